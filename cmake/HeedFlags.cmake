@@ -1,0 +1,39 @@
+# Flags that all of heed's own targets share: heed_flags(TARGET).
+
+add_library(heed_flags INTERFACE)
+target_compile_features(heed_flags INTERFACE c_std_17)
+
+# GNU C17 rather than strict C17 because the files that ask the operating system for clocks, threads
+# and memory need POSIX; -Wpedantic still refuses extensions of the language itself.
+set(CMAKE_C_EXTENSIONS ON)
+
+target_compile_options(heed_flags INTERFACE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes
+    -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wundef -Wvla -Wformat=2)
+
+if(HEED_SANITIZE)
+    target_compile_options(heed_flags INTERFACE
+        -fsanitize=${HEED_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_link_options(heed_flags INTERFACE -fsanitize=${HEED_SANITIZE})
+endif()
+if(HEED_FUZZ)
+    target_compile_options(heed_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+if(HEED_COVERAGE)
+    target_compile_options(heed_flags INTERFACE --coverage)
+    target_link_options(heed_flags INTERFACE --coverage)
+endif()
+
+# x86-64 is where the AVX kernels are; elsewhere the portable ones remain.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
+    set(HEED_X86 ON)
+else()
+    set(HEED_X86 OFF)
+endif()
+
+# Hidden by default: what the shared library exports is written in src/heed.map.
+function(heed_flags target)
+    target_link_libraries(${target} PRIVATE heed_flags)
+    set_target_properties(${target} PROPERTIES
+        C_STANDARD 17 C_STANDARD_REQUIRED ON C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
+endfunction()
