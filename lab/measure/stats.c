@@ -1,0 +1,225 @@
+/*
+ * stats.c - order statistics and bootstrap intervals
+ */
+#include "stats.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Order of two doubles, for qsort(). */
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+void lab_stats_sort(double *samples, size_t n)
+{
+    if (n > 1)
+        qsort(samples, n, sizeof *samples, ascending);
+}
+
+double lab_stats_quantile(const double *sorted, size_t n, double p)
+{
+    if (n == 0)
+        return NAN;
+    if (!(p > 0))
+        return sorted[0];
+    if (p >= 1)
+        return sorted[n - 1];
+    double h = (double)(n - 1) * p;
+    size_t below = (size_t)h;
+    if (below + 1 >= n)
+        return sorted[n - 1];
+    return sorted[below] + (h - (double)below) * (sorted[below + 1] - sorted[below]);
+}
+
+double lab_stats_median(const double *sorted, size_t n)
+{
+    return lab_stats_quantile(sorted, n, 0.5);
+}
+
+/* The @rank-th smallest deviation (counted from 0) from @center. The deviations of sorted samples
+ * are two sorted runs, one on each side of the center, so merging them from the inside outwards
+ * finds it without a copy. */
+static double deviation_at(const double *sorted, size_t n, double center, size_t rank)
+{
+    size_t right = 0;
+    while (right < n && sorted[right] < center)
+        right++;
+    size_t left = right; /* samples below the center: sorted[left - 1] is the next one */
+    double deviation = 0;
+    for (size_t i = 0; i <= rank; i++) {
+        bool take_left = right >= n ||
+                         (left > 0 && center - sorted[left - 1] < sorted[right] - center);
+        deviation = take_left ? center - sorted[--left] : sorted[right++] - center;
+    }
+    return deviation;
+}
+
+double lab_stats_mad(const double *sorted, size_t n)
+{
+    if (n == 0)
+        return NAN;
+    double center = lab_stats_median(sorted, n);
+    double upper = deviation_at(sorted, n, center, n / 2);
+    if (n % 2 == 1)
+        return upper;
+    return (deviation_at(sorted, n, center, n / 2 - 1) + upper) / 2;
+}
+
+double lab_stats_mean(const double *samples, size_t n)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += samples[i];
+    return n ? sum / (double)n : NAN;
+}
+
+double lab_stats_geomean(const double *samples, size_t n)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += log(samples[i]);
+    return n ? exp(sum / (double)n) : NAN;
+}
+
+void lab_stats_summarize(double *samples, size_t n, lab_summary *summary)
+{
+    lab_stats_sort(samples, n);
+    summary->n = n;
+    summary->min = n ? samples[0] : NAN;
+    summary->p50 = lab_stats_median(samples, n);
+    summary->p90 = lab_stats_quantile(samples, n, 0.9);
+    summary->mean = lab_stats_mean(samples, n);
+    summary->mad = lab_stats_mad(samples, n);
+}
+
+/* splitmix64 (Steele, Lea and Flood, 2014): 64 random bits from a counter. */
+static uint64_t random_bits(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* A random index below @n, which is less than 2^32. */
+static size_t random_index(uint64_t *state, size_t n)
+{
+    return (size_t)(((random_bits(state) >> 32) * n) >> 32);
+}
+
+/* The options with their defaults filled in. */
+static heed_status bootstrap_options(const lab_bootstrap *options, lab_bootstrap *full)
+{
+    *full = options ? *options : (lab_bootstrap){ 0 };
+    if (full->resamples == 0)
+        full->resamples = LAB_BOOTSTRAP_RESAMPLES;
+    if (full->confidence == 0)
+        full->confidence = LAB_BOOTSTRAP_CONFIDENCE;
+    if (full->resamples < 1 || !(full->confidence > 0 && full->confidence < 1))
+        return HEED_ERR_INVALID;
+    return HEED_OK;
+}
+
+/* Sorts the bootstrap's @results and cuts the interval out of them. */
+static void cut_interval(double *results, const lab_bootstrap *options, lab_interval *interval)
+{
+    size_t count = (size_t)options->resamples;
+    double tail = (1 - options->confidence) / 2;
+
+    lab_stats_sort(results, count);
+    interval->low = lab_stats_quantile(results, count, tail);
+    interval->high = lab_stats_quantile(results, count, 1 - tail);
+}
+
+/* The memory of a bootstrap: one drawn sample for each side, and the results. */
+typedef struct scratch {
+    double *top;
+    double *bottom;
+    double *results;
+} scratch;
+
+static heed_status scratch_create(scratch *s, size_t n, int resamples)
+{
+    /* random_index() draws from fewer than 2^32; this also keeps the sizes below from overflowing.
+     */
+    if (n == 0 || n > UINT32_MAX)
+        return HEED_ERR_INVALID;
+    size_t count = 2 * n + (size_t)resamples;
+    s->top = calloc(count, sizeof(double));
+    if (!s->top)
+        return HEED_ERR_NO_MEMORY;
+    s->bottom = s->top + n;
+    s->results = s->bottom + n;
+    return HEED_OK;
+}
+
+/* The median of the @n values in @drawn, which are left sorted. */
+static double median_of(double *drawn, size_t n)
+{
+    lab_stats_sort(drawn, n);
+    return lab_stats_median(drawn, n);
+}
+
+heed_status lab_stats_ratio_interval(const double *top, const double *bottom, size_t pairs,
+                                     const lab_bootstrap *options, lab_interval *interval)
+{
+    lab_bootstrap full;
+    scratch s;
+    heed_status status = bootstrap_options(options, &full);
+    if (status == HEED_OK)
+        status = scratch_create(&s, pairs, full.resamples);
+    if (status != HEED_OK)
+        return status;
+
+    memcpy(s.top, top, pairs * sizeof *top);
+    memcpy(s.bottom, bottom, pairs * sizeof *bottom);
+    interval->estimate = median_of(s.top, pairs) / median_of(s.bottom, pairs);
+
+    uint64_t state = full.seed;
+    for (int r = 0; r < full.resamples; r++) {
+        for (size_t i = 0; i < pairs; i++) {
+            size_t pick = random_index(&state, pairs);
+            s.top[i] = top[pick];
+            s.bottom[i] = bottom[pick];
+        }
+        s.results[r] = median_of(s.top, pairs) / median_of(s.bottom, pairs);
+    }
+    cut_interval(s.results, &full, interval);
+    free(s.top);
+    return HEED_OK;
+}
+
+heed_status lab_stats_median_interval(const double *samples, size_t n, const lab_bootstrap *options,
+                                      lab_interval *interval)
+{
+    lab_bootstrap full;
+    scratch s;
+    heed_status status = bootstrap_options(options, &full);
+    if (status == HEED_OK)
+        status = scratch_create(&s, n, full.resamples);
+    if (status != HEED_OK)
+        return status;
+
+    memcpy(s.top, samples, n * sizeof *samples);
+    interval->estimate = median_of(s.top, n);
+
+    uint64_t state = full.seed;
+    for (int r = 0; r < full.resamples; r++) {
+        for (size_t i = 0; i < n; i++)
+            s.top[i] = samples[random_index(&state, n)];
+        s.results[r] = median_of(s.top, n);
+    }
+    cut_interval(s.results, &full, interval);
+    free(s.top);
+    return HEED_OK;
+}
