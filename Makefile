@@ -1,0 +1,75 @@
+# The front door. Everything is built by CMake (see CMakePresets.json); these targets first see to the
+# Debian packages they need, which they install as root or with sudo unless HEED_NO_INSTALL=1.
+
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+FUZZ_SECONDS ?= 30
+
+REQUIRE = @scripts/require.sh
+define build
+	@cmake --preset $(1)
+	@cmake --build --preset $(1) --parallel $(JOBS)
+endef
+
+.PHONY: build run test bench lint install fuzz coverage asan tsan valgrind clean help
+
+build: ## build the library and the command line into build/release
+	$(REQUIRE) build
+	$(call build,release)
+
+run: ## plan, verify and time real attention problems on this machine
+	$(REQUIRE) build rivals
+	$(call build,release)
+	@scripts/run.sh build/release
+
+test: ## build and run all tests
+	$(REQUIRE) build rivals test
+	$(call build,release)
+	@ctest --preset release
+
+bench: ## time the shapes of shapes/seed.txt against the rivals: make bench SHAPES=shapes/grid.txt
+	$(REQUIRE) build rivals
+	$(call build,release)
+	@build/release/cli/heed bench --shapes $(or $(SHAPES),shapes/seed.txt)
+
+lint: ## check format, and run the static analysers
+	$(REQUIRE) build test lint
+	@cmake --preset dev
+	@scripts/lint.sh build/dev $(JOBS)
+
+install: ## install under PREFIX (default /usr/local), below DESTDIR if that is set
+	$(REQUIRE) build
+	$(call build,release)
+	@cmake --install build/release --prefix "$(PREFIX)"
+
+fuzz: ## run every fuzz target for FUZZ_SECONDS (default 30)
+	$(REQUIRE) build test fuzz
+	$(call build,fuzz)
+	@scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+
+coverage: ## run the tests and print which share of the lines they reach
+	$(REQUIRE) build rivals test coverage
+	$(call build,coverage)
+	@ctest --preset coverage
+	@gcovr --root . --filter 'src/' --filter 'lab/' --filter 'cli/' build/coverage
+
+asan: ## run the tests under the address, leak and undefined behaviour sanitizers
+	$(REQUIRE) build rivals test
+	$(call build,asan-ubsan)
+	@ctest --preset asan-ubsan
+
+tsan: ## run the tests under the thread sanitizer
+	$(REQUIRE) build rivals test
+	$(call build,tsan)
+	@ctest --preset tsan
+
+valgrind: ## run the smoke tests under valgrind
+	$(REQUIRE) build test
+	$(call build,release)
+	@ctest --preset release --label-regex valgrind
+
+clean: ## remove what the presets have built
+	@cmake -E rm -rf build/release build/dev build/asan-ubsan build/tsan build/fuzz build/coverage
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
