@@ -1,0 +1,389 @@
+/*
+ * problem.c - what a problem is: its limits, its normal form, and how much work it stands for
+ */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "problem.h"
+
+const heed_size heed_sizes[HEED_PART_SIZES] = {
+    [HEED_PART_BATCH] = { "batch", HEED_SIZE_MAX, offsetof(heed_problem, batch) },
+    [HEED_PART_HEADS_Q] = { "heads_q", HEED_SIZE_MAX, offsetof(heed_problem, heads_q) },
+    [HEED_PART_HEADS_KV] = { "heads_kv", HEED_SIZE_MAX, offsetof(heed_problem, heads_kv) },
+    [HEED_PART_SEQ_Q] = { "seq_q", HEED_SIZE_MAX, offsetof(heed_problem, seq_q) },
+    [HEED_PART_SEQ_K] = { "seq_k", HEED_SIZE_MAX, offsetof(heed_problem, seq_k) },
+    [HEED_PART_DIM_QK] = { "dim_qk", HEED_DIM_MAX, offsetof(heed_problem, dim_qk) },
+    [HEED_PART_DIM_V] = { "dim_v", HEED_DIM_MAX, offsetof(heed_problem, dim_v) },
+};
+
+void heed_problem_set_size(heed_problem *problem, heed_part part, int64_t size)
+{
+    memcpy((char *)problem + heed_sizes[part].offset, &size, sizeof size);
+}
+
+int64_t heed_problem_size(const heed_problem *problem, heed_part part)
+{
+    int64_t size;
+    memcpy(&size, (const char *)problem + heed_sizes[part].offset, sizeof size);
+    return size;
+}
+
+size_t heed_type_size(heed_type type)
+{
+    static const size_t sizes[] = { [HEED_F32] = 4, [HEED_F16] = 2, [HEED_BF16] = 2 };
+    size_t index = (size_t)type;
+    return index < sizeof sizes / sizeof *sizes ? sizes[index] : 0;
+}
+
+const char *heed_type_name(heed_type type)
+{
+    static const char *const names[] = {
+        [HEED_F32] = "f32", [HEED_F16] = "f16", [HEED_BF16] = "bf16"
+    };
+    size_t index = (size_t)type;
+    return index < sizeof names / sizeof *names ? names[index] : "unknown";
+}
+
+float heed_scale_default(int64_t dim_qk)
+{
+    return (float)(1.0 / sqrt((double)dim_qk));
+}
+
+/* -------------------------------------------------------------------------- */
+/* Tensors and their strides                                                  */
+/* -------------------------------------------------------------------------- */
+
+heed_tensor heed_problem_tensor(const heed_problem *problem, int index)
+{
+    const heed_problem *p = problem;
+    switch (index) {
+    case 0:
+        return (heed_tensor){ 'q', p->batch, p->seq_q, p->heads_q, p->dim_qk, p->q };
+    case 1:
+        return (heed_tensor){ 'k', p->batch, p->seq_k, p->heads_kv, p->dim_qk, p->k };
+    case 2:
+        return (heed_tensor){ 'v', p->batch, p->seq_k, p->heads_kv, p->dim_v, p->v };
+    default:
+        return (heed_tensor){ 'o', p->batch, p->seq_q, p->heads_q, p->dim_v, p->o };
+    }
+}
+
+void heed_problem_set_strides(heed_problem *problem, int index, heed_strides strides)
+{
+    heed_strides *const fields[HEED_TENSORS] = { &problem->q, &problem->k, &problem->v,
+                                                 &problem->o };
+    *fields[index] = strides;
+}
+
+const char *const heed_layouts[] = { "bshd", "bhsd", "sbhd", NULL };
+
+heed_strides heed_layout_strides(const heed_tensor *tensor, const char *layout)
+{
+    heed_strides strides = { 0, 0, 0 };
+    int64_t distance = tensor->dim;
+    for (int i = 2; i >= 0; i--) { /* from the innermost of the three outwards */
+        int64_t size = tensor->heads;
+        int64_t *stride = &strides.head;
+        if (layout[i] == 'b') {
+            size = tensor->batch;
+            stride = &strides.batch;
+        } else if (layout[i] == 's') {
+            size = tensor->seq;
+            stride = &strides.seq;
+        }
+        *stride = distance;
+        if (__builtin_mul_overflow(distance, size, &distance)) {
+            distance = INT64_MAX;
+        }
+    }
+    return strides;
+}
+
+static bool strides_zero(heed_strides strides)
+{
+    return strides.batch == 0 && strides.seq == 0 && strides.head == 0;
+}
+
+heed_strides heed_strides_normal(const heed_tensor *tensor, heed_strides strides)
+{
+    heed_strides dense = heed_layout_strides(tensor, heed_layouts[0]);
+    if (strides_zero(strides)) {
+        return dense;
+    }
+    return (heed_strides){
+        .batch = tensor->batch == 1 ? dense.batch : strides.batch,
+        .seq = tensor->seq == 1 ? dense.seq : strides.seq,
+        .head = tensor->heads == 1 ? dense.head : strides.head,
+    };
+}
+
+bool heed_strides_equal(heed_strides a, heed_strides b)
+{
+    return a.batch == b.batch && a.seq == b.seq && a.head == b.head;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Check                                                                      */
+/* -------------------------------------------------------------------------- */
+
+/* Writes a fault; returns true, as heed_problem_find_fault() does. */
+static bool fault_set(heed_fault *fault, heed_part part, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static bool fault_set(heed_fault *fault, heed_part part, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(fault->text, sizeof fault->text, format, arguments);
+    va_end(arguments);
+    fault->part = part;
+    return true;
+}
+
+static bool sizes_fault(const heed_problem *problem, heed_fault *fault)
+{
+    for (int part = 0; part < HEED_PART_SIZES; part++) {
+        int64_t value = heed_problem_size(problem, (heed_part)part);
+        if (value < 1 || value > heed_sizes[part].max) {
+            return fault_set(fault, (heed_part)part, "%s is %lld; it must be 1 to %lld",
+                             heed_sizes[part].name, (long long)value,
+                             (long long)heed_sizes[part].max);
+        }
+    }
+    if (problem->heads_q % problem->heads_kv != 0) {
+        return fault_set(fault, HEED_PART_HEADS_KV,
+                         "heads_kv is %lld; it must divide heads_q, which is %lld",
+                         (long long)problem->heads_kv, (long long)problem->heads_q);
+    }
+    return false;
+}
+
+static bool options_fault(const heed_problem *problem, heed_fault *fault)
+{
+    if (heed_type_size(problem->type) == 0) {
+        return fault_set(fault, HEED_PART_TYPE,
+                         "type is %d; it must be 0 (f32), 1 (f16) or 2 (bf16)", (int)problem->type);
+    }
+    if ((unsigned)problem->mask > (unsigned)HEED_MASK_CAUSAL_BOTTOM_RIGHT) {
+        return fault_set(fault, HEED_PART_MASK,
+                         "mask is %d; it must be 0 (none), 1 (top left) or 2 (bottom right)",
+                         (int)problem->mask);
+    }
+    if (!isfinite(problem->scale)) {
+        return fault_set(fault, HEED_PART_SCALE, "scale is %g; it must be finite",
+                         (double)problem->scale);
+    }
+    return false;
+}
+
+/* One dimension of a tensor with more than one element. */
+typedef struct dimension {
+    int64_t size;
+    int64_t stride;
+} dimension;
+
+/* Writes the dimensions of @tensor that have more than one element, the smallest stride first, to
+ * @dimensions. Returns their number. */
+static int sorted_dimensions(const heed_tensor *tensor, dimension dimensions[3])
+{
+    const dimension all[3] = { { tensor->batch, tensor->strides.batch },
+                               { tensor->seq, tensor->strides.seq },
+                               { tensor->heads, tensor->strides.head } };
+    int count = 0;
+    for (int i = 0; i < 3; i++) {
+        if (all[i].size > 1) {
+            int place = count++;
+            for (; place > 0 && dimensions[place - 1].stride > all[i].stride; place--) {
+                dimensions[place] = dimensions[place - 1];
+            }
+            dimensions[place] = all[i];
+        }
+    }
+    return count;
+}
+
+/* Elements of @tensor, or -1 for more than HEED_EXTENT_MAX. Elements repeated by a zero stride
+ * count each time. */
+static int64_t count_elements(const heed_tensor *tensor)
+{
+    int64_t count = tensor->dim;
+    if (__builtin_mul_overflow(count, tensor->batch, &count) ||
+        __builtin_mul_overflow(count, tensor->seq, &count) ||
+        __builtin_mul_overflow(count, tensor->heads, &count) || count > HEED_EXTENT_MAX) {
+        return -1;
+    }
+    return count;
+}
+
+/* Adds (size - 1) * stride to *@extent. Returns false if it becomes more than HEED_EXTENT_MAX. */
+static bool extent_add(int64_t *extent, const dimension *step)
+{
+    int64_t span;
+    return !__builtin_mul_overflow(step->size - 1, step->stride, &span) &&
+           !__builtin_add_overflow(*extent, span, extent) && *extent <= HEED_EXTENT_MAX;
+}
+
+/* Checks one tensor; @distinct: no two elements may share an address. That is granted if every
+ * dimension steps over all of the ones inside it, which any layout made by slicing or permuting a
+ * dense array does. */
+static bool tensor_fault(const heed_tensor *tensor, bool distinct, heed_part part,
+                         heed_fault *fault)
+{
+    const heed_strides *s = &tensor->strides;
+    if (s->batch < 0 || s->seq < 0 || s->head < 0) {
+        return fault_set(fault, part, "%c strides are %lld:%lld:%lld; they must be 0 or more",
+                         tensor->name, (long long)s->batch, (long long)s->seq, (long long)s->head);
+    }
+    if (count_elements(tensor) < 0) {
+        return fault_set(
+            fault, part, "%c has %lld x %lld x %lld x %lld elements; the limit is %lld",
+            tensor->name, (long long)tensor->batch, (long long)tensor->seq,
+            (long long)tensor->heads, (long long)tensor->dim, (long long)HEED_EXTENT_MAX);
+    }
+    if (strides_zero(*s)) {
+        return false; /* dense */
+    }
+    dimension dimensions[3];
+    int count = sorted_dimensions(tensor, dimensions);
+    int64_t extent = tensor->dim;
+    for (int i = 0; i < count; i++) {
+        if (distinct && dimensions[i].stride < extent) {
+            return fault_set(
+                fault, part,
+                "%c strides %lld:%lld:%lld overlap: a stride of %lld must be %lld or more",
+                tensor->name, (long long)s->batch, (long long)s->seq, (long long)s->head,
+                (long long)dimensions[i].stride, (long long)extent);
+        }
+        if (!extent_add(&extent, &dimensions[i])) {
+            return fault_set(fault, part, "%c strides %lld:%lld:%lld span more than %lld elements",
+                             tensor->name, (long long)s->batch, (long long)s->seq,
+                             (long long)s->head, (long long)HEED_EXTENT_MAX);
+        }
+    }
+    return false;
+}
+
+bool heed_problem_find_fault(const heed_problem *problem, heed_fault *fault)
+{
+    if (sizes_fault(problem, fault) || options_fault(problem, fault)) {
+        return true;
+    }
+    for (int i = 0; i < HEED_TENSORS; i++) {
+        heed_tensor tensor = heed_problem_tensor(problem, i);
+        if (tensor_fault(&tensor, tensor.name == 'o', (heed_part)(HEED_PART_Q + i), fault)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+heed_status heed_problem_check(const heed_problem *problem)
+{
+    if (problem == NULL) {
+        return heed_fail(HEED_ERR_INVALID, "problem is NULL");
+    }
+    heed_fault fault;
+    if (heed_problem_find_fault(problem, &fault)) {
+        return heed_fail(HEED_ERR_INVALID, "%s", fault.text);
+    }
+    return HEED_OK;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Normal form                                                                */
+/* -------------------------------------------------------------------------- */
+
+heed_status heed_problem_normalize(heed_problem *normal, const heed_problem *problem)
+{
+    if (normal == NULL) {
+        return heed_fail(HEED_ERR_INVALID, "normal is NULL");
+    }
+    heed_status status = heed_problem_check(problem);
+    if (status != HEED_OK) {
+        return status;
+    }
+    *normal = *problem;
+    if (normal->scale == 0.0F) {
+        normal->scale = heed_scale_default(normal->dim_qk);
+    }
+    if (normal->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT && normal->seq_q == normal->seq_k) {
+        normal->mask = HEED_MASK_CAUSAL_TOP_LEFT;
+    }
+    for (int i = 0; i < HEED_TENSORS; i++) {
+        heed_tensor tensor = heed_problem_tensor(normal, i);
+        heed_problem_set_strides(normal, i, heed_strides_normal(&tensor, tensor.strides));
+    }
+    return HEED_OK;
+}
+
+bool heed_problem_equal(const heed_problem *a, const heed_problem *b)
+{
+    for (int part = 0; part < HEED_PART_SIZES; part++) {
+        if (heed_problem_size(a, (heed_part)part) != heed_problem_size(b, (heed_part)part)) {
+            return false;
+        }
+    }
+    return a->type == b->type && a->mask == b->mask && a->scale == b->scale &&
+           heed_strides_equal(a->q, b->q) && heed_strides_equal(a->k, b->k) &&
+           heed_strides_equal(a->v, b->v) && heed_strides_equal(a->o, b->o);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Amount of work                                                             */
+/* -------------------------------------------------------------------------- */
+
+int64_t heed_problem_visible(const heed_problem *problem, int64_t i)
+{
+    int64_t visible = problem->seq_k;
+    if (problem->mask == HEED_MASK_CAUSAL_TOP_LEFT) {
+        visible = i + 1;
+    } else if (problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT) {
+        visible = i + 1 + problem->seq_k - problem->seq_q;
+    }
+    if (visible < 0) {
+        return 0;
+    }
+    return visible < problem->seq_k ? visible : problem->seq_k;
+}
+
+/* Visible query-key pairs of one head: the sum of heed_problem_visible() over all queries. Exact,
+ * for 2^62 is the most. */
+static int64_t count_pairs(const heed_problem *problem)
+{
+    int64_t queries = problem->seq_q, keys = problem->seq_k;
+    int64_t common = queries < keys ? queries : keys;
+    int64_t triangle = common * (common + 1) / 2;
+    switch (problem->mask) {
+    case HEED_MASK_CAUSAL_TOP_LEFT:
+        return triangle + (queries - common) * keys; /* the later queries see all keys */
+    case HEED_MASK_CAUSAL_BOTTOM_RIGHT:
+        return triangle +
+               common * (keys - common); /* all queries that see any see the earlier keys */
+    default:
+        return queries * keys;
+    }
+}
+
+double heed_problem_flops(const heed_problem *problem)
+{
+    double heads = (double)problem->batch * (double)problem->heads_q;
+    double per_pair = 2.0 * (double)(problem->dim_qk + problem->dim_v);
+    return heads * per_pair * (double)count_pairs(problem);
+}
+
+double heed_problem_bytes(const heed_problem *problem)
+{
+    double elements = 0;
+    for (int i = 0; i < HEED_TENSORS; i++) {
+        heed_tensor tensor = heed_problem_tensor(problem, i);
+        heed_strides strides = heed_strides_normal(&tensor, tensor.strides);
+        double distinct = (double)tensor.dim;
+        distinct *= strides.batch == 0 ? 1.0 : (double)tensor.batch;
+        distinct *= strides.seq == 0 ? 1.0 : (double)tensor.seq;
+        distinct *= strides.head == 0 ? 1.0 : (double)tensor.heads;
+        elements += distinct;
+    }
+    return elements * (double)heed_type_size(problem->type);
+}

@@ -1,0 +1,84 @@
+/*
+ * problem.h - what problem.c and the two halves of the spec share: the parts of a problem, and its
+ * tensors
+ */
+#ifndef HEED_PROBLEM_H
+#define HEED_PROBLEM_H
+
+#include "internal.h"
+
+/* The parts of a problem that can be wrong. Those before HEED_PART_SIZES are sizes. */
+typedef enum heed_part {
+    HEED_PART_BATCH,
+    HEED_PART_HEADS_Q,
+    HEED_PART_HEADS_KV,
+    HEED_PART_SEQ_Q,
+    HEED_PART_SEQ_K,
+    HEED_PART_DIM_QK,
+    HEED_PART_DIM_V,
+    HEED_PART_SIZES,
+    HEED_PART_TYPE = HEED_PART_SIZES,
+    HEED_PART_MASK,
+    HEED_PART_SCALE,
+    HEED_PART_LAYOUT, /* of all four tensors; only in a spec */
+    HEED_PART_Q,      /* the strides of Q */
+    HEED_PART_K,
+    HEED_PART_V,
+    HEED_PART_O,
+    HEED_PART_COUNT
+} heed_part;
+
+/* What is wrong with a problem. */
+typedef struct heed_fault {
+    heed_part part;
+    char text[192]; /* names field, value and limit */
+} heed_fault;
+
+/* Name of a size as in heed.h, its limit, and where it is in the struct. */
+typedef struct heed_size {
+    const char *name;
+    int64_t max;
+    size_t offset;
+} heed_size;
+extern const heed_size heed_sizes[HEED_PART_SIZES];
+
+int64_t heed_problem_size(const heed_problem *problem, heed_part part);
+void heed_problem_set_size(heed_problem *problem, heed_part part, int64_t size);
+
+/* Q, K, V and O, in this order wherever they are counted. */
+#define HEED_TENSORS 4
+
+/* The sizes of a tensor, and its strides in the problem. */
+typedef struct heed_tensor {
+    char name;
+    int64_t batch;
+    int64_t seq;
+    int64_t heads;
+    int64_t dim;
+    heed_strides strides;
+} heed_tensor;
+
+heed_tensor heed_problem_tensor(const heed_problem *problem, int index);
+void heed_problem_set_strides(heed_problem *problem, int index, heed_strides strides);
+
+/* Orders of the dense dimensions, the default first; ends with NULL. */
+extern const char *const heed_layouts[];
+
+/* heed_layout_strides() returns the dense strides of @tensor in the order @layout, one of
+ * heed_layouts. A stride beyond the range of int64_t becomes INT64_MAX. */
+heed_strides heed_layout_strides(const heed_tensor *tensor, const char *layout);
+
+/* heed_strides_normal() returns strides that address the same elements: zeros become the dense
+ * strides, and a dimension of size 1, whose stride is never used, has the stride of the dense
+ * layout. */
+heed_strides heed_strides_normal(const heed_tensor *tensor, heed_strides strides);
+
+bool heed_strides_equal(heed_strides a, heed_strides b);
+
+/* heed_problem_find_fault() looks for the first thing that heed_problem_check() refuses. Returns
+ * true and fills @fault if there is one. */
+bool heed_problem_find_fault(const heed_problem *problem, heed_fault *fault);
+
+float heed_scale_default(int64_t dim_qk);
+
+#endif /* HEED_PROBLEM_H */
