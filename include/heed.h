@@ -98,14 +98,21 @@ typedef enum heed_mask {
 } heed_mask;
 
 /* Limits of a problem. Anything beyond them is refused by heed_problem_check(). */
-#define HEED_DIM_MAX 512                       /* head dims */
-#define HEED_SIZE_MAX ((int64_t)1 << 31)       /* batch, heads, sequence lengths */
-#define HEED_EXTENT_MAX ((int64_t)1 << 46)     /* elements from the first to the last of one tensor */
+#define HEED_DIM_MAX 512                   /* head dims */
+#define HEED_SIZE_MAX ((int64_t)1 << 31)   /* batch, heads, sequence lengths */
+#define HEED_EXTENT_MAX ((int64_t)1 << 46) /* elements of one tensor, and from its first to its last */
 
-/* Distances, in elements, between neighbours along three of a tensor's dimensions. The elements of one
- * head vector are contiguous. All three zero stands for the dense layout [batch, seq, heads, dim]. A
- * stride of zero (with another one non-zero) repeats Q, K or V along that dimension; in O it is refused,
- * as is any layout in which two elements of O share an address. Negative strides are refused. */
+/* Distances, in elements, between neighbours along three of a tensor's dimensions. The elements of
+ * one head vector are contiguous.
+ *
+ *  - All three zero stands for the dense layout [batch, seq, heads, dim].
+ *  - A stride of zero, with another one non-zero, repeats Q, K or V along that dimension. Elements
+ *    that are repeated count each time towards HEED_EXTENT_MAX.
+ *  - The stride of a dimension of size 1 is never used and may be anything but negative.
+ *  - Negative strides are refused.
+ *  - No two elements of O may share an address. For that, each stride of O (of a dimension larger
+ *    than 1) must be at least the extent of all the dimensions with smaller strides, as it is in any
+ *    layout made by permuting, slicing or padding a dense array; other layouts of O are refused. */
 typedef struct heed_strides {
     int64_t batch;
     int64_t seq;
@@ -136,48 +143,64 @@ typedef struct heed_problem {
  *     b2 h8 s512 d64 f16
  *     b4 h32/8 s1/4096 d192/128 bf16 causal=br scale=0.1 layout=bhsd
  *
- * Words stand in any order, separated by blanks. b, h, s, d and the type are required; each word at most once:
+ * Words stand in any order, separated by spaces or tabs. b, h, s, d and the type are required; each
+ * word at most once:
  *
  *     bN            batch
  *     hN  hN/M      query heads / key-value heads (M divides N; default M = N)
  *     sN  sN/M      queries / keys (default M = N)
- *     dN  dN/M      head dim of Q and K / of V (default M = N)
+ *     dN  dN/M      head dim of Q and K / of V and O (default M = N)
  *     f32 f16 bf16  element type
  *     causal        causal mask, only where queries = keys
  *     causal=tl     causal mask, top left aligned
  *     causal=br     causal mask, bottom right aligned
- *     scale=X       logit scale (default 1/sqrt(d))
+ *     scale=X       logit scale, a decimal number other than 0 (default 1/sqrt(d))
  *     layout=bshd   order of the dense dimensions of Q, K, V and O: bshd (default), bhsd or sbhd
- *     q=B:S:H       element strides of Q for batch, sequence and head; likewise k= v= o=
+ *     q=B:S:H       element strides of Q for batch, sequence and head, not all zero; likewise k= v=
+ *                   o=. They take the place of the layout for that tensor
  *
- * Returns HEED_OK and fills @problem, with the strides written out, or HEED_ERR_INVALID with a message that shows the
- * spec and points at the character; @problem is then unchanged. A parsed problem has passed heed_problem_check().
+ * Returns HEED_OK and fills @problem, normalized as by heed_problem_normalize(), or
+ * HEED_ERR_INVALID with a message of three lines: what is wrong, the spec (a part of it, if it is
+ * long), and a caret below the character that is meant; @problem is then unchanged. A parsed problem
+ * has passed heed_problem_check(). The locale of the process makes no difference.
  */
 HEED_API heed_status heed_problem_parse(heed_problem *problem, const char *spec);
 
-/* heed_problem_print() writes the canonical spec of @problem into @text, which has room for @size bytes
- * with the terminating null, and returns the length of the whole spec without it, as snprintf does: a result of
- * @size or more means that it was cut. @text may be NULL if @size is 0. Parsing the canonical spec
- * gives the same problem again, and two equal problems print the same. */
+/* heed_problem_print() writes the canonical spec of @problem into @text, which has room for @size
+ * bytes with the terminating null, and returns the length of the whole spec without it, as snprintf
+ * does: a result of @size or more means that it was cut. @text may be NULL if @size is 0. Parsing the
+ * canonical spec gives the same problem again, normalized, and two problems that are equal when
+ * normalized print the same. For a problem that heed_problem_check() refuses, the text shows the
+ * fields as they are; it may be no spec. */
 HEED_API size_t heed_problem_print(const heed_problem *problem, char *text, size_t size);
 
 /* A buffer of this size holds every canonical spec. */
 #define HEED_SPEC_SIZE 512
 
-/* heed_problem_check() returns HEED_OK if @problem is one that heed can describe, else HEED_ERR_INVALID
- * with a message that names the field, its value and the limit. heed_plan_create() does the same by itself. */
+/* heed_problem_check() returns HEED_OK if @problem is one that heed can describe, else
+ * HEED_ERR_INVALID with a message that names the field, its value and the limit. heed_plan_create()
+ * does the same by itself. */
 HEED_API heed_status heed_problem_check(const heed_problem *problem);
 
-/* heed_problem_normalize() checks @problem and writes it to @normal with the defaults made explicit: scale, and the
- * strides of dense tensors. @normal may be @problem itself. Returns as heed_problem_check() does. */
+/* heed_problem_normalize() checks @problem and writes it to @normal in the form that is the same for
+ * all ways to say it:
+ *
+ *  - the scale and the strides of dense tensors are written out,
+ *  - the stride of a dimension of size 1 is that of the dense layout,
+ *  - bottom-right alignment becomes top-left where seq_q = seq_k, as both mean the same there.
+ *
+ * @normal may be @problem itself. Returns as heed_problem_check() does; on failure @normal is
+ * unchanged. */
 HEED_API heed_status heed_problem_normalize(heed_problem *normal, const heed_problem *problem);
 
-/* heed_problem_flops() returns the floating-point operations of a valid problem by the usual convention: 2 per multiply-add of
- * the two matrix products, over the visible query-key pairs alone; the softmax is not counted. */
+/* heed_problem_flops() returns the floating-point operations of a valid problem by the usual
+ * convention: 2 per multiply-add of the two matrix products, over the visible query-key pairs alone;
+ * the softmax is not counted. */
 HEED_API double heed_problem_flops(const heed_problem *problem);
 
-/* heed_problem_bytes() returns the bytes that a valid problem must move at least: Q, K, V read once and O written
- * once, without the gaps between strided elements. */
+/* heed_problem_bytes() returns the bytes that a valid problem must move at least: Q, K, V read once
+ * and O written once, without the gaps between strided elements. Elements that a zero stride repeats
+ * count once. */
 HEED_API double heed_problem_bytes(const heed_problem *problem);
 
 /* heed_type_size() returns the bytes of one element of @type: 4 or 2; 0 for a value outside the enum. */
@@ -250,7 +273,7 @@ HEED_API heed_status heed_plan_create(heed_plan **plan, heed_context *context, c
                                       heed_effort effort);
 
 /* heed_plan_create_named() is like heed_plan_create(), but the caller chooses the kernel: @kernel is the name of one, such as
- * "cpu_avx512_tile", which then runs in the config that the cost model likes best, or of a kernel and its config, such as "cpu_avx512_tile__m128n128s1".
+ * "fwd_any_avx512_tile", which then runs in the config that the cost model likes best, or of a kernel and its config, such as "fwd_any_avx512_tile__m128n128s1".
  * Returns HEED_ERR_INVALID if there is no such kernel or config, HEED_ERR_UNSUPPORTED, with the reason, if it cannot run @problem here. */
 HEED_API heed_status heed_plan_create_named(heed_plan **plan, heed_context *context, const heed_problem *problem,
                                             const char *kernel);
@@ -266,7 +289,7 @@ HEED_API size_t heed_plan_workspace_size(const heed_plan *plan);
  * are read fastest at this one. */
 #define HEED_ALIGNMENT 64
 
-/* heed_plan_name() returns the chosen kernel and config, such as "cpu_avx512_tile__m128n128s1", as
+/* heed_plan_name() returns the chosen kernel and config, such as "fwd_any_avx512_tile__m128n128s1", as
  * heed_plan_create_named() takes it. The text belongs to @plan. */
 HEED_API const char *heed_plan_name(const heed_plan *plan);
 
@@ -330,7 +353,7 @@ HEED_API const char *heed_kernel_name(size_t index);
 HEED_API const char *heed_kernel_summary(size_t index);
 
 /* heed_kernel_config() writes the name of the @config-th config of the @index-th kernel, such as
- * "cpu_avx512_tile__m64n128s1", into @name, which has room for @size bytes. Returns HEED_ERR_INVALID
+ * "fwd_any_avx512_tile__m64n128s1", into @name, which has room for @size bytes. Returns HEED_ERR_INVALID
  * past the last config or kernel, or if @size is too small; HEED_NAME_SIZE is enough. */
 HEED_API heed_status heed_kernel_config(size_t index, size_t config, char *name, size_t size);
 
