@@ -1,8 +1,8 @@
 /*
  * internal.h - the types behind heed.h, and the prototypes that files of src/ share
  *
- * problem -> plan -> kernel -> execute: a plan is (problem, kernel, config). A kernel is a row of kernels.def; everything that is
- * specific to it is reached through that row.
+ * problem -> plan -> kernel -> execute: a plan is (problem, kernel, config). A kernel is a row of
+ * kernels.def; everything that is specific to it is reached through that row.
  */
 #ifndef HEED_INTERNAL_H
 #define HEED_INTERNAL_H
@@ -17,7 +17,8 @@ typedef struct heed_machine heed_machine;
 typedef struct heed_pool heed_pool;
 typedef struct heed_wisdom heed_wisdom;
 
-/* CPU feature levels, each including the ones before it. The names are those of heed_options.cpu. */
+/* CPU feature levels, each including the ones before it. The names are those of heed_options.cpu.
+ */
 typedef enum heed_cpu_level {
     HEED_CPU_SCALAR,
     HEED_CPU_AVX2,      /* with FMA and F16C */
@@ -35,8 +36,8 @@ struct heed_machine {
     int64_t l3_bytes;
 };
 
-/* A knob: a parameter of a kernel that changes its speed and never what it computes. It appears in names as its
- * letter followed by the value. Values end with 0. */
+/* A knob: a parameter of a kernel that changes its speed and never what it computes. It appears in
+ * names as its letter followed by the value. Values end with 0. */
 #define HEED_KNOBS_MAX 4
 #define HEED_KNOB_VALUES_MAX 8
 typedef struct heed_knob {
@@ -49,21 +50,23 @@ struct heed_config {
     int value[HEED_KNOBS_MAX];
 };
 
-/* What all the instantiations of one algorithm share. Problems given to these functions are normalized. */
+/* What all the instantiations of one algorithm share. Problems given to these functions are
+ * normalized. */
 typedef struct heed_algorithm {
     heed_knob knobs[HEED_KNOBS_MAX]; /* ends with letter 0 */
 
-    /* Is this config worth having for the problem on the machine? If not, *why says which limit it breaks. */
-    bool (*legal)(const heed_kernel *kernel, const heed_problem *problem, const heed_machine *machine,
-                  const heed_config *config, const char **why);
+    /* Is this config worth having for the problem on the machine? If not, *why says which limit it
+     * breaks. */
+    bool (*legal)(const heed_kernel *kernel, const heed_problem *problem,
+                  const heed_machine *machine, const heed_config *config, const char **why);
 
     /* Predicted seconds of one execution. */
-    double (*cost)(const heed_kernel *kernel, const heed_problem *problem, const heed_machine *machine,
-                   const heed_config *config);
+    double (*cost)(const heed_kernel *kernel, const heed_problem *problem,
+                   const heed_machine *machine, const heed_config *config);
 
     /* Bytes of workspace of one execution. */
-    size_t (*workspace)(const heed_kernel *kernel, const heed_problem *problem, const heed_machine *machine,
-                        const heed_config *config);
+    size_t (*workspace)(const heed_kernel *kernel, const heed_problem *problem,
+                        const heed_machine *machine, const heed_config *config);
 
     /* Run. Buffers have been checked. */
     void (*execute)(const heed_plan *plan, const heed_buffers *buffers);
@@ -73,10 +76,10 @@ typedef struct heed_algorithm {
 struct heed_kernel {
     const char *name;
     const char *summary;
-    heed_cpu_level level;            /* features it needs */
-    unsigned types;                  /* element types it takes: bits 1 << heed_type */
+    heed_cpu_level level; /* features it needs */
+    unsigned types;       /* element types it takes: bits 1 << heed_type */
     const heed_algorithm *algorithm;
-    const void *code;                /* the instantiation; what it points to is the algorithm's affair */
+    const void *code; /* the instantiation; what it points to is the algorithm's affair */
 };
 
 struct heed_plan {
@@ -89,7 +92,7 @@ struct heed_plan {
     heed_effort effort; /* where the choice comes from */
     bool from_wisdom;
     size_t candidate_count;
-    struct heed_considered *candidates;
+    struct heed_considered *candidates; /* plan.h */
 };
 
 struct heed_context {
@@ -98,9 +101,11 @@ struct heed_context {
     heed_wisdom *wisdom;
 };
 
-/* error.c: the calling thread's message. heed_fail() formats it and returns @status, so that a check reads
- * "return heed_fail(HEED_ERR_INVALID, "batch is %lld; it must be 1 or more", ...)". heed_note() sets it without failing. */
-heed_status heed_fail(heed_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* error.c: the calling thread's message. heed_fail() formats it and returns @status, so that a
+ * check reads "return heed_fail(HEED_ERR_INVALID, "batch is %lld; it must be 1 or more", ...)".
+ * heed_note() sets it without failing. */
+heed_status heed_fail(heed_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 void heed_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* text.c: append to a fixed buffer as snprintf does, counting what did not fit. */
@@ -111,22 +116,27 @@ typedef struct heed_text {
 } heed_text;
 void heed_text_add(heed_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* problem.c: the first key that query @i does not see, by the mask and seq_k alone; 0 if it sees none. */
+/* problem.c: the first key that query @i does not see, by the mask and seq_k alone; 0 if it sees
+ * none. */
 int64_t heed_problem_visible(const heed_problem *problem, int64_t i);
 bool heed_problem_equal(const heed_problem *a, const heed_problem *b);
 
-/* config.c */
+/* config.c: the configs of an algorithm are numbered 0 .. heed_config_count() - 1. */
+int heed_knob_count(const heed_algorithm *algorithm);
 int heed_config_count(const heed_algorithm *algorithm);
 void heed_config_at(const heed_algorithm *algorithm, int index, heed_config *config);
-size_t heed_config_print(const heed_kernel *kernel, const heed_config *config, char *text, size_t size);
+size_t heed_config_print(const heed_kernel *kernel, const heed_config *config, char *text,
+                         size_t size);
 bool heed_config_parse(const heed_algorithm *algorithm, const char *text, heed_config *config);
 
 /* kernel.c: the rows of kernels.def. */
 size_t heed_kernel_count(void);
 const heed_kernel *heed_kernel_at(size_t index);
-/* The kernel of a name with or without a config; *config_text is what follows "__", or NULL. NULL if there is none. */
+/* The kernel of a name with or without a config; *config_text is what follows "__", or NULL. NULL
+ * if there is none. */
 const heed_kernel *heed_kernel_find(const char *name, const char **config_text);
-/* Hash of the sources that the kernels were built from, and the compiler: a change of either makes wisdom stale. */
+/* Hash of the sources that the kernels were built from, and the compiler: a change of either makes
+ * wisdom stale. */
 const char *heed_kernel_build(void);
 
 /* wisdom.c: the choice for a problem. Internally locked. */
@@ -137,16 +147,19 @@ typedef struct heed_choice {
 } heed_choice;
 heed_status heed_wisdom_create(heed_wisdom **wisdom);
 void heed_wisdom_destroy(heed_wisdom *wisdom);
-/* Looks for @problem (normalized); true if there is a choice that took at least @effort (HEED_WISDOM_ONLY counts as HEED_ESTIMATE). */
-bool heed_wisdom_lookup(heed_wisdom *wisdom, const heed_problem *problem, heed_effort effort, heed_choice *choice);
-heed_status heed_wisdom_add(heed_wisdom *wisdom, const heed_problem *problem, const heed_choice *choice);
+/* Looks for @problem (normalized); true if there is a choice that took at least @effort
+ * (HEED_WISDOM_ONLY counts as HEED_ESTIMATE). */
+bool heed_wisdom_lookup(heed_wisdom *wisdom, const heed_problem *problem, heed_effort effort,
+                        heed_choice *choice);
+heed_status heed_wisdom_add(heed_wisdom *wisdom, const heed_problem *problem,
+                            const heed_choice *choice);
 
 /* cpu/machine.c: what the machine is, masked by @cpu (NULL: HEED_CPU, else all). */
 heed_status heed_machine_detect(heed_machine *machine, const char *cpu, int threads);
 const char *heed_cpu_level_name(heed_cpu_level level);
 
-/* cpu/pool.c: body(data, i) for every i in 0 .. count-1, concurrently where the pool is free, else one after another on the
- * caller. count is at most the number of threads. */
+/* cpu/pool.c: body(data, i) for every i in 0 .. count-1, concurrently where the pool is free, else
+ * one after another on the caller. count is at most the number of threads. */
 heed_status heed_pool_create(heed_pool **pool, int threads, heed_parallel_fn *parallel, void *user);
 void heed_pool_destroy(heed_pool *pool);
 void heed_pool_run(heed_pool *pool, void (*body)(void *data, int index), void *data, int count);

@@ -1,0 +1,109 @@
+/*
+ * cpu.h - what the CPU kernels share: one execution as a set of independent tasks
+ *
+ * The query heads that read one key/value head form a group. Their queries are the rows of one tall
+ * matrix: row r is query r / group of the group's head r % group, so that rows in order see ever
+ * more keys under a causal mask, and K and V are read once for the whole group. A task is a block
+ * of these rows against one range of the keys. Where keys are split among tasks, each task leaves a
+ * normalized partial result and its LSE, and a second pass merges them.
+ */
+#ifndef HEED_CPU_H
+#define HEED_CPU_H
+
+#include "../internal.h"
+
+extern const heed_algorithm heed_algorithm_row;
+extern const heed_algorithm heed_algorithm_tile;
+extern const heed_algorithm heed_algorithm_few;
+
+/* How an algorithm cuts a problem up, and what each thread needs for it. */
+typedef struct heed_cut {
+    int64_t block_rows; /* rows per task */
+    int64_t key_tile;   /* keys are split at multiples of this */
+    int64_t splits;     /* tasks that share the keys of one block */
+} heed_cut;
+
+typedef struct heed_job {
+    const heed_problem *problem;
+    const heed_buffers *buffers;
+    heed_cut cut;
+    int64_t group;  /* query heads per key/value head */
+    int64_t rows;   /* seq_q * group */
+    int64_t blocks; /* blocks of rows per key/value head */
+    float *partial; /* [batch][heads_kv][rows][splits][dim_v + 1], the last element being the LSE in
+                       base 2 */
+} heed_job;
+
+/* One block of rows against one range of keys. */
+typedef struct heed_task {
+    int64_t batch;
+    int64_t head_kv;
+    int64_t row_begin, row_end;
+    int64_t key_begin, key_end;
+    int64_t split;
+} heed_task;
+
+/* Computes one task. @scratch is the thread's own, of the size that was given to heed_job_run(),
+ * aligned to HEED_ALIGNMENT. */
+typedef void heed_task_fn(const heed_job *job, const heed_task *task, void *scratch);
+
+/* job.c */
+void heed_job_init(heed_job *job, const heed_problem *problem, const heed_cut *cut);
+int64_t heed_job_tasks(const heed_job *job);
+size_t heed_job_workspace(const heed_problem *problem, const heed_cut *cut, int threads,
+                          size_t scratch);
+void heed_job_run(const heed_plan *plan, const heed_buffers *buffers, const heed_cut *cut,
+                  size_t scratch, heed_task_fn *run);
+
+/* Addresses of one row's vector in Q and O, and of key @j in K and V. */
+const void *heed_job_q(const heed_job *job, const heed_task *task, int64_t row);
+const void *heed_job_k(const heed_job *job, const heed_task *task, int64_t j);
+const void *heed_job_v(const heed_job *job, const heed_task *task, int64_t j);
+
+/* Where a task leaves the result of @row: dim_v elements at @o, of the problem's type, or float32
+ * if @partial is set. */
+typedef struct heed_target {
+    void *o;
+    bool partial;
+} heed_target;
+heed_target heed_job_target(const heed_job *job, const heed_task *task, int64_t row);
+/* And its LSE, in base 2. */
+void heed_job_set_lse(const heed_job *job, const heed_task *task, int64_t row, float lse2);
+
+/* The first key that @row does not see. */
+int64_t heed_job_visible(const heed_job *job, int64_t row);
+
+/* What one thread does per second, for the cost model. Only the ratios between kernels matter. */
+typedef struct heed_rates {
+    double multiply_adds; /* of the two products */
+    double exps;
+    double elements;  /* of Q, K, V and O converted or packed */
+    int64_t row_step; /* rows are computed in steps of this many */
+} heed_rates;
+
+/* cut.c: is @cut worth trying, and its predicted seconds. */
+bool heed_cut_legal(const heed_problem *problem, const heed_machine *machine, const heed_cut *cut,
+                    const char **why);
+double heed_cut_cost(const heed_problem *problem, const heed_machine *machine, const heed_cut *cut,
+                     const heed_rates *rates);
+
+/* convert.c: rows of @count elements of a problem's type, to and from float32, in portable C. */
+void heed_load_row(float *to, const void *from, int64_t count, heed_type type);
+void heed_store_row(void *to, const float *from, int64_t count, heed_type type);
+
+static inline int64_t heed_div_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static inline int64_t heed_round_up(int64_t a, int64_t b)
+{
+    return heed_div_up(a, b) * b;
+}
+
+static inline int64_t heed_min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+#endif /* HEED_CPU_H */

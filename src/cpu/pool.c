@@ -1,0 +1,188 @@
+/*
+ * pool.c - threads that wait for work
+ *
+ * Attention calls come in rapid succession and can be shorter than it takes to wake a thread, so a
+ * worker that has finished spins for a moment before it goes to sleep. One caller at a time has the
+ * workers; another one that comes meanwhile does its work alone, which is right when all CPUs are
+ * busy anyway.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../internal.h"
+
+#define CACHE_LINE 64
+#define SPINS 4000 /* about 50 to 100 us */
+
+enum {
+    IDLE,
+    WORK,
+    STOP
+};
+
+typedef struct worker {
+    _Alignas(CACHE_LINE) atomic_int state; /* set by the caller, back to IDLE by the worker */
+    atomic_bool asleep;
+    int index;
+    heed_pool *pool;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t wake;
+} worker;
+
+struct heed_pool {
+    int threads;
+    heed_parallel_fn *parallel; /* the caller's own pool, or NULL */
+    void *user;
+    pthread_mutex_t busy; /* held by the caller that has the workers */
+    int workers;          /* started: threads - 1, or 0 with a pool of the caller's */
+    worker *worker;
+    void (*body)(void *data, int index); /* the job, written before any state becomes WORK */
+    void *data;
+};
+
+static inline void relax(void)
+{
+#ifdef HEED_X86
+    __builtin_ia32_pause();
+#endif
+}
+
+static int wait_for_work(worker *self)
+{
+    for (int i = 0; i < SPINS; i++) {
+        int state = atomic_load_explicit(&self->state, memory_order_acquire);
+        if (state != IDLE)
+            return state;
+        relax();
+    }
+    pthread_mutex_lock(&self->mutex);
+    atomic_store(&self->asleep, true);
+    while (atomic_load(&self->state) == IDLE)
+        pthread_cond_wait(&self->wake, &self->mutex);
+    atomic_store(&self->asleep, false);
+    pthread_mutex_unlock(&self->mutex);
+    return atomic_load(&self->state);
+}
+
+static void *work(void *argument)
+{
+    worker *self = argument;
+    while (wait_for_work(self) == WORK) {
+        self->pool->body(self->pool->data, self->index);
+        atomic_store_explicit(&self->state, IDLE, memory_order_release);
+    }
+    return NULL;
+}
+
+static void set_state(worker *self, int state)
+{
+    atomic_store(&self->state, state);
+    if (atomic_load(&self->asleep)) {
+        pthread_mutex_lock(&self->mutex);
+        pthread_cond_signal(&self->wake);
+        pthread_mutex_unlock(&self->mutex);
+    }
+}
+
+static void wait_until_idle(worker *self)
+{
+    for (unsigned i = 0; atomic_load_explicit(&self->state, memory_order_acquire) != IDLE; i++) {
+        if (i < SPINS)
+            relax();
+        else
+            sched_yield();
+    }
+}
+
+static heed_status start_worker(heed_pool *pool, int index)
+{
+    worker *self = &pool->worker[index - 1];
+    self->index = index;
+    self->pool = pool;
+    pthread_mutex_init(&self->mutex, NULL);
+    pthread_cond_init(&self->wake, NULL);
+    int error = pthread_create(&self->thread, NULL, work, self);
+    if (error) {
+        pthread_cond_destroy(&self->wake);
+        pthread_mutex_destroy(&self->mutex);
+        return heed_fail(HEED_ERR_SYSTEM, "cannot start thread %d of %d: %s", index + 1,
+                         pool->threads, strerror(error));
+    }
+    pool->workers++;
+    return HEED_OK;
+}
+
+heed_status heed_pool_create(heed_pool **pool, int threads, heed_parallel_fn *parallel, void *user)
+{
+    heed_pool *made = calloc(1, sizeof *made);
+    *pool = NULL;
+    if (!made)
+        return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a thread pool");
+    made->threads = threads;
+    made->parallel = parallel;
+    made->user = user;
+    pthread_mutex_init(&made->busy, NULL);
+
+    heed_status status = HEED_OK;
+    if (!parallel && threads > 1) {
+        size_t size = (size_t)(threads - 1) * sizeof *made->worker;
+        made->worker = aligned_alloc(CACHE_LINE, size);
+        if (!made->worker)
+            status = heed_fail(HEED_ERR_NO_MEMORY, "no memory for %d threads", threads);
+        else
+            memset(made->worker, 0, size);
+        for (int i = 1; i < threads && status == HEED_OK; i++)
+            status = start_worker(made, i);
+    }
+    if (status != HEED_OK) {
+        heed_pool_destroy(made);
+        return status;
+    }
+    *pool = made;
+    return HEED_OK;
+}
+
+void heed_pool_destroy(heed_pool *pool)
+{
+    if (!pool)
+        return;
+    for (int i = 0; i < pool->workers; i++)
+        set_state(&pool->worker[i], STOP);
+    for (int i = 0; i < pool->workers; i++) {
+        worker *self = &pool->worker[i];
+        pthread_join(self->thread, NULL);
+        pthread_cond_destroy(&self->wake);
+        pthread_mutex_destroy(&self->mutex);
+    }
+    pthread_mutex_destroy(&pool->busy);
+    free(pool->worker);
+    free(pool);
+}
+
+static void run_with_workers(heed_pool *pool, void (*body)(void *data, int index), void *data,
+                             int count)
+{
+    pool->body = body;
+    pool->data = data;
+    for (int i = 1; i < count; i++)
+        set_state(&pool->worker[i - 1], WORK);
+    body(data, 0);
+    for (int i = 1; i < count; i++)
+        wait_until_idle(&pool->worker[i - 1]);
+}
+
+void heed_pool_run(heed_pool *pool, void (*body)(void *data, int index), void *data, int count)
+{
+    if (count > 1 && pool->parallel) {
+        pool->parallel(pool->user, body, data, count);
+    } else if (count > 1 && pthread_mutex_trylock(&pool->busy) == 0) {
+        run_with_workers(pool, body, data, count);
+        pthread_mutex_unlock(&pool->busy);
+    } else {
+        for (int i = 0; i < count; i++)
+            body(data, i);
+    }
+}

@@ -1,0 +1,54 @@
+/*
+ * error.c - statuses, and the text that explains the last failure
+ *
+ * The text is per thread, as errno is: a problem can be refused before there is a context to keep
+ * it in, and a plan may be executed by many threads at once.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "internal.h"
+
+static _Thread_local char message[1024];
+
+const char *heed_message(void)
+{
+    return message;
+}
+
+const char *heed_version(void)
+{
+    return HEED_VERSION_STRING;
+}
+
+const char *heed_status_name(heed_status status)
+{
+    static const char *const names[] = {
+        [HEED_OK] = "ok",
+        [HEED_ERR_INVALID] = "invalid",
+        [HEED_ERR_UNSUPPORTED] = "unsupported",
+        [HEED_ERR_NO_MEMORY] = "no memory",
+        [HEED_ERR_NO_WISDOM] = "no wisdom",
+        [HEED_ERR_SYSTEM] = "system",
+        [HEED_ERR_CORRUPT] = "corrupt",
+    };
+    size_t index = (size_t)status;
+    return index < sizeof names / sizeof *names ? names[index] : "unknown";
+}
+
+heed_status heed_fail(heed_status status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+void heed_note(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+}

@@ -1,0 +1,58 @@
+/*
+ * execute.c - check the buffers of one execution, then run the plan's kernel
+ */
+#include "internal.h"
+
+static heed_status check_tensor(const char *field, const void *pointer, size_t element)
+{
+    if (!pointer)
+        return heed_fail(HEED_ERR_INVALID, "%s is NULL; it must point to the tensor", field);
+    if ((uintptr_t)pointer % element)
+        return heed_fail(HEED_ERR_INVALID, "%s is %p; it must be aligned to its element, %zu bytes",
+                         field, pointer, element);
+    return HEED_OK;
+}
+
+static heed_status check_workspace(const heed_plan *plan, const heed_buffers *buffers)
+{
+    if (plan->workspace_size == 0)
+        return HEED_OK;
+    if (!buffers->workspace)
+        return heed_fail(HEED_ERR_INVALID, "workspace is NULL; the plan needs %zu bytes",
+                         plan->workspace_size);
+    if ((uintptr_t)buffers->workspace % HEED_ALIGNMENT)
+        return heed_fail(HEED_ERR_INVALID, "workspace is %p; it must be aligned to %d bytes",
+                         buffers->workspace, HEED_ALIGNMENT);
+    if (buffers->workspace_size < plan->workspace_size)
+        return heed_fail(HEED_ERR_INVALID, "workspace_size is %zu; the plan needs %zu bytes",
+                         buffers->workspace_size, plan->workspace_size);
+    return HEED_OK;
+}
+
+heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers)
+{
+    if (!plan)
+        return heed_fail(HEED_ERR_INVALID, "plan is NULL; make one with heed_plan_create()");
+    if (!buffers)
+        return heed_fail(HEED_ERR_INVALID, "buffers is NULL; it must point to heed_buffers");
+
+    const struct {
+        const char *field;
+        const void *pointer;
+    } tensors[] = {
+        { "q", buffers->q }, { "k", buffers->k }, { "v", buffers->v }, { "o", buffers->o }
+    };
+    size_t element = heed_type_size(plan->problem.type);
+    heed_status status = HEED_OK;
+    for (int i = 0; i < 4 && status == HEED_OK; i++)
+        status = check_tensor(tensors[i].field, tensors[i].pointer, element);
+    if (status == HEED_OK && buffers->lse)
+        status = check_tensor("lse", buffers->lse, sizeof(float));
+    if (status == HEED_OK)
+        status = check_workspace(plan, buffers);
+    if (status != HEED_OK)
+        return status;
+
+    plan->kernel->algorithm->execute(plan, buffers);
+    return HEED_OK;
+}

@@ -1,0 +1,258 @@
+/*
+ * plan.c - choose a kernel and a config for a problem on a machine
+ *
+ * Every kernel of the table is considered. Those that apply are ranked by their algorithm's cost
+ * model; wisdom overrules the model, and measuring overrules both. Nothing here knows what a kernel
+ * does.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+#include "plan.h"
+
+/* Why @kernel cannot run @problem on @machine at all; NULL if it can. */
+static const char *reject(const heed_kernel *kernel, const heed_problem *problem,
+                          const heed_machine *machine)
+{
+    if (kernel->level > machine->level)
+        return "needs CPU features that are absent or masked";
+    if (!(kernel->types & 1u << problem->type))
+        return "does not take this element type";
+    return NULL;
+}
+
+/* The config that the cost model likes best; *seconds is its prediction. */
+static heed_config best_config(const heed_kernel *kernel, const heed_problem *problem,
+                               const heed_machine *machine, double *seconds)
+{
+    heed_config best = { { 0 } };
+    *seconds = INFINITY;
+    for (int i = 0; i < heed_config_count(kernel->algorithm); i++) {
+        heed_config config;
+        const char *why;
+        heed_config_at(kernel->algorithm, i, &config);
+        if (!kernel->algorithm->legal(kernel, problem, machine, &config, &why))
+            continue;
+        double cost = kernel->algorithm->cost(kernel, problem, machine, &config);
+        if (cost < *seconds) {
+            *seconds = cost;
+            best = config;
+        }
+    }
+    return best;
+}
+
+static void name_candidate(heed_considered *candidate)
+{
+    heed_config_print(candidate->kernel, &candidate->config, candidate->name,
+                      sizeof candidate->name);
+}
+
+static void consider(heed_considered *candidate, const heed_kernel *kernel,
+                     const heed_problem *problem, const heed_machine *machine)
+{
+    *candidate = (heed_considered){ .kernel = kernel, .predicted = -1, .measured = -1 };
+    candidate->rejected = reject(kernel, problem, machine);
+    if (candidate->rejected) {
+        snprintf(candidate->name, sizeof candidate->name, "%s", kernel->name);
+        return;
+    }
+    candidate->config = best_config(kernel, problem, machine, &candidate->predicted);
+    name_candidate(candidate);
+}
+
+static heed_considered *cheapest(const heed_plan *plan)
+{
+    heed_considered *best = NULL;
+    for (size_t i = 0; i < plan->candidate_count; i++) {
+        heed_considered *candidate = &plan->candidates[i];
+        if (!candidate->rejected && (!best || candidate->predicted < best->predicted))
+            best = candidate;
+    }
+    return best;
+}
+
+static void choose(heed_plan *plan, heed_considered *candidate)
+{
+    candidate->chosen = true;
+    plan->kernel = candidate->kernel;
+    plan->config = candidate->config;
+    memcpy(plan->name, candidate->name, sizeof plan->name);
+    plan->workspace_size = plan->kernel->algorithm->workspace(
+        plan->kernel, &plan->problem, &plan->context->machine, &plan->config);
+}
+
+/* A plan for @problem with every kernel considered and none chosen. */
+static heed_status prepare(heed_plan **plan, heed_context *context, const heed_problem *problem)
+{
+    if (!plan)
+        return heed_fail(HEED_ERR_INVALID, "plan is NULL; it must point to a heed_plan *");
+    *plan = NULL;
+    if (!context)
+        return heed_fail(HEED_ERR_INVALID, "context is NULL; make one with heed_context_create()");
+    heed_problem normal;
+    heed_status status = heed_problem_normalize(&normal, problem);
+    if (status != HEED_OK)
+        return status;
+
+    heed_plan *made = calloc(1, sizeof *made);
+    size_t count = heed_kernel_count();
+    if (made)
+        made->candidates = calloc(count, sizeof *made->candidates);
+    if (!made || !made->candidates) {
+        heed_plan_destroy(made);
+        return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a plan");
+    }
+    made->context = context;
+    made->problem = normal;
+    made->candidate_count = count;
+    for (size_t i = 0; i < count; i++)
+        consider(&made->candidates[i], heed_kernel_at(i), &normal, &context->machine);
+    *plan = made;
+    return HEED_OK;
+}
+
+/* Sets @candidate to the config that @text spells, or says why that cannot be. */
+static heed_status apply_config(heed_considered *candidate, const heed_plan *plan, const char *text)
+{
+    const heed_kernel *kernel = candidate->kernel;
+    const heed_machine *machine = &plan->context->machine;
+    heed_config config;
+    const char *why = "";
+    if (!heed_config_parse(kernel->algorithm, text, &config))
+        return heed_fail(HEED_ERR_INVALID, "%s has no config \"%.40s\"; its default is %s",
+                         kernel->name, text, candidate->name);
+    if (!kernel->algorithm->legal(kernel, &plan->problem, machine, &config, &why))
+        return heed_fail(HEED_ERR_UNSUPPORTED, "config \"%s\" of %s: %s", text, kernel->name, why);
+    candidate->config = config;
+    candidate->predicted = kernel->algorithm->cost(kernel, &plan->problem, machine, &config);
+    name_candidate(candidate);
+    return HEED_OK;
+}
+
+/* Chooses the kernel, and the config if there is one, that @name spells. */
+static heed_status choose_named(heed_plan *plan, const char *name)
+{
+    const char *config = NULL;
+    const heed_kernel *kernel = heed_kernel_find(name, &config);
+    if (!kernel)
+        return heed_fail(HEED_ERR_INVALID, "kernel is \"%.80s\"; there is none of that name", name);
+    heed_considered *candidate = plan->candidates;
+    while (candidate->kernel != kernel)
+        candidate++;
+    if (candidate->rejected)
+        return heed_fail(HEED_ERR_UNSUPPORTED, "%s: %s", kernel->name, candidate->rejected);
+    heed_status status = config ? apply_config(candidate, plan, config) : HEED_OK;
+    if (status == HEED_OK)
+        choose(plan, candidate);
+    return status;
+}
+
+/* Takes the choice from wisdom, if there is one that this library and machine can still carry out.
+ */
+static bool choose_wisdom(heed_plan *plan, heed_effort effort)
+{
+    heed_choice choice;
+    if (!heed_wisdom_lookup(plan->context->wisdom, &plan->problem, effort, &choice))
+        return false;
+    if (choose_named(plan, choice.name) != HEED_OK)
+        return false;
+    for (size_t i = 0; i < plan->candidate_count; i++)
+        if (plan->candidates[i].chosen)
+            plan->candidates[i].measured = choice.seconds;
+    plan->from_wisdom = true;
+    return true;
+}
+
+static heed_status choose_by_effort(heed_plan *plan, heed_effort effort)
+{
+    if (choose_wisdom(plan, effort))
+        return HEED_OK;
+    if (effort == HEED_WISDOM_ONLY) {
+        char spec[HEED_SPEC_SIZE];
+        heed_problem_print(&plan->problem, spec, sizeof spec);
+        return heed_fail(HEED_ERR_NO_WISDOM, "no wisdom for \"%s\" on this machine", spec);
+    }
+    if (effort == HEED_ESTIMATE) {
+        choose(plan, cheapest(plan));
+        return HEED_OK;
+    }
+    heed_considered *best;
+    heed_status status = heed_plan_measure(plan, effort, &best);
+    if (status != HEED_OK)
+        return status;
+    choose(plan, best);
+    heed_choice choice = { .seconds = best->measured, .effort = effort };
+    memcpy(choice.name, plan->name, sizeof choice.name);
+    return heed_wisdom_add(plan->context->wisdom, &plan->problem, &choice);
+}
+
+heed_status heed_plan_create(heed_plan **plan, heed_context *context, const heed_problem *problem,
+                             heed_effort effort)
+{
+    if (plan)
+        *plan = NULL;
+    if ((unsigned)effort > HEED_WISDOM_ONLY)
+        return heed_fail(HEED_ERR_INVALID, "effort is %d; it must be 0 to %d", (int)effort,
+                         (int)HEED_WISDOM_ONLY);
+    heed_status status = prepare(plan, context, problem);
+    if (status != HEED_OK)
+        return status;
+    (*plan)->effort = effort;
+    status = choose_by_effort(*plan, effort);
+    if (status != HEED_OK) {
+        heed_plan_destroy(*plan);
+        *plan = NULL;
+    }
+    return status;
+}
+
+heed_status heed_plan_create_named(heed_plan **plan, heed_context *context,
+                                   const heed_problem *problem, const char *kernel)
+{
+    if (plan)
+        *plan = NULL;
+    if (!kernel)
+        return heed_fail(HEED_ERR_INVALID, "kernel is NULL; it must name a kernel");
+    heed_status status = prepare(plan, context, problem);
+    if (status != HEED_OK)
+        return status;
+    status = choose_named(*plan, kernel);
+    if (status != HEED_OK) {
+        heed_plan_destroy(*plan);
+        *plan = NULL;
+    }
+    return status;
+}
+
+void heed_plan_destroy(heed_plan *plan)
+{
+    if (!plan)
+        return;
+    free(plan->candidates);
+    free(plan);
+}
+
+size_t heed_plan_workspace_size(const heed_plan *plan)
+{
+    return plan->workspace_size;
+}
+
+const char *heed_plan_name(const heed_plan *plan)
+{
+    return plan->name;
+}
+
+const heed_problem *heed_plan_problem(const heed_plan *plan)
+{
+    return &plan->problem;
+}
+
+int heed_plan_deterministic(const heed_plan *plan)
+{
+    (void)plan;
+    return 1; /* tasks and merges do not depend on which thread runs them */
+}

@@ -1,0 +1,24 @@
+/*
+ * plan.h - what plan.c, plan_measure.c and plan_explain.c share
+ */
+#ifndef HEED_PLAN_H
+#define HEED_PLAN_H
+
+#include "internal.h"
+
+/* One kernel that the planner looked at. Times are negative where they are not known. */
+typedef struct heed_considered {
+    const heed_kernel *kernel;
+    heed_config config;
+    char name[HEED_NAME_SIZE]; /* kernel and config; of a rejected kernel the name alone */
+    const char *rejected;      /* static text, or NULL */
+    double predicted;
+    double measured;
+    bool chosen;
+} heed_considered;
+
+/* Times the candidates of @plan, and at HEED_PATIENT their configs too, and sets *@best to the
+ * fastest; the candidates are left in their best config. Allocates tensors of its own. */
+heed_status heed_plan_measure(heed_plan *plan, heed_effort effort, heed_considered **best);
+
+#endif /* HEED_PLAN_H */

@@ -1,0 +1,53 @@
+/*
+ * plan_explain.c - say what the planner thought
+ */
+#include "plan.h"
+
+heed_status heed_plan_candidate(const heed_plan *plan, size_t index, heed_candidate *candidate)
+{
+    if (!plan)
+        return heed_fail(HEED_ERR_INVALID, "plan is NULL; make one with heed_plan_create()");
+    if (!candidate)
+        return heed_fail(HEED_ERR_INVALID, "candidate is NULL; it must point to a heed_candidate");
+    if (index >= plan->candidate_count)
+        return heed_fail(HEED_ERR_INVALID, "index is %zu; the plan has %zu candidates", index,
+                         plan->candidate_count);
+    const heed_considered *considered = &plan->candidates[index];
+    *candidate = (heed_candidate){
+        .name = considered->name,
+        .rejected = considered->rejected,
+        .predicted = considered->predicted,
+        .measured = considered->measured,
+        .chosen = considered->chosen,
+    };
+    return HEED_OK;
+}
+
+static void add_time(heed_text *text, const char *label, double seconds)
+{
+    if (seconds >= 0)
+        heed_text_add(text, "  %s %.4g us", label, seconds * 1e6);
+}
+
+size_t heed_plan_explain(const heed_plan *plan, char *text, size_t size)
+{
+    static const char *const efforts[] = { "estimate", "measure", "patient", "wisdom only" };
+    heed_text out = { .data = text, .size = size };
+    char spec[HEED_SPEC_SIZE];
+    heed_problem_print(&plan->problem, spec, sizeof spec);
+    heed_text_add(&out, "%s on %s, %s, %d thread%s\n", spec, plan->context->machine.device,
+                  heed_cpu_level_name(plan->context->machine.level), plan->context->machine.threads,
+                  plan->context->machine.threads == 1 ? "" : "s");
+    heed_text_add(&out, "%s, by %s; workspace %zu bytes\n", plan->name,
+                  plan->from_wisdom ? "wisdom" : efforts[plan->effort], plan->workspace_size);
+    for (size_t i = 0; i < plan->candidate_count; i++) {
+        const heed_considered *candidate = &plan->candidates[i];
+        heed_text_add(&out, "%s %-40s", candidate->chosen ? "->" : "  ", candidate->name);
+        add_time(&out, "predicted", candidate->predicted);
+        add_time(&out, "measured", candidate->measured);
+        if (candidate->rejected)
+            heed_text_add(&out, "  rejected: %s", candidate->rejected);
+        heed_text_add(&out, "\n");
+    }
+    return out.length;
+}
