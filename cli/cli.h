@@ -1,0 +1,236 @@
+/*
+ * cli.h - what the verbs of the command line share: options, output, exit codes
+ *
+ * A verb is one file with one `const cli_verb`, listed in verbs.c. Its option table is the only
+ * place where an option is described: parsing, --help, the man page and the shell completions all
+ * come from it.
+ */
+#ifndef HEED_CLI_H
+#define HEED_CLI_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "heed.h"
+
+/* What the process returns. The values are part of the interface: scripts depend on them. */
+typedef enum cli_exit {
+    CLI_OK = 0,
+    CLI_FINDING =
+        1, /* it worked, and the answer is bad news: a regression, a failed check, no wisdom */
+    CLI_USAGE = 2,         /* the command line or the problem is wrong */
+    CLI_ENVIRONMENT = 3,   /* the machine refuses: memory, a file, a missing peer */
+    CLI_UNSUPPORTED = 4,   /* a valid problem that the kernel asked for cannot do */
+    CLI_VERIFY_FAILED = 5, /* a kernel computes the wrong thing */
+    CLI_TIMEOUT = 6,
+    CLI_CORRUPT = 7, /* a file is damaged, or not what it should be */
+    CLI_INTERRUPTED = 130
+} cli_exit;
+
+/* cli_exit_of() returns the exit code that stands for @status. */
+cli_exit cli_exit_of(heed_status status);
+
+/* ------------------------------------------------------------------------------------------------
+ */
+/* options.c: verbs, their options, and the parsed command line */
+/* ------------------------------------------------------------------------------------------------
+ */
+
+typedef enum cli_kind {
+    CLI_FLAG,    /* takes no argument */
+    CLI_TEXT,    /* any text */
+    CLI_PATH,    /* a file: as CLI_TEXT, and shells complete file names */
+    CLI_INTEGER, /* a decimal integer from min to max */
+    CLI_REAL,    /* a finite number from min to max */
+    CLI_CHOICE,  /* one of choices */
+    CLI_LIST     /* any text; may be given more than once */
+} cli_kind;
+
+typedef struct cli_option {
+    const char *name; /* without the dashes; NULL ends a table */
+    char letter;      /* of the short form, or 0 */
+    cli_kind kind;
+    const char *argument; /* what --help calls the argument, such as "FILE"; NULL for CLI_FLAG */
+    double min;           /* of CLI_INTEGER and CLI_REAL; min = max = 0: no limits */
+    double max;
+    const char *const *choices; /* of CLI_CHOICE, ends with NULL */
+    const char *standard;       /* the default as one would type it, or NULL for none */
+    const char *help;           /* one or two sentences without a full stop at the end */
+} cli_option;
+
+typedef struct cli_args cli_args;
+
+/* As operand_max: any number. */
+#define CLI_ANY (-1)
+
+typedef struct cli_verb {
+    const char *name;
+    const char *summary; /* one line, lower case, no full stop */
+    const char
+        *operands; /* as the usage line shows them, such as "SPEC..."; NULL: the verb takes none */
+    int operand_min;
+    int operand_max;         /* CLI_ANY: no limit */
+    const char *description; /* paragraphs between blank lines; a line that starts with two blanks
+                                is shown as it is */
+    const cli_option
+        *options; /* ends with a NULL name; --json and --help are added to every verb */
+    bool hidden;  /* not listed: for the build, not for people */
+    cli_exit (*run)(const cli_args *args);
+} cli_verb;
+
+/* verbs.c: every verb, ends with NULL. */
+extern const cli_verb *const cli_verbs[];
+
+/* cli_verb_find() returns the verb @name, or NULL. */
+const cli_verb *cli_verb_find(const char *name);
+
+/* cli_verb_option() returns the @index-th option of @verb, those that every verb has last; NULL
+ * past the end. */
+const cli_option *cli_verb_option(const cli_verb *verb, size_t index);
+
+/* cli_args_parse() reads a command line whose argv[0] is the verb, reordering argv. On CLI_OK the
+ * caller owns *@args and frees it with cli_args_free(); its texts belong to argv. Otherwise *@args
+ * is NULL and an error that names option, value and limit has been printed: CLI_USAGE, or
+ * CLI_ENVIRONMENT if there is no memory. With --help given, operands and other options are not
+ * checked. */
+cli_exit cli_args_parse(cli_args **args, const cli_verb *verb, int argc, char **argv);
+void cli_args_free(cli_args *args);
+
+/* Operands: what is not an option. */
+int cli_args_operand_count(const cli_args *args);
+const char *cli_args_operand(const cli_args *args, int index);
+
+/* Values by option name, which must be one of the verb's table and of the right kind. Without the
+ * option on the command line they return its default; without a default: false, NULL, 0, 0.0, -1.
+ */
+bool cli_args_given(const cli_args *args, const char *name); /* was it on the command line? */
+bool cli_args_flag(const cli_args *args, const char *name);
+const char *cli_args_text(const cli_args *args,
+                          const char *name); /* CLI_TEXT, CLI_PATH, or CLI_CHOICE as text */
+int64_t cli_args_integer(const cli_args *args, const char *name);
+double cli_args_real(const cli_args *args, const char *name);
+int cli_args_choice(const cli_args *args, const char *name); /* index into choices */
+size_t cli_args_list_count(const cli_args *args, const char *name);
+const char *cli_args_list(const cli_args *args, const char *name, size_t index);
+bool cli_args_json(const cli_args *args); /* was --json given? */
+
+/* ------------------------------------------------------------------------------------------------
+ */
+/* suggest.c: "did you mean" */
+/* ------------------------------------------------------------------------------------------------
+ */
+
+/* A search for the name nearest to a word, by the number of letters to insert, drop, change or
+ * swap. */
+typedef struct cli_suggestion {
+    const char *word;
+    const char *best; /* NULL while nothing is near enough */
+    size_t distance;
+} cli_suggestion;
+cli_suggestion cli_suggest(const char *word);
+void cli_suggest_consider(cli_suggestion *suggestion, const char *name);
+
+/* ------------------------------------------------------------------------------------------------
+ */
+/* output.c: data on stdout, messages on stderr */
+/* ------------------------------------------------------------------------------------------------
+ */
+
+/* One line on stderr each: the text as it is; after "heed: warning: "; after "heed: error: ". */
+void cli_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void cli_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* cli_fail() prints heed_message() as an error, after "@subject: " if that is not NULL, and returns
+ * cli_exit_of(@status): "return cli_fail(status, spec);" */
+cli_exit cli_fail(heed_status status, const char *subject);
+
+/* Colours. cli_style() returns the escape sequence that starts @style on @stream, or "" where
+ * colours are not wanted: not a terminal, TERM=dumb, or NO_COLOR set. End every style with
+ * CLI_PLAIN. Tables (lab/report/table.h) know that they have no width. */
+typedef enum cli_style_name {
+    CLI_PLAIN,
+    CLI_BOLD,
+    CLI_GOOD,
+    CLI_WARN,
+    CLI_BAD,
+    CLI_FAINT
+} cli_style_name;
+const char *cli_style(FILE *stream, cli_style_name style);
+
+/* cli_json_print() prints @json, an object, to stdout with "schema": "heed.@verb/1" and the
+ * library's version in front, and releases it. NULL stands for an object that could not be made for
+ * want of memory: CLI_ENVIRONMENT. Otherwise CLI_OK. */
+cli_exit cli_json_print(json_t *json, const char *verb);
+
+/* cli_json_real() returns a JSON number, or null for a value that JSON cannot say. */
+json_t *cli_json_real(double value);
+
+/* cli_output_open() makes sure that file descriptors 0 to 2 are taken, so that no data file can
+ * become stdout; main() alone calls it. */
+void cli_output_open(void);
+
+/* cli_output_close() flushes stdout. If anything printed could not be written (a full disk, a
+ * closed pipe) it says so and returns CLI_ENVIRONMENT, else @code. */
+cli_exit cli_output_close(cli_exit code);
+
+/* ------------------------------------------------------------------------------------------------
+ */
+/* progress.c: a line on stderr that shows how far a long verb is */
+/* ------------------------------------------------------------------------------------------------
+ */
+
+/* Shown only if stderr is a terminal; at most ten times a second. Clear it (cli_progress_end)
+ * before printing anything. */
+typedef struct cli_progress {
+    const char *title;
+    size_t total;
+    bool shown; /* is stderr a terminal that can? */
+    bool dirty; /* is there a line to clear? */
+    int64_t start_ns;
+    int64_t last_ns;
+} cli_progress;
+cli_progress cli_progress_start(const char *title, size_t total);
+void cli_progress_step(cli_progress *progress, size_t done,
+                       const char *what);      /* @what: the present item, or NULL */
+void cli_progress_end(cli_progress *progress); /* may be followed by another step */
+
+/* ------------------------------------------------------------------------------------------------
+ */
+/* interrupt.c */
+/* ------------------------------------------------------------------------------------------------
+ */
+
+/* cli_interrupt_catch() makes Ctrl-C set a flag instead of ending the process (a second Ctrl-C does
+ * end it), and makes a write to a closed pipe fail instead of killing. A child inherits the latter:
+ * reset SIGPIPE when spawning. */
+void cli_interrupt_catch(void);
+
+/* cli_interrupted() says whether Ctrl-C was pressed. A long verb asks between two pieces of work,
+ * stops cleanly, says how to go on, and returns CLI_INTERRUPTED. */
+bool cli_interrupted(void);
+
+/* ------------------------------------------------------------------------------------------------
+ */
+/* help.c, man.c, completion.c: what is made from the tables */
+/* ------------------------------------------------------------------------------------------------
+ */
+
+/* Columns that --help keeps within. */
+#define CLI_HELP_WIDTH 100
+
+void cli_help_print(FILE *stream);                            /* heed --help */
+void cli_help_print_verb(FILE *stream, const cli_verb *verb); /* heed VERB --help */
+
+/* The man page of @verb, or of heed itself if @verb is NULL, in mdoc, dated @date ("March 1,
+ * 2026"). */
+void cli_man_print(FILE *stream, const cli_verb *verb, const char *date);
+
+void cli_completion_bash(FILE *stream);
+void cli_completion_zsh(FILE *stream);
+void cli_completion_fish(FILE *stream);
+
+#endif /* HEED_CLI_H */

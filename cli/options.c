@@ -1,0 +1,436 @@
+/*
+ * options.c - reads a command line by a verb's option table
+ */
+#include <assert.h>
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* What getopt_long() returns for the option at index 0; letters are all below. */
+#define LONG_BASE 256
+
+typedef struct cli_value {
+    bool given;
+    const char *text;
+    int64_t integer;
+    double real;
+    int choice;
+    const char **list; /* of CLI_LIST: room for argc texts */
+    size_t list_count;
+} cli_value;
+
+struct cli_args {
+    const cli_verb *verb;
+    cli_value *values; /* one per option, in the order of cli_verb_option() */
+    char **operands;
+    int operand_count;
+};
+
+static const cli_option common_options[] = {
+    { .name = "json",
+      .kind = CLI_FLAG,
+      .help = "Print the result as JSON with a versioned schema" },
+    { .name = "help", .letter = 'h', .kind = CLI_FLAG, .help = "Show this help and exit" },
+    { .name = NULL },
+};
+
+const cli_option *cli_verb_option(const cli_verb *verb, size_t index)
+{
+    size_t own = 0;
+    while (verb->options && verb->options[own].name)
+        own++;
+    if (index < own)
+        return &verb->options[index];
+    index -= own;
+    return index + 1 < sizeof common_options / sizeof common_options[0] ? &common_options[index]
+                                                                        : NULL;
+}
+
+static size_t option_count(const cli_verb *verb)
+{
+    size_t count = 0;
+    while (cli_verb_option(verb, count))
+        count++;
+    return count;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ */
+/* One value */
+/* ------------------------------------------------------------------------------------------------
+ */
+
+static bool has_limits(const cli_option *option)
+{
+    return option->min != 0 || option->max != 0;
+}
+
+static cli_exit out_of_range(const cli_option *option, const char *text)
+{
+    cli_error("--%s: %s is out of range; it must be %.15g to %.15g", option->name, text,
+              option->min, option->max);
+    return CLI_USAGE;
+}
+
+static cli_exit read_integer(const cli_option *option, const char *text, cli_value *value)
+{
+    char *end;
+    errno = 0;
+    long long number = strtoll(text, &end, 10);
+    if (end == text || *end) {
+        cli_error("--%s: '%s' is not an integer", option->name, text);
+        return CLI_USAGE;
+    }
+    if (errno == ERANGE ||
+        (has_limits(option) && ((double)number < option->min || (double)number > option->max)))
+        return out_of_range(option, text);
+    value->integer = number;
+    return CLI_OK;
+}
+
+static cli_exit read_real(const cli_option *option, const char *text, cli_value *value)
+{
+    char *end;
+    double number = strtod(text, &end);
+    if (end == text || *end || !isfinite(number)) {
+        cli_error("--%s: '%s' is not a finite number", option->name, text);
+        return CLI_USAGE;
+    }
+    if (has_limits(option) && (number < option->min || number > option->max))
+        return out_of_range(option, text);
+    value->real = number;
+    return CLI_OK;
+}
+
+static cli_exit bad_choice(const cli_option *option, const char *text)
+{
+    cli_suggestion suggestion = cli_suggest(text);
+    char list[256] = "";
+    for (size_t i = 0, length = 0; option->choices[i] && length < sizeof list; i++) {
+        int added = snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "",
+                             option->choices[i]);
+        length += added > 0 ? (size_t)added : 0;
+        cli_suggest_consider(&suggestion, option->choices[i]);
+    }
+    if (suggestion.best)
+        cli_error("--%s: '%s' is not one of %s; did you mean '%s'?", option->name, text, list,
+                  suggestion.best);
+    else
+        cli_error("--%s: '%s' is not one of %s", option->name, text, list);
+    return CLI_USAGE;
+}
+
+static cli_exit read_choice(const cli_option *option, const char *text, cli_value *value)
+{
+    for (int i = 0; option->choices[i]; i++)
+        if (strcmp(option->choices[i], text) == 0) {
+            value->choice = i;
+            return CLI_OK;
+        }
+    return bad_choice(option, text);
+}
+
+static cli_exit read_value(const cli_option *option, const char *text, cli_value *value)
+{
+    if (text && !*text) {
+        cli_error("--%s: its argument is empty; give %s", option->name, option->argument);
+        return CLI_USAGE;
+    }
+    value->text = text;
+    switch (option->kind) {
+    case CLI_INTEGER:
+        return read_integer(option, text, value);
+    case CLI_REAL:
+        return read_real(option, text, value);
+    case CLI_CHOICE:
+        return read_choice(option, text, value);
+    case CLI_LIST:
+        value->list[value->list_count++] = text;
+        return CLI_OK;
+    case CLI_FLAG:
+    case CLI_TEXT:
+    case CLI_PATH:
+        break;
+    }
+    return CLI_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ */
+/* The whole line */
+/* ------------------------------------------------------------------------------------------------
+ */
+
+/* The table in getopt's form. */
+typedef struct getopt_table {
+    struct option *options;
+    char *letters;
+} getopt_table;
+
+static void getopt_table_free(getopt_table *table)
+{
+    free(table->options);
+    free(table->letters);
+}
+
+static bool getopt_table_make(getopt_table *table, const cli_verb *verb)
+{
+    size_t count = option_count(verb), length = 0;
+    table->options = calloc(count + 1, sizeof *table->options);
+    table->letters = calloc(2 * count + 2, 1);
+    if (!table->options || !table->letters)
+        return false;
+    table->letters[length++] = ':'; /* tell a missing argument from an unknown option */
+    for (size_t i = 0; i < count; i++) {
+        const cli_option *option = cli_verb_option(verb, i);
+        bool argument = option->kind != CLI_FLAG;
+        table->options[i] = (struct option){ option->name,
+                                             argument ? required_argument : no_argument, NULL,
+                                             LONG_BASE + (int)i };
+        if (option->letter)
+            table->letters[length++] = option->letter;
+        if (option->letter && argument)
+            table->letters[length++] = ':';
+    }
+    return true;
+}
+
+/* The index of the option that getopt means by @code, a letter or LONG_BASE + index. */
+static size_t option_index(const cli_verb *verb, int code)
+{
+    if (code >= LONG_BASE)
+        return (size_t)(code - LONG_BASE);
+    size_t index = 0;
+    while (cli_verb_option(verb, index) && cli_verb_option(verb, index)->letter != code)
+        index++;
+    return index;
+}
+
+static void see_help(const cli_verb *verb)
+{
+    cli_message("'heed %s --help' lists the options", verb->name);
+}
+
+/* @word is a long option that is unknown, or begins more than one name. */
+static void unknown_long_option(const cli_verb *verb, const char *word)
+{
+    size_t length = strcspn(word, "="), matches = 0;
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1),
+             word);
+    cli_suggestion suggestion = cli_suggest(name);
+    for (size_t i = 0; cli_verb_option(verb, i); i++) {
+        const char *candidate = cli_verb_option(verb, i)->name;
+        matches += strncmp(candidate, name, strlen(name)) == 0;
+        cli_suggest_consider(&suggestion, candidate);
+    }
+    if (matches > 1)
+        cli_error("--%s: more than one option of 'heed %s' begins like this", name, verb->name);
+    else if (suggestion.best)
+        cli_error("--%s: 'heed %s' has no such option; did you mean --%s?", name, verb->name,
+                  suggestion.best);
+    else
+        cli_error("--%s: 'heed %s' has no such option", name, verb->name);
+}
+
+/* @code is what getopt_long() returned, ':' or '?'; @word the argument it looked at last. */
+static cli_exit bad_option(const cli_verb *verb, int code, const char *word)
+{
+    if (code == ':') {
+        const cli_option *option = cli_verb_option(verb, option_index(verb, optopt));
+        cli_error("--%s: its argument is missing; give %s", option->name, option->argument);
+    } else if (optopt >= LONG_BASE) {
+        cli_error("--%s: takes no argument",
+                  cli_verb_option(verb, option_index(verb, optopt))->name);
+    } else if (optopt == 0) {
+        unknown_long_option(verb, word + strspn(word, "-"));
+    } else {
+        cli_error("-%c: 'heed %s' has no such option", optopt, verb->name);
+    }
+    see_help(verb);
+    return CLI_USAGE;
+}
+
+static cli_exit read_options(cli_args *args, const getopt_table *table, int argc, char **argv)
+{
+    optind = 0; /* start anew, also if an earlier line was read */
+    opterr = 0;
+    for (;;) {
+        int code = getopt_long(argc, argv, table->letters, table->options, NULL);
+        if (code == -1)
+            break;
+        if (code == '?' || code == ':')
+            return bad_option(args->verb, code, argv[optind - 1]);
+        size_t index = option_index(args->verb, code);
+        const cli_option *option = cli_verb_option(args->verb, index);
+        args->values[index].given = true;
+        cli_exit result = read_value(option, option->kind == CLI_FLAG ? NULL : optarg,
+                                     &args->values[index]);
+        if (result != CLI_OK)
+            return result;
+    }
+    args->operands = argv + optind;
+    args->operand_count = argc - optind;
+    return CLI_OK;
+}
+
+static cli_exit check_operands(const cli_args *args)
+{
+    const cli_verb *verb = args->verb;
+    if (verb->operand_max != CLI_ANY && args->operand_count > verb->operand_max) {
+        cli_error("'%s' is one operand too many for 'heed %s'", args->operands[verb->operand_max],
+                  verb->name);
+        see_help(verb);
+        return CLI_USAGE;
+    }
+    if (args->operand_count < verb->operand_min) {
+        cli_error("'heed %s' needs %s", verb->name, verb->operands);
+        see_help(verb);
+        return CLI_USAGE;
+    }
+    return CLI_OK;
+}
+
+static cli_exit read_defaults(cli_args *args)
+{
+    cli_exit code = CLI_OK;
+    const cli_option *option;
+    for (size_t i = 0; code == CLI_OK && (option = cli_verb_option(args->verb, i)); i++) {
+        args->values[i].choice = args->values[i].given ? args->values[i].choice : -1;
+        if (option->standard && !args->values[i].given)
+            code = read_value(option, option->standard, &args->values[i]);
+    }
+    return code;
+}
+
+/* @args with room for the values, at most @argc of one list and one default; NULL without memory.
+ */
+static cli_args *args_create(const cli_verb *verb, int argc)
+{
+    cli_args *args = calloc(1, sizeof *args);
+    if (!args)
+        return NULL;
+    args->verb = verb;
+    args->values = calloc(option_count(verb), sizeof *args->values);
+    bool complete = args->values != NULL;
+    for (size_t i = 0; complete && i < option_count(verb); i++)
+        if (cli_verb_option(verb, i)->kind == CLI_LIST)
+            complete = (args->values[i].list = calloc((size_t)argc + 1, sizeof(char *))) != NULL;
+    if (complete)
+        return args;
+    cli_args_free(args);
+    return NULL;
+}
+
+cli_exit cli_args_parse(cli_args **result, const cli_verb *verb, int argc, char **argv)
+{
+    getopt_table table = { NULL, NULL };
+    cli_args *args = args_create(verb, argc);
+    cli_exit code = CLI_OK;
+
+    *result = NULL;
+    if (!args || !getopt_table_make(&table, verb)) {
+        cli_error("not enough memory for the command line");
+        code = CLI_ENVIRONMENT;
+    }
+    if (code == CLI_OK)
+        code = read_options(args, &table, argc, argv);
+    if (code == CLI_OK)
+        code = read_defaults(args);
+    if (code == CLI_OK && !cli_args_flag(args, "help"))
+        code = check_operands(args);
+    getopt_table_free(&table);
+    if (code == CLI_OK)
+        *result = args;
+    else
+        cli_args_free(args);
+    return code;
+}
+
+void cli_args_free(cli_args *args)
+{
+    if (!args)
+        return;
+    for (size_t i = 0; args->values && i < option_count(args->verb); i++)
+        free(args->values[i].list);
+    free(args->values);
+    free(args);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ */
+/* Values by name */
+/* ------------------------------------------------------------------------------------------------
+ */
+
+int cli_args_operand_count(const cli_args *args)
+{
+    return args->operand_count;
+}
+
+const char *cli_args_operand(const cli_args *args, int index)
+{
+    return index >= 0 && index < args->operand_count ? args->operands[index] : NULL;
+}
+
+/* A name that is not in the table is a slip of the programmer's; it reads as an option that was not
+ * given. */
+static const cli_value *value_of(const cli_args *args, const char *name)
+{
+    static const cli_value none = { .choice = -1 };
+    for (size_t i = 0; cli_verb_option(args->verb, i); i++)
+        if (strcmp(cli_verb_option(args->verb, i)->name, name) == 0)
+            return &args->values[i];
+    assert(false && "the verb's table lacks this option");
+    return &none;
+}
+
+bool cli_args_given(const cli_args *args, const char *name)
+{
+    return value_of(args, name)->given;
+}
+
+bool cli_args_flag(const cli_args *args, const char *name)
+{
+    return value_of(args, name)->given;
+}
+
+const char *cli_args_text(const cli_args *args, const char *name)
+{
+    return value_of(args, name)->text;
+}
+
+int64_t cli_args_integer(const cli_args *args, const char *name)
+{
+    return value_of(args, name)->integer;
+}
+
+double cli_args_real(const cli_args *args, const char *name)
+{
+    return value_of(args, name)->real;
+}
+
+int cli_args_choice(const cli_args *args, const char *name)
+{
+    return value_of(args, name)->choice;
+}
+
+size_t cli_args_list_count(const cli_args *args, const char *name)
+{
+    return value_of(args, name)->list_count;
+}
+
+const char *cli_args_list(const cli_args *args, const char *name, size_t index)
+{
+    const cli_value *value = value_of(args, name);
+    return index < value->list_count ? value->list[index] : NULL;
+}
+
+bool cli_args_json(const cli_args *args)
+{
+    return cli_args_flag(args, "json");
+}

@@ -1,0 +1,134 @@
+/*
+ * output.c - messages, colours, JSON, and the care that nothing printed gets lost
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+cli_exit cli_exit_of(heed_status status)
+{
+    static const cli_exit codes[] = {
+        [HEED_OK] = CLI_OK,
+        [HEED_ERR_INVALID] = CLI_USAGE,
+        [HEED_ERR_UNSUPPORTED] = CLI_UNSUPPORTED,
+        [HEED_ERR_NO_MEMORY] = CLI_ENVIRONMENT,
+        [HEED_ERR_NO_WISDOM] = CLI_FINDING,
+        [HEED_ERR_SYSTEM] = CLI_ENVIRONMENT,
+        [HEED_ERR_CORRUPT] = CLI_CORRUPT,
+    };
+    size_t index = (size_t)status;
+    return index < sizeof codes / sizeof codes[0] ? codes[index] : CLI_ENVIRONMENT;
+}
+
+void cli_message(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vfprintf(stderr, format, list);
+    va_end(list);
+    fputc('\n', stderr);
+}
+
+static void print_labelled(cli_style_name style, const char *label, const char *format,
+                           va_list list) __attribute__((format(printf, 3, 0)));
+
+static void print_labelled(cli_style_name style, const char *label, const char *format,
+                           va_list list)
+{
+    fprintf(stderr, "heed: %s%s:%s ", cli_style(stderr, style), label,
+            cli_style(stderr, CLI_PLAIN));
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+}
+
+void cli_warning(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    print_labelled(CLI_WARN, "warning", format, list);
+    va_end(list);
+}
+
+void cli_error(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    print_labelled(CLI_BAD, "error", format, list);
+    va_end(list);
+}
+
+cli_exit cli_fail(heed_status status, const char *subject)
+{
+    if (subject)
+        cli_error("%s: %s", subject, heed_message());
+    else
+        cli_error("%s", heed_message());
+    return cli_exit_of(status);
+}
+
+static bool colours_wanted(FILE *stream)
+{
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    if (no_color && *no_color)
+        return false;
+    return term && strcmp(term, "dumb") != 0 && isatty(fileno(stream));
+}
+
+const char *cli_style(FILE *stream, cli_style_name style)
+{
+    static const char *const sequences[] = {
+        [CLI_PLAIN] = "\033[0m", [CLI_BOLD] = "\033[1m", [CLI_GOOD] = "\033[32m",
+        [CLI_WARN] = "\033[33m", [CLI_BAD] = "\033[31m", [CLI_FAINT] = "\033[2m",
+    };
+    return colours_wanted(stream) ? sequences[style] : "";
+}
+
+json_t *cli_json_real(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+cli_exit cli_json_print(json_t *json, const char *verb)
+{
+    json_t *document = json_pack("{s:o, s:s}", "schema", json_sprintf("heed.%s/1", verb), "version",
+                                 heed_version());
+    bool complete = json && document && json_object_update(document, json) == 0;
+    json_decref(json);
+    if (!complete) {
+        json_decref(document);
+        cli_error("not enough memory for the JSON output");
+        return CLI_ENVIRONMENT;
+    }
+    json_dumpf(document, stdout,
+               JSON_INDENT(2) |
+                   JSON_REAL_PRECISION(9)); /* stdout keeps a failure for cli_output_close() */
+    fputc('\n', stdout);
+    json_decref(document);
+    return CLI_OK;
+}
+
+void cli_output_open(void)
+{
+    /* Opened the wrong way round, so that using a closed standard stream fails as it should. */
+    static const int modes[] = { O_WRONLY, O_RDONLY, O_RDONLY };
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/dev/null", modes[fd]) != fd)
+            return;
+}
+
+cli_exit cli_output_close(cli_exit code)
+{
+    bool failed_before = ferror(stdout) != 0;
+    errno = 0;
+    bool failed_now = fflush(stdout) != 0;
+    if (!failed_before && !failed_now)
+        return code;
+    cli_error("standard output: %s", failed_now && errno ? strerror(errno) : "a write failed");
+    return code == CLI_OK ? CLI_ENVIRONMENT : code;
+}

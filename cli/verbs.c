@@ -1,0 +1,21 @@
+/*
+ * verbs.c - the table of verbs, in the order in which people meet them
+ */
+#include <string.h>
+
+#include "cli.h"
+
+extern const cli_verb cli_verb_generate;
+
+const cli_verb *const cli_verbs[] = {
+    &cli_verb_generate,
+    NULL,
+};
+
+const cli_verb *cli_verb_find(const char *name)
+{
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++)
+        if (strcmp((*verb)->name, name) == 0)
+            return *verb;
+    return NULL;
+}

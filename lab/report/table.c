@@ -1,0 +1,297 @@
+/*
+ * table.c - text tables: columns that line up
+ */
+#define _XOPEN_SOURCE 700 /* wcwidth */
+#include "table.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+typedef struct column {
+    char *head;
+    lab_align align;
+} column;
+
+/* The cells of all rows, one after another; cell i is in column i % column_count. */
+struct lab_table {
+    column *columns;
+    size_t column_count;
+    char **cells;
+    size_t cell_count;
+    size_t cell_room;
+    size_t *rules; /* a line is drawn before the row of this number */
+    size_t rule_count;
+    bool failed; /* memory ran out */
+};
+
+/* ------------------------------------------------------------------------------------------------
+ */
+/* Text */
+/* ------------------------------------------------------------------------------------------------
+ */
+
+/* The length of the colour sequence at @text, or 0 if there is none. */
+static size_t colour_length(const char *text)
+{
+    if (text[0] != '\033' || text[1] != '[')
+        return 0;
+    size_t length = 2 + strspn(text + 2, "0123456789;");
+    return text[length] == 'm' ? length + 1 : 0;
+}
+
+int lab_text_width(const char *text)
+{
+    mbstate_t state = { 0 };
+    int width = 0;
+    while (*text) {
+        size_t skip = colour_length(text);
+        if (skip == 0) {
+            wchar_t character;
+            skip = mbrtowc(&character, text, strlen(text), &state);
+            bool valid = skip != (size_t)-1 && skip != (size_t)-2;
+            int columns = valid ? wcwidth(character) : 1;
+            width += columns > 0 ? columns : 0;
+            if (!valid) { /* not text in this locale: a byte a column */
+                memset(&state, 0, sizeof state);
+                skip = 1;
+            }
+        }
+        text += skip;
+    }
+    return width;
+}
+
+/* Copies @text, for markdown, without colours and with its bars escaped. */
+static void print_markdown_cell(FILE *stream, const char *text)
+{
+    while (*text) {
+        size_t colour = colour_length(text);
+        if (colour == 0) {
+            if (*text == '|')
+                fputc('\\', stream);
+            fputc(*text, stream);
+        }
+        text += colour ? colour : 1;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------
+ */
+/* Building */
+/* ------------------------------------------------------------------------------------------------
+ */
+
+lab_table *lab_table_create(void)
+{
+    return calloc(1, sizeof(lab_table));
+}
+
+void lab_table_destroy(lab_table *table)
+{
+    if (!table)
+        return;
+    for (size_t i = 0; i < table->column_count; i++)
+        free(table->columns[i].head);
+    for (size_t i = 0; i < table->cell_count; i++)
+        free(table->cells[i]);
+    free(table->columns);
+    free(table->cells);
+    free(table->rules);
+    free(table);
+}
+
+void lab_table_column(lab_table *table, const char *head, lab_align align)
+{
+    if (!table || table->failed)
+        return;
+    column *columns = realloc(table->columns, (table->column_count + 1) * sizeof *columns);
+    if (columns)
+        table->columns = columns;
+    char *copy = strdup(head);
+    if (!columns || !copy) {
+        free(copy);
+        table->failed = true;
+        return;
+    }
+    columns[table->column_count++] = (column){ copy, align };
+}
+
+/* Takes over @text. */
+static void add_cell(lab_table *table, char *text)
+{
+    if (text && table->cell_count == table->cell_room) {
+        size_t room = table->cell_room ? 2 * table->cell_room : 32;
+        char **cells = room <= SIZE_MAX / sizeof *cells
+                           ? realloc(table->cells, room * sizeof *cells)
+                           : NULL;
+        if (cells) {
+            table->cells = cells;
+            table->cell_room = room;
+        }
+    }
+    if (!text || table->cell_count == table->cell_room) {
+        free(text);
+        table->failed = true;
+        return;
+    }
+    table->cells[table->cell_count++] = text;
+}
+
+void lab_table_cell(lab_table *table, const char *format, ...)
+{
+    if (!table || table->failed)
+        return;
+    va_list list;
+    va_start(list, format);
+    int length = vsnprintf(NULL, 0, format, list);
+    va_end(list);
+    char *text = length < 0 ? NULL : malloc((size_t)length + 1);
+    if (text) {
+        va_start(list, format);
+        vsnprintf(text, (size_t)length + 1, format, list);
+        va_end(list);
+    }
+    add_cell(table, text);
+}
+
+void lab_table_row_end(lab_table *table)
+{
+    while (table && !table->failed && table->column_count &&
+           table->cell_count % table->column_count)
+        add_cell(table, strdup(""));
+}
+
+void lab_table_rule(lab_table *table)
+{
+    lab_table_row_end(table);
+    if (!table || table->failed || table->column_count == 0)
+        return;
+    size_t *rules = realloc(table->rules, (table->rule_count + 1) * sizeof *rules);
+    if (!rules) {
+        table->failed = true;
+        return;
+    }
+    table->rules = rules;
+    rules[table->rule_count++] = table->cell_count / table->column_count;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ */
+/* Printing */
+/* ------------------------------------------------------------------------------------------------
+ */
+
+static void measure_columns(const lab_table *table, int *widths)
+{
+    for (size_t i = 0; i < table->column_count; i++)
+        widths[i] = lab_text_width(table->columns[i].head);
+    for (size_t i = 0; i < table->cell_count; i++) {
+        int width = lab_text_width(table->cells[i]);
+        int *widest = &widths[i % table->column_count];
+        *widest = width > *widest ? width : *widest;
+    }
+}
+
+/* Blanks that are owed are written only when text follows, so that no line ends in blanks. */
+static int print_text_cell(FILE *stream, const char *text, lab_align align, int width, int owed)
+{
+    int fill = width - lab_text_width(text);
+    if (!*text)
+        return owed + fill;
+    fprintf(stream, "%*s%s", owed + (align == LAB_RIGHT ? fill : 0), "", text);
+    return align == LAB_RIGHT ? 0 : fill;
+}
+
+static void print_text_row(const lab_table *table, FILE *stream, const int *widths,
+                           char *const *cells)
+{
+    int owed = 0;
+    for (size_t i = 0; i < table->column_count; i++) {
+        const char *text = cells ? cells[i] : table->columns[i].head;
+        owed = print_text_cell(stream, text, table->columns[i].align, widths[i],
+                               owed + (i ? 2 : 0));
+    }
+    fputc('\n', stream);
+}
+
+static void print_text_rule(const lab_table *table, FILE *stream, const int *widths)
+{
+    for (size_t i = 0; i < table->column_count; i++) {
+        fputs(i ? "  " : "", stream);
+        for (int j = 0; j < widths[i]; j++)
+            fputc('-', stream);
+    }
+    fputc('\n', stream);
+}
+
+static bool has_heads(const lab_table *table)
+{
+    for (size_t i = 0; i < table->column_count; i++)
+        if (table->columns[i].head[0])
+            return true;
+    return false;
+}
+
+static bool rule_before(const lab_table *table, size_t row)
+{
+    for (size_t i = 0; i < table->rule_count; i++)
+        if (table->rules[i] == row)
+            return true;
+    return false;
+}
+
+static void print_text(const lab_table *table, FILE *stream, const int *widths)
+{
+    size_t rows = table->cell_count / table->column_count;
+    if (has_heads(table)) {
+        print_text_row(table, stream, widths, NULL);
+        print_text_rule(table, stream, widths);
+    }
+    for (size_t row = 0; row < rows; row++) {
+        if (row && rule_before(table, row))
+            print_text_rule(table, stream, widths);
+        print_text_row(table, stream, widths, table->cells + row * table->column_count);
+    }
+}
+
+static void print_markdown_row(const lab_table *table, FILE *stream, char *const *cells)
+{
+    for (size_t i = 0; i < table->column_count; i++) {
+        fputs("| ", stream);
+        print_markdown_cell(stream, cells ? cells[i] : table->columns[i].head);
+        fputc(' ', stream);
+    }
+    fputs("|\n", stream);
+}
+
+static void print_markdown(const lab_table *table, FILE *stream)
+{
+    size_t rows = table->cell_count / table->column_count;
+    print_markdown_row(table, stream, NULL);
+    for (size_t i = 0; i < table->column_count; i++)
+        fputs(table->columns[i].align == LAB_RIGHT ? "|---:" : "|---", stream);
+    fputs("|\n", stream);
+    for (size_t row = 0; row < rows; row++)
+        print_markdown_row(table, stream, table->cells + row * table->column_count);
+}
+
+bool lab_table_print(const lab_table *table, FILE *stream, lab_table_form form)
+{
+    if (!table || table->failed)
+        return false;
+    if (table->column_count == 0)
+        return true;
+    int *widths = calloc(table->column_count, sizeof *widths);
+    if (!widths)
+        return false;
+    measure_columns(table, widths);
+    if (form == LAB_MARKDOWN)
+        print_markdown(table, stream);
+    else
+        print_text(table, stream, widths);
+    free(widths);
+    return true;
+}
