@@ -1,0 +1,152 @@
+/*
+ * ceiling.c - runs the ceiling loops and the copies, on as many threads as asked for
+ */
+#include "ceiling.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ceiling_loops.h"
+#include "measure.h"
+
+/* The loop for a CPU level and an element type: the first row that fits. */
+typedef struct loop_row {
+    const char *cpu;
+    bool bf16_only;
+    const lab_ceiling_loop *loop;
+} loop_row;
+
+static const loop_row rows[] = {
+#ifdef HEED_X86
+    { "avx512bf16", true, &lab_ceiling_bf16_avx512bf16 },
+    { "avx512bf16", false, &lab_ceiling_f32_avx512 },
+    { "avx512", false, &lab_ceiling_f32_avx512 },
+    { "avx2", false, &lab_ceiling_f32_avx2 },
+#endif
+    { "scalar", false, &lab_ceiling_f32_scalar },
+};
+
+static const lab_ceiling_loop *find_loop(const char *cpu, heed_type type)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(rows[i].cpu, cpu) == 0 && (!rows[i].bf16_only || type == HEED_BF16))
+            return rows[i].loop;
+    return NULL;
+}
+
+enum {
+    LOOP_SLICES = 24,
+    COPY_SLICES = 5
+};
+#define SLICE_NS INT64_C(2000000)
+#define COPY_BYTES ((size_t)64 << 20)
+
+/* The work of one thread. It keeps its best slice; the team's rate is the sum over its threads. */
+typedef struct member {
+    pthread_t thread;
+    const lab_ceiling_loop *loop;
+    char *from; /* of a copy: this thread's share */
+    char *to;
+    size_t bytes;
+    double rate; /* operations or bytes per second */
+    volatile float result;
+} member;
+
+/* Factors near 1 and 0 that no optimiser can see. */
+static volatile float factor_source[2] = { 0.999f, 0.001f };
+
+static void *loop_main(void *data)
+{
+    member *self = data;
+    float factors[2] = { factor_source[0], factor_source[1] };
+    int64_t rounds = 1024;
+
+    for (int slice = 0; slice < LOOP_SLICES; slice++) {
+        int64_t start = heed_clock_ns();
+        self->result = self->loop->run(rounds, factors);
+        int64_t ns = heed_clock_ns() - start;
+        if (ns < SLICE_NS / 2) {
+            rounds *= 2; /* too short to time: not a slice yet */
+            slice--;
+            continue;
+        }
+        double rate = self->loop->flops * (double)rounds / ((double)ns * 1e-9);
+        self->rate = rate > self->rate ? rate : self->rate;
+    }
+    return NULL;
+}
+
+static void *copy_main(void *data)
+{
+    member *self = data;
+
+    /* The thread that will copy the memory writes it first: its pages are real and near. */
+    memset(self->from, 1, self->bytes);
+    memset(self->to, 2, self->bytes);
+    for (int slice = 0; slice < COPY_SLICES; slice++) {
+        int64_t start = heed_clock_ns();
+        memcpy(self->to, self->from, self->bytes);
+        int64_t ns = heed_clock_ns() - start;
+        double rate = 2.0 * (double)self->bytes / ((double)ns * 1e-9);
+        self->rate = rate > self->rate ? rate : self->rate;
+        self->result = self->to[slice];
+    }
+    return NULL;
+}
+
+/* Runs @main on @count members at once and adds up their rates. */
+static heed_status run_team(member *team, int count, void *(*main)(void *), double *rate)
+{
+    int started = 0;
+
+    while (started < count &&
+           pthread_create(&team[started].thread, NULL, main, &team[started]) == 0)
+        started++;
+    *rate = 0;
+    for (int i = 0; i < started; i++) {
+        pthread_join(team[i].thread, NULL);
+        *rate += team[i].rate;
+    }
+    return started == count ? HEED_OK : HEED_ERR_SYSTEM;
+}
+
+heed_status lab_ceiling_flops(lab_ceiling *ceiling, heed_type type, int threads, const char *cpu)
+{
+    const lab_ceiling_loop *loop = cpu ? find_loop(cpu, type) : NULL;
+
+    if (!loop || threads < 1)
+        return HEED_ERR_INVALID;
+    member *team = calloc((size_t)threads, sizeof *team);
+    if (!team)
+        return HEED_ERR_NO_MEMORY;
+    for (int i = 0; i < threads; i++)
+        team[i].loop = loop;
+    heed_status status = run_team(team, threads, loop_main, &ceiling->flops);
+    ceiling->threads = threads;
+    ceiling->loop = loop->name;
+    free(team);
+    return status;
+}
+
+heed_status lab_ceiling_copy(double *bandwidth, int threads)
+{
+    if (threads < 1)
+        return HEED_ERR_INVALID;
+    member *team = calloc((size_t)threads, sizeof *team);
+    char *memory = malloc(2 * COPY_BYTES);
+    heed_status status = HEED_ERR_NO_MEMORY;
+    if (team && memory) {
+        size_t share = COPY_BYTES / (size_t)threads;
+        for (int i = 0; i < threads; i++) {
+            team[i].from = memory + (size_t)i * share;
+            team[i].to = team[i].from + COPY_BYTES;
+            team[i].bytes = share;
+        }
+        status = run_team(team, threads, copy_main, bandwidth);
+    }
+    free(memory);
+    free(team);
+    return status;
+}
