@@ -22,9 +22,8 @@ size_t heed_number_int(const char *text, int64_t *value)
         beyond = beyond || __builtin_mul_overflow(number, 10, &number) ||
                  __builtin_add_overflow(number, text[length] - '0', &number);
     }
-    if (length > 0) {
+    if (length > 0)
         *value = beyond ? INT64_MAX : number;
-    }
     return length;
 }
 
@@ -33,17 +32,14 @@ size_t heed_number_int(const char *text, int64_t *value)
 static bool read_exponent(const char *text, const char *end, int *exponent)
 {
     int sign = 1;
-    if (text < end && (*text == '+' || *text == '-')) {
+    if (text < end && (*text == '+' || *text == '-'))
         sign = *text++ == '-' ? -1 : 1;
-    }
-    if (text == end || end - text > 5) {
+    if (text == end || end - text > 5)
         return false;
-    }
     int number = 0;
     for (; text < end; text++) {
-        if (!is_digit(*text)) {
+        if (!is_digit(*text))
             return false;
-        }
         number = number * 10 + (*text - '0');
     }
     *exponent = sign * number;
@@ -55,17 +51,15 @@ static bool read_exponent(const char *text, const char *end, int *exponent)
  * twice HEED_NUMBER_SIZE. */
 static bool remove_point(const char *text, size_t length, char *plain)
 {
-    if (length >= HEED_NUMBER_SIZE) {
+    if (length >= HEED_NUMBER_SIZE)
         return false;
-    }
     const char *end = text + length;
     size_t filled = 0, digits = 0;
     int exponent = 0, fraction = 0;
     bool point = false;
 
-    if (text < end && (*text == '+' || *text == '-')) {
+    if (text < end && (*text == '+' || *text == '-'))
         plain[filled++] = *text++;
-    }
     for (; text < end && (is_digit(*text) || (*text == '.' && !point)); text++) {
         if (*text == '.') {
             point = true;
@@ -75,13 +69,11 @@ static bool remove_point(const char *text, size_t length, char *plain)
         digits++;
         fraction += point;
     }
-    if (digits == 0) {
+    if (digits == 0)
         return false;
-    }
     if (text < end && (*text == 'e' || *text == 'E')) {
-        if (!read_exponent(text + 1, end, &exponent)) {
+        if (!read_exponent(text + 1, end, &exponent))
             return false;
-        }
         text = end;
     }
     snprintf(plain + filled, 2 * HEED_NUMBER_SIZE - filled, "e%d", exponent - fraction);
@@ -91,13 +83,11 @@ static bool remove_point(const char *text, size_t length, char *plain)
 bool heed_number_double(const char *text, size_t length, double *value)
 {
     char plain[2 * HEED_NUMBER_SIZE];
-    if (!remove_point(text, length, plain)) {
+    if (!remove_point(text, length, plain))
         return false;
-    }
     double number = strtod(plain, NULL);
-    if (!isfinite(number)) {
+    if (!isfinite(number))
         return false;
-    }
     *value = number;
     return true;
 }
@@ -105,13 +95,11 @@ bool heed_number_double(const char *text, size_t length, double *value)
 bool heed_number_float(const char *text, size_t length, float *value)
 {
     char plain[2 * HEED_NUMBER_SIZE];
-    if (!remove_point(text, length, plain)) {
+    if (!remove_point(text, length, plain))
         return false;
-    }
     float number = strtof(plain, NULL);
-    if (!isfinite(number)) {
+    if (!isfinite(number))
         return false;
-    }
     *value = number;
     return true;
 }
@@ -123,13 +111,11 @@ static void print_digits(char *text, double value, int digits)
     char local[HEED_NUMBER_SIZE];
     snprintf(local, sizeof(local), "%.*g", digits, value);
     size_t filled = 0;
-    for (const char *c = local; *c != '\0'; c++) {
-        if (is_digit(*c) || *c == '-' || *c == '+' || *c == 'e') {
+    for (const char *c = local; *c != '\0'; c++)
+        if (is_digit(*c) || *c == '-' || *c == '+' || *c == 'e')
             text[filled++] = *c;
-        } else if (filled > 0 && text[filled - 1] != '.') {
+        else if (filled > 0 && text[filled - 1] != '.')
             text[filled++] = '.'; /* one for all the bytes of the locale's sign */
-        }
-    }
     text[filled] = '\0';
 }
 
@@ -138,9 +124,8 @@ void heed_number_print_double(char *text, double value)
     double back = 0;
     for (int digits = 6; digits <= 17; digits++) {
         print_digits(text, value, digits);
-        if (heed_number_double(text, strlen(text), &back) && back == value) {
+        if (heed_number_double(text, strlen(text), &back) && back == value)
             return;
-        }
     }
 }
 
@@ -149,8 +134,7 @@ void heed_number_print_float(char *text, float value)
     float back = 0;
     for (int digits = 6; digits <= 9; digits++) {
         print_digits(text, (double)value, digits);
-        if (heed_number_float(text, strlen(text), &back) && back == value) {
+        if (heed_number_float(text, strlen(text), &back) && back == value)
             return;
-        }
     }
 }

@@ -94,9 +94,8 @@ heed_strides heed_layout_strides(const heed_tensor *tensor, const char *layout)
             stride = &strides.seq;
         }
         *stride = distance;
-        if (__builtin_mul_overflow(distance, size, &distance)) {
+        if (__builtin_mul_overflow(distance, size, &distance))
             distance = INT64_MAX;
-        }
     }
     return strides;
 }
@@ -109,9 +108,8 @@ static bool strides_zero(heed_strides strides)
 heed_strides heed_strides_normal(const heed_tensor *tensor, heed_strides strides)
 {
     heed_strides dense = heed_layout_strides(tensor, heed_layouts[0]);
-    if (strides_zero(strides)) {
+    if (strides_zero(strides))
         return dense;
-    }
     return (heed_strides){
         .batch = tensor->batch == 1 ? dense.batch : strides.batch,
         .seq = tensor->seq == 1 ? dense.seq : strides.seq,
@@ -195,9 +193,8 @@ static int sorted_dimensions(const heed_tensor *tensor, dimension dimensions[3])
     for (int i = 0; i < 3; i++) {
         if (all[i].size > 1) {
             int place = count++;
-            for (; place > 0 && dimensions[place - 1].stride > all[i].stride; place--) {
+            for (; place > 0 && dimensions[place - 1].stride > all[i].stride; place--)
                 dimensions[place] = dimensions[place - 1];
-            }
             dimensions[place] = all[i];
         }
     }
@@ -211,9 +208,8 @@ static int64_t count_elements(const heed_tensor *tensor)
     int64_t count = tensor->dim;
     if (__builtin_mul_overflow(count, tensor->batch, &count) ||
         __builtin_mul_overflow(count, tensor->seq, &count) ||
-        __builtin_mul_overflow(count, tensor->heads, &count) || count > HEED_EXTENT_MAX) {
+        __builtin_mul_overflow(count, tensor->heads, &count) || count > HEED_EXTENT_MAX)
         return -1;
-    }
     return count;
 }
 
@@ -242,9 +238,8 @@ static bool tensor_fault(const heed_tensor *tensor, bool distinct, heed_part par
             tensor->name, (long long)tensor->batch, (long long)tensor->seq,
             (long long)tensor->heads, (long long)tensor->dim, (long long)HEED_EXTENT_MAX);
     }
-    if (strides_zero(*s)) {
+    if (strides_zero(*s))
         return false; /* dense */
-    }
     dimension dimensions[3];
     int count = sorted_dimensions(tensor, dimensions);
     int64_t extent = tensor->dim;
@@ -267,27 +262,23 @@ static bool tensor_fault(const heed_tensor *tensor, bool distinct, heed_part par
 
 bool heed_problem_find_fault(const heed_problem *problem, heed_fault *fault)
 {
-    if (sizes_fault(problem, fault) || options_fault(problem, fault)) {
+    if (sizes_fault(problem, fault) || options_fault(problem, fault))
         return true;
-    }
     for (int i = 0; i < HEED_TENSORS; i++) {
         heed_tensor tensor = heed_problem_tensor(problem, i);
-        if (tensor_fault(&tensor, tensor.name == 'o', (heed_part)(HEED_PART_Q + i), fault)) {
+        if (tensor_fault(&tensor, tensor.name == 'o', (heed_part)(HEED_PART_Q + i), fault))
             return true;
-        }
     }
     return false;
 }
 
 heed_status heed_problem_check(const heed_problem *problem)
 {
-    if (problem == NULL) {
+    if (problem == NULL)
         return heed_fail(HEED_ERR_INVALID, "problem is NULL");
-    }
     heed_fault fault;
-    if (heed_problem_find_fault(problem, &fault)) {
+    if (heed_problem_find_fault(problem, &fault))
         return heed_fail(HEED_ERR_INVALID, "%s", fault.text);
-    }
     return HEED_OK;
 }
 
@@ -297,20 +288,16 @@ heed_status heed_problem_check(const heed_problem *problem)
 
 heed_status heed_problem_normalize(heed_problem *normal, const heed_problem *problem)
 {
-    if (normal == NULL) {
+    if (normal == NULL)
         return heed_fail(HEED_ERR_INVALID, "normal is NULL");
-    }
     heed_status status = heed_problem_check(problem);
-    if (status != HEED_OK) {
+    if (status != HEED_OK)
         return status;
-    }
     *normal = *problem;
-    if (normal->scale == 0.0F) {
+    if (normal->scale == 0.0F)
         normal->scale = heed_scale_default(normal->dim_qk);
-    }
-    if (normal->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT && normal->seq_q == normal->seq_k) {
+    if (normal->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT && normal->seq_q == normal->seq_k)
         normal->mask = HEED_MASK_CAUSAL_TOP_LEFT;
-    }
     for (int i = 0; i < HEED_TENSORS; i++) {
         heed_tensor tensor = heed_problem_tensor(normal, i);
         heed_problem_set_strides(normal, i, heed_strides_normal(&tensor, tensor.strides));
@@ -320,11 +307,9 @@ heed_status heed_problem_normalize(heed_problem *normal, const heed_problem *pro
 
 bool heed_problem_equal(const heed_problem *a, const heed_problem *b)
 {
-    for (int part = 0; part < HEED_PART_SIZES; part++) {
-        if (heed_problem_size(a, (heed_part)part) != heed_problem_size(b, (heed_part)part)) {
+    for (int part = 0; part < HEED_PART_SIZES; part++)
+        if (heed_problem_size(a, (heed_part)part) != heed_problem_size(b, (heed_part)part))
             return false;
-        }
-    }
     return a->type == b->type && a->mask == b->mask && a->scale == b->scale &&
            heed_strides_equal(a->q, b->q) && heed_strides_equal(a->k, b->k) &&
            heed_strides_equal(a->v, b->v) && heed_strides_equal(a->o, b->o);
@@ -337,14 +322,12 @@ bool heed_problem_equal(const heed_problem *a, const heed_problem *b)
 int64_t heed_problem_visible(const heed_problem *problem, int64_t i)
 {
     int64_t visible = problem->seq_k;
-    if (problem->mask == HEED_MASK_CAUSAL_TOP_LEFT) {
+    if (problem->mask == HEED_MASK_CAUSAL_TOP_LEFT)
         visible = i + 1;
-    } else if (problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT) {
+    else if (problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT)
         visible = i + 1 + problem->seq_k - problem->seq_q;
-    }
-    if (visible < 0) {
+    if (visible < 0)
         return 0;
-    }
     return visible < problem->seq_k ? visible : problem->seq_k;
 }
 

@@ -85,9 +85,8 @@ static size_t edit_distance(const char *a, size_t length, const char *b)
 {
     size_t row[NAME_MAX_LENGTH + 1];
     size_t width = strlen(b);
-    for (size_t j = 0; j <= width; j++) {
+    for (size_t j = 0; j <= width; j++)
         row[j] = j;
-    }
     for (size_t i = 0; i < length; i++) {
         size_t diagonal = row[0];
         row[0] = i + 1;
@@ -146,9 +145,8 @@ static heed_status read_two_sizes(parser *p, const spec_word *word, const char *
 {
     heed_part second = (heed_part)(word->part + 1);
     heed_status status = read_size(p, word->part, &value);
-    if (status != HEED_OK) {
+    if (status != HEED_OK)
         return status;
-    }
     if (*value == '/') {
         value++;
         status = read_size(p, second, &value);
@@ -181,13 +179,12 @@ static bool value_is(const parser *p, const char *value, const char *text)
 static heed_status read_alignment(parser *p, const spec_word *word, const char *value)
 {
     (void)word;
-    if (value_is(p, value, "tl")) {
+    if (value_is(p, value, "tl"))
         p->problem.mask = HEED_MASK_CAUSAL_TOP_LEFT;
-    } else if (value_is(p, value, "br")) {
+    else if (value_is(p, value, "br"))
         p->problem.mask = HEED_MASK_CAUSAL_BOTTOM_RIGHT;
-    } else {
+    else
         return fail_at(p, value, "causal= must be followed by tl (top left) or br (bottom right)");
-    }
     return HEED_OK;
 }
 
@@ -227,9 +224,8 @@ static heed_status read_strides(parser *p, const spec_word *word, const char *va
     const char *at = value;
     for (int i = 0; i < 3; i++) {
         heed_status status = read_number(p, &at, names[i], 0, HEED_EXTENT_MAX, &strides[i]);
-        if (status != HEED_OK) {
+        if (status != HEED_OK)
             return status;
-        }
         if (i < 2 && *at++ != ':') {
             return fail_at(p, at - 1, "%s must be followed by ':' and the %s", names[i],
                            names[i + 1]);
@@ -299,23 +295,19 @@ static bool is_letter(char c)
 static bool word_matches(const spec_word *word, const char *at, const char *end)
 {
     size_t length = strlen(word->text);
-    if ((size_t)(end - at) < length || memcmp(at, word->text, length) != 0) {
+    if ((size_t)(end - at) < length || memcmp(at, word->text, length) != 0)
         return false;
-    }
-    if (word->text[length - 1] == '=') {
+    if (word->text[length - 1] == '=')
         return true;
-    }
     const char *value = at + length;
     return length == 1 ? value == end || !is_letter(*value) : value == end;
 }
 
 static const spec_word *find_word(const char *at, const char *end)
 {
-    for (size_t i = 0; i < word_count; i++) {
-        if (word_matches(&words[i], at, end)) {
+    for (size_t i = 0; i < word_count; i++)
+        if (word_matches(&words[i], at, end))
             return &words[i];
-        }
-    }
     return NULL;
 }
 
@@ -330,9 +322,8 @@ static const char *nearest_word(const parser *p)
     for (size_t i = 0; i < word_count && length <= NAME_MAX_LENGTH; i++) {
         const char *text = words[i].text;
         bool has_value = text[strlen(text) - 1] == '=';
-        if (strlen(text) < 3 || has_value != (equals != NULL)) {
+        if (strlen(text) < 3 || has_value != (equals != NULL))
             continue;
-        }
         size_t distance = edit_distance(p->word, length, text);
         if (distance < best) {
             best = distance;
@@ -359,23 +350,19 @@ static heed_status fail_unknown(const parser *p)
 static heed_status fail_twice(const parser *p, const spec_word *word)
 {
     const char *name = "";
-    for (size_t i = 0; i < part_name_count; i++) {
-        if (part_names[i].part == word->part) {
+    for (size_t i = 0; i < part_name_count; i++)
+        if (part_names[i].part == word->part)
             name = part_names[i].name;
-        }
-    }
     return fail_at(p, p->word, "%s is given twice", name);
 }
 
 static heed_status read_word(parser *p)
 {
     const spec_word *word = find_word(p->word, p->end);
-    if (word == NULL) {
+    if (word == NULL)
         return fail_unknown(p);
-    }
-    if (p->where[word->part] != NULL) {
+    if (p->where[word->part] != NULL)
         return fail_twice(p, word);
-    }
     p->where[word->part] = p->word;
     return word->read(p, word, p->word + strlen(word->text));
 }
@@ -402,9 +389,8 @@ static heed_status read_words(parser *p)
         p->word = at;
         p->end = at + strcspn(at, " \t");
         heed_status status = read_word(p);
-        if (status != HEED_OK) {
+        if (status != HEED_OK)
             return status;
-        }
         at = p->end + strspn(p->end, " \t");
     }
     return HEED_OK;
@@ -413,9 +399,8 @@ static heed_status read_words(parser *p)
 static heed_status check_complete(const parser *p)
 {
     const char *end = p->spec + strlen(p->spec);
-    if (p->word == NULL) {
+    if (p->word == NULL)
         return fail_at(p, end, "the spec is empty; one is \"b2 h8 s512 d64 f16\"");
-    }
     for (size_t i = 0; i < part_name_count; i++) {
         if (part_names[i].example != NULL && p->where[part_names[i].part] == NULL) {
             return fail_at(p, end, "%s is missing: add a word such as %s", part_names[i].name,
@@ -445,28 +430,24 @@ static void apply_layout(parser *p)
 static heed_status check_problem(const parser *p)
 {
     heed_fault fault;
-    if (!heed_problem_find_fault(&p->problem, &fault)) {
+    if (!heed_problem_find_fault(&p->problem, &fault))
         return HEED_OK;
-    }
     const char *at = p->where[fault.part];
-    if (at == NULL) { /* a tensor that is too large without any word about its strides */
+    if (at == NULL) /* a tensor that is too large without any word about its strides */
         at = p->where[HEED_PART_SEQ_Q];
-    }
     return fail_at(p, at, "%s", fault.text);
 }
 
 heed_status heed_problem_parse(heed_problem *problem, const char *spec)
 {
-    if (problem == NULL || spec == NULL) {
+    if (problem == NULL || spec == NULL)
         return heed_fail(HEED_ERR_INVALID, "%s is NULL", problem == NULL ? "problem" : "spec");
-    }
     parser p = { .spec = spec };
     heed_status status = check_characters(&p);
     status = status == HEED_OK ? read_words(&p) : status;
     status = status == HEED_OK ? check_complete(&p) : status;
-    if (status != HEED_OK) {
+    if (status != HEED_OK)
         return status;
-    }
     apply_layout(&p);
     status = check_problem(&p);
     return status == HEED_OK ? heed_problem_normalize(problem, &p.problem) : status;

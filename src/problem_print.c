@@ -8,16 +8,14 @@
 static void print_pair(heed_text *text, char letter, int64_t first, int64_t second)
 {
     heed_text_add(text, " %c%lld", letter, (long long)first);
-    if (second != first) {
+    if (second != first)
         heed_text_add(text, "/%lld", (long long)second);
-    }
 }
 
 static void print_mask(heed_text *text, const heed_problem *problem)
 {
-    if (problem->mask == HEED_MASK_NONE) {
+    if (problem->mask == HEED_MASK_NONE)
         return;
-    }
     bool top_left = problem->mask == HEED_MASK_CAUSAL_TOP_LEFT;
     const char *aligned = top_left ? "=tl" : "=br";
     heed_text_add(text, " causal%s", top_left && problem->seq_q == problem->seq_k ? "" : aligned);
@@ -43,9 +41,8 @@ static bool all_have_layout(const heed_problem *problem, const char *layout)
 {
     for (int i = 0; i < HEED_TENSORS; i++) {
         heed_tensor tensor = heed_problem_tensor(problem, i);
-        if (!has_layout(&tensor, layout)) {
+        if (!has_layout(&tensor, layout))
             return false;
-        }
     }
     return true;
 }
@@ -54,9 +51,8 @@ static void print_strides(heed_text *text, const heed_problem *problem)
 {
     for (const char *const *layout = heed_layouts; *layout != NULL; layout++) {
         if (all_have_layout(problem, *layout)) {
-            if (layout != heed_layouts) {
+            if (layout != heed_layouts)
                 heed_text_add(text, " layout=%s", *layout);
-            }
             return;
         }
     }
@@ -75,9 +71,8 @@ size_t heed_problem_print(const heed_problem *problem, char *text, size_t size)
     heed_text out = { .data = text, .size = size };
     heed_problem normal = *problem;
     heed_fault fault;
-    if (!heed_problem_find_fault(problem, &fault)) {
+    if (!heed_problem_find_fault(problem, &fault))
         heed_problem_normalize(&normal, problem);
-    }
     heed_text_add(&out, "b%lld", (long long)normal.batch);
     print_pair(&out, 'h', normal.heads_q, normal.heads_kv);
     print_pair(&out, 's', normal.seq_q, normal.seq_k);

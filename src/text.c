@@ -17,9 +17,8 @@ void heed_text_add(heed_text *text, const char *format, ...)
     int added = vsnprintf(end, left, format, arguments);
     va_end(arguments);
 
-    if (added > 0) {
+    if (added > 0)
         text->length += (size_t)added;
-    } else if (room) {
+    else if (room)
         *end = '\0'; /* vsnprintf may have failed before it wrote anything */
-    }
 }
