@@ -1,0 +1,37 @@
+/*
+ * convert.h - elements of the types f32, f16 and bf16 as doubles
+ *
+ * Portable C without compiler extensions: every other conversion in the project is checked against
+ * this one.
+ */
+#ifndef LAB_CONVERT_H
+#define LAB_CONVERT_H
+
+#include <stdint.h>
+
+#include "heed.h"
+
+/* lab_element_get() returns the element at @index of an array of @type. Every value of the three
+ * types is a double exactly; a NaN stays one. */
+double lab_element_get(heed_type type, const void *base, int64_t index);
+
+/* lab_element_set() writes @value to the element at @index, rounded once to nearest, ties to even:
+ * straight from the double, not by way of float32. What is too large becomes an infinity;
+ * subnormals are kept; a NaN becomes a quiet NaN. */
+void lab_element_set(heed_type type, void *base, int64_t index, double value);
+
+/* lab_element_round() returns @value as lab_element_set() followed by lab_element_get() would. */
+double lab_element_round(heed_type type, double value);
+
+/* lab_elements_load() writes @count elements, from @index on, to @values. */
+void lab_elements_load(heed_type type, const void *base, int64_t index, int64_t count,
+                       double *values);
+
+/* lab_type_unit() returns the unit roundoff of @type: half the distance from 1 to the next number.
+ */
+double lab_type_unit(heed_type type);
+
+/* lab_type_quantum() returns the smallest positive number of @type, a subnormal. */
+double lab_type_quantum(heed_type type);
+
+#endif /* LAB_CONVERT_H */

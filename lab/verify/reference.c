@@ -1,0 +1,131 @@
+/*
+ * reference.c - attention as it is specified, and as one would naively compute it
+ *
+ * Three passes per row, no tricks: logits, softmax, weighted sum. Meant to be read; checks stay
+ * fast by looking at few rows.
+ */
+#include "lab/verify/reference.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+#include "lab/tensor/convert.h"
+#include "lab/tensor/view.h"
+
+int64_t lab_rows(const heed_problem *problem)
+{
+    return problem->batch * problem->heads_q * problem->seq_q;
+}
+
+lab_row lab_row_at(const heed_problem *problem, int64_t n)
+{
+    return (lab_row){
+        .batch = n / problem->seq_q / problem->heads_q,
+        .head = n / problem->seq_q % problem->heads_q,
+        .query = n % problem->seq_q,
+    };
+}
+
+int64_t lab_row_kv_head(const heed_problem *problem, lab_row row)
+{
+    return row.head / (problem->heads_q / problem->heads_kv);
+}
+
+int64_t lab_visible(const heed_problem *problem, int64_t query)
+{
+    int64_t keys = problem->seq_k;
+    if (problem->mask == HEED_MASK_CAUSAL_TOP_LEFT)
+        keys = query + 1;
+    if (problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT)
+        keys = query + 1 + problem->seq_k - problem->seq_q;
+    return keys < 0 ? 0 : keys > problem->seq_k ? problem->seq_k : keys;
+}
+
+static void load(const lab_view *view, const void *base, int64_t batch, int64_t seq, int64_t head,
+                 double *vector)
+{
+    lab_elements_load(view->type, base, lab_view_at(view, batch, seq, head), view->dim, vector);
+}
+
+void lab_reference_row(const heed_problem *problem, const heed_buffers *data, lab_row row,
+                       double *weights, double *o, double *lse)
+{
+    const lab_view q = lab_view_of(problem, LAB_Q);
+    const lab_view k = lab_view_of(problem, LAB_K);
+    const lab_view v = lab_view_of(problem, LAB_V);
+    int64_t kv_head = lab_row_kv_head(problem, row);
+    int64_t keys = lab_visible(problem, row.query);
+    double query[HEED_DIM_MAX], vector[HEED_DIM_MAX];
+
+    load(&q, data->q, row.batch, row.query, row.head, query);
+    double highest = -INFINITY;
+    for (int64_t j = 0; j < keys; j++) {
+        load(&k, data->k, row.batch, j, kv_head, vector);
+        double dot = 0;
+        for (int64_t c = 0; c < problem->dim_qk; c++)
+            dot += query[c] * vector[c];
+        weights[j] = (double)problem->scale * dot;
+        if (weights[j] > highest || isnan(weights[j]))
+            highest = weights[j];
+    }
+
+    bool empty = highest == -INFINITY;
+    double sum = 0;
+    for (int64_t j = 0; j < keys; j++) {
+        weights[j] = empty ? 0 : exp(weights[j] - highest);
+        sum += weights[j];
+    }
+    *lse = empty ? -INFINITY : highest + log(sum);
+
+    for (int64_t c = 0; c < problem->dim_v; c++)
+        o[c] = 0;
+    for (int64_t j = 0; j < keys && !empty; j++) {
+        load(&v, data->v, row.batch, j, kv_head, vector);
+        weights[j] /= sum;
+        for (int64_t c = 0; c < problem->dim_v; c++)
+            o[c] += weights[j] * vector[c];
+    }
+}
+
+void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_row row,
+                   float *weights, double *o, double *lse)
+{
+    const lab_view q = lab_view_of(problem, LAB_Q);
+    const lab_view k = lab_view_of(problem, LAB_K);
+    const lab_view v = lab_view_of(problem, LAB_V);
+    int64_t kv_head = lab_row_kv_head(problem, row);
+    int64_t keys = lab_visible(problem, row.query);
+    double query[HEED_DIM_MAX], vector[HEED_DIM_MAX];
+    float sums[HEED_DIM_MAX];
+
+    load(&q, data->q, row.batch, row.query, row.head, query);
+    float highest = -INFINITY;
+    for (int64_t j = 0; j < keys; j++) {
+        load(&k, data->k, row.batch, j, kv_head, vector);
+        float dot = 0;
+        for (int64_t c = 0; c < problem->dim_qk; c++)
+            dot += (float)query[c] * (float)vector[c];
+        weights[j] = problem->scale * dot;
+        if (weights[j] > highest || isnan(weights[j]))
+            highest = weights[j];
+    }
+
+    bool empty = highest == -INFINITY;
+    float sum = 0;
+    for (int64_t j = 0; j < keys; j++) {
+        weights[j] = empty ? 0 : expf(weights[j] - highest);
+        sum += weights[j];
+    }
+    *lse = empty ? -INFINITY : highest + logf(sum);
+
+    for (int64_t c = 0; c < problem->dim_v; c++)
+        sums[c] = 0;
+    for (int64_t j = 0; j < keys && !empty; j++) {
+        load(&v, data->v, row.batch, j, kv_head, vector);
+        float weight = (float)lab_element_round(problem->type, weights[j]);
+        for (int64_t c = 0; c < problem->dim_v; c++)
+            sums[c] += weight * (float)vector[c];
+    }
+    for (int64_t c = 0; c < problem->dim_v; c++)
+        o[c] = empty ? 0 : lab_element_round(problem->type, sums[c] / sum);
+}

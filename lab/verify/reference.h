@@ -1,0 +1,43 @@
+/*
+ * reference.h - attention as it is specified, and as one would naively compute it
+ *
+ * A row is one query of one head of one batch element. Rows are numbered as the LSE is laid out:
+ * (batch * heads_q + head) * seq_q + query. Problems are normalized; of the buffers only q, k and v
+ * are used.
+ */
+#ifndef LAB_REFERENCE_H
+#define LAB_REFERENCE_H
+
+#include <stdint.h>
+
+#include "heed.h"
+
+typedef struct lab_row {
+    int64_t batch;
+    int64_t head; /* query head */
+    int64_t query;
+} lab_row;
+
+/* lab_rows() returns the number of rows of @problem; lab_row_at() says what the @n-th one is. */
+int64_t lab_rows(const heed_problem *problem);
+lab_row lab_row_at(const heed_problem *problem, int64_t n);
+
+/* lab_row_kv_head() returns the key/value head that @row reads. */
+int64_t lab_row_kv_head(const heed_problem *problem, lab_row row);
+
+/* lab_visible() returns how many keys query @query sees: the keys 0 .. result - 1. */
+int64_t lab_visible(const heed_problem *problem, int64_t query);
+
+/* lab_reference_row() computes a row in float64: the specification in code. Writes dim_v numbers to
+ * @o, the logarithm of the sum to *@lse, and the softmax to @weights, which has room for
+ * lab_visible() numbers. Reads nothing of keys that the row does not see. */
+void lab_reference_row(const heed_problem *problem, const heed_buffers *data, lab_row row,
+                       double *weights, double *o, double *lse);
+
+/* lab_naive_row() is like lab_reference_row(), but computes as three loops in the precision of the
+ * problem would: float32 sums in the order of the keys, weights and outputs rounded to the element
+ * type. */
+void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_row row,
+                   float *weights, double *o, double *lse);
+
+#endif /* LAB_REFERENCE_H */

@@ -1,0 +1,172 @@
+/*
+ * test_convert.c - elements to doubles and back, over all 65536 halves of either kind
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lab/tensor/convert.h"
+#include "lab/tensor/random.h"
+
+static const heed_type halves[] = { HEED_F16, HEED_BF16 };
+
+static uint16_t narrowed(heed_type type, double value)
+{
+    uint16_t half = 0xdead;
+    lab_element_set(type, &half, 0, value);
+    return half;
+}
+
+/* The largest finite number. */
+static double largest(heed_type type)
+{
+    return type == HEED_F16 ? 65504.0 : ldexp(255.0, 120);
+}
+
+static void test_every_half_survives(void **state)
+{
+    for (int t = 0; t < 2; t++) {
+        for (uint32_t i = 0; i < 65536; i++) {
+            uint16_t half = (uint16_t)i;
+            double value = lab_element_get(halves[t], &half, 0);
+            if (isnan(value))
+                assert_true(isnan(lab_element_round(halves[t], value)));
+            else
+                assert_int_equal(narrowed(halves[t], value), half);
+        }
+    }
+}
+
+/* Between two neighbours: below the middle to the lower one, above it to the upper one, at the
+ * middle to the even one. A detour over float32 would round the points next to the middle onto it.
+ */
+static void test_every_gap_rounds_to_nearest_even(void **state)
+{
+    for (int t = 0; t < 2; t++) {
+        heed_type type = halves[t];
+        for (uint16_t half = 0; lab_element_get(type, &half, 0) < largest(type); half++) {
+            uint16_t next = (uint16_t)(half + 1);
+            double middle = (lab_element_get(type, &half, 0) + lab_element_get(type, &next, 0)) / 2;
+            uint16_t even = half & 1 ? next : half;
+            assert_int_equal(narrowed(type, middle), even);
+            assert_int_equal(narrowed(type, -middle), even | 0x8000);
+            assert_int_equal(narrowed(type, nextafter(middle, 0)), half);
+            assert_int_equal(narrowed(type, nextafter(middle, INFINITY)), next);
+        }
+    }
+}
+
+static void test_known_values(void **state)
+{
+    static const struct {
+        heed_type type;
+        uint16_t half;
+        double value;
+    } known[] = {
+        { HEED_F16, 0x3c00, 1.0 },        { HEED_F16, 0xc000, -2.0 },
+        { HEED_F16, 0x7bff, 65504.0 },    { HEED_F16, 0x0400, 0x1p-14 },
+        { HEED_F16, 0x0001, 0x1p-24 },    { HEED_F16, 0x7c00, INFINITY },
+        { HEED_BF16, 0x3f80, 1.0 },       { HEED_BF16, 0xc000, -2.0 },
+        { HEED_BF16, 0x0001, 0x1p-133 },  { HEED_BF16, 0x0080, 0x1p-126 },
+        { HEED_BF16, 0xff80, -INFINITY },
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        assert_true(lab_element_get(known[i].type, &known[i].half, 0) == known[i].value);
+        assert_int_equal(narrowed(known[i].type, known[i].value), known[i].half);
+    }
+}
+
+static void test_the_ends_of_the_range(void **state)
+{
+    for (int t = 0; t < 2; t++) {
+        heed_type type = halves[t];
+        double unit = lab_type_unit(type), quantum = lab_type_quantum(type), large = largest(type);
+        double exponent = floor(log2(large));
+        double over = large +
+                      unit * exp2(exponent); /* half way to the next number there would be */
+        assert_true(lab_element_round(type, nextafter(over, 0)) == large);
+        assert_true(lab_element_round(type, over) == INFINITY);
+        assert_true(lab_element_round(type, -1e300) == -INFINITY);
+        assert_true(lab_element_round(type, quantum) == quantum);
+        assert_true(lab_element_round(type, quantum / 2) == 0);
+        assert_true(lab_element_round(type, quantum * 0.500001) == quantum);
+        assert_true(lab_element_round(type, quantum * 0.499999) == 0);
+        assert_true(signbit(lab_element_round(type, -1e-300)));
+        assert_true(lab_element_round(type, 1 + unit) == 1);
+        assert_true(lab_element_round(type, 1 + 3 * unit) == 1 + 4 * unit);
+    }
+    assert_true(lab_type_unit(HEED_F32) == 0x1p-24);
+    assert_true(lab_type_quantum(HEED_F32) == 0x1p-149);
+}
+
+static void test_nan_is_quiet(void **state)
+{
+    assert_int_equal(narrowed(HEED_F16, NAN) & 0x7fff, 0x7e00);
+    assert_int_equal(narrowed(HEED_BF16, NAN) & 0x7fff, 0x7fc0);
+    /* A NaN whose payload lies only in the bits that are dropped must not become an infinity. */
+    uint64_t bits = 0x7ff0000000000001;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    assert_true(isnan(lab_element_round(HEED_F16, value)));
+    assert_true(isnan(lab_element_round(HEED_BF16, value)));
+}
+
+static void test_load_is_get(void **state)
+{
+    uint16_t array[40];
+    double values[37];
+    for (int i = 0; i < 40; i++)
+        array[i] = (uint16_t)(lab_random_bits(1, (uint64_t)i) & 0x7bff);
+    for (int t = 0; t < 2; t++) {
+        lab_elements_load(halves[t], array, 3, 37, values);
+        for (int i = 0; i < 37; i++)
+            assert_true(values[i] == lab_element_get(halves[t], array, i + 3));
+    }
+    float single[2] = { 1.5F, -0x1p-149F };
+    lab_elements_load(HEED_F32, single, 0, 2, values);
+    assert_true(values[0] == 1.5 && values[1] == -0x1p-149);
+}
+
+/* The compiler's own conversions, where it has them. */
+static void test_compiler_agrees(void **state)
+{
+#ifdef __FLT16_MAX__
+    __extension__ typedef _Float16 compiler_half;
+    for (uint32_t i = 0; i < 65536; i++) {
+        uint16_t bits = (uint16_t)i;
+        compiler_half half;
+        memcpy(&half, &bits, sizeof half);
+        double value = lab_element_get(HEED_F16, &bits, 0);
+        assert_true(value == (double)half || (isnan(value) && half != half));
+    }
+    for (uint64_t i = 0; i < 200000; i++) {
+        double exponent = (double)lab_random_below(2, i, 48) - 30;
+        double value = lab_random_normal(3, i) * exp2(exponent);
+        compiler_half half = (compiler_half)value;
+        uint16_t bits;
+        memcpy(&bits, &half, sizeof bits);
+        assert_int_equal(narrowed(HEED_F16, value), bits);
+    }
+#else
+    skip();
+#endif
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_half_survives),
+        cmocka_unit_test(test_every_gap_rounds_to_nearest_even),
+        cmocka_unit_test(test_known_values),
+        cmocka_unit_test(test_the_ends_of_the_range),
+        cmocka_unit_test(test_nan_is_quiet),
+        cmocka_unit_test(test_load_is_get),
+        cmocka_unit_test(test_compiler_agrees),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
