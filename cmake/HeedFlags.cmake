@@ -27,9 +27,32 @@ endif()
 # x86-64 is where the AVX kernels are; elsewhere the portable ones remain.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
     set(HEED_X86 ON)
+    target_compile_definitions(heed_flags INTERFACE HEED_X86=1)
 else()
     set(HEED_X86 OFF)
 endif()
+
+# heed_isa_sources(OUT FILES...) lets each file use the instructions that the end of its name says:
+# _scalar.c, _avx2.c, _avx512.c or _avx512bf16.c. Sets OUT to those that this architecture can compile.
+function(heed_isa_sources out)
+    set(avx2 -mavx2 -mfma -mf16c)
+    set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
+    set(flags_scalar -O3)
+    set(flags_avx2 -O3 ${avx2})
+    set(flags_avx512 -O3 ${avx512})
+    set(flags_avx512bf16 -O3 ${avx512} -mavx512bf16)
+    set(usable)
+    foreach(source IN LISTS ARGN)
+        if(NOT source MATCHES "_(scalar|avx2|avx512|avx512bf16)\\.c$")
+            message(FATAL_ERROR "${source}: the name of this file must end in its instruction set")
+        endif()
+        if(CMAKE_MATCH_1 STREQUAL "scalar" OR HEED_X86)
+            set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${flags_${CMAKE_MATCH_1}}")
+            list(APPEND usable ${source})
+        endif()
+    endforeach()
+    set(${out} ${usable} PARENT_SCOPE)
+endfunction()
 
 # Hidden by default: what the shared library exports is written in src/heed.map.
 function(heed_flags target)

@@ -8,7 +8,7 @@ build=$1
 seconds=$2
 source=$(cd "$(dirname "$0")/.." && pwd)
 
-export ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1}
+export ASAN_OPTIONS="${ASAN_OPTIONS:-allocator_may_return_null=1}"
 for target in "$build"/tests/fuzz_*; do
     [ -x "$target" ] || continue
     name=${target##*/fuzz_}

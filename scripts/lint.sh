@@ -1,0 +1,73 @@
+#!/bin/sh
+# lint.sh BUILD JOBS - format and static analysis of everything that is in the tree
+#
+# BUILD is a configured build folder with a compile_commands.json. Runs every checker even after one
+# has complained, and fails at the end if any did.
+set -u
+build=$1
+jobs=$2
+cd "$(dirname "$0")/.." || exit 1
+
+failed=""
+check() {
+    name=$1
+    shift
+    echo "== $name"
+    "$@" || failed="$failed $name"
+}
+
+# Files that git knows or would add, by pattern.
+files() {
+    git ls-files --cached --others --exclude-standard -- "$@" | while read -r file; do
+        [ -f "$file" ] && printf '%s\n' "$file"
+    done
+}
+
+compiled() {
+    sed -n 's/.*"file": "\(.*\)".*/\1/p' "$build/compile_commands.json" | sort -u
+}
+
+format() {
+    files '*.c' '*.h' | xargs clang-format --dry-run -Werror
+}
+
+tidy() {
+    # clang-tidy counts the warnings it hid on stderr; what it found is on stdout.
+    compiled | xargs -P "$jobs" -n 4 clang-tidy --quiet -p "$build" 2>/dev/null
+}
+
+cppcheck_all() {
+    cppcheck --project="$build/compile_commands.json" -j "$jobs" --quiet --inline-suppr \
+        --cppcheck-build-dir="$build/cppcheck" --enable=warning,performance,portability \
+        --suppressions-list=.cppcheck-suppressions --error-exitcode=1
+}
+
+scripts() {
+    { files '*.sh' && echo .ci/run; } | xargs shellcheck
+}
+
+python() {
+    files '*.py' | xargs -r python3 -c '
+import ast, sys
+for path in sys.argv[1:]:
+    with open(path, encoding="utf-8") as file:
+        ast.parse(file.read(), path)'
+}
+
+manuals() {
+    find "$build" build/release -name '*.[1-9]' -path '*man*' -print0 2>/dev/null |
+        xargs -0 -r mandoc -T lint -W warning
+}
+
+mkdir -p "$build/cppcheck"
+check clang-format format
+check clang-tidy tidy
+check cppcheck cppcheck_all
+check shellcheck scripts
+check python python
+check mandoc manuals
+if [ -n "$failed" ]; then
+    echo "not clean:$failed"
+    exit 1
+fi
+echo "clean"

@@ -1,0 +1,35 @@
+/* consumer.c - a program of somebody else's, built against an installed heed */
+#include <heed.h>
+#include <stdio.h>
+#include <string.h>
+
+int main(void)
+{
+    float q[4] = { 1, 0, 0, 0 }, k[4] = { 0, 1, 0, 0 }, v[4] = { 1, 2, 3, 4 }, o[4] = { 0 };
+    heed_context *context = NULL;
+    heed_plan *plan = NULL;
+    heed_problem problem;
+    heed_options options = { 0 };
+    options.threads = 1;
+
+    if (heed_context_create(&context, &options) != HEED_OK ||
+        heed_problem_parse(&problem, "b1 h1 s1 d4 f32") != HEED_OK ||
+        heed_plan_create_named(&plan, context, &problem, "fwd_any_scalar_row") != HEED_OK) {
+        fprintf(stderr, "%s\n", heed_message());
+        return 1;
+    }
+    static _Alignas(HEED_ALIGNMENT) unsigned char workspace[1 << 16];
+    heed_buffers buffers = { .q = q, .k = k, .v = v, .o = o };
+    buffers.workspace = workspace;
+    buffers.workspace_size = sizeof workspace;
+    heed_status status = heed_execute(plan, &buffers);
+    heed_plan_destroy(plan);
+    heed_context_destroy(context);
+    /* With one key there is nothing to weigh: the output is V. */
+    if (status != HEED_OK || memcmp(o, v, sizeof v) != 0) {
+        fprintf(stderr, "%s: %g %g %g %g\n", heed_message(), o[0], o[1], o[2], o[3]);
+        return 1;
+    }
+    puts(heed_version());
+    return strcmp(heed_version(), HEED_VERSION_STRING) != 0;
+}

@@ -1,0 +1,244 @@
+/*
+ * test_layers.c - the layering of the source tree, read from its #include lines
+ *
+ * Dependencies go one way: the library knows nothing of the laboratory, the parts of the laboratory
+ * do not know each other, and only the command line, the rivals and the tests print or end a
+ * process.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <ctype.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NAMES_MAX 8
+
+/* What the files of one folder may do. Of several rows the longest folder that fits counts. Entries
+ * of
+ * @includes are beginnings of paths from the root of the tree, those of @libraries whole names. */
+typedef struct layer {
+    const char *folder;
+    bool ends_and_prints;
+    const char *includes[NAMES_MAX];
+    const char *libraries[NAMES_MAX];
+} layer;
+
+static const layer layers[] = {
+    { "include/", false, { NULL }, { NULL } },
+    { "src/", false, { "include/", "src/" }, { NULL } },
+    { "lab/tensor/", false, { "include/", "lab/tensor/" }, { "jansson.h" } },
+    { "lab/report/", false, { "include/", "lab/report/" }, { "jansson.h" } },
+    { "lab/verify/",
+      false,
+      { "include/", "src/measure.h", "lab/verify/", "lab/tensor/", "lab/report/" },
+      { NULL } },
+    { "lab/measure/",
+      false,
+      { "include/", "src/measure.h", "lab/measure/", "lab/tensor/", "lab/report/" },
+      { "jansson.h" } },
+    { "lab/trial/",
+      false,
+      { "include/", "src/measure.h", "lab/trial/", "lab/tensor/", "lab/report/" },
+      { "jansson.h" } },
+    { "cli/", true, { "include/", "src/measure.h", "lab/", "cli/" }, { "jansson.h" } },
+    { "peers/", true, { "include/", "src/measure.h", "lab/", "peers/" }, { "cblas.h" } },
+    { "tests/", true, { "" }, { "jansson.h", "cmocka.h" } },
+};
+
+/* Headers of libraries that only some folders may see; every other <header> is the system's. */
+static const char *const libraries[] = { "cblas.h",   "cmocka.h", "cuda.h",    "cuda_runtime.h",
+                                         "jansson.h", "nvrtc.h",  "sqlite3.h", "curl/curl.h" };
+
+/* What prints or ends the process. */
+static const char *const loud_words[] = { "printf", "vprintf", "puts",   "putchar", "perror",
+                                          "exit",   "abort",   "stdout", "stderr" };
+
+/* Where the compiler looks for "name" after the folder of the including file. */
+static const char *const search_path[] = { "include/", "src/", "", "lab/", "cli/", "tests/" };
+
+static int complaints;
+static int files_read;
+
+static bool starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+static const layer *layer_of(const char *path)
+{
+    const layer *best = NULL;
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+        if (starts_with(path, layers[i].folder) &&
+            (!best || strlen(layers[i].folder) > strlen(best->folder)))
+            best = &layers[i];
+    return best;
+}
+
+static bool is_among(const char *name, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count && names[i]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Takes "a/../" out of @path, in place. */
+static void shorten(char *path)
+{
+    char *up;
+    while ((up = strstr(path, "/../"))) {
+        char *start = up;
+        while (start > path && start[-1] != '/')
+            start--;
+        memmove(start, up + 4, strlen(up + 4) + 1);
+    }
+}
+
+/* Finds the file that @name in @from stands for; writes its path from the root of the tree. */
+static bool resolve(const char *from, const char *name, char path[PATH_MAX])
+{
+    int folder = (int)(strrchr(from, '/') - from) + 1;
+    snprintf(path, PATH_MAX, "%.*s%s", folder, from, name);
+    shorten(path);
+    if (access(path, R_OK) == 0)
+        return true;
+    for (size_t i = 0; i < sizeof search_path / sizeof *search_path; i++) {
+        snprintf(path, PATH_MAX, "%s%s", search_path[i], name);
+        shorten(path);
+        if (access(path, R_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void complain(const char *path, int line, const char *what, const char *name)
+{
+    fprintf(stderr, "%s:%d: %s: %s\n", path, line, what, name);
+    complaints++;
+}
+
+static void check_include(const char *path, int line, const layer *rules, const char *text)
+{
+    char name[PATH_MAX];
+    char found[PATH_MAX];
+    if (sscanf(text, " <%4095[^>]>", name) == 1) {
+        if (is_among(name, libraries, sizeof libraries / sizeof *libraries) &&
+            !is_among(name, rules->libraries, NAMES_MAX))
+            complain(path, line, "this folder may not use the library of", name);
+        return;
+    }
+    if (sscanf(text, " \"%4095[^\"]\"", name) != 1)
+        return;
+    if (!resolve(path, name, found)) {
+        complain(path, line, "no such file in the tree", name);
+        return;
+    }
+    for (size_t i = 0; i < NAMES_MAX && rules->includes[i]; i++)
+        if (starts_with(found, rules->includes[i]))
+            return;
+    complain(path, line, "this folder may not include", found);
+}
+
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* The first place after @text where @word stands as a whole word, or NULL. */
+static const char *find_word(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)); at += length)
+        if ((at == text || !is_word(at[-1])) && !is_word(at[length]))
+            return at;
+    return NULL;
+}
+
+static void check_loudness(const char *path, int line, const char *text)
+{
+    const char *start = text + strspn(text, " ");
+    if (*start == '*' || starts_with(start, "/*"))
+        return; /* a comment may speak of what it does not do */
+    for (size_t i = 0; i < sizeof loud_words / sizeof *loud_words; i++)
+        if (find_word(text, loud_words[i]))
+            complain(path, line, "only cli, peers and tests print or exit", loud_words[i]);
+}
+
+static int check_file(const char *path, const struct stat *status, int kind)
+{
+    const char *dot = strrchr(path, '.');
+    if (kind != FTW_F || !dot ||
+        (strcmp(dot, ".c") != 0 && strcmp(dot, ".h") != 0 && strcmp(dot, ".def") != 0))
+        return 0;
+    const layer *rules = layer_of(path);
+    if (!rules) {
+        complain(path, 0, "its folder has no row in this test", path);
+        return 0;
+    }
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return -1;
+    char text[1024];
+    for (int line = 1; fgets(text, sizeof text, file); line++) {
+        char directive[16];
+        int end = 0;
+        if (sscanf(text, " # %15[a-z]%n", directive, &end) == 1 &&
+            strcmp(directive, "include") == 0)
+            check_include(path, line, rules, text + end);
+        if (!rules->ends_and_prints)
+            check_loudness(path, line, text);
+    }
+    fclose(file);
+    files_read++;
+    return 0;
+}
+
+static void test_tree(void **state)
+{
+    static const char *const folders[] = { "include", "src", "lab", "cli", "peers", "tests" };
+    assert_int_equal(chdir(HEED_SOURCE_DIR), 0);
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        assert_int_equal(ftw(folders[i], check_file, 16), 0);
+    assert_true(files_read > 10);
+    assert_int_equal(complaints, 0);
+}
+
+/* The rules themselves: each of these must be refused. */
+static void test_rules(void **state)
+{
+    assert_int_equal(chdir(HEED_SOURCE_DIR), 0);
+    complaints = 0;
+    check_include("src/plan.c", 1, layer_of("src/plan.c"), " \"../tests/CMakeLists.txt\"");
+    check_include("src/plan.c", 2, layer_of("src/plan.c"), " <jansson.h>");
+    check_include("lab/verify/x.c", 3, layer_of("lab/verify/x.c"), " \"internal.h\"");
+    check_include("cli/main.c", 4, layer_of("cli/main.c"), " \"src/internal.h\"");
+    check_include("src/plan.c", 5, layer_of("src/plan.c"), " \"no_such_file.h\"");
+    check_loudness("src/plan.c", 6, "    printf(\"%d\", x);");
+    check_loudness("src/plan.c", 7, "    exit(1);");
+    assert_int_equal(complaints, 7);
+    check_include("src/plan.c", 8, layer_of("src/plan.c"), " \"internal.h\"");
+    check_include("src/plan.c", 9, layer_of("src/plan.c"), " <stdio.h>");
+    check_loudness("src/plan.c", 10, "    snprintf(text, size, \"x\");");
+    check_loudness("src/plan.c", 11, " * Never calls abort().");
+    assert_int_equal(complaints, 7);
+    complaints = 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_tree),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
