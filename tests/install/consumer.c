@@ -1,6 +1,7 @@
 /* consumer.c - a program of somebody else's, built against an installed heed */
 #include <heed.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int main(void)
@@ -18,11 +19,12 @@ int main(void)
         fprintf(stderr, "%s\n", heed_message());
         return 1;
     }
-    static _Alignas(HEED_ALIGNMENT) unsigned char workspace[1 << 16];
     heed_buffers buffers = { .q = q, .k = k, .v = v, .o = o };
-    buffers.workspace = workspace;
-    buffers.workspace_size = sizeof workspace;
+    buffers.workspace_size = heed_plan_workspace_size(plan);
+    if (posix_memalign(&buffers.workspace, HEED_ALIGNMENT, buffers.workspace_size))
+        return 1;
     heed_status status = heed_execute(plan, &buffers);
+    free(buffers.workspace);
     heed_plan_destroy(plan);
     heed_context_destroy(context);
     /* With one key there is nothing to weigh: the output is V. */
