@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cpu/cpu.h"
+#include "cpu/tile.h"
 #include "internal.h"
 
 #define HEED_TYPES_ANY (1u << HEED_F32 | 1u << HEED_F16 | 1u << HEED_BF16)

@@ -1,0 +1,100 @@
+/*
+ * attn_tile.c - the tile algorithm as the planner sees it
+ *
+ * The computation itself is attn_tile_template.h.
+ */
+#include "tile.h"
+
+enum {
+    KNOB_M,
+    KNOB_N,
+    KNOB_S
+};
+
+heed_tile_layout heed_tile_layout_of(const heed_tile_code *code, const heed_problem *problem,
+                                     const heed_cut *cut)
+{
+    heed_tile_layout y = { 0 };
+    int64_t rows = problem->seq_q * (problem->heads_q / problem->heads_kv);
+    y.strips = heed_div_up(heed_min(cut->block_rows, rows), code->width);
+    y.keys = heed_min(cut->key_tile, heed_round_up(problem->seq_k, code->keys));
+    y.steps = heed_div_up(problem->dim_qk, code->unit);
+    y.panels = heed_div_up(y.steps, TILE_PANEL);
+    y.dims = heed_round_up(problem->dim_v, code->keys);
+    y.row = heed_round_up(y.steps > y.dims ? y.steps : y.dims, code->width);
+    const struct {
+        int64_t *offset;
+        int64_t size;
+    } parts[] = {
+        { &y.q, y.strips * y.steps * code->width },
+        { &y.o, y.strips * y.dims * code->width },
+        { &y.m, y.strips * code->width },
+        { &y.l, y.strips * code->width },
+        { &y.k, y.panels * y.keys * TILE_PANEL },
+        { &y.v, heed_div_up(y.keys, code->unit) * y.dims },
+        { &y.s, y.keys * code->width },
+        { &y.rows, code->width * y.row },
+        { &y.visible, 2 * y.strips * code->width },
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        *parts[i].offset = y.end;
+        y.end += heed_round_up(parts[i].size, HEED_ALIGNMENT / (int64_t)sizeof(float));
+    }
+    return y;
+}
+
+static heed_cut cut_of(const heed_config *config)
+{
+    return (heed_cut){ .block_rows = config->value[KNOB_M],
+                       .key_tile = config->value[KNOB_N],
+                       .splits = config->value[KNOB_S] };
+}
+
+static bool legal(const heed_kernel *kernel, const heed_problem *problem,
+                  const heed_machine *machine, const heed_config *config, const char **why)
+{
+    heed_cut cut = cut_of(config);
+    (void)kernel;
+    return heed_cut_legal(problem, machine, &cut, why);
+}
+
+static size_t scratch_size(const heed_kernel *kernel, const heed_problem *problem,
+                           const heed_cut *cut)
+{
+    heed_tile_layout layout = heed_tile_layout_of(kernel->code, problem, cut);
+    return (size_t)layout.end * sizeof(float);
+}
+
+static double cost(const heed_kernel *kernel, const heed_problem *problem,
+                   const heed_machine *machine, const heed_config *config)
+{
+    const heed_tile_code *code = kernel->code;
+    heed_cut cut = cut_of(config);
+    return heed_cut_cost(problem, machine, &cut, &code->rates);
+}
+
+static size_t workspace(const heed_kernel *kernel, const heed_problem *problem,
+                        const heed_machine *machine, const heed_config *config)
+{
+    heed_cut cut = cut_of(config);
+    size_t scratch = scratch_size(kernel, problem, &cut);
+    return heed_job_workspace(problem, &cut, machine->threads, scratch);
+}
+
+static void execute(const heed_plan *plan, const heed_buffers *buffers)
+{
+    const heed_tile_code *code = plan->kernel->code;
+    heed_cut cut = cut_of(&plan->config);
+    size_t scratch = scratch_size(plan->kernel, &plan->problem, &cut);
+    heed_job_run(plan, buffers, &cut, scratch, code->run);
+}
+
+const heed_algorithm heed_algorithm_tile = {
+    .knobs = { { 'm', { 128, 32, 64, 96, 192, 256 } },
+               { 'n', { 128, 64, 256, 512 } },
+               { 's', { 1, 2, 4, 8, 16 } } },
+    .legal = legal,
+    .cost = cost,
+    .workspace = workspace,
+    .execute = execute,
+};

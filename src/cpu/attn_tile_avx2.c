@@ -1,0 +1,15 @@
+/*
+ * attn_tile_avx2.c - the tile kernel in float32 with AVX2 and FMA
+ */
+#include "simd_avx2.h"
+#include "simd_rows.h"
+#include "unit_f32.h"
+
+#define TILE_CODE heed_tile_avx2
+#define MV 2
+#define NR 4
+#define RATES                                                               \
+    {                                                                       \
+        .multiply_adds = 50e9, .exps = 3e9, .elements = 8e9, .row_step = 16 \
+    }
+#include "attn_tile_template.h"

@@ -1,0 +1,15 @@
+/*
+ * attn_tile_avx512.c - the tile kernel in float32 with AVX-512
+ */
+#include "simd_avx512.h"
+#include "simd_rows.h"
+#include "unit_f32.h"
+
+#define TILE_CODE heed_tile_avx512
+#define MV 2
+#define NR 8
+#define RATES                                                               \
+    {                                                                       \
+        .multiply_adds = 55e9, .exps = 6e9, .elements = 8e9, .row_step = 32 \
+    }
+#include "attn_tile_template.h"

@@ -1,0 +1,15 @@
+/*
+ * attn_tile_avx512bf16.c - the tile kernel with the bfloat16 dot product of AVX-512
+ */
+#include "simd_avx512.h"
+#include "simd_rows.h"
+#include "unit_bf16.h"
+
+#define TILE_CODE heed_tile_avx512bf16
+#define MV 2
+#define NR 8
+#define RATES                                                                \
+    {                                                                        \
+        .multiply_adds = 110e9, .exps = 5e9, .elements = 8e9, .row_step = 32 \
+    }
+#include "attn_tile_template.h"

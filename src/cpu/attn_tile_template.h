@@ -1,0 +1,358 @@
+/*
+ * attn_tile_template.h - attention for many queries: tiles of K and V in cache, queries in the
+ * lanes of vectors
+ *
+ * Every matrix that the kernel computes is kept transposed: a strip of WIDTH queries lies across
+ * the lanes of MV vectors, and keys or dims go down the rows. So the maximum and the sum of the
+ * softmax run down the columns with no operation across lanes, every operand that is not a strip is
+ * a broadcast from memory as it lies there, and only Q and O are transposed, once each.
+ *
+ *     S[key][query]  =  K[key][c] Q[c][query]        product of K's rows with the strip of Q
+ *     P[key][query]  =  2^(scale S - m[query])       online softmax, as in attn_scalar.c
+ *     O[c][query]    =  O[c][query] alpha[query] + V[key][c] P[key][query]
+ *
+ * Both products are one micro-kernel: NR broadcast operands times MV vectors, accumulated in NR *
+ * MV registers. A task holds several strips, which share each packed tile of K and V.
+ *
+ * Parameters, defined by the file that includes this template after simd_*.h, simd_rows.h and
+ * unit_*.h:
+ *
+ *   TILE_CODE  the heed_tile_code to define
+ *   MV         vectors in a strip: 2 leaves room for NR = 8 with 32 registers, NR = 4 with 16
+ *   NR         keys or dims of the micro-kernel; key tiles are multiples of it
+ *   RATES      what the cost model should believe
+ *
+ * Knobs m (rows per task), n (keys per tile) and s (tasks that share the keys) are in attn_tile.c.
+ *
+ * Version log
+ *   1  MV x NR = 2 x 8 (AVX-512), 2 x 4 (AVX2).
+ */
+#include <math.h>
+
+#include "tile.h"
+
+#define WIDTH (MV * LANES)
+
+typedef struct tile_state {
+    const heed_job *job;
+    const heed_task *task;
+    heed_tile_layout y;
+    float *base;
+    float factor; /* |scale| * log2(e), by which logits are multiplied; the sign of scale is in Q */
+    bool finite;  /* no value of the tile in v is infinite or NaN; known only where it matters */
+} tile_state;
+
+/* acc[r][v] += a[r * a_row + step * a_step] * b[step][v], over @steps. */
+static inline __attribute__((always_inline)) void multiply(vf acc[NR][MV], const float *a,
+                                                           int64_t a_row, int64_t a_step,
+                                                           const float *b, int64_t steps)
+{
+    for (int64_t step = 0; step < steps; step++) {
+        vf lanes[MV];
+        for (int v = 0; v < MV; v++)
+            lanes[v] = v_load(b + v * LANES);
+        for (int r = 0; r < NR; r++) {
+            vf one = v_set(a[r * a_row]);
+            for (int v = 0; v < MV; v++)
+                acc[r][v] = unit_dot(lanes[v], one, acc[r][v]);
+        }
+        a += a_step;
+        b += WIDTH;
+    }
+}
+
+/* Transposes strips: rows of the row buffer to the columns of a strip of @steps rows. */
+static void rows_to_strip(float *strip, const float *rows, int64_t row, int64_t steps)
+{
+    for (int v = 0; v < MV; v++)
+        for (int64_t c = 0; c < steps; c += LANES) {
+            vf block[LANES];
+            for (int i = 0; i < LANES; i++)
+                block[i] = v_load(rows + (v * LANES + i) * row + c);
+            v_transpose(block);
+            for (int i = 0; i < LANES && c + i < steps; i++)
+                v_store(strip + (c + i) * WIDTH + v * LANES, block[i]);
+        }
+}
+
+static void strip_to_rows(float *rows, const float *strip, int64_t row, int64_t steps,
+                          const vf factor[MV])
+{
+    for (int v = 0; v < MV; v++)
+        for (int64_t c = 0; c < steps; c += LANES) {
+            vf block[LANES];
+            for (int i = 0; i < LANES; i++)
+                block[i] = c + i < steps
+                               ? v_mul(v_load(strip + (c + i) * WIDTH + v * LANES), factor[v])
+                               : v_zero();
+            v_transpose(block);
+            for (int i = 0; i < LANES; i++)
+                v_store(rows + (v * LANES + i) * row + c, block[i]);
+        }
+}
+
+/* Reads the rows of one strip of Q, with the sign of scale; rows past the end of the block are
+ * zero. */
+static void load_queries(const tile_state *t, int64_t strip)
+{
+    const heed_problem *p = t->job->problem;
+    float *rows = t->base + t->y.rows;
+    int64_t *visible = (int64_t *)(void *)(t->base + t->y.visible) + strip * WIDTH;
+    for (int64_t i = 0; i < WIDTH; i++) {
+        int64_t row = t->task->row_begin + strip * WIDTH + i;
+        float *to = rows + i * t->y.row;
+        if (row < t->task->row_end)
+            unit_load_row(to, heed_job_q(t->job, t->task, row), p->dim_qk, p->type);
+        else
+            memset(to, 0, (size_t)t->y.steps * sizeof *to);
+        visible[i] = heed_job_visible(t->job, heed_min(row, t->task->row_end - 1));
+    }
+    float *q = t->base + t->y.q + strip * t->y.steps * WIDTH;
+    rows_to_strip(q, rows, t->y.row, t->y.steps);
+    if (p->scale < 0) {
+        const vf signs = v_signs(UNIT_SIGNS);
+        for (int64_t i = 0; i < t->y.steps * WIDTH; i += LANES)
+            v_store(q + i, v_xor(v_load(q + i), signs));
+    }
+}
+
+static void clear_state(const tile_state *t)
+{
+    float *m = t->base + t->y.m;
+    memset(t->base + t->y.o, 0, (size_t)(t->y.strips * t->y.dims * WIDTH) * sizeof(float));
+    memset(t->base + t->y.l, 0, (size_t)(t->y.strips * WIDTH) * sizeof(float));
+    for (int64_t i = 0; i < t->y.strips * WIDTH; i += LANES)
+        v_store(m + i, v_set(-INFINITY));
+}
+
+/* Packs @keys keys from @first on; the micro-kernel computes in steps of NR keys, so the last step
+ * is filled up. */
+static void load_keys(const tile_state *t, int64_t first, int64_t keys)
+{
+    const heed_problem *p = t->job->problem;
+    float *k = t->base + t->y.k;
+    for (int64_t j = 0; j < heed_round_up(keys, NR); j++)
+        for (int64_t panel = 0; panel < t->y.panels; panel++) {
+            float *to = k + (panel * t->y.keys + j) * TILE_PANEL;
+            int64_t c = panel * TILE_PANEL * UNIT;
+            int64_t count = heed_min(p->dim_qk - c, TILE_PANEL * UNIT);
+            const char *from = j < keys ? heed_job_k(t->job, t->task, first + j) : NULL;
+            if (from)
+                unit_load_row(to, from + c * (int64_t)heed_type_size(p->type), count, p->type);
+            else
+                memset(to, 0, TILE_PANEL * sizeof *to);
+        }
+}
+
+static void load_values(const tile_state *t, int64_t first, int64_t keys)
+{
+    const heed_problem *p = t->job->problem;
+    float *v = t->base + t->y.v;
+    for (int64_t j = 0; j < keys; j += UNIT) {
+        const void *rows[UNIT];
+        for (int64_t u = 0; u < UNIT; u++)
+            rows[u] = j + u < keys ? heed_job_v(t->job, t->task, first + j + u) : NULL;
+        float *to = v + j / UNIT * t->y.dims;
+        unit_load_values(to, rows, p->dim_v, p->type);
+        memset(to + p->dim_v, 0, (size_t)(t->y.dims - p->dim_v) * sizeof *to);
+    }
+}
+
+/* Is every value of @keys packed keys finite? x * 0 is NaN for those that are not. */
+static bool all_finite(const tile_state *t, int64_t keys)
+{
+    const float *v = t->base + t->y.v;
+    float sum = 0;
+    for (int64_t i = 0; i < heed_div_up(keys, UNIT) * t->y.dims; i++)
+        for (int64_t u = 0; u < UNIT; u++)
+            sum += unit_element(v[i], u) * 0.0f;
+    return sum == 0;
+}
+
+/* S = K Q for NR keys from @j on. Raises @top to the maximum if @plain: if all of them are visible
+ * to all rows. */
+static inline void logits_step(const tile_state *t, const float *q, int64_t j, bool plain,
+                               vf top[MV])
+{
+    const float *k = t->base + t->y.k + j * TILE_PANEL;
+    float *s = t->base + t->y.s + j * WIDTH;
+    vf acc[NR][MV];
+    for (int r = 0; r < NR; r++)
+        for (int v = 0; v < MV; v++)
+            acc[r][v] = v_zero();
+    for (int64_t c = 0; c < t->y.steps; c += TILE_PANEL) {
+        multiply(acc, k, TILE_PANEL, 1, q + c * WIDTH, heed_min(t->y.steps - c, TILE_PANEL));
+        k += t->y.keys * TILE_PANEL;
+    }
+    for (int r = 0; r < NR; r++)
+        for (int v = 0; v < MV; v++)
+            v_store(s + r * WIDTH + v * LANES, acc[r][v]);
+    if (plain)
+        for (int r = 0; r < NR; r++)
+            for (int v = 0; v < MV; v++)
+                top[v] = v_max(acc[r][v], top[v]);
+}
+
+/* Masks the logits of the keys from @begin to @end, which not every row sees, and raises @top. */
+static void mask_logits(const tile_state *t, const float *limit, int64_t begin, int64_t end,
+                        vf top[MV])
+{
+    for (int64_t j = begin; j < end; j++)
+        for (int v = 0; v < MV; v++) {
+            float *s = t->base + t->y.s + j * WIDTH + v * LANES;
+            vf x = v_keep_below(v_load(s), (float)j, v_load(limit + v * LANES));
+            v_store(s, x);
+            top[v] = v_max(x, top[v]);
+        }
+}
+
+/* Turns @keys rows of logits into weights, updates m and l, and returns in @alpha what O must be
+ * multiplied by. */
+static void weigh(const tile_state *t, int64_t strip, int64_t keys, const vf top[MV],
+                  float alpha[WIDTH])
+{
+    float *s = t->base + t->y.s;
+    const vf factor = v_set(t->factor);
+    for (int v = 0; v < MV; v++) {
+        float *m = t->base + t->y.m + strip * WIDTH + v * LANES;
+        float *l = t->base + t->y.l + strip * WIDTH + v * LANES;
+        vf old = v_load(m);
+        vf now = v_max(v_mul(top[v], factor), old);
+        vf shift = v_max(now, v_set(-3.402823466e38f)); /* finite where no key was seen yet */
+        vf shrink = v_exp2(v_sub(old, shift));
+        vf minus = v_sub(v_zero(), shift);
+        vf sum = v_zero();
+        for (int64_t j = 0; j < keys; j += UNIT) {
+            vf weights[UNIT];
+            for (int64_t u = 0; u < UNIT; u++) {
+                const float *from = s + (j + u) * WIDTH + v * LANES;
+                weights[u] = j + u < keys ? v_exp2(v_fma(v_load(from), factor, minus)) : v_zero();
+                sum = v_add(sum, weights[u]);
+            }
+            unit_store_weights(s + j / UNIT * WIDTH + v * LANES, weights);
+        }
+        v_store(m, now);
+        v_store(l, v_fma(v_load(l), shrink, sum));
+        v_store(alpha + v * LANES, shrink);
+    }
+}
+
+/* O = O alpha + V P over the first @keys keys, a multiple of UNIT unless they are all. */
+static void accumulate(const tile_state *t, int64_t strip, int64_t keys, const float *alpha)
+{
+    float *o = t->base + t->y.o + strip * t->y.dims * WIDTH;
+    const float *v = t->base + t->y.v;
+    for (int64_t c = 0; c < t->y.dims; c += NR) {
+        vf acc[NR][MV];
+        for (int r = 0; r < NR; r++)
+            for (int i = 0; i < MV; i++)
+                acc[r][i] = v_mul(v_load(o + (c + r) * WIDTH + i * LANES),
+                                  v_load(alpha + i * LANES));
+        multiply(acc, v + c, 1, t->y.dims, t->base + t->y.s, heed_div_up(keys, UNIT));
+        for (int r = 0; r < NR; r++)
+            for (int i = 0; i < MV; i++)
+                v_store(o + (c + r) * WIDTH + i * LANES, acc[r][i]);
+    }
+}
+
+/* The same for the keys from @begin to @end, where some rows see a key whose values others must not
+ * even multiply by zero. */
+static void accumulate_masked(const tile_state *t, int64_t strip, int64_t begin, int64_t end,
+                              const float *limit)
+{
+    float *o = t->base + t->y.o + strip * t->y.dims * WIDTH;
+    for (int64_t j = begin; j < end; j++)
+        for (int64_t c = 0; c < t->job->problem->dim_v; c++) {
+            float value = unit_element(t->base[t->y.v + j / UNIT * t->y.dims + c], j % UNIT);
+            for (int64_t i = 0; i < WIDTH; i++)
+                if ((float)j < limit[i])
+                    o[c * WIDTH + i] += value * unit_element(t->base[t->y.s + j / UNIT * WIDTH + i],
+                                                             j % UNIT);
+        }
+}
+
+/* One strip against the tile of @keys keys that begins at @first. */
+static void run_strip(const tile_state *t, int64_t strip, int64_t first, int64_t keys)
+{
+    const int64_t *visible = (const int64_t *)(void *)(t->base + t->y.visible) + strip * WIDTH;
+    const float *q = t->base + t->y.q + strip * t->y.steps * WIDTH;
+    float alpha[WIDTH];
+    float limit[WIDTH];
+    vf top[MV];
+    int64_t all = heed_min(visible[0] - first, keys); /* keys that every row sees */
+    bool whole = all == keys;
+    keys = heed_min(visible[WIDTH - 1] - first, keys);
+    if (keys <= 0)
+        return;
+    for (int v = 0; v < MV; v++)
+        top[v] = v_set(-INFINITY);
+    int64_t j = 0;
+    for (; j + NR <= all; j += NR)
+        logits_step(t, q, j, true, top);
+    int64_t plain = j;
+    for (; j < keys; j += NR)
+        logits_step(t, q, j, false, top);
+    if (plain < keys) {
+        for (int64_t i = 0; i < WIDTH; i++)
+            limit[i] = (float)heed_min(visible[i] - first, keys);
+        mask_logits(t, limit, plain, keys, top);
+    }
+    weigh(t, strip, keys, top, alpha);
+    if (whole || t->finite) {
+        accumulate(t, strip, keys, alpha);
+    } else {
+        int64_t even = all > 0 ? all / UNIT * UNIT : 0;
+        accumulate(t, strip, even, alpha);
+        accumulate_masked(t, strip, even, keys, limit);
+    }
+}
+
+static void store_strip(const tile_state *t, int64_t strip)
+{
+    const heed_problem *p = t->job->problem;
+    float *rows = t->base + t->y.rows;
+    float *l = t->base + t->y.l + strip * WIDTH;
+    const float *m = t->base + t->y.m + strip * WIDTH;
+    float inverse[WIDTH];
+    vf factor[MV];
+    for (int i = 0; i < WIDTH; i++)
+        inverse[i] = l[i] == 0 ? 0 : 1 / l[i];
+    for (int v = 0; v < MV; v++)
+        factor[v] = v_load(inverse + v * LANES);
+    strip_to_rows(rows, t->base + t->y.o + strip * t->y.dims * WIDTH, t->y.row, t->y.dims, factor);
+    int64_t row = t->task->row_begin + strip * WIDTH;
+    bool lse = t->job->buffers->lse || t->job->cut.splits > 1;
+    for (int64_t i = 0; i < WIDTH && row + i < t->task->row_end; i++) {
+        heed_target target = heed_job_target(t->job, t->task, row + i);
+        store_row(target.o, rows + i * t->y.row, p->dim_v, target.partial ? HEED_F32 : p->type);
+        if (lse)
+            heed_job_set_lse(t->job, t->task, row + i, l[i] == 0 ? -INFINITY : m[i] + log2f(l[i]));
+    }
+}
+
+static void run(const heed_job *job, const heed_task *task, void *scratch)
+{
+    const heed_problem *p = job->problem;
+    tile_state t = { .job = job, .task = task, .base = scratch };
+    t.y = heed_tile_layout_of(&TILE_CODE, p, &job->cut);
+    t.factor = fabsf(p->scale) * 1.44269504088896341f; /* log2(e) */
+    int64_t strips = heed_div_up(task->row_end - task->row_begin, WIDTH);
+    int64_t all = heed_job_visible(job, task->row_begin);
+    for (int64_t strip = 0; strip < strips; strip++)
+        load_queries(&t, strip);
+    clear_state(&t);
+    for (int64_t first = task->key_begin; first < task->key_end; first += t.y.keys) {
+        int64_t keys = heed_min(t.y.keys, task->key_end - first);
+        load_keys(&t, first, keys);
+        load_values(&t, first, keys);
+        t.finite = first + keys <= all || all_finite(&t, keys);
+        for (int64_t strip = 0; strip < strips; strip++)
+            run_strip(&t, strip, first, keys);
+    }
+    for (int64_t strip = 0; strip < strips; strip++)
+        store_strip(&t, strip);
+}
+
+const heed_tile_code TILE_CODE = {
+    .width = WIDTH, .unit = UNIT, .keys = NR, .rates = RATES, .run = run
+};

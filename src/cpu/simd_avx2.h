@@ -1,0 +1,153 @@
+/*
+ * simd_avx2.h - the vector operations of the kernel templates, for AVX2 with FMA and F16C
+ *
+ * What each one does is said in simd_avx512.h.
+ */
+#ifndef HEED_SIMD_H
+#define HEED_SIMD_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+#define LANES 8
+
+typedef __m256 vf;
+
+static inline vf v_zero(void)
+{
+    return _mm256_setzero_ps();
+}
+
+static inline vf v_set(float x)
+{
+    return _mm256_set1_ps(x);
+}
+
+static inline vf v_signs(uint32_t bits)
+{
+    return _mm256_castsi256_ps(_mm256_set1_epi32((int)bits));
+}
+
+static inline vf v_load(const float *from)
+{
+    return _mm256_loadu_ps(from);
+}
+
+static inline void v_store(float *to, vf x)
+{
+    _mm256_storeu_ps(to, x);
+}
+
+static inline vf v_add(vf a, vf b)
+{
+    return _mm256_add_ps(a, b);
+}
+
+static inline vf v_sub(vf a, vf b)
+{
+    return _mm256_sub_ps(a, b);
+}
+
+static inline vf v_mul(vf a, vf b)
+{
+    return _mm256_mul_ps(a, b);
+}
+
+static inline vf v_xor(vf a, vf b)
+{
+    return _mm256_xor_ps(a, b);
+}
+
+static inline vf v_max(vf a, vf b)
+{
+    return _mm256_max_ps(a, b);
+}
+
+static inline vf v_fma(vf a, vf b, vf c)
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
+
+static inline float v_sum(vf x)
+{
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+/* The power of two is built from its exponent field, which is zero, so that the product is too,
+ * from t = -127 down. */
+static inline vf v_exp2(vf t)
+{
+    t = v_max(v_set(-127.0f), t);
+    vf n = _mm256_floor_ps(t);
+    vf f = v_sub(t, n);
+    vf p = v_set(0x1.e974fap-10f);
+    p = v_fma(p, f, v_set(0x1.277856p-7f));
+    p = v_fma(p, f, v_set(0x1.c91ce6p-5f));
+    p = v_fma(p, f, v_set(0x1.ebdb56p-3f));
+    p = v_fma(p, f, v_set(0x1.62e4bap-1f));
+    p = v_fma(p, f, v_set(1.0f));
+    __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
+    return v_mul(p, _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23)));
+}
+
+static inline vf v_keep_below(vf x, float index, vf limit)
+{
+    vf keep = _mm256_cmp_ps(v_set(index), limit, _CMP_LT_OQ);
+    return _mm256_blendv_ps(v_set(-__builtin_inff()), x, keep);
+}
+
+static inline vf v_load_f16(const uint16_t *from)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from));
+}
+
+static inline void v_store_f16(uint16_t *to, vf x)
+{
+    _mm_storeu_si128((__m128i *)to, _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
+
+static inline vf v_load_bf16(const uint16_t *from)
+{
+    __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)from));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+}
+
+static inline void v_store_bf16(uint16_t *to, vf x)
+{
+    __m256i bits = _mm256_castps_si256(x);
+    __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    __m256i round = _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff));
+    __m256i sum = _mm256_add_epi32(bits, round);
+    __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+    __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+    __m256i upper = _mm256_srli_epi32(_mm256_blendv_epi8(sum, quiet, nan), 16);
+    __m256i packed = _mm256_packus_epi32(upper, upper);
+    packed = _mm256_permute4x64_epi64(packed, 0x08);
+    _mm_storeu_si128((__m128i *)to, _mm256_castsi256_si128(packed));
+}
+
+/* Three rounds, each of which exchanges blocks of twice the size: 1, 2 and 4 lanes. */
+static inline void v_transpose(vf r[LANES])
+{
+    vf t[LANES];
+    for (int i = 0; i < 8; i += 2) {
+        t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4) {
+        r[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
+        r[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
+        r[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+        r[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+    }
+    for (int j = 0; j < 4; j++) {
+        t[j] = _mm256_permute2f128_ps(r[j], r[j + 4], 0x20);
+        t[j + 4] = _mm256_permute2f128_ps(r[j], r[j + 4], 0x31);
+    }
+    for (int j = 0; j < 8; j++)
+        r[j] = t[j];
+}
+
+#endif /* HEED_SIMD_H */
