@@ -4,8 +4,9 @@ add_library(heed_flags INTERFACE)
 target_compile_features(heed_flags INTERFACE c_std_17)
 
 # GNU C17 rather than strict C17 because the files that ask the operating system for clocks, threads
-# and memory need POSIX; -Wpedantic still refuses extensions of the language itself.
+# and memory need POSIX and more; -Wpedantic still refuses extensions of the language itself.
 set(CMAKE_C_EXTENSIONS ON)
+target_compile_definitions(heed_flags INTERFACE _GNU_SOURCE=)
 
 target_compile_options(heed_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes
