@@ -11,14 +11,9 @@
 
 #include "wisdom.h"
 
-/* Fails with errno's text. */
 static heed_status fail_file(const char *path, const char *deed)
 {
-    char reason[128];
-    int error = errno;
-    if (strerror_r(error, reason, sizeof reason) != 0)
-        snprintf(reason, sizeof reason, "error %d", error);
-    return heed_fail(HEED_ERR_SYSTEM, "%s: cannot %s: %s", path, deed, reason);
+    return heed_fail(HEED_ERR_SYSTEM, "%s: cannot %s: %s", path, deed, strerror(errno));
 }
 
 /* -------------------------------------------------------------------------- */
