@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cpu/cpu.h"
+#include "cpu/few.h"
 #include "cpu/tile.h"
 #include "internal.h"
 

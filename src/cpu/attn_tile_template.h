@@ -200,7 +200,7 @@ static void mask_logits(const tile_state *t, const float *limit, int64_t begin, 
     for (int64_t j = begin; j < end; j++)
         for (int v = 0; v < MV; v++) {
             float *s = t->base + t->y.s + j * WIDTH + v * LANES;
-            vf x = v_keep_below(v_load(s), (float)j, v_load(limit + v * LANES));
+            vf x = v_keep_below(v_load(s), v_set((float)j), v_load(limit + v * LANES));
             v_store(s, x);
             top[v] = v_max(x, top[v]);
         }

@@ -75,6 +75,13 @@ static inline float v_sum(vf x)
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
+static inline float v_top(vf x)
+{
+    __m128 four = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+
 /* The power of two is built from its exponent field, which is zero, so that the product is too,
  * from t = -127 down. */
 static inline vf v_exp2(vf t)
@@ -92,9 +99,9 @@ static inline vf v_exp2(vf t)
     return v_mul(p, _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23)));
 }
 
-static inline vf v_keep_below(vf x, float index, vf limit)
+static inline vf v_keep_below(vf x, vf index, vf limit)
 {
-    vf keep = _mm256_cmp_ps(v_set(index), limit, _CMP_LT_OQ);
+    vf keep = _mm256_cmp_ps(index, limit, _CMP_LT_OQ);
     return _mm256_blendv_ps(v_set(-__builtin_inff()), x, keep);
 }
 

@@ -7,6 +7,7 @@
  * v_exp2(t)        2^t; 0 at -infinity, NaN at NaN. 2^floor(t) times a polynomial of degree 5 for
  * the rest, exact at 0 (minimax with that constraint, error 8.3e-8); 2.1e-7 in all, for t <= 0
  * v_keep_below     x in the lanes where index < limit, -infinity elsewhere
+ * v_sum, v_top     the sum and the maximum of all lanes
  * v_transpose      LANES vectors of LANES elements, in place
  * v_dot(a, b, c)   c plus, lane by lane, the product of a 32-bit unit of a and of b: one float32
  * each
@@ -82,6 +83,11 @@ static inline float v_sum(vf x)
     return _mm512_reduce_add_ps(x);
 }
 
+static inline float v_top(vf x)
+{
+    return _mm512_reduce_max_ps(x);
+}
+
 static inline vf v_exp2(vf t)
 {
     vf f = _mm512_reduce_ps(t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
@@ -94,9 +100,9 @@ static inline vf v_exp2(vf t)
     return _mm512_scalef_ps(p, t);
 }
 
-static inline vf v_keep_below(vf x, float index, vf limit)
+static inline vf v_keep_below(vf x, vf index, vf limit)
 {
-    __mmask16 keep = _mm512_cmp_ps_mask(v_set(index), limit, _CMP_LT_OQ);
+    __mmask16 keep = _mm512_cmp_ps_mask(index, limit, _CMP_LT_OQ);
     return _mm512_mask_blend_ps(keep, v_set(-__builtin_inff()), x);
 }
 

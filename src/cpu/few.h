@@ -1,0 +1,38 @@
+/*
+ * few.h - what attn_few.c and the instantiations of attn_few_template.h share
+ */
+#ifndef HEED_FEW_H
+#define HEED_FEW_H
+
+#include "cpu.h"
+
+#define FEW_KEYS 32 /* in a tile: K and V of it stay in the first cache level up to head dim 128 \
+                     */
+
+/* One instantiation. */
+typedef struct heed_few_code {
+    int64_t step; /* dims are filled up to a multiple of this */
+    heed_rates rates;
+    heed_task_fn *run;
+} heed_few_code;
+
+extern const heed_few_code heed_few_avx2;
+extern const heed_few_code heed_few_avx512;
+
+/* Where things lie in a thread's scratch, in floats. */
+typedef struct heed_few_layout {
+    int64_t dim_qk; /* filled up */
+    int64_t dim_v;
+    int64_t q; /* [rows][dim_qk] */
+    int64_t o; /* [rows][dim_v] */
+    int64_t m; /* [rows]: running maximum */
+    int64_t l; /* [rows]: running sum */
+    int64_t k; /* [FEW_KEYS][dim_qk] */
+    int64_t v; /* [FEW_KEYS][dim_v] */
+    int64_t end;
+} heed_few_layout;
+
+heed_few_layout heed_few_layout_of(const heed_few_code *code, const heed_problem *problem,
+                                   const heed_cut *cut);
+
+#endif /* HEED_FEW_H */
