@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""The rival torch: PyTorch's scaled_dot_product_attention on the CPU.
+
+The tensors stay [batch, seq, heads, dim] in memory; the calls get transposed views, which PyTorch's
+fused kernel reads in place. Whatever applies to the problem is tried, and the fastest way is kept:
+the fused kernel ("flash") or plain matrix products ("math"); for grouped heads, enable_gqa or K and
+V repeated in every call.
+"""
+
+import collections
+import ctypes
+
+import peer
+
+# One way to call PyTorch: its backend, how often each key/value head is repeated, and its options.
+Way = collections.namedtuple("Way", "backend repeats options")
+
+
+class Torch:
+    name = "torch"
+
+    def setup(self, threads):
+        try:
+            import torch
+        except ImportError as error:
+            raise peer.Unsupported(
+                f"torch cannot be imported: {error} (python3 -m pip install torch; HEED_PYTHON "
+                "names the interpreter)"
+            ) from error
+        torch.set_num_threads(threads)
+        torch.set_grad_enabled(False)
+        self.torch = torch
+        return {
+            "version": torch.__version__,
+            "types": ["f32", "f16", "bf16"],
+            "detail": f"scaled_dot_product_attention, {torch.backends.cpu.get_cpu_capability()}",
+        }
+
+    def prepare(self, problem, data):
+        torch = self.torch
+        dtype = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[problem.type]
+        dense = {
+            letter: torch.frombuffer(data[letter], dtype=dtype).reshape(shape)
+            for letter, shape in peer.shapes(problem).items()
+            if letter in data
+        }
+        copies = [
+            [x.clone().transpose(1, 2) for x in dense.values()] for _ in range(problem.copies)
+        ]
+        outputs = [None] * problem.copies
+        way = self.choose(problem, [torch.randn(x.shape).to(dtype) for x in dense.values()])
+        self.use(way.backend)
+        steps = [self.step(way, *qkv, outputs, index) for index, qkv in enumerate(copies)]
+
+        def output(index):
+            o = outputs[index].transpose(1, 2).contiguous()
+            return ctypes.string_at(o.data_ptr(), o.nbytes)
+
+        return peer.Prepared(steps, output, "bshd", describe(way))
+
+    def choose(self, problem, noise):
+        """Returns the fastest way, tried on random tensors of the problem's shapes."""
+        q, k, v = (x.transpose(1, 2) for x in noise)
+
+        def trial(way):
+            step = self.step(way, q, k, v, [None], 0)
+
+            def run():
+                self.use(way.backend)
+                step()
+
+            return run
+
+        ways = {describe(way): way for way in self.ways(problem)}
+        return ways[peer.fastest({name: trial(way) for name, way in ways.items()})]
+
+    def ways(self, problem):
+        """Returns the ways that may do the problem. PyTorch refuses a wrong one when it is tried."""
+        options = {"scale": problem.scale, **self.mask(problem)}
+        group = problem.heads_q // problem.heads_kv
+        backends = ["flash", "math"] if peer.scores_fit(problem) else ["flash"]
+        if group == 1:
+            return [Way(backend, 1, options) for backend in backends]
+        grouped = {**options, "enable_gqa": True}
+        return [Way(b, 1, grouped) for b in backends] + [Way(b, group, options) for b in backends]
+
+    def mask(self, problem):
+        """PyTorch's own causal mask is aligned top left; the other one must be written out."""
+        if problem.mask == "none":
+            return {}
+        if problem.mask == "causal=tl" or problem.seq_q == problem.seq_k:
+            return {"is_causal": True}
+        if not peer.scores_fit(problem):
+            raise peer.Unsupported(
+                "the mask, which torch needs written out, would not fit in memory"
+            )
+        seen = self.torch.ones(problem.seq_q, problem.seq_k, dtype=self.torch.bool)
+        return {"attn_mask": seen.tril(problem.seq_k - problem.seq_q)}
+
+    def use(self, backend):
+        """The switches are filed under cuda but hold for the CPU as well."""
+        self.torch.backends.cuda.enable_flash_sdp(backend == "flash")
+        self.torch.backends.cuda.enable_math_sdp(backend == "math")
+
+    def step(self, way, q, k, v, outputs, index):
+        """Returns a function that computes O into outputs[index]."""
+        attention, options = self.torch.nn.functional.scaled_dot_product_attention, way.options
+
+        def plain():
+            outputs[index] = attention(q, k, v, **options)
+
+        def repeated():
+            wide_k, wide_v = (x.repeat_interleave(way.repeats, 1) for x in (k, v))
+            outputs[index] = attention(q, wide_k, wide_v, **options)
+
+        return plain if way.repeats == 1 else repeated
+
+
+def describe(way):
+    words = [way.backend]
+    words += ["enable_gqa"] if "enable_gqa" in way.options else []
+    words += ["repeated K and V"] if way.repeats > 1 else []
+    return ", ".join(words)
+
+
+if __name__ == "__main__":
+    peer.serve(Torch)

@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""Tests of the Python peers: the protocol they share, and whether each rival computes attention.
+
+    test_peers.py protocol               needs the standard library alone
+    test_peers.py torch | onnxruntime    exits with 77 and the reason where that cannot be imported
+
+Rivals are compared with a float64 computation by numpy. Their times are no concern here.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+PEERS = pathlib.Path(__file__).resolve().parent.parent / "peers"
+SKIPPED = 77
+
+# A rival without a library, to test the protocol with: O is one byte per call number.
+TOY = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import peer
+
+class Toy:
+    name = "toy"
+    def setup(self, threads):
+        print("libraries print")
+        return {"version": "1", "types": ["f32"], "detail": "a toy"}
+    def prepare(self, problem, data):
+        if problem.mask != "none":
+            raise peer.Unsupported("no masks,\\nnone at all " + "x" * 400)
+        self.calls = 0
+        outputs = [b""] * problem.copies
+        def step(index):
+            self.calls += 1
+            outputs[index] = bytes([self.calls]) * len(data["q"])
+        steps = [lambda index=index: step(index) for index in range(problem.copies)]
+        return peer.Prepared(steps, lambda index: outputs[index], "bshd", "fast")
+
+peer.serve(Toy)
+"""
+
+
+class Conversation:
+    """A peer process and the files that its tensors are in."""
+
+    def __init__(self, *command, folder, **environment):
+        self.folder = pathlib.Path(folder)
+        self.process = subprocess.Popen(
+            [sys.executable, *map(str, command)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, **environment},
+        )
+
+    def say(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def ask(self, op, **members):
+        return self.say(json.dumps({"op": op, **members}))
+
+    def hello(self):
+        return self.ask("hello", protocol="heed.trial/1", threads=2)
+
+    def prepare(self, tensors, output_size, **problem):
+        for name, data in {**tensors, "o": b"\xaa" * output_size}.items():
+            (self.folder / name).write_bytes(data)
+        paths = {name: str(self.folder / name) for name in "qkvo"}
+        return self.ask("prepare", **problem, **paths)
+
+    def output(self):
+        return (self.folder / "o").read_bytes()
+
+    def end(self):
+        self.process.stdin.close()
+        return self.process.wait(10)
+
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def check_error(reply, status, *words):
+    check(reply["status"] == status, f"{status} expected: {reply}")
+    check(len(reply["reason"].encode()) <= 200, f"reason too long: {reply}")
+    for word in words:
+        check(word in reply["reason"], f"{word!r} expected in: {reply}")
+
+
+def problem_of(dims, mask="none", kind="f32", copies=1, scale=None):
+    """The members of prepare for dims (batch, heads_q, heads_kv, seq_q, seq_k, dim_qk, dim_v)."""
+    names = ("batch", "heads_q", "heads_kv", "seq_q", "seq_k", "dim_qk", "dim_v")
+    problem = dict(zip(names, dims), type=kind, mask=mask, copies=copies)
+    problem["scale"] = scale or problem["dim_qk"] ** -0.5
+    return problem
+
+
+def test_protocol(folder):
+    script = pathlib.Path(folder) / "toy.py"
+    script.write_text(TOY)
+    peer = Conversation(script, PEERS, folder=folder)
+    problem = problem_of((1, 1, 1, 2, 2, 3, 3), copies=2)
+    tensors = dict.fromkeys("qkv", bytes(24))
+    check_error(peer.prepare(tensors, 24, **problem), "error", "before a successful hello")
+    check_error(peer.ask("hello", protocol="heed.trial/9", threads=1), "error", "heed.trial/9")
+    reply = peer.hello()
+    check(reply["status"] == "ok" and reply["name"] == "toy" and reply["threads"] == 2, reply)
+    check(reply["protocol"] == "heed.trial/1" and reply["types"] == ["f32"], reply)
+    check_error(peer.ask("run", warmup=0, calls=1), "error", "nothing is prepared")
+    check_error(peer.ask("check"), "error", "nothing is prepared")
+    check_error(peer.prepare({**tensors, "k": bytes(23)}, 24, **problem), "error", "23", "24")
+    check_error(
+        peer.prepare(tensors, 24, **{**problem, "mask": "causal=tl"}), "unsupported", "none"
+    )
+    reply = peer.prepare(tensors, 24, **problem)
+    check(reply == {"status": "ok", "layout": "bshd", "detail": "fast"}, reply)
+    check_error(peer.prepare(tensors, 24, **problem), "error", "release first")
+    check_error(peer.ask("check"), "error", "check before run")
+    check_error(peer.ask("run", warmup=0, calls=0), "error", "calls 0")
+    check_error(peer.ask("run", warmup=-1, calls=1), "error", "warmup -1")
+    reply = peer.ask("run", warmup=2, calls=3)
+    check(reply["calls"] == 3 and isinstance(reply["ns"], int) and reply["ns"] >= 0, reply)
+    check(peer.ask("check")["status"] == "ok" and peer.output() == b"\x05" * 24, "fifth call")
+    peer.ask("run", warmup=0, calls=1)
+    check(peer.ask("check")["status"] == "ok" and peer.output() == b"\x06" * 24, "sixth call")
+    check(peer.ask("release") == {"status": "ok"}, "release")
+    check_error(peer.ask("check"), "error", "nothing is prepared")
+    check_error(peer.ask("ceiling", kind="sgemm", size=8), "unsupported", "ceiling")
+    check_error(peer.ask("__init__"), "unsupported")
+    check_error(peer.say("no json"), "error", "JSON")
+    check_error(peer.say("[]"), "error")
+    check_error(peer.say("{}"), "error", "op")
+    check(peer.ask("quit") == {"status": "ok"} and peer.end() == 0, "quit")
+    peer = Conversation(script, PEERS, folder=folder)
+    check(peer.end() == 0, "end of input ends the peer")
+
+
+def test_absent(folder):
+    """A rival whose library is missing says so, and how to get it."""
+    for name in ("torch", "onnxruntime"):
+        (pathlib.Path(folder) / (name + ".py")).write_text("raise ImportError('not today')")
+        script = PEERS / (name + "_peer.py")
+        peer = Conversation(script, folder=folder, PYTHONPATH=str(folder))
+        check_error(peer.hello(), "unsupported", name, "pip install", "HEED_PYTHON")
+        check(peer.ask("quit") == {"status": "ok"} and peer.end() == 0, "quit")
+
+
+# dims, mask, types
+PROBLEMS = [
+    ((2, 3, 3, 17, 17, 32, 32), "none", ("f32", "f16", "bf16")),
+    ((1, 8, 8, 128, 128, 64, 64), "causal=tl", ("f32", "f16", "bf16")),
+    ((1, 8, 8, 128, 128, 64, 64), "causal=br", ("f32",)),
+    ((1, 4, 4, 20, 70, 64, 48), "none", ("f32",)),
+    ((1, 4, 4, 20, 70, 64, 64), "causal=tl", ("f32", "f16")),
+    ((1, 4, 4, 70, 20, 64, 64), "causal=tl", ("f32",)),
+    ((2, 8, 2, 64, 64, 64, 64), "none", ("f32", "bf16")),
+    ((2, 8, 2, 20, 70, 64, 64), "causal=br", ("f32", "f16")),
+    ((1, 8, 2, 1, 300, 64, 64), "none", ("f32",)),
+    ((1, 8, 8, 1, 300, 64, 64), "causal=br", ("f32", "bf16")),
+]
+
+# Largest error that a rival may make, in units of the largest |V|: these are tests of the way a
+# library is called; heed itself judges errors far more finely.
+TOLERANCE = {"f32": 1e-5, "f16": 4e-3, "bf16": 3e-2}
+
+
+def encode(np, values, kind):
+    if kind == "bf16":  # rounded to nearest even
+        bits = values.astype(np.float32).view(np.uint32)
+        return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+    return values.astype({"f32": np.float32, "f16": np.float16}[kind])
+
+
+def decode(np, values, kind):
+    if kind == "bf16":
+        return (values.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    return values.astype(np.float64)
+
+
+def attention(np, problem, q, k, v):
+    group = problem["heads_q"] // problem["heads_kv"]
+    k, v = np.repeat(k, group, 2), np.repeat(v, group, 2)
+    logits = np.einsum("bihd,bjhd->bhij", q, k) * problem["scale"]
+    shift = problem["seq_k"] - problem["seq_q"] if problem["mask"] == "causal=br" else 0
+    if problem["mask"] != "none":
+        logits = np.where(np.tri(*logits.shape[-2:], shift, dtype=bool), logits, -np.inf)
+    weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return np.einsum("bhij,bjhd->bihd", weights, v)
+
+
+def try_problem(np, peer, problem):
+    """Returns what the peer chose, or None if it does not support the problem."""
+    b, h, g, s, t, d, e = list(problem.values())[:7]
+    shapes = {"q": (b, s, h, d), "k": (b, t, g, d), "v": (b, t, g, e)}
+    random = np.random.default_rng(7)
+    kind = problem["type"]
+    encoded = {n: encode(np, random.standard_normal(shape), kind) for n, shape in shapes.items()}
+    size = b * s * h * e * encoded["q"].itemsize
+    reply = peer.prepare({n: x.tobytes() for n, x in encoded.items()}, size, **problem)
+    if reply["status"] == "unsupported":
+        return None, reply["reason"]
+    check(reply["status"] == "ok", reply)
+    check(peer.ask("run", warmup=1, calls=4)["status"] == "ok", "run")
+    check(peer.ask("check")["status"] == "ok", "check")
+    o = decode(np, np.frombuffer(peer.output(), encoded["q"].dtype), kind).reshape(b, s, h, e)
+    q, k, v = (decode(np, encoded[n], kind) for n in "qkv")
+    error = np.abs(o - attention(np, problem, q, k, v)).max() / np.abs(v).max()
+    check(error <= TOLERANCE[kind], f"error {error:.2e} of {reply['detail']}: {problem}")
+    check(peer.ask("release")["status"] == "ok", "release")
+    return reply["detail"], f"error {error:.1e}"
+
+
+def test_rival(name, folder):
+    import numpy as np
+
+    peer = Conversation(PEERS / (name + "_peer.py"), folder=folder)
+    hello = peer.hello()
+    if hello["status"] == "unsupported":
+        print("SKIPPED: " + hello["reason"])
+        return SKIPPED
+    check(hello["status"] == "ok", hello)
+    done = 0
+    for dims, mask, kinds in PROBLEMS:
+        for kind in kinds:
+            if kind not in hello["types"]:
+                continue
+            for copies in (1, 3):
+                chosen, remark = try_problem(np, peer, problem_of(dims, mask, kind, copies, 0.2))
+                done += chosen is not None
+            print(f"{dims} {mask} {kind}: {chosen or 'unsupported'}: {remark}")
+    check(done > 10, f"only {done} problems were done")
+    check(peer.ask("quit")["status"] == "ok" and peer.end() == 0, "quit")
+    return 0
+
+
+def main():
+    which = sys.argv[1]
+    with tempfile.TemporaryDirectory() as folder:
+        if which == "protocol":
+            test_protocol(folder)
+            test_absent(folder)
+            return 0
+        try:
+            return test_rival(which, folder)
+        except ImportError as error:
+            print(f"SKIPPED: {error}")
+            return SKIPPED
+
+
+if __name__ == "__main__":
+    sys.exit(main())
