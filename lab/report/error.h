@@ -1,0 +1,20 @@
+/*
+ * error.h - what went wrong, in words, for functions of the laboratory that can fail
+ */
+#ifndef LAB_ERROR_H
+#define LAB_ERROR_H
+
+#include "heed.h"
+
+/* Filled by a function that returns a status other than HEED_OK: one line that names the file or
+ * field, the value and the limit. The caller owns it; NULL in place of one means that nobody wants
+ * to know. */
+typedef struct lab_error {
+    char text[512];
+} lab_error;
+
+/* lab_fail() formats the message and returns @status. */
+heed_status lab_fail(lab_error *error, heed_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif /* LAB_ERROR_H */

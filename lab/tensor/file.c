@@ -1,0 +1,149 @@
+/*
+ * file.c - reading exactly, and replacing a file as a whole
+ */
+#include "file.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+heed_status lab_file_open(FILE **file, const char *path, lab_error *error)
+{
+    struct stat facts;
+    *file = fopen(path, "rb");
+    if (!*file)
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, strerror(errno));
+    if (fstat(fileno(*file), &facts) == 0 && S_ISDIR(facts.st_mode)) {
+        fclose(*file);
+        *file = NULL;
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, strerror(EISDIR));
+    }
+    return HEED_OK;
+}
+
+int64_t lab_file_left(FILE *file)
+{
+    struct stat facts;
+    off_t at = ftello(file);
+    if (at < 0 || fstat(fileno(file), &facts) != 0 || !S_ISREG(facts.st_mode))
+        return -1;
+    return facts.st_size > at ? facts.st_size - at : 0;
+}
+
+heed_status lab_file_read(FILE *file, const char *path, const char *what, void *data, size_t size,
+                          lab_error *error)
+{
+    errno = 0;
+    size_t got = fread(data, 1, size, file);
+    if (got == size)
+        return HEED_OK;
+    if (ferror(file))
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, strerror(errno));
+    return lab_fail(error, HEED_ERR_CORRUPT,
+                    "%s: cut short: %s is %zu bytes long, and %zu are there", path, what, size,
+                    got);
+}
+
+/* The permissions that a new file would have got. umask() cannot be read without being set. */
+static mode_t new_file_mode(void)
+{
+    mode_t mask = umask(0);
+    umask(mask);
+    return 0666 & ~mask;
+}
+
+static heed_status output_failed(lab_output *output, const char *path, int reason, lab_error *error)
+{
+    lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, strerror(reason));
+    lab_output_abandon(output);
+    return HEED_ERR_SYSTEM;
+}
+
+/* Opens "<path>.XXXXXX" with the permissions of the file it will replace. */
+static heed_status open_temporary(lab_output *output, mode_t mode, lab_error *error)
+{
+    size_t size = strlen(output->path) + sizeof ".XXXXXX";
+    output->temporary = malloc(size);
+    if (!output->temporary) {
+        lab_output_abandon(output);
+        return lab_fail(error, HEED_ERR_NO_MEMORY, "not enough memory for the name of a file");
+    }
+    snprintf(output->temporary, size, "%s.XXXXXX", output->path);
+    int fd = mkstemp(output->temporary);
+    if (fd < 0) {
+        int reason = errno;
+        free(output->temporary); /* there is none to remove */
+        output->temporary = NULL;
+        return output_failed(output, output->path, reason, error);
+    }
+    if (fchmod(fd, mode) != 0 || !(output->file = fdopen(fd, "wb"))) {
+        int reason = errno;
+        close(fd);
+        return output_failed(output, output->path, reason, error);
+    }
+    return HEED_OK;
+}
+
+heed_status lab_output_begin(lab_output *output, const char *path, lab_error *error)
+{
+    struct stat facts;
+    bool exists = stat(path, &facts) == 0;
+
+    memset(output, 0, sizeof *output);
+    output->path = exists ? realpath(path, NULL) : strdup(path);
+    if (!output->path)
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, strerror(errno));
+    if (!exists || S_ISREG(facts.st_mode))
+        return open_temporary(output, exists ? facts.st_mode & 07777 : new_file_mode(), error);
+    output->file = fopen(output->path, "wb");
+    return output->file ? HEED_OK : output_failed(output, path, errno, error);
+}
+
+void lab_output_write(lab_output *output, const void *data, size_t size)
+{
+    errno = 0;
+    if (output->reason == 0 && fwrite(data, 1, size, output->file) != size)
+        output->reason = errno ? errno : EIO;
+}
+
+/* Everything on its way to the disk, and the file closed. Returns 0 or an errno. */
+static int finish(lab_output *output)
+{
+    FILE *file = output->file;
+    int reason = output->reason;
+    if (reason == 0 && fflush(file) != 0)
+        reason = errno;
+    if (reason == 0 && output->temporary && fsync(fileno(file)) != 0)
+        reason = errno;
+    output->file = NULL;
+    if (fclose(file) != 0 && reason == 0)
+        reason = errno;
+    return reason;
+}
+
+heed_status lab_output_commit(lab_output *output, lab_error *error)
+{
+    int reason = finish(output);
+    if (reason == 0 && output->temporary && rename(output->temporary, output->path) != 0)
+        reason = errno;
+    if (reason != 0)
+        return output_failed(output, output->path, reason, error);
+    free(output->temporary); /* it has its final name now */
+    output->temporary = NULL;
+    lab_output_abandon(output);
+    return HEED_OK;
+}
+
+void lab_output_abandon(lab_output *output)
+{
+    if (output->file)
+        fclose(output->file);
+    if (output->temporary)
+        unlink(output->temporary);
+    free(output->temporary);
+    free(output->path);
+    memset(output, 0, sizeof *output);
+}

@@ -1,0 +1,29 @@
+/*
+ * npy.h - NumPy's file format for one array
+ *
+ * Versions 1.0, 2.0 and 3.0 of the format are read, in C order and little-endian: '<f4' is f32,
+ * '<f2' is f16. The format has no bfloat16; 16-bit elements ('<u2', or 'V2' as the ml_dtypes
+ * package writes it) are taken for it when the caller says so.
+ */
+#ifndef LAB_NPY_H
+#define LAB_NPY_H
+
+#include "tensor.h"
+
+/* How to read 16-bit elements that are no numpy float. */
+typedef enum lab_npy_bits {
+    LAB_NPY_REFUSE,
+    LAB_NPY_BF16
+} lab_npy_bits;
+
+/* lab_npy_read() reads the array in the file @path, which may be a pipe. On HEED_OK the caller owns
+ * @tensor. Otherwise it is zeroed: HEED_ERR_SYSTEM (cannot be read), HEED_ERR_CORRUPT (not a .npy
+ * file, damaged, too short or too long), HEED_ERR_UNSUPPORTED (an array of another type, order or
+ * rank), HEED_ERR_NO_MEMORY. */
+heed_status lab_npy_read(lab_tensor *tensor, const char *path, lab_npy_bits bits, lab_error *error);
+
+/* lab_npy_write() writes @tensor as version 1.0 to @path, replacing what is there only when all is
+ * written; bf16 as '<u2'. HEED_ERR_SYSTEM, HEED_ERR_NO_MEMORY. */
+heed_status lab_npy_write(const lab_tensor *tensor, const char *path, lab_error *error);
+
+#endif /* LAB_NPY_H */

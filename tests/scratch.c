@@ -1,0 +1,65 @@
+/*
+ * scratch.c - a folder for the files that a test makes
+ */
+#include "scratch.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+int scratch_open(void **state)
+{
+    const char *parent = getenv("TMPDIR");
+    char *path = malloc(SCRATCH_PATH_SIZE);
+    if (!path)
+        return -1;
+    snprintf(path, SCRATCH_PATH_SIZE, "%s/heed-test-XXXXXX", parent && *parent ? parent : "/tmp");
+    *state = path;
+    return mkdtemp(path) ? 0 : -1;
+}
+
+int scratch_close(void **state)
+{
+    char path[SCRATCH_PATH_SIZE];
+    DIR *folder = opendir(*state);
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        if (entry->d_name[0] != '.')
+            unlink(scratch_path(state, entry->d_name, path));
+    if (folder)
+        closedir(folder);
+    rmdir(*state);
+    free(*state);
+    return 0;
+}
+
+const char *scratch_path(void **state, const char *name, char path[SCRATCH_PATH_SIZE])
+{
+    int length = snprintf(path, SCRATCH_PATH_SIZE, "%s/%s", (const char *)*state, name);
+    assert_in_range(length, 1, SCRATCH_PATH_SIZE - 1);
+    return path;
+}
+
+void scratch_write(const char *path, const void *data, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+size_t scratch_read(const char *path, void *data, size_t size)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t length = fread(data, 1, size, file);
+    assert_int_equal(fgetc(file), EOF);
+    fclose(file);
+    return length;
+}
