@@ -243,7 +243,7 @@ static heed_status read_preamble(FILE *file, const char *path, size_t *length, l
 
 static heed_status read_header(FILE *file, const char *path, npy_header *header, lab_error *error)
 {
-    size_t length;
+    size_t length = 0;
     memset(header, 0, sizeof *header);
     heed_status status = read_preamble(file, path, &length, error);
     if (status != HEED_OK)

@@ -251,7 +251,7 @@ static heed_status read_length(lab_safetensors *file, size_t *length, lab_error 
 
 static heed_status read_header(lab_safetensors *file, lab_error *error)
 {
-    size_t length;
+    size_t length = 0;
     heed_status status = read_length(file, &length, error);
     if (status != HEED_OK)
         return status;
