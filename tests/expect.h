@@ -1,0 +1,33 @@
+/*
+ * expect.h - what tests of bad input have in common
+ */
+#ifndef HEED_TESTS_EXPECT_H
+#define HEED_TESTS_EXPECT_H
+
+#include <stdio.h>
+#include <string.h>
+
+#include "heed.h"
+
+/* The call must have given @wanted, and its message must hold every one of the @words, which end
+ * with NULL. Returns 1 if so; else says on stderr what was @tried and what came of it, and returns
+ * 0. */
+static inline int is_refused(const char *tried, heed_status status, heed_status wanted,
+                             const char *const words[])
+{
+    if (status != wanted) {
+        fprintf(stderr, "%s gave \"%s\" instead of \"%s\"\n", tried, heed_status_name(status),
+                heed_status_name(wanted));
+        return 0;
+    }
+    for (int i = 0; words[i]; i++) {
+        if (!strstr(heed_message(), words[i])) {
+            fprintf(stderr, "%s: the message \"%s\" does not say \"%s\"\n", tried, heed_message(),
+                    words[i]);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+#endif /* HEED_TESTS_EXPECT_H */
