@@ -215,8 +215,9 @@ HEED_API const char *heed_type_name(heed_type type);
 
 typedef struct heed_context heed_context;
 
-/* A caller's own thread pool. heed calls it to run body(data, i) once for every i in 0 .. count-1, on any threads and in any
- * order; it must return only when all of them have finished. count is at most the context's thread number. */
+/* A caller's own thread pool. heed calls it to run body(data, i) at most once for each i in 0 .. count-1, i = 0 among
+ * them, on any threads and in any order; it must return only when all bodies that were begun have ended. Each body takes work until
+ * there is none left, so fewer of them only take longer. count is at most the context's thread number. */
 typedef void heed_parallel_fn(void *pool, void (*body)(void *data, int index), void *data, int count);
 
 /* How to create a context. Zero in a field means its default. */

@@ -158,8 +158,9 @@ heed_status heed_wisdom_add(heed_wisdom *wisdom, const heed_problem *problem,
 heed_status heed_machine_detect(heed_machine *machine, const char *cpu, int threads);
 const char *heed_cpu_level_name(heed_cpu_level level);
 
-/* cpu/pool.c: body(data, i) for every i in 0 .. count-1, concurrently where the pool is free, else
- * one after another on the caller. count is at most the number of threads. */
+/* cpu/pool.c: body(data, i) for i = 0 on the caller and, where the pool is free, for further i
+ * below count on other threads at the same time. Each body must take work from a common store until
+ * there is none left, for only i = 0 is sure to run. count is at most the number of threads. */
 heed_status heed_pool_create(heed_pool **pool, int threads, heed_parallel_fn *parallel, void *user);
 void heed_pool_destroy(heed_pool *pool);
 void heed_pool_run(heed_pool *pool, void (*body)(void *data, int index), void *data, int count);

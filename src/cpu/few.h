@@ -6,8 +6,9 @@
 
 #include "cpu.h"
 
-#define FEW_KEYS 32 /* in a tile: K and V of it stay in the first cache level up to head dim 128 \
-                     */
+#define FEW_KEYS                                                                    \
+    32 /* in a tile: K and V of it stay in the first cache level up to head dim 128 \
+        */
 
 /* One instantiation. */
 typedef struct heed_few_code {

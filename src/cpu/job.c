@@ -155,27 +155,29 @@ static void merge_row(const heed_job *job, const heed_task *task, int64_t row)
     set_output_lse(job, task, row, sum == 0 ? -INFINITY : top + log2f(sum));
 }
 
-/* What the threads of one execution share. */
+/* What the threads of one execution share. They take the units of work, first tasks and then rows
+ * to merge, off a counter. */
 typedef struct region {
     heed_job job;
     heed_task_fn *run;
     char *scratch;
     size_t scratch_size;
-    int64_t tasks;
-    int64_t merges; /* rows to merge, over all heads and batch elements */
-    int participants;
+    int64_t units;
     atomic_llong next;
 } region;
+
+static int64_t next_unit(region *shared)
+{
+    return atomic_fetch_add_explicit(&shared->next, 1, memory_order_relaxed);
+}
 
 static void run_tasks(void *data, int index)
 {
     region *shared = data;
     void *scratch = shared->scratch + (size_t)index * shared->scratch_size;
-    for (;;) {
-        int64_t next = atomic_fetch_add_explicit(&shared->next, 1, memory_order_relaxed);
-        if (next >= shared->tasks)
-            return;
-        heed_task task = task_at(&shared->job, next);
+    int64_t i;
+    while ((i = next_unit(shared)) < shared->units) {
+        heed_task task = task_at(&shared->job, i);
         shared->run(&shared->job, &task, scratch);
     }
 }
@@ -184,29 +186,38 @@ static void run_merges(void *data, int index)
 {
     region *shared = data;
     const heed_job *job = &shared->job;
-    for (int64_t i = index; i < shared->merges; i += shared->participants) {
+    int64_t i;
+    (void)index;
+    while ((i = next_unit(shared)) < shared->units) {
         heed_task task = { .head_kv = i / job->rows % job->problem->heads_kv,
                            .batch = i / job->rows / job->problem->heads_kv };
         merge_row(job, &task, i % job->rows);
     }
 }
 
+static void share(heed_pool *pool, void (*body)(void *data, int index), region *shared,
+                  int64_t units, int threads)
+{
+    shared->units = units;
+    atomic_init(&shared->next, 0);
+    heed_pool_run(pool, body, shared, (int)heed_min(units, threads));
+}
+
 void heed_job_run(const heed_plan *plan, const heed_buffers *buffers, const heed_cut *cut,
                   size_t scratch, heed_task_fn *run)
 {
-    region shared = { .run = run, .scratch_size = scratch_stride(scratch) };
+    const heed_problem *p = &plan->problem;
     int threads = plan->context->machine.threads;
-    heed_job_init(&shared.job, &plan->problem, cut);
+    region shared = { .run = run,
+                      .scratch = buffers->workspace,
+                      .scratch_size = scratch_stride(scratch) };
+    heed_job_init(&shared.job, p, cut);
     shared.job.buffers = buffers;
-    shared.tasks = heed_job_tasks(&shared.job);
-    shared.participants = (int)heed_min(shared.tasks, threads);
-    shared.scratch = buffers->workspace;
-    shared.job.partial = (float *)(void *)(shared.scratch +
-                                           shared.scratch_size * (size_t)shared.participants);
-    heed_pool_run(plan->context->pool, run_tasks, &shared, shared.participants);
-    if (cut->splits == 1)
-        return;
-    shared.merges = plan->problem.batch * plan->problem.heads_kv * shared.job.rows;
-    shared.participants = (int)heed_min(shared.merges, threads);
-    heed_pool_run(plan->context->pool, run_merges, &shared, shared.participants);
+    int64_t tasks = heed_job_tasks(&shared.job);
+    size_t all_scratch = shared.scratch_size * (size_t)heed_min(tasks, threads);
+    shared.job.partial = (float *)(void *)(shared.scratch + all_scratch);
+    share(plan->context->pool, run_tasks, &shared, tasks, threads);
+    if (cut->splits > 1)
+        share(plan->context->pool, run_merges, &shared, p->batch * p->heads_kv * shared.job.rows,
+              threads);
 }

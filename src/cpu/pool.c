@@ -16,14 +16,18 @@
 #define CACHE_LINE 64
 #define SPINS 4000 /* about 50 to 100 us */
 
+/* A worker is offered work, accepts it, and is idle again when it has done it. An offer that has not
+ * been accepted when the caller is done is withdrawn, so that a worker which the system has no CPU
+ * for delays nobody. */
 enum {
     IDLE,
-    WORK,
+    OFFERED,
+    ACCEPTED,
     STOP
 };
 
 typedef struct worker {
-    _Alignas(CACHE_LINE) atomic_int state; /* set by the caller, back to IDLE by the worker */
+    _Alignas(CACHE_LINE) atomic_int state;
     atomic_bool asleep;
     int index;
     heed_pool *pool;
@@ -39,7 +43,7 @@ struct heed_pool {
     pthread_mutex_t busy; /* held by the caller that has the workers */
     int workers;          /* started: threads - 1, or 0 with a pool of the caller's */
     worker *worker;
-    void (*body)(void *data, int index); /* the job, written before any state becomes WORK */
+    void (*body)(void *data, int index); /* the job, written before any offer */
     void *data;
 };
 
@@ -50,12 +54,11 @@ static inline void relax(void)
 #endif
 }
 
-static int wait_for_work(worker *self)
+static void wait_for_offer(worker *self)
 {
     for (int i = 0; i < SPINS; i++) {
-        int state = atomic_load_explicit(&self->state, memory_order_acquire);
-        if (state != IDLE)
-            return state;
+        if (atomic_load_explicit(&self->state, memory_order_relaxed) != IDLE)
+            return;
         relax();
     }
     pthread_mutex_lock(&self->mutex);
@@ -64,17 +67,25 @@ static int wait_for_work(worker *self)
         pthread_cond_wait(&self->wake, &self->mutex);
     atomic_store(&self->asleep, false);
     pthread_mutex_unlock(&self->mutex);
-    return atomic_load(&self->state);
+}
+
+static bool change_state(worker *self, int from, int to)
+{
+    return atomic_compare_exchange_strong(&self->state, &from, to);
 }
 
 static void *work(void *argument)
 {
     worker *self = argument;
-    while (wait_for_work(self) == WORK) {
-        self->pool->body(self->pool->data, self->index);
-        atomic_store_explicit(&self->state, IDLE, memory_order_release);
+    for (;;) {
+        wait_for_offer(self);
+        if (change_state(self, OFFERED, ACCEPTED)) {
+            self->pool->body(self->pool->data, self->index);
+            atomic_store_explicit(&self->state, IDLE, memory_order_release);
+        } else if (atomic_load(&self->state) == STOP) {
+            return NULL;
+        }
     }
-    return NULL;
 }
 
 static void set_state(worker *self, int state)
@@ -87,8 +98,10 @@ static void set_state(worker *self, int state)
     }
 }
 
-static void wait_until_idle(worker *self)
+static void finish(worker *self)
 {
+    if (change_state(self, OFFERED, IDLE))
+        return;
     for (unsigned i = 0; atomic_load_explicit(&self->state, memory_order_acquire) != IDLE; i++) {
         if (i < SPINS)
             relax();
@@ -168,10 +181,10 @@ static void run_with_workers(heed_pool *pool, void (*body)(void *data, int index
     pool->body = body;
     pool->data = data;
     for (int i = 1; i < count; i++)
-        set_state(&pool->worker[i - 1], WORK);
+        set_state(&pool->worker[i - 1], OFFERED);
     body(data, 0);
     for (int i = 1; i < count; i++)
-        wait_until_idle(&pool->worker[i - 1]);
+        finish(&pool->worker[i - 1]);
 }
 
 void heed_pool_run(heed_pool *pool, void (*body)(void *data, int index), void *data, int count)
@@ -182,7 +195,6 @@ void heed_pool_run(heed_pool *pool, void (*body)(void *data, int index), void *d
         run_with_workers(pool, body, data, count);
         pthread_mutex_unlock(&pool->busy);
     } else {
-        for (int i = 0; i < count; i++)
-            body(data, i);
+        body(data, 0);
     }
 }
