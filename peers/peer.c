@@ -1,0 +1,467 @@
+/*
+ * peer.c - requests in, replies out, and the time between
+ */
+#include "peer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The largest line either way, with its newline. */
+#define LINE_SIZE 65536
+/* No dimension, and no product of dimensions, is larger. */
+#define EXTENT_MAX (INT64_C(1) << 46)
+
+static const char *const type_names[PEER_TYPES] = { "f32", "f16", "bf16" };
+static const size_t type_sizes[PEER_TYPES] = { 4, 2, 2 };
+static const char *const mask_names[PEER_MASKS] = { "none", "causal=tl", "causal=br" };
+
+/* A tensor as the requests see it: [batch, seq, heads, dim] in a file. */
+typedef struct tensor_shape {
+    int64_t batch;
+    int64_t heads;
+    int64_t seq;
+    int64_t dim;
+    size_t element;
+} tensor_shape;
+
+/* Everything between two requests. */
+typedef struct session {
+    const peer_methods *peer;
+    void *state; /* the peer's own */
+    int threads; /* 0 before hello */
+    peer_problem problem;
+    bool prepared;
+    bool ran;
+    int64_t copies;
+    int64_t calls; /* so far, of this problem: which copy is next */
+    peer_tensors *tensors;
+    char o_path[512];
+    char reason[PEER_REASON_SIZE];
+    char detail[PEER_REASON_SIZE];
+} session;
+
+int64_t peer_clock_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void *peer_allocate(size_t count, size_t size)
+{
+    void *memory = NULL;
+    size_t bytes;
+
+    if (__builtin_mul_overflow(count, size, &bytes) || posix_memalign(&memory, 64, bytes) != 0)
+        return NULL;
+    return memory;
+}
+
+int64_t peer_visible(const peer_problem *problem, int64_t i)
+{
+    int64_t end = problem->seq_k;
+
+    if (problem->mask == PEER_CAUSAL_TL)
+        end = i + 1;
+    if (problem->mask == PEER_CAUSAL_BR)
+        end = i + 1 + problem->seq_k - problem->seq_q;
+    if (end > problem->seq_k)
+        return problem->seq_k;
+    return end > 0 ? end : 0;
+}
+
+static tensor_shape shape_of(const peer_problem *p, bool queries, int64_t dim)
+{
+    return (tensor_shape){ .batch = p->batch,
+                           .heads = queries ? p->heads_q : p->heads_kv,
+                           .seq = queries ? p->seq_q : p->seq_k,
+                           .dim = dim,
+                           .element = type_sizes[p->type] };
+}
+
+/* Elements of a tensor, which load_problem() has found to fit. */
+static size_t shape_count(const tensor_shape *s)
+{
+    return (size_t)(s->batch * s->heads * s->seq * s->dim);
+}
+
+/* Copies between [batch, seq, heads, dim] in @file and [batch, heads, seq, dim] in @memory. */
+static void swap_heads(const tensor_shape *s, char *file, char *memory, bool to_memory)
+{
+    size_t row = (size_t)s->dim * s->element;
+
+    for (int64_t b = 0; b < s->batch; b++)
+        for (int64_t i = 0; i < s->seq; i++)
+            for (int64_t h = 0; h < s->heads; h++) {
+                char *outside = file + (size_t)((b * s->seq + i) * s->heads + h) * row;
+                char *inside = memory + (size_t)((b * s->heads + h) * s->seq + i) * row;
+                memcpy(to_memory ? inside : outside, to_memory ? outside : inside, row);
+            }
+}
+
+static bool transfer(int fd, char *data, size_t size, bool writing)
+{
+    while (size > 0) {
+        ssize_t moved = writing ? write(fd, data, size) : read(fd, data, size);
+        if (moved < 0 && errno == EINTR)
+            continue;
+        if (moved <= 0)
+            return false;
+        data += moved;
+        size -= (size_t)moved;
+    }
+    return true;
+}
+
+/* Reads the file @path, which must hold exactly the tensor, into @memory. */
+static peer_answer load_tensor(session *s, const char *path, const tensor_shape *shape,
+                               char *memory)
+{
+    size_t size = shape_count(shape) * shape->element;
+    char *file = peer_allocate(size, 1);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    bool good = file && fd >= 0 && fstat(fd, &status) == 0 && (size_t)status.st_size == size &&
+                transfer(fd, file, size, false);
+
+    if (good)
+        swap_heads(shape, file, memory, true);
+    else
+        snprintf(s->reason, sizeof s->reason, "cannot read %zu bytes from %.100s", size, path);
+    if (fd >= 0)
+        close(fd);
+    free(file);
+    return good ? PEER_OK : PEER_ERROR;
+}
+
+static peer_answer store_output(session *s)
+{
+    tensor_shape shape = shape_of(&s->problem, true, s->problem.dim_v);
+    size_t size = shape_count(&shape) * shape.element;
+    int64_t last = (s->calls - 1) % s->copies;
+    char *file = peer_allocate(size, 1);
+    int fd = open(s->o_path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    bool good = false;
+
+    if (file && fd >= 0) {
+        swap_heads(&shape, file, s->tensors[last].o, false);
+        good = transfer(fd, file, size, true);
+    }
+    if (fd >= 0)
+        good = close(fd) == 0 && good;
+    free(file);
+    if (!good)
+        snprintf(s->reason, sizeof s->reason, "cannot write %zu bytes to %.100s", size, s->o_path);
+    return good ? PEER_OK : PEER_ERROR;
+}
+
+static void free_tensors(session *s)
+{
+    for (int64_t i = 0; s->tensors && i < s->copies; i++) {
+        free(s->tensors[i].q);
+        free(s->tensors[i].k);
+        free(s->tensors[i].v);
+        free(s->tensors[i].o);
+    }
+    free(s->tensors);
+    s->tensors = NULL;
+}
+
+/* The index of @name in @names, or @count. */
+static int find_name(const char *const *names, int count, const char *name)
+{
+    int i = 0;
+
+    while (i < count && (!name || strcmp(names[i], name) != 0))
+        i++;
+    return i;
+}
+
+/* Multiplies the @count positive @sizes; false if one is not, or the product exceeds EXTENT_MAX. */
+static bool product_fits(const int64_t *sizes, int count)
+{
+    int64_t product = 1;
+
+    for (int i = 0; i < count; i++) {
+        if (sizes[i] < 1 || sizes[i] > EXTENT_MAX / product)
+            return false;
+        product *= sizes[i];
+    }
+    return true;
+}
+
+static bool problem_fits(const peer_problem *p)
+{
+    const int64_t q[] = { p->batch, p->heads_q, p->seq_q, p->dim_qk };
+    const int64_t k[] = { p->batch, p->heads_kv, p->seq_k, p->dim_qk };
+    const int64_t v[] = { p->batch, p->heads_kv, p->seq_k, p->dim_v };
+    const int64_t o[] = { p->batch, p->heads_q, p->seq_q, p->dim_v };
+
+    return product_fits(q, 4) && product_fits(k, 4) && product_fits(v, 4) && product_fits(o, 4) &&
+           p->heads_q % p->heads_kv == 0;
+}
+
+/* Reads the problem and the paths of a prepare request. */
+static peer_answer read_problem(session *s, json_t *request, const char *paths[4])
+{
+    peer_problem *p = &s->problem;
+    const char *type = NULL;
+    const char *mask = NULL;
+    json_int_t size[7];
+    json_int_t copies = 0;
+    double scale = 0;
+
+    if (json_unpack(request,
+                    "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:F, s:I, s:s, s:s, s:s, s:s}",
+                    "type", &type, "mask", &mask, "batch", &size[0], "heads_q", &size[1],
+                    "heads_kv", &size[2], "seq_q", &size[3], "seq_k", &size[4], "dim_qk", &size[5],
+                    "dim_v", &size[6], "scale", &scale, "copies", &copies, "q", &paths[0], "k",
+                    &paths[1], "v", &paths[2], "o", &paths[3]) != 0) {
+        snprintf(s->reason, sizeof s->reason, "prepare lacks a member, or one has the wrong type");
+        return PEER_ERROR;
+    }
+    *p = (peer_problem){ .batch = size[0],
+                         .heads_q = size[1],
+                         .heads_kv = size[2],
+                         .seq_q = size[3],
+                         .seq_k = size[4],
+                         .dim_qk = size[5],
+                         .dim_v = size[6],
+                         .scale = (float)scale };
+    int type_index = find_name(type_names, PEER_TYPES, type);
+    int mask_index = find_name(mask_names, PEER_MASKS, mask);
+    s->copies = copies;
+    if (type_index == PEER_TYPES || mask_index == PEER_MASKS || !problem_fits(p) || copies < 1 ||
+        copies > 4096 || strlen(paths[3]) >= sizeof s->o_path) {
+        snprintf(s->reason, sizeof s->reason, "prepare has a size, type or mask out of range");
+        return PEER_ERROR;
+    }
+    p->type = (peer_type)type_index;
+    p->mask = (peer_mask)mask_index;
+    if (s->peer->types & 1u << p->type)
+        return PEER_OK;
+    snprintf(s->reason, sizeof s->reason, "%s cannot do %s", s->peer->name, type);
+    return PEER_UNSUPPORTED;
+}
+
+/* Allocates all copies, reads the first, and fills the others from it. */
+static peer_answer load_tensors(session *s, const char *paths[4])
+{
+    const peer_problem *p = &s->problem;
+    const tensor_shape shapes[4] = { shape_of(p, true, p->dim_qk), shape_of(p, false, p->dim_qk),
+                                     shape_of(p, false, p->dim_v), shape_of(p, true, p->dim_v) };
+
+    s->tensors = calloc((size_t)s->copies, sizeof *s->tensors);
+    for (int64_t i = 0; s->tensors && i < s->copies; i++) {
+        void **parts[4] = { &s->tensors[i].q, &s->tensors[i].k, &s->tensors[i].v,
+                            &s->tensors[i].o };
+        const void *first[3] = { s->tensors[0].q, s->tensors[0].k, s->tensors[0].v };
+        for (int part = 0; part < 4; part++) {
+            size_t count = shape_count(&shapes[part]);
+            *parts[part] = peer_allocate(count, shapes[part].element);
+            if (!*parts[part]) {
+                snprintf(s->reason, sizeof s->reason, "no memory for %lld copies of the tensors",
+                         (long long)s->copies);
+                return PEER_ERROR;
+            }
+            if (part == 3)
+                memset(*parts[part], 0, count * shapes[part].element);
+            else if (i > 0)
+                memcpy(*parts[part], first[part], count * shapes[part].element);
+            else if (load_tensor(s, paths[part], &shapes[part], *parts[part]) != PEER_OK)
+                return PEER_ERROR;
+        }
+    }
+    return s->tensors ? PEER_OK : PEER_ERROR;
+}
+
+static peer_answer hello(session *s, json_t *request, json_t *reply)
+{
+    json_t *types = json_array();
+    json_int_t threads = 0;
+
+    if (json_unpack(request, "{s:I}", "threads", &threads) != 0 || threads < 1 || threads > 1024) {
+        json_decref(types);
+        snprintf(s->reason, sizeof s->reason, "threads is missing or out of the range 1 to 1024");
+        return PEER_ERROR;
+    }
+    for (int i = 0; i < PEER_TYPES; i++)
+        if (s->peer->types & 1u << i)
+            json_array_append_new(types, json_string(type_names[i]));
+    json_object_set_new(reply, "protocol", json_string("heed.trial/1"));
+    json_object_set_new(reply, "name", json_string(s->peer->name));
+    json_object_set_new(reply, "version", json_string(s->peer->version));
+    json_object_set_new(reply, "threads", json_integer(threads));
+    json_object_set_new(reply, "types", types);
+    json_object_set_new(reply, "ceiling", json_boolean(s->peer->sgemm != NULL));
+    if (s->threads != 0)
+        return PEER_OK;
+    peer_answer answer = s->peer->setup(s->state, (int)threads, s->detail, s->reason);
+    if (answer == PEER_OK)
+        s->threads = (int)threads;
+    if (s->detail[0])
+        json_object_set_new(reply, "detail", json_string(s->detail));
+    return answer;
+}
+
+static peer_answer release(session *s, json_t *request, json_t *reply)
+{
+    (void)request;
+    (void)reply;
+    if (s->prepared)
+        s->peer->release(s->state);
+    free_tensors(s);
+    s->prepared = false;
+    s->ran = false;
+    return PEER_OK;
+}
+
+static peer_answer prepare(session *s, json_t *request, json_t *reply)
+{
+    const char *paths[4];
+
+    if (s->threads == 0 || s->prepared) {
+        snprintf(s->reason, sizeof s->reason, "prepare before %s",
+                 s->prepared ? "release" : "hello");
+        return PEER_ERROR;
+    }
+    peer_answer answer = read_problem(s, request, paths);
+    if (answer == PEER_OK)
+        answer = load_tensors(s, paths);
+    if (answer == PEER_OK)
+        answer = s->peer->prepare(s->state, &s->problem, s->reason);
+    if (answer != PEER_OK) {
+        free_tensors(s);
+        return answer;
+    }
+    snprintf(s->o_path, sizeof s->o_path, "%s", paths[3]);
+    s->prepared = true;
+    s->calls = 0;
+    json_object_set_new(reply, "layout", json_string("bhsd"));
+    return PEER_OK;
+}
+
+static void run_calls(session *s, int64_t calls)
+{
+    for (int64_t i = 0; i < calls; i++)
+        s->peer->run(s->state, &s->tensors[s->calls++ % s->copies]);
+}
+
+static peer_answer run(session *s, json_t *request, json_t *reply)
+{
+    json_int_t warmup = 0;
+    json_int_t calls = 0;
+
+    if (json_unpack(request, "{s:I, s:I}", "warmup", &warmup, "calls", &calls) != 0 || warmup < 0 ||
+        calls < 1 || warmup > INT32_MAX || calls > INT32_MAX || !s->prepared) {
+        snprintf(s->reason, sizeof s->reason, "run needs a prepared problem, warmup and calls");
+        return PEER_ERROR;
+    }
+    run_calls(s, warmup);
+    int64_t start = peer_clock_ns();
+    run_calls(s, calls);
+    int64_t ns = peer_clock_ns() - start;
+    s->ran = true;
+    json_object_set_new(reply, "calls", json_integer(calls));
+    json_object_set_new(reply, "ns", json_integer(ns));
+    return PEER_OK;
+}
+
+static peer_answer check(session *s, json_t *request, json_t *reply)
+{
+    (void)request;
+    (void)reply;
+    if (s->ran)
+        return store_output(s);
+    snprintf(s->reason, sizeof s->reason, "check before run");
+    return PEER_ERROR;
+}
+
+static peer_answer ceiling(session *s, json_t *request, json_t *reply)
+{
+    const char *kind = "";
+    json_int_t size = 0;
+    double flops = 0;
+
+    if (json_unpack(request, "{s:s, s:I}", "kind", &kind, "size", &size) != 0 || size < 1 ||
+        size > 32768 || s->threads == 0) {
+        snprintf(s->reason, sizeof s->reason, "ceiling needs a hello, a kind, and a size to 32768");
+        return PEER_ERROR;
+    }
+    if (strcmp(kind, "sgemm") != 0 || !s->peer->sgemm) {
+        snprintf(s->reason, sizeof s->reason, "%s has no ceiling of the kind %.40s", s->peer->name,
+                 kind);
+        return PEER_UNSUPPORTED;
+    }
+    flops = s->peer->sgemm(s->state, size);
+    if (flops > 0)
+        json_object_set_new(reply, "flops", json_real(flops));
+    else
+        snprintf(s->reason, sizeof s->reason, "no memory for matrices of size %lld",
+                 (long long)size);
+    return flops > 0 ? PEER_OK : PEER_ERROR;
+}
+
+static peer_answer quit(session *s, json_t *request, json_t *reply)
+{
+    return release(s, request, reply);
+}
+
+static const struct {
+    const char *op;
+    peer_answer (*serve)(session *s, json_t *request, json_t *reply);
+} operations[] = {
+    { "hello", hello },     { "prepare", prepare }, { "run", run },   { "check", check },
+    { "release", release }, { "ceiling", ceiling }, { "quit", quit },
+};
+
+/* Serves one request and returns the reply, or NULL if there is no memory for one. */
+static json_t *serve(session *s, const char *line, bool *quitting)
+{
+    static const char *const statuses[] = { "ok", "unsupported", "error" };
+    json_t *request = json_loads(line, 0, NULL);
+    const char *op = json_string_value(json_object_get(request, "op"));
+    json_t *reply = json_object();
+    peer_answer answer = PEER_ERROR;
+
+    snprintf(s->reason, sizeof s->reason, "no such request");
+    for (size_t i = 0; op && i < sizeof operations / sizeof operations[0]; i++)
+        if (strcmp(op, operations[i].op) == 0)
+            answer = operations[i].serve(s, request, reply);
+    *quitting = op && strcmp(op, "quit") == 0;
+    json_object_set_new(reply, "status", json_string(statuses[answer]));
+    if (answer != PEER_OK)
+        json_object_set_new(reply, "reason", json_string(s->reason));
+    json_decref(request);
+    return reply;
+}
+
+int peer_main(const peer_methods *peer)
+{
+    session s = { .peer = peer, .state = calloc(1, peer->state_size) };
+    char *line = malloc(LINE_SIZE);
+    bool quitting = false;
+    bool good = line && s.state;
+
+    while (good && !quitting && fgets(line, LINE_SIZE, stdin)) {
+        json_t *reply = serve(&s, line, &quitting);
+        good = reply && json_dumpf(reply, stdout, JSON_COMPACT) == 0 && putchar('\n') != EOF &&
+               fflush(stdout) == 0;
+        json_decref(reply);
+    }
+    release(&s, NULL, NULL);
+    if (s.threads > 0)
+        peer->finish(s.state);
+    free(s.state);
+    free(line);
+    return good ? 0 : 1;
+}

@@ -1,0 +1,78 @@
+/*
+ * softmax_template.h - the body of softmax_base.c, softmax_avx2.c and softmax_avx512.c, which
+ * differ in compiler flags
+ *
+ * Parameter: SOFTMAX_ROW, the name of the function.
+ *
+ * LANES independent columns keep sums and maxima apart, so that the compiler can vectorise without
+ * leave to reorder additions.
+ */
+#include <string.h>
+
+#include "softmax.h"
+
+enum {
+    LANES = 32
+};
+
+/* 2^x for x <= 0, relative error below 2e-7: the integer part goes into the exponent by way of a
+ * sum with 1.5 * 2^23, whose lowest bits it becomes; the polynomial is the Taylor series of 2^f on
+ * [-0.5, 0.5] with six terms. */
+static inline float exp2_lane(float x)
+{
+    float clamped = x < -126.0f ? -126.0f : x;
+    float shifted = clamped + 12582912.0f;
+    float f = clamped - (shifted - 12582912.0f);
+    float p = 1.5403530e-4f;
+    uint32_t whole;
+    uint32_t bits;
+
+    p = p * f + 1.3333558e-3f;
+    p = p * f + 9.6181291e-3f;
+    p = p * f + 5.5504109e-2f;
+    p = p * f + 2.4022651e-1f;
+    p = p * f + 6.9314718e-1f;
+    p = p * f + 1.0f;
+    memcpy(&whole, &shifted, sizeof whole);
+    memcpy(&bits, &p, sizeof bits);
+    bits += whole << 23;
+    memcpy(&p, &bits, sizeof p);
+    return p;
+}
+
+static float row_max(const float *row, int64_t count)
+{
+    float lanes[LANES];
+    int64_t i = 0;
+
+    for (int l = 0; l < LANES; l++)
+        lanes[l] = row[0];
+    for (; i + LANES <= count; i += LANES)
+        for (int l = 0; l < LANES; l++)
+            lanes[l] = row[i + l] > lanes[l] ? row[i + l] : lanes[l];
+    for (; i < count; i++)
+        lanes[0] = row[i] > lanes[0] ? row[i] : lanes[0];
+    for (int l = 1; l < LANES; l++)
+        lanes[0] = lanes[l] > lanes[0] ? lanes[l] : lanes[0];
+    return lanes[0];
+}
+
+float SOFTMAX_ROW(float *row, int64_t count)
+{
+    float max = row_max(row, count);
+    float lanes[LANES] = { 0 };
+    int64_t i = 0;
+
+    for (; i + LANES <= count; i += LANES)
+        for (int l = 0; l < LANES; l++) {
+            row[i + l] = exp2_lane(row[i + l] - max);
+            lanes[l] += row[i + l];
+        }
+    for (; i < count; i++) {
+        row[i] = exp2_lane(row[i] - max);
+        lanes[0] += row[i];
+    }
+    for (int l = 1; l < LANES; l++)
+        lanes[0] += lanes[l];
+    return lanes[0];
+}
