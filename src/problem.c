@@ -221,6 +221,12 @@ static bool extent_add(int64_t *extent, const dimension *step)
            !__builtin_add_overflow(*extent, span, extent) && *extent <= HEED_EXTENT_MAX;
 }
 
+/* The length that makes up most of @tensor. */
+static heed_part seq_part(const heed_tensor *tensor)
+{
+    return tensor->name == 'q' || tensor->name == 'o' ? HEED_PART_SEQ_Q : HEED_PART_SEQ_K;
+}
+
 /* Checks one tensor; @distinct: no two elements may share an address. That is granted if every
  * dimension steps over all of the ones inside it, which any layout made by slicing or permuting a
  * dense array does. */
@@ -234,7 +240,7 @@ static bool tensor_fault(const heed_tensor *tensor, bool distinct, heed_part par
     }
     if (count_elements(tensor) < 0) {
         return fault_set(
-            fault, part, "%c has %lld x %lld x %lld x %lld elements; the limit is %lld",
+            fault, seq_part(tensor), "%c has %lld x %lld x %lld x %lld elements; the limit is %lld",
             tensor->name, (long long)tensor->batch, (long long)tensor->seq,
             (long long)tensor->heads, (long long)tensor->dim, (long long)HEED_EXTENT_MAX);
     }

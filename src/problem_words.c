@@ -1,0 +1,250 @@
+/*
+ * problem_words.c - the words of a spec
+ *
+ * One table says for every word which part of the problem it gives and which function reads its
+ * value.
+ */
+#include <string.h>
+
+#include "number.h"
+#include "problem_parse.h"
+
+/* No name of a word is longer. */
+#define NAME_MAX_LENGTH 8
+
+/* -------------------------------------------------------------------------- */
+/* Values                                                                     */
+/* -------------------------------------------------------------------------- */
+
+static heed_status expect_end(const heed_parser *p, const char *at)
+{
+    return at == p->end ? HEED_OK : heed_parse_fail(p, at, "unexpected '%c'", *at);
+}
+
+/* Reads a whole number of @min to @max at *@at and moves *@at past it. */
+static heed_status read_number(const heed_parser *p, const char **at, const char *name, int64_t min,
+                               int64_t max, int64_t *number)
+{
+    size_t length = heed_number_int(*at, number);
+    if (length == 0) {
+        return heed_parse_fail(p, *at, "%s: a number of %lld to %lld is missing here", name,
+                               (long long)min, (long long)max);
+    }
+    if (*number < min || *number > max) {
+        return heed_parse_fail(p, *at, "%s is %.*s; it must be %lld to %lld", name,
+                               heed_parse_quote(*at, *at + length), *at, (long long)min,
+                               (long long)max);
+    }
+    *at += length;
+    return HEED_OK;
+}
+
+static heed_status read_size(heed_parser *p, heed_part part, const char **at)
+{
+    p->where[part] = *at;
+    int64_t size = 0;
+    heed_status status = read_number(p, at, heed_sizes[part].name, 1, heed_sizes[part].max, &size);
+    heed_problem_set_size(&p->problem, part, size);
+    return status;
+}
+
+static heed_status read_one_size(heed_parser *p, const heed_word *word, const char *value)
+{
+    heed_status status = read_size(p, word->part, &value);
+    return status == HEED_OK ? expect_end(p, value) : status;
+}
+
+/* Reads N or N/M: the part of @word and the one after it, which is the same if it is not given. */
+static heed_status read_two_sizes(heed_parser *p, const heed_word *word, const char *value)
+{
+    heed_part second = (heed_part)(word->part + 1);
+    heed_status status = read_size(p, word->part, &value);
+    if (status != HEED_OK)
+        return status;
+    if (*value == '/') {
+        value++;
+        status = read_size(p, second, &value);
+    } else {
+        p->where[second] = p->where[word->part];
+        heed_problem_set_size(&p->problem, second, heed_problem_size(&p->problem, word->part));
+    }
+    return status == HEED_OK ? expect_end(p, value) : status;
+}
+
+static heed_status read_type(heed_parser *p, const heed_word *word, const char *value)
+{
+    p->problem.type = (heed_type)word->option;
+    return expect_end(p, value);
+}
+
+static heed_status read_causal(heed_parser *p, const heed_word *word, const char *value)
+{
+    p->problem.mask = (heed_mask)word->option;
+    p->plain_causal = true;
+    return expect_end(p, value);
+}
+
+static bool value_is(const heed_parser *p, const char *value, const char *text)
+{
+    size_t length = strlen(text);
+    return (size_t)(p->end - value) == length && memcmp(value, text, length) == 0;
+}
+
+static heed_status read_alignment(heed_parser *p, const heed_word *word, const char *value)
+{
+    (void)word;
+    if (value_is(p, value, "tl"))
+        p->problem.mask = HEED_MASK_CAUSAL_TOP_LEFT;
+    else if (value_is(p, value, "br"))
+        p->problem.mask = HEED_MASK_CAUSAL_BOTTOM_RIGHT;
+    else
+        return heed_parse_fail(p, value,
+                               "causal= must be followed by tl (top left) or br (bottom right)");
+    return HEED_OK;
+}
+
+static heed_status read_scale(heed_parser *p, const heed_word *word, const char *value)
+{
+    (void)word;
+    size_t length = (size_t)(p->end - value);
+    if (!heed_number_float(value, length, &p->problem.scale)) {
+        return heed_parse_fail(
+            p, value, "scale is \"%.*s\"; it must be a finite decimal number such as 0.125",
+            heed_parse_quote(value, p->end), value);
+    }
+    if (p->problem.scale == 0.0F) {
+        return heed_parse_fail(p, value,
+                               "scale is 0 in float32, which stands for the default; leave it out");
+    }
+    return HEED_OK;
+}
+
+static heed_status read_layout(heed_parser *p, const heed_word *word, const char *value)
+{
+    (void)word;
+    for (const char *const *layout = heed_layouts; *layout != NULL; layout++) {
+        if (value_is(p, value, *layout)) {
+            p->layout = *layout;
+            return HEED_OK;
+        }
+    }
+    return heed_parse_fail(p, value, "layout= must be followed by bshd, bhsd or sbhd");
+}
+
+/* Reads B:S:H. */
+static heed_status read_strides(heed_parser *p, const heed_word *word, const char *value)
+{
+    static const char *const names[] = { "batch stride", "sequence stride", "head stride" };
+    int64_t strides[3] = { 0, 0, 0 };
+    const char *at = value;
+    for (int i = 0; i < 3; i++) {
+        heed_status status = read_number(p, &at, names[i], 0, HEED_EXTENT_MAX, &strides[i]);
+        if (status != HEED_OK)
+            return status;
+        if (i < 2 && *at++ != ':') {
+            return heed_parse_fail(p, at - 1, "%s must be followed by ':' and the %s", names[i],
+                                   names[i + 1]);
+        }
+    }
+    if (strides[0] == 0 && strides[1] == 0 && strides[2] == 0) {
+        return heed_parse_fail(
+            p, value, "strides of 0:0:0 stand for the dense layout; leave %s out", word->text);
+    }
+    heed_problem_set_strides(&p->problem, (int)word->part - (int)HEED_PART_Q,
+                             (heed_strides){ strides[0], strides[1], strides[2] });
+    return expect_end(p, at);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Table                                                                      */
+/* -------------------------------------------------------------------------- */
+
+static const heed_word words[] = {
+    { "f32", HEED_PART_TYPE, read_type, HEED_F32 },
+    { "f16", HEED_PART_TYPE, read_type, HEED_F16 },
+    { "bf16", HEED_PART_TYPE, read_type, HEED_BF16 },
+    { "causal", HEED_PART_MASK, read_causal, HEED_MASK_CAUSAL_TOP_LEFT },
+    { "causal=", HEED_PART_MASK, read_alignment, 0 },
+    { "scale=", HEED_PART_SCALE, read_scale, 0 },
+    { "layout=", HEED_PART_LAYOUT, read_layout, 0 },
+    { "b", HEED_PART_BATCH, read_one_size, 0 },
+    { "h", HEED_PART_HEADS_Q, read_two_sizes, 0 },
+    { "s", HEED_PART_SEQ_Q, read_two_sizes, 0 },
+    { "d", HEED_PART_DIM_QK, read_two_sizes, 0 },
+    { "q=", HEED_PART_Q, read_strides, 0 },
+    { "k=", HEED_PART_K, read_strides, 0 },
+    { "v=", HEED_PART_V, read_strides, 0 },
+    { "o=", HEED_PART_O, read_strides, 0 },
+};
+
+static const size_t word_count = sizeof words / sizeof *words;
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Is the text from @at to @end the @word, with or without its value? */
+static bool word_matches(const heed_word *word, const char *at, const char *end)
+{
+    size_t length = strlen(word->text);
+    if ((size_t)(end - at) < length || memcmp(at, word->text, length) != 0)
+        return false;
+    if (word->text[length - 1] == '=')
+        return true;
+    const char *value = at + length;
+    return length == 1 ? value == end || !is_letter(*value) : value == end;
+}
+
+const heed_word *heed_word_find(const heed_parser *p)
+{
+    for (size_t i = 0; i < word_count; i++)
+        if (word_matches(&words[i], p->word, p->end))
+            return &words[i];
+    return NULL;
+}
+
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Number of letters to change, add or remove to make @a, of @length characters, into @b. Both are
+ * at most NAME_MAX_LENGTH long. */
+static size_t edit_distance(const char *a, size_t length, const char *b)
+{
+    size_t row[NAME_MAX_LENGTH + 1];
+    size_t width = strlen(b);
+    for (size_t j = 0; j <= width; j++)
+        row[j] = j;
+    for (size_t i = 0; i < length; i++) {
+        size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (size_t j = 0; j < width; j++) {
+            size_t changed = diagonal + (a[i] != b[j]);
+            diagonal = row[j + 1];
+            row[j + 1] = min_size(changed, min_size(row[j], diagonal) + 1);
+        }
+    }
+    return row[width];
+}
+
+/* The names of one letter are not guessed. */
+const char *heed_word_nearest(const heed_parser *p)
+{
+    const char *equals = memchr(p->word, '=', (size_t)(p->end - p->word));
+    size_t length = (size_t)((equals != NULL ? equals + 1 : p->end) - p->word);
+    const char *nearest = NULL;
+    size_t best = length < 4 ? 2 : 3; /* as many slips are too many */
+    for (size_t i = 0; i < word_count && length <= NAME_MAX_LENGTH; i++) {
+        const char *text = words[i].text;
+        bool has_value = text[strlen(text) - 1] == '=';
+        if (strlen(text) < 3 || has_value != (equals != NULL))
+            continue;
+        size_t distance = edit_distance(p->word, length, text);
+        if (distance < best) {
+            best = distance;
+            nearest = text;
+        }
+    }
+    return nearest;
+}

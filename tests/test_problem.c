@@ -1,0 +1,365 @@
+/*
+ * test_problem.c - what a problem is: limits, normal form, amount of work
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "internal.h"
+
+static heed_problem parsed(const char *spec)
+{
+    heed_problem problem = { 0 };
+    if (heed_problem_parse(&problem, spec) != HEED_OK)
+        fail_msg("%s", heed_message());
+    return problem;
+}
+
+static heed_problem plain(void)
+{
+    return (heed_problem){ .type = HEED_F32,
+                           .batch = 2,
+                           .heads_q = 4,
+                           .heads_kv = 2,
+                           .seq_q = 5,
+                           .seq_k = 7,
+                           .dim_qk = 3,
+                           .dim_v = 6 };
+}
+
+/* -------------------------------------------------------------------------- */
+/* Check                                                                      */
+/* -------------------------------------------------------------------------- */
+
+static void assert_refused(const heed_problem *problem, const char *message)
+{
+    heed_problem normal = plain();
+    const heed_problem before = normal;
+    assert_int_equal(heed_problem_check(problem), HEED_ERR_INVALID);
+    if (!strstr(heed_message(), message))
+        fail_msg("\"%s\" does not say \"%s\"", heed_message(), message);
+    assert_int_equal(heed_problem_normalize(&normal, problem), HEED_ERR_INVALID);
+    assert_true(heed_problem_equal(&normal, &before));
+}
+
+static void test_sizes_have_limits(void **state)
+{
+    const struct {
+        size_t offset;
+        const char *name;
+        int64_t max;
+    } sizes[] = {
+        { offsetof(heed_problem, batch), "batch", HEED_SIZE_MAX },
+        { offsetof(heed_problem, heads_q), "heads_q", HEED_SIZE_MAX },
+        { offsetof(heed_problem, heads_kv), "heads_kv", HEED_SIZE_MAX },
+        { offsetof(heed_problem, seq_q), "seq_q", HEED_SIZE_MAX },
+        { offsetof(heed_problem, seq_k), "seq_k", HEED_SIZE_MAX },
+        { offsetof(heed_problem, dim_qk), "dim_qk", HEED_DIM_MAX },
+        { offsetof(heed_problem, dim_v), "dim_v", HEED_DIM_MAX },
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const int64_t bad[] = { 0, -1, INT64_MIN, sizes[i].max + 1, INT64_MAX };
+        for (size_t j = 0; j < sizeof bad / sizeof *bad; j++) {
+            char message[128];
+            heed_problem problem = plain();
+            memcpy((char *)&problem + sizes[i].offset, &bad[j], sizeof bad[j]);
+            snprintf(message, sizeof message, "%s is %lld; it must be 1 to %lld", sizes[i].name,
+                     (long long)bad[j], (long long)sizes[i].max);
+            assert_refused(&problem, message);
+        }
+    }
+}
+
+static void test_largest_sizes_are_allowed(void **state)
+{
+    heed_problem problem = { .type = HEED_F16,
+                             .batch = HEED_SIZE_MAX,
+                             .heads_q = 1,
+                             .heads_kv = 1,
+                             .seq_q = 1,
+                             .seq_k = 1,
+                             .dim_qk = HEED_DIM_MAX,
+                             .dim_v = HEED_DIM_MAX };
+    assert_int_equal(heed_problem_check(&problem), HEED_OK);
+    problem.batch = 1;
+    problem.seq_k = HEED_SIZE_MAX;
+    assert_int_equal(heed_problem_check(&problem), HEED_OK);
+    problem.heads_q = HEED_SIZE_MAX;
+    assert_int_equal(heed_problem_check(&problem), HEED_OK);
+}
+
+static void test_options_have_limits(void **state)
+{
+    heed_problem problem = plain();
+    problem.heads_kv = 3;
+    assert_refused(&problem, "heads_kv is 3; it must divide heads_q, which is 4");
+    problem = plain();
+    problem.type = (heed_type)3;
+    assert_refused(&problem, "type is 3");
+    problem = plain();
+    problem.type = (heed_type)-1;
+    assert_refused(&problem, "type is -1");
+    problem = plain();
+    problem.mask = (heed_mask)3;
+    assert_refused(&problem, "mask is 3");
+    problem = plain();
+    problem.scale = NAN;
+    assert_refused(&problem, "scale is ");
+    problem = plain();
+    problem.scale = -INFINITY;
+    assert_refused(&problem, "scale is -inf");
+}
+
+static void test_strides_have_limits(void **state)
+{
+    heed_problem problem = plain();
+    problem.k.seq = -1;
+    assert_refused(&problem, "k strides are 0:-1:0; they must be 0 or more");
+
+    /* The last element of V may be number HEED_EXTENT_MAX and no further. */
+    problem = plain();
+    problem.v.batch = HEED_EXTENT_MAX - problem.dim_v;
+    assert_int_equal(heed_problem_check(&problem), HEED_OK);
+    problem.v.batch++;
+    assert_refused(&problem, "v strides ");
+    problem.v.batch = INT64_MAX;
+    assert_refused(&problem, "span more than 70368744177664 elements");
+    problem.v = (heed_strides){ INT64_MAX / 2, INT64_MAX / 7, 1 };
+    assert_refused(&problem, "span more than 70368744177664 elements");
+}
+
+static void test_elements_have_limits(void **state)
+{
+    heed_problem problem = plain();
+    problem.batch = problem.seq_q = HEED_SIZE_MAX;
+    assert_refused(&problem, "q has 2147483648 x 2147483648 x 4 x 3 elements; the limit is");
+
+    /* Repeated elements count each time, so that no product of sizes overflows. */
+    problem = plain();
+    problem.heads_q = problem.heads_kv = problem.seq_k = HEED_SIZE_MAX;
+    problem.batch = problem.seq_q = 1;
+    problem.k = problem.v = (heed_strides){ 0, 1, 0 };
+    assert_refused(&problem, "k has 1 x 2147483648 x 2147483648 x 3 elements");
+}
+
+static void test_output_has_no_overlap(void **state)
+{
+    heed_problem problem = plain(); /* O is [2, 5, 4, 6] */
+    static const heed_strides good[] = {
+        { 120, 24, 6 },  /* bshd */
+        { 120, 6, 30 },  /* bhsd */
+        { 24, 48, 6 },   /* sbhd */
+        { 6, 48, 12 },   /* heads and queries outside, batch inside */
+        { 1000, 60, 7 }, /* gaps everywhere */
+    };
+    static const heed_strides bad[] = {
+        { 119, 24, 6 }, { 120, 23, 6 },  { 120, 24, 5 }, { 0, 24, 6 },  { 120, 0, 6 },
+        { 120, 24, 0 }, { 120, 24, 24 }, { 6, 6, 6 },    { 12, 48, 6 }, { 1, 100, 1000 },
+    };
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        problem.o = good[i];
+        if (heed_problem_check(&problem) != HEED_OK)
+            fail_msg("good layout %zu: %s", i, heed_message());
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        problem.o = bad[i];
+        assert_refused(&problem, "overlap");
+    }
+    problem.batch = 1; /* a stride that is never used */
+    problem.o = (heed_strides){ 0, 24, 6 };
+    assert_int_equal(heed_problem_check(&problem), HEED_OK);
+    problem.q = problem.k = problem.v = (heed_strides){ 0, 1, 0 }; /* inputs may overlap */
+    assert_int_equal(heed_problem_check(&problem), HEED_OK);
+}
+
+static void test_null_is_refused(void **state)
+{
+    heed_problem problem = plain();
+    assert_int_equal(heed_problem_check(NULL), HEED_ERR_INVALID);
+    assert_string_equal(heed_message(), "problem is NULL");
+    assert_int_equal(heed_problem_normalize(NULL, &problem), HEED_ERR_INVALID);
+    assert_int_equal(heed_problem_normalize(&problem, NULL), HEED_ERR_INVALID);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Normal form                                                                */
+/* -------------------------------------------------------------------------- */
+
+static void assert_strides(heed_strides strides, int64_t batch, int64_t seq, int64_t head)
+{
+    assert_int_equal(strides.batch, batch);
+    assert_int_equal(strides.seq, seq);
+    assert_int_equal(strides.head, head);
+}
+
+static void test_normal_form_writes_defaults_out(void **state)
+{
+    heed_problem problem = plain();
+    assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
+    assert_true(problem.scale == (float)(1 / sqrt(3)));
+    assert_strides(problem.q, 60, 12, 3);
+    assert_strides(problem.k, 42, 6, 3);
+    assert_strides(problem.v, 84, 12, 6);
+    assert_strides(problem.o, 120, 24, 6);
+}
+
+static void test_unused_strides_do_not_count(void **state)
+{
+    heed_problem problem = plain();
+    problem.batch = 1;
+    problem.k = (heed_strides){ 12345, 6, 3 };
+    heed_problem normal, again, dense = plain();
+    dense.batch = 1;
+    assert_int_equal(heed_problem_normalize(&normal, &problem), HEED_OK);
+    assert_int_equal(heed_problem_normalize(&dense, &dense), HEED_OK);
+    assert_true(heed_problem_equal(&normal, &dense));
+    assert_int_equal(heed_problem_normalize(&again, &normal), HEED_OK);
+    assert_true(heed_problem_equal(&again, &normal));
+
+    /* A zero that repeats stays, also where the two others are never used. */
+    problem = plain();
+    problem.seq_k = problem.heads_kv = 1;
+    problem.k = (heed_strides){ 0, 0, 99 };
+    assert_int_equal(heed_problem_normalize(&normal, &problem), HEED_OK);
+    assert_strides(normal.k, 0, 3, 3);
+}
+
+static void test_alignments_are_one_where_queries_are_keys(void **state)
+{
+    heed_problem problem = plain();
+    problem.mask = HEED_MASK_CAUSAL_BOTTOM_RIGHT;
+    heed_problem normal;
+    assert_int_equal(heed_problem_normalize(&normal, &problem), HEED_OK);
+    assert_int_equal(normal.mask, HEED_MASK_CAUSAL_BOTTOM_RIGHT);
+    problem.seq_k = problem.seq_q;
+    assert_int_equal(heed_problem_normalize(&normal, &problem), HEED_OK);
+    assert_int_equal(normal.mask, HEED_MASK_CAUSAL_TOP_LEFT);
+}
+
+static void test_every_field_tells_problems_apart(void **state)
+{
+    const heed_problem base = parsed("b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5");
+    static const char *const others[] = {
+        "b3 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5",
+        "b2 h2/2 s5/7 d3/6 f16 causal=tl scale=0.5",
+        "b2 h4/1 s5/7 d3/6 f16 causal=tl scale=0.5",
+        "b2 h4/2 s6/7 d3/6 f16 causal=tl scale=0.5",
+        "b2 h4/2 s5/8 d3/6 f16 causal=tl scale=0.5",
+        "b2 h4/2 s5/7 d4/6 f16 causal=tl scale=0.5",
+        "b2 h4/2 s5/7 d3/5 f16 causal=tl scale=0.5",
+        "b2 h4/2 s5/7 d3/6 bf16 causal=tl scale=0.5",
+        "b2 h4/2 s5/7 d3/6 f16 causal=br scale=0.5",
+        "b2 h4/2 s5/7 d3/6 f16 scale=0.5",
+        "b2 h4/2 s5/7 d3/6 f16 causal=tl",
+        "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=-0.5",
+        "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 q=61:12:3",
+        "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 k=42:7:3",
+        "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 v=84:12:7",
+        "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 o=121:24:6",
+    };
+    assert_true(heed_problem_equal(&base, &base));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        heed_problem other = parsed(others[i]);
+        assert_false(heed_problem_equal(&base, &other));
+    }
+}
+
+/* -------------------------------------------------------------------------- */
+/* Amount of work                                                             */
+/* -------------------------------------------------------------------------- */
+
+/* What heed.h says, without any arithmetic on alignments: does query @i see key @j? */
+static bool sees(const heed_problem *problem, int64_t i, int64_t j)
+{
+    switch (problem->mask) {
+    case HEED_MASK_CAUSAL_TOP_LEFT:
+        return j <= i;
+    case HEED_MASK_CAUSAL_BOTTOM_RIGHT:
+        return j <= i + problem->seq_k - problem->seq_q;
+    default:
+        return true;
+    }
+}
+
+static void test_flops_and_visible_by_counting(void **state)
+{
+    heed_problem problem = plain();
+    for (problem.seq_q = 1; problem.seq_q <= 9; problem.seq_q++)
+        for (problem.seq_k = 1; problem.seq_k <= 9; problem.seq_k++)
+            for (int mask = 0; mask <= 2; mask++) {
+                problem.mask = (heed_mask)mask;
+                int64_t pairs = 0;
+                for (int64_t i = 0; i < problem.seq_q; i++) {
+                    int64_t visible = 0;
+                    for (int64_t j = 0; j < problem.seq_k; j++)
+                        visible += sees(&problem, i, j);
+                    assert_int_equal(heed_problem_visible(&problem, i), visible);
+                    pairs += visible;
+                }
+                /* 2 batch elements, 4 heads, (3 + 6) multiply-adds of 2 operations per pair */
+                assert_true(heed_problem_flops(&problem) == (double)(pairs * 2 * 4 * 9 * 2));
+            }
+}
+
+static void test_flops_of_the_largest(void **state)
+{
+    heed_problem problem = parsed("b1 h1 s2147483648 d1 f16 causal");
+    assert_true(heed_problem_flops(&problem) == 4 * (0x1p61 + 0x1p30));
+    problem = parsed("b1 h1 s2147483648 d1 f16");
+    assert_true(heed_problem_flops(&problem) == 4 * 0x1p62);
+    problem = parsed("b1 h1 s1/2147483648 d1 f16 causal=br");
+    assert_true(heed_problem_flops(&problem) == 4 * 0x1p31);
+}
+
+static void test_bytes(void **state)
+{
+    heed_problem problem = plain();
+    double elements = 2 * 5 * 4 * 3 + 2 * 7 * 2 * 3 + 2 * 7 * 2 * 6 + 2 * 5 * 4 * 6;
+    assert_true(heed_problem_bytes(&problem) == 4 * elements);
+    problem.type = HEED_BF16;
+    assert_true(heed_problem_bytes(&problem) == 2 * elements);
+    problem.q = (heed_strides){ 6000, 120, 30 }; /* gaps are not moved */
+    assert_true(heed_problem_bytes(&problem) == 2 * elements);
+    problem.k = (heed_strides){ 0, 6, 3 }; /* repeated elements are moved once */
+    assert_true(heed_problem_bytes(&problem) == 2 * (elements - 7 * 2 * 3));
+}
+
+static void test_types(void **state)
+{
+    assert_int_equal(heed_type_size(HEED_F32), 4);
+    assert_int_equal(heed_type_size(HEED_F16), 2);
+    assert_int_equal(heed_type_size(HEED_BF16), 2);
+    assert_int_equal(heed_type_size((heed_type)3), 0);
+    assert_int_equal(heed_type_size((heed_type)-1), 0);
+    assert_string_equal(heed_type_name(HEED_F32), "f32");
+    assert_string_equal(heed_type_name(HEED_F16), "f16");
+    assert_string_equal(heed_type_name(HEED_BF16), "bf16");
+    assert_string_equal(heed_type_name((heed_type)3), "unknown");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sizes_have_limits),
+        cmocka_unit_test(test_largest_sizes_are_allowed),
+        cmocka_unit_test(test_options_have_limits),
+        cmocka_unit_test(test_strides_have_limits),
+        cmocka_unit_test(test_elements_have_limits),
+        cmocka_unit_test(test_output_has_no_overlap),
+        cmocka_unit_test(test_null_is_refused),
+        cmocka_unit_test(test_normal_form_writes_defaults_out),
+        cmocka_unit_test(test_unused_strides_do_not_count),
+        cmocka_unit_test(test_alignments_are_one_where_queries_are_keys),
+        cmocka_unit_test(test_every_field_tells_problems_apart),
+        cmocka_unit_test(test_flops_and_visible_by_counting),
+        cmocka_unit_test(test_flops_of_the_largest),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_types),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,440 @@
+/*
+ * test_spec.c - problems as specs: read strictly, printed canonically, and back
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "internal.h"
+#include "lab/tensor/random.h"
+
+/* -------------------------------------------------------------------------- */
+/* Random problems                                                            */
+/* -------------------------------------------------------------------------- */
+
+#define PROBLEMS 20000
+
+typedef struct source {
+    uint64_t seed;
+    uint64_t index;
+} source;
+
+static int64_t below(source *s, int64_t limit)
+{
+    return lab_random_below(s->seed, s->index++, limit);
+}
+
+/* Mostly small, often 1, at times large. */
+static int64_t random_size(source *s)
+{
+    static const int64_t limits[] = { 1, 1, 3, 9, 9, 100, 3000, 20000 };
+    return 1 + below(s, limits[below(s, 8)]);
+}
+
+/* Strides of a tensor whose dimensions nest in a random order, with random gaps. */
+static heed_strides random_strides(source *s, const int64_t sizes[3], int64_t dim)
+{
+    static const int orders[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
+                                      { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+    const int *order = orders[below(s, 6)];
+    bool gaps = below(s, 2);
+    int64_t strides[3], extent = dim;
+    for (int i = 2; i >= 0; i--) {
+        strides[order[i]] = extent + (gaps ? below(s, 5) : 0);
+        extent += (sizes[order[i]] - 1) * strides[order[i]];
+    }
+    return (heed_strides){ strides[0], strides[1], strides[2] };
+}
+
+/* As random_strides(), but at times dense, or with repeated or overlapping elements. */
+static heed_strides random_input_strides(source *s, const int64_t sizes[3], int64_t dim)
+{
+    heed_strides strides = random_strides(s, sizes, dim);
+    switch (below(s, 6)) {
+    case 0:
+        return (heed_strides){ 0, 0, 0 };
+    case 1:
+        strides.batch = 0;
+        break;
+    case 2:
+        strides.seq = below(s, 3);
+        break;
+    case 3:
+        strides.head = 0;
+        break;
+    default:
+        break;
+    }
+    return strides;
+}
+
+static float random_scale(source *s)
+{
+    if (below(s, 2))
+        return 0;
+    uint32_t bits = (uint32_t)lab_random_bits(s->seed, s->index++);
+    float scale;
+    memcpy(&scale, &bits, sizeof scale);
+    return isfinite(scale) ? scale : 1;
+}
+
+static heed_problem random_problem(source *s)
+{
+    heed_problem p = { .type = (heed_type)below(s, 3), .mask = (heed_mask)below(s, 3) };
+    p.batch = random_size(s);
+    p.heads_kv = 1 + below(s, 9);
+    p.heads_q = p.heads_kv * (below(s, 2) ? 1 : 1 + below(s, 9));
+    p.seq_q = random_size(s);
+    p.seq_k = below(s, 2) ? p.seq_q : random_size(s);
+    p.dim_qk = 1 + below(s, HEED_DIM_MAX);
+    p.dim_v = below(s, 2) ? p.dim_qk : 1 + below(s, HEED_DIM_MAX);
+    p.scale = random_scale(s);
+    if (below(s, 3)) {
+        const int64_t queries[3] = { p.batch, p.seq_q, p.heads_q };
+        const int64_t keys[3] = { p.batch, p.seq_k, p.heads_kv };
+        p.q = random_input_strides(s, queries, p.dim_qk);
+        p.k = random_input_strides(s, keys, p.dim_qk);
+        p.v = random_input_strides(s, keys, p.dim_v);
+        p.o = below(s, 3) ? random_strides(s, queries, p.dim_v) : (heed_strides){ 0, 0, 0 };
+    }
+    return p;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Round trips                                                                */
+/* -------------------------------------------------------------------------- */
+
+static void test_specs_read_back(void **state)
+{
+    for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
+        source s = { seed, 0 };
+        heed_problem problem = random_problem(&s), normal, again, back;
+        char text[HEED_SPEC_SIZE], other[HEED_SPEC_SIZE];
+        if (heed_problem_normalize(&normal, &problem) != HEED_OK)
+            fail_msg("seed %llu: %s", (unsigned long long)seed, heed_message());
+        size_t length = heed_problem_print(&problem, text, sizeof text);
+        if (length >= sizeof text || length != strlen(text))
+            fail_msg("seed %llu: length %zu", (unsigned long long)seed, length);
+        if (heed_problem_parse(&back, text) != HEED_OK)
+            fail_msg("seed %llu: %s", (unsigned long long)seed, heed_message());
+        if (!heed_problem_equal(&back, &normal))
+            fail_msg("seed %llu: %s reads back differently", (unsigned long long)seed, text);
+        heed_problem_print(&normal, other, sizeof other);
+        if (strcmp(text, other) != 0)
+            fail_msg("seed %llu: %s and %s", (unsigned long long)seed, text, other);
+        if (heed_problem_normalize(&again, &normal) != HEED_OK ||
+            !heed_problem_equal(&again, &normal))
+            fail_msg("seed %llu: %s: normalized twice", (unsigned long long)seed, text);
+    }
+}
+
+/* Says the same in another way. */
+static heed_problem disguise(source *s, heed_problem p)
+{
+    if (p.batch == 1)
+        p.q.batch = below(s, 1 << 30);
+    if (p.seq_q == 1)
+        p.o.seq = below(s, 1 << 30);
+    if (p.heads_kv == 1)
+        p.k.head = p.v.head = below(s, 1 << 30);
+    if (p.seq_q == p.seq_k && p.mask != HEED_MASK_NONE)
+        p.mask = HEED_MASK_CAUSAL_TOP_LEFT + HEED_MASK_CAUSAL_BOTTOM_RIGHT - p.mask;
+    if (p.scale == (float)(1 / sqrt((double)p.dim_qk)))
+        p.scale = 0;
+    return p;
+}
+
+static void test_equal_problems_print_the_same(void **state)
+{
+    for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
+        source s = { seed, 0 };
+        heed_problem problem = random_problem(&s), normal, other;
+        if (heed_problem_normalize(&normal, &problem) != HEED_OK)
+            fail_msg("seed %llu: %s", (unsigned long long)seed, heed_message());
+        other = disguise(&s, normal);
+        char text[HEED_SPEC_SIZE], other_text[HEED_SPEC_SIZE];
+        heed_problem_print(&problem, text, sizeof text);
+        heed_problem_print(&other, other_text, sizeof other_text);
+        if (strcmp(text, other_text) != 0)
+            fail_msg("seed %llu: %s and %s", (unsigned long long)seed, text, other_text);
+    }
+}
+
+static void test_canonical_form(void **state)
+{
+    static const struct {
+        const char *spec;
+        const char *canonical;
+    } cases[] = {
+        { "b2 h8 s512 d64 f16", "b2 h8 s512 d64 f16" },
+        { "f16\td64  s512/512 h8/8 b2 ", "b2 h8 s512 d64 f16" },
+        { "bf16 d192/128 h32/8 s1/4096 b4 causal=br scale=0.1 layout=bhsd",
+          "b4 h32/8 s1/4096 d192/128 bf16 causal=br scale=0.1 layout=bhsd" },
+        { "b1 h1 s4 d64 f32 scale=0.125", "b1 h1 s4 d64 f32" },
+        { "b1 h1 s4 d64 f32 scale=12500e-5", "b1 h1 s4 d64 f32" },
+        { "b1 h1 s4 d64 f32 scale=-.125", "b1 h1 s4 d64 f32 scale=-0.125" },
+        { "b1 h1 s4 d64 f32 scale=1e+30", "b1 h1 s4 d64 f32 scale=1e+30" },
+        { "b1 h2 s4 d64 f32 causal=br", "b1 h2 s4 d64 f32 causal" },
+        { "b1 h2 s4 d64 f32 causal=tl", "b1 h2 s4 d64 f32 causal" },
+        { "b1 h2 s4/5 d64 f32 causal=tl", "b1 h2 s4/5 d64 f32 causal=tl" },
+        { "b1 h2 s4/5 d64 f32 causal=br", "b1 h2 s4/5 d64 f32 causal=br" },
+        { "b1 h2 s4 d64 f32 layout=bshd", "b1 h2 s4 d64 f32" },
+        { "b1 h1 s4 d64 f32 layout=bhsd", "b1 h1 s4 d64 f32" },
+        { "b1 h2 s4 d64 f32 layout=sbhd", "b1 h2 s4 d64 f32" },
+        { "b3 h2 s4 d5 f32 layout=sbhd", "b3 h2 s4 d5 f32 layout=sbhd" },
+        { "b3 h2 s4 d5 f32 q=10:30:5 k=10:30:5 v=10:30:5 o=10:30:5",
+          "b3 h2 s4 d5 f32 layout=sbhd" },
+        { "b3 h2 s4 d5 f32 q=40:10:5 v=0:10:5", "b3 h2 s4 d5 f32 v=0:10:5" },
+        { "b3 h2 s4 d5 f32 layout=sbhd o=40:10:5",
+          "b3 h2 s4 d5 f32 q=10:30:5 k=10:30:5 v=10:30:5" },
+        { "b1 h1 s9 d8 f16 q=7:1:0", "b1 h1 s9 d8 f16 q=72:1:8" },
+        { "b007 h1 s1 d1 f16", "b7 h1 s1 d1 f16" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        heed_problem problem;
+        char text[HEED_SPEC_SIZE];
+        if (heed_problem_parse(&problem, cases[i].spec) != HEED_OK)
+            fail_msg("%s", heed_message());
+        heed_problem_print(&problem, text, sizeof text);
+        assert_string_equal(text, cases[i].canonical);
+    }
+}
+
+static void test_the_longest_spec_fits(void **state)
+{
+    const int64_t far = HEED_EXTENT_MAX / 4 - 1024, middle = far / 4, near = middle / 4;
+    heed_problem problem = { .type = HEED_BF16,
+                             .mask = HEED_MASK_CAUSAL_BOTTOM_RIGHT,
+                             .batch = 2,
+                             .heads_q = 4,
+                             .heads_kv = 2,
+                             .seq_q = 3,
+                             .seq_k = 4,
+                             .dim_qk = 511,
+                             .dim_v = 512,
+                             .scale = -1.17549435e-38F,
+                             .q = { far, middle, near },
+                             .k = { far, middle, near },
+                             .v = { far, middle, near },
+                             .o = { far, middle, near } };
+    char text[HEED_SPEC_SIZE];
+    assert_int_equal(heed_problem_check(&problem), HEED_OK);
+    size_t length = heed_problem_print(&problem, text, sizeof text);
+    assert_in_range(length, 200, HEED_SPEC_SIZE - 100); /* sizes of 10 digits would add 30 */
+}
+
+static void test_print_counts_what_does_not_fit(void **state)
+{
+    heed_problem problem;
+    const char *whole = "b4 h32/8 s1/4096 d192/128 bf16 causal=br scale=0.1 layout=bhsd";
+    assert_int_equal(heed_problem_parse(&problem, whole), HEED_OK);
+    assert_int_equal(heed_problem_print(&problem, NULL, 0), strlen(whole));
+    for (size_t size = 1; size <= strlen(whole) + 2; size++) {
+        char text[HEED_SPEC_SIZE];
+        memset(text, '#', sizeof text);
+        assert_int_equal(heed_problem_print(&problem, text, size), strlen(whole));
+        assert_int_equal(strlen(text), size <= strlen(whole) ? size - 1 : strlen(whole));
+        assert_memory_equal(text, whole, strlen(text));
+        assert_int_equal(text[size], '#');
+    }
+}
+
+/* A message about a bad problem may want to show it. */
+static void test_bad_problems_can_be_printed(void **state)
+{
+    heed_problem problem = { .type = (heed_type)9, .mask = (heed_mask)9, .scale = NAN };
+    problem.batch = INT64_MIN;
+    problem.seq_q = problem.heads_q = problem.dim_qk = INT64_MAX;
+    problem.o.head = -1;
+    char text[HEED_SPEC_SIZE];
+    size_t length = heed_problem_print(&problem, text, sizeof text);
+    assert_int_equal(length, strlen(text));
+    assert_non_null(strstr(text, "b-9223372036854775808 h9223372036854775807/0"));
+    assert_non_null(strstr(text, "unknown"));
+}
+
+/* -------------------------------------------------------------------------- */
+/* Errors                                                                     */
+/* -------------------------------------------------------------------------- */
+
+/* Each spec stands above a caret at the character that the message must point at. */
+static const struct {
+    const char *message;
+    const char *spec;
+    const char *caret;
+} errors[] = {
+    { "the spec is empty", "", "^" },
+    { "the spec is empty", "  \t ", "    ^" },
+    /* numbers */
+    { "batch: a number of 1 to 2147483648 is missing here", "b h8 s4 d4 f16", " ^" },
+    { "batch is 0; it must be 1 to 2147483648", "b0 h8 s4 d4 f16", " ^" },
+    { "batch: a number", "b-1 h8 s4 d4 f16", " ^" },
+    { "batch is 2147483649; it must be 1 to 2147483648", "b2147483649 h8 s4 d4 f16", " ^" },
+    { "heads_q is 99999999999999999999; it must be", "b1 h99999999999999999999 s4 d4 f16",
+      "    ^" },
+    { "unexpected '/'", "b1/2 h8 s4 d4 f16", "  ^" },
+    { "unexpected 'x'", "b1 h8x s4 d4 f16", "     ^" },
+    { "unexpected '.'", "b1 h8 s4.5 d4 f16", "        ^" },
+    { "heads_kv: a number", "b1 h8/ s4 d4 f16", "      ^" },
+    { "heads_kv is 0", "b1 h8/0 s4 d4 f16", "      ^" },
+    { "seq_k: a number", "b1 h8 s4/x d4 f16", "         ^" },
+    { "unexpected '/'", "b1 h8 s4/4/4 d4 f16", "          ^" },
+    { "dim_qk is 513; it must be 1 to 512", "b1 h8 s4 d513 f16", "          ^" },
+    { "dim_v is 1000; it must be 1 to 512", "b1 h8 s4 d5/1000 f16", "            ^" },
+    { "heads_kv is 3; it must divide heads_q, which is 8", "b1 h8/3 s4 d4 f16", "      ^" },
+    { "heads_kv is 16; it must divide heads_q, which is 8", "b1 h8/16 s4 d4 f16", "      ^" },
+    /* words */
+    { "unknown word \"x\"; the words are", "b1 h8 s4 d4 f16 x", "                ^" },
+    { "unknown word \"n5\"; the words are", "n5 b1 h8 s4 d4 f16", "^" },
+    { "unknown word \"5\"; the words are", "b1 5 h8 s4 d4 f16", "   ^" },
+    { "unknown word \"fp16\"; did you mean f16?", "b1 h8 s4 d4 fp16", "            ^" },
+    { "unknown word \"bf17\"; did you mean bf16?", "b1 h8 s4 d4 bf17", "            ^" },
+    { "unknown word \"casual\"; did you mean causal?", "b1 h8 s4 d4 f16 casual",
+      "                ^" },
+    { "unknown word \"scal=2\"; did you mean scale=?", "b1 h8 s4 d4 f16 scal=2",
+      "                ^" },
+    { "unknown word \"lay=bhsd\"", "b1 h8 s4 d4 f16 lay=bhsd", "                ^" },
+    { "unknown word \"causalx\"; did you mean causal?", "b1 h8 s4 d4 f16 causalx",
+      "                ^" },
+    { "unknown word \"F16\"", "b1 h8 s4 d4 F16", "            ^" },
+    { "unknown word \"B1\"", "B1 h8 s4 d4 f16", "^" },
+    { "unknown word \"=\"", "b1 h8 s4 d4 f16 =", "                ^" },
+    { "unknown word \"f16,\"; did you mean f16?", "b1 h8 s4 d4 f16,", "            ^" },
+    { "the batch size is given twice", "b1 h8 s4 b1 d4 f16", "         ^" },
+    { "the number of heads is given twice", "b1 h8 s4 h8 d4 f16", "         ^" },
+    { "the sequence length is given twice", "b1 h8 s4 s4 d4 f16", "         ^" },
+    { "the head dim is given twice", "b1 h8 s4 d4 d4 f16", "            ^" },
+    { "the element type is given twice", "b1 h8 s4 d4 f16 f32", "                ^" },
+    { "the mask is given twice", "b1 h8 s4 d4 f16 causal causal=tl", "                       ^" },
+    { "the scale is given twice", "b1 h8 s4 d4 f16 scale=1 scale=1", "                        ^" },
+    { "the layout is given twice", "b1 h8 s4 d4 f16 layout=bshd layout=bshd",
+      "                            ^" },
+    { "the strides of K is given twice", "b1 h8 s4 d4 f16 k=1:2:3 k=1:2:3",
+      "                        ^" },
+    { "the batch size is missing: add a word such as b1", "h8 s4 d4 f16", "            ^" },
+    { "the number of heads is missing: add a word such as h8", "b1 s4 d4 f16", "            ^" },
+    { "the sequence length is missing: add a word such as s512", "b1 h8 d4 f16", "            ^" },
+    { "the head dim is missing: add a word such as d64", "b1 h8 s4 f16", "            ^" },
+    { "the element type is missing: add a word such as f16", "b1 h8 s4 d4", "           ^" },
+    /* values */
+    { "causal= must be followed by tl (top left) or br (bottom right)",
+      "b1 h8 s4 d4 f16 causal=", "                       ^" },
+    { "causal= must be followed by", "b1 h8 s4 d4 f16 causal=tlx", "                       ^" },
+    { "causal with 4 queries and 5 keys needs an alignment: causal=tl or causal=br",
+      "b1 h8 causal s4/5 d4 f16", "      ^" },
+    { "scale is \"\"; it must be a finite decimal number",
+      "b1 h8 s4 d4 f16 scale=", "                      ^" },
+    { "scale is \"nan\"", "b1 h8 s4 d4 f16 scale=nan", "                      ^" },
+    { "scale is \"inf\"", "b1 h8 s4 d4 f16 scale=inf", "                      ^" },
+    { "scale is \"0x1p3\"", "b1 h8 s4 d4 f16 scale=0x1p3", "                      ^" },
+    { "scale is \"1,5\"", "b1 h8 s4 d4 f16 scale=1,5", "                      ^" },
+    { "scale is \"1e39\"", "b1 h8 s4 d4 f16 scale=1e39", "                      ^" },
+    { "scale is 0 in float32", "b1 h8 s4 d4 f16 scale=0", "                      ^" },
+    { "scale is 0 in float32", "b1 h8 s4 d4 f16 scale=1e-46", "                      ^" },
+    { "layout= must be followed by bshd, bhsd or sbhd", "b1 h8 s4 d4 f16 layout=hsbd",
+      "                       ^" },
+    { "layout= must be followed by", "b1 h8 s4 d4 f16 layout=", "                       ^" },
+    { "batch stride: a number of 0 to", "b1 h8 s4 d4 f16 q=", "                  ^" },
+    { "batch stride must be followed by ':' and the sequence stride", "b1 h8 s4 d4 f16 q=1",
+      "                   ^" },
+    { "sequence stride: a number", "b1 h8 s4 d4 f16 q=1:-2:3", "                    ^" },
+    { "sequence stride is 70368744177665; it must be 0 to 70368744177664",
+      "b1 h8 s4 d4 f16 q=1:70368744177665:3", "                    ^" },
+    { "head stride: a number", "b1 h8 s4 d4 f16 o=1:2:", "                      ^" },
+    { "unexpected ':'", "b1 h8 s4 d4 f16 o=1:2:3:4", "                       ^" },
+    { "strides of 0:0:0 stand for the dense layout; leave v= out", "b1 h8 s4 d4 f16 v=0:0:0",
+      "                  ^" },
+    { "o strides 128:32:3 overlap: a stride of 3 must be 4 or more", "b1 h8 s4 d4 f16 o=128:32:3",
+      "                ^" },
+    { "k strides 1:70368744177664:4 span more than 70368744177664 elements",
+      "b1 h8 s4 d4 f16 k=1:70368744177664:4", "                ^" },
+    { "q has 2147483648 x 2147483648 x 2147483648 x 1 elements; the limit is 70368744177664",
+      "b2147483648 h2147483648 s2147483648 d1 f16", "                         ^" },
+    { "q has 2147483648 x 2147483648 x 1 x 512 elements",
+      "b2147483648 h1 s2147483648 d512 f16 layout=bhsd", "                ^" },
+    /* characters */
+    { "byte 0xc3 is not allowed", "b1 h8 s4 d4 f16 \xc3\xa9", "                ^" },
+    { "byte 0x0a is not allowed", "b1 h8 s4 d4 f16\n", "               ^" },
+    { "byte 0x7f is not allowed", "\x7f", "^" },
+};
+
+/* The caret's place under the spec, which the message shows between @shown and the end of its line.
+ */
+static void assert_points(const char *spec, const char *caret)
+{
+    char copy[1024];
+    snprintf(copy, sizeof copy, "%s", heed_message());
+    char *shown = strchr(copy, '\n');
+    assert_non_null(shown);
+    char *pointer = strchr(shown + 1, '\n');
+    assert_non_null(pointer);
+    *pointer++ = '\0';
+    assert_null(strchr(pointer, '\n'));
+    assert_int_equal(strlen(shown + 1), 2 + strlen(spec));
+    if (strncmp(pointer, "  ", 2) != 0 || strcmp(pointer + 2, caret) != 0)
+        fail_msg("%s\nwant\n  %s\n  %s", heed_message(), spec, caret);
+}
+
+static void test_errors_point_at_the_character(void **state)
+{
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        heed_problem problem, before;
+        memset(&problem, 0x55, sizeof problem);
+        memcpy(&before, &problem, sizeof before);
+        if (heed_problem_parse(&problem, errors[i].spec) != HEED_ERR_INVALID)
+            fail_msg("\"%s\" was accepted", errors[i].spec);
+        assert_memory_equal(&problem, &before, sizeof before);
+        if (strncmp(heed_message(), errors[i].message, strlen(errors[i].message)) != 0)
+            fail_msg("%s\nwant\n%s", heed_message(), errors[i].message);
+        assert_points(errors[i].spec, errors[i].caret);
+    }
+}
+
+/* In a spec of several lines' length, the part around the error is shown, and the caret is still
+ * below the character. */
+static void test_long_specs_are_shown_in_part(void **state)
+{
+    for (size_t place = 0; place < 200; place++) {
+        char spec[256];
+        memset(spec, ' ', sizeof spec);
+        memcpy(spec + place, "&1", 2);
+        memcpy(spec + sizeof spec - 4, "f16", 4);
+        heed_problem problem;
+        assert_int_equal(heed_problem_parse(&problem, spec), HEED_ERR_INVALID);
+        const char *shown = strchr(heed_message(), '\n') + 1;
+        const char *pointer = strchr(shown, '\n') + 1;
+        size_t column = strlen(pointer) - 1;
+        assert_int_equal(shown[column], '&');
+        assert_in_range(pointer - shown, 40, 72);
+    }
+}
+
+static void test_null_is_refused(void **state)
+{
+    heed_problem problem;
+    assert_int_equal(heed_problem_parse(NULL, "b1 h1 s1 d1 f16"), HEED_ERR_INVALID);
+    assert_string_equal(heed_message(), "problem is NULL");
+    assert_int_equal(heed_problem_parse(&problem, NULL), HEED_ERR_INVALID);
+    assert_string_equal(heed_message(), "spec is NULL");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_specs_read_back),
+        cmocka_unit_test(test_equal_problems_print_the_same),
+        cmocka_unit_test(test_canonical_form),
+        cmocka_unit_test(test_the_longest_spec_fits),
+        cmocka_unit_test(test_print_counts_what_does_not_fit),
+        cmocka_unit_test(test_bad_problems_can_be_printed),
+        cmocka_unit_test(test_errors_point_at_the_character),
+        cmocka_unit_test(test_long_specs_are_shown_in_part),
+        cmocka_unit_test(test_null_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
