@@ -327,6 +327,10 @@ static void test_bytes(void **state)
     assert_true(heed_problem_bytes(&problem) == 2 * elements);
     problem.k = (heed_strides){ 0, 6, 3 }; /* repeated elements are moved once */
     assert_true(heed_problem_bytes(&problem) == 2 * (elements - 7 * 2 * 3));
+    problem.k = (heed_strides){ 42, 0, 3 };
+    assert_true(heed_problem_bytes(&problem) == 2 * (elements - 2 * 6 * 2 * 3));
+    problem.k = (heed_strides){ 42, 6, 0 };
+    assert_true(heed_problem_bytes(&problem) == 2 * (elements - 2 * 7 * 3));
 }
 
 static void test_types(void **state)
