@@ -18,9 +18,9 @@
  *
  * Version log
  *   1  tiles of 32 keys, converted to float32 first; 4 vectors of O at a time.
- *   -  Prefetching the next tile by software while this one is read (AVX-512, one thread, Zen 4): 65536
- *      keys from memory 88 -> 69 ms with rows 2 KB apart, but no change with dense rows, and 512 keys from
- *      the caches 131 -> 163 us. Dropped.
+ *   -  Prefetching the next tile by software while this one is read (AVX-512, one thread, Zen 4):
+ * 65536 keys from memory 88 -> 69 ms with rows 2 KB apart, but no change with dense rows, and 512
+ * keys from the caches 131 -> 163 us. Dropped.
  */
 #include <math.h>
 

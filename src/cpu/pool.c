@@ -16,9 +16,9 @@
 #define CACHE_LINE 64
 #define SPINS 4000 /* about 50 to 100 us */
 
-/* A worker is offered work, accepts it, and is idle again when it has done it. An offer that has not
- * been accepted when the caller is done is withdrawn, so that a worker which the system has no CPU
- * for delays nobody. */
+/* A worker is offered work, accepts it, and is idle again when it has done it. An offer that has
+ * not been accepted when the caller is done is withdrawn, so that a worker which the system has no
+ * CPU for delays nobody. */
 enum {
     IDLE,
     OFFERED,
