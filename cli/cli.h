@@ -33,11 +33,9 @@ typedef enum cli_exit {
 /* cli_exit_of() returns the exit code that stands for @status. */
 cli_exit cli_exit_of(heed_status status);
 
-/* ------------------------------------------------------------------------------------------------
- */
-/* options.c: verbs, their options, and the parsed command line */
-/* ------------------------------------------------------------------------------------------------
- */
+/* -------------------------------------------------------------------------- */
+/* options.c: verbs, their options, and the parsed command line               */
+/* -------------------------------------------------------------------------- */
 
 typedef enum cli_kind {
     CLI_FLAG,    /* takes no argument */
@@ -106,6 +104,7 @@ const char *cli_args_operand(const cli_args *args, int index);
 /* Values by option name, which must be one of the verb's table and of the right kind. Without the
  * option on the command line they return its default; without a default: false, NULL, 0, 0.0, -1.
  */
+bool cli_args_has(const cli_args *args, const char *name);   /* is it in the verb's table? */
 bool cli_args_given(const cli_args *args, const char *name); /* was it on the command line? */
 bool cli_args_flag(const cli_args *args, const char *name);
 const char *cli_args_text(const cli_args *args,
@@ -117,11 +116,68 @@ size_t cli_args_list_count(const cli_args *args, const char *name);
 const char *cli_args_list(const cli_args *args, const char *name, size_t index);
 bool cli_args_json(const cli_args *args); /* was --json given? */
 
-/* ------------------------------------------------------------------------------------------------
- */
-/* suggest.c: "did you mean" */
-/* ------------------------------------------------------------------------------------------------
- */
+/* -------------------------------------------------------------------------- */
+/* context.c: options that several verbs have, and what they mean             */
+/* -------------------------------------------------------------------------- */
+
+/* Rows for option tables. */
+#define CLI_OPTION_THREADS                                                                 \
+    {                                                                                      \
+        .name = "threads", .letter = 't', .kind = CLI_INTEGER, .argument = "N", .min = 1,  \
+        .max = 1024, .help = "Threads to use; without it as many as this process has CPUs" \
+    }
+#define CLI_OPTION_CPU                                                                     \
+    {                                                                                      \
+        .name = "cpu", .kind = CLI_CHOICE, .argument = "LEVEL", .choices = cli_cpu_levels, \
+        .help = "Best CPU features to use; without it HEED_CPU, else all that there are"   \
+    }
+#define CLI_OPTION_WISDOM                                                                  \
+    {                                                                                      \
+        .name = "wisdom", .letter = 'w', .kind = CLI_PATH, .argument = "FILE",             \
+        .help = "Load wisdom from FILE if it exists, and save there what measuring taught" \
+    }
+#define CLI_OPTION_SHAPES                                                      \
+    {                                                                          \
+        .name = "shapes", .letter = 's', .kind = CLI_PATH, .argument = "FILE", \
+        .help = "Also take the problems in FILE, one spec per line"            \
+    }
+#define CLI_OPTION_KERNEL                                                                         \
+    {                                                                                             \
+        .name = "kernel", .letter = 'k', .kind = CLI_TEXT, .argument = "NAME",                    \
+        .help = "Use this kernel ('heed plan --list' lists them), in the config after \"__\" if " \
+                "NAME has one"                                                                    \
+    }
+extern const char *const cli_cpu_levels[];
+
+/* cli_context_open() makes a context as --threads, --cpu and --wisdom say (those of them that the
+ * verb has). A wisdom file that does not exist is an empty one. On failure the error has been
+ * printed and *@context is NULL. */
+cli_exit cli_context_open(heed_context **context, const cli_args *args);
+
+/* cli_wisdom_save() saves the wisdom of @context where --wisdom says; without it does nothing. A
+ * file with lines that do not match this machine is left as it is, with a warning: saving would
+ * drop them. */
+cli_exit cli_wisdom_save(heed_context *context, const cli_args *args);
+
+/* cli_kernel_check() makes sure that --kernel, if given, begins with the name of a kernel, or
+ * prints an error with a suggestion. */
+cli_exit cli_kernel_check(const cli_args *args);
+
+/* problems.c: the problems of a command line. */
+typedef struct cli_problems {
+    heed_problem *items;
+    size_t count;
+} cli_problems;
+
+/* cli_problems_read() reads the operands, and the file of --shapes if the verb has that. An operand
+ * is a spec; operands without blanks are words of one spec, so that it may be typed without quotes.
+ * Nothing at all is a usage error. Free with cli_problems_free(), also after a failure. */
+cli_exit cli_problems_read(cli_problems *problems, const cli_args *args);
+void cli_problems_free(cli_problems *problems);
+
+/* -------------------------------------------------------------------------- */
+/* suggest.c: "did you mean"                                                  */
+/* -------------------------------------------------------------------------- */
 
 /* A search for the name nearest to a word, by the number of letters to insert, drop, change or
  * swap. */
@@ -133,11 +189,9 @@ typedef struct cli_suggestion {
 cli_suggestion cli_suggest(const char *word);
 void cli_suggest_consider(cli_suggestion *suggestion, const char *name);
 
-/* ------------------------------------------------------------------------------------------------
- */
-/* output.c: data on stdout, messages on stderr */
-/* ------------------------------------------------------------------------------------------------
- */
+/* -------------------------------------------------------------------------- */
+/* output.c: data on stdout, messages on stderr                               */
+/* -------------------------------------------------------------------------- */
 
 /* One line on stderr each: the text as it is; after "heed: warning: "; after "heed: error: ". */
 void cli_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -166,6 +220,15 @@ const char *cli_style(FILE *stream, cli_style_name style);
  * want of memory: CLI_ENVIRONMENT. Otherwise CLI_OK. */
 cli_exit cli_json_print(json_t *json, const char *verb);
 
+/* cli_json_append() appends @value to @array, takes it over, and returns @array; NULL if either of
+ * them is NULL or there is no memory, with both released. So a chain of calls needs one check at
+ * its end. */
+json_t *cli_json_append(json_t *array, json_t *value);
+
+/* cli_json_text() returns a JSON string. Bytes of @text that are not UTF-8, as file names may have,
+ * become question marks. */
+json_t *cli_json_text(const char *text);
+
 /* cli_json_real() returns a JSON number, or null for a value that JSON cannot say. */
 json_t *cli_json_real(double value);
 
@@ -177,11 +240,9 @@ void cli_output_open(void);
  * closed pipe) it says so and returns CLI_ENVIRONMENT, else @code. */
 cli_exit cli_output_close(cli_exit code);
 
-/* ------------------------------------------------------------------------------------------------
- */
-/* progress.c: a line on stderr that shows how far a long verb is */
-/* ------------------------------------------------------------------------------------------------
- */
+/* -------------------------------------------------------------------------- */
+/* progress.c: a line on stderr that shows how far a long verb is             */
+/* -------------------------------------------------------------------------- */
 
 /* Shown only if stderr is a terminal; at most ten times a second. Clear it (cli_progress_end)
  * before printing anything. */
@@ -198,11 +259,9 @@ void cli_progress_step(cli_progress *progress, size_t done,
                        const char *what);      /* @what: the present item, or NULL */
 void cli_progress_end(cli_progress *progress); /* may be followed by another step */
 
-/* ------------------------------------------------------------------------------------------------
- */
-/* interrupt.c */
-/* ------------------------------------------------------------------------------------------------
- */
+/* -------------------------------------------------------------------------- */
+/* interrupt.c                                                                */
+/* -------------------------------------------------------------------------- */
 
 /* cli_interrupt_catch() makes Ctrl-C set a flag instead of ending the process (a second Ctrl-C does
  * end it), and makes a write to a closed pipe fail instead of killing. A child inherits the latter:
@@ -213,11 +272,9 @@ void cli_interrupt_catch(void);
  * stops cleanly, says how to go on, and returns CLI_INTERRUPTED. */
 bool cli_interrupted(void);
 
-/* ------------------------------------------------------------------------------------------------
- */
-/* help.c, man.c, completion.c: what is made from the tables */
-/* ------------------------------------------------------------------------------------------------
- */
+/* -------------------------------------------------------------------------- */
+/* help.c, man.c, completion.c: what is made from the tables                  */
+/* -------------------------------------------------------------------------- */
 
 /* Columns that --help keeps within. */
 #define CLI_HELP_WIDTH 100

@@ -58,11 +58,9 @@ static size_t option_count(const cli_verb *verb)
     return count;
 }
 
-/* ------------------------------------------------------------------------------------------------
- */
-/* One value */
-/* ------------------------------------------------------------------------------------------------
- */
+/* -------------------------------------------------------------------------- */
+/* One value                                                                  */
+/* -------------------------------------------------------------------------- */
 
 static bool has_limits(const cli_option *option)
 {
@@ -159,11 +157,9 @@ static cli_exit read_value(const cli_option *option, const char *text, cli_value
     return CLI_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------
- */
-/* The whole line */
-/* ------------------------------------------------------------------------------------------------
- */
+/* -------------------------------------------------------------------------- */
+/* The whole line                                                             */
+/* -------------------------------------------------------------------------- */
 
 /* The table in getopt's form. */
 typedef struct getopt_table {
@@ -361,11 +357,9 @@ void cli_args_free(cli_args *args)
     free(args);
 }
 
-/* ------------------------------------------------------------------------------------------------
- */
-/* Values by name */
-/* ------------------------------------------------------------------------------------------------
- */
+/* -------------------------------------------------------------------------- */
+/* Values by name                                                             */
+/* -------------------------------------------------------------------------- */
 
 int cli_args_operand_count(const cli_args *args)
 {
@@ -387,6 +381,14 @@ static const cli_value *value_of(const cli_args *args, const char *name)
             return &args->values[i];
     assert(false && "the verb's table lacks this option");
     return &none;
+}
+
+bool cli_args_has(const cli_args *args, const char *name)
+{
+    for (size_t i = 0; cli_verb_option(args->verb, i); i++)
+        if (strcmp(cli_verb_option(args->verb, i)->name, name) == 0)
+            return true;
+    return false;
 }
 
 bool cli_args_given(const cli_args *args, const char *name)

@@ -89,6 +89,26 @@ const char *cli_style(FILE *stream, cli_style_name style)
     return colours_wanted(stream) ? sequences[style] : "";
 }
 
+json_t *cli_json_append(json_t *array, json_t *value)
+{
+    if (json_array_append_new(array, value) == 0)
+        return array;
+    json_decref(array);
+    return NULL;
+}
+
+json_t *cli_json_text(const char *text)
+{
+    json_t *string = json_string(text);
+    char *copy = string ? NULL : strdup(text);
+    for (char *byte = copy; byte && *byte; byte++)
+        *byte = (unsigned char)*byte < 0x80 ? *byte : '?';
+    if (copy)
+        string = json_string(copy);
+    free(copy);
+    return string;
+}
+
 json_t *cli_json_real(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();

@@ -6,8 +6,10 @@
 #include "cli.h"
 
 extern const cli_verb cli_verb_generate;
+extern const cli_verb cli_verb_plan;
 
 const cli_verb *const cli_verbs[] = {
+    &cli_verb_plan,
     &cli_verb_generate,
     NULL,
 };

@@ -46,11 +46,9 @@ static const struct dtype *find_dtype(const char *name)
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------
- */
-/* The header */
-/* ------------------------------------------------------------------------------------------------
- */
+/* -------------------------------------------------------------------------- */
+/* The header                                                                 */
+/* -------------------------------------------------------------------------- */
 
 static heed_status bad_entry(const lab_safetensors *file, const char *name, const char *field,
                              const char *what, lab_error *error)
@@ -126,7 +124,7 @@ static heed_status check_size(const lab_safetensors *file, const lab_safetensors
 static heed_status read_entry(const lab_safetensors *file, lab_safetensors_entry *entry,
                               const char *name, json_t *value, lab_error *error)
 {
-    uint64_t elements;
+    uint64_t elements = 0;
     entry->name = name;
     entry->dtype = json_string_value(json_object_get(value, "dtype"));
     if (!entry->dtype)
@@ -202,11 +200,9 @@ static heed_status read_entries(lab_safetensors *file, lab_error *error)
     return check_places(file, error);
 }
 
-/* ------------------------------------------------------------------------------------------------
- */
-/* The file */
-/* ------------------------------------------------------------------------------------------------
- */
+/* -------------------------------------------------------------------------- */
+/* The file                                                                   */
+/* -------------------------------------------------------------------------- */
 
 static heed_status parse_header(lab_safetensors *file, const char *text, size_t length,
                                 lab_error *error)
@@ -344,11 +340,9 @@ heed_status lab_safetensors_read(lab_safetensors *file, const char *name, lab_te
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------
- */
-/* Writing */
-/* ------------------------------------------------------------------------------------------------
- */
+/* -------------------------------------------------------------------------- */
+/* Writing                                                                    */
+/* -------------------------------------------------------------------------- */
 
 static const char *dtype_name(heed_type type)
 {

@@ -1,0 +1,77 @@
+/*
+ * problems.c - the problems of a command line
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+static cli_exit add(cli_problems *problems, const char *spec)
+{
+    heed_problem problem;
+    heed_status status = heed_problem_parse(&problem, spec);
+    if (status != HEED_OK)
+        return cli_fail(status, NULL);
+    heed_problem *items = realloc(problems->items, (problems->count + 1) * sizeof *items);
+    if (!items) {
+        cli_error("not enough memory for %zu problems", problems->count + 1);
+        return CLI_ENVIRONMENT;
+    }
+    problems->items = items;
+    items[problems->count++] = problem;
+    return CLI_OK;
+}
+
+/* Adds the words of operands @first to @end - 1 as one spec. */
+static cli_exit add_words(cli_problems *problems, const cli_args *args, int first, int end)
+{
+    char spec[2 * HEED_SPEC_SIZE] = "";
+    size_t length = 0;
+    for (int i = first; i < end && length < sizeof spec; i++)
+        length += (size_t)snprintf(spec + length, sizeof spec - length, "%s%s",
+                                   i > first ? " " : "", cli_args_operand(args, i));
+    if (length < sizeof spec)
+        return add(problems, spec);
+    cli_error("the problem that begins with '%s' is longer than %zu bytes",
+              cli_args_operand(args, first), sizeof spec - 1);
+    return CLI_USAGE;
+}
+
+static bool has_blank(const char *text)
+{
+    return strpbrk(text, " \t\n") != NULL;
+}
+
+static cli_exit add_operands(cli_problems *problems, const cli_args *args)
+{
+    int count = cli_args_operand_count(args);
+    cli_exit code = CLI_OK;
+    for (int i = 0, end; i < count && code == CLI_OK; i = end) {
+        end = i + 1;
+        if (has_blank(cli_args_operand(args, i))) {
+            code = add(problems, cli_args_operand(args, i));
+            continue;
+        }
+        while (end < count && !has_blank(cli_args_operand(args, end)))
+            end++;
+        code = add_words(problems, args, i, end);
+    }
+    return code;
+}
+
+cli_exit cli_problems_read(cli_problems *problems, const cli_args *args)
+{
+    memset(problems, 0, sizeof *problems);
+    cli_exit code = add_operands(problems, args);
+    if (code == CLI_OK && problems->count == 0) {
+        cli_error("no problem given; name one, such as 'b1 h8 s512 d64 f32'");
+        return CLI_USAGE;
+    }
+    return code;
+}
+
+void cli_problems_free(cli_problems *problems)
+{
+    free(problems->items);
+    memset(problems, 0, sizeof *problems);
+}

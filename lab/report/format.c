@@ -1,0 +1,51 @@
+/*
+ * format.c - times and sizes as people read them
+ */
+#include "format.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Three significant digits of a number from 1 to 1024, without an exponent. */
+static void print_three(char *text, double value, const char *unit)
+{
+    int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+    snprintf(text, LAB_FORMAT_SIZE, "%.*f %s", decimals, value, unit);
+}
+
+const char *lab_format_seconds(double seconds, char text[LAB_FORMAT_SIZE])
+{
+    static const char *const units[] = { "s", "ms", "us", "ns" };
+    int unit = 0;
+    if (!isfinite(seconds) || seconds < 0) {
+        snprintf(text, LAB_FORMAT_SIZE, "-");
+        return text;
+    }
+    if (seconds >= 9999.5) {
+        snprintf(text, LAB_FORMAT_SIZE, "%.3g s", seconds);
+        return text;
+    }
+    while (unit < 3 && seconds < 0.9995) {
+        seconds *= 1000;
+        unit++;
+    }
+    print_three(text, seconds, units[unit]);
+    return text;
+}
+
+const char *lab_format_bytes(uint64_t bytes, char text[LAB_FORMAT_SIZE])
+{
+    static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    if (bytes < 1024) {
+        snprintf(text, LAB_FORMAT_SIZE, "%d B", (int)bytes);
+        return text;
+    }
+    double value = (double)bytes / 1024;
+    int unit = 0;
+    while (value >= 1023.5 && unit < 5) {
+        value /= 1024;
+        unit++;
+    }
+    print_three(text, value, units[unit]);
+    return text;
+}

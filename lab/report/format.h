@@ -1,0 +1,19 @@
+/*
+ * format.h - times and sizes as people read them
+ */
+#ifndef LAB_FORMAT_H
+#define LAB_FORMAT_H
+
+#include <stdint.h>
+
+#define LAB_FORMAT_SIZE 32
+
+/* lab_format_seconds() writes @seconds with three digits and its unit, such as "3.27 ms"; "-" for a
+ * negative or non-finite value. Returns @text. */
+const char *lab_format_seconds(double seconds, char text[LAB_FORMAT_SIZE]);
+
+/* lab_format_bytes() writes @bytes with three digits and its unit, such as "416 KiB"; whole bytes
+ * below 1 KiB. Returns @text. */
+const char *lab_format_bytes(uint64_t bytes, char text[LAB_FORMAT_SIZE]);
+
+#endif /* LAB_FORMAT_H */
