@@ -17,19 +17,20 @@
  *
  * What is computed, the same on every backend:
  *
- *  - O = softmax(scale * Q K^T + mask) V for every batch element and query head. The softmax is over
- *    keys. Sums are accumulated in float32 or better.
+ *  - O = softmax(scale * Q K^T + mask) V for every batch element and query head. The softmax
+ *    is over keys. Sums are accumulated in float32 or better.
  *  - Grouped queries: query head h reads key/value head h / (heads_q / heads_kv).
- *  - HEED_MASK_CAUSAL_TOP_LEFT: query i sees the keys j <= i.
- *    HEED_MASK_CAUSAL_BOTTOM_RIGHT: query i sees the keys j <= i + seq_k - seq_q.
- *  - A row that sees no key, or only keys whose logit is -infinity, gives O = 0 and LSE = -infinity.
- *  - LSE, when asked for, is the natural logarithm of the sum of exp(logit) over the visible keys:
- *    float32, dense [batch, heads_q, seq_q].
- *  - A NaN or an infinity in a masked position never reaches an output; one in a visible position
- *    makes the outputs that depend on it non-finite, as IEEE arithmetic would.
+ *  - HEED_MASK_CAUSAL_TOP_LEFT: query i sees the keys j <= i. HEED_MASK_CAUSAL_BOTTOM_RIGHT:
+ *    query i sees the keys j <= i + seq_k - seq_q.
+ *  - A row that sees no key, or only keys whose logit is -infinity, gives O = 0 and LSE =
+ *    -infinity.
+ *  - LSE, when asked for, is the natural logarithm of the sum of exp(logit) over the visible
+ *    keys: float32, dense [batch, heads_q, seq_q].
+ *  - A NaN or an infinity in a masked position never reaches an output; one in a visible
+ *    position makes the outputs that depend on it non-finite, as IEEE arithmetic would.
  *
- * The library never prints, never aborts, and keeps no state outside the objects declared here, but for
- * the text that heed_message() returns, which belongs to the calling thread.
+ * The library never prints, never aborts, and keeps no state outside the objects declared here,
+ * but for the text that heed_message() returns, which belongs to the calling thread.
  */
 #ifndef HEED_H
 #define HEED_H
@@ -52,9 +53,7 @@ extern "C" {
 #define HEED_API
 #endif
 
-/* ------------------------------------------------------------------------------------------------ */
-/* Status and messages                                                                              */
-/* ------------------------------------------------------------------------------------------------ */
+/* ---- Status and messages ------------------------------------------------------------------- */
 
 /* What every fallible call returns. The values are stable: they may be stored. */
 typedef enum heed_status {
@@ -67,22 +66,20 @@ typedef enum heed_status {
     HEED_ERR_CORRUPT = 6      /* a wisdom text is not one, or is damaged */
 } heed_status;
 
-/* heed_status_name() returns the name of @status in lower case, such as "invalid", for messages and
- * records. It never returns NULL; a value outside the enum gives "unknown". */
+/* heed_status_name() returns the name of @status in lower case, such as "invalid", for messages
+ * and records. It never returns NULL; a value outside the enum gives "unknown". */
 HEED_API const char *heed_status_name(heed_status status);
 
-/* heed_message() returns the message of the last heed call that failed on the calling thread, or "" if
- * none did. The text belongs to the thread and is valid until its next failing call. Successful calls
- * leave it alone, so look at it only after a status other than HEED_OK. */
+/* heed_message() returns the message of the last heed call that failed on the calling thread, or
+ * "" if none did. The text belongs to the thread and is valid until its next failing call.
+ * Successful calls leave it alone, so look at it only after a status other than HEED_OK. */
 HEED_API const char *heed_message(void);
 
-/* heed_version() returns the version of the library that is running, such as "0.1.0", which may be
- * newer than the HEED_VERSION_STRING that the caller was compiled with. */
+/* heed_version() returns the version of the library that is running, such as "0.1.0", which may
+ * be newer than the HEED_VERSION_STRING that the caller was compiled with. */
 HEED_API const char *heed_version(void);
 
-/* ------------------------------------------------------------------------------------------------ */
-/* Problem                                                                                          */
-/* ------------------------------------------------------------------------------------------------ */
+/* ---- Problem ------------------------------------------------------------------------------- */
 
 /* Element type of Q, K, V and O. LSE is always float32. */
 typedef enum heed_type {
@@ -98,43 +95,46 @@ typedef enum heed_mask {
 } heed_mask;
 
 /* Limits of a problem. Anything beyond them is refused by heed_problem_check(). */
-#define HEED_DIM_MAX 512                   /* head dims */
-#define HEED_SIZE_MAX ((int64_t)1 << 31)   /* batch, heads, sequence lengths */
-#define HEED_EXTENT_MAX ((int64_t)1 << 46) /* elements of one tensor, and from its first to its last */
+#define HEED_DIM_MAX 512                 /* head dims */
+#define HEED_SIZE_MAX ((int64_t)1 << 31) /* batch, heads, sequence lengths */
+#define HEED_EXTENT_MAX \
+    ((int64_t)1 << 46) /* elements of one tensor, and from its first to its last */
 
-/* Distances, in elements, between neighbours along three of a tensor's dimensions. The elements of
- * one head vector are contiguous.
+/* Distances, in elements, between neighbours along three of a tensor's dimensions. The elements
+ * of one head vector are contiguous.
  *
  *  - All three zero stands for the dense layout [batch, seq, heads, dim].
- *  - A stride of zero, with another one non-zero, repeats Q, K or V along that dimension. Elements
- *    that are repeated count each time towards HEED_EXTENT_MAX.
+ *  - A stride of zero, with another one non-zero, repeats Q, K or V along that dimension.
+ *    Elements that are repeated count each time towards HEED_EXTENT_MAX.
  *  - The stride of a dimension of size 1 is never used and may be anything but negative.
  *  - Negative strides are refused.
- *  - No two elements of O may share an address. For that, each stride of O (of a dimension larger
- *    than 1) must be at least the extent of all the dimensions with smaller strides, as it is in any
- *    layout made by permuting, slicing or padding a dense array; other layouts of O are refused. */
+ *  - No two elements of O may share an address. For that, each stride of O (of a dimension
+ *    larger than 1) must be at least the extent of all the dimensions with smaller strides, as
+ *    it is in any layout made by permuting, slicing or padding a dense array; other layouts of
+ *    O are refused. */
 typedef struct heed_strides {
     int64_t batch;
     int64_t seq;
     int64_t head;
 } heed_strides;
 
-/* One attention problem: everything but the data. Start from a zeroed struct, fill in what you need. */
+/* One attention problem: everything but the data. Start from a zeroed struct, fill in what you
+ * need. */
 typedef struct heed_problem {
     heed_type type;
     heed_mask mask;
-    int64_t batch;      /* 1 or more */
-    int64_t heads_q;    /* query heads, a multiple of heads_kv */
-    int64_t heads_kv;   /* key/value heads, 1 or more */
-    int64_t seq_q;      /* queries per batch element, 1 or more */
-    int64_t seq_k;      /* keys per batch element, 1 or more */
-    int64_t dim_qk;     /* head dim of Q and K, 1 to HEED_DIM_MAX */
-    int64_t dim_v;      /* head dim of V and O, 1 to HEED_DIM_MAX */
-    float scale;        /* 0: the default, 1/sqrt(dim_qk). Otherwise finite; may be negative */
-    heed_strides q;     /* Q: [batch, seq_q, heads_q, dim_qk] */
-    heed_strides k;     /* K: [batch, seq_k, heads_kv, dim_qk] */
-    heed_strides v;     /* V: [batch, seq_k, heads_kv, dim_v] */
-    heed_strides o;     /* O: [batch, seq_q, heads_q, dim_v] */
+    int64_t batch;    /* 1 or more */
+    int64_t heads_q;  /* query heads, a multiple of heads_kv */
+    int64_t heads_kv; /* key/value heads, 1 or more */
+    int64_t seq_q;    /* queries per batch element, 1 or more */
+    int64_t seq_k;    /* keys per batch element, 1 or more */
+    int64_t dim_qk;   /* head dim of Q and K, 1 to HEED_DIM_MAX */
+    int64_t dim_v;    /* head dim of V and O, 1 to HEED_DIM_MAX */
+    float scale;      /* 0: the default, 1/sqrt(dim_qk). Otherwise finite; may be negative */
+    heed_strides q;   /* Q: [batch, seq_q, heads_q, dim_qk] */
+    heed_strides k;   /* K: [batch, seq_k, heads_kv, dim_qk] */
+    heed_strides v;   /* V: [batch, seq_k, heads_kv, dim_v] */
+    heed_strides o;   /* O: [batch, seq_q, heads_q, dim_v] */
 } heed_problem;
 
 /*
@@ -143,8 +143,8 @@ typedef struct heed_problem {
  *     b2 h8 s512 d64 f16
  *     b4 h32/8 s1/4096 d192/128 bf16 causal=br scale=0.1 layout=bhsd
  *
- * Words stand in any order, separated by spaces or tabs. b, h, s, d and the type are required; each
- * word at most once:
+ * Words stand in any order, separated by spaces or tabs. b, h, s, d and the type are required;
+ * each word at most once:
  *
  *     bN            batch
  *     hN  hN/M      query heads / key-value heads (M divides N; default M = N)
@@ -161,29 +161,29 @@ typedef struct heed_problem {
  *
  * Returns HEED_OK and fills @problem, normalized as by heed_problem_normalize(), or
  * HEED_ERR_INVALID with a message of three lines: what is wrong, the spec (a part of it, if it is
- * long), and a caret below the character that is meant; @problem is then unchanged. A parsed problem
- * has passed heed_problem_check(). The locale of the process makes no difference.
+ * long), and a caret below the character that is meant; @problem is then unchanged. A parsed
+ * problem has passed heed_problem_check(). The locale of the process makes no difference.
  */
 HEED_API heed_status heed_problem_parse(heed_problem *problem, const char *spec);
 
 /* heed_problem_print() writes the canonical spec of @problem into @text, which has room for @size
- * bytes with the terminating null, and returns the length of the whole spec without it, as snprintf
- * does: a result of @size or more means that it was cut. @text may be NULL if @size is 0. Parsing the
- * canonical spec gives the same problem again, normalized, and two problems that are equal when
- * normalized print the same. For a problem that heed_problem_check() refuses, the text shows the
- * fields as they are; it may be no spec. */
+ * bytes with the terminating null, and returns the length of the whole spec without it, as
+ * snprintf does: a result of @size or more means that it was cut. @text may be NULL if @size is
+ * 0. Parsing the canonical spec gives the same problem again, normalized, and two problems that
+ * are equal when normalized print the same. For a problem that heed_problem_check() refuses, the
+ * text shows the fields as they are; it may be no spec. */
 HEED_API size_t heed_problem_print(const heed_problem *problem, char *text, size_t size);
 
 /* A buffer of this size holds every canonical spec. */
 #define HEED_SPEC_SIZE 512
 
 /* heed_problem_check() returns HEED_OK if @problem is one that heed can describe, else
- * HEED_ERR_INVALID with a message that names the field, its value and the limit. heed_plan_create()
- * does the same by itself. */
+ * HEED_ERR_INVALID with a message that names the field, its value and the limit.
+ * heed_plan_create() does the same by itself. */
 HEED_API heed_status heed_problem_check(const heed_problem *problem);
 
-/* heed_problem_normalize() checks @problem and writes it to @normal in the form that is the same for
- * all ways to say it:
+/* heed_problem_normalize() checks @problem and writes it to @normal in the form that is the same
+ * for all ways to say it:
  *
  *  - the scale and the strides of dense tensors are written out,
  *  - the stride of a dimension of size 1 is that of the dense layout,
@@ -194,49 +194,53 @@ HEED_API heed_status heed_problem_check(const heed_problem *problem);
 HEED_API heed_status heed_problem_normalize(heed_problem *normal, const heed_problem *problem);
 
 /* heed_problem_flops() returns the floating-point operations of a valid problem by the usual
- * convention: 2 per multiply-add of the two matrix products, over the visible query-key pairs alone;
- * the softmax is not counted. */
+ * convention: 2 per multiply-add of the two matrix products, over the visible query-key pairs
+ * alone; the softmax is not counted. */
 HEED_API double heed_problem_flops(const heed_problem *problem);
 
-/* heed_problem_bytes() returns the bytes that a valid problem must move at least: Q, K, V read once
- * and O written once, without the gaps between strided elements. Elements that a zero stride repeats
- * count once. */
+/* heed_problem_bytes() returns the bytes that a valid problem must move at least: Q, K, V read
+ * once and O written once, without the gaps between strided elements. Elements that a zero stride
+ * repeats count once. */
 HEED_API double heed_problem_bytes(const heed_problem *problem);
 
-/* heed_type_size() returns the bytes of one element of @type: 4 or 2; 0 for a value outside the enum. */
+/* heed_type_size() returns the bytes of one element of @type: 4 or 2; 0 for a value outside the
+ * enum. */
 HEED_API size_t heed_type_size(heed_type type);
 
 /* heed_type_name() returns "f32", "f16" or "bf16"; "unknown" for a value outside the enum. */
 HEED_API const char *heed_type_name(heed_type type);
 
-/* ------------------------------------------------------------------------------------------------ */
-/* Context: the machine, its threads, and what is known about it                                    */
-/* ------------------------------------------------------------------------------------------------ */
+/* ---- Context: the machine, its threads, and what is known about it ------------------------- */
 
 typedef struct heed_context heed_context;
 
-/* A caller's own thread pool. heed calls it to run body(data, i) at most once for each i in 0 .. count-1, i = 0 among
- * them, on any threads and in any order; it must return only when all bodies that were begun have ended. Each body takes work until
- * there is none left, so fewer of them only take longer. count is at most the context's thread number. */
-typedef void heed_parallel_fn(void *pool, void (*body)(void *data, int index), void *data, int count);
+/* A caller's own thread pool. heed calls it to run body(data, i) at most once for each i in 0 ..
+ * count-1, i = 0 among them, on any threads and in any order; it must return only when all bodies
+ * that were begun have ended. Each body takes work until there is none left, so fewer of them
+ * only take longer. count is at most the context's thread number. */
+typedef void heed_parallel_fn(void *pool, void (*body)(void *data, int index), void *data,
+                              int count);
 
 /* How to create a context. Zero in a field means its default. */
 typedef struct heed_options {
-    int threads;                /* threads to use, 1 to 1024; 0: as many as this process has CPUs */
-    const char *cpu;            /* best CPU features to use: "scalar", "avx2", "avx512" or "avx512bf16";
-                                 * NULL: the environment's HEED_CPU, else all that the machine has */
+    int threads;     /* threads to use, 1 to 1024; 0: as many as this process has CPUs */
+    const char *cpu; /* best CPU features to use: "scalar", "avx2", "avx512" or "avx512bf16";
+                      * NULL: the environment's HEED_CPU, else all that the machine has */
     heed_parallel_fn *parallel; /* the caller's thread pool; NULL: heed starts threads of its own */
     void *pool;                 /* passed to parallel() */
 } heed_options;
 
-/* heed_context_create() makes a context with @options, or with the defaults if that is NULL, and starts its threads. They
- * sleep while there is no work. Returns HEED_OK; HEED_ERR_INVALID for a bad option (HEED_CPU included);
- * HEED_ERR_NO_MEMORY; HEED_ERR_SYSTEM if a thread cannot be started. On failure *@context is NULL.
+/* heed_context_create() makes a context with @options, or with the defaults if that is NULL, and
+ * starts its threads. They sleep while there is no work. Returns HEED_OK; HEED_ERR_INVALID for a
+ * bad option (HEED_CPU included); HEED_ERR_NO_MEMORY; HEED_ERR_SYSTEM if a thread cannot be
+ * started. On failure *@context is NULL.
  *
- * A context may be used by many threads at once. It must not be used in a child process after fork(). */
+ * A context may be used by many threads at once. It must not be used in a child process after
+ * fork(). */
 HEED_API heed_status heed_context_create(heed_context **context, const heed_options *options);
 
-/* heed_context_destroy() ends the threads of @context and frees it. All its plans must have been destroyed. NULL is ignored. */
+/* heed_context_destroy() ends the threads of @context and frees it. All its plans must have been
+ * destroyed. NULL is ignored. */
 HEED_API void heed_context_destroy(heed_context *context);
 
 /* heed_context_threads() returns how many threads a plan of @context uses at most. */
@@ -246,62 +250,69 @@ HEED_API int heed_context_threads(const heed_context *context);
  * "AMD EPYC 9R14". It is part of every line of wisdom. The text belongs to @context. */
 HEED_API const char *heed_context_device(const heed_context *context);
 
-/* heed_context_cpu() returns the CPU features in use: "scalar", "avx2", "avx512" or "avx512bf16". */
+/* heed_context_cpu() returns the CPU features in use: "scalar", "avx2", "avx512" or "avx512bf16".
+ */
 HEED_API const char *heed_context_cpu(const heed_context *context);
 
-/* ------------------------------------------------------------------------------------------------ */
-/* Plan                                                                                             */
-/* ------------------------------------------------------------------------------------------------ */
+/* ---- Plan ---------------------------------------------------------------------------------- */
 
 typedef struct heed_plan heed_plan;
 
-/* How much work planning may be. Each level uses wisdom that is at least as good, if the context has it. */
+/* How much work planning may be. Each level uses wisdom that is at least as good, if the context
+ * has it. */
 typedef enum heed_effort {
     HEED_ESTIMATE = 0,   /* a cost model chooses: microseconds */
-    HEED_MEASURE = 1,    /* time every applicable kernel in the config that the model likes best, on tensors of its own */
+    HEED_MEASURE = 1,    /* time every applicable kernel in the config that the model likes best, on
+                            tensors of its own */
     HEED_PATIENT = 2,    /* time every config of those kernels */
     HEED_WISDOM_ONLY = 3 /* take the choice from wisdom or fail with HEED_ERR_NO_WISDOM */
 } heed_effort;
 
 /* heed_plan_create() makes a plan for @problem on the device of @context. The problem is copied.
  *
- * HEED_MEASURE and HEED_PATIENT allocate tensors of the problem's extent while they measure, and leave what they
- * learned in the context's wisdom. HEED_ESTIMATE depends on the problem and the machine alone, unless wisdom
- * has a line for the problem.
+ * HEED_MEASURE and HEED_PATIENT allocate tensors of the problem's extent while they measure, and
+ * leave what they learned in the context's wisdom. HEED_ESTIMATE depends on the problem and the
+ * machine alone, unless wisdom has a line for the problem.
  *
- * Returns HEED_OK; HEED_ERR_INVALID for a bad argument; HEED_ERR_NO_WISDOM; HEED_ERR_NO_MEMORY. On failure *@plan is NULL. */
-HEED_API heed_status heed_plan_create(heed_plan **plan, heed_context *context, const heed_problem *problem,
-                                      heed_effort effort);
+ * Returns HEED_OK; HEED_ERR_INVALID for a bad argument; HEED_ERR_NO_WISDOM; HEED_ERR_NO_MEMORY.
+ * On failure *@plan is NULL. */
+HEED_API heed_status heed_plan_create(heed_plan **plan, heed_context *context,
+                                      const heed_problem *problem, heed_effort effort);
 
-/* heed_plan_create_named() is like heed_plan_create(), but the caller chooses the kernel: @kernel is the name of one, such as
- * "fwd_any_avx512_tile", which then runs in the config that the cost model likes best, or of a kernel and its config, such as "fwd_any_avx512_tile__m128n128s1".
- * Returns HEED_ERR_INVALID if there is no such kernel or config, HEED_ERR_UNSUPPORTED, with the reason, if it cannot run @problem here. */
-HEED_API heed_status heed_plan_create_named(heed_plan **plan, heed_context *context, const heed_problem *problem,
-                                            const char *kernel);
+/* heed_plan_create_named() is like heed_plan_create(), but the caller chooses the kernel: @kernel
+ * is the name of one, such as "fwd_any_avx512_tile", which then runs in the config that the cost
+ * model likes best, or of a kernel and its config, such as "fwd_any_avx512_tile__m128n128s1".
+ * Returns HEED_ERR_INVALID if there is no such kernel or config, HEED_ERR_UNSUPPORTED, with the
+ * reason, if it cannot run @problem here. */
+HEED_API heed_status heed_plan_create_named(heed_plan **plan, heed_context *context,
+                                            const heed_problem *problem, const char *kernel);
 
 /* heed_plan_destroy() frees @plan, which must not be executing. NULL is ignored. */
 HEED_API void heed_plan_destroy(heed_plan *plan);
 
-/* heed_plan_workspace_size() returns the bytes of workspace that each concurrent execution of @plan needs; 0 if none. It grows with
- * the number of threads and with tile sizes, never with seq_q * seq_k. */
+/* heed_plan_workspace_size() returns the bytes of workspace that each concurrent execution of
+ * @plan needs; 0 if none. It grows with the number of threads and with tile sizes, never with
+ * seq_q * seq_k. */
 HEED_API size_t heed_plan_workspace_size(const heed_plan *plan);
 
-/* A workspace must be aligned to this many bytes. Tensors need the alignment of their element type alone, but
- * are read fastest at this one. */
+/* A workspace must be aligned to this many bytes. Tensors need the alignment of their element
+ * type alone, but are read fastest at this one. */
 #define HEED_ALIGNMENT 64
 
-/* heed_plan_name() returns the chosen kernel and config, such as "fwd_any_avx512_tile__m128n128s1", as
- * heed_plan_create_named() takes it. The text belongs to @plan. */
+/* heed_plan_name() returns the chosen kernel and config, such as
+ * "fwd_any_avx512_tile__m128n128s1", as heed_plan_create_named() takes it. The text belongs to
+ * @plan. */
 HEED_API const char *heed_plan_name(const heed_plan *plan);
 
 /* heed_plan_problem() returns the problem of @plan, normalized. It belongs to @plan. */
 HEED_API const heed_problem *heed_plan_problem(const heed_plan *plan);
 
-/* heed_plan_deterministic() returns 1 if two executions of @plan on equal inputs give equal bits, whatever
- * the threads do, else 0. */
+/* heed_plan_deterministic() returns 1 if two executions of @plan on equal inputs give equal bits,
+ * whatever the threads do, else 0. */
 HEED_API int heed_plan_deterministic(const heed_plan *plan);
 
-/* What the planner thought of one kernel. Times are seconds per execution; a negative one is not known. */
+/* What the planner thought of one kernel. Times are seconds per execution; a negative one is not
+ * known. */
 typedef struct heed_candidate {
     const char *name;     /* kernel and config */
     const char *rejected; /* why it cannot run the problem here, or NULL if it can */
@@ -310,80 +321,88 @@ typedef struct heed_candidate {
     int chosen;           /* 1 for the candidate that the plan executes */
 } heed_candidate;
 
-/* heed_plan_candidate() writes the @index-th kernel that the planner considered to @candidate; its texts belong to @plan. Returns
- * HEED_ERR_INVALID if @index is past the last one: count up from 0 until then. */
-HEED_API heed_status heed_plan_candidate(const heed_plan *plan, size_t index, heed_candidate *candidate);
+/* heed_plan_candidate() writes the @index-th kernel that the planner considered to @candidate;
+ * its texts belong to @plan. Returns HEED_ERR_INVALID if @index is past the last one: count up
+ * from 0 until then. */
+HEED_API heed_status heed_plan_candidate(const heed_plan *plan, size_t index,
+                                         heed_candidate *candidate);
 
-/* heed_plan_explain() writes what heed_plan_candidate() tells, as a text of several lines for people, into @text. Sizes and
- * return value are those of heed_problem_print(). The wording may change between versions. */
+/* heed_plan_explain() writes what heed_plan_candidate() tells, as a text of several lines for
+ * people, into @text. Sizes and return value are those of heed_problem_print(). The wording may
+ * change between versions. */
 HEED_API size_t heed_plan_explain(const heed_plan *plan, char *text, size_t size);
 
-/* ------------------------------------------------------------------------------------------------ */
-/* Execute                                                                                          */
-/* ------------------------------------------------------------------------------------------------ */
+/* ---- Execute ------------------------------------------------------------------------------- */
 
-/* The data of one execution. All pointers are the caller's and must stay valid until the execution ends. O, LSE and the
- * workspace must overlap neither each other nor Q, K and V. */
+/* The data of one execution. All pointers are the caller's and must stay valid until the
+ * execution ends. O, LSE and the workspace must overlap neither each other nor Q, K and V. */
 typedef struct heed_buffers {
-    const void *q;         /* [batch, seq_q, heads_q, dim_qk] at the problem's strides */
-    const void *k;         /* [batch, seq_k, heads_kv, dim_qk] */
-    const void *v;         /* [batch, seq_k, heads_kv, dim_v] */
-    void *o;               /* [batch, seq_q, heads_q, dim_v]: only its elements are written, never the gaps */
-    float *lse;            /* [batch, heads_q, seq_q], dense; NULL: not wanted */
+    const void *q; /* [batch, seq_q, heads_q, dim_qk] at the problem's strides */
+    const void *k; /* [batch, seq_k, heads_kv, dim_qk] */
+    const void *v; /* [batch, seq_k, heads_kv, dim_v] */
+    void *o;    /* [batch, seq_q, heads_q, dim_v]: only its elements are written, never the gaps */
+    float *lse; /* [batch, heads_q, seq_q], dense; NULL: not wanted */
     void *workspace;       /* aligned to HEED_ALIGNMENT; may be NULL if the plan needs none */
     size_t workspace_size; /* bytes at workspace, heed_plan_workspace_size() or more */
 } heed_buffers;
 
-/* heed_execute() computes O, and LSE if wanted, from Q, K and V, and returns when they are complete. It allocates nothing. One plan may
- * be executed by many threads at once, each with a workspace of its own; while another thread uses the context's
- * threads, the calling thread works alone.
+/* heed_execute() computes O, and LSE if wanted, from Q, K and V, and returns when they are
+ * complete. It allocates nothing. One plan may be executed by many threads at once, each with a
+ * workspace of its own; while another thread uses the context's threads, the calling thread works
+ * alone.
  *
- * Returns HEED_OK, or HEED_ERR_INVALID for a pointer that is NULL or misaligned, or a workspace that is too small: nothing
- * was written then. */
+ * Returns HEED_OK, or HEED_ERR_INVALID for a pointer that is NULL or misaligned, or a workspace
+ * that is too small: nothing was written then. */
 HEED_API heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers);
 
-/* ------------------------------------------------------------------------------------------------ */
-/* Kernels                                                                                          */
-/* ------------------------------------------------------------------------------------------------ */
+/* ---- Kernels ------------------------------------------------------------------------------- */
 
-/* heed_kernel_name() returns the name of the @index-th built-in kernel, counted from 0, or NULL past the last one. Every
- * kernel is listed, also those that this machine cannot run. */
+/* heed_kernel_name() returns the name of the @index-th built-in kernel, counted from 0, or NULL
+ * past the last one. Every kernel is listed, also those that this machine cannot run. */
 HEED_API const char *heed_kernel_name(size_t index);
 
-/* heed_kernel_summary() returns one line that says what the @index-th kernel is, or NULL past the last one. */
+/* heed_kernel_summary() returns one line that says what the @index-th kernel is, or NULL past the
+ * last one. */
 HEED_API const char *heed_kernel_summary(size_t index);
 
 /* heed_kernel_config() writes the name of the @config-th config of the @index-th kernel, such as
- * "fwd_any_avx512_tile__m64n128s1", into @name, which has room for @size bytes. Returns HEED_ERR_INVALID
- * past the last config or kernel, or if @size is too small; HEED_NAME_SIZE is enough. */
+ * "fwd_any_avx512_tile__m64n128s1", into @name, which has room for @size bytes. Returns
+ * HEED_ERR_INVALID past the last config or kernel, or if @size is too small; HEED_NAME_SIZE is
+ * enough. */
 HEED_API heed_status heed_kernel_config(size_t index, size_t config, char *name, size_t size);
 
 /* A buffer of this size holds the name of every kernel with its config. */
 #define HEED_NAME_SIZE 96
 
-/* ------------------------------------------------------------------------------------------------ */
-/* Wisdom: what measuring has taught, kept as text                                                  */
-/* ------------------------------------------------------------------------------------------------ */
+/* ---- Wisdom: what measuring has taught, kept as text --------------------------------------- */
 
 /*
- * heed_wisdom_import() adds the lines of the wisdom text @text (a null-terminated string) to @context. A line that was made for
- * another device, another number of threads, other CPU features or another version of its kernel is skipped. A line that matches replaces
- * an earlier one for the same problem if it took at least as much effort. Wisdom can only choose among the kernels of this library.
+ * heed_wisdom_import() adds the lines of the wisdom text @text (a null-terminated string) to
+ * @context. A line that was made for another device, another number of threads, other CPU
+ * features or another version of its kernel is skipped. A line that matches replaces an earlier
+ * one for the same problem if it took at least as much effort. Wisdom can only choose among the
+ * kernels of this library.
  *
- * Writes the number of lines taken to *@taken and of lines skipped to *@skipped (either may be NULL). After
- * skipping a line, heed_message() names the field that differs in the last one skipped.
- * Returns HEED_OK; HEED_ERR_CORRUPT, with the line's number, if @text is not wisdom or damaged: then nothing was added; HEED_ERR_NO_MEMORY.
+ * Writes the number of lines taken to *@taken and of lines skipped to *@skipped (either may be
+ * NULL). After skipping a line, heed_message() names the field that differs in the last one
+ * skipped. Returns HEED_OK; HEED_ERR_CORRUPT, with the line's number, if @text is not wisdom or
+ * damaged: then nothing was added; HEED_ERR_NO_MEMORY.
  */
-HEED_API heed_status heed_wisdom_import(heed_context *context, const char *text, size_t *taken, size_t *skipped);
+HEED_API heed_status heed_wisdom_import(heed_context *context, const char *text, size_t *taken,
+                                        size_t *skipped);
 
-/* heed_wisdom_export() writes all wisdom of @context into @text. Sizes and return value are those of heed_problem_print(). */
+/* heed_wisdom_export() writes all wisdom of @context into @text. Sizes and return value are those
+ * of heed_problem_print(). */
 HEED_API size_t heed_wisdom_export(heed_context *context, char *text, size_t size);
 
-/* heed_wisdom_load() is like heed_wisdom_import(), but reads the file @path. HEED_ERR_SYSTEM if it cannot be read. */
-HEED_API heed_status heed_wisdom_load(heed_context *context, const char *path, size_t *taken, size_t *skipped);
+/* heed_wisdom_load() is like heed_wisdom_import(), but reads the file @path. HEED_ERR_SYSTEM if
+ * it cannot be read. */
+HEED_API heed_status heed_wisdom_load(heed_context *context, const char *path, size_t *taken,
+                                      size_t *skipped);
 
-/* heed_wisdom_save() writes all wisdom of @context to the file @path, by way of a temporary file beside it that is then renamed, so
- * that a reader sees either the old file or the new one. HEED_ERR_SYSTEM if that fails; the old file is then as it was. */
+/* heed_wisdom_save() writes all wisdom of @context to the file @path, by way of a temporary file
+ * beside it that is then renamed, so that a reader sees either the old file or the new one.
+ * HEED_ERR_SYSTEM if that fails; the old file is then as it was. */
 HEED_API heed_status heed_wisdom_save(heed_context *context, const char *path);
 
 /* heed_wisdom_forget() drops all wisdom of @context. */
