@@ -7,9 +7,11 @@
 
 extern const cli_verb cli_verb_generate;
 extern const cli_verb cli_verb_plan;
+extern const cli_verb cli_verb_run;
 
 const cli_verb *const cli_verbs[] = {
     &cli_verb_plan,
+    &cli_verb_run,
     &cli_verb_generate,
     NULL,
 };

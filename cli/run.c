@@ -1,0 +1,293 @@
+/*
+ * run.c - `heed run`: attention of arrays in files
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../src/measure.h"
+#include "inputs.h"
+#include "report/format.h"
+#include "report/table.h"
+#include "tensor/convert.h"
+#include "tensor/npy.h"
+#include "tensor/safetensors.h"
+
+/* One run, from the arrays read to the arrays written. */
+typedef struct run_job {
+    const cli_args *args;
+    cli_inputs inputs;
+    heed_problem problem;
+    heed_context *context;
+    heed_plan *plan;
+    lab_tensor o;
+    lab_tensor lse;
+    void *workspace;
+    double seconds;
+    int64_t not_finite; /* elements of O that are NaN or infinite */
+} run_job;
+
+static void run_free(run_job *job)
+{
+    free(job->workspace);
+    lab_tensor_free(&job->o);
+    lab_tensor_free(&job->lse);
+    heed_plan_destroy(job->plan);
+    heed_context_destroy(job->context);
+    cli_inputs_free(&job->inputs);
+}
+
+/* Before any work: a name that cannot be written is no reason to throw a result away. */
+static cli_exit check_outputs(const cli_args *args)
+{
+    static const char *const options[] = { "out", "lse" };
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        const char *path = cli_args_text(args, options[i]);
+        if (path && cli_format_of(path) == CLI_FORMAT_UNKNOWN) {
+            cli_error("--%s: '%s' must end in .npy or .safetensors", options[i], path);
+            return CLI_USAGE;
+        }
+    }
+    const char *out = cli_args_text(args, "out"), *lse = cli_args_text(args, "lse");
+    if (out && lse && strcmp(out, lse) == 0) {
+        cli_error("--out and --lse name the same file, '%s'", out);
+        return CLI_USAGE;
+    }
+    return CLI_OK;
+}
+
+static cli_exit make_plan(run_job *job)
+{
+    const char *kernel = cli_args_text(job->args, "kernel");
+    heed_status status = kernel ? heed_plan_create_named(&job->plan, job->context, &job->problem,
+                                                         kernel)
+                                : heed_plan_create(&job->plan, job->context, &job->problem,
+                                                   HEED_ESTIMATE);
+    return status == HEED_OK ? CLI_OK : cli_fail(status, kernel ? "--kernel" : NULL);
+}
+
+static cli_exit make_outputs(run_job *job)
+{
+    const heed_problem *problem = &job->problem;
+    const int64_t o[] = { problem->batch, problem->seq_q, problem->heads_q, problem->dim_v };
+    const int64_t lse[] = { problem->batch, problem->heads_q, problem->seq_q };
+    lab_error error;
+
+    heed_status status = lab_tensor_create(&job->o, problem->type, o, 4, &error);
+    if (status == HEED_OK && cli_args_text(job->args, "lse"))
+        status = lab_tensor_create(&job->lse, HEED_F32, lse, 3, &error);
+    if (status != HEED_OK) {
+        cli_error("%s", error.text);
+        return cli_exit_of(status);
+    }
+    size_t size = heed_plan_workspace_size(job->plan);
+    job->workspace = aligned_alloc(HEED_ALIGNMENT,
+                                   size / HEED_ALIGNMENT * HEED_ALIGNMENT + HEED_ALIGNMENT);
+    if (job->workspace)
+        return CLI_OK;
+    cli_error("not enough memory for %zu bytes of workspace", size);
+    return CLI_ENVIRONMENT;
+}
+
+static cli_exit execute(run_job *job)
+{
+    heed_buffers buffers = {
+        .q = job->inputs.q.tensor.data,
+        .k = job->inputs.k.tensor.data,
+        .v = job->inputs.v.tensor.data,
+        .o = job->o.data,
+        .lse = job->lse.data,
+        .workspace = job->workspace,
+        .workspace_size = heed_plan_workspace_size(job->plan),
+    };
+    int64_t start = heed_clock_ns();
+    heed_status status = heed_execute(job->plan, &buffers);
+    job->seconds = (double)(heed_clock_ns() - start) * 1e-9;
+    if (status != HEED_OK)
+        return cli_fail(status, NULL);
+    int64_t count = lab_tensor_elements(&job->o);
+    for (int64_t i = 0; i < count; i++)
+        job->not_finite += !isfinite(lab_element_get(job->o.type, job->o.data, i));
+    return CLI_OK;
+}
+
+static cli_exit write_array(const char *path, const char *name, const lab_tensor *tensor)
+{
+    lab_error error;
+    if (!path)
+        return CLI_OK;
+    heed_status status = cli_format_of(path) == CLI_FORMAT_NPY
+                             ? lab_npy_write(tensor, path, &error)
+                             : lab_safetensors_write(path, &name, tensor, 1, &error);
+    if (status == HEED_OK)
+        return CLI_OK;
+    cli_error("%s", error.text);
+    return cli_exit_of(status);
+}
+
+/* -------------------------------------------------------------------------- */
+/* The report                                                                 */
+/* -------------------------------------------------------------------------- */
+
+static cli_exit print_json(const run_job *job, const char *spec)
+{
+    const char *out = cli_args_text(job->args, "out"), *lse = cli_args_text(job->args, "lse");
+    return cli_json_print(
+        json_pack("{s:s, s:s, s:s, s:s, s:i, s:o, s:o, s:I, s:o, s:o}", "problem", spec, "kernel",
+                  heed_plan_name(job->plan), "device", heed_context_device(job->context), "cpu",
+                  heed_context_cpu(job->context), "threads", heed_context_threads(job->context),
+                  "seconds", cli_json_real(job->seconds), "flops",
+                  cli_json_real(heed_problem_flops(&job->problem)), "not_finite",
+                  (json_int_t)job->not_finite, "out", out ? cli_json_text(out) : json_null(), "lse",
+                  lse ? cli_json_text(lse) : json_null()),
+        "run");
+}
+
+static void add_file(lab_table *table, const char *head, const char *path, const lab_tensor *tensor)
+{
+    char shape[LAB_SHAPE_SIZE];
+    if (!path)
+        return;
+    lab_table_cell(table, "%s", head);
+    lab_table_cell(table, "%s: %s %s", path, heed_type_name(tensor->type),
+                   lab_shape_print(tensor->shape, tensor->rank, shape));
+}
+
+static cli_exit print_text(const run_job *job, const char *spec)
+{
+    char time[LAB_FORMAT_SIZE];
+    double rate = job->seconds > 0 ? heed_problem_flops(&job->problem) / job->seconds * 1e-9 : 0;
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "", LAB_LEFT);
+    lab_table_column(table, "", LAB_LEFT);
+    lab_table_cell(table, "problem");
+    lab_table_cell(table, "%s", spec);
+    lab_table_cell(table, "kernel");
+    lab_table_cell(table, "%s", heed_plan_name(job->plan));
+    lab_table_cell(table, "time");
+    lab_table_cell(table, "%s for the first call, %.1f GFLOP/s",
+                   lab_format_seconds(job->seconds, time), rate);
+    add_file(table, "O", cli_args_text(job->args, "out"), &job->o);
+    add_file(table, "LSE", cli_args_text(job->args, "lse"), &job->lse);
+    bool printed = lab_table_print(table, stdout, LAB_TEXT);
+    lab_table_destroy(table);
+    if (printed)
+        return CLI_OK;
+    cli_error("not enough memory for the table");
+    return CLI_ENVIRONMENT;
+}
+
+static cli_exit report(const run_job *job)
+{
+    char spec[HEED_SPEC_SIZE];
+    heed_problem_print(&job->problem, spec, sizeof spec);
+    if (job->not_finite)
+        cli_warning("%lld elements of O are NaN or infinite", (long long)job->not_finite);
+    return cli_args_json(job->args) ? print_json(job, spec) : print_text(job, spec);
+}
+
+static cli_exit run(const cli_args *args)
+{
+    run_job job = { .args = args };
+    cli_exit code = check_outputs(args);
+    if (code == CLI_OK)
+        code = cli_kernel_check(args);
+    if (code == CLI_OK)
+        code = cli_inputs_read(&job.inputs, args);
+    if (code == CLI_OK)
+        code = cli_inputs_problem(&job.problem, &job.inputs, args);
+    if (code == CLI_OK)
+        code = cli_context_open(&job.context, args);
+    if (code == CLI_OK)
+        code = make_plan(&job);
+    if (code == CLI_OK)
+        code = make_outputs(&job);
+    if (code == CLI_OK)
+        code = execute(&job);
+    if (code == CLI_OK && cli_interrupted())
+        code = CLI_INTERRUPTED;
+    if (code == CLI_OK)
+        code = write_array(cli_args_text(args, "out"), "o", &job.o);
+    if (code == CLI_OK)
+        code = write_array(cli_args_text(args, "lse"), "lse", &job.lse);
+    if (code == CLI_OK)
+        code = report(&job);
+    run_free(&job);
+    return code;
+}
+
+static const cli_option options[] = {
+    { .name = "q", .kind = CLI_PATH, .argument = "FILE", .help = "Q, an .npy file" },
+    { .name = "k", .kind = CLI_PATH, .argument = "FILE", .help = "K, an .npy file" },
+    { .name = "v", .kind = CLI_PATH, .argument = "FILE", .help = "V, an .npy file" },
+    { .name = "tensors",
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "Instead of these three: a .safetensors file with arrays named q, k and v" },
+    { .name = "prefix",
+      .letter = 'p',
+      .kind = CLI_TEXT,
+      .argument = "TEXT",
+      .help = "What stands before the names q, k and v in that file, such as \"layer0.\"" },
+    { .name = "type",
+      .kind = CLI_CHOICE,
+      .argument = "TYPE",
+      .choices = cli_type_names,
+      .help = "Compute in this type, to which arrays of another one are rounded; bf16 also says "
+              "that 16-bit integers in "
+              ".npy files are bfloat16. Without it the type of the arrays" },
+    { .name = "mask",
+      .letter = 'm',
+      .kind = CLI_CHOICE,
+      .argument = "MASK",
+      .choices = cli_mask_names,
+      .standard = "none",
+      .help = "Which keys a query sees. causal needs as many queries as keys; causal=tl aligns the "
+              "triangle top left, "
+              "causal=br bottom right" },
+    { .name = "scale",
+      .kind = CLI_REAL,
+      .argument = "X",
+      .min = -3e38,
+      .max = 3e38,
+      .help = "Factor of the logits; without it, or 0, 1/sqrt(dim)" },
+    CLI_OPTION_KERNEL,
+    { .name = "out",
+      .letter = 'o',
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "Write O there, an .npy file or, as the array o, a .safetensors file" },
+    { .name = "lse",
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "Compute the LSE and write it there, [batch, heads, seq], likewise" },
+    CLI_OPTION_THREADS,
+    CLI_OPTION_CPU,
+    CLI_OPTION_WISDOM,
+    { .name = NULL },
+};
+
+extern const cli_verb cli_verb_run;
+const cli_verb cli_verb_run = {
+    .name = "run",
+    .summary = "compute attention of arrays in files",
+    .description =
+        "Reads Q, K and V, computes O = softmax(scale * Q K^T + mask) V, and writes O, and the LSE "
+        "if wanted. The arrays have "
+        "the shape [batch, seq, heads, dim], the last dimension contiguous; K and V may have fewer "
+        "heads than Q, if their "
+        "number divides that of Q, and V a dim of its own.\n"
+        "\n"
+        "NumPy's format has no bfloat16: O of that type is written as 16-bit integers, the upper "
+        "halves of float32. Files are "
+        "written beside their place and then renamed, so that nobody sees half of one.\n"
+        "\n"
+        "The time that is printed is that of one call, the first one; 'heed bench' measures.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "  heed run --q Q.npy --k K.npy --v V.npy --mask causal --out O.npy\n"
+        "  heed run --tensors capture.safetensors --prefix layer0. --out O.npy --lse LSE.npy",
+    .options = options,
+    .run = run,
+};
