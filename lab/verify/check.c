@@ -1,0 +1,108 @@
+/*
+ * check.c - runs a kernel on guarded tensors and keeps what it left behind
+ */
+#include "lab/verify/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/tensor/convert.h"
+#include "lab/verify/reference.h"
+
+/* Tells where everything lies, should the kernel stray. */
+static void trace_blocks(lab_trace *trace, const lab_stage *stage, bool locked)
+{
+    if (!trace)
+        return;
+    trace->place_count = 0;
+    for (int i = 0; i < LAB_BLOCKS; i++) {
+        const lab_region *region = &stage->block[i].region;
+        if (!region->map)
+            continue;
+        lab_place *place = &trace->places[trace->place_count++];
+        *place = (lab_place){
+            .data = (uintptr_t)region->data,
+            .size = region->size,
+            .start = (uintptr_t)region->map,
+            .end = (uintptr_t)region->map + region->map_size,
+            .locked = locked && i <= LAB_V,
+        };
+        snprintf(place->name, sizeof place->name, "%s", lab_block_name(i));
+    }
+}
+
+static heed_status allocate_outputs(lab_run *run, const heed_problem *problem, bool lse)
+{
+    size_t rows = (size_t)lab_rows(problem), size;
+    if (__builtin_mul_overflow(rows, (size_t)problem->dim_v * heed_type_size(problem->type), &size))
+        return HEED_ERR_NO_MEMORY;
+    run->o = malloc(size);
+    run->lse = lse ? calloc(rows, sizeof *run->lse) : NULL;
+    return run->o && (run->lse || !lse) ? HEED_OK : HEED_ERR_NO_MEMORY;
+}
+
+/* Runs the subject on @stage, and looks at what it did to them. */
+static heed_status run_on(lab_run *run, const lab_check *check, lab_stage *stage,
+                          const lab_values *values)
+{
+    heed_buffers buffers = lab_stage_buffers(stage);
+    if (check->lock && !lab_stage_lock(stage, true))
+        return HEED_ERR_SYSTEM;
+    trace_blocks(check->trace, stage, check->lock);
+    run->status = check->subject->run(check->subject->data, &buffers);
+    if (check->trace)
+        check->trace->place_count = 0;
+    if (check->lock && !lab_stage_lock(stage, false))
+        return HEED_ERR_SYSTEM;
+    lab_stage_take(stage, run->o, run->lse);
+    lab_stage_changed(stage, values, run->changed, sizeof run->changed);
+    lab_stage_spoiled(stage, run->spoiled, sizeof run->spoiled);
+    return HEED_OK;
+}
+
+heed_status lab_run_create(lab_run *run, const lab_check *check, const lab_running *running)
+{
+    const heed_problem *problem = &running->values->problem;
+    lab_stage stage;
+    memset(run, 0, sizeof *run);
+    run->status = check->subject->prepare(check->subject->data, problem, &run->needs);
+    if (run->status != HEED_OK)
+        return HEED_OK;
+    lab_layout layout = {
+        .edge = running->edge,
+        .lse = running->lse,
+        .seed = check->seed,
+        .sign = running->sign,
+        .workspace = run->needs.workspace_size,
+    };
+    heed_status status = lab_stage_create(&stage, running->values, &layout);
+    if (status == HEED_OK)
+        status = allocate_outputs(run, problem, running->lse);
+    if (status == HEED_OK)
+        status = run_on(run, check, &stage, running->values);
+    lab_stage_destroy(&stage);
+    if (status != HEED_OK)
+        lab_run_destroy(run);
+    return status;
+}
+
+void lab_run_destroy(lab_run *run)
+{
+    free(run->o);
+    free(run->lse);
+    memset(run, 0, sizeof *run);
+}
+
+bool lab_run_equal(const heed_problem *problem, const lab_run *a, const lab_run *b, int64_t *row)
+{
+    size_t bytes = (size_t)problem->dim_v * heed_type_size(problem->type);
+    for (*row = 0; *row < lab_rows(problem); ++*row) {
+        size_t at = (size_t)*row * bytes;
+        if (memcmp((const char *)a->o + at, (const char *)b->o + at, bytes) != 0)
+            return false;
+        if (a->lse && b->lse && memcmp(&a->lse[*row], &b->lse[*row], sizeof(float)) != 0)
+            return false;
+    }
+    return true;
+}

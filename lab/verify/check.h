@@ -1,0 +1,81 @@
+/*
+ * check.h - one kernel on one problem with one set of values: what the gates look at
+ */
+#ifndef LAB_CHECK_H
+#define LAB_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "heed.h"
+#include "lab/verify/expect.h"
+#include "lab/verify/inputs.h"
+#include "lab/verify/isolate.h"
+#include "lab/verify/stage.h"
+
+/* What a kernel says of itself for a problem. */
+typedef struct lab_needs {
+    char name[HEED_NAME_SIZE]; /* kernel and config */
+    size_t workspace_size;     /* bytes */
+    bool deterministic;        /* equal inputs give equal bits */
+    double seconds;            /* that a run is expected to take; negative: not known */
+} lab_needs;
+
+/* The thing to be verified: anything that computes attention. */
+typedef struct lab_subject {
+    void *data;
+
+    /* Gets ready for @problem, normalized, and fills @needs. HEED_ERR_UNSUPPORTED, with a
+     * heed_message(), if the subject cannot do it. */
+    heed_status (*prepare)(void *data, const heed_problem *problem, lab_needs *needs);
+
+    /* Computes the problem that was prepared last. */
+    heed_status (*run)(void *data, const heed_buffers *buffers);
+} lab_subject;
+
+#define LAB_TEXT_SIZE 160
+
+/* What one execution left behind. */
+typedef struct lab_run {
+    heed_status status; /* as the subject returned it; without HEED_OK there is nothing else */
+    lab_needs needs;
+    void *o;                     /* [row][dim_v] in the element type */
+    float *lse;                  /* [row]; NULL: not asked for */
+    char changed[LAB_TEXT_SIZE]; /* the input element that was written to, or "" */
+    char spoiled[LAB_TEXT_SIZE]; /* the byte outside of the outputs that was written to, or "" */
+} lab_run;
+
+typedef struct lab_check {
+    const lab_subject *subject;
+    const lab_inputs *inputs;
+    const lab_values *values; /* and the problem */
+    const lab_expect *expect; /* of those */
+    lab_sampling sampling;    /* of what is expected of variations of the problem */
+    uint64_t seed;            /* of everything random beside the values */
+    bool strict;              /* batch elements must come out alone as together, to the bit */
+    bool lock;                /* writes to inputs trap */
+    lab_trace *trace;         /* where to tell what is being done, or NULL */
+    lab_run runs[2];          /* against either wall, on equal values, with poison of either sign */
+} lab_check;
+
+/* How to run. */
+typedef struct lab_running {
+    const lab_values *values;
+    lab_edge edge;
+    int sign; /* of the poison */
+    bool lse;
+} lab_running;
+
+/* lab_run_create() runs check->subject. Returns HEED_OK, whatever the subject did; or
+ * HEED_ERR_NO_MEMORY or HEED_ERR_SYSTEM if the laboratory could not, with @run zeroed. */
+heed_status lab_run_create(lab_run *run, const lab_check *check, const lab_running *running);
+
+/* lab_run_destroy() frees the outputs; a zeroed run is ignored. */
+void lab_run_destroy(lab_run *run);
+
+/* lab_run_equal() says whether two runs of @problem have the same bits in O, and in LSE where both
+ * have one. If not, *@row is the first row that differs. */
+bool lab_run_equal(const heed_problem *problem, const lab_run *a, const lab_run *b, int64_t *row);
+
+#endif /* LAB_CHECK_H */

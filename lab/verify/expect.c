@@ -1,0 +1,310 @@
+/*
+ * expect.c - what a kernel must compute on some rows of a problem, and how far it may be off
+ */
+#include "lab/verify/expect.h"
+
+#include <float.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "lab/tensor/convert.h"
+#include "lab/tensor/random.h"
+#include "lab/tensor/view.h"
+#include "lab/verify/reference.h"
+
+#define ROWS_MIN 4
+
+/* Keys of less weight than this add nothing to a model that needs two digits. */
+#define WEIGHT_NEGLIGIBLE 1e-20
+
+static double square(double x)
+{
+    return x * x;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Which rows                                                                                     */
+/* ---------------------------------------------------------------------------------------------- */
+
+static int64_t sample_size(const heed_problem *problem, int64_t work)
+{
+    int64_t rows = lab_rows(problem);
+    int64_t cost = problem->seq_k * (problem->dim_qk + problem->dim_v);
+    int64_t count = work / cost;
+    if (count < ROWS_MIN)
+        count = ROWS_MIN;
+    return count < rows ? count : rows;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Fills expect->rows with at most @count rows: where kernels go wrong first - the ends of the first
+ * and the last head - and random ones. */
+static void choose_rows(lab_expect *expect, const heed_problem *problem, uint64_t seed,
+                        int64_t count)
+{
+    int64_t rows = lab_rows(problem), queries = problem->seq_q;
+    const int64_t first[] = {
+        rows - 1, 0, queries - 1, rows - queries, rows - queries / 2 - 1, queries / 2,
+    };
+    for (int64_t i = 0; i < count; i++) {
+        if (count == rows)
+            expect->rows[i] = i;
+        else if (i < (int64_t)(sizeof first / sizeof first[0]))
+            expect->rows[i] = first[i];
+        else
+            expect->rows[i] = lab_random_below(seed, (uint64_t)i, rows);
+    }
+    qsort(expect->rows, (size_t)count, sizeof expect->rows[0], compare_rows);
+    for (int64_t i = 0; i < count; i++)
+        if (i == 0 || expect->rows[i] != expect->rows[expect->count - 1])
+            expect->rows[expect->count++] = expect->rows[i];
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* One row                                                                                        */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* What a worker needs to compute rows. */
+typedef struct row_scratch {
+    double *weights; /* [seq_k] */
+    float *singles;  /* [seq_k] */
+} row_scratch;
+
+/* Standard errors of a row. */
+typedef struct row_model {
+    double o;
+    double lse;
+} row_model;
+
+/* Sums over the keys of a row. */
+typedef struct row_sums {
+    double weighted; /* of p^2 |v|^2 */
+    double shifted;  /* of p^2 (1 + r^2) |v - o|^2 */
+    double logits;   /* of p^2 (1 + r^2) */
+    double heaviest; /* largest p */
+    double absolute[HEED_DIM_MAX];
+} row_sums;
+
+/* The sum of the squares of the partial sums of a logit. */
+static double partial_squares(const heed_problem *problem, const double *query, const double *key)
+{
+    double partial = 0, squares = 0;
+    for (int64_t c = 0; c < problem->dim_qk; c++) {
+        partial += query[c] * key[c];
+        squares += square(partial);
+    }
+    return square((double)problem->scale) * squares;
+}
+
+/* @squares is partial_squares() of the key. */
+static void add_key(row_sums *sums, double weight, double squares, const double *value,
+                    const double *o, int64_t dim)
+{
+    double norm = 0, distance = 0;
+    for (int64_t c = 0; c < dim; c++) {
+        if (!isfinite(o[c]))
+            continue;
+        norm += square(value[c]);
+        distance += square(value[c] - o[c]);
+        sums->absolute[c] += weight * fabs(value[c]);
+    }
+    double logit = square(weight) * (1 + squares);
+    sums->weighted += square(weight) * norm;
+    sums->shifted += logit * distance;
+    sums->logits += logit;
+    sums->heaviest = fmax(sums->heaviest, weight);
+}
+
+static row_sums sum_keys(const heed_problem *problem, const heed_buffers *data, lab_row row,
+                         const double *weights, const double *o)
+{
+    const lab_view q = lab_view_of(problem, LAB_Q);
+    const lab_view k = lab_view_of(problem, LAB_K);
+    const lab_view v = lab_view_of(problem, LAB_V);
+    int64_t head = lab_row_kv_head(problem, row), keys = lab_visible(problem, row.query);
+    double query[HEED_DIM_MAX], key[HEED_DIM_MAX], value[HEED_DIM_MAX];
+    row_sums sums = { 0 };
+
+    int64_t at = lab_view_at(&q, row.batch, row.query, row.head);
+    lab_elements_load(problem->type, data->q, at, problem->dim_qk, query);
+    for (int64_t j = 0; j < keys; j++) {
+        if (!(weights[j] > WEIGHT_NEGLIGIBLE))
+            continue;
+        at = lab_view_at(&k, row.batch, j, head);
+        lab_elements_load(problem->type, data->k, at, problem->dim_qk, key);
+        at = lab_view_at(&v, row.batch, j, head);
+        lab_elements_load(problem->type, data->v, at, problem->dim_v, value);
+        add_key(&sums, weights[j], partial_squares(problem, query, key), value, o, problem->dim_v);
+    }
+    return sums;
+}
+
+static row_model model_row(const heed_problem *problem, const heed_buffers *data, lab_row row,
+                           const double *weights, const double *o, double lse)
+{
+    row_sums sums = sum_keys(problem, data, row, weights, o);
+    double keys = (double)lab_visible(problem, row.query);
+    double norm = 0, absolute = 0;
+    for (int64_t c = 0; c < problem->dim_v; c++) {
+        norm += isfinite(o[c]) ? square(o[c]) : 0;
+        absolute += square(sums.absolute[c]);
+    }
+    double element = square(lab_type_unit(problem->type));
+    double single = square(lab_type_unit(HEED_F32));
+    double tiny = square(lab_type_quantum(problem->type)) * (double)problem->dim_v;
+    double highest = sums.heaviest > 0 ? lse + log(sums.heaviest) : 0; /* logit */
+    return (row_model){
+        .o = sqrt(element * (norm + sums.weighted) +
+                  single * (keys * norm + absolute + sums.shifted) + tiny),
+        .lse = sqrt(single * (square(lse) + square(highest) + keys + sums.logits)),
+    };
+}
+
+/* The norm of @a - @b over the columns where @b is finite. */
+static double distance(const double *a, const double *b, int64_t dim)
+{
+    double sum = 0;
+    for (int64_t c = 0; c < dim; c++)
+        sum += isfinite(b[c]) ? square(a[c] - b[c]) : 0;
+    return sqrt(sum);
+}
+
+static double norm(const double *a, int64_t dim)
+{
+    double sum = 0;
+    for (int64_t c = 0; c < dim; c++)
+        sum += isfinite(a[c]) ? square(a[c]) : 0;
+    return sqrt(sum);
+}
+
+/* A naive error that is not finite - the row is, so it overflowed - says nothing. */
+static double larger(double naive, double model)
+{
+    return isfinite(naive) && naive > model ? naive : model;
+}
+
+static void expect_row(lab_expect *expect, const heed_problem *problem, const heed_buffers *data,
+                       int64_t i, const row_scratch *scratch)
+{
+    lab_row row = lab_row_at(problem, expect->rows[i]);
+    double *o = expect->o + i * expect->dim;
+    double naive[HEED_DIM_MAX], naive_lse;
+
+    lab_reference_row(problem, data, row, scratch->weights, o, &expect->lse[i]);
+    lab_naive_row(problem, data, row, scratch->singles, naive, &naive_lse);
+    row_model model = model_row(problem, data, row, scratch->weights, o, expect->lse[i]);
+
+    double unit = lab_type_unit(problem->type), single = lab_type_unit(HEED_F32);
+    double o_error = larger(distance(naive, o, expect->dim), model.o);
+    double lse_error = larger(fabs(naive_lse - expect->lse[i]), model.lse);
+    bool empty = expect->lse[i] == -INFINITY; /* nothing to round: zeros, exactly */
+    expect->o_budget[i] = empty ? 0 : 2 * o_error + unit * norm(o, expect->dim);
+    expect->lse_budget[i] = empty ? 0 : 2 * lse_error + single * fabs(expect->lse[i]);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* All rows, on several threads                                                                   */
+/* ---------------------------------------------------------------------------------------------- */
+
+typedef struct worker {
+    lab_expect *expect;
+    const heed_problem *problem;
+    const heed_buffers *data;
+    row_scratch scratch;
+    int64_t first; /* takes the rows first, first + step, ... */
+    int64_t step;
+    pthread_t thread;
+    bool started;
+} worker;
+
+static void *work(void *data)
+{
+    worker *self = data;
+    for (int64_t i = self->first; i < self->expect->count; i += self->step)
+        expect_row(self->expect, self->problem, self->data, i, &self->scratch);
+    return NULL;
+}
+
+/* A thread that cannot be started is no reason to fail: its rows are computed here. */
+static void run_workers(worker *workers, int64_t count)
+{
+    for (int64_t t = 1; t < count; t++)
+        workers[t].started = pthread_create(&workers[t].thread, NULL, work, &workers[t]) == 0;
+    for (int64_t t = 0; t < count; t++)
+        if (!workers[t].started)
+            work(&workers[t]);
+    for (int64_t t = 1; t < count; t++)
+        if (workers[t].started)
+            pthread_join(workers[t].thread, NULL);
+}
+
+static heed_status compute_rows(lab_expect *expect, const heed_problem *problem,
+                                const heed_buffers *data, int threads)
+{
+    int64_t count = threads < expect->count ? threads : expect->count;
+    worker *workers = calloc((size_t)count, sizeof *workers);
+    bool complete = workers != NULL;
+    for (int64_t t = 0; complete && t < count; t++) {
+        worker *w = &workers[t];
+        *w = (worker){ .expect = expect, .problem = problem, .data = data };
+        w->first = t;
+        w->step = count;
+        w->scratch.weights = calloc((size_t)problem->seq_k, sizeof(double));
+        w->scratch.singles = calloc((size_t)problem->seq_k, sizeof(float));
+        complete = w->scratch.weights && w->scratch.singles;
+    }
+    if (complete)
+        run_workers(workers, count);
+    for (int64_t t = 0; workers && t < count; t++) {
+        free(workers[t].scratch.weights);
+        free(workers[t].scratch.singles);
+    }
+    free(workers);
+    return complete ? HEED_OK : HEED_ERR_NO_MEMORY;
+}
+
+heed_status lab_expect_create(lab_expect **result, const heed_problem *problem,
+                              const heed_buffers *data, const lab_sampling *sampling)
+{
+    int64_t count = sample_size(problem, sampling->work);
+    lab_expect *expect = calloc(1, sizeof *expect);
+    *result = NULL;
+    if (!expect)
+        return HEED_ERR_NO_MEMORY;
+    expect->dim = problem->dim_v;
+    expect->rows = calloc((size_t)count, sizeof *expect->rows);
+    expect->o = calloc((size_t)count, sizeof *expect->o * (size_t)expect->dim);
+    expect->lse = calloc((size_t)count, sizeof *expect->lse);
+    expect->o_budget = calloc((size_t)count, sizeof *expect->o_budget);
+    expect->lse_budget = calloc((size_t)count, sizeof *expect->lse_budget);
+
+    heed_status status = HEED_ERR_NO_MEMORY;
+    if (expect->rows && expect->o && expect->lse && expect->o_budget && expect->lse_budget) {
+        choose_rows(expect, problem, sampling->seed, count);
+        status = compute_rows(expect, problem, data, sampling->threads);
+    }
+    if (status == HEED_OK)
+        *result = expect;
+    else
+        lab_expect_destroy(expect);
+    return status;
+}
+
+void lab_expect_destroy(lab_expect *expect)
+{
+    if (!expect)
+        return;
+    free(expect->rows);
+    free(expect->o);
+    free(expect->lse);
+    free(expect->o_budget);
+    free(expect->lse_budget);
+    free(expect);
+}

@@ -1,0 +1,54 @@
+/*
+ * expect.h - what a kernel must compute on some rows of a problem, and how far it may be off
+ *
+ * An output row may differ from the float64 reference by
+ *
+ *     |o - reference| <= 2 * max(naive, model) + unit * |reference|         (2-norms over the row)
+ *
+ * naive is the error of lab_naive_row() on the same row; unit the unit roundoff of the element
+ * type. Where naive is lucky - a row of few keys or few dims can come out exact - the model takes
+ * its place: the standard error of a computation that rounds every quantity once where the naive
+ * implementation must,
+ *
+ *     model^2 = unit^2 * (|o|^2 + sum p_j^2 |v_j|^2)           outputs; weights
+ *             + e^2 * (n |o|^2 + |a|^2)                        n float32 sums, a = sum p_j |v_j|
+ *             + e^2 * sum p_j^2 (1 + r_j^2) |v_j - o|^2        exponentials; logits
+ *
+ * with e the unit roundoff of float32, p the softmax, and r_j^2 the sum of the squares of the
+ * partial sums of logit j, each of which is rounded. Both are small beside |o| on every row, so
+ * that no kernel passes that computes something else. The LSE is judged likewise, in float32
+ * throughout.
+ */
+#ifndef LAB_EXPECT_H
+#define LAB_EXPECT_H
+
+#include <stdint.h>
+
+#include "heed.h"
+
+/* Which rows to look at: all, if that is little enough work, else a sample. */
+typedef struct lab_sampling {
+    uint64_t seed; /* chooses the rows of a sample */
+    int64_t work;  /* key and value elements to read, about; a few rows are taken in any case */
+    int threads;   /* 1 or more */
+} lab_sampling;
+
+typedef struct lab_expect {
+    int64_t dim;        /* dim_v of the problem */
+    int64_t count;      /* rows looked at */
+    int64_t *rows;      /* which: ascending, each once */
+    double *o;          /* [count][dim] */
+    double *lse;        /* [count] */
+    double *o_budget;   /* [count]: largest norm of a row's error; of its finite elements alone */
+    double *lse_budget; /* [count] */
+} lab_expect;
+
+/* lab_expect_create() computes what to expect of @problem, normalized, on the q, k and v of @data.
+ * Returns HEED_OK or HEED_ERR_NO_MEMORY, with *@expect NULL. */
+heed_status lab_expect_create(lab_expect **expect, const heed_problem *problem,
+                              const heed_buffers *data, const lab_sampling *sampling);
+
+/* lab_expect_destroy() frees @expect; NULL is ignored. */
+void lab_expect_destroy(lab_expect *expect);
+
+#endif /* LAB_EXPECT_H */

@@ -1,0 +1,169 @@
+/*
+ * gates.c - the table of gates, and what they have in common
+ */
+#include "lab/verify/gates.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lab/tensor/convert.h"
+#include "lab/verify/reference.h"
+
+static const lab_gate table[LAB_GATES] = {
+    { "executes", "it takes the problem and says that it is done", false, lab_gate_executes },
+    { "canaries", "no byte outside of the outputs is written to", false, lab_gate_canaries },
+    { "inputs", "the inputs stay as they are", false, lab_gate_inputs },
+    { "written", "every element of the outputs is written", false, lab_gate_written },
+    { "finite", "NaN and infinities are where they belong and nowhere else", false,
+      lab_gate_finite },
+    { "error", "O is as near to the float64 reference as the precision allows", false,
+      lab_gate_error },
+    { "lse", "so is the LSE", false, lab_gate_lse },
+    { "exact", "answers that need no rounding are exact", false, lab_gate_exact },
+    { "range", "outputs lie between the least and the largest visible value of their column", false,
+      lab_gate_range },
+    { "deterministic", "equal inputs give equal bits, wherever they lie in memory", false,
+      lab_gate_deterministic },
+    { "optional-lse", "O is the same whether or not the LSE is asked for", true,
+      lab_gate_optional_lse },
+    { "linear", "the output of a sum of values is the sum of the outputs", true, lab_gate_linear },
+    { "permuted", "keys may change places together with their values", true, lab_gate_permuted },
+    { "shifted", "a constant added to all logits of a row changes its LSE alone", true,
+      lab_gate_shifted },
+    { "causal", "rows do not depend on keys that they do not see", true, lab_gate_causal },
+    { "merged", "two halves of the keys, merged by their LSE, equal the whole", true,
+      lab_gate_merged },
+    { "batch", "batch elements come out alone as they do together", true, lab_gate_batch },
+};
+
+const lab_gate *lab_gate_at(size_t index)
+{
+    return index < LAB_GATES ? &table[index] : NULL;
+}
+
+size_t lab_gate_index(const char *name)
+{
+    size_t i = 0;
+    while (i < LAB_GATES && strcmp(table[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Verdicts                                                                                       */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void conclude(lab_verdict *verdict, lab_outcome outcome, double figure, const char *format,
+                     va_list arguments)
+{
+    verdict->outcome = outcome;
+    verdict->figure = figure;
+    vsnprintf(verdict->reason, sizeof verdict->reason, format, arguments);
+}
+
+void lab_verdict_pass(lab_verdict *verdict, double figure, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    conclude(verdict, isnan(figure) ? LAB_FAIL : LAB_PASS, figure, format, arguments);
+    va_end(arguments);
+}
+
+void lab_verdict_fail(lab_verdict *verdict, double figure, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    conclude(verdict, LAB_FAIL, figure, format, arguments);
+    va_end(arguments);
+}
+
+void lab_verdict_skip(lab_verdict *verdict, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    conclude(verdict, LAB_SKIP, -1, format, arguments);
+    va_end(arguments);
+}
+
+void lab_verdict_skip_status(lab_verdict *verdict, heed_status status)
+{
+    lab_verdict_skip(verdict, "not judged: %s",
+                     status == HEED_ERR_NO_MEMORY ? "not enough memory" : "the system refused");
+}
+
+lab_row_text lab_row_print(const heed_problem *problem, int64_t row)
+{
+    lab_row at = lab_row_at(problem, row);
+    lab_row_text text;
+    snprintf(text.text, sizeof text.text, "batch %lld, head %lld, query %lld", (long long)at.batch,
+             (long long)at.head, (long long)at.query);
+    return text;
+}
+
+void lab_worst_add(lab_worst *worst, int64_t row, double error, double allowed)
+{
+    double ratio = error == 0 ? 0 : error / allowed;
+    if (isnan(ratio))
+        ratio = INFINITY;
+    if (worst->count == 0 || ratio > worst->ratio) {
+        worst->ratio = ratio;
+        worst->row = row;
+        worst->error = error;
+        worst->allowed = allowed;
+    }
+    worst->count++;
+}
+
+void lab_judge_worst(lab_verdict *verdict, const heed_problem *problem, const lab_worst *worst,
+                     const char *what)
+{
+    if (worst->count == 0) {
+        lab_verdict_skip(verdict, "there is nothing to compare");
+    } else if (worst->ratio <= 1) {
+        lab_verdict_pass(verdict, worst->ratio, "%s at most %.2f of what is allowed", what,
+                         worst->ratio);
+    } else {
+        lab_row_text where = lab_row_print(problem, worst->row);
+        lab_verdict_fail(verdict, worst->ratio, "%s %.3g; %.3g is allowed: %s", what, worst->error,
+                         worst->allowed, where.text);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Rows                                                                                           */
+/* ---------------------------------------------------------------------------------------------- */
+
+void lab_run_row(const lab_run *run, const heed_problem *problem, int64_t row, double *o)
+{
+    lab_elements_load(problem->type, run->o, row * problem->dim_v, problem->dim_v, o);
+}
+
+double lab_row_distance(const double *a, const double *b, int64_t dim)
+{
+    double sum = 0;
+    for (int64_t c = 0; c < dim; c++)
+        sum += isfinite(b[c]) ? (a[c] - b[c]) * (a[c] - b[c]) : 0;
+    return sqrt(sum);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* The first gate                                                                                 */
+/* ---------------------------------------------------------------------------------------------- */
+
+void lab_gate_executes(const lab_check *check, lab_verdict *verdict)
+{
+    for (int i = 0; i < 2; i++) {
+        heed_status status = check->runs[i].status;
+        if (status == HEED_OK)
+            continue;
+        if (status == HEED_ERR_UNSUPPORTED)
+            lab_verdict_skip(verdict, "%s", heed_message());
+        else
+            lab_verdict_fail(verdict, -1, "returned %s: %s", heed_status_name(status),
+                             heed_message());
+        return;
+    }
+    lab_verdict_pass(verdict, -1, "ran twice");
+}

@@ -1,0 +1,106 @@
+/*
+ * gates.h - what a kernel must pass
+ *
+ * A gate looks at the runs of a check, or makes runs of its own on variations of the problem, and
+ * says in one line what it found.
+ */
+#ifndef LAB_GATES_H
+#define LAB_GATES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lab/verify/check.h"
+
+typedef enum lab_outcome {
+    LAB_SKIP, /* does not apply, or could not be judged: the reason says why */
+    LAB_PASS,
+    LAB_FAIL
+} lab_outcome;
+
+typedef struct lab_verdict {
+    lab_outcome outcome;
+    double figure; /* largest error found over the one allowed; negative: there is none */
+    char reason[LAB_TEXT_SIZE];
+} lab_verdict;
+
+typedef struct lab_gate {
+    const char *name;
+    const char *proves;
+    bool property; /* runs the kernel on variations of normal values */
+    void (*judge)(const lab_check *check, lab_verdict *verdict);
+} lab_gate;
+
+/* The number of gates. */
+#define LAB_GATES 17
+
+/* lab_gate_at() returns the @index-th gate; NULL past the last. The first says whether the kernel
+ * ran at all; if it did not, the others cannot be asked. */
+const lab_gate *lab_gate_at(size_t index);
+
+/* lab_gate_index() returns the index of the gate @name, or LAB_GATES if there is none. */
+size_t lab_gate_index(const char *name);
+
+/* ---------------------------------------------------------------------------------------------- */
+/* For the gates                                                                                  */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Verdicts. A figure that is not a number fails. */
+void lab_verdict_pass(lab_verdict *verdict, double figure, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void lab_verdict_fail(lab_verdict *verdict, double figure, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void lab_verdict_skip(lab_verdict *verdict, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The laboratory, not the kernel, was refused memory or a system call. */
+void lab_verdict_skip_status(lab_verdict *verdict, heed_status status);
+
+/* "batch 0, head 3, query 17" */
+typedef struct lab_row_text {
+    char text[72];
+} lab_row_text;
+lab_row_text lab_row_print(const heed_problem *problem, int64_t row);
+
+/* The largest of the ratios of an error to what is allowed, and the row it was seen on. */
+typedef struct lab_worst {
+    double ratio;
+    int64_t row;
+    double error;
+    double allowed;
+    int64_t count; /* how many were compared */
+} lab_worst;
+void lab_worst_add(lab_worst *worst, int64_t row, double error, double allowed);
+
+/* lab_judge_worst() passes if no error was larger than allowed; @what names the error. */
+void lab_judge_worst(lab_verdict *verdict, const heed_problem *problem, const lab_worst *worst,
+                     const char *what);
+
+/* lab_run_row() writes the dim_v elements of O in a row to @o. */
+void lab_run_row(const lab_run *run, const heed_problem *problem, int64_t row, double *o);
+
+/* lab_row_distance() returns the norm of the difference of two rows, over the columns that are
+ * finite in @b. */
+double lab_row_distance(const double *a, const double *b, int64_t dim);
+
+/* The gates, by file. */
+void lab_gate_executes(const lab_check *check, lab_verdict *verdict); /* gates.c */
+void lab_gate_finite(const lab_check *check, lab_verdict *verdict);   /* gates_error.c */
+void lab_gate_error(const lab_check *check, lab_verdict *verdict);
+void lab_gate_lse(const lab_check *check, lab_verdict *verdict);
+void lab_gate_exact(const lab_check *check, lab_verdict *verdict);
+void lab_gate_range(const lab_check *check, lab_verdict *verdict);
+void lab_gate_canaries(const lab_check *check, lab_verdict *verdict); /* gates_memory.c */
+void lab_gate_inputs(const lab_check *check, lab_verdict *verdict);
+void lab_gate_written(const lab_check *check, lab_verdict *verdict);
+void lab_gate_deterministic(const lab_check *check, lab_verdict *verdict);
+void lab_gate_optional_lse(const lab_check *check, lab_verdict *verdict);
+void lab_gate_linear(const lab_check *check, lab_verdict *verdict); /* gates_property.c */
+void lab_gate_permuted(const lab_check *check, lab_verdict *verdict);
+void lab_gate_shifted(const lab_check *check, lab_verdict *verdict);
+void lab_gate_causal(const lab_check *check, lab_verdict *verdict);
+void lab_gate_merged(const lab_check *check, lab_verdict *verdict); /* gates_split.c */
+void lab_gate_batch(const lab_check *check, lab_verdict *verdict);
+
+#endif /* LAB_GATES_H */

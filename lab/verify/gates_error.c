@@ -1,0 +1,187 @@
+/*
+ * gates_error.c - gates that compare outputs with what is expected
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "lab/tensor/convert.h"
+#include "lab/verify/gates.h"
+#include "lab/verify/reference.h"
+
+static bool same_class(double value, double expected)
+{
+    if (isfinite(expected))
+        return isfinite(value);
+    return expected == -INFINITY ? value == -INFINITY : !isfinite(value);
+}
+
+/* The first column of O that is finite and should not be, or the other way round; -1 for the LSE;
+ * dim for none. The sign of an infinity in O is not judged: it may as well have become a NaN. */
+static int64_t misplaced(const lab_check *check, const lab_run *run, int64_t i, const double *o)
+{
+    const lab_expect *expect = check->expect;
+    const double *reference = expect->o + i * expect->dim;
+    if (run->lse && !same_class((double)run->lse[expect->rows[i]], expect->lse[i]))
+        return -1;
+    for (int64_t c = 0; c < expect->dim; c++)
+        if (!isfinite(o[c]) != !isfinite(reference[c]))
+            return c;
+    return expect->dim;
+}
+
+void lab_gate_finite(const lab_check *check, lab_verdict *verdict)
+{
+    const lab_expect *expect = check->expect;
+    const heed_problem *problem = &check->values->problem;
+    double o[HEED_DIM_MAX];
+    for (int r = 0; r < 2; r++)
+        for (int64_t i = 0; i < expect->count; i++) {
+            lab_run_row(&check->runs[r], problem, expect->rows[i], o);
+            int64_t column = misplaced(check, &check->runs[r], i, o);
+            lab_row_text where = lab_row_print(problem, expect->rows[i]);
+            if (column == -1) {
+                lab_verdict_fail(verdict, -1, "LSE is %g instead of %g: %s",
+                                 (double)check->runs[r].lse[expect->rows[i]], expect->lse[i],
+                                 where.text);
+                return;
+            }
+            if (column < expect->dim) {
+                lab_verdict_fail(verdict, -1, "O is %g instead of %g: %s, column %lld", o[column],
+                                 expect->o[i * expect->dim + column], where.text,
+                                 (long long)column);
+                return;
+            }
+        }
+    lab_verdict_pass(verdict, -1, "on %lld rows", (long long)expect->count);
+}
+
+void lab_gate_error(const lab_check *check, lab_verdict *verdict)
+{
+    const lab_expect *expect = check->expect;
+    const heed_problem *problem = &check->values->problem;
+    double o[HEED_DIM_MAX];
+    lab_worst worst = { 0 };
+    for (int r = 0; r < 2; r++)
+        for (int64_t i = 0; i < expect->count; i++) {
+            lab_run_row(&check->runs[r], problem, expect->rows[i], o);
+            double error = lab_row_distance(o, expect->o + i * expect->dim, expect->dim);
+            lab_worst_add(&worst, expect->rows[i], error, expect->o_budget[i]);
+        }
+    lab_judge_worst(verdict, problem, &worst, "row error");
+}
+
+void lab_gate_lse(const lab_check *check, lab_verdict *verdict)
+{
+    const lab_expect *expect = check->expect;
+    lab_worst worst = { 0 };
+    for (int r = 0; r < 2; r++)
+        for (int64_t i = 0; i < expect->count && check->runs[r].lse; i++) {
+            double lse = (double)check->runs[r].lse[expect->rows[i]];
+            if (isfinite(expect->lse[i]))
+                lab_worst_add(&worst, expect->rows[i], fabs(lse - expect->lse[i]),
+                              expect->lse_budget[i]);
+        }
+    lab_judge_worst(verdict, &check->values->problem, &worst, "LSE error");
+}
+
+/* With exact inputs every live logit is 0, so that exp(LSE) counts the live keys. The mean of a
+ * power of two of them, up to 16, needs no rounding. */
+static bool needs_no_rounding(double lse)
+{
+    int exponent;
+    double live = nearbyint(exp(lse));
+    return live >= 1 && live <= 16 && frexp(live, &exponent) == 0.5;
+}
+
+void lab_gate_exact(const lab_check *check, lab_verdict *verdict)
+{
+    const lab_expect *expect = check->expect;
+    const heed_problem *problem = &check->values->problem;
+    double o[HEED_DIM_MAX];
+    int64_t judged = 0;
+    for (int64_t i = 0; i < expect->count && check->inputs->exact; i++) {
+        if (!needs_no_rounding(expect->lse[i]))
+            continue;
+        judged++;
+        lab_run_row(&check->runs[0], problem, expect->rows[i], o);
+        for (int64_t c = 0; c < expect->dim; c++) {
+            double expected = expect->o[i * expect->dim + c];
+            if (o[c] == expected)
+                continue;
+            lab_row_text where = lab_row_print(problem, expect->rows[i]);
+            lab_verdict_fail(verdict, -1, "O is %.9g instead of %.9g: %s, column %lld", o[c],
+                             expected, where.text, (long long)c);
+            return;
+        }
+    }
+    if (judged)
+        lab_verdict_pass(verdict, -1, "on %lld rows", (long long)judged);
+    else
+        lab_verdict_skip(verdict, "no row of these inputs has an answer without rounding");
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Range                                                                                          */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* The values that the rows of one key/value head have seen so far, by column. */
+typedef struct seen_range {
+    double low[HEED_DIM_MAX];
+    double high[HEED_DIM_MAX];
+    int64_t keys;
+} seen_range;
+
+static void see(seen_range *seen, const lab_check *check, int64_t batch, int64_t head, int64_t keys)
+{
+    const lab_block *v = &check->values->block[LAB_V];
+    double value[HEED_DIM_MAX];
+    for (; seen->keys < keys; seen->keys++) {
+        int64_t at = lab_view_at(&v->view, batch, seen->keys, head);
+        lab_elements_load(v->view.type, v->region.data, at, v->view.dim, value);
+        for (int64_t c = 0; c < v->view.dim; c++) {
+            seen->low[c] = seen->keys ? fmin(seen->low[c], value[c]) : value[c];
+            seen->high[c] = seen->keys ? fmax(seen->high[c], value[c]) : value[c];
+        }
+    }
+}
+
+/* Adds how far the row is out of range, over what rounding of weights, sums and output explains. */
+static void add_row(lab_worst *worst, const lab_check *check, const seen_range *seen, int64_t row)
+{
+    const heed_problem *problem = &check->values->problem;
+    double unit = 4 * lab_type_unit(problem->type) +
+                  4 * sqrt((double)seen->keys) * lab_type_unit(HEED_F32);
+    double o[HEED_DIM_MAX];
+    lab_run_row(&check->runs[0], problem, row, o);
+    for (int64_t c = 0; c < problem->dim_v; c++) {
+        double low = seen->keys ? seen->low[c] : 0, high = seen->keys ? seen->high[c] : 0;
+        double size = fmax(fabs(low), fabs(high));
+        double out = isfinite(o[c]) ? fmax(fmax(low - o[c], o[c] - high), 0) : INFINITY;
+        lab_worst_add(worst, row, out, unit * size + lab_type_quantum(problem->type));
+    }
+}
+
+/* Of all rows, not of a sample. */
+void lab_gate_range(const lab_check *check, lab_verdict *verdict)
+{
+    const heed_problem *problem = &check->values->problem;
+    lab_worst worst = { 0 };
+    if (!check->inputs->finite) {
+        lab_verdict_skip(verdict, "the values are not finite");
+        return;
+    }
+    int64_t group = problem->heads_q / problem->heads_kv;
+    for (int64_t n = 0; n < problem->batch * problem->heads_kv; n++) {
+        int64_t batch = n / problem->heads_kv, head = n % problem->heads_kv;
+        seen_range seen;
+        seen.keys = 0;
+        for (int64_t i = 0; i < problem->seq_q; i++) {
+            see(&seen, check, batch, head, lab_visible(problem, i));
+            for (int64_t g = 0; g < group; g++) {
+                int64_t query_head = batch * problem->heads_q + head * group + g;
+                add_row(&worst, check, &seen, query_head * problem->seq_q + i);
+            }
+        }
+    }
+    lab_judge_worst(verdict, problem, &worst, "out of range by");
+}

@@ -1,0 +1,98 @@
+/*
+ * gates_memory.c - gates that look at what was written where, and whether it was the same twice
+ */
+#include <string.h>
+
+#include "lab/tensor/convert.h"
+#include "lab/verify/gates.h"
+#include "lab/verify/reference.h"
+
+void lab_gate_canaries(const lab_check *check, lab_verdict *verdict)
+{
+    for (int r = 0; r < 2; r++)
+        if (check->runs[r].spoiled[0]) {
+            lab_verdict_fail(verdict, -1, "%s", check->runs[r].spoiled);
+            return;
+        }
+    lab_verdict_pass(verdict, -1, "walls, slack and gaps are whole");
+}
+
+void lab_gate_inputs(const lab_check *check, lab_verdict *verdict)
+{
+    for (int r = 0; r < 2; r++)
+        if (check->runs[r].changed[0]) {
+            lab_verdict_fail(verdict, -1, "%s", check->runs[r].changed);
+            return;
+        }
+    lab_verdict_pass(verdict, -1, "unchanged");
+}
+
+static bool holds_poison(const lab_check *check, int r, int64_t index)
+{
+    heed_type type = check->values->problem.type;
+    double poison = lab_poison(check->seed, r ? -1 : 1, false, index);
+    return lab_element_get(type, check->runs[r].o, index) == lab_element_round(type, poison);
+}
+
+static bool lse_holds_poison(const lab_check *check, int r, int64_t row)
+{
+    return check->runs[r].lse[row] == (float)lab_poison(check->seed, r ? -1 : 1, true, row);
+}
+
+/* The poison of the two runs differs everywhere: what holds it in both was not written. */
+void lab_gate_written(const lab_check *check, lab_verdict *verdict)
+{
+    const heed_problem *problem = &check->values->problem;
+    for (int64_t row = 0; row < lab_rows(problem); row++) {
+        lab_row_text where = lab_row_print(problem, row);
+        for (int64_t c = 0; c < problem->dim_v; c++) {
+            int64_t index = row * problem->dim_v + c;
+            if (holds_poison(check, 0, index) && holds_poison(check, 1, index)) {
+                lab_verdict_fail(verdict, -1, "O is not written: %s, column %lld", where.text,
+                                 (long long)c);
+                return;
+            }
+        }
+        if (lse_holds_poison(check, 0, row) && lse_holds_poison(check, 1, row)) {
+            lab_verdict_fail(verdict, -1, "LSE is not written: %s", where.text);
+            return;
+        }
+    }
+    lab_verdict_pass(verdict, -1, "all %lld rows", (long long)lab_rows(problem));
+}
+
+void lab_gate_deterministic(const lab_check *check, lab_verdict *verdict)
+{
+    const heed_problem *problem = &check->values->problem;
+    int64_t row;
+    if (!check->runs[0].needs.deterministic)
+        lab_verdict_skip(verdict, "it does not claim to be");
+    else if (lab_run_equal(problem, &check->runs[0], &check->runs[1], &row))
+        lab_verdict_pass(verdict, -1, "two runs are equal to the bit");
+    else
+        lab_verdict_fail(verdict, -1, "two runs differ: %s", lab_row_print(problem, row).text);
+}
+
+void lab_gate_optional_lse(const lab_check *check, lab_verdict *verdict)
+{
+    const heed_problem *problem = &check->values->problem;
+    const lab_running running = { check->values, LAB_EDGE_END, 1, false };
+    lab_run run;
+    int64_t row;
+    lab_trace_step(check->trace, "without LSE");
+    heed_status status = lab_run_create(&run, check, &running);
+    if (status != HEED_OK)
+        lab_verdict_skip_status(verdict, status);
+    else if (run.status != HEED_OK)
+        lab_verdict_fail(verdict, -1, "without LSE: %s", heed_message());
+    else if (run.spoiled[0])
+        lab_verdict_fail(verdict, -1, "without LSE: %s", run.spoiled);
+    else if (!run.needs.deterministic)
+        lab_verdict_skip(verdict, "it does not claim to be deterministic");
+    else if (lab_run_equal(problem, &check->runs[0], &run, &row))
+        lab_verdict_pass(verdict, -1, "equal to the bit");
+    else
+        lab_verdict_fail(verdict, -1, "O differs without LSE: %s",
+                         lab_row_print(problem, row).text);
+    lab_run_destroy(&run);
+}

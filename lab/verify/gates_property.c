@@ -1,0 +1,310 @@
+/*
+ * gates_property.c - gates that vary the values in ways that change the output by a known amount
+ */
+#include <math.h>
+#include <string.h>
+
+#include "lab/tensor/convert.h"
+#include "lab/tensor/random.h"
+#include "lab/verify/reference.h"
+#include "lab/verify/variant.h"
+
+/* Streams of random numbers of the gates. */
+enum {
+    STREAM_LINEAR = 16,
+    STREAM_PERMUTED = 18,
+    STREAM_SHIFTED,
+    STREAM_CAUSAL
+};
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Linear                                                                                         */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Fills V with eighths from -1 to 1, whose sums are exact in every type. */
+static void fill_eighths(lab_values *values, uint64_t stream)
+{
+    const lab_view *v = &values->block[LAB_V].view;
+    void *data = lab_values_data(values, LAB_V);
+    for (int64_t n = 0; n < lab_view_vectors(v); n++)
+        for (int64_t c = 0; c < v->dim; c++) {
+            int64_t eighths = lab_random_below(stream, (uint64_t)(n * v->dim + c), 17) - 8;
+            lab_element_set(v->type, data, lab_view_vector(v, n) + c, (double)eighths / 8);
+        }
+}
+
+static void add_values(lab_values *sum, const lab_values *a, const lab_values *b)
+{
+    const lab_view *v = &sum->block[LAB_V].view;
+    for (int64_t n = 0; n < lab_view_vectors(v); n++)
+        for (int64_t c = 0; c < v->dim; c++) {
+            int64_t at = lab_view_vector(v, n) + c;
+            double value = lab_element_get(v->type, lab_values_data(a, LAB_V), at) +
+                           lab_element_get(v->type, lab_values_data(b, LAB_V), at);
+            lab_element_set(v->type, lab_values_data(sum, LAB_V), at, value);
+        }
+}
+
+static void judge_sum(const lab_check *check, const lab_variant part[3], lab_verdict *verdict)
+{
+    const heed_problem *problem = &check->values->problem;
+    const lab_expect *expect = part[0].expect;
+    double a[HEED_DIM_MAX], b[HEED_DIM_MAX], sum[HEED_DIM_MAX];
+    lab_worst worst = { 0 };
+    for (int64_t i = 0; i < expect->count; i++) {
+        lab_run_row(&part[0].run, problem, expect->rows[i], a);
+        lab_run_row(&part[1].run, problem, expect->rows[i], b);
+        lab_run_row(&part[2].run, problem, expect->rows[i], sum);
+        for (int64_t c = 0; c < problem->dim_v; c++)
+            a[c] += b[c];
+        double allowed = 0;
+        for (int p = 0; p < 3; p++)
+            allowed += part[p].expect->o_budget[i];
+        lab_worst_add(&worst, expect->rows[i], lab_row_distance(sum, a, problem->dim_v), allowed);
+    }
+    lab_judge_worst(verdict, problem, &worst, "difference");
+}
+
+void lab_gate_linear(const lab_check *check, lab_verdict *verdict)
+{
+    lab_variant part[3] = { { .expected = true }, { .expected = true }, { .expected = true } };
+    heed_status status = HEED_OK;
+    lab_trace_step(check->trace, "with other values");
+    for (int p = 0; p < 3 && status == HEED_OK; p++)
+        status = lab_values_copy(&part[p].values, check->values);
+    if (status == HEED_OK) {
+        fill_eighths(&part[0].values, lab_random_stream(check->seed, STREAM_LINEAR));
+        fill_eighths(&part[1].values, lab_random_stream(check->seed, STREAM_LINEAR + 1));
+        add_values(&part[2].values, &part[0].values, &part[1].values);
+    }
+    if (lab_variants_run(check, part, 3, status, verdict))
+        judge_sum(check, part, verdict);
+    lab_variants_destroy(part, 3);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Permuted                                                                                       */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Swaps two keys of K or V; vectors that batch elements or heads share are swapped once. */
+static void swap_keys(const lab_block *block, int64_t a, int64_t b)
+{
+    const lab_view *view = &block->view;
+    int64_t batches = view->strides.batch ? view->batch : 1;
+    int64_t heads = view->strides.head ? view->heads : 1;
+    for (int64_t n = 0; n < batches * heads; n++) {
+        int64_t at = lab_view_at(view, n / heads, a, n % heads);
+        int64_t bt = lab_view_at(view, n / heads, b, n % heads);
+        for (int64_t c = 0; c < view->dim; c++) {
+            double value = lab_element_get(view->type, block->region.data, at + c);
+            lab_element_set(view->type, block->region.data, at + c,
+                            lab_element_get(view->type, block->region.data, bt + c));
+            lab_element_set(view->type, block->region.data, bt + c, value);
+        }
+    }
+}
+
+/* Adds the differences of @run from the first run of the check. Both are as near to what is
+ * expected as allowed, so they are twice that apart at most. */
+static void add_differences(lab_worst *worst, const lab_check *check, const lab_run *run)
+{
+    const lab_expect *expect = check->expect;
+    const heed_problem *problem = &check->values->problem;
+    double a[HEED_DIM_MAX], b[HEED_DIM_MAX];
+    for (int64_t i = 0; i < expect->count; i++) {
+        int64_t row = expect->rows[i];
+        lab_run_row(&check->runs[0], problem, row, a);
+        lab_run_row(run, problem, row, b);
+        lab_worst_add(worst, row, lab_row_distance(a, b, problem->dim_v), 2 * expect->o_budget[i]);
+        double lse = (double)run->lse[row], first = (double)check->runs[0].lse[row];
+        if (isfinite(expect->lse[i]))
+            lab_worst_add(worst, row, fabs(lse - first), 2 * expect->lse_budget[i]);
+    }
+}
+
+void lab_gate_permuted(const lab_check *check, lab_verdict *verdict)
+{
+    const lab_block *k = &check->values->block[LAB_K], *v = &check->values->block[LAB_V];
+    int64_t count = lab_visible(&check->values->problem, 0); /* every query sees these */
+    uint64_t stream = lab_random_stream(check->seed, STREAM_PERMUTED);
+    if (count < 2) {
+        lab_verdict_skip(verdict, "there are no two keys that every query sees");
+        return;
+    }
+    if (!lab_variant_splits(&k->view, true) || !lab_variant_splits(&v->view, true)) {
+        lab_verdict_skip(verdict, "keys share memory");
+        return;
+    }
+    lab_variant other = { .expected = false };
+    lab_trace_step(check->trace, "with permuted keys");
+    heed_status status = lab_values_copy(&other.values, check->values);
+    for (int64_t j = count - 1; j > 0 && status == HEED_OK; j--) {
+        int64_t with = lab_random_below(stream, (uint64_t)j, j + 1);
+        swap_keys(&other.values.block[LAB_K], j, with);
+        swap_keys(&other.values.block[LAB_V], j, with);
+    }
+    if (lab_variants_run(check, &other, 1, status, verdict)) {
+        lab_worst worst = { 0 };
+        add_differences(&worst, check, &other.run);
+        lab_judge_worst(verdict, &check->values->problem, &worst, "difference");
+    }
+    lab_variants_destroy(&other, 1);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Shifted                                                                                        */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* One column of K is set to 1; what a query has there is added to all of its logits. */
+#define SHIFT_MAX 16
+
+static void set_column(const lab_block *block, int64_t column, double (*value)(uint64_t, int64_t),
+                       uint64_t stream, double size)
+{
+    for (int64_t n = 0; n < lab_view_vectors(&block->view); n++)
+        lab_element_set(block->view.type, block->region.data,
+                        lab_view_vector(&block->view, n) + column, size * value(stream, n));
+}
+
+static double one(uint64_t stream, int64_t n)
+{
+    (void)stream;
+    (void)n;
+    return 1;
+}
+
+static double some_shift(uint64_t stream, int64_t n)
+{
+    return (double)(lab_random_below(stream, (uint64_t)n, 2 * SHIFT_MAX + 1) - SHIFT_MAX);
+}
+
+/* What the shift of the logits of @row is, as the query has it in memory. */
+static double shift_of(const lab_values *values, int64_t row, int64_t column)
+{
+    const lab_block *q = &values->block[LAB_Q];
+    int64_t at = lab_view_vector(&q->view, row) + column;
+    return (double)values->problem.scale * lab_element_get(q->view.type, q->region.data, at);
+}
+
+static void judge_shift(const lab_check *check, const lab_variant pair[2], int64_t column,
+                        lab_verdict *verdict)
+{
+    const heed_problem *problem = &check->values->problem;
+    const lab_expect *expect = pair[0].expect;
+    double a[HEED_DIM_MAX], b[HEED_DIM_MAX];
+    lab_worst worst = { 0 };
+    for (int64_t i = 0; i < expect->count; i++) {
+        int64_t row = expect->rows[i];
+        lab_run_row(&pair[0].run, problem, row, a);
+        lab_run_row(&pair[1].run, problem, row, b);
+        lab_worst_add(&worst, row, lab_row_distance(a, b, problem->dim_v),
+                      expect->o_budget[i] + pair[1].expect->o_budget[i]);
+        double rise = (double)pair[1].run.lse[row] - (double)pair[0].run.lse[row];
+        if (isfinite(expect->lse[i]))
+            lab_worst_add(&worst, row, fabs(rise - shift_of(&pair[1].values, row, column)),
+                          expect->lse_budget[i] + pair[1].expect->lse_budget[i]);
+    }
+    lab_judge_worst(verdict, problem, &worst, "difference");
+}
+
+void lab_gate_shifted(const lab_check *check, lab_verdict *verdict)
+{
+    const heed_problem *problem = &check->values->problem;
+    const lab_block *q = &check->values->block[LAB_Q], *k = &check->values->block[LAB_K];
+    uint64_t stream = lab_random_stream(check->seed, STREAM_SHIFTED);
+    int64_t column = lab_random_below(stream, 0, problem->dim_qk);
+    double unit = fmin(1 / fabs((double)problem->scale), 1000); /* shifts the logits by 1 */
+    if (!lab_variant_splits(&q->view, false) || !lab_variant_splits(&k->view, false)) {
+        lab_verdict_skip(verdict, "vectors overlap in memory");
+        return;
+    }
+    lab_variant pair[2] = { { .expected = true }, { .expected = true } };
+    heed_status status = HEED_OK;
+    lab_trace_step(check->trace, "with shifted logits");
+    for (int p = 0; p < 2 && status == HEED_OK; p++) {
+        status = lab_values_copy(&pair[p].values, check->values);
+        if (status != HEED_OK)
+            break;
+        set_column(&pair[p].values.block[LAB_K], column, one, stream, 1);
+        set_column(&pair[p].values.block[LAB_Q], column, some_shift, stream, p ? unit : 0);
+    }
+    if (lab_variants_run(check, pair, 2, status, verdict))
+        judge_shift(check, pair, column, verdict);
+    lab_variants_destroy(pair, 2);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Causal                                                                                         */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* The number of queries, from the first on, that do not see all keys. */
+static int64_t limited_queries(const heed_problem *problem)
+{
+    int64_t count = 0;
+    while (count < problem->seq_q && lab_visible(problem, count) < problem->seq_k)
+        count++;
+    return count;
+}
+
+/* Large random values in the keys from @first on. */
+static void scramble(const lab_block *block, int64_t first, uint64_t stream)
+{
+    const lab_view *view = &block->view;
+    for (int64_t n = 0; n < lab_view_vectors(view); n++)
+        for (int64_t c = 0; c < view->dim && n % view->seq >= first; c++) {
+            double value = 30 * lab_random_normal(stream, (uint64_t)(n * view->dim + c));
+            lab_element_set(view->type, block->region.data, lab_view_vector(view, n) + c, value);
+        }
+}
+
+static void judge_causal(const lab_check *check, const lab_run *run, int64_t query,
+                         lab_verdict *verdict)
+{
+    const heed_problem *problem = &check->values->problem;
+    size_t bytes = (size_t)problem->dim_v * heed_type_size(problem->type);
+    const lab_run *first = &check->runs[0];
+    for (int64_t row = 0; row < lab_rows(problem); row++) {
+        if (row % problem->seq_q > query)
+            continue;
+        size_t at = (size_t)row * bytes;
+        if (memcmp((const char *)run->o + at, (const char *)first->o + at, bytes) == 0 &&
+            memcmp(&run->lse[row], &first->lse[row], sizeof(float)) == 0)
+            continue;
+        lab_verdict_fail(verdict, -1, "the row depends on keys from %lld on: %s",
+                         (long long)lab_visible(problem, query), lab_row_print(problem, row).text);
+        return;
+    }
+    lab_verdict_pass(verdict, -1, "rows up to query %lld stay equal to the bit", (long long)query);
+}
+
+void lab_gate_causal(const lab_check *check, lab_verdict *verdict)
+{
+    const heed_problem *problem = &check->values->problem;
+    const lab_block *k = &check->values->block[LAB_K], *v = &check->values->block[LAB_V];
+    uint64_t stream = lab_random_stream(check->seed, STREAM_CAUSAL);
+    int64_t limited = limited_queries(problem);
+    if (limited == 0) {
+        lab_verdict_skip(verdict, "every query sees every key");
+        return;
+    }
+    if (!lab_variant_splits(&k->view, true) || !lab_variant_splits(&v->view, true)) {
+        lab_verdict_skip(verdict, "keys share memory");
+        return;
+    }
+    if (!check->runs[0].needs.deterministic) {
+        lab_verdict_skip(verdict, "it does not claim to be deterministic");
+        return;
+    }
+    int64_t query = lab_random_below(stream, 0, limited);
+    int64_t first = lab_visible(problem, query);
+    lab_variant other = { .expected = false };
+    lab_trace_step(check->trace, "with other masked keys");
+    heed_status status = lab_values_copy(&other.values, check->values);
+    if (status == HEED_OK) {
+        scramble(&other.values.block[LAB_K], first, lab_random_stream(stream, LAB_K));
+        scramble(&other.values.block[LAB_V], first, lab_random_stream(stream, LAB_V));
+    }
+    if (lab_variants_run(check, &other, 1, status, verdict))
+        judge_causal(check, &other.run, query, verdict);
+    lab_variants_destroy(&other, 1);
+}

@@ -1,0 +1,160 @@
+/*
+ * gates_split.c - gates that compute a problem in parts and compare with the whole
+ */
+#include <math.h>
+#include <string.h>
+
+#include "lab/tensor/convert.h"
+#include "lab/tensor/random.h"
+#include "lab/verify/reference.h"
+#include "lab/verify/variant.h"
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Merged                                                                                         */
+/* ---------------------------------------------------------------------------------------------- */
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The keys before the result, and those from there on, are two problems of their own, half[0] and
+ * half[1], that together see what @whole sees. 0 if there is no such place. */
+static int64_t split(const heed_problem *whole, heed_problem half[2])
+{
+    int64_t keys = whole->seq_k, queries = whole->seq_q, at = keys / 2;
+    half[0] = half[1] = *whole;
+    if (whole->mask == HEED_MASK_CAUSAL_TOP_LEFT) {
+        if (keys < queries)
+            return 0;
+        keys = queries; /* no query sees more */
+        at = keys / 2;
+        half[1].mask = HEED_MASK_CAUSAL_BOTTOM_RIGHT;
+    } else if (whole->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT && keys == queries) {
+        half[0].mask = HEED_MASK_CAUSAL_TOP_LEFT;
+    } else if (whole->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT) {
+        at = least(at, lab_visible(whole, 0)); /* all of the first half is seen by all */
+        half[0].mask = HEED_MASK_NONE;
+    }
+    half[0].seq_k = at;
+    half[1].seq_k = keys - at;
+    return at;
+}
+
+/* The weight of a half with @lse in a whole with @lse_whole. */
+static double weight_of(float lse, double lse_whole)
+{
+    return lse == -INFINITY ? 0 : exp((double)lse - lse_whole);
+}
+
+/* log(exp(a) + exp(b)) */
+static double add_logarithms(double a, double b)
+{
+    double high = fmax(a, b), low = fmin(a, b);
+    return low == -INFINITY ? high : high + log1p(exp(low - high));
+}
+
+/* Adds how far the merger of two halves is from the whole. Beside the errors of the whole, allowed
+ * twice for the halves have them too, a half rounds its own output, and takes its LSE with the
+ * error of that into its weight. */
+static void add_merger(lab_worst *worst, const lab_check *check, const lab_variant half[2],
+                       int64_t i)
+{
+    const heed_problem *problem = &check->values->problem;
+    int64_t row = check->expect->rows[i];
+    double unit = lab_type_unit(problem->type);
+    double whole[HEED_DIM_MAX], part[HEED_DIM_MAX], merged[HEED_DIM_MAX] = { 0 };
+    double lse = add_logarithms((double)half[0].run.lse[row], (double)half[1].run.lse[row]);
+    double lse_allowed = 3 * check->expect->lse_budget[i], allowed = 2 * check->expect->o_budget[i];
+    lab_run_row(&check->runs[0], problem, row, whole);
+    for (int h = 0; h < 2; h++) {
+        double weight = weight_of(half[h].run.lse[row], lse), norm = 0;
+        lab_run_row(&half[h].run, problem, row, part);
+        for (int64_t c = 0; c < problem->dim_v; c++) {
+            merged[c] += weight * part[c];
+            norm += part[c] * part[c];
+        }
+        allowed += weight * sqrt(norm) * (2 * unit + lse_allowed);
+    }
+    lab_worst_add(worst, row, lab_row_distance(merged, whole, problem->dim_v), allowed);
+    lab_worst_add(worst, row, fabs(lse - (double)check->runs[0].lse[row]), lse_allowed);
+}
+
+void lab_gate_merged(const lab_check *check, lab_verdict *verdict)
+{
+    const heed_problem *problem = &check->values->problem;
+    lab_variant half[2] = { { .expected = false }, { .expected = false } };
+    heed_problem problems[2];
+    int64_t at = split(problem, problems);
+    if (at == 0) {
+        lab_verdict_skip(verdict, "its keys cannot be split into two problems");
+        return;
+    }
+    lab_trace_step(check->trace, "on half of the keys");
+    heed_status status = lab_values_slice(&half[0].values, &problems[0], check->values, 0, 0);
+    if (status == HEED_OK)
+        status = lab_values_slice(&half[1].values, &problems[1], check->values, 0, at);
+    if (lab_variants_run(check, half, 2, status, verdict)) {
+        lab_worst worst = { 0 };
+        for (int64_t i = 0; i < check->expect->count; i++)
+            if (isfinite(check->expect->lse[i]))
+                add_merger(&worst, check, half, i);
+        lab_judge_worst(verdict, problem, &worst, "difference");
+    }
+    lab_variants_destroy(half, 2);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Batch                                                                                          */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Adds how far batch element @batch alone is from what it is in the batch: all rows if they must be
+ * equal to the bit, else those of which it is known what is allowed. */
+static void add_element(lab_worst *worst, const lab_check *check, const lab_run *alone,
+                        int64_t batch)
+{
+    const heed_problem *problem = &check->values->problem;
+    const lab_expect *expect = check->expect;
+    int64_t rows = problem->heads_q * problem->seq_q;
+    double a[HEED_DIM_MAX], b[HEED_DIM_MAX];
+    for (int64_t i = 0; i < (check->strict ? rows : expect->count); i++) {
+        int64_t row = check->strict ? batch * rows + i : expect->rows[i];
+        if (row / rows != batch)
+            continue;
+        lab_run_row(&check->runs[0], problem, row, a);
+        lab_run_row(alone, problem, row - batch * rows, b);
+        lab_worst_add(worst, row, lab_row_distance(a, b, problem->dim_v),
+                      check->strict ? 0 : 2 * expect->o_budget[i]);
+        float together = check->runs[0].lse[row], lse = alone->lse[row - batch * rows];
+        if (together != lse)
+            lab_worst_add(worst, row, fabs((double)lse - (double)together),
+                          check->strict ? 0 : 2 * expect->lse_budget[i]);
+    }
+}
+
+/* The first batch element, the last, and one between. */
+void lab_gate_batch(const lab_check *check, lab_verdict *verdict)
+{
+    const heed_problem *problem = &check->values->problem;
+    heed_problem single = *problem;
+    const int64_t elements[] = { 0, problem->batch - 1, problem->batch / 2 };
+    lab_worst worst = { 0 };
+    single.batch = 1;
+    if (problem->batch == 1) {
+        lab_verdict_skip(verdict, "there is one batch element");
+        return;
+    }
+    lab_trace_step(check->trace, "on one batch element");
+    for (int i = 0; i < (problem->batch > 2 ? 3 : 2); i++) {
+        lab_variant alone = { .expected = false };
+        heed_status status = lab_values_slice(&alone.values, &single, check->values, elements[i],
+                                              0);
+        bool complete = lab_variants_run(check, &alone, 1, status, verdict);
+        if (complete)
+            add_element(&worst, check, &alone.run, elements[i]);
+        lab_variants_destroy(&alone, 1);
+        if (!complete)
+            return;
+    }
+    lab_judge_worst(verdict, problem, &worst, "difference");
+}

@@ -1,0 +1,296 @@
+/*
+ * inputs.c - distributions of input values that tell kernels apart
+ */
+#include "lab/verify/inputs.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "lab/tensor/convert.h"
+#include "lab/tensor/random.h"
+#include "lab/verify/reference.h"
+
+/* Streams of random numbers; Q, K and V have those of their roles. */
+enum {
+    STREAM_CHOICE = 8,
+    STREAM_NOISE = 9
+};
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Building blocks                                                                                */
+/* ---------------------------------------------------------------------------------------------- */
+
+static double get(const lab_values *values, lab_role role, int64_t at)
+{
+    return lab_element_get(values->problem.type, lab_values_data(values, role), at);
+}
+
+static void set(lab_values *values, lab_role role, int64_t at, double value)
+{
+    lab_element_set(values->problem.type, lab_values_data(values, role), at, value);
+}
+
+/* Normal values of standard deviation @size. */
+static void fill_normal(lab_values *values, uint64_t seed, lab_role role, double size)
+{
+    const lab_view *view = &values->block[role].view;
+    uint64_t stream = lab_random_stream(seed, role);
+    for (int64_t n = 0; n < lab_view_vectors(view); n++)
+        for (int64_t c = 0; c < view->dim; c++) {
+            uint64_t index = (uint64_t)(n * view->dim + c);
+            set(values, role, lab_view_vector(view, n) + c,
+                size * lab_random_normal(stream, index));
+        }
+}
+
+/* One element per key: column @c of every head vector of K or V gets value(key). */
+static void fill_column(lab_values *values, lab_role role, int64_t c, double (*value)(int64_t key))
+{
+    const lab_view *view = &values->block[role].view;
+    for (int64_t n = 0; n < lab_view_vectors(view); n++)
+        set(values, role, lab_view_vector(view, n) + c, value(n % view->seq));
+}
+
+static void clear(lab_values *values, lab_role role)
+{
+    fill_normal(values, 0, role, 0);
+}
+
+/* The logit of two vectors of ones is this. */
+static double logit_of_ones(const heed_problem *problem)
+{
+    return (double)problem->scale * (double)problem->dim_qk;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* The distributions                                                                              */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void normal(lab_values *values, uint64_t seed)
+{
+    fill_normal(values, seed, LAB_Q, 1);
+    fill_normal(values, seed, LAB_K, 1);
+    fill_normal(values, seed, LAB_V, 1);
+}
+
+/* Every query is a multiple of one of the keys it sees, whose logit is about NEEDLE_LOGIT. */
+#define NEEDLE_LOGIT 30.0
+#define NEEDLE_FACTOR_MAX 100.0
+
+static void needle(lab_values *values, uint64_t seed)
+{
+    const heed_problem *problem = &values->problem;
+    const lab_view *q = &values->block[LAB_Q].view, *k = &values->block[LAB_K].view;
+    uint64_t choice = lab_random_stream(seed, STREAM_CHOICE);
+    double factor = NEEDLE_LOGIT / logit_of_ones(problem);
+    factor = fmax(fmin(factor, NEEDLE_FACTOR_MAX), -NEEDLE_FACTOR_MAX);
+
+    normal(values, seed);
+    for (int64_t n = 0; n < lab_rows(problem); n++) {
+        lab_row row = lab_row_at(problem, n);
+        int64_t keys = lab_visible(problem, row.query);
+        if (keys == 0)
+            continue;
+        int64_t key = lab_random_below(choice, (uint64_t)n, keys);
+        int64_t from = lab_view_at(k, row.batch, key, lab_row_kv_head(problem, row));
+        int64_t to = lab_view_at(q, row.batch, row.query, row.head);
+        for (int64_t c = 0; c < problem->dim_qk; c++)
+            set(values, LAB_Q, to + c, factor * get(values, LAB_K, from + c));
+    }
+}
+
+/* Column c of V is 1 for one key, spread from the first to the last, and 0 for all others: the
+ * output is the softmax itself. */
+static void impulse(lab_values *values, uint64_t seed)
+{
+    const lab_view *v = &values->block[LAB_V].view;
+    normal(values, seed);
+    clear(values, LAB_V);
+    for (int64_t b = 0; b < v->batch; b++)
+        for (int64_t h = 0; h < v->heads; h++)
+            for (int64_t c = 0; c < v->dim; c++) {
+                int64_t key = v->dim == 1 ? v->seq - 1 : c * (v->seq - 1) / (v->dim - 1);
+                set(values, LAB_V, lab_view_at(v, b, key, h) + c, 1);
+            }
+}
+
+/* Keys 0, 3, 6, ... 45 are live, with logit 0; the others have one so low that their weight is 0
+ * in float32. V is made of small integers: the mean over 1, 2, 4, 8 or 16 live keys is exact in
+ * every type. */
+#define LIVE_STEP 3
+#define LIVE_KEYS 16
+#define DEAD_LOGIT 16384.0
+
+static bool live(int64_t key)
+{
+    return key % LIVE_STEP == 0 && key < LIVE_KEYS * LIVE_STEP;
+}
+
+static double live_key(int64_t key)
+{
+    return live(key) ? 0 : -128;
+}
+
+static void exact(lab_values *values, uint64_t seed)
+{
+    const lab_view *q = &values->block[LAB_Q].view, *v = &values->block[LAB_V].view;
+    uint64_t stream = lab_random_stream(seed, LAB_V);
+    double query = exp2(ceil(log2(DEAD_LOGIT / 128 / fabs((double)values->problem.scale))));
+    clear(values, LAB_Q);
+    clear(values, LAB_K);
+    for (int64_t n = 0; n < lab_view_vectors(q); n++)
+        set(values, LAB_Q, lab_view_vector(q, n), values->problem.scale < 0 ? -query : query);
+    fill_column(values, LAB_K, 0, live_key);
+    for (int64_t n = 0; n < lab_view_vectors(v); n++)
+        for (int64_t c = 0; c < v->dim; c++) {
+            int64_t integer = lab_random_below(stream, (uint64_t)(n * v->dim + c), 17) - 8;
+            set(values, LAB_V, lab_view_vector(v, n) + c, (double)integer);
+        }
+}
+
+/* The query of the exact inputs must be a number of the type. */
+static const char *exact_absent(const heed_problem *problem)
+{
+    double query = 2 * DEAD_LOGIT / 128 / fabs((double)problem->scale);
+    bool fits = query < 32768 && query > 0x1p-14;
+    return fits ? NULL : "the scale is out of the range of exact answers";
+}
+
+/* Logits to about +-1e4. */
+static void large(lab_values *values, uint64_t seed)
+{
+    const heed_problem *problem = &values->problem;
+    double deviation = fabs((double)problem->scale) * sqrt((double)problem->dim_qk);
+    double size = fmin(sqrt(4e3 / deviation), 1e4);
+    fill_normal(values, seed, LAB_Q, size);
+    fill_normal(values, seed, LAB_K, size);
+    fill_normal(values, seed, LAB_V, 1);
+}
+
+/* All keys of a head are the same vector. */
+static void equal(lab_values *values, uint64_t seed)
+{
+    const lab_view *k = &values->block[LAB_K].view;
+    normal(values, seed);
+    for (int64_t b = 0; b < k->batch; b++)
+        for (int64_t h = 0; h < k->heads; h++)
+            for (int64_t s = 1; s < k->seq; s++)
+                for (int64_t c = 0; c < k->dim; c++)
+                    set(values, LAB_K, lab_view_at(k, b, s, h) + c,
+                        get(values, LAB_K, lab_view_at(k, b, 0, h) + c));
+}
+
+/* Logits rise from 0 to about RISE over the keys, so that the maximum changes all the time. */
+#define RISE 40.0
+
+static void rising(lab_values *values, uint64_t seed)
+{
+    const lab_view *q = &values->block[LAB_Q].view, *k = &values->block[LAB_K].view;
+    uint64_t noise = lab_random_stream(seed, STREAM_NOISE);
+    double slope = fmax(fmin(RISE / logit_of_ones(&values->problem), 1e4), -1e4);
+    fill_normal(values, seed, LAB_V, 1);
+    for (int64_t n = 0; n < lab_view_vectors(q); n++)
+        for (int64_t c = 0; c < q->dim; c++)
+            set(values, LAB_Q, lab_view_vector(q, n) + c,
+                1 + 0.1 * lab_random_normal(noise, (uint64_t)(n * q->dim + c)));
+    for (int64_t n = 0; n < lab_view_vectors(k); n++)
+        for (int64_t c = 0; c < k->dim; c++)
+            set(values, LAB_K, lab_view_vector(k, n) + c,
+                slope * (double)(n % k->seq + 1) / (double)k->seq);
+}
+
+/* V so small that an f16 output is subnormal. In f32 and bf16 it stays normal: units that work on
+ * bf16 flush subnormals by definition. */
+static void tiny(lab_values *values, uint64_t seed)
+{
+    normal(values, seed);
+    fill_normal(values, seed, LAB_V, values->problem.type == HEED_F16 ? 0x1p-17 : 0x1p-100);
+}
+
+static void plant(lab_values *values, int64_t batch, int64_t key, int64_t head)
+{
+    static const double poisons[] = { NAN, INFINITY, -INFINITY };
+    for (int role = LAB_K; role <= LAB_V; role++) {
+        const lab_view *view = &values->block[role].view;
+        for (int64_t c = 0; c < view->dim; c++)
+            set(values, (lab_role)role, lab_view_at(view, batch, key, head) + c,
+                poisons[(key + c) % 3]);
+    }
+}
+
+/* NaN and infinities in keys that some query does not see: those of the last quarter of what is
+ * masked for the first query. */
+static void masked(lab_values *values, uint64_t seed)
+{
+    const heed_problem *problem = &values->problem;
+    int64_t seen = lab_visible(problem, 0), keys = problem->seq_k;
+    int64_t first = keys - (keys - seen + 3) / 4;
+    normal(values, seed);
+    for (int64_t b = 0; b < problem->batch; b++)
+        for (int64_t h = 0; h < problem->heads_kv; h++)
+            for (int64_t s = first; s < keys; s++)
+                plant(values, b, s, h);
+}
+
+static const char *masked_absent(const heed_problem *problem)
+{
+    return lab_visible(problem, 0) < problem->seq_k ? NULL : "every query sees every key";
+}
+
+/* One NaN in V, one in K, one infinity in Q, where they are seen. */
+static void visible(lab_values *values, uint64_t seed)
+{
+    const heed_problem *problem = &values->problem;
+    const lab_view *q = &values->block[LAB_Q].view;
+    const lab_view *k = &values->block[LAB_K].view, *v = &values->block[LAB_V].view;
+    uint64_t choice = lab_random_stream(seed, STREAM_CHOICE);
+    int64_t key = lab_random_below(choice, 0, problem->seq_k);
+    int64_t query = lab_random_below(choice, 1, problem->seq_q);
+    int64_t c = lab_random_below(choice, 2, least(problem->dim_qk, problem->dim_v));
+    normal(values, seed);
+    set(values, LAB_V, lab_view_at(v, 0, key, 0) + c, NAN);
+    set(values, LAB_K, lab_view_at(k, problem->batch - 1, key, problem->heads_kv - 1) + c, NAN);
+    set(values, LAB_Q, lab_view_at(q, 0, query, problem->heads_q - 1) + c, INFINITY);
+}
+
+static const lab_inputs table[] = {
+    { "normal", "normal values: the common case", true, false, normal, NULL },
+    { "needle", "each query finds one key: a softmax of nearly one hot weight", true, false, needle,
+      NULL },
+    { "impulse", "columns of V with a single 1: the output is the softmax", true, false, impulse,
+      NULL },
+    { "exact", "powers of two and small integers: answers without rounding", true, true, exact,
+      exact_absent },
+    { "large", "logits to +-1e4: exponentials overflow unless the maximum is taken off", true,
+      false, large, NULL },
+    { "equal", "equal logits: the output is the mean of what is visible", true, false, equal,
+      NULL },
+    { "rising", "logits that rise along the keys: the maximum changes all the time", true, false,
+      rising, NULL },
+    { "tiny", "values so small that f16 outputs are subnormal", true, false, tiny, NULL },
+    { "masked", "NaN and infinities where some queries do not look", false, false, masked,
+      masked_absent },
+    { "visible", "NaN and infinities where queries do look", false, false, visible, NULL },
+};
+
+const lab_inputs lab_inputs_captured = { "captured", "values captured from a real model",
+                                         true,       false,
+                                         NULL,       NULL };
+
+const lab_inputs *lab_inputs_at(size_t index)
+{
+    return index < sizeof table / sizeof table[0] ? &table[index] : NULL;
+}
+
+const lab_inputs *lab_inputs_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (strcmp(table[i].name, name) == 0)
+            return &table[i];
+    return NULL;
+}

@@ -1,0 +1,40 @@
+/*
+ * inputs.h - distributions of input values that tell kernels apart
+ *
+ * Random values are made by seed and place (lab/tensor/random.h): the same on every machine and in
+ * every layout.
+ */
+#ifndef LAB_INPUTS_H
+#define LAB_INPUTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "heed.h"
+#include "lab/verify/stage.h"
+
+typedef struct lab_inputs {
+    const char *name;
+    const char *summary; /* what they are, and which mistakes they show */
+    bool finite;         /* no NaN or infinity among them */
+    bool exact;          /* rows that see 2^n live keys have an answer without rounding */
+
+    /* Fills Q, K and V. */
+    void (*fill)(lab_values *values, uint64_t seed);
+
+    /* Why the problem has no such inputs; NULL if it has. The function may be NULL. */
+    const char *(*absent)(const heed_problem *problem);
+} lab_inputs;
+
+/* lab_inputs_at() returns the @index-th distribution, the normal one first; NULL past the last. */
+const lab_inputs *lab_inputs_at(size_t index);
+
+/* lab_inputs_find() returns the distribution @name, or NULL. */
+const lab_inputs *lab_inputs_find(const char *name);
+
+/* lab_inputs_captured describes values that come from elsewhere: it has no fill(), and is not in
+ * the list. */
+extern const lab_inputs lab_inputs_captured;
+
+#endif /* LAB_INPUTS_H */

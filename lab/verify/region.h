@@ -1,0 +1,56 @@
+/*
+ * region.h - memory that notices what is done to it
+ *
+ * A region holds some bytes of data in pages of their own, between two walls of pages that nobody
+ * may touch: a read or write there ends the process with SIGSEGV. The data lies against one of the
+ * walls. Between it and the other one is slack, less than a page, which can be painted with a
+ * pattern that shows where it was written to; so can the gaps of strided data.
+ */
+#ifndef LAB_REGION_H
+#define LAB_REGION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "heed.h"
+
+/* Which wall the data lies against. */
+typedef enum lab_edge {
+    LAB_EDGE_END,
+    LAB_EDGE_START
+} lab_edge;
+
+typedef struct lab_region {
+    unsigned char *map; /* with the walls */
+    size_t map_size;
+    unsigned char *room; /* between the walls: whole pages */
+    size_t room_size;
+    unsigned char *data;
+    size_t size; /* bytes of data */
+} lab_region;
+
+/* lab_region_create() makes a region for @size bytes of data, 1 or more, aligned to @alignment, a
+ * power of two up to 64: at LAB_EDGE_END the data ends within alignment - 1 bytes of the wall.
+ * Pages take memory when they are first written to. Returns HEED_OK, or HEED_ERR_NO_MEMORY with
+ * *@region zeroed if the system refuses. */
+heed_status lab_region_create(lab_region *region, size_t size, size_t alignment, lab_edge edge);
+
+/* lab_region_destroy() gives the memory back; a zeroed region is ignored. */
+void lab_region_destroy(lab_region *region);
+
+/* lab_region_lock() makes every write to the region a SIGSEGV until lab_region_unlock(). Both
+ * return false if the system refuses; a zeroed region is ignored. */
+bool lab_region_lock(const lab_region *region);
+bool lab_region_unlock(const lab_region *region);
+
+/* The pattern of all ones, a NaN in every element type; other patterns are random bytes. */
+#define LAB_PATTERN_ONES 0
+
+/* lab_region_paint() writes a pattern to the bytes from @start up to @end of the room, where every
+ * byte has its value by its place. lab_region_spoiled() returns the place of the first of these
+ * bytes that differs, or @end. */
+void lab_region_paint(const lab_region *region, size_t start, size_t end, uint64_t pattern);
+size_t lab_region_spoiled(const lab_region *region, size_t start, size_t end, uint64_t pattern);
+
+#endif /* LAB_REGION_H */

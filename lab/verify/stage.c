@@ -1,0 +1,359 @@
+/*
+ * stage.c - the tensors of one execution, laid out so that misdeeds show
+ */
+#include "lab/verify/stage.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lab/tensor/convert.h"
+#include "lab/tensor/random.h"
+#include "lab/verify/reference.h"
+
+/* Bytes around each head vector that are painted in a sparse tensor. */
+#define MARGIN 64
+
+/* ---------------------------------------------------------------------------------------------- */
+/* One tensor                                                                                     */
+/* ---------------------------------------------------------------------------------------------- */
+
+typedef struct byte_range {
+    size_t start; /* within the room */
+    size_t end;
+} byte_range;
+
+/* The bytes of the @n-th head vector. */
+static byte_range vector_range(const lab_block *block, int64_t n)
+{
+    size_t start = (size_t)(block->region.data - block->region.room) +
+                   (size_t)lab_view_vector(&block->view, n) * block->element;
+    return (byte_range){ start, start + (size_t)block->view.dim * block->element };
+}
+
+static unsigned char *vector_data(const lab_block *block, int64_t n)
+{
+    return block->region.room + vector_range(block, n).start;
+}
+
+static bool sparse(const lab_block *block)
+{
+    return block->region.size > LAB_SPARSE_BYTES;
+}
+
+/* The stretches of the room that may be touched: the whole of it or, one for each head vector, its
+ * surroundings. Stretches may overlap. */
+static int64_t stretch_count(const lab_block *block)
+{
+    return sparse(block) ? lab_view_vectors(&block->view) : 1;
+}
+
+static byte_range stretch(const lab_block *block, int64_t n)
+{
+    if (!sparse(block))
+        return (byte_range){ 0, block->region.room_size };
+    byte_range range = vector_range(block, n);
+    size_t after = block->region.room_size - range.end;
+    return (byte_range){ range.start > MARGIN ? range.start - MARGIN : 0,
+                         range.end + (after > MARGIN ? MARGIN : after) };
+}
+
+static void paint_all(const lab_block *block)
+{
+    for (int64_t n = 0; n < stretch_count(block); n++) {
+        byte_range range = stretch(block, n);
+        lab_region_paint(&block->region, range.start, range.end, block->pattern);
+    }
+}
+
+static void paint_elements(const lab_block *block)
+{
+    for (int64_t n = 0; n < lab_view_vectors(&block->view); n++) {
+        byte_range range = vector_range(block, n);
+        lab_region_paint(&block->region, range.start, range.end, block->pattern);
+    }
+}
+
+/* The element size and the alignment are the same for tensors; a workspace is a tensor of bytes. */
+static heed_status block_create(lab_block *block, const lab_view *view, size_t element,
+                                size_t alignment, lab_edge edge, uint64_t pattern)
+{
+    size_t size;
+    memset(block, 0, sizeof *block);
+    if (__builtin_mul_overflow((size_t)lab_view_extent(view), element, &size))
+        return HEED_ERR_NO_MEMORY;
+    heed_status status = lab_region_create(&block->region, size, alignment, edge);
+    if (status != HEED_OK)
+        return status;
+    block->view = *view;
+    block->element = element;
+    block->pattern = pattern;
+    paint_all(block);
+    return HEED_OK;
+}
+
+/* A tensor of one head vector: LSE and workspace. */
+static lab_view flat_view(heed_type type, int64_t count)
+{
+    return (lab_view){ .type = type, .batch = 1, .seq = 1, .heads = 1, .dim = count };
+}
+
+/* Copies head vectors, those of @to from @batch and @seq on of @from. */
+static void copy_vectors(const lab_block *to, const lab_block *from, int64_t batch, int64_t seq)
+{
+    size_t bytes = (size_t)to->view.dim * to->element;
+    for (int64_t b = 0; b < to->view.batch; b++)
+        for (int64_t h = 0; h < to->view.heads; h++)
+            for (int64_t s = 0; s < to->view.seq; s++) {
+                int64_t target = lab_view_at(&to->view, b, s, h);
+                int64_t source = lab_view_at(&from->view, b + batch, s + seq, h);
+                memcpy(to->region.data + (size_t)target * to->element,
+                       from->region.data + (size_t)source * from->element, bytes);
+            }
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Values                                                                                         */
+/* ---------------------------------------------------------------------------------------------- */
+
+heed_status lab_values_create(lab_values *values, const heed_problem *problem)
+{
+    memset(values, 0, sizeof *values);
+    values->problem = *problem;
+    for (int role = LAB_Q; role <= LAB_V; role++) {
+        lab_block *block = &values->block[role];
+        lab_view view = lab_view_of(problem, (lab_role)role);
+        size_t element = heed_type_size(problem->type);
+        heed_status status = block_create(block, &view, element, element, LAB_EDGE_END,
+                                          LAB_PATTERN_ONES);
+        if (status != HEED_OK) {
+            lab_values_destroy(values);
+            return status;
+        }
+        for (int64_t n = 0; n < lab_view_vectors(&view); n++)
+            memset(vector_data(block, n), 0, (size_t)view.dim * element);
+    }
+    return HEED_OK;
+}
+
+heed_status lab_values_slice(lab_values *values, const heed_problem *problem,
+                             const lab_values *whole, int64_t batch, int64_t key)
+{
+    heed_status status = lab_values_create(values, problem);
+    if (status != HEED_OK)
+        return status;
+    copy_vectors(&values->block[LAB_Q], &whole->block[LAB_Q], batch, 0);
+    copy_vectors(&values->block[LAB_K], &whole->block[LAB_K], batch, key);
+    copy_vectors(&values->block[LAB_V], &whole->block[LAB_V], batch, key);
+    return HEED_OK;
+}
+
+heed_status lab_values_copy(lab_values *values, const lab_values *whole)
+{
+    return lab_values_slice(values, &whole->problem, whole, 0, 0);
+}
+
+void lab_values_destroy(lab_values *values)
+{
+    for (int role = LAB_Q; role <= LAB_V; role++)
+        lab_region_destroy(&values->block[role].region);
+    memset(values, 0, sizeof *values);
+}
+
+void *lab_values_data(const lab_values *values, lab_role role)
+{
+    return values->block[role].region.data;
+}
+
+heed_buffers lab_values_buffers(const lab_values *values)
+{
+    return (heed_buffers){ .q = lab_values_data(values, LAB_Q),
+                           .k = lab_values_data(values, LAB_K),
+                           .v = lab_values_data(values, LAB_V) };
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Tensors                                                                                        */
+/* ---------------------------------------------------------------------------------------------- */
+
+double lab_poison(uint64_t seed, int sign, bool lse, int64_t index)
+{
+    uint64_t stream = lab_random_stream(seed, lse);
+    return sign * (0.5 + fabs(lab_random_normal(stream, (uint64_t)index)));
+}
+
+static void poison(const lab_stage *stage, const lab_block *block, bool lse)
+{
+    const lab_view *view = &block->view;
+    for (int64_t n = 0; n < lab_view_vectors(view); n++)
+        for (int64_t c = 0; c < view->dim; c++) {
+            double value = lab_poison(stage->seed, stage->sign, lse, n * view->dim + c);
+            lab_element_set(view->type, vector_data(block, n), c, value);
+        }
+}
+
+static heed_status create_inputs(lab_stage *stage, const lab_values *values, lab_edge edge)
+{
+    for (int role = LAB_Q; role <= LAB_V; role++) {
+        const lab_block *source = &values->block[role];
+        lab_block *block = &stage->block[role];
+        heed_status status = block_create(block, &source->view, source->element, source->element,
+                                          edge, LAB_PATTERN_ONES);
+        if (status != HEED_OK)
+            return status;
+        copy_vectors(block, source, 0, 0);
+    }
+    return HEED_OK;
+}
+
+static heed_status create_outputs(lab_stage *stage, const lab_layout *layout)
+{
+    const heed_problem *problem = &stage->problem;
+    lab_block *o = &stage->block[LAB_O], *lse = &stage->block[LAB_LSE];
+    lab_view view = lab_view_of(problem, LAB_O);
+    size_t element = heed_type_size(problem->type);
+    heed_status status = block_create(o, &view, element, element, layout->edge,
+                                      lab_random_stream(layout->seed, 2));
+    if (status != HEED_OK)
+        return status;
+    poison(stage, o, false);
+    if (!layout->lse)
+        return HEED_OK;
+    view = flat_view(HEED_F32, lab_rows(problem));
+    status = block_create(lse, &view, sizeof(float), sizeof(float), layout->edge,
+                          lab_random_stream(layout->seed, 3));
+    if (status == HEED_OK)
+        poison(stage, lse, true);
+    return status;
+}
+
+/* The workspace holds random bytes in one layout and NaNs in the other. */
+static heed_status create_workspace(lab_stage *stage, const lab_layout *layout)
+{
+    lab_block *block = &stage->block[LAB_WORKSPACE];
+    if (layout->workspace == 0)
+        return HEED_OK;
+    lab_view view = flat_view(HEED_F32, (int64_t)layout->workspace);
+    heed_status status = block_create(block, &view, 1, HEED_ALIGNMENT, layout->edge,
+                                      lab_random_stream(layout->seed, 4));
+    if (status == HEED_OK && layout->sign < 0)
+        memset(block->region.data, 0xff, layout->workspace);
+    return status;
+}
+
+heed_status lab_stage_create(lab_stage *stage, const lab_values *values, const lab_layout *layout)
+{
+    memset(stage, 0, sizeof *stage);
+    stage->problem = values->problem;
+    stage->seed = layout->seed;
+    stage->sign = layout->sign;
+    heed_status status = create_inputs(stage, values, layout->edge);
+    if (status == HEED_OK)
+        status = create_outputs(stage, layout);
+    if (status == HEED_OK)
+        status = create_workspace(stage, layout);
+    if (status != HEED_OK)
+        lab_stage_destroy(stage);
+    return status;
+}
+
+void lab_stage_destroy(lab_stage *stage)
+{
+    for (int i = 0; i < LAB_BLOCKS; i++)
+        lab_region_destroy(&stage->block[i].region);
+    memset(stage, 0, sizeof *stage);
+}
+
+heed_buffers lab_stage_buffers(const lab_stage *stage)
+{
+    return (heed_buffers){
+        .q = stage->block[LAB_Q].region.data,
+        .k = stage->block[LAB_K].region.data,
+        .v = stage->block[LAB_V].region.data,
+        .o = stage->block[LAB_O].region.data,
+        .lse = (float *)(void *)stage->block[LAB_LSE].region.data,
+        .workspace = stage->block[LAB_WORKSPACE].region.data,
+        .workspace_size = stage->block[LAB_WORKSPACE].region.size,
+    };
+}
+
+bool lab_stage_lock(const lab_stage *stage, bool locked)
+{
+    bool done = true;
+    for (int role = LAB_Q; role <= LAB_V; role++) {
+        const lab_region *region = &stage->block[role].region;
+        done = (locked ? lab_region_lock(region) : lab_region_unlock(region)) && done;
+    }
+    return done;
+}
+
+void lab_stage_take(const lab_stage *stage, void *o, float *lse)
+{
+    const lab_block *source = &stage->block[LAB_O];
+    size_t bytes = (size_t)source->view.dim * source->element;
+    for (int64_t n = 0; n < lab_view_vectors(&source->view); n++)
+        memcpy((unsigned char *)o + (size_t)n * bytes, vector_data(source, n), bytes);
+    source = &stage->block[LAB_LSE];
+    if (source->region.map && lse)
+        memcpy(lse, source->region.data, source->region.size);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* What was done to them                                                                          */
+/* ---------------------------------------------------------------------------------------------- */
+
+bool lab_stage_changed(const lab_stage *stage, const lab_values *values, char *text, size_t size)
+{
+    for (int role = LAB_Q; role <= LAB_V; role++) {
+        const lab_block *block = &stage->block[role], *source = &values->block[role];
+        const lab_view *view = &block->view;
+        size_t bytes = (size_t)view->dim * block->element;
+        for (int64_t n = 0; n < lab_view_vectors(view); n++) {
+            if (memcmp(vector_data(block, n), vector_data(source, n), bytes) == 0)
+                continue;
+            snprintf(text, size, "%s was written to: batch %lld, head %lld, position %lld",
+                     lab_block_name(role), (long long)(n / view->seq / view->heads),
+                     (long long)(n / view->seq % view->heads), (long long)(n % view->seq));
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool block_spoiled(const lab_block *block, const char *name, char *text, size_t size)
+{
+    paint_elements(block);
+    for (int64_t n = 0; n < stretch_count(block); n++) {
+        byte_range range = stretch(block, n);
+        size_t place = lab_region_spoiled(&block->region, range.start, range.end, block->pattern);
+        if (place == range.end)
+            continue;
+        long long byte = block->region.room + place - block->region.data;
+        long long bytes = (long long)block->region.size;
+        if (byte < 0)
+            snprintf(text, size, "%s: written %lld bytes before its start", name, -byte);
+        else if (byte >= bytes)
+            snprintf(text, size, "%s: written %lld bytes past its end", name, byte - bytes);
+        else
+            snprintf(text, size, "%s: a gap was written to at byte %lld", name, byte);
+        return true;
+    }
+    return false;
+}
+
+bool lab_stage_spoiled(const lab_stage *stage, char *text, size_t size)
+{
+    for (int i = 0; i < LAB_BLOCKS; i++) {
+        const lab_block *block = &stage->block[i];
+        if (block->region.map && block_spoiled(block, lab_block_name(i), text, size))
+            return true;
+    }
+    return false;
+}
+
+const char *lab_block_name(int index)
+{
+    if (index == LAB_LSE)
+        return "LSE";
+    return index == LAB_WORKSPACE ? "workspace" : lab_role_name((lab_role)index);
+}

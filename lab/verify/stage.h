@@ -1,0 +1,105 @@
+/*
+ * stage.h - the tensors of one execution, laid out so that misdeeds show
+ *
+ * Values are the inputs of a problem as the laboratory keeps them. Tensors are what a kernel gets
+ * to see: a copy of the values, and outputs and workspace filled with rubbish, each in a region of
+ * its own. Gaps and slack of the inputs hold NaNs, those of the outputs random bytes.
+ *
+ * Of a tensor that spans more than LAB_SPARSE_BYTES only the elements and a margin around each head
+ * vector are ever touched, so that strides of many gigabytes take little memory.
+ */
+#ifndef LAB_STAGE_H
+#define LAB_STAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "heed.h"
+#include "lab/tensor/view.h"
+#include "lab/verify/region.h"
+
+#define LAB_SPARSE_BYTES ((size_t)1 << 28)
+
+/* A region and what lies in it. */
+typedef struct lab_block {
+    lab_region region;
+    lab_view view;
+    size_t element;   /* bytes of one */
+    uint64_t pattern; /* of gaps and slack */
+} lab_block;
+
+typedef struct lab_values {
+    heed_problem problem;           /* normalized */
+    lab_block block[LAB_ROLES - 1]; /* Q, K, V */
+} lab_values;
+
+/* lab_values_create() makes room for the inputs of @problem, which must be normalized, all elements
+ * zero. Returns HEED_OK, or HEED_ERR_NO_MEMORY with *@values zeroed. */
+heed_status lab_values_create(lab_values *values, const heed_problem *problem);
+
+/* lab_values_slice() makes the inputs of @problem out of those of @whole, a problem of the same
+ * kind and strides: batch element b and key j of @problem are b + @batch and j + @key of @whole. */
+heed_status lab_values_slice(lab_values *values, const heed_problem *problem,
+                             const lab_values *whole, int64_t batch, int64_t key);
+
+/* lab_values_copy() is lab_values_slice() of all. */
+heed_status lab_values_copy(lab_values *values, const lab_values *whole);
+
+/* lab_values_destroy() frees the memory; zeroed values are ignored. */
+void lab_values_destroy(lab_values *values);
+
+/* lab_values_data() returns the elements of Q, K or V. lab_values_buffers() returns them all. */
+void *lab_values_data(const lab_values *values, lab_role role);
+heed_buffers lab_values_buffers(const lab_values *values);
+
+/* LSE and workspace come after the tensors of lab_role. */
+#define LAB_LSE LAB_ROLES
+#define LAB_WORKSPACE (LAB_ROLES + 1)
+#define LAB_BLOCKS (LAB_ROLES + 2)
+
+typedef struct lab_stage {
+    heed_problem problem;
+    lab_block block[LAB_BLOCKS]; /* Q, K, V, O, LSE, workspace; absent ones are zeroed */
+    uint64_t seed;
+    int sign;
+} lab_stage;
+
+/* How to lay the tensors out. */
+typedef struct lab_layout {
+    lab_edge edge;
+    bool lse;         /* is it wanted? */
+    uint64_t seed;    /* of the rubbish */
+    int sign;         /* 1 or -1: poison of another sign differs in every element */
+    size_t workspace; /* bytes */
+} lab_layout;
+
+/* lab_stage_create() makes tensors with a copy of @values. Returns HEED_OK, or HEED_ERR_NO_MEMORY
+ * with *@stage zeroed. */
+heed_status lab_stage_create(lab_stage *stage, const lab_values *values, const lab_layout *layout);
+void lab_stage_destroy(lab_stage *stage);
+
+/* lab_stage_buffers() returns what to give to the kernel. */
+heed_buffers lab_stage_buffers(const lab_stage *stage);
+
+/* lab_stage_lock() makes writes to the inputs trap, or stops that. False if the system refuses.
+ */
+bool lab_stage_lock(const lab_stage *stage, bool locked);
+
+/* lab_poison() returns what an element of O (counted [row][dim_v]) or of the LSE ([row], with
+ * @lse set) held before the execution: a finite number, not zero. */
+double lab_poison(uint64_t seed, int sign, bool lse, int64_t index);
+
+/* lab_stage_take() copies the outputs: O densely as [row][dim_v] in its type, LSE as [row]. */
+void lab_stage_take(const lab_stage *stage, void *o, float *lse);
+
+/* lab_stage_changed() looks for an input element that is not as in @values;
+ * lab_stage_spoiled(), to be called last as it wipes the elements out, for a byte outside of the
+ * elements that was written to. They return true and say where in @text, or false. */
+bool lab_stage_changed(const lab_stage *stage, const lab_values *values, char *text, size_t size);
+bool lab_stage_spoiled(const lab_stage *stage, char *text, size_t size);
+
+/* lab_block_name() returns "Q" to "O", "LSE" or "workspace". */
+const char *lab_block_name(int index);
+
+#endif /* LAB_STAGE_H */

@@ -1,0 +1,66 @@
+/*
+ * variant.c - a variation of the values under check, with what the kernel makes of it
+ */
+#include "lab/verify/variant.h"
+
+static heed_status run_one(const lab_check *check, lab_variant *variant)
+{
+    const lab_running running = { &variant->values, LAB_EDGE_END, 1, true };
+    heed_status status = lab_run_create(&variant->run, check, &running);
+    if (status != HEED_OK || variant->run.status != HEED_OK || !variant->expected)
+        return status;
+    heed_buffers data = lab_values_buffers(&variant->values);
+    return lab_expect_create(&variant->expect, &variant->values.problem, &data, &check->sampling);
+}
+
+bool lab_variants_run(const lab_check *check, lab_variant *variants, int count, heed_status status,
+                      lab_verdict *verdict)
+{
+    for (int i = 0; i < count && status == HEED_OK; i++) {
+        status = run_one(check, &variants[i]);
+        if (status == HEED_OK && variants[i].run.status != HEED_OK) {
+            lab_verdict_fail(verdict, -1, "on a variation of the problem: %s", heed_message());
+            return false;
+        }
+    }
+    if (status != HEED_OK)
+        lab_verdict_skip_status(verdict, status);
+    return status == HEED_OK;
+}
+
+void lab_variants_destroy(lab_variant *variants, int count)
+{
+    for (int i = 0; i < count; i++) {
+        lab_values_destroy(&variants[i].values);
+        lab_run_destroy(&variants[i].run);
+        lab_expect_destroy(variants[i].expect);
+    }
+}
+
+bool lab_variant_splits(const lab_view *view, bool seq)
+{
+    struct {
+        int64_t size;
+        int64_t stride;
+    } dimensions[] = { { view->batch, view->strides.batch },
+                       { view->seq, view->strides.seq },
+                       { view->heads, view->strides.head } };
+    if (seq && view->seq > 1 && view->strides.seq == 0)
+        return false;
+    /* From the smallest stride up, each must step over all that the smaller ones span. */
+    int64_t extent = view->dim;
+    for (int taken = 0; taken < 3; taken++) {
+        int next = -1;
+        for (int i = 0; i < 3; i++)
+            if (dimensions[i].size > 0 &&
+                (next < 0 || dimensions[i].stride < dimensions[next].stride))
+                next = i;
+        if (dimensions[next].size > 1 && dimensions[next].stride != 0) {
+            if (dimensions[next].stride < extent)
+                return false;
+            extent += (dimensions[next].size - 1) * dimensions[next].stride;
+        }
+        dimensions[next].size = 0; /* taken */
+    }
+    return true;
+}

@@ -1,0 +1,214 @@
+/*
+ * verify.c - lets one kernel through the gates
+ */
+#include "lab/verify/verify.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "lab/tensor/random.h"
+#include "lab/verify/reference.h"
+
+/* Without an estimate a kernel is taken to do so many operations in a second. */
+#define FLOPS_PER_SECOND 1e9
+
+/* A property gate runs the kernel up to so many times. */
+#define PROPERTY_RUNS 3
+
+/* Streams of random numbers that belong to the seed of a verification. */
+enum {
+    STREAM_VALUES = 32,
+    STREAM_ROWS,
+    STREAM_CHECK
+};
+
+lab_verify_options lab_verify_standard(void)
+{
+    return (lab_verify_options){
+        .seed = 1,
+        .gates = UINT32_MAX,
+        .work = (int64_t)1 << 24,
+        .property_work = (int64_t)1 << 20,
+        .time_limit_s = INFINITY,
+        .threads = 1,
+    };
+}
+
+static lab_sampling sampling_of(const lab_verify_options *options, int64_t work)
+{
+    return (lab_sampling){ .seed = lab_random_stream(options->seed, STREAM_ROWS),
+                           .work = work,
+                           .threads = options->threads };
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Cases                                                                                          */
+/* ---------------------------------------------------------------------------------------------- */
+
+const char *lab_case_absent(const heed_problem *problem, const lab_inputs *inputs)
+{
+    return inputs->absent ? inputs->absent(problem) : NULL;
+}
+
+static heed_status fill(lab_case *result, const heed_problem *problem, const lab_values *values,
+                        uint64_t seed)
+{
+    if (values)
+        return lab_values_copy(&result->values, values);
+    if (!result->inputs->fill || lab_case_absent(problem, result->inputs))
+        return HEED_ERR_UNSUPPORTED;
+    heed_status status = lab_values_create(&result->values, problem);
+    if (status == HEED_OK)
+        result->inputs->fill(&result->values, lab_random_stream(seed, STREAM_VALUES));
+    return status;
+}
+
+heed_status lab_case_create(lab_case *result, const heed_problem *problem, const lab_inputs *inputs,
+                            const lab_values *values, const lab_verify_options *options)
+{
+    lab_sampling sampling = sampling_of(options, options->work);
+    heed_problem normal;
+    memset(result, 0, sizeof *result);
+    heed_status status = heed_problem_normalize(&normal, problem);
+    if (status != HEED_OK)
+        return status;
+    result->inputs = inputs;
+    status = fill(result, &normal, values, options->seed);
+    if (status == HEED_OK) {
+        heed_buffers data = lab_values_buffers(&result->values);
+        status = lab_expect_create(&result->expect, &normal, &data, &sampling);
+    }
+    if (status != HEED_OK)
+        lab_case_destroy(result);
+    return status;
+}
+
+void lab_case_destroy(lab_case *result)
+{
+    lab_values_destroy(&result->values);
+    lab_expect_destroy(result->expect);
+    memset(result, 0, sizeof *result);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Gates                                                                                          */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Seconds that one run takes by the kernel's own estimate. */
+static double estimate(const lab_needs *needs, const heed_problem *problem)
+{
+    return needs->seconds > 0 ? needs->seconds : heed_problem_flops(problem) / FLOPS_PER_SECOND;
+}
+
+/* Runs the subject against either wall. */
+static heed_status run_twice(lab_check *check)
+{
+    for (int i = 0; i < 2; i++) {
+        const lab_running running = { .values = check->values,
+                                      .edge = i ? LAB_EDGE_START : LAB_EDGE_END,
+                                      .sign = i ? -1 : 1,
+                                      .lse = true };
+        lab_trace_step(check->trace, i ? "tensors at the start of their pages"
+                                       : "tensors at the end of their pages");
+        heed_status status = lab_run_create(&check->runs[i], check, &running);
+        if (status != HEED_OK)
+            return status;
+    }
+    return HEED_OK;
+}
+
+/* Property gates work on values of their own making, so that once is enough: with the normal ones.
+ */
+static bool has_properties(const lab_inputs *inputs)
+{
+    return inputs == lab_inputs_at(0) || inputs == &lab_inputs_captured;
+}
+
+static void ask_gates(const lab_check *check, const lab_verify_options *options, lab_report *report)
+{
+    double seconds = PROPERTY_RUNS * estimate(&check->runs[0].needs, &check->values->problem);
+    for (size_t i = 1; i < LAB_GATES; i++) {
+        const lab_gate *gate = lab_gate_at(i);
+        lab_verdict *verdict = &report->verdicts[i];
+        if (!(options->gates >> i & 1))
+            lab_verdict_skip(verdict, "not asked for");
+        else if (gate->property && !has_properties(check->inputs))
+            lab_verdict_skip(verdict, "judged with normal values");
+        else if (gate->property && seconds > options->time_limit_s)
+            lab_verdict_skip(verdict, "its runs take about %.1f s", seconds);
+        else
+            gate->judge(check, verdict);
+        if (verdict->outcome == LAB_FAIL)
+            report->outcome = LAB_FAIL;
+    }
+}
+
+/* Whether the subject can do the problem in the time there is; if not, the first verdict says why.
+ */
+static bool is_feasible(const lab_check *check, const lab_verify_options *options,
+                        lab_report *report)
+{
+    const lab_subject *subject = check->subject;
+    lab_verdict *verdict = &report->verdicts[0];
+    lab_needs needs = { .seconds = -1 };
+    heed_status status = subject->prepare(subject->data, &check->values->problem, &needs);
+    memcpy(report->name, needs.name, sizeof report->name);
+    double seconds = 2 * estimate(&needs, &check->values->problem);
+    if (status == HEED_ERR_UNSUPPORTED)
+        lab_verdict_skip(verdict, "%s", heed_message());
+    else if (status != HEED_OK)
+        lab_verdict_fail(verdict, -1, "planning returned %s: %s", heed_status_name(status),
+                         heed_message());
+    else if (seconds > options->time_limit_s)
+        lab_verdict_skip(verdict, "two runs take about %.1f s", seconds);
+    else
+        return true;
+    report->outcome = verdict->outcome;
+    return false;
+}
+
+void lab_case_verify(const lab_case *subject_case, const lab_subject *subject,
+                     const lab_verify_options *options, lab_trace *trace, lab_report *report)
+{
+    lab_check check = {
+        .subject = subject,
+        .inputs = subject_case->inputs,
+        .values = &subject_case->values,
+        .expect = subject_case->expect,
+        .sampling = sampling_of(options, options->property_work),
+        .seed = lab_random_stream(options->seed, STREAM_CHECK),
+        .strict = options->strict,
+        .lock = !options->unlocked,
+        .trace = trace,
+    };
+    memset(report, 0, sizeof *report);
+    report->rows = lab_rows(&check.values->problem);
+    report->rows_compared = check.expect->count;
+    for (size_t i = 0; i < LAB_GATES; i++)
+        lab_verdict_skip(&report->verdicts[i], "the kernel did not run");
+    if (!is_feasible(&check, options, report))
+        return;
+
+    heed_status status = run_twice(&check);
+    if (status == HEED_OK)
+        lab_gate_executes(&check, &report->verdicts[0]);
+    else
+        lab_verdict_skip_status(&report->verdicts[0], status);
+    report->outcome = report->verdicts[0].outcome;
+    if (report->outcome == LAB_PASS)
+        ask_gates(&check, options, report);
+    lab_run_destroy(&check.runs[0]);
+    lab_run_destroy(&check.runs[1]);
+}
+
+heed_status lab_verify_problem(const heed_problem *problem, const lab_inputs *inputs,
+                               const lab_subject *subject, const lab_verify_options *options,
+                               lab_trace *trace, lab_report *report)
+{
+    lab_case subject_case;
+    heed_status status = lab_case_create(&subject_case, problem, inputs, NULL, options);
+    if (status == HEED_OK)
+        lab_case_verify(&subject_case, subject, options, trace, report);
+    lab_case_destroy(&subject_case);
+    return status;
+}

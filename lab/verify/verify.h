@@ -1,0 +1,68 @@
+/*
+ * verify.h - verification: every kernel is hostile until proven
+ *
+ *     problem, inputs, seed -> case (values, what is expected) -> check of one kernel -> report
+ */
+#ifndef LAB_VERIFY_H
+#define LAB_VERIFY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "heed.h"
+#include "lab/verify/check.h"
+#include "lab/verify/gates.h"
+#include "lab/verify/inputs.h"
+
+typedef struct lab_verify_options {
+    uint64_t seed;         /* of values, rows of a sample, poison */
+    uint32_t gates;        /* which to ask: bit i for the i-th; the first is always asked */
+    bool strict;           /* see lab_check */
+    bool unlocked;         /* writes to inputs do not trap: they are noticed afterwards */
+    int64_t work;          /* of the reference: see lab_sampling */
+    int64_t property_work; /* the same for each variation of the values */
+    double time_limit_s;   /* skip what takes longer by the estimate of the planner */
+    int threads;           /* of the reference, 1 or more */
+} lab_verify_options;
+
+/* lab_verify_standard() returns the options that fit most: seed 1, all gates. */
+lab_verify_options lab_verify_standard(void);
+
+/* Values of a problem and what is expected of them, for any number of kernels. */
+typedef struct lab_case {
+    const lab_inputs *inputs;
+    lab_values values;
+    lab_expect *expect;
+} lab_case;
+
+/* What the gates said of one kernel. */
+typedef struct lab_report {
+    lab_outcome outcome;       /* LAB_FAIL if a gate failed, LAB_SKIP if the kernel did not run */
+    char name[HEED_NAME_SIZE]; /* kernel and config, or "" */
+    int64_t rows;              /* how many the problem has ... */
+    int64_t rows_compared;     /* ... and how many were compared with the reference */
+    lab_verdict verdicts[LAB_GATES];
+} lab_report;
+
+/* lab_case_create() makes the values of @inputs for @problem, or, if @values is not NULL, takes
+ * those. Returns HEED_OK; HEED_ERR_INVALID for a bad problem; HEED_ERR_UNSUPPORTED if the problem
+ * has no such inputs, see lab_case_absent(); HEED_ERR_NO_MEMORY. On failure *@result is zeroed. */
+heed_status lab_case_create(lab_case *result, const heed_problem *problem, const lab_inputs *inputs,
+                            const lab_values *values, const lab_verify_options *options);
+void lab_case_destroy(lab_case *result);
+
+/* lab_case_absent() says why @problem, normalized, has no values of @inputs; NULL if it has. */
+const char *lab_case_absent(const heed_problem *problem, const lab_inputs *inputs);
+
+/* lab_case_verify() lets @subject through the gates. It runs in the calling process: use
+ * lab_isolate() around it for what may crash or hang. @trace may be NULL. */
+void lab_case_verify(const lab_case *subject_case, const lab_subject *subject,
+                     const lab_verify_options *options, lab_trace *trace, lab_report *report);
+
+/* lab_verify_problem() is lab_case_create() and lab_case_verify() in one, for a single subject. */
+heed_status lab_verify_problem(const heed_problem *problem, const lab_inputs *inputs,
+                               const lab_subject *subject, const lab_verify_options *options,
+                               lab_trace *trace, lab_report *report);
+
+#endif /* LAB_VERIFY_H */
