@@ -5,6 +5,19 @@
 #include <string.h>
 
 #include "cli.h"
+#include "shapes/shapes.h"
+
+/* Makes room for @more problems. */
+static cli_exit reserve(cli_problems *problems, size_t more)
+{
+    heed_problem *items = realloc(problems->items, (problems->count + more) * sizeof *items);
+    if (!items) {
+        cli_error("not enough memory for %zu problems", problems->count + more);
+        return CLI_ENVIRONMENT;
+    }
+    problems->items = items;
+    return CLI_OK;
+}
 
 static cli_exit add(cli_problems *problems, const char *spec)
 {
@@ -12,14 +25,10 @@ static cli_exit add(cli_problems *problems, const char *spec)
     heed_status status = heed_problem_parse(&problem, spec);
     if (status != HEED_OK)
         return cli_fail(status, NULL);
-    heed_problem *items = realloc(problems->items, (problems->count + 1) * sizeof *items);
-    if (!items) {
-        cli_error("not enough memory for %zu problems", problems->count + 1);
-        return CLI_ENVIRONMENT;
-    }
-    problems->items = items;
-    items[problems->count++] = problem;
-    return CLI_OK;
+    cli_exit code = reserve(problems, 1);
+    if (code == CLI_OK)
+        problems->items[problems->count++] = problem;
+    return code;
 }
 
 /* Adds the words of operands @first to @end - 1 as one spec. */
@@ -59,10 +68,29 @@ static cli_exit add_operands(cli_problems *problems, const cli_args *args)
     return code;
 }
 
+static cli_exit add_file(cli_problems *problems, const char *path)
+{
+    lab_shapes list;
+    lab_error error;
+    heed_status status = lab_shapes_load(&list, path, &error);
+    if (status != HEED_OK) {
+        cli_error("--shapes: %s", error.text);
+        return cli_exit_of(status);
+    }
+    cli_exit code = reserve(problems, list.count);
+    for (size_t i = 0; code == CLI_OK && i < list.count; i++)
+        problems->items[problems->count++] = list.shapes[i].problem;
+    lab_shapes_free(&list);
+    return code;
+}
+
 cli_exit cli_problems_read(cli_problems *problems, const cli_args *args)
 {
     memset(problems, 0, sizeof *problems);
     cli_exit code = add_operands(problems, args);
+    const char *path = cli_args_has(args, "shapes") ? cli_args_text(args, "shapes") : NULL;
+    if (code == CLI_OK && path)
+        code = add_file(problems, path);
     if (code == CLI_OK && problems->count == 0) {
         cli_error("no problem given; name one, such as 'b1 h8 s512 d64 f32'");
         return CLI_USAGE;
