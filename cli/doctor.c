@@ -1,0 +1,125 @@
+/*
+ * doctor.c - `heed doctor`: is this machine fit for heed, and what would make it fitter
+ */
+#include "doctor.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "report/table.h"
+
+static void (*const checks[])(doctor_report *report) = {
+    doctor_check_library, doctor_check_cpu,     doctor_check_features,
+    doctor_check_caches,  doctor_check_threads, doctor_check_memory,
+    doctor_check_clock,   doctor_check_load,    doctor_check_wisdom,
+};
+
+void doctor_say(doctor_report *report, doctor_level level, const char *name, const char *fix,
+                const char *format, ...)
+{
+    doctor_finding *findings = realloc(report->findings, (report->count + 1) * sizeof *findings);
+    if (!findings) {
+        report->failed = true;
+        return;
+    }
+    report->findings = findings;
+    doctor_finding *finding = &findings[report->count++];
+    *finding = (doctor_finding){ .level = level, .name = name, .fix = fix };
+    va_list list;
+    va_start(list, format);
+    vsnprintf(finding->text, sizeof finding->text, format, list);
+    va_end(list);
+}
+
+static doctor_level worst(const doctor_report *report)
+{
+    doctor_level level = DOCTOR_OK;
+    for (size_t i = 0; i < report->count; i++)
+        level = report->findings[i].level > level ? report->findings[i].level : level;
+    return level;
+}
+
+static cli_exit print_json(const doctor_report *report)
+{
+    static const char *const levels[] = { "ok", "warn", "fail" };
+    json_t *findings = json_array();
+    for (size_t i = 0; i < report->count; i++) {
+        const doctor_finding *finding = &report->findings[i];
+        findings = cli_json_append(findings,
+                                   json_pack("{s:s, s:s, s:o, s:s?}", "check", finding->name,
+                                             "level", levels[finding->level], "text",
+                                             cli_json_text(finding->text), "fix", finding->fix));
+    }
+    return cli_json_print(
+        json_pack("{s:s, s:o}", "level", levels[worst(report)], "findings", findings), "doctor");
+}
+
+static cli_exit print_text(const doctor_report *report)
+{
+    static const char *const levels[] = { "OK", "WARN", "FAIL" };
+    static const cli_style_name styles[] = { CLI_GOOD, CLI_WARN, CLI_BAD };
+    lab_table *table = lab_table_create();
+    for (int i = 0; i < 3; i++)
+        lab_table_column(table, "", LAB_LEFT);
+    for (size_t i = 0; i < report->count; i++) {
+        const doctor_finding *finding = &report->findings[i];
+        lab_table_cell(table, "%s%s%s", cli_style(stdout, styles[finding->level]),
+                       levels[finding->level], cli_style(stdout, CLI_PLAIN));
+        lab_table_cell(table, "%s", finding->name);
+        lab_table_cell(table, "%s", finding->text);
+        if (finding->fix) {
+            lab_table_cell(table, "%s", "");
+            lab_table_cell(table, "%s", "");
+            lab_table_cell(table, "-> %s", finding->fix);
+        }
+    }
+    bool printed = lab_table_print(table, stdout, LAB_TEXT);
+    lab_table_destroy(table);
+    if (printed)
+        return CLI_OK;
+    cli_error("not enough memory for the table");
+    return CLI_ENVIRONMENT;
+}
+
+static cli_exit run(const cli_args *args)
+{
+    doctor_report report = { .args = args };
+    const size_t count = sizeof checks / sizeof checks[0];
+    cli_progress progress = cli_progress_start("doctor", count);
+    for (size_t i = 0; i < count && !cli_interrupted(); i++) {
+        cli_progress_step(&progress, i, NULL);
+        checks[i](&report);
+    }
+    cli_progress_end(&progress);
+    cli_exit code = cli_args_json(args) ? print_json(&report) : print_text(&report);
+    if (report.failed)
+        cli_error("not enough memory for all findings");
+    if (code == CLI_OK && (report.failed || worst(&report) == DOCTOR_FAIL))
+        code = CLI_ENVIRONMENT;
+    free(report.findings);
+    return code;
+}
+
+static const cli_option options[] = {
+    { .name = "wisdom",
+      .letter = 'w',
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "Also check this wisdom file" },
+    { .name = NULL },
+};
+
+extern const cli_verb cli_verb_doctor;
+const cli_verb cli_verb_doctor = {
+    .name = "doctor",
+    .summary = "say whether this machine is fit for heed, and how to make it so",
+    .description = "Looks at the library, the CPU and its features, caches, threads, memory, "
+                   "clocks, the load by other programs, wisdom, "
+                   "and the rivals that 'heed bench' compares with. Every line is OK, WARN (it "
+                   "works, but slower or with noisier "
+                   "timings) or FAIL, and says what to do.\n"
+                   "\n"
+                   "The exit status is 3 if anything fails, else 0.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,46 @@
+/*
+ * doctor.h - what the checks of `heed doctor` share
+ */
+#ifndef CLI_DOCTOR_H
+#define CLI_DOCTOR_H
+
+#include "cli.h"
+
+typedef enum doctor_level {
+    DOCTOR_OK,
+    DOCTOR_WARN,
+    DOCTOR_FAIL
+} doctor_level;
+
+typedef struct doctor_finding {
+    doctor_level level;
+    const char *name; /* of the check */
+    char text[400];   /* what was found */
+    const char *fix;  /* what to do about it; NULL: nothing */
+} doctor_finding;
+
+/* The findings of all checks, in their order. */
+typedef struct doctor_report {
+    const cli_args *args;
+    doctor_finding *findings;
+    size_t count;
+    bool failed; /* memory ran out: findings are missing */
+} doctor_report;
+
+/* doctor_say() adds a finding. @name and @fix are not copied. */
+void doctor_say(doctor_report *report, doctor_level level, const char *name, const char *fix,
+                const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* The checks. Each adds one finding or more. */
+void doctor_check_library(doctor_report *report);
+void doctor_check_cpu(doctor_report *report);
+void doctor_check_features(doctor_report *report);
+void doctor_check_caches(doctor_report *report);
+void doctor_check_threads(doctor_report *report);
+void doctor_check_memory(doctor_report *report);
+void doctor_check_clock(doctor_report *report);
+void doctor_check_load(doctor_report *report);
+void doctor_check_wisdom(doctor_report *report);
+void doctor_check_rivals(doctor_report *report);
+
+#endif /* CLI_DOCTOR_H */

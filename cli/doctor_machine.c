@@ -1,0 +1,181 @@
+/*
+ * doctor_machine.c - the checks of `heed doctor` that look at the machine
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "doctor.h"
+#include "internal.h"
+#include "measure/environment.h"
+#include "report/format.h"
+
+/* A load above this, in CPUs, is called busy. */
+#define LOAD_BUSY 0.5
+
+/* Less memory than this makes large problems fail. */
+#define MEMORY_LOW ((uint64_t)1 << 30)
+
+/* The first line of @path without its newline; false if there is none. */
+static bool read_line(const char *path, char *line, int size)
+{
+    FILE *file = fopen(path, "re");
+    bool read = file && fgets(line, size, file);
+    if (read)
+        line[strcspn(line, "\n")] = '\0';
+    if (file)
+        fclose(file);
+    return read;
+}
+
+void doctor_check_cpu(doctor_report *report)
+{
+    lab_environment environment;
+    lab_environment_read(&environment);
+    doctor_say(report, DOCTOR_OK, "cpu", NULL, "%s, %s", environment.cpu, environment.kernel);
+}
+
+void doctor_check_features(doctor_report *report)
+{
+    heed_machine all, used;
+    /* The highest level stands for everything that the machine has. */
+    if (heed_machine_detect(&all, "avx512bf16", 0) != HEED_OK ||
+        heed_machine_detect(&used, NULL, 0) != HEED_OK) {
+        doctor_say(report, DOCTOR_FAIL, "features", "Correct or unset HEED_CPU", "%s",
+                   heed_message());
+        return;
+    }
+    if (used.level != all.level)
+        doctor_say(report, DOCTOR_WARN, "features", "Unset HEED_CPU to use them all",
+                   "%s in use of %s, because of HEED_CPU", heed_cpu_level_name(used.level),
+                   heed_cpu_level_name(all.level));
+    else if (all.level == HEED_CPU_SCALAR)
+        doctor_say(report, DOCTOR_WARN, "features",
+                   "Expect a tenth of the speed of a machine with AVX2, or less",
+                   "none that heed has kernels for: portable C only");
+    else
+        doctor_say(report, DOCTOR_OK, "features", NULL, "%s", heed_cpu_level_name(all.level));
+}
+
+void doctor_check_caches(doctor_report *report)
+{
+    heed_machine machine;
+    char l1[LAB_FORMAT_SIZE], l2[LAB_FORMAT_SIZE], l3[LAB_FORMAT_SIZE];
+    if (heed_machine_detect(&machine, "scalar", 0) != HEED_OK) {
+        doctor_say(report, DOCTOR_FAIL, "caches", NULL, "%s", heed_message());
+        return;
+    }
+    doctor_say(report, DOCTOR_OK, "caches", NULL, "L1 %s and L2 %s per core, L3 %s",
+               lab_format_bytes((uint64_t)machine.l1_bytes, l1),
+               lab_format_bytes((uint64_t)machine.l2_bytes, l2),
+               lab_format_bytes((uint64_t)machine.l3_bytes, l3));
+}
+
+/* The control group's CPU quota, in CPUs; 0 if there is none. */
+static double cpu_quota(void)
+{
+    char line[64], *end;
+    if (!read_line("/sys/fs/cgroup/cpu.max", line, sizeof line))
+        return 0;
+    double quota = strtod(line, &end), period = strtod(end, NULL);
+    return end != line && period > 0 ? quota / period : 0;
+}
+
+void doctor_check_threads(doctor_report *report)
+{
+    lab_environment environment;
+    heed_machine machine;
+    double quota = cpu_quota();
+    lab_environment_read(&environment);
+    if (heed_machine_detect(&machine, "scalar", 0) != HEED_OK) {
+        doctor_say(report, DOCTOR_FAIL, "threads", NULL, "%s", heed_message());
+        return;
+    }
+    if (quota > 0 && quota < environment.cores_allowed)
+        doctor_say(
+            report, DOCTOR_WARN, "threads",
+            "Raise the container's CPU quota, or time with --threads below it",
+            "%d by default; %d CPUs, but a quota of %.2g, so that threads are stopped at times",
+            machine.threads, environment.cores_allowed, quota);
+    else if (environment.cores_allowed < environment.cores_online)
+        doctor_say(report, DOCTOR_OK, "threads", NULL,
+                   "%d by default; this process may use %d of %d CPUs", machine.threads,
+                   environment.cores_allowed, environment.cores_online);
+    else
+        doctor_say(report, DOCTOR_OK, "threads", NULL, "%d by default, one per CPU",
+                   machine.threads);
+}
+
+/* A field of /proc/meminfo in bytes; 0 if it cannot be read. */
+static uint64_t memory_field(const char *name)
+{
+    char line[128];
+    uint64_t bytes = 0;
+    FILE *file = fopen("/proc/meminfo", "re");
+    while (file && bytes == 0 && fgets(line, sizeof line, file))
+        if (strncmp(line, name, strlen(name)) == 0 && line[strlen(name)] == ':')
+            bytes = strtoull(line + strlen(name) + 1, NULL, 10) * 1024;
+    if (file)
+        fclose(file);
+    return bytes;
+}
+
+void doctor_check_memory(doctor_report *report)
+{
+    char total[LAB_FORMAT_SIZE], free_now[LAB_FORMAT_SIZE];
+    uint64_t available = memory_field("MemAvailable");
+    lab_format_bytes(memory_field("MemTotal"), total);
+    lab_format_bytes(available, free_now);
+    if (available == 0)
+        doctor_say(report, DOCTOR_WARN, "memory", "Mount /proc",
+                   "unknown: /proc/meminfo cannot be read");
+    else if (available < MEMORY_LOW)
+        doctor_say(report, DOCTOR_WARN, "memory",
+                   "Close other programs: large problems will not fit", "%s, only %s free", total,
+                   free_now);
+    else
+        doctor_say(report, DOCTOR_OK, "memory", NULL, "%s, %s free", total, free_now);
+}
+
+/* Frequency boosting: 1 on, 0 off, -1 unknown. */
+static int boost_state(void)
+{
+    char line[16];
+    if (read_line("/sys/devices/system/cpu/intel_pstate/no_turbo", line, sizeof line))
+        return line[0] == '0';
+    if (read_line("/sys/devices/system/cpu/cpufreq/boost", line, sizeof line))
+        return line[0] == '1';
+    return -1;
+}
+
+void doctor_check_clock(doctor_report *report)
+{
+    static const char *const boosts[] = { "boost unknown", "boost off", "boost on" };
+    lab_environment environment;
+    lab_environment_read(&environment);
+    const char *boost = boosts[boost_state() + 1], *governor = environment.governor;
+    if (strcmp(governor, "unknown") == 0)
+        doctor_say(report, DOCTOR_OK, "clock", NULL,
+                   "%.0f MHz now; no governor to be seen here, as in most virtual machines",
+                   environment.clock_mhz);
+    else if (strcmp(governor, "performance") != 0)
+        doctor_say(
+            report, DOCTOR_WARN, "clock", "For timing: cpupower frequency-set -g performance",
+            "governor %s, %s: the clock follows the load, and timings with it", governor, boost);
+    else
+        doctor_say(report, DOCTOR_OK, "clock", NULL, "governor %s, %s", governor, boost);
+}
+
+void doctor_check_load(doctor_report *report)
+{
+    lab_environment environment;
+    lab_environment_read(&environment);
+    if (environment.load < 0)
+        doctor_say(report, DOCTOR_WARN, "load", "Mount /proc", "unknown");
+    else if (environment.load > LOAD_BUSY)
+        doctor_say(report, DOCTOR_WARN, "load",
+                   "Wait for the other programs to finish before you time anything",
+                   "%.2f in the last minute: the machine is busy, timings will be noisy",
+                   environment.load);
+    else
+        doctor_say(report, DOCTOR_OK, "load", NULL, "%.2f in the last minute", environment.load);
+}
