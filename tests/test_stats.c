@@ -174,7 +174,7 @@ static void test_interval_coverage(void **state)
     int held = 0;
 
     for (int run = 0; run < 400; run++) {
-        lab_bootstrap options = { .seed = (uint64_t)run, .resamples = 300 };
+        lab_bootstrap options = { .seed = (uint64_t)run, .resamples = 1000 };
         lab_interval interval;
         double samples[25];
         for (int i = 0; i < 25; i++)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/tensor/random.h"
+
 /* Order of two doubles, for qsort(). */
 static int ascending(const void *a, const void *b)
 {
@@ -101,22 +103,6 @@ void lab_stats_summarize(double *samples, size_t n, lab_summary *summary)
     summary->mad = lab_stats_mad(samples, n);
 }
 
-/* splitmix64 (Steele, Lea and Flood, 2014): 64 random bits from a counter. */
-static uint64_t random_bits(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-/* A random index below @n, which is less than 2^32. */
-static size_t random_index(uint64_t *state, size_t n)
-{
-    return (size_t)(((random_bits(state) >> 32) * n) >> 32);
-}
-
 /* The options with their defaults filled in. */
 static heed_status bootstrap_options(const lab_bootstrap *options, lab_bootstrap *full)
 {
@@ -185,10 +171,10 @@ heed_status lab_stats_ratio_interval(const double *top, const double *bottom, si
     memcpy(s.bottom, bottom, pairs * sizeof *bottom);
     interval->estimate = median_of(s.top, pairs) / median_of(s.bottom, pairs);
 
-    uint64_t state = full.seed;
+    uint64_t drawn = 0;
     for (int r = 0; r < full.resamples; r++) {
         for (size_t i = 0; i < pairs; i++) {
-            size_t pick = random_index(&state, pairs);
+            int64_t pick = lab_random_below(full.seed, drawn++, (int64_t)pairs);
             s.top[i] = top[pick];
             s.bottom[i] = bottom[pick];
         }
@@ -213,10 +199,10 @@ heed_status lab_stats_median_interval(const double *samples, size_t n, const lab
     memcpy(s.top, samples, n * sizeof *samples);
     interval->estimate = median_of(s.top, n);
 
-    uint64_t state = full.seed;
+    uint64_t drawn = 0;
     for (int r = 0; r < full.resamples; r++) {
         for (size_t i = 0; i < n; i++)
-            s.top[i] = samples[random_index(&state, n)];
+            s.top[i] = samples[lab_random_below(full.seed, drawn++, (int64_t)n)];
         s.results[r] = median_of(s.top, n);
     }
     cut_interval(s.results, &full, interval);

@@ -1,0 +1,390 @@
+/*
+ * peer.c - starts a child, talks with it under a deadline, and ends it whatever it does
+ */
+#define _GNU_SOURCE /* pipe2(), environ */
+#include "peer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "measure.h"
+
+/* How long a peer may take to quit, or to end after it closed its output; and how often to look for
+ * an interrupt. */
+#define QUIT_SECONDS 2.0
+#define EXIT_NS INT64_C(1000000000)
+#define LOOK_MS 100
+
+struct lab_peer {
+    lab_peer_state state;
+    pid_t pid; /* and process group; 0: there is none */
+    bool paused;
+    bool (*interrupted)(void);
+    int in;  /* our end of its stdin, a socket: writing to a dead peer must fail, not raise SIGPIPE.
+                -1: closed */
+    int out; /* of its stdout */
+    int err; /* of its stderr; -1: it closed it */
+    size_t line_length;
+    size_t stderr_length;
+    char line[LAB_PEER_LINE_SIZE];
+    char stderr_text[LAB_PEER_STDERR_SIZE];
+    char reason[LAB_PEER_REASON_SIZE];
+};
+
+const char *lab_peer_state_name(lab_peer_state state)
+{
+    static const char *const names[] = {
+        [LAB_PEER_READY] = "ready",
+        [LAB_PEER_ABSENT] = "absent",
+        [LAB_PEER_HUNG] = "hung",
+        [LAB_PEER_CRASHED] = "crashed",
+        [LAB_PEER_FLOODED] = "flooded",
+        [LAB_PEER_GARBAGE] = "garbage",
+        [LAB_PEER_INTERRUPTED] = "interrupted",
+        [LAB_PEER_BROKEN] = "broken",
+    };
+
+    return (size_t)state < sizeof names / sizeof names[0] ? names[state] : "unknown";
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* Has the peer's first process ended? It is left to be waited for. */
+static bool has_ended(pid_t pid)
+{
+    siginfo_t info = { .si_pid = 0 };
+
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+}
+
+/* Gives the peer until @deadline to end; true if it has. */
+static bool await_end(const lab_peer *peer, int64_t deadline)
+{
+    const struct timespec nap = { .tv_nsec = 1000000 };
+
+    while (!has_ended(peer->pid)) {
+        if (heed_clock_ns() >= deadline)
+            return false;
+        nanosleep(&nap, NULL);
+    }
+    return true;
+}
+
+/* Kills what is left of the process group, closes the channels, and returns the wait status. */
+static int reap(lab_peer *peer)
+{
+    int status = 0;
+
+    if (peer->pid > 0) {
+        kill(-peer->pid, SIGKILL);
+        while (waitpid(peer->pid, &status, 0) < 0 && errno == EINTR)
+            ;
+    }
+    peer->pid = 0;
+    close_fd(&peer->in);
+    close_fd(&peer->out);
+    close_fd(&peer->err);
+    return status;
+}
+
+/* Ends the conversation: @state and the reason, and a process that is gone. */
+static void give_up(lab_peer *peer, lab_peer_state state, const char *reason)
+{
+    reap(peer);
+    peer->state = state;
+    snprintf(peer->reason, sizeof peer->reason, "%s", reason);
+}
+
+/* The last line of stderr, for a reason; "" if there is none. */
+static const char *last_words(lab_peer *peer)
+{
+    size_t length = peer->stderr_length;
+
+    while (length > 0 && peer->stderr_text[length - 1] == '\n')
+        peer->stderr_text[--length] = '\0';
+    const char *newline = memrchr(peer->stderr_text, '\n', length);
+    return newline ? newline + 1 : peer->stderr_text;
+}
+
+/* Keeps what is on stderr, as far as there is room. */
+static void read_stderr(lab_peer *peer)
+{
+    char text[4096];
+    ssize_t got = read(peer->err, text, sizeof text);
+    size_t room = sizeof peer->stderr_text - 1 - peer->stderr_length;
+
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (got <= 0) {
+        close_fd(&peer->err);
+        return;
+    }
+    size_t keep = (size_t)got < room ? (size_t)got : room;
+    memcpy(peer->stderr_text + peer->stderr_length, text, keep);
+    peer->stderr_length += keep;
+    peer->stderr_text[peer->stderr_length] = '\0';
+}
+
+/* Its stdout has ended. Says how the peer did. */
+static void explain_end(lab_peer *peer)
+{
+    char how[96] = "closed its output";
+    bool ended = await_end(peer, heed_clock_ns() + EXIT_NS);
+    struct pollfd err = { .fd = peer->err, .events = POLLIN };
+
+    while (poll(&err, 1, 0) > 0) {
+        read_stderr(peer);
+        err.fd = peer->err;
+    }
+    int status = reap(peer);
+    if (ended && WIFSIGNALED(status))
+        snprintf(how, sizeof how, "was ended by signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    if (ended && WIFEXITED(status))
+        snprintf(how, sizeof how, "exited with status %d without an answer", WEXITSTATUS(status));
+    const char *words = last_words(peer);
+    peer->state = LAB_PEER_CRASHED;
+    snprintf(peer->reason, sizeof peer->reason, "%s%s%.200s", how, words[0] ? ": " : "", words);
+}
+
+/* Takes what is on stdout. */
+static void read_stdout(lab_peer *peer)
+{
+    size_t room = sizeof peer->line - peer->line_length;
+    ssize_t got = read(peer->out, peer->line + peer->line_length, room);
+
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (got <= 0) {
+        explain_end(peer);
+        return;
+    }
+    peer->line_length += (size_t)got;
+    if (peer->line_length == sizeof peer->line && !memchr(peer->line, '\n', peer->line_length))
+        give_up(peer, LAB_PEER_FLOODED, "wrote more than 64 KiB without ending the line");
+}
+
+/* Sends a part of @text, from *@sent on. */
+static void write_stdin(lab_peer *peer, const char *text, size_t length, size_t *sent)
+{
+    ssize_t put = send(peer->in, text + *sent, length - *sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+    if (put >= 0)
+        *sent += (size_t)put;
+    else if (errno != EINTR && errno != EAGAIN)
+        *sent = length; /* nobody reads: what stdout says, or its end, will tell why */
+}
+
+/* Moves data in all three directions until there is a whole line, or the peer is no longer ready.
+ */
+static void converse(lab_peer *peer, const char *text, size_t length, int64_t deadline)
+{
+    size_t sent = 0;
+
+    while (peer->state == LAB_PEER_READY && !memchr(peer->line, '\n', peer->line_length)) {
+        struct pollfd fds[3] = { { .fd = peer->out, .events = POLLIN },
+                                 { .fd = peer->err, .events = POLLIN },
+                                 { .fd = sent < length ? peer->in : -1, .events = POLLOUT } };
+        int64_t left_ms = (deadline - heed_clock_ns()) / 1000000;
+        if (left_ms < 0) {
+            give_up(peer, LAB_PEER_HUNG, "gave no answer in time");
+            return;
+        }
+        if (peer->interrupted && peer->interrupted()) {
+            give_up(peer, LAB_PEER_INTERRUPTED, "was interrupted");
+            return;
+        }
+        if (poll(fds, 3, left_ms < LOOK_MS ? (int)left_ms + 1 : LOOK_MS) <= 0)
+            continue;
+        if (fds[1].revents)
+            read_stderr(peer);
+        if (fds[2].revents)
+            write_stdin(peer, text, length, &sent);
+        if (fds[0].revents)
+            read_stdout(peer);
+    }
+}
+
+/* The reply in the line that has come, or NULL, and the peer has given garbage. */
+static json_t *take_reply(lab_peer *peer)
+{
+    static const char *const statuses[] = { "ok", "unsupported", "error" };
+    size_t length = (size_t)((char *)memchr(peer->line, '\n', peer->line_length) - peer->line);
+    json_t *reply = json_loadb(peer->line, length, JSON_REJECT_DUPLICATES, NULL);
+    const char *status = json_string_value(json_object_get(reply, "status"));
+    bool known = false;
+
+    for (size_t i = 0; status && i < sizeof statuses / sizeof statuses[0]; i++)
+        known = known || strcmp(status, statuses[i]) == 0;
+    if (known && length + 1 == peer->line_length) {
+        peer->line_length = 0;
+        return reply;
+    }
+    json_decref(reply);
+    give_up(peer, LAB_PEER_GARBAGE,
+            known ? "said more than it was asked" : "printed a line that is no reply");
+    return NULL;
+}
+
+/* Whatever is on stdout now was not asked for. */
+static void refuse_unasked(lab_peer *peer)
+{
+    struct pollfd out = { .fd = peer->out, .events = POLLIN };
+
+    if (peer->line_length == 0 && poll(&out, 1, 0) > 0)
+        read_stdout(peer); /* or its end, which is a crash */
+    if (peer->state == LAB_PEER_READY && peer->line_length > 0)
+        give_up(peer, LAB_PEER_GARBAGE, "spoke before it was asked");
+}
+
+json_t *lab_peer_ask(lab_peer *peer, json_t *request, double seconds)
+{
+    char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
+    size_t length = text ? strlen(text) : 0;
+
+    json_decref(request);
+    if (peer->state == LAB_PEER_READY && (length == 0 || length >= LAB_PEER_LINE_SIZE))
+        give_up(peer, LAB_PEER_BROKEN,
+                text ? "the request is too long" : "no memory for a request");
+    if (peer->state == LAB_PEER_READY)
+        refuse_unasked(peer);
+    if (peer->state == LAB_PEER_READY) {
+        if (peer->paused)
+            kill(-peer->pid, SIGCONT);
+        peer->paused = false;
+        text[length] = '\n'; /* in the place of the null */
+        converse(peer, text, length + 1, heed_clock_ns() + (int64_t)(seconds * 1e9));
+    }
+    free(text);
+    return peer->state == LAB_PEER_READY ? take_reply(peer) : NULL;
+}
+
+void lab_peer_pause(lab_peer *peer)
+{
+    if (peer->pid > 0 && !peer->paused)
+        peer->paused = kill(-peer->pid, SIGSTOP) == 0;
+}
+
+lab_peer_state lab_peer_state_of(const lab_peer *peer)
+{
+    return peer->state;
+}
+
+const char *lab_peer_reason(const lab_peer *peer)
+{
+    return peer->reason;
+}
+
+const char *lab_peer_stderr(const lab_peer *peer)
+{
+    return peer->stderr_text;
+}
+
+/* Starts the program with the child's ends of the three channels. Returns an errno value. */
+static int spawn(lab_peer *peer, const lab_peer_command *command, int in, int out, int err)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    sigset_t reset;
+    char *const program[] = { (char *)command->path, NULL };
+    char *const script[] = { (char *)command->interpreter, (char *)command->path, NULL };
+    short flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+
+    sigemptyset(&none);
+    sigemptyset(&reset);
+    sigaddset(&reset, SIGINT);
+    sigaddset(&reset, SIGPIPE);
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error != 0)
+        return error;
+    error = posix_spawnattr_init(&attributes);
+    if (error == 0) {
+        posix_spawnattr_setflags(&attributes, flags);
+        posix_spawnattr_setpgroup(&attributes, 0);
+        posix_spawnattr_setsigmask(&attributes, &none);
+        posix_spawnattr_setsigdefault(&attributes, &reset);
+        error = posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+        if (error == 0)
+            error = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+        if (error == 0)
+            error = posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
+        if (error == 0)
+            error = posix_spawnp(
+                &peer->pid, command->interpreter ? command->interpreter : command->path, &actions,
+                &attributes, command->interpreter ? script : program, environ);
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+/* Makes the channels and starts the program. Returns an errno value. */
+static int start(lab_peer *peer, const lab_peer_command *command)
+{
+    int in[2] = { -1, -1 };
+    int out[2] = { -1, -1 };
+    int err[2] = { -1, -1 };
+    int error = 0;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) != 0 || pipe2(out, O_CLOEXEC) != 0 ||
+        pipe2(err, O_CLOEXEC) != 0)
+        error = errno;
+    if (error == 0)
+        error = spawn(peer, command, in[1], out[1], err[1]);
+    close_fd(&in[1]);
+    close_fd(&out[1]);
+    close_fd(&err[1]);
+    peer->in = in[0];
+    peer->out = out[0];
+    peer->err = err[0];
+    return error;
+}
+
+lab_peer *lab_peer_start(const lab_peer_command *command)
+{
+    lab_peer *peer = calloc(1, sizeof *peer);
+
+    if (!peer)
+        return NULL;
+    peer->interrupted = command->interrupted;
+    int error = start(peer, command);
+    if (error != 0) {
+        peer->pid = 0;
+        close_fd(&peer->in);
+        close_fd(&peer->out);
+        close_fd(&peer->err);
+        peer->state = LAB_PEER_ABSENT;
+        snprintf(peer->reason, sizeof peer->reason, "%.200s cannot be started: %s",
+                 command->interpreter ? command->interpreter : command->path, strerror(error));
+    }
+    return peer;
+}
+
+void lab_peer_end(lab_peer *peer)
+{
+    if (!peer)
+        return;
+    peer->interrupted = NULL; /* two seconds at most, also after Ctrl-C */
+    json_decref(lab_peer_ask(peer, json_pack("{s:s}", "op", "quit"), QUIT_SECONDS));
+    close_fd(&peer->in);
+    if (peer->pid > 0)
+        await_end(peer, heed_clock_ns() + EXIT_NS);
+    reap(peer);
+    free(peer);
+}

@@ -1,0 +1,291 @@
+/*
+ * test_rival.c - the requests of the protocol, against scripts that answer them badly and against
+ * the naive peer
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lab/tensor/convert.h"
+#include "lab/tensor/random.h"
+#include "lab/trial/rival.h"
+#include "lab/verify/reference.h"
+
+static char folder[] = "/tmp/heed-test-rival-XXXXXX";
+
+static int make_folder(void **state)
+{
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    char command[128];
+
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+#define HELLO                                                                                      \
+    "hello() { printf '%s\\n' '{\"status\": \"ok\", \"protocol\": \"heed.trial/1\", \"threads\": " \
+    "2, "                                                                                          \
+    "\"version\": \"7\\n\\u001b[31m\", \"detail\": \"d\"}'; }\n"                                   \
+    "ok() { echo '{\"status\": \"ok\"}'; }\n"
+
+/* Opens a rival that is a shell script. */
+static lab_answer open_script(lab_rival *rival, const char *body)
+{
+    lab_found found = { .name = "fake" };
+
+    snprintf(found.path, sizeof found.path, "%s/fake_peer", folder);
+    unlink(found.path);
+    FILE *file = fopen(found.path, "w");
+    assert_non_null(file);
+    fprintf(file, "#!/bin/sh\ncd %s\n%s%s\n", folder, HELLO, body);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(found.path, 0700), 0);
+    return lab_rival_open(rival, &found, 2, NULL);
+}
+
+static void expect_reason(const lab_rival *rival, const char *words)
+{
+    if (!strstr(rival->reason, words))
+        fail_msg("\"%s\" lacks \"%s\"", rival->reason, words);
+}
+
+static heed_problem problem_of(const char *spec)
+{
+    heed_problem problem;
+
+    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
+    return problem;
+}
+
+static const float ones[64] = { 1 };
+static const lab_rival_data small_data = { ones, ones, ones };
+#define SMALL "b1 h1 s2 d4 f32"
+
+static void test_hello(void **state)
+{
+    lab_rival rival;
+
+    assert_int_equal(open_script(&rival, "read x; hello; read x; ok"), LAB_ANSWER_OK);
+    assert_string_equal(rival.version, "7  [31m"); /* nothing that a terminal would obey */
+    assert_string_equal(rival.detail, "d");
+    assert_false(rival.ceiling);
+    lab_rival_close(&rival);
+}
+
+static void test_bad_hellos(void **state)
+{
+    static const struct {
+        const char *reply;
+        lab_answer answer;
+        const char *reason;
+    } cases[] = {
+        { "{\"status\":\"unsupported\",\"reason\":\"no torch\"}", LAB_ANSWER_UNSUPPORTED,
+          "no torch" },
+        { "{\"status\":\"error\"}", LAB_ANSWER_ERROR, "gave no reason" },
+        { "{\"status\":\"ok\"}", LAB_ANSWER_ERROR, "another protocol" },
+        { "{\"status\":\"ok\",\"protocol\":\"heed.trial/2\",\"threads\":2}", LAB_ANSWER_ERROR,
+          "another protocol" },
+        { "{\"status\":\"ok\",\"protocol\":\"heed.trial/1\",\"threads\":1}", LAB_ANSWER_ERROR,
+          "as many threads" },
+        { "good morning", LAB_ANSWER_LOST, "no reply" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char body[256];
+        lab_rival rival;
+        snprintf(body, sizeof body, "read x; echo '%s'; read x", cases[i].reply);
+        assert_int_equal(open_script(&rival, body), cases[i].answer);
+        expect_reason(&rival, cases[i].reason);
+        lab_rival_close(&rival);
+    }
+}
+
+static void test_refused_problem(void **state)
+{
+    heed_problem problem = problem_of(SMALL);
+    lab_rival rival;
+
+    assert_int_equal(open_script(&rival,
+                                 "read x; hello; read x; "
+                                 "echo '{\"status\":\"unsupported\",\"reason\":\"only f16\"}'"
+                                 "; read x; ok"),
+                     LAB_ANSWER_OK);
+    assert_int_equal(lab_rival_prepare(&rival, &problem, &small_data, 1), LAB_ANSWER_UNSUPPORTED);
+    expect_reason(&rival, "only f16");
+    lab_rival_release(&rival); /* says nothing, for nothing is prepared */
+    lab_rival_close(&rival);
+}
+
+static void test_bad_runs(void **state)
+{
+    static const char *const replies[] = { "{\"status\":\"ok\"}",
+                                           "{\"status\":\"ok\",\"calls\":3,\"ns\":0}",
+                                           "{\"status\":\"ok\",\"calls\":3,\"ns\":-5}",
+                                           "{\"status\":\"ok\",\"calls\":2,\"ns\":500}",
+                                           "{\"status\":\"ok\",\"calls\":3,\"ns\":1.5}",
+                                           "{\"status\":\"ok\",\"calls\":\"3\",\"ns\":500}" };
+    heed_problem problem = problem_of(SMALL);
+
+    for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) {
+        char body[256];
+        double seconds;
+        lab_rival rival;
+        snprintf(body, sizeof body, "read x; hello; read x; ok; read x; echo '%s'; read x; ok",
+                 replies[i]);
+        assert_int_equal(open_script(&rival, body), LAB_ANSWER_OK);
+        assert_int_equal(lab_rival_prepare(&rival, &problem, &small_data, 1), LAB_ANSWER_OK);
+        assert_int_equal(lab_rival_run(&rival, 0, 3, 1, &seconds), LAB_ANSWER_ERROR);
+        expect_reason(&rival, "cannot be");
+        lab_rival_close(&rival);
+    }
+}
+
+/* The O that a rival leaves must have the right size. */
+static void test_bad_check(void **state)
+{
+    heed_problem problem = problem_of(SMALL);
+    float o[8];
+    lab_rival rival;
+
+    assert_int_equal(open_script(&rival, "read x; hello; read x; ok; read x; ok; read x; ok"),
+                     LAB_ANSWER_OK);
+    assert_int_equal(lab_rival_prepare(&rival, &problem, &small_data, 1), LAB_ANSWER_OK);
+    assert_int_equal(lab_rival_check(&rival, o, sizeof o), LAB_ANSWER_ERROR);
+    expect_reason(&rival, "another size");
+    lab_rival_close(&rival);
+}
+
+/* A rival that crashes is started again for the next problem, but not forever. */
+static void test_crashes_are_survived(void **state)
+{
+    heed_problem problem = problem_of(SMALL);
+    double seconds;
+    lab_rival rival;
+    int prepared = 0;
+
+    assert_int_equal(open_script(&rival, "read x; hello; read x; ok; read x; kill -SEGV $$"),
+                     LAB_ANSWER_OK);
+    for (int i = 0; i < 10; i++) {
+        if (lab_rival_prepare(&rival, &problem, &small_data, 1) != LAB_ANSWER_OK)
+            continue;
+        prepared++;
+        assert_int_equal(lab_rival_run(&rival, 0, 1, 1, &seconds), LAB_ANSWER_LOST);
+        assert_int_equal(rival.lost, LAB_PEER_CRASHED);
+        expect_reason(&rival, "signal 11");
+        assert_int_equal(lab_rival_run(&rival, 0, 1, 1, &seconds), LAB_ANSWER_LOST);
+        lab_rival_pause(&rival);
+        lab_rival_release(&rival);
+    }
+    assert_in_range(prepared, 2, 6);
+    lab_rival_close(&rival);
+}
+
+/* Runs the naive peer on @spec and compares every element of its O with the float64 reference. */
+static void run_naive(const char *spec)
+{
+    heed_problem problem = problem_of(spec);
+    heed_problem dense = problem;
+    lab_found found = { .path = HEED_BUILD_DIR "/peers/naive_peer" };
+    void *tensors[4];
+    size_t counts[4] = {
+        (size_t)(problem.batch * problem.seq_q * problem.heads_q * problem.dim_qk),
+        (size_t)(problem.batch * problem.seq_k * problem.heads_kv * problem.dim_qk),
+        (size_t)(problem.batch * problem.seq_k * problem.heads_kv * problem.dim_v),
+        (size_t)(problem.batch * problem.seq_q * problem.heads_q * problem.dim_v)
+    };
+    size_t element = heed_type_size(problem.type);
+    double seconds;
+    lab_rival rival;
+
+    memset(&dense.q, 0, sizeof dense.q);
+    memset(&dense.k, 0, sizeof dense.k);
+    memset(&dense.v, 0, sizeof dense.v);
+    memset(&dense.o, 0, sizeof dense.o);
+    assert_int_equal(heed_problem_normalize(&dense, &dense), HEED_OK);
+    for (int t = 0; t < 4; t++) {
+        tensors[t] = calloc(counts[t], element);
+        for (size_t i = 0; i < counts[t]; i++)
+            lab_element_set(problem.type, tensors[t], (int64_t)i,
+                            lab_random_normal((uint64_t)t, i));
+    }
+    lab_rival_data data = { tensors[0], tensors[1], tensors[2] };
+    assert_int_equal(lab_rival_open(&rival, &found, 2, NULL), LAB_ANSWER_OK);
+    assert_int_equal(lab_rival_prepare(&rival, &problem, &data, 3), LAB_ANSWER_OK);
+    assert_int_equal(lab_rival_prepare(&rival, &problem, &data, 3), LAB_ANSWER_ERROR);
+    assert_int_equal(lab_rival_run(&rival, 1, 4, 1, &seconds), LAB_ANSWER_OK);
+    assert_true(seconds > 0 && seconds < 10);
+    lab_rival_pause(&rival);
+    assert_int_equal(lab_rival_check(&rival, tensors[3], counts[3] * element), LAB_ANSWER_OK);
+
+    heed_buffers buffers = { .q = tensors[0], .k = tensors[1], .v = tensors[2] };
+    double *weights = calloc((size_t)problem.seq_k, sizeof *weights);
+    for (int64_t n = 0; n < lab_rows(&dense); n++) {
+        double o[HEED_DIM_MAX];
+        double lse;
+        lab_row row = lab_row_at(&dense, n);
+        int64_t first = ((row.batch * dense.seq_q + row.query) * dense.heads_q + row.head) *
+                        dense.dim_v;
+        lab_reference_row(&dense, &buffers, row, weights, o, &lse);
+        for (int64_t d = 0; d < dense.dim_v; d++) {
+            double got = lab_element_get(dense.type, tensors[3], first + d);
+            if (!(fabs(got - o[d]) <= 1e-5 + lab_type_unit(dense.type) * 2 * fabs(o[d])))
+                fail_msg("%s row %lld: got %g, want %g", spec, (long long)n, got, o[d]);
+        }
+    }
+    lab_rival_release(&rival);
+    assert_int_equal(lab_rival_prepare(&rival, &problem, &data, 1), LAB_ANSWER_OK);
+    lab_rival_close(&rival);
+    free(weights);
+    for (int t = 0; t < 4; t++)
+        free(tensors[t]);
+}
+
+static void test_naive_peer(void **state)
+{
+    run_naive("b2 h4/2 s9/13 d8/5 f32");
+    run_naive("b1 h2 s9/5 d8 f32 causal=br layout=bhsd");
+    run_naive("b1 h2 s5/9 d8 f16 causal=tl");
+    run_naive("b2 h1 s7 d16 bf16 causal scale=0.5");
+}
+
+static void test_requests_out_of_order(void **state)
+{
+    lab_found found = { .path = HEED_BUILD_DIR "/peers/naive_peer" };
+    double seconds;
+    double flops;
+    float o[8];
+    lab_rival rival;
+
+    assert_int_equal(lab_rival_open(&rival, &found, 1, NULL), LAB_ANSWER_OK);
+    assert_int_equal(lab_rival_run(&rival, 0, 1, 1, &seconds), LAB_ANSWER_ERROR);
+    assert_int_equal(lab_rival_check(&rival, o, sizeof o), LAB_ANSWER_ERROR);
+    assert_int_equal(lab_rival_sgemm(&rival, 64, &flops), LAB_ANSWER_UNSUPPORTED);
+    expect_reason(&rival, "naive has no ceiling");
+    lab_rival_close(&rival);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hello),           cmocka_unit_test(test_bad_hellos),
+        cmocka_unit_test(test_refused_problem), cmocka_unit_test(test_bad_runs),
+        cmocka_unit_test(test_bad_check),       cmocka_unit_test(test_crashes_are_survived),
+        cmocka_unit_test(test_naive_peer),      cmocka_unit_test(test_requests_out_of_order),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
