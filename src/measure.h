@@ -1,8 +1,8 @@
 /*
  * measure.h - the clock and the sampler: the only timer in heed
  *
- * The planner times candidates with it, and so does the laboratory. What samples mean (medians, intervals, verdicts) is not
- * decided here.
+ * The planner times candidates with it, and so does the laboratory. What samples mean (medians,
+ * intervals, verdicts) is not decided here.
  */
 #ifndef HEED_MEASURE_H
 #define HEED_MEASURE_H
@@ -19,15 +19,17 @@ typedef heed_status heed_sample_fn(void *data);
 
 /* How long to sample. */
 typedef struct heed_sampling {
-    int64_t warmup_ns;  /* run untimed for at least this long, and once */
-    int64_t sample_ns;  /* repeat the call within one sample until it lasts this long; 0: every call is a sample */
-    int64_t budget_ns;  /* take samples until this long has passed ... */
-    int samples_min;    /* ... but at least this many ... */
-    int samples_max;    /* ... and at most this many, which is also the room in the array */
+    int64_t warmup_ns; /* run untimed for at least this long, and once */
+    int64_t sample_ns; /* repeat the call within one sample until it lasts this long; 0: every call
+                          is a sample */
+    int64_t budget_ns; /* take samples until this long has passed ... */
+    int samples_min;   /* ... but at least this many ... */
+    int samples_max;   /* ... and at most this many, which is also the room in the array */
 } heed_sampling;
 
-/* heed_sample() times fn(data) and writes seconds per call to @seconds, *@count of them. Returns the status of
- * fn; on failure the samples taken so far are there. */
-heed_status heed_sample(heed_sample_fn *fn, void *data, const heed_sampling *sampling, double *seconds, int *count);
+/* heed_sample() times fn(data) and writes seconds per call to @seconds, *@count of them. Returns
+ * the status of fn; on failure the samples taken so far are there. */
+heed_status heed_sample(heed_sample_fn *fn, void *data, const heed_sampling *sampling,
+                        double *seconds, int *count);
 
 #endif /* HEED_MEASURE_H */
