@@ -9,9 +9,9 @@
 #include "report/table.h"
 
 static void (*const checks[])(doctor_report *report) = {
-    doctor_check_library, doctor_check_cpu,     doctor_check_features,
-    doctor_check_caches,  doctor_check_threads, doctor_check_memory,
-    doctor_check_clock,   doctor_check_load,    doctor_check_wisdom,
+    doctor_check_library, doctor_check_cpu,    doctor_check_features, doctor_check_caches,
+    doctor_check_threads, doctor_check_memory, doctor_check_clock,    doctor_check_load,
+    doctor_check_wisdom,  doctor_check_rivals,
 };
 
 void doctor_say(doctor_report *report, doctor_level level, const char *name, const char *fix,
@@ -106,6 +106,9 @@ static const cli_option options[] = {
       .kind = CLI_PATH,
       .argument = "FILE",
       .help = "Also check this wisdom file" },
+    { .name = "no-rivals",
+      .kind = CLI_FLAG,
+      .help = "Do not start the rivals to ask how they are, which takes seconds" },
     { .name = NULL },
 };
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "doctor.h"
-#include "internal.h"
 #include "measure/environment.h"
 #include "report/format.h"
 
@@ -34,40 +33,71 @@ void doctor_check_cpu(doctor_report *report)
     doctor_say(report, DOCTOR_OK, "cpu", NULL, "%s, %s", environment.cpu, environment.kernel);
 }
 
+/* The features that a context has which may use @cpu at most (NULL: what HEED_CPU says). NULL if
+ * there is no context, with the reason in heed_message(). */
+static const char *features(const char *cpu)
+{
+    heed_context *context;
+    heed_options options = { .threads = 1, .cpu = cpu };
+    if (heed_context_create(&context, &options) != HEED_OK)
+        return NULL;
+    const char *name = heed_context_cpu(context);
+    size_t level = 0;
+    while (cli_cpu_levels[level] && strcmp(cli_cpu_levels[level], name) != 0)
+        level++;
+    heed_context_destroy(context);
+    return cli_cpu_levels[level]; /* outlives the context */
+}
+
 void doctor_check_features(doctor_report *report)
 {
-    heed_machine all, used;
-    /* The highest level stands for everything that the machine has. */
-    if (heed_machine_detect(&all, "avx512bf16", 0) != HEED_OK ||
-        heed_machine_detect(&used, NULL, 0) != HEED_OK) {
+    const char *all = features("avx512bf16"); /* the highest level leaves nothing out */
+    const char *used = all ? features(NULL) : NULL;
+    if (!used)
         doctor_say(report, DOCTOR_FAIL, "features", "Correct or unset HEED_CPU", "%s",
                    heed_message());
-        return;
-    }
-    if (used.level != all.level)
+    else if (strcmp(used, all) != 0)
         doctor_say(report, DOCTOR_WARN, "features", "Unset HEED_CPU to use them all",
-                   "%s in use of %s, because of HEED_CPU", heed_cpu_level_name(used.level),
-                   heed_cpu_level_name(all.level));
-    else if (all.level == HEED_CPU_SCALAR)
+                   "%s in use of %s, because of HEED_CPU", used, all);
+    else if (strcmp(all, "scalar") == 0)
         doctor_say(report, DOCTOR_WARN, "features",
                    "Expect a tenth of the speed of a machine with AVX2, or less",
                    "none that heed has kernels for: portable C only");
     else
-        doctor_say(report, DOCTOR_OK, "features", NULL, "%s", heed_cpu_level_name(all.level));
+        doctor_say(report, DOCTOR_OK, "features", NULL, "%s", all);
+}
+
+/* One of the caches of the first CPU: "L2 1024K", or "" if it is one for instructions. False past
+ * the last one. */
+static bool describe_cache(int index, char *text, size_t size)
+{
+    static const char *const files[] = { "level", "type", "size" };
+    char values[3][32], path[96];
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index,
+                 files[i]);
+        if (!read_line(path, values[i], sizeof values[i]))
+            return false;
+    }
+    text[0] = '\0';
+    if (strcmp(values[1], "Instruction") != 0)
+        snprintf(text, size, "L%s %s", values[0], values[2]);
+    return true;
 }
 
 void doctor_check_caches(doctor_report *report)
 {
-    heed_machine machine;
-    char l1[LAB_FORMAT_SIZE], l2[LAB_FORMAT_SIZE], l3[LAB_FORMAT_SIZE];
-    if (heed_machine_detect(&machine, "scalar", 0) != HEED_OK) {
-        doctor_say(report, DOCTOR_FAIL, "caches", NULL, "%s", heed_message());
-        return;
-    }
-    doctor_say(report, DOCTOR_OK, "caches", NULL, "L1 %s and L2 %s per core, L3 %s",
-               lab_format_bytes((uint64_t)machine.l1_bytes, l1),
-               lab_format_bytes((uint64_t)machine.l2_bytes, l2),
-               lab_format_bytes((uint64_t)machine.l3_bytes, l3));
+    char list[256] = "", cache[80];
+    size_t length = 0;
+    for (int i = 0; length < sizeof list && describe_cache(i, cache, sizeof cache); i++)
+        if (cache[0])
+            length += (size_t)snprintf(list + length, sizeof list - length, "%s%s",
+                                       length ? ", " : "", cache);
+    if (length)
+        doctor_say(report, DOCTOR_OK, "caches", NULL, "%s, as the first CPU sees them", list);
+    else
+        doctor_say(report, DOCTOR_WARN, "caches", "Mount /sys",
+                   "unknown: heed assumes common sizes");
 }
 
 /* The control group's CPU quota, in CPUs; 0 if there is none. */
@@ -83,26 +113,30 @@ static double cpu_quota(void)
 void doctor_check_threads(doctor_report *report)
 {
     lab_environment environment;
-    heed_machine machine;
+    heed_context *context;
+    heed_options options = { .cpu = "scalar" }; /* a bad HEED_CPU is another check's affair */
     double quota = cpu_quota();
     lab_environment_read(&environment);
-    if (heed_machine_detect(&machine, "scalar", 0) != HEED_OK) {
-        doctor_say(report, DOCTOR_FAIL, "threads", NULL, "%s", heed_message());
+    if (heed_context_create(&context, &options) != HEED_OK) {
+        doctor_say(report, DOCTOR_FAIL, "threads", "Raise the limit of processes: ulimit -u", "%s",
+                   heed_message());
         return;
     }
-    if (quota > 0 && quota < environment.cores_allowed)
-        doctor_say(
-            report, DOCTOR_WARN, "threads",
-            "Raise the container's CPU quota, or time with --threads below it",
-            "%d by default; %d CPUs, but a quota of %.2g, so that threads are stopped at times",
-            machine.threads, environment.cores_allowed, quota);
-    else if (environment.cores_allowed < environment.cores_online)
+    int threads = heed_context_threads(context), allowed = environment.cores_allowed;
+    heed_context_destroy(context);
+    if (quota > 0 && quota < allowed)
+        doctor_say(report, DOCTOR_WARN, "threads",
+                   "Raise the container's CPU quota, or time with --threads below it",
+                   "%d by default; %d CPUs, but a quota of %.2g, so that threads are stopped at "
+                   "times",
+                   threads, allowed, quota);
+    else if (allowed < environment.cores_online)
         doctor_say(report, DOCTOR_OK, "threads", NULL,
-                   "%d by default; this process may use %d of %d CPUs", machine.threads,
-                   environment.cores_allowed, environment.cores_online);
+                   "%d by default; this process may use %d of %d CPUs", threads, allowed,
+                   environment.cores_online);
     else
-        doctor_say(report, DOCTOR_OK, "threads", NULL, "%d by default, one per CPU",
-                   machine.threads);
+        doctor_say(report, DOCTOR_OK, "threads", NULL, "%d by default, for %d CPUs", threads,
+                   allowed);
 }
 
 /* A field of /proc/meminfo in bytes; 0 if it cannot be read. */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "doctor.h"
-#include "internal.h"
 #include "measure/environment.h"
 
 /* One query that sees one key: O must be V, bit by bit. */
@@ -51,8 +50,8 @@ void doctor_check_library(doctor_report *report)
     bool right;
 
     lab_environment_read(&environment);
-    doctor_say(report, DOCTOR_OK, "heed", NULL, "%s, commit %s, kernels %s", heed_version(),
-               environment.commit, heed_kernel_build());
+    doctor_say(report, DOCTOR_OK, "heed", NULL, "%s, commit %s, %s", heed_version(),
+               environment.commit, environment.compiler);
     heed_status status = heed_context_create(&context, NULL);
     if (status != HEED_OK) {
         doctor_say(report, DOCTOR_FAIL, "kernels", "See the line that names the reason below",
