@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "internal.h"
+#include "wisdom.h"
 
 #define HEADER "heed wisdom 1: problem, device, cpu, threads, build, kernel, seconds, effort\n"
 #define TEXT_SIZE 8192
@@ -346,16 +346,20 @@ enum {
     COLUMNS
 };
 
-/* Adds the line that counts and hashes the ones above it. */
-static void seal(char *text, size_t lines)
+/* Adds the line that counts and hashes the @length bytes above it. */
+static void seal_bytes(char *text, size_t length, size_t lines)
 {
     uint64_t hash = 14695981039346656037u;
-    size_t length = strlen(text);
     for (size_t i = 0; i < length; i++) {
         hash ^= (unsigned char)text[i];
         hash *= 1099511628211u;
     }
     snprintf(text + length, 64, "end %zu %016" PRIx64 "\n", lines, hash);
+}
+
+static void seal(char *text, size_t lines)
+{
+    seal_bytes(text, strlen(text), lines);
 }
 
 /* Writes a text of two good lines and, between them, one in which @column is @value. */
@@ -481,6 +485,41 @@ static void test_other_texts_are_told(void **state)
     heed_context_destroy(context);
 }
 
+/* A file may hold what a string cannot. */
+static void test_null_bytes_are_told(void **state)
+{
+    char text[TEXT_SIZE];
+    heed_context *context = make_context();
+    make_changed(context, EFFORT, "measure+more", text);
+    char *plus = strchr(text, '+');
+    char *end = strstr(text, "end ");
+    assert_non_null(plus);
+    assert_non_null(end);
+    *plus = '\0';
+    seal_bytes(text, (size_t)(end - text), 3);
+    size_t length = (size_t)(end - text) + strlen(end);
+    assert_int_equal(heed_wisdom_read(context, "file", text, length, NULL, NULL), HEED_ERR_CORRUPT);
+    assert_string_equal(heed_message(), "file: line 3: holds a null byte");
+    heed_context_destroy(context);
+}
+
+static void test_texts_without_bounds_are_refused(void **state)
+{
+    heed_context *context = make_context();
+    size_t size = HEED_WISDOM_SIZE_MAX + 2;
+    char *text = malloc(size);
+    assert_non_null(text);
+    memset(text, '\n', size - 1);
+    memcpy(text, HEADER, strlen(HEADER));
+    text[size - 1] = '\0';
+    heed_status status = heed_wisdom_import(context, text, NULL, NULL);
+    free(text);
+    assert_int_equal(status, HEED_ERR_CORRUPT);
+    assert_string_equal(heed_message(),
+                        "wisdom: more than the 16777216 bytes that wisdom may have");
+    heed_context_destroy(context);
+}
+
 static void test_null_is_refused(void **state)
 {
     heed_context *context = make_context();
@@ -508,6 +547,8 @@ int main(void)
         cmocka_unit_test(test_lines_for_others_are_skipped),
         cmocka_unit_test(test_bad_values_are_told),
         cmocka_unit_test(test_other_texts_are_told),
+        cmocka_unit_test(test_null_bytes_are_told),
+        cmocka_unit_test(test_texts_without_bounds_are_refused),
         cmocka_unit_test(test_null_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
