@@ -5,6 +5,7 @@
 #include "simd_rows.h"
 
 #define FEW_CODE heed_few_avx2
+#define ROWS 2
 #define RATES                                                              \
     {                                                                      \
         .multiply_adds = 20e9, .exps = 1e9, .elements = 8e9, .row_step = 1 \

@@ -5,6 +5,7 @@
 #include "simd_rows.h"
 
 #define FEW_CODE heed_few_avx512
+#define ROWS 4
 #define RATES                                                              \
     {                                                                      \
         .multiply_adds = 25e9, .exps = 1e9, .elements = 8e9, .row_step = 1 \

@@ -5,22 +5,25 @@
  * With a handful of rows there is nothing to fill the lanes of a strip with, and reading K and V
  * once is what takes the time. So K and V are taken as they come, a row at a time: logits are dot
  * products along the head dim, summed across lanes for LANES keys together by one transposition,
- * and O gathers whole rows of V. The rows of a task, the query heads of one group among them, share
- * each tile of K and V. Keys that a row does not see are not touched for it. The online softmax is
- * that of attn_scalar.c.
+ * and O gathers whole rows of V. The rows of a task, the query heads of one group among them,
+ * share each tile of K and V. Keys that a row does not see are not touched for it. The online
+ * softmax is that of attn_scalar.c.
  *
  * Parameters, defined by the file that includes this template after simd_*.h and simd_rows.h:
  *
- *   FEW_CODE   the heed_few_code to define
- *   RATES      what the cost model should believe
+ *     FEW_CODE   the heed_few_code to define
+ *     ROWS       rows that share what is loaded of K and V: 4 with 32 registers, 2 with 16
+ *     RATES      what the cost model should believe
  *
  * Knobs m (rows per task) and s (tasks that share the keys) are in attn_few.c.
  *
- * Version log
- *   1  tiles of 32 keys, converted to float32 first; 4 vectors of O at a time.
- *   -  Prefetching the next tile by software while this one is read (AVX-512, one thread, Zen 4):
- * 65536 keys from memory 88 -> 69 ms with rows 2 KB apart, but no change with dense rows, and 512
- * keys from the caches 131 -> 163 us. Dropped.
+ * Version log; figures of one thread with AVX-512 on a Zen 4:
+ *
+ *     1  Tiles of 32 keys, converted to float32 first; 4 vectors of O at a time.
+ *     -  Prefetching the next tile by software: 65536 keys from memory 88 -> 69 ms with rows 2 KB
+ *        apart, no change with dense rows, 512 keys from the caches 131 -> 163 us. Dropped.
+ *     2  ROWS rows share what is loaded of K and V: h32/8 s1/512 d128 f32 263 -> 210 us,
+ *        h32/4 s1/1000 d128 f16 357 -> 277 us, h8 s8/512 d64 f32 247 -> 188 us.
  */
 #include <math.h>
 
@@ -53,74 +56,122 @@ static void load_tile(const few_state *t, int64_t first, int64_t keys)
     }
 }
 
-/* Logits of LANES keys from @j on, in base 2; -infinity from @keys on. */
-static vf logits(const few_state *t, const float *q, int64_t j, int64_t keys)
+/* Products of @rows rows of Q with the first @keys keys of the tile; those beyond are not
+ * defined. LANES products at a time are summed across their lanes by one transposition. @rows is
+ * 1 or ROWS, a constant. */
+static inline __attribute__((always_inline)) void multiply_keys(const few_state *t, int64_t row,
+                                                                int rows, int64_t keys,
+                                                                float s[ROWS][FEW_KEYS])
 {
-    const float *k = t->base + t->y.k + j * t->y.dim_qk;
-    float index[LANES];
-    vf acc[LANES];
-    for (int i = 0; i < LANES; i++) {
-        acc[i] = v_zero();
-        index[i] = (float)(j + i);
-    }
-    for (int64_t c = 0; c < t->y.dim_qk; c += LANES) {
-        vf x = v_load(q + c);
+    const float *q = t->base + t->y.q + row * t->y.dim_qk;
+    const int group = LANES / rows; /* keys at a time */
+    for (int64_t j = 0; j < keys; j += group) {
+        const float *k = t->base + t->y.k + j * t->y.dim_qk;
+        float sums[LANES];
+        vf acc[LANES];
         for (int i = 0; i < LANES; i++)
-            acc[i] = v_fma(x, v_load(k + i * t->y.dim_qk + c), acc[i]);
-    }
-    v_transpose(acc);
-    for (int width = LANES / 2; width > 0; width /= 2)
-        for (int i = 0; i < width; i++)
-            acc[i] = v_add(acc[i], acc[i + width]);
-    return v_keep_below(v_mul(acc[0], v_set(t->factor)), v_load(index), v_set((float)keys));
-}
-
-/* O = O alpha + sum over @keys keys of their weight times their row of V. */
-static void accumulate(const few_state *t, float *o, const float *weights, int64_t keys,
-                       float alpha)
-{
-    for (int64_t c = 0; c < t->y.dim_v; c += CHUNK * LANES) {
-        const float *v = t->base + t->y.v + c;
-        vf acc[CHUNK];
-        for (int i = 0; i < CHUNK; i++)
-            acc[i] = v_mul(v_load(o + c + i * LANES), v_set(alpha));
-        for (int64_t j = 0; j < keys; j++, v += t->y.dim_v) {
-            vf weight = v_set(weights[j]);
-            for (int i = 0; i < CHUNK; i++)
-                acc[i] = v_fma(weight, v_load(v + i * LANES), acc[i]);
-        }
-        for (int i = 0; i < CHUNK; i++)
-            v_store(o + c + i * LANES, acc[i]);
+            acc[i] = v_zero();
+        for (int64_t c = 0; c < t->y.dim_qk; c += LANES)
+            for (int i = 0; i < group; i++) {
+                vf key = v_load(k + i * t->y.dim_qk + c);
+                for (int r = 0; r < rows; r++)
+                    acc[r * group + i] = v_fma(v_load(q + r * t->y.dim_qk + c), key,
+                                               acc[r * group + i]);
+            }
+        v_transpose(acc);
+        for (int width = LANES / 2; width > 0; width /= 2)
+            for (int i = 0; i < width; i++)
+                acc[i] = v_add(acc[i], acc[i + width]);
+        v_store(sums, acc[0]);
+        for (int r = 0; r < rows; r++)
+            memcpy(s[r] + j, sums + r * group, (size_t)group * sizeof *sums);
     }
 }
 
-/* Row @r against the first @keys keys of the tile. */
-static void run_row(const few_state *t, int64_t r, int64_t keys)
+/* Turns the products of one row with @keys keys into weights, zero beyond, updates m and l, and
+ * returns what O must be multiplied by. */
+static float weigh(const few_state *t, int64_t row, int64_t keys, float s[FEW_KEYS])
 {
-    float *m = t->base + t->y.m + r;
-    float *l = t->base + t->y.l + r;
-    float weights[FEW_KEYS];
-    vf x[FEW_KEYS / LANES];
+    float *m = t->base + t->y.m + row;
+    float *l = t->base + t->y.l + row;
     vf top = v_set(*m);
-    for (int i = 0; i < FEW_KEYS / LANES; i++) {
-        x[i] = v_set(-INFINITY);
-        if (i * LANES < keys)
-            x[i] = logits(t, t->base + t->y.q + r * t->y.dim_qk, i * LANES, keys);
-        top = v_max(x[i], top);
+    vf sum = v_zero();
+    for (int64_t j = keys; j < FEW_KEYS; j++)
+        s[j] = t->factor < 0 ? INFINITY : -INFINITY;
+    for (int j = 0; j < FEW_KEYS; j += LANES) {
+        vf x = v_mul(v_load(s + j), v_set(t->factor));
+        v_store(s + j, x);
+        top = v_max(x, top);
     }
     float now = v_top(top);
     if (now == -INFINITY)
         now = -3.402823466e38f; /* finite where no key was seen yet */
-    vf sum = v_zero();
-    for (int i = 0; i < FEW_KEYS / LANES; i++) {
-        vf weight = v_exp2(v_sub(x[i], v_set(now)));
-        v_store(weights + i * LANES, weight);
+    for (int j = 0; j < FEW_KEYS; j += LANES) {
+        vf weight = v_exp2(v_sub(v_load(s + j), v_set(now)));
+        v_store(s + j, weight);
         sum = v_add(sum, weight);
     }
     float alpha = exp2f(*m - now);
     *m = now;
     *l = *l * alpha + v_sum(sum);
-    accumulate(t, t->base + t->y.o + r * t->y.dim_v, weights, keys, alpha);
+    return alpha;
+}
+
+/* O = O alpha + sum over @keys keys of their weight times their row of V, for @rows rows: 1 or
+ * ROWS, a constant. */
+static inline __attribute__((always_inline)) void accumulate(const few_state *t, int64_t row,
+                                                             int rows, int64_t keys,
+                                                             float weights[ROWS][FEW_KEYS],
+                                                             const float alpha[ROWS])
+{
+    float *o = t->base + t->y.o + row * t->y.dim_v;
+    for (int64_t c = 0; c < t->y.dim_v; c += CHUNK * LANES) {
+        const float *v = t->base + t->y.v + c;
+        vf acc[ROWS][CHUNK];
+        for (int r = 0; r < rows; r++)
+            for (int i = 0; i < CHUNK; i++)
+                acc[r][i] = v_mul(v_load(o + r * t->y.dim_v + c + i * LANES), v_set(alpha[r]));
+        for (int64_t j = 0; j < keys; j++, v += t->y.dim_v)
+            for (int r = 0; r < rows; r++) {
+                vf weight = v_set(weights[r][j]);
+                for (int i = 0; i < CHUNK; i++)
+                    acc[r][i] = v_fma(weight, v_load(v + i * LANES), acc[r][i]);
+            }
+        for (int r = 0; r < rows; r++)
+            for (int i = 0; i < CHUNK; i++)
+                v_store(o + r * t->y.dim_v + c + i * LANES, acc[r][i]);
+    }
+}
+
+/* Rows @row to @row + @rows - 1 against the first @keys keys of the tile. */
+static inline __attribute__((always_inline)) void run_rows(const few_state *t, int64_t row,
+                                                           int rows, int64_t keys)
+{
+    float s[ROWS][FEW_KEYS];
+    float alpha[ROWS];
+    multiply_keys(t, row, rows, keys, s);
+    for (int r = 0; r < rows; r++)
+        alpha[r] = weigh(t, row + r, keys, s[r]);
+    accumulate(t, row, rows, keys, s, alpha);
+}
+
+/* All rows of the task against the tile of @keys keys that begins at @first: ROWS at a time where
+ * they see the same keys of it, as the heads of a group do. */
+static void run_tile(const few_state *t, int64_t first, int64_t keys)
+{
+    int64_t rows = t->task->row_end - t->task->row_begin;
+    for (int64_t r = 0; r < rows;) {
+        int64_t seen = heed_min(heed_job_visible(t->job, t->task->row_begin + r) - first, keys);
+        int64_t last = heed_min(r + ROWS, rows) - 1;
+        bool alike = last == r + ROWS - 1 &&
+                     heed_min(heed_job_visible(t->job, t->task->row_begin + last) - first, keys) ==
+                         seen;
+        if (seen > 0 && alike)
+            run_rows(t, r, ROWS, seen);
+        else if (seen > 0)
+            run_rows(t, r, 1, seen);
+        r += alike ? ROWS : 1;
+    }
 }
 
 static void store_rows(const few_state *t, int64_t rows)
@@ -159,11 +210,7 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
     for (int64_t first = task->key_begin; first < task->key_end; first += FEW_KEYS) {
         int64_t keys = heed_min(FEW_KEYS, task->key_end - first);
         load_tile(&t, first, keys);
-        for (int64_t r = 0; r < rows; r++) {
-            int64_t seen = heed_min(heed_job_visible(job, task->row_begin + r) - first, keys);
-            if (seen > 0)
-                run_row(&t, r, seen);
-        }
+        run_tile(&t, first, keys);
     }
     store_rows(&t, rows);
 }

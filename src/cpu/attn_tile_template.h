@@ -4,8 +4,8 @@
  *
  * Every matrix that the kernel computes is kept transposed: a strip of WIDTH queries lies across
  * the lanes of MV vectors, and keys or dims go down the rows. So the maximum and the sum of the
- * softmax run down the columns with no operation across lanes, every operand that is not a strip is
- * a broadcast from memory as it lies there, and only Q and O are transposed, once each.
+ * softmax run down the columns with no operation across lanes, every operand that is not a strip
+ * is a broadcast from memory as it lies there, and only Q and O are transposed, once each.
  *
  *     S[key][query]  =  K[key][c] Q[c][query]        product of K's rows with the strip of Q
  *     P[key][query]  =  2^(scale S - m[query])       online softmax, as in attn_scalar.c
@@ -17,17 +17,20 @@
  * Parameters, defined by the file that includes this template after simd_*.h, simd_rows.h and
  * unit_*.h:
  *
- *   TILE_CODE  the heed_tile_code to define
- *   MV         vectors in a strip: 2 leaves room for NR = 8 with 32 registers, NR = 4 with 16
- *   NR         keys or dims of the micro-kernel; key tiles are multiples of it
- *   RATES      what the cost model should believe
+ *     TILE_CODE  the heed_tile_code to define
+ *     MV         vectors in a strip
+ *     NR         keys or dims of the micro-kernel; NR * MV + MV + 1 registers are in use
+ *     RATES      what the cost model should believe
  *
  * Knobs m (rows per task), n (keys per tile) and s (tasks that share the keys) are in attn_tile.c.
  *
- * Version log
- *   1  MV x NR = 2 x 8 (AVX-512), 2 x 4 (AVX2).
- *   -  AVX2 with MV = 3 (one thread, Zen 4): s2048 d128 93 -> 96 GFLOP/s, s512 d64 86 -> 84, and
- * s128 d32 77 -> 70 since strips of 24 do not divide 128. Kept at 2.
+ * Version log; figures of one thread on a Zen 4, whose peak is 109 GFLOP/s of float32:
+ *
+ *     1  MV x NR = 2 x 8 (AVX-512), 2 x 4 (AVX2). s512 d64: 97 and 87 GFLOP/s in float32, 185 with
+ *        the bfloat16 dot product. Alone, the micro-kernel reaches 106 to 109 at 2x6 to 2x14, 3x8,
+ *        4x6 and 6x4 too, so the shape that suits the most dims and lengths was taken.
+ *     -  AVX2 with MV = 3: s2048 d128 93 -> 96 GFLOP/s, s512 d64 86 -> 84, and s128 d32 77 -> 70,
+ *        since strips of 24 do not divide 128. Dropped.
  */
 #include <math.h>
 
@@ -127,8 +130,8 @@ static void clear_state(const tile_state *t)
         v_store(m + i, v_set(-INFINITY));
 }
 
-/* Packs @keys keys from @first on; the micro-kernel computes in steps of NR keys, so the last step
- * is filled up. */
+/* Packs @keys keys from @first on; the micro-kernel computes in steps of NR keys, so the last
+ * step is filled up. */
 static void load_keys(const tile_state *t, int64_t first, int64_t keys)
 {
     const heed_problem *p = t->job->problem;
@@ -171,8 +174,8 @@ static bool all_finite(const tile_state *t, int64_t keys)
     return sum == 0;
 }
 
-/* S = K Q for NR keys from @j on. Raises @top to the maximum if @plain: if all of them are visible
- * to all rows. */
+/* S = K Q for NR keys from @j on. Raises @top to the maximum if @plain: if all of them are
+ * visible to all rows. */
 static inline void logits_step(const tile_state *t, const float *q, int64_t j, bool plain,
                                vf top[MV])
 {
@@ -257,8 +260,8 @@ static void accumulate(const tile_state *t, int64_t strip, int64_t keys, const f
     }
 }
 
-/* The same for the keys from @begin to @end, where some rows see a key whose values others must not
- * even multiply by zero. */
+/* The same for the keys from @begin to @end, where some rows see a key whose values others must
+ * not even multiply by zero. */
 static void accumulate_masked(const tile_state *t, int64_t strip, int64_t begin, int64_t end,
                               const float *limit)
 {
