@@ -85,6 +85,12 @@ static bool make_outputs(const heed_plan *plan, outputs *out)
     return posix_memalign(&out->workspace, HEED_ALIGNMENT, size ? size : 1) == 0;
 }
 
+static void free_outputs(outputs *out)
+{
+    free(out->workspace);
+    out->workspace = NULL;
+}
+
 static bool same(const outputs *a, const outputs *b)
 {
     return memcmp(a->o, b->o, sizeof a->o) == 0 && memcmp(a->lse, b->lse, sizeof a->lse) == 0;
@@ -132,7 +138,7 @@ static void *execute_often(void *data)
     for (int i = 0; i < ROUNDS; i++)
         if (!execute(self->plan, &out) || !same(&out, self->wanted))
             self->wrong++;
-    free(out.workspace);
+    free_outputs(&out);
     return NULL;
 }
 
@@ -152,7 +158,7 @@ static void execute_from_all(heed_context *context, const char *kernel)
         if (executors[i].wrong)
             fail_msg("%s: %d of %d executions differ", heed_plan_name(plan), executors[i].wrong,
                      ROUNDS);
-    free(wanted.workspace);
+    free_outputs(&wanted);
     heed_plan_destroy(plan);
 }
 
@@ -178,7 +184,7 @@ static void *live_apart(void *data)
         outputs out = { .workspace = NULL };
         if (!plan || !make_outputs(plan, &out) || !execute(plan, &out))
             self->wrong++;
-        free(out.workspace);
+        free_outputs(&out);
         heed_plan_destroy(plan);
         heed_context_destroy(context);
     }
@@ -310,12 +316,14 @@ static void test_own_pool(void **state)
         heed_plan *plan = make_plan(context, NULL);
         heed_plan *same_plan = make_plan(other, NULL);
         assert_string_equal(heed_plan_name(plan), heed_plan_name(same_plan));
-        assert_true(make_outputs(plan, &ours) && make_outputs(same_plan, &theirs));
-        assert_true(execute(plan, &ours) && execute(same_plan, &theirs));
+        assert_true(make_outputs(plan, &ours));
+        assert_true(make_outputs(same_plan, &theirs));
+        assert_true(execute(plan, &ours));
+        assert_true(execute(same_plan, &theirs));
         assert_true(same(&ours, &theirs));
         assert_true(pool.calls > 0 && pool.largest > 1 && pool.largest <= 5);
-        free(ours.workspace);
-        free(theirs.workspace);
+        free_outputs(&ours);
+        free_outputs(&theirs);
         heed_plan_destroy(plan);
         heed_plan_destroy(same_plan);
         heed_context_destroy(context);
