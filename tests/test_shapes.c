@@ -102,9 +102,10 @@ static void test_bad_files(void **state)
 
 static void test_long_lines(void **state)
 {
+    static const char start[] = "b1 h1 s4 d8 f16 #";
     char text[LAB_SHAPES_LINE_MAX + 2];
     memset(text, ' ', sizeof text);
-    memcpy(text, "b1 h1 s4 d8 f16 #", 17);
+    memcpy(text, start, sizeof start - 1);
     lab_shapes list;
     assert_int_equal(load_text(state, &list, text, LAB_SHAPES_LINE_MAX, NULL), HEED_OK);
     lab_shapes_free(&list);

@@ -402,7 +402,8 @@ static void test_long_specs_are_shown_in_part(void **state)
     for (size_t place = 0; place < 200; place++) {
         char spec[256];
         memset(spec, ' ', sizeof spec);
-        memcpy(spec + place, "&1", 2);
+        spec[place] = '&';
+        spec[place + 1] = '1';
         memcpy(spec + sizeof spec - 4, "f16", 4);
         heed_problem problem;
         assert_int_equal(heed_problem_parse(&problem, spec), HEED_ERR_INVALID);

@@ -16,7 +16,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define HEADER "heed wisdom 1: problem, device, cpu, threads, build, kernel, seconds, effort\n"
+static const char header[] =
+    "heed wisdom 1: problem, device, cpu, threads, build, kernel, seconds, effort\n";
 
 /* Made once: starting one for every input would take most of the time. */
 static heed_context *one, *other;
@@ -83,10 +84,10 @@ static char *seal(const uint8_t *data, size_t size, size_t *length)
              heed_context_cpu(one), heed_context_threads(one), heed_kernel_build());
     heed_kernel_config(0, 0, kernel, sizeof kernel);
 
-    char *text = malloc(strlen(HEADER) + size * sizeof identity + sizeof end);
+    char *text = malloc(sizeof header + size * sizeof identity + sizeof end);
     require(text != NULL, "there is memory");
-    memcpy(text, HEADER, strlen(HEADER));
-    *length = strlen(HEADER);
+    *length = sizeof header - 1;
+    memcpy(text, header, *length);
     size_t lines = 0;
     for (size_t i = 0; i < size; i++) {
         const char *word = data[i] == 1 ? identity : kernel;
