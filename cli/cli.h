@@ -90,10 +90,9 @@ const cli_verb *cli_verb_find(const char *name);
 const cli_option *cli_verb_option(const cli_verb *verb, size_t index);
 
 /* cli_args_parse() reads a command line whose argv[0] is the verb, reordering argv. On CLI_OK the
- * caller owns *@args and frees it with cli_args_free(); its texts belong to argv. Otherwise *@args
+ * caller owns *@args, which points into argv, and frees it with cli_args_free(). Otherwise *@args
  * is NULL and an error that names option, value and limit has been printed: CLI_USAGE, or
- * CLI_ENVIRONMENT if there is no memory. With --help given, operands and other options are not
- * checked. */
+ * CLI_ENVIRONMENT if there is no memory. With --help given, the operands are not counted. */
 cli_exit cli_args_parse(cli_args **args, const cli_verb *verb, int argc, char **argv);
 void cli_args_free(cli_args *args);
 

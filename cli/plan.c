@@ -15,7 +15,8 @@ static const heed_effort effort_values[] = { HEED_ESTIMATE, HEED_MEASURE, HEED_P
 typedef struct plan_job {
     const cli_args *args;
     heed_context *context;
-    lab_table *table; /* of the chosen kernels; NULL if something else is printed */
+    lab_table *table; /* of the chosen kernels */
+    bool rows;        /* does it have any? */
     json_t *plans;    /* of --json; NULL also when memory ran out */
 } plan_job;
 
@@ -148,8 +149,10 @@ static cli_exit plan_one(plan_job *job, const heed_problem *problem)
                                      json_plan(plan, spec, cli_args_flag(job->args, "explain")));
     else if (cli_args_flag(job->args, "explain"))
         explained = explain(plan, spec);
-    else
+    else {
         add_row(job->table, plan, spec);
+        job->rows = true;
+    }
     heed_plan_destroy(plan);
     if (explained)
         return CLI_OK;
@@ -189,7 +192,7 @@ static cli_exit print_plans(plan_job *job, cli_exit code)
         cli_exit printed = cli_json_print(json, "plan");
         return code == CLI_OK ? printed : code;
     }
-    if (!cli_args_flag(job->args, "explain") && !lab_table_print(job->table, stdout, LAB_TEXT)) {
+    if (job->rows && !lab_table_print(job->table, stdout, LAB_TEXT)) {
         cli_error("not enough memory for the table");
         return CLI_ENVIRONMENT;
     }

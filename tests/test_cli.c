@@ -1,0 +1,474 @@
+/*
+ * test_cli.c - the program as people call it: exit codes, streams, JSON, and real runs
+ */
+#include <jansson.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lab/tensor/convert.h"
+#include "lab/tensor/npy.h"
+#include "lab/tensor/random.h"
+#include "lab/tensor/safetensors.h"
+#include "lab/verify/reference.h"
+#include "scratch.h"
+
+#define CAPTURE HEED_SOURCE_DIR "/tests/data/minilm.safetensors"
+#define OUTPUT_SIZE 65536
+
+/* What a command did. */
+typedef struct outcome {
+    int code;
+    char out[OUTPUT_SIZE];
+    char err[OUTPUT_SIZE];
+} outcome;
+
+static void read_text(void **state, const char *name, char text[OUTPUT_SIZE])
+{
+    char path[SCRATCH_PATH_SIZE];
+    text[scratch_read(scratch_path(state, name, path), text, OUTPUT_SIZE - 1)] = '\0';
+}
+
+/* Runs a line of shell in the test's folder; "heed" is the program that was built. */
+static void run(void **state, const char *line, outcome *result)
+{
+    char command[4096];
+    int length = snprintf(
+        command, sizeof command,
+        "cd '%s' && export NO_COLOR= && heed() { '%s' \"$@\"; }; { %s\n} >stdout.txt 2>stderr.txt",
+        (const char *)*state, HEED_PROGRAM, line);
+    assert_in_range(length, 1, sizeof command - 1);
+    int status = system(command);
+    assert_true(WIFEXITED(status));
+    result->code = WEXITSTATUS(status);
+    read_text(state, "stdout.txt", result->out);
+    read_text(state, "stderr.txt", result->err);
+}
+
+typedef struct expectation {
+    const char *line;
+    int code;
+    const char *out; /* a part of stdout; "": nothing is there */
+    const char *err;
+} expectation;
+
+static bool holds(const char *text, const char *part)
+{
+    return *part ? strstr(text, part) != NULL : *text == '\0';
+}
+
+static void expect(void **state, const expectation *expectations, size_t count)
+{
+    outcome *result = malloc(sizeof *result);
+    assert_non_null(result);
+    for (size_t i = 0; i < count; i++) {
+        const expectation *want = &expectations[i];
+        run(state, want->line, result);
+        if (result->code != want->code || !holds(result->out, want->out) ||
+            !holds(result->err, want->err))
+            fail_msg("%s\n gave %d\nstdout: %s\nstderr: %s", want->line, result->code, result->out,
+                     result->err);
+    }
+    free(result);
+}
+
+#define EXPECT(state, table) expect(state, table, sizeof(table) / sizeof(table)[0])
+
+static void writes_array(void **state, const char *name, heed_type type, const int64_t shape[4])
+{
+    char path[SCRATCH_PATH_SIZE];
+    lab_tensor tensor;
+    assert_int_equal(lab_tensor_create(&tensor, type, shape, 4, NULL), HEED_OK);
+    for (int64_t i = 0; i < lab_tensor_elements(&tensor); i++)
+        lab_element_set(type, tensor.data, i, lab_random_normal((uint64_t)name[0], (uint64_t)i));
+    assert_int_equal(lab_npy_write(&tensor, scratch_path(state, name, path), NULL), HEED_OK);
+    lab_tensor_free(&tensor);
+}
+
+/* Arrays for all the runs below. */
+static int open_folder(void **state)
+{
+    if (scratch_open(state) != 0)
+        return -1;
+    writes_array(state, "Q.npy", HEED_F32, (int64_t[]){ 2, 5, 8, 16 });
+    writes_array(state, "K.npy", HEED_F32, (int64_t[]){ 2, 9, 4, 16 });
+    writes_array(state, "V.npy", HEED_F32, (int64_t[]){ 2, 9, 4, 24 });
+    writes_array(state, "Q16.npy", HEED_F16, (int64_t[]){ 2, 5, 8, 16 });
+    writes_array(state, "Qbf.npy", HEED_BF16, (int64_t[]){ 2, 5, 8, 16 });
+    writes_array(state, "K_batch3.npy", HEED_F32, (int64_t[]){ 3, 9, 4, 16 });
+    writes_array(state, "K_dim8.npy", HEED_F32, (int64_t[]){ 2, 9, 4, 8 });
+    writes_array(state, "K_heads3.npy", HEED_F32, (int64_t[]){ 2, 9, 3, 16 });
+    writes_array(state, "V_heads3.npy", HEED_F32, (int64_t[]){ 2, 9, 3, 24 });
+    writes_array(state, "V_seq8.npy", HEED_F32, (int64_t[]){ 2, 8, 4, 24 });
+    writes_array(state, "Q_empty.npy", HEED_F32, (int64_t[]){ 2, 0, 8, 16 });
+    return 0;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The frame                                                                  */
+/* -------------------------------------------------------------------------- */
+
+static void has_a_front_door(void **state)
+{
+    static const expectation lines[] = {
+        { "heed", 2, "", "Usage: heed VERB" },
+        { "heed --help", 0, "Usage: heed VERB", "" },
+        { "heed -h", 0, "Usage: heed VERB", "" },
+        { "heed help plan", 0, "Usage: heed plan", "" },
+        { "heed help no", 2, "", "'no' is not a verb" },
+        { "heed --version", 0, "heed " HEED_VERSION_STRING "\n", "" },
+        { "heed pln", 2, "", "did you mean 'plan'?" },
+        { "heed xyzzy", 2, "", "'heed --help' lists them" },
+        { "heed --json", 2, "", "options come after the verb" },
+        { "heed generate man | head -1", 0, ".Dd ", "" },
+        { "heed generate cobol", 2, "", "'cobol' is not one of" },
+        { "heed generate man --verb no", 2, "", "--verb: 'no' is not a verb" },
+        { "heed --help | grep generate", 1, "", "" },
+    };
+    EXPECT(state, lines);
+}
+
+static void notices_lost_output(void **state)
+{
+    static const expectation lines[] = {
+        { "heed --version >&-", 3, "", "standard output: Bad file descriptor" },
+        { "heed plan --list --json >&-", 3, "", "standard output" },
+        { "[ ! -e /dev/full ] || heed plan --list >/dev/full; [ $? = 3 ]", 0, "", "No space left" },
+        { "{ heed plan --list; echo $? >&2; } | true", 0, "", "3" },
+        { "heed plan --list <&- | head -1", 0, "kernel", "" },
+        { "heed plan nonsense 2>&-", 2, "", "" },
+        /* No file may become stdout when that is closed. */
+        { "heed run --q Q.npy --k K.npy --v V.npy -o closed.npy >&-", 3, "", "standard output" },
+        { "head -c 6 closed.npy | tail -c 5; [ $(wc -c <closed.npy) = 7808 ]", 0, "NUMPY", "" },
+    };
+    EXPECT(state, lines);
+}
+
+static void colours_only_where_wanted(void **state)
+{
+    static const expectation lines[] = {
+        { "TERM=xterm heed doctor --no-rivals | grep -c '\033'; true", 0, "0\n", "" },
+        { "command -v script >/dev/null || exit 0; TERM=xterm script -qec \"'" HEED_PROGRAM
+          "' doctor --no-rivals\" /dev/null | grep -q '\033\\[3'",
+          0, "", "" },
+        { "command -v script >/dev/null || exit 0; TERM=dumb script -qec \"'" HEED_PROGRAM
+          "' doctor --no-rivals\" /dev/null | grep -c '\033'; true",
+          0, "0\n", "" },
+        { "command -v script >/dev/null || exit 0; TERM=xterm NO_COLOR=1 script -qec "
+          "\"'" HEED_PROGRAM "' doctor --no-rivals\" /dev/null | grep -c '\033\\[3'; true",
+          0, "0\n", "" },
+    };
+    EXPECT(state, lines);
+}
+
+static void json_has_a_schema(void **state)
+{
+    static const char *const lines[][2] = {
+        { "heed plan --json 'b1 h2 s4 d8 f32' 'b1 h2 s4 d8 bf16 causal'", "heed.plan/1" },
+        { "heed plan --json --explain b1 h2 s4 d8 f16", "heed.plan/1" },
+        { "heed plan --json -k fwd_any_scalar_row b1 h2 s4 d8 f16", "heed.plan/1" },
+        { "heed plan --json --list", "heed.plan/1" },
+        { "heed doctor --json --no-rivals", "heed.doctor/1" },
+        { "heed run --json --q Q.npy --k K.npy --v V.npy --out \"$(printf 'O\\377.npy')\"",
+          "heed.run/1" },
+    };
+    outcome *result = malloc(sizeof *result);
+    assert_non_null(result);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        json_error_t error;
+        run(state, lines[i][0], result);
+        assert_int_equal(result->code, 0);
+        json_t *json = json_loads(result->out, JSON_REJECT_DUPLICATES, &error);
+        if (!json)
+            fail_msg("%s: %s in %s", lines[i][0], error.text, result->out);
+        assert_string_equal(json_string_value(json_object_get(json, "schema")), lines[i][1]);
+        assert_string_equal(json_string_value(json_object_get(json, "version")),
+                            HEED_VERSION_STRING);
+        json_decref(json);
+    }
+    free(result);
+}
+
+/* Tools that check what the build makes are used where they are. */
+static void documents_are_well_formed(void **state)
+{
+    static const expectation lines[] = {
+        { "for v in $(heed generate verbs); do heed generate man --verb $v --date 'March 1, 2026' "
+          ">heed-$v.1; done; "
+          "heed generate man --date 'March 1, 2026' >heed.1; "
+          "command -v mandoc >/dev/null || exit 0; mandoc -T lint -W warning heed*.1",
+          0, "", "" },
+        { "heed generate bash >heed.bash; command -v bash >/dev/null || exit 0; bash -n heed.bash",
+          0, "", "" },
+        { "command -v bash >/dev/null || exit 0; bash -c '. ./heed.bash; COMP_LINE=\"heed run "
+          "--mask causal=\"; "
+          "COMP_POINT=${#COMP_LINE}; _heed; echo \"${COMPREPLY[*]}\"'",
+          0, "tl br\n", "" },
+        { "command -v bash >/dev/null || exit 0; bash -c '. ./heed.bash; COMP_LINE=\"heed pl\"; "
+          "COMP_POINT=${#COMP_LINE}; _heed; echo \"${COMPREPLY[*]}\"'",
+          0, "plan\n", "" },
+        { "heed generate zsh >_heed; command -v zsh >/dev/null || exit 0; zsh -n _heed", 0, "",
+          "" },
+        { "heed generate fish >heed.fish; command -v fish >/dev/null || exit 0; fish -n heed.fish",
+          0, "", "" },
+    };
+    EXPECT(state, lines);
+}
+
+/* -------------------------------------------------------------------------- */
+/* heed plan                                                                  */
+/* -------------------------------------------------------------------------- */
+
+static void plans(void **state)
+{
+    static const expectation lines[] = {
+        { "heed plan b1 h2 s4 d8 f32", 0, "b1 h2 s4 d8 f32", "" },
+        { "heed plan 'b1 h2 s4 d8 f32' b1 h2 s8 d8 f16 'b1 h2 s16 d8 f16'", 0, "b1 h2 s8 d8 f16 ",
+          "" },
+        { "heed plan --explain --kernel fwd_any_scalar_row b1 h2 s4 d8 f32", 0, "-> ", "" },
+        { "heed plan --list", 0, "fwd_any_scalar_row", "" },
+        { "heed plan --cpu scalar --threads 1 b1 h2 s4 d8 bf16", 0, "fwd_any_scalar_row", "" },
+        { "heed plan --shapes " HEED_SOURCE_DIR "/shapes/seed.txt", 0, "b8 h16 s512 d64 f16 causal",
+          "" },
+        { "heed plan", 2, "", "no problem given" },
+        { "heed plan b1 h2 s4 d8", 2, "", "element type is missing" },
+        { "heed plan 'b1 h2 s4 d8 f32' 'b1 h3/2 s4 d8 f32'", 2, "", "heads_kv is 2" },
+        { "heed plan --shapes none.txt", 2 + 1, "", "--shapes: none.txt: " },
+        { "printf 'b1 h2 s4 d8 f32\\nb1\\n' >bad.txt; heed plan --shapes bad.txt", 2, "",
+          "bad.txt:2: " },
+        { "heed plan --kernel fwd_any_scalar_rwo b1 h2 s4 d8 f32", 2, "",
+          "did you mean 'fwd_any_scalar_row'?" },
+        { "heed plan --kernel fwd_any_scalar_row__x9 b1 h2 s4 d8 f32", 2, "", "x9" },
+        { "heed plan --cpu scalar --kernel fwd_any_avx2_tile b1 h2 s4 d8 f32", 4, "",
+          "b1 h2 s4 d8 f32: " },
+        { "HEED_CPU=sse heed plan b1 h2 s4 d8 f32", 2, "", "HEED_CPU is \"sse\"" },
+        { "heed plan --effort wisdom b1 h2 s4 d8 f32", 1, "", "b1 h2 s4 d8 f32: " },
+    };
+    EXPECT(state, lines);
+}
+
+static void keeps_wisdom(void **state)
+{
+    static const expectation lines[] = {
+        { "heed plan --threads 1 --effort measure --wisdom w.txt b1 h1 s4 d8 f32", 0, "fwd_", "" },
+        { "grep -c 'b1 h1 s4 d8 f32' w.txt", 0, "1\n", "" },
+        { "heed plan --threads 1 --effort wisdom --wisdom w.txt b1 h1 s4 d8 f32", 0, "fwd_", "" },
+        { "heed doctor --no-rivals --wisdom w.txt | grep wisdom", 0, "wisdom", "" },
+        /* Lines for another number of threads are not lost. */
+        { "heed plan --threads 3 --effort measure --wisdom w.txt b1 h1 s8 d8 f32", 0, "fwd_",
+          "left as it is" },
+        { "grep -c 's8' w.txt", 1, "0\n", "" },
+        { "sed 's/fwd_/xwd_/' w.txt >damaged.txt; heed plan --wisdom damaged.txt b1 h1 s4 d8 f32",
+          7, "", "--wisdom: damaged.txt" },
+        { "heed doctor --no-rivals --wisdom damaged.txt | grep -A1 FAIL", 0, "measure again", "" },
+        { "heed doctor --no-rivals --wisdom damaged.txt >/dev/null", 3, "", "" },
+        { "heed plan --effort measure --wisdom no/such/folder b1 h1 s4 d8 f32", 3, "fwd_",
+          "--wisdom: no/such/folder" },
+        { "heed plan --wisdom . b1 h1 s4 d8 f32", 3, "", "--wisdom: ." },
+    };
+    EXPECT(state, lines);
+}
+
+/* -------------------------------------------------------------------------- */
+/* heed run                                                                   */
+/* -------------------------------------------------------------------------- */
+
+#define RUN "heed run --q Q.npy --k K.npy --v V.npy "
+
+static void refuses_arrays_that_do_not_fit(void **state)
+{
+    static const expectation lines[] = {
+        { "heed run", 2, "", "--q is missing: give --q, --k and --v, or --tensors" },
+        { "heed run --q Q.npy --k K.npy", 2, "", "--v is missing" },
+        { RUN "--tensors x.safetensors", 2, "", "exclude each other" },
+        { RUN "--prefix a.", 2, "", "--prefix needs --tensors" },
+        { RUN "extra", 2, "", "'extra' is one operand too many" },
+        { "heed run --q none.npy --k K.npy --v V.npy", 3, "", "none.npy: No such file" },
+        { "heed run --q stdout.txt --k K.npy --v V.npy", 7, "", "stdout.txt: " },
+        { "head -c 300 Q.npy >cut.npy; heed run --q cut.npy --k K.npy --v V.npy", 7, "",
+          "cut.npy: shape [2, 5, 8, 16]" },
+        { "heed run --q " HEED_SOURCE_DIR "/tests/data/f2_v2.npy --k K.npy --v V.npy", 2, "",
+          "f2_v2.npy: [3, 2]) has 2 dimensions" },
+        { "heed run --q Q.npy --k K_batch3.npy --v V.npy", 2, "",
+          "and K (K_batch3.npy: [3, 9, 4, 16]) differ in batch: 2 and 3" },
+        { "heed run --q Q.npy --k K_dim8.npy --v V.npy", 2, "", "differ in dim: 16 and 8" },
+        { "heed run --q Q.npy --k K.npy --v V_heads3.npy", 2, "", "differ in heads: 4 and 3" },
+        { "heed run --q Q.npy --k K.npy --v V_seq8.npy", 2, "", "differ in seq: 9 and 8" },
+        { "heed run --q Q.npy --k K_heads3.npy --v V_heads3.npy", 2, "",
+          "8 heads cannot be shared out among 3" },
+        { "heed run --q Q_empty.npy --k K.npy --v V.npy", 2, "", "seq_q is 0" },
+        { "heed run --q Q16.npy --k K.npy --v V.npy", 2, "", "different types, f16 and f32" },
+        { "heed run --q Qbf.npy --k K.npy --v V.npy", 4, "", "type bf16" },
+        { RUN "--mask causal", 2, "", "--mask causal: there are 5 queries and 9 keys" },
+        { RUN "--mask casual", 2, "", "did you mean 'causal'?" },
+        { RUN "--scale 0x", 2, "", "--scale: '0x' is not a finite number" },
+        { RUN "--out O.txt", 2, "", "--out: 'O.txt' must end in .npy or .safetensors" },
+        { RUN "--lse L", 2, "", "--lse: 'L' must end in" },
+        { RUN "--out O.npy --lse O.npy", 2, "", "name the same file" },
+        { RUN "--out no/O.npy", 3, "", "no/O.npy: No such file" },
+        { RUN "--kernel none", 2, "", "there is no kernel 'none'" },
+        { "heed run --cpu scalar --q Q.npy --k K.npy --v V.npy -k fwd_any_avx2_tile", 4, "",
+          "--kernel: " },
+        { "heed run --tensors none.safetensors", 3, "", "none.safetensors: No such file" },
+        { "heed run --tensors Q.npy", 7, "", "Q.npy: " },
+        { "heed run --tensors " CAPTURE, 2, "", "prefixes: layer0., " },
+    };
+    EXPECT(state, lines);
+}
+
+static void read_array(void **state, const char *name, lab_tensor *tensor)
+{
+    char path[SCRATCH_PATH_SIZE];
+    assert_int_equal(lab_npy_read(tensor, scratch_path(state, name, path), LAB_NPY_BF16, NULL),
+                     HEED_OK);
+}
+
+/* Compares O.npy and LSE.npy with the float64 reference on the inputs rounded to the type of O. */
+static void assert_right(void **state, const char *spec, const char *q_name, double tolerance)
+{
+    lab_tensor q, k, v, o, lse;
+    heed_problem problem;
+    read_array(state, q_name, &q);
+    read_array(state, "K.npy", &k);
+    read_array(state, "V.npy", &v);
+    read_array(state, "O.npy", &o);
+    read_array(state, "LSE.npy", &lse);
+    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    assert_int_equal(o.type, problem.type);
+    assert_int_equal(lse.type, HEED_F32);
+    assert_int_equal(lab_tensor_elements(&lse), lab_rows(&problem));
+    lab_tensor *inputs[] = { &q, &k, &v };
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(lab_tensor_convert(inputs[i], problem.type, NULL), HEED_OK);
+
+    heed_buffers data = { .q = q.data, .k = k.data, .v = v.data };
+    double weights[64], row_o[64], row_lse;
+    for (int64_t n = 0; n < lab_rows(&problem); n++) {
+        lab_row row = lab_row_at(&problem, n);
+        int64_t at = row.batch * problem.o.batch + row.query * problem.o.seq +
+                     row.head * problem.o.head;
+        lab_reference_row(&problem, &data, row, weights, row_o, &row_lse);
+        for (int64_t d = 0; d < problem.dim_v; d++)
+            assert_true(fabs(lab_element_get(o.type, o.data, at + d) - row_o[d]) < tolerance);
+        double got = lab_element_get(HEED_F32, lse.data, n);
+        assert_true(got == row_lse || fabs(got - row_lse) < 1e-5);
+    }
+    lab_tensor *all[] = { &q, &k, &v, &o, &lse };
+    for (int i = 0; i < 5; i++)
+        lab_tensor_free(all[i]);
+}
+
+static void computes_attention(void **state)
+{
+    static const struct {
+        const char *options;
+        const char *spec;
+        const char *q;
+        double tolerance;
+    } runs[] = {
+        { "--q Q.npy", "b2 h8/4 s5/9 d16/24 f32", "Q.npy", 1e-5 },
+        { "--q Q.npy --mask causal=br --scale -0.5", "b2 h8/4 s5/9 d16/24 f32 causal=br scale=-0.5",
+          "Q.npy", 1e-5 },
+        { "--q Q.npy --mask causal=tl --kernel fwd_any_scalar_row",
+          "b2 h8/4 s5/9 d16/24 f32 causal=tl", "Q.npy", 1e-5 },
+        { "--q Q16.npy --type f16 --threads 1", "b2 h8/4 s5/9 d16/24 f16", "Q16.npy", 4e-3 },
+        { "--q Qbf.npy --type bf16", "b2 h8/4 s5/9 d16/24 bf16", "Qbf.npy", 3e-2 },
+        { "--q Q16.npy --type f32 --cpu scalar", "b2 h8/4 s5/9 d16/24 f32", "Q16.npy", 1e-5 },
+    };
+    outcome *result = malloc(sizeof *result);
+    assert_non_null(result);
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        char line[512];
+        snprintf(line, sizeof line, "heed run %s --k K.npy --v V.npy --out O.npy --lse LSE.npy",
+                 runs[i].options);
+        run(state, line, result);
+        if (result->code != 0 || !strstr(result->out, runs[i].spec))
+            fail_msg("%s\n gave %d: %s%s", line, result->code, result->out, result->err);
+        assert_right(state, runs[i].spec, runs[i].q, runs[i].tolerance);
+    }
+    free(result);
+}
+
+/* The capture holds the model's own output of its first layer. */
+static void agrees_with_a_real_model(void **state)
+{
+    lab_safetensors *file;
+    lab_tensor expected, o;
+    char path[SCRATCH_PATH_SIZE];
+    static const expectation lines[] = {
+        { "heed run --tensors " CAPTURE " --prefix layer0. --out O.safetensors", 0,
+          "O.safetensors: f32 [1, 128, 12, 32]", "" },
+    };
+    EXPECT(state, lines);
+    assert_int_equal(lab_safetensors_open(&file, CAPTURE, NULL), HEED_OK);
+    assert_int_equal(lab_safetensors_read(file, "layer0.o", &expected, NULL), HEED_OK);
+    lab_safetensors_close(file);
+    assert_int_equal(lab_safetensors_open(&file, scratch_path(state, "O.safetensors", path), NULL),
+                     HEED_OK);
+    assert_int_equal(lab_safetensors_read(file, "o", &o, NULL), HEED_OK);
+    lab_safetensors_close(file);
+    assert_memory_equal(o.shape, expected.shape, sizeof o.shape);
+    for (int64_t i = 0; i < lab_tensor_elements(&o); i++)
+        assert_true(fabsf(((const float *)o.data)[i] - ((const float *)expected.data)[i]) < 1e-4f);
+    lab_tensor_free(&o);
+    lab_tensor_free(&expected);
+}
+
+static void warns_of_what_is_not_finite(void **state)
+{
+    lab_tensor v;
+    char path[SCRATCH_PATH_SIZE];
+    read_array(state, "V.npy", &v);
+    lab_element_set(HEED_F32, v.data, 3, NAN);
+    assert_int_equal(lab_npy_write(&v, scratch_path(state, "V_nan.npy", path), NULL), HEED_OK);
+    lab_tensor_free(&v);
+    static const expectation lines[] = {
+        { "heed run --q Q.npy --k K.npy --v V_nan.npy --json", 0, "\"not_finite\": 10",
+          "10 elements of O are NaN or infinite" },
+    };
+    EXPECT(state, lines);
+}
+
+/* An old result stays until the new one is whole; nothing else is left behind. */
+static void replaces_results_as_a_whole(void **state)
+{
+    static const expectation lines[] = {
+        { "mkdir d && cp Q.npy d/O.npy && cd d && ln -s O.npy L.npy", 0, "", "" },
+        { "cd d; heed run --q ../Q.npy --k ../K.npy --v ../V.npy -o L.npy >/dev/null; ls -l | wc "
+          "-l; [ -h L.npy ]",
+          0, "3\n", "" },
+        { "[ $(wc -c <d/O.npy) = 7808 ]", 0, "", "" },
+        { "cp Q.npy d/O.npy; (ulimit -f 4; trap '' XFSZ; " RUN "-o d/O.npy)", 3, "",
+          "O.npy: File too large" },
+        { "cmp Q.npy d/O.npy; ls d | wc -l; rm -r d", 0, "2\n", "" },
+    };
+    EXPECT(state, lines);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(has_a_front_door),
+        cmocka_unit_test(notices_lost_output),
+        cmocka_unit_test(colours_only_where_wanted),
+        cmocka_unit_test(json_has_a_schema),
+        cmocka_unit_test(documents_are_well_formed),
+        cmocka_unit_test(plans),
+        cmocka_unit_test(keeps_wisdom),
+        cmocka_unit_test(refuses_arrays_that_do_not_fit),
+        cmocka_unit_test(computes_attention),
+        cmocka_unit_test(agrees_with_a_real_model),
+        cmocka_unit_test(warns_of_what_is_not_finite),
+        cmocka_unit_test(replaces_results_as_a_whole),
+    };
+    return cmocka_run_group_tests(tests, open_folder, scratch_close);
+}

@@ -1,0 +1,259 @@
+/*
+ * test_verbs.c - every option of every verb: its table row, bad values, help, manual and
+ * completions
+ */
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/cli.h"
+#include "lab/report/table.h"
+#include "scratch.h"
+
+typedef void check_fn(void **state, const cli_verb *verb, const cli_option *option);
+
+static void for_every_option(void **state, check_fn *check)
+{
+    int count = 0;
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++)
+        for (size_t i = 0; cli_verb_option(*verb, i); i++, count++)
+            check(state, *verb, cli_verb_option(*verb, i));
+    assert_true(count > 20);
+}
+
+/* -------------------------------------------------------------------------- */
+/* The rows                                                                   */
+/* -------------------------------------------------------------------------- */
+
+static void check_unique(const cli_verb *verb, const cli_option *option)
+{
+    const cli_option *other;
+    for (size_t i = 0; (other = cli_verb_option(verb, i)) && other != option; i++) {
+        assert_string_not_equal(other->name, option->name);
+        if (option->letter)
+            assert_int_not_equal(other->letter, option->letter);
+    }
+}
+
+static void check_row(void **state, const cli_verb *verb, const cli_option *option)
+{
+    size_t length = strlen(option->help);
+    assert_true(length > 0 && length < 300);
+    assert_int_not_equal(option->help[length - 1], '.');
+    assert_true(isupper((unsigned char)option->help[0]));
+    assert_int_equal(option->kind == CLI_FLAG, option->argument == NULL);
+    assert_int_equal(option->kind == CLI_CHOICE, option->choices != NULL);
+    assert_true(option->min <= option->max);
+    assert_true(option->letter == 0 || isalpha((unsigned char)option->letter));
+    assert_int_equal(strspn(option->name, "abcdefghijklmnopqrstuvwxyz0123456789-"),
+                     strlen(option->name));
+    check_unique(verb, option);
+}
+
+static void rows_are_sound(void **state)
+{
+    for_every_option(state, check_row);
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++) {
+        assert_ptr_equal(cli_verb_find((*verb)->name), *verb);
+        assert_true(strlen((*verb)->summary) < 80);
+        assert_non_null((*verb)->run);
+        assert_true((*verb)->operands || (*verb)->operand_max == 0);
+        assert_true((*verb)->operand_max == CLI_ANY ||
+                    (*verb)->operand_min <= (*verb)->operand_max);
+    }
+    assert_null(cli_verb_find("no-such-verb"));
+}
+
+/* -------------------------------------------------------------------------- */
+/* Values                                                                     */
+/* -------------------------------------------------------------------------- */
+
+/* The verb with one argument; stderr goes to @message. */
+static cli_exit parse(void **state, const cli_verb *verb, char *argument, char message[2048])
+{
+    char path[SCRATCH_PATH_SIZE];
+    char *argv[] = { (char *)verb->name, argument, (char *)"--help", NULL };
+    cli_args *args;
+    int saved = dup(STDERR_FILENO);
+    assert_non_null(freopen(scratch_path(state, "stderr", path), "w", stderr));
+    cli_exit code = cli_args_parse(&args, verb, 3, argv);
+    fflush(stderr);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    message[scratch_read(path, message, 2047)] = '\0';
+    cli_args_free(args);
+    return code;
+}
+
+static void assert_refused(void **state, const cli_verb *verb, const cli_option *option,
+                           const char *value)
+{
+    char argument[128], message[2048], name[64];
+    snprintf(argument, sizeof argument, "--%s=%s", option->name, value);
+    snprintf(name, sizeof name, "--%s: ", option->name);
+    cli_exit code = parse(state, verb, argument, message);
+    if (code != CLI_USAGE || !strstr(message, name))
+        fail_msg("heed %s %s gave %d and: %s", verb->name, argument, (int)code, message);
+}
+
+/* Just beyond the limits. */
+static void check_limits(void **state, const cli_verb *verb, const cli_option *option)
+{
+    char value[64];
+    double step = option->kind == CLI_INTEGER ? 1 : (option->max - option->min) / 8;
+    if (option->min == 0 && option->max == 0)
+        return;
+    snprintf(value, sizeof value, "%.0f", option->max + step);
+    assert_refused(state, verb, option, value);
+    snprintf(value, sizeof value, "%.0f", option->min - step);
+    assert_refused(state, verb, option, option->kind == CLI_INTEGER ? value : "-1e300");
+}
+
+static void check_values(void **state, const cli_verb *verb, const cli_option *option)
+{
+    static const char *const not_integers[] = { "x", "1.5", "1x", "99999999999999999999", NULL };
+    static const char *const not_reals[] = { "x", "nan", "inf", "1e999", "1x", NULL };
+    static const char *const not_choices[] = { "no-such-choice", "x", NULL };
+    static const char *const none[] = { NULL };
+    static const char *const *const bad[] = {
+        [CLI_FLAG] = none,      [CLI_TEXT] = none,
+        [CLI_PATH] = none,      [CLI_INTEGER] = not_integers,
+        [CLI_REAL] = not_reals, [CLI_CHOICE] = not_choices,
+        [CLI_LIST] = none,
+    };
+    assert_refused(state, verb, option, ""); /* an empty argument; of a flag, any at all */
+    for (size_t i = 0; bad[option->kind][i]; i++)
+        assert_refused(state, verb, option, bad[option->kind][i]);
+    check_limits(state, verb, option);
+}
+
+static void bad_values_are_refused(void **state)
+{
+    for_every_option(state, check_values);
+}
+
+/* The name with a letter too many. */
+static void check_slip(void **state, const cli_verb *verb, const cli_option *option)
+{
+    char argument[128], message[2048], advice[128];
+    if (strlen(option->name) < 3)
+        return; /* too short for a suggestion to be sure */
+    snprintf(argument, sizeof argument, "--%sx", option->name);
+    snprintf(advice, sizeof advice, "did you mean --%s?", option->name);
+    assert_int_equal(parse(state, verb, argument, message), CLI_USAGE);
+    if (!strstr(message, advice))
+        fail_msg("heed %s %s gave: %s", verb->name, argument, message);
+}
+
+static void slips_get_a_suggestion(void **state)
+{
+    for_every_option(state, check_slip);
+}
+
+/* -------------------------------------------------------------------------- */
+/* What is made from the tables                                               */
+/* -------------------------------------------------------------------------- */
+
+static char *print(void (*printer)(FILE *stream, const cli_verb *verb), const cli_verb *verb)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    assert_non_null(stream);
+    printer(stream, verb);
+    fclose(stream);
+    return text;
+}
+
+static void print_help(FILE *stream, const cli_verb *verb)
+{
+    if (verb)
+        cli_help_print_verb(stream, verb);
+    else
+        cli_help_print(stream);
+}
+
+static void print_man(FILE *stream, const cli_verb *verb)
+{
+    cli_man_print(stream, verb, "March 1, 2026");
+}
+
+static void print_bash(FILE *stream, const cli_verb *verb)
+{
+    cli_completion_bash(stream);
+}
+
+static void print_zsh(FILE *stream, const cli_verb *verb)
+{
+    cli_completion_zsh(stream);
+}
+
+static void print_fish(FILE *stream, const cli_verb *verb)
+{
+    cli_completion_fish(stream);
+}
+
+static void assert_fits(char *text, int width)
+{
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        if (lab_text_width(line) > width)
+            fail_msg("wider than %d columns: %s", width, line);
+    free(text);
+}
+
+static void help_fits(void **state)
+{
+    assert_fits(print(print_help, NULL), CLI_HELP_WIDTH);
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++)
+        assert_fits(print(print_help, *verb), CLI_HELP_WIDTH);
+}
+
+static void assert_mentions(char *text, const char *what)
+{
+    if (!strstr(text, what))
+        fail_msg("'%s' is not in: %.500s", what, text);
+    free(text);
+}
+
+static void check_mentioned(void **state, const cli_verb *verb, const cli_option *option)
+{
+    char text[128];
+    snprintf(text, sizeof text, " --%s", option->name);
+    assert_mentions(print(print_help, verb), text);
+    if (verb->hidden)
+        return;
+    snprintf(text, sizeof text, "Fl \\-%s", option->name);
+    assert_mentions(print(print_man, verb), text);
+    snprintf(text, sizeof text, "--%s", option->name);
+    assert_mentions(print(print_bash, NULL), text);
+    assert_mentions(print(print_zsh, NULL), text);
+    snprintf(text, sizeof text, "'__fish_seen_subcommand_from %s' -l %s", verb->name, option->name);
+    assert_mentions(print(print_fish, NULL), text);
+}
+
+static void every_option_is_documented(void **state)
+{
+    for_every_option(state, check_mentioned);
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++)
+        if (!(*verb)->hidden)
+            assert_mentions(print(print_man, NULL), (*verb)->name);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_sound),
+        cmocka_unit_test(bad_values_are_refused),
+        cmocka_unit_test(slips_get_a_suggestion),
+        cmocka_unit_test(help_fits),
+        cmocka_unit_test(every_option_is_documented),
+    };
+    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+}
