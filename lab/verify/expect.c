@@ -87,20 +87,23 @@ typedef struct row_model {
 typedef struct row_sums {
     double weighted; /* of p^2 |v|^2 */
     double shifted;  /* of p^2 (1 + r^2) |v - o|^2 */
-    double logits;   /* of p^2 (1 + r^2) */
+    double logits;   /* of p (1 + r^2)^(1/2): keys that are alike err alike */
     double heaviest; /* largest p */
     double absolute[HEED_DIM_MAX];
 } row_sums;
 
-/* The sum of the squares of the partial sums of a logit. */
+/* The sum of the squares of the partial sums of a logit, in the mean over the orders of its terms.
+ */
 static double partial_squares(const heed_problem *problem, const double *query, const double *key)
 {
-    double partial = 0, squares = 0;
+    double sum = 0, squares = 0;
     for (int64_t c = 0; c < problem->dim_qk; c++) {
-        partial += query[c] * key[c];
-        squares += square(partial);
+        double term = query[c] * key[c];
+        sum += term;
+        squares += square(term);
     }
-    return square((double)problem->scale) * squares;
+    double orders = (double)(problem->dim_qk + 1) * (squares / 6 + square(sum) / 3);
+    return square((double)problem->scale) * orders;
 }
 
 /* @squares is partial_squares() of the key. */
@@ -118,7 +121,7 @@ static void add_key(row_sums *sums, double weight, double squares, const double 
     double logit = square(weight) * (1 + squares);
     sums->weighted += square(weight) * norm;
     sums->shifted += logit * distance;
-    sums->logits += logit;
+    sums->logits += sqrt(logit);
     sums->heaviest = fmax(sums->heaviest, weight);
 }
 
@@ -163,7 +166,7 @@ static row_model model_row(const heed_problem *problem, const heed_buffers *data
     return (row_model){
         .o = sqrt(element * (norm + sums.weighted) +
                   single * (keys * norm + absolute + sums.shifted) + tiny),
-        .lse = sqrt(single * (square(lse) + square(highest) + keys + sums.logits)),
+        .lse = sqrt(single * (square(lse) + square(highest) + keys + square(sums.logits))),
     };
 }
 

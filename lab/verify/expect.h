@@ -15,9 +15,13 @@
  *             + e^2 * sum p_j^2 (1 + r_j^2) |v_j - o|^2        exponentials; logits
  *
  * with e the unit roundoff of float32, p the softmax, and r_j^2 the sum of the squares of the
- * partial sums of logit j, each of which is rounded. Both are small beside |o| on every row, so
- * that no kernel passes that computes something else. The LSE is judged likewise, in float32
- * throughout.
+ * partial sums of logit j, each of which is rounded: its mean over all orders of the d terms x_c,
+ * which is
+ *
+ *     r_j^2 = (d + 1) * (sum x_c^2 / 6 + (sum x_c)^2 / 3)
+ *
+ * Both are small beside |o| on every row, so that no kernel passes that computes something else.
+ * The LSE is judged likewise, in float32 throughout.
  */
 #ifndef LAB_EXPECT_H
 #define LAB_EXPECT_H

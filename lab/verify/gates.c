@@ -21,7 +21,7 @@ static const lab_gate table[LAB_GATES] = {
     { "error", "O is as near to the float64 reference as the precision allows", false,
       lab_gate_error },
     { "lse", "so is the LSE", false, lab_gate_lse },
-    { "exact", "answers that need no rounding are exact", false, lab_gate_exact },
+    { "exact", "answers that need no rounding are exact, but for float32", false, lab_gate_exact },
     { "range", "outputs lie between the least and the largest visible value of their column", false,
       lab_gate_range },
     { "deterministic", "equal inputs give equal bits, wherever they lie in memory", false,

@@ -58,58 +58,51 @@ bool lab_region_unlock(const lab_region *region)
     return !region->map || mprotect(region->room, region->room_size, PROT_READ | PROT_WRITE) == 0;
 }
 
-/* Eight bytes of a pattern, those of the places 8 * index and on. */
+/* Patterns repeat after so many bytes, a power of two. */
+#define PERIOD ((size_t)4096)
+
+/* Eight bytes of a pattern: those of the places 8 * index and on. */
 static uint64_t pattern_word(uint64_t pattern, size_t index)
 {
     return pattern == LAB_PATTERN_ONES ? UINT64_MAX : lab_random_bits(pattern, index);
 }
 
-static unsigned char pattern_byte(uint64_t pattern, size_t place)
+/* Writes the bytes of the places from @start up to @end, at most a period, to @bytes. */
+static void make_bytes(uint64_t pattern, size_t start, size_t end, unsigned char *bytes)
 {
-    return (unsigned char)(pattern_word(pattern, place / 8) >> place % 8 * 8);
+    size_t place = start;
+    while (place < end) {
+        size_t within = place % PERIOD;
+        uint64_t word = pattern_word(pattern, within / 8);
+        for (size_t i = within % 8; i < 8 && place < end; i++)
+            bytes[place++ - start] = (unsigned char)(word >> i * 8);
+    }
 }
 
-/* Do eight bytes of one pattern word begin at @place and end by @end? */
-static bool whole_word(size_t place, size_t end)
+static size_t least(size_t a, size_t b)
 {
-    return place % 8 == 0 && end - place >= 8;
-}
-
-/* The eight bytes as they lie in memory, whatever the byte order of the machine. */
-static void pattern_bytes(uint64_t pattern, size_t place, unsigned char bytes[8])
-{
-    uint64_t word = pattern_word(pattern, place / 8);
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (unsigned char)(word >> i * 8);
+    return a < b ? a : b;
 }
 
 void lab_region_paint(const lab_region *region, size_t start, size_t end, uint64_t pattern)
 {
-    for (size_t place = start; place < end;) {
-        if (whole_word(place, end)) {
-            pattern_bytes(pattern, place, region->room + place);
-            place += 8;
-        } else {
-            region->room[place] = pattern_byte(pattern, place);
-            place++;
-        }
-    }
+    unsigned char bytes[PERIOD];
+    make_bytes(pattern, start, least(end, start + PERIOD), bytes);
+    for (size_t place = start; place < end; place += PERIOD)
+        memcpy(region->room + place, bytes, least(PERIOD, end - place));
 }
 
 size_t lab_region_spoiled(const lab_region *region, size_t start, size_t end, uint64_t pattern)
 {
-    for (size_t place = start; place < end;) {
-        unsigned char bytes[8];
-        if (whole_word(place, end)) {
-            pattern_bytes(pattern, place, bytes);
-            if (memcmp(region->room + place, bytes, 8) == 0) {
-                place += 8;
-                continue;
-            }
-        }
-        if (region->room[place] != pattern_byte(pattern, place))
-            return place;
-        place++;
+    unsigned char bytes[PERIOD];
+    make_bytes(pattern, start, least(end, start + PERIOD), bytes);
+    for (size_t place = start; place < end; place += PERIOD) {
+        size_t count = least(PERIOD, end - place);
+        if (memcmp(region->room + place, bytes, count) == 0)
+            continue;
+        for (size_t i = 0; i < count; i++)
+            if (region->room[place + i] != bytes[i])
+                return place + i;
     }
     return end;
 }
