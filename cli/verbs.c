@@ -5,13 +5,14 @@
 
 #include "cli.h"
 
+extern const cli_verb cli_verb_bench;
 extern const cli_verb cli_verb_doctor;
 extern const cli_verb cli_verb_generate;
 extern const cli_verb cli_verb_plan;
 extern const cli_verb cli_verb_run;
 
 const cli_verb *const cli_verbs[] = {
-    &cli_verb_doctor, &cli_verb_plan, &cli_verb_run, &cli_verb_generate, NULL,
+    &cli_verb_doctor, &cli_verb_plan, &cli_verb_run, &cli_verb_bench, &cli_verb_generate, NULL,
 };
 
 const cli_verb *cli_verb_find(const char *name)

@@ -242,7 +242,7 @@ static void test_verdict_bounds(void **state)
         double b;
         double margin;
         size_t pairs;
-        lab_verdict verdict;
+        lab_compared verdict;
     } cases[] = {
         { 1.00, 0, 8, LAB_EQUIVALENT },    { 1.005, 0, 8, LAB_EQUIVALENT },
         { 1.02, 0, 8, LAB_FASTER },        { 0.98, 0, 8, LAB_SLOWER },
@@ -262,8 +262,8 @@ static void test_verdict_bounds(void **state)
                          HEED_OK);
         assert_near(comparison.ratio.estimate, cases[i].b, 1e-15);
         assert_int_equal(comparison.pairs, cases[i].pairs);
-        assert_string_equal(lab_verdict_name(comparison.verdict),
-                            lab_verdict_name(cases[i].verdict));
+        assert_string_equal(lab_compared_name(comparison.verdict),
+                            lab_compared_name(cases[i].verdict));
     }
 }
 

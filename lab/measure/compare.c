@@ -5,7 +5,7 @@
 
 #include "measure.h"
 
-const char *lab_verdict_name(lab_verdict verdict)
+const char *lab_compared_name(lab_compared verdict)
 {
     static const char *const names[] = {
         [LAB_AMBIGUOUS] = "AMBIGUOUS",
@@ -19,7 +19,7 @@ const char *lab_verdict_name(lab_verdict verdict)
     return names[verdict];
 }
 
-static lab_verdict judge(const lab_interval *ratio, double margin, size_t pairs)
+static lab_compared judge(const lab_interval *ratio, double margin, size_t pairs)
 {
     double upper = 1 + margin;
     double lower = 1 / upper;

@@ -28,15 +28,15 @@
 
 #include "stats.h"
 
-typedef enum lab_verdict {
+typedef enum lab_compared {
     LAB_AMBIGUOUS = 0,
     LAB_FASTER = 1, /* A is faster than B */
     LAB_SLOWER = 2,
     LAB_EQUIVALENT = 3
-} lab_verdict;
+} lab_compared;
 
-/* lab_verdict_name() returns "FASTER", "SLOWER", "EQUIVALENT" or "AMBIGUOUS". */
-const char *lab_verdict_name(lab_verdict verdict);
+/* lab_compared_name() returns "FASTER", "SLOWER", "EQUIVALENT" or "AMBIGUOUS". */
+const char *lab_compared_name(lab_compared verdict);
 
 /* The margin that lab_compare() takes for 0: 1 %. */
 #define LAB_COMPARE_MARGIN 0.01
@@ -47,7 +47,7 @@ const char *lab_verdict_name(lab_verdict verdict);
 
 typedef struct lab_comparison {
     lab_interval ratio; /* time of B over time of A */
-    lab_verdict verdict;
+    lab_compared verdict;
     double margin;
     size_t pairs;
 } lab_comparison;

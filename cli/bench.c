@@ -1,0 +1,230 @@
+/*
+ * bench.c - `heed bench`: how fast, beside whom, and how sure is that
+ */
+#include "bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "inputs.h"
+
+static const char *const efforts[] = { "estimate", "measure", "patient", NULL };
+
+/* A load above this is worth a warning: something else wants the cores. */
+#define LOAD_QUIET 0.5
+
+static void warn_if_busy(const lab_environment *environment)
+{
+    if (environment->load > LOAD_QUIET)
+        cli_warning(
+            "the load average of the last minute is %.2f: other programs disturb the figures",
+            environment->load);
+}
+
+/* Ceilings for the types that occur, and the copy bandwidth. */
+static void measure_machine(bench_run *bench, const bench_sources *sources)
+{
+    int cores = bench->environment.cores_allowed, threads = heed_context_threads(bench->context);
+    for (size_t i = 0; i < sources->count; i++)
+        bench_ceiling(bench, sources->items[i].problem.type, false);
+    if (lab_ceiling_copy(&bench->copy, cores > 0 && threads > cores ? cores : threads) != HEED_OK)
+        bench->copy = 0;
+}
+
+static cli_exit measure_all(bench_run *bench, const bench_sources *sources)
+{
+    cli_progress progress = cli_progress_start("timing", sources->count);
+    char spec[HEED_SPEC_SIZE];
+    cli_exit code = CLI_OK;
+    bench->rows = calloc(sources->count, sizeof *bench->rows);
+    if (!bench->rows) {
+        cli_error("not enough memory for %zu problems", sources->count);
+        return CLI_ENVIRONMENT;
+    }
+    for (size_t i = 0; code == CLI_OK && i < sources->count; i++) {
+        heed_problem_print(&sources->items[i].problem, spec, sizeof spec);
+        cli_progress_step(&progress, i, spec);
+        code = bench_measure(bench, &sources->items[i], &bench->rows[i]);
+        if (code == CLI_OK)
+            bench->row_count++;
+    }
+    cli_progress_end(&progress);
+    if (code == CLI_INTERRUPTED)
+        cli_message("interrupted: %zu of %zu problems are finished", bench->row_count,
+                    sources->count);
+    return code;
+}
+
+/* The worst that happened to heed. What rivals do has no influence. */
+static cli_exit verdict(const bench_run *bench)
+{
+    static const cli_exit codes[] = {
+        [BENCH_OK] = CLI_OK,
+        [BENCH_REFUSED] = CLI_UNSUPPORTED,
+        [BENCH_SKIPPED] = CLI_OK,
+        [BENCH_FAILED] = CLI_ENVIRONMENT,
+        [BENCH_WRONG] = CLI_VERIFY_FAILED,
+        [BENCH_IMPOSSIBLE] = CLI_FINDING,
+    };
+    bench_outcome worst = BENCH_OK;
+    for (size_t i = 0; i < bench->row_count; i++)
+        if (bench->rows[i].outcome > worst)
+            worst = bench->rows[i].outcome;
+    return codes[worst];
+}
+
+static cli_exit print(const bench_run *bench)
+{
+    return cli_args_json(bench->args) ? bench_print_json(bench) : bench_print_table(bench);
+}
+
+static cli_exit run_bench(bench_run *bench, const bench_sources *sources)
+{
+    lab_environment_read(&bench->environment);
+    warn_if_busy(&bench->environment);
+    cli_exit code = bench_rivals_open(bench);
+    if (code == CLI_OK) {
+        measure_machine(bench, sources);
+        code = measure_all(bench, sources);
+    }
+    if (code == CLI_OK || code == CLI_INTERRUPTED) {
+        cli_exit printed = print(bench);
+        if (printed != CLI_OK)
+            code = printed;
+    }
+    cli_exit saved = code == CLI_OK ? cli_wisdom_save(bench->context, bench->args) : CLI_OK;
+    if (code == CLI_OK)
+        code = saved == CLI_OK ? verdict(bench) : saved;
+    for (size_t i = 0; i < bench->row_count; i++)
+        bench_row_free(&bench->rows[i]);
+    free(bench->rows);
+    bench_rivals_close(bench);
+    return code;
+}
+
+static cli_exit run(const cli_args *args)
+{
+    bench_run bench = { .args = args,
+                        .effort = (heed_effort)cli_args_choice(args, "effort"),
+                        .kernel = cli_args_text(args, "kernel"),
+                        .against = cli_args_text(args, "against"),
+                        .seconds = cli_args_real(args, "seconds"),
+                        .margin = cli_args_real(args, "margin") / 100,
+                        .cold = cli_args_flag(args, "cold"),
+                        .seed = (uint64_t)cli_args_integer(args, "seed") };
+    bench_sources sources;
+    cli_exit code = cli_kernel_check(args);
+    if (code != CLI_OK)
+        return code;
+    code = bench_sources_read(&sources, args);
+    if (code == CLI_OK)
+        code = cli_context_open(&bench.context, args);
+    if (code == CLI_OK)
+        code = run_bench(&bench, &sources);
+    heed_context_destroy(bench.context);
+    bench_sources_free(&sources);
+    return code;
+}
+
+static const cli_option options[] = {
+    CLI_OPTION_SHAPES,
+    { .name = "tensors",
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "Also time the captured values in FILE, a .safetensors file: every q, k and v with "
+              "the same "
+              "prefix is a problem" },
+    { .name = "mask",
+      .letter = 'm',
+      .kind = CLI_CHOICE,
+      .argument = "MASK",
+      .choices = cli_mask_names,
+      .standard = "none",
+      .help = "Mask of the problems in that file" },
+    CLI_OPTION_KERNEL,
+    { .name = "against",
+      .kind = CLI_TEXT,
+      .argument = "NAME",
+      .help = "Compare with this kernel of heed's own as well, named likewise" },
+    { .name = "effort",
+      .letter = 'e',
+      .kind = CLI_CHOICE,
+      .argument = "EFFORT",
+      .choices = efforts,
+      .standard = "estimate",
+      .help = "How much work planning may be" },
+    { .name = "peers",
+      .kind = CLI_TEXT,
+      .argument = "LIST",
+      .help = "Names of the rivals to time, separated by commas, or none; without it all that are "
+              "found" },
+    { .name = "seconds",
+      .kind = CLI_REAL,
+      .argument = "N",
+      .min = 0.01,
+      .max = 3600,
+      .standard = "1",
+      .help = "How long to time heed, and each rival beside it, on each problem; slow ones take "
+              "longer" },
+    { .name = "margin",
+      .kind = CLI_REAL,
+      .argument = "PERCENT",
+      .min = 0.1,
+      .max = 100,
+      .standard = "1",
+      .help = "Differences up to this count as none" },
+    { .name = "cold",
+      .kind = CLI_FLAG,
+      .help =
+          "Rotate through so many copies of the tensors that none is in a cache when it is used" },
+    { .name = "seed",
+      .kind = CLI_INTEGER,
+      .argument = "N",
+      .min = 0,
+      .max = 1e15,
+      .standard = "1",
+      .help = "Of the random values, of the rows that are checked, and of the intervals" },
+    CLI_OPTION_THREADS,
+    CLI_OPTION_CPU,
+    CLI_OPTION_WISDOM,
+    { .name = NULL },
+};
+
+extern const cli_verb cli_verb_bench;
+const cli_verb cli_verb_bench = {
+    .name = "bench",
+    .summary = "time attention, beside its rivals",
+    .operands = "[SPEC...]",
+    .operand_min = 0,
+    .operand_max = CLI_ANY,
+    .description =
+        "Plans each problem, executes it on random normal values, or captured ones, for a while, "
+        "and prints the "
+        "median (p50) and the 90th percentile of the time of a call, the rate by the usual count "
+        "of operations, "
+        "and its share of what this machine can do at best, which is measured in the same run. "
+        "Then rivals, "
+        "which are separate programs, take turns with heed on the same values, in blocks of calls, "
+        "heed first, "
+        "rival, rival, heed; only one of them works at a time.\n"
+        "\n"
+        "The ratio rival/heed says how many times as long the rival takes, with a 95 % confidence "
+        "interval. From the "
+        "interval follows the verdict: FASTER and SLOWER if it lies beyond the margin, EQUIVALENT "
+        "if it "
+        "lies within, AMBIGUOUS if it crosses: then more --seconds may help.\n"
+        "\n"
+        "No figure is printed before the output that was timed has been compared with a float64 "
+        "computation, a sample of "
+        "rows of it; a dash stands in its place, with the reason below the table. So it does for a "
+        "rival "
+        "that refuses a problem, crashes, hangs, or computes the wrong thing.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "  heed bench b1 h8 s512 d64 f32\n"
+        "  heed bench --shapes shapes/seed.txt --peers openblas --json > bench.json\n"
+        "  heed bench --kernel fwd_any_avx512_tile --against fwd_any_avx2_tile b1 h8 s512 d64 f32",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,135 @@
+/*
+ * bench_json.c - heed.bench/1: every figure with the samples that it was made from
+ */
+#include "bench.h"
+
+static const char *const effort_names[] = { "estimate", "measure", "patient", "wisdom" };
+
+/* A text, or null for "". */
+static json_t *text_or_null(const char *text)
+{
+    return text && text[0] ? cli_json_text(text) : json_null();
+}
+
+static json_t *positive_or_null(double value)
+{
+    return value > 0 ? cli_json_real(value) : json_null();
+}
+
+static json_t *reals(const double *values, size_t count)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        array = cli_json_append(array, cli_json_real(values[i]));
+    return array;
+}
+
+static json_t *error_of(double error)
+{
+    return error < 0 ? json_null() : cli_json_real(error);
+}
+
+static json_t *verdict_of(const bench_match *match)
+{
+    const lab_comparison *c = &match->comparison;
+    if (match->outcome != BENCH_OK)
+        return json_null();
+    return json_pack("{s:o, s:o, s:o, s:o, s:s, s:I}", "ratio", cli_json_real(c->ratio.estimate),
+                     "low", cli_json_real(c->ratio.low), "high", cli_json_real(c->ratio.high),
+                     "margin", cli_json_real(c->margin), "verdict", lab_compared_name(c->verdict),
+                     "pairs", (json_int_t)c->pairs);
+}
+
+static json_t *match_of(const bench_match *match)
+{
+    bool good = match->outcome == BENCH_OK;
+    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+                     cli_json_text(match->name), "outcome", bench_outcome_name(match->outcome),
+                     "reason", text_or_null(match->reason), "method", text_or_null(match->method),
+                     "error", error_of(match->error), "seconds",
+                     good ? cli_json_real(match->seconds) : json_null(), "comparison",
+                     verdict_of(match), "heed_blocks", reals(match->heed, good ? match->pairs : 0),
+                     "rival_blocks", reals(match->other, good ? match->pairs : 0));
+}
+
+static json_t *matches_of(const bench_row *row)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < row->match_count; i++)
+        array = cli_json_append(array, match_of(&row->matches[i]));
+    return array;
+}
+
+static json_t *summary_of(const bench_row *row)
+{
+    const lab_summary *s = &row->summary;
+    if (row->outcome != BENCH_OK)
+        return json_null();
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "min", cli_json_real(s->min), "p50",
+                     cli_json_real(s->p50), "p90", cli_json_real(s->p90), "mean",
+                     cli_json_real(s->mean), "mad", cli_json_real(s->mad));
+}
+
+static json_t *row_of(const bench_row *row)
+{
+    char spec[HEED_SPEC_SIZE];
+    bool good = row->outcome == BENCH_OK;
+    double rate = good ? row->flops / row->summary.p50 : 0;
+    heed_problem_print(&row->source->problem, spec, sizeof spec);
+    return json_pack(
+        "{s:s, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "problem", spec,
+        "label", text_or_null(row->source->label), "kernel", text_or_null(row->kernel), "outcome",
+        bench_outcome_name(row->outcome), "reason", text_or_null(row->reason), "error",
+        error_of(row->error), "rows_checked", (json_int_t)row->rows_checked, "copies",
+        (json_int_t)row->copies, "flops", cli_json_real(row->flops), "flops_per_second",
+        positive_or_null(rate), "of_ceiling",
+        positive_or_null(row->ceiling > 0 ? rate / row->ceiling : 0), "seconds", summary_of(row),
+        "samples", reals(row->samples, good ? (size_t)row->count : 0), "rivals", matches_of(row));
+}
+
+static json_t *rows_of(const bench_run *bench)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < bench->row_count; i++)
+        array = cli_json_append(array, row_of(&bench->rows[i]));
+    return array;
+}
+
+static json_t *rivals_of(const bench_run *bench)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < bench->rival_count; i++) {
+        const bench_rival *r = &bench->rivals[i];
+        array = cli_json_append(
+            array,
+            json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "name", cli_json_text(r->rival.found.name),
+                      "version", text_or_null(r->rival.version), "detail",
+                      text_or_null(r->rival.detail), "path", text_or_null(r->rival.found.path),
+                      "outcome", bench_outcome_name(r->open ? BENCH_OK : r->outcome), "reason",
+                      r->open ? json_null() : text_or_null(r->reason)));
+    }
+    return array;
+}
+
+static json_t *ceilings_of(const bench_run *bench)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "f32",
+                     positive_or_null(bench->ceilings[HEED_F32]), "f16",
+                     positive_or_null(bench->ceilings[HEED_F16]), "bf16",
+                     positive_or_null(bench->ceilings[HEED_BF16]), "sgemm",
+                     positive_or_null(bench->sgemm), "copy_bytes", positive_or_null(bench->copy));
+}
+
+cli_exit bench_print_json(const bench_run *bench)
+{
+    return cli_json_print(
+        json_pack("{s:o, s:s, s:s, s:i, s:s, s:o, s:b, s:o, s:I, s:o, s:o, s:o}", "environment",
+                  lab_environment_json(&bench->environment), "device",
+                  heed_context_device(bench->context), "cpu", heed_context_cpu(bench->context),
+                  "threads", heed_context_threads(bench->context), "effort",
+                  effort_names[bench->effort], "kernel", text_or_null(bench->kernel), "cold",
+                  bench->cold, "seconds", cli_json_real(bench->seconds), "seed",
+                  (json_int_t)bench->seed, "ceilings", ceilings_of(bench), "rivals",
+                  rivals_of(bench), "rows", rows_of(bench)),
+        "bench");
+}

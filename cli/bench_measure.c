@@ -1,0 +1,227 @@
+/*
+ * bench_measure.c - times heed on one problem: alone, and then against every opponent
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../src/measure.h"
+#include "bench_engine.h"
+
+enum {
+    SAMPLES_MIN = 5,
+    SAMPLES_MAX = 4000
+};
+
+/* A sample is one call, or as many as last this long: the clock itself takes some tens of
+ * nanoseconds. */
+#define SAMPLE_NS INT64_C(20000)
+#define WARMUP_NS INT64_C(50000000)
+
+/* Work of the float64 reference: elements read. */
+#define EXPECT_WORK (INT64_C(1) << 23)
+
+/* A figure this far above the measured ceiling is a mistake of the measurement. */
+#define CEILING_SLACK 1.05
+
+/* Of the last-level cache, in case that the system does not tell. */
+#define CACHE_BYTES (INT64_C(32) << 20)
+
+double bench_ceiling(bench_run *bench, heed_type type, bool again)
+{
+    lab_ceiling ceiling;
+    int threads = heed_context_threads(bench->context);
+    int cores = bench->environment.cores_allowed;
+    if (bench->ceilings[type] > 0 && !again)
+        return bench->ceilings[type];
+    if (cores > 0 && threads > cores)
+        threads = cores;
+    if (lab_ceiling_flops(&ceiling, type, threads, heed_context_cpu(bench->context)) == HEED_OK) {
+        bench->ceiling_loops[type] = ceiling.loop;
+        if (ceiling.flops > bench->ceilings[type])
+            bench->ceilings[type] = ceiling.flops;
+    }
+    return bench->ceilings[type];
+}
+
+static void set_outcome(bench_row *row, bench_outcome outcome, const char *reason)
+{
+    row->outcome = outcome;
+    snprintf(row->reason, sizeof row->reason, "%s", reason);
+}
+
+/* Bytes that make a rotation through copies leave every cache: twice the last level. */
+static int64_t rotation_bytes(const bench_run *bench)
+{
+    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    if (!bench->cold)
+        return 0;
+    return 2 * (cache > 0 ? cache : CACHE_BYTES);
+}
+
+static heed_status make_plan(const bench_run *bench, const heed_problem *problem, heed_plan **plan)
+{
+    if (bench->kernel)
+        return heed_plan_create_named(plan, bench->context, problem, bench->kernel);
+    return heed_plan_create(plan, bench->context, problem, bench->effort);
+}
+
+/* Samples heed alone, and looks at what it computed. */
+static heed_status sample_alone(bench_run *bench, bench_row *row, bench_engine *engine,
+                                const lab_expect *expect)
+{
+    const heed_sampling sampling = { .warmup_ns = WARMUP_NS,
+                                     .sample_ns = SAMPLE_NS,
+                                     .budget_ns = (int64_t)(bench->seconds * 0.5e9),
+                                     .samples_min = SAMPLES_MIN,
+                                     .samples_max = SAMPLES_MAX };
+    double *sorted = malloc(SAMPLES_MAX * sizeof *sorted);
+    row->samples = malloc(SAMPLES_MAX * sizeof *row->samples);
+    if (!sorted || !row->samples) {
+        free(sorted);
+        return HEED_ERR_NO_MEMORY;
+    }
+    bench_tensors_poison(engine->tensors);
+    heed_status status = heed_sample(bench_engine_call, engine, &sampling, row->samples,
+                                     &row->count);
+    if (status == HEED_OK) {
+        memcpy(sorted, row->samples, (size_t)row->count * sizeof *sorted);
+        lab_stats_summarize(sorted, (size_t)row->count, &row->summary);
+        row->error = bench_engine_error(engine, expect);
+    }
+    free(sorted);
+    return status;
+}
+
+/* A wrong result, or one that cannot be, has no figure. */
+static void judge(bench_run *bench, bench_row *row)
+{
+    heed_type type = row->source->problem.type;
+    double rate = row->flops / row->summary.p50;
+    row->ceiling = bench_ceiling(bench, type, false);
+    if (row->ceiling > 0 && rate > row->ceiling)
+        row->ceiling = bench_ceiling(bench, type, true);
+    if (!(row->error <= 1)) {
+        row->outcome = BENCH_WRONG;
+        snprintf(row->reason, sizeof row->reason,
+                 "its output is wrong: %.3g times the error allowed", row->error);
+    } else if (row->ceiling > 0 && rate > CEILING_SLACK * row->ceiling) {
+        row->outcome = BENCH_IMPOSSIBLE;
+        snprintf(row->reason, sizeof row->reason,
+                 "%.0f GFLOP/s is more than the %.0f that this machine can do: a measurement error",
+                 rate * 1e-9, row->ceiling * 1e-9);
+    }
+}
+
+static bench_match *add_match(bench_row *row)
+{
+    bench_match *match = &row->matches[row->match_count++];
+    match->error = -1;
+    return match;
+}
+
+/* Plays all matches of a row that has a figure. */
+static heed_status play_matches(bench_run *bench, bench_row *row, bench_engine *engine,
+                                const lab_expect *expect)
+{
+    heed_status status = HEED_OK;
+    if (row->outcome != BENCH_OK)
+        return HEED_OK;
+    row->matches = calloc(bench->rival_count + 1, sizeof *row->matches);
+    if (!row->matches)
+        return HEED_ERR_NO_MEMORY;
+    bench_block_size(row->summary.p50, &engine->warmup, &engine->calls);
+    for (size_t i = 0; status == HEED_OK && i < bench->rival_count && !cli_interrupted(); i++)
+        if (bench->rivals[i].open)
+            status = bench_meet_rival(bench, add_match(row), &bench->rivals[i], engine,
+                                      row->summary.p50, expect);
+    if (status == HEED_OK && bench->against)
+        status = bench_meet_kernel(bench, add_match(row), engine, row->summary.p50, expect);
+    return cli_interrupted() ? HEED_ERR_SYSTEM : status;
+}
+
+/* The output that the matches timed must be right as well. */
+static void check_again(bench_row *row, const bench_engine *engine, const lab_expect *expect)
+{
+    double error = bench_engine_error(engine, expect);
+    if (row->outcome == BENCH_OK && !(error <= 1))
+        set_outcome(row, BENCH_WRONG, "its output became wrong while it was timed");
+    if (error > row->error)
+        row->error = error;
+}
+
+static heed_status measure(bench_run *bench, bench_row *row, const bench_tensors *tensors,
+                           heed_plan *plan)
+{
+    bench_engine engine;
+    lab_expect *expect = NULL;
+    heed_buffers data = bench_tensors_buffers(tensors, 0);
+    lab_sampling rows = { .seed = bench->seed,
+                          .work = EXPECT_WORK,
+                          .threads = heed_context_threads(bench->context) };
+    heed_status status = bench_engine_start(&engine, tensors, plan);
+    if (status == HEED_OK)
+        status = lab_expect_create(&expect, &tensors->problem, &data, &rows);
+    if (status == HEED_OK) {
+        row->rows_checked = expect->count;
+        status = sample_alone(bench, row, &engine, expect);
+    }
+    if (status == HEED_OK) {
+        judge(bench, row);
+        status = play_matches(bench, row, &engine, expect);
+    }
+    if (status == HEED_OK)
+        check_again(row, &engine, expect);
+    lab_expect_destroy(expect);
+    bench_engine_stop(&engine);
+    return status;
+}
+
+/* Why there is no figure, if there is nothing worse to say than that. */
+static cli_exit finish(bench_row *row, heed_status status)
+{
+    if (status != HEED_OK && cli_interrupted()) {
+        bench_row_free(row);
+        return CLI_INTERRUPTED;
+    }
+    if (status == HEED_ERR_NO_MEMORY)
+        set_outcome(row, BENCH_FAILED, "not enough memory");
+    else if (status != HEED_OK)
+        set_outcome(row, status == HEED_ERR_UNSUPPORTED ? BENCH_REFUSED : BENCH_FAILED,
+                    heed_message());
+    return CLI_OK;
+}
+
+cli_exit bench_measure(bench_run *bench, const bench_source *source, bench_row *row)
+{
+    bench_tensors tensors;
+    heed_plan *plan;
+    memset(row, 0, sizeof *row);
+    row->source = source;
+    row->error = -1;
+    row->flops = heed_problem_flops(&source->problem);
+    heed_status status = make_plan(bench, &source->problem, &plan);
+    if (status != HEED_OK)
+        return finish(row, status);
+    snprintf(row->kernel, sizeof row->kernel, "%s", heed_plan_name(plan));
+    status = bench_tensors_create(&tensors, source, bench->seed, rotation_bytes(bench));
+    if (status != HEED_OK) {
+        heed_plan_destroy(plan);
+        return finish(row, status);
+    }
+    row->copies = tensors.copies;
+    status = measure(bench, row, &tensors, plan);
+    bench_tensors_free(&tensors);
+    return finish(row, status);
+}
+
+void bench_row_free(bench_row *row)
+{
+    for (size_t i = 0; i < row->match_count; i++) {
+        free(row->matches[i].heed);
+        free(row->matches[i].other);
+    }
+    free(row->matches);
+    free(row->samples);
+    memset(row, 0, sizeof *row);
+}
