@@ -135,13 +135,18 @@ static void print_zsh_action(FILE *stream, const cli_option *option)
     }
 }
 
+/* A letter and its name exclude each other, except where an option may come again. */
 static void print_zsh_option(FILE *stream, const cli_option *option)
 {
-    const char *repeat = option->kind == CLI_LIST ? "*" : "";
+    bool repeats = option->kind == CLI_LIST;
+    fputs("            '", stream);
+    if (option->letter && !repeats)
+        fprintf(stream, "(-%c --%s)", option->letter, option->name);
+    fputs(repeats ? "*" : "", stream);
     if (option->letter)
-        fprintf(stream, "            '%s'{-%c,--%s}'[", repeat, option->letter, option->name);
+        fprintf(stream, "'{-%c,--%s}'[", option->letter, option->name);
     else
-        fprintf(stream, "            '%s--%s[", repeat, option->name);
+        fprintf(stream, "--%s[", option->name);
     print_quoted(stream, option->help, true);
     fputc(']', stream);
     print_zsh_action(stream, option);

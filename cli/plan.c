@@ -17,7 +17,8 @@ typedef struct plan_job {
     heed_context *context;
     lab_table *table; /* of the chosen kernels */
     bool rows;        /* does it have any? */
-    json_t *plans;    /* of --json; NULL also when memory ran out */
+    cli_progress progress;
+    json_t *plans; /* of --json; NULL also when memory ran out */
 } plan_job;
 
 static bool next_candidate(const heed_plan *plan, size_t index, heed_candidate *candidate)
@@ -142,6 +143,7 @@ static cli_exit plan_one(plan_job *job, const heed_problem *problem)
     heed_problem_print(problem, spec, sizeof spec);
     heed_status status = kernel ? heed_plan_create_named(&plan, job->context, problem, kernel)
                                 : heed_plan_create(&plan, job->context, problem, effort);
+    cli_progress_end(&job->progress);
     if (status != HEED_OK)
         return no_plan(job, status, spec);
     if (cli_args_json(job->args))
@@ -165,19 +167,16 @@ static cli_exit plan_one(plan_job *job, const heed_problem *problem)
 static cli_exit plan_all(plan_job *job, const cli_problems *problems)
 {
     cli_exit code = CLI_OK;
-    cli_progress progress = cli_progress_start("plan", problems->count);
+    job->progress = cli_progress_start("plan", problems->count);
     for (size_t i = 0; i < problems->count; i++) {
         if (cli_interrupted()) {
-            cli_progress_end(&progress);
             cli_message("stopped after %zu of %zu problems", i, problems->count);
             return CLI_INTERRUPTED;
         }
-        cli_progress_step(&progress, i, NULL);
-        cli_progress_end(&progress);
+        cli_progress_step(&job->progress, i, NULL);
         cli_exit result = plan_one(job, &problems->items[i]);
         code = code == CLI_OK ? result : code;
     }
-    cli_progress_end(&progress);
     return code;
 }
 

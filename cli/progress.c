@@ -39,15 +39,16 @@ void cli_progress_step(cli_progress *progress, size_t done, const char *what)
     if (!progress->shown || now - progress->last_ns < REDRAW_NS)
         return;
 
-    char left[32] = "-:--";
+    char left[32] = "", duration[24];
     if (done > 0 && done <= progress->total) {
         double elapsed = (double)(now - progress->start_ns) * 1e-9;
-        print_duration(left, sizeof left,
-                       (int64_t)(elapsed * (double)(progress->total - done) / (double)done + 0.5));
+        double rest = elapsed * (double)(progress->total - done) / (double)done;
+        print_duration(duration, sizeof duration, (int64_t)(rest + 0.5));
+        snprintf(left, sizeof left, ", %s left", duration);
     }
     char line[LINE_SIZE + 1];
-    snprintf(line, sizeof line, "%s: %zu of %zu, %s left  %s", progress->title, done,
-             progress->total, left, what ? what : "");
+    snprintf(line, sizeof line, "%s: %zu of %zu%s%s%s", progress->title, done, progress->total,
+             left, what ? "  " : "", what ? what : "");
     fprintf(stderr, "\r\033[K%s", line);
     fflush(stderr);
     progress->last_ns = now;
@@ -61,5 +62,4 @@ void cli_progress_end(cli_progress *progress)
         fflush(stderr);
     }
     progress->dirty = false;
-    progress->last_ns -= REDRAW_NS;
 }
