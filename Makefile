@@ -1,6 +1,8 @@
 # The front door. Everything is built by CMake (see CMakePresets.json); these targets first see to the
 # Debian packages they need, which they install as root or with sudo unless HEED_NO_INSTALL=1.
 
+MAKEFLAGS += --no-print-directory
+
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 30
