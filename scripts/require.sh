@@ -80,11 +80,13 @@ if [ -n "$as_root" ]; then
 fi
 
 echo "Installing them: $command" >&2
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
 # shellcheck disable=SC2086  # lists of words
 {
-    $as_root apt-get update -q >&2 &&
-        $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $names >&2
-} || refuse "Installing failed. Try by hand: $command"
+    $as_root apt-get update &&
+        $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $names
+} >"$log" 2>&1 || { cat "$log" >&2 && refuse "Installing failed. Try by hand: $command"; }
 
 names=$(missing "$@" 2>/dev/null | tr '\n' ' ')
 [ -z "$names" ] || refuse "Still missing after the installation: $names"
