@@ -249,7 +249,7 @@ static peer_answer read_problem(session *s, json_t *request, const char *paths[4
     p->mask = (peer_mask)mask_index;
     if (s->peer->types & 1u << p->type)
         return PEER_OK;
-    snprintf(s->reason, sizeof s->reason, "%s cannot do %s", s->peer->name, type);
+    snprintf(s->reason, sizeof s->reason, "%s is not among its types", type);
     return PEER_UNSUPPORTED;
 }
 
