@@ -19,7 +19,7 @@ static heed_status probe(heed_context *context, bool *right)
 
     *right = false;
     for (int i = 0; i < DIM; i++)
-        tensor[i] = (float)(i - DIM / 2) / 8;
+        tensor[i] = (float)i / 8 - 4;
     heed_status status = heed_problem_parse(&problem, "b1 h1 s1 d64 f32");
     if (status == HEED_OK)
         status = heed_plan_create(&plan, context, &problem, HEED_ESTIMATE);

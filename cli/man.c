@@ -180,6 +180,25 @@ static const char *const environment[][2] = {
     { "NO_COLOR", "If set and not empty, nothing is printed in colour." },
 };
 
+/* The verb that comes after @name in the alphabet, NULL after the last one. */
+static const cli_verb *next_verb(const char *name)
+{
+    const cli_verb *next = NULL;
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++)
+        if (!(*verb)->hidden && strcmp((*verb)->name, name) > 0 &&
+            (!next || strcmp((*verb)->name, next->name) < 0))
+            next = *verb;
+    return next;
+}
+
+/* In the order of the alphabet, as mdoc wants it. */
+static void print_see_also(FILE *stream)
+{
+    fputs(".Sh SEE ALSO\n", stream);
+    for (const cli_verb *verb = next_verb(""); verb; verb = next_verb(verb->name))
+        fprintf(stream, ".Xr heed-%s 1%s\n", verb->name, next_verb(verb->name) ? " ," : "");
+}
+
 static void print_main_page(FILE *stream, const char *date)
 {
     print_head(stream, date, "heed", "plan, run, verify and time fused attention");
@@ -198,14 +217,7 @@ static void print_main_page(FILE *stream, const char *date)
     }
     fputs(".El\n", stream);
     print_exit_codes(stream);
-    fputs(".Sh SEE ALSO\n", stream);
-    const char *separator = "";
-    for (const cli_verb *const *verb = cli_verbs; *verb; verb++)
-        if (!(*verb)->hidden) {
-            fprintf(stream, "%s.Xr heed-%s 1", separator, (*verb)->name);
-            separator = " ,\n";
-        }
-    fputc('\n', stream);
+    print_see_also(stream);
 }
 
 void cli_man_print(FILE *stream, const cli_verb *verb, const char *date)

@@ -311,7 +311,7 @@ static cli_args *args_create(const cli_verb *verb, int argc)
     if (!args)
         return NULL;
     args->verb = verb;
-    args->values = calloc(option_count(verb), sizeof *args->values);
+    args->values = calloc(option_count(verb) + 1, sizeof *args->values);
     bool complete = args->values != NULL;
     for (size_t i = 0; complete && i < option_count(verb); i++)
         if (cli_verb_option(verb, i)->kind == CLI_LIST)
@@ -322,28 +322,27 @@ static cli_args *args_create(const cli_verb *verb, int argc)
     return NULL;
 }
 
-cli_exit cli_args_parse(cli_args **result, const cli_verb *verb, int argc, char **argv)
+cli_exit cli_args_parse(cli_args **args, const cli_verb *verb, int argc, char **argv)
 {
     getopt_table table = { NULL, NULL };
-    cli_args *args = args_create(verb, argc);
     cli_exit code = CLI_OK;
 
-    *result = NULL;
-    if (!args || !getopt_table_make(&table, verb)) {
+    *args = args_create(verb, argc);
+    if (!*args || !getopt_table_make(&table, verb)) {
         cli_error("not enough memory for the command line");
         code = CLI_ENVIRONMENT;
     }
     if (code == CLI_OK)
-        code = read_options(args, &table, argc, argv);
+        code = read_options(*args, &table, argc, argv);
     if (code == CLI_OK)
-        code = read_defaults(args);
-    if (code == CLI_OK && !cli_args_flag(args, "help"))
-        code = check_operands(args);
+        code = read_defaults(*args);
+    if (code == CLI_OK && !cli_args_flag(*args, "help"))
+        code = check_operands(*args);
     getopt_table_free(&table);
-    if (code == CLI_OK)
-        *result = args;
-    else
-        cli_args_free(args);
+    if (code != CLI_OK) {
+        cli_args_free(*args);
+        *args = NULL;
+    }
     return code;
 }
 

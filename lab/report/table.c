@@ -104,15 +104,18 @@ void lab_table_column(lab_table *table, const char *head, lab_align align)
     if (!table || table->failed)
         return;
     column *columns = realloc(table->columns, (table->column_count + 1) * sizeof *columns);
-    if (columns)
-        table->columns = columns;
-    char *copy = strdup(head);
-    if (!columns || !copy) {
-        free(copy);
+    if (!columns) {
         table->failed = true;
         return;
     }
-    columns[table->column_count++] = (column){ copy, align };
+    table->columns = columns;
+    columns += table->column_count;
+    columns->align = align;
+    columns->head = strdup(head);
+    if (columns->head)
+        table->column_count++;
+    else
+        table->failed = true;
 }
 
 /* Takes over @text. */

@@ -262,21 +262,21 @@ static heed_status read_header(lab_safetensors *file, lab_error *error)
     return status;
 }
 
-heed_status lab_safetensors_open(lab_safetensors **result, const char *path, lab_error *error)
+heed_status lab_safetensors_open(lab_safetensors **file, const char *path, lab_error *error)
 {
-    *result = NULL;
-    lab_safetensors *file = calloc(1, sizeof *file);
-    if (!file || !(file->path = strdup(path))) {
-        free(file);
+    lab_safetensors *opened = calloc(1, sizeof *opened);
+    *file = NULL;
+    if (!opened || !(opened->path = strdup(path))) {
+        free(opened);
         return lab_fail(error, HEED_ERR_NO_MEMORY, "%s: not enough memory", path);
     }
-    heed_status status = lab_file_open(&file->stream, path, error);
+    heed_status status = lab_file_open(&opened->stream, path, error);
     if (status == HEED_OK)
-        status = read_header(file, error);
+        status = read_header(opened, error);
     if (status == HEED_OK)
-        *result = file;
+        *file = opened;
     else
-        lab_safetensors_close(file);
+        lab_safetensors_close(opened);
     return status;
 }
 
@@ -360,9 +360,9 @@ static json_t *entry_json(const lab_tensor *tensor, uint64_t begin)
             json_decref(shape);
             return NULL;
         }
-    json_int_t first = (json_int_t)begin, last = (json_int_t)(begin + lab_tensor_bytes(tensor));
+    uint64_t end = begin + lab_tensor_bytes(tensor);
     return json_pack("{s:s, s:o, s:[I, I]}", "dtype", dtype_name(tensor->type), "shape", shape,
-                     "data_offsets", first, last);
+                     "data_offsets", (json_int_t)begin, (json_int_t)end);
 }
 
 /* The header's text, padded so that the data begins at a multiple of 8; the caller frees it. NULL
