@@ -25,7 +25,7 @@ TYPE_SIZES = {"f32": 4, "f16": 2, "bf16": 2}
 REASON_BYTES = 200
 
 # prepare() may try several ways to compute the problem, each for about this long.
-TRIAL_SECONDS = 0.05
+TRIAL_SECONDS = 0.1
 
 
 class Unsupported(Exception):
