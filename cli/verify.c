@@ -1,0 +1,452 @@
+/*
+ * verify.c - heed verify: every kernel is hostile until proven
+ */
+#include "verify.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inputs.h"
+#include "report/table.h"
+
+/* Problems with more floating-point operations than this get normal values and one other kind;
+ * smaller ones every kind there is. */
+#define ALL_INPUTS_FLOPS 1e8
+
+#define INPUTS_MAX 32
+
+/* -------------------------------------------------------------------------- */
+/* Options                                                                    */
+/* -------------------------------------------------------------------------- */
+
+static cli_exit unknown(const char *option, const char *word, const char *(*name)(size_t))
+{
+    cli_suggestion suggestion = cli_suggest(word);
+    for (size_t i = 0; name(i); i++)
+        cli_suggest_consider(&suggestion, name(i));
+    if (suggestion.best)
+        cli_error("--%s: there is no '%s'; did you mean '%s'?", option, word, suggestion.best);
+    else
+        cli_error("--%s: there is no '%s'; 'heed verify --list' lists what there is", option, word);
+    return CLI_USAGE;
+}
+
+static const char *gate_name(size_t index)
+{
+    return lab_gate_at(index) ? lab_gate_at(index)->name : NULL;
+}
+
+static const char *inputs_name(size_t index)
+{
+    return lab_inputs_at(index) ? lab_inputs_at(index)->name : NULL;
+}
+
+static const char *cpu_name(size_t index)
+{
+    return cli_cpu_levels[index];
+}
+
+/* Every word of the list option @option must be one of the names. */
+static cli_exit check_list(const cli_args *args, const char *option, const char *(*name)(size_t))
+{
+    for (size_t i = 0; i < cli_args_list_count(args, option); i++) {
+        const char *word = cli_args_list(args, option, i);
+        size_t n = 0;
+        while (name(n) && strcmp(name(n), word) != 0)
+            n++;
+        if (!name(n))
+            return unknown(option, word, name);
+    }
+    return CLI_OK;
+}
+
+/* A kernel may have a config after its name. Whether there is such a config the library says. */
+static cli_exit check_kernels(const cli_args *args)
+{
+    for (size_t i = 0; i < cli_args_list_count(args, "kernel"); i++) {
+        const char *word = cli_args_list(args, "kernel", i);
+        const char *config = strstr(word, "__");
+        size_t length = config ? (size_t)(config - word) : strlen(word), n = 0;
+        while (heed_kernel_name(n) && (strlen(heed_kernel_name(n)) != length ||
+                                       strncmp(heed_kernel_name(n), word, length) != 0))
+            n++;
+        if (!heed_kernel_name(n))
+            return unknown("kernel", word, heed_kernel_name);
+    }
+    return CLI_OK;
+}
+
+static cli_exit check_options(const cli_args *args)
+{
+    cli_exit code = check_list(args, "gate", gate_name);
+    if (code == CLI_OK)
+        code = check_list(args, "inputs", inputs_name);
+    if (code == CLI_OK)
+        code = check_list(args, "cpu", cpu_name);
+    return code == CLI_OK ? check_kernels(args) : code;
+}
+
+static lab_verify_options read_options(const cli_args *args)
+{
+    lab_verify_options options = lab_verify_standard();
+    options.seed = (uint64_t)cli_args_integer(args, "seed");
+    options.strict = cli_args_flag(args, "strict");
+    if (cli_args_flag(args, "all-rows"))
+        options.work = INT64_MAX;
+    options.time_limit_s = cli_args_real(args, "time-limit");
+    if (cli_args_list_count(args, "gate"))
+        options.gates = 0;
+    for (size_t i = 0; i < cli_args_list_count(args, "gate"); i++)
+        options.gates |= (uint32_t)1 << lab_gate_index(cli_args_list(args, "gate", i));
+    return options;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Running                                                                    */
+/* -------------------------------------------------------------------------- */
+
+/* The kinds of inputs for a problem: those of --inputs; else all if it is small; else the normal
+ * ones and another kind, by @index. */
+static size_t choose_inputs(const lab_inputs **list, const heed_problem *problem, size_t index,
+                            const cli_args *args)
+{
+    size_t count = 0, kinds = 0;
+    for (size_t i = 0; i < cli_args_list_count(args, "inputs") && count < INPUTS_MAX; i++)
+        list[count++] = lab_inputs_find(cli_args_list(args, "inputs", i));
+    if (count)
+        return count;
+    while (lab_inputs_at(kinds))
+        kinds++;
+    bool all = heed_problem_flops(problem) <= ALL_INPUTS_FLOPS;
+    for (size_t i = 0; i < kinds && count < INPUTS_MAX; i++)
+        if (all || i == 0 || i == 1 + index % (kinds - 1))
+            list[count++] = lab_inputs_at(i);
+    return count;
+}
+
+/* Completes @series from the command line, runs it and adds what came of it. */
+static cli_exit run_series(verify_job *job, lab_series *series)
+{
+    size_t count = series->input_count * job->contenders.count;
+    lab_series_result *results = calloc(count, sizeof *results);
+    series->contenders = job->contenders.items;
+    series->contender_count = job->contenders.count;
+    series->options = job->options;
+    series->deadline_s = (unsigned)cli_args_integer(job->args, "deadline");
+    series->once = cli_args_flag(job->args, "once");
+    series->together = cli_args_flag(job->args, "together");
+    series->stop = cli_interrupted;
+    job->problems++;
+    heed_status status = results ? lab_series_run(series, results) : HEED_ERR_NO_MEMORY;
+    if (status == HEED_OK)
+        verify_report_add(job, series, results);
+    else
+        cli_error("cannot verify: %s", status == HEED_ERR_NO_MEMORY
+                                           ? "not enough memory"
+                                           : "the system lets no process be made");
+    free(results);
+    return cli_exit_of(status);
+}
+
+static cli_exit verify_problems(verify_job *job, const cli_problems *problems)
+{
+    cli_exit code = CLI_OK;
+    job->progress = cli_progress_start("verify", problems->count);
+    for (size_t i = 0; i < problems->count && code == CLI_OK && !cli_interrupted(); i++) {
+        const lab_inputs *inputs[INPUTS_MAX];
+        char spec[HEED_SPEC_SIZE];
+        lab_series series = { .inputs = inputs, .problem = problems->items[i] };
+        heed_problem_print(&series.problem, spec, sizeof spec);
+        cli_progress_step(&job->progress, i, spec);
+        series.input_count = choose_inputs(inputs, &series.problem, i, job->args);
+        code = run_series(job, &series);
+    }
+    cli_progress_end(&job->progress);
+    return code;
+}
+
+/* Values from files. Arrays are dense, and so is the problem that they make. */
+static cli_exit verify_captured(verify_job *job)
+{
+    const lab_inputs *inputs = &lab_inputs_captured;
+    lab_series series = { .inputs = &inputs, .input_count = 1 };
+    lab_values values;
+    cli_inputs files;
+    cli_exit code = cli_inputs_read(&files, job->args);
+    if (code == CLI_OK)
+        code = cli_inputs_problem(&series.problem, &files, job->args);
+    heed_status status = HEED_OK;
+    memset(&values, 0, sizeof values);
+    if (code == CLI_OK)
+        status = lab_values_create(&values, &series.problem);
+    if (status != HEED_OK) {
+        cli_error("not enough memory for the arrays");
+        code = CLI_ENVIRONMENT;
+    }
+    if (code == CLI_OK) {
+        memcpy(lab_values_data(&values, LAB_Q), files.q.tensor.data,
+               lab_tensor_bytes(&files.q.tensor));
+        memcpy(lab_values_data(&values, LAB_K), files.k.tensor.data,
+               lab_tensor_bytes(&files.k.tensor));
+        memcpy(lab_values_data(&values, LAB_V), files.v.tensor.data,
+               lab_tensor_bytes(&files.v.tensor));
+        series.values = &values;
+        code = run_series(job, &series);
+    }
+    lab_values_destroy(&values);
+    cli_inputs_free(&files);
+    return code;
+}
+
+/* Operands and --shapes, --tensors, or both. */
+static cli_exit verify_all(verify_job *job)
+{
+    cli_problems problems = { 0 };
+    bool captured = cli_args_text(job->args, "tensors") || cli_args_text(job->args, "q");
+    bool specs = cli_args_operand_count(job->args) > 0 || cli_args_text(job->args, "shapes");
+    cli_exit code = specs || !captured ? cli_problems_read(&problems, job->args) : CLI_OK;
+    if (code == CLI_OK)
+        code = verify_problems(job, &problems);
+    if (code == CLI_OK && captured && !cli_interrupted())
+        code = verify_captured(job);
+    cli_problems_free(&problems);
+    return code;
+}
+
+static cli_exit conclude(const verify_job *job)
+{
+    cli_exit code = verify_report_print(job);
+    if (cli_interrupted()) {
+        cli_message("stopped early: what was verified until then is above");
+        return CLI_INTERRUPTED;
+    }
+    if (code != CLI_OK)
+        return code;
+    if (job->total.failed)
+        return CLI_VERIFY_FAILED;
+    if (job->total.passed)
+        return CLI_OK;
+    cli_error("nothing was verified: every kernel was skipped; the last one because %s",
+              job->last_skip);
+    return CLI_UNSUPPORTED;
+}
+
+static cli_exit verify(const cli_args *args)
+{
+    verify_job job = { .args = args, .json = cli_args_json(args), .options = read_options(args) };
+    job.total.worst_error = job.total.worst_lse = -1;
+    cli_exit code = verify_contenders_list(&job.contenders, args);
+    if (code == CLI_OK) {
+        job.tallies = calloc(job.contenders.count, sizeof *job.tallies);
+        job.failures = job.json ? json_array() : NULL;
+        if (!job.tallies) {
+            cli_error("not enough memory for the counts");
+            code = CLI_ENVIRONMENT;
+        }
+    }
+    if (job.contenders.count)
+        job.options.threads = job.contenders.items[0].threads; /* of the reference too */
+    for (size_t c = 0; c < job.contenders.count && job.tallies; c++)
+        job.tallies[c].worst_error = job.tallies[c].worst_lse = -1;
+    if (code == CLI_OK)
+        code = verify_all(&job);
+    if (code == CLI_OK)
+        code = conclude(&job);
+    json_decref(job.failures);
+    free(job.tallies);
+    verify_contenders_free(&job.contenders);
+    return code;
+}
+
+/* -------------------------------------------------------------------------- */
+/* --list                                                                     */
+/* -------------------------------------------------------------------------- */
+
+static cli_exit list_json(void)
+{
+    json_t *gates = json_array(), *inputs = json_array();
+    for (size_t i = 0; lab_gate_at(i); i++)
+        gates = cli_json_append(gates, json_pack("{s:s, s:s}", "gate", lab_gate_at(i)->name,
+                                                 "proves", lab_gate_at(i)->proves));
+    for (size_t i = 0; lab_inputs_at(i); i++)
+        inputs = cli_json_append(inputs, json_pack("{s:s, s:s}", "inputs", lab_inputs_at(i)->name,
+                                                   "summary", lab_inputs_at(i)->summary));
+    return cli_json_print(json_pack("{s:o, s:o}", "gates", gates, "inputs", inputs), "verify");
+}
+
+static cli_exit list(const cli_args *args)
+{
+    if (cli_args_json(args))
+        return list_json();
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "gate", LAB_LEFT);
+    lab_table_column(table, "what it proves", LAB_LEFT);
+    for (size_t i = 0; lab_gate_at(i); i++) {
+        lab_table_cell(table, "%s", lab_gate_at(i)->name);
+        lab_table_cell(table, "%s", lab_gate_at(i)->proves);
+    }
+    lab_table_rule(table);
+    lab_table_cell(table, "inputs");
+    lab_table_cell(table, "what they are");
+    lab_table_rule(table);
+    for (size_t i = 0; lab_inputs_at(i); i++) {
+        lab_table_cell(table, "%s", lab_inputs_at(i)->name);
+        lab_table_cell(table, "%s", lab_inputs_at(i)->summary);
+    }
+    bool printed = lab_table_print(table, stdout, LAB_TEXT);
+    lab_table_destroy(table);
+    if (printed)
+        return CLI_OK;
+    cli_error("not enough memory for the table");
+    return CLI_ENVIRONMENT;
+}
+
+static cli_exit run(const cli_args *args)
+{
+    if (cli_args_flag(args, "list"))
+        return list(args);
+    cli_exit code = check_options(args);
+    return code == CLI_OK ? verify(args) : code;
+}
+
+static const char *const config_choices[] = { "default", "all", NULL };
+
+static const cli_option options[] = {
+    CLI_OPTION_SHAPES,
+    { .name = "kernel",
+      .letter = 'k',
+      .kind = CLI_LIST,
+      .argument = "NAME",
+      .help =
+          "Verify this kernel, in the config after \"__\" if NAME has one; may be given more than "
+          "once. Without it all kernels" },
+    { .name = "configs",
+      .kind = CLI_CHOICE,
+      .argument = "WHICH",
+      .choices = config_choices,
+      .standard = "default",
+      .help =
+          "Configs of each kernel: the one that the planner likes best for the problem, or all" },
+    { .name = "cpu",
+      .kind = CLI_LIST,
+      .argument = "LEVEL",
+      .help =
+          "Verify with these CPU features alone: scalar, avx2, avx512 or avx512bf16; may be given "
+          "more than once. Without it every level that the machine has, one after the other" },
+    CLI_OPTION_THREADS,
+    { .name = "inputs",
+      .letter = 'i',
+      .kind = CLI_LIST,
+      .argument = "NAME",
+      .help = "Use this kind of values; may be given more than once. Without it small problems get "
+              "every kind, large ones two" },
+    { .name = "gate",
+      .letter = 'g',
+      .kind = CLI_LIST,
+      .argument = "NAME",
+      .help = "Ask this gate alone; may be given more than once" },
+    { .name = "seed",
+      .kind = CLI_INTEGER,
+      .argument = "N",
+      .min = 0,
+      .max = 9007199254740992,
+      .standard = "1",
+      .help = "Seed of all that is random" },
+    { .name = "strict",
+      .kind = CLI_FLAG,
+      .help = "A batch element must come out alone as it does in its batch to the last bit" },
+    { .name = "all-rows",
+      .kind = CLI_FLAG,
+      .help =
+          "Compare every row with the reference, however long that takes, not a sample of those "
+          "of large problems" },
+    { .name = "once",
+      .kind = CLI_FLAG,
+      .help =
+          "Verify a kernel in one config once per problem, under the fewest CPU features that let "
+          "it run, rather than under all" },
+    { .name = "time-limit",
+      .kind = CLI_REAL,
+      .argument = "SECONDS",
+      .min = 0.001,
+      .max = 1e6,
+      .standard = "10",
+      .help = "Skip what would take a kernel longer than this by its own estimate" },
+    { .name = "deadline",
+      .kind = CLI_INTEGER,
+      .argument = "SECONDS",
+      .min = 1,
+      .max = 86400,
+      .standard = "300",
+      .help = "A kernel that has not finished after this time has failed" },
+    { .name = "together",
+      .kind = CLI_FLAG,
+      .help = "Run everything in this process, where a debugger can see it: a crash ends it" },
+    { .name = "tensors",
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "Also use the values q, k and v in this .safetensors file" },
+    { .name = "prefix",
+      .kind = CLI_TEXT,
+      .argument = "TEXT",
+      .help = "What the names q, k and v begin with in the file of --tensors" },
+    { .name = "q",
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "Values of Q, [batch, seq, heads, dim], in a .npy file instead" },
+    { .name = "k", .kind = CLI_PATH, .argument = "FILE", .help = "Values of K" },
+    { .name = "v", .kind = CLI_PATH, .argument = "FILE", .help = "Values of V" },
+    { .name = "type",
+      .kind = CLI_CHOICE,
+      .argument = "TYPE",
+      .choices = cli_type_names,
+      .help = "Round the values from files to this type" },
+    { .name = "mask",
+      .letter = 'm',
+      .kind = CLI_CHOICE,
+      .argument = "MASK",
+      .choices = cli_mask_names,
+      .standard = "none",
+      .help = "Mask of the problem that files make" },
+    { .name = "scale",
+      .kind = CLI_REAL,
+      .argument = "X",
+      .help = "Logit scale of the problem that files make; without it 1/sqrt(dim)" },
+    { .name = "list",
+      .letter = 'l',
+      .kind = CLI_FLAG,
+      .help = "List the gates and the kinds of values instead" },
+    { .name = NULL },
+};
+
+extern const cli_verb cli_verb_verify;
+const cli_verb cli_verb_verify = {
+    .name = "verify",
+    .summary = "prove that kernels compute what they should",
+    .operands = "SPEC...",
+    .operand_max = CLI_ANY,
+    .description =
+        "Runs every kernel on every problem with several kinds of values, under every level of CPU "
+        "features that the machine has, and lets the results through gates: the error against a "
+        "float64 reference, measured by that of a naive implementation in the same precision; "
+        "properties of attention, such as linearity in V; that nothing outside of the outputs was "
+        "touched; that every output was written; that NaN stay where they belong; and more.\n"
+        "\n"
+        "Tensors lie against unmapped pages, inputs are read-only, and each problem is verified in "
+        "a "
+        "process of its own, so that a crash is a failure with a name.\n"
+        "\n"
+        "A failure says which gate failed, and prints the command that repeats it. A skipped "
+        "verification is one that the kernel cannot do, or that has no values of the kind.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "  heed verify 'b2 h4/2 s100/130 d64 f16 causal=br'\n"
+        "  heed verify --shapes shapes/edge.txt --cpu avx2 --inputs normal\n"
+        "  heed verify --kernel fwd_any_scalar_row --gate error 'b1 h8 s512 d64 f32'\n"
+        "\n"
+        "The exit status is 5 if a gate failed.",
+    .options = options,
+    .run = run,
+};

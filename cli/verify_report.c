@@ -1,0 +1,233 @@
+/*
+ * verify_report.c - what `heed verify` prints
+ */
+#include <math.h>
+#include <string.h>
+
+#include "report/table.h"
+#include "verify.h"
+
+/* As many failures are printed on stderr; all are counted. */
+#define FAILURES_SHOWN 20
+
+/* -------------------------------------------------------------------------- */
+/* Failures                                                                   */
+/* -------------------------------------------------------------------------- */
+
+/* One verification of a series. */
+typedef struct verify_item {
+    const lab_series *series;
+    const lab_contender *contender;
+    const lab_inputs *inputs;
+    const lab_report *report;
+} verify_item;
+
+/* The kernel with its config, so that planning another one tomorrow does not hide the failure. */
+static const char *kernel_of(const verify_item *item)
+{
+    return item->report->name[0] ? item->report->name : item->contender->kernel;
+}
+
+/* The command that does it again. Captured values come from files: the options that named them. */
+static void print_command(const verify_job *job, const verify_item *item, char *text, size_t size)
+{
+    char spec[HEED_SPEC_SIZE];
+    heed_problem_print(&item->series->problem, spec, sizeof spec);
+    int length =
+        item->inputs == &lab_inputs_captured
+            ? snprintf(text, size, "heed verify --tensors %s --prefix '%s' --mask %s",
+                       cli_args_text(job->args, "tensors"),
+                       cli_args_text(job->args, "prefix") ? cli_args_text(job->args, "prefix") : "",
+                       cli_args_text(job->args, "mask"))
+            : snprintf(text, size, "heed verify '%s' --inputs %s", spec, item->inputs->name);
+    if (length >= 0 && (size_t)length < size)
+        snprintf(text + length, size - (size_t)length,
+                 " --kernel %s --cpu %s --threads %d --seed %llu%s", kernel_of(item),
+                 item->contender->cpu, item->contender->threads,
+                 (unsigned long long)job->options.seed, job->options.strict ? " --strict" : "");
+}
+
+static void add_failure(verify_job *job, const verify_item *item, size_t gate)
+{
+    char spec[HEED_SPEC_SIZE], command[2 * HEED_SPEC_SIZE];
+    const lab_verdict *verdict = &item->report->verdicts[gate];
+    const char *name = lab_gate_at(gate)->name;
+    heed_problem_print(&item->series->problem, spec, sizeof spec);
+    print_command(job, item, command, sizeof command);
+    if (job->json) {
+        job->failures = cli_json_append(
+            job->failures,
+            json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:o, s:o, s:o}", "problem", spec, "kernel",
+                      kernel_of(item), "cpu", item->contender->cpu, "inputs", item->inputs->name,
+                      "seed", (json_int_t)job->options.seed, "gate", name, "figure",
+                      cli_json_real(verdict->figure < 0 ? NAN : verdict->figure), "reason",
+                      cli_json_text(verdict->reason), "repeat", cli_json_text(command)));
+        return;
+    }
+    if (job->printed++ >= FAILURES_SHOWN)
+        return;
+    cli_progress_end(&job->progress);
+    cli_message("%sFAIL%s %s: %s, %s inputs, %s: %s: %s", cli_style(stderr, CLI_BAD),
+                cli_style(stderr, CLI_PLAIN), spec, kernel_of(item), item->inputs->name,
+                item->contender->cpu, name, verdict->reason);
+    cli_message("     %s", command);
+    if (job->printed == FAILURES_SHOWN)
+        cli_message("further failures are counted, not shown; --json lists all");
+}
+
+/* -------------------------------------------------------------------------- */
+/* Tallies                                                                    */
+/* -------------------------------------------------------------------------- */
+
+static void tally_add(verify_tally *tally, const lab_report *report)
+{
+    tally->passed += report->outcome == LAB_PASS;
+    tally->failed += report->outcome == LAB_FAIL;
+    tally->skipped += report->outcome == LAB_SKIP;
+    if (report->outcome == LAB_SKIP)
+        return;
+    double error = report->verdicts[lab_gate_index("error")].figure;
+    double lse = report->verdicts[lab_gate_index("lse")].figure;
+    tally->worst_error = fmax(tally->worst_error, error);
+    tally->worst_lse = fmax(tally->worst_lse, lse);
+}
+
+static void add_item(verify_job *job, const verify_item *item, size_t contender)
+{
+    const lab_report *report = item->report;
+    tally_add(&job->tallies[contender], report);
+    tally_add(&job->total, report);
+    if (report->outcome == LAB_SKIP) {
+        memcpy(job->last_skip, report->verdicts[0].reason, sizeof job->last_skip);
+    } else {
+        job->rows += report->rows;
+        job->rows_compared += report->rows_compared;
+    }
+    for (size_t g = 0; g < LAB_GATES; g++) {
+        lab_outcome outcome = report->verdicts[g].outcome;
+        job->gates[g].passed += outcome == LAB_PASS;
+        job->gates[g].failed += outcome == LAB_FAIL;
+        job->gates[g].skipped += outcome == LAB_SKIP;
+        if (outcome == LAB_FAIL)
+            add_failure(job, item, g);
+    }
+}
+
+void verify_report_add(verify_job *job, const lab_series *series, const lab_series_result *results)
+{
+    for (size_t i = 0; i < series->input_count; i++)
+        for (size_t c = 0; c < series->contender_count; c++) {
+            const lab_series_result *result = &results[i * series->contender_count + c];
+            const verify_item item = { series, &series->contenders[c], series->inputs[i],
+                                       &result->report };
+            if (result->ended != LAB_NOT_RUN)
+                add_item(job, &item, c);
+        }
+}
+
+/* -------------------------------------------------------------------------- */
+/* Text                                                                       */
+/* -------------------------------------------------------------------------- */
+
+static void ratio_cell(lab_table *table, double ratio)
+{
+    if (ratio < 0)
+        lab_table_cell(table, "-");
+    else
+        lab_table_cell(table, "%s%.2f%s", ratio > 1 ? cli_style(stdout, CLI_BAD) : "", ratio,
+                       ratio > 1 ? cli_style(stdout, CLI_PLAIN) : "");
+}
+
+static void add_row(lab_table *table, const lab_contender *contender, const verify_tally *tally)
+{
+    bool bad = tally->failed > 0;
+    lab_table_cell(table, "%s", contender->kernel);
+    lab_table_cell(table, "%s", contender->cpu);
+    lab_table_cell(table, "%zu", tally->passed);
+    lab_table_cell(table, "%s%zu%s", bad ? cli_style(stdout, CLI_BAD) : "", tally->failed,
+                   bad ? cli_style(stdout, CLI_PLAIN) : "");
+    lab_table_cell(table, "%zu", tally->skipped);
+    ratio_cell(table, tally->worst_error);
+    ratio_cell(table, tally->worst_lse);
+}
+
+static cli_exit print_text(const verify_job *job)
+{
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "kernel", LAB_LEFT);
+    lab_table_column(table, "cpu", LAB_LEFT);
+    lab_table_column(table, "passed", LAB_RIGHT);
+    lab_table_column(table, "failed", LAB_RIGHT);
+    lab_table_column(table, "skipped", LAB_RIGHT);
+    lab_table_column(table, "error/allowed", LAB_RIGHT);
+    lab_table_column(table, "LSE/allowed", LAB_RIGHT);
+    for (size_t c = 0; c < job->contenders.count; c++)
+        add_row(table, &job->contenders.items[c], &job->tallies[c]);
+    bool printed = lab_table_print(table, stdout, LAB_TEXT);
+    lab_table_destroy(table);
+    if (!printed) {
+        cli_error("not enough memory for the table");
+        return CLI_ENVIRONMENT;
+    }
+    double share = job->rows ? 100.0 * (double)job->rows_compared / (double)job->rows : 0;
+    printf(
+        "\n%zu problems, seed %llu; %.1f %% of the rows compared with the float64 reference, all "
+        "with the other gates\n",
+        job->problems, (unsigned long long)job->options.seed, share);
+    printf("%zu passed, %zu failed, %zu skipped\n", job->total.passed, job->total.failed,
+           job->total.skipped);
+    return CLI_OK;
+}
+
+/* -------------------------------------------------------------------------- */
+/* JSON                                                                       */
+/* -------------------------------------------------------------------------- */
+
+static json_t *json_ratio(double ratio)
+{
+    return cli_json_real(ratio < 0 ? NAN : ratio);
+}
+
+static json_t *json_kernels(const verify_job *job)
+{
+    json_t *kernels = json_array();
+    for (size_t c = 0; c < job->contenders.count; c++) {
+        const verify_tally *tally = &job->tallies[c];
+        kernels = cli_json_append(
+            kernels,
+            json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:o}", "kernel",
+                      job->contenders.items[c].kernel, "cpu", job->contenders.items[c].cpu,
+                      "passed", (json_int_t)tally->passed, "failed", (json_int_t)tally->failed,
+                      "skipped", (json_int_t)tally->skipped, "worst_error",
+                      json_ratio(tally->worst_error), "worst_lse", json_ratio(tally->worst_lse)));
+    }
+    return kernels;
+}
+
+static json_t *json_gates(const verify_job *job)
+{
+    json_t *gates = json_array();
+    for (size_t g = 0; g < LAB_GATES; g++)
+        gates = cli_json_append(
+            gates, json_pack("{s:s, s:s, s:I, s:I, s:I}", "gate", lab_gate_at(g)->name, "proves",
+                             lab_gate_at(g)->proves, "passed", (json_int_t)job->gates[g].passed,
+                             "failed", (json_int_t)job->gates[g].failed, "skipped",
+                             (json_int_t)job->gates[g].skipped));
+    return gates;
+}
+
+static cli_exit print_json(const verify_job *job)
+{
+    json_t *json = json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:O}", "seed", (json_int_t)job->options.seed,
+        "problems", (json_int_t)job->problems, "passed", (json_int_t)job->total.passed, "failed",
+        (json_int_t)job->total.failed, "skipped", (json_int_t)job->total.skipped, "rows",
+        (json_int_t)job->rows, "rows_compared", (json_int_t)job->rows_compared, "kernels",
+        json_kernels(job), "gates", json_gates(job), "failures", job->failures);
+    return cli_json_print(json, "verify");
+}
+
+cli_exit verify_report_print(const verify_job *job)
+{
+    return job->json ? print_json(job) : print_text(job);
+}
