@@ -438,6 +438,19 @@ static void warns_of_what_is_not_finite(void **state)
     EXPECT(state, lines);
 }
 
+/* Their size is not known before the end. */
+static void reads_pipes(void **state)
+{
+    static const expectation lines[] = {
+        { "cat Q.npy | heed run --q /dev/stdin --k K.npy --v V.npy", 0, "b2 h8/4 s5/9", "" },
+        { "{ cat Q.npy; echo; } | heed run --q /dev/stdin --k K.npy --v V.npy", 7, "",
+          "/dev/stdin: more data than shape [2, 5, 8, 16]" },
+        { "head -c 300 Q.npy | heed run --q /dev/stdin --k K.npy --v V.npy", 7, "",
+          "/dev/stdin: cut short" },
+    };
+    EXPECT(state, lines);
+}
+
 /* An old result stays until the new one is whole; nothing else is left behind. */
 static void replaces_results_as_a_whole(void **state)
 {
@@ -468,6 +481,7 @@ int main(void)
         cmocka_unit_test(computes_attention),
         cmocka_unit_test(agrees_with_a_real_model),
         cmocka_unit_test(warns_of_what_is_not_finite),
+        cmocka_unit_test(reads_pipes),
         cmocka_unit_test(replaces_results_as_a_whole),
     };
     return cmocka_run_group_tests(tests, open_folder, scratch_close);

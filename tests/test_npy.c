@@ -290,10 +290,12 @@ static void tensors_know_their_limits(void **state)
     lab_tensor tensor;
     lab_error error;
     const int64_t huge[] = { INT64_MAX, INT64_MAX }, negative[] = { 2, -1 },
-                  nothing[] = { INT64_MAX, INT64_MAX, 0 };
+                  nothing[] = { INT64_MAX, INT64_MAX, 0 },
+                  half[] = { (int64_t)1 << 61 }; /* bytes beyond PTRDIFF_MAX */
     assert_int_equal(lab_tensor_create(&tensor, HEED_F32, huge, 2, &error), HEED_ERR_INVALID);
     assert_non_null(strstr(error.text, "[9223372036854775807, 9223372036854775807]"));
     assert_int_equal(lab_tensor_create(&tensor, HEED_F32, negative, 2, &error), HEED_ERR_INVALID);
+    assert_int_equal(lab_tensor_create(&tensor, HEED_F32, half, 1, &error), HEED_ERR_INVALID);
     assert_int_equal(lab_tensor_create(&tensor, HEED_F32, nothing, 9, &error), HEED_ERR_INVALID);
     assert_int_equal(lab_tensor_create(&tensor, HEED_F32, nothing, 3, &error), HEED_OK);
     assert_int_equal(lab_tensor_elements(&tensor), 0);

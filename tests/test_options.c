@@ -205,6 +205,8 @@ static void suggests_the_nearest(void **state)
     assert_string_equal(suggestion_for("plna"), "plan"); /* two letters swapped are one slip */
     assert_string_equal(suggestion_for("pla"), "plan");
     assert_string_equal(suggestion_for("rum"), "run");
+    assert_string_equal(suggestion_for("rnu"), "run");
+    assert_string_equal(suggestion_for("nur"), "");
     assert_string_equal(suggestion_for("verfiy"), "verify");
     assert_string_equal(suggestion_for("docter"), "doctor");
     assert_string_equal(suggestion_for("benchmark"), "bench");

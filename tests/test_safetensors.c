@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -205,10 +206,16 @@ static void survives_any_flipped_bit(void **state)
 static void refuses_long_headers_without_reading_them(void **state)
 {
     unsigned char bytes[16] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, '{', '}' };
+    char path[SCRATCH_PATH_SIZE];
     lab_safetensors *file;
     lab_error error;
     assert_int_equal(open_bytes(state, bytes, sizeof bytes, &file, &error), HEED_ERR_CORRUPT);
     assert_non_null(strstr(error.text, "length is 18446744073709551615; at most 100000000"));
+    memcpy(bytes, "\x01\xe1\xf5\x05\0\0\0\0", 8); /* one byte more than is read, and all there */
+    scratch_write(scratch_path(state, "long.safetensors", path), bytes, sizeof bytes);
+    assert_int_equal(truncate(path, 8 + LAB_SAFETENSORS_HEADER_MAX + 1), 0);
+    assert_int_equal(lab_safetensors_open(&file, path, &error), HEED_ERR_CORRUPT);
+    assert_non_null(strstr(error.text, "length is 100000001; at most 100000000"));
     assert_int_equal(lab_safetensors_open(&file, "/dev/null", &error), HEED_ERR_SYSTEM);
     assert_non_null(strstr(error.text, "/dev/null: not a regular file"));
     assert_int_equal(lab_safetensors_open(&file, "/nonexistent", &error), HEED_ERR_SYSTEM);
