@@ -53,7 +53,7 @@ coverage: ## run the tests and print which share of the lines they reach
 	$(REQUIRE) build rivals test coverage
 	$(call build,coverage)
 	@ctest --preset coverage
-	@gcovr --root . --filter 'src/' --filter 'lab/' --filter 'cli/' build/coverage
+	@cd build/coverage && gcovr --gcov-ignore-parse-errors --root ../.. --filter '../../(src|lab|cli)/'
 
 asan: ## run the tests under the address, leak and undefined behaviour sanitizers
 	$(REQUIRE) build rivals test

@@ -21,7 +21,7 @@ if(HEED_FUZZ)
     target_compile_options(heed_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 if(HEED_COVERAGE)
-    target_compile_options(heed_flags INTERFACE --coverage)
+    target_compile_options(heed_flags INTERFACE --coverage -fprofile-update=atomic)
     target_link_options(heed_flags INTERFACE --coverage)
 endif()
 
