@@ -53,7 +53,7 @@ static void append_facts(char *text, size_t size, const cli_option *option)
         separator = ", ";
     }
     if ((option->min != 0 || option->max != 0) && length < size) {
-        length += (size_t)snprintf(text + length, size - length, "%s%.15g to %.15g", separator,
+        length += (size_t)snprintf(text + length, size - length, "%s%.16g to %.16g", separator,
                                    option->min, option->max);
         separator = "; ";
     }

@@ -130,7 +130,7 @@ static void print_option(FILE *stream, const cli_option *option)
     if (option->kind == CLI_CHOICE)
         fputs(".\n", stream);
     if (option->min != 0 || option->max != 0)
-        fprintf(stream, ".br\nFrom %.15g to %.15g.\n", option->min, option->max);
+        fprintf(stream, ".br\nFrom %.16g to %.16g.\n", option->min, option->max);
     if (option->standard)
         fprintf(stream, ".br\nDefault: %s.\n", option->standard);
 }

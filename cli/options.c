@@ -69,7 +69,7 @@ static bool has_limits(const cli_option *option)
 
 static cli_exit out_of_range(const cli_option *option, const char *text)
 {
-    cli_error("--%s: %s is out of range; it must be %.15g to %.15g", option->name, text,
+    cli_error("--%s: %s is out of range; it must be %.16g to %.16g", option->name, text,
               option->min, option->max);
     return CLI_USAGE;
 }

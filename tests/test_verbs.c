@@ -3,6 +3,7 @@
  * completions
  */
 #include <ctype.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -103,17 +104,19 @@ static void assert_refused(void **state, const cli_verb *verb, const cli_option 
         fail_msg("heed %s %s gave %d and: %s", verb->name, argument, (int)code, message);
 }
 
-/* Just beyond the limits. */
+/* Just beyond the limits: by one, or by the step of a double where that is larger. */
 static void check_limits(void **state, const cli_verb *verb, const cli_option *option)
 {
     char value[64];
-    double step = option->kind == CLI_INTEGER ? 1 : (option->max - option->min) / 8;
+    double step = option->kind == CLI_INTEGER ? 1 : 0;
     if (option->min == 0 && option->max == 0)
         return;
-    snprintf(value, sizeof value, "%.0f", option->max + step);
+    snprintf(value, sizeof value, "%.17g",
+             fmax(option->max + step, nextafter(option->max, INFINITY)));
     assert_refused(state, verb, option, value);
-    snprintf(value, sizeof value, "%.0f", option->min - step);
-    assert_refused(state, verb, option, option->kind == CLI_INTEGER ? value : "-1e300");
+    snprintf(value, sizeof value, "%.17g",
+             fmin(option->min - step, nextafter(option->min, -INFINITY)));
+    assert_refused(state, verb, option, value);
 }
 
 static void check_values(void **state, const cli_verb *verb, const cli_option *option)
