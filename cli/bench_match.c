@@ -179,7 +179,7 @@ heed_status bench_meet_kernel(bench_run *bench, bench_match *match, bench_engine
     heed_plan *plan;
     bench_engine other;
     double seconds;
-    match->name = bench->against;
+    match->name = bench->against; /* until it has a config */
     heed_status status = heed_plan_create_named(&plan, bench->context, &heed->tensors->problem,
                                                 bench->against);
     if (status == HEED_ERR_UNSUPPORTED || status == HEED_ERR_INVALID) {
@@ -189,6 +189,7 @@ heed_status bench_meet_kernel(bench_run *bench, bench_match *match, bench_engine
     if (status != HEED_OK)
         return status;
     snprintf(match->method, sizeof match->method, "%s", heed_plan_name(plan));
+    match->name = match->method;
     status = bench_engine_start(&other, heed->tensors, plan);
     bench_tensors_poison(heed->tensors);
     other.calls = other.warmup = 1;

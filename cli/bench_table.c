@@ -17,7 +17,7 @@ static void print_machine(const bench_run *bench)
            heed_context_cpu(bench->context), heed_context_threads(bench->context), e->kernel);
     if (e->load >= 0)
         printf(", load %.2f", e->load);
-    printf("\n%s, %s; inputs %s\n", bench->kernel ? "kernel" : "effort",
+    printf("\n%s %s; inputs %s\n", bench->kernel ? "kernel" : "effort",
            bench->kernel ? bench->kernel : effort_names[bench->effort],
            bench->cold ? "cold: rotated past the last-level cache"
                        : "hot: the same buffers in every call");
@@ -40,6 +40,13 @@ static void print_ceilings(const bench_run *bench)
     printf("\n\n");
 }
 
+/* A rate in GFLOP/s, or a ratio: with a decimal or two where that says something. */
+static void add_number(lab_table *table, double value, const char *unit)
+{
+    int decimals = value < 9.995 ? 2 : value < 999.5 ? 1 : 0;
+    lab_table_cell(table, "%.*f%s", decimals, value, unit);
+}
+
 static void add_heed(lab_table *table, const bench_row *row)
 {
     char spec[HEED_SPEC_SIZE], p50[LAB_FORMAT_SIZE], p90[LAB_FORMAT_SIZE];
@@ -53,7 +60,7 @@ static void add_heed(lab_table *table, const bench_row *row)
     }
     lab_table_cell(table, "%s", lab_format_seconds(row->summary.p50, p50));
     lab_table_cell(table, "%s", lab_format_seconds(row->summary.p90, p90));
-    lab_table_cell(table, "%.1f", row->flops / row->summary.p50 * 1e-9);
+    add_number(table, row->flops / row->summary.p50 * 1e-9, "");
     if (row->ceiling > 0)
         lab_table_cell(table, "%.0f %%", 100 * row->flops / row->summary.p50 / row->ceiling);
     lab_table_row_end(table);
@@ -68,6 +75,7 @@ static void add_match(lab_table *table, const bench_row *row, const bench_match 
 {
     char time[LAB_FORMAT_SIZE];
     const lab_comparison *c = &match->comparison;
+    int decimals = c->ratio.high < 9.9995 ? 3 : 1;
     lab_table_cell(table, "%s", "");
     lab_table_cell(table, "  %s", match->name);
     if (match->outcome != BENCH_OK) {
@@ -77,11 +85,11 @@ static void add_match(lab_table *table, const bench_row *row, const bench_match 
     }
     lab_table_cell(table, "%s", lab_format_seconds(match->seconds, time));
     lab_table_cell(table, "%s", "");
-    lab_table_cell(table, "%.1f", row->flops / match->seconds * 1e-9);
+    add_number(table, row->flops / match->seconds * 1e-9, "");
     lab_table_cell(table, "%s", "");
-    lab_table_cell(table, "%.2fx", c->ratio.estimate);
+    add_number(table, c->ratio.estimate, "x");
     if (c->pairs >= LAB_COMPARE_PAIRS_MIN) {
-        lab_table_cell(table, "%.3f to %.3f", c->ratio.low, c->ratio.high);
+        lab_table_cell(table, "%.*f to %.*f", decimals, c->ratio.low, decimals, c->ratio.high);
         lab_table_cell(table, "%s%s%s", cli_style(stdout, verdict_style(c->verdict)),
                        lab_compared_name(c->verdict), cli_style(stdout, CLI_PLAIN));
     }

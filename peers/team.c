@@ -127,11 +127,12 @@ void peer_team_run(peer_team *team, peer_task *task, void *data, int64_t count)
     team->data = data;
     team->count = count;
     atomic_store_explicit(&team->next, 0, memory_order_relaxed);
-    if (team->threads > 1) {
+    bool alone = team->threads == 1 || count == 1;
+    if (!alone) {
         atomic_store_explicit(&team->busy, team->threads - 1, memory_order_relaxed);
         start_round(team);
     }
     take_tasks(team, 0);
-    while (team->threads > 1 && atomic_load_explicit(&team->busy, memory_order_acquire) > 0)
+    while (!alone && atomic_load_explicit(&team->busy, memory_order_acquire) > 0)
         RELAX();
 }
