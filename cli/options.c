@@ -83,8 +83,8 @@ static cli_exit read_integer(const cli_option *option, const char *text, cli_val
         cli_error("--%s: '%s' is not an integer", option->name, text);
         return CLI_USAGE;
     }
-    if (errno == ERANGE ||
-        (has_limits(option) && ((double)number < option->min || (double)number > option->max)))
+    long double exact = number; /* a double would round what is just beyond a large limit */
+    if (errno == ERANGE || (has_limits(option) && (exact < option->min || exact > option->max)))
         return out_of_range(option, text);
     value->integer = number;
     return CLI_OK;
