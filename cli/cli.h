@@ -235,8 +235,8 @@ json_t *cli_json_real(double value);
  * become stdout; main() alone calls it. */
 void cli_output_open(void);
 
-/* cli_output_close() flushes stdout. If anything printed could not be written (a full disk, a
- * closed pipe) it says so and returns CLI_ENVIRONMENT, else @code. */
+/* cli_output_close() flushes stdout. If anything printed could not be written it says so, except to
+ * a pipe that nobody reads any more, and returns CLI_ENVIRONMENT, else @code. */
 cli_exit cli_output_close(cli_exit code);
 
 /* -------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,13 +143,23 @@ void cli_output_open(void)
             return;
 }
 
+/* Is stdout a pipe whose reader has seen enough, as in "heed ... | head"? */
+static bool reader_is_gone(void)
+{
+    struct pollfd output = { .fd = STDOUT_FILENO, .events = POLLOUT };
+    return poll(&output, 1, 0) > 0 && (output.revents & POLLERR);
+}
+
 cli_exit cli_output_close(cli_exit code)
 {
     bool failed_before = ferror(stdout) != 0;
     errno = 0;
     bool failed_now = fflush(stdout) != 0;
+    int reason = errno;
     if (!failed_before && !failed_now)
         return code;
-    cli_error("standard output: %s", failed_now && errno ? strerror(errno) : "a write failed");
+    if (!reader_is_gone())
+        cli_error("standard output: %s",
+                  failed_now && reason ? strerror(reason) : "a write failed");
     return code == CLI_OK ? CLI_ENVIRONMENT : code;
 }
