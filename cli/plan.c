@@ -209,6 +209,13 @@ static lab_table *plan_table(void)
     return table;
 }
 
+/* Does planning measure anything that is worth keeping? */
+static bool learns(const cli_args *args)
+{
+    heed_effort effort = effort_values[cli_args_choice(args, "effort")];
+    return !cli_args_text(args, "kernel") && (effort == HEED_MEASURE || effort == HEED_PATIENT);
+}
+
 static cli_exit plan_problems(const cli_args *args)
 {
     plan_job job = { .args = args };
@@ -222,7 +229,7 @@ static cli_exit plan_problems(const cli_args *args)
         job.table = plan_table();
         job.plans = cli_args_json(args) ? json_array() : NULL;
         code = print_plans(&job, plan_all(&job, &problems));
-        cli_exit saved = cli_wisdom_save(job.context, args);
+        cli_exit saved = learns(args) ? cli_wisdom_save(job.context, args) : CLI_OK;
         code = code == CLI_OK ? saved : code;
         json_decref(job.plans);
         lab_table_destroy(job.table);

@@ -155,6 +155,19 @@ static void notices_lost_output(void **state)
     EXPECT(state, lines);
 }
 
+/* Thousands of problems, and Ctrl-C after the first ones. */
+static void stops_when_interrupted(void **state)
+{
+    static const expectation lines[] = {
+        { "i=0; while [ $i -lt 5000 ]; do i=$((i + 1)); echo \"b1 h1 s$i d64 f32\"; done >many.txt",
+          0, "", "" },
+        { "timeout --preserve-status -s INT 0.4 '" HEED_PROGRAM
+          "' plan --effort measure --shapes many.txt",
+          130, "b1 h1 s1 d64 f32", "of 5000 problems" },
+    };
+    EXPECT(state, lines);
+}
+
 static void colours_only_where_wanted(void **state)
 {
     static const expectation lines[] = {
@@ -278,6 +291,7 @@ static void keeps_wisdom(void **state)
         { "heed doctor --no-rivals --wisdom damaged.txt >/dev/null", 3, "", "" },
         { "heed plan --effort measure --wisdom no/such/folder b1 h1 s4 d8 f32", 3, "fwd_",
           "--wisdom: no/such/folder" },
+        { "heed plan --wisdom new.txt b1 h1 s4 d8 f32 >&2; [ ! -e new.txt ]", 0, "", "fwd_" },
         { "heed plan --wisdom . b1 h1 s4 d8 f32", 3, "", "--wisdom: ." },
     };
     EXPECT(state, lines);
@@ -477,6 +491,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(has_a_front_door),
         cmocka_unit_test(notices_lost_output),
+        cmocka_unit_test(stops_when_interrupted),
         cmocka_unit_test(colours_only_where_wanted),
         cmocka_unit_test(json_has_a_schema),
         cmocka_unit_test(documents_are_well_formed),
