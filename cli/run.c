@@ -263,7 +263,11 @@ static const cli_option options[] = {
       .help = "Compute the LSE and write it there, [batch, heads, seq], likewise" },
     CLI_OPTION_THREADS,
     CLI_OPTION_CPU,
-    CLI_OPTION_WISDOM,
+    { .name = "wisdom",
+      .letter = 'w',
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "Let the wisdom in FILE choose the kernel; 'heed plan --effort measure' makes it" },
     { .name = NULL },
 };
 
