@@ -52,7 +52,7 @@ heed_status bench_guest_block(void *data, double *seconds);
 /* bench_match.c: plays a match on the problem and tensors of @heed, whose call takes @heed_seconds.
  * What goes wrong with the opponent is an outcome of @match; HEED_ERR_NO_MEMORY, and
  * HEED_ERR_SYSTEM after Ctrl-C, are the only failures. */
-heed_status bench_meet_rival(bench_run *bench, bench_match *match, bench_rival *rival,
+heed_status bench_meet_rival(bench_run *bench, bench_match *match, bench_rival *entry,
                              bench_engine *heed, double heed_seconds, const lab_expect *expect);
 heed_status bench_meet_kernel(bench_run *bench, bench_match *match, bench_engine *heed,
                               double heed_seconds, const lab_expect *expect);
