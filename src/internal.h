@@ -31,9 +31,6 @@ struct heed_machine {
     char device[64];      /* brand string */
     heed_cpu_level level; /* features in use, which may be fewer than there are */
     int threads;
-    int64_t l1_bytes; /* data caches, per core; L3 per machine */
-    int64_t l2_bytes;
-    int64_t l3_bytes;
 };
 
 /* A knob: a parameter of a kernel that changes its speed and never what it computes. It appears in

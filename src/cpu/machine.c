@@ -1,5 +1,5 @@
 /*
- * machine.c - the machine as data: name, features, caches, CPUs
+ * machine.c - the machine as data: name, features, CPUs
  */
 #include <sched.h>
 #include <stdio.h>
@@ -116,12 +116,6 @@ static int available_cpus(void)
     return cpus < 1 ? 1 : cpus > 1024 ? 1024 : cpus;
 }
 
-static int64_t cache_bytes(int name, int64_t otherwise)
-{
-    long bytes = sysconf(name);
-    return bytes > 0 ? bytes : otherwise;
-}
-
 static heed_status mask_level(heed_cpu_level *level, const char *cpu)
 {
     const char *field = "cpu";
@@ -151,8 +145,5 @@ heed_status heed_machine_detect(heed_machine *machine, const char *cpu, int thre
         return status;
     detect_device(machine->device, sizeof machine->device);
     machine->threads = threads ? threads : available_cpus();
-    machine->l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10);
-    machine->l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 512 << 10);
-    machine->l3_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8 << 20);
     return HEED_OK;
 }
