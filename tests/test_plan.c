@@ -1,0 +1,312 @@
+/*
+ * test_plan.c - the planner: what it considers, what it chooses, and what it learns
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "expect.h"
+#include "heed.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static heed_context *make_context(const char *cpu, int threads)
+{
+    heed_context *context = NULL;
+    heed_options options = { .threads = threads, .cpu = cpu };
+    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    return context;
+}
+
+static heed_problem parse(const char *spec)
+{
+    heed_problem problem;
+    if (heed_problem_parse(&problem, spec) != HEED_OK)
+        fail_msg("%s", heed_message());
+    return problem;
+}
+
+static heed_plan *make_plan(heed_context *context, const char *spec, heed_effort effort)
+{
+    heed_problem problem = parse(spec);
+    heed_plan *plan = NULL;
+    if (heed_plan_create(&plan, context, &problem, effort) != HEED_OK)
+        fail_msg("%s: %s", spec, heed_message());
+    return plan;
+}
+
+/* The candidate that the plan executes; there must be one, and one only. */
+static heed_candidate chosen_of(const heed_plan *plan)
+{
+    heed_candidate candidate, chosen = { 0 };
+    int count = 0;
+    for (size_t i = 0; heed_plan_candidate(plan, i, &candidate) == HEED_OK; i++) {
+        if (candidate.chosen) {
+            chosen = candidate;
+            count++;
+        }
+    }
+    assert_int_equal(count, 1);
+    return chosen;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Estimate                                                                   */
+/* -------------------------------------------------------------------------- */
+
+static const char *const cpus[] = { "scalar", "avx2", "avx512", "avx512bf16" };
+
+static const char *const specs[] = {
+    "b1 h8 s512 d64 f32",         "b1 h8 s512 d64 bf16 causal",       "b1 h1 s1 d64 f16",
+    "b1 h32/8 s1/65536 d128 f16", "b2 h3 s77/5 d1/512 f32 causal=br",
+};
+
+/* Every kernel is considered once; of those that apply the one with the least predicted time is
+ * taken. */
+static void expect_good_estimate(const heed_plan *plan)
+{
+    heed_candidate candidate;
+    heed_candidate chosen = chosen_of(plan);
+    size_t count = 0;
+    assert_string_equal(chosen.name, heed_plan_name(plan));
+    assert_null(chosen.rejected);
+    for (; heed_plan_candidate(plan, count, &candidate) == HEED_OK; count++) {
+        const char *kernel = heed_kernel_name(count);
+        assert_memory_equal(candidate.name, kernel, strlen(kernel));
+        assert_true(candidate.measured < 0);
+        if (candidate.rejected) {
+            assert_true(candidate.predicted < 0);
+            assert_string_equal(candidate.name, kernel);
+        } else {
+            assert_true(candidate.predicted >= chosen.predicted);
+        }
+    }
+    assert_null(heed_kernel_name(count));
+}
+
+static void test_estimate(void **state)
+{
+    for (size_t i = 0; i < COUNT(cpus); i++) {
+        heed_context *context = make_context(cpus[i], 2);
+        heed_context *other = make_context(cpus[i], 2);
+        for (size_t j = 0; j < COUNT(specs); j++) {
+            heed_plan *plan = make_plan(context, specs[j], HEED_ESTIMATE);
+            heed_plan *again = make_plan(other, specs[j], HEED_ESTIMATE);
+            expect_good_estimate(plan);
+            assert_string_equal(heed_plan_name(plan), heed_plan_name(again));
+            heed_plan_destroy(plan);
+            heed_plan_destroy(again);
+        }
+        heed_context_destroy(context);
+        heed_context_destroy(other);
+    }
+}
+
+/* The problem of a plan is the one that was given, normalized, whatever the caller does to its own.
+ */
+static void test_problem_is_copied(void **state)
+{
+    heed_context *context = make_context("scalar", 1);
+    heed_problem problem = parse("b2 h4/2 s7 d8 f32 causal=br");
+    heed_problem normal;
+    heed_plan *plan = NULL;
+    problem.scale = 0;
+    assert_int_equal(heed_problem_normalize(&normal, &problem), HEED_OK);
+    assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
+    memset(&problem, 0, sizeof problem);
+    char wanted[HEED_SPEC_SIZE];
+    char got[HEED_SPEC_SIZE];
+    heed_problem_print(&normal, wanted, sizeof wanted);
+    heed_problem_print(heed_plan_problem(plan), got, sizeof got);
+    assert_string_equal(got, wanted);
+    assert_true(heed_plan_problem(plan)->scale > 0);
+    heed_plan_destroy(plan);
+    heed_context_destroy(context);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Kernels and configs by name                                                */
+/* -------------------------------------------------------------------------- */
+
+/* Every name that the listing gives makes a plan of that name, or is refused with a reason. */
+static void test_every_config(void **state)
+{
+    heed_context *context = make_context(NULL, 2);
+    heed_problem problem = parse("b1 h2 s300 d64 bf16");
+    int made = 0;
+    for (size_t i = 0; heed_kernel_name(i); i++) {
+        char name[HEED_NAME_SIZE];
+        for (size_t j = 0; heed_kernel_config(i, j, name, sizeof name) == HEED_OK; j++) {
+            heed_plan *plan = NULL;
+            heed_status status = heed_plan_create_named(&plan, context, &problem, name);
+            if (status == HEED_OK) {
+                assert_string_equal(heed_plan_name(plan), name);
+                assert_string_equal(chosen_of(plan).name, name);
+                made++;
+            } else {
+                assert_int_equal(status, HEED_ERR_UNSUPPORTED);
+                assert_non_null(strstr(heed_message(), heed_kernel_name(i)));
+            }
+            heed_plan_destroy(plan);
+        }
+    }
+    assert_true(made > 0);
+    heed_context_destroy(context);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Measuring and wisdom                                                       */
+/* -------------------------------------------------------------------------- */
+
+static void expect_from_wisdom(heed_context *context, const char *spec, heed_effort effort,
+                               const char *name)
+{
+    heed_plan *plan = make_plan(context, spec, effort);
+    char text[4096];
+    assert_string_equal(heed_plan_name(plan), name);
+    assert_true(chosen_of(plan).measured > 0);
+    assert_true(heed_plan_explain(plan, text, sizeof text) < sizeof text);
+    assert_non_null(strstr(text, "wisdom"));
+    heed_plan_destroy(plan);
+}
+
+/* The fastest of those that were timed is taken, and the choice is known from then on. */
+static void expect_learns(heed_effort effort)
+{
+    static const char *const spec = "b1 h2 s33 d16 f32";
+    heed_context *context = make_context(NULL, 1);
+    heed_problem problem = parse(spec);
+    heed_plan *none = NULL;
+    assert_int_equal(heed_plan_create(&none, context, &problem, HEED_WISDOM_ONLY),
+                     HEED_ERR_NO_WISDOM);
+    heed_plan *plan = make_plan(context, spec, effort);
+    heed_candidate candidate;
+    heed_candidate chosen = chosen_of(plan);
+    assert_true(chosen.measured > 0);
+    for (size_t i = 0; heed_plan_candidate(plan, i, &candidate) == HEED_OK; i++)
+        assert_true(candidate.measured < 0 || candidate.measured >= chosen.measured);
+    for (heed_effort least = HEED_ESTIMATE; least <= effort; least++)
+        expect_from_wisdom(context, spec, least, heed_plan_name(plan));
+    expect_from_wisdom(context, spec, HEED_WISDOM_ONLY, heed_plan_name(plan));
+    heed_plan_destroy(plan);
+
+    heed_wisdom_forget(context);
+    assert_int_equal(heed_plan_create(&none, context, &problem, HEED_WISDOM_ONLY),
+                     HEED_ERR_NO_WISDOM);
+    heed_context_destroy(context);
+}
+
+static void test_measure(void **state)
+{
+    expect_learns(HEED_MEASURE);
+}
+
+static void test_patient(void **state)
+{
+    expect_learns(HEED_PATIENT);
+}
+
+/* A problem that needs more memory than there can be is no reason to end the process. */
+static void test_too_large_to_measure(void **state)
+{
+    heed_context *context = make_context(NULL, 2);
+    heed_problem problem = parse("b1 h32768 s2147483648/1 d1 f32");
+    heed_plan *plan = NULL;
+    static const char *const words[] = { "memory", NULL };
+    assert_true(is_refused("measuring", heed_plan_create(&plan, context, &problem, HEED_MEASURE),
+                           HEED_ERR_NO_MEMORY, words));
+    assert_null(plan);
+    heed_context_destroy(context);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Workspace                                                                  */
+/* -------------------------------------------------------------------------- */
+
+#define MIB ((size_t)1 << 20)
+
+/* Largest workspace of any kernel in any config. */
+static size_t largest_workspace(heed_context *context, const char *spec)
+{
+    heed_problem problem = parse(spec);
+    size_t largest = 0;
+    for (size_t i = 0; heed_kernel_name(i); i++) {
+        char name[HEED_NAME_SIZE];
+        for (size_t j = 0; heed_kernel_config(i, j, name, sizeof name) == HEED_OK; j++) {
+            heed_plan *plan = NULL;
+            if (heed_plan_create_named(&plan, context, &problem, name) != HEED_OK)
+                continue;
+            size_t size = heed_plan_workspace_size(plan);
+            largest = size > largest ? size : largest;
+            heed_plan_destroy(plan);
+        }
+    }
+    return largest;
+}
+
+static void test_workspace(void **state)
+{
+    heed_context *context = make_context(NULL, 2);
+    size_t small = largest_workspace(context, "b1 h8 s4096 d64 f32");
+    size_t large = largest_workspace(context, "b1 h8 s65536 d64 f32");
+    assert_true(small < 64 * MIB);
+    assert_true(large < 64 * MIB);
+    assert_true(largest_workspace(context, "b1 h8 s1/65536 d128 f16") < 64 * MIB);
+    heed_context_destroy(context);
+}
+
+static void never_called(void *pool, void (*body)(void *data, int index), void *data, int count)
+{
+    (void)body;
+    (void)data;
+    fail_msg("planning ran %d pieces of %s", count, pool ? "something" : "nothing");
+}
+
+/* The corners of what can be described; only sizes are computed. */
+static void test_extreme_problems(void **state)
+{
+    static const char *const extremes[] = {
+        "b2147483648 h1 s1 d1 f32",
+        "b1 h2147483648 s1 d1 bf16",
+        "b1 h2147483648/1 s1 d1 f32",
+        "b1 h1 s2147483648 d1 f32",
+        "b1 h1 s1/2147483648 d512 f32",
+        "b1 h1 s2147483648/1 d512 f16",
+        "b32768 h1 s2147483648 d1 f32",
+        "b1 h32768/1 s2147483648 d1 f16 causal",
+        "b1 h1 s2147483648/1 d1 f32 causal=br",
+        "b134217728 h1 s1 d512 bf16",
+    };
+    static const int threads[] = { 1, 2, 1024 };
+    for (size_t i = 0; i < COUNT(threads); i++) {
+        heed_options options = { .threads = threads[i], .parallel = never_called };
+        heed_context *context = NULL;
+        assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+        for (size_t j = 0; j < COUNT(extremes); j++) {
+            heed_plan *plan = make_plan(context, extremes[j], HEED_ESTIMATE);
+            assert_true(chosen_of(plan).predicted > 0);
+            assert_true(heed_plan_workspace_size(plan) < 4096 * MIB);
+            heed_plan_destroy(plan);
+            assert_true(largest_workspace(context, extremes[j]) < SIZE_MAX / 4);
+        }
+        heed_context_destroy(context);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_estimate),     cmocka_unit_test(test_problem_is_copied),
+        cmocka_unit_test(test_every_config), cmocka_unit_test(test_measure),
+        cmocka_unit_test(test_patient),      cmocka_unit_test(test_too_large_to_measure),
+        cmocka_unit_test(test_workspace),    cmocka_unit_test(test_extreme_problems),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
