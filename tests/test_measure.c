@@ -67,18 +67,22 @@ static void test_budget_ends_at_the_room(void **state)
     assert_true(seconds[3] == 0);
 }
 
-/* Short calls are repeated within a sample, and the time is that of one. */
+/* Short calls are repeated within a sample, and the time is that of one. Something else may take
+ * the CPU while the sampler looks how short they are, but not ten times. */
 static void test_repeats(void **state)
 {
-    double seconds[3];
-    int count = -1;
     subject it = { .ns = 2000 };
-    heed_sampling sampling = { .sample_ns = 200000, .samples_min = 3, .samples_max = 3 };
-    assert_int_equal(heed_sample(run, &it, &sampling, seconds, &count), HEED_OK);
-    assert_int_equal(count, 3);
-    assert_true(it.calls >= 3 * 8); /* even if something else took most of the time */
-    for (int i = 0; i < count; i++)
-        assert_true(seconds[i] >= 2e-6);
+    for (int i = 0; i < 10 && it.calls < 3 * 8; i++) {
+        double seconds[3];
+        int count = -1;
+        it.calls = 0;
+        heed_sampling sampling = { .sample_ns = 200000, .samples_min = 3, .samples_max = 3 };
+        assert_int_equal(heed_sample(run, &it, &sampling, seconds, &count), HEED_OK);
+        assert_int_equal(count, 3);
+        for (int j = 0; j < count; j++)
+            assert_true(seconds[j] >= 2e-6);
+    }
+    assert_true(it.calls >= 3 * 8);
 }
 
 static void test_warms_up(void **state)
