@@ -135,6 +135,18 @@ static void test_problem_is_copied(void **state)
 /* Kernels and configs by name                                                */
 /* -------------------------------------------------------------------------- */
 
+/* No two configs of a kernel have the same name. */
+static void test_configs_differ(void **state)
+{
+    for (size_t i = 0; heed_kernel_name(i); i++) {
+        char a[HEED_NAME_SIZE];
+        char b[HEED_NAME_SIZE];
+        for (size_t j = 0; heed_kernel_config(i, j, a, sizeof a) == HEED_OK; j++)
+            for (size_t k = 0; k < j && heed_kernel_config(i, k, b, sizeof b) == HEED_OK; k++)
+                assert_string_not_equal(a, b);
+    }
+}
+
 /* Every name that the listing gives makes a plan of that name, or is refused with a reason. */
 static void test_every_config(void **state)
 {
