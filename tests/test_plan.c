@@ -315,10 +315,15 @@ static void test_extreme_problems(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_estimate),     cmocka_unit_test(test_problem_is_copied),
-        cmocka_unit_test(test_every_config), cmocka_unit_test(test_measure),
-        cmocka_unit_test(test_patient),      cmocka_unit_test(test_too_large_to_measure),
-        cmocka_unit_test(test_workspace),    cmocka_unit_test(test_extreme_problems),
+        cmocka_unit_test(test_estimate),
+        cmocka_unit_test(test_problem_is_copied),
+        cmocka_unit_test(test_configs_differ),
+        cmocka_unit_test(test_every_config),
+        cmocka_unit_test(test_measure),
+        cmocka_unit_test(test_patient),
+        cmocka_unit_test(test_too_large_to_measure),
+        cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_extreme_problems),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
