@@ -22,6 +22,16 @@ for file in "$lib/libheed.so.0" "$lib/libheed.a" "$work/usr/include/heed.h" "$li
     [ -e "$file" ] || { echo "not installed: $file" && exit 1; }
 done
 
+if [ -d "$work/usr/bin" ]; then
+    echo "== command line"
+    "$work/usr/bin/heed" --version
+    for file in man/man1/heed.1 bash-completion/completions/heed heed/shapes/seed.txt; do
+        [ -s "$work/usr/share/$file" ] || { echo "not installed: share/$file" && exit 1; }
+    done
+    "$work/usr/bin/heed" bench --seconds 0.01 --peers naive --json 'b1 h1 s1 d1 f32' | grep -q libexec/heed/peers/naive_peer ||
+        { echo "the installed heed does not find the installed rivals" && exit 1; }
+fi
+
 echo "== pkg-config, shared"
 [ "$(pkg-config --modversion heed)" = "$version" ]
 # shellcheck disable=SC2046  # lists of flags
