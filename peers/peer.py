@@ -16,6 +16,7 @@ import json
 import math
 import os
 import pathlib
+import statistics
 import sys
 import time
 import types
@@ -73,7 +74,7 @@ def fastest(ways):
     for name, way in ways.items():
         try:
             way()  # also pays for what the library sets up once
-            times[name] = shortest_call(way) if len(ways) > 1 else 0
+            times[name] = usual_call(way) if len(ways) > 1 else 0
         except Exception as error:  # whatever the library throws: the way is out
             reason = str(error)
     if not times:
@@ -81,16 +82,15 @@ def fastest(ways):
     return min(times, key=times.get)
 
 
-def shortest_call(function):
-    """Returns the seconds of the shortest of the calls that fit into TRIAL_SECONDS."""
-    best, spent = math.inf, 0.0
-    while spent < TRIAL_SECONDS:
+def usual_call(function):
+    """Returns the median seconds of the calls that fit into TRIAL_SECONDS: a way that is fast now and
+    then is not the best one."""
+    times = []
+    while sum(times) < TRIAL_SECONDS:
         start = time.perf_counter()
         function()
-        seconds = time.perf_counter() - start
-        best = min(best, seconds)
-        spent += seconds
-    return best
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
 
 
 class Session:
