@@ -3,16 +3,14 @@
  */
 #include "peer.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "peer_tensors.h"
 
 /* The largest line either way, with its newline. */
 #define LINE_SIZE 65536
@@ -20,17 +18,7 @@
 #define EXTENT_MAX (INT64_C(1) << 46)
 
 static const char *const type_names[PEER_TYPES] = { "f32", "f16", "bf16" };
-static const size_t type_sizes[PEER_TYPES] = { 4, 2, 2 };
 static const char *const mask_names[PEER_MASKS] = { "none", "causal=tl", "causal=br" };
-
-/* A tensor as the requests see it: [batch, seq, heads, dim] in a file. */
-typedef struct tensor_shape {
-    int64_t batch;
-    int64_t heads;
-    int64_t seq;
-    int64_t dim;
-    size_t element;
-} tensor_shape;
 
 /* Everything between two requests. */
 typedef struct session {
@@ -77,103 +65,6 @@ int64_t peer_visible(const peer_problem *problem, int64_t i)
     if (end > problem->seq_k)
         return problem->seq_k;
     return end > 0 ? end : 0;
-}
-
-static tensor_shape shape_of(const peer_problem *p, bool queries, int64_t dim)
-{
-    return (tensor_shape){ .batch = p->batch,
-                           .heads = queries ? p->heads_q : p->heads_kv,
-                           .seq = queries ? p->seq_q : p->seq_k,
-                           .dim = dim,
-                           .element = type_sizes[p->type] };
-}
-
-/* Elements of a tensor, which load_problem() has found to fit. */
-static size_t shape_count(const tensor_shape *s)
-{
-    return (size_t)(s->batch * s->heads * s->seq * s->dim);
-}
-
-/* Copies between [batch, seq, heads, dim] in @file and [batch, heads, seq, dim] in @memory. */
-static void swap_heads(const tensor_shape *s, char *file, char *memory, bool to_memory)
-{
-    size_t row = (size_t)s->dim * s->element;
-
-    for (int64_t b = 0; b < s->batch; b++)
-        for (int64_t i = 0; i < s->seq; i++)
-            for (int64_t h = 0; h < s->heads; h++) {
-                char *outside = file + (size_t)((b * s->seq + i) * s->heads + h) * row;
-                char *inside = memory + (size_t)((b * s->heads + h) * s->seq + i) * row;
-                memcpy(to_memory ? inside : outside, to_memory ? outside : inside, row);
-            }
-}
-
-static bool transfer(int fd, char *data, size_t size, bool writing)
-{
-    while (size > 0) {
-        ssize_t moved = writing ? write(fd, data, size) : read(fd, data, size);
-        if (moved < 0 && errno == EINTR)
-            continue;
-        if (moved <= 0)
-            return false;
-        data += moved;
-        size -= (size_t)moved;
-    }
-    return true;
-}
-
-/* Reads the file @path, which must hold exactly the tensor, into @memory. */
-static peer_answer load_tensor(session *s, const char *path, const tensor_shape *shape,
-                               char *memory)
-{
-    size_t size = shape_count(shape) * shape->element;
-    char *file = peer_allocate(size, 1);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat status;
-    bool good = file && fd >= 0 && fstat(fd, &status) == 0 && (size_t)status.st_size == size &&
-                transfer(fd, file, size, false);
-
-    if (good)
-        swap_heads(shape, file, memory, true);
-    else
-        snprintf(s->reason, sizeof s->reason, "cannot read %zu bytes from %.100s", size, path);
-    if (fd >= 0)
-        close(fd);
-    free(file);
-    return good ? PEER_OK : PEER_ERROR;
-}
-
-static peer_answer store_output(session *s)
-{
-    tensor_shape shape = shape_of(&s->problem, true, s->problem.dim_v);
-    size_t size = shape_count(&shape) * shape.element;
-    int64_t last = (s->calls - 1) % s->copies;
-    char *file = peer_allocate(size, 1);
-    int fd = open(s->o_path, O_WRONLY | O_TRUNC | O_CLOEXEC);
-    bool good = false;
-
-    if (file && fd >= 0) {
-        swap_heads(&shape, file, s->tensors[last].o, false);
-        good = transfer(fd, file, size, true);
-    }
-    if (fd >= 0)
-        good = close(fd) == 0 && good;
-    free(file);
-    if (!good)
-        snprintf(s->reason, sizeof s->reason, "cannot write %zu bytes to %.100s", size, s->o_path);
-    return good ? PEER_OK : PEER_ERROR;
-}
-
-static void free_tensors(session *s)
-{
-    for (int64_t i = 0; s->tensors && i < s->copies; i++) {
-        free(s->tensors[i].q);
-        free(s->tensors[i].k);
-        free(s->tensors[i].v);
-        free(s->tensors[i].o);
-    }
-    free(s->tensors);
-    s->tensors = NULL;
 }
 
 /* The index of @name in @names, or @count. */
@@ -253,37 +144,6 @@ static peer_answer read_problem(session *s, json_t *request, const char *paths[4
     return PEER_UNSUPPORTED;
 }
 
-/* Allocates all copies, reads the first, and fills the others from it. */
-static peer_answer load_tensors(session *s, const char *paths[4])
-{
-    const peer_problem *p = &s->problem;
-    const tensor_shape shapes[4] = { shape_of(p, true, p->dim_qk), shape_of(p, false, p->dim_qk),
-                                     shape_of(p, false, p->dim_v), shape_of(p, true, p->dim_v) };
-
-    s->tensors = calloc((size_t)s->copies, sizeof *s->tensors);
-    for (int64_t i = 0; s->tensors && i < s->copies; i++) {
-        void **parts[4] = { &s->tensors[i].q, &s->tensors[i].k, &s->tensors[i].v,
-                            &s->tensors[i].o };
-        const void *first[3] = { s->tensors[0].q, s->tensors[0].k, s->tensors[0].v };
-        for (int part = 0; part < 4; part++) {
-            size_t count = shape_count(&shapes[part]);
-            *parts[part] = peer_allocate(count, shapes[part].element);
-            if (!*parts[part]) {
-                snprintf(s->reason, sizeof s->reason, "no memory for %lld copies of the tensors",
-                         (long long)s->copies);
-                return PEER_ERROR;
-            }
-            if (part == 3)
-                memset(*parts[part], 0, count * shapes[part].element);
-            else if (i > 0)
-                memcpy(*parts[part], first[part], count * shapes[part].element);
-            else if (load_tensor(s, paths[part], &shapes[part], *parts[part]) != PEER_OK)
-                return PEER_ERROR;
-        }
-    }
-    return s->tensors ? PEER_OK : PEER_ERROR;
-}
-
 static peer_answer hello(session *s, json_t *request, json_t *reply)
 {
     json_t *types = json_array();
@@ -313,13 +173,19 @@ static peer_answer hello(session *s, json_t *request, json_t *reply)
     return answer;
 }
 
+static void drop_tensors(session *s)
+{
+    peer_tensors_free(s->tensors, s->copies);
+    s->tensors = NULL;
+}
+
 static peer_answer release(session *s, json_t *request, json_t *reply)
 {
     (void)request;
     (void)reply;
     if (s->prepared)
         s->peer->release(s->state);
-    free_tensors(s);
+    drop_tensors(s);
     s->prepared = false;
     s->ran = false;
     return PEER_OK;
@@ -336,11 +202,11 @@ static peer_answer prepare(session *s, json_t *request, json_t *reply)
     }
     peer_answer answer = read_problem(s, request, paths);
     if (answer == PEER_OK)
-        answer = load_tensors(s, paths);
+        answer = peer_tensors_load(&s->tensors, &s->problem, s->copies, paths, s->reason);
     if (answer == PEER_OK)
         answer = s->peer->prepare(s->state, &s->problem, s->reason);
     if (answer != PEER_OK) {
-        free_tensors(s);
+        drop_tensors(s);
         return answer;
     }
     snprintf(s->o_path, sizeof s->o_path, "%s", paths[3]);
@@ -381,7 +247,8 @@ static peer_answer check(session *s, json_t *request, json_t *reply)
     (void)request;
     (void)reply;
     if (s->ran)
-        return store_output(s);
+        return peer_tensors_store(&s->tensors[(s->calls - 1) % s->copies], &s->problem, s->o_path,
+                                  s->reason);
     snprintf(s->reason, sizeof s->reason, "check before run");
     return PEER_ERROR;
 }

@@ -1,0 +1,163 @@
+/*
+ * peer_tensors.c - tensors come from files and go to files
+ */
+#include "peer_tensors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const size_t type_sizes[PEER_TYPES] = { 4, 2, 2 };
+
+/* A tensor as the requests see it: [batch, seq, heads, dim] in a file. */
+typedef struct tensor_shape {
+    int64_t batch;
+    int64_t heads;
+    int64_t seq;
+    int64_t dim;
+    size_t element;
+} tensor_shape;
+
+static tensor_shape shape_of(const peer_problem *p, bool queries, int64_t dim)
+{
+    return (tensor_shape){ .batch = p->batch,
+                           .heads = queries ? p->heads_q : p->heads_kv,
+                           .seq = queries ? p->seq_q : p->seq_k,
+                           .dim = dim,
+                           .element = type_sizes[p->type] };
+}
+
+/* Elements of a tensor, of a problem that has been found to fit. */
+static size_t shape_count(const tensor_shape *s)
+{
+    return (size_t)(s->batch * s->heads * s->seq * s->dim);
+}
+
+/* Copies between [batch, seq, heads, dim] in @file and [batch, heads, seq, dim] in @memory. */
+static void swap_heads(const tensor_shape *s, char *file, char *memory, bool to_memory)
+{
+    size_t row = (size_t)s->dim * s->element;
+
+    for (int64_t b = 0; b < s->batch; b++)
+        for (int64_t i = 0; i < s->seq; i++)
+            for (int64_t h = 0; h < s->heads; h++) {
+                char *outside = file + (size_t)((b * s->seq + i) * s->heads + h) * row;
+                char *inside = memory + (size_t)((b * s->heads + h) * s->seq + i) * row;
+                memcpy(to_memory ? inside : outside, to_memory ? outside : inside, row);
+            }
+}
+
+static bool transfer(int fd, char *data, size_t size, bool writing)
+{
+    while (size > 0) {
+        ssize_t moved = writing ? write(fd, data, size) : read(fd, data, size);
+        if (moved < 0 && errno == EINTR)
+            continue;
+        if (moved <= 0)
+            return false;
+        data += moved;
+        size -= (size_t)moved;
+    }
+    return true;
+}
+
+/* Reads the file @path, which must hold exactly the tensor, into @memory. */
+static peer_answer load_tensor(const char *path, const tensor_shape *shape, char *memory,
+                               char *reason)
+{
+    size_t size = shape_count(shape) * shape->element;
+    char *file = peer_allocate(size, 1);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    bool good = file && fd >= 0 && fstat(fd, &status) == 0 && (size_t)status.st_size == size &&
+                transfer(fd, file, size, false);
+
+    if (good)
+        swap_heads(shape, file, memory, true);
+    else
+        snprintf(reason, PEER_REASON_SIZE, "cannot read %zu bytes from %.100s", size, path);
+    if (fd >= 0)
+        close(fd);
+    free(file);
+    return good ? PEER_OK : PEER_ERROR;
+}
+
+/* Makes copy number @copy: the first one from the files, the others from that. */
+static peer_answer load_copy(peer_tensors *tensors, int64_t copy, const tensor_shape shapes[4],
+                             const char *const paths[4], char *reason)
+{
+    peer_tensors *self = &tensors[copy];
+    void **parts[4] = { &self->q, &self->k, &self->v, &self->o };
+    const void *first[3] = { tensors->q, tensors->k, tensors->v };
+
+    for (int part = 0; part < 4; part++) {
+        size_t count = shape_count(&shapes[part]);
+        *parts[part] = peer_allocate(count, shapes[part].element);
+        if (!*parts[part]) {
+            snprintf(reason, PEER_REASON_SIZE, "no memory for the tensors");
+            return PEER_ERROR;
+        }
+        if (part == 3)
+            memset(*parts[part], 0, count * shapes[part].element);
+        else if (copy > 0)
+            memcpy(*parts[part], first[part], count * shapes[part].element);
+        else if (load_tensor(paths[part], &shapes[part], *parts[part], reason) != PEER_OK)
+            return PEER_ERROR;
+    }
+    return PEER_OK;
+}
+
+peer_answer peer_tensors_load(peer_tensors **tensors, const peer_problem *problem, int64_t copies,
+                              const char *const paths[4], char *reason)
+{
+    const peer_problem *p = problem;
+    const tensor_shape shapes[4] = { shape_of(p, true, p->dim_qk), shape_of(p, false, p->dim_qk),
+                                     shape_of(p, false, p->dim_v), shape_of(p, true, p->dim_v) };
+    peer_answer answer = PEER_OK;
+
+    *tensors = calloc((size_t)copies, sizeof **tensors);
+    if (!*tensors) {
+        snprintf(reason, PEER_REASON_SIZE, "no memory for the tensors");
+        return PEER_ERROR;
+    }
+    for (int64_t copy = 0; copy < copies && answer == PEER_OK; copy++)
+        answer = load_copy(*tensors, copy, shapes, paths, reason);
+    return answer;
+}
+
+peer_answer peer_tensors_store(const peer_tensors *tensors, const peer_problem *problem,
+                               const char *path, char *reason)
+{
+    tensor_shape shape = shape_of(problem, true, problem->dim_v);
+    size_t size = shape_count(&shape) * shape.element;
+    char *file = peer_allocate(size, 1);
+    int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    bool good = false;
+
+    if (file && fd >= 0) {
+        swap_heads(&shape, file, tensors->o, false);
+        good = transfer(fd, file, size, true);
+    }
+    if (fd >= 0)
+        good = close(fd) == 0 && good;
+    free(file);
+    if (!good)
+        snprintf(reason, PEER_REASON_SIZE, "cannot write %zu bytes to %.100s", size, path);
+    return good ? PEER_OK : PEER_ERROR;
+}
+
+void peer_tensors_free(peer_tensors *tensors, int64_t copies)
+{
+    for (int64_t i = 0; tensors && i < copies; i++) {
+        free(tensors[i].q);
+        free(tensors[i].k);
+        free(tensors[i].v);
+        free(tensors[i].o);
+    }
+    free(tensors);
+}
