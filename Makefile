@@ -34,9 +34,9 @@ bench: ## time the shapes of shapes/seed.txt against the rivals: make bench SHAP
 	$(call build,release)
 	@build/release/cli/heed bench --shapes $(or $(SHAPES),shapes/seed.txt)
 
-lint: ## check format, and run the static analysers
-	$(REQUIRE) build test lint
-	@cmake --preset dev
+lint: ## build with warnings as errors, check format, and run the static analysers
+	$(REQUIRE) build rivals test lint
+	$(call build,dev)
 	@scripts/lint.sh build/dev $(JOBS)
 
 install: ## install under PREFIX (default /usr/local), below DESTDIR if that is set

@@ -56,7 +56,7 @@ for path in sys.argv[1:]:
 }
 
 manuals() {
-    find "$build" build/release -name '*.[1-9]' -path '*man*' -print0 2>/dev/null |
+    find "$build" -name '*.[1-9]' -path '*man*' -print0 2>/dev/null |
         xargs -0 -r mandoc -T lint -W warning
 }
 

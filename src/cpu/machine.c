@@ -126,7 +126,7 @@ static heed_status mask_level(heed_cpu_level *level, const char *cpu)
     if (!cpu || !*cpu)
         return HEED_OK;
     for (size_t i = 0; i < LEVELS; i++) {
-        if (strcmp(cpu, level_names[i]))
+        if (strcmp(cpu, level_names[i]) != 0)
             continue;
         if ((heed_cpu_level)i < *level)
             *level = (heed_cpu_level)i;
