@@ -56,6 +56,9 @@ size_t lab_gate_index(const char *name)
 /* ---------------------------------------------------------------------------------------------- */
 
 static void conclude(lab_verdict *verdict, lab_outcome outcome, double figure, const char *format,
+                     va_list arguments) __attribute__((format(printf, 4, 0)));
+
+static void conclude(lab_verdict *verdict, lab_outcome outcome, double figure, const char *format,
                      va_list arguments)
 {
     verdict->outcome = outcome;
