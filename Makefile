@@ -43,6 +43,7 @@ install: ## install under PREFIX (default /usr/local), below DESTDIR if that is 
 	$(REQUIRE) build
 	$(call build,release)
 	@cmake --install build/release --prefix "$(PREFIX)"
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
 
 fuzz: ## run every fuzz target for FUZZ_SECONDS (default 30)
 	$(REQUIRE) build test fuzz
