@@ -223,7 +223,7 @@ static heed_status read_lines(reader r, heed_wisdom *wisdom, size_t *taken, size
 {
     *taken = *skipped = 0;
     while (r.at < r.last) {
-        char copy[LINE_SIZE], *columns[COLUMNS];
+        char copy[LINE_SIZE], *columns[COLUMNS] = { NULL };
         heed_wisdom_entry entry;
         const char *end = memchr(r.at, '\n', (size_t)(r.last - r.at));
         heed_status status = split_line(&r, r.at, (size_t)(end - r.at), copy, columns);
