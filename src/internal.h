@@ -31,6 +31,8 @@ struct heed_machine {
     char device[64];      /* brand string */
     heed_cpu_level level; /* features in use, which may be fewer than there are */
     int threads;
+    double
+        bf16_speed; /* multiply-adds of the bfloat16 dot product, if present, per one of float32 */
 };
 
 /* A knob: a parameter of a kernel that changes its speed and never what it computes. It appears in

@@ -69,8 +69,11 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
                    const heed_machine *machine, const heed_config *config)
 {
     const heed_tile_code *code = kernel->code;
+    heed_rates rates = code->rates;
     heed_cut cut = cut_of(config);
-    return heed_cut_cost(problem, machine, &cut, &code->rates);
+    if (code->unit == 2)
+        rates.multiply_adds *= machine->bf16_speed;
+    return heed_cut_cost(problem, machine, &cut, &rates);
 }
 
 static size_t workspace(const heed_kernel *kernel, const heed_problem *problem,
@@ -90,8 +93,8 @@ static void execute(const heed_plan *plan, const heed_buffers *buffers)
 }
 
 const heed_algorithm heed_algorithm_tile = {
-    .knobs = { { 'm', { 128, 32, 64, 96, 192, 256 } },
-               { 'n', { 128, 64, 256, 512 } },
+    .knobs = { { 'm', { 128, 32, 64, 96, 192, 256, 512 } },
+               { 'n', { 128, 64, 256 } },
                { 's', { 1, 2, 4, 8, 16 } } },
     .legal = legal,
     .cost = cost,

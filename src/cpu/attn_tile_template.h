@@ -31,10 +31,10 @@
  *        4x6 and 6x4 too, so the shape that suits the most dims and lengths was taken.
  *     -  AVX2 with MV = 3: s2048 d128 93 -> 96 GFLOP/s, s512 d64 86 -> 84, and s128 d32 77 -> 70,
  *        since strips of 24 do not divide 128. Dropped.
- *     -  V packed in panels of NR dims, so that the micro-kernel reads it from end to end: s2048 d128
- *        105 -> 103 GFLOP/s, s512 d64 97 -> 94. Dropped.
- *     2  The next tile of K and V is prefetched while a tile is used: s2048 d128 with rows 8 KB apart,
- *        as in h16, 83 -> 102 GFLOP/s; no difference where all fits the caches.
+ *     -  V packed in panels of NR dims, so that the micro-kernel reads it from end to end: s2048
+ * d128 105 -> 103 GFLOP/s, s512 d64 97 -> 94. Dropped. 2  The next tile of K and V is prefetched
+ * while a tile is used: s2048 d128 with rows 8 KB apart, as in h16, 83 -> 102 GFLOP/s; no
+ * difference where all fits the caches.
  */
 #include <math.h>
 
@@ -57,6 +57,7 @@ static inline __attribute__((always_inline)) void multiply(vf acc[NR][MV], const
                                                            int64_t a_row, int64_t a_step,
                                                            const float *b, int64_t steps)
 {
+#pragma GCC unroll 4
     for (int64_t step = 0; step < steps; step++) {
         vf lanes[MV];
         for (int v = 0; v < MV; v++)
@@ -148,7 +149,7 @@ static void load_keys(const tile_state *t, int64_t first, int64_t keys)
             int64_t count = heed_min(p->dim_qk - c, TILE_PANEL * UNIT);
             const char *from = j < keys ? heed_job_k(t->job, t->task, first + j) : NULL;
             if (from)
-                unit_load_row(to, from + c * (int64_t)heed_type_size(p->type), count, p->type);
+                unit_load_row(to, from + c * t->job->element, count, p->type);
             else
                 memset(to, 0, TILE_PANEL * sizeof *to);
         }
@@ -175,7 +176,7 @@ static void load_values(const tile_state *t, int64_t first, int64_t keys)
 static void prefetch_tile(const tile_state *t, int64_t first, int64_t strip, int64_t strips)
 {
     const heed_problem *p = t->job->problem;
-    int64_t size = (int64_t)heed_type_size(p->type);
+    int64_t size = t->job->element;
     int64_t keys = heed_min(t->y.keys, t->task->key_end - first);
     for (int64_t j = keys * strip / strips; j < keys * (strip + 1) / strips; j++) {
         const char *k = heed_job_k(t->job, t->task, first + j);

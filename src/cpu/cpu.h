@@ -27,9 +27,10 @@ typedef struct heed_job {
     const heed_problem *problem;
     const heed_buffers *buffers;
     heed_cut cut;
-    int64_t group;  /* query heads per key/value head */
-    int64_t rows;   /* seq_q * group */
-    int64_t blocks; /* blocks of rows per key/value head */
+    int64_t group;   /* query heads per key/value head */
+    int64_t rows;    /* seq_q * group */
+    int64_t blocks;  /* blocks of rows per key/value head */
+    int64_t element; /* bytes of one */
     float *partial; /* [batch][heads_kv][rows][splits][dim_v + 1], the last element being the LSE in
                        base 2 */
 } heed_job;
@@ -55,11 +56,6 @@ size_t heed_job_workspace(const heed_problem *problem, const heed_cut *cut, int 
 void heed_job_run(const heed_plan *plan, const heed_buffers *buffers, const heed_cut *cut,
                   size_t scratch, heed_task_fn *run);
 
-/* Addresses of one row's vector in Q and O, and of key @j in K and V. */
-const void *heed_job_q(const heed_job *job, const heed_task *task, int64_t row);
-const void *heed_job_k(const heed_job *job, const heed_task *task, int64_t j);
-const void *heed_job_v(const heed_job *job, const heed_task *task, int64_t j);
-
 /* Where a task leaves the result of @row: dim_v elements at @o, of the problem's type, or float32
  * if @partial is set. */
 typedef struct heed_target {
@@ -70,8 +66,60 @@ heed_target heed_job_target(const heed_job *job, const heed_task *task, int64_t 
 /* And its LSE, in base 2. */
 void heed_job_set_lse(const heed_job *job, const heed_task *task, int64_t row, float lse2);
 
+/* ---- Addresses ---------------------------------------------------------------------------------
+ */
+
+/* A position along the sequence and the heads of a tensor. */
+typedef struct heed_place {
+    int64_t seq;
+    int64_t head;
+} heed_place;
+
+/* heed_job_place() returns where row @row is in Q and O. Without groups it needs no division, which
+ * matters for short rows. */
+static inline heed_place heed_job_place(const heed_job *job, const heed_task *task, int64_t row)
+{
+    if (job->group == 1)
+        return (heed_place){ row, task->head_kv };
+    return (heed_place){ row / job->group, task->head_kv * job->group + row % job->group };
+}
+
+static inline int64_t heed_job_offset(const heed_job *job, const heed_task *task,
+                                      const heed_strides *strides, heed_place place)
+{
+    return (task->batch * strides->batch + place.seq * strides->seq + place.head * strides->head) *
+           job->element;
+}
+
+/* The vector of row @row in Q; of key @j in K and V. */
+static inline const void *heed_job_q(const heed_job *job, const heed_task *task, int64_t row)
+{
+    heed_place place = heed_job_place(job, task, row);
+    return (const char *)job->buffers->q + heed_job_offset(job, task, &job->problem->q, place);
+}
+
+static inline const void *heed_job_k(const heed_job *job, const heed_task *task, int64_t j)
+{
+    heed_place place = { j, task->head_kv };
+    return (const char *)job->buffers->k + heed_job_offset(job, task, &job->problem->k, place);
+}
+
+static inline const void *heed_job_v(const heed_job *job, const heed_task *task, int64_t j)
+{
+    heed_place place = { j, task->head_kv };
+    return (const char *)job->buffers->v + heed_job_offset(job, task, &job->problem->v, place);
+}
+
 /* The first key that @row does not see. */
-int64_t heed_job_visible(const heed_job *job, int64_t row);
+static inline int64_t heed_job_visible(const heed_job *job, int64_t row)
+{
+    if (job->problem->mask == HEED_MASK_NONE)
+        return job->problem->seq_k;
+    return heed_problem_visible(job->problem, job->group == 1 ? row : row / job->group);
+}
+
+/* ---- Planning ----------------------------------------------------------------------------------
+ */
 
 /* What one thread does per second, for the cost model. Only the ratios between kernels matter. */
 typedef struct heed_rates {

@@ -9,6 +9,9 @@
 
 #define TASK_SECONDS 3e-7 /* fetch a task, set up its state */
 
+/* Part of a task that threads wait for each other at the end, since no two are equally fast. */
+#define UNEVEN 0.1
+
 /* Tasks per thread from which on splitting keys cannot improve the balance. */
 #define BUSY_TASKS 4
 
@@ -54,5 +57,7 @@ double heed_cut_cost(const heed_problem *problem, const heed_machine *machine, c
         seconds += heads * (double)(job.rows * cut->splits * problem->dim_v) / rates->elements;
 
     double rounds = (double)heed_div_up((int64_t)tasks, machine->threads);
+    if (machine->threads > 1)
+        rounds += UNEVEN;
     return seconds / tasks * rounds;
 }

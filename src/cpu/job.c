@@ -12,6 +12,7 @@ void heed_job_init(heed_job *job, const heed_problem *problem, const heed_cut *c
     job->group = problem->heads_q / problem->heads_kv;
     job->rows = problem->seq_q * job->group;
     job->blocks = heed_div_up(job->rows, cut->block_rows);
+    job->element = (int64_t)heed_type_size(problem->type);
 }
 
 int64_t heed_job_tasks(const heed_job *job)
@@ -39,33 +40,6 @@ size_t heed_job_workspace(const heed_problem *problem, const heed_cut *cut, int 
     return scratch_stride(workspace);
 }
 
-int64_t heed_job_visible(const heed_job *job, int64_t row)
-{
-    return heed_problem_visible(job->problem, row / job->group);
-}
-
-const void *heed_job_q(const heed_job *job, const heed_task *task, int64_t row)
-{
-    const heed_problem *p = job->problem;
-    int64_t head = task->head_kv * job->group + row % job->group;
-    int64_t offset = task->batch * p->q.batch + row / job->group * p->q.seq + head * p->q.head;
-    return (const char *)job->buffers->q + offset * (int64_t)heed_type_size(p->type);
-}
-
-const void *heed_job_k(const heed_job *job, const heed_task *task, int64_t j)
-{
-    const heed_problem *p = job->problem;
-    int64_t offset = task->batch * p->k.batch + j * p->k.seq + task->head_kv * p->k.head;
-    return (const char *)job->buffers->k + offset * (int64_t)heed_type_size(p->type);
-}
-
-const void *heed_job_v(const heed_job *job, const heed_task *task, int64_t j)
-{
-    const heed_problem *p = job->problem;
-    int64_t offset = task->batch * p->v.batch + j * p->v.seq + task->head_kv * p->v.head;
-    return (const char *)job->buffers->v + offset * (int64_t)heed_type_size(p->type);
-}
-
 static float *partial_row(const heed_job *job, const heed_task *task, int64_t row)
 {
     const heed_problem *p = job->problem;
@@ -75,10 +49,8 @@ static float *partial_row(const heed_job *job, const heed_task *task, int64_t ro
 
 static void *output_row(const heed_job *job, const heed_task *task, int64_t row)
 {
-    const heed_problem *p = job->problem;
-    int64_t head = task->head_kv * job->group + row % job->group;
-    int64_t offset = task->batch * p->o.batch + row / job->group * p->o.seq + head * p->o.head;
-    return (char *)job->buffers->o + offset * (int64_t)heed_type_size(p->type);
+    heed_place place = heed_job_place(job, task, row);
+    return (char *)job->buffers->o + heed_job_offset(job, task, &job->problem->o, place);
 }
 
 heed_target heed_job_target(const heed_job *job, const heed_task *task, int64_t row)
@@ -91,10 +63,10 @@ heed_target heed_job_target(const heed_job *job, const heed_task *task, int64_t 
 static void set_output_lse(const heed_job *job, const heed_task *task, int64_t row, float lse2)
 {
     const heed_problem *p = job->problem;
-    int64_t head = task->head_kv * job->group + row % job->group;
+    heed_place place = heed_job_place(job, task, row);
+    int64_t index = (task->batch * p->heads_q + place.head) * p->seq_q + place.seq;
     if (job->buffers->lse)
-        job->buffers->lse[(task->batch * p->heads_q + head) * p->seq_q + row / job->group] =
-            lse2 * 0.693147180559945309f;
+        job->buffers->lse[index] = lse2 * 0.693147180559945309f; /* ln 2 */
 }
 
 void heed_job_set_lse(const heed_job *job, const heed_task *task, int64_t row, float lse2)

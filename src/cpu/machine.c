@@ -46,6 +46,13 @@ static heed_cpu_level detect_level(void)
     return __builtin_cpu_supports("avx512bf16") ? HEED_CPU_AVX512BF16 : HEED_CPU_AVX512;
 }
 
+/* AMD's cores (Zen 4 and 5) do as many of these instructions as of float32 FMA, each with two
+ * products a lane. Intel's (Sapphire Rapids: 243 GFLOP/s against 497) do a quarter as many. */
+static double detect_bf16_speed(void)
+{
+    return __builtin_cpu_is("amd") ? 2.0 : 0.5;
+}
+
 /* The brand string, 48 bytes in three leaves, without the blanks that pad it. */
 static bool brand_string(char *name, size_t size)
 {
@@ -66,6 +73,11 @@ static bool brand_string(char *name, size_t size)
 static heed_cpu_level detect_level(void)
 {
     return HEED_CPU_SCALAR;
+}
+
+static double detect_bf16_speed(void)
+{
+    return 1.0;
 }
 
 static bool brand_string(char *name, size_t size)
@@ -144,6 +156,7 @@ heed_status heed_machine_detect(heed_machine *machine, const char *cpu, int thre
     if (status != HEED_OK)
         return status;
     detect_device(machine->device, sizeof machine->device);
+    machine->bf16_speed = detect_bf16_speed();
     machine->threads = threads ? threads : available_cpus();
     return HEED_OK;
 }
