@@ -10,9 +10,10 @@
 #include "inputs.h"
 #include "report/table.h"
 
-/* Problems with more floating-point operations than this get normal values and one other kind;
- * smaller ones every kind there is. */
+/* Problems with more floating-point operations or more bytes than this get normal values and one
+ * other kind; smaller ones every kind there is. */
 #define ALL_INPUTS_FLOPS 1e8
+#define ALL_INPUTS_BYTES 4e6
 
 #define INPUTS_MAX 32
 
@@ -92,6 +93,8 @@ static lab_verify_options read_options(const cli_args *args)
     lab_verify_options options = lab_verify_standard();
     options.seed = (uint64_t)cli_args_integer(args, "seed");
     options.strict = cli_args_flag(args, "strict");
+    if (cli_args_flag(args, "quick"))
+        options.work /= 4;
     if (cli_args_flag(args, "all-rows"))
         options.work = INT64_MAX;
     options.time_limit_s = cli_args_real(args, "time-limit");
@@ -106,8 +109,8 @@ static lab_verify_options read_options(const cli_args *args)
 /* Running                                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* The kinds of inputs for a problem: those of --inputs; else all if it is small; else the normal
- * ones and another kind, by @index. */
+/* The kinds of inputs for a problem: those of --inputs; else all if it is small and there is time;
+ * else the normal ones and another kind, by @index. */
 static size_t choose_inputs(const lab_inputs **list, const heed_problem *problem, size_t index,
                             const cli_args *args)
 {
@@ -118,7 +121,8 @@ static size_t choose_inputs(const lab_inputs **list, const heed_problem *problem
         return count;
     while (lab_inputs_at(kinds))
         kinds++;
-    bool all = heed_problem_flops(problem) <= ALL_INPUTS_FLOPS;
+    bool all = !cli_args_flag(args, "quick") && heed_problem_flops(problem) <= ALL_INPUTS_FLOPS &&
+               heed_problem_bytes(problem) <= ALL_INPUTS_BYTES;
     for (size_t i = 0; i < kinds && count < INPUTS_MAX; i++)
         if (all || i == 0 || i == 1 + index % (kinds - 1))
             list[count++] = lab_inputs_at(i);
@@ -134,7 +138,6 @@ static cli_exit run_series(verify_job *job, lab_series *series)
     series->contender_count = job->contenders.count;
     series->options = job->options;
     series->deadline_s = (unsigned)cli_args_integer(job->args, "deadline");
-    series->once = cli_args_flag(job->args, "once");
     series->together = cli_args_flag(job->args, "together");
     series->stop = cli_interrupted;
     job->problems++;
@@ -366,6 +369,11 @@ static const cli_option options[] = {
       .help =
           "Verify a kernel in one config once per problem, under the fewest CPU features that let "
           "it run, rather than under all" },
+    { .name = "quick",
+      .kind = CLI_FLAG,
+      .help =
+          "Use two kinds of values for every problem, the normal one and another one in turn, and "
+          "compare a quarter of the rows" },
     { .name = "time-limit",
       .kind = CLI_REAL,
       .argument = "SECONDS",

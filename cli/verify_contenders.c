@@ -25,6 +25,30 @@ static size_t config_count(size_t kernel)
     return count;
 }
 
+/* Does the kernel run at all in @context? If not, its level of CPU features is another one. */
+static bool runs(heed_context *context, const char *kernel)
+{
+    static const char *const specs[] = { "b1 h1 s1 d1 f32", "b1 h1 s1 d1 f16", "b1 h1 s1 d1 bf16" };
+    bool able = false;
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0] && !able; i++) {
+        heed_problem problem;
+        heed_plan *plan;
+        able = heed_problem_parse(&problem, specs[i]) == HEED_OK &&
+               heed_plan_create_named(&plan, context, &problem, kernel) == HEED_OK;
+        if (able)
+            heed_plan_destroy(plan);
+    }
+    return able;
+}
+
+static bool listed(const verify_contenders *list, const char *kernel)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i].kernel, kernel) == 0)
+            return true;
+    return false;
+}
+
 /* A built-in kernel in the config that the planner likes best, or in every config. */
 static bool add_kernel(verify_contenders *list, const char *cpu, size_t kernel, bool configs,
                        int threads)
@@ -39,30 +63,29 @@ static bool add_kernel(verify_contenders *list, const char *cpu, size_t kernel, 
     return room;
 }
 
-/* Everything that runs under one mask: the names of --kernel, or all kernels. */
-static bool add_level(verify_contenders *list, const cli_args *args, const char *cpu, int threads)
+/* What runs in @context: all kernels or, whether they run or not, the names of --kernel. */
+static bool add_level(verify_contenders *list, const cli_args *args, const char *cpu,
+                      heed_context *context)
 {
     bool configs = strcmp(cli_args_text(args, "configs"), "all") == 0;
+    bool once = cli_args_flag(args, "once");
     size_t named = cli_args_list_count(args, "kernel");
+    int threads = heed_context_threads(context);
     bool room = true;
-    for (size_t i = 0; i < named && room; i++)
-        room = add_contender(list, cpu, cli_args_list(args, "kernel", i), threads);
-    for (size_t i = 0; heed_kernel_name(i) && named == 0 && room; i++)
-        room = add_kernel(list, cpu, i, configs, threads);
+    for (size_t i = 0; i < named && room; i++) {
+        const char *kernel = cli_args_list(args, "kernel", i);
+        if (!once || (runs(context, kernel) && !listed(list, kernel)))
+            room = add_contender(list, cpu, kernel, threads);
+    }
+    for (size_t i = 0; heed_kernel_name(i) && named == 0 && room; i++) {
+        char first[HEED_NAME_SIZE];
+        snprintf(first, sizeof first, "%s", heed_kernel_name(i));
+        if (configs)
+            heed_kernel_config(i, 0, first, sizeof first);
+        if (runs(context, heed_kernel_name(i)) && !(once && listed(list, first)))
+            room = add_kernel(list, cpu, i, configs, threads);
+    }
     return room;
-}
-
-/* Can this machine do @cpu? If so, *@threads is how many a context has. */
-static cli_exit probe(const char *cpu, const cli_args *args, int *threads, bool *able)
-{
-    heed_context *context;
-    const heed_options options = { .threads = (int)cli_args_integer(args, "threads"), .cpu = cpu };
-    heed_status status = heed_context_create(&context, &options);
-    *able = status == HEED_OK;
-    if (*able)
-        *threads = heed_context_threads(context);
-    heed_context_destroy(context);
-    return status == HEED_OK || status == HEED_ERR_INVALID ? CLI_OK : cli_fail(status, NULL);
 }
 
 static bool wanted(const cli_args *args, const char *cpu)
@@ -74,25 +97,36 @@ static bool wanted(const cli_args *args, const char *cpu)
     return found;
 }
 
+/* Adds what is to be verified under @cpu. A level that the machine lacks is an error only if it was
+ * asked for. */
+static cli_exit add_cpu(verify_contenders *list, const cli_args *args, const char *cpu)
+{
+    heed_context *context;
+    const heed_options options = { .threads = (int)cli_args_integer(args, "threads"), .cpu = cpu };
+    heed_status status = heed_context_create(&context, &options);
+    if (status == HEED_ERR_INVALID && cli_args_list_count(args, "cpu")) {
+        cli_error("--cpu: %s", heed_message());
+        return CLI_ENVIRONMENT;
+    }
+    if (status == HEED_ERR_INVALID)
+        return CLI_OK;
+    if (status != HEED_OK)
+        return cli_fail(status, NULL);
+    bool room = add_level(list, args, cpu, context);
+    heed_context_destroy(context);
+    if (room)
+        return CLI_OK;
+    cli_error("--kernel: too many kernels");
+    return CLI_USAGE;
+}
+
 static cli_exit add_levels(verify_contenders *list, const cli_args *args)
 {
-    for (size_t i = 0; cli_cpu_levels[i]; i++) {
-        const char *cpu = cli_cpu_levels[i];
-        int threads = 0;
-        bool able = false;
-        cli_exit code = wanted(args, cpu) ? probe(cpu, args, &threads, &able) : CLI_OK;
-        if (code != CLI_OK)
-            return code;
-        if (!able && wanted(args, cpu) && cli_args_list_count(args, "cpu")) {
-            cli_error("--cpu: %s", heed_message());
-            return CLI_ENVIRONMENT;
-        }
-        if (able && !add_level(list, args, cpu, threads)) {
-            cli_error("--kernel: too many kernels");
-            return CLI_USAGE;
-        }
-    }
-    return CLI_OK;
+    cli_exit code = CLI_OK;
+    for (size_t i = 0; cli_cpu_levels[i] && code == CLI_OK; i++)
+        if (wanted(args, cli_cpu_levels[i]))
+            code = add_cpu(list, args, cli_cpu_levels[i]);
+    return code;
 }
 
 /* Room for everything that add_levels() may add. */

@@ -3,8 +3,8 @@
  */
 #include "lab/tensor/convert.h"
 
-#include <float.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 /* A 16-bit floating-point format: a sign, exponent bits, fraction bits. */
@@ -18,7 +18,6 @@ static const half_format format_bf16 = { 7, 127 };
 
 #define DOUBLE_FRACTION_BITS 52
 #define DOUBLE_BIAS 1023
-#define DOUBLE_EXPONENT_MASK 0x7ff
 
 static uint64_t bits_of(double value)
 {
@@ -27,28 +26,26 @@ static uint64_t bits_of(double value)
     return bits;
 }
 
-static double from_bits(uint64_t bits)
+static float float_of(uint32_t bits)
 {
-    double value;
+    float value;
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 
-static double widen(half_format format, uint16_t half)
+/* The exponent and fraction of a half, moved to their places in a float, are a number too small by
+ * the difference of the biases; so are subnormals, which the multiplication makes normal. */
+static double widen_f16(uint16_t half)
 {
-    int exponent_mask = 0x7fff >> format.fraction_bits;
-    uint64_t sign = (uint64_t)(half >> 15) << 63;
-    uint64_t fraction = half & ((1U << format.fraction_bits) - 1);
-    int exponent = (half & 0x7fff) >> format.fraction_bits;
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16, magnitude = (uint32_t)(half & 0x7fff) << 13;
+    bool special = (half & 0x7c00) == 0x7c00; /* infinity or NaN */
+    float number = float_of(magnitude) * 0x1p112F;
+    return (double)(special ? float_of(sign | 0x7f800000 | magnitude) : sign ? -number : number);
+}
 
-    if (exponent == 0) { /* zero or subnormal */
-        double magnitude = ldexp((double)fraction, 1 - format.bias - format.fraction_bits);
-        return sign ? -magnitude : magnitude;
-    }
-    uint64_t wide = exponent == exponent_mask ? DOUBLE_EXPONENT_MASK
-                                              : (uint64_t)(exponent - format.bias + DOUBLE_BIAS);
-    return from_bits(sign | wide << DOUBLE_FRACTION_BITS |
-                     fraction << (DOUBLE_FRACTION_BITS - format.fraction_bits));
+static double widen_bf16(uint16_t half)
+{
+    return (double)float_of((uint32_t)half << 16);
 }
 
 /* @significand without its lowest @shift bits, 1 to 63 of them, rounded to nearest, ties to even.
@@ -64,34 +61,36 @@ static uint64_t shift_rounded(uint64_t significand, int shift)
 static uint16_t narrow(half_format format, double value)
 {
     uint64_t bits = bits_of(value);
+    uint64_t magnitude = bits & INT64_MAX; /* without the sign */
     uint16_t sign = (uint16_t)(bits >> 63 << 15);
     uint16_t infinity = (uint16_t)(0x7fff >> format.fraction_bits << format.fraction_bits);
-    int exponent = (int)(bits >> DOUBLE_FRACTION_BITS & DOUBLE_EXPONENT_MASK) - DOUBLE_BIAS;
-    uint64_t fraction = bits & (((uint64_t)1 << DOUBLE_FRACTION_BITS) - 1);
+    int exponent = (int)(magnitude >> DOUBLE_FRACTION_BITS) - DOUBLE_BIAS;
+    int least = 1 - format.bias; /* exponent of the smallest normal number and of the subnormals */
+    int shift = DOUBLE_FRACTION_BITS - format.fraction_bits;
 
     if (isnan(value))
         return (uint16_t)(sign | infinity | 1U << (format.fraction_bits - 1));
     if (exponent > format.bias)
         return (uint16_t)(sign | infinity);
-
-    int least = 1 - format.bias; /* exponent of the smallest normal number and of the subnormals */
-    int shift = DOUBLE_FRACTION_BITS - format.fraction_bits;
-    if (exponent < least)
-        shift += least - exponent;
+    if (exponent >= least) {
+        /* A carry out of the fraction goes to the exponent, up to infinity. */
+        uint64_t rebias = (uint64_t)(DOUBLE_BIAS - format.bias) << format.fraction_bits;
+        return (uint16_t)(sign | (shift_rounded(magnitude, shift) - rebias));
+    }
+    shift += least - exponent;
     if (shift > DOUBLE_FRACTION_BITS + 1) /* less than half of the smallest subnormal */
         return sign;
-    uint64_t rounded = shift_rounded(fraction | (uint64_t)1 << DOUBLE_FRACTION_BITS, shift);
-    /* The leading one of @rounded adds 1 to the exponent field, and so does a carry out of the
-     * fraction: up to the next binade, to the smallest normal number, to infinity. */
-    uint64_t field = exponent < least ? 0 : (uint64_t)(exponent - least);
-    return (uint16_t)(sign | ((field << format.fraction_bits) + rounded));
+    uint64_t leading = (uint64_t)1 << DOUBLE_FRACTION_BITS;
+    uint64_t significand = (magnitude & (leading - 1)) | leading;
+    return (uint16_t)(sign | shift_rounded(significand, shift));
 }
 
 double lab_element_get(heed_type type, const void *base, int64_t index)
 {
     if (type == HEED_F32)
         return ((const float *)base)[index];
-    return widen(type == HEED_F16 ? format_f16 : format_bf16, ((const uint16_t *)base)[index]);
+    uint16_t half = ((const uint16_t *)base)[index];
+    return type == HEED_F16 ? widen_f16(half) : widen_bf16(half);
 }
 
 void lab_element_set(heed_type type, void *base, int64_t index, double value)
@@ -112,24 +111,33 @@ double lab_element_round(heed_type type, double value)
     return lab_element_get(type, &element, 0);
 }
 
+/* Loops of their own, so that the compiler can make each a fast one. */
 void lab_elements_load(heed_type type, const void *base, int64_t index, int64_t count,
                        double *values)
 {
-    for (int64_t i = 0; i < count; i++)
-        values[i] = lab_element_get(type, base, index + i);
+    const float *singles = (const float *)base + index;
+    const uint16_t *halves = (const uint16_t *)base + index;
+    if (type == HEED_F32)
+        for (int64_t i = 0; i < count; i++)
+            values[i] = singles[i];
+    else if (type == HEED_F16)
+        for (int64_t i = 0; i < count; i++)
+            values[i] = widen_f16(halves[i]);
+    else
+        for (int64_t i = 0; i < count; i++)
+            values[i] = widen_bf16(halves[i]);
 }
 
 double lab_type_unit(heed_type type)
 {
     if (type == HEED_F32)
-        return FLT_EPSILON / 2;
-    return ldexp(1.0, -1 - (type == HEED_F16 ? format_f16 : format_bf16).fraction_bits);
+        return 0x1p-24;
+    return type == HEED_F16 ? 0x1p-11 : 0x1p-8;
 }
 
 double lab_type_quantum(heed_type type)
 {
     if (type == HEED_F32)
-        return FLT_TRUE_MIN;
-    half_format format = type == HEED_F16 ? format_f16 : format_bf16;
-    return ldexp(1.0, 1 - format.bias - format.fraction_bits);
+        return 0x1p-149;
+    return type == HEED_F16 ? 0x1p-24 : 0x1p-133;
 }

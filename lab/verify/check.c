@@ -56,8 +56,9 @@ static heed_status run_on(lab_run *run, const lab_check *check, lab_stage *stage
     if (check->lock && !lab_stage_lock(stage, false))
         return HEED_ERR_SYSTEM;
     lab_stage_take(stage, run->o, run->lse);
-    lab_stage_changed(stage, values, run->changed, sizeof run->changed);
-    lab_stage_spoiled(stage, run->spoiled, sizeof run->spoiled);
+    if (!check->lock)
+        lab_stage_changed(stage, values, run->changed, sizeof run->changed);
+    lab_stage_spoiled(stage, !check->lock, run->spoiled, sizeof run->spoiled);
     return HEED_OK;
 }
 

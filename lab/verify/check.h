@@ -46,6 +46,18 @@ typedef struct lab_run {
     char spoiled[LAB_TEXT_SIZE]; /* the byte outside of the outputs that was written to, or "" */
 } lab_run;
 
+/* Variations of the values for which it is worth remembering what to expect: it is the same for
+ * every kernel. */
+typedef enum lab_memo {
+    LAB_MEMO_NONE,
+    LAB_MEMO_LINEAR, /* two terms and their sum */
+    LAB_MEMO_LINEAR_2,
+    LAB_MEMO_LINEAR_SUM,
+    LAB_MEMO_UNSHIFTED,
+    LAB_MEMO_SHIFTED
+} lab_memo;
+#define LAB_MEMOS 6
+
 typedef struct lab_check {
     const lab_subject *subject;
     const lab_inputs *inputs;
@@ -55,6 +67,7 @@ typedef struct lab_check {
     uint64_t seed;            /* of everything random beside the values */
     bool strict;              /* batch elements must come out alone as together, to the bit */
     bool lock;                /* writes to inputs trap */
+    lab_expect **memos;       /* [LAB_MEMOS]; NULL for what has not been needed yet */
     lab_trace *trace;         /* where to tell what is being done, or NULL */
     lab_run runs[2];          /* against either wall, on equal values, with poison of either sign */
 } lab_check;

@@ -19,6 +19,9 @@
 /* Keys of less weight than this add nothing to a model that needs two digits. */
 #define WEIGHT_NEGLIGIBLE 1e-20
 
+/* Standard errors that a model is made of: see the head of expect.h. */
+#define MODEL_MARGIN 1.5
+
 static double square(double x)
 {
     return x * x;
@@ -92,18 +95,19 @@ typedef struct row_sums {
     double absolute[HEED_DIM_MAX];
 } row_sums;
 
-/* The sum of the squares of the partial sums of a logit, in the mean over the orders of its terms.
- */
+/* The sum of the squares of the partial sums of a logit: in the order of its terms or in the mean
+ * over all orders, whichever is larger. */
 static double partial_squares(const heed_problem *problem, const double *query, const double *key)
 {
-    double sum = 0, squares = 0;
+    double sum = 0, squares = 0, ordered = 0;
     for (int64_t c = 0; c < problem->dim_qk; c++) {
         double term = query[c] * key[c];
         sum += term;
         squares += square(term);
+        ordered += square(sum);
     }
-    double orders = (double)(problem->dim_qk + 1) * (squares / 6 + square(sum) / 3);
-    return square((double)problem->scale) * orders;
+    double mean = (double)(problem->dim_qk + 1) * (squares / 6 + square(sum) / 3);
+    return square((double)problem->scale) * fmax(ordered, mean);
 }
 
 /* @squares is partial_squares() of the key. */
@@ -164,9 +168,10 @@ static row_model model_row(const heed_problem *problem, const heed_buffers *data
     double tiny = square(lab_type_quantum(problem->type)) * (double)problem->dim_v;
     double highest = sums.heaviest > 0 ? lse + log(sums.heaviest) : 0; /* logit */
     return (row_model){
-        .o = sqrt(element * (norm + sums.weighted) +
-                  single * (keys * norm + absolute + sums.shifted) + tiny),
-        .lse = sqrt(single * (square(lse) + square(highest) + keys + square(sums.logits))),
+        .o = MODEL_MARGIN * sqrt(element * (norm + sums.weighted) +
+                                 single * (keys * norm + absolute + sums.shifted) + tiny),
+        .lse = MODEL_MARGIN *
+               sqrt(single * (square(lse) + square(highest) + keys + square(sums.logits))),
     };
 }
 

@@ -7,21 +7,26 @@
  *
  * naive is the error of lab_naive_row() on the same row; unit the unit roundoff of the element
  * type. Where naive is lucky - a row of few keys or few dims can come out exact - the model takes
- * its place: the standard error of a computation that rounds every quantity once where the naive
- * implementation must,
+ * its place: 1.5 times the standard error of a computation that rounds every quantity once where
+ * the naive implementation must,
  *
- *     model^2 = unit^2 * (|o|^2 + sum p_j^2 |v_j|^2)           outputs; weights
+ *     (model / 1.5)^2 =
+ *               unit^2 * (|o|^2 + sum p_j^2 |v_j|^2)           outputs; weights
  *             + e^2 * (n |o|^2 + |a|^2)                        n float32 sums, a = sum p_j |v_j|
  *             + e^2 * sum p_j^2 (1 + r_j^2) |v_j - o|^2        exponentials; logits
  *
  * with e the unit roundoff of float32, p the softmax, and r_j^2 the sum of the squares of the
- * partial sums of logit j, each of which is rounded: its mean over all orders of the d terms x_c,
- * which is
+ * partial sums of logit j, each of which is rounded. As kernels add the d terms x_c in any order,
+ * that is the larger of the sum in their own order and its mean over all orders,
  *
- *     r_j^2 = (d + 1) * (sum x_c^2 / 6 + (sum x_c)^2 / 3)
+ *     (d + 1) * (sum x_c^2 / 6 + (sum x_c)^2 / 3)
  *
  * Both are small beside |o| on every row, so that no kernel passes that computes something else.
  * The LSE is judged likewise, in float32 throughout.
+ *
+ * The 1.5 is for the sake of honest kernels. On four million rows of the hardest kind, of 2 to 30
+ * keys and 1 to 16 dims, the largest error of any kernel was 0.69 of what is allowed, and a tenth
+ * of the rows that reach one ratio reach a ratio 0.15 higher.
  */
 #ifndef LAB_EXPECT_H
 #define LAB_EXPECT_H

@@ -144,8 +144,10 @@ static void see(seen_range *seen, const lab_check *check, int64_t batch, int64_t
         int64_t at = lab_view_at(&v->view, batch, seen->keys, head);
         lab_elements_load(v->view.type, v->region.data, at, v->view.dim, value);
         for (int64_t c = 0; c < v->view.dim; c++) {
-            seen->low[c] = seen->keys ? fmin(seen->low[c], value[c]) : value[c];
-            seen->high[c] = seen->keys ? fmax(seen->high[c], value[c]) : value[c];
+            if (seen->keys == 0 || value[c] < seen->low[c])
+                seen->low[c] = value[c];
+            if (seen->keys == 0 || value[c] > seen->high[c])
+                seen->high[c] = value[c];
         }
     }
 }
@@ -160,8 +162,12 @@ static void add_row(lab_worst *worst, const lab_check *check, const seen_range *
     lab_run_row(&check->runs[0], problem, row, o);
     for (int64_t c = 0; c < problem->dim_v; c++) {
         double low = seen->keys ? seen->low[c] : 0, high = seen->keys ? seen->high[c] : 0;
+        if (o[c] >= low && o[c] <= high) {
+            lab_worst_add(worst, row, 0, 1);
+            continue;
+        }
         double size = fmax(fabs(low), fabs(high));
-        double out = isfinite(o[c]) ? fmax(fmax(low - o[c], o[c] - high), 0) : INFINITY;
+        double out = isfinite(o[c]) ? fmax(low - o[c], o[c] - high) : INFINITY;
         lab_worst_add(worst, row, out, unit * size + lab_type_quantum(problem->type));
     }
 }

@@ -3,7 +3,6 @@
  */
 #include <string.h>
 
-#include "lab/tensor/convert.h"
 #include "lab/verify/gates.h"
 #include "lab/verify/reference.h"
 
@@ -30,13 +29,17 @@ void lab_gate_inputs(const lab_check *check, lab_verdict *verdict)
 static bool holds_poison(const lab_check *check, int r, int64_t index)
 {
     heed_type type = check->values->problem.type;
-    double poison = lab_poison(check->seed, r ? -1 : 1, false, index);
-    return lab_element_get(type, check->runs[r].o, index) == lab_element_round(type, poison);
+    const lab_run *run = &check->runs[r];
+    uint32_t poison = lab_poison(check->seed, r ? -1 : 1, false, type, index);
+    return poison == (type == HEED_F32 ? ((const uint32_t *)run->o)[index]
+                                       : ((const uint16_t *)run->o)[index]);
 }
 
 static bool lse_holds_poison(const lab_check *check, int r, int64_t row)
 {
-    return check->runs[r].lse[row] == (float)lab_poison(check->seed, r ? -1 : 1, true, row);
+    uint32_t bits;
+    memcpy(&bits, &check->runs[r].lse[row], sizeof bits);
+    return bits == lab_poison(check->seed, r ? -1 : 1, true, HEED_F32, row);
 }
 
 /* The poison of the two runs differs everywhere: what holds it in both was not written. */
@@ -44,17 +47,17 @@ void lab_gate_written(const lab_check *check, lab_verdict *verdict)
 {
     const heed_problem *problem = &check->values->problem;
     for (int64_t row = 0; row < lab_rows(problem); row++) {
-        lab_row_text where = lab_row_print(problem, row);
         for (int64_t c = 0; c < problem->dim_v; c++) {
             int64_t index = row * problem->dim_v + c;
             if (holds_poison(check, 0, index) && holds_poison(check, 1, index)) {
-                lab_verdict_fail(verdict, -1, "O is not written: %s, column %lld", where.text,
-                                 (long long)c);
+                lab_verdict_fail(verdict, -1, "O is not written: %s, column %lld",
+                                 lab_row_print(problem, row).text, (long long)c);
                 return;
             }
         }
         if (lse_holds_poison(check, 0, row) && lse_holds_poison(check, 1, row)) {
-            lab_verdict_fail(verdict, -1, "LSE is not written: %s", where.text);
+            lab_verdict_fail(verdict, -1, "LSE is not written: %s",
+                             lab_row_print(problem, row).text);
             return;
         }
     }

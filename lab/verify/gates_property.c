@@ -27,9 +27,9 @@ static void fill_eighths(lab_values *values, uint64_t stream)
     const lab_view *v = &values->block[LAB_V].view;
     void *data = lab_values_data(values, LAB_V);
     for (int64_t n = 0; n < lab_view_vectors(v); n++)
-        for (int64_t c = 0; c < v->dim; c++) {
+        for (int64_t c = 0, at = lab_view_vector(v, n); c < v->dim; c++) {
             int64_t eighths = lab_random_below(stream, (uint64_t)(n * v->dim + c), 17) - 8;
-            lab_element_set(v->type, data, lab_view_vector(v, n) + c, (double)eighths / 8);
+            lab_element_set(v->type, data, at + c, (double)eighths / 8);
         }
 }
 
@@ -37,11 +37,10 @@ static void add_values(lab_values *sum, const lab_values *a, const lab_values *b
 {
     const lab_view *v = &sum->block[LAB_V].view;
     for (int64_t n = 0; n < lab_view_vectors(v); n++)
-        for (int64_t c = 0; c < v->dim; c++) {
-            int64_t at = lab_view_vector(v, n) + c;
-            double value = lab_element_get(v->type, lab_values_data(a, LAB_V), at) +
-                           lab_element_get(v->type, lab_values_data(b, LAB_V), at);
-            lab_element_set(v->type, lab_values_data(sum, LAB_V), at, value);
+        for (int64_t c = 0, at = lab_view_vector(v, n); c < v->dim; c++) {
+            double value = lab_element_get(v->type, lab_values_data(a, LAB_V), at + c) +
+                           lab_element_get(v->type, lab_values_data(b, LAB_V), at + c);
+            lab_element_set(v->type, lab_values_data(sum, LAB_V), at + c, value);
         }
 }
 
@@ -67,7 +66,9 @@ static void judge_sum(const lab_check *check, const lab_variant part[3], lab_ver
 
 void lab_gate_linear(const lab_check *check, lab_verdict *verdict)
 {
-    lab_variant part[3] = { { .expected = true }, { .expected = true }, { .expected = true } };
+    lab_variant part[3] = { { .memo = LAB_MEMO_LINEAR },
+                            { .memo = LAB_MEMO_LINEAR_2 },
+                            { .memo = LAB_MEMO_LINEAR_SUM } };
     heed_status status = HEED_OK;
     lab_trace_step(check->trace, "with other values");
     for (int p = 0; p < 3 && status == HEED_OK; p++)
@@ -135,7 +136,7 @@ void lab_gate_permuted(const lab_check *check, lab_verdict *verdict)
         lab_verdict_skip(verdict, "keys share memory");
         return;
     }
-    lab_variant other = { .expected = false };
+    lab_variant other = { .memo = LAB_MEMO_NONE };
     lab_trace_step(check->trace, "with permuted keys");
     heed_status status = lab_values_copy(&other.values, check->values);
     for (int64_t j = count - 1; j > 0 && status == HEED_OK; j--) {
@@ -218,7 +219,7 @@ void lab_gate_shifted(const lab_check *check, lab_verdict *verdict)
         lab_verdict_skip(verdict, "vectors overlap in memory");
         return;
     }
-    lab_variant pair[2] = { { .expected = true }, { .expected = true } };
+    lab_variant pair[2] = { { .memo = LAB_MEMO_UNSHIFTED }, { .memo = LAB_MEMO_SHIFTED } };
     heed_status status = HEED_OK;
     lab_trace_step(check->trace, "with shifted logits");
     for (int p = 0; p < 2 && status == HEED_OK; p++) {
@@ -297,7 +298,7 @@ void lab_gate_causal(const lab_check *check, lab_verdict *verdict)
     }
     int64_t query = lab_random_below(stream, 0, limited);
     int64_t first = lab_visible(problem, query);
-    lab_variant other = { .expected = false };
+    lab_variant other = { .memo = LAB_MEMO_NONE };
     lab_trace_step(check->trace, "with other masked keys");
     heed_status status = lab_values_copy(&other.values, check->values);
     if (status == HEED_OK) {

@@ -83,7 +83,7 @@ static void add_merger(lab_worst *worst, const lab_check *check, const lab_varia
 void lab_gate_merged(const lab_check *check, lab_verdict *verdict)
 {
     const heed_problem *problem = &check->values->problem;
-    lab_variant half[2] = { { .expected = false }, { .expected = false } };
+    lab_variant half[2] = { { .memo = LAB_MEMO_NONE }, { .memo = LAB_MEMO_NONE } };
     heed_problem problems[2];
     int64_t at = split(problem, problems);
     if (at == 0) {
@@ -146,7 +146,7 @@ void lab_gate_batch(const lab_check *check, lab_verdict *verdict)
     }
     lab_trace_step(check->trace, "on one batch element");
     for (int i = 0; i < (problem->batch > 2 ? 3 : 2); i++) {
-        lab_variant alone = { .expected = false };
+        lab_variant alone = { .memo = LAB_MEMO_NONE };
         heed_status status = lab_values_slice(&alone.values, &single, check->values, elements[i],
                                               0);
         bool complete = lab_variants_run(check, &alone, 1, status, verdict);

@@ -41,10 +41,9 @@ static void fill_normal(lab_values *values, uint64_t seed, lab_role role, double
     const lab_view *view = &values->block[role].view;
     uint64_t stream = lab_random_stream(seed, role);
     for (int64_t n = 0; n < lab_view_vectors(view); n++)
-        for (int64_t c = 0; c < view->dim; c++) {
+        for (int64_t c = 0, at = lab_view_vector(view, n); c < view->dim; c++) {
             uint64_t index = (uint64_t)(n * view->dim + c);
-            set(values, role, lab_view_vector(view, n) + c,
-                size * lab_random_normal(stream, index));
+            set(values, role, at + c, size * lab_random_normal(stream, index));
         }
 }
 
@@ -58,7 +57,10 @@ static void fill_column(lab_values *values, lab_role role, int64_t c, double (*v
 
 static void clear(lab_values *values, lab_role role)
 {
-    fill_normal(values, 0, role, 0);
+    const lab_view *view = &values->block[role].view;
+    for (int64_t n = 0; n < lab_view_vectors(view); n++)
+        for (int64_t c = 0, at = lab_view_vector(view, n); c < view->dim; c++)
+            set(values, role, at + c, 0);
 }
 
 /* The logit of two vectors of ones is this. */

@@ -12,11 +12,10 @@
 /* What a process keeps from one verification to the next. */
 typedef struct series_state {
     const lab_series *series;
-    lab_case values;               /* of the inputs with the index ... */
-    size_t inputs;                 /* ... this; input_count: none yet */
-    heed_status status;            /* of making them */
-    heed_context **contexts;       /* by contender; NULL: not made yet */
-    char (*names)[HEED_NAME_SIZE]; /* of the plans of the contenders verified with these inputs */
+    lab_case values;         /* of the inputs with the index ... */
+    size_t inputs;           /* ... this; input_count: none yet */
+    heed_status status;      /* of making them */
+    heed_context **contexts; /* by contender; NULL: not made yet */
 } series_state;
 
 static void conclude(lab_report *report, lab_outcome outcome, const char *what, const char *why)
@@ -57,30 +56,9 @@ static heed_status prepare_case(series_state *state, size_t index)
     const lab_values *values = inputs == &lab_inputs_captured ? series->values : NULL;
     lab_case_destroy(&state->values);
     state->inputs = index;
-    memset(state->names, 0, series->contender_count * sizeof *state->names);
     state->status = lab_case_create(&state->values, &series->problem, inputs, values,
                                     &series->options);
     return state->status;
-}
-
-/* The earlier contender that plans the problem as @planned does; @contender itself if there is
- * none. */
-static size_t find_same(series_state *state, size_t contender, const lab_planned *planned)
-{
-    const lab_series *series = state->series;
-    heed_plan *plan;
-    size_t same = contender;
-    heed_status status = heed_plan_create_named(&plan, planned->context, &series->problem,
-                                                planned->kernel);
-    if (status != HEED_OK)
-        return contender;
-    for (size_t i = contender; i-- > 0;)
-        if (strcmp(state->names[i], heed_plan_name(plan)) == 0 &&
-            series->contenders[i].threads == series->contenders[contender].threads)
-            same = i;
-    snprintf(state->names[contender], HEED_NAME_SIZE, "%s", heed_plan_name(plan));
-    heed_plan_destroy(plan);
-    return same;
 }
 
 static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
@@ -101,11 +79,6 @@ static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
     if (status != HEED_OK) {
         const char *absent = lab_case_absent(&series->problem, series->inputs[inputs]);
         conclude(report, LAB_SKIP, "no such values", absent ? absent : heed_status_name(status));
-        return;
-    }
-    size_t same = series->once ? find_same(state, contender, &planned) : contender;
-    if (same != contender) {
-        conclude(report, LAB_SKIP, "verified already", series->contenders[same].cpu);
         return;
     }
     lab_trace_step(trace, NULL);
@@ -163,15 +136,13 @@ heed_status lab_series_run(const lab_series *series, lab_series_result *results)
     size_t count = series->input_count * series->contender_count;
     series_state state = { .series = series, .inputs = series->input_count };
     state.contexts = calloc(series->contender_count, sizeof *state.contexts);
-    state.names = calloc(series->contender_count, sizeof *state.names);
     heed_status status = HEED_OK;
-    if (!state.contexts || !state.names)
+    if (!state.contexts)
         status = HEED_ERR_NO_MEMORY;
     else if (series->together)
         run_together(&state, results, count);
     else
         status = run_apart(&state, results, count);
     free(state.contexts);
-    free(state.names);
     return status;
 }

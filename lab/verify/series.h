@@ -27,7 +27,6 @@ typedef struct lab_series {
     const lab_values *values; /* of lab_inputs_captured; NULL without them */
     lab_verify_options options;
     unsigned deadline_s; /* for each contender with each inputs; 0: none */
-    bool once;           /* skip a contender that plans what an earlier one planned */
     bool together;       /* all in this process: for a debugger */
     bool (*stop)(void);  /* see lab_isolation */
 } lab_series;

@@ -3,11 +3,9 @@
  */
 #include "lab/verify/stage.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/reference.h"
 
@@ -176,20 +174,31 @@ heed_buffers lab_values_buffers(const lab_values *values)
 /* Tensors                                                                                        */
 /* ---------------------------------------------------------------------------------------------- */
 
-double lab_poison(uint64_t seed, int sign, bool lse, int64_t index)
+uint32_t lab_poison(uint64_t seed, int sign, bool lse, heed_type type, int64_t index)
 {
-    uint64_t stream = lab_random_stream(seed, lse);
-    return sign * (0.5 + fabs(lab_random_normal(stream, (uint64_t)index)));
+    uint32_t random = (uint32_t)lab_random_bits(lse ? ~seed : seed, (uint64_t)index);
+    if (type == HEED_F32)
+        return (sign < 0 ? 0x80000000 : 0) | 0x3f000000 | (random & 0x007fffff);
+    if (type == HEED_F16)
+        return (sign < 0 ? 0x8000 : 0) | 0x3800 | (random & 0x03ff);
+    return (sign < 0 ? 0x8000 : 0) | 0x3f00 | (random & 0x007f);
 }
 
 static void poison(const lab_stage *stage, const lab_block *block, bool lse)
 {
     const lab_view *view = &block->view;
-    for (int64_t n = 0; n < lab_view_vectors(view); n++)
+    for (int64_t n = 0; n < lab_view_vectors(view); n++) {
+        unsigned char *data = vector_data(block, n);
         for (int64_t c = 0; c < view->dim; c++) {
-            double value = lab_poison(stage->seed, stage->sign, lse, n * view->dim + c);
-            lab_element_set(view->type, vector_data(block, n), c, value);
+            uint32_t bits = lab_poison(stage->seed, stage->sign, lse, view->type,
+                                       n * view->dim + c);
+            uint16_t half = (uint16_t)bits;
+            if (view->type == HEED_F32)
+                memcpy(data + c * 4, &bits, sizeof bits);
+            else
+                memcpy(data + c * 2, &half, sizeof half);
         }
+    }
 }
 
 static heed_status create_inputs(lab_stage *stage, const lab_values *values, lab_edge edge)
@@ -341,9 +350,9 @@ static bool block_spoiled(const lab_block *block, const char *name, char *text, 
     return false;
 }
 
-bool lab_stage_spoiled(const lab_stage *stage, char *text, size_t size)
+bool lab_stage_spoiled(const lab_stage *stage, bool inputs, char *text, size_t size)
 {
-    for (int i = 0; i < LAB_BLOCKS; i++) {
+    for (int i = inputs ? LAB_Q : LAB_O; i < LAB_BLOCKS; i++) {
         const lab_block *block = &stage->block[i];
         if (block->region.map && block_spoiled(block, lab_block_name(i), text, size))
             return true;

@@ -86,18 +86,20 @@ heed_buffers lab_stage_buffers(const lab_stage *stage);
  */
 bool lab_stage_lock(const lab_stage *stage, bool locked);
 
-/* lab_poison() returns what an element of O (counted [row][dim_v]) or of the LSE ([row], with
- * @lse set) held before the execution: a finite number, not zero. */
-double lab_poison(uint64_t seed, int sign, bool lse, int64_t index);
+/* lab_poison() returns the bits that an element of O, of @type and counted [row][dim_v], held
+ * before the execution; or, with @lse set, an element [row] of the LSE: a number of size 0.5 to 1.
+ */
+uint32_t lab_poison(uint64_t seed, int sign, bool lse, heed_type type, int64_t index);
 
 /* lab_stage_take() copies the outputs: O densely as [row][dim_v] in its type, LSE as [row]. */
 void lab_stage_take(const lab_stage *stage, void *o, float *lse);
 
-/* lab_stage_changed() looks for an input element that is not as in @values;
- * lab_stage_spoiled(), to be called last as it wipes the elements out, for a byte outside of the
- * elements that was written to. They return true and say where in @text, or false. */
+/* lab_stage_changed() looks for an input element that is not as in @values; lab_stage_spoiled(), to
+ * be called last as it wipes the elements out, for a byte outside of the elements that was written
+ * to. It looks at the @inputs only if told so: where they were locked there is no need. They return
+ * true and say where in @text, or false. */
 bool lab_stage_changed(const lab_stage *stage, const lab_values *values, char *text, size_t size);
-bool lab_stage_spoiled(const lab_stage *stage, char *text, size_t size);
+bool lab_stage_spoiled(const lab_stage *stage, bool inputs, char *text, size_t size);
 
 /* lab_block_name() returns "Q" to "O", "LSE" or "workspace". */
 const char *lab_block_name(int index);

@@ -7,10 +7,14 @@ static heed_status run_one(const lab_check *check, lab_variant *variant)
 {
     const lab_running running = { &variant->values, LAB_EDGE_END, 1, true };
     heed_status status = lab_run_create(&variant->run, check, &running);
-    if (status != HEED_OK || variant->run.status != HEED_OK || !variant->expected)
+    if (status != HEED_OK || variant->run.status != HEED_OK || variant->memo == LAB_MEMO_NONE)
         return status;
+    lab_expect **memo = &check->memos[variant->memo];
     heed_buffers data = lab_values_buffers(&variant->values);
-    return lab_expect_create(&variant->expect, &variant->values.problem, &data, &check->sampling);
+    if (!*memo)
+        status = lab_expect_create(memo, &variant->values.problem, &data, &check->sampling);
+    variant->expect = *memo;
+    return status;
 }
 
 bool lab_variants_run(const lab_check *check, lab_variant *variants, int count, heed_status status,
@@ -33,7 +37,6 @@ void lab_variants_destroy(lab_variant *variants, int count)
     for (int i = 0; i < count; i++) {
         lab_values_destroy(&variants[i].values);
         lab_run_destroy(&variants[i].run);
-        lab_expect_destroy(variants[i].expect);
     }
 }
 

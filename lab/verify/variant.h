@@ -9,9 +9,9 @@
 
 typedef struct lab_variant {
     lab_values values; /* filled by the gate */
-    bool expected;     /* is expect wanted? */
+    lab_memo memo;     /* is it known what to expect, or wanted? */
     lab_run run;
-    lab_expect *expect;
+    const lab_expect *expect; /* belongs to the case */
 } lab_variant;
 
 /* lab_variants_run() runs the kernel on each of the variants, and computes what is expected where

@@ -87,6 +87,8 @@ void lab_case_destroy(lab_case *result)
 {
     lab_values_destroy(&result->values);
     lab_expect_destroy(result->expect);
+    for (int i = 0; i < LAB_MEMOS; i++)
+        lab_expect_destroy(result->memos[i]);
     memset(result, 0, sizeof *result);
 }
 
@@ -167,7 +169,7 @@ static bool is_feasible(const lab_check *check, const lab_verify_options *option
     return false;
 }
 
-void lab_case_verify(const lab_case *subject_case, const lab_subject *subject,
+void lab_case_verify(lab_case *subject_case, const lab_subject *subject,
                      const lab_verify_options *options, lab_trace *trace, lab_report *report)
 {
     lab_check check = {
@@ -179,6 +181,7 @@ void lab_case_verify(const lab_case *subject_case, const lab_subject *subject,
         .seed = lab_random_stream(options->seed, STREAM_CHECK),
         .strict = options->strict,
         .lock = !options->unlocked,
+        .memos = subject_case->memos,
         .trace = trace,
     };
     memset(report, 0, sizeof *report);

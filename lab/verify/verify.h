@@ -34,6 +34,7 @@ typedef struct lab_case {
     const lab_inputs *inputs;
     lab_values values;
     lab_expect *expect;
+    lab_expect *memos[LAB_MEMOS]; /* of variations of the values, made when they are needed */
 } lab_case;
 
 /* What the gates said of one kernel. */
@@ -57,7 +58,7 @@ const char *lab_case_absent(const heed_problem *problem, const lab_inputs *input
 
 /* lab_case_verify() lets @subject through the gates. It runs in the calling process: use
  * lab_isolate() around it for what may crash or hang. @trace may be NULL. */
-void lab_case_verify(const lab_case *subject_case, const lab_subject *subject,
+void lab_case_verify(lab_case *subject_case, const lab_subject *subject,
                      const lab_verify_options *options, lab_trace *trace, lab_report *report);
 
 /* lab_verify_problem() is lab_case_create() and lab_case_verify() in one, for a single subject. */
