@@ -8,6 +8,7 @@
 #include "cpu.h"
 
 #define TASK_SECONDS 3e-7 /* fetch a task, set up its state */
+#define MERGE_RATE 5e8    /* elements of partial results merged per second, in portable C */
 
 /* Part of a task that threads wait for each other at the end, since no two are equally fast. */
 #define UNEVEN 0.1
@@ -54,7 +55,7 @@ double heed_cut_cost(const heed_problem *problem, const heed_machine *machine, c
     seconds += heads * (double)job.rows * dims / rates->elements;
     seconds += tasks * TASK_SECONDS;
     if (cut->splits > 1)
-        seconds += heads * (double)(job.rows * cut->splits * problem->dim_v) / rates->elements;
+        seconds += heads * (double)(job.rows * cut->splits * problem->dim_v) / MERGE_RATE;
 
     double rounds = (double)heed_div_up((int64_t)tasks, machine->threads);
     if (machine->threads > 1)
