@@ -60,4 +60,7 @@ void verify_report_add(verify_job *job, const lab_series *series, const lab_seri
 /* verify_report_print() prints the table and the closing line, or the JSON. */
 cli_exit verify_report_print(const verify_job *job);
 
+/* verify_report_list() prints the gates and the kinds of values. */
+cli_exit verify_report_list(const cli_args *args);
+
 #endif /* CLI_VERIFY_H */

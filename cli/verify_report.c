@@ -231,3 +231,46 @@ cli_exit verify_report_print(const verify_job *job)
 {
     return job->json ? print_json(job) : print_text(job);
 }
+
+/* -------------------------------------------------------------------------- */
+/* --list                                                                     */
+/* -------------------------------------------------------------------------- */
+
+static cli_exit list_json(void)
+{
+    json_t *gates = json_array(), *inputs = json_array();
+    for (size_t i = 0; lab_gate_at(i); i++)
+        gates = cli_json_append(gates, json_pack("{s:s, s:s}", "gate", lab_gate_at(i)->name,
+                                                 "proves", lab_gate_at(i)->proves));
+    for (size_t i = 0; lab_inputs_at(i); i++)
+        inputs = cli_json_append(inputs, json_pack("{s:s, s:s}", "inputs", lab_inputs_at(i)->name,
+                                                   "summary", lab_inputs_at(i)->summary));
+    return cli_json_print(json_pack("{s:o, s:o}", "gates", gates, "inputs", inputs), "verify");
+}
+
+cli_exit verify_report_list(const cli_args *args)
+{
+    if (cli_args_json(args))
+        return list_json();
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "gate", LAB_LEFT);
+    lab_table_column(table, "what it proves", LAB_LEFT);
+    for (size_t i = 0; lab_gate_at(i); i++) {
+        lab_table_cell(table, "%s", lab_gate_at(i)->name);
+        lab_table_cell(table, "%s", lab_gate_at(i)->proves);
+    }
+    lab_table_rule(table);
+    lab_table_cell(table, "inputs");
+    lab_table_cell(table, "what they are");
+    lab_table_rule(table);
+    for (size_t i = 0; lab_inputs_at(i); i++) {
+        lab_table_cell(table, "%s", lab_inputs_at(i)->name);
+        lab_table_cell(table, "%s", lab_inputs_at(i)->summary);
+    }
+    bool printed = lab_table_print(table, stdout, LAB_TEXT);
+    lab_table_destroy(table);
+    if (printed)
+        return CLI_OK;
+    cli_error("not enough memory for the table");
+    return CLI_ENVIRONMENT;
+}

@@ -47,14 +47,6 @@ static void fill_normal(lab_values *values, uint64_t seed, lab_role role, double
         }
 }
 
-/* One element per key: column @c of every head vector of K or V gets value(key). */
-static void fill_column(lab_values *values, lab_role role, int64_t c, double (*value)(int64_t key))
-{
-    const lab_view *view = &values->block[role].view;
-    for (int64_t n = 0; n < lab_view_vectors(view); n++)
-        set(values, role, lab_view_vector(view, n) + c, value(n % view->seq));
-}
-
 static void clear(lab_values *values, lab_role role)
 {
     const lab_view *view = &values->block[role].view;
@@ -121,44 +113,55 @@ static void impulse(lab_values *values, uint64_t seed)
             }
 }
 
-/* Keys 0, 3, 6, ... 45 are live, with logit 0; the others have one so low that their weight is 0
- * in float32. V is made of small integers: the mean over 1, 2, 4, 8 or 16 live keys is exact in
- * every type. */
+/* Keys 0, 3, 6, ... are live, with logit 0, 16 of them or the largest power of two that there are;
+ * the others have a logit so low that their weight is 0 in float32. V is made of small integers:
+ * the mean over 1, 2, 4, 8 or 16 live keys is exact in every type. */
 #define LIVE_STEP 3
 #define LIVE_KEYS 16
 #define DEAD_LOGIT 16384.0
+#define DEAD_KEY (-128.0)
 
-static bool live(int64_t key)
+static int64_t live_keys(int64_t keys)
 {
-    return key % LIVE_STEP == 0 && key < LIVE_KEYS * LIVE_STEP;
+    int64_t live = LIVE_KEYS;
+    while ((live - 1) * LIVE_STEP >= keys)
+        live /= 2;
+    return live;
 }
 
-static double live_key(int64_t key)
+static void fill_integers(lab_values *values, uint64_t seed)
 {
-    return live(key) ? 0 : -128;
+    const lab_view *v = &values->block[LAB_V].view;
+    uint64_t stream = lab_random_stream(seed, LAB_V);
+    for (int64_t n = 0; n < lab_view_vectors(v); n++)
+        for (int64_t c = 0, at = lab_view_vector(v, n); c < v->dim; c++) {
+            int64_t integer = lab_random_below(stream, (uint64_t)(n * v->dim + c), 17) - 8;
+            set(values, LAB_V, at + c, (double)integer);
+        }
 }
 
 static void exact(lab_values *values, uint64_t seed)
 {
-    const lab_view *q = &values->block[LAB_Q].view, *v = &values->block[LAB_V].view;
-    uint64_t stream = lab_random_stream(seed, LAB_V);
-    double query = exp2(ceil(log2(DEAD_LOGIT / 128 / fabs((double)values->problem.scale))));
+    const lab_view *q = &values->block[LAB_Q].view, *k = &values->block[LAB_K].view;
+    double scale = (double)values->problem.scale;
+    double query = exp2(ceil(log2(DEAD_LOGIT / -DEAD_KEY / fabs(scale))));
+    int64_t live = live_keys(k->seq);
     clear(values, LAB_Q);
     clear(values, LAB_K);
     for (int64_t n = 0; n < lab_view_vectors(q); n++)
-        set(values, LAB_Q, lab_view_vector(q, n), values->problem.scale < 0 ? -query : query);
-    fill_column(values, LAB_K, 0, live_key);
-    for (int64_t n = 0; n < lab_view_vectors(v); n++)
-        for (int64_t c = 0; c < v->dim; c++) {
-            int64_t integer = lab_random_below(stream, (uint64_t)(n * v->dim + c), 17) - 8;
-            set(values, LAB_V, lab_view_vector(v, n) + c, (double)integer);
-        }
+        set(values, LAB_Q, lab_view_vector(q, n), scale < 0 ? -query : query);
+    for (int64_t n = 0; n < lab_view_vectors(k); n++) {
+        int64_t key = n % k->seq;
+        bool is_live = key % LIVE_STEP == 0 && key / LIVE_STEP < live;
+        set(values, LAB_K, lab_view_vector(k, n), is_live ? 0 : DEAD_KEY);
+    }
+    fill_integers(values, seed);
 }
 
 /* The query of the exact inputs must be a number of the type. */
 static const char *exact_absent(const heed_problem *problem)
 {
-    double query = 2 * DEAD_LOGIT / 128 / fabs((double)problem->scale);
+    double query = 2 * DEAD_LOGIT / -DEAD_KEY / fabs((double)problem->scale);
     bool fits = query < 32768 && query > 0x1p-14;
     return fits ? NULL : "the scale is out of the range of exact answers";
 }
