@@ -1,5 +1,5 @@
 /*
- * attn_few.c - the algorithm for few queries as the planner sees it
+ * attn_few.c - the knobs of the algorithm for few queries, and its scratch
  *
  * The computation itself is attn_few_template.h.
  */
@@ -33,55 +33,23 @@ heed_few_layout heed_few_layout_of(const heed_few_code *code, const heed_problem
     return y;
 }
 
-static heed_cut cut_of(const heed_config *config)
+heed_cut heed_few_cut(const heed_config *config)
 {
     return (heed_cut){ .block_rows = config->value[KNOB_M],
                        .key_tile = FEW_KEYS,
                        .splits = config->value[KNOB_S] };
 }
 
-static size_t scratch_size(const heed_kernel *kernel, const heed_problem *problem,
-                           const heed_cut *cut)
+size_t heed_few_scratch(const heed_cpu_code *code, const heed_problem *problem, const heed_cut *cut)
 {
-    return (size_t)heed_few_layout_of(kernel->code, problem, cut).end * sizeof(float);
-}
-
-static bool legal(const heed_kernel *kernel, const heed_problem *problem,
-                  const heed_machine *machine, const heed_config *config, const char **why)
-{
-    heed_cut cut = cut_of(config);
-    (void)kernel;
-    return heed_cut_legal(problem, machine, &cut, why);
-}
-
-static double cost(const heed_kernel *kernel, const heed_problem *problem,
-                   const heed_machine *machine, const heed_config *config)
-{
-    const heed_few_code *code = kernel->code;
-    heed_cut cut = cut_of(config);
-    return heed_cut_cost(problem, machine, &cut, &code->rates);
-}
-
-static size_t workspace(const heed_kernel *kernel, const heed_problem *problem,
-                        const heed_machine *machine, const heed_config *config)
-{
-    heed_cut cut = cut_of(config);
-    size_t scratch = scratch_size(kernel, problem, &cut);
-    return heed_job_workspace(problem, &cut, machine->threads, scratch);
-}
-
-static void execute(const heed_plan *plan, const heed_buffers *buffers)
-{
-    const heed_few_code *code = plan->kernel->code;
-    heed_cut cut = cut_of(&plan->config);
-    size_t scratch = scratch_size(plan->kernel, &plan->problem, &cut);
-    heed_job_run(plan, buffers, &cut, scratch, code->run);
+    heed_few_layout layout = heed_few_layout_of((const heed_few_code *)code, problem, cut);
+    return (size_t)layout.end * sizeof(float);
 }
 
 const heed_algorithm heed_algorithm_few = {
     .knobs = { { 'm', { 8, 4, 16 } }, { 's', { 1, 2, 4, 8, 16, 32, 64 } } },
-    .legal = legal,
-    .cost = cost,
-    .workspace = workspace,
-    .execute = execute,
+    .legal = heed_cpu_legal,
+    .cost = heed_cpu_cost,
+    .workspace = heed_cpu_workspace,
+    .execute = heed_cpu_execute,
 };

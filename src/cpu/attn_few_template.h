@@ -215,4 +215,7 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
     store_rows(&t, rows);
 }
 
-const heed_few_code FEW_CODE = { .step = CHUNK * LANES, .rates = RATES, .run = run };
+const heed_few_code FEW_CODE = {
+    .cpu = { .cut = heed_few_cut, .scratch = heed_few_scratch, .rates = RATES, .run = run },
+    .step = CHUNK * LANES,
+};

@@ -111,48 +111,31 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
         finish_row(s, r, job, task);
 }
 
-static heed_cut cut_of(const heed_config *config)
+static heed_cut cut(const heed_config *config)
 {
     return (heed_cut){ .block_rows = ROWS, .key_tile = KEYS, .splits = config->value[0] };
 }
 
-static bool legal(const heed_kernel *kernel, const heed_problem *problem,
-                  const heed_machine *machine, const heed_config *config, const char **why)
+static size_t scratch_size(const heed_cpu_code *code, const heed_problem *problem,
+                           const heed_cut *cut)
 {
-    (void)kernel;
-    heed_cut cut = cut_of(config);
-    return heed_cut_legal(problem, machine, &cut, why);
+    (void)code;
+    (void)problem;
+    (void)cut;
+    return sizeof(row_scratch);
 }
 
-static double cost(const heed_kernel *kernel, const heed_problem *problem,
-                   const heed_machine *machine, const heed_config *config)
-{
-    (void)kernel;
-    static const heed_rates rates = {
-        .multiply_adds = 8e9, .exps = 8e7, .elements = 5e8, .row_step = 1
-    };
-    heed_cut cut = cut_of(config);
-    return heed_cut_cost(problem, machine, &cut, &rates);
-}
-
-static size_t workspace(const heed_kernel *kernel, const heed_problem *problem,
-                        const heed_machine *machine, const heed_config *config)
-{
-    (void)kernel;
-    heed_cut cut = cut_of(config);
-    return heed_job_workspace(problem, &cut, machine->threads, sizeof(row_scratch));
-}
-
-static void execute(const heed_plan *plan, const heed_buffers *buffers)
-{
-    heed_cut cut = cut_of(&plan->config);
-    heed_job_run(plan, buffers, &cut, sizeof(row_scratch), run);
-}
+const heed_cpu_code heed_row_scalar = {
+    .cut = cut,
+    .scratch = scratch_size,
+    .rates = { .multiply_adds = 8e9, .exps = 8e7, .elements = 5e8, .row_step = 1 },
+    .run = run,
+};
 
 const heed_algorithm heed_algorithm_row = {
     .knobs = { { 's', { 1, 2, 4, 8, 16, 32, 64 } } },
-    .legal = legal,
-    .cost = cost,
-    .workspace = workspace,
-    .execute = execute,
+    .legal = heed_cpu_legal,
+    .cost = heed_cpu_cost,
+    .workspace = heed_cpu_workspace,
+    .execute = heed_cpu_execute,
 };

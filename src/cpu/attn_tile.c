@@ -1,5 +1,5 @@
 /*
- * attn_tile.c - the tile algorithm as the planner sees it
+ * attn_tile.c - the knobs of the tile algorithm, and its scratch
  *
  * The computation itself is attn_tile_template.h.
  */
@@ -43,61 +43,26 @@ heed_tile_layout heed_tile_layout_of(const heed_tile_code *code, const heed_prob
     return y;
 }
 
-static heed_cut cut_of(const heed_config *config)
+heed_cut heed_tile_cut(const heed_config *config)
 {
     return (heed_cut){ .block_rows = config->value[KNOB_M],
                        .key_tile = config->value[KNOB_N],
                        .splits = config->value[KNOB_S] };
 }
 
-static bool legal(const heed_kernel *kernel, const heed_problem *problem,
-                  const heed_machine *machine, const heed_config *config, const char **why)
+size_t heed_tile_scratch(const heed_cpu_code *code, const heed_problem *problem,
+                         const heed_cut *cut)
 {
-    heed_cut cut = cut_of(config);
-    (void)kernel;
-    return heed_cut_legal(problem, machine, &cut, why);
-}
-
-static size_t scratch_size(const heed_kernel *kernel, const heed_problem *problem,
-                           const heed_cut *cut)
-{
-    heed_tile_layout layout = heed_tile_layout_of(kernel->code, problem, cut);
+    heed_tile_layout layout = heed_tile_layout_of((const heed_tile_code *)code, problem, cut);
     return (size_t)layout.end * sizeof(float);
-}
-
-static double cost(const heed_kernel *kernel, const heed_problem *problem,
-                   const heed_machine *machine, const heed_config *config)
-{
-    const heed_tile_code *code = kernel->code;
-    heed_rates rates = code->rates;
-    heed_cut cut = cut_of(config);
-    if (code->unit == 2)
-        rates.multiply_adds *= machine->bf16_speed;
-    return heed_cut_cost(problem, machine, &cut, &rates);
-}
-
-static size_t workspace(const heed_kernel *kernel, const heed_problem *problem,
-                        const heed_machine *machine, const heed_config *config)
-{
-    heed_cut cut = cut_of(config);
-    size_t scratch = scratch_size(kernel, problem, &cut);
-    return heed_job_workspace(problem, &cut, machine->threads, scratch);
-}
-
-static void execute(const heed_plan *plan, const heed_buffers *buffers)
-{
-    const heed_tile_code *code = plan->kernel->code;
-    heed_cut cut = cut_of(&plan->config);
-    size_t scratch = scratch_size(plan->kernel, &plan->problem, &cut);
-    heed_job_run(plan, buffers, &cut, scratch, code->run);
 }
 
 const heed_algorithm heed_algorithm_tile = {
     .knobs = { { 'm', { 128, 32, 64, 96, 192, 256, 512 } },
                { 'n', { 128, 64, 256 } },
                { 's', { 1, 2, 4, 8, 16 } } },
-    .legal = legal,
-    .cost = cost,
-    .workspace = workspace,
-    .execute = execute,
+    .legal = heed_cpu_legal,
+    .cost = heed_cpu_cost,
+    .workspace = heed_cpu_workspace,
+    .execute = heed_cpu_execute,
 };

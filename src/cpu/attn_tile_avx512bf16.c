@@ -8,8 +8,8 @@
 #define TILE_CODE heed_tile_avx512bf16
 #define MV 2
 #define NR 8
-#define RATES                                                               \
-    {                                                                       \
-        .multiply_adds = 55e9, .exps = 5e9, .elements = 8e9, .row_step = 32 \
+#define RATES                                                                             \
+    {                                                                                     \
+        .multiply_adds = 55e9, .exps = 5e9, .elements = 8e9, .row_step = 32, .bf16 = true \
     }
 #include "attn_tile_template.h"

@@ -389,5 +389,8 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
 }
 
 const heed_tile_code TILE_CODE = {
-    .width = WIDTH, .unit = UNIT, .keys = NR, .rates = RATES, .run = run
+    .cpu = { .cut = heed_tile_cut, .scratch = heed_tile_scratch, .rates = RATES, .run = run },
+    .width = WIDTH,
+    .unit = UNIT,
+    .keys = NR,
 };

@@ -66,8 +66,7 @@ heed_target heed_job_target(const heed_job *job, const heed_task *task, int64_t 
 /* And its LSE, in base 2. */
 void heed_job_set_lse(const heed_job *job, const heed_task *task, int64_t row, float lse2);
 
-/* ---- Addresses ---------------------------------------------------------------------------------
- */
+/* ---- Addresses ------------------------------------------------------------------------------- */
 
 /* A position along the sequence and the heads of a tensor. */
 typedef struct heed_place {
@@ -118,8 +117,7 @@ static inline int64_t heed_job_visible(const heed_job *job, int64_t row)
     return heed_problem_visible(job->problem, job->group == 1 ? row : row / job->group);
 }
 
-/* ---- Planning ----------------------------------------------------------------------------------
- */
+/* ---- Planning -------------------------------------------------------------------------------- */
 
 /* What one thread does per second, for the cost model. Only the ratios between kernels matter. */
 typedef struct heed_rates {
@@ -127,13 +125,29 @@ typedef struct heed_rates {
     double exps;
     double elements;  /* of Q, K, V and O converted or packed */
     int64_t row_step; /* rows are computed in steps of this many */
+    bool bf16;        /* the products are bfloat16 dot products: times the machine's bf16_speed */
 } heed_rates;
 
-/* cut.c: is @cut worth trying, and its predicted seconds. */
-bool heed_cut_legal(const heed_problem *problem, const heed_machine *machine, const heed_cut *cut,
-                    const char **why);
-double heed_cut_cost(const heed_problem *problem, const heed_machine *machine, const heed_cut *cut,
-                     const heed_rates *rates);
+/* What the backend must know of an instantiation; the code of a CPU kernel begins with one. */
+typedef struct heed_cpu_code heed_cpu_code;
+struct heed_cpu_code {
+    heed_cut (*cut)(const heed_config *config);
+    /* Bytes of scratch that each thread needs. */
+    size_t (*scratch)(const heed_cpu_code *code, const heed_problem *problem, const heed_cut *cut);
+    heed_rates rates;
+    heed_task_fn *run;
+};
+
+extern const heed_cpu_code heed_row_scalar;
+
+/* backend.c: the functions of heed_algorithm, for every CPU kernel. */
+bool heed_cpu_legal(const heed_kernel *kernel, const heed_problem *problem,
+                    const heed_machine *machine, const heed_config *config, const char **why);
+double heed_cpu_cost(const heed_kernel *kernel, const heed_problem *problem,
+                     const heed_machine *machine, const heed_config *config);
+size_t heed_cpu_workspace(const heed_kernel *kernel, const heed_problem *problem,
+                          const heed_machine *machine, const heed_config *config);
+void heed_cpu_execute(const heed_plan *plan, const heed_buffers *buffers);
 
 /* convert.c: rows of @count elements of a problem's type, to and from float32, in portable C. */
 void heed_load_row(float *to, const void *from, int64_t count, heed_type type);

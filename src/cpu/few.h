@@ -12,9 +12,8 @@
 
 /* One instantiation. */
 typedef struct heed_few_code {
+    heed_cpu_code cpu;
     int64_t step; /* dims are filled up to a multiple of this */
-    heed_rates rates;
-    heed_task_fn *run;
 } heed_few_code;
 
 extern const heed_few_code heed_few_avx2;
@@ -33,7 +32,11 @@ typedef struct heed_few_layout {
     int64_t end;
 } heed_few_layout;
 
+/* attn_few.c: the layout, and what the instantiations put into their heed_cpu_code. */
 heed_few_layout heed_few_layout_of(const heed_few_code *code, const heed_problem *problem,
                                    const heed_cut *cut);
+heed_cut heed_few_cut(const heed_config *config);
+size_t heed_few_scratch(const heed_cpu_code *code, const heed_problem *problem,
+                        const heed_cut *cut);
 
 #endif /* HEED_FEW_H */

@@ -12,11 +12,10 @@
 
 /* One instantiation. */
 typedef struct heed_tile_code {
-    int64_t width;    /* rows that are computed together, one per lane of the template's vectors */
-    int64_t unit;     /* elements per unit */
-    int64_t keys;     /* keys, and value dims, that are computed together */
-    heed_rates rates; /* for the cost model */
-    heed_task_fn *run;
+    heed_cpu_code cpu;
+    int64_t width; /* rows that are computed together, one per lane of the template's vectors */
+    int64_t unit;  /* elements per unit */
+    int64_t keys;  /* keys, and value dims, that are computed together */
 } heed_tile_code;
 
 extern const heed_tile_code heed_tile_avx2;
@@ -44,7 +43,11 @@ typedef struct heed_tile_layout {
     int64_t end;     /* all of it */
 } heed_tile_layout;
 
+/* attn_tile.c: the layout, and what the instantiations put into their heed_cpu_code. */
 heed_tile_layout heed_tile_layout_of(const heed_tile_code *code, const heed_problem *problem,
                                      const heed_cut *cut);
+heed_cut heed_tile_cut(const heed_config *config);
+size_t heed_tile_scratch(const heed_cpu_code *code, const heed_problem *problem,
+                         const heed_cut *cut);
 
 #endif /* HEED_TILE_H */

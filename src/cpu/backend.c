@@ -1,0 +1,98 @@
+/*
+ * backend.c - the CPU kernels as the planner sees them
+ *
+ * All of them cut a problem into tasks, so what a config is worth depends on the cut alone, and on
+ * four rates of the kernel. The cost model has four terms, which one thread does one after another:
+ * the two products, the exponentials, the conversion of K and V (once per block of rows), and a
+ * fixed price per task. Dividing by the threads, it charges for the ones that idle in the last
+ * round.
+ */
+#include "cpu.h"
+
+#define TASK_SECONDS 3e-7 /* fetch a task, set up its state */
+#define MERGE_RATE 5e8    /* elements of partial results merged per second, in portable C */
+
+/* Part of a task that threads wait for each other at the end, since no two are equally fast. */
+#define UNEVEN 0.1
+
+/* Tasks per thread from which on splitting keys cannot improve the balance. */
+#define BUSY_TASKS 4
+
+static heed_cut cut_of(const heed_kernel *kernel, const heed_config *config)
+{
+    const heed_cpu_code *code = kernel->code;
+    return code->cut(config);
+}
+
+static size_t scratch_of(const heed_kernel *kernel, const heed_problem *problem,
+                         const heed_cut *cut)
+{
+    const heed_cpu_code *code = kernel->code;
+    return code->scratch(code, problem, cut);
+}
+
+bool heed_cpu_legal(const heed_kernel *kernel, const heed_problem *problem,
+                    const heed_machine *machine, const heed_config *config, const char **why)
+{
+    heed_cut cut = cut_of(kernel, config);
+    heed_job job;
+    if (cut.splits == 1)
+        return true;
+    heed_job_init(&job, problem, &cut);
+    if (cut.splits > heed_div_up(problem->seq_k, cut.key_tile)) {
+        *why = "more splits than key tiles";
+        return false;
+    }
+    if (heed_job_tasks(&job) / cut.splits >= BUSY_TASKS * (int64_t)machine->threads) {
+        *why = "enough blocks without splitting keys";
+        return false;
+    }
+    return true;
+}
+
+double heed_cpu_cost(const heed_kernel *kernel, const heed_problem *problem,
+                     const heed_machine *machine, const heed_config *config)
+{
+    const heed_cpu_code *code = kernel->code;
+    const heed_rates *rates = &code->rates;
+    heed_cut cut = cut_of(kernel, config);
+    heed_job job;
+    heed_job_init(&job, problem, &cut);
+    double heads = (double)(problem->batch * problem->heads_kv);
+    double dims = (double)(problem->dim_qk + problem->dim_v);
+    double tasks = (double)heed_job_tasks(&job);
+
+    /* Pairs that are computed: the visible ones, more by the rows that fill up the last step of a
+     * block. */
+    int64_t steps = heed_div_up(heed_min(cut.block_rows, job.rows), rates->row_step);
+    double fill = (double)(steps * rates->row_step) / (double)heed_min(cut.block_rows, job.rows);
+    double pairs = heed_problem_flops(problem) / (2 * dims) * fill;
+    double keys = pairs / fill / (double)job.rows / heads; /* that a row sees */
+
+    double multiply_adds = rates->multiply_adds * (rates->bf16 ? machine->bf16_speed : 1);
+    double seconds = pairs * dims / multiply_adds + pairs / rates->exps;
+    seconds += heads * (double)job.blocks * keys * dims / rates->elements;
+    seconds += heads * (double)job.rows * dims / rates->elements;
+    seconds += tasks * TASK_SECONDS;
+    if (cut.splits > 1)
+        seconds += heads * (double)(job.rows * cut.splits * problem->dim_v) / MERGE_RATE;
+
+    double rounds = (double)heed_div_up((int64_t)tasks, machine->threads);
+    if (machine->threads > 1)
+        rounds += UNEVEN;
+    return seconds / tasks * rounds;
+}
+
+size_t heed_cpu_workspace(const heed_kernel *kernel, const heed_problem *problem,
+                          const heed_machine *machine, const heed_config *config)
+{
+    heed_cut cut = cut_of(kernel, config);
+    return heed_job_workspace(problem, &cut, machine->threads, scratch_of(kernel, problem, &cut));
+}
+
+void heed_cpu_execute(const heed_plan *plan, const heed_buffers *buffers)
+{
+    const heed_cpu_code *code = plan->kernel->code;
+    heed_cut cut = cut_of(plan->kernel, &plan->config);
+    heed_job_run(plan, buffers, &cut, scratch_of(plan->kernel, &plan->problem, &cut), code->run);
+}
