@@ -54,7 +54,7 @@ static void choose_rows(lab_expect *expect, const heed_problem *problem, uint64_
 {
     int64_t rows = lab_rows(problem), queries = problem->seq_q;
     const int64_t first[] = {
-        rows - 1, 0, queries - 1, rows - queries, rows - queries / 2 - 1, queries / 2,
+        rows - 1, 0, queries / 2, rows - queries / 2 - 1, queries - 1, rows - queries,
     };
     for (int64_t i = 0; i < count; i++) {
         if (count == rows)

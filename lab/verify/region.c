@@ -13,7 +13,7 @@
 #define WALL_PAGES 16
 
 /* Larger regions may be used sparsely. */
-#define POPULATE_MAX ((size_t)1 << 26)
+#define POPULATE_MAX ((size_t)1 << 22)
 
 heed_status lab_region_create(lab_region *region, size_t size, size_t alignment, lab_edge edge)
 {

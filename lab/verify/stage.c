@@ -36,7 +36,8 @@ static unsigned char *vector_data(const lab_block *block, int64_t n)
 
 static bool sparse(const lab_block *block)
 {
-    return block->region.size > LAB_SPARSE_BYTES;
+    size_t used = (size_t)lab_view_vectors(&block->view) * (size_t)block->view.dim * block->element;
+    return block->region.size > LAB_SPARSE_BYTES && block->region.size / 8 > used;
 }
 
 /* The stretches of the room that may be touched: the whole of it or, one for each head vector, its

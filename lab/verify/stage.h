@@ -5,8 +5,9 @@
  * to see: a copy of the values, and outputs and workspace filled with rubbish, each in a region of
  * its own. Gaps and slack of the inputs hold NaNs, those of the outputs random bytes.
  *
- * Of a tensor that spans more than LAB_SPARSE_BYTES only the elements and a margin around each head
- * vector are ever touched, so that strides of many gigabytes take little memory.
+ * Of a tensor that spans more than LAB_SPARSE_BYTES, most of it gaps, only the elements and a
+ * margin around each head vector are ever touched, so that strides of many gigabytes take little
+ * memory.
  */
 #ifndef LAB_STAGE_H
 #define LAB_STAGE_H
@@ -19,7 +20,7 @@
 #include "lab/tensor/view.h"
 #include "lab/verify/region.h"
 
-#define LAB_SPARSE_BYTES ((size_t)1 << 28)
+#define LAB_SPARSE_BYTES ((size_t)1 << 22)
 
 /* A region and what lies in it. */
 typedef struct lab_block {

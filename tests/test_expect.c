@@ -1,0 +1,174 @@
+/*
+ * test_expect.c - which rows are looked at, and how far they may be off
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "lab/tensor/convert.h"
+#include "lab/tensor/view.h"
+#include "lab/verify/expect.h"
+#include "lab/verify/inputs.h"
+#include "lab/verify/reference.h"
+
+typedef struct question {
+    lab_values values;
+    lab_expect *expect;
+} question;
+
+static void ask(question *q, const char *spec, const char *inputs, int64_t work, int threads)
+{
+    const lab_sampling sampling = { .seed = 4, .work = work, .threads = threads };
+    heed_problem problem;
+    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
+    assert_int_equal(lab_values_create(&q->values, &problem), HEED_OK);
+    lab_inputs_find(inputs)->fill(&q->values, 1);
+    heed_buffers data = lab_values_buffers(&q->values);
+    assert_int_equal(lab_expect_create(&q->expect, &problem, &data, &sampling), HEED_OK);
+}
+
+static void done(question *q)
+{
+    lab_values_destroy(&q->values);
+    lab_expect_destroy(q->expect);
+}
+
+static double norm(const double *o, int64_t dim)
+{
+    double sum = 0;
+    for (int64_t c = 0; c < dim; c++)
+        sum += o[c] * o[c];
+    return sqrt(sum);
+}
+
+static void test_small_problems_are_seen_whole(void **state)
+{
+    question q;
+    ask(&q, "b2 h3 s7 d4 f32", "normal", (int64_t)1 << 20, 1);
+    assert_int_equal(q.expect->count, 42);
+    for (int64_t i = 0; i < 42; i++)
+        assert_int_equal(q.expect->rows[i], i);
+    done(&q);
+}
+
+static void test_large_ones_are_sampled(void **state)
+{
+    question q;
+    ask(&q, "b2 h2 s1000 d4 f32", "normal", 8000 * 50, 1);
+    assert_true(q.expect->count > 40 && q.expect->count <= 50);
+    assert_int_equal(q.expect->rows[0], 0);
+    assert_int_equal(q.expect->rows[q.expect->count - 1], 3999);
+    bool first_end = false, last_start = false;
+    for (int64_t i = 0; i < q.expect->count; i++) {
+        first_end = first_end || q.expect->rows[i] == 999;
+        last_start = last_start || q.expect->rows[i] == 3000;
+        assert_true(i == 0 || q.expect->rows[i] > q.expect->rows[i - 1]);
+    }
+    assert_true(first_end && last_start);
+    done(&q);
+    ask(&q, "b1 h1 s1000 d4 f32", "normal", 1, 1);
+    assert_int_equal(q.expect->count, 4); /* however little time there is */
+    done(&q);
+}
+
+static void test_threads_change_nothing(void **state)
+{
+    question a, b;
+    ask(&a, "b1 h3 s30 d8 bf16 causal", "normal", (int64_t)1 << 20, 1);
+    ask(&b, "b1 h3 s30 d8 bf16 causal", "normal", (int64_t)1 << 20, 7);
+    assert_memory_equal(a.expect->o, b.expect->o, 90 * 8 * sizeof(double));
+    assert_memory_equal(a.expect->o_budget, b.expect->o_budget, 90 * sizeof(double));
+    assert_memory_equal(a.expect->lse_budget, b.expect->lse_budget, 90 * sizeof(double));
+    done(&a);
+    done(&b);
+}
+
+/* Few parts in a hundred of bf16, in a thousand of f16, in ten thousand of f32, and more than one
+ * rounding. */
+static void test_budgets_are_tight(void **state)
+{
+    static const struct {
+        const char *spec;
+        double largest;
+        double unit;
+    } cases[] = {
+        { "b1 h2 s64 d64 f32", 5e-6, 0x1p-24 },     { "b1 h2 s64 d64 f16", 5e-3, 0x1p-11 },
+        { "b1 h2 s64 d64 bf16", 0.03, 0x1p-8 },     { "b1 h1 s4/4096 d32 f32", 1e-4, 0x1p-24 },
+        { "b1 h1 s4/4096 d32 bf16", 0.03, 0x1p-8 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        question q;
+        ask(&q, cases[i].spec, "normal", (int64_t)1 << 20, 1);
+        for (int64_t r = 0; r < q.expect->count; r++) {
+            double size = norm(q.expect->o + r * q.expect->dim, q.expect->dim);
+            assert_true(q.expect->o_budget[r] < cases[i].largest * size);
+            assert_true(q.expect->o_budget[r] > 3 * cases[i].unit * size);
+            assert_true(q.expect->lse_budget[r] < 1e-4 && q.expect->lse_budget[r] > 0x1p-24);
+        }
+        done(&q);
+    }
+}
+
+/* The mean of V, which a flat tolerance takes for attention, is far out on every row. */
+static void test_the_mean_of_values_is_far_out(void **state)
+{
+    question q;
+    ask(&q, "b1 h1 s8/2048 d64 bf16", "normal", (int64_t)1 << 22, 1);
+    double mean[64] = { 0 };
+    for (int64_t j = 0; j < 2048; j++)
+        for (int64_t c = 0; c < 64; c++)
+            mean[c] += lab_element_get(HEED_BF16, lab_values_data(&q.values, LAB_V), j * 64 + c) /
+                       2048;
+    for (int64_t r = 0; r < q.expect->count; r++) {
+        double difference[64];
+        for (int64_t c = 0; c < 64; c++)
+            difference[c] = mean[c] - q.expect->o[r * 64 + c];
+        assert_true(norm(difference, 64) > 10 * q.expect->o_budget[r]);
+    }
+    done(&q);
+}
+
+static void test_empty_rows_are_zero_to_the_bit(void **state)
+{
+    question q;
+    ask(&q, "b1 h1 s4/2 d8 f16 causal=br", "normal", (int64_t)1 << 20, 1);
+    assert_true(q.expect->lse[0] == -INFINITY && q.expect->o[0] == 0);
+    assert_true(q.expect->o_budget[0] == 0 && q.expect->lse_budget[0] == 0);
+    assert_true(q.expect->o_budget[3] > 0);
+    done(&q);
+}
+
+/* Columns with a NaN are left out of the budget, the others are not. */
+static void test_budgets_of_rows_with_nan_are_finite(void **state)
+{
+    question q;
+    ask(&q, "b1 h1 s4 d8 f32", "normal", (int64_t)1 << 20, 1);
+    lab_element_set(HEED_F32, lab_values_data(&q.values, LAB_V), 3, NAN);
+    heed_buffers data = lab_values_buffers(&q.values);
+    const lab_sampling sampling = { .seed = 4, .work = 1 << 20, .threads = 1 };
+    lab_expect *expect;
+    assert_int_equal(lab_expect_create(&expect, &q.values.problem, &data, &sampling), HEED_OK);
+    assert_true(isnan(expect->o[3]) && isfinite(expect->o[2]));
+    assert_true(isfinite(expect->o_budget[0]) && expect->o_budget[0] > 0);
+    lab_expect_destroy(expect);
+    done(&q);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_small_problems_are_seen_whole),
+        cmocka_unit_test(test_large_ones_are_sampled),
+        cmocka_unit_test(test_threads_change_nothing),
+        cmocka_unit_test(test_budgets_are_tight),
+        cmocka_unit_test(test_the_mean_of_values_is_far_out),
+        cmocka_unit_test(test_empty_rows_are_zero_to_the_bit),
+        cmocka_unit_test(test_budgets_of_rows_with_nan_are_finite),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

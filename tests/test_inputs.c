@@ -1,0 +1,232 @@
+/*
+ * test_inputs.c - the kinds of values are what they say they are
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lab/tensor/convert.h"
+#include "lab/verify/inputs.h"
+#include "lab/verify/reference.h"
+
+#define KEYS_MAX 4096
+
+static heed_problem parsed(const char *spec)
+{
+    heed_problem problem;
+    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
+    return problem;
+}
+
+static void fill(lab_values *values, const char *spec, const char *inputs, uint64_t seed)
+{
+    heed_problem problem = parsed(spec);
+    assert_non_null(lab_inputs_find(inputs));
+    assert_int_equal(lab_values_create(values, &problem), HEED_OK);
+    lab_inputs_find(inputs)->fill(values, seed);
+}
+
+static double element(const lab_values *values, lab_role role, int64_t b, int64_t s, int64_t h,
+                      int64_t c)
+{
+    lab_view view = lab_view_of(&values->problem, role);
+    return lab_element_get(view.type, lab_values_data(values, role),
+                           lab_view_at(&view, b, s, h) + c);
+}
+
+/* One row by the reference. */
+typedef struct answer {
+    double weights[KEYS_MAX];
+    double o[HEED_DIM_MAX];
+    double lse;
+} answer;
+
+static void ask(const lab_values *values, int64_t row, answer *result)
+{
+    heed_buffers data = lab_values_buffers(values);
+    lab_reference_row(&values->problem, &data, lab_row_at(&values->problem, row), result->weights,
+                      result->o, &result->lse);
+}
+
+static void test_the_list(void **state)
+{
+    assert_string_equal(lab_inputs_at(0)->name, "normal");
+    for (size_t i = 0; lab_inputs_at(i); i++) {
+        assert_ptr_equal(lab_inputs_find(lab_inputs_at(i)->name), lab_inputs_at(i));
+        assert_true(strlen(lab_inputs_at(i)->summary) > 10);
+    }
+    assert_null(lab_inputs_find("captured"));
+    assert_null(lab_inputs_find("norma"));
+}
+
+static bool same(const lab_values *a, const lab_values *b, lab_role role)
+{
+    lab_view x = lab_view_of(&a->problem, role);
+    for (int64_t n = 0; n < lab_view_vectors(&x); n++)
+        for (int64_t c = 0; c < x.dim; c++) {
+            int64_t h = n / x.seq % x.heads, batch = n / x.seq / x.heads;
+            double p = element(a, role, batch, n % x.seq, h, c);
+            double q = element(b, role, batch, n % x.seq, h, c);
+            if (p != q && !(isnan(p) && isnan(q)))
+                return false;
+        }
+    return true;
+}
+
+/* By seed and place alone: the same in any layout, other with another seed. */
+static void test_values_come_from_the_seed(void **state)
+{
+    for (size_t i = 0; lab_inputs_at(i); i++) {
+        const char *name = lab_inputs_at(i)->name;
+        lab_values a, b, other;
+        fill(&a, "b2 h4/2 s9/12 d7/5 f16 causal=br", name, 11);
+        fill(&b, "b2 h4/2 s9/12 d7/5 f16 causal=br layout=sbhd v=300:25:12", name, 11);
+        fill(&other, "b2 h4/2 s9/12 d7/5 f16 causal=br", name, 12);
+        for (int role = LAB_Q; role <= LAB_V; role++)
+            assert_true(same(&a, &b, (lab_role)role));
+        assert_false(same(&a, &other, LAB_Q) && same(&a, &other, LAB_K) && same(&a, &other, LAB_V));
+        lab_values_destroy(&a);
+        lab_values_destroy(&b);
+        lab_values_destroy(&other);
+    }
+}
+
+static void test_needle_finds_one_key(void **state)
+{
+    answer result;
+    lab_values values;
+    fill(&values, "b1 h4/2 s50 d64 bf16 causal", "needle", 1);
+    for (int64_t row = 0; row < lab_rows(&values.problem); row++) {
+        double highest = 0;
+        ask(&values, row, &result);
+        for (int64_t j = 0; j < lab_visible(&values.problem, row % 50); j++)
+            highest = fmax(highest, result.weights[j]);
+        assert_true(highest > 0.95);
+    }
+    lab_values_destroy(&values);
+}
+
+static void test_impulse_shows_the_weights(void **state)
+{
+    answer result;
+    lab_values values;
+    fill(&values, "b1 h1 s3/100 d8/12 f32", "impulse", 1);
+    ask(&values, 1, &result);
+    assert_true(result.o[0] == result.weights[0] && result.o[11] == result.weights[99]);
+    for (int c = 0; c < 12; c++)
+        assert_true(result.o[c] == result.weights[c * 99 / 11]);
+    lab_values_destroy(&values);
+}
+
+/* The mean over 2^n live keys is a number of the type, and what is dead weighs nothing. */
+static void test_exact_answers(void **state)
+{
+    static const char *const specs[] = { "b1 h1 s60 d16 bf16", "b1 h1 s60 d16 f16 causal",
+                                         "b1 h1 s5/20 d3/40 f32 scale=-2" };
+    for (int i = 0; i < 3; i++) {
+        answer result;
+        lab_values values;
+        fill(&values, specs[i], "exact", 1);
+        int64_t last = lab_rows(&values.problem) - 1;
+        ask(&values, last, &result);
+        double live = exp(result.lse);
+        assert_true(fabs(live - (i == 2 ? 4 : 16)) < 1e-9);
+        assert_true(result.weights[1] == 0 && fabs(result.weights[3] * live - 1) < 1e-9);
+        for (int64_t c = 0; c < values.problem.dim_v; c++)
+            assert_true(lab_element_round(HEED_BF16, result.o[c]) == result.o[c]);
+        lab_values_destroy(&values);
+    }
+    heed_problem problem = parsed("b1 h1 s4 d8 f16 scale=1e-06");
+    assert_non_null(lab_inputs_find("exact")->absent(&problem));
+}
+
+static void test_large_logits(void **state)
+{
+    answer result;
+    double highest = 0;
+    lab_values values;
+    fill(&values, "b1 h1 s64 d64 f16", "large", 1);
+    for (int64_t row = 0; row < 64; row++) {
+        ask(&values, row, &result);
+        highest = fmax(highest, result.lse);
+    }
+    assert_true(highest > 8e3 && highest < 3e4);
+    lab_values_destroy(&values);
+}
+
+static void test_equal_and_rising_logits(void **state)
+{
+    answer result;
+    lab_values values;
+    fill(&values, "b1 h2 s4/40 d16 f16", "equal", 1);
+    ask(&values, 5, &result);
+    for (int j = 0; j < 40; j++)
+        assert_true(fabs(result.weights[j] - 1.0 / 40) < 1e-12);
+    lab_values_destroy(&values);
+
+    fill(&values, "b1 h2 s4/40 d16 f32 scale=-0.3", "rising", 1);
+    ask(&values, 5, &result);
+    for (int j = 1; j < 40; j++)
+        assert_true(result.weights[j] > result.weights[j - 1]);
+    assert_true(result.weights[39] > 1e10 * result.weights[0]);
+    lab_values_destroy(&values);
+}
+
+static void test_tiny_outputs_are_subnormal_in_f16(void **state)
+{
+    answer result;
+    lab_values values;
+    fill(&values, "b1 h1 s40 d16 f16", "tiny", 1);
+    ask(&values, 7, &result);
+    for (int c = 0; c < 16; c++)
+        assert_true(fabs(result.o[c]) < 0x1p-14);
+    assert_true(fabs(lab_element_round(HEED_F16, result.o[0]) - result.o[0]) <= 0x1p-25);
+    lab_values_destroy(&values);
+}
+
+/* Some rows see a NaN and some do not. */
+static void test_masked_and_visible(void **state)
+{
+    answer result;
+    lab_values values;
+    fill(&values, "b2 h2 s20 d8 f32 causal", "masked", 1);
+    ask(&values, 3, &result);
+    assert_true(isfinite(result.o[0]) && isfinite(result.lse));
+    ask(&values, 19, &result);
+    assert_true(isnan(result.o[0]));
+    lab_values_destroy(&values);
+    heed_problem problem = parsed("b1 h1 s4 d8 f16");
+    assert_non_null(lab_inputs_find("masked")->absent(&problem));
+
+    int64_t infected = 0;
+    fill(&values, "b2 h2 s20 d8 f32", "visible", 1);
+    for (int64_t row = 0; row < 80; row++) {
+        ask(&values, row, &result);
+        for (int c = 0; c < 8; c++)
+            infected += !isfinite(result.o[c]);
+    }
+    assert_true(infected >= 20 + 20 * 8 && infected < 80 * 8);
+    lab_values_destroy(&values);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_list),
+        cmocka_unit_test(test_values_come_from_the_seed),
+        cmocka_unit_test(test_needle_finds_one_key),
+        cmocka_unit_test(test_impulse_shows_the_weights),
+        cmocka_unit_test(test_exact_answers),
+        cmocka_unit_test(test_large_logits),
+        cmocka_unit_test(test_equal_and_rising_logits),
+        cmocka_unit_test(test_tiny_outputs_are_subnormal_in_f16),
+        cmocka_unit_test(test_masked_and_visible),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

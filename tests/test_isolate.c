@@ -1,0 +1,167 @@
+/*
+ * test_isolate.c - work that crashes, hangs or leaves costs no more than itself
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lab/verify/isolate.h"
+#include "lab/verify/region.h"
+
+/* What a piece does, by its letter. */
+typedef struct script {
+    const char *letters;
+    int runs; /* pieces that this process has run */
+} script;
+
+static volatile int *nowhere;
+
+static void touch(lab_trace *trace, size_t offset)
+{
+    lab_region region;
+    if (lab_region_create(&region, 100, 4, LAB_EDGE_START) != HEED_OK)
+        return;
+    lab_place *place = &trace->places[trace->place_count++];
+    *place = (lab_place){ .name = "K",
+                          .data = (uintptr_t)region.data,
+                          .size = region.size,
+                          .start = (uintptr_t)region.map,
+                          .end = (uintptr_t)region.map + region.map_size,
+                          .locked = true };
+    lab_region_lock(&region);
+    ((volatile char *)region.data)[offset] = 1;
+}
+
+static void act(void *data, size_t index, lab_trace *trace, void *result)
+{
+    script *self = data;
+    *(int *)result = ++self->runs;
+    lab_trace_step(trace, "in the middle");
+    switch (self->letters[index]) {
+    case 'n':
+        *nowhere = 1;
+        break;
+    case 'l':
+        touch(trace, 40);
+        break;
+    case 'w':
+        touch(trace, 4096);
+        break;
+    case 'a':
+        raise(SIGABRT);
+        break;
+    case 'x':
+        _exit(3);
+    case 'h':
+        for (;;)
+            pause();
+    default:
+        break;
+    }
+}
+
+#define PIECES 8
+
+static void isolate(const char *letters, unsigned deadline_s, bool (*stop)(void), int *results,
+                    lab_ending *endings)
+{
+    script self = { .letters = letters };
+    const lab_isolation isolation = { .run = act,
+                                      .data = &self,
+                                      .count = strlen(letters),
+                                      .result_size = sizeof *results,
+                                      .deadline_s = deadline_s,
+                                      .stop = stop };
+    memset(results, 0, PIECES * sizeof *results);
+    assert_int_equal(lab_isolate(&isolation, results, endings), HEED_OK);
+    assert_int_equal(self.runs, 0); /* none of it here */
+}
+
+static void test_pieces_share_a_process(void **state)
+{
+    int results[PIECES];
+    lab_ending endings[PIECES];
+    isolate("....", 0, NULL, results, endings);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(results[i], i + 1);
+        assert_int_equal(endings[i].how, LAB_COMPLETED);
+    }
+}
+
+static void assert_crash(const lab_ending *ending, const char *what)
+{
+    assert_int_equal(ending->how, LAB_CRASHED);
+    if (!strstr(ending->text, what) || !strstr(ending->text, "in the middle"))
+        fail_msg("'%s' does not say '%s'", ending->text, what);
+}
+
+static void test_a_crash_costs_one_piece(void **state)
+{
+    int results[PIECES];
+    lab_ending endings[PIECES];
+    isolate(".n.lwa.x", 0, NULL, results, endings);
+    assert_int_equal(endings[0].how, LAB_COMPLETED);
+    assert_crash(&endings[1], "SIGSEGV: at address 0x0");
+    assert_int_equal(endings[2].how, LAB_COMPLETED);
+    assert_int_equal(results[2], 1); /* the first one of a new process */
+    assert_crash(&endings[3], "SIGSEGV: wrote to the input K at byte 40");
+    assert_crash(&endings[4], "SIGSEGV: touched K 3997 bytes past its last one");
+    assert_crash(&endings[5], "SIGABRT");
+    assert_int_equal(endings[6].how, LAB_COMPLETED);
+    assert_crash(&endings[7], "ended its process");
+}
+
+static void test_a_hang_has_a_deadline(void **state)
+{
+    int results[PIECES];
+    lab_ending endings[PIECES];
+    isolate(".h.", 1, NULL, results, endings);
+    assert_int_equal(endings[0].how, LAB_COMPLETED);
+    assert_int_equal(endings[1].how, LAB_TIMED_OUT);
+    assert_non_null(strstr(endings[1].text, "not done after 1 s, in the middle"));
+    assert_int_equal(endings[2].how, LAB_COMPLETED);
+}
+
+static bool at_once(void)
+{
+    return true;
+}
+
+static void test_stopping_leaves_the_rest(void **state)
+{
+    int results[PIECES];
+    lab_ending endings[PIECES];
+    isolate("...", 0, at_once, results, endings);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(endings[i].how, LAB_NOT_RUN);
+        assert_int_equal(results[i], 0);
+    }
+}
+
+static void test_sizes_that_overflow(void **state)
+{
+    script self = { .letters = "" };
+    lab_isolation isolation = {
+        .run = act, .data = &self, .count = SIZE_MAX / 2, .result_size = 16
+    };
+    assert_int_equal(lab_isolate(&isolation, NULL, NULL), HEED_ERR_NO_MEMORY);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pieces_share_a_process),
+        cmocka_unit_test(test_a_crash_costs_one_piece),
+        cmocka_unit_test(test_a_hang_has_a_deadline),
+        cmocka_unit_test(test_stopping_leaves_the_rest),
+        cmocka_unit_test(test_sizes_that_overflow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,236 @@
+/*
+ * test_stage.c - guarded memory: what is written where, and what is noticed
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lab/tensor/convert.h"
+#include "lab/verify/inputs.h"
+#include "lab/verify/stage.h"
+
+static heed_problem parsed(const char *spec)
+{
+    heed_problem problem;
+    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
+    return problem;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Regions                                                                    */
+/* -------------------------------------------------------------------------- */
+
+static void test_regions_lie_against_a_wall(void **state)
+{
+    static const size_t sizes[] = { 1, 2, 100, 4095, 4096, 4097, 100000 };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        for (size_t alignment = 1; alignment <= 64; alignment *= 4) {
+            lab_region region;
+            assert_int_equal(lab_region_create(&region, sizes[i], alignment, LAB_EDGE_END),
+                             HEED_OK);
+            size_t after = (size_t)(region.room + region.room_size - region.data) - sizes[i];
+            assert_true(after < alignment);
+            assert_int_equal((uintptr_t)region.data % alignment, 0);
+            lab_region_destroy(&region);
+            assert_int_equal(lab_region_create(&region, sizes[i], alignment, LAB_EDGE_START),
+                             HEED_OK);
+            assert_ptr_equal(region.data, region.room);
+            assert_true(region.map < region.room &&
+                        region.room + region.room_size < region.map + region.map_size);
+            lab_region_destroy(&region);
+            assert_null(region.map);
+        }
+    }
+}
+
+static void test_regions_that_cannot_be(void **state)
+{
+    lab_region region;
+    assert_int_equal(lab_region_create(&region, SIZE_MAX, 1, LAB_EDGE_END), HEED_ERR_NO_MEMORY);
+    assert_int_equal(lab_region_create(&region, SIZE_MAX / 2, 1, LAB_EDGE_END), HEED_ERR_NO_MEMORY);
+    assert_null(region.map);
+    lab_region_destroy(&region);
+}
+
+static void test_paint_shows_every_byte(void **state)
+{
+    static const size_t places[] = { 3, 4, 511, 512, 513, 1000, 4095, 5000 };
+    lab_region region;
+    assert_int_equal(lab_region_create(&region, 8192, 1, LAB_EDGE_START), HEED_OK);
+    for (uint64_t pattern = 0; pattern < 3; pattern++) {
+        lab_region_paint(&region, 3, 8000, pattern);
+        assert_int_equal(lab_region_spoiled(&region, 3, 8000, pattern), 8000);
+        assert_int_equal(lab_region_spoiled(&region, 700, 701, pattern), 701);
+        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+            region.room[places[i]] ^= 0x10;
+            assert_int_equal(lab_region_spoiled(&region, 3, 8000, pattern), places[i]);
+            region.room[places[i]] ^= 0x10;
+        }
+        lab_region_paint(&region, 100, 107, pattern); /* parts fit the whole */
+        assert_int_equal(lab_region_spoiled(&region, 3, 8000, pattern), 8000);
+    }
+    lab_region_destroy(&region);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Stages                                                                     */
+/* -------------------------------------------------------------------------- */
+
+typedef struct scene {
+    heed_problem problem;
+    lab_values values;
+    lab_stage stage;
+    heed_buffers buffers;
+} scene;
+
+static void open_scene(scene *s, const char *spec, lab_edge edge, size_t workspace)
+{
+    const lab_layout layout = {
+        .edge = edge, .lse = true, .seed = 5, .sign = 1, .workspace = workspace
+    };
+    s->problem = parsed(spec);
+    assert_int_equal(lab_values_create(&s->values, &s->problem), HEED_OK);
+    lab_inputs_find("normal")->fill(&s->values, 3);
+    assert_int_equal(lab_stage_create(&s->stage, &s->values, &layout), HEED_OK);
+    s->buffers = lab_stage_buffers(&s->stage);
+}
+
+static void close_scene(scene *s)
+{
+    lab_stage_destroy(&s->stage);
+    lab_values_destroy(&s->values);
+}
+
+static const char *const specs[] = {
+    "b1 h1 s1 d1 f16",
+    "b2 h4/2 s9/5 d3/7 f32",
+    "b2 h2 s5 d8 bf16 q=100:20:8 k=300:9:60 v=64:0:8 o=500:50:11",
+    "b2 h2 s5 d8 f16 k=2147483649:24:8 o=3000000000:16:8",
+};
+#define SPECS (sizeof specs / sizeof specs[0])
+
+/* Every element is a copy of the values, and all that is between them NaN or pattern. */
+static void test_a_fresh_stage_is_whole(void **state)
+{
+    char text[160];
+    for (size_t i = 0; i < SPECS; i++)
+        for (int edge = 0; edge < 2; edge++) {
+            scene s;
+            open_scene(&s, specs[i], edge ? LAB_EDGE_START : LAB_EDGE_END, 77);
+            assert_int_equal((uintptr_t)s.buffers.workspace % HEED_ALIGNMENT, 0);
+            assert_int_equal(s.buffers.workspace_size, 77);
+            assert_false(lab_stage_changed(&s.stage, &s.values, text, sizeof text));
+            assert_false(lab_stage_spoiled(&s.stage, true, text, sizeof text));
+            close_scene(&s);
+        }
+}
+
+/* Writes a byte at @offset from a block's data, or from its end if @from_end. */
+static void assert_noticed(const char *spec, lab_edge edge, int block, ptrdiff_t offset,
+                           bool from_end, const char *what)
+{
+    char text[160] = "";
+    scene s;
+    open_scene(&s, spec, edge, 77);
+    const lab_region *region = &s.stage.block[block].region;
+    region->data[offset + (from_end ? (ptrdiff_t)region->size : 0)] ^= 0x40;
+    bool noticed = lab_stage_changed(&s.stage, &s.values, text, sizeof text) ||
+                   lab_stage_spoiled(&s.stage, true, text, sizeof text);
+    if (!noticed || !strstr(text, what))
+        fail_msg("%s, block %d, byte %td: '%s' is not '%s'", spec, block, offset, text, what);
+    close_scene(&s);
+}
+
+static void test_every_kind_of_damage_is_noticed(void **state)
+{
+    static const char *const names[] = { "Q: ", "K: ", "V: ", "O: ", "LSE: ", "workspace: " };
+    for (int block = 0; block < LAB_BLOCKS; block++) {
+        assert_noticed(specs[1], LAB_EDGE_START, block, 0, true, names[block]);
+        assert_noticed(specs[1], LAB_EDGE_START, block, 200, true, names[block]);
+        assert_noticed(specs[1], LAB_EDGE_END, block, -1, false, names[block]);
+    }
+    assert_noticed(specs[1], LAB_EDGE_END, LAB_WORKSPACE, 3, true, "past its end");
+    assert_noticed(specs[2], LAB_EDGE_END, LAB_O, 16, false, "a gap was written to at byte 16");
+    assert_noticed(specs[2], LAB_EDGE_END, LAB_Q, 35, false, "a gap");
+    assert_noticed(specs[2], LAB_EDGE_END, LAB_V, 17, false, "V was written to");
+    assert_noticed(specs[1], LAB_EDGE_END, LAB_K, 5, false, "K was written to");
+    assert_noticed(specs[3], LAB_EDGE_END, LAB_O, 2 * 80 + 20, false, "a gap");
+    assert_noticed(specs[3], LAB_EDGE_END, LAB_K, -3, true, "K was written to");
+}
+
+/* What is in O when nobody writes it differs everywhere between the signs. */
+static void test_poison(void **state)
+{
+    for (int type = HEED_F32; type <= HEED_BF16; type++)
+        for (int64_t i = 0; i < 1000; i++) {
+            uint32_t a = lab_poison(5, 1, false, (heed_type)type, i);
+            uint32_t b = lab_poison(5, -1, false, (heed_type)type, i);
+            uint16_t half = (uint16_t)a;
+            double value = lab_element_get((heed_type)type, type == HEED_F32 ? (void *)&a : &half,
+                                           0);
+            assert_true(a != b && value >= 0.5 && value <= 1);
+        }
+    assert_true(lab_poison(5, 1, false, HEED_F32, 1) != lab_poison(5, 1, true, HEED_F32, 1));
+}
+
+static void test_outputs_are_taken_densely(void **state)
+{
+    scene s;
+    uint16_t o[2 * 2 * 5 * 8];
+    float lse[20];
+    open_scene(&s, specs[2], LAB_EDGE_END, 0);
+    lab_view view = lab_view_of(&s.problem, LAB_O);
+    for (int64_t n = 0; n < 20; n++) {
+        s.buffers.lse[n] = (float)n;
+        for (int64_t c = 0; c < 8; c++)
+            lab_element_set(HEED_BF16, s.buffers.o, lab_view_vector(&view, n) + c, (double)n);
+    }
+    lab_stage_take(&s.stage, o, lse);
+    for (int64_t i = 0; i < 160; i++)
+        assert_true(lab_element_get(HEED_BF16, o, i) == (double)(i / 8));
+    for (int n = 0; n < 20; n++)
+        assert_true(lse[n] == (float)n);
+    close_scene(&s);
+}
+
+static void test_slices_are_parts_of_the_whole(void **state)
+{
+    heed_problem whole_problem = parsed("b3 h2 s4/7 d5 f32 k=200:11:5");
+    heed_problem problem = whole_problem;
+    lab_values whole, part;
+    problem.batch = 1;
+    problem.seq_k = 3;
+    assert_int_equal(lab_values_create(&whole, &whole_problem), HEED_OK);
+    lab_inputs_find("normal")->fill(&whole, 9);
+    assert_int_equal(lab_values_slice(&part, &problem, &whole, 2, 4), HEED_OK);
+    lab_view k = lab_view_of(&whole_problem, LAB_K), q = lab_view_of(&whole_problem, LAB_Q);
+    for (int64_t s = 0; s < 3; s++)
+        assert_memory_equal((float *)lab_values_data(&part, LAB_K) + lab_view_at(&k, 0, s, 1),
+                            (float *)lab_values_data(&whole, LAB_K) + lab_view_at(&k, 2, s + 4, 1),
+                            5 * sizeof(float));
+    assert_memory_equal((float *)lab_values_data(&part, LAB_Q) + lab_view_at(&q, 0, 3, 1),
+                        (float *)lab_values_data(&whole, LAB_Q) + lab_view_at(&q, 2, 3, 1),
+                        5 * sizeof(float));
+    lab_values_destroy(&whole);
+    lab_values_destroy(&part);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_regions_lie_against_a_wall),
+        cmocka_unit_test(test_regions_that_cannot_be),
+        cmocka_unit_test(test_paint_shows_every_byte),
+        cmocka_unit_test(test_a_fresh_stage_is_whole),
+        cmocka_unit_test(test_every_kind_of_damage_is_noticed),
+        cmocka_unit_test(test_poison),
+        cmocka_unit_test(test_outputs_are_taken_densely),
+        cmocka_unit_test(test_slices_are_parts_of_the_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
