@@ -53,8 +53,8 @@ typedef struct lab_expect {
 } lab_expect;
 
 /* lab_expect_create() computes what to expect of @problem, normalized, on the q, k and v of @data.
- * Returns HEED_OK or HEED_ERR_NO_MEMORY, with *@expect NULL. */
-heed_status lab_expect_create(lab_expect **expect, const heed_problem *problem,
+ * Returns HEED_OK or HEED_ERR_NO_MEMORY, with *@result NULL. */
+heed_status lab_expect_create(lab_expect **result, const heed_problem *problem,
                               const heed_buffers *data, const lab_sampling *sampling);
 
 /* lab_expect_destroy() frees @expect; NULL is ignored. */
