@@ -172,13 +172,13 @@ static void colours_only_where_wanted(void **state)
 {
     static const expectation lines[] = {
         { "TERM=xterm heed doctor --no-rivals | grep -c '\033'; true", 0, "0\n", "" },
-        { "command -v script >/dev/null || exit 0; TERM=xterm script -qec \"'" HEED_PROGRAM
-          "' doctor --no-rivals\" /dev/null | grep -q '\033\\[3'",
+        { "script -qec true /dev/null >/dev/null 2>&1 || exit 0; TERM=xterm script -qec "
+          "\"'" HEED_PROGRAM "' doctor --no-rivals\" /dev/null | grep -q '\033\\[3'",
           0, "", "" },
-        { "command -v script >/dev/null || exit 0; TERM=dumb script -qec \"'" HEED_PROGRAM
-          "' doctor --no-rivals\" /dev/null | grep -c '\033'; true",
+        { "script -qec true /dev/null >/dev/null 2>&1 || exit 0; TERM=dumb script -qec "
+          "\"'" HEED_PROGRAM "' doctor --no-rivals\" /dev/null | grep -c '\033'; true",
           0, "0\n", "" },
-        { "command -v script >/dev/null || exit 0; TERM=xterm NO_COLOR=1 script -qec "
+        { "script -qec true /dev/null >/dev/null 2>&1 || exit 0; TERM=xterm NO_COLOR=1 script -qec "
           "\"'" HEED_PROGRAM "' doctor --no-rivals\" /dev/null | grep -c '\033\\[3'; true",
           0, "0\n", "" },
     };
