@@ -53,6 +53,10 @@ typedef struct verify_job {
 cli_exit verify_contenders_list(verify_contenders *list, const cli_args *args);
 void verify_contenders_free(verify_contenders *list);
 
+/* verify_run.c: verifies the problems of the command line - operands and --shapes, files, or both.
+ */
+cli_exit verify_run(verify_job *job);
+
 /* verify_report.c: adds the results of a series. Failures are printed on stderr at once, each with
  * the command that repeats it. */
 void verify_report_add(verify_job *job, const lab_series *series, const lab_series_result *results);

@@ -25,67 +25,84 @@ static size_t config_count(size_t kernel)
     return count;
 }
 
-/* Does the kernel run at all in @context? If not, its level of CPU features is another one. */
-static bool runs(heed_context *context, const char *kernel)
+/* HEED_OK if the kernel runs at all in @context; HEED_ERR_UNSUPPORTED if it needs other CPU
+ * features; HEED_ERR_INVALID if there is none of that name and config. */
+static heed_status try_kernel(heed_context *context, const char *kernel)
 {
     static const char *const specs[] = { "b1 h1 s1 d1 f32", "b1 h1 s1 d1 f16", "b1 h1 s1 d1 bf16" };
-    bool able = false;
-    for (size_t i = 0; i < sizeof specs / sizeof specs[0] && !able; i++) {
+    heed_status status = HEED_ERR_UNSUPPORTED;
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0] && status != HEED_OK; i++) {
         heed_problem problem;
-        heed_plan *plan;
-        able = heed_problem_parse(&problem, specs[i]) == HEED_OK &&
-               heed_plan_create_named(&plan, context, &problem, kernel) == HEED_OK;
-        if (able)
-            heed_plan_destroy(plan);
+        heed_plan *plan = NULL;
+        status = heed_problem_parse(&problem, specs[i]);
+        if (status == HEED_OK)
+            status = heed_plan_create_named(&plan, context, &problem, kernel);
+        heed_plan_destroy(plan);
     }
-    return able;
+    return status;
 }
 
+/* Is @kernel in the list, in whatever config? If it names one, in that. */
 static bool listed(const verify_contenders *list, const char *kernel)
 {
-    for (size_t i = 0; i < list->count; i++)
-        if (strcmp(list->items[i].kernel, kernel) == 0)
+    size_t length = strlen(kernel);
+    for (size_t i = 0; i < list->count; i++) {
+        const char *other = list->items[i].kernel;
+        if (strncmp(other, kernel, length) == 0 &&
+            (other[length] == 0 || strncmp(other + length, "__", 2) == 0))
             return true;
+    }
     return false;
 }
 
-/* A built-in kernel in the config that the planner likes best, or in every config. */
-static bool add_kernel(verify_contenders *list, const char *cpu, size_t kernel, bool configs,
+/* @kernel in its own config or, if it names none, the one that the planner likes best; or, with
+ * @configs set, in every config. */
+static bool add_kernel(verify_contenders *list, const char *cpu, const char *kernel, bool configs,
                        int threads)
 {
     char name[HEED_NAME_SIZE];
-    if (!configs)
-        return add_contender(list, cpu, heed_kernel_name(kernel), threads);
+    size_t index = 0;
+    if (!configs || strstr(kernel, "__"))
+        return add_contender(list, cpu, kernel, threads);
+    while (heed_kernel_name(index) && strcmp(heed_kernel_name(index), kernel) != 0)
+        index++;
     bool room = true;
-    for (size_t c = 0; c < config_count(kernel) && room; c++)
-        room = heed_kernel_config(kernel, c, name, sizeof name) == HEED_OK &&
+    for (size_t c = 0; c < config_count(index) && room; c++)
+        room = heed_kernel_config(index, c, name, sizeof name) == HEED_OK &&
                add_contender(list, cpu, name, threads);
     return room;
 }
 
-/* What runs in @context: all kernels or, whether they run or not, the names of --kernel. */
-static bool add_level(verify_contenders *list, const cli_args *args, const char *cpu,
-                      heed_context *context)
+/* Adds a kernel if it runs in @context, or if its level was asked for. With --once it is left out
+ * if it has been added for another level. */
+static cli_exit add_if_able(verify_contenders *list, const cli_args *args, const char *cpu,
+                            heed_context *context, const char *kernel)
 {
     bool configs = strcmp(cli_args_text(args, "configs"), "all") == 0;
-    bool once = cli_args_flag(args, "once");
+    heed_status status = try_kernel(context, kernel);
+    if (status != HEED_OK && status != HEED_ERR_UNSUPPORTED)
+        return cli_fail(status, "--kernel");
+    bool able = status == HEED_OK ||
+                (cli_args_list_count(args, "cpu") > 0 && cli_args_list_count(args, "kernel") > 0);
+    if (!able || (cli_args_flag(args, "once") && listed(list, kernel)))
+        return CLI_OK;
+    if (add_kernel(list, cpu, kernel, configs, heed_context_threads(context)))
+        return CLI_OK;
+    cli_error("--kernel: too many kernels");
+    return CLI_USAGE;
+}
+
+/* The names of --kernel, or all kernels. */
+static cli_exit add_level(verify_contenders *list, const cli_args *args, const char *cpu,
+                          heed_context *context)
+{
     size_t named = cli_args_list_count(args, "kernel");
-    int threads = heed_context_threads(context);
-    bool room = true;
-    for (size_t i = 0; i < named && room; i++) {
-        const char *kernel = cli_args_list(args, "kernel", i);
-        if (!once || (runs(context, kernel) && !listed(list, kernel)))
-            room = add_contender(list, cpu, kernel, threads);
-    }
-    for (size_t i = 0; heed_kernel_name(i) && named == 0 && room; i++) {
-        char first[HEED_NAME_SIZE];
-        snprintf(first, sizeof first, "%s", heed_kernel_name(i));
-        if (configs)
-            heed_kernel_config(i, 0, first, sizeof first);
-        if (runs(context, heed_kernel_name(i)) && !(once && listed(list, first)))
-            room = add_kernel(list, cpu, i, configs, threads);
-    }
-    return room;
+    cli_exit code = CLI_OK;
+    for (size_t i = 0; i < named && code == CLI_OK; i++)
+        code = add_if_able(list, args, cpu, context, cli_args_list(args, "kernel", i));
+    for (size_t i = 0; heed_kernel_name(i) && named == 0 && code == CLI_OK; i++)
+        code = add_if_able(list, args, cpu, context, heed_kernel_name(i));
+    return code;
 }
 
 static bool wanted(const cli_args *args, const char *cpu)
@@ -112,12 +129,9 @@ static cli_exit add_cpu(verify_contenders *list, const cli_args *args, const cha
         return CLI_OK;
     if (status != HEED_OK)
         return cli_fail(status, NULL);
-    bool room = add_level(list, args, cpu, context);
+    cli_exit code = add_level(list, args, cpu, context);
     heed_context_destroy(context);
-    if (room)
-        return CLI_OK;
-    cli_error("--kernel: too many kernels");
-    return CLI_USAGE;
+    return code;
 }
 
 static cli_exit add_levels(verify_contenders *list, const cli_args *args)
@@ -129,7 +143,7 @@ static cli_exit add_levels(verify_contenders *list, const cli_args *args)
     return code;
 }
 
-/* Room for everything that add_levels() may add. */
+/* Room for everything that add_levels() can add. */
 static size_t room_for(const cli_args *args)
 {
     size_t kernels = cli_args_list_count(args, "kernel"), levels = 0;

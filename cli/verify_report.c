@@ -161,19 +161,27 @@ static cli_exit print_text(const verify_job *job)
     lab_table_column(table, "skipped", LAB_RIGHT);
     lab_table_column(table, "error/allowed", LAB_RIGHT);
     lab_table_column(table, "LSE/allowed", LAB_RIGHT);
-    for (size_t c = 0; c < job->contenders.count; c++)
-        add_row(table, &job->contenders.items[c], &job->tallies[c]);
+    size_t hidden = 0;
+    for (size_t c = 0; c < job->contenders.count; c++) {
+        const verify_tally *tally = &job->tallies[c];
+        bool idle = tally->passed + tally->failed == 0 && job->total.passed + job->total.failed > 0;
+        if (!idle)
+            add_row(table, &job->contenders.items[c], tally);
+        hidden += idle;
+    }
     bool printed = lab_table_print(table, stdout, LAB_TEXT);
     lab_table_destroy(table);
     if (!printed) {
         cli_error("not enough memory for the table");
         return CLI_ENVIRONMENT;
     }
+    if (hidden)
+        printf("and %zu more that can do none of this\n", hidden);
     double share = job->rows ? 100.0 * (double)job->rows_compared / (double)job->rows : 0;
-    printf(
-        "\n%zu problems, seed %llu; %.1f %% of the rows compared with the float64 reference, all "
-        "with the other gates\n",
-        job->problems, (unsigned long long)job->options.seed, share);
+    printf("\n%zu problem%s, seed %llu; %.3g %% of the rows were compared with the float64 "
+           "reference\n",
+           job->problems, job->problems == 1 ? "" : "s", (unsigned long long)job->options.seed,
+           share);
     printf("%zu passed, %zu failed, %zu skipped\n", job->total.passed, job->total.failed,
            job->total.skipped);
     return CLI_OK;

@@ -22,10 +22,13 @@ bool lab_variants_run(const lab_check *check, lab_variant *variants, int count, 
 {
     for (int i = 0; i < count && status == HEED_OK; i++) {
         status = run_one(check, &variants[i]);
-        if (status == HEED_OK && variants[i].run.status != HEED_OK) {
+        heed_status refused = status == HEED_OK ? variants[i].run.status : HEED_OK;
+        if (refused == HEED_ERR_UNSUPPORTED)
+            lab_verdict_skip(verdict, "cannot do a variation of the problem: %s", heed_message());
+        else if (refused != HEED_OK)
             lab_verdict_fail(verdict, -1, "on a variation of the problem: %s", heed_message());
+        if (refused != HEED_OK)
             return false;
-        }
     }
     if (status != HEED_OK)
         lab_verdict_skip_status(verdict, status);

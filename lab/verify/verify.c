@@ -137,7 +137,7 @@ static void ask_gates(const lab_check *check, const lab_verify_options *options,
         else if (gate->property && !has_properties(check->inputs))
             lab_verdict_skip(verdict, "judged with normal values");
         else if (gate->property && seconds > options->time_limit_s)
-            lab_verdict_skip(verdict, "its runs take about %.1f s", seconds);
+            lab_verdict_skip(verdict, "its runs take about %.2g s", seconds);
         else
             gate->judge(check, verdict);
         if (verdict->outcome == LAB_FAIL)
@@ -162,7 +162,7 @@ static bool is_feasible(const lab_check *check, const lab_verify_options *option
         lab_verdict_fail(verdict, -1, "planning returned %s: %s", heed_status_name(status),
                          heed_message());
     else if (seconds > options->time_limit_s)
-        lab_verdict_skip(verdict, "two runs take about %.1f s", seconds);
+        lab_verdict_skip(verdict, "two runs take about %.2g s", seconds);
     else
         return true;
     report->outcome = verdict->outcome;

@@ -1,0 +1,136 @@
+/*
+ * verify_run.c - the problems of `heed verify`, one after the other
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "inputs.h"
+#include "verify.h"
+
+/* Problems with more floating-point operations or more bytes than this get normal values and one
+ * other kind; smaller ones every kind there is. */
+#define ALL_INPUTS_FLOPS 1e8
+#define ALL_INPUTS_BYTES 4e6
+
+/* With --quick one problem in so many goes through the gates for properties. */
+#define QUICK_PROPERTIES 4
+
+#define INPUTS_MAX 32
+
+/* The kinds of inputs for a problem: those of --inputs; else all if it is small and there is time;
+ * else the normal ones and another kind, by @index. */
+static size_t choose_inputs(const lab_inputs **list, const heed_problem *problem, size_t index,
+                            const cli_args *args)
+{
+    size_t count = 0, kinds = 0;
+    for (size_t i = 0; i < cli_args_list_count(args, "inputs") && count < INPUTS_MAX; i++)
+        list[count++] = lab_inputs_find(cli_args_list(args, "inputs", i));
+    if (count)
+        return count;
+    while (lab_inputs_at(kinds))
+        kinds++;
+    bool all = !cli_args_flag(args, "quick") && heed_problem_flops(problem) <= ALL_INPUTS_FLOPS &&
+               heed_problem_bytes(problem) <= ALL_INPUTS_BYTES;
+    for (size_t i = 0; i < kinds && count < INPUTS_MAX; i++)
+        if (all || i == 0 || i == 1 + index % (kinds - 1))
+            list[count++] = lab_inputs_at(i);
+    return count;
+}
+
+/* The gates that look at properties, which run a kernel many times. */
+static uint32_t property_gates(void)
+{
+    uint32_t gates = 0;
+    for (size_t i = 0; lab_gate_at(i); i++)
+        gates |= (uint32_t)lab_gate_at(i)->property << i;
+    return gates;
+}
+
+/* Completes @series from the command line, runs it and adds what came of it. */
+static cli_exit run_series(verify_job *job, lab_series *series)
+{
+    size_t count = series->input_count * job->contenders.count;
+    lab_series_result *results = calloc(count, sizeof *results);
+    series->contenders = job->contenders.items;
+    series->contender_count = job->contenders.count;
+    series->deadline_s = (unsigned)cli_args_integer(job->args, "deadline");
+    series->together = cli_args_flag(job->args, "together");
+    series->stop = cli_interrupted;
+    job->problems++;
+    heed_status status = results ? lab_series_run(series, results) : HEED_ERR_NO_MEMORY;
+    if (status == HEED_OK)
+        verify_report_add(job, series, results);
+    else
+        cli_error("cannot verify: %s", status == HEED_ERR_NO_MEMORY
+                                           ? "not enough memory"
+                                           : "the system lets no process be made");
+    free(results);
+    return cli_exit_of(status);
+}
+
+static cli_exit verify_problems(verify_job *job, const cli_problems *problems)
+{
+    cli_exit code = CLI_OK;
+    job->progress = cli_progress_start("verify", problems->count);
+    for (size_t i = 0; i < problems->count && code == CLI_OK && !cli_interrupted(); i++) {
+        const lab_inputs *inputs[INPUTS_MAX];
+        char spec[HEED_SPEC_SIZE];
+        lab_series series = { .inputs = inputs, .problem = problems->items[i] };
+        heed_problem_print(&series.problem, spec, sizeof spec);
+        cli_progress_step(&job->progress, i, spec);
+        series.input_count = choose_inputs(inputs, &series.problem, i, job->args);
+        series.options = job->options;
+        if (cli_args_flag(job->args, "quick") && i % QUICK_PROPERTIES != 0)
+            series.options.gates &= ~property_gates();
+        code = run_series(job, &series);
+    }
+    cli_progress_end(&job->progress);
+    return code;
+}
+
+/* Values from files. Arrays are dense, and so is the problem that they make. */
+static cli_exit verify_captured(verify_job *job)
+{
+    const lab_inputs *inputs = &lab_inputs_captured;
+    lab_series series = { .inputs = &inputs, .input_count = 1, .options = job->options };
+    lab_values values;
+    cli_inputs files;
+    cli_exit code = cli_inputs_read(&files, job->args);
+    if (code == CLI_OK)
+        code = cli_inputs_problem(&series.problem, &files, job->args);
+    heed_status status = HEED_OK;
+    memset(&values, 0, sizeof values);
+    if (code == CLI_OK)
+        status = lab_values_create(&values, &series.problem);
+    if (status != HEED_OK) {
+        cli_error("not enough memory for the arrays");
+        code = CLI_ENVIRONMENT;
+    }
+    if (code == CLI_OK) {
+        memcpy(lab_values_data(&values, LAB_Q), files.q.tensor.data,
+               lab_tensor_bytes(&files.q.tensor));
+        memcpy(lab_values_data(&values, LAB_K), files.k.tensor.data,
+               lab_tensor_bytes(&files.k.tensor));
+        memcpy(lab_values_data(&values, LAB_V), files.v.tensor.data,
+               lab_tensor_bytes(&files.v.tensor));
+        series.values = &values;
+        code = run_series(job, &series);
+    }
+    lab_values_destroy(&values);
+    cli_inputs_free(&files);
+    return code;
+}
+
+cli_exit verify_run(verify_job *job)
+{
+    cli_problems problems = { 0 };
+    bool captured = cli_args_text(job->args, "tensors") || cli_args_text(job->args, "q");
+    bool specs = cli_args_operand_count(job->args) > 0 || cli_args_text(job->args, "shapes");
+    cli_exit code = specs || !captured ? cli_problems_read(&problems, job->args) : CLI_OK;
+    if (code == CLI_OK)
+        code = verify_problems(job, &problems);
+    if (code == CLI_OK && captured && !cli_interrupted())
+        code = verify_captured(job);
+    cli_problems_free(&problems);
+    return code;
+}

@@ -1,0 +1,254 @@
+/*
+ * test_verify.c - heed verify as people call it, and series of verifications
+ */
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "lab/verify/series.h"
+#include "scratch.h"
+
+#define CAPTURE HEED_SOURCE_DIR "/tests/data/minilm.safetensors"
+
+/* -------------------------------------------------------------------------- */
+/* The program                                                                */
+/* -------------------------------------------------------------------------- */
+
+#define OUTPUT_SIZE 65536
+
+/* Runs "heed verify" with @arguments; both streams go to @out. Returns the exit code. */
+static int run(void **state, const char *arguments, char out[OUTPUT_SIZE])
+{
+    char command[2048], path[SCRATCH_PATH_SIZE];
+    scratch_path(state, "out.txt", path);
+    int length = snprintf(command, sizeof command, "NO_COLOR= '%s' verify %s >'%s' 2>&1",
+                          HEED_PROGRAM, arguments, path);
+    assert_in_range(length, 1, sizeof command - 1);
+    int status = system(command);
+    assert_true(WIFEXITED(status));
+    out[scratch_read(path, out, OUTPUT_SIZE - 1)] = '\0';
+    return WEXITSTATUS(status);
+}
+
+static void test_exit_codes_and_words(void **state)
+{
+    static const struct {
+        const char *arguments;
+        int code;
+        const char *words[3];
+    } cases[] = {
+        { "b2 h4/2 s9/20 d7/5 f16 causal=br --cpu scalar",
+          0,
+          { "10 passed, 0 failed, 0 skipped", "100 %", "1 problem," } },
+        { "b1 h1 s4 d8 f32 --cpu scalar --inputs normal --gate error",
+          0,
+          { "1 passed, 0 failed, 0" } },
+        { "--list", 0, { "canaries", "needle" } },
+        { "b1 h1 s4 d8 f32 --inputs masked", 4, { "nothing was verified", "sees every key" } },
+        { "b1 h4 s2048 d64 f32 --time-limit 0.001 --inputs normal --cpu scalar",
+          4,
+          { "two runs take" } },
+        { "b1 h2 s8192 d64 f32 --cpu scalar --inputs normal --deadline 1 --time-limit 1000 "
+          "--threads 1",
+          5,
+          { "too slow: not done after 1 s", "--kernel fwd_any_scalar_row", "0 passed, 1 failed" } },
+        { "", 2, { "no problem given" } },
+        { "b1 h1 s4 d8 f33", 2, { "f33" } },
+        { "b1 h1 s4 d8 f32 --gate eror", 2, { "--gate", "'error'" } },
+        { "b1 h1 s4 d8 f32 --inputs norml", 2, { "--inputs", "'normal'" } },
+        { "b1 h1 s4 d8 f32 --cpu avx3", 2, { "--cpu", "'avx2'" } },
+        { "b1 h1 s4 d8 f32 --kernel fwd_any_scalar_rou", 2, { "--kernel", "fwd_any_scalar_row" } },
+        { "b1 h1 s4 d8 f32 --kernel fwd_any_scalar_row__x9", 2, { "--kernel", "x9" } },
+        { "b1 h1 s4 d8 f32 --seed -1", 2, { "--seed" } },
+        { "--shapes /nowhere/shapes.txt", 3, { "/nowhere/shapes.txt" } },
+        { "--tensors /nowhere/file.safetensors", 3, { "/nowhere/file.safetensors" } },
+        { "--tensors " CAPTURE, 2, { "layer" } },
+        { "--tensors " CAPTURE " --prefix layer0. --cpu scalar --type bf16",
+          0,
+          { "1 passed, 0 failed" } },
+    };
+    char *out = test_malloc(OUTPUT_SIZE);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int code = run(state, cases[i].arguments, out);
+        if (code != cases[i].code)
+            fail_msg("verify %s: exit code %d instead of %d\n%s", cases[i].arguments, code,
+                     cases[i].code, out);
+        for (int w = 0; w < 3 && cases[i].words[w]; w++)
+            if (!strstr(out, cases[i].words[w]))
+                fail_msg("verify %s: no '%s' in\n%s", cases[i].arguments, cases[i].words[w], out);
+    }
+    test_free(out);
+}
+
+static json_t *run_json(void **state, const char *arguments, int code)
+{
+    char *out = test_malloc(OUTPUT_SIZE);
+    assert_int_equal(run(state, arguments, out), code);
+    json_t *json = json_loads(out, 0, NULL);
+    assert_non_null(json);
+    assert_string_equal(json_string_value(json_object_get(json, "schema")), "heed.verify/1");
+    test_free(out);
+    return json;
+}
+
+static int64_t integer(const json_t *json, const char *name)
+{
+    assert_true(json_is_integer(json_object_get(json, name)));
+    return json_integer_value(json_object_get(json, name));
+}
+
+static void test_json_counts_and_figures(void **state)
+{
+    json_t *json = run_json(state, "--json --cpu scalar 'b1 h2 s9 d8 f32 causal' 'b1 h1 s3 d2 f16'",
+                            0);
+    assert_int_equal(integer(json, "problems"), 2);
+    assert_int_equal(integer(json, "passed") + integer(json, "skipped"), 20);
+    assert_int_equal(integer(json, "failed"), 0);
+    assert_int_equal(json_array_size(json_object_get(json, "failures")), 0);
+    assert_int_equal(json_array_size(json_object_get(json, "gates")), LAB_GATES);
+    const json_t *kernel = json_array_get(json_object_get(json, "kernels"), 0);
+    double error = json_real_value(json_object_get(kernel, "worst_error"));
+    assert_true(error > 0 && error < 1);
+    json_decref(json);
+}
+
+static void test_a_failure_can_be_repeated(void **state)
+{
+    json_t *json = run_json(state,
+                            "--json b1 h2 s8192 d64 f32 --cpu scalar --inputs normal "
+                            "--deadline 1 --time-limit 1000 --seed 77 --threads 1",
+                            5);
+    const json_t *failure = json_array_get(json_object_get(json, "failures"), 0);
+    assert_string_equal(json_string_value(json_object_get(failure, "gate")), "executes");
+    assert_int_equal(integer(failure, "seed"), 77);
+    const char *command = json_string_value(json_object_get(failure, "repeat"));
+    assert_string_equal(command, "heed verify 'b1 h2 s8192 d64 f32' --inputs normal --kernel "
+                                 "fwd_any_scalar_row__s1 --cpu scalar --threads 1 --seed 77");
+    json_decref(json);
+}
+
+/* Seeds are obeyed: equal ones give equal figures, other ones others. */
+static double worst_of_seed(void **state, int seed)
+{
+    char arguments[128];
+    snprintf(arguments, sizeof arguments,
+             "--json b1 h2 s40 d8 f32 --cpu scalar --inputs normal --seed %d", seed);
+    json_t *json = run_json(state, arguments, 0);
+    const json_t *kernel = json_array_get(json_object_get(json, "kernels"), 0);
+    double error = json_real_value(json_object_get(kernel, "worst_error"));
+    json_decref(json);
+    return error;
+}
+
+static void test_seeds(void **state)
+{
+    double first = worst_of_seed(state, 5);
+    assert_true(first == worst_of_seed(state, 5));
+    assert_true(first != worst_of_seed(state, 6));
+}
+
+/* -------------------------------------------------------------------------- */
+/* Series                                                                     */
+/* -------------------------------------------------------------------------- */
+
+static bool stopped;
+
+static bool stop_now(void)
+{
+    return stopped;
+}
+
+static void make_series(lab_series *series, const char *spec, const lab_contender *contenders,
+                        size_t count, const lab_inputs **inputs, size_t input_count)
+{
+    *series = (lab_series){ .inputs = inputs,
+                            .input_count = input_count,
+                            .contenders = contenders,
+                            .contender_count = count,
+                            .options = lab_verify_standard(),
+                            .deadline_s = 60,
+                            .stop = stop_now };
+    assert_int_equal(heed_problem_parse(&series->problem, spec), HEED_OK);
+}
+
+/* In processes of their own or together, the reports are the same; the rest of a series goes on
+ * after a kernel that does not exist. */
+static void test_apart_and_together(void **state)
+{
+    const lab_contender contenders[] = { { "scalar", "fwd_any_scalar_row", 1 },
+                                         { "scalar", "nonsense", 1 },
+                                         { "scalar", NULL, 2 } };
+    const lab_inputs *inputs[] = { lab_inputs_find("normal"), lab_inputs_find("masked") };
+    lab_series_result apart[6], together[6];
+    lab_series series;
+    make_series(&series, "b2 h2 s9 d8 f16", contenders, 3, inputs, 2);
+    assert_int_equal(lab_series_run(&series, apart), HEED_OK);
+    series.together = true;
+    assert_int_equal(lab_series_run(&series, together), HEED_OK);
+    for (int i = 0; i < 6; i++) {
+        const lab_report *report = &apart[i].report;
+        assert_int_equal(apart[i].ended, LAB_COMPLETED);
+        assert_int_equal(report->outcome, together[i].report.outcome);
+        assert_true(report->verdicts[5].figure == together[i].report.verdicts[5].figure);
+        assert_int_equal(report->outcome, i >= 3 ? LAB_SKIP : i == 1 ? LAB_FAIL : LAB_PASS);
+    }
+    assert_non_null(strstr(apart[1].report.verdicts[0].reason, "nonsense"));
+    assert_non_null(strstr(apart[2].report.name, "fwd_"));
+}
+
+static void test_captured_values(void **state)
+{
+    const lab_contender contender = { "scalar", NULL, 1 };
+    const lab_inputs *inputs[] = { &lab_inputs_captured };
+    lab_series_result result;
+    lab_series series;
+    lab_values values;
+    make_series(&series, "b1 h2 s9 d8 bf16", &contender, 1, inputs, 1);
+    assert_int_equal(lab_values_create(&values, &series.problem), HEED_OK);
+    lab_inputs_find("needle")->fill(&values, 1);
+    assert_int_equal(lab_series_run(&series, &result), HEED_OK);
+    assert_int_equal(result.report.outcome, LAB_SKIP); /* there are none */
+    series.values = &values;
+    assert_int_equal(lab_series_run(&series, &result), HEED_OK);
+    assert_int_equal(result.report.outcome, LAB_PASS);
+    assert_int_equal(result.report.verdicts[lab_gate_index("linear")].outcome, LAB_PASS);
+    lab_values_destroy(&values);
+}
+
+static void test_stopping(void **state)
+{
+    const lab_contender contender = { "scalar", NULL, 1 };
+    const lab_inputs *inputs[] = { lab_inputs_at(0) };
+    lab_series_result result;
+    lab_series series;
+    make_series(&series, "b1 h2 s9 d8 bf16", &contender, 1, inputs, 1);
+    stopped = true;
+    assert_int_equal(lab_series_run(&series, &result), HEED_OK);
+    assert_int_equal(result.ended, LAB_NOT_RUN);
+    series.together = true;
+    assert_int_equal(lab_series_run(&series, &result), HEED_OK);
+    assert_int_equal(result.ended, LAB_NOT_RUN);
+    stopped = false;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_apart_and_together),
+        cmocka_unit_test(test_captured_values),
+        cmocka_unit_test(test_stopping),
+        cmocka_unit_test(test_exit_codes_and_words),
+        cmocka_unit_test(test_json_counts_and_figures),
+        cmocka_unit_test(test_a_failure_can_be_repeated),
+        cmocka_unit_test(test_seeds),
+    };
+    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+}
