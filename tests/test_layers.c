@@ -37,7 +37,6 @@ static const layer layers[] = {
     { "include/", false, { NULL }, { NULL } },
     { "src/", false, { "include/", "src/" }, { NULL } },
     { "lab/tensor/", false, { "include/", "lab/tensor/", "lab/report/" }, { "jansson.h" } },
-    { "lab/shapes/", false, { "include/", "lab/shapes/", "lab/tensor/", "lab/report/" }, { NULL } },
     { "lab/report/", false, { "include/", "lab/report/" }, { "jansson.h" } },
     { "lab/shapes/", false, { "include/", "lab/shapes/", "lab/tensor/", "lab/report/" }, { NULL } },
     { "lab/verify/",
@@ -53,10 +52,6 @@ static const layer layers[] = {
       { "include/", "src/measure.h", "lab/trial/", "lab/tensor/", "lab/report/" },
       { "jansson.h" } },
     { "cli/", true, { "include/", "src/measure.h", "lab/", "cli/" }, { "jansson.h" } },
-    { "cli/doctor_", /* which looks at the library from inside */
-      true,
-      { "include/", "src/", "lab/", "cli/" },
-      { "jansson.h" } },
     { "peers/",
       true,
       { "include/", "src/measure.h", "lab/", "peers/" },
