@@ -56,10 +56,10 @@ static void test_exit_codes_and_words(void **state)
         { "b1 h4 s2048 d64 f32 --time-limit 0.001 --inputs normal --cpu scalar",
           4,
           { "two runs take" } },
-        { "b1 h2 s8192 d64 f32 --cpu scalar --inputs normal --deadline 1 --time-limit 1000 "
+        { "b1 h2 s8192 d64 f32 --cpu scalar --inputs normal --quick --deadline 2 --time-limit 1000 "
           "--threads 1",
           5,
-          { "too slow: not done after 1 s", "--kernel fwd_any_scalar_row", "0 passed, 1 failed" } },
+          { "too slow: not done after 2 s", "--kernel fwd_any_scalar_row", "0 passed, 1 failed" } },
         { "", 2, { "no problem given" } },
         { "b1 h1 s4 d8 f33", 2, { "f33" } },
         { "b1 h1 s4 d8 f32 --gate eror", 2, { "--gate", "'error'" } },
@@ -124,7 +124,7 @@ static void test_a_failure_can_be_repeated(void **state)
 {
     json_t *json = run_json(state,
                             "--json b1 h2 s8192 d64 f32 --cpu scalar --inputs normal "
-                            "--deadline 1 --time-limit 1000 --seed 77 --threads 1",
+                            "--quick --deadline 2 --time-limit 1000 --seed 77 --threads 1",
                             5);
     const json_t *failure = json_array_get(json_object_get(json, "failures"), 0);
     assert_string_equal(json_string_value(json_object_get(failure, "gate")), "executes");
