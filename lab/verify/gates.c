@@ -55,38 +55,33 @@ size_t lab_gate_index(const char *name)
 /* Verdicts                                                                                       */
 /* ---------------------------------------------------------------------------------------------- */
 
-static void conclude(lab_verdict *verdict, lab_outcome outcome, double figure, const char *format,
-                     va_list arguments) __attribute__((format(printf, 4, 0)));
-
-static void conclude(lab_verdict *verdict, lab_outcome outcome, double figure, const char *format,
-                     va_list arguments)
-{
-    verdict->outcome = outcome;
-    verdict->figure = figure;
-    vsnprintf(verdict->reason, sizeof verdict->reason, format, arguments);
-}
-
 void lab_verdict_pass(lab_verdict *verdict, double figure, const char *format, ...)
 {
     va_list arguments;
+    verdict->outcome = isnan(figure) ? LAB_FAIL : LAB_PASS;
+    verdict->figure = figure;
     va_start(arguments, format);
-    conclude(verdict, isnan(figure) ? LAB_FAIL : LAB_PASS, figure, format, arguments);
+    vsnprintf(verdict->reason, sizeof verdict->reason, format, arguments);
     va_end(arguments);
 }
 
 void lab_verdict_fail(lab_verdict *verdict, double figure, const char *format, ...)
 {
     va_list arguments;
+    verdict->outcome = LAB_FAIL;
+    verdict->figure = figure;
     va_start(arguments, format);
-    conclude(verdict, LAB_FAIL, figure, format, arguments);
+    vsnprintf(verdict->reason, sizeof verdict->reason, format, arguments);
     va_end(arguments);
 }
 
 void lab_verdict_skip(lab_verdict *verdict, const char *format, ...)
 {
     va_list arguments;
+    verdict->outcome = LAB_SKIP;
+    verdict->figure = -1;
     va_start(arguments, format);
-    conclude(verdict, LAB_SKIP, -1, format, arguments);
+    vsnprintf(verdict->reason, sizeof verdict->reason, format, arguments);
     va_end(arguments);
 }
 
