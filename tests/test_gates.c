@@ -156,6 +156,8 @@ static const char *const honest_specs[] = {
     "b2 h1 s9/20 d3 f32 causal=tl scale=-0.7",
     "b2 h2 s11 d7 bf16 q=300:20:8 k=0:21:9 v=350:22:10 o=400:23:11",
     "b1 h1 s1 d1 bf16",
+    "b1 h2 s9 d8 f32 causal k=100:0:16",
+    "b2 h2 s9 d8 bf16 causal k=480:1:16 v=480:1:16",
 };
 #define HONEST_SPECS (sizeof honest_specs / sizeof honest_specs[0])
 
