@@ -337,7 +337,7 @@ const cli_verb cli_verb_plan = {
                    "key/value heads, sN or sN/M queries and "
                    "keys, dN or dN/M head dim of Q and K and of V, the element type f32, f16 or "
                    "bf16, and if wanted causal, causal=tl, "
-                   "causal=br, scale=X, layout=bshd.\n"
+                   "causal=br, scale=X, acc=f16, layout=bshd.\n"
                    "\n"
                    "Examples:\n"
                    "\n"

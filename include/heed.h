@@ -18,7 +18,8 @@
  * What is computed, the same on every backend:
  *
  *  - O = softmax(scale * Q K^T + mask) V for every batch element and query head. The softmax
- *    is over keys. Sums are accumulated in float32 or better.
+ *    is over keys. Sums are accumulated in float32 or better, but for those of the two matrix
+ *    products where heed_problem.accumulate permits half precision.
  *  - Grouped queries: query head h reads key/value head h / (heads_q / heads_kv).
  *  - HEED_MASK_CAUSAL_TOP_LEFT: query i sees the keys j <= i. HEED_MASK_CAUSAL_BOTTOM_RIGHT:
  *    query i sees the keys j <= i + seq_k - seq_q.
@@ -94,6 +95,14 @@ typedef enum heed_mask {
     HEED_MASK_CAUSAL_BOTTOM_RIGHT = 2 /* query i sees keys j <= i + seq_k - seq_q */
 } heed_mask;
 
+/* The least precision in which a kernel may accumulate the two matrix products. */
+typedef enum heed_accumulate {
+    HEED_ACC_F32 = 0, /* float32 */
+    HEED_ACC_F16 = 1  /* half precision, with type f16 alone: a permission. A kernel that makes use
+                         of it may overflow where a logit before scaling, or a sum of weighted
+                         values, passes 65504; the softmax and the LSE's sum stay in float32 */
+} heed_accumulate;
+
 /* Limits of a problem. Anything beyond them is refused by heed_problem_check(). */
 #define HEED_DIM_MAX 512                 /* head dims */
 #define HEED_SIZE_MAX ((int64_t)1 << 31) /* batch, heads, sequence lengths */
@@ -131,10 +140,11 @@ typedef struct heed_problem {
     int64_t dim_qk;   /* head dim of Q and K, 1 to HEED_DIM_MAX */
     int64_t dim_v;    /* head dim of V and O, 1 to HEED_DIM_MAX */
     float scale;      /* 0: the default, 1/sqrt(dim_qk). Otherwise finite; may be negative */
-    heed_strides q;   /* Q: [batch, seq_q, heads_q, dim_qk] */
-    heed_strides k;   /* K: [batch, seq_k, heads_kv, dim_qk] */
-    heed_strides v;   /* V: [batch, seq_k, heads_kv, dim_v] */
-    heed_strides o;   /* O: [batch, seq_q, heads_q, dim_v] */
+    heed_accumulate accumulate; /* HEED_ACC_F16 permits less, and only where type is HEED_F16 */
+    heed_strides q;             /* Q: [batch, seq_q, heads_q, dim_qk] */
+    heed_strides k;             /* K: [batch, seq_k, heads_kv, dim_qk] */
+    heed_strides v;             /* V: [batch, seq_k, heads_kv, dim_v] */
+    heed_strides o;             /* O: [batch, seq_q, heads_q, dim_v] */
 } heed_problem;
 
 /*
@@ -155,6 +165,7 @@ typedef struct heed_problem {
  *     causal=tl     causal mask, top left aligned
  *     causal=br     causal mask, bottom right aligned
  *     scale=X       logit scale, a decimal number other than 0 (default 1/sqrt(d))
+ *     acc=f16       half-precision accumulation is permitted, only with f16 (default acc=f32)
  *     layout=bshd   order of the dense dimensions of Q, K, V and O: bshd (default), bhsd or sbhd
  *     q=B:S:H       element strides of Q for batch, sequence and head, not all zero; likewise k= v=
  *                   o=. They take the place of the layout for that tensor

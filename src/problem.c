@@ -169,6 +169,16 @@ static bool options_fault(const heed_problem *problem, heed_fault *fault)
                          "mask is %d; it must be 0 (none), 1 (top left) or 2 (bottom right)",
                          (int)problem->mask);
     }
+    if ((unsigned)problem->accumulate > (unsigned)HEED_ACC_F16) {
+        return fault_set(fault, HEED_PART_ACCUMULATE,
+                         "accumulate is %d; it must be 0 (f32) or 1 (f16)",
+                         (int)problem->accumulate);
+    }
+    if (problem->accumulate == HEED_ACC_F16 && problem->type != HEED_F16) {
+        return fault_set(fault, HEED_PART_ACCUMULATE,
+                         "accumulate is 1 (f16) and type is %s; with that type it must be 0 (f32)",
+                         heed_type_name(problem->type));
+    }
     if (!isfinite(problem->scale)) {
         return fault_set(fault, HEED_PART_SCALE, "scale is %g; it must be finite",
                          (double)problem->scale);
@@ -317,8 +327,9 @@ bool heed_problem_equal(const heed_problem *a, const heed_problem *b)
         if (heed_problem_size(a, (heed_part)part) != heed_problem_size(b, (heed_part)part))
             return false;
     return a->type == b->type && a->mask == b->mask && a->scale == b->scale &&
-           heed_strides_equal(a->q, b->q) && heed_strides_equal(a->k, b->k) &&
-           heed_strides_equal(a->v, b->v) && heed_strides_equal(a->o, b->o);
+           a->accumulate == b->accumulate && heed_strides_equal(a->q, b->q) &&
+           heed_strides_equal(a->k, b->k) && heed_strides_equal(a->v, b->v) &&
+           heed_strides_equal(a->o, b->o);
 }
 
 /* -------------------------------------------------------------------------- */

@@ -20,6 +20,7 @@ typedef enum heed_part {
     HEED_PART_TYPE = HEED_PART_SIZES,
     HEED_PART_MASK,
     HEED_PART_SCALE,
+    HEED_PART_ACCUMULATE,
     HEED_PART_LAYOUT, /* of all four tensors; only in a spec */
     HEED_PART_Q,      /* the strides of Q */
     HEED_PART_K,

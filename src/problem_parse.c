@@ -66,6 +66,7 @@ static const struct {
     { HEED_PART_TYPE, "the element type", "f16" },
     { HEED_PART_MASK, "the mask", NULL },
     { HEED_PART_SCALE, "the scale", NULL },
+    { HEED_PART_ACCUMULATE, "the accumulation", NULL },
     { HEED_PART_LAYOUT, "the layout", NULL },
     { HEED_PART_Q, "the strides of Q", NULL },
     { HEED_PART_K, "the strides of K", NULL },
@@ -91,7 +92,7 @@ static heed_status fail_unknown(const heed_parser *p)
     return heed_parse_fail(
         p, p->word,
         "unknown word \"%.*s\"; the words are bN hN sN dN f32 f16 bf16 causal causal=tl "
-        "causal=br scale=X layout=L q= k= v= o=B:S:H",
+        "causal=br scale=X acc=f16 layout=L q= k= v= o=B:S:H",
         length, p->word);
 }
 

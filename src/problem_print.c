@@ -80,6 +80,8 @@ size_t heed_problem_print(const heed_problem *problem, char *text, size_t size)
     heed_text_add(&out, " %s", heed_type_name(normal.type));
     print_mask(&out, &normal);
     print_scale(&out, &normal);
+    if (normal.accumulate == HEED_ACC_F16)
+        heed_text_add(&out, " acc=f16");
     print_strides(&out, &normal);
     return out.length;
 }

@@ -119,6 +119,15 @@ static heed_status read_scale(heed_parser *p, const heed_word *word, const char 
     return HEED_OK;
 }
 
+static heed_status read_accumulate(heed_parser *p, const heed_word *word, const char *value)
+{
+    (void)word;
+    if (!value_is(p, value, "f16") && !value_is(p, value, "f32"))
+        return heed_parse_fail(p, value, "acc= must be followed by f32 or f16");
+    p->problem.accumulate = value_is(p, value, "f16") ? HEED_ACC_F16 : HEED_ACC_F32;
+    return HEED_OK;
+}
+
 static heed_status read_layout(heed_parser *p, const heed_word *word, const char *value)
 {
     (void)word;
@@ -166,6 +175,7 @@ static const heed_word words[] = {
     { "causal", HEED_PART_MASK, read_causal, HEED_MASK_CAUSAL_TOP_LEFT },
     { "causal=", HEED_PART_MASK, read_alignment, 0 },
     { "scale=", HEED_PART_SCALE, read_scale, 0 },
+    { "acc=", HEED_PART_ACCUMULATE, read_accumulate, 0 },
     { "layout=", HEED_PART_LAYOUT, read_layout, 0 },
     { "b", HEED_PART_BATCH, read_one_size, 0 },
     { "h", HEED_PART_HEADS_Q, read_two_sizes, 0 },

@@ -61,7 +61,7 @@ static uint64_t hash_problem(const heed_problem *problem)
     hash = mix(hash, (uint64_t)problem->seq_k);
     hash = mix(hash, (uint64_t)problem->dim_qk);
     hash = mix(hash, (uint64_t)problem->dim_v);
-    hash = mix(hash, scale);
+    hash = mix(hash, (uint64_t)problem->accumulate << 32 | scale);
     hash = mix_strides(hash, problem->q);
     hash = mix_strides(hash, problem->k);
     hash = mix_strides(hash, problem->v);

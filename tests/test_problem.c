@@ -108,6 +108,14 @@ static void test_options_have_limits(void **state)
     problem.mask = (heed_mask)3;
     assert_refused(&problem, "mask is 3");
     problem = plain();
+    problem.type = HEED_F16;
+    problem.accumulate = (heed_accumulate)2;
+    assert_refused(&problem, "accumulate is 2; it must be 0 (f32) or 1 (f16)");
+    problem.accumulate = HEED_ACC_F16;
+    assert_int_equal(heed_problem_check(&problem), HEED_OK);
+    problem.type = HEED_BF16;
+    assert_refused(&problem, "accumulate is 1 (f16) and type is bf16; with that type it must be 0");
+    problem = plain();
     problem.scale = NAN;
     assert_refused(&problem, "scale is ");
     problem = plain();

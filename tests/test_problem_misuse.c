@@ -105,7 +105,14 @@ static void test_problem_enums_and_scale(void **state)
         bad = valid;
         memcpy(&bad.mask, &values[i], sizeof bad.mask);
         expect_bad_problem(context, &bad, "mask", WORDS("mask", value, "2"));
+        bad = valid;
+        memcpy(&bad.accumulate, &values[i], sizeof bad.accumulate);
+        expect_bad_problem(context, &bad, "accumulate", WORDS("accumulate", value, "1"));
     }
+    bad = valid;
+    bad.type = HEED_F32;
+    bad.accumulate = HEED_ACC_F16;
+    expect_bad_problem(context, &bad, "accumulate", WORDS("accumulate", "1", "f32"));
     bad = valid;
     bad.heads_kv = 3;
     expect_bad_problem(context, &bad, "heads_kv", WORDS("heads_kv", "3", "heads_q", "4"));

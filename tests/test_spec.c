@@ -94,6 +94,7 @@ static heed_problem random_problem(source *s)
     p.dim_qk = 1 + below(s, HEED_DIM_MAX);
     p.dim_v = below(s, 2) ? p.dim_qk : 1 + below(s, HEED_DIM_MAX);
     p.scale = random_scale(s);
+    p.accumulate = p.type == HEED_F16 && below(s, 2) ? HEED_ACC_F16 : HEED_ACC_F32;
     if (below(s, 3)) {
         const int64_t queries[3] = { p.batch, p.seq_q, p.heads_q };
         const int64_t keys[3] = { p.batch, p.seq_k, p.heads_kv };
@@ -194,6 +195,9 @@ static void test_canonical_form(void **state)
           "b3 h2 s4 d5 f32 q=10:30:5 k=10:30:5 v=10:30:5" },
         { "b1 h1 s9 d8 f16 q=7:1:0", "b1 h1 s9 d8 f16 q=72:1:8" },
         { "b007 h1 s1 d1 f16", "b7 h1 s1 d1 f16" },
+        { "acc=f16 b1 h1 s1 d1 f16", "b1 h1 s1 d1 f16 acc=f16" },
+        { "b1 h1 s1 d1 f16 layout=sbhd acc=f16 scale=2", "b1 h1 s1 d1 f16 scale=2 acc=f16" },
+        { "b1 h1 s1 d1 bf16 acc=f32", "b1 h1 s1 d1 bf16" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         heed_problem problem;
@@ -327,6 +331,11 @@ static const struct {
     { "causal= must be followed by", "b1 h8 s4 d4 f16 causal=tlx", "                       ^" },
     { "causal with 4 queries and 5 keys needs an alignment: causal=tl or causal=br",
       "b1 h8 causal s4/5 d4 f16", "      ^" },
+    { "acc= must be followed by f32 or f16", "b1 h8 s4 d4 f16 acc=bf16", "                    ^" },
+    { "accumulate is 1 (f16) and type is f32; with that type it must be 0 (f32)",
+      "b1 h8 acc=f16 s4 d4 f32", "      ^" },
+    { "the accumulation is given twice", "b1 h8 s4 d4 f16 acc=f16 acc=f16",
+      "                        ^" },
     { "scale is \"\"; it must be a finite decimal number",
       "b1 h8 s4 d4 f16 scale=", "                      ^" },
     { "scale is \"nan\"", "b1 h8 s4 d4 f16 scale=nan", "                      ^" },
