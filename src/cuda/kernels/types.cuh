@@ -1,0 +1,48 @@
+/*
+ * types.cuh - what device code takes from its compiler: integer types and attributes
+ *
+ * Device code is written in the common subset of C17 and C++, so that NVRTC compiles it for a GPU
+ * and a C compiler for the emulator of tests/emulator. NVRTC has no <stdint.h>, hence the types.
+ */
+#ifndef HEED_TYPES_CUH
+#define HEED_TYPES_CUH
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int i32;
+typedef long long i64;
+
+#ifdef __CUDACC__
+#define HEED_ALIGNAS(bytes) alignas(bytes)
+/* A function of the device, always inlined: arrays that it gets stay in registers. */
+#define HEED_DEVICE static __device__ __forceinline__
+/* A kernel, by a name that the driver finds: HEED_ENTRY(128, 2) my_kernel(my_args args). Of
+ * @threads threads a block; registers are allotted for @blocks blocks a multiprocessor. */
+#define HEED_ENTRY(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
+/* Before "const" and the argument struct of a kernel: it is read where it lies. */
+#define HEED_GRID_CONSTANT __grid_constant__
+#define HEED_UNROLL _Pragma("unroll")
+#define HEED_NO_UNROLL _Pragma("unroll 1")
+#else
+#include <stdbool.h>
+#define HEED_ALIGNAS(bytes) _Alignas(bytes)
+#define HEED_DEVICE static inline __attribute__((unused))
+#define HEED_ENTRY(threads, blocks) void
+#define HEED_GRID_CONSTANT
+#define HEED_UNROLL
+#define HEED_NO_UNROLL
+#endif
+
+/* Four registers that memory is read and written with at once. */
+typedef struct heed_u32x4 {
+    HEED_ALIGNAS(16) u32 v[4];
+} heed_u32x4;
+
+/* Two of them. */
+typedef struct heed_u32x2 {
+    HEED_ALIGNAS(8) u32 v[2];
+} heed_u32x2;
+
+#endif /* HEED_TYPES_CUH */
