@@ -64,7 +64,11 @@ typedef enum heed_status {
     HEED_ERR_NO_MEMORY = 3,   /* an allocation failed; nothing was leaked or half made */
     HEED_ERR_NO_WISDOM = 4,   /* HEED_WISDOM_ONLY found no line for this problem on this machine */
     HEED_ERR_SYSTEM = 5,      /* the operating system refused: a file, a thread */
-    HEED_ERR_CORRUPT = 6      /* a wisdom text is not one, or is damaged */
+    HEED_ERR_CORRUPT = 6,     /* a wisdom text is not one, or is damaged */
+    HEED_ERR_DEVICE = 7, /* no such device, driver or compiler, or it refused; the message has its
+                            own words */
+    HEED_ERR_LOST = 8 /* the device failed while it worked, an illegal access say: nothing can run
+                         on it any more in this process; every later call says so */
 } heed_status;
 
 /* heed_status_name() returns the name of @status in lower case, such as "invalid", for messages
@@ -232,19 +236,30 @@ typedef struct heed_context heed_context;
 typedef void heed_parallel_fn(void *pool, void (*body)(void *data, int index), void *data,
                               int count);
 
-/* How to create a context. Zero in a field means its default. */
+/*
+ * How to create a context. Zero in a field means its default.
+ *
+ * A context is for one device. On a CPU tensors are host memory, and heed_execute() returns when
+ * they are complete. On a CUDA device tensors are device memory of its primary context, the one
+ * that the CUDA runtime and PyTorch use too, and heed_execute() starts the work on the caller's
+ * stream. heed needs the NVIDIA driver and NVRTC there, which it looks for when such a context is
+ * made; it runs on devices of compute capability 8.0 or later.
+ */
 typedef struct heed_options {
-    int threads;     /* threads to use, 1 to 1024; 0: as many as this process has CPUs */
-    const char *cpu; /* best CPU features to use: "scalar", "avx2", "avx512" or "avx512bf16";
-                      * NULL: the environment's HEED_CPU, else all that the machine has */
+    const char *device; /* "cpu"; "cuda" or "cuda:N", N counting from 0 as CUDA does; NULL: the
+                         * environment's HEED_DEVICE, else "cpu" */
+    int threads;        /* threads to use, 1 to 1024; 0: as many as this process has CPUs */
+    const char *cpu;    /* best CPU features to use: "scalar", "avx2", "avx512" or "avx512bf16";
+                         * NULL: the environment's HEED_CPU, else all that the machine has */
     heed_parallel_fn *parallel; /* the caller's thread pool; NULL: heed starts threads of its own */
     void *pool;                 /* passed to parallel() */
 } heed_options;
 
 /* heed_context_create() makes a context with @options, or with the defaults if that is NULL, and
  * starts its threads. They sleep while there is no work. Returns HEED_OK; HEED_ERR_INVALID for a
- * bad option (HEED_CPU included); HEED_ERR_NO_MEMORY; HEED_ERR_SYSTEM if a thread cannot be
- * started. On failure *@context is NULL.
+ * bad option (HEED_CPU and HEED_DEVICE included); HEED_ERR_NO_MEMORY; HEED_ERR_SYSTEM if a thread
+ * cannot be started; HEED_ERR_DEVICE if there is no such device, driver or compiler, or the device
+ * is too old. On failure *@context is NULL.
  *
  * A context may be used by many threads at once. It must not be used in a child process after
  * fork(). */
@@ -258,11 +273,15 @@ HEED_API void heed_context_destroy(heed_context *context);
 HEED_API int heed_context_threads(const heed_context *context);
 
 /* heed_context_device() returns the name of the device that plans of @context run on, such as
- * "AMD EPYC 9R14". It is part of every line of wisdom. The text belongs to @context. */
+ * "AMD EPYC 9R14" or "NVIDIA H200". It is part of every line of wisdom. The text belongs to
+ * @context. */
 HEED_API const char *heed_context_device(const heed_context *context);
 
+/* heed_context_backend() returns "cpu" or "cuda". */
+HEED_API const char *heed_context_backend(const heed_context *context);
+
 /* heed_context_cpu() returns the CPU features in use: "scalar", "avx2", "avx512" or "avx512bf16".
- */
+ * They say nothing of plans for a CUDA device. */
 HEED_API const char *heed_context_cpu(const heed_context *context);
 
 /* ---- Plan ---------------------------------------------------------------------------------- */
@@ -285,8 +304,12 @@ typedef enum heed_effort {
  * leave what they learned in the context's wisdom. HEED_ESTIMATE depends on the problem and the
  * machine alone, unless wisdom has a line for the problem.
  *
- * Returns HEED_OK; HEED_ERR_INVALID for a bad argument; HEED_ERR_NO_WISDOM; HEED_ERR_NO_MEMORY.
- * On failure *@plan is NULL. */
+ * On a CUDA device the plan holds compiled code: the first plan of its kind takes some tenths of a
+ * second, later ones, also those of other processes and other lengths, a few milliseconds.
+ *
+ * Returns HEED_OK; HEED_ERR_INVALID for a bad argument; HEED_ERR_NO_WISDOM; HEED_ERR_NO_MEMORY;
+ * HEED_ERR_DEVICE if the code cannot be compiled or loaded; HEED_ERR_LOST. On failure *@plan is
+ * NULL. */
 HEED_API heed_status heed_plan_create(heed_plan **plan, heed_context *context,
                                       const heed_problem *problem, heed_effort effort);
 
@@ -355,15 +378,21 @@ typedef struct heed_buffers {
     float *lse; /* [batch, heads_q, seq_q], dense; NULL: not wanted */
     void *workspace;       /* aligned to HEED_ALIGNMENT; may be NULL if the plan needs none */
     size_t workspace_size; /* bytes at workspace, heed_plan_workspace_size() or more */
+    void *
+        stream; /* CUDA: the CUstream or cudaStream_t to work on; NULL: the legacy default stream */
 } heed_buffers;
 
-/* heed_execute() computes O, and LSE if wanted, from Q, K and V, and returns when they are
- * complete. It allocates nothing. One plan may be executed by many threads at once, each with a
- * workspace of its own; while another thread uses the context's threads, the calling thread works
- * alone.
+/* heed_execute() computes O, and LSE if wanted, from Q, K and V. It allocates nothing. One plan may
+ * be executed by many threads at once, each with a workspace of its own.
  *
- * Returns HEED_OK, or HEED_ERR_INVALID for a pointer that is NULL or misaligned, or a workspace
- * that is too small: nothing was written then. */
+ * On a CPU it returns when the outputs are complete; while another thread uses the context's
+ * threads, the calling thread works alone. On a CUDA device it starts the work on buffers->stream
+ * and returns; the buffers must stay valid and the workspace unused until the stream has got there.
+ * It neither waits nor copies, and may be captured into a CUDA graph.
+ *
+ * Returns HEED_OK; HEED_ERR_INVALID for a pointer that is NULL, misaligned or not memory that the
+ * device can reach, or a workspace that is too small: nothing was written then; HEED_ERR_DEVICE if
+ * the launch was refused; HEED_ERR_LOST, which may tell of an earlier execution. */
 HEED_API heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers);
 
 /* ---- Kernels ------------------------------------------------------------------------------- */

@@ -33,6 +33,8 @@ int heed_knob_count(const heed_algorithm *algorithm)
 int heed_config_count(const heed_algorithm *algorithm)
 {
     int count = 1;
+    if (algorithm->config_at)
+        return algorithm->config_count;
     for (int i = 0; i < heed_knob_count(algorithm); i++)
         count *= knob_values(&algorithm->knobs[i]);
     return count;
@@ -41,6 +43,10 @@ int heed_config_count(const heed_algorithm *algorithm)
 void heed_config_at(const heed_algorithm *algorithm, int index, heed_config *config)
 {
     memset(config, 0, sizeof *config);
+    if (algorithm->config_at) {
+        algorithm->config_at(index, config);
+        return;
+    }
     for (int i = 0; i < heed_knob_count(algorithm); i++) {
         int values = knob_values(&algorithm->knobs[i]);
         config->value[i] = algorithm->knobs[i].values[index % values];

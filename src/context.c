@@ -1,11 +1,14 @@
 /*
  * context.c - the machine, its threads, and what is known about it
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "internal.h"
 
 #define THREADS_MAX 1024
+#define ORDINAL_MAX 1023
 
 static heed_status check_options(const heed_options *options)
 {
@@ -17,6 +20,55 @@ static heed_status check_options(const heed_options *options)
     return HEED_OK;
 }
 
+/* Reads @text, such as "cuda:1"; the ordinal is 0 where there is none. */
+static bool parse_device(const char *text, heed_backend *backend, int *ordinal)
+{
+    char *end;
+    *backend = HEED_BACKEND_CPU;
+    *ordinal = 0;
+    if (strcmp(text, "cpu") == 0)
+        return true;
+    if (strncmp(text, "cuda", 4) != 0)
+        return false;
+    *backend = HEED_BACKEND_CUDA;
+    if (text[4] == '\0')
+        return true;
+    if (text[4] != ':' || text[5] < '0' || text[5] > '9')
+        return false;
+    long number = strtol(text + 5, &end, 10);
+    *ordinal = (int)number;
+    return *end == '\0' && number <= ORDINAL_MAX;
+}
+
+/* The device that @options ask for, or the environment. */
+static heed_status find_device(const heed_options *options, heed_backend *backend, int *ordinal)
+{
+    const char *field = "device";
+    const char *text = options->device;
+    if (!text) {
+        field = "HEED_DEVICE";
+        text = getenv(field);
+    }
+    if (!text || !*text)
+        text = "cpu";
+    if (!parse_device(text, backend, ordinal))
+        return heed_fail(HEED_ERR_INVALID, "%s is \"%.40s\"; it must be cpu, cuda or cuda:N", field,
+                         text);
+    return HEED_OK;
+}
+
+static heed_status open_cpu(heed_context *context, const heed_options *options)
+{
+    return heed_pool_create(&context->pool, context->machine.threads, options->parallel,
+                            options->pool);
+}
+
+static heed_status open_cuda(heed_context *context, int ordinal)
+{
+    (void)context;
+    return heed_fail(HEED_ERR_DEVICE, "device is cuda:%d; there is none", ordinal);
+}
+
 heed_status heed_context_create(heed_context **context, const heed_options *options)
 {
     static const heed_options defaults = { 0 };
@@ -25,7 +77,11 @@ heed_status heed_context_create(heed_context **context, const heed_options *opti
     *context = NULL;
     if (!options)
         options = &defaults;
+    heed_backend backend;
+    int ordinal;
     heed_status status = check_options(options);
+    if (status == HEED_OK)
+        status = find_device(options, &backend, &ordinal);
     if (status != HEED_OK)
         return status;
 
@@ -34,8 +90,7 @@ heed_status heed_context_create(heed_context **context, const heed_options *opti
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a context");
     status = heed_machine_detect(&made->machine, options->cpu, options->threads);
     if (status == HEED_OK)
-        status = heed_pool_create(&made->pool, made->machine.threads, options->parallel,
-                                  options->pool);
+        status = backend == HEED_BACKEND_CPU ? open_cpu(made, options) : open_cuda(made, ordinal);
     if (status == HEED_OK)
         status = heed_wisdom_create(&made->wisdom);
     if (status != HEED_OK) {
@@ -65,7 +120,20 @@ const char *heed_context_device(const heed_context *context)
     return context->machine.device;
 }
 
+const char *heed_context_backend(const heed_context *context)
+{
+    return context->machine.backend == HEED_BACKEND_CPU ? "cpu" : "cuda";
+}
+
+void heed_machine_features(const heed_machine *machine, char text[32])
+{
+    if (machine->backend == HEED_BACKEND_CPU)
+        snprintf(text, 32, "%s", heed_cpu_level_name((heed_cpu_level)machine->level));
+    else
+        snprintf(text, 32, "sm_%d", machine->level);
+}
+
 const char *heed_context_cpu(const heed_context *context)
 {
-    return heed_cpu_level_name(context->machine.level);
+    return heed_cpu_level_name(context->machine.cpu);
 }

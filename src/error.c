@@ -31,6 +31,8 @@ const char *heed_status_name(heed_status status)
         [HEED_ERR_NO_WISDOM] = "no wisdom",
         [HEED_ERR_SYSTEM] = "system",
         [HEED_ERR_CORRUPT] = "corrupt",
+        [HEED_ERR_DEVICE] = "device",
+        [HEED_ERR_LOST] = "device lost",
     };
     size_t index = (size_t)status;
     return index < sizeof names / sizeof *names ? names[index] : "unknown";

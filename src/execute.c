@@ -53,6 +53,5 @@ heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers)
     if (status != HEED_OK)
         return status;
 
-    plan->kernel->algorithm->execute(plan, buffers);
-    return HEED_OK;
+    return plan->kernel->algorithm->execute(plan, buffers);
 }

@@ -16,6 +16,14 @@ typedef struct heed_config heed_config;
 typedef struct heed_machine heed_machine;
 typedef struct heed_pool heed_pool;
 typedef struct heed_wisdom heed_wisdom;
+typedef struct heed_gpu heed_gpu;   /* cuda/gpu.h */
+typedef struct heed_cuda heed_cuda; /* cuda/device.h */
+
+/* What runs kernels. A context is for one device of one backend. */
+typedef enum heed_backend {
+    HEED_BACKEND_CPU,
+    HEED_BACKEND_CUDA
+} heed_backend;
 
 /* CPU feature levels, each including the ones before it. The names are those of heed_options.cpu.
  */
@@ -28,8 +36,12 @@ typedef enum heed_cpu_level {
 
 /* The machine as data: all that planning may depend on beside the problem. */
 struct heed_machine {
-    char device[64];      /* brand string */
-    heed_cpu_level level; /* features in use, which may be fewer than there are */
+    heed_backend backend;
+    char device[64];    /* brand string */
+    heed_cpu_level cpu; /* features in use, which may be fewer than there are */
+    int level; /* what kernels may need: the CPU features; or the compute capability, 10 * major +
+                  minor */
+    const heed_gpu *gpu; /* NULL for a CPU */
     int threads;
     double
         bf16_speed; /* multiply-adds of the bfloat16 dot product, if present, per one of float32 */
@@ -37,7 +49,7 @@ struct heed_machine {
 
 /* A knob: a parameter of a kernel that changes its speed and never what it computes. It appears in
  * names as its letter followed by the value. Values end with 0. */
-#define HEED_KNOBS_MAX 4
+#define HEED_KNOBS_MAX 10
 #define HEED_KNOB_VALUES_MAX 8
 typedef struct heed_knob {
     char letter;
@@ -54,6 +66,11 @@ struct heed_config {
 typedef struct heed_algorithm {
     heed_knob knobs[HEED_KNOBS_MAX]; /* ends with letter 0 */
 
+    /* The configs that planning looks at, where every combination of values would be too many; any
+     * legal one can be asked for by name. NULL and 0: all combinations. */
+    void (*config_at)(int index, heed_config *config);
+    int config_count;
+
     /* Is this config worth having for the problem on the machine? If not, *why says which limit it
      * breaks. */
     bool (*legal)(const heed_kernel *kernel, const heed_problem *problem,
@@ -67,16 +84,22 @@ typedef struct heed_algorithm {
     size_t (*workspace)(const heed_kernel *kernel, const heed_problem *problem,
                         const heed_machine *machine, const heed_config *config);
 
+    /* Makes plan->code, what execute() needs and takes time to make, such as compiled code; and
+     * frees it again. NULL where there is nothing to make. */
+    heed_status (*prepare)(heed_plan *plan);
+    void (*release)(heed_plan *plan);
+
     /* Run. Buffers have been checked. */
-    void (*execute)(const heed_plan *plan, const heed_buffers *buffers);
+    heed_status (*execute)(const heed_plan *plan, const heed_buffers *buffers);
 } heed_algorithm;
 
 /* One row of kernels.def. */
 struct heed_kernel {
     const char *name;
     const char *summary;
-    heed_cpu_level level; /* features it needs */
-    unsigned types;       /* element types it takes: bits 1 << heed_type */
+    heed_backend backend;
+    int level;      /* features it needs, as in heed_machine */
+    unsigned types; /* element types it takes: bits 1 << heed_type */
     const heed_algorithm *algorithm;
     const void *code; /* the instantiation; what it points to is the algorithm's affair */
 };
@@ -86,6 +109,7 @@ struct heed_plan {
     heed_problem problem; /* normalized */
     const heed_kernel *kernel;
     heed_config config;
+    void *code; /* made by the algorithm's prepare() */
     char name[HEED_NAME_SIZE];
     size_t workspace_size;
     heed_effort effort; /* where the choice comes from */
@@ -96,7 +120,8 @@ struct heed_plan {
 
 struct heed_context {
     heed_machine machine;
-    heed_pool *pool;
+    heed_pool *pool; /* NULL on a CUDA device */
+    heed_cuda *cuda; /* NULL on a CPU */
     heed_wisdom *wisdom;
 };
 
@@ -120,7 +145,8 @@ void heed_text_add(heed_text *text, const char *format, ...) __attribute__((form
 int64_t heed_problem_visible(const heed_problem *problem, int64_t i);
 bool heed_problem_equal(const heed_problem *a, const heed_problem *b);
 
-/* config.c: the configs of an algorithm are numbered 0 .. heed_config_count() - 1. */
+/* config.c: the configs of an algorithm that planning looks at are numbered 0 ..
+ * heed_config_count() - 1. */
 int heed_knob_count(const heed_algorithm *algorithm);
 int heed_config_count(const heed_algorithm *algorithm);
 void heed_config_at(const heed_algorithm *algorithm, int index, heed_config *config);
@@ -156,6 +182,9 @@ heed_status heed_wisdom_add(heed_wisdom *wisdom, const heed_problem *problem,
 /* cpu/machine.c: what the machine is, masked by @cpu (NULL: HEED_CPU, else all). */
 heed_status heed_machine_detect(heed_machine *machine, const char *cpu, int threads);
 const char *heed_cpu_level_name(heed_cpu_level level);
+
+/* context.c: the features in use as one word: "avx512", or "sm_90". */
+void heed_machine_features(const heed_machine *machine, char text[32]);
 
 /* cpu/pool.c: body(data, i) for i = 0 on the caller and, where the pool is free, for further i
  * below count on other threads at the same time. Each body must take work from a common store until

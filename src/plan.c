@@ -17,24 +17,27 @@
 static const char *reject(const heed_kernel *kernel, const heed_problem *problem,
                           const heed_machine *machine)
 {
+    if (kernel->backend != machine->backend)
+        return "is for another kind of device";
     if (kernel->level > machine->level)
-        return "needs CPU features that are absent or masked";
+        return machine->backend == HEED_BACKEND_CPU ? "needs CPU features that are absent or masked"
+                                                    : "needs a newer device";
     if (!(kernel->types & 1u << problem->type))
         return "does not take this element type";
     return NULL;
 }
 
-/* The config that the cost model likes best; *seconds is its prediction. */
+/* The config that the cost model likes best; *seconds is its prediction, infinite if none is legal:
+ * then *why says what the last one breaks. */
 static heed_config best_config(const heed_kernel *kernel, const heed_problem *problem,
-                               const heed_machine *machine, double *seconds)
+                               const heed_machine *machine, double *seconds, const char **why)
 {
     heed_config best = { { 0 } };
     *seconds = INFINITY;
     for (int i = 0; i < heed_config_count(kernel->algorithm); i++) {
         heed_config config;
-        const char *why;
         heed_config_at(kernel->algorithm, i, &config);
-        if (!kernel->algorithm->legal(kernel, problem, machine, &config, &why))
+        if (!kernel->algorithm->legal(kernel, problem, machine, &config, why))
             continue;
         double cost = kernel->algorithm->cost(kernel, problem, machine, &config);
         if (cost < *seconds) {
@@ -55,13 +58,18 @@ static void consider(heed_considered *candidate, const heed_kernel *kernel,
                      const heed_problem *problem, const heed_machine *machine)
 {
     *candidate = (heed_considered){ .kernel = kernel, .predicted = -1, .measured = -1 };
+    const char *why = NULL;
     candidate->rejected = reject(kernel, problem, machine);
-    if (candidate->rejected) {
-        snprintf(candidate->name, sizeof candidate->name, "%s", kernel->name);
-        return;
+    if (!candidate->rejected)
+        candidate->config = best_config(kernel, problem, machine, &candidate->predicted, &why);
+    if (!candidate->rejected && isinf(candidate->predicted)) {
+        candidate->rejected = why;
+        candidate->predicted = -1;
     }
-    candidate->config = best_config(kernel, problem, machine, &candidate->predicted);
-    name_candidate(candidate);
+    if (candidate->rejected)
+        snprintf(candidate->name, sizeof candidate->name, "%s", kernel->name);
+    else
+        name_candidate(candidate);
 }
 
 static heed_considered *cheapest(const heed_plan *plan)
@@ -75,14 +83,30 @@ static heed_considered *cheapest(const heed_plan *plan)
     return best;
 }
 
-static void choose(heed_plan *plan, heed_considered *candidate)
+heed_status heed_plan_set(heed_plan *plan, const heed_kernel *kernel, const heed_config *config)
 {
-    candidate->chosen = true;
-    plan->kernel = candidate->kernel;
-    plan->config = candidate->config;
+    heed_plan_unset(plan);
+    plan->kernel = kernel;
+    plan->config = *config;
+    plan->workspace_size = kernel->algorithm->workspace(kernel, &plan->problem,
+                                                        &plan->context->machine, config);
+    return kernel->algorithm->prepare ? kernel->algorithm->prepare(plan) : HEED_OK;
+}
+
+void heed_plan_unset(heed_plan *plan)
+{
+    if (plan->kernel && plan->kernel->algorithm->release)
+        plan->kernel->algorithm->release(plan);
+    plan->kernel = NULL;
+    plan->code = NULL;
+}
+
+static heed_status choose(heed_plan *plan, heed_considered *candidate)
+{
+    heed_status status = heed_plan_set(plan, candidate->kernel, &candidate->config);
     memcpy(plan->name, candidate->name, sizeof plan->name);
-    plan->workspace_size = plan->kernel->algorithm->workspace(
-        plan->kernel, &plan->problem, &plan->context->machine, &plan->config);
+    candidate->chosen = status == HEED_OK;
+    return status;
 }
 
 /* A plan for @problem with every kernel considered and none chosen. */
@@ -146,9 +170,7 @@ static heed_status choose_named(heed_plan *plan, const char *name)
     if (candidate->rejected)
         return heed_fail(HEED_ERR_UNSUPPORTED, "%s: %s", kernel->name, candidate->rejected);
     heed_status status = config ? apply_config(candidate, plan, config) : HEED_OK;
-    if (status == HEED_OK)
-        choose(plan, candidate);
-    return status;
+    return status == HEED_OK ? choose(plan, candidate) : status;
 }
 
 /* Takes the choice from wisdom, if there is one that this library and machine can still carry out.
@@ -176,15 +198,16 @@ static heed_status choose_by_effort(heed_plan *plan, heed_effort effort)
         heed_problem_print(&plan->problem, spec, sizeof spec);
         return heed_fail(HEED_ERR_NO_WISDOM, "no wisdom for \"%s\" on this machine", spec);
     }
-    if (effort == HEED_ESTIMATE) {
-        choose(plan, cheapest(plan));
-        return HEED_OK;
-    }
-    heed_considered *best;
+    heed_considered *best = cheapest(plan);
+    if (!best)
+        return heed_fail(HEED_ERR_UNSUPPORTED, "no kernel can run this problem on this device");
+    if (effort == HEED_ESTIMATE)
+        return choose(plan, best);
     heed_status status = heed_plan_measure(plan, effort, &best);
+    if (status == HEED_OK)
+        status = choose(plan, best);
     if (status != HEED_OK)
         return status;
-    choose(plan, best);
     heed_choice choice = { .seconds = best->measured, .effort = effort };
     memcpy(choice.name, plan->name, sizeof choice.name);
     return heed_wisdom_add(plan->context->wisdom, &plan->problem, &choice);
@@ -232,6 +255,7 @@ void heed_plan_destroy(heed_plan *plan)
 {
     if (!plan)
         return;
+    heed_plan_unset(plan);
     free(plan->candidates);
     free(plan);
 }

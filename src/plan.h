@@ -17,6 +17,10 @@ typedef struct heed_considered {
     bool chosen;
 } heed_considered;
 
+/* plan.c: makes @plan run @kernel in @config, or nothing. On failure it runs nothing. */
+heed_status heed_plan_set(heed_plan *plan, const heed_kernel *kernel, const heed_config *config);
+void heed_plan_unset(heed_plan *plan);
+
 /* Times the candidates of @plan, and at HEED_PATIENT their configs too, and sets *@best to the
  * fastest; the candidates are left in their best config. Allocates tensors of its own. */
 heed_status heed_plan_measure(heed_plan *plan, heed_effort effort, heed_considered **best);

@@ -33,11 +33,15 @@ size_t heed_plan_explain(const heed_plan *plan, char *text, size_t size)
 {
     static const char *const efforts[] = { "estimate", "measure", "patient", "wisdom only" };
     heed_text out = { .data = text, .size = size };
+    const heed_machine *machine = &plan->context->machine;
     char spec[HEED_SPEC_SIZE];
+    char features[32];
+    heed_machine_features(machine, features);
     heed_problem_print(&plan->problem, spec, sizeof spec);
-    heed_text_add(&out, "%s on %s, %s, %d thread%s\n", spec, plan->context->machine.device,
-                  heed_cpu_level_name(plan->context->machine.level), plan->context->machine.threads,
-                  plan->context->machine.threads == 1 ? "" : "s");
+    heed_text_add(&out, "%s on %s, %s", spec, machine->device, features);
+    if (machine->backend == HEED_BACKEND_CPU)
+        heed_text_add(&out, ", %d thread%s", machine->threads, machine->threads == 1 ? "" : "s");
+    heed_text_add(&out, "\n");
     heed_text_add(&out, "%s, by %s; workspace %zu bytes\n", plan->name,
                   plan->from_wisdom ? "wisdom" : efforts[plan->effort], plan->workspace_size);
     for (size_t i = 0; i < plan->candidate_count; i++) {

@@ -10,10 +10,15 @@
 #include <string.h>
 
 #include "cpu/cpu.h"
+#include "device.h"
 #include "measure.h"
 #include "plan.h"
 
 #define HOPELESS 10.0 /* times slower by prediction than the best by measurement */
+
+#define CHUNK ((int64_t)1 << 22) /* elements */
+#define REPLAYS 12
+#define REPLAY_CALLS 8
 
 static const heed_sampling sampling = {
     .warmup_ns = 2000000,
@@ -37,14 +42,8 @@ static int64_t extent(const heed_strides *strides, int64_t batch, int64_t seq, i
            dim;
 }
 
-static void *allocate(size_t size)
-{
-    size_t rounded = (size_t)heed_round_up((int64_t)(size ? size : 1), HEED_ALIGNMENT);
-    return aligned_alloc(HEED_ALIGNMENT, rounded);
-}
-
 /* Values of about standard deviation 1: the sum of four uniform bytes, centred and scaled. */
-static void fill(void *tensor, int64_t elements, heed_type type, uint64_t seed)
+static void fill(void *values, int64_t elements, heed_type type, uint64_t seed)
 {
     float row[256];
     uint64_t state = seed;
@@ -56,8 +55,27 @@ static void fill(void *tensor, int64_t elements, heed_type type, uint64_t seed)
             int sum = (int)((x & 255) + (x >> 8 & 255) + (x >> 16 & 255) + (x >> 24 & 255));
             row[j] = (float)(sum - 510) / 148.0f;
         }
-        heed_store_row((char *)tensor + i * (int64_t)heed_type_size(type), row, count, type);
+        heed_store_row((char *)values + i * (int64_t)heed_type_size(type), row, count, type);
     }
+}
+
+/* Makes @tensor of @elements values. On a device they repeat after CHUNK elements, as making them
+ * on the host would take longer than the measurement. */
+static heed_status make_tensor(heed_context *context, void **tensor, int64_t elements,
+                               heed_type type, uint64_t seed)
+{
+    int64_t element = (int64_t)heed_type_size(type);
+    int64_t chunk = heed_min(elements, CHUNK);
+    heed_status status = heed_device_allocate(context, (size_t)(elements * element), tensor);
+    char *values = status == HEED_OK ? malloc((size_t)(chunk * element)) : NULL;
+    if (!values)
+        return heed_fail(HEED_ERR_NO_MEMORY, "no memory for tensors of the problem to measure");
+    fill(values, chunk, type, seed);
+    for (int64_t i = 0; i < elements && status == HEED_OK; i += chunk)
+        status = heed_device_upload(context, (char *)*tensor + i * element, values,
+                                    (size_t)(heed_min(chunk, elements - i) * element));
+    free(values);
+    return status;
 }
 
 static heed_status make_tensors(bench *b, const heed_problem *p)
@@ -68,18 +86,13 @@ static heed_status make_tensors(bench *b, const heed_problem *p)
         extent(&p->v, p->batch, p->seq_k, p->heads_kv, p->dim_v),
         extent(&p->o, p->batch, p->seq_q, p->heads_q, p->dim_v),
     };
-    for (int i = 0; i < 4; i++) {
-        b->tensor[i] = allocate((size_t)extents[i] * heed_type_size(p->type));
-        if (!b->tensor[i])
-            return heed_fail(HEED_ERR_NO_MEMORY, "no memory for the %s of the problem to measure",
-                             &"Q\0K\0V\0O"[2 * i]);
-        if (i < 3)
-            fill(b->tensor[i], extents[i], p->type, (uint64_t)i + 1);
-    }
+    heed_status status = HEED_OK;
+    for (int i = 0; i < 4 && status == HEED_OK; i++)
+        status = make_tensor(b->trial.context, &b->tensor[i], extents[i], p->type, (uint64_t)i + 1);
     b->buffers = (heed_buffers){
         .q = b->tensor[0], .k = b->tensor[1], .v = b->tensor[2], .o = b->tensor[3]
     };
-    return HEED_OK;
+    return status;
 }
 
 static heed_status execute_trial(void *data)
@@ -88,30 +101,70 @@ static heed_status execute_trial(void *data)
     return heed_execute(&b->trial, &b->buffers);
 }
 
-/* Seconds of one execution in @config: the fastest sample, since what disturbs a timing only ever
- * adds to it. */
-static heed_status measure(bench *b, const heed_plan *plan, const heed_kernel *kernel,
-                           const heed_config *config, double *seconds)
+static heed_status execute_on_stream(void *data, int index, void *stream)
+{
+    bench *b = data;
+    heed_buffers buffers = b->buffers;
+    (void)index;
+    buffers.stream = stream;
+    return heed_execute(&b->trial, &buffers);
+}
+
+/* The fastest sample, since what disturbs a timing only ever adds to it. */
+static heed_status sample_host(bench *b, double *seconds)
 {
     double samples[200];
     int count;
-    b->trial = *plan;
-    b->trial.kernel = kernel;
-    b->trial.config = *config;
-    b->trial.workspace_size = kernel->algorithm->workspace(kernel, &plan->problem,
-                                                           &plan->context->machine, config);
-    free(b->tensor[4]);
-    b->tensor[4] = allocate(b->trial.workspace_size);
-    if (!b->tensor[4])
-        return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a workspace of %zu bytes",
-                         b->trial.workspace_size);
-    b->buffers.workspace = b->tensor[4];
-    b->buffers.workspace_size = b->trial.workspace_size;
     heed_status status = heed_sample(execute_trial, b, &sampling, samples, &count);
     *seconds = INFINITY;
     for (int i = 0; i < count; i++)
         *seconds = fmin(*seconds, samples[i]);
     return status;
+}
+
+/* The same by the device's own timers. */
+static heed_status sample_device(bench *b, double *seconds)
+{
+    heed_replay replay;
+    double sample = 0;
+    *seconds = INFINITY;
+    heed_status status = heed_replay_create(&replay, b->trial.context, execute_on_stream, b,
+                                            REPLAY_CALLS);
+    for (int i = 0; i < REPLAYS && status == HEED_OK; i++) {
+        status = heed_replay_run(&replay, &sample);
+        if (status == HEED_OK && i > 0) /* the first one warms up */
+            *seconds = fmin(*seconds, sample);
+        if (i > 1 && sample * REPLAY_CALLS * i > (double)sampling.budget_ns * 1e-9)
+            break;
+    }
+    heed_replay_destroy(&replay);
+    return status;
+}
+
+static heed_status make_workspace(bench *b, size_t size)
+{
+    heed_device_free(b->trial.context, b->tensor[4]);
+    b->tensor[4] = NULL;
+    b->buffers.workspace = NULL;
+    b->buffers.workspace_size = size;
+    if (size == 0)
+        return HEED_OK;
+    heed_status status = heed_device_allocate(b->trial.context, size, &b->tensor[4]);
+    b->buffers.workspace = b->tensor[4];
+    return status;
+}
+
+/* Seconds of one execution of @kernel in @config. */
+static heed_status measure(bench *b, const heed_kernel *kernel, const heed_config *config,
+                           double *seconds)
+{
+    heed_status status = heed_plan_set(&b->trial, kernel, config);
+    if (status == HEED_OK)
+        status = make_workspace(b, b->trial.workspace_size);
+    if (status != HEED_OK)
+        return status;
+    return heed_device_is_host(b->trial.context) ? sample_host(b, seconds)
+                                                 : sample_device(b, seconds);
 }
 
 /* Times the other configs of @candidate, and leaves it in the fastest. */
@@ -127,7 +180,7 @@ static heed_status search_configs(bench *b, const heed_plan *plan, heed_consider
         heed_config_at(kernel->algorithm, i, &config);
         if (!kernel->algorithm->legal(kernel, &plan->problem, machine, &config, &why))
             continue;
-        status = measure(b, plan, kernel, &config, &seconds);
+        status = measure(b, kernel, &config, &seconds);
         if (status == HEED_OK && seconds < candidate->measured) {
             candidate->measured = seconds;
             candidate->config = config;
@@ -154,20 +207,21 @@ static heed_considered *next_candidate(heed_plan *plan)
 
 heed_status heed_plan_measure(heed_plan *plan, heed_effort effort, heed_considered **best)
 {
-    bench b = { 0 };
+    bench b = { .trial = { .context = plan->context, .problem = plan->problem } };
     heed_considered *candidate;
     heed_status status = make_tensors(&b, &plan->problem);
     *best = NULL;
     while (status == HEED_OK && (candidate = next_candidate(plan))) {
         if (*best && candidate->predicted > HOPELESS * (*best)->measured)
             break;
-        status = measure(&b, plan, candidate->kernel, &candidate->config, &candidate->measured);
+        status = measure(&b, candidate->kernel, &candidate->config, &candidate->measured);
         if (status == HEED_OK && effort == HEED_PATIENT)
             status = search_configs(&b, plan, candidate);
         if (status == HEED_OK && (!*best || candidate->measured < (*best)->measured))
             *best = candidate;
     }
+    heed_plan_unset(&b.trial);
     for (int i = 0; i < 5; i++)
-        free(b.tensor[i]);
+        heed_device_free(plan->context, b.tensor[i]);
     return status;
 }

@@ -38,7 +38,7 @@ enum column {
 typedef struct identity {
     char device[sizeof((heed_machine *)0)->device];
     char threads[16];
-    const char *cpu;
+    char cpu[32];
     const char *build;
 } identity;
 
@@ -54,7 +54,8 @@ typedef struct reader {
 static identity identify(const heed_context *context)
 {
     const heed_machine *machine = &context->machine;
-    identity here = { .cpu = heed_cpu_level_name(machine->level), .build = heed_kernel_build() };
+    identity here = { .build = heed_kernel_build() };
+    heed_machine_features(machine, here.cpu);
     snprintf(here.threads, sizeof here.threads, "%d", machine->threads);
     for (size_t i = 0; i < sizeof here.device - 1 && machine->device[i] != '\0'; i++)
         here.device[i] = (unsigned char)machine->device[i] < ' ' ? ' ' : machine->device[i];

@@ -90,9 +90,10 @@ size_t heed_cpu_workspace(const heed_kernel *kernel, const heed_problem *problem
     return heed_job_workspace(problem, &cut, machine->threads, scratch_of(kernel, problem, &cut));
 }
 
-void heed_cpu_execute(const heed_plan *plan, const heed_buffers *buffers)
+heed_status heed_cpu_execute(const heed_plan *plan, const heed_buffers *buffers)
 {
     const heed_cpu_code *code = plan->kernel->code;
     heed_cut cut = cut_of(plan->kernel, &plan->config);
     heed_job_run(plan, buffers, &cut, scratch_of(plan->kernel, &plan->problem, &cut), code->run);
+    return HEED_OK;
 }

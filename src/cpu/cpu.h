@@ -147,7 +147,7 @@ double heed_cpu_cost(const heed_kernel *kernel, const heed_problem *problem,
                      const heed_machine *machine, const heed_config *config);
 size_t heed_cpu_workspace(const heed_kernel *kernel, const heed_problem *problem,
                           const heed_machine *machine, const heed_config *config);
-void heed_cpu_execute(const heed_plan *plan, const heed_buffers *buffers);
+heed_status heed_cpu_execute(const heed_plan *plan, const heed_buffers *buffers);
 
 /* convert.c: rows of @count elements of a problem's type, to and from float32, in portable C. */
 void heed_load_row(float *to, const void *from, int64_t count, heed_type type);

@@ -151,10 +151,11 @@ static heed_status mask_level(heed_cpu_level *level, const char *cpu)
 heed_status heed_machine_detect(heed_machine *machine, const char *cpu, int threads)
 {
     memset(machine, 0, sizeof *machine);
-    machine->level = detect_level();
-    heed_status status = mask_level(&machine->level, cpu);
+    machine->cpu = detect_level();
+    heed_status status = mask_level(&machine->cpu, cpu);
     if (status != HEED_OK)
         return status;
+    machine->level = (int)machine->cpu;
     detect_device(machine->device, sizeof machine->device);
     machine->bf16_speed = detect_bf16_speed();
     machine->threads = threads ? threads : available_cpus();

@@ -1,0 +1,74 @@
+/*
+ * device.h - one CUDA device: its primary context, the code loaded into it, launches
+ *
+ * The context that is used is the device's primary one, which the CUDA runtime uses too, so memory
+ * and streams of the caller's are valid in it. Every function makes it current and puts back what
+ * was current before. A device that has failed is latched: from then on every function returns
+ * HEED_ERR_LOST with the first failure.
+ *
+ * A heed_cuda may be used by many threads at once.
+ */
+#ifndef HEED_CUDA_DEVICE_H
+#define HEED_CUDA_DEVICE_H
+
+#include <stddef.h>
+
+#include "../device.h"
+#include "gpu.h"
+
+typedef struct heed_cubin heed_cubin; /* jit.h */
+
+/* heed_cuda_open() retains the primary context of device @ordinal. HEED_ERR_DEVICE if there is no
+ * driver or no such device, or it is older than compute capability 8.0. */
+heed_status heed_cuda_open(heed_cuda **cuda, int ordinal);
+void heed_cuda_close(heed_cuda *cuda);
+
+/* What the device is; belongs to @cuda. */
+const heed_gpu *heed_cuda_gpu(const heed_cuda *cuda);
+
+/* A function of a loaded module, ready to launch. */
+typedef struct heed_cuda_function heed_cuda_function;
+
+/* heed_cuda_load() loads @cubin, or takes it if it is loaded already, and finds its function
+ * @name, which may then use @smem bytes of dynamic shared memory. Each load needs one
+ * heed_cuda_unload(). */
+heed_status heed_cuda_load(heed_cuda *cuda, const heed_cubin *cubin, const char *name, int64_t smem,
+                           heed_cuda_function **function);
+void heed_cuda_unload(heed_cuda *cuda, heed_cuda_function *function);
+
+/* One launch. */
+typedef struct heed_cuda_launch {
+    const heed_cuda_function *function;
+    unsigned grid[3];
+    unsigned threads;   /* per block, along x */
+    unsigned smem;      /* dynamic shared memory, bytes */
+    const void *args;   /* the kernel's only parameter, a struct */
+    bool overlap;       /* may begin before the one ahead of it in the stream has ended: the kernel
+                           waits for that by itself (programmatic dependent launch) */
+    const void *window; /* memory that should stay in the L2, or NULL ... */
+    size_t window_size; /* ... and its bytes */
+} heed_cuda_launch;
+
+/* heed_cuda_enter() makes the context current, or says why the device is lost; heed_cuda_leave()
+ * undoes it. Between them heed_cuda_start() starts launches on @stream. */
+heed_status heed_cuda_enter(heed_cuda *cuda);
+void heed_cuda_leave(heed_cuda *cuda);
+heed_status heed_cuda_start(heed_cuda *cuda, const heed_cuda_launch *launch, void *stream);
+
+/* heed_cuda_check_pointer() returns HEED_OK if @pointer is memory that the device can reach, else
+ * HEED_ERR_INVALID with a message that names @field. To be called between enter and leave. */
+heed_status heed_cuda_check_pointer(heed_cuda *cuda, const char *field, const void *pointer);
+
+/* memory.c: device.h of src, for a CUDA device. */
+heed_status heed_cuda_allocate(heed_cuda *cuda, size_t size, void **memory);
+void heed_cuda_free(heed_cuda *cuda, void *memory);
+heed_status heed_cuda_upload(heed_cuda *cuda, void *to, const void *from, size_t size);
+heed_status heed_cuda_download(heed_cuda *cuda, void *to, const void *from, size_t size);
+heed_status heed_cuda_wait(heed_cuda *cuda);
+
+/* replay.c: the same for timing. */
+heed_status heed_cuda_replay_create(heed_replay *replay, heed_cuda *cuda);
+heed_status heed_cuda_replay_run(heed_replay *replay, heed_cuda *cuda, double *seconds);
+void heed_cuda_replay_destroy(heed_replay *replay, heed_cuda *cuda);
+
+#endif /* HEED_CUDA_DEVICE_H */

@@ -1,0 +1,113 @@
+/*
+ * gpu.c - limits of the architectures that heed has kernels for
+ *
+ * Registers, threads, blocks and shared memory are those of the table "Technical specifications per
+ * compute capability" in the CUDA C++ Programming Guide; the rest is from the data sheets of the
+ * devices that are named.
+ */
+#include "gpu.h"
+
+#include <stddef.h>
+
+#define KIB ((int64_t)1 << 10)
+#define MIB ((int64_t)1 << 20)
+#define GIB ((int64_t)1 << 30)
+
+static const heed_gpu known[] = {
+    { .name = "NVIDIA A100-SXM4-80GB",
+      .arch = 80,
+      .multiprocessors = 108,
+      .registers = 65536,
+      .threads = 2048,
+      .blocks = 32,
+      .smem = 164 * KIB,
+      .smem_block = 163 * KIB,
+      .smem_reserved = KIB,
+      .l2 = 40 * MIB,
+      .l2_window = 30 * MIB,
+      .memory = 80 * GIB,
+      .clock = 1.41e9,
+      .bandwidth = 2.04e12 },
+    { .name = "NVIDIA GeForce RTX 3090",
+      .arch = 86,
+      .multiprocessors = 82,
+      .registers = 65536,
+      .threads = 1536,
+      .blocks = 16,
+      .smem = 100 * KIB,
+      .smem_block = 99 * KIB,
+      .smem_reserved = KIB,
+      .l2 = 6 * MIB,
+      .l2_window = 4 * MIB,
+      .memory = 24 * GIB,
+      .clock = 1.695e9,
+      .bandwidth = 936e9 },
+    { .name = "NVIDIA L4",
+      .arch = 89,
+      .multiprocessors = 58,
+      .registers = 65536,
+      .threads = 1536,
+      .blocks = 24,
+      .smem = 100 * KIB,
+      .smem_block = 99 * KIB,
+      .smem_reserved = KIB,
+      .l2 = 48 * MIB,
+      .l2_window = 33 * MIB,
+      .memory = 24 * GIB,
+      .clock = 2.04e9,
+      .bandwidth = 300e9 },
+    { .name = "NVIDIA H200",
+      .arch = 90,
+      .multiprocessors = 132,
+      .registers = 65536,
+      .threads = 2048,
+      .blocks = 32,
+      .smem = 228 * KIB,
+      .smem_block = 227 * KIB,
+      .smem_reserved = KIB,
+      .l2 = 60 * MIB,
+      .l2_window = 37 * MIB,
+      .memory = 141 * GIB,
+      .clock = 1.98e9,
+      .bandwidth = 4.8e12 },
+};
+
+/* Registers are handed out to warps in units of this many, and a thread has at most so many. */
+#define REGISTER_UNIT 256
+#define REGISTERS_MAX 255
+#define WARP 32
+
+bool heed_gpu_arch(heed_gpu *gpu, int arch)
+{
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].arch == arch) {
+            *gpu = known[i];
+            return true;
+        }
+    return false;
+}
+
+int heed_gpu_resident(const heed_gpu *gpu, int threads, int registers, int64_t smem,
+                      const char **limit)
+{
+    int warps = (threads + WARP - 1) / WARP;
+    int per_warp = (registers * WARP + REGISTER_UNIT - 1) / REGISTER_UNIT * REGISTER_UNIT;
+    const struct {
+        const char *name;
+        int64_t count;
+    } limits[] = {
+        { "registers", registers > REGISTERS_MAX ? 0
+                       : per_warp                ? gpu->registers / per_warp / warps
+                                                 : gpu->blocks },
+        { "shared memory", smem > gpu->smem_block ? 0 : gpu->smem / (smem + gpu->smem_reserved) },
+        { "threads", gpu->threads / (warps * WARP) },
+        { "blocks", gpu->blocks },
+    };
+    size_t least = 0;
+    for (size_t i = 1; i < sizeof limits / sizeof *limits; i++)
+        if (limits[i].count < limits[least].count)
+            least = i;
+    if (limit)
+        *limit = limits[least].name;
+    return (int)limits[least].count;
+}

@@ -1,0 +1,43 @@
+/*
+ * gpu.h - a GPU as data: all that planning may depend on beside the problem
+ *
+ * Filled from the driver for a device that is there, or from gpu.c for one that is not, so that
+ * a plan can be thought through for any machine.
+ */
+#ifndef HEED_CUDA_GPU_H
+#define HEED_CUDA_GPU_H
+
+#include <stdint.h>
+
+#include "../internal.h"
+
+struct heed_gpu {
+    char name[64];
+    int arch;              /* compute capability, 10 * major + minor */
+    int multiprocessors;   /* of the whole device */
+    int registers;         /* per multiprocessor, 32 bits each */
+    int threads;           /* resident per multiprocessor */
+    int blocks;            /* resident per multiprocessor */
+    int64_t smem;          /* shared memory of a multiprocessor, bytes */
+    int64_t smem_block;    /* that a block may opt in to */
+    int64_t smem_reserved; /* that the system takes per block */
+    int64_t l2;            /* bytes */
+    int64_t l2_window;     /* bytes of L2 that an access policy may set aside; 0: none */
+    int64_t memory;        /* bytes */
+    double clock;          /* of the multiprocessors at their fastest, Hz */
+    double bandwidth;      /* of memory, bytes per second, by the data sheet */
+    int driver;            /* CUDA version of the driver, 1000 * major + 10 * minor; 0: none */
+};
+
+/* heed_gpu_arch() fills @gpu with the limits of an architecture, such as 89, of the best known
+ * device that has it: what a kernel can be planned and compiled for without one. Returns false for
+ * an architecture that is not in the table. */
+bool heed_gpu_arch(heed_gpu *gpu, int arch);
+
+/* heed_gpu_resident() returns how many blocks of @threads threads, @registers registers a thread
+ * and @smem bytes of shared memory a multiprocessor holds; 0: none. *@limit, if not NULL, names
+ * what limits them: "registers", "shared memory", "threads" or "blocks". */
+int heed_gpu_resident(const heed_gpu *gpu, int threads, int registers, int64_t smem,
+                      const char **limit);
+
+#endif /* HEED_CUDA_GPU_H */

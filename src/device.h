@@ -1,0 +1,68 @@
+/*
+ * device.h - memory and timing on the device of a context
+ *
+ * What the planner and the laboratory need to run kernels by themselves, the same for every
+ * backend: on a CPU it is host memory and the clock, on a CUDA device its memory and its own
+ * timers.
+ */
+#ifndef HEED_DEVICE_H
+#define HEED_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "heed.h"
+
+/* heed_device_allocate() makes room for @size bytes, aligned to 256, on the device of @context.
+ * Returns HEED_OK; HEED_ERR_NO_MEMORY; HEED_ERR_LOST. heed_device_free() gives it back; NULL is
+ * ignored. */
+heed_status heed_device_allocate(heed_context *context, size_t size, void **memory);
+void heed_device_free(heed_context *context, void *memory);
+
+/* heed_device_upload() copies @size bytes from host memory to the device, heed_device_download()
+ * from the device to host memory. They return when that is done, and come after all work that was
+ * started before on the default stream. */
+heed_status heed_device_upload(heed_context *context, void *to, const void *from, size_t size);
+heed_status heed_device_download(heed_context *context, void *to, const void *from, size_t size);
+
+/* heed_device_wait() waits for all work of the device and returns how it went. */
+heed_status heed_device_wait(heed_context *context);
+
+/* heed_device_is_host() says whether the device of @context is the CPU: its memory is the host's
+ * and heed_execute() returns when the work is done. */
+bool heed_device_is_host(const heed_context *context);
+
+/* heed_device_cache() returns the bytes of the last cache before memory; 0: not known. */
+size_t heed_device_cache(const heed_context *context);
+
+/* heed_device_memory() returns the bytes of memory of the device; 0: not known. */
+size_t heed_device_memory(const heed_context *context);
+
+/* heed_device_arch() returns the compute capability, 10 * major + minor; 0 for a CPU. */
+int heed_device_arch(const heed_context *context);
+
+/* Starts the @index-th execution of some work on @stream, as heed_execute() does. */
+typedef heed_status heed_work_fn(void *data, int index, void *stream);
+
+/* Several executions of some work one after another, to be timed as a whole. On a CUDA device they
+ * are captured into a graph, so that the host's part is not in the time. */
+typedef struct heed_replay {
+    heed_context *context;
+    heed_work_fn *work;
+    void *data;
+    int calls;
+    void *captured; /* the backend's */
+} heed_replay;
+
+/* heed_replay_create() prepares @calls executions, work(data, 0 .. calls - 1, stream). @data must
+ * outlive the replay. Returns HEED_OK, or what the work or the device returned. */
+heed_status heed_replay_create(heed_replay *replay, heed_context *context, heed_work_fn *work,
+                               void *data, int calls);
+
+/* heed_replay_run() runs them all, waits, and writes the seconds per call to *@seconds. */
+heed_status heed_replay_run(heed_replay *replay, double *seconds);
+
+/* heed_replay_destroy() frees it; a zeroed one is ignored. */
+void heed_replay_destroy(heed_replay *replay);
+
+#endif /* HEED_DEVICE_H */
