@@ -1,10 +1,12 @@
 /*
- * device.c - memory and timing on the device of a context: the CPU's, and the way to the others
+ * device.c - memory and timing on the device of a context: the CPU's, and the way to CUDA's
  */
 #include "device.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -12,18 +14,85 @@
 
 #define ALIGNMENT ((size_t)256)
 
-heed_status heed_device_allocate(heed_context *context, size_t size, void **memory)
+/* Wide enough that an index a few tiles off still hits the wall. */
+#define WALL_PAGES 16
+
+/* -------------------------------------------------------------------------- */
+/* Host memory                                                                */
+/* -------------------------------------------------------------------------- */
+
+static heed_status host_allocate(size_t size, void **memory)
 {
-    (void)context;
     size_t rounded = (size + !size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     *memory = rounded < size ? NULL : aligned_alloc(ALIGNMENT, rounded);
     return *memory ? HEED_OK : heed_fail(HEED_ERR_NO_MEMORY, "no memory for %zu bytes", size);
+}
+
+/* The pages for @size bytes, and one wall. */
+static bool host_extent(size_t size, size_t *room, size_t *wall)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    *wall = WALL_PAGES * page;
+    if (size > PTRDIFF_MAX - 2 * *wall - page)
+        return false;
+    *room = (size + !size + page - 1) / page * page;
+    return true;
+}
+
+static heed_status host_reserve(size_t size, bool at_end, void **memory)
+{
+    size_t room = 0, wall = 0;
+    unsigned char *map = MAP_FAILED;
+    *memory = NULL;
+    if (host_extent(size, &room, &wall))
+        map = mmap(NULL, room + 2 * wall, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+    if (map != MAP_FAILED && mprotect(map + wall, room, PROT_READ | PROT_WRITE) != 0) {
+        munmap(map, room + 2 * wall);
+        map = MAP_FAILED;
+    }
+    if (map == MAP_FAILED)
+        return heed_fail(HEED_ERR_NO_MEMORY, "no memory for %zu bytes between walls", size);
+    *memory = map + wall + (at_end ? room - size : 0);
+    return HEED_OK;
+}
+
+static void host_release(void *memory, size_t size)
+{
+    size_t room, wall;
+    if (!memory || !host_extent(size, &room, &wall))
+        return;
+    uintptr_t page = wall / WALL_PAGES;
+    unsigned char *start = (unsigned char *)memory - (uintptr_t)memory % page;
+    munmap(start - wall, room + 2 * wall);
+}
+
+/* -------------------------------------------------------------------------- */
+/* The device's memory                                                        */
+/* -------------------------------------------------------------------------- */
+
+heed_status heed_device_allocate(heed_context *context, size_t size, void **memory)
+{
+    (void)context;
+    return host_allocate(size, memory);
 }
 
 void heed_device_free(heed_context *context, void *memory)
 {
     (void)context;
     free(memory);
+}
+
+heed_status heed_device_reserve(heed_context *context, size_t size, bool at_end, void **memory)
+{
+    (void)context;
+    return host_reserve(size, at_end, memory);
+}
+
+void heed_device_release(heed_context *context, void *memory, size_t size)
+{
+    (void)context;
+    host_release(memory, size);
 }
 
 heed_status heed_device_upload(heed_context *context, void *to, const void *from, size_t size)
@@ -45,6 +114,10 @@ heed_status heed_device_wait(heed_context *context)
     (void)context;
     return HEED_OK;
 }
+
+/* -------------------------------------------------------------------------- */
+/* What it is                                                                 */
+/* -------------------------------------------------------------------------- */
 
 bool heed_device_is_host(const heed_context *context)
 {
@@ -70,6 +143,21 @@ int heed_device_arch(const heed_context *context)
 {
     return context->machine.backend == HEED_BACKEND_CPU ? 0 : context->machine.level;
 }
+
+bool heed_device_read_state(heed_context *context, heed_device_state *state)
+{
+    (void)context;
+    *state = (heed_device_state){ .sm_clock_hz = -1,
+                                  .memory_clock_hz = -1,
+                                  .power_w = -1,
+                                  .temperature_c = -1,
+                                  .other_processes = -1 };
+    return false;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Timing                                                                     */
+/* -------------------------------------------------------------------------- */
 
 heed_status heed_replay_create(heed_replay *replay, heed_context *context, heed_work_fn *work,
                                void *data, int calls)

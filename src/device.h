@@ -25,6 +25,13 @@ void heed_device_free(heed_context *context, void *memory);
 heed_status heed_device_upload(heed_context *context, void *to, const void *from, size_t size);
 heed_status heed_device_download(heed_context *context, void *to, const void *from, size_t size);
 
+/* heed_device_reserve() is like heed_device_allocate(), but the memory lies between two walls that
+ * nothing is mapped to, so that an access just outside is an error: its last byte is the one before
+ * the upper wall if @at_end, else its first byte the one after the lower wall. The bytes are zero.
+ * heed_device_release() gives back @memory that was reserved with @size. */
+heed_status heed_device_reserve(heed_context *context, size_t size, bool at_end, void **memory);
+void heed_device_release(heed_context *context, void *memory, size_t size);
+
 /* heed_device_wait() waits for all work of the device and returns how it went. */
 heed_status heed_device_wait(heed_context *context);
 
@@ -40,6 +47,20 @@ size_t heed_device_memory(const heed_context *context);
 
 /* heed_device_arch() returns the compute capability, 10 * major + minor; 0 for a CPU. */
 int heed_device_arch(const heed_context *context);
+
+/* How a device is at the moment. A figure that it does not tell is -1, or an empty text. */
+typedef struct heed_device_state {
+    double sm_clock_hz;
+    double memory_clock_hz;
+    double power_w;
+    double temperature_c;
+    char throttle[160];  /* what holds the clocks down, such as "power cap, thermal"; "none" */
+    int other_processes; /* that compute on it too */
+} heed_device_state;
+
+/* heed_device_read_state() asks the management library of the device, which takes milliseconds.
+ * Returns false, with all figures unknown, for a CPU and where there is no such library. */
+bool heed_device_read_state(heed_context *context, heed_device_state *state);
 
 /* Starts the @index-th execution of some work on @stream, as heed_execute() does. */
 typedef heed_status heed_work_fn(void *data, int index, void *stream);
