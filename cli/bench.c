@@ -184,6 +184,7 @@ static const cli_option options[] = {
       .max = 1e15,
       .standard = "1",
       .help = "Of the random values, of the rows that are checked, and of the intervals" },
+    CLI_OPTION_DEVICE,
     CLI_OPTION_THREADS,
     CLI_OPTION_CPU,
     CLI_OPTION_WISDOM,

@@ -130,6 +130,13 @@ bool cli_args_json(const cli_args *args); /* was --json given? */
         .name = "cpu", .kind = CLI_CHOICE, .argument = "LEVEL", .choices = cli_cpu_levels, \
         .help = "Best CPU features to use; without it HEED_CPU, else all that there are"   \
     }
+#define CLI_OPTION_DEVICE                                                                    \
+    {                                                                                        \
+        .name = "device", .letter = 'd', .kind = CLI_TEXT, .argument = "DEVICE",             \
+        .help = "Device to use: cpu, cuda, cuda:N, or auto, which is the first CUDA device " \
+                "that works, else the CPU, which --cpu alone means as well. Without it "     \
+                "HEED_DEVICE, else auto"                                                     \
+    }
 #define CLI_OPTION_WISDOM                                                                  \
     {                                                                                      \
         .name = "wisdom", .letter = 'w', .kind = CLI_PATH, .argument = "FILE",             \
@@ -148,9 +155,17 @@ bool cli_args_json(const cli_args *args); /* was --json given? */
     }
 extern const char *const cli_cpu_levels[];
 
-/* cli_context_open() makes a context as --threads, --cpu and --wisdom say (those of them that the
- * verb has). A wisdom file that does not exist is an empty one. On failure the error has been
- * printed and *@context is NULL. */
+/* cli_device() returns the device that --device asks for, else HEED_DEVICE: "cpu", "cuda",
+ * "cuda:N", or "auto". With --cpu given, "auto" is "cpu". Nothing is checked. */
+const char *cli_device(const cli_args *args);
+
+/* cli_context_create() makes a context with @options, whose device may be "auto": that is replaced
+ * by the one that was taken. Returns as heed_context_create() does. */
+heed_status cli_context_create(heed_context **context, heed_options *options);
+
+/* cli_context_open() makes a context as --device, --threads, --cpu and --wisdom say (those of them
+ * that the verb has). A wisdom file that does not exist is an empty one. On failure the error has
+ * been printed and *@context is NULL. */
 cli_exit cli_context_open(heed_context **context, const cli_args *args);
 
 /* cli_wisdom_save() saves the wisdom of @context where --wisdom says; without it does nothing. A

@@ -1,7 +1,8 @@
 /*
- * context.c - the options --threads, --cpu, --wisdom and --kernel, and what they mean
+ * context.c - the options --device, --threads, --cpu, --wisdom and --kernel, and what they mean
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,14 +19,44 @@ static heed_status load(heed_context *context, const char *path, size_t *skipped
     return heed_wisdom_load(context, path, NULL, skipped);
 }
 
-cli_exit cli_context_open(heed_context **context, const cli_args *args)
+const char *cli_device(const cli_args *args)
 {
-    heed_options options = { 0 };
+    const char *device = cli_args_has(args, "device") ? cli_args_text(args, "device") : NULL;
+    if (!device)
+        device = getenv("HEED_DEVICE");
+    if (!device || !*device)
+        device = "auto";
+    bool cpu = cli_args_has(args, "cpu") && cli_args_given(args, "cpu");
+    return cpu && strcmp(device, "auto") == 0 ? "cpu" : device;
+}
+
+heed_status cli_context_create(heed_context **context, heed_options *options)
+{
+    if (!options->device || strcmp(options->device, "auto") != 0)
+        return heed_context_create(context, options);
+    options->device = "cuda";
+    heed_status status = heed_context_create(context, options);
+    if (status == HEED_OK || status == HEED_ERR_INVALID) /* which the CPU would say as well */
+        return status;
+    options->device = "cpu";
+    return heed_context_create(context, options);
+}
+
+/* What the command line says of a context. */
+static heed_options read_options(const cli_args *args)
+{
+    heed_options options = { .device = cli_device(args) };
     if (cli_args_has(args, "threads"))
         options.threads = (int)cli_args_integer(args, "threads");
     if (cli_args_has(args, "cpu"))
         options.cpu = cli_args_text(args, "cpu");
-    heed_status status = heed_context_create(context, &options);
+    return options;
+}
+
+cli_exit cli_context_open(heed_context **context, const cli_args *args)
+{
+    heed_options options = read_options(args);
+    heed_status status = cli_context_create(context, &options);
     if (status != HEED_OK)
         return cli_fail(status, NULL);
 
@@ -46,12 +77,11 @@ cli_exit cli_context_open(heed_context **context, const cli_args *args)
 
 /* Would a save drop lines of @path that another machine needs? A second context sees what the file
  * says, without what was learned since. */
-static heed_status count_foreign(const heed_context *context, const char *path, size_t *skipped)
+static heed_status count_foreign(const cli_args *args, const char *path, size_t *skipped)
 {
     heed_context *fresh;
-    heed_options options = { .threads = heed_context_threads(context),
-                             .cpu = heed_context_cpu(context) };
-    heed_status status = heed_context_create(&fresh, &options);
+    heed_options options = read_options(args);
+    heed_status status = cli_context_create(&fresh, &options);
     if (status != HEED_OK)
         return status;
     status = load(fresh, path, skipped);
@@ -65,7 +95,7 @@ cli_exit cli_wisdom_save(heed_context *context, const cli_args *args)
     size_t foreign = 0;
     if (!path)
         return CLI_OK;
-    heed_status status = count_foreign(context, path, &foreign);
+    heed_status status = count_foreign(args, path, &foreign);
     if (status == HEED_OK && foreign) {
         cli_warning("--wisdom: %s is left as it is: saving would drop %zu lines for other machines "
                     "or builds; name another "

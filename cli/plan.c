@@ -17,6 +17,7 @@ typedef struct plan_job {
     heed_context *context;
     lab_table *table; /* of the chosen kernels */
     bool rows;        /* does it have any? */
+    bool planned;     /* is there any plan? */
     cli_progress progress;
     json_t *plans; /* of --json; NULL also when memory ran out */
 } plan_job;
@@ -146,6 +147,7 @@ static cli_exit plan_one(plan_job *job, const heed_problem *problem)
     cli_progress_end(&job->progress);
     if (status != HEED_OK)
         return no_plan(job, status, spec);
+    job->planned = true;
     if (cli_args_json(job->args))
         job->plans = cli_json_append(job->plans,
                                      json_plan(plan, spec, cli_args_flag(job->args, "explain")));
@@ -185,9 +187,10 @@ static cli_exit print_plans(plan_job *job, cli_exit code)
     if (cli_args_json(job->args)) {
         heed_context *context = job->context;
         json_t *json = json_pack(
-            "{s:s, s:s, s:i, s:s, s:O}", "device", heed_context_device(context), "cpu",
-            heed_context_cpu(context), "threads", heed_context_threads(context), "effort",
-            efforts[cli_args_choice(job->args, "effort")], "plans", job->plans);
+            "{s:s, s:s, s:s, s:i, s:s, s:O}", "device", heed_context_device(context), "backend",
+            heed_context_backend(context), "cpu", heed_context_cpu(context), "threads",
+            heed_context_threads(context), "effort", efforts[cli_args_choice(job->args, "effort")],
+            "plans", job->plans);
         cli_exit printed = cli_json_print(json, "plan");
         return code == CLI_OK ? printed : code;
     }
@@ -195,6 +198,9 @@ static cli_exit print_plans(plan_job *job, cli_exit code)
         cli_error("not enough memory for the table");
         return CLI_ENVIRONMENT;
     }
+    if (job->planned)
+        printf("%son %s (%s)\n", job->rows ? "\n" : "", heed_context_device(job->context),
+               heed_context_backend(job->context));
     return code;
 }
 
@@ -317,6 +323,7 @@ static const cli_option options[] = {
       .letter = 'l',
       .kind = CLI_FLAG,
       .help = "List the kernels instead; --json also lists their configs" },
+    CLI_OPTION_DEVICE,
     CLI_OPTION_THREADS,
     CLI_OPTION_CPU,
     CLI_OPTION_WISDOM,

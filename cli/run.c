@@ -261,6 +261,7 @@ static const cli_option options[] = {
       .kind = CLI_PATH,
       .argument = "FILE",
       .help = "Compute the LSE and write it there, [batch, heads, seq], likewise" },
+    CLI_OPTION_DEVICE,
     CLI_OPTION_THREADS,
     CLI_OPTION_CPU,
     { .name = "wisdom",

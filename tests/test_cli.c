@@ -268,6 +268,12 @@ static void plans(void **state)
         { "heed plan --kernel fwd_any_scalar_row__x9 b1 h2 s4 d8 f32", 2, "", "x9" },
         { "heed plan --cpu scalar --kernel fwd_any_avx2_tile b1 h2 s4 d8 f32", 4, "",
           "b1 h2 s4 d8 f32: " },
+        { "heed plan --device cpu b1 h2 s4 d8 f32", 0, " (cpu)", "" },
+        { "HEED_LIBCUDA=/nowhere HEED_DEVICE= heed plan b1 h2 s4 d8 f32", 0, " (cpu)", "" },
+        { "HEED_LIBCUDA=/nowhere heed plan --device auto b1 h2 s4 d8 f32", 0, " (cpu)", "" },
+        { "HEED_LIBCUDA=/nowhere heed plan --device cuda b1 h2 s4 d8 f32", 3, "", "cuda" },
+        { "heed plan --device cuda:x b1 h2 s4 d8 f32", 2, "", "device is \"cuda:x\"" },
+        { "HEED_DEVICE=gpu heed plan b1 h2 s4 d8 f32", 2, "", "is \"gpu\"" },
         { "HEED_CPU=sse heed plan b1 h2 s4 d8 f32", 2, "", "HEED_CPU is \"sse\"" },
         { "heed plan --effort wisdom b1 h2 s4 d8 f32", 1, "", "b1 h2 s4 d8 f32: " },
     };
