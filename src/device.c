@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cuda/gpu.h"
 #include "internal.h"
 #include "measure.h"
 
@@ -158,6 +159,16 @@ bool heed_device_read_state(heed_context *context, heed_device_state *state)
 /* -------------------------------------------------------------------------- */
 /* Timing                                                                     */
 /* -------------------------------------------------------------------------- */
+
+heed_device_limits heed_device_get_limits(const heed_context *context)
+{
+    const heed_gpu *gpu = context->machine.gpu;
+    if (!gpu)
+        return (heed_device_limits){ 0 };
+    return (heed_device_limits){ .multiprocessors = gpu->multiprocessors,
+                                 .clock_hz = gpu->clock,
+                                 .bandwidth = gpu->bandwidth };
+}
 
 heed_status heed_replay_create(heed_replay *replay, heed_context *context, heed_work_fn *work,
                                void *data, int calls)

@@ -48,6 +48,14 @@ size_t heed_device_memory(const heed_context *context);
 /* heed_device_arch() returns the compute capability, 10 * major + minor; 0 for a CPU. */
 int heed_device_arch(const heed_context *context);
 
+/* What a device can do at most, by its data sheet; zeros where that is not known, as for a CPU. */
+typedef struct heed_device_limits {
+    int multiprocessors;
+    double clock_hz;  /* of the multiprocessors at their fastest */
+    double bandwidth; /* of memory, bytes per second */
+} heed_device_limits;
+heed_device_limits heed_device_get_limits(const heed_context *context);
+
 /* How a device is at the moment. A figure that it does not tell is -1, or an empty text. */
 typedef struct heed_device_state {
     double sm_clock_hz;
