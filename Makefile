@@ -13,7 +13,7 @@ define build
 	@cmake --build --preset $(1) --parallel $(JOBS)
 endef
 
-.PHONY: build run test bench lint install fuzz coverage asan tsan valgrind clean help
+.PHONY: build run test bench lint install dist fuzz coverage asan tsan valgrind clean help
 
 build: ## build the library and the command line into build/release
 	$(REQUIRE) build
@@ -45,6 +45,12 @@ install: ## install under PREFIX (default /usr/local), below DESTDIR if that is 
 	@cmake --install build/release --prefix "$(PREFIX)"
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
 
+dist: ## pack a tarball that runs on any Linux with glibc 2.36 or later, and try it
+	$(REQUIRE) build
+	$(call build,portable)
+	@cmake --build --preset portable --target dist
+	@tests/dist/test_dist.sh build/portable
+
 fuzz: ## run every fuzz target for FUZZ_SECONDS (default 30)
 	$(REQUIRE) build test fuzz
 	$(call build,fuzz)
@@ -72,7 +78,7 @@ valgrind: ## run the smoke tests under valgrind
 	@ctest --preset release --label-regex valgrind
 
 clean: ## remove what the presets have built
-	@cmake -E rm -rf build/release build/dev build/asan-ubsan build/tsan build/fuzz build/coverage
+	@cmake -E rm -rf build/release build/portable build/dev build/asan-ubsan build/tsan build/fuzz build/coverage
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18

@@ -142,10 +142,11 @@ bool cli_args_json(const cli_args *args); /* was --json given? */
         .name = "wisdom", .letter = 'w', .kind = CLI_PATH, .argument = "FILE",             \
         .help = "Load wisdom from FILE if it exists, and save there what measuring taught" \
     }
-#define CLI_OPTION_SHAPES                                                      \
-    {                                                                          \
-        .name = "shapes", .letter = 's', .kind = CLI_PATH, .argument = "FILE", \
-        .help = "Also take the problems in FILE, one spec per line"            \
+#define CLI_OPTION_SHAPES                                                                      \
+    {                                                                                          \
+        .name = "shapes", .letter = 's', .kind = CLI_PATH, .argument = "FILE",                 \
+        .help = "Also take the problems in FILE, one spec per line; seed, edge, far and grid " \
+                "come with heed"                                                               \
     }
 #define CLI_OPTION_KERNEL                                                                         \
     {                                                                                             \

@@ -3,8 +3,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
+#include "report/beside.h"
 #include "shapes/shapes.h"
 
 /* Makes room for @more problems. */
@@ -68,10 +70,30 @@ static cli_exit add_operands(cli_problems *problems, const cli_args *args)
     return code;
 }
 
-static cli_exit add_file(cli_problems *problems, const char *path)
+/* A plain name that is no file here is one of the lists that come with heed. Returns @name, or the
+ * path of that list in @path, which has room for @size bytes. */
+static const char *find_list(const char *name, char *path, size_t size)
+{
+    static const char *const places[] = { "../shapes", "../share/heed/shapes" };
+    static const char *const ends[] = { "", ".txt" };
+    char place[256];
+    if (strchr(name, '/') || access(name, F_OK) == 0)
+        return name;
+    for (size_t i = 0; i < 4; i++) {
+        int length = snprintf(place, sizeof place, "%s/%s%s", places[i / 2], name, ends[i % 2]);
+        if (length > 0 && (size_t)length < sizeof place && lab_beside(place, path, size) &&
+            access(path, R_OK) == 0)
+            return path;
+    }
+    return name;
+}
+
+static cli_exit add_file(cli_problems *problems, const char *name)
 {
     lab_shapes list;
     lab_error error;
+    char found[1024];
+    const char *path = find_list(name, found, sizeof found);
     heed_status status = lab_shapes_load(&list, path, &error);
     if (status != HEED_OK) {
         cli_error("--shapes: %s", error.text);

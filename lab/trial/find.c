@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lab/report/beside.h"
+
 /* Where peers lie, seen from the folder of the running program: in a build tree, and in an
  * installation. */
 static const char *const places[] = { "peers", "../peers", "../libexec/heed/peers" };
@@ -112,21 +114,11 @@ static void search_all(found_list *list, const char *folders)
 /* Searches the folders around the running program. */
 static void search_around(found_list *list)
 {
-    char program[LAB_PEER_PATH_SIZE / 2];
     char folder[LAB_PEER_PATH_SIZE];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
 
-    if (length <= 0)
-        return;
-    program[length] = '\0';
-    char *slash = strrchr(program, '/');
-    if (!slash)
-        return;
-    *slash = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        snprintf(folder, sizeof folder, "%s/%s", program, places[i]);
-        search(list, folder);
-    }
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+        if (lab_beside(places[i], folder, sizeof folder))
+            search(list, folder);
 }
 
 static int by_name(const void *a, const void *b)

@@ -1,0 +1,23 @@
+# The portable build: what it does to make files that run elsewhere and are the same whoever builds
+# them, and the target `dist`, which packs them. See README.md, "A binary that runs anywhere".
+
+# Paths of this machine stay out of messages and debugging information.
+add_compile_options("-ffile-prefix-map=${PROJECT_BINARY_DIR}=build" "-ffile-prefix-map=${PROJECT_SOURCE_DIR}=heed")
+
+# What the build dates, such as the manual pages, has the date of the commit.
+find_program(HEED_GIT git)
+if(HEED_GIT AND NOT DEFINED ENV{SOURCE_DATE_EPOCH})
+    execute_process(COMMAND "${HEED_GIT}" log -1 --format=%ct WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+        OUTPUT_VARIABLE heed_epoch OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    if(heed_epoch)
+        set(ENV{SOURCE_DATE_EPOCH} "${heed_epoch}")
+    endif()
+endif()
+string(TIMESTAMP heed_epoch "%s" UTC)
+
+set(heed_dist_name "heed-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR}")
+add_custom_target(dist
+    COMMAND "${CMAKE_COMMAND}" "-DBUILD=${PROJECT_BINARY_DIR}" "-DSOURCE=${PROJECT_SOURCE_DIR}"
+        "-DNAME=${heed_dist_name}" "-DEPOCH=${heed_epoch}" -P "${PROJECT_SOURCE_DIR}/cmake/HeedDist.cmake"
+    VERBATIM COMMENT "${heed_dist_name}.tar.gz")
+add_dependencies(dist heed heed_static heed_cli heed_docs naive_peer)
