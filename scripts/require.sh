@@ -14,6 +14,7 @@ build       libc6-dev           header:stdio.h                   the C library's
 build       make                command:make                     runs the build
 build       cmake               command:cmake                    configures the build
 build       pkg-config          command:pkg-config               finds libraries
+build       libmd-dev           library:libmd                    SHA-256, for the cache of compiled kernels
 build       libjansson-dev      library:jansson                  JSON for the command line
 rivals      libopenblas-dev     library:openblas                 a rival to be timed against
 test        libcmocka-dev       library:cmocka                   the unit tests

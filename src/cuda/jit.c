@@ -1,0 +1,363 @@
+/*
+ * jit.c - kernels compiled when they are needed
+ */
+#include "jit.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "measure.h"
+#include "nvrtc.h"
+#include "sources.h"
+
+#define ARCH_MIN 50
+#define ARCH_MAX 999
+#define REGISTERS_MAX 255
+#define HEADERS_MAX 32
+#define OPTION_SIZE 96
+#define OPTIONS_MAX (HEED_DEFINES_MAX + 8)
+
+/* A build that is under way. */
+typedef struct jit_job {
+    const heed_build *build;
+    const char *text;
+    const heed_nvrtc *nvrtc;
+    bool ptx;
+    char options[OPTIONS_MAX][OPTION_SIZE];
+    const char *option_list[OPTIONS_MAX];
+    int option_count;
+    heed_source headers[HEADERS_MAX];
+    const char *header_texts[HEADERS_MAX];
+    const char *header_names[HEADERS_MAX];
+    int header_count;
+} jit_job;
+
+/* -------------------------------------------------------------------------- */
+/* What is to be done                                                         */
+/* -------------------------------------------------------------------------- */
+
+/* Is @name what a macro may be called? */
+static bool is_identifier(const char *name)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+    static const char others[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz0123456789";
+    return name && *name && strchr(letters, *name) && name[strspn(name, others)] == '\0' &&
+           strlen(name) < OPTION_SIZE / 2;
+}
+
+static heed_status check_build(const heed_build *build)
+{
+    if (!build->source)
+        return heed_fail(HEED_ERR_INVALID, "source is NULL");
+    if (build->arch < ARCH_MIN || build->arch > ARCH_MAX)
+        return heed_fail(HEED_ERR_INVALID, "%s: arch is %d; it must be %d to %d", build->source,
+                         build->arch, ARCH_MIN, ARCH_MAX);
+    if (build->registers < 0 || build->registers > REGISTERS_MAX)
+        return heed_fail(HEED_ERR_INVALID, "%s: registers is %d; it must be 0 to %d", build->source,
+                         build->registers, REGISTERS_MAX);
+    if (build->define_count < 0 || build->define_count > HEED_DEFINES_MAX)
+        return heed_fail(HEED_ERR_INVALID, "%s: define_count is %d; it must be 0 to %d",
+                         build->source, build->define_count, HEED_DEFINES_MAX);
+    for (int i = 0; i < build->define_count; i++)
+        if (!is_identifier(build->defines[i].name))
+            return heed_fail(HEED_ERR_INVALID,
+                             "%s: defines[%d] has the name \"%s\"; it must be an "
+                             "identifier of less than %d characters",
+                             build->source, i,
+                             build->defines[i].name ? build->defines[i].name : "NULL",
+                             OPTION_SIZE / 2);
+    return HEED_OK;
+}
+
+static void add_option(jit_job *job, const char *option)
+{
+    char *room = job->options[job->option_count];
+    snprintf(room, OPTION_SIZE, "%s", option);
+    job->option_list[job->option_count++] = room;
+}
+
+/* sm_90 is what runs on every 9.x; the instructions of Hopper's own are in sm_90a. */
+static const char *arch_suffix(const jit_job *job)
+{
+    return job->build->arch == 90 && job->nvrtc->major >= 12 ? "a" : "";
+}
+
+/* Machine code where NVRTC makes it, else the PTX nearest to it. */
+static heed_status choose_arch(jit_job *job, char option[OPTION_SIZE])
+{
+    int arch = job->build->arch, nearest = 0;
+    for (int i = 0; i < job->nvrtc->supported_count; i++)
+        if (job->nvrtc->supported[i] <= arch && job->nvrtc->supported[i] > nearest)
+            nearest = job->nvrtc->supported[i];
+    if (nearest == 0)
+        return heed_fail(HEED_ERR_UNSUPPORTED,
+                         "%s: NVRTC %d.%d compiles for sm_%d and later, not for sm_%d",
+                         job->build->source, job->nvrtc->major, job->nvrtc->minor,
+                         job->nvrtc->supported[0], arch);
+    job->ptx = nearest != arch;
+    if (job->ptx)
+        snprintf(option, OPTION_SIZE, "--gpu-architecture=compute_%d", nearest);
+    else
+        snprintf(option, OPTION_SIZE, "--gpu-architecture=sm_%d%s", arch, arch_suffix(job));
+    return HEED_OK;
+}
+
+static heed_status choose_options(jit_job *job)
+{
+    const heed_build *build = job->build;
+    char option[OPTION_SIZE];
+    heed_status status = choose_arch(job, option);
+    if (status != HEED_OK)
+        return status;
+    add_option(job, option);
+    add_option(job, "--std=c++17");
+    add_option(job, "-default-device");
+    if (!job->ptx)
+        add_option(job, "--ptxas-options=-v"); /* spills are told nowhere else */
+    if (build->registers > 0) {
+        snprintf(option, sizeof option, "--maxrregcount=%d", build->registers);
+        add_option(job, option);
+    }
+    for (int i = 0; i < build->define_count; i++) {
+        snprintf(option, sizeof option, "-D%s=%lld", build->defines[i].name,
+                 build->defines[i].value);
+        add_option(job, option);
+    }
+    return HEED_OK;
+}
+
+static heed_status choose_headers(jit_job *job)
+{
+    heed_source source;
+    for (size_t i = 0; heed_source_at(i, &source); i++) {
+        if (!heed_source_is_header(&source))
+            continue;
+        if (job->header_count == HEADERS_MAX)
+            return heed_fail(HEED_ERR_INVALID, "more than %d headers", HEADERS_MAX);
+        job->header_texts[job->header_count] = source.text;
+        job->header_names[job->header_count] = source.name;
+        job->headers[job->header_count++] = source;
+    }
+    return HEED_OK;
+}
+
+static heed_cache_part part_of(const char *text)
+{
+    return (heed_cache_part){ text, strlen(text) };
+}
+
+/* Everything that the code depends on. */
+static void make_key(const jit_job *job, char key[HEED_CACHE_KEY_SIZE])
+{
+    heed_cache_part parts[4 + OPTIONS_MAX + 2 * HEADERS_MAX];
+    size_t count = 0;
+    char compiler[96];
+    snprintf(compiler, sizeof compiler, "NVRTC %d.%d, %lld bytes", job->nvrtc->major,
+             job->nvrtc->minor, job->nvrtc->file_size);
+    parts[count++] = part_of("heed kernel 1");
+    parts[count++] = part_of(compiler);
+    parts[count++] = part_of(job->build->source);
+    parts[count++] = part_of(job->text);
+    for (int i = 0; i < job->option_count; i++)
+        parts[count++] = part_of(job->option_list[i]);
+    for (int i = 0; i < job->header_count; i++) {
+        parts[count++] = part_of(job->header_names[i]);
+        parts[count++] = (heed_cache_part){ job->headers[i].text, job->headers[i].size };
+    }
+    heed_cache_key(parts, count, key);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Doing it                                                                   */
+/* -------------------------------------------------------------------------- */
+
+static heed_status fail_nvrtc(const jit_job *job, const char *deed, int result)
+{
+    heed_status status = result == NVRTC_OUT_OF_MEMORY ? HEED_ERR_NO_MEMORY : HEED_ERR_DEVICE;
+    return heed_fail(status, "%s: NVRTC %d.%d cannot %s: %s", job->build->source, job->nvrtc->major,
+                     job->nvrtc->minor, deed, job->nvrtc->error(result));
+}
+
+/* The first line of @log that speaks of an error; its length is in @length. */
+static const char *first_error(const char *log, int *length)
+{
+    for (const char *line = log; *line;) {
+        size_t size = strcspn(line, "\n");
+        const char *word = strstr(line, "error");
+        if (word && word < line + size) {
+            *length = (int)(size < 400 ? size : 400);
+            return line;
+        }
+        line += size + (line[size] == '\n');
+    }
+    *length = (int)strcspn(log, "\n");
+    return log;
+}
+
+/* The source is wrong: keeps the log where the user finds it. */
+static heed_status fail_compilation(const jit_job *job, const heed_cubin *cubin)
+{
+    char path[PATH_MAX];
+    int length;
+    const char *line = first_error(cubin->log, &length);
+    bool kept = heed_cache_keep_log(cubin->key, cubin->log, path);
+    return heed_fail(HEED_ERR_DEVICE, "%s does not compile for sm_%d%s: %.*s (the whole log %s%s)",
+                     job->build->source, job->build->arch, arch_suffix(job), length, line,
+                     kept ? "is in " : "could not be kept", kept ? path : "");
+}
+
+static heed_status take_log(const jit_job *job, nvrtc_program *program, heed_cubin *cubin)
+{
+    size_t size = 0;
+    int result = job->nvrtc->log_size(program, &size);
+    if (result != NVRTC_SUCCESS)
+        return fail_nvrtc(job, "tell its log's size", result);
+    cubin->log = calloc(size + 1, 1);
+    if (!cubin->log)
+        return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a log of %zu bytes", size);
+    result = size > 0 ? job->nvrtc->log(program, cubin->log) : NVRTC_SUCCESS;
+    return result == NVRTC_SUCCESS ? HEED_OK : fail_nvrtc(job, "give its log", result);
+}
+
+static heed_status take_code(const jit_job *job, nvrtc_program *program, heed_cubin *cubin)
+{
+    const heed_nvrtc *nvrtc = job->nvrtc;
+    size_t size = 0;
+    int result = (job->ptx ? nvrtc->ptx_size : nvrtc->cubin_size)(program, &size);
+    if (result != NVRTC_SUCCESS || size == 0)
+        return fail_nvrtc(job, "tell the code's size", result);
+    cubin->data = malloc(size);
+    if (!cubin->data)
+        return heed_fail(HEED_ERR_NO_MEMORY, "no memory for %zu bytes of code", size);
+    cubin->size = size;
+    cubin->ptx = job->ptx;
+    result = (job->ptx ? nvrtc->ptx : nvrtc->cubin)(program, (char *)cubin->data);
+    return result == NVRTC_SUCCESS ? HEED_OK : fail_nvrtc(job, "give the code", result);
+}
+
+/* NVRTC before 12.6.2 reads numbers as the thread's locale has them, and may change that. */
+static int compile_in_c_locale(const jit_job *job, nvrtc_program *program)
+{
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    locale_t before = plain ? uselocale(plain) : (locale_t)0;
+    int result = job->nvrtc->compile(program, job->option_count, job->option_list);
+    if (plain) {
+        uselocale(before);
+        freelocale(plain);
+    }
+    return result;
+}
+
+static heed_status compile_program(const jit_job *job, nvrtc_program *program, heed_cubin *cubin)
+{
+    int result = compile_in_c_locale(job, program);
+    heed_status status = take_log(job, program, cubin);
+    if (status != HEED_OK)
+        return status;
+    if (result == NVRTC_COMPILATION)
+        return fail_compilation(job, cubin);
+    return result == NVRTC_SUCCESS ? take_code(job, program, cubin)
+                                   : fail_nvrtc(job, "compile", result);
+}
+
+static heed_status compile(const jit_job *job, heed_cubin *cubin)
+{
+    nvrtc_program *program = NULL;
+    int result = job->nvrtc->create(&program, job->text, job->build->source, job->header_count,
+                                    job->header_texts, job->header_names);
+    if (result != NVRTC_SUCCESS)
+        return fail_nvrtc(job, "take the source", result);
+    heed_status status = compile_program(job, program, cubin);
+    job->nvrtc->destroy(&program);
+    return status;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The cache around it                                                        */
+/* -------------------------------------------------------------------------- */
+
+/* An entry of the wrong kind cannot be: the options are part of the key. */
+static bool load(heed_cubin *cubin)
+{
+    heed_cache_entry entry;
+    if (!heed_cache_load(cubin->key, &entry))
+        return false;
+    cubin->data = entry.data;
+    cubin->size = entry.size;
+    cubin->log = entry.log;
+    cubin->ptx = entry.ptx;
+    cubin->cached = true;
+    return true;
+}
+
+static void store(const heed_cubin *cubin)
+{
+    const heed_cache_entry entry = { .data = cubin->data,
+                                     .size = cubin->size,
+                                     .log = cubin->log,
+                                     .log_size = strlen(cubin->log),
+                                     .ptx = cubin->ptx };
+    heed_cache_store(cubin->key, &entry); /* without it the next process compiles again */
+}
+
+static heed_status run(jit_job *job, heed_cubin *cubin)
+{
+    heed_status status = heed_nvrtc_get(&job->nvrtc);
+    if (status == HEED_OK)
+        status = choose_options(job);
+    if (status == HEED_OK)
+        status = choose_headers(job);
+    if (status != HEED_OK)
+        return status;
+    make_key(job, cubin->key);
+    if (load(cubin))
+        return HEED_OK;
+    status = compile(job, cubin);
+    if (status == HEED_OK)
+        store(cubin);
+    return status;
+}
+
+heed_status heed_jit_build_text(const heed_build *build, const char *text, heed_cubin *cubin)
+{
+    int64_t start = heed_clock_ns();
+    *cubin = (heed_cubin){ .data = NULL };
+    heed_status status = check_build(build);
+    if (status != HEED_OK)
+        return status;
+    jit_job *job = calloc(1, sizeof *job); /* some kilobytes, which a caller's stack may not have */
+    if (!job)
+        return heed_fail(HEED_ERR_NO_MEMORY, "%s: no memory to compile it", build->source);
+    job->build = build;
+    job->text = text;
+    status = run(job, cubin);
+    free(job);
+    if (status != HEED_OK) {
+        free(cubin->data);
+        cubin->data = NULL;
+        cubin->size = 0;
+    }
+    cubin->seconds = (double)(heed_clock_ns() - start) * 1e-9;
+    return status;
+}
+
+heed_status heed_jit_build(const heed_build *build, heed_cubin *cubin)
+{
+    heed_source source;
+    if (build->source && heed_source_find(build->source, &source) &&
+        !heed_source_is_header(&source))
+        return heed_jit_build_text(build, source.text, cubin);
+    *cubin = (heed_cubin){ .data = NULL };
+    return heed_fail(HEED_ERR_INVALID,
+                     "source is \"%s\"; the library carries no such kernel source",
+                     build->source ? build->source : "NULL");
+}
+
+void heed_cubin_free(heed_cubin *cubin)
+{
+    free(cubin->data);
+    free(cubin->log);
+    *cubin = (heed_cubin){ .data = NULL };
+}

@@ -1,0 +1,56 @@
+/*
+ * jit.h - kernels compiled when they are needed
+ *
+ * A kernel's source, specialised by defines, becomes machine code for one architecture. That takes
+ * some tenths of a second once; then the code is in the cache (cache.h) and takes a few
+ * milliseconds. Neither needs a GPU.
+ */
+#ifndef HEED_CUDA_JIT_H
+#define HEED_CUDA_JIT_H
+
+#include "cache.h"
+#include "internal.h"
+
+/* -DNAME=VALUE */
+typedef struct heed_define {
+    const char *name;
+    long long value;
+} heed_define;
+
+#define HEED_DEFINES_MAX 64
+
+/* One compilation. */
+typedef struct heed_build {
+    const char *source; /* name of an embedded source, such as "attn_mma.cu" */
+    const heed_define *defines;
+    int define_count; /* at most HEED_DEFINES_MAX */
+    int arch;         /* compute capability, 10 * major + minor: 80, 89, 90 */
+    int registers;    /* cap per thread; 0: none */
+} heed_build;
+
+/* What came out of it. */
+typedef struct heed_cubin {
+    unsigned char *data; /* an ELF file; or PTX, a text with a null byte at its end */
+    size_t size;
+    bool cached;    /* taken from the cache, not compiled */
+    bool ptx;       /* PTX, for the driver to compile: NVRTC does not know the architecture */
+    double seconds; /* that it took */
+    char key[HEED_CACHE_KEY_SIZE];
+    char *log; /* what the compiler said, registers and spills among it; "" for nothing */
+} heed_cubin;
+
+/* heed_jit_build() takes the code of @build from the cache, or compiles and stores it. An
+ * architecture that is newer than NVRTC becomes PTX for the newest one it knows that is not newer
+ * than it. Returns HEED_OK; HEED_ERR_INVALID for a bad @build; HEED_ERR_UNSUPPORTED if NVRTC knows
+ * nothing as old as the architecture; HEED_ERR_DEVICE if there is no NVRTC or the source does not
+ * compile: then the message has the first error and says where the whole log is kept, which is
+ * also @cubin's; HEED_ERR_NO_MEMORY. In every case @cubin is to be freed. Any thread. */
+heed_status heed_jit_build(const heed_build *build, heed_cubin *cubin);
+
+/* heed_jit_build_text() is the same for the source @text, which build->source is only a name
+ * for. It may include the embedded headers. */
+heed_status heed_jit_build_text(const heed_build *build, const char *text, heed_cubin *cubin);
+
+void heed_cubin_free(heed_cubin *cubin);
+
+#endif /* HEED_CUDA_JIT_H */

@@ -1,0 +1,369 @@
+/*
+ * nvrtc.c - NVIDIA's run-time compiler, found and loaded when it is first needed
+ */
+#include "nvrtc.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <link.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* -------------------------------------------------------------------------- */
+/* One library                                                                */
+/* -------------------------------------------------------------------------- */
+
+/* Entries and the fields that point to them. */
+static const struct {
+    const char *name;
+    size_t field;
+} entries[] = {
+    { "nvrtcVersion", offsetof(heed_nvrtc, version) },
+    { "nvrtcGetNumSupportedArchs", offsetof(heed_nvrtc, arch_count) },
+    { "nvrtcGetSupportedArchs", offsetof(heed_nvrtc, archs) },
+    { "nvrtcGetErrorString", offsetof(heed_nvrtc, error) },
+    { "nvrtcCreateProgram", offsetof(heed_nvrtc, create) },
+    { "nvrtcDestroyProgram", offsetof(heed_nvrtc, destroy) },
+    { "nvrtcCompileProgram", offsetof(heed_nvrtc, compile) },
+    { "nvrtcGetProgramLogSize", offsetof(heed_nvrtc, log_size) },
+    { "nvrtcGetProgramLog", offsetof(heed_nvrtc, log) },
+    { "nvrtcGetCUBINSize", offsetof(heed_nvrtc, cubin_size) },
+    { "nvrtcGetCUBIN", offsetof(heed_nvrtc, cubin) },
+    { "nvrtcGetPTXSize", offsetof(heed_nvrtc, ptx_size) },
+    { "nvrtcGetPTX", offsetof(heed_nvrtc, ptx) },
+};
+
+/* Functions as data pointers, which POSIX allows and ISO C does not know. */
+static bool find_entries(heed_nvrtc *nvrtc, char *why, size_t size)
+{
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+        void *entry = dlsym(nvrtc->library, entries[i].name);
+        if (!entry) {
+            snprintf(why, size, "it has no %s; NVRTC 11.2 or later is needed", entries[i].name);
+            return false;
+        }
+        memcpy((char *)nvrtc + entries[i].field, &entry, sizeof entry);
+    }
+    return true;
+}
+
+static bool ask_about_itself(heed_nvrtc *nvrtc, char *why, size_t size)
+{
+    int count = 0;
+    bool answers = nvrtc->version(&nvrtc->major, &nvrtc->minor) == NVRTC_SUCCESS &&
+                   nvrtc->arch_count(&count) == NVRTC_SUCCESS;
+    if (answers && (count < 1 || count > HEED_NVRTC_ARCHS_MAX)) {
+        snprintf(why, size, "it knows %d architectures; 1 to %d are expected", count,
+                 HEED_NVRTC_ARCHS_MAX);
+        return false;
+    }
+    if (!answers || nvrtc->archs(nvrtc->supported) != NVRTC_SUCCESS) {
+        snprintf(why, size, "it does not say its version and architectures");
+        return false;
+    }
+    nvrtc->supported_count = count;
+    return true;
+}
+
+/* Notes where the library lies, and loads the one that it opens by its bare name while it compiles:
+ * a Python package is in no path of the linker. */
+static void find_neighbour(heed_nvrtc *nvrtc)
+{
+    const struct link_map *map = NULL;
+    char path[PATH_MAX + 64];
+    struct stat info;
+    if (dlinfo(nvrtc->library, RTLD_DI_LINKMAP, &map) != 0 || !map || !map->l_name)
+        return;
+    snprintf(nvrtc->path, sizeof nvrtc->path, "%s", map->l_name);
+    if (stat(nvrtc->path, &info) == 0)
+        nvrtc->file_size = (long long)info.st_size;
+    const char *slash = strrchr(nvrtc->path, '/');
+    int folder = slash ? (int)(slash - nvrtc->path) : 0;
+    snprintf(path, sizeof path, "%.*s/libnvrtc-builtins.so.%d.%d", folder, nvrtc->path,
+             nvrtc->major, nvrtc->minor);
+    dlopen(path, RTLD_LAZY | RTLD_LOCAL); /* where it is elsewhere, NVRTC finds it itself */
+}
+
+/* Opens the library @name and makes it *@nvrtc, or says why not. Never closes one that did open:
+ * CUDA's libraries do not take that well. */
+static bool open_library(heed_nvrtc *nvrtc, const char *name, int mode, char *why, size_t size)
+{
+    heed_nvrtc found = { .library = dlopen(name, RTLD_LAZY | RTLD_LOCAL | mode) };
+    if (!found.library) {
+        const char *reason = dlerror();
+        snprintf(why, size, "%s", reason ? reason : "not loaded");
+        return false;
+    }
+    if (!find_entries(&found, why, size) || !ask_about_itself(&found, why, size))
+        return false;
+    find_neighbour(&found);
+    snprintf(why, size, "NVRTC %d.%d", found.major, found.minor);
+    *nvrtc = found;
+    return true;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Places                                                                     */
+/* -------------------------------------------------------------------------- */
+
+/* How the names of a place are made. */
+typedef enum root_kind {
+    ROOT_FILE,   /* the variable names the file itself, and must be right */
+    ROOT_LOADED, /* libraries of the process, by SONAME */
+    ROOT_FOLDER, /* the pattern below the folder that the variable names */
+    ROOT_PYTHON, /* the pattern below the folder that has the bin/ with the python3 of PATH */
+    ROOT_REAL,   /* the same, after symbolic links */
+    ROOT_FIXED,  /* the pattern alone */
+    ROOT_SYSTEM  /* the linker's own search, by SONAME */
+} root_kind;
+
+typedef struct search_place {
+    const char *name;
+    root_kind kind;
+    const char *variable;
+    const char *pattern; /* of glob(3) */
+} search_place;
+
+#define LIBRARY "/libnvrtc.so.[1-9]*"
+#define WHEEL_12 "/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib" LIBRARY
+#define WHEEL_13 "/lib/python3*/site-packages/nvidia/cu1[3-9]/lib" LIBRARY
+#define DEBIAN_12 "/lib/python3*/dist-packages/nvidia/cuda_nvrtc/lib" LIBRARY
+#define DEBIAN_13 "/lib/python3*/dist-packages/nvidia/cu1[3-9]/lib" LIBRARY
+
+static const search_place places[] = {
+    { "HEED_NVRTC", ROOT_FILE, "HEED_NVRTC", NULL },
+    { "this process", ROOT_LOADED, NULL, NULL },
+    { "VIRTUAL_ENV", ROOT_FOLDER, "VIRTUAL_ENV", WHEEL_13 },
+    { "VIRTUAL_ENV", ROOT_FOLDER, "VIRTUAL_ENV", WHEEL_12 },
+    { "CONDA_PREFIX", ROOT_FOLDER, "CONDA_PREFIX", WHEEL_13 },
+    { "CONDA_PREFIX", ROOT_FOLDER, "CONDA_PREFIX", WHEEL_12 },
+    { "CONDA_PREFIX", ROOT_FOLDER, "CONDA_PREFIX", "/lib" LIBRARY },
+    { "python3", ROOT_PYTHON, NULL, WHEEL_13 },
+    { "python3", ROOT_PYTHON, NULL, WHEEL_12 },
+    { "python3", ROOT_PYTHON, NULL, DEBIAN_13 },
+    { "python3", ROOT_PYTHON, NULL, DEBIAN_12 },
+    { "python3", ROOT_REAL, NULL, WHEEL_13 },
+    { "python3", ROOT_REAL, NULL, WHEEL_12 },
+    { "python3 of the user", ROOT_FOLDER, "HOME", "/.local" WHEEL_13 },
+    { "python3 of the user", ROOT_FOLDER, "HOME", "/.local" WHEEL_12 },
+    { "python3 of the system", ROOT_FIXED, NULL, "/usr/local" DEBIAN_13 },
+    { "python3 of the system", ROOT_FIXED, NULL, "/usr/local" DEBIAN_12 },
+    { "CUDA_HOME", ROOT_FOLDER, "CUDA_HOME", "/lib64" LIBRARY },
+    { "CUDA_HOME", ROOT_FOLDER, "CUDA_HOME", "/lib" LIBRARY },
+    { "CUDA_HOME", ROOT_FOLDER, "CUDA_HOME", "/targets/*/lib" LIBRARY },
+    { "CUDA_PATH", ROOT_FOLDER, "CUDA_PATH", "/lib64" LIBRARY },
+    { "CUDA_PATH", ROOT_FOLDER, "CUDA_PATH", "/lib" LIBRARY },
+    { "CUDA_PATH", ROOT_FOLDER, "CUDA_PATH", "/targets/*/lib" LIBRARY },
+    { "/usr/local/cuda", ROOT_FIXED, NULL, "/usr/local/cuda/lib64" LIBRARY },
+    { "/usr/local/cuda", ROOT_FIXED, NULL, "/usr/local/cuda/lib" LIBRARY },
+    { "/usr/local/cuda", ROOT_FIXED, NULL, "/usr/local/cuda-*/lib64" LIBRARY },
+    { "/usr/local/cuda", ROOT_FIXED, NULL, "/usr/local/cuda-*/lib" LIBRARY },
+    { "/usr/local/cuda", ROOT_FIXED, NULL, "/usr/local/cuda-*/targets/*/lib" LIBRARY },
+    { "the system", ROOT_SYSTEM, NULL, NULL },
+};
+
+/* What the library calls itself. All of CUDA 11.2 to 11.8 is 11.2. */
+static const char *const sonames[] = { "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2" };
+
+/* Looks for python3 on PATH without running it. */
+static bool find_python(char path[PATH_MAX])
+{
+    const char *folder = getenv("PATH");
+    while (folder && *folder) {
+        size_t length = strcspn(folder, ":");
+        int needed = snprintf(path, PATH_MAX, "%.*s/python3", (int)length, folder);
+        if (length > 0 && length < PATH_MAX && needed < PATH_MAX && access(path, X_OK) == 0)
+            return true;
+        folder += length + (folder[length] == ':');
+    }
+    return false;
+}
+
+/* Cuts the last @count parts off @path. */
+static bool cut_path(char *path, int count)
+{
+    for (int i = 0; i < count; i++) {
+        char *slash = strrchr(path, '/');
+        if (!slash)
+            return false;
+        *slash = '\0';
+    }
+    return true;
+}
+
+/* The folder that @place's pattern is below; false if there is none on this machine. */
+static bool find_root(const search_place *place, char root[PATH_MAX])
+{
+    char path[PATH_MAX];
+    const char *value = place->variable ? getenv(place->variable) : NULL;
+    switch (place->kind) {
+    case ROOT_FOLDER:
+        return value && *value && snprintf(root, PATH_MAX, "%s", value) < PATH_MAX;
+    case ROOT_PYTHON:
+        return find_python(root) && cut_path(root, 2);
+    case ROOT_REAL:
+        return find_python(path) && realpath(path, root) && cut_path(root, 2);
+    case ROOT_FIXED:
+        root[0] = '\0';
+        return true;
+    case ROOT_FILE:
+    case ROOT_LOADED:
+    case ROOT_SYSTEM:
+        break;
+    }
+    return false;
+}
+
+/* Writes @root, in which nothing means more than itself, and @pattern; false if they are too long.
+ */
+static bool join_pattern(const char *root, const char *pattern, char text[PATH_MAX])
+{
+    size_t at = 0;
+    for (; *root && at + 2 < PATH_MAX; root++) {
+        if (strchr("\\*?[", *root))
+            text[at++] = '\\';
+        text[at++] = *root;
+    }
+    int needed = snprintf(text + at, PATH_MAX - at, "%s", pattern);
+    return !*root && needed >= 0 && (size_t)needed < PATH_MAX - at;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The search                                                                 */
+/* -------------------------------------------------------------------------- */
+
+static void note_try(heed_nvrtc_search *search, const char *place, const char *path,
+                     const char *outcome)
+{
+    if (search->count == HEED_NVRTC_TRIES_MAX)
+        return;
+    heed_nvrtc_try *try = &search->tries[search->count++];
+    try->place = place;
+    snprintf(try->path, sizeof try->path, "%s", path);
+    snprintf(try->outcome, sizeof try->outcome, "%s", outcome);
+}
+
+static bool try_library(heed_nvrtc *nvrtc, heed_nvrtc_search *search, const char *place,
+                        const char *name, int mode)
+{
+    char why[256];
+    bool good = open_library(nvrtc, name, mode, why, sizeof why);
+    note_try(search, place, good ? nvrtc->path : name, why);
+    if (good)
+        nvrtc->place = place;
+    return good;
+}
+
+static bool try_sonames(heed_nvrtc *nvrtc, heed_nvrtc_search *search, const char *place, int mode)
+{
+    for (size_t i = 0; i < sizeof sonames / sizeof *sonames; i++)
+        if (try_library(nvrtc, search, place, sonames[i], mode))
+            return true;
+    return false;
+}
+
+/* Tries the files that match, the one with the highest version first. */
+static bool try_pattern(heed_nvrtc *nvrtc, heed_nvrtc_search *search, const search_place *place)
+{
+    char root[PATH_MAX], pattern[PATH_MAX];
+    if (!find_root(place, root))
+        return false; /* a variable that is not set is no place */
+    if (!join_pattern(root, place->pattern, pattern)) {
+        note_try(search, place->name, root, "the path is too long");
+        return false;
+    }
+    glob_t files;
+    bool good = false;
+    if (glob(pattern, 0, NULL, &files) != 0)
+        files.gl_pathc = 0;
+    for (size_t i = files.gl_pathc; i > 0 && !good; i--)
+        good = try_library(nvrtc, search, place->name, files.gl_pathv[i - 1], 0);
+    if (files.gl_pathc == 0)
+        note_try(search, place->name, pattern, "no such file");
+    else
+        globfree(&files);
+    return good;
+}
+
+static bool try_place(heed_nvrtc *nvrtc, heed_nvrtc_search *search, const search_place *place)
+{
+    const char *value;
+    switch (place->kind) {
+    case ROOT_FILE:
+        value = getenv(place->variable);
+        return value && *value && try_library(nvrtc, search, place->name, value, 0);
+    case ROOT_LOADED:
+        return try_sonames(nvrtc, search, place->name, RTLD_NOLOAD);
+    case ROOT_SYSTEM:
+        return try_sonames(nvrtc, search, place->name, 0);
+    case ROOT_FOLDER:
+    case ROOT_PYTHON:
+    case ROOT_REAL:
+    case ROOT_FIXED:
+        break;
+    }
+    return try_pattern(nvrtc, search, place);
+}
+
+heed_status heed_nvrtc_load(heed_nvrtc *nvrtc, heed_nvrtc_search *search)
+{
+    *nvrtc = (heed_nvrtc){ .library = NULL };
+    search->count = 0;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        if (try_place(nvrtc, search, &places[i]))
+            return HEED_OK;
+        if (places[i].kind == ROOT_FILE && search->count > 0)
+            return heed_fail(HEED_ERR_DEVICE, "HEED_NVRTC=%s is not NVRTC: %s",
+                             getenv(places[i].variable), search->tries[0].outcome);
+    }
+    return heed_fail(HEED_ERR_DEVICE,
+                     "NVRTC, CUDA's run-time compiler, was not found in %d places; install it "
+                     "(pip install nvidia-cuda-nvrtc, or the CUDA toolkit), or name the file "
+                     "libnvrtc.so.* in HEED_NVRTC",
+                     search->count);
+}
+
+/* -------------------------------------------------------------------------- */
+/* The process's one                                                          */
+/* -------------------------------------------------------------------------- */
+
+static struct {
+    pthread_once_t once;
+    heed_status status;
+    char message[1024];
+    heed_nvrtc nvrtc;
+    heed_nvrtc_search search;
+} process = { .once = PTHREAD_ONCE_INIT };
+
+static void load_once(void)
+{
+    process.status = heed_nvrtc_load(&process.nvrtc, &process.search);
+    if (process.status != HEED_OK)
+        snprintf(process.message, sizeof process.message, "%s", heed_message());
+}
+
+heed_status heed_nvrtc_get(const heed_nvrtc **nvrtc)
+{
+    pthread_once(&process.once, load_once);
+    *nvrtc = process.status == HEED_OK ? &process.nvrtc : NULL;
+    return process.status == HEED_OK ? HEED_OK : heed_fail(process.status, "%s", process.message);
+}
+
+const heed_nvrtc_search *heed_nvrtc_tried(void)
+{
+    pthread_once(&process.once, load_once);
+    return &process.search;
+}
+
+bool heed_nvrtc_supports(const heed_nvrtc *nvrtc, int arch)
+{
+    for (int i = 0; i < nvrtc->supported_count; i++)
+        if (nvrtc->supported[i] == arch)
+            return true;
+    return false;
+}

@@ -1,0 +1,85 @@
+/*
+ * nvrtc.h - NVIDIA's run-time compiler, found and loaded when it is first needed
+ *
+ * NVRTC is a shared library that needs neither a GPU nor a driver. It is not linked: one libheed
+ * runs on machines with and without it. Its types and prototypes are declared here by hand, since
+ * CUDA's own headers are seldom where NVRTC is.
+ */
+#ifndef HEED_CUDA_NVRTC_H
+#define HEED_CUDA_NVRTC_H
+
+#include <limits.h>
+
+#include "internal.h"
+
+/* What the entries return. */
+enum {
+    NVRTC_SUCCESS = 0,
+    NVRTC_OUT_OF_MEMORY = 1,
+    NVRTC_COMPILATION = 6 /* the source is wrong; the log says where */
+};
+
+typedef struct nvrtc_program nvrtc_program;
+
+#define HEED_NVRTC_ARCHS_MAX 64
+
+/* A loaded NVRTC: its entries, and what it said about itself. */
+typedef struct heed_nvrtc {
+    int (*version)(int *major, int *minor);
+    int (*arch_count)(int *count);
+    int (*archs)(int *archs);
+    const char *(*error)(int result);
+    int (*create)(nvrtc_program **program, const char *source, const char *name, int header_count,
+                  const char *const *headers, const char *const *header_names);
+    int (*destroy)(nvrtc_program **program);
+    int (*compile)(nvrtc_program *program, int option_count, const char *const *options);
+    int (*log_size)(nvrtc_program *program, size_t *size);
+    int (*log)(nvrtc_program *program, char *log);
+    int (*cubin_size)(nvrtc_program *program, size_t *size);
+    int (*cubin)(nvrtc_program *program, char *cubin);
+    int (*ptx_size)(nvrtc_program *program, size_t *size);
+    int (*ptx)(nvrtc_program *program, char *ptx);
+
+    void *library;
+    char path[PATH_MAX]; /* of the file */
+    const char *place;   /* which place it was found in, such as "HEED_NVRTC" */
+    int major, minor;    /* of the CUDA toolkit it belongs to */
+    long long file_size; /* in bytes: tells patch releases of one version apart; 0: unknown */
+    int supported_count; /* of the architectures it compiles for: */
+    int supported[HEED_NVRTC_ARCHS_MAX]; /* 10 * major + minor each, ascending */
+} heed_nvrtc;
+
+/* One place that was looked at: what there was, or why it did not do. */
+typedef struct heed_nvrtc_try {
+    const char *place;
+    char path[256]; /* the file, or the pattern that no file matched */
+    char outcome[256];
+} heed_nvrtc_try;
+
+#define HEED_NVRTC_TRIES_MAX 64
+
+/* Everything that a search has looked at, in order; what does not fit is left out. */
+typedef struct heed_nvrtc_search {
+    heed_nvrtc_try tries[HEED_NVRTC_TRIES_MAX];
+    int count;
+} heed_nvrtc_search;
+
+/* heed_nvrtc_get() sets *@nvrtc to the process's NVRTC, which the first call looks for and loads
+ * and which stays loaded. The places, in order: the file in HEED_NVRTC, which must do if it is set;
+ * one that the process has loaded already; Python's packages in VIRTUAL_ENV, CONDA_PREFIX and
+ * beside the python3 of PATH; CUDA_HOME, CUDA_PATH and /usr/local/cuda*; the system's linker.
+ * Returns HEED_OK, or HEED_ERR_DEVICE if there is none, the same at every call. Any thread. */
+heed_status heed_nvrtc_get(const heed_nvrtc **nvrtc);
+
+/* heed_nvrtc_tried() returns what the search of heed_nvrtc_get() has looked at, and makes it if
+ * that was not done yet. */
+const heed_nvrtc_search *heed_nvrtc_tried(void);
+
+/* heed_nvrtc_load() is the search itself, which is not remembered: it fills @nvrtc and @search,
+ * which the caller has. Both stay valid after a failure, @nvrtc as zeros. */
+heed_status heed_nvrtc_load(heed_nvrtc *nvrtc, heed_nvrtc_search *search);
+
+/* heed_nvrtc_supports() says whether @nvrtc makes machine code for @arch (10 * major + minor). */
+bool heed_nvrtc_supports(const heed_nvrtc *nvrtc, int arch);
+
+#endif /* HEED_CUDA_NVRTC_H */

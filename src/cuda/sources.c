@@ -1,0 +1,62 @@
+/*
+ * sources.c - the device sources, which the library carries as text
+ *
+ * The assembler copies each file into the constants as it is, so what is compiled at run time is
+ * what is read in kernels/, and nothing is generated. A file is added by a row of sources.def.
+ * HEED_KERNELS is the folder, from CMake, which also knows that this object depends on what is in
+ * it.
+ */
+#include "sources.h"
+
+#include <string.h>
+
+/* clang-format off */
+#define HEED_SOURCE(symbol, end, file)                                \
+    __asm__(".pushsection .rodata\n"                                  \
+            ".globl " #symbol "\n.hidden " #symbol "\n" #symbol ":\n" \
+            ".incbin \"" HEED_KERNELS "/" file "\"\n"                 \
+            ".globl " #end "\n.hidden " #end "\n" #end ":\n"          \
+            ".byte 0\n"                                               \
+            ".popsection\n");
+#include "sources.def"
+#undef HEED_SOURCE
+
+#define HEED_SOURCE(symbol, end, file) \
+    extern const char symbol[] __attribute__((visibility("hidden"))); \
+    extern const char end[] __attribute__((visibility("hidden")));
+#include "sources.def"
+#undef HEED_SOURCE
+
+/* The end, and not the size: the distance of two symbols is no constant expression. */
+static const struct {
+    const char *name, *text, *end;
+} files[] = {
+#define HEED_SOURCE(symbol, end, file) { file, symbol, end },
+#include "sources.def"
+#undef HEED_SOURCE
+};
+/* clang-format on */
+
+bool heed_source_at(size_t index, heed_source *source)
+{
+    if (index >= sizeof files / sizeof *files)
+        return false;
+    *source = (heed_source){ .name = files[index].name,
+                             .text = files[index].text,
+                             .size = (size_t)(files[index].end - files[index].text) };
+    return true;
+}
+
+bool heed_source_find(const char *name, heed_source *source)
+{
+    for (size_t i = 0; heed_source_at(i, source); i++)
+        if (strcmp(source->name, name) == 0)
+            return true;
+    return false;
+}
+
+bool heed_source_is_header(const heed_source *source)
+{
+    const char *dot = strrchr(source->name, '.');
+    return dot && strcmp(dot, ".cuh") == 0;
+}

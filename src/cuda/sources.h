@@ -1,0 +1,25 @@
+/*
+ * sources.h - the device sources, which the library carries as text
+ */
+#ifndef HEED_CUDA_SOURCES_H
+#define HEED_CUDA_SOURCES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A file of kernels/. It lives as long as the library. */
+typedef struct heed_source {
+    const char *name; /* without a folder, such as "ptx.cuh" */
+    const char *text; /* ends with a null byte that size does not count */
+    size_t size;
+} heed_source;
+
+/* heed_source_at() fills @source with the @index-th file; false past the last. heed_source_find()
+ * does so with the file @name; false, with @source undefined, if there is none. */
+bool heed_source_at(size_t index, heed_source *source);
+bool heed_source_find(const char *name, heed_source *source);
+
+/* heed_source_is_header() says whether other files include @source: a .cuh does not stand alone. */
+bool heed_source_is_header(const heed_source *source);
+
+#endif /* HEED_CUDA_SOURCES_H */
