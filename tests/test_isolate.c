@@ -61,6 +61,12 @@ __attribute__((no_sanitize("undefined"))) static void act(void *data, size_t ind
         break;
     case 'x':
         _exit(3);
+    case 'r':
+        trace->last = true;
+        break;
+    case 'y': /* says so and does not come back */
+        trace->last = true;
+        _exit(0);
     case 'h':
         for (;;)
             pause();
@@ -120,6 +126,57 @@ static void test_a_crash_costs_one_piece(void **state)
     assert_crash(&endings[7], "ended its process");
 }
 
+/* It is no failure: the piece is complete, and the next one has a process of its own. */
+static void test_a_last_piece(void **state)
+{
+    int results[PIECES];
+    lab_ending endings[PIECES];
+    isolate("..r.ry.", 0, NULL, results, endings);
+    static const int runs[] = { 1, 2, 3, 1, 2, 1, 1 };
+    for (int i = 0; i < 7; i++) {
+        assert_int_equal(results[i], runs[i]);
+        assert_int_equal(endings[i].how, i == 5 ? LAB_CRASHED : LAB_COMPLETED);
+    }
+}
+
+/* Children at a time take groups; a crash costs its piece alone, and the group goes on. */
+static void count_begun(void *data, size_t done)
+{
+    script *self = data;
+    assert_in_range(done, 1, strlen(self->letters));
+}
+
+static void test_several_children(void **state)
+{
+    static const char letters[] = "......n..h.....r.x..........a...";
+    enum {
+        COUNT = sizeof letters - 1,
+        GROUP = 4
+    };
+    int results[COUNT];
+    lab_ending endings[COUNT];
+    script self = { .letters = letters };
+    const lab_isolation isolation = { .run = act,
+                                      .data = &self,
+                                      .count = COUNT,
+                                      .result_size = sizeof *results,
+                                      .group = GROUP,
+                                      .jobs = 3,
+                                      .deadline_s = 1,
+                                      .progress = count_begun };
+    assert_int_equal(lab_isolate(&isolation, results, endings), HEED_OK);
+    for (int i = 0; i < COUNT; i++) {
+        lab_ended how = letters[i] == 'h'           ? LAB_TIMED_OUT
+                        : strchr("nxa", letters[i]) ? LAB_CRASHED
+                                                    : LAB_COMPLETED;
+        assert_int_equal(endings[i].how, how);
+        assert_true(results[i] > 0);
+        if (i % GROUP && how == LAB_COMPLETED && endings[i - 1].how == LAB_COMPLETED &&
+            letters[i - 1] != 'r')
+            assert_int_equal(results[i], results[i - 1] + 1); /* in the same process */
+    }
+}
+
 static void test_a_hang_has_a_deadline(void **state)
 {
     int results[PIECES];
@@ -161,6 +218,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pieces_share_a_process),
         cmocka_unit_test(test_a_crash_costs_one_piece),
+        cmocka_unit_test(test_a_last_piece),
+        cmocka_unit_test(test_several_children),
         cmocka_unit_test(test_a_hang_has_a_deadline),
         cmocka_unit_test(test_stopping_leaves_the_rest),
         cmocka_unit_test(test_sizes_that_overflow),

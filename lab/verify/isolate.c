@@ -1,26 +1,54 @@
 /*
  * isolate.c - work that may crash or hang, in a process of its own
  *
- * Parent and child share a page of progress and the results. The child notes which piece it is at;
- * when it dies the parent knows which one it was, and starts another child behind it.
+ * Parent and children share a page of progress, the endings and the results. A child takes one
+ * group of pieces after another, and notes which piece it is at; when it dies the parent knows
+ * which one it was, and starts another child behind it.
  */
 #include "lab/verify/isolate.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-typedef struct shared_page {
+/* How often the parent looks where it has more to do than to wait for one child. */
+#define LOOK_NS 2000000
+#define LOOKS_PER_PROGRESS 50
+
+#define RESULTS_ALIGNMENT ((size_t)64)
+
+/* One child at a time, and where it is. */
+typedef struct child_seat {
+    pid_t child;             /* the parent's; 0: none */
     volatile size_t current; /* the piece being run */
+    volatile size_t end;     /* of the group it belongs to */
+    volatile bool finished;  /* nothing is left to take */
+    volatile bool retired;   /* the child has left by itself, between two pieces */
     lab_trace trace;
+} child_seat;
+
+typedef struct shared_page {
+    atomic_size_t next; /* the first piece that nobody has taken */
+    child_seat seats[LAB_JOBS_MAX];
 } shared_page;
 
-/* A signal handler is given no data: this is how it finds the page. Set in the child alone. */
-static shared_page *handler_page;
+/* What parent and children work on. */
+typedef struct workshop {
+    const lab_isolation *isolation;
+    shared_page *page;
+    lab_ending *endings;    /* shared */
+    unsigned char *results; /* shared */
+    int jobs;
+} workshop;
+
+/* A signal handler is given no data: this is how it finds the trace. Set in the child alone. */
+static lab_trace *handler_trace;
 
 /* ---------------------------------------------------------------------------------------------- */
 /* The child                                                                                      */
@@ -30,14 +58,14 @@ static shared_page *handler_page;
 static void note_crash(int number, siginfo_t *info, void *context)
 {
     (void)context;
-    handler_page->trace.signal = number;
-    handler_page->trace.address = (uintptr_t)info->si_addr;
+    handler_trace->signal = number;
+    handler_trace->address = (uintptr_t)info->si_addr;
 }
 
-static void catch_crashes(shared_page *page)
+static void catch_crashes(lab_trace *trace)
 {
     struct sigaction action;
-    handler_page = page;
+    handler_trace = trace;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = note_crash;
     action.sa_flags = SA_SIGINFO | (int)SA_RESETHAND;
@@ -46,36 +74,47 @@ static void catch_crashes(shared_page *page)
     signal(SIGALRM, SIG_DFL);
 }
 
-static void run_child(const lab_isolation *isolation, shared_page *page, unsigned char *results,
-                      size_t first)
+/* Makes sure that @seat has a piece to run; false if there are no more. */
+static bool take_piece(const workshop *shop, child_seat *seat)
 {
-    catch_crashes(page);
-    for (size_t i = first; i < isolation->count; i++) {
-        page->current = i;
-        if (isolation->stop && isolation->stop())
+    const lab_isolation *isolation = shop->isolation;
+    if (seat->current < seat->end)
+        return true;
+    size_t group = isolation->group ? isolation->group : isolation->count;
+    size_t first = atomic_fetch_add(&shop->page->next, group);
+    if (first >= isolation->count)
+        return false;
+    seat->current = first;
+    seat->end = isolation->count - first < group ? isolation->count : first + group;
+    return true;
+}
+
+static void run_child(const workshop *shop, child_seat *seat)
+{
+    const lab_isolation *isolation = shop->isolation;
+    catch_crashes(&seat->trace);
+    memset(&seat->trace, 0, sizeof seat->trace);
+    while (!seat->trace.last) {
+        if ((isolation->stop && isolation->stop()) || !take_piece(shop, seat)) {
+            seat->finished = true;
             break;
-        memset(&page->trace, 0, sizeof page->trace);
+        }
+        size_t i = seat->current;
+        memset(&seat->trace, 0, sizeof seat->trace);
         alarm(isolation->deadline_s);
-        isolation->run(isolation->data, i, &page->trace, results + i * isolation->result_size);
+        isolation->run(isolation->data, i, &seat->trace,
+                       shop->results + i * isolation->result_size);
         alarm(0);
-        page->current = i + 1;
+        shop->endings[i].how = LAB_COMPLETED;
+        seat->current = i + 1;
     }
+    seat->retired = true;
     _exit(0); /* what the parent opened is the parent's to close */
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* The parent                                                                                     */
+/* How a child ended                                                                              */
 /* ---------------------------------------------------------------------------------------------- */
-
-/* Waits for @child, and ends it if the work is to stop. Returns its wait status. */
-static int wait_for(pid_t child, const lab_isolation *isolation)
-{
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        if (isolation->stop && isolation->stop())
-            kill(child, SIGKILL);
-    return status;
-}
 
 /* Where an address is that should not have been touched. */
 static void print_address(const lab_trace *trace, char *text, size_t size)
@@ -138,45 +177,130 @@ static void explain(lab_ending *ending, int status, const lab_trace *trace, unsi
              where[0] ? ": " : "", where, step);
 }
 
-/* One child after another, until all pieces are through. */
-static heed_status run_children(const lab_isolation *isolation, shared_page *page,
-                                unsigned char *results, lab_ending *endings)
+/* ---------------------------------------------------------------------------------------------- */
+/* The parent                                                                                     */
+/* ---------------------------------------------------------------------------------------------- */
+
+static bool stopped(const workshop *shop)
 {
-    size_t first = 0;
-    while (first < isolation->count) {
-        page->current = first;
-        pid_t child = fork();
-        if (child < 0)
-            return HEED_ERR_SYSTEM;
-        if (child == 0)
-            run_child(isolation, page, results, first);
-        int status = wait_for(child, isolation);
-        size_t current = page->current;
-        for (size_t i = first; i < current; i++)
-            endings[i].how = LAB_COMPLETED;
-        bool stopped = isolation->stop && isolation->stop();
-        if (stopped || current >= isolation->count)
-            break;
-        explain(&endings[current], status, &page->trace, isolation->deadline_s);
-        first = current + 1;
+    return shop->isolation->stop && shop->isolation->stop();
+}
+
+static bool start_child(const workshop *shop, child_seat *seat)
+{
+    seat->retired = false;
+    pid_t child = fork();
+    if (child == 0)
+        run_child(shop, seat);
+    seat->child = child > 0 ? child : 0;
+    return child > 0;
+}
+
+/* The child of @seat has ended with the wait status @status: writes down what it died of, and
+ * starts another one if there is more to do. False if the system refuses. */
+static bool succeed(const workshop *shop, child_seat *seat, int status)
+{
+    seat->child = 0;
+    if (stopped(shop) || seat->finished)
+        return true;
+    if (!seat->retired && seat->current < seat->end) {
+        explain(&shop->endings[seat->current], status, &seat->trace, shop->isolation->deadline_s);
+        seat->current++;
     }
-    return HEED_OK;
+    return start_child(shop, seat);
+}
+
+static void kill_children(const workshop *shop)
+{
+    for (int i = 0; i < shop->jobs; i++)
+        if (shop->page->seats[i].child)
+            kill(shop->page->seats[i].child, SIGKILL);
+}
+
+/* Waits for the only child. Returns its wait status. */
+static int wait_for(const workshop *shop, pid_t child)
+{
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        if (stopped(shop))
+            kill(child, SIGKILL);
+    return status;
+}
+
+/* One child after another, until all pieces are through. */
+static heed_status run_one_by_one(const workshop *shop)
+{
+    child_seat *seat = &shop->page->seats[0];
+    bool going = start_child(shop, seat);
+    while (going && seat->child)
+        going = succeed(shop, seat, wait_for(shop, seat->child));
+    return going ? HEED_OK : HEED_ERR_SYSTEM;
+}
+
+/* Looks after every child that has ended. Returns how many there are then; *@going becomes false if
+ * the system refuses another one. */
+static int look_around(const workshop *shop, bool *going)
+{
+    int running = 0;
+    for (int i = 0; i < shop->jobs; i++) {
+        child_seat *seat = &shop->page->seats[i];
+        int status = 0;
+        if (seat->child && waitpid(seat->child, &status, WNOHANG) == seat->child)
+            *going = succeed(shop, seat, status) && *going;
+        running += seat->child != 0;
+    }
+    return running;
+}
+
+/* Several children at a time. Without some of them it only takes longer. */
+static heed_status run_side_by_side(const workshop *shop)
+{
+    const lab_isolation *isolation = shop->isolation;
+    const struct timespec pause = { .tv_nsec = LOOK_NS };
+    bool going = true;
+    int started = 0;
+    while (started < shop->jobs && start_child(shop, &shop->page->seats[started]))
+        started++;
+    if (started == 0)
+        return HEED_ERR_SYSTEM;
+    for (unsigned looks = 1; look_around(shop, &going) > 0; looks++) {
+        size_t begun = atomic_load(&shop->page->next);
+        if (isolation->progress && looks % LOOKS_PER_PROGRESS == 0)
+            isolation->progress(isolation->data,
+                                begun < isolation->count ? begun : isolation->count);
+        if (stopped(shop))
+            kill_children(shop);
+        nanosleep(&pause, NULL);
+    }
+    return going ? HEED_OK : HEED_ERR_SYSTEM;
 }
 
 heed_status lab_isolate(const lab_isolation *isolation, void *results, lab_ending *endings)
 {
-    size_t bytes, total;
-    if (__builtin_mul_overflow(isolation->count, isolation->result_size, &bytes) ||
-        __builtin_add_overflow(bytes, sizeof(shared_page), &total))
+    size_t bytes, ends, total;
+    if (__builtin_mul_overflow(isolation->count, sizeof *endings, &ends) ||
+        __builtin_add_overflow(sizeof(shared_page), ends, &ends) ||
+        __builtin_add_overflow(ends, RESULTS_ALIGNMENT, &ends) ||
+        __builtin_mul_overflow(isolation->count, isolation->result_size, &bytes) ||
+        __builtin_add_overflow(ends, bytes, &total))
         return HEED_ERR_NO_MEMORY;
     int flags = MAP_SHARED | MAP_ANONYMOUS;
-    void *map = mmap(NULL, total, PROT_READ | PROT_WRITE, flags, -1, 0);
+    unsigned char *map = mmap(NULL, total, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (map == MAP_FAILED)
         return HEED_ERR_NO_MEMORY;
-    unsigned char *shared_results = (unsigned char *)map + sizeof(shared_page);
-    memset(endings, 0, isolation->count * sizeof *endings);
-    heed_status status = run_children(isolation, map, shared_results, endings);
-    memcpy(results, shared_results, bytes);
+    ends -= ends % RESULTS_ALIGNMENT; /* where the results begin */
+    int jobs = isolation->jobs < 1 ? 1 : isolation->jobs;
+    const workshop shop = {
+        .isolation = isolation,
+        .page = (shared_page *)(void *)map,
+        .endings = (lab_ending *)(void *)(map + sizeof(shared_page)),
+        .results = map + ends,
+        .jobs = jobs < LAB_JOBS_MAX ? jobs : LAB_JOBS_MAX,
+    };
+    heed_status status = jobs == 1 && !isolation->progress ? run_one_by_one(&shop)
+                                                           : run_side_by_side(&shop);
+    memcpy(results, shop.results, bytes);
+    memcpy(endings, shop.endings, isolation->count * sizeof *endings);
     munmap(map, total);
     return status;
 }

@@ -27,6 +27,7 @@ typedef struct lab_trace {
     char step[64]; /* what is being done, as in "ran the second time"; "" for nothing special */
     lab_place places[LAB_PLACES_MAX];
     size_t place_count;
+    bool last;         /* set by the work: after this piece the process is of no more use */
     int signal;        /* that ended the process, or 0 */
     uintptr_t address; /* which the crash was about, if it was about one */
 } lab_trace;
@@ -53,14 +54,21 @@ typedef struct lab_isolation {
     void *data;
     size_t count;
     size_t result_size;
+    size_t group;        /* so many pieces in a row share what a child keeps; 0: all of them */
+    int jobs;            /* children at a time, each at a group of its own; 0: one */
     unsigned deadline_s; /* for each piece; 0: none */
     bool (*stop)(void);  /* asked between pieces: true ends the work early. May be NULL */
+    void (*progress)(void *data, size_t done); /* told now and then how many pieces have been
+                                                  begun, with the @data above. May be NULL */
 } lab_isolation;
 
-/* lab_isolate() runs the pieces 0 .. count - 1 in a child process, and goes on in a new child after
- * each one that crashed or was too slow. Writes @results, count * result_size bytes, and @endings,
- * one each. To be called from a process with a single thread. Returns HEED_OK whatever the pieces
- * did; HEED_ERR_NO_MEMORY; HEED_ERR_SYSTEM if there can be no child. */
+#define LAB_JOBS_MAX 64
+
+/* lab_isolate() runs the pieces 0 .. count - 1 in child processes, in order if there is one at a
+ * time, and goes on in a new child after each piece that crashed, was too slow, or said that it is
+ * the last. Writes @results, count * result_size bytes, and @endings, one each. To be called from a
+ * process with a single thread. Returns HEED_OK whatever the pieces did; HEED_ERR_NO_MEMORY;
+ * HEED_ERR_SYSTEM if there can be no child. */
 heed_status lab_isolate(const lab_isolation *isolation, void *results, lab_ending *endings);
 
 /* lab_trace_step() says what is being done; NULL for nothing. A NULL @trace is ignored. */
