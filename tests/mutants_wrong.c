@@ -517,6 +517,14 @@ static void lse_always(const heed_problem *problem, const heed_buffers *buffers)
     buffers->lse[0] += 0;
 }
 
+/* Takes 16 bytes at a time, wherever they begin. */
+static void rounded_pointers(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_buffers rounded = *buffers;
+    rounded.k = (const char *)buffers->k - (uintptr_t)buffers->k % 16;
+    run_all(problem, &rounded, plain_row);
+}
+
 static void endless(const heed_problem *problem, const heed_buffers *buffers)
 {
     plain(problem, buffers);
@@ -663,6 +671,8 @@ const mutant mutants[] = {
       .spec = "b2 h1 s4 d8 f32 k=2147483652:8:8", .inputs = "normal", .gate = "executes", .text = "SIGSEGV" },
     { .name = "writes the LSE that nobody wants", .run = lse_always,
       .spec = SPEC, .inputs = "normal", .gate = "executes", .text = "without LSE" },
+    { .name = "rounds its pointers down", .run = rounded_pointers,
+      .spec = "b1 h2 s40 d24 f16", .inputs = "normal", .gate = "unaligned" },
     { .name = "sums by address", .run = by_address,
       .spec = SPEC, .inputs = "normal", .gate = "deterministic" },
     { .name = "never ends", .run = endless,

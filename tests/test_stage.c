@@ -44,6 +44,12 @@ static void test_regions_lie_against_a_wall(void **state)
                         region.room + region.room_size < region.map + region.map_size);
             lab_region_destroy(&region);
             assert_null(region.map);
+            assert_int_equal(lab_region_create(&region, sizes[i], alignment, LAB_EDGE_ODD),
+                             HEED_OK);
+            after = (size_t)(region.room + region.room_size - region.data) - sizes[i];
+            assert_true(after < (alignment > LAB_ODD_BYTES ? alignment : LAB_ODD_BYTES));
+            assert_int_equal((uintptr_t)region.data % LAB_ODD_BYTES, alignment % LAB_ODD_BYTES);
+            lab_region_destroy(&region);
         }
     }
 }

@@ -28,6 +28,8 @@ static const lab_gate table[LAB_GATES] = {
       lab_gate_deterministic },
     { "optional-lse", "O is the same whether or not the LSE is asked for", true,
       lab_gate_optional_lse },
+    { "unaligned", "tensors may lie at any address that fits their elements", true,
+      lab_gate_unaligned },
     { "linear", "the output of a sum of values is the sum of the outputs", true, lab_gate_linear },
     { "permuted", "keys may change places together with their values", true, lab_gate_permuted },
     { "shifted", "a constant added to all logits of a row changes its LSE alone", true,

@@ -33,7 +33,7 @@ typedef struct lab_gate {
 } lab_gate;
 
 /* The number of gates. */
-#define LAB_GATES 17
+#define LAB_GATES 18
 
 /* lab_gate_at() returns the @index-th gate; NULL past the last. The first says whether the kernel
  * ran at all; if it did not, the others cannot be asked. */
@@ -96,6 +96,7 @@ void lab_gate_inputs(const lab_check *check, lab_verdict *verdict);
 void lab_gate_written(const lab_check *check, lab_verdict *verdict);
 void lab_gate_deterministic(const lab_check *check, lab_verdict *verdict);
 void lab_gate_optional_lse(const lab_check *check, lab_verdict *verdict);
+void lab_gate_unaligned(const lab_check *check, lab_verdict *verdict);
 void lab_gate_linear(const lab_check *check, lab_verdict *verdict); /* gates_property.c */
 void lab_gate_permuted(const lab_check *check, lab_verdict *verdict);
 void lab_gate_shifted(const lab_check *check, lab_verdict *verdict);

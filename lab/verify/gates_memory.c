@@ -1,6 +1,7 @@
 /*
  * gates_memory.c - gates that look at what was written where, and whether it was the same twice
  */
+#include <math.h>
 #include <string.h>
 
 #include "lab/verify/gates.h"
@@ -97,5 +98,45 @@ void lab_gate_optional_lse(const lab_check *check, lab_verdict *verdict)
     else
         lab_verdict_fail(verdict, -1, "O differs without LSE: %s",
                          lab_row_print(problem, row).text);
+    lab_run_destroy(&run);
+}
+
+/* Adds how far @run is from what is expected, O and LSE. */
+static void add_errors(lab_worst *worst, const lab_check *check, const lab_run *run)
+{
+    const lab_expect *expect = check->expect;
+    double o[HEED_DIM_MAX];
+    for (int64_t i = 0; i < expect->count; i++) {
+        lab_run_row(run, &check->values->problem, expect->rows[i], o);
+        double error = lab_row_distance(o, expect->o + i * expect->dim, expect->dim);
+        lab_worst_add(worst, expect->rows[i], error, expect->o_budget[i]);
+        if (isfinite(expect->lse[i]))
+            lab_worst_add(worst, expect->rows[i],
+                          fabs((double)run->lse[expect->rows[i]] - expect->lse[i]),
+                          expect->lse_budget[i]);
+    }
+}
+
+/* The tensors of the first runs are aligned to a page, or as the size of a tensor happens to make
+ * them: here to nothing but their elements, so that whatever reads many bytes at once has to do
+ * without. A kernel may round elsewhere then, so bits are not compared. */
+void lab_gate_unaligned(const lab_check *check, lab_verdict *verdict)
+{
+    const lab_running running = { check->values, LAB_EDGE_ODD, 1, true };
+    lab_worst worst = { 0 };
+    lab_run run;
+    lab_trace_step(check->trace, "with unaligned tensors");
+    heed_status status = lab_run_create(&run, check, &running);
+    if (status != HEED_OK)
+        lab_verdict_skip_status(verdict, status);
+    else if (run.status != HEED_OK)
+        lab_verdict_fail(verdict, -1, "with unaligned tensors: %s", heed_message());
+    else if (run.spoiled[0] || run.changed[0])
+        lab_verdict_fail(verdict, -1, "with unaligned tensors: %s",
+                         run.spoiled[0] ? run.spoiled : run.changed);
+    else {
+        add_errors(&worst, check, &run);
+        lab_judge_worst(verdict, &check->values->problem, &worst, "error");
+    }
     lab_run_destroy(&run);
 }

@@ -15,11 +15,16 @@
 
 #include "heed.h"
 
-/* Which wall the data lies against. */
+/* Which wall the data lies against. LAB_EDGE_ODD is the end, but as far from it as makes the
+ * address one alignment more than a multiple of LAB_ODD_BYTES: no alignment but the one asked for.
+ */
 typedef enum lab_edge {
     LAB_EDGE_END,
-    LAB_EDGE_START
+    LAB_EDGE_START,
+    LAB_EDGE_ODD
 } lab_edge;
+
+#define LAB_ODD_BYTES 16
 
 typedef struct lab_region {
     unsigned char *map; /* with the walls */
@@ -31,7 +36,8 @@ typedef struct lab_region {
 } lab_region;
 
 /* lab_region_create() makes a region for @size bytes of data, 1 or more, aligned to @alignment, a
- * power of two up to 64: at LAB_EDGE_END the data ends within alignment - 1 bytes of the wall.
+ * power of two up to 64: at LAB_EDGE_END the data ends within alignment - 1 bytes of the wall, at
+ * LAB_EDGE_START it begins there, aligned to a page.
  * Pages take memory when they are first written to. Returns HEED_OK, or HEED_ERR_NO_MEMORY with
  * *@region zeroed if the system refuses. */
 heed_status lab_region_create(lab_region *region, size_t size, size_t alignment, lab_edge edge);

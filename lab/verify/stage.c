@@ -16,17 +16,12 @@
 /* One tensor                                                                                     */
 /* ---------------------------------------------------------------------------------------------- */
 
-typedef struct byte_range {
-    size_t start; /* within the room */
-    size_t end;
-} byte_range;
-
 /* The bytes of the @n-th head vector. */
-static byte_range vector_range(const lab_block *block, int64_t n)
+static lab_stretch vector_range(const lab_block *block, int64_t n)
 {
     size_t start = (size_t)(block->region.data - block->region.room) +
                    (size_t)lab_view_vector(&block->view, n) * block->element;
-    return (byte_range){ start, start + (size_t)block->view.dim * block->element };
+    return (lab_stretch){ start, start + (size_t)block->view.dim * block->element };
 }
 
 static unsigned char *vector_data(const lab_block *block, int64_t n)
@@ -40,27 +35,25 @@ static bool sparse(const lab_block *block)
     return block->region.size > LAB_SPARSE_BYTES && block->region.size / 8 > used;
 }
 
-/* The stretches of the room that may be touched: the whole of it or, one for each head vector, its
- * surroundings. Stretches may overlap. */
-static int64_t stretch_count(const lab_block *block)
+int64_t lab_block_stretches(const lab_block *block)
 {
     return sparse(block) ? lab_view_vectors(&block->view) : 1;
 }
 
-static byte_range stretch(const lab_block *block, int64_t n)
+lab_stretch lab_block_stretch(const lab_block *block, int64_t n)
 {
     if (!sparse(block))
-        return (byte_range){ 0, block->region.room_size };
-    byte_range range = vector_range(block, n);
+        return (lab_stretch){ 0, block->region.room_size };
+    lab_stretch range = vector_range(block, n);
     size_t after = block->region.room_size - range.end;
-    return (byte_range){ range.start > MARGIN ? range.start - MARGIN : 0,
-                         range.end + (after > MARGIN ? MARGIN : after) };
+    return (lab_stretch){ range.start > MARGIN ? range.start - MARGIN : 0,
+                          range.end + (after > MARGIN ? MARGIN : after) };
 }
 
 static void paint_all(const lab_block *block)
 {
-    for (int64_t n = 0; n < stretch_count(block); n++) {
-        byte_range range = stretch(block, n);
+    for (int64_t n = 0; n < lab_block_stretches(block); n++) {
+        lab_stretch range = lab_block_stretch(block, n);
         lab_region_paint(&block->region, range.start, range.end, block->pattern);
     }
 }
@@ -68,7 +61,7 @@ static void paint_all(const lab_block *block)
 static void paint_elements(const lab_block *block)
 {
     for (int64_t n = 0; n < lab_view_vectors(&block->view); n++) {
-        byte_range range = vector_range(block, n);
+        lab_stretch range = vector_range(block, n);
         lab_region_paint(&block->region, range.start, range.end, block->pattern);
     }
 }
@@ -255,6 +248,7 @@ heed_status lab_stage_create(lab_stage *stage, const lab_values *values, const l
 {
     memset(stage, 0, sizeof *stage);
     stage->problem = values->problem;
+    stage->edge = layout->edge;
     stage->seed = layout->seed;
     stage->sign = layout->sign;
     heed_status status = create_inputs(stage, values, layout->edge);
@@ -333,8 +327,8 @@ bool lab_stage_changed(const lab_stage *stage, const lab_values *values, char *t
 static bool block_spoiled(const lab_block *block, const char *name, char *text, size_t size)
 {
     paint_elements(block);
-    for (int64_t n = 0; n < stretch_count(block); n++) {
-        byte_range range = stretch(block, n);
+    for (int64_t n = 0; n < lab_block_stretches(block); n++) {
+        lab_stretch range = lab_block_stretch(block, n);
         size_t place = lab_region_spoiled(&block->region, range.start, range.end, block->pattern);
         if (place == range.end)
             continue;

@@ -30,6 +30,18 @@ typedef struct lab_block {
     uint64_t pattern; /* of gaps and slack */
 } lab_block;
 
+/* Bytes of the room of a region, from @start up to @end. */
+typedef struct lab_stretch {
+    size_t start;
+    size_t end;
+} lab_stretch;
+
+/* lab_block_stretches() returns in how many pieces the bytes lie that are ever touched: one, the
+ * whole room, or the surroundings of each head vector of a sparse tensor. lab_block_stretch()
+ * returns the @n-th. They may overlap. */
+int64_t lab_block_stretches(const lab_block *block);
+lab_stretch lab_block_stretch(const lab_block *block, int64_t n);
+
 typedef struct lab_values {
     heed_problem problem;           /* normalized */
     lab_block block[LAB_ROLES - 1]; /* Q, K, V */
@@ -62,6 +74,7 @@ heed_buffers lab_values_buffers(const lab_values *values);
 typedef struct lab_stage {
     heed_problem problem;
     lab_block block[LAB_BLOCKS]; /* Q, K, V, O, LSE, workspace; absent ones are zeroed */
+    lab_edge edge;
     uint64_t seed;
     int sign;
 } lab_stage;
