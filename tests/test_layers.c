@@ -36,22 +36,27 @@ typedef struct layer {
 static const layer layers[] = {
     { "include/", false, { NULL }, { NULL } },
     { "src/", false, { "include/", "src/" }, { NULL } },
+    { "src/cuda/cache.c", false, { "include/", "src/" }, { "sha2.h" } },
+    { "src/cuda/kernels/", false, { "src/cuda/kernels/" }, { NULL } },
     { "lab/tensor/", false, { "include/", "lab/tensor/", "lab/report/" }, { "jansson.h" } },
     { "lab/report/", false, { "include/", "lab/report/" }, { "jansson.h" } },
     { "lab/shapes/", false, { "include/", "lab/shapes/", "lab/tensor/", "lab/report/" }, { NULL } },
     { "lab/verify/",
       false,
-      { "include/", "src/measure.h", "lab/verify/", "lab/tensor/", "lab/report/" },
+      { "include/", "src/device.h", "src/measure.h", "lab/verify/", "lab/tensor/", "lab/report/" },
       { NULL } },
     { "lab/measure/",
       false,
-      { "include/", "src/measure.h", "lab/measure/", "lab/tensor/", "lab/report/" },
+      { "include/", "src/device.h", "src/measure.h", "lab/measure/", "lab/tensor/", "lab/report/" },
       { "jansson.h" } },
     { "lab/trial/",
       false,
       { "include/", "src/measure.h", "lab/trial/", "lab/tensor/", "lab/report/" },
       { "jansson.h" } },
-    { "cli/", true, { "include/", "src/measure.h", "lab/", "cli/" }, { "jansson.h" } },
+    { "cli/",
+      true,
+      { "include/", "src/device.h", "src/measure.h", "lab/", "cli/" },
+      { "jansson.h" } },
     { "peers/",
       true,
       { "include/", "src/measure.h", "lab/", "peers/" },
@@ -60,8 +65,14 @@ static const layer layers[] = {
 };
 
 /* Headers of libraries that only some folders may see; every other <header> is the system's. */
-static const char *const libraries[] = { "cblas.h",   "cmocka.h", "cuda.h",    "cuda_runtime.h",
-                                         "jansson.h", "nvrtc.h",  "sqlite3.h", "curl/curl.h" };
+static const char *const libraries[] = { "cblas.h",     "cmocka.h",  "cuda.h", "cuda_runtime.h",
+                                         "curl/curl.h", "jansson.h", "nvml.h", "nvrtc.h",
+                                         "sha2.h",      "sqlite3.h" };
+
+/* Device code is compiled where there are no system headers. The emulator's C compiler needs one.
+ */
+static const char device_folder[] = "src/cuda/kernels/";
+static const char device_header[] = "stdbool.h";
 
 /* Functions that print or end the process. */
 static const char *const loud_calls[] = { "printf", "vprintf", "puts", "putchar",
@@ -146,6 +157,8 @@ static void check_include(const char *path, int line, const layer *rules, const 
         if (is_among(name, libraries, sizeof libraries / sizeof *libraries) &&
             !is_among(name, rules->libraries, NAMES_MAX))
             complain(path, line, "this folder may not use the library of", name);
+        if (starts_with(path, device_folder) && strcmp(name, device_header) != 0)
+            complain(path, line, "device code may not include", name);
         return;
     }
     if (sscanf(text, " \"%4095[^\"]\"", name) != 1)
@@ -203,9 +216,9 @@ static void check_loudness(const char *path, int line, const char *source)
 
 static int check_file(const char *path, const struct stat *status, int kind)
 {
+    static const char *const endings[] = { ".c", ".h", ".def", ".cu", ".cuh" };
     const char *dot = strrchr(path, '.');
-    if (kind != FTW_F || !dot ||
-        (strcmp(dot, ".c") != 0 && strcmp(dot, ".h") != 0 && strcmp(dot, ".def") != 0))
+    if (kind != FTW_F || !dot || !is_among(dot, endings, sizeof endings / sizeof *endings))
         return 0;
     const layer *rules = layer_of(path);
     if (!rules) {
@@ -252,13 +265,19 @@ static void test_rules(void **state)
     check_include("src/plan.c", 5, layer_of("src/plan.c"), " \"no_such_file.h\"");
     check_loudness("src/plan.c", 6, "    printf(\"%d\", x);");
     check_loudness("src/plan.c", 7, "    exit(1);");
-    assert_int_equal(complaints, 7);
-    check_include("src/plan.c", 8, layer_of("src/plan.c"), " \"internal.h\"");
-    check_include("src/plan.c", 9, layer_of("src/plan.c"), " <stdio.h>");
-    check_loudness("src/plan.c", 10, "    snprintf(text, size, \"x\");");
-    check_loudness("src/plan.c", 11, " * Never calls abort().");
-    check_loudness("src/plan.c", 12, "    int out; /* of its stdout */");
-    assert_int_equal(complaints, 7);
+    check_include("src/plan.c", 8, layer_of("src/plan.c"), " <sha2.h>");
+    check_include("src/cuda/jit.c", 9, layer_of("src/cuda/jit.c"), " <nvrtc.h>");
+    check_include("src/cuda/kernels/x.cuh", 10, layer_of("src/cuda/kernels/x.cuh"),
+                  " <cuda_fp16.h>");
+    check_include("src/cuda/kernels/x.cuh", 11, layer_of("src/cuda/kernels/x.cuh"),
+                  " \"internal.h\"");
+    assert_int_equal(complaints, 11);
+    check_include("src/plan.c", 12, layer_of("src/plan.c"), " \"internal.h\"");
+    check_include("src/plan.c", 13, layer_of("src/plan.c"), " <stdio.h>");
+    check_loudness("src/plan.c", 14, "    snprintf(text, size, \"x\");");
+    check_loudness("src/plan.c", 15, " * Never calls abort().");
+    check_loudness("src/plan.c", 16, "    int out; /* of its stdout */");
+    assert_int_equal(complaints, 11);
     complaints = 0;
 }
 
