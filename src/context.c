@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda/device.h"
+#include "cuda/gpu.h"
+#include "cuda/nvrtc.h"
 #include "internal.h"
 
 #define THREADS_MAX 1024
@@ -63,10 +66,22 @@ static heed_status open_cpu(heed_context *context, const heed_options *options)
                             options->pool);
 }
 
+/* The machine is then the device; no thread of the host works for it. */
 static heed_status open_cuda(heed_context *context, int ordinal)
 {
-    (void)context;
-    return heed_fail(HEED_ERR_DEVICE, "device is cuda:%d; there is none", ordinal);
+    heed_machine *machine = &context->machine;
+    const heed_nvrtc *nvrtc;
+    heed_status status = heed_cuda_open(&context->cuda, ordinal);
+    if (status == HEED_OK)
+        status = heed_nvrtc_get(&nvrtc);
+    if (status != HEED_OK)
+        return status;
+    machine->backend = HEED_BACKEND_CUDA;
+    machine->gpu = heed_cuda_gpu(context->cuda);
+    machine->level = machine->gpu->arch;
+    machine->threads = 1;
+    snprintf(machine->device, sizeof machine->device, "%s", machine->gpu->name);
+    return HEED_OK;
 }
 
 heed_status heed_context_create(heed_context **context, const heed_options *options)
@@ -107,6 +122,7 @@ void heed_context_destroy(heed_context *context)
         return;
     heed_wisdom_destroy(context->wisdom);
     heed_pool_destroy(context->pool);
+    heed_cuda_close(context->cuda);
     free(context);
 }
 
@@ -125,12 +141,22 @@ const char *heed_context_backend(const heed_context *context)
     return context->machine.backend == HEED_BACKEND_CPU ? "cpu" : "cuda";
 }
 
+/* A GPU's code is made by its driver and the compiler as well. */
+static void gpu_features(const heed_machine *machine, char text[32])
+{
+    const heed_nvrtc *nvrtc;
+    int driver = machine->gpu->driver;
+    bool found = heed_nvrtc_get(&nvrtc) == HEED_OK;
+    snprintf(text, 32, "sm_%d-driver%d.%d-nvrtc%d.%d", machine->level, driver / 1000,
+             driver % 1000 / 10, found ? nvrtc->major : 0, found ? nvrtc->minor : 0);
+}
+
 void heed_machine_features(const heed_machine *machine, char text[32])
 {
-    if (machine->backend == HEED_BACKEND_CPU)
-        snprintf(text, 32, "%s", heed_cpu_level_name((heed_cpu_level)machine->level));
+    if (machine->backend == HEED_BACKEND_CUDA)
+        gpu_features(machine, text);
     else
-        snprintf(text, 32, "sm_%d", machine->level);
+        snprintf(text, 32, "%s", heed_cpu_level_name((heed_cpu_level)machine->level));
 }
 
 const char *heed_context_cpu(const heed_context *context)

@@ -9,7 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cuda/device.h"
 #include "cuda/gpu.h"
+#include "cuda/nvml.h"
 #include "internal.h"
 #include "measure.h"
 
@@ -74,46 +76,51 @@ static void host_release(void *memory, size_t size)
 
 heed_status heed_device_allocate(heed_context *context, size_t size, void **memory)
 {
-    (void)context;
-    return host_allocate(size, memory);
+    return context->cuda ? heed_cuda_allocate(context->cuda, size, memory)
+                         : host_allocate(size, memory);
 }
 
 void heed_device_free(heed_context *context, void *memory)
 {
-    (void)context;
-    free(memory);
+    if (context->cuda)
+        heed_cuda_free(context->cuda, memory);
+    else
+        free(memory);
 }
 
 heed_status heed_device_reserve(heed_context *context, size_t size, bool at_end, void **memory)
 {
-    (void)context;
-    return host_reserve(size, at_end, memory);
+    return context->cuda ? heed_cuda_reserve(context->cuda, size, at_end, memory)
+                         : host_reserve(size, at_end, memory);
 }
 
 void heed_device_release(heed_context *context, void *memory, size_t size)
 {
-    (void)context;
-    host_release(memory, size);
+    if (context->cuda)
+        heed_cuda_release(context->cuda, memory, size);
+    else
+        host_release(memory, size);
 }
 
 heed_status heed_device_upload(heed_context *context, void *to, const void *from, size_t size)
 {
-    (void)context;
+    if (context->cuda)
+        return heed_cuda_upload(context->cuda, to, from, size);
     memcpy(to, from, size);
     return HEED_OK;
 }
 
 heed_status heed_device_download(heed_context *context, void *to, const void *from, size_t size)
 {
-    (void)context;
+    if (context->cuda)
+        return heed_cuda_download(context->cuda, to, from, size);
     memcpy(to, from, size);
     return HEED_OK;
 }
 
 heed_status heed_device_wait(heed_context *context)
 {
-    (void)context;
-    return HEED_OK;
+    return context->cuda ? heed_cuda_wait(context->cuda) : HEED_OK;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -127,14 +134,16 @@ bool heed_device_is_host(const heed_context *context)
 
 size_t heed_device_cache(const heed_context *context)
 {
-    (void)context;
+    if (context->cuda)
+        return (size_t)heed_cuda_gpu(context->cuda)->l2;
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
     return cache > 0 ? (size_t)cache : 0;
 }
 
 size_t heed_device_memory(const heed_context *context)
 {
-    (void)context;
+    if (context->cuda)
+        return (size_t)heed_cuda_gpu(context->cuda)->memory;
     long pages = sysconf(_SC_PHYS_PAGES);
     long page = sysconf(_SC_PAGESIZE);
     return pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
@@ -147,18 +156,13 @@ int heed_device_arch(const heed_context *context)
 
 bool heed_device_read_state(heed_context *context, heed_device_state *state)
 {
-    (void)context;
-    *state = (heed_device_state){ .sm_clock_hz = -1,
-                                  .memory_clock_hz = -1,
-                                  .power_w = -1,
-                                  .temperature_c = -1,
-                                  .other_processes = -1 };
-    return false;
+    const char *bus_id = context->cuda ? heed_cuda_bus_id(context->cuda) : NULL;
+    if (!heed_nvml_read_state(bus_id, state))
+        return false;
+    if (state->other_processes > 0)
+        state->other_processes--; /* one of them is this */
+    return true;
 }
-
-/* -------------------------------------------------------------------------- */
-/* Timing                                                                     */
-/* -------------------------------------------------------------------------- */
 
 heed_device_limits heed_device_get_limits(const heed_context *context)
 {
@@ -170,14 +174,20 @@ heed_device_limits heed_device_get_limits(const heed_context *context)
                                  .bandwidth = gpu->bandwidth };
 }
 
+/* -------------------------------------------------------------------------- */
+/* Timing                                                                     */
+/* -------------------------------------------------------------------------- */
+
 heed_status heed_replay_create(heed_replay *replay, heed_context *context, heed_work_fn *work,
                                void *data, int calls)
 {
     *replay = (heed_replay){ .context = context, .work = work, .data = data, .calls = calls };
-    return HEED_OK;
+    if (calls < 1)
+        return heed_fail(HEED_ERR_INVALID, "calls is %d; it must be 1 or more", calls);
+    return context->cuda ? heed_cuda_replay_create(replay, context->cuda) : HEED_OK;
 }
 
-heed_status heed_replay_run(heed_replay *replay, double *seconds)
+static heed_status host_run(heed_replay *replay, double *seconds)
 {
     heed_status status = HEED_OK;
     int64_t start = heed_clock_ns();
@@ -187,7 +197,15 @@ heed_status heed_replay_run(heed_replay *replay, double *seconds)
     return status;
 }
 
+heed_status heed_replay_run(heed_replay *replay, double *seconds)
+{
+    heed_cuda *cuda = replay->context->cuda;
+    return cuda ? heed_cuda_replay_run(replay, cuda, seconds) : host_run(replay, seconds);
+}
+
 void heed_replay_destroy(heed_replay *replay)
 {
+    if (replay->context && replay->context->cuda)
+        heed_cuda_replay_destroy(replay, replay->context->cuda);
     memset(replay, 0, sizeof *replay);
 }

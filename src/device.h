@@ -27,7 +27,7 @@ heed_status heed_device_download(heed_context *context, void *to, const void *fr
 
 /* heed_device_reserve() is like heed_device_allocate(), but the memory lies between two walls that
  * nothing is mapped to, so that an access just outside is an error: its last byte is the one before
- * the upper wall if @at_end, else its first byte the one after the lower wall. The bytes are zero.
+ * the upper wall if @at_end, else its first byte the one after the lower wall.
  * heed_device_release() gives back @memory that was reserved with @size. */
 heed_status heed_device_reserve(heed_context *context, size_t size, bool at_end, void **memory);
 void heed_device_release(heed_context *context, void *memory, size_t size);

@@ -183,7 +183,7 @@ heed_status heed_wisdom_add(heed_wisdom *wisdom, const heed_problem *problem,
 heed_status heed_machine_detect(heed_machine *machine, const char *cpu, int threads);
 const char *heed_cpu_level_name(heed_cpu_level level);
 
-/* context.c: the features in use as one word: "avx512", or "sm_90". */
+/* context.c: the features in use as one word: "avx512", or "sm_90-driver13.0-nvrtc13.0". */
 void heed_machine_features(const heed_machine *machine, char text[32]);
 
 /* cpu/pool.c: body(data, i) for i = 0 on the caller and, where the pool is free, for further i

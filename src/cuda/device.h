@@ -26,6 +26,9 @@ void heed_cuda_close(heed_cuda *cuda);
 /* What the device is; belongs to @cuda. */
 const heed_gpu *heed_cuda_gpu(const heed_cuda *cuda);
 
+/* Its place on the bus, such as "0000:18:00.0", by which the management library knows it. */
+const char *heed_cuda_bus_id(const heed_cuda *cuda);
+
 /* A function of a loaded module, ready to launch. */
 typedef struct heed_cuda_function heed_cuda_function;
 
@@ -45,7 +48,8 @@ typedef struct heed_cuda_launch {
     const void *args;   /* the kernel's only parameter, a struct */
     bool overlap;       /* may begin before the one ahead of it in the stream has ended: the kernel
                            waits for that by itself (programmatic dependent launch) */
-    const void *window; /* memory that should stay in the L2, or NULL ... */
+    const void *window; /* memory that should stay in the L2 (heed_cuda_allow_window()), or NULL ...
+                         */
     size_t window_size; /* ... and its bytes */
 } heed_cuda_launch;
 
@@ -55,6 +59,10 @@ heed_status heed_cuda_enter(heed_cuda *cuda);
 void heed_cuda_leave(heed_cuda *cuda);
 heed_status heed_cuda_start(heed_cuda *cuda, const heed_cuda_launch *launch, void *stream);
 
+/* heed_cuda_allow_window() lets launches with a window keep as much of it in the L2 as the device
+ * can set aside. It is a setting of the whole context, left as it is once made. */
+heed_status heed_cuda_allow_window(heed_cuda *cuda);
+
 /* heed_cuda_check_pointer() returns HEED_OK if @pointer is memory that the device can reach, else
  * HEED_ERR_INVALID with a message that names @field. To be called between enter and leave. */
 heed_status heed_cuda_check_pointer(heed_cuda *cuda, const char *field, const void *pointer);
@@ -62,6 +70,8 @@ heed_status heed_cuda_check_pointer(heed_cuda *cuda, const char *field, const vo
 /* memory.c: device.h of src, for a CUDA device. */
 heed_status heed_cuda_allocate(heed_cuda *cuda, size_t size, void **memory);
 void heed_cuda_free(heed_cuda *cuda, void *memory);
+heed_status heed_cuda_reserve(heed_cuda *cuda, size_t size, bool at_end, void **memory);
+void heed_cuda_release(heed_cuda *cuda, void *memory, size_t size);
 heed_status heed_cuda_upload(heed_cuda *cuda, void *to, const void *from, size_t size);
 heed_status heed_cuda_download(heed_cuda *cuda, void *to, const void *from, size_t size);
 heed_status heed_cuda_wait(heed_cuda *cuda);
