@@ -154,7 +154,7 @@ heed_status bench_meet_rival(bench_run *bench, bench_match *match, bench_rival *
     void *q = bench_tensors_dense(heed->tensors, LAB_Q);
     void *k = bench_tensors_dense(heed->tensors, LAB_K);
     void *v = bench_tensors_dense(heed->tensors, LAB_V);
-    lab_rival_data data = { q, k, v };
+    lab_rival_data data = { .q = q, .k = k, .v = v };
     heed_status status = q && k && v ? HEED_OK : HEED_ERR_NO_MEMORY;
     if (status == HEED_OK) {
         lab_answer answer = lab_rival_prepare(&entry->rival, problem, &data, heed->tensors->copies);

@@ -4,9 +4,13 @@ A peer defines a class with these members and ends with serve(Rival):
 
     name                    what the table calls it
     setup(threads)          imports the library and sets its threads; returns the members version,
-                            types and detail of the reply to hello; raises Unsupported
+                            types, detail and the like of the reply to hello; raises Unsupported
     prepare(problem, data)  returns a Prepared; problem has the members of the request, data has the
                             bytes of "q", "k" and "v"; raises Unsupported
+
+and, if it knows more than the CPU, a set kinds of the devices that it knows, such as {"cpu",
+"cuda"}. Before setup() its member device is the one to compute on, such as "cuda:0". With a member
+repeats = True it gets data as short as they came, to be repeated to their length by repeated().
 
 This file imports nothing but the standard library, so that a peer can always say what it lacks.
 """
@@ -40,12 +44,53 @@ class Prepared:
     output   output(index) returns the bytes of O of that copy, dense [batch, seq_q, heads_q, dim_v]
     layout   order of the dimensions that the calls see
     detail   which entry point they call
+
+    A device that works by itself has its own capture(), wait() and rows().
     """
 
     def __init__(self, steps, output, layout, detail):
         self.steps, self.output, self.layout, self.detail = steps, output, layout, detail
-        self.turns = itertools.cycle(steps)
-        self.calls = 0
+        self.turns = itertools.cycle(range(len(steps)))
+        self.last = None  # copy that the last call worked on
+        self.captured = 0, None
+
+    def call(self):
+        self.last = next(self.turns)
+        self.steps[self.last]()
+
+    def replayer(self, calls):
+        """Returns what capture() made for so many calls, the last one that was asked for."""
+        if self.captured[0] != calls:
+            self.captured = 0, None  # its memory first
+            self.captured = calls, self.capture(calls)
+        self.last = (calls - 1) % len(self.steps)
+        return self.captured[1]
+
+    def capture(self, calls):
+        """Returns a function that executes calls steps, the first copy first, and returns the
+        nanoseconds that this took."""
+
+        def replay():
+            start = time.perf_counter_ns()
+            for index in range(calls):
+                self.steps[index % len(self.steps)]()
+            return time.perf_counter_ns() - start
+
+        return replay
+
+    def wait(self):
+        """Returns when all calls are complete."""
+
+    def rows(self, problem, index, numbers):
+        """Returns the bytes of some rows of O of that copy, numbered [batch, head, seq]."""
+        data, parts = self.output(index), []
+        size = problem.dim_v * TYPE_SIZES[problem.type]
+        for number in numbers:
+            head, query = divmod(number, problem.seq_q)
+            batch, head = divmod(head, problem.heads_q)
+            place = ((batch * problem.seq_q + query) * problem.heads_q + head) * size
+            parts.append(data[place : place + size])
+        return b"".join(parts)
 
 
 def shapes(problem):
@@ -106,10 +151,15 @@ class Session:
     def hello(self, request):
         if request.get("protocol") != PROTOCOL:
             raise ValueError(f"this peer speaks {PROTOCOL}, not {request.get('protocol')}")
-        threads = int(request["threads"])
+        threads, device = int(request["threads"]), request.get("device", "cpu")
+        kinds = getattr(self.rival, "kinds", {"cpu"})
+        if device.split(":")[0] not in kinds:
+            raise Unsupported(f"computes on {' and '.join(sorted(kinds))}, not on {device}")
+        self.rival.device = device
         reply = self.rival.setup(threads)
         self.ready = True
-        return {"protocol": PROTOCOL, "name": self.rival.name, "threads": threads, **reply}
+        offers = {"protocol": PROTOCOL, "name": self.rival.name, "threads": threads, "period": True}
+        return {**offers, **({"device": device} if "device" in request else {}), **reply}
 
     def prepare(self, request):
         if not self.ready:
@@ -118,30 +168,59 @@ class Session:
             raise ValueError("prepare after prepare: release first")
         problem = types.SimpleNamespace(**request)
         data = {letter: read_tensor(problem, letter) for letter in "qkv"}
+        if not getattr(self.rival, "repeats", False):
+            data = {letter: repeated(problem, letter, data[letter]) for letter in "qkv"}
         self.prepared = self.rival.prepare(problem, data)
         self.problem = problem
         return {"layout": self.prepared.layout, "detail": self.prepared.detail}
 
     def run(self, request):
         prepared, warmup, calls = self.need(), int(request["warmup"]), int(request["calls"])
+        mode = request.get("mode", "block")
         if warmup < 0 or calls < 1:
             raise ValueError(f"warmup {warmup}, calls {calls}; at least 0 and 1")
-        for step in itertools.islice(prepared.turns, warmup):
-            step()
+        if mode not in ("block", "replay", "eager"):
+            raise Unsupported(f"there is no mode {mode} here")
+        if mode == "replay":
+            return self.run_replays(prepared, warmup, calls, int(request["replays"]))
+        for _ in range(warmup):
+            prepared.call()
+        prepared.wait()
+        if mode == "eager":
+            return self.run_single(prepared, calls)
         start = time.perf_counter_ns()
-        for step in itertools.islice(prepared.turns, calls):
-            step()
-        ns = time.perf_counter_ns() - start
-        prepared.calls += warmup + calls
-        return {"calls": calls, "ns": ns}
+        for _ in range(calls):
+            prepared.call()
+        prepared.wait()
+        return {"calls": calls, "ns": time.perf_counter_ns() - start}
 
-    def check(self, _request):
+    def run_replays(self, prepared, warmup, calls, replays):
+        if replays < 1:
+            raise ValueError(f"replays {replays}; at least 1")
+        replay = prepared.replayer(calls)
+        for _ in range(warmup):
+            replay()
+        return {"calls": calls * replays, "ns": round(sum(replay() for _ in range(replays)))}
+
+    def run_single(self, prepared, calls):
+        samples = []
+        for _ in range(calls):
+            start = time.perf_counter_ns()
+            prepared.call()
+            prepared.wait()
+            samples.append(time.perf_counter_ns() - start)
+        return {"calls": calls, "ns": sum(samples), "samples_ns": samples}
+
+    def check(self, request):
         prepared = self.need()
-        if prepared.calls == 0:
+        if prepared.last is None:
             raise ValueError("check before run")
-        last = (prepared.calls - 1) % len(prepared.steps)
         with open(self.problem.o, "r+b") as file:
-            file.write(prepared.output(last))
+            if "rows" in request:
+                file.write(prepared.rows(self.problem, prepared.last, request["rows"]))
+            else:
+                file.write(prepared.output(prepared.last))
+            file.truncate()
         return {}
 
     def release(self, _request):
@@ -158,12 +237,19 @@ class Session:
 
 
 def read_tensor(problem, letter):
-    """Returns the elements of Q, K or V as bytes that the caller may write to."""
+    """Returns the elements in the file of Q, K or V as bytes that the caller may write to."""
     data = bytearray(pathlib.Path(getattr(problem, letter)).read_bytes())
-    expected = math.prod(shapes(problem)[letter]) * TYPE_SIZES[problem.type]
+    elements = math.prod(shapes(problem)[letter])
+    expected = min(elements, getattr(problem, "period", elements)) * TYPE_SIZES[problem.type]
     if len(data) != expected:
         raise ValueError(f"{letter} has {len(data)} bytes instead of {expected}")
     return data
+
+
+def repeated(problem, letter, data):
+    """Returns what read_tensor() returned, as often as it takes to fill the tensor."""
+    size = math.prod(shapes(problem)[letter]) * TYPE_SIZES[problem.type]
+    return data if len(data) == size else (data * (size // len(data) + 1))[:size]
 
 
 def answer(session, line):

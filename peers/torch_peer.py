@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The rival torch: PyTorch's scaled_dot_product_attention on the CPU.
+"""The rival torch: PyTorch's scaled_dot_product_attention on the CPU, and on a CUDA device by way
+of torch_cuda.py.
 
 The tensors stay [batch, seq, heads, dim] in memory; the calls get transposed views, which PyTorch's
 fused kernel reads in place. Whatever applies to the problem is tried, and the fastest way is kept:
@@ -11,6 +12,7 @@ import collections
 import ctypes
 
 import peer
+import torch_cuda
 
 # One way to call PyTorch: its backend, how often each key/value head is repeated, and its options.
 Way = collections.namedtuple("Way", "backend repeats options")
@@ -18,6 +20,8 @@ Way = collections.namedtuple("Way", "backend repeats options")
 
 class Torch:
     name = "torch"
+    kinds = {"cpu", "cuda"}
+    repeats = True
 
     def setup(self, threads):
         try:
@@ -30,6 +34,9 @@ class Torch:
         torch.set_num_threads(threads)
         torch.set_grad_enabled(False)
         self.torch = torch
+        self.cuda = torch_cuda.Cuda(torch, self.device) if self.device != "cpu" else None
+        if self.cuda:
+            return self.cuda.describe()
         return {
             "version": torch.__version__,
             "types": ["f32", "f16", "bf16"],
@@ -37,7 +44,10 @@ class Torch:
         }
 
     def prepare(self, problem, data):
+        if self.cuda:
+            return self.cuda.prepare(problem, data)
         torch = self.torch
+        data = {letter: peer.repeated(problem, letter, data[letter]) for letter in data}
         dtype = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[problem.type]
         dense = {
             letter: torch.frombuffer(data[letter], dtype=dtype).reshape(shape)

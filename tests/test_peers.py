@@ -2,6 +2,7 @@
 """Tests of the Python peers: the protocol they share, and whether each rival computes attention.
 
     test_peers.py protocol               needs the standard library alone
+    test_peers.py cuda                   torch on a CUDA device, with fake_torch in its place
     test_peers.py torch | onnxruntime    exits with 77 and the reason where that cannot be imported
 
 Rivals are compared with a float64 computation by numpy. Their times are no concern here.
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+FAKE_TORCH = pathlib.Path(__file__).resolve().parent / "fake_torch"
 PEERS = pathlib.Path(__file__).resolve().parent.parent / "peers"
 SKIPPED = 77
 
@@ -65,8 +67,8 @@ class Conversation:
     def ask(self, op, **members):
         return self.say(json.dumps({"op": op, **members}))
 
-    def hello(self):
-        return self.ask("hello", protocol="heed.trial/1", threads=2)
+    def hello(self, **members):
+        return self.ask("hello", protocol="heed.trial/1", threads=2, **members)
 
     def prepare(self, tensors, output_size, **problem):
         for name, data in {**tensors, "o": b"\xaa" * output_size}.items():
@@ -130,8 +132,10 @@ def test_protocol(folder):
     check(peer.ask("check")["status"] == "ok" and peer.output() == b"\x05" * 24, "fifth call")
     peer.ask("run", warmup=0, calls=1)
     check(peer.ask("check")["status"] == "ok" and peer.output() == b"\x06" * 24, "sixth call")
+    test_modes(peer)
     check(peer.ask("release") == {"status": "ok"}, "release")
     check_error(peer.ask("check"), "error", "nothing is prepared")
+    test_period(peer, problem)
     check_error(peer.ask("ceiling", kind="sgemm", size=8), "unsupported", "ceiling")
     check_error(peer.ask("__init__"), "unsupported")
     check_error(peer.say("no json"), "error", "JSON")
@@ -139,7 +143,32 @@ def test_protocol(folder):
     check_error(peer.say("{}"), "error", "op")
     check(peer.ask("quit") == {"status": "ok"} and peer.end() == 0, "quit")
     peer = Conversation(script, PEERS, folder=folder)
+    check_error(peer.hello(device="cuda:0"), "unsupported", "cpu", "cuda:0")
+    reply = peer.hello(device="cpu")
+    check(reply["status"] == "ok" and reply["device"] == "cpu" and reply["period"], reply)
     check(peer.end() == 0, "end of input ends the peer")
+
+
+def test_modes(peer):
+    """Replays and single calls, on the toy after six calls."""
+    reply = peer.ask("run", mode="replay", warmup=1, calls=3, replays=2)
+    check(reply["calls"] == 6 and isinstance(reply["ns"], int), reply)
+    check(peer.ask("check")["status"] == "ok" and peer.output() == b"\x0f" * 24, "call 15")
+    reply = peer.ask("run", mode="eager", warmup=1, calls=4)
+    check(len(reply["samples_ns"]) == 4 and sum(reply["samples_ns"]) == reply["ns"], reply)
+    check_error(peer.ask("run", mode="replay", warmup=0, calls=1, replays=0), "error", "replays 0")
+    check_error(peer.ask("run", mode="sideways", warmup=0, calls=1), "unsupported", "sideways")
+    check(peer.ask("check", rows=[1])["status"] == "ok" and peer.output() == b"\x14" * 12, "a row")
+
+
+def test_period(peer, problem):
+    """Files that hold the beginning of tensors that repeat it."""
+    short = dict.fromkeys("qkv", bytes(12))
+    check_error(peer.prepare(short, 24, **problem, period=4), "error", "12", "16")
+    check(peer.prepare(short, 24, **problem, period=3)["status"] == "ok", "period")
+    check(peer.ask("run", warmup=0, calls=1)["status"] == "ok", "run")
+    check(peer.ask("check")["status"] == "ok" and len(peer.output()) == 24, "all of them")
+    check(peer.ask("release")["status"] == "ok", "release")
 
 
 def test_absent(folder):
@@ -241,6 +270,73 @@ def test_rival(name, folder):
     return 0
 
 
+def prepare_backend(np, peer, backend, problem, period):
+    """Prepares random values that repeat. Returns the reply, and what to expect."""
+    b, h, g, s, t, d, e = list(problem.values())[:7]
+    shapes = {"q": (b, s, h, d), "k": (b, t, g, d), "v": (b, t, g, e)}
+    random = np.random.default_rng(7)
+    files, tensors = {}, []
+    for name, shape in shapes.items():
+        chunk = random.standard_normal(min(period, np.prod(shape))).astype(np.float16)
+        files[name] = chunk.tobytes()
+        tensors.append(np.resize(chunk, shape).astype(np.float64))
+    reply = peer.prepare(files, 2 * b * s * h * e, **problem, period=period, backend=backend)
+    return reply, attention(np, problem, *tensors)
+
+
+def try_backend(np, peer, backend, problem):
+    """Walks through the requests that heed makes on a device. Returns what the peer chose."""
+    reply, expected = prepare_backend(np, peer, backend, problem, 997)
+    if reply["status"] != "ok":
+        return reply["reason"]
+    rows = expected.transpose(0, 2, 1, 3).reshape(-1, expected.shape[3])
+    numbers = [0, len(rows) // 3, len(rows) - 1]
+    for calls in (1, 5, 5):
+        reply_run = peer.ask("run", mode="replay", calls=calls, warmup=1, replays=2)
+        check(reply_run["calls"] == 2 * calls and reply_run["ns"] > 0, reply_run)
+        check(peer.ask("check", rows=numbers)["status"] == "ok", "check")
+        got = np.frombuffer(peer.output(), np.float16).reshape(len(numbers), -1)
+        error = np.abs(got - rows[numbers]).max()
+        check(error < 4e-3, f"error {error} of {backend}: {problem}")
+    reply_run = peer.ask("run", mode="eager", calls=7, warmup=2)
+    check(len(reply_run["samples_ns"]) == 7, reply_run)
+    check(peer.ask("check")["status"] == "ok", "check")
+    got = np.frombuffer(peer.output(), np.float16).reshape(expected.shape)
+    check(np.abs(got - expected).max() < 4e-3, "all of O")
+    check(peer.ask("release")["status"] == "ok", "release")
+    return reply["detail"]
+
+
+def test_cuda(folder):
+    import numpy as np
+
+    environment = {"PYTHONPATH": str(FAKE_TORCH), "FAKE_TORCH_REFUSES": "cudnn"}
+    peer = Conversation(PEERS / "torch_peer.py", folder=folder, **environment)
+    reply = peer.hello(device="cuda:0")
+    check(reply["backends"] == ["flash", "efficient", "cudnn", "math"], reply)
+    check(reply["device"] == "cuda:0" and "a fake device" in reply["detail"], reply)
+    square, grouped = (1, 2, 2, 33, 33, 16, 16), (2, 4, 2, 9, 21, 8, 8)
+    for dims, mask, backend, answer in (
+        (square, "none", "flash", "flash"),
+        (square, "causal=tl", "math", "math"),
+        (square, "none", "cudnn", "There is no such kernel."),
+        (square, "none", "abacus", "there is no backend abacus"),
+        (grouped, "none", "flash", "flash, enable_gqa"),
+        (grouped, "none", "efficient", "efficient, K and V repeated beforehand"),
+        (grouped, "causal=br", "flash", "flash, enable_gqa"),
+        (grouped, "causal=br", "math", "math, enable_gqa"),
+        (grouped, "causal=br", "cudnn", "torch has no causal mask aligned bottom right for cuDNN"),
+    ):
+        for copies in (1, 3):
+            problem = problem_of(dims, mask, "f16", copies, 0.2)
+            got = try_backend(np, peer, backend, problem)
+            check(got == answer, f"{answer!r} expected: {got!r}")
+    tall = problem_of((1, 1, 1, 9, 3, 8, 8), "causal=br", "f16")
+    check("NaN" in try_backend(np, peer, "flash", tall), "rows without keys")
+    check(peer.ask("quit")["status"] == "ok" and peer.end() == 0, "quit")
+    return 0
+
+
 def main():
     which = sys.argv[1]
     with tempfile.TemporaryDirectory() as folder:
@@ -249,7 +345,7 @@ def main():
             test_absent(folder)
             return 0
         try:
-            return test_rival(which, folder)
+            return test_cuda(folder) if which == "cuda" else test_rival(which, folder)
         except ImportError as error:
             print(f"SKIPPED: {error}")
             return SKIPPED

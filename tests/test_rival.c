@@ -72,7 +72,7 @@ static heed_problem problem_of(const char *spec)
 }
 
 static const float ones[64] = { 1 };
-static const lab_rival_data small_data = { ones, ones, ones };
+static const lab_rival_data small_data = { .q = ones, .k = ones, .v = ones };
 #define SMALL "b1 h1 s2 d4 f32"
 
 static void test_hello(void **state)
@@ -222,7 +222,7 @@ static void run_naive(const char *spec)
             lab_element_set(problem.type, tensors[t], (int64_t)i,
                             lab_random_normal((uint64_t)t, i));
     }
-    lab_rival_data data = { tensors[0], tensors[1], tensors[2] };
+    lab_rival_data data = { .q = tensors[0], .k = tensors[1], .v = tensors[2] };
     assert_int_equal(lab_rival_open(&rival, &found, 2, NULL), LAB_ANSWER_OK);
     assert_int_equal(lab_rival_prepare(&rival, &problem, &data, 3), LAB_ANSWER_OK);
     assert_int_equal(lab_rival_prepare(&rival, &problem, &data, 3), LAB_ANSWER_ERROR);

@@ -89,11 +89,41 @@ static lab_answer tell(lab_rival *rival, json_t *request, double seconds)
     return answer;
 }
 
+/* What a reply to hello offers beside the ordinary. */
+static void read_offers(lab_rival *rival, const json_t *reply)
+{
+    const json_t *backends = json_object_get(reply, "backends");
+
+    rival->ceiling = json_is_true(json_object_get(reply, "ceiling"));
+    rival->period = json_is_true(json_object_get(reply, "period"));
+    rival->backend_count = 0;
+    for (size_t i = 0; i < json_array_size(backends) && i < LAB_RIVAL_BACKENDS_MAX; i++) {
+        const char *name = json_string_value(json_array_get(backends, i));
+        if (name && name[0] && strlen(name) < LAB_PEER_NAME_SIZE &&
+            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name))
+            snprintf(rival->backends[rival->backend_count++], LAB_PEER_NAME_SIZE, "%s", name);
+    }
+}
+
+/* A peer that has never heard of devices says nothing of them. */
+static lab_answer check_device(lab_rival *rival, const json_t *reply)
+{
+    const char *device = json_string_value(json_object_get(reply, "device"));
+    char reason[LAB_PEER_REASON_SIZE];
+
+    if (!rival->device[0] || (device && strcmp(device, rival->device) == 0))
+        return LAB_ANSWER_OK;
+    snprintf(reason, sizeof reason, "is not timed by replays on %s", rival->device);
+    return refuse(rival, LAB_ANSWER_UNSUPPORTED, reason);
+}
+
 static lab_answer hello(lab_rival *rival)
 {
     json_t *reply;
     json_t *request = json_pack("{s:s, s:s, s:i}", "op", "hello", "protocol", PROTOCOL, "threads",
                                 rival->threads);
+    if (rival->device[0])
+        json_object_set_new(request, "device", json_string(rival->device));
     lab_answer answer = ask(rival, request, ANSWER_SECONDS, &reply);
 
     if (answer != LAB_ANSWER_OK)
@@ -102,11 +132,13 @@ static lab_answer hello(lab_rival *rival)
     json_int_t threads = json_integer_value(json_object_get(reply, "threads"));
     copy_member(rival->version, reply, "version");
     copy_member(rival->detail, reply, "detail");
-    rival->ceiling = json_is_true(json_object_get(reply, "ceiling"));
+    read_offers(rival, reply);
     if (!protocol || strcmp(protocol, PROTOCOL) != 0)
         answer = refuse(rival, LAB_ANSWER_ERROR, "speaks another protocol than " PROTOCOL);
     else if (threads != rival->threads)
         answer = refuse(rival, LAB_ANSWER_ERROR, "does not use as many threads as it was asked to");
+    else
+        answer = check_device(rival, reply);
     json_decref(reply);
     return answer;
 }
@@ -126,13 +158,20 @@ static lab_answer start(lab_rival *rival)
     return hello(rival);
 }
 
-lab_answer lab_rival_open(lab_rival *rival, const lab_found *found, int threads,
-                          bool (*interrupted)(void))
+lab_answer lab_rival_open_device(lab_rival *rival, const lab_found *found, int threads,
+                                 const char *device, bool (*interrupted)(void))
 {
     *rival = (lab_rival){
         .found = *found, .threads = threads, .interrupted = interrupted, .o_fd = -1
     };
+    snprintf(rival->device, sizeof rival->device, "%s", device);
     return start(rival);
+}
+
+lab_answer lab_rival_open(lab_rival *rival, const lab_found *found, int threads,
+                          bool (*interrupted)(void))
+{
+    return lab_rival_open_device(rival, found, threads, "", interrupted);
 }
 
 static void close_output(lab_rival *rival)
@@ -184,7 +223,15 @@ static size_t tensor_size(const heed_problem *p, int64_t heads, int64_t seq, int
     return (size_t)(p->batch * heads * seq * dim) * heed_type_size(p->type);
 }
 
-static json_t *prepare_request(const heed_problem *p, const int fds[FILES], int64_t copies)
+/* The part of such a tensor that its file has. */
+static size_t file_size(const heed_problem *p, size_t size, int64_t period)
+{
+    size_t repeated = (size_t)period * heed_type_size(p->type);
+    return period > 0 && repeated < size ? repeated : size;
+}
+
+static json_t *prepare_request(const heed_problem *p, const lab_rival_data *data,
+                               const int fds[FILES], int64_t copies)
 {
     static const char *const masks[] = { [HEED_MASK_NONE] = "none",
                                          [HEED_MASK_CAUSAL_TOP_LEFT] = "causal=tl",
@@ -205,6 +252,10 @@ static json_t *prepare_request(const heed_problem *p, const int fds[FILES], int6
         snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)getpid(), fds[i]);
         json_object_set_new(request, names[i], json_string(path));
     }
+    if (data->period > 0)
+        json_object_set_new(request, "period", json_integer(data->period));
+    if (data->backend)
+        json_object_set_new(request, "backend", json_string(data->backend));
     return request;
 }
 
@@ -222,6 +273,7 @@ lab_answer lab_rival_prepare(lab_rival *rival, const heed_problem *problem,
                              const lab_rival_data *data, int64_t copies)
 {
     const heed_problem *p = problem;
+    size_t q_size = tensor_size(p, p->heads_q, p->seq_q, p->dim_qk);
     size_t k_size = tensor_size(p, p->heads_kv, p->seq_k, p->dim_qk);
     size_t v_size = tensor_size(p, p->heads_kv, p->seq_k, p->dim_v);
     lab_answer answer = revive(rival);
@@ -230,12 +282,14 @@ lab_answer lab_rival_prepare(lab_rival *rival, const heed_problem *problem,
     if (answer != LAB_ANSWER_OK)
         return answer;
     const int fds[FILES] = {
-        share("heed-q", data->q, tensor_size(p, p->heads_q, p->seq_q, p->dim_qk)),
-        share("heed-k", data->k, k_size), share("heed-v", data->v, v_size), share("heed-o", NULL, 0)
+        share("heed-q", data->q, file_size(p, q_size, data->period)),
+        share("heed-k", data->k, file_size(p, k_size, data->period)),
+        share("heed-v", data->v, file_size(p, v_size, data->period)),
+        share("heed-o", NULL, 0),
     };
     rival->method[0] = '\0';
     if (fds[FILE_Q] >= 0 && fds[FILE_K] >= 0 && fds[FILE_V] >= 0 && fds[FILE_O] >= 0)
-        answer = ask(rival, prepare_request(p, fds, copies), ANSWER_SECONDS, &reply);
+        answer = ask(rival, prepare_request(p, data, fds, copies), ANSWER_SECONDS, &reply);
     else
         answer = refuse(rival, LAB_ANSWER_ERROR, "no memory to share the tensors in");
     for (int i = 0; i < FILES; i++)
@@ -250,14 +304,18 @@ lab_answer lab_rival_prepare(lab_rival *rival, const heed_problem *problem,
     return answer;
 }
 
-lab_answer lab_rival_run(lab_rival *rival, int64_t warmup, int64_t calls, double expected,
-                         double *seconds)
+/* How long a peer may take for what should last @expected seconds. */
+static double patience(double expected)
+{
+    return PATIENCE * expected > ANSWER_SECONDS ? PATIENCE * expected : ANSWER_SECONDS;
+}
+
+/* Sends a request to run @calls timed calls, and takes the time of one from the reply. */
+static lab_answer ask_time(lab_rival *rival, json_t *request, int64_t calls, double expected,
+                           double *seconds)
 {
     json_t *reply;
-    double limit = PATIENCE * expected > ANSWER_SECONDS ? PATIENCE * expected : ANSWER_SECONDS;
-    json_t *request = json_pack("{s:s, s:I, s:I}", "op", "run", "warmup", (json_int_t)warmup,
-                                "calls", (json_int_t)calls);
-    lab_answer answer = ask(rival, request, limit, &reply);
+    lab_answer answer = ask(rival, request, patience(expected), &reply);
 
     if (answer != LAB_ANSWER_OK)
         return answer;
@@ -269,6 +327,43 @@ lab_answer lab_rival_run(lab_rival *rival, int64_t warmup, int64_t calls, double
                       "reported a time or a number of calls that cannot be");
     *seconds = (double)ns * 1e-9 / (double)calls;
     return LAB_ANSWER_OK;
+}
+
+lab_answer lab_rival_run(lab_rival *rival, int64_t warmup, int64_t calls, double expected,
+                         double *seconds)
+{
+    json_t *request = json_pack("{s:s, s:I, s:I}", "op", "run", "warmup", (json_int_t)warmup,
+                                "calls", (json_int_t)calls);
+    return ask_time(rival, request, calls, expected, seconds);
+}
+
+lab_answer lab_rival_replay(lab_rival *rival, int64_t calls, int64_t warmup, int64_t replays,
+                            double expected, double *seconds)
+{
+    json_t *request = json_pack("{s:s, s:s, s:I, s:I, s:I}", "op", "run", "mode", "replay",
+                                "warmup", (json_int_t)warmup, "calls", (json_int_t)calls, "replays",
+                                (json_int_t)replays);
+    return ask_time(rival, request, calls * replays, expected, seconds);
+}
+
+lab_answer lab_rival_eager(lab_rival *rival, int64_t calls, double expected, double *seconds)
+{
+    json_t *reply;
+    json_t *request = json_pack("{s:s, s:s, s:i, s:I}", "op", "run", "mode", "eager", "warmup", 3,
+                                "calls", (json_int_t)calls);
+    lab_answer answer = ask(rival, request, patience(expected), &reply);
+
+    if (answer != LAB_ANSWER_OK)
+        return answer;
+    const json_t *samples = json_object_get(reply, "samples_ns");
+    bool good = calls <= LAB_RIVAL_EAGER_MAX && json_array_size(samples) == (size_t)calls;
+    for (size_t i = 0; good && i < (size_t)calls; i++) {
+        seconds[i] = 1e-9 * (double)json_integer_value(json_array_get(samples, i));
+        good = seconds[i] > 0;
+    }
+    json_decref(reply);
+    return good ? LAB_ANSWER_OK
+                : refuse(rival, LAB_ANSWER_ERROR, "reported samples that cannot be");
 }
 
 static bool read_all(int fd, char *data, size_t size)
@@ -286,17 +381,35 @@ static bool read_all(int fd, char *data, size_t size)
     return true;
 }
 
-lab_answer lab_rival_check(lab_rival *rival, void *o, size_t size)
+/* Sends a request that lets the peer write @size bytes to its file for O, and reads them. */
+static lab_answer ask_output(lab_rival *rival, json_t *request, void *o, size_t size)
 {
-    lab_answer answer = tell(rival, json_pack("{s:s}", "op", "check"), ANSWER_SECONDS);
+    lab_answer answer = tell(rival, request, ANSWER_SECONDS);
     struct stat status;
 
     if (answer != LAB_ANSWER_OK)
         return answer;
-    if (size != rival->o_size || fstat(rival->o_fd, &status) != 0 ||
-        (size_t)status.st_size != size || !read_all(rival->o_fd, o, size))
+    if (fstat(rival->o_fd, &status) != 0 || (size_t)status.st_size != size ||
+        !read_all(rival->o_fd, o, size))
         return refuse(rival, LAB_ANSWER_ERROR, "wrote an O of another size");
     return LAB_ANSWER_OK;
+}
+
+lab_answer lab_rival_check(lab_rival *rival, void *o, size_t size)
+{
+    if (size != rival->o_size)
+        return refuse(rival, LAB_ANSWER_ERROR, "has prepared a problem of another size");
+    return ask_output(rival, json_pack("{s:s}", "op", "check"), o, size);
+}
+
+lab_answer lab_rival_check_rows(lab_rival *rival, const int64_t *rows, int64_t count, void *o,
+                                size_t size)
+{
+    json_t *list = json_array();
+
+    for (int64_t i = 0; i < count; i++)
+        json_array_append_new(list, json_integer(rows[i]));
+    return ask_output(rival, json_pack("{s:s, s:o}", "op", "check", "rows", list), o, size);
 }
 
 void lab_rival_pause(lab_rival *rival)

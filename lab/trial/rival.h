@@ -22,20 +22,27 @@ typedef enum lab_answer {
 } lab_answer;
 
 #define LAB_RIVAL_TEXT_SIZE 200
+#define LAB_RIVAL_DEVICE_SIZE 16
+#define LAB_RIVAL_BACKENDS_MAX 8
 
 typedef struct lab_rival {
     lab_found found;
     int threads;
+    char device[LAB_RIVAL_DEVICE_SIZE]; /* that it must compute on; "": the CPU, timed by blocks */
     bool (*interrupted)(void);
     lab_peer *peer; /* NULL: not started, or lost */
     int starts;
     lab_peer_state lost; /* of the peer that was lost last; LAB_PEER_READY: none was */
     char reason[LAB_PEER_REASON_SIZE]; /* of the last answer other than LAB_ANSWER_OK */
     char version[LAB_RIVAL_TEXT_SIZE];
-    char detail[LAB_RIVAL_TEXT_SIZE]; /* of hello */
-    char method[LAB_RIVAL_TEXT_SIZE]; /* detail of the last prepare */
-    bool ceiling;                     /* answers lab_rival_sgemm() */
-    int o_fd;                         /* the file for O; -1: nothing is prepared */
+    char detail[LAB_RIVAL_TEXT_SIZE];                          /* of hello */
+    char method[LAB_RIVAL_TEXT_SIZE];                          /* detail of the last prepare */
+    bool ceiling;                                              /* answers lab_rival_sgemm() */
+    bool period;                                               /* takes lab_rival_data.period */
+    char backends[LAB_RIVAL_BACKENDS_MAX][LAB_PEER_NAME_SIZE]; /* its ways to compute, each a rival
+                                                                  of its own */
+    size_t backend_count;                                      /* 0: it has one way */
+    int o_fd; /* the file for O; -1: nothing is prepared */
     size_t o_size;
 } lab_rival;
 
@@ -43,6 +50,12 @@ typedef struct lab_rival {
  * closed whatever the answer. */
 lab_answer lab_rival_open(lab_rival *rival, const lab_found *found, int threads,
                           bool (*interrupted)(void));
+
+/* lab_rival_open_device() is the same for a peer that computes on @device, "cuda:0" say, or on
+ * "cpu", and is timed by replays there. LAB_ANSWER_UNSUPPORTED if the peer knows nothing of that.
+ */
+lab_answer lab_rival_open_device(lab_rival *rival, const lab_found *found, int threads,
+                                 const char *device, bool (*interrupted)(void));
 
 /* lab_rival_close() ends the peer. */
 void lab_rival_close(lab_rival *rival);
@@ -52,6 +65,8 @@ typedef struct lab_rival_data {
     const void *q;
     const void *k;
     const void *v;
+    int64_t period;      /* element i of a tensor is number i modulo this; 0: there are all */
+    const char *backend; /* one of lab_rival.backends, or NULL */
 } lab_rival_data;
 
 /* lab_rival_prepare() hands over the normalized @problem, whose strides do not matter, and the
@@ -65,9 +80,25 @@ lab_answer lab_rival_prepare(lab_rival *rival, const heed_problem *problem,
 lab_answer lab_rival_run(lab_rival *rival, int64_t warmup, int64_t calls, double expected,
                          double *seconds);
 
+/* lab_rival_replay() is for rivals on a device: @replays runs of a sequence of @calls calls that is
+ * captured once, after @warmup untimed ones. Writes seconds of the device per call. */
+lab_answer lab_rival_replay(lab_rival *rival, int64_t calls, int64_t warmup, int64_t replays,
+                            double expected, double *seconds);
+
+/* lab_rival_eager() times @calls single calls, LAB_RIVAL_EAGER_MAX at most, each from its start to
+ * its completion, and writes their seconds to @seconds. */
+#define LAB_RIVAL_EAGER_MAX 1000
+lab_answer lab_rival_eager(lab_rival *rival, int64_t calls, double expected, double *seconds);
+
 /* lab_rival_check() writes O of the last call, dense, to @o, which has room for @size bytes: all of
  * O. */
 lab_answer lab_rival_check(lab_rival *rival, void *o, size_t size);
+
+/* lab_rival_check_rows() writes @count rows of that O alone, LAB_RIVAL_ROWS_MAX at most, numbered
+ * [batch, head, seq] as in the LSE, one after another to @o. */
+#define LAB_RIVAL_ROWS_MAX 1000
+lab_answer lab_rival_check_rows(lab_rival *rival, const int64_t *rows, int64_t count, void *o,
+                                size_t size);
 
 /* lab_rival_pause() stops the rival's processes until the next request, so that they cannot disturb
  * heed. */

@@ -1,0 +1,196 @@
+"""A stand-in for PyTorch on a machine with a CUDA device: the few calls that peers/torch_cuda.py
+makes, in numpy, so that its way can be walked where there is no device.
+
+A graph remembers calls while it captures them, and computes when it is replayed and not before.
+FAKE_TORCH_REFUSES names backends that have no kernel for anything; grouped heads are refused by
+the efficient one, as by the real one.
+"""
+
+import os
+import time
+import types
+import warnings
+
+import numpy as np
+
+__version__ = "0.0+fake"
+version = types.SimpleNamespace(cuda="0.0")
+float32, float16, bfloat16, bool = np.float32, np.float16, np.uint16, np.bool_
+enabled = {}
+recording = None  # the list of the graph that is being captured
+
+
+class Tensor:
+    def __init__(self, array):
+        self.array = array
+        self.device = "cuda:0"
+        self.shape = array.shape
+        self.nbytes = array.nbytes
+
+    def to(self, _device):
+        return self
+
+    cpu = clone = lambda self: self
+
+    def numel(self):
+        return self.array.size
+
+    def repeat(self, times):
+        return Tensor(np.tile(self.array, times))
+
+    def reshape(self, shape):
+        return Tensor(self.array.reshape(shape))
+
+    def transpose(self, a, b):
+        return Tensor(self.array.swapaxes(a, b))
+
+    def repeat_interleave(self, times, axis):
+        return Tensor(self.array.repeat(times, axis))
+
+    def tril(self, shift):
+        return Tensor(np.tril(self.array, shift))
+
+    def contiguous(self):
+        return Tensor(np.ascontiguousarray(self.array))
+
+    def data_ptr(self):
+        return self.array.ctypes.data
+
+    def __getitem__(self, index):
+        parts = index if isinstance(index, tuple) else (index,)
+        return Tensor(self.array[tuple(getattr(part, "array", part) for part in parts)])
+
+    def __mod__(self, number):
+        return Tensor(self.array % number)
+
+    def __floordiv__(self, number):
+        return Tensor(self.array // number)
+
+
+def frombuffer(data, dtype):
+    return Tensor(np.frombuffer(data, dtype))
+
+
+def tensor(values, device):
+    return Tensor(np.array(values))
+
+
+def ones(*shape, dtype, device):
+    return Tensor(np.ones(shape, dtype))
+
+
+def device(name):
+    return name
+
+
+def set_num_threads(_threads):
+    pass
+
+
+def set_grad_enabled(_enabled):
+    pass
+
+
+class Event:
+    def __init__(self, enable_timing):
+        assert enable_timing
+
+    def record(self):
+        self.time = time.perf_counter()
+
+    def synchronize(self):
+        pass
+
+    def elapsed_time(self, end):
+        return (end.time - self.time) * 1e3
+
+
+class Stream:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_error):
+        pass
+
+
+class CUDAGraph:
+    def capture_begin(self):
+        global recording
+        assert recording is None
+        self.calls = recording = []
+
+    def capture_end(self):
+        global recording
+        recording = None
+
+    def replay(self):
+        for call in self.calls:
+            call()
+
+
+cuda = types.SimpleNamespace(
+    CUDAGraph=CUDAGraph,
+    Event=Event,
+    Stream=Stream,
+    empty_cache=lambda: None,
+    get_device_name=lambda: "a fake device",
+    is_available=lambda: True,
+    memory_reserved=lambda: 1 << 40,
+    set_device=lambda _device: None,
+    stream=lambda stream: stream,
+    synchronize=lambda: None,
+)
+
+backends = types.SimpleNamespace(
+    cuda=types.SimpleNamespace(
+        enable_flash_sdp=lambda on: enabled.update(flash=on),
+        enable_mem_efficient_sdp=lambda on: enabled.update(efficient=on),
+        enable_cudnn_sdp=lambda on: enabled.update(cudnn=on),
+        enable_math_sdp=lambda on: enabled.update(math=on),
+    ),
+    cudnn=types.SimpleNamespace(version=lambda: 0),
+)
+
+
+def refuse(what):
+    warnings.warn("Other kernel not used because: (Triggered internally at a.cpp:1.)")
+    warnings.warn("Other kernel has been runtime disabled. (Triggered internally at a.cpp:2.)")
+    warnings.warn(f"{what} (Triggered internally at a.cpp:3.)")
+    raise RuntimeError("No available kernel. Aborting execution.")
+
+
+def compute(q, k, v, scale, mask, out):
+    logits = np.einsum("bhid,bhjd->bhij", q.astype(float), k.astype(float)) * scale
+    logits = np.where(mask, logits, -np.inf) if mask is not None else logits
+    weights = np.exp(logits - logits.max(-1, keepdims=True))
+    weights /= weights.sum(-1, keepdims=True)
+    out[...] = np.einsum("bhij,bhjd->bhid", weights, v)
+
+
+def attention(q, k, v, attn_mask=None, is_causal=False, scale=None, enable_gqa=False):
+    (backend,) = (name for name, on in enabled.items() if on)
+    queries, keys = q.shape[2], k.shape[2]
+    if backend in os.environ.get("FAKE_TORCH_REFUSES", "").split(","):
+        refuse("There is no such kernel.")
+    if enable_gqa and backend == "efficient":
+        refuse("Both fused kernels require the same number of heads.")
+    group = q.shape[1] // k.shape[1]
+    assert group == 1 or enable_gqa
+    k, v = (Tensor(x.array.repeat(group, 1)) for x in (k, v))
+    mask = getattr(attn_mask, "array", None)
+    mask = np.tri(queries, keys, dtype=np.bool_) if is_causal else mask
+    out = Tensor(np.full(q.shape[:3] + v.shape[3:], np.nan, q.array.dtype))
+
+    def run():
+        compute(q.array, k.array, v.array, scale, mask, out.array)
+
+    if recording is None:
+        run()
+    else:
+        recording.append(run)
+    return out
+
+
+from . import nn  # noqa: E402, after what it needs
+
+nn.functional = types.SimpleNamespace(scaled_dot_product_attention=attention)
