@@ -42,9 +42,8 @@ static heed_status allocate_outputs(lab_run *run, const heed_problem *problem, b
     return run->o && (run->lse || !lse) ? HEED_OK : HEED_ERR_NO_MEMORY;
 }
 
-/* Runs the subject on @stage, and looks at what it did to them. */
-static heed_status run_on(lab_run *run, const lab_check *check, lab_stage *stage,
-                          const lab_values *values)
+/* Runs the subject on @stage, in this process's own memory. */
+static heed_status run_here(lab_run *run, const lab_check *check, const lab_stage *stage)
 {
     heed_buffers buffers = lab_stage_buffers(stage);
     if (check->lock && !lab_stage_lock(stage, true))
@@ -53,8 +52,23 @@ static heed_status run_on(lab_run *run, const lab_check *check, lab_stage *stage
     run->status = check->subject->run(check->subject->data, &buffers);
     if (check->trace)
         check->trace->place_count = 0;
-    if (check->lock && !lab_stage_lock(stage, false))
-        return HEED_ERR_SYSTEM;
+    return check->lock && !lab_stage_lock(stage, false) ? HEED_ERR_SYSTEM : HEED_OK;
+}
+
+/* The same elsewhere. */
+static heed_status run_away(lab_run *run, const lab_check *check, lab_stage *stage)
+{
+    return check->subject->run_away(check->subject->data, stage, &run->status);
+}
+
+/* Runs the subject on @stage, and looks at what it did to it. */
+static heed_status run_on(lab_run *run, const lab_check *check, lab_stage *stage,
+                          const lab_values *values)
+{
+    heed_status status = check->subject->run_away ? run_away(run, check, stage)
+                                                  : run_here(run, check, stage);
+    if (status != HEED_OK)
+        return status;
     lab_stage_take(stage, run->o, run->lse);
     if (!check->lock)
         lab_stage_changed(stage, values, run->changed, sizeof run->changed);

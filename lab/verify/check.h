@@ -32,6 +32,14 @@ typedef struct lab_subject {
 
     /* Computes the problem that was prepared last. */
     heed_status (*run)(void *data, const heed_buffers *buffers);
+
+    /* NULL, unless the subject works in memory of its own: then instead of run(). Takes the tensors
+     * of @stage there, computes, and brings back what they are then. Returns HEED_OK, or why the
+     * laboratory could not; *outcome is what run() would return. */
+    heed_status (*run_away)(void *data, lab_stage *stage, heed_status *outcome);
+
+    /* Has it gone for good, with all that runs beside it in this process? May be NULL. */
+    bool (*lost)(void *data);
 } lab_subject;
 
 #define LAB_TEXT_SIZE 160

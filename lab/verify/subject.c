@@ -4,6 +4,9 @@
 #include "lab/verify/subject.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "device.h"
 
 /* What the cost model predicts for the chosen kernel. */
 static double predicted(const heed_plan *plan)
@@ -15,14 +18,33 @@ static double predicted(const heed_plan *plan)
     return -1;
 }
 
+static bool same_problem(const heed_problem *a, const heed_problem *b)
+{
+    char spec[2][HEED_SPEC_SIZE];
+    heed_problem_print(a, spec[0], sizeof spec[0]);
+    heed_problem_print(b, spec[1], sizeof spec[1]);
+    return strcmp(spec[0], spec[1]) == 0;
+}
+
+/* A new plan comes before the old one goes: what they share of compiled code stays loaded. */
+static heed_status make_plan(lab_planned *planned, const heed_problem *problem)
+{
+    heed_plan *plan;
+    if (planned->plan && same_problem(heed_plan_problem(planned->plan), problem))
+        return HEED_OK;
+    heed_status status = planned->kernel
+                             ? heed_plan_create_named(&plan, planned->context, problem,
+                                                      planned->kernel)
+                             : heed_plan_create(&plan, planned->context, problem, HEED_ESTIMATE);
+    lab_planned_release(planned);
+    planned->plan = plan;
+    return status;
+}
+
 static heed_status prepare(void *data, const heed_problem *problem, lab_needs *needs)
 {
     lab_planned *planned = data;
-    lab_planned_release(planned);
-    heed_status status = planned->kernel ? heed_plan_create_named(&planned->plan, planned->context,
-                                                                  problem, planned->kernel)
-                                         : heed_plan_create(&planned->plan, planned->context,
-                                                            problem, HEED_ESTIMATE);
+    heed_status status = make_plan(planned, problem);
     if (status != HEED_OK)
         return status;
     snprintf(needs->name, sizeof needs->name, "%s", heed_plan_name(planned->plan));
@@ -38,9 +60,36 @@ static heed_status run(void *data, const heed_buffers *buffers)
     return heed_execute(planned->plan, buffers);
 }
 
+/* An upload tells of a device that was lost before, and a download comes after all work. */
+static heed_status run_away(void *data, lab_stage *stage, heed_status *outcome)
+{
+    const lab_planned *planned = data;
+    *outcome = HEED_OK;
+    heed_status status = lab_mirror_place(planned->mirror, stage);
+    if (status == HEED_OK)
+        status = lab_mirror_upload(planned->mirror, stage);
+    if (status != HEED_OK && status != HEED_ERR_LOST)
+        return status;
+    heed_buffers buffers = lab_mirror_buffers(planned->mirror, stage);
+    *outcome = status == HEED_OK ? heed_execute(planned->plan, &buffers) : status;
+    if (*outcome == HEED_OK)
+        *outcome = heed_device_wait(planned->context);
+    return *outcome == HEED_OK ? lab_mirror_download(planned->mirror, stage) : HEED_OK;
+}
+
+static bool lost(void *data)
+{
+    const lab_planned *planned = data;
+    return heed_device_wait(planned->context) == HEED_ERR_LOST;
+}
+
 lab_subject lab_planned_subject(lab_planned *planned)
 {
-    return (lab_subject){ .data = planned, .prepare = prepare, .run = run };
+    return (lab_subject){ .data = planned,
+                          .prepare = prepare,
+                          .run = run,
+                          .run_away = planned->mirror ? run_away : NULL,
+                          .lost = lost };
 }
 
 void lab_planned_release(lab_planned *planned)

@@ -6,10 +6,12 @@
 
 #include "heed.h"
 #include "lab/verify/check.h"
+#include "lab/verify/mirror.h"
 
 typedef struct lab_planned {
     heed_context *context;
     const char *kernel; /* as heed_plan_create_named() takes it; NULL: what the planner chooses */
+    lab_mirror *mirror; /* in the memory of the context's device; NULL: that is the host's */
     heed_plan *plan;    /* of the problem prepared last, or NULL */
 } lab_planned;
 

@@ -126,6 +126,21 @@ static bool has_properties(const lab_inputs *inputs)
     return inputs == lab_inputs_at(0) || inputs == &lab_inputs_captured;
 }
 
+/* Whether the device was lost on the way. If so, what it was lost with is the failure of the gate
+ * @gate, and the others that are left cannot be asked. */
+static bool lost(const lab_check *check, size_t gate, lab_report *report)
+{
+    const lab_subject *subject = check->subject;
+    report->lost = subject->lost && subject->lost(subject->data);
+    if (!report->lost)
+        return false;
+    lab_verdict_fail(&report->verdicts[gate], -1, "the device was lost: %s", heed_message());
+    for (size_t i = gate + 1; i < LAB_GATES; i++)
+        lab_verdict_skip(&report->verdicts[i], "the device was lost");
+    report->outcome = LAB_FAIL;
+    return true;
+}
+
 static void ask_gates(const lab_check *check, const lab_verify_options *options, lab_report *report)
 {
     double seconds = PROPERTY_RUNS * estimate(&check->runs[0].needs, &check->values->problem);
@@ -140,8 +155,11 @@ static void ask_gates(const lab_check *check, const lab_verify_options *options,
             lab_verdict_skip(verdict, "its runs take about %.2g s", seconds);
         else
             gate->judge(check, verdict);
-        if (verdict->outcome == LAB_FAIL)
-            report->outcome = LAB_FAIL;
+        if (verdict->outcome != LAB_FAIL)
+            continue;
+        report->outcome = LAB_FAIL;
+        if (lost(check, i, report))
+            return;
     }
 }
 
@@ -180,7 +198,7 @@ void lab_case_verify(lab_case *subject_case, const lab_subject *subject,
         .sampling = sampling_of(options, options->property_work),
         .seed = lab_random_stream(options->seed, STREAM_CHECK),
         .strict = options->strict,
-        .lock = !options->unlocked,
+        .lock = !options->unlocked && !subject->run_away,
         .memos = subject_case->memos,
         .trace = trace,
     };
@@ -189,8 +207,11 @@ void lab_case_verify(lab_case *subject_case, const lab_subject *subject,
     report->rows_compared = check.expect->count;
     for (size_t i = 0; i < LAB_GATES; i++)
         lab_verdict_skip(&report->verdicts[i], "the kernel did not run");
-    if (!is_feasible(&check, options, report))
+    if (!is_feasible(&check, options, report)) {
+        if (report->outcome == LAB_FAIL)
+            lost(&check, 0, report);
         return;
+    }
 
     heed_status status = run_twice(&check);
     if (status == HEED_OK)
@@ -200,6 +221,8 @@ void lab_case_verify(lab_case *subject_case, const lab_subject *subject,
     report->outcome = report->verdicts[0].outcome;
     if (report->outcome == LAB_PASS)
         ask_gates(&check, options, report);
+    else if (report->outcome == LAB_FAIL)
+        lost(&check, 0, report);
     lab_run_destroy(&check.runs[0]);
     lab_run_destroy(&check.runs[1]);
 }

@@ -41,6 +41,7 @@ typedef struct lab_case {
 typedef struct lab_report {
     lab_outcome outcome;       /* LAB_FAIL if a gate failed, LAB_SKIP if the kernel did not run */
     char name[HEED_NAME_SIZE]; /* kernel and config, or "" */
+    bool lost;                 /* the device was: this process can do no more */
     int64_t rows;              /* how many the problem has ... */
     int64_t rows_compared;     /* ... and how many were compared with the reference */
     lab_verdict verdicts[LAB_GATES];
