@@ -40,6 +40,7 @@ static const layer layers[] = {
     { "src/cuda/kernels/", false, { "src/cuda/kernels/" }, { NULL } },
     { "lab/tensor/", false, { "include/", "lab/tensor/", "lab/report/" }, { "jansson.h" } },
     { "lab/report/", false, { "include/", "lab/report/" }, { "jansson.h" } },
+    { "lab/inspect/", false, { "include/", "lab/inspect/", "lab/report/" }, { NULL } },
     { "lab/shapes/", false, { "include/", "lab/shapes/", "lab/tensor/", "lab/report/" }, { NULL } },
     { "lab/verify/",
       false,

@@ -1,0 +1,249 @@
+/*
+ * test_cubin.c - what a compiled kernel takes, as its file has it and as the assembler says
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cuda/jit.h"
+#include "inspect/cubin.h"
+#include "scratch.h"
+
+#define CORPUS HEED_SOURCE_DIR "/tests/fuzz/corpus/cubin/"
+
+static size_t read_corpus(const char *name, unsigned char *data, size_t size)
+{
+    char path[512];
+    snprintf(path, sizeof path, CORPUS "%s", name);
+    return scratch_read(path, data, size);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Files of known content                                                     */
+/* -------------------------------------------------------------------------- */
+
+static void test_an_older_file_is_read(void **state)
+{
+    unsigned char data[4096];
+    lab_cubin cubin;
+    lab_error error;
+    size_t size = read_corpus("sm80_old", data, sizeof data);
+    assert_int_equal(lab_cubin_read(&cubin, data, size, "x", &error), HEED_OK);
+    assert_int_equal(cubin.arch, 80);
+    assert_int_equal(cubin.count, 1);
+    const lab_cubin_kernel *kernel = cubin.kernels;
+    assert_string_equal(kernel->name, "attend");
+    assert_int_equal(kernel->registers, 168);
+    assert_int_equal(kernel->stack, 0);
+    assert_int_equal(kernel->smem, 320);
+    assert_int_equal(kernel->max_threads, 128);
+    assert_int_equal(kernel->barriers, 3);
+    assert_int_equal(kernel->params, 48);
+    assert_int_equal(kernel->constant, 400);
+    assert_int_equal(kernel->code, 128);
+    assert_int_equal(kernel->spill_stores, -1);
+    lab_cubin_free(&cubin);
+}
+
+static void test_a_newer_file_is_read(void **state)
+{
+    unsigned char data[4096];
+    lab_cubin cubin;
+    lab_error error;
+    size_t size = read_corpus("sm90_new", data, sizeof data);
+    assert_int_equal(lab_cubin_read(&cubin, data, size, "x", &error), HEED_OK);
+    assert_int_equal(cubin.arch, 90);
+    assert_int_equal(cubin.count, 2);
+    assert_string_equal(cubin.kernels[1].name, "two");
+    assert_int_equal(cubin.kernels[1].registers, 255);
+    assert_int_equal(cubin.kernels[1].stack, 16);
+    assert_int_equal(cubin.kernels[1].smem, 0); /* 1024 bytes of it are the system's */
+    lab_cubin_free(&cubin);
+}
+
+static void test_spills_are_in_the_log(void **state)
+{
+    static const char log[] =
+        "ptxas info    : Function properties for two\n"
+        "ptxas         .     16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads\n"
+        "ptxas info    : Function properties for three\n"
+        "ptxas         .     16 bytes stack frame, 1 bytes spill stores, 1 bytes spill loads\n"
+        "ptxas info    : Function properties for one";
+    unsigned char data[4096];
+    lab_cubin cubin;
+    lab_error error;
+    size_t size = read_corpus("sm90_new", data, sizeof data);
+    assert_int_equal(lab_cubin_read(&cubin, data, size, "x", &error), HEED_OK);
+    lab_cubin_spills(&cubin, log);
+    assert_int_equal(cubin.kernels[0].spill_stores, -1);
+    assert_int_equal(cubin.kernels[1].spill_stores, 8);
+    assert_int_equal(cubin.kernels[1].spill_loads, 12);
+    lab_cubin_spills(&cubin, "");
+    assert_int_equal(cubin.kernels[1].spill_stores, 8);
+    lab_cubin_free(&cubin);
+}
+
+static void assert_refused(const char *name, heed_status status, const char *words)
+{
+    unsigned char data[4096];
+    lab_cubin cubin;
+    lab_error error = { "" };
+    size_t size = read_corpus(name, data, sizeof data);
+    assert_int_equal(lab_cubin_read(&cubin, data, size, "x.cubin", &error), status);
+    if (!strstr(error.text, words) || strncmp(error.text, "x.cubin: ", 9) != 0)
+        fail_msg("\"%s\" does not say \"%s\"", error.text, words);
+    assert_int_equal(cubin.count, 0);
+    assert_null(cubin.kernels);
+}
+
+static void test_other_files_are_refused(void **state)
+{
+    assert_refused("empty", HEED_ERR_CORRUPT, "not an ELF file");
+    assert_refused("other_machine", HEED_ERR_UNSUPPORTED, "machine 62");
+    assert_refused("cut", HEED_ERR_CORRUPT, "outside the file");
+    assert_refused("far_table", HEED_ERR_CORRUPT, "table of sections lies outside the file");
+}
+
+/* Whatever is changed, nothing outside the file is read: the copy has exactly its size, for the
+ * tools that see more than this test does. */
+static void test_damage_is_survived(void **state)
+{
+    unsigned char whole[4096];
+    lab_cubin cubin;
+    size_t size = read_corpus("sm90_new", whole, sizeof whole);
+    for (size_t at = 0; at < size; at++)
+        for (int bit = 0; bit < 8; bit += 7) {
+            unsigned char *data = malloc(size);
+            assert_non_null(data);
+            memcpy(data, whole, size);
+            data[at] ^= (unsigned char)(1 << bit);
+            if (lab_cubin_read(&cubin, data, size, "x", NULL) == HEED_OK)
+                lab_cubin_free(&cubin);
+            free(data);
+        }
+    for (size_t length = 1; length < size; length++) {
+        unsigned char *data = malloc(length);
+        assert_non_null(data);
+        memcpy(data, whole, length);
+        assert_int_not_equal(lab_cubin_read(&cubin, data, length, "x", NULL), HEED_OK);
+        free(data);
+    }
+}
+
+/* -------------------------------------------------------------------------- */
+/* Files that the compiler wrote                                              */
+/* -------------------------------------------------------------------------- */
+
+/* The first keeps its array in registers; the second needs a stack, spills, and shares memory. */
+static const char source[] =
+    "extern \"C\" __global__ void __launch_bounds__(96) lean(float *x) {\n"
+    "    float a[24];\n"
+    "    _Pragma(\"unroll\") for (int i = 0; i < 24; i++) a[i] = x[i * threadIdx.x];\n"
+    "    __syncthreads();\n"
+    "    _Pragma(\"unroll\") for (int i = 0; i < 24; i++) x[i + threadIdx.x] = a[i];\n"
+    "}\n"
+    "extern \"C\" __global__ void fat(float *x, int n) {\n"
+    "    __shared__ float shared[77];\n"
+    "    float a[64];\n"
+    "    _Pragma(\"unroll\") for (int i = 0; i < 64; i++) a[i] = x[i * threadIdx.x];\n"
+    "    shared[threadIdx.x] = x[0];\n"
+    "    __syncthreads();\n"
+    "    _Pragma(\"unroll\") for (int i = 0; i < 64; i++)\n"
+    "        x[i + threadIdx.x] = a[i] + a[(int)x[i] & 63] + shared[i] + n;\n"
+    "}\n";
+
+/* The number before @words on the line after "Function properties for @name", or two further; 0 if
+ * it is not said. */
+static long long said(const char *log, const char *name, const char *words)
+{
+    char head[64], text[256];
+    snprintf(head, sizeof head, "Function properties for %s\n", name);
+    const char *at = strstr(log, head);
+    assert_non_null(at);
+    snprintf(text, sizeof text, "%.*s", (int)sizeof text - 1, at + strlen(head));
+    char *frame = strchr(text, '\n'), *used = frame ? strchr(frame + 1, '\n') : NULL;
+    assert_non_null(frame);
+    if (used)
+        *used = '\0';
+    char *found = strstr(text, words);
+    if (!found)
+        return 0;
+    while (found > text && found[-1] >= '0' && found[-1] <= '9')
+        found--;
+    return atoll(found);
+}
+
+static void check_kernel(const lab_cubin_kernel *kernel, const char *log)
+{
+    assert_int_equal(kernel->registers, said(log, kernel->name, " registers"));
+    assert_int_equal(kernel->stack, said(log, kernel->name, " bytes stack frame"));
+    assert_int_equal(kernel->spill_stores, said(log, kernel->name, " bytes spill stores"));
+    assert_int_equal(kernel->spill_loads, said(log, kernel->name, " bytes spill loads"));
+    assert_int_equal(kernel->barriers, said(log, kernel->name, " barriers"));
+    assert_int_equal(kernel->smem, said(log, kernel->name, " bytes smem"));
+    long long constant = said(log, kernel->name, " bytes cmem[0]");
+    assert_true(constant == 0 || constant == kernel->constant);
+    assert_true(kernel->code > 0 && kernel->code % 16 == 0);
+}
+
+static void check_arch(int arch)
+{
+    const heed_build build = { .source = "two.cu", .arch = arch, .registers = 32 };
+    heed_cubin code;
+    lab_cubin cubin;
+    lab_error error = { "" };
+    if (heed_jit_build_text(&build, source, &code) != HEED_OK)
+        fail_msg("%s", heed_message());
+    if (lab_cubin_read(&cubin, code.data, code.size, "two.cu", &error) != HEED_OK)
+        fail_msg("%s", error.text);
+    lab_cubin_spills(&cubin, code.log);
+    assert_int_equal(cubin.arch, arch);
+    assert_int_equal(cubin.count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const lab_cubin_kernel *kernel = &cubin.kernels[i];
+        bool fat = strcmp(kernel->name, "fat") == 0;
+        check_kernel(kernel, code.log);
+        assert_int_equal(kernel->max_threads, fat ? 0 : 96);
+        assert_int_equal(kernel->params, fat ? 12 : 8);
+        assert_int_equal(kernel->smem, fat ? 308 : 0);
+        assert_int_equal(kernel->stack > 0, fat);
+        assert_int_equal(kernel->spill_stores > 0, fat);
+    }
+    lab_cubin_free(&cubin);
+    heed_cubin_free(&code);
+}
+
+static void test_the_assembler_says_the_same(void **state)
+{
+    static const int archs[] = { 80, 86, 89, 90 };
+    heed_cubin probe;
+    const heed_build build = { .source = "probe.cu", .arch = 80 };
+    setenv("HEED_CACHE_LIMIT", "0", 1);
+    heed_status status = heed_jit_build_text(&build, "", &probe);
+    heed_cubin_free(&probe);
+    if (status == HEED_ERR_DEVICE) {
+        print_message("skipped: %s\n", heed_message());
+        skip();
+    }
+    for (size_t i = 0; i < sizeof archs / sizeof *archs; i++)
+        check_arch(archs[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_older_file_is_read),
+        cmocka_unit_test(test_a_newer_file_is_read),
+        cmocka_unit_test(test_spills_are_in_the_log),
+        cmocka_unit_test(test_other_files_are_refused),
+        cmocka_unit_test(test_damage_is_survived),
+        cmocka_unit_test(test_the_assembler_says_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
