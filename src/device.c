@@ -164,6 +164,11 @@ bool heed_device_read_state(heed_context *context, heed_device_state *state)
     return true;
 }
 
+void heed_device_features(const heed_context *context, char text[32])
+{
+    heed_machine_features(&context->machine, text);
+}
+
 heed_device_limits heed_device_get_limits(const heed_context *context)
 {
     const heed_gpu *gpu = context->machine.gpu;

@@ -48,6 +48,10 @@ size_t heed_device_memory(const heed_context *context);
 /* heed_device_arch() returns the compute capability, 10 * major + minor; 0 for a CPU. */
 int heed_device_arch(const heed_context *context);
 
+/* heed_device_features() writes what code for the device depends on, as wisdom has it, to @text:
+ * "avx512", or architecture, driver and compiler. */
+void heed_device_features(const heed_context *context, char text[32]);
+
 /* What a device can do at most, by its data sheet; zeros where that is not known, as for a CPU. */
 typedef struct heed_device_limits {
     int multiprocessors;
