@@ -3,10 +3,14 @@
  */
 #include "verify.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "inputs.h"
+
+/* Each has a CUDA context of its own. */
+#define DEVICE_JOBS_MAX 8
 
 /* -------------------------------------------------------------------------- */
 /* Options                                                                    */
@@ -118,6 +122,28 @@ static cli_exit conclude(const verify_job *job)
     return CLI_UNSUPPORTED;
 }
 
+static int machine_cpus(void)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return count > 0 ? count : 1;
+}
+
+/* Kernels on the CPU have all its threads to themselves, and so has the reference between them.
+ * Those on a device leave the CPUs to references of several cases at a time. */
+static void share_cpus(verify_job *job)
+{
+    int given = (int)cli_args_integer(job->args, "jobs"), cpus = machine_cpus();
+    int jobs = cpus / 2 < DEVICE_JOBS_MAX ? cpus / 2 : DEVICE_JOBS_MAX;
+    if (job->contenders.on_host)
+        jobs = 1;
+    job->jobs = given > 0 ? given : jobs > 1 ? jobs : 1;
+    job->options.threads = cpus > job->jobs ? cpus / job->jobs : 1;
+    if (job->contenders.on_host && job->contenders.count)
+        job->options.threads = job->contenders.items[0].threads;
+}
+
 static cli_exit verify(const cli_args *args)
 {
     verify_job job = { .args = args, .json = cli_args_json(args), .options = read_options(args) };
@@ -131,8 +157,8 @@ static cli_exit verify(const cli_args *args)
             code = CLI_ENVIRONMENT;
         }
     }
-    if (job.contenders.count)
-        job.options.threads = job.contenders.items[0].threads; /* of the reference too */
+    if (code == CLI_OK)
+        share_cpus(&job);
     for (size_t c = 0; c < job.contenders.count && job.tallies; c++)
         job.tallies[c].worst_error = job.tallies[c].worst_lse = -1;
     if (code == CLI_OK)
@@ -177,7 +203,16 @@ static const cli_option options[] = {
       .help =
           "Verify with these CPU features alone: scalar, avx2, avx512 or avx512bf16; may be given "
           "more than once. Without it every level that the machine has, one after the other" },
+    CLI_OPTION_DEVICE,
     CLI_OPTION_THREADS,
+    { .name = "jobs",
+      .letter = 'j',
+      .kind = CLI_INTEGER,
+      .argument = "N",
+      .min = 1,
+      .max = LAB_JOBS_MAX,
+      .help = "Verify so many cases at a time, each in a process of its own; without it one on the "
+              "CPU, and on a device half as many as there are CPUs, up to 8" },
     { .name = "inputs",
       .letter = 'i',
       .kind = CLI_LIST,
@@ -231,6 +266,11 @@ static const cli_option options[] = {
     { .name = "together",
       .kind = CLI_FLAG,
       .help = "Run everything in this process, where a debugger can see it: a crash ends it" },
+    { .name = "exact",
+      .kind = CLI_FLAG,
+      .help = "On a device, make each tensor an allocation without a byte to spare and leave the "
+              "workspace as it is, so that compute-sanitizer sees all there is to see; with "
+              "--together" },
     { .name = "tensors",
       .kind = CLI_PATH,
       .argument = "FILE",
@@ -283,7 +323,9 @@ const cli_verb cli_verb_verify = {
         "\n"
         "Tensors lie against unmapped pages, inputs are read-only, and each problem is verified in "
         "a "
-        "process of its own, so that a crash is a failure with a name.\n"
+        "process of its own, so that a crash is a failure with a name. On a CUDA device its own "
+        "kernels are verified; inputs can be written to there, which shows afterwards, and a "
+        "process has as many problems as it survives.\n"
         "\n"
         "A failure says which gate failed, and prints the command that repeats it. A skipped "
         "verification is one that the kernel cannot do, or that has no values of the kind.\n"

@@ -29,6 +29,9 @@ typedef struct verify_contenders {
     size_t count;
     char (*names)[HEED_NAME_SIZE]; /* of their kernels */
     size_t room;
+    char device[32]; /* that they run on, as in heed_options */
+    char name[64];   /* of that device */
+    bool on_host;    /* it is the CPU */
 } verify_contenders;
 
 typedef struct verify_job {
@@ -36,6 +39,7 @@ typedef struct verify_job {
     bool json;
     lab_verify_options options;
     verify_contenders contenders;
+    int jobs;              /* cases at a time */
     verify_tally *tallies; /* by contender */
     verify_gate_tally gates[LAB_GATES];
     verify_tally total;
@@ -43,15 +47,22 @@ typedef struct verify_job {
     int64_t rows_compared; /* ... and how many were compared with the reference */
     size_t problems;       /* begun */
     char last_skip[LAB_TEXT_SIZE];
+    size_t done;        /* problems that are through */
+    size_t batch_cases; /* cases that are being verified together */
     cli_progress progress;
     size_t printed;   /* failures on stderr */
     json_t *failures; /* for --json, else NULL */
 } verify_job;
 
-/* verify_contenders.c: what --kernel, --configs, --cpu and --threads ask for. Free with
- * verify_contenders_free(), also after a failure, which has been printed. */
+/* verify_contenders.c: what --device, --kernel, --configs, --cpu and --threads ask for. Free with
+ * verify_contenders_free(), also after a failure, which has been printed. What a device has to say
+ * of itself is asked in a child process, as a process that has talked to CUDA cannot have children
+ * that do. */
 cli_exit verify_contenders_list(verify_contenders *list, const cli_args *args);
 void verify_contenders_free(verify_contenders *list);
+
+/* verify_contender_place() says where it runs: its CPU features, or its device. */
+const char *verify_contender_place(const lab_contender *contender);
 
 /* verify_run.c: verifies the problems of the command line - operands and --shapes, files, or both.
  */

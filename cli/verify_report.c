@@ -16,9 +16,9 @@
 
 /* One verification of a series. */
 typedef struct verify_item {
-    const lab_series *series;
-    const lab_contender *contender;
+    const heed_problem *problem;
     const lab_inputs *inputs;
+    const lab_contender *contender;
     const lab_report *report;
 } verify_item;
 
@@ -32,7 +32,7 @@ static const char *kernel_of(const verify_item *item)
 static void print_command(const verify_job *job, const verify_item *item, char *text, size_t size)
 {
     char spec[HEED_SPEC_SIZE];
-    heed_problem_print(&item->series->problem, spec, sizeof spec);
+    heed_problem_print(item->problem, spec, sizeof spec);
     int length =
         item->inputs == &lab_inputs_captured
             ? snprintf(text, size, "heed verify --tensors %s --prefix '%s' --mask %s",
@@ -40,11 +40,16 @@ static void print_command(const verify_job *job, const verify_item *item, char *
                        cli_args_text(job->args, "prefix") ? cli_args_text(job->args, "prefix") : "",
                        cli_args_text(job->args, "mask"))
             : snprintf(text, size, "heed verify '%s' --inputs %s", spec, item->inputs->name);
+    char place[96];
+    const lab_contender *contender = item->contender;
+    if (contender->cpu)
+        snprintf(place, sizeof place, "--cpu %s --threads %d", contender->cpu, contender->threads);
+    else
+        snprintf(place, sizeof place, "--device %s", contender->device);
     if (length >= 0 && (size_t)length < size)
-        snprintf(text + length, size - (size_t)length,
-                 " --kernel %s --cpu %s --threads %d --seed %llu%s", kernel_of(item),
-                 item->contender->cpu, item->contender->threads,
-                 (unsigned long long)job->options.seed, job->options.strict ? " --strict" : "");
+        snprintf(text + length, size - (size_t)length, " --kernel %s %s --seed %llu%s",
+                 kernel_of(item), place, (unsigned long long)job->options.seed,
+                 job->options.strict ? " --strict" : "");
 }
 
 static void add_failure(verify_job *job, const verify_item *item, size_t gate)
@@ -52,16 +57,16 @@ static void add_failure(verify_job *job, const verify_item *item, size_t gate)
     char spec[HEED_SPEC_SIZE], command[2 * HEED_SPEC_SIZE];
     const lab_verdict *verdict = &item->report->verdicts[gate];
     const char *name = lab_gate_at(gate)->name;
-    heed_problem_print(&item->series->problem, spec, sizeof spec);
+    heed_problem_print(item->problem, spec, sizeof spec);
     print_command(job, item, command, sizeof command);
     if (job->json) {
         job->failures = cli_json_append(
             job->failures,
             json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:o, s:o, s:o}", "problem", spec, "kernel",
-                      kernel_of(item), "cpu", item->contender->cpu, "inputs", item->inputs->name,
-                      "seed", (json_int_t)job->options.seed, "gate", name, "figure",
-                      cli_json_real(verdict->figure < 0 ? NAN : verdict->figure), "reason",
-                      cli_json_text(verdict->reason), "repeat", cli_json_text(command)));
+                      kernel_of(item), "cpu", verify_contender_place(item->contender), "inputs",
+                      item->inputs->name, "seed", (json_int_t)job->options.seed, "gate", name,
+                      "figure", cli_json_real(verdict->figure < 0 ? NAN : verdict->figure),
+                      "reason", cli_json_text(verdict->reason), "repeat", cli_json_text(command)));
         return;
     }
     if (job->printed++ >= FAILURES_SHOWN)
@@ -69,7 +74,7 @@ static void add_failure(verify_job *job, const verify_item *item, size_t gate)
     cli_progress_end(&job->progress);
     cli_message("%sFAIL%s %s: %s, %s inputs, %s: %s: %s", cli_style(stderr, CLI_BAD),
                 cli_style(stderr, CLI_PLAIN), spec, kernel_of(item), item->inputs->name,
-                item->contender->cpu, name, verdict->reason);
+                verify_contender_place(item->contender), name, verdict->reason);
     cli_message("     %s", command);
     if (job->printed == FAILURES_SHOWN)
         cli_message("further failures are counted, not shown; --json lists all");
@@ -115,11 +120,11 @@ static void add_item(verify_job *job, const verify_item *item, size_t contender)
 
 void verify_report_add(verify_job *job, const lab_series *series, const lab_series_result *results)
 {
-    for (size_t i = 0; i < series->input_count; i++)
+    for (size_t i = 0; i < series->case_count; i++)
         for (size_t c = 0; c < series->contender_count; c++) {
             const lab_series_result *result = &results[i * series->contender_count + c];
-            const verify_item item = { series, &series->contenders[c], series->inputs[i],
-                                       &result->report };
+            const verify_item item = { &series->cases[i].problem, series->cases[i].inputs,
+                                       &series->contenders[c], &result->report };
             if (result->ended != LAB_NOT_RUN)
                 add_item(job, &item, c);
         }
@@ -142,7 +147,7 @@ static void add_row(lab_table *table, const lab_contender *contender, const veri
 {
     bool bad = tally->failed > 0;
     lab_table_cell(table, "%s", contender->kernel);
-    lab_table_cell(table, "%s", contender->cpu);
+    lab_table_cell(table, "%s", verify_contender_place(contender));
     lab_table_cell(table, "%zu", tally->passed);
     lab_table_cell(table, "%s%zu%s", bad ? cli_style(stdout, CLI_BAD) : "", tally->failed,
                    bad ? cli_style(stdout, CLI_PLAIN) : "");
@@ -155,7 +160,7 @@ static cli_exit print_text(const verify_job *job)
 {
     lab_table *table = lab_table_create();
     lab_table_column(table, "kernel", LAB_LEFT);
-    lab_table_column(table, "cpu", LAB_LEFT);
+    lab_table_column(table, job->contenders.on_host ? "cpu" : "device", LAB_LEFT);
     lab_table_column(table, "passed", LAB_RIGHT);
     lab_table_column(table, "failed", LAB_RIGHT);
     lab_table_column(table, "skipped", LAB_RIGHT);
@@ -178,10 +183,10 @@ static cli_exit print_text(const verify_job *job)
     if (hidden)
         printf("and %zu more that can do none of this\n", hidden);
     double share = job->rows ? 100.0 * (double)job->rows_compared / (double)job->rows : 0;
-    printf("\n%zu problem%s, seed %llu; %.3g %% of the rows were compared with the float64 "
+    printf("\n%s: %zu problem%s, seed %llu; %.3g %% of the rows were compared with the float64 "
            "reference\n",
-           job->problems, job->problems == 1 ? "" : "s", (unsigned long long)job->options.seed,
-           share);
+           job->contenders.name, job->problems, job->problems == 1 ? "" : "s",
+           (unsigned long long)job->options.seed, share);
     printf("%zu passed, %zu failed, %zu skipped\n", job->total.passed, job->total.failed,
            job->total.skipped);
     return CLI_OK;
@@ -204,10 +209,11 @@ static json_t *json_kernels(const verify_job *job)
         kernels = cli_json_append(
             kernels,
             json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:o}", "kernel",
-                      job->contenders.items[c].kernel, "cpu", job->contenders.items[c].cpu,
-                      "passed", (json_int_t)tally->passed, "failed", (json_int_t)tally->failed,
-                      "skipped", (json_int_t)tally->skipped, "worst_error",
-                      json_ratio(tally->worst_error), "worst_lse", json_ratio(tally->worst_lse)));
+                      job->contenders.items[c].kernel, "cpu",
+                      verify_contender_place(&job->contenders.items[c]), "passed",
+                      (json_int_t)tally->passed, "failed", (json_int_t)tally->failed, "skipped",
+                      (json_int_t)tally->skipped, "worst_error", json_ratio(tally->worst_error),
+                      "worst_lse", json_ratio(tally->worst_lse)));
     }
     return kernels;
 }
@@ -227,11 +233,13 @@ static json_t *json_gates(const verify_job *job)
 static cli_exit print_json(const verify_job *job)
 {
     json_t *json = json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:O}", "seed", (json_int_t)job->options.seed,
-        "problems", (json_int_t)job->problems, "passed", (json_int_t)job->total.passed, "failed",
-        (json_int_t)job->total.failed, "skipped", (json_int_t)job->total.skipped, "rows",
-        (json_int_t)job->rows, "rows_compared", (json_int_t)job->rows_compared, "kernels",
-        json_kernels(job), "gates", json_gates(job), "failures", job->failures);
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:O}", "device",
+        job->contenders.name, "backend", job->contenders.on_host ? "cpu" : "cuda", "seed",
+        (json_int_t)job->options.seed, "problems", (json_int_t)job->problems, "passed",
+        (json_int_t)job->total.passed, "failed", (json_int_t)job->total.failed, "skipped",
+        (json_int_t)job->total.skipped, "rows", (json_int_t)job->rows, "rows_compared",
+        (json_int_t)job->rows_compared, "kernels", json_kernels(job), "gates", json_gates(job),
+        "failures", job->failures);
     return cli_json_print(json, "verify");
 }
 

@@ -46,17 +46,44 @@ static uint32_t property_gates(void)
     return gates;
 }
 
+/* On a device, several problems make one series, so that contexts, which take long to make, serve
+ * many; but what takes much of its memory is alone with it. */
+#define BATCH_PROBLEMS 128
+#define BATCH_RESULTS 20000
+#define LARGE_BYTES ((double)(1 << 30))
+
+/* What --device and --jobs do with the next problems. */
+typedef struct batch {
+    lab_series_case *cases;
+    size_t room;
+    size_t count;
+    size_t problems; /* whose cases they are */
+    bool large;
+} batch;
+
+static void show_progress(void *data, size_t cases)
+{
+    verify_job *job = data;
+    char text[64];
+    snprintf(text, sizeof text, "%zu of %zu in this batch", cases, job->batch_cases);
+    cli_progress_step(&job->progress, job->done, text);
+}
+
 /* Completes @series from the command line, runs it and adds what came of it. */
 static cli_exit run_series(verify_job *job, lab_series *series)
 {
-    size_t count = series->input_count * job->contenders.count;
+    size_t count = series->case_count * job->contenders.count;
     lab_series_result *results = calloc(count, sizeof *results);
     series->contenders = job->contenders.items;
     series->contender_count = job->contenders.count;
+    series->options = job->options;
     series->deadline_s = (unsigned)cli_args_integer(job->args, "deadline");
     series->together = cli_args_flag(job->args, "together");
+    series->exact = cli_args_flag(job->args, "exact");
     series->stop = cli_interrupted;
-    job->problems++;
+    series->progress = series->jobs > 1 ? show_progress : NULL;
+    series->data = job;
+    job->batch_cases = series->case_count;
     heed_status status = results ? lab_series_run(series, results) : HEED_ERR_NO_MEMORY;
     if (status == HEED_OK)
         verify_report_add(job, series, results);
@@ -68,40 +95,96 @@ static cli_exit run_series(verify_job *job, lab_series *series)
     return cli_exit_of(status);
 }
 
+/* Runs the cases of @next, if there are any, and empties it. */
+static cli_exit run_batch(verify_job *job, batch *next)
+{
+    const lab_series_case *last = next->cases + next->count - 1;
+    char spec[HEED_SPEC_SIZE];
+    lab_series series = { .cases = next->cases,
+                          .case_count = next->count,
+                          .jobs = next->large ? 1 : job->jobs };
+    if (next->count == 0)
+        return CLI_OK;
+    heed_problem_print(&last->problem, spec, sizeof spec);
+    cli_progress_step(&job->progress, job->done, spec);
+    job->problems += next->problems;
+    cli_exit code = run_series(job, &series);
+    job->done += next->problems;
+    next->count = next->problems = 0;
+    return code;
+}
+
+/* The bytes of the tensors from their first element to their last. */
+static double extent(const heed_problem *problem)
+{
+    double elements = 0;
+    for (int role = LAB_Q; role < LAB_ROLES; role++) {
+        const lab_view view = lab_view_of(problem, (lab_role)role);
+        elements += (double)lab_view_extent(&view);
+    }
+    return elements * (double)heed_type_size(problem->type);
+}
+
+static bool is_full(const verify_job *job, const batch *next, bool large)
+{
+    size_t problems = job->contenders.on_host && job->jobs == 1 ? 1 : BATCH_PROBLEMS;
+    return next->problems >= problems || large != next->large ||
+           next->count + INPUTS_MAX > next->room ||
+           next->count * job->contenders.count > BATCH_RESULTS;
+}
+
+/* Adds the cases of the @index-th problem to @next, after running those for which there is no more
+ * room. */
+static cli_exit add_problem(verify_job *job, batch *next, const heed_problem *problem, size_t index)
+{
+    const lab_inputs *inputs[INPUTS_MAX];
+    bool large = extent(problem) > LARGE_BYTES;
+    cli_exit code = is_full(job, next, large) ? run_batch(job, next) : CLI_OK;
+    size_t count = choose_inputs(inputs, problem, index, job->args);
+    bool properties = !cli_args_flag(job->args, "quick") || index % QUICK_PROPERTIES == 0;
+    for (size_t i = 0; i < count; i++)
+        next->cases[next->count++] = (lab_series_case){ .problem = *problem,
+                                                        .inputs = inputs[i],
+                                                        .gates = properties ? UINT32_MAX
+                                                                            : ~property_gates() };
+    next->problems++;
+    next->large = large;
+    return code;
+}
+
 static cli_exit verify_problems(verify_job *job, const cli_problems *problems)
 {
+    batch next = { .room = (size_t)INPUTS_MAX * BATCH_PROBLEMS };
+    next.cases = calloc(next.room, sizeof *next.cases);
+    if (!next.cases) {
+        cli_error("not enough memory for the problems");
+        return CLI_ENVIRONMENT;
+    }
     cli_exit code = CLI_OK;
     job->progress = cli_progress_start("verify", problems->count);
-    for (size_t i = 0; i < problems->count && code == CLI_OK && !cli_interrupted(); i++) {
-        const lab_inputs *inputs[INPUTS_MAX];
-        char spec[HEED_SPEC_SIZE];
-        lab_series series = { .inputs = inputs, .problem = problems->items[i] };
-        heed_problem_print(&series.problem, spec, sizeof spec);
-        cli_progress_step(&job->progress, i, spec);
-        series.input_count = choose_inputs(inputs, &series.problem, i, job->args);
-        series.options = job->options;
-        if (cli_args_flag(job->args, "quick") && i % QUICK_PROPERTIES != 0)
-            series.options.gates &= ~property_gates();
-        code = run_series(job, &series);
-    }
+    for (size_t i = 0; i < problems->count && code == CLI_OK && !cli_interrupted(); i++)
+        code = add_problem(job, &next, &problems->items[i], i);
+    if (code == CLI_OK && !cli_interrupted())
+        code = run_batch(job, &next);
     cli_progress_end(&job->progress);
+    free(next.cases);
     return code;
 }
 
 /* Values from files. Arrays are dense, and so is the problem that they make. */
 static cli_exit verify_captured(verify_job *job)
 {
-    const lab_inputs *inputs = &lab_inputs_captured;
-    lab_series series = { .inputs = &inputs, .input_count = 1, .options = job->options };
+    lab_series_case captured = { .inputs = &lab_inputs_captured, .gates = UINT32_MAX };
+    lab_series series = { .cases = &captured, .case_count = 1 };
     lab_values values;
     cli_inputs files;
     cli_exit code = cli_inputs_read(&files, job->args);
     if (code == CLI_OK)
-        code = cli_inputs_problem(&series.problem, &files, job->args);
+        code = cli_inputs_problem(&captured.problem, &files, job->args);
     heed_status status = HEED_OK;
     memset(&values, 0, sizeof values);
     if (code == CLI_OK)
-        status = lab_values_create(&values, &series.problem);
+        status = lab_values_create(&values, &captured.problem);
     if (status != HEED_OK) {
         cli_error("not enough memory for the arrays");
         code = CLI_ENVIRONMENT;
@@ -114,6 +197,7 @@ static cli_exit verify_captured(verify_job *job)
         memcpy(lab_values_data(&values, LAB_V), files.v.tensor.data,
                lab_tensor_bytes(&files.v.tensor));
         series.values = &values;
+        job->problems++;
         code = run_series(job, &series);
     }
     lab_values_destroy(&values);

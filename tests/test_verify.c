@@ -166,26 +166,31 @@ static bool stop_now(void)
     return stopped;
 }
 
+static lab_series_case cases[8];
+
 static void make_series(lab_series *series, const char *spec, const lab_contender *contenders,
                         size_t count, const lab_inputs **inputs, size_t input_count)
 {
-    *series = (lab_series){ .inputs = inputs,
-                            .input_count = input_count,
+    for (size_t i = 0; i < input_count; i++) {
+        cases[i] = (lab_series_case){ .inputs = inputs[i], .gates = UINT32_MAX };
+        assert_int_equal(heed_problem_parse(&cases[i].problem, spec), HEED_OK);
+    }
+    *series = (lab_series){ .cases = cases,
+                            .case_count = input_count,
                             .contenders = contenders,
                             .contender_count = count,
                             .options = lab_verify_standard(),
                             .deadline_s = 60,
                             .stop = stop_now };
-    assert_int_equal(heed_problem_parse(&series->problem, spec), HEED_OK);
 }
 
 /* In processes of their own or together, the reports are the same; the rest of a series goes on
  * after a kernel that does not exist. */
 static void test_apart_and_together(void **state)
 {
-    const lab_contender contenders[] = { { "scalar", "fwd_any_scalar_row", 1 },
-                                         { "scalar", "nonsense", 1 },
-                                         { "scalar", NULL, 2 } };
+    const lab_contender contenders[] = { { "scalar", "fwd_any_scalar_row", 1, NULL },
+                                         { "scalar", "nonsense", 1, "cpu" },
+                                         { "scalar", NULL, 2, NULL } };
     const lab_inputs *inputs[] = { lab_inputs_find("normal"), lab_inputs_find("masked") };
     lab_series_result apart[6], together[6];
     lab_series series;
@@ -206,13 +211,13 @@ static void test_apart_and_together(void **state)
 
 static void test_captured_values(void **state)
 {
-    const lab_contender contender = { "scalar", NULL, 1 };
+    const lab_contender contender = { "scalar", NULL, 1, NULL };
     const lab_inputs *inputs[] = { &lab_inputs_captured };
     lab_series_result result;
     lab_series series;
     lab_values values;
     make_series(&series, "b1 h2 s9 d8 bf16", &contender, 1, inputs, 1);
-    assert_int_equal(lab_values_create(&values, &series.problem), HEED_OK);
+    assert_int_equal(lab_values_create(&values, &cases[0].problem), HEED_OK);
     lab_inputs_find("needle")->fill(&values, 1);
     assert_int_equal(lab_series_run(&series, &result), HEED_OK);
     assert_int_equal(result.report.outcome, LAB_SKIP); /* there are none */
@@ -225,7 +230,7 @@ static void test_captured_values(void **state)
 
 static void test_stopping(void **state)
 {
-    const lab_contender contender = { "scalar", NULL, 1 };
+    const lab_contender contender = { "scalar", NULL, 1, NULL };
     const lab_inputs *inputs[] = { lab_inputs_at(0) };
     lab_series_result result;
     lab_series series;

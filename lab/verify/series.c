@@ -1,5 +1,5 @@
 /*
- * series.c - many verifications of one problem: every contender with every kind of inputs
+ * series.c - many verifications: every contender on every problem with every kind of inputs
  */
 #include "lab/verify/series.h"
 
@@ -7,15 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device.h"
 #include "lab/verify/subject.h"
+
+/* A context, which contenders of the same kind share, and where its tensors are. */
+typedef struct workplace {
+    heed_context *context; /* NULL: not made yet */
+    lab_mirror mirror;
+    bool mirrored; /* the device has memory of its own */
+} workplace;
 
 /* What a process keeps from one verification to the next. */
 typedef struct series_state {
     const lab_series *series;
-    lab_case values;         /* of the inputs with the index ... */
-    size_t inputs;           /* ... this; input_count: none yet */
-    heed_status status;      /* of making them */
-    heed_context **contexts; /* by contender; NULL: not made yet */
+    lab_case values;    /* of the case with the index ... */
+    size_t index;       /* ... this; case_count: none yet */
+    heed_status status; /* of making them */
+    workplace *places;  /* by contender */
 } series_state;
 
 static void conclude(lab_report *report, lab_outcome outcome, const char *what, const char *why)
@@ -29,34 +37,49 @@ static void conclude(lab_report *report, lab_outcome outcome, const char *what, 
         lab_verdict_skip(&report->verdicts[i], "the kernel did not run");
 }
 
-/* The context of contender @index, which it shares with earlier ones of the same kind. */
-static heed_status context_of(series_state *state, size_t index, heed_context **context)
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_place(const lab_contender *a, const lab_contender *b)
+{
+    return same_text(a->device, b->device) && same_text(a->cpu, b->cpu) && a->threads == b->threads;
+}
+
+/* Where contender @index works, which it shares with earlier ones of the same kind. */
+static heed_status place_of(series_state *state, size_t index, workplace **place)
 {
     const lab_contender *contenders = state->series->contenders;
     const lab_contender *wanted = &contenders[index];
     size_t first = 0;
-    while (strcmp(contenders[first].cpu, wanted->cpu) != 0 ||
-           contenders[first].threads != wanted->threads)
+    while (!same_place(&contenders[first], wanted))
         first++;
-    heed_status status = HEED_OK;
-    const heed_options options = { .threads = wanted->threads, .cpu = wanted->cpu };
-    if (!state->contexts[first])
-        status = heed_context_create(&state->contexts[first], &options);
-    *context = state->contexts[first];
+    *place = &state->places[first];
+    if ((*place)->context)
+        return HEED_OK;
+    const heed_options options = { .device = wanted->device ? wanted->device : "cpu",
+                                   .threads = wanted->threads,
+                                   .cpu = wanted->cpu };
+    heed_status status = heed_context_create(&(*place)->context, &options);
+    if (status == HEED_OK) {
+        (*place)->mirrored = !heed_device_is_host((*place)->context);
+        (*place)->mirror = lab_mirror_create((*place)->context, state->series->exact);
+    }
     return status;
 }
 
-/* Makes the values of the inputs of the @index-th kind, unless they are there. */
+/* Makes the values of the case @index, unless they are there. */
 static heed_status prepare_case(series_state *state, size_t index)
 {
     const lab_series *series = state->series;
-    if (state->inputs == index)
+    if (state->index == index)
         return state->status;
-    const lab_inputs *inputs = series->inputs[index];
-    const lab_values *values = inputs == &lab_inputs_captured ? series->values : NULL;
+    const lab_series_case *wanted = &series->cases[index];
+    const lab_values *values = wanted->inputs == &lab_inputs_captured ? series->values : NULL;
     lab_case_destroy(&state->values);
-    state->inputs = index;
-    state->status = lab_case_create(&state->values, &series->problem, inputs, values,
+    state->index = index;
+    state->status = lab_case_create(&state->values, &wanted->problem, wanted->inputs, values,
                                     &series->options);
     return state->status;
 }
@@ -65,33 +88,54 @@ static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
 {
     series_state *state = data;
     const lab_series *series = state->series;
-    size_t inputs = index / series->contender_count, contender = index % series->contender_count;
+    const lab_series_case *wanted = &series->cases[index / series->contender_count];
+    size_t contender = index % series->contender_count;
     lab_report *report = &((lab_series_result *)result)->report;
-    lab_planned planned = { .kernel = series->contenders[contender].kernel };
+    workplace *place;
 
-    heed_status status = context_of(state, contender, &planned.context);
+    lab_trace_step(trace, "making a context");
+    heed_status status = place_of(state, contender, &place);
     if (status != HEED_OK) {
         conclude(report, LAB_FAIL, "no context", heed_message());
         return;
     }
     lab_trace_step(trace, "making values");
-    status = prepare_case(state, inputs);
+    status = prepare_case(state, index / series->contender_count);
     if (status != HEED_OK) {
-        const char *absent = lab_case_absent(&series->problem, series->inputs[inputs]);
+        const char *absent = lab_case_absent(&wanted->problem, wanted->inputs);
         conclude(report, LAB_SKIP, "no such values", absent ? absent : heed_status_name(status));
         return;
     }
     lab_trace_step(trace, NULL);
+    lab_planned planned = { .context = place->context,
+                            .kernel = series->contenders[contender].kernel,
+                            .mirror = place->mirrored ? &place->mirror : NULL };
     lab_subject subject = lab_planned_subject(&planned);
-    lab_case_verify(&state->values, &subject, &series->options, trace, report);
+    lab_verify_options options = series->options;
+    options.gates &= wanted->gates;
+    lab_case_verify(&state->values, &subject, &options, trace, report);
     lab_planned_release(&planned);
+    if (trace)
+        trace->last = report->lost;
 }
 
 static void release(series_state *state)
 {
     lab_case_destroy(&state->values);
-    for (size_t i = 0; i < state->series->contender_count; i++)
-        heed_context_destroy(state->contexts[i]);
+    for (size_t i = 0; i < state->series->contender_count; i++) {
+        workplace *place = &state->places[i];
+        if (!place->context)
+            continue;
+        lab_mirror_destroy(&place->mirror);
+        heed_context_destroy(place->context);
+    }
+}
+
+static void report_progress(void *data, size_t done)
+{
+    const series_state *state = data;
+    const lab_series *series = state->series;
+    series->progress(series->data, done / series->contender_count);
 }
 
 static void run_together(series_state *state, lab_series_result *results, size_t count)
@@ -113,8 +157,11 @@ static heed_status run_apart(series_state *state, lab_series_result *results, si
         .data = state,
         .count = count,
         .result_size = sizeof *results,
+        .group = state->series->contender_count,
+        .jobs = state->series->jobs,
         .deadline_s = state->series->deadline_s,
         .stop = state->series->stop,
+        .progress = state->series->progress ? report_progress : NULL,
     };
     lab_ending *endings = calloc(count, sizeof *endings);
     if (!endings)
@@ -133,16 +180,16 @@ static heed_status run_apart(series_state *state, lab_series_result *results, si
 
 heed_status lab_series_run(const lab_series *series, lab_series_result *results)
 {
-    size_t count = series->input_count * series->contender_count;
-    series_state state = { .series = series, .inputs = series->input_count };
-    state.contexts = calloc(series->contender_count, sizeof *state.contexts);
+    size_t count = series->case_count * series->contender_count;
+    series_state state = { .series = series, .index = series->case_count };
+    state.places = calloc(series->contender_count, sizeof *state.places);
     heed_status status = HEED_OK;
-    if (!state.contexts)
+    if (!state.places)
         status = HEED_ERR_NO_MEMORY;
     else if (series->together)
         run_together(&state, results, count);
     else
         status = run_apart(&state, results, count);
-    free(state.contexts);
+    free(state.places);
     return status;
 }

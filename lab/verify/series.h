@@ -1,5 +1,5 @@
 /*
- * series.h - many verifications of one problem: every contender with every kind of inputs
+ * series.h - many verifications: every contender on every problem with every kind of inputs
  */
 #ifndef LAB_SERIES_H
 #define LAB_SERIES_H
@@ -11,35 +11,48 @@
 #include "lab/verify/isolate.h"
 #include "lab/verify/verify.h"
 
-/* A kernel under a mask of CPU features. */
+/* A kernel on a device, or under a mask of CPU features. */
 typedef struct lab_contender {
     const char *cpu;    /* as in heed_options */
     const char *kernel; /* NULL: what the planner chooses */
     int threads;        /* as in heed_options */
+    const char *device; /* as in heed_options, but NULL is the CPU */
 } lab_contender;
 
-typedef struct lab_series {
+/* A problem with one kind of values. */
+typedef struct lab_series_case {
     heed_problem problem;
-    const lab_inputs *const *inputs;
-    size_t input_count;
+    const lab_inputs *inputs;
+    uint32_t gates; /* to ask, of those in the options: bit i for the i-th */
+} lab_series_case;
+
+typedef struct lab_series {
+    const lab_series_case *cases;
+    size_t case_count;
     const lab_contender *contenders;
     size_t contender_count;
     const lab_values *values; /* of lab_inputs_captured; NULL without them */
     lab_verify_options options;
-    unsigned deadline_s; /* for each contender with each inputs; 0: none */
-    bool together;       /* all in this process: for a debugger */
-    bool (*stop)(void);  /* see lab_isolation */
+    bool exact;                                 /* see lab_mirror */
+    int jobs;                                   /* cases at a time; 0: one */
+    unsigned deadline_s;                        /* for each contender in each case; 0: none */
+    bool together;                              /* all in this process: for a debugger */
+    bool (*stop)(void);                         /* see lab_isolation */
+    void (*progress)(void *data, size_t cases); /* told now and then how many cases have been begun.
+                                                   May be NULL */
+    void *data;                                 /* for progress() */
 } lab_series;
 
-/* One contender with one kind of inputs. */
+/* One contender in one case. */
 typedef struct lab_series_result {
     lab_report report; /* a crash is a failure of its first gate */
     lab_ended ended;
 } lab_series_result;
 
-/* lab_series_run() verifies every contender with every kind of inputs, each crash costing no more
- * than itself. @results has room for input_count * contender_count, [input][contender]. Returns as
- * lab_isolate() does; also HEED_ERR_NO_MEMORY. */
+/* lab_series_run() verifies every contender in every case, each crash and each lost device costing
+ * no more than itself. Contexts are made in child processes, and serve as many cases as there are.
+ * @results has room for case_count * contender_count, [case][contender]. Returns as lab_isolate()
+ * does; also HEED_ERR_NO_MEMORY. */
 heed_status lab_series_run(const lab_series *series, lab_series_result *results);
 
 #endif /* LAB_SERIES_H */
