@@ -1,0 +1,113 @@
+/*
+ * fiber.c - coroutines: made by makecontext(), switched by longjmp(), which enters no system call
+ */
+/* longjmp() to a deeper frame is what this file is for. */
+#undef _FORTIFY_SOURCE
+#include "emulator/fiber.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <ucontext.h>
+
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+
+static void leaving(fiber *from, const fiber *to)
+{
+    __sanitizer_start_switch_fiber(&from->shadow, to->stack, to->size);
+}
+
+/* @from is where control came from, if its stack is not known yet. */
+static void arrived(fiber *self, fiber *from)
+{
+    __sanitizer_finish_switch_fiber(self->shadow, from ? &from->stack : NULL,
+                                    from ? &from->size : NULL);
+}
+
+void fiber_forget(const void *stack, size_t size)
+{
+    __asan_unpoison_memory_region(stack, size);
+}
+#else
+static void leaving(fiber *from, const fiber *to)
+{
+    (void)from;
+    (void)to;
+}
+
+static void arrived(fiber *self, fiber *from)
+{
+    (void)self;
+    (void)from;
+}
+
+void fiber_forget(const void *stack, size_t size)
+{
+    (void)stack;
+    (void)size;
+}
+#endif
+
+/* What a fiber gets on its way. */
+typedef struct birth {
+    fiber *self;
+    fiber parent;
+    ucontext_t context;        /* of the new fiber */
+    ucontext_t parent_context; /* where fiber_create() goes on */
+    void (*body)(void *data);
+    void *data;
+} birth;
+
+/* makecontext() passes ints only. Leaves its place in the fiber and goes back; the first switch to
+ * it comes out of _setjmp() again. */
+static void start(unsigned high, unsigned low)
+{
+    union {
+        uintptr_t number;
+        birth *pointer;
+    } from = { (uintptr_t)((uint64_t)high << 32 | low) };
+    birth *b = from.pointer;
+    fiber *self = b->self;
+    void (*body)(void *) = b->body;
+    void *data = b->data;
+    arrived(self, &b->parent);
+    if (_setjmp(self->place) == 0) {
+        leaving(self, &b->parent);
+        setcontext(&b->parent_context);
+    }
+    arrived(self, NULL);
+    body(data);
+    abort();
+}
+
+void fiber_create(fiber *self, void *stack, size_t size, void (*body)(void *data), void *data)
+{
+    birth b = { .self = self, .body = body, .data = data };
+    uint64_t at = (uintptr_t)&b;
+    union {
+        void (*two)(unsigned high, unsigned low);
+        void (*none)(void);
+    } entry = { start };
+    *self = (fiber){ .stack = stack, .size = size };
+    getcontext(&b.context);
+    b.context.uc_stack.ss_sp = stack;
+    b.context.uc_stack.ss_size = size;
+    b.context.uc_link = NULL;
+    makecontext(&b.context, entry.none, 2, (unsigned)(at >> 32), (unsigned)at);
+    leaving(&b.parent, self);
+    swapcontext(&b.parent_context, &b.context);
+    arrived(&b.parent, NULL);
+}
+
+void fiber_switch(fiber *from, fiber *to)
+{
+    if (_setjmp(from->place) == 0) {
+        leaving(from, to);
+        _longjmp(to->place, 1);
+    }
+    arrived(from, NULL);
+}

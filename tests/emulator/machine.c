@@ -1,0 +1,429 @@
+/*
+ * machine.c - threads of a block in turns, and where they meet
+ *
+ * Lanes of a warp run one after the other until each waits for others; then the instruction that
+ * they wait at is executed for all of them. A warp runs on like this until it waits at a barrier of
+ * the block.
+ */
+#include "emulator/machine.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define STACK_BYTES ((size_t)256 << 10)
+#define WALL_BYTES ((size_t)4096)
+#define SHARED_MAX ((uint32_t)227 << 10)
+
+/* The machine on which the kernel of this thread of the host runs. */
+static _Thread_local machine *here;
+
+machine *machine_here(void)
+{
+    return here;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Messages                                                                   */
+/* -------------------------------------------------------------------------- */
+
+void machine_fail(machine *m, const char *format, ...)
+{
+    if (!m->report->error[0]) {
+        va_list args;
+        va_start(args, format);
+        vsnprintf(m->report->error, sizeof m->report->error, format, args);
+        va_end(args);
+    }
+    if (m->running) {
+        thread *self = m->running;
+        m->running = NULL;
+        fiber_switch(&self->fiber, &m->scheduler);
+    }
+}
+
+void machine_race(machine *m, const char *format, ...)
+{
+    if (m->report->races++ > 0)
+        return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(m->report->race, sizeof m->report->race, format, args);
+    va_end(args);
+}
+
+site machine_site(machine *m, const thread *t)
+{
+    uint32_t i = 0;
+    while (i < FILES_MAX - 1 && m->files[i] && m->files[i] != t->file)
+        i++;
+    m->files[i] = t->file;
+    return i << 20 | ((uint32_t)t->line & 0xfffff);
+}
+
+site_text machine_site_print(const machine *m, site at)
+{
+    site_text text;
+    const char *file = m->files[at >> 20];
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    snprintf(text.text, sizeof text.text, "%s:%u",
+             slash  ? slash + 1
+             : file ? file
+                    : "?",
+             (unsigned)(at & 0xfffff));
+    return text;
+}
+
+uint32_t machine_index(const machine *m, const thread *t)
+{
+    return (uint32_t)(t - m->threads);
+}
+
+/* -------------------------------------------------------------------------- */
+/* What threads ask                                                           */
+/* -------------------------------------------------------------------------- */
+
+void emulator_at(const char *file, int line)
+{
+    here->running->file = file;
+    here->running->line = line;
+}
+
+uint32_t emulator_thread(void)
+{
+    return machine_index(here, here->running);
+}
+
+uint32_t emulator_block(int axis)
+{
+    return here->block[axis];
+}
+
+uint32_t emulator_grid(int axis)
+{
+    return here->launch->grid[axis];
+}
+
+void emulator_meet(emulator_request *request)
+{
+    here->running->request = request;
+    here->running->state = MEETING;
+    machine_give_way(here);
+}
+
+void emulator_barrier(int id, int threads)
+{
+    machine *m = here;
+    if (id < 0 || id > 15 || threads < 0 || threads % LANES != 0 ||
+        threads > (int)m->launch->threads || (id > 0 && threads == 0))
+        machine_fail(m, "%s: barrier %d of %d threads; ids are 1 to 15, threads multiples of 32",
+                     machine_site_print(m, machine_site(m, m->running)).text, id, threads);
+    emulator_meet(&(emulator_request){ .what = EMULATOR_BARRIER, .n = threads, .x = (uint32_t)id });
+}
+
+void emulator_check_global(const void *p, uint32_t size)
+{
+    machine *m = here;
+    if ((uintptr_t)p % size != 0)
+        machine_fail(m, "%s: thread %u accesses %u bytes of global memory at %p",
+                     machine_site_print(m, machine_site(m, m->running)).text,
+                     machine_index(m, m->running), size, p);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Turns                                                                      */
+/* -------------------------------------------------------------------------- */
+
+/* The first lane that is ready, of those from @t on in its warp. */
+static thread *next_ready(const machine *m, thread *t)
+{
+    uint32_t index = machine_index(m, t);
+    for (uint32_t end = (index / LANES + 1) * LANES; index < end; index++, t++)
+        if (t->state == READY)
+            return t;
+    return NULL;
+}
+
+void machine_give_way(machine *m)
+{
+    thread *self = m->running;
+    thread *next = next_ready(m, self);
+    m->running = next;
+    fiber_switch(&self->fiber, next ? &next->fiber : &m->scheduler);
+}
+
+static void thread_body(void *data)
+{
+    machine *m = data;
+    for (;;) {
+        m->launch->kernel(m->launch->args);
+        m->running->copy_count = 0;
+        m->running->state = GONE;
+        machine_give_way(m);
+    }
+}
+
+/* Complains of two lanes of a warp that wait for each other in vain. */
+static void fail_apart(machine *m, const thread *a, const thread *b)
+{
+    site_text at = machine_site_print(m, machine_site(m, a));
+    if (b->state == GONE)
+        machine_fail(m, "%s: thread %u waits for thread %u of its warp, which has left", at.text,
+                     machine_index(m, a), machine_index(m, b));
+    else
+        machine_fail(m, "%s: thread %u waits for thread %u of its warp, which waits at %s", at.text,
+                     machine_index(m, a), machine_index(m, b),
+                     machine_site_print(m, machine_site(m, b)).text);
+}
+
+/* Are @a and @b, which wait, at the same instruction? */
+static bool together(machine *m, const thread *a, const thread *b)
+{
+    const emulator_request *x = a->request, *y = b->request;
+    if (x->what != y->what)
+        return false;
+    switch (x->what) {
+    case EMULATOR_WARP_BARRIER:
+        return true;
+    case EMULATOR_BARRIER:
+        return x->x == y->x && x->n == y->n;
+    case EMULATOR_LDMATRIX:
+    case EMULATOR_LDMATRIX_TRANS:
+        return x->n == y->n && machine_site(m, a) == machine_site(m, b);
+    default:
+        return machine_site(m, a) == machine_site(m, b);
+    }
+}
+
+/* The lanes of a warp have all stopped: executes what they wait at. False if they wait at a barrier
+ * of the block, have left, or the run has failed. */
+static bool meet(machine *m, thread *lanes)
+{
+    thread *first = NULL;
+    for (int i = 0; i < LANES; i++)
+        if (!first && lanes[i].state == MEETING)
+            first = &lanes[i];
+    if (!first)
+        return false;
+    bool barrier = first->request->what == EMULATOR_BARRIER;
+    for (int i = 0; i < LANES; i++) {
+        bool gone = lanes[i].state == GONE;
+        if (gone ? !barrier : !together(m, first, &lanes[i])) {
+            fail_apart(m, first, &lanes[i]);
+            return false;
+        }
+    }
+    if (barrier)
+        return false;
+    matrix_execute(m, lanes);
+    for (int i = 0; i < LANES; i++)
+        lanes[i].state = READY;
+    return !m->report->error[0];
+}
+
+/* True if anything was done. */
+static bool run_warp(machine *m, uint32_t warp)
+{
+    thread *lanes = &m->threads[warp * LANES];
+    bool moved = false;
+    bool more = true;
+    while (more) {
+        m->running = next_ready(m, lanes);
+        moved = moved || m->running;
+        if (m->running)
+            fiber_switch(&m->scheduler, &m->running->fiber);
+        if (m->report->error[0])
+            return false;
+        banks_flush(m, warp);
+        more = false;
+        for (int i = 0; i < LANES; i++)
+            if (lanes[i].state == YIELDED) {
+                lanes[i].state = READY;
+                more = true;
+            }
+        more = more || meet(m, lanes);
+    }
+    return moved;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Barriers of the block                                                      */
+/* -------------------------------------------------------------------------- */
+
+static bool waits_at(const thread *t, uint32_t id)
+{
+    return t->state == MEETING && t->request->what == EMULATOR_BARRIER && t->request->x == id;
+}
+
+/* Lets the threads at barrier @id go on; what the warps did before comes before what they do now.
+ */
+static void release(machine *m, uint32_t id)
+{
+    uint32_t latest[WARPS_MAX] = { 0 };
+    for (uint32_t v = 0; v < m->warps; v++)
+        for (uint32_t w = 0; w < m->warps && waits_at(&m->threads[v * LANES], id); w++)
+            if (latest[w] < m->clock[v][w])
+                latest[w] = m->clock[v][w];
+    for (uint32_t v = 0; v < m->warps; v++) {
+        if (!waits_at(&m->threads[v * LANES], id))
+            continue;
+        memcpy(m->clock[v], latest, m->warps * sizeof *latest);
+        m->clock[v][v]++;
+        for (int i = 0; i < LANES; i++)
+            m->threads[v * LANES + i].state = READY;
+    }
+}
+
+static bool release_complete(machine *m)
+{
+    bool any = false;
+    for (uint32_t id = 0; id < 16; id++) {
+        uint32_t come = 0, wanted = 0;
+        for (uint32_t i = 0; i < m->launch->threads; i++)
+            if (waits_at(&m->threads[i], id)) {
+                int n = m->threads[i].request->n;
+                wanted = n ? (uint32_t)n : m->launch->threads;
+                come++;
+            }
+        if (come > 0 && come == wanted) {
+            release(m, id);
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* Says who waits, and for whom. */
+static void fail_deadlock(machine *m)
+{
+    const thread *waiting = NULL, *other = NULL;
+    for (uint32_t i = 0; i < m->launch->threads && !waiting; i++)
+        if (m->threads[i].state == MEETING)
+            waiting = &m->threads[i];
+    if (!waiting)
+        return;
+    uint32_t id = waiting->request->x;
+    uint32_t come = 0;
+    for (uint32_t i = 0; i < m->launch->threads; i++) {
+        come += waits_at(&m->threads[i], id);
+        if (!other && !waits_at(&m->threads[i], id))
+            other = &m->threads[i];
+    }
+    site_text at = machine_site_print(m, machine_site(m, waiting));
+    if (!other)
+        machine_fail(m, "%s: deadlock: more threads than barrier %u is for", at.text, id);
+    else
+        machine_fail(m, "%s: deadlock: %u threads wait at barrier %u, but thread %u %s %s", at.text,
+                     come, id, machine_index(m, other),
+                     other->state == GONE ? "has left after" : "waits at",
+                     machine_site_print(m, machine_site(m, other)).text);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Blocks                                                                     */
+/* -------------------------------------------------------------------------- */
+
+static void run_block(machine *m)
+{
+    shared_reset(m);
+    for (uint32_t i = 0; i < m->launch->threads; i++)
+        m->threads[i].state = READY;
+    bool moved = true;
+    while (moved && !m->report->error[0]) {
+        moved = false;
+        for (uint32_t w = 0; w < m->warps && !m->report->error[0]; w++)
+            moved = run_warp(m, w) || moved;
+        if (!m->report->error[0])
+            moved = release_complete(m) || moved;
+    }
+    fail_deadlock(m);
+}
+
+static void run_grid(machine *m)
+{
+    const uint32_t *grid = m->launch->grid;
+    for (m->block[2] = 0; m->block[2] < grid[2]; m->block[2]++)
+        for (m->block[1] = 0; m->block[1] < grid[1]; m->block[1]++)
+            for (m->block[0] = 0; m->block[0] < grid[0]; m->block[0]++) {
+                run_block(m);
+                if (m->report->error[0])
+                    return;
+            }
+}
+
+static bool create(machine *m)
+{
+    size_t count = m->launch->threads, granules = m->launch->shared_bytes / GRANULE + 1;
+    m->warps = (uint32_t)count / LANES;
+    m->threads = calloc(count, sizeof *m->threads);
+    m->logs = calloc(count * LOG_MAX, sizeof *m->logs);
+    m->shared = calloc(1, m->launch->shared_bytes + (size_t)1);
+    m->written = calloc(granules, sizeof *m->written);
+    m->seen = calloc(granules * m->warps, sizeof *m->seen);
+    m->stacks = mmap(NULL, count * STACK_BYTES, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (m->stacks == MAP_FAILED)
+        m->stacks = NULL;
+    if (!m->threads || !m->logs || !m->shared || !m->written || !m->seen || !m->stacks)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        char *stack = (char *)m->stacks + i * STACK_BYTES;
+        mprotect(stack, WALL_BYTES, PROT_NONE);
+        m->threads[i].log = m->logs + i * LOG_MAX;
+        fiber_create(&m->threads[i].fiber, stack + WALL_BYTES, STACK_BYTES - WALL_BYTES,
+                     thread_body, m);
+    }
+    return true;
+}
+
+static void destroy(machine *m)
+{
+    size_t count = m->launch->threads;
+    if (m->stacks) {
+        for (size_t i = 0; i < count; i++)
+            fiber_forget((char *)m->stacks + i * STACK_BYTES + WALL_BYTES,
+                         STACK_BYTES - WALL_BYTES);
+        munmap(m->stacks, count * STACK_BYTES);
+    }
+    for (size_t i = 0; m->threads && i < count; i++)
+        free(m->threads[i].copies);
+    free(m->seen);
+    free(m->written);
+    free(m->shared);
+    free(m->logs);
+    free(m->threads);
+}
+
+bool emulator_run(const emulator_launch *launch, emulator_report *report)
+{
+    machine *before = here;
+    machine *m = calloc(1, sizeof *m);
+    memset(report, 0, sizeof *report);
+    if (!m) {
+        snprintf(report->error, sizeof report->error, "no memory for the emulator");
+        return false;
+    }
+    m->launch = launch;
+    m->report = report;
+    here = m;
+    if (launch->threads == 0 || launch->threads > LANES * WARPS_MAX ||
+        launch->threads % LANES != 0 || launch->shared_bytes > SHARED_MAX)
+        machine_fail(m, "a block of %u threads with %u bytes of shared memory", launch->threads,
+                     launch->shared_bytes);
+    else if (!create(m))
+        machine_fail(m, "no memory for a block");
+    else
+        run_grid(m);
+    banks_report(m);
+    destroy(m);
+    free(m);
+    here = before;
+    return !report->error[0] && report->races == 0;
+}
+
+const char *emulator_complaint(const emulator_report *report)
+{
+    return report->error[0] ? report->error : report->race;
+}

@@ -1,0 +1,179 @@
+/*
+ * matrix.c - what the lanes of a warp do together: matrices, shuffles, votes, warp barriers
+ *
+ * The fragments are drawn in src/cuda/kernels/ptx.cuh.
+ */
+#include "emulator/half.h"
+#include "emulator/machine.h"
+
+#include <string.h>
+
+#define M 16
+#define N 8
+#define K 16
+
+/* -------------------------------------------------------------------------- */
+/* ldmatrix                                                                   */
+/* -------------------------------------------------------------------------- */
+
+static void load_matrices(machine *m, thread *lanes)
+{
+    const emulator_request *head = lanes[0].request;
+    uint32_t smem[LANES] = { 0 };
+    uint16_t rows[LANES][8];
+    for (int i = 0; i < head->n * 8; i++) {
+        smem[i] = lanes[i].request->x;
+        if (!shared_read(m, &lanes[i], smem[i], rows[i], 16))
+            return;
+    }
+    banks_count(m, machine_site(m, lanes), smem, 16);
+    for (int lane = 0; lane < LANES; lane++) {
+        uint32_t *r = lanes[lane].request->d;
+        int g = lane / 4, t = lane % 4;
+        for (int i = 0; i < head->n; i++) {
+            uint16_t(*matrix)[8] = rows + 8 * i;
+            r[i] = head->what == EMULATOR_LDMATRIX
+                       ? matrix[g][2 * t] | (uint32_t)matrix[g][2 * t + 1] << 16
+                       : matrix[2 * t][g] | (uint32_t)matrix[2 * t + 1][g] << 16;
+        }
+    }
+}
+
+/* -------------------------------------------------------------------------- */
+/* mma                                                                        */
+/* -------------------------------------------------------------------------- */
+
+typedef float half_fn(uint16_t bits);
+
+static float from_f16(uint16_t bits)
+{
+    return half_from_f16(bits);
+}
+
+static float from_bf16(uint16_t bits)
+{
+    return half_from_bf16(bits);
+}
+
+typedef struct operands {
+    double a[M][K];
+    double b[K][N];
+    double d[M][N];
+} operands;
+
+static void gather(operands *o, const thread *lanes, half_fn *value)
+{
+    for (int lane = 0; lane < LANES; lane++) {
+        const uint32_t *a = lanes[lane].request->a, *b = lanes[lane].request->b;
+        int g = lane / 4, t = lane % 4;
+        for (int i = 0; i < 4; i++)
+            for (int h = 0; h < 2; h++)
+                o->a[g + i % 2 * 8][2 * t + i / 2 * 8 + h] = value((uint16_t)(a[i] >> 16 * h));
+        for (int i = 0; i < 2; i++)
+            for (int h = 0; h < 2; h++)
+                o->b[2 * t + i * 8 + h][g] = value((uint16_t)(b[i] >> 16 * h));
+    }
+}
+
+static void multiply(operands *o)
+{
+    for (int i = 0; i < M; i++)
+        for (int k = 0; k < K; k++)
+            for (int j = 0; j < N; j++)
+                o->d[i][j] += o->a[i][k] * o->b[k][j];
+}
+
+static void multiply_f32(thread *lanes, half_fn *value)
+{
+    operands o;
+    gather(&o, lanes, value);
+    for (int lane = 0; lane < LANES; lane++)
+        for (int i = 0; i < 4; i++) {
+            const float *d = lanes[lane].request->d;
+            o.d[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2] = d[i];
+        }
+    multiply(&o);
+    for (int lane = 0; lane < LANES; lane++)
+        for (int i = 0; i < 4; i++) {
+            float *d = lanes[lane].request->d;
+            d[i] = (float)o.d[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2];
+        }
+}
+
+static void multiply_f16(thread *lanes)
+{
+    operands o;
+    gather(&o, lanes, from_f16);
+    for (int lane = 0; lane < LANES; lane++)
+        for (int i = 0; i < 4; i++) {
+            const uint32_t *d = lanes[lane].request->d;
+            o.d[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2] = half_from_f16(
+                (uint16_t)(d[i / 2] >> i % 2 * 16));
+        }
+    multiply(&o);
+    for (int lane = 0; lane < LANES; lane++)
+        for (int i = 0; i < 2; i++) {
+            uint32_t *d = lanes[lane].request->d;
+            const double *from = &o.d[lane / 4 + i * 8][lane % 4 * 2];
+            d[i] = half_to_f16((float)from[0]) | (uint32_t)half_to_f16((float)from[1]) << 16;
+        }
+}
+
+/* -------------------------------------------------------------------------- */
+/* Between lanes                                                              */
+/* -------------------------------------------------------------------------- */
+
+static void shuffle(thread *lanes)
+{
+    for (int lane = 0; lane < LANES; lane++) {
+        const emulator_request *request = lanes[lane].request;
+        int from = request->what == EMULATOR_SHFL_XOR ? lane ^ request->n : request->n;
+        *(uint32_t *)request->d = lanes[from % LANES].request->x;
+    }
+}
+
+static void vote(thread *lanes)
+{
+    uint32_t any = 0;
+    for (int lane = 0; lane < LANES; lane++)
+        any |= lanes[lane].request->x;
+    for (int lane = 0; lane < LANES; lane++)
+        *(uint32_t *)lanes[lane].request->d = any;
+}
+
+static void end_phase(machine *m, const thread *lanes)
+{
+    uint32_t warp = machine_index(m, lanes) / LANES;
+    m->clock[warp][warp]++;
+}
+
+void matrix_execute(machine *m, thread *lanes)
+{
+    switch (lanes[0].request->what) {
+    case EMULATOR_LDMATRIX:
+    case EMULATOR_LDMATRIX_TRANS:
+        load_matrices(m, lanes);
+        break;
+    case EMULATOR_MMA_F16:
+        multiply_f32(lanes, from_f16);
+        break;
+    case EMULATOR_MMA_BF16:
+        multiply_f32(lanes, from_bf16);
+        break;
+    case EMULATOR_MMA_F16_ACC16:
+        multiply_f16(lanes);
+        break;
+    case EMULATOR_SHFL_XOR:
+    case EMULATOR_SHFL_IDX:
+        shuffle(lanes);
+        break;
+    case EMULATOR_VOTE_ANY:
+        vote(lanes);
+        break;
+    case EMULATOR_WARP_BARRIER:
+        end_phase(m, lanes);
+        break;
+    case EMULATOR_BARRIER: /* waits for other warps */
+        break;
+    }
+}

@@ -1,0 +1,63 @@
+/*
+ * request.h - what an emulated thread asks of the machine; for ptx.cuh
+ *
+ * Each function acts for the thread that is running. Where there is an error that ends the run, it
+ * does not return.
+ */
+#ifndef EMULATOR_REQUEST_H
+#define EMULATOR_REQUEST_H
+
+#include <stdint.h>
+
+/* Address of the first byte of dynamic shared memory: not 0, as on the device. */
+#define EMULATOR_SHARED_BASE 1024u
+
+/* Instructions that the lanes of a warp execute together. */
+typedef enum emulator_what {
+    EMULATOR_BARRIER,
+    EMULATOR_WARP_BARRIER,
+    EMULATOR_LDMATRIX,
+    EMULATOR_LDMATRIX_TRANS,
+    EMULATOR_MMA_F16,
+    EMULATOR_MMA_BF16,
+    EMULATOR_MMA_F16_ACC16,
+    EMULATOR_SHFL_XOR,
+    EMULATOR_SHFL_IDX,
+    EMULATOR_VOTE_ANY
+} emulator_what;
+
+/* One lane's part in it. */
+typedef struct emulator_request {
+    emulator_what what;
+    int n;         /* number of matrices; mask or lane of a shuffle; a barrier's threads, 0: all */
+    uint32_t x;    /* address; value; id of a barrier */
+    void *d;       /* what is written ... */
+    const void *a; /* ... and the operands, in fragments */
+    const void *b;
+} emulator_request;
+
+/* The line of the kernel from which the next requests come. */
+void emulator_at(const char *file, int line);
+
+uint32_t emulator_thread(void);
+uint32_t emulator_block(int axis);
+uint32_t emulator_grid(int axis);
+
+/* Returns when all lanes, or all threads of the barrier, have come. */
+void emulator_meet(emulator_request *request);
+void emulator_barrier(int id, int threads);
+
+/* Shared memory: @size bytes at an address that must be a multiple of it. */
+void emulator_load(uint32_t smem, void *to, uint32_t size);
+void emulator_store(uint32_t smem, const void *from, uint32_t size);
+void emulator_min(uint32_t smem, uint32_t x);
+
+/* cp.async, its groups. */
+void emulator_copy(uint32_t smem, const void *global, uint32_t bytes);
+void emulator_commit(void);
+void emulator_wait(int groups);
+
+/* Is @p, which must be a multiple of @size, one? */
+void emulator_check_global(const void *p, uint32_t size);
+
+#endif /* EMULATOR_REQUEST_H */
