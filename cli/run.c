@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../src/device.h"
 #include "../src/measure.h"
 #include "inputs.h"
 #include "report/format.h"
@@ -12,6 +13,17 @@
 #include "tensor/convert.h"
 #include "tensor/npy.h"
 #include "tensor/safetensors.h"
+
+/* What an execution works on. */
+enum {
+    RUN_Q,
+    RUN_K,
+    RUN_V,
+    RUN_O,
+    RUN_LSE,
+    RUN_WORKSPACE,
+    RUN_PLACES
+};
 
 /* One run, from the arrays read to the arrays written. */
 typedef struct run_job {
@@ -22,14 +34,16 @@ typedef struct run_job {
     heed_plan *plan;
     lab_tensor o;
     lab_tensor lse;
-    void *workspace;
+    void *device[RUN_PLACES]; /* memory of the device; NULL: not needed */
     double seconds;
     int64_t not_finite; /* elements of O that are NaN or infinite */
 } run_job;
 
 static void run_free(run_job *job)
 {
-    free(job->workspace);
+    for (int i = 0; i < RUN_PLACES; i++)
+        if (job->device[i])
+            heed_device_free(job->context, job->device[i]);
     lab_tensor_free(&job->o);
     lab_tensor_free(&job->lse);
     heed_plan_destroy(job->plan);
@@ -80,29 +94,79 @@ static cli_exit make_outputs(run_job *job)
         cli_error("%s", error.text);
         return cli_exit_of(status);
     }
-    size_t size = heed_plan_workspace_size(job->plan);
-    job->workspace = aligned_alloc(HEED_ALIGNMENT,
-                                   size / HEED_ALIGNMENT * HEED_ALIGNMENT + HEED_ALIGNMENT);
-    if (job->workspace)
-        return CLI_OK;
-    cli_error("not enough memory for %zu bytes of workspace", size);
-    return CLI_ENVIRONMENT;
+    return CLI_OK;
 }
 
-static cli_exit execute(run_job *job)
+/* The array of @place; NULL if there is none. */
+static lab_tensor *array_of(run_job *job, int place)
+{
+    lab_tensor *const arrays[] = {
+        [RUN_Q] = &job->inputs.q.tensor, [RUN_K] = &job->inputs.k.tensor,
+        [RUN_V] = &job->inputs.v.tensor, [RUN_O] = &job->o,
+        [RUN_LSE] = &job->lse,           [RUN_WORKSPACE] = NULL,
+    };
+    return arrays[place] && arrays[place]->data ? arrays[place] : NULL;
+}
+
+/* Gives @place memory of the device, with what the array holds if it is an input. On the CPU arrays
+ * are used where they are. */
+static heed_status bring(run_job *job, int place)
+{
+    bool host = heed_device_is_host(job->context);
+    lab_tensor *array = array_of(job, place);
+    size_t size = array ? lab_tensor_bytes(array) : 0;
+    if (place == RUN_WORKSPACE)
+        size = heed_plan_workspace_size(job->plan);
+    if (size == 0 || (array && host))
+        return HEED_OK;
+    heed_status status = heed_device_allocate(job->context, size, &job->device[place]);
+    if (status == HEED_OK && place <= RUN_V)
+        status = heed_device_upload(job->context, job->device[place], array->data, size);
+    return status;
+}
+
+static cli_exit make_room(run_job *job)
+{
+    heed_status status = HEED_OK;
+    for (int i = 0; i < RUN_PLACES && status == HEED_OK; i++)
+        status = bring(job, i);
+    return status == HEED_OK ? CLI_OK : cli_fail(status, NULL);
+}
+
+/* Where the kernel finds @place. */
+static void *place_of(run_job *job, int place)
+{
+    lab_tensor *array = array_of(job, place);
+    return job->device[place] || !array ? job->device[place] : array->data;
+}
+
+/* Executes the plan once, and copies the outputs back. */
+static heed_status compute(run_job *job)
 {
     heed_buffers buffers = {
-        .q = job->inputs.q.tensor.data,
-        .k = job->inputs.k.tensor.data,
-        .v = job->inputs.v.tensor.data,
-        .o = job->o.data,
-        .lse = job->lse.data,
-        .workspace = job->workspace,
+        .q = place_of(job, RUN_Q),
+        .k = place_of(job, RUN_K),
+        .v = place_of(job, RUN_V),
+        .o = place_of(job, RUN_O),
+        .lse = place_of(job, RUN_LSE),
+        .workspace = place_of(job, RUN_WORKSPACE),
         .workspace_size = heed_plan_workspace_size(job->plan),
     };
     int64_t start = heed_clock_ns();
     heed_status status = heed_execute(job->plan, &buffers);
+    if (status == HEED_OK)
+        status = heed_device_wait(job->context);
     job->seconds = (double)(heed_clock_ns() - start) * 1e-9;
+    for (int i = RUN_O; i <= RUN_LSE && status == HEED_OK; i++)
+        if (job->device[i])
+            status = heed_device_download(job->context, array_of(job, i)->data, job->device[i],
+                                          lab_tensor_bytes(array_of(job, i)));
+    return status;
+}
+
+static cli_exit execute(run_job *job)
+{
+    heed_status status = compute(job);
     if (status != HEED_OK)
         return cli_fail(status, NULL);
     int64_t count = lab_tensor_elements(&job->o);
@@ -133,8 +197,9 @@ static cli_exit print_json(const run_job *job, const char *spec)
 {
     const char *out = cli_args_text(job->args, "out"), *lse = cli_args_text(job->args, "lse");
     return cli_json_print(
-        json_pack("{s:s, s:s, s:s, s:s, s:i, s:o, s:o, s:I, s:o, s:o}", "problem", spec, "kernel",
-                  heed_plan_name(job->plan), "device", heed_context_device(job->context), "cpu",
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:o, s:o, s:I, s:o, s:o}", "problem", spec,
+                  "kernel", heed_plan_name(job->plan), "device", heed_context_device(job->context),
+                  "backend", heed_context_backend(job->context), "cpu",
                   heed_context_cpu(job->context), "threads", heed_context_threads(job->context),
                   "seconds", cli_json_real(job->seconds), "flops",
                   cli_json_real(heed_problem_flops(&job->problem)), "not_finite",
@@ -164,6 +229,9 @@ static cli_exit print_text(const run_job *job, const char *spec)
     lab_table_cell(table, "%s", spec);
     lab_table_cell(table, "kernel");
     lab_table_cell(table, "%s", heed_plan_name(job->plan));
+    lab_table_cell(table, "device");
+    lab_table_cell(table, "%s (%s)", heed_context_device(job->context),
+                   heed_context_backend(job->context));
     lab_table_cell(table, "time");
     lab_table_cell(table, "%s for the first call, %.1f GFLOP/s",
                    lab_format_seconds(job->seconds, time), rate);
@@ -202,6 +270,8 @@ static cli_exit run(const cli_args *args)
         code = make_plan(&job);
     if (code == CLI_OK)
         code = make_outputs(&job);
+    if (code == CLI_OK)
+        code = make_room(&job);
     if (code == CLI_OK)
         code = execute(&job);
     if (code == CLI_OK && cli_interrupted())

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device.h"
+#include "../src/device.h"
 #include "verify.h"
 
 const char *verify_contender_place(const lab_contender *contender)

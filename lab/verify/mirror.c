@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "device.h"
+#include "src/device.h"
 
 /* Memory between walls comes in pieces of this size. */
 #define PIECE ((size_t)2 << 20)

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device.h"
 #include "lab/verify/subject.h"
+#include "src/device.h"
 
 /* A context, which contenders of the same kind share, and where its tensors are. */
 typedef struct workplace {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "device.h"
+#include "src/device.h"
 
 /* What the cost model predicts for the chosen kernel. */
 static double predicted(const heed_plan *plan)
