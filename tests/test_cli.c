@@ -194,6 +194,9 @@ static void json_has_a_schema(void **state)
         { "heed plan --json --list", "heed.plan/1" },
         { "heed doctor --json --no-rivals", "heed.doctor/1" },
         { "heed verify --json --list", "heed.verify/1" },
+        { "cp " HEED_SOURCE_DIR "/tests/fuzz/corpus/cubin/sm80_old a.cubin; "
+          "heed inspect --json a.cubin",
+          "heed.inspect/1" },
         { "heed verify --json --gate error --inputs normal b1 h1 s4 d8 f32", "heed.verify/1" },
         { "heed bench --json --seconds 0.01 --peers none b1 h1 s4 d8 f32", "heed.bench/1" },
         { "heed run --json --q Q.npy --k K.npy --v V.npy --out \"$(printf 'O\\377.npy')\"",
@@ -240,6 +243,61 @@ static void documents_are_well_formed(void **state)
           0, "", "" },
     };
     EXPECT(state, lines);
+}
+
+/* -------------------------------------------------------------------------- */
+/* heed inspect                                                               */
+/* -------------------------------------------------------------------------- */
+
+#define CUBINS HEED_SOURCE_DIR "/tests/fuzz/corpus/cubin/"
+
+static void inspects_files(void **state)
+{
+    static const expectation lines[] = {
+        { "cp " CUBINS "sm80_old old.cubin; cp " CUBINS "sm90_new new.cubin; cp " CUBINS
+          "cut cut.cubin; heed inspect old.cubin | tr -s ' '",
+          0, "old.cubin attend sm_80 168 - 0 320 0 128 3 12 of 64 registers", "" },
+        { "heed inspect --smem 83000 old.cubin | tr -s ' '", 0, "1 4 of 64 shared memory", "" },
+        { "heed inspect --smem 166600 old.cubin", 1, "does not fit", "" },
+        { "heed inspect --threads 256 old.cubin | tr -s ' '", 0, "256 1 8 of 64 registers", "" },
+        { "heed inspect old.cubin new.cubin", 0, "two ", "" },
+        { "heed inspect --json new.cubin | grep -c entry", 0, "2\n", "" },
+        { "heed inspect cut.cubin", 7, "", "cut.cubin: damaged cubin" },
+        { "heed inspect none.cubin", 3, "", "none.cubin: " },
+        { "heed inspect old.txt", 2, "", "neither a .cubin nor a .cu file" },
+        { "heed inspect", 2, "", "needs FILE" },
+        { "touch a.cu; heed inspect --arch volta a.cu", 2, "", "'volta' is no architecture" },
+        { "heed inspect -D A=x a.cu", 2, "", "NAME or NAME=INTEGER is expected" },
+        { "HEED_NVRTC=/dev/null heed inspect a.cu", 3, "", "HEED_NVRTC=/dev/null" },
+    };
+    EXPECT(state, lines);
+}
+
+/* Needs NVRTC; where there is none, that is what it says. */
+static void inspects_sources(void **state)
+{
+    static const char probe[] =
+        "export HEED_CACHE=/dev/null; echo '#include \"types.cuh\"\n"
+        "HEED_ENTRY(128, 1) twice(float *x) { x[threadIdx.x] *= N; }' >k.cu; "
+        "echo 'extern \"C\" __global__ void wrong() { x; }' >w.cu; "
+        "heed inspect -a sm_89 -D N=2 k.cu >k.txt 2>e.txt || grep 'NVRTC, CUDA' e.txt || "
+        "{ cat e.txt >&2; exit 1; }; true";
+    outcome *result = malloc(sizeof *result);
+    assert_non_null(result);
+    run(state, probe, result);
+    assert_int_equal(result->code, 0);
+    bool missing = *result->out != '\0';
+    free(result);
+    if (missing) {
+        print_message("skipped: there is no NVRTC\n");
+        skip();
+    }
+    static const expectation more[] = {
+        { "tr -s ' ' <k.txt", 0, " 0 0 128 12 48 of 48 threads", "" },
+        { "HEED_CACHE=/dev/null heed inspect -D N=2 k.cu | grep -c k.cu", 0, "3\n", "" },
+        { "HEED_CACHE=/dev/null heed inspect -a 90 w.cu", 3, "", "w.cu(1): error" },
+    };
+    EXPECT(state, more);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -501,6 +559,8 @@ int main(void)
         cmocka_unit_test(colours_only_where_wanted),
         cmocka_unit_test(json_has_a_schema),
         cmocka_unit_test(documents_are_well_formed),
+        cmocka_unit_test(inspects_files),
+        cmocka_unit_test(inspects_sources),
         cmocka_unit_test(plans),
         cmocka_unit_test(keeps_wisdom),
         cmocka_unit_test(refuses_arrays_that_do_not_fit),
