@@ -46,6 +46,7 @@ typedef struct verify_job {
     int64_t rows;          /* of all problems ... */
     int64_t rows_compared; /* ... and how many were compared with the reference */
     size_t problems;       /* begun */
+    size_t half_problems;  /* those of them that permit half-precision accumulation */
     char last_skip[LAB_TEXT_SIZE];
     size_t done;        /* problems that are through */
     size_t batch_cases; /* cases that are being verified together */

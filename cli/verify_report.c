@@ -187,6 +187,9 @@ static cli_exit print_text(const verify_job *job)
            "reference\n",
            job->contenders.name, job->problems, job->problems == 1 ? "" : "s",
            (unsigned long long)job->options.seed, share);
+    if (job->half_problems)
+        printf("%zu with acc=f16, by the error budget of half-precision accumulation\n",
+               job->half_problems);
     printf("%zu passed, %zu failed, %zu skipped\n", job->total.passed, job->total.failed,
            job->total.skipped);
     return CLI_OK;
@@ -233,13 +236,13 @@ static json_t *json_gates(const verify_job *job)
 static cli_exit print_json(const verify_job *job)
 {
     json_t *json = json_pack(
-        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:O}", "device",
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:O}", "device",
         job->contenders.name, "backend", job->contenders.on_host ? "cpu" : "cuda", "seed",
-        (json_int_t)job->options.seed, "problems", (json_int_t)job->problems, "passed",
-        (json_int_t)job->total.passed, "failed", (json_int_t)job->total.failed, "skipped",
-        (json_int_t)job->total.skipped, "rows", (json_int_t)job->rows, "rows_compared",
-        (json_int_t)job->rows_compared, "kernels", json_kernels(job), "gates", json_gates(job),
-        "failures", job->failures);
+        (json_int_t)job->options.seed, "problems", (json_int_t)job->problems, "half_problems",
+        (json_int_t)job->half_problems, "passed", (json_int_t)job->total.passed, "failed",
+        (json_int_t)job->total.failed, "skipped", (json_int_t)job->total.skipped, "rows",
+        (json_int_t)job->rows, "rows_compared", (json_int_t)job->rows_compared, "kernels",
+        json_kernels(job), "gates", json_gates(job), "failures", job->failures);
     return cli_json_print(json, "verify");
 }
 

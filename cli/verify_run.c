@@ -148,6 +148,7 @@ static cli_exit add_problem(verify_job *job, batch *next, const heed_problem *pr
                                                         .gates = properties ? UINT32_MAX
                                                                             : ~property_gates() };
     next->problems++;
+    job->half_problems += problem->accumulate == HEED_ACC_F16;
     next->large = large;
     return code;
 }

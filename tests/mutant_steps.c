@@ -152,6 +152,61 @@ void online(row_state *r, int64_t tile, bool scale_sum, bool scale_output)
     r->lse = sum == 0 ? -INFINITY : high + logf(sum);
 }
 
+static float half(float x)
+{
+    return (float)lab_element_round(HEED_F16, (double)x);
+}
+
+static float half_dot(const row_state *r, int64_t j, int64_t step)
+{
+    float sum = 0;
+    for (int64_t first = 0; first < r->problem->dim_qk; first += step) {
+        float block = 0;
+        for (int64_t c = first; c < first + step && c < r->problem->dim_qk; c++)
+            block += q_at(r, c) * k_at(r, j, c);
+        sum = half(sum + block);
+    }
+    return sum;
+}
+
+/* Adds keys @first to @end - 1, whose weights are in s, to the output. */
+static void half_add(row_state *r, int64_t first, int64_t end)
+{
+    for (int64_t c = 0; c < r->problem->dim_v; c++) {
+        float block = 0;
+        for (int64_t j = first; j < end; j++)
+            block += half(r->s[j]) * v_at(r, j, c);
+        r->o[c] = half(r->o[c] + block);
+    }
+}
+
+void in_half(row_state *r, int64_t tile, int64_t step)
+{
+    int64_t dim = r->problem->dim_v;
+    float high = -INFINITY, sum = 0;
+    memset(r->o, 0, (size_t)dim * sizeof *r->o);
+    for (int64_t first = 0, end; first < r->keys; first = end) {
+        end = r->keys - first < tile ? r->keys : first + tile;
+        for (int64_t j = first; j < end; j++)
+            r->s[j] = r->problem->scale * half_dot(r, j, step);
+        float now = highest(r->s + first, end - first);
+        now = now > high || isnan(now) ? now : high;
+        if (now == -INFINITY)
+            continue;
+        sum *= expf(high - now);
+        for (int64_t c = 0; c < dim; c++)
+            r->o[c] = half(r->o[c] * expf(high - now));
+        for (int64_t j = first; j < end; j++)
+            sum += r->s[j] = expf(r->s[j] - now);
+        for (int64_t j = first; j < end; j += step)
+            half_add(r, j, j + step < end ? j + step : end);
+        high = now;
+    }
+    for (int64_t c = 0; c < dim; c++)
+        r->o[c] = sum == 0 ? 0 : r->o[c] / sum;
+    r->lse = sum == 0 ? -INFINITY : high + logf(sum);
+}
+
 void reversed_row(row_state *r)
 {
     logits(r);

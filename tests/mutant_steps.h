@@ -54,6 +54,10 @@ void plain_row(row_state *r);
 void reversed_row(row_state *r);
 void online(row_state *r, int64_t tile, bool scale_sum, bool scale_output);
 
+/* in_half() is online softmax over tiles of @tile keys with both matrix products accumulated in
+ * f16, rounded after every @step products. */
+void in_half(row_state *r, int64_t tile, int64_t step);
+
 /* Computes and stores the rows @first to @end - 1, or all. */
 void run_rows(const heed_problem *problem, const heed_buffers *buffers, row_fn *row_of,
               int64_t first, int64_t end);

@@ -177,6 +177,33 @@ static void full_workspace(const heed_problem *problem, const heed_buffers *buff
     plain(problem, buffers);
 }
 
+/* In half precision where that is permitted. */
+static void half_tiles_row(row_state *r)
+{
+    if (r->problem->accumulate == HEED_ACC_F16)
+        in_half(r, 64, 16);
+    else
+        plain_row(r);
+}
+
+static void half_tiles(const heed_problem *problem, const heed_buffers *buffers)
+{
+    run_all(problem, buffers, half_tiles_row);
+}
+
+static void half_fine_row(row_state *r)
+{
+    if (r->problem->accumulate == HEED_ACC_F16)
+        in_half(r, 16, 8);
+    else
+        plain_row(r);
+}
+
+static void half_fine(const heed_problem *problem, const heed_buffers *buffers)
+{
+    run_all(problem, buffers, half_fine_row);
+}
+
 /* clang-format off */
 const oddity oddities[] = {
     { .name = "three plain passes", .run = plain },
@@ -191,6 +218,8 @@ const oddity oddities[] = {
     { .name = "dot products in eight lanes", .run = dot_in_lanes },
     { .name = "the scale in the query", .run = scaled_query },
     { .name = "everything in doubles", .run = in_doubles },
+    { .name = "half-precision sums of 16 products, where permitted", .run = half_tiles },
+    { .name = "half-precision sums of 8 products, where permitted", .run = half_fine },
     { .name = "fills its workspace", .run = full_workspace, .workspace = 1000 },
     { .name = NULL },
 };

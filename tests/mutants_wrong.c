@@ -317,6 +317,17 @@ static void half_sum_row(row_state *r)
     sum_in(r, HEED_F16);
 }
 
+/* An honest kernel where that is permitted; see mutants_honest.c. */
+static void half_tiles_row(row_state *r)
+{
+    in_half(r, 64, 16);
+}
+
+static void half_unasked(const heed_problem *problem, const heed_buffers *buffers)
+{
+    run_all(problem, buffers, half_tiles_row);
+}
+
 static void sums_in_f16(const heed_problem *problem, const heed_buffers *buffers)
 {
     run_all(problem, buffers, half_sum_row);
@@ -551,6 +562,7 @@ static void slightly_off(const heed_problem *problem, const heed_buffers *buffer
 
 #define SPEC "b1 h2 s40 d24 f32"
 #define CAUSAL "b1 h2 s40 d24 f32 causal"
+#define HALF "b1 h2 s40 d24 f16 causal acc=f16"
 #define GAPS "b1 h2 s9 d8 f32 o=400:40:16"
 
 /* clang-format off */
@@ -622,6 +634,10 @@ const mutant mutants[] = {
     /* Sums and outputs. */
     { .name = "sums in f16", .run = sums_in_f16,
       .spec = "b1 h2 s8/2048 d16 f16", .inputs = "normal", .gate = "error" },
+    { .name = "accumulates in f16 unasked", .run = half_unasked,
+      .spec = "b1 h1 s4/4096 d64 f16", .inputs = "normal", .gate = "error" },
+    { .name = "accumulates dot products in f16 unasked", .run = half_unasked,
+      .spec = "b1 h2 s40 d128 f16", .inputs = "normal", .gate = "lse" },
     { .name = "rounds f32 to bf16", .run = f32_in_bf16,
       .spec = SPEC, .inputs = "normal", .gate = "error" },
     { .name = "flushes subnormals to zero", .run = flushed_to_zero,
@@ -637,6 +653,32 @@ const mutant mutants[] = {
       .spec = "b3 h2 s20 d24 f32", .inputs = "normal", .gate = "batch" },
     { .name = "computes something else without LSE", .run = other_without_lse,
       .spec = SPEC, .inputs = "normal", .gate = "optional-lse" },
+
+    /* The same where half-precision accumulation is permitted. */
+    { .name = "drops 1/16 of the keys", .run = dropped_keys,
+      .spec = "b1 h2 s10/512 d32 f16 acc=f16", .inputs = "normal", .gate = "error", .text = "acc=f16" },
+    { .name = "drops the last key", .run = one_key_less,
+      .spec = "b1 h2 s10/512 d32 f16 acc=f16", .inputs = "impulse", .gate = "error" },
+    { .name = "sees one key too many", .run = one_key_more,
+      .spec = HALF, .inputs = "normal", .gate = "error" },
+    { .name = "averages V", .run = mean_of_values,
+      .spec = "b1 h1 s4/16384 d64 f16 acc=f16", .inputs = "normal", .gate = "error" },
+    { .name = "halves the logits", .run = half_the_logits,
+      .spec = "b1 h1 s4/16384 d64 f16 acc=f16", .inputs = "normal", .gate = "error" },
+    { .name = "drops the tail of the head dim", .run = dim_tail_dropped,
+      .spec = "b1 h2 s30 d65 f16 acc=f16", .inputs = "normal", .gate = "error" },
+    { .name = "does not rescale the output", .run = stale_output,
+      .spec = HALF, .inputs = "rising", .gate = "error" },
+    { .name = "does not rescale the sum", .run = stale_sum,
+      .spec = HALF, .inputs = "normal", .gate = "error" },
+    { .name = "gives the LSE in base 2", .run = base_two_lse,
+      .spec = HALF, .inputs = "normal", .gate = "lse" },
+    { .name = "does not take off the maximum", .run = no_maximum,
+      .spec = "b1 h2 s40 d8 f16 acc=f16", .inputs = "large", .gate = "finite" },
+    { .name = "stretches the output", .run = stretched_output,
+      .spec = HALF, .inputs = "needle", .gate = "range" },
+    { .name = "is off by three bits of f16", .run = slightly_off,
+      .spec = HALF, .inputs = "exact", .gate = "exact" },
 
     /* Memory. */
     { .name = "takes K to be dense", .run = dense_strides,

@@ -114,6 +114,59 @@ static void test_budgets_are_tight(void **state)
     }
 }
 
+/* Half-precision accumulation has a budget that is larger, and still tight. */
+static void test_half_precision_has_its_own_budget(void **state)
+{
+    question whole, half;
+    ask(&whole, "b1 h1 s8/1024 d64 f16", "normal", (int64_t)1 << 20, 1);
+    ask(&half, "b1 h1 s8/1024 d64 f16 acc=f16", "normal", (int64_t)1 << 20, 1);
+    for (int64_t r = 0; r < 8; r++) {
+        double size = norm(half.expect->o + r * 64, 64);
+        assert_true(half.expect->o_budget[r] > 2 * whole.expect->o_budget[r]);
+        assert_true(half.expect->o_budget[r] < 0.05 * size);
+        assert_true(half.expect->lse_budget[r] > 10 * whole.expect->lse_budget[r]);
+        assert_true(half.expect->lse_budget[r] < 0.01);
+    }
+    done(&whole);
+    done(&half);
+}
+
+/* Column 0 of Q and K, of two keys, makes the logits; what is asked is whether row 0 is judged. */
+static bool is_judged(const char *spec, double query, double key, double other, double value)
+{
+    question q;
+    ask(&q, spec, "normal", (int64_t)1 << 20, 1);
+    const double columns[][2] = { { query, query }, { key, other }, { value, value } };
+    for (int role = LAB_Q; role <= LAB_V; role++)
+        for (int s = 0; s < 2; s++) {
+            void *data = lab_values_data(&q.values, (lab_role)role);
+            lab_element_set(HEED_F16, data, 2 * s, columns[role][s]);
+            lab_element_set(HEED_F16, data, 2 * s + 1, 0);
+        }
+    const lab_sampling sampling = { .seed = 4, .work = 1 << 20, .threads = 1 };
+    heed_buffers data = lab_values_buffers(&q.values);
+    lab_expect *expect;
+    assert_int_equal(lab_expect_create(&expect, &q.values.problem, &data, &sampling), HEED_OK);
+    bool judged = isfinite(expect->o_budget[0]);
+    assert_true(isfinite(expect->lse_budget[0]) == judged);
+    lab_expect_destroy(expect);
+    done(&q);
+    return judged;
+}
+
+static void test_rows_that_may_overflow_are_not_judged(void **state)
+{
+    const char *half = "b1 h1 s2 d2 f16 acc=f16";
+    assert_true(is_judged(half, 255, 255, 0, 1));
+    assert_false(is_judged(half, 256, 256, 0, 1));
+    assert_true(is_judged("b1 h1 s2 d2 f16", 256, 256, 0, 1));
+    assert_true(is_judged(half, -256, 256, 0, 1)); /* to -infinity, and far below the other key */
+    assert_false(is_judged(half, -256, 256, 256, 1));
+    assert_true(is_judged("b1 h1 s2 d2 f16 acc=f16 scale=-1", 256, 256, 0, 1));
+    assert_true(is_judged(half, 0, 1, 1, 32000)); /* weights of 1 before the division */
+    assert_false(is_judged(half, 0, 1, 1, 33000));
+}
+
 /* The mean of V, which a flat tolerance takes for attention, is far out on every row. */
 static void test_the_mean_of_values_is_far_out(void **state)
 {
@@ -166,6 +219,8 @@ int main(void)
         cmocka_unit_test(test_large_ones_are_sampled),
         cmocka_unit_test(test_threads_change_nothing),
         cmocka_unit_test(test_budgets_are_tight),
+        cmocka_unit_test(test_half_precision_has_its_own_budget),
+        cmocka_unit_test(test_rows_that_may_overflow_are_not_judged),
         cmocka_unit_test(test_the_mean_of_values_is_far_out),
         cmocka_unit_test(test_empty_rows_are_zero_to_the_bit),
         cmocka_unit_test(test_budgets_of_rows_with_nan_are_finite),

@@ -230,6 +230,10 @@ static const char *const honest_specs[] = {
     "b1 h1 s1 d1 bf16",
     "b1 h2 s9 d8 f32 causal k=100:0:16",
     "b2 h2 s9 d8 bf16 causal k=480:1:16 v=480:1:16",
+    "b1 h2 s10/130 d72/40 f16 acc=f16",
+    "b2 h1 s30 d64 f16 causal acc=f16",
+    "b1 h1 s30 d3/1 f16 causal acc=f16 scale=-2",
+    "b1 h1 s2/600 d128 f16 acc=f16",
 };
 #define HONEST_SPECS (sizeof honest_specs / sizeof honest_specs[0])
 

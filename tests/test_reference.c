@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -214,9 +215,38 @@ static void test_random_numbers(void **state)
     assert_true(lab_random_stream(1, 0) != lab_random_stream(1, 1));
 }
 
+/* From 2048 on the numbers of f16 are even. */
+static void test_naive_in_half_precision(void **state)
+{
+    heed_problem problem = parsed("b1 h1 s1/16 d16 f16 scale=1");
+    uint16_t q[16], k[16 * 16] = { 0 }, v[16 * 16];
+    for (int i = 0; i < 16 * 16; i++)
+        lab_element_set(HEED_F16, v, i, 0);
+    lab_element_set(HEED_F16, v, 0, 2048);
+    lab_element_set(HEED_F16, v, 1 * 16, 1);
+    lab_element_set(HEED_F16, v, 9 * 16, 1);
+    for (int c = 0; c < 16; c++) {
+        lab_element_set(HEED_F16, q, c, 1);
+        lab_element_set(HEED_F16, k, c, c == 0 ? 2048 : 1);
+    }
+    lab_row row = { 0, 0, 0 };
+    problem.seq_k = 1;
+    assert_true(compute(&problem, q, k, v, row).naive_lse == 2063);
+    problem.accumulate = HEED_ACC_F16;
+    assert_true(compute(&problem, q, k, v, row).naive_lse == 2064);
+    assert_true(compute(&problem, q, k, v, row).lse == 2063);
+
+    memset(k, 0, sizeof k); /* equal weights: O is the mean of a column that adds up to 2050 */
+    problem.seq_k = 16;
+    assert_true(compute(&problem, q, k, v, row).naive_o[0] == 2048.0 / 16);
+    problem.accumulate = HEED_ACC_F32;
+    assert_true(compute(&problem, q, k, v, row).naive_o[0] == 2050.0 / 16);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_naive_in_half_precision),
         cmocka_unit_test(test_one_key_gives_its_value),
         cmocka_unit_test(test_weights_of_one_and_three_quarters),
         cmocka_unit_test(test_default_scale),

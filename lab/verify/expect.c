@@ -12,6 +12,7 @@
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/tensor/view.h"
+#include "lab/verify/half.h"
 #include "lab/verify/reference.h"
 
 #define ROWS_MIN 4
@@ -95,19 +96,48 @@ typedef struct row_sums {
     double absolute[HEED_DIM_MAX];
 } row_sums;
 
-/* The sum of the squares of the partial sums of a logit: in the order of its terms or in the mean
- * over all orders, whichever is larger. */
+/* How a sum of products is rounded: after so many of them, to this type. */
+typedef struct sum_rounding {
+    int64_t block;
+    heed_type type;
+} sum_rounding;
+
+static sum_rounding rounding_of(const heed_problem *problem)
+{
+    if (problem->accumulate == HEED_ACC_F16)
+        return (sum_rounding){ .block = LAB_HALF_BLOCK, .type = HEED_F16 };
+    return (sum_rounding){ .block = 1, .type = HEED_F32 };
+}
+
+/* Square of the unit roundoff of sums, in that of float32. */
+static double rounding_square(const heed_problem *problem)
+{
+    return square(lab_type_unit(rounding_of(problem).type) / lab_type_unit(HEED_F32));
+}
+
+static int64_t rounding_count(const heed_problem *problem, int64_t terms)
+{
+    int64_t block = rounding_of(problem).block;
+    return (terms + block - 1) / block;
+}
+
+/* The sum of the squares of the partial sums of a logit that are rounded: in the order of its terms
+ * or in the mean over all orders, whichever is larger; in float32 units. */
 static double partial_squares(const heed_problem *problem, const double *query, const double *key)
 {
+    int64_t block = rounding_of(problem).block, dim = problem->dim_qk;
     double sum = 0, squares = 0, ordered = 0;
-    for (int64_t c = 0; c < problem->dim_qk; c++) {
-        double term = query[c] * key[c];
+    for (int64_t first = 0; first < dim; first += block) {
+        double term = 0;
+        for (int64_t c = first; c < first + block && c < dim; c++)
+            term += query[c] * key[c];
         sum += term;
         squares += square(term);
         ordered += square(sum);
     }
-    double mean = (double)(problem->dim_qk + 1) * (squares / 6 + square(sum) / 3);
-    return square((double)problem->scale) * fmax(ordered, mean);
+    double terms = (double)rounding_count(problem, dim);
+    double mean = (terms + 1) * (squares / 6 + square(sum) / 3);
+    return square((double)problem->scale) * fmax(ordered, mean) * rounding_square(problem);
 }
 
 /* @squares is partial_squares() of the key. */
@@ -157,7 +187,8 @@ static row_model model_row(const heed_problem *problem, const heed_buffers *data
                            const double *weights, const double *o, double lse)
 {
     row_sums sums = sum_keys(problem, data, row, weights, o);
-    double keys = (double)lab_visible(problem, row.query);
+    int64_t keys = lab_visible(problem, row.query);
+    double roundings = (double)rounding_count(problem, keys);
     double norm = 0, absolute = 0;
     for (int64_t c = 0; c < problem->dim_v; c++) {
         norm += isfinite(o[c]) ? square(o[c]) : 0;
@@ -166,12 +197,17 @@ static row_model model_row(const heed_problem *problem, const heed_buffers *data
     double element = square(lab_type_unit(problem->type));
     double single = square(lab_type_unit(HEED_F32));
     double tiny = square(lab_type_quantum(problem->type)) * (double)problem->dim_v;
+    if (problem->accumulate == HEED_ACC_F16)
+        tiny *= 1 + roundings; /* sums can be subnormal too */
     double highest = sums.heaviest > 0 ? lse + log(sums.heaviest) : 0; /* logit */
     return (row_model){
-        .o = MODEL_MARGIN * sqrt(element * (norm + sums.weighted) +
-                                 single * (keys * norm + absolute + sums.shifted) + tiny),
+        .o = MODEL_MARGIN *
+             sqrt(element * (norm + sums.weighted) +
+                  single *
+                      (rounding_square(problem) * (roundings * norm + absolute) + sums.shifted) +
+                  tiny),
         .lse = MODEL_MARGIN *
-               sqrt(single * (square(lse) + square(highest) + keys + square(sums.logits))),
+               sqrt(single * (square(lse) + square(highest) + (double)keys + square(sums.logits))),
     };
 }
 
@@ -215,6 +251,9 @@ static void expect_row(lab_expect *expect, const heed_problem *problem, const he
     bool empty = expect->lse[i] == -INFINITY; /* nothing to round: zeros, exactly */
     expect->o_budget[i] = empty ? 0 : 2 * o_error + unit * norm(o, expect->dim);
     expect->lse_budget[i] = empty ? 0 : 2 * lse_error + single * fabs(expect->lse[i]);
+    if (problem->accumulate == HEED_ACC_F16 &&
+        lab_half_overflows(problem, data, row, scratch->weights))
+        expect->o_budget[i] = expect->lse_budget[i] = INFINITY;
 }
 
 /* ---------------------------------------------------------------------------------------------- */

@@ -21,8 +21,19 @@
  *
  *     (d + 1) * (sum x_c^2 / 6 + (sum x_c)^2 / 3)
  *
- * Both are small beside |o| on every row, so that no kernel passes that computes something else.
- * The LSE is judged likewise, in float32 throughout.
+ * Where half-precision accumulation is permitted (acc=f16), the naive implementation rounds its
+ * sums of both products to f16 after every B = LAB_HALF_BLOCK terms. In the model the x_c are then
+ * the sums of B terms, d is their number, r_j^2 is multiplied by (h / e)^2, with h the unit
+ * roundoff of f16, and the term of the float32 sums becomes
+ *
+ *             + h^2 * (m |o|^2 + |a|^2)                        m = n / B sums, rounded up
+ *
+ * A row may overflow if, in half precision, terms of one sum can add up to more than 65504: the
+ * products q_c k_c that raise a logit, those that lower it if its key has any weight, or |v_j|
+ * times exp(logit_j - highest logit). It is not judged: its budgets are infinite.
+ *
+ * Budgets are small beside |o| on every other row, so that no kernel passes that computes something
+ * else. The LSE is judged likewise, in float32 throughout.
  *
  * The 1.5 is for the sake of honest kernels. On four million rows of the hardest kind, of 2 to 30
  * keys and 1 to 16 dims, the largest error of any kernel was 0.69 of what is allowed, and a tenth
@@ -48,7 +59,8 @@ typedef struct lab_expect {
     int64_t *rows;      /* which: ascending, each once */
     double *o;          /* [count][dim] */
     double *lse;        /* [count] */
-    double *o_budget;   /* [count]: largest norm of a row's error; of its finite elements alone */
+    double *o_budget;   /* [count]: largest norm of a row's error; of its finite elements alone.
+                         * INFINITY: not judged */
     double *lse_budget; /* [count] */
 } lab_expect;
 

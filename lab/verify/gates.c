@@ -104,6 +104,8 @@ lab_row_text lab_row_print(const heed_problem *problem, int64_t row)
 
 void lab_worst_add(lab_worst *worst, int64_t row, double error, double allowed)
 {
+    if (isinf(allowed))
+        return;
     double ratio = error == 0 ? 0 : error / allowed;
     if (isnan(ratio))
         ratio = INFINITY;
@@ -116,18 +118,24 @@ void lab_worst_add(lab_worst *worst, int64_t row, double error, double allowed)
     worst->count++;
 }
 
+/* The reader of a verdict must see that it was a lenient one. */
+static const char *leniency(const heed_problem *problem)
+{
+    return problem->accumulate == HEED_ACC_F16 ? " with acc=f16" : "";
+}
+
 void lab_judge_worst(lab_verdict *verdict, const heed_problem *problem, const lab_worst *worst,
                      const char *what)
 {
     if (worst->count == 0) {
         lab_verdict_skip(verdict, "there is nothing to compare");
     } else if (worst->ratio <= 1) {
-        lab_verdict_pass(verdict, worst->ratio, "%s at most %.2f of what is allowed", what,
-                         worst->ratio);
+        lab_verdict_pass(verdict, worst->ratio, "%s at most %.2f of what is allowed%s", what,
+                         worst->ratio, leniency(problem));
     } else {
         lab_row_text where = lab_row_print(problem, worst->row);
-        lab_verdict_fail(verdict, worst->ratio, "%s %.3g; %.3g is allowed: %s", what, worst->error,
-                         worst->allowed, where.text);
+        lab_verdict_fail(verdict, worst->ratio, "%s %.3g; %.3g is allowed%s: %s", what,
+                         worst->error, worst->allowed, leniency(problem), where.text);
     }
 }
 

@@ -71,6 +71,7 @@ typedef struct lab_worst {
     double allowed;
     int64_t count; /* how many were compared */
 } lab_worst;
+/* An infinite @allowed means that the row is not judged. */
 void lab_worst_add(lab_worst *worst, int64_t row, double error, double allowed);
 
 /* lab_judge_worst() passes if no error was larger than allowed; @what names the error. */

@@ -74,7 +74,8 @@ static void add_merger(lab_worst *worst, const lab_check *check, const lab_varia
             merged[c] += weight * part[c];
             norm += part[c] * part[c];
         }
-        allowed += weight * sqrt(norm) * (2 * unit + lse_allowed);
+        if (isfinite(norm)) /* else it is the difference that tells */
+            allowed += weight * sqrt(norm) * (2 * unit + lse_allowed);
     }
     lab_worst_add(worst, row, lab_row_distance(merged, whole, problem->dim_v), allowed);
     lab_worst_add(worst, row, fabs(lse - (double)check->runs[0].lse[row]), lse_allowed);

@@ -87,6 +87,29 @@ void lab_reference_row(const heed_problem *problem, const heed_buffers *data, la
     }
 }
 
+/* Adds the products of @query and @key, in half precision if @half. */
+static float naive_dot(const double *query, const double *key, int64_t dim, bool half)
+{
+    float dot = 0, block = 0;
+    for (int64_t c = 0; c < dim; c++) {
+        block += (float)query[c] * (float)key[c];
+        if (half && (c % LAB_HALF_BLOCK == LAB_HALF_BLOCK - 1 || c == dim - 1)) {
+            dot = (float)lab_element_round(HEED_F16, (double)dot + (double)block);
+            block = 0;
+        }
+    }
+    return half ? dot : block;
+}
+
+/* Adds a block to sums in half precision, and empties it. */
+static void naive_add_half(float *sums, float *block, int64_t dim)
+{
+    for (int64_t c = 0; c < dim; c++) {
+        sums[c] = (float)lab_element_round(HEED_F16, (double)sums[c] + (double)block[c]);
+        block[c] = 0;
+    }
+}
+
 void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_row row,
                    float *weights, double *o, double *lse)
 {
@@ -96,16 +119,15 @@ void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_ro
     int64_t kv_head = lab_row_kv_head(problem, row);
     int64_t keys = lab_visible(problem, row.query);
     double query[HEED_DIM_MAX], vector[HEED_DIM_MAX];
-    float sums[HEED_DIM_MAX];
+    float sums[HEED_DIM_MAX], block[HEED_DIM_MAX];
+    bool half = problem->accumulate == HEED_ACC_F16;
+    float *open = half ? block : sums; /* what the next product is added to */
 
     load(&q, data->q, row.batch, row.query, row.head, query);
     float highest = -INFINITY;
     for (int64_t j = 0; j < keys; j++) {
         load(&k, data->k, row.batch, j, kv_head, vector);
-        float dot = 0;
-        for (int64_t c = 0; c < problem->dim_qk; c++)
-            dot += (float)query[c] * (float)vector[c];
-        weights[j] = problem->scale * dot;
+        weights[j] = problem->scale * naive_dot(query, vector, problem->dim_qk, half);
         if (weights[j] > highest || isnan(weights[j]))
             highest = weights[j];
     }
@@ -119,12 +141,14 @@ void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_ro
     *lse = empty ? -INFINITY : highest + logf(sum);
 
     for (int64_t c = 0; c < problem->dim_v; c++)
-        sums[c] = 0;
+        sums[c] = block[c] = 0;
     for (int64_t j = 0; j < keys && !empty; j++) {
         load(&v, data->v, row.batch, j, kv_head, vector);
         float weight = (float)lab_element_round(problem->type, weights[j]);
         for (int64_t c = 0; c < problem->dim_v; c++)
-            sums[c] += weight * (float)vector[c];
+            open[c] += weight * (float)vector[c];
+        if (half && (j % LAB_HALF_BLOCK == LAB_HALF_BLOCK - 1 || j == keys - 1))
+            naive_add_half(sums, block, problem->dim_v);
     }
     for (int64_t c = 0; c < problem->dim_v; c++)
         o[c] = empty ? 0 : lab_element_round(problem->type, sums[c] / sum);

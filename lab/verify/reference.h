@@ -34,9 +34,15 @@ int64_t lab_visible(const heed_problem *problem, int64_t query);
 void lab_reference_row(const heed_problem *problem, const heed_buffers *data, lab_row row,
                        double *weights, double *o, double *lse);
 
+/* Where a problem permits half-precision accumulation, sums are rounded to f16 after so many
+ * products: a matrix unit adds a few of them exactly, or nearly so, to the sum that it is given.
+ * The smallest step of those that have one (mma.m16n8k8) has eight. */
+#define LAB_HALF_BLOCK 8
+
 /* lab_naive_row() is like lab_reference_row(), but computes as three loops in the precision of the
  * problem would: float32 sums in the order of the keys, weights and outputs rounded to the element
- * type. */
+ * type. Where half-precision accumulation is permitted, the sums of both matrix products are
+ * rounded to f16 after every LAB_HALF_BLOCK products. */
 void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_row row,
                    float *weights, double *o, double *lse);
 

@@ -1,0 +1,63 @@
+/*
+ * half.c - where sums in half precision may overflow
+ */
+#include "lab/verify/half.h"
+
+#include <math.h>
+
+#include "lab/tensor/convert.h"
+#include "lab/tensor/view.h"
+
+/* The largest number of f16. */
+#define HALF_MAX 65504.0
+
+/* Keys of less weight than this may as well have none. */
+#define WEIGHT_HARMLESS 1e-20
+
+/* Can a sum of these terms overflow? Infinite ones are no matter of the precision. */
+static bool overflows(double sum)
+{
+    return sum > HALF_MAX && isfinite(sum);
+}
+
+/* Can the logit of a key overflow to where that does harm? Far below all others it does none. */
+static bool logit_overflows(const heed_problem *problem, const double *query, const double *key,
+                            double weight)
+{
+    double up = 0, down = 0;
+    for (int64_t c = 0; c < problem->dim_qk; c++) {
+        double term = (problem->scale < 0 ? -1 : 1) * query[c] * key[c];
+        up += fmax(term, 0);
+        down += fmax(-term, 0);
+    }
+    return overflows(up) || (overflows(down) && weight > WEIGHT_HARMLESS);
+}
+
+bool lab_half_overflows(const heed_problem *problem, const heed_buffers *data, lab_row row,
+                        const double *weights)
+{
+    const lab_view q = lab_view_of(problem, LAB_Q);
+    const lab_view k = lab_view_of(problem, LAB_K);
+    const lab_view v = lab_view_of(problem, LAB_V);
+    int64_t head = lab_row_kv_head(problem, row), keys = lab_visible(problem, row.query);
+    double query[HEED_DIM_MAX], key[HEED_DIM_MAX], value[HEED_DIM_MAX];
+    double sums[HEED_DIM_MAX] = { 0 }, heaviest = 0;
+
+    int64_t at = lab_view_at(&q, row.batch, row.query, row.head);
+    lab_elements_load(problem->type, data->q, at, problem->dim_qk, query);
+    for (int64_t j = 0; j < keys; j++) {
+        at = lab_view_at(&k, row.batch, j, head);
+        lab_elements_load(problem->type, data->k, at, problem->dim_qk, key);
+        if (logit_overflows(problem, query, key, weights[j]))
+            return true;
+        at = lab_view_at(&v, row.batch, j, head);
+        lab_elements_load(problem->type, data->v, at, problem->dim_v, value);
+        for (int64_t c = 0; c < problem->dim_v; c++)
+            sums[c] += weights[j] > 0 ? weights[j] * fabs(value[c]) : 0;
+        heaviest = fmax(heaviest, weights[j]);
+    }
+    for (int64_t c = 0; c < problem->dim_v; c++)
+        if (overflows(sums[c] / heaviest))
+            return true;
+    return false;
+}
