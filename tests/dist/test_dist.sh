@@ -52,7 +52,7 @@ exported=$(nm -D --defined-only "$root/lib/libheed.so" | awk '$2 != "A" && $3 !~
 
 # An environment that says nothing of the tree this test is in.
 heed() {
-    env -u HEED_PEERS -u HEED_CPU "$root/bin/heed" "$@"
+    env -u HEED_PEERS -u HEED_CPU -u HEED_DEVICE "$root/bin/heed" "$@"
 }
 cd "$work"
 
