@@ -149,6 +149,10 @@ static cli_exit verify(const cli_args *args)
     verify_job job = { .args = args, .json = cli_args_json(args), .options = read_options(args) };
     job.total.worst_error = job.total.worst_lse = -1;
     cli_exit code = verify_contenders_list(&job.contenders, args);
+    if (code == CLI_OK && job.contenders.count == 0) {
+        cli_error("there is no kernel for %s", job.contenders.name);
+        code = CLI_UNSUPPORTED;
+    }
     if (code == CLI_OK) {
         job.tallies = calloc(job.contenders.count, sizeof *job.tallies);
         job.failures = job.json ? json_array() : NULL;
