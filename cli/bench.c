@@ -21,9 +21,12 @@ static void warn_if_busy(const lab_environment *environment)
             environment->load);
 }
 
-/* Ceilings for the types that occur, and the copy bandwidth. */
+/* Ceilings for the types that occur, and the copy bandwidth, of a CPU that is timed by its clock.
+ */
 static void measure_machine(bench_run *bench, const bench_sources *sources)
 {
+    if (bench->replay)
+        return;
     int cores = bench->environment.cores_allowed, threads = heed_context_threads(bench->context);
     for (size_t i = 0; i < sources->count; i++)
         bench_ceiling(bench, sources->items[i].problem.type, false);
@@ -75,13 +78,32 @@ static cli_exit verdict(const bench_run *bench)
 
 static cli_exit print(const bench_run *bench)
 {
-    return cli_args_json(bench->args) ? bench_print_json(bench) : bench_print_table(bench);
+    const char *folder = cli_args_text(bench->args, "record");
+    cli_exit code = cli_args_json(bench->args) ? bench_print_json(bench) : bench_print_table(bench);
+    return code == CLI_OK && folder ? bench_record(bench, folder) : code;
+}
+
+/* What the device means for the run. */
+static void look_at_device(bench_run *bench)
+{
+    const char *device = cli_device(bench->args);
+    int cores = bench->environment.cores_allowed;
+    bool host = heed_device_is_host(bench->context);
+    bench->replay = !host || cli_args_flag(bench->args, "replay");
+    bench->host_threads = host ? heed_context_threads(bench->context) : cores > 0 ? cores : 1;
+    if (bench->replay)
+        snprintf(bench->device, sizeof bench->device, "%s",
+                 host                               ? "cpu"
+                 : strncmp(device, "cuda:", 5) == 0 ? device
+                                                    : "cuda:0");
 }
 
 static cli_exit run_bench(bench_run *bench, const bench_sources *sources)
 {
     lab_environment_read(&bench->environment);
-    warn_if_busy(&bench->environment);
+    look_at_device(bench);
+    if (heed_device_is_host(bench->context))
+        warn_if_busy(&bench->environment);
     cli_exit code = bench_rivals_open(bench);
     if (code == CLI_OK) {
         measure_machine(bench, sources);
@@ -157,7 +179,7 @@ static const cli_option options[] = {
       .kind = CLI_TEXT,
       .argument = "LIST",
       .help = "Names of the rivals to time, separated by commas, or none; without it all that are "
-              "found" },
+              "found. One with several backends counts as that many, such as torch-flash" },
     { .name = "seconds",
       .kind = CLI_REAL,
       .argument = "N",
@@ -177,6 +199,14 @@ static const cli_option options[] = {
       .kind = CLI_FLAG,
       .help =
           "Rotate through so many copies of the tensors that none is in a cache when it is used" },
+    { .name = "replay",
+      .kind = CLI_FLAG,
+      .help = "Time sequences of calls that were captured before, as is always done on a GPU" },
+    { .name = "record",
+      .kind = CLI_PATH,
+      .argument = "FOLDER",
+      .help =
+          "Also keep everything in files below FOLDER, by device and date: JSON, CSV, Markdown" },
     { .name = "seed",
       .kind = CLI_INTEGER,
       .argument = "N",
@@ -215,6 +245,14 @@ const cli_verb cli_verb_bench = {
         "if it "
         "lies within, AMBIGUOUS if it crosses: then more --seconds may help.\n"
         "\n"
+        "On a GPU a time is that of the device by itself: calls are captured into a graph, which "
+        "is "
+        "replayed and timed by the device's own events. The same is done with rivals. Beside it "
+        "stand "
+        "the time of single calls from start to completion (eager), by the clock, and what "
+        "starting "
+        "one takes of the host's time (launch). The rates are not compared with a ceiling there.\n"
+        "\n"
         "No figure is printed before the output that was timed has been compared with a float64 "
         "computation, a sample of "
         "rows of it; a dash stands in its place, with the reason below the table. So it does for a "
@@ -225,6 +263,8 @@ const cli_verb cli_verb_bench = {
         "\n"
         "  heed bench b1 h8 s512 d64 f32\n"
         "  heed bench --shapes shapes/seed.txt --peers openblas --json > bench.json\n"
+        "  heed bench --device cuda --cold --peers torch-flash,torch-cudnn --shapes "
+        "shapes/rivals.txt\n"
         "  heed bench --kernel fwd_any_avx512_tile --against fwd_any_avx2_tile b1 h8 s512 d64 f32",
     .options = options,
     .run = run,

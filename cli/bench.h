@@ -7,10 +7,12 @@
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H
 
+#include "../src/device.h"
 #include "cli.h"
 #include "measure/ceiling.h"
 #include "measure/compare.h"
 #include "measure/environment.h"
+#include "report/table.h"
 #include "tensor/tensor.h"
 #include "tensor/view.h"
 #include "trial/rival.h"
@@ -41,35 +43,51 @@ void bench_sources_free(bench_sources *sources);
 /* bench_tensors.c: the memory that is computed in                            */
 /* -------------------------------------------------------------------------- */
 
-/* Q, K, V and O at the problem's strides, some copies of them at different addresses. */
+/* Q, K, V and O at the problem's strides in memory of the device, some copies of them at different
+ * addresses. */
 typedef struct bench_tensors {
-    heed_problem problem; /* normalized */
+    heed_problem problem;  /* normalized */
+    heed_context *context; /* whose device it is */
     int64_t copies;
-    void **data; /* [copies][LAB_ROLES] */
+    void **data;                 /* [copies][LAB_ROLES], on the device */
+    void *values[LAB_ROLES - 1]; /* Q, K, V as if dense, [batch, seq, heads, dim]: element i of one
+                                    is its number i modulo period */
+    int64_t period;
+    void *host[LAB_ROLES - 1]; /* Q, K, V at the problem's strides in host memory; those of the
+                                  first copy, where that is host memory */
 } bench_tensors;
 
 /* bench_tensors_create() makes the values of @source, random normal ones of @seed if it has none:
- * as many copies as it takes to exceed @bytes, and one at least. Returns HEED_OK or
- * HEED_ERR_NO_MEMORY, with @tensors zeroed. */
-heed_status bench_tensors_create(bench_tensors *tensors, const bench_source *source, uint64_t seed,
-                                 int64_t bytes);
+ * as many copies as it takes to exceed @bytes, and one at least. Random values repeat after a
+ * million. Returns HEED_OK or what the device returned, HEED_ERR_NO_MEMORY say, with @tensors
+ * zeroed. */
+heed_status bench_tensors_create(bench_tensors *tensors, heed_context *context,
+                                 const bench_source *source, uint64_t seed, int64_t bytes);
 void bench_tensors_free(bench_tensors *tensors);
 
 /* bench_tensors_buffers() returns the copy that call number @call works on, without LSE and
- * workspace. */
+ * workspace. bench_tensors_inputs() returns Q, K and V in host memory. */
 heed_buffers bench_tensors_buffers(const bench_tensors *tensors, int64_t call);
+heed_buffers bench_tensors_inputs(const bench_tensors *tensors);
 
 /* bench_tensors_poison() fills every O with NaNs: what is not written afterwards cannot be right.
- */
-void bench_tensors_poison(const bench_tensors *tensors);
+ * Returns as heed_device_upload() does. */
+heed_status bench_tensors_poison(const bench_tensors *tensors);
 
 /* bench_tensors_dense() returns a dense copy of one tensor, [batch, seq, heads, dim], which the
  * caller frees; NULL if there is no memory. */
 void *bench_tensors_dense(const bench_tensors *tensors, lab_role role);
 
-/* bench_error() returns the largest error of @o over the rows of @expect, as a multiple of what is
- * allowed: up to 1 is right. Not a number counts as infinite. */
+/* bench_tensors_error() writes bench_error() of the O of call number @call to *@error, bringing no
+ * more of it from the device than is looked at. */
+heed_status bench_tensors_error(const bench_tensors *tensors, int64_t call,
+                                const lab_expect *expect, double *error);
+
+/* bench_error() returns the largest error of @o, in host memory, over the rows of @expect, as a
+ * multiple of what is allowed: up to 1 is right. Not a number counts as infinite.
+ * bench_rows_error() is the same for these rows alone, one after another. */
 double bench_error(const heed_problem *problem, const void *o, const lab_expect *expect);
+double bench_rows_error(heed_type type, const void *rows, const lab_expect *expect);
 
 /* -------------------------------------------------------------------------- */
 /* bench_measure.c: the timing                                                */
@@ -97,7 +115,9 @@ typedef struct bench_match {
     double *heed;                      /* seconds per call of the blocks, pairs of them */
     double *other;
     size_t pairs;
-    double seconds; /* median of other */
+    double seconds;    /* median of other */
+    int64_t calls;     /* of a replay; 0: timed by blocks */
+    lab_summary eager; /* of single calls, by the clock; n = 0: not timed */
     lab_comparison comparison;
 } bench_match;
 
@@ -115,13 +135,21 @@ typedef struct bench_row {
     double error;
     int64_t rows_checked;
     int64_t copies;
+    int64_t calls;     /* of a replay; 0: the samples are by the clock. With replays also: */
+    double hot;        /* median seconds per call on the same buffers every time; 0: not timed */
+    double cold;       /* on rotating ones */
+    lab_summary eager; /* of single calls, by the clock, from start to completion */
+    double launch;     /* median seconds of heed_execute() itself */
+    heed_device_state state; /* of the device right after its samples */
     bench_match *matches;
     size_t match_count;
 } bench_row;
 
-/* A rival that was asked for. */
+/* A rival that was asked for: a peer, or one of its backends. */
 typedef struct bench_rival {
-    lab_rival rival;
+    char name[2 * LAB_PEER_NAME_SIZE];
+    lab_rival *peer;       /* NULL: there is none */
+    const char *backend;   /* of that peer, or NULL */
     bool open;             /* it can be asked for problems */
     bench_outcome outcome; /* if not: why, ... */
     char reason[LAB_PEER_REASON_SIZE];
@@ -138,7 +166,12 @@ typedef struct bench_run {
     double seconds;      /* for heed alone, and for each match */
     double margin;
     bool cold;
+    bool replay;     /* time by replays, as on a device that works by itself, not by single calls */
+    char device[16]; /* as rivals are told it, such as "cuda:0" */
+    int host_threads; /* for work of the laboratory itself */
     uint64_t seed;
+    lab_rival **peers; /* what the rivals are made of */
+    size_t peer_count;
     bench_rival *rivals;
     size_t rival_count;
     lab_environment environment;
@@ -165,16 +198,28 @@ void bench_row_free(bench_row *row);
 /* bench_rivals.c: which rivals there are                                     */
 /* -------------------------------------------------------------------------- */
 
-/* bench_rivals_open() starts the rivals of --peers, and asks for their sgemm rate. A rival that
+/* bench_rivals_open() starts the peers of --peers, and asks for their sgemm rate. A rival that
  * cannot be had is no failure. */
 cli_exit bench_rivals_open(bench_run *bench);
 void bench_rivals_close(bench_run *bench);
 
 /* -------------------------------------------------------------------------- */
-/* bench_table.c, bench_json.c: the answer                                    */
+/* bench_table.c, bench_summary.c, bench_json.c, bench_record.c: the answer    */
 /* -------------------------------------------------------------------------- */
 
 cli_exit bench_print_table(const bench_run *bench);
 cli_exit bench_print_json(const bench_run *bench);
+
+/* bench_summary() returns a table with a line for each problem and a column for each opponent, and
+ * their means; NULL if there is no memory. bench_summary_key says what its signs mean. */
+lab_table *bench_summary(const bench_run *bench);
+extern const char bench_summary_key[];
+
+/* bench_json() returns everything, for the caller to release; NULL if there is no memory. */
+json_t *bench_json(const bench_run *bench);
+
+/* bench_record() writes everything to files in the folder of the device and the date below @folder:
+ * JSON, CSV and Markdown. Says on stderr where they are. */
+cli_exit bench_record(const bench_run *bench, const char *folder);
 
 #endif /* CLI_BENCH_H */

@@ -14,28 +14,47 @@
 #define BLOCK_SECONDS 5e-3
 #define WARMUP_SECONDS 2e-3
 
+/* A replay lasts about this long, so that its beginning and end do not count. A block is one of
+ * them untimed, which brings clocks and the context back, and then a few. */
+#define REPLAY_SECONDS 2e-3
+#define REPLAY_CALLS_MAX 2000
+#define REPLAYS_MAX 3
+
+/* Single calls are timed for about this long. */
+#define SINGLE_SECONDS 0.05
+#define SINGLE_MIN 5
+#define SINGLE_MAX 100
+
 heed_status bench_engine_start(bench_engine *engine, const bench_tensors *tensors, heed_plan *plan)
 {
     size_t size = heed_plan_workspace_size(plan);
-    *engine = (bench_engine){ .tensors = tensors, .plan = plan };
-    engine->workspace = aligned_alloc(HEED_ALIGNMENT, (size / HEED_ALIGNMENT + 1) * HEED_ALIGNMENT);
-    return engine->workspace ? HEED_OK : HEED_ERR_NO_MEMORY;
+    *engine = (bench_engine){ .tensors = tensors, .plan = plan, .copies = tensors->copies };
+    return heed_device_allocate(tensors->context, size, &engine->workspace);
 }
 
 void bench_engine_stop(bench_engine *engine)
 {
-    free(engine->workspace);
+    heed_replay_destroy(&engine->replay);
+    if (engine->tensors)
+        heed_device_free(engine->tensors->context, engine->workspace);
     heed_plan_destroy(engine->plan);
     memset(engine, 0, sizeof *engine);
+}
+
+static heed_status execute(const bench_engine *engine, int64_t call, void *stream)
+{
+    heed_buffers buffers = bench_tensors_buffers(engine->tensors, call % engine->copies);
+    buffers.workspace = engine->workspace;
+    buffers.workspace_size = heed_plan_workspace_size(engine->plan);
+    buffers.stream = stream;
+    return heed_execute(engine->plan, &buffers);
 }
 
 heed_status bench_engine_call(void *data)
 {
     bench_engine *self = data;
-    heed_buffers buffers = bench_tensors_buffers(self->tensors, self->call++);
-    buffers.workspace = self->workspace;
-    buffers.workspace_size = heed_plan_workspace_size(self->plan);
-    return cli_interrupted() ? HEED_ERR_SYSTEM : heed_execute(self->plan, &buffers);
+    self->last = self->call++;
+    return cli_interrupted() ? HEED_ERR_SYSTEM : execute(self, self->last, NULL);
 }
 
 static heed_status engine_calls(bench_engine *engine, int64_t calls)
@@ -46,11 +65,46 @@ static heed_status engine_calls(bench_engine *engine, int64_t calls)
     return status;
 }
 
+/* A call of a sequence that is captured. */
+static heed_status captured_call(void *data, int index, void *stream)
+{
+    return execute(data, index, stream);
+}
+
+heed_status bench_engine_capture(bench_engine *engine, int64_t calls, int64_t copies)
+{
+    heed_replay_destroy(&engine->replay);
+    engine->copies = copies;
+    return heed_replay_create(&engine->replay, engine->tensors->context, captured_call, engine,
+                              (int)calls);
+}
+
+heed_status bench_engine_replay(bench_engine *engine, double *seconds)
+{
+    engine->last = engine->replay.calls - 1;
+    return cli_interrupted() ? HEED_ERR_SYSTEM : heed_replay_run(&engine->replay, seconds);
+}
+
+/* A block of replays. */
+static heed_status replay_block(bench_engine *engine, double *seconds)
+{
+    double one = 0, sum = 0;
+    heed_status status = HEED_OK;
+    for (int64_t i = 0; status == HEED_OK && i < engine->warmup; i++)
+        status = bench_engine_replay(engine, &one);
+    for (int64_t i = 0; status == HEED_OK && i < engine->calls; i++, sum += one)
+        status = bench_engine_replay(engine, &one);
+    *seconds = sum / (double)engine->calls;
+    return status;
+}
+
 heed_status bench_engine_block(void *data, double *seconds)
 {
     bench_engine *self = data;
     if (self->rival)
         lab_rival_pause(self->rival);
+    if (self->replay.calls)
+        return replay_block(self, seconds);
     heed_status status = engine_calls(self, self->warmup);
     int64_t start = heed_clock_ns();
     if (status == HEED_OK)
@@ -59,10 +113,35 @@ heed_status bench_engine_block(void *data, double *seconds)
     return status;
 }
 
-double bench_engine_error(const bench_engine *engine, const lab_expect *expect)
+heed_status bench_engine_estimate(bench_engine *engine, bool replay, double *seconds)
 {
-    return bench_error(&engine->tensors->problem,
-                       bench_tensors_buffers(engine->tensors, engine->call - 1).o, expect);
+    heed_status status = replay ? bench_engine_capture(engine, 1, engine->tensors->copies)
+                                : HEED_OK;
+    engine->warmup = engine->calls = 1;
+    return status == HEED_OK ? bench_engine_block(engine, seconds) : status;
+}
+
+heed_status bench_engine_ready(bench_engine *engine, bool replay, double seconds)
+{
+    int64_t calls;
+    if (!replay) {
+        bench_block_size(seconds, &engine->warmup, &engine->calls);
+        return HEED_OK;
+    }
+    bench_replay_size(seconds, &calls, &engine->calls);
+    engine->warmup = 1;
+    return bench_engine_capture(engine, calls, engine->tensors->copies);
+}
+
+double bench_engine_round(const bench_engine *engine, double seconds)
+{
+    int64_t each = engine->replay.calls ? engine->replay.calls : 1;
+    return seconds * (double)((engine->warmup + engine->calls) * each);
+}
+
+heed_status bench_engine_error(const bench_engine *engine, const lab_expect *expect, double *error)
+{
+    return bench_tensors_error(engine->tensors, engine->last % engine->copies, expect, error);
 }
 
 void bench_block_size(double seconds, int64_t *warmup, int64_t *calls)
@@ -71,13 +150,42 @@ void bench_block_size(double seconds, int64_t *warmup, int64_t *calls)
     *warmup = seconds < BENCH_WARMUP_CALL_MAX ? (int64_t)ceil(WARMUP_SECONDS / seconds) : 0;
 }
 
+/* @most where @whole / @part is more than that, 1 at least. */
+static int64_t how_many(double whole, double part, int64_t most)
+{
+    double count = ceil(whole / part);
+    return count >= (double)most ? most : count > 1 ? (int64_t)count : 1;
+}
+
+void bench_replay_size(double seconds, int64_t *calls, int64_t *replays)
+{
+    *calls = how_many(REPLAY_SECONDS, seconds, REPLAY_CALLS_MAX);
+    *replays = how_many(BLOCK_SECONDS, seconds * (double)*calls, REPLAYS_MAX);
+}
+
+int64_t bench_single_count(double seconds)
+{
+    int64_t count = how_many(SINGLE_SECONDS, seconds, SINGLE_MAX);
+    return count < SINGLE_MIN ? SINGLE_MIN : count;
+}
+
 heed_status bench_guest_block(void *data, double *seconds)
 {
     bench_guest *self = data;
     /* heed's threads look for work for a moment before they sleep. */
     const struct timespec nap = { .tv_nsec = 1000000 };
     nanosleep(&nap, NULL);
-    double expected = self->expected * (double)(self->warmup + self->calls);
-    self->answer = lab_rival_run(self->rival, self->warmup, self->calls, expected, seconds);
+    if (self->replay)
+        self->answer = lab_rival_replay(self->rival, self->replay, self->warmup, self->calls,
+                                        bench_guest_round(self), seconds);
+    else
+        self->answer = lab_rival_run(self->rival, self->warmup, self->calls,
+                                     bench_guest_round(self), seconds);
     return self->answer == LAB_ANSWER_OK ? HEED_OK : HEED_ERR_SYSTEM;
+}
+
+double bench_guest_round(const bench_guest *guest)
+{
+    int64_t each = guest->replay ? guest->replay : 1;
+    return guest->expected * (double)((guest->warmup + guest->calls) * each);
 }

@@ -15,14 +15,17 @@ typedef struct bench_engine {
     const bench_tensors *tensors;
     heed_plan *plan;
     void *workspace;
-    int64_t call;     /* number of the next one, which says what copy it works on */
-    int64_t warmup;   /* calls before a block that are not timed */
-    int64_t calls;    /* of a block */
-    lab_rival *rival; /* that must be still meanwhile; NULL: none */
+    int64_t copies;     /* of the tensors that calls rotate through, all of them or the first */
+    int64_t call;       /* number of the next one, which says what copy it works on */
+    int64_t last;       /* of the one before */
+    heed_replay replay; /* zeroed: blocks are made of calls */
+    int64_t warmup;     /* calls or replays before a block that are not timed */
+    int64_t calls;      /* of a block; or replays */
+    lab_rival *rival;   /* that must be still meanwhile; NULL: none */
 } bench_engine;
 
-/* bench_engine_start() takes over @plan and allocates its workspace: HEED_OK or HEED_ERR_NO_MEMORY.
- * To be stopped in either case. */
+/* bench_engine_start() takes over @plan and allocates its workspace. Returns as
+ * heed_device_allocate() does. To be stopped in either case. */
 heed_status bench_engine_start(bench_engine *engine, const bench_tensors *tensors, heed_plan *plan);
 void bench_engine_stop(bench_engine *engine);
 
@@ -31,16 +34,39 @@ void bench_engine_stop(bench_engine *engine);
 heed_status bench_engine_call(void *data);
 heed_status bench_engine_block(void *data, double *seconds);
 
-/* bench_engine_error() is bench_error() of the last call. */
-double bench_engine_error(const bench_engine *engine, const lab_expect *expect);
+/* bench_engine_capture() makes the blocks of replays of @calls calls, which rotate through the
+ * first
+ * @copies of the tensors. bench_engine_replay() runs one and writes its seconds per call. */
+heed_status bench_engine_capture(bench_engine *engine, int64_t calls, int64_t copies);
+heed_status bench_engine_replay(bench_engine *engine, double *seconds);
 
-/* bench_block_size() chooses the calls of a block, and before it, if one takes @seconds. */
+/* bench_engine_estimate() writes the seconds of a call, once what is new has been paid for, to
+ * *@seconds: of a replay of one call if @replay. */
+heed_status bench_engine_estimate(bench_engine *engine, bool replay, double *seconds);
+
+/* bench_engine_ready() sizes the blocks for calls that take @seconds, and captures what is to be
+ * replayed if @replay. */
+heed_status bench_engine_ready(bench_engine *engine, bool replay, double seconds);
+
+/* bench_engine_round() returns the seconds that a block takes with its warm-up. */
+double bench_engine_round(const bench_engine *engine, double seconds);
+
+/* bench_engine_error() is bench_tensors_error() of the last call. */
+heed_status bench_engine_error(const bench_engine *engine, const lab_expect *expect, double *error);
+
+/* bench_block_size() chooses the calls of a block, and before it, if one takes @seconds.
+ * bench_replay_size() chooses the calls of a replay and the replays of a block. */
 void bench_block_size(double seconds, int64_t *warmup, int64_t *calls);
+void bench_replay_size(double seconds, int64_t *calls, int64_t *replays);
+
+/* How many calls to time singly if one takes @seconds. */
+int64_t bench_single_count(double seconds);
 
 /* A rival at work. */
 typedef struct bench_guest {
     lab_rival *rival;
-    int64_t warmup;
+    int64_t replay; /* calls of one; 0: blocks are made of calls */
+    int64_t warmup; /* calls, or replays */
     int64_t calls;
     double expected;   /* seconds per call */
     lab_answer answer; /* of the last block */
@@ -48,6 +74,18 @@ typedef struct bench_guest {
 
 /* bench_guest_block() is a block, as lab_interleave() takes it. @data is the guest. */
 heed_status bench_guest_block(void *data, double *seconds);
+
+/* bench_guest_round() returns the seconds that a block is expected to take with its warm-up. */
+double bench_guest_round(const bench_guest *guest);
+
+/* bench_device.c: samples heed alone by replays, hot and cold ones, and single calls, and leaves
+ * @engine ready for matches. */
+heed_status bench_sample_replays(bench_run *bench, bench_row *row, bench_engine *engine,
+                                 const lab_expect *expect);
+
+/* bench_device.c: the least seconds that a call of the problem can take on the device, by its data
+ * sheet; 0: not known. */
+double bench_device_floor(const bench_run *bench, const bench_row *row);
 
 /* bench_match.c: plays a match on the problem and tensors of @heed, whose call takes @heed_seconds.
  * What goes wrong with the opponent is an outcome of @match; HEED_ERR_NO_MEMORY, and

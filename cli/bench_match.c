@@ -61,9 +61,26 @@ static heed_status interleave(const bench_run *bench, bench_match *match, bench_
     return status;
 }
 
-static double block_seconds(double seconds, int64_t warmup, int64_t calls)
+/* The error of the O of the rival's last call, of the rows of @expect alone if they are few. */
+static lab_answer rival_error(lab_rival *rival, const heed_problem *dense, const lab_expect *expect,
+                              void *o, size_t size, double *error)
 {
-    return seconds * (double)(warmup + calls);
+    bool few = rival->device[0] && expect->count <= LAB_RIVAL_ROWS_MAX;
+    lab_answer answer = few ? lab_rival_check_rows(rival, expect->rows, expect->count, o, size)
+                            : lab_rival_check(rival, o, size);
+    if (answer == LAB_ANSWER_OK)
+        *error = few ? bench_rows_error(dense->type, o, expect) : bench_error(dense, o, expect);
+    return answer;
+}
+
+/* Bytes of what rival_error() looks at. */
+static size_t checked_bytes(const lab_rival *rival, const heed_problem *dense,
+                            const lab_expect *expect)
+{
+    bool few = rival->device[0] && expect->count <= LAB_RIVAL_ROWS_MAX;
+    lab_view view = lab_view_of(dense, LAB_O);
+    int64_t elements = few ? expect->count * expect->dim : lab_view_extent(&view);
+    return (size_t)elements * heed_type_size(dense->type);
 }
 
 /* Compares the O of the rival's last call. */
@@ -76,18 +93,15 @@ static void check_rival(bench_match *match, lab_rival *rival, const heed_problem
     memset(&dense.v, 0, sizeof dense.v);
     memset(&dense.o, 0, sizeof dense.o);
     heed_problem_normalize(&dense, &dense); /* it is one with strides */
-    lab_view view = lab_view_of(&dense, LAB_O);
-    size_t size = (size_t)lab_view_extent(&view) * heed_type_size(dense.type);
+    size_t size = checked_bytes(rival, &dense, expect);
     void *o = malloc(size);
     if (!o) {
         set_outcome(match, BENCH_FAILED, "not enough memory to check its output");
         return;
     }
-    lab_answer answer = lab_rival_check(rival, o, size);
+    lab_answer answer = rival_error(rival, &dense, expect, o, size, &match->error);
     if (answer != LAB_ANSWER_OK)
         set_outcome(match, BENCH_FAILED, rival->reason);
-    else
-        match->error = bench_error(&dense, o, expect);
     free(o);
     if (answer == LAB_ANSWER_OK && !(match->error <= RIVAL_ERROR_MAX)) {
         match->outcome = BENCH_WRONG;
@@ -103,31 +117,68 @@ static void rival_failed(bench_match *match, const lab_rival *rival, lab_answer 
                 rival->reason);
 }
 
+/* How long a call of the rival takes. The first one pays for pages and code that are new; the
+ * second one tells. */
+static lab_answer estimate_rival(lab_rival *rival, bool replay, double *seconds)
+{
+    if (replay)
+        return lab_rival_replay(rival, 1, 1, 1, 0, seconds);
+    lab_answer answer = lab_rival_run(rival, 0, 1, 0, seconds);
+    if (answer == LAB_ANSWER_OK && *seconds < BENCH_WARMUP_CALL_MAX)
+        answer = lab_rival_run(rival, 1, 2, 0, seconds);
+    return answer;
+}
+
+/* Sizes the blocks of the rival, and lets it capture what it is to replay. */
+static lab_answer ready_guest(bench_guest *guest, bool replay, double seconds)
+{
+    guest->expected = seconds;
+    if (!replay) {
+        bench_block_size(seconds, &guest->warmup, &guest->calls);
+        return LAB_ANSWER_OK;
+    }
+    bench_replay_size(seconds, &guest->replay, &guest->calls);
+    guest->warmup = 1;
+    return lab_rival_replay(guest->rival, guest->replay, 0, 1, bench_guest_round(guest),
+                            &guest->expected);
+}
+
+/* Single calls of the rival, on a device. */
+static void sample_eager(bench_match *match, lab_rival *rival)
+{
+    double samples[LAB_RIVAL_EAGER_MAX];
+    int64_t count = bench_single_count(match->seconds);
+    double expected = match->seconds * (double)count;
+    lab_answer answer = lab_rival_eager(rival, count, expected, samples);
+    if (answer == LAB_ANSWER_OK)
+        lab_stats_summarize(samples, (size_t)count, &match->eager);
+    else
+        rival_failed(match, rival, answer);
+}
+
 /* A prepared rival: one call to see how long it takes, the match, and a look at its output. */
 static heed_status play_rival(bench_run *bench, bench_match *match, bench_rival *entry,
                               bench_engine *heed, double heed_seconds, const lab_expect *expect)
 {
-    lab_rival *rival = &entry->rival;
+    lab_rival *rival = entry->peer;
     double flops = heed_problem_flops(&heed->tensors->problem);
     bench_guest guest = { .rival = rival };
     double seconds = 0;
-    /* The first call pays for pages and code that are new; the second one tells. */
-    lab_answer answer = lab_rival_run(rival, 0, 1, 0, &seconds);
-    if (answer == LAB_ANSWER_OK && seconds < BENCH_WARMUP_CALL_MAX)
-        answer = lab_rival_run(rival, 1, 2, 0, &seconds);
+    lab_answer answer = estimate_rival(rival, bench->replay, &seconds);
+    if (answer == LAB_ANSWER_OK)
+        answer = ready_guest(&guest, bench->replay, seconds);
     if (answer != LAB_ANSWER_OK) {
         rival_failed(match, rival, answer);
         return HEED_OK;
     }
-    if (flops / seconds > entry->rate)
-        entry->rate = flops / seconds;
-    bench_block_size(seconds, &guest.warmup, &guest.calls);
-    guest.expected = seconds;
+    if (flops / guest.expected > entry->rate)
+        entry->rate = flops / guest.expected;
+    match->calls = guest.replay;
     heed->rival = rival;
     lab_side other = { bench_guest_block, &guest };
     heed_status status = interleave(bench, match, heed, &other,
-                                    block_seconds(heed_seconds, heed->warmup, heed->calls) +
-                                        block_seconds(seconds, guest.warmup, guest.calls));
+                                    bench_engine_round(heed, heed_seconds) +
+                                        bench_guest_round(&guest));
     heed->rival = NULL;
     if (guest.answer != LAB_ANSWER_OK) {
         rival_failed(match, rival, guest.answer);
@@ -135,7 +186,29 @@ static heed_status play_rival(bench_run *bench, bench_match *match, bench_rival 
     }
     if (status == HEED_OK)
         check_rival(match, rival, &heed->tensors->problem, expect);
+    if (status == HEED_OK && match->outcome == BENCH_OK && bench->replay)
+        sample_eager(match, rival);
     return status;
+}
+
+/* Hands the problem and its values to the rival. */
+static lab_answer prepare_rival(const bench_rival *entry, const bench_tensors *tensors,
+                                const heed_problem *problem, lab_rival_data *data)
+{
+    data->backend = entry->backend;
+    data->period = entry->peer->period ? tensors->period : 0;
+    return lab_rival_prepare(entry->peer, problem, data, tensors->copies);
+}
+
+/* Values as the rival takes them: a period of them, or all. */
+static const void *rival_values(const bench_rival *entry, const bench_tensors *tensors,
+                                lab_role role, void **dense)
+{
+    *dense = NULL;
+    if (entry->peer->period)
+        return tensors->values[role];
+    *dense = bench_tensors_dense(tensors, role);
+    return *dense;
 }
 
 heed_status bench_meet_rival(bench_run *bench, bench_match *match, bench_rival *entry,
@@ -143,7 +216,7 @@ heed_status bench_meet_rival(bench_run *bench, bench_match *match, bench_rival *
 {
     const heed_problem *problem = &heed->tensors->problem;
     double guess = entry->rate > 0 ? heed_problem_flops(problem) / entry->rate : 0;
-    match->name = entry->rival.found.name;
+    match->name = entry->name;
     if (guess > SKIP_FACTOR * bench->seconds) {
         match->outcome = BENCH_SKIPPED;
         snprintf(match->reason, sizeof match->reason,
@@ -151,24 +224,23 @@ heed_status bench_meet_rival(bench_run *bench, bench_match *match, bench_rival *
                  ceil(guess / SKIP_FACTOR));
         return HEED_OK;
     }
-    void *q = bench_tensors_dense(heed->tensors, LAB_Q);
-    void *k = bench_tensors_dense(heed->tensors, LAB_K);
-    void *v = bench_tensors_dense(heed->tensors, LAB_V);
-    lab_rival_data data = { .q = q, .k = k, .v = v };
-    heed_status status = q && k && v ? HEED_OK : HEED_ERR_NO_MEMORY;
+    void *owned[LAB_ROLES - 1];
+    lab_rival_data data = { .q = rival_values(entry, heed->tensors, LAB_Q, &owned[LAB_Q]),
+                            .k = rival_values(entry, heed->tensors, LAB_K, &owned[LAB_K]),
+                            .v = rival_values(entry, heed->tensors, LAB_V, &owned[LAB_V]) };
+    heed_status status = data.q && data.k && data.v ? HEED_OK : HEED_ERR_NO_MEMORY;
     if (status == HEED_OK) {
-        lab_answer answer = lab_rival_prepare(&entry->rival, problem, &data, heed->tensors->copies);
+        lab_answer answer = prepare_rival(entry, heed->tensors, problem, &data);
         if (answer != LAB_ANSWER_OK)
-            rival_failed(match, &entry->rival, answer);
+            rival_failed(match, entry->peer, answer);
         else
             status = play_rival(bench, match, entry, heed, heed_seconds, expect);
-        snprintf(match->method, sizeof match->method, "%s", entry->rival.method);
-        lab_rival_release(&entry->rival);
-        lab_rival_pause(&entry->rival);
+        snprintf(match->method, sizeof match->method, "%s", entry->peer->method);
+        lab_rival_release(entry->peer);
+        lab_rival_pause(entry->peer);
     }
-    free(q);
-    free(k);
-    free(v);
+    for (int role = 0; role < LAB_ROLES - 1; role++)
+        free(owned[role]);
     return status;
 }
 
@@ -191,25 +263,28 @@ heed_status bench_meet_kernel(bench_run *bench, bench_match *match, bench_engine
     snprintf(match->method, sizeof match->method, "%s", heed_plan_name(plan));
     match->name = match->method;
     status = bench_engine_start(&other, heed->tensors, plan);
-    bench_tensors_poison(heed->tensors);
-    other.calls = other.warmup = 1;
     if (status == HEED_OK)
-        status = bench_engine_block(&other, &seconds);
+        status = bench_tensors_poison(heed->tensors);
+    if (status == HEED_OK)
+        status = bench_engine_estimate(&other, bench->replay, &seconds);
+    if (status == HEED_OK)
+        status = bench_engine_ready(&other, bench->replay, seconds);
     if (status == HEED_OK) {
-        bench_block_size(seconds, &other.warmup, &other.calls);
         lab_side side = { bench_engine_block, &other };
+        match->calls = other.replay.calls;
         status = interleave(bench, match, heed, &side,
-                            block_seconds(heed_seconds, heed->warmup, heed->calls) +
-                                block_seconds(seconds, other.warmup, other.calls));
+                            bench_engine_round(heed, heed_seconds) +
+                                bench_engine_round(&other, seconds));
     }
-    if (status == HEED_OK) {
-        /* Both write the same O: a call more shows whose it is. */
-        bench_tensors_poison(heed->tensors);
+    /* Both write the same O: a call more shows whose it is. */
+    if (status == HEED_OK)
+        status = bench_tensors_poison(heed->tensors);
+    if (status == HEED_OK)
         status = bench_engine_call(&other);
-        match->error = bench_engine_error(&other, expect);
-        if (match->error > 1)
-            set_outcome(match, BENCH_WRONG, "its output is wrong");
-    }
+    if (status == HEED_OK)
+        status = bench_engine_error(&other, expect, &match->error);
+    if (status == HEED_OK && match->error > 1)
+        set_outcome(match, BENCH_WRONG, "its output is wrong");
     bench_engine_stop(&other);
-    return status;
+    return status == HEED_OK ? bench_engine_call(heed) : status;
 }

@@ -3,7 +3,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../src/measure.h"
 #include "bench_engine.h"
@@ -53,10 +52,10 @@ static void set_outcome(bench_row *row, bench_outcome outcome, const char *reaso
 /* Bytes that make a rotation through copies leave every cache: twice the last level. */
 static int64_t rotation_bytes(const bench_run *bench)
 {
-    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    size_t cache = heed_device_cache(bench->context);
     if (!bench->cold)
         return 0;
-    return 2 * (cache > 0 ? cache : CACHE_BYTES);
+    return 2 * (cache > 0 ? (int64_t)cache : CACHE_BYTES);
 }
 
 static heed_status make_plan(const bench_run *bench, const heed_problem *problem, heed_plan **plan)
@@ -81,36 +80,54 @@ static heed_status sample_alone(bench_run *bench, bench_row *row, bench_engine *
         free(sorted);
         return HEED_ERR_NO_MEMORY;
     }
-    bench_tensors_poison(engine->tensors);
-    heed_status status = heed_sample(bench_engine_call, engine, &sampling, row->samples,
-                                     &row->count);
+    heed_status status = bench_tensors_poison(engine->tensors);
+    if (status == HEED_OK)
+        status = heed_sample(bench_engine_call, engine, &sampling, row->samples, &row->count);
     if (status == HEED_OK) {
         memcpy(sorted, row->samples, (size_t)row->count * sizeof *sorted);
         lab_stats_summarize(sorted, (size_t)row->count, &row->summary);
-        row->error = bench_engine_error(engine, expect);
+        status = bench_engine_error(engine, expect, &row->error);
     }
+    if (status == HEED_OK)
+        status = bench_engine_ready(engine, false, row->summary.p50);
     free(sorted);
     return status;
+}
+
+/* A figure beyond what the machine can do, as it was measured or as its data sheet says. */
+static void doubt(bench_run *bench, bench_row *row)
+{
+    heed_type type = row->source->problem.type;
+    double rate = row->flops / row->summary.p50;
+    double floor = bench_device_floor(bench, row);
+    if (!bench->replay) {
+        row->ceiling = bench_ceiling(bench, type, false);
+        if (row->ceiling > 0 && rate > row->ceiling)
+            row->ceiling = bench_ceiling(bench, type, true);
+    }
+    if (row->ceiling > 0 && rate > CEILING_SLACK * row->ceiling) {
+        row->outcome = BENCH_IMPOSSIBLE;
+        snprintf(row->reason, sizeof row->reason,
+                 "%.0f GFLOP/s is more than the %.0f that this machine can do: a measurement error",
+                 rate * 1e-9, row->ceiling * 1e-9);
+    } else if (row->summary.p50 < floor) {
+        row->outcome = BENCH_IMPOSSIBLE;
+        snprintf(row->reason, sizeof row->reason,
+                 "%.3g us is less than the %.3g that this device needs at least: a measurement "
+                 "error",
+                 row->summary.p50 * 1e6, floor * 1e6);
+    }
 }
 
 /* A wrong result, or one that cannot be, has no figure. */
 static void judge(bench_run *bench, bench_row *row)
 {
-    heed_type type = row->source->problem.type;
-    double rate = row->flops / row->summary.p50;
-    row->ceiling = bench_ceiling(bench, type, false);
-    if (row->ceiling > 0 && rate > row->ceiling)
-        row->ceiling = bench_ceiling(bench, type, true);
-    if (!(row->error <= 1)) {
-        row->outcome = BENCH_WRONG;
-        snprintf(row->reason, sizeof row->reason,
-                 "its output is wrong: %.3g times the error allowed", row->error);
-    } else if (row->ceiling > 0 && rate > CEILING_SLACK * row->ceiling) {
-        row->outcome = BENCH_IMPOSSIBLE;
-        snprintf(row->reason, sizeof row->reason,
-                 "%.0f GFLOP/s is more than the %.0f that this machine can do: a measurement error",
-                 rate * 1e-9, row->ceiling * 1e-9);
-    }
+    doubt(bench, row);
+    if (row->error <= 1)
+        return;
+    row->outcome = BENCH_WRONG;
+    snprintf(row->reason, sizeof row->reason, "its output is wrong: %.3g times the error allowed",
+             row->error);
 }
 
 static bench_match *add_match(bench_row *row)
@@ -130,7 +147,6 @@ static heed_status play_matches(bench_run *bench, bench_row *row, bench_engine *
     row->matches = calloc(bench->rival_count + 1, sizeof *row->matches);
     if (!row->matches)
         return HEED_ERR_NO_MEMORY;
-    bench_block_size(row->summary.p50, &engine->warmup, &engine->calls);
     for (size_t i = 0; status == HEED_OK && i < bench->rival_count && !cli_interrupted(); i++)
         if (bench->rivals[i].open)
             status = bench_meet_rival(bench, add_match(row), &bench->rivals[i], engine,
@@ -141,13 +157,17 @@ static heed_status play_matches(bench_run *bench, bench_row *row, bench_engine *
 }
 
 /* The output that the matches timed must be right as well. */
-static void check_again(bench_row *row, const bench_engine *engine, const lab_expect *expect)
+static heed_status check_again(bench_row *row, const bench_engine *engine, const lab_expect *expect)
 {
-    double error = bench_engine_error(engine, expect);
+    double error;
+    heed_status status = bench_engine_error(engine, expect, &error);
+    if (status != HEED_OK)
+        return status;
     if (row->outcome == BENCH_OK && !(error <= 1))
         set_outcome(row, BENCH_WRONG, "its output became wrong while it was timed");
     if (error > row->error)
         row->error = error;
+    return HEED_OK;
 }
 
 static heed_status measure(bench_run *bench, bench_row *row, const bench_tensors *tensors,
@@ -155,23 +175,24 @@ static heed_status measure(bench_run *bench, bench_row *row, const bench_tensors
 {
     bench_engine engine;
     lab_expect *expect = NULL;
-    heed_buffers data = bench_tensors_buffers(tensors, 0);
+    heed_buffers data = bench_tensors_inputs(tensors);
     lab_sampling rows = { .seed = bench->seed,
                           .work = EXPECT_WORK,
-                          .threads = heed_context_threads(bench->context) };
+                          .threads = bench->host_threads };
     heed_status status = bench_engine_start(&engine, tensors, plan);
     if (status == HEED_OK)
         status = lab_expect_create(&expect, &tensors->problem, &data, &rows);
     if (status == HEED_OK) {
         row->rows_checked = expect->count;
-        status = sample_alone(bench, row, &engine, expect);
+        status = bench->replay ? bench_sample_replays(bench, row, &engine, expect)
+                               : sample_alone(bench, row, &engine, expect);
     }
     if (status == HEED_OK) {
         judge(bench, row);
         status = play_matches(bench, row, &engine, expect);
     }
     if (status == HEED_OK)
-        check_again(row, &engine, expect);
+        status = check_again(row, &engine, expect);
     lab_expect_destroy(expect);
     bench_engine_stop(&engine);
     return status;
@@ -204,7 +225,8 @@ cli_exit bench_measure(bench_run *bench, const bench_source *source, bench_row *
     if (status != HEED_OK)
         return finish(row, status);
     snprintf(row->kernel, sizeof row->kernel, "%s", heed_plan_name(plan));
-    status = bench_tensors_create(&tensors, source, bench->seed, rotation_bytes(bench));
+    status = bench_tensors_create(&tensors, bench->context, source, bench->seed,
+                                  rotation_bytes(bench));
     if (status != HEED_OK) {
         heed_plan_destroy(plan);
         return finish(row, status);

@@ -1,5 +1,5 @@
 /*
- * bench_rivals.c - finds the rivals that were asked for, and starts them
+ * bench_rivals.c - finds the rivals that were asked for, and starts the peers that they need
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +28,23 @@ static bench_rival *add_rival(bench_run *bench)
     bench->rivals = rivals;
     bench_rival *added = &rivals[bench->rival_count++];
     memset(added, 0, sizeof *added);
-    added->rival.o_fd = -1;
     return added;
+}
+
+static lab_rival *add_peer(bench_run *bench)
+{
+    lab_rival **peers = realloc(bench->peers, (bench->peer_count + 1) * sizeof *peers);
+    lab_rival *peer = calloc(1, sizeof *peer);
+    if (peers)
+        bench->peers = peers;
+    if (!peers || !peer) {
+        free(peer);
+        cli_error("not enough memory for the rivals");
+        return NULL;
+    }
+    peer->o_fd = -1;
+    peers[bench->peer_count++] = peer;
+    return peer;
 }
 
 static const lab_found *find_named(const lab_found *found, size_t count, const char *name)
@@ -40,27 +55,80 @@ static const lab_found *find_named(const lab_found *found, size_t count, const c
     return NULL;
 }
 
-/* Starts one rival. @name is in @found, or there is no such peer. */
-static cli_exit open_rival(bench_run *bench, const lab_found *found, size_t count, const char *name)
+/* A rival that cannot be had, and why. */
+static cli_exit add_absent(bench_run *bench, const char *name, bench_outcome outcome,
+                           const char *reason)
 {
-    const lab_found *peer = find_named(found, count, name);
     bench_rival *added = add_rival(bench);
     if (!added)
         return CLI_ENVIRONMENT;
-    if (!peer) {
-        snprintf(added->rival.found.name, sizeof added->rival.found.name, "%s", name);
-        added->outcome = BENCH_FAILED;
-        snprintf(added->reason, sizeof added->reason,
-                 "there is no such peer (HEED_PEERS says where to look)");
+    snprintf(added->name, sizeof added->name, "%s", name);
+    added->outcome = outcome;
+    snprintf(added->reason, sizeof added->reason, "%s", reason);
+    return CLI_OK;
+}
+
+/* Adds a rival of a peer that is open. */
+static cli_exit add_present(bench_run *bench, lab_rival *peer, const char *backend)
+{
+    bench_rival *added = add_rival(bench);
+    if (!added)
+        return CLI_ENVIRONMENT;
+    snprintf(added->name, sizeof added->name, "%s%s%s", peer->found.name, backend ? "-" : "",
+             backend ? backend : "");
+    added->peer = peer;
+    added->backend = backend;
+    added->open = true;
+    return CLI_OK;
+}
+
+/* Starts @found unless it runs already. *@answer: how its hello went. */
+static lab_rival *open_peer(bench_run *bench, const lab_found *found, lab_answer *answer)
+{
+    for (size_t i = 0; i < bench->peer_count; i++)
+        if (strcmp(bench->peers[i]->found.name, found->name) == 0) {
+            *answer = bench->peers[i]->peer ? LAB_ANSWER_OK : LAB_ANSWER_LOST;
+            return bench->peers[i];
+        }
+    lab_rival *peer = add_peer(bench);
+    if (!peer)
+        return NULL;
+    *answer = lab_rival_open_device(peer, found, heed_context_threads(bench->context),
+                                    bench->device, cli_interrupted);
+    lab_rival_pause(peer);
+    return peer;
+}
+
+/* Adds the rival @name, all its backends if it has any, or the one that follows a dash. */
+static cli_exit open_rival(bench_run *bench, const lab_found *found, size_t count, const char *name)
+{
+    char first[LAB_PEER_NAME_SIZE];
+    const char *dash = strchr(name, '-');
+    lab_answer answer;
+    snprintf(first, sizeof first, "%.*s", dash ? (int)(dash - name) : (int)sizeof first, name);
+    const lab_found *file = find_named(found, count, first);
+    if (!file)
+        return add_absent(bench, name, BENCH_FAILED,
+                          "there is no such peer (HEED_PEERS says where to look)");
+    lab_rival *peer = open_peer(bench, file, &answer);
+    if (!peer)
+        return CLI_ENVIRONMENT;
+    if (cli_interrupted())
+        return CLI_INTERRUPTED;
+    if (answer != LAB_ANSWER_OK)
+        return add_absent(bench, name,
+                          answer == LAB_ANSWER_UNSUPPORTED ? BENCH_REFUSED : BENCH_FAILED,
+                          peer->reason);
+    if (!dash && peer->backend_count == 0)
+        return add_present(bench, peer, NULL);
+    size_t before = bench->rival_count;
+    for (size_t i = 0; i < peer->backend_count; i++)
+        if (!dash || strcmp(peer->backends[i], dash + 1) == 0)
+            if (add_present(bench, peer, peer->backends[i]) != CLI_OK)
+                return CLI_ENVIRONMENT;
+    if (bench->rival_count > before)
         return CLI_OK;
-    }
-    int threads = heed_context_threads(bench->context);
-    lab_answer answer = lab_rival_open(&added->rival, peer, threads, cli_interrupted);
-    added->open = answer == LAB_ANSWER_OK;
-    added->outcome = answer == LAB_ANSWER_UNSUPPORTED ? BENCH_REFUSED : BENCH_FAILED;
-    snprintf(added->reason, sizeof added->reason, "%s", added->rival.reason);
-    lab_rival_pause(&added->rival);
-    return cli_interrupted() ? CLI_INTERRUPTED : CLI_OK;
+    return add_absent(bench, name, BENCH_FAILED, "the peer has no such backend here");
 }
 
 static cli_exit open_all(bench_run *bench, const lab_found *found, size_t count)
@@ -79,7 +147,7 @@ static cli_exit open_all(bench_run *bench, const lab_found *found, size_t count)
 static cli_exit open_listed(bench_run *bench, const lab_found *found, size_t count,
                             const char *list)
 {
-    char name[LAB_PEER_NAME_SIZE];
+    char name[sizeof bench->rivals->name];
     cli_exit code = CLI_OK;
     while (code == CLI_OK && *list) {
         size_t length = strcspn(list, ",");
@@ -97,18 +165,18 @@ static cli_exit open_listed(bench_run *bench, const lab_found *found, size_t cou
     return code;
 }
 
-/* The first rival that can tells how fast its matrix product is. */
+/* The first peer that can tells how fast its matrix product is. */
 static void ask_sgemm(bench_run *bench)
 {
-    for (size_t i = 0; i < bench->rival_count && bench->sgemm == 0; i++) {
-        bench_rival *rival = &bench->rivals[i];
-        if (!rival->open || !rival->rival.ceiling)
+    for (size_t i = 0; i < bench->peer_count && bench->sgemm == 0; i++) {
+        lab_rival *peer = bench->peers[i];
+        if (!peer->peer || !peer->ceiling)
             continue;
-        if (lab_rival_sgemm(&rival->rival, SGEMM_SIZE, &bench->sgemm) == LAB_ANSWER_OK)
-            bench->sgemm_from = rival->rival.found.name;
+        if (lab_rival_sgemm(peer, SGEMM_SIZE, &bench->sgemm) == LAB_ANSWER_OK)
+            bench->sgemm_from = peer->found.name;
         else
             bench->sgemm = 0;
-        lab_rival_pause(&rival->rival);
+        lab_rival_pause(peer);
     }
 }
 
@@ -132,9 +200,13 @@ cli_exit bench_rivals_open(bench_run *bench)
 
 void bench_rivals_close(bench_run *bench)
 {
-    for (size_t i = 0; i < bench->rival_count; i++)
-        lab_rival_close(&bench->rivals[i].rival);
+    for (size_t i = 0; i < bench->peer_count; i++) {
+        lab_rival_close(bench->peers[i]);
+        free(bench->peers[i]);
+    }
+    free(bench->peers);
     free(bench->rivals);
+    bench->peers = NULL;
     bench->rivals = NULL;
-    bench->rival_count = 0;
+    bench->peer_count = bench->rival_count = 0;
 }

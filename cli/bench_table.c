@@ -10,17 +10,37 @@
 
 static const char *const effort_names[] = { "estimate", "measure", "patient", "wisdom" };
 
+static void print_device(const bench_run *bench)
+{
+    char features[32];
+    heed_device_state state = { 0 };
+    heed_device_features(bench->context, features);
+    printf("%s, %s", heed_context_device(bench->context), features);
+    if (!heed_device_read_state(bench->context, &state))
+        return;
+    if (state.sm_clock_hz > 0)
+        printf(", %.0f MHz", state.sm_clock_hz * 1e-6);
+    if (state.throttle[0])
+        printf(", held down by: %s", state.throttle);
+}
+
 static void print_machine(const bench_run *bench)
 {
     const lab_environment *e = &bench->environment;
-    printf("heed %s (%s), %s, %s, %d threads, %s", e->heed, e->commit, e->cpu,
-           heed_context_cpu(bench->context), heed_context_threads(bench->context), e->kernel);
+    printf("heed %s (%s), ", e->heed, e->commit);
+    if (heed_device_is_host(bench->context))
+        printf("%s, %s, %d threads", e->cpu, heed_context_cpu(bench->context),
+               heed_context_threads(bench->context));
+    else
+        print_device(bench);
+    printf(", %s", e->kernel);
     if (e->load >= 0)
         printf(", load %.2f", e->load);
-    printf("\n%s %s; inputs %s\n", bench->kernel ? "kernel" : "effort",
+    printf("\n%s %s; inputs %s%s\n", bench->kernel ? "kernel" : "effort",
            bench->kernel ? bench->kernel : effort_names[bench->effort],
            bench->cold ? "cold: rotated past the last-level cache"
-                       : "hot: the same buffers in every call");
+                       : "hot: the same buffers in every call",
+           bench->replay ? "; p50 and p90 of replays, eager ones of single calls" : "");
 }
 
 static void print_ceilings(const bench_run *bench)
@@ -37,7 +57,7 @@ static void print_ceilings(const bench_run *bench)
         printf("%ssgemm %.0f GFLOP/s (%s)", separator, bench->sgemm * 1e-9, bench->sgemm_from);
     if (bench->copy > 0)
         printf("%scopy %.1f GB/s", separator, bench->copy * 1e-9);
-    printf("\n\n");
+    printf(bench->copy > 0 || strcmp(separator, ", ") == 0 ? "\n\n" : "\n");
 }
 
 /* A rate in GFLOP/s, or a ratio: with a decimal or two where that says something. */
@@ -47,9 +67,17 @@ static void add_number(lab_table *table, double value, const char *unit)
     lab_table_cell(table, "%.*f%s", decimals, value, unit);
 }
 
-static void add_heed(lab_table *table, const bench_row *row)
+/* Single calls beside replays. */
+static void add_eager(lab_table *table, const lab_summary *eager)
 {
-    char spec[HEED_SPEC_SIZE], p50[LAB_FORMAT_SIZE], p90[LAB_FORMAT_SIZE];
+    char p50[LAB_FORMAT_SIZE], p90[LAB_FORMAT_SIZE];
+    lab_table_cell(table, "%s", eager->n ? lab_format_seconds(eager->p50, p50) : "");
+    lab_table_cell(table, "%s", eager->n ? lab_format_seconds(eager->p90, p90) : "");
+}
+
+static void add_heed(lab_table *table, const bench_row *row, bool replay)
+{
+    char spec[HEED_SPEC_SIZE], text[LAB_FORMAT_SIZE];
     heed_problem_print(&row->source->problem, spec, sizeof spec);
     lab_table_cell(table, "%s%s%s", row->source->label, row->source->label[0] ? " " : "", spec);
     lab_table_cell(table, "%s", row->kernel[0] ? row->kernel : "heed");
@@ -58,11 +86,15 @@ static void add_heed(lab_table *table, const bench_row *row)
         lab_table_row_end(table);
         return;
     }
-    lab_table_cell(table, "%s", lab_format_seconds(row->summary.p50, p50));
-    lab_table_cell(table, "%s", lab_format_seconds(row->summary.p90, p90));
+    lab_table_cell(table, "%s", lab_format_seconds(row->summary.p50, text));
+    lab_table_cell(table, "%s", lab_format_seconds(row->summary.p90, text));
     add_number(table, row->flops / row->summary.p50 * 1e-9, "");
-    if (row->ceiling > 0)
+    if (replay) {
+        add_eager(table, &row->eager);
+        lab_table_cell(table, "%s", lab_format_seconds(row->launch, text));
+    } else if (row->ceiling > 0) {
         lab_table_cell(table, "%.0f %%", 100 * row->flops / row->summary.p50 / row->ceiling);
+    }
     lab_table_row_end(table);
 }
 
@@ -71,7 +103,7 @@ static cli_style_name verdict_style(lab_compared verdict)
     return verdict == LAB_FASTER ? CLI_GOOD : verdict == LAB_SLOWER ? CLI_BAD : CLI_PLAIN;
 }
 
-static void add_match(lab_table *table, const bench_row *row, const bench_match *match)
+static void add_match(lab_table *table, const bench_row *row, const bench_match *match, bool replay)
 {
     char time[LAB_FORMAT_SIZE];
     const lab_comparison *c = &match->comparison;
@@ -86,6 +118,8 @@ static void add_match(lab_table *table, const bench_row *row, const bench_match 
     lab_table_cell(table, "%s", lab_format_seconds(match->seconds, time));
     lab_table_cell(table, "%s", "");
     add_number(table, row->flops / match->seconds * 1e-9, "");
+    if (replay)
+        add_eager(table, &match->eager);
     lab_table_cell(table, "%s", "");
     add_number(table, c->ratio.estimate, "x");
     if (c->pairs >= LAB_COMPARE_PAIRS_MIN) {
@@ -131,9 +165,9 @@ static bool print_notes(const bench_run *bench)
     for (size_t i = 0; i < bench->rival_count; i++) {
         const bench_rival *rival = &bench->rivals[i];
         if (!rival->open)
-            print_note(notes, &count, rival->rival.found.name, rival->reason);
-        else if (rival->rival.detail[0])
-            print_note(notes, &count, rival->rival.found.name, rival->rival.detail);
+            print_note(notes, &count, rival->name, rival->reason);
+        else if (rival->peer->detail[0])
+            print_note(notes, &count, rival->peer->found.name, rival->peer->detail);
     }
     for (size_t i = 0; i < bench->row_count; i++) {
         const bench_row *row = &bench->rows[i];
@@ -147,29 +181,53 @@ static bool print_notes(const bench_run *bench)
     return true;
 }
 
-cli_exit bench_print_table(const bench_run *bench)
+/* The columns, of which some are for replays or for what is timed by the clock alone. */
+static void add_columns(lab_table *table, bool replay)
 {
     static const struct {
         const char *head;
         lab_align align;
+        bool by_clock, by_replay;
     } columns[] = {
-        { "problem", LAB_LEFT },     { "kernel or rival", LAB_LEFT }, { "p50", LAB_RIGHT },
-        { "p90", LAB_RIGHT },        { "GFLOP/s", LAB_RIGHT },        { "of ceiling", LAB_RIGHT },
-        { "rival/heed", LAB_RIGHT }, { "95 % interval", LAB_LEFT },   { "heed is", LAB_LEFT },
+        { "problem", LAB_LEFT, true, true },       { "kernel or rival", LAB_LEFT, true, true },
+        { "p50", LAB_RIGHT, true, true },          { "p90", LAB_RIGHT, true, true },
+        { "GFLOP/s", LAB_RIGHT, true, true },      { "of ceiling", LAB_RIGHT, true, false },
+        { "eager p50", LAB_RIGHT, false, true },   { "eager p90", LAB_RIGHT, false, true },
+        { "launch", LAB_RIGHT, false, true },      { "rival/heed", LAB_RIGHT, true, true },
+        { "95 % interval", LAB_LEFT, true, true }, { "heed is", LAB_LEFT, true, true },
     };
-    lab_table *table = lab_table_create();
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
-        lab_table_column(table, columns[i].head, columns[i].align);
+        if (replay ? columns[i].by_replay : columns[i].by_clock)
+            lab_table_column(table, columns[i].head, columns[i].align);
+}
+
+/* The table again, shorter, where it is a long one. */
+static bool print_summary(const bench_run *bench)
+{
+    if (!bench->replay || bench->row_count == 0)
+        return true;
+    lab_table *table = bench_summary(bench);
+    printf("\n");
+    bool printed = lab_table_print(table, stdout, LAB_TEXT);
+    printf("\n%s", bench_summary_key);
+    lab_table_destroy(table);
+    return printed;
+}
+
+cli_exit bench_print_table(const bench_run *bench)
+{
+    lab_table *table = lab_table_create();
+    add_columns(table, bench->replay);
     for (size_t i = 0; i < bench->row_count; i++) {
-        add_heed(table, &bench->rows[i]);
+        add_heed(table, &bench->rows[i], bench->replay);
         for (size_t j = 0; j < bench->rows[i].match_count; j++)
-            add_match(table, &bench->rows[i], &bench->rows[i].matches[j]);
+            add_match(table, &bench->rows[i], &bench->rows[i].matches[j], bench->replay);
     }
     print_machine(bench);
     print_ceilings(bench);
     bool printed = bench->row_count == 0 || lab_table_print(table, stdout, LAB_TEXT);
     lab_table_destroy(table);
-    if (printed && print_notes(bench))
+    if (printed && print_notes(bench) && print_summary(bench))
         return CLI_OK;
     cli_error("not enough memory for the table");
     return CLI_ENVIRONMENT;

@@ -13,6 +13,15 @@
 /* More copies than this are of no use, whatever the caches. */
 #define COPIES_MAX 1024
 
+/* Random values repeat after this many: a prime, so that no two head vectors are alike. */
+#define PERIOD INT64_C(1048573)
+
+/* What is uploaded at a time to poison O. */
+#define POISON_BYTES ((size_t)4 << 20)
+
+/* From this many rows on it is quicker to download all of O. */
+#define ROWS_SINGLE_MAX 4096
+
 /* Bytes from the first to the last element of a tensor of a problem that has been checked. */
 static size_t extent_bytes(const heed_problem *problem, lab_role role)
 {
@@ -28,67 +37,146 @@ static size_t copy_bytes(const heed_problem *problem)
     return bytes;
 }
 
-/* Fills one tensor with random normal values, wherever its elements lie. */
-static void fill_random(const heed_problem *problem, lab_role role, uint64_t seed, void *data)
+static int64_t element_count(const heed_problem *problem, lab_role role)
 {
     lab_view view = lab_view_of(problem, role);
-    uint64_t stream = lab_random_stream(seed, (uint64_t)role);
-    for (int64_t n = 0; n < lab_view_vectors(&view); n++) {
-        int64_t first = lab_view_vector(&view, n);
-        for (int64_t d = 0; d < view.dim; d++)
-            lab_element_set(view.type, data, first + d,
-                            lab_random_normal(stream, (uint64_t)(n * view.dim + d)));
-    }
+    return lab_view_vectors(&view) * view.dim;
 }
 
-static bool make_tensor(bench_tensors *tensors, const bench_source *source, uint64_t seed,
-                        int64_t copy, lab_role role)
+/* Elements that are kept of the values of a tensor. */
+static int64_t value_count(const bench_tensors *tensors, lab_role role)
 {
-    size_t bytes = extent_bytes(&tensors->problem, role);
-    void **all = tensors->data + copy * LAB_ROLES;
-    all[role] = aligned_alloc(HEED_ALIGNMENT, (bytes / HEED_ALIGNMENT + 1) * HEED_ALIGNMENT);
-    if (!all[role])
+    int64_t elements = element_count(&tensors->problem, role);
+    return elements < tensors->period ? elements : tensors->period;
+}
+
+static bool make_values(bench_tensors *tensors, const bench_source *source, uint64_t seed,
+                        lab_role role)
+{
+    heed_type type = tensors->problem.type;
+    int64_t count = value_count(tensors, role);
+    uint64_t stream = lab_random_stream(seed, (uint64_t)role);
+    void *values = malloc((size_t)count * heed_type_size(type));
+    tensors->values[role] = values;
+    if (!values)
         return false;
-    if (role == LAB_O)
-        return true; /* bench_tensors_poison() fills it */
-    if (copy > 0)
-        memcpy(all[role], tensors->data[role], bytes);
-    else if (source->tensors[role].data)
-        memcpy(all[role], source->tensors[role].data, bytes); /* captured values are dense */
+    if (source->tensors[role].data)
+        memcpy(values, source->tensors[role].data, (size_t)count * heed_type_size(type));
     else
-        fill_random(&tensors->problem, role, seed, all[role]);
+        for (int64_t i = 0; i < count; i++)
+            lab_element_set(type, values, i, lab_random_normal(stream, (uint64_t)i));
     return true;
 }
 
-heed_status bench_tensors_create(bench_tensors *tensors, const bench_source *source, uint64_t seed,
-                                 int64_t bytes)
+/* Copies the elements of a dense tensor from number @first on, @count of them. */
+static void copy_values(const bench_tensors *tensors, lab_role role, int64_t first, int64_t count,
+                        void *to)
 {
-    size_t each = copy_bytes(&source->problem);
-    size_t copies = 1 + (size_t)bytes / each;
-    size_t memory = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGE_SIZE);
+    size_t element = heed_type_size(tensors->problem.type);
+    int64_t length = value_count(tensors, role);
+    const char *values = tensors->values[role];
+    for (int64_t done = 0, take; done < count; done += take) {
+        int64_t from = (first + done) % length;
+        take = count - done < length - from ? count - done : length - from;
+        memcpy((char *)to + (size_t)done * element, values + (size_t)from * element,
+               (size_t)take * element);
+    }
+}
+
+/* Fills a tensor in host memory, wherever its elements lie. */
+static void fill(const bench_tensors *tensors, lab_role role, void *data)
+{
+    lab_view view = lab_view_of(&tensors->problem, role);
+    size_t element = heed_type_size(view.type);
+    int64_t next = 0;
+    for (int64_t b = 0; b < view.batch; b++)
+        for (int64_t s = 0; s < view.seq; s++)
+            for (int64_t h = 0; h < view.heads; h++, next += view.dim)
+                copy_values(tensors, role, next, view.dim,
+                            (char *)data + (size_t)lab_view_at(&view, b, s, h) * element);
+}
+
+/* Q, K or V in host memory. */
+static bool make_host(bench_tensors *tensors, lab_role role)
+{
+    size_t bytes = extent_bytes(&tensors->problem, role);
+    if (heed_device_is_host(tensors->context))
+        tensors->host[role] = tensors->data[role];
+    else
+        tensors->host[role] = malloc(bytes);
+    if (!tensors->host[role])
+        return false;
+    lab_view view = lab_view_of(&tensors->problem, role);
+    if (lab_view_extent(&view) != lab_view_vectors(&view) * view.dim) /* gaps are never read */
+        memset(tensors->host[role], 0, bytes);
+    fill(tensors, role, tensors->host[role]);
+    return true;
+}
+
+static heed_status make_tensor(bench_tensors *tensors, int64_t copy, lab_role role)
+{
+    size_t bytes = extent_bytes(&tensors->problem, role);
+    void **data = &tensors->data[copy * LAB_ROLES + role];
+    heed_status status = heed_device_allocate(tensors->context, bytes, data);
+    if (status != HEED_OK || role == LAB_O) /* bench_tensors_poison() fills it */
+        return status;
+    if (copy == 0 && !make_host(tensors, role))
+        return HEED_ERR_NO_MEMORY;
+    if (*data == tensors->host[role])
+        return HEED_OK;
+    return heed_device_upload(tensors->context, *data, tensors->host[role], bytes);
+}
+
+/* The system promises more than it has, and kills who takes it at its word. */
+static bool is_affordable(const bench_tensors *tensors)
+{
+    size_t each = copy_bytes(&tensors->problem);
+    size_t device = heed_device_memory(tensors->context);
+    size_t host = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGE_SIZE);
+    return each <= host && (device == 0 || each <= device / (size_t)tensors->copies);
+}
+
+heed_status bench_tensors_create(bench_tensors *tensors, heed_context *context,
+                                 const bench_source *source, uint64_t seed, int64_t bytes)
+{
+    size_t copies = 1 + (size_t)bytes / copy_bytes(&source->problem);
     memset(tensors, 0, sizeof *tensors);
     tensors->problem = source->problem;
+    tensors->context = context;
     tensors->copies = copies < COPIES_MAX ? (int64_t)copies : COPIES_MAX;
-    /* The system promises more than it has, and kills who takes it at its word. */
-    if (each > memory / (size_t)tensors->copies)
+    tensors->period = PERIOD;
+    for (int role = 0; role < LAB_ROLES - 1; role++) /* captured values do not repeat */
+        if (source->tensors[role].data &&
+            element_count(&source->problem, (lab_role)role) > tensors->period)
+            tensors->period = element_count(&source->problem, (lab_role)role);
+    if (!is_affordable(tensors)) {
+        memset(tensors, 0, sizeof *tensors);
         return HEED_ERR_NO_MEMORY;
-    tensors->data = calloc((size_t)tensors->copies * LAB_ROLES, sizeof *tensors->data);
-    bool good = tensors->data != NULL;
-    for (int64_t copy = 0; good && copy < tensors->copies; copy++)
-        for (int role = 0; good && role < LAB_ROLES; role++)
-            good = make_tensor(tensors, source, seed, copy, (lab_role)role);
-    if (good) {
-        bench_tensors_poison(tensors);
-        return HEED_OK;
     }
-    bench_tensors_free(tensors);
-    return HEED_ERR_NO_MEMORY;
+    tensors->data = calloc((size_t)tensors->copies * LAB_ROLES, sizeof *tensors->data);
+    heed_status status = tensors->data ? HEED_OK : HEED_ERR_NO_MEMORY;
+    for (int role = 0; status == HEED_OK && role < LAB_ROLES - 1; role++)
+        if (!make_values(tensors, source, seed, (lab_role)role))
+            status = HEED_ERR_NO_MEMORY;
+    for (int64_t copy = 0; status == HEED_OK && copy < tensors->copies; copy++)
+        for (int role = 0; status == HEED_OK && role < LAB_ROLES; role++)
+            status = make_tensor(tensors, copy, (lab_role)role);
+    if (status == HEED_OK)
+        status = bench_tensors_poison(tensors);
+    if (status != HEED_OK)
+        bench_tensors_free(tensors);
+    return status;
 }
 
 void bench_tensors_free(bench_tensors *tensors)
 {
+    for (int role = 0; role < LAB_ROLES - 1; role++) {
+        free(tensors->values[role]);
+        if (tensors->data && tensors->host[role] != tensors->data[role])
+            free(tensors->host[role]);
+    }
     for (int64_t i = 0; tensors->data && i < tensors->copies * LAB_ROLES; i++)
-        free(tensors->data[i]);
+        heed_device_free(tensors->context, tensors->data[i]);
     free(tensors->data);
     memset(tensors, 0, sizeof *tensors);
 }
@@ -99,44 +187,107 @@ heed_buffers bench_tensors_buffers(const bench_tensors *tensors, int64_t call)
     return (heed_buffers){ .q = all[LAB_Q], .k = all[LAB_K], .v = all[LAB_V], .o = all[LAB_O] };
 }
 
-void bench_tensors_poison(const bench_tensors *tensors)
+heed_buffers bench_tensors_inputs(const bench_tensors *tensors)
 {
-    /* Bits that are all ones are a NaN in every type. */
+    return (heed_buffers){ .q = tensors->host[LAB_Q],
+                           .k = tensors->host[LAB_K],
+                           .v = tensors->host[LAB_V] };
+}
+
+heed_status bench_tensors_poison(const bench_tensors *tensors)
+{
+    size_t bytes = extent_bytes(&tensors->problem, LAB_O);
+    size_t part = bytes < POISON_BYTES ? bytes : POISON_BYTES;
+    void *poison = malloc(part);
+    heed_status status = poison ? HEED_OK : HEED_ERR_NO_MEMORY;
+    if (poison)
+        memset(poison, 0xff, part); /* bits that are all ones are a NaN in every type */
     for (int64_t copy = 0; copy < tensors->copies; copy++)
-        memset(tensors->data[copy * LAB_ROLES + LAB_O], 0xff,
-               extent_bytes(&tensors->problem, LAB_O));
+        for (size_t done = 0; status == HEED_OK && done < bytes; done += part) {
+            char *o = tensors->data[copy * LAB_ROLES + LAB_O];
+            size_t size = bytes - done < part ? bytes - done : part;
+            status = heed_device_upload(tensors->context, o + done, poison, size);
+        }
+    free(poison);
+    return status;
 }
 
 void *bench_tensors_dense(const bench_tensors *tensors, lab_role role)
 {
-    lab_view view = lab_view_of(&tensors->problem, role);
-    size_t element = heed_type_size(view.type), row = (size_t)view.dim * element;
-    char *dense = malloc((size_t)lab_view_vectors(&view) * row);
-    const char *data = tensors->data[role];
-    char *next = dense;
-    for (int64_t b = 0; dense && b < view.batch; b++)
-        for (int64_t s = 0; s < view.seq; s++)
-            for (int64_t h = 0; h < view.heads; h++, next += row)
-                memcpy(next, data + (size_t)lab_view_at(&view, b, s, h) * element, row);
+    int64_t count = element_count(&tensors->problem, role);
+    void *dense = malloc((size_t)count * heed_type_size(tensors->problem.type));
+    if (dense)
+        copy_values(tensors, role, 0, count, dense);
     return dense;
+}
+
+/* The error of the row @i of @expect, whose elements begin at @row. */
+static double row_error(heed_type type, const void *row, const lab_expect *expect, int64_t i)
+{
+    double sum = 0;
+    for (int64_t d = 0; d < expect->dim; d++) {
+        double off = lab_element_get(type, row, d) - expect->o[i * expect->dim + d];
+        sum += off * off;
+    }
+    double ratio = sum == 0 ? 0 : sqrt(sum) / expect->o_budget[i];
+    return isnan(ratio) ? INFINITY : ratio;
+}
+
+double bench_rows_error(heed_type type, const void *rows, const lab_expect *expect)
+{
+    size_t size = (size_t)expect->dim * heed_type_size(type);
+    double worst = 0;
+    for (int64_t i = 0; i < expect->count; i++)
+        worst = fmax(worst, row_error(type, (const char *)rows + (size_t)i * size, expect, i));
+    return worst;
 }
 
 double bench_error(const heed_problem *problem, const void *o, const lab_expect *expect)
 {
     lab_view view = lab_view_of(problem, LAB_O);
+    size_t element = heed_type_size(problem->type);
     double worst = 0;
     for (int64_t i = 0; i < expect->count; i++) {
-        int64_t first = lab_view_vector(&view, expect->rows[i]);
-        double sum = 0;
-        for (int64_t d = 0; d < view.dim; d++) {
-            double want = expect->o[i * expect->dim + d];
-            double off = lab_element_get(view.type, o, first + d) - want;
-            sum += off * off;
-        }
-        double allowed = expect->o_budget[i];
-        double ratio = sum == 0 ? 0 : sqrt(sum) / allowed;
-        if (!(ratio <= worst))
-            worst = isnan(ratio) ? INFINITY : ratio;
+        size_t first = (size_t)lab_view_vector(&view, expect->rows[i]) * element;
+        worst = fmax(worst, row_error(problem->type, (const char *)o + first, expect, i));
     }
     return worst;
+}
+
+/* Brings the rows of @expect from the O at @o, one after another. */
+static heed_status download_rows(const bench_tensors *tensors, const char *o,
+                                 const lab_expect *expect, char *rows)
+{
+    lab_view view = lab_view_of(&tensors->problem, LAB_O);
+    size_t element = heed_type_size(view.type), size = (size_t)view.dim * element;
+    heed_status status = HEED_OK;
+    for (int64_t i = 0; status == HEED_OK && i < expect->count; i++)
+        status = heed_device_download(tensors->context, rows + (size_t)i * size,
+                                      o + (size_t)lab_view_vector(&view, expect->rows[i]) * element,
+                                      size);
+    return status;
+}
+
+heed_status bench_tensors_error(const bench_tensors *tensors, int64_t call,
+                                const lab_expect *expect, double *error)
+{
+    const heed_problem *problem = &tensors->problem;
+    const void *o = bench_tensors_buffers(tensors, call).o;
+    bool all = expect->count > ROWS_SINGLE_MAX;
+    size_t bytes = all ? extent_bytes(problem, LAB_O)
+                       : (size_t)(expect->count * expect->dim) * heed_type_size(problem->type);
+    if (heed_device_is_host(tensors->context)) {
+        *error = bench_error(problem, o, expect);
+        return HEED_OK;
+    }
+    void *copy = malloc(bytes);
+    if (!copy)
+        return HEED_ERR_NO_MEMORY;
+    heed_status status = all ? heed_device_download(tensors->context, copy, o, bytes)
+                             : download_rows(tensors, o, expect, copy);
+    if (status == HEED_OK)
+        *error = all ? bench_error(problem, copy, expect)
+                     : bench_rows_error(problem->type, copy, expect);
+    free(copy);
+    return status;
 }

@@ -115,23 +115,27 @@ json_t *cli_json_real(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-cli_exit cli_json_print(json_t *json, const char *verb)
+bool cli_json_write(json_t *json, const char *verb, FILE *stream)
 {
     json_t *document = json_pack("{s:o, s:s}", "schema", json_sprintf("heed.%s/1", verb), "version",
                                  heed_version());
     bool complete = json && document && json_object_update(document, json) == 0;
-    json_decref(json);
-    if (!complete) {
-        json_decref(document);
-        cli_error("not enough memory for the JSON output");
-        return CLI_ENVIRONMENT;
+    if (complete) {
+        /* @stream keeps a failure for its owner */
+        json_dumpf(document, stream, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+        fputc('\n', stream);
     }
-    json_dumpf(document, stdout,
-               JSON_INDENT(2) |
-                   JSON_REAL_PRECISION(9)); /* stdout keeps a failure for cli_output_close() */
-    fputc('\n', stdout);
+    json_decref(json);
     json_decref(document);
-    return CLI_OK;
+    return complete;
+}
+
+cli_exit cli_json_print(json_t *json, const char *verb)
+{
+    if (cli_json_write(json, verb, stdout))
+        return CLI_OK;
+    cli_error("not enough memory for the JSON output");
+    return CLI_ENVIRONMENT;
 }
 
 void cli_output_open(void)

@@ -35,6 +35,14 @@ static bench_source source_of(const char *spec)
     return source;
 }
 
+static heed_context *open_context(void)
+{
+    const heed_options options = { .device = "cpu" };
+    heed_context *context;
+    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    return context;
+}
+
 static void execute(heed_context *context, const bench_tensors *tensors, int64_t call)
 {
     heed_plan *plan;
@@ -54,14 +62,13 @@ static void judges_outputs(void **state)
 {
     static const char *const specs[] = { "b2 h4/2 s9/17 d8 f32", "b1 h2 s16 d8 f16 causal",
                                          "b1 h2 s7/9 d8/6 bf16 layout=bhsd" };
-    heed_context *context;
-    assert_int_equal(heed_context_create(&context, NULL), HEED_OK);
+    heed_context *context = open_context();
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         bench_source source = source_of(specs[i]);
         bench_tensors tensors;
         lab_expect *expect;
         lab_sampling all = { .seed = 1, .work = INT64_MAX, .threads = 1 };
-        assert_int_equal(bench_tensors_create(&tensors, &source, 7, 0), HEED_OK);
+        assert_int_equal(bench_tensors_create(&tensors, context, &source, 7, 0), HEED_OK);
         heed_buffers data = bench_tensors_buffers(&tensors, 0);
         assert_int_equal(lab_expect_create(&expect, &tensors.problem, &data, &all), HEED_OK);
         assert_true(bench_error(&tensors.problem, data.o, expect) == INFINITY);
@@ -83,9 +90,10 @@ static void judges_outputs(void **state)
 /* Copies have the same values at other addresses, and together exceed what they are to exceed. */
 static void rotates_copies(void **state)
 {
+    heed_context *context = open_context();
     bench_source source = source_of("b1 h2 s16 d8 f32");
     bench_tensors tensors;
-    assert_int_equal(bench_tensors_create(&tensors, &source, 7, 20000), HEED_OK);
+    assert_int_equal(bench_tensors_create(&tensors, context, &source, 7, 20000), HEED_OK);
     assert_int_equal(tensors.copies, 5); /* of 4096 bytes */
     heed_buffers first = bench_tensors_buffers(&tensors, 0);
     for (int64_t call = 1; call < 5; call++) {
@@ -98,16 +106,18 @@ static void rotates_copies(void **state)
     assert_ptr_equal(bench_tensors_buffers(&tensors, 5).q, first.q);
     assert_memory_not_equal(first.q, first.k, 1024);
     bench_tensors_free(&tensors);
+    heed_context_destroy(context);
 }
 
 /* Strided tensors become dense for the rivals: the values follow from place, not from address. */
 static void packs_strided_tensors(void **state)
 {
+    heed_context *context = open_context();
     bench_source dense = source_of("b2 h3 s5 d4 f16");
     bench_source strided = source_of("b2 h3 s5 d4 f16 layout=sbhd k=1000:100:9");
     bench_tensors a, b;
-    assert_int_equal(bench_tensors_create(&a, &dense, 7, 0), HEED_OK);
-    assert_int_equal(bench_tensors_create(&b, &strided, 7, 0), HEED_OK);
+    assert_int_equal(bench_tensors_create(&a, context, &dense, 7, 0), HEED_OK);
+    assert_int_equal(bench_tensors_create(&b, context, &strided, 7, 0), HEED_OK);
     for (int role = LAB_Q; role <= LAB_V; role++) {
         void *packed = bench_tensors_dense(&b, (lab_role)role);
         assert_memory_equal(packed, a.data[role], 240);
@@ -115,14 +125,67 @@ static void packs_strided_tensors(void **state)
     }
     bench_tensors_free(&a);
     bench_tensors_free(&b);
+    heed_context_destroy(context);
+}
+
+/* Values of large tensors repeat, the same for heed and for rivals, and no two vectors are alike.
+ */
+static void repeats_values(void **state)
+{
+    heed_context *context = open_context();
+    bench_source source = source_of("b1 h16 s2048 d64 f16");
+    bench_tensors tensors;
+    assert_int_equal(bench_tensors_create(&tensors, context, &source, 7, 0), HEED_OK);
+    assert_in_range(tensors.period, 1000000, 2 * 1024 * 1024 - 1);
+    const uint16_t *q = bench_tensors_buffers(&tensors, 0).q, *values = tensors.values[LAB_Q];
+    for (size_t i = 0; i < (size_t)2048 * 16 * 64; i++)
+        if (q[i] != values[i % (size_t)tensors.period])
+            fail_msg("element %zu", i);
+    assert_memory_not_equal(q, q + (size_t)1024 * 16 * 64, 128);
+    bench_tensors_free(&tensors);
+    heed_context_destroy(context);
+}
+
+/* Only rows that were asked for are looked at, and each of them. */
+static void judges_rows(void **state)
+{
+    heed_context *context = open_context();
+    bench_source source = source_of("b1 h2 s40 d8 f16");
+    bench_tensors tensors;
+    lab_expect *expect;
+    lab_sampling some = { .seed = 1, .work = 10 * 40 * 16, .threads = 1 };
+    uint16_t rows[10 * 8];
+    assert_int_equal(bench_tensors_create(&tensors, context, &source, 7, 0), HEED_OK);
+    heed_buffers data = bench_tensors_inputs(&tensors);
+    assert_int_equal(lab_expect_create(&expect, &tensors.problem, &data, &some), HEED_OK);
+    assert_in_range(expect->count, 5, 10);
+    execute(context, &tensors, 0);
+    lab_view view = lab_view_of(&tensors.problem, LAB_O);
+    for (int64_t i = 0; i < expect->count; i++)
+        memcpy(rows + i * 8,
+               (uint16_t *)tensors.data[LAB_O] + lab_view_vector(&view, expect->rows[i]), 16);
+    double whole = bench_error(&tensors.problem, tensors.data[LAB_O], expect), error;
+    assert_true(bench_rows_error(HEED_F16, rows, expect) == whole && whole <= 1);
+    assert_int_equal(bench_tensors_error(&tensors, 0, expect, &error), HEED_OK);
+    assert_true(error == whole);
+    for (int64_t i = 0; i < expect->count; i++) {
+        rows[i * 8 + 3] ^= 0x4000;
+        assert_true(bench_rows_error(HEED_F16, rows, expect) > 1);
+        rows[i * 8 + 3] ^= 0x4000;
+    }
+    lab_expect_destroy(expect);
+    bench_tensors_free(&tensors);
+    heed_context_destroy(context);
 }
 
 static void refuses_more_than_the_machine_has(void **state)
 {
+    heed_context *context = open_context();
     bench_source source = source_of("b100000 h100 s10000 d512 f32");
     bench_tensors tensors;
-    assert_int_equal(bench_tensors_create(&tensors, &source, 7, 0), HEED_ERR_NO_MEMORY);
+    assert_int_equal(bench_tensors_create(&tensors, context, &source, 7, 0), HEED_ERR_NO_MEMORY);
     assert_null(tensors.data);
+    heed_context_destroy(context);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -159,7 +222,7 @@ static void expect_text(void **state, const char *file, const char *part)
 }
 
 /* Runs with --json and returns the answer. */
-static json_t *bench_json(void **state, const char *before, const char *arguments, int code)
+static json_t *json_of(void **state, const char *before, const char *arguments, int code)
 {
     char line[2048];
     char path[SCRATCH_PATH_SIZE];
@@ -231,8 +294,8 @@ static void refuses_bad_command_lines(void **state)
 /* Every figure follows from the samples that stand beside it. */
 static void reports_what_it_sampled(void **state)
 {
-    json_t *answer = bench_json(state, "", "'b1 h2 s33 d16 f32 causal' --peers none --seconds 0.02",
-                                0);
+    json_t *answer = json_of(state, "", "'b1 h2 s33 d16 f32 causal' --peers none --seconds 0.02",
+                             0);
     json_t *row = json_array_get(json_object_get(answer, "rows"), 0);
     json_t *seconds = json_object_get(row, "seconds");
     assert_int_equal(json_array_size(json_object_get(answer, "rows")), 1);
@@ -254,7 +317,7 @@ static void reports_what_it_sampled(void **state)
 
 static void compares_with_the_naive_rival(void **state)
 {
-    json_t *answer = bench_json(state, "", "'b1 h2 s65 d16 f16' --peers naive --seconds 0.2", 0);
+    json_t *answer = json_of(state, "", "'b1 h2 s65 d16 f16' --peers naive --seconds 0.2", 0);
     json_t *row = json_array_get(json_object_get(answer, "rows"), 0);
     json_t *match = json_array_get(json_object_get(row, "rivals"), 0);
     json_t *comparison = json_object_get(match, "comparison");
@@ -272,10 +335,10 @@ static void compares_with_the_naive_rival(void **state)
 
 static void compares_two_kernels(void **state)
 {
-    json_t *answer = bench_json(state, "",
-                                "'b1 h1 s64 d16 f32' --kernel fwd_any_scalar_row "
-                                "--against fwd_any_scalar_row --peers none --seconds 0.2",
-                                0);
+    json_t *answer = json_of(state, "",
+                             "'b1 h1 s64 d16 f32' --kernel fwd_any_scalar_row "
+                             "--against fwd_any_scalar_row --peers none --seconds 0.2",
+                             0);
     json_t *row = json_array_get(json_object_get(answer, "rows"), 0);
     json_t *match = json_array_get(json_object_get(row, "rivals"), 0);
     assert_non_null(strstr(text_of(row, "kernel"), "fwd_any_scalar_row"));
@@ -284,8 +347,8 @@ static void compares_two_kernels(void **state)
     assert_true(number_of(json_object_get(match, "comparison"), "pairs") >= 5);
     json_decref(answer);
 
-    answer = bench_json(state, "",
-                        "'b1 h1 s64 d16 f32' --against nonsense --peers none --seconds 0.02", 0);
+    answer = json_of(state, "",
+                     "'b1 h1 s64 d16 f32' --against nonsense --peers none --seconds 0.02", 0);
     row = json_array_get(json_object_get(answer, "rows"), 0);
     match = json_array_get(json_object_get(row, "rivals"), 0);
     assert_string_equal(text_of(match, "outcome"), "refused");
@@ -294,7 +357,7 @@ static void compares_two_kernels(void **state)
 
 static void times_captured_tensors(void **state)
 {
-    json_t *answer = bench_json(state, "", "--tensors " CAPTURE " --peers none --seconds 0.02", 0);
+    json_t *answer = json_of(state, "", "--tensors " CAPTURE " --peers none --seconds 0.02", 0);
     json_t *rows = json_object_get(answer, "rows");
     assert_int_equal(json_array_size(rows), 3);
     assert_string_equal(text_of(json_array_get(rows, 0), "label"), "layer0.");
@@ -306,12 +369,12 @@ static void times_captured_tensors(void **state)
 
 static void says_what_cannot_be_done(void **state)
 {
-    json_t *answer = bench_json(
-        state, "", "'b1 h1 s8 d8 f32' --kernel fwd_any_scalar_row__x9 --peers none", 3);
+    json_t *answer = json_of(state, "",
+                             "'b1 h1 s8 d8 f32' --kernel fwd_any_scalar_row__x9 --peers none", 3);
     json_t *row = json_array_get(json_object_get(answer, "rows"), 0);
     assert_string_equal(text_of(row, "outcome"), "failed");
     json_decref(answer);
-    answer = bench_json(state, "", "'b100000 h100 s10000 d512 f32' --peers none", 3);
+    answer = json_of(state, "", "'b100000 h100 s10000 d512 f32' --peers none", 3);
     row = json_array_get(json_object_get(answer, "rows"), 0);
     assert_string_equal(text_of(row, "reason"), "not enough memory");
     json_decref(answer);
@@ -363,10 +426,10 @@ static void survives_bad_rivals(void **state)
     scratch_write(scratch_path(state, "dies_peer", path), "#!/bin/sh\nexit 9\n", 17);
     assert_int_equal(chmod(path, 0700), 0);
 
-    json_t *answer = bench_json(state, "HEED_PEERS=.",
-                                "'b1 h1 s8 d8 f32' --threads 1 --seconds 0.1 "
-                                "--peers refuses,crashes,babbles,lies,dies,absent,naive",
-                                0);
+    json_t *answer = json_of(state, "HEED_PEERS=.",
+                             "'b1 h1 s8 d8 f32' --threads 1 --seconds 0.1 "
+                             "--peers refuses,crashes,babbles,lies,dies,absent,naive",
+                             0);
     json_t *row = json_array_get(json_object_get(answer, "rows"), 0);
     json_t *matches = json_object_get(row, "rivals");
     assert_string_equal(text_of(row, "outcome"), "ok");
@@ -399,8 +462,8 @@ static void shows_no_wrong_rival(void **state)
                 "n=${x##*calls\\\":}; echo \"{\\\"status\\\": \\\"ok\\\", \\\"ns\\\": 99, "
                 "\\\"calls\\\": ${n%\\}}}\";; "
                 "*) echo $ok;; esac; done");
-    json_t *answer = bench_json(state, "HEED_PEERS=.",
-                                "'b1 h1 s8 d8 f32' --threads 1 --seconds 0.1 --peers wrong", 0);
+    json_t *answer = json_of(state, "HEED_PEERS=.",
+                             "'b1 h1 s8 d8 f32' --threads 1 --seconds 0.1 --peers wrong", 0);
     json_t *row = json_array_get(json_object_get(answer, "rows"), 0);
     json_t *match = json_array_get(json_object_get(row, "rivals"), 0);
     assert_string_equal(text_of(match, "outcome"), "wrong");
@@ -409,13 +472,110 @@ static void shows_no_wrong_rival(void **state)
     json_decref(answer);
 }
 
+/* A rival on a device, here the CPU, with two backends. It counts what it is asked for. */
+static const char device_rival[] =
+    "import math, struct, sys\n"
+    "sys.path.insert(0, '" HEED_SOURCE_DIR "/peers')\n"
+    "import peer\n"
+    "class Rows:\n"
+    "    name, kinds = 'rows', {'cpu'}\n"
+    "    def setup(self, threads):\n"
+    "        return {'version': '1', 'types': ['f32'], 'backends': ['right', 'wrong', 'lazy']}\n"
+    "    def prepare(self, p, data):\n"
+    "        if p.backend == 'lazy':\n"
+    "            raise peer.Unsupported('not with these heads')\n"
+    "        x = {n: struct.unpack(f'{len(d) // 4}f', d) for n, d in data.items()}\n"
+    "        outputs = [b''] * p.copies\n"
+    "        at = lambda n, i, h, d: x[n][(i * p.heads_q + h) * d : (i * p.heads_q + h + 1) * d]\n"
+    "        def row(i, h):\n"
+    "            q = at('q', i, h, p.dim_qk)\n"
+    "            w = [math.exp(p.scale * sum(map(float.__mul__, q, at('k', j, h, p.dim_qk))))\n"
+    "                 for j in range(p.seq_k)]\n"
+    "            if p.backend == 'wrong': w = w[:-1] + [0]\n"
+    "            return [sum(a * b for a, b in zip(w, c)) / sum(w)\n"
+    "                    for c in zip(*(at('v', j, h, p.dim_v) for j in range(p.seq_k)))]\n"
+    "        def step(c):\n"
+    "            o = sum((row(i, h) for i in range(p.seq_q) for h in range(p.heads_q)), [])\n"
+    "            outputs[c] = struct.pack(f'{len(o)}f', *o)\n"
+    "        steps = [lambda c=c: step(c) for c in range(p.copies)]\n"
+    "        return peer.Prepared(steps, lambda c: outputs[c], 'bshd', p.backend)\n"
+    "peer.serve(Rows)\n";
+
+/* Replays, hot and cold, beside a rival's backends; and the record of it. */
+static void replays_beside_backends(void **state)
+{
+    char path[SCRATCH_PATH_SIZE];
+    scratch_write(scratch_path(state, "rows_peer.py", path), device_rival, sizeof device_rival - 1);
+    json_t *answer = json_of(state, "HEED_PEERS=.",
+                             "'b1 h2 s5/9 d4 f32' --replay --cold --threads 1 --seconds 0.05 "
+                             "--peers rows-right,rows,rows-odd,naive --record kept",
+                             0);
+    json_t *row = json_array_get(json_object_get(answer, "rows"), 0);
+    json_t *replay = json_object_get(row, "replay");
+    assert_true(number_of(replay, "calls") > 1);
+    assert_true(number_of(replay, "hot") > 0 && number_of(replay, "launch") > 0);
+    assert_true(number_of(replay, "cold") == number_of(json_object_get(row, "seconds"), "p50"));
+    assert_true(number_of(json_object_get(replay, "eager"), "p90") > 0);
+    static const struct {
+        const char *name, *outcome, *reason;
+    } cases[] = {
+        { "rows-right", "ok", "" },
+        { "rows-right", "ok", "" },
+        { "rows-wrong", "wrong", "output is wrong" },
+        { "rows-lazy", "refused", "not with these heads" },
+    };
+    json_t *matches = json_object_get(row, "rivals");
+    assert_int_equal(json_array_size(matches), 4);
+    for (size_t i = 0; i < 4; i++) {
+        json_t *match = json_array_get(matches, i);
+        assert_string_equal(text_of(match, "name"), cases[i].name);
+        assert_string_equal(text_of(match, "outcome"), cases[i].outcome);
+        assert_non_null(strstr(text_of(match, "reason"), cases[i].reason));
+    }
+    json_t *match = json_array_get(matches, 0);
+    assert_true(number_of(match, "replay_calls") >= 1);
+    assert_true(number_of(json_object_get(match, "eager"), "p50") > 0);
+    json_t *rivals = json_object_get(answer, "rivals");
+    assert_string_equal(text_of(json_array_get(rivals, 4), "name"), "rows-odd");
+    assert_non_null(strstr(text_of(json_array_get(rivals, 4), "reason"), "no such backend"));
+    assert_non_null(strstr(text_of(json_array_get(rivals, 5), "reason"), "not timed by replays"));
+    json_decref(answer);
+
+    /* The files say the same. */
+    char command[2 * SCRATCH_PATH_SIZE];
+    snprintf(command, sizeof command,
+             "cd '%s' && cat kept/*/*/bench-cold-*.json | cmp - stdout.txt && "
+             "grep -q '^\"b1 h2 s5/9 d4 f32\",\"rows-right\",\"right\",ok,' kept/*/*/*.csv && "
+             "grep -q '^| b1 h2 s5/9 d4 f32 | .* wrong | refused |$' kept/*/*/*.md",
+             (const char *)*state);
+    assert_int_equal(system(command), 0);
+}
+
+/* The table of replays has a short one below it. */
+static void prints_a_summary(void **state)
+{
+    assert_int_equal(bench(state, "",
+                           "'b1 h1 s64 d16 f32' --replay --peers none --seconds 0.05 --kernel "
+                           "fwd_any_scalar_row --against fwd_any_scalar_row"),
+                     0);
+    expect_text(state, "stdout.txt", "eager p50");
+    expect_text(state, "stdout.txt", "geometric mean");
+    expect_text(state, "stdout.txt", "+ heed is faster");
+}
+
+static void says_where_it_cannot_record(void **state)
+{
+    assert_int_equal(bench(state, "", "'b1 h1 s8 d8 f32' --peers none --record /dev/null/x"), 3);
+    expect_text(state, "stderr.txt", "--record: /dev/null/x");
+}
+
 /* After Ctrl-C what is finished is printed: the first problem, unless the machine is very slow. */
 static void stops_at_an_interrupt(void **state)
 {
-    json_t *answer = bench_json(state, "timeout --preserve-status -s INT 3",
-                                "'b1 h1 s8 d8 f32' 'b1 h8 s512 d64 f32' --peers none "
-                                "--kernel fwd_any_scalar_row --seconds 1000",
-                                130);
+    json_t *answer = json_of(state, "timeout --foreground --preserve-status -s INT 3",
+                             "'b1 h1 s8 d8 f32' 'b1 h8 s512 d64 f32' --peers none "
+                             "--kernel fwd_any_scalar_row --seconds 1000",
+                             130);
     assert_in_range(json_array_size(json_object_get(answer, "rows")), 0, 1);
     expect_text(state, "stderr.txt", "of 2 problems are finished");
     json_decref(answer);
@@ -427,6 +587,8 @@ int main(void)
         cmocka_unit_test(judges_outputs),
         cmocka_unit_test(rotates_copies),
         cmocka_unit_test(packs_strided_tensors),
+        cmocka_unit_test(repeats_values),
+        cmocka_unit_test(judges_rows),
         cmocka_unit_test(refuses_more_than_the_machine_has),
         cmocka_unit_test_setup_teardown(refuses_bad_command_lines, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(reports_what_it_sampled, scratch_open, scratch_close),
@@ -436,6 +598,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(says_what_cannot_be_done, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(survives_bad_rivals, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(shows_no_wrong_rival, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(replays_beside_backends, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(prints_a_summary, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(says_where_it_cannot_record, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(stops_at_an_interrupt, scratch_open, scratch_close),
     };
 

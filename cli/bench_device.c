@@ -1,0 +1,162 @@
+/*
+ * bench_device.c - heed alone on a device that works by itself: replays, single calls, launches
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../src/measure.h"
+#include "bench_engine.h"
+
+enum {
+    SAMPLES_MIN = 5,
+    SAMPLES_MAX = 1000,
+    HOT_SAMPLES = 7,
+    LAUNCHES = 50 /* at a time: fewer than a device takes without waiting for it */
+};
+
+/* Work to launch over and over lasts at most this long. */
+#define LAUNCH_SECONDS 0.05
+
+/* Operations on half-precision matrices per multiprocessor and clock, by the white papers of the
+ * architectures: the largest rate of any type that heed has. */
+static const struct {
+    int arch;
+    double flops;
+} rates[] = {
+    { 80, 2048 }, { 86, 1024 }, { 89, 1024 }, { 90, 4096 }, { 100, 8192 }, { 120, 1024 },
+};
+
+/* What a device gets out of a figure of its data sheet, at most, and what a rotation past twice the
+ * cache leaves in there, at most. */
+#define SHEET_SLACK 1.05
+#define CACHED_SHARE 0.5
+
+/* The samples of one way to rotate: at least so many, and as many as the time allows. */
+static heed_status sample(bench_engine *engine, int64_t budget_ns, int least, double *samples,
+                          int *count)
+{
+    double warm;
+    heed_status status = bench_engine_replay(engine, &warm);
+    int64_t end = heed_clock_ns() + budget_ns;
+    for (*count = 0; status == HEED_OK && *count < SAMPLES_MAX; ++*count) {
+        if (*count >= least && heed_clock_ns() >= end)
+            break;
+        status = bench_engine_replay(engine, &samples[*count]);
+    }
+    return status;
+}
+
+/* The median of replays on the same buffers every time. */
+static heed_status sample_hot(bench_row *row, bench_engine *engine, int64_t calls)
+{
+    double samples[SAMPLES_MAX];
+    lab_summary summary = { 0 };
+    int count = 0;
+    heed_status status = bench_engine_capture(engine, calls, 1);
+    if (status == HEED_OK)
+        status = sample(engine, 0, HOT_SAMPLES, samples, &count);
+    if (status == HEED_OK)
+        lab_stats_summarize(samples, (size_t)count, &summary);
+    row->hot = summary.p50;
+    return status;
+}
+
+/* Single calls on a device that is idle, from the start to completion. */
+static heed_status sample_single(bench_row *row, bench_engine *engine, double seconds)
+{
+    double samples[LAB_RIVAL_EAGER_MAX];
+    int64_t count = bench_single_count(seconds);
+    heed_status status = bench_engine_call(engine);
+    if (status == HEED_OK)
+        status = heed_device_wait(engine->tensors->context);
+    for (int64_t i = 0; status == HEED_OK && i < count; i++) {
+        int64_t start = heed_clock_ns();
+        status = bench_engine_call(engine);
+        if (status == HEED_OK)
+            status = heed_device_wait(engine->tensors->context);
+        samples[i] = (double)(heed_clock_ns() - start) * 1e-9;
+    }
+    if (status == HEED_OK)
+        lab_stats_summarize(samples, (size_t)count, &row->eager);
+    return status;
+}
+
+/* What heed_execute() itself takes while the device is busy with the calls before. */
+static heed_status sample_launch(bench_row *row, bench_engine *engine, double seconds)
+{
+    double samples[LAUNCHES];
+    lab_summary summary = { 0 };
+    int64_t count = LAUNCH_SECONDS / seconds > LAUNCHES ? LAUNCHES
+                                                        : (int64_t)(LAUNCH_SECONDS / seconds);
+    if (count < SAMPLES_MIN)
+        count = SAMPLES_MIN;
+    heed_status status = HEED_OK;
+    for (int64_t i = 0; status == HEED_OK && i < count; i++) {
+        int64_t start = heed_clock_ns();
+        status = bench_engine_call(engine);
+        samples[i] = (double)(heed_clock_ns() - start) * 1e-9;
+    }
+    heed_status waited = heed_device_wait(engine->tensors->context);
+    if (status == HEED_OK && waited == HEED_OK)
+        lab_stats_summarize(samples, (size_t)count, &summary);
+    row->launch = summary.p50;
+    return status == HEED_OK ? waited : status;
+}
+
+/* The figure: replays as --cold says. */
+static heed_status sample_replays(bench_run *bench, bench_row *row, bench_engine *engine)
+{
+    double seconds, sorted[SAMPLES_MAX];
+    row->samples = malloc(SAMPLES_MAX * sizeof *row->samples);
+    if (!row->samples)
+        return HEED_ERR_NO_MEMORY;
+    heed_status status = bench_engine_estimate(engine, true, &seconds);
+    if (status == HEED_OK)
+        status = bench_engine_ready(engine, true, seconds);
+    if (status == HEED_OK)
+        status = sample(engine, (int64_t)(bench->seconds * 0.5e9), SAMPLES_MIN, row->samples,
+                        &row->count);
+    if (status != HEED_OK)
+        return status;
+    memcpy(sorted, row->samples, (size_t)row->count * sizeof *sorted);
+    lab_stats_summarize(sorted, (size_t)row->count, &row->summary);
+    heed_device_read_state(bench->context, &row->state);
+    row->calls = engine->replay.calls;
+    return HEED_OK;
+}
+
+heed_status bench_sample_replays(bench_run *bench, bench_row *row, bench_engine *engine,
+                                 const lab_expect *expect)
+{
+    int64_t copies = engine->tensors->copies;
+    heed_status status = bench_tensors_poison(engine->tensors);
+    if (status == HEED_OK)
+        status = sample_replays(bench, row, engine);
+    if (status == HEED_OK)
+        status = bench_engine_error(engine, expect, &row->error);
+    if (status == HEED_OK)
+        status = sample_single(row, engine, row->summary.p50);
+    if (status == HEED_OK)
+        status = sample_launch(row, engine, row->summary.p50);
+    /* Where one copy is enough to leave the caches, hot and cold are the same. */
+    row->cold = bench->cold ? row->summary.p50 : 0;
+    row->hot = row->summary.p50;
+    if (status == HEED_OK && copies > 1)
+        status = sample_hot(row, engine, row->calls);
+    return status == HEED_OK ? bench_engine_ready(engine, true, row->summary.p50) : status;
+}
+
+double bench_device_floor(const bench_run *bench, const bench_row *row)
+{
+    const heed_problem *problem = &row->source->problem;
+    heed_device_limits limits = heed_device_get_limits(bench->context);
+    double bytes = heed_problem_bytes(problem);
+    double cache = (double)heed_device_cache(bench->context);
+    double compute = 0, move = 0;
+    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++)
+        if (rates[i].arch == heed_device_arch(bench->context) && limits.clock_hz > 0)
+            compute = row->flops / (rates[i].flops * limits.clock_hz * limits.multiprocessors);
+    if (limits.bandwidth > 0 && cache > 0 && bytes * (double)row->copies > 2 * cache)
+        move = (1 - CACHED_SHARE) * bytes / limits.bandwidth;
+    return (compute > move ? compute : move) / SHEET_SLACK;
+}
