@@ -376,8 +376,8 @@ static void test_logs_are_kept_and_counted(void **state)
     assert_int_equal(size, 13);
     assert_memory_equal(log, "line 3: error", size);
     set_age(path, 5000);
-    for (char digit = '1'; digit <= '4'; digit++)
-        store_large(digit, 10);
+    for (int i = 0; i < 4; i++)
+        store_large((char)('1' + i), 10);
     assert_false(exists(path));
 }
 

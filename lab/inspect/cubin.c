@@ -39,7 +39,7 @@ enum {
 /* A section, its place checked: data to data + size is inside the file, or data is NULL. */
 typedef struct elf_section {
     const char *name;
-    uint32_t type, info;
+    uint32_t type, link, info;
     uint64_t size, flags;
     const unsigned char *data;
 } elf_section;
@@ -111,6 +111,7 @@ static heed_status place_section(const cubin_reader *reader, const unsigned char
     section->type = get32(entry + 4);
     section->flags = get64(entry + 8);
     section->size = get64(entry + 32);
+    section->link = get32(entry + 40);
     section->info = get32(entry + 44);
     if (section->type == SECTION_EMPTY)
         return section->size <= INT32_MAX ? HEED_OK : corrupt(reader, "a section is too large");
@@ -202,23 +203,20 @@ static heed_status add_kernel(cubin_reader *reader, const elf_section *names,
 
 static heed_status read_symbols(cubin_reader *reader)
 {
-    const elf_section *table = NULL;
-    const unsigned char *entry = NULL;
-    for (size_t i = 0; i < reader->section_count && !table; i++)
-        if (reader->sections[i].type == SECTION_SYMBOLS) {
-            table = &reader->sections[i];
-            entry = reader->data + get64(reader->data + 40) + i * SECTION_SIZE;
-        }
-    if (!table)
+    size_t at = 0;
+    while (at < reader->section_count && reader->sections[at].type != SECTION_SYMBOLS)
+        at++;
+    if (at == reader->section_count)
         return corrupt(reader, "it has no table of symbols");
-    uint32_t names = get32(entry + 40); /* sh_link */
-    if (names >= reader->section_count)
+    const elf_section table = reader->sections[at];
+    if (table.link >= reader->section_count)
         return corrupt(reader, "its symbols have no names");
-    heed_status status = make_room(reader, table);
-    for (uint64_t i = 0; status == HEED_OK && (i + 1) * SYMBOL_SIZE <= table->size; i++) {
-        const unsigned char *symbol = table->data + i * SYMBOL_SIZE;
+    const elf_section names = reader->sections[table.link];
+    heed_status status = make_room(reader, &table);
+    for (uint64_t i = 0; status == HEED_OK && (i + 1) * SYMBOL_SIZE <= table.size; i++) {
+        const unsigned char *symbol = table.data + i * SYMBOL_SIZE;
         if (is_kernel(symbol))
-            status = add_kernel(reader, &reader->sections[names], symbol, (uint32_t)i);
+            status = add_kernel(reader, &names, symbol, (uint32_t)i);
     }
     return status;
 }
@@ -325,15 +323,15 @@ static heed_status read_resources(const cubin_reader *reader)
 heed_status lab_cubin_read(lab_cubin *cubin, const void *data, size_t size, const char *name,
                            lab_error *error)
 {
-    static heed_status (*const steps[])(cubin_reader *) = { read_header, read_sections,
-                                                            read_symbols };
     cubin_reader reader = {
         .file = name, .data = data, .size = size, .cubin = cubin, .error = error
     };
-    heed_status status = HEED_OK;
     *cubin = (lab_cubin){ .kernels = NULL };
-    for (size_t i = 0; i < sizeof steps / sizeof *steps && status == HEED_OK; i++)
-        status = steps[i](&reader);
+    heed_status status = read_header(&reader);
+    if (status == HEED_OK)
+        status = read_sections(&reader);
+    if (status == HEED_OK)
+        status = read_symbols(&reader);
     if (status == HEED_OK)
         status = read_resources(&reader);
     free(reader.sections);

@@ -22,8 +22,8 @@
 #undef HEED_SOURCE
 
 #define HEED_SOURCE(symbol, end, file) \
-    extern const char symbol[] __attribute__((visibility("hidden"))); \
-    extern const char end[] __attribute__((visibility("hidden")));
+    extern const char(symbol)[] __attribute__((visibility("hidden"))); \
+    extern const char(end)[] __attribute__((visibility("hidden")));
 #include "sources.def"
 #undef HEED_SOURCE
 
