@@ -72,8 +72,11 @@ static const heed_gpu known[] = {
       .bandwidth = 4.8e12 },
 };
 
-/* Registers are handed out to warps in units of this many, and a thread has at most so many. */
+/* Registers are handed out to warps in units of this many, and a thread has at most so many. A
+ * multiprocessor has four parts with a quarter of the registers each, which warps cannot share. */
 #define REGISTER_UNIT 256
+#define PARTS 4
+#define SMEM_UNIT 128
 #define REGISTERS_MAX 255
 #define WARP 32
 
@@ -92,14 +95,15 @@ int heed_gpu_resident(const heed_gpu *gpu, int threads, int registers, int64_t s
 {
     int warps = (threads + WARP - 1) / WARP;
     int per_warp = (registers * WARP + REGISTER_UNIT - 1) / REGISTER_UNIT * REGISTER_UNIT;
+    int64_t per_block = (smem + gpu->smem_reserved + SMEM_UNIT - 1) / SMEM_UNIT * SMEM_UNIT;
     const struct {
         const char *name;
         int64_t count;
     } limits[] = {
         { "registers", registers > REGISTERS_MAX ? 0
-                       : per_warp                ? gpu->registers / per_warp / warps
+                       : per_warp                ? gpu->registers / PARTS / per_warp * PARTS / warps
                                                  : gpu->blocks },
-        { "shared memory", smem > gpu->smem_block ? 0 : gpu->smem / (smem + gpu->smem_reserved) },
+        { "shared memory", smem > gpu->smem_block ? 0 : gpu->smem / per_block },
         { "threads", gpu->threads / (warps * WARP) },
         { "blocks", gpu->blocks },
     };

@@ -1,0 +1,81 @@
+/*
+ * test_gpu.c - how many blocks a multiprocessor holds, by the rules of the CUDA occupancy
+ * calculator
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cuda/gpu.h"
+
+static void test_only_known_architectures_are_known(void **state)
+{
+    static const int known[] = { 80, 86, 89, 90 };
+    heed_gpu gpu;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        assert_true(heed_gpu_arch(&gpu, known[i]));
+        assert_int_equal(gpu.arch, known[i]);
+        assert_true(gpu.smem_block + gpu.smem_reserved <= gpu.smem);
+    }
+    assert_false(heed_gpu_arch(&gpu, 75));
+    assert_false(heed_gpu_arch(&gpu, 81));
+}
+
+static void test_what_binds_is_named(void **state)
+{
+    static const struct {
+        int arch, threads, registers;
+        int64_t smem;
+        int blocks;
+        const char *limit;
+    } cases[] = {
+        { 80, 128, 168, 0, 3, "registers" },
+        { 80, 256, 255, 0, 1, "registers" },
+        { 80, 288, 224, 0, 0, "registers" }, /* three warps in one part of four, which holds two */
+        { 80, 128, 256, 0, 0, "registers" }, /* more than a thread can have */
+        { 90, 32, 96, 0, 20, "registers" },  /* five in each part, though 21 by the sum */
+        { 80, 32, 16, 0, 32, "blocks" },
+        { 86, 32, 16, 0, 16, "blocks" },
+        { 89, 32, 16, 0, 24, "blocks" },
+        { 90, 32, 16, 0, 32, "blocks" },
+        { 80, 1024, 16, 0, 2, "threads" },
+        { 86, 1024, 16, 0, 1, "threads" },
+        { 89, 512, 32, 0, 3, "threads" },
+        { 80, 128, 64, 49152, 3, "shared memory" },
+        { 89, 128, 64, 49152, 2, "shared memory" },
+        { 90, 128, 64, 49152, 4, "shared memory" },
+        { 80, 128, 64, 163 * 1024, 1, "shared memory" },
+        { 80, 128, 64, 163 * 1024 + 1, 0, "shared memory" },
+        { 89, 128, 64, 99 * 1024, 1, "shared memory" },
+        { 89, 128, 64, 99 * 1024 + 1, 0, "shared memory" },
+        { 90, 128, 64, 227 * 1024, 1, "shared memory" },
+        { 90, 128, 64, 227 * 1024 + 1, 0, "shared memory" },
+        { 89, 128, 64, 50 * 1024 - 1023, 1, "shared memory" }, /* handed out in units of 128 */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        heed_gpu gpu;
+        const char *limit;
+        assert_true(heed_gpu_arch(&gpu, cases[i].arch));
+        int blocks = heed_gpu_resident(&gpu, cases[i].threads, cases[i].registers, cases[i].smem,
+                                       &limit);
+        if (blocks != cases[i].blocks || strcmp(limit, cases[i].limit) != 0)
+            fail_msg("case %zu: %d blocks by %s instead of %d by %s", i, blocks, limit,
+                     cases[i].blocks, cases[i].limit);
+        assert_int_equal(
+            heed_gpu_resident(&gpu, cases[i].threads, cases[i].registers, cases[i].smem, NULL),
+            blocks);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_only_known_architectures_are_known),
+        cmocka_unit_test(test_what_binds_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
