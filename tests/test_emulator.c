@@ -533,6 +533,39 @@ static void test_launches_that_cannot_be(void **state)
     assert_says(run(mistaken, &none, 1, 64, 232449).error, "232449 bytes of shared memory");
 }
 
+/* What ldmatrix has read may be written by any lane, what lanes read by themselves may not; nor may
+ * ldmatrix read what lanes wrote without a warp barrier. */
+typedef struct matrix_order {
+    bool read_alone, no_barrier;
+} matrix_order;
+
+static void write_after_ldmatrix(const void *args)
+{
+    const matrix_order *it = args;
+    u32 at = ptx_shared_base() + ptx_lane() * 16;
+    heed_u32x4 x = { { 0 } };
+    u32 r[4];
+    ptx_st_shared_16(at, x);
+    if (!it->no_barrier)
+        ptx_warp_barrier();
+    if (it->read_alone)
+        x = ptx_ld_shared_16(at ^ 16);
+    ptx_ldmatrix_x4(r, at);
+    ptx_st_shared_16(at ^ 256, x);
+}
+
+static void test_matrices_and_other_accesses(void **state)
+{
+    static const matrix_order right = { false, false }, alone = { true, false },
+                              early = { false, true };
+    emulator_report report = run(write_after_ldmatrix, &right, 2, WARP, 512);
+    assert_clean(&report);
+    report = run(write_after_ldmatrix, &alone, 1, WARP, 512);
+    assert_int_equal(report.races, WARP);
+    report = run(write_after_ldmatrix, &early, 1, WARP, 512);
+    assert_int_equal(report.races, WARP);
+}
+
 /* -------------------------------------------------------------------------- */
 /* Banks                                                                      */
 /* -------------------------------------------------------------------------- */
@@ -621,6 +654,7 @@ int main(void)
         cmocka_unit_test(test_a_missing_barrier_is_caught),
         cmocka_unit_test(test_groups_arrive_in_order),
         cmocka_unit_test(test_mistakes_are_caught),
+        cmocka_unit_test(test_matrices_and_other_accesses),
         cmocka_unit_test(test_launches_that_cannot_be),
         cmocka_unit_test(test_bank_conflicts_are_counted),
         cmocka_unit_test(test_long_runs_without_meeting),

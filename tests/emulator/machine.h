@@ -41,7 +41,10 @@ typedef struct written {
 typedef struct seen {
     uint32_t phase;
     site at;
-    uint32_t lane; /* LANES: several */
+    uint32_t lane; /* or one of these: */
+#define LANES_SEVERAL LANES
+#define LANES_TOGETHER (LANES + 1) /* by one instruction of the warp: it is over for all of them \
+                                    */
 } seen;
 
 /* A copy of cp.async under way. */
@@ -122,7 +125,8 @@ machine *machine_here(void);
 /* shared.c: accesses on behalf of a thread; false after machine_fail(). shared_reset() begins a
  * block. */
 void shared_reset(machine *m);
-bool shared_read(machine *m, thread *t, uint32_t smem, void *to, uint32_t size);
+/* @together: the read is a part of an instruction of the warp. */
+bool shared_read(machine *m, thread *t, uint32_t smem, void *to, uint32_t size, bool together);
 
 /* banks.c: banks_count() judges an access of all lanes; the address of a lane that takes no part is
  * 0. banks_flush() does so with the logs of a warp, banks_report() sums up. */

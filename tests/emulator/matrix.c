@@ -23,7 +23,7 @@ static void load_matrices(machine *m, thread *lanes)
     uint16_t rows[LANES][8];
     for (int i = 0; i < head->n * 8; i++) {
         smem[i] = lanes[i].request->x;
-        if (!shared_read(m, &lanes[i], smem[i], rows[i], 16))
+        if (!shared_read(m, &lanes[i], smem[i], rows[i], 16, true))
             return;
     }
     banks_count(m, machine_site(m, lanes), smem, 16);

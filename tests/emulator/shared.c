@@ -84,10 +84,11 @@ static bool after_reads(const doing *it, const seen *reads)
         const seen *r = &reads[w];
         if (r->phase <= it->m->base)
             continue;
-        if (w == it->warp ? r->phase < it->m->clock[w][w] || r->lane == it->thread % LANES
+        bool own = r->lane == it->thread % LANES || r->lane == LANES_TOGETHER;
+        if (w == it->warp ? r->phase < it->m->clock[w][w] || own
                           : r->phase <= it->m->clock[it->warp][w])
             continue;
-        if (r->lane == LANES)
+        if (r->lane >= LANES)
             race(it, "a warp", "read", r->at);
         else
             race_with_thread(it, "read", w * LANES + r->lane, r->at);
@@ -96,14 +97,21 @@ static bool after_reads(const doing *it, const seen *reads)
     return true;
 }
 
-static void note_read(const doing *it, seen *mine)
+/* Of reads in the same phase, those matter to the own warp that were not by all of it together. */
+static void note_read(const doing *it, seen *mine, bool together)
 {
     uint32_t phase = it->m->clock[it->warp][it->warp], lane = it->thread % LANES;
-    bool another = mine->phase == phase && mine->lane != lane;
-    *mine = (seen){ .phase = phase, .at = it->at, .lane = another ? LANES : lane };
+    bool known = mine->phase == phase && mine->lane != LANES_TOGETHER;
+    if (together && known)
+        return;
+    if (together)
+        lane = LANES_TOGETHER;
+    else if (known && mine->lane != lane)
+        lane = LANES_SEVERAL;
+    *mine = (seen){ .phase = phase, .at = it->at, .lane = lane };
 }
 
-static void check_read(doing *it, uint32_t size)
+static void check_read(doing *it, uint32_t size, bool together)
 {
     machine *m = it->m;
     uint32_t first = (it->smem - EMULATOR_SHARED_BASE) / GRANULE;
@@ -111,7 +119,7 @@ static void check_read(doing *it, uint32_t size)
     for (uint32_t g = first; g < first + size / GRANULE; g++) {
         fine = fine && after_write(it, &m->written[g], false);
         filled = filled && m->written[g].phase > m->base;
-        note_read(it, &m->seen[(size_t)g * m->warps + it->warp]);
+        note_read(it, &m->seen[(size_t)g * m->warps + it->warp], together);
     }
     if (!filled && m->report->uninitialised++ == 0)
         snprintf(m->report->uninitialised_at, sizeof m->report->uninitialised_at,
@@ -171,13 +179,13 @@ static uint8_t *locate(const doing *it, uint32_t size)
     return NULL;
 }
 
-bool shared_read(machine *m, thread *t, uint32_t smem, void *to, uint32_t size)
+bool shared_read(machine *m, thread *t, uint32_t smem, void *to, uint32_t size, bool together)
 {
     doing it = doing_of(m, t, smem, "reads");
     const uint8_t *from = locate(&it, size);
     if (!from)
         return false;
-    check_read(&it, size);
+    check_read(&it, size, together);
     memcpy(to, from, size);
     return true;
 }
@@ -185,7 +193,7 @@ bool shared_read(machine *m, thread *t, uint32_t smem, void *to, uint32_t size)
 void emulator_load(uint32_t smem, void *to, uint32_t size)
 {
     machine *m = machine_here();
-    shared_read(m, m->running, smem, to, size);
+    shared_read(m, m->running, smem, to, size, false);
     banks_log(m, m->running, smem, size);
 }
 

@@ -29,7 +29,7 @@ typedef long long i64;
 #include <stdbool.h>
 #define HEED_ALIGNAS(bytes) _Alignas(bytes)
 #define HEED_DEVICE static inline __attribute__((unused))
-#define HEED_ENTRY(threads, blocks) void
+#define HEED_ENTRY(threads, blocks) static __attribute__((unused)) void
 #define HEED_GRID_CONSTANT
 #define HEED_UNROLL
 #define HEED_NO_UNROLL

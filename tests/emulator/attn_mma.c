@@ -1,0 +1,35 @@
+/*
+ * attn_mma.c - attn_mma.cu for the emulator, in the config that macros say; EMULATED_KERNEL is the
+ * name of what it defines
+ */
+#include "emulator/kernel.h"
+#include "emulator/ptx.cuh"
+
+#include "src/cuda/kernels/attn_mma.cu"
+
+#define STAGES_BYTES (HEED_K * HEED_S * STAGE_BYTES)
+#define MERGE_BYTES ((HEED_K - 1) * GROUP_THREADS * ROWS16 * (V8 * 4 + 4) * 4)
+
+static void run_aligned(const void *args)
+{
+    heed_attend(*(const heed_cuda_args *)args);
+}
+
+static void run_unaligned(const void *args)
+{
+    heed_attend_unaligned(*(const heed_cuda_args *)args);
+}
+
+extern const emulated_kernel EMULATED_KERNEL;
+const emulated_kernel EMULATED_KERNEL = {
+    .name = EMULATED_NAME,
+    .bf16 = HEED_BF16,
+    .causal = HEED_CAUSAL,
+    .dim_qk = HEED_DIM_QK,
+    .dim_v = HEED_DIM_V,
+    .rows = HEED_M,
+    .threads = THREADS,
+    .shared_bytes = STAGES_AT + (STAGES_BYTES > MERGE_BYTES ? STAGES_BYTES : MERGE_BYTES),
+    .aligned = run_aligned,
+    .unaligned = run_unaligned,
+};
