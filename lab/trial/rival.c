@@ -14,6 +14,7 @@
 
 #define PROTOCOL "heed.trial/1"
 /* Seconds, as protocol.md has them. */
+#define HELLO_SECONDS 180.0
 #define ANSWER_SECONDS 60.0
 #define PATIENCE 10.0
 /* A rival is started at most this often. */
@@ -124,7 +125,7 @@ static lab_answer hello(lab_rival *rival)
                                 rival->threads);
     if (rival->device[0])
         json_object_set_new(request, "device", json_string(rival->device));
-    lab_answer answer = ask(rival, request, ANSWER_SECONDS, &reply);
+    lab_answer answer = ask(rival, request, HELLO_SECONDS, &reply);
 
     if (answer != LAB_ANSWER_OK)
         return answer;
