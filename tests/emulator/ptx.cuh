@@ -277,7 +277,7 @@ HEED_DEVICE void ptx_mma_f16_acc16(u32 d[2], const u32 a[4], const u32 b[2])
 
 HEED_DEVICE u32 ptx_shfl_xor_u32(u32 x, int mask)
 {
-    u32 r;
+    u32 r = 0;
     emulator_meet(&(emulator_request){ .what = EMULATOR_SHFL_XOR, .d = &r, .n = mask, .x = x });
     return r;
 }
@@ -289,7 +289,7 @@ HEED_DEVICE float ptx_shfl_xor(float x, int mask)
 
 HEED_DEVICE u32 ptx_shfl_idx_u32(u32 x, int lane)
 {
-    u32 r;
+    u32 r = 0;
     emulator_meet(&(emulator_request){ .what = EMULATOR_SHFL_IDX, .d = &r, .n = lane, .x = x });
     return r;
 }
@@ -301,7 +301,7 @@ HEED_DEVICE float ptx_shfl_idx(float x, int lane)
 
 HEED_DEVICE int ptx_vote_any(int x)
 {
-    u32 r;
+    u32 r = 0;
     emulator_meet(&(emulator_request){ .what = EMULATOR_VOTE_ANY, .d = &r, .x = x != 0 });
     return (int)r;
 }
