@@ -329,16 +329,22 @@ static void test_what_was_not_used_goes_first(void **state)
     store_large('2', 900);
     store_large('3', 100);
     assert_true(loads('1') && loads('2') && loads('3'));
-    store_large('4', 9000); /* kept although it will be the oldest: it was just made */
+    store_large('4', 9000);
     assert_true(loads('1') && loads('3') && loads('4'));
     assert_false(loads('2'));
     store_large('5', 0);
     assert_false(loads('4'));
     assert_true(loads('1') && loads('3') && loads('5'));
+    set_age(entry_path('1', path), -3600); /* by a clock that was wrong: used in the future */
+    set_age(entry_path('3', path), -3600);
+    set_age(entry_path('5', path), -3600);
+    store_large('6', 0); /* the oldest now, but what was just made is kept */
+    assert_true(loads('6'));
+    assert_int_equal(loads('1') + loads('3') + loads('5'), 2);
     assert_true(exists(path_of("notes.txt", path)));
     setenv("HEED_CACHE_LIMIT", "0", 1);
-    assert_false(loads('5'));
-    assert_false(store('6', "code", 4, "", false));
+    assert_false(loads('6'));
+    assert_false(store('7', "code", 4, "", false));
 }
 
 static void test_an_entry_larger_than_the_limit_is_not_stored(void **state)

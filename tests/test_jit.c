@@ -375,9 +375,9 @@ static void test_an_unknown_architecture_gets_ptx(void **state)
 static void test_an_error_is_shown_and_the_log_kept(void **state)
 {
     need_nvrtc();
-    static const char wrong[] = "extern \"C\" __global__ void wrong(float *x)\n"
+    static const char wrong[] = "static __device__ int warned() {}\n"
+                                "extern \"C\" __global__ void wrong(float *x)\n"
                                 "{\n"
-                                "    float unused;\n"
                                 "    x[0] = no_such_thing;\n"
                                 "}\n";
     static char log[1 << 16];
@@ -388,7 +388,9 @@ static void test_an_error_is_shown_and_the_log_kept(void **state)
     assert_int_equal(heed_jit_build_text(&build, wrong, &cubin), HEED_ERR_DEVICE);
     assert_message("wrong.cu(4): error");
     assert_message("no_such_thing");
+    assert_null(strstr(heed_message(), "warning"));
     assert_null(cubin.data);
+    assert_non_null(strstr(cubin.log, "warning"));
     assert_non_null(strstr(cubin.log, "no_such_thing"));
     snprintf(path, sizeof path, "%s/cubin/%s.log", (char *)*state, cubin.key);
     assert_message(path);
