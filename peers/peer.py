@@ -81,6 +81,11 @@ class Prepared:
     def wait(self):
         """Returns when all calls are complete."""
 
+    def close(self):
+        """Lets go of everything at once: the closures that refer to each other would keep memory of
+        a device until the next round of garbage collection."""
+        self.steps, self.output, self.captured = [], None, (0, None)
+
     def rows(self, problem, index, numbers):
         """Returns the bytes of some rows of O of that copy, numbered [batch, head, seq]."""
         data, parts = self.output(index), []
@@ -224,6 +229,8 @@ class Session:
         return {}
 
     def release(self, _request):
+        if self.prepared:
+            self.prepared.close()
         self.prepared = self.problem = None
         return {}
 

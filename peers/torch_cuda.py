@@ -101,14 +101,17 @@ class Cuda:
 
     def attempt(self, problem, dense, options, detail):
         """Returns the problem prepared, after a call of each copy, or raises Unsupported."""
+        prepared = None
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             try:
                 prepared = Prepared(self.torch, problem.copies, dense, options, detail)
-                for _ in prepared.steps:
+                for _ in range(problem.copies):
                     prepared.call()
                 prepared.wait()
             except RuntimeError as error:  # what PyTorch throws if there is no kernel, or memory
+                if prepared:
+                    prepared.close()
                 raise peer.Unsupported(reason(error, said)) from error
         prepared.last = None
         return prepared
@@ -148,6 +151,10 @@ class Prepared(peer.Prepared):
 
     def wait(self):
         self.torch.cuda.synchronize()
+
+    def close(self):
+        super().close()
+        self.outputs.clear()
 
     def capture(self, calls):
         torch = self.torch

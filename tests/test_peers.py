@@ -8,12 +8,15 @@
 Rivals are compared with a float64 computation by numpy. Their times are no concern here.
 """
 
+import gc
 import json
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import types
+import weakref
 
 FAKE_TORCH = pathlib.Path(__file__).resolve().parent / "fake_torch"
 PEERS = pathlib.Path(__file__).resolve().parent.parent / "peers"
@@ -307,8 +310,28 @@ def try_backend(np, peer, backend, problem):
     return reply["detail"]
 
 
+def test_memory():
+    """What was prepared is gone when it is closed, without a collection of garbage."""
+    sys.path[:0] = [str(FAKE_TORCH), str(PEERS)]
+    import torch
+    import torch_cuda
+
+    device = torch_cuda.Cuda(torch, "cuda:0")
+    problem = types.SimpleNamespace(**problem_of((1, 2, 2, 9, 9, 8, 8), kind="f16", copies=2))
+    gc.disable()
+    prepared = device.prepare(problem, dict.fromkeys("qkv", bytearray(288)))
+    prepared.replayer(3)()
+    watched = [weakref.ref(prepared), weakref.ref(prepared.outputs[1])]
+    prepared.close()
+    del prepared
+    check(watched[0]() is None and watched[1]() is None, "memory that is kept")
+    gc.enable()
+
+
 def test_cuda(folder):
     import numpy as np
+
+    test_memory()
 
     environment = {"PYTHONPATH": str(FAKE_TORCH), "FAKE_TORCH_REFUSES": "cudnn"}
     peer = Conversation(PEERS / "torch_peer.py", folder=folder, **environment)
