@@ -25,7 +25,7 @@ BACKENDS = {
 # PyTorch keeps memory for later; heed needs some of it too.
 RESERVE_BYTES = 16 << 30
 
-# What PyTorch warns of that says nothing about the backend that was asked for, and where it says so.
+# What PyTorch warns of that says nothing about the backend in question, and where it says so.
 OTHERS = ("runtime disabled", "not used because")
 ORIGIN = re.compile(r"\(Triggered internally at [^)]*\)")
 
@@ -35,6 +35,7 @@ class Cuda:
         if not torch.cuda.is_available():
             raise peer.Unsupported("this torch finds no CUDA device")
         torch.cuda.set_device(torch.device(device))
+        torch.cuda.set_stream(torch.cuda.Stream())  # for all work: the default one has no graphs
         self.torch, self.device = torch, device
 
     def describe(self):
@@ -125,13 +126,12 @@ def reason(error, said):
 
 
 class Prepared(peer.Prepared):
-    """A problem on the device. All its work is on one stream of its own."""
+    """A problem on the device."""
 
     def __init__(self, torch, copies, dense, options, detail):
-        self.torch, self.stream = torch, torch.cuda.Stream()
+        self.torch = torch
         self.outputs = [None] * copies
         attention = torch.nn.functional.scaled_dot_product_attention
-        torch.cuda.synchronize()  # what made the tensors was on another stream
 
         def step(index, q, k, v):
             def run():
@@ -141,13 +141,8 @@ class Prepared(peer.Prepared):
 
         views = [[x.clone().transpose(1, 2) for x in dense] for _ in range(copies - 1)]
         views.append([x.transpose(1, 2) for x in dense])
-        torch.cuda.synchronize()
         steps = [step(index, *qkv) for index, qkv in enumerate(views)]
         super().__init__(steps, self.whole, "bshd", detail)
-
-    def call(self):
-        with self.torch.cuda.stream(self.stream):
-            super().call()
 
     def wait(self):
         self.torch.cuda.synchronize()
@@ -162,21 +157,19 @@ class Prepared(peer.Prepared):
         graph = torch.cuda.CUDAGraph()
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         torch.cuda.synchronize()
-        with torch.cuda.stream(self.stream):
-            graph.capture_begin()
-            try:
-                for index in range(calls):
-                    self.steps[index % len(self.steps)]()
-            finally:
-                graph.capture_end()
+        graph.capture_begin()
+        try:
+            for index in range(calls):
+                self.steps[index % len(self.steps)]()
+        finally:
+            graph.capture_end()
         made = list(self.outputs)
 
         def replay():
             self.outputs[:] = made
-            with torch.cuda.stream(self.stream):
-                start.record()
-                graph.replay()
-                end.record()
+            start.record()
+            graph.replay()
+            end.record()
             end.synchronize()
             return start.elapsed_time(end) * 1e6
 

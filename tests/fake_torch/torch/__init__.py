@@ -105,14 +105,6 @@ class Event:
         return (end.time - self.time) * 1e3
 
 
-class Stream:
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_error):
-        pass
-
-
 class CUDAGraph:
     def capture_begin(self):
         global recording
@@ -131,13 +123,13 @@ class CUDAGraph:
 cuda = types.SimpleNamespace(
     CUDAGraph=CUDAGraph,
     Event=Event,
-    Stream=Stream,
+    Stream=object,
     empty_cache=lambda: None,
     get_device_name=lambda: "a fake device",
     is_available=lambda: True,
     memory_reserved=lambda: 1 << 40,
     set_device=lambda _device: None,
-    stream=lambda stream: stream,
+    set_stream=lambda _stream: None,
     synchronize=lambda: None,
 )
 
