@@ -13,7 +13,7 @@ define build
 	@cmake --build --preset $(1) --parallel $(JOBS)
 endef
 
-.PHONY: build run test bench lint install dist fuzz coverage asan tsan valgrind clean help
+.PHONY: build run test test-gpu bench lint install dist fuzz coverage asan tsan valgrind clean help
 
 build: ## build the library and the command line into build/release
 	$(REQUIRE) build
@@ -28,6 +28,11 @@ test: ## build and run all tests
 	$(REQUIRE) build rivals test
 	$(call build,release)
 	@ctest --preset release
+
+test-gpu: ## verify every CUDA kernel on the GPU of this machine, and watch it with compute-sanitizer
+	$(REQUIRE) build
+	$(call build,release)
+	@scripts/test-gpu.sh build/release/cli/heed build/release/tests/gpu || [ $$? -eq 77 ]
 
 bench: ## time the shapes of shapes/seed.txt against the rivals: make bench SHAPES=shapes/grid.txt
 	$(REQUIRE) build rivals
@@ -81,4 +86,4 @@ clean: ## remove what the presets have built
 	@cmake -E rm -rf build/release build/portable build/dev build/asan-ubsan build/tsan build/fuzz build/coverage
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18

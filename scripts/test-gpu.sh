@@ -1,0 +1,146 @@
+#!/bin/sh
+# test-gpu.sh [HEED [TESTS]] - everything that only a GPU can show, on the GPU of this machine
+#
+# HEED is the program, TESTS the folder with test_on_gpu; those of build/release if not given. Needs no
+# build tools. HEED_DEVICE=cuda:N chooses the device. In three parts:
+#
+#   verify      heed verify with every CUDA kernel over all shape files, captured values, all configs
+#   sanitizer   compute-sanitizer's four tools over a few problems that cover every kernel
+#   tests       graphs, streams, threads, refusals, a lost device
+#
+# Names of parts after "--" choose some. Ends with a line that counts what passed, failed and was
+# skipped; the exit status is 1 if anything failed, 77 if there is no GPU.
+set -u
+here=$(cd "$(dirname "$0")/.." && pwd)
+heed=$here/build/release/cli/heed
+tests=$here/build/release/tests/gpu
+if [ $# -gt 0 ] && [ "$1" != -- ]; then heed=$1 && shift; fi
+if [ $# -gt 0 ] && [ "$1" != -- ]; then tests=$1 && shift; fi
+if [ $# -gt 0 ]; then shift; fi
+parts=${*:-verify sanitizer tests}
+
+case ${HEED_DEVICE:-} in
+cuda*) ;;
+*) HEED_DEVICE=cuda ;;
+esac
+export HEED_DEVICE
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+
+passed=0 failed=0 skipped=0
+start=$(date +%s)
+
+note() {
+    printf '%4d s  %s\n' $(($(date +%s) - start)) "$*"
+}
+
+# Adds "P passed, F failed, S skipped", the last line of the file $1 that has such counts. What the
+# command returned, $2, must agree with it: a crash counts as a failure.
+count() {
+    line=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$1" | tail -1)
+    # shellcheck disable=SC2086
+    set -- "$2" ${line:-0 0 0}
+    passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
+    if [ "$1" -ne 0 ] && [ "$3" -eq 0 ]; then failed=$((failed + 1)); fi
+}
+
+# verify NAME ARGUMENTS...: a run of heed verify; what failed is printed.
+verify() {
+    name=$1
+    shift
+    "$heed" verify --time-limit 1 "$@" >"$out/verify" 2>"$out/errors"
+    code=$?
+    # Nothing to verify is no failure: a kernel may do none of these problems.
+    if [ $code -eq 4 ]; then
+        skipped=$((skipped + 1))
+        note "verify $name: skipped: $(tail -1 "$out/errors")"
+        return
+    fi
+    count "$out/verify" $code
+    note "verify $name: $(tail -1 "$out/verify")"
+    [ $code -eq 0 ] || sed 's/^/        /' "$out/errors"
+}
+
+# The kernels that have been compiled for the device by name, such as fwd_any_sm80_naive.
+kernels() {
+    "$heed" plan --list | sed -n 's/^\(fwd_[a-z0-9]*_sm[a-z0-9_]*\) .*/\1/p'
+}
+
+part_verify() {
+    for shapes in seed edge grid far; do
+        verify "$shapes" --shapes "$here/shapes/$shapes.txt"
+    done
+    for layer in layer0. layer2. layer5.; do
+        verify "captured $layer" --tensors "$here/tests/data/minilm.safetensors" --prefix $layer
+        verify "captured $layer in bf16" --tensors "$here/tests/data/minilm.safetensors" --prefix $layer --type bf16
+    done
+    verify "all configs" --configs all --quick "b2 h2 s200 d64 f16 causal" "b1 h4/2 s70/300 d128 bf16" \
+        "b1 h8/2 s1/3000 d64 f16" "b1 h1 s131 d80/40 f16"
+}
+
+# A problem for every feature: masks, groups, tails, dims, strides, few queries, every type.
+sanitized="b1_h2_s100_d64_f16_causal b1_h4/2_s40/150_d128_bf16 b2_h2_s1/700_d64_f16 b1_h1_s33/70_d40/24_f16_causal=br
+b1_h1_s20_d256_bf16 b1_h2_s30_d33_f32 b1_h1_s65_d64_f16_q=7000:67:64_k=7000:66:64_v=7000:65:64_o=7000:68:64"
+
+find_sanitizer() {
+    for found in "$(command -v compute-sanitizer)" "${CUDA_HOME:-}/bin/compute-sanitizer" \
+        /usr/local/cuda*/bin/compute-sanitizer /opt/nvidia/compute-sanitizer/compute-sanitizer; do
+        if [ -x "$found" ]; then
+            echo "$found"
+            return
+        fi
+    done
+}
+
+part_sanitizer() {
+    sanitizer=$(find_sanitizer)
+    if [ -z "$sanitizer" ]; then
+        skipped=$((skipped + 1))
+        note "sanitizer: skipped: there is no compute-sanitizer on PATH, in CUDA_HOME or /usr/local/cuda"
+        return
+    fi
+    set --
+    for problem in $sanitized; do
+        set -- "$@" "$(echo "$problem" | tr _ ' ')"
+    done
+    for tool in memcheck racecheck initcheck synccheck; do
+        for kernel in $(kernels); do
+            "$sanitizer" --tool $tool --error-exitcode 99 --print-limit 5 "$heed" verify --together --exact --jobs 1 \
+                --kernel "$kernel" --inputs normal --gate error --gate unaligned "$@" >"$out/sanitizer" 2>&1
+            code=$?
+            if [ $code -eq 0 ]; then
+                passed=$((passed + 1))
+            else
+                failed=$((failed + 1))
+                sed 's/^/        /' "$out/sanitizer" | head -60
+            fi
+            note "sanitizer $tool $kernel: $([ $code -eq 0 ] && echo passed || echo "failed, status $code")"
+        done
+    done
+}
+
+part_tests() {
+    if [ ! -x "$tests/test_on_gpu" ]; then
+        failed=$((failed + 1))
+        note "tests: there is no $tests/test_on_gpu"
+        return
+    fi
+    "$tests/test_on_gpu" >"$out/tests"
+    code=$?
+    count "$out/tests" $code
+    sed 's/^/        /' "$out/tests"
+    note "tests: $(tail -1 "$out/tests")"
+}
+
+# Looking for wisdom makes a context and nothing else: it says whether there is a GPU that heed can use.
+"$heed" plan --effort wisdom b1 h1 s64 d64 f16 >"$out/plan" 2>&1
+if [ $? -eq 3 ]; then
+    echo "skipped: no GPU to test on: $(tail -1 "$out/plan")"
+    exit 77
+fi
+for part in $parts; do
+    "part_$part"
+done
+note "done"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]
