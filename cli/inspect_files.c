@@ -97,7 +97,8 @@ static cli_exit compile(inspect_job *job, const char *path, const char *text, co
                                .defines = all->defines,
                                .define_count = all->count,
                                .arch = arch,
-                               .registers = (int)cli_args_integer(job->args, "registers") };
+                               .registers = (int)cli_args_integer(job->args, "registers"),
+                               .fresh = true };
     heed_status status = heed_jit_build_text(&build, text, &code);
     cli_exit result = CLI_OK;
     subject.data = code.data;

@@ -175,8 +175,14 @@ static void print_verb_page(FILE *stream, const cli_verb *verb, const char *date
 }
 
 static const char *const environment[][2] = {
+    { "HEED_CACHE", "The folder that compiled CUDA kernels are kept in. Unset: heed in "
+                    "XDG_CACHE_HOME, else ~/.cache/heed." },
+    { "HEED_CACHE_LIMIT", "How many MiB they may take together. Unset: 256. With 0 none are "
+                          "kept." },
     { "HEED_CPU", "The best CPU features to use: scalar, avx2, avx512 or avx512bf16. Unset: all "
                   "that the machine has." },
+    { "HEED_NVRTC", "The file of NVRTC, the compiler for CUDA kernels. Unset: it is looked for in "
+                    "Python's packages, CUDA_HOME, /usr/local/cuda and by the linker." },
     { "NO_COLOR", "If set and not empty, nothing is printed in colour." },
 };
 

@@ -293,6 +293,29 @@ static void test_the_second_time_is_cached(void **state)
     heed_cubin_free(&second);
 }
 
+static void test_a_fresh_build_is_compiled_each_time(void **state)
+{
+    need_nvrtc();
+    heed_cubin cubin;
+    heed_build build = build_for(80);
+    build.fresh = true;
+    for (int i = 0; i < 2; i++) {
+        assert_builds(&build, tiny, &cubin);
+        assert_false(cubin.cached);
+        heed_cubin_free(&cubin);
+    }
+    build.fresh = false; /* nor was it stored */
+    for (int i = 0; i < 2; i++) {
+        assert_builds(&build, tiny, &cubin);
+        assert_int_equal(cubin.cached, i);
+        heed_cubin_free(&cubin);
+    }
+    build.fresh = true;
+    assert_builds(&build, tiny, &cubin);
+    assert_false(cubin.cached);
+    heed_cubin_free(&cubin);
+}
+
 static void test_everything_is_part_of_the_key(void **state)
 {
     need_nvrtc();
@@ -554,6 +577,7 @@ int main(void)
         JIT_TEST(test_every_device_source_is_carried),
         JIT_TEST(test_each_architecture_gets_its_code),
         JIT_TEST(test_the_second_time_is_cached),
+        JIT_TEST(test_a_fresh_build_is_compiled_each_time),
         JIT_TEST(test_everything_is_part_of_the_key),
         JIT_TEST(test_registers_can_be_capped),
         JIT_TEST(test_an_unknown_architecture_gets_ptx),

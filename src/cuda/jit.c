@@ -312,10 +312,10 @@ static heed_status run(jit_job *job, heed_cubin *cubin)
     if (status != HEED_OK)
         return status;
     make_key(job, cubin->key);
-    if (load(cubin))
+    if (!job->build->fresh && load(cubin))
         return HEED_OK;
     status = compile(job, cubin);
-    if (status == HEED_OK)
+    if (status == HEED_OK && !job->build->fresh)
         store(cubin);
     return status;
 }

@@ -26,6 +26,7 @@ typedef struct heed_build {
     int define_count; /* at most HEED_DEFINES_MAX */
     int arch;         /* compute capability, 10 * major + minor: 80, 89, 90 */
     int registers;    /* cap per thread; 0: none */
+    bool fresh;       /* without the cache, whose keys do not know the files of others */
 } heed_build;
 
 /* What came out of it. */
@@ -48,7 +49,8 @@ typedef struct heed_cubin {
 heed_status heed_jit_build(const heed_build *build, heed_cubin *cubin);
 
 /* heed_jit_build_text() is the same for the source @text, which build->source is only a name
- * for. It may include the embedded headers. */
+ * for. It may include the embedded headers; of one that includes other files the build must be
+ * fresh. */
 heed_status heed_jit_build_text(const heed_build *build, const char *text, heed_cubin *cubin);
 
 void heed_cubin_free(heed_cubin *cubin);
