@@ -1,0 +1,187 @@
+/*
+ * test_bench_device.c - what `heed bench` does with the memory of a device, and what it believes of
+ * one, on a CUDA device that is not there
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/bench_engine.h"
+#include "fake_cuda.h"
+
+static fake_cuda *fake;
+
+static bench_source source_of(const char *spec)
+{
+    bench_source source;
+    memset(&source, 0, sizeof source);
+    assert_int_equal(heed_problem_parse(&source.problem, spec), HEED_OK);
+    return source;
+}
+
+static heed_context *open_device(void)
+{
+    const heed_options options = { .device = "cuda:0" };
+    heed_context *context;
+    if (heed_context_create(&context, &options) != HEED_OK)
+        fail_msg("%s", heed_message());
+    assert_false(heed_device_is_host(context));
+    return context;
+}
+
+/* Computes the O of the first copy from the tensors on the device, which is in host memory. */
+static void compute(const bench_tensors *tensors)
+{
+    const heed_options options = { .device = "cpu", .threads = 1 };
+    heed_context *context;
+    heed_plan *plan;
+    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    assert_int_equal(heed_plan_create(&plan, context, &tensors->problem, HEED_ESTIMATE), HEED_OK);
+    heed_buffers buffers = bench_tensors_buffers(tensors, 0);
+    size_t size = heed_plan_workspace_size(plan);
+    buffers.workspace_size = size;
+    buffers.workspace = aligned_alloc(64, (size / 64 + 1) * 64);
+    assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
+    free(buffers.workspace);
+    heed_plan_destroy(plan);
+    heed_context_destroy(context);
+}
+
+/* Expects @count rows or about as many. */
+static lab_expect *expect_of(const bench_tensors *tensors, int64_t work)
+{
+    lab_expect *expect;
+    heed_buffers data = bench_tensors_inputs(tensors);
+    lab_sampling rows = { .seed = 3, .work = work, .threads = 1 };
+    assert_int_equal(lab_expect_create(&expect, &tensors->problem, &data, &rows), HEED_OK);
+    return expect;
+}
+
+/* Values go up once for each copy, results come down: a few rows, or all, at any strides. */
+static void judges_what_is_on_the_device(void **state)
+{
+    static const struct {
+        const char *spec;
+        int64_t work;
+    } cases[] = {
+        { "b2 h4/2 s50 d8 f16", 1 << 14 },
+        { "b1 h2 s30 d8 bf16 layout=bhsd q=9000:40:1300", 1 << 14 },
+        { "b4 h16 s128/9 d4 f32", INT64_MAX }, /* more rows than are worth a transfer each */
+    };
+    heed_context *context = open_device();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bench_source source = source_of(cases[i].spec);
+        bench_tensors tensors;
+        double error = 0;
+        assert_int_equal(bench_tensors_create(&tensors, context, &source, 7, 300000), HEED_OK);
+        assert_true(tensors.copies > 1);
+        assert_ptr_not_equal(tensors.host[LAB_K], tensors.data[LAB_K]);
+        for (int64_t copy = 1; copy < tensors.copies; copy++)
+            assert_memory_equal(bench_tensors_buffers(&tensors, copy).v, tensors.host[LAB_V], 64);
+        lab_expect *expect = expect_of(&tensors, cases[i].work);
+        assert_int_equal(bench_tensors_error(&tensors, 0, expect, &error), HEED_OK);
+        assert_true(error > 1); /* poisoned */
+        compute(&tensors);
+        assert_int_equal(bench_tensors_error(&tensors, 0, expect, &error), HEED_OK);
+        assert_true(error <= 1);
+        assert_int_equal(bench_tensors_error(&tensors, 1, expect, &error), HEED_OK);
+        assert_true(error > 1); /* the other copy still is */
+        assert_int_equal(bench_tensors_poison(&tensors), HEED_OK);
+        assert_int_equal(bench_tensors_error(&tensors, 0, expect, &error), HEED_OK);
+        assert_true(error > 1);
+        lab_expect_destroy(expect);
+        bench_tensors_free(&tensors);
+    }
+    heed_context_destroy(context);
+    assert_int_equal(fake_cuda_live(fake), 0);
+}
+
+/* A device that is full, and one that breaks down, leave nothing behind. */
+static void gives_back_what_it_took(void **state)
+{
+    bench_source source = source_of("b1 h2 s64 d16 f32");
+    heed_context *context = open_device();
+    bench_tensors tensors;
+    int before = fake_cuda_live(fake), failures = 0;
+    for (int call = 1; call < 200; call++) {
+        fake->fail_name = call % 2 ? "cuMemAlloc" : "cuMemcpyHtoD";
+        fake->fail_call = (call + 1) / 2;
+        fake->fail_result = 2; /* out of memory */
+        fake->calls = 0;
+        heed_status status = bench_tensors_create(&tensors, context, &source, 7, 100000);
+        fake->fail_call = 0;
+        failures += status != HEED_OK;
+        if (status == HEED_OK)
+            bench_tensors_free(&tensors);
+        assert_null(tensors.data);
+        assert_int_equal(fake_cuda_live(fake), before);
+    }
+    assert_in_range(failures, 10, 190);
+    heed_context_destroy(context);
+}
+
+/* No call is faster than the data sheet. */
+static void knows_what_cannot_be(void **state)
+{
+    heed_context *context = open_device();
+    heed_device_limits limits = heed_device_get_limits(context);
+    bench_run bench = { .context = context };
+    bench_source dense = source_of("b1 h16 s16384 d128 f16");
+    bench_row row = { .source = &dense, .copies = 1 };
+    row.flops = heed_problem_flops(&dense.problem);
+    double rate = limits.multiprocessors * limits.clock_hz * 4096;
+    double floor = bench_device_floor(&bench, &row);
+    assert_true(limits.multiprocessors > 0 && limits.clock_hz > 1e8 && limits.bandwidth > 1e9);
+    assert_int_equal(heed_device_arch(context), 90);
+    assert_true(floor > 0.9 * row.flops / rate && floor <= row.flops / rate);
+
+    bench_source few = source_of("b64 h32/8 s1/8192 d128 f16"); /* bytes count, not operations */
+    row.source = &few;
+    row.flops = heed_problem_flops(&few.problem);
+    double seconds = heed_problem_bytes(&few.problem) / limits.bandwidth;
+    floor = bench_device_floor(&bench, &row);
+    assert_true(floor > 0.4 * seconds && floor < 0.6 * seconds);
+
+    bench_source small = source_of("b1 h8 s1/128 d64 f16"); /* fits into the cache */
+    row.source = &small;
+    row.flops = heed_problem_flops(&small.problem);
+    assert_true(bench_device_floor(&bench, &row) <= row.flops / rate);
+    row.copies = 1000000; /* and does not, a million times */
+    assert_true(bench_device_floor(&bench, &row) > row.flops / rate);
+    heed_context_destroy(context);
+}
+
+/* Replays last long enough and not too long. */
+static void sizes_replays(void **state)
+{
+    static const struct {
+        double seconds;
+        int64_t calls, replays, single;
+    } cases[] = {
+        { 1e-9, 2000, 3, 100 }, { 10e-6, 200, 3, 100 }, { 1e-3, 2, 3, 50 },
+        { 3e-3, 1, 2, 17 },     { 16e-3, 1, 1, 5 },     { 2, 1, 1, 5 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int64_t calls, replays;
+        bench_replay_size(cases[i].seconds, &calls, &replays);
+        assert_int_equal(calls, cases[i].calls);
+        assert_int_equal(replays, cases[i].replays);
+        assert_int_equal(bench_single_count(cases[i].seconds), cases[i].single);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(judges_what_is_on_the_device),
+        cmocka_unit_test(gives_back_what_it_took),
+        cmocka_unit_test(knows_what_cannot_be),
+        cmocka_unit_test(sizes_replays),
+    };
+    fake = fake_cuda_take(FAKE_CUDA);
+    return fake ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
+}
