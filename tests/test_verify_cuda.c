@@ -1,0 +1,264 @@
+/*
+ * test_verify_cuda.c - series of verifications on a CUDA device: a fake one, with toy kernels
+ *
+ * The kernels take the place of the built-in ones. They compute on the host, in what the fake
+ * driver gives for device memory, so that all is real but the GPU: contexts in child processes,
+ * tensors that go there and back, walls, a device that is lost.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fake_cuda.h"
+#include "internal.h"
+#include "lab/verify/reference.h"
+#include "lab/verify/series.h"
+#include "mutant_steps.h"
+
+/* -------------------------------------------------------------------------- */
+/* Toy kernels                                                                */
+/* -------------------------------------------------------------------------- */
+
+typedef heed_status toy_fn(const heed_plan *plan, const heed_buffers *buffers);
+
+static heed_status honest(const heed_plan *plan, const heed_buffers *buffers)
+{
+    plain(&plan->problem, buffers);
+    return HEED_OK;
+}
+
+/* Nothing keeps a kernel from it on a device. */
+static heed_status writes_to_k(const heed_plan *plan, const heed_buffers *buffers)
+{
+    plain(&plan->problem, buffers);
+    memset((void *)(uintptr_t)buffers->k, 0, 1);
+    return HEED_OK;
+}
+
+/* O ends at a wall in one of the layouts, and begins at one in another. */
+static heed_status past_o(const heed_plan *plan, const heed_buffers *buffers)
+{
+    size_t size = (size_t)lab_rows(&plan->problem) * (size_t)plan->problem.dim_v *
+                  heed_type_size(plan->problem.type);
+    plain(&plan->problem, buffers);
+    memset((char *)buffers->o + size, 0, 1);
+    return HEED_OK;
+}
+
+static heed_status before_o(const heed_plan *plan, const heed_buffers *buffers)
+{
+    plain(&plan->problem, buffers);
+    memset((char *)buffers->o - 1, 0, 1);
+    return HEED_OK;
+}
+
+/* The device fails at its @count-th run in this process. */
+static void lose_at(int count)
+{
+    static int runs;
+    void *library = dlopen(FAKE_CUDA, RTLD_NOW);
+    fake_cuda *fake = library ? dlsym(library, "fake_cuda_controls") : NULL;
+    if (fake && ++runs == count)
+        fake->sticky = 700; /* an illegal address */
+}
+
+static heed_status loses_at_once(const heed_plan *plan, const heed_buffers *buffers)
+{
+    (void)plan;
+    (void)buffers;
+    lose_at(1);
+    return HEED_OK;
+}
+
+static heed_status loses_late(const heed_plan *plan, const heed_buffers *buffers)
+{
+    plain(&plan->problem, buffers);
+    lose_at(4); /* in a gate that looks at a property */
+    return HEED_OK;
+}
+
+static bool toy_legal(const heed_kernel *kernel, const heed_problem *problem,
+                      const heed_machine *machine, const heed_config *config, const char **why)
+{
+    (void)kernel, (void)problem, (void)machine, (void)config, (void)why;
+    return true;
+}
+
+static double toy_cost(const heed_kernel *kernel, const heed_problem *problem,
+                       const heed_machine *machine, const heed_config *config)
+{
+    (void)kernel, (void)problem, (void)machine, (void)config;
+    return 1e-6;
+}
+
+static size_t toy_workspace(const heed_kernel *kernel, const heed_problem *problem,
+                            const heed_machine *machine, const heed_config *config)
+{
+    (void)kernel, (void)problem, (void)machine, (void)config;
+    return 100;
+}
+
+#define TOY(function)                                                         \
+    {                                                                         \
+        .knobs = { { 'x', { 1, 0 } } }, .legal = toy_legal, .cost = toy_cost, \
+        .workspace = toy_workspace, .execute = (function)                     \
+    }
+
+static const heed_algorithm algorithms[] = { TOY(honest),   TOY(writes_to_k),   TOY(past_o),
+                                             TOY(before_o), TOY(loses_at_once), TOY(loses_late) };
+
+#define ROW(name, index)                                               \
+    {                                                                  \
+        (name), "", HEED_BACKEND_CUDA, 80, 7, &algorithms[index], NULL \
+    }
+
+static const heed_kernel kernels[] = {
+    ROW("honest", 0),   ROW("writes_to_k", 1),   ROW("past_o", 2),
+    ROW("before_o", 3), ROW("loses_at_once", 4), ROW("loses_late", 5),
+};
+#define KERNELS (sizeof kernels / sizeof kernels[0])
+
+size_t __wrap_heed_kernel_count(void);
+size_t __wrap_heed_kernel_count(void)
+{
+    return KERNELS;
+}
+
+const heed_kernel *__wrap_heed_kernel_at(size_t index);
+const heed_kernel *__wrap_heed_kernel_at(size_t index)
+{
+    return index < KERNELS ? &kernels[index] : NULL;
+}
+
+const heed_kernel *__wrap_heed_kernel_find(const char *name, const char **config_text);
+const heed_kernel *__wrap_heed_kernel_find(const char *name, const char **config_text)
+{
+    *config_text = NULL;
+    for (size_t i = 0; i < KERNELS; i++)
+        if (strcmp(kernels[i].name, name) == 0)
+            return &kernels[i];
+    return NULL;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Series                                                                     */
+/* -------------------------------------------------------------------------- */
+
+/* What must become of a kernel in every case. */
+static const struct {
+    const char *kernel;
+    lab_ended ended;
+    lab_outcome outcome;
+    const char *gate; /* that says so ... */
+    const char *text; /* ... in these words */
+} expected[] = {
+    { "honest", LAB_COMPLETED, LAB_PASS, "executes", "ran twice" },
+    { "writes_to_k", LAB_COMPLETED, LAB_FAIL, "inputs", "K was written to" },
+    { "past_o", LAB_CRASHED, LAB_FAIL, "executes", "SIGSEGV" },
+    { "before_o", LAB_CRASHED, LAB_FAIL, "executes", "SIGSEGV" },
+    { "honest", LAB_COMPLETED, LAB_PASS, "error", "of what is allowed" },
+    { "loses_at_once", LAB_COMPLETED, LAB_FAIL, "executes", "the device was lost: " },
+    { "honest", LAB_COMPLETED, LAB_PASS, "unaligned", "of what is allowed" },
+    { "loses_late", LAB_COMPLETED, LAB_FAIL, NULL, "the device was lost: " },
+    { "honest", LAB_COMPLETED, LAB_PASS, "linear", "of what is allowed" },
+};
+#define CONTENDERS (sizeof expected / sizeof expected[0])
+
+static const char *const specs[] = { "b2 h4/2 s9 d8 f16 causal", "b1 h2 s5/70 d16 f32",
+                                     "b2 h2 s5 d8 f16 q=2147483649:24:8" };
+#define CASES (sizeof specs / sizeof specs[0])
+
+static void check_result(size_t i, const lab_series_result *result)
+{
+    const lab_report *report = &result->report;
+    size_t gate = 0;
+    if (expected[i].gate)
+        gate = lab_gate_index(expected[i].gate);
+    while (!expected[i].gate && report->verdicts[gate].outcome != LAB_FAIL && gate < LAB_GATES - 1)
+        gate++;
+    if (result->ended != expected[i].ended || report->outcome != expected[i].outcome ||
+        !strstr(report->verdicts[gate].reason, expected[i].text))
+        fail_msg("%s, contender %zu: ended %d, outcome %d, %s: %s", expected[i].kernel, i,
+                 (int)result->ended, (int)report->outcome, lab_gate_at(gate)->name,
+                 report->verdicts[gate].reason);
+    for (size_t g = gate + 1; g < LAB_GATES && report->lost; g++)
+        assert_int_equal(report->verdicts[g].outcome, LAB_SKIP);
+}
+
+static void run_series(int jobs, bool exact)
+{
+    lab_contender contenders[CONTENDERS];
+    lab_series_case cases[CASES];
+    lab_series_result results[CASES * CONTENDERS];
+    for (size_t i = 0; i < CONTENDERS; i++)
+        contenders[i] = (lab_contender){ .device = "cuda", .kernel = expected[i].kernel };
+    for (size_t i = 0; i < CASES; i++) {
+        cases[i] = (lab_series_case){ .inputs = lab_inputs_at(0), .gates = UINT32_MAX };
+        assert_int_equal(heed_problem_parse(&cases[i].problem, specs[i]), HEED_OK);
+    }
+    const lab_series series = { .cases = cases,
+                                .case_count = CASES,
+                                .contenders = contenders,
+                                .contender_count = CONTENDERS,
+                                .options = lab_verify_standard(),
+                                .exact = exact,
+                                .jobs = jobs,
+                                .deadline_s = 60 };
+    assert_int_equal(lab_series_run(&series, results), HEED_OK);
+    for (size_t i = 0; i < CASES * CONTENDERS; i++)
+        if (!exact || expected[i % CONTENDERS].ended != LAB_CRASHED)
+            check_result(i % CONTENDERS, &results[i]);
+}
+
+static void test_one_process_after_another(void **state)
+{
+    run_series(1, false);
+}
+
+static void test_several_processes(void **state)
+{
+    run_series(3, false);
+}
+
+/* Without walls, what strays is for other tools to see. */
+static void test_exact_tensors(void **state)
+{
+    run_series(1, true);
+}
+
+/* Each context costs its contenders, not the others. */
+static void test_no_such_device(void **state)
+{
+    const lab_contender contenders[] = { { .device = "cuda:9", .kernel = "honest" },
+                                         { .device = "cuda:0", .kernel = "honest" } };
+    lab_series_case verified = { .inputs = lab_inputs_at(0), .gates = UINT32_MAX };
+    lab_series_result results[2];
+    assert_int_equal(heed_problem_parse(&verified.problem, specs[0]), HEED_OK);
+    const lab_series series = { .cases = &verified,
+                                .case_count = 1,
+                                .contenders = contenders,
+                                .contender_count = 2,
+                                .options = lab_verify_standard() };
+    assert_int_equal(lab_series_run(&series, results), HEED_OK);
+    assert_int_equal(results[0].report.outcome, LAB_FAIL);
+    assert_non_null(strstr(results[0].report.verdicts[0].reason, "no context: device is cuda:9"));
+    assert_int_equal(results[1].report.outcome, LAB_PASS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_process_after_another),
+        cmocka_unit_test(test_several_processes),
+        cmocka_unit_test(test_exact_tensors),
+        cmocka_unit_test(test_no_such_device),
+    };
+    setenv("HEED_LIBCUDA", FAKE_CUDA, 1);
+    setenv("HEED_NVRTC", FAKE_CUDA, 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
