@@ -25,9 +25,9 @@ typedef struct lab_ceiling {
  *
  * lab_ceiling_flops() measures the rate for problems of @type with @threads threads and the CPU
  * features @cpu, named as heed_context_cpu() does. bf16 uses the dot-product instruction where the
- * features have it; f16, and bf16 elsewhere, are bound by float32 arithmetic. Takes about 50 ms.
- * Returns HEED_OK; HEED_ERR_INVALID for an unknown @cpu or @threads below 1; HEED_ERR_NO_MEMORY;
- * HEED_ERR_SYSTEM if a thread cannot be started. */
+ * features have it and it is faster; f16, and bf16 elsewhere, are bound by float32 arithmetic.
+ * Takes about 50 ms, or twice that. Returns HEED_OK; HEED_ERR_INVALID for an unknown @cpu or
+ * @threads below 1; HEED_ERR_NO_MEMORY; HEED_ERR_SYSTEM if a thread cannot be started. */
 heed_status lab_ceiling_flops(lab_ceiling *ceiling, heed_type type, int threads, const char *cpu);
 
 /* lab_ceiling_copy() measures how fast @threads threads copy memory far larger than the caches, and
