@@ -9,7 +9,7 @@
 
 #include "internal.h"
 
-static _Thread_local char message[1024];
+static _Thread_local char message[HEED_MESSAGE_SIZE];
 
 const char *heed_message(void)
 {

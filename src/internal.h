@@ -128,6 +128,7 @@ struct heed_context {
 /* error.c: the calling thread's message. heed_fail() formats it and returns @status, so that a
  * check reads "return heed_fail(HEED_ERR_INVALID, "batch is %lld; it must be 1 or more", ...)".
  * heed_note() sets it without failing. */
+#define HEED_MESSAGE_SIZE 1024
 heed_status heed_fail(heed_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void heed_note(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -174,14 +174,18 @@ static heed_status choose_named(heed_plan *plan, const char *name)
 }
 
 /* Takes the choice from wisdom, if there is one that this library and machine can still carry out.
- */
+ * If not, that is no failure of the caller's, whose message stays. */
 static bool choose_wisdom(heed_plan *plan, heed_effort effort)
 {
     heed_choice choice;
+    char before[HEED_MESSAGE_SIZE];
     if (!heed_wisdom_lookup(plan->context->wisdom, &plan->problem, effort, &choice))
         return false;
-    if (choose_named(plan, choice.name) != HEED_OK)
+    snprintf(before, sizeof before, "%s", heed_message());
+    if (choose_named(plan, choice.name) != HEED_OK) {
+        heed_note("%s", before);
         return false;
+    }
     for (size_t i = 0; i < plan->candidate_count; i++)
         if (plan->candidates[i].chosen)
             plan->candidates[i].measured = choice.seconds;

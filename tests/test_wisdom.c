@@ -529,9 +529,26 @@ static void test_null_is_refused(void **state)
     heed_context_destroy(context);
 }
 
+/* A line that cannot be carried out is passed over, without a word. */
+static void test_useless_choices_leave_the_message(void **state)
+{
+    heed_context *context = make_context();
+    heed_problem problem = parsed("b1 h1 s8 d8 f32");
+    heed_choice choice = { .name = "fwd_any_scalar_row__s12345", .seconds = 1e-6 };
+    heed_plan *plan;
+    choice.effort = HEED_MEASURE;
+    assert_int_equal(heed_wisdom_add(context->wisdom, &problem, &choice), HEED_OK);
+    heed_note("an older message");
+    assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
+    assert_string_equal(heed_message(), "an older message");
+    heed_plan_destroy(plan);
+    heed_context_destroy(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_useless_choices_leave_the_message),
         cmocka_unit_test(test_finds_what_was_added),
         cmocka_unit_test(test_effort_decides),
         cmocka_unit_test(test_many_problems),
