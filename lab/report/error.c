@@ -4,15 +4,63 @@
 #include "error.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+
+/* Bytes of the character at @text if a terminal would obey it, else 0. Those beyond ASCII have two
+ * bytes in UTF-8, 0xc2 and one from 0x80 to 0x9f. */
+static int control_size(const unsigned char *text)
+{
+    if (text[0] < ' ' || text[0] == 0x7f)
+        return 1;
+    return text[0] == 0xc2 && text[1] >= 0x80 && text[1] < 0xa0 ? 2 : 0;
+}
+
+/* Copies @from as far as it fits, with \x1b and the like for control characters but those in @keep.
+ */
+static void copy_escaped(char *to, size_t size, const char *from, const char *keep)
+{
+    size_t length = 0;
+    int escaped = 0; /* bytes from here on to be written in digits */
+    for (; *from; from++) {
+        if (escaped == 0 && !strchr(keep, *from))
+            escaped = control_size((const unsigned char *)from);
+        size_t needed = escaped ? 4 : 1;
+        if (length + needed >= size)
+            break;
+        if (escaped)
+            snprintf(to + length, needed + 1, "\\x%02x", (unsigned)(unsigned char)*from);
+        else
+            to[length] = *from;
+        escaped -= escaped > 0;
+        length += needed;
+    }
+    to[length] = '\0';
+}
 
 heed_status lab_fail(lab_error *error, heed_status status, const char *format, ...)
 {
+    char text[sizeof error->text];
     if (!error)
         return status;
     va_list list;
     va_start(list, format);
-    vsnprintf(error->text, sizeof error->text, format, list);
+    vsnprintf(text, sizeof text, format, list);
     va_end(list);
+    copy_escaped(error->text, sizeof error->text, text, "");
+    return status;
+}
+
+heed_status lab_fail_lines(lab_error *error, heed_status status, const char *format, ...)
+{
+    char text[sizeof error->text];
+    if (!error)
+        return status;
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    copy_escaped(error->text, sizeof error->text, text, "\n");
     return status;
 }

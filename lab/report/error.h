@@ -13,7 +13,10 @@ typedef struct lab_error {
     char text[512];
 } lab_error;
 
-/* lab_fail() formats the message and returns @status. */
+/* lab_fail() formats the message and returns @status. Control characters, which a name out of a
+ * file may hold, are written as \x1b and so on. lab_fail_lines() lets newlines be. */
+heed_status lab_fail_lines(lab_error *error, heed_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 heed_status lab_fail(lab_error *error, heed_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

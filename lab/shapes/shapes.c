@@ -84,8 +84,8 @@ static heed_status read_shapes(reader *r, lab_shapes *list)
             return status;
         lab_shape *shape = &list->shapes[list->count];
         if (heed_problem_parse(&shape->problem, spec) != HEED_OK)
-            return lab_fail(r->error, HEED_ERR_INVALID, "%s:%zu: %s", r->path, r->line,
-                            heed_message());
+            return lab_fail_lines(r->error, HEED_ERR_INVALID, "%s:%zu: %s", r->path, r->line,
+                                  heed_message());
         heed_problem_print(&shape->problem, shape->spec, sizeof shape->spec);
         shape->line = r->line;
         list->count++;
