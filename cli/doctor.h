@@ -4,6 +4,7 @@
 #ifndef CLI_DOCTOR_H
 #define CLI_DOCTOR_H
 
+#include "../src/survey.h"
 #include "cli.h"
 
 typedef enum doctor_level {
@@ -24,12 +25,17 @@ typedef struct doctor_report {
     const cli_args *args;
     doctor_finding *findings;
     size_t count;
-    bool failed; /* memory ran out: findings are missing */
+    heed_survey survey; /* once doctor_check_cuda() has taken it */
+    bool failed;        /* memory ran out: findings are missing */
 } doctor_report;
 
-/* doctor_say() adds a finding. @name and @fix are not copied. */
+/* doctor_say() adds a finding. @name and @fix are not copied: they are literals, or belong to the
+ * report. */
 void doctor_say(doctor_report *report, doctor_level level, const char *name, const char *fix,
                 const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* doctor_probe() computes a known answer on the device of @context; *@right: it came out so. */
+heed_status doctor_probe(heed_context *context, bool *right);
 
 /* The checks. Each adds one finding or more. */
 void doctor_check_library(doctor_report *report);
@@ -40,6 +46,9 @@ void doctor_check_threads(doctor_report *report);
 void doctor_check_memory(doctor_report *report);
 void doctor_check_clock(doctor_report *report);
 void doctor_check_load(doctor_report *report);
+void doctor_check_cuda(doctor_report *report);
+void doctor_check_tools(doctor_report *report);
+void doctor_check_torch(doctor_report *report);
 void doctor_check_wisdom(doctor_report *report);
 void doctor_check_rivals(doctor_report *report);
 

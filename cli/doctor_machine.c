@@ -38,7 +38,7 @@ void doctor_check_cpu(doctor_report *report)
 static const char *features(const char *cpu)
 {
     heed_context *context;
-    heed_options options = { .threads = 1, .cpu = cpu };
+    heed_options options = { .device = "cpu", .threads = 1, .cpu = cpu };
     if (heed_context_create(&context, &options) != HEED_OK)
         return NULL;
     const char *name = heed_context_cpu(context);
@@ -114,7 +114,8 @@ void doctor_check_threads(doctor_report *report)
 {
     lab_environment environment;
     heed_context *context;
-    heed_options options = { .cpu = "scalar" }; /* a bad HEED_CPU is another check's affair */
+    heed_options options = { .device = "cpu",
+                             .cpu = "scalar" }; /* a bad HEED_CPU is another check's affair */
     double quota = cpu_quota();
     lab_environment_read(&environment);
     if (heed_context_create(&context, &options) != HEED_OK) {

@@ -773,6 +773,8 @@ static void renew(void)
         unmake(objects.next->content);
     fake->modules = fake->blocks = fake->streams = fake->events = fake->graphs = 0;
     fake->used = 0;
+    memset(retained, 0, sizeof retained);
+    fake->retained = fake->depth = depth = captures = 0;
     fake->sticky = fake->launch_error = 0;
 }
 

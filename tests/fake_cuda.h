@@ -73,7 +73,7 @@ typedef struct fake_cuda {
     /* Makes CUDA know @size bytes of the host's at @memory; size 0 forgets them. */
     void (*pin)(void *memory, size_t size);
 
-    /* Frees everything that a lost device had, and finds it again. */
+    /* Frees everything, as the end of a process does; a lost device is well again. */
     void (*renew)(void);
 } fake_cuda;
 

@@ -8,8 +8,6 @@
 
 #include "handle.h"
 
-#define ARCH_NEEDED 80
-
 /* -------------------------------------------------------------------------- */
 /* Failures                                                                   */
 /* -------------------------------------------------------------------------- */
@@ -134,12 +132,12 @@ static heed_status find_device(heed_cuda *cuda)
 
 static heed_status check_age(const heed_cuda *cuda)
 {
-    if (cuda->gpu.arch >= ARCH_NEEDED)
+    if (cuda->gpu.arch >= HEED_ARCH_NEEDED)
         return HEED_OK;
     return heed_fail(HEED_ERR_DEVICE,
                      "cuda:%d is a %s of compute capability %d.%d; %d.%d or later is needed",
                      cuda->ordinal, cuda->gpu.name, cuda->gpu.arch / 10, cuda->gpu.arch % 10,
-                     ARCH_NEEDED / 10, ARCH_NEEDED % 10);
+                     HEED_ARCH_NEEDED / 10, HEED_ARCH_NEEDED % 10);
 }
 
 /* Says what the missing driver was wanted for. */

@@ -16,6 +16,9 @@
 /* CUDA's version, 1000 * major + 10 * minor, of the oldest driver that will do. */
 #define HEED_DRIVER_NEEDED 12000
 
+/* Compute capability, 10 * major + minor, of the oldest device that will do. */
+#define HEED_ARCH_NEEDED 80
+
 /* Results that are told apart; heed_driver_status() knows more. */
 enum {
     CU_SUCCESS = 0,

@@ -1,0 +1,45 @@
+/*
+ * survey.h - what this machine has for CUDA, for those who look for what is missing
+ *
+ * Unlike a context, which needs all of it and stops at the first that is not there.
+ */
+#ifndef HEED_SURVEY_H
+#define HEED_SURVEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "device.h"
+
+/* A part: what it is and where, or why it will not do. */
+typedef struct heed_survey_part {
+    bool found;
+    char text[512];
+} heed_survey_part;
+
+typedef struct heed_survey_gpu {
+    char device[16]; /* as heed_options.device takes it: "cuda:0" */
+    char name[64];
+    int arch; /* compute capability, 10 * major + minor */
+    int multiprocessors;
+    size_t memory;
+    bool old;                /* too old for heed */
+    const char *mode;        /* who may compute on it: "shared", "exclusive" or "prohibited" */
+    bool divided;            /* into instances (MIG) */
+    heed_device_state state; /* its other_processes are all that compute on it */
+} heed_survey_gpu;
+
+#define HEED_SURVEY_GPUS_MAX 16
+
+typedef struct heed_survey {
+    heed_survey_part driver;
+    heed_survey_part nvrtc;
+    heed_survey_part nvml;
+    int gpu_count;
+    heed_survey_gpu gpus[HEED_SURVEY_GPUS_MAX];
+} heed_survey;
+
+/* heed_survey_take() looks at everything, and makes no context. It cannot fail. */
+void heed_survey_take(heed_survey *survey);
+
+#endif /* HEED_SURVEY_H */
