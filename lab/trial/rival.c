@@ -1,16 +1,13 @@
 /*
- * rival.c - requests and replies, typed, and the tensors' files
+ * rival.c - requests and replies, typed
  */
-#define _GNU_SOURCE /* memfd_create() */
 #include "rival.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "share.h"
 
 #define PROTOCOL "heed.trial/1"
 /* Seconds, as protocol.md has them. */
@@ -189,35 +186,6 @@ void lab_rival_close(lab_rival *rival)
     rival->peer = NULL;
 }
 
-static bool write_all(int fd, const char *data, size_t size)
-{
-    while (size > 0) {
-        ssize_t put = write(fd, data, size);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0)
-            return false;
-        data += put;
-        size -= (size_t)put;
-    }
-    return true;
-}
-
-/* A file in memory, with @data in it and sealed if that is not NULL. It is gone when the last
- * process closes it, whatever happens to heed. Returns -1 on failure. */
-static int share(const char *name, const void *data, size_t size)
-{
-    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-    if (fd < 0 || !data)
-        return fd;
-    if (write_all(fd, data, size) &&
-        fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) == 0)
-        return fd;
-    close(fd);
-    return -1;
-}
-
 /* Bytes of a dense tensor of a problem that has been checked. */
 static size_t tensor_size(const heed_problem *p, int64_t heads, int64_t seq, int64_t dim)
 {
@@ -283,10 +251,10 @@ lab_answer lab_rival_prepare(lab_rival *rival, const heed_problem *problem,
     if (answer != LAB_ANSWER_OK)
         return answer;
     const int fds[FILES] = {
-        share("heed-q", data->q, file_size(p, q_size, data->period)),
-        share("heed-k", data->k, file_size(p, k_size, data->period)),
-        share("heed-v", data->v, file_size(p, v_size, data->period)),
-        share("heed-o", NULL, 0),
+        lab_share("heed-q", data->q, file_size(p, q_size, data->period)),
+        lab_share("heed-k", data->k, file_size(p, k_size, data->period)),
+        lab_share("heed-v", data->v, file_size(p, v_size, data->period)),
+        lab_share("heed-o", NULL, 0),
     };
     rival->method[0] = '\0';
     if (fds[FILE_Q] >= 0 && fds[FILE_K] >= 0 && fds[FILE_V] >= 0 && fds[FILE_O] >= 0)
@@ -367,31 +335,14 @@ lab_answer lab_rival_eager(lab_rival *rival, int64_t calls, double expected, dou
                 : refuse(rival, LAB_ANSWER_ERROR, "reported samples that cannot be");
 }
 
-static bool read_all(int fd, char *data, size_t size)
-{
-    size_t done = 0;
-
-    while (done < size) {
-        ssize_t got = pread(fd, data + done, size - done, (off_t)done);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return false;
-        done += (size_t)got;
-    }
-    return true;
-}
-
 /* Sends a request that lets the peer write @size bytes to its file for O, and reads them. */
 static lab_answer ask_output(lab_rival *rival, json_t *request, void *o, size_t size)
 {
     lab_answer answer = tell(rival, request, ANSWER_SECONDS);
-    struct stat status;
 
     if (answer != LAB_ANSWER_OK)
         return answer;
-    if (fstat(rival->o_fd, &status) != 0 || (size_t)status.st_size != size ||
-        !read_all(rival->o_fd, o, size))
+    if (!lab_share_read(rival->o_fd, o, size))
         return refuse(rival, LAB_ANSWER_ERROR, "wrote an O of another size");
     return LAB_ANSWER_OK;
 }
