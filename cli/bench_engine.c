@@ -92,8 +92,10 @@ static heed_status replay_block(bench_engine *engine, double *seconds)
     heed_status status = HEED_OK;
     for (int64_t i = 0; status == HEED_OK && i < engine->warmup; i++)
         status = bench_engine_replay(engine, &one);
-    for (int64_t i = 0; status == HEED_OK && i < engine->calls; i++, sum += one)
+    for (int64_t i = 0; status == HEED_OK && i < engine->calls; i++) {
         status = bench_engine_replay(engine, &one);
+        sum += one;
+    }
     *seconds = sum / (double)engine->calls;
     return status;
 }
