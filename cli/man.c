@@ -181,6 +181,9 @@ static const char *const environment[][2] = {
                           "kept." },
     { "HEED_CPU", "The best CPU features to use: scalar, avx2, avx512 or avx512bf16. Unset: all "
                   "that the machine has." },
+    { "HEED_DEVICE", "The device to use where no option says it: cpu, cuda, cuda:N or auto." },
+    { "HEED_LIBCUDA", "The file of NVIDIA's driver. Unset: libcuda.so.1, as the linker finds it." },
+    { "HEED_NVML", "The file of NVIDIA's management library. Unset: libnvidia-ml.so.1." },
     { "HEED_NVRTC", "The file of NVRTC, the compiler for CUDA kernels. Unset: it is looked for in "
                     "Python's packages, CUDA_HOME, /usr/local/cuda and by the linker." },
     { "NO_COLOR", "If set and not empty, nothing is printed in colour." },

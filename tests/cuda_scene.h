@@ -1,0 +1,57 @@
+/*
+ * cuda_scene.h - a CUDA device behind the fake driver, and what tests do with it
+ */
+#ifndef HEED_TESTS_CUDA_SCENE_H
+#define HEED_TESTS_CUDA_SCENE_H
+
+#include "cuda/device.h"
+#include "cuda/jit.h"
+#include "fake_cuda.h"
+
+/* The controls of the fake. */
+extern fake_cuda *fake;
+
+/* scene_begin() puts the fake in the place of the driver; false if it cannot. */
+bool scene_begin(void);
+
+/* cmocka's setup: two devices as good as new, where nothing fails. And its teardown: everything
+ * that was made must have been given back. */
+int scene_reset(void **state);
+int scene_check(void **state);
+
+/* scene_fail_at() makes call number @call of the entry @name, or of all entries if that is NULL,
+ * return @result. */
+void scene_fail_at(const char *name, int call, int result);
+
+/* A context for @device; fails the test if there is none. */
+heed_context *scene_open(const char *device);
+
+/* Code that the fake takes. */
+heed_cubin scene_cubin(const char *key);
+
+/* A device with one function, "work", which may use @smem bytes of shared memory. */
+typedef struct scene {
+    heed_context *context;
+    heed_cuda *cuda;
+    heed_cuda_function *function;
+} scene;
+
+scene scene_make(int64_t smem);
+void scene_end(scene *s);
+
+/* scene_start() launches between enter and leave. */
+heed_status scene_start(const scene *s, heed_cuda_launch launch, void *stream);
+
+/* Work that fails at call @bad_at with @failure; -1: never. */
+typedef struct scene_job {
+    const scene *scene;
+    int bad_at;
+    heed_status failure;
+    int seen[8]; /* arguments in the order of the launches that ran */
+    int count;
+} scene_job;
+
+/* A heed_work_fn for that: launches with its index as the argument. */
+heed_status scene_do_job(void *data, int index, void *stream);
+
+#endif /* HEED_TESTS_CUDA_SCENE_H */
