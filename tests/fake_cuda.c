@@ -100,6 +100,15 @@ static int begin(const char *name)
     return result;
 }
 
+/* Is @result what a lost device says to everything? */
+static bool is_lost(int result)
+{
+    pthread_mutex_lock(&lock);
+    bool lost = result != CU_SUCCESS && result == fake->sticky;
+    pthread_mutex_unlock(&lock);
+    return lost;
+}
+
 /* A call that works in the current context. */
 static int begin_inside(const char *name)
 {
@@ -320,7 +329,7 @@ static int primary_release(int device)
 static int context_push(cu_context *context)
 {
     int result = begin("cuCtxPushCurrent");
-    if (result != CU_SUCCESS && result != fake->sticky)
+    if (result != CU_SUCCESS && !is_lost(result))
         return result;
     if (depth == STACK_MAX || !retained[context->device])
         return INVALID_CONTEXT;
@@ -342,7 +351,7 @@ static int context_current(cu_context **context)
 {
     int result = begin("cuCtxGetCurrent");
     *context = depth ? stack[depth - 1] : NULL;
-    return result == fake->sticky ? CU_SUCCESS : result;
+    return is_lost(result) ? CU_SUCCESS : result;
 }
 
 static int context_wait(void)
@@ -355,7 +364,9 @@ static int context_limit(int limit, size_t value)
     int result = begin_unsafe("cuCtxSetLimit");
     if (result != CU_SUCCESS || limit != CU_LIMIT_PERSISTING_L2)
         return result != CU_SUCCESS ? result : INVALID_VALUE;
+    pthread_mutex_lock(&lock);
     fake->persisting = value;
+    pthread_mutex_unlock(&lock);
     return CU_SUCCESS;
 }
 
@@ -589,8 +600,9 @@ static void work(const fake_launch *launch)
     fake->last = *launch;
     if (fake->launch_error)
         fake->sticky = fake->launch_error;
+    bool runs = fake->hook && !fake->launch_error;
     pthread_mutex_unlock(&lock);
-    if (fake->hook && !fake->launch_error)
+    if (runs)
         fake->hook(fake->hook_data, launch);
 }
 
@@ -712,7 +724,7 @@ static known *memory_list;
 static void remember(cu_address address, size_t size, int type, int device, bool heap)
 {
     known *made = make(sizeof *made);
-    *made = (known){ memory_list, address, size, type, device, heap };
+    *made = (known){ NULL, address, size, type, device, heap };
     pthread_mutex_lock(&lock);
     made->next = memory_list;
     memory_list = made;
@@ -741,6 +753,14 @@ static size_t forget(cu_address address)
     pthread_mutex_unlock(&lock);
     unmake(found);
     return size;
+}
+
+static bool has_room(size_t size)
+{
+    pthread_mutex_lock(&lock);
+    bool room = size <= fake->memory - fake->used;
+    pthread_mutex_unlock(&lock);
+    return room;
 }
 
 static known look_up(cu_address address)
@@ -800,7 +820,7 @@ static int memory_allocate(cu_address *address, size_t size)
     int result = begin_unsafe("cuMemAlloc");
     if (result != CU_SUCCESS || size == 0)
         return result != CU_SUCCESS ? result : INVALID_VALUE;
-    if (size > fake->memory - fake->used || posix_memalign(&memory, 512, size) != 0)
+    if (!has_room(size) || posix_memalign(&memory, 512, size) != 0)
         return CU_OUT_OF_MEMORY;
     *address = (cu_address)(uintptr_t)memory;
     remember(*address, size, CU_MEMORY_DEVICE, current_device(), true);
@@ -883,7 +903,7 @@ static int memory_create(cu_memory *memory, size_t size, const cu_allocation *al
     int result = begin_unsafe("cuMemCreate");
     if (result != CU_SUCCESS || size % GRANULE || allocation->type != CU_ALLOCATION_PINNED || flags)
         return result != CU_SUCCESS ? result : INVALID_VALUE;
-    if (size > fake->memory - fake->used)
+    if (!has_room(size))
         return CU_OUT_OF_MEMORY;
     *memory = size | 1;
     count(&fake->blocks, 1);
