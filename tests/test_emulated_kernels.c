@@ -1,8 +1,10 @@
 /*
  * test_emulated_kernels.c - the CUDA kernels through the gates of verification, on the emulator
  *
- * Beside the gates' own verdicts, a race in shared memory or a stray access fails.
+ * Beside the gates' own verdicts, a race in shared memory, a stray access or a read of what was
+ * never written fails.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +17,7 @@
 
 #include "emulator/emulator.h"
 #include "emulator/kernel.h"
+#include "lab/tensor/convert.h"
 #include "lab/verify/isolate.h"
 #include "lab/verify/verify.h"
 #include "src/cuda/kernels/args.cuh"
@@ -26,20 +29,23 @@
 /* Sizes that a kernel sees, whatever its head dims. */
 typedef struct shape {
     const char *sizes; /* words of a spec */
-    bool all_inputs;
-    int gap; /* elements; 0: dense */
+    bool all_inputs;   /* else the normal ones, and those with NaN */
+    int gap;           /* elements; 0: dense */
+    int splits;        /* blocks that share the keys */
 } shape;
 
 static const shape shapes[] = {
-    { "b1 h1 s1", false, 0 },
-    { "b1 h1 s65 scale=-0.3", true, 0 },
-    { "b2 h2 s64/64", false, 0 },
-    { "b1 h6/2 s33/100 mask=br", true, 0 },
-    { "b2 h3/1 s50/31 mask=br", false, 0 }, /* the first rows see no key */
-    { "b1 h2 s40/129 mask=tl", false, 0 },
-    { "b1 h2 s127/127", false, ROW_GAP },
-    { "b2 h4/2 s20/70 mask=br", false, SKEWED_GAP },
-    { "b1 h8/1 s1/260 mask=br", false, 0 },
+    { "b1 h1 s1", false, 0, 1 },
+    { "b1 h1 s65 scale=-0.3", true, 0, 1 },
+    { "b1 h3 s64/64", false, 0, 1 },
+    { "b1 h6/2 s33/100 mask=br", true, 0, 1 },
+    { "b2 h3/1 s50/31 mask=br", false, 0, 1 }, /* the first rows see no key */
+    { "b1 h3 s40/129 mask=tl", false, 0, 2 },
+    { "b1 h2 s127/127", false, ROW_GAP, 1 },
+    { "b2 h4/2 s20/70 mask=br", false, SKEWED_GAP, 1 },
+    { "b1 h1 s40/350 mask=br", false, ROW_GAP, 1 }, /* fills any pipeline */
+    { "b1 h8/1 s1/260 mask=br", false, 0, 5 },
+    { "b1 h6/2 s9/190 mask=br", true, ROW_GAP, 3 },
 };
 #define SHAPES (sizeof shapes / sizeof shapes[0])
 
@@ -48,7 +54,8 @@ static const shape shapes[] = {
 /* -------------------------------------------------------------------------- */
 
 typedef struct emulated {
-    const emulated_kernel *kernel;
+    const emulated_config *config;
+    unsigned splits;
     heed_problem problem;
     uint64_t conflicts; /* of all runs */
     uint64_t passes;
@@ -77,12 +84,28 @@ static bool is_aligned(const void *data, const heed_strides *strides)
            strides->head % 8 == 0;
 }
 
+static heed_cuda_divisor divisor(int64_t value)
+{
+    unsigned bits = 0;
+    while ((int64_t)1 << bits < value)
+        bits++;
+    uint64_t power = (uint64_t)1 << (31 + bits);
+    heed_cuda_divisor by = { .value = (unsigned)value };
+    if (value > 1) {
+        by.multiplier = (unsigned)((power + (uint64_t)value - 1) / (uint64_t)value);
+        by.shift = bits - 1;
+    }
+    return by;
+}
+
 /* Two heads at a time, so that there are several sections, the last one of them not full. */
-static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers)
+static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
+                              const emulated_kernel *kernel)
 {
     const heed_problem *p = &it->problem;
-    unsigned group = (unsigned)(p->heads_q / p->heads_kv);
-    int64_t rows = p->seq_q * group;
+    int64_t group = p->heads_q / p->heads_kv, heads = p->batch * p->heads_kv;
+    int64_t rows = p->seq_q * group, section = heads < 2 ? heads : 2;
+    int64_t blocks = (rows + kernel->rows - 1) / kernel->rows;
     bool masked = p->mask != HEED_MASK_NONE;
     return (heed_cuda_args){
         .q = buffers->q,
@@ -94,45 +117,92 @@ static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers)
         .k_stride = strides_of(&p->k),
         .v_stride = strides_of(&p->v),
         .o_stride = strides_of(&p->o),
-        .rows = rows,
-        .seq_q = p->seq_q,
         .visible = !masked                                    ? p->seq_k
                    : p->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT ? 1 + p->seq_k - p->seq_q
                                                               : 1,
+        .rows = (unsigned)rows,
+        .seq_q = (unsigned)p->seq_q,
         .seq_k = (unsigned)p->seq_k,
-        .heads = (unsigned)(p->batch * p->heads_kv),
-        .heads_kv = (unsigned)p->heads_kv,
-        .group = group,
-        .blocks = (unsigned)((rows + it->kernel->rows - 1) / it->kernel->rows),
-        .section = 2,
-        .splits = 1,
+        .heads = (unsigned)heads,
+        .heads_kv = divisor(p->heads_kv),
+        .group = divisor(group),
+        .splits = divisor(it->splits),
+        .section = divisor(section),
+        .rest = divisor(heads % section ? heads % section : section),
+        .work = divisor(section * blocks),
+        .blocks = (unsigned)blocks,
         .scale = (float)((double)p->scale * LOG2_E),
     };
 }
 
-static heed_status run(void *data, const heed_buffers *buffers)
+/* Merges what the splits left of row @row of the group that reads key/value head @kv. */
+static void merge_row(const emulated *it, const heed_cuda_args *args, const heed_buffers *buffers,
+                      int64_t kv, int64_t row)
 {
-    emulated *it = data;
     const heed_problem *p = &it->problem;
-    heed_cuda_args args = args_of(it, buffers);
-    bool aligned = is_aligned(buffers->q, &p->q) && is_aligned(buffers->k, &p->k) &&
-                   is_aligned(buffers->v, &p->v) && is_aligned(buffers->o, &p->o);
-    const emulator_launch launch = { .kernel = aligned ? it->kernel->aligned
-                                                       : it->kernel->unaligned,
-                                     .args = &args,
-                                     .grid = { args.heads * args.blocks * args.splits, 1, 1 },
-                                     .threads = it->kernel->threads,
-                                     .shared_bytes = it->kernel->shared_bytes };
+    int64_t batch = kv / p->heads_kv, query = row / args->group.value;
+    int64_t head = kv % p->heads_kv * args->group.value + row % args->group.value;
+    double max = -INFINITY, sum = 0;
+    double o[HEED_DIM_MAX] = { 0 };
+    int64_t first = kv * it->splits * args->rows + row;
+    for (unsigned s = 0; s < it->splits; s++)
+        max = fmax(max, (double)args->partial_lse[first + s * (int64_t)args->rows]);
+    for (unsigned s = 0; s < it->splits; s++) {
+        int64_t at = first + s * (int64_t)args->rows;
+        double weight = exp2((double)args->partial_lse[at] - (max == -INFINITY ? 0 : max));
+        sum += weight;
+        for (int64_t c = 0; c < p->dim_v; c++)
+            o[c] += weight * (double)args->partial[at * p->dim_v + c];
+    }
+    for (int64_t c = 0; c < p->dim_v; c++)
+        lab_element_set(p->type, buffers->o,
+                        batch * p->o.batch + query * p->o.seq + head * p->o.head + c,
+                        sum == 0 ? 0 : o[c] / sum);
+    if (buffers->lse)
+        buffers->lse[(batch * p->heads_q + head) * p->seq_q + query] = (float)((max + log2(sum)) /
+                                                                               LOG2_E);
+}
+
+static bool launch_kernel(emulated *it, const emulated_kernel *kernel, const heed_cuda_args *args)
+{
+    const emulator_launch launch = { .kernel = kernel->run,
+                                     .args = args,
+                                     .grid = { args->heads * args->blocks * it->splits, 1, 1 },
+                                     .threads = kernel->threads,
+                                     .shared_bytes = kernel->shared_bytes };
     emulator_report report;
     bool fine = emulator_run(&launch, &report);
     it->conflicts += report.conflicts;
     it->passes += report.passes;
     if (report.worst[0])
         memcpy(it->worst, report.worst, sizeof it->worst);
-    if (fine)
-        return HEED_OK;
-    snprintf(it->worst, sizeof it->worst, "%s", emulator_complaint(&report));
-    return HEED_ERR_SYSTEM;
+    if (fine && report.uninitialised == 0)
+        return true;
+    snprintf(it->worst, sizeof it->worst, "%s",
+             fine ? report.uninitialised_at : emulator_complaint(&report));
+    return false;
+}
+
+static heed_status run(void *data, const heed_buffers *buffers)
+{
+    emulated *it = data;
+    const heed_problem *p = &it->problem;
+    bool aligned = is_aligned(buffers->q, &p->q) && is_aligned(buffers->k, &p->k) &&
+                   is_aligned(buffers->v, &p->v) && is_aligned(buffers->o, &p->o);
+    const emulated_kernel *kernel = aligned ? it->config->aligned : it->config->unaligned;
+    heed_cuda_args args = args_of(it, buffers, kernel);
+    size_t rows = (size_t)args.heads * it->splits * args.rows;
+    args.partial = test_calloc(rows * (size_t)p->dim_v, sizeof *args.partial);
+    args.partial_lse = test_calloc(rows, sizeof *args.partial_lse);
+    memset(args.partial, 0xff, rows * (size_t)p->dim_v * sizeof *args.partial);
+    memset(args.partial_lse, 0xff, rows * sizeof *args.partial_lse);
+    bool fine = launch_kernel(it, kernel, &args);
+    for (int64_t kv = 0; it->splits > 1 && kv < args.heads; kv++)
+        for (int64_t row = 0; row < args.rows; row++)
+            merge_row(it, &args, buffers, kv, row);
+    test_free(args.partial);
+    test_free(args.partial_lse);
+    return fine ? HEED_OK : HEED_ERR_SYSTEM;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -145,7 +215,6 @@ typedef struct outcome {
     char inputs[16];
     char worst[EMULATOR_TEXT_SIZE]; /* what the emulator has to say */
     uint64_t conflicts, passes;
-    int64_t runs;
 } outcome;
 
 /* Gaps after each head, each row and each batch element. */
@@ -180,10 +249,10 @@ static bool problem_of(const emulated_kernel *kernel, const shape *s, heed_probl
     return heed_problem_normalize(problem, problem) == HEED_OK;
 }
 
-static size_t kernel_count(void)
+static size_t config_count(void)
 {
     size_t count = 0;
-    while (emulated_kernels[count])
+    while (emulated_configs[count].aligned)
         count++;
     return count;
 }
@@ -193,18 +262,19 @@ static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
 {
     const shape *s = &shapes[index % SHAPES];
     outcome *out = result;
-    emulated subject_data = { .kernel = emulated_kernels[index / SHAPES] };
+    emulated subject_data = { .config = &emulated_configs[index / SHAPES],
+                              .splits = (unsigned)s->splits };
     const lab_subject subject = { .data = &subject_data, .prepare = prepare, .run = run };
     lab_verify_options options = lab_verify_standard();
     heed_problem problem;
-    if (!problem_of(subject_data.kernel, s, &problem, out)) {
+    if (!problem_of(subject_data.config->aligned, s, &problem, out)) {
         snprintf(out->worst, sizeof out->worst, "%s", heed_message());
         out->report.outcome = LAB_FAIL;
         return;
     }
     for (size_t i = 0; lab_inputs_at(i) && out->report.outcome != LAB_FAIL; i++) {
         const lab_inputs *inputs = lab_inputs_at(i);
-        bool wanted = s->all_inputs || i == 0 || strcmp(inputs->name, "masked") == 0;
+        bool wanted = s->all_inputs || i == 0 || !inputs->finite;
         if (!wanted || lab_case_absent(&problem, inputs))
             continue;
         snprintf(out->inputs, sizeof out->inputs, "%s", inputs->name);
@@ -226,9 +296,25 @@ static void explain(const emulated_kernel *kernel, const outcome *out, const lab
             print_message("    %s: %s\n", lab_gate_at(g)->name, out->report.verdicts[g].reason);
 }
 
+/* How a kernel did with the banks of shared memory, on all shapes. */
+static void tell_conflicts(const emulated_kernel *kernel, const outcome *all)
+{
+    const outcome *worst = all;
+    uint64_t conflicts = 0, passes = 0;
+    for (size_t i = 0; i < SHAPES; i++) {
+        conflicts += all[i].conflicts;
+        passes += all[i].passes;
+        if (worst->conflicts < all[i].conflicts)
+            worst = &all[i];
+    }
+    print_message("%s: %llu bank conflicts in %llu passes%s%s\n", kernel->name,
+                  (unsigned long long)conflicts, (unsigned long long)passes,
+                  conflicts ? ", most in one run at " : "", conflicts ? worst->worst : "");
+}
+
 static void test_every_kernel_passes(void **state)
 {
-    size_t count = kernel_count() * SHAPES, failed = 0;
+    size_t count = config_count() * SHAPES, failed = 0;
     outcome *outcomes = test_calloc(count, sizeof *outcomes);
     lab_ending *endings = test_calloc(count, sizeof *endings);
     const lab_isolation isolation = { .run = verify_one,
@@ -242,19 +328,10 @@ static void test_every_kernel_passes(void **state)
         if (endings[i].how == LAB_COMPLETED && outcomes[i].report.outcome == LAB_PASS)
             continue;
         failed++;
-        explain(emulated_kernels[i / SHAPES], &outcomes[i], &endings[i]);
+        explain(emulated_configs[i / SHAPES].aligned, &outcomes[i], &endings[i]);
     }
-    for (size_t k = 0; k < kernel_count(); k++) {
-        const outcome *all = &outcomes[k * SHAPES];
-        uint64_t conflicts = 0, passes = 0;
-        for (size_t i = 0; i < SHAPES; i++) {
-            conflicts += all[i].conflicts;
-            passes += all[i].passes;
-        }
-        print_message("%s: %llu bank conflicts in %llu passes, most of them at %s\n",
-                      emulated_kernels[k]->name, (unsigned long long)conflicts,
-                      (unsigned long long)passes, all[1].worst);
-    }
+    for (size_t k = 0; k < config_count(); k++)
+        tell_conflicts(emulated_configs[k].aligned, &outcomes[k * SHAPES]);
     test_free(outcomes);
     test_free(endings);
     assert_int_equal(failed, 0);

@@ -10,14 +10,9 @@
 #define STAGES_BYTES (HEED_K * HEED_S * STAGE_BYTES)
 #define MERGE_BYTES ((HEED_K - 1) * GROUP_THREADS * ROWS16 * (V8 * 4 + 4) * 4)
 
-static void run_aligned(const void *args)
+static void run(const void *args)
 {
     heed_attend(*(const heed_cuda_args *)args);
-}
-
-static void run_unaligned(const void *args)
-{
-    heed_attend_unaligned(*(const heed_cuda_args *)args);
 }
 
 extern const emulated_kernel EMULATED_KERNEL;
@@ -30,6 +25,5 @@ const emulated_kernel EMULATED_KERNEL = {
     .rows = HEED_M,
     .threads = THREADS,
     .shared_bytes = STAGES_AT + (STAGES_BYTES > MERGE_BYTES ? STAGES_BYTES : MERGE_BYTES),
-    .aligned = run_aligned,
-    .unaligned = run_unaligned,
+    .run = run,
 };

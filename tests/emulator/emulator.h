@@ -41,7 +41,9 @@ typedef struct emulator_report {
     uint64_t races;
     char race[EMULATOR_TEXT_SIZE]; /* the first one, or "" */
 
-    uint64_t uninitialised; /* reads of shared memory that nobody wrote */
+    /* Reads of shared memory that nobody wrote; those of ldmatrix, which may be of rows that do not
+     * count, only give NaN. */
+    uint64_t uninitialised;
     char uninitialised_at[EMULATOR_TEXT_SIZE];
 
     /* Passes of shared memory through its 32 banks, 8 lanes of 16 bytes at a time, 16 of 8, or 32

@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The entries take a heed_cuda_args. */
 typedef struct emulated_kernel {
     const char *name; /* its parameters, for people */
     bool bf16;
@@ -16,11 +15,16 @@ typedef struct emulated_kernel {
     uint32_t rows; /* of a block */
     uint32_t threads;
     uint32_t shared_bytes;
-    void (*aligned)(const void *args);
-    void (*unaligned)(const void *args);
+    void (*run)(const void *args); /* takes a heed_cuda_args */
 } emulated_kernel;
 
-/* Ends with NULL. */
-extern const emulated_kernel *const emulated_kernels[];
+/* A config, for tensors whose rows all begin at multiples of 16 bytes and for others. */
+typedef struct emulated_config {
+    const emulated_kernel *aligned;
+    const emulated_kernel *unaligned;
+} emulated_config;
+
+/* Ends with NULLs. */
+extern const emulated_config emulated_configs[];
 
 #endif /* EMULATOR_KERNEL_H */

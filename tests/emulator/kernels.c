@@ -7,8 +7,20 @@
 
 extern const emulated_kernel mma_d1, mma_d32, mma_d40_80, mma_d64, mma_d64_groups, mma_d96_40,
     mma_d128, mma_d128_groups, mma_d192_128, mma_d256;
+extern const emulated_kernel mma_d1_unaligned, mma_d32_unaligned, mma_d40_80_unaligned,
+    mma_d64_unaligned, mma_d64_groups_unaligned, mma_d96_40_unaligned, mma_d128_unaligned,
+    mma_d128_groups_unaligned, mma_d192_128_unaligned, mma_d256_unaligned;
 
-const emulated_kernel *const emulated_kernels[] = {
-    &mma_d1,          &mma_d32,      &mma_d40_80, &mma_d64, &mma_d64_groups, &mma_d96_40, &mma_d128,
-    &mma_d128_groups, &mma_d192_128, &mma_d256,   NULL,
+const emulated_config emulated_configs[] = {
+    { &mma_d1, &mma_d1_unaligned },
+    { &mma_d32, &mma_d32_unaligned },
+    { &mma_d40_80, &mma_d40_80_unaligned },
+    { &mma_d64, &mma_d64_unaligned },
+    { &mma_d64_groups, &mma_d64_groups_unaligned },
+    { &mma_d96_40, &mma_d96_40_unaligned },
+    { &mma_d128, &mma_d128_unaligned },
+    { &mma_d128_groups, &mma_d128_groups_unaligned },
+    { &mma_d192_128, &mma_d192_128_unaligned },
+    { &mma_d256, &mma_d256_unaligned },
+    { NULL, NULL },
 };

@@ -43,8 +43,9 @@ typedef struct seen {
     site at;
     uint32_t lane; /* or one of these: */
 #define LANES_SEVERAL LANES
-#define LANES_TOGETHER (LANES + 1) /* by one instruction of the warp: it is over for all of them \
-                                    */
+#define LANES_TOGETHER                                                        \
+    (LANES + 1) /* by one instruction of the warp: it is over for all of them \
+                 */
 } seen;
 
 /* A copy of cp.async under way. */

@@ -306,6 +306,18 @@ HEED_DEVICE int ptx_vote_any(int x)
     return (int)r;
 }
 
+/* ---- integers ---- */
+
+HEED_DEVICE u32 ptx_mul_hi(u32 x, u32 y)
+{
+    return (u32)((u64)x * y >> 32);
+}
+
+HEED_DEVICE u32 ptx_keep(u32 x)
+{
+    return x;
+}
+
 /* ---- float32 ---- */
 
 HEED_DEVICE u32 ptx_as_u32(float x)

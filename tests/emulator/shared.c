@@ -121,7 +121,7 @@ static void check_read(doing *it, uint32_t size, bool together)
         filled = filled && m->written[g].phase > m->base;
         note_read(it, &m->seen[(size_t)g * m->warps + it->warp], together);
     }
-    if (!filled && m->report->uninitialised++ == 0)
+    if (!filled && !together && m->report->uninitialised++ == 0)
         snprintf(m->report->uninitialised_at, sizeof m->report->uninitialised_at,
                  "%s: thread %u reads shared byte %u, which was never written",
                  machine_site_print(m, it->at).text, it->thread, it->smem);
