@@ -79,25 +79,12 @@ heed_status bench_engine_capture(bench_engine *engine, int64_t calls, int64_t co
                               (int)calls);
 }
 
-heed_status bench_engine_replay(bench_engine *engine, double *seconds)
+heed_status bench_engine_replay(bench_engine *engine, int64_t warmup, int64_t runs, double *seconds)
 {
     engine->last = engine->replay.calls - 1;
-    return cli_interrupted() ? HEED_ERR_SYSTEM : heed_replay_run(&engine->replay, seconds);
-}
-
-/* A block of replays. */
-static heed_status replay_block(bench_engine *engine, double *seconds)
-{
-    double one = 0, sum = 0;
-    heed_status status = HEED_OK;
-    for (int64_t i = 0; status == HEED_OK && i < engine->warmup; i++)
-        status = bench_engine_replay(engine, &one);
-    for (int64_t i = 0; status == HEED_OK && i < engine->calls; i++) {
-        status = bench_engine_replay(engine, &one);
-        sum += one;
-    }
-    *seconds = sum / (double)engine->calls;
-    return status;
+    if (cli_interrupted())
+        return HEED_ERR_SYSTEM;
+    return heed_replay_repeat(&engine->replay, (int)warmup, (int)runs, seconds);
 }
 
 heed_status bench_engine_block(void *data, double *seconds)
@@ -106,7 +93,7 @@ heed_status bench_engine_block(void *data, double *seconds)
     if (self->rival)
         lab_rival_pause(self->rival);
     if (self->replay.calls)
-        return replay_block(self, seconds);
+        return bench_engine_replay(self, self->warmup, self->calls, seconds);
     heed_status status = engine_calls(self, self->warmup);
     int64_t start = heed_clock_ns();
     if (status == HEED_OK)

@@ -36,9 +36,10 @@ heed_status bench_engine_block(void *data, double *seconds);
 
 /* bench_engine_capture() makes the blocks of replays of @calls calls, which rotate through the
  * first
- * @copies of the tensors. bench_engine_replay() runs one and writes its seconds per call. */
+ * @copies of the tensors. bench_engine_replay() is heed_replay_repeat() of that. */
 heed_status bench_engine_capture(bench_engine *engine, int64_t calls, int64_t copies);
-heed_status bench_engine_replay(bench_engine *engine, double *seconds);
+heed_status bench_engine_replay(bench_engine *engine, int64_t warmup, int64_t runs,
+                                double *seconds);
 
 /* bench_engine_estimate() writes the seconds of a call, once what is new has been paid for, to
  * *@seconds: of a replay of one call if @replay. */

@@ -67,13 +67,18 @@ class Prepared:
         return self.captured[1]
 
     def capture(self, calls):
-        """Returns a function that executes calls steps, the first copy first, and returns the
-        nanoseconds that this took."""
+        """Returns a function of two numbers, warmup and replays, that executes calls steps, the first
+        copy first, so many times, and returns the nanoseconds of the replays."""
 
-        def replay():
+        def run(times):
+            for _ in range(times):
+                for index in range(calls):
+                    self.steps[index % len(self.steps)]()
+
+        def replay(warmup, replays):
+            run(warmup)
             start = time.perf_counter_ns()
-            for index in range(calls):
-                self.steps[index % len(self.steps)]()
+            run(replays)
             return time.perf_counter_ns() - start
 
         return replay
@@ -202,10 +207,8 @@ class Session:
     def run_replays(self, prepared, warmup, calls, replays):
         if replays < 1:
             raise ValueError(f"replays {replays}; at least 1")
-        replay = prepared.replayer(calls)
-        for _ in range(warmup):
-            replay()
-        return {"calls": calls * replays, "ns": round(sum(replay() for _ in range(replays)))}
+        ns = prepared.replayer(calls)(warmup, replays)
+        return {"calls": calls * replays, "ns": round(ns)}
 
     def run_single(self, prepared, calls):
         samples = []

@@ -192,20 +192,35 @@ heed_status heed_replay_create(heed_replay *replay, heed_context *context, heed_
     return context->cuda ? heed_cuda_replay_create(replay, context->cuda) : HEED_OK;
 }
 
-static heed_status host_run(heed_replay *replay, double *seconds)
+static heed_status host_runs(heed_replay *replay, int runs)
 {
     heed_status status = HEED_OK;
-    int64_t start = heed_clock_ns();
-    for (int i = 0; i < replay->calls && status == HEED_OK; i++)
-        status = replay->work(replay->data, i, NULL);
-    *seconds = (double)(heed_clock_ns() - start) * 1e-9 / replay->calls;
+    for (int run = 0; run < runs; run++)
+        for (int i = 0; i < replay->calls && status == HEED_OK; i++)
+            status = replay->work(replay->data, i, NULL);
     return status;
+}
+
+static heed_status host_repeat(heed_replay *replay, int warmup, int runs, double *seconds)
+{
+    heed_status status = host_runs(replay, warmup);
+    int64_t start = heed_clock_ns();
+    if (status == HEED_OK)
+        status = host_runs(replay, runs);
+    *seconds = (double)(heed_clock_ns() - start) * 1e-9 / ((double)replay->calls * runs);
+    return status;
+}
+
+heed_status heed_replay_repeat(heed_replay *replay, int warmup, int runs, double *seconds)
+{
+    heed_cuda *cuda = replay->context->cuda;
+    return cuda ? heed_cuda_replay_repeat(replay, cuda, warmup, runs, seconds)
+                : host_repeat(replay, warmup, runs, seconds);
 }
 
 heed_status heed_replay_run(heed_replay *replay, double *seconds)
 {
-    heed_cuda *cuda = replay->context->cuda;
-    return cuda ? heed_cuda_replay_run(replay, cuda, seconds) : host_run(replay, seconds);
+    return heed_replay_repeat(replay, 0, 1, seconds);
 }
 
 void heed_replay_destroy(heed_replay *replay)

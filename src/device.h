@@ -95,6 +95,11 @@ heed_status heed_replay_create(heed_replay *replay, heed_context *context, heed_
 /* heed_replay_run() runs them all, waits, and writes the seconds per call to *@seconds. */
 heed_status heed_replay_run(heed_replay *replay, double *seconds);
 
+/* heed_replay_repeat() runs them all @warmup times and then @runs times, without a wait between,
+ * and writes the seconds per call of the latter. With a warm-up a device is never idle while the
+ * host starts what is timed. */
+heed_status heed_replay_repeat(heed_replay *replay, int warmup, int runs, double *seconds);
+
 /* heed_replay_destroy() frees it; a zeroed one is ignored. */
 void heed_replay_destroy(heed_replay *replay);
 

@@ -320,7 +320,7 @@ def test_memory():
     problem = types.SimpleNamespace(**problem_of((1, 2, 2, 9, 9, 8, 8), kind="f16", copies=2))
     gc.disable()
     prepared = device.prepare(problem, dict.fromkeys("qkv", bytearray(288)))
-    prepared.replayer(3)()
+    prepared.replayer(3)(1, 2)
     watched = [weakref.ref(prepared), weakref.ref(prepared.outputs[1])]
     prepared.close()
     del prepared

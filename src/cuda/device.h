@@ -78,7 +78,8 @@ heed_status heed_cuda_wait(heed_cuda *cuda);
 
 /* replay.c: the same for timing. */
 heed_status heed_cuda_replay_create(heed_replay *replay, heed_cuda *cuda);
-heed_status heed_cuda_replay_run(heed_replay *replay, heed_cuda *cuda, double *seconds);
+heed_status heed_cuda_replay_repeat(heed_replay *replay, heed_cuda *cuda, int warmup, int runs,
+                                    double *seconds);
 void heed_cuda_replay_destroy(heed_replay *replay, heed_cuda *cuda);
 
 #endif /* HEED_CUDA_DEVICE_H */

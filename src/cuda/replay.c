@@ -78,7 +78,16 @@ heed_status heed_cuda_replay_create(heed_replay *replay, heed_cuda *cuda)
     return status;
 }
 
-heed_status heed_cuda_replay_run(heed_replay *replay, heed_cuda *cuda, double *seconds)
+static int launch(const heed_driver *driver, const recording *capture, int times)
+{
+    int result = CU_SUCCESS;
+    for (int i = 0; i < times && result == CU_SUCCESS; i++)
+        result = driver->graph_launch(capture->exec, capture->stream);
+    return result;
+}
+
+heed_status heed_cuda_replay_repeat(heed_replay *replay, heed_cuda *cuda, int warmup, int runs,
+                                    double *seconds)
 {
     const heed_driver *driver = cuda->driver;
     const recording *capture = replay->captured;
@@ -86,9 +95,11 @@ heed_status heed_cuda_replay_run(heed_replay *replay, heed_cuda *cuda, double *s
     heed_status status = heed_cuda_enter(cuda);
     if (status != HEED_OK)
         return status;
-    int result = driver->event_record(capture->start, capture->stream);
+    int result = launch(driver, capture, warmup);
     if (result == CU_SUCCESS)
-        result = driver->graph_launch(capture->exec, capture->stream);
+        result = driver->event_record(capture->start, capture->stream);
+    if (result == CU_SUCCESS)
+        result = launch(driver, capture, runs);
     if (result == CU_SUCCESS)
         result = driver->event_record(capture->stop, capture->stream);
     if (result == CU_SUCCESS)
@@ -97,7 +108,7 @@ heed_status heed_cuda_replay_run(heed_replay *replay, heed_cuda *cuda, double *s
         result = driver->event_elapsed(&milliseconds, capture->start, capture->stop);
     status = heed_cuda_result(cuda, result, "replaying a graph");
     heed_cuda_leave(cuda);
-    *seconds = (double)milliseconds * 1e-3 / replay->calls;
+    *seconds = (double)milliseconds * 1e-3 / ((double)replay->calls * runs);
     return status;
 }
 
