@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define NVML_SUCCESS 0
+#define NVML_TOO_SMALL 7
 #define CLOCK_SM 1
 #define CLOCK_MEMORY 2
 #define PROCESSES_MAX 64
@@ -18,20 +19,24 @@
 /* Loading                                                                    */
 /* -------------------------------------------------------------------------- */
 
+/* Entries, and what they are called in libraries that know them by another name. What only tells a
+ * figure may be absent; then the figure is unknown. */
 static const struct {
-    const char *name;
+    const char *name, *other_name;
+    bool needed;
     size_t field;
 } entries[] = {
-    { "nvmlInit_v2", offsetof(heed_nvml, init) },
-    { "nvmlErrorString", offsetof(heed_nvml, error_string) },
-    { "nvmlSystemGetDriverVersion", offsetof(heed_nvml, driver_version) },
-    { "nvmlDeviceGetHandleByPciBusId_v2", offsetof(heed_nvml, handle) },
-    { "nvmlDeviceGetClockInfo", offsetof(heed_nvml, clock) },
-    { "nvmlDeviceGetPowerUsage", offsetof(heed_nvml, power) },
-    { "nvmlDeviceGetTemperature", offsetof(heed_nvml, temperature) },
-    { "nvmlDeviceGetCurrentClocksThrottleReasons", offsetof(heed_nvml, throttle) },
-    { "nvmlDeviceGetComputeRunningProcesses_v3", offsetof(heed_nvml, processes) },
-    { "nvmlDeviceGetMigMode", offsetof(heed_nvml, mig_mode) },
+    { "nvmlInit_v2", NULL, true, offsetof(heed_nvml, init) },
+    { "nvmlErrorString", NULL, true, offsetof(heed_nvml, error_string) },
+    { "nvmlDeviceGetHandleByPciBusId_v2", NULL, true, offsetof(heed_nvml, handle) },
+    { "nvmlSystemGetDriverVersion", NULL, false, offsetof(heed_nvml, driver_version) },
+    { "nvmlDeviceGetClockInfo", NULL, false, offsetof(heed_nvml, clock) },
+    { "nvmlDeviceGetPowerUsage", NULL, false, offsetof(heed_nvml, power) },
+    { "nvmlDeviceGetTemperature", NULL, false, offsetof(heed_nvml, temperature) },
+    { "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons", false,
+      offsetof(heed_nvml, throttle) },
+    { "nvmlDeviceGetComputeRunningProcesses_v3", NULL, false, offsetof(heed_nvml, processes) },
+    { "nvmlDeviceGetMigMode", NULL, false, offsetof(heed_nvml, mig_mode) },
 };
 
 /* Functions as data pointers, which POSIX allows and ISO C does not know. */
@@ -39,7 +44,9 @@ static heed_status find_entries(heed_nvml *nvml, const char *name)
 {
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
         void *entry = dlsym(nvml->library, entries[i].name);
-        if (!entry)
+        if (!entry && entries[i].other_name)
+            entry = dlsym(nvml->library, entries[i].other_name);
+        if (!entry && entries[i].needed)
             return heed_fail(HEED_ERR_DEVICE, "%s has no %s", name, entries[i].name);
         memcpy((char *)nvml + entries[i].field, &entry, sizeof entry);
     }
@@ -62,8 +69,9 @@ static heed_status load(heed_nvml *nvml)
     int result = nvml->init();
     if (result != NVML_SUCCESS)
         return heed_fail(HEED_ERR_DEVICE, "NVML does not start: %s", nvml->error_string(result));
-    if (nvml->driver_version(nvml->release, sizeof nvml->release) != NVML_SUCCESS)
-        nvml->release[0] = '\0';
+    if (!nvml->driver_version ||
+        nvml->driver_version(nvml->release, sizeof nvml->release) != NVML_SUCCESS)
+        snprintf(nvml->release, sizeof nvml->release, "unknown");
     return HEED_OK;
 }
 
@@ -136,14 +144,16 @@ static nvml_device *find_device(const heed_nvml **nvml, const char *bus_id)
 static double read_clock(const heed_nvml *nvml, nvml_device *device, int type)
 {
     unsigned mhz;
-    return nvml->clock(device, type, &mhz) == NVML_SUCCESS ? 1e6 * mhz : -1;
+    return nvml->clock && nvml->clock(device, type, &mhz) == NVML_SUCCESS ? 1e6 * mhz : -1;
 }
 
+/* The count is right even where there is no room for them all. */
 static int count_processes(const heed_nvml *nvml, nvml_device *device)
 {
     nvml_process list[PROCESSES_MAX];
     unsigned count = PROCESSES_MAX;
-    return nvml->processes(device, &count, list) == NVML_SUCCESS ? (int)count : -1;
+    int result = nvml->processes ? nvml->processes(device, &count, list) : -1;
+    return result == NVML_SUCCESS || result == NVML_TOO_SMALL ? (int)count : -1;
 }
 
 bool heed_nvml_read_state(const char *bus_id, heed_device_state *state)
@@ -161,11 +171,11 @@ bool heed_nvml_read_state(const char *bus_id, heed_device_state *state)
         return false;
     state->sm_clock_hz = read_clock(nvml, device, CLOCK_SM);
     state->memory_clock_hz = read_clock(nvml, device, CLOCK_MEMORY);
-    if (nvml->power(device, &value) == NVML_SUCCESS)
+    if (nvml->power && nvml->power(device, &value) == NVML_SUCCESS)
         state->power_w = 1e-3 * value;
-    if (nvml->temperature(device, 0, &value) == NVML_SUCCESS)
+    if (nvml->temperature && nvml->temperature(device, 0, &value) == NVML_SUCCESS)
         state->temperature_c = value;
-    if (nvml->throttle(device, &bits) == NVML_SUCCESS)
+    if (nvml->throttle && nvml->throttle(device, &bits) == NVML_SUCCESS)
         describe_throttle(bits, state->throttle, sizeof state->throttle);
     state->other_processes = count_processes(nvml, device);
     return true;
@@ -176,5 +186,6 @@ bool heed_nvml_is_divided(const char *bus_id)
     const heed_nvml *nvml;
     unsigned current = 0, pending;
     nvml_device *device = find_device(&nvml, bus_id);
-    return device && nvml->mig_mode(device, &current, &pending) == NVML_SUCCESS && current == 1;
+    return device && nvml->mig_mode && nvml->mig_mode(device, &current, &pending) == NVML_SUCCESS &&
+           current == 1;
 }

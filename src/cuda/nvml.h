@@ -20,12 +20,12 @@ typedef struct nvml_process {
     unsigned compute_instance;
 } nvml_process;
 
-/* The loaded library: its entries, named as it names them. */
+/* The loaded library: its entries, those that only tell a figure NULL if it lacks them. */
 typedef struct heed_nvml {
     int (*init)(void);
     const char *(*error_string)(int result);
-    int (*driver_version)(char *text, unsigned size);
     int (*handle)(const char *bus_id, nvml_device **device);
+    int (*driver_version)(char *text, unsigned size);
     int (*clock)(nvml_device *device, int type, unsigned *mhz);
     int (*power)(nvml_device *device, unsigned *milliwatts);
     int (*temperature)(nvml_device *device, int sensor, unsigned *celsius);
