@@ -42,6 +42,8 @@ static bool add_row(inspect_job *job, const inspect_subject *subject, int arch,
     inspect_row *row = &rows[job->count++];
     *row = (inspect_row){ .arch = arch, .code = *code };
     snprintf(row->name, sizeof row->name, "%s", subject->name);
+    snprintf(row->spec, sizeof row->spec, "%s", subject->spec ? subject->spec : "");
+    row->predicted = subject->spec ? subject->predicted : -1;
     row->threads = code->max_threads;
     if (!subject->entry || strcmp(subject->entry, code->name) == 0) {
         row->threads = subject->threads > 0 ? subject->threads : code->max_threads;
@@ -110,10 +112,19 @@ cli_exit inspect_archs(const cli_args *args, int *archs, size_t max, size_t *cou
 /* The verb                                                                   */
 /* -------------------------------------------------------------------------- */
 
+/* Files among the operands: then all of them are. */
+static bool has_files(const cli_args *args)
+{
+    for (int i = 0; i < cli_args_operand_count(args); i++)
+        if (inspect_is_file(cli_args_operand(args, i)))
+            return true;
+    return false;
+}
+
 static cli_exit run(const cli_args *args)
 {
     inspect_job job = { .args = args };
-    cli_exit code = inspect_files(&job);
+    cli_exit code = has_files(args) ? inspect_files(&job) : inspect_kernels(&job);
     if (code == CLI_OK || job.count > 0) {
         cli_exit reported = inspect_report(&job);
         code = code == CLI_OK ? reported : code;
@@ -122,6 +133,8 @@ static cli_exit run(const cli_args *args)
     return code;
 }
 
+static const char *const configs[] = { "best", "shipped", NULL };
+
 static const cli_option options[] = {
     { .name = "arch",
       .letter = 'a',
@@ -129,6 +142,15 @@ static const cli_option options[] = {
       .argument = "ARCH",
       .help = "Compile for this architecture, such as sm_89; may be given more than once. Without "
               "it: sm_80, sm_89 and sm_90" },
+    CLI_OPTION_SHAPES,
+    CLI_OPTION_KERNEL,
+    { .name = "configs",
+      .kind = CLI_CHOICE,
+      .argument = "WHICH",
+      .choices = configs,
+      .standard = "best",
+      .help = "Which configs of a kernel without one: that with the least predicted time, or all "
+              "that planning looks at and the architecture can hold" },
     { .name = "define",
       .letter = 'D',
       .kind = CLI_LIST,
@@ -161,8 +183,7 @@ extern const cli_verb cli_verb_inspect;
 const cli_verb cli_verb_inspect = {
     .name = "inspect",
     .summary = "what compiled kernels take of a GPU, without one",
-    .operands = "FILE...",
-    .operand_min = 1,
+    .operands = "SPEC...|FILE...",
     .operand_max = CLI_ANY,
     .description =
         "Compiles kernels with NVRTC, which needs no GPU, and reads from the machine code itself "
@@ -170,11 +191,17 @@ const cli_verb cli_verb_inspect = {
         "memory per block, and from these how many blocks and warps a multiprocessor holds at a "
         "time and what keeps it from holding more.\n"
         "\n"
+        "With a SPEC, a problem as 'heed plan' takes it, those of heed's kernels that can do it "
+        "on the architecture are compiled for it, and the predicted time is that of the best "
+        "device of the architecture that heed knows.\n"
+        "\n"
         "A FILE is a cubin, or a source that ends in .cu and may include files beside it and the "
         "headers of heed's own kernels.\n"
         "\n"
         "Examples:\n"
         "\n"
+        "  heed inspect --arch sm_89 'b2 h8 s512 d64 f16 causal'\n"
+        "  heed inspect --arch sm_89 --configs shipped --shapes shapes/seed.txt\n"
         "  heed inspect --arch sm_89 mine.cu -D TILE=64\n"
         "  heed inspect --threads 128 --smem 49152 mine.cubin\n"
         "\n"

@@ -12,6 +12,8 @@
 /* One kernel that was compiled for one architecture. */
 typedef struct inspect_row {
     char name[INSPECT_NAME_SIZE]; /* kernel and config, or file */
+    char spec[HEED_SPEC_SIZE];    /* of the problem; empty for a file */
+    double predicted;             /* seconds; negative for a file */
     int arch;
     lab_cubin_kernel code;
     int threads;         /* per block; 0: unknown */
@@ -34,6 +36,8 @@ typedef struct inspect_job {
 /* What is inspected: machine code and how it is launched. */
 typedef struct inspect_subject {
     const char *name;
+    const char *spec; /* NULL for a file */
+    double predicted; /* with a spec */
     const void *data;
     size_t size;
     const char *log;   /* of the assembler, or NULL */
@@ -48,6 +52,9 @@ cli_exit inspect_add(inspect_job *job, const inspect_subject *subject);
 /* inspect_files.c: the operands are cubins, and sources to be compiled. */
 bool inspect_is_file(const char *operand);
 cli_exit inspect_files(inspect_job *job);
+
+/* inspect_kernels.c: the operands are specs, and the library's kernels are compiled for them. */
+cli_exit inspect_kernels(inspect_job *job);
 
 /* inspect_archs() lists the architectures of --arch, at most @max. *@count becomes their number. */
 cli_exit inspect_archs(const cli_args *args, int *archs, size_t max, size_t *count);

@@ -2,17 +2,20 @@
  * inspect_report.c - what `heed inspect` found, as a table or JSON
  */
 #include "inspect.h"
+#include "report/format.h"
 #include "report/table.h"
+
+#define PROBLEM_COLUMNS 2 /* the first ones, which files do not have */
 
 static const struct {
     const char *head;
     lab_align align;
 } columns[] = {
-    { "kernel", LAB_LEFT },     { "entry", LAB_LEFT },     { "arch", LAB_LEFT },
-    { "registers", LAB_RIGHT }, { "spills", LAB_RIGHT },   { "stack", LAB_RIGHT },
-    { "static", LAB_RIGHT },    { "dynamic", LAB_RIGHT },  { "threads", LAB_RIGHT },
-    { "blocks/SM", LAB_RIGHT }, { "warps/SM", LAB_RIGHT }, { "limited by", LAB_LEFT },
-    { "finding", LAB_LEFT },
+    { "problem", LAB_LEFT },   { "predicted", LAB_RIGHT }, { "kernel", LAB_LEFT },
+    { "entry", LAB_LEFT },     { "arch", LAB_LEFT },       { "registers", LAB_RIGHT },
+    { "spills", LAB_RIGHT },   { "stack", LAB_RIGHT },     { "static", LAB_RIGHT },
+    { "dynamic", LAB_RIGHT },  { "threads", LAB_RIGHT },   { "blocks/SM", LAB_RIGHT },
+    { "warps/SM", LAB_RIGHT }, { "limited by", LAB_LEFT }, { "finding", LAB_LEFT },
 };
 
 /* A number that is unknown if negative. */
@@ -34,6 +37,11 @@ static int64_t spills_of(const inspect_row *row)
 static void add_row(lab_table *table, const inspect_row *row)
 {
     bool known = row->resident >= 0;
+    char text[LAB_FORMAT_SIZE];
+    if (*row->spec) {
+        lab_table_cell(table, "%s", row->spec);
+        lab_table_cell(table, "%s", lab_format_seconds(row->predicted, text));
+    }
     lab_table_cell(table, "%s", row->name);
     lab_table_cell(table, "%s", row->code.name);
     lab_table_cell(table, "sm_%d", row->arch);
@@ -62,9 +70,12 @@ static json_t *json_row(const inspect_row *row)
     const lab_cubin_kernel *code = &row->code;
     bool known = row->resident >= 0;
     return json_pack(
-        "{s:o, s:o, s:i, s:i, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:o, s:o, s:o, s:s?, "
+        "{s:s?, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:o, s:o, "
+        "s:o, s:s?, "
         "s:s?}",
-        "kernel", cli_json_text(row->name), "entry", cli_json_text(code->name), "arch", row->arch,
+        "problem", *row->spec ? row->spec : NULL, "predicted_seconds",
+        row->predicted < 0 ? json_null() : cli_json_real(row->predicted), "kernel",
+        cli_json_text(row->name), "entry", cli_json_text(code->name), "arch", row->arch,
         "registers", code->registers, "spill_store_bytes", json_number(code->spill_stores),
         "spill_load_bytes", json_number(code->spill_loads), "stack_bytes", (json_int_t)code->stack,
         "static_bytes", (json_int_t)code->smem, "dynamic_bytes", (json_int_t)row->dynamic,
@@ -86,7 +97,8 @@ static cli_exit report_json(const inspect_job *job)
 static cli_exit report_text(const inspect_job *job)
 {
     lab_table *table = lab_table_create();
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+    bool problems = job->count > 0 && *job->rows[0].spec;
+    for (size_t i = problems ? 0 : PROBLEM_COLUMNS; i < sizeof columns / sizeof *columns; i++)
         lab_table_column(table, columns[i].head, columns[i].align);
     for (size_t i = 0; i < job->count; i++)
         add_row(table, &job->rows[i]);

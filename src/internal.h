@@ -16,8 +16,9 @@ typedef struct heed_config heed_config;
 typedef struct heed_machine heed_machine;
 typedef struct heed_pool heed_pool;
 typedef struct heed_wisdom heed_wisdom;
-typedef struct heed_gpu heed_gpu;   /* cuda/gpu.h */
-typedef struct heed_cuda heed_cuda; /* cuda/device.h */
+typedef struct heed_gpu heed_gpu;               /* cuda/gpu.h */
+typedef struct heed_cuda heed_cuda;             /* cuda/device.h */
+typedef struct heed_cuda_facts heed_cuda_facts; /* cuda/facts.h */
 
 /* What runs kernels. A context is for one device of one backend. */
 typedef enum heed_backend {
@@ -91,6 +92,12 @@ typedef struct heed_algorithm {
 
     /* Run. Buffers have been checked. */
     heed_status (*execute)(const heed_plan *plan, const heed_buffers *buffers);
+
+    /* Of a CUDA kernel, how the code of a legal config is made and launched: all but name and
+     * seconds of @facts, which is zeroed. NULL for others. */
+    heed_status (*facts)(const heed_kernel *kernel, const heed_problem *problem,
+                         const heed_machine *machine, const heed_config *config,
+                         heed_cuda_facts *facts);
 } heed_algorithm;
 
 /* One row of kernels.def. */

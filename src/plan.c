@@ -13,9 +13,8 @@
 #include "internal.h"
 #include "plan.h"
 
-/* Why @kernel cannot run @problem on @machine at all; NULL if it can. */
-static const char *reject(const heed_kernel *kernel, const heed_problem *problem,
-                          const heed_machine *machine)
+const char *heed_plan_reject(const heed_kernel *kernel, const heed_problem *problem,
+                             const heed_machine *machine)
 {
     if (kernel->backend != machine->backend)
         return "is for another kind of device";
@@ -27,10 +26,8 @@ static const char *reject(const heed_kernel *kernel, const heed_problem *problem
     return NULL;
 }
 
-/* The config that the cost model likes best; *seconds is its prediction, infinite if none is legal:
- * then *why says what the last one breaks. */
-static heed_config best_config(const heed_kernel *kernel, const heed_problem *problem,
-                               const heed_machine *machine, double *seconds, const char **why)
+heed_config heed_plan_best_config(const heed_kernel *kernel, const heed_problem *problem,
+                                  const heed_machine *machine, double *seconds, const char **why)
 {
     heed_config best = { { 0 } };
     *seconds = INFINITY;
@@ -59,9 +56,10 @@ static void consider(heed_considered *candidate, const heed_kernel *kernel,
 {
     *candidate = (heed_considered){ .kernel = kernel, .predicted = -1, .measured = -1 };
     const char *why = NULL;
-    candidate->rejected = reject(kernel, problem, machine);
+    candidate->rejected = heed_plan_reject(kernel, problem, machine);
     if (!candidate->rejected)
-        candidate->config = best_config(kernel, problem, machine, &candidate->predicted, &why);
+        candidate->config = heed_plan_best_config(kernel, problem, machine, &candidate->predicted,
+                                                  &why);
     if (!candidate->rejected && isinf(candidate->predicted)) {
         candidate->rejected = why;
         candidate->predicted = -1;

@@ -17,7 +17,16 @@ typedef struct heed_considered {
     bool chosen;
 } heed_considered;
 
-/* plan.c: makes @plan run @kernel in @config, or nothing. On failure it runs nothing. */
+/* plan.c: why @kernel cannot run @problem (normalized) on @machine at all; NULL if it can. */
+const char *heed_plan_reject(const heed_kernel *kernel, const heed_problem *problem,
+                             const heed_machine *machine);
+
+/* The config of @kernel that the cost model likes best; *@seconds is its prediction, infinite if
+ * none is legal: then *@why says what the last one breaks. */
+heed_config heed_plan_best_config(const heed_kernel *kernel, const heed_problem *problem,
+                                  const heed_machine *machine, double *seconds, const char **why);
+
+/* Makes @plan run @kernel in @config, or nothing. On failure it runs nothing. */
 heed_status heed_plan_set(heed_plan *plan, const heed_kernel *kernel, const heed_config *config);
 void heed_plan_unset(heed_plan *plan);
 

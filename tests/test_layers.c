@@ -56,7 +56,7 @@ static const layer layers[] = {
       { "jansson.h" } },
     { "cli/",
       true,
-      { "include/", "src/cuda/backend.h", "src/cuda/gpu.h", "src/cuda/jit.h", "src/device.h",
+      { "include/", "src/cuda/facts.h", "src/cuda/gpu.h", "src/cuda/jit.h", "src/device.h",
         "src/measure.h", "src/survey.h", "lab/", "cli/" },
       { "jansson.h" } },
     { "peers/",

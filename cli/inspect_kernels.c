@@ -1,0 +1,121 @@
+/*
+ * inspect_kernels.c - the library's own kernels, compiled for problems
+ */
+#include <string.h>
+
+#include "inspect.h"
+#include "src/cuda/facts.h"
+
+/* What is being compiled. */
+typedef struct compilation {
+    inspect_job *job;
+    const heed_problem *problem;
+    char spec[HEED_SPEC_SIZE];
+    int arch;
+    bool named; /* by --kernel: then it is an error that it cannot be */
+    size_t rows;
+} compilation;
+
+static cli_exit compile(compilation *work, const heed_cuda_facts *facts)
+{
+    heed_cubin code;
+    const heed_build build = heed_cuda_facts_build(facts, work->arch);
+    heed_status status = heed_jit_build(&build, &code);
+    cli_exit result;
+    if (status != HEED_OK)
+        result = cli_fail(status, facts->name);
+    else if (code.ptx) {
+        cli_error("NVRTC here makes no machine code for sm_%d", work->arch);
+        result = CLI_ENVIRONMENT;
+    } else {
+        const inspect_subject subject = { .name = facts->name,
+                                          .spec = work->spec,
+                                          .predicted = facts->seconds,
+                                          .data = code.data,
+                                          .size = code.size,
+                                          .log = code.log,
+                                          .entry = facts->entry,
+                                          .threads = facts->threads,
+                                          .dynamic = facts->smem };
+        result = inspect_add(work->job, &subject);
+        work->rows++;
+    }
+    heed_cubin_free(&code);
+    return result;
+}
+
+/* A kernel, with or without a config. Of those that nobody asked for by name, one that cannot do
+ * the problem is passed over. */
+static cli_exit inspect_kernel(compilation *work, const char *name)
+{
+    heed_cuda_facts facts;
+    heed_status status = heed_cuda_facts_find(name, work->problem, work->arch, &facts);
+    if (status == HEED_ERR_UNSUPPORTED && !work->named)
+        return CLI_OK;
+    return status == HEED_OK ? compile(work, &facts) : cli_fail(status, work->spec);
+}
+
+/* All the configs of the @index-th kernel that are legal. */
+static cli_exit inspect_configs(compilation *work, size_t index)
+{
+    char name[HEED_NAME_SIZE];
+    cli_exit code = CLI_OK;
+    bool named = work->named;
+    work->named = false;
+    for (size_t i = 0; code == CLI_OK && heed_kernel_config(index, i, name, sizeof name) == HEED_OK;
+         i++)
+        code = cli_interrupted() ? CLI_INTERRUPTED : inspect_kernel(work, name);
+    work->named = named;
+    return code;
+}
+
+static cli_exit inspect_problem(compilation *work)
+{
+    const cli_args *args = work->job->args;
+    const char *wanted = cli_args_text(args, "kernel");
+    bool all = strcmp(cli_args_text(args, "configs"), "shipped") == 0;
+    cli_exit code = CLI_OK;
+    work->named = wanted != NULL;
+    work->rows = 0;
+    if (wanted && (!all || strstr(wanted, "__")))
+        return inspect_kernel(work, wanted);
+    for (size_t i = 0; code == CLI_OK && heed_kernel_name(i); i++)
+        if (!wanted || strcmp(wanted, heed_kernel_name(i)) == 0)
+            code = all ? inspect_configs(work, i) : inspect_kernel(work, heed_kernel_name(i));
+    if (code != CLI_OK || work->rows > 0)
+        return code;
+    cli_error("%s: no CUDA kernel can do it on sm_%d", work->spec, work->arch);
+    return CLI_UNSUPPORTED;
+}
+
+static cli_exit inspect_problems(inspect_job *job, const cli_problems *problems)
+{
+    int archs[INSPECT_ARCHS_MAX];
+    size_t count = 0;
+    cli_exit code = inspect_archs(job->args, archs, INSPECT_ARCHS_MAX, &count);
+    if (code != CLI_OK)
+        return code;
+    cli_progress progress = cli_progress_start("inspect", problems->count * count);
+    for (size_t i = 0; i < problems->count * count && code == CLI_OK; i++) {
+        compilation work = { .job = job,
+                             .problem = &problems->items[i / count],
+                             .arch = archs[i % count] };
+        heed_problem_print(work.problem, work.spec, sizeof work.spec);
+        cli_progress_step(&progress, i, work.spec);
+        code = cli_interrupted() ? CLI_INTERRUPTED : inspect_problem(&work);
+    }
+    cli_progress_end(&progress);
+    return code;
+}
+
+cli_exit inspect_kernels(inspect_job *job)
+{
+    cli_problems problems;
+    cli_exit code = cli_problems_read(&problems, job->args);
+    if (code == CLI_OK)
+        code = cli_kernel_check(job->args);
+    if (code == CLI_OK)
+        code = inspect_problems(job, &problems);
+    cli_problems_free(&problems);
+    return code;
+}

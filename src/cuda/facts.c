@@ -1,0 +1,68 @@
+/*
+ * facts.c - how the code of a CUDA kernel is made and launched
+ */
+#include "facts.h"
+
+#include <math.h>
+
+#include "../plan.h"
+#include "gpu.h"
+
+/* The config that @text spells, or without one the best for the problem. */
+static heed_status choose_config(const heed_kernel *kernel, const char *text,
+                                 const heed_problem *problem, const heed_machine *machine,
+                                 heed_config *config, double *seconds)
+{
+    const char *why = "no config is legal";
+    if (!text) {
+        *config = heed_plan_best_config(kernel, problem, machine, seconds, &why);
+        return isinf(*seconds) ? heed_fail(HEED_ERR_UNSUPPORTED, "%s: %s", kernel->name, why)
+                               : HEED_OK;
+    }
+    if (!heed_config_parse(kernel->algorithm, text, config))
+        return heed_fail(HEED_ERR_INVALID, "%s has no config \"%.40s\"", kernel->name, text);
+    if (!kernel->algorithm->legal(kernel, problem, machine, config, &why))
+        return heed_fail(HEED_ERR_UNSUPPORTED, "config \"%s\" of %s: %s", text, kernel->name, why);
+    *seconds = kernel->algorithm->cost(kernel, problem, machine, config);
+    return HEED_OK;
+}
+
+heed_status heed_cuda_facts_find(const char *name, const heed_problem *problem, int arch,
+                                 heed_cuda_facts *facts)
+{
+    heed_gpu gpu;
+    heed_problem normal;
+    heed_config config;
+    double seconds;
+    const char *text = NULL;
+    const heed_machine machine = {
+        .backend = HEED_BACKEND_CUDA, .level = arch, .gpu = &gpu, .threads = 1
+    };
+    const heed_kernel *kernel = heed_kernel_find(name, &text);
+    if (!kernel)
+        return heed_fail(HEED_ERR_INVALID, "there is no kernel \"%s\"", name);
+    if (!heed_gpu_arch(&gpu, arch))
+        return heed_fail(HEED_ERR_UNSUPPORTED, "the limits of sm_%d are not known", arch);
+    heed_status status = heed_problem_normalize(&normal, problem);
+    if (status != HEED_OK)
+        return status;
+    const char *rejected = heed_plan_reject(kernel, &normal, &machine);
+    if (rejected || !kernel->algorithm->facts)
+        return heed_fail(HEED_ERR_UNSUPPORTED, "%s %s", kernel->name,
+                         rejected ? rejected : "is not compiled at run time");
+    status = choose_config(kernel, text, &normal, &machine, &config, &seconds);
+    if (status != HEED_OK)
+        return status;
+    *facts = (heed_cuda_facts){ .seconds = seconds };
+    heed_config_print(kernel, &config, facts->name, sizeof facts->name);
+    return kernel->algorithm->facts(kernel, &normal, &machine, &config, facts);
+}
+
+heed_build heed_cuda_facts_build(const heed_cuda_facts *facts, int arch)
+{
+    return (heed_build){ .source = facts->source,
+                         .defines = facts->defines,
+                         .define_count = facts->define_count,
+                         .arch = arch,
+                         .registers = facts->registers };
+}

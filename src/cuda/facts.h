@@ -1,0 +1,36 @@
+/*
+ * facts.h - how the code of a CUDA kernel is made and launched
+ *
+ * What a kernel in a config says of itself for a problem, before anything is compiled: enough to
+ * compile it for any architecture and to tell whether a device can hold it, without a device.
+ */
+#ifndef HEED_CUDA_FACTS_H
+#define HEED_CUDA_FACTS_H
+
+#include "jit.h"
+
+struct heed_cuda_facts {
+    char name[HEED_NAME_SIZE]; /* of kernel and config; heed_cuda_facts_find() fills it in */
+    double seconds;            /* predicted, on the best known device; so does it with this */
+    const char *source;        /* name of an embedded source */
+    const char *entry;         /* of its kernels, the one that is launched */
+    heed_define defines[HEED_DEFINES_MAX];
+    int define_count;
+    int registers; /* cap per thread for the compiler; 0: none */
+    int threads;   /* per block */
+    int64_t smem;  /* dynamic shared memory per block, bytes */
+};
+
+/* heed_cuda_facts_find() fills @facts for the kernel @name, with or without a config, on the best
+ * known device of architecture @arch; without a config for the one that the cost model likes best
+ * there. Returns HEED_OK; HEED_ERR_INVALID for a bad @problem or if there is no such kernel or
+ * config; HEED_ERR_UNSUPPORTED, with the reason, if it is no CUDA kernel or cannot do the problem
+ * there, or the architecture's limits are not known. */
+heed_status heed_cuda_facts_find(const char *name, const heed_problem *problem, int arch,
+                                 heed_cuda_facts *facts);
+
+/* heed_cuda_facts_build() returns the compilation that @facts describes for @arch; it points into
+ * @facts. */
+heed_build heed_cuda_facts_build(const heed_cuda_facts *facts, int arch);
+
+#endif /* HEED_CUDA_FACTS_H */
