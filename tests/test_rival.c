@@ -278,6 +278,99 @@ static void test_requests_out_of_order(void **state)
     lab_rival_close(&rival);
 }
 
+/* The rows of @problem, dense, that were asked for, beside the reference. */
+static void expect_rows(const heed_problem *problem, const heed_buffers *data, const int64_t *rows,
+                        int64_t count, const void *got)
+{
+    double *weights = calloc((size_t)problem->seq_k, sizeof *weights);
+
+    assert_non_null(weights);
+    for (int64_t i = 0; i < count; i++) {
+        double o[HEED_DIM_MAX];
+        double lse;
+        lab_reference_row(problem, data, lab_row_at(problem, rows[i]), weights, o, &lse);
+        for (int64_t d = 0; d < problem->dim_v; d++) {
+            double value = lab_element_get(problem->type, got, i * problem->dim_v + d);
+            if (!(fabs(value - o[d]) <= 2e-3))
+                fail_msg("row %lld: got %g, want %g", (long long)rows[i], value, o[d]);
+        }
+    }
+    free(weights);
+}
+
+/* One backend of a rival on a device, from values that repeat to rows of its output. */
+static void run_backend(lab_rival *rival, const char *backend, const heed_problem *problem)
+{
+    enum {
+        PERIOD = 97,
+        ROWS = 3
+    };
+    const int64_t rows[ROWS] = { 0, 17, 4 * 9 - 1 };
+    size_t counts[3] = { 9 * 4 * 16, 21 * 2 * 16, 21 * 2 * 16 };
+    uint16_t values[3][PERIOD], o[ROWS * 16], *tensors[3];
+    double seconds, samples[7];
+
+    for (int t = 0; t < 3; t++) {
+        tensors[t] = calloc(counts[t], sizeof **tensors);
+        assert_non_null(tensors[t]);
+        for (int i = 0; i < PERIOD; i++)
+            lab_element_set(HEED_F16, values[t], i, lab_random_normal((uint64_t)t, (uint64_t)i));
+        for (size_t i = 0; i < counts[t]; i++)
+            tensors[t][i] = values[t][i % PERIOD];
+    }
+    lab_rival_data data = { values[0], values[1], values[2], PERIOD, backend };
+    heed_buffers buffers = { .q = tensors[0], .k = tensors[1], .v = tensors[2] };
+    assert_int_equal(lab_rival_prepare(rival, problem, &data, 2), LAB_ANSWER_OK);
+    assert_int_equal(lab_rival_replay(rival, 5, 1, 2, 1, &seconds), LAB_ANSWER_OK);
+    assert_true(seconds > 0 && seconds < 10);
+    lab_rival_pause(rival);
+    assert_int_equal(lab_rival_check_rows(rival, rows, ROWS, o, sizeof o), LAB_ANSWER_OK);
+    expect_rows(problem, &buffers, rows, ROWS, o);
+    assert_int_equal(lab_rival_check_rows(rival, rows, 2, o, sizeof o), LAB_ANSWER_ERROR);
+    assert_int_equal(lab_rival_eager(rival, 7, 1, samples), LAB_ANSWER_OK);
+    assert_true(samples[6] > 0 && samples[6] < 10);
+    lab_rival_release(rival);
+    for (int t = 0; t < 3; t++)
+        free(tensors[t]);
+}
+
+/* The torch peer on a device, with a stand-in for PyTorch. */
+static void test_device(void **state)
+{
+    heed_problem problem = problem_of("b1 h4/2 s9/21 d16 f16 causal=br");
+    lab_found found = { .name = "torch",
+                        .path = HEED_SOURCE_DIR "/peers/torch_peer.py",
+                        .interpreter = HEED_TEST_PYTHON };
+    lab_rival rival;
+
+    setenv("PYTHONPATH", HEED_SOURCE_DIR "/tests/fake_torch", 1);
+    setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
+    setenv("FAKE_TORCH_REFUSES", "math", 1);
+    lab_answer answer = lab_rival_open_device(&rival, &found, 1, "cuda:0", NULL);
+    if (answer == LAB_ANSWER_UNSUPPORTED && strstr(rival.reason, "numpy")) {
+        lab_rival_close(&rival);
+        skip();
+    }
+    assert_int_equal(answer, LAB_ANSWER_OK);
+    assert_true(rival.period);
+    assert_int_equal(rival.backend_count, 4);
+    assert_string_equal(rival.backends[0], "flash");
+    run_backend(&rival, "flash", &problem);
+    run_backend(&rival, "efficient", &problem);
+    assert_non_null(strstr(rival.method, "repeated"));
+    lab_rival_data data = { folder, folder, folder, 1, "math" };
+    assert_int_equal(lab_rival_prepare(&rival, &problem, &data, 2), LAB_ANSWER_UNSUPPORTED);
+    expect_reason(&rival, "There is no such kernel.");
+    lab_rival_close(&rival);
+
+    /* A peer that knows nothing of devices answers, but is none. */
+    lab_found naive = { .name = "naive", .path = HEED_BUILD_DIR "/peers/naive_peer" };
+    answer = lab_rival_open_device(&rival, &naive, 1, "cuda:0", NULL);
+    assert_int_equal(answer, LAB_ANSWER_UNSUPPORTED);
+    expect_reason(&rival, "cuda:0");
+    lab_rival_close(&rival);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +378,7 @@ int main(void)
         cmocka_unit_test(test_refused_problem), cmocka_unit_test(test_bad_runs),
         cmocka_unit_test(test_bad_check),       cmocka_unit_test(test_crashes_are_survived),
         cmocka_unit_test(test_naive_peer),      cmocka_unit_test(test_requests_out_of_order),
+        cmocka_unit_test(test_device),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
