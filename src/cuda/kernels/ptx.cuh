@@ -183,6 +183,12 @@ HEED_DEVICE void ptx_st_shared_f32(u32 smem, float x)
     asm volatile("st.shared.f32 [%0], %1;" ::"r"(smem), "f"(x) : "memory");
 }
 
+/* red.shared.min.u32: what is there becomes the lesser of it and @x, atomically. */
+HEED_DEVICE void ptx_min_shared_u32(u32 smem, u32 x)
+{
+    asm volatile("red.shared.min.u32 [%0], %1;" ::"r"(smem), "r"(x) : "memory");
+}
+
 /* ---- global to shared memory, asynchronously ---- */
 
 /* cp.async.cg.shared.global.L2::128B: starts a copy of @bytes, 0 to 16, from @global to the 16 at
@@ -362,6 +368,23 @@ HEED_DEVICE void ptx_mma_bf16(float d[4], const u32 a[4], const u32 b[2])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+/* The same without what was in d: d = a b. */
+HEED_DEVICE void ptx_mma_f16_first(float d[4], const u32 a[4], const u32 b[2])
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(0.0f));
+}
+
+HEED_DEVICE void ptx_mma_bf16_first(float d[4], const u32 a[4], const u32 b[2])
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(0.0f));
+}
+
 /* mma.m16n8k16: d += a b, all of float16: d[0] holds the two elements of row g, d[1] of g + 8. */
 HEED_DEVICE void ptx_mma_f16_acc16(u32 d[2], const u32 a[4], const u32 b[2])
 {
@@ -412,6 +435,24 @@ HEED_DEVICE int ptx_vote_any(int x)
                  : "=r"(r)
                  : "r"(x));
     return r;
+}
+
+/* ---- integers ---- */
+
+/* mul.hi.u32: the upper half of the product. */
+HEED_DEVICE u32 ptx_mul_hi(u32 x, u32 y)
+{
+    u32 r;
+    asm("mul.hi.u32 %0, %1, %2;" : "=r"(r) : "r"(x), "r"(y));
+    return r;
+}
+
+/* The same value, of which the compiler knows no more where it comes from: it keeps it in a register
+ * instead of computing it again. */
+HEED_DEVICE u32 ptx_keep(u32 x)
+{
+    asm volatile("mov.u32 %0, %0;" : "+r"(x));
+    return x;
 }
 
 /* ---- float32 ---- */

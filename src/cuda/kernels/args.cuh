@@ -1,0 +1,53 @@
+/*
+ * args.cuh - what a CUDA kernel is told of one execution; included by host and device code alike
+ *
+ * Everything that may differ between two executions of the same compiled kernel: lengths, strides,
+ * addresses, but not element type, head dims and mask. Strides are in elements.
+ *
+ * The query heads that read one key/value head form a group. Their queries are the rows of one tall
+ * matrix: row r is query r / group of the group's head r % group, so that K and V are read once for
+ * the whole group, and rows in order see ever more keys under a causal mask.
+ */
+#ifndef HEED_ARGS_CUH
+#define HEED_ARGS_CUH
+
+typedef struct heed_cuda_strides {
+    long long batch;
+    long long seq;
+    long long head;
+} heed_cuda_strides;
+
+/* What a division by a number known before the launch takes: n / value = n * multiplier >> 32 >>
+ * shift for n below 2^31 (Granlund and Montgomery 1994), a few instructions instead of some twenty.
+ */
+typedef struct heed_cuda_divisor {
+    unsigned value;
+    unsigned multiplier; /* 0: the value is 1 */
+    unsigned shift;
+} heed_cuda_divisor;
+
+typedef struct heed_cuda_args {
+    const void *q;
+    const void *k;
+    const void *v;
+    void *o;
+    float *lse;         /* or NULL */
+    float *partial;     /* with splits: [heads][splits][rows][dim_v], each normalized ... */
+    float *partial_lse; /* ... and [heads][splits][rows], to base 2 */
+    heed_cuda_strides q_stride, k_stride, v_stride, o_stride;
+    long long visible; /* query i sees the keys j < i + visible; without a mask it is unused */
+    unsigned rows;     /* seq_q * group, below 2^31 */
+    unsigned seq_q;
+    unsigned seq_k;
+    unsigned heads; /* batch * heads_kv */
+    heed_cuda_divisor heads_kv;
+    heed_cuda_divisor group;   /* query heads per key/value head */
+    heed_cuda_divisor splits;  /* blocks that share the keys of the same rows */
+    heed_cuda_divisor section; /* key/value heads that are worked on at the same time */
+    heed_cuda_divisor rest;    /* those of the last section */
+    heed_cuda_divisor work;    /* section * blocks */
+    unsigned blocks;           /* of rows, per key/value head */
+    float scale;               /* of the logits, times log2(e) */
+} heed_cuda_args;
+
+#endif /* HEED_ARGS_CUH */

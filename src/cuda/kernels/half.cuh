@@ -1,0 +1,73 @@
+/*
+ * half.cuh - the 16-bit element type that a kernel is compiled for: float16, or bfloat16 with
+ * HEED_BF16
+ */
+#ifndef HEED_HALF_CUH
+#define HEED_HALF_CUH
+
+#include "ptx.cuh"
+
+/* Exponent bits of two elements, and what carries each out into the sign when all of them are set.
+ */
+#if HEED_BF16
+#define HALF_EXPONENTS 0x7f807f80u
+#define HALF_CARRIES 0x00800080u
+#else
+#define HALF_EXPONENTS 0x7c007c00u
+#define HALF_CARRIES 0x04000400u
+#endif
+
+/* d += a b */
+HEED_DEVICE void half_mma(float d[4], const u32 a[4], const u32 b[2])
+{
+#if HEED_BF16
+    ptx_mma_bf16(d, a, b);
+#else
+    ptx_mma_f16(d, a, b);
+#endif
+}
+
+/* d = a b */
+HEED_DEVICE void half_mma_first(float d[4], const u32 a[4], const u32 b[2])
+{
+#if HEED_BF16
+    ptx_mma_bf16_first(d, a, b);
+#else
+    ptx_mma_f16_first(d, a, b);
+#endif
+}
+
+HEED_DEVICE u32 half_pack(float low, float high)
+{
+#if HEED_BF16
+    return ptx_pack_bf16(low, high);
+#else
+    return ptx_pack_f16(low, high);
+#endif
+}
+
+HEED_DEVICE u16 half_of(float x)
+{
+#if HEED_BF16
+    return ptx_f32_to_bf16(x);
+#else
+    return ptx_f32_to_f16(x);
+#endif
+}
+
+HEED_DEVICE float half_to_f32(u16 x)
+{
+#if HEED_BF16
+    return ptx_bf16_to_f32(x);
+#else
+    return ptx_f16_to_f32(x);
+#endif
+}
+
+/* 0x8000 in each half of two elements that is an infinity or NaN. */
+HEED_DEVICE u32 half_not_finite(u32 x)
+{
+    return ((x & HALF_EXPONENTS) + HALF_CARRIES) & 0x80008000u;
+}
+
+#endif /* HEED_HALF_CUH */
