@@ -347,6 +347,8 @@ static void test_replay(void **state)
     for (int i = 0; i < 6; i++)
         assert_int_equal(j.seen[i], i % 3);
     assert_true(seconds >= 0 && seconds < 1);
+    assert_int_equal(heed_replay_repeat(&replay, 2, 4, &seconds), HEED_OK);
+    assert_int_equal(fake->launches, (2 + 2 + 4) * 3);
     heed_replay_destroy(&replay);
     assert_int_equal(fake->depth, 0);
     assert_int_equal(heed_replay_create(&replay, s.context, scene_do_job, &j, 0), HEED_ERR_INVALID);
@@ -386,6 +388,55 @@ static void test_replay_of_waiting_work(void **state)
     heed_context_destroy(context);
 }
 
+/* -------------------------------------------------------------------------- */
+/* The CPU                                                                    */
+/* -------------------------------------------------------------------------- */
+
+static heed_status count_call(void *data, int index, void *stream)
+{
+    int *calls = data;
+    assert_null(stream);
+    (*calls)++;
+    return index == 7 ? heed_fail(HEED_ERR_SYSTEM, "seven") : HEED_OK;
+}
+
+/* The same functions, for whom host memory is the device's. */
+static void test_cpu(void **state)
+{
+    heed_context *context = scene_open("cpu");
+    heed_device_state now;
+    heed_replay replay;
+    double seconds = -1;
+    int calls = 0;
+    char text[] = "there and back", back[sizeof text] = "";
+    void *memory;
+    assert_true(heed_device_is_host(context));
+    assert_int_equal(heed_device_arch(context), 0);
+    assert_int_equal(heed_device_allocate(context, sizeof text, &memory), HEED_OK);
+    assert_int_equal((uintptr_t)memory % 256, 0);
+    assert_int_equal(heed_device_upload(context, memory, text, sizeof text), HEED_OK);
+    assert_int_equal(heed_device_wait(context), HEED_OK);
+    assert_int_equal(heed_device_download(context, back, memory, sizeof text), HEED_OK);
+    assert_string_equal(back, text);
+    heed_device_free(context, memory);
+    assert_int_equal(heed_device_allocate(context, SIZE_MAX - 9, &memory), HEED_ERR_NO_MEMORY);
+    assert_int_equal(heed_device_reserve(context, SIZE_MAX - 9, true, &memory), HEED_ERR_NO_MEMORY);
+    assert_false(heed_device_read_state(context, &now));
+    assert_int_equal(now.other_processes, -1);
+
+    assert_int_equal(heed_replay_create(&replay, context, count_call, &calls, 3), HEED_OK);
+    assert_int_equal(heed_replay_repeat(&replay, 1, 2, &seconds), HEED_OK);
+    assert_int_equal(calls, 9);
+    assert_true(seconds >= 0);
+    heed_replay_destroy(&replay);
+    assert_int_equal(heed_replay_create(&replay, context, count_call, &calls, 9), HEED_OK);
+    assert_int_equal(heed_replay_run(&replay, &seconds), HEED_ERR_SYSTEM);
+    assert_int_equal(calls, 9 + 8);
+    heed_replay_destroy(&replay);
+    heed_context_destroy(context);
+    assert_int_equal(fake->calls, 0); /* no driver was asked */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -402,6 +453,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_replay, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_replay_of_failing_work, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_replay_of_waiting_work, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_cpu, scene_reset, scene_check),
     };
     if (!scene_begin())
         return 1;
