@@ -251,7 +251,8 @@ static cli_exit add_device(verify_contenders *list, const cli_args *args, probe 
     if (code != CLI_OK)
         return code;
     if (found->status != HEED_OK) {
-        cli_error("%s", found->message);
+        bool named = cli_args_given(args, "device");
+        cli_error("%s%s", named ? "--device: " : "", found->message);
         return cli_exit_of(found->status);
     }
     if (found->on_host)

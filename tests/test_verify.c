@@ -68,6 +68,13 @@ static void test_exit_codes_and_words(void **state)
         { "b1 h1 s4 d8 f32 --kernel fwd_any_scalar_rou", 2, { "--kernel", "fwd_any_scalar_row" } },
         { "b1 h1 s4 d8 f32 --kernel fwd_any_scalar_row__x9", 2, { "--kernel", "x9" } },
         { "b1 h1 s4 d8 f32 --seed -1", 2, { "--seed" } },
+        { "b1 h1 s4 d8 f32 --device cuda", 3, { "device is cuda:0", "no NVIDIA driver" } },
+        { "b1 h1 s4 d8 f32 --device cuda --together", 3, { "device is cuda:0" } },
+        { "b1 h1 s4 d8 f32 --device gpu", 2, { "--device", "\"gpu\"" } },
+        { "b1 h1 s4 d8 f32 --device auto --inputs normal", 0, { "0 failed", "scalar" } },
+        { "'b2 h4/2 s9/20 d7/5 f16 causal=br' 'b1 h1 s5 d8 f32' --cpu scalar --jobs 3",
+          0,
+          { " passed, 0 failed", "2 problems," } },
         { "--shapes /nowhere/shapes.txt", 3, { "/nowhere/shapes.txt" } },
         { "--tensors /nowhere/file.safetensors", 3, { "/nowhere/file.safetensors" } },
         { "--tensors " CAPTURE, 2, { "layer" } },
@@ -255,5 +262,6 @@ int main(void)
         cmocka_unit_test(test_a_failure_can_be_repeated),
         cmocka_unit_test(test_seeds),
     };
+    setenv("HEED_LIBCUDA", "/nowhere", 1); /* as on a machine without a GPU */
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }
