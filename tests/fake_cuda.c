@@ -155,6 +155,17 @@ static void unmake(void *content)
     free(made);
 }
 
+static void free_objects(void)
+{
+    object *next = objects.next;
+    objects.next = objects.previous = &objects;
+    while (next != &objects) {
+        object *gone = next;
+        next = gone->next;
+        free(gone);
+    }
+}
+
 static void count(int *counter, int change)
 {
     pthread_mutex_lock(&lock);
@@ -789,8 +800,7 @@ static void renew(void)
         if (k.heap)
             free((void *)(uintptr_t)k.address);
     }
-    while (objects.next != &objects)
-        unmake(objects.next->content);
+    free_objects();
     fake->modules = fake->blocks = fake->streams = fake->events = fake->graphs = 0;
     fake->used = 0;
     memset(retained, 0, sizeof retained);
