@@ -61,6 +61,14 @@ static heed_status run_away(lab_run *run, const lab_check *check, lab_stage *sta
     return check->subject->run_away(check->subject->data, stage, &run->status);
 }
 
+static bool is_aligned(const lab_stage *stage)
+{
+    uintptr_t bits = 0;
+    for (int role = LAB_Q; role < LAB_ROLES; role++)
+        bits |= (uintptr_t)stage->block[role].region.data;
+    return bits % LAB_ODD_BYTES == 0;
+}
+
 /* Runs the subject on @stage, and looks at what it did to it. */
 static heed_status run_on(lab_run *run, const lab_check *check, lab_stage *stage,
                           const lab_values *values)
@@ -69,6 +77,7 @@ static heed_status run_on(lab_run *run, const lab_check *check, lab_stage *stage
                                                   : run_here(run, check, stage);
     if (status != HEED_OK)
         return status;
+    run->aligned = is_aligned(stage);
     lab_stage_take(stage, run->o, run->lse);
     if (!check->lock)
         lab_stage_changed(stage, values, run->changed, sizeof run->changed);

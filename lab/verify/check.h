@@ -48,6 +48,7 @@ typedef struct lab_subject {
 typedef struct lab_run {
     heed_status status; /* as the subject returned it; without HEED_OK there is nothing else */
     lab_needs needs;
+    bool aligned;                /* Q, K, V and O lay at multiples of LAB_ODD_BYTES */
     void *o;                     /* [row][dim_v] in the element type */
     float *lse;                  /* [row]; NULL: not asked for */
     char changed[LAB_TEXT_SIZE]; /* the input element that was written to, or "" */
