@@ -26,6 +26,11 @@
 #define ROW_GAP 24    /* elements between rows of a problem with gaps */
 #define SKEWED_GAP 25 /* the same, such that no row is aligned */
 
+/* A sanitized build is several times as slow, and tries normal inputs only. */
+#ifndef EMULATED_QUICK
+#define EMULATED_QUICK 0
+#endif
+
 /* Sizes that a kernel sees, whatever its head dims. */
 typedef struct shape {
     const char *sizes; /* words of a spec */
@@ -43,7 +48,7 @@ static const shape shapes[] = {
     { "b1 h3 s40/129 mask=tl", false, 0, 2 },
     { "b1 h2 s127/127", false, ROW_GAP, 1 },
     { "b2 h4/2 s20/70 mask=br", false, SKEWED_GAP, 1 },
-    { "b1 h1 s40/350 mask=br", false, ROW_GAP, 1 }, /* fills any pipeline */
+    { "b1 h1 s100/350 mask=br", false, ROW_GAP, 1 }, /* fills any pipeline */
     { "b1 h8/1 s1/260 mask=br", false, 0, 5 },
     { "b1 h6/2 s9/190 mask=br", true, ROW_GAP, 3 },
 };
@@ -274,7 +279,7 @@ static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
     }
     for (size_t i = 0; lab_inputs_at(i) && out->report.outcome != LAB_FAIL; i++) {
         const lab_inputs *inputs = lab_inputs_at(i);
-        bool wanted = s->all_inputs || i == 0 || !inputs->finite;
+        bool wanted = i == 0 || (!EMULATED_QUICK && (s->all_inputs || !inputs->finite));
         if (!wanted || lab_case_absent(&problem, inputs))
             continue;
         snprintf(out->inputs, sizeof out->inputs, "%s", inputs->name);

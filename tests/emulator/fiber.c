@@ -16,16 +16,18 @@
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 
+/* Whoever switched last: where it goes on, the bounds of its stack are learnt. */
+static _Thread_local fiber *last;
+
 static void leaving(fiber *from, const fiber *to)
 {
+    last = from;
     __sanitizer_start_switch_fiber(&from->shadow, to->stack, to->size);
 }
 
-/* @from is where control came from, if its stack is not known yet. */
-static void arrived(fiber *self, fiber *from)
+static void arrived(fiber *self)
 {
-    __sanitizer_finish_switch_fiber(self->shadow, from ? &from->stack : NULL,
-                                    from ? &from->size : NULL);
+    __sanitizer_finish_switch_fiber(self->shadow, &last->stack, &last->size);
 }
 
 void fiber_forget(const void *stack, size_t size)
@@ -39,10 +41,9 @@ static void leaving(fiber *from, const fiber *to)
     (void)to;
 }
 
-static void arrived(fiber *self, fiber *from)
+static void arrived(fiber *self)
 {
     (void)self;
-    (void)from;
 }
 
 void fiber_forget(const void *stack, size_t size)
@@ -74,12 +75,12 @@ static void start(unsigned high, unsigned low)
     fiber *self = b->self;
     void (*body)(void *) = b->body;
     void *data = b->data;
-    arrived(self, &b->parent);
+    arrived(self);
     if (_setjmp(self->place) == 0) {
         leaving(self, &b->parent);
         setcontext(&b->parent_context);
     }
-    arrived(self, NULL);
+    arrived(self);
     body(data);
     abort();
 }
@@ -100,7 +101,7 @@ void fiber_create(fiber *self, void *stack, size_t size, void (*body)(void *data
     makecontext(&b.context, entry.none, 2, (unsigned)(at >> 32), (unsigned)at);
     leaving(&b.parent, self);
     swapcontext(&b.parent_context, &b.context);
-    arrived(&b.parent, NULL);
+    arrived(&b.parent);
 }
 
 void fiber_switch(fiber *from, fiber *to)
@@ -109,5 +110,5 @@ void fiber_switch(fiber *from, fiber *to)
         leaving(from, to);
         _longjmp(to->place, 1);
     }
-    arrived(from, NULL);
+    arrived(from);
 }
