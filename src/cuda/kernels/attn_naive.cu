@@ -126,8 +126,8 @@ HEED_DEVICE void attend_row(const heed_cuda_args *args, u32 head, u32 row)
 
 HEED_ENTRY(32 * HEED_W, 1) heed_attend(HEED_GRID_CONSTANT const heed_cuda_args args)
 {
-    u32 block = ptx_block_x(), head = divide(block, args.work);
-    u32 row = (block - head * args.work.value) * HEED_W + ptx_thread() / 32;
+    u32 head = ptx_block_x() / args.blocks;
+    u32 row = (ptx_block_x() - head * args.blocks) * HEED_W + ptx_thread() / 32;
     if (row < args.rows)
         attend_row(&args, head, row);
 }

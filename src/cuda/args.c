@@ -1,0 +1,100 @@
+/*
+ * args.c - what a CUDA kernel is told of a problem
+ */
+#include <limits.h>
+
+#include "backend.h"
+
+#define LOG2_E 1.4426950408889634
+
+heed_cuda_divisor heed_cuda_divide_by(unsigned value)
+{
+    heed_cuda_divisor by = { .value = value };
+    if (value <= 1)
+        return by;
+    while ((uint64_t)2 << by.shift < value)
+        by.shift++;
+    by.multiplier = (unsigned)((((uint64_t)1 << (32 + by.shift)) + value - 1) / value);
+    return by;
+}
+
+static int64_t group_of(const heed_problem *problem)
+{
+    return problem->heads_q / problem->heads_kv;
+}
+
+bool heed_cuda_fits(const heed_problem *problem, int64_t rows, int64_t splits, const char **why)
+{
+    int64_t heads, all_rows, grid;
+    *why = "more rows, heads or blocks than 32 bits count";
+    if (__builtin_mul_overflow(problem->batch, problem->heads_kv, &heads) ||
+        __builtin_mul_overflow(problem->seq_q, group_of(problem), &all_rows) || heads > INT_MAX ||
+        all_rows > INT_MAX - rows || problem->seq_k > INT_MAX)
+        return false;
+    if (__builtin_mul_overflow(heads, heed_cuda_div_up(all_rows, rows), &grid) ||
+        __builtin_mul_overflow(grid, splits, &grid) || grid > INT_MAX)
+        return false;
+    return splits == 1 || heads <= INT_MAX / all_rows;
+}
+
+static heed_cuda_strides strides_of(const heed_strides *strides)
+{
+    return (heed_cuda_strides){ strides->batch, strides->seq, strides->head };
+}
+
+/* Key/value heads to be worked on at the same time. Without a mask one after another, so that the
+ * blocks of a head share its K and V in the L2. Under a mask the longest blocks of all heads should
+ * come first; but a device whose memory is slow for its arithmetic needs some sharing then too: a
+ * block computes as many operations per byte as it has rows, times the blocks of a head that run at
+ * the same time. */
+static int64_t section_of(const heed_problem *problem, const heed_gpu *gpu, int64_t rows)
+{
+    int64_t heads = problem->batch * problem->heads_kv;
+    if (problem->mask == HEED_MASK_NONE)
+        return 1;
+    double flops = gpu->multiprocessors * gpu->clock * 2048;
+    double running = 2.0 * gpu->multiprocessors;
+    double most = (double)rows * running * gpu->bandwidth / (2 * flops);
+    double bytes = (double)(problem->seq_k * (problem->dim_qk + problem->dim_v) * 2);
+    double in_cache = (double)gpu->l2 / 2 / bytes;
+    most = most > in_cache ? most : in_cache;
+    if (most >= (double)heads)
+        return heads;
+    int64_t section = most < 1 ? 1 : (int64_t)most;
+    return heed_cuda_div_up(heads, heed_cuda_div_up(heads, section));
+}
+
+/* Query i sees the keys j < i + this. */
+static int64_t visible_of(const heed_problem *problem)
+{
+    return problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT ? problem->seq_k - problem->seq_q + 1 : 1;
+}
+
+void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, const heed_gpu *gpu,
+                         const heed_cuda_cut *cut)
+{
+    int64_t heads = problem->batch * problem->heads_kv;
+    int64_t rows = problem->seq_q * group_of(problem);
+    int64_t blocks = heed_cuda_div_up(rows, cut->rows);
+    int64_t section = section_of(problem, gpu, cut->rows);
+    int64_t rest = heads % section ? heads % section : section;
+    *args = (heed_cuda_args){
+        .q_stride = strides_of(&problem->q),
+        .k_stride = strides_of(&problem->k),
+        .v_stride = strides_of(&problem->v),
+        .o_stride = strides_of(&problem->o),
+        .visible = visible_of(problem),
+        .rows = (unsigned)rows,
+        .seq_q = (unsigned)problem->seq_q,
+        .seq_k = (unsigned)problem->seq_k,
+        .heads = (unsigned)heads,
+        .heads_kv = heed_cuda_divide_by((unsigned)problem->heads_kv),
+        .group = heed_cuda_divide_by((unsigned)group_of(problem)),
+        .splits = heed_cuda_divide_by((unsigned)cut->splits),
+        .section = heed_cuda_divide_by((unsigned)section),
+        .rest = heed_cuda_divide_by((unsigned)rest),
+        .work = heed_cuda_divide_by((unsigned)(section * blocks)),
+        .blocks = (unsigned)blocks,
+        .scale = (float)((double)problem->scale * LOG2_E),
+    };
+}

@@ -1,0 +1,340 @@
+/*
+ * attn_mma.c - attn_mma.cu as the planner sees it: its knobs, what a config needs, what it may cost
+ */
+#include <string.h>
+
+#include "backend.h"
+
+#define WARP 32
+#define DIM_MAX 256
+#define THREADS_MAX 1024
+#define BARRIERS 15 /* named ones of a block, one for each group */
+
+/* The knobs, in the order in which a config has them. attn_mma.cu says what they are. */
+enum {
+    M, /* rows of a block */
+    N, /* keys of a tile */
+    W, /* warps of a group */
+    K, /* groups */
+    S, /* stages */
+    Q, /* 2: Q in registers */
+    O, /* 2: the scores of the next tile along with the softmax of this one */
+    B, /* blocks per multiprocessor that registers are allotted for */
+    P, /* splits: blocks that share the keys of the same rows */
+    L, /* 2: K and V should stay in the L2 */
+    KNOBS
+};
+
+/* A config that planning looks at, and the larger of the two padded head dims that it is for. */
+typedef struct shipped {
+    int dim_min, dim_max;
+    int value[KNOBS];
+} shipped;
+
+/* Sorted by dims. Wide blocks are for many rows, groups for few of them; those with 16 rows are for
+ * decoding. The last ones of each class need 48 KiB of shared memory or less. */
+static const shipped table[] = {
+    { 32, 64, { 128, 64, 4, 1, 2, 2, 1, 2, 1, 1 } },
+    { 32, 64, { 128, 64, 4, 1, 2, 1, 1, 2, 1, 1 } },
+    { 32, 64, { 64, 64, 4, 1, 2, 2, 1, 3, 1, 1 } },
+    { 32, 64, { 64, 64, 4, 2, 2, 2, 1, 1, 1, 1 } },
+    { 32, 64, { 64, 64, 4, 3, 2, 2, 1, 1, 1, 1 } },
+    { 32, 64, { 32, 64, 2, 2, 3, 2, 1, 2, 1, 1 } },
+    { 32, 64, { 32, 64, 2, 4, 2, 2, 1, 1, 1, 1 } },
+    { 32, 64, { 32, 32, 2, 4, 3, 2, 1, 1, 1, 1 } },
+    { 32, 64, { 16, 64, 1, 4, 2, 2, 1, 1, 1, 1 } },
+    { 32, 64, { 16, 32, 1, 4, 2, 2, 1, 2, 1, 1 } },
+    { 96, 128, { 128, 64, 4, 1, 2, 1, 1, 2, 1, 1 } },
+    { 96, 128, { 128, 48, 4, 1, 2, 1, 1, 2, 1, 1 } },
+    { 96, 128, { 128, 32, 4, 1, 2, 1, 1, 2, 1, 1 } },
+    { 96, 128, { 64, 64, 4, 1, 2, 1, 1, 2, 1, 1 } },
+    { 96, 128, { 64, 64, 4, 2, 2, 1, 1, 1, 1, 1 } },
+    { 96, 128, { 32, 32, 2, 4, 2, 1, 1, 1, 1, 1 } },
+    { 96, 128, { 16, 32, 1, 4, 3, 1, 1, 1, 1, 1 } },
+    { 96, 128, { 16, 32, 1, 4, 2, 1, 1, 1, 1, 1 } },
+    { 96, 128, { 16, 16, 1, 4, 2, 1, 1, 1, 1, 1 } },
+    { 96, 128, { 64, 32, 4, 1, 2, 1, 1, 2, 1, 1 } },
+    { 160, 256, { 128, 64, 8, 1, 2, 1, 1, 1, 1, 1 } },
+    { 160, 256, { 128, 32, 8, 1, 2, 1, 1, 1, 1, 1 } },
+    { 160, 256, { 64, 64, 4, 1, 2, 1, 1, 1, 1, 1 } },
+    { 160, 256, { 64, 32, 4, 1, 2, 1, 1, 1, 1, 1 } },
+    { 160, 256, { 32, 32, 2, 2, 2, 1, 1, 1, 1, 1 } },
+    { 160, 256, { 16, 16, 1, 4, 2, 1, 1, 1, 1, 1 } },
+    { 160, 256, { 16, 16, 1, 2, 2, 1, 1, 1, 1, 1 } },
+    { 160, 256, { 16, 16, 1, 1, 2, 1, 1, 1, 1, 1 } },
+};
+#define TABLE ((int)(sizeof table / sizeof *table))
+
+static const int split_values[] = { 1, 2, 4, 8, 16, 32, 64 };
+#define SPLITS ((int)(sizeof split_values / sizeof *split_values))
+
+/* Every config of the table with every number of splits. */
+static void config_at(int index, heed_config *config)
+{
+    for (int i = 0; i < KNOBS; i++)
+        config->value[i] = table[index / SPLITS].value[i];
+    config->value[P] = split_values[index % SPLITS];
+}
+
+/* What takes over where addresses are not aligned: small enough for every device and head dim. */
+static const heed_config fallback = { { 64, 16, 4, 1, 2, 1, 1, 1, 1, 1 } };
+
+static int pad(int64_t dim)
+{
+    return (int)heed_cuda_div_up(dim, 32) * 32;
+}
+
+static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
+{
+    (void)problem;
+    return (heed_cuda_cut){ .rows = config->value[M],
+                            .splits = config->value[P],
+                            .aligned = memcmp(config, &fallback, sizeof fallback) != 0,
+                            .window = config->value[L] == 2,
+                            .fallback = fallback };
+}
+
+const heed_cuda_code heed_cuda_mma_code = { .cut = cut };
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* Shared memory of a block, laid out as attn_mma.cu says. */
+static int64_t smem_of(const heed_problem *problem, const int *v)
+{
+    int qk = pad(problem->dim_qk), dv = pad(problem->dim_v);
+    int64_t q = (int64_t)v[M] * larger(qk, dv) * 2;
+    int64_t bad = problem->mask != HEED_MASK_NONE ? dv * 4 : 0;
+    int64_t stages = (int64_t)v[K] * v[S] * v[N] * (qk + dv) * 2;
+    int64_t merge = (int64_t)(v[K] - 1) * v[M] * (dv + 8) * 4;
+    return q + bad + (stages > merge ? stages : merge);
+}
+
+/* Registers of a thread, about: sums, scores, Q, weights, and what addresses and loops take. */
+static int registers_of(const heed_problem *problem, const int *v)
+{
+    int rows16 = v[M] / v[W] / 16;
+    int sums = rows16 * pad(problem->dim_v) / 2;
+    int scores = rows16 * v[N] / 2 * v[O];
+    int q = v[Q] == 2 ? rows16 * pad(problem->dim_qk) / 4 : 8 * rows16;
+    return sums + scores + q + rows16 * v[N] / 8 + 48;
+}
+
+static int threads_of(const int *v)
+{
+    return WARP * v[W] * v[K];
+}
+
+/* A config of the table is for the head dims that it stands there with; any other one may be tried.
+ */
+static bool for_other_dims(const heed_problem *problem, const int *v)
+{
+    int dim = larger(pad(problem->dim_qk), pad(problem->dim_v));
+    bool listed = false;
+    for (int i = 0; i < TABLE; i++) {
+        if (memcmp(v, table[i].value, P * sizeof *v) != 0)
+            continue;
+        if (dim >= table[i].dim_min && dim <= table[i].dim_max)
+            return false;
+        listed = true;
+    }
+    return listed;
+}
+
+/* Does the config make sense for the problem on any device? */
+static const char *misfit(const heed_problem *problem, const int *v)
+{
+    int rows = v[M] / v[W];
+    if (problem->dim_qk > DIM_MAX || problem->dim_v > DIM_MAX)
+        return "a head dim is above 256";
+    if (rows * v[W] != v[M] || (rows != 16 && rows != 32))
+        return "a warp takes 16 or 32 rows";
+    if (threads_of(v) > THREADS_MAX || v[K] > BARRIERS)
+        return "too many warps for a block";
+    if (v[P] > heed_cuda_div_up(problem->seq_k, v[N]))
+        return "more splits than key tiles";
+    if (for_other_dims(problem, v))
+        return "is for other head dims";
+    return NULL;
+}
+
+static const char *too_large(const heed_problem *problem, const heed_gpu *gpu, const int *v)
+{
+    int threads = threads_of(v);
+    int cap = gpu->registers / (threads * v[B]) / 8 * 8;
+    if (smem_of(problem, v) > gpu->smem_block)
+        return "needs more shared memory than a block can have";
+    if (registers_of(problem, v) > (cap < 255 ? cap : 255))
+        return "needs more registers than its blocks leave it";
+    return NULL;
+}
+
+/* Are there blocks enough without splitting keys? */
+static bool busy(const heed_problem *problem, const heed_gpu *gpu, const int *v)
+{
+    int64_t rows = problem->seq_q * (problem->heads_q / problem->heads_kv);
+    int64_t blocks = heed_cuda_div_up(rows, v[M]) * problem->batch * problem->heads_kv;
+    return blocks >= gpu->multiprocessors;
+}
+
+static bool legal(const heed_kernel *kernel, const heed_problem *problem,
+                  const heed_machine *machine, const heed_config *config, const char **why)
+{
+    const int *v = config->value;
+    (void)kernel;
+    *why = misfit(problem, v);
+    if (!*why)
+        *why = too_large(problem, machine->gpu, v);
+    if (!*why && v[P] > 1 && busy(problem, machine->gpu, v))
+        *why = "enough blocks without splitting keys";
+    return !*why && heed_cuda_fits(problem, v[M], v[P], why);
+}
+
+/* ---- Cost ---- */
+
+/* Clocks that a scheduler is busy with an instruction, measured on one H200: an mma, and others.
+ * They hardly overlap. */
+#define MMA_CLOCKS 7.0
+#define OTHER_CLOCKS 1.2
+#define EXP_CLOCKS 8.0 /* of the special function unit */
+
+#define STEP_CLOCKS 500.0   /* latency of a step that other warps may hide */
+#define BLOCK_CLOCKS 2500.0 /* to begin and end a block */
+#define MERGE_CLOCKS 500.0  /* per group */
+#define LAUNCH_SECONDS 2.2e-6
+#define COMBINE_SECONDS 2.5e-6
+#define SCHEDULERS 4
+
+/* Clocks of one step of one warp: @own when alone, @busy of its scheduler. */
+typedef struct step_cost {
+    double own;
+    double busy;
+} step_cost;
+
+static step_cost cost_of_step(const heed_problem *problem, const int *v)
+{
+    int rows16 = v[M] / v[W] / 16;
+    double qk16 = pad(problem->dim_qk) / 16.0, v8 = pad(problem->dim_v) / 8.0;
+    double mma = rows16 * (v[N] / 8.0 * qk16 + v[N] / 16.0 * v8);
+    double scores = rows16 * v[N] / 2.0;
+    double loads = v[N] / 16.0 * (qk16 + v8 / 2) + (v[Q] == 1 ? qk16 * rows16 : 0);
+    double others = 4.5 * scores + 2 * loads + 60;
+    double busy = MMA_CLOCKS * mma + OTHER_CLOCKS * others;
+    if (busy < EXP_CLOCKS * scores)
+        busy = EXP_CLOCKS * scores;
+    return (step_cost){ .own = busy + STEP_CLOCKS / v[O], .busy = busy };
+}
+
+/* Blocks of a multiprocessor, by shared memory and by the registers that the config allots. */
+static int resident_of(const heed_problem *problem, const heed_gpu *gpu, const int *v)
+{
+    int64_t by_smem = gpu->smem / (smem_of(problem, v) + gpu->smem_reserved);
+    int by_threads = gpu->threads / threads_of(v);
+    int resident = by_smem < by_threads ? (int)by_smem : by_threads;
+    int registers = registers_of(problem, v) + 16;
+    int by_registers = gpu->registers / (threads_of(v) * (registers > 255 ? 255 : registers));
+    resident = resident < by_registers ? resident : by_registers;
+    return resident < 1 ? 1 : resident;
+}
+
+/* Clocks of @blocks blocks of @steps steps each on one multiprocessor, @resident at a time. */
+static double clocks_of_blocks(const int *v, step_cost step, double steps, double blocks,
+                               int resident)
+{
+    double warps = resident * v[W] * v[K] / (double)SCHEDULERS;
+    double each = step.own > warps * step.busy ? step.own : warps * step.busy;
+    double block = steps * each + BLOCK_CLOCKS + MERGE_CLOCKS * (v[K] - 1);
+    return blocks / resident * block;
+}
+
+static double cost(const heed_kernel *kernel, const heed_problem *problem,
+                   const heed_machine *machine, const heed_config *config)
+{
+    const heed_gpu *gpu = machine->gpu;
+    const int *v = config->value;
+    (void)kernel;
+    double heads = (double)problem->batch * (double)problem->heads_kv;
+    double rows = (double)problem->seq_q * (double)(problem->heads_q / problem->heads_kv);
+    double blocks = (double)heed_cuda_div_up((int64_t)rows, v[M]) * heads * v[P];
+    double tiles = (double)heed_cuda_div_up(heed_cuda_div_up(problem->seq_k, v[N]), v[P]);
+    double seen = heed_problem_flops(problem) / (2.0 * heads * rows * (double)problem->seq_k *
+                                                 (double)(problem->dim_qk + problem->dim_v));
+    double steps = (double)heed_cuda_div_up((int64_t)tiles, v[K]);
+    double longest = steps;
+    steps = steps * seen + (seen < 1 ? 0.5 : 0);
+
+    /* Full rounds, then a last one with what is left, which fewer blocks of a multiprocessor share.
+     */
+    step_cost step = cost_of_step(problem, v);
+    int resident = resident_of(problem, gpu, v);
+    double slots = (double)gpu->multiprocessors * resident;
+    double rounds = (double)(int64_t)(blocks / slots);
+    double rest = blocks - rounds * slots;
+    int last = (int)heed_cuda_div_up((int64_t)rest, gpu->multiprocessors);
+    double clocks = clocks_of_blocks(v, step, steps, rounds * resident, resident);
+    if (last > 0)
+        clocks += clocks_of_blocks(v, step, rounds > 0 && seen < 1 ? steps / 2 : longest, last,
+                                   last);
+    double seconds = clocks / (0.9 * gpu->clock);
+    double memory = heed_problem_bytes(problem) / (0.85 * gpu->bandwidth);
+    seconds = seconds > memory ? seconds : memory;
+    return seconds + LAUNCH_SECONDS + (v[P] > 1 ? COMBINE_SECONDS : 0);
+}
+
+/* ---- Code ---- */
+
+static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
+                         const heed_machine *machine, const heed_config *config,
+                         heed_cuda_facts *result)
+{
+    const int *v = config->value;
+    const heed_define defines[] = {
+        { "HEED_BF16", problem->type == HEED_BF16 },
+        { "HEED_CAUSAL", problem->mask != HEED_MASK_NONE },
+        { "HEED_DIM_QK", problem->dim_qk },
+        { "HEED_DIM_V", problem->dim_v },
+        { "HEED_UNALIGNED", !cut(problem, config).aligned },
+        { "HEED_M", v[M] },
+        { "HEED_N", v[N] },
+        { "HEED_W", v[W] },
+        { "HEED_K", v[K] },
+        { "HEED_S", v[S] },
+        { "HEED_Q", v[Q] },
+        { "HEED_O", v[O] },
+        { "HEED_B", v[B] },
+    };
+    (void)kernel;
+    (void)machine;
+    result->source = "attn_mma.cu";
+    result->entry = "heed_attend";
+    result->threads = threads_of(v);
+    result->smem = smem_of(problem, v);
+    result->define_count = sizeof defines / sizeof *defines;
+    for (int i = 0; i < result->define_count; i++)
+        result->defines[i] = defines[i];
+    return HEED_OK;
+}
+
+const heed_algorithm heed_algorithm_cuda_mma = {
+    .knobs = { { 'm', { 16, 32, 64, 96, 128, 192, 256 } },
+               { 'n', { 16, 32, 48, 64, 80, 96, 128 } },
+               { 'w', { 1, 2, 3, 4, 6, 8, 12, 16 } },
+               { 'k', { 1, 2, 3, 4, 6, 8 } },
+               { 's', { 2, 3, 4, 5, 6 } },
+               { 'q', { 1, 2 } },
+               { 'o', { 1, 2 } },
+               { 'b', { 1, 2, 3, 4 } },
+               { 'p', { 1, 2, 4, 8, 16, 32, 64, 128 } },
+               { 'l', { 1, 2 } } },
+    .config_at = config_at,
+    .config_count = TABLE * SPLITS,
+    .legal = legal,
+    .cost = cost,
+    .workspace = heed_cuda_workspace,
+    .prepare = heed_cuda_prepare,
+    .release = heed_cuda_release_plan,
+    .execute = heed_cuda_execute,
+    .facts = facts,
+};

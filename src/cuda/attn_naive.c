@@ -1,0 +1,75 @@
+/*
+ * attn_naive.c - attn_naive.cu as the planner sees it
+ */
+#include "backend.h"
+
+#define WARPS 4
+#define WARP 32
+
+/* Measured on one H200; only the distance to other kernels matters. */
+#define FLOPS_PER_CLOCK 12.0 /* of a multiprocessor */
+#define LAUNCH_SECONDS 4e-6
+
+static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
+{
+    (void)problem;
+    (void)config;
+    return (heed_cuda_cut){ .rows = WARPS, .splits = 1 };
+}
+
+const heed_cuda_code heed_cuda_naive_code = { .cut = cut };
+
+static bool legal(const heed_kernel *kernel, const heed_problem *problem,
+                  const heed_machine *machine, const heed_config *config, const char **why)
+{
+    (void)kernel;
+    (void)machine;
+    (void)config;
+    return heed_cuda_fits(problem, WARPS, 1, why);
+}
+
+static double cost(const heed_kernel *kernel, const heed_problem *problem,
+                   const heed_machine *machine, const heed_config *config)
+{
+    const heed_gpu *gpu = machine->gpu;
+    (void)kernel;
+    (void)config;
+    double rows = (double)problem->batch * (double)problem->heads_q * (double)problem->seq_q;
+    double seconds = heed_problem_flops(problem) /
+                     (FLOPS_PER_CLOCK * gpu->multiprocessors * gpu->clock);
+    double alone = heed_problem_flops(problem) / rows / (FLOPS_PER_CLOCK / 16 * gpu->clock);
+    return LAUNCH_SECONDS + (seconds > alone ? seconds : alone);
+}
+
+static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
+                         const heed_machine *machine, const heed_config *config,
+                         heed_cuda_facts *result)
+{
+    const heed_define defines[] = {
+        { "HEED_TYPE", problem->type },
+        { "HEED_CAUSAL", problem->mask != HEED_MASK_NONE },
+        { "HEED_DIM_QK", problem->dim_qk },
+        { "HEED_DIM_V", problem->dim_v },
+        { "HEED_W", WARPS },
+    };
+    (void)kernel;
+    (void)machine;
+    (void)config;
+    result->source = "attn_naive.cu";
+    result->entry = "heed_attend";
+    result->threads = WARPS * WARP;
+    result->define_count = sizeof defines / sizeof *defines;
+    for (int i = 0; i < result->define_count; i++)
+        result->defines[i] = defines[i];
+    return HEED_OK;
+}
+
+const heed_algorithm heed_algorithm_cuda_naive = {
+    .legal = legal,
+    .cost = cost,
+    .workspace = heed_cuda_workspace,
+    .prepare = heed_cuda_prepare,
+    .release = heed_cuda_release_plan,
+    .execute = heed_cuda_execute,
+    .facts = facts,
+};

@@ -1,0 +1,272 @@
+/*
+ * backend.c - plans and executions on a CUDA device
+ *
+ * A plan holds compiled and loaded code and the arguments of its launches, so that an execution
+ * only fills in the addresses. Code that reads 16 bytes at a time is accompanied by a config that
+ * does not, for an execution whose addresses are not multiples of 16.
+ */
+#include "backend.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGNED 16
+#define COMBINE_ROWS 4 /* of a block: COMBINE_THREADS / 32 */
+#define COMBINE_THREADS 128
+
+/* One kernel, ready to be launched. */
+typedef struct program {
+    heed_cuda_function *function;
+    heed_cuda_args args; /* but for the addresses */
+    unsigned grid;
+    unsigned threads;
+    unsigned smem;
+    bool window;
+} program;
+
+/* plan->code */
+typedef struct cuda_plan {
+    program main;     /* for aligned tensors, if there are any */
+    program fallback; /* for others */
+    program combine;  /* after main, if that splits keys */
+    bool strides_aligned;
+    int64_t parts; /* rows of all splits: where their LSEs begin in the workspace, over dim_v */
+} cuda_plan;
+
+static heed_cuda_cut cut_of(const heed_kernel *kernel, const heed_problem *problem,
+                            const heed_config *config)
+{
+    const heed_cuda_code *code = kernel->code;
+    return code->cut(problem, config);
+}
+
+static int64_t rows_of(const heed_problem *problem)
+{
+    return problem->batch * problem->heads_q * problem->seq_q;
+}
+
+size_t heed_cuda_workspace(const heed_kernel *kernel, const heed_problem *problem,
+                           const heed_machine *machine, const heed_config *config)
+{
+    heed_cuda_cut cut = cut_of(kernel, problem, config);
+    (void)machine;
+    if (cut.splits == 1)
+        return 0;
+    return (size_t)(rows_of(problem) * cut.splits * (problem->dim_v + 1)) * sizeof(float);
+}
+
+/* Do all rows begin at multiples of 16 bytes, if the tensors do? */
+static bool aligned_strides(const heed_strides *strides)
+{
+    int64_t unit = ALIGNED / 2; /* elements */
+    return strides->batch % unit == 0 && strides->seq % unit == 0 && strides->head % unit == 0;
+}
+
+/* ---- Plans ---- */
+
+/* One compilation, which may run beside another. */
+typedef struct compilation {
+    const heed_plan *plan;
+    const heed_config *config;
+    heed_cuda_facts facts;
+    heed_cubin cubin;
+    heed_status status;
+    char message[512];
+} compilation;
+
+static void *compile(void *data)
+{
+    compilation *it = data;
+    const heed_plan *plan = it->plan;
+    const heed_machine *machine = &plan->context->machine;
+    it->status = plan->kernel->algorithm->facts(plan->kernel, &plan->problem, machine, it->config,
+                                                &it->facts);
+    if (it->status == HEED_OK) {
+        heed_build build = heed_cuda_facts_build(&it->facts, machine->gpu->arch);
+        it->status = heed_jit_build(&build, &it->cubin);
+    }
+    if (it->status != HEED_OK)
+        strncat(it->message, heed_message(), sizeof it->message - 1);
+    return NULL;
+}
+
+/* Compiles @count configs side by side. */
+static heed_status compile_all(compilation *all, int count)
+{
+    pthread_t thread;
+    bool beside = count > 1 && pthread_create(&thread, NULL, compile, &all[1]) == 0;
+    compile(&all[0]);
+    if (beside)
+        pthread_join(thread, NULL);
+    else if (count > 1)
+        compile(&all[1]);
+    for (int i = 0; i < count; i++)
+        if (all[i].status != HEED_OK)
+            return heed_fail(all[i].status, "%s", all[i].message);
+    return HEED_OK;
+}
+
+/* Loads what was compiled as @made. */
+static heed_status load(program *made, const compilation *from, const heed_cuda_cut *cut)
+{
+    const heed_plan *plan = from->plan;
+    const heed_cuda_facts *facts = &from->facts;
+    heed_cuda_fill_args(&made->args, &plan->problem, plan->context->machine.gpu, cut);
+    made->grid = made->args.blocks * made->args.heads * made->args.splits.value;
+    made->threads = (unsigned)facts->threads;
+    made->smem = (unsigned)facts->smem;
+    made->window = cut->window;
+    return heed_cuda_load(plan->context->cuda, &from->cubin, facts->entry, facts->smem,
+                          &made->function);
+}
+
+static heed_status load_combine(cuda_plan *made, const compilation *from)
+{
+    program *combine = &made->combine;
+    combine->args = made->main.args;
+    combine->grid = (unsigned)heed_cuda_div_up((int64_t)combine->args.heads * combine->args.rows,
+                                               COMBINE_ROWS);
+    combine->threads = COMBINE_THREADS;
+    return heed_cuda_load(from->plan->context->cuda, &from->cubin, "heed_combine", 0,
+                          &combine->function);
+}
+
+static heed_status make_programs(cuda_plan *made, const heed_plan *plan)
+{
+    heed_cuda_cut cut = cut_of(plan->kernel, &plan->problem, &plan->config);
+    heed_cuda_cut plain = cut.aligned ? cut_of(plan->kernel, &plan->problem, &cut.fallback) : cut;
+    const heed_problem *p = &plan->problem;
+    made->parts = rows_of(p) * cut.splits;
+    made->strides_aligned = cut.aligned && aligned_strides(&p->q) && aligned_strides(&p->k) &&
+                            aligned_strides(&p->v) && aligned_strides(&p->o);
+    compilation all[2] = { { .plan = plan, .config = cut.aligned ? &cut.fallback : &plan->config },
+                           { .plan = plan, .config = &plan->config } };
+    int count = made->strides_aligned ? 2 : 1;
+    heed_status status = compile_all(all, count);
+    if (status == HEED_OK)
+        status = load(&made->fallback, &all[0], &plain);
+    if (status == HEED_OK && count > 1)
+        status = load(&made->main, &all[1], &cut);
+    if (status == HEED_OK && count > 1 && cut.splits > 1)
+        status = load_combine(made, &all[1]);
+    if (status == HEED_OK && count > 1 && cut.window)
+        status = heed_cuda_allow_window(plan->context->cuda);
+    heed_cubin_free(&all[0].cubin);
+    heed_cubin_free(&all[1].cubin);
+    return status;
+}
+
+heed_status heed_cuda_prepare(heed_plan *plan)
+{
+    cuda_plan *made = calloc(1, sizeof *made);
+    if (!made)
+        return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a plan");
+    plan->code = made;
+    return make_programs(made, plan);
+}
+
+void heed_cuda_release_plan(heed_plan *plan)
+{
+    cuda_plan *made = plan->code;
+    if (!made)
+        return;
+    program *programs[] = { &made->main, &made->fallback, &made->combine };
+    for (int i = 0; i < 3; i++)
+        if (programs[i]->function)
+            heed_cuda_unload(plan->context->cuda, programs[i]->function);
+    free(made);
+    plan->code = NULL;
+}
+
+/* ---- Executions ---- */
+
+static heed_status check_pointers(heed_cuda *cuda, const heed_plan *plan,
+                                  const heed_buffers *buffers)
+{
+    const struct {
+        const char *field;
+        const void *pointer;
+    } all[] = {
+        { "q", buffers->q },     { "k", buffers->k },
+        { "v", buffers->v },     { "o", buffers->o },
+        { "lse", buffers->lse }, { "workspace", plan->workspace_size ? buffers->workspace : NULL }
+    };
+    heed_status status = HEED_OK;
+    for (size_t i = 0; i < sizeof all / sizeof *all && status == HEED_OK; i++)
+        if (all[i].pointer)
+            status = heed_cuda_check_pointer(cuda, all[i].field, all[i].pointer);
+    return status;
+}
+
+/* Bytes from the first to the last element of K or V. */
+static size_t span(const heed_problem *p, const heed_strides *strides, int64_t dim)
+{
+    int64_t last = (p->batch - 1) * strides->batch + (p->seq_k - 1) * strides->seq +
+                   (p->heads_kv - 1) * strides->head + dim;
+    return (size_t)last * heed_type_size(p->type);
+}
+
+/* The memory to keep in the L2: K and V where they lie close together, else K. */
+static void set_window(heed_cuda_launch *launch, const heed_plan *plan, const heed_buffers *buffers)
+{
+    const heed_problem *p = &plan->problem;
+    size_t k_size = span(p, &p->k, p->dim_qk), v_size = span(p, &p->v, p->dim_v);
+    const char *k = buffers->k, *v = buffers->v;
+    const char *begin = k < v ? k : v;
+    const char *end = k + k_size > v + v_size ? k + k_size : v + v_size;
+    bool both = (size_t)(end - begin) <= 2 * (k_size + v_size);
+    launch->window = both ? begin : k;
+    launch->window_size = both ? (size_t)(end - begin) : k_size;
+}
+
+static heed_status start(const heed_plan *plan, const program *what, const heed_buffers *buffers,
+                         bool overlap)
+{
+    const cuda_plan *made = plan->code;
+    heed_cuda_args args = what->args;
+    args.q = buffers->q;
+    args.k = buffers->k;
+    args.v = buffers->v;
+    args.o = buffers->o;
+    args.lse = buffers->lse;
+    if (args.splits.value > 1) {
+        args.partial = buffers->workspace;
+        args.partial_lse = args.partial + made->parts * plan->problem.dim_v;
+    }
+    heed_cuda_launch launch = { .function = what->function,
+                                .grid = { what->grid, 1, 1 },
+                                .threads = what->threads,
+                                .smem = what->smem,
+                                .args = &args,
+                                .overlap = overlap };
+    if (what->window)
+        set_window(&launch, plan, buffers);
+    return heed_cuda_start(plan->context->cuda, &launch, buffers->stream);
+}
+
+/* Are the tensors of this execution aligned as the main program needs them? */
+static bool aligned(const cuda_plan *made, const heed_buffers *buffers)
+{
+    uintptr_t bits = (uintptr_t)buffers->q | (uintptr_t)buffers->k | (uintptr_t)buffers->v |
+                     (uintptr_t)buffers->o;
+    return made->strides_aligned && bits % ALIGNED == 0;
+}
+
+heed_status heed_cuda_execute(const heed_plan *plan, const heed_buffers *buffers)
+{
+    const cuda_plan *made = plan->code;
+    heed_cuda *cuda = plan->context->cuda;
+    heed_status status = heed_cuda_enter(cuda);
+    if (status != HEED_OK)
+        return status;
+    status = check_pointers(cuda, plan, buffers);
+    if (status == HEED_OK && !aligned(made, buffers))
+        status = start(plan, &made->fallback, buffers, false);
+    else if (status == HEED_OK)
+        status = start(plan, &made->main, buffers, false);
+    if (status == HEED_OK && made->combine.function && aligned(made, buffers))
+        status = start(plan, &made->combine, buffers, true);
+    heed_cuda_leave(cuda);
+    return status;
+}
