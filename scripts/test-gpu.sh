@@ -92,6 +92,17 @@ find_sanitizer() {
     done
 }
 
+# sanitize TOOL KERNEL PROBLEMS...: leaves what it says and returns in $out/TOOL-KERNEL.*
+sanitize() {
+    name=$1-$2
+    tool=$1 kernel=$2
+    shift 2
+    "$sanitizer" --tool "$tool" --error-exitcode 99 --print-limit 5 "$heed" verify --together --exact --jobs 1 \
+        --kernel "$kernel" --inputs normal --gate error --gate unaligned "$@" >"$out/$name.text" 2>&1
+    echo $? >"$out/$name.code"
+}
+
+# All at a time: each is slow, and none of them is a time that anybody reads.
 part_sanitizer() {
     sanitizer=$(find_sanitizer)
     if [ -z "$sanitizer" ]; then
@@ -103,19 +114,24 @@ part_sanitizer() {
     for problem in $sanitized; do
         set -- "$@" "$(echo "$problem" | tr _ ' ')"
     done
+    names=""
     for tool in memcheck racecheck initcheck synccheck; do
         for kernel in $(kernels); do
-            "$sanitizer" --tool $tool --error-exitcode 99 --print-limit 5 "$heed" verify --together --exact --jobs 1 \
-                --kernel "$kernel" --inputs normal --gate error --gate unaligned "$@" >"$out/sanitizer" 2>&1
-            code=$?
-            if [ $code -eq 0 ]; then
-                passed=$((passed + 1))
-            else
-                failed=$((failed + 1))
-                sed 's/^/        /' "$out/sanitizer" | head -60
-            fi
-            note "sanitizer $tool $kernel: $([ $code -eq 0 ] && echo passed || echo "failed, status $code")"
+            sanitize $tool "$kernel" "$@" &
+            names="$names $tool-$kernel"
         done
+    done
+    wait
+    for name in $names; do
+        code=$(cat "$out/$name.code")
+        if [ "$code" -eq 0 ]; then
+            passed=$((passed + 1))
+            note "sanitizer $name: passed"
+        else
+            failed=$((failed + 1))
+            note "sanitizer $name: failed, status $code"
+            head -60 "$out/$name.text" | sed 's/^/        /'
+        fi
     done
 }
 
