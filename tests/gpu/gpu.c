@@ -335,12 +335,7 @@ typedef struct driver {
  */
 static void find_entry(void *library, const char *name, void *function)
 {
-    int (*lookup)(const char *name, void **entry, int version, uint64_t flags, int *found);
-    void *asked = library ? dlsym(library, "cuGetProcAddress_v2") : NULL;
     void *found = library ? dlsym(library, name) : NULL;
-    memcpy(&lookup, &asked, sizeof asked);
-    if (!found && asked && lookup(name, &found, 12000, 0, NULL) != 0)
-        found = NULL;
     if (!found)
         gpu_fail("the driver has no %s", name);
     memcpy(function, &found, sizeof found);
