@@ -12,6 +12,7 @@
 
 #include "cli/bench_engine.h"
 #include "fake_cuda.h"
+#include "src/cuda/kernels/args.cuh"
 
 static fake_cuda *fake;
 
@@ -155,6 +156,86 @@ static void knows_what_cannot_be(void **state)
     heed_context_destroy(context);
 }
 
+/* What a fake kernel computes: an O that was computed before, or none. */
+typedef struct answer {
+    const void *o;
+    size_t size;
+    int launches, captured;
+    int last_right; /* launches after this one leave O alone; 0: all are right */
+} answer;
+
+static void give_answer(void *data, const fake_launch *launch)
+{
+    answer *self = data;
+    heed_cuda_args args;
+    memcpy(&args, launch->args, sizeof args);
+    self->launches++;
+    self->captured += launch->captured;
+    if (self->last_right == 0 || self->launches <= self->last_right)
+        memcpy(args.o, self->o, self->size);
+}
+
+/* The O of @source on the values that benchmarks take. */
+static void *answer_of(heed_context *context, const bench_source *source, size_t size)
+{
+    bench_tensors tensors;
+    void *o = malloc(size);
+    assert_int_equal(bench_tensors_create(&tensors, context, source, 1, 0), HEED_OK);
+    compute(&tensors);
+    memcpy(o, tensors.data[LAB_O], size);
+    bench_tensors_free(&tensors);
+    return o;
+}
+
+/* A whole problem by replays: every figure comes with an output that was checked. */
+static void times_by_replays(void **state)
+{
+    heed_context *context = open_device();
+    bench_source source = source_of("b1 h2 s16 d8 f16");
+    answer right = { .size = (size_t)16 * 2 * 8 * 2 };
+    void *o = answer_of(context, &source, right.size);
+    bench_run bench = { .context = context,
+                        .kernel = "fwd_any_sm80_naive",
+                        .seconds = 0.01,
+                        .margin = 0.01,
+                        .cold = true,
+                        .replay = true,
+                        .host_threads = 1,
+                        .seed = 1 };
+    bench_row row;
+    right.o = o;
+    fake->args_size = sizeof(heed_cuda_args);
+    fake->hook = give_answer;
+    fake->hook_data = &right;
+    assert_int_equal(bench_measure(&bench, &source, &row), CLI_OK);
+    if (row.outcome != BENCH_OK)
+        fail_msg("%s: %s", bench_outcome_name(row.outcome), row.reason);
+    assert_true(row.error >= 0 && row.error <= 1);
+    assert_true(row.copies > 1 && row.calls >= 1 && row.count >= 5);
+    assert_true(row.hot > 0 && row.cold > 0 && row.cold == row.summary.p50);
+    assert_true(row.eager.n >= 5 && row.launch > 0);
+    assert_true(right.captured > 0 && right.captured < right.launches);
+    bench_row_free(&row);
+
+    bench.against = "fwd_any_sm80_naive";
+    assert_int_equal(bench_measure(&bench, &source, &row), CLI_OK);
+    assert_int_equal(row.match_count, 1);
+    if (row.matches[0].outcome != BENCH_OK)
+        fail_msg("%s", row.matches[0].reason);
+    assert_true(row.matches[0].calls >= 1 && row.matches[0].pairs >= 1);
+    bench_row_free(&row);
+
+    bench.against = NULL;
+    right.last_right = right.launches + 1; /* from the second launch on it does nothing */
+    assert_int_equal(bench_measure(&bench, &source, &row), CLI_OK);
+    assert_int_equal(row.outcome, BENCH_WRONG);
+    bench_row_free(&row);
+    fake->hook = NULL;
+    free(o);
+    heed_context_destroy(context);
+    assert_int_equal(fake_cuda_live(fake), 0);
+}
+
 /* Replays last long enough and not too long. */
 static void sizes_replays(void **state)
 {
@@ -180,8 +261,10 @@ int main(void)
         cmocka_unit_test(judges_what_is_on_the_device),
         cmocka_unit_test(gives_back_what_it_took),
         cmocka_unit_test(knows_what_cannot_be),
+        cmocka_unit_test(times_by_replays),
         cmocka_unit_test(sizes_replays),
     };
+    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake compiler's code is not worth keeping */
     fake = fake_cuda_take(FAKE_CUDA);
     return fake ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
 }
