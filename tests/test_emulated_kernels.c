@@ -17,7 +17,6 @@
 
 #include "emulator/emulator.h"
 #include "emulator/kernel.h"
-#include "lab/tensor/convert.h"
 #include "lab/verify/isolate.h"
 #include "lab/verify/verify.h"
 #include "src/cuda/kernels/args.cuh"
@@ -136,47 +135,15 @@ static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
         .rest = divisor(heads % section ? heads % section : section),
         .work = divisor(section * blocks),
         .blocks = (unsigned)blocks,
-        .scale = (float)((double)p->scale * LOG2_E),
+        .scale = (float)(fabs((double)p->scale) * LOG2_E),
+        .negate = p->scale < 0,
     };
 }
 
-/* Merges what the splits left of row @row of the group that reads key/value head @kv. */
-static void merge_row(const emulated *it, const heed_cuda_args *args, const heed_buffers *buffers,
-                      int64_t kv, int64_t row)
+static bool launch_kernel(emulated *it, const emulator_launch *launch)
 {
-    const heed_problem *p = &it->problem;
-    int64_t batch = kv / p->heads_kv, query = row / args->group.value;
-    int64_t head = kv % p->heads_kv * args->group.value + row % args->group.value;
-    double max = -INFINITY, sum = 0;
-    double o[HEED_DIM_MAX] = { 0 };
-    int64_t first = kv * it->splits * args->rows + row;
-    for (unsigned s = 0; s < it->splits; s++)
-        max = fmax(max, (double)args->partial_lse[first + s * (int64_t)args->rows]);
-    for (unsigned s = 0; s < it->splits; s++) {
-        int64_t at = first + s * (int64_t)args->rows;
-        double weight = exp2((double)args->partial_lse[at] - (max == -INFINITY ? 0 : max));
-        sum += weight;
-        for (int64_t c = 0; c < p->dim_v; c++)
-            o[c] += weight * (double)args->partial[at * p->dim_v + c];
-    }
-    for (int64_t c = 0; c < p->dim_v; c++)
-        lab_element_set(p->type, buffers->o,
-                        batch * p->o.batch + query * p->o.seq + head * p->o.head + c,
-                        sum == 0 ? 0 : o[c] / sum);
-    if (buffers->lse)
-        buffers->lse[(batch * p->heads_q + head) * p->seq_q + query] = (float)((max + log2(sum)) /
-                                                                               LOG2_E);
-}
-
-static bool launch_kernel(emulated *it, const emulated_kernel *kernel, const heed_cuda_args *args)
-{
-    const emulator_launch launch = { .kernel = kernel->run,
-                                     .args = args,
-                                     .grid = { args->heads * args->blocks * it->splits, 1, 1 },
-                                     .threads = kernel->threads,
-                                     .shared_bytes = kernel->shared_bytes };
     emulator_report report;
-    bool fine = emulator_run(&launch, &report);
+    bool fine = emulator_run(launch, &report);
     it->conflicts += report.conflicts;
     it->passes += report.passes;
     if (report.worst[0])
@@ -186,6 +153,23 @@ static bool launch_kernel(emulated *it, const emulated_kernel *kernel, const hee
     snprintf(it->worst, sizeof it->worst, "%s",
              fine ? report.uninitialised_at : emulator_complaint(&report));
     return false;
+}
+
+/* The kernel, and the one that merges what it left if keys are split. */
+static bool launch_both(emulated *it, const emulated_kernel *kernel, const heed_cuda_args *args)
+{
+    const emulator_launch main = { .kernel = kernel->run,
+                                   .args = args,
+                                   .grid = { args->heads * args->blocks * it->splits, 1, 1 },
+                                   .threads = kernel->threads,
+                                   .shared_bytes = kernel->shared_bytes };
+    uint32_t warps = kernel->combine_threads / 32;
+    const emulator_launch combine = { .kernel = kernel->combine,
+                                      .args = args,
+                                      .grid = { (args->heads * args->rows + warps - 1) / warps, 1,
+                                                1 },
+                                      .threads = kernel->combine_threads };
+    return launch_kernel(it, &main) && (it->splits == 1 || launch_kernel(it, &combine));
 }
 
 static heed_status run(void *data, const heed_buffers *buffers)
@@ -201,10 +185,7 @@ static heed_status run(void *data, const heed_buffers *buffers)
     args.partial_lse = test_calloc(rows, sizeof *args.partial_lse);
     memset(args.partial, 0xff, rows * (size_t)p->dim_v * sizeof *args.partial);
     memset(args.partial_lse, 0xff, rows * sizeof *args.partial_lse);
-    bool fine = launch_kernel(it, kernel, &args);
-    for (int64_t kv = 0; it->splits > 1 && kv < args.heads; kv++)
-        for (int64_t row = 0; row < args.rows; row++)
-            merge_row(it, &args, buffers, kv, row);
+    bool fine = launch_both(it, kernel, &args);
     test_free(args.partial);
     test_free(args.partial_lse);
     return fine ? HEED_OK : HEED_ERR_SYSTEM;

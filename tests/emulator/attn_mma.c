@@ -6,6 +6,7 @@
 #include "emulator/ptx.cuh"
 
 #include "src/cuda/kernels/attn_mma.cu"
+#include "src/cuda/kernels/combine.cuh"
 
 #define STAGES_BYTES (HEED_K * HEED_S * STAGE_BYTES)
 #define MERGE_BYTES ((HEED_K - 1) * GROUP_THREADS * ROWS16 * (V8 * 4 + 4) * 4)
@@ -13,6 +14,11 @@
 static void run(const void *args)
 {
     heed_attend(*(const heed_cuda_args *)args);
+}
+
+static void combine(const void *args)
+{
+    heed_combine(*(const heed_cuda_args *)args);
 }
 
 extern const emulated_kernel EMULATED_KERNEL;
@@ -26,4 +32,6 @@ const emulated_kernel EMULATED_KERNEL = {
     .threads = THREADS,
     .shared_bytes = STAGES_AT + (STAGES_BYTES > MERGE_BYTES ? STAGES_BYTES : MERGE_BYTES),
     .run = run,
+    .combine = combine,
+    .combine_threads = COMBINE_THREADS,
 };

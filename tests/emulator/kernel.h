@@ -15,7 +15,9 @@ typedef struct emulated_kernel {
     uint32_t rows; /* of a block */
     uint32_t threads;
     uint32_t shared_bytes;
-    void (*run)(const void *args); /* takes a heed_cuda_args */
+    void (*run)(const void *args);     /* takes a heed_cuda_args */
+    void (*combine)(const void *args); /* merges what blocks that share keys have left ... */
+    uint32_t combine_threads;          /* ... a row for each warp */
 } emulated_kernel;
 
 /* A config, for tensors whose rows all begin at multiples of 16 bytes and for others. */
