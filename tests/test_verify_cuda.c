@@ -41,11 +41,12 @@ static heed_status two_ways(const heed_plan *plan, const heed_buffers *buffers)
     return HEED_OK;
 }
 
-/* Sums in another order every other time. */
+/* The last bit of the first element differs every other time. */
 static heed_status by_turns(const heed_plan *plan, const heed_buffers *buffers)
 {
     static int turn;
-    run_all(&plan->problem, buffers, turn++ % 2 ? reversed_row : plain_row);
+    plain(&plan->problem, buffers);
+    *(unsigned char *)buffers->o ^= (unsigned char)(turn++ & 1);
     return HEED_OK;
 }
 
@@ -215,8 +216,12 @@ static void run_series(int jobs, bool exact)
     lab_contender contenders[CONTENDERS];
     lab_series_case cases[CASES];
     lab_series_result results[CASES * CONTENDERS];
-    for (size_t i = 0; i < CONTENDERS; i++)
-        contenders[i] = (lab_contender){ .device = "cuda", .kernel = expected[i].kernel };
+    for (size_t i = 0; i < CONTENDERS; i++) {
+        bool strays = expected[i].ended == LAB_CRASHED; /* without walls, into who knows what */
+        contenders[i] = (lab_contender){ .device = "cuda",
+                                         .kernel = exact && strays ? "honest"
+                                                                   : expected[i].kernel };
+    }
     for (size_t i = 0; i < CASES; i++) {
         cases[i] = (lab_series_case){ .inputs = lab_inputs_at(0), .gates = UINT32_MAX };
         assert_int_equal(heed_problem_parse(&cases[i].problem, specs[i]), HEED_OK);
