@@ -226,8 +226,9 @@ static void run_series(int jobs, bool exact)
         cases[i] = (lab_series_case){ .inputs = lab_inputs_at(0), .gates = UINT32_MAX };
         assert_int_equal(heed_problem_parse(&cases[i].problem, specs[i]), HEED_OK);
     }
+    size_t count = exact ? CASES - 1 : CASES; /* the last one is huge, and sparse */
     const lab_series series = { .cases = cases,
-                                .case_count = CASES,
+                                .case_count = count,
                                 .contenders = contenders,
                                 .contender_count = CONTENDERS,
                                 .options = lab_verify_standard(),
@@ -235,7 +236,7 @@ static void run_series(int jobs, bool exact)
                                 .jobs = jobs,
                                 .deadline_s = 60 };
     assert_int_equal(lab_series_run(&series, results), HEED_OK);
-    for (size_t i = 0; i < CASES * CONTENDERS; i++)
+    for (size_t i = 0; i < count * CONTENDERS; i++)
         if (!exact || expected[i % CONTENDERS].ended != LAB_CRASHED)
             check_result(i % CONTENDERS, &results[i]);
 }
