@@ -2,6 +2,7 @@
  * args.c - what a CUDA kernel is told of a problem
  */
 #include <limits.h>
+#include <math.h>
 
 #include "backend.h"
 
@@ -95,6 +96,7 @@ void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, cons
         .rest = heed_cuda_divide_by((unsigned)rest),
         .work = heed_cuda_divide_by((unsigned)(section * blocks)),
         .blocks = (unsigned)blocks,
-        .scale = (float)((double)problem->scale * LOG2_E),
+        .scale = (float)(fabs((double)problem->scale) * LOG2_E),
+        .negate = problem->scale < 0,
     };
 }

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #define ALIGNED 16
+#define SEQ_STRIDE_MAX \
+    (INT64_C(1) << 22) /* elements: 256 keys, the most of a tile, span 2^31 bytes */
 #define COMBINE_ROWS 4 /* of a block: COMBINE_THREADS / 32 */
 #define COMBINE_THREADS 128
 
@@ -56,11 +58,13 @@ size_t heed_cuda_workspace(const heed_kernel *kernel, const heed_problem *proble
     return (size_t)(rows_of(problem) * cut.splits * (problem->dim_v + 1)) * sizeof(float);
 }
 
-/* Do all rows begin at multiples of 16 bytes, if the tensors do? */
+/* Do all rows begin at multiples of 16 bytes, if the tensors do, and do the keys of a tile lie
+ * within 2^31 bytes, so that 32 bits say how far apart they are? */
 static bool aligned_strides(const heed_strides *strides)
 {
     int64_t unit = ALIGNED / 2; /* elements */
-    return strides->batch % unit == 0 && strides->seq % unit == 0 && strides->head % unit == 0;
+    return strides->batch % unit == 0 && strides->seq % unit == 0 && strides->head % unit == 0 &&
+           strides->seq <= SEQ_STRIDE_MAX;
 }
 
 /* ---- Plans ---- */

@@ -181,29 +181,35 @@ HEED_DEVICE void load_v(const heed_cuda_args *args, const place *at, const u8 *v
               at->thread, aligned);
 }
 
+/* Makes zero what is not finite among 8 elements of V that belong to @key, and notes the key for
+ * their columns. */
+HEED_DEVICE void clean_chunk(u32 smem, u32 bad_smem, u32 key)
+{
+    heed_u32x4 x = ptx_ld_shared_16(smem);
+    u32 any = half_not_finite(x.v[0]) | half_not_finite(x.v[1]) | half_not_finite(x.v[2]) |
+              half_not_finite(x.v[3]);
+    if (!any)
+        return;
+    for (u32 i = 0; i < 8; i++) {
+        u32 half = i % 2 * 16;
+        if (!(half_not_finite(x.v[i / 2]) >> half & 0x8000u))
+            continue;
+        x.v[i / 2] &= half ? 0x0000ffffu : 0xffff0000u;
+        ptx_min_shared_u32(bad_smem + i * 4, key);
+    }
+    ptx_st_shared_16(smem, x);
+}
+
 /* A masked key takes no part, but a weight of zero times NaN is NaN. So a thread looks at the part
  * of V that it loaded itself: what is not finite becomes zero, and its key is noted for its column,
  * to be made up for by spoil() in the rows that see it. */
 HEED_DEVICE void clean_v(const place *at, u32 v_smem, u32 bad_smem, u32 key)
 {
-    const u32 chunks = V_PAD / 8, count = HEED_N * chunks;
-    for (u32 index = at->thread; index < count; index += GROUP_THREADS) {
-        u32 row = index / chunks, chunk = index % chunks;
-        u32 smem = v_smem + tile_at(HEED_N, V_PAD, row, chunk);
-        heed_u32x4 x = ptx_ld_shared_16(smem);
-        u32 any = half_not_finite(x.v[0]) | half_not_finite(x.v[1]) | half_not_finite(x.v[2]) |
-                  half_not_finite(x.v[3]);
-        if (!any)
-            continue;
-        for (u32 i = 0; i < 8; i++) {
-            u32 half = i % 2 * 16;
-            if (!(half_not_finite(x.v[i / 2]) >> half & 0x8000u))
-                continue;
-            x.v[i / 2] &= half ? 0x0000ffffu : 0xffff0000u;
-            ptx_min_shared_u32(bad_smem + (chunk * 8 + i) * 4, key + row);
-        }
-        ptx_st_shared_16(smem, x);
-    }
+    const u32 page = tile_page(V_PAD);
+    for (u32 row = at->thread / page; row < HEED_N; row += GROUP_THREADS / page)
+        for (u32 chunk = at->thread % page; chunk < V_PAD / 8; chunk += page)
+            clean_chunk(v_smem + tile_at(HEED_N, V_PAD, row, chunk), bad_smem + chunk * 32,
+                        key + row);
 }
 
 /* ---- one tile ---- */
@@ -240,7 +246,7 @@ HEED_DEVICE void multiply_k(float s[ROWS16][KEYS8][4], u32 q[ROWS16][4], u32 lan
 /* The first key that row g (@h 0) or g + 8 (1) of 16 does not see. */
 HEED_DEVICE u32 row_limit(const heed_cuda_args *args, const place *at, int mt, int h)
 {
-    u32 row = at->row + at->warp * WARP_ROWS + mt * 16 + h * 8 + at->lane / 4;
+    u32 row = ptx_keep(at->row) + at->warp * WARP_ROWS + mt * 16 + h * 8 + at->lane / 4;
     return visible_keys(args, divide(row, args->group));
 }
 
@@ -550,7 +556,7 @@ HEED_DEVICE void store_o(const heed_cuda_args *args, const place *at, const stat
 /* Turns the sign of Q, for a negative scale. */
 HEED_DEVICE void negate_q(const place *at, u32 q_smem)
 {
-    const u32 count = Q_BYTES / 16;
+    const u32 count = HEED_M * QK_PAD / 8;
     for (u32 i = at->group * GROUP_THREADS + at->thread; i < count; i += THREADS) {
         heed_u32x4 x = ptx_ld_shared_16(q_smem + i * 16);
         for (int j = 0; j < 4; j++)
@@ -588,8 +594,8 @@ typedef struct walk {
     u32 tiles; /* of the group */
     u32 full;  /* those that need no mask */
     tile_stream k_stream, v_stream;
-    float scale;
-    u32 q_lane, k_lane, v_lane; /* where ldmatrix looks: in Q, in a tile of K, of V */
+    u32 q_lane;   /* where ldmatrix looks in Q, */
+    u32 kv_lanes; /* in a tile of K, and in the upper half in one of V */
 #if HEED_Q == 2
     u32 q[QK16][ROWS16][4];
 #endif
@@ -611,7 +617,6 @@ HEED_DEVICE void locate(walk *w, const heed_cuda_args *args)
            2 * ((i64)at->batch * args->v_stride.batch + (i64)at->head_kv * args->v_stride.head);
     w->tiles = own_tiles(at, at->tile_end);
     w->full = own_tiles(at, at->tile_full < at->tile_end ? at->tile_full : at->tile_end);
-    w->scale = args->scale < 0 ? -args->scale : args->scale;
 }
 
 /* How many steps the main loop takes: as long as tile j needs no mask, and the tiles of the step
@@ -640,13 +645,14 @@ HEED_DEVICE void load_step(walk *w, u32 j, const int aligned)
 }
 
 /* The same in the main loop, where both are there with all their rows. */
-HEED_DEVICE void load_whole_step(walk *w, u32 j)
+HEED_DEVICE void load_whole_step(const walk *w, u32 j)
 {
     i64 k_row = 2 * w->args->k_stride.seq, v_row = 2 * w->args->v_stride.seq;
-    tile_stream_load(&w->k_stream, stage_of(w, j + K_AHEAD), k_row, HEED_K * HEED_N * k_row, HEED_N,
-                     HEED_DIM_QK, QK_PAD, GROUP_THREADS, w->at.thread);
-    tile_stream_load(&w->v_stream, stage_of(w, j) + K_BYTES, v_row, HEED_K * HEED_N * v_row, HEED_N,
-                     HEED_DIM_V, V_PAD, GROUP_THREADS, w->at.thread);
+    tile_stream_load(w->k_stream, stage_of(w, j + K_AHEAD),
+                     w->k + tile_key(&w->at, j + K_AHEAD) * k_row, k_row, HEED_N, HEED_DIM_QK,
+                     QK_PAD, GROUP_THREADS, w->at.thread);
+    tile_stream_load(w->v_stream, stage_of(w, j) + K_BYTES, w->v + tile_key(&w->at, j) * v_row,
+                     v_row, HEED_N, HEED_DIM_V, V_PAD, GROUP_THREADS, w->at.thread);
     ptx_cp_async_commit();
 }
 
@@ -683,7 +689,7 @@ HEED_DEVICE void score_columns(const walk *w, float s[ROWS16][KEYS8][4], u32 q_l
 HEED_DEVICE void score(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
 {
     /* Kept, so that addresses are made where they are needed and not for all columns ahead. */
-    u32 q_lane = ptx_keep(w->q_lane), k_lane = stage_of(w, j) + w->k_lane;
+    u32 q_lane = ptx_keep(w->q_lane), k_lane = stage_of(w, j) + (w->kv_lanes & 0xffff);
     HEED_UNROLL
     for (int kk = 0; kk < QK16; kk++)
         score_columns(w, s, q_lane, k_lane, kk);
@@ -699,11 +705,11 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int fast, const int align
     score(w, s, j);
     if (!fast && j >= w->full)
         mask_scores(w->args, &w->at, s, tile_key(&w->at, j));
-    raise_max(st, s, w->scale);
+    raise_max(st, s, w->args->scale);
     HEED_UNROLL
     for (int nt = 0; nt < KEYS8; nt++)
-        exponentiate(st, &p, s, w->scale, nt);
-    multiply_v(st, &p, stage_of(w, j) + K_BYTES + w->v_lane);
+        exponentiate(st, &p, s, w->args->scale, nt);
+    multiply_v(st, &p, stage_of(w, j) + K_BYTES + (w->kv_lanes >> 16));
 }
 
 HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
@@ -732,16 +738,16 @@ HEED_DEVICE void step(walk *w, state *st, float s[ROWS16][KEYS8][4], float next[
     advance(w, j, fast, aligned);
     if (!fast && j >= w->full)
         mask_scores(w->args, &w->at, s, tile_key(&w->at, j));
-    raise_max(st, s, w->scale);
-    u32 q_lane = ptx_keep(w->q_lane), k_lane = stage_of(w, j + 1) + w->k_lane;
+    raise_max(st, s, w->args->scale);
+    u32 q_lane = ptx_keep(w->q_lane), k_lane = stage_of(w, j + 1) + (w->kv_lanes & 0xffff);
     HEED_UNROLL
     for (int kk = 0; kk < QK16; kk++) {
         score_columns(w, next, q_lane, k_lane, kk);
         HEED_UNROLL
         for (int nt = kk * KEYS8 / QK16; nt < (kk + 1) * KEYS8 / QK16; nt++)
-            exponentiate(st, &p, s, w->scale, nt);
+            exponentiate(st, &p, s, w->args->scale, nt);
     }
-    multiply_v(st, &p, stage_of(w, j) + K_BYTES + w->v_lane);
+    multiply_v(st, &p, stage_of(w, j) + K_BYTES + (w->kv_lanes >> 16));
 }
 
 HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
@@ -775,8 +781,8 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
     place *at = &w->at;
     w->q_lane = w->q_smem + tile_at(HEED_M, QK_PAD, at->warp * WARP_ROWS, 0) +
                 tile_lane(QK_PAD, at->lane % 16, at->lane / 16);
-    w->k_lane = ptx_keep(tile_lane(QK_PAD, at->lane / 16 * 8 + at->lane % 8, at->lane / 8 % 2));
-    w->v_lane = ptx_keep(tile_lane(V_PAD, at->lane % 16, at->lane / 16));
+    w->kv_lanes = ptx_keep(tile_lane(QK_PAD, at->lane / 16 * 8 + at->lane % 8, at->lane / 8 % 2) |
+                           tile_lane(V_PAD, at->lane % 16, at->lane / 16) << 16);
     load_q(w->args, at, w->q_smem, aligned);
     if (K_AHEAD && w->tiles > 0)
         load_k(w->args, at, w->k, w->stages, 0, aligned);
@@ -786,16 +792,14 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
     for (u32 j = 0; j < HEED_S - 1; j++)
         load_step(w, j, aligned);
     i64 k_row = 2 * w->args->k_stride.seq, v_row = 2 * w->args->v_stride.seq;
-    w->k_stream = tile_stream_of(w->k + tile_key(at, HEED_S - 1 + K_AHEAD) * k_row, k_row, HEED_N,
-                                 QK_PAD, at->thread);
-    w->v_stream = tile_stream_of(w->v + tile_key(at, HEED_S - 1) * v_row, v_row, HEED_N, V_PAD,
-                                 at->thread);
+    w->k_stream = tile_stream_of(k_row, HEED_N, QK_PAD, at->thread);
+    w->v_stream = tile_stream_of(v_row, HEED_N, V_PAD, at->thread);
     if (HEED_CAUSAL)
         for (u32 i = at->group * GROUP_THREADS + at->thread; i < V_PAD; i += THREADS)
             ptx_st_shared_4(w->bad_smem + i * 4, NO_KEY);
     ptx_cp_async_wait(HEED_S - 2 + K_AHEAD);
     ptx_barrier();
-    if (w->args->scale < 0) {
+    if (w->args->negate) {
         negate_q(at, w->q_smem);
         ptx_barrier();
     }

@@ -60,7 +60,7 @@ HEED_DEVICE float logit(const heed_cuda_args *args, i64 q, i64 k)
     float sum = 0.0f;
     for (int d = 0; d < HEED_DIM_QK; d++)
         sum += load_element(args->q, q + d) * load_element(args->k, k + d);
-    return sum * args->scale;
+    return sum * (args->negate ? -args->scale : args->scale);
 }
 
 /* What a warp knows of its row so far. */

@@ -78,58 +78,59 @@ HEED_DEVICE void tile_copy_chunk(u32 smem, const u8 *from, u32 bytes, const int 
 
 /* Starts to copy the tile at @from, whose rows are @stride bytes apart, of which @valid exist and
  * have @dim elements; the others and the padding become zero. It is done by @threads threads, of
- * which this is number @thread. */
+ * which this is number @thread: neighbours take the chunks of a page, then of the next row. */
 HEED_DEVICE void tile_load(u32 smem, const u8 *from, i64 stride, u32 valid, const u32 rows,
                            const u32 dim, const u32 pad, const u32 threads, u32 thread,
                            const int aligned)
 {
-    const u32 chunks = pad / 8, count = rows * chunks;
+    const u32 page = tile_page(pad), step = threads / page;
     HEED_NO_UNROLL
-    for (u32 index = thread; index < count; index += threads) {
-        u32 row = index / chunks, chunk = index % chunks;
-        u32 bytes = row < valid ? tile_chunk_bytes(dim, chunk) : 0;
-        const u8 *source = from + (bytes ? (i64)row * stride + chunk * 16 : 0);
-        tile_copy_chunk(smem + tile_at(rows, pad, row, chunk), source, bytes, aligned);
+    for (u32 row = thread / page; row < rows; row += step) {
+        HEED_NO_UNROLL
+        for (u32 chunk = thread % page; chunk < pad / 8; chunk += page) {
+            u32 bytes = row < valid ? tile_chunk_bytes(dim, chunk) : 0;
+            const u8 *source = from + (bytes ? (i64)row * stride + chunk * 16 : 0);
+            tile_copy_chunk(smem + tile_at(rows, pad, row, chunk), source, bytes, aligned);
+        }
     }
 }
 
-/* A thread's part in loading tiles all of whose rows exist, one after another, which is what the
- * main loop does. Neighbours take the chunks of a page, then of the next row. */
+/* A thread's part in loading tiles all of whose rows exist, which is what the main loop does. It is
+ * the part that tile_load() gives to the thread. Two registers, and not a pointer, as the loop has
+ * none to spare; the rows of a tile must span less than 2^31 bytes. */
 typedef struct tile_stream {
-    const u8 *from; /* the thread's first chunk of the next tile */
-    u32 to;         /* bytes from the beginning of a tile to that chunk */
+    u32 from; /* bytes from the beginning of a tile in memory to the thread's first chunk */
+    u32 to;   /* the same in shared memory */
 } tile_stream;
 
-/* @from is the first tile. */
-HEED_DEVICE tile_stream tile_stream_of(const u8 *from, i64 stride, const u32 rows, const u32 pad,
-                                       u32 thread)
+HEED_DEVICE tile_stream tile_stream_of(i64 stride, const u32 rows, const u32 pad, u32 thread)
 {
     tile_stream stream;
     u32 row = thread / tile_page(pad), chunk = thread % tile_page(pad);
-    stream.from = from + row * stride + chunk * 16;
+    stream.from = ptx_keep(row * (u32)stride + chunk * 16);
     stream.to = tile_at(rows, pad, row, chunk);
     return stream;
 }
 
-/* Starts to copy the next tile, and goes on by @advance bytes. */
-HEED_DEVICE void tile_stream_load(tile_stream *stream, u32 smem, i64 stride, i64 advance,
+/* Starts to copy the tile at @tile, the same for all threads. */
+HEED_DEVICE void tile_stream_load(tile_stream stream, u32 smem, const u8 *tile, i64 stride,
                                   const u32 rows, const u32 dim, const u32 pad, const u32 threads,
                                   u32 thread)
 {
     const u32 page = tile_page(pad), step = threads / page;
-    const u8 *from = stream->from;
-    stream->from += advance;
+    /* Kept, so that the offsets of all rows are not made ahead of the loop. */
+    u32 from = stream.from, next = ptx_keep(step * (u32)stride);
     HEED_UNROLL
-    for (u32 row = 0; row < rows; row += step, from += step * stride) {
+    for (u32 row = 0; row < rows; row += step, from += next) {
         if (rows % step != 0 && row + thread / page >= rows)
             break;
         HEED_UNROLL
         for (u32 chunk = 0; chunk < pad / 8; chunk += page) {
             /* The swizzle is the same every 8 rows. */
-            u32 to = step % 8 == 0 ? stream->to + (chunk * rows + row * page) * 16
+            u32 to = step % 8 == 0 ? stream.to + (chunk * rows + row * page) * 16
                                    : tile_at(rows, pad, row + thread / page, chunk + thread % page);
             u32 bytes = dim == pad ? 16 : tile_chunk_bytes(dim, chunk + thread % page);
-            ptx_cp_async_16(smem + to, bytes ? from + chunk * 16 : stream->from, bytes);
+            ptx_cp_async_16(smem + to, tile + (bytes ? from + chunk * 16 : 0), bytes);
         }
     }
 }
