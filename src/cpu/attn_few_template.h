@@ -183,13 +183,15 @@ static void store_rows(const few_state *t, int64_t rows)
         float *o = t->base + t->y.o + r * t->y.dim_v;
         float l = t->base[t->y.l + r];
         heed_target target = heed_job_target(t->job, t->task, row);
-        vf inverse = v_set(l == 0 ? 0 : 1 / l);
-        for (int64_t c = 0; c < t->y.dim_v; c += LANES)
-            v_store(o + c, v_mul(v_load(o + c), inverse));
+        bool empty = l == 0;
+        vf inverse = v_set(1 / l);
+        for (int64_t c = 0; c < t->y.dim_v;
+             c += LANES) /* 0 times a NaN of V may be in an empty O */
+            v_store(o + c, empty ? v_zero() : v_mul(v_load(o + c), inverse));
         store_row(target.o, o, p->dim_v, target.partial ? HEED_F32 : p->type);
         if (lse)
             heed_job_set_lse(t->job, t->task, row,
-                             l == 0 ? -INFINITY : t->base[t->y.m + r] + log2f(l));
+                             empty ? -INFINITY : t->base[t->y.m + r] + log2f(l));
     }
 }
 

@@ -357,6 +357,8 @@ static void store_strip(const tile_state *t, int64_t strip)
     bool lse = t->job->buffers->lse || t->job->cut.splits > 1;
     for (int64_t i = 0; i < WIDTH && row + i < t->task->row_end; i++) {
         heed_target target = heed_job_target(t->job, t->task, row + i);
+        if (l[i] == 0) /* O may have 0 times a NaN of V */
+            memset(rows + i * t->y.row, 0, (size_t)p->dim_v * sizeof *rows);
         store_row(target.o, rows + i * t->y.row, p->dim_v, target.partial ? HEED_F32 : p->type);
         if (lse)
             heed_job_set_lse(t->job, t->task, row + i, l[i] == 0 ? -INFINITY : m[i] + log2f(l[i]));
