@@ -1,0 +1,87 @@
+/*
+ * mma_load.cuh - Q, K and V on their way into shared memory, and what is done to them there
+ */
+#ifndef HEED_MMA_LOAD_CUH
+#define HEED_MMA_LOAD_CUH
+
+#include "half.cuh"
+#include "mma_place.cuh"
+#include "tile.cuh"
+
+HEED_DEVICE void load_q(const heed_cuda_args *args, const place *at, u32 q_smem, const int aligned)
+{
+    const u32 chunks = QK_PAD / 8, count = HEED_M * chunks;
+    for (u32 index = at->group * GROUP_THREADS + at->thread; index < count; index += THREADS) {
+        u32 row = index / chunks, chunk = index % chunks;
+        u32 bytes = at->row + row < args->rows ? tile_chunk_bytes(HEED_DIM_QK, chunk) : 0;
+        const u8 *from = (const u8 *)args->q;
+        if (bytes)
+            from += 2 * row_offset(args, at->head, args->q_stride, at->row + row) + 16 * chunk;
+        tile_copy_chunk(q_smem + tile_at(HEED_M, QK_PAD, row, chunk), from, bytes, aligned);
+    }
+}
+
+HEED_DEVICE void load_k(const heed_cuda_args *args, const place *at, const u8 *k, u32 stages, u32 j,
+                        const int aligned)
+{
+    u32 key = tile_key(at, j);
+    tile_load(stages + j % HEED_S * STAGE_BYTES, k + 2 * (i64)key * args->k_stride.seq,
+              2 * args->k_stride.seq, args->seq_k - key, HEED_N, HEED_DIM_QK, QK_PAD, GROUP_THREADS,
+              at->thread, aligned);
+}
+
+HEED_DEVICE void load_v(const heed_cuda_args *args, const place *at, const u8 *v, u32 stages, u32 j,
+                        const int aligned)
+{
+    u32 key = tile_key(at, j);
+    tile_load(stages + j % HEED_S * STAGE_BYTES + K_BYTES, v + 2 * (i64)key * args->v_stride.seq,
+              2 * args->v_stride.seq, args->seq_k - key, HEED_N, HEED_DIM_V, V_PAD, GROUP_THREADS,
+              at->thread, aligned);
+}
+
+/* Turns the sign of Q, for a negative scale. */
+HEED_DEVICE void negate_q(const place *at, u32 q_smem)
+{
+    const u32 count = HEED_M * QK_PAD / 8;
+    for (u32 i = at->group * GROUP_THREADS + at->thread; i < count; i += THREADS) {
+        heed_u32x4 x = ptx_ld_shared_16(q_smem + i * 16);
+        for (int j = 0; j < 4; j++)
+            x.v[j] ^= 0x80008000u;
+        ptx_st_shared_16(q_smem + i * 16, x);
+    }
+}
+
+#define NO_KEY 0xffffffffu
+
+/* Makes zero what is not finite among 8 elements of V that belong to @key, and notes the key for
+ * their columns. */
+HEED_DEVICE void clean_chunk(u32 smem, u32 bad_smem, u32 key)
+{
+    heed_u32x4 x = ptx_ld_shared_16(smem);
+    u32 any = half_not_finite(x.v[0]) | half_not_finite(x.v[1]) | half_not_finite(x.v[2]) |
+              half_not_finite(x.v[3]);
+    if (!any)
+        return;
+    for (u32 i = 0; i < 8; i++) {
+        u32 half = i % 2 * 16;
+        if (!(half_not_finite(x.v[i / 2]) >> half & 0x8000u))
+            continue;
+        x.v[i / 2] &= half ? 0x0000ffffu : 0xffff0000u;
+        ptx_min_shared_u32(bad_smem + i * 4, key);
+    }
+    ptx_st_shared_16(smem, x);
+}
+
+/* A masked key takes no part, but a weight of zero times NaN is NaN. So a thread looks at the part
+ * of V that it loaded itself: what is not finite becomes zero, and its key is noted for its column,
+ * to be made up for by spoil() in the rows that see it. */
+HEED_DEVICE void clean_v(const place *at, u32 v_smem, u32 bad_smem, u32 key)
+{
+    const u32 page = tile_page(V_PAD);
+    for (u32 row = at->thread / page; row < HEED_N; row += GROUP_THREADS / page)
+        for (u32 chunk = at->thread % page; chunk < V_PAD / 8; chunk += page)
+            clean_chunk(v_smem + tile_at(HEED_N, V_PAD, row, chunk), bad_smem + chunk * 32,
+                        key + row);
+}
+
+#endif /* HEED_MMA_LOAD_CUH */

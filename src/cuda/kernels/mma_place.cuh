@@ -1,0 +1,92 @@
+/*
+ * mma_place.cuh - which rows and keys a block of attn_mma.cu works on, and which of them a thread
+ */
+#ifndef HEED_MMA_PLACE_CUH
+#define HEED_MMA_PLACE_CUH
+
+#include "mma_sizes.cuh"
+#include "rows.cuh"
+
+/* Where a thread is, and what its block works on. */
+typedef struct place {
+    u32 thread; /* in its group */
+    u32 warp;   /* in its group */
+    u32 lane;
+    u32 group;
+    u32 batch;
+    u32 head_kv;
+    u32 head; /* batch * heads_kv + head_kv */
+    u32 split;
+    u32 row;                             /* the block's first */
+    u32 tile_begin, tile_full, tile_end; /* tiles of keys; those before tile_full need no mask */
+} place;
+
+/* Blocks are numbered by split, then within a section of heads. Under a mask the heads of a section
+ * come before its blocks, from the last rows to the first, so that the longest work is done first.
+ */
+HEED_DEVICE void find_rows(const heed_cuda_args *args, place *at)
+{
+    u32 number = ptx_keep(ptx_block_x());
+    u32 index = divide(number, args->splits);
+    at->split = number - index * args->splits.value;
+    u32 section = divide(index, args->work);
+    u32 within = index - section * args->work.value;
+    u32 begin = section * args->section.value;
+    heed_cuda_divisor heads = begin + args->section.value <= args->heads ? args->section
+                                                                         : args->rest;
+    u32 block = divide(within, heads);
+    at->head = begin + within - block * heads.value;
+    if (HEED_CAUSAL)
+        block = args->blocks - 1 - block;
+    at->row = block * HEED_M;
+    at->batch = divide(at->head, args->heads_kv);
+    at->head_kv = at->head - at->batch * args->heads_kv.value;
+}
+
+HEED_DEVICE void find_keys(const heed_cuda_args *args, place *at)
+{
+    u32 last = at->row + HEED_M < args->rows ? at->row + HEED_M - 1 : args->rows - 1;
+    u32 seen = visible_keys(args, divide(last, args->group));
+    at->tile_begin = 0;
+    at->tile_end = (seen + (HEED_N - 1)) / HEED_N;
+    at->tile_full = visible_keys(args, divide(at->row, args->group)) / HEED_N;
+    if (args->splits.value > 1) {
+        u32 tiles = (args->seq_k + (HEED_N - 1)) / HEED_N;
+        u32 share = divide(tiles + args->splits.value - 1, args->splits);
+        u32 end = (at->split + 1) * share;
+        at->tile_begin = at->split * share;
+        at->tile_end = at->tile_end < end ? at->tile_end : end;
+    }
+}
+
+/* How many of the tiles from tile_begin up to @end are this group's: every HEED_K-th. */
+HEED_DEVICE u32 own_tiles(const place *at, u32 end)
+{
+    u32 begin = at->tile_begin + at->group;
+    return end > begin ? (end - begin + HEED_K - 1) / HEED_K : 0;
+}
+
+HEED_DEVICE u32 tile_key(const place *at, u32 j)
+{
+    return (at->tile_begin + at->group + j * HEED_K) * HEED_N;
+}
+
+HEED_DEVICE void find_place(const heed_cuda_args *args, place *at)
+{
+    u32 thread = ptx_thread();
+    at->group = HEED_K == 1 ? 0 : thread / GROUP_THREADS;
+    at->thread = thread - at->group * GROUP_THREADS;
+    at->warp = at->thread / 32;
+    at->lane = ptx_lane();
+    find_rows(args, at);
+    find_keys(args, at);
+}
+
+/* The first key that row g (@h 0) or g + 8 (1) of 16 does not see. */
+HEED_DEVICE u32 row_limit(const heed_cuda_args *args, const place *at, int mt, int h)
+{
+    u32 row = ptx_keep(at->row) + at->warp * WARP_ROWS + mt * 16 + h * 8 + at->lane / 4;
+    return visible_keys(args, divide(row, args->group));
+}
+
+#endif /* HEED_MMA_PLACE_CUH */

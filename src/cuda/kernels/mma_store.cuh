@@ -1,0 +1,192 @@
+/*
+ * mma_store.cuh - from a warp's sums to the results: groups merged, rows normalized, O and LSE
+ * stored
+ */
+#ifndef HEED_MMA_STORE_CUH
+#define HEED_MMA_STORE_CUH
+
+#include "mma_load.cuh"
+#include "mma_tile.cuh"
+
+/* Groups other than the first leave what they have in shared memory, each thread where its fellow
+ * of the first group will look. */
+HEED_DEVICE void merge_groups(const place *at, state *st, u32 smem)
+{
+    const u32 words = ROWS16 * (V8 * 4 + 4);
+    ptx_barrier();
+    if (at->group > 0) {
+        u32 to = smem + ((at->group - 1) * words * GROUP_THREADS + at->thread) * 4;
+        HEED_UNROLL
+        for (int mt = 0; mt < ROWS16; mt++) {
+            HEED_UNROLL
+            for (int i = 0; i < 2; i++) {
+                ptx_st_shared_f32(to, st->max[mt][i]);
+                ptx_st_shared_f32(to + GROUP_THREADS * 4, st->sum[mt][i]);
+                to += 2 * GROUP_THREADS * 4;
+            }
+            HEED_UNROLL
+            for (int i = 0; i < V8 * 4; i++, to += GROUP_THREADS * 4)
+                ptx_st_shared_f32(to, st->o[mt][i / 4][i % 4]);
+        }
+    }
+    ptx_barrier();
+    if (at->group > 0)
+        return;
+    for (u32 group = 1; group < HEED_K; group++) {
+        u32 from = smem + ((group - 1) * words * GROUP_THREADS + at->thread) * 4;
+        HEED_UNROLL
+        for (int mt = 0; mt < ROWS16; mt++) {
+            float mine[2], other[2];
+            HEED_UNROLL
+            for (int i = 0; i < 2; i++) {
+                float max = ptx_ld_shared_f32(from),
+                      sum = ptx_ld_shared_f32(from + GROUP_THREADS * 4);
+                float top = ptx_max(st->max[mt][i], max);
+                mine[i] = ptx_ex2(st->max[mt][i] - top);
+                other[i] = ptx_ex2(max - top);
+                st->max[mt][i] = top;
+                st->sum[mt][i] = st->sum[mt][i] * mine[i] + sum * other[i];
+                from += 2 * GROUP_THREADS * 4;
+            }
+            HEED_UNROLL
+            for (int i = 0; i < V8 * 4; i++, from += GROUP_THREADS * 4) {
+                float *o = &st->o[mt][i / 4][i % 4];
+                *o = *o * mine[i / 2 % 2] + ptx_ld_shared_f32(from) * other[i / 2 % 2];
+            }
+        }
+    }
+}
+
+/* Divides by the sums. A row that saw no key, or none with a weight, becomes zero. */
+HEED_DEVICE void normalize(state *st)
+{
+    HEED_UNROLL
+    for (int mt = 0; mt < ROWS16; mt++) {
+        HEED_UNROLL
+        for (int h = 0; h < 2; h++) {
+            float sum = st->sum[mt][h];
+            sum += ptx_shfl_xor(sum, 1);
+            sum += ptx_shfl_xor(sum, 2);
+            st->sum[mt][h] = sum;
+        }
+        HEED_UNROLL
+        for (int dt = 0; dt < V8; dt++) {
+            HEED_UNROLL
+            for (int i = 0; i < 4; i++) {
+                float sum = st->sum[mt][i / 2];
+                st->o[mt][dt][i] = sum == 0.0f ? 0.0f : st->o[mt][dt][i] * ptx_rcp(sum);
+            }
+        }
+    }
+}
+
+/* Makes NaN what depends on a value of V that clean_v() took out. */
+HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st, u32 bad_smem)
+{
+    HEED_UNROLL
+    for (int dt = 0; dt < V8; dt++) {
+        HEED_UNROLL
+        for (int i = 0; i < 2; i++) {
+            u32 bad = ptx_ld_shared_4(bad_smem + (dt * 8 + at->lane % 4 * 2 + i) * 4);
+            if (bad == NO_KEY)
+                continue;
+            HEED_UNROLL
+            for (int mt = 0; mt < ROWS16; mt++) {
+                HEED_UNROLL
+                for (int h = 0; h < 2; h++)
+                    if (bad < row_limit(args, at, mt, h))
+                        st->o[mt][dt][2 * h + i] = ptx_as_f32(0x7fffffffu);
+            }
+        }
+    }
+}
+
+/* The logarithm of a row's sum, to base 2. */
+HEED_DEVICE float row_lse(const state *st, int mt, int h)
+{
+    float sum = st->sum[mt][h];
+    return sum == 0.0f ? -ptx_infinity() : st->max[mt][h] + ptx_lg2(sum);
+}
+
+HEED_DEVICE void store_partial(const heed_cuda_args *args, const place *at, const state *st)
+{
+    i64 base = ((i64)at->head * args->splits.value + at->split) * args->rows;
+    u32 g = at->lane / 4, t = at->lane % 4;
+    HEED_UNROLL
+    for (int mt = 0; mt < ROWS16; mt++) {
+        HEED_UNROLL
+        for (int h = 0; h < 2; h++) {
+            u32 row = at->row + at->warp * WARP_ROWS + mt * 16 + h * 8 + g;
+            if (row >= args->rows)
+                continue;
+            float *o = args->partial + (base + row) * HEED_DIM_V;
+            if (t == 0)
+                ptx_st_global_f32(args->partial_lse + base + row, row_lse(st, mt, h));
+            HEED_UNROLL
+            for (int dt = 0; dt < V8; dt++) {
+                HEED_UNROLL
+                for (int i = 0; i < 2; i++)
+                    if (dt * 8 + t * 2 + i < HEED_DIM_V)
+                        ptx_st_global_f32(o + dt * 8 + t * 2 + i, st->o[mt][dt][2 * h + i]);
+            }
+        }
+    }
+}
+
+HEED_DEVICE void store_lse(const heed_cuda_args *args, const place *at, const state *st)
+{
+    u32 g = at->lane / 4;
+    if (!args->lse || at->lane % 4 != 0)
+        return;
+    HEED_UNROLL
+    for (int mt = 0; mt < ROWS16; mt++) {
+        HEED_UNROLL
+        for (int h = 0; h < 2; h++) {
+            u32 row = at->row + at->warp * WARP_ROWS + mt * 16 + h * 8 + g;
+            if (row >= args->rows)
+                continue;
+            ptx_st_global_f32(args->lse + lse_offset(args, at->head, row),
+                              row_lse(st, mt, h) * LN_2);
+        }
+    }
+}
+
+/* Stores O by way of the shared memory that held the warp's rows of Q, to have 16 bytes at a time.
+ */
+HEED_DEVICE void store_o(const heed_cuda_args *args, const place *at, const state *st, u32 smem,
+                         const int aligned)
+{
+    const u32 chunks = V_PAD / 8;
+    u32 first = at->warp * WARP_ROWS, g = at->lane / 4, t = at->lane % 4;
+    HEED_UNROLL
+    for (int mt = 0; mt < ROWS16; mt++) {
+        HEED_UNROLL
+        for (int dt = 0; dt < V8; dt++) {
+            HEED_UNROLL
+            for (int h = 0; h < 2; h++)
+                ptx_st_shared_4(smem + tile_at(HEED_M, V_PAD, first + mt * 16 + h * 8 + g, dt) +
+                                    t * 4,
+                                half_pack(st->o[mt][dt][2 * h], st->o[mt][dt][2 * h + 1]));
+        }
+    }
+    ptx_warp_barrier();
+    for (u32 index = at->lane; index < WARP_ROWS * chunks; index += 32) {
+        u32 row = first + index / chunks, chunk = index % chunks;
+        u32 bytes = tile_chunk_bytes(HEED_DIM_V, chunk);
+        if (at->row + row >= args->rows || bytes == 0)
+            continue;
+        u8 *to = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, at->row + row) +
+                 16 * chunk;
+        heed_u32x4 x = ptx_ld_shared_16(smem + tile_at(HEED_M, V_PAD, row, chunk));
+        if (aligned && bytes == 16) {
+            ptx_st_global_16(to, x);
+            continue;
+        }
+        HEED_UNROLL
+        for (u32 i = 0; i < 8; i++)
+            if (2 * i < bytes)
+                ptx_st_global_u16(to + 2 * i, (u16)(x.v[i / 2] >> i % 2 * 16));
+    }
+}
+
+#endif /* HEED_MMA_STORE_CUH */
