@@ -31,7 +31,11 @@
  *    position makes the outputs that depend on it non-finite, as IEEE arithmetic would.
  *
  * The library never prints, never aborts, and keeps no state outside the objects declared here,
- * but for the text that heed_message() returns, which belongs to the calling thread.
+ * but for the text that heed_message() returns, which belongs to the calling thread, and for
+ * NVIDIA's libraries, which stay loaded once a context for a CUDA device has been asked for.
+ *
+ * NULL in the place of a context, a plan or a problem is refused with HEED_ERR_INVALID, or answered
+ * with 0, NULL or "" by functions that return no status.
  */
 #ifndef HEED_H
 #define HEED_H
@@ -240,10 +244,15 @@ typedef void heed_parallel_fn(void *pool, void (*body)(void *data, int index), v
  * How to create a context. Zero in a field means its default.
  *
  * A context is for one device. On a CPU tensors are host memory, and heed_execute() returns when
- * they are complete. On a CUDA device tensors are device memory of its primary context, the one
- * that the CUDA runtime and PyTorch use too, and heed_execute() starts the work on the caller's
- * stream. heed needs the NVIDIA driver and NVRTC there, which it looks for when such a context is
- * made; it runs on devices of compute capability 8.0 or later.
+ * they are complete. On a CUDA device tensors are memory that the device can reach in its primary
+ * context, the one that the CUDA runtime and PyTorch use too, and heed_execute() starts the work
+ * on the caller's stream. heed needs two libraries of NVIDIA's there, which it looks for when the
+ * process makes its first such context: the driver, for CUDA 12.0 or later, and NVRTC, the
+ * compiler. It runs on devices of compute capability 8.0 or later.
+ *
+ * Each call makes the device's primary context current on the calling thread where it is not, and
+ * puts back what was current. A context keeps the primary context alive until it is destroyed; if
+ * nobody else has retained it, that ends it, with all memory and streams in it.
  */
 typedef struct heed_options {
     const char *device; /* "cpu"; "cuda" or "cuda:N", N counting from 0 as CUDA does; NULL: the
@@ -253,7 +262,7 @@ typedef struct heed_options {
                          * NULL: the environment's HEED_CPU, else all that the machine has */
     heed_parallel_fn *parallel; /* the caller's thread pool; NULL: heed starts threads of its own */
     void *pool;                 /* passed to parallel() */
-} heed_options;
+} heed_options;                 /* the last four are checked for a CUDA device too, and not used */
 
 /* heed_context_create() makes a context with @options, or with the defaults if that is NULL, and
  * starts its threads. They sleep while there is no work. Returns HEED_OK; HEED_ERR_INVALID for a
@@ -262,14 +271,15 @@ typedef struct heed_options {
  * is too old. On failure *@context is NULL.
  *
  * A context may be used by many threads at once. It must not be used in a child process after
- * fork(). */
+ * fork(), nor can such a child use CUDA at all if its parent has: make contexts after forking. */
 HEED_API heed_status heed_context_create(heed_context **context, const heed_options *options);
 
 /* heed_context_destroy() ends the threads of @context and frees it. All its plans must have been
- * destroyed. NULL is ignored. */
+ * destroyed. It does not wait for work on a CUDA device. NULL is ignored. */
 HEED_API void heed_context_destroy(heed_context *context);
 
-/* heed_context_threads() returns how many threads a plan of @context uses at most. */
+/* heed_context_threads() returns how many threads a plan of @context uses at most: 1, the caller's,
+ * for a CUDA device. */
 HEED_API int heed_context_threads(const heed_context *context);
 
 /* heed_context_device() returns the name of the device that plans of @context run on, such as
@@ -277,7 +287,7 @@ HEED_API int heed_context_threads(const heed_context *context);
  * @context. */
 HEED_API const char *heed_context_device(const heed_context *context);
 
-/* heed_context_backend() returns "cpu" or "cuda". */
+/* heed_context_backend() returns "cpu" or "cuda"; "" for NULL. */
 HEED_API const char *heed_context_backend(const heed_context *context);
 
 /* heed_context_cpu() returns the CPU features in use: "scalar", "avx2", "avx512" or "avx512bf16".
@@ -305,9 +315,12 @@ typedef enum heed_effort {
  * machine alone, unless wisdom has a line for the problem.
  *
  * On a CUDA device the plan holds compiled code: the first plan of its kind takes some tenths of a
- * second, later ones, also those of other processes and other lengths, a few milliseconds.
+ * second, later ones, also those of other processes and other lengths, a few milliseconds. It loads
+ * code and, while it measures, waits for the device, so the calling thread must not be capturing a
+ * stream into a graph.
  *
- * Returns HEED_OK; HEED_ERR_INVALID for a bad argument; HEED_ERR_NO_WISDOM; HEED_ERR_NO_MEMORY;
+ * Returns HEED_OK; HEED_ERR_INVALID for a bad argument; HEED_ERR_NO_WISDOM; HEED_ERR_NO_MEMORY, of
+ * the host or the device; HEED_ERR_UNSUPPORTED if no kernel can do @problem on the device;
  * HEED_ERR_DEVICE if the code cannot be compiled or loaded; HEED_ERR_LOST. On failure *@plan is
  * NULL. */
 HEED_API heed_status heed_plan_create(heed_plan **plan, heed_context *context,
@@ -321,16 +334,21 @@ HEED_API heed_status heed_plan_create(heed_plan **plan, heed_context *context,
 HEED_API heed_status heed_plan_create_named(heed_plan **plan, heed_context *context,
                                             const heed_problem *problem, const char *kernel);
 
-/* heed_plan_destroy() frees @plan, which must not be executing. NULL is ignored. */
+/* heed_plan_destroy() frees @plan, which must not be executing: on a CUDA device what
+ * heed_execute() has started must have finished, and a CUDA graph that it was captured into must
+ * not be launched any more, for the code that it runs is freed. NULL is ignored. */
 HEED_API void heed_plan_destroy(heed_plan *plan);
 
 /* heed_plan_workspace_size() returns the bytes of workspace that each concurrent execution of
- * @plan needs; 0 if none. It grows with the number of threads and with tile sizes, never with
+ * @plan needs; 0 if none. On a CPU it grows with the number of threads and with tile sizes, and
+ * where keys are split, on any device, with the elements of O times the splits; never with
  * seq_q * seq_k. */
 HEED_API size_t heed_plan_workspace_size(const heed_plan *plan);
 
 /* A workspace must be aligned to this many bytes. Tensors need the alignment of their element
- * type alone, but are read fastest at this one. */
+ * type alone, but are read fastest at this one. On a CUDA device f16 and bf16 are fast where Q, K,
+ * V and O begin at multiples of 16 bytes and all their strides are multiples of 8 elements;
+ * elsewhere a slower config of the same kernel runs, whatever heed_plan_name() says. */
 #define HEED_ALIGNMENT 64
 
 /* heed_plan_name() returns the chosen kernel and config, such as
@@ -342,7 +360,9 @@ HEED_API const char *heed_plan_name(const heed_plan *plan);
 HEED_API const heed_problem *heed_plan_problem(const heed_plan *plan);
 
 /* heed_plan_deterministic() returns 1 if two executions of @plan on equal inputs give equal bits,
- * whatever the threads do, else 0. */
+ * whatever the threads do, else 0. On a CUDA device that is said of executions whose Q, K, V and O
+ * either all begin at multiples of 16 bytes, or in both do not. Another plan for the same problem
+ * may round otherwise. */
 HEED_API int heed_plan_deterministic(const heed_plan *plan);
 
 /* What the planner thought of one kernel. Times are seconds per execution; a negative one is not
@@ -386,13 +406,21 @@ typedef struct heed_buffers {
  * be executed by many threads at once, each with a workspace of its own.
  *
  * On a CPU it returns when the outputs are complete; while another thread uses the context's
- * threads, the calling thread works alone. On a CUDA device it starts the work on buffers->stream
- * and returns; the buffers must stay valid and the workspace unused until the stream has got there.
- * It neither waits nor copies, and may be captured into a CUDA graph.
+ * threads, the calling thread works alone. On a CUDA device it starts the work on buffers->stream,
+ * which must be one of the device's primary context, and returns; the buffers must stay valid and
+ * the workspace unused until the stream has got there. It neither waits nor copies, and may be
+ * captured into a CUDA graph, whose launches then need what the call needed: plan, buffers,
+ * workspace.
+ *
+ * What is checked of pointers: that they are not NULL, their alignment and, on a CUDA device, whose
+ * memory begins there. Device memory must be of the plan's own device, even where the device could
+ * reach that of others; managed memory and pinned host memory will do. How far the memory
+ * reaches, and what overlaps, is the caller's responsibility.
  *
  * Returns HEED_OK; HEED_ERR_INVALID for a pointer that is NULL, misaligned or not memory that the
  * device can reach, or a workspace that is too small: nothing was written then; HEED_ERR_DEVICE if
- * the launch was refused; HEED_ERR_LOST, which may tell of an earlier execution. */
+ * the launch was refused, as for a stream of another device; HEED_ERR_NO_MEMORY if the driver had
+ * none for it; HEED_ERR_LOST, which may tell of an earlier execution. */
 HEED_API heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers);
 
 /* ---- Kernels ------------------------------------------------------------------------------- */
@@ -419,7 +447,8 @@ HEED_API heed_status heed_kernel_config(size_t index, size_t config, char *name,
 /*
  * heed_wisdom_import() adds the lines of the wisdom text @text (a null-terminated string) to
  * @context. A line that was made for another device, another number of threads, other CPU
- * features or another version of its kernel is skipped. A line that matches replaces an earlier
+ * features (of a CUDA device: architecture, driver or NVRTC) or another version of its kernel is
+ * skipped. A line that matches replaces an earlier
  * one for the same problem if it took at least as much effort. Wisdom can only choose among the
  * kernels of this library.
  *

@@ -128,16 +128,18 @@ void heed_context_destroy(heed_context *context)
 
 int heed_context_threads(const heed_context *context)
 {
-    return context->machine.threads;
+    return context ? context->machine.threads : 0;
 }
 
 const char *heed_context_device(const heed_context *context)
 {
-    return context->machine.device;
+    return context ? context->machine.device : "";
 }
 
 const char *heed_context_backend(const heed_context *context)
 {
+    if (!context)
+        return "";
     return context->machine.backend == HEED_BACKEND_CPU ? "cpu" : "cuda";
 }
 
@@ -161,5 +163,5 @@ void heed_machine_features(const heed_machine *machine, char text[32])
 
 const char *heed_context_cpu(const heed_context *context)
 {
-    return heed_cpu_level_name(context->machine.cpu);
+    return context ? heed_cpu_level_name(context->machine.cpu) : "";
 }

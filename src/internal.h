@@ -140,13 +140,15 @@ heed_status heed_fail(heed_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void heed_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* text.c: append to a fixed buffer as snprintf does, counting what did not fit. */
+/* text.c: append to a fixed buffer as snprintf does, counting what did not fit; heed_text_none()
+ * writes nothing at all. */
 typedef struct heed_text {
     char *data;
     size_t size;
     size_t length;
 } heed_text;
 void heed_text_add(heed_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+size_t heed_text_none(char *text, size_t size);
 
 /* problem.c: the first key that query @i does not see, by the mask and seq_k alone; 0 if it sees
  * none. */

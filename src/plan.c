@@ -264,21 +264,20 @@ void heed_plan_destroy(heed_plan *plan)
 
 size_t heed_plan_workspace_size(const heed_plan *plan)
 {
-    return plan->workspace_size;
+    return plan ? plan->workspace_size : 0;
 }
 
 const char *heed_plan_name(const heed_plan *plan)
 {
-    return plan->name;
+    return plan ? plan->name : "";
 }
 
 const heed_problem *heed_plan_problem(const heed_plan *plan)
 {
-    return &plan->problem;
+    return plan ? &plan->problem : NULL;
 }
 
 int heed_plan_deterministic(const heed_plan *plan)
 {
-    (void)plan;
-    return 1; /* tasks and merges do not depend on which thread runs them */
+    return plan != NULL; /* tasks and merges do not depend on which thread runs them */
 }

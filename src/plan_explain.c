@@ -33,9 +33,11 @@ size_t heed_plan_explain(const heed_plan *plan, char *text, size_t size)
 {
     static const char *const efforts[] = { "estimate", "measure", "patient", "wisdom only" };
     heed_text out = { .data = text, .size = size };
-    const heed_machine *machine = &plan->context->machine;
     char spec[HEED_SPEC_SIZE];
     char features[32];
+    if (!plan)
+        return heed_text_none(text, size);
+    const heed_machine *machine = &plan->context->machine;
     heed_machine_features(machine, features);
     heed_problem_print(&plan->problem, spec, sizeof spec);
     heed_text_add(&out, "%s on %s, %s", spec, machine->device, features);

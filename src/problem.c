@@ -368,6 +368,8 @@ static int64_t count_pairs(const heed_problem *problem)
 
 double heed_problem_flops(const heed_problem *problem)
 {
+    if (!problem)
+        return 0;
     double heads = (double)problem->batch * (double)problem->heads_q;
     double per_pair = 2.0 * (double)(problem->dim_qk + problem->dim_v);
     return heads * per_pair * (double)count_pairs(problem);
@@ -375,6 +377,8 @@ double heed_problem_flops(const heed_problem *problem)
 
 double heed_problem_bytes(const heed_problem *problem)
 {
+    if (!problem)
+        return 0;
     double elements = 0;
     for (int i = 0; i < HEED_TENSORS; i++) {
         heed_tensor tensor = heed_problem_tensor(problem, i);

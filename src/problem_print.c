@@ -68,6 +68,8 @@ static void print_strides(heed_text *text, const heed_problem *problem)
 
 size_t heed_problem_print(const heed_problem *problem, char *text, size_t size)
 {
+    if (!problem)
+        return heed_text_none(text, size);
     heed_text out = { .data = text, .size = size };
     heed_problem normal = *problem;
     heed_fault fault;

@@ -22,3 +22,10 @@ void heed_text_add(heed_text *text, const char *format, ...)
     else if (room)
         *end = '\0'; /* vsnprintf may have failed before it wrote anything */
 }
+
+size_t heed_text_none(char *text, size_t size)
+{
+    if (size > 0)
+        *text = '\0';
+    return 0;
+}

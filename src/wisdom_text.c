@@ -118,6 +118,8 @@ size_t heed_wisdom_write(heed_context *context, char *text, size_t size)
 
 size_t heed_wisdom_export(heed_context *context, char *text, size_t size)
 {
+    if (!context)
+        return heed_text_none(text, size);
     pthread_mutex_lock(&context->wisdom->mutex);
     size_t length = heed_wisdom_write(context, text, size);
     pthread_mutex_unlock(&context->wisdom->mutex);

@@ -322,6 +322,28 @@ static void test_buffer_pointers(void **state)
     heed_context_destroy(context);
 }
 
+/* What follows a heed_plan_create() whose status nobody looked at must reach heed_execute(), which
+ * says what is wrong. */
+static void test_nothing_to_ask(void **state)
+{
+    char text[8] = "full";
+    assert_int_equal(heed_plan_workspace_size(NULL), 0);
+    assert_int_equal(heed_plan_deterministic(NULL), 0);
+    assert_string_equal(heed_plan_name(NULL), "");
+    assert_null(heed_plan_problem(NULL));
+    assert_int_equal(heed_plan_explain(NULL, text, sizeof text), 0);
+    assert_string_equal(text, "");
+    assert_int_equal(heed_plan_explain(NULL, NULL, 0), 0);
+    assert_int_equal(heed_context_threads(NULL), 0);
+    assert_string_equal(heed_context_device(NULL), "");
+    assert_string_equal(heed_context_backend(NULL), "");
+    assert_string_equal(heed_context_cpu(NULL), "");
+    assert_int_equal(heed_wisdom_export(NULL, NULL, 0), 0);
+    heed_wisdom_forget(NULL);
+    assert_int_equal(heed_problem_print(NULL, NULL, 0), 0);
+    assert_true(heed_problem_flops(NULL) == 0 && heed_problem_bytes(NULL) == 0);
+}
+
 static void test_workspace_size(void **state)
 {
     heed_context *context = make_context(NULL);
@@ -397,6 +419,7 @@ int main(void)
         cmocka_unit_test(test_kernel_listing),
         cmocka_unit_test(test_candidates),
         cmocka_unit_test(test_buffer_pointers),
+        cmocka_unit_test(test_nothing_to_ask),
         cmocka_unit_test(test_workspace_size),
         cmocka_unit_test(test_wisdom_arguments),
         cmocka_unit_test(test_wisdom_paths),
