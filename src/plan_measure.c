@@ -67,7 +67,9 @@ static heed_status make_tensor(heed_context *context, void **tensor, int64_t ele
     int64_t element = (int64_t)heed_type_size(type);
     int64_t chunk = heed_min(elements, CHUNK);
     heed_status status = heed_device_allocate(context, (size_t)(elements * element), tensor);
-    char *values = status == HEED_OK ? malloc((size_t)(chunk * element)) : NULL;
+    if (status != HEED_OK)
+        return status;
+    char *values = malloc((size_t)(chunk * element));
     if (!values)
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for tensors of the problem to measure");
     fill(values, chunk, type, seed);

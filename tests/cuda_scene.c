@@ -37,6 +37,7 @@ int scene_reset(void **state)
     fake->fail_call = fake->fail_result = fake->launch_error = 0;
     fake->calls = fake->sticky = fake->launches = 0;
     fake->failed = NULL;
+    fake->compile_error = NULL;
     fake->persisting = 0;
     return 0;
 }

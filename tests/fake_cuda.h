@@ -53,6 +53,7 @@ typedef struct fake_cuda {
     int fail_call;
     int fail_result;
     int launch_error; /* that a launch leaves behind, for the next call and all later ones */
+    const char *compile_error; /* what the compiler says of every source; NULL: it takes them */
 
     /* What happened. */
     int calls;          /* that could have failed */

@@ -5,6 +5,14 @@
 #include <string.h>
 
 #include "cuda/nvrtc.h"
+#include "fake_cuda.h"
+
+extern fake_cuda fake_cuda_controls;
+
+static const char *complaint(void)
+{
+    return fake_cuda_controls.compile_error ? fake_cuda_controls.compile_error : "";
+}
 
 struct nvrtc_program {
     int unused;
@@ -73,14 +81,14 @@ int nvrtcCompileProgram(nvrtc_program *program, int option_count, const char *co
     (void)program;
     (void)option_count;
     (void)options;
-    return NVRTC_SUCCESS;
+    return *complaint() ? NVRTC_COMPILATION : NVRTC_SUCCESS;
 }
 
 int nvrtcGetProgramLogSize(nvrtc_program *program, size_t *size);
 int nvrtcGetProgramLogSize(nvrtc_program *program, size_t *size)
 {
     (void)program;
-    *size = 1;
+    *size = strlen(complaint()) + 1;
     return NVRTC_SUCCESS;
 }
 
@@ -88,7 +96,7 @@ int nvrtcGetProgramLog(nvrtc_program *program, char *log);
 int nvrtcGetProgramLog(nvrtc_program *program, char *log)
 {
     (void)program;
-    *log = '\0';
+    memcpy(log, complaint(), strlen(complaint()) + 1);
     return NVRTC_SUCCESS;
 }
 
