@@ -43,7 +43,9 @@ static bool add_row(inspect_job *job, const inspect_subject *subject, int arch,
     *row = (inspect_row){ .arch = arch, .code = *code };
     snprintf(row->name, sizeof row->name, "%s", subject->name);
     snprintf(row->spec, sizeof row->spec, "%s", subject->spec ? subject->spec : "");
+    snprintf(row->device, sizeof row->device, "%s", subject->spec ? subject->device : "");
     row->predicted = subject->spec ? subject->predicted : -1;
+    row->roofline = subject->roofline;
     row->threads = code->max_threads;
     if (!subject->entry || strcmp(subject->entry, code->name) == 0) {
         row->threads = subject->threads > 0 ? subject->threads : code->max_threads;
@@ -192,8 +194,10 @@ const cli_verb cli_verb_inspect = {
         "time and what keeps it from holding more.\n"
         "\n"
         "With a SPEC, a problem as 'heed plan' takes it, those of heed's kernels that can do it "
-        "on the architecture are compiled for it, and the predicted time is that of the best "
-        "device of the architecture that heed knows.\n"
+        "on the architecture are compiled for it. The predicted time is a cost model's, not a "
+        "measured one, and is that of the best device of the architecture that heed knows; the "
+        "roofline is the time that no kernel can go below there, from the device's data sheet: "
+        "its matrix rate and its bandwidth.\n"
         "\n"
         "A FILE is a cubin, or a source that ends in .cu and may include files beside it and the "
         "headers of heed's own kernels.\n"

@@ -13,7 +13,9 @@
 typedef struct inspect_row {
     char name[INSPECT_NAME_SIZE]; /* kernel and config, or file */
     char spec[HEED_SPEC_SIZE];    /* of the problem; empty for a file */
+    char device[64];              /* that the prediction is for; empty for a file */
     double predicted;             /* seconds; negative for a file */
+    double roofline;              /* seconds that none can go below there */
     int arch;
     lab_cubin_kernel code;
     int threads;         /* per block; 0: unknown */
@@ -36,8 +38,10 @@ typedef struct inspect_job {
 /* What is inspected: machine code and how it is launched. */
 typedef struct inspect_subject {
     const char *name;
-    const char *spec; /* NULL for a file */
-    double predicted; /* with a spec */
+    const char *spec;   /* NULL for a file */
+    const char *device; /* with a spec, and so the next two */
+    double predicted;
+    double roofline;
     const void *data;
     size_t size;
     const char *log;   /* of the assembler, or NULL */

@@ -30,7 +30,9 @@ static cli_exit compile(compilation *work, const heed_cuda_facts *facts)
     } else {
         const inspect_subject subject = { .name = facts->name,
                                           .spec = work->spec,
+                                          .device = facts->device,
                                           .predicted = facts->seconds,
+                                          .roofline = facts->roofline,
                                           .data = code.data,
                                           .size = code.size,
                                           .log = code.log,

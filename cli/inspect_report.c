@@ -5,17 +5,21 @@
 #include "report/format.h"
 #include "report/table.h"
 
-#define PROBLEM_COLUMNS 2 /* the first ones, which files do not have */
+#define PROBLEM_COLUMNS 4 /* the first ones, which files do not have */
 
 static const struct {
     const char *head;
     lab_align align;
 } columns[] = {
-    { "problem", LAB_LEFT },   { "predicted", LAB_RIGHT }, { "kernel", LAB_LEFT },
-    { "entry", LAB_LEFT },     { "arch", LAB_LEFT },       { "registers", LAB_RIGHT },
-    { "spills", LAB_RIGHT },   { "stack", LAB_RIGHT },     { "static", LAB_RIGHT },
-    { "dynamic", LAB_RIGHT },  { "threads", LAB_RIGHT },   { "blocks/SM", LAB_RIGHT },
-    { "warps/SM", LAB_RIGHT }, { "limited by", LAB_LEFT }, { "finding", LAB_LEFT },
+    { "problem", LAB_LEFT },   { "predicted", LAB_RIGHT },
+    { "roofline", LAB_RIGHT }, { "predicted share", LAB_RIGHT },
+    { "kernel", LAB_LEFT },    { "entry", LAB_LEFT },
+    { "arch", LAB_LEFT },      { "registers", LAB_RIGHT },
+    { "spills", LAB_RIGHT },   { "stack", LAB_RIGHT },
+    { "static", LAB_RIGHT },   { "dynamic", LAB_RIGHT },
+    { "threads", LAB_RIGHT },  { "blocks/SM", LAB_RIGHT },
+    { "warps/SM", LAB_RIGHT }, { "limited by", LAB_LEFT },
+    { "finding", LAB_LEFT },
 };
 
 /* A number that is unknown if negative. */
@@ -41,6 +45,8 @@ static void add_row(lab_table *table, const inspect_row *row)
     if (*row->spec) {
         lab_table_cell(table, "%s", row->spec);
         lab_table_cell(table, "%s", lab_format_seconds(row->predicted, text));
+        lab_table_cell(table, "%s", lab_format_seconds(row->roofline, text));
+        lab_table_cell(table, "%.0f %%", 100 * row->roofline / row->predicted);
     }
     lab_table_cell(table, "%s", row->name);
     lab_table_cell(table, "%s", row->code.name);
@@ -65,16 +71,25 @@ static json_t *json_number(int64_t number)
     return number < 0 ? json_null() : json_integer((json_int_t)number);
 }
 
+/* What is predicted and not measured, with the device that it is for; null for a file. */
+static json_t *json_prediction(const inspect_row *row)
+{
+    if (!*row->spec)
+        return json_null();
+    return json_pack("{s:o, s:o, s:o, s:o}", "device", cli_json_text(row->device), "seconds",
+                     cli_json_real(row->predicted), "roofline_seconds",
+                     cli_json_real(row->roofline), "share",
+                     cli_json_real(row->roofline / row->predicted));
+}
+
 static json_t *json_row(const inspect_row *row)
 {
     const lab_cubin_kernel *code = &row->code;
     bool known = row->resident >= 0;
     return json_pack(
         "{s:s?, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:o, s:o, "
-        "s:o, s:s?, "
-        "s:s?}",
-        "problem", *row->spec ? row->spec : NULL, "predicted_seconds",
-        row->predicted < 0 ? json_null() : cli_json_real(row->predicted), "kernel",
+        "s:o, s:s?, s:s?}",
+        "problem", *row->spec ? row->spec : NULL, "predicted", json_prediction(row), "kernel",
         cli_json_text(row->name), "entry", cli_json_text(code->name), "arch", row->arch,
         "registers", code->registers, "spill_store_bytes", json_number(code->spill_stores),
         "spill_load_bytes", json_number(code->spill_loads), "stack_bytes", (json_int_t)code->stack,

@@ -216,6 +216,7 @@ static void test_facts(void **state)
     assert_int_equal(gpu->driver, 13000);
     assert_true(gpu->clock == 1.98e9);
     assert_true(gpu->bandwidth > 4.8e12 && gpu->bandwidth < 5.0e12);
+    assert_true(gpu->matrix > 9e14 && gpu->matrix < 11e14);
     heed_machine_features(&context->machine, features);
     assert_string_equal(features, "sm_90-driver13.0-nvrtc13.0");
     heed_context_destroy(context);

@@ -1,6 +1,6 @@
 /*
  * test_gpu.c - how many blocks a multiprocessor holds, by the rules of the CUDA occupancy
- * calculator
+ * calculator, and what bounds a problem
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,11 +71,35 @@ static void test_what_binds_is_named(void **state)
     }
 }
 
+static void test_the_roofline_is_the_higher_of_two(void **state)
+{
+    static const struct {
+        int arch;
+        const char *spec;
+        double seconds;
+    } cases[] = {
+        { 89, "b4 h32 s4096 d64 f16", 4.0 * 4 * 32 * 4096 * 4096 * 64 / 121e12 },
+        { 80, "b4 h32 s4096 d64 bf16", 4.0 * 4 * 32 * 4096 * 4096 * 64 / 312e12 },
+        { 89, "b1 h8/1 s1/65536 d128 f16", (2.0 * 65536 * 128 + 2 * 8 * 128) * 2 / 300e9 },
+        { 90, "b1 h8/1 s1/65536 d128 f16", (2.0 * 65536 * 128 + 2 * 8 * 128) * 2 / 4.8e12 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        heed_gpu gpu;
+        heed_problem problem;
+        assert_true(heed_gpu_arch(&gpu, cases[i].arch));
+        assert_int_equal(heed_problem_parse(&problem, cases[i].spec), HEED_OK);
+        assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
+        double ratio = heed_gpu_roofline(&gpu, &problem) / cases[i].seconds;
+        assert_true(ratio > 1 - 1e-12 && ratio < 1 + 1e-12);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_only_known_architectures_are_known),
         cmocka_unit_test(test_what_binds_is_named),
+        cmocka_unit_test(test_the_roofline_is_the_higher_of_two),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -195,6 +195,7 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
 /* Clocks that a scheduler is busy with an instruction, measured on one H200: an mma, and others.
  * They hardly overlap. */
 #define MMA_CLOCKS 7.0
+#define MMA_OPERATIONS 4096.0
 #define OTHER_CLOCKS 1.2
 #define EXP_CLOCKS 8.0 /* of the special function unit */
 
@@ -211,7 +212,14 @@ typedef struct step_cost {
     double busy;
 } step_cost;
 
-static step_cost cost_of_step(const heed_problem *problem, const int *v)
+/* Tensor cores that are slower than that keep their schedulers waiting. */
+static double mma_clocks(const heed_gpu *gpu)
+{
+    double clocks = MMA_OPERATIONS * SCHEDULERS * gpu->multiprocessors * gpu->clock / gpu->matrix;
+    return clocks > MMA_CLOCKS ? clocks : MMA_CLOCKS;
+}
+
+static step_cost cost_of_step(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
     int rows16 = v[M] / v[W] / 16;
     double qk16 = pad(problem->dim_qk) / 16.0, v8 = pad(problem->dim_v) / 8.0;
@@ -219,7 +227,7 @@ static step_cost cost_of_step(const heed_problem *problem, const int *v)
     double scores = rows16 * v[N] / 2.0;
     double loads = v[N] / 16.0 * (qk16 + v8 / 2) + (v[Q] == 1 ? qk16 * rows16 : 0);
     double others = 4.5 * scores + 2 * loads + 60;
-    double busy = MMA_CLOCKS * mma + OTHER_CLOCKS * others;
+    double busy = mma_clocks(gpu) * mma + OTHER_CLOCKS * others;
     if (busy < EXP_CLOCKS * scores)
         busy = EXP_CLOCKS * scores;
     return (step_cost){ .own = busy + STEP_CLOCKS / v[O], .busy = busy };
@@ -265,7 +273,7 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
 
     /* Full rounds, then a last one with what is left, which fewer blocks of a multiprocessor share.
      */
-    step_cost step = cost_of_step(problem, v);
+    step_cost step = cost_of_step(problem, gpu, v);
     int resident = resident_of(problem, gpu, v);
     double slots = (double)gpu->multiprocessors * resident;
     double rounds = (double)(int64_t)(blocks / slots);

@@ -52,13 +52,11 @@ static int ask(const heed_cuda *cuda, int attribute, int *result)
     return value;
 }
 
-/* Drivers of the latest devices no longer tell clocks; then the best known device of the
- * architecture has to do. */
+/* Drivers of the latest devices no longer tell clocks, and none tells matrix rates: then the best
+ * known device of the architecture has to do. */
 static void guess_rates(heed_gpu *gpu)
 {
     heed_gpu known;
-    if (gpu->clock > 0 && gpu->bandwidth > 0)
-        return;
     if (!heed_gpu_arch(&known, gpu->arch) && !heed_gpu_arch(&known, 90))
         return;
     double share = (double)gpu->multiprocessors / known.multiprocessors;
@@ -66,6 +64,7 @@ static void guess_rates(heed_gpu *gpu)
         gpu->clock = known.clock;
     if (gpu->bandwidth <= 0)
         gpu->bandwidth = known.bandwidth * share;
+    gpu->matrix = known.matrix * share * gpu->clock / known.clock;
 }
 
 static heed_status read_facts(heed_cuda *cuda)

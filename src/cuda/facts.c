@@ -4,6 +4,7 @@
 #include "facts.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "../plan.h"
 #include "gpu.h"
@@ -53,7 +54,8 @@ heed_status heed_cuda_facts_find(const char *name, const heed_problem *problem, 
     status = choose_config(kernel, text, &normal, &machine, &config, &seconds);
     if (status != HEED_OK)
         return status;
-    *facts = (heed_cuda_facts){ .seconds = seconds };
+    *facts = (heed_cuda_facts){ .seconds = seconds, .roofline = heed_gpu_roofline(&gpu, &normal) };
+    memcpy(facts->device, gpu.name, sizeof facts->device);
     heed_config_print(kernel, &config, facts->name, sizeof facts->name);
     return kernel->algorithm->facts(kernel, &normal, &machine, &config, facts);
 }

@@ -11,7 +11,9 @@
 
 struct heed_cuda_facts {
     char name[HEED_NAME_SIZE]; /* of kernel and config; heed_cuda_facts_find() fills it in */
-    double seconds;            /* predicted, on the best known device; so does it with this */
+    double seconds;            /* predicted, on the best known device; so does it with the rest */
+    double roofline;           /* seconds that it cannot go below there, see gpu.h */
+    char device[64];           /* its name */
     const char *source;        /* name of an embedded source */
     const char *entry;         /* of its kernels, the one that is launched */
     heed_define defines[HEED_DEFINES_MAX];

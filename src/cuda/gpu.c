@@ -3,7 +3,14 @@
  *
  * Registers, threads, blocks and shared memory are those of the table "Technical specifications per
  * compute capability" in the CUDA C++ Programming Guide; the rest is from the data sheets of the
- * devices that are named.
+ * devices that are named. The matrix rates, where those of a data sheet are with sparsity, half of
+ * them:
+ *
+ *     A100 SXM   312 TFLOP/s   NVIDIA A100 Tensor Core GPU data sheet, "FP16 Tensor Core"
+ *     RTX 3090    71 TFLOP/s   NVIDIA Ampere GA102 GPU Architecture, appendix A, "Peak FP16 Tensor
+ *                              TFLOPS with FP32 Accumulate"
+ *     L4         121 TFLOP/s   NVIDIA L4 Tensor Core GPU data sheet, 242 with sparsity
+ *     H200       989 TFLOP/s   NVIDIA H200 Tensor Core GPU data sheet, 1979 with sparsity
  */
 #include "gpu.h"
 
@@ -27,7 +34,8 @@ static const heed_gpu known[] = {
       .l2_window = 30 * MIB,
       .memory = 80 * GIB,
       .clock = 1.41e9,
-      .bandwidth = 2.04e12 },
+      .bandwidth = 2.04e12,
+      .matrix = 312e12 },
     { .name = "NVIDIA GeForce RTX 3090",
       .arch = 86,
       .multiprocessors = 82,
@@ -41,7 +49,8 @@ static const heed_gpu known[] = {
       .l2_window = 4 * MIB,
       .memory = 24 * GIB,
       .clock = 1.695e9,
-      .bandwidth = 936e9 },
+      .bandwidth = 936e9,
+      .matrix = 71e12 },
     { .name = "NVIDIA L4",
       .arch = 89,
       .multiprocessors = 58,
@@ -55,7 +64,8 @@ static const heed_gpu known[] = {
       .l2_window = 33 * MIB,
       .memory = 24 * GIB,
       .clock = 2.04e9,
-      .bandwidth = 300e9 },
+      .bandwidth = 300e9,
+      .matrix = 121e12 },
     { .name = "NVIDIA H200",
       .arch = 90,
       .multiprocessors = 132,
@@ -69,7 +79,8 @@ static const heed_gpu known[] = {
       .l2_window = 37 * MIB,
       .memory = 141 * GIB,
       .clock = 1.98e9,
-      .bandwidth = 4.8e12 },
+      .bandwidth = 4.8e12,
+      .matrix = 989e12 },
 };
 
 /* Registers are handed out to warps in units of this many, and a thread has at most so many. A
@@ -88,6 +99,13 @@ bool heed_gpu_arch(heed_gpu *gpu, int arch)
             return true;
         }
     return false;
+}
+
+double heed_gpu_roofline(const heed_gpu *gpu, const heed_problem *problem)
+{
+    double compute = heed_problem_flops(problem) / gpu->matrix;
+    double memory = heed_problem_bytes(problem) / gpu->bandwidth;
+    return compute > memory ? compute : memory;
 }
 
 int heed_gpu_resident(const heed_gpu *gpu, int threads, int registers, int64_t smem,

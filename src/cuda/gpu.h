@@ -26,6 +26,8 @@ struct heed_gpu {
     int64_t memory;        /* bytes */
     double clock;          /* of the multiprocessors at their fastest, Hz */
     double bandwidth;      /* of memory, bytes per second, by the data sheet */
+    double matrix;         /* dense float16 products of matrices, summed in float32: operations per
+                              second, by the data sheet */
     int driver;            /* CUDA version of the driver, 1000 * major + 10 * minor; 0: none */
 };
 
@@ -33,6 +35,11 @@ struct heed_gpu {
  * device that has it: what a kernel can be planned and compiled for without one. Returns false for
  * an architecture that is not in the table. */
 bool heed_gpu_arch(heed_gpu *gpu, int arch);
+
+/* heed_gpu_roofline() returns the seconds that no execution of @problem, which is normalized, can
+ * go below: those of its products at the matrix rate, or of its data at the bandwidth, whichever
+ * are more. Data that stay in a cache between executions can beat the latter. */
+double heed_gpu_roofline(const heed_gpu *gpu, const heed_problem *problem);
 
 /* heed_gpu_resident() returns how many blocks of @threads threads, @registers registers a thread
  * and @smem bytes of shared memory a multiprocessor holds; 0: none. *@limit, if not NULL, names
