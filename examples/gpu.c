@@ -1,0 +1,171 @@
+/*
+ * gpu.c - attention on an NVIDIA GPU, from a program that needs no part of CUDA to be built
+ *
+ * The lookup of attention.c in bfloat16: key j is the j-th unit vector, its value is j, and query i
+ * points along key i so sharply that row i of O must be i.
+ *
+ *     cc gpu.c -o gpu $(pkg-config --cflags --libs heed)
+ *     ./gpu
+ *
+ * heed takes device memory from anywhere: a program that uses CUDA already hands over what
+ * cudaMalloc() gave it, and its cudaStream_t as heed_buffers.stream. This one asks the driver for
+ * memory by itself, through the few functions of it that are declared below.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "heed.h"
+
+#define SPEC "b1 h2 s64 d64 bf16"
+
+/* ---- Device memory, by NVIDIA's driver ---- */
+
+typedef struct driver {
+    int (*init)(unsigned flags);
+    int (*device)(int *device, int ordinal);
+    int (*retain)(void **context, int device);
+    int (*release)(int device);
+    int (*set_current)(void *context);
+    int (*allocate)(uintptr_t *address, size_t size);
+    int (*free)(uintptr_t address);
+    int (*upload)(uintptr_t to, const void *from, size_t size);
+    int (*download)(void *to, uintptr_t from, size_t size);
+} driver;
+
+static const struct {
+    const char *name;
+    size_t field;
+} entries[] = {
+    { "cuInit", offsetof(driver, init) },
+    { "cuDeviceGet", offsetof(driver, device) },
+    { "cuDevicePrimaryCtxRetain", offsetof(driver, retain) },
+    { "cuDevicePrimaryCtxRelease_v2", offsetof(driver, release) },
+    { "cuCtxSetCurrent", offsetof(driver, set_current) },
+    { "cuMemAlloc_v2", offsetof(driver, allocate) },
+    { "cuMemFree_v2", offsetof(driver, free) },
+    { "cuMemcpyHtoD_v2", offsetof(driver, upload) },
+    { "cuMemcpyDtoH_v2", offsetof(driver, download) },
+};
+
+/* Makes the primary context of the first device current, the one in which heed works too. */
+static int start(driver *cuda)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW), *context = NULL;
+    int device = 0;
+    for (size_t i = 0; library && i < sizeof entries / sizeof *entries; i++) {
+        void *entry = dlsym(library, entries[i].name);
+        memcpy((char *)cuda + entries[i].field, &entry, sizeof entry);
+        if (!entry)
+            return 0;
+    }
+    return library && cuda->init(0) == 0 && cuda->device(&device, 0) == 0 &&
+           cuda->retain(&context, device) == 0 && cuda->set_current(context) == 0;
+}
+
+/* ---- The lookup ---- */
+
+static int fail(const char *what)
+{
+    fprintf(stderr, "gpu: %s: %s\n", what, heed_message());
+    return 1;
+}
+
+/* A bfloat16 is the upper half of a float; the numbers here are exact in it. */
+static uint16_t bf16(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)(bits >> 16);
+}
+
+static float from_bf16(uint16_t half)
+{
+    uint32_t bits = (uint32_t)half << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Q, K, V and O, one after another; each is [seq, heads, dim]. */
+static uint16_t host[4][64][2][64];
+
+static void fill(void)
+{
+    for (int i = 0; i < 64; i++)
+        for (int h = 0; h < 2; h++) {
+            host[0][i][h][i] = bf16(1000);
+            host[1][i][h][i] = bf16(1);
+            for (int c = 0; c < 64; c++)
+                host[2][i][h][c] = bf16((float)i);
+        }
+}
+
+/* Executes @plan on tensors at @tensors, and then @workspace, in device memory. */
+static int attend(const driver *cuda, const heed_plan *plan, uintptr_t tensors, uintptr_t workspace)
+{
+    const size_t size = sizeof host[0];
+    heed_buffers buffers = { .q = (const void *)tensors,
+                             .k = (const void *)(tensors + size),
+                             .v = (const void *)(tensors + 2 * size),
+                             .o = (void *)(tensors + 3 * size),
+                             .workspace = (void *)workspace,
+                             .workspace_size = heed_plan_workspace_size(plan) };
+    if (cuda->upload(tensors, host, sizeof host) != 0)
+        return fprintf(stderr, "gpu: the tensors cannot be copied to the device\n"), 1;
+    if (heed_execute(plan, &buffers) != HEED_OK)
+        return fail("execute");
+    /* heed_execute() has only started the work. This copy waits for it, as both are on the default
+     * stream, and would tell of an error on the way. */
+    if (cuda->download(host, tensors, sizeof host) != 0)
+        return fprintf(stderr, "gpu: the device failed\n"), 1;
+    for (int i = 0; i < 64; i += 16)
+        printf("query %d finds %g\n", i, (double)from_bf16(host[3][i][0][0]));
+    return 0;
+}
+
+static int look_up(const heed_plan *plan)
+{
+    driver cuda;
+    uintptr_t tensors = 0, workspace = 0;
+    if (!start(&cuda))
+        return fprintf(stderr, "gpu: the driver does not start\n"), 1;
+    int failed = cuda.allocate(&tensors, sizeof host);
+    if (!failed && heed_plan_workspace_size(plan) > 0)
+        failed = cuda.allocate(&workspace, heed_plan_workspace_size(plan));
+    if (failed)
+        fprintf(stderr, "gpu: there is not enough device memory\n");
+    else
+        failed = attend(&cuda, plan, tensors, workspace);
+    if (workspace)
+        cuda.free(workspace);
+    if (tensors)
+        cuda.free(tensors);
+    cuda.release(0);
+    return failed != 0;
+}
+
+int main(void)
+{
+    const heed_options options = { .device = "cuda:0" };
+    heed_context *context = NULL;
+    heed_problem problem;
+    heed_plan *plan = NULL;
+    int result;
+
+    fill();
+    if (heed_problem_parse(&problem, SPEC) != HEED_OK)
+        return fail("problem");
+    if (heed_context_create(&context, &options) != HEED_OK)
+        return fail("context"); /* no GPU, driver or compiler: the message says which */
+    if (heed_plan_create(&plan, context, &problem, HEED_ESTIMATE) == HEED_OK) {
+        printf("%s on %s\n", heed_plan_name(plan), heed_context_device(context));
+        result = look_up(plan);
+    } else {
+        result = fail("plan");
+    }
+    heed_plan_destroy(plan);
+    heed_context_destroy(context);
+    return result;
+}
