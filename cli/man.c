@@ -186,6 +186,8 @@ static const char *const environment[][2] = {
     { "HEED_NVML", "The file of NVIDIA's management library. Unset: libnvidia-ml.so.1." },
     { "HEED_NVRTC", "The file of NVRTC, the compiler for CUDA kernels. Unset: it is looked for in "
                     "Python's packages, CUDA_HOME, /usr/local/cuda and by the linker." },
+    { "HEED_PEERS", "Folders with more rivals, separated by colons." },
+    { "HEED_PYTHON", "The interpreter that runs rivals in Python. Unset: python3." },
     { "NO_COLOR", "If set and not empty, nothing is printed in colour." },
 };
 

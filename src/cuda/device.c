@@ -144,7 +144,10 @@ static heed_status fail_driver(heed_status status, int ordinal)
 {
     char why[512];
     snprintf(why, sizeof why, "%s", heed_message());
-    return heed_fail(status, "device is cuda:%d, but %s", ordinal, why);
+    return heed_fail(status,
+                     "device is cuda:%d, but %s; install or update NVIDIA's driver, or use the "
+                     "device \"cpu\"",
+                     ordinal, why);
 }
 
 heed_status heed_cuda_open(heed_cuda **cuda, int ordinal)
