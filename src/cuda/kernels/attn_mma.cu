@@ -68,6 +68,7 @@ typedef struct walk {
     u32 q_smem, bad_smem, stages;
     u32 tiles; /* of the group */
     u32 full;  /* those that need no mask */
+    u32 whole; /* those that have all their rows */
     tile_stream k_stream, v_stream;
     u32 q_lane;   /* where ldmatrix looks in Q, */
     u32 kv_lanes; /* in a tile of K, and in the upper half in one of V */
@@ -92,15 +93,15 @@ HEED_DEVICE void locate(walk *w, const heed_cuda_args *args)
            2 * ((i64)at->batch * args->v_stride.batch + (i64)at->head_kv * args->v_stride.head);
     w->tiles = own_tiles(at, at->tile_end);
     w->full = own_tiles(at, at->tile_full < at->tile_end ? at->tile_full : at->tile_end);
+    u32 whole = args->seq_k / HEED_N;
+    w->whole = own_tiles(at, whole < at->tile_end ? whole : at->tile_end);
 }
 
 /* How many steps the main loop takes: as long as tile j needs no mask, and the tiles of the step
  * that is loaded meanwhile have all their rows. */
 HEED_DEVICE u32 main_steps(const walk *w)
 {
-    u32 whole = w->args->seq_k / HEED_N;
-    whole = own_tiles(&w->at, whole < w->at.tile_end ? whole : w->at.tile_end);
-    whole = whole > HEED_S - 1 + K_AHEAD ? whole - (HEED_S - 1 + K_AHEAD) : 0;
+    u32 whole = w->whole > HEED_S - 1 + K_AHEAD ? w->whole - (HEED_S - 1 + K_AHEAD) : 0;
     return whole < w->full ? whole : w->full;
 }
 
@@ -109,17 +110,8 @@ HEED_DEVICE u32 stage_of(const walk *w, u32 j)
     return w->stages + j % HEED_S * STAGE_BYTES;
 }
 
-/* Step j of the pipeline is K of tile j + K_AHEAD and V of tile j. */
-HEED_DEVICE void load_step(walk *w, u32 j, const int aligned)
-{
-    if (j + K_AHEAD < w->tiles)
-        load_k(w->args, &w->at, w->k, w->stages, j + K_AHEAD, aligned);
-    if (j < w->tiles)
-        load_v(w->args, &w->at, w->v, w->stages, j, aligned);
-    ptx_cp_async_commit();
-}
-
-/* The same in the main loop, where both are there with all their rows. */
+/* Step j of the pipeline is K of tile j + K_AHEAD and V of tile j; here both have all their rows.
+ */
 HEED_DEVICE void load_whole_step(const walk *w, u32 j)
 {
     i64 k_row = 2 * w->args->k_stride.seq, v_row = 2 * w->args->v_stride.seq;
@@ -128,6 +120,20 @@ HEED_DEVICE void load_whole_step(const walk *w, u32 j)
                      QK_PAD, GROUP_THREADS, w->at.thread);
     tile_stream_load(w->v_stream, stage_of(w, j) + K_BYTES, w->v + tile_key(&w->at, j) * v_row,
                      v_row, HEED_N, HEED_DIM_V, V_PAD, GROUP_THREADS, w->at.thread);
+    ptx_cp_async_commit();
+}
+
+/* The same whatever there is of them. */
+HEED_DEVICE void load_step(const walk *w, u32 j, const int aligned)
+{
+    if (aligned && j + K_AHEAD < w->whole) {
+        load_whole_step(w, j);
+        return;
+    }
+    if (j + K_AHEAD < w->tiles)
+        load_k(w->args, &w->at, w->k, w->stages, j + K_AHEAD, aligned);
+    if (j < w->tiles)
+        load_v(w->args, &w->at, w->v, w->stages, j, aligned);
     ptx_cp_async_commit();
 }
 
@@ -177,6 +183,8 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int fast, const int align
     float s[ROWS16][KEYS8][4];
     weights p;
     advance(w, j, fast, aligned);
+    if (!fast && warp_limit(w->args, &w->at) <= tile_key(&w->at, j))
+        return;
     score(w, s, j);
     if (!fast && j >= w->full)
         mask_scores(w->args, &w->at, s, tile_key(&w->at, j));
@@ -238,7 +246,8 @@ HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
             step(w, st, even, odd, j, 1, 1);
             step(w, st, odd, even, j + 1, 1, 1);
         }
-        locate(w, w->args);
+        if (SCARCE)
+            locate(w, w->args);
     }
     HEED_NO_UNROLL
     for (; j < w->tiles; j += 2) {
@@ -258,6 +267,9 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
                 tile_lane(QK_PAD, at->lane % 16, at->lane / 16);
     w->kv_lanes = ptx_keep(tile_lane(QK_PAD, at->lane / 16 * 8 + at->lane % 8, at->lane / 8 % 2) |
                            tile_lane(V_PAD, at->lane % 16, at->lane / 16) << 16);
+    i64 k_row = 2 * w->args->k_stride.seq, v_row = 2 * w->args->v_stride.seq;
+    w->k_stream = tile_stream_of(k_row, HEED_N, QK_PAD, at->thread);
+    w->v_stream = tile_stream_of(v_row, HEED_N, V_PAD, at->thread);
     load_q(w->args, at, w->q_smem, aligned);
     if (K_AHEAD && w->tiles > 0)
         load_k(w->args, at, w->k, w->stages, 0, aligned);
@@ -266,9 +278,6 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
     HEED_UNROLL
     for (u32 j = 0; j < HEED_S - 1; j++)
         load_step(w, j, aligned);
-    i64 k_row = 2 * w->args->k_stride.seq, v_row = 2 * w->args->v_stride.seq;
-    w->k_stream = tile_stream_of(k_row, HEED_N, QK_PAD, at->thread);
-    w->v_stream = tile_stream_of(v_row, HEED_N, V_PAD, at->thread);
     if (HEED_CAUSAL)
         for (u32 i = at->group * GROUP_THREADS + at->thread; i < V_PAD; i += THREADS)
             ptx_st_shared_4(w->bad_smem + i * 4, NO_KEY);
@@ -287,7 +296,8 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
 
 HEED_DEVICE void finish(walk *w, state *st, const int aligned)
 {
-    locate(w, w->args);
+    if (SCARCE)
+        locate(w, w->args);
     place at = w->at;
     ptx_griddepcontrol_launch();
     if (HEED_K > 1) {

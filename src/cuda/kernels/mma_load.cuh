@@ -8,16 +8,30 @@
 #include "mma_place.cuh"
 #include "tile.cuh"
 
+/* Without groups, and with all rows there, Q is loaded as K is. */
 HEED_DEVICE void load_q(const heed_cuda_args *args, const place *at, u32 q_smem, const int aligned)
 {
-    const u32 chunks = QK_PAD / 8, count = HEED_M * chunks;
-    for (u32 index = at->group * GROUP_THREADS + at->thread; index < count; index += THREADS) {
-        u32 row = index / chunks, chunk = index % chunks;
-        u32 bytes = at->row + row < args->rows ? tile_chunk_bytes(HEED_DIM_QK, chunk) : 0;
-        const u8 *from = (const u8 *)args->q;
-        if (bytes)
-            from += 2 * row_offset(args, at->head, args->q_stride, at->row + row) + 16 * chunk;
-        tile_copy_chunk(q_smem + tile_at(HEED_M, QK_PAD, row, chunk), from, bytes, aligned);
+    u32 thread = at->group * GROUP_THREADS + at->thread;
+    const u32 page = tile_page(QK_PAD);
+    if (aligned && args->group.value == 1 && at->row + HEED_M <= args->rows) {
+        i64 stride = 2 * args->q_stride.seq;
+        const u8 *q = (const u8 *)args->q + 2 * row_offset(args, at->head, args->q_stride, at->row);
+        tile_stream_load(tile_stream_of(stride, HEED_M, QK_PAD, thread), q_smem, q, stride, HEED_M,
+                         HEED_DIM_QK, QK_PAD, THREADS, thread);
+        return;
+    }
+    HEED_NO_UNROLL
+    for (u32 row = thread / page; row < HEED_M; row += THREADS / page) {
+        const u8 *q = (const u8 *)args->q;
+        u32 dim = at->row + row < args->rows ? HEED_DIM_QK : 0;
+        if (dim)
+            q += 2 * row_offset(args, at->head, args->q_stride, at->row + row);
+        HEED_NO_UNROLL
+        for (u32 chunk = thread % page; chunk < QK_PAD / 8; chunk += page) {
+            u32 bytes = tile_chunk_bytes(dim, chunk);
+            tile_copy_chunk(q_smem + tile_at(HEED_M, QK_PAD, row, chunk),
+                            q + (bytes ? 16 * chunk : 0), bytes, aligned);
+        }
     }
 }
 
@@ -78,10 +92,18 @@ HEED_DEVICE void clean_chunk(u32 smem, u32 bad_smem, u32 key)
 HEED_DEVICE void clean_v(const place *at, u32 v_smem, u32 bad_smem, u32 key)
 {
     const u32 page = tile_page(V_PAD);
-    for (u32 row = at->thread / page; row < HEED_N; row += GROUP_THREADS / page)
-        for (u32 chunk = at->thread % page; chunk < V_PAD / 8; chunk += page)
+    HEED_UNROLL
+    for (u32 i = 0; i < HEED_N; i += GROUP_THREADS / page) {
+        u32 row = i + at->thread / page;
+        if (HEED_N % (GROUP_THREADS / page) != 0 && row >= HEED_N)
+            break;
+        HEED_UNROLL
+        for (u32 c = 0; c < V_PAD / 8; c += page) {
+            u32 chunk = c + at->thread % page;
             clean_chunk(v_smem + tile_at(HEED_N, V_PAD, row, chunk), bad_smem + chunk * 32,
                         key + row);
+        }
+    }
 }
 
 #endif /* HEED_MMA_LOAD_CUH */

@@ -85,7 +85,15 @@ HEED_DEVICE void find_place(const heed_cuda_args *args, place *at)
 /* The first key that row g (@h 0) or g + 8 (1) of 16 does not see. */
 HEED_DEVICE u32 row_limit(const heed_cuda_args *args, const place *at, int mt, int h)
 {
-    u32 row = ptx_keep(at->row) + at->warp * WARP_ROWS + mt * 16 + h * 8 + at->lane / 4;
+    u32 row = (SCARCE ? ptx_keep(at->row) : at->row) + at->warp * WARP_ROWS + mt * 16 + h * 8 +
+              at->lane / 4;
+    return visible_keys(args, divide(row, args->group));
+}
+
+/* The first key that none of the warp's rows sees. */
+HEED_DEVICE u32 warp_limit(const heed_cuda_args *args, const place *at)
+{
+    u32 row = at->row + at->warp * WARP_ROWS + WARP_ROWS - 1;
     return visible_keys(args, divide(row, args->group));
 }
 

@@ -29,6 +29,10 @@
 #define STAGE_BYTES (K_BYTES + V_BYTES)
 #define STAGES_AT (Q_BYTES + BAD_BYTES)
 
+/* Are registers scarce? Then what a thread works on is found anew after the main loop, and at the
+ * end, so that they need not keep it meanwhile; elsewhere that would only take time. */
+#define SCARCE (ROWS16 * (V_PAD / 2 + HEED_N / 2 * HEED_O) >= 160)
+
 /* The stage of K runs this far ahead of that of V. */
 #define K_AHEAD (HEED_O == 2)
 

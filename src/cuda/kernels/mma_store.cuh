@@ -83,20 +83,23 @@ HEED_DEVICE void normalize(state *st)
 /* Makes NaN what depends on a value of V that clean_v() took out. */
 HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st, u32 bad_smem)
 {
+    u32 bad[V8][2], least = NO_KEY;
     HEED_UNROLL
-    for (int dt = 0; dt < V8; dt++) {
+    for (int i = 0; i < V8 * 2; i++) {
+        bad[i / 2][i % 2] = ptx_ld_shared_4(bad_smem + (i / 2 * 8 + at->lane % 4 * 2 + i % 2) * 4);
+        least = bad[i / 2][i % 2] < least ? bad[i / 2][i % 2] : least;
+    }
+    if (least == NO_KEY)
+        return;
+    HEED_UNROLL
+    for (int mt = 0; mt < ROWS16; mt++) {
         HEED_UNROLL
-        for (int i = 0; i < 2; i++) {
-            u32 bad = ptx_ld_shared_4(bad_smem + (dt * 8 + at->lane % 4 * 2 + i) * 4);
-            if (bad == NO_KEY)
-                continue;
+        for (int h = 0; h < 2; h++) {
+            u32 limit = row_limit(args, at, mt, h);
             HEED_UNROLL
-            for (int mt = 0; mt < ROWS16; mt++) {
-                HEED_UNROLL
-                for (int h = 0; h < 2; h++)
-                    if (bad < row_limit(args, at, mt, h))
-                        st->o[mt][dt][2 * h + i] = ptx_as_f32(0x7fffffffu);
-            }
+            for (int i = 0; i < V8 * 2; i++)
+                if (bad[i / 2][i % 2] < limit)
+                    st->o[mt][i / 2][2 * h + i % 2] = ptx_as_f32(0x7fffffffu);
         }
     }
 }
@@ -151,12 +154,9 @@ HEED_DEVICE void store_lse(const heed_cuda_args *args, const place *at, const st
     }
 }
 
-/* Stores O by way of the shared memory that held the warp's rows of Q, to have 16 bytes at a time.
- */
-HEED_DEVICE void store_o(const heed_cuda_args *args, const place *at, const state *st, u32 smem,
-                         const int aligned)
+/* Leaves the warp's rows of O in the shared memory that held its rows of Q. */
+HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem)
 {
-    const u32 chunks = V_PAD / 8;
     u32 first = at->warp * WARP_ROWS, g = at->lane / 4, t = at->lane % 4;
     HEED_UNROLL
     for (int mt = 0; mt < ROWS16; mt++) {
@@ -170,22 +170,53 @@ HEED_DEVICE void store_o(const heed_cuda_args *args, const place *at, const stat
         }
     }
     ptx_warp_barrier();
-    for (u32 index = at->lane; index < WARP_ROWS * chunks; index += 32) {
-        u32 row = first + index / chunks, chunk = index % chunks;
-        u32 bytes = tile_chunk_bytes(HEED_DIM_V, chunk);
-        if (at->row + row >= args->rows || bytes == 0)
-            continue;
-        u8 *to = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, at->row + row) +
-                 16 * chunk;
-        heed_u32x4 x = ptx_ld_shared_16(smem + tile_at(HEED_M, V_PAD, row, chunk));
-        if (aligned && bytes == 16) {
-            ptx_st_global_16(to, x);
-            continue;
-        }
+}
+
+/* Stores a chunk of O by elements. */
+HEED_DEVICE void store_elements(u8 *to, heed_u32x4 x, u32 bytes)
+{
+    HEED_UNROLL
+    for (u32 i = 0; i < 8; i++)
+        if (2 * i < bytes)
+            ptx_st_global_u16(to + 2 * i, (u16)(x.v[i / 2] >> i % 2 * 16));
+}
+
+/* Stores O, 16 bytes at a time if it can. Without groups, and with all rows there, rows are one
+ * stride apart. */
+HEED_DEVICE void store_o(const heed_cuda_args *args, const place *at, const state *st, u32 smem,
+                         const int aligned)
+{
+    const u32 page = tile_page(V_PAD), step = 32 / page;
+    u32 first = at->warp * WARP_ROWS + at->lane / page;
+    stage_o(at, st, smem);
+    if (aligned && HEED_DIM_V == V_PAD && args->group.value == 1 &&
+        at->row + HEED_M <= args->rows) {
+        u8 *to = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, at->row + first) +
+                 at->lane % page * 16;
         HEED_UNROLL
-        for (u32 i = 0; i < 8; i++)
-            if (2 * i < bytes)
-                ptx_st_global_u16(to + 2 * i, (u16)(x.v[i / 2] >> i % 2 * 16));
+        for (u32 i = 0; i < WARP_ROWS; i += step, to += step * 2 * args->o_stride.seq) {
+            HEED_UNROLL
+            for (u32 chunk = 0; chunk < V_PAD / 8; chunk += page)
+                ptx_st_global_16(to + chunk * 16,
+                                 ptx_ld_shared_16(smem + tile_at(HEED_M, V_PAD, first + i,
+                                                                 chunk + at->lane % page)));
+        }
+        return;
+    }
+    HEED_NO_UNROLL
+    for (u32 row = first; row < (at->warp + 1) * WARP_ROWS; row += step) {
+        if (at->row + row >= args->rows)
+            break;
+        u8 *o = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, at->row + row);
+        HEED_NO_UNROLL
+        for (u32 chunk = at->lane % page; chunk < V_PAD / 8; chunk += page) {
+            u32 bytes = tile_chunk_bytes(HEED_DIM_V, chunk);
+            heed_u32x4 x = ptx_ld_shared_16(smem + tile_at(HEED_M, V_PAD, row, chunk));
+            if (aligned && bytes == 16)
+                ptx_st_global_16(o + 16 * chunk, x);
+            else
+                store_elements(o + 16 * chunk, x, bytes);
+        }
     }
 }
 
