@@ -142,11 +142,12 @@ bool cli_args_json(const cli_args *args); /* was --json given? */
         .name = "wisdom", .letter = 'w', .kind = CLI_PATH, .argument = "FILE",             \
         .help = "Load wisdom from FILE if it exists, and save there what measuring taught" \
     }
-#define CLI_OPTION_SHAPES                                                                      \
-    {                                                                                          \
-        .name = "shapes", .letter = 's', .kind = CLI_PATH, .argument = "FILE",                 \
-        .help = "Also take the problems in FILE, one spec per line; seed, edge, far and grid " \
-                "come with heed"                                                               \
+#define CLI_OPTION_SHAPES                                                                          \
+    {                                                                                              \
+        .name = "shapes", .letter = 's', .kind = CLI_PATH, .argument = "FILE",                     \
+        .help =                                                                                    \
+            "Also take the problems in FILE, one spec per line; seed, edge, far, grid and rivals " \
+            "come with heed"                                                                       \
     }
 #define CLI_OPTION_KERNEL                                                                         \
     {                                                                                             \
@@ -235,8 +236,8 @@ const char *cli_style(FILE *stream, cli_style_name style);
  * want of memory: CLI_ENVIRONMENT. Otherwise CLI_OK. */
 cli_exit cli_json_print(json_t *json, const char *verb);
 
-/* cli_json_write() is the same to any stream, whose failures are its owner's to see (ferror). Returns
- * false if there is no memory. */
+/* cli_json_write() is the same to any stream, whose failures are its owner's to see (ferror).
+ * Returns false if there is no memory. */
 bool cli_json_write(json_t *json, const char *verb, FILE *stream);
 
 /* cli_json_append() appends @value to @array, takes it over, and returns @array; NULL if either of
