@@ -41,6 +41,7 @@ static const shipped table[] = {
     { 32, 64, { 32, 64, 2, 2, 3, 2, 1, 2, 1, 1 } },
     { 32, 64, { 32, 64, 2, 4, 2, 2, 1, 1, 1, 1 } },
     { 32, 64, { 32, 32, 2, 4, 3, 2, 1, 1, 1, 1 } },
+    { 32, 64, { 32, 32, 2, 4, 2, 2, 1, 2, 1, 1 } },
     { 32, 64, { 16, 64, 1, 4, 2, 2, 1, 1, 1, 1 } },
     { 32, 64, { 16, 32, 1, 4, 2, 2, 1, 2, 1, 1 } },
     { 32, 128, { 128, 64, 4, 1, 2, 1, 1, 2, 1, 1 } },
@@ -196,14 +197,15 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
  * They hardly overlap. */
 #define MMA_CLOCKS 7.0
 #define MMA_OPERATIONS 4096.0
-#define OTHER_CLOCKS 1.2
+#define OTHER_CLOCKS 1.1
 #define EXP_CLOCKS 8.0 /* of the special function unit */
 
 #define STEP_CLOCKS 500.0   /* latency of a step that other warps may hide */
-#define BLOCK_CLOCKS 2500.0 /* to begin and end a block */
+#define BLOCK_CLOCKS 3000.0 /* to begin and end a block */
 #define MERGE_CLOCKS 500.0  /* per group */
 #define LAUNCH_SECONDS 2.2e-6
 #define COMBINE_SECONDS 2.5e-6
+#define MASK_STEPS 0.7       /* that a mask adds to a step */
 #define SCHEDULERS 4
 
 /* Clocks of one step of one warp: @own when alone, @busy of its scheduler. */
@@ -226,7 +228,7 @@ static step_cost cost_of_step(const heed_problem *problem, const heed_gpu *gpu, 
     double mma = rows16 * (v[N] / 8.0 * qk16 + v[N] / 16.0 * v8);
     double scores = rows16 * v[N] / 2.0;
     double loads = v[N] / 16.0 * (qk16 + v8 / 2) + (v[Q] == 1 ? qk16 * rows16 : 0);
-    double others = 4.5 * scores + 2 * loads + 60;
+    double others = 4.5 * scores + 4 * loads + 60;
     double busy = mma_clocks(gpu) * mma + OTHER_CLOCKS * others;
     if (busy < EXP_CLOCKS * scores)
         busy = EXP_CLOCKS * scores;
@@ -267,9 +269,14 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
     double tiles = (double)heed_cuda_div_up(heed_cuda_div_up(problem->seq_k, v[N]), v[P]);
     double seen = heed_problem_flops(problem) / (2.0 * heads * rows * (double)problem->seq_k *
                                                  (double)(problem->dim_qk + problem->dim_v));
-    double steps = (double)heed_cuda_div_up((int64_t)tiles, v[K]);
-    double longest = steps;
-    steps = steps * seen + (seen < 1 ? 0.5 : 0);
+
+    /* Tiles that a mask cuts through are computed as a whole, and take longer. */
+    double cut_through = seen < 1 ? (double)heed_cuda_div_up(v[M], v[N]) : 0;
+    double masked = MASK_STEPS * (double)heed_cuda_div_up((int64_t)cut_through, v[K]);
+    double longest = tiles / v[K] + masked;
+    double steps = (tiles * seen + cut_through / 2) / v[K] + masked;
+    if (v[K] > 1)
+        steps += 0.5; /* groups do not share tiles out evenly */
 
     /* Full rounds, then a last one with what is left, which fewer blocks of a multiprocessor share.
      */
