@@ -205,7 +205,7 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
 #define MERGE_CLOCKS 500.0  /* per group */
 #define LAUNCH_SECONDS 2.2e-6
 #define COMBINE_SECONDS 2.5e-6
-#define MASK_STEPS 0.7       /* that a mask adds to a step */
+#define MASK_STEPS 0.4       /* that a mask adds to a step */
 #define SCHEDULERS 4
 
 /* Clocks of one step of one warp: @own when alone, @busy of its scheduler. */
