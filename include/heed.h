@@ -408,9 +408,9 @@ typedef struct heed_buffers {
  * On a CPU it returns when the outputs are complete; while another thread uses the context's
  * threads, the calling thread works alone. On a CUDA device it starts the work on buffers->stream,
  * which must be one of the device's primary context, and returns; the buffers must stay valid and
- * the workspace unused until the stream has got there. It neither waits nor copies, and may be
- * captured into a CUDA graph, whose launches then need what the call needed: plan, buffers,
- * workspace.
+ * the workspace unused until the stream has got there; executions on one stream may share one. It
+ * neither waits nor copies, and may be captured into a CUDA graph, whose launches then need what
+ * the call needed: plan, buffers, workspace.
  *
  * What is checked of pointers: that they are not NULL, their alignment and, on a CUDA device, whose
  * memory begins there. Device memory must be of the plan's own device, even where the device could
