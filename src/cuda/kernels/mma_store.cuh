@@ -95,7 +95,8 @@ HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st, u
     for (int mt = 0; mt < ROWS16; mt++) {
         HEED_UNROLL
         for (int h = 0; h < 2; h++) {
-            u32 limit = row_limit(args, at, mt, h);
+            /* A row without any weight is zero, whatever its values are. */
+            u32 limit = st->sum[mt][h] == 0.0f ? 0 : row_limit(args, at, mt, h);
             HEED_UNROLL
             for (int i = 0; i < V8 * 2; i++)
                 if (bad[i / 2][i % 2] < limit)
@@ -158,6 +159,7 @@ HEED_DEVICE void store_lse(const heed_cuda_args *args, const place *at, const st
 HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem)
 {
     u32 first = at->warp * WARP_ROWS, g = at->lane / 4, t = at->lane % 4;
+    ptx_warp_barrier(); /* all lanes have read Q */
     HEED_UNROLL
     for (int mt = 0; mt < ROWS16; mt++) {
         HEED_UNROLL
