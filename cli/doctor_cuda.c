@@ -74,8 +74,9 @@ static void say_driver(doctor_report *report, const heed_survey *survey)
 
 static void say_nvrtc(doctor_report *report, const heed_survey *survey)
 {
-    static const char fix[] = "Install it: python3 -m pip install nvidia-cuda-nvrtc, or the CUDA "
-                              "toolkit; or name the file in HEED_NVRTC";
+    static const char fix[] = "Install the CUDA toolkit, or in a virtual environment of Python "
+                              "nvidia-cuda-nvrtc (for a driver of CUDA 12 "
+                              "nvidia-cuda-nvrtc-cu12); or name the file in HEED_NVRTC";
     if (survey->nvrtc.found)
         doctor_say(report, DOCTOR_OK, "NVRTC", NULL, "%s", survey->nvrtc.text);
     else if (getenv("HEED_NVRTC"))

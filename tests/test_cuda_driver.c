@@ -73,9 +73,14 @@ static int refuse(const bad_driver *bad)
     return fake_cuda_live(fake) != 0;
 }
 
-/* A driver of CUDA 12.0 lacks entries of later ones, which can be done without. */
+/* A driver of CUDA 12.0 lacks entries of later ones, which can be done without. What it does not
+ * take may be the code of a later compiler. */
 static int use_oldest(void)
 {
+    static const char *const words[] = { "NVRTC 13.0", "CUDA 12.0", "nvidia-cuda-nvrtc-cu12",
+                                         "CUDA_ERROR_INVALID_IMAGE", NULL };
+    char garbage[] = "this is no code";
+    heed_cubin bad = { .data = (unsigned char *)garbage, .key = "bad" };
     heed_cuda *cuda = NULL;
     heed_cuda_function *function = NULL;
     heed_cubin cubin = scene_cubin("old");
@@ -85,6 +90,8 @@ static int use_oldest(void)
     bool good = heed_cuda_gpu(cuda)->driver == 12000 &&
                 heed_cuda_load(cuda, &cubin, "work", 1, &function) == HEED_OK;
     heed_cuda_unload(cuda, function);
+    good = good && is_refused("code", heed_cuda_load(cuda, &bad, "work", 1, &function),
+                              HEED_ERR_DEVICE, words);
     heed_cuda_close(cuda);
     return !good || fake_cuda_live(fake) != 0;
 }

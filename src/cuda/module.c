@@ -10,6 +10,7 @@
 
 #include "handle.h"
 #include "jit.h"
+#include "nvrtc.h"
 
 typedef struct heed_cuda_module heed_cuda_module;
 
@@ -43,12 +44,26 @@ cu_function *heed_cuda_function_handle(const heed_cuda_function *function)
 /* Modules                                                                    */
 /* -------------------------------------------------------------------------- */
 
+/* A driver need not take the code of a compiler of a later major version; what to do then. */
+static void hint_at_compiler(const heed_cuda *cuda, char *text, size_t size)
+{
+    const heed_nvrtc *nvrtc;
+    int driver = cuda->gpu.driver / 1000;
+    *text = '\0';
+    if (heed_nvrtc_get(&nvrtc) == HEED_OK && nvrtc->major > driver)
+        snprintf(text, size,
+                 " by NVRTC %d.%d, which is newer than the driver for CUDA %d.%d (update the "
+                 "driver, or take NVRTC %d: pip install nvidia-cuda-nvrtc-cu%d)",
+                 nvrtc->major, nvrtc->minor, driver, cuda->gpu.driver % 1000 / 10, driver, driver);
+}
+
 /* What the driver says of code that it refuses: its own words, then its compiler's. */
 static heed_status fail_load(heed_cuda *cuda, const heed_cubin *cubin, int result, const char *log)
 {
-    char what[1024];
-    snprintf(what, sizeof what, "loading code for compute capability %d.%d%s%s%.600s%s",
-             cuda->gpu.arch / 10, cuda->gpu.arch % 10, cubin->ptx ? " from PTX" : "",
+    char what[1024], hint[192];
+    hint_at_compiler(cuda, hint, sizeof hint);
+    snprintf(what, sizeof what, "loading code for compute capability %d.%d%s%s%s%.500s%s",
+             cuda->gpu.arch / 10, cuda->gpu.arch % 10, cubin->ptx ? " from PTX" : "", hint,
              *log ? " (" : "", log, *log ? ")" : "");
     return heed_cuda_result(cuda, result, what);
 }

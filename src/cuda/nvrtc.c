@@ -321,11 +321,12 @@ heed_status heed_nvrtc_load(heed_nvrtc *nvrtc, heed_nvrtc_search *search)
             return heed_fail(HEED_ERR_DEVICE, "HEED_NVRTC=%s is not NVRTC: %s",
                              getenv(places[i].variable), search->tries[0].outcome);
     }
-    return heed_fail(HEED_ERR_DEVICE,
-                     "NVRTC, CUDA's run-time compiler, was not found in %d places; install it "
-                     "(pip install nvidia-cuda-nvrtc, or the CUDA toolkit), or name the file "
-                     "libnvrtc.so.* in HEED_NVRTC",
-                     search->count);
+    return heed_fail(
+        HEED_ERR_DEVICE,
+        "NVRTC, CUDA's run-time compiler, was not found in %d places; install it "
+        "(pip install nvidia-cuda-nvrtc in a virtual environment, or the CUDA toolkit), or "
+        "name the file libnvrtc.so.* in HEED_NVRTC",
+        search->count);
 }
 
 /* -------------------------------------------------------------------------- */
