@@ -2,109 +2,321 @@
  * test_configs.c - every config of every CUDA kernel, compiled for every kind of device: none may
  * spill, and none that the tables call legal may be more than a multiprocessor holds
  *
- * Compiled code is kept in the build folder, so only what was changed is compiled again.
+ * Lengths, splits and strides are no part of the code, so what is compiled are the configs times
+ * head dims, masks and types. The CPUs share the work, as processes, since a compiler that crashes
+ * or has a lock must not stop the others. Compiled code is kept in the build folder, so only what
+ * was changed is compiled again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "cuda/facts.h"
+#include "cuda/backend.h"
 #include "cuda/gpu.h"
 #include "cuda/nvrtc.h"
 #include "inspect/cubin.h"
 
-/* Head dims and masks that differ in what registers and shared memory hold; for lengths nothing is
- * compiled. */
+/* Every head dim that kernels pad to, with the mask, which is the longer code; the largest of each
+ * class without it as well. Then samples of the other types, of head dims that need padding, and of
+ * unequal ones. */
 static const char *const specs[] = {
-    "b4 h16 s4096 d64 f16",         "b4 h16 s4096 d64 bf16 causal", "b4 h16 s4096 d128 bf16",
-    "b4 h16 s4096 d128 f16 causal", "b4 h16 s4096 d256 f16 causal", "b8 h32/8 s1/4096 d128 f16",
+    "b4 h16 s4096 d32 f16 causal",  "b4 h16 s4096 d64 f16",
+    "b4 h16 s4096 d64 f16 causal",  "b4 h16 s4096 d96 f16 causal",
+    "b4 h16 s4096 d128 f16",        "b4 h16 s4096 d128 f16 causal",
+    "b4 h16 s4096 d160 f16 causal", "b4 h16 s4096 d192 f16 causal",
+    "b4 h16 s4096 d224 f16 causal", "b4 h16 s4096 d256 f16",
+    "b4 h16 s4096 d256 f16 causal", "b4 h16 s4096 d64 bf16 causal",
+    "b4 h16 s4096 d128 bf16",       "b4 h16 s4096 d192/128 bf16 causal",
+    "b4 h16 s4096 d80 bf16 causal", "b4 h16 s4096 d64 f16 causal acc=f16",
+    "b4 h16 s4096 d64 f32",         "b4 h16 s4096 d512 f32 causal",
 };
+#define SPECS (sizeof specs / sizeof *specs)
 
-static int failures;
-static int compiled;
+static const int archs[] = { 80, 89, 90 };
+#define ARCHS (sizeof archs / sizeof *archs)
 
-static void complain(const heed_cuda_facts *facts, const char *spec, int arch, const char *what)
+/* A build that is slow itself looks at every so-manieth. */
+#ifdef CONFIGS_STRIDE
+#define STRIDE CONFIGS_STRIDE
+#else
+#define STRIDE 1
+#endif
+
+/* One compilation. */
+typedef struct item {
+    const char *spec;
+    int arch;
+    heed_cuda_facts facts;
+} item;
+
+static item *items;
+static size_t count;
+
+static bool equal_code(const heed_cuda_facts *a, const heed_cuda_facts *b)
 {
-    fprintf(stderr, "%s for %s on sm_%d: %s\n", facts->name, spec, arch, what);
-    failures++;
+    if (strcmp(a->source, b->source) != 0 || strcmp(a->entry, b->entry) != 0 ||
+        a->define_count != b->define_count || a->registers != b->registers ||
+        a->threads != b->threads || a->smem != b->smem)
+        return false;
+    for (int i = 0; i < a->define_count; i++)
+        if (strcmp(a->defines[i].name, b->defines[i].name) != 0 ||
+            a->defines[i].value != b->defines[i].value)
+            return false;
+    return true;
 }
 
-/* What a kernel in the code takes; only the one that is launched takes what the facts say. */
-static void check_kernel(const heed_cuda_facts *facts, const char *spec, const heed_gpu *gpu,
-                         const lab_cubin_kernel *kernel)
+/* Adds the code of @name, a kernel with its config, unless it is the same as another config's.
+ * Returns false if it cannot do the problem. */
+static bool add_item(const char *name, const char *spec, int arch)
 {
-    bool launched = strcmp(kernel->name, facts->entry) == 0;
-    int threads = launched ? facts->threads : kernel->max_threads;
-    int64_t smem = kernel->smem + (launched ? facts->smem : 0);
-    if (kernel->spill_stores != 0 || kernel->spill_loads != 0)
-        complain(facts, spec, gpu->arch, "registers are spilled");
-    if (kernel->max_threads > 0 && threads > kernel->max_threads)
-        complain(facts, spec, gpu->arch, "more threads than it was compiled for");
-    if (threads > 0 && heed_gpu_resident(gpu, threads, kernel->registers, smem, NULL) < 1)
-        complain(facts, spec, gpu->arch, "not one block fits");
-}
-
-static void check_config(const char *name, const char *spec, int arch)
-{
-    heed_gpu gpu;
     heed_problem problem;
     heed_cuda_facts facts;
-    heed_cubin code;
-    lab_cubin cubin;
-    lab_error error = { "" };
-    assert_true(heed_gpu_arch(&gpu, arch));
     assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
     heed_status status = heed_cuda_facts_find(name, &problem, arch, &facts);
     if (status == HEED_ERR_UNSUPPORTED)
-        return;
+        return false;
     if (status != HEED_OK)
         fail_msg("%s: %s", name, heed_message());
-    const heed_build build = heed_cuda_facts_build(&facts, arch);
-    if (heed_jit_build(&build, &code) != HEED_OK)
-        fail_msg("%s for %s: %s", name, spec, heed_message());
-    if (lab_cubin_read(&cubin, code.data, code.size, name, &error) != HEED_OK)
-        fail_msg("%s", error.text);
-    lab_cubin_spills(&cubin, code.log);
-    bool found = false;
-    for (size_t i = 0; i < cubin.count; i++) {
-        check_kernel(&facts, spec, &gpu, &cubin.kernels[i]);
-        found = found || strcmp(cubin.kernels[i].name, facts.entry) == 0;
-    }
-    if (!found)
-        complain(&facts, spec, arch, "the code has no such entry");
-    compiled++;
-    lab_cubin_free(&cubin);
-    heed_cubin_free(&code);
+    for (size_t i = 0; i < count; i++)
+        if (items[i].arch == arch && equal_code(&items[i].facts, &facts))
+            return true;
+    items = realloc(items, (count + 1) * sizeof *items);
+    assert_non_null(items);
+    items[count++] = (item){ .spec = spec, .arch = arch, .facts = facts };
+    return true;
 }
 
-static void check_arch(int arch)
+/* The config that takes over where addresses are not aligned, which planning does not list. */
+static void add_fallback(const heed_kernel *kernel, const char *spec, int arch)
+{
+    heed_problem problem;
+    heed_config config;
+    char name[HEED_NAME_SIZE];
+    const heed_cuda_code *code = kernel->code;
+    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    heed_config_at(kernel->algorithm, 0, &config);
+    const heed_cuda_cut cut = code->cut(&problem, &config);
+    if (!cut.aligned)
+        return;
+    heed_config_print(kernel, &cut.fallback, name, sizeof name);
+    if (!add_item(name, spec, arch) && problem.type != HEED_F32)
+        fail_msg("%s cannot take over for %s on sm_%d", name, spec, arch);
+}
+
+static void add_all(const char *spec, int arch)
 {
     char name[HEED_NAME_SIZE];
-    for (size_t kernel = 0; heed_kernel_name(kernel); kernel++)
+    for (size_t kernel = 0; heed_kernel_name(kernel); kernel++) {
+        const heed_kernel *row = heed_kernel_at(kernel);
+        if (row->backend != HEED_BACKEND_CUDA)
+            continue;
         for (size_t i = 0; heed_kernel_config(kernel, i, name, sizeof name) == HEED_OK; i++)
-            for (size_t j = 0; j < sizeof specs / sizeof *specs; j++)
-                check_config(name, specs[j], arch);
+            add_item(name, spec, arch);
+        add_fallback(row, spec, arch);
+    }
+}
+
+/* What is wrong with a kernel in the code; only the one that is launched takes what the facts say.
+ */
+static const char *wrong_kernel(const item *it, const heed_gpu *gpu, const lab_cubin_kernel *kernel)
+{
+    bool launched = strcmp(kernel->name, it->facts.entry) == 0;
+    int threads = launched ? it->facts.threads : kernel->max_threads;
+    int64_t smem = kernel->smem + (launched ? it->facts.smem : 0);
+    if (kernel->spill_stores != 0 || kernel->spill_loads != 0)
+        return "registers are spilled";
+    if (kernel->max_threads > 0 && threads > kernel->max_threads)
+        return "more threads than it was compiled for";
+    if (threads > 0 && heed_gpu_resident(gpu, threads, kernel->registers, smem, NULL) < 1)
+        return "not one block fits";
+    return NULL;
+}
+
+static const char *wrong_code(const item *it, const heed_cubin *code)
+{
+    heed_gpu gpu;
+    lab_cubin cubin;
+    lab_error error = { "" };
+    if (code->ptx || lab_cubin_read(&cubin, code->data, code->size, it->facts.name, &error))
+        return "no machine code that can be read";
+    lab_cubin_spills(&cubin, code->log);
+    const char *wrong = heed_gpu_arch(&gpu, it->arch) ? NULL : "no such architecture";
+    bool found = false;
+    for (size_t i = 0; i < cubin.count && !wrong; i++) {
+        wrong = wrong_kernel(it, &gpu, &cubin.kernels[i]);
+        found = found || strcmp(cubin.kernels[i].name, it->facts.entry) == 0;
+    }
+    lab_cubin_free(&cubin);
+    return wrong || found ? wrong : "the code has no such entry";
+}
+
+/* Compiles it; returns what is wrong with it, or NULL. */
+static const char *wrong_item(const item *it)
+{
+    heed_cubin code;
+    const heed_build build = heed_cuda_facts_build(&it->facts, it->arch);
+    heed_status status = heed_jit_build(&build, &code);
+    const char *wrong = status == HEED_OK ? wrong_code(it, &code) : heed_message();
+    heed_cubin_free(&code);
+    return wrong;
+}
+
+/* What the processes share. */
+typedef struct work {
+    atomic_size_t next, done, failures;
+} work;
+
+static void run_items(work *shared)
+{
+    size_t i;
+    while ((i = atomic_fetch_add(&shared->next, STRIDE)) < count) {
+        const char *wrong = wrong_item(&items[i]);
+        atomic_fetch_add(&shared->done, 1);
+        if (!wrong)
+            continue;
+        atomic_fetch_add(&shared->failures, 1);
+        fprintf(stderr, "%s for %s on sm_%d: %s\n", items[i].facts.name, items[i].spec,
+                items[i].arch, wrong);
+    }
+}
+
+static void skip_without_compiler(void)
+{
+    const heed_nvrtc *nvrtc;
+    if (heed_nvrtc_get(&nvrtc) == HEED_OK)
+        return;
+    print_message("skipped: %s\n", heed_message());
+    skip();
 }
 
 static void test_every_config_fits(void **state)
 {
-    static const int archs[] = { 80, 89, 90 };
-    const heed_nvrtc *nvrtc;
-    if (heed_nvrtc_get(&nvrtc) != HEED_OK) {
-        print_message("skipped: %s\n", heed_message());
-        skip();
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    work *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                        -1, 0);
+    assert_true(shared != MAP_FAILED);
+    skip_without_compiler();
+    for (size_t i = 0; i < ARCHS * SPECS; i++)
+        add_all(specs[i % SPECS], archs[i / SPECS]);
+    fflush(NULL);
+    for (long i = 0; i < cpus; i++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            run_items(shared);
+            _exit(0);
+        }
     }
-    setenv("HEED_CACHE", HEED_BUILD_DIR "/cubins", 1);
-    for (size_t i = 0; i < sizeof archs / sizeof *archs; i++)
-        check_arch(archs[i]);
-    print_message("%d compiled\n", compiled);
-    assert_int_equal(failures, 0);
+    int status;
+    bool ended_well = true;
+    while (wait(&status) > 0)
+        ended_well = ended_well && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    print_message("%zu of %zu compiled\n", (size_t)shared->done, count);
+    assert_true(ended_well);
+    assert_int_equal(shared->done, (count + STRIDE - 1) / STRIDE);
+    assert_int_equal(shared->failures, 0);
+    munmap(shared, sizeof *shared);
+    free(items);
+    items = NULL;
+    count = 0;
+}
+
+static void assert_wrong(const item *it, const char *expected)
+{
+    const char *wrong = wrong_item(it);
+    if (!expected ? wrong != NULL : !wrong || !strstr(wrong, expected))
+        fail_msg("\"%s\" instead of \"%s\"", wrong ? wrong : "", expected ? expected : "");
+}
+
+static void test_what_is_wrong_is_found(void **state)
+{
+    item good = { .spec = "b4 h16 s4096 d64 f16 causal", .arch = 89 };
+    heed_problem problem;
+    skip_without_compiler();
+    assert_int_equal(heed_problem_parse(&problem, good.spec), HEED_OK);
+    assert_int_equal(heed_cuda_facts_find("fwd_16bit_sm80_mma", &problem, 89, &good.facts),
+                     HEED_OK);
+    assert_wrong(&good, NULL);
+    item bad = good;
+    for (int i = 0; i < bad.facts.define_count; i++)
+        if (strcmp(bad.facts.defines[i].name, "HEED_B") == 0)
+            bad.facts.defines[i].value = 8; /* blocks per multiprocessor, which share registers */
+    assert_wrong(&bad, "spilled");
+    bad = good;
+    bad.facts.smem = 99 * 1024 + 1;
+    assert_wrong(&bad, "not one block fits");
+    bad = good;
+    bad.facts.threads *= 2;
+    assert_wrong(&bad, "more threads");
+    bad = good;
+    bad.facts.entry = "heed_other";
+    assert_wrong(&bad, "no such entry");
+    bad = good;
+    bad.facts.define_count = 0;
+    assert_wrong(&bad, "attn_mma.cu");
+}
+
+/* Another number of splits is no other code: there are as many codes as configs without knob p. */
+static void test_splits_share_code(void **state)
+{
+    static char stems[512][HEED_NAME_SIZE];
+    size_t stem_count = 0, configs = 0, kernel = 0;
+    char name[HEED_NAME_SIZE];
+    while (strcmp(heed_kernel_name(kernel), "fwd_16bit_sm80_mma") != 0)
+        kernel++;
+    for (size_t i = 0; heed_kernel_config(kernel, i, name, sizeof name) == HEED_OK; i++) {
+        if (!add_item(name, "b1 h1 s1/65536 d64 f16", 89))
+            continue;
+        configs++;
+        char *split = strchr(strstr(name, "__"), 'p');
+        assert_non_null(split);
+        size_t length = 1 + strspn(split + 1, "0123456789");
+        memmove(split, split + length, strlen(split + length) + 1);
+        size_t known = 0;
+        while (known < stem_count && strcmp(stems[known], name) != 0)
+            known++;
+        assert_true(known < 512);
+        if (known == stem_count)
+            strcpy(stems[stem_count++], name);
+    }
+    assert_true(configs > stem_count && stem_count > 1);
+    assert_int_equal(count, stem_count);
+    free(items);
+    items = NULL;
+    count = 0;
+}
+
+/* Whatever the cost model thinks, no device is faster than its data sheet. */
+static void test_no_prediction_passes_the_roofline(void **state)
+{
+    static const int all[] = { 80, 86, 89, 90 };
+    static const int lengths[] = { 1, 16, 100, 512, 4096, 65536 };
+    char name[HEED_NAME_SIZE];
+    for (size_t n = 0; n < 4 * 6 * SPECS; n++) {
+        heed_problem problem;
+        assert_int_equal(heed_problem_parse(&problem, specs[n % SPECS]), HEED_OK);
+        problem.seq_q = problem.seq_k = lengths[n / SPECS % 6];
+        for (size_t kernel = 0; heed_kernel_name(kernel); kernel++)
+            for (size_t i = 0; heed_kernel_config(kernel, i, name, sizeof name) == HEED_OK; i++) {
+                heed_cuda_facts facts;
+                int arch = all[n / SPECS / 6];
+                if (heed_cuda_facts_find(name, &problem, arch, &facts) == HEED_OK &&
+                    facts.seconds < facts.roofline)
+                    fail_msg("%s for %s, length %d, on sm_%d: %g s, roofline %g s", name,
+                             specs[n % SPECS], lengths[n / SPECS % 6], arch, facts.seconds,
+                             facts.roofline);
+            }
+    }
 }
 
 static void test_what_is_no_CUDA_kernel_has_no_facts(void **state)
@@ -125,8 +337,12 @@ static void test_what_is_no_CUDA_kernel_has_no_facts(void **state)
 
 int main(void)
 {
+    setenv("HEED_CACHE", HEED_BUILD_DIR "/cubins", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_no_CUDA_kernel_has_no_facts),
+        cmocka_unit_test(test_splits_share_code),
+        cmocka_unit_test(test_no_prediction_passes_the_roofline),
+        cmocka_unit_test(test_what_is_wrong_is_found),
         cmocka_unit_test(test_every_config_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,9 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
     double seconds = heed_problem_flops(problem) /
                      (FLOPS_PER_CLOCK * gpu->multiprocessors * gpu->clock);
     double alone = heed_problem_flops(problem) / rows / (FLOPS_PER_CLOCK / 16 * gpu->clock);
-    return LAUNCH_SECONDS + (seconds > alone ? seconds : alone);
+    double memory = heed_problem_bytes(problem) / gpu->bandwidth;
+    seconds = seconds > alone ? seconds : alone;
+    return LAUNCH_SECONDS + (seconds > memory ? seconds : memory);
 }
 
 static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
