@@ -191,6 +191,18 @@ static bool choose_wisdom(heed_plan *plan, heed_effort effort)
     return true;
 }
 
+/* Says why, by the first kernel of the table that is for the device at all: it is the one that can
+ * do most. */
+static heed_status fail_all(const heed_plan *plan)
+{
+    const heed_considered *first = plan->candidates;
+    const heed_considered *end = first + plan->candidate_count;
+    while (first + 1 < end && first->kernel->backend != plan->context->machine.backend)
+        first++;
+    return heed_fail(HEED_ERR_UNSUPPORTED, "no kernel can run this problem on this device; %s: %s",
+                     first->kernel->name, first->rejected);
+}
+
 static heed_status choose_by_effort(heed_plan *plan, heed_effort effort)
 {
     if (choose_wisdom(plan, effort))
@@ -202,7 +214,7 @@ static heed_status choose_by_effort(heed_plan *plan, heed_effort effort)
     }
     heed_considered *best = cheapest(plan);
     if (!best)
-        return heed_fail(HEED_ERR_UNSUPPORTED, "no kernel can run this problem on this device");
+        return fail_all(plan);
     if (effort == HEED_ESTIMATE)
         return choose(plan, best);
     heed_status status = heed_plan_measure(plan, effort, &best);

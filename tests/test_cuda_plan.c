@@ -345,6 +345,24 @@ static void test_compile_error(void **state)
     heed_context_destroy(context);
 }
 
+/* What 32 bits do not count no CUDA kernel can do. */
+static void test_too_large(void **state)
+{
+    static const char *const words[] = { "no kernel", "fwd_any_sm80_naive", "than 32 bits count",
+                                         NULL };
+    static const char *const specs[] = { "b1 h1 s8/2147483648 d1 f16", "b65536 h32768 s1 d1 f16",
+                                         "b1 h1 s2147483648/8 d1 f32" };
+    heed_context *context = scene_open("cuda");
+    for (int i = 0; i < 3; i++) {
+        heed_problem problem = parse(specs[i]);
+        heed_plan *plan;
+        assert_true(is_refused(specs[i], heed_plan_create(&plan, context, &problem, HEED_ESTIMATE),
+                               HEED_ERR_UNSUPPORTED, words));
+        assert_null(plan);
+    }
+    heed_context_destroy(context);
+}
+
 /* No room for the tensors that measuring needs, for code, for a launch. */
 static void test_too_little_memory(void **state)
 {
@@ -398,6 +416,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_another_device, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_odd_addresses, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_compile_error, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_too_large, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_too_little_memory, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_lost_while_measuring, scene_reset, scene_check),
     };
