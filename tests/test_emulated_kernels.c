@@ -4,7 +4,6 @@
  * Beside the gates' own verdicts, a race in shared memory, a stray access or a read of what was
  * never written fails.
  */
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,13 +14,13 @@
 
 #include <cmocka.h>
 
+#include "cuda/backend.h"
+#include "cuda/gpu.h"
 #include "emulator/emulator.h"
 #include "emulator/kernel.h"
 #include "lab/verify/isolate.h"
 #include "lab/verify/verify.h"
-#include "src/cuda/kernels/args.cuh"
 
-#define LOG2_E 1.44269504088896341
 #define ROW_GAP 24    /* elements between rows of a problem with gaps */
 #define SKEWED_GAP 25 /* the same, such that no row is aligned */
 
@@ -77,67 +76,29 @@ static heed_status prepare(void *data, const heed_problem *problem, lab_needs *n
     return HEED_OK;
 }
 
-static heed_cuda_strides strides_of(const heed_strides *from)
-{
-    return (heed_cuda_strides){ .batch = from->batch, .seq = from->seq, .head = from->head };
-}
-
 static bool is_aligned(const void *data, const heed_strides *strides)
 {
     return (uintptr_t)data % 16 == 0 && strides->batch % 8 == 0 && strides->seq % 8 == 0 &&
            strides->head % 8 == 0;
 }
 
-static heed_cuda_divisor divisor(int64_t value)
-{
-    unsigned bits = 0;
-    while ((int64_t)1 << bits < value)
-        bits++;
-    uint64_t power = (uint64_t)1 << (31 + bits);
-    heed_cuda_divisor by = { .value = (unsigned)value };
-    if (value > 1) {
-        by.multiplier = (unsigned)((power + (uint64_t)value - 1) / (uint64_t)value);
-        by.shift = bits - 1;
-    }
-    return by;
-}
-
-/* Two heads at a time, so that there are several sections, the last one of them not full. */
+/* What the host tells of an imaginary device, on which under a mask two heads are worked on at a
+ * time, so that there are several sections, the last one of them not full. */
 static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
                               const emulated_kernel *kernel)
 {
-    const heed_problem *p = &it->problem;
-    int64_t group = p->heads_q / p->heads_kv, heads = p->batch * p->heads_kv;
-    int64_t rows = p->seq_q * group, section = heads < 2 ? heads : 2;
-    int64_t blocks = (rows + kernel->rows - 1) / kernel->rows;
-    bool masked = p->mask != HEED_MASK_NONE;
-    return (heed_cuda_args){
-        .q = buffers->q,
-        .k = buffers->k,
-        .v = buffers->v,
-        .o = buffers->o,
-        .lse = buffers->lse,
-        .q_stride = strides_of(&p->q),
-        .k_stride = strides_of(&p->k),
-        .v_stride = strides_of(&p->v),
-        .o_stride = strides_of(&p->o),
-        .visible = !masked                                    ? p->seq_k
-                   : p->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT ? 1 + p->seq_k - p->seq_q
-                                                              : 1,
-        .rows = (unsigned)rows,
-        .seq_q = (unsigned)p->seq_q,
-        .seq_k = (unsigned)p->seq_k,
-        .heads = (unsigned)heads,
-        .heads_kv = divisor(p->heads_kv),
-        .group = divisor(group),
-        .splits = divisor(it->splits),
-        .section = divisor(section),
-        .rest = divisor(heads % section ? heads % section : section),
-        .work = divisor(section * blocks),
-        .blocks = (unsigned)blocks,
-        .scale = (float)(fabs((double)p->scale) * LOG2_E),
-        .negate = p->scale < 0,
-    };
+    const heed_gpu gpu = { .multiprocessors = 1, .clock = 1, .bandwidth = 4100.0 / kernel->rows };
+    const heed_cuda_cut cut = { .rows = kernel->rows, .splits = it->splits };
+    heed_cuda_args args;
+    heed_cuda_fill_args(&args, &it->problem, &gpu, &cut);
+    if (it->problem.mask == HEED_MASK_NONE) /* a gate's: a kernel that knows masks takes it too */
+        args.visible = it->problem.seq_k;
+    args.q = buffers->q;
+    args.k = buffers->k;
+    args.v = buffers->v;
+    args.o = buffers->o;
+    args.lse = buffers->lse;
+    return args;
 }
 
 static bool launch_kernel(emulated *it, const emulator_launch *launch)
@@ -155,21 +116,28 @@ static bool launch_kernel(emulated *it, const emulator_launch *launch)
     return false;
 }
 
-/* The kernel, and the one that merges what it left if keys are split. */
-static bool launch_both(emulated *it, const emulated_kernel *kernel, const heed_cuda_args *args)
+static bool launch_main(emulated *it, const emulated_kernel *kernel, const heed_cuda_args *args)
 {
-    const emulator_launch main = { .kernel = kernel->run,
-                                   .args = args,
-                                   .grid = { args->heads * args->blocks * it->splits, 1, 1 },
-                                   .threads = kernel->threads,
-                                   .shared_bytes = kernel->shared_bytes };
+    const emulator_launch launch = { .kernel = kernel->run,
+                                     .args = args,
+                                     .grid = { args->heads * args->blocks * it->splits, 1, 1 },
+                                     .threads = kernel->threads,
+                                     .shared_bytes = kernel->shared_bytes };
+    return launch_kernel(it, &launch);
+}
+
+/* Merges what the kernel left, if keys are split. */
+static bool launch_combine(emulated *it, const emulated_kernel *kernel, const heed_cuda_args *args)
+{
+    if (it->splits == 1)
+        return true;
     uint32_t warps = kernel->combine_threads / 32;
-    const emulator_launch combine = { .kernel = kernel->combine,
-                                      .args = args,
-                                      .grid = { (args->heads * args->rows + warps - 1) / warps, 1,
-                                                1 },
-                                      .threads = kernel->combine_threads };
-    return launch_kernel(it, &main) && (it->splits == 1 || launch_kernel(it, &combine));
+    const emulator_launch launch = { .kernel = kernel->combine,
+                                     .args = args,
+                                     .grid = { (args->heads * args->rows + warps - 1) / warps, 1,
+                                               1 },
+                                     .threads = kernel->combine_threads };
+    return launch_kernel(it, &launch);
 }
 
 static heed_status run(void *data, const heed_buffers *buffers)
@@ -185,7 +153,7 @@ static heed_status run(void *data, const heed_buffers *buffers)
     args.partial_lse = test_calloc(rows, sizeof *args.partial_lse);
     memset(args.partial, 0xff, rows * (size_t)p->dim_v * sizeof *args.partial);
     memset(args.partial_lse, 0xff, rows * sizeof *args.partial_lse);
-    bool fine = launch_both(it, kernel, &args);
+    bool fine = launch_main(it, kernel, &args) && launch_combine(it, kernel, &args);
     test_free(args.partial);
     test_free(args.partial_lse);
     return fine ? HEED_OK : HEED_ERR_SYSTEM;
@@ -222,8 +190,8 @@ static bool problem_of(const emulated_kernel *kernel, const shape *s, heed_probl
         word = !kernel->causal ? "" : strcmp(mask, "mask=br") == 0 ? "causal=br" : "causal=tl";
         *mask = '\0';
     }
-    snprintf(result->spec, sizeof result->spec, "%s d%d/%d %s %s", sizes, kernel->dim_qk,
-             kernel->dim_v, kernel->bf16 ? "bf16" : "f16", word);
+    snprintf(result->spec, sizeof result->spec, "%s d%d/%d %s %s%s", sizes, kernel->dim_qk,
+             kernel->dim_v, heed_type_name(kernel->type), word, kernel->half ? " acc=f16" : "");
     if (heed_problem_parse(problem, result->spec) != HEED_OK)
         return false;
     if (s->gap > 0) {
@@ -248,12 +216,13 @@ static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
 {
     const shape *s = &shapes[index % SHAPES];
     outcome *out = result;
-    emulated subject_data = { .config = &emulated_configs[index / SHAPES],
-                              .splits = (unsigned)s->splits };
+    const emulated_config *config = &emulated_configs[index / SHAPES];
+    emulated subject_data = { .config = config,
+                              .splits = config->aligned->combine ? (unsigned)s->splits : 1 };
     const lab_subject subject = { .data = &subject_data, .prepare = prepare, .run = run };
     lab_verify_options options = lab_verify_standard();
     heed_problem problem;
-    if (!problem_of(subject_data.config->aligned, s, &problem, out)) {
+    if (!problem_of(config->aligned, s, &problem, out)) {
         snprintf(out->worst, sizeof out->worst, "%s", heed_message());
         out->report.outcome = LAB_FAIL;
         return;

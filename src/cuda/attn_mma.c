@@ -22,6 +22,7 @@ enum {
     B, /* blocks per multiprocessor that registers are allotted for */
     P, /* splits: blocks that share the keys of the same rows */
     L, /* 2: K and V should stay in the L2 */
+    A, /* 2: sums in half precision, where the problem permits it */
     KNOBS
 };
 
@@ -34,33 +35,38 @@ typedef struct shipped {
 /* Wide blocks are for many rows, groups for few of them; those with 16 rows are for decoding. For
  * all head dims there are some that need 48 KiB of shared memory or less. */
 static const shipped table[] = {
-    { 32, 64, { 128, 64, 4, 1, 2, 2, 1, 2, 1, 1 } },
-    { 32, 64, { 64, 64, 4, 1, 2, 2, 1, 3, 1, 1 } },
-    { 32, 64, { 64, 64, 4, 2, 2, 2, 1, 1, 1, 1 } },
-    { 32, 64, { 64, 64, 4, 3, 2, 2, 1, 1, 1, 1 } },
-    { 32, 64, { 32, 64, 2, 2, 3, 2, 1, 2, 1, 1 } },
-    { 32, 64, { 32, 64, 2, 4, 2, 2, 1, 1, 1, 1 } },
-    { 32, 64, { 32, 32, 2, 4, 3, 2, 1, 1, 1, 1 } },
-    { 32, 64, { 32, 32, 2, 4, 2, 2, 1, 2, 1, 1 } },
-    { 32, 64, { 16, 64, 1, 4, 2, 2, 1, 1, 1, 1 } },
-    { 32, 64, { 16, 32, 1, 4, 2, 2, 1, 2, 1, 1 } },
-    { 32, 128, { 128, 64, 4, 1, 2, 1, 1, 2, 1, 1 } },
-    { 96, 128, { 128, 48, 4, 1, 2, 1, 1, 2, 1, 1 } },
-    { 96, 128, { 128, 32, 4, 1, 2, 1, 1, 2, 1, 1 } },
-    { 96, 128, { 64, 64, 4, 1, 2, 1, 1, 2, 1, 1 } },
-    { 96, 128, { 64, 64, 4, 2, 2, 1, 1, 1, 1, 1 } },
-    { 96, 128, { 32, 32, 2, 4, 2, 1, 1, 1, 1, 1 } },
-    { 96, 128, { 16, 32, 1, 4, 3, 1, 1, 1, 1, 1 } },
-    { 96, 128, { 16, 32, 1, 4, 2, 1, 1, 1, 1, 1 } },
-    { 96, 128, { 64, 32, 4, 1, 2, 1, 1, 2, 1, 1 } },
-    { 96, 256, { 16, 16, 1, 4, 2, 1, 1, 1, 1, 1 } },
-    { 160, 256, { 128, 64, 8, 1, 2, 1, 1, 1, 1, 1 } },
-    { 160, 256, { 128, 32, 8, 1, 2, 1, 1, 1, 1, 1 } },
-    { 160, 256, { 64, 64, 4, 1, 2, 1, 1, 1, 1, 1 } },
-    { 160, 256, { 64, 32, 4, 1, 2, 1, 1, 1, 1, 1 } },
-    { 160, 256, { 32, 32, 2, 2, 2, 1, 1, 1, 1, 1 } },
-    { 160, 256, { 16, 16, 1, 2, 2, 1, 1, 1, 1, 1 } },
-    { 160, 256, { 16, 16, 1, 1, 2, 1, 1, 1, 1, 1 } },
+    { 32, 64, { 128, 64, 4, 1, 2, 2, 1, 2, 1, 1, 1 } },
+    { 32, 64, { 64, 64, 4, 1, 2, 2, 1, 3, 1, 1, 1 } },
+    { 32, 64, { 64, 64, 4, 2, 2, 2, 1, 1, 1, 1, 1 } },
+    { 32, 64, { 64, 64, 4, 3, 2, 2, 1, 1, 1, 1, 1 } },
+    { 32, 64, { 32, 64, 2, 2, 3, 2, 1, 2, 1, 1, 1 } },
+    { 32, 64, { 32, 64, 2, 4, 2, 2, 1, 1, 1, 1, 1 } },
+    { 32, 64, { 32, 32, 2, 4, 3, 2, 1, 1, 1, 1, 1 } },
+    { 32, 64, { 32, 32, 2, 4, 2, 2, 1, 2, 1, 1, 1 } },
+    { 32, 64, { 16, 64, 1, 4, 2, 2, 1, 1, 1, 1, 1 } },
+    { 32, 64, { 16, 32, 1, 4, 2, 2, 1, 2, 1, 1, 1 } },
+    { 32, 128, { 128, 64, 4, 1, 2, 1, 1, 2, 1, 1, 1 } },
+    { 96, 128, { 128, 48, 4, 1, 2, 1, 1, 2, 1, 1, 1 } },
+    { 96, 128, { 128, 32, 4, 1, 2, 1, 1, 2, 1, 1, 1 } },
+    { 96, 128, { 64, 64, 4, 1, 2, 1, 1, 2, 1, 1, 1 } },
+    { 96, 128, { 64, 64, 4, 2, 2, 1, 1, 1, 1, 1, 1 } },
+    { 96, 128, { 32, 32, 2, 4, 2, 1, 1, 1, 1, 1, 1 } },
+    { 96, 128, { 16, 32, 1, 4, 3, 1, 1, 1, 1, 1, 1 } },
+    { 96, 128, { 16, 32, 1, 4, 2, 1, 1, 1, 1, 1, 1 } },
+    { 96, 128, { 64, 32, 4, 1, 2, 1, 1, 2, 1, 1, 1 } },
+    { 96, 256, { 16, 16, 1, 4, 2, 1, 1, 1, 1, 1, 1 } },
+    { 160, 256, { 128, 64, 8, 1, 2, 1, 1, 1, 1, 1, 1 } },
+    { 160, 256, { 128, 32, 8, 1, 2, 1, 1, 1, 1, 1, 1 } },
+    { 160, 256, { 64, 64, 4, 1, 2, 1, 1, 1, 1, 1, 1 } },
+    { 160, 256, { 64, 32, 4, 1, 2, 1, 1, 1, 1, 1, 1 } },
+    { 160, 256, { 32, 32, 2, 2, 2, 1, 1, 1, 1, 1, 1 } },
+    { 160, 256, { 16, 16, 1, 2, 2, 1, 1, 1, 1, 1, 1 } },
+    { 160, 256, { 16, 16, 1, 1, 2, 1, 1, 1, 1, 1, 1 } },
+    { 32, 64, { 64, 64, 4, 1, 2, 2, 1, 3, 1, 1, 2 } },
+    { 32, 64, { 16, 64, 1, 4, 2, 2, 1, 1, 1, 1, 2 } },
+    { 96, 128, { 64, 64, 4, 1, 2, 1, 1, 2, 1, 1, 2 } },
+    { 96, 128, { 64, 32, 4, 1, 2, 1, 1, 2, 1, 1, 2 } },
+    { 160, 256, { 64, 16, 4, 1, 2, 1, 1, 1, 1, 1, 2 } },
 };
 #define TABLE ((int)(sizeof table / sizeof *table))
 
@@ -76,7 +82,7 @@ static void config_at(int index, heed_config *config)
 }
 
 /* What takes over where addresses are not aligned: small enough for every device and head dim. */
-static const heed_config fallback = { { 64, 16, 4, 1, 2, 1, 1, 1, 1, 1 } };
+static const heed_config fallback = { { 64, 16, 4, 1, 2, 1, 1, 1, 1, 1, 1 } };
 
 static int pad(int64_t dim)
 {
@@ -133,7 +139,8 @@ static bool for_other_dims(const heed_problem *problem, const int *v)
     int dim = larger(pad(problem->dim_qk), pad(problem->dim_v));
     bool listed = false;
     for (int i = 0; i < TABLE; i++) {
-        if (memcmp(v, table[i].value, P * sizeof *v) != 0)
+        const int *entry = table[i].value;
+        if (memcmp(v, entry, P * sizeof *v) != 0 || v[A] != entry[A])
             continue;
         if (dim >= table[i].dim_min && dim <= table[i].dim_max)
             return false;
@@ -154,6 +161,10 @@ static const char *misfit(const heed_problem *problem, const int *v)
         return "too many warps for a block";
     if (v[P] > heed_cuda_div_up(problem->seq_k, v[N]))
         return "more splits than key tiles";
+    if (v[A] == 2 && problem->accumulate != HEED_ACC_F16)
+        return "sums in half precision need acc=f16";
+    if (v[A] == 2 && v[O] != 1)
+        return "sums in half precision are for order 1";
     if (for_other_dims(problem, v))
         return "is for other head dims";
     return NULL;
@@ -229,6 +240,8 @@ static step_cost cost_of_step(const heed_problem *problem, const heed_gpu *gpu, 
     double scores = rows16 * v[N] / 2.0;
     double loads = v[N] / 16.0 * (qk16 + v8 / 2) + (v[Q] == 1 ? qk16 * rows16 : 0);
     double others = 4.5 * scores + 4 * loads + 60;
+    if (v[A] == 2) /* conversions and additions; no device that is known has a faster mma for it */
+        others += scores + 8 * rows16 * v8;
     double busy = mma_clocks(gpu) * mma + OTHER_CLOCKS * others;
     if (busy < EXP_CLOCKS * scores)
         busy = EXP_CLOCKS * scores;
@@ -309,6 +322,7 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
         { "HEED_DIM_QK", problem->dim_qk },
         { "HEED_DIM_V", problem->dim_v },
         { "HEED_UNALIGNED", !cut(problem, config).aligned },
+        { "HEED_ACC16", v[A] == 2 },
         { "HEED_M", v[M] },
         { "HEED_N", v[N] },
         { "HEED_W", v[W] },
@@ -340,7 +354,8 @@ const heed_algorithm heed_algorithm_cuda_mma = {
                { 'o', { 1, 2 } },
                { 'b', { 1, 2, 3, 4 } },
                { 'p', { 1, 2, 4, 8, 16, 32, 64, 128 } },
-               { 'l', { 1, 2 } } },
+               { 'l', { 1, 2 } },
+               { 'a', { 1, 2 } } },
     .config_at = config_at,
     .config_count = TABLE * SPLITS,
     .legal = legal,

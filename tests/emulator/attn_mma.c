@@ -24,7 +24,8 @@ static void combine(const void *args)
 extern const emulated_kernel EMULATED_KERNEL;
 const emulated_kernel EMULATED_KERNEL = {
     .name = EMULATED_NAME,
-    .bf16 = HEED_BF16,
+    .type = HEED_BF16 ? 2 : 1,
+    .half = HEED_ACC16,
     .causal = HEED_CAUSAL,
     .dim_qk = HEED_DIM_QK,
     .dim_v = HEED_DIM_V,

@@ -9,18 +9,20 @@
 
 typedef struct emulated_kernel {
     const char *name; /* its parameters, for people */
-    bool bf16;
+    int type;         /* a heed_type */
+    bool half;        /* sums of products in half precision */
     bool causal;
     int dim_qk, dim_v;
     uint32_t rows; /* of a block */
     uint32_t threads;
     uint32_t shared_bytes;
     void (*run)(const void *args);     /* takes a heed_cuda_args */
-    void (*combine)(const void *args); /* merges what blocks that share keys have left ... */
-    uint32_t combine_threads;          /* ... a row for each warp */
+    void (*combine)(const void *args); /* merges what blocks that share keys have left, ... */
+    uint32_t combine_threads;          /* ... a row for each warp; NULL: blocks share none */
 } emulated_kernel;
 
-/* A config, for tensors whose rows all begin at multiples of 16 bytes and for others. */
+/* A config, for tensors whose rows all begin at multiples of 16 bytes and for others; of a kernel
+ * that does not care the same twice. */
 typedef struct emulated_config {
     const emulated_kernel *aligned;
     const emulated_kernel *unaligned;

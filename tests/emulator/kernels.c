@@ -6,10 +6,12 @@
 #include <stddef.h>
 
 extern const emulated_kernel mma_d1, mma_d32, mma_d40_80, mma_d64, mma_d64_groups, mma_d96_40,
-    mma_d128, mma_d128_groups, mma_d192_128, mma_d256;
+    mma_d128, mma_d128_groups, mma_d192_128, mma_d256, mma_d64_half, mma_d96_40_half;
 extern const emulated_kernel mma_d1_unaligned, mma_d32_unaligned, mma_d40_80_unaligned,
     mma_d64_unaligned, mma_d64_groups_unaligned, mma_d96_40_unaligned, mma_d128_unaligned,
-    mma_d128_groups_unaligned, mma_d192_128_unaligned, mma_d256_unaligned;
+    mma_d128_groups_unaligned, mma_d192_128_unaligned, mma_d256_unaligned, mma_d64_half_unaligned,
+    mma_d96_40_half_unaligned;
+extern const emulated_kernel naive_f32, naive_f16, naive_bf16;
 
 const emulated_config emulated_configs[] = {
     { &mma_d1, &mma_d1_unaligned },
@@ -22,5 +24,10 @@ const emulated_config emulated_configs[] = {
     { &mma_d128_groups, &mma_d128_groups_unaligned },
     { &mma_d192_128, &mma_d192_128_unaligned },
     { &mma_d256, &mma_d256_unaligned },
+    { &mma_d64_half, &mma_d64_half_unaligned },
+    { &mma_d96_40_half, &mma_d96_40_half_unaligned },
+    { &naive_f32, &naive_f32 },
+    { &naive_f16, &naive_f16 },
+    { &naive_bf16, &naive_bf16 },
     { NULL, NULL },
 };

@@ -273,6 +273,12 @@ HEED_DEVICE void ptx_mma_f16_acc16(u32 d[2], const u32 a[4], const u32 b[2])
     emulator_meet(&(emulator_request){ .what = EMULATOR_MMA_F16_ACC16, .d = d, .a = a, .b = b });
 }
 
+HEED_DEVICE void ptx_mma_f16_acc16_first(u32 d[2], const u32 a[4], const u32 b[2])
+{
+    memset(d, 0, 2 * sizeof *d);
+    ptx_mma_f16_acc16(d, a, b);
+}
+
 /* ---- between the lanes of a warp ---- */
 
 HEED_DEVICE u32 ptx_shfl_xor_u32(u32 x, int mask)
@@ -470,6 +476,7 @@ HEED_DEVICE u32 ptx_fma_f16x2(u32 x, u32 y, u32 z)
 #define ptx_mma_f16_first(d, a, b) (EMULATOR_HERE, ptx_mma_f16_first(d, a, b))
 #define ptx_mma_bf16_first(d, a, b) (EMULATOR_HERE, ptx_mma_bf16_first(d, a, b))
 #define ptx_mma_f16_acc16(d, a, b) (EMULATOR_HERE, ptx_mma_f16_acc16(d, a, b))
+#define ptx_mma_f16_acc16_first(d, a, b) (EMULATOR_HERE, ptx_mma_f16_acc16_first(d, a, b))
 #define ptx_shfl_xor_u32(x, mask) (EMULATOR_HERE, ptx_shfl_xor_u32(x, mask))
 #define ptx_shfl_xor(x, mask) (EMULATOR_HERE, ptx_shfl_xor(x, mask))
 #define ptx_shfl_idx_u32(x, lane) (EMULATOR_HERE, ptx_shfl_idx_u32(x, lane))

@@ -47,8 +47,8 @@ typedef struct heed_cuda_args {
     heed_cuda_divisor rest;    /* those of the last section */
     heed_cuda_divisor work;    /* section * blocks */
     unsigned blocks;           /* of rows, per key/value head */
-    float scale;     /* of the logits, without its sign, times log2(e) */
-    unsigned negate; /* 1: the scale is negative */
+    float scale;               /* of the logits, without its sign, times log2(e) */
+    unsigned negate;           /* 1: the scale is negative */
 } heed_cuda_args;
 
 #endif /* HEED_ARGS_CUH */

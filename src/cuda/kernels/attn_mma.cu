@@ -20,6 +20,7 @@
  *     HEED_O    order of a step             1: products and softmax of a tile one after the other;
  *                                           2: the scores of the next tile along with this softmax
  *     HEED_B    blocks of a multiprocessor  that registers are allotted for
+ *     HEED_ACC16  1: products are summed in float16, those with V within a tile; needs HEED_O 1
  *
  * Version log. TF is TFLOP/s on one H200, f16, not causal, b4 h32 s4096 d64 and b4 h16 s4096 d128;
  * FlashAttention-2, as PyTorch 2.11 has it, did 303 and 336 in the same runs.
@@ -152,7 +153,7 @@ HEED_DEVICE void advance(walk *w, u32 j, const int fast, const int aligned)
 }
 
 /* The part of 16 columns in the scores of a tile. */
-HEED_DEVICE void score_columns(const walk *w, float s[ROWS16][KEYS8][4], u32 q_lane, u32 k_lane,
+HEED_DEVICE void score_columns(const walk *w, half_sum s[ROWS16][KEYS8], u32 q_lane, u32 k_lane,
                                int kk)
 {
 #if HEED_Q == 2
@@ -166,14 +167,25 @@ HEED_DEVICE void score_columns(const walk *w, float s[ROWS16][KEYS8][4], u32 q_l
 #endif
 }
 
-/* The scores of tile j. */
-HEED_DEVICE void score(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
+HEED_DEVICE void sum_scores(const walk *w, half_sum s[ROWS16][KEYS8], u32 j)
 {
     /* Kept, so that addresses are made where they are needed and not for all columns ahead. */
     u32 q_lane = ptx_keep(w->q_lane), k_lane = stage_of(w, j) + (w->kv_lanes & 0xffff);
     HEED_UNROLL
     for (int kk = 0; kk < QK16; kk++)
         score_columns(w, s, q_lane, k_lane, kk);
+}
+
+/* The scores of tile j. */
+HEED_DEVICE void score(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
+{
+#if HEED_ACC16
+    half_sum sums[ROWS16][KEYS8];
+    sum_scores(w, sums, j);
+    unpack_scores(s, sums);
+#else
+    sum_scores(w, s, j);
+#endif
 }
 
 #if HEED_O == 1

@@ -1,6 +1,6 @@
 /*
  * half.cuh - the 16-bit element type that a kernel is compiled for: float16, or bfloat16 with
- * HEED_BF16
+ * HEED_BF16; and what products of it are summed in: float32, or float16 with HEED_ACC16
  */
 #ifndef HEED_HALF_CUH
 #define HEED_HALF_CUH
@@ -17,10 +17,19 @@
 #define HALF_CARRIES 0x04000400u
 #endif
 
+/* Four sums of products: rows g and g + 8, two columns each. */
+#if HEED_ACC16
+typedef u32 half_sum[2];
+#else
+typedef float half_sum[4];
+#endif
+
 /* d += a b */
-HEED_DEVICE void half_mma(float d[4], const u32 a[4], const u32 b[2])
+HEED_DEVICE void half_mma(half_sum d, const u32 a[4], const u32 b[2])
 {
-#if HEED_BF16
+#if HEED_ACC16
+    ptx_mma_f16_acc16(d, a, b);
+#elif HEED_BF16
     ptx_mma_bf16(d, a, b);
 #else
     ptx_mma_f16(d, a, b);
@@ -28,9 +37,11 @@ HEED_DEVICE void half_mma(float d[4], const u32 a[4], const u32 b[2])
 }
 
 /* d = a b */
-HEED_DEVICE void half_mma_first(float d[4], const u32 a[4], const u32 b[2])
+HEED_DEVICE void half_mma_first(half_sum d, const u32 a[4], const u32 b[2])
 {
-#if HEED_BF16
+#if HEED_ACC16
+    ptx_mma_f16_acc16_first(d, a, b);
+#elif HEED_BF16
     ptx_mma_bf16_first(d, a, b);
 #else
     ptx_mma_f16_first(d, a, b);

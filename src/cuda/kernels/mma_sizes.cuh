@@ -42,5 +42,8 @@
 #if HEED_M % (16 * HEED_W) != 0 || HEED_N % 16 != 0 || HEED_S < 2
 #error "HEED_M must be a multiple of 16 * HEED_W, HEED_N of 16, and HEED_S 2 or more"
 #endif
+#if HEED_ACC16 && (HEED_BF16 || HEED_O != 1)
+#error "HEED_ACC16 is for float16 and HEED_O 1"
+#endif
 
 #endif /* HEED_MMA_SIZES_CUH */

@@ -13,8 +13,13 @@
 #define NO_MAX (-3.402823466e+38f)
 
 /* A row's running maximum may fall behind the true one by this factor, as a power of two, before
- * sums are scaled anew. Weights stay below 2^8, well within float16. */
+ * sums are scaled anew. Weights stay below 2^8, well within float16; but where that is what sums
+ * are made in, weights above 1 would be waste of its range. */
+#if HEED_ACC16
+#define LAG 0.0f
+#else
 #define LAG 8.0f
+#endif
 
 /* What a warp computes, in fragments of mma.m16n8k16. */
 typedef struct state {
@@ -55,7 +60,7 @@ HEED_DEVICE void load_q_fragments(u32 q[ROWS16][4], u32 lane, u32 kk)
 
 /* The products of 16 columns of Q with those of all keys of a tile, added to @s; the first ones, of
  * @kk 0, take the place of what was there. */
-HEED_DEVICE void multiply_k(float s[ROWS16][KEYS8][4], u32 q[ROWS16][4], u32 lane, u32 kk)
+HEED_DEVICE void multiply_k(half_sum s[ROWS16][KEYS8], u32 q[ROWS16][4], u32 lane, u32 kk)
 {
     HEED_UNROLL
     for (int nt = 0; nt < KEYS16; nt++) {
@@ -175,6 +180,63 @@ HEED_DEVICE void exponentiate(state *st, weights *w, float s[ROWS16][KEYS8][4], 
     }
 }
 
+#if HEED_ACC16
+
+HEED_DEVICE void unpack_scores(float s[ROWS16][KEYS8][4], half_sum sums[ROWS16][KEYS8])
+{
+    HEED_UNROLL
+    for (int mt = 0; mt < ROWS16; mt++) {
+        HEED_UNROLL
+        for (int nt = 0; nt < KEYS8; nt++) {
+            HEED_UNROLL
+            for (int h = 0; h < 2; h++) {
+                s[mt][nt][2 * h] = ptx_unpack_f16_lo(sums[mt][nt][h]);
+                s[mt][nt][2 * h + 1] = ptx_unpack_f16_hi(sums[mt][nt][h]);
+            }
+        }
+    }
+}
+
+HEED_DEVICE void add_half_sum(float o[4], const half_sum sum)
+{
+    HEED_UNROLL
+    for (int h = 0; h < 2; h++) {
+        o[2 * h] += ptx_unpack_f16_lo(sum[h]);
+        o[2 * h + 1] += ptx_unpack_f16_hi(sum[h]);
+    }
+}
+
+/* Half precision is for the sum of a tile only, so that long sums keep their accuracy. */
+HEED_DEVICE void multiply_v(state *st, weights *w, u32 lane)
+{
+    HEED_UNROLL
+    for (int dt = 0; dt < V8 / 2; dt++) {
+        half_sum sums[ROWS16][2];
+        HEED_UNROLL
+        for (int kk = 0; kk < KEYS16; kk++) {
+            u32 v[4];
+            ptx_ldmatrix_x4_trans(v, tile_lane_at(lane, HEED_N, V_PAD, kk, dt));
+            HEED_UNROLL
+            for (int mt = 0; mt < ROWS16; mt++) {
+                HEED_UNROLL
+                for (int i = 0; i < 2; i++) {
+                    if (kk == 0)
+                        half_mma_first(sums[mt][i], w->p[mt][kk], v + 2 * i);
+                    else
+                        half_mma(sums[mt][i], w->p[mt][kk], v + 2 * i);
+                }
+            }
+        }
+        HEED_UNROLL
+        for (int mt = 0; mt < ROWS16; mt++) {
+            add_half_sum(st->o[mt][2 * dt], sums[mt][0]);
+            add_half_sum(st->o[mt][2 * dt + 1], sums[mt][1]);
+        }
+    }
+}
+
+#else
+
 HEED_DEVICE void multiply_v(state *st, weights *w, u32 lane)
 {
     HEED_UNROLL
@@ -191,5 +253,7 @@ HEED_DEVICE void multiply_v(state *st, weights *w, u32 lane)
         }
     }
 }
+
+#endif
 
 #endif /* HEED_MMA_TILE_CUH */

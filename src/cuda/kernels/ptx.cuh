@@ -394,6 +394,15 @@ HEED_DEVICE void ptx_mma_f16_acc16(u32 d[2], const u32 a[4], const u32 b[2])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+/* The same without what was in d: d = a b. */
+HEED_DEVICE void ptx_mma_f16_acc16_first(u32 d[2], const u32 a[4], const u32 b[2])
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 "
+        "{%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%8, %8};"
+        : "=r"(d[0]), "=r"(d[1])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(0));
+}
+
 /* ---- between the lanes of a warp: all of them call these together ---- */
 
 /* shfl.sync.bfly: the value of lane ptx_lane() ^ mask. */
@@ -447,8 +456,8 @@ HEED_DEVICE u32 ptx_mul_hi(u32 x, u32 y)
     return r;
 }
 
-/* The same value, of which the compiler knows no more where it comes from: it keeps it in a register
- * instead of computing it again. */
+/* The same value, of which the compiler knows no more where it comes from: it keeps it in a
+ * register instead of computing it again. */
 HEED_DEVICE u32 ptx_keep(u32 x)
 {
     asm volatile("mov.u32 %0, %0;" : "+r"(x));

@@ -1,0 +1,25 @@
+/*
+ * attn_naive.c - attn_naive.cu for the emulator, as macros say; EMULATED_KERNEL is the name of what
+ * it defines
+ */
+#include "emulator/kernel.h"
+#include "emulator/ptx.cuh"
+
+#include "src/cuda/kernels/attn_naive.cu"
+
+static void run(const void *args)
+{
+    heed_attend(*(const heed_cuda_args *)args);
+}
+
+extern const emulated_kernel EMULATED_KERNEL;
+const emulated_kernel EMULATED_KERNEL = {
+    .name = EMULATED_NAME,
+    .type = HEED_TYPE,
+    .causal = HEED_CAUSAL,
+    .dim_qk = HEED_DIM_QK,
+    .dim_v = HEED_DIM_V,
+    .rows = HEED_W,
+    .threads = 32 * HEED_W,
+    .run = run,
+};
