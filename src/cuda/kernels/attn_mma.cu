@@ -311,7 +311,6 @@ HEED_DEVICE void finish(walk *w, state *st, const int aligned)
     if (SCARCE)
         locate(w, w->args);
     place at = w->at;
-    ptx_griddepcontrol_launch();
     if (HEED_K > 1) {
         ptx_cp_async_wait(0);
         merge_groups(&at, st, w->q_smem + STAGES_AT);
@@ -322,6 +321,7 @@ HEED_DEVICE void finish(walk *w, state *st, const int aligned)
     if (HEED_CAUSAL)
         spoil(w->args, &at, st, w->bad_smem);
     if (w->args->splits.value > 1) {
+        ptx_griddepcontrol_launch();
         store_partial(w->args, &at, st);
         return;
     }
