@@ -215,8 +215,11 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
 #define BLOCK_CLOCKS 3000.0 /* to begin and end a block */
 #define MERGE_CLOCKS 500.0  /* per group */
 #define LAUNCH_SECONDS 2.2e-6
-#define COMBINE_SECONDS 2.5e-6
-#define MASK_STEPS 0.4       /* that a mask adds to a step */
+#define COMBINE_SECONDS 2e-6
+#define PART_SECONDS 2.5e-7   /* to combine one split */
+#define HINDRANCE 0.03        /* that the shorter of computing and loading still adds */
+#define MEMORY_LATENCY 1.1e-6 /* of a load, on a busy device */
+#define MASK_STEPS 0.4        /* that a mask adds to a step */
 #define SCHEDULERS 4
 
 /* Clocks of one step of one warp: @own when alone, @busy of its scheduler. */
@@ -270,6 +273,17 @@ static double clocks_of_blocks(const int *v, step_cost step, double steps, doubl
     return blocks / resident * block;
 }
 
+/* Time to read and write everything once, when @running blocks keep loads in flight: all stages but
+ * the one that is worked on. */
+static double memory_seconds(const heed_problem *problem, const heed_gpu *gpu, const int *v,
+                             double running)
+{
+    double stage = 2.0 * v[N] * (pad(problem->dim_qk) + pad(problem->dim_v));
+    double rate = running * v[K] * (v[S] - 1) * stage / MEMORY_LATENCY;
+    double most = 0.87 * gpu->bandwidth;
+    return heed_problem_bytes(problem) / (rate < most ? rate : most);
+}
+
 static double cost(const heed_kernel *kernel, const heed_problem *problem,
                    const heed_machine *machine, const heed_config *config)
 {
@@ -304,9 +318,10 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
         clocks += clocks_of_blocks(v, step, rounds > 0 && seen < 1 ? steps / 2 : longest, last,
                                    last);
     double seconds = clocks / (0.9 * gpu->clock);
-    double memory = heed_problem_bytes(problem) / (0.85 * gpu->bandwidth);
-    seconds = seconds > memory ? seconds : memory;
-    return seconds + LAUNCH_SECONDS + (v[P] > 1 ? COMBINE_SECONDS : 0);
+    double memory = memory_seconds(problem, gpu, v, blocks < slots ? blocks : slots);
+    double longer = seconds > memory ? seconds : memory;
+    seconds = longer + HINDRANCE * (seconds + memory - longer);
+    return seconds + LAUNCH_SECONDS + (v[P] > 1 ? COMBINE_SECONDS + v[P] * PART_SECONDS : 0);
 }
 
 /* ---- Code ---- */
