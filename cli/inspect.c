@@ -32,7 +32,7 @@ static void judge(inspect_row *row)
         row->finding = "spills";
 }
 
-static bool add_row(inspect_job *job, const inspect_subject *subject, int arch,
+static bool add_row(inspect_job *job, const inspect_subject *subject, const lab_cubin *cubin,
                     const lab_cubin_kernel *code)
 {
     inspect_row *rows = realloc(job->rows, (job->count + 1) * sizeof *rows);
@@ -40,7 +40,8 @@ static bool add_row(inspect_job *job, const inspect_subject *subject, int arch,
         return false;
     job->rows = rows;
     inspect_row *row = &rows[job->count++];
-    *row = (inspect_row){ .arch = arch, .code = *code };
+    *row = (inspect_row){ .arch = cubin->arch, .code = *code };
+    memcpy(row->compiler, cubin->compiler, sizeof row->compiler);
     snprintf(row->name, sizeof row->name, "%s", subject->name);
     snprintf(row->spec, sizeof row->spec, "%s", subject->spec ? subject->spec : "");
     snprintf(row->device, sizeof row->device, "%s", subject->spec ? subject->device : "");
@@ -68,7 +69,7 @@ cli_exit inspect_add(inspect_job *job, const inspect_subject *subject)
     if (subject->log)
         lab_cubin_spills(&cubin, subject->log);
     for (size_t i = 0; i < cubin.count && !job->failed; i++)
-        job->failed = !add_row(job, subject, cubin.arch, &cubin.kernels[i]);
+        job->failed = !add_row(job, subject, &cubin, &cubin.kernels[i]);
     lab_cubin_free(&cubin);
     return CLI_OK;
 }

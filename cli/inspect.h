@@ -17,6 +17,7 @@ typedef struct inspect_row {
     double predicted;             /* seconds; negative for a file */
     double roofline;              /* seconds that none can go below there */
     int arch;
+    char compiler[LAB_CUBIN_COMPILER_SIZE]; /* empty: unknown */
     lab_cubin_kernel code;
     int threads;         /* per block; 0: unknown */
     int64_t dynamic;     /* shared memory that a launch asks for, bytes */

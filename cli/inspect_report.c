@@ -87,18 +87,20 @@ static json_t *json_row(const inspect_row *row)
     const lab_cubin_kernel *code = &row->code;
     bool known = row->resident >= 0;
     return json_pack(
-        "{s:s?, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:o, s:o, "
+        "{s:s?, s:o, s:o, s:o, s:i, s:s?, s:i, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:o, "
+        "s:o, "
         "s:o, s:s?, s:s?}",
         "problem", *row->spec ? row->spec : NULL, "predicted", json_prediction(row), "kernel",
-        cli_json_text(row->name), "entry", cli_json_text(code->name), "arch", row->arch,
-        "registers", code->registers, "spill_store_bytes", json_number(code->spill_stores),
-        "spill_load_bytes", json_number(code->spill_loads), "stack_bytes", (json_int_t)code->stack,
-        "static_bytes", (json_int_t)code->smem, "dynamic_bytes", (json_int_t)row->dynamic,
-        "parameter_bytes", (json_int_t)code->params, "constant_bytes", (json_int_t)code->constant,
-        "code_bytes", (json_int_t)code->code, "barriers", code->barriers, "threads",
-        json_number(row->threads > 0 ? row->threads : -1), "blocks_per_sm",
-        json_number(row->resident), "warps_per_sm", json_number(known ? row->warps : -1),
-        "limited_by", known ? row->limit : NULL, "finding", row->finding);
+        cli_json_text(row->name), "entry", cli_json_text(code->name), "arch", row->arch, "compiler",
+        *row->compiler ? row->compiler : NULL, "registers", code->registers, "spill_store_bytes",
+        json_number(code->spill_stores), "spill_load_bytes", json_number(code->spill_loads),
+        "stack_bytes", (json_int_t)code->stack, "static_bytes", (json_int_t)code->smem,
+        "dynamic_bytes", (json_int_t)row->dynamic, "parameter_bytes", (json_int_t)code->params,
+        "constant_bytes", (json_int_t)code->constant, "code_bytes", (json_int_t)code->code,
+        "barriers", code->barriers, "threads", json_number(row->threads > 0 ? row->threads : -1),
+        "blocks_per_sm", json_number(row->resident), "warps_per_sm",
+        json_number(known ? row->warps : -1), "limited_by", known ? row->limit : NULL, "finding",
+        row->finding);
 }
 
 static cli_exit report_json(const inspect_job *job)

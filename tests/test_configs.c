@@ -287,7 +287,7 @@ static void test_splits_share_code(void **state)
             known++;
         assert_true(known < 512);
         if (known == stem_count)
-            strcpy(stems[stem_count++], name);
+            memcpy(stems[stem_count++], name, sizeof name);
     }
     assert_true(configs > stem_count && stem_count > 1);
     assert_int_equal(count, stem_count);

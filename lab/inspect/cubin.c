@@ -298,6 +298,19 @@ static int64_t reserved_smem(const cubin_reader *reader)
     return 0;
 }
 
+/* The assembler signs its work "Cuda compilation tools, release 13.0, V13.0.88". */
+static void read_compiler(const cubin_reader *reader, const elf_section *section)
+{
+    static const char head[] = "Cuda compilation tools, release ";
+    char line[80] = "";
+    const unsigned char *at = memmem(section->data, section->size, head, strlen(head));
+    if (!at)
+        return;
+    size_t left = (size_t)(section->data + section->size - at);
+    memcpy(line, at, left < sizeof line ? left : sizeof line - 1);
+    sscanf(line + strlen(head), "%*[0-9.], %31[V0-9.]", reader->cubin->compiler);
+}
+
 static heed_status read_resources(const cubin_reader *reader)
 {
     int64_t reserved = reserved_smem(reader);
@@ -308,6 +321,8 @@ static heed_status read_resources(const cubin_reader *reader)
         int64_t size = (int64_t)section->size;
         if (starts_with(section->name, ".nv.info") && section->data)
             status = read_attributes(reader, section);
+        else if (starts_with(section->name, ".note.nv.") && section->data)
+            read_compiler(reader, section);
         else if (owner && starts_with(section->name, ".nv.shared."))
             owner->smem = size > reserved ? size - reserved : 0;
         else if (owner && starts_with(section->name, ".nv.constant0."))

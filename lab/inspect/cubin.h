@@ -16,6 +16,8 @@
 /* Longest name of a kernel that is kept; a longer one is cut. */
 #define LAB_CUBIN_NAME_SIZE 128
 
+#define LAB_CUBIN_COMPILER_SIZE 32
+
 /* One kernel that can be launched. Sizes are in bytes. */
 typedef struct lab_cubin_kernel {
     char name[LAB_CUBIN_NAME_SIZE];
@@ -32,7 +34,9 @@ typedef struct lab_cubin_kernel {
 } lab_cubin_kernel;
 
 typedef struct lab_cubin {
-    int arch; /* compute capability, 10 * major + minor */
+    int arch;                               /* compute capability, 10 * major + minor */
+    char compiler[LAB_CUBIN_COMPILER_SIZE]; /* version of the assembler, such as V13.0.88; empty if
+                                               the file has none */
     lab_cubin_kernel *kernels;
     size_t count;
 } lab_cubin;
