@@ -331,6 +331,16 @@ HEED_DEVICE void finish(walk *w, state *st, const int aligned)
     store_o(w->args, &at, st, w->q_smem, aligned);
 }
 
+/* The first group has at most one tile more than the others. They pass as many barriers as it does,
+ * for checkers of races count those by thread. */
+HEED_DEVICE void even_out(const walk *w)
+{
+    place first = w->at;
+    first.group = 0;
+    if (HEED_K > 1 && w->tiles < own_tiles(&first, first.tile_end))
+        group_barrier(&w->at);
+}
+
 HEED_DEVICE void attend(const heed_cuda_args *args, const int aligned)
 {
     walk w;
@@ -339,6 +349,7 @@ HEED_DEVICE void attend(const heed_cuda_args *args, const int aligned)
     fill_pipeline(&w, aligned);
     clear(&st);
     walk_tiles(&w, &st, aligned);
+    even_out(&w);
     finish(&w, &st, aligned);
 }
 
