@@ -36,6 +36,9 @@
  *        past the end
  *     4  divisions by multiplication; lanes' addresses kept and not found anew;   323 / 360 to 378
  *        under a mask all heads in one section (311 / 372 then)
+ *     5  streams go on from tile to tile by themselves, and load the last ones    not yet measured
+ *        too: 613 instructions in the main loop where there were 658 (d64),
+ *        900 where there were 969
  *
  * Measured there: mma.m16n8k16 alone runs at 642 TF, 5.9 clocks of a scheduler each, and other
  * instructions hardly overlap with it: 540 TF with two FFMA for each mma, 390 with four. So every
@@ -69,7 +72,6 @@ typedef struct walk {
     u32 q_smem, bad_smem, stages;
     u32 tiles; /* of the group */
     u32 full;  /* those that need no mask */
-    u32 whole; /* those that have all their rows */
     tile_stream k_stream, v_stream;
     u32 q_lane;   /* where ldmatrix looks in Q, */
     u32 kv_lanes; /* in a tile of K, and in the upper half in one of V */
@@ -94,15 +96,15 @@ HEED_DEVICE void locate(walk *w, const heed_cuda_args *args)
            2 * ((i64)at->batch * args->v_stride.batch + (i64)at->head_kv * args->v_stride.head);
     w->tiles = own_tiles(at, at->tile_end);
     w->full = own_tiles(at, at->tile_full < at->tile_end ? at->tile_full : at->tile_end);
-    u32 whole = args->seq_k / HEED_N;
-    w->whole = own_tiles(at, whole < at->tile_end ? whole : at->tile_end);
 }
 
 /* How many steps the main loop takes: as long as tile j needs no mask, and the tiles of the step
  * that is loaded meanwhile have all their rows. */
 HEED_DEVICE u32 main_steps(const walk *w)
 {
-    u32 whole = w->whole > HEED_S - 1 + K_AHEAD ? w->whole - (HEED_S - 1 + K_AHEAD) : 0;
+    u32 whole = w->args->seq_k / HEED_N;
+    whole = own_tiles(&w->at, whole < w->at.tile_end ? whole : w->at.tile_end);
+    whole = whole > HEED_S - 1 + K_AHEAD ? whole - (HEED_S - 1 + K_AHEAD) : 0;
     return whole < w->full ? whole : w->full;
 }
 
@@ -111,30 +113,37 @@ HEED_DEVICE u32 stage_of(const walk *w, u32 j)
     return w->stages + j % HEED_S * STAGE_BYTES;
 }
 
-/* Step j of the pipeline is K of tile j + K_AHEAD and V of tile j; here both have all their rows.
- */
-HEED_DEVICE void load_whole_step(const walk *w, u32 j)
+/* The group's tiles of K come in the order of @j, each once, and so do those of V. */
+HEED_DEVICE void stream_k(walk *w, u32 j, const int whole)
 {
-    i64 k_row = 2 * w->args->k_stride.seq, v_row = 2 * w->args->v_stride.seq;
-    tile_stream_load(w->k_stream, stage_of(w, j + K_AHEAD),
-                     w->k + tile_key(&w->at, j + K_AHEAD) * k_row, k_row, HEED_N, HEED_DIM_QK,
-                     QK_PAD, GROUP_THREADS, w->at.thread);
-    tile_stream_load(w->v_stream, stage_of(w, j) + K_BYTES, w->v + tile_key(&w->at, j) * v_row,
-                     v_row, HEED_N, HEED_DIM_V, V_PAD, GROUP_THREADS, w->at.thread);
-    ptx_cp_async_commit();
+    tile_stream_load(&w->k_stream, stage_of(w, j), 2 * w->args->k_stride.seq, HEED_K * HEED_N,
+                     w->args->seq_k - tile_key(&w->at, j), whole, HEED_N, HEED_DIM_QK, QK_PAD,
+                     GROUP_THREADS, w->at.thread);
 }
 
-/* The same whatever there is of them. */
-HEED_DEVICE void load_step(const walk *w, u32 j, const int aligned)
+HEED_DEVICE void stream_v(walk *w, u32 j, const int whole)
 {
-    if (aligned && j + K_AHEAD < w->whole) {
-        load_whole_step(w, j);
-        return;
+    tile_stream_load(&w->v_stream, stage_of(w, j) + K_BYTES, 2 * w->args->v_stride.seq,
+                     HEED_K * HEED_N, w->args->seq_k - tile_key(&w->at, j), whole, HEED_N,
+                     HEED_DIM_V, V_PAD, GROUP_THREADS, w->at.thread);
+}
+
+/* Step j of the pipeline is K of tile j + K_AHEAD and V of tile j. @whole: both are there with all
+ * their rows. */
+HEED_DEVICE void load_step(walk *w, u32 j, const int whole, const int aligned)
+{
+    u32 k = j + K_AHEAD;
+    if (aligned) {
+        if (whole || k < w->tiles)
+            stream_k(w, k, whole);
+        if (whole || j < w->tiles)
+            stream_v(w, j, whole);
+    } else {
+        if (k < w->tiles)
+            load_k(w->args, &w->at, w->k, w->stages, k);
+        if (j < w->tiles)
+            load_v(w->args, &w->at, w->v, w->stages, j);
     }
-    if (j + K_AHEAD < w->tiles)
-        load_k(w->args, &w->at, w->k, w->stages, j + K_AHEAD, aligned);
-    if (j < w->tiles)
-        load_v(w->args, &w->at, w->v, w->stages, j, aligned);
     ptx_cp_async_commit();
 }
 
@@ -146,10 +155,7 @@ HEED_DEVICE void advance(walk *w, u32 j, const int fast, const int aligned)
     if (HEED_CAUSAL && !fast && j >= w->full)
         clean_v(&w->at, stage_of(w, j) + K_BYTES, w->bad_smem, tile_key(&w->at, j));
     group_barrier(&w->at);
-    if (fast && aligned)
-        load_whole_step(w, j + HEED_S - 1);
-    else
-        load_step(w, j + HEED_S - 1, aligned);
+    load_step(w, j + HEED_S - 1, fast, aligned);
 }
 
 /* The part of 16 columns in the scores of a tile. */
@@ -280,16 +286,18 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
     w->kv_lanes = ptx_keep(tile_lane(QK_PAD, at->lane / 16 * 8 + at->lane % 8, at->lane / 8 % 2) |
                            tile_lane(V_PAD, at->lane % 16, at->lane / 16) << 16);
     i64 k_row = 2 * w->args->k_stride.seq, v_row = 2 * w->args->v_stride.seq;
-    w->k_stream = tile_stream_of(k_row, HEED_N, QK_PAD, at->thread);
-    w->v_stream = tile_stream_of(v_row, HEED_N, V_PAD, at->thread);
+    w->k_stream = tile_stream_of(w->k + tile_key(at, 0) * k_row, k_row, HEED_N, QK_PAD, at->thread);
+    w->v_stream = tile_stream_of(w->v + tile_key(at, 0) * v_row, v_row, HEED_N, V_PAD, at->thread);
     load_q(w->args, at, w->q_smem, aligned);
-    if (K_AHEAD && w->tiles > 0)
-        load_k(w->args, at, w->k, w->stages, 0, aligned);
+    if (K_AHEAD && w->tiles > 0 && aligned)
+        stream_k(w, 0, 0);
+    else if (K_AHEAD && w->tiles > 0)
+        load_k(w->args, at, w->k, w->stages, 0);
     if (K_AHEAD)
         ptx_cp_async_commit();
     HEED_UNROLL
     for (u32 j = 0; j < HEED_S - 1; j++)
-        load_step(w, j, aligned);
+        load_step(w, j, 0, aligned);
     if (HEED_CAUSAL)
         for (u32 i = at->group * GROUP_THREADS + at->thread; i < V_PAD; i += THREADS)
             ptx_st_shared_4(w->bad_smem + i * 4, NO_KEY);

@@ -16,8 +16,9 @@ HEED_DEVICE void load_q(const heed_cuda_args *args, const place *at, u32 q_smem,
     if (aligned && args->group.value == 1 && at->row + HEED_M <= args->rows) {
         i64 stride = 2 * args->q_stride.seq;
         const u8 *q = (const u8 *)args->q + 2 * row_offset(args, at->head, args->q_stride, at->row);
-        tile_stream_load(tile_stream_of(stride, HEED_M, QK_PAD, thread), q_smem, q, stride, HEED_M,
-                         HEED_DIM_QK, QK_PAD, THREADS, thread);
+        tile_stream stream = tile_stream_of(q, stride, HEED_M, QK_PAD, thread);
+        tile_stream_load(&stream, q_smem, stride, 0, HEED_M, 1, HEED_M, HEED_DIM_QK, QK_PAD,
+                         THREADS, thread);
         return;
     }
     HEED_NO_UNROLL
@@ -35,22 +36,20 @@ HEED_DEVICE void load_q(const heed_cuda_args *args, const place *at, u32 q_smem,
     }
 }
 
-HEED_DEVICE void load_k(const heed_cuda_args *args, const place *at, const u8 *k, u32 stages, u32 j,
-                        const int aligned)
+HEED_DEVICE void load_k(const heed_cuda_args *args, const place *at, const u8 *k, u32 stages, u32 j)
 {
     u32 key = tile_key(at, j);
     tile_load(stages + j % HEED_S * STAGE_BYTES, k + 2 * (i64)key * args->k_stride.seq,
               2 * args->k_stride.seq, args->seq_k - key, HEED_N, HEED_DIM_QK, QK_PAD, GROUP_THREADS,
-              at->thread, aligned);
+              at->thread, 0);
 }
 
-HEED_DEVICE void load_v(const heed_cuda_args *args, const place *at, const u8 *v, u32 stages, u32 j,
-                        const int aligned)
+HEED_DEVICE void load_v(const heed_cuda_args *args, const place *at, const u8 *v, u32 stages, u32 j)
 {
     u32 key = tile_key(at, j);
     tile_load(stages + j % HEED_S * STAGE_BYTES + K_BYTES, v + 2 * (i64)key * args->v_stride.seq,
               2 * args->v_stride.seq, args->seq_k - key, HEED_N, HEED_DIM_V, V_PAD, GROUP_THREADS,
-              at->thread, aligned);
+              at->thread, 0);
 }
 
 /* Turns the sign of Q, for a negative scale. */

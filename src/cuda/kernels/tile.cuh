@@ -95,44 +95,53 @@ HEED_DEVICE void tile_load(u32 smem, const u8 *from, i64 stride, u32 valid, cons
     }
 }
 
-/* A thread's part in loading tiles all of whose rows exist, which is what the main loop does. It is
- * the part that tile_load() gives to the thread. Two registers, and not a pointer, as the loop has
- * none to spare; the rows of a tile must span less than 2^31 bytes. */
+/* A thread's part in loading tiles one after another: the part that tile_load() gives to it. The
+ * rows of a tile must span less than 2^31 bytes. */
 typedef struct tile_stream {
-    u32 from; /* bytes from the beginning of a tile in memory to the thread's first chunk */
-    u32 to;   /* the same in shared memory */
+    const u8 *from; /* the thread's first chunk of the next tile */
+    u32 to;         /* bytes from the beginning of a tile in shared memory to that chunk */
 } tile_stream;
 
-HEED_DEVICE tile_stream tile_stream_of(i64 stride, const u32 rows, const u32 pad, u32 thread)
+/* @tile is the first one, the same for all threads. */
+HEED_DEVICE tile_stream tile_stream_of(const u8 *tile, i64 stride, const u32 rows, const u32 pad,
+                                       u32 thread)
 {
     tile_stream stream;
     u32 row = thread / tile_page(pad), chunk = thread % tile_page(pad);
-    stream.from = ptx_keep(row * (u32)stride + chunk * 16);
+    stream.from = tile + (row * (u32)stride + chunk * 16);
     stream.to = tile_at(rows, pad, row, chunk);
     return stream;
 }
 
-/* Starts to copy the tile at @tile, the same for all threads. */
-HEED_DEVICE void tile_stream_load(tile_stream stream, u32 smem, const u8 *tile, i64 stride,
-                                  const u32 rows, const u32 dim, const u32 pad, const u32 threads,
-                                  u32 thread)
+/* Starts to copy the next tile, of which @valid rows exist, or all if @whole says so; the others
+ * become zero. The tile after it is @ahead rows on. */
+HEED_DEVICE void tile_stream_load(tile_stream *stream, u32 smem, i64 stride, const u32 ahead,
+                                  u32 valid, const int whole, const u32 rows, const u32 dim,
+                                  const u32 pad, const u32 threads, u32 thread)
 {
     const u32 page = tile_page(pad), step = threads / page;
+    const u8 *from = stream->from;
     /* Kept, so that the offsets of all rows are not made ahead of the loop. */
-    u32 from = stream.from, next = ptx_keep(step * (u32)stride);
+    u32 next = ptx_keep(step * (u32)stride);
     HEED_UNROLL
     for (u32 row = 0; row < rows; row += step, from += next) {
         if (rows % step != 0 && row + thread / page >= rows)
             break;
+        int exists = whole || row + thread / page < valid;
         HEED_UNROLL
         for (u32 chunk = 0; chunk < pad / 8; chunk += page) {
             /* The swizzle is the same every 8 rows. */
-            u32 to = step % 8 == 0 ? stream.to + (chunk * rows + row * page) * 16
+            u32 to = step % 8 == 0 ? stream->to + (chunk * rows + row * page) * 16
                                    : tile_at(rows, pad, row + thread / page, chunk + thread % page);
             u32 bytes = dim == pad ? 16 : tile_chunk_bytes(dim, chunk + thread % page);
-            ptx_cp_async_16(smem + to, tile + (bytes ? from + chunk * 16 : 0), bytes);
+            ptx_cp_async_16(smem + to, bytes ? from + chunk * 16 : stream->from,
+                            exists ? bytes : 0);
         }
     }
+    if (ahead == rows && rows % step == 0)
+        stream->from = from;
+    else
+        stream->from += (u64)ahead * (u32)stride;
 }
 
 #endif /* HEED_TILE_CUH */
