@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "heed.h"
+#include "report/table.h"
 
 /* What the process returns. The values are part of the interface: scripts depend on them. */
 typedef enum cli_exit {
@@ -230,6 +231,10 @@ typedef enum cli_style_name {
     CLI_FAINT
 } cli_style_name;
 const char *cli_style(FILE *stream, cli_style_name style);
+
+/* cli_table_print() prints @table to stdout and destroys it. CLI_ENVIRONMENT if memory ran out,
+ * also while it was filled; otherwise CLI_OK. */
+cli_exit cli_table_print(lab_table *table);
 
 /* cli_json_print() prints @json, an object, to stdout with "schema": "heed.@verb/1" and the
  * library's version in front, and releases it. NULL stands for an object that could not be made for

@@ -74,12 +74,7 @@ static cli_exit print_text(const doctor_report *report)
             lab_table_cell(table, "-> %s", finding->fix);
         }
     }
-    bool printed = lab_table_print(table, stdout, LAB_TEXT);
-    lab_table_destroy(table);
-    if (printed)
-        return CLI_OK;
-    cli_error("not enough memory for the table");
-    return CLI_ENVIRONMENT;
+    return cli_table_print(table);
 }
 
 static cli_exit run(const cli_args *args)

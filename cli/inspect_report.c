@@ -119,12 +119,7 @@ static cli_exit report_text(const inspect_job *job)
         lab_table_column(table, columns[i].head, columns[i].align);
     for (size_t i = 0; i < job->count; i++)
         add_row(table, &job->rows[i]);
-    bool printed = lab_table_print(table, stdout, LAB_TEXT);
-    lab_table_destroy(table);
-    if (printed)
-        return CLI_OK;
-    cli_error("not enough memory for the table");
-    return CLI_ENVIRONMENT;
+    return cli_table_print(table);
 }
 
 cli_exit inspect_report(const inspect_job *job)

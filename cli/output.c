@@ -130,6 +130,16 @@ bool cli_json_write(json_t *json, const char *verb, FILE *stream)
     return complete;
 }
 
+cli_exit cli_table_print(lab_table *table)
+{
+    bool printed = lab_table_print(table, stdout, LAB_TEXT);
+    lab_table_destroy(table);
+    if (printed)
+        return CLI_OK;
+    cli_error("not enough memory for the table");
+    return CLI_ENVIRONMENT;
+}
+
 cli_exit cli_json_print(json_t *json, const char *verb)
 {
     if (cli_json_write(json, verb, stdout))

@@ -290,12 +290,7 @@ static cli_exit list_kernels(const cli_args *args)
         lab_table_cell(table, "%zu", count_configs(i));
         lab_table_cell(table, "%s", heed_kernel_summary(i));
     }
-    bool printed = lab_table_print(table, stdout, LAB_TEXT);
-    lab_table_destroy(table);
-    if (printed)
-        return CLI_OK;
-    cli_error("not enough memory for the table");
-    return CLI_ENVIRONMENT;
+    return cli_table_print(table);
 }
 
 static cli_exit run(const cli_args *args)

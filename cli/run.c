@@ -237,12 +237,7 @@ static cli_exit print_text(const run_job *job, const char *spec)
                    lab_format_seconds(job->seconds, time), rate);
     add_file(table, "O", cli_args_text(job->args, "out"), &job->o);
     add_file(table, "LSE", cli_args_text(job->args, "lse"), &job->lse);
-    bool printed = lab_table_print(table, stdout, LAB_TEXT);
-    lab_table_destroy(table);
-    if (printed)
-        return CLI_OK;
-    cli_error("not enough memory for the table");
-    return CLI_ENVIRONMENT;
+    return cli_table_print(table);
 }
 
 static cli_exit report(const run_job *job)

@@ -286,10 +286,5 @@ cli_exit verify_report_list(const cli_args *args)
         lab_table_cell(table, "%s", lab_inputs_at(i)->name);
         lab_table_cell(table, "%s", lab_inputs_at(i)->summary);
     }
-    bool printed = lab_table_print(table, stdout, LAB_TEXT);
-    lab_table_destroy(table);
-    if (printed)
-        return CLI_OK;
-    cli_error("not enough memory for the table");
-    return CLI_ENVIRONMENT;
+    return cli_table_print(table);
 }

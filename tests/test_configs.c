@@ -90,8 +90,9 @@ static bool add_item(const char *name, const char *spec, int arch)
     for (size_t i = 0; i < count; i++)
         if (items[i].arch == arch && equal_code(&items[i].facts, &facts))
             return true;
-    items = realloc(items, (count + 1) * sizeof *items);
-    assert_non_null(items);
+    item *more = realloc(items, (count + 1) * sizeof *items);
+    assert_non_null(more);
+    items = more;
     items[count++] = (item){ .spec = spec, .arch = arch, .facts = facts };
     return true;
 }

@@ -39,28 +39,29 @@ static void copy_escaped(char *to, size_t size, const char *from, const char *ke
     to[length] = '\0';
 }
 
+static void fail(lab_error *error, const char *kept, const char *format, va_list list)
+{
+    char text[LAB_ERROR_SIZE];
+    if (!error)
+        return;
+    vsnprintf(text, sizeof text, format, list);
+    copy_escaped(error->text, sizeof error->text, text, kept);
+}
+
 heed_status lab_fail(lab_error *error, heed_status status, const char *format, ...)
 {
-    char text[sizeof error->text];
-    if (!error)
-        return status;
     va_list list;
     va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
+    fail(error, "", format, list);
     va_end(list);
-    copy_escaped(error->text, sizeof error->text, text, "");
     return status;
 }
 
 heed_status lab_fail_lines(lab_error *error, heed_status status, const char *format, ...)
 {
-    char text[sizeof error->text];
-    if (!error)
-        return status;
     va_list list;
     va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
+    fail(error, "\n", format, list);
     va_end(list);
-    copy_escaped(error->text, sizeof error->text, text, "\n");
     return status;
 }

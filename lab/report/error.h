@@ -6,11 +6,13 @@
 
 #include "heed.h"
 
+#define LAB_ERROR_SIZE 512
+
 /* Filled by a function that returns a status other than HEED_OK: one line that names the file or
  * field, the value and the limit. The caller owns it; NULL in place of one means that nobody wants
  * to know. */
 typedef struct lab_error {
-    char text[512];
+    char text[LAB_ERROR_SIZE];
 } lab_error;
 
 /* lab_fail() formats the message and returns @status. Control characters, which a name out of a
