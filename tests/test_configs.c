@@ -320,6 +320,35 @@ static void test_no_prediction_passes_the_roofline(void **state)
     }
 }
 
+/* How many configs that sum in half precision are legal for a problem. */
+static int count_half(const char *spec, int arch)
+{
+    char name[HEED_NAME_SIZE];
+    int legal = 0;
+    heed_problem problem;
+    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    for (size_t kernel = 0; heed_kernel_name(kernel); kernel++)
+        for (size_t i = 0; heed_kernel_config(kernel, i, name, sizeof name) == HEED_OK; i++) {
+            heed_cuda_facts facts;
+            if (strstr(name, "_mma__") && strcmp(name + strlen(name) - 2, "a2") == 0)
+                legal += heed_cuda_facts_find(name, &problem, arch, &facts) == HEED_OK;
+        }
+    return legal;
+}
+
+static void test_half_precision_is_for_those_who_ask(void **state)
+{
+    static const char *const dims[] = { "d64", "d128", "d256" };
+    for (size_t i = 0; i < ARCHS * 3; i++) {
+        char spec[64];
+        int arch = archs[i % ARCHS];
+        snprintf(spec, sizeof spec, "b4 h16 s4096 %s f16 causal", dims[i / ARCHS]);
+        assert_int_equal(count_half(spec, arch), 0);
+        strcat(spec, " acc=f16");
+        assert_true(count_half(spec, arch) > 0);
+    }
+}
+
 static void test_what_is_no_CUDA_kernel_has_no_facts(void **state)
 {
     heed_problem problem;
@@ -342,6 +371,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_no_CUDA_kernel_has_no_facts),
         cmocka_unit_test(test_splits_share_code),
+        cmocka_unit_test(test_half_precision_is_for_those_who_ask),
         cmocka_unit_test(test_no_prediction_passes_the_roofline),
         cmocka_unit_test(test_what_is_wrong_is_found),
         cmocka_unit_test(test_every_config_fits),
