@@ -175,8 +175,7 @@ HEED_DEVICE void score_columns(const walk *w, half_sum s[ROWS16][KEYS8], u32 q_l
 
 HEED_DEVICE void sum_scores(const walk *w, half_sum s[ROWS16][KEYS8], u32 j)
 {
-    /* Kept, so that addresses are made where they are needed and not for all columns ahead. */
-    u32 q_lane = ptx_keep(w->q_lane), k_lane = stage_of(w, j) + (w->kv_lanes & 0xffff);
+    u32 q_lane = w->q_lane, k_lane = stage_of(w, j) + (w->kv_lanes & 0xffff);
     HEED_UNROLL
     for (int kk = 0; kk < QK16; kk++)
         score_columns(w, s, q_lane, k_lane, kk);

@@ -93,7 +93,7 @@ HEED_DEVICE u32 row_limit(const heed_cuda_args *args, const place *at, int mt, i
 /* The first key that none of the warp's rows sees. */
 HEED_DEVICE u32 warp_limit(const heed_cuda_args *args, const place *at)
 {
-    u32 row = at->row + at->warp * WARP_ROWS + WARP_ROWS - 1;
+    u32 row = (SCARCE ? ptx_keep(at->row) : at->row) + at->warp * WARP_ROWS + WARP_ROWS - 1;
     return visible_keys(args, divide(row, args->group));
 }
 
