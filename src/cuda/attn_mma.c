@@ -291,8 +291,9 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
     const int *v = config->value;
     (void)kernel;
     double heads = (double)problem->batch * (double)problem->heads_kv;
-    double rows = (double)problem->seq_q * (double)(problem->heads_q / problem->heads_kv);
-    double blocks = (double)heed_cuda_div_up((int64_t)rows, v[M]) * heads * v[P];
+    int64_t all_rows = problem->seq_q * (problem->heads_q / problem->heads_kv);
+    double rows = (double)all_rows;
+    double blocks = (double)heed_cuda_div_up(all_rows, v[M]) * heads * v[P];
     double tiles = (double)heed_cuda_div_up(heed_cuda_div_up(problem->seq_k, v[N]), v[P]);
     double seen = heed_problem_flops(problem) / (2.0 * heads * rows * (double)problem->seq_k *
                                                  (double)(problem->dim_qk + problem->dim_v));

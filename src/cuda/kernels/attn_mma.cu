@@ -36,8 +36,8 @@
  *        past the end
  *     4  divisions by multiplication; lanes' addresses kept and not found anew;   323 / 360 to 378
  *        under a mask all heads in one section (311 / 372 then)
- *     5  streams go on from tile to tile by themselves, and load the last ones    not yet measured
- *        too: 613 instructions in the main loop where there were 658 (d64),
+ *     5  streams go on from tile to tile by themselves, and load the last ones    356 / 398
+ *        too: 613 instructions in the main loop where there were 658 (d64),   (340 / 348 causal)
  *        900 where there were 969
  *
  * Measured there: mma.m16n8k16 alone runs at 642 TF, 5.9 clocks of a scheduler each, and other
@@ -46,7 +46,8 @@
  *
  * Tried, and no gain: HEED_O 2 (328 against 323 for d64, which is noise, and worse for d128, for
  * want of registers); 16 rows for each warp (287); tiles of 80, 96 or 128 keys for d64 (308, 304,
- * 305).
+ * 305); an access-policy window over K and V (knob l: 34.7 us against 33.6 for b8 h16 s512 d64);
+ * half-precision sums (knob a: never the fastest when every config was measured).
  */
 #include "combine.cuh"
 #include "mma_load.cuh"
@@ -80,8 +81,8 @@ typedef struct walk {
 #endif
 } walk;
 
-/* Finds what the block and the thread work on. It is found anew after the main loop, and at the
- * end, so that registers need not keep it meanwhile. */
+/* Finds what the block and the thread work on; where registers are SCARCE, anew after the main loop,
+ * and at the end. */
 HEED_DEVICE void locate(walk *w, const heed_cuda_args *args)
 {
     place *at = &w->at;
@@ -220,7 +221,8 @@ HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
         HEED_NO_UNROLL
         for (; j < steps; j++)
             step(w, st, j, 1, 1);
-        locate(w, w->args);
+        if (SCARCE)
+            locate(w, w->args);
     }
     HEED_NO_UNROLL
     for (; j < w->tiles; j++)
