@@ -81,8 +81,8 @@ typedef struct walk {
 #endif
 } walk;
 
-/* Finds what the block and the thread work on; where registers are SCARCE, anew after the main loop,
- * and at the end. */
+/* Finds what the block and the thread work on; where registers are SCARCE, anew after the main
+ * loop, and at the end. */
 HEED_DEVICE void locate(walk *w, const heed_cuda_args *args)
 {
     place *at = &w->at;
