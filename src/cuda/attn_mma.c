@@ -170,6 +170,15 @@ static const char *misfit(const heed_problem *problem, const int *v)
     return NULL;
 }
 
+/* The compiler spills two registers of these, for want of a better order; see tests/test_configs.c.
+ */
+static bool spills(const heed_problem *problem, const heed_gpu *gpu, const int *v)
+{
+    int dim = larger(pad(problem->dim_qk), pad(problem->dim_v));
+    return v[M] == 128 && v[N] == 48 && dim > 96 && problem->mask == HEED_MASK_NONE &&
+           gpu->arch >= 90;
+}
+
 static const char *too_large(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
     int threads = threads_of(v);
@@ -178,6 +187,8 @@ static const char *too_large(const heed_problem *problem, const heed_gpu *gpu, c
         return "needs more shared memory than a block can have";
     if (registers_of(problem, v) > (cap < 255 ? cap : 255))
         return "needs more registers than its blocks leave it";
+    if (spills(problem, gpu, v))
+        return "spills registers there";
     return NULL;
 }
 
