@@ -1,8 +1,6 @@
 /*
  * bench_json.c - heed.bench/1: every figure with the samples that it was made from
  */
-#include <string.h>
-
 #include "bench.h"
 
 static const char *const effort_names[] = { "estimate", "measure", "patient", "wisdom" };
@@ -124,13 +122,6 @@ static json_t *rows_of(const bench_run *bench)
     return array;
 }
 
-/* A path without its folders: records are published, and those are the user's own. */
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static json_t *rivals_of(const bench_run *bench)
 {
     json_t *array = json_array();
@@ -141,7 +132,7 @@ static json_t *rivals_of(const bench_run *bench)
             array,
             json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "name", cli_json_text(r->name), "version",
                       text_or_null(p ? p->version : ""), "detail", text_or_null(p ? p->detail : ""),
-                      "program", text_or_null(p ? file_name(p->found.path) : ""), "outcome",
+                      "path", text_or_null(p ? p->found.path : ""), "outcome",
                       bench_outcome_name(r->open ? BENCH_OK : r->outcome), "reason",
                       r->open ? json_null() : text_or_null(r->reason)));
     }

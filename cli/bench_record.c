@@ -185,9 +185,22 @@ static bool write_markdown(const bench_run *bench, FILE *file)
     return good;
 }
 
+/* Records are published, and the folders of a rival's path are the user's own. */
+static void drop_folders(json_t *rival)
+{
+    const char *path = json_string_value(json_object_get(rival, "path"));
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    if (slash) /* without memory for it the path stays whole */
+        json_object_set_new(rival, "path", json_string(slash + 1));
+}
+
 static bool write_json(const bench_run *bench, FILE *file)
 {
-    return cli_json_write(bench_json(bench), "bench", file);
+    json_t *all = bench_json(bench);
+    json_t *rivals = json_object_get(all, "rivals");
+    for (size_t i = 0; i < json_array_size(rivals); i++)
+        drop_folders(json_array_get(rivals, i));
+    return cli_json_write(all, "bench", file);
 }
 
 /* Writes one file. */

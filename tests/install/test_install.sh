@@ -28,7 +28,7 @@ if [ -d "$work/usr/bin" ]; then
     for file in man/man1/heed.1 bash-completion/completions/heed heed/shapes/seed.txt; do
         [ -s "$work/usr/share/$file" ] || { echo "not installed: share/$file" && exit 1; }
     done
-    "$work/usr/bin/heed" bench --seconds 0.01 --peers naive --json 'b1 h1 s1 d1 f32' | grep -q '"program": "naive_peer"' ||
+    "$work/usr/bin/heed" bench --seconds 0.01 --peers naive --json 'b1 h1 s1 d1 f32' | grep -q libexec/heed/peers/naive_peer ||
         { echo "the installed heed does not find the installed rivals" && exit 1; }
 fi
 
