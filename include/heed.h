@@ -315,7 +315,8 @@ typedef enum heed_effort {
  * machine alone, unless wisdom has a line for the problem.
  *
  * On a CUDA device the plan holds compiled code: the first plan of its kind takes some tenths of a
- * second, later ones, also those of other processes and other lengths, a few milliseconds. It loads
+ * second, later ones, also those of other processes, and of other lengths in the same config, a few
+ * milliseconds. It loads
  * code and, while it measures, waits for the device, so no stream may be captured into a graph
  * meanwhile: not by the calling thread, nor in CUDA's global capture mode by any other.
  *
