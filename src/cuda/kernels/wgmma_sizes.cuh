@@ -1,0 +1,62 @@
+/*
+ * wgmma_sizes.cuh - what the knobs of attn_wgmma.cu come to: threads, registers, fragments, and how
+ * shared memory is laid out
+ */
+#ifndef HEED_WGMMA_SIZES_CUH
+#define HEED_WGMMA_SIZES_CUH
+
+#include "types.cuh"
+
+/* Threads: HEED_R * HEED_K warpgroups that compute, then one that loads. */
+#define GROUP_ROWS 64
+#define GROUP_THREADS 128
+#define CONSUMERS (HEED_R * HEED_K)
+#define CONSUMER_THREADS (CONSUMERS * GROUP_THREADS)
+#define THREADS (CONSUMER_THREADS + GROUP_THREADS)
+#define BLOCK_ROWS (HEED_R * GROUP_ROWS)
+
+/* Registers of a thread after the warpgroups have shared them out, 512 of each four threads. One
+ * group that computes has enough as it is. */
+#define LOADER_REGISTERS (CONSUMERS == 3 ? 32 : 24)
+#define CONSUMER_REGISTERS (CONSUMERS == 2 ? 240 : CONSUMERS == 3 ? 160 : 120)
+
+/* Tiles lie in shared memory as panels of 64 columns, 128 bytes, one after another. */
+#define PANEL_COLUMNS 64
+#define PANEL_ROW 128
+#define QK_PANELS ((HEED_DIM_QK + 63) / 64)
+#define V_PANELS ((HEED_DIM_V + 63) / 64)
+#define O_PANELS (QK_PANELS > V_PANELS ? QK_PANELS : V_PANELS)
+
+/* Columns of V that are computed: what the instruction has. */
+#define V_COLUMNS              \
+    (HEED_DIM_V <= 64    ? 64  \
+     : HEED_DIM_V <= 96  ? 96  \
+     : HEED_DIM_V <= 128 ? 128 \
+     : HEED_DIM_V <= 192 ? 192 \
+                         : 256)
+
+#define QK16 ((HEED_DIM_QK + 15) / 16) /* parts of 16 columns */
+#define KEYS8 (HEED_N / 8)
+#define KEYS16 (HEED_N / 16)
+#define V8 (V_COLUMNS / 8)
+
+/* Shared memory: the stages of K and V, which later hold what groups merge; Q of each row group,
+ * which later holds O; the first bad key of each column of V; barriers. */
+#define K_BYTES (HEED_N * QK_PANELS * PANEL_ROW)
+#define V_BYTES (HEED_N * V_PANELS * PANEL_ROW)
+#define STAGE_BYTES (K_BYTES + V_BYTES)
+#define STAGES_BYTES (HEED_S * STAGE_BYTES)
+#define MERGE_BYTES ((HEED_K - 1) * BLOCK_ROWS * (V_COLUMNS + 8) * 4)
+#define Q_AT ((STAGES_BYTES > MERGE_BYTES ? STAGES_BYTES : MERGE_BYTES + 1023) / 1024 * 1024)
+#define Q_GROUP_BYTES (GROUP_ROWS * O_PANELS * PANEL_ROW)
+#define BAD_AT (Q_AT + HEED_R * Q_GROUP_BYTES)
+#define BAD_BYTES (HEED_CAUSAL ? V_PANELS * PANEL_COLUMNS * 4 : 0)
+#define BARRIERS_AT (BAD_AT + BAD_BYTES)
+#define BARRIERS_BYTES 256
+#define SHARED_BYTES (BARRIERS_AT + BARRIERS_BYTES)
+
+#if HEED_N % 16 != 0 || HEED_N < 64 || HEED_N > 256 || CONSUMERS > 4
+#error "HEED_N must be a multiple of 16 from 64 to 256, and HEED_R * HEED_K 4 at most"
+#endif
+
+#endif /* HEED_WGMMA_SIZES_CUH */
