@@ -40,6 +40,9 @@ static void copy_escaped(char *to, size_t size, const char *from, const char *ke
 }
 
 static void fail(lab_error *error, const char *kept, const char *format, va_list list)
+    __attribute__((format(printf, 3, 0)));
+
+static void fail(lab_error *error, const char *kept, const char *format, va_list list)
 {
     char text[LAB_ERROR_SIZE];
     if (!error)
