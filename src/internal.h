@@ -155,6 +155,12 @@ size_t heed_text_none(char *text, size_t size);
 int64_t heed_problem_visible(const heed_problem *problem, int64_t i);
 bool heed_problem_equal(const heed_problem *a, const heed_problem *b);
 
+/* How many pieces of @b, 1 or more, hold @a, 0 or more. */
+static inline int64_t heed_div_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
 /* config.c: the configs of an algorithm that planning looks at are numbered 0 ..
  * heed_config_count() - 1. */
 int heed_knob_count(const heed_algorithm *algorithm);

@@ -153,11 +153,6 @@ heed_status heed_cpu_execute(const heed_plan *plan, const heed_buffers *buffers)
 void heed_load_row(float *to, const void *from, int64_t count, heed_type type);
 void heed_store_row(void *to, const float *from, int64_t count, heed_type type);
 
-static inline int64_t heed_div_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 static inline int64_t heed_round_up(int64_t a, int64_t b)
 {
     return heed_div_up(a, b) * b;

@@ -32,7 +32,7 @@ bool heed_cuda_fits(const heed_problem *problem, int64_t rows, int64_t splits, c
         __builtin_mul_overflow(problem->seq_q, group_of(problem), &all_rows) || heads > INT_MAX ||
         all_rows > INT_MAX - rows || problem->seq_k > INT_MAX)
         return false;
-    if (__builtin_mul_overflow(heads, heed_cuda_div_up(all_rows, rows), &grid) ||
+    if (__builtin_mul_overflow(heads, heed_div_up(all_rows, rows), &grid) ||
         __builtin_mul_overflow(grid, splits, &grid) || grid > INT_MAX)
         return false;
     return splits == 1 || heads <= INT_MAX / all_rows;
@@ -62,7 +62,7 @@ static int64_t section_of(const heed_problem *problem, const heed_gpu *gpu, int6
     if (most >= (double)heads)
         return heads;
     int64_t section = most < 1 ? 1 : (int64_t)most;
-    return heed_cuda_div_up(heads, heed_cuda_div_up(heads, section));
+    return heed_div_up(heads, heed_div_up(heads, section));
 }
 
 /* Query i sees the keys j < i + this. */
@@ -76,7 +76,7 @@ void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, cons
 {
     int64_t heads = problem->batch * problem->heads_kv;
     int64_t rows = problem->seq_q * group_of(problem);
-    int64_t blocks = heed_cuda_div_up(rows, cut->rows);
+    int64_t blocks = heed_div_up(rows, cut->rows);
     int64_t section = section_of(problem, gpu, cut->rows);
     int64_t rest = heads % section ? heads % section : section;
     *args = (heed_cuda_args){

@@ -86,7 +86,7 @@ static const heed_config fallback = { { 64, 16, 4, 1, 2, 1, 1, 1, 1, 1, 1 } };
 
 static int pad(int64_t dim)
 {
-    return (int)heed_cuda_div_up(dim, 32) * 32;
+    return (int)heed_div_up(dim, 32) * 32;
 }
 
 static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
@@ -159,7 +159,7 @@ static const char *misfit(const heed_problem *problem, const int *v)
         return "a warp takes 16 or 32 rows";
     if (threads_of(v) > THREADS_MAX || v[K] > BARRIERS)
         return "too many warps for a block";
-    if (v[P] > heed_cuda_div_up(problem->seq_k, v[N]))
+    if (v[P] > heed_div_up(problem->seq_k, v[N]))
         return "more splits than key tiles";
     if (v[A] == 2 && problem->accumulate != HEED_ACC_F16)
         return "sums in half precision need acc=f16";
@@ -196,7 +196,7 @@ static const char *too_large(const heed_problem *problem, const heed_gpu *gpu, c
 static bool busy(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
     int64_t rows = problem->seq_q * (problem->heads_q / problem->heads_kv);
-    int64_t blocks = heed_cuda_div_up(rows, v[M]) * problem->batch * problem->heads_kv;
+    int64_t blocks = heed_div_up(rows, v[M]) * problem->batch * problem->heads_kv;
     return blocks >= gpu->multiprocessors;
 }
 
@@ -304,14 +304,14 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
     double heads = (double)problem->batch * (double)problem->heads_kv;
     int64_t all_rows = problem->seq_q * (problem->heads_q / problem->heads_kv);
     double rows = (double)all_rows;
-    double blocks = (double)heed_cuda_div_up(all_rows, v[M]) * heads * v[P];
-    double tiles = (double)heed_cuda_div_up(heed_cuda_div_up(problem->seq_k, v[N]), v[P]);
+    double blocks = (double)heed_div_up(all_rows, v[M]) * heads * v[P];
+    double tiles = (double)heed_div_up(heed_div_up(problem->seq_k, v[N]), v[P]);
     double seen = heed_problem_flops(problem) / (2.0 * heads * rows * (double)problem->seq_k *
                                                  (double)(problem->dim_qk + problem->dim_v));
 
     /* Tiles that a mask cuts through are computed as a whole, and take longer. */
-    double cut_through = seen < 1 ? (double)heed_cuda_div_up(v[M], v[N]) : 0;
-    double masked = MASK_STEPS * (double)heed_cuda_div_up((int64_t)cut_through, v[K]);
+    double cut_through = seen < 1 ? (double)heed_div_up(v[M], v[N]) : 0;
+    double masked = MASK_STEPS * (double)heed_div_up((int64_t)cut_through, v[K]);
     double longest = tiles / v[K] + masked;
     double steps = (tiles * seen + cut_through / 2) / v[K] + masked;
     if (v[K] > 1)
@@ -324,7 +324,7 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
     double slots = (double)gpu->multiprocessors * resident;
     double rounds = (double)(int64_t)(blocks / slots);
     double rest = blocks - rounds * slots;
-    int last = (int)heed_cuda_div_up((int64_t)rest, gpu->multiprocessors);
+    int last = (int)heed_div_up((int64_t)rest, gpu->multiprocessors);
     double clocks = clocks_of_blocks(v, step, steps, rounds * resident, resident);
     if (last > 0)
         clocks += clocks_of_blocks(v, step, rounds > 0 && seen < 1 ? steps / 2 : longest, last,

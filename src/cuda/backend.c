@@ -129,8 +129,8 @@ static heed_status load_combine(cuda_plan *made, const compilation *from)
 {
     program *combine = &made->combine;
     combine->args = made->main.args;
-    combine->grid = (unsigned)heed_cuda_div_up((int64_t)combine->args.heads * combine->args.rows,
-                                               COMBINE_ROWS);
+    combine->grid = (unsigned)heed_div_up((int64_t)combine->args.heads * combine->args.rows,
+                                          COMBINE_ROWS);
     combine->threads = COMBINE_THREADS;
     return heed_cuda_load(from->plan->context->cuda, &from->cubin, "heed_combine", 0,
                           &combine->function);

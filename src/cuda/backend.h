@@ -46,9 +46,4 @@ heed_cuda_divisor heed_cuda_divide_by(unsigned value);
 void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, const heed_gpu *gpu,
                          const heed_cuda_cut *cut);
 
-static inline int64_t heed_cuda_div_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 #endif /* HEED_CUDA_BACKEND_H */
