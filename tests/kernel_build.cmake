@@ -1,0 +1,49 @@
+# The hash that wisdom is bound to changes with every file that decides which code a plan runs, and with the flags, but
+# not with the rest of the library:
+#   cmake -DSOURCE=... -DSCRATCH=... -P kernel_build.cmake
+cmake_minimum_required(VERSION 3.25)
+include("${SOURCE}/cmake/HeedKernelBuild.cmake")
+
+set(deciding cmake/HeedFlags.cmake src/config.c src/cpu/attn_few_template.h src/cpu/attn_tile.c src/cpu/backend.c
+    src/cpu/job.c src/cpu/simd_avx2.h src/cuda/args.c src/cuda/attn_mma.c src/cuda/attn_naive.c src/cuda/backend.c
+    src/cuda/backend.h src/cuda/device.c src/cuda/facts.c src/cuda/gpu.c src/cuda/jit.c src/cuda/kernels/args.cuh
+    src/cuda/kernels/attn_mma.cu src/cuda/kernels/ptx.cuh src/cuda/module.c src/cuda/sources.def src/internal.h
+    src/kernels.def)
+set(others src/error.c src/plan_explain.c src/wisdom.c include/heed.h src/CMakeLists.txt)
+
+file(REMOVE_RECURSE "${SCRATCH}")
+file(COPY "${SOURCE}/cmake" "${SOURCE}/include" "${SOURCE}/src" DESTINATION "${SCRATCH}")
+
+function(hash_now out)
+    heed_kernel_files(files "${SCRATCH}")
+    heed_kernel_hash(hash "-O2" ${files})
+    set(${out} ${hash} PARENT_SCOPE)
+endfunction()
+
+hash_now(last)
+set(wrong)
+foreach(file IN LISTS deciding others)
+    if(NOT EXISTS "${SCRATCH}/${file}")
+        message(FATAL_ERROR "${file} is no more: correct the lists of this test")
+    endif()
+    file(APPEND "${SCRATCH}/${file}" "\n")
+    hash_now(hash)
+    if(file IN_LIST deciding AND hash STREQUAL last OR file IN_LIST others AND NOT hash STREQUAL last)
+        list(APPEND wrong ${file})
+    endif()
+    set(last ${hash})
+endforeach()
+file(WRITE "${SCRATCH}/src/cuda/attn_new.c" "")
+hash_now(hash)
+if(hash STREQUAL last)
+    list(APPEND wrong "a new file")
+endif()
+heed_kernel_files(files "${SCRATCH}")
+heed_kernel_hash(other_flags "-O3" ${files})
+if(hash STREQUAL other_flags)
+    list(APPEND wrong "flags")
+endif()
+file(REMOVE_RECURSE "${SCRATCH}")
+if(wrong)
+    message(FATAL_ERROR "the hash of the kernels does not change as it should with: ${wrong}")
+endif()
