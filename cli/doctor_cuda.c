@@ -72,12 +72,27 @@ static void say_driver(doctor_report *report, const heed_survey *survey)
                    "no NVIDIA GPU and no driver: heed uses the CPU");
 }
 
+/* A driver takes the code of every compiler of its major version, and need not take that of a later
+ * one. */
+static bool is_too_new(const heed_survey_part *nvrtc, const heed_survey_part *driver)
+{
+    return nvrtc->found && driver->found && nvrtc->version / 1000 > driver->version / 1000;
+}
+
 static void say_nvrtc(doctor_report *report, const heed_survey *survey)
 {
     static const char fix[] = "Install the CUDA toolkit, or in a virtual environment of Python "
                               "nvidia-cuda-nvrtc (for a driver of CUDA 12 "
                               "nvidia-cuda-nvrtc-cu12); or name the file in HEED_NVRTC";
-    if (survey->nvrtc.found)
+    static const char newer[] =
+        "Update the driver, or name in HEED_NVRTC a compiler of the driver's version (for CUDA 12: "
+        "pip install nvidia-cuda-nvrtc-cu12)";
+    if (is_too_new(&survey->nvrtc, &survey->driver))
+        doctor_say(report, DOCTOR_WARN, "NVRTC", newer,
+                   "the driver for CUDA %d.%d may refuse the code of a newer compiler: %s",
+                   survey->driver.version / 1000, survey->driver.version % 1000 / 10,
+                   survey->nvrtc.text);
+    else if (survey->nvrtc.found)
         doctor_say(report, DOCTOR_OK, "NVRTC", NULL, "%s", survey->nvrtc.text);
     else if (getenv("HEED_NVRTC"))
         doctor_say(report, DOCTOR_FAIL, "NVRTC", "Correct or unset HEED_NVRTC", "%s",

@@ -14,6 +14,7 @@
 /* A part: what it is and where, or why it will not do. */
 typedef struct heed_survey_part {
     bool found;
+    int version; /* of CUDA, 1000 * major + 10 * minor, that a driver or compiler is for; else 0 */
     char text[512];
 } heed_survey_part;
 

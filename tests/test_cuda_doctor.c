@@ -42,6 +42,13 @@ static const struct {
       { "WARN  driver", "sees no GPU", "--gpus all" },
       { "cuda:0" } },
     { FAKE "FAKE_CUDA_DRIVER=11040", 0, { "for CUDA 11.4", "12.0 or later" }, { "cuda:0" } },
+    /* a compiler that is newer than the driver, and one that is not */
+    { FAKE "FAKE_CUDA_DRIVER=12080",
+      3,
+      { "WARN  NVRTC", "driver for CUDA 12.8 may refuse", "nvidia-cuda-nvrtc-cu12",
+        "Update the driver" },
+      { "" } },
+    { FAKE "FAKE_CUDA_DRIVER=13010", 3, { "OK  NVRTC", "for CUDA 13.1" }, { "may refuse" } },
     /* a GPU that is too old */
     { FAKE "FAKE_CUDA_ARCH=75",
       0,

@@ -24,6 +24,7 @@ static const heed_driver *look_for_driver(heed_survey_part *part)
         note_failure(part);
         return NULL;
     }
+    part->version = driver->version;
     snprintf(part->text, sizeof part->text, "for CUDA %d.%d, %s", driver->version / 1000,
              driver->version % 1000 / 10, driver->path);
     return driver;
@@ -37,6 +38,7 @@ static void look_for_nvrtc(heed_survey_part *part)
         note_failure(part);
         return;
     }
+    part->version = 1000 * nvrtc->major + 10 * nvrtc->minor;
     snprintf(part->text, sizeof part->text, "%d.%d, %s (%s), for sm_%d to sm_%d", nvrtc->major,
              nvrtc->minor, nvrtc->path, nvrtc->place, nvrtc->supported[0],
              nvrtc->supported[nvrtc->supported_count - 1]);
