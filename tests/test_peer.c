@@ -240,6 +240,16 @@ static void test_speaking_unasked(void **state)
     expect_lost(peer, LAB_PEER_GARBAGE, "before it was asked");
 }
 
+/* The last line of stderr is printed as a part of the reason. */
+static void test_last_words_are_tame(void **state)
+{
+    lab_peer *peer = script("read x; printf 'first\\n\\033[31mred\\177\\tface\\n' >&2; exit 4");
+
+    assert_null(ask(peer, 10));
+    assert_non_null(strstr(lab_peer_stderr(peer), "\033[31m"));
+    expect_lost(peer, LAB_PEER_CRASHED, "status 4 without an answer:  [31mred  face");
+}
+
 static void test_stderr_is_kept_in_part(void **state)
 {
     lab_peer *peer = script("read x; echo first >&2; yes | head -c 300000 >&2; n=1; " ANSWER
@@ -429,6 +439,7 @@ int main(void)
         cmocka_unit_test(test_flooding),
         cmocka_unit_test(test_garbage),
         cmocka_unit_test(test_speaking_unasked),
+        cmocka_unit_test(test_last_words_are_tame),
         cmocka_unit_test(test_stderr_is_kept_in_part),
         cmocka_unit_test(test_closed_stderr_is_no_fault),
         cmocka_unit_test(test_request_that_is_too_long),

@@ -57,6 +57,13 @@ const char *lab_peer_state_name(lab_peer_state state)
     return (size_t)state < sizeof names / sizeof names[0] ? names[state] : "unknown";
 }
 
+void lab_peer_tame(char *text)
+{
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = ' ';
+}
+
 static void close_fd(int *fd)
 {
     if (*fd >= 0)
@@ -160,6 +167,7 @@ static void explain_end(lab_peer *peer)
     const char *words = last_words(peer);
     peer->state = LAB_PEER_CRASHED;
     snprintf(peer->reason, sizeof peer->reason, "%s%s%.200s", how, words[0] ? ": " : "", words);
+    lab_peer_tame(peer->reason);
 }
 
 /* Takes what is on stdout. */
@@ -372,6 +380,7 @@ lab_peer *lab_peer_start(const lab_peer_command *command)
         peer->state = LAB_PEER_ABSENT;
         snprintf(peer->reason, sizeof peer->reason, "%.200s cannot be started: %s",
                  command->interpreter ? command->interpreter : command->path, strerror(error));
+        lab_peer_tame(peer->reason);
     }
     return peer;
 }

@@ -55,13 +55,18 @@ json_t *lab_peer_ask(lab_peer *peer, json_t *request, double seconds);
 /* lab_peer_pause() stops the processes of @peer until the next lab_peer_ask(). */
 void lab_peer_pause(lab_peer *peer);
 
-/* What has become of @peer, and why: "" while it is ready. */
+/* What has become of @peer, and why: "" while it is ready, else one line that has been through
+ * lab_peer_tame(). */
 lab_peer_state lab_peer_state_of(const lab_peer *peer);
 const char *lab_peer_reason(const lab_peer *peer);
 
 /* lab_peer_stderr() returns the beginning of what @peer wrote to its stderr so far. It belongs to
  * @peer. */
 const char *lab_peer_stderr(const lab_peer *peer);
+
+/* lab_peer_tame() makes one line of @text, which a peer wrote, and nothing that a terminal would
+ * obey: it puts blanks in the place of control characters. */
+void lab_peer_tame(char *text);
 
 /* lab_peer_end() asks @peer to quit, kills it if it does not within two seconds, and frees it. NULL
  * is ignored. */

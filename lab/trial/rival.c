@@ -37,9 +37,7 @@ static void copy_member(char text[LAB_RIVAL_TEXT_SIZE], const json_t *reply, con
     const char *value = json_string_value(json_object_get(reply, member));
 
     snprintf(text, LAB_RIVAL_TEXT_SIZE, "%s", value ? value : "");
-    for (char *c = text; *c; c++) /* one line, and nothing that a terminal would obey */
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = ' ';
+    lab_peer_tame(text);
 }
 
 /* The peer is lost: remembers how, and forgets it. */
