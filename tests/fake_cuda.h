@@ -35,6 +35,17 @@ typedef struct fake_launch {
     unsigned char kept[FAKE_ARGS_MAX];
 } fake_launch;
 
+/* What the fake writes into a map of a tensor, which is opaque to everybody else. */
+#define FAKE_MAP_MARK 0x66616b65206d6170ULL
+typedef struct fake_map {
+    unsigned long long mark; /* FAKE_MAP_MARK */
+    void *address;
+    unsigned long long dims[4];
+    unsigned long long strides[3]; /* bytes, from that of the second dimension on */
+    unsigned box[4];
+    int type, swizzle, l2, fill; /* CU_MAP_... */
+} fake_map;
+
 typedef void fake_hook_fn(void *data, const fake_launch *launch);
 
 typedef struct fake_cuda {

@@ -57,6 +57,8 @@ static const struct {
     { "cuMemMap", 10020, offsetof(heed_driver, memory_map) },
     { "cuMemUnmap", 10020, offsetof(heed_driver, memory_unmap) },
     { "cuMemSetAccess", 10020, offsetof(heed_driver, memory_access) },
+    { "cuTensorMapEncodeTiled", 12000, offsetof(heed_driver, map_encode) },
+    { "cuTensorMapReplaceAddress", 12000, offsetof(heed_driver, map_replace) },
     { "cuStreamCreate", 2000, offsetof(heed_driver, stream_create) },
     { "cuStreamDestroy", 4000, offsetof(heed_driver, stream_destroy) },
     { "cuStreamSynchronize", 2000, offsetof(heed_driver, stream_wait) },

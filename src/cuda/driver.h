@@ -85,6 +85,16 @@ enum {
     CU_PROPERTY_PERSISTING = 2
 };
 
+/* What a map of a tensor is made with. */
+enum {
+    CU_MAP_F16 = 6, /* types of its elements */
+    CU_MAP_BF16 = 9,
+    CU_MAP_APART = 0,       /* not interleaved */
+    CU_MAP_SWIZZLE_128 = 3, /* of boxes in shared memory */
+    CU_MAP_L2_256 = 3,      /* bytes that the L2 fetches at a time */
+    CU_MAP_ZEROS = 0        /* what elements out of bounds are read as */
+};
+
 typedef struct cu_window {
     void *address;
     size_t size;
@@ -177,6 +187,13 @@ typedef struct heed_driver {
                       unsigned long long flags);
     int (*memory_unmap)(cu_address address, size_t size);
     int (*memory_access)(cu_address address, size_t size, const cu_access *access, size_t count);
+
+    /* @map is 128 bytes at a multiple of 64; @strides, in bytes, begin with that of the second
+     * dimension. Both are functions of the host's, but need a current context. */
+    int (*map_encode)(void *map, int type, unsigned rank, void *address, const uint64_t *dims,
+                      const uint64_t *strides, const uint32_t *box, const uint32_t *steps,
+                      int interleave, int swizzle, int l2, int fill);
+    int (*map_replace)(void *map, void *address);
 
     int (*stream_create)(cu_stream **stream, unsigned flags);
     int (*stream_destroy)(cu_stream *stream);

@@ -1,0 +1,180 @@
+/*
+ * maps.c - tensors described to the tensor memory accelerator
+ */
+#include "maps.h"
+
+#include <stdio.h>
+
+#include "handle.h"
+#include "problem.h"
+
+#define BOX_ROWS 64 /* of q and o */
+#define BOX_MAX 256
+#define ELEMENT 2 /* bytes */
+#define DIMS 4
+#define SIZE_MAX_MAPPED (INT64_C(1) << 32)
+#define UNIT 8 /* elements of 16 bytes, whose multiples strides must be */
+#define STRIDE_END ((INT64_C(1) << 40) / ELEMENT) /* elements */
+
+/* Any address that is aligned: a map is not used before it has another one. */
+#define NOWHERE ((void *)(uintptr_t)4096)
+
+_Static_assert(sizeof(heed_cuda_map) == 128 && _Alignof(heed_cuda_map) == 64,
+               "a map is 128 bytes at a multiple of 64");
+
+/* One of the three dimensions outside the columns. */
+typedef struct outer {
+    const char *size_name, *stride_name;
+    int64_t size, stride; /* elements */
+} outer;
+
+static void outer_dims(const heed_tensor *tensor, outer dims[3])
+{
+    const heed_strides *s = &tensor->strides;
+    bool keys = tensor->name == 'k' || tensor->name == 'v';
+    dims[0] = (outer){ keys ? "heads_kv" : "heads_q", "head stride", tensor->heads, s->head };
+    dims[1] = (outer){ keys ? "seq_k" : "seq_q", "seq stride", tensor->seq, s->seq };
+    dims[2] = (outer){ "batch", "batch stride", tensor->batch, s->batch };
+}
+
+/* What cannot be mapped: "@field is @value; it must be ...". */
+typedef struct map_fault {
+    char tensor;
+    const char *field;
+    int64_t value, least, most, unit;
+} map_fault;
+
+/* Finds the first one; false if there is none. The stride of a dimension of size 1 is never used,
+ * and not looked at. */
+static bool find_fault(const heed_tensor *tensor, map_fault *fault)
+{
+    outer dims[3];
+    outer_dims(tensor, dims);
+    for (int i = 0; i < 3; i++) {
+        const outer *d = &dims[i];
+        *fault = (map_fault){ tensor->name, d->size_name, d->size, 1, SIZE_MAX_MAPPED, 1 };
+        if (d->size > SIZE_MAX_MAPPED)
+            return true;
+        *fault = (map_fault){
+            tensor->name, d->stride_name, d->stride, UNIT, STRIDE_END - UNIT, UNIT
+        };
+        if (d->size > 1 && (d->stride < UNIT || d->stride >= STRIDE_END || d->stride % UNIT != 0))
+            return true;
+    }
+    return false;
+}
+
+bool heed_cuda_can_map(const heed_problem *problem, const char **why)
+{
+    *why = "the tensor memory accelerator needs strides of 8 elements, or multiples, below 2^39";
+    for (int i = 0; i < HEED_TENSORS; i++) {
+        map_fault fault;
+        heed_tensor tensor = heed_problem_tensor(problem, i);
+        if (find_fault(&tensor, &fault))
+            return false;
+    }
+    return true;
+}
+
+static int64_t group_of(const heed_problem *problem)
+{
+    return problem->heads_q / problem->heads_kv;
+}
+
+static bool group_fits(const heed_problem *problem)
+{
+    return BOX_ROWS % group_of(problem) == 0;
+}
+
+heed_problem heed_cuda_mapped_problem(const heed_problem *problem)
+{
+    heed_problem seen = *problem;
+    if (!group_fits(problem))
+        seen.heads_kv = seen.heads_q;
+    return seen;
+}
+
+/* The box of tensor @index: columns, heads, rows of the sequence, batch. */
+static void choose_box(const heed_problem *problem, int index, int64_t tile, uint32_t box[DIMS])
+{
+    bool keys = index == 1 || index == 2;
+    int64_t heads = !keys && group_fits(problem) ? group_of(problem) : 1;
+    box[0] = HEED_MAP_COLUMNS;
+    box[1] = (uint32_t)heads;
+    box[2] = (uint32_t)(keys ? tile : BOX_ROWS / heads);
+    box[3] = 1;
+}
+
+static heed_status fail_fault(const map_fault *fault)
+{
+    return heed_fail(HEED_ERR_UNSUPPORTED,
+                     "%c: %s is %lld; the tensor memory accelerator needs %lld to %lld, and "
+                     "multiples of %lld",
+                     fault->tensor, fault->field, (long long)fault->value, (long long)fault->least,
+                     (long long)fault->most, (long long)fault->unit);
+}
+
+static heed_status make_map(heed_cuda *cuda, const heed_problem *problem, int index, int64_t tile,
+                            heed_cuda_map *map)
+{
+    static const uint32_t steps[DIMS] = { 1, 1, 1, 1 };
+    heed_tensor tensor = heed_problem_tensor(problem, index);
+    map_fault fault;
+    if (find_fault(&tensor, &fault))
+        return fail_fault(&fault);
+    outer dims[3];
+    uint32_t box[DIMS];
+    uint64_t sizes[DIMS] = { (uint64_t)tensor.dim }, strides[DIMS - 1];
+    choose_box(problem, index, tile, box);
+    outer_dims(&tensor, dims);
+    for (int i = 0; i < 3; i++) {
+        sizes[i + 1] = (uint64_t)dims[i].size;
+        /* one that is never used must be valid all the same */
+        strides[i] = (uint64_t)(dims[i].size > 1 ? dims[i].stride : UNIT) * ELEMENT;
+    }
+    int result = cuda->driver->map_encode(
+        map, problem->type == HEED_BF16 ? CU_MAP_BF16 : CU_MAP_F16, DIMS, NOWHERE, sizes, strides,
+        box, steps, CU_MAP_APART, CU_MAP_SWIZZLE_128, CU_MAP_L2_256, CU_MAP_ZEROS);
+    char what[160];
+    snprintf(what, sizeof what,
+             "mapping %c (%lld x %lld x %lld x %lld, in boxes of %u rows by %u heads)", tensor.name,
+             (long long)tensor.batch, (long long)tensor.seq, (long long)tensor.heads,
+             (long long)tensor.dim, box[2], box[1]);
+    return heed_cuda_result(cuda, result, what);
+}
+
+heed_status heed_cuda_make_maps(heed_cuda *cuda, const heed_problem *problem, int64_t tile,
+                                heed_cuda_mapped_args *args)
+{
+    heed_cuda_map *const maps[HEED_TENSORS] = { &args->q, &args->k, &args->v, &args->o };
+    if (tile < 1 || tile > BOX_MAX)
+        return heed_fail(HEED_ERR_UNSUPPORTED,
+                         "a tile has %lld keys; the tensor memory accelerator copies 1 to %d at a "
+                         "time",
+                         (long long)tile, BOX_MAX);
+    heed_status status = HEED_OK;
+    for (int i = 0; i < HEED_TENSORS && status == HEED_OK; i++)
+        status = make_map(cuda, problem, i, tile, maps[i]);
+    return status;
+}
+
+heed_status heed_cuda_place_maps(heed_cuda *cuda, heed_cuda_mapped_args *args)
+{
+    const struct {
+        heed_cuda_map *map;
+        const void *address;
+        char name;
+    } all[] = { { &args->q, args->args.q, 'q' },
+                { &args->k, args->args.k, 'k' },
+                { &args->v, args->args.v, 'v' },
+                { &args->o, args->args.o, 'o' } };
+    for (int i = 0; i < HEED_TENSORS; i++) {
+        int result = cuda->driver->map_replace(all[i].map, (void *)(uintptr_t)all[i].address);
+        if (result == CU_SUCCESS)
+            continue;
+        char what[64];
+        snprintf(what, sizeof what, "mapping %c at %p", all[i].name, all[i].address);
+        return heed_cuda_result(cuda, result, what);
+    }
+    return HEED_OK;
+}
