@@ -7,6 +7,8 @@
  */
 #include "backend.h"
 
+#include "maps.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +22,8 @@
 /* One kernel, ready to be launched. */
 typedef struct program {
     heed_cuda_function *function;
-    heed_cuda_args args; /* but for the addresses */
+    heed_cuda_args args;           /* but for the addresses */
+    heed_cuda_mapped_args *mapped; /* likewise; where the function takes these, with args in them */
     unsigned grid;
     unsigned threads;
     unsigned smem;
@@ -72,6 +75,7 @@ static bool aligned_strides(const heed_strides *strides)
 /* One compilation, which may run beside another. */
 typedef struct compilation {
     const heed_plan *plan;
+    const heed_kernel *kernel;
     const heed_config *config;
     heed_cuda_facts facts;
     heed_cubin cubin;
@@ -84,8 +88,8 @@ static void *compile(void *data)
     compilation *it = data;
     const heed_plan *plan = it->plan;
     const heed_machine *machine = &plan->context->machine;
-    it->status = plan->kernel->algorithm->facts(plan->kernel, &plan->problem, machine, it->config,
-                                                &it->facts);
+    it->status = it->kernel->algorithm->facts(it->kernel, &plan->problem, machine, it->config,
+                                              &it->facts);
     if (it->status == HEED_OK) {
         heed_build build = heed_cuda_facts_build(&it->facts, machine->gpu->arch);
         it->status = heed_jit_build(&build, &it->cubin);
@@ -111,13 +115,39 @@ static heed_status compile_all(compilation *all, int count)
     return HEED_OK;
 }
 
+/* Makes the maps of @made, whose args are for the problem @seen. */
+static heed_status load_maps(program *made, const heed_plan *plan, const heed_problem *seen,
+                             const heed_cuda_cut *cut)
+{
+    heed_cuda *cuda = plan->context->cuda;
+    made->mapped = aligned_alloc(_Alignof(heed_cuda_mapped_args), sizeof *made->mapped);
+    if (!made->mapped)
+        return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a plan");
+    *made->mapped = (heed_cuda_mapped_args){
+        .share = heed_cuda_divide_by((unsigned)(seen->heads_kv / plan->problem.heads_kv))
+    };
+    heed_status status = heed_cuda_enter(cuda);
+    if (status != HEED_OK)
+        return status;
+    status = heed_cuda_make_maps(cuda, &plan->problem, cut->mapped, made->mapped);
+    heed_cuda_leave(cuda);
+    return status;
+}
+
 /* Loads what was compiled as @made. */
 static heed_status load(program *made, const compilation *from, const heed_cuda_cut *cut)
 {
     const heed_plan *plan = from->plan;
     const heed_cuda_facts *facts = &from->facts;
-    heed_cuda_fill_args(&made->args, &plan->problem, plan->context->machine.gpu, cut);
+    const heed_gpu *gpu = plan->context->machine.gpu;
+    heed_problem seen = cut->mapped ? heed_cuda_mapped_problem(&plan->problem) : plan->problem;
+    heed_cuda_fill_args(&made->args, &seen, gpu, cut);
     made->grid = made->args.blocks * made->args.heads * made->args.splits.value;
+    if (cut->in_turn && made->grid > (unsigned)gpu->multiprocessors)
+        made->grid = (unsigned)gpu->multiprocessors;
+    heed_status status = cut->mapped ? load_maps(made, plan, &seen, cut) : HEED_OK;
+    if (status != HEED_OK)
+        return status;
     made->threads = (unsigned)facts->threads;
     made->smem = (unsigned)facts->smem;
     made->window = cut->window;
@@ -139,13 +169,17 @@ static heed_status load_combine(cuda_plan *made, const compilation *from)
 static heed_status make_programs(cuda_plan *made, const heed_plan *plan)
 {
     heed_cuda_cut cut = cut_of(plan->kernel, &plan->problem, &plan->config);
-    heed_cuda_cut plain = cut.aligned ? cut_of(plan->kernel, &plan->problem, &cut.fallback) : cut;
+    const heed_kernel *kernel = cut.fallback_kernel ? cut.fallback_kernel : plan->kernel;
+    heed_cuda_cut plain = cut.aligned ? cut_of(kernel, &plan->problem, &cut.fallback) : cut;
     const heed_problem *p = &plan->problem;
     made->parts = rows_of(p) * cut.splits;
-    made->strides_aligned = cut.aligned && aligned_strides(&p->q) && aligned_strides(&p->k) &&
-                            aligned_strides(&p->v) && aligned_strides(&p->o);
-    compilation all[2] = { { .plan = plan, .config = cut.aligned ? &cut.fallback : &plan->config },
-                           { .plan = plan, .config = &plan->config } };
+    made->strides_aligned = cut.aligned &&
+                            (cut.mapped || (aligned_strides(&p->q) && aligned_strides(&p->k) &&
+                                            aligned_strides(&p->v) && aligned_strides(&p->o)));
+    compilation all[2] = {
+        { .plan = plan, .kernel = kernel, .config = cut.aligned ? &cut.fallback : &plan->config },
+        { .plan = plan, .kernel = plan->kernel, .config = &plan->config }
+    };
     int count = made->strides_aligned ? 2 : 1;
     heed_status status = compile_all(all, count);
     if (status == HEED_OK)
@@ -176,9 +210,11 @@ void heed_cuda_release_plan(heed_plan *plan)
     if (!made)
         return;
     program *programs[] = { &made->main, &made->fallback, &made->combine };
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         if (programs[i]->function)
             heed_cuda_unload(plan->context->cuda, programs[i]->function);
+        free(programs[i]->mapped);
+    }
     free(made);
     plan->code = NULL;
 }
@@ -246,6 +282,15 @@ static heed_status start(const heed_plan *plan, const program *what, const heed_
                                 .overlap = overlap };
     if (what->window)
         set_window(&launch, plan, buffers);
+    heed_cuda_mapped_args mapped;
+    if (what->mapped) {
+        mapped = *what->mapped;
+        mapped.args = args;
+        launch.args = &mapped;
+        heed_status status = heed_cuda_place_maps(plan->context->cuda, &mapped);
+        if (status != HEED_OK)
+            return status;
+    }
     return heed_cuda_start(plan->context->cuda, &launch, buffers->stream);
 }
 

@@ -17,7 +17,10 @@ typedef struct heed_cuda_cut {
     int64_t splits; /* blocks that share the keys of the same rows */
     bool aligned;   /* it reads and writes 16 bytes at a time: addresses must be multiples of 16 */
     bool window;    /* K and V should stay in the L2 */
-    heed_config fallback; /* if aligned: the config that takes over where addresses are not */
+    int64_t mapped; /* it takes heed_cuda_mapped_args (maps.h), with boxes of so many keys; 0: no */
+    bool in_turn;   /* there are no more blocks than multiprocessors: each takes several in turn */
+    heed_config fallback; /* if aligned: the config that takes over where addresses are not ... */
+    const heed_kernel *fallback_kernel; /* ... of this kernel, or if NULL of the same */
 } heed_cuda_cut;
 
 /* What the backend must know of a kernel; the code of a CUDA kernel points to one. */
