@@ -1,0 +1,220 @@
+/*
+ * test_bench_rivals.c - `heed bench` beside rivals: a good one, and some that misbehave
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "bench_program.h"
+#include "scratch.h"
+
+static void compares_with_the_naive_rival(void **state)
+{
+    json_t *answer = json_of(state, "", "'b1 h2 s65 d16 f16' --peers naive --seconds 0.2", 0);
+    json_t *row = json_array_get(json_object_get(answer, "rows"), 0);
+    json_t *match = json_array_get(json_object_get(row, "rivals"), 0);
+    json_t *comparison = json_object_get(match, "comparison");
+    assert_string_equal(text_of(match, "name"), "naive");
+    assert_string_equal(text_of(match, "outcome"), "ok");
+    double heed = median_of(json_object_get(match, "heed_blocks"));
+    double rival = median_of(json_object_get(match, "rival_blocks"));
+    double ratio = number_of(comparison, "ratio");
+    assert_true(fabs(rival / heed / ratio - 1) < 1e-6);
+    assert_true(number_of(comparison, "low") <= ratio && ratio <= number_of(comparison, "high"));
+    assert_int_equal(number_of(comparison, "pairs"),
+                     json_array_size(json_object_get(match, "heed_blocks")));
+    json_decref(answer);
+}
+
+/* A rival written in shell. */
+static void write_rival(void **state, const char *name, const char *body)
+{
+    static const char hello[] =
+        "#!/bin/sh\n"
+        "ok='{\"status\": \"ok\"}'\n"
+        "read x; echo '{\"status\": \"ok\", \"protocol\": \"heed.trial/1\", \"threads\": 1}'\n";
+    char path[SCRATCH_PATH_SIZE];
+    char text[2048];
+    int length = snprintf(text, sizeof text, "%s%s\n", hello, body);
+    scratch_write(scratch_path(state, name, path), text, (size_t)length);
+    assert_int_equal(chmod(path, 0700), 0);
+}
+
+/* Whatever rivals do, heed's figure stands, the other rivals are timed, and the reason is recorded.
+ */
+static void survives_bad_rivals(void **state)
+{
+    static const struct {
+        const char *name;
+        const char *body;
+        const char *outcome;
+        const char *reason;
+    } cases[] = {
+        { "refuses",
+          "read x; echo '{\"status\": \"unsupported\", \"reason\": \"not today\"}'; read x; echo "
+          "$ok",
+          "refused", "not today" },
+        { "crashes", "read x; echo $ok; read x; kill -SEGV $$", "failed", "signal 11" },
+        { "babbles", "read x; echo what?; read x", "failed", "no reply" },
+        { "lies",
+          "read x; echo $ok; while read x; do case $x in *warmup*) "
+          "n=${x##*calls\\\":}; echo \"{\\\"status\\\": \\\"ok\\\", \\\"ns\\\": 99, \\\"calls\\\": "
+          "${n%\\}}}\";; "
+          "*) echo $ok;; esac; done",
+          "failed", "another size" },
+    };
+    char path[SCRATCH_PATH_SIZE];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char file[64];
+        snprintf(file, sizeof file, "%s_peer", cases[i].name);
+        write_rival(state, file, cases[i].body);
+    }
+    scratch_write(scratch_path(state, "dies_peer", path), "#!/bin/sh\nexit 9\n", 17);
+    assert_int_equal(chmod(path, 0700), 0);
+
+    json_t *answer = json_of(state, "HEED_PEERS=.",
+                             "'b1 h1 s8 d8 f32' --threads 1 --seconds 0.1 "
+                             "--peers refuses,crashes,babbles,lies,dies,absent,naive",
+                             0);
+    json_t *row = json_array_get(json_object_get(answer, "rows"), 0);
+    json_t *matches = json_object_get(row, "rivals");
+    assert_string_equal(text_of(row, "outcome"), "ok");
+    assert_int_equal(json_array_size(matches), 5);
+    for (size_t i = 0; i < 4; i++) {
+        json_t *match = json_array_get(matches, i);
+        assert_string_equal(text_of(match, "name"), cases[i].name);
+        assert_string_equal(text_of(match, "outcome"), cases[i].outcome);
+        if (!strstr(text_of(match, "reason"), cases[i].reason))
+            fail_msg("%s: %s", cases[i].name, text_of(match, "reason"));
+        assert_true(json_is_null(json_object_get(match, "seconds")));
+    }
+    assert_string_equal(text_of(json_array_get(matches, 4), "outcome"), "ok");
+    json_t *rivals = json_object_get(answer, "rivals");
+    assert_non_null(strstr(text_of(json_array_get(rivals, 4), "reason"), "status 9"));
+    assert_non_null(strstr(text_of(json_array_get(rivals, 5), "reason"), "no such peer"));
+    json_decref(answer);
+
+    assert_int_equal(
+        run_bench(state, "HEED_PEERS=.", "'b1 h1 s8 d8 f32' -t 1 --seconds 0.05 --peers refuses"),
+        0);
+    expect_text(state, "stdout.txt", "refuses: not today");
+}
+
+/* A rival that answers in time with the wrong numbers has no figure. */
+static void shows_no_wrong_rival(void **state)
+{
+    write_rival(state, "wrong_peer",
+                "while read x; do case $x in *prepare*) o=${x##*\\\"o\\\":\\\"}; o=${o%%\\\"*};; "
+                "*check*) head -c 256 /dev/zero > $o;; esac; case $x in *warmup*) "
+                "n=${x##*calls\\\":}; echo \"{\\\"status\\\": \\\"ok\\\", \\\"ns\\\": 99, "
+                "\\\"calls\\\": ${n%\\}}}\";; "
+                "*) echo $ok;; esac; done");
+    json_t *answer = json_of(state, "HEED_PEERS=.",
+                             "'b1 h1 s8 d8 f32' --threads 1 --seconds 0.1 --peers wrong", 0);
+    json_t *row = json_array_get(json_object_get(answer, "rows"), 0);
+    json_t *match = json_array_get(json_object_get(row, "rivals"), 0);
+    assert_string_equal(text_of(match, "outcome"), "wrong");
+    assert_true(number_of(match, "error") > 16);
+    assert_true(json_is_null(json_object_get(match, "seconds")));
+    json_decref(answer);
+}
+
+/* A rival on a device, here the CPU, with two backends. It counts what it is asked for. */
+static const char device_rival[] =
+    "import math, struct, sys\n"
+    "sys.path.insert(0, '" HEED_SOURCE_DIR "/peers')\n"
+    "import peer\n"
+    "class Rows:\n"
+    "    name, kinds = 'rows', {'cpu'}\n"
+    "    def setup(self, threads):\n"
+    "        return {'version': '1', 'types': ['f32'], 'backends': ['right', 'wrong', 'lazy']}\n"
+    "    def prepare(self, p, data):\n"
+    "        if p.backend == 'lazy':\n"
+    "            raise peer.Unsupported('not with these heads')\n"
+    "        x = {n: struct.unpack(f'{len(d) // 4}f', d) for n, d in data.items()}\n"
+    "        outputs = [b''] * p.copies\n"
+    "        at = lambda n, i, h, d: x[n][(i * p.heads_q + h) * d : (i * p.heads_q + h + 1) * d]\n"
+    "        def row(i, h):\n"
+    "            q = at('q', i, h, p.dim_qk)\n"
+    "            w = [math.exp(p.scale * sum(map(float.__mul__, q, at('k', j, h, p.dim_qk))))\n"
+    "                 for j in range(p.seq_k)]\n"
+    "            if p.backend == 'wrong': w = w[:-1] + [0]\n"
+    "            return [sum(a * b for a, b in zip(w, c)) / sum(w)\n"
+    "                    for c in zip(*(at('v', j, h, p.dim_v) for j in range(p.seq_k)))]\n"
+    "        def step(c):\n"
+    "            o = sum((row(i, h) for i in range(p.seq_q) for h in range(p.heads_q)), [])\n"
+    "            outputs[c] = struct.pack(f'{len(o)}f', *o)\n"
+    "        steps = [lambda c=c: step(c) for c in range(p.copies)]\n"
+    "        return peer.Prepared(steps, lambda c: outputs[c], 'bshd', p.backend)\n"
+    "peer.serve(Rows)\n";
+
+/* Replays, hot and cold, beside a rival's backends; and the record of it. */
+static void replays_beside_backends(void **state)
+{
+    char path[SCRATCH_PATH_SIZE];
+    scratch_write(scratch_path(state, "rows_peer.py", path), device_rival, sizeof device_rival - 1);
+    json_t *answer = json_of(state, "HEED_PEERS=.",
+                             "'b1 h2 s5/9 d4 f32' --replay --cold --threads 1 --seconds 0.05 "
+                             "--peers rows-right,rows,rows-odd,naive --record kept",
+                             0);
+    json_t *row = json_array_get(json_object_get(answer, "rows"), 0);
+    json_t *replay = json_object_get(row, "replay");
+    assert_true(number_of(replay, "calls") > 1);
+    assert_true(number_of(replay, "hot") > 0 && number_of(replay, "launch") > 0);
+    assert_true(number_of(replay, "cold") == number_of(json_object_get(row, "seconds"), "p50"));
+    assert_true(number_of(json_object_get(replay, "eager"), "p90") > 0);
+    static const struct {
+        const char *name, *outcome, *reason;
+    } cases[] = {
+        { "rows-right", "ok", "" },
+        { "rows-right", "ok", "" },
+        { "rows-wrong", "wrong", "output is wrong" },
+        { "rows-lazy", "refused", "not with these heads" },
+    };
+    json_t *matches = json_object_get(row, "rivals");
+    assert_int_equal(json_array_size(matches), 4);
+    for (size_t i = 0; i < 4; i++) {
+        json_t *match = json_array_get(matches, i);
+        assert_string_equal(text_of(match, "name"), cases[i].name);
+        assert_string_equal(text_of(match, "outcome"), cases[i].outcome);
+        assert_non_null(strstr(text_of(match, "reason"), cases[i].reason));
+    }
+    json_t *match = json_array_get(matches, 0);
+    assert_true(number_of(match, "replay_calls") >= 1);
+    assert_true(number_of(json_object_get(match, "eager"), "p50") > 0);
+    json_t *rivals = json_object_get(answer, "rivals");
+    assert_string_equal(text_of(json_array_get(rivals, 4), "name"), "rows-odd");
+    assert_non_null(strstr(text_of(json_array_get(rivals, 4), "reason"), "no such backend"));
+    assert_non_null(strstr(text_of(json_array_get(rivals, 5), "reason"), "not timed by replays"));
+    json_decref(answer);
+
+    /* The files say the same, less the folders of the rivals' paths. */
+    char command[2 * SCRATCH_PATH_SIZE];
+    snprintf(
+        command, sizeof command,
+        "cd '%s' && grep -q '\"path\": \".*/rows_peer.py\"' stdout.txt && "
+        "sed 's|\"path\": \".*/|\"path\": \"|' stdout.txt | cmp - kept/*/*/bench-cold-*.json && "
+        "grep -q '^\"b1 h2 s5/9 d4 f32\",\"rows-right\",\"right\",ok,' kept/*/*/*.csv && "
+        "grep -q '^| b1 h2 s5/9 d4 f32 | .* wrong | refused |$' kept/*/*/*.md",
+        (const char *)*state);
+    assert_int_equal(system(command), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(compares_with_the_naive_rival, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(survives_bad_rivals, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(shows_no_wrong_rival, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(replays_beside_backends, scratch_open, scratch_close),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
