@@ -1,0 +1,371 @@
+/*
+ * attn_wgmma.c - attn_wgmma.cu as the planner sees it: its knobs, what a config needs, what it may
+ * cost
+ */
+#include <string.h>
+
+#include "backend.h"
+#include "maps.h"
+
+#define ARCH 90 /* no later device runs what is compiled for sm_90a */
+#define DIM_MAX 256
+#define DIM_UNIT 8
+#define GROUP_ROWS 64 /* of a warpgroup, */
+#define GROUP_THREADS 128
+#define CONSUMERS_MAX 4
+#define PANEL 64      /* columns of a tile that lie together, */
+#define PANEL_ROW 128 /* bytes */
+#define BARRIERS_BYTES 512
+
+/* The knobs, in the order in which a config has them. attn_wgmma.cu says what they are. */
+enum {
+    R, /* row groups: warpgroups with rows of their own */
+    K, /* key groups: warpgroups that take turns at the tiles of the same rows */
+    N, /* keys of a tile */
+    S, /* stages */
+    O, /* 2: the scores of the next tile along with the values of this one */
+    T, /* turns: 1 none, 2 of row groups at starting products, 3 at exponentials */
+    G, /* 2: as many blocks as multiprocessors, which take items in turn */
+    X, /* exponentials by a polynomial: 1 none; 2 to 4 every 8th, 4th, 2nd */
+    KNOBS
+};
+
+/* A config that planning looks at, and the larger of the two head dims that it is for. */
+typedef struct shipped {
+    int dim_min, dim_max;
+    int value[KNOBS];
+} shipped;
+
+/* Row groups are for many rows, key groups for few of them. */
+static const shipped table[] = {
+    { 1, 64, { 3, 1, 128, 2, 2, 1, 1, 1 } },    { 1, 64, { 3, 1, 128, 3, 2, 2, 1, 1 } },
+    { 1, 64, { 3, 1, 128, 3, 2, 2, 2, 1 } },    { 1, 64, { 3, 1, 128, 3, 2, 2, 2, 2 } },
+    { 1, 64, { 2, 1, 128, 4, 2, 1, 1, 1 } },    { 1, 64, { 2, 1, 128, 4, 2, 2, 2, 1 } },
+    { 1, 64, { 1, 2, 128, 4, 1, 1, 1, 1 } },    { 1, 64, { 1, 2, 128, 4, 2, 1, 1, 1 } },
+    { 1, 64, { 1, 4, 128, 4, 1, 1, 1, 1 } },    { 1, 64, { 1, 4, 64, 6, 2, 1, 1, 1 } },
+    { 65, 128, { 2, 1, 128, 2, 2, 1, 1, 1 } },  { 65, 128, { 2, 1, 128, 2, 2, 2, 1, 1 } },
+    { 65, 128, { 2, 1, 128, 2, 2, 2, 2, 1 } },  { 65, 128, { 2, 1, 176, 2, 2, 1, 1, 1 } },
+    { 65, 128, { 3, 1, 96, 2, 2, 2, 2, 1 } },   { 65, 128, { 1, 2, 64, 4, 1, 1, 1, 1 } },
+    { 65, 128, { 1, 2, 64, 4, 2, 1, 1, 1 } },   { 65, 128, { 1, 2, 128, 2, 2, 1, 1, 1 } },
+    { 65, 128, { 1, 4, 64, 4, 1, 1, 1, 1 } },   { 129, 192, { 2, 1, 128, 2, 2, 1, 1, 1 } },
+    { 129, 192, { 2, 1, 128, 2, 2, 2, 2, 1 } }, { 129, 192, { 2, 1, 96, 2, 2, 1, 1, 1 } },
+    { 129, 192, { 2, 1, 96, 2, 2, 2, 2, 1 } },  { 129, 192, { 1, 2, 64, 3, 1, 1, 1, 1 } },
+    { 193, 256, { 2, 1, 80, 2, 2, 1, 1, 1 } },  { 193, 256, { 2, 1, 80, 2, 2, 2, 2, 1 } },
+    { 193, 256, { 2, 1, 64, 2, 2, 1, 1, 1 } },  { 193, 256, { 1, 2, 64, 2, 1, 1, 1, 1 } },
+};
+#define TABLE ((int)(sizeof table / sizeof *table))
+
+static void config_at(int index, heed_config *config)
+{
+    for (int i = 0; i < KNOBS; i++)
+        config->value[i] = table[index].value[i];
+}
+
+/* Where addresses are not aligned the small config of attn_mma.cu takes over. */
+static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
+{
+    const char *none;
+    const heed_kernel *mma = heed_kernel_find("fwd_16bit_sm80_mma", &none);
+    heed_config any;
+    heed_config_at(&heed_algorithm_cuda_mma, 0, &any);
+    return (heed_cuda_cut){ .rows = (int64_t)GROUP_ROWS * config->value[R],
+                            .splits = 1,
+                            .aligned = true,
+                            .mapped = config->value[N],
+                            .in_turn = config->value[G] == 2,
+                            .fallback = heed_cuda_mma_code.cut(problem, &any).fallback,
+                            .fallback_kernel = mma };
+}
+
+const heed_cuda_code heed_cuda_wgmma_code = { .cut = cut };
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- What a config takes: as wgmma_sizes.cuh says ---- */
+
+static int consumers_of(const int *v)
+{
+    return v[R] * v[K];
+}
+
+static int threads_of(const int *v)
+{
+    return GROUP_THREADS * (consumers_of(v) + 1);
+}
+
+static int64_t panels(int64_t dim)
+{
+    return heed_div_up(dim, PANEL);
+}
+
+/* Columns of V that are computed. */
+static int value_columns(const heed_problem *problem)
+{
+    static const int columns[] = { 64, 96, 128, 192, 256 };
+    int i = 0;
+    while (columns[i] < problem->dim_v && columns[i] < DIM_MAX)
+        i++;
+    return columns[i];
+}
+
+static int64_t smem_of(const heed_problem *problem, const int *v)
+{
+    int64_t qk = panels(problem->dim_qk), dv = panels(problem->dim_v);
+    int64_t stages = (int64_t)v[S] * v[N] * (qk + dv) * PANEL_ROW;
+    int64_t merge = (int64_t)(v[K] - 1) * GROUP_ROWS * v[R] * (value_columns(problem) + 8) * 4;
+    int64_t q = (int64_t)v[R] * GROUP_ROWS * larger(qk, dv) * PANEL_ROW;
+    int64_t bad = problem->mask != HEED_MASK_NONE ? dv * PANEL * 4 : 0;
+    return heed_div_up(larger(stages, merge), 1024) * 1024 + q + bad + BARRIERS_BYTES;
+}
+
+/* Registers that a thread that computes can have. */
+static int registers_there(const heed_problem *problem, const int *v)
+{
+    static const int shared_by[] = { 255, 255, 240, 160, 120 };
+    int registers = shared_by[consumers_of(v)];
+    return consumers_of(v) == 2 && problem->mask != HEED_MASK_NONE ? registers - 8 : registers;
+}
+
+/* And those that it needs, about: sums, scores, weights beside the next scores, and the rest. */
+static int registers_of(const heed_problem *problem, const int *v)
+{
+    return value_columns(problem) / 2 + v[N] / 2 + (v[O] == 2 ? v[N] / 4 : 0) + 24;
+}
+
+/* ---- What is legal ---- */
+
+/* A config of the table is for the head dims that it stands there with; any other one may be tried.
+ */
+static bool for_other_dims(const heed_problem *problem, const int *v)
+{
+    int64_t dim = larger(problem->dim_qk, problem->dim_v);
+    bool listed = false;
+    for (int i = 0; i < TABLE; i++) {
+        if (memcmp(v, table[i].value, sizeof table[i].value) != 0)
+            continue;
+        if (dim >= table[i].dim_min && dim <= table[i].dim_max)
+            return false;
+        listed = true;
+    }
+    return listed;
+}
+
+static const char *unfit_problem(const heed_problem *problem)
+{
+    const char *why;
+    if (problem->dim_qk % DIM_UNIT || problem->dim_v % DIM_UNIT)
+        return "a head dim is no multiple of 8";
+    if (problem->dim_qk > DIM_MAX || problem->dim_v > DIM_MAX)
+        return "a head dim is above 256";
+    return heed_cuda_can_map(problem, &why) ? NULL : why;
+}
+
+static const char *unfit_config(const heed_problem *problem, const int *v)
+{
+    if (consumers_of(v) > CONSUMERS_MAX)
+        return "more than 4 warpgroups that compute";
+    if (v[S] < v[K])
+        return "fewer stages than key groups";
+    if (v[T] != 1 && v[R] == 1)
+        return "turns are for several row groups";
+    if (for_other_dims(problem, v))
+        return "is for other head dims";
+    if (registers_of(problem, v) > registers_there(problem, v))
+        return "needs more registers than its warpgroups leave it";
+    return NULL;
+}
+
+static bool legal(const heed_kernel *kernel, const heed_problem *problem,
+                  const heed_machine *machine, const heed_config *config, const char **why)
+{
+    const int *v = config->value;
+    (void)kernel;
+    *why = machine->gpu->arch != ARCH ? "is for compute capability 9.0 alone" : NULL;
+    if (!*why)
+        *why = unfit_problem(problem);
+    if (!*why)
+        *why = unfit_config(problem, v);
+    if (!*why && smem_of(problem, v) > machine->gpu->smem_block)
+        *why = "needs more shared memory than a block can have";
+    heed_problem seen = heed_cuda_mapped_problem(problem);
+    return !*why && heed_cuda_fits(&seen, GROUP_ROWS * (int64_t)v[R], 1, why);
+}
+
+/* ---- Cost ----
+ *
+ * A multiprocessor has one block, whose warpgroups share tensor cores and special function units.
+ * Figures are estimates, not yet measured. */
+
+#define MATRIX_SHARE 0.75       /* of the data sheet's rate that products reach */
+#define CLOCK_SHARE 0.9         /* of the highest clock, under load */
+#define EXPS_PER_CLOCK 16.0     /* of the special function units of a multiprocessor */
+#define LANES 128.0             /* other operations per clock */
+#define SOFTMAX_OPERATIONS 1.75 /* per score, beside the exponential, that do not overlap with it \
+                                 */
+#define POLYNOMIAL_OPERATIONS 10.0
+#define HINDRANCE 0.35        /* that the shorter of products and softmax adds to the longer one, */
+#define TURNS_HINDRANCE 0.25  /* where row groups take turns */
+#define TILE_SECONDS 0.15e-6  /* latency of a tile, which other warpgroups may hide */
+#define MASK_TILES 0.4        /* that a mask adds to a tile */
+#define L2_BYTES 32.0         /* per clock and multiprocessor */
+#define MEMORY_SHARE 0.87     /* of the bandwidth */
+#define MEMORY_LATENCY 1.1e-6 /* of a load, on a busy device */
+#define MEMORY_HINDRANCE 0.03 /* that the shorter of computing and loading still adds */
+#define LAUNCH_SECONDS 2.2e-6
+#define BLOCK_SECONDS 1.5e-6 /* to begin and end a block, */
+#define ITEM_SECONDS 0.5e-6  /* and to go on to its next item */
+#define MERGE_SECONDS 0.3e-6 /* per key group but the first */
+
+/* Seconds of a warpgroup's tile: its products, and its softmax, each if it had the multiprocessor
+ * to itself. */
+typedef struct tile_cost {
+    double products, softmax;
+} tile_cost;
+
+static tile_cost cost_of_tile(const heed_problem *problem, const heed_gpu *gpu, const int *v)
+{
+    static const double shares[] = { 0, 0, 0.125, 0.25, 0.5 };
+    double columns = (double)heed_div_up(problem->dim_qk, 16) * 16 + value_columns(problem);
+    double scores = (double)GROUP_ROWS * v[N], polynomial = shares[v[X]];
+    double operations = SOFTMAX_OPERATIONS + polynomial * POLYNOMIAL_OPERATIONS;
+    double clocks = scores * ((1 - polynomial) / EXPS_PER_CLOCK + operations / LANES);
+    return (tile_cost){ .products = 2 * scores * columns * gpu->multiprocessors /
+                                    (MATRIX_SHARE * gpu->matrix),
+                        .softmax = clocks / (CLOCK_SHARE * gpu->clock) };
+}
+
+/* Seconds of a tile of keys with all row groups of a block. */
+static double block_tile_seconds(const heed_problem *problem, const heed_gpu *gpu, const int *v)
+{
+    tile_cost tile = cost_of_tile(problem, gpu, v);
+    bool products_longer = tile.products > tile.softmax;
+    double longer = products_longer ? tile.products : tile.softmax;
+    double shorter = products_longer ? tile.softmax : tile.products;
+    double busy = v[R] * (longer + (v[T] > 1 ? TURNS_HINDRANCE : HINDRANCE) * shorter);
+    double alone = (v[O] == 2 ? longer + HINDRANCE * shorter : longer + shorter) + TILE_SECONDS;
+    double bytes = 2.0 * v[N] * (double)(problem->dim_qk + problem->dim_v);
+    double loads = bytes / (L2_BYTES * CLOCK_SHARE * gpu->clock);
+    double seconds = busy > alone / v[K] ? busy : alone / v[K];
+    return seconds > loads ? seconds : loads;
+}
+
+/* Tiles of an item: of one in the middle, and of the longest. */
+typedef struct item_tiles {
+    double middle, longest;
+    bool equal; /* all items have as many */
+} item_tiles;
+
+static item_tiles tiles_of_item(const heed_problem *problem, const heed_problem *seen, const int *v)
+{
+    double tiles = (double)heed_div_up(problem->seq_k, v[N]);
+    double pairs = heed_problem_flops(problem) /
+                   (2.0 * (double)problem->batch * (double)problem->heads_q *
+                    (double)(problem->dim_qk + problem->dim_v));
+    double share = pairs / ((double)problem->seq_q * (double)problem->seq_k);
+    int64_t queries = heed_div_up((int64_t)GROUP_ROWS * v[R], seen->heads_q / seen->heads_kv);
+    double cut_through = share < 1 ? (double)heed_div_up(queries, v[N]) : 0;
+    double idle = v[K] > 1 ? 0.5 * (v[K] - 1) : 0; /* groups do not share tiles out evenly */
+    return (item_tiles){ .middle = tiles * share + cut_through * (0.5 + MASK_TILES) + idle,
+                         .longest = tiles + cut_through * MASK_TILES + idle,
+                         .equal = share >= 1 };
+}
+
+static double compute_seconds(const heed_problem *problem, const heed_gpu *gpu, const int *v,
+                              double items)
+{
+    heed_problem seen = heed_cuda_mapped_problem(problem);
+    item_tiles tiles = tiles_of_item(problem, &seen, v);
+    double tile = block_tile_seconds(problem, gpu, v);
+    double each = (v[G] == 2 ? ITEM_SECONDS : BLOCK_SECONDS) + MERGE_SECONDS * (v[K] - 1);
+    double rounds = (double)(int64_t)(items / gpu->multiprocessors);
+    double rest = items - rounds * gpu->multiprocessors;
+    double seconds = rounds * (tiles.middle * tile + each);
+    if (rest > 0) /* the last round of unequal items has the short ones */
+        seconds += (rounds > 0 && !tiles.equal ? tiles.middle / 2 : tiles.longest) * tile + each;
+    return seconds + (v[G] == 2 ? BLOCK_SECONDS : 0);
+}
+
+/* Time to read and write everything once, when @running blocks keep loads in flight: all stages but
+ * the one that is worked on. */
+static double memory_seconds(const heed_problem *problem, const heed_gpu *gpu, const int *v,
+                             double running)
+{
+    double stage = 2.0 * v[N] * (double)(problem->dim_qk + problem->dim_v);
+    double rate = running * (v[S] - 1) * stage / MEMORY_LATENCY;
+    double most = MEMORY_SHARE * gpu->bandwidth;
+    return heed_problem_bytes(problem) / (rate < most ? rate : most);
+}
+
+static double cost(const heed_kernel *kernel, const heed_problem *problem,
+                   const heed_machine *machine, const heed_config *config)
+{
+    const heed_gpu *gpu = machine->gpu;
+    const int *v = config->value;
+    (void)kernel;
+    heed_problem seen = heed_cuda_mapped_problem(problem);
+    int64_t rows = seen.seq_q * (seen.heads_q / seen.heads_kv);
+    double items = (double)heed_div_up(rows, (int64_t)GROUP_ROWS * v[R]) * (double)seen.batch *
+                   (double)seen.heads_kv;
+    double running = items < gpu->multiprocessors ? items : gpu->multiprocessors;
+    double compute = compute_seconds(problem, gpu, v, items);
+    double memory = memory_seconds(problem, gpu, v, running);
+    double longer = compute > memory ? compute : memory;
+    return LAUNCH_SECONDS + longer + MEMORY_HINDRANCE * (compute + memory - longer);
+}
+
+/* ---- Code ---- */
+
+static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
+                         const heed_machine *machine, const heed_config *config,
+                         heed_cuda_facts *result)
+{
+    const int *v = config->value;
+    const heed_define defines[] = {
+        { "HEED_BF16", problem->type == HEED_BF16 },
+        { "HEED_CAUSAL", problem->mask != HEED_MASK_NONE },
+        { "HEED_NEGATE", problem->scale < 0 },
+        { "HEED_DIM_QK", problem->dim_qk },
+        { "HEED_DIM_V", problem->dim_v },
+        { "HEED_R", v[R] },
+        { "HEED_K", v[K] },
+        { "HEED_N", v[N] },
+        { "HEED_S", v[S] },
+        { "HEED_O", v[O] },
+        { "HEED_T", v[T] },
+        { "HEED_G", v[G] },
+        { "HEED_X", v[X] },
+    };
+    (void)kernel;
+    (void)machine;
+    result->source = "attn_wgmma.cu";
+    result->entry = "heed_attend";
+    result->threads = threads_of(v);
+    result->smem = smem_of(problem, v);
+    result->define_count = sizeof defines / sizeof *defines;
+    for (int i = 0; i < result->define_count; i++)
+        result->defines[i] = defines[i];
+    return HEED_OK;
+}
+
+const heed_algorithm heed_algorithm_cuda_wgmma = {
+    .knobs = { { 'r', { 1, 2, 3 } },
+               { 'k', { 1, 2, 3, 4 } },
+               { 'n', { 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 } },
+               { 's', { 2, 3, 4, 5, 6, 7, 8 } },
+               { 'o', { 1, 2 } },
+               { 't', { 1, 2, 3 } },
+               { 'g', { 1, 2 } },
+               { 'x', { 1, 2, 3, 4 } } },
+    .config_at = config_at,
+    .config_count = TABLE,
+    .legal = legal,
+    .cost = cost,
+    .workspace = heed_cuda_workspace,
+    .prepare = heed_cuda_prepare,
+    .release = heed_cuda_release_plan,
+    .execute = heed_cuda_execute,
+    .facts = facts,
+};
