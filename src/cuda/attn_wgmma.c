@@ -199,12 +199,13 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
  * A multiprocessor has one block, whose warpgroups share tensor cores and special function units.
  * Figures are estimates, not yet measured. */
 
-#define MATRIX_SHARE 0.75       /* of the data sheet's rate that products reach */
-#define CLOCK_SHARE 0.9         /* of the highest clock, under load */
-#define EXPS_PER_CLOCK 16.0     /* of the special function units of a multiprocessor */
-#define LANES 128.0             /* other operations per clock */
-#define SOFTMAX_OPERATIONS 1.75 /* per score, beside the exponential, that do not overlap with it \
-                                 */
+#define MATRIX_SHARE 0.75   /* of the data sheet's rate that products reach */
+#define CLOCK_SHARE 0.9     /* of the highest clock, under load */
+#define EXPS_PER_CLOCK 16.0 /* of the special function units of a multiprocessor */
+#define LANES 128.0         /* other operations per clock */
+#define SOFTMAX_OPERATIONS                                                 \
+    1.75 /* per score, beside the exponential, that do not overlap with it \
+          */
 #define POLYNOMIAL_OPERATIONS 10.0
 #define HINDRANCE 0.35        /* that the shorter of products and softmax adds to the longer one, */
 #define TURNS_HINDRANCE 0.25  /* where row groups take turns */
