@@ -37,22 +37,37 @@ typedef struct shipped {
 } shipped;
 
 /* Row groups are for many rows, key groups for few of them. */
+/* clang-format off */
 static const shipped table[] = {
-    { 1, 64, { 3, 1, 128, 2, 2, 1, 1, 1 } },    { 1, 64, { 3, 1, 128, 3, 2, 2, 1, 1 } },
-    { 1, 64, { 3, 1, 128, 3, 2, 2, 2, 1 } },    { 1, 64, { 3, 1, 128, 3, 2, 2, 2, 2 } },
-    { 1, 64, { 2, 1, 128, 4, 2, 1, 1, 1 } },    { 1, 64, { 2, 1, 128, 4, 2, 2, 2, 1 } },
-    { 1, 64, { 1, 2, 128, 4, 1, 1, 1, 1 } },    { 1, 64, { 1, 2, 128, 4, 2, 1, 1, 1 } },
-    { 1, 64, { 1, 4, 128, 4, 1, 1, 1, 1 } },    { 1, 64, { 1, 4, 64, 6, 2, 1, 1, 1 } },
-    { 65, 128, { 2, 1, 128, 2, 2, 1, 1, 1 } },  { 65, 128, { 2, 1, 128, 2, 2, 2, 1, 1 } },
-    { 65, 128, { 2, 1, 128, 2, 2, 2, 2, 1 } },  { 65, 128, { 2, 1, 176, 2, 2, 1, 1, 1 } },
-    { 65, 128, { 3, 1, 96, 2, 2, 2, 2, 1 } },   { 65, 128, { 1, 2, 64, 4, 1, 1, 1, 1 } },
-    { 65, 128, { 1, 2, 64, 4, 2, 1, 1, 1 } },   { 65, 128, { 1, 2, 128, 2, 2, 1, 1, 1 } },
-    { 65, 128, { 1, 4, 64, 4, 1, 1, 1, 1 } },   { 129, 192, { 2, 1, 128, 2, 2, 1, 1, 1 } },
-    { 129, 192, { 2, 1, 128, 2, 2, 2, 2, 1 } }, { 129, 192, { 2, 1, 96, 2, 2, 1, 1, 1 } },
-    { 129, 192, { 2, 1, 96, 2, 2, 2, 2, 1 } },  { 129, 192, { 1, 2, 64, 3, 1, 1, 1, 1 } },
-    { 193, 256, { 2, 1, 80, 2, 2, 1, 1, 1 } },  { 193, 256, { 2, 1, 80, 2, 2, 2, 2, 1 } },
-    { 193, 256, { 2, 1, 64, 2, 2, 1, 1, 1 } },  { 193, 256, { 1, 2, 64, 2, 1, 1, 1, 1 } },
+    { 1, 64, { 3, 1, 128, 2, 2, 1, 1, 1 } },
+    { 1, 64, { 3, 1, 128, 3, 2, 2, 1, 1 } },
+    { 1, 64, { 3, 1, 128, 3, 2, 2, 2, 1 } },
+    { 1, 64, { 2, 1, 128, 4, 2, 1, 1, 1 } },
+    { 1, 64, { 2, 1, 128, 4, 2, 2, 2, 1 } },
+    { 1, 64, { 1, 2, 128, 4, 1, 1, 1, 1 } },
+    { 1, 64, { 1, 2, 128, 4, 2, 1, 1, 1 } },
+    { 1, 64, { 1, 4, 128, 4, 1, 1, 1, 1 } },
+    { 1, 64, { 1, 4, 64, 8, 2, 1, 1, 1 } },
+    { 65, 128, { 2, 1, 128, 2, 2, 1, 1, 1 } },
+    { 65, 128, { 2, 1, 128, 2, 2, 2, 1, 1 } },
+    { 65, 128, { 2, 1, 128, 2, 2, 2, 2, 1 } },
+    { 65, 128, { 2, 1, 176, 2, 2, 1, 1, 1 } },
+    { 65, 128, { 3, 1, 96, 2, 2, 2, 2, 1 } },
+    { 65, 128, { 1, 2, 64, 4, 1, 1, 1, 1 } },
+    { 65, 128, { 1, 2, 64, 4, 2, 1, 1, 1 } },
+    { 65, 128, { 1, 2, 128, 2, 1, 1, 1, 1 } },
+    { 65, 128, { 1, 4, 64, 4, 1, 1, 1, 1 } },
+    { 129, 192, { 2, 1, 128, 2, 2, 1, 1, 1 } },
+    { 129, 192, { 2, 1, 128, 2, 2, 2, 2, 1 } },
+    { 129, 192, { 2, 1, 96, 2, 2, 1, 1, 1 } },
+    { 129, 192, { 2, 1, 96, 2, 2, 2, 2, 1 } },
+    { 129, 192, { 1, 2, 64, 4, 1, 1, 1, 1 } },
+    { 193, 256, { 2, 1, 80, 2, 2, 1, 1, 1 } },
+    { 193, 256, { 2, 1, 80, 2, 2, 2, 2, 1 } },
+    { 193, 256, { 2, 1, 64, 2, 2, 1, 1, 1 } },
+    { 193, 256, { 1, 2, 64, 2, 1, 1, 1, 1 } },
 };
+/* clang-format on */
 #define TABLE ((int)(sizeof table / sizeof *table))
 
 static void config_at(int index, heed_config *config)
@@ -167,10 +182,12 @@ static const char *unfit_config(const heed_problem *problem, const int *v)
 {
     if (consumers_of(v) > CONSUMERS_MAX)
         return "more than 4 warpgroups that compute";
-    if (v[S] < v[K])
-        return "fewer stages than key groups";
+    if (v[S] % v[K] != 0 || v[S] < v[O] * v[K])
+        return "stages must be a multiple of the key groups, with order 2 twice that or more";
     if (v[T] != 1 && v[R] == 1)
         return "turns are for several row groups";
+    if (v[G] == 2 && v[K] > 1)
+        return "key groups are for blocks of one item";
     if (for_other_dims(problem, v))
         return "is for other head dims";
     if (registers_of(problem, v) > registers_there(problem, v))
@@ -199,15 +216,13 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
  * A multiprocessor has one block, whose warpgroups share tensor cores and special function units.
  * Figures are estimates, not yet measured. */
 
-#define MATRIX_SHARE 0.75   /* of the data sheet's rate that products reach */
-#define CLOCK_SHARE 0.9     /* of the highest clock, under load */
-#define EXPS_PER_CLOCK 16.0 /* of the special function units of a multiprocessor */
-#define LANES 128.0         /* other operations per clock */
-#define SOFTMAX_OPERATIONS                                                 \
-    1.75 /* per score, beside the exponential, that do not overlap with it \
-          */
+#define MATRIX_SHARE 0.75       /* of the data sheet's rate that products reach */
+#define CLOCK_SHARE 0.9         /* of the highest clock, under load */
+#define EXPS_PER_CLOCK 16.0     /* of the special function units of a multiprocessor */
+#define LANES 128.0             /* other operations per clock */
+#define SOFTMAX_OPERATIONS 1.75 /* per score, that do not overlap with its exponential */
 #define POLYNOMIAL_OPERATIONS 10.0
-#define HINDRANCE 0.35        /* that the shorter of products and softmax adds to the longer one, */
+#define HINDRANCE 0.35        /* that the shorter of products and softmax still adds; */
 #define TURNS_HINDRANCE 0.25  /* where row groups take turns */
 #define TILE_SECONDS 0.15e-6  /* latency of a tile, which other warpgroups may hide */
 #define MASK_TILES 0.4        /* that a mask adds to a tile */
