@@ -33,6 +33,7 @@ typedef struct emulator_launch {
     uint32_t grid[3];
     uint32_t threads;      /* of a block; a multiple of 32 up to 1024 */
     uint32_t shared_bytes; /* dynamic shared memory, up to 227 KiB */
+    uint64_t seed;         /* for the order in which copies of boxes arrive */
 } emulator_launch;
 
 typedef struct emulator_report {

@@ -16,6 +16,8 @@ typedef struct emulated_kernel {
     uint32_t rows; /* of a block */
     uint32_t threads;
     uint32_t shared_bytes;
+    int mapped;   /* it takes a heed_cuda_mapped_args, with boxes of so many keys; 0: no */
+    bool in_turn; /* blocks take several items in turn */
     void (*run)(const void *args);     /* takes a heed_cuda_args */
     void (*combine)(const void *args); /* merges what blocks that share keys have left, ... */
     uint32_t combine_threads;          /* ... a row for each warp; NULL: blocks share none */
@@ -26,6 +28,7 @@ typedef struct emulated_kernel {
 typedef struct emulated_config {
     const emulated_kernel *aligned;
     const emulated_kernel *unaligned;
+    const emulated_kernel *negative; /* aligned, where the scale is; NULL: the same */
 } emulated_config;
 
 /* Ends with NULLs. */

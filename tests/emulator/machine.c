@@ -113,14 +113,24 @@ void emulator_meet(emulator_request *request)
     machine_give_way(here);
 }
 
-void emulator_barrier(int id, int threads)
+static void check_barrier(machine *m, int id, int threads)
 {
-    machine *m = here;
     if (id < 0 || id > 15 || threads < 0 || threads % LANES != 0 ||
         threads > (int)m->launch->threads || (id > 0 && threads == 0))
         machine_fail(m, "%s: barrier %d of %d threads; ids are 1 to 15, threads multiples of 32",
                      machine_site_print(m, machine_site(m, m->running)).text, id, threads);
+}
+
+void emulator_barrier(int id, int threads)
+{
+    check_barrier(here, id, threads);
     emulator_meet(&(emulator_request){ .what = EMULATOR_BARRIER, .n = threads, .x = (uint32_t)id });
+}
+
+void emulator_arrive(int id, int threads)
+{
+    check_barrier(here, id, threads);
+    emulator_meet(&(emulator_request){ .what = EMULATOR_ARRIVE, .n = threads, .x = (uint32_t)id });
 }
 
 void emulator_check_global(const void *p, uint32_t size)
@@ -135,6 +145,19 @@ void emulator_check_global(const void *p, uint32_t size)
 /* -------------------------------------------------------------------------- */
 /* Turns                                                                      */
 /* -------------------------------------------------------------------------- */
+
+void *machine_grow(machine *m, void *list, size_t count, size_t *room, size_t size)
+{
+    if (count < *room)
+        return list;
+    size_t more = *room ? 2 * *room : 16;
+    void *larger = realloc(list, more * size);
+    if (!larger)
+        machine_fail(m, "no memory for the emulator");
+    else
+        *room = more;
+    return larger;
+}
 
 /* The first lane that is ready, of those from @t on in its warp. */
 static thread *next_ready(const machine *m, thread *t)
@@ -160,6 +183,8 @@ static void thread_body(void *data)
     for (;;) {
         m->launch->kernel(m->launch->args);
         m->running->copy_count = 0;
+        tensor_left(m, m->running);
+        wgmma_left(m, m->running);
         m->running->state = GONE;
         machine_give_way(m);
     }
@@ -178,6 +203,8 @@ static void fail_apart(machine *m, const thread *a, const thread *b)
                      machine_site_print(m, machine_site(m, b)).text);
 }
 
+static void arrive(machine *m, thread *lanes);
+
 /* Are @a and @b, which wait, at the same instruction? */
 static bool together(machine *m, const thread *a, const thread *b)
 {
@@ -188,7 +215,13 @@ static bool together(machine *m, const thread *a, const thread *b)
     case EMULATOR_WARP_BARRIER:
         return true;
     case EMULATOR_BARRIER:
+    case EMULATOR_ARRIVE:
         return x->x == y->x && x->n == y->n;
+    case EMULATOR_WGMMA_WAIT:
+        return x->n == y->n;
+    case EMULATOR_WGMMA:
+        return x->n == y->n && x->desc[0] == y->desc[0] && x->desc[1] == y->desc[1] &&
+               x->x == y->x && machine_site(m, a) == machine_site(m, b);
     case EMULATOR_LDMATRIX:
     case EMULATOR_LDMATRIX_TRANS:
         return x->n == y->n && machine_site(m, a) == machine_site(m, b);
@@ -197,14 +230,29 @@ static bool together(machine *m, const thread *a, const thread *b)
     }
 }
 
-/* The lanes of a warp have all stopped: executes what they wait at. False if they wait at a barrier
- * of the block, have left, or the run has failed. */
+/* Lanes that waited alone go on. */
+static bool wake(thread *lanes)
+{
+    bool any = false;
+    for (int i = 0; i < LANES; i++)
+        if (lanes[i].state == WAITING && waits_over(&lanes[i])) {
+            lanes[i].state = READY;
+            any = true;
+        }
+    return any;
+}
+
+/* The lanes of a warp have all stopped: executes what they wait at. False if they wait for other
+ * warps, have left, or the run has failed. */
 static bool meet(machine *m, thread *lanes)
 {
     thread *first = NULL;
-    for (int i = 0; i < LANES; i++)
+    for (int i = 0; i < LANES; i++) {
         if (!first && lanes[i].state == MEETING)
             first = &lanes[i];
+        if (lanes[i].state == WAITING)
+            return false;
+    }
     if (!first)
         return false;
     bool barrier = first->request->what == EMULATOR_BARRIER;
@@ -217,7 +265,12 @@ static bool meet(machine *m, thread *lanes)
     }
     if (barrier)
         return false;
-    matrix_execute(m, lanes);
+    if (first->request->what == EMULATOR_WGMMA_WAIT && !wgmma_ready(m, lanes))
+        return false;
+    if (first->request->what == EMULATOR_ARRIVE)
+        arrive(m, lanes);
+    else
+        matrix_execute(m, lanes);
     for (int i = 0; i < LANES; i++)
         lanes[i].state = READY;
     return !m->report->error[0];
@@ -243,7 +296,9 @@ static bool run_warp(machine *m, uint32_t warp)
                 lanes[i].state = READY;
                 more = true;
             }
+        more = wake(lanes) || more;
         more = more || meet(m, lanes);
+        moved = moved || more;
     }
     return moved;
 }
@@ -257,52 +312,105 @@ static bool waits_at(const thread *t, uint32_t id)
     return t->state == MEETING && t->request->what == EMULATOR_BARRIER && t->request->x == id;
 }
 
-/* Lets the threads at barrier @id go on; what the warps did before comes before what they do now.
- */
-static void release(machine *m, uint32_t id)
+bool machine_release(machine *m, uint32_t id)
 {
-    uint32_t latest[WARPS_MAX] = { 0 };
-    for (uint32_t v = 0; v < m->warps; v++)
-        for (uint32_t w = 0; w < m->warps && waits_at(&m->threads[v * LANES], id); w++)
-            if (latest[w] < m->clock[v][w])
-                latest[w] = m->clock[v][w];
-    for (uint32_t v = 0; v < m->warps; v++) {
-        if (!waits_at(&m->threads[v * LANES], id))
-            continue;
-        memcpy(m->clock[v], latest, m->warps * sizeof *latest);
-        m->clock[v][v]++;
-        for (int i = 0; i < LANES; i++)
-            m->threads[v * LANES + i].state = READY;
-    }
+    arrivals *early = &m->arrivals[id];
+    uint32_t waiting[LANES * WARPS_MAX], come = 0, wanted = early->wanted;
+    for (uint32_t i = 0; i < m->launch->threads; i++)
+        if (waits_at(&m->threads[i], id)) {
+            int n = m->threads[i].request->n;
+            wanted = n ? (uint32_t)n : m->launch->threads;
+            waiting[come++] = i;
+        }
+    if (wanted == 0 || come + early->come != wanted)
+        return false;
+    order_meet(m, waiting, come, early->clock);
+    for (uint32_t i = 0; i < come; i++)
+        m->threads[waiting[i]].state = READY;
+    memset(early->clock, 0, m->stride * sizeof *early->clock);
+    early->come = early->wanted = 0;
+    return true;
 }
 
+/* Lets those go on whose barriers are complete. */
 static bool release_complete(machine *m)
 {
+    uint32_t ids = 0;
     bool any = false;
-    for (uint32_t id = 0; id < 16; id++) {
-        uint32_t come = 0, wanted = 0;
-        for (uint32_t i = 0; i < m->launch->threads; i++)
-            if (waits_at(&m->threads[i], id)) {
-                int n = m->threads[i].request->n;
-                wanted = n ? (uint32_t)n : m->launch->threads;
-                come++;
-            }
-        if (come > 0 && come == wanted) {
-            release(m, id);
-            any = true;
-        }
-    }
+    for (uint32_t i = 0; i < m->launch->threads; i++)
+        if (m->threads[i].state == MEETING && m->threads[i].request->what == EMULATOR_BARRIER)
+            ids |= 1u << m->threads[i].request->x;
+    for (; ids; ids &= ids - 1)
+        any = machine_release(m, (uint32_t)__builtin_ctz(ids)) || any;
     return any;
+}
+
+/* The lanes of a warp arrive at a barrier for which they do not wait. */
+static void arrive(machine *m, thread *lanes)
+{
+    const emulator_request *request = lanes->request;
+    arrivals *early = &m->arrivals[request->x];
+    site_text at = machine_site_print(m, machine_site(m, lanes));
+    if (early->wanted && early->wanted != (uint32_t)request->n)
+        machine_fail(m, "%s: barrier %u of %d threads is one of %u elsewhere", at.text, request->x,
+                     request->n, early->wanted);
+    early->wanted = (uint32_t)request->n;
+    early->come += LANES;
+    if (early->come > early->wanted)
+        machine_fail(m, "%s: more threads arrive at barrier %u than it is for", at.text,
+                     request->x);
+    for (uint32_t i = 0; i < LANES; i++)
+        order_release(m, machine_index(m, lanes) + i, early->clock);
+    machine_release(m, request->x);
+}
+
+static const char *what_of(const thread *t)
+{
+    if (t->state == WAITING)
+        return t->waits.barrier ? "a barrier in shared memory" : "stores to read shared memory";
+    return t->request->what == EMULATOR_BARRIER      ? "a barrier of the block"
+           : t->request->what == EMULATOR_WGMMA_WAIT ? "a group of wgmma"
+                                                     : "others of its warp";
+}
+
+/* Nobody can go on, and not all wait at barriers of the block: where do they? */
+static void fail_stuck(machine *m)
+{
+    char text[EMULATOR_TEXT_SIZE] = "";
+    size_t length = 0;
+    site seen[4] = { 0 };
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < m->launch->threads && count < 4; i++) {
+        const thread *t = &m->threads[i];
+        site at = machine_site(m, t);
+        bool known = t->state == GONE;
+        for (uint32_t k = 0; k < count; k++)
+            known = known || seen[k] == at;
+        if (known)
+            continue;
+        seen[count++] = at;
+        int n = snprintf(text + length, sizeof text - length, "%s thread %u waits for %s at %s",
+                         length ? "," : "", i, what_of(t), machine_site_print(m, at).text);
+        length = n < 0 || length + (size_t)n >= sizeof text ? sizeof text - 1 : length + (size_t)n;
+    }
+    machine_fail(m, "deadlock:%s", text);
 }
 
 /* Says who waits, and for whom. */
 static void fail_deadlock(machine *m)
 {
     const thread *waiting = NULL, *other = NULL;
-    for (uint32_t i = 0; i < m->launch->threads && !waiting; i++)
-        if (m->threads[i].state == MEETING)
-            waiting = &m->threads[i];
-    if (!waiting)
+    bool stuck = false;
+    for (uint32_t i = 0; i < m->launch->threads; i++) {
+        const thread *t = &m->threads[i];
+        if (!waiting && t->state == MEETING)
+            waiting = t;
+        stuck = stuck || t->state == WAITING ||
+                (t->state == MEETING && t->request->what != EMULATOR_BARRIER);
+    }
+    if (stuck)
+        fail_stuck(m);
+    if (!waiting || stuck)
         return;
     uint32_t id = waiting->request->x;
     uint32_t come = 0;
@@ -325,20 +433,40 @@ static void fail_deadlock(machine *m)
 /* Blocks                                                                     */
 /* -------------------------------------------------------------------------- */
 
+static void begin_block(machine *m)
+{
+    order_reset(m);
+    mbarrier_reset(m);
+    wgmma_reset(m);
+    memset(m->shared, POISON, m->launch->shared_bytes);
+    memset(m->registers, 0, sizeof m->registers);
+    for (uint32_t i = 0; i < 16; i++) {
+        memset(m->arrivals[i].clock, 0, m->stride * sizeof *m->arrivals[i].clock);
+        m->arrivals[i].come = m->arrivals[i].wanted = 0;
+    }
+    for (uint32_t i = 0; i < m->launch->threads; i++) {
+        thread *t = &m->threads[i];
+        t->state = READY;
+        t->stores_actor = t->stores_group = t->stores_open = t->stores_left = 0;
+    }
+}
+
 static void run_block(machine *m)
 {
-    shared_reset(m);
-    for (uint32_t i = 0; i < m->launch->threads; i++)
-        m->threads[i].state = READY;
+    begin_block(m);
     bool moved = true;
     while (moved && !m->report->error[0]) {
         moved = false;
         for (uint32_t w = 0; w < m->warps && !m->report->error[0]; w++)
             moved = run_warp(m, w) || moved;
+        m->turn++;
         if (!m->report->error[0])
             moved = release_complete(m) || moved;
+        if (!m->report->error[0])
+            moved = tensor_deliver(m, !moved) || moved;
     }
     fail_deadlock(m);
+    mbarrier_finish(m);
 }
 
 static void run_grid(machine *m)
@@ -360,14 +488,20 @@ static bool create(machine *m)
     m->threads = calloc(count, sizeof *m->threads);
     m->logs = calloc(count * LOG_MAX, sizeof *m->logs);
     m->shared = calloc(1, m->launch->shared_bytes + (size_t)1);
-    m->written = calloc(granules, sizeof *m->written);
-    m->seen = calloc(granules * m->warps, sizeof *m->seen);
+    m->granules = calloc(granules, sizeof *m->granules);
+    m->stride = (uint32_t)count + ASYNC_MAX;
+    m->clocks = calloc((count + 17) * m->stride, sizeof *m->clocks);
+    m->mbarrier_clocks = calloc((size_t)2 * MBARRIERS_MAX * m->stride, sizeof *m->clocks);
     m->stacks = mmap(NULL, count * STACK_BYTES, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (m->stacks == MAP_FAILED)
         m->stacks = NULL;
-    if (!m->threads || !m->logs || !m->shared || !m->written || !m->seen || !m->stacks)
+    if (!m->threads || !m->logs || !m->shared || !m->granules || !m->clocks ||
+        !m->mbarrier_clocks || !m->stacks)
         return false;
+    m->scratch = m->clocks + count * m->stride;
+    for (size_t i = 0; i < 16; i++)
+        m->arrivals[i].clock = m->clocks + (count + 1 + i) * m->stride;
     for (size_t i = 0; i < count; i++) {
         char *stack = (char *)m->stacks + i * STACK_BYTES;
         mprotect(stack, WALL_BYTES, PROT_NONE);
@@ -387,10 +521,16 @@ static void destroy(machine *m)
                          STACK_BYTES - WALL_BYTES);
         munmap(m->stacks, count * STACK_BYTES);
     }
-    for (size_t i = 0; m->threads && i < count; i++)
+    for (size_t i = 0; m->threads && i < count; i++) {
         free(m->threads[i].copies);
-    free(m->seen);
-    free(m->written);
+        free(m->threads[i].fences.tick);
+    }
+    wgmma_free(m);
+    free(m->tensor_copies);
+    free(m->reads);
+    free(m->mbarrier_clocks);
+    free(m->clocks);
+    free(m->granules);
     free(m->shared);
     free(m->logs);
     free(m->threads);
@@ -407,6 +547,7 @@ bool emulator_run(const emulator_launch *launch, emulator_report *report)
     }
     m->launch = launch;
     m->report = report;
+    m->random = launch->seed * 2 + 1;
     here = m;
     if (launch->threads == 0 || launch->threads > LANES * WARPS_MAX ||
         launch->threads % LANES != 0 || launch->shared_bytes > SHARED_MAX)

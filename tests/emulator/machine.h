@@ -1,9 +1,11 @@
 /*
  * machine.h - the emulated multiprocessor: types and functions that the files of the emulator share
  *
- * Order between accesses is kept by clocks. Each warp counts phases, which end at warp barriers and
- * barriers; clock[v][w] is the last phase of warp w whose accesses come before whatever warp v does
- * now. Phases only grow: what a block left behind is older than the next block's base.
+ * Order between accesses is kept by clocks. Each thread counts its ticks: one ends where it lets
+ * others know what it has done. The clock of a thread says of every actor which of its accesses
+ * come before whatever the thread does now: those up to that tick. Actors are the threads, which
+ * come first, and what acts on its own: the copies that a barrier in shared memory counts, by its
+ * phases; the products of a warpgroup, by groups; the stores that a thread starts, by groups.
  */
 #ifndef EMULATOR_MACHINE_H
 #define EMULATOR_MACHINE_H
@@ -25,28 +27,59 @@
 /* A line of a source file, as an index into machine.files and a line number; 0 is none. */
 typedef uint32_t site;
 
+/* Actors other than threads. */
+#define ASYNC_MAX 128
+#define MBARRIERS_MAX 80
+#define WARPGROUP 4 /* warps */
+#define WARPGROUPS_MAX (WARPS_MAX / WARPGROUP)
+
+/* What is there before anything was written: NaN in every type. */
+#define POISON 0xff
+
 /* What shared memory is recorded by: the smallest access. */
 #define GRANULE 2
 
-/* The last write to a granule. */
-typedef struct written {
-    uint32_t phase;
+/* What is known of a granule: its last write, and the reads since. */
+typedef struct granule {
+    uint32_t stamp; /* of the block that the rest is of */
+    uint32_t tick;  /* 0: never written */
     site at;
-    uint16_t thread;
+    uint32_t reads; /* the first one in machine.reads, or 0 */
+    uint16_t actor;
     bool pending; /* it is a copy that the thread has not waited for */
     bool atomic;
-} written;
+} granule;
 
-/* A warp's last reads of a granule. */
-typedef struct seen {
-    uint32_t phase;
+/* Reads of a granule in the same tick: by lanes of a warp, or by another actor. */
+typedef struct reading {
+    uint32_t next;
+    uint32_t tick;
+    uint32_t lanes; /* 0: not by threads */
     site at;
-    uint32_t lane; /* or one of these: */
-#define LANES_SEVERAL LANES
-#define LANES_TOGETHER                                                        \
-    (LANES + 1) /* by one instruction of the warp: it is over for all of them \
-                 */
-} seen;
+    uint16_t who;  /* a warp, or an actor */
+    bool together; /* by one instruction of the warp: it is over for all of them */
+} reading;
+
+/* An access: who, where in the kernel, at which bytes. */
+typedef struct machine machine;
+typedef struct access {
+    machine *m;
+    const uint32_t *clock; /* what comes before it */
+    uint32_t actor;        /* who is asked for it in a message, and to whom a read belongs */
+    uint32_t tick;
+    uint32_t smem;
+    const char *verb;
+    site at;
+    bool async;    /* by way of the asynchronous proxy */
+    bool together; /* a part of an instruction of the warp */
+} access;
+
+/* What a write leaves behind. */
+typedef enum manner {
+    PLAIN,
+    ATOMIC,
+    PENDING
+} manner;
 
 /* A copy of cp.async under way. */
 typedef struct copy {
@@ -67,8 +100,22 @@ typedef enum thread_state {
     READY,
     YIELDED, /* its log is full */
     MEETING, /* waits for others, by its request */
+    WAITING, /* alone, until waits_over() */
     GONE
 } thread_state;
+
+/* What a thread waits for alone. */
+typedef struct waits {
+    struct mbarrier *barrier; /* until its phase @phase is over; NULL: until stores have read */
+    uint32_t phase;
+} waits;
+
+/* The order in which a thread made its stores visible to the asynchronous proxy: the ticks that
+ * ended so. */
+typedef struct fences {
+    uint32_t *tick;
+    size_t count, room;
+} fences;
 
 typedef struct thread {
     fiber fiber;
@@ -81,7 +128,35 @@ typedef struct thread {
     uint32_t group; /* number of the group that the next copy belongs to */
     access_record *log;
     size_t log_count;
+    waits waits;
+    fences fences;
+    uint32_t stores_actor; /* of the stores it has started, 0: none */
+    uint32_t stores_group; /* number of the group that the next one belongs to */
+    uint32_t stores_open;  /* those of that group */
+    uint32_t stores_left;  /* those that have not read yet */
+    site stores_at;
 } thread;
+
+/* A barrier in shared memory. */
+typedef struct mbarrier {
+    uint32_t smem;
+    uint32_t count, pending; /* arrivals of a phase, and those yet to come */
+    int32_t bytes;           /* announced, less those that have come */
+    uint32_t phase;          /* its number, from 0 on */
+    uint32_t copied;         /* phases up to here had copies; 0: none */
+    uint32_t actor;          /* of those copies */
+    uint32_t maker;          /* the thread that made it, and ... */
+    bool fenced;             /* ... whether copies know */
+    site at;
+    uint32_t *gathered; /* the clock of the arrivals of this phase ... */
+    uint32_t *over;     /* ... and of all of the last one */
+} mbarrier;
+
+/* A barrier of the block, of those who have come without waiting. */
+typedef struct arrivals {
+    uint32_t come, wanted;
+    uint32_t *clock;
+} arrivals;
 
 /* How a line of the kernel did with the banks. */
 typedef struct tally {
@@ -90,7 +165,7 @@ typedef struct tally {
     uint64_t conflicts;
 } tally;
 
-typedef struct machine {
+struct machine {
     const emulator_launch *launch;
     emulator_report *report;
     uint32_t block[3];
@@ -100,14 +175,31 @@ typedef struct machine {
     uint32_t warps;
     void *stacks;
     access_record *logs;
-    uint32_t base; /* phases up to here are of earlier blocks */
-    uint32_t clock[WARPS_MAX][WARPS_MAX];
+
+    uint32_t stamp;  /* of the block */
+    uint32_t actors; /* so far */
+    uint32_t stride; /* of clocks */
+    uint32_t *clocks;
+    uint32_t *scratch; /* a clock */
+    granule *granules;
+    reading *reads;
+    uint32_t reads_count, reads_room, reads_free;
     uint8_t *shared;
-    written *written; /* by granule */
-    seen *seen;       /* by granule and warp */
+
+    arrivals arrivals[16];
+    mbarrier mbarriers[MBARRIERS_MAX];
+    uint32_t mbarrier_count;
+    uint32_t *mbarrier_clocks;
+    struct tensor_copy *tensor_copies; /* under way */
+    size_t tensor_count, tensor_room;
+    uint32_t turn;
+    uint64_t random;
+    struct warpgroup *warpgroups[WARPGROUPS_MAX];
+    uint32_t registers[WARPS_MAX]; /* of a thread, once its warp has said so */
+
     const char *files[FILES_MAX];
     tally tallies[SITES_MAX];
-} machine;
+};
 
 /* machine.c: ends the run with a message, unless there is one. It does not return to a thread. */
 void machine_fail(machine *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -123,11 +215,70 @@ uint32_t machine_index(const machine *m, const thread *t);
 void machine_give_way(machine *m);
 machine *machine_here(void);
 
-/* shared.c: accesses on behalf of a thread; false after machine_fail(). shared_reset() begins a
- * block. */
-void shared_reset(machine *m);
+/* Lets the threads that wait at a barrier of the block go on, if all have come. */
+bool machine_release(machine *m, uint32_t id);
+/* A larger array for what @list has room for, with at least one more; NULL after machine_fail(). */
+void *machine_grow(machine *m, void *list, size_t count, size_t *room, size_t size);
+
+/* order.c: who comes before whom. order_reset() begins a block. order_actor() is a new actor, 0
+ * after machine_fail(). */
+void order_reset(machine *m);
+uint32_t order_actor(machine *m);
+uint32_t *order_clock(const machine *m, uint32_t index);
+void order_join(const machine *m, uint32_t *restrict into, const uint32_t *restrict from);
+/* @into knows what thread @index knows, and what it has done until now. */
+void order_release(machine *m, uint32_t index, uint32_t *into);
+/* Threads meet: each knows what @joined and all others have done. */
+void order_meet(machine *m, const uint32_t *threads, uint32_t count, uint32_t *joined);
+/* What thread @index has stored is from now on there for the asynchronous proxy. */
+void order_fence(machine *m, uint32_t index);
+/* Accesses are checked and noted; a write becomes one of tick @tick of @actor. Both return false if
+ * there was a race. */
+bool order_read(const access *it, uint32_t size);
+bool order_write(const access *it, uint32_t size, manner how, uint32_t actor, uint32_t tick);
+/* Was the granule at @smem ever written? */
+bool order_filled(machine *m, uint32_t smem);
+/* Complains if the last write at @smem does not come before @it. */
+bool order_after_write(const access *it);
+
+/* shared.c: accesses on behalf of a thread; false after machine_fail(). */
+access shared_access(machine *m, const thread *t, uint32_t smem, const char *verb);
+/* Where @size bytes at it->smem, a multiple of @align, are; NULL, after machine_fail(), if they are
+ * not there. */
+uint8_t *shared_locate(const access *it, uint32_t size, uint32_t align);
 /* @together: the read is a part of an instruction of the warp. */
 bool shared_read(machine *m, thread *t, uint32_t smem, void *to, uint32_t size, bool together);
+bool shared_write(machine *m, thread *t, uint32_t smem, const void *from, uint32_t size);
+
+/* mbarrier.c: barriers in shared memory. mbarrier_at() is the one at @smem, which @t knows; NULL
+ * after machine_fail(). mbarrier_bytes() says that @bytes have come. mbarrier_touched() is whether
+ * one lies in @size bytes at @smem. */
+void mbarrier_reset(machine *m);
+mbarrier *mbarrier_at(machine *m, const thread *t, uint32_t smem, const char *verb);
+void mbarrier_bytes(machine *m, mbarrier *b, uint32_t bytes);
+bool mbarrier_touched(const machine *m, uint32_t smem, uint32_t size);
+/* Fails if copies came to a barrier that nobody waited for. */
+void mbarrier_finish(machine *m);
+
+/* tensor.c: copies of boxes. tensor_deliver() completes those that are due, or else, if @any, one;
+ * false if none. tensor_left() is called when a thread has left. */
+bool tensor_deliver(machine *m, bool any);
+void tensor_left(machine *m, thread *t);
+
+/* Has a thread that is WAITING what it waits for? */
+bool waits_over(const thread *t);
+
+/* wgmma.c: products of a warpgroup. wgmma_ready() is whether the wait that the lanes of a warp are
+ * at is over. */
+void wgmma_reset(machine *m);
+void wgmma_free(machine *m);
+void wgmma_start(machine *m, thread *lanes);
+void wgmma_commit(machine *m, thread *lanes);
+bool wgmma_ready(machine *m, const thread *lanes);
+void wgmma_finish(machine *m, thread *lanes);
+/* A thread has left; at the end of the block. */
+void wgmma_left(machine *m, thread *t);
+void wgmma_registers(machine *m, const thread *lanes);
 
 /* banks.c: banks_count() judges an access of all lanes; the address of a lane that takes no part is
  * 0. banks_flush() does so with the logs of a warp, banks_report() sums up. */

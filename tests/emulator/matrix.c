@@ -39,6 +39,20 @@ static void load_matrices(machine *m, thread *lanes)
     }
 }
 
+static void store_matrices(machine *m, thread *lanes)
+{
+    uint32_t smem[LANES];
+    for (int i = 0; i < LANES; i++) {
+        uint32_t row[4];
+        smem[i] = lanes[i].request->x;
+        for (int t = 0; t < 4; t++)
+            row[t] = ((const uint32_t *)lanes[i % 8 * 4 + t].request->a)[i / 8];
+        if (!shared_write(m, &lanes[i], smem[i], row, sizeof row))
+            return;
+    }
+    banks_count(m, machine_site(m, lanes), smem, 16);
+}
+
 /* -------------------------------------------------------------------------- */
 /* mma                                                                        */
 /* -------------------------------------------------------------------------- */
@@ -141,10 +155,13 @@ static void vote(thread *lanes)
         *(uint32_t *)lanes[lane].request->d = any;
 }
 
-static void end_phase(machine *m, const thread *lanes)
+static void meet(machine *m, const thread *lanes)
 {
-    uint32_t warp = machine_index(m, lanes) / LANES;
-    m->clock[warp][warp]++;
+    uint32_t all[LANES];
+    for (uint32_t i = 0; i < LANES; i++)
+        all[i] = machine_index(m, lanes) + i;
+    memset(m->scratch, 0, m->actors * sizeof *m->scratch);
+    order_meet(m, all, LANES, m->scratch);
 }
 
 void matrix_execute(machine *m, thread *lanes)
@@ -171,9 +188,26 @@ void matrix_execute(machine *m, thread *lanes)
         vote(lanes);
         break;
     case EMULATOR_WARP_BARRIER:
-        end_phase(m, lanes);
+        meet(m, lanes);
         break;
-    case EMULATOR_BARRIER: /* waits for other warps */
+    case EMULATOR_STMATRIX:
+        store_matrices(m, lanes);
+        break;
+    case EMULATOR_WGMMA:
+        wgmma_start(m, lanes);
+        break;
+    case EMULATOR_WGMMA_COMMIT:
+        wgmma_commit(m, lanes);
+        break;
+    case EMULATOR_WGMMA_WAIT:
+        wgmma_finish(m, lanes);
+        break;
+    case EMULATOR_REGISTERS:
+        wgmma_registers(m, lanes);
+        break;
+    case EMULATOR_WGMMA_FENCE:
+    case EMULATOR_BARRIER: /* wait for other warps, or let them go on */
+    case EMULATOR_ARRIVE:
         break;
     }
 }

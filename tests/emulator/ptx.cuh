@@ -70,6 +70,11 @@ HEED_DEVICE void ptx_barrier_named(int id, int threads)
     emulator_barrier(id, threads);
 }
 
+HEED_DEVICE void ptx_barrier_named_arrive(int id, int threads)
+{
+    emulator_arrive(id, threads);
+}
+
 HEED_DEVICE void ptx_warp_barrier(void)
 {
     emulator_meet(&(emulator_request){ .what = EMULATOR_WARP_BARRIER });
@@ -220,6 +225,16 @@ HEED_DEVICE void ptx_st_global_f32(void *p, float x)
 {
     emulator_check_global(p, 4);
     memcpy(p, &x, sizeof x);
+}
+
+HEED_DEVICE u32 ptx_inc_global_u32(void *p, u32 limit)
+{
+    u32 r, next;
+    emulator_check_global(p, 4);
+    memcpy(&r, p, sizeof r);
+    next = r >= limit ? 0 : r + 1;
+    memcpy(p, &next, sizeof next);
+    return r;
 }
 
 /* ---- matrices ---- */
@@ -445,6 +460,7 @@ HEED_DEVICE u32 ptx_fma_f16x2(u32 x, u32 y, u32 z)
 
 #define ptx_barrier() (EMULATOR_HERE, ptx_barrier())
 #define ptx_barrier_named(id, threads) (EMULATOR_HERE, ptx_barrier_named(id, threads))
+#define ptx_barrier_named_arrive(id, threads) (EMULATOR_HERE, ptx_barrier_named_arrive(id, threads))
 #define ptx_warp_barrier() (EMULATOR_HERE, ptx_warp_barrier())
 #define ptx_ld_shared_16(smem) (EMULATOR_HERE, ptx_ld_shared_16(smem))
 #define ptx_ld_shared_4(smem) (EMULATOR_HERE, ptx_ld_shared_4(smem))
@@ -467,6 +483,7 @@ HEED_DEVICE u32 ptx_fma_f16x2(u32 x, u32 y, u32 z)
 #define ptx_st_global_4(p, x) (EMULATOR_HERE, ptx_st_global_4(p, x))
 #define ptx_st_global_u16(p, x) (EMULATOR_HERE, ptx_st_global_u16(p, x))
 #define ptx_st_global_f32(p, x) (EMULATOR_HERE, ptx_st_global_f32(p, x))
+#define ptx_inc_global_u32(p, limit) (EMULATOR_HERE, ptx_inc_global_u32(p, limit))
 #define ptx_ldmatrix_x4(r, smem) (EMULATOR_HERE, ptx_ldmatrix_x4(r, smem))
 #define ptx_ldmatrix_x4_trans(r, smem) (EMULATOR_HERE, ptx_ldmatrix_x4_trans(r, smem))
 #define ptx_ldmatrix_x2(r, smem) (EMULATOR_HERE, ptx_ldmatrix_x2(r, smem))

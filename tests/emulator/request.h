@@ -7,6 +7,7 @@
 #ifndef EMULATOR_REQUEST_H
 #define EMULATOR_REQUEST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Address of the first byte of dynamic shared memory: not 0, as on the device. */
@@ -23,17 +24,28 @@ typedef enum emulator_what {
     EMULATOR_MMA_F16_ACC16,
     EMULATOR_SHFL_XOR,
     EMULATOR_SHFL_IDX,
-    EMULATOR_VOTE_ANY
+    EMULATOR_VOTE_ANY,
+    EMULATOR_ARRIVE,
+    EMULATOR_STMATRIX,
+    EMULATOR_REGISTERS,
+    EMULATOR_WGMMA,
+    EMULATOR_WGMMA_FENCE,
+    EMULATOR_WGMMA_COMMIT,
+    EMULATOR_WGMMA_WAIT
 } emulator_what;
 
 /* One lane's part in it. */
 typedef struct emulator_request {
     emulator_what what;
-    int n;         /* number of matrices; mask or lane of a shuffle; a barrier's threads, 0: all */
-    uint32_t x;    /* address; value; id of a barrier */
+    int n;      /* number of matrices; mask or lane of a shuffle; a barrier's threads, 0: all;
+                   columns of a product; registers; groups */
+    uint32_t x; /* address; value; id of a barrier; of a product, a set of these: */
+#define EMULATOR_WGMMA_ADD 1u
+#define EMULATOR_WGMMA_BF16 2u
     void *d;       /* what is written ... */
     const void *a; /* ... and the operands, in fragments */
     const void *b;
+    uint64_t desc[2]; /* descriptors of a, unless it is in registers, and b */
 } emulator_request;
 
 /* The line of the kernel from which the next requests come. */
@@ -46,6 +58,8 @@ uint32_t emulator_grid(int axis);
 /* Returns when all lanes, or all threads of the barrier, have come. */
 void emulator_meet(emulator_request *request);
 void emulator_barrier(int id, int threads);
+/* A warp arrives at a barrier of the block without waiting. */
+void emulator_arrive(int id, int threads);
 
 /* Shared memory: @size bytes at an address that must be a multiple of it. */
 void emulator_load(uint32_t smem, void *to, uint32_t size);
@@ -56,6 +70,18 @@ void emulator_min(uint32_t smem, uint32_t x);
 void emulator_copy(uint32_t smem, const void *global, uint32_t bytes);
 void emulator_commit(void);
 void emulator_wait(int groups);
+
+/* Barriers in shared memory. emulator_fence() is the proxy's, or if @barriers that of barriers. */
+void emulator_mbarrier_init(uint32_t smem, uint32_t count);
+void emulator_mbarrier_arrive(uint32_t smem, uint32_t bytes);
+void emulator_mbarrier_wait(uint32_t smem, uint32_t parity);
+void emulator_fence(bool barriers);
+
+/* Copies of boxes; @at is column, head, row and batch. */
+void emulator_tensor_load(uint32_t smem, const void *map, uint32_t barrier, const int at[4]);
+void emulator_tensor_store(const void *map, uint32_t smem, const int at[4]);
+void emulator_bulk_commit(void);
+void emulator_bulk_wait(void);
 
 /* Is @p, which must be a multiple of @size, one? */
 void emulator_check_global(const void *p, uint32_t size);

@@ -1,0 +1,166 @@
+/*
+ * mbarrier.c - barriers in shared memory
+ *
+ * A phase gathers the clocks of those who arrive; who waits for it gets them when it is over, along
+ * with the copies that it counted.
+ */
+#include "emulator/machine.h"
+
+#include <string.h>
+
+#define BARRIER_BYTES 8
+#define COUNT_MAX ((1u << 20) - 1) /* of arrivals, and of bytes */
+
+void mbarrier_reset(machine *m)
+{
+    m->mbarrier_count = 0;
+}
+
+bool mbarrier_touched(const machine *m, uint32_t smem, uint32_t size)
+{
+    for (uint32_t i = 0; i < m->mbarrier_count; i++)
+        if (smem < m->mbarriers[i].smem + BARRIER_BYTES && m->mbarriers[i].smem < smem + size)
+            return true;
+    return false;
+}
+
+static mbarrier *find(machine *m, uint32_t smem)
+{
+    for (uint32_t i = 0; i < m->mbarrier_count; i++)
+        if (m->mbarriers[i].smem == smem)
+            return &m->mbarriers[i];
+    return NULL;
+}
+
+mbarrier *mbarrier_at(machine *m, const thread *t, uint32_t smem, const char *verb)
+{
+    access it = shared_access(m, t, smem, verb);
+    mbarrier *b = find(m, smem);
+    if (!b)
+        machine_fail(m, "%s: thread %u %s shared byte %u, which no barrier was made at",
+                     machine_site_print(m, it.at).text, it.actor, verb, smem);
+    else
+        order_after_write(&it);
+    return b;
+}
+
+void emulator_mbarrier_init(uint32_t smem, uint32_t count)
+{
+    machine *m = machine_here();
+    access it = shared_access(m, m->running, smem, "makes a barrier of");
+    if (!shared_locate(&it, BARRIER_BYTES, BARRIER_BYTES))
+        return;
+    if (count == 0 || count > COUNT_MAX)
+        machine_fail(m, "%s: a barrier for %u arrivals; %u is the most",
+                     machine_site_print(m, it.at).text, count, COUNT_MAX);
+    if (m->mbarrier_count == MBARRIERS_MAX)
+        machine_fail(m, "%s: more than %d barriers", machine_site_print(m, it.at).text,
+                     MBARRIERS_MAX);
+    order_write(&it, BARRIER_BYTES, PLAIN, it.actor, it.tick);
+    uint32_t *clocks = m->mbarrier_clocks + (size_t)2 * m->mbarrier_count * m->stride;
+    memset(clocks, 0, (size_t)2 * m->stride * sizeof *clocks);
+    m->mbarriers[m->mbarrier_count++] = (mbarrier){ .smem = smem,
+                                                    .count = count,
+                                                    .pending = count,
+                                                    .actor = order_actor(m),
+                                                    .maker = it.actor,
+                                                    .at = it.at,
+                                                    .gathered = clocks,
+                                                    .over = clocks + m->stride };
+}
+
+void emulator_fence(bool barriers)
+{
+    machine *m = machine_here();
+    uint32_t self = machine_index(m, m->running);
+    for (uint32_t i = 0; i < m->mbarrier_count; i++)
+        if (m->mbarriers[i].maker == self)
+            m->mbarriers[i].fenced = true;
+    if (!barriers)
+        order_fence(m, self);
+}
+
+/* The phase is over when all have come. */
+static void settle(machine *m, mbarrier *b)
+{
+    uint32_t *clock = b->over;
+    if (b->pending > 0 || b->bytes != 0)
+        return;
+    b->over = b->gathered;
+    b->gathered = clock;
+    memset(clock, 0, m->stride * sizeof *clock);
+    b->phase++;
+    b->pending = b->count;
+    b->over[b->actor] = b->phase;
+}
+
+void mbarrier_bytes(machine *m, mbarrier *b, uint32_t bytes)
+{
+    b->bytes -= (int32_t)bytes;
+    if (b->bytes < -(int32_t)COUNT_MAX)
+        machine_fail(m, "%s: barrier %u: %d bytes more than were announced",
+                     machine_site_print(m, b->at).text, b->smem, -b->bytes);
+    settle(m, b);
+}
+
+void emulator_mbarrier_arrive(uint32_t smem, uint32_t bytes)
+{
+    machine *m = machine_here();
+    thread *t = m->running;
+    mbarrier *b = mbarrier_at(m, t, smem, "arrives at");
+    if (!b)
+        return;
+    site_text at = machine_site_print(m, machine_site(m, t));
+    if (b->pending == 0)
+        machine_fail(m, "%s: thread %u arrives at barrier %u, for whose phase all %u have come",
+                     at.text, machine_index(m, t), smem, b->count);
+    if (bytes > COUNT_MAX || b->bytes + (int32_t)bytes > (int32_t)COUNT_MAX)
+        machine_fail(m, "%s: barrier %u awaits more than %u bytes", at.text, smem, COUNT_MAX);
+    b->bytes += (int32_t)bytes;
+    b->pending--;
+    order_release(m, machine_index(m, t), b->gathered);
+    settle(m, b);
+}
+
+void emulator_mbarrier_wait(uint32_t smem, uint32_t parity)
+{
+    machine *m = machine_here();
+    thread *t = m->running;
+    mbarrier *b = mbarrier_at(m, t, smem, "waits for");
+    if (!b)
+        return;
+    site_text at = machine_site_print(m, machine_site(m, t));
+    if (parity > 1)
+        machine_fail(m, "%s: thread %u waits for parity %u", at.text, machine_index(m, t), parity);
+    bool over = b->phase % 2 != parity;
+    if (over && b->phase == 0)
+        return; /* there was no phase before */
+    t->waits = (waits){ .barrier = b, .phase = over ? b->phase - 1 : b->phase };
+    if (!over) {
+        t->state = WAITING;
+        machine_give_way(m);
+    }
+    if (b->phase > t->waits.phase + 1)
+        machine_fail(m, "%s: thread %u waits for a phase of barrier %u, and the next one is over",
+                     at.text, machine_index(m, t), smem);
+    order_join(m, order_clock(m, machine_index(m, t)), b->over);
+}
+
+bool waits_over(const thread *t)
+{
+    return t->waits.barrier ? t->waits.barrier->phase > t->waits.phase : t->stores_left == 0;
+}
+
+void mbarrier_finish(machine *m)
+{
+    for (uint32_t i = 0; i < m->mbarrier_count && !m->report->error[0]; i++) {
+        const mbarrier *b = &m->mbarriers[i];
+        uint32_t known = 0;
+        for (uint32_t t = 0; t < m->launch->threads; t++)
+            if (known < order_clock(m, t)[b->actor])
+                known = order_clock(m, t)[b->actor];
+        if (known < b->copied)
+            machine_fail(m, "%s: barrier %u counts copies that no thread has waited for",
+                         machine_site_print(m, b->at).text, b->smem);
+    }
+}

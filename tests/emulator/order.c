@@ -1,0 +1,328 @@
+/*
+ * order.c - which accesses to shared memory come before which
+ *
+ * An access is right if what it must not overtake is known to it: a read, the last write; a write,
+ * that and all reads since. What a write has been checked against can be forgotten, since whoever
+ * comes after the write comes after them too.
+ */
+#include "emulator/machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -------------------------------------------------------------------------- */
+/* Clocks                                                                     */
+/* -------------------------------------------------------------------------- */
+
+void order_reset(machine *m)
+{
+    uint32_t threads = m->launch->threads;
+    m->stamp++;
+    m->actors = threads;
+    m->reads_count = 1;
+    m->reads_free = 0;
+    memset(m->clocks, 0, (size_t)threads * m->stride * sizeof *m->clocks);
+    for (uint32_t t = 0; t < threads; t++) {
+        order_clock(m, t)[t] = 1;
+        m->threads[t].fences.count = 0;
+    }
+}
+
+uint32_t order_actor(machine *m)
+{
+    if (m->actors < m->stride)
+        return m->actors++;
+    machine_fail(m, "too many barriers, or threads that store boxes");
+    return 0;
+}
+
+uint32_t *order_clock(const machine *m, uint32_t index)
+{
+    return m->clocks + (size_t)index * m->stride;
+}
+
+void order_join(const machine *m, uint32_t *restrict into, const uint32_t *restrict from)
+{
+    for (uint32_t i = 0; i < m->actors; i++)
+        into[i] = into[i] < from[i] ? from[i] : into[i];
+}
+
+void order_release(machine *m, uint32_t index, uint32_t *into)
+{
+    uint32_t *own = order_clock(m, index);
+    order_join(m, into, own);
+    own[index]++;
+}
+
+void order_meet(machine *m, const uint32_t *threads, uint32_t count, uint32_t *joined)
+{
+    for (uint32_t i = 0; i < count; i++)
+        order_join(m, joined, order_clock(m, threads[i]));
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t *own = order_clock(m, threads[i]);
+        memcpy(own, joined, m->actors * sizeof *own);
+        own[threads[i]]++;
+    }
+}
+
+void order_fence(machine *m, uint32_t index)
+{
+    fences *f = &m->threads[index].fences;
+    uint32_t *own = order_clock(m, index);
+    uint32_t *list = machine_grow(m, f->tick, f->count, &f->room, sizeof *list);
+    if (!list)
+        return;
+    f->tick = list;
+    f->tick[f->count++] = own[index]++;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Complaints                                                                 */
+/* -------------------------------------------------------------------------- */
+
+typedef struct actor_text {
+    char text[64];
+} actor_text;
+
+/* Who an actor is. */
+static actor_text actor_print(const machine *m, uint32_t actor)
+{
+    actor_text it = { "?" };
+    if (actor < m->launch->threads)
+        snprintf(it.text, sizeof it.text, "thread %u", actor);
+    for (uint32_t i = 0; i < m->mbarrier_count; i++)
+        if (m->mbarriers[i].actor == actor)
+            snprintf(it.text, sizeof it.text, "a copy that barrier %u counts",
+                     m->mbarriers[i].smem);
+    for (uint32_t i = 0; actor >= m->launch->threads && i < m->launch->threads; i++)
+        if (m->threads[i].stores_actor == actor)
+            snprintf(it.text, sizeof it.text, "a store that thread %u started", i);
+    if (it.text[0] == '?')
+        snprintf(it.text, sizeof it.text, "a wgmma");
+    return it;
+}
+
+static void race(const access *it, const char *other, const char *verb, site at)
+{
+    machine_race(it->m, "%s: %s %s shared byte %u, which %s %s at %s, with no barrier between",
+                 machine_site_print(it->m, it->at).text, actor_print(it->m, it->actor).text,
+                 it->verb, it->smem, other, verb, machine_site_print(it->m, at).text);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Writes                                                                     */
+/* -------------------------------------------------------------------------- */
+
+static granule *granule_at(machine *m, uint32_t index)
+{
+    granule *g = &m->granules[index];
+    if (g->stamp != m->stamp)
+        *g = (granule){ .stamp = m->stamp };
+    return g;
+}
+
+/* Has the thread that wrote made that known to the asynchronous proxy, and told of it? The last
+ * fence of which @it knows is as late as the write or later. */
+static bool fenced(const access *it, const granule *last)
+{
+    const fences *f = &it->m->threads[last->actor].fences;
+    uint32_t known = it->clock[last->actor];
+    size_t low = 0, high = f->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (f->tick[middle] <= known)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && f->tick[low - 1] >= last->tick;
+}
+
+/* The last write must be done, and known. */
+static bool after_write(const access *it, const granule *last, bool atomic)
+{
+    machine *m = it->m;
+    if (last->tick == 0 || (atomic && last->atomic))
+        return true;
+    if (last->pending && last->actor == it->actor) {
+        machine_race(m, "%s: thread %u %s shared byte %u, for whose copy at %s it has not waited",
+                     machine_site_print(m, it->at).text, it->actor, it->verb, it->smem,
+                     machine_site_print(m, last->at).text);
+        return false;
+    }
+    if (last->pending || it->clock[last->actor] < last->tick) {
+        bool by_copy = last->pending || last->actor >= m->launch->threads;
+        race(it, actor_print(m, last->actor).text, by_copy ? "is copying to" : "wrote", last->at);
+        return false;
+    }
+    if (!it->async || last->actor >= m->launch->threads || fenced(it, last))
+        return true;
+    machine_race(m,
+                 "%s: %s %s shared byte %u, which thread %u wrote at %s: missing "
+                 "fence.proxy.async",
+                 machine_site_print(m, it->at).text, actor_print(m, it->actor).text, it->verb,
+                 it->smem, last->actor, machine_site_print(m, last->at).text);
+    return false;
+}
+
+bool order_after_write(const access *it)
+{
+    return after_write(it, granule_at(it->m, (it->smem - EMULATOR_SHARED_BASE) / GRANULE), false);
+}
+
+bool order_filled(machine *m, uint32_t smem)
+{
+    return granule_at(m, (smem - EMULATOR_SHARED_BASE) / GRANULE)->tick > 0;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Reads                                                                      */
+/* -------------------------------------------------------------------------- */
+
+/* Those of the lanes that read whose reads @it does not come after. */
+static uint32_t unordered(const access *it, const reading *r)
+{
+    uint32_t left = 0;
+    for (uint32_t lanes = r->lanes; lanes; lanes &= lanes - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+        if (it->clock[r->who * LANES + lane] < r->tick)
+            left |= 1u << lane;
+    }
+    return left;
+}
+
+static bool after_read(const access *it, const reading *r)
+{
+    machine *m = it->m;
+    uint32_t left = unordered(it, r);
+    if (r->lanes ? left == 0 : it->clock[r->who] >= r->tick)
+        return true;
+    bool is_thread = it->actor < m->launch->threads;
+    if (r->together && is_thread && it->actor / LANES == r->who && !it->async)
+        return true;
+    if (!r->lanes)
+        race(it, actor_print(m, r->who).text, "reads", r->at);
+    else
+        race(it,
+             r->together ? "a warp"
+                         : actor_print(m, r->who * LANES + (uint32_t)__builtin_ctz(left)).text,
+             "read", r->at);
+    return false;
+}
+
+/* All reads since the last write must be done. They are forgotten. */
+static bool after_reads(const access *it, granule *g, bool fine)
+{
+    machine *m = it->m;
+    uint32_t last = 0;
+    for (uint32_t i = g->reads; i; i = m->reads[i].next) {
+        fine = fine && after_read(it, &m->reads[i]);
+        last = i;
+    }
+    if (last) {
+        m->reads[last].next = m->reads_free;
+        m->reads_free = g->reads;
+        g->reads = 0;
+    }
+    return fine;
+}
+
+static uint32_t new_reading(machine *m)
+{
+    uint32_t i = m->reads_free;
+    if (i) {
+        m->reads_free = m->reads[i].next;
+        return i;
+    }
+    size_t room = m->reads_room;
+    reading *list = machine_grow(m, m->reads, m->reads_count, &room, sizeof *list);
+    if (!list)
+        return 0;
+    m->reads = list;
+    m->reads_room = (uint32_t)room;
+    return m->reads_count++;
+}
+
+/* Drops what comes before @it: a write after @it comes after that, too. But a read by the whole
+ * warp does not stand for one by a lane, which is more. */
+static void forget_before(const access *it, granule *g)
+{
+    machine *m = it->m;
+    uint32_t *link = &g->reads;
+    while (*link) {
+        uint32_t i = *link;
+        reading *r = &m->reads[i];
+        bool keep = it->together && !r->together;
+        uint32_t left = unordered(it, r);
+        if (keep || (r->lanes ? left != 0 : it->clock[r->who] < r->tick)) {
+            r->lanes = keep ? r->lanes : left;
+            link = &r->next;
+        } else {
+            *link = r->next;
+            r->next = m->reads_free;
+            m->reads_free = i;
+        }
+    }
+}
+
+static void note_read(const access *it, granule *g)
+{
+    machine *m = it->m;
+    bool is_thread = it->actor < m->launch->threads;
+    uint32_t who = is_thread ? it->actor / LANES : it->actor;
+    uint32_t lane = is_thread ? 1u << it->actor % LANES : 0;
+    for (uint32_t i = g->reads; i; i = m->reads[i].next) {
+        reading *r = &m->reads[i];
+        if (r->who == who && r->tick == it->tick && r->together == it->together &&
+            !r->lanes == !lane) {
+            r->lanes |= lane;
+            return;
+        }
+    }
+    forget_before(it, g);
+    uint32_t i = new_reading(m);
+    if (i == 0)
+        return;
+    m->reads[i] = (reading){ .next = g->reads,
+                             .tick = it->tick,
+                             .lanes = lane,
+                             .at = it->at,
+                             .who = (uint16_t)who,
+                             .together = it->together };
+    g->reads = i;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Accesses                                                                   */
+/* -------------------------------------------------------------------------- */
+
+bool order_read(const access *it, uint32_t size)
+{
+    uint32_t first = (it->smem - EMULATOR_SHARED_BASE) / GRANULE;
+    bool fine = true;
+    for (uint32_t i = first; i < first + size / GRANULE; i++) {
+        granule *g = granule_at(it->m, i);
+        fine = fine && after_write(it, g, false);
+        note_read(it, g);
+    }
+    return fine;
+}
+
+bool order_write(const access *it, uint32_t size, manner how, uint32_t actor, uint32_t tick)
+{
+    uint32_t first = (it->smem - EMULATOR_SHARED_BASE) / GRANULE;
+    bool fine = true;
+    for (uint32_t i = first; i < first + size / GRANULE; i++) {
+        granule *g = granule_at(it->m, i);
+        fine = fine && after_write(it, g, how == ATOMIC);
+        fine = after_reads(it, g, fine);
+        *g = (granule){ .stamp = g->stamp,
+                        .tick = tick,
+                        .at = it->at,
+                        .actor = (uint16_t)actor,
+                        .pending = how == PENDING,
+                        .atomic = how == ATOMIC };
+    }
+    return fine;
+}

@@ -1,0 +1,517 @@
+/*
+ * wgmma.c - products of a warpgroup
+ *
+ * The four warps of a warpgroup start the same products and commit the same groups. When the first
+ * warp waits for a group, what its products take from shared memory is read, once for all; each
+ * warp multiplies its 16 rows when it waits itself. Until then its sums are poison, and the
+ * registers of the operand a are still to be read.
+ *
+ * Operands in shared memory are made of rows of 128 bytes, swizzled, eight of which are 1024 bytes.
+ * Either the summed dimension is that of the rows, or the rows are of 64 columns of the product.
+ */
+#include "emulator/half.h"
+#include "emulator/machine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define M 64
+#define ROWS 16 /* of a warp */
+#define K 16
+#define N_MAX 256
+#define CHUNK 16 /* bytes */
+#define ELEMENTS 8
+#define PANEL 64 /* columns */
+
+/* A product that was started. */
+typedef struct product {
+    site at;
+    int n;
+    uint32_t flags;
+    uint64_t desc[2]; /* the first one is 0 if a is in registers */
+    uint32_t waiting; /* warps that have not multiplied yet */
+    bool read;
+    const uint32_t *registers[WARPGROUP][LANES];
+    struct sums *sums[WARPGROUP];
+    uint32_t *clock; /* what all threads knew when they started it */
+    double a[M][K];
+    double b[K][N_MAX];
+} product;
+
+/* What is in the registers of a warp's sums, while products on them are under way. */
+typedef struct sums {
+    struct sums *next;
+    float *d[LANES];
+    site at;
+    int n;
+    uint32_t uses; /* products to come */
+    float value[ROWS][N_MAX];
+} sums;
+
+typedef struct warp_part {
+    uint32_t started, committed; /* numbers of products, and of groups */
+    uint32_t done, done_groups;
+    sums *sums;
+} warp_part;
+
+typedef struct warpgroup {
+    uint32_t actor;
+    product **products; /* by number, while a warp needs them */
+    size_t count, room;
+    uint32_t *ends; /* of groups: the number of the first product that is not of them */
+    size_t groups, groups_room;
+    warp_part parts[WARPGROUP];
+} warpgroup;
+
+/* -------------------------------------------------------------------------- */
+/* Life                                                                       */
+/* -------------------------------------------------------------------------- */
+
+static void release_product(product *p)
+{
+    free(p->clock);
+    free(p);
+}
+
+static void empty(warpgroup *g)
+{
+    for (size_t i = 0; i < g->count; i++)
+        if (g->products[i])
+            release_product(g->products[i]);
+    for (int w = 0; w < WARPGROUP; w++)
+        while (g->parts[w].sums) {
+            sums *s = g->parts[w].sums;
+            g->parts[w].sums = s->next;
+            free(s);
+        }
+    memset(g->parts, 0, sizeof g->parts);
+    g->count = g->groups = 0;
+    g->actor = 0;
+}
+
+void wgmma_reset(machine *m)
+{
+    for (int i = 0; i < WARPGROUPS_MAX; i++)
+        if (m->warpgroups[i])
+            empty(m->warpgroups[i]);
+}
+
+void wgmma_free(machine *m)
+{
+    wgmma_reset(m);
+    for (int i = 0; i < WARPGROUPS_MAX; i++)
+        if (m->warpgroups[i]) {
+            free(m->warpgroups[i]->products);
+            free(m->warpgroups[i]->ends);
+            free(m->warpgroups[i]);
+        }
+}
+
+/* The warpgroup of a warp; NULL after machine_fail(). */
+static warpgroup *group_of(machine *m, const thread *lanes)
+{
+    uint32_t index = machine_index(m, lanes) / LANES / WARPGROUP;
+    if ((index + 1) * WARPGROUP > m->warps) {
+        machine_fail(m, "%s: thread %u is in no whole warpgroup",
+                     machine_site_print(m, machine_site(m, lanes)).text, machine_index(m, lanes));
+        return NULL;
+    }
+    if (!m->warpgroups[index])
+        m->warpgroups[index] = calloc(1, sizeof(warpgroup));
+    if (!m->warpgroups[index])
+        machine_fail(m, "no memory for the emulator");
+    return m->warpgroups[index];
+}
+
+static uint32_t part_of(const machine *m, const thread *lanes)
+{
+    return machine_index(m, lanes) / LANES % WARPGROUP;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Start                                                                      */
+/* -------------------------------------------------------------------------- */
+
+/* The next product of the warp, made by the first of its warpgroup to get there. */
+static product *next_product(machine *m, warpgroup *g, const thread *lanes)
+{
+    const emulator_request *request = lanes->request;
+    uint32_t number = g->parts[part_of(m, lanes)].started;
+    if (number < g->count)
+        return g->products[number];
+    product **list = machine_grow(m, g->products, g->count, &g->room, sizeof *list);
+    if (!list)
+        return NULL;
+    g->products = list;
+    product *p = malloc(sizeof *p);
+    uint32_t *clock = malloc(m->stride * sizeof *clock);
+    if (!p || !clock) {
+        free(p);
+        free(clock);
+        machine_fail(m, "no memory for the emulator");
+        return NULL;
+    }
+    memset(clock, 0xff, m->stride * sizeof *clock);
+    p->at = machine_site(m, lanes);
+    p->n = request->n;
+    p->flags = request->x;
+    p->desc[0] = request->desc[0];
+    p->desc[1] = request->desc[1];
+    p->waiting = WARPGROUP;
+    p->read = false;
+    p->clock = clock;
+    return g->products[g->count++] = p;
+}
+
+/* What all lanes know. */
+static void meet_clock(const machine *m, const thread *lanes, uint32_t *restrict clock)
+{
+    for (uint32_t i = 0; i < LANES; i++) {
+        const uint32_t *restrict own = order_clock(m, machine_index(m, lanes) + i);
+        for (uint32_t k = 0; k < m->actors; k++)
+            clock[k] = clock[k] > own[k] ? own[k] : clock[k];
+    }
+}
+
+/* Where element @column of row @row of the warp's sums is. */
+static float *register_of(float *const d[LANES], int row, int column)
+{
+    int lane = row % 8 * 4 + column % 8 / 2;
+    return &d[lane][column / 8 * 4 + row / 8 * 2 + column % 2];
+}
+
+static bool same_registers(const sums *s, const thread *lanes)
+{
+    for (int i = 0; i < LANES; i++)
+        if (s->d[i] != lanes[i].request->d)
+            return false;
+    return true;
+}
+
+/* The sums that the warp's lanes name, which are poison from now on. */
+static sums *sums_of(machine *m, warp_part *part, const thread *lanes)
+{
+    int n = lanes->request->n;
+    for (sums *s = part->sums; s; s = s->next)
+        if (same_registers(s, lanes)) {
+            if (s->n != n)
+                machine_fail(m, "%s: a product of %d columns is added to one of %d",
+                             machine_site_print(m, machine_site(m, lanes)).text, n, s->n);
+            return s;
+        }
+    sums *s = malloc(sizeof *s);
+    if (!s) {
+        machine_fail(m, "no memory for the emulator");
+        return NULL;
+    }
+    s->next = part->sums;
+    s->at = machine_site(m, lanes);
+    s->n = n;
+    s->uses = 0;
+    part->sums = s;
+    for (int i = 0; i < LANES; i++)
+        s->d[i] = lanes[i].request->d;
+    for (int i = 0; i < ROWS; i++)
+        for (int k = 0; k < n; k++)
+            s->value[i][k] = *register_of(s->d, i, k);
+    for (int i = 0; i < LANES; i++)
+        memset(s->d[i], POISON, (size_t)n / 2 * sizeof(float));
+    return s;
+}
+
+void wgmma_start(machine *m, thread *lanes)
+{
+    const emulator_request *request = lanes->request;
+    warpgroup *g = group_of(m, lanes);
+    product *p = g ? next_product(m, g, lanes) : NULL;
+    if (!p)
+        return;
+    uint32_t w = part_of(m, lanes);
+    if (p->at != machine_site(m, lanes) || p->n != request->n || p->flags != request->x ||
+        p->desc[0] != request->desc[0] || p->desc[1] != request->desc[1]) {
+        machine_fail(m, "%s: thread %u starts another wgmma than its warpgroup, which is at %s",
+                     machine_site_print(m, machine_site(m, lanes)).text, machine_index(m, lanes),
+                     machine_site_print(m, p->at).text);
+        return;
+    }
+    if (g->actor == 0)
+        g->actor = order_actor(m);
+    meet_clock(m, lanes, p->clock);
+    p->sums[w] = sums_of(m, &g->parts[w], lanes);
+    if (!p->sums[w])
+        return;
+    p->sums[w]->uses++;
+    for (int i = 0; i < LANES; i++)
+        p->registers[w][i] = lanes[i].request->a;
+    g->parts[w].started++;
+}
+
+void wgmma_commit(machine *m, thread *lanes)
+{
+    warpgroup *g = group_of(m, lanes);
+    if (!g)
+        return;
+    warp_part *part = &g->parts[part_of(m, lanes)];
+    uint32_t *list = machine_grow(m, g->ends, g->groups, &g->groups_room, sizeof *list);
+    if (!list)
+        return;
+    g->ends = list;
+    if (part->committed == g->groups)
+        g->ends[g->groups++] = part->started;
+    if (g->ends[part->committed++] != part->started)
+        machine_fail(m, "%s: thread %u commits another group than its warpgroup",
+                     machine_site_print(m, machine_site(m, lanes)).text, machine_index(m, lanes));
+}
+
+/* -------------------------------------------------------------------------- */
+/* Operands                                                                   */
+/* -------------------------------------------------------------------------- */
+
+typedef struct operand {
+    access it;
+    uint32_t smem, leading, stride; /* bytes */
+    bool bf16;
+} operand;
+
+/* False after machine_fail(). */
+static bool operand_of(operand *o, machine *m, const warpgroup *g, const product *p, uint64_t desc,
+                       uint32_t group)
+{
+    *o = (operand){ .it = { .m = m,
+                            .clock = p->clock,
+                            .actor = g->actor,
+                            .tick = group + 1,
+                            .verb = "reads",
+                            .at = p->at,
+                            .async = true,
+                            .together = true },
+                    .smem = (uint32_t)(desc & 0x3fff) << 4,
+                    .leading = (uint32_t)(desc >> 16 & 0x3fff) << 4,
+                    .stride = (uint32_t)(desc >> 32 & 0x3fff) << 4,
+                    .bf16 = p->flags & EMULATOR_WGMMA_BF16 };
+    if (desc >> 62 != 1 || (desc >> 49 & 7) != 0)
+        machine_fail(m, "%s: descriptor %#llx: 128-byte swizzle, 1 << 62, and no offset are known",
+                     machine_site_print(m, p->at).text, (unsigned long long)desc);
+    else if (o->smem % 1024 >= 128)
+        machine_fail(m, "%s: descriptor %#llx begins amid eight rows",
+                     machine_site_print(m, p->at).text, (unsigned long long)desc);
+    else
+        return true;
+    return false;
+}
+
+/* Reads the 8 elements at @smem before swizzling. */
+static bool read_chunk(operand *o, uint32_t smem, double to[ELEMENTS])
+{
+    uint16_t bits[ELEMENTS];
+    o->it.smem = smem ^ (smem >> 3 & 0x70);
+    const uint8_t *from = shared_locate(&o->it, CHUNK, CHUNK);
+    if (!from)
+        return false;
+    order_read(&o->it, CHUNK);
+    memcpy(bits, from, sizeof bits);
+    for (int i = 0; i < ELEMENTS; i++)
+        to[i] = (double)(o->bf16 ? half_from_bf16(bits[i]) : half_from_f16(bits[i]));
+    return true;
+}
+
+static uint32_t row_at(const operand *o, uint32_t row)
+{
+    return o->smem + row / 8 * o->stride + row % 8 * 128;
+}
+
+/* 64 or @n rows of which each has what is summed. */
+static bool read_a(operand *o, product *p)
+{
+    for (uint32_t r = 0; r < M; r++)
+        for (uint32_t k = 0; k < K; k += ELEMENTS)
+            if (!read_chunk(o, row_at(o, r) + k * 2, &p->a[r][k]))
+                return false;
+    return true;
+}
+
+static bool read_b(operand *o, product *p)
+{
+    double chunk[ELEMENTS];
+    for (uint32_t r = 0; r < (uint32_t)p->n; r++)
+        for (uint32_t k = 0; k < K; k += ELEMENTS) {
+            if (!read_chunk(o, row_at(o, r) + k * 2, chunk))
+                return false;
+            for (uint32_t i = 0; i < ELEMENTS; i++)
+                p->b[k + i][r] = chunk[i];
+        }
+    return true;
+}
+
+/* 16 rows of @n columns, in panels. */
+static bool read_b_across(operand *o, product *p)
+{
+    for (uint32_t k = 0; k < K; k++)
+        for (uint32_t n = 0; n < (uint32_t)p->n; n += ELEMENTS)
+            if (!read_chunk(o, row_at(o, k) + n / PANEL * o->leading + n % PANEL * 2, &p->b[k][n]))
+                return false;
+    return true;
+}
+
+/* What a product of group @group takes from shared memory. */
+static bool read_operands(machine *m, const warpgroup *g, product *p, uint32_t group)
+{
+    operand o;
+    if (p->read)
+        return true;
+    p->read = true;
+    if (p->desc[0] && (!operand_of(&o, m, g, p, p->desc[0], group) || !read_a(&o, p)))
+        return false;
+    if (!operand_of(&o, m, g, p, p->desc[1], group))
+        return false;
+    return p->desc[0] ? read_b(&o, p) : read_b_across(&o, p);
+}
+
+/* The warp's fragments of a. */
+static void gather_a(product *p, uint32_t w)
+{
+    bool bf16 = p->flags & EMULATOR_WGMMA_BF16;
+    for (int lane = 0; lane < LANES; lane++)
+        for (int i = 0; i < 4; i++)
+            for (int h = 0; h < 2; h++) {
+                uint16_t bits = (uint16_t)(p->registers[w][lane][i] >> 16 * h);
+                p->a[w * ROWS + (uint32_t)(lane / 4 + i % 2 * 8)][lane % 4 * 2 + i / 2 * 8 + h] =
+                    (double)(bf16 ? half_from_bf16(bits) : half_from_f16(bits));
+            }
+}
+
+/* -------------------------------------------------------------------------- */
+/* Wait                                                                       */
+/* -------------------------------------------------------------------------- */
+
+/* How many groups are done when the warp goes on. */
+static uint32_t groups_wanted(const warp_part *part, const thread *lanes)
+{
+    uint32_t left = (uint32_t)lanes->request->n;
+    return part->committed > left ? part->committed - left : 0;
+}
+
+bool wgmma_ready(machine *m, const thread *lanes)
+{
+    const warpgroup *g = group_of(m, lanes);
+    if (!g)
+        return false;
+    uint32_t wanted = groups_wanted(&g->parts[part_of(m, lanes)], lanes);
+    for (int w = 0; w < WARPGROUP; w++)
+        if (g->parts[w].committed < wanted)
+            return false;
+    return true;
+}
+
+static void multiply(product *p, uint32_t w)
+{
+    sums *s = p->sums[w];
+    int n = p->n;
+    double sum[N_MAX];
+    for (int i = 0; i < ROWS; i++) {
+        for (int j = 0; j < n; j++)
+            sum[j] = p->flags & EMULATOR_WGMMA_ADD ? (double)s->value[i][j] : 0.0;
+        for (int k = 0; k < K; k++) {
+            double a = p->a[w * ROWS + (uint32_t)i][k];
+            const double *b = p->b[k];
+            for (int j = 0; j < n; j++)
+                sum[j] += a * b[j];
+        }
+        for (int j = 0; j < n; j++)
+            s->value[i][j] = (float)sum[j];
+    }
+}
+
+/* Sums with no product to come are in their registers. */
+static void deliver(machine *m, warp_part *part)
+{
+    for (sums **link = &part->sums; *link;) {
+        sums *s = *link;
+        bool poison = true;
+        if (s->uses > 0) {
+            link = &s->next;
+            continue;
+        }
+        for (int i = 0; i < ROWS; i++)
+            for (int k = 0; k < s->n; k++) {
+                float *d = register_of(s->d, i, k);
+                poison = poison && half_bits(*d) == 0xffffffffu;
+                *d = s->value[i][k];
+            }
+        if (!poison)
+            machine_fail(m, "%s: sums of wgmma are written before it is waited for",
+                         machine_site_print(m, s->at).text);
+        *link = s->next;
+        free(s);
+    }
+}
+
+static bool finish_product(machine *m, warpgroup *g, uint32_t w, uint32_t number, uint32_t group)
+{
+    product *p = g->products[number];
+    if (!read_operands(m, g, p, group))
+        return false;
+    if (!p->desc[0])
+        gather_a(p, w);
+    multiply(p, w);
+    p->sums[w]->uses--;
+    if (--p->waiting == 0) {
+        release_product(p);
+        g->products[number] = NULL;
+    }
+    return true;
+}
+
+void wgmma_finish(machine *m, thread *lanes)
+{
+    warpgroup *g = group_of(m, lanes);
+    uint32_t w = part_of(m, lanes);
+    warp_part *part = &g->parts[w];
+    uint32_t wanted = groups_wanted(part, lanes);
+    for (; part->done_groups < wanted; part->done_groups++)
+        for (; part->done < g->ends[part->done_groups]; part->done++)
+            if (!finish_product(m, g, w, part->done, part->done_groups))
+                return;
+    deliver(m, part);
+    for (uint32_t i = 0; g->actor && i < LANES; i++) {
+        uint32_t *known = &order_clock(m, machine_index(m, lanes) + i)[g->actor];
+        *known = *known < part->done_groups ? part->done_groups : *known;
+    }
+}
+
+void wgmma_left(machine *m, thread *t)
+{
+    uint32_t warp = machine_index(m, t) / LANES;
+    const warpgroup *g = m->warpgroups[warp / WARPGROUP];
+    const warp_part *part = g ? &g->parts[warp % WARPGROUP] : NULL;
+    if (part && part->done < part->started)
+        machine_fail(m, "%s: thread %u leaves before its warp has waited for this",
+                     machine_site_print(m, g->products[part->done]->at).text, machine_index(m, t));
+}
+
+/* -------------------------------------------------------------------------- */
+/* Registers                                                                  */
+/* -------------------------------------------------------------------------- */
+
+/* The registers of a multiprocessor, and what a thread's are a multiple of. */
+#define REGISTERS 65536u
+#define REGISTERS_UNIT 8
+
+void wgmma_registers(machine *m, const thread *lanes)
+{
+    uint32_t warp = machine_index(m, lanes) / LANES, total = 0;
+    uint32_t count = (uint32_t)lanes->request->n;
+    site_text at = machine_site_print(m, machine_site(m, lanes));
+    m->registers[warp] = count;
+    if (count < 24 || count > 256 || count % REGISTERS_UNIT != 0)
+        machine_fail(m, "%s: %u registers of a thread; multiples of 8 from 24 to 256 are possible",
+                     at.text, count);
+    for (uint32_t w = 0; w < m->warps; w++) {
+        total += m->registers[w] * LANES;
+        if (w / WARPGROUP == warp / WARPGROUP && m->registers[w] && m->registers[w] != count)
+            machine_fail(m, "%s: warps of a warpgroup have %u registers and %u", at.text, count,
+                         m->registers[w]);
+    }
+    if (total > REGISTERS)
+        machine_fail(m, "%s: %u registers in all; there are %u", at.text, total, REGISTERS);
+}
