@@ -50,17 +50,18 @@ static const shipped table[] = {
     { 1, 64, { 1, 4, 64, 8, 2, 1, 1, 1 } },
     { 65, 96, { 3, 1, 96, 2, 2, 2, 2, 1 } },
     { 65, 96, { 1, 4, 64, 4, 1, 1, 1, 1 } },
-    { 65, 128, { 2, 1, 128, 2, 2, 2, 1, 1 } },
+    { 65, 192, { 2, 1, 128, 2, 2, 2, 1, 1 } },
     { 65, 128, { 2, 1, 176, 2, 2, 1, 1, 1 } },
     { 65, 128, { 3, 1, 80, 2, 2, 2, 2, 1 } },
     { 65, 128, { 1, 2, 64, 4, 2, 1, 1, 1 } },
     { 65, 128, { 1, 2, 128, 2, 1, 1, 1, 1 } },
     { 65, 192, { 2, 1, 128, 2, 2, 1, 1, 1 } },
-    { 65, 192, { 2, 1, 128, 2, 2, 2, 2, 1 } },
+    { 65, 128, { 2, 1, 128, 2, 2, 2, 2, 1 } },
     { 65, 192, { 1, 2, 64, 4, 1, 1, 1, 1 } },
     { 129, 192, { 2, 1, 96, 2, 2, 1, 1, 1 } },
+    { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 1 } },
     { 129, 192, { 2, 1, 96, 2, 2, 2, 2, 1 } },
-    { 193, 256, { 2, 1, 80, 2, 2, 2, 2, 1 } },
+    { 193, 256, { 2, 1, 80, 2, 2, 2, 1, 1 } },
     { 193, 256, { 2, 1, 64, 2, 2, 1, 1, 1 } },
     { 193, 256, { 1, 2, 64, 2, 1, 1, 1, 1 } },
 };
@@ -128,7 +129,7 @@ static int64_t smem_of(const heed_problem *problem, const int *v)
     int64_t qk = panels(problem->dim_qk), dv = panels(problem->dim_v);
     int64_t stages = (int64_t)v[S] * v[N] * (qk + dv) * PANEL_ROW;
     int64_t merge = (int64_t)(v[K] - 1) * GROUP_ROWS * v[R] * (value_columns(problem) + 8) * 4;
-    int64_t q = (int64_t)v[R] * GROUP_ROWS * larger(qk, dv) * PANEL_ROW;
+    int64_t q = (int64_t)v[G] * v[R] * GROUP_ROWS * larger(qk, dv) * PANEL_ROW;
     int64_t bad = problem->mask != HEED_MASK_NONE ? dv * PANEL * 4 : 0;
     return heed_div_up(larger(stages, merge), 1024) * 1024 + q + bad + BARRIERS_BYTES;
 }
@@ -136,7 +137,7 @@ static int64_t smem_of(const heed_problem *problem, const int *v)
 /* Registers that a thread that computes can have. */
 static int registers_there(const heed_problem *problem, const int *v)
 {
-    static const int shared_by[] = { 255, 255, 240, 160, 120 };
+    static const int shared_by[] = { 255, 255, 240, 160, 112 };
     int registers = shared_by[consumers_of(v)];
     return consumers_of(v) == 2 && problem->mask != HEED_MASK_NONE ? registers - 8 : registers;
 }
