@@ -97,7 +97,8 @@ static bool add_item(const char *name, const char *spec, int arch)
     return true;
 }
 
-/* The config that takes over where addresses are not aligned, which planning does not list. */
+/* The config that takes over where addresses are not aligned, which planning does not list; it may
+ * be another kernel's. */
 static void add_fallback(const heed_kernel *kernel, const char *spec, int arch)
 {
     heed_problem problem;
@@ -109,7 +110,8 @@ static void add_fallback(const heed_kernel *kernel, const char *spec, int arch)
     const heed_cuda_cut cut = code->cut(&problem, &config);
     if (!cut.aligned)
         return;
-    heed_config_print(kernel, &cut.fallback, name, sizeof name);
+    heed_config_print(cut.fallback_kernel ? cut.fallback_kernel : kernel, &cut.fallback, name,
+                      sizeof name);
     if (!add_item(name, spec, arch) && problem.type != HEED_F32)
         fail_msg("%s cannot take over for %s on sm_%d", name, spec, arch);
 }
