@@ -391,8 +391,7 @@ static void test_mistakes_in_a_pipeline(void **state)
         [FULL_FOR_EMPTY] = { "a wgmma reads", NULL },
         [EMPTY_PARITY] = { "", "deadlock: thread 0 waits for a barrier in shared memory at "
                                "test_emulator_hopper.c:" },
-        [EARLY_ARRIVAL] = { "a wgmma reads shared byte 10240, which a copy that barrier 1024",
-                            NULL },
+        [EARLY_ARRIVAL] = { "copies to shared byte 10240, which a wgmma reads at", "" },
         [NO_GROUP_WAIT] = { "", "leaves before its warp has waited for this" },
         [NO_COMMIT] = { "", "leaves before its warp has waited for this" },
         [NO_INIT_FENCE] = { "missing fence.mbarrier_init", "" },
