@@ -22,7 +22,7 @@
 
 static heed_problem parse(const char *spec)
 {
-    heed_problem problem, normal;
+    heed_problem problem, normal = { .batch = 0 };
     if (heed_problem_parse(&problem, spec) != HEED_OK ||
         heed_problem_normalize(&normal, &problem) != HEED_OK)
         fail_msg("%s: %s", spec, heed_message());
