@@ -10,11 +10,13 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda/arrivals.h"
 #include "cuda/backend.h"
 #include "cuda_scene.h"
 #include "device.h"
@@ -150,21 +152,136 @@ static void test_lengths_share_code(void **state)
     trial_end(&t);
 }
 
-/* The parts are combined by a second launch, which may begin before the first one has ended. */
+/* The launch that splits keys merges them too, with counters that are zero. */
 static void test_split_keys(void **state)
 {
     trial t = trial_make(DECODING);
     assert_true(heed_plan_workspace_size(t.plan) > 0);
-    assert_int_equal(execute(&t, &t.buffers), 2);
+    assert_int_equal(execute(&t, &t.buffers), 1);
     heed_cuda_args args = args_of(&launches[0]);
     assert_string_equal(launches[0].function, "heed_attend");
-    assert_string_equal(launches[1].function, "heed_combine");
     assert_false(launches[0].overlap);
-    assert_true(launches[1].overlap);
     assert_ptr_equal(args.partial, t.buffers.workspace);
+    assert_non_null(args.arrived);
+    for (unsigned i = 0; i < args.heads * args.blocks; i++)
+        assert_int_equal(args.arrived[i], 0);
     size_t end = (size_t)((char *)args.partial_lse - (char *)args.partial) +
                  (size_t)args.heads * args.splits.value * args.rows * sizeof(float);
     assert_int_equal(end, heed_plan_workspace_size(t.plan));
+    trial_end(&t);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Counters and workspaces                                                    */
+/* -------------------------------------------------------------------------- */
+
+/* The buffers of @t with the workspace number @index; what is checked of one is where it begins. */
+static heed_buffers with_workspace(const trial *t, void *memory, int index)
+{
+    heed_buffers buffers = t->buffers;
+    buffers.workspace = (char *)memory + (size_t)index * HEED_ALIGNMENT;
+    return buffers;
+}
+
+/* A workspace has counters of its own, the same every time. When there are none left the parts are
+ * combined by a second launch, which may begin before the first one has ended. */
+static void test_counters_of_workspaces(void **state)
+{
+    trial t = trial_make(DECODING);
+    const int sets = HEED_CUDA_ARRIVAL_SETS;
+    void *memory = room(t.context, (size_t)(sets + 2) * HEED_ALIGNMENT);
+    unsigned *counters[HEED_CUDA_ARRIVAL_SETS];
+    for (int turn = 0; turn < 3; turn++)
+        for (int i = 0; i < sets + (turn > 0 ? 2 : 0); i++) {
+            heed_buffers buffers = with_workspace(&t, memory, i);
+            int count = execute(&t, &buffers);
+            heed_cuda_args args = args_of(&launches[0]);
+            assert_int_equal(count, i < sets ? 1 : 2);
+            assert_ptr_equal(args.partial, buffers.workspace);
+            if (i >= sets) {
+                assert_null(args.arrived);
+                assert_string_equal(launches[0].function, "heed_attend");
+                assert_string_equal(launches[1].function, "heed_combine");
+                assert_false(launches[0].overlap);
+                assert_true(launches[1].overlap);
+                continue;
+            }
+            if (turn == 0)
+                counters[i] = args.arrived;
+            assert_ptr_equal(args.arrived, counters[i]);
+            size_t distance = (size_t)(args.arrived - counters[0]);
+            assert_int_equal(distance, (size_t)i * args.heads * args.blocks);
+        }
+    heed_device_free(t.context, memory);
+    trial_end(&t);
+}
+
+#define THREADS 8
+#define ROUNDS 200
+#define SHARED 40 /* workspaces, which the threads begin with in different orders */
+
+/* Which counters workspaces got. */
+static struct {
+    pthread_mutex_t lock;
+    const void *base;
+    unsigned *counters[SHARED];
+    int launches, changes;
+} seen = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void note_counters(void *data, const fake_launch *launch)
+{
+    heed_cuda_args args = args_of(launch);
+    size_t index = (size_t)((const char *)args.partial - (const char *)seen.base) / HEED_ALIGNMENT;
+    (void)data;
+    pthread_mutex_lock(&seen.lock);
+    seen.launches++;
+    if (!seen.counters[index])
+        seen.counters[index] = args.arrived;
+    seen.changes += !args.arrived || seen.counters[index] != args.arrived;
+    pthread_mutex_unlock(&seen.lock);
+}
+
+typedef struct executor {
+    pthread_t thread;
+    const trial *trial;
+    void *memory;
+    int number;
+    heed_status status;
+} executor;
+
+static void *run_executor(void *data)
+{
+    executor *e = data;
+    for (int i = 0; i < ROUNDS && e->status == HEED_OK; i++) {
+        heed_buffers buffers = with_workspace(e->trial, e->memory, (i * 7 + e->number) % SHARED);
+        e->status = heed_execute(e->trial->plan, &buffers);
+    }
+    return NULL;
+}
+
+/* Many threads at once, with workspaces that none has seen before. */
+static void test_counters_among_threads(void **state)
+{
+    trial t = trial_make(DECODING);
+    executor executors[THREADS];
+    void *memory = room(t.context, SHARED * HEED_ALIGNMENT);
+    seen.base = memory;
+    fake->hook = note_counters;
+    for (int i = 0; i < THREADS; i++) {
+        executors[i] = (executor){ .trial = &t, .memory = memory, .number = i * 5 };
+        assert_int_equal(pthread_create(&executors[i].thread, NULL, run_executor, &executors[i]),
+                         0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(executors[i].thread, NULL);
+        assert_int_equal(executors[i].status, HEED_OK);
+    }
+    assert_int_equal(seen.launches, THREADS * ROUNDS);
+    assert_int_equal(seen.changes, 0);
+    for (int i = 0; i < SHARED; i++)
+        for (int j = 0; j < i; j++)
+            assert_ptr_not_equal(seen.counters[i], seen.counters[j]);
+    heed_device_free(t.context, memory);
     trial_end(&t);
 }
 
@@ -296,7 +413,7 @@ static void test_host_pointers(void **state)
     fake->pin(host, sizeof host); /* which the device can reach */
     heed_buffers pinned = t.buffers;
     pinned.lse = (float *)(void *)host;
-    assert_int_equal(execute(&t, &pinned), 2);
+    assert_int_equal(execute(&t, &pinned), 1);
     fake->pin(host, 0);
     trial_end(&t);
 }
@@ -308,7 +425,7 @@ static void test_another_device(void **state)
     heed_context *other = scene_open("cuda:1");
     void *memory = room(other, 64);
     expect_refusals(&t, memory, "memory of cuda:1");
-    assert_int_equal(execute(&t, &t.buffers), 2);
+    assert_int_equal(execute(&t, &t.buffers), 1);
     heed_device_free(other, memory);
     heed_context_destroy(other);
     trial_end(&t);
@@ -388,6 +505,57 @@ static void test_too_little_memory(void **state)
     trial_end(&t);
 }
 
+/* A plan with everything that one may have, executed once. */
+static heed_status lead_life(heed_context *context, const heed_problem *problem,
+                             const heed_buffers *buffers)
+{
+    heed_plan *plan;
+    heed_status status = heed_plan_create(&plan, context, problem, HEED_ESTIMATE);
+    if (status == HEED_OK)
+        status = heed_execute(plan, buffers);
+    heed_plan_destroy(plan);
+    return status;
+}
+
+/* Every call to the driver fails once: nothing is left, and the next plan is a good one. */
+static void test_every_call_fails_once(void **state)
+{
+    static const char *const counters[] = { "allocating", "bytes on cuda:0", "out of memory",
+                                            NULL };
+    trial t = trial_make(DECODING);
+    heed_problem problem = parse(DECODING);
+    int blocks = fake->blocks, modules = fake->modules, failures = 0;
+    scene_fail_at(NULL, 0, 0);
+    assert_int_equal(lead_life(t.context, &problem, &t.buffers), HEED_OK);
+    int calls = fake->calls;
+    assert_true(calls > 20);
+    for (int call = 1; call <= calls; call++) {
+        scene_fail_at(NULL, call, 2);
+        heed_status status = lead_life(t.context, &problem, &t.buffers);
+        if (status != HEED_OK)
+            assert_int_equal(status, HEED_ERR_NO_MEMORY);
+        failures += status != HEED_OK;
+        assert_int_equal(fake->depth, 0);
+        /* what gives back fails without a word, and may not have given back */
+        if (status != HEED_OK) {
+            assert_int_equal(fake->blocks, blocks);
+            assert_int_equal(fake->modules, modules);
+        }
+        blocks = fake->blocks;
+        modules = fake->modules;
+    }
+    assert_true(failures > calls / 2);
+    scene_fail_at("cuMemAlloc", 1, 2);
+    assert_true(is_refused("the counters", lead_life(t.context, &problem, &t.buffers),
+                           HEED_ERR_NO_MEMORY, counters));
+    scene_fail_at("cuMemcpyHtoD", 1, 2);
+    assert_int_equal(lead_life(t.context, &problem, &t.buffers), HEED_ERR_NO_MEMORY);
+    scene_fail_at(NULL, 0, 0);
+    assert_int_equal(lead_life(t.context, &problem, &t.buffers), HEED_OK);
+    trial_end(&t);
+    fake->renew();
+}
+
 /* Planning meets a device that is lost: that is what it says, not that memory is short. */
 static void test_lost_while_measuring(void **state)
 {
@@ -409,6 +577,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_one_launch, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_lengths_share_code, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_split_keys, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_counters_of_workspaces, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_counters_among_threads, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_misaligned_pointers, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_lse_at_any_float, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_strides_that_break_16_bytes, scene_reset, scene_check),
@@ -418,6 +588,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_compile_error, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_too_large, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_too_little_memory, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_every_call_fails_once, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_lost_while_measuring, scene_reset, scene_check),
     };
     setenv("HEED_CACHE_LIMIT", "0", 1); /* what the fake compiles is no code */

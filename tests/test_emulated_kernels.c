@@ -48,6 +48,7 @@ static const shape shapes[] = {
     { "b2 h4/2 s20/70 mask=br", false, SKEWED_GAP, 1 },
     { "b1 h1 s100/350 mask=br", false, ROW_GAP, 1 }, /* fills any pipeline */
     { "b1 h8/1 s1/260 mask=br", false, 0, 5 },
+    { "b1 h2/1 s1/600 mask=br", false, 0, 37 }, /* more than a warp has lanes */
     { "b1 h6/2 s9/190 mask=br", true, ROW_GAP, 3 },
 };
 #define SHAPES (sizeof shapes / sizeof shapes[0])
@@ -60,6 +61,7 @@ typedef struct emulated {
     const emulated_config *config;
     unsigned splits;
     heed_problem problem;
+    unsigned runs;
     uint64_t conflicts; /* of all runs */
     uint64_t passes;
     char worst[EMULATOR_TEXT_SIZE];
@@ -126,11 +128,9 @@ static bool launch_main(emulated *it, const emulated_kernel *kernel, const heed_
     return launch_kernel(it, &launch);
 }
 
-/* Merges what the kernel left, if keys are split. */
+/* Merges what the kernel left. */
 static bool launch_combine(emulated *it, const emulated_kernel *kernel, const heed_cuda_args *args)
 {
-    if (it->splits == 1)
-        return true;
     uint32_t warps = kernel->combine_threads / 32;
     const emulator_launch launch = { .kernel = kernel->combine,
                                      .args = args,
@@ -138,6 +138,108 @@ static bool launch_combine(emulated *it, const emulated_kernel *kernel, const he
                                                1 },
                                      .threads = kernel->combine_threads };
     return launch_kernel(it, &launch);
+}
+
+/* Of how many counters the kernel makes use, and what they must be again at the end. */
+typedef struct counters {
+    unsigned *values;
+    size_t count;
+    unsigned start;
+} counters;
+
+static void set_counters(counters *c, unsigned start)
+{
+    c->start = start;
+    for (size_t i = 0; i < c->count; i++)
+        c->values[i] = start;
+}
+
+static bool counters_kept(const counters *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->values[i] != c->start)
+            return false;
+    return true;
+}
+
+/* Bytes from the first to the last element of O. */
+static size_t o_size(const heed_problem *p)
+{
+    int64_t last = (p->batch - 1) * p->o.batch + (p->seq_q - 1) * p->o.seq +
+                   (p->heads_q - 1) * p->o.head + p->dim_v;
+    return (size_t)last * heed_type_size(p->type);
+}
+
+/* O and LSE as they were, and as the first way left them. */
+typedef struct images {
+    size_t o_size, lse_size;
+    char *before, *first;
+} images;
+
+static void keep(const heed_cuda_args *args, const images *all, char *image)
+{
+    memcpy(image, args->o, all->o_size);
+    if (args->lse)
+        memcpy(image + all->o_size, args->lse, all->lse_size);
+}
+
+static void put_back(const heed_cuda_args *args, const images *all)
+{
+    memcpy(args->o, all->before, all->o_size);
+    if (args->lse)
+        memcpy(args->lse, all->before + all->o_size, all->lse_size);
+}
+
+static bool is_same(const heed_cuda_args *args, const images *all)
+{
+    return memcmp(args->o, all->first, all->o_size) == 0 &&
+           (!args->lse || memcmp(args->lse, all->first + all->o_size, all->lse_size) == 0);
+}
+
+/* One launch that merges by itself, the counters at @start, after one that did not: the bits must
+ * be the same. */
+static bool launch_merging(emulated *it, const emulated_kernel *kernel, heed_cuda_args args,
+                           const images *all, counters *c, unsigned start)
+{
+    set_counters(c, start);
+    put_back(&args, all);
+    args.arrived = c->values;
+    if (!launch_main(it, kernel, &args))
+        return false;
+    if (is_same(&args, all) && counters_kept(c))
+        return true;
+    snprintf(it->worst, sizeof it->worst, "counters from %u: %s", start,
+             counters_kept(c) ? "other bits than heed_combine's" : "not left as they were");
+    return false;
+}
+
+/* Split keys in one launch; every fourth time with heed_combine before, and after it in one where
+ * the first block to finish takes itself for the last, which is no harm, since the parts of the
+ * others are there from before. */
+static bool launch_split(emulated *it, const emulated_kernel *kernel, const heed_cuda_args *args)
+{
+    const heed_problem *p = &it->problem;
+    images all = { .o_size = o_size(p),
+                   .lse_size = (size_t)args->heads * args->rows * sizeof(float) };
+    counters c = { .count = (size_t)args->heads * args->blocks };
+    c.values = test_calloc(c.count, sizeof *c.values);
+    heed_cuda_args merging = *args;
+    merging.arrived = c.values;
+    if (it->runs++ % 4 != 0) {
+        bool alone = launch_main(it, kernel, &merging) && counters_kept(&c);
+        test_free(c.values);
+        return alone;
+    }
+    all.before = test_calloc(2, all.o_size + all.lse_size);
+    all.first = all.before + all.o_size + all.lse_size;
+    keep(args, &all, all.before);
+    bool fine = launch_main(it, kernel, args) && launch_combine(it, kernel, args);
+    keep(args, &all, all.first);
+    fine = fine && launch_merging(it, kernel, *args, &all, &c, 0) &&
+           launch_merging(it, kernel, *args, &all, &c, it->splits - 1);
+    test_free(all.before);
+    test_free(c.values);
+    return fine;
 }
 
 static heed_status run(void *data, const heed_buffers *buffers)
@@ -153,7 +255,7 @@ static heed_status run(void *data, const heed_buffers *buffers)
     args.partial_lse = test_calloc(rows, sizeof *args.partial_lse);
     memset(args.partial, 0xff, rows * (size_t)p->dim_v * sizeof *args.partial);
     memset(args.partial_lse, 0xff, rows * sizeof *args.partial_lse);
-    bool fine = launch_main(it, kernel, &args) && launch_combine(it, kernel, &args);
+    bool fine = it->splits > 1 ? launch_split(it, kernel, &args) : launch_main(it, kernel, &args);
     test_free(args.partial);
     test_free(args.partial_lse);
     return fine ? HEED_OK : HEED_ERR_SYSTEM;

@@ -226,11 +226,11 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
 #define BLOCK_CLOCKS 3000.0 /* to begin and end a block */
 #define MERGE_CLOCKS 500.0  /* per group */
 #define LAUNCH_SECONDS 2.2e-6
-#define COMBINE_SECONDS 2e-6
-#define PART_SECONDS 2.5e-7   /* to combine one split */
-#define HINDRANCE 0.03        /* that the shorter of computing and loading still adds */
-#define MEMORY_LATENCY 1.1e-6 /* of a load, on a busy device */
-#define MASK_STEPS 0.4        /* that a mask adds to a step */
+#define COMBINE_SECONDS 0.7e-6 /* predicted, not measured: to leave a part and be counted */
+#define BATCH_SECONDS 0.3e-6   /* predicted, not measured: to wait for parts under way together */
+#define HINDRANCE 0.03         /* that the shorter of computing and loading still adds */
+#define MEMORY_LATENCY 1.1e-6  /* of a load, on a busy device */
+#define MASK_STEPS 0.4         /* that a mask adds to a step */
 #define SCHEDULERS 4
 
 /* Clocks of one step of one warp: @own when alone, @busy of its scheduler. */
@@ -295,6 +295,20 @@ static double memory_seconds(const heed_problem *problem, const heed_gpu *gpu, c
     return heed_problem_bytes(problem) / (rate < most ? rate : most);
 }
 
+/* Time of the last block of @rows rows to merge what was split. A warp takes one or four rows at a
+ * time, and as many of their parts as combine.cuh has room for. */
+static double merge_seconds(const heed_problem *problem, const int *v, int64_t rows)
+{
+    int warps = v[W] * v[K];
+    int at_once = v[M] >= 8 * warps ? 4 : 1;
+    int across = at_once * pad(problem->dim_v) / WARP;
+    int batch = across <= 4 ? 16 : across <= 8 ? 8 : across <= 16 ? 4 : 2;
+    int64_t turns = heed_div_up(rows < v[M] ? rows : v[M], (int64_t)warps * at_once);
+    if (v[P] == 1)
+        return 0;
+    return COMBINE_SECONDS + BATCH_SECONDS * (double)(turns * heed_div_up(v[P], batch));
+}
+
 static double cost(const heed_kernel *kernel, const heed_problem *problem,
                    const heed_machine *machine, const heed_config *config)
 {
@@ -333,7 +347,7 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
     double memory = memory_seconds(problem, gpu, v, blocks < slots ? blocks : slots);
     double longer = seconds > memory ? seconds : memory;
     seconds = longer + HINDRANCE * (seconds + memory - longer);
-    return seconds + LAUNCH_SECONDS + (v[P] > 1 ? COMBINE_SECONDS + v[P] * PART_SECONDS : 0);
+    return seconds + LAUNCH_SECONDS + merge_seconds(problem, v, all_rows);
 }
 
 /* ---- Code ---- */

@@ -7,6 +7,8 @@
  */
 #include "backend.h"
 
+#include "arrivals.h"
+
 #include "maps.h"
 
 #include <pthread.h>
@@ -34,7 +36,8 @@ typedef struct program {
 typedef struct cuda_plan {
     program main;     /* for aligned tensors, if there are any */
     program fallback; /* for others */
-    program combine;  /* after main, if that splits keys */
+    program combine;  /* after main, if that splits keys and does not merge by itself */
+    heed_cuda_arrivals *arrivals; /* by which main merges, if it splits keys */
     bool strides_aligned;
     int64_t parts; /* rows of all splits: where their LSEs begin in the workspace, over dim_v */
 } cuda_plan;
@@ -155,10 +158,16 @@ static heed_status load(program *made, const compilation *from, const heed_cuda_
                           &made->function);
 }
 
+/* What a main program that splits keys needs to merge them, by itself or not. */
 static heed_status load_combine(cuda_plan *made, const compilation *from)
 {
     program *combine = &made->combine;
-    combine->args = made->main.args;
+    const heed_cuda_args *args = &made->main.args;
+    heed_status status = heed_cuda_arrivals_create(&made->arrivals, from->plan->context->cuda,
+                                                   (size_t)args->heads * args->blocks);
+    if (status != HEED_OK)
+        return status;
+    combine->args = *args;
     combine->grid = (unsigned)heed_div_up((int64_t)combine->args.heads * combine->args.rows,
                                           COMBINE_ROWS);
     combine->threads = COMBINE_THREADS;
@@ -215,6 +224,7 @@ void heed_cuda_release_plan(heed_plan *plan)
             heed_cuda_unload(plan->context->cuda, programs[i]->function);
         free(programs[i]->mapped);
     }
+    heed_cuda_arrivals_destroy(made->arrivals);
     free(made);
     plan->code = NULL;
 }
@@ -261,7 +271,7 @@ static void set_window(heed_cuda_launch *launch, const heed_plan *plan, const he
 }
 
 static heed_status start(const heed_plan *plan, const program *what, const heed_buffers *buffers,
-                         bool overlap)
+                         unsigned *arrived, bool overlap)
 {
     const cuda_plan *made = plan->code;
     heed_cuda_args args = what->args;
@@ -273,6 +283,7 @@ static heed_status start(const heed_plan *plan, const program *what, const heed_
     if (args.splits.value > 1) {
         args.partial = buffers->workspace;
         args.partial_lse = args.partial + made->parts * plan->problem.dim_v;
+        args.arrived = arrived;
     }
     heed_cuda_launch launch = { .function = what->function,
                                 .grid = { what->grid, 1, 1 },
@@ -302,6 +313,19 @@ static bool aligned(const cuda_plan *made, const heed_buffers *buffers)
     return made->strides_aligned && bits % ALIGNED == 0;
 }
 
+/* The main program merges what it splits; where it has no counters, a second launch does. */
+static heed_status start_main(const heed_plan *plan, const heed_buffers *buffers)
+{
+    const cuda_plan *made = plan->code;
+    unsigned *arrived = NULL;
+    if (made->arrivals)
+        arrived = heed_cuda_arrivals_of(made->arrivals, buffers->workspace);
+    heed_status status = start(plan, &made->main, buffers, arrived, false);
+    if (status == HEED_OK && made->combine.function && !arrived)
+        status = start(plan, &made->combine, buffers, NULL, true);
+    return status;
+}
+
 heed_status heed_cuda_execute(const heed_plan *plan, const heed_buffers *buffers)
 {
     const cuda_plan *made = plan->code;
@@ -310,12 +334,10 @@ heed_status heed_cuda_execute(const heed_plan *plan, const heed_buffers *buffers
     if (status != HEED_OK)
         return status;
     status = check_pointers(cuda, plan, buffers);
-    if (status == HEED_OK && !aligned(made, buffers))
-        status = start(plan, &made->fallback, buffers, false);
+    if (status == HEED_OK && aligned(made, buffers))
+        status = start_main(plan, buffers);
     else if (status == HEED_OK)
-        status = start(plan, &made->main, buffers, false);
-    if (status == HEED_OK && made->combine.function && aligned(made, buffers))
-        status = start(plan, &made->combine, buffers, true);
+        status = start(plan, &made->fallback, buffers, NULL, false);
     heed_cuda_leave(cuda);
     return status;
 }

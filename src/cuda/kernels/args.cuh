@@ -34,6 +34,8 @@ typedef struct heed_cuda_args {
     float *lse;         /* or NULL */
     float *partial;     /* with splits: [heads][splits][rows][dim_v], each normalized ... */
     float *partial_lse; /* ... and [heads][splits][rows], to base 2 */
+    unsigned *arrived;  /* with splits: [heads][blocks], of how many the parts are there; zeros
+                           before and after. NULL: parts are merged by a launch of their own */
     heed_cuda_strides q_stride, k_stride, v_stride, o_stride;
     long long visible; /* query i sees the keys j < i + visible; without a mask it is unused */
     unsigned rows;     /* seq_q * group, below 2^31 */

@@ -5,8 +5,8 @@
  * block has HEED_K groups of HEED_W warps. All groups share a tile of HEED_M rows of queries, each
  * warp HEED_M / HEED_W of them; the groups take turns at the tiles of HEED_N keys, each with a ring
  * of HEED_S stages of its own, and are merged at the end. Blocks may share the keys of the same
- * rows (splits), which heed_combine merges. Here is how a block walks through its tiles; what it
- * does to them is in mma_*.cuh.
+ * rows (splits); the last one of them to finish merges their parts, or heed_combine does. Here is
+ * how a block walks through its tiles; what it does to them is in mma_*.cuh.
  *
  * Compile-time parameters, beside the element type (HEED_BF16), mask (HEED_CAUSAL), head dims
  * (HEED_DIM_QK, HEED_DIM_V) and whether addresses may be no multiples of 16 (HEED_UNALIGNED):
@@ -39,6 +39,9 @@
  *     5  streams go on from tile to tile by themselves, and load the last ones    356 / 398
  *        too: 613 instructions in the main loop where there were 658 (d64),   (340 / 348 causal)
  *        900 where there were 969
+ *     6  parts of split keys merged by the last block in the same launch, and     not yet measured
+ *        as many of them loaded at once as there are registers for; nothing
+ *        else changed, nor did the main loop
  *
  * Measured there: mma.m16n8k16 alone runs at 642 TF, 5.9 clocks of a scheduler each, and other
  * instructions hardly overlap with it: 540 TF with two FFMA for each mma, 390 with four. So every
@@ -49,7 +52,6 @@
  * 305); an access-policy window over K and V (knob l: 34.7 us against 33.6 for b8 h16 s512 d64);
  * half-precision sums (knob a: never the fastest when every config was measured).
  */
-#include "combine.cuh"
 #include "mma_load.cuh"
 #include "mma_place.cuh"
 #include "mma_sizes.cuh"
@@ -315,6 +317,24 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
 #endif
 }
 
+/* Stores what the first group has. */
+HEED_DEVICE void store(const walk *w, const place *at, state *st, const int aligned)
+{
+    normalize(st);
+    if (HEED_CAUSAL)
+        spoil(w->args, at, st, w->bad_smem);
+    if (w->args->splits.value > 1) {
+        if (!w->args->arrived)
+            ptx_griddepcontrol_launch(); /* of heed_combine */
+        store_partial(w->args, at, st);
+        return;
+    }
+    store_lse(w->args, at, st);
+    if (HEED_K == 1 && O_MOVES)
+        ptx_barrier();
+    store_o(w->args, at, st, w->q_smem, aligned);
+}
+
 HEED_DEVICE void finish(walk *w, state *st, const int aligned)
 {
     if (SCARCE)
@@ -323,21 +343,11 @@ HEED_DEVICE void finish(walk *w, state *st, const int aligned)
     if (HEED_K > 1) {
         ptx_cp_async_wait(0);
         merge_groups(&at, st, w->q_smem + STAGES_AT);
-        if (at.group > 0)
-            return;
     }
-    normalize(st);
-    if (HEED_CAUSAL)
-        spoil(w->args, &at, st, w->bad_smem);
-    if (w->args->splits.value > 1) {
-        ptx_griddepcontrol_launch();
-        store_partial(w->args, &at, st);
-        return;
-    }
-    store_lse(w->args, &at, st);
-    if (HEED_K == 1 && O_MOVES)
-        ptx_barrier();
-    store_o(w->args, &at, st, w->q_smem, aligned);
+    if (at.group == 0)
+        store(w, &at, st, aligned);
+    if (w->args->arrived)
+        merge_parts(w->args, &at, w->q_smem);
 }
 
 /* The first group has at most one tile more than the others. They pass as many barriers as it does,

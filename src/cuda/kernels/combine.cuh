@@ -1,9 +1,14 @@
 /*
  * combine.cuh - merges what the blocks that share the keys of the same rows have left
  *
- * Each of them has left its part of O, normalized, and the LSE of its keys. The whole is the mean
- * of the parts, weighted by the exponentials of their LSEs. A warp merges a row; its lanes take
- * every 32nd column.
+ * Each of them has left its part of O, normalized, and the LSE of its keys; one that saw no key has
+ * left zeros and -infinity. The whole is the mean of the parts, weighted by the exponentials of
+ * their LSEs. A kernel may call combine_rows() where all parts are there, in its last block to get
+ * so far; else heed_combine is a second launch. Both add the same numbers in the same order.
+ *
+ * A warp merges COMBINE_ROWS rows at a time; its lanes take every 32nd column. What takes time is
+ * waiting for memory, so COMBINE_BATCH parts of each row are on their way at once, and their LSEs,
+ * one in each lane, with the first of them.
  */
 #ifndef HEED_COMBINE_CUH
 #define HEED_COMBINE_CUH
@@ -14,71 +19,150 @@
 #define COMBINE_THREADS 128
 #define COMBINE_COLUMNS ((HEED_DIM_V + 31) / 32)
 
-/* Where the parts of a row are. */
+/* A kernel whose warps have many rows to merge may say 4 before. */
+#ifndef COMBINE_ROWS
+#define COMBINE_ROWS 1
+#endif
+
+/* What a lane has on its way is up to 64 registers: those of the sums are free by then. */
+#define COMBINE_ACROSS (COMBINE_ROWS * COMBINE_COLUMNS)
+#define COMBINE_BATCH \
+    (COMBINE_ACROSS <= 4 ? 16 : COMBINE_ACROSS <= 8 ? 8 : COMBINE_ACROSS <= 16 ? 4 : 2)
+
+/* Where the parts of some rows are. */
 typedef struct parts {
-    const float *o; /* of the first split */
+    const float *o; /* of the first split and row */
     const float *lse;
-    i64 rows; /* from one split to the next */
-    u32 count;
+    i64 step; /* rows from one split to the next */
+    u32 splits;
+    u32 rows; /* up to COMBINE_ROWS */
 } parts;
 
-/* The largest LSE of the parts. */
-HEED_DEVICE float largest_lse(const parts *from)
+typedef float part_batch[COMBINE_BATCH][COMBINE_ROWS][COMBINE_COLUMNS];
+
+/* What is known of the rows so far: sums relative to @top, and each lane's weight of one split. */
+typedef struct merged {
+    float top[COMBINE_ROWS]; /* the largest LSE */
+    float weight[COMBINE_ROWS];
+    float sum[COMBINE_ROWS]; /* of weights */
+    float o[COMBINE_ROWS][COMBINE_COLUMNS];
+} merged;
+
+/* The LSE of row @r in split @first + lane; -infinity where there is none. */
+HEED_DEVICE float part_lse(const parts *from, u32 r, u32 first)
 {
-    float top = -ptx_infinity();
-    for (u32 i = ptx_lane(); i < from->count; i += 32)
-        top = ptx_max(top, ptx_ld_global_f32(from->lse + i * from->rows));
+    u32 split = first + ptx_lane();
+    if (r >= from->rows || split >= from->splits)
+        return -ptx_infinity();
+    return ptx_ld_global_f32(from->lse + split * from->step + r);
+}
+
+/* The largest LSE of row @r, of which each lane has had its first one. */
+HEED_DEVICE float largest_lse(const parts *from, u32 r, float top)
+{
+    HEED_NO_UNROLL
+    for (u32 i = 32; i < from->splits; i += 32)
+        top = ptx_max(top, part_lse(from, r, i));
     for (int turn = 1; turn < 32; turn *= 2)
         top = ptx_max(top, ptx_shfl_xor(top, turn));
     return top;
 }
 
-/* Adds the parts up, weighted relative to @top; returns the sum of the weights. */
-HEED_DEVICE float add_parts(const parts *from, float top, float o[COMBINE_COLUMNS])
+/* Splits @first and on; zeros where there is none. */
+HEED_DEVICE void load_parts(const parts *from, u32 first, part_batch part)
 {
-    float sum = 0.0f;
+    const float *o = from->o + first * from->step * HEED_DIM_V + ptx_lane();
     HEED_UNROLL
-    for (int c = 0; c < COMBINE_COLUMNS; c++)
-        o[c] = 0.0f;
-    for (u32 i = 0; i < from->count; i++) {
-        float lse = ptx_ld_global_f32(from->lse + i * from->rows);
-        if (lse == -ptx_infinity())
-            continue;
-        float weight = ptx_ex2(lse - top);
-        const float *part = from->o + i * from->rows * HEED_DIM_V;
-        sum += weight;
+    for (u32 s = 0; s < COMBINE_BATCH; s++, o += from->step * HEED_DIM_V) {
         HEED_UNROLL
-        for (int c = 0; c < COMBINE_COLUMNS; c++) {
-            u32 column = c * 32 + ptx_lane();
-            if (column < HEED_DIM_V)
-                o[c] += weight * ptx_ld_global_f32(part + column);
+        for (u32 r = 0; r < COMBINE_ROWS; r++) {
+            HEED_UNROLL
+            for (u32 c = 0; c < COMBINE_COLUMNS; c++) {
+                part[s][r][c] = 0.0f;
+                if (first + s < from->splits && r < from->rows && c * 32 + ptx_lane() < HEED_DIM_V)
+                    part[s][r][c] = ptx_ld_global_f32(o + r * HEED_DIM_V + c * 32);
+            }
         }
     }
-    return sum;
 }
 
-HEED_DEVICE void combine_row(const heed_cuda_args *args, u32 head, u32 row)
+HEED_DEVICE void add_parts(merged *m, u32 first, part_batch part)
 {
-    float o[COMBINE_COLUMNS];
+    HEED_UNROLL
+    for (u32 s = 0; s < COMBINE_BATCH; s++) {
+        HEED_UNROLL
+        for (u32 r = 0; r < COMBINE_ROWS; r++) {
+            float weight = ptx_shfl_idx(m->weight[r], (int)((first + s) % 32));
+            m->sum[r] += weight;
+            HEED_UNROLL
+            for (u32 c = 0; c < COMBINE_COLUMNS; c++)
+                m->o[r][c] += weight * part[s][r][c];
+        }
+    }
+}
+
+/* Weighs the 32 splits from @first on, whose LSEs the lanes have. */
+HEED_DEVICE void weigh_parts(const parts *from, merged *m, const float lse[COMBINE_ROWS], u32 first)
+{
+    HEED_UNROLL
+    for (u32 r = 0; r < COMBINE_ROWS; r++) {
+        if (first == 0)
+            m->top[r] = largest_lse(from, r, lse[r]);
+        m->weight[r] = lse[r] == -ptx_infinity() ? 0.0f : ptx_ex2(lse[r] - m->top[r]);
+    }
+}
+
+HEED_DEVICE void store_combined(const heed_cuda_args *args, u32 head, u32 row, const merged *m,
+                                u32 r)
+{
+    float factor = m->sum[r] == 0.0f ? 0.0f : ptx_rcp(m->sum[r]);
+    u8 *to = (u8 *)args->o + 2 * row_offset(args, head, args->o_stride, row);
+    HEED_UNROLL
+    for (u32 c = 0; c < COMBINE_COLUMNS; c++) {
+        u32 column = c * 32 + ptx_lane();
+        if (column < HEED_DIM_V)
+            ptx_st_global_u16(to + 2 * column, half_of(m->o[r][c] * factor));
+    }
+    if (args->lse && ptx_lane() == 0)
+        ptx_st_global_f32(args->lse + lse_offset(args, head, row),
+                          m->sum[r] == 0.0f ? -ptx_infinity()
+                                            : (m->top[r] + ptx_lg2(m->sum[r])) * LN_2);
+}
+
+/* Merges @rows rows of @head, up to COMBINE_ROWS, from @row on: the whole warp. */
+HEED_DEVICE void combine_rows(const heed_cuda_args *args, u32 head, u32 row, u32 rows)
+{
+    part_batch part;
+    float lse[COMBINE_ROWS];
+    merged m;
     i64 first = (i64)head * args->splits.value * args->rows + row;
     parts from;
     from.o = args->partial + first * HEED_DIM_V;
     from.lse = args->partial_lse + first;
-    from.rows = args->rows;
-    from.count = args->splits.value;
-    float top = largest_lse(&from);
-    float sum = add_parts(&from, top, o);
-    float factor = sum == 0.0f ? 0.0f : ptx_rcp(sum);
-    u8 *to = (u8 *)args->o + 2 * row_offset(args, head, args->o_stride, row);
+    from.step = args->rows;
+    from.splits = args->splits.value;
+    from.rows = rows;
     HEED_UNROLL
-    for (int c = 0; c < COMBINE_COLUMNS; c++) {
-        u32 column = c * 32 + ptx_lane();
-        if (column < HEED_DIM_V)
-            ptx_st_global_u16(to + 2 * column, half_of(o[c] * factor));
+    for (u32 r = 0; r < COMBINE_ROWS; r++) {
+        m.sum[r] = 0.0f;
+        HEED_UNROLL
+        for (u32 c = 0; c < COMBINE_COLUMNS; c++)
+            m.o[r][c] = 0.0f;
     }
-    if (args->lse && ptx_lane() == 0)
-        ptx_st_global_f32(args->lse + lse_offset(args, head, row),
-                          sum == 0.0f ? -ptx_infinity() : (top + ptx_lg2(sum)) * LN_2);
+    HEED_NO_UNROLL
+    for (u32 i = ptx_keep(0); i < from.splits; i += COMBINE_BATCH) { /* one code for all turns */
+        HEED_UNROLL
+        for (u32 r = 0; r < COMBINE_ROWS && i % 32 == 0; r++)
+            lse[r] = part_lse(&from, r, i);
+        load_parts(&from, i, part);
+        if (i % 32 == 0)
+            weigh_parts(&from, &m, lse, i);
+        add_parts(&m, i, part);
+    }
+    HEED_UNROLL
+    for (u32 r = 0; r < COMBINE_ROWS; r++)
+        if (r < rows)
+            store_combined(args, head, row + r, &m, r);
 }
 
 HEED_ENTRY(COMBINE_THREADS, 1) heed_combine(HEED_GRID_CONSTANT const heed_cuda_args args)
@@ -87,7 +171,7 @@ HEED_ENTRY(COMBINE_THREADS, 1) heed_combine(HEED_GRID_CONSTANT const heed_cuda_a
     u32 head = item / args.rows;
     ptx_griddepcontrol_wait();
     if (head < args.heads)
-        combine_row(&args, head, item - head * args.rows);
+        combine_rows(&args, head, item - head * args.rows, 1);
 }
 
 #endif /* HEED_COMBINE_CUH */

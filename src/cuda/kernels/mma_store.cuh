@@ -1,12 +1,16 @@
 /*
  * mma_store.cuh - from a warp's sums to the results: groups merged, rows normalized, O and LSE
- * stored
+ * stored, and the parts of blocks that share keys merged
  */
 #ifndef HEED_MMA_STORE_CUH
 #define HEED_MMA_STORE_CUH
 
 #include "mma_load.cuh"
 #include "mma_tile.cuh"
+
+/* A warp of a wide tile has many rows of few parts to merge: more of them at a time. */
+#define COMBINE_ROWS (HEED_M >= 8 * HEED_W * HEED_K ? 4 : 1)
+#include "combine.cuh"
 
 /* Groups other than the first leave what they have in shared memory, each thread where its fellow
  * of the first group will look. */
@@ -135,6 +139,25 @@ HEED_DEVICE void store_partial(const heed_cuda_args *args, const place *at, cons
             }
         }
     }
+}
+
+/* Merges the rows of the block, if of those that share their keys it is the last one to get here:
+ * all threads of the block, with 4 bytes of shared memory. */
+HEED_DEVICE void merge_parts(const heed_cuda_args *args, const place *at, u32 smem)
+{
+    const u32 step = THREADS / 32 * COMBINE_ROWS;
+    u32 end = at->row + HEED_M < args->rows ? at->row + HEED_M : args->rows;
+    u32 last = args->splits.value - 1;
+    ptx_barrier(); /* the block's part is there, and its shared memory free */
+    if (ptx_thread() == 0)
+        ptx_st_shared_4(
+            smem, ptx_inc_global_u32(args->arrived + divide(ptx_block_x(), args->splits), last));
+    ptx_barrier();
+    if (ptx_ld_shared_4(smem) != last)
+        return;
+    HEED_NO_UNROLL
+    for (u32 row = at->row + ptx_thread() / 32 * COMBINE_ROWS; row < end; row += step)
+        combine_rows(args, at->head, row, end - row < COMBINE_ROWS ? end - row : COMBINE_ROWS);
 }
 
 HEED_DEVICE void store_lse(const heed_cuda_args *args, const place *at, const state *st)

@@ -311,6 +311,19 @@ HEED_DEVICE void ptx_st_global_f32(void *p, float x)
     asm volatile("st.global.f32 [%0], %1;" ::"l"(p), "f"(x) : "memory");
 }
 
+/* atom.acq_rel.gpu.global.inc.u32: what is at @p, which becomes one more, or 0 where it was @limit
+ * or more. What comes before, and what a barrier put before it, is seen after a later one at the
+ * same place, by any block. */
+HEED_DEVICE u32 ptx_inc_global_u32(void *p, u32 limit)
+{
+    u32 r;
+    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+                 : "=r"(r)
+                 : "l"(p), "r"(limit)
+                 : "memory");
+    return r;
+}
+
 /* ---- matrices: every lane of a warp calls these together ---- */
 
 /* ldmatrix.x4: four 8x8 matrices of 16-bit elements. Lane l gives the address of row l % 8 of
