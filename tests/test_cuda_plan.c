@@ -67,7 +67,7 @@ static trial trial_make(const char *spec)
     heed_problem problem = parse(spec);
     fake->args_size = sizeof(heed_cuda_args);
     fake->hook = note_launch;
-    if (heed_plan_create(&t.plan, t.context, &problem, HEED_ESTIMATE) != HEED_OK)
+    if (heed_plan_create_named(&t.plan, t.context, &problem, "fwd_16bit_sm80_mma") != HEED_OK)
         fail_msg("%s: %s", spec, heed_message());
     size_t size = 8 << 20;
     t.buffers = (heed_buffers){ .q = room(t.context, size),

@@ -7,13 +7,12 @@
  */
 #include "backend.h"
 
-#include "arrivals.h"
-
-#include "maps.h"
-
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "arrivals.h"
+#include "maps.h"
 
 #define ALIGNED 16
 #define SEQ_STRIDE_MAX \
