@@ -23,7 +23,7 @@ enum {
     K, /* key groups: warpgroups that take turns at the tiles of the same rows */
     N, /* keys of a tile */
     S, /* stages */
-    O, /* 2: the scores of the next tile along with the values of this one */
+    O, /* 2: the scores of the next tile along with the values of this one; 3: before its softmax */
     T, /* turns: 1 none, 2 of row groups at starting products, 3 at exponentials */
     G, /* 2: as many blocks as multiprocessors, which take items in turn */
     X, /* exponentials by a polynomial: 1 none; 2 to 4 every 8th, 4th, 2nd */
@@ -44,6 +44,8 @@ static const shipped table[] = {
     { 1, 64, { 3, 1, 128, 3, 2, 2, 2, 1 } },
     { 1, 64, { 2, 1, 128, 4, 2, 1, 1, 1 } },
     { 1, 64, { 2, 1, 128, 4, 2, 2, 2, 1 } },
+    { 1, 64, { 2, 1, 128, 4, 3, 1, 1, 1 } },
+    { 1, 64, { 3, 1, 64, 4, 3, 1, 1, 1 } },
     { 1, 64, { 1, 2, 128, 4, 1, 1, 1, 1 } },
     { 1, 64, { 1, 2, 128, 4, 2, 1, 1, 1 } },
     { 1, 64, { 1, 4, 96, 4, 1, 1, 1, 1 } },
@@ -53,6 +55,7 @@ static const shipped table[] = {
     { 65, 192, { 2, 1, 128, 2, 2, 2, 1, 1 } },
     { 65, 128, { 2, 1, 176, 2, 2, 1, 1, 1 } },
     { 65, 128, { 3, 1, 80, 2, 2, 2, 2, 1 } },
+    { 65, 128, { 2, 1, 96, 2, 3, 1, 1, 1 } },
     { 65, 128, { 1, 2, 64, 4, 2, 1, 1, 1 } },
     { 65, 128, { 1, 2, 128, 2, 1, 1, 1, 1 } },
     { 65, 192, { 2, 1, 128, 2, 2, 1, 1, 1 } },
@@ -128,7 +131,8 @@ static int64_t smem_of(const heed_problem *problem, const int *v)
 {
     int64_t qk = panels(problem->dim_qk), dv = panels(problem->dim_v);
     int64_t stages = (int64_t)v[S] * v[N] * (qk + dv) * PANEL_ROW;
-    int64_t merge = (int64_t)(v[K] - 1) * GROUP_ROWS * v[R] * (value_columns(problem) + 8) * 4;
+    int64_t parts = v[K] > 1 ? v[K] : 0; /* that are merged */
+    int64_t merge = parts * GROUP_ROWS * v[R] * (value_columns(problem) + 8) * 4;
     int64_t q = (int64_t)v[G] * v[R] * GROUP_ROWS * larger(qk, dv) * PANEL_ROW;
     int64_t bad = problem->mask != HEED_MASK_NONE ? dv * PANEL * 4 : 0;
     return heed_div_up(larger(stages, merge), 1024) * 1024 + q + bad + BARRIERS_BYTES;
@@ -142,10 +146,12 @@ static int registers_there(const heed_problem *problem, const int *v)
     return consumers_of(v) == 2 && problem->mask != HEED_MASK_NONE ? registers - 8 : registers;
 }
 
-/* And those that it needs, about: sums, scores, weights beside the next scores, and the rest. */
+/* And those that it needs, about: sums, scores, weights and more scores beside these, and the rest.
+ */
 static int registers_of(const heed_problem *problem, const int *v)
 {
-    return value_columns(problem) / 2 + v[N] / 2 + (v[O] == 2 ? v[N] / 4 : 0) + 28;
+    static const int quarters[] = { 0, 2, 3, 5 }; /* of a register per key, by the order */
+    return value_columns(problem) / 2 + quarters[v[O]] * v[N] / 4 + 28;
 }
 
 /* ---- What is legal ---- */
@@ -180,10 +186,12 @@ static const char *unfit_config(const heed_problem *problem, const int *v)
 {
     if (consumers_of(v) > CONSUMERS_MAX)
         return "more than 4 warpgroups that compute";
-    if (v[S] % v[K] != 0 || v[S] < v[O] * v[K])
-        return "stages must be a multiple of the key groups, with order 2 twice that or more";
+    if (v[S] % v[K] != 0 || v[S] < (v[O] == 1 ? 1 : 2) * v[K])
+        return "stages must be a multiple of the key groups, with order 2 or 3 twice that or more";
     if (v[T] != 1 && v[R] == 1)
         return "turns are for several row groups";
+    if (v[T] != 1 && v[O] == 3)
+        return "order 3 takes no turns";
     if (v[G] == 2 && v[K] > 1)
         return "key groups are for blocks of one item";
     if (for_other_dims(problem, v))
@@ -259,7 +267,7 @@ static double block_tile_seconds(const heed_problem *problem, const heed_gpu *gp
     double longer = products_longer ? tile.products : tile.softmax;
     double shorter = products_longer ? tile.softmax : tile.products;
     double busy = v[R] * (longer + (v[T] > 1 ? TURNS_HINDRANCE : HINDRANCE) * shorter);
-    double alone = (v[O] == 2 ? longer + HINDRANCE * shorter : longer + shorter) + TILE_SECONDS;
+    double alone = longer + (v[O] == 1 ? 1 : HINDRANCE) * shorter + TILE_SECONDS / v[O];
     double bytes = 2.0 * v[N] * (double)(problem->dim_qk + problem->dim_v);
     double loads = bytes / (L2_BYTES * CLOCK_SHARE * gpu->clock);
     double seconds = busy > alone / v[K] ? busy : alone / v[K];
@@ -369,7 +377,7 @@ const heed_algorithm heed_algorithm_cuda_wgmma = {
                { 'k', { 1, 2, 3, 4 } },
                { 'n', { 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 } },
                { 's', { 2, 3, 4, 5, 6, 7, 8 } },
-               { 'o', { 1, 2 } },
+               { 'o', { 1, 2, 3 } },
                { 't', { 1, 2, 3 } },
                { 'g', { 1, 2 } },
                { 'x', { 1, 2, 3, 4 } } },
