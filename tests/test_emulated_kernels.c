@@ -16,10 +16,13 @@
 
 #include "cuda/backend.h"
 #include "cuda/gpu.h"
+#include "cuda/maps.h"
 #include "emulator/emulator.h"
 #include "emulator/kernel.h"
+#include "emulator/map.h"
 #include "lab/verify/isolate.h"
 #include "lab/verify/verify.h"
+#include "problem.h"
 
 #define ROW_GAP 24    /* elements between rows of a problem with gaps */
 #define SKEWED_GAP 25 /* the same, such that no row is aligned */
@@ -84,6 +87,8 @@ static bool is_aligned(const void *data, const heed_strides *strides)
            strides->head % 8 == 0;
 }
 
+#define MULTIPROCESSORS 2
+
 /* What the host tells of an imaginary device, on which under a mask two heads are worked on at a
  * time, so that there are several sections, the last one of them not full. */
 static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
@@ -91,8 +96,10 @@ static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
 {
     const heed_gpu gpu = { .multiprocessors = 1, .clock = 1, .bandwidth = 4100.0 / kernel->rows };
     const heed_cuda_cut cut = { .rows = kernel->rows, .splits = it->splits };
+    const heed_problem problem = kernel->mapped ? heed_cuda_mapped_problem(&it->problem)
+                                                : it->problem;
     heed_cuda_args args;
-    heed_cuda_fill_args(&args, &it->problem, &gpu, &cut);
+    heed_cuda_fill_args(&args, &problem, &gpu, &cut);
     if (it->problem.mask == HEED_MASK_NONE) /* a gate's: a kernel that knows masks takes it too */
         args.visible = it->problem.seq_k;
     args.q = buffers->q;
@@ -101,6 +108,36 @@ static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
     args.o = buffers->o;
     args.lse = buffers->lse;
     return args;
+}
+
+/* The map of a tensor that has @heads and @seq, with boxes of @box_heads times @box_rows. */
+static void map_tensor(heed_cuda_map *map, const heed_tensor *t, const void *base, int box_heads,
+                       int box_rows)
+{
+    const int64_t dims[4] = { t->dim, t->heads, t->seq, t->batch };
+    const int64_t strides[3] = { t->heads > 1 ? t->strides.head * 2 : 16,
+                                 t->seq > 1 ? t->strides.seq * 2 : 16,
+                                 t->batch > 1 ? t->strides.batch * 2 : 16 };
+    const int box[4] = { HEED_MAP_COLUMNS, box_heads, box_rows, 1 };
+    emulator_map(map, base, dims, strides, box);
+}
+
+static heed_cuda_mapped_args mapped_args_of(const emulated *it, const emulated_kernel *kernel,
+                                            const heed_cuda_args *args)
+{
+    const heed_problem *p = &it->problem;
+    heed_cuda_mapped_args mapped = { .args = *args };
+    const void *const bases[] = { args->q, args->k, args->v, args->o };
+    heed_cuda_map *const maps[] = { &mapped.q, &mapped.k, &mapped.v, &mapped.o };
+    int group = (int)args->group.value;
+    for (int i = 0; i < HEED_TENSORS; i++) {
+        heed_tensor t = heed_problem_tensor(p, i);
+        bool keys = t.name == 'k' || t.name == 'v';
+        map_tensor(maps[i], &t, bases[i], keys ? 1 : group, keys ? kernel->mapped : 64 / group);
+    }
+    mapped.share = heed_cuda_divide_by(
+        (unsigned)(heed_cuda_mapped_problem(p).heads_kv / p->heads_kv));
+    return mapped;
 }
 
 static bool launch_kernel(emulated *it, const emulator_launch *launch)
@@ -120,11 +157,20 @@ static bool launch_kernel(emulated *it, const emulator_launch *launch)
 
 static bool launch_main(emulated *it, const emulated_kernel *kernel, const heed_cuda_args *args)
 {
-    const emulator_launch launch = { .kernel = kernel->run,
-                                     .args = args,
-                                     .grid = { args->heads * args->blocks * it->splits, 1, 1 },
-                                     .threads = kernel->threads,
-                                     .shared_bytes = kernel->shared_bytes };
+    heed_cuda_mapped_args mapped;
+    uint32_t blocks = args->heads * args->blocks * it->splits;
+    emulator_launch launch = { .kernel = kernel->run,
+                               .args = args,
+                               .grid = { blocks, 1, 1 },
+                               .threads = kernel->threads,
+                               .shared_bytes = kernel->shared_bytes,
+                               .seed = args->rows + args->seq_k };
+    if (kernel->in_turn && blocks > MULTIPROCESSORS)
+        launch.grid[0] = MULTIPROCESSORS;
+    if (kernel->mapped) {
+        mapped = mapped_args_of(it, kernel, args);
+        launch.args = &mapped;
+    }
     return launch_kernel(it, &launch);
 }
 
@@ -248,7 +294,10 @@ static heed_status run(void *data, const heed_buffers *buffers)
     const heed_problem *p = &it->problem;
     bool aligned = is_aligned(buffers->q, &p->q) && is_aligned(buffers->k, &p->k) &&
                    is_aligned(buffers->v, &p->v) && is_aligned(buffers->o, &p->o);
-    const emulated_kernel *kernel = aligned ? it->config->aligned : it->config->unaligned;
+    const emulated_config *config = it->config;
+    const emulated_kernel *kernel = !aligned                           ? config->unaligned
+                                    : p->scale < 0 && config->negative ? config->negative
+                                                                       : config->aligned;
     heed_cuda_args args = args_of(it, buffers, kernel);
     size_t rows = (size_t)args.heads * it->splits * args.rows;
     args.partial = test_calloc(rows * (size_t)p->dim_v, sizeof *args.partial);

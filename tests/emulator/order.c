@@ -139,6 +139,13 @@ static bool fenced(const access *it, const granule *last)
     return low > 0 && f->tick[low - 1] >= last->tick;
 }
 
+/* The usual case of what follows. */
+static bool is_known(const access *it, const granule *last)
+{
+    return !last->pending && it->clock[last->actor] >= last->tick &&
+           (!it->async || last->actor >= it->m->launch->threads);
+}
+
 /* The last write must be done, and known. */
 static bool after_write(const access *it, const granule *last, bool atomic)
 {
@@ -266,17 +273,15 @@ static void forget_before(const access *it, granule *g)
     }
 }
 
-static void note_read(const access *it, granule *g)
+/* Adds a read to those of the granule; @note is one without successor. */
+static void note_read(const access *it, granule *g, const reading *note)
 {
     machine *m = it->m;
-    bool is_thread = it->actor < m->launch->threads;
-    uint32_t who = is_thread ? it->actor / LANES : it->actor;
-    uint32_t lane = is_thread ? 1u << it->actor % LANES : 0;
     for (uint32_t i = g->reads; i; i = m->reads[i].next) {
         reading *r = &m->reads[i];
-        if (r->who == who && r->tick == it->tick && r->together == it->together &&
-            !r->lanes == !lane) {
-            r->lanes |= lane;
+        if (r->tick == note->tick && r->who == note->who && r->together == note->together &&
+            !r->lanes == !note->lanes) {
+            r->lanes |= note->lanes;
             return;
         }
     }
@@ -284,12 +289,8 @@ static void note_read(const access *it, granule *g)
     uint32_t i = new_reading(m);
     if (i == 0)
         return;
-    m->reads[i] = (reading){ .next = g->reads,
-                             .tick = it->tick,
-                             .lanes = lane,
-                             .at = it->at,
-                             .who = (uint16_t)who,
-                             .together = it->together };
+    m->reads[i] = *note;
+    m->reads[i].next = g->reads;
     g->reads = i;
 }
 
@@ -300,11 +301,16 @@ static void note_read(const access *it, granule *g)
 bool order_read(const access *it, uint32_t size)
 {
     uint32_t first = (it->smem - EMULATOR_SHARED_BASE) / GRANULE;
-    bool fine = true;
+    bool is_thread = it->actor < it->m->launch->threads, fine = true;
+    const reading note = { .tick = it->tick,
+                           .lanes = is_thread ? 1u << it->actor % LANES : 0,
+                           .at = it->at,
+                           .who = (uint16_t)(is_thread ? it->actor / LANES : it->actor),
+                           .together = it->together };
     for (uint32_t i = first; i < first + size / GRANULE; i++) {
         granule *g = granule_at(it->m, i);
-        fine = fine && after_write(it, g, false);
-        note_read(it, g);
+        fine = fine && (is_known(it, g) || after_write(it, g, false));
+        note_read(it, g, &note);
     }
     return fine;
 }
@@ -315,8 +321,9 @@ bool order_write(const access *it, uint32_t size, manner how, uint32_t actor, ui
     bool fine = true;
     for (uint32_t i = first; i < first + size / GRANULE; i++) {
         granule *g = granule_at(it->m, i);
-        fine = fine && after_write(it, g, how == ATOMIC);
-        fine = after_reads(it, g, fine);
+        fine = fine && (is_known(it, g) || after_write(it, g, how == ATOMIC));
+        if (g->reads)
+            fine = after_reads(it, g, fine);
         *g = (granule){ .stamp = g->stamp,
                         .tick = tick,
                         .at = it->at,

@@ -1,0 +1,29 @@
+/*
+ * attn_wgmma.c - attn_wgmma.cu for the emulator, in the config that macros say; EMULATED_KERNEL is
+ * the name of what it defines
+ */
+#include "emulator/kernel.h"
+#include "emulator/ptx.cuh"
+#include "emulator/ptx_hopper.cuh"
+
+#include "src/cuda/kernels/attn_wgmma.cu"
+
+static void run(const void *args)
+{
+    heed_attend(*(const heed_cuda_mapped_args *)args);
+}
+
+extern const emulated_kernel EMULATED_KERNEL;
+const emulated_kernel EMULATED_KERNEL = {
+    .name = EMULATED_NAME,
+    .type = HEED_BF16 ? 2 : 1,
+    .causal = HEED_CAUSAL,
+    .dim_qk = HEED_DIM_QK,
+    .dim_v = HEED_DIM_V,
+    .rows = BLOCK_ROWS,
+    .threads = THREADS,
+    .shared_bytes = SHARED_BYTES,
+    .mapped = HEED_N,
+    .in_turn = HEED_G == 2,
+    .run = run,
+};
