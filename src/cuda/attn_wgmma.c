@@ -182,6 +182,13 @@ static const char *unfit_problem(const heed_problem *problem)
     return heed_cuda_can_map(problem, &why) ? NULL : why;
 }
 
+/* The compiler spills some registers of these, whatever they are allotted; see
+ * tests/test_configs.c. */
+static bool spills(const heed_problem *problem, const int *v)
+{
+    return v[N] > 64 && value_columns(problem) == DIM_MAX && problem->mask != HEED_MASK_NONE;
+}
+
 static const char *unfit_config(const heed_problem *problem, const int *v)
 {
     if (consumers_of(v) > CONSUMERS_MAX)
@@ -198,6 +205,8 @@ static const char *unfit_config(const heed_problem *problem, const int *v)
         return "is for other head dims";
     if (registers_of(problem, v) > registers_there(problem, v))
         return "needs more registers than its warpgroups leave it";
+    if (spills(problem, v))
+        return "spills registers under a mask";
     return NULL;
 }
 
