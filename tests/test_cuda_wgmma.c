@@ -1,0 +1,411 @@
+/*
+ * test_cuda_wgmma.c - the host half of attn_wgmma.cu, and what its plans launch (fake_cuda.h)
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/backend.h"
+#include "cuda/driver.h"
+#include "cuda/maps.h"
+#include "cuda/sources.h"
+#include "cuda_scene.h"
+#include "device.h"
+#include "expect.h"
+#include "plan.h"
+
+/* The sizes that device code has, of a config that is known when the test runs: macros are expanded
+ * where they are used. */
+#define HEED_N 64
+#define HEED_R 1
+#define HEED_K 1
+#include "cuda/kernels/wgmma_sizes.cuh"
+#undef HEED_N
+#undef HEED_R
+#undef HEED_K
+#define HEED_R (config->value[0])
+#define HEED_K (config->value[1])
+#define HEED_N (config->value[2])
+#define HEED_S (config->value[3])
+#define HEED_G (config->value[6])
+#define HEED_DIM_QK (problem->dim_qk)
+#define HEED_DIM_V (problem->dim_v)
+#define HEED_CAUSAL (problem->mask != HEED_MASK_NONE)
+
+static int64_t shared_bytes(const heed_problem *problem, const heed_config *config)
+{
+    return SHARED_BYTES;
+}
+
+static int threads(const heed_config *config)
+{
+    return THREADS;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The kernel                                                                 */
+/* -------------------------------------------------------------------------- */
+
+/* A library without the source compiles another one: nothing here runs it. */
+static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
+                         const heed_machine *machine, const heed_config *config,
+                         heed_cuda_facts *result)
+{
+    heed_source source;
+    heed_status status = heed_algorithm_cuda_wgmma.facts(kernel, problem, machine, config, result);
+    if (!heed_source_find(result->source, &source))
+        result->source = "attn_mma.cu";
+    return status;
+}
+
+static heed_algorithm algorithm;
+static const heed_kernel wgmma = { .name = "wgmma",
+                                   .backend = HEED_BACKEND_CUDA,
+                                   .level = 90,
+                                   .types = 1u << HEED_F16 | 1u << HEED_BF16,
+                                   .algorithm = &algorithm,
+                                   .code = &heed_cuda_wgmma_code };
+
+static heed_problem parse(const char *spec)
+{
+    heed_problem problem, normal = { .batch = 0 };
+    if (heed_problem_parse(&problem, spec) != HEED_OK ||
+        heed_problem_normalize(&normal, &problem) != HEED_OK)
+        fail_msg("%s: %s", spec, heed_message());
+    return normal;
+}
+
+static heed_config read_config(const char *text)
+{
+    heed_config config;
+    if (!heed_config_parse(&algorithm, text, &config))
+        fail_msg("no config %s", text);
+    return config;
+}
+
+static const char *const specs[] = {
+    "b4 h16 s4096 d64 f16",         "b4 h16 s4096 d64 f16 causal",  "b4 h16 s4096 d8 bf16",
+    "b4 h16 s4096 d96 f16 causal",  "b4 h16 s4096 d128 f16",        "b4 h16 s4096 d128 f16 causal",
+    "b4 h16 s4096 d192/128 f16",    "b4 h16 s4096 d64/192 bf16",    "b4 h16 s4096 d192 f16 causal",
+    "b4 h16 s4096 d160 f16 causal", "b4 h16 s4096 d256 f16 causal", "b4 h16 s4096 d256 f16",
+};
+#define SPECS (sizeof specs / sizeof *specs)
+
+static heed_machine machine_of(heed_gpu *gpu, int arch)
+{
+    assert_true(heed_gpu_arch(gpu, arch));
+    return (heed_machine){ .backend = HEED_BACKEND_CUDA, .level = arch, .gpu = gpu, .threads = 1 };
+}
+
+/* -------------------------------------------------------------------------- */
+/* Configs                                                                    */
+/* -------------------------------------------------------------------------- */
+
+/* What the host asks for is what the device lays out, and fits. Every problem has several configs
+ * to choose from. */
+static void test_sizes(void **state)
+{
+    heed_gpu gpu;
+    heed_machine machine = machine_of(&gpu, 90);
+    for (size_t n = 0; n < SPECS; n++) {
+        heed_problem problem = parse(specs[n]);
+        int legal = 0;
+        for (int i = 0; i < heed_config_count(&algorithm); i++) {
+            heed_config config;
+            heed_cuda_facts found = { .smem = 0 };
+            const char *why;
+            heed_config_at(&algorithm, i, &config);
+            assert_int_equal(facts(&wgmma, &problem, &machine, &config, &found), HEED_OK);
+            assert_int_equal(found.smem, shared_bytes(&problem, &config));
+            assert_int_equal(found.threads, threads(&config));
+            if (!algorithm.legal(&wgmma, &problem, &machine, &config, &why))
+                continue;
+            legal++;
+            assert_true(found.smem <= gpu.smem_block);
+            double seconds = algorithm.cost(&wgmma, &problem, &machine, &config);
+            assert_true(seconds > heed_gpu_roofline(&gpu, &problem) && seconds < 1);
+        }
+        if (legal < 2)
+            fail_msg("%s: %d configs", specs[n], legal);
+    }
+}
+
+/* The names of all configs of the table can be read. */
+static void test_names(void **state)
+{
+    for (int i = 0; i < heed_config_count(&algorithm); i++) {
+        char name[HEED_NAME_SIZE];
+        heed_config config, again;
+        heed_config_at(&algorithm, i, &config);
+        heed_config_print(&wgmma, &config, name, sizeof name);
+        assert_true(heed_config_parse(&algorithm, strstr(name, "__") + 2, &again));
+        assert_memory_equal(&config, &again, sizeof config);
+    }
+}
+
+static void test_what_is_legal(void **state)
+{
+    static const struct {
+        int arch;
+        const char *spec, *config, *why; /* NULL: legal */
+    } cases[] = {
+        { 90, "b1 h4 s256 d64 f16", "r2k1n128s4o2t1g1x1", NULL },
+        { 90, "b1 h4 s256 d64 f16 causal scale=-1", "r2k1n128s4o2t1g1x1", NULL },
+        { 90, "b1 h6/2 s256 d64 f16", "r2k1n128s4o2t1g1x1", NULL },
+        { 90, "b1 h4 s256 d64 f16 acc=f16", "r2k1n128s4o2t1g1x1", NULL },
+        { 90, "b1 h4 s256 d64 f16 k=0:4194312:64", "r2k1n128s4o2t1g1x1", NULL },
+        { 89, "b1 h4 s256 d64 f16", "r2k1n128s4o2t1g1x1", "compute capability 9.0" },
+        { 90, "b1 h4 s256 d68 f16", "r2k1n128s2o2t1g1x1", "no multiple of 8" },
+        { 90, "b1 h4 s256 d264 f16", "r2k1n64s2o2t1g1x1", "above 256" },
+        { 90, "b1 h4 s256 d64 f16 k=0:260:64", "r2k1n128s4o2t1g1x1", "strides" },
+        { 90, "b2 h4 s256 d64 f16 k=0:256:64", "r2k1n128s4o2t1g1x1", "strides" },
+        { 90, "b1 h4 s256 d64 f16", "r3k2n64s2o1t1g1x1", "4 warpgroups" },
+        { 90, "b1 h4 s256 d64 f16", "r1k3n64s2o1t1g1x1", "a multiple of the key groups" },
+        { 90, "b1 h4 s256 d64 f16", "r1k2n64s2o2t1g1x1", "order 2 or 3 twice that" },
+        { 90, "b1 h4 s256 d64 f16", "r2k1n64s2o3t2g1x1", "takes no turns" },
+        { 90, "b1 h4 s256 d64 f16", "r1k2n64s2o1t1g2x1", "blocks of one item" },
+        { 90, "b1 h4 s256 d64 f16", "r1k1n64s2o1t2g1x1", "turns" },
+        { 90, "b1 h4 s256 d128 f16", "r2k1n128s4o2t1g1x1", "other head dims" },
+        { 90, "b1 h4 s256 d64 f16", "r3k1n256s2o1t1g1x1", "registers" },
+        { 90, "b1 h4 s256 d256 f16", "r2k1n96s2o1t1g1x1", "shared memory" },
+        { 90, "b1 h4 s2147483648/8 d64 f16", "r2k1n128s4o2t1g1x1", "32 bits" },
+        { 90, "b65536 h32769/10923 s8 d64 f16", "r2k1n128s4o2t1g1x1", "32 bits" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        heed_gpu gpu;
+        heed_machine machine = machine_of(&gpu, cases[i].arch);
+        heed_problem problem = parse(cases[i].spec);
+        heed_config config = read_config(cases[i].config);
+        const char *why = NULL;
+        bool legal = algorithm.legal(&wgmma, &problem, &machine, &config, &why);
+        if (legal != !cases[i].why || (!legal && !strstr(why, cases[i].why)))
+            fail_msg("%s for %s: %s", cases[i].config, cases[i].spec, legal ? "legal" : why);
+    }
+}
+
+/* -------------------------------------------------------------------------- */
+/* Launches                                                                   */
+/* -------------------------------------------------------------------------- */
+
+static fake_launch last;
+static heed_cuda_mapped_args last_args; /* of a mapped kernel */
+static int launch_count;
+static unsigned mapped_threads; /* by which it is known */
+
+static void note_launch(void *data, const fake_launch *launch)
+{
+    (void)data;
+    last = *launch;
+    launch_count++;
+    memset(&last_args, 0, sizeof last_args);
+    if (launch->block[0] == mapped_threads)
+        memcpy(&last_args, launch->args, sizeof last_args);
+}
+
+typedef struct trial {
+    heed_plan plan;
+    heed_config config;
+    char *memory;
+    heed_buffers buffers;
+} trial;
+
+static heed_status trial_begin(trial *t, const char *spec, const char *config)
+{
+    *t = (trial){ .plan = { .context = scene_open("cuda"), .problem = parse(spec) },
+                  .config = read_config(config) };
+    void *memory;
+    fake->args_size = sizeof(heed_cuda_args);
+    fake->hook = note_launch;
+    launch_count = 0;
+    mapped_threads = (unsigned)threads(&t->config);
+    assert_int_equal(heed_device_allocate(t->plan.context, 4096, &memory), HEED_OK);
+    t->memory = memory;
+    t->buffers = (heed_buffers){
+        .q = t->memory, .k = t->memory + 1024, .v = t->memory + 2048, .o = t->memory + 3072
+    };
+    return heed_plan_set(&t->plan, &wgmma, &t->config);
+}
+
+static void trial_end(trial *t)
+{
+    heed_context *context = t->plan.context;
+    heed_plan_unset(&t->plan);
+    heed_device_free(context, t->memory);
+    heed_context_destroy(context);
+}
+
+static void execute(trial *t)
+{
+    if (heed_execute(&t->plan, &t->buffers) != HEED_OK)
+        fail_msg("%s", heed_message());
+}
+
+static const void *address_of(const heed_cuda_map *map)
+{
+    fake_map seen;
+    memcpy(&seen, map, sizeof seen);
+    assert_true(seen.mark == FAKE_MAP_MARK);
+    return seen.address;
+}
+
+/* One launch, with the addresses of this execution in the maps. */
+static void test_one_launch(void **state)
+{
+    trial t;
+    if (trial_begin(&t, "b2 h8/2 s1000 d64 f16 causal", "r2k1n128s4o2t1g1x1") != HEED_OK)
+        fail_msg("%s", heed_message());
+    int calls = fake->calls;
+    execute(&t);
+    /* the current context, a push, four pointers, four addresses, the launch */
+    assert_int_equal(fake->calls - calls, 11);
+    assert_int_equal(launch_count, 1);
+    assert_int_equal(last.block[0], 3 * 128);
+    assert_int_equal(last.smem, shared_bytes(&t.plan.problem, &t.config));
+    assert_int_equal(last.grid[0], 2 * 2 * 32); /* batch, key/value heads, 4000 rows by 128 */
+    assert_ptr_equal(address_of(&last_args.q), t.buffers.q);
+    assert_ptr_equal(address_of(&last_args.k), t.buffers.k);
+    assert_ptr_equal(address_of(&last_args.v), t.buffers.v);
+    assert_ptr_equal(address_of(&last_args.o), t.buffers.o);
+    assert_ptr_equal(last_args.args.o, t.buffers.o);
+    assert_null(last_args.args.lse);
+    assert_int_equal(last_args.args.rows, 4000);
+    assert_int_equal(last_args.args.group.value, 4);
+    assert_int_equal(last_args.share.value, 1);
+    t.buffers.k = t.memory + 512;
+    execute(&t);
+    assert_ptr_equal(address_of(&last_args.k), t.buffers.k);
+    trial_end(&t);
+}
+
+/* Groups that do not divide 64 are heads of their own, which share a key/value head. */
+static void test_groups_that_are_not_packed(void **state)
+{
+    trial t;
+    assert_int_equal(trial_begin(&t, "b2 h6/2 s1000 d64 f16", "r2k1n128s4o2t1g1x1"), HEED_OK);
+    execute(&t);
+    assert_int_equal(last_args.args.rows, 1000);
+    assert_int_equal(last_args.args.heads, 12);
+    assert_int_equal(last_args.args.heads_kv.value, 6);
+    assert_int_equal(last_args.args.group.value, 1);
+    assert_int_equal(last_args.share.value, 3);
+    assert_int_equal(last.grid[0], 12 * 8);
+    trial_end(&t);
+}
+
+/* No more blocks than multiprocessors, of which there are 132. */
+static void test_blocks_in_turn(void **state)
+{
+    trial t;
+    assert_int_equal(trial_begin(&t, "b4 h16 s4096 d64 f16", "r3k1n128s3o2t2g2x1"), HEED_OK);
+    execute(&t);
+    assert_int_equal(last.grid[0], 132);
+    assert_int_equal(last_args.args.heads * last_args.args.blocks, 64 * 22);
+    trial_end(&t);
+    assert_int_equal(trial_begin(&t, "b1 h2 s4096 d64 f16", "r3k1n128s3o2t2g2x1"), HEED_OK);
+    execute(&t);
+    assert_int_equal(last.grid[0], 44);
+    trial_end(&t);
+}
+
+/* Another kernel takes over where an address is no multiple of 16, though keys may be further apart
+ * than it likes. */
+static void test_misaligned_pointers(void **state)
+{
+    static const char *const odd[] = { "b1 h4 s256 d64 f16", "b1 h1 s256 d64 f16 k=0:4194312:0" };
+    for (int i = 0; i < 2; i++) {
+        trial t;
+        assert_int_equal(trial_begin(&t, odd[i], "r2k1n128s4o2t1g1x1"), HEED_OK);
+        execute(&t);
+        assert_int_equal(last.block[0], 3 * 128);
+        t.buffers.v = (const char *)t.buffers.v + 2;
+        execute(&t);
+        assert_int_equal(last.block[0], 128);
+        heed_cuda_args args;
+        memcpy(&args, last.kept, sizeof args);
+        assert_ptr_equal(args.v, t.buffers.v);
+        assert_int_equal(args.blocks, 4);
+        assert_int_equal(last.grid[0], args.blocks * args.heads);
+        trial_end(&t);
+    }
+}
+
+/* The maps are in the arguments that a graph keeps. */
+static void test_captured(void **state)
+{
+    trial t;
+    void *stream;
+    cu_graph *graph;
+    cu_graph_exec *exec;
+    const heed_driver *driver;
+    cu_context *context, *popped;
+    assert_int_equal(trial_begin(&t, "b1 h4 s256 d64 f16", "r2k1n128s4o2t1g1x1"), HEED_OK);
+    assert_int_equal(heed_driver_get(&driver), HEED_OK);
+    fake->args_size = sizeof(heed_cuda_mapped_args);
+    assert_int_equal(driver->primary_retain(&context, 0), CU_SUCCESS);
+    assert_int_equal(driver->context_push(context), CU_SUCCESS);
+    assert_int_equal(driver->stream_create((cu_stream **)&stream, CU_STREAM_APART), CU_SUCCESS);
+    assert_int_equal(driver->capture_begin(stream, CU_CAPTURE_THREAD_LOCAL), CU_SUCCESS);
+    t.buffers.stream = stream;
+    execute(&t);
+    assert_int_equal(driver->capture_end(stream, &graph), CU_SUCCESS);
+    assert_int_equal(launch_count, 0);
+    fake->hook = NULL; /* the arguments are no longer where they were */
+    assert_int_equal(driver->graph_instantiate(&exec, graph, 0), CU_SUCCESS);
+    assert_int_equal(driver->graph_launch(exec, stream), CU_SUCCESS);
+    heed_cuda_mapped_args kept;
+    memcpy(&kept, fake->last.kept, sizeof kept);
+    assert_ptr_equal(address_of(&kept.v), t.buffers.v);
+    driver->graph_exec_destroy(exec);
+    driver->graph_destroy(graph);
+    driver->stream_destroy(stream);
+    driver->context_pop(&popped);
+    driver->primary_release(0);
+    trial_end(&t);
+}
+
+/* Every call that makes a plan or runs it fails once: an error, and nothing is left. */
+static void test_failures(void **state)
+{
+    static const char *const names[] = { "cuTensorMapEncodeTiled", "cuTensorMapReplaceAddress" };
+    for (int i = 0; i < 8; i++) {
+        trial t;
+        static const char *const words[] = { "mapping", "CUDA_ERROR_INVALID_VALUE", NULL };
+        scene_fail_at(names[i / 4], i % 4 + 1, 1);
+        heed_status status = trial_begin(&t, "b1 h4 s256 d64 f16", "r2k1n128s4o2t1g1x1");
+        if (status == HEED_OK)
+            status = heed_execute(&t.plan, &t.buffers);
+        assert_true(is_refused(names[i / 4], status, HEED_ERR_DEVICE, words));
+        assert_int_equal(launch_count, 0);
+        assert_int_equal(fake->depth, 0);
+        scene_fail_at(NULL, 0, 0);
+        trial_end(&t);
+    }
+}
+
+int main(void)
+{
+    algorithm = heed_algorithm_cuda_wgmma;
+    algorithm.facts = facts;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_what_is_legal),
+        cmocka_unit_test_setup_teardown(test_one_launch, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_groups_that_are_not_packed, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_blocks_in_turn, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_misaligned_pointers, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_captured, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_failures, scene_reset, scene_check),
+    };
+    setenv("HEED_CACHE_LIMIT", "0", 1); /* what the fake compiles is no code */
+    if (!scene_begin())
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
