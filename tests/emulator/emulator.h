@@ -12,6 +12,11 @@
  *   - two accesses to the same bytes of shared memory, one of them a write, that no barrier
  *     orders are a race, whether or not they did harm. Within a warp only a warp barrier orders
  * them; shuffles and matrix instructions do not, as on the device.
+ *   - copies of boxes are done some turns after they were started, in an order that the seed says,
+ *     and products of wgmma when they are waited for; what they fill is NaN until then, and what
+ *     they read must be left alone. Ordinary stores that they shall see need their fence.
+ *   - barriers in shared memory that were not made, too many arrivals or bytes, a phase that a
+ *     thread may miss, copies, stores or products that nobody has waited for: the run ends.
  *
  * What it cannot see: races in global memory, reads past a tensor unless its memory is guarded, and
  * anything of time. Products of mma are exact, their sum in double is rounded once, which is a

@@ -203,8 +203,6 @@ static void fail_apart(machine *m, const thread *a, const thread *b)
                      machine_site_print(m, machine_site(m, b)).text);
 }
 
-static void arrive(machine *m, thread *lanes);
-
 /* Are @a and @b, which wait, at the same instruction? */
 static bool together(machine *m, const thread *a, const thread *b)
 {
@@ -268,7 +266,7 @@ static bool meet(machine *m, thread *lanes)
     if (first->request->what == EMULATOR_WGMMA_WAIT && !wgmma_ready(m, lanes))
         return false;
     if (first->request->what == EMULATOR_ARRIVE)
-        arrive(m, lanes);
+        barrier_arrive(m, lanes);
     else
         matrix_execute(m, lanes);
     for (int i = 0; i < LANES; i++)
@@ -304,130 +302,6 @@ static bool run_warp(machine *m, uint32_t warp)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Barriers of the block                                                      */
-/* -------------------------------------------------------------------------- */
-
-static bool waits_at(const thread *t, uint32_t id)
-{
-    return t->state == MEETING && t->request->what == EMULATOR_BARRIER && t->request->x == id;
-}
-
-bool machine_release(machine *m, uint32_t id)
-{
-    arrivals *early = &m->arrivals[id];
-    uint32_t waiting[LANES * WARPS_MAX], come = 0, wanted = early->wanted;
-    for (uint32_t i = 0; i < m->launch->threads; i++)
-        if (waits_at(&m->threads[i], id)) {
-            int n = m->threads[i].request->n;
-            wanted = n ? (uint32_t)n : m->launch->threads;
-            waiting[come++] = i;
-        }
-    if (wanted == 0 || come + early->come != wanted)
-        return false;
-    order_meet(m, waiting, come, early->clock);
-    for (uint32_t i = 0; i < come; i++)
-        m->threads[waiting[i]].state = READY;
-    memset(early->clock, 0, m->stride * sizeof *early->clock);
-    early->come = early->wanted = 0;
-    return true;
-}
-
-/* Lets those go on whose barriers are complete. */
-static bool release_complete(machine *m)
-{
-    uint32_t ids = 0;
-    bool any = false;
-    for (uint32_t i = 0; i < m->launch->threads; i++)
-        if (m->threads[i].state == MEETING && m->threads[i].request->what == EMULATOR_BARRIER)
-            ids |= 1u << m->threads[i].request->x;
-    for (; ids; ids &= ids - 1)
-        any = machine_release(m, (uint32_t)__builtin_ctz(ids)) || any;
-    return any;
-}
-
-/* The lanes of a warp arrive at a barrier for which they do not wait. */
-static void arrive(machine *m, thread *lanes)
-{
-    const emulator_request *request = lanes->request;
-    arrivals *early = &m->arrivals[request->x];
-    machine_release(m, request->x); /* if it is complete, this is another turn */
-    site_text at = machine_site_print(m, machine_site(m, lanes));
-    if (early->wanted && early->wanted != (uint32_t)request->n)
-        machine_fail(m, "%s: barrier %u of %d threads is one of %u elsewhere", at.text, request->x,
-                     request->n, early->wanted);
-    early->wanted = (uint32_t)request->n;
-    early->come += LANES;
-    for (uint32_t i = 0; i < LANES; i++)
-        order_release(m, machine_index(m, lanes) + i, early->clock);
-    machine_release(m, request->x);
-}
-
-static const char *what_of(const thread *t)
-{
-    if (t->state == WAITING)
-        return t->waits.barrier ? "a barrier in shared memory" : "stores to read shared memory";
-    return t->request->what == EMULATOR_BARRIER      ? "a barrier of the block"
-           : t->request->what == EMULATOR_WGMMA_WAIT ? "a group of wgmma"
-                                                     : "others of its warp";
-}
-
-/* Nobody can go on, and not all wait at barriers of the block: where do they? */
-static void fail_stuck(machine *m)
-{
-    char text[EMULATOR_TEXT_SIZE] = "";
-    size_t length = 0;
-    site seen[4] = { 0 };
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < m->launch->threads && count < 4; i++) {
-        const thread *t = &m->threads[i];
-        site at = machine_site(m, t);
-        bool known = t->state == GONE;
-        for (uint32_t k = 0; k < count; k++)
-            known = known || seen[k] == at;
-        if (known)
-            continue;
-        seen[count++] = at;
-        int n = snprintf(text + length, sizeof text - length, "%s thread %u waits for %s at %s",
-                         length ? "," : "", i, what_of(t), machine_site_print(m, at).text);
-        length = n < 0 || length + (size_t)n >= sizeof text ? sizeof text - 1 : length + (size_t)n;
-    }
-    machine_fail(m, "deadlock:%s", text);
-}
-
-/* Says who waits, and for whom. */
-static void fail_deadlock(machine *m)
-{
-    const thread *waiting = NULL, *other = NULL;
-    bool stuck = false;
-    for (uint32_t i = 0; i < m->launch->threads; i++) {
-        const thread *t = &m->threads[i];
-        if (!waiting && t->state == MEETING)
-            waiting = t;
-        stuck = stuck || t->state == WAITING ||
-                (t->state == MEETING && t->request->what != EMULATOR_BARRIER);
-    }
-    if (stuck)
-        fail_stuck(m);
-    if (!waiting || stuck)
-        return;
-    uint32_t id = waiting->request->x;
-    uint32_t come = 0;
-    for (uint32_t i = 0; i < m->launch->threads; i++) {
-        come += waits_at(&m->threads[i], id);
-        if (!other && !waits_at(&m->threads[i], id))
-            other = &m->threads[i];
-    }
-    site_text at = machine_site_print(m, machine_site(m, waiting));
-    if (!other)
-        machine_fail(m, "%s: deadlock: more threads than barrier %u is for", at.text, id);
-    else
-        machine_fail(m, "%s: deadlock: %u threads wait at barrier %u, but thread %u %s %s", at.text,
-                     come, id, machine_index(m, other),
-                     other->state == GONE ? "has left after" : "waits at",
-                     machine_site_print(m, machine_site(m, other)).text);
-}
-
-/* -------------------------------------------------------------------------- */
 /* Blocks                                                                     */
 /* -------------------------------------------------------------------------- */
 
@@ -459,11 +333,11 @@ static void run_block(machine *m)
             moved = run_warp(m, w) || moved;
         m->turn++;
         if (!m->report->error[0])
-            moved = release_complete(m) || moved;
+            moved = barrier_release_complete(m) || moved;
         if (!m->report->error[0])
             moved = tensor_deliver(m, !moved) || moved;
     }
-    fail_deadlock(m);
+    barrier_finish(m);
     mbarrier_finish(m);
 }
 

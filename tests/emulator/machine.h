@@ -215,10 +215,15 @@ uint32_t machine_index(const machine *m, const thread *t);
 void machine_give_way(machine *m);
 machine *machine_here(void);
 
-/* Lets the threads that wait at a barrier of the block go on, if all have come. */
-bool machine_release(machine *m, uint32_t id);
 /* A larger array for what @list has room for, with at least one more; NULL after machine_fail(). */
 void *machine_grow(machine *m, void *list, size_t count, size_t *room, size_t size);
+
+/* barrier.c: barriers of the block. Those that are complete let their threads go on; true if there
+ * was one. The lanes of a warp arrive at one for which they do not wait. At the end of the block it
+ * fails if threads wait, and says who and for whom. */
+bool barrier_release_complete(machine *m);
+void barrier_arrive(machine *m, thread *lanes);
+void barrier_finish(machine *m);
 
 /* order.c: who comes before whom. order_reset() begins a block. order_actor() is a new actor, 0
  * after machine_fail(). */
