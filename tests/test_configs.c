@@ -351,6 +351,20 @@ static void test_half_precision_is_for_those_who_ask(void **state)
     }
 }
 
+/* Code for sm_90a runs on no other device. */
+static void test_hopper_alone(void **state)
+{
+    heed_problem problem;
+    heed_cuda_facts facts;
+    const char *name = "fwd_16bit_sm90_wgmma";
+    assert_int_equal(heed_problem_parse(&problem, "b4 h16 s4096 d64 f16 causal"), HEED_OK);
+    assert_int_equal(heed_cuda_facts_find(name, &problem, 80, &facts), HEED_ERR_UNSUPPORTED);
+    assert_int_equal(heed_cuda_facts_find(name, &problem, 89, &facts), HEED_ERR_UNSUPPORTED);
+    assert_non_null(strstr(heed_message(), "needs a newer device"));
+    assert_int_equal(heed_cuda_facts_find(name, &problem, 90, &facts), HEED_OK);
+    assert_string_equal(facts.source, "attn_wgmma.cu");
+}
+
 static void test_what_is_no_CUDA_kernel_has_no_facts(void **state)
 {
     heed_problem problem;
@@ -372,6 +386,7 @@ int main(void)
     setenv("HEED_CACHE", HEED_BUILD_DIR "/cubins", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_no_CUDA_kernel_has_no_facts),
+        cmocka_unit_test(test_hopper_alone),
         cmocka_unit_test(test_splits_share_code),
         cmocka_unit_test(test_half_precision_is_for_those_who_ask),
         cmocka_unit_test(test_no_prediction_passes_the_roofline),

@@ -269,8 +269,15 @@ static void set_window(heed_cuda_launch *launch, const heed_plan *plan, const he
     launch->window_size = both ? (size_t)(end - begin) : k_size;
 }
 
+/* All kernels wait for the launch ahead of theirs by themselves, where a device can let them begin
+ * before that has ended. */
+static bool can_overlap(const heed_plan *plan)
+{
+    return plan->context->machine.gpu->arch >= 90;
+}
+
 static heed_status start(const heed_plan *plan, const program *what, const heed_buffers *buffers,
-                         unsigned *arrived, bool overlap)
+                         unsigned *arrived)
 {
     const cuda_plan *made = plan->code;
     heed_cuda_args args = what->args;
@@ -289,7 +296,7 @@ static heed_status start(const heed_plan *plan, const program *what, const heed_
                                 .threads = what->threads,
                                 .smem = what->smem,
                                 .args = &args,
-                                .overlap = overlap };
+                                .overlap = can_overlap(plan) };
     if (what->window)
         set_window(&launch, plan, buffers);
     heed_cuda_mapped_args mapped;
@@ -319,9 +326,9 @@ static heed_status start_main(const heed_plan *plan, const heed_buffers *buffers
     unsigned *arrived = NULL;
     if (made->arrivals)
         arrived = heed_cuda_arrivals_of(made->arrivals, buffers->workspace);
-    heed_status status = start(plan, &made->main, buffers, arrived, false);
+    heed_status status = start(plan, &made->main, buffers, arrived);
     if (status == HEED_OK && made->combine.function && !arrived)
-        status = start(plan, &made->combine, buffers, NULL, true);
+        status = start(plan, &made->combine, buffers, NULL);
     return status;
 }
 
@@ -336,7 +343,7 @@ heed_status heed_cuda_execute(const heed_plan *plan, const heed_buffers *buffers
     if (status == HEED_OK && aligned(made, buffers))
         status = start_main(plan, buffers);
     else if (status == HEED_OK)
-        status = start(plan, &made->fallback, buffers, NULL, false);
+        status = start(plan, &made->fallback, buffers, NULL);
     heed_cuda_leave(cuda);
     return status;
 }

@@ -324,8 +324,6 @@ HEED_DEVICE void store(const walk *w, const place *at, state *st, const int alig
     if (HEED_CAUSAL)
         spoil(w->args, at, st, w->bad_smem);
     if (w->args->splits.value > 1) {
-        if (!w->args->arrived)
-            ptx_griddepcontrol_launch(); /* of heed_combine */
         store_partial(w->args, at, st);
         return;
     }
@@ -365,6 +363,8 @@ HEED_DEVICE void attend(const heed_cuda_args *args, const int aligned)
     walk w;
     state st;
     locate(&w, args);
+    ptx_griddepcontrol_wait();
+    ptx_griddepcontrol_launch();
     fill_pipeline(&w, aligned);
     clear(&st);
     walk_tiles(&w, &st, aligned);

@@ -128,6 +128,7 @@ HEED_ENTRY(32 * HEED_W, 1) heed_attend(HEED_GRID_CONSTANT const heed_cuda_args a
 {
     u32 head = ptx_block_x() / args.blocks;
     u32 row = (ptx_block_x() - head * args.blocks) * HEED_W + ptx_thread() / 32;
+    ptx_griddepcontrol_wait();
     if (row < args.rows)
         attend_row(&args, head, row);
 }

@@ -64,8 +64,6 @@ HEED_DEVICE void negate_q(const place *at, u32 q_smem)
     }
 }
 
-#define NO_KEY 0xffffffffu
-
 /* Makes zero what is not finite among 8 elements of V that belong to @key, and notes the key for
  * their columns. */
 HEED_DEVICE void clean_chunk(u32 smem, u32 bad_smem, u32 key)

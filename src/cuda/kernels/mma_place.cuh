@@ -5,7 +5,7 @@
 #define HEED_MMA_PLACE_CUH
 
 #include "mma_sizes.cuh"
-#include "rows.cuh"
+#include "order.cuh"
 
 /* Where a thread is, and what its block works on. */
 typedef struct place {
@@ -21,24 +21,15 @@ typedef struct place {
     u32 tile_begin, tile_full, tile_end; /* tiles of keys; those before tile_full need no mask */
 } place;
 
-/* Blocks are numbered by split, then within a section of heads. Under a mask the heads of a section
- * come before its blocks, from the last rows to the first, so that the longest work is done first.
- */
+/* Blocks are numbered by split first. */
 HEED_DEVICE void find_rows(const heed_cuda_args *args, place *at)
 {
     u32 number = ptx_keep(ptx_block_x());
     u32 index = divide(number, args->splits);
+    item found = find_item(args, index);
     at->split = number - index * args->splits.value;
-    u32 section = divide(index, args->work);
-    u32 within = index - section * args->work.value;
-    u32 begin = section * args->section.value;
-    heed_cuda_divisor heads = begin + args->section.value <= args->heads ? args->section
-                                                                         : args->rest;
-    u32 block = divide(within, heads);
-    at->head = begin + within - block * heads.value;
-    if (HEED_CAUSAL)
-        block = args->blocks - 1 - block;
-    at->row = block * HEED_M;
+    at->head = found.head;
+    at->row = found.block * HEED_M;
     at->batch = divide(at->head, args->heads_kv);
     at->head_kv = at->head - at->batch * args->heads_kv.value;
 }

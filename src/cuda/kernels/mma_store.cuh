@@ -66,19 +66,21 @@ HEED_DEVICE void normalize(state *st)
 {
     HEED_UNROLL
     for (int mt = 0; mt < ROWS16; mt++) {
+        float factor[2];
         HEED_UNROLL
         for (int h = 0; h < 2; h++) {
             float sum = st->sum[mt][h];
             sum += ptx_shfl_xor(sum, 1);
             sum += ptx_shfl_xor(sum, 2);
             st->sum[mt][h] = sum;
+            factor[h] = ptx_rcp(sum);
         }
         HEED_UNROLL
         for (int dt = 0; dt < V8; dt++) {
             HEED_UNROLL
             for (int i = 0; i < 4; i++) {
-                float sum = st->sum[mt][i / 2];
-                st->o[mt][dt][i] = sum == 0.0f ? 0.0f : st->o[mt][dt][i] * ptx_rcp(sum);
+                float o = st->o[mt][dt][i] * factor[i / 2];
+                st->o[mt][dt][i] = st->sum[mt][i / 2] == 0.0f ? 0.0f : o;
             }
         }
     }

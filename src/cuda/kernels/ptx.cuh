@@ -77,6 +77,12 @@ HEED_DEVICE void ptx_barrier_named(int id, int threads)
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+/* bar.arrive id, threads: is one of them without waiting. */
+HEED_DEVICE void ptx_barrier_named_arrive(int id, int threads)
+{
+    asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
 /* bar.warp.sync: waits for all lanes of the warp; their earlier accesses are done. */
 HEED_DEVICE void ptx_warp_barrier(void)
 {

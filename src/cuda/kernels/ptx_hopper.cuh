@@ -131,8 +131,11 @@ HEED_DEVICE void ptx_setmaxnreg_dec(int count)
     case 24:
         asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
         break;
-    default:
+    case 32:
         asm volatile("setmaxnreg.dec.sync.aligned.u32 32;");
+        break;
+    default:
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         break;
     }
 }
@@ -140,11 +143,14 @@ HEED_DEVICE void ptx_setmaxnreg_dec(int count)
 HEED_DEVICE void ptx_setmaxnreg_inc(int count)
 {
     switch (count) {
-    case 120:
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 120;");
+    case 112:
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 112;");
         break;
     case 160:
         asm volatile("setmaxnreg.inc.sync.aligned.u32 160;");
+        break;
+    case 232:
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         break;
     default:
         asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
@@ -164,14 +170,16 @@ HEED_DEVICE void ptx_wgmma_commit(void)
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/* wgmma.wait_group: waits until at most @n, 0 or 1, of the groups are not yet done. Sums that are
+/* wgmma.wait_group: waits until at most @n, 0 to 2, of the groups are not yet done. Sums that are
  * read or written after that need ptx_wgmma_done(). */
 HEED_DEVICE void ptx_wgmma_wait(int n)
 {
     if (n == 0)
         asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-    else
+    else if (n == 1)
         asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+    else
+        asm volatile("wgmma.wait_group.sync.aligned 2;" ::: "memory");
 }
 
 /* No instruction: what is read of the @count registers @d from here on is what is there now. */

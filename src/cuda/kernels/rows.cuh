@@ -11,6 +11,9 @@
 
 #define LN_2 0.693147180559945f
 
+/* Greater than any key. */
+#define NO_KEY 0xffffffffu
+
 HEED_DEVICE u32 divide(u32 n, heed_cuda_divisor by)
 {
     return by.multiplier == 0 ? n : ptx_mul_hi(n, by.multiplier) >> by.shift;

@@ -15,10 +15,12 @@
 #define THREADS (CONSUMER_THREADS + GROUP_THREADS)
 #define BLOCK_ROWS (HEED_R * GROUP_ROWS)
 
-/* Registers of a thread after the warpgroups have shared them out, 512 of each four threads. One
+/* Registers of a thread after the warpgroups have shared out those that the block began with, which
+ * are the same for all threads: 168, 128 or 96. Those that load need more where they clean. One
  * group that computes has enough as it is. */
-#define LOADER_REGISTERS (CONSUMERS == 3 ? 32 : 24)
-#define CONSUMER_REGISTERS (CONSUMERS == 2 ? 240 : CONSUMERS == 3 ? 160 : 120)
+#define LOADER_REGISTERS (CONSUMERS == 2 && HEED_CAUSAL ? 40 : CONSUMERS == 2 ? 24 : 32)
+#define CONSUMER_REGISTERS \
+    (CONSUMERS == 2 && HEED_CAUSAL ? 232 : CONSUMERS == 2 ? 240 : CONSUMERS == 3 ? 160 : 112)
 
 /* Tiles lie in shared memory as panels of 64 columns, 128 bytes, one after another. */
 #define PANEL_COLUMNS 64
@@ -36,6 +38,8 @@
                          : 256)
 
 #define QK16 ((HEED_DIM_QK + 15) / 16) /* parts of 16 columns */
+#define ROWS16 1                       /* tiles of 16 rows per warp */
+#define WARP_ROWS 16
 #define KEYS8 (HEED_N / 8)
 #define KEYS16 (HEED_N / 16)
 #define V8 (V_COLUMNS / 8)
@@ -46,13 +50,14 @@
 #define V_BYTES (HEED_N * V_PANELS * PANEL_ROW)
 #define STAGE_BYTES (K_BYTES + V_BYTES)
 #define STAGES_BYTES (HEED_S * STAGE_BYTES)
-#define MERGE_BYTES ((HEED_K - 1) * BLOCK_ROWS * (V_COLUMNS + 8) * 4)
+#define MERGE_BYTES (HEED_K == 1 ? 0 : HEED_K * BLOCK_ROWS * (V_COLUMNS + 8) * 4)
 #define Q_AT ((STAGES_BYTES > MERGE_BYTES ? STAGES_BYTES : MERGE_BYTES + 1023) / 1024 * 1024)
 #define Q_GROUP_BYTES (GROUP_ROWS * O_PANELS * PANEL_ROW)
-#define BAD_AT (Q_AT + HEED_R * Q_GROUP_BYTES)
+#define Q_BUFFERS HEED_G /* so that Q of the next item may come meanwhile */
+#define BAD_AT (Q_AT + Q_BUFFERS * HEED_R * Q_GROUP_BYTES)
 #define BAD_BYTES (HEED_CAUSAL ? V_PANELS * PANEL_COLUMNS * 4 : 0)
 #define BARRIERS_AT (BAD_AT + BAD_BYTES)
-#define BARRIERS_BYTES 256
+#define BARRIERS_BYTES 512
 #define SHARED_BYTES (BARRIERS_AT + BARRIERS_BYTES)
 
 #if HEED_N % 16 != 0 || HEED_N < 64 || HEED_N > 256 || CONSUMERS > 4

@@ -1,0 +1,462 @@
+/*
+ * attn_wgmma.cu - forward attention with the asynchronous tensor cores of compute capability 9.0
+ *
+ * The online softmax of attn_mma.cu on wgmma, with copies by the tensor memory accelerator. A block
+ * has HEED_R * HEED_K warpgroups that compute and one that loads (wgmma_load.cuh). Those that
+ * compute have 64 rows of queries each: HEED_R of them have rows side by side and share all tiles
+ * of keys; HEED_K such teams share the same rows, take turns at the tiles, and are merged at the
+ * end. Tiles are worked on from the last one to the first, so that those that need a mask come
+ * first. Here is how a warpgroup walks through its tiles; what it does to them is in wgmma_tile.cuh
+ * and softmax.cuh.
+ *
+ * Compile-time parameters, beside the element type (HEED_BF16), mask (HEED_CAUSAL), head dims
+ * (HEED_DIM_QK, HEED_DIM_V) and whether the scale is negative (HEED_NEGATE):
+ *
+ *     HEED_R    row groups                  64 rows each
+ *     HEED_K    key groups
+ *     HEED_N    keys of a tile
+ *     HEED_S    stages of K and V           a multiple of HEED_K, 2 or more
+ *     HEED_O    order of a step             1: scores, softmax and values one after another;
+ *                                           2: the scores of the next tile are started along with
+ *                                           the values of this one, and its softmax runs beside;
+ *                                           3: those scores are started before this softmax
+ *     HEED_T    turns of the row groups     1: none; 2: at starting products; 3: at exponentials
+ *     HEED_G    grid                        1: a block for each item; 2: as many blocks as there
+ *                                           are multiprocessors, and each takes items in turn
+ *
+ * Version log: see the end of issue 4's measurements; TF is TFLOP/s on one H200.
+ *
+ *     1  as first written                                                     not yet measured
+ */
+#include "wgmma_load.cuh"
+#include "wgmma_store.cuh"
+#include "wgmma_tile.cuh"
+
+#if HEED_S % HEED_K != 0 || (HEED_O == 2 && HEED_S < 2 * HEED_K) || (HEED_G == 2 && HEED_K > 1) || \
+    (HEED_T > 1 && HEED_R == 1)
+#error \
+    "HEED_S must be a multiple of HEED_K, with HEED_O 2 twice it or more; key groups need HEED_G 1, and turns several row groups"
+#endif
+
+/* All that a thread knows while it goes through the tiles. */
+typedef struct walk {
+    const heed_cuda_mapped_args *m;
+    place at;
+    u32 round;   /* of items */
+    u32 q;       /* its rows in shared memory */
+    ring tile;   /* the next tile of the team, */
+    ring before; /* and with HEED_O 3 the one before */
+    ring clean;  /* the next one of V that needs a mask */
+} walk;
+
+/* Its tile number j is the block's tile own_tile(at, j). */
+HEED_DEVICE u32 own_tile(const place *at, u32 j)
+{
+    return at->key_group + j * HEED_K;
+}
+
+/* How many of the block's first @count tiles are the team's. */
+HEED_DEVICE u32 own_count(const place *at, u32 count)
+{
+    return count > at->key_group ? (count - at->key_group + HEED_K - 1) / HEED_K : 0;
+}
+
+/* The warp no longer reads what the barrier is about. */
+HEED_DEVICE void release(const walk *w, u32 barrier)
+{
+    if (w->at.lane == 0)
+        ptx_mbarrier_arrive(barrier);
+}
+
+/* Waits for the tile of V at @from, and for its cleaning if it needs a mask. */
+HEED_DEVICE void wait_values(walk *w, ring from, int masked)
+{
+    if (HEED_CAUSAL && masked) {
+        ptx_mbarrier_wait(stage_barrier(V_CLEAN, w->clean.stage), w->clean.parity);
+        ring_advance(&w->clean, HEED_K);
+    } else {
+        ptx_mbarrier_wait(stage_barrier(V_FULL, from.stage), from.parity);
+    }
+}
+
+/* Once an item's first products are done, the copy of the last one's results is over, too. */
+HEED_DEVICE void release_last(const walk *w)
+{
+    if (HEED_G == 2 && w->round > 0)
+        release_o(&w->at, q_buffer(w->round - 1, w->at.row_group));
+}
+
+/* ---- Turns: row group r goes after r - 1, and the first one after the last ---- */
+
+HEED_DEVICE void pass_turn(const place *at)
+{
+    u32 next = at->row_group + 1 < HEED_R ? at->row_group + 1 : 0;
+    ptx_barrier_named_arrive((int)(TURN_BARRIER + next), 2 * GROUP_THREADS);
+}
+
+HEED_DEVICE void take_turn(const place *at)
+{
+    ptx_barrier_named((int)(TURN_BARRIER + at->row_group), 2 * GROUP_THREADS);
+}
+
+/* ---- Steps ---- */
+
+HEED_DEVICE void mask_tile(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
+{
+    mask_scores(&w->m->args, &w->at, s, tile_key(&w->at, own_tile(&w->at, j)));
+}
+
+#if HEED_O == 1
+
+HEED_DEVICE void step(walk *w, state *st, u32 j, const int masked)
+{
+    float s[ROWS16][KEYS8][4], scale = w->m->args.scale;
+    weights p;
+    ring here = w->tile;
+    ring_advance(&w->tile, HEED_K);
+    ptx_mbarrier_wait(stage_barrier(K_FULL, here.stage), here.parity);
+    if (HEED_T == 2)
+        take_turn(&w->at);
+    ptx_wgmma_fence();
+    start_scores(s, w->q, k_tile(here));
+    ptx_wgmma_wait(0);
+    scores_done(s);
+    release(w, stage_barrier(K_EMPTY, here.stage));
+    if (HEED_T == 2)
+        pass_turn(&w->at);
+    if (masked)
+        mask_tile(w, s, j);
+    if (HEED_T == 3)
+        take_turn(&w->at);
+    raise_max(st, s, scale);
+    HEED_UNROLL
+    for (int nt = 0; nt < KEYS8; nt++)
+        exponentiate(st, &p, s, scale, nt);
+    if (HEED_T == 3)
+        pass_turn(&w->at);
+    wait_values(w, here, masked);
+    ptx_wgmma_fence();
+    start_values(st, &p, v_tile(here));
+    ptx_wgmma_wait(0);
+    values_done(st);
+    release(w, stage_barrier(V_EMPTY, here.stage));
+}
+
+HEED_DEVICE void walk_tiles(walk *w, state *st)
+{
+    u32 masked = own_count(&w->at, w->at.masked), tiles = own_count(&w->at, w->at.tiles), j = 0;
+    release_last(w);
+    HEED_NO_UNROLL
+    for (; j < masked; j++)
+        step(w, st, j, 1);
+    HEED_NO_UNROLL
+    for (; j < tiles; j++)
+        step(w, st, j, 0);
+}
+
+#elif HEED_O == 3
+
+/* Starts the scores of the next tile. */
+HEED_DEVICE void start_next(walk *w, float s[ROWS16][KEYS8][4])
+{
+    ptx_mbarrier_wait(stage_barrier(K_FULL, w->tile.stage), w->tile.parity);
+    ptx_wgmma_fence();
+    start_scores(s, w->q, k_tile(w->tile));
+}
+
+/* Turns the scores @s of tile @j, which are under way, into weights, and starts its values. Beside
+ * the softmax run the values of the tile before, unless it is the @first, and the scores @next of
+ * the next one, unless it is the @last. */
+HEED_DEVICE void step(walk *w, state *st, weights *p, float s[ROWS16][KEYS8][4],
+                      float next[ROWS16][KEYS8][4], u32 j, const int first, const int last)
+{
+    float old[ROWS16][2], sum[ROWS16][2], scale = w->m->args.scale;
+    ring here = w->tile, before = w->before;
+    int masked = own_tile(&w->at, j) < w->at.masked;
+    ring_advance(&w->tile, HEED_K);
+    w->before = here;
+    if (!last)
+        start_next(w, next);
+    ptx_wgmma_wait(!first + !last);
+    scores_done(s);
+    release(w, stage_barrier(K_EMPTY, here.stage));
+    if (masked)
+        mask_tile(w, s, j);
+    int raised = find_max(st, s, scale, old);
+    exponentiate_all(st, s, scale, sum);
+    wait_values(w, here, masked); /* before the wait below, for its branches keep the order */
+    if (!first) {
+        ptx_wgmma_wait(!last);
+        values_done(st);
+        scores_done(s);
+        release(w, stage_barrier(V_EMPTY, before.stage));
+    }
+    if (raised)
+        scale_sums(st, old);
+    st->sum[0][0] += sum[0][0];
+    st->sum[0][1] += sum[0][1];
+    pack_weights(p, s);
+    ptx_wgmma_fence();
+    start_values(st, p, v_tile(here));
+}
+
+/* All tiles but the first, whose follower's scores are in @odd. */
+HEED_DEVICE void walk_rest(walk *w, state *st, weights *p, float even[ROWS16][KEYS8][4],
+                           float odd[ROWS16][KEYS8][4], u32 tiles)
+{
+    u32 j = 1;
+    HEED_NO_UNROLL
+    for (; j + 2 < tiles; j += 2) {
+        step(w, st, p, odd, even, j, 0, 0);
+        step(w, st, p, even, odd, j + 1, 0, 0);
+    }
+    if (j + 1 < tiles) {
+        step(w, st, p, odd, even, j, 0, 0);
+        step(w, st, p, even, odd, j + 1, 0, 1);
+    } else {
+        step(w, st, p, odd, even, j, 0, 1);
+    }
+}
+
+HEED_DEVICE void walk_tiles(walk *w, state *st)
+{
+    u32 tiles = own_count(&w->at, w->at.tiles);
+    float even[ROWS16][KEYS8][4], odd[ROWS16][KEYS8][4];
+    weights p;
+    if (tiles > 0) {
+        start_next(w, even);
+        if (tiles == 1) {
+            step(w, st, &p, even, odd, 0, 1, 1);
+        } else {
+            step(w, st, &p, even, odd, 0, 1, 0);
+            walk_rest(w, st, &p, even, odd, tiles);
+        }
+        ptx_wgmma_wait(0);
+        values_done(st);
+        release(w, stage_barrier(V_EMPTY, w->before.stage));
+    }
+    release_last(w);
+}
+
+#else
+
+/* Waits for the next tile of K after tile @j, if there is one. */
+HEED_DEVICE void wait_next_scores(const walk *w, u32 j, u32 tiles)
+{
+    ring next = w->tile;
+    ring_advance(&next, HEED_K);
+    if (j + 1 < tiles)
+        ptx_mbarrier_wait(stage_barrier(K_FULL, next.stage), next.parity);
+}
+
+/* The first tile's weights. */
+HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
+{
+    float s[ROWS16][KEYS8][4], scale = w->m->args.scale;
+    ptx_mbarrier_wait(stage_barrier(K_FULL, w->tile.stage), w->tile.parity);
+    ptx_wgmma_fence();
+    start_scores(s, w->q, k_tile(w->tile));
+    ptx_wgmma_wait(0);
+    scores_done(s);
+    release(w, stage_barrier(K_EMPTY, w->tile.stage));
+    if (w->at.masked > own_tile(&w->at, 0))
+        mask_tile(w, s, 0);
+    raise_max(st, s, scale);
+    HEED_UNROLL
+    for (int nt = 0; nt < KEYS8; nt++)
+        exponentiate(st, p, s, scale, nt);
+    wait_next_scores(w, 0, tiles);
+}
+
+/* Starts the values of the tile before, whose weights are in @p, beside the scores of tile @j of
+ * @tiles; ends with the weights of that. @masked: is it to be masked? @masked_before: was the one
+ * before? K of the tile is there, and that of the next one is waited for before the values are: the
+ * branches of that wait keep the compiler from waiting for the values before the exponentials. */
+HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const int masked,
+                      const int masked_before)
+{
+    float s[ROWS16][KEYS8][4], old[ROWS16][2], sum[ROWS16][2], scale = w->m->args.scale;
+    ring before = w->tile;
+    ring_advance(&w->tile, HEED_K);
+    ring here = w->tile;
+    if (HEED_T == 2)
+        take_turn(&w->at);
+    ptx_wgmma_fence();
+    start_scores(s, w->q, k_tile(here));
+    wait_values(w, before, masked_before);
+    ptx_wgmma_fence();
+    start_values(st, p, v_tile(before));
+    if (HEED_T == 2)
+        pass_turn(&w->at);
+    ptx_wgmma_wait(1);
+    scores_done(s);
+    release(w, stage_barrier(K_EMPTY, here.stage));
+    if (masked)
+        mask_tile(w, s, j);
+    if (HEED_T == 3)
+        take_turn(&w->at);
+    int raised = find_max(st, s, scale, old);
+    exponentiate_all(st, s, scale, sum);
+    if (HEED_T == 3)
+        pass_turn(&w->at);
+    wait_next_scores(w, j, tiles);
+    ptx_wgmma_wait(0);
+    values_done(st);
+    scores_done(s);
+    release(w, stage_barrier(V_EMPTY, before.stage));
+    if (raised)
+        scale_sums(st, old);
+    st->sum[0][0] += sum[0][0];
+    st->sum[0][1] += sum[0][1];
+    pack_weights(p, s);
+}
+
+/* Adds the values of the last tile. */
+HEED_DEVICE void last_step(walk *w, state *st, weights *p, const int masked)
+{
+    wait_values(w, w->tile, masked);
+    ptx_wgmma_fence();
+    start_values(st, p, v_tile(w->tile));
+    ptx_wgmma_wait(0);
+    values_done(st);
+    release(w, stage_barrier(V_EMPTY, w->tile.stage));
+    ring_advance(&w->tile, HEED_K);
+}
+
+HEED_DEVICE void walk_tiles(walk *w, state *st)
+{
+    u32 masked = own_count(&w->at, w->at.masked), tiles = own_count(&w->at, w->at.tiles), j = 1;
+    weights p;
+    if (tiles > 0)
+        first_step(w, st, &p, tiles);
+    release_last(w);
+    if (tiles == 0)
+        return;
+    HEED_NO_UNROLL
+    for (; j < masked; j++)
+        step(w, st, &p, j, tiles, 1, 1);
+    if (j < tiles && masked > 0)
+        step(w, st, &p, j++, tiles, 0, 1);
+    HEED_NO_UNROLL
+    for (; j < tiles; j++)
+        step(w, st, &p, j, tiles, 0, 0);
+    last_step(w, st, &p, masked == tiles);
+}
+
+#endif
+
+/* ---- Items ---- */
+
+/* Changes the sign of the warpgroup's rows of Q. */
+HEED_DEVICE void negate_q(const walk *w)
+{
+    u32 thread = w->at.warp * 32 + w->at.lane;
+    if (w->at.key_group == 0) {
+        for (u32 i = thread; i < GROUP_ROWS * QK_PANELS * 8; i += GROUP_THREADS) {
+            heed_u32x4 x = ptx_ld_shared_16(w->q + i * 16);
+            for (int word = 0; word < 4; word++)
+                x.v[word] ^= 0x80008000u;
+            ptx_st_shared_16(w->q + i * 16, x);
+        }
+        ptx_fence_async();
+    }
+    ptx_barrier_named(CONSUMERS_BARRIER, CONSUMER_THREADS);
+}
+
+HEED_DEVICE void finish(walk *w, state *st)
+{
+    place *at = &w->at;
+    if (HEED_K > 1) {
+        rows_barrier(at); /* tiles have been read */
+        leave_sums(at, st);
+        rows_barrier(at);
+        merge_sums(at, st);
+    }
+    normalize(st);
+    if (HEED_CAUSAL)
+        spoil(&w->m->args, at, st);
+    if (HEED_CAUSAL && HEED_G == 2)
+        ptx_mbarrier_arrive(done_barrier());
+    store_lse(&w->m->args, at, st);
+    store_o(w->m, at, st, w->q);
+}
+
+HEED_DEVICE void compute_item(walk *w)
+{
+    state st;
+    u32 buffer = q_buffer(w->round, w->at.row_group);
+    w->q = q_smem(buffer);
+    clear(&st);
+    ptx_mbarrier_wait(group_barrier(Q_FULL, buffer), q_parity(w->round));
+    if (HEED_NEGATE)
+        negate_q(w);
+    walk_tiles(w, &st);
+    finish(w, &st);
+}
+
+HEED_DEVICE void compute(const heed_cuda_mapped_args *m)
+{
+    walk w;
+    u32 group = ptx_shfl_idx_u32(ptx_thread() / GROUP_THREADS, 0); /* the same in all lanes */
+    w.m = m;
+    w.at.warp = ptx_thread() / 32 % 4;
+    w.at.lane = ptx_lane();
+    w.at.key_group = HEED_K == 1 ? 0 : group / HEED_R;
+    w.at.row_group = HEED_R == 1 ? 0 : group % HEED_R;
+    w.tile.stage = w.clean.stage = w.at.key_group;
+    w.tile.parity = w.clean.parity = 0;
+    if (HEED_T > 1 && w.at.row_group == HEED_R - 1)
+        pass_turn(&w.at);
+    u32 number;
+    for (w.round = 0; (number = item_number(w.round)) < item_count(&m->args); w.round++) {
+        find_place(m, &w.at, number);
+        compute_item(&w);
+    }
+    release_o(&w.at, q_buffer(w.round - 1, w.at.row_group));
+    if (HEED_T > 1 && w.at.row_group == 0)
+        take_turn(&w.at);
+}
+
+HEED_DEVICE void make_barriers(void)
+{
+    for (u32 i = 0; i < HEED_S; i++) {
+        ptx_mbarrier_init(stage_barrier(K_FULL, i), 1);
+        ptx_mbarrier_init(stage_barrier(V_FULL, i), 1);
+        ptx_mbarrier_init(stage_barrier(K_EMPTY, i), 4 * HEED_R);
+        ptx_mbarrier_init(stage_barrier(V_EMPTY, i), 4 * HEED_R);
+        ptx_mbarrier_init(stage_barrier(V_CLEAN, i), CLEANERS);
+    }
+    for (u32 i = 0; i < HEED_R * Q_BUFFERS; i++) {
+        ptx_mbarrier_init(group_barrier(Q_FULL, i), 1);
+        ptx_mbarrier_init(group_barrier(Q_EMPTY, i), 1);
+    }
+    ptx_mbarrier_init(done_barrier(), CONSUMER_THREADS);
+    ptx_fence_mbarrier_init();
+}
+
+/* Makes the barriers. */
+HEED_DEVICE void begin(const heed_cuda_mapped_args *m)
+{
+    if (ptx_thread() == CONSUMER_THREADS)
+        make_barriers();
+    if (ptx_thread() == CONSUMER_THREADS + 32) {
+        ptx_prefetch_map(&m->q);
+        ptx_prefetch_map(&m->k);
+        ptx_prefetch_map(&m->v);
+    }
+    ptx_barrier();
+}
+
+HEED_ENTRY(THREADS, 1) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_args args)
+{
+    begin(&args);
+    if (ptx_thread() >= CONSUMER_THREADS) {
+        if (CONSUMERS > 1)
+            ptx_setmaxnreg_dec(LOADER_REGISTERS);
+        load(&args);
+    } else {
+        if (CONSUMERS > 1)
+            ptx_setmaxnreg_inc(CONSUMER_REGISTERS);
+        compute(&args);
+    }
+}

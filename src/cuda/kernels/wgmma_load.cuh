@@ -1,0 +1,163 @@
+/*
+ * wgmma_load.cuh - the warpgroup that loads: one thread starts the copies of K, one those of Q and
+ * V; two warps take values that are not finite out of tiles of V that a mask cuts through
+ */
+#ifndef HEED_WGMMA_LOAD_CUH
+#define HEED_WGMMA_LOAD_CUH
+
+#include "half.cuh"
+#include "wgmma_place.cuh"
+
+/* The threads that clean. */
+#define CLEANERS 64
+
+/* Loads a row group's Q when its buffer is free. */
+HEED_DEVICE void load_q(const heed_cuda_mapped_args *m, const place *at, u32 row_group, u32 round)
+{
+    u32 buffer = q_buffer(round, row_group), barrier = group_barrier(Q_FULL, buffer);
+    u32 row = divide(at->row + row_group * GROUP_ROWS, m->args.group);
+    ptx_mbarrier_wait(group_barrier(Q_EMPTY, buffer), q_parity(round) ^ 1);
+    ptx_mbarrier_arrive_expect(barrier, QK_PANELS * GROUP_ROWS * PANEL_ROW);
+    HEED_UNROLL
+    for (u32 panel = 0; panel < QK_PANELS; panel++)
+        ptx_tensor_load(q_smem(buffer) + panel * GROUP_ROWS * PANEL_ROW, &m->q, barrier,
+                        (i32)(panel * PANEL_COLUMNS), (i32)at->head_q, (i32)row, (i32)at->batch);
+}
+
+/* Loads a tile of K or V of @panels panels when its stage is empty. */
+HEED_DEVICE void load_tile(const heed_cuda_map *map, const place *at, u32 smem, u32 full, u32 empty,
+                           u32 parity, u32 key, const u32 panels)
+{
+    ptx_mbarrier_wait(empty, parity ^ 1);
+    ptx_mbarrier_arrive_expect(full, HEED_N * panels * PANEL_ROW);
+    HEED_UNROLL
+    for (u32 panel = 0; panel < panels; panel++)
+        ptx_tensor_load(smem + panel * HEED_N * PANEL_ROW, map, full, (i32)(panel * PANEL_COLUMNS),
+                        (i32)at->head_kv, (i32)key, (i32)at->batch);
+}
+
+/* All loads of K of an item. */
+HEED_DEVICE void load_k(const heed_cuda_mapped_args *m, const place *at, ring *next)
+{
+    HEED_NO_UNROLL
+    for (u32 j = 0; j < at->tiles; j++) {
+        load_tile(&m->k, at, k_tile(*next), stage_barrier(K_FULL, next->stage),
+                  stage_barrier(K_EMPTY, next->stage), next->parity, tile_key(at, j), QK_PANELS);
+        ring_advance(next, 1);
+    }
+}
+
+/* Those of Q and V. */
+HEED_DEVICE void load_q_and_v(const heed_cuda_mapped_args *m, const place *at, ring *next,
+                              u32 round)
+{
+    for (u32 r = 0; r < HEED_R; r++)
+        load_q(m, at, r, round);
+    HEED_NO_UNROLL
+    for (u32 j = 0; j < at->tiles; j++) {
+        load_tile(&m->v, at, v_tile(*next), stage_barrier(V_FULL, next->stage),
+                  stage_barrier(V_EMPTY, next->stage), next->parity, tile_key(at, j), V_PANELS);
+        ring_advance(next, 1);
+    }
+}
+
+/* Puts zeros in place of what is not finite in two elements of V, and keeps the least key of such a
+ * column. */
+HEED_DEVICE void clean_pair(u32 smem, u32 column, u32 key)
+{
+    u32 x = ptx_ld_shared_4(smem), bad = half_not_finite(x);
+    if (bad & 0x8000u) {
+        x &= 0xffff0000u;
+        ptx_min_shared_u32(ptx_shared_base() + BAD_AT + column * 4, key);
+    }
+    if (bad & 0x80000000u) {
+        x &= 0xffffu;
+        ptx_min_shared_u32(ptx_shared_base() + BAD_AT + column * 4 + 4, key);
+    }
+    if (bad)
+        ptx_st_shared_4(smem, x);
+}
+
+HEED_DEVICE void clean_tile(u32 smem, u32 key, u32 thread)
+{
+    HEED_NO_UNROLL
+    for (u32 i = thread; i < V_PANELS * HEED_N * 8; i += CLEANERS) {
+        heed_u32x4 x = ptx_ld_shared_16(smem + i * 16);
+        if ((half_not_finite(x.v[0]) | half_not_finite(x.v[1]) | half_not_finite(x.v[2]) |
+             half_not_finite(x.v[3])) == 0)
+            continue;
+        u32 row = i / 8 % HEED_N, chunk = (i ^ row) % 8;
+        u32 column = i / 8 / HEED_N * PANEL_COLUMNS + chunk * 8;
+        HEED_NO_UNROLL
+        for (u32 pair = 0; pair < 4; pair++)
+            clean_pair(smem + i * 16 + pair * 4, column + pair * 2, key + row);
+    }
+    ptx_fence_async();
+}
+
+/* Cleans the item's tiles that need it. @all is the place of the item's first tile among all of the
+ * block's, @next that among those that need cleaning. */
+HEED_DEVICE void clean_item(const place *at, ring all, ring *next, u32 thread)
+{
+    HEED_NO_UNROLL
+    for (u32 j = 0; j < at->masked; j++) {
+        ptx_mbarrier_wait(stage_barrier(V_FULL, all.stage), all.parity);
+        clean_tile(v_tile(all), tile_key(at, j), thread);
+        ptx_mbarrier_arrive(stage_barrier(V_CLEAN, next->stage));
+        ring_advance(&all, 1);
+        ring_advance(next, 1);
+    }
+}
+
+/* Forgets the bad keys of the item before. */
+HEED_DEVICE void clear_bad(u32 thread)
+{
+    for (u32 i = thread; i < V_PANELS * PANEL_COLUMNS; i += CLEANERS)
+        ptx_st_shared_4(ptx_shared_base() + BAD_AT + i * 4, NO_KEY);
+    ptx_barrier_named(LOADERS_BARRIER, CLEANERS);
+}
+
+/* What one of the threads that load does: @of_k, or else Q and V. */
+HEED_DEVICE void load_items(const heed_cuda_mapped_args *m, const int of_k)
+{
+    place at;
+    ring next = { 0, 0 };
+    at.row_group = 0;
+    ptx_griddepcontrol_wait();
+    for (u32 round = 0, number; (number = item_number(round)) < item_count(&m->args); round++) {
+        find_place(m, &at, number);
+        if (of_k)
+            load_k(m, &at, &next);
+        else
+            load_q_and_v(m, &at, &next, round);
+    }
+    ptx_griddepcontrol_launch();
+}
+
+HEED_DEVICE void clean_items(const heed_cuda_mapped_args *m, u32 thread)
+{
+    place at;
+    ring all = { 0, 0 }, next = { 0, 0 };
+    at.row_group = 0;
+    for (u32 round = 0, number; (number = item_number(round)) < item_count(&m->args); round++) {
+        find_place(m, &at, number);
+        ptx_mbarrier_wait(done_barrier(), round % 2 ^ 1);
+        clear_bad(thread);
+        clean_item(&at, all, &next, thread);
+        for (u32 j = 0; j < at.tiles; j++)
+            ring_advance(&all, 1);
+    }
+}
+
+HEED_DEVICE void load(const heed_cuda_mapped_args *m)
+{
+    u32 thread = ptx_thread() - CONSUMER_THREADS;
+    if (thread == 0)
+        load_items(m, 1);
+    else if (thread == 32)
+        load_items(m, 0);
+    else if (HEED_CAUSAL && thread >= 64)
+        clean_items(m, thread - 64);
+}
+
+#endif /* HEED_WGMMA_LOAD_CUH */

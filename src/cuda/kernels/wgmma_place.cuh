@@ -1,0 +1,165 @@
+/*
+ * wgmma_place.cuh - which rows and keys a block of attn_wgmma.cu works on, and which of them a
+ * warpgroup; its barriers
+ */
+#ifndef HEED_WGMMA_PLACE_CUH
+#define HEED_WGMMA_PLACE_CUH
+
+#include "order.cuh"
+#include "ptx_hopper.cuh"
+#include "wgmma_sizes.cuh"
+
+/* Where a thread is, and what its block works on. */
+typedef struct place {
+    u32 warp; /* in its warpgroup */
+    u32 lane;
+    u32 row_group; /* of the warpgroup */
+    u32 key_group;
+    u32 batch;
+    u32 head; /* as args counts them, */
+    u32 head_q;
+    u32 head_kv; /* and in their tensors */
+    u32 row;     /* the warpgroup's first */
+    u32 tiles;   /* of keys that the block looks at, from the last one to the first; */
+    u32 masked;  /* so many of them need a mask */
+} place;
+
+/* Goes to an item; thread, warpgroup and lane are known. */
+HEED_DEVICE void find_place(const heed_cuda_mapped_args *m, place *at, u32 number)
+{
+    const heed_cuda_args *args = &m->args;
+    item found = find_item(args, number);
+    u32 first = found.block * BLOCK_ROWS, last = first + BLOCK_ROWS - 1;
+    last = last < args->rows ? last : args->rows - 1;
+    at->head = found.head;
+    at->batch = divide(found.head, args->heads_kv);
+    u32 head = found.head - at->batch * args->heads_kv.value;
+    at->head_q = head * args->group.value;
+    at->head_kv = divide(head, m->share);
+    at->row = first + at->row_group * GROUP_ROWS;
+    at->tiles = (visible_keys(args, divide(last, args->group)) + (HEED_N - 1)) / HEED_N;
+    u32 full = visible_keys(args, divide(first, args->group)) / HEED_N;
+    at->masked = at->tiles > full ? at->tiles - full : 0;
+}
+
+/* The first key of tile @j, counted from the last. */
+HEED_DEVICE u32 tile_key(const place *at, u32 j)
+{
+    return (at->tiles - 1 - j) * HEED_N;
+}
+
+/* The first key that row g (@h 0) or g + 8 (1) of the warp does not see. */
+HEED_DEVICE u32 row_limit(const heed_cuda_args *args, const place *at, int mt, int h)
+{
+    u32 row = at->row + at->warp * 16 + (u32)mt * 16 + (u32)h * 8 + at->lane / 4;
+    return visible_keys(args, divide(row, args->group));
+}
+
+/* ---- Items: those of a block ---- */
+
+HEED_DEVICE u32 item_count(const heed_cuda_args *args)
+{
+    return args->blocks * args->heads;
+}
+
+/* Number of the block's item @round. Every other round goes backwards, so that no block gets the
+ * longest of each. */
+HEED_DEVICE u32 item_number(u32 round)
+{
+    u32 blocks = ptx_grid_x(), block = ptx_block_x();
+    return round * blocks + (HEED_CAUSAL && round % 2 ? blocks - 1 - block : block);
+}
+
+/* ---- Barriers ----
+ *
+ * Stages go round a ring. A tile has come to a stage when its barrier "full" is over, and the
+ * warpgroups have read it when "empty" is. V_CLEAN is for tiles of V that need a mask, which come
+ * in a ring of their own. */
+
+enum {
+    K_FULL,
+    K_EMPTY,
+    V_FULL,
+    V_EMPTY,
+    V_CLEAN,
+    STAGE_BARRIERS
+};
+enum {
+    Q_FULL,
+    Q_EMPTY,
+    GROUP_BARRIERS
+};
+
+HEED_DEVICE u32 stage_barrier(u32 which, u32 stage)
+{
+    return ptx_shared_base() + BARRIERS_AT + (which * HEED_S + stage) * 8;
+}
+
+HEED_DEVICE u32 group_barrier(u32 which, u32 buffer)
+{
+    return ptx_shared_base() + BARRIERS_AT +
+           (STAGE_BARRIERS * HEED_S + which * HEED_R * Q_BUFFERS + buffer) * 8;
+}
+
+/* The results of an item no longer need what loading warps have left beside the tiles. */
+HEED_DEVICE u32 done_barrier(void)
+{
+    return ptx_shared_base() + BARRIERS_AT +
+           (STAGE_BARRIERS * HEED_S + GROUP_BARRIERS * HEED_R * Q_BUFFERS) * 8;
+}
+
+/* Which buffer a row group has Q and O of round @round in, and the parity of its barriers. */
+HEED_DEVICE u32 q_buffer(u32 round, u32 row_group)
+{
+    return round % Q_BUFFERS * HEED_R + row_group;
+}
+
+HEED_DEVICE u32 q_parity(u32 round)
+{
+    return round / Q_BUFFERS % 2;
+}
+
+HEED_DEVICE u32 q_smem(u32 buffer)
+{
+    return ptx_shared_base() + Q_AT + buffer * Q_GROUP_BYTES;
+}
+
+/* A place in a ring of barriers: the next one and the parity of its phase. */
+typedef struct ring {
+    u32 stage;
+    u32 parity;
+} ring;
+
+HEED_DEVICE void ring_advance(ring *r, u32 steps)
+{
+    r->stage += steps;
+    if (r->stage >= HEED_S) {
+        r->stage -= HEED_S;
+        r->parity ^= 1;
+    }
+}
+
+/* Where a stage's tiles are in shared memory. */
+HEED_DEVICE u32 k_tile(ring at)
+{
+    return ptx_shared_base() + at.stage * STAGE_BYTES;
+}
+
+HEED_DEVICE u32 v_tile(ring at)
+{
+    return k_tile(at) + K_BYTES;
+}
+
+/* Named barriers: 0 is that of the whole block. */
+#define CONSUMERS_BARRIER 1
+#define LOADERS_BARRIER 2
+#define WARPGROUP_BARRIER 3 /* and the ones that follow, for each warpgroup */
+#define TURN_BARRIER 7      /* likewise */
+
+HEED_DEVICE void warpgroup_barrier(const place *at)
+{
+    ptx_barrier_named((int)(WARPGROUP_BARRIER + at->key_group * HEED_R + at->row_group),
+                      GROUP_THREADS);
+}
+
+#endif /* HEED_WGMMA_PLACE_CUH */

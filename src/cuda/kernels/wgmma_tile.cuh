@@ -1,0 +1,133 @@
+/*
+ * wgmma_tile.cuh - the products of a warpgroup with one tile of keys
+ */
+#ifndef HEED_WGMMA_TILE_CUH
+#define HEED_WGMMA_TILE_CUH
+
+#include "wgmma_place.cuh"
+
+#define HEED_ACC16 0 /* products are summed in float32 */
+
+#include "softmax.cuh"
+
+/* Descriptors of panels in shared memory, whose rows of 128 bytes are swizzled: 8 of them are 1024
+ * bytes, and @leading bytes are from one panel to the next where the instruction looks at several.
+ * Fields count 16 bytes. The lower half has the address, to which others in the same panels may be
+ * added; */
+HEED_DEVICE u32 describe(u32 smem, u32 leading)
+{
+    return (smem & 0x3ffff) / 16 | leading / 16 << 16;
+}
+
+/* the upper half is always the same. */
+HEED_DEVICE u64 descriptor(u32 lower, u32 bytes)
+{
+    const u64 rows8 = 8 * PANEL_ROW / 16, swizzle_128 = 1u << 30;
+    return (rows8 | swizzle_128) << 32 | (lower + bytes / 16);
+}
+
+/* One step of scores: d = a b of the right width, plus d if @add. */
+HEED_DEVICE void score_step(float *d, u64 a, u64 b, int add)
+{
+#if HEED_N == 64
+    ptx_wgmma_n64_ss(d, a, b, add);
+#elif HEED_N == 80
+    ptx_wgmma_n80_ss(d, a, b, add);
+#elif HEED_N == 96
+    ptx_wgmma_n96_ss(d, a, b, add);
+#elif HEED_N == 112
+    ptx_wgmma_n112_ss(d, a, b, add);
+#elif HEED_N == 128
+    ptx_wgmma_n128_ss(d, a, b, add);
+#elif HEED_N == 144
+    ptx_wgmma_n144_ss(d, a, b, add);
+#elif HEED_N == 160
+    ptx_wgmma_n160_ss(d, a, b, add);
+#elif HEED_N == 176
+    ptx_wgmma_n176_ss(d, a, b, add);
+#elif HEED_N == 192
+    ptx_wgmma_n192_ss(d, a, b, add);
+#elif HEED_N == 224
+    ptx_wgmma_n224_ss(d, a, b, add);
+#else
+    ptx_wgmma_n256_ss(d, a, b, add);
+#endif
+}
+
+HEED_DEVICE void value_step(float *d, const u32 a[4], u64 b)
+{
+#if V_COLUMNS == 64
+    ptx_wgmma_n64_rs(d, a, b, 1);
+#elif V_COLUMNS == 96
+    ptx_wgmma_n96_rs(d, a, b, 1);
+#elif V_COLUMNS == 128
+    ptx_wgmma_n128_rs(d, a, b, 1);
+#elif V_COLUMNS == 192
+    ptx_wgmma_n192_rs(d, a, b, 1);
+#else
+    ptx_wgmma_n256_rs(d, a, b, 1);
+#endif
+}
+
+/* Starts the scores of the tile of K at @k with the rows of Q at @q. */
+HEED_DEVICE void start_scores(float s[ROWS16][KEYS8][4], u32 q, u32 k)
+{
+    u32 a = describe(q, 0), b = describe(k, 0);
+    HEED_UNROLL
+    for (u32 kk = 0; kk < QK16; kk++) {
+        u32 panel = kk / 4, within = kk % 4 * 32;
+        score_step(&s[0][0][0], descriptor(a, panel * GROUP_ROWS * PANEL_ROW + within),
+                   descriptor(b, panel * HEED_N * PANEL_ROW + within), kk > 0);
+    }
+    ptx_wgmma_commit();
+}
+
+/* Starts adding the tile of V at @v to the sums, weighted. */
+HEED_DEVICE void start_values(state *st, weights *w, u32 v)
+{
+    u32 b = describe(v, HEED_N * PANEL_ROW);
+    HEED_UNROLL
+    for (u32 kk = 0; kk < KEYS16; kk++)
+        value_step(&st->o[0][0][0], w->p[0][kk], descriptor(b, kk * 16 * PANEL_ROW));
+    ptx_wgmma_commit();
+}
+
+/* The scores are there; nothing reads them before. */
+HEED_DEVICE void scores_done(float s[ROWS16][KEYS8][4])
+{
+    ptx_wgmma_done(&s[0][0][0], KEYS8 * 4);
+}
+
+HEED_DEVICE void values_done(state *st)
+{
+    ptx_wgmma_done(&st->o[0][0][0], V8 * 4);
+}
+
+/* The weights of all keys take the place of their scores; @sum gets their sums. */
+HEED_DEVICE void exponentiate_all(const state *st, float s[ROWS16][KEYS8][4], float scale,
+                                  float sum[ROWS16][2])
+{
+    HEED_UNROLL
+    for (int h = 0; h < 2; h++)
+        sum[0][h] = 0.0f;
+    HEED_UNROLL
+    for (int nt = 0; nt < KEYS8; nt++) {
+        HEED_UNROLL
+        for (int i = 0; i < 4; i++) {
+            s[0][nt][i] = ptx_ex2(s[0][nt][i] * scale - st->max[0][i / 2]);
+            sum[0][i / 2] += s[0][nt][i];
+        }
+    }
+}
+
+HEED_DEVICE void pack_weights(weights *w, float s[ROWS16][KEYS8][4])
+{
+    HEED_UNROLL
+    for (int nt = 0; nt < KEYS8; nt++) {
+        HEED_UNROLL
+        for (int h = 0; h < 2; h++)
+            w->p[0][nt / 2][nt % 2 * 2 + h] = half_pack(s[0][nt][2 * h], s[0][nt][2 * h + 1]);
+    }
+}
+
+#endif /* HEED_WGMMA_TILE_CUH */
