@@ -226,6 +226,7 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
 #define BLOCK_CLOCKS 3000.0 /* to begin and end a block */
 #define MERGE_CLOCKS 500.0  /* per group */
 #define LAUNCH_SECONDS 2.2e-6
+#define OVERLAP_SECONDS 1e-6 /* less where a launch may begin before the one ahead has ended */
 #define COMBINE_SECONDS 0.7e-6 /* predicted, not measured: to leave a part and be counted */
 #define BATCH_SECONDS 0.3e-6   /* predicted, not measured: to wait for parts under way together */
 #define HINDRANCE 0.03         /* that the shorter of computing and loading still adds */
@@ -347,7 +348,8 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
     double memory = memory_seconds(problem, gpu, v, blocks < slots ? blocks : slots);
     double longer = seconds > memory ? seconds : memory;
     seconds = longer + HINDRANCE * (seconds + memory - longer);
-    return seconds + LAUNCH_SECONDS + merge_seconds(problem, v, all_rows);
+    double launch = LAUNCH_SECONDS - (gpu->arch >= 90 ? OVERLAP_SECONDS : 0);
+    return seconds + launch + merge_seconds(problem, v, all_rows);
 }
 
 /* ---- Code ---- */

@@ -26,7 +26,6 @@ enum {
     O, /* 2: the scores of the next tile along with the values of this one; 3: before its softmax */
     T, /* turns: 1 none, 2 of row groups at starting products, 3 at exponentials */
     G, /* 2: as many blocks as multiprocessors, which take items in turn */
-    X, /* exponentials by a polynomial: 1 none; 2 to 4 every 8th, 4th, 2nd */
     KNOBS
 };
 
@@ -36,37 +35,29 @@ typedef struct shipped {
     int value[KNOBS];
 } shipped;
 
-/* Row groups are for many rows, key groups for few of them. */
+/* Row groups are for many rows, key groups for few of them; blocks that take items in turn are for
+ * equal ones, so more for those without a mask. */
 /* clang-format off */
 static const shipped table[] = {
-    { 1, 64, { 3, 1, 128, 2, 2, 1, 1, 1 } },
-    { 1, 64, { 3, 1, 128, 3, 2, 2, 1, 1 } },
-    { 1, 64, { 3, 1, 128, 3, 2, 2, 2, 1 } },
-    { 1, 64, { 2, 1, 128, 4, 2, 1, 1, 1 } },
-    { 1, 64, { 2, 1, 128, 4, 2, 2, 2, 1 } },
-    { 1, 64, { 2, 1, 128, 4, 3, 1, 1, 1 } },
-    { 1, 64, { 3, 1, 64, 4, 3, 1, 1, 1 } },
-    { 1, 64, { 1, 2, 128, 4, 1, 1, 1, 1 } },
-    { 1, 64, { 1, 2, 128, 4, 2, 1, 1, 1 } },
-    { 1, 64, { 1, 4, 96, 4, 1, 1, 1, 1 } },
-    { 1, 64, { 1, 4, 64, 8, 2, 1, 1, 1 } },
-    { 65, 96, { 3, 1, 96, 2, 2, 2, 2, 1 } },
-    { 65, 96, { 1, 4, 64, 4, 1, 1, 1, 1 } },
-    { 65, 192, { 2, 1, 128, 2, 2, 2, 1, 1 } },
-    { 65, 128, { 2, 1, 176, 2, 2, 1, 1, 1 } },
-    { 65, 128, { 3, 1, 80, 2, 2, 2, 2, 1 } },
-    { 65, 128, { 2, 1, 96, 2, 3, 1, 1, 1 } },
-    { 65, 128, { 1, 2, 64, 4, 2, 1, 1, 1 } },
-    { 65, 128, { 1, 2, 128, 2, 1, 1, 1, 1 } },
-    { 65, 192, { 2, 1, 128, 2, 2, 1, 1, 1 } },
-    { 65, 128, { 2, 1, 128, 2, 2, 2, 2, 1 } },
-    { 65, 192, { 1, 2, 64, 4, 1, 1, 1, 1 } },
-    { 129, 192, { 2, 1, 96, 2, 2, 1, 1, 1 } },
-    { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 1 } },
-    { 129, 192, { 2, 1, 96, 2, 2, 2, 2, 1 } },
-    { 193, 256, { 2, 1, 80, 2, 2, 2, 1, 1 } },
-    { 193, 256, { 2, 1, 64, 2, 2, 1, 1, 1 } },
-    { 193, 256, { 1, 2, 64, 2, 1, 1, 1, 1 } },
+    { 1, 64, { 4, 1, 64, 6, 2, 2, 2 } },
+    { 1, 64, { 4, 1, 64, 8, 2, 2, 1 } },
+    { 1, 64, { 3, 1, 128, 4, 2, 2, 2 } },
+    { 1, 64, { 3, 1, 128, 4, 2, 2, 1 } },
+    { 1, 64, { 2, 1, 64, 4, 3, 1, 2 } },
+    { 1, 64, { 1, 2, 64, 8, 2, 1, 1 } },
+    { 1, 64, { 1, 4, 64, 8, 2, 1, 1 } },
+    { 1, 64, { 1, 1, 64, 4, 3, 1, 1 } },
+    { 65, 96, { 3, 1, 96, 2, 2, 2, 2 } },
+    { 65, 96, { 3, 1, 96, 2, 2, 2, 1 } },
+    { 65, 128, { 2, 1, 128, 2, 2, 2, 2 } },
+    { 65, 192, { 2, 1, 128, 2, 2, 2, 1 } },
+    { 65, 128, { 2, 1, 160, 2, 2, 2, 2 } },
+    { 65, 128, { 1, 2, 64, 4, 2, 1, 1 } },
+    { 65, 192, { 1, 2, 64, 4, 1, 1, 1 } },
+    { 129, 192, { 2, 1, 96, 2, 2, 2, 2 } },
+    { 193, 256, { 2, 1, 80, 2, 2, 2, 1 } },
+    { 193, 256, { 2, 1, 64, 2, 2, 2, 1 } },
+    { 193, 256, { 1, 2, 64, 2, 1, 1, 1 } },
 };
 /* clang-format on */
 #define TABLE ((int)(sizeof table / sizeof *table))
@@ -229,26 +220,28 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
 /* ---- Cost ----
  *
  * A multiprocessor has one block, whose warpgroups share tensor cores and special function units.
- * Figures are estimates, not yet measured. */
+ * Constants are fitted to times on one H200. */
 
-#define MATRIX_SHARE 0.75       /* of the data sheet's rate that products reach */
-#define CLOCK_SHARE 0.9         /* of the highest clock, under load */
-#define EXPS_PER_CLOCK 16.0     /* of the special function units of a multiprocessor */
-#define LANES 128.0             /* other operations per clock */
-#define SOFTMAX_OPERATIONS 1.75 /* per score, that do not overlap with its exponential */
-#define POLYNOMIAL_OPERATIONS 10.0
-#define HINDRANCE 0.35        /* that the shorter of products and softmax still adds; */
-#define TURNS_HINDRANCE 0.25  /* where row groups take turns */
-#define TILE_SECONDS 0.15e-6  /* latency of a tile, which other warpgroups may hide */
+#define CLOCK_SHARE 0.9       /* of the highest clock, under load */
+#define EXPS_PER_CLOCK 16.0   /* of the special function units of a multiprocessor */
+#define HINDRANCE 1.2         /* that the shorter of products and softmax still adds; */
+#define TURNS_HINDRANCE 0.75  /* where row groups take turns */
 #define MASK_TILES 0.4        /* that a mask adds to a tile */
-#define L2_BYTES 32.0         /* per clock and multiprocessor */
+#define L2_BYTES 64.0         /* per clock and multiprocessor */
 #define MEMORY_SHARE 0.87     /* of the bandwidth */
 #define MEMORY_LATENCY 1.1e-6 /* of a load, on a busy device */
 #define MEMORY_HINDRANCE 0.03 /* that the shorter of computing and loading still adds */
-#define LAUNCH_SECONDS 2.2e-6
-#define BLOCK_SECONDS 1.5e-6 /* to begin and end a block, */
-#define ITEM_SECONDS 0.5e-6  /* and to go on to its next item */
-#define MERGE_SECONDS 0.3e-6 /* per key group but the first */
+#define LAUNCH_SECONDS 0.9e-6
+#define BLOCK_SECONDS 1.6e-6 /* to begin and end a block, */
+#define ITEM_SECONDS 0.4e-6  /* and to go on to its next item */
+#define MERGE_SECONDS 0.5e-6 /* per key group but the first */
+#define UNEQUAL_TURNS 1.08   /* longer where items that are taken in turn are of unequal length */
+
+/* Seconds that a warpgroup waits in a tile, by the order, and how much longer than alone its
+ * products and softmax take. */
+static const struct {
+    double wait, stretch;
+} orders[] = { { 0, 0 }, { 0.36e-6, 2.0 }, { 0.30e-6, 1.5 }, { 0.16e-6, 1.5 } };
 
 /* Seconds of a warpgroup's tile: its products, and its softmax, each if it had the multiprocessor
  * to itself. */
@@ -258,14 +251,10 @@ typedef struct tile_cost {
 
 static tile_cost cost_of_tile(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
-    static const double shares[] = { 0, 0, 0.125, 0.25, 0.5 };
     double columns = (double)heed_div_up(problem->dim_qk, 16) * 16 + value_columns(problem);
-    double scores = (double)GROUP_ROWS * v[N], polynomial = shares[v[X]];
-    double operations = SOFTMAX_OPERATIONS + polynomial * POLYNOMIAL_OPERATIONS;
-    double clocks = scores * ((1 - polynomial) / EXPS_PER_CLOCK + operations / LANES);
-    return (tile_cost){ .products = 2 * scores * columns * gpu->multiprocessors /
-                                    (MATRIX_SHARE * gpu->matrix),
-                        .softmax = clocks / (CLOCK_SHARE * gpu->clock) };
+    double scores = (double)GROUP_ROWS * v[N];
+    return (tile_cost){ .products = 2 * scores * columns * gpu->multiprocessors / gpu->matrix,
+                        .softmax = scores / (EXPS_PER_CLOCK * CLOCK_SHARE * gpu->clock) };
 }
 
 /* Seconds of a tile of keys with all row groups of a block. */
@@ -276,7 +265,7 @@ static double block_tile_seconds(const heed_problem *problem, const heed_gpu *gp
     double longer = products_longer ? tile.products : tile.softmax;
     double shorter = products_longer ? tile.softmax : tile.products;
     double busy = v[R] * (longer + (v[T] > 1 ? TURNS_HINDRANCE : HINDRANCE) * shorter);
-    double alone = longer + (v[O] == 1 ? 1 : HINDRANCE) * shorter + TILE_SECONDS / v[O];
+    double alone = orders[v[O]].wait + orders[v[O]].stretch * (longer + shorter);
     double bytes = 2.0 * v[N] * (double)(problem->dim_qk + problem->dim_v);
     double loads = bytes / (L2_BYTES * CLOCK_SHARE * gpu->clock);
     double seconds = busy > alone / v[K] ? busy : alone / v[K];
@@ -316,6 +305,8 @@ static double compute_seconds(const heed_problem *problem, const heed_gpu *gpu, 
     double seconds = rounds * (tiles.middle * tile + each);
     if (rest > 0) /* the last round of unequal items has the short ones */
         seconds += (rounds > 0 && !tiles.equal ? tiles.middle / 2 : tiles.longest) * tile + each;
+    if (v[G] == 2 && !tiles.equal)
+        seconds *= UNEQUAL_TURNS;
     return seconds + (v[G] == 2 ? BLOCK_SECONDS : 0);
 }
 
@@ -367,7 +358,6 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
         { "HEED_O", v[O] },
         { "HEED_T", v[T] },
         { "HEED_G", v[G] },
-        { "HEED_X", v[X] },
     };
     (void)kernel;
     (void)machine;
@@ -382,14 +372,13 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
 }
 
 const heed_algorithm heed_algorithm_cuda_wgmma = {
-    .knobs = { { 'r', { 1, 2, 3 } },
+    .knobs = { { 'r', { 1, 2, 3, 4 } },
                { 'k', { 1, 2, 3, 4 } },
                { 'n', { 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 } },
                { 's', { 2, 3, 4, 5, 6, 7, 8 } },
                { 'o', { 1, 2, 3 } },
                { 't', { 1, 2, 3 } },
-               { 'g', { 1, 2 } },
-               { 'x', { 1, 2, 3, 4 } } },
+               { 'g', { 1, 2 } } },
     .config_at = config_at,
     .config_count = TABLE,
     .legal = legal,

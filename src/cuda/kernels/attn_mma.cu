@@ -345,7 +345,7 @@ HEED_DEVICE void finish(walk *w, state *st, const int aligned)
     if (at.group == 0)
         store(w, &at, st, aligned);
     if (w->args->arrived)
-        merge_parts(w->args, &at, w->q_smem);
+        merge_parts(w->args);
 }
 
 /* The first group has at most one tile more than the others. They pass as many barriers as it does,

@@ -144,11 +144,14 @@ HEED_DEVICE void store_partial(const heed_cuda_args *args, const place *at, cons
 }
 
 /* Merges the rows of the block, if of those that share their keys it is the last one to get here:
- * all threads of the block, with 4 bytes of shared memory. */
-HEED_DEVICE void merge_parts(const heed_cuda_args *args, const place *at, u32 smem)
+ * all threads of the block. */
+HEED_DEVICE void merge_parts(const heed_cuda_args *args)
 {
+    place at;
+    u32 smem = ptx_shared_base();
+    find_rows(args, &at); /* anew, so that no registers keep it until here */
     const u32 step = THREADS / 32 * COMBINE_ROWS;
-    u32 end = at->row + HEED_M < args->rows ? at->row + HEED_M : args->rows;
+    u32 end = at.row + HEED_M < args->rows ? at.row + HEED_M : args->rows;
     u32 last = args->splits.value - 1;
     ptx_barrier(); /* the block's part is there, and its shared memory free */
     if (ptx_thread() == 0)
@@ -158,8 +161,8 @@ HEED_DEVICE void merge_parts(const heed_cuda_args *args, const place *at, u32 sm
     if (ptx_ld_shared_4(smem) != last)
         return;
     HEED_NO_UNROLL
-    for (u32 row = at->row + ptx_thread() / 32 * COMBINE_ROWS; row < end; row += step)
-        combine_rows(args, at->head, row, end - row < COMBINE_ROWS ? end - row : COMBINE_ROWS);
+    for (u32 row = at.row + ptx_thread() / 32 * COMBINE_ROWS; row < end; row += step)
+        combine_rows(args, at.head, row, end - row < COMBINE_ROWS ? end - row : COMBINE_ROWS);
 }
 
 HEED_DEVICE void store_lse(const heed_cuda_args *args, const place *at, const state *st)
