@@ -172,7 +172,7 @@ static void test_what_is_legal(void **state)
         { 90, "b1 h4 s256 d64 f16", "r2k1n64s2o3t2g1", "takes no turns" },
         { 90, "b1 h4 s256 d64 f16", "r1k2n64s2o1t1g2", "blocks of one item" },
         { 90, "b1 h4 s256 d64 f16", "r1k1n64s2o1t2g1", "turns" },
-        { 90, "b1 h4 s256 d128 f16", "r2k1n128s4o2t1g1", "other head dims" },
+        { 90, "b1 h4 s256 d128 f16", "r4k1n64s6o2t2g2", "other head dims" },
         { 90, "b1 h4 s256 d64 f16", "r3k1n256s2o1t1g1", "registers" },
         { 90, "b1 h4 s256 d256 f16", "r2k1n96s2o1t1g1", "shared memory" },
         { 90, "b1 h4 s2147483648/8 d64 f16", "r2k1n128s4o2t1g1", "32 bits" },
