@@ -33,9 +33,9 @@ typedef struct program {
 
 /* plan->code */
 typedef struct cuda_plan {
-    program main;     /* for aligned tensors, if there are any */
-    program fallback; /* for others */
-    program combine;  /* after main, if that splits keys and does not merge by itself */
+    program main;                 /* for aligned tensors, if there are any */
+    program fallback;             /* for others */
+    program combine;              /* after main, if that splits keys and does not merge by itself */
     heed_cuda_arrivals *arrivals; /* by which main merges, if it splits keys */
     bool strides_aligned;
     int64_t parts; /* rows of all splits: where their LSEs begin in the workspace, over dim_v */

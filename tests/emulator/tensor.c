@@ -58,10 +58,10 @@ static bool fits(const tensor_map *map)
 {
     bool fine = map->base % 16 == 0 && map->box[0] == HEED_MAP_COLUMNS;
     for (int i = 0; i < 4; i++)
-        fine = fine && map->dims[i] > 0 && map->dims[i] < 1ll << 32 && map->box[i] > 0 &&
+        fine = fine && map->dims[i] > 0 && map->dims[i] < INT64_C(1) << 32 && map->box[i] > 0 &&
                map->box[i] <= 256;
     for (int i = 0; i < 3; i++)
-        fine = fine && map->strides[i] > 0 && map->strides[i] < 1ll << 40 &&
+        fine = fine && map->strides[i] > 0 && map->strides[i] < INT64_C(1) << 40 &&
                map->strides[i] % 16 == 0;
     return fine;
 }

@@ -403,6 +403,7 @@ HEED_DEVICE void compute(const heed_cuda_mapped_args *m)
     w.at.lane = ptx_lane();
     w.at.key_group = HEED_K == 1 ? 0 : group / HEED_R;
     w.at.row_group = HEED_R == 1 ? 0 : group % HEED_R;
+    (void)group; /* of which there may be only one */
     w.tile.stage = w.clean.stage = w.at.key_group;
     w.tile.parity = w.clean.parity = 0;
     if (HEED_T > 1 && w.at.row_group == HEED_R - 1)

@@ -117,15 +117,17 @@ HEED_DEVICE void clear_bad(u32 thread)
     ptx_barrier_named(LOADERS_BARRIER, CLEANERS);
 }
 
-/* What one of the threads that load does: @of_k, or else Q and V. */
+/* What one of the threads that load does: @of_k, or else Q and V. It looks for its first item
+ * before it waits for what runs ahead of this launch. */
 HEED_DEVICE void load_items(const heed_cuda_mapped_args *m, const int of_k)
 {
     place at;
     ring next = { 0, 0 };
     at.row_group = 0;
-    ptx_griddepcontrol_wait();
     for (u32 round = 0, number; (number = item_number(round)) < item_count(&m->args); round++) {
         find_place(m, &at, number);
+        if (round == 0)
+            ptx_griddepcontrol_wait();
         if (of_k)
             load_k(m, &at, &next);
         else

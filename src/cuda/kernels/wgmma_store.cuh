@@ -21,7 +21,7 @@
 /* Unit @i of a key group, of V16 in all, */
 HEED_DEVICE u32 unit_of(const place *at, u32 i)
 {
-    return HEED_K == 1 ? i : i * HEED_K + at->key_group;
+    return HEED_K == 1 ? i : at->key_group * UNITS + i;
 }
 
 /* if there is one. */
@@ -173,17 +173,32 @@ HEED_DEVICE void rows_barrier(const place *at)
         ptx_barrier_named(CONSUMERS_BARRIER, CONSUMER_THREADS);
 }
 
-/* Stores them by way of Q's shared memory at @smem, from where the copy is under way then. */
-HEED_DEVICE void store_o(const heed_cuda_mapped_args *m, const place *at, const state *st, u32 smem)
+/* Stores the warp's columns of its rows from shared memory at @smem, 16 bytes at a time. */
+HEED_DEVICE void store_columns(const heed_cuda_args *args, const place *at, u32 smem)
 {
-    if (HEED_K == 1)
-        rows_barrier(at); /* all warps have read Q */
-    stage_o(at, st, smem);
+    u32 first = unit_of(at, 0) * 2; /* chunks of 8 columns */
+    ptx_warp_barrier();
+    HEED_UNROLL
+    for (u32 i = 0; i < UNITS; i++) {
+        u32 index = i * 32 + at->lane, chunk = first + index % (2 * UNITS);
+        u32 row = at->warp * 16 + index / (2 * UNITS);
+        if (chunk * 8 >= HEED_DIM_V || at->row + row >= args->rows)
+            continue;
+        heed_u32x4 x = ptx_ld_shared_16(smem + (chunk / 8 * GROUP_ROWS + row) * PANEL_ROW +
+                                        (chunk % 8 ^ row % 8) * 16);
+        u8 *o = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, at->row + row);
+        ptx_st_global_16(o + chunk * 16, x);
+    }
+}
+
+/* Starts to copy the row group's rows from shared memory at @smem. */
+HEED_DEVICE void copy_rows(const heed_cuda_mapped_args *m, const place *at, u32 smem)
+{
+    u32 row = divide(at->row, m->args.group);
     ptx_fence_async();
     rows_barrier(at);
-    if (at->key_group > 0 || at->warp > 0 || at->lane > 0)
+    if (at->warp > 0 || at->lane > 0)
         return;
-    u32 row = divide(at->row, m->args.group);
     HEED_UNROLL
     for (u32 panel = 0; panel < V_PANELS; panel++)
         ptx_tensor_store(&m->o, smem + panel * GROUP_ROWS * PANEL_ROW, (i32)(panel * PANEL_COLUMNS),
@@ -191,10 +206,23 @@ HEED_DEVICE void store_o(const heed_cuda_mapped_args *m, const place *at, const 
     ptx_bulk_commit();
 }
 
-/* Waits until it has left the shared memory of @buffer, which then is free for another Q. */
+/* Stores O by way of Q's shared memory at @smem. Whole rows are copied as boxes, which goes on
+ * meanwhile; where key groups share them, storing them at once is over sooner. */
+HEED_DEVICE void store_o(const heed_cuda_mapped_args *m, const place *at, const state *st, u32 smem)
+{
+    if (HEED_K == 1)
+        rows_barrier(at); /* all warps have read Q */
+    stage_o(at, st, smem);
+    if (HEED_K == 1)
+        copy_rows(m, at, smem);
+    else
+        store_columns(&m->args, at, smem);
+}
+
+/* Waits until O has left the shared memory of @buffer, which then is free for another Q. */
 HEED_DEVICE void release_o(const place *at, u32 buffer)
 {
-    if (at->key_group > 0 || at->warp > 0 || at->lane > 0)
+    if (HEED_K > 1 || at->warp > 0 || at->lane > 0)
         return;
     ptx_bulk_wait_read();
     ptx_mbarrier_arrive(group_barrier(Q_EMPTY, buffer));
