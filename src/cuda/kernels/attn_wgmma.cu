@@ -24,9 +24,32 @@
  *     HEED_G    grid                        1: a block for each item; 2: as many blocks as there
  *                                           are multiprocessors, and each takes items in turn
  *
- * Version log: see the end of issue 4's measurements; TF is TFLOP/s on one H200.
+ * Version log. On one H200, f16, without a mask, cold: TF is TFLOP/s of b4 h32 s4096 d64 and b4 h16
+ * s4096 d128, us the time of b2 h8 s512 d64 and b8 h16 s512 d64. cuDNN 9.19 did 482 / 659 TF and 9.9 /
+ * 26.7 us in the same runs. Power holds long runs back by up to 10 %, differently each time.
  *
- *     1  as first written                                                     not yet measured
+ *     1  as first written                                              512 / 631 TF   7.2 / 29.8 us
+ *     2  a launch begins before the one ahead of it has ended; Q of    519 / 687      6.0 / 22.6
+ *        the next item comes meanwhile; four row groups
+ *     3  one thread loads K, another one Q and V, where one took 220   535 / 698      6.0 / 20.9
+ *        clocks a tile; key groups merge, each some of the columns
+ *     4  key groups store their columns at once, without a copy of     523 / 655      5.9 / 20.7
+ *        boxes; the first item is found before the wait                (throttled)
+ *
+ * What the compiler must be kept from: it moves the wait for the values in front of the exponentials,
+ * unless branches lie between (see step() with HEED_O 2); and it serializes all wgmma where one of
+ * them starts in a branch, or where it cannot tell that a wait covers it (order 3 has its first and
+ * last steps apart for that). It says so, C7510 to C7520, and tests/test_configs.c compiles without.
+ *
+ * Where time goes, b1 h8 s512 d64, in clocks of 5.6 us: 2200 until the first tile has come from cold
+ * memory, 5600 for four tiles of each of two groups, 1200 to merge and normalize, 700 to store. A
+ * tile of 64 keys takes 1250, of which the softmax is 800, and 256 would be the exponentials' own;
+ * with four groups 1300 to 1600, for their exponentials come at the same time.
+ *
+ * Tried, and no gain: HEED_O 3 (6.0 us; 437 TF); turns at exponentials (498 TF at d64, against 538
+ * with turns at products and 471 without); 160 or 176 keys a tile at d128 (695 and 617 TF, but 674
+ * against 641 for b1 h16 s16384 with a mask); three row groups at d128 (651); no O stored (5.6 us
+ * against 5.6).
  */
 #include "wgmma_load.cuh"
 #include "wgmma_store.cuh"
