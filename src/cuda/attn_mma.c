@@ -226,7 +226,7 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
 #define BLOCK_CLOCKS 3000.0 /* to begin and end a block */
 #define MERGE_CLOCKS 500.0  /* per group */
 #define LAUNCH_SECONDS 2.2e-6
-#define OVERLAP_SECONDS 1e-6 /* less where a launch may begin before the one ahead has ended */
+#define OVERLAP_SECONDS 1e-6   /* less where a launch may begin before the one ahead has ended */
 #define COMBINE_SECONDS 0.7e-6 /* predicted, not measured: to leave a part and be counted */
 #define BATCH_SECONDS 0.3e-6   /* predicted, not measured: to wait for parts under way together */
 #define HINDRANCE 0.03         /* that the shorter of computing and loading still adds */

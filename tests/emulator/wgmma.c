@@ -160,7 +160,8 @@ static product *next_product(machine *m, warpgroup *g, const thread *lanes)
     p->waiting = WARPGROUP;
     p->read = false;
     p->clock = clock;
-    return g->products[g->count++] = p;
+    g->products[g->count++] = p;
+    return p;
 }
 
 /* What all lanes know. */
