@@ -34,7 +34,7 @@
 #define HEED_K (config->value[1])
 #define HEED_N (config->value[2])
 #define HEED_S (config->value[3])
-#define HEED_G (config->value[6])
+#define HEED_G (config->value[7])
 #define HEED_DIM_QK (problem->dim_qk)
 #define HEED_DIM_V (problem->dim_v)
 #define HEED_CAUSAL (problem->mask != HEED_MASK_NONE)
@@ -156,27 +156,27 @@ static void test_what_is_legal(void **state)
         int arch;
         const char *spec, *config, *why; /* NULL: legal */
     } cases[] = {
-        { 90, "b1 h4 s256 d64 f16", "r2k1n128s4o2t1g1", NULL },
-        { 90, "b1 h4 s256 d64 f16 causal scale=-1", "r2k1n128s4o2t1g1", NULL },
-        { 90, "b1 h6/2 s256 d64 f16", "r2k1n128s4o2t1g1", NULL },
-        { 90, "b1 h4 s256 d64 f16 acc=f16", "r2k1n128s4o2t1g1", NULL },
-        { 90, "b1 h4 s256 d64 f16 k=0:4194312:64", "r2k1n128s4o2t1g1", NULL },
-        { 89, "b1 h4 s256 d64 f16", "r2k1n128s4o2t1g1", "compute capability 9.0" },
-        { 90, "b1 h4 s256 d68 f16", "r2k1n128s2o2t1g1", "no multiple of 8" },
-        { 90, "b1 h4 s256 d264 f16", "r2k1n64s2o2t1g1", "above 256" },
-        { 90, "b1 h4 s256 d64 f16 k=0:260:64", "r2k1n128s4o2t1g1", "strides" },
-        { 90, "b2 h4 s256 d64 f16 k=0:256:64", "r2k1n128s4o2t1g1", "strides" },
-        { 90, "b1 h4 s256 d64 f16", "r3k2n64s2o1t1g1", "4 warpgroups" },
-        { 90, "b1 h4 s256 d64 f16", "r1k3n64s2o1t1g1", "a multiple of the key groups" },
-        { 90, "b1 h4 s256 d64 f16", "r1k2n64s2o2t1g1", "order 2 or 3 twice that" },
-        { 90, "b1 h4 s256 d64 f16", "r2k1n64s2o3t2g1", "takes no turns" },
-        { 90, "b1 h4 s256 d64 f16", "r1k2n64s2o1t1g2", "blocks of one item" },
-        { 90, "b1 h4 s256 d64 f16", "r1k1n64s2o1t2g1", "turns" },
-        { 90, "b1 h4 s256 d128 f16", "r4k1n64s6o2t2g2", "other head dims" },
-        { 90, "b1 h4 s256 d64 f16", "r3k1n256s2o1t1g1", "registers" },
-        { 90, "b1 h4 s256 d256 f16", "r2k1n96s2o1t1g1", "shared memory" },
-        { 90, "b1 h4 s2147483648/8 d64 f16", "r2k1n128s4o2t1g1", "32 bits" },
-        { 90, "b65536 h32769/10923 s8 d64 f16", "r2k1n128s4o2t1g1", "32 bits" },
+        { 90, "b1 h4 s256 d64 f16", "r2k1n128s4o2t1c1g1", NULL },
+        { 90, "b1 h4 s256 d64 f16 causal scale=-1", "r2k1n128s4o2t1c1g1", NULL },
+        { 90, "b1 h6/2 s256 d64 f16", "r2k1n128s4o2t1c1g1", NULL },
+        { 90, "b1 h4 s256 d64 f16 acc=f16", "r2k1n128s4o2t1c1g1", NULL },
+        { 90, "b1 h4 s256 d64 f16 k=0:4194312:64", "r2k1n128s4o2t1c1g1", NULL },
+        { 89, "b1 h4 s256 d64 f16", "r2k1n128s4o2t1c1g1", "compute capability 9.0" },
+        { 90, "b1 h4 s256 d68 f16", "r2k1n128s2o2t1c1g1", "no multiple of 8" },
+        { 90, "b1 h4 s256 d264 f16", "r2k1n64s2o2t1c1g1", "above 256" },
+        { 90, "b1 h4 s256 d64 f16 k=0:260:64", "r2k1n128s4o2t1c1g1", "strides" },
+        { 90, "b2 h4 s256 d64 f16 k=0:256:64", "r2k1n128s4o2t1c1g1", "strides" },
+        { 90, "b1 h4 s256 d64 f16", "r3k2n64s2o1t1c1g1", "4 warpgroups" },
+        { 90, "b1 h4 s256 d64 f16", "r1k3n64s2o1t1c1g1", "a multiple of the key groups" },
+        { 90, "b1 h4 s256 d64 f16", "r1k2n64s2o2t1c1g1", "order 2 or 3 twice that" },
+        { 90, "b1 h4 s256 d64 f16", "r2k1n64s2o3t2c1g1", "takes no turns" },
+        { 90, "b1 h4 s256 d64 f16", "r1k2n64s2o1t1c1g2", "blocks of one item" },
+        { 90, "b1 h4 s256 d64 f16", "r1k1n64s2o1t2c1g1", "turns" },
+        { 90, "b1 h4 s256 d128 f16", "r4k1n64s6o2t2c1g2", "other head dims" },
+        { 90, "b1 h4 s256 d64 f16", "r3k1n256s2o1t1c1g1", "registers" },
+        { 90, "b1 h4 s256 d256 f16", "r2k1n96s2o1t1c1g1", "shared memory" },
+        { 90, "b1 h4 s2147483648/8 d64 f16", "r2k1n128s4o2t1c1g1", "32 bits" },
+        { 90, "b65536 h32769/10923 s8 d64 f16", "r2k1n128s4o2t1c1g1", "32 bits" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         heed_gpu gpu;
@@ -259,7 +259,7 @@ static const void *address_of(const heed_cuda_map *map)
 static void test_one_launch(void **state)
 {
     trial t;
-    if (trial_begin(&t, "b2 h8/2 s1000 d64 f16 causal", "r2k1n128s4o2t1g1") != HEED_OK)
+    if (trial_begin(&t, "b2 h8/2 s1000 d64 f16 causal", "r2k1n128s4o2t1c1g1") != HEED_OK)
         fail_msg("%s", heed_message());
     int calls = fake->calls;
     execute(&t);
@@ -288,7 +288,7 @@ static void test_one_launch(void **state)
 static void test_groups_that_are_not_packed(void **state)
 {
     trial t;
-    assert_int_equal(trial_begin(&t, "b2 h6/2 s1000 d64 f16", "r2k1n128s4o2t1g1"), HEED_OK);
+    assert_int_equal(trial_begin(&t, "b2 h6/2 s1000 d64 f16", "r2k1n128s4o2t1c1g1"), HEED_OK);
     execute(&t);
     assert_int_equal(last_args.args.rows, 1000);
     assert_int_equal(last_args.args.heads, 12);
@@ -303,12 +303,12 @@ static void test_groups_that_are_not_packed(void **state)
 static void test_blocks_in_turn(void **state)
 {
     trial t;
-    assert_int_equal(trial_begin(&t, "b4 h16 s4096 d64 f16", "r3k1n128s3o2t2g2"), HEED_OK);
+    assert_int_equal(trial_begin(&t, "b4 h16 s4096 d64 f16", "r3k1n128s3o2t2c1g2"), HEED_OK);
     execute(&t);
     assert_int_equal(last.grid[0], 132);
     assert_int_equal(last_args.args.heads * last_args.args.blocks, 64 * 22);
     trial_end(&t);
-    assert_int_equal(trial_begin(&t, "b1 h2 s4096 d64 f16", "r3k1n128s3o2t2g2"), HEED_OK);
+    assert_int_equal(trial_begin(&t, "b1 h2 s4096 d64 f16", "r3k1n128s3o2t2c1g2"), HEED_OK);
     execute(&t);
     assert_int_equal(last.grid[0], 44);
     trial_end(&t);
@@ -321,7 +321,7 @@ static void test_misaligned_pointers(void **state)
     static const char *const odd[] = { "b1 h4 s256 d64 f16", "b1 h1 s256 d64 f16 k=0:4194312:0" };
     for (int i = 0; i < 2; i++) {
         trial t;
-        assert_int_equal(trial_begin(&t, odd[i], "r2k1n128s4o2t1g1"), HEED_OK);
+        assert_int_equal(trial_begin(&t, odd[i], "r2k1n128s4o2t1c1g1"), HEED_OK);
         execute(&t);
         assert_int_equal(last.block[0], 3 * 128);
         t.buffers.v = (const char *)t.buffers.v + 2;
@@ -345,7 +345,7 @@ static void test_captured(void **state)
     cu_graph_exec *exec;
     const heed_driver *driver;
     cu_context *context, *popped;
-    assert_int_equal(trial_begin(&t, "b1 h4 s256 d64 f16", "r2k1n128s4o2t1g1"), HEED_OK);
+    assert_int_equal(trial_begin(&t, "b1 h4 s256 d64 f16", "r2k1n128s4o2t1c1g1"), HEED_OK);
     assert_int_equal(heed_driver_get(&driver), HEED_OK);
     fake->args_size = sizeof(heed_cuda_mapped_args);
     assert_int_equal(driver->primary_retain(&context, 0), CU_SUCCESS);
@@ -378,7 +378,7 @@ static void test_failures(void **state)
         trial t;
         static const char *const words[] = { "mapping", "CUDA_ERROR_INVALID_VALUE", NULL };
         scene_fail_at(names[i / 4], i % 4 + 1, 1);
-        heed_status status = trial_begin(&t, "b1 h4 s256 d64 f16", "r2k1n128s4o2t1g1");
+        heed_status status = trial_begin(&t, "b1 h4 s256 d64 f16", "r2k1n128s4o2t1c1g1");
         if (status == HEED_OK)
             status = heed_execute(&t.plan, &t.buffers);
         assert_true(is_refused(names[i / 4], status, HEED_ERR_DEVICE, words));

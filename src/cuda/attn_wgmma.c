@@ -25,6 +25,7 @@ enum {
     S, /* stages */
     O, /* 2: the scores of the next tile along with the values of this one; 3: before its softmax */
     T, /* turns: 1 none, 2 of row groups at starting products, 3 at exponentials */
+    C, /* 2: row groups pass by the tiles that their rows do not see */
     G, /* 2: as many blocks as multiprocessors, which take items in turn */
     KNOBS
 };
@@ -39,26 +40,26 @@ typedef struct shipped {
  * equal ones, so more for those without a mask. */
 /* clang-format off */
 static const shipped table[] = {
-    { 1, 64, { 4, 1, 64, 6, 2, 2, 2 } },
-    { 1, 64, { 4, 1, 64, 8, 2, 2, 1 } },
-    { 1, 64, { 3, 1, 128, 4, 2, 2, 2 } },
-    { 1, 64, { 3, 1, 128, 4, 2, 2, 1 } },
-    { 1, 64, { 2, 1, 64, 4, 3, 1, 2 } },
-    { 1, 64, { 1, 2, 64, 8, 2, 1, 1 } },
-    { 1, 64, { 1, 4, 64, 8, 2, 1, 1 } },
-    { 1, 64, { 1, 1, 64, 4, 3, 1, 1 } },
-    { 65, 96, { 3, 1, 96, 2, 2, 2, 2 } },
-    { 65, 96, { 3, 1, 96, 2, 2, 2, 1 } },
-    { 65, 128, { 2, 1, 128, 2, 2, 2, 2 } },
-    { 65, 192, { 2, 1, 128, 2, 2, 2, 1 } },
-    { 65, 128, { 2, 1, 160, 2, 2, 2, 2 } },
-    { 65, 128, { 1, 2, 64, 4, 2, 1, 1 } },
-    { 65, 192, { 1, 2, 64, 4, 1, 1, 1 } },
-    { 129, 192, { 2, 1, 96, 2, 2, 2, 2 } },
-    { 129, 192, { 2, 1, 96, 2, 2, 2, 1 } },
-    { 193, 256, { 2, 1, 80, 2, 2, 2, 1 } },
-    { 193, 256, { 2, 1, 64, 2, 2, 2, 1 } },
-    { 193, 256, { 1, 2, 64, 2, 1, 1, 1 } },
+    { 1, 64, { 4, 1, 64, 6, 2, 2, 1, 2 } },
+    { 1, 64, { 4, 1, 64, 8, 2, 2, 1, 1 } },
+    { 1, 64, { 3, 1, 128, 4, 2, 2, 1, 2 } },
+    { 1, 64, { 3, 1, 128, 4, 2, 2, 1, 1 } },
+    { 1, 64, { 2, 1, 64, 4, 3, 1, 1, 2 } },
+    { 1, 64, { 1, 2, 64, 8, 2, 1, 1, 1 } },
+    { 1, 64, { 1, 4, 64, 8, 2, 1, 1, 1 } },
+    { 1, 64, { 1, 1, 64, 4, 3, 1, 1, 1 } },
+    { 65, 96, { 3, 1, 96, 2, 2, 2, 1, 2 } },
+    { 65, 96, { 3, 1, 96, 2, 2, 2, 1, 1 } },
+    { 65, 128, { 2, 1, 128, 2, 2, 2, 1, 2 } },
+    { 65, 192, { 2, 1, 128, 2, 2, 2, 1, 1 } },
+    { 65, 128, { 2, 1, 160, 2, 2, 2, 1, 2 } },
+    { 65, 128, { 1, 2, 64, 4, 2, 1, 1, 1 } },
+    { 65, 192, { 1, 2, 64, 4, 1, 1, 1, 1 } },
+    { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 2 } },
+    { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 1 } },
+    { 193, 256, { 2, 1, 80, 2, 2, 2, 1, 1 } },
+    { 193, 256, { 2, 1, 64, 2, 2, 2, 1, 1 } },
+    { 193, 256, { 1, 2, 64, 2, 1, 1, 1, 1 } },
 };
 /* clang-format on */
 #define TABLE ((int)(sizeof table / sizeof *table))
@@ -191,6 +192,8 @@ static const char *unfit_config(const heed_problem *problem, const int *v)
         return "turns are for several row groups";
     if (v[T] != 1 && v[O] == 3)
         return "order 3 takes no turns";
+    if (v[C] == 2 && (v[K] > 1 || problem->mask == HEED_MASK_NONE))
+        return "row groups of their own tiles are without key groups, under a mask";
     if (v[G] == 2 && v[K] > 1)
         return "key groups are for blocks of one item";
     if (for_other_dims(problem, v))
@@ -358,6 +361,7 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
         { "HEED_S", v[S] },
         { "HEED_O", v[O] },
         { "HEED_T", v[T] },
+        { "HEED_C", v[C] },
         { "HEED_G", v[G] },
     };
     (void)kernel;
@@ -379,6 +383,7 @@ const heed_algorithm heed_algorithm_cuda_wgmma = {
                { 's', { 2, 3, 4, 5, 6, 7, 8 } },
                { 'o', { 1, 2, 3 } },
                { 't', { 1, 2, 3 } },
+               { 'c', { 1, 2 } },
                { 'g', { 1, 2 } } },
     .config_at = config_at,
     .config_count = TABLE,

@@ -12,6 +12,8 @@ extern const emulated_kernel mma_d1_unaligned, mma_d32_unaligned, mma_d40_80_una
     mma_d128_groups_unaligned, mma_d192_128_unaligned, mma_d256_unaligned, mma_d64_half_unaligned,
     mma_d96_40_half_unaligned;
 extern const emulated_kernel naive_f32, naive_f16, naive_bf16;
+extern const emulated_kernel wgmma_d64_cut, wgmma_d64_cut_unaligned, wgmma_d64_cut_negative,
+    wgmma_d64_cut_late, wgmma_d64_cut_late_unaligned, wgmma_d64_cut_late_negative;
 extern const emulated_kernel wgmma_d64_40_groups, wgmma_d64_40_groups_unaligned,
     wgmma_d64_40_groups_negative;
 extern const emulated_kernel wgmma_d64, wgmma_d64_turns, wgmma_d64_groups, wgmma_d128,
@@ -39,6 +41,8 @@ const emulated_config emulated_configs[] = {
     { &naive_bf16, &naive_bf16, NULL },
     { &wgmma_d64, &wgmma_d64_unaligned, &wgmma_d64_negative },
     { &wgmma_d64_turns, &wgmma_d64_turns_unaligned, &wgmma_d64_turns_negative },
+    { &wgmma_d64_cut, &wgmma_d64_cut_unaligned, &wgmma_d64_cut_negative },
+    { &wgmma_d64_cut_late, &wgmma_d64_cut_late_unaligned, &wgmma_d64_cut_late_negative },
     { &wgmma_d64_groups, &wgmma_d64_groups_unaligned, &wgmma_d64_groups_negative },
     { &wgmma_d64_40_groups, &wgmma_d64_40_groups_unaligned, &wgmma_d64_40_groups_negative },
     { &wgmma_d128, &wgmma_d128_unaligned, &wgmma_d128_negative },

@@ -21,12 +21,16 @@
  *                                           the values of this one, and its softmax runs beside;
  *                                           3: those scores are started before this softmax
  *     HEED_T    turns of the row groups     1: none; 2: at starting products; 3: at exponentials
+ *     HEED_C    tiles of a row group        1: those of the block; 2: under a mask it passes by
+ *                                           what its rows do not see, and masks only what they half
+ *                                           see
  *     HEED_G    grid                        1: a block for each item; 2: as many blocks as there
  *                                           are multiprocessors, and each takes items in turn
  *
  * Version log. On one H200, f16, without a mask, cold: TF is TFLOP/s of b4 h32 s4096 d64 and b4 h16
- * s4096 d128, us the time of b2 h8 s512 d64 and b8 h16 s512 d64. cuDNN 9.19 did 482 / 659 TF and 9.9 /
- * 26.7 us in the same runs. Power holds long runs back by up to 10 %, differently each time.
+ * s4096 d128, us the time of b2 h8 s512 d64 and b8 h16 s512 d64. cuDNN 9.19 did 482 / 659 TF
+ * and 9.9 / 26.7 us in the same runs. Power holds long runs back by up to 10 %, differently each
+ * time.
  *
  *     1  as first written                                              512 / 631 TF   7.2 / 29.8 us
  *     2  a launch begins before the one ahead of it has ended; Q of    519 / 687      6.0 / 22.6
@@ -36,15 +40,15 @@
  *     4  key groups store their columns at once, without a copy of     523 / 655      5.9 / 20.7
  *        boxes; the first item is found before the wait                (throttled)
  *
- * What the compiler must be kept from: it moves the wait for the values in front of the exponentials,
- * unless branches lie between (see step() with HEED_O 2); and it serializes all wgmma where one of
- * them starts in a branch, or where it cannot tell that a wait covers it (order 3 has its first and
- * last steps apart for that). It says so, C7510 to C7520, and tests/test_configs.c compiles without.
+ * What the compiler must be kept from: it moves the wait for the values in front of the
+ * exponentials, unless branches lie between (see step() with HEED_O 2); and it serializes all wgmma
+ * where one of them starts in a branch, or where it cannot tell that a wait covers it (order 3 has
+ * its first and last steps apart for that). ptxas -v says so: C7510 to C7520.
  *
- * Where time goes, b1 h8 s512 d64, in clocks of 5.6 us: 2200 until the first tile has come from cold
- * memory, 5600 for four tiles of each of two groups, 1200 to merge and normalize, 700 to store. A
- * tile of 64 keys takes 1250, of which the softmax is 800, and 256 would be the exponentials' own;
- * with four groups 1300 to 1600, for their exponentials come at the same time.
+ * Where time goes, b1 h8 s512 d64, in clocks of 5.6 us: 2200 until the first tile has come from
+ * cold memory, 5600 for four tiles of each of two groups, 1200 to merge and normalize, 700 to
+ * store. A tile of 64 keys takes 1250, of which the softmax is 800, and 256 would be the
+ * exponentials' own; with four groups 1300 to 1600, for their exponentials come at the same time.
  *
  * Tried, and no gain: HEED_O 3 (6.0 us; 437 TF); turns at exponentials (498 TF at d64, against 538
  * with turns at products and 471 without); 160 or 176 keys a tile at d128 (695 and 617 TF, but 674
@@ -55,6 +59,9 @@
 #include "wgmma_store.cuh"
 #include "wgmma_tile.cuh"
 
+#if HEED_C == 2 && (HEED_K > 1 || !HEED_CAUSAL)
+#error "HEED_C 2 is for row groups, under a mask"
+#endif
 #if HEED_S % HEED_K != 0 || (HEED_O == 2 && HEED_S < 2 * HEED_K) || (HEED_G == 2 && HEED_K > 1) || \
     (HEED_T > 1 && HEED_R == 1)
 #error \
@@ -75,13 +82,20 @@ typedef struct walk {
 /* Its tile number j is the block's tile own_tile(at, j). */
 HEED_DEVICE u32 own_tile(const place *at, u32 j)
 {
-    return at->key_group + j * HEED_K;
+    return HEED_C == 2 ? at->passed + j : at->key_group + j * HEED_K;
 }
 
 /* How many of the block's first @count tiles are the team's. */
 HEED_DEVICE u32 own_count(const place *at, u32 count)
 {
-    return count > at->key_group ? (count - at->key_group + HEED_K - 1) / HEED_K : 0;
+    u32 first = HEED_C == 2 ? at->passed : at->key_group;
+    return count > first ? (count - first + HEED_K - 1) / HEED_K : 0;
+}
+
+/* Up to which of the block's tiles its rows need a mask. */
+HEED_DEVICE u32 masked_end(const place *at)
+{
+    return HEED_C == 2 ? at->cut : at->masked;
 }
 
 /* The warp no longer reads what the barrier is about. */
@@ -91,15 +105,21 @@ HEED_DEVICE void release(const walk *w, u32 barrier)
         ptx_mbarrier_arrive(barrier);
 }
 
-/* Waits for the tile of V at @from, and for its cleaning if it needs a mask. */
-HEED_DEVICE void wait_values(walk *w, ring from, int masked)
+/* Waits for the tile of V at @from, and for its cleaning if the block needs a mask for it. */
+HEED_DEVICE void wait_values(walk *w, ring from, int cleaned)
 {
-    if (HEED_CAUSAL && masked) {
+    if (HEED_CAUSAL && cleaned) {
         ptx_mbarrier_wait(stage_barrier(V_CLEAN, w->clean.stage), w->clean.parity);
         ring_advance(&w->clean, HEED_K);
     } else {
         ptx_mbarrier_wait(stage_barrier(V_FULL, from.stage), from.parity);
     }
+}
+
+/* With HEED_C 2: is tile @j cleaned? Else those are that its rows need a mask for. */
+HEED_DEVICE int is_cleaned(const walk *w, u32 j)
+{
+    return own_tile(&w->at, j) < w->at.masked;
 }
 
 /* Once an item's first products are done, the copy of the last one's results is over, too. */
@@ -123,6 +143,27 @@ HEED_DEVICE void take_turn(const place *at)
 }
 
 /* ---- Steps ---- */
+
+/* Goes past the tiles that its rows do not see, which others wait for, and as many turns. */
+HEED_DEVICE void pass_tiles(walk *w)
+{
+#if HEED_C == 2
+    HEED_NO_UNROLL
+    for (u32 j = 0; j < w->at.passed; j++) {
+        ptx_mbarrier_wait(stage_barrier(K_FULL, w->tile.stage), w->tile.parity);
+        release(w, stage_barrier(K_EMPTY, w->tile.stage));
+        wait_values(w, w->tile, j < w->at.masked);
+        release(w, stage_barrier(V_EMPTY, w->tile.stage));
+        ring_advance(&w->tile, 1);
+        if (HEED_T > 1 && (HEED_O == 1 || j + 1 < w->at.tiles)) {
+            take_turn(&w->at);
+            pass_turn(&w->at);
+        }
+    }
+#else
+    (void)w;
+#endif
+}
 
 HEED_DEVICE void mask_tile(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
 {
@@ -157,7 +198,7 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int masked)
         exponentiate(st, &p, s, scale, nt);
     if (HEED_T == 3)
         pass_turn(&w->at);
-    wait_values(w, here, masked);
+    wait_values(w, here, HEED_C == 1 ? masked : is_cleaned(w, j));
     ptx_wgmma_fence();
     start_values(st, &p, v_tile(here));
     ptx_wgmma_wait(0);
@@ -167,7 +208,9 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int masked)
 
 HEED_DEVICE void walk_tiles(walk *w, state *st)
 {
-    u32 masked = own_count(&w->at, w->at.masked), tiles = own_count(&w->at, w->at.tiles), j = 0;
+    u32 masked = own_count(&w->at, masked_end(&w->at)), tiles = own_count(&w->at, w->at.tiles),
+        j = 0;
+    pass_tiles(w);
     release_last(w);
     HEED_NO_UNROLL
     for (; j < masked; j++)
@@ -195,7 +238,7 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, float s[ROWS16][KEYS8][4],
 {
     float old[ROWS16][2], sum[ROWS16][2], scale = w->m->args.scale;
     ring here = w->tile, before = w->before;
-    int masked = own_tile(&w->at, j) < w->at.masked;
+    int masked = own_tile(&w->at, j) < masked_end(&w->at);
     ring_advance(&w->tile, HEED_K);
     w->before = here;
     if (!last)
@@ -207,7 +250,8 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, float s[ROWS16][KEYS8][4],
         mask_tile(w, s, j);
     int raised = find_max(st, s, scale, old);
     exponentiate_all(st, s, scale, sum);
-    wait_values(w, here, masked); /* before the wait below, for its branches keep the order */
+    /* Before the wait below: its branches keep the order. */
+    wait_values(w, here, HEED_C == 1 ? masked : is_cleaned(w, j));
     if (!first) {
         ptx_wgmma_wait(!last);
         values_done(st);
@@ -246,6 +290,7 @@ HEED_DEVICE void walk_tiles(walk *w, state *st)
     u32 tiles = own_count(&w->at, w->at.tiles);
     float even[ROWS16][KEYS8][4], odd[ROWS16][KEYS8][4];
     weights p;
+    pass_tiles(w);
     if (tiles > 0) {
         start_next(w, even);
         if (tiles == 1) {
@@ -282,7 +327,7 @@ HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
     ptx_wgmma_wait(0);
     scores_done(s);
     release(w, stage_barrier(K_EMPTY, w->tile.stage));
-    if (w->at.masked > own_tile(&w->at, 0))
+    if (masked_end(&w->at) > own_tile(&w->at, 0))
         mask_tile(w, s, 0);
     raise_max(st, s, scale);
     HEED_UNROLL
@@ -292,11 +337,12 @@ HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
 }
 
 /* Starts the values of the tile before, whose weights are in @p, beside the scores of tile @j of
- * @tiles; ends with the weights of that. @masked: is it to be masked? @masked_before: was the one
- * before? K of the tile is there, and that of the next one is waited for before the values are: the
- * branches of that wait keep the compiler from waiting for the values before the exponentials. */
+ * @tiles; ends with the weights of that. @masked: is it to be masked? @cleaned_before: was
+ * V of the one before? K of the tile is there, and that of the next one is waited for before the
+ * values are: the branches of that wait keep the compiler from waiting for the values before the
+ * exponentials. */
 HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const int masked,
-                      const int masked_before)
+                      int cleaned_before)
 {
     float s[ROWS16][KEYS8][4], old[ROWS16][2], sum[ROWS16][2], scale = w->m->args.scale;
     ring before = w->tile;
@@ -306,7 +352,7 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
         take_turn(&w->at);
     ptx_wgmma_fence();
     start_scores(s, w->q, k_tile(here));
-    wait_values(w, before, masked_before);
+    wait_values(w, before, cleaned_before);
     ptx_wgmma_fence();
     start_values(st, p, v_tile(before));
     if (HEED_T == 2)
@@ -335,9 +381,9 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
 }
 
 /* Adds the values of the last tile. */
-HEED_DEVICE void last_step(walk *w, state *st, weights *p, const int masked)
+HEED_DEVICE void last_step(walk *w, state *st, weights *p, int cleaned)
 {
-    wait_values(w, w->tile, masked);
+    wait_values(w, w->tile, cleaned);
     ptx_wgmma_fence();
     start_values(st, p, v_tile(w->tile));
     ptx_wgmma_wait(0);
@@ -348,8 +394,10 @@ HEED_DEVICE void last_step(walk *w, state *st, weights *p, const int masked)
 
 HEED_DEVICE void walk_tiles(walk *w, state *st)
 {
-    u32 masked = own_count(&w->at, w->at.masked), tiles = own_count(&w->at, w->at.tiles), j = 1;
+    u32 masked = own_count(&w->at, masked_end(&w->at)), tiles = own_count(&w->at, w->at.tiles),
+        j = 1;
     weights p;
+    pass_tiles(w);
     if (tiles > 0)
         first_step(w, st, &p, tiles);
     release_last(w);
@@ -362,8 +410,8 @@ HEED_DEVICE void walk_tiles(walk *w, state *st)
         step(w, st, &p, j++, tiles, 0, 1);
     HEED_NO_UNROLL
     for (; j < tiles; j++)
-        step(w, st, &p, j, tiles, 0, 0);
-    last_step(w, st, &p, masked == tiles);
+        step(w, st, &p, j, tiles, 0, HEED_C == 2 && is_cleaned(w, j - 1));
+    last_step(w, st, &p, HEED_C == 1 ? masked == tiles : is_cleaned(w, tiles - 1));
 }
 
 #endif

@@ -22,7 +22,22 @@ typedef struct place {
     u32 row;     /* the warpgroup's first */
     u32 tiles;   /* of keys that the block looks at, from the last one to the first; */
     u32 masked;  /* so many of them need a mask */
+    u32 passed;  /* with HEED_C 2: so many none of the warpgroup's rows sees, */
+    u32 cut;     /* and up to here its rows need a mask */
 } place;
+
+/* Finds which tiles the warpgroup passes by, and which need a mask for its rows. */
+HEED_DEVICE void find_own_tiles(const heed_cuda_args *args, place *at)
+{
+    u32 last = at->row + GROUP_ROWS - 1, end = 0, full = 0;
+    last = last < args->rows ? last : args->rows - 1;
+    if (at->row < args->rows) {
+        end = (visible_keys(args, divide(last, args->group)) + (HEED_N - 1)) / HEED_N;
+        full = visible_keys(args, divide(at->row, args->group)) / HEED_N;
+    }
+    at->passed = at->tiles - end;
+    at->cut = at->tiles - (full < end ? full : end);
+}
 
 /* Goes to an item; thread, warpgroup and lane are known. */
 HEED_DEVICE void find_place(const heed_cuda_mapped_args *m, place *at, u32 number)
@@ -40,6 +55,8 @@ HEED_DEVICE void find_place(const heed_cuda_mapped_args *m, place *at, u32 numbe
     at->tiles = (visible_keys(args, divide(last, args->group)) + (HEED_N - 1)) / HEED_N;
     u32 full = visible_keys(args, divide(first, args->group)) / HEED_N;
     at->masked = at->tiles > full ? at->tiles - full : 0;
+    if (HEED_C == 2)
+        find_own_tiles(args, at);
 }
 
 /* The first key of tile @j, counted from the last. */
