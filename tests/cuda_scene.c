@@ -63,6 +63,15 @@ heed_context *scene_open(const char *device)
     return context;
 }
 
+heed_problem scene_problem(const char *spec)
+{
+    heed_problem problem, normal = { .batch = 0 };
+    if (heed_problem_parse(&problem, spec) != HEED_OK ||
+        heed_problem_normalize(&normal, &problem) != HEED_OK)
+        fail_msg("%s: %s", spec, heed_message());
+    return normal;
+}
+
 void scene_fail_at(const char *name, int call, int result)
 {
     fake->calls = 0;

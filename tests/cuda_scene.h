@@ -26,6 +26,9 @@ void scene_fail_at(const char *name, int call, int result);
 /* A context for @device; fails the test if there is none. */
 heed_context *scene_open(const char *device);
 
+/* The problem that @spec says, normalized; fails the test if there is none. */
+heed_problem scene_problem(const char *spec);
+
 /* Code that the fake takes. */
 heed_cubin scene_cubin(const char *key);
 

@@ -100,11 +100,7 @@ static void drifting_row(row_state *r)
 {
     heed_problem other = *r->problem;
     other.scale *= 1 + 0.01F * (float)r->row.batch;
-    const heed_problem *whole = r->problem;
-    r->problem = &other;
-    logits(r);
-    r->problem = whole;
-    finish(r);
+    mistaken_row(r, &other);
 }
 
 void batch_dependent(const heed_problem *problem, const heed_buffers *buffers)

@@ -124,11 +124,7 @@ static void short_dot_row(row_state *r)
 {
     heed_problem cut = *r->problem;
     cut.dim_qk -= cut.dim_qk % 8;
-    const heed_problem *whole = r->problem;
-    r->problem = &cut;
-    logits(r);
-    r->problem = whole;
-    finish(r);
+    mistaken_row(r, &cut);
 }
 
 void dim_tail_dropped(const heed_problem *problem, const heed_buffers *buffers)

@@ -20,19 +20,10 @@
 
 #define TILE 128
 
-static heed_problem parse(const char *spec)
-{
-    heed_problem problem, normal = { .batch = 0 };
-    if (heed_problem_parse(&problem, spec) != HEED_OK ||
-        heed_problem_normalize(&normal, &problem) != HEED_OK)
-        fail_msg("%s: %s", spec, heed_message());
-    return normal;
-}
-
 /* Makes the maps of @spec on a device of its own. */
 static heed_status make(const char *spec, int64_t tile, heed_cuda_mapped_args *args)
 {
-    heed_problem problem = parse(spec);
+    heed_problem problem = scene_problem(spec);
     heed_context *context = scene_open("cuda");
     memset(args, 0, sizeof *args);
     assert_int_equal(heed_cuda_enter(context->cuda), HEED_OK);
@@ -115,7 +106,7 @@ static void test_what_is_mapped(void **state)
         heed_cuda_mapped_args args;
         const char *spec = cases[i].spec;
         const char *why;
-        heed_problem problem = parse(spec);
+        heed_problem problem = scene_problem(spec);
         assert_true(heed_cuda_can_map(&problem, &why));
         if (make(spec, TILE, &args) != HEED_OK)
             fail_msg("%s: %s", spec, heed_message());
@@ -138,7 +129,7 @@ static void test_groups_that_are_not_packed(void **state)
         { "b2 h128/1 s8 d64 f16", 128 }, { "b2 h40/2 s8 d64 f16", 40 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        heed_problem problem = parse(cases[i].spec);
+        heed_problem problem = scene_problem(cases[i].spec);
         heed_problem seen = heed_cuda_mapped_problem(&problem);
         assert_int_equal(seen.heads_kv, cases[i].heads_kv);
         assert_int_equal(seen.heads_q, problem.heads_q);
@@ -166,7 +157,7 @@ static void test_what_cannot_be_mapped(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         heed_cuda_mapped_args args;
         const char *why = NULL;
-        heed_problem problem = parse(cases[i].spec);
+        heed_problem problem = scene_problem(cases[i].spec);
         assert_int_equal(heed_cuda_can_map(&problem, &why), cases[i].tile != TILE);
         assert_non_null(strstr(why, "below 2^39"));
         assert_true(is_refused(cases[i].spec, make(cases[i].spec, cases[i].tile, &args),
