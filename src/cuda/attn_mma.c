@@ -229,8 +229,6 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
 #define OVERLAP_SECONDS 1e-6   /* less where a launch may begin before the one ahead has ended */
 #define COMBINE_SECONDS 0.7e-6 /* predicted, not measured: to leave a part and be counted */
 #define BATCH_SECONDS 0.3e-6   /* predicted, not measured: to wait for parts under way together */
-#define HINDRANCE 0.03         /* that the shorter of computing and loading still adds */
-#define MEMORY_LATENCY 1.1e-6  /* of a load, on a busy device */
 #define MASK_STEPS 0.4         /* that a mask adds to a step */
 #define SCHEDULERS 4
 
@@ -285,15 +283,11 @@ static double clocks_of_blocks(const int *v, step_cost step, double steps, doubl
     return blocks / resident * block;
 }
 
-/* Time to read and write everything once, when @running blocks keep loads in flight: all stages but
- * the one that is worked on. */
-static double memory_seconds(const heed_problem *problem, const heed_gpu *gpu, const int *v,
-                             double running)
+/* Bytes that @running blocks keep in flight: all stages but the one that is worked on. */
+static double in_flight(const heed_problem *problem, const int *v, double running)
 {
     double stage = 2.0 * v[N] * (pad(problem->dim_qk) + pad(problem->dim_v));
-    double rate = running * v[K] * (v[S] - 1) * stage / MEMORY_LATENCY;
-    double most = 0.87 * gpu->bandwidth;
-    return heed_problem_bytes(problem) / (rate < most ? rate : most);
+    return running * v[K] * (v[S] - 1) * stage;
 }
 
 /* Time of the last block of @rows rows to merge what was split. A warp takes one or four rows at a
@@ -345,9 +339,8 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
         clocks += clocks_of_blocks(v, step, rounds > 0 && seen < 1 ? steps / 2 : longest, last,
                                    last);
     double seconds = clocks / (0.9 * gpu->clock);
-    double memory = memory_seconds(problem, gpu, v, blocks < slots ? blocks : slots);
-    double longer = seconds > memory ? seconds : memory;
-    seconds = longer + HINDRANCE * (seconds + memory - longer);
+    double loads = in_flight(problem, v, blocks < slots ? blocks : slots);
+    seconds = heed_gpu_beside(seconds, heed_gpu_memory_seconds(gpu, problem, loads));
     double launch = LAUNCH_SECONDS - (gpu->arch >= 90 ? OVERLAP_SECONDS : 0);
     return seconds + launch + merge_seconds(problem, v, all_rows);
 }
@@ -381,9 +374,7 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
     result->entry = "heed_attend";
     result->threads = threads_of(v);
     result->smem = smem_of(problem, v);
-    result->define_count = sizeof defines / sizeof *defines;
-    for (int i = 0; i < result->define_count; i++)
-        result->defines[i] = defines[i];
+    heed_cuda_facts_define(result, defines, sizeof defines / sizeof *defines);
     return HEED_OK;
 }
 

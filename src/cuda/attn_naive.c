@@ -61,9 +61,7 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
     result->source = "attn_naive.cu";
     result->entry = "heed_attend";
     result->threads = WARPS * WARP;
-    result->define_count = sizeof defines / sizeof *defines;
-    for (int i = 0; i < result->define_count; i++)
-        result->defines[i] = defines[i];
+    heed_cuda_facts_define(result, defines, sizeof defines / sizeof *defines);
     return HEED_OK;
 }
 

@@ -226,15 +226,12 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
  * A multiprocessor has one block, whose warpgroups share tensor cores and special function units.
  * Constants are fitted to times on one H200. */
 
-#define CLOCK_SHARE 0.9       /* of the highest clock, under load */
-#define EXPS_PER_CLOCK 16.0   /* of the special function units of a multiprocessor */
-#define HINDRANCE 1.2         /* that the shorter of products and softmax still adds; */
-#define TURNS_HINDRANCE 0.75  /* where row groups take turns */
-#define MASK_TILES 0.4        /* that a mask adds to a tile */
-#define L2_BYTES 64.0         /* per clock and multiprocessor */
-#define MEMORY_SHARE 0.87     /* of the bandwidth */
-#define MEMORY_LATENCY 1.1e-6 /* of a load, on a busy device */
-#define MEMORY_HINDRANCE 0.03 /* that the shorter of computing and loading still adds */
+#define CLOCK_SHARE 0.9      /* of the highest clock, under load */
+#define EXPS_PER_CLOCK 16.0  /* of the special function units of a multiprocessor */
+#define HINDRANCE 1.2        /* that the shorter of products and softmax still adds; */
+#define TURNS_HINDRANCE 0.75 /* where row groups take turns */
+#define MASK_TILES 0.4       /* that a mask adds to a tile */
+#define L2_BYTES 64.0        /* per clock and multiprocessor */
 #define LAUNCH_SECONDS 0.9e-6
 #define BLOCK_SECONDS 1.6e-6 /* to begin and end a block, */
 #define ITEM_SECONDS 0.4e-6  /* and to go on to its next item */
@@ -314,15 +311,11 @@ static double compute_seconds(const heed_problem *problem, const heed_gpu *gpu, 
     return seconds + (v[G] == 2 ? BLOCK_SECONDS : 0);
 }
 
-/* Time to read and write everything once, when @running blocks keep loads in flight: all stages but
- * the one that is worked on. */
-static double memory_seconds(const heed_problem *problem, const heed_gpu *gpu, const int *v,
-                             double running)
+/* Bytes that @running blocks keep in flight: all stages but the one that is worked on. */
+static double in_flight(const heed_problem *problem, const int *v, double running)
 {
     double stage = 2.0 * v[N] * (double)(problem->dim_qk + problem->dim_v);
-    double rate = running * (v[S] - 1) * stage / MEMORY_LATENCY;
-    double most = MEMORY_SHARE * gpu->bandwidth;
-    return heed_problem_bytes(problem) / (rate < most ? rate : most);
+    return running * (v[S] - 1) * stage;
 }
 
 static double cost(const heed_kernel *kernel, const heed_problem *problem,
@@ -337,9 +330,8 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
                    (double)seen.heads_kv;
     double running = items < gpu->multiprocessors ? items : gpu->multiprocessors;
     double compute = compute_seconds(problem, gpu, v, items);
-    double memory = memory_seconds(problem, gpu, v, running);
-    double longer = compute > memory ? compute : memory;
-    return LAUNCH_SECONDS + longer + MEMORY_HINDRANCE * (compute + memory - longer);
+    double memory = heed_gpu_memory_seconds(gpu, problem, in_flight(problem, v, running));
+    return LAUNCH_SECONDS + heed_gpu_beside(compute, memory);
 }
 
 /* ---- Code ---- */
@@ -370,9 +362,7 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
     result->entry = "heed_attend";
     result->threads = threads_of(v);
     result->smem = smem_of(problem, v);
-    result->define_count = sizeof defines / sizeof *defines;
-    for (int i = 0; i < result->define_count; i++)
-        result->defines[i] = defines[i];
+    heed_cuda_facts_define(result, defines, sizeof defines / sizeof *defines);
     return HEED_OK;
 }
 

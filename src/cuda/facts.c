@@ -60,6 +60,12 @@ heed_status heed_cuda_facts_find(const char *name, const heed_problem *problem, 
     return kernel->algorithm->facts(kernel, &normal, &machine, &config, facts);
 }
 
+void heed_cuda_facts_define(heed_cuda_facts *facts, const heed_define *defines, size_t count)
+{
+    memcpy(facts->defines, defines, count * sizeof *defines);
+    facts->define_count = (int)count;
+}
+
 heed_build heed_cuda_facts_build(const heed_cuda_facts *facts, int arch)
 {
     return (heed_build){ .source = facts->source,

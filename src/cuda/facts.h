@@ -31,6 +31,9 @@ struct heed_cuda_facts {
 heed_status heed_cuda_facts_find(const char *name, const heed_problem *problem, int arch,
                                  heed_cuda_facts *facts);
 
+/* heed_cuda_facts_define() takes @count macros over, HEED_DEFINES_MAX at most. */
+void heed_cuda_facts_define(heed_cuda_facts *facts, const heed_define *defines, size_t count);
+
 /* heed_cuda_facts_build() returns the compilation that @facts describes for @arch; it points into
  * @facts. */
 heed_build heed_cuda_facts_build(const heed_cuda_facts *facts, int arch);

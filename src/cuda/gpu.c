@@ -108,6 +108,22 @@ double heed_gpu_roofline(const heed_gpu *gpu, const heed_problem *problem)
     return compute > memory ? compute : memory;
 }
 
+#define MEMORY_LATENCY 1.1e-6 /* seconds of a load, on a busy device */
+#define MEMORY_SHARE 0.87     /* of the data sheet's bandwidth that loads reach */
+#define HINDRANCE 0.03        /* that the shorter of computing and loading still adds */
+
+double heed_gpu_memory_seconds(const heed_gpu *gpu, const heed_problem *problem, double in_flight)
+{
+    double rate = in_flight / MEMORY_LATENCY, most = MEMORY_SHARE * gpu->bandwidth;
+    return heed_problem_bytes(problem) / (rate < most ? rate : most);
+}
+
+double heed_gpu_beside(double computing, double loading)
+{
+    double longer = computing > loading ? computing : loading;
+    return longer + HINDRANCE * (computing + loading - longer);
+}
+
 int heed_gpu_resident(const heed_gpu *gpu, int threads, int registers, int64_t smem,
                       const char **limit)
 {

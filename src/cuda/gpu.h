@@ -41,6 +41,13 @@ bool heed_gpu_arch(heed_gpu *gpu, int arch);
  * are more. Data that stay in a cache between executions can beat the latter. */
 double heed_gpu_roofline(const heed_gpu *gpu, const heed_problem *problem);
 
+/* heed_gpu_memory_seconds() returns what it takes to read and write all data of @problem,
+ * normalized, once, with so many bytes of loads @in_flight on the whole device, and
+ * heed_gpu_beside() what it takes to compute for so long and to load for so long at the same time.
+ * Both are estimates. */
+double heed_gpu_memory_seconds(const heed_gpu *gpu, const heed_problem *problem, double in_flight);
+double heed_gpu_beside(double computing, double loading);
+
 /* heed_gpu_resident() returns how many blocks of @threads threads, @registers registers a thread
  * and @smem bytes of shared memory a multiprocessor holds; 0: none. *@limit, if not NULL, names
  * what limits them: "registers", "shared memory", "threads" or "blocks". */

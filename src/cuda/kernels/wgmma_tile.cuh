@@ -120,8 +120,13 @@ HEED_DEVICE void exponentiate_all(const state *st, float s[ROWS16][KEYS8][4], fl
     }
 }
 
-HEED_DEVICE void pack_weights(weights *w, float s[ROWS16][KEYS8][4])
+/* Adds the sums of the weights in @s to the rows', and leaves the weights for the product. */
+HEED_DEVICE void take_weights(state *st, weights *w, float s[ROWS16][KEYS8][4],
+                              float sum[ROWS16][2])
 {
+    HEED_UNROLL
+    for (int h = 0; h < 2; h++)
+        st->sum[0][h] += sum[0][h];
     HEED_UNROLL
     for (int nt = 0; nt < KEYS8; nt++) {
         HEED_UNROLL
