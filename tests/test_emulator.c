@@ -12,6 +12,7 @@
 
 #include "emulator/emulator.h"
 #include "emulator/ptx.cuh"
+#include "emulator_scene.h"
 #include "lab/tensor/convert.h"
 
 #define WARP 32
@@ -24,10 +25,7 @@ static emulator_report run(void (*kernel)(const void *args), const void *args, u
                                      .grid = { blocks, 1, 1 },
                                      .threads = threads,
                                      .shared_bytes = shared_bytes };
-    emulator_report report;
-    bool fine = emulator_run(&launch, &report);
-    assert_int_equal(fine, report.error[0] == '\0' && report.races == 0);
-    return report;
+    return emulate(&launch);
 }
 
 static void assert_clean(const emulator_report *report)
@@ -36,12 +34,6 @@ static void assert_clean(const emulator_report *report)
     assert_string_equal(report->race, "");
     assert_int_equal(report->races, 0);
     assert_int_equal(report->uninitialised, 0);
-}
-
-static void assert_says(const char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("\"%s\" does not contain \"%s\"", text, part);
 }
 
 /* -------------------------------------------------------------------------- */

@@ -7,7 +7,6 @@
  */
 #include "emulator/machine.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,62 +22,6 @@ static _Thread_local machine *here;
 machine *machine_here(void)
 {
     return here;
-}
-
-/* -------------------------------------------------------------------------- */
-/* Messages                                                                   */
-/* -------------------------------------------------------------------------- */
-
-void machine_fail(machine *m, const char *format, ...)
-{
-    if (!m->report->error[0]) {
-        va_list args;
-        va_start(args, format);
-        vsnprintf(m->report->error, sizeof m->report->error, format, args);
-        va_end(args);
-    }
-    if (m->running) {
-        thread *self = m->running;
-        m->running = NULL;
-        fiber_switch(&self->fiber, &m->scheduler);
-    }
-}
-
-void machine_race(machine *m, const char *format, ...)
-{
-    if (m->report->races++ > 0)
-        return;
-    va_list args;
-    va_start(args, format);
-    vsnprintf(m->report->race, sizeof m->report->race, format, args);
-    va_end(args);
-}
-
-site machine_site(machine *m, const thread *t)
-{
-    uint32_t i = 0;
-    while (i < FILES_MAX - 1 && m->files[i] && m->files[i] != t->file)
-        i++;
-    m->files[i] = t->file;
-    return i << 20 | ((uint32_t)t->line & 0xfffff);
-}
-
-site_text machine_site_print(const machine *m, site at)
-{
-    site_text text;
-    const char *file = m->files[at >> 20];
-    const char *slash = file ? strrchr(file, '/') : NULL;
-    snprintf(text.text, sizeof text.text, "%s:%u",
-             slash  ? slash + 1
-             : file ? file
-                    : "?",
-             (unsigned)(at & 0xfffff));
-    return text;
-}
-
-uint32_t machine_index(const machine *m, const thread *t)
-{
-    return (uint32_t)(t - m->threads);
 }
 
 /* -------------------------------------------------------------------------- */

@@ -201,7 +201,7 @@ struct machine {
     tally tallies[SITES_MAX];
 };
 
-/* machine.c: ends the run with a message, unless there is one. It does not return to a thread. */
+/* message.c: ends the run with a message, unless there is one. It does not return to a thread. */
 void machine_fail(machine *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void machine_race(machine *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
 site machine_site(machine *m, const thread *t);
@@ -211,7 +211,8 @@ typedef struct site_text {
 } site_text;
 site_text machine_site_print(const machine *m, site at);
 uint32_t machine_index(const machine *m, const thread *t);
-/* The running thread gives way; it is called with another state than READY. */
+
+/* machine.c: the running thread gives way; it is called with another state than READY. */
 void machine_give_way(machine *m);
 machine *machine_here(void);
 
@@ -283,7 +284,9 @@ bool wgmma_ready(machine *m, const thread *lanes);
 void wgmma_finish(machine *m, thread *lanes);
 /* A thread has left; at the end of the block. */
 void wgmma_left(machine *m, thread *t);
-void wgmma_registers(machine *m, const thread *lanes);
+
+/* registers.c: the lanes of a warp say how many registers they have from now on. */
+void registers_set(machine *m, const thread *lanes);
 
 /* banks.c: banks_count() judges an access of all lanes; the address of a lane that takes no part is
  * 0. banks_flush() does so with the logs of a warp, banks_report() sums up. */

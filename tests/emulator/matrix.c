@@ -203,7 +203,7 @@ void matrix_execute(machine *m, thread *lanes)
         wgmma_finish(m, lanes);
         break;
     case EMULATOR_REGISTERS:
-        wgmma_registers(m, lanes);
+        registers_set(m, lanes);
         break;
     case EMULATOR_WGMMA_FENCE:
     case EMULATOR_BARRIER: /* wait for other warps, or let them go on */

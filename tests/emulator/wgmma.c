@@ -5,63 +5,13 @@
  * warp waits for a group, what its products take from shared memory is read, once for all; each
  * warp multiplies its 16 rows when it waits itself. Until then its sums are poison, and the
  * registers of the operand a are still to be read.
- *
- * Operands in shared memory are made of rows of 128 bytes, swizzled, eight of which are 1024 bytes.
- * Either the summed dimension is that of the rows, or the rows are of 64 columns of the product.
  */
-#include "emulator/half.h"
-#include "emulator/machine.h"
+#include "emulator/wgmma.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define M 64
-#define ROWS 16 /* of a warp */
-#define K 16
-#define N_MAX 256
-#define CHUNK 16 /* bytes */
-#define ELEMENTS 8
-#define PANEL 64 /* columns */
-
-/* A product that was started. */
-typedef struct product {
-    site at;
-    int n;
-    uint32_t flags;
-    uint64_t desc[2]; /* the first one is 0 if a is in registers */
-    uint32_t waiting; /* warps that have not multiplied yet */
-    bool read;
-    const uint32_t *registers[WARPGROUP][LANES];
-    struct sums *sums[WARPGROUP];
-    uint32_t *clock; /* what all threads knew when they started it */
-    double a[M][K];
-    double b[K][N_MAX];
-} product;
-
-/* What is in the registers of a warp's sums, while products on them are under way. */
-typedef struct sums {
-    struct sums *next;
-    float *d[LANES];
-    site at;
-    int n;
-    uint32_t uses; /* products to come */
-    float value[ROWS][N_MAX];
-} sums;
-
-typedef struct warp_part {
-    uint32_t started, committed; /* numbers of products, and of groups */
-    uint32_t done, done_groups;
-    sums *sums;
-} warp_part;
-
-typedef struct warpgroup {
-    uint32_t actor;
-    product **products; /* by number, while a warp needs them */
-    size_t count, room;
-    uint32_t *ends; /* of groups: the number of the first product that is not of them */
-    size_t groups, groups_room;
-    warp_part parts[WARPGROUP];
-} warpgroup;
+#include "emulator/half.h"
 
 /* -------------------------------------------------------------------------- */
 /* Life                                                                       */
@@ -265,123 +215,6 @@ void wgmma_commit(machine *m, thread *lanes)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Operands                                                                   */
-/* -------------------------------------------------------------------------- */
-
-typedef struct operand {
-    access it;
-    uint32_t smem, leading, stride; /* bytes */
-    bool bf16;
-} operand;
-
-/* False after machine_fail(). */
-static bool operand_of(operand *o, machine *m, const warpgroup *g, const product *p, uint64_t desc,
-                       uint32_t group)
-{
-    *o = (operand){ .it = { .m = m,
-                            .clock = p->clock,
-                            .actor = g->actor,
-                            .tick = group + 1,
-                            .verb = "reads",
-                            .at = p->at,
-                            .async = true,
-                            .together = true },
-                    .smem = (uint32_t)(desc & 0x3fff) << 4,
-                    .leading = (uint32_t)(desc >> 16 & 0x3fff) << 4,
-                    .stride = (uint32_t)(desc >> 32 & 0x3fff) << 4,
-                    .bf16 = p->flags & EMULATOR_WGMMA_BF16 };
-    if (desc >> 62 != 1 || (desc >> 49 & 7) != 0)
-        machine_fail(m, "%s: descriptor %#llx: 128-byte swizzle, 1 << 62, and no offset are known",
-                     machine_site_print(m, p->at).text, (unsigned long long)desc);
-    else if (o->smem % 1024 >= 128)
-        machine_fail(m, "%s: descriptor %#llx begins amid eight rows",
-                     machine_site_print(m, p->at).text, (unsigned long long)desc);
-    else
-        return true;
-    return false;
-}
-
-/* Reads the 8 elements at @smem before swizzling. */
-static bool read_chunk(operand *o, uint32_t smem, double to[ELEMENTS])
-{
-    uint16_t bits[ELEMENTS];
-    o->it.smem = smem ^ (smem >> 3 & 0x70);
-    const uint8_t *from = shared_locate(&o->it, CHUNK, CHUNK);
-    if (!from)
-        return false;
-    order_read(&o->it, CHUNK);
-    memcpy(bits, from, sizeof bits);
-    for (int i = 0; i < ELEMENTS; i++)
-        to[i] = (double)(o->bf16 ? half_from_bf16(bits[i]) : half_from_f16(bits[i]));
-    return true;
-}
-
-static uint32_t row_at(const operand *o, uint32_t row)
-{
-    return o->smem + row / 8 * o->stride + row % 8 * 128;
-}
-
-/* 64 or @n rows of which each has what is summed. */
-static bool read_a(operand *o, product *p)
-{
-    for (uint32_t r = 0; r < M; r++)
-        for (uint32_t k = 0; k < K; k += ELEMENTS)
-            if (!read_chunk(o, row_at(o, r) + k * 2, &p->a[r][k]))
-                return false;
-    return true;
-}
-
-static bool read_b(operand *o, product *p)
-{
-    double chunk[ELEMENTS];
-    for (uint32_t r = 0; r < (uint32_t)p->n; r++)
-        for (uint32_t k = 0; k < K; k += ELEMENTS) {
-            if (!read_chunk(o, row_at(o, r) + k * 2, chunk))
-                return false;
-            for (uint32_t i = 0; i < ELEMENTS; i++)
-                p->b[k + i][r] = chunk[i];
-        }
-    return true;
-}
-
-/* 16 rows of @n columns, in panels. */
-static bool read_b_across(operand *o, product *p)
-{
-    for (uint32_t k = 0; k < K; k++)
-        for (uint32_t n = 0; n < (uint32_t)p->n; n += ELEMENTS)
-            if (!read_chunk(o, row_at(o, k) + n / PANEL * o->leading + n % PANEL * 2, &p->b[k][n]))
-                return false;
-    return true;
-}
-
-/* What a product of group @group takes from shared memory. */
-static bool read_operands(machine *m, const warpgroup *g, product *p, uint32_t group)
-{
-    operand o;
-    if (p->read)
-        return true;
-    p->read = true;
-    if (p->desc[0] && (!operand_of(&o, m, g, p, p->desc[0], group) || !read_a(&o, p)))
-        return false;
-    if (!operand_of(&o, m, g, p, p->desc[1], group))
-        return false;
-    return p->desc[0] ? read_b(&o, p) : read_b_across(&o, p);
-}
-
-/* The warp's fragments of a. */
-static void gather_a(product *p, uint32_t w)
-{
-    bool bf16 = p->flags & EMULATOR_WGMMA_BF16;
-    for (int lane = 0; lane < LANES; lane++)
-        for (int i = 0; i < 4; i++)
-            for (int h = 0; h < 2; h++) {
-                uint16_t bits = (uint16_t)(p->registers[w][lane][i] >> 16 * h);
-                p->a[w * ROWS + (uint32_t)(lane / 4 + i % 2 * 8)][lane % 4 * 2 + i / 2 * 8 + h] =
-                    (double)(bf16 ? half_from_bf16(bits) : half_from_f16(bits));
-            }
-}
-
-/* -------------------------------------------------------------------------- */
 /* Wait                                                                       */
 /* -------------------------------------------------------------------------- */
 
@@ -450,10 +283,10 @@ static void deliver(machine *m, warp_part *part)
 static bool finish_product(machine *m, warpgroup *g, uint32_t w, uint32_t number, uint32_t group)
 {
     product *p = g->products[number];
-    if (!read_operands(m, g, p, group))
+    if (!wgmma_read_operands(m, g, p, group))
         return false;
     if (!p->desc[0])
-        gather_a(p, w);
+        wgmma_gather_a(p, w);
     multiply(p, w);
     p->sums[w]->uses--;
     if (--p->waiting == 0) {
@@ -488,31 +321,4 @@ void wgmma_left(machine *m, thread *t)
     if (part && part->done < part->started)
         machine_fail(m, "%s: thread %u leaves before its warp has waited for this",
                      machine_site_print(m, g->products[part->done]->at).text, machine_index(m, t));
-}
-
-/* -------------------------------------------------------------------------- */
-/* Registers                                                                  */
-/* -------------------------------------------------------------------------- */
-
-/* The registers of a multiprocessor, and what a thread's are a multiple of. */
-#define REGISTERS 65536u
-#define REGISTERS_UNIT 8
-
-void wgmma_registers(machine *m, const thread *lanes)
-{
-    uint32_t warp = machine_index(m, lanes) / LANES, total = 0;
-    uint32_t count = (uint32_t)lanes->request->n;
-    site_text at = machine_site_print(m, machine_site(m, lanes));
-    m->registers[warp] = count;
-    if (count < 24 || count > 256 || count % REGISTERS_UNIT != 0)
-        machine_fail(m, "%s: %u registers of a thread; multiples of 8 from 24 to 256 are possible",
-                     at.text, count);
-    for (uint32_t w = 0; w < m->warps; w++) {
-        total += m->registers[w] * LANES;
-        if (w / WARPGROUP == warp / WARPGROUP && m->registers[w] && m->registers[w] != count)
-            machine_fail(m, "%s: warps of a warpgroup have %u registers and %u", at.text, count,
-                         m->registers[w]);
-    }
-    if (total > REGISTERS)
-        machine_fail(m, "%s: %u registers in all; there are %u", at.text, total, REGISTERS);
 }

@@ -1,0 +1,60 @@
+/*
+ * wgmma.h - products of a warpgroup that are under way
+ */
+#ifndef EMULATOR_WGMMA_H
+#define EMULATOR_WGMMA_H
+
+#include "emulator/machine.h"
+
+#define M 64
+#define ROWS 16 /* of a warp */
+#define K 16
+#define N_MAX 256
+
+/* A product that was started. */
+typedef struct product {
+    site at;
+    int n;
+    uint32_t flags;
+    uint64_t desc[2]; /* the first one is 0 if a is in registers */
+    uint32_t waiting; /* warps that have not multiplied yet */
+    bool read;
+    const uint32_t *registers[WARPGROUP][LANES];
+    struct sums *sums[WARPGROUP];
+    uint32_t *clock; /* what all threads knew when they started it */
+    double a[M][K];
+    double b[K][N_MAX];
+} product;
+
+/* What is in the registers of a warp's sums, while products on them are under way. */
+typedef struct sums {
+    struct sums *next;
+    float *d[LANES];
+    site at;
+    int n;
+    uint32_t uses; /* products to come */
+    float value[ROWS][N_MAX];
+} sums;
+
+typedef struct warp_part {
+    uint32_t started, committed; /* numbers of products, and of groups */
+    uint32_t done, done_groups;
+    sums *sums;
+} warp_part;
+
+typedef struct warpgroup {
+    uint32_t actor;
+    product **products; /* by number, while a warp needs them */
+    size_t count, room;
+    uint32_t *ends; /* of groups: the number of the first product that is not of them */
+    size_t groups, groups_room;
+    warp_part parts[WARPGROUP];
+} warpgroup;
+
+/* wgmma_operands.c: what a product of group @group takes from shared memory, once; false after
+ * machine_fail(). */
+bool wgmma_read_operands(machine *m, const warpgroup *g, product *p, uint32_t group);
+/* The fragments of a that are in the registers of warp @w. */
+void wgmma_gather_a(product *p, uint32_t w);
+
+#endif /* EMULATOR_WGMMA_H */

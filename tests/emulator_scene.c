@@ -1,0 +1,36 @@
+/*
+ * emulator_scene.c - kernels of tests on the emulator, and what a run of them must say
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "emulator_scene.h"
+
+emulator_report emulate(const emulator_launch *launch)
+{
+    emulator_report report;
+    bool fine = emulator_run(launch, &report);
+    assert_int_equal(fine, report.error[0] == '\0' && report.races == 0);
+    return report;
+}
+
+void assert_says(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("\"%s\" does not contain \"%s\"", text, part);
+}
+
+void assert_report(const emulator_report *report, const char *race, const char *error)
+{
+    assert_says(report->race, race);
+    assert_says(report->error, error);
+    if (race[0] == '\0')
+        assert_string_equal(report->race, "");
+    if (error[0] == '\0')
+        assert_string_equal(report->error, "");
+}
