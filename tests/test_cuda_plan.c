@@ -2,7 +2,7 @@
  * test_cuda_plan.c - plans for a CUDA device, and which launches an execution becomes (fake_cuda.h)
  *
  * What kernels compute is tested elsewhere. Here is what the host makes of a problem and of
- * addresses: good ones, slow ones and wrong ones.
+ * addresses: good ones and slow ones.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,104 +12,13 @@
 
 #include <pthread.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cuda/arrivals.h"
-#include "cuda/backend.h"
-#include "cuda_scene.h"
+#include "cuda_trial.h"
 #include "device.h"
-#include "expect.h"
 #include "internal.h"
-
-#define PLAIN "b2 h4 s1024 d64 f16"
-#define DECODING "b1 h8/2 s1/8192 d128 f16" /* so few rows that the keys are split */
-#define SLACK 64                            /* bytes that tensors may be shifted by */
-
-/* The launches of an execution, as the fake saw them. */
-static fake_launch launches[8];
-static int launch_count;
-
-static void note_launch(void *data, const fake_launch *launch)
-{
-    (void)data;
-    if (launch_count < 8)
-        launches[launch_count] = *launch;
-    launch_count++;
-}
-
-/* A plan, and tensors that are as large as one of 16 bits may need here. */
-typedef struct trial {
-    heed_context *context;
-    heed_plan *plan;
-    heed_buffers buffers;
-} trial;
-
-static heed_problem parse(const char *spec)
-{
-    heed_problem problem;
-    if (heed_problem_parse(&problem, spec) != HEED_OK)
-        fail_msg("%s: %s", spec, heed_message());
-    return problem;
-}
-
-static void *room(heed_context *context, size_t size)
-{
-    void *memory;
-    assert_int_equal(heed_device_allocate(context, size + SLACK, &memory), HEED_OK);
-    return memory;
-}
-
-static trial trial_make(const char *spec)
-{
-    trial t = { .context = scene_open("cuda") };
-    heed_problem problem = parse(spec);
-    fake->args_size = sizeof(heed_cuda_args);
-    fake->hook = note_launch;
-    if (heed_plan_create_named(&t.plan, t.context, &problem, "fwd_16bit_sm80_mma") != HEED_OK)
-        fail_msg("%s: %s", spec, heed_message());
-    size_t size = 8 << 20;
-    t.buffers = (heed_buffers){ .q = room(t.context, size),
-                                .k = room(t.context, size),
-                                .v = room(t.context, size),
-                                .o = room(t.context, size),
-                                .lse = room(t.context, size),
-                                .workspace_size = heed_plan_workspace_size(t.plan) };
-    t.buffers.workspace = room(t.context, t.buffers.workspace_size);
-    return t;
-}
-
-static void trial_end(trial *t)
-{
-    void *all[] = { (void *)(uintptr_t)t->buffers.q,
-                    (void *)(uintptr_t)t->buffers.k,
-                    (void *)(uintptr_t)t->buffers.v,
-                    t->buffers.o,
-                    t->buffers.lse,
-                    t->buffers.workspace };
-    for (int i = 0; i < 6; i++)
-        heed_device_free(t->context, all[i]);
-    heed_plan_destroy(t->plan);
-    heed_context_destroy(t->context);
-}
-
-/* The launches of one good execution. */
-static int execute(const trial *t, const heed_buffers *buffers)
-{
-    launch_count = 0;
-    if (heed_execute(t->plan, buffers) != HEED_OK)
-        fail_msg("%s: %s", heed_plan_name(t->plan), heed_message());
-    assert_int_equal(fake->depth, 0);
-    return launch_count;
-}
-
-static heed_cuda_args args_of(const fake_launch *launch)
-{
-    heed_cuda_args args;
-    memcpy(&args, launch->kept, sizeof args);
-    return args;
-}
 
 /* -------------------------------------------------------------------------- */
 /* Good ones                                                                  */
@@ -121,19 +30,19 @@ static void test_one_launch(void **state)
     int calls = fake->calls;
     assert_non_null(strstr(heed_plan_name(t.plan), "fwd_16bit_sm80_mma__"));
     assert_int_equal(heed_plan_workspace_size(t.plan), 0);
-    assert_int_equal(execute(&t, &t.buffers), 1);
+    assert_int_equal(trial_execute(&t, &t.buffers), 1);
     /* the current context, a push, five pointers, the launch: nothing that waits */
     assert_int_equal(fake->calls - calls, 8);
-    heed_cuda_args args = args_of(&launches[0]);
-    assert_string_equal(launches[0].function, "heed_attend");
-    assert_null(launches[0].stream);
+    heed_cuda_args args = trial_args(&trial_launches[0]);
+    assert_string_equal(trial_launches[0].function, "heed_attend");
+    assert_null(trial_launches[0].stream);
     assert_ptr_equal(args.q, t.buffers.q);
     assert_ptr_equal(args.k, t.buffers.k);
     assert_ptr_equal(args.v, t.buffers.v);
     assert_ptr_equal(args.o, t.buffers.o);
     assert_ptr_equal(args.lse, t.buffers.lse);
     assert_int_equal(args.seq_k, 1024);
-    assert_int_equal(launches[0].grid[0], args.blocks * args.heads);
+    assert_int_equal(trial_launches[0].grid[0], args.blocks * args.heads);
     trial_end(&t);
 }
 
@@ -142,7 +51,7 @@ static void test_lengths_share_code(void **state)
 {
     trial t = trial_make(PLAIN);
     heed_plan *other;
-    heed_problem problem = parse("b2 h4 s1100 d64 f16");
+    heed_problem problem = trial_problem("b2 h4 s1100 d64 f16");
     int modules = fake->modules;
     assert_int_equal(heed_plan_create_named(&other, t.context, &problem, heed_plan_name(t.plan)),
                      HEED_OK);
@@ -157,9 +66,9 @@ static void test_split_keys(void **state)
 {
     trial t = trial_make(DECODING);
     assert_true(heed_plan_workspace_size(t.plan) > 0);
-    assert_int_equal(execute(&t, &t.buffers), 1);
-    heed_cuda_args args = args_of(&launches[0]);
-    assert_string_equal(launches[0].function, "heed_attend");
+    assert_int_equal(trial_execute(&t, &t.buffers), 1);
+    heed_cuda_args args = trial_args(&trial_launches[0]);
+    assert_string_equal(trial_launches[0].function, "heed_attend");
     assert_ptr_equal(args.partial, t.buffers.workspace);
     assert_non_null(args.arrived);
     for (unsigned i = 0; i < args.heads * args.blocks; i++)
@@ -177,8 +86,8 @@ static void test_overlap(void **state)
     for (int i = 0; i < 2; i++) {
         fake->arch = archs[i];
         trial t = trial_make(DECODING);
-        assert_int_equal(execute(&t, &t.buffers), 1);
-        assert_int_equal(launches[0].overlap, archs[i] >= 90);
+        assert_int_equal(trial_execute(&t, &t.buffers), 1);
+        assert_int_equal(trial_launches[0].overlap, archs[i] >= 90);
         trial_end(&t);
     }
     fake->arch = 90;
@@ -202,20 +111,20 @@ static void test_counters_of_workspaces(void **state)
 {
     trial t = trial_make(DECODING);
     const int sets = HEED_CUDA_ARRIVAL_SETS;
-    void *memory = room(t.context, (size_t)(sets + 2) * HEED_ALIGNMENT);
+    void *memory = trial_room(t.context, (size_t)(sets + 2) * HEED_ALIGNMENT);
     unsigned *counters[HEED_CUDA_ARRIVAL_SETS];
     for (int turn = 0; turn < 3; turn++)
         for (int i = 0; i < sets + (turn > 0 ? 2 : 0); i++) {
             heed_buffers buffers = with_workspace(&t, memory, i);
-            int count = execute(&t, &buffers);
-            heed_cuda_args args = args_of(&launches[0]);
+            int count = trial_execute(&t, &buffers);
+            heed_cuda_args args = trial_args(&trial_launches[0]);
             assert_int_equal(count, i < sets ? 1 : 2);
             assert_ptr_equal(args.partial, buffers.workspace);
             if (i >= sets) {
                 assert_null(args.arrived);
-                assert_string_equal(launches[0].function, "heed_attend");
-                assert_string_equal(launches[1].function, "heed_combine");
-                assert_true(launches[1].overlap);
+                assert_string_equal(trial_launches[0].function, "heed_attend");
+                assert_string_equal(trial_launches[1].function, "heed_combine");
+                assert_true(trial_launches[1].overlap);
                 continue;
             }
             if (turn == 0)
@@ -242,7 +151,7 @@ static struct {
 
 static void note_counters(void *data, const fake_launch *launch)
 {
-    heed_cuda_args args = args_of(launch);
+    heed_cuda_args args = trial_args(launch);
     size_t index = (size_t)((const char *)args.partial - (const char *)seen.base) / HEED_ALIGNMENT;
     (void)data;
     pthread_mutex_lock(&seen.lock);
@@ -276,7 +185,7 @@ static void test_counters_among_threads(void **state)
 {
     trial t = trial_make(DECODING);
     executor executors[THREADS];
-    void *memory = room(t.context, SHARED * HEED_ALIGNMENT);
+    void *memory = trial_room(t.context, SHARED * HEED_ALIGNMENT);
     seen.base = memory;
     fake->hook = note_counters;
     for (int i = 0; i < THREADS; i++) {
@@ -305,7 +214,7 @@ static void test_counters_among_threads(void **state)
  * 16 keys and four warps. */
 static bool is_fallback(const fake_launch *launch)
 {
-    heed_cuda_args args = args_of(launch);
+    heed_cuda_args args = trial_args(launch);
     return args.partial == NULL && args.splits.value == 1 && launch->block[0] == 128 &&
            args.blocks == (args.rows + 63) / 64;
 }
@@ -316,17 +225,17 @@ static void expect_slow_path(const char *spec)
     trial t = trial_make(spec);
     const void **fields[] = { &t.buffers.q, &t.buffers.k, &t.buffers.v,
                               (const void **)&t.buffers.o };
-    int count = execute(&t, &t.buffers);
-    unsigned smem = launches[0].smem;
+    int count = trial_execute(&t, &t.buffers);
+    unsigned smem = trial_launches[0].smem;
     for (int i = 0; i < 4; i++)
         for (int shift = 2; shift <= 16; shift += shift == 2 ? 6 : 8) {
             const char *place = *fields[i];
             *fields[i] = place + shift;
-            int launched = execute(&t, &t.buffers);
+            int launched = trial_execute(&t, &t.buffers);
             *fields[i] = place;
             assert_int_equal(launched, shift == 16 ? count : 1);
-            assert_int_equal(launches[0].smem == smem, shift == 16);
-            assert_int_equal(is_fallback(&launches[0]), shift != 16);
+            assert_int_equal(trial_launches[0].smem == smem, shift == 16);
+            assert_int_equal(is_fallback(&trial_launches[0]), shift != 16);
         }
     trial_end(&t);
 }
@@ -341,12 +250,12 @@ static void test_misaligned_pointers(void **state)
 static void test_lse_at_any_float(void **state)
 {
     trial t = trial_make(PLAIN);
-    execute(&t, &t.buffers);
-    unsigned smem = launches[0].smem;
+    trial_execute(&t, &t.buffers);
+    unsigned smem = trial_launches[0].smem;
     heed_buffers shifted = t.buffers;
     shifted.lse++;
-    execute(&t, &shifted);
-    assert_int_equal(launches[0].smem, smem);
+    trial_execute(&t, &shifted);
+    assert_int_equal(trial_launches[0].smem, smem);
     trial_end(&t);
 }
 
@@ -369,19 +278,19 @@ static void test_strides_that_break_16_bytes(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         heed_context *context = scene_open("cuda");
-        heed_problem problem = parse(cases[i].spec);
+        heed_problem problem = trial_problem(cases[i].spec);
         heed_plan *plan;
         fake->args_size = sizeof(heed_cuda_args);
-        fake->hook = note_launch;
+        fake->hook = trial_note;
         if (heed_plan_create_named(&plan, context, &problem, "fwd_16bit_sm80_mma") != HEED_OK)
             fail_msg("%s: %s", cases[i].spec, heed_message());
         trial t = { .context = context, .plan = plan };
-        void *memory = room(context, (size_t)1 << 20), *space = room(context, 1 << 20);
+        void *memory = trial_room(context, (size_t)1 << 20), *space = trial_room(context, 1 << 20);
         heed_buffers buffers = { .q = memory, .k = memory, .v = memory, .o = memory };
         buffers.workspace = space;
         buffers.workspace_size = heed_plan_workspace_size(plan);
-        execute(&t, &buffers);
-        if (is_fallback(&launches[0]) != cases[i].slow)
+        trial_execute(&t, &buffers);
+        if (is_fallback(&trial_launches[0]) != cases[i].slow)
             fail_msg("%s is %s", cases[i].spec, cases[i].slow ? "fast" : "slow");
         heed_device_free(context, space);
         heed_device_free(context, memory);
@@ -390,219 +299,18 @@ static void test_strides_that_break_16_bytes(void **state)
     }
 }
 
-/* -------------------------------------------------------------------------- */
-/* Wrong ones                                                                 */
-/* -------------------------------------------------------------------------- */
-
-/* Puts @pointer into each field in turn; @extra is one more word of what must be said. */
-static void expect_refusals(const trial *t, void *pointer, const char *extra)
-{
-    static const char *const names[] = { "q", "k", "v", "o", "lse", "workspace" };
-    for (int i = 0; i < 6; i++) {
-        heed_buffers bad = t->buffers;
-        const void **fields[] = { &bad.q,
-                                  &bad.k,
-                                  &bad.v,
-                                  (const void **)&bad.o,
-                                  (const void **)&bad.lse,
-                                  (const void **)&bad.workspace };
-        char start[32];
-        snprintf(start, sizeof start, "%s is 0x", names[i]);
-        const char *const words[] = { start, extra, "cuda:0", NULL };
-        *fields[i] = pointer;
-        launch_count = 0;
-        assert_true(is_refused(names[i], heed_execute(t->plan, &bad), HEED_ERR_INVALID, words));
-        assert_int_equal(launch_count, 0);
-        assert_int_equal(fake->depth, 0);
-    }
-}
-
-static void test_host_pointers(void **state)
-{
-    static _Alignas(HEED_ALIGNMENT) char host[64];
-    trial t = trial_make(DECODING);
-    expect_refusals(&t, host, "host memory");
-    fake->pin(host, sizeof host); /* which the device can reach */
-    heed_buffers pinned = t.buffers;
-    pinned.lse = (float *)(void *)host;
-    assert_int_equal(execute(&t, &pinned), 1);
-    fake->pin(host, 0);
-    trial_end(&t);
-}
-
-/* A plan for one device, executed on the memory of another. */
-static void test_another_device(void **state)
-{
-    trial t = trial_make(DECODING);
-    heed_context *other = scene_open("cuda:1");
-    void *memory = room(other, 64);
-    expect_refusals(&t, memory, "memory of cuda:1");
-    assert_int_equal(execute(&t, &t.buffers), 1);
-    heed_device_free(other, memory);
-    heed_context_destroy(other);
-    trial_end(&t);
-}
-
-static void test_odd_addresses(void **state)
-{
-    static const char *const odd[] = { "k is 0x", "aligned to its element, 2 bytes", NULL };
-    static const char *const half[] = { "workspace is 0x", "aligned to 64 bytes", NULL };
-    trial t = trial_make(DECODING);
-    heed_buffers bad = t.buffers;
-    bad.k = (const char *)bad.k + 1;
-    assert_true(is_refused("k", heed_execute(t.plan, &bad), HEED_ERR_INVALID, odd));
-    bad = t.buffers;
-    bad.workspace = (char *)bad.workspace + 32;
-    assert_true(is_refused("workspace", heed_execute(t.plan, &bad), HEED_ERR_INVALID, half));
-    trial_end(&t);
-}
-
-static void test_compile_error(void **state)
-{
-    static const char *const words[] = { "attn_mma.cu does not compile for sm_90",
-                                         "line 3: error: no such thing", "log", NULL };
-    heed_context *context = scene_open("cuda");
-    heed_problem problem = parse(PLAIN);
-    heed_plan *plan = NULL;
-    fake->compile_error = "a warning\nline 3: error: no such thing\nanother";
-    assert_true(is_refused("a plan", heed_plan_create(&plan, context, &problem, HEED_ESTIMATE),
-                           HEED_ERR_DEVICE, words));
-    assert_null(plan);
-    fake->compile_error = NULL;
-    assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
-    heed_plan_destroy(plan);
-    heed_context_destroy(context);
-}
-
-/* What 32 bits do not count no CUDA kernel can do. */
-static void test_too_large(void **state)
-{
-    static const char *const words[] = { "no kernel", "fwd_any_sm80_naive", "than 32 bits count",
-                                         NULL };
-    static const char *const specs[] = { "b1 h1 s8/2147483648 d1 f16", "b65536 h32768 s1 d1 f16",
-                                         "b1 h1 s2147483648/8 d1 f32" };
-    heed_context *context = scene_open("cuda");
-    for (int i = 0; i < 3; i++) {
-        heed_problem problem = parse(specs[i]);
-        heed_plan *plan;
-        assert_true(is_refused(specs[i], heed_plan_create(&plan, context, &problem, HEED_ESTIMATE),
-                               HEED_ERR_UNSUPPORTED, words));
-        assert_null(plan);
-    }
-    heed_context_destroy(context);
-}
-
-/* No room for the tensors that measuring needs, for code, for a launch. */
-static void test_too_little_memory(void **state)
-{
-    static const char *const words[] = { "bytes", "cuda:0", "out of memory", NULL };
-    static const char *const launch[] = { "launching heed_attend", "out of memory", NULL };
-    trial t = trial_make(PLAIN);
-    heed_problem problem = parse(PLAIN);
-    heed_plan *plan = NULL;
-    fake->memory = fake->used + (1 << 20);
-    assert_true(is_refused("measuring", heed_plan_create(&plan, t.context, &problem, HEED_MEASURE),
-                           HEED_ERR_NO_MEMORY, words));
-    assert_null(plan);
-    problem = parse("b2 h4 s1024 d128 f16");
-    scene_fail_at("cuModuleLoadDataEx", 1, 2);
-    assert_int_equal(heed_plan_create(&plan, t.context, &problem, HEED_ESTIMATE),
-                     HEED_ERR_NO_MEMORY);
-    assert_null(plan);
-    scene_fail_at("cuLaunchKernelEx", 1, 2);
-    assert_true(
-        is_refused("a launch", heed_execute(t.plan, &t.buffers), HEED_ERR_NO_MEMORY, launch));
-    scene_fail_at(NULL, 0, 0);
-    assert_int_equal(execute(&t, &t.buffers), 1);
-    trial_end(&t);
-}
-
-/* A plan with everything that one may have, executed once. */
-static heed_status lead_life(heed_context *context, const heed_problem *problem,
-                             const heed_buffers *buffers)
-{
-    heed_plan *plan;
-    heed_status status = heed_plan_create(&plan, context, problem, HEED_ESTIMATE);
-    if (status == HEED_OK)
-        status = heed_execute(plan, buffers);
-    heed_plan_destroy(plan);
-    return status;
-}
-
-/* Every call to the driver fails once: nothing is left, and the next plan is a good one. */
-static void test_every_call_fails_once(void **state)
-{
-    static const char *const counters[] = { "allocating", "bytes on cuda:0", "out of memory",
-                                            NULL };
-    trial t = trial_make(DECODING);
-    heed_problem problem = parse(DECODING);
-    int blocks = fake->blocks, modules = fake->modules, failures = 0;
-    scene_fail_at(NULL, 0, 0);
-    assert_int_equal(lead_life(t.context, &problem, &t.buffers), HEED_OK);
-    int calls = fake->calls;
-    assert_true(calls > 20);
-    for (int call = 1; call <= calls; call++) {
-        scene_fail_at(NULL, call, 2);
-        heed_status status = lead_life(t.context, &problem, &t.buffers);
-        if (status != HEED_OK)
-            assert_int_equal(status, HEED_ERR_NO_MEMORY);
-        failures += status != HEED_OK;
-        assert_int_equal(fake->depth, 0);
-        /* what gives back fails without a word, and may not have given back */
-        if (status != HEED_OK) {
-            assert_int_equal(fake->blocks, blocks);
-            assert_int_equal(fake->modules, modules);
-        }
-        blocks = fake->blocks;
-        modules = fake->modules;
-    }
-    assert_true(failures > calls / 2);
-    scene_fail_at("cuMemAlloc", 1, 2);
-    assert_true(is_refused("the counters", lead_life(t.context, &problem, &t.buffers),
-                           HEED_ERR_NO_MEMORY, counters));
-    scene_fail_at("cuMemcpyHtoD", 1, 2);
-    assert_int_equal(lead_life(t.context, &problem, &t.buffers), HEED_ERR_NO_MEMORY);
-    scene_fail_at(NULL, 0, 0);
-    assert_int_equal(lead_life(t.context, &problem, &t.buffers), HEED_OK);
-    trial_end(&t);
-    fake->renew();
-}
-
-/* Planning meets a device that is lost: that is what it says, not that memory is short. */
-static void test_lost_while_measuring(void **state)
-{
-    heed_context *context = scene_open("cuda");
-    heed_problem problem = parse(PLAIN);
-    heed_plan *plan = NULL;
-    scene_fail_at("cuMemAlloc", 1, 700);
-    assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_MEASURE), HEED_ERR_LOST);
-    assert_null(plan);
-    scene_fail_at(NULL, 0, 0);
-    assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_ERR_LOST);
-    heed_context_destroy(context);
-    fake->renew();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_one_launch, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_lengths_share_code, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_overlap, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_split_keys, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_overlap, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_counters_of_workspaces, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_counters_among_threads, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_misaligned_pointers, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_lse_at_any_float, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_strides_that_break_16_bytes, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_host_pointers, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_another_device, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_odd_addresses, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_compile_error, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_too_large, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_too_little_memory, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_every_call_fails_once, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_lost_while_measuring, scene_reset, scene_check),
     };
     setenv("HEED_CACHE_LIMIT", "0", 1); /* what the fake compiles is no code */
     if (!scene_begin())

@@ -73,15 +73,6 @@ static const heed_kernel wgmma = { .name = "wgmma",
                                    .algorithm = &algorithm,
                                    .code = &heed_cuda_wgmma_code };
 
-static heed_problem parse(const char *spec)
-{
-    heed_problem problem, normal = { .batch = 0 };
-    if (heed_problem_parse(&problem, spec) != HEED_OK ||
-        heed_problem_normalize(&normal, &problem) != HEED_OK)
-        fail_msg("%s: %s", spec, heed_message());
-    return normal;
-}
-
 static heed_config read_config(const char *text)
 {
     heed_config config;
@@ -115,7 +106,7 @@ static void test_sizes(void **state)
     heed_gpu gpu;
     heed_machine machine = machine_of(&gpu, 90);
     for (size_t n = 0; n < SPECS; n++) {
-        heed_problem problem = parse(specs[n]);
+        heed_problem problem = scene_problem(specs[n]);
         int legal = 0;
         for (int i = 0; i < heed_config_count(&algorithm); i++) {
             heed_config config;
@@ -181,7 +172,7 @@ static void test_what_is_legal(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         heed_gpu gpu;
         heed_machine machine = machine_of(&gpu, cases[i].arch);
-        heed_problem problem = parse(cases[i].spec);
+        heed_problem problem = scene_problem(cases[i].spec);
         heed_config config = read_config(cases[i].config);
         const char *why = NULL;
         bool legal = algorithm.legal(&wgmma, &problem, &machine, &config, &why);
@@ -218,7 +209,7 @@ typedef struct trial {
 
 static heed_status trial_begin(trial *t, const char *spec, const char *config)
 {
-    *t = (trial){ .plan = { .context = scene_open("cuda"), .problem = parse(spec) },
+    *t = (trial){ .plan = { .context = scene_open("cuda"), .problem = scene_problem(spec) },
                   .config = read_config(config) };
     void *memory;
     fake->args_size = sizeof(heed_cuda_args);

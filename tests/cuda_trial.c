@@ -1,0 +1,92 @@
+/*
+ * cuda_trial.c - plans of fwd_16bit_sm80_mma behind the fake driver, and what executions launch
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdint.h>
+#include <string.h>
+
+#include "cuda_trial.h"
+#include "device.h"
+#include "internal.h"
+
+#define SLACK 64 /* bytes that tensors may be shifted by */
+
+fake_launch trial_launches[TRIAL_LAUNCHES];
+int trial_launch_count;
+
+void trial_note(void *data, const fake_launch *launch)
+{
+    (void)data;
+    if (trial_launch_count < TRIAL_LAUNCHES)
+        trial_launches[trial_launch_count] = *launch;
+    trial_launch_count++;
+}
+
+heed_problem trial_problem(const char *spec)
+{
+    heed_problem problem;
+    if (heed_problem_parse(&problem, spec) != HEED_OK)
+        fail_msg("%s: %s", spec, heed_message());
+    return problem;
+}
+
+void *trial_room(heed_context *context, size_t size)
+{
+    void *memory;
+    assert_int_equal(heed_device_allocate(context, size + SLACK, &memory), HEED_OK);
+    return memory;
+}
+
+trial trial_make(const char *spec)
+{
+    trial t = { .context = scene_open("cuda") };
+    heed_problem problem = trial_problem(spec);
+    fake->args_size = sizeof(heed_cuda_args);
+    fake->hook = trial_note;
+    if (heed_plan_create_named(&t.plan, t.context, &problem, "fwd_16bit_sm80_mma") != HEED_OK)
+        fail_msg("%s: %s", spec, heed_message());
+    size_t size = 8 << 20;
+    t.buffers = (heed_buffers){ .q = trial_room(t.context, size),
+                                .k = trial_room(t.context, size),
+                                .v = trial_room(t.context, size),
+                                .o = trial_room(t.context, size),
+                                .lse = trial_room(t.context, size),
+                                .workspace_size = heed_plan_workspace_size(t.plan) };
+    t.buffers.workspace = trial_room(t.context, t.buffers.workspace_size);
+    return t;
+}
+
+void trial_end(trial *t)
+{
+    void *all[] = { (void *)(uintptr_t)t->buffers.q,
+                    (void *)(uintptr_t)t->buffers.k,
+                    (void *)(uintptr_t)t->buffers.v,
+                    t->buffers.o,
+                    t->buffers.lse,
+                    t->buffers.workspace };
+    for (int i = 0; i < 6; i++)
+        heed_device_free(t->context, all[i]);
+    heed_plan_destroy(t->plan);
+    heed_context_destroy(t->context);
+}
+
+int trial_execute(const trial *t, const heed_buffers *buffers)
+{
+    trial_launch_count = 0;
+    if (heed_execute(t->plan, buffers) != HEED_OK)
+        fail_msg("%s: %s", heed_plan_name(t->plan), heed_message());
+    assert_int_equal(fake->depth, 0);
+    return trial_launch_count;
+}
+
+heed_cuda_args trial_args(const fake_launch *launch)
+{
+    heed_cuda_args args;
+    memcpy(&args, launch->kept, sizeof args);
+    return args;
+}

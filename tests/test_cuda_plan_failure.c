@@ -1,0 +1,225 @@
+/*
+ * test_cuda_plan_failure.c - plans for a CUDA device and executions of them that cannot be, and
+ * that fail on the way (fake_cuda.h)
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cuda_trial.h"
+#include "device.h"
+#include "expect.h"
+#include "internal.h"
+
+/* Puts @pointer into each field in turn; @extra is one more word of what must be said. */
+static void expect_refusals(const trial *t, void *pointer, const char *extra)
+{
+    static const char *const names[] = { "q", "k", "v", "o", "lse", "workspace" };
+    for (int i = 0; i < 6; i++) {
+        heed_buffers bad = t->buffers;
+        const void **fields[] = { &bad.q,
+                                  &bad.k,
+                                  &bad.v,
+                                  (const void **)&bad.o,
+                                  (const void **)&bad.lse,
+                                  (const void **)&bad.workspace };
+        char start[32];
+        snprintf(start, sizeof start, "%s is 0x", names[i]);
+        const char *const words[] = { start, extra, "cuda:0", NULL };
+        *fields[i] = pointer;
+        trial_launch_count = 0;
+        assert_true(is_refused(names[i], heed_execute(t->plan, &bad), HEED_ERR_INVALID, words));
+        assert_int_equal(trial_launch_count, 0);
+        assert_int_equal(fake->depth, 0);
+    }
+}
+
+static void test_host_pointers(void **state)
+{
+    static _Alignas(HEED_ALIGNMENT) char host[64];
+    trial t = trial_make(DECODING);
+    expect_refusals(&t, host, "host memory");
+    fake->pin(host, sizeof host); /* which the device can reach */
+    heed_buffers pinned = t.buffers;
+    pinned.lse = (float *)(void *)host;
+    assert_int_equal(trial_execute(&t, &pinned), 1);
+    fake->pin(host, 0);
+    trial_end(&t);
+}
+
+/* A plan for one device, executed on the memory of another. */
+static void test_another_device(void **state)
+{
+    trial t = trial_make(DECODING);
+    heed_context *other = scene_open("cuda:1");
+    void *memory = trial_room(other, 64);
+    expect_refusals(&t, memory, "memory of cuda:1");
+    assert_int_equal(trial_execute(&t, &t.buffers), 1);
+    heed_device_free(other, memory);
+    heed_context_destroy(other);
+    trial_end(&t);
+}
+
+static void test_odd_addresses(void **state)
+{
+    static const char *const odd[] = { "k is 0x", "aligned to its element, 2 bytes", NULL };
+    static const char *const half[] = { "workspace is 0x", "aligned to 64 bytes", NULL };
+    trial t = trial_make(DECODING);
+    heed_buffers bad = t.buffers;
+    bad.k = (const char *)bad.k + 1;
+    assert_true(is_refused("k", heed_execute(t.plan, &bad), HEED_ERR_INVALID, odd));
+    bad = t.buffers;
+    bad.workspace = (char *)bad.workspace + 32;
+    assert_true(is_refused("workspace", heed_execute(t.plan, &bad), HEED_ERR_INVALID, half));
+    trial_end(&t);
+}
+
+static void test_compile_error(void **state)
+{
+    static const char *const words[] = { "attn_mma.cu does not compile for sm_90",
+                                         "line 3: error: no such thing", "log", NULL };
+    heed_context *context = scene_open("cuda");
+    heed_problem problem = trial_problem(PLAIN);
+    heed_plan *plan = NULL;
+    fake->compile_error = "a warning\nline 3: error: no such thing\nanother";
+    assert_true(is_refused("a plan", heed_plan_create(&plan, context, &problem, HEED_ESTIMATE),
+                           HEED_ERR_DEVICE, words));
+    assert_null(plan);
+    fake->compile_error = NULL;
+    assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
+    heed_plan_destroy(plan);
+    heed_context_destroy(context);
+}
+
+/* What 32 bits do not count no CUDA kernel can do. */
+static void test_too_large(void **state)
+{
+    static const char *const words[] = { "no kernel", "fwd_any_sm80_naive", "than 32 bits count",
+                                         NULL };
+    static const char *const specs[] = { "b1 h1 s8/2147483648 d1 f16", "b65536 h32768 s1 d1 f16",
+                                         "b1 h1 s2147483648/8 d1 f32" };
+    heed_context *context = scene_open("cuda");
+    for (int i = 0; i < 3; i++) {
+        heed_problem problem = trial_problem(specs[i]);
+        heed_plan *plan;
+        assert_true(is_refused(specs[i], heed_plan_create(&plan, context, &problem, HEED_ESTIMATE),
+                               HEED_ERR_UNSUPPORTED, words));
+        assert_null(plan);
+    }
+    heed_context_destroy(context);
+}
+
+/* No room for the tensors that measuring needs, for code, for a launch. */
+static void test_too_little_memory(void **state)
+{
+    static const char *const words[] = { "bytes", "cuda:0", "out of memory", NULL };
+    static const char *const launch[] = { "launching heed_attend", "out of memory", NULL };
+    trial t = trial_make(PLAIN);
+    heed_problem problem = trial_problem(PLAIN);
+    heed_plan *plan = NULL;
+    fake->memory = fake->used + (1 << 20);
+    assert_true(is_refused("measuring", heed_plan_create(&plan, t.context, &problem, HEED_MEASURE),
+                           HEED_ERR_NO_MEMORY, words));
+    assert_null(plan);
+    problem = trial_problem("b2 h4 s1024 d128 f16");
+    scene_fail_at("cuModuleLoadDataEx", 1, 2);
+    assert_int_equal(heed_plan_create(&plan, t.context, &problem, HEED_ESTIMATE),
+                     HEED_ERR_NO_MEMORY);
+    assert_null(plan);
+    scene_fail_at("cuLaunchKernelEx", 1, 2);
+    assert_true(
+        is_refused("a launch", heed_execute(t.plan, &t.buffers), HEED_ERR_NO_MEMORY, launch));
+    scene_fail_at(NULL, 0, 0);
+    assert_int_equal(trial_execute(&t, &t.buffers), 1);
+    trial_end(&t);
+}
+
+/* A plan with everything that one may have, executed once. */
+static heed_status lead_life(heed_context *context, const heed_problem *problem,
+                             const heed_buffers *buffers)
+{
+    heed_plan *plan;
+    heed_status status = heed_plan_create(&plan, context, problem, HEED_ESTIMATE);
+    if (status == HEED_OK)
+        status = heed_execute(plan, buffers);
+    heed_plan_destroy(plan);
+    return status;
+}
+
+/* Every call to the driver fails once: nothing is left, and the next plan is a good one. */
+static void test_every_call_fails_once(void **state)
+{
+    static const char *const counters[] = { "allocating", "bytes on cuda:0", "out of memory",
+                                            NULL };
+    trial t = trial_make(DECODING);
+    heed_problem problem = trial_problem(DECODING);
+    int blocks = fake->blocks, modules = fake->modules, failures = 0;
+    scene_fail_at(NULL, 0, 0);
+    assert_int_equal(lead_life(t.context, &problem, &t.buffers), HEED_OK);
+    int calls = fake->calls;
+    assert_true(calls > 20);
+    for (int call = 1; call <= calls; call++) {
+        scene_fail_at(NULL, call, 2);
+        heed_status status = lead_life(t.context, &problem, &t.buffers);
+        if (status != HEED_OK)
+            assert_int_equal(status, HEED_ERR_NO_MEMORY);
+        failures += status != HEED_OK;
+        assert_int_equal(fake->depth, 0);
+        /* what gives back fails without a word, and may not have given back */
+        if (status != HEED_OK) {
+            assert_int_equal(fake->blocks, blocks);
+            assert_int_equal(fake->modules, modules);
+        }
+        blocks = fake->blocks;
+        modules = fake->modules;
+    }
+    assert_true(failures > calls / 2);
+    scene_fail_at("cuMemAlloc", 1, 2);
+    assert_true(is_refused("the counters", lead_life(t.context, &problem, &t.buffers),
+                           HEED_ERR_NO_MEMORY, counters));
+    scene_fail_at("cuMemcpyHtoD", 1, 2);
+    assert_int_equal(lead_life(t.context, &problem, &t.buffers), HEED_ERR_NO_MEMORY);
+    scene_fail_at(NULL, 0, 0);
+    assert_int_equal(lead_life(t.context, &problem, &t.buffers), HEED_OK);
+    trial_end(&t);
+    fake->renew();
+}
+
+/* Planning meets a device that is lost: that is what it says, not that memory is short. */
+static void test_lost_while_measuring(void **state)
+{
+    heed_context *context = scene_open("cuda");
+    heed_problem problem = trial_problem(PLAIN);
+    heed_plan *plan = NULL;
+    scene_fail_at("cuMemAlloc", 1, 700);
+    assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_MEASURE), HEED_ERR_LOST);
+    assert_null(plan);
+    scene_fail_at(NULL, 0, 0);
+    assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_ERR_LOST);
+    heed_context_destroy(context);
+    fake->renew();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_host_pointers, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_another_device, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_odd_addresses, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_compile_error, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_too_large, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_too_little_memory, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_every_call_fails_once, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_lost_while_measuring, scene_reset, scene_check),
+    };
+    setenv("HEED_CACHE_LIMIT", "0", 1); /* what the fake compiles is no code */
+    if (!scene_begin())
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
