@@ -23,7 +23,8 @@ enum {
     K, /* key groups: warpgroups that take turns at the tiles of the same rows */
     N, /* keys of a tile */
     S, /* stages */
-    O, /* 2: the scores of the next tile along with the values of this one; 3: before its softmax */
+    O, /* 2: the scores of the next tile along with the values of this one; 3: before its softmax;
+          4: before the softmax of the one before */
     T, /* turns: 1 none, 2 of row groups at starting products, 3 at exponentials */
     C, /* 2: row groups pass by the tiles that their rows do not see */
     G, /* 2: as many blocks as multiprocessors, which take items in turn */
@@ -143,7 +144,7 @@ static int registers_there(const heed_problem *problem, const int *v)
  */
 static int registers_of(const heed_problem *problem, const int *v)
 {
-    static const int quarters[] = { 0, 2, 3, 5 }; /* of a register per key, by the order */
+    static const int quarters[] = { 0, 2, 3, 5, 5 }; /* of a register per key, by the order */
     return value_columns(problem) / 2 + quarters[v[O]] * v[N] / 4 + 28;
 }
 
@@ -187,11 +188,13 @@ static const char *unfit_config(const heed_problem *problem, const int *v)
     if (consumers_of(v) > CONSUMERS_MAX)
         return "more than 4 warpgroups that compute";
     if (v[S] % v[K] != 0 || v[S] < (v[O] == 1 ? 1 : 2) * v[K])
-        return "stages must be a multiple of the key groups, with order 2 or 3 twice that or more";
+        return "stages must be a multiple of the key groups, with orders 2 to 4 twice that or more";
     if (v[T] != 1 && v[R] == 1)
         return "turns are for several row groups";
-    if (v[T] != 1 && v[O] == 3)
-        return "order 3 takes no turns";
+    if (v[T] != 1 && v[O] > 2)
+        return "orders 3 and 4 take no turns";
+    if (v[O] == 4 && v[N] != 64)
+        return "order 4 is for tiles of 64 keys";
     if (v[C] == 2 && (v[K] > 1 || problem->mask == HEED_MASK_NONE))
         return "row groups of their own tiles are without key groups, under a mask";
     if (v[G] == 2 && v[K] > 1)
@@ -242,7 +245,7 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
  * products and softmax take. */
 static const struct {
     double wait, stretch;
-} orders[] = { { 0, 0 }, { 0.36e-6, 2.0 }, { 0.30e-6, 1.5 }, { 0.16e-6, 1.5 } };
+} orders[] = { { 0, 0 }, { 0.36e-6, 2.0 }, { 0.30e-6, 1.5 }, { 0.16e-6, 1.5 }, { 0.1e-6, 1.5 } };
 
 /* Seconds of a warpgroup's tile: its products, and its softmax, each if it had the multiprocessor
  * to itself. */
@@ -371,7 +374,7 @@ const heed_algorithm heed_algorithm_cuda_wgmma = {
                { 'k', { 1, 2, 3, 4 } },
                { 'n', { 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 } },
                { 's', { 2, 3, 4, 5, 6, 7, 8 } },
-               { 'o', { 1, 2, 3 } },
+               { 'o', { 1, 2, 3, 4 } },
                { 't', { 1, 2, 3 } },
                { 'c', { 1, 2 } },
                { 'g', { 1, 2 } } },

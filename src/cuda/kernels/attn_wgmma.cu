@@ -19,7 +19,9 @@
  *     HEED_O    order of a step             1: scores, softmax and values one after another;
  *                                           2: the scores of the next tile are started along with
  *                                           the values of this one, and its softmax runs beside;
- *                                           3: those scores are started before this softmax
+ *                                           3: those scores are started before this softmax;
+ *                                           4: before the softmax of the tile before, and their
+ *                                           maxima are found beside these exponentials
  *     HEED_T    turns of the row groups     1: none; 2: at starting products; 3: at exponentials
  *     HEED_C    tiles of a row group        1: those of the block; 2: under a mask it passes by
  *                                           what its rows do not see, and masks only what they half

@@ -10,10 +10,13 @@
 #if HEED_C == 2 && (HEED_K > 1 || !HEED_CAUSAL)
 #error "HEED_C 2 is for row groups, under a mask"
 #endif
-#if HEED_S % HEED_K != 0 || (HEED_O == 2 && HEED_S < 2 * HEED_K) || (HEED_G == 2 && HEED_K > 1) || \
+#if HEED_O == 4 && HEED_N != 64
+#error "HEED_O 4 is for tiles of 64 keys"
+#endif
+#if HEED_S % HEED_K != 0 || (HEED_O > 1 && HEED_S < 2 * HEED_K) || (HEED_G == 2 && HEED_K > 1) || \
     (HEED_T > 1 && HEED_R == 1)
 #error \
-    "HEED_S must be a multiple of HEED_K, with HEED_O 2 twice it or more; key groups need HEED_G 1, and turns several row groups"
+    "HEED_S must be a multiple of HEED_K, with HEED_O 2 to 4 twice it or more; key groups need HEED_G 1, and turns several row groups"
 #endif
 
 /* All that a thread knows while it goes through the tiles. */
@@ -245,6 +248,114 @@ HEED_DEVICE void walk_tiles(walk *w, state *st)
             step(w, st, &p, even, odd, 0, 1, 0);
             walk_rest(w, st, &p, even, odd, tiles);
         }
+        ptx_wgmma_wait(0);
+        values_done(st);
+        release(w, stage_barrier(V_EMPTY, w->before.stage));
+    }
+    release_last(w);
+}
+
+#elif HEED_O == 4
+
+/* How the maxima that count for a tile came about. */
+typedef struct judgement {
+    float old[ROWS16][2];
+    int raised;
+} judgement;
+
+/* Brings the maxima up to date with the scores of tile @j of @tiles; past the last one they are
+ * hidden from all rows. */
+HEED_DEVICE void judge(const walk *w, state *st, float s[ROWS16][KEYS8][4], u32 j, u32 tiles,
+                       judgement *of)
+{
+    if (own_tile(&w->at, j) < masked_end(&w->at) || j >= tiles)
+        mask_tile(w, s, j);
+    of->raised = find_max(st, s, w->m->args.scale, of->old);
+}
+
+/* Waits for K of tile @j at @from, and returns where it is: past the last tile of @tiles that is Q,
+ * whose products with itself nobody looks at. So each step is like the others. */
+HEED_DEVICE u32 wait_scores(const walk *w, ring from, u32 j, u32 tiles)
+{
+    if (j < tiles)
+        ptx_mbarrier_wait(stage_barrier(K_FULL, from.stage), from.parity);
+    return j < tiles ? k_tile(from) : w->q;
+}
+
+/* Begins with the scores of the first two tiles: those of the first are judged, the others under
+ * way. */
+HEED_DEVICE void first_scores(walk *w, state *st, float s[ROWS16][KEYS8][4],
+                              float next[ROWS16][KEYS8][4], judgement *of, u32 tiles)
+{
+    ring after = w->tile;
+    ring_advance(&after, HEED_K);
+    values_done(st); /* no register of the sums may be set while products are under way */
+    u32 k = wait_scores(w, w->tile, 0, tiles);
+    ptx_wgmma_fence();
+    start_scores(s, w->q, k);
+    ptx_wgmma_wait(0);
+    scores_done(s);
+    release(w, stage_barrier(K_EMPTY, w->tile.stage));
+    judge(w, st, s, 0, tiles, of);
+    k = wait_scores(w, after, 1, tiles);
+    scores_done(s);
+    ptx_wgmma_fence();
+    start_scores(next, w->q, k);
+}
+
+/* Turns the scores @s of tile @j, judged, into weights, and starts its values, and the scores of
+ * the tile after the next one, which take the place of @s. Beside one half of the exponentials come
+ * the scores @next of the next tile, beside the other half those are judged. Branches of waits for
+ * tiles lie between the parts, for the compiler must not move the wait for products up. */
+HEED_DEVICE void step(walk *w, state *st, weights *p, float s[ROWS16][KEYS8][4],
+                      float next[ROWS16][KEYS8][4], judgement *of, u32 j, u32 tiles)
+{
+    float max[ROWS16][2] = { { st->max[0][0], st->max[0][1] } };
+    float sum[ROWS16][2] = { { 0.0f, 0.0f } }, scale = w->m->args.scale;
+    ring here = w->tile, before = w->before, after = here, later;
+    ring_advance(&after, HEED_K);
+    later = after;
+    ring_advance(&later, HEED_K);
+    w->before = here;
+    w->tile = after;
+    exponentiate_some(max, s, scale, sum, 0, KEYS8 / 2);
+    wait_values(w, here, own_tile(&w->at, j) < w->at.masked);
+    ptx_wgmma_wait(0);
+    values_done(st);
+    scores_done(next);
+    if (j > 0)
+        release(w, stage_barrier(V_EMPTY, before.stage));
+    if (j + 1 < tiles)
+        release(w, stage_barrier(K_EMPTY, after.stage));
+    if (of->raised)
+        scale_sums(st, of->old);
+    judge(w, st, next, j + 1, tiles, of);
+    exponentiate_some(max, s, scale, sum, KEYS8 / 2, KEYS8);
+    u32 k = wait_scores(w, later, j + 2, tiles);
+    take_weights(st, p, s, sum);
+    ptx_wgmma_fence();
+    start_values(st, p, v_tile(here));
+    start_scores(s, w->q, k);
+}
+
+HEED_DEVICE void walk_tiles(walk *w, state *st)
+{
+    u32 tiles = own_count(&w->at, w->at.tiles);
+    float even[ROWS16][KEYS8][4], odd[ROWS16][KEYS8][4];
+    weights p;
+    judgement of;
+    pass_tiles(w);
+    w->before = w->tile;
+    if (tiles > 0) {
+        first_scores(w, st, even, odd, &of, tiles);
+        u32 j = 0;
+        HEED_NO_UNROLL
+        for (; j + 1 < tiles; j += 2) {
+            step(w, st, &p, even, odd, &of, j, tiles);
+            step(w, st, &p, odd, even, &of, j + 1, tiles);
+        }
+        if (j < tiles)
+            step(w, st, &p, even, odd, &of, j, tiles);
         ptx_wgmma_wait(0);
         values_done(st);
         release(w, stage_barrier(V_EMPTY, w->before.stage));
