@@ -47,10 +47,10 @@ float softmax(row_state *r, float high);
 void weighted_sum(row_state *r, float sum);
 void finish(row_state *r);
 
-/* plain_row() is logits() and finish(). mistaken_row() is like it, but takes the logits for those of
- * the problem @other. reversed_row() is like it too, but sums from the last key on.
- * online() is online softmax over tiles of @tile keys: when a larger maximum comes, the sum and the
- * output must be scaled down; @scale_sum and @scale_output say whether they are. */
+/* plain_row() is logits() and finish(). mistaken_row() is like it, but takes the logits for those
+ * of the problem @other. reversed_row() is like it too, but sums from the last key on. online() is
+ * online softmax over tiles of @tile keys: when a larger maximum comes, the sum and the output must
+ * be scaled down; @scale_sum and @scale_output say whether they are. */
 void plain_row(row_state *r);
 void mistaken_row(row_state *r, const heed_problem *other);
 void reversed_row(row_state *r);
