@@ -85,7 +85,9 @@ static int function_attribute(cu_function *function, int attribute, int value)
     int result = fake_begin_inside("cuFuncSetAttribute");
     if (result != CU_SUCCESS || attribute != CU_FUNCTION_SMEM || value < 0 || value > SMEM_BLOCK)
         return result != CU_SUCCESS ? result : INVALID_VALUE;
+    pthread_mutex_lock(&fake_lock); /* another thread may launch it */
     function->smem = value;
+    pthread_mutex_unlock(&fake_lock);
     return CU_SUCCESS;
 }
 

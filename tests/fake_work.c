@@ -162,9 +162,12 @@ static int graph_launch(cu_graph_exec *exec, cu_stream *stream)
 static bool fits(const cu_launch *launch, const cu_function *function)
 {
     unsigned threads = launch->block[0] * launch->block[1] * launch->block[2];
+    pthread_mutex_lock(&fake_lock);
+    unsigned smem = (unsigned)function->smem;
+    pthread_mutex_unlock(&fake_lock);
     return launch->grid[0] > 0 && launch->grid[1] > 0 && launch->grid[2] > 0 &&
            launch->grid[1] < 65536 && launch->grid[2] < 65536 && threads > 0 && threads <= 1024 &&
-           launch->smem <= (unsigned)function->smem;
+           launch->smem <= smem;
 }
 
 static void note_attributes(fake_launch *seen, const cu_launch *launch)
