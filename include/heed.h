@@ -316,9 +316,9 @@ typedef enum heed_effort {
  *
  * On a CUDA device the plan holds compiled code: the first plan of its kind takes some tenths of a
  * second, later ones, also those of other processes, and of other lengths in the same config, a few
- * milliseconds. It loads
- * code and, while it measures, waits for the device, so no stream may be captured into a graph
- * meanwhile: not by the calling thread, nor in CUDA's global capture mode by any other.
+ * milliseconds. It loads code and, while it measures, waits for the device, so no stream may be
+ * captured into a graph meanwhile: not by the calling thread, nor in CUDA's global capture mode by
+ * any other.
  *
  * Returns HEED_OK; HEED_ERR_INVALID for a bad argument; HEED_ERR_NO_WISDOM; HEED_ERR_NO_MEMORY, of
  * the host or the device; HEED_ERR_UNSUPPORTED if no kernel can do @problem on the device;

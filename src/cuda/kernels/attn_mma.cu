@@ -40,8 +40,8 @@
  *        too: 613 instructions in the main loop where there were 658 (d64),   (340 / 348 causal)
  *        900 where there were 969
  *     6  parts of split keys merged by the last block in the same launch, and     11.9 to 8.7 us
- *        as many of them loaded at once as there are registers for               (b1 h32/8 s1/4096)
- *     7  a launch begins before the one ahead of it has ended, and waits for     6.06 to 5.34 us
+ *        as many of them loaded at once as there are registers for               (b1 h32/8 s1/4096,
+ *     7  a launch begins before the one ahead of it has ended, and waits for     with 7) 6.4 to 5.4
  *        that by itself                                                          (b1 h8 s512 d64)
  *
  * Measured there: mma.m16n8k16 alone runs at 642 TF, 5.9 clocks of a scheduler each, and other

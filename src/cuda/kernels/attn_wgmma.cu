@@ -40,7 +40,7 @@
  *     3  one thread loads K, another one Q and V, where one took 220   535 / 698      6.0 / 20.9
  *        clocks a tile; key groups merge, each some of the columns
  *     4  key groups store their columns at once, without a copy of     523 / 655      5.9 / 20.7
- *        boxes; the first item is found before the wait                (throttled)
+ *        boxes; the first item is found before the wait                (other run)
  *
  * What the compiler must be kept from: it moves the wait for the values in front of the
  * exponentials, unless branches lie between (see step() with HEED_O 2); and it serializes all wgmma

@@ -26,7 +26,7 @@ typedef struct walk {
     u32 round;   /* of items */
     u32 q;       /* its rows in shared memory */
     ring tile;   /* the next tile of the team, */
-    ring before; /* and with HEED_O 3 the one before */
+    ring before; /* and with HEED_O 3 and 4 the one before */
     ring clean;  /* the next one of V that needs a mask */
 } walk;
 
