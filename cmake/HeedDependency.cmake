@@ -1,12 +1,15 @@
-# heed_dependency(PREFIX MODULE) finds the library of the pkg-config module MODULE and makes the target
+# heed_dependency(PREFIX MODULE [UNUSED...]) finds the library of the pkg-config module MODULE and makes the target
 # PkgConfig::PREFIX of it. In a portable build that is its static archive, so that what is built needs
-# no such library where it runs.
+# no such library where it runs; the UNUSED libraries are those that the module names and its archive does not need.
 function(heed_dependency prefix module)
     if(NOT HEED_PORTABLE)
         pkg_check_modules(${prefix} REQUIRED GLOBAL IMPORTED_TARGET ${module})
         return()
     endif()
     pkg_check_modules(${prefix} REQUIRED ${module})
+    if(ARGN)
+        list(REMOVE_ITEM ${prefix}_STATIC_LIBRARIES ${ARGN})
+    endif()
     # The first library is the module's own; what its archive needs beside it follows.
     list(POP_FRONT ${prefix}_STATIC_LIBRARIES own)
     pkg_get_variable(folder ${module} libdir)

@@ -16,6 +16,7 @@ build       cmake               command:cmake                    configures the 
 build       pkg-config          command:pkg-config               finds libraries
 build       libmd-dev           library:libmd                    SHA-256, for the cache of compiled kernels
 build       libjansson-dev      library:jansson                  JSON for the command line
+build       libsqlite3-dev      library:sqlite3                  the leaderboard
 rivals      libopenblas-dev     library:openblas                 a rival to be timed against
 test        libcmocka-dev       library:cmocka                   the unit tests
 test        python3             command:python3                  tests of the layering and of the tools

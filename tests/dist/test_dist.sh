@@ -28,7 +28,8 @@ for file in bin/heed lib/libheed.so lib/libheed.so.0 lib/libheed.a lib/pkgconfig
     include/heed.h libexec/heed/peers/torch_peer.py libexec/heed/peers/onnxruntime_peer.py libexec/heed/peers/peer.py \
     share/heed/shapes/seed.txt share/man/man1/heed.1 share/man/man1/heed-bench.1 \
     share/bash-completion/completions/heed share/zsh/site-functions/_heed share/fish/vendor_completions.d/heed.fish \
-    LICENSE README.md CHANGELOG.md share/doc/heed/licenses/jansson.txt share/doc/heed/licenses/md.txt; do
+    LICENSE README.md CHANGELOG.md share/doc/heed/licenses/jansson.txt share/doc/heed/licenses/md.txt \
+    share/doc/heed/licenses/sqlite3.txt; do
     [ -s "$root/$file" ] || fail "$file is missing or empty"
 done
 

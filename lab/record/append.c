@@ -1,0 +1,262 @@
+/*
+ * append.c - adds trials, each with all that belongs to it in one transaction
+ *
+ * Each function below is for one table, in the order of schema.sql.
+ */
+#include "store.h"
+
+/* -------------------------------------------------------------------------- */
+/* What came of it                                                            */
+/* -------------------------------------------------------------------------- */
+
+static const char *timing_name(lab_record_timing timing)
+{
+    static const char *const names[] = { NULL, "cold", "hot", "eager" };
+    return (unsigned)timing < sizeof names / sizeof *names ? names[timing] : NULL;
+}
+
+static heed_status add_samples(lab_record *record, int64_t trial, const lab_record_samples *samples,
+                               lab_error *error)
+{
+    statement s = statement_make(record,
+                                 "INSERT INTO sample (trial, against, side, kind, calls, count, "
+                                 "seconds) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                                 error);
+    statement_integer(&s, trial);
+    statement_text(&s, samples->against ? samples->against : "");
+    statement_text(&s, samples->other ? "other" : "self");
+    statement_text(&s, timing_name(samples->kind));
+    statement_integer(&s, samples->calls);
+    statement_integer(&s, (int64_t)samples->count);
+    statement_reals(&s, samples->seconds, samples->count);
+    return statement_do(&s);
+}
+
+static heed_status add_comparison(lab_record *record, int64_t trial, const lab_record_comparison *c,
+                                  lab_error *error)
+{
+    int64_t other = 0;
+    heed_status status = HEED_OK;
+    if (c->other)
+        status = references_find_candidate(record, c->other, &other, error);
+    if (status != HEED_OK)
+        return status;
+    statement s = statement_make(record,
+                                 "INSERT INTO comparison (trial, against, other, version, method, "
+                                 "outcome, reason, seconds, ratio, low, high, margin, verdict, "
+                                 "pairs) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                                 error);
+    statement_integer(&s, trial);
+    statement_text(&s, c->against);
+    statement_at_least(&s, 1, other);
+    statement_text(&s, c->version);
+    statement_text(&s, c->method);
+    statement_text(&s, c->outcome);
+    statement_text(&s, c->reason);
+    statement_positive(&s, c->seconds);
+    statement_positive(&s, c->ratio);
+    statement_positive(&s, c->low);
+    statement_positive(&s, c->high);
+    statement_positive(&s, c->margin);
+    statement_text(&s, c->verdict);
+    statement_at_least(&s, 1, c->pairs);
+    return statement_do(&s);
+}
+
+static heed_status add_gate(lab_record *record, int64_t trial, const lab_record_gate *gate,
+                            lab_error *error)
+{
+    statement s = statement_make(record, "INSERT INTO gate VALUES (?, ?, ?, ?, ?)", error);
+    statement_integer(&s, trial);
+    statement_text(&s, gate->name);
+    statement_integer(&s, gate->passed);
+    statement_text(&s, gate->detail);
+    statement_integer(&s, (int64_t)gate->seed);
+    return statement_do(&s);
+}
+
+static heed_status add_fact(lab_record *record, int64_t trial, const lab_record_fact *fact,
+                            lab_error *error)
+{
+    if (!fact->text && fact->number != fact->number)
+        return HEED_OK;
+    statement s = statement_make(record, "INSERT INTO fact VALUES (?, ?, ?)", error);
+    statement_integer(&s, trial);
+    statement_text(&s, fact->name);
+    if (fact->text)
+        statement_text(&s, fact->text);
+    else
+        statement_real(&s, fact->number);
+    return statement_do(&s);
+}
+
+static heed_status add_belongings(lab_record *record, int64_t id, const lab_record_trial *trial,
+                                  lab_error *error)
+{
+    heed_status status = HEED_OK;
+    for (size_t i = 0; status == HEED_OK && i < trial->sample_count; i++)
+        status = add_samples(record, id, &trial->samples[i], error);
+    for (size_t i = 0; status == HEED_OK && i < trial->comparison_count; i++)
+        status = add_comparison(record, id, &trial->comparisons[i], error);
+    for (size_t i = 0; status == HEED_OK && i < trial->gate_count; i++)
+        status = add_gate(record, id, &trial->gates[i], error);
+    for (size_t i = 0; status == HEED_OK && i < trial->fact_count; i++)
+        status = add_fact(record, id, &trial->facts[i], error);
+    return status;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The trial                                                                  */
+/* -------------------------------------------------------------------------- */
+
+static heed_status insert_trial(lab_record *record, const lab_record_trial *trial,
+                                const references *to, int64_t *id, lab_error *error)
+{
+    char now[LAB_RECORD_TIME_SIZE];
+    lab_record_now(now);
+    statement s = statement_make(
+        record,
+        "INSERT INTO trial (run, candidate, problem, attempt, environment, artifact, selftest, "
+        "verdict, reason, seed, started, ended, confirmed, timing, seconds, p90, of_roofline) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+        error);
+    statement_integer(&s, trial->run);
+    statement_integer(&s, to->candidate);
+    statement_integer(&s, to->problem);
+    statement_integer(&s, trial->attempt);
+    statement_integer(&s, to->environment);
+    statement_at_least(&s, 1, to->artifact);
+    statement_at_least(&s, 1, trial->selftest);
+    statement_text(&s, lab_record_verdict_name(trial->verdict));
+    statement_text(&s, trial->reason);
+    statement_integer(&s, (int64_t)trial->seed);
+    statement_text(&s, trial->started ? trial->started : now);
+    statement_text(&s, trial->ended ? trial->ended : now);
+    statement_integer(&s, trial->confirmed);
+    statement_text(&s, timing_name(trial->timing));
+    statement_positive(&s, trial->seconds);
+    statement_positive(&s, trial->p90);
+    statement_positive(&s, trial->of_roofline);
+    return statement_one(&s, 0, id);
+}
+
+static heed_status seal(lab_record *record, int64_t id, lab_error *error)
+{
+    char hash[LAB_RECORD_HASH_SIZE];
+    heed_status status = lab_record_seal(record, id, hash, error);
+    if (status != HEED_OK)
+        return status;
+    statement s = statement_make(record, "INSERT INTO seal VALUES (?, ?)", error);
+    statement_integer(&s, id);
+    statement_text(&s, hash);
+    return statement_do(&s);
+}
+
+static heed_status add_trial(lab_record *record, const lab_record_trial *trial, int64_t *id,
+                             lab_error *error)
+{
+    references to = { 0 };
+    lab_record_found found;
+    heed_status status = lab_record_find(record, trial, &found, error);
+    *id = found.trial;
+    if (status != HEED_OK || found.trial > 0)
+        return status;
+    status = references_add(record, trial, &to, error);
+    if (status == HEED_OK)
+        status = insert_trial(record, trial, &to, id, error);
+    if (status == HEED_OK)
+        status = add_belongings(record, *id, trial, error);
+    if (status == HEED_OK)
+        status = seal(record, *id, error);
+    return status;
+}
+
+static heed_status check_trial(const lab_record_trial *trial, lab_error *error)
+{
+    const lab_record_candidate *candidate = &trial->candidate;
+    bool timed = trial->timing == LAB_RECORD_COLD || trial->timing == LAB_RECORD_HOT;
+    if (!candidate->kernel || !trial->problem)
+        return lab_fail(error, HEED_ERR_INVALID, "a trial needs a kernel and a problem");
+    if (candidate->source && !candidate->language)
+        return lab_fail(error, HEED_ERR_INVALID, "a source needs a language");
+    if (!trial->device.name || !trial->device.backend)
+        return lab_fail(error, HEED_ERR_INVALID, "a trial needs the name and backend of a device");
+    if ((unsigned)trial->verdict >= LAB_RECORD_VERDICTS)
+        return lab_fail(error, HEED_ERR_INVALID, "verdict is %d; the last one is %d",
+                        (int)trial->verdict, LAB_RECORD_VERDICTS - 1);
+    if (timed != (trial->seconds > 0))
+        return lab_fail(error, HEED_ERR_INVALID,
+                        "seconds is %g, which must be above 0 if and only if timing is cold or hot",
+                        trial->seconds);
+    return heed_problem_check(trial->problem) == HEED_OK
+               ? HEED_OK
+               : lab_fail_lines(error, HEED_ERR_INVALID, "problem: %s", heed_message());
+}
+
+heed_status lab_record_append(lab_record *record, const lab_record_trial *trial, int64_t *id,
+                              lab_error *error)
+{
+    int64_t added = 0;
+    heed_status status = check_trial(trial, error);
+    if (status == HEED_OK)
+        status = lab_record_run_sql(record, "BEGIN IMMEDIATE", error);
+    if (status == HEED_OK)
+        status = lab_record_commit(record, add_trial(record, trial, &added, error), error);
+    if (id)
+        *id = status == HEED_OK ? added : 0;
+    return status;
+}
+
+heed_status lab_record_find(lab_record *record, const lab_record_trial *trial,
+                            lab_record_found *found, lab_error *error)
+{
+    char hash[LAB_RECORD_HASH_SIZE], spec[HEED_SPEC_SIZE];
+    *found = (lab_record_found){ .verdict = LAB_RECORD_VERDICTS };
+    lab_record_candidate_hash(&trial->candidate, hash);
+    heed_problem_print(trial->problem, spec, sizeof spec);
+    statement s = statement_make(
+        record,
+        "SELECT trial.id, verdict, seconds, p90 FROM trial "
+        "WHERE run = ? AND candidate = (SELECT id FROM candidate WHERE hash = ?) "
+        "AND problem = (SELECT id FROM problem WHERE spec = ?) AND attempt = ?",
+        error);
+    statement_integer(&s, trial->run);
+    statement_text(&s, hash);
+    statement_text(&s, spec);
+    statement_integer(&s, trial->attempt);
+    if (statement_row(&s))
+        *found = (lab_record_found){
+            .trial = statement_get_integer(&s, 0),
+            .verdict = lab_record_verdict_find(statement_get_text(&s, 1)),
+            .seconds = statement_get_real(&s, 2),
+            .p90 = statement_get_real(&s, 3),
+        };
+    return statement_end(&s);
+}
+
+heed_status lab_record_promote(lab_record *record, int64_t trial, int64_t over, const char *reason,
+                               lab_error *error)
+{
+    int64_t fit;
+    statement look = statement_make(
+        record, "SELECT count(*) FROM trial WHERE id = ? AND verdict = 'ok' AND confirmed", error);
+    statement_integer(&look, trial);
+    heed_status status = statement_one(&look, 0, &fit);
+    if (status != HEED_OK)
+        return status;
+    if (!fit)
+        return lab_fail(error, HEED_ERR_INVALID,
+                        "%s: trial %lld cannot be promoted: it must be ok and confirmed",
+                        record->path, (long long)trial);
+    char now[LAB_RECORD_TIME_SIZE];
+    lab_record_now(now);
+    statement s = statement_make(record,
+                                 "INSERT INTO promotion (trial, over, at, reason) "
+                                 "VALUES (?, ?, ?, ?) ON CONFLICT (trial) DO NOTHING",
+                                 error);
+    statement_integer(&s, trial);
+    statement_at_least(&s, 1, over);
+    statement_text(&s, now);
+    statement_text(&s, reason);
+    return statement_do(&s);
+}

@@ -1,0 +1,75 @@
+/*
+ * hash.c - SHA-256 of several things, one after another
+ */
+#include <string.h>
+
+#include "store.h"
+
+void hasher_start(hasher *h)
+{
+    SHA256Init(&h->state);
+}
+
+void hasher_bytes(hasher *h, const void *data, size_t size)
+{
+    unsigned char length[8];
+    for (int i = 0; i < 8; i++)
+        length[i] = (unsigned char)((uint64_t)size >> 8 * i);
+    SHA256Update(&h->state, length, sizeof length);
+    if (size)
+        SHA256Update(&h->state, data, size);
+}
+
+void hasher_text(hasher *h, const char *text)
+{
+    hasher_integer(h, text != NULL);
+    if (text)
+        hasher_bytes(h, text, strlen(text));
+}
+
+/* Its 64 bits. Of all numbers that are not one, one; of both zeros, one. */
+void hasher_real(hasher *h, double value)
+{
+    int64_t bits = 0;
+    if (value != value)
+        bits = -1;
+    else if (value != 0)
+        memcpy(&bits, &value, sizeof bits);
+    hasher_integer(h, bits);
+}
+
+void hasher_integer(hasher *h, int64_t value)
+{
+    unsigned char bytes[8];
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (unsigned char)((uint64_t)value >> 8 * i);
+    SHA256Update(&h->state, bytes, sizeof bytes);
+}
+
+static void print_digest(const unsigned char *digest, char hash[LAB_RECORD_HASH_SIZE])
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < SHA256_DIGEST_LENGTH; i++) {
+        hash[2 * i] = digits[digest[i] >> 4];
+        hash[2 * i + 1] = digits[digest[i] & 15];
+    }
+    hash[2 * SHA256_DIGEST_LENGTH] = '\0';
+}
+
+void hasher_end(hasher *h, char hash[LAB_RECORD_HASH_SIZE])
+{
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    SHA256Final(digest, &h->state);
+    print_digest(digest, hash);
+}
+
+void lab_record_hash(const void *data, size_t size, char hash[LAB_RECORD_HASH_SIZE])
+{
+    SHA2_CTX state;
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    SHA256Init(&state);
+    if (size)
+        SHA256Update(&state, data, size);
+    SHA256Final(digest, &state);
+    print_digest(digest, hash);
+}

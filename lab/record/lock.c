@@ -1,0 +1,76 @@
+/*
+ * lock.c - one process writes at a time
+ *
+ * The lock lies on a file beside the board, whose only line says who has it. The system gives it
+ * back when its owner dies, in whatever way. It is a courtesy: two writers at once would wait for
+ * each other's transactions and damage nothing, but their runs would mix.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store.h"
+
+#define OWNER_SIZE 128
+
+/* Locks belong to processes, not to open files: a child that outlives its parent has none. */
+static bool take(int file)
+{
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    return fcntl(file, F_SETLK, &lock) == 0;
+}
+
+static void sign(int file)
+{
+    char now[LAB_RECORD_TIME_SIZE], line[OWNER_SIZE];
+    lab_record_now(now);
+    int length = snprintf(line, sizeof line, "process %ld, since %s\n", (long)getpid(), now);
+    /* Without the line others learn less about the owner, and no more than that. */
+    if (ftruncate(file, 0) == 0 && pwrite(file, line, (size_t)length, 0) < length)
+        errno = 0;
+}
+
+static void read_owner(int file, char owner[OWNER_SIZE])
+{
+    ssize_t length = pread(file, owner, OWNER_SIZE - 1, 0);
+    owner[length > 0 ? length : 0] = '\0';
+    owner[strcspn(owner, "\n")] = '\0';
+    if (!*owner)
+        snprintf(owner, OWNER_SIZE, "another process");
+}
+
+heed_status lab_record_lock(const char *path, int *lock, lab_error *error)
+{
+    char name[LAB_RECORD_PATH_SIZE + 8], owner[OWNER_SIZE];
+    snprintf(name, sizeof name, "%s.lock", path);
+    *lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (*lock < 0)
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot open: %s", name, strerror(errno));
+    if (take(*lock)) {
+        sign(*lock);
+        return HEED_OK;
+    }
+    int reason = errno;
+    read_owner(*lock, owner);
+    close(*lock);
+    *lock = -1;
+    if (reason != EACCES && reason != EAGAIN)
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot lock: %s", name, strerror(reason));
+    return lab_fail(error, HEED_ERR_SYSTEM,
+                    "%s: is being written to by %s; wait until that has ended, or name another "
+                    "file",
+                    path, owner);
+}
+
+void lab_record_unlock(int lock)
+{
+    if (lock < 0)
+        return;
+    /* Nobody may take it for the owner's after the owner has gone. */
+    if (ftruncate(lock, 0) != 0)
+        errno = 0;
+    close(lock);
+}

@@ -1,0 +1,282 @@
+/*
+ * record.c - opening and closing the board, its versions, and whether it is sound
+ */
+#include "record.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "store.h"
+
+/* "heed": tells a board from other SQLite files. */
+#define APPLICATION 0x68656564
+
+/* What brings a file of version i to i + 1. */
+static const char *const migrations[] = { lab_record_schema };
+#define VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
+
+/* How long to wait for another process's transaction. */
+#define PATIENCE_MS 10000
+
+/* A rollback journal, since SQLite before 3.51.3 can damage a file in WAL mode when several
+ * processes use it. Truncated and not deleted at the end of a transaction: then it is the file that
+ * is synced, and not a folder, which synchronous = FULL would leave out. */
+static const char settings[] = "PRAGMA journal_mode = TRUNCATE;"
+                               "PRAGMA synchronous = FULL;"
+                               "PRAGMA foreign_keys = ON;"
+                               "PRAGMA recursive_triggers = ON;"
+                               "PRAGMA trusted_schema = OFF;"
+                               "PRAGMA cell_size_check = ON;";
+
+/* -------------------------------------------------------------------------- */
+/* Before SQLite sees the file                                                */
+/* -------------------------------------------------------------------------- */
+
+/* Makes the folders above @path. */
+static heed_status make_folders(const char *path, lab_error *error)
+{
+    char folder[LAB_RECORD_PATH_SIZE];
+    snprintf(folder, sizeof folder, "%s", path);
+    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+            return lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot make this folder: %s", folder,
+                            strerror(errno));
+        *slash = '/';
+    }
+    return HEED_OK;
+}
+
+/* Anything but a file of its own is refused here, as SQLite would wait for a pipe. */
+static heed_status check_path(const char *path, lab_record_mode mode, lab_error *error)
+{
+    struct stat info;
+    if (!path || !*path)
+        return lab_fail(error, HEED_ERR_INVALID, "the name of the board is empty");
+    if (strlen(path) >= LAB_RECORD_PATH_SIZE)
+        return lab_fail(error, HEED_ERR_INVALID,
+                        "the name of the board has %zu bytes; %d are the most", strlen(path),
+                        LAB_RECORD_PATH_SIZE - 1);
+    if (stat(path, &info) == 0) {
+        if (S_ISREG(info.st_mode))
+            return HEED_OK;
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot open: %s", path,
+                        S_ISDIR(info.st_mode) ? "a folder" : "not a regular file");
+    }
+    if (errno == ENOENT && mode == LAB_RECORD_WRITE)
+        return make_folders(path, error);
+    return lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot open: %s", path, strerror(errno));
+}
+
+/* -------------------------------------------------------------------------- */
+/* Versions                                                                   */
+/* -------------------------------------------------------------------------- */
+
+static heed_status ask(lab_record *record, const char *sql, int64_t *value, lab_error *error)
+{
+    statement s = statement_make(record, sql, error);
+    return statement_one(&s, 0, value);
+}
+
+/* The version of the file, 0 if there is nothing in it yet. */
+static heed_status read_version(lab_record *record, int64_t *version, lab_error *error)
+{
+    int64_t application, tables;
+    heed_status status = ask(record, "SELECT count(*) FROM sqlite_schema", &tables, error);
+    if (status == HEED_OK)
+        status = ask(record, "PRAGMA application_id", &application, error);
+    if (status == HEED_OK)
+        status = ask(record, "PRAGMA user_version", version, error);
+    if (status != HEED_OK)
+        return status;
+    if (application != APPLICATION && (tables > 0 || application != 0))
+        return lab_fail(error, HEED_ERR_CORRUPT,
+                        "%s: not a board of heed, but a database of another program", record->path);
+    if (*version > VERSION)
+        return lab_fail(error, HEED_ERR_CORRUPT,
+                        "%s: has version %lld, which a newer heed made; this one knows up to %lld",
+                        record->path, (long long)*version, (long long)VERSION);
+    if (*version < 0 || (*version == 0) != (tables == 0))
+        return lab_fail(error, HEED_ERR_CORRUPT, "%s: damaged, and left as it is (version %lld)",
+                        record->path, (long long)*version);
+    return HEED_OK;
+}
+
+/* The words that trials can come to, so that a foreign key knows them. */
+static heed_status add_verdicts(lab_record *record, lab_error *error)
+{
+    heed_status status = HEED_OK;
+    for (int i = 0; status == HEED_OK && i < LAB_RECORD_VERDICTS; i++) {
+        statement s = statement_make(
+            record, "INSERT INTO verdict VALUES (?, ?) ON CONFLICT DO NOTHING", error);
+        statement_text(&s, lab_record_verdict_name((lab_record_verdict)i));
+        statement_text(&s, lab_record_verdict_meaning((lab_record_verdict)i));
+        status = statement_do(&s);
+    }
+    return status;
+}
+
+/* One transaction for all: a process that is killed leaves the old version, or the new. */
+static heed_status migrate(lab_record *record, int64_t version, lab_error *error)
+{
+    char marks[96];
+    snprintf(marks, sizeof marks, "PRAGMA application_id = %d; PRAGMA user_version = %lld;",
+             APPLICATION, (long long)VERSION);
+    heed_status status = lab_record_run_sql(record, "BEGIN IMMEDIATE", error);
+    if (status != HEED_OK)
+        return status;
+    for (int64_t i = version; status == HEED_OK && i < VERSION; i++)
+        status = lab_record_run_sql(record, migrations[i], error);
+    if (status == HEED_OK)
+        status = add_verdicts(record, error);
+    if (status == HEED_OK && version < VERSION)
+        status = lab_record_run_sql(record, marks, error);
+    return lab_record_commit(record, status, error);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Soundness                                                                  */
+/* -------------------------------------------------------------------------- */
+
+/* @pragma answers with a row for each damage, but for "ok". */
+static heed_status check_structure(lab_record *record, const char *pragma, lab_error *error)
+{
+    statement s = statement_make(record, pragma, error);
+    while (statement_row(&s)) {
+        const char *text = statement_get_text(&s, 0);
+        if (text && strcmp(text, "ok") == 0)
+            continue;
+        s.status = lab_fail(error, HEED_ERR_CORRUPT, "%s: damaged, and left as it is (%s)",
+                            record->path, text ? text : "a reference without a row");
+    }
+    return statement_end(&s);
+}
+
+static heed_status check_seals(lab_record *record, int64_t *trials, lab_error *error)
+{
+    statement s = statement_make(record, "SELECT id FROM trial ORDER BY id", error);
+    while (statement_row(&s)) {
+        int64_t trial = statement_get_integer(&s, 0);
+        bool intact = false;
+        s.status = lab_record_intact(record, trial, &intact, error);
+        if (s.status == HEED_OK && !intact)
+            s.status = lab_fail(error, HEED_ERR_CORRUPT,
+                                "%s: damaged: what belongs to trial %lld is not what was added",
+                                record->path, (long long)trial);
+        *trials += 1;
+    }
+    return statement_end(&s);
+}
+
+heed_status lab_record_check(lab_record *record, int64_t *trials, lab_error *error)
+{
+    *trials = 0;
+    heed_status status = check_structure(record, "PRAGMA integrity_check(1)", error);
+    if (status == HEED_OK)
+        status = check_structure(record, "PRAGMA foreign_key_check", error);
+    if (status == HEED_OK)
+        status = check_seals(record, trials, error);
+    return status;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Open and close                                                             */
+/* -------------------------------------------------------------------------- */
+
+static heed_status open_database(lab_record *record, lab_record_mode mode, lab_error *error)
+{
+    /* Readers, too, must be able to undo what a killed writer left half done. */
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    if (mode == LAB_RECORD_WRITE)
+        flags |= SQLITE_OPEN_CREATE;
+    int code = sqlite3_open_v2(record->path, &record->db, flags, NULL);
+    if (!record->db)
+        return lab_fail(error, HEED_ERR_NO_MEMORY, "%s: no memory to open it", record->path);
+    if (code != SQLITE_OK)
+        return lab_record_blame(record, error);
+    sqlite3_busy_timeout(record->db, PATIENCE_MS);
+    sqlite3_db_config(record->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    return HEED_OK;
+}
+
+static heed_status prepare_to_read(lab_record *record, int64_t version, lab_error *error)
+{
+    if (version == 0)
+        return lab_fail(error, HEED_ERR_CORRUPT, "%s: not a board of heed: empty", record->path);
+    if (version < VERSION)
+        return lab_fail(error, HEED_ERR_SYSTEM,
+                        "%s: has version %lld of an older heed; what next adds to it makes it "
+                        "version %lld",
+                        record->path, (long long)version, (long long)VERSION);
+    return lab_record_run_sql(record, "PRAGMA query_only = ON; PRAGMA trusted_schema = OFF;",
+                              error);
+}
+
+static heed_status prepare_to_write(lab_record *record, int64_t version, lab_error *error)
+{
+    if (sqlite3_db_readonly(record->db, "main") == 1)
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot write: no permission", record->path);
+    heed_status status = check_structure(record, "PRAGMA quick_check(1)", error);
+    if (status == HEED_OK)
+        status = lab_record_run_sql(record, settings, error);
+    /* Also at the present version, whose words may have become more. */
+    if (status == HEED_OK)
+        status = migrate(record, version, error);
+    return status;
+}
+
+static heed_status open_record(lab_record *record, lab_record_mode mode, lab_error *error)
+{
+    int64_t version = 0;
+    heed_status status = HEED_OK;
+    if (mode == LAB_RECORD_WRITE)
+        status = lab_record_lock(record->path, &record->lock, error);
+    if (status == HEED_OK)
+        status = open_database(record, mode, error);
+    if (status == HEED_OK)
+        status = read_version(record, &version, error);
+    if (status == HEED_OK)
+        status = mode == LAB_RECORD_WRITE ? prepare_to_write(record, version, error)
+                                          : prepare_to_read(record, version, error);
+    return status;
+}
+
+heed_status lab_record_open(lab_record **record, const char *path, lab_record_mode mode,
+                            lab_error *error)
+{
+    *record = NULL;
+    heed_status status = check_path(path, mode, error);
+    if (status != HEED_OK)
+        return status;
+    lab_record *made = calloc(1, sizeof *made);
+    size_t size = strlen(path) + 3;
+    char *name = malloc(size);
+    if (!made || !name) {
+        free(made);
+        free(name);
+        return lab_fail(error, HEED_ERR_NO_MEMORY, "%s: no memory to open it", path);
+    }
+    /* To SQLite a name that begins with a colon is no file. */
+    snprintf(name, size, "%s%s", *path == ':' ? "./" : "", path);
+    *made = (lab_record){ .path = name, .lock = -1 };
+    status = open_record(made, mode, error);
+    if (status != HEED_OK) {
+        lab_record_close(made);
+        made = NULL;
+    }
+    *record = made;
+    return status;
+}
+
+void lab_record_close(lab_record *record)
+{
+    if (!record)
+        return;
+    sqlite3_close(record->db);
+    lab_record_unlock(record->lock);
+    free(record->path);
+    free(record);
+}

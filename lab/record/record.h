@@ -1,0 +1,414 @@
+/*
+ * record.h - the leaderboard: every trial with its evidence, in one SQLite file
+ *
+ * Rows are only ever added (schema.sql says what they hold), by one process at a time; readers may
+ * come at any time. When lab_record_append() has returned HEED_OK the trial is on the disk, as a
+ * whole, whatever happens next; when the process is killed before, nothing of it is there. Work
+ * that was interrupted goes on where it stopped:
+ *
+ *     lab_record *record;
+ *     lab_error error;
+ *     char path[LAB_RECORD_PATH_SIZE];
+ *     int64_t run;
+ *     bool resumed;
+ *
+ *     lab_record_path(NULL, path, &error);
+ *     lab_record_open(&record, path, LAB_RECORD_WRITE, &error);
+ *     const lab_record_work work = { .key = "sweep sweep90 seed.txt cuda:0 1", .verb = "sweep",
+ *                                    .command = "heed sweep sweep90 --shapes seed.txt", .seed = 1
+ * }; lab_record_begin(record, &work, &run, &resumed, &error); for (each candidate and problem) {
+ *         lab_record_trial trial = { .run = run,
+ *                                    .candidate = { .kernel = "fwd_16bit_sm80_mma",
+ *                                                   .config = "m32n64w2k4s2q2o1b1p1l1a1" },
+ *                                    .problem = &problem };
+ *         lab_record_find(record, &trial, &found, &error);
+ *         if (found.trial)
+ *             continue;                       (done before the interruption)
+ *         ... compile, verify, measure, fill in the rest of trial ...
+ *         lab_record_append(record, &trial, &id, &error);
+ *     }
+ *     lab_record_end(record, run, LAB_RECORD_FINISHED, NULL, &error);
+ *     lab_record_close(record);
+ *
+ * Texts that are NULL are not known; so are numbers that are 0 where 0 makes no sense, or NaN.
+ * Every function that returns a status fills @error, which may be NULL, when that is not HEED_OK:
+ *
+ *     HEED_ERR_INVALID    a field that cannot be; the message names it
+ *     HEED_ERR_CORRUPT    the file is damaged, no board, or made by a newer heed. It is left as it
+ * is HEED_ERR_SYSTEM     the file cannot be opened, read or written; another process writes
+ *     HEED_ERR_NO_MEMORY
+ *
+ * A record is for one thread at a time. It must not be used in a child process after fork(), which
+ * may do nothing but exec or _exit: a lock belongs to the process that took it, and closing the
+ * file in the child would not end it. One process opens a file for writing once.
+ */
+#ifndef LAB_RECORD_H
+#define LAB_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "heed.h"
+#include "report/error.h"
+
+typedef struct lab_record lab_record;
+
+/* -------------------------------------------------------------------------- */
+/* record.c, path.c: the file                                                  */
+/* -------------------------------------------------------------------------- */
+
+#define LAB_RECORD_PATH_SIZE 1024
+
+/* lab_record_path() writes the place of the board to @path: @given if that is not NULL; else the
+ * environment's HEED_BOARD; else heed/board.db in XDG_DATA_HOME, or in ~/.local/share. Nothing need
+ * exist there. */
+heed_status lab_record_path(const char *given, char path[LAB_RECORD_PATH_SIZE], lab_error *error);
+
+typedef enum lab_record_mode {
+    LAB_RECORD_READ, /* the file must exist */
+    LAB_RECORD_WRITE /* makes the file, and the folders above it, if need be; brings an older schema
+                        up to date; HEED_ERR_SYSTEM if another process has it open for writing */
+} lab_record_mode;
+
+/* lab_record_open() opens @path. On failure *@record is NULL. lab_record_close() takes NULL. */
+heed_status lab_record_open(lab_record **record, const char *path, lab_record_mode mode,
+                            lab_error *error);
+void lab_record_close(lab_record *record);
+
+/* lab_record_check() reads the whole file: its structure, that what it refers to is there, and for
+ * every trial whether its content is what was added. HEED_ERR_CORRUPT names the first damage;
+ * *@trials is how many trials there are. */
+heed_status lab_record_check(lab_record *record, int64_t *trials, lab_error *error);
+
+/* lab_record_now() writes the time as the board has it, such as "2026-01-31T23:59:59.123Z". */
+#define LAB_RECORD_TIME_SIZE 32
+void lab_record_now(char text[LAB_RECORD_TIME_SIZE]);
+
+/* -------------------------------------------------------------------------- */
+/* words.c: the verdict on a trial                                            */
+/* -------------------------------------------------------------------------- */
+
+typedef enum lab_record_verdict {
+    LAB_RECORD_OK,         /* right, and timed */
+    LAB_RECORD_PRUNED,     /* not tried: static facts speak against it */
+    LAB_RECORD_SKIPPED,    /* not tried: it would take too long */
+    LAB_RECORD_REFUSED,    /* an option, an include or a size that candidates may not have */
+    LAB_RECORD_COMPILE,    /* does not compile */
+    LAB_RECORD_UNFIT,      /* cannot do the problem, and says so */
+    LAB_RECORD_HANG,       /* was not ready in time */
+    LAB_RECORD_CRASH,      /* ended by a signal */
+    LAB_RECORD_ACCESS,     /* touched memory that is not its own */
+    LAB_RECORD_MEMORY,     /* asked for more memory than there is for it */
+    LAB_RECORD_PROTOCOL,   /* answered with garbage */
+    LAB_RECORD_FLOOD,      /* said more than it may */
+    LAB_RECORD_FORK,       /* tried to start a process or a thread */
+    LAB_RECORD_FILES,      /* tried to reach a file */
+    LAB_RECORD_NETWORK,    /* tried to reach the network */
+    LAB_RECORD_EXITED,     /* ended before it was told to */
+    LAB_RECORD_OUTSIDE,    /* wrote outside its outputs */
+    LAB_RECORD_LOST,       /* the device was lost */
+    LAB_RECORD_WRONG,      /* a gate did not let it pass */
+    LAB_RECORD_IMPOSSIBLE, /* timed as faster than the device can be */
+    LAB_RECORD_FAILED,     /* the laboratory failed, not the candidate */
+    LAB_RECORD_VERDICTS
+} lab_record_verdict;
+
+/* lab_record_verdict_name() returns the word for @verdict, such as "compile" or "wrong"; "unknown"
+ * outside the enum. lab_record_verdict_find() is its inverse: LAB_RECORD_VERDICTS if there is none.
+ * lab_record_verdict_meaning() returns the sentence beside it above. */
+const char *lab_record_verdict_name(lab_record_verdict verdict);
+lab_record_verdict lab_record_verdict_find(const char *name);
+const char *lab_record_verdict_meaning(lab_record_verdict verdict);
+
+/* -------------------------------------------------------------------------- */
+/* run.c: pieces of work                                                      */
+/* -------------------------------------------------------------------------- */
+
+typedef struct lab_record_work {
+    const char *key;     /* the same for a rerun of the same work: all that decides what it does */
+    const char *verb;    /* "sweep" */
+    const char *command; /* as it was typed */
+    const char *budget;  /* such as "200 trials", or NULL */
+    uint64_t seed;
+    bool afresh; /* do not go on with an earlier run */
+} lab_record_work;
+
+typedef enum lab_record_state {
+    LAB_RECORD_BEGUN, /* also after a kill */
+    LAB_RECORD_RESUMED,
+    LAB_RECORD_INTERRUPTED,
+    LAB_RECORD_BROKEN,
+    LAB_RECORD_FINISHED
+} lab_record_state;
+
+/* lab_record_begin() begins a run, or goes on with the newest one of the same key if that was not
+ * finished, which *@resumed says. */
+heed_status lab_record_begin(lab_record *record, const lab_record_work *work, int64_t *run,
+                             bool *resumed, lab_error *error);
+
+/* lab_record_end() notes how far a run has come: LAB_RECORD_INTERRUPTED, LAB_RECORD_BROKEN or
+ * LAB_RECORD_FINISHED. @note may be NULL. */
+heed_status lab_record_end(lab_record *record, int64_t run, lab_record_state state,
+                           const char *note, lab_error *error);
+
+/* lab_record_finished() looks for a finished run of @key: *@run is the newest, or 0. */
+heed_status lab_record_finished(lab_record *record, const char *key, int64_t *run,
+                                lab_error *error);
+
+/* What `heed selftest` found. Trials that name it are trusted only if nothing was wrong. */
+typedef struct lab_record_selftest {
+    const char *suite; /* hash of the kernels that were tried */
+    const char *build; /* or NULL */
+    int64_t killed, wrong;
+    int64_t accepted, honest;
+} lab_record_selftest;
+
+/* lab_record_selftest_add() adds it and writes its number, for lab_record_trial.selftest. */
+heed_status lab_record_selftest_add(lab_record *record, const lab_record_selftest *selftest,
+                                    int64_t *id, lab_error *error);
+
+/* -------------------------------------------------------------------------- */
+/* append.c: trials                                                           */
+/* -------------------------------------------------------------------------- */
+
+/* A kernel in a config. What it is are kernel, config, language and source; the rest is told of it
+ * when it is first seen. */
+typedef struct lab_record_candidate {
+    const char *kernel;   /* without its config */
+    const char *config;   /* knob values in one word, "" if there are none; NULL is "" */
+    const char *language; /* "c" or "cuda"; NULL: a kernel of heed's own, without a source */
+    const char *source;
+    const char *proposer; /* who thought of it: "sweep", "evolve", a program */
+    uint64_t seed;
+    const char *thought;
+    const char *const *parents; /* hashes of candidates that are on the board */
+    size_t parent_count;
+} lab_record_candidate;
+
+/* lab_record_candidate_hash() writes the hash that names a candidate on every board. */
+#define LAB_RECORD_HASH_SIZE 65
+void lab_record_candidate_hash(const lab_record_candidate *candidate,
+                               char hash[LAB_RECORD_HASH_SIZE]);
+
+/* lab_record_hash() writes the SHA-256 of @size bytes, for the fields that are one. */
+void lab_record_hash(const void *data, size_t size, char hash[LAB_RECORD_HASH_SIZE]);
+
+typedef struct lab_record_device {
+    const char *name;    /* as heed_context_device() says */
+    const char *backend; /* "cpu" or "cuda" */
+    double memory_bytes, cache_bytes, multiprocessors, clock_hz, bandwidth;
+} lab_record_device;
+
+typedef struct lab_record_environment {
+    const char *features; /* as wisdom has them, for `heed wisdom export` */
+    int threads;
+    const char *build;  /* of the kernels, as wisdom has it */
+    const char *heed;   /* version */
+    const char *commit; /* one that ends with "-dirty" had changes on top of it */
+    const char *driver, *nvrtc, *compiler, *libraries;
+    const char *cpu, *system, *governor;
+} lab_record_environment;
+
+/* What a compiler made, without the bytes. */
+typedef struct lab_record_artifact {
+    const char *sha256; /* NULL: there is none */
+    const char *form;   /* "cubin", "ptx" or "so" */
+    int64_t bytes;
+    int64_t registers, spill_bytes, shared_bytes; /* negative: not known */
+} lab_record_artifact;
+
+typedef enum lab_record_timing {
+    LAB_RECORD_UNTIMED,
+    LAB_RECORD_COLD,
+    LAB_RECORD_HOT,
+    LAB_RECORD_EAGER /* single calls by the clock; of samples alone */
+} lab_record_timing;
+
+/* Seconds per call, as they were taken. */
+typedef struct lab_record_samples {
+    const char *against; /* NULL: of the candidate alone; else the comparison that they are of */
+    bool other;          /* of the other side of it */
+    lab_record_timing kind;
+    int64_t calls; /* that each is the mean of; 0: not known */
+    const double *seconds;
+    size_t count;
+} lab_record_samples;
+
+typedef struct lab_record_comparison {
+    const char *against; /* a rival, or a kernel with its config */
+    const char *other;   /* hash of the candidate that it is, or NULL */
+    const char *version;
+    const char *method;
+    const char *outcome; /* "ok", or a word for why there is no figure, with @reason */
+    const char *reason;
+    double seconds;          /* of the other */
+    double ratio, low, high; /* seconds of the other over those of the candidate */
+    double margin;
+    const char *verdict; /* "FASTER", "SLOWER", "EQUIVALENT" or "AMBIGUOUS" */
+    int64_t pairs;
+} lab_record_comparison;
+
+typedef struct lab_record_gate {
+    const char *name;
+    bool passed;
+    const char *detail; /* what repeats a failure */
+    uint64_t seed;
+} lab_record_gate;
+
+/* Something else that was noticed: a number, or @text if that is not NULL. One that is neither is
+ * left out. */
+typedef struct lab_record_fact {
+    const char *name;
+    double number;
+    const char *text;
+} lab_record_fact;
+
+typedef struct lab_record_trial {
+    /* What it is: no two trials of a record agree in all of these. */
+    int64_t run;
+    lab_record_candidate candidate;
+    const heed_problem *problem;
+    int attempt; /* 0, 1, ...: the same once more, such as the confirmation of a winner */
+
+    /* Where and how. */
+    lab_record_device device;
+    lab_record_environment environment;
+    lab_record_artifact artifact;
+    int64_t selftest; /* its number; 0: none */
+    uint64_t seed;
+    const char *started; /* as lab_record_now() writes it; NULL: now */
+    const char *ended;
+
+    /* What came of it. */
+    lab_record_verdict verdict;
+    const char *reason; /* a sentence */
+    bool confirmed; /* the samples were taken after it was chosen: only such trials are ranked */
+    lab_record_timing timing; /* of the figures below: LAB_RECORD_COLD or LAB_RECORD_HOT */
+    double seconds;           /* median; 0: not timed */
+    double p90;
+    double of_roofline;
+    const lab_record_samples *samples;
+    size_t sample_count;
+    const lab_record_comparison *comparisons;
+    size_t comparison_count;
+    const lab_record_gate *gates;
+    size_t gate_count;
+    const lab_record_fact *facts;
+    size_t fact_count;
+} lab_record_trial;
+
+/* A trial that is on the board. */
+typedef struct lab_record_found {
+    int64_t trial; /* its number; 0: it is not there */
+    lab_record_verdict verdict;
+    double seconds; /* 0: not timed */
+    double p90;
+} lab_record_found;
+
+/* lab_record_find() looks for the trial of the same run, candidate, problem and attempt. */
+heed_status lab_record_find(lab_record *record, const lab_record_trial *trial,
+                            lab_record_found *found, lab_error *error);
+
+/* lab_record_append() adds a trial with all that belongs to it, in one transaction, and writes its
+ * number to *@id, which may be NULL. If it is there already nothing is added, and *@id is that
+ * one's. */
+heed_status lab_record_append(lab_record *record, const lab_record_trial *trial, int64_t *id,
+                              lab_error *error);
+
+/* lab_record_promote() gives the trial @trial, which must be confirmed and ok, the title for its
+ * problem and device. @over is the trial that held it, or 0; @reason a sentence with the figures.
+ * Once more for the same trial changes nothing. */
+heed_status lab_record_promote(lab_record *record, int64_t trial, int64_t over, const char *reason,
+                               lab_error *error);
+
+/* -------------------------------------------------------------------------- */
+/* board.c: the leaderboard                                                   */
+/* -------------------------------------------------------------------------- */
+
+typedef enum lab_record_part {
+    LAB_BOARD_BEST,   /* who leads: one row per problem, device, threads, cold or hot */
+    LAB_BOARD_RANKED, /* every confirmed candidate in its place */
+    LAB_BOARD_ALL     /* every trial, the newest first */
+} lab_record_part;
+
+/* What to show. Zero or NULL: no matter. */
+typedef struct lab_record_filter {
+    lab_record_part part;
+    const char *problem; /* a part of the canonical spec */
+    bool exact;          /* ... or all of it */
+    const char *device;  /* a part of the name of the device, in any case */
+    const char *against; /* compare with this one; NULL: with the fastest of the rivals */
+    int64_t run;         /* trials of this run alone */
+} lab_record_filter;
+
+/* One trial of the board. Texts are valid until the visitor returns; those that are not known are
+ * NULL, numbers 0. */
+typedef struct lab_record_row {
+    int64_t trial, run;
+    int place; /* 1: leads; 0 in LAB_BOARD_ALL */
+    const char *problem;
+    const char *device, *backend, *features, *build;
+    int threads;
+    const char *kernel, *config;
+    const char *verdict, *reason;
+    const char *timing; /* "cold" or "hot" */
+    bool confirmed, promoted;
+    double seconds, p90;
+    double rate; /* operations per second */
+    double of_roofline;
+    const char *against; /* NULL: there is no comparison */
+    double ratio, low, high;
+    const char *compared;
+    const char *heed, *commit;
+    bool dirty;
+    const char *ended;
+    const char *trusted; /* "yes"; "no": made under a selftest that failed; "untested"; "damaged":
+                            the trial's content is not what was added */
+} lab_record_row;
+
+/* lab_record_visit() calls fn(data, row) for each row that @filter lets through, until one returns
+ * a status other than HEED_OK, which it returns. Rows of LAB_BOARD_BEST and LAB_BOARD_RANKED are
+ * ordered by device and problem, then place. */
+typedef heed_status lab_record_visitor(void *data, const lab_record_row *row);
+heed_status lab_record_visit(lab_record *record, const lab_record_filter *filter,
+                             lab_record_visitor *fn, void *data, lab_error *error);
+
+/* -------------------------------------------------------------------------- */
+/* show.c: all of one trial                                                   */
+/* -------------------------------------------------------------------------- */
+
+typedef enum lab_record_kind {
+    LAB_RECORD_NOTHING,
+    LAB_RECORD_INTEGER,
+    LAB_RECORD_REAL,
+    LAB_RECORD_TEXT,
+    LAB_RECORD_SAMPLES
+} lab_record_kind;
+
+/* One field: "trial", 0, "verdict", LAB_RECORD_TEXT, .text = "ok". Valid until the visitor returns.
+ */
+typedef struct lab_record_field {
+    const char *section;
+    bool list;  /* may the section have any number of rows? */
+    size_t row; /* of the section, from 0 */
+    const char *name;
+    lab_record_kind kind;
+    int64_t integer;
+    double real;
+    const char *text;
+    const double *samples;
+    size_t count;
+} lab_record_field;
+
+/* lab_record_show() calls fn(data, field) for every field of all that belongs to @trial, in an
+ * order that is always the same. HEED_ERR_INVALID if there is no such trial. */
+typedef heed_status lab_record_shower(void *data, const lab_record_field *field);
+heed_status lab_record_show(lab_record *record, int64_t trial, lab_record_shower *fn, void *data,
+                            lab_error *error);
+
+/* lab_record_source() writes the source of the candidate of @trial to a new text, to be freed by
+ * the caller: NULL if it is a kernel of heed's own. */
+heed_status lab_record_source(lab_record *record, int64_t trial, char **source, lab_error *error);
+
+#endif /* LAB_RECORD_H */

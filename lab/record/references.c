@@ -1,0 +1,253 @@
+/*
+ * references.c - the rows that trials share: devices, problems, candidates
+ *
+ * What is equal is one row, found by its hash or another unique text. Each function is for one
+ * table.
+ */
+#include <string.h>
+
+#include "store.h"
+
+/* Asks for the number of the row that @key, a hash or another unique text, stands for. */
+static heed_status find_id(lab_record *record, const char *sql, const char *key, int64_t *id,
+                           lab_error *error)
+{
+    statement s = statement_make(record, sql, error);
+    statement_text(&s, key);
+    return statement_one(&s, 0, id);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Where                                                                      */
+/* -------------------------------------------------------------------------- */
+
+static heed_status add_device(lab_record *record, const lab_record_device *device, int64_t *id,
+                              lab_error *error)
+{
+    const double numbers[] = { device->memory_bytes, device->cache_bytes, device->multiprocessors,
+                               device->clock_hz, device->bandwidth };
+    const size_t count = sizeof numbers / sizeof *numbers;
+    char hash[LAB_RECORD_HASH_SIZE];
+    hasher h;
+    hasher_start(&h);
+    hasher_text(&h, device->name);
+    hasher_text(&h, device->backend);
+    for (size_t i = 0; i < count; i++)
+        hasher_real(&h, numbers[i]);
+    hasher_end(&h, hash);
+
+    statement s = statement_make(record,
+                                 "INSERT INTO device (hash, name, backend, memory_bytes, "
+                                 "cache_bytes, multiprocessors, clock_hz, bandwidth) "
+                                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING",
+                                 error);
+    statement_text(&s, hash);
+    statement_text(&s, device->name);
+    statement_text(&s, device->backend);
+    for (size_t i = 0; i < count; i++)
+        statement_positive(&s, numbers[i]);
+    heed_status status = statement_do(&s);
+    if (status == HEED_OK)
+        status = find_id(record, "SELECT id FROM device WHERE hash = ?", hash, id, error);
+    return status;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = text ? strlen(text) : 0, size = strlen(end);
+    return length >= size && strcmp(text + length - size, end) == 0;
+}
+
+static heed_status add_environment(lab_record *record, const lab_record_environment *e,
+                                   int64_t device, int64_t *id, lab_error *error)
+{
+    static const char mark[] = "-dirty";
+    const bool dirty = ends_with(e->commit, mark);
+    char commit[64] = "", hash[LAB_RECORD_HASH_SIZE];
+    if (e->commit)
+        strncat(commit, e->commit, dirty ? strlen(e->commit) - strlen(mark) : sizeof commit - 1);
+    const char *const texts[] = { e->features, e->build,  e->heed,     e->commit ? commit : NULL,
+                                  e->driver,   e->nvrtc,  e->compiler, e->libraries,
+                                  e->cpu,      e->system, e->governor };
+    hasher h;
+    hasher_start(&h);
+    hasher_integer(&h, device);
+    hasher_integer(&h, e->threads);
+    hasher_integer(&h, dirty);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        hasher_text(&h, texts[i]);
+    hasher_end(&h, hash);
+
+    statement s = statement_make(
+        record,
+        "INSERT INTO environment (hash, device, threads, dirty, features, build, heed, git_commit, "
+        "driver, nvrtc, compiler, libraries, cpu, system, governor) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING",
+        error);
+    statement_text(&s, hash);
+    statement_integer(&s, device);
+    statement_integer(&s, e->threads);
+    statement_integer(&s, dirty);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        statement_text(&s, texts[i]);
+    heed_status status = statement_do(&s);
+    if (status == HEED_OK)
+        status = find_id(record, "SELECT id FROM environment WHERE hash = ?", hash, id, error);
+    return status;
+}
+
+static heed_status add_problem(lab_record *record, const heed_problem *problem, int64_t *id,
+                               lab_error *error)
+{
+    char spec[HEED_SPEC_SIZE];
+    heed_problem_print(problem, spec, sizeof spec);
+    statement s = statement_make(record,
+                                 "INSERT INTO problem (spec, flops, bytes) VALUES (?, ?, ?) "
+                                 "ON CONFLICT (spec) DO NOTHING",
+                                 error);
+    statement_text(&s, spec);
+    statement_real(&s, heed_problem_flops(problem));
+    statement_real(&s, heed_problem_bytes(problem));
+    heed_status status = statement_do(&s);
+    if (status == HEED_OK)
+        status = find_id(record, "SELECT id FROM problem WHERE spec = ?", spec, id, error);
+    return status;
+}
+
+/* -------------------------------------------------------------------------- */
+/* What                                                                       */
+/* -------------------------------------------------------------------------- */
+
+void lab_record_candidate_hash(const lab_record_candidate *candidate,
+                               char hash[LAB_RECORD_HASH_SIZE])
+{
+    hasher h;
+    hasher_start(&h);
+    hasher_text(&h, candidate->kernel);
+    hasher_text(&h, candidate->config ? candidate->config : "");
+    hasher_text(&h, candidate->source ? candidate->language : NULL);
+    hasher_text(&h, candidate->source);
+    hasher_end(&h, hash);
+}
+
+/* *@id stays 0 where there is no source. */
+static heed_status add_source(lab_record *record, const lab_record_candidate *candidate,
+                              int64_t *id, lab_error *error)
+{
+    char hash[LAB_RECORD_HASH_SIZE];
+    if (!candidate->source)
+        return HEED_OK;
+    lab_record_hash(candidate->source, strlen(candidate->source), hash);
+    statement s = statement_make(record,
+                                 "INSERT INTO source (sha256, language, text) VALUES (?, ?, ?) "
+                                 "ON CONFLICT (sha256) DO NOTHING",
+                                 error);
+    statement_text(&s, hash);
+    statement_text(&s, candidate->language);
+    statement_text(&s, candidate->source);
+    heed_status status = statement_do(&s);
+    if (status == HEED_OK)
+        status = find_id(record, "SELECT id FROM source WHERE sha256 = ?", hash, id, error);
+    return status;
+}
+
+static heed_status add_artifact(lab_record *record, const lab_record_artifact *artifact,
+                                int64_t *id, lab_error *error)
+{
+    if (!artifact->sha256)
+        return HEED_OK;
+    statement s = statement_make(record,
+                                 "INSERT INTO artifact (sha256, form, bytes, registers, "
+                                 "spill_bytes, shared_bytes) VALUES (?, ?, ?, ?, ?, ?) "
+                                 "ON CONFLICT (sha256) DO NOTHING",
+                                 error);
+    statement_text(&s, artifact->sha256);
+    statement_text(&s, artifact->form);
+    statement_integer(&s, artifact->bytes);
+    statement_at_least(&s, 0, artifact->registers);
+    statement_at_least(&s, 0, artifact->spill_bytes);
+    statement_at_least(&s, 0, artifact->shared_bytes);
+    heed_status status = statement_do(&s);
+    if (status == HEED_OK)
+        status = find_id(record, "SELECT id FROM artifact WHERE sha256 = ?", artifact->sha256, id,
+                         error);
+    return status;
+}
+
+heed_status references_find_candidate(lab_record *record, const char *hash, int64_t *id,
+                                      lab_error *error)
+{
+    return find_id(record, "SELECT id FROM candidate WHERE hash = ?", hash, id, error);
+}
+
+static heed_status add_parents(lab_record *record, const lab_record_candidate *candidate,
+                               int64_t id, lab_error *error)
+{
+    heed_status status = HEED_OK;
+    for (size_t i = 0; status == HEED_OK && i < candidate->parent_count; i++) {
+        int64_t parent = 0;
+        status = references_find_candidate(record, candidate->parents[i], &parent, error);
+        if (status == HEED_OK && parent == 0)
+            status = lab_fail(error, HEED_ERR_INVALID, "parents[%zu] is %s, which is not on %s", i,
+                              candidate->parents[i], record->path);
+        if (status != HEED_OK)
+            break;
+        statement s = statement_make(
+            record, "INSERT INTO ancestry VALUES (?, ?) ON CONFLICT DO NOTHING", error);
+        statement_integer(&s, id);
+        statement_integer(&s, parent);
+        status = statement_do(&s);
+    }
+    return status;
+}
+
+static heed_status insert_candidate(lab_record *record, const lab_record_candidate *candidate,
+                                    const char *hash, int64_t *id, lab_error *error)
+{
+    int64_t source = 0;
+    heed_status status = add_source(record, candidate, &source, error);
+    if (status != HEED_OK)
+        return status;
+    statement s = statement_make(record,
+                                 "INSERT INTO candidate (hash, kernel, config, source, proposer, "
+                                 "seed, thought) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
+                                 error);
+    statement_text(&s, hash);
+    statement_text(&s, candidate->kernel);
+    statement_text(&s, candidate->config ? candidate->config : "");
+    statement_at_least(&s, 1, source);
+    statement_text(&s, candidate->proposer);
+    statement_integer(&s, (int64_t)candidate->seed);
+    statement_text(&s, candidate->thought);
+    status = statement_one(&s, 0, id);
+    return status == HEED_OK ? add_parents(record, candidate, *id, error) : status;
+}
+
+static heed_status add_candidate(lab_record *record, const lab_record_candidate *candidate,
+                                 int64_t *id, lab_error *error)
+{
+    char hash[LAB_RECORD_HASH_SIZE];
+    lab_record_candidate_hash(candidate, hash);
+    heed_status status = references_find_candidate(record, hash, id, error);
+    return status == HEED_OK && *id == 0 ? insert_candidate(record, candidate, hash, id, error)
+                                         : status;
+}
+
+/* -------------------------------------------------------------------------- */
+/* All of a trial                                                             */
+/* -------------------------------------------------------------------------- */
+
+heed_status references_add(lab_record *record, const lab_record_trial *trial, references *to,
+                           lab_error *error)
+{
+    heed_status status = add_candidate(record, &trial->candidate, &to->candidate, error);
+    if (status == HEED_OK)
+        status = add_problem(record, trial->problem, &to->problem, error);
+    if (status == HEED_OK)
+        status = add_device(record, &trial->device, &to->device, error);
+    if (status == HEED_OK)
+        status = add_environment(record, &trial->environment, to->device, &to->environment, error);
+    if (status == HEED_OK)
+        status = add_artifact(record, &trial->artifact, &to->artifact, error);
+    return status;
+}

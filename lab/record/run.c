@@ -1,0 +1,127 @@
+/*
+ * run.c - pieces of work, how far they have come, and the selftests that they rely on
+ */
+#include "store.h"
+
+static const char *const states[] = {
+    [LAB_RECORD_BEGUN] = "begun",
+    [LAB_RECORD_RESUMED] = "resumed",
+    [LAB_RECORD_INTERRUPTED] = "interrupted",
+    [LAB_RECORD_BROKEN] = "failed",
+    [LAB_RECORD_FINISHED] = "finished",
+};
+
+static heed_status add_event(lab_record *record, int64_t run, lab_record_state state,
+                             const char *note, lab_error *error)
+{
+    char now[LAB_RECORD_TIME_SIZE];
+    lab_record_now(now);
+    statement s = statement_make(
+        record, "INSERT INTO event (run, at, state, note) VALUES (?, ?, ?, ?)", error);
+    statement_integer(&s, run);
+    statement_text(&s, now);
+    statement_text(&s, states[state]);
+    statement_text(&s, note);
+    return statement_do(&s);
+}
+
+/* The newest run of @key: *@run is 0 if there is none. */
+static heed_status newest(lab_record *record, const char *key, bool finished, int64_t *run,
+                          lab_error *error)
+{
+    statement s = statement_make(record,
+                                 "SELECT run.id FROM run WHERE key = ?1 AND (NOT ?2 OR EXISTS "
+                                 "(SELECT 1 FROM event WHERE run = run.id AND state = 'finished')) "
+                                 "ORDER BY run.id DESC LIMIT 1",
+                                 error);
+    statement_text(&s, key);
+    statement_integer(&s, finished);
+    return statement_one(&s, 0, run);
+}
+
+static heed_status is_finished(lab_record *record, int64_t run, int64_t *finished, lab_error *error)
+{
+    statement s = statement_make(
+        record, "SELECT count(*) FROM event WHERE run = ? AND state = 'finished'", error);
+    statement_integer(&s, run);
+    return statement_one(&s, 0, finished);
+}
+
+static heed_status add_run(lab_record *record, const lab_record_work *work, int64_t *run,
+                           lab_error *error)
+{
+    statement s = statement_make(record,
+                                 "INSERT INTO run (key, verb, command, budget, seed) "
+                                 "VALUES (?, ?, ?, ?, ?) RETURNING id",
+                                 error);
+    statement_text(&s, work->key);
+    statement_text(&s, work->verb);
+    statement_text(&s, work->command);
+    statement_text(&s, work->budget);
+    statement_integer(&s, (int64_t)work->seed);
+    return statement_one(&s, 0, run);
+}
+
+static heed_status begin_run(lab_record *record, const lab_record_work *work, int64_t *run,
+                             bool *resumed, lab_error *error)
+{
+    int64_t finished = 1;
+    heed_status status = HEED_OK;
+    if (!work->afresh)
+        status = newest(record, work->key, false, run, error);
+    if (status == HEED_OK && *run > 0)
+        status = is_finished(record, *run, &finished, error);
+    *resumed = *run > 0 && finished == 0;
+    if (status == HEED_OK && !*resumed)
+        status = add_run(record, work, run, error);
+    if (status == HEED_OK)
+        status = add_event(record, *run, *resumed ? LAB_RECORD_RESUMED : LAB_RECORD_BEGUN, NULL,
+                           error);
+    return status;
+}
+
+heed_status lab_record_begin(lab_record *record, const lab_record_work *work, int64_t *run,
+                             bool *resumed, lab_error *error)
+{
+    *run = 0;
+    *resumed = false;
+    if (!work->key || !work->verb || !work->command)
+        return lab_fail(error, HEED_ERR_INVALID, "a run needs a key, a verb and a command");
+    heed_status status = lab_record_run_sql(record, "BEGIN IMMEDIATE", error);
+    if (status == HEED_OK)
+        status = lab_record_commit(record, begin_run(record, work, run, resumed, error), error);
+    return status;
+}
+
+heed_status lab_record_end(lab_record *record, int64_t run, lab_record_state state,
+                           const char *note, lab_error *error)
+{
+    if (state != LAB_RECORD_INTERRUPTED && state != LAB_RECORD_BROKEN &&
+        state != LAB_RECORD_FINISHED)
+        return lab_fail(error, HEED_ERR_INVALID, "a run cannot end as %d", (int)state);
+    return add_event(record, run, state, note, error);
+}
+
+heed_status lab_record_finished(lab_record *record, const char *key, int64_t *run, lab_error *error)
+{
+    return newest(record, key, true, run, error);
+}
+
+heed_status lab_record_selftest_add(lab_record *record, const lab_record_selftest *selftest,
+                                    int64_t *id, lab_error *error)
+{
+    char now[LAB_RECORD_TIME_SIZE];
+    lab_record_now(now);
+    statement s = statement_make(record,
+                                 "INSERT INTO selftest (at, suite, build, killed, wrong, accepted, "
+                                 "honest) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
+                                 error);
+    statement_text(&s, now);
+    statement_text(&s, selftest->suite);
+    statement_text(&s, selftest->build);
+    statement_integer(&s, selftest->killed);
+    statement_integer(&s, selftest->wrong);
+    statement_integer(&s, selftest->accepted);
+    statement_integer(&s, selftest->honest);
+    return statement_one(&s, 0, id);
+}

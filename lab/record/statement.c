@@ -1,0 +1,229 @@
+/*
+ * statement.c - SQLite's statements, and what their failures mean
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store.h"
+
+/* -------------------------------------------------------------------------- */
+/* Failures                                                                   */
+/* -------------------------------------------------------------------------- */
+
+/* What SQLite answers that has a meaning of its own here. */
+static const struct {
+    int code;
+    heed_status status;
+    const char *what;
+} meanings[] = {
+    { SQLITE_CORRUPT, HEED_ERR_CORRUPT, "damaged, and left as it is" },
+    { SQLITE_NOTADB, HEED_ERR_CORRUPT, "not a board of heed" },
+    { SQLITE_NOMEM, HEED_ERR_NO_MEMORY, "no memory" },
+    { SQLITE_FULL, HEED_ERR_SYSTEM, "cannot write: no space left" },
+    { SQLITE_READONLY, HEED_ERR_SYSTEM, "cannot write" },
+    { SQLITE_BUSY, HEED_ERR_SYSTEM, "another process holds it" },
+    { SQLITE_PERM, HEED_ERR_SYSTEM, "no permission" },
+    { SQLITE_CANTOPEN, HEED_ERR_SYSTEM, "cannot open" },
+    { SQLITE_IOERR, HEED_ERR_SYSTEM, "cannot read or write" },
+    { SQLITE_CONSTRAINT, HEED_ERR_INVALID, "refused" },
+};
+
+heed_status lab_record_blame(lab_record *record, lab_error *error)
+{
+    int code = sqlite3_errcode(record->db);
+    int reason = sqlite3_system_errno(record->db);
+    const char *words = sqlite3_errmsg(record->db);
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+        if (meanings[i].code == (code & 0xff)) {
+            bool system = reason &&
+                          (meanings[i].code == SQLITE_CANTOPEN || meanings[i].code == SQLITE_IOERR);
+            return lab_fail(error, meanings[i].status, "%s: %s (%s)", record->path,
+                            meanings[i].what, system ? strerror(reason) : words);
+        }
+    /* A schema without a table or a column that this program made it with. */
+    return lab_fail(error, HEED_ERR_CORRUPT, "%s: damaged, and left as it is (%s)", record->path,
+                    words);
+}
+
+heed_status lab_record_run_sql(lab_record *record, const char *sql, lab_error *error)
+{
+    if (sqlite3_exec(record->db, sql, NULL, NULL, NULL) == SQLITE_OK)
+        return HEED_OK;
+    return lab_record_blame(record, error);
+}
+
+heed_status lab_record_commit(lab_record *record, heed_status status, lab_error *error)
+{
+    if (status == HEED_OK)
+        status = lab_record_run_sql(record, "COMMIT", error);
+    /* Some failures have undone it already. */
+    if (status != HEED_OK && !sqlite3_get_autocommit(record->db))
+        lab_record_run_sql(record, "ROLLBACK", NULL);
+    return status;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Values                                                                     */
+/* -------------------------------------------------------------------------- */
+
+/* Notes that a call did not return SQLITE_OK. */
+static void expect_ok(statement *s, int code)
+{
+    if (code != SQLITE_OK && s->status == HEED_OK)
+        s->status = lab_record_blame(s->record, s->error);
+}
+
+statement statement_make(lab_record *record, const char *sql, lab_error *error)
+{
+    statement s = { .record = record, .error = error };
+    expect_ok(&s, sqlite3_prepare_v2(record->db, sql, -1, &s.code, NULL));
+    return s;
+}
+
+heed_status statement_end(statement *s)
+{
+    sqlite3_finalize(s->code);
+    s->code = NULL;
+    return s->status;
+}
+
+void statement_text(statement *s, const char *text)
+{
+    s->bound++;
+    if (s->status == HEED_OK)
+        expect_ok(s, sqlite3_bind_text(s->code, s->bound, text, -1, SQLITE_STATIC));
+}
+
+void statement_integer(statement *s, int64_t value)
+{
+    s->bound++;
+    if (s->status == HEED_OK)
+        expect_ok(s, sqlite3_bind_int64(s->code, s->bound, value));
+}
+
+void statement_null(statement *s)
+{
+    s->bound++;
+    if (s->status == HEED_OK)
+        expect_ok(s, sqlite3_bind_null(s->code, s->bound));
+}
+
+void statement_real(statement *s, double value)
+{
+    if (!isfinite(value)) {
+        statement_null(s);
+        return;
+    }
+    s->bound++;
+    if (s->status == HEED_OK)
+        expect_ok(s, sqlite3_bind_double(s->code, s->bound, value));
+}
+
+void statement_positive(statement *s, double value)
+{
+    statement_real(s, value > 0 ? value : (double)NAN);
+}
+
+void statement_at_least(statement *s, int64_t least, int64_t value)
+{
+    if (value >= least)
+        statement_integer(s, value);
+    else
+        statement_null(s);
+}
+
+static void put_real(unsigned char *bytes, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (unsigned char)(bits >> 8 * i);
+}
+
+static double get_real(const unsigned char *bytes)
+{
+    uint64_t bits = 0;
+    double value;
+    for (int i = 0; i < 8; i++)
+        bits |= (uint64_t)bytes[i] << 8 * i;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+void statement_reals(statement *s, const double *values, size_t count)
+{
+    s->bound++;
+    if (s->status != HEED_OK)
+        return;
+    unsigned char *bytes = count <= SIZE_MAX / 8 ? malloc(8 * count + 1) : NULL;
+    if (!bytes) {
+        s->status = lab_fail(s->error, HEED_ERR_NO_MEMORY, "%s: no memory for %zu samples",
+                             s->record->path, count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        put_real(bytes + 8 * i, values[i]);
+    expect_ok(s, sqlite3_bind_blob64(s->code, s->bound, bytes, 8 * count, free));
+}
+
+/* -------------------------------------------------------------------------- */
+/* Answers                                                                    */
+/* -------------------------------------------------------------------------- */
+
+bool statement_row(statement *s)
+{
+    if (s->status != HEED_OK)
+        return false;
+    int code = sqlite3_step(s->code);
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        s->status = lab_record_blame(s->record, s->error);
+    return code == SQLITE_ROW;
+}
+
+heed_status statement_do(statement *s)
+{
+    while (statement_row(s))
+        ;
+    return statement_end(s);
+}
+
+const char *statement_get_text(statement *s, int column)
+{
+    return (const char *)sqlite3_column_text(s->code, column);
+}
+
+int64_t statement_get_integer(statement *s, int column)
+{
+    return sqlite3_column_int64(s->code, column);
+}
+
+double statement_get_real(statement *s, int column)
+{
+    return sqlite3_column_double(s->code, column);
+}
+
+double *statement_get_reals(statement *s, int column, size_t *count)
+{
+    const unsigned char *bytes = sqlite3_column_blob(s->code, column);
+    *count = (size_t)sqlite3_column_bytes(s->code, column) / 8;
+    double *values = malloc(*count * sizeof *values + 1);
+    if (!values && s->status == HEED_OK)
+        s->status = lab_fail(s->error, HEED_ERR_NO_MEMORY, "%s: no memory for %zu samples",
+                             s->record->path, *count);
+    for (size_t i = 0; values && i < *count; i++)
+        values[i] = get_real(bytes + 8 * i);
+    return values;
+}
+
+heed_status statement_one(statement *s, int64_t none, int64_t *value)
+{
+    bool first = true;
+    *value = none;
+    /* To the end, where a statement that changes something is committed, or cannot be. */
+    for (; statement_row(s); first = false)
+        if (first)
+            *value = statement_get_integer(s, 0);
+    return statement_end(s);
+}
