@@ -1,0 +1,171 @@
+/*
+ * search.h - strategies that look for the fastest point of a space
+ *
+ *     space, evaluator, options -> strategy -> every try, and the best of them
+ *
+ * A strategy asks an evaluator, which is the caller's: a device, or a table of what was recorded
+ * (replay.h). It cannot tell which. All it does follows from its seed and the answers, so a search
+ * that was interrupted is resumed by starting it again with an evaluator that has the old answers.
+ *
+ * What is minimised is the mean over shapes of the logarithm of the seconds, that is their
+ * geometric mean, in which no shape counts more for being long.
+ */
+#ifndef LAB_SEARCH_H
+#define LAB_SEARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "heed.h"
+#include "lab/report/error.h"
+#include "lab/search/dice.h"
+#include "lab/search/space.h"
+
+/* What became of an evaluation. */
+typedef enum lab_found {
+    LAB_FOUND_TIME = 0, /* it ran, and has seconds */
+    LAB_FOUND_PRUNED,   /* refused by what is known without running it: no trial */
+    LAB_FOUND_FAILED,   /* it could not be made or run */
+    LAB_FOUND_WRONG,    /* it computed something else */
+    LAB_FOUND_CRASHED,
+    LAB_FOUND_LATE, /* it ran out of time */
+    LAB_FOUNDS
+} lab_found;
+
+/* lab_found_name() returns "time", "pruned", "failed", "wrong", "crashed" or "late". */
+const char *lab_found_name(lab_found found);
+
+/* lab_found_of() is the reverse; LAB_FOUNDS for no name of these. */
+lab_found lab_found_of(const char *name);
+
+#define LAB_WHY_SIZE 160
+
+typedef struct lab_evaluation {
+    lab_found found;
+    double seconds;         /* of one execution; LAB_FOUND_TIME alone */
+    char why[LAB_WHY_SIZE]; /* unless LAB_FOUND_TIME */
+} lab_evaluation;
+
+#define LAB_SEARCH_SHAPES 64
+#define LAB_SEARCH_EFFORTS 8
+
+/* Who knows how long a point takes. */
+typedef struct lab_evaluator {
+    void *data;
+    int shapes;  /* problems, 1 to LAB_SEARCH_SHAPES, the most telling ones first */
+    int efforts; /* 1 to LAB_SEARCH_EFFORTS; each next one takes longer and is more exact */
+
+    /* Times @point on a shape. A status other than HEED_OK ends the search, as Ctrl-C would. */
+    heed_status (*evaluate)(void *data, const lab_point *point, int shape, int effort,
+                            lab_evaluation *result);
+
+    /* Refuses a point by what is known at once, before the search begins: true, with @why, if so.
+     * May be NULL. */
+    bool (*refuse)(void *data, const lab_point *point, char why[LAB_WHY_SIZE]);
+
+    /* Tells which points probably come next, the nearest first, so that they can be got ready
+     * meanwhile. May be NULL. */
+    void (*announce)(void *data, const lab_point *points, size_t count);
+} lab_evaluator;
+
+/* One point that was tried. */
+typedef struct lab_try {
+    int64_t index; /* of the point */
+    lab_found found;
+    int shapes;                     /* how many shapes were timed, from the first on */
+    int efforts[LAB_SEARCH_SHAPES]; /* at which effort each */
+    double seconds[LAB_SEARCH_SHAPES];
+    double score; /* mean of the logarithms of seconds; INFINITY unless all were LAB_FOUND_TIME */
+    char why[LAB_WHY_SIZE];
+    size_t trial; /* how many points had been launched with this one; 0: it was pruned */
+} lab_try;
+
+/* Zero in a field means its default. */
+typedef struct lab_search_options {
+    const char *strategy; /* see lab_strategy_at(); "model" by default */
+    uint64_t seed;
+    int64_t trials;          /* points to launch at most; default all */
+    int64_t budget_ns;       /* time to take at most; default any */
+    int finalists;           /* of the best that are timed again at the highest effort; default 4,
+                                negative none */
+    const lab_point *starts; /* points to try first, such as the planner's choice */
+    size_t start_count;
+    bool (*interrupted)(void); /* asked between evaluations; may be NULL */
+
+    /* Told after every point, with the try and the best so far (NULL: none yet). May be NULL. */
+    void (*tried)(void *data, const lab_try *one, const lab_try *best);
+    void *data;
+} lab_search_options;
+
+/* How it ended. */
+typedef enum lab_search_end {
+    LAB_SEARCH_COMPLETE,   /* the strategy had nothing left to try */
+    LAB_SEARCH_TRIALS,     /* the budget of trials is used up */
+    LAB_SEARCH_TIME,       /* that of time is */
+    LAB_SEARCH_INTERRUPTED /* the caller stopped it */
+} lab_search_end;
+
+typedef struct lab_search lab_search;
+
+/* lab_search_run() searches @space, which must outlive the result. Returns HEED_OK with *@search,
+ * which the caller frees with lab_search_free(), however the search ended; HEED_ERR_INVALID for a
+ * bad option, with @error; HEED_ERR_NO_MEMORY; or the status with which an evaluation ended it.
+ * Then *@search has what was found until then, or is NULL if it never began. */
+heed_status lab_search_run(lab_search **search, const lab_space *space,
+                           const lab_evaluator *evaluator, const lab_search_options *options,
+                           lab_error *error);
+void lab_search_free(lab_search *search);
+
+/* What came out. Pointers are valid until lab_search_free(). */
+typedef struct lab_search_result {
+    lab_search_end end;
+    const lab_try *tries; /* in the order in which they were begun */
+    size_t count;
+    const lab_try *best; /* NULL: nothing ran */
+    int64_t points;      /* of the space */
+    int64_t refused;     /* of them, by requirements or the evaluator, before the search */
+    int64_t pruned;      /* of those tried */
+    int64_t launched;    /* points of which something ran or should have */
+    int64_t evaluations; /* on single shapes */
+} lab_search_result;
+lab_search_result lab_search_get(const lab_search *search);
+
+/* A strategy: its name, what it does in a few words. lab_strategy_at() returns NULL past the last.
+ */
+typedef struct lab_strategy {
+    const char *name;
+    const char *summary;
+    heed_status (*run)(lab_search *search);
+} lab_strategy;
+const lab_strategy *lab_strategy_at(size_t index);
+const lab_strategy *lab_strategy_find(const char *name);
+
+/* ---- For strategies ------------------------------------------------------------------------ */
+
+/* The open points: those that are not refused, by their numbers in the space, rising. */
+size_t lab_search_open(const lab_search *search, const int64_t **indices);
+const lab_space *lab_search_space(const lab_search *search);
+const lab_evaluator *lab_search_evaluator(const lab_search *search);
+lab_dice *lab_search_dice(lab_search *search);
+
+/* lab_search_is_open() says whether the point is one of the open ones. */
+bool lab_search_is_open(const lab_search *search, int64_t index);
+
+/* lab_search_tried() returns the try of a point, or NULL if it has not been tried. It stays valid
+ * until the next try. */
+const lab_try *lab_search_tried(const lab_search *search, int64_t index);
+
+/* lab_search_try() tries an open point on the first @shapes shapes, at @effort at least; what is
+ * known already is not asked again. Returns HEED_OK with the try in *@one, which is valid until the
+ * next call, or NULL there once the search is to end; or why it cannot go on. */
+heed_status lab_search_try(lab_search *search, int64_t index, int shapes, int effort,
+                           const lab_try **one);
+
+/* lab_search_trials_left() returns how many more points may be launched. */
+int64_t lab_search_trials_left(const lab_search *search);
+
+/* lab_search_announce() is evaluator->announce() for numbered points. */
+void lab_search_announce(lab_search *search, const int64_t *indices, size_t count);
+
+#endif /* LAB_SEARCH_H */

@@ -1,0 +1,65 @@
+/*
+ * trials.h - what was found at the points of a space, in a text file that grows line by line
+ *
+ *     heed-trials 1
+ *     space sweep90
+ *     kernel fwd_16bit_sm80_mma
+ *     device NVIDIA H200
+ *     shape b2 h8 s512 d64 f16
+ *     trial 0 1 time 1.2345e-05 registers=64 threads=128 tile=32 keys=16
+ *     trial 0 0 pruned 0 registers=96 threads=256 tile=64 keys=64 ; spills 120 bytes
+ *
+ * A trial line has shape (counted from 0), effort, what was found, seconds, the point, and after a
+ * semicolon the reason. Lines are flushed one by one: what was killed in the middle of one loses
+ * that one alone.
+ */
+#ifndef LAB_TRIALS_H
+#define LAB_TRIALS_H
+
+#include <stdio.h>
+
+#include "lab/search/search.h"
+
+typedef struct lab_trial_record {
+    int64_t point;
+    int shape;
+    int effort;
+    size_t order; /* in the file */
+    lab_evaluation answer;
+} lab_trial_record;
+
+typedef struct lab_trials {
+    char space[64];
+    char kernel[HEED_NAME_SIZE];
+    char device[64];
+    char (*shapes)[HEED_SPEC_SIZE];
+    int shape_count;
+    lab_trial_record *records; /* by point, shape and effort; of equal ones the last */
+    size_t count;
+} lab_trials;
+
+/* lab_trials_read() reads the file @path about @space, whose name it must have. A last line without
+ * its end is left out. The caller frees @trials with lab_trials_free(). Returns HEED_OK;
+ * HEED_ERR_SYSTEM if the file cannot be read; HEED_ERR_CORRUPT for what is no such file, with
+ * "FILE:LINE: "; HEED_ERR_NO_MEMORY. On failure @trials is empty. */
+heed_status lab_trials_read(lab_trials *trials, const lab_space *space, const char *path,
+                            lab_error *error);
+void lab_trials_free(lab_trials *trials);
+
+/* lab_trials_find() returns what was found at a point on a shape: at @effort, or, if that is
+ * negative, at the highest. NULL: nothing. */
+const lab_evaluation *lab_trials_find(const lab_trials *trials, int64_t point, int shape,
+                                      int effort);
+
+/* lab_trials_append() opens @path to append trials. A new file begins with the head of @trials, of
+ * which records are not looked at; one that exists must have the same head, or it is
+ * HEED_ERR_INVALID. A last line without its end is cut off. Returns as lab_trials_read() does. The
+ * caller closes *@file. */
+heed_status lab_trials_append(FILE **file, const lab_trials *trials, const lab_space *space,
+                              const char *path, lab_error *error);
+
+/* lab_trials_write() appends a trial. Returns HEED_OK, or HEED_ERR_SYSTEM with the reason in errno.
+ */
+heed_status lab_trials_write(FILE *file, const lab_space *space, const lab_trial_record *record);
+
+#endif /* LAB_TRIALS_H */

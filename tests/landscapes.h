@@ -1,0 +1,28 @@
+/*
+ * landscapes.h - made-up trials for strategies to be tried on
+ *
+ * Each is a way in which kernels' times really depend on their knobs, on the points of any space
+ * and on three shapes; all of its constants come from a seed, so that no strategy can be fitted to
+ * one of them.
+ */
+#ifndef LANDSCAPES_H
+#define LANDSCAPES_H
+
+#include "lab/search/trials.h"
+
+typedef enum landscape {
+    LANDSCAPE_VALLEY, /* each knob has a best value, more so together with another one */
+    LANDSCAPE_CLIFFS, /* and beyond some sums of knobs everything takes several times as long */
+    LANDSCAPE_FAULTS, /* and a quarter of the points does not run at all */
+    LANDSCAPE_WAVES,  /* rounds of blocks: times jump up and down along knobs */
+    LANDSCAPE_RUGGED, /* no knob means anything */
+    LANDSCAPES
+} landscape;
+
+const char *landscape_name(landscape which);
+
+/* landscape_make() makes the trials of @space, to be freed with lab_trials_free(). Fails the test
+ * if there is no memory. */
+lab_trials landscape_make(landscape which, const lab_space *space, uint64_t seed);
+
+#endif /* LANDSCAPES_H */
