@@ -9,6 +9,7 @@
 #define DIM_MAX 256
 #define THREADS_MAX 1024
 #define BARRIERS 15 /* named ones of a block, one for each group */
+#define CAP_MIN 64  /* of registers */
 
 /* The knobs, in the order in which a config has them. attn_mma.cu says what they are. */
 enum {
@@ -19,7 +20,8 @@ enum {
     S, /* stages */
     Q, /* 2: Q in registers */
     O, /* 2: the scores of the next tile along with the softmax of this one */
-    B, /* blocks per multiprocessor that registers are allotted for */
+    B, /* blocks per multiprocessor that registers are allotted for; from CAP_MIN on, registers that
+          a thread may have: a cap, beyond which the compiler spills */
     P, /* splits: blocks that share the keys of the same rows */
     L, /* 2: K and V should stay in the L2 */
     A, /* 2: sums in half precision, where the problem permits it */
@@ -132,6 +134,12 @@ static int threads_of(const int *v)
     return WARP * v[W] * v[K];
 }
 
+/* The cap on registers that is given to the compiler; 0: none. */
+static int cap_of(const int *v)
+{
+    return v[B] >= CAP_MIN ? v[B] : 0;
+}
+
 /* A config of the table is for the head dims that it stands there with; any other one may be tried.
  */
 static bool for_other_dims(const heed_problem *problem, const int *v)
@@ -182,10 +190,13 @@ static bool spills(const heed_problem *problem, const heed_gpu *gpu, const int *
 static const char *too_large(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
     int threads = threads_of(v);
-    int cap = gpu->registers / (threads * v[B]) / 8 * 8;
+    int share = gpu->registers / (threads * (cap_of(v) ? 1 : v[B])) / 8 * 8;
+    int most = share < 255 ? share : 255;
     if (smem_of(problem, v) > gpu->smem_block)
         return "needs more shared memory than a block can have";
-    if (registers_of(problem, v) > (cap < 255 ? cap : 255))
+    if (cap_of(v) > most)
+        return "its cap on registers is more than its block can have";
+    if (!cap_of(v) && registers_of(problem, v) > most) /* who sets a cap wants to see the spills */
         return "needs more registers than its blocks leave it";
     if (spills(problem, gpu, v))
         return "spills registers there";
@@ -269,6 +280,8 @@ static int resident_of(const heed_problem *problem, const heed_gpu *gpu, const i
     int by_threads = gpu->threads / threads_of(v);
     int resident = by_smem < by_threads ? (int)by_smem : by_threads;
     int registers = registers_of(problem, v) + 16;
+    if (cap_of(v) && registers > cap_of(v))
+        registers = cap_of(v);
     int by_registers = gpu->registers / (threads_of(v) * (registers > 255 ? 255 : registers));
     resident = resident < by_registers ? resident : by_registers;
     return resident < 1 ? 1 : resident;
@@ -367,15 +380,18 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
         { "HEED_S", v[S] },
         { "HEED_Q", v[Q] },
         { "HEED_O", v[O] },
-        { "HEED_B", v[B] },
+        { "HEED_B", cap_of(v) ? 1 : v[B] },
+        { "HEED_CAPPED", 1 },
     };
+    size_t count = sizeof defines / sizeof *defines;
     (void)kernel;
     (void)machine;
     result->source = "attn_mma.cu";
     result->entry = "heed_attend";
     result->threads = threads_of(v);
     result->smem = smem_of(problem, v);
-    heed_cuda_facts_define(result, defines, sizeof defines / sizeof *defines);
+    result->registers = cap_of(v);
+    heed_cuda_facts_define(result, defines, cap_of(v) ? count : count - 1);
     return HEED_OK;
 }
 
@@ -387,7 +403,7 @@ const heed_algorithm heed_algorithm_cuda_mma = {
                { 's', { 2, 3, 4, 5, 6 } },
                { 'q', { 1, 2 } },
                { 'o', { 1, 2 } },
-               { 'b', { 1, 2, 3, 4 } },
+               { 'b', { 1, 2, 3, 4, 64, 72, 80, 88, 96, 112, 128 } },
                { 'p', { 1, 2, 4, 8, 16, 32, 64, 128 } },
                { 'l', { 1, 2 } },
                { 'a', { 1, 2 } } },

@@ -19,7 +19,8 @@
  *     HEED_Q    where Q is                  1: in shared memory; 2: in registers
  *     HEED_O    order of a step             1: products and softmax of a tile one after the other;
  *                                           2: the scores of the next tile along with this softmax
- *     HEED_B    blocks of a multiprocessor  that registers are allotted for
+ *     HEED_B    blocks of a multiprocessor  that registers are allotted for; not with HEED_CAPPED,
+ *                                           where an option of the compiler says how many registers
  *     HEED_ACC16  1: products are summed in float16, those with V within a tile; needs HEED_O 1
  *
  * Version log. TF is TFLOP/s on one H200, f16, not causal, b4 h32 s4096 d64 and b4 h16 s4096 d128;

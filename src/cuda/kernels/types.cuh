@@ -19,8 +19,13 @@ typedef long long i64;
 /* A function of the device, always inlined: arrays that it gets stay in registers. */
 #define HEED_DEVICE static __device__ __forceinline__
 /* A kernel, by a name that the driver finds: HEED_ENTRY(128, 2) my_kernel(my_args args). Of
- * @threads threads a block; registers are allotted for @blocks blocks a multiprocessor. */
+ * @threads threads a block; registers are allotted for @blocks blocks a multiprocessor, or as an
+ * option of the compiler caps them, which bounds would overrule. */
+#ifdef HEED_CAPPED
+#define HEED_ENTRY(threads, blocks) extern "C" __global__ void
+#else
 #define HEED_ENTRY(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
+#endif
 /* Before "const" and the argument struct of a kernel: it is read where it lies. */
 #define HEED_GRID_CONSTANT __grid_constant__
 #define HEED_UNROLL _Pragma("unroll")
