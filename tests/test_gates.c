@@ -1,5 +1,8 @@
 /*
  * test_gates.c - the gates kill what is wrong and pass what is honest
+ *
+ * All of the suite through all of the gates is `heed selftest`, a test of its own. Here each gate
+ * stands alone, and is left out; and the suite runs in memory that is not the host's.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,81 +16,118 @@
 
 #include "lab/verify/isolate.h"
 #include "lab/verify/mirror.h"
+#include "lab/verify/selftest.h"
 #include "lab/verify/verify.h"
-#include "mutants.h"
 
 /* -------------------------------------------------------------------------- */
-/* A plain function as a subject                                              */
+/* The tables                                                                 */
 /* -------------------------------------------------------------------------- */
 
-typedef struct plain_kernel {
-    mutant_fn *run;
-    size_t workspace;
-    bool random;
-    heed_problem problem;
-    lab_mirror *mirror; /* NULL: the tensors are used where they are */
-} plain_kernel;
-
-static heed_status prepare(void *data, const heed_problem *problem, lab_needs *needs)
+static size_t mutant_count(void)
 {
-    plain_kernel *kernel = data;
-    kernel->problem = *problem;
-    snprintf(needs->name, sizeof needs->name, "plain");
-    needs->workspace_size = kernel->workspace;
-    needs->deterministic = !kernel->random;
-    needs->seconds = -1;
-    return HEED_OK;
+    size_t count = 0;
+    while (lab_mutant_at(count))
+        count++;
+    return count;
 }
 
-static heed_status run(void *data, const heed_buffers *buffers)
+static const char *name_at(size_t index)
 {
-    const plain_kernel *kernel = data;
-    kernel->run(&kernel->problem, buffers);
-    return HEED_OK;
+    size_t mutants = mutant_count();
+    if (index < mutants)
+        return lab_mutant_at(index)->name;
+    const lab_control *control = lab_control_at(index - mutants);
+    return control ? control->name : NULL;
 }
 
-/* As on a device with memory of its own. */
-static heed_status run_away(void *data, lab_stage *stage, heed_status *outcome)
+static void test_the_suite_is_complete(void **state)
 {
-    const plain_kernel *kernel = data;
-    heed_status status = lab_mirror_place(kernel->mirror, stage);
-    if (status == HEED_OK)
-        status = lab_mirror_upload(kernel->mirror, stage);
-    if (status != HEED_OK)
-        return status;
-    heed_buffers buffers = lab_mirror_buffers(kernel->mirror, stage);
-    *outcome = run(data, &buffers);
-    return lab_mirror_download(kernel->mirror, stage);
-}
-
-static void verify(plain_kernel *kernel, const char *spec, const char *inputs,
-                   const lab_verify_options *options, lab_trace *trace, lab_report *report)
-{
-    const lab_subject subject = {
-        .data = kernel, .prepare = prepare, .run = run, .run_away = kernel->mirror ? run_away : NULL
-    };
-    heed_problem problem;
-    if (heed_problem_parse(&problem, spec) != HEED_OK ||
-        lab_verify_problem(&problem, lab_inputs_find(inputs), &subject, options, trace, report) !=
-            HEED_OK)
-        memset(report, 0, sizeof *report);
+    for (size_t i = 0; name_at(i); i++)
+        for (size_t n = 0; n < i; n++)
+            if (strcmp(name_at(i), name_at(n)) == 0)
+                fail_msg("two kernels are called %s", name_at(i));
+    for (size_t i = 0; i < mutant_count(); i++) {
+        const lab_mutant *m = lab_mutant_at(i);
+        heed_problem problem;
+        assert_true(lab_gate_index(m->gate) < LAB_GATES);
+        assert_non_null(lab_inputs_find(m->inputs));
+        assert_int_equal(heed_problem_parse(&problem, m->spec), HEED_OK);
+        assert_int_equal((m->deed.row != NULL) + (m->deed.run != NULL) + (m->deed.call != NULL), 1);
+    }
+    for (size_t g = 0; g < LAB_GATES; g++)
+        assert_int_equal(lab_gate_index(lab_gate_at(g)->name), g);
 }
 
 /* -------------------------------------------------------------------------- */
-/* Mutants                                                                    */
+/* Each gate alone, and all but one                                           */
 /* -------------------------------------------------------------------------- */
 
-/* Through the gate that must kill it alone, so that no other one does the work. */
-static void verify_mutant(void *data, size_t index, lab_trace *trace, void *result)
+static lab_selftest_result run_for(size_t gate, uint32_t gates)
 {
-    const mutant *m = (const mutant *)data + index;
-    plain_kernel kernel = { .run = m->run, .workspace = m->workspace, .random = m->random };
-    lab_verify_options options = lab_verify_standard();
-    if (strcmp(m->gate, "executes") != 0)
-        options.gates = (uint32_t)1 << lab_gate_index(m->gate);
-    options.unlocked = m->unlocked;
-    verify(&kernel, m->spec, m->inputs, &options, trace, result);
+    lab_selftest_options options = lab_selftest_standard();
+    lab_selftest_result result;
+    options.gate = lab_gate_at(gate)->name;
+    options.gates = gates;
+    options.jobs = 2;
+    assert_int_equal(lab_selftest_run(&options, &result), HEED_OK);
+    assert_int_equal(result.controls, 0);
+    return result;
 }
+
+/* Asked alone, a gate kills all mutants that it is meant to kill, for the reason that is expected:
+ * no other one does the work. */
+static void test_a_gate_alone_kills(void **state)
+{
+    size_t survivors = 0;
+    for (size_t g = 0; g < LAB_GATES; g++) {
+        /* A kernel may crash on a variation of the problem, which other gates have. */
+        lab_selftest_result result = run_for(g, g == 0 ? UINT32_MAX : (uint32_t)1 << g);
+        for (size_t i = 0; i < result.entry_count; i++) {
+            const lab_selftest_entry *entry = &result.entries[i];
+            if (!entry->done || entry->meant)
+                continue;
+            print_message("survived %s: %s (%s)\n", lab_gate_at(g)->name, entry->mutant->name,
+                          entry->reason);
+            survivors++;
+        }
+        assert_true(result.mutants > 0);
+        lab_selftest_free(&result);
+    }
+    assert_int_equal(survivors, 0);
+}
+
+/* Without a gate some mutant survives, so that none can go unnoticed. */
+static void test_no_gate_is_idle(void **state)
+{
+    for (size_t g = 0; g < LAB_GATES; g++) {
+        lab_selftest_result result = run_for(g, ~((uint32_t)1 << g));
+        if (result.killed == result.mutants)
+            fail_msg("without the gate '%s' no mutant survives", lab_gate_at(g)->name);
+        assert_false(result.trusted);
+        lab_selftest_free(&result);
+    }
+}
+
+static void test_only_what_is_asked_for(void **state)
+{
+    lab_selftest_options options = lab_selftest_standard();
+    lab_selftest_result result;
+    options.only = "half-the-logits";
+    assert_int_equal(lab_selftest_run(&options, &result), HEED_OK);
+    assert_int_equal(result.mutants, 1);
+    assert_int_equal(result.killed, 1);
+    assert_int_equal(result.controls, 0);
+    assert_int_equal(result.skipped, result.entry_count - 1);
+    assert_false(result.trusted);
+    lab_selftest_free(&result);
+    options.only = "half-the-logit";
+    assert_int_equal(lab_selftest_run(&options, &result), HEED_ERR_INVALID);
+    assert_null(result.entries);
+}
+
+/* -------------------------------------------------------------------------- */
+/* In the memory of a device                                                  */
+/* -------------------------------------------------------------------------- */
 
 /* Memory that a mirror may be in. */
 static const struct {
@@ -96,88 +136,86 @@ static const struct {
 } aways[] = { { "cuda", false }, { "cpu", true } };
 #define AWAYS (sizeof aways / sizeof aways[0])
 
-/* Host memory as that of a device: whatever a mutant did to it must show in the stage. */
-static void verify_away(void *data, size_t index, lab_trace *trace, void *result)
-{
-    const mutant *m = (const mutant *)data + index / AWAYS;
-    const heed_options options = { .device = aways[index % AWAYS].device, .threads = 1 };
-    lab_verify_options gates = lab_verify_standard();
+/* A kernel of the suite that works in a mirror. */
+typedef struct traveller {
+    lab_actor *actor;
+    lab_subject at_home;
+    lab_mirror mirror;
     heed_context *context;
-    if (strcmp(m->gate, "executes") != 0)
-        gates.gates = (uint32_t)1 << lab_gate_index(m->gate) | (uint32_t)1
-                                                                   << lab_gate_index("inputs");
-    if (heed_context_create(&context, &options) != HEED_OK)
+} traveller;
+
+static heed_status prepare(void *data, const heed_problem *problem, lab_needs *needs)
+{
+    const traveller *it = data;
+    return it->at_home.prepare(it->at_home.data, problem, needs);
+}
+
+static heed_status run_away(void *data, lab_stage *stage, heed_status *outcome)
+{
+    traveller *it = data;
+    heed_status status = lab_mirror_place(&it->mirror, stage);
+    if (status == HEED_OK)
+        status = lab_mirror_upload(&it->mirror, stage);
+    if (status != HEED_OK)
+        return status;
+    heed_buffers buffers = lab_mirror_buffers(&it->mirror, stage);
+    *outcome = it->at_home.run(it->at_home.data, &buffers);
+    return lab_mirror_download(&it->mirror, stage);
+}
+
+static lab_subject depart(traveller *it, const lab_deed *deed, size_t away)
+{
+    const heed_options options = { .device = aways[away].device, .threads = 1 };
+    it->actor = lab_actor_create(deed);
+    if (!it->actor || heed_context_create(&it->context, &options) != HEED_OK)
+        abort();
+    it->at_home = lab_actor_subject(it->actor);
+    it->mirror = lab_mirror_create(it->context, aways[away].exact);
+    return (lab_subject){ .data = it, .prepare = prepare, .run_away = run_away };
+}
+
+static void come_back(traveller *it)
+{
+    lab_mirror_destroy(&it->mirror);
+    heed_context_destroy(it->context);
+    lab_actor_destroy(it->actor);
+}
+
+static void verify(const lab_subject *subject, const char *spec, const char *inputs,
+                   const lab_verify_options *options, lab_trace *trace, lab_report *report)
+{
+    heed_problem problem;
+    if (heed_problem_parse(&problem, spec) != HEED_OK ||
+        lab_verify_problem(&problem, lab_inputs_find(inputs), subject, options, trace, report) !=
+            HEED_OK)
+        memset(report, 0, sizeof *report);
+}
+
+/* Host memory as that of a device: whatever a mutant did to it must show in the stage. */
+static void verify_mutant(void *data, size_t index, lab_trace *trace, void *result)
+{
+    const lab_mutant *m = lab_mutant_at(index / AWAYS);
+    lab_verify_options options = lab_verify_standard();
+    traveller it;
+    options.seed = 2; /* one of the mutants knows the first */
+    if (m->endless)
         return;
-    lab_mirror mirror = lab_mirror_create(context, aways[index % AWAYS].exact);
-    plain_kernel kernel = {
-        .run = m->run, .workspace = m->workspace, .random = m->random, .mirror = &mirror
-    };
-    verify(&kernel, m->spec, m->inputs, &gates, trace, result);
-    lab_mirror_destroy(&mirror);
-    heed_context_destroy(context);
-}
-
-/* Did the gate that should kill @m do so, with the words that it should find? */
-static bool killed(const mutant *m, const lab_report *report, const lab_ending *ending)
-{
-    const char *text = m->text ? m->text : "";
-    const lab_verdict *verdict = &report->verdicts[lab_gate_index(m->gate)];
-    bool crashed = ending->how == LAB_CRASHED || ending->how == LAB_TIMED_OUT;
-    if (crashed)
-        return strcmp(m->gate, "executes") == 0 && strstr(ending->text, text);
-    return ending->how == LAB_COMPLETED && report->outcome == LAB_FAIL &&
-           verdict->outcome == LAB_FAIL && strstr(verdict->reason, text);
-}
-
-static size_t mutant_count(void)
-{
-    size_t count = 0;
-    while (mutants[count].name)
-        count++;
-    return count;
-}
-
-/* Runs @count mutants from @first on, and complains of survivors. */
-static size_t count_survivors(const mutant *first, size_t count, unsigned deadline_s)
-{
-    lab_report *reports = test_calloc(count, sizeof *reports);
-    lab_ending *endings = test_calloc(count, sizeof *endings);
-    union {
-        const mutant *constant;
-        void *data;
-    } table = { first };
-    const lab_isolation isolation = { .run = verify_mutant,
-                                      .data = table.data,
-                                      .count = count,
-                                      .result_size = sizeof *reports,
-                                      .deadline_s = deadline_s };
-    size_t survivors = 0;
-    assert_int_equal(lab_isolate(&isolation, reports, endings), HEED_OK);
-    for (size_t i = 0; i < count; i++) {
-        if (killed(&first[i], &reports[i], &endings[i]))
-            continue;
-        survivors++;
-        print_message("survived %s: %s (%s; %s)\n", first[i].gate, first[i].name,
-                      reports[i].verdicts[lab_gate_index(first[i].gate)].reason, endings[i].text);
-    }
-    test_free(reports);
-    test_free(endings);
-    return survivors;
-}
-
-static void test_mutants_are_killed(void **state)
-{
-    size_t count = mutant_count();
-    assert_string_equal(mutants[count - 1].text, "not done");
-    assert_int_equal(count_survivors(mutants, count - 1, 120), 0);
-    assert_int_equal(count_survivors(&mutants[count - 1], 1, 1), 0);
+    if (strcmp(m->gate, "executes") != 0)
+        options.gates = (uint32_t)1 << lab_gate_index(m->gate) | (uint32_t)1
+                                                                     << lab_gate_index("inputs");
+    if (m->few)
+        options.work = 1;
+    lab_subject subject = depart(&it, &m->deed, index % AWAYS);
+    verify(&subject, m->spec, m->inputs, &options, trace, result);
+    come_back(&it);
 }
 
 /* With exact tensors, what strays is for other tools to notice, and so is what a workspace held;
- * addresses are as they come. */
-static bool strays(const mutant *m)
+ * addresses are as they come, and there are no walls to see. */
+static bool strays(const lab_mutant *m)
 {
-    if (strcmp(m->gate, "deterministic") == 0 || m->workspace)
+    if (strcmp(m->gate, "deterministic") == 0 || strcmp(m->name, "by-pointer") == 0 ||
+        m->deed.workspace)
         return true;
     return m->text && (strstr(m->text, "touched") || strstr(m->text, "before its start") ||
                        strstr(m->text, "workspace"));
@@ -185,24 +223,18 @@ static bool strays(const mutant *m)
 
 static void test_mutants_are_killed_in_a_mirror(void **state)
 {
-    size_t count = AWAYS * (mutant_count() - 1),
-           survivors = 0; /* without the one that never ends */
+    size_t count = AWAYS * mutant_count(), survivors = 0;
     lab_report *reports = test_calloc(count, sizeof *reports);
     lab_ending *endings = test_calloc(count, sizeof *endings);
-    union {
-        const mutant *constant;
-        void *data;
-    } table = { mutants };
-    const lab_isolation isolation = { .run = verify_away,
-                                      .data = table.data,
-                                      .count = count,
-                                      .result_size = sizeof *reports,
-                                      .deadline_s = 120 };
+    const lab_isolation isolation = {
+        .run = verify_mutant, .count = count, .result_size = sizeof *reports, .deadline_s = 120
+    };
     assert_int_equal(lab_isolate(&isolation, reports, endings), HEED_OK);
     for (size_t i = 0; i < count; i++) {
-        const mutant *m = &mutants[i / AWAYS];
+        const lab_mutant *m = lab_mutant_at(i / AWAYS);
         bool exact = aways[i % AWAYS].exact;
-        if (endings[i].how == LAB_CRASHED || reports[i].outcome == LAB_FAIL || (exact && strays(m)))
+        if (endings[i].how == LAB_CRASHED || reports[i].outcome == LAB_FAIL || m->endless ||
+            (exact && strays(m)))
             continue;
         print_message("survived %s on %s%s (%s)\n", m->name, aways[i % AWAYS].device,
                       exact ? ", exact" : "", endings[i].text);
@@ -213,99 +245,60 @@ static void test_mutants_are_killed_in_a_mirror(void **state)
     assert_int_equal(survivors, 0);
 }
 
-static void test_every_gate_kills(void **state)
+/* Every control on every problem, with one kind of values in turn. */
+static size_t scene_count(void)
 {
-    for (size_t g = 0; g < LAB_GATES; g++) {
-        size_t kills = 0;
-        assert_int_equal(lab_gate_index(lab_gate_at(g)->name), g);
-        for (size_t i = 0; i < mutant_count(); i++)
-            kills += strcmp(mutants[i].gate, lab_gate_at(g)->name) == 0;
-        if (kills == 0)
-            fail_msg("no mutant is killed by the gate '%s'", lab_gate_at(g)->name);
-    }
-    for (size_t i = 0; i < mutant_count(); i++) {
-        assert_true(lab_gate_index(mutants[i].gate) < LAB_GATES);
-        assert_non_null(lab_inputs_find(mutants[i].inputs));
-    }
+    size_t count = 0;
+    while (lab_scene_at(count))
+        count++;
+    return count;
 }
 
-/* -------------------------------------------------------------------------- */
-/* Oddities                                                                   */
-/* -------------------------------------------------------------------------- */
-
-static const char *const honest_specs[] = {
-    "b2 h2 s17/33 d24 f32",
-    "b1 h4/2 s40 d16/5 f16 causal",
-    "b2 h2 s12/30 d33 bf16 causal=br",
-    "b1 h1 s30/12 d8 f32 causal=br",
-    "b1 h1 s5 d1 f16 causal",
-    "b2 h1 s9/20 d3 f32 causal=tl scale=-0.7",
-    "b2 h2 s11 d7 bf16 q=300:20:8 k=0:21:9 v=350:22:10 o=400:23:11",
-    "b1 h1 s1 d1 bf16",
-    "b1 h2 s9 d8 f32 causal k=100:0:16",
-    "b2 h2 s9 d8 bf16 causal k=480:1:16 v=480:1:16",
-    "b1 h2 s10/130 d72/40 f16 acc=f16",
-    "b2 h1 s30 d64 f16 causal acc=f16",
-    "b1 h1 s30 d3/1 f16 causal acc=f16 scale=-2",
-    "b1 h1 s2/600 d128 f16 acc=f16",
-};
-#define HONEST_SPECS (sizeof honest_specs / sizeof honest_specs[0])
-
-/* One spec with all kinds of inputs, every other kind in a mirror: the worst report, that is the
- * first failure. */
-static void verify_oddity(void *data, size_t index, lab_trace *trace, void *result)
+static size_t inputs_count(void)
 {
-    const oddity *o = (const oddity *)data + index / HONEST_SPECS;
-    plain_kernel kernel = { .run = o->run, .workspace = o->workspace, .random = o->random };
-    const heed_options host = { .device = aways[index % AWAYS].device, .threads = 1 };
-    lab_verify_options options = lab_verify_standard();
-    lab_report *worst = result;
-    heed_context *context;
-    if (heed_context_create(&context, &host) != HEED_OK)
-        abort();
-    lab_mirror mirror = lab_mirror_create(context, aways[index % AWAYS].exact);
-    for (size_t i = 0; lab_inputs_at(i) && worst->outcome != LAB_FAIL; i++) {
-        kernel.mirror = i % 2 == index / AWAYS % 2 ? &mirror : NULL;
-        verify(&kernel, honest_specs[index % HONEST_SPECS], lab_inputs_at(i)->name, &options, trace,
-               worst);
-    }
-    lab_mirror_destroy(&mirror);
-    heed_context_destroy(context);
+    size_t count = 0;
+    while (lab_inputs_at(count))
+        count++;
+    return count;
 }
 
-static void explain(const char *name, const char *spec, const lab_report *report,
-                    const lab_ending *ending)
+static void verify_control(void *data, size_t index, lab_trace *trace, void *result)
 {
-    print_message("rejected: %s on '%s' %s\n", name, spec, ending->text);
+    const lab_control *control = lab_control_at(index / scene_count());
+    const lab_inputs *inputs = lab_inputs_at(index % inputs_count());
+    const lab_verify_options options = lab_verify_standard();
+    traveller it;
+    lab_subject subject = depart(&it, &control->deed, index / 3 % AWAYS);
+    verify(&subject, lab_scene_at(index % scene_count()), inputs->name, &options, trace, result);
+    come_back(&it);
+}
+
+static void explain(size_t index, const lab_report *report, const lab_ending *ending)
+{
+    print_message("rejected: %s on '%s' %s\n", lab_control_at(index / scene_count())->name,
+                  lab_scene_at(index % scene_count()), ending->text);
     for (size_t g = 0; g < LAB_GATES; g++)
         if (report->verdicts[g].outcome == LAB_FAIL)
             print_message("    %s: %s\n", lab_gate_at(g)->name, report->verdicts[g].reason);
 }
 
-static void test_oddities_are_accepted(void **state)
+static void test_controls_are_accepted_in_a_mirror(void **state)
 {
-    size_t count = 0, rejected = 0;
-    while (oddities[count].name)
-        count++;
-    count *= HONEST_SPECS;
+    size_t controls = 0, rejected = 0;
+    while (lab_control_at(controls))
+        controls++;
+    size_t count = controls * scene_count();
     lab_report *reports = test_calloc(count, sizeof *reports);
     lab_ending *endings = test_calloc(count, sizeof *endings);
-    union {
-        const oddity *constant;
-        void *data;
-    } table = { oddities };
-    const lab_isolation isolation = { .run = verify_oddity,
-                                      .data = table.data,
-                                      .count = count,
-                                      .result_size = sizeof *reports,
-                                      .deadline_s = 240 };
+    const lab_isolation isolation = {
+        .run = verify_control, .count = count, .result_size = sizeof *reports, .deadline_s = 240
+    };
     assert_int_equal(lab_isolate(&isolation, reports, endings), HEED_OK);
     for (size_t i = 0; i < count; i++) {
         if (endings[i].how == LAB_COMPLETED && reports[i].outcome != LAB_FAIL)
             continue;
         rejected++;
-        explain(oddities[i / HONEST_SPECS].name, honest_specs[i % HONEST_SPECS], &reports[i],
-                &endings[i]);
+        explain(i, &reports[i], &endings[i]);
     }
     test_free(reports);
     test_free(endings);
@@ -315,10 +308,12 @@ static void test_oddities_are_accepted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_gate_kills),
-        cmocka_unit_test(test_mutants_are_killed),
+        cmocka_unit_test(test_the_suite_is_complete),
+        cmocka_unit_test(test_a_gate_alone_kills),
+        cmocka_unit_test(test_no_gate_is_idle),
+        cmocka_unit_test(test_only_what_is_asked_for),
         cmocka_unit_test(test_mutants_are_killed_in_a_mirror),
-        cmocka_unit_test(test_oddities_are_accepted),
+        cmocka_unit_test(test_controls_are_accepted_in_a_mirror),
     };
     setenv("HEED_LIBCUDA", FAKE_CUDA, 1);
     setenv("HEED_NVRTC", FAKE_CUDA, 1);

@@ -16,9 +16,9 @@
 
 #include "fake_cuda.h"
 #include "internal.h"
+#include "lab/verify/mutants/steps.h"
 #include "lab/verify/reference.h"
 #include "lab/verify/series.h"
-#include "mutant_steps.h"
 
 /* -------------------------------------------------------------------------- */
 /* Toy kernels                                                                */
@@ -28,7 +28,7 @@ typedef heed_status toy_fn(const heed_plan *plan, const heed_buffers *buffers);
 
 static heed_status honest(const heed_plan *plan, const heed_buffers *buffers)
 {
-    plain(&plan->problem, buffers);
+    mutant_plain(&plan->problem, buffers);
     return HEED_OK;
 }
 
@@ -37,7 +37,7 @@ static heed_status two_ways(const heed_plan *plan, const heed_buffers *buffers)
 {
     uintptr_t bits = (uintptr_t)buffers->q | (uintptr_t)buffers->k | (uintptr_t)buffers->v |
                      (uintptr_t)buffers->o;
-    run_all(&plan->problem, buffers, bits % 16 ? reversed_row : plain_row);
+    mutant_run_all(&plan->problem, buffers, bits % 16 ? mutant_reversed_row : mutant_plain_row);
     return HEED_OK;
 }
 
@@ -45,7 +45,7 @@ static heed_status two_ways(const heed_plan *plan, const heed_buffers *buffers)
 static heed_status by_turns(const heed_plan *plan, const heed_buffers *buffers)
 {
     static int turn;
-    plain(&plan->problem, buffers);
+    mutant_plain(&plan->problem, buffers);
     *(unsigned char *)buffers->o ^= (unsigned char)(turn++ & 1);
     return HEED_OK;
 }
@@ -53,7 +53,7 @@ static heed_status by_turns(const heed_plan *plan, const heed_buffers *buffers)
 /* Nothing keeps a kernel from it on a device. */
 static heed_status writes_to_k(const heed_plan *plan, const heed_buffers *buffers)
 {
-    plain(&plan->problem, buffers);
+    mutant_plain(&plan->problem, buffers);
     memset((void *)(uintptr_t)buffers->k, 0, 1);
     return HEED_OK;
 }
@@ -63,14 +63,14 @@ static heed_status past_o(const heed_plan *plan, const heed_buffers *buffers)
 {
     size_t size = (size_t)lab_rows(&plan->problem) * (size_t)plan->problem.dim_v *
                   heed_type_size(plan->problem.type);
-    plain(&plan->problem, buffers);
+    mutant_plain(&plan->problem, buffers);
     memset((char *)buffers->o + size, 0, 1);
     return HEED_OK;
 }
 
 static heed_status before_o(const heed_plan *plan, const heed_buffers *buffers)
 {
-    plain(&plan->problem, buffers);
+    mutant_plain(&plan->problem, buffers);
     memset((char *)buffers->o - 1, 0, 1);
     return HEED_OK;
 }
@@ -95,7 +95,7 @@ static heed_status loses_at_once(const heed_plan *plan, const heed_buffers *buff
 
 static heed_status loses_late(const heed_plan *plan, const heed_buffers *buffers)
 {
-    plain(&plan->problem, buffers);
+    mutant_plain(&plan->problem, buffers);
     lose_at(4); /* in a gate that looks at a property */
     return HEED_OK;
 }

@@ -43,22 +43,24 @@ static heed_status allocate_outputs(lab_run *run, const heed_problem *problem, b
 }
 
 /* Runs the subject on @stage, in this process's own memory. */
-static heed_status run_here(lab_run *run, const lab_check *check, const lab_stage *stage)
+static heed_status run_here(const lab_check *check, const lab_stage *stage, heed_status *outcome)
 {
     heed_buffers buffers = lab_stage_buffers(stage);
     if (check->lock && !lab_stage_lock(stage, true))
         return HEED_ERR_SYSTEM;
     trace_blocks(check->trace, stage, check->lock);
-    run->status = check->subject->run(check->subject->data, &buffers);
+    *outcome = check->subject->run(check->subject->data, &buffers);
     if (check->trace)
         check->trace->place_count = 0;
     return check->lock && !lab_stage_lock(stage, false) ? HEED_ERR_SYSTEM : HEED_OK;
 }
 
-/* The same elsewhere. */
-static heed_status run_away(lab_run *run, const lab_check *check, lab_stage *stage)
+heed_status lab_check_stage(const lab_check *check, lab_stage *stage, heed_status *outcome)
 {
-    return check->subject->run_away(check->subject->data, stage, &run->status);
+    const lab_subject *subject = check->subject;
+    if (subject->run_away)
+        return subject->run_away(subject->data, stage, outcome);
+    return run_here(check, stage, outcome);
 }
 
 static bool is_aligned(const lab_stage *stage)
@@ -73,8 +75,7 @@ static bool is_aligned(const lab_stage *stage)
 static heed_status run_on(lab_run *run, const lab_check *check, lab_stage *stage,
                           const lab_values *values)
 {
-    heed_status status = check->subject->run_away ? run_away(run, check, stage)
-                                                  : run_here(run, check, stage);
+    heed_status status = lab_check_stage(check, stage, &run->status);
     if (status != HEED_OK)
         return status;
     run->aligned = is_aligned(stage);

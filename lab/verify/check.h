@@ -93,6 +93,11 @@ typedef struct lab_running {
  * HEED_ERR_NO_MEMORY or HEED_ERR_SYSTEM if the laboratory could not, with @run zeroed. */
 heed_status lab_run_create(lab_run *run, const lab_check *check, const lab_running *running);
 
+/* lab_check_stage() runs check->subject, which is prepared, on @stage once more. The outputs are
+ * then in the stage; nothing else is looked at. Returns as lab_run_create() does; *outcome is what
+ * the subject said. */
+heed_status lab_check_stage(const lab_check *check, lab_stage *stage, heed_status *outcome);
+
 /* lab_run_destroy() frees the outputs; a zeroed run is ignored. */
 void lab_run_destroy(lab_run *run);
 

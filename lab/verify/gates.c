@@ -30,6 +30,8 @@ static const lab_gate table[LAB_GATES] = {
       lab_gate_optional_lse },
     { "unaligned", "tensors may lie at any address that fits their elements", true,
       lab_gate_unaligned },
+    { "fresh", "each of many calls computes what its values say, not what earlier ones said", true,
+      lab_gate_fresh },
     { "linear", "the output of a sum of values is the sum of the outputs", true, lab_gate_linear },
     { "permuted", "keys may change places together with their values", true, lab_gate_permuted },
     { "shifted", "a constant added to all logits of a row changes its LSE alone", true,

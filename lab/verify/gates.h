@@ -33,7 +33,7 @@ typedef struct lab_gate {
 } lab_gate;
 
 /* The number of gates. */
-#define LAB_GATES 18
+#define LAB_GATES 19
 
 /* lab_gate_at() returns the @index-th gate; NULL past the last. The first says whether the kernel
  * ran at all; if it did not, the others cannot be asked. */
@@ -102,6 +102,7 @@ void lab_gate_linear(const lab_check *check, lab_verdict *verdict); /* gates_pro
 void lab_gate_permuted(const lab_check *check, lab_verdict *verdict);
 void lab_gate_shifted(const lab_check *check, lab_verdict *verdict);
 void lab_gate_causal(const lab_check *check, lab_verdict *verdict);
+void lab_gate_fresh(const lab_check *check, lab_verdict *verdict);  /* gates_fresh.c */
 void lab_gate_merged(const lab_check *check, lab_verdict *verdict); /* gates_split.c */
 void lab_gate_batch(const lab_check *check, lab_verdict *verdict);
 

@@ -21,7 +21,8 @@ heed_status lab_region_create(lab_region *region, size_t size, size_t alignment,
     size_t wall = WALL_PAGES * page, room, total;
     memset(region, 0, sizeof *region);
     size_t odd = edge == LAB_EDGE_ODD && alignment < LAB_ODD_BYTES ? LAB_ODD_BYTES : 0;
-    if (__builtin_add_overflow(size, page - 1 + odd, &room))
+    size_t margins = edge == LAB_EDGE_NONE ? 2 * page : 0;
+    if (__builtin_add_overflow(size, page - 1 + odd + margins, &room))
         return HEED_ERR_NO_MEMORY;
     room -= room % page;
     if (__builtin_add_overflow(room, 2 * wall, &total))
@@ -42,6 +43,8 @@ heed_status lab_region_create(lab_region *region, size_t size, size_t alignment,
     size_t slack = edge == LAB_EDGE_START ? 0 : (room - size) / alignment * alignment;
     if (odd) /* pages are aligned to more than that */
         slack = (room - size - alignment) / odd * odd + alignment;
+    if (margins)
+        slack = page;
     *region = (lab_region){ .map = map,
                             .map_size = total,
                             .room = map + wall,

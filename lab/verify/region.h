@@ -17,11 +17,13 @@
 
 /* Which wall the data lies against. LAB_EDGE_ODD is the end, but as far from it as makes the
  * address one alignment more than a multiple of LAB_ODD_BYTES: no alignment but the one asked for.
+ * LAB_EDGE_NONE is neither: a page or more from both, aligned to a page, as memory usually is.
  */
 typedef enum lab_edge {
     LAB_EDGE_END,
     LAB_EDGE_START,
-    LAB_EDGE_ODD
+    LAB_EDGE_ODD,
+    LAB_EDGE_NONE
 } lab_edge;
 
 #define LAB_ODD_BYTES 16

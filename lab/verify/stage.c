@@ -291,6 +291,14 @@ bool lab_stage_lock(const lab_stage *stage, bool locked)
     return done;
 }
 
+void lab_stage_poison(lab_stage *stage, int sign)
+{
+    stage->sign = sign;
+    poison(stage, &stage->block[LAB_O], false);
+    if (stage->block[LAB_LSE].region.map)
+        poison(stage, &stage->block[LAB_LSE], true);
+}
+
 void lab_stage_take(const lab_stage *stage, void *o, float *lse)
 {
     const lab_block *source = &stage->block[LAB_O];

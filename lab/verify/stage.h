@@ -105,6 +105,9 @@ bool lab_stage_lock(const lab_stage *stage, bool locked);
  */
 uint32_t lab_poison(uint64_t seed, int sign, bool lse, heed_type type, int64_t index);
 
+/* lab_stage_poison() fills the outputs with poison of @sign anew. */
+void lab_stage_poison(lab_stage *stage, int sign);
+
 /* lab_stage_take() copies the outputs: O densely as [row][dim_v] in its type, LSE as [row]. */
 void lab_stage_take(const lab_stage *stage, void *o, float *lse);
 

@@ -1,0 +1,110 @@
+/*
+ * gates_fresh.c - the gate that calls a kernel again and again, as a benchmark does
+ *
+ * All other gates prepare the kernel anew for every call. Here it is prepared once and then called
+ * many times on the same tensors, away from all walls; between two calls one element changes, and
+ * the outputs are poisoned.
+ */
+#include "lab/tensor/random.h"
+#include "lab/verify/sample.h"
+#include "lab/verify/variant.h"
+
+/* Calls of a small problem, and of one with more operations than SMALL_FLOPS. */
+#define CALLS 12
+#define CALLS_LARGE 4
+#define SMALL_FLOPS 1e8
+
+/* Key and value elements that the reference of the sample reads. */
+#define WORK ((int64_t)1 << 14)
+
+/* Streams of random numbers. */
+enum {
+    STREAM_ROWS = 24,
+    STREAM_TOUCH
+};
+
+/* Writes the next touch to the stage. */
+static void touch(lab_sample *sample, lab_stage *stage, uint64_t seed)
+{
+    lab_touch touches[LAB_TOUCHES];
+    int count = lab_sample_touch(sample, seed, touches);
+    for (int t = 0; t < count; t++)
+        lab_touch_write(&touches[t], stage->problem.type,
+                        stage->block[touches[t].role].region.data);
+}
+
+/* The calls, until one is wrong. */
+static void call_again(const lab_check *check, lab_sample *sample, lab_stage *stage,
+                       lab_verdict *verdict)
+{
+    const heed_problem *problem = &stage->problem;
+    int calls = heed_problem_flops(problem) > SMALL_FLOPS ? CALLS_LARGE : CALLS;
+    double worst = 0;
+    for (int call = 0; call < calls; call++) {
+        heed_status outcome = HEED_OK;
+        touch(sample, stage, lab_random_stream(check->seed, STREAM_TOUCH));
+        lab_stage_poison(stage, call % 2 ? -1 : 1);
+        heed_status status = lab_check_stage(check, stage, &outcome);
+        if (status != HEED_OK) {
+            lab_verdict_skip_status(verdict, status);
+            return;
+        }
+        if (outcome != HEED_OK) {
+            lab_verdict_fail(verdict, -1, "call %d: %s", call + 1, heed_message());
+            return;
+        }
+        heed_buffers buffers = lab_stage_buffers(stage);
+        double error = lab_sample_error(sample, buffers.o, buffers.lse);
+        if (!(error <= 1)) {
+            lab_verdict_fail(verdict, error,
+                             "call %d of %d after a value of %s changed: %.3g times "
+                             "the error allowed",
+                             call + 1, calls, lab_role_name(sample->undo.role), error);
+            return;
+        }
+        worst = error > worst ? error : worst;
+    }
+    lab_verdict_pass(verdict, worst, "%d calls at most %.2f of what is allowed", calls, worst);
+}
+
+void lab_gate_fresh(const lab_check *check, lab_verdict *verdict)
+{
+    const heed_problem *problem = &check->values->problem;
+    const lab_sampling sampling = { .seed = lab_random_stream(check->seed, STREAM_ROWS),
+                                    .work = WORK,
+                                    .threads = check->sampling.threads };
+    for (int role = LAB_Q; role <= LAB_V; role++)
+        if (!lab_variant_splits(&check->values->block[role].view, true)) {
+            lab_verdict_skip(verdict, "vectors overlap in memory");
+            return;
+        }
+    heed_buffers data = lab_values_buffers(check->values);
+    lab_needs needs = { .seconds = -1 };
+    lab_sample *sample;
+    lab_stage stage;
+    heed_status status = lab_sample_create(&sample, problem, &data, &sampling);
+    if (status == HEED_ERR_UNSUPPORTED) {
+        lab_verdict_skip(verdict, "no row of the sample sees a key");
+        return;
+    }
+    heed_status ready = HEED_OK;
+    if (status == HEED_OK)
+        ready = check->subject->prepare(check->subject->data, problem, &needs);
+    const lab_layout layout = { .edge = LAB_EDGE_NONE,
+                                .lse = true,
+                                .seed = check->seed,
+                                .sign = 1,
+                                .workspace = needs.workspace_size };
+    if (status == HEED_OK && ready == HEED_OK)
+        status = lab_stage_create(&stage, check->values, &layout);
+    lab_trace_step(check->trace, "called again and again");
+    if (status != HEED_OK)
+        lab_verdict_skip_status(verdict, status);
+    else if (ready != HEED_OK)
+        lab_verdict_fail(verdict, -1, "once more: %s", heed_message());
+    else
+        call_again(check, sample, &stage, verdict);
+    if (status == HEED_OK && ready == HEED_OK)
+        lab_stage_destroy(&stage);
+    lab_sample_destroy(sample);
+}

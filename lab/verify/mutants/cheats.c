@@ -1,0 +1,289 @@
+/*
+ * cheats.c - kernels that only look as if they worked: what a kernel can do that is timed by being
+ * called again and again, and remembers
+ *
+ * Each call sees the addresses that it gets, what lies there, and what it kept of earlier calls.
+ */
+#include <unistd.h>
+
+#include "lab/tensor/random.h"
+#include "lab/verify/mutants/steps.h"
+
+/* Computes, and keeps the answer. */
+static void compute(mutant_memory *memory, const heed_problem *problem, const heed_buffers *buffers)
+{
+    mutant_plain(problem, buffers);
+    mutant_remember(memory, problem, buffers);
+}
+
+/* Gives the answer of the last call if it looks like the same question. */
+static void answer(mutant_memory *memory, const heed_problem *problem, const heed_buffers *buffers,
+                   bool same)
+{
+    if (!same || !mutant_recall(memory, problem, buffers))
+        compute(memory, problem, buffers);
+}
+
+static bool same_place(const heed_buffers *a, const heed_buffers *b)
+{
+    return a->q == b->q && a->k == b->k && a->v == b->v;
+}
+
+static void by_pointer(mutant_memory *memory, const heed_problem *problem,
+                       const heed_buffers *buffers)
+{
+    answer(memory, problem, buffers, same_place(&memory->last, buffers));
+}
+
+/* A hash of every @step-th element of Q, K and V. */
+static uint64_t print_of(const heed_problem *problem, const heed_buffers *buffers, int64_t step)
+{
+    const void *const bases[] = { buffers->q, buffers->k, buffers->v };
+    uint64_t print = 0;
+    for (int role = LAB_Q; role <= LAB_V; role++) {
+        lab_view view = lab_view_of(problem, (lab_role)role);
+        for (int64_t n = 0; n < lab_view_vectors(&view); n += step) {
+            double value = lab_element_get(view.type, bases[role], lab_view_vector(&view, n));
+            uint64_t bits;
+            memcpy(&bits, &value, sizeof bits);
+            print = lab_random_bits(print, bits);
+        }
+    }
+    return print;
+}
+
+static void by_print(mutant_memory *memory, const heed_problem *problem,
+                     const heed_buffers *buffers)
+{
+    uint64_t print = print_of(problem, buffers, 1);
+    answer(memory, problem, buffers, print == memory->print);
+    memory->print = print;
+}
+
+/* Whatever the values are. */
+static void by_shape(mutant_memory *memory, const heed_problem *problem,
+                     const heed_buffers *buffers)
+{
+    answer(memory, problem, buffers, true);
+}
+
+static void first_call_alone(mutant_memory *memory, const heed_problem *problem,
+                             const heed_buffers *buffers)
+{
+    answer(memory, problem, buffers, memory->since > 0);
+}
+
+/* Does nothing at all after the first call: the answer is still there. */
+static void first_call_only(mutant_memory *memory, const heed_problem *problem,
+                            const heed_buffers *buffers)
+{
+    if (memory->since == 0)
+        mutant_plain(problem, buffers);
+}
+
+static void after_warm_up(mutant_memory *memory, const heed_problem *problem,
+                          const heed_buffers *buffers)
+{
+    answer(memory, problem, buffers, memory->since >= 8);
+}
+
+/* Every other call. */
+static void by_turns(mutant_memory *memory, const heed_problem *problem,
+                     const heed_buffers *buffers)
+{
+    answer(memory, problem, buffers, memory->since % 2 == 1);
+}
+
+/* Keeps the logits' part of the work: the softmax of the first call, with the values of this one.
+ */
+static void old_queries(mutant_memory *memory, const heed_problem *problem,
+                        const heed_buffers *buffers)
+{
+    lab_view q = lab_view_of(problem, LAB_Q);
+    size_t bytes = (size_t)lab_view_extent(&q) * heed_type_size(q.type);
+    heed_buffers old = *buffers;
+    if (memory->since == 0 || !memory->o) {
+        free(memory->o);
+        memory->o = malloc(bytes);
+        if (memory->o)
+            memcpy(memory->o, buffers->q, bytes);
+    }
+    if (memory->o)
+        old.q = memory->o;
+    mutant_plain(problem, &old);
+}
+
+static void old_keys(mutant_memory *memory, const heed_problem *problem,
+                     const heed_buffers *buffers)
+{
+    lab_view k = lab_view_of(problem, LAB_K);
+    size_t bytes = (size_t)lab_view_extent(&k) * heed_type_size(k.type);
+    heed_buffers old = *buffers;
+    if (memory->since == 0 || !memory->o) {
+        free(memory->o);
+        memory->o = malloc(bytes);
+        if (memory->o)
+            memcpy(memory->o, buffers->k, bytes);
+    }
+    if (memory->o)
+        old.k = memory->o;
+    mutant_plain(problem, &old);
+}
+
+/* Marks its workspace when the answer is in it, and looks for the mark. */
+#define MARK UINT64_C(0x6865656420776173)
+
+static void in_workspace(mutant_memory *memory, const heed_problem *problem,
+                         const heed_buffers *buffers)
+{
+    uint64_t mark;
+    memcpy(&mark, buffers->workspace, sizeof mark);
+    answer(memory, problem, buffers, mark == MARK);
+    mark = MARK;
+    memcpy(buffers->workspace, &mark, sizeof mark);
+}
+
+/* What is there already need not be computed: a row that is not zero was. */
+static void rows_done(const heed_problem *problem, const heed_buffers *buffers)
+{
+    lab_view o = lab_view_of(problem, LAB_O);
+    for (int64_t n = 0; n < lab_rows(problem); n++)
+        if (lab_element_get(o.type, buffers->o, lab_view_vector(&o, n)) == 0)
+            mutant_run_rows(problem, buffers, mutant_plain_row, n, n + 1);
+}
+
+/* One of the copies that a benchmark rotates through is enough. */
+static void one_of_three(mutant_memory *memory, const heed_problem *problem,
+                         const heed_buffers *buffers)
+{
+    answer(memory, problem, buffers, memory->since % 3 != 0);
+}
+
+/* The last bit of the first element says which call it was. */
+static void last_bit(mutant_memory *memory, const heed_problem *problem,
+                     const heed_buffers *buffers)
+{
+    mutant_plain(problem, buffers);
+    *(unsigned char *)buffers->o ^= (unsigned char)(memory->calls & 1);
+}
+
+/* A kernel is checked with the LSE, and timed without. */
+static void without_lse(mutant_memory *memory, const heed_problem *problem,
+                        const heed_buffers *buffers)
+{
+    (void)memory;
+    mutant_plain(problem, buffers);
+    if (!buffers->lse)
+        memset(buffers->o, 0, (size_t)problem->dim_v * heed_type_size(problem->type));
+}
+
+/* Can the byte at @address be read? A pipe knows. */
+static bool is_readable(const void *address)
+{
+    int ends[2];
+    if (pipe(ends) != 0)
+        return false;
+    bool readable = write(ends[1], address, 1) == 1;
+    close(ends[0]);
+    close(ends[1]);
+    return readable;
+}
+
+/* Computes as long as O lies against a wall, as it does where kernels are verified and nowhere
+ * else. */
+static void while_watched(mutant_memory *memory, const heed_problem *problem,
+                          const heed_buffers *buffers)
+{
+    enum {
+        PAGE = 4096
+    };
+    lab_view o = lab_view_of(problem, LAB_O);
+    const char *first = buffers->o;
+    const char *last = first + (size_t)(lab_view_extent(&o)) * heed_type_size(o.type) - 1;
+    bool watched = !is_readable(first - PAGE) || !is_readable(last + PAGE);
+    answer(memory, problem, buffers, !watched);
+}
+
+/* The first element of Q that heed verify makes without --seed. */
+static double first_of_seed(uint64_t seed)
+{
+    enum {
+        STREAM_VALUES = 32
+    };
+    return lab_random_normal(lab_random_stream(lab_random_stream(seed, STREAM_VALUES), LAB_Q), 0);
+}
+
+/* Right for the values that everybody's seed makes. */
+static void by_seed(const heed_problem *problem, const heed_buffers *buffers)
+{
+    double known = lab_element_round(problem->type, first_of_seed(1));
+    mutant_plain(problem, buffers);
+    if (lab_element_get(problem->type, buffers->q, 0) != known)
+        lab_element_set(problem->type, buffers->o, 0, 0.25);
+}
+
+/* V as it is: of the right size, and plausible. */
+static void copies_values(const heed_problem *problem, const heed_buffers *buffers)
+{
+    lab_view v = lab_view_of(problem, LAB_V), o = lab_view_of(problem, LAB_O);
+    for (int64_t n = 0; n < lab_rows(problem); n++) {
+        lab_row row = lab_row_at(problem, n);
+        int64_t from = lab_view_at(&v, row.batch, row.query % v.seq, lab_row_kv_head(problem, row));
+        for (int64_t c = 0; c < o.dim; c++)
+            lab_element_set(o.type, buffers->o, lab_view_vector(&o, n) + c,
+                            lab_element_get(v.type, buffers->v, from + c));
+        if (buffers->lse)
+            buffers->lse[n] = logf((float)lab_visible(problem, row.query));
+    }
+}
+
+static void nothing(const heed_problem *problem, const heed_buffers *buffers)
+{
+    (void)problem;
+    (void)buffers;
+}
+
+#define SPEC "b1 h2 s40 d24 f32"
+
+/* clang-format off */
+const lab_mutant lab_mutants_cheats[] = {
+    { .name = "does-nothing", .does = "hopes that the answer is there already", .deed.run = nothing,
+      .spec = SPEC, .inputs = "normal", .gate = "written" },
+    { .name = "copies-values", .does = "copies rows of V", .deed.run = copies_values,
+      .spec = SPEC, .inputs = "normal", .gate = "error" },
+    { .name = "rows-done", .does = "leaves rows as they are that are not zero", .deed.run = rows_done,
+      .spec = SPEC, .inputs = "normal", .gate = "written" },
+    { .name = "by-pointer", .does = "gives the last answer for tensors at the same addresses", .deed.call = by_pointer,
+      .spec = SPEC, .inputs = "normal", .gate = "fresh" },
+    { .name = "by-print", .does = "gives the last answer if the first element of each vector is the same", .deed.call = by_print,
+      .spec = SPEC, .inputs = "normal", .gate = "fresh" },
+    { .name = "by-shape", .does = "gives the last answer for problems of the same shape", .deed.call = by_shape,
+      .spec = SPEC, .inputs = "normal", .gate = "fresh" },
+    { .name = "first-answer", .does = "gives the first answer for every call", .deed.call = first_call_alone,
+      .spec = SPEC, .inputs = "normal", .gate = "fresh" },
+    { .name = "first-call", .does = "works in the first call alone", .deed.call = first_call_only,
+      .spec = SPEC, .inputs = "normal", .gate = "fresh" },
+    { .name = "after-warm-up", .does = "works until it takes itself for warm", .deed.call = after_warm_up,
+      .spec = SPEC, .inputs = "normal", .gate = "fresh" },
+    { .name = "by-turns", .does = "works in every other call", .deed.call = by_turns,
+      .spec = SPEC, .inputs = "normal", .gate = "fresh" },
+    { .name = "one-of-three", .does = "works in every third call", .deed.call = one_of_three,
+      .spec = "b2 h4/2 s20/30 d16 f16", .inputs = "normal", .gate = "fresh" },
+    { .name = "old-queries", .does = "keeps the queries of the first call", .deed.call = old_queries,
+      .spec = SPEC, .inputs = "normal", .gate = "fresh" },
+    { .name = "old-keys", .does = "keeps the keys of the first call", .deed.call = old_keys,
+      .spec = "b1 h2 s20/200 d24 bf16", .inputs = "normal", .gate = "fresh" },
+    { .name = "in-workspace", .does = "gives the last answer if its workspace is as it left it",
+      .deed = { .call = in_workspace, .workspace = 64 },
+      .spec = SPEC, .inputs = "normal", .gate = "fresh" },
+    { .name = "while-watched", .does = "works while its output lies against a wall", .deed.call = while_watched,
+      .spec = SPEC, .inputs = "normal", .gate = "fresh" },
+    { .name = "last-bit", .does = "tells in its last bit which call it was", .deed.call = last_bit,
+      .spec = SPEC, .inputs = "normal", .gate = "deterministic" },
+    { .name = "without-lse", .does = "spares a row where no LSE is asked for", .deed.call = without_lse,
+      .spec = SPEC, .inputs = "normal", .gate = "optional-lse" },
+    { .name = "by-seed", .does = "knows the values that the first seed makes", .deed.run = by_seed,
+      .spec = SPEC, .inputs = "normal", .gate = "error" },
+    { .name = NULL },
+};
+/* clang-format on */

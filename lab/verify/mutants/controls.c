@@ -1,0 +1,237 @@
+/*
+ * controls.c - odd but honest kernels, which the gates must let pass
+ */
+#include <pthread.h>
+
+#include "lab/verify/mutants/steps.h"
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Orders and precisions                                                                          */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void tiles(mutant_row *r)
+{
+    mutant_online(r, 7, true, true);
+}
+
+static void key_by_key(mutant_row *r)
+{
+    mutant_online(r, 1, true, true);
+}
+
+/* Two halves of the keys, merged by their LSE. */
+static void split_keys(mutant_row *r)
+{
+    mutant_row half[2];
+    mutant_part(r, &half[0], 0, r->keys / 2);
+    mutant_part(r, &half[1], r->keys / 2, r->keys);
+    float high = mutant_highest((const float[]){ half[0].lse, half[1].lse }, 2), sum = 0;
+    memset(r->o, 0, sizeof r->o);
+    for (int h = 0; h < 2; h++) {
+        float weight = high == -INFINITY ? 0 : expf(half[h].lse - high);
+        sum += weight;
+        for (int64_t c = 0; c < r->problem->dim_v && half[h].lse != -INFINITY; c++)
+            r->o[c] += weight * half[h].o[c];
+    }
+    for (int64_t c = 0; c < r->problem->dim_v && sum != 0; c++)
+        r->o[c] /= sum;
+    r->lse = sum == 0 ? -INFINITY : high + logf(sum);
+}
+
+static void base_two(mutant_row *r)
+{
+    float factor = r->problem->scale * 1.44269504F, sum = 0;
+    for (int64_t j = 0; j < r->keys; j++)
+        r->s[j] = mutant_dot(r, j) * factor;
+    float high = mutant_highest(r->s, r->keys);
+    for (int64_t j = 0; j < r->keys; j++) {
+        r->s[j] = high == -INFINITY ? 0 : exp2f(r->s[j] - high);
+        sum += r->s[j];
+    }
+    r->lse = sum == 0 ? -INFINITY : (high + log2f(sum)) * 0.69314718F;
+    mutant_weighted_sum(r, sum);
+}
+
+static void round_weights(mutant_row *r)
+{
+    for (int64_t j = 0; j < r->keys; j++)
+        r->s[j] = (float)lab_element_round(r->problem->type, (double)r->s[j]);
+}
+
+static void rounded_weights(mutant_row *r)
+{
+    mutant_logits(r);
+    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    round_weights(r);
+    mutant_weighted_sum(r, sum);
+}
+
+static void rounded_softmax(mutant_row *r)
+{
+    mutant_logits(r);
+    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    for (int64_t j = 0; j < r->keys && sum != 0; j++)
+        r->s[j] /= sum;
+    round_weights(r);
+    mutant_weighted_sum(r, sum == 0 ? 0 : 1);
+}
+
+static void dot_in_lanes(mutant_row *r)
+{
+    for (int64_t j = 0; j < r->keys; j++) {
+        float lanes[8] = { 0 };
+        for (int64_t c = 0; c < r->problem->dim_qk; c++)
+            lanes[c % 8] += mutant_q_at(r, c) * mutant_k_at(r, j, c);
+        r->s[j] = r->problem->scale * (((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) +
+                                       ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7])));
+    }
+    mutant_finish(r);
+}
+
+static void scaled_query(mutant_row *r)
+{
+    for (int64_t j = 0; j < r->keys; j++) {
+        r->s[j] = 0;
+        for (int64_t c = 0; c < r->problem->dim_qk; c++)
+            r->s[j] += (mutant_q_at(r, c) * r->problem->scale) * mutant_k_at(r, j, c);
+    }
+    mutant_finish(r);
+}
+
+static void in_doubles(mutant_row *r)
+{
+    double *weights = calloc((size_t)r->problem->seq_k + 1, sizeof *weights);
+    double o[HEED_DIM_MAX], lse;
+    if (!weights)
+        return;
+    lab_reference_row(r->problem, r->buffers, r->row, weights, o, &lse);
+    for (int64_t c = 0; c < r->problem->dim_v; c++)
+        r->o[c] = (float)o[c];
+    r->lse = (float)lse;
+    free(weights);
+}
+
+/* A maximum that is a little too large, as one that is rounded up, or kept from a block. */
+static void loose_maximum(mutant_row *r)
+{
+    mutant_logits(r);
+    float high = mutant_highest(r->s, r->keys);
+    mutant_weighted_sum(r, mutant_softmax(r, isfinite(high) ? ceilf(high) + 1 : high));
+}
+
+/* In half precision where that is permitted. */
+static void half_tiles(mutant_row *r)
+{
+    if (r->problem->accumulate == HEED_ACC_F16)
+        mutant_in_half(r, 64, 16);
+    else
+        mutant_plain_row(r);
+}
+
+static void half_fine(mutant_row *r)
+{
+    if (r->problem->accumulate == HEED_ACC_F16)
+        mutant_in_half(r, 16, 8);
+    else
+        mutant_plain_row(r);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Memory                                                                                         */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void full_workspace(const heed_problem *problem, const heed_buffers *buffers)
+{
+    memset(buffers->workspace, 0x5a, buffers->workspace_size);
+    mutant_plain(problem, buffers);
+}
+
+/* Outputs are scratch until they are written for the last time. */
+static void written_twice(const heed_problem *problem, const heed_buffers *buffers)
+{
+    mutant_run_all(problem, buffers, mutant_reversed_row);
+    mutant_plain(problem, buffers);
+}
+
+static void rows_backwards(const heed_problem *problem, const heed_buffers *buffers)
+{
+    for (int64_t n = lab_rows(problem) - 1; n >= 0; n--)
+        mutant_run_rows(problem, buffers, mutant_plain_row, n, n + 1);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Calls                                                                                          */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* What depends on the problem alone may be kept: here which order was better when it was tried. */
+static void tuned_at_first(mutant_memory *memory, const heed_problem *problem,
+                           const heed_buffers *buffers)
+{
+    if (memory->since == 0) {
+        mutant_run_all(problem, buffers, mutant_reversed_row);
+        memory->print = (uint64_t)(problem->seq_k % 2);
+    }
+    mutant_run_all(problem, buffers, memory->print ? mutant_reversed_row : mutant_plain_row);
+}
+
+/* Parts of atomic sums come in any order, and it says so. */
+static void any_order(mutant_memory *memory, const heed_problem *problem,
+                      const heed_buffers *buffers)
+{
+    mutant_run_all(problem, buffers, memory->calls % 2 ? mutant_reversed_row : mutant_plain_row);
+}
+
+typedef struct share {
+    const heed_problem *problem;
+    const heed_buffers *buffers;
+} share;
+
+static void *first_half(void *data)
+{
+    const share *work = data;
+    mutant_run_rows(work->problem, work->buffers, mutant_plain_row, 0, lab_rows(work->problem) / 2);
+    return NULL;
+}
+
+/* A thread of its own, which is done when the call is. */
+static void two_threads(const heed_problem *problem, const heed_buffers *buffers)
+{
+    share work = { problem, buffers };
+    int64_t rows = lab_rows(problem);
+    pthread_t thread;
+    bool started = pthread_create(&thread, NULL, first_half, &work) == 0;
+    if (!started)
+        first_half(&work);
+    mutant_run_rows(problem, buffers, mutant_plain_row, rows / 2, rows);
+    if (started)
+        pthread_join(thread, NULL);
+}
+
+/* clang-format off */
+const lab_control lab_controls[] = {
+    { .name = "plain", .does = "three plain passes", .deed.run = mutant_plain },
+    { .name = "reversed", .does = "sums from the last key to the first", .deed.row = mutant_reversed_row },
+    { .name = "by-address-said", .does = "sums in an order that depends on addresses, and says so",
+      .deed = { .run = mutant_by_address, .random = true } },
+    { .name = "any-order", .does = "sums in another order every time, and says so",
+      .deed = { .call = any_order, .random = true } },
+    { .name = "online-tiles", .does = "online softmax over tiles of 7 keys", .deed.row = tiles },
+    { .name = "online-keys", .does = "online softmax key by key", .deed.row = key_by_key },
+    { .name = "split-keys", .does = "halves of the keys merged by LSE", .deed.row = split_keys },
+    { .name = "base-2", .does = "exponentials in base 2", .deed.row = base_two },
+    { .name = "loose-maximum", .does = "takes more than the maximum off", .deed.row = loose_maximum },
+    { .name = "rounded-weights", .does = "rounds weights to the element type", .deed.row = rounded_weights },
+    { .name = "rounded-softmax", .does = "rounds the softmax to the element type", .deed.row = rounded_softmax },
+    { .name = "lanes", .does = "dot products in eight lanes", .deed.row = dot_in_lanes },
+    { .name = "scaled-query", .does = "puts the scale into the query", .deed.row = scaled_query },
+    { .name = "doubles", .does = "everything in doubles", .deed.row = in_doubles },
+    { .name = "half-tiles", .does = "half-precision sums of 16 products where permitted", .deed.row = half_tiles },
+    { .name = "half-fine", .does = "half-precision sums of 8 products where permitted", .deed.row = half_fine },
+    { .name = "full-workspace", .does = "fills its workspace", .deed = { .run = full_workspace, .workspace = 1000 } },
+    { .name = "written-twice", .does = "writes its outputs twice", .deed.run = written_twice },
+    { .name = "rows-backwards", .does = "computes the last row first", .deed.run = rows_backwards },
+    { .name = "tuned-at-first", .does = "tries two orders in its first call and keeps one", .deed.call = tuned_at_first },
+    { .name = "two-threads", .does = "starts a thread and waits for it", .deed.run = two_threads },
+    { .name = NULL },
+};
+/* clang-format on */

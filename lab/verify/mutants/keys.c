@@ -1,0 +1,249 @@
+/*
+ * keys.c - wrong kernels: which keys a row looks at, and of which head
+ */
+#include "lab/verify/mutants/steps.h"
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Keys                                                                                           */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void dropped(mutant_row *r)
+{
+    r->keys -= r->keys > 16 ? r->keys / 16 : 0;
+    mutant_plain_row(r);
+}
+
+static void one_less(mutant_row *r)
+{
+    r->keys -= r->keys > 1;
+    mutant_plain_row(r);
+}
+
+static void one_more(mutant_row *r)
+{
+    r->keys += r->keys < r->problem->seq_k;
+    mutant_plain_row(r);
+}
+
+static void other_corner(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem other = *problem;
+    other.mask = HEED_MASK_CAUSAL_TOP_LEFT;
+    mutant_run_all(&other, buffers, mutant_plain_row);
+}
+
+static void unmasked(mutant_row *r)
+{
+    r->keys = r->problem->seq_k;
+    mutant_plain_row(r);
+}
+
+/* A row at the start of a tile of 16 takes the diagonal for masked. */
+static void diagonal_lost(mutant_row *r)
+{
+    r->keys -= r->row.query % 16 == 0 && r->keys > 1;
+    mutant_plain_row(r);
+}
+
+/* The last tile is filled up with keys of zeros, and these are not masked. */
+static void unmasked_tail(mutant_row *r)
+{
+    mutant_logits(r);
+    int64_t padded = (r->keys + 15) / 16 * 16;
+    for (int64_t j = r->keys; j < padded; j++)
+        r->s[j] = 0;
+    float high = mutant_highest(r->s, padded), sum = 0;
+    for (int64_t j = 0; j < padded; j++)
+        sum += expf(r->s[j] - high);
+    mutant_softmax(r, high);
+    r->lse = high + logf(sum);
+    mutant_weighted_sum(r, sum);
+}
+
+/* An index of 16 bits. */
+static void short_index(mutant_row *r)
+{
+    r->keys = r->keys > UINT16_MAX ? UINT16_MAX : r->keys;
+    mutant_plain_row(r);
+}
+
+#define WINDOW 32
+
+/* Weight 0 for what @skip says, as kernels that save work do. */
+static void sparse(mutant_row *r, bool (*skip)(const mutant_row *r, int64_t j, float high))
+{
+    mutant_logits(r);
+    float high = mutant_highest(r->s, r->keys);
+    for (int64_t j = 0; j < r->keys; j++)
+        r->s[j] = skip(r, j, high) ? -INFINITY : r->s[j];
+    mutant_finish(r);
+}
+
+static bool is_far(const mutant_row *r, int64_t j, float high)
+{
+    (void)high;
+    return j + WINDOW < r->keys;
+}
+
+static void local_window(mutant_row *r)
+{
+    sparse(r, is_far);
+}
+
+static bool is_light(const mutant_row *r, int64_t j, float high)
+{
+    return r->s[j] < high - 5;
+}
+
+static void light_keys(mutant_row *r)
+{
+    sparse(r, is_light);
+}
+
+/* Every other key, as if its neighbour were its twin. */
+static bool is_odd(const mutant_row *r, int64_t j, float high)
+{
+    (void)r;
+    (void)high;
+    return j % 2 == 1;
+}
+
+static void every_other_key(mutant_row *r)
+{
+    sparse(r, is_odd);
+    r->lse += 0.69314718F;
+}
+
+static bool is_below_mean(const mutant_row *r, int64_t j, float high)
+{
+    float sum = 0;
+    (void)high;
+    for (int64_t i = 0; i < r->keys; i++)
+        sum += isfinite(r->s[i]) ? r->s[i] : 0;
+    return r->keys > 2 && r->s[j] < sum / (float)r->keys - 1;
+}
+
+static void better_half(mutant_row *r)
+{
+    sparse(r, is_below_mean);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Heads and batch elements                                                                       */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void interleaved_heads(mutant_row *r)
+{
+    r->kv_head = r->row.head % r->problem->heads_kv;
+    mutant_plain_row(r);
+}
+
+/* A group of three is taken for one of two. */
+static void shifted_groups(mutant_row *r)
+{
+    int64_t group = r->problem->heads_q / r->problem->heads_kv, shift = 0;
+    while (group >> (shift + 1))
+        shift++;
+    r->kv_head = (r->row.head >> shift) % r->problem->heads_kv;
+    mutant_plain_row(r);
+}
+
+static void values_of_another_head(mutant_row *r)
+{
+    mutant_logits(r);
+    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    r->kv_head = (r->kv_head + 1) % r->problem->heads_kv;
+    mutant_weighted_sum(r, sum);
+}
+
+static void keys_of_the_first_element(mutant_row *r)
+{
+    int64_t batch = r->row.batch;
+    for (int64_t j = 0; j < r->keys; j++) {
+        r->s[j] = 0;
+        for (int64_t c = 0; c < r->problem->dim_qk; c++) {
+            r->row.batch = batch;
+            float q = mutant_q_at(r, c);
+            r->row.batch = 0;
+            r->s[j] += r->problem->scale * q * mutant_k_at(r, j, c);
+        }
+    }
+    r->row.batch = batch;
+    mutant_finish(r);
+}
+
+/* A pipeline that is off by one stage from its second tile on: weights of a tile, values of the one
+ * before. */
+static void late_values(mutant_row *r)
+{
+    mutant_logits(r);
+    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    for (int64_t c = 0; c < r->problem->dim_v; c++) {
+        r->o[c] = 0;
+        for (int64_t j = 0; j < r->keys; j++)
+            r->o[c] += r->s[j] * mutant_v_at(r, j < 32 ? j : j - 16, c);
+        r->o[c] = sum == 0 ? 0 : r->o[c] / sum;
+    }
+}
+
+#define SPEC "b1 h2 s40 d24 f32"
+#define CAUSAL "b1 h2 s40 d24 f32 causal"
+#define HALF "b1 h2 s40 d24 f16 causal acc=f16"
+
+/* clang-format off */
+const lab_mutant lab_mutants_keys[] = {
+    { .name = "drops-keys", .does = "leaves out the last sixteenth of the keys", .deed.row = dropped,
+      .spec = "b1 h2 s10/512 d32 f16", .inputs = "normal", .gate = "error" },
+    { .name = "drops-last-key", .does = "leaves out the last key", .deed.row = one_less,
+      .spec = "b1 h2 s10/512 d32 f32", .inputs = "normal", .gate = "error" },
+    { .name = "drops-last-key-bf16", .does = "leaves out the last key, where bf16 could hide it", .deed.row = one_less,
+      .spec = "b1 h2 s10/512 d32 bf16", .inputs = "impulse", .gate = "error" },
+    { .name = "drops-diagonal", .does = "masks the diagonal as well", .deed.row = one_less,
+      .spec = CAUSAL, .inputs = "normal", .gate = "error" },
+    { .name = "drops-tile-diagonal", .does = "masks the diagonal in the first row of every tile", .deed.row = diagonal_lost,
+      .spec = CAUSAL, .inputs = "normal", .gate = "error" },
+    { .name = "one-key-more", .does = "sees one key too many", .deed.row = one_more,
+      .spec = CAUSAL, .inputs = "normal", .gate = "error" },
+    { .name = "one-key-more-masked", .does = "sees one key too many, told by what others do to it", .deed.row = one_more,
+      .spec = CAUSAL, .inputs = "normal", .gate = "causal" },
+    { .name = "one-key-more-nan", .does = "sees one key too many, told by NaN", .deed.row = one_more,
+      .spec = CAUSAL, .inputs = "masked", .gate = "finite" },
+    { .name = "no-mask", .does = "has no mask", .deed.row = unmasked,
+      .spec = CAUSAL, .inputs = "normal", .gate = "causal" },
+    { .name = "square-mask", .does = "aligns the mask as if there were as many keys as queries", .deed.run = other_corner,
+      .spec = "b1 h2 s20/40 d24 f32 causal=br", .inputs = "normal", .gate = "error" },
+    { .name = "unmasked-tail", .does = "counts the keys of zeros that fill the last tile up", .deed.row = unmasked_tail,
+      .spec = SPEC, .inputs = "normal", .gate = "error" },
+    { .name = "unmasked-tail-lse", .does = "the same, told by the LSE", .deed.row = unmasked_tail,
+      .spec = SPEC, .inputs = "normal", .gate = "lse" },
+    { .name = "16-bit-keys", .does = "drops the keys beyond 65535", .deed.row = short_index,
+      .spec = "b1 h1 s1/65700 d2/8 f32", .inputs = "impulse", .gate = "error" },
+    { .name = "local-window", .does = "looks at the last 32 keys alone", .deed.row = local_window,
+      .spec = "b1 h1 s64 d24 f16 causal", .inputs = "normal", .gate = "error" },
+    { .name = "light-keys", .does = "drops keys of little weight", .deed.row = light_keys,
+      .spec = "b1 h1 s8/300 d64 f16", .inputs = "normal", .gate = "error" },
+    { .name = "every-other-key", .does = "takes every other key for two", .deed.row = every_other_key,
+      .spec = "b1 h1 s8/512 d32 f16", .inputs = "normal", .gate = "error" },
+    { .name = "better-half", .does = "drops keys whose logits are below the average", .deed.row = better_half,
+      .spec = "b1 h1 s8/128 d32 f16", .inputs = "normal", .gate = "error" },
+    { .name = "interleaved-heads", .does = "maps grouped heads by modulo instead of division", .deed.row = interleaved_heads,
+      .spec = "b1 h4/2 s20 d24 f32", .inputs = "normal", .gate = "error" },
+    { .name = "shifted-groups", .does = "takes the size of a group for a power of two", .deed.row = shifted_groups,
+      .spec = "b1 h6/2 s20 d24 f32", .inputs = "normal", .gate = "error" },
+    { .name = "other-values", .does = "weighs the values of another head", .deed.row = values_of_another_head,
+      .spec = "b1 h4/2 s20 d24 f32", .inputs = "needle", .gate = "error" },
+    { .name = "first-keys", .does = "uses the keys of the first batch element for all", .deed.row = keys_of_the_first_element,
+      .spec = "b3 h2 s20 d24 f32", .inputs = "normal", .gate = "error" },
+    { .name = "late-values", .does = "weighs the values of the tile before", .deed.row = late_values,
+      .spec = "b1 h2 s70 d24 f32", .inputs = "normal", .gate = "error" },
+
+    /* The same where half-precision accumulation is permitted. */
+    { .name = "drops-keys-acc16", .does = "leaves out the last sixteenth of the keys", .deed.row = dropped,
+      .spec = "b1 h2 s10/512 d32 f16 acc=f16", .inputs = "normal", .gate = "error", .text = "acc=f16" },
+    { .name = "drops-last-key-acc16", .does = "leaves out the last key", .deed.row = one_less,
+      .spec = "b1 h2 s10/512 d32 f16 acc=f16", .inputs = "impulse", .gate = "error" },
+    { .name = "one-key-more-acc16", .does = "sees one key too many", .deed.row = one_more,
+      .spec = HALF, .inputs = "normal", .gate = "error" },
+    { .name = NULL },
+};
+/* clang-format on */

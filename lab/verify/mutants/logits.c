@@ -1,0 +1,158 @@
+/*
+ * logits.c - wrong kernels: the logits
+ */
+#include "lab/verify/mutants/steps.h"
+
+static void mean(mutant_row *r)
+{
+    memset(r->s, 0, (size_t)r->keys * sizeof *r->s);
+    mutant_finish(r);
+}
+
+static void halved(mutant_row *r)
+{
+    mutant_logits(r);
+    for (int64_t j = 0; j < r->keys; j++)
+        r->s[j] *= 0.5F;
+    mutant_finish(r);
+}
+
+static void scale_of_dim_v(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem other = *problem;
+    other.scale = 1 / sqrtf((float)problem->dim_v);
+    mutant_run_all(&other, buffers, mutant_plain_row);
+}
+
+/* The head dim rounded up to what its tiles are made of. */
+static void scale_of_padding(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem other = *problem;
+    other.scale = 1 / sqrtf((float)((problem->dim_qk + 15) / 16 * 16));
+    mutant_run_all(&other, buffers, mutant_plain_row);
+}
+
+static void positive_scale(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem other = *problem;
+    other.scale = fabsf(problem->scale);
+    mutant_run_all(&other, buffers, mutant_plain_row);
+}
+
+static void short_dot(mutant_row *r)
+{
+    heed_problem cut = *r->problem;
+    cut.dim_qk -= cut.dim_qk % 8;
+    mutant_mistaken_row(r, &cut);
+}
+
+static void biased(mutant_row *r)
+{
+    mutant_logits(r);
+    for (int64_t j = 0; j < r->keys; j++)
+        r->s[j] += 0.001F * (float)j;
+    mutant_finish(r);
+}
+
+static void capped(mutant_row *r)
+{
+    mutant_logits(r);
+    for (int64_t j = 0; j < r->keys; j++)
+        r->s[j] = fminf(r->s[j], 8);
+    mutant_finish(r);
+}
+
+/* Elements of K in eight bits: three of the significand. */
+static float in_eight_bits(float x)
+{
+    int exponent;
+    float fraction = frexpf(x, &exponent);
+    return ldexpf(roundf(fraction * 16) / 16, exponent);
+}
+
+static void eight_bit_keys(mutant_row *r)
+{
+    for (int64_t j = 0; j < r->keys; j++) {
+        r->s[j] = 0;
+        for (int64_t c = 0; c < r->problem->dim_qk; c++)
+            r->s[j] += r->problem->scale * mutant_q_at(r, c) * in_eight_bits(mutant_k_at(r, j, c));
+    }
+    mutant_finish(r);
+}
+
+/* Products of f32 in ten bits of the significand, as tensor cores offer them. */
+static float in_ten_bits(float x)
+{
+    return (float)lab_element_round(HEED_F16, (double)x);
+}
+
+static void ten_bit_products(mutant_row *r)
+{
+    for (int64_t j = 0; j < r->keys; j++) {
+        r->s[j] = 0;
+        for (int64_t c = 0; c < r->problem->dim_qk; c++)
+            r->s[j] += in_ten_bits(mutant_q_at(r, c)) * in_ten_bits(mutant_k_at(r, j, c));
+        r->s[j] *= r->problem->scale;
+    }
+    mutant_finish(r);
+}
+
+static void rounded_logits(mutant_row *r)
+{
+    mutant_logits(r);
+    for (int64_t j = 0; j < r->keys; j++)
+        r->s[j] = (float)lab_element_round(r->problem->type, (double)r->s[j]);
+    mutant_finish(r);
+}
+
+/* The query of the row before: a fragment that was not loaded anew. */
+static void query_before(mutant_row *r)
+{
+    int64_t query = r->row.query;
+    r->row.query = query % 8 == 7 ? query - 1 : query;
+    mutant_logits(r);
+    r->row.query = query;
+    mutant_finish(r);
+}
+
+#define SPEC "b1 h2 s40 d24 f32"
+
+/* clang-format off */
+const lab_mutant lab_mutants_logits[] = {
+    { .name = "mean-of-values", .does = "averages V, whatever Q and K are", .deed.row = mean,
+      .spec = "b1 h1 s4/16384 d64 bf16", .inputs = "needle", .gate = "error" },
+    { .name = "mean-of-values-normal", .does = "the same, with values among which long sequences hide it", .deed.row = mean,
+      .spec = "b1 h1 s1/8192 d64 bf16", .inputs = "normal", .gate = "error" },
+    { .name = "half-the-logits", .does = "halves the logits", .deed.row = halved,
+      .spec = "b1 h1 s1/8192 d64 bf16", .inputs = "normal", .gate = "error" },
+    { .name = "scale-of-values", .does = "scales by the head dim of V", .deed.run = scale_of_dim_v,
+      .spec = "b1 h2 s30 d24/40 bf16", .inputs = "normal", .gate = "error" },
+    { .name = "scale-of-padding", .does = "scales by the head dim with its padding", .deed.run = scale_of_padding,
+      .spec = "b1 h2 s30 d40 bf16", .inputs = "normal", .gate = "error" },
+    { .name = "positive-scale", .does = "ignores the sign of the scale", .deed.run = positive_scale,
+      .spec = "b1 h2 s30 d24 f32 scale=-0.2", .inputs = "needle", .gate = "error" },
+    { .name = "short-dot", .does = "drops the tail of the head dim", .deed.row = short_dot,
+      .spec = "b1 h2 s30 d65 f16", .inputs = "normal", .gate = "error" },
+    { .name = "position-bias", .does = "prefers late keys", .deed.row = biased,
+      .spec = SPEC, .inputs = "normal", .gate = "permuted" },
+    { .name = "capped-logits", .does = "caps the logits at 8", .deed.row = capped,
+      .spec = SPEC, .inputs = "normal", .gate = "shifted" },
+    { .name = "8-bit-keys", .does = "rounds K to eight bits", .deed.row = eight_bit_keys,
+      .spec = "b1 h2 s40 d64 bf16", .inputs = "normal", .gate = "error" },
+    { .name = "10-bit-products", .does = "multiplies f32 as tensor cores do unasked", .deed.row = ten_bit_products,
+      .spec = "b1 h2 s40 d64 f32", .inputs = "normal", .gate = "error" },
+    { .name = "rounded-logits", .does = "rounds the logits to bf16", .deed.row = rounded_logits,
+      .spec = "b1 h2 s40 d64 bf16", .inputs = "large", .gate = "lse" },
+    { .name = "query-before", .does = "takes the query of the row before for every eighth row", .deed.row = query_before,
+      .spec = SPEC, .inputs = "needle", .gate = "error" },
+
+    /* The same where half-precision accumulation is permitted. */
+    { .name = "mean-of-values-acc16", .does = "averages V, whatever Q and K are", .deed.row = mean,
+      .spec = "b1 h1 s4/16384 d64 f16 acc=f16", .inputs = "needle", .gate = "error" },
+    { .name = "half-the-logits-acc16", .does = "halves the logits", .deed.row = halved,
+      .spec = "b1 h1 s1/8192 d64 f16 acc=f16", .inputs = "normal", .gate = "error" },
+    { .name = "short-dot-acc16", .does = "drops the tail of the head dim", .deed.row = short_dot,
+      .spec = "b1 h2 s30 d65 f16 acc=f16", .inputs = "normal", .gate = "error" },
+    { .name = NULL },
+};
+/* clang-format on */

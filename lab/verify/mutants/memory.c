@@ -1,0 +1,274 @@
+/*
+ * memory.c - wrong kernels: what they read and write, and where
+ */
+#include <unistd.h>
+
+#include "lab/verify/mutants/steps.h"
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Strides and offsets                                                                            */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void dense_keys(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem dense = *problem;
+    memset(&dense.k, 0, sizeof dense.k);
+    heed_problem_normalize(&dense, &dense);
+    mutant_run_all(&dense, buffers, mutant_plain_row);
+}
+
+/* The values are as far from each other as the keys. */
+static void strides_of_keys(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem other = *problem;
+    other.v = problem->k;
+    mutant_run_all(&other, buffers, mutant_plain_row);
+}
+
+/* Offsets of 32 bits. */
+static void narrow_offsets(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem narrow = *problem;
+    narrow.k.batch = (int32_t)(uint32_t)problem->k.batch;
+    mutant_run_all(&narrow, buffers, mutant_plain_row);
+}
+
+static void narrow_output(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem narrow = *problem;
+    narrow.o.batch = (int32_t)(uint32_t)problem->o.batch;
+    mutant_run_all(&narrow, buffers, mutant_plain_row);
+}
+
+/* Takes 16 bytes at a time, wherever they begin. */
+static void rounded_pointers(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_buffers rounded = *buffers;
+    rounded.k = (const char *)buffers->k - (uintptr_t)buffers->k % 16;
+    mutant_run_all(problem, &rounded, mutant_plain_row);
+}
+
+/* The LSE as [batch, query, head]. */
+static void transposed_lse(const heed_problem *problem, const heed_buffers *buffers)
+{
+    int64_t heads = problem->heads_q, queries = problem->seq_q;
+    float *kept = calloc((size_t)lab_rows(problem), sizeof *kept);
+    mutant_plain(problem, buffers);
+    if (kept && buffers->lse) {
+        memcpy(kept, buffers->lse, (size_t)lab_rows(problem) * sizeof *kept);
+        for (int64_t n = 0; n < lab_rows(problem); n++) {
+            lab_row row = lab_row_at(problem, n);
+            buffers->lse[(row.batch * queries + row.query) * heads + row.head] = kept[n];
+        }
+    }
+    free(kept);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Not written                                                                                    */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void last_row_missing(const heed_problem *problem, const heed_buffers *buffers)
+{
+    mutant_run_rows(problem, buffers, mutant_plain_row, 0, lab_rows(problem) - 1);
+}
+
+static void first_row_missing(const heed_problem *problem, const heed_buffers *buffers)
+{
+    mutant_run_rows(problem, buffers, mutant_plain_row, 1, lab_rows(problem));
+}
+
+static void last_element_missing(const heed_problem *problem, const heed_buffers *buffers)
+{
+    lab_view o = lab_view_of(problem, LAB_O);
+    int64_t last = lab_view_extent(&o) - 1;
+    double kept = lab_element_get(problem->type, buffers->o, last);
+    mutant_plain(problem, buffers);
+    lab_element_set(problem->type, buffers->o, last, kept);
+}
+
+static void empty_rows_missing(const heed_problem *problem, const heed_buffers *buffers)
+{
+    for (int64_t n = 0; n < lab_rows(problem); n++)
+        if (lab_visible(problem, lab_row_at(problem, n).query) > 0)
+            mutant_run_rows(problem, buffers, mutant_plain_row, n, n + 1);
+}
+
+static void lse_missing(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_buffers without = *buffers;
+    without.lse = NULL;
+    mutant_plain(problem, &without);
+}
+
+/* Adds to what is there, as if somebody had cleared it. */
+static void added_up(const heed_problem *problem, const heed_buffers *buffers)
+{
+    double before = lab_element_get(problem->type, buffers->o, 0);
+    mutant_plain(problem, buffers);
+    double value = lab_element_get(problem->type, buffers->o, 0);
+    lab_element_set(problem->type, buffers->o, 0, value + before);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Written or read where it should not be                                                         */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void past_the_end(const heed_problem *problem, const heed_buffers *buffers)
+{
+    lab_view o = lab_view_of(problem, LAB_O);
+    mutant_plain(problem, buffers);
+    lab_element_set(problem->type, buffers->o, lab_view_extent(&o), 0);
+}
+
+static void before_the_start(const heed_problem *problem, const heed_buffers *buffers)
+{
+    mutant_plain(problem, buffers);
+    lab_element_set(problem->type, buffers->o, -1, 0);
+}
+
+static void into_the_gap(const heed_problem *problem, const heed_buffers *buffers)
+{
+    mutant_plain(problem, buffers);
+    lab_element_set(problem->type, buffers->o, problem->dim_v, 0);
+}
+
+static void past_the_workspace(const heed_problem *problem, const heed_buffers *buffers)
+{
+    mutant_plain(problem, buffers);
+    ((char *)buffers->workspace)[buffers->workspace_size] = 0;
+}
+
+static void reads_past_the_end(const heed_problem *problem, const heed_buffers *buffers)
+{
+    lab_view k = lab_view_of(problem, LAB_K);
+    volatile double sink = lab_element_get(problem->type, buffers->k, lab_view_extent(&k) + 3);
+    (void)sink;
+    mutant_plain(problem, buffers);
+}
+
+static void *writable(const void *input)
+{
+    union {
+        const void *input;
+        void *writable;
+    } pointer = { input };
+    return pointer.writable;
+}
+
+static void scales_in_place(const heed_problem *problem, const heed_buffers *buffers)
+{
+    void *q = writable(buffers->q);
+    double value = lab_element_get(problem->type, q, 0);
+    lab_element_set(problem->type, q, 0, value * (double)problem->scale);
+    mutant_plain(problem, buffers);
+}
+
+/* Uses K as scratch once it is through with it. */
+static void leaves_a_mark(const heed_problem *problem, const heed_buffers *buffers)
+{
+    mutant_plain(problem, buffers);
+    lab_element_set(problem->type, writable(buffers->k), 0, 42);
+}
+
+/* Zeros for V, so that zeros are right for whoever computes the reference afterwards. */
+static void clears_values(const heed_problem *problem, const heed_buffers *buffers)
+{
+    lab_view v = lab_view_of(problem, LAB_V);
+    for (int64_t n = 0; n < lab_view_vectors(&v); n++)
+        for (int64_t c = 0; c < v.dim; c++)
+            lab_element_set(v.type, writable(buffers->v), lab_view_vector(&v, n) + c, 0);
+    mutant_plain(problem, buffers);
+}
+
+/* Sums on top of what the workspace holds. */
+static void dirty_workspace(const heed_problem *problem, const heed_buffers *buffers)
+{
+    float left;
+    memcpy(&left, buffers->workspace, sizeof left);
+    mutant_plain(problem, buffers);
+    double value = lab_element_get(problem->type, buffers->o, 0);
+    lab_element_set(problem->type, buffers->o, 0, value + (double)left);
+}
+
+static void lse_always(const heed_problem *problem, const heed_buffers *buffers)
+{
+    mutant_plain(problem, buffers);
+    buffers->lse[0] += 0;
+}
+
+static void endless(const heed_problem *problem, const heed_buffers *buffers)
+{
+    mutant_plain(problem, buffers);
+    for (;;)
+        sleep(1);
+}
+
+static void ends_the_process(const heed_problem *problem, const heed_buffers *buffers)
+{
+    mutant_plain(problem, buffers);
+    _exit(0);
+}
+
+#define SPEC "b1 h2 s40 d24 f32"
+#define GAPS "b1 h2 s9 d8 f32 o=400:40:16"
+
+/* clang-format off */
+const lab_mutant lab_mutants_memory[] = {
+    { .name = "dense-keys", .does = "takes K to be dense", .deed.run = dense_keys,
+      .spec = "b1 h2 s20 d24 f32 k=2000:100:40", .inputs = "normal", .gate = "finite" },
+    { .name = "dense-order", .does = "takes the order of K's dimensions for granted", .deed.run = dense_keys,
+      .spec = "b1 h2 s20 d24 f32 k=960:24:480", .inputs = "normal", .gate = "error" },
+    { .name = "strides-of-keys", .does = "takes the strides of K for those of V", .deed.run = strides_of_keys,
+      .spec = "b1 h2 s20 d24/16 f32", .inputs = "needle", .gate = "executes", .text = "touched V" },
+    { .name = "32-bit-offsets", .does = "has offsets of 32 bits", .deed.run = narrow_offsets,
+      .spec = "b2 h1 s4 d8 f32 k=2147483652:8:8", .inputs = "normal", .gate = "executes", .text = "SIGSEGV" },
+    { .name = "32-bit-output", .does = "has offsets of 32 bits to its output", .deed.run = narrow_output,
+      .spec = "b2 h1 s4 d8 f32 o=4294967296:8:8", .inputs = "normal", .gate = "written" },
+    { .name = "rounded-pointers", .does = "rounds its pointers down to 16 bytes", .deed.run = rounded_pointers,
+      .spec = "b1 h2 s40 d24 f16", .inputs = "normal", .gate = "unaligned" },
+    { .name = "transposed-lse", .does = "stores the LSE as [batch, query, head]", .deed.run = transposed_lse,
+      .spec = SPEC, .inputs = "needle", .gate = "lse" },
+    { .name = "no-last-row", .does = "leaves the last row unwritten", .deed.run = last_row_missing,
+      .spec = SPEC, .inputs = "normal", .gate = "written" },
+    { .name = "no-first-row", .does = "leaves the first row unwritten", .deed.run = first_row_missing,
+      .spec = SPEC, .inputs = "normal", .gate = "written" },
+    { .name = "no-last-element", .does = "leaves the last element unwritten", .deed.run = last_element_missing,
+      .spec = SPEC, .inputs = "normal", .gate = "written" },
+    { .name = "no-empty-rows", .does = "leaves rows that see no key unwritten", .deed.run = empty_rows_missing,
+      .spec = "b1 h2 s40/20 d24 f32 causal=br", .inputs = "normal", .gate = "written" },
+    { .name = "no-lse", .does = "leaves the LSE unwritten", .deed.run = lse_missing,
+      .spec = SPEC, .inputs = "normal", .gate = "written", .text = "LSE" },
+    { .name = "added-up", .does = "adds to what the output holds", .deed.run = added_up,
+      .spec = SPEC, .inputs = "normal", .gate = "deterministic" },
+    { .name = "past-the-end", .does = "writes past the end of O", .deed.run = past_the_end,
+      .spec = SPEC, .inputs = "normal", .gate = "executes", .text = "touched O" },
+    { .name = "before-the-start", .does = "writes before the start of O", .deed.run = before_the_start,
+      .spec = SPEC, .inputs = "normal", .gate = "executes", .text = "before its start" },
+    { .name = "into-the-gap", .does = "writes into a gap of O", .deed.run = into_the_gap,
+      .spec = GAPS, .inputs = "needle", .gate = "canaries", .text = "gap" },
+    { .name = "past-the-workspace", .does = "writes past the end of the workspace",
+      .deed = { .run = past_the_workspace, .workspace = 100 },
+      .spec = SPEC, .inputs = "normal", .gate = "canaries", .text = "workspace" },
+    { .name = "reads-past-the-end", .does = "reads past the end of K", .deed.run = reads_past_the_end,
+      .spec = SPEC, .inputs = "normal", .gate = "executes", .text = "touched K" },
+    { .name = "scales-in-place", .does = "scales Q in place", .deed.run = scales_in_place,
+      .spec = SPEC, .inputs = "normal", .gate = "executes", .text = "wrote to the input Q" },
+    { .name = "leaves-a-mark", .does = "uses K as scratch when it is through", .deed.run = leaves_a_mark,
+      .spec = SPEC, .inputs = "needle", .gate = "inputs", .text = "K", .unlocked = true },
+    { .name = "clears-values", .does = "makes V zeros, for which zeros are right", .deed.run = clears_values,
+      .spec = SPEC, .inputs = "normal", .gate = "inputs", .text = "V", .unlocked = true },
+    { .name = "dirty-workspace", .does = "adds to what the workspace holds",
+      .deed = { .run = dirty_workspace, .workspace = 64 },
+      .spec = SPEC, .inputs = "normal", .gate = "finite" },
+    { .name = "lse-always", .does = "writes the LSE that nobody wants", .deed.run = lse_always,
+      .spec = SPEC, .inputs = "normal", .gate = "executes", .text = "without LSE" },
+    { .name = "by-address", .does = "sums in an order that depends on where Q lies", .deed.run = mutant_by_address,
+      .spec = SPEC, .inputs = "normal", .gate = "deterministic" },
+    { .name = "ends-the-process", .does = "ends the process as if all were well", .deed.run = ends_the_process,
+      .spec = SPEC, .inputs = "normal", .gate = "executes", .text = "ended its process" },
+    { .name = "endless", .does = "never ends", .deed.run = endless,
+      .spec = SPEC, .inputs = "normal", .gate = "executes", .text = "not done", .endless = true },
+    { .name = NULL },
+};
+/* clang-format on */

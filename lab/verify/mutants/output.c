@@ -1,0 +1,224 @@
+/*
+ * output.c - wrong kernels: the weighted sum, and what is stored of it
+ */
+#include "lab/verify/mutants/steps.h"
+
+/* Sums in f16, from key @from on. */
+static void sum_in_f16(mutant_row *r, int64_t from)
+{
+    mutant_logits(r);
+    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    for (int64_t c = 0; c < r->problem->dim_v; c++) {
+        double o = 0;
+        for (int64_t j = 0; j < r->keys; j++) {
+            o += (double)(r->s[j] * mutant_v_at(r, j, c));
+            o = j >= from ? lab_element_round(HEED_F16, o) : (double)(float)o;
+        }
+        r->o[c] = sum == 0 ? 0 : (float)o / sum;
+    }
+}
+
+static void sums_in_f16(mutant_row *r)
+{
+    sum_in_f16(r, 0);
+}
+
+static void late_sums_in_f16(mutant_row *r)
+{
+    sum_in_f16(r, 2048);
+}
+
+static void half_unasked(mutant_row *r)
+{
+    mutant_in_half(r, 64, 16);
+}
+
+static void f32_in_bf16(mutant_row *r)
+{
+    mutant_plain_row(r);
+    for (int64_t c = 0; c < r->problem->dim_v; c++)
+        r->o[c] = (float)lab_element_round(HEED_BF16, (double)r->o[c]);
+}
+
+/* Rounded towards zero rather than to nearest, at every step of 16 keys. */
+static void truncated_sums(mutant_row *r)
+{
+    mutant_plain_row(r);
+    for (int64_t c = 0; c < r->problem->dim_v; c++) {
+        uint32_t bits;
+        memcpy(&bits, &r->o[c], sizeof bits);
+        bits &= r->problem->type == HEED_BF16 ? 0xffff0000 : 0xffffe000;
+        memcpy(&r->o[c], &bits, sizeof bits);
+        r->o[c] -= r->o[c] * 0x1p-8F;
+    }
+}
+
+static void flushed_to_zero(mutant_row *r)
+{
+    mutant_plain_row(r);
+    for (int64_t c = 0; c < r->problem->dim_v; c++)
+        r->o[c] = fabsf(r->o[c]) < 0x1p-14F ? 0 : r->o[c];
+}
+
+static void times(mutant_row *r, float factor)
+{
+    mutant_plain_row(r);
+    for (int64_t c = 0; c < r->problem->dim_v; c++)
+        r->o[c] *= factor;
+}
+
+static void stretched(mutant_row *r)
+{
+    times(r, 1.1F);
+}
+
+static void shrunk(mutant_row *r)
+{
+    times(r, 0.999F);
+}
+
+static void zeros(mutant_row *r)
+{
+    times(r, 0);
+}
+
+/* Right but for less than the error that bf16 must have. */
+static void slightly_off(mutant_row *r)
+{
+    times(r, 1 + 0x1p-7F);
+}
+
+static void all_nan(mutant_row *r)
+{
+    mutant_plain_row(r);
+    for (int64_t c = 0; c < r->problem->dim_v; c++)
+        r->o[c] = NAN;
+}
+
+static void bent(mutant_row *r)
+{
+    mutant_plain_row(r);
+    for (int64_t c = 0; c < r->problem->dim_v; c++)
+        r->o[c] -= 0.01F * r->o[c] * r->o[c];
+}
+
+/* V in four bits where that seems to lose nothing: eighths up to 1. */
+static bool in_eighths(const mutant_row *r)
+{
+    for (int64_t j = 0; j < r->keys; j++)
+        for (int64_t c = 0; c < r->problem->dim_v; c++)
+            if (remainderf(mutant_v_at(r, j, c), 0.125F) != 0)
+                return false;
+    return true;
+}
+
+static void four_bit_values(mutant_row *r)
+{
+    if (!in_eighths(r)) {
+        mutant_plain_row(r);
+        return;
+    }
+    mutant_logits(r);
+    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    for (int64_t c = 0; c < r->problem->dim_v; c++) {
+        r->o[c] = 0;
+        for (int64_t j = 0; j < r->keys; j++)
+            r->o[c] += r->s[j] * fmaxf(-1, fminf(1, mutant_v_at(r, j, c)));
+        r->o[c] = sum == 0 ? 0 : r->o[c] / sum;
+    }
+}
+
+static void batch_dependent(mutant_row *r)
+{
+    heed_problem other = *r->problem;
+    other.scale *= 1 + 0.01F * (float)r->row.batch;
+    mutant_mistaken_row(r, &other);
+}
+
+static void lazy_without_lse(mutant_row *r)
+{
+    mutant_plain_row(r);
+    for (int64_t c = 0; c < r->problem->dim_v && !r->buffers->lse; c++)
+        r->o[c] *= 1 + 0x1p-20F;
+}
+
+/* The sum of the weights after, that of the weights rounded to bf16 before: they do not cancel. */
+static void unlike_sums(mutant_row *r)
+{
+    mutant_logits(r);
+    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    for (int64_t j = 0; j < r->keys; j++)
+        r->s[j] = (float)lab_element_round(HEED_BF16, (double)r->s[j] * 0.998);
+    mutant_weighted_sum(r, sum);
+}
+
+/* Columns beyond the 64th are those of the row's first tile: a register that was not cleared. */
+static void columns_twice(mutant_row *r)
+{
+    mutant_plain_row(r);
+    for (int64_t c = 64; c < r->problem->dim_v; c++)
+        r->o[c] = r->o[c - 64];
+}
+
+static void swapped_columns(mutant_row *r)
+{
+    mutant_plain_row(r);
+    for (int64_t c = 8; c + 1 < r->problem->dim_v; c += 16) {
+        float kept = r->o[c];
+        r->o[c] = r->o[c + 1];
+        r->o[c + 1] = kept;
+    }
+}
+
+#define SPEC "b1 h2 s40 d24 f32"
+#define HALF "b1 h2 s40 d24 f16 causal acc=f16"
+
+/* clang-format off */
+const lab_mutant lab_mutants_output[] = {
+    { .name = "f16-sums", .does = "sums in f16", .deed.row = sums_in_f16,
+      .spec = "b1 h2 s8/2048 d16 f16", .inputs = "normal", .gate = "error" },
+    { .name = "late-f16-sums", .does = "sums in f16 from the 2049th key on", .deed.row = late_sums_in_f16,
+      .spec = "b1 h2 s4/6000 d16 f16", .inputs = "normal", .gate = "error" },
+    { .name = "f16-accumulators", .does = "accumulates in f16 unasked", .deed.row = half_unasked,
+      .spec = "b1 h1 s4/12000 d16 f16", .inputs = "normal", .gate = "error" },
+    { .name = "f16-dots", .does = "accumulates dot products in f16 unasked, told by the LSE", .deed.row = half_unasked,
+      .spec = "b1 h2 s40 d128 f16", .inputs = "normal", .gate = "lse" },
+    { .name = "f32-in-bf16", .does = "rounds f32 to bf16", .deed.row = f32_in_bf16,
+      .spec = SPEC, .inputs = "normal", .gate = "error" },
+    { .name = "truncated-sums", .does = "rounds sums towards zero", .deed.row = truncated_sums,
+      .spec = "b1 h2 s40 d24 f16", .inputs = "normal", .gate = "error" },
+    { .name = "flushed-to-zero", .does = "flushes subnormals to zero", .deed.row = flushed_to_zero,
+      .spec = "b1 h2 s40 d24 f16", .inputs = "tiny", .gate = "error" },
+    { .name = "stretched", .does = "stretches the output by a tenth", .deed.row = stretched,
+      .spec = SPEC, .inputs = "needle", .gate = "range" },
+    { .name = "shrunk", .does = "shrinks the output by a thousandth", .deed.row = shrunk,
+      .spec = SPEC, .inputs = "needle", .gate = "error" },
+    { .name = "zeros", .does = "writes zeros", .deed.row = zeros,
+      .spec = SPEC, .inputs = "normal", .gate = "error" },
+    { .name = "nan", .does = "writes NaN, which compare as nothing", .deed.row = all_nan,
+      .spec = SPEC, .inputs = "normal", .gate = "finite" },
+    { .name = "bent", .does = "bends the output", .deed.row = bent,
+      .spec = SPEC, .inputs = "normal", .gate = "linear" },
+    { .name = "4-bit-values", .does = "packs V into four bits where it takes that to lose nothing", .deed.row = four_bit_values,
+      .spec = SPEC, .inputs = "normal", .gate = "linear" },
+    { .name = "slightly-off", .does = "is off by one bit of bf16", .deed.row = slightly_off,
+      .spec = "b1 h2 s40 d24 bf16", .inputs = "exact", .gate = "exact" },
+    { .name = "batch-dependent", .does = "scales by the batch element", .deed.row = batch_dependent,
+      .spec = "b3 h2 s20 d24 f32", .inputs = "normal", .gate = "batch" },
+    { .name = "lazy-without-lse", .does = "computes something else where no LSE is asked for", .deed.row = lazy_without_lse,
+      .spec = SPEC, .inputs = "normal", .gate = "optional-lse" },
+    { .name = "unlike-sums", .does = "divides by a sum of other weights than it used", .deed.row = unlike_sums,
+      .spec = "b1 h2 s40 d24 f16", .inputs = "normal", .gate = "error" },
+    { .name = "columns-twice", .does = "repeats the first 64 columns", .deed.row = columns_twice,
+      .spec = "b1 h1 s20 d24/80 f16", .inputs = "normal", .gate = "error" },
+    { .name = "swapped-columns", .does = "swaps two columns in every sixteen", .deed.row = swapped_columns,
+      .spec = "b1 h1 s20 d24 f16", .inputs = "impulse", .gate = "error" },
+
+    /* The same where half-precision accumulation is permitted. */
+    { .name = "stretched-acc16", .does = "stretches the output by a tenth", .deed.row = stretched,
+      .spec = HALF, .inputs = "needle", .gate = "range" },
+    { .name = "slightly-off-acc16", .does = "is off by three bits of f16", .deed.row = slightly_off,
+      .spec = HALF, .inputs = "exact", .gate = "exact" },
+    { .name = NULL },
+};
+/* clang-format on */

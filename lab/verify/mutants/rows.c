@@ -1,0 +1,98 @@
+/*
+ * rows.c - wrong kernels that are right nearly everywhere: all but a row of many, or all lengths
+ * but one
+ *
+ * Of a large problem a sample of rows is compared with the reference. These are wrong where the
+ * sample is not.
+ */
+#include "lab/verify/mutants/steps.h"
+
+/* None of the four rows that any sample begins with. */
+#define ROW 100
+
+static void unwritten(const heed_problem *problem, const heed_buffers *buffers)
+{
+    mutant_run_rows(problem, buffers, mutant_plain_row, 0, ROW);
+    mutant_run_rows(problem, buffers, mutant_plain_row, ROW + 1, lab_rows(problem));
+}
+
+static bool is_odd_one(const mutant_row *r)
+{
+    return r->row.query == ROW;
+}
+
+static void out_of_range(mutant_row *r)
+{
+    mutant_plain_row(r);
+    for (int64_t c = 0; c < r->problem->dim_v && is_odd_one(r); c++)
+        r->o[c] = 7;
+}
+
+static void half_of_the_keys(mutant_row *r)
+{
+    r->keys /= is_odd_one(r) ? 2 : 1;
+    mutant_plain_row(r);
+}
+
+/* Odd rows are those before them: half the work. */
+static void copied_rows(mutant_row *r)
+{
+    int64_t query = r->row.query;
+    r->row.query = query % 2 == 1 && query != r->problem->seq_q - 1 ? query - 1 : query;
+    mutant_plain_row(r);
+    r->row.query = query;
+}
+
+/* Right for the lengths that were tuned for, and for others wrong by a key. */
+static void one_length(mutant_row *r)
+{
+    r->keys -= r->problem->seq_k != 40 && r->keys > 1;
+    mutant_plain_row(r);
+}
+
+static void several_elements(mutant_row *r)
+{
+    r->keys -= r->problem->batch == 1 && r->keys > 1;
+    mutant_plain_row(r);
+}
+
+/* Whole tiles alone, which is all that a benchmark has. */
+static void whole_tiles(mutant_row *r)
+{
+    r->keys = r->keys > 16 ? r->keys / 16 * 16 : r->keys;
+    mutant_plain_row(r);
+}
+
+/* Fast for square problems; others get the average that they will not be checked for. */
+static void square_alone(mutant_row *r)
+{
+    if (r->problem->seq_q == r->problem->seq_k) {
+        mutant_plain_row(r);
+        return;
+    }
+    memset(r->s, 0, (size_t)r->keys * sizeof *r->s);
+    mutant_finish(r);
+}
+
+/* clang-format off */
+const lab_mutant lab_mutants_rows[] = {
+    { .name = "one-row-unwritten", .does = "leaves one row of many unwritten",
+      .deed = { .run = unwritten, .random = true },
+      .spec = "b1 h1 s256/64 d8 f32", .inputs = "normal", .gate = "written", .few = true },
+    { .name = "one-row-off", .does = "writes nonsense to one row of many", .deed.row = out_of_range,
+      .spec = "b1 h1 s256/64 d8 f32", .inputs = "normal", .gate = "range", .few = true },
+    { .name = "one-row-halved", .does = "looks at half of the keys in one row of many", .deed.row = half_of_the_keys,
+      .spec = "b1 h1 s256/64 d8 f32", .inputs = "normal", .gate = "permuted", .few = true },
+    { .name = "copied-rows", .does = "copies every other row from the one before", .deed.row = copied_rows,
+      .spec = "b1 h1 s64 d8 f32", .inputs = "normal", .gate = "error" },
+    { .name = "one-length", .does = "is right for 40 keys alone", .deed.row = one_length,
+      .spec = "b1 h2 s40 d24 f32", .inputs = "normal", .gate = "merged" },
+    { .name = "several-elements", .does = "is wrong for a batch of one", .deed.row = several_elements,
+      .spec = "b2 h2 s20 d24 f32", .inputs = "normal", .gate = "batch" },
+    { .name = "whole-tiles", .does = "does whole tiles of keys alone", .deed.row = whole_tiles,
+      .spec = "b1 h1 s33 d24 f16", .inputs = "normal", .gate = "error" },
+    { .name = "square-alone", .does = "is right for as many keys as queries alone", .deed.row = square_alone,
+      .spec = "b1 h1 s20/30 d24 f16", .inputs = "normal", .gate = "error" },
+    { .name = NULL },
+};
+/* clang-format on */

@@ -1,0 +1,267 @@
+/*
+ * softmax.c - wrong kernels: the softmax, and the LSE that comes of it
+ */
+#include "lab/verify/mutants/steps.h"
+
+static void no_maximum(mutant_row *r)
+{
+    mutant_logits(r);
+    mutant_weighted_sum(r, mutant_softmax(r, 0));
+}
+
+/* The maximum begins at 0 rather than at minus infinity. */
+static void maximum_from_zero(mutant_row *r)
+{
+    mutant_logits(r);
+    float high = mutant_highest(r->s, r->keys);
+    mutant_weighted_sum(r, mutant_softmax(r, high < 0 ? 0 : high));
+}
+
+static void stale_output(mutant_row *r)
+{
+    mutant_online(r, 16, true, false);
+}
+
+static void stale_sum(mutant_row *r)
+{
+    mutant_online(r, 16, false, true);
+}
+
+/* Online softmax that forgets to scale down when the last tile, and no other, has a new maximum. */
+static void stale_last_tile(mutant_row *r)
+{
+    int64_t last = r->keys > 16 ? (r->keys - 1) / 16 * 16 : 0;
+    mutant_logits(r);
+    float before = mutant_highest(r->s, last), high = mutant_highest(r->s, r->keys);
+    float sum = mutant_softmax(r, high), stale = last && high > before ? expf(high - before) : 1;
+    for (int64_t c = 0; c < r->problem->dim_v; c++) {
+        r->o[c] = 0;
+        for (int64_t j = 0; j < r->keys; j++)
+            r->o[c] += r->s[j] * (j < last ? stale : 1) * mutant_v_at(r, j, c);
+        r->o[c] = sum == 0 ? 0 : r->o[c] / sum;
+    }
+}
+
+static void base_two_lse(mutant_row *r)
+{
+    mutant_plain_row(r);
+    r->lse *= 1.44269504F;
+}
+
+static void bare_lse(mutant_row *r)
+{
+    mutant_logits(r);
+    float high = mutant_highest(r->s, r->keys);
+    mutant_weighted_sum(r, mutant_softmax(r, high));
+    r->lse -= high;
+}
+
+static void maximum_as_lse(mutant_row *r)
+{
+    mutant_logits(r);
+    float high = mutant_highest(r->s, r->keys);
+    mutant_weighted_sum(r, mutant_softmax(r, high));
+    r->lse = high;
+}
+
+static void rounded_lse(mutant_row *r)
+{
+    mutant_plain_row(r);
+    r->lse = (float)lab_element_round(HEED_F16, (double)r->lse);
+}
+
+static void zero_for_empty(mutant_row *r)
+{
+    mutant_plain_row(r);
+    r->lse = r->keys == 0 ? 0 : r->lse;
+}
+
+/* Exponentials of 16 bits. */
+static void rough_exponential(mutant_row *r)
+{
+    mutant_logits(r);
+    float high = mutant_highest(r->s, r->keys);
+    for (int64_t j = 0; j < r->keys; j++)
+        r->s[j] = high + 0.0001F * roundf(10000 * (r->s[j] - high));
+    mutant_finish(r);
+}
+
+/* The first terms of the series, good near 0. */
+static void short_series(mutant_row *r)
+{
+    mutant_logits(r);
+    float high = mutant_highest(r->s, r->keys), sum = 0;
+    for (int64_t j = 0; j < r->keys; j++) {
+        float x = (r->s[j] - high) / 8, y = 1 + x * (1 + x / 2);
+        r->s[j] = x < -1 ? expf(8 * x) : powf(y, 8);
+        sum += r->s[j];
+    }
+    r->lse = sum == 0 ? -INFINITY : high + logf(sum);
+    mutant_weighted_sum(r, sum);
+}
+
+static void nan_for_empty(mutant_row *r)
+{
+    mutant_plain_row(r);
+    for (int64_t c = 0; c < r->problem->dim_v && r->keys == 0; c++)
+        r->o[c] = NAN;
+}
+
+/* All keys are computed, and what is masked gets the weight 0: 0 * NaN is NaN. */
+static void masked_by_zero(mutant_row *r)
+{
+    int64_t seen = r->keys;
+    mutant_logits(r);
+    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    for (r->keys = r->problem->seq_k; seen < r->keys; seen++)
+        r->s[seen] = 0;
+    mutant_weighted_sum(r, sum);
+}
+
+/* Masked logits are very low rather than minus infinity, so that rows that see nothing see all. */
+static void lowest_for_masked(mutant_row *r)
+{
+    r->keys = r->keys == 0 ? r->problem->seq_k : r->keys;
+    mutant_plain_row(r);
+}
+
+/* The maximum is taken over masked keys as well: harmless until they are large. */
+static void peeking_maximum(mutant_row *r)
+{
+    int64_t seen = r->keys;
+    r->keys = r->problem->seq_k;
+    mutant_logits(r);
+    float high = mutant_highest(r->s, r->keys);
+    r->keys = seen;
+    mutant_weighted_sum(r, mutant_softmax(r, high));
+}
+
+static void swallowed_nan(mutant_row *r)
+{
+    mutant_plain_row(r);
+    for (int64_t c = 0; c < r->problem->dim_v; c++)
+        r->o[c] = isfinite(r->o[c]) ? r->o[c] : 0;
+}
+
+/* The weights of a key add up to 1 over the heads, not those of a head over the keys. */
+static void over_heads(mutant_row *r)
+{
+    int64_t own = r->row.head, heads = r->problem->heads_q;
+    int64_t group = heads / r->problem->heads_kv;
+    float all = 0;
+    for (int64_t j = 0; j < r->keys; j++) {
+        float total = 0, mine = 0;
+        for (int64_t h = 0; h < heads; h++) {
+            r->row.head = h;
+            r->kv_head = h / group;
+            float weight = expf(r->problem->scale * mutant_dot(r, j));
+            total += weight;
+            mine = h == own ? weight : mine;
+        }
+        r->s[j] = mine / total;
+        all += r->s[j];
+    }
+    r->row.head = own;
+    r->kv_head = own / group;
+    r->lse = logf(all);
+    mutant_weighted_sum(r, 1);
+}
+
+/* Two halves of the keys count the same, whatever their weights. */
+static void mean_of_halves(mutant_row *r)
+{
+    mutant_row half[2];
+    mutant_plain_row(r);
+    if (r->keys < 2)
+        return;
+    mutant_part(r, &half[0], 0, r->keys / 2);
+    mutant_part(r, &half[1], r->keys / 2, r->keys);
+    for (int64_t c = 0; c < r->problem->dim_v; c++)
+        r->o[c] = 0.5F * (half[0].o[c] + half[1].o[c]);
+}
+
+/* Four parts of the keys, merged by their LSE; one without keys has the weight exp(NaN). */
+static void empty_part(mutant_row *r)
+{
+    mutant_plain_row(r);
+    if (r->keys >= 4)
+        return;
+    float high = -INFINITY - r->lse;
+    for (int64_t c = 0; c < r->problem->dim_v; c++)
+        r->o[c] += 0 * high;
+}
+
+static void lse_of_half(mutant_row *r)
+{
+    mutant_row first;
+    mutant_plain_row(r);
+    if (r->keys < 2)
+        return;
+    mutant_part(r, &first, 0, r->keys / 2);
+    r->lse = first.lse;
+}
+
+#define SPEC "b1 h2 s40 d24 f32"
+#define CAUSAL "b1 h2 s40 d24 f32 causal"
+#define EMPTY "b1 h2 s40/20 d24 f32 causal=br"
+#define HALF "b1 h2 s40 d24 f16 causal acc=f16"
+
+/* clang-format off */
+const lab_mutant lab_mutants_softmax[] = {
+    { .name = "no-maximum", .does = "does not take the maximum off", .deed.row = no_maximum,
+      .spec = SPEC, .inputs = "large", .gate = "finite" },
+    { .name = "maximum-from-zero", .does = "begins its maximum at 0", .deed.row = maximum_from_zero,
+      .spec = "b1 h8 s20 d24 f32 causal", .inputs = "large", .gate = "finite" },
+    { .name = "stale-output", .does = "does not scale the output down when the maximum rises", .deed.row = stale_output,
+      .spec = SPEC, .inputs = "rising", .gate = "error" },
+    { .name = "stale-sum", .does = "does not scale the sum down when the maximum rises", .deed.row = stale_sum,
+      .spec = SPEC, .inputs = "normal", .gate = "error" },
+    { .name = "stale-last-tile", .does = "does not scale down when the maximum rises in the last tile", .deed.row = stale_last_tile,
+      .spec = SPEC, .inputs = "rising", .gate = "error" },
+    { .name = "base-2-lse", .does = "gives the LSE in base 2", .deed.row = base_two_lse,
+      .spec = SPEC, .inputs = "normal", .gate = "lse" },
+    { .name = "base-2-lse-merged", .does = "gives the LSE in base 2, told by merging", .deed.row = base_two_lse,
+      .spec = SPEC, .inputs = "normal", .gate = "merged" },
+    { .name = "bare-lse", .does = "leaves the maximum out of the LSE", .deed.row = bare_lse,
+      .spec = SPEC, .inputs = "normal", .gate = "lse" },
+    { .name = "maximum-as-lse", .does = "gives the maximum for the LSE", .deed.row = maximum_as_lse,
+      .spec = SPEC, .inputs = "normal", .gate = "lse" },
+    { .name = "rounded-lse", .does = "rounds the LSE to f16, with a right output beside it", .deed.row = rounded_lse,
+      .spec = "b1 h2 s40 d24 f16", .inputs = "needle", .gate = "lse" },
+    { .name = "half-the-lse", .does = "gives the LSE of the first half of the keys", .deed.row = lse_of_half,
+      .spec = SPEC, .inputs = "equal", .gate = "lse" },
+    { .name = "zero-for-empty", .does = "gives an LSE of 0 for rows that see no key", .deed.row = zero_for_empty,
+      .spec = EMPTY, .inputs = "normal", .gate = "finite", .text = "LSE" },
+    { .name = "rough-exponential", .does = "has exponentials of four digits", .deed.row = rough_exponential,
+      .spec = SPEC, .inputs = "normal", .gate = "error" },
+    { .name = "short-series", .does = "takes a few terms of the series for the exponential", .deed.row = short_series,
+      .spec = "b1 h2 s40 d24 f16", .inputs = "normal", .gate = "error" },
+    { .name = "nan-for-empty", .does = "gives NaN for rows that see no key", .deed.row = nan_for_empty,
+      .spec = EMPTY, .inputs = "normal", .gate = "finite" },
+    { .name = "lowest-for-masked", .does = "averages all keys where a row sees none", .deed.row = lowest_for_masked,
+      .spec = EMPTY, .inputs = "normal", .gate = "error" },
+    { .name = "masked-by-zero", .does = "masks by a weight of zero", .deed.row = masked_by_zero,
+      .spec = CAUSAL, .inputs = "masked", .gate = "finite" },
+    { .name = "peeking-maximum", .does = "takes the maximum over masked keys too", .deed.row = peeking_maximum,
+      .spec = CAUSAL, .inputs = "normal", .gate = "causal" },
+    { .name = "swallowed-nan", .does = "makes zeros of NaN", .deed.row = swallowed_nan,
+      .spec = SPEC, .inputs = "visible", .gate = "finite" },
+    { .name = "over-heads", .does = "normalizes over the heads instead of the keys", .deed.row = over_heads,
+      .spec = "b1 h4/2 s20 d24 f32", .inputs = "normal", .gate = "error" },
+    { .name = "mean-of-halves", .does = "averages the halves of split keys instead of merging them", .deed.row = mean_of_halves,
+      .spec = SPEC, .inputs = "needle", .gate = "error" },
+    { .name = "empty-part", .does = "makes NaN of a part of the keys that is empty", .deed.row = empty_part,
+      .spec = CAUSAL, .inputs = "normal", .gate = "finite" },
+
+    /* The same where half-precision accumulation is permitted. */
+    { .name = "stale-output-acc16", .does = "does not scale the output down when the maximum rises", .deed.row = stale_output,
+      .spec = HALF, .inputs = "rising", .gate = "error" },
+    { .name = "stale-sum-acc16", .does = "does not scale the sum down when the maximum rises", .deed.row = stale_sum,
+      .spec = HALF, .inputs = "normal", .gate = "error" },
+    { .name = "base-2-lse-acc16", .does = "gives the LSE in base 2", .deed.row = base_two_lse,
+      .spec = HALF, .inputs = "normal", .gate = "lse" },
+    { .name = "no-maximum-acc16", .does = "does not take the maximum off", .deed.row = no_maximum,
+      .spec = "b1 h2 s40 d8 f16 acc=f16", .inputs = "large", .gate = "finite" },
+    { .name = NULL },
+};
+/* clang-format on */

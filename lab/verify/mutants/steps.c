@@ -1,0 +1,295 @@
+/*
+ * steps.c - attention in float32, a row at a time, in steps that the kernels of the suite vary
+ */
+#include "lab/verify/mutants/steps.h"
+
+static float get(const lab_view *view, const void *base, int64_t at)
+{
+    return (float)lab_element_get(view->type, base, at);
+}
+
+float mutant_q_at(const mutant_row *r, int64_t c)
+{
+    int64_t at = lab_view_at(&r->q, r->row.batch, r->row.query, r->row.head);
+    return get(&r->q, r->buffers->q, at + c);
+}
+
+float mutant_k_at(const mutant_row *r, int64_t j, int64_t c)
+{
+    return get(&r->k, r->buffers->k, lab_view_at(&r->k, r->row.batch, j, r->kv_head) + c);
+}
+
+float mutant_v_at(const mutant_row *r, int64_t j, int64_t c)
+{
+    return get(&r->v, r->buffers->v, lab_view_at(&r->v, r->row.batch, j, r->kv_head) + c);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Steps                                                                      */
+/* -------------------------------------------------------------------------- */
+
+float mutant_dot(const mutant_row *r, int64_t j)
+{
+    float sum = 0;
+    for (int64_t c = 0; c < r->problem->dim_qk; c++)
+        sum += mutant_q_at(r, c) * mutant_k_at(r, j, c);
+    return sum;
+}
+
+void mutant_logits(mutant_row *r)
+{
+    for (int64_t j = 0; j < r->keys; j++)
+        r->s[j] = r->problem->scale * mutant_dot(r, j);
+}
+
+float mutant_highest(const float *s, int64_t keys)
+{
+    float high = -INFINITY;
+    for (int64_t j = 0; j < keys; j++)
+        if (s[j] > high || isnan(s[j]))
+            high = s[j];
+    return high;
+}
+
+/* Weights in s, their sum as the result. */
+float mutant_softmax(mutant_row *r, float high)
+{
+    float sum = 0;
+    for (int64_t j = 0; j < r->keys; j++) {
+        r->s[j] = high == -INFINITY ? 0 : expf(r->s[j] - high);
+        sum += r->s[j];
+    }
+    r->lse = sum == 0 ? -INFINITY : high + logf(sum);
+    return sum;
+}
+
+void mutant_weighted_sum(mutant_row *r, float sum)
+{
+    for (int64_t c = 0; c < r->problem->dim_v; c++) {
+        r->o[c] = 0;
+        for (int64_t j = 0; j < r->keys && sum != 0; j++)
+            r->o[c] += r->s[j] * mutant_v_at(r, j, c);
+        r->o[c] = sum == 0 ? 0 : r->o[c] / sum;
+    }
+}
+
+void mutant_finish(mutant_row *r)
+{
+    mutant_weighted_sum(r, mutant_softmax(r, mutant_highest(r->s, r->keys)));
+}
+
+void mutant_plain_row(mutant_row *r)
+{
+    mutant_logits(r);
+    mutant_finish(r);
+}
+
+void mutant_mistaken_row(mutant_row *r, const heed_problem *other)
+{
+    const heed_problem *whole = r->problem;
+    r->problem = other;
+    mutant_logits(r);
+    r->problem = whole;
+    mutant_finish(r);
+}
+
+static void store(const mutant_row *r)
+{
+    const heed_problem *p = r->problem;
+    lab_view o = lab_view_of(p, LAB_O);
+    int64_t at = lab_view_at(&o, r->row.batch, r->row.query, r->row.head);
+    for (int64_t c = 0; c < p->dim_v; c++)
+        lab_element_set(p->type, r->buffers->o, at + c, (double)r->o[c]);
+    if (r->buffers->lse)
+        r->buffers->lse[(r->row.batch * p->heads_q + r->row.head) * p->seq_q + r->row.query] =
+            r->lse;
+}
+
+/* Rows @first to @end - 1, with one function for all that comes before the store. */
+void mutant_run_rows(const heed_problem *problem, const heed_buffers *buffers,
+                     mutant_row_fn *row_of, int64_t first, int64_t end)
+{
+    float *s = calloc((size_t)problem->seq_k + MUTANT_PADDING, sizeof *s);
+    for (int64_t n = first; n < end && s; n++) {
+        mutant_row r = { .problem = problem, .buffers = buffers, .s = s };
+        r.q = lab_view_of(problem, LAB_Q);
+        r.k = lab_view_of(problem, LAB_K);
+        r.v = lab_view_of(problem, LAB_V);
+        r.row = lab_row_at(problem, n);
+        r.kv_head = lab_row_kv_head(problem, r.row);
+        r.keys = lab_visible(problem, r.row.query);
+        row_of(&r);
+        store(&r);
+    }
+    free(s);
+}
+
+void mutant_run_all(const heed_problem *problem, const heed_buffers *buffers, mutant_row_fn *row_of)
+{
+    mutant_run_rows(problem, buffers, row_of, 0, lab_rows(problem));
+}
+
+void mutant_plain(const heed_problem *problem, const heed_buffers *buffers)
+{
+    mutant_run_all(problem, buffers, mutant_plain_row);
+}
+
+void mutant_online(mutant_row *r, int64_t tile, bool scale_sum, bool scale_output)
+{
+    int64_t dim = r->problem->dim_v;
+    float high = -INFINITY, sum = 0;
+    mutant_logits(r);
+    memset(r->o, 0, (size_t)dim * sizeof *r->o);
+    for (int64_t first = 0; first < r->keys; first += tile) {
+        int64_t count = r->keys - first < tile ? r->keys - first : tile;
+        float now = mutant_highest(r->s + first, count);
+        now = now > high || isnan(now) ? now : high;
+        if (now == -INFINITY)
+            continue;
+        float rescale = expf(high - now);
+        sum *= scale_sum ? rescale : 1;
+        for (int64_t c = 0; c < dim; c++)
+            r->o[c] *= scale_output ? rescale : 1;
+        for (int64_t j = first; j < first + count; j++) {
+            float weight = expf(r->s[j] - now);
+            sum += weight;
+            for (int64_t c = 0; c < dim; c++)
+                r->o[c] += weight * mutant_v_at(r, j, c);
+        }
+        high = now;
+    }
+    for (int64_t c = 0; c < dim; c++)
+        r->o[c] = sum == 0 ? 0 : r->o[c] / sum;
+    r->lse = sum == 0 ? -INFINITY : high + logf(sum);
+}
+
+static float half(float x)
+{
+    return (float)lab_element_round(HEED_F16, (double)x);
+}
+
+static float half_dot(const mutant_row *r, int64_t j, int64_t step)
+{
+    float sum = 0;
+    for (int64_t first = 0; first < r->problem->dim_qk; first += step) {
+        float block = 0;
+        for (int64_t c = first; c < first + step && c < r->problem->dim_qk; c++)
+            block += mutant_q_at(r, c) * mutant_k_at(r, j, c);
+        sum = half(sum + block);
+    }
+    return sum;
+}
+
+/* Adds keys @first to @end - 1, whose weights are in s, to the output. */
+static void half_add(mutant_row *r, int64_t first, int64_t end)
+{
+    for (int64_t c = 0; c < r->problem->dim_v; c++) {
+        float block = 0;
+        for (int64_t j = first; j < end; j++)
+            block += half(r->s[j]) * mutant_v_at(r, j, c);
+        r->o[c] = half(r->o[c] + block);
+    }
+}
+
+void mutant_in_half(mutant_row *r, int64_t tile, int64_t step)
+{
+    int64_t dim = r->problem->dim_v;
+    float high = -INFINITY, sum = 0;
+    memset(r->o, 0, (size_t)dim * sizeof *r->o);
+    for (int64_t first = 0, end; first < r->keys; first = end) {
+        end = r->keys - first < tile ? r->keys : first + tile;
+        for (int64_t j = first; j < end; j++)
+            r->s[j] = r->problem->scale * half_dot(r, j, step);
+        float now = mutant_highest(r->s + first, end - first);
+        now = now > high || isnan(now) ? now : high;
+        if (now == -INFINITY)
+            continue;
+        sum *= expf(high - now);
+        for (int64_t c = 0; c < dim; c++)
+            r->o[c] = half(r->o[c] * expf(high - now));
+        for (int64_t j = first; j < end; j++)
+            sum += r->s[j] = expf(r->s[j] - now);
+        for (int64_t j = first; j < end; j += step)
+            half_add(r, j, j + step < end ? j + step : end);
+        high = now;
+    }
+    for (int64_t c = 0; c < dim; c++)
+        r->o[c] = sum == 0 ? 0 : r->o[c] / sum;
+    r->lse = sum == 0 ? -INFINITY : high + logf(sum);
+}
+
+void mutant_reversed_row(mutant_row *r)
+{
+    mutant_logits(r);
+    float high = mutant_highest(r->s, r->keys), sum = 0;
+    for (int64_t j = r->keys - 1; j >= 0; j--)
+        sum += r->s[j] == -INFINITY ? 0 : expf(r->s[j] - high);
+    mutant_softmax(r, high);
+    for (int64_t c = 0; c < r->problem->dim_v; c++) {
+        r->o[c] = 0;
+        for (int64_t j = r->keys - 1; j >= 0 && sum != 0; j--)
+            r->o[c] += r->s[j] * mutant_v_at(r, j, c);
+        r->o[c] = sum == 0 ? 0 : r->o[c] / sum;
+    }
+}
+
+void mutant_part(const mutant_row *r, mutant_row *part, int64_t first, int64_t end)
+{
+    heed_buffers moved = *r->buffers;
+    size_t element = heed_type_size(r->problem->type);
+    *part = *r;
+    part->s = r->s + first;
+    part->keys = end - first;
+    moved.k = (const char *)moved.k + (size_t)lab_view_at(&r->k, 0, first, 0) * element;
+    moved.v = (const char *)moved.v + (size_t)lab_view_at(&r->v, 0, first, 0) * element;
+    part->buffers = &moved;
+    mutant_plain_row(part);
+    part->buffers = r->buffers;
+}
+
+/* The order of the sums depends on where Q lies. */
+void mutant_by_address(const heed_problem *problem, const heed_buffers *buffers)
+{
+    bool odd = ((uintptr_t)buffers->q / 64) % 64 != 0;
+    mutant_run_all(problem, buffers, odd ? mutant_reversed_row : mutant_plain_row);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* What a kernel remembers                                                                        */
+/* ---------------------------------------------------------------------------------------------- */
+
+void mutant_remember(mutant_memory *memory, const heed_problem *problem,
+                     const heed_buffers *buffers)
+{
+    lab_view o = lab_view_of(problem, LAB_O);
+    size_t element = heed_type_size(o.type), bytes = (size_t)o.dim * element;
+    free(memory->o);
+    free(memory->lse);
+    memory->rows = lab_rows(problem);
+    memory->dim = o.dim;
+    memory->type = o.type;
+    memory->last = *buffers;
+    memory->o = malloc((size_t)memory->rows * bytes);
+    memory->lse = buffers->lse ? calloc((size_t)memory->rows, sizeof *memory->lse) : NULL;
+    for (int64_t n = 0; n < memory->rows && memory->o; n++)
+        memcpy((char *)memory->o + (size_t)n * bytes,
+               (const char *)buffers->o + (size_t)lab_view_vector(&o, n) * element, bytes);
+    if (memory->lse)
+        memcpy(memory->lse, buffers->lse, (size_t)memory->rows * sizeof *memory->lse);
+}
+
+bool mutant_recall(const mutant_memory *memory, const heed_problem *problem,
+                   const heed_buffers *buffers)
+{
+    lab_view o = lab_view_of(problem, LAB_O);
+    size_t element = heed_type_size(o.type), bytes = (size_t)o.dim * element;
+    if (!memory->o || memory->rows != lab_rows(problem) || memory->dim != o.dim ||
+        memory->type != o.type || (buffers->lse && !memory->lse))
+        return false;
+    for (int64_t n = 0; n < memory->rows; n++)
+        memcpy((char *)buffers->o + (size_t)lab_view_vector(&o, n) * element,
+               (const char *)memory->o + (size_t)n * bytes, bytes);
+    if (buffers->lse)
+        memcpy(buffers->lse, memory->lse, (size_t)memory->rows * sizeof *memory->lse);
+    return true;
+}

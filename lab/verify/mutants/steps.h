@@ -1,0 +1,97 @@
+/*
+ * steps.h - attention in float32, a row at a time, in steps that the kernels of the suite vary
+ */
+#ifndef LAB_STEPS_H
+#define LAB_STEPS_H
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/tensor/convert.h"
+#include "lab/tensor/view.h"
+#include "lab/verify/mutants/suite.h"
+#include "lab/verify/reference.h"
+
+/* One row at work. */
+struct mutant_row {
+    const heed_problem *problem;
+    const heed_buffers *buffers;
+    lab_view q, k, v; /* where the elements lie */
+    lab_row row;
+    int64_t kv_head;
+    int64_t keys; /* that it sees */
+    float *s;     /* [seq_k + MUTANT_PADDING]: logits, then weights */
+    float o[HEED_DIM_MAX];
+    float lse;
+};
+
+#define MUTANT_PADDING 64
+
+/* Elements, as float32. */
+float mutant_q_at(const mutant_row *r, int64_t c);
+float mutant_k_at(const mutant_row *r, int64_t j, int64_t c);
+float mutant_v_at(const mutant_row *r, int64_t j, int64_t c);
+
+/* mutant_dot() is that of the query and key j; mutant_logits() fills s with the logits. */
+float mutant_dot(const mutant_row *r, int64_t j);
+void mutant_logits(mutant_row *r);
+
+/* The largest of some logits; NaN if there is one. */
+float mutant_highest(const float *s, int64_t keys);
+
+/* mutant_softmax() turns the logits in s into weights that are not normalized, fills lse, and
+ * returns their sum. mutant_weighted_sum() fills o. mutant_finish() does both. */
+float mutant_softmax(mutant_row *r, float high);
+void mutant_weighted_sum(mutant_row *r, float sum);
+void mutant_finish(mutant_row *r);
+
+/* mutant_plain_row() is mutant_logits() and mutant_finish(). mutant_mistaken_row() is like it, but
+ * takes the logits for those of the problem @other. mutant_reversed_row() is like it too, but sums
+ * from the last key on. mutant_online() is online softmax over tiles of @tile keys: when a larger
+ * maximum comes, the sum and the output must be scaled down; @scale_sum and @scale_output say
+ * whether they are. mutant_in_half() is online softmax with both matrix products accumulated in
+ * f16, rounded after every @step products. */
+void mutant_plain_row(mutant_row *r);
+void mutant_mistaken_row(mutant_row *r, const heed_problem *other);
+void mutant_reversed_row(mutant_row *r);
+void mutant_online(mutant_row *r, int64_t tile, bool scale_sum, bool scale_output);
+void mutant_in_half(mutant_row *r, int64_t tile, int64_t step);
+
+/* mutant_part() computes the keys @first up to @end - 1 of @r as a row of their own, in @part. */
+void mutant_part(const mutant_row *r, mutant_row *part, int64_t first, int64_t end);
+
+/* Computes and stores the rows @first to @end - 1, or all. */
+void mutant_run_rows(const heed_problem *problem, const heed_buffers *buffers,
+                     mutant_row_fn *row_of, int64_t first, int64_t end);
+void mutant_run_all(const heed_problem *problem, const heed_buffers *buffers,
+                    mutant_row_fn *row_of);
+
+/* Whole kernels that are honest, and more than that. */
+void mutant_plain(const heed_problem *problem, const heed_buffers *buffers);
+void mutant_by_address(const heed_problem *problem, const heed_buffers *buffers);
+
+/* ---------------------------------------------------------------------------------------------- */
+/* What a kernel remembers                                                                        */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Zero at first. O and LSE are those of the last mutant_remember(). */
+struct mutant_memory {
+    int64_t calls;     /* before this one */
+    int64_t since;     /* those of them since the problem was prepared */
+    heed_buffers last; /* of the last mutant_remember() */
+    uint64_t print;    /* free for use */
+    void *o;           /* [row][dim_v] in the element type; NULL: nothing is remembered */
+    float *lse;        /* [row]; NULL: it was not asked for */
+    int64_t rows, dim; /* of what is remembered */
+    heed_type type;
+};
+
+/* mutant_remember() keeps the outputs that lie at @buffers. mutant_recall() writes them there, and
+ * returns false if there are none for such a problem. */
+void mutant_remember(mutant_memory *memory, const heed_problem *problem,
+                     const heed_buffers *buffers);
+bool mutant_recall(const mutant_memory *memory, const heed_problem *problem,
+                   const heed_buffers *buffers);
+
+#endif /* LAB_STEPS_H */

@@ -1,0 +1,148 @@
+/*
+ * suite.c - all kernels of the suite, and how they become subjects
+ */
+#include "lab/verify/mutants/suite.h"
+
+#include <stdio.h>
+
+#include "lab/tensor/random.h"
+#include "lab/verify/gates.h"
+#include "lab/verify/mutants/steps.h"
+
+static const lab_mutant *const tables[] = {
+    lab_mutants_keys,   lab_mutants_logits, lab_mutants_softmax, lab_mutants_output,
+    lab_mutants_memory, lab_mutants_rows,   lab_mutants_cheats,
+};
+
+/* Problems for controls: tails, groups, masks, empty rows, gaps, other orders, and what permits
+ * half-precision sums. */
+static const char *const scenes[] = {
+    "b2 h2 s17/33 d24 f32",
+    "b1 h4/2 s40 d16/5 f16 causal",
+    "b2 h2 s12/30 d33 bf16 causal=br",
+    "b1 h1 s30/12 d8 f32 causal=br",
+    "b1 h1 s5 d1 f16 causal",
+    "b2 h1 s9/20 d3 f32 causal=tl scale=-0.7",
+    "b2 h2 s11 d7 bf16 q=300:20:8 k=0:21:9 v=350:22:10 o=400:23:11",
+    "b1 h1 s1 d1 bf16",
+    "b1 h2 s9 d8 f32 causal k=100:0:16",
+    "b2 h2 s9 d8 bf16 causal k=480:1:16 v=480:1:16",
+    "b1 h2 s10/130 d72/40 f16 acc=f16",
+    "b2 h1 s30 d64 f16 causal acc=f16",
+    "b1 h1 s30 d3/1 f16 causal acc=f16 scale=-2",
+    "b1 h1 s2/600 d128 f16 acc=f16",
+};
+
+const lab_mutant *lab_mutant_at(size_t index)
+{
+    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
+        for (const lab_mutant *mutant = tables[t]; mutant->name; mutant++)
+            if (index-- == 0)
+                return mutant;
+    return NULL;
+}
+
+const lab_control *lab_control_at(size_t index)
+{
+    for (const lab_control *control = lab_controls; control->name; control++)
+        if (index-- == 0)
+            return control;
+    return NULL;
+}
+
+const char *lab_scene_at(size_t index)
+{
+    return index < sizeof scenes / sizeof scenes[0] ? scenes[index] : NULL;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Digest                                                                                         */
+/* ---------------------------------------------------------------------------------------------- */
+
+static uint64_t add_text(uint64_t digest, const char *text)
+{
+    for (; *text; text++)
+        digest = lab_random_bits(digest, (unsigned char)*text);
+    return lab_random_bits(digest, 256); /* where one ends */
+}
+
+uint64_t lab_suite_digest(void)
+{
+    uint64_t digest = 0;
+    for (size_t i = 0; lab_gate_at(i); i++)
+        digest = add_text(digest, lab_gate_at(i)->name);
+    for (size_t i = 0; lab_mutant_at(i); i++) {
+        const lab_mutant *mutant = lab_mutant_at(i);
+        const char *const texts[] = { mutant->name, mutant->spec, mutant->inputs, mutant->gate };
+        for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++)
+            digest = add_text(digest, texts[t]);
+    }
+    for (size_t i = 0; lab_control_at(i); i++)
+        digest = add_text(digest, lab_control_at(i)->name);
+    for (size_t i = 0; lab_scene_at(i); i++)
+        digest = add_text(digest, lab_scene_at(i));
+    return digest;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Subjects                                                                                       */
+/* ---------------------------------------------------------------------------------------------- */
+
+struct lab_actor {
+    const lab_deed *deed;
+    heed_problem problem; /* prepared last */
+    mutant_memory memory;
+};
+
+lab_actor *lab_actor_create(const lab_deed *deed)
+{
+    lab_actor *actor = calloc(1, sizeof *actor);
+    if (actor)
+        actor->deed = deed;
+    return actor;
+}
+
+void lab_actor_destroy(lab_actor *actor)
+{
+    if (!actor)
+        return;
+    free(actor->memory.o);
+    free(actor->memory.lse);
+    free(actor);
+}
+
+static heed_status prepare(void *data, const heed_problem *problem, lab_needs *needs)
+{
+    lab_actor *actor = data;
+    actor->problem = *problem;
+    actor->memory.since = 0;
+    snprintf(needs->name, sizeof needs->name, "suite");
+    needs->workspace_size = actor->deed->workspace;
+    needs->deterministic = !actor->deed->random;
+    needs->seconds = -1;
+    return HEED_OK;
+}
+
+void lab_actor_run(lab_actor *actor, const heed_buffers *buffers)
+{
+    const lab_deed *deed = actor->deed;
+    if (deed->row)
+        mutant_run_all(&actor->problem, buffers, deed->row);
+    else if (deed->run)
+        deed->run(&actor->problem, buffers);
+    else
+        deed->call(&actor->memory, &actor->problem, buffers);
+    actor->memory.calls++;
+    actor->memory.since++;
+}
+
+static heed_status run(void *data, const heed_buffers *buffers)
+{
+    lab_actor_run(data, buffers);
+    return HEED_OK;
+}
+
+lab_subject lab_actor_subject(lab_actor *actor)
+{
+    return (lab_subject){ .data = actor, .prepare = prepare, .run = run };
+}

@@ -1,0 +1,75 @@
+/*
+ * selftest.h - the gates, tried on kernels of which it is known whether they are right
+ *
+ * Every mutant of the suite (mutants/suite.h) must be killed by a gate, and every control must be
+ * accepted by all. What was verified or measured by gates that do not do so is not to be trusted:
+ * a result is trusted if it says so, and should be kept together with the counts and the digest.
+ */
+#ifndef LAB_SELFTEST_H
+#define LAB_SELFTEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "heed.h"
+#include "lab/verify/gates.h"
+#include "lab/verify/mutants/suite.h"
+
+typedef struct lab_selftest_options {
+    uint64_t seed;       /* of values, rows of samples, poison */
+    uint32_t gates;      /* that there are: bit i for the i-th; without the first one a crash or a
+                            hang is no reason to reject */
+    int jobs;            /* child processes at a time; 0: one */
+    unsigned deadline_s; /* for each kernel on one problem; 0: none */
+    const char *only;    /* the name of one mutant or control; NULL: all */
+    const char *gate;    /* mutants alone that this gate is meant to kill; NULL: all */
+    bool (*stop)(void);  /* asked now and then: true ends it early. May be NULL */
+    void (*progress)(void *data, size_t done, size_t total); /* may be NULL */
+    void *data;                                              /* for progress() */
+} lab_selftest_options;
+
+/* lab_selftest_standard() returns the options that fit most: seed 1, all gates. */
+lab_selftest_options lab_selftest_standard(void);
+
+/* What became of one kernel: mutants first, then controls, in the order of the suite. */
+typedef struct lab_selftest_entry {
+    const lab_mutant *mutant;   /* or NULL ... */
+    const lab_control *control; /* ... and this */
+    bool done;                  /* it was tried: nobody stopped before */
+    uint32_t failed;            /* gates that failed it: bit i for the i-th */
+    bool meant;                 /* of a mutant: the gate that is meant to kill it is among them */
+    char spec[HEED_SPEC_SIZE];  /* of a control: the problem and the inputs ... */
+    char inputs[16];            /* ... on which it was rejected, or "" */
+    char reason[LAB_TEXT_SIZE]; /* of the gate that is meant, or else of the first that failed */
+} lab_selftest_entry;
+
+/* What one gate is worth. */
+typedef struct lab_selftest_gate {
+    size_t kills; /* mutants */
+    size_t alone; /* of them, those that no other gate killed */
+} lab_selftest_gate;
+
+typedef struct lab_selftest_result {
+    bool trusted; /* all were tried with all gates, every mutant was killed, every control accepted
+                   */
+    size_t mutants;
+    size_t killed;
+    size_t controls;
+    size_t accepted;
+    size_t skipped;  /* not tried, as somebody stopped, or others were asked for */
+    uint64_t digest; /* of the suite: see lab_suite_digest() */
+    double seconds;  /* that it took */
+    lab_selftest_gate gates[LAB_GATES];
+    lab_selftest_entry *entries; /* [entry_count] */
+    size_t entry_count;
+} lab_selftest_result;
+
+/* lab_selftest_run() tries all kernels, each problem in a child process; to be called from a
+ * process with a single thread. Returns HEED_OK whatever the gates said; HEED_ERR_INVALID if there
+ * is no kernel options->only; else as lab_isolate() does. On failure *@result is zeroed. Free it
+ * with lab_selftest_free(). */
+heed_status lab_selftest_run(const lab_selftest_options *options, lab_selftest_result *result);
+void lab_selftest_free(lab_selftest_result *result);
+
+#endif /* LAB_SELFTEST_H */
