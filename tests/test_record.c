@@ -496,7 +496,7 @@ static void refused_places(void **state)
         return;
     assert_int_equal(chmod(path, 0444), 0); /* root may write all the same */
     assert_refused(lab_record_open(&record, path, LAB_RECORD_WRITE, &error), HEED_ERR_SYSTEM,
-                   &error, "permission");
+                   &error, "denied");
     lab_record_close(record_scene_open(path, LAB_RECORD_READ));
 }
 
@@ -545,9 +545,10 @@ static void an_empty_file_becomes_one(void **state)
     lab_record *record;
     lab_error error;
     scratch_write(scratch_path(state, "n.db", path), "", 0);
-    assert_refused(lab_record_open(&record, path, LAB_RECORD_READ, &error), HEED_ERR_CORRUPT,
-                   &error, "empty");
-    lab_record_close(record_scene_open(path, LAB_RECORD_WRITE)); /* killed when it was made */
+    record = record_scene_open(path, LAB_RECORD_READ); /* whoever made it was killed then */
+    assert_int_equal(record_scene_count(record, &all), 0);
+    lab_record_close(record);
+    lab_record_close(record_scene_open(path, LAB_RECORD_WRITE));
     record = record_scene_open(path, LAB_RECORD_READ);
     assert_int_equal(record_scene_count(record, &all), 0);
     record_scene scene;

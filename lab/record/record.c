@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "store.h"
 
@@ -141,18 +142,27 @@ static heed_status migrate(lab_record *record, int64_t version, lab_error *error
 /* Soundness                                                                  */
 /* -------------------------------------------------------------------------- */
 
-/* @pragma answers with a row for each damage, but for "ok". */
-static heed_status check_structure(lab_record *record, const char *pragma, lab_error *error)
+/* @pragma answers with a row for each damage, but for "ok"; @words hold its first column. */
+static heed_status check_rows(lab_record *record, const char *pragma, const char *words,
+                              lab_error *error)
 {
     statement s = statement_make(record, pragma, error);
     while (statement_row(&s)) {
         const char *text = statement_get_text(&s, 0);
-        if (text && strcmp(text, "ok") == 0)
-            continue;
-        s.status = lab_fail(error, HEED_ERR_CORRUPT, "%s: damaged, and left as it is (%s)",
-                            record->path, text ? text : "a reference without a row");
+        if (!text || strcmp(text, "ok") != 0)
+            s.status = lab_fail(error, HEED_ERR_CORRUPT, "%s: damaged, and left as it is (%s%s)",
+                                record->path, words, text ? text : "?");
     }
     return statement_end(&s);
+}
+
+static heed_status check_structure(lab_record *record, lab_error *error)
+{
+    heed_status status = check_rows(record, "PRAGMA integrity_check(1)", "", error);
+    if (status == HEED_OK)
+        status = check_rows(record, "PRAGMA foreign_key_check",
+                            "a row refers to one that is not there, in ", error);
+    return status;
 }
 
 static heed_status check_seals(lab_record *record, int64_t *trials, lab_error *error)
@@ -174,9 +184,7 @@ static heed_status check_seals(lab_record *record, int64_t *trials, lab_error *e
 heed_status lab_record_check(lab_record *record, int64_t *trials, lab_error *error)
 {
     *trials = 0;
-    heed_status status = check_structure(record, "PRAGMA integrity_check(1)", error);
-    if (status == HEED_OK)
-        status = check_structure(record, "PRAGMA foreign_key_check", error);
+    heed_status status = check_structure(record, error);
     if (status == HEED_OK)
         status = check_seals(record, trials, error);
     return status;
@@ -202,27 +210,85 @@ static heed_status open_database(lab_record *record, lab_record_mode mode, lab_e
     return HEED_OK;
 }
 
+/* Makes an empty board in memory, for @record, which has no file open. */
+static heed_status open_memory(lab_record *record, lab_error *error)
+{
+    if (sqlite3_open(":memory:", &record->db) != SQLITE_OK)
+        return lab_fail(error, HEED_ERR_NO_MEMORY, "%s: no memory to open it", record->path);
+    return migrate(record, 0, error);
+}
+
+/* What a killed process has only begun to make is read as the empty board that it was to become. */
+static heed_status read_nothing(lab_record *record, lab_error *error)
+{
+    sqlite3_close(record->db);
+    record->db = NULL;
+    return open_memory(record, error);
+}
+
+static heed_status compare_schemas(lab_record *record, lab_record *fresh, lab_error *error)
+{
+    statement s = statement_make(fresh, "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL",
+                                 error);
+    while (statement_row(&s)) {
+        int64_t same = 0;
+        statement t = statement_make(
+            record, "SELECT count(*) FROM sqlite_schema WHERE name = ? AND sql = ?", error);
+        statement_text(&t, statement_get_text(&s, 0));
+        statement_text(&t, statement_get_text(&s, 1));
+        s.status = statement_one(&t, 0, &same);
+        if (s.status == HEED_OK && same != 1)
+            s.status = lab_fail(error, HEED_ERR_CORRUPT,
+                                "%s: damaged, and left as it is (the definition of %s)",
+                                record->path, statement_get_text(&s, 0));
+    }
+    return statement_end(&s);
+}
+
+/* Are tables, views and triggers those of a new board? One changed byte of a view would show
+ * another leaderboard. */
+static heed_status check_schema(lab_record *record, lab_error *error)
+{
+    lab_record fresh = { .path = record->path, .lock = -1 };
+    heed_status status = open_memory(&fresh, error);
+    if (status == HEED_OK)
+        status = compare_schemas(record, &fresh, error);
+    sqlite3_close(fresh.db);
+    return status;
+}
+
 static heed_status prepare_to_read(lab_record *record, int64_t version, lab_error *error)
 {
+    heed_status status = HEED_OK;
     if (version == 0)
-        return lab_fail(error, HEED_ERR_CORRUPT, "%s: not a board of heed: empty", record->path);
-    if (version < VERSION)
-        return lab_fail(error, HEED_ERR_SYSTEM,
-                        "%s: has version %lld of an older heed; what next adds to it makes it "
-                        "version %lld",
-                        record->path, (long long)version, (long long)VERSION);
-    return lab_record_run_sql(record, "PRAGMA query_only = ON; PRAGMA trusted_schema = OFF;",
-                              error);
+        status = read_nothing(record, error);
+    else if (version == VERSION)
+        status = check_schema(record, error);
+    else
+        status = lab_fail(error, HEED_ERR_SYSTEM,
+                          "%s: has version %lld of an older heed; what next adds to it makes it "
+                          "version %lld",
+                          record->path, (long long)version, (long long)VERSION);
+    if (status == HEED_OK)
+        status = lab_record_run_sql(record, "PRAGMA query_only = ON; PRAGMA trusted_schema = OFF;",
+                                    error);
+    return status;
 }
 
 static heed_status prepare_to_write(lab_record *record, int64_t version, lab_error *error)
 {
+    if (sqlite3_db_readonly(record->db, "main") == 1 && access(record->path, W_OK) != 0)
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot write: %s", record->path,
+                        strerror(errno));
     if (sqlite3_db_readonly(record->db, "main") == 1)
-        return lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot write: no permission", record->path);
-    heed_status status = check_structure(record, "PRAGMA quick_check(1)", error);
+        return lab_fail(error, HEED_ERR_CORRUPT,
+                        "%s: damaged, or made by a newer SQLite, and left as it is", record->path);
+    heed_status status = check_structure(record, error);
     if (status == HEED_OK)
         status = lab_record_run_sql(record, settings, error);
     /* Also at the present version, whose words may have become more. */
+    if (status == HEED_OK && version == VERSION)
+        status = check_schema(record, error);
     if (status == HEED_OK)
         status = migrate(record, version, error);
     return status;
