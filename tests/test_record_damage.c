@@ -100,7 +100,6 @@ static void try_to_read(const char *path, tally *sum, bool *broken)
     }
     sum->unread += read_all(record) != HEED_OK;
     status = lab_record_check(record, &trials, &error);
-    if (status != HEED_OK)
     *broken = status != HEED_OK && !strstr(error.text, "belongs to trial");
     if (status != HEED_OK)
         assert_told(status, &error, path);
