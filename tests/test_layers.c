@@ -64,6 +64,7 @@ static const layer layers[] = {
       { "include/", "src/device.h", "src/measure.h", "lab/inspect/", "lab/measure/", "lab/record/",
         "lab/search/", "lab/tensor/", "lab/verify/", "lab/report/" },
       { NULL } },
+    { "lab/trial/runner.c", true, { "include/", "lab/trial/" }, { NULL } },
     { "cli/",
       true,
       { "include/", "src/cuda/facts.h", "src/cuda/gpu.h", "src/cuda/jit.h", "src/device.h",
@@ -85,6 +86,9 @@ static const char *const libraries[] = { "cblas.h",     "cmocka.h",  "cuda.h", "
  */
 static const char device_folder[] = "src/cuda/kernels/";
 static const char device_header[] = "stdbool.h";
+
+/* Input of tests, which may look like code and is none of the tree's. */
+static const char data_folder[] = "tests/data/";
 
 /* Functions that print or end the process. */
 static const char *const loud_calls[] = { "printf", "vprintf", "puts", "putchar",
@@ -230,6 +234,8 @@ static int check_file(const char *path, const struct stat *status, int kind)
 {
     static const char *const endings[] = { ".c", ".h", ".def", ".cu", ".cuh" };
     const char *dot = strrchr(path, '.');
+    if (starts_with(path, data_folder))
+        return 0;
     if (kind != FTW_F || !dot || !is_among(dot, endings, sizeof endings / sizeof *endings))
         return 0;
     const layer *rules = layer_of(path);

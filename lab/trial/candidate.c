@@ -1,0 +1,169 @@
+/*
+ * candidate.c - a kernel that somebody proposes, as data
+ */
+#include "lab/trial/candidate.h"
+
+#include <string.h>
+
+#define THREADS_MAX 1024
+#define SMEM_MAX ((int64_t)1 << 20)
+#define REGISTERS_MAX 255
+#define ROWS_MAX ((int64_t)1 << 20)
+#define SPLITS_MAX ((int64_t)1 << 16)
+
+const char *lab_language_name(lab_language language)
+{
+    static const char *const names[] = { "c", "cuda" };
+
+    return (size_t)language < sizeof names / sizeof *names ? names[language] : "unknown";
+}
+
+/* Options that say only how fast, never what else to read, to write or to run. One that ends in '='
+ * or '-' is a beginning, which a word of plain letters follows. */
+static const char *const allowed[] = {
+    "-O0",
+    "-O1",
+    "-O2",
+    "-O3",
+    "-Ofast",
+    "-march=",
+    "-mtune=",
+    "-mavx",
+    "-mavx2",
+    "-mfma",
+    "-mf16c",
+    "-mavx512f",
+    "-mavx512bw",
+    "-mavx512dq",
+    "-mavx512vl",
+    "-mavx512bf16",
+    "-mavx512fp16",
+    "-mavx512vnni",
+    "-mamx-",
+    "-mprefer-vector-width=",
+    "-ffast-math",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fno-signed-zeros",
+    "-fno-signaling-nans",
+    "-fassociative-math",
+    "-freciprocal-math",
+    "-ffinite-math-only",
+    "-fno-finite-math-only",
+    "-fno-fast-math",
+    "-ffp-contract=",
+    "-funroll-loops",
+    "-funroll-all-loops",
+    "-fno-unroll-loops",
+    "-ftree-vectorize",
+    "-fno-tree-vectorize",
+    "-fvect-cost-model=",
+    "-fomit-frame-pointer",
+    "-fstrict-aliasing",
+    "-fno-strict-aliasing",
+    "-fno-semantic-interposition",
+};
+
+static bool is_plain(const char *text)
+{
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.+";
+
+    return *text && text[strspn(text, plain)] == '\0' && strlen(text) < 40;
+}
+
+bool lab_option_allowed(const char *option)
+{
+    for (size_t i = 0; option && i < sizeof allowed / sizeof *allowed; i++) {
+        size_t length = strlen(allowed[i]);
+        char last = allowed[i][length - 1];
+        if (strcmp(option, allowed[i]) == 0 && last != '=' && last != '-')
+            return true;
+        if ((last == '=' || last == '-') && strncmp(option, allowed[i], length) == 0 &&
+            is_plain(option + length))
+            return true;
+    }
+    return false;
+}
+
+/* Is @name what a macro may be called, without taking the place of one that the headers use? */
+static bool is_knob(const char *name)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    static const char all[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+
+    return name && *name && strchr(letters, *name) && name[strspn(name, all)] == '\0' &&
+           strlen(name) <= LAB_KNOB_NAME_MAX;
+}
+
+static bool check_texts(const lab_candidate *candidate, lab_outcome *outcome)
+{
+    if (!candidate->source || candidate->source_size == 0)
+        return lab_outcome_set(outcome, LAB_VERDICT_REFUSED, "source is empty");
+    if (candidate->source_size > LAB_SOURCE_MAX)
+        return lab_outcome_set(outcome, LAB_VERDICT_REFUSED,
+                               "source has %zu bytes; it may have %zu", candidate->source_size,
+                               LAB_SOURCE_MAX);
+    if (memchr(candidate->source, '\0', candidate->source_size))
+        return lab_outcome_set(outcome, LAB_VERDICT_REFUSED, "source has a null byte");
+    if (candidate->knob_count > LAB_KNOBS_MAX)
+        return lab_outcome_set(outcome, LAB_VERDICT_REFUSED, "%zu knobs; there may be %d",
+                               candidate->knob_count, LAB_KNOBS_MAX);
+    for (size_t i = 0; i < candidate->knob_count; i++)
+        if (!is_knob(candidate->knobs[i].name))
+            return lab_outcome_set(outcome, LAB_VERDICT_REFUSED,
+                                   "knob \"%.40s\" must be an identifier of at most %d letters",
+                                   candidate->knobs[i].name ? candidate->knobs[i].name : "NULL",
+                                   LAB_KNOB_NAME_MAX);
+    return true;
+}
+
+static bool check_options(const lab_candidate *candidate, lab_outcome *outcome)
+{
+    size_t most = candidate->language == LAB_LANGUAGE_C ? LAB_OPTIONS_MAX : 0;
+
+    if (candidate->option_count > most)
+        return lab_outcome_set(
+            outcome, LAB_VERDICT_REFUSED, "%zu compiler options; in %s there may be %zu",
+            candidate->option_count, lab_language_name(candidate->language), most);
+    for (size_t i = 0; i < candidate->option_count; i++)
+        if (!lab_option_allowed(candidate->options[i]))
+            return lab_outcome_set(outcome, LAB_VERDICT_REFUSED,
+                                   "compiler option \"%.60s\" is not among those allowed",
+                                   candidate->options[i] ? candidate->options[i] : "NULL");
+    return true;
+}
+
+static bool check_launch(const lab_launch *launch, lab_outcome *outcome)
+{
+    const struct {
+        const char *name;
+        int64_t value, least, most;
+    } fields[] = {
+        { "launch.threads", launch->threads, 1, THREADS_MAX },
+        { "launch.smem", launch->smem, 0, SMEM_MAX },
+        { "launch.registers", launch->registers, 0, REGISTERS_MAX },
+        { "launch.rows", launch->rows, 1, ROWS_MAX },
+        { "launch.splits", launch->splits, 1, SPLITS_MAX },
+    };
+
+    if (!is_knob(launch->entry))
+        return lab_outcome_set(outcome, LAB_VERDICT_REFUSED,
+                               "launch.entry is \"%.40s\"; it must be an identifier",
+                               launch->entry ? launch->entry : "NULL");
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].value < fields[i].least || fields[i].value > fields[i].most)
+            return lab_outcome_set(
+                outcome, LAB_VERDICT_REFUSED, "%s is %lld; it must be %lld to %lld", fields[i].name,
+                (long long)fields[i].value, (long long)fields[i].least, (long long)fields[i].most);
+    return true;
+}
+
+bool lab_candidate_check(const lab_candidate *candidate, lab_outcome *outcome)
+{
+    if (candidate->language != LAB_LANGUAGE_C && candidate->language != LAB_LANGUAGE_CUDA)
+        return lab_outcome_set(outcome, LAB_VERDICT_REFUSED, "language is %d, which is unknown",
+                               (int)candidate->language);
+    return check_texts(candidate, outcome) && check_options(candidate, outcome) &&
+           (candidate->language == LAB_LANGUAGE_C || check_launch(&candidate->launch, outcome));
+}

@@ -1,0 +1,68 @@
+/*
+ * candidate.h - a kernel that somebody proposes, as data
+ *
+ * One source text, the values of its knobs, and the facts of its launch. A C candidate has host
+ * code that runs in a sandbox; a CUDA candidate is device code alone, which the laboratory
+ * launches.
+ */
+#ifndef LAB_CANDIDATE_H
+#define LAB_CANDIDATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "heed.h"
+#include "lab/trial/verdict.h"
+
+typedef enum lab_language {
+    LAB_LANGUAGE_C =
+        0, /* one file that includes "heed_candidate.h" and defines heed_candidate_run() */
+    LAB_LANGUAGE_CUDA = 1 /* one file for NVRTC, whose kernel takes a heed_cuda_args (args.cuh) */
+} lab_language;
+
+/* lab_language_name() returns "c" or "cuda"; "unknown" for a value outside the enum. */
+const char *lab_language_name(lab_language language);
+
+/* A knob: the compiler gets -DNAME=VALUE. */
+typedef struct lab_knob {
+    const char *name; /* an identifier of LAB_KNOB_NAME_MAX letters at most */
+    long long value;
+} lab_knob;
+
+#define LAB_KNOB_NAME_MAX 40
+#define LAB_KNOBS_MAX 48
+#define LAB_OPTIONS_MAX 32
+#define LAB_SOURCE_MAX ((size_t)1 << 20) /* bytes */
+
+/* How a CUDA kernel is launched: one block for each @rows rows of each key/value head (args.cuh
+ * says what rows are), times @splits that share the keys, in one dimension. */
+typedef struct lab_launch {
+    const char *entry; /* name of the kernel, extern "C" */
+    int threads;       /* per block, 1 to 1024 */
+    int64_t smem;      /* dynamic shared memory per block, bytes */
+    int registers;     /* cap per thread for the compiler; 0: none */
+    int64_t rows;      /* of a block, 1 or more */
+    int64_t splits;    /* 1: none. More: it merges them by args.arrived, as attn_mma.cu does */
+} lab_launch;
+
+typedef struct lab_candidate {
+    const char *name; /* for messages */
+    lab_language language;
+    const char *source; /* @source_size bytes; null bytes are refused */
+    size_t source_size;
+    const lab_knob *knobs;
+    size_t knob_count;
+    const char *const *options; /* of the C compiler, each one that lab_option_allowed() knows */
+    size_t option_count;
+    lab_launch launch; /* of CUDA */
+} lab_candidate;
+
+/* lab_option_allowed() says whether a C candidate may ask for the compiler option @option: -O0 to
+ * -O3, -march= and instruction sets, loops, vectors, floating-point liberties. */
+bool lab_option_allowed(const char *option);
+
+/* lab_candidate_check() looks at all of @candidate but the meaning of its source. True if it may be
+ * compiled; else @outcome is LAB_VERDICT_REFUSED and names the field, the value and the limit. */
+bool lab_candidate_check(const lab_candidate *candidate, lab_outcome *outcome);
+
+#endif /* LAB_CANDIDATE_H */

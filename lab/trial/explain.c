@@ -1,0 +1,168 @@
+/*
+ * explain.c - what the last words of a candidate's process mean
+ */
+#include "lab/trial/explain.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/trial/filter.h"
+
+/* Addresses below this come from a null pointer. */
+#define NULL_END 65536
+
+/* How far from a tensor a fault is still said to be about it. */
+#define NEAR ((uint64_t)1 << 20)
+
+const char *lab_room_name(int index)
+{
+    static const char *const names[LAB_WIRE_ROOMS] = { "Q", "K", "V", "O", "LSE", "workspace" };
+
+    return index >= 0 && index < LAB_WIRE_ROOMS ? names[index] : "nothing";
+}
+
+static const char *signal_name(int number)
+{
+    static const struct {
+        int number;
+        const char *name;
+    } names[] = {
+        { SIGSEGV, "SIGSEGV" },
+        { SIGBUS, "SIGBUS" },
+        { SIGILL, "SIGILL, an instruction that this CPU does not have" },
+        { SIGFPE, "SIGFPE, an integer division by zero or too far" },
+        { SIGABRT, "SIGABRT" },
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].number == number)
+            return names[i].name;
+    return "a signal";
+}
+
+/* A tensor and how far @address is from it. */
+typedef struct nearest {
+    int index;
+    uint64_t distance; /* 0: inside */
+    bool before;
+    uint64_t at; /* byte inside */
+} nearest;
+
+/* The tensor nearest to @offset of the arena that has the rooms from @first up to @end. */
+static nearest find_nearest(const lab_wire_orders *orders, uint64_t offset, int first, int end)
+{
+    nearest best = { .index = -1, .distance = NEAR };
+
+    for (int i = 0; i < orders->count && i < LAB_WIRE_SETS; i++)
+        for (int index = first; index < end; index++) {
+            const lab_wire_room *room = &orders->set[i].room[index];
+            uint64_t room_end = room->start + room->size;
+            nearest here = { .index = index, .before = offset < room->data };
+            if (room->size == 0)
+                continue;
+            if (offset >= room->start && offset < room_end)
+                here.at = offset - room->start;
+            else
+                here.distance = offset < room->start ? room->start - offset : offset - room_end + 1;
+            if (here.distance < best.distance)
+                best = here;
+        }
+    return best;
+}
+
+static void explain_place(const nearest *where, bool input, char *text, size_t size)
+{
+    const char *name = lab_room_name(where->index);
+
+    if (where->distance == 0 && input)
+        snprintf(text, size, "wrote to the input %s at byte %" PRIu64, name, where->at);
+    else if (where->distance == 0)
+        snprintf(text, size, "faulted in %s at byte %" PRIu64, name, where->at);
+    else
+        snprintf(text, size, "touched memory %" PRIu64 " bytes %s %s", where->distance,
+                 where->before ? "before the start of" : "past the end of", name);
+}
+
+static bool explain_address(uint64_t address, const lab_wire_orders *orders, uint64_t inputs,
+                            uint64_t outputs, lab_outcome *outcome)
+{
+    nearest in = find_nearest(orders, address - inputs, 0, LAB_WIRE_FIRST_OUTPUT);
+    nearest out = find_nearest(orders, address - outputs, LAB_WIRE_FIRST_OUTPUT, LAB_WIRE_ROOMS);
+    bool input = in.index >= 0 && (out.index < 0 || in.distance < out.distance);
+    char text[128];
+
+    if (address < NULL_END)
+        return lab_outcome_set(outcome, LAB_VERDICT_ILLEGAL_ACCESS,
+                               "used a null pointer, at address 0x%" PRIx64, address);
+    if (in.index < 0 && out.index < 0)
+        return lab_outcome_set(outcome, LAB_VERDICT_ILLEGAL_ACCESS,
+                               "touched address 0x%" PRIx64 ", which is in none of the tensors",
+                               address);
+    explain_place(input ? &in : &out, input, text, sizeof text);
+    return lab_outcome_set(outcome, LAB_VERDICT_ILLEGAL_ACCESS, "%s", text);
+}
+
+static bool explain_fault(const char *line, const lab_wire_orders *orders, uint64_t inputs,
+                          uint64_t outputs, lab_outcome *outcome)
+{
+    int number;
+    uint64_t address;
+    char flags[8];
+
+    if (sscanf(line, "fault %d %" SCNx64 " %7s", &number, &address, flags) != 3)
+        return lab_outcome_set(outcome, LAB_VERDICT_GARBAGE, "printed \"%.60s\"", line);
+    if (number != SIGSEGV && number != SIGBUS)
+        return lab_outcome_set(outcome, LAB_VERDICT_CRASHED, "was ended by %s",
+                               signal_name(number));
+    if (strchr(flags, 's'))
+        return lab_outcome_set(outcome, LAB_VERDICT_OUT_OF_MEMORY, "ran out of its stack");
+    if (strchr(flags, 'm'))
+        return lab_outcome_set(outcome, LAB_VERDICT_OUT_OF_MEMORY,
+                               "was refused memory, and crashed at address 0x%" PRIx64, address);
+    return explain_address(address, orders, inputs, outputs, outcome);
+}
+
+static bool explain_trap(const char *line, lab_outcome *outcome)
+{
+    const char *name;
+    int number = atoi(line + strlen("trapped"));
+    lab_verdict verdict = lab_filter_judge(number, &name);
+
+    if (name[0])
+        return lab_outcome_set(outcome, verdict, "%s: system call %s",
+                               lab_verdict_sentence(verdict), name);
+    return lab_outcome_set(outcome, verdict, "%s: system call %d", lab_verdict_sentence(verdict),
+                           number);
+}
+
+static bool starts_with(const char *line, const char *word)
+{
+    return strncmp(line, word, strlen(word)) == 0;
+}
+
+bool lab_explain(const char *line, const lab_wire_orders *orders, uint64_t inputs, uint64_t outputs,
+                 lab_outcome *outcome)
+{
+    static const struct {
+        const char *word;
+        lab_verdict verdict;
+    } plain[] = {
+        { "failed ", LAB_VERDICT_COMPILE_ERROR },
+        { "exhausted ", LAB_VERDICT_OUT_OF_MEMORY },
+        { "lost ", LAB_VERDICT_LOST },
+    };
+
+    if (strcmp(line, "unsupported") == 0)
+        return lab_outcome_set(outcome, LAB_VERDICT_UNSUPPORTED, NULL);
+    if (starts_with(line, "fault "))
+        return explain_fault(line, orders, inputs, outputs, outcome);
+    if (starts_with(line, "trapped "))
+        return explain_trap(line, outcome);
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (starts_with(line, plain[i].word))
+            return lab_outcome_set(outcome, plain[i].verdict, "%s", line + strlen(plain[i].word));
+    return lab_outcome_set(outcome, LAB_VERDICT_GARBAGE, "printed \"%.60s\"", line);
+}

@@ -1,0 +1,22 @@
+/*
+ * explain.h - what the last words of a candidate's process mean
+ */
+#ifndef LAB_EXPLAIN_H
+#define LAB_EXPLAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lab/trial/verdict.h"
+#include "lab/trial/wire.h"
+
+/* lab_explain() makes a verdict of @line, a reply that is not the one that was hoped for, with what
+ * the process could touch: @orders, with the arenas at these addresses of its own. Returns false.
+ */
+bool lab_explain(const char *line, const lab_wire_orders *orders, uint64_t inputs, uint64_t outputs,
+                 lab_outcome *outcome);
+
+/* lab_room_name() returns "Q" to "O", "LSE" or "workspace". */
+const char *lab_room_name(int index);
+
+#endif /* LAB_EXPLAIN_H */

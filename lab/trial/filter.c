@@ -1,0 +1,296 @@
+/*
+ * filter.c - which system calls a process may make
+ *
+ * A filter is a program for the kernel's packet filter: it looks at the number of a system call and
+ * the lower halves of its arguments. Calls that an architecture does not have are left out of the
+ * tables by the preprocessor.
+ */
+#include "lab/trial/filter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define ARCHITECTURE AUDIT_ARCH_X86_64
+#define NUMBER_LIMIT 0x40000000u /* the numbers of x32 begin there */
+#elif defined(__aarch64__)
+#define ARCHITECTURE AUDIT_ARCH_AARCH64
+#define NUMBER_LIMIT 0x40000000u
+#else
+#define ARCHITECTURE 0
+#define NUMBER_LIMIT 0u
+#endif
+
+#define ANY (-1)
+
+/* A call that is in the table: always, or if an argument's bits @mask are @value. */
+typedef struct rule {
+    uint32_t number;
+    int argument; /* ANY: whatever they are */
+    uint32_t mask;
+    uint32_t value;
+} rule;
+
+/* In the place of a value: the calling process. */
+#define SELF UINT32_MAX
+
+#define ALL UINT32_MAX
+#define CHANGING ((uint32_t)(O_ACCMODE | O_CREAT | O_TRUNC))
+
+/* What computing takes: the runner's own requests, memory that cannot become code, clocks, and the
+ * end. */
+static const rule computing[] = {
+    { __NR_read, 0, ALL, 0 },
+    { __NR_write, 0, ALL, 1 },
+    { __NR_write, 0, ALL, 2 },
+    { __NR_exit, ANY, 0, 0 },
+    { __NR_exit_group, ANY, 0, 0 },
+    { __NR_brk, ANY, 0, 0 },
+    { __NR_mmap, 2, PROT_EXEC, 0 },
+    { __NR_mprotect, 2, PROT_EXEC, 0 },
+    { __NR_mremap, ANY, 0, 0 },
+    { __NR_munmap, ANY, 0, 0 },
+    { __NR_madvise, ANY, 0, 0 },
+    { __NR_futex, ANY, 0, 0 },
+    { __NR_clock_gettime, ANY, 0, 0 },
+    { __NR_clock_getres, ANY, 0, 0 },
+    { __NR_clock_nanosleep, ANY, 0, 0 },
+    { __NR_nanosleep, ANY, 0, 0 },
+    { __NR_gettimeofday, ANY, 0, 0 },
+    { __NR_sched_yield, ANY, 0, 0 },
+    { __NR_getrandom, ANY, 0, 0 },
+    { __NR_getpid, ANY, 0, 0 },
+    { __NR_gettid, ANY, 0, 0 },
+    { __NR_tgkill, 0, ALL, SELF }, /* abort() */
+    { __NR_rt_sigprocmask, ANY, 0, 0 },
+    { __NR_rt_sigreturn, ANY, 0, 0 },
+    { __NR_restart_syscall, ANY, 0, 0 },
+};
+
+/* What the dynamic linker does beside that; and the filter that comes next. */
+static const rule loading[] = {
+    { __NR_openat, 2, CHANGING, 0 },
+#ifdef __NR_open
+    { __NR_open, 1, CHANGING, 0 },
+#endif
+#ifdef __NR_stat
+    { __NR_stat, ANY, 0, 0 },
+#endif
+#ifdef __NR_access
+    { __NR_access, ANY, 0, 0 },
+#endif
+#ifdef __NR_readlink
+    { __NR_readlink, ANY, 0, 0 },
+#endif
+    { __NR_faccessat, ANY, 0, 0 },   { __NR_newfstatat, ANY, 0, 0 }, { __NR_fstat, ANY, 0, 0 },
+    { __NR_readlinkat, ANY, 0, 0 },  { __NR_getcwd, ANY, 0, 0 },     { __NR_read, ANY, 0, 0 },
+    { __NR_pread64, ANY, 0, 0 },     { __NR_lseek, ANY, 0, 0 },      { __NR_close, ANY, 0, 0 },
+    { __NR_mmap, ANY, 0, 0 },        { __NR_mprotect, ANY, 0, 0 },   { __NR_seccomp, 1, ALL, 0 },
+};
+
+/* What a compiler may not: the network, other processes, the kernel. */
+static const rule denied[] = {
+    { __NR_socket, ANY, 0, 0 },
+    { __NR_connect, ANY, 0, 0 },
+    { __NR_bind, ANY, 0, 0 },
+    { __NR_listen, ANY, 0, 0 },
+    { __NR_sendto, ANY, 0, 0 },
+    { __NR_sendmsg, ANY, 0, 0 },
+    { __NR_ptrace, ANY, 0, 0 },
+    { __NR_process_vm_readv, ANY, 0, 0 },
+    { __NR_process_vm_writev, ANY, 0, 0 },
+    { __NR_pidfd_open, ANY, 0, 0 },
+    { __NR_pidfd_getfd, ANY, 0, 0 },
+    { __NR_mount, ANY, 0, 0 },
+    { __NR_umount2, ANY, 0, 0 },
+    { __NR_unshare, ANY, 0, 0 },
+    { __NR_setns, ANY, 0, 0 },
+    { __NR_chroot, ANY, 0, 0 },
+    { __NR_pivot_root, ANY, 0, 0 },
+    { __NR_bpf, ANY, 0, 0 },
+    { __NR_perf_event_open, ANY, 0, 0 },
+    { __NR_io_uring_setup, ANY, 0, 0 },
+    { __NR_userfaultfd, ANY, 0, 0 },
+    { __NR_keyctl, ANY, 0, 0 },
+    { __NR_add_key, ANY, 0, 0 },
+    { __NR_init_module, ANY, 0, 0 },
+    { __NR_finit_module, ANY, 0, 0 },
+    { __NR_kexec_load, ANY, 0, 0 },
+    { __NR_reboot, ANY, 0, 0 },
+    { __NR_settimeofday, ANY, 0, 0 },
+    { __NR_clock_settime, ANY, 0, 0 },
+    { __NR_setsid, ANY, 0, 0 },  /* it would leave the group that is killed at the deadline ... */
+    { __NR_setpgid, ANY, 0, 0 }, /* ... likewise */
+};
+
+/* ---------------------------------------------------------------------------------------------- */
+/* The program                                                                                    */
+/* ---------------------------------------------------------------------------------------------- */
+
+#define PROGRAM_MAX 512
+
+typedef struct program {
+    struct sock_filter code[PROGRAM_MAX];
+    unsigned short length;
+} program;
+
+static void emit(program *to, uint16_t code, uint32_t k, uint8_t when_true, uint8_t when_false)
+{
+    if (to->length < PROGRAM_MAX)
+        to->code[to->length++] = (struct sock_filter){ code, when_true, when_false, k };
+}
+
+static void emit_load(program *to, size_t offset)
+{
+    emit(to, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+}
+
+/* Ends with @action for a call that is in the table. The number is loaded before and after. */
+static void emit_rules(program *to, const rule *rules, size_t count, uint32_t action)
+{
+    for (size_t i = 0; i < count; i++) {
+        const rule *r = &rules[i];
+        if (r->argument == ANY) {
+            emit(to, BPF_JMP | BPF_JEQ | BPF_K, r->number, 0, 1);
+            emit(to, BPF_RET | BPF_K, action, 0, 0);
+            continue;
+        }
+        size_t low = offsetof(struct seccomp_data, args) + (size_t)r->argument * sizeof(uint64_t);
+        uint32_t value = r->value == SELF ? (uint32_t)getpid() : r->value;
+        emit(to, BPF_JMP | BPF_JEQ | BPF_K, r->number, 0, 5);
+        emit_load(to, low); /* both architectures keep the lower half first */
+        emit(to, BPF_ALU | BPF_AND | BPF_K, r->mask, 0, 0);
+        emit(to, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
+        emit(to, BPF_RET | BPF_K, action, 0, 0);
+        emit_load(to, offsetof(struct seccomp_data, nr));
+    }
+}
+
+static void emit_start(program *to)
+{
+    emit_load(to, offsetof(struct seccomp_data, arch));
+    emit(to, BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
+    emit(to, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS, 0, 0);
+    emit_load(to, offsetof(struct seccomp_data, nr));
+    emit(to, BPF_JMP | BPF_JGE | BPF_K, NUMBER_LIMIT, 0, 1);
+    emit(to, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS, 0, 0);
+}
+
+static void write_program(program *to, lab_filter filter)
+{
+    emit_start(to);
+    if (filter == LAB_FILTER_COMPILER) {
+        emit_rules(to, denied, sizeof denied / sizeof *denied, SECCOMP_RET_ERRNO | EPERM);
+        emit(to, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
+        return;
+    }
+    emit_rules(to, computing, sizeof computing / sizeof *computing, SECCOMP_RET_ALLOW);
+    if (filter == LAB_FILTER_LOADING)
+        emit_rules(to, loading, sizeof loading / sizeof *loading, SECCOMP_RET_ALLOW);
+    emit(to, BPF_RET | BPF_K, SECCOMP_RET_TRAP, 0, 0);
+}
+
+bool lab_filter_known(void)
+{
+    uint32_t action = SECCOMP_RET_TRAP;
+
+    return ARCHITECTURE != 0 && syscall(__NR_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+}
+
+bool lab_filter_install(lab_filter filter)
+{
+    program code = { .length = 0 };
+
+    if (filter == LAB_FILTER_NONE)
+        return true;
+    write_program(&code, filter);
+    const struct sock_fprog handed = { .len = code.length, .filter = code.code };
+    return code.length < PROGRAM_MAX &&
+           syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, &handed) == 0;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* What a call means                                                                              */
+/* ---------------------------------------------------------------------------------------------- */
+
+typedef struct meaning {
+    int number;
+    lab_verdict verdict;
+    const char *name;
+} meaning;
+
+static const meaning meanings[] = {
+    { __NR_clone, LAB_VERDICT_FORKED, "clone" },
+    { __NR_clone3, LAB_VERDICT_FORKED, "clone3" },
+#ifdef __NR_fork
+    { __NR_fork, LAB_VERDICT_FORKED, "fork" },
+    { __NR_vfork, LAB_VERDICT_FORKED, "vfork" },
+#endif
+    { __NR_execve, LAB_VERDICT_FORKED, "execve" },
+    { __NR_execveat, LAB_VERDICT_FORKED, "execveat" },
+    { __NR_openat, LAB_VERDICT_FILE, "openat" },
+    { __NR_openat2, LAB_VERDICT_FILE, "openat2" },
+#ifdef __NR_open
+    { __NR_open, LAB_VERDICT_FILE, "open" },
+    { __NR_creat, LAB_VERDICT_FILE, "creat" },
+    { __NR_unlink, LAB_VERDICT_FILE, "unlink" },
+    { __NR_rename, LAB_VERDICT_FILE, "rename" },
+    { __NR_mkdir, LAB_VERDICT_FILE, "mkdir" },
+    { __NR_rmdir, LAB_VERDICT_FILE, "rmdir" },
+    { __NR_link, LAB_VERDICT_FILE, "link" },
+    { __NR_symlink, LAB_VERDICT_FILE, "symlink" },
+    { __NR_chmod, LAB_VERDICT_FILE, "chmod" },
+    { __NR_readlink, LAB_VERDICT_FILE, "readlink" },
+    { __NR_access, LAB_VERDICT_FILE, "access" },
+    { __NR_stat, LAB_VERDICT_FILE, "stat" },
+#endif
+    { __NR_unlinkat, LAB_VERDICT_FILE, "unlinkat" },
+    { __NR_renameat2, LAB_VERDICT_FILE, "renameat2" },
+    { __NR_mkdirat, LAB_VERDICT_FILE, "mkdirat" },
+    { __NR_linkat, LAB_VERDICT_FILE, "linkat" },
+    { __NR_symlinkat, LAB_VERDICT_FILE, "symlinkat" },
+    { __NR_truncate, LAB_VERDICT_FILE, "truncate" },
+    { __NR_ftruncate, LAB_VERDICT_FILE, "ftruncate" },
+    { __NR_fchmodat, LAB_VERDICT_FILE, "fchmodat" },
+    { __NR_newfstatat, LAB_VERDICT_FILE, "newfstatat" },
+    { __NR_memfd_create, LAB_VERDICT_FILE, "memfd_create" },
+    { __NR_socket, LAB_VERDICT_NETWORK, "socket" },
+    { __NR_socketpair, LAB_VERDICT_NETWORK, "socketpair" },
+    { __NR_connect, LAB_VERDICT_NETWORK, "connect" },
+    { __NR_sendto, LAB_VERDICT_NETWORK, "sendto" },
+    { __NR_sendmsg, LAB_VERDICT_NETWORK, "sendmsg" },
+    { __NR_kill, LAB_VERDICT_FORBIDDEN, "kill" },
+    { __NR_tgkill, LAB_VERDICT_FORBIDDEN, "tgkill" },
+    { __NR_ptrace, LAB_VERDICT_FORBIDDEN, "ptrace" },
+    { __NR_process_vm_readv, LAB_VERDICT_FORBIDDEN, "process_vm_readv" },
+    { __NR_process_vm_writev, LAB_VERDICT_FORBIDDEN, "process_vm_writev" },
+    { __NR_rt_sigaction, LAB_VERDICT_FORBIDDEN, "rt_sigaction" },
+    { __NR_mmap, LAB_VERDICT_FORBIDDEN, "mmap of code" },
+    { __NR_mprotect, LAB_VERDICT_FORBIDDEN, "mprotect of code" },
+    { __NR_read, LAB_VERDICT_FORBIDDEN, "read of another descriptor" },
+    { __NR_write, LAB_VERDICT_FORBIDDEN, "write to another descriptor" },
+    { __NR_ioctl, LAB_VERDICT_FORBIDDEN, "ioctl" },
+    { __NR_prctl, LAB_VERDICT_FORBIDDEN, "prctl" },
+    { __NR_sched_setaffinity, LAB_VERDICT_FORBIDDEN, "sched_setaffinity" },
+};
+
+lab_verdict lab_filter_judge(int number, const char **name)
+{
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
+        if (meanings[i].number != number)
+            continue;
+        *name = meanings[i].name;
+        return meanings[i].verdict;
+    }
+    *name = "";
+    return LAB_VERDICT_FORBIDDEN;
+}

@@ -1,0 +1,84 @@
+/*
+ * heed_candidate.h - what a kernel in C is given that was proposed to heed
+ *
+ * A candidate is one C file that includes this header and defines heed_candidate_run(). It is
+ * compiled to a shared object and called in a process that may do nothing but compute: no files, no
+ * network, no threads, no other process, and no memory beyond a limit. Values of its knobs are
+ * macros that the compiler is given. It may use the functions of math.h and string.h.
+ *
+ * The semantics are those of heed.h: O = softmax(scale * Q K^T + mask) V for every batch element
+ * and query head, accumulated in float32 or better. Query head h reads key/value head
+ * h / (heads_q / heads_kv). A row that sees no key gives O = 0 and LSE = -infinity.
+ */
+#ifndef HEED_CANDIDATE_H
+#define HEED_CANDIDATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Element types, and masks: query i sees every key, the keys j <= i, or the keys
+ * j <= i + seq_k - seq_q. */
+enum {
+    HEED_CANDIDATE_F32 = 0,
+    HEED_CANDIDATE_F16 = 1,
+    HEED_CANDIDATE_BF16 = 2
+};
+enum {
+    HEED_CANDIDATE_MASK_NONE = 0,
+    HEED_CANDIDATE_MASK_TOP_LEFT = 1,
+    HEED_CANDIDATE_MASK_BOTTOM_RIGHT = 2
+};
+
+/* Distances in elements. Those of one head vector are contiguous. */
+typedef struct heed_candidate_strides {
+    int64_t batch;
+    int64_t seq;
+    int64_t head;
+} heed_candidate_strides;
+
+typedef struct heed_candidate_problem {
+    int32_t type;
+    int32_t mask;
+    int64_t batch;
+    int64_t heads_q;
+    int64_t heads_kv;
+    int64_t seq_q;
+    int64_t seq_k;
+    int64_t dim_qk;
+    int64_t dim_v;
+    float scale;              /* of the logits; finite, may be negative */
+    int32_t accumulate_f16;   /* 1: the problem permits sums in half precision */
+    heed_candidate_strides q; /* [batch, seq_q, heads_q, dim_qk] */
+    heed_candidate_strides k; /* [batch, seq_k, heads_kv, dim_qk] */
+    heed_candidate_strides v; /* [batch, seq_k, heads_kv, dim_v] */
+    heed_candidate_strides o; /* [batch, seq_q, heads_q, dim_v] */
+} heed_candidate_problem;
+
+/* The data of one execution. Inputs are read-only, and what lies around the tensors may not be
+ * touched. Tensors are aligned to their elements alone, the workspace to 64 bytes. */
+typedef struct heed_candidate_buffers {
+    const void *q;
+    const void *k;
+    const void *v;
+    void *o;         /* only its elements are written, never the gaps between them */
+    float *lse;      /* [batch, heads_q, seq_q], dense: natural logarithms; NULL: not wanted */
+    void *workspace; /* what heed_candidate_workspace() asked for; its content is rubbish */
+    size_t workspace_size;
+} heed_candidate_buffers;
+
+/* heed_candidate_run() computes O, and LSE if wanted, of any problem it can do, whatever its last
+ * one was. Returns 0; or anything else if it cannot do @problem, with nothing written. */
+#if defined(__GNUC__)
+__attribute__((visibility("default")))
+#endif
+int heed_candidate_run(const heed_candidate_problem *problem, const heed_candidate_buffers *buffers);
+
+/* heed_candidate_workspace() returns the bytes of workspace that an execution of @problem needs. A
+ * candidate that needs none does not define it. */
+#if defined(__GNUC__)
+__attribute__((visibility("default")))
+#endif
+size_t
+heed_candidate_workspace(const heed_candidate_problem *problem);
+
+#endif /* HEED_CANDIDATE_H */

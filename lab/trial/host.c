@@ -1,0 +1,278 @@
+/*
+ * host.c - the process that runs a candidate, and talking with it under a deadline
+ */
+#define _GNU_SOURCE /* memfd_create() */
+#include "lab/trial/host.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "measure.h"
+
+#define LOOK_MS 100
+#define EXIT_NS INT64_C(1000000000)
+
+/* Of what a candidate wrote to stderr so much is taken before it counts as a flood. */
+#define COMPLAINTS_MAX ((size_t)64 << 10)
+
+/* Addresses that the runner needs beside what the candidate may have. */
+#define RUNNER_MEMORY ((size_t)64 << 20)
+#define RUNNER_FILES 32
+#define RUNNER_SECONDS 3600
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Start                                                                                          */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* A file in memory with the code, to be loaded; older kernels do not ask to be told that. */
+static int share_code(const lab_code *code)
+{
+    int fd = memfd_create("heed-candidate", MFD_CLOEXEC | MFD_EXEC);
+    size_t done = 0;
+
+    if (fd < 0)
+        fd = memfd_create("heed-candidate", MFD_CLOEXEC);
+    while (fd >= 0 && done < code->size) {
+        ssize_t put = write(fd, code->data + done, code->size - done);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            lab_close_fd(&fd);
+        else
+            done += (size_t)put;
+    }
+    return fd;
+}
+
+static int start(lab_host *host, const lab_host_command *command, const lab_sandbox *sandbox,
+                 const char *const *environment)
+{
+    char size[32];
+    bool filtered = sandbox && sandbox->protections.seccomp;
+    const char *const arguments[] = { "heed_candidate", size, filtered ? "filtered" : "open",
+                                      NULL };
+    int code = share_code(command->code);
+
+    if (code < 0)
+        return errno;
+    snprintf(size, sizeof size, "%zu", command->inputs->size);
+    const lab_process_command process = {
+        .path = command->program,
+        .arguments = arguments,
+        .environment = environment,
+        .folder = sandbox ? "/" : NULL,
+        .sandbox = sandbox,
+        .files = { command->inputs->fd, command->outputs->fd, code },
+    };
+    int error = lab_process_start(&host->process, &process);
+    lab_close_fd(&code);
+    return error;
+}
+
+static void prepare(lab_host *host, const lab_host_command *command)
+{
+    lab_host_end(host);
+    memset(host, 0, sizeof *host);
+    host->words = (lab_inlet){ .text = host->line, .size = sizeof host->line };
+    host->complaints = (lab_inlet){ .text = host->stderr_text, .size = sizeof host->stderr_text };
+    host->interrupted = command->limits->interrupted;
+}
+
+/* What becomes of the arguments and the candidate is decided by limits. */
+static lab_resources resources_of(const lab_host_command *command)
+{
+    const lab_limits *limits = command->limits;
+
+    return (lab_resources){ .memory = command->inputs->size + command->outputs->size +
+                                      limits->memory_bytes + limits->stack_bytes + RUNNER_MEMORY,
+                            .stack = limits->stack_bytes,
+                            .file_size = 1,
+                            .seconds = RUNNER_SECONDS,
+                            .processes = 1,
+                            .files = RUNNER_FILES };
+}
+
+static bool tell_start(int error, const char *program, lab_outcome *outcome)
+{
+    if (error == 0)
+        return true;
+    return lab_outcome_set(outcome, LAB_VERDICT_SYSTEM, "cannot start %.160s: %s", program,
+                           strerror(error));
+}
+
+bool lab_host_start(lab_host *host, const lab_host_command *command, lab_outcome *outcome)
+{
+    static const char *const environment[] = { "LC_ALL=C", NULL };
+    const lab_access readable[] = {
+        { .path = command->program },   { .path = "/lib" },       { .path = "/lib64" },
+        { .path = "/usr/lib" },         { .path = "/usr/lib64" }, { .path = "/usr/local/lib" },
+        { .path = "/etc/ld.so.cache" }, { .path = "/nix/store" }, { .path = "/gnu/store" },
+    };
+    lab_sandbox sandbox = { .protections = *command->protections,
+                            .resources = resources_of(command),
+                            .filter = LAB_FILTER_NONE }; /* the runner puts on its own */
+
+    prepare(host, command);
+    if (!lab_sandbox_create(&sandbox, readable, sizeof readable / sizeof *readable))
+        return lab_outcome_set(outcome, LAB_VERDICT_SYSTEM, "no sandbox can be made: %s",
+                               strerror(errno));
+    int error = start(host, command, &sandbox, environment);
+    lab_sandbox_destroy(&sandbox);
+    return tell_start(error, command->program, outcome);
+}
+
+bool lab_host_start_open(lab_host *host, const lab_host_command *command, lab_outcome *outcome)
+{
+    prepare(host, command);
+    int error = start(host, command, NULL, (const char *const *)environ);
+    return tell_start(error, command->program, outcome);
+}
+
+void lab_host_end(lab_host *host)
+{
+    if (host->process.pid > 0) {
+        lab_process_reap(host->process.pid);
+        lab_process_close(&host->process);
+    }
+    host->process.pid = 0;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* How it ends                                                                                    */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* The process is killed, and the trial is over. */
+static bool give_up(lab_host *host, lab_outcome *outcome, lab_verdict verdict, const char *text)
+{
+    lab_host_end(host);
+    return lab_outcome_set(outcome, verdict, text ? "%s" : NULL, text);
+}
+
+/* It ended without a word about it. */
+static bool explain_end(lab_host *host, lab_outcome *outcome)
+{
+    bool ended = lab_process_await(host->process.pid, heed_clock_ns() + EXIT_NS);
+    int status = lab_process_reap(host->process.pid);
+    int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+
+    lab_process_close(&host->process);
+    host->process.pid = 0;
+    if (!ended)
+        return lab_outcome_set(outcome, LAB_VERDICT_EXITED, "closed its output and went on");
+    if (number == SIGKILL)
+        return lab_outcome_set(outcome, LAB_VERDICT_OUT_OF_MEMORY,
+                               "was killed by the system, which may have run out of memory");
+    if (number == SIGSYS)
+        return lab_outcome_set(outcome, LAB_VERDICT_FORBIDDEN, NULL);
+    if (number != 0)
+        return lab_outcome_set(outcome, LAB_VERDICT_CRASHED, "was ended by signal %d (%s)%s%s",
+                               number, strsignal(number), host->stderr_text[0] ? ": " : "",
+                               host->stderr_text);
+    return lab_outcome_set(outcome, LAB_VERDICT_EXITED,
+                           "ended its process with status %d before it was done",
+                           WEXITSTATUS(status));
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Questions and answers                                                                          */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Takes what has come. False if that ends the conversation. */
+static bool hear(lab_host *host, const struct pollfd fds[2], lab_outcome *outcome)
+{
+    if (fds[1].revents)
+        lab_inlet_read(&host->complaints, &host->process.err);
+    if (host->complaints.arrived > COMPLAINTS_MAX)
+        return give_up(host, outcome, LAB_VERDICT_FLOODED, "wrote more than 64 KiB of complaints");
+    if (fds[0].revents)
+        lab_inlet_read(&host->words, &host->process.out);
+    bool whole = memchr(host->words.text, '\n', host->words.length);
+    if (!whole && host->words.arrived >= LAB_WIRE_LINE)
+        return give_up(host, outcome, LAB_VERDICT_FLOODED,
+                       "wrote more than 255 bytes without ending the line");
+    if (!whole && host->process.out < 0)
+        return explain_end(host, outcome);
+    return true;
+}
+
+/* Waits for a line. */
+static bool await_line(lab_host *host, int64_t deadline, lab_outcome *outcome)
+{
+    while (!memchr(host->words.text, '\n', host->words.length)) {
+        struct pollfd fds[2] = { { .fd = host->process.out, .events = POLLIN },
+                                 { .fd = host->process.err, .events = POLLIN } };
+        int64_t left_ms = (deadline - heed_clock_ns()) / 1000000;
+        if (left_ms < 0)
+            return give_up(host, outcome, LAB_VERDICT_HUNG, NULL);
+        if (host->interrupted && host->interrupted())
+            return give_up(host, outcome, LAB_VERDICT_INTERRUPTED, NULL);
+        if (poll(fds, 2, left_ms < LOOK_MS ? (int)left_ms + 1 : LOOK_MS) > 0 &&
+            !hear(host, fds, outcome))
+            return false;
+    }
+    return true;
+}
+
+/* Takes the line off, which must be all there is. */
+static bool take_line(lab_host *host, char reply[LAB_WIRE_LINE], lab_outcome *outcome)
+{
+    size_t length = (size_t)((char *)memchr(host->words.text, '\n', host->words.length) -
+                             host->words.text);
+
+    if (host->words.arrived != length + 1)
+        return give_up(host, outcome, LAB_VERDICT_GARBAGE, "said more than it was asked");
+    memcpy(reply, host->words.text, length);
+    reply[length] = '\0';
+    host->words.length = host->words.arrived = 0;
+    return true;
+}
+
+/* What is on stdout although nobody asked. */
+static bool refuse_unasked(lab_host *host, lab_outcome *outcome)
+{
+    struct pollfd out = { .fd = host->process.out, .events = POLLIN };
+
+    if (poll(&out, 1, 0) > 0)
+        lab_inlet_read(&host->words, &host->process.out);
+    if (host->words.arrived > 0)
+        return give_up(host, outcome, LAB_VERDICT_GARBAGE, "spoke before it was asked");
+    return host->process.out >= 0 || explain_end(host, outcome);
+}
+
+/* Sends the request. A process that has gone is heard of when its answer is waited for. */
+static void send_request(const lab_host *host, const char *request)
+{
+    char line[LAB_WIRE_LINE];
+    int length = snprintf(line, sizeof line, "%s\n", request);
+    ssize_t put = send(host->process.in, line, (size_t)length, MSG_NOSIGNAL);
+
+    (void)put;
+}
+
+bool lab_host_ask(lab_host *host, const char *request, double seconds, char reply[LAB_WIRE_LINE],
+                  lab_outcome *outcome)
+{
+    if (request && !refuse_unasked(host, outcome))
+        return false;
+    if (request)
+        send_request(host, request);
+    int64_t start = heed_clock_ns();
+    if (host->frozen)
+        lab_process_thaw(host->process.pid);
+    host->frozen = false;
+    if (!await_line(host, start + (int64_t)(seconds * 1e9), outcome))
+        return false;
+    host->frozen = lab_process_freeze(host->process.pid);
+    outcome->seconds = (double)(heed_clock_ns() - start) * 1e-9;
+    return take_line(host, reply, outcome);
+}

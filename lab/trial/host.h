@@ -1,0 +1,48 @@
+/*
+ * host.h - the process that runs a candidate, and talking with it under a deadline (wire.h)
+ */
+#ifndef LAB_HOST_H
+#define LAB_HOST_H
+
+#include "lab/trial/arena.h"
+#include "lab/trial/compile.h"
+#include "lab/trial/process.h"
+
+typedef struct lab_host {
+    lab_process process; /* pid 0: there is none */
+    bool frozen;
+    lab_inlet words; /* its stdout */
+    lab_inlet complaints;
+    char line[LAB_WIRE_LINE];
+    char stderr_text[512];
+    bool (*interrupted)(void);
+} lab_host;
+
+/* What a host is made of. */
+typedef struct lab_host_command {
+    const char *program; /* the path of the runner */
+    const lab_code *code;
+    const lab_arena *inputs;
+    const lab_arena *outputs;
+    const lab_limits *limits; /* filled */
+    const lab_protections *protections;
+} lab_host_command;
+
+/* lab_host_start() starts the runner of C candidates in a sandbox without files, network and more
+ * memory than the limits say; lab_host_start_open() one of CUDA candidates, which runs no foreign
+ * code on the CPU and needs what the driver needs. They do not wait for its first line. Return
+ * false, with @outcome, if there can be no process. */
+bool lab_host_start(lab_host *host, const lab_host_command *command, lab_outcome *outcome);
+bool lab_host_start_open(lab_host *host, const lab_host_command *command, lab_outcome *outcome);
+
+/* lab_host_ask() sends @request, a word, or if that is NULL nothing, and waits up to @seconds for a
+ * line, which it copies to @reply without its newline; then it freezes the process until the next
+ * request. @outcome->seconds is the time from the request until nothing moves any more. Returns
+ * false, with @outcome, if there is no line: the process is then no more. */
+bool lab_host_ask(lab_host *host, const char *request, double seconds, char reply[LAB_WIRE_LINE],
+                  lab_outcome *outcome);
+
+/* lab_host_end() kills the process; one that is none is ignored. */
+void lab_host_end(lab_host *host);
+
+#endif /* LAB_HOST_H */

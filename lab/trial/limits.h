@@ -1,0 +1,25 @@
+/*
+ * limits.h - what a trial may take
+ */
+#ifndef LAB_LIMITS_H
+#define LAB_LIMITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Zero in a field means its default. */
+typedef struct lab_limits {
+    double compile_seconds; /* 30 */
+    double run_seconds;     /* 10: of a run for which its caller names none */
+    size_t tensor_bytes;    /* 256 MiB: inputs of one run, and as much for outputs with workspace */
+    size_t memory_bytes;    /* 256 MiB: what a C candidate may allocate */
+    size_t stack_bytes;     /* 8 MiB: its stack */
+    bool unsafe;            /* run C candidates also where the system cannot hold them */
+    const char *device;     /* of CUDA candidates: "cuda", "cuda:N"; NULL: "cuda" */
+    bool (*interrupted)(void); /* asked every 0.1 s while waiting: true ends it. May be NULL */
+} lab_limits;
+
+/* lab_limits_fill() returns @limits, or all defaults for NULL, with every default written out. */
+lab_limits lab_limits_fill(const lab_limits *limits);
+
+#endif /* LAB_LIMITS_H */

@@ -1,0 +1,50 @@
+/*
+ * log.c - what a compiler said, made fit to be shown
+ */
+#include "lab/trial/log.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+static bool in_path(char c)
+{
+    return isalnum((unsigned char)c) || (c && strchr("/._-+@~%", c));
+}
+
+/* Does an absolute path begin at @text + @at? A slash after a word or a number divides. */
+static bool begins_path(const char *text, size_t at)
+{
+    return text[at] == '/' && in_path(text[at + 1]) && text[at + 1] != '/' &&
+           (at == 0 || !(in_path(text[at - 1]) || strchr(")]", text[at - 1])));
+}
+
+/* Where the last part of the path at @text begins. */
+static size_t last_part(const char *text)
+{
+    size_t start = 0;
+
+    for (size_t i = 0; in_path(text[i]); i++)
+        if (text[i] == '/' && in_path(text[i + 1]))
+            start = i + 1;
+    return start;
+}
+
+void lab_log_strip(char *text)
+{
+    size_t to = 0;
+
+    for (size_t from = 0; text[from]; from++) {
+        if (begins_path(text, from))
+            from += last_part(text + from);
+        unsigned char c = (unsigned char)text[from];
+        text[to++] = (char)((c < 0x20 && c != '\n') || c == 0x7f ? ' ' : c);
+    }
+    text[to] = '\0';
+    if (to < LAB_LOG_SIZE)
+        return;
+    text[LAB_LOG_SIZE - 1] = '\0';
+    char *end = strrchr(text, '\n');
+    if (end)
+        end[1] = '\0';
+}

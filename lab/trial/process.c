@@ -1,0 +1,248 @@
+/*
+ * process.c - a child process in a group and, if wanted, a sandbox of its own
+ *
+ * Between fork() and exec() the child does only what a signal handler may do, since another thread
+ * of ours may have held any lock.
+ */
+#define _GNU_SOURCE /* pipe2() */
+#include "lab/trial/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "measure.h"
+
+/* Descriptors of the child that are about to get their final numbers stay above these. */
+#define ABOVE 16
+#define CHANNELS 3
+
+#define CLOSE_ON_EXEC 4u /* CLOSE_RANGE_CLOEXEC */
+
+void lab_close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+void lab_process_close(lab_process *process)
+{
+    lab_close_fd(&process->in);
+    lab_close_fd(&process->out);
+    lab_close_fd(&process->err);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* The child                                                                                      */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Signals as a new process expects them. */
+static bool reset_signals(void)
+{
+    static const int changed[] = { SIGINT, SIGPIPE, SIGTERM, SIGQUIT };
+    sigset_t none;
+
+    sigemptyset(&none);
+    for (size_t i = 0; i < sizeof changed / sizeof *changed; i++)
+        signal(changed[i], SIG_DFL);
+    return sigprocmask(SIG_SETMASK, &none, NULL) == 0;
+}
+
+/* Marks all descriptors from @first on, so that only what was handed over passes exec(). */
+static void close_others(int first)
+{
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, first, ~0u, CLOSE_ON_EXEC) == 0)
+        return;
+#endif
+    for (int fd = first; fd < 1024; fd++)
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+/* Gives the descriptors @files their final numbers 0 and on; those that are -1 come last. */
+static bool place_files(int *files, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (files[i] >= 0 && (files[i] = fcntl(files[i], F_DUPFD_CLOEXEC, ABOVE)) < 0)
+            return false;
+    for (int i = 0; i < count; i++)
+        if (files[i] >= 0 && dup2(files[i], i) < 0)
+            return false;
+    return true;
+}
+
+/* Becomes the program; returns only if that fails, with errno. */
+static void become(const lab_process_command *command, pid_t parent, const int channels[CHANNELS])
+{
+    int files[CHANNELS + LAB_PROCESS_FILES];
+    int count = CHANNELS;
+
+    memcpy(files, channels, sizeof *channels * CHANNELS);
+    for (int i = 0; i < LAB_PROCESS_FILES && command->files[i] >= 0; i++)
+        files[count++] = command->files[i];
+    if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
+        return;
+    if (getppid() != parent) /* it ended before it could take us along */
+        _exit(127);
+    if (!reset_signals() || !place_files(files, count))
+        return;
+    if (command->folder && chdir(command->folder) != 0)
+        return;
+    close_others(count);
+    if (command->sandbox && !lab_sandbox_enter(command->sandbox))
+        return;
+    execve(command->path, (char *const *)command->arguments, (char *const *)command->environment);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* The parent                                                                                     */
+/* ---------------------------------------------------------------------------------------------- */
+
+typedef struct channels {
+    int in[2], out[2], err[2], news[2];
+} channels;
+
+static bool open_channels(channels *c)
+{
+    *c = (channels){ { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
+    /* A socket: writing to a process that has gone must fail, not raise SIGPIPE. */
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, c->in) == 0 &&
+           pipe2(c->out, O_CLOEXEC) == 0 && pipe2(c->err, O_CLOEXEC) == 0 &&
+           pipe2(c->news, O_CLOEXEC) == 0;
+}
+
+static void close_channels(channels *c)
+{
+    int *all[] = { c->in, c->out, c->err, c->news };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        lab_close_fd(&all[i][0]);
+        lab_close_fd(&all[i][1]);
+    }
+}
+
+static pid_t fork_child(const lab_process_command *command, const channels *c)
+{
+    pid_t parent = getpid();
+    pid_t child = fork();
+
+    if (child != 0)
+        return child;
+    /* The channel of news keeps its number, above all others or below ABOVE: it is moved too. */
+    int news = fcntl(c->news[1], F_DUPFD_CLOEXEC, ABOVE);
+    become(command, parent, (const int[CHANNELS]){ c->in[0], c->out[1], c->err[1] });
+    int error = errno;
+    ssize_t told = write(news, &error, sizeof error);
+    _exit(told > 0 ? 126 : 127);
+}
+
+/* What went wrong between fork() and exec(), as an errno value; 0 if nothing did. */
+static int read_news(int fd)
+{
+    int error = 0;
+    ssize_t got;
+
+    while ((got = read(fd, &error, sizeof error)) < 0 && errno == EINTR)
+        ;
+    return got == (ssize_t)sizeof error ? error : 0;
+}
+
+int lab_process_start(lab_process *process, const lab_process_command *command)
+{
+    channels c;
+
+    *process = (lab_process){ .in = -1, .out = -1, .err = -1 };
+    int error = open_channels(&c) ? 0 : errno;
+    pid_t child = error == 0 ? fork_child(command, &c) : 0;
+    if (child < 0)
+        error = errno;
+    if (child > 0) {
+        lab_close_fd(&c.news[1]);
+        error = read_news(c.news[0]);
+        if (error != 0)
+            lab_process_reap(child);
+    }
+    if (error == 0) {
+        *process = (lab_process){ .pid = child, .in = c.in[1], .out = c.out[0], .err = c.err[0] };
+        c.in[1] = c.out[0] = c.err[0] = -1;
+    }
+    close_channels(&c);
+    return error;
+}
+
+bool lab_process_has_ended(pid_t pid)
+{
+    siginfo_t info = { .si_pid = 0 };
+
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+}
+
+bool lab_process_await(pid_t pid, int64_t deadline)
+{
+    const struct timespec nap = { .tv_nsec = 1000000 };
+
+    while (!lab_process_has_ended(pid)) {
+        if (heed_clock_ns() >= deadline)
+            return false;
+        nanosleep(&nap, NULL);
+    }
+    return true;
+}
+
+int lab_process_reap(pid_t pid)
+{
+    int status = 0;
+
+    kill(-pid, SIGKILL);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status;
+}
+
+bool lab_process_freeze(pid_t pid)
+{
+    siginfo_t info = { .si_pid = 0 };
+    int result;
+
+    kill(-pid, SIGSTOP);
+    while ((result = waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOWAIT)) < 0 &&
+           errno == EINTR)
+        ;
+    return result == 0 && info.si_code == CLD_STOPPED;
+}
+
+void lab_process_thaw(pid_t pid)
+{
+    siginfo_t info;
+
+    /* The news of the stop is taken, or the next freeze would see this one. */
+    waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG);
+    kill(-pid, SIGCONT);
+}
+
+void lab_inlet_read(lab_inlet *inlet, int *fd)
+{
+    char text[4096];
+    ssize_t got = read(*fd, text, sizeof text);
+    size_t room = inlet->size - 1 - inlet->length;
+
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (got <= 0) {
+        lab_close_fd(fd);
+        return;
+    }
+    size_t keep = (size_t)got < room ? (size_t)got : room;
+    memcpy(inlet->text + inlet->length, text, keep);
+    inlet->length += keep;
+    inlet->text[inlet->length] = '\0';
+    inlet->arrived += (size_t)got;
+}

@@ -1,0 +1,183 @@
+/*
+ * sandbox.c - what holds a process that is not to be trusted
+ */
+#include "lab/trial/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Landlock's interface, whose header may be older than the kernel. A kernel takes a larger struct
+ * than it knows if what it does not know is zero. */
+typedef struct ruleset_attributes {
+    uint64_t files;
+    uint64_t network;
+    uint64_t scopes;
+} ruleset_attributes;
+
+typedef struct __attribute__((packed)) path_attributes {
+    uint64_t allowed;
+    int32_t parent;
+} path_attributes;
+
+#define VERSION_FLAG 1u
+#define RULE_PATH 1
+
+/* The lowest number that the descriptor of a ruleset gets. */
+#define RULESET_ABOVE 32
+
+/* Rights over files, by number of bits that a version knows, and those that files can have. */
+#define EXECUTE (UINT64_C(1) << 0)
+#define WRITE_FILE (UINT64_C(1) << 1)
+#define READ_FILE (UINT64_C(1) << 2)
+#define READ_FOLDER (UINT64_C(1) << 3)
+#define TRUNCATE (UINT64_C(1) << 14)
+#define OF_FILES (EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE)
+#define TO_READ (EXECUTE | READ_FILE | READ_FOLDER)
+#define NOT_TO_WRITE (EXECUTE | UINT64_C(1) << 15) /* and no ioctl on devices */
+
+static uint64_t file_rights(int version)
+{
+    static const int bits[] = { 0, 13, 14, 15, 15, 16 };
+    int last = (int)(sizeof bits / sizeof *bits) - 1;
+
+    return (UINT64_C(1) << bits[version < last ? version : last]) - 1;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* What there is                                                                                  */
+/* ---------------------------------------------------------------------------------------------- */
+
+lab_protections lab_protections_find(void)
+{
+    long version = syscall(SYS_landlock_create_ruleset, NULL, (size_t)0, VERSION_FLAG);
+
+    return (lab_protections){ .landlock = version > 0 ? (int)version : 0,
+                              .seccomp = lab_filter_known(),
+                              .no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) >= 0 };
+}
+
+bool lab_protections_suffice(const lab_protections *protections)
+{
+    return protections->landlock > 0 && protections->seccomp && protections->no_new_privs;
+}
+
+void lab_protections_missing(const lab_protections *protections, char *text, size_t size)
+{
+    const struct {
+        bool there;
+        const char *name;
+    } all[] = { { protections->landlock > 0, "Landlock" },
+                { protections->seccomp, "seccomp" },
+                { protections->no_new_privs, "no_new_privs" } };
+    size_t length = 0;
+
+    if (size > 0)
+        text[0] = '\0';
+    for (size_t i = 0; i < sizeof all / sizeof *all && length < size; i++)
+        if (!all[i].there)
+            length += (size_t)snprintf(text + length, size - length, "%s%s", length ? ", " : "",
+                                       all[i].name);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Making one                                                                                     */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Adds @access to the ruleset. */
+static bool allow(int ruleset, const lab_access *access, uint64_t rights)
+{
+    struct stat status;
+    path_attributes path = { .parent = open(access->path, O_PATH | O_CLOEXEC) };
+
+    if (path.parent < 0)
+        return errno == ENOENT || errno == ENOTDIR;
+    path.allowed = (access->write ? ~NOT_TO_WRITE : TO_READ) & rights;
+    if (fstat(path.parent, &status) == 0 && !S_ISDIR(status.st_mode))
+        path.allowed &= OF_FILES;
+    bool added = syscall(SYS_landlock_add_rule, ruleset, RULE_PATH, &path, 0u) == 0;
+    int error = errno;
+    close(path.parent);
+    errno = error;
+    return added;
+}
+
+bool lab_sandbox_create(lab_sandbox *sandbox, const lab_access *access, size_t count)
+{
+    int version = sandbox->protections.landlock;
+    const ruleset_attributes all = { .files = file_rights(version),
+                                     .network = version >= 4 ? 3 : 0,
+                                     .scopes = version >= 6 ? 3 : 0 };
+
+    sandbox->ruleset = -1;
+    if (version == 0)
+        return true;
+    int ruleset = (int)syscall(SYS_landlock_create_ruleset, &all, sizeof all, 0u);
+    if (ruleset >= 0) { /* out of the way of what a child's descriptors become */
+        sandbox->ruleset = fcntl(ruleset, F_DUPFD_CLOEXEC, RULESET_ABOVE);
+        close(ruleset);
+    }
+    for (size_t i = 0; i < count && sandbox->ruleset >= 0; i++)
+        if (!allow(sandbox->ruleset, &access[i], all.files))
+            lab_sandbox_destroy(sandbox);
+    return sandbox->ruleset >= 0;
+}
+
+void lab_sandbox_destroy(lab_sandbox *sandbox)
+{
+    int error = errno;
+
+    if (sandbox->ruleset >= 0)
+        close(sandbox->ruleset);
+    sandbox->ruleset = -1;
+    errno = error;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Entering it                                                                                    */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Sets a limit to @value, or to what is allowed if that is less. */
+static bool limit(int resource, size_t value)
+{
+    struct rlimit now;
+
+    if (value == 0)
+        return true;
+    if (getrlimit(resource, &now) != 0)
+        return false;
+    if (now.rlim_max == RLIM_INFINITY || value < now.rlim_max)
+        now.rlim_max = value;
+    now.rlim_cur = now.rlim_max;
+    return setrlimit(resource, &now) == 0;
+}
+
+static bool limit_resources(const lab_resources *resources)
+{
+    const struct rlimit none = { 0, 0 };
+
+    return setrlimit(RLIMIT_CORE, &none) == 0 && limit(RLIMIT_AS, resources->memory) &&
+           limit(RLIMIT_STACK, resources->stack) && limit(RLIMIT_FSIZE, resources->file_size) &&
+           limit(RLIMIT_CPU, resources->seconds) && limit(RLIMIT_NPROC, resources->processes) &&
+           limit(RLIMIT_NOFILE, resources->files);
+}
+
+bool lab_sandbox_enter(const lab_sandbox *sandbox)
+{
+    const lab_protections *has = &sandbox->protections;
+
+    if (!limit_resources(&sandbox->resources))
+        return false;
+    if (has->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        return false;
+    if (sandbox->ruleset >= 0 && syscall(SYS_landlock_restrict_self, sandbox->ruleset, 0u) != 0)
+        return false;
+    return !has->seccomp || lab_filter_install(sandbox->filter);
+}

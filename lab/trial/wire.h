@@ -1,0 +1,79 @@
+/*
+ * wire.h - what the laboratory and the process that runs a candidate agree upon
+ *
+ * The process gets three descriptors beside its channels: two arenas of shared memory, for inputs,
+ * which it cannot write to, and for outputs; and the code. It is asked in lines on its stdin and
+ * answers each with a line on its stdout:
+ *
+ *     (started)   ready INPUTS OUTPUTS   addresses of the arenas, in hexadecimal
+ *     size        size BYTES             of workspace, for the problem of the orders
+ *     place       placed                 the tensors of the orders can be reached, and only these
+ *     run         done NANOSECONDS       all sets of the orders are computed; 0: not timed by
+ * itself
+ *
+ * or with one of these, after all but the first of which it ends:
+ *
+ *     unsupported            the candidate cannot do the problem
+ *     failed WORDS           it could not be loaded
+ *     exhausted WORDS        likewise, for lack of memory
+ *     trapped NUMBER         it made this system call
+ *     fault SIGNAL ADDRESS FLAGS   FLAGS are letters: m, an allocation had failed; s, the address
+ * is where the stack would grow; - neither lost WORDS             the device failed
+ *
+ * None of it is trusted: the candidate can write to stdout too. What counts is what lies in the
+ * outputs when the process is frozen after its answer, and the clock of the laboratory.
+ */
+#ifndef LAB_WIRE_H
+#define LAB_WIRE_H
+
+#include <stdint.h>
+
+#include "lab/trial/heed_candidate.h"
+
+#define LAB_WIRE_INPUTS 3
+#define LAB_WIRE_OUTPUTS 4
+#define LAB_WIRE_CODE 5
+
+/* The longest line, with its newline. */
+#define LAB_WIRE_LINE 256
+
+/* Q, K, V in the arena of inputs; O, LSE and workspace in that of outputs. */
+#define LAB_WIRE_ROOMS 6
+#define LAB_WIRE_FIRST_OUTPUT 3
+
+/* Bytes of an arena, from its start. */
+typedef struct lab_wire_room {
+    uint64_t start; /* of what may be touched; whole pages around it are opened ... */
+    uint64_t size;  /* ... 0: there is no such tensor */
+    uint64_t data;  /* where the tensor begins */
+} lab_wire_room;
+
+typedef struct lab_wire_set {
+    lab_wire_room room[LAB_WIRE_ROOMS];
+    uint64_t workspace_size;
+} lab_wire_set;
+
+#define LAB_WIRE_SETS 64
+
+/* How a CUDA candidate is launched (lab_launch). */
+typedef struct lab_wire_launch {
+    char entry[48];
+    char device[16];
+    int32_t threads;
+    int32_t ptx;
+    int64_t smem;
+    int64_t rows;
+    int64_t splits;
+} lab_wire_launch;
+
+/* At the start of the arena of inputs. */
+typedef struct lab_wire_orders {
+    heed_candidate_problem problem;
+    lab_wire_launch launch;
+    int32_t count;
+    lab_wire_set set[LAB_WIRE_SETS];
+} lab_wire_orders;
+
+#define LAB_WIRE_ORDERS ((size_t)64 << 10) /* bytes that they get */
+
+#endif /* LAB_WIRE_H */

@@ -1,0 +1,6 @@
+/* Executes what is no instruction. */
+#include "heed_candidate.h"
+int heed_candidate_run(const heed_candidate_problem *problem, const heed_candidate_buffers *buffers)
+{
+    __builtin_trap();
+}

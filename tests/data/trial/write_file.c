@@ -1,0 +1,14 @@
+/* Makes the file /tmp/heed-trial-evil-ID. */
+#include "heed_candidate.h"
+#include <stdio.h>
+
+int heed_candidate_run(const heed_candidate_problem *problem, const heed_candidate_buffers *buffers)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/tmp/heed-trial-evil-%d", ID);
+    FILE *file = fopen(path, "w");
+    if (file)
+        fclose(file);
+    return 0;
+}

@@ -1,0 +1,333 @@
+/*
+ * test_trial.c - candidates that behave, and candidates with one fault each, in a process of theirs
+ *
+ * Beside each verdict the test looks for what the protection was there to prevent: a file, a
+ * connection, a process.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lab/trial/sandbox.h"
+#include "src/measure.h"
+#include "trial_scene.h"
+
+static trial_scene scene;
+
+/* Evils are over soon, so that the test is. */
+static const lab_limits quick = { .run_seconds = 1,
+                                  .compile_seconds = 20,
+                                  .tensor_bytes = (size_t)16 << 20,
+                                  .memory_bytes = (size_t)128 << 20 };
+
+static int open_scene(void **state)
+{
+    const lab_protections protections = lab_protections_find();
+
+    scene_open(&scene);
+    return lab_protections_suffice(&protections) ? 0 : 77;
+}
+
+/* No child is left, and no zombie. */
+static void expect_no_children(const char *name)
+{
+    if (waitpid(-1, NULL, WNOHANG) != -1 || errno != ECHILD)
+        fail_msg("%s has left a process behind", name);
+}
+
+static double seconds_since(int64_t start)
+{
+    return (double)(heed_clock_ns() - start) * 1e-9;
+}
+
+/* An honest candidate runs, within 5 s, and is right. */
+static void expect_next_trial(const char *after)
+{
+    lab_outcome outcome;
+    int64_t start = heed_clock_ns();
+
+    if (!scene_try(&scene, "plain", 0, &quick, &outcome))
+        fail_msg("after %s: %s", after, outcome.text);
+    assert_true(scene_is_right(&scene));
+    assert_true(seconds_since(start) < 5);
+}
+
+static void expect(const char *name, long long value, lab_verdict verdict, const char *words)
+{
+    lab_outcome outcome;
+    int64_t start = heed_clock_ns();
+    bool well = scene_try(&scene, name, value, &quick, &outcome);
+
+    if (outcome.verdict != verdict || (words && !strstr(outcome.text, words)))
+        fail_msg("%s: %s: \"%s\" instead of %s: \"%s\"", name, lab_verdict_name(outcome.verdict),
+                 outcome.text, lab_verdict_name(verdict), words ? words : "");
+    assert_int_equal(well, verdict == LAB_VERDICT_OK);
+    assert_true(seconds_since(start) < 10);
+    expect_no_children(name);
+}
+
+static void expect_ones(void)
+{
+    for (int i = 0; i < SCENE_ELEMENTS; i++)
+        assert_true(scene.o[i] == 1);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Honest ones                                                                                    */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void test_honest(void **state)
+{
+    expect("plain", 0, LAB_VERDICT_OK, NULL);
+    assert_true(scene_is_right(&scene));
+    expect("workspace", 0, LAB_VERDICT_OK, NULL);
+    expect_ones();
+    expect("stack", 4096, LAB_VERDICT_OK, NULL); /* of 8 MiB */
+    expect_ones();
+    expect("allocate", 100, LAB_VERDICT_OK, NULL); /* of 128 */
+    expect_ones();
+}
+
+/* Sets are computed in their order, in one process, which lives on. */
+static void test_many_sets(void **state)
+{
+    static float o[4][SCENE_ELEMENTS];
+    const lab_candidate candidate = scene_candidate(&scene, "remember", 0);
+    lab_set sets[4];
+    lab_outcome outcome;
+    lab_trial *trial;
+    size_t size;
+
+    assert_true(lab_trial_open(&trial, &candidate, &quick, &outcome));
+    assert_true(lab_trial_prepare(trial, &scene.problem, &size, &outcome));
+    for (int i = 0; i < 4; i++) {
+        sets[i] = scene_set(&scene, NULL, 0);
+        sets[i].span[3] = (lab_span){ .room = o[i], .room_size = sizeof o[i], .size = sizeof o[i] };
+    }
+    assert_true(lab_trial_run(trial, sets, 4, 0, &outcome));
+    for (int i = 0; i < 4; i++)
+        assert_true(o[i][SCENE_ELEMENTS - 1] == (float)(i + 1));
+    assert_true(lab_trial_run(trial, sets, 1, 0, &outcome));
+    assert_true(o[0][0] == 5);
+    assert_true(outcome.seconds > 0 && outcome.seconds < 1);
+    assert_true(lab_trial_code(trial)->size > 1000);
+    lab_trial_close(trial);
+    expect_no_children("remember");
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Evil ones                                                                                      */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void test_evils(void **state)
+{
+    static const struct {
+        const char *name;
+        lab_verdict verdict;
+        const char *words;
+    } evils[] = {
+        { "hang", LAB_VERDICT_HUNG, "1 s" },
+        { "sleep", LAB_VERDICT_HUNG, "1 s" },
+        { "divide", LAB_VERDICT_CRASHED, "SIGFPE" },
+        { "abort", LAB_VERDICT_CRASHED, "SIGABRT" },
+        { "illegal", LAB_VERDICT_CRASHED, "SIGILL" },
+        { "null", LAB_VERDICT_ILLEGAL_ACCESS, "null pointer" },
+        { "read_past", LAB_VERDICT_ILLEGAL_ACCESS, "past the end of K" },
+        { "write_input", LAB_VERDICT_ILLEGAL_ACCESS, "wrote to the input Q at byte 12" },
+        { "unlock_input", LAB_VERDICT_ILLEGAL_ACCESS, "wrote to the input Q at byte 12" },
+        { "write_past", LAB_VERDICT_WROTE_OUTSIDE, "wrote past the end of O, within" },
+        { "write_before", LAB_VERDICT_WROTE_OUTSIDE, "before the start of O" },
+        { "write_far", LAB_VERDICT_ILLEGAL_ACCESS, "past the end of O" },
+        { "hoard", LAB_VERDICT_OUT_OF_MEMORY, "refused memory" },
+        { "huge", LAB_VERDICT_OUT_OF_MEMORY, NULL },
+        { "deep", LAB_VERDICT_OUT_OF_MEMORY, "stack" },
+        { "print", LAB_VERDICT_GARBAGE, NULL },
+        { "flood", LAB_VERDICT_FLOODED, "255 bytes" },
+        { "flood_stderr", LAB_VERDICT_FLOODED, "64 KiB" },
+        { "fork", LAB_VERDICT_FORKED, "process" },
+        { "fork_raw", LAB_VERDICT_FORKED, "clone" },
+        { "thread", LAB_VERDICT_FORKED, "thread" },
+        { "exec", LAB_VERDICT_FORKED, "execve" },
+        { "read_file", LAB_VERDICT_FILE, "open" },
+        { "kill", LAB_VERDICT_FORBIDDEN, "kill" },
+        { "code", LAB_VERDICT_FORBIDDEN, "mmap" },
+        { "handler", LAB_VERDICT_FORBIDDEN, "rt_sigaction" },
+        { "exit", LAB_VERDICT_EXITED, "status 0" },
+        { "early_fork", LAB_VERDICT_FORKED, NULL },
+        { "refuse", LAB_VERDICT_UNSUPPORTED, NULL },
+        { "greedy", LAB_VERDICT_OUT_OF_MEMORY, "workspace" },
+    };
+
+    for (size_t i = 0; i < sizeof evils / sizeof *evils; i++) {
+        expect(evils[i].name, 0, evils[i].verdict, evils[i].words);
+        expect_next_trial(evils[i].name);
+    }
+}
+
+/* What is outside is told, and is there to be looked at. */
+static void test_outside_is_kept(void **state)
+{
+    expect("write_past", 0, LAB_VERDICT_WROTE_OUTSIDE, NULL);
+    assert_true(scene.o[SCENE_ELEMENTS] == 1);
+    assert_true(scene.o[SCENE_ELEMENTS + 1] == SCENE_POISON);
+    assert_true(scene.o[-1] == SCENE_POISON);
+}
+
+static void expect_no_file(const char *name)
+{
+    char path[64];
+    struct stat status;
+
+    snprintf(path, sizeof path, "/tmp/heed-trial-evil-%d", (int)getpid());
+    expect(name, getpid(), LAB_VERDICT_FILE, "open");
+    assert_int_equal(lstat(path, &status), -1);
+    assert_int_equal(errno, ENOENT);
+}
+
+static void test_files(void **state)
+{
+    expect_no_file("write_file");
+    expect_no_file("early");
+    expect("early_read", 0, LAB_VERDICT_OK, NULL); /* it may try, and finds nothing */
+    expect_ones();
+}
+
+/* A port that listens, or -1. */
+static int listen_somewhere(int *port)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET };
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 4) != 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
+        close(fd);
+        return -1;
+    }
+    *port = ntohs(address.sin_port);
+    return fd;
+}
+
+static void test_network(void **state)
+{
+    int port = 0, fd = listen_somewhere(&port);
+    struct pollfd caller = { .fd = fd, .events = POLLIN };
+
+    if (fd < 0)
+        skip();
+    expect("network", port, LAB_VERDICT_NETWORK, "socket");
+    assert_int_equal(poll(&caller, 1, 100), 0);
+    close(fd);
+}
+
+/* Who says "done" before the work is done is judged by what lies there then. */
+static void test_forged_answer(void **state)
+{
+    expect("forge", 0, LAB_VERDICT_OK, NULL);
+    for (int i = 0; i < SCENE_ELEMENTS; i++)
+        assert_true(scene.o[i] == SCENE_POISON);
+}
+
+/* A process that was lost is replaced at the next call. */
+static void test_goes_on(void **state)
+{
+    const lab_candidate candidate = scene_candidate(&scene, "divide", 0);
+    const lab_set set = scene_set(&scene, NULL, 0);
+    lab_outcome outcome;
+    lab_trial *trial;
+    size_t size;
+
+    assert_true(lab_trial_open(&trial, &candidate, &quick, &outcome));
+    for (int i = 0; i < 3; i++) {
+        assert_true(lab_trial_prepare(trial, &scene.problem, &size, &outcome));
+        assert_false(lab_trial_run(trial, &set, 1, 0, &outcome));
+        assert_int_equal(outcome.verdict, LAB_VERDICT_CRASHED);
+    }
+    lab_trial_close(trial);
+    expect_no_children("divide");
+}
+
+static bool always(void)
+{
+    return true;
+}
+
+static void test_interrupt(void **state)
+{
+    lab_limits limits = quick;
+    lab_outcome outcome;
+
+    limits.interrupted = always;
+    assert_false(scene_try(&scene, "plain", 0, &limits, &outcome));
+    assert_int_equal(outcome.verdict, LAB_VERDICT_INTERRUPTED);
+    expect_no_children("plain");
+}
+
+/* Tensors that do not fit are the caller's fault, not the candidate's. */
+static void test_too_large(void **state)
+{
+    static float large[1 << 20];
+    const lab_candidate candidate = scene_candidate(&scene, "plain", 0);
+    lab_limits limits = quick;
+    lab_set set = scene_set(&scene, NULL, 0), sets[65] = { { { { 0 } } } };
+    lab_outcome outcome;
+    lab_trial *trial;
+    size_t size;
+
+    limits.tensor_bytes = 1;
+    assert_true(lab_trial_open(&trial, &candidate, &limits, &outcome));
+    assert_true(lab_trial_prepare(trial, &scene.problem, &size, &outcome));
+    for (int i = 0; i < 64; i++) {
+        sets[i] = set;
+        sets[i].span[0] = (lab_span){ .room = large, .room_size = sizeof large, .size = 256 };
+    }
+    assert_false(lab_trial_run(trial, sets, 64, 0, &outcome));
+    assert_int_equal(outcome.verdict, LAB_VERDICT_SYSTEM);
+    assert_false(lab_trial_run(trial, sets, 65, 0, &outcome));
+    assert_false(lab_trial_run(trial, sets, 0, 0, &outcome));
+    assert_true(lab_trial_run(trial, &set, 1, 0, &outcome));
+    assert_true(scene_is_right(&scene));
+    lab_trial_close(trial);
+}
+
+static void test_names(void **state)
+{
+    for (int i = 0; i < LAB_VERDICTS; i++) {
+        assert_true(lab_verdict_name((lab_verdict)i)[0] != '\0');
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal(lab_verdict_name((lab_verdict)i),
+                                    lab_verdict_name((lab_verdict)j));
+    }
+    assert_string_equal(lab_verdict_name((lab_verdict)LAB_VERDICTS), "unknown");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_honest),        cmocka_unit_test(test_many_sets),
+        cmocka_unit_test(test_evils),         cmocka_unit_test(test_outside_is_kept),
+        cmocka_unit_test(test_files),         cmocka_unit_test(test_network),
+        cmocka_unit_test(test_forged_answer), cmocka_unit_test(test_goes_on),
+        cmocka_unit_test(test_interrupt),     cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_names),
+    };
+    if (open_scene(NULL) != 0) {
+        fprintf(stderr, "skipped: this system cannot hold a candidate\n");
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

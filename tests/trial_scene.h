@@ -1,0 +1,41 @@
+/*
+ * trial_scene.h - candidates out of tests/data/trial, and a small problem to try them on
+ */
+#ifndef TRIAL_SCENE_H
+#define TRIAL_SCENE_H
+
+#include "lab/trial/trial.h"
+
+/* b1 h1 s8 d8 f32: 64 elements in each tensor. */
+#define SCENE_ELEMENTS 64
+#define SCENE_POISON -77.0f
+
+typedef struct trial_scene {
+    char source[1 << 16]; /* of the candidate read last */
+    heed_problem problem;
+    float q[SCENE_ELEMENTS], k[SCENE_ELEMENTS], v[SCENE_ELEMENTS];
+    float room[SCENE_ELEMENTS + 32]; /* O is in the middle */
+    float *o;
+    float lse[8];
+} trial_scene;
+
+/* scene_open() makes the problem and the inputs. scene_poison() fills O and what is around it. */
+void scene_open(trial_scene *scene);
+void scene_poison(trial_scene *scene);
+
+/* scene_candidate() reads tests/data/trial/@name.c, with the knob ID, PORT, KIB and MIB being
+ * @value. Fails the test if there is no such file. */
+lab_candidate scene_candidate(trial_scene *scene, const char *name, long long value);
+
+/* scene_set() returns the tensors, O with 16 elements around it that must stay, and @workspace of
+ * @size bytes. */
+lab_set scene_set(trial_scene *scene, void *workspace, size_t size);
+
+/* scene_try() goes through a whole trial of the candidate @name. True if all went well. */
+bool scene_try(trial_scene *scene, const char *name, long long value, const lab_limits *limits,
+               lab_outcome *outcome);
+
+/* scene_is_right() says whether O and LSE are those of the problem. */
+bool scene_is_right(const trial_scene *scene);
+
+#endif /* TRIAL_SCENE_H */
