@@ -239,7 +239,7 @@ const cli_verb cli_verb_bench = {
         "heed first, "
         "rival, rival, heed; only one of them works at a time.\n"
         "\n"
-        "The ratio rival/heed says how many times as long the rival takes, with a 95 % confidence "
+        "The ratio rival/heed says how many times as long the rival takes, with a 99 % confidence "
         "interval. From the "
         "interval follows the verdict: FASTER and SLOWER if it lies beyond the margin, EQUIVALENT "
         "if it "

@@ -10,7 +10,7 @@
 #include "../src/device.h"
 #include "cli.h"
 #include "measure/ceiling.h"
-#include "measure/compare.h"
+#include "measure/duel.h"
 #include "measure/environment.h"
 #include "report/table.h"
 #include "tensor/tensor.h"

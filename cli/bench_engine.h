@@ -15,6 +15,7 @@ typedef struct bench_engine {
     const bench_tensors *tensors;
     heed_plan *plan;
     void *workspace;
+    size_t place;       /* bytes from there on that are not used */
     int64_t copies;     /* of the tensors that calls rotate through, all of them or the first */
     int64_t call;       /* number of the next one, which says what copy it works on */
     int64_t last;       /* of the one before */
@@ -29,10 +30,12 @@ typedef struct bench_engine {
 heed_status bench_engine_start(bench_engine *engine, const bench_tensors *tensors, heed_plan *plan);
 void bench_engine_stop(bench_engine *engine);
 
-/* bench_engine_call() is one call, as heed_sample() takes it; bench_engine_block() a block, as
- * lab_interleave() takes it. @data is the engine. After Ctrl-C they fail with HEED_ERR_SYSTEM. */
+/* bench_engine_call() is one call, as heed_sample() takes it; bench_engine_block() a block and
+ * bench_engine_renew() another place for the workspace, as a lab_side takes them. @data is the
+ * engine. After Ctrl-C the first two fail with HEED_ERR_SYSTEM. */
 heed_status bench_engine_call(void *data);
 heed_status bench_engine_block(void *data, double *seconds);
+heed_status bench_engine_renew(void *data, uint64_t random);
 
 /* bench_engine_capture() makes the blocks of replays of @calls calls, which rotate through the
  * first
@@ -73,7 +76,7 @@ typedef struct bench_guest {
     lab_answer answer; /* of the last block */
 } bench_guest;
 
-/* bench_guest_block() is a block, as lab_interleave() takes it. @data is the guest. */
+/* bench_guest_block() is a block, as a lab_side takes it. @data is the guest. */
 heed_status bench_guest_block(void *data, double *seconds);
 
 /* bench_guest_round() returns the seconds that a block is expected to take with its warm-up. */

@@ -10,7 +10,7 @@
 
 enum {
     PAIRS_MAX = 400,
-    PAIRS_USUAL = 7
+    PAIRS_USUAL = 8
 };
 
 /* A rival of which a call takes more than this many times --seconds is skipped. */
@@ -27,35 +27,36 @@ static void set_outcome(bench_match *match, bench_outcome outcome, const char *r
     snprintf(match->reason, sizeof match->reason, "%s", reason);
 }
 
-/* Interleaves blocks of heed and of the opponent, and judges. @round: seconds that a pair of blocks
- * takes. */
+/* How many pairs to take at least. @round: seconds that one takes. Slow sides get fewer, but not
+ * forever. */
+static size_t least_pairs(const bench_run *bench, double round)
+{
+    double affordable = 4 * bench->seconds / round;
+    return affordable < 1 ? 1 : affordable < PAIRS_USUAL ? (size_t)affordable : PAIRS_USUAL;
+}
+
+/* Interleaves blocks of heed and of the opponent, and judges. All the time is used: the figures are
+ * as much wanted as the verdict. */
 static heed_status interleave(const bench_run *bench, bench_match *match, bench_engine *heed,
                               const lab_side *other, double round)
 {
-    lab_side mine = { bench_engine_block, heed };
-    /* Slow sides get fewer pairs, but not forever. */
-    double affordable = 4 * bench->seconds / round;
-    lab_interleaving plan = {
-        .budget_ns = (int64_t)(bench->seconds * 1e9),
-        .pairs_min = affordable < 1             ? 1
-                     : affordable < PAIRS_USUAL ? (size_t)affordable
-                                                : PAIRS_USUAL,
-        .pairs_max = PAIRS_MAX,
-    };
-    match->heed = calloc(PAIRS_MAX, sizeof *match->heed);
-    match->other = calloc(PAIRS_MAX, sizeof *match->other);
-    if (!match->heed || !match->other)
-        return HEED_ERR_NO_MEMORY;
-    heed_status status = lab_interleave(&mine, other, &plan, match->heed, match->other,
-                                        &match->pairs);
-    if (status != HEED_OK)
-        return status;
-    lab_bootstrap bootstrap = { .seed = bench->seed };
-    status = lab_compare(match->heed, match->other, match->pairs, bench->margin, &bootstrap,
-                         &match->comparison);
+    lab_duel duel;
+    lab_side mine = { bench_engine_block, bench_engine_renew, heed };
+    const lab_duel_options options = { .rules = { .margin = bench->margin, .looks = 1 },
+                                       .seconds = bench->seconds,
+                                       .round = round,
+                                       .pairs_min = least_pairs(bench, round),
+                                       .pairs_max = PAIRS_MAX,
+                                       .seed = bench->seed };
+    heed_status status = lab_duel_run(&duel, &mine, other, &options);
+    match->heed = duel.a;
+    match->other = duel.b;
+    match->pairs = duel.pairs;
+    match->comparison = duel.comparison;
     if (status != HEED_OK)
         return status;
     lab_interval interval;
+    lab_bootstrap bootstrap = { .seed = bench->seed };
     status = lab_stats_median_interval(match->other, match->pairs, &bootstrap, &interval);
     match->seconds = interval.estimate;
     return status;
@@ -175,7 +176,7 @@ static heed_status play_rival(bench_run *bench, bench_match *match, bench_rival 
         entry->rate = flops / guest.expected;
     match->calls = guest.replay;
     heed->rival = rival;
-    lab_side other = { bench_guest_block, &guest };
+    lab_side other = { bench_guest_block, NULL, &guest };
     heed_status status = interleave(bench, match, heed, &other,
                                     bench_engine_round(heed, heed_seconds) +
                                         bench_guest_round(&guest));
@@ -270,7 +271,7 @@ heed_status bench_meet_kernel(bench_run *bench, bench_match *match, bench_engine
     if (status == HEED_OK)
         status = bench_engine_ready(&other, bench->replay, seconds);
     if (status == HEED_OK) {
-        lab_side side = { bench_engine_block, &other };
+        lab_side side = { bench_engine_block, bench_engine_renew, &other };
         match->calls = other.replay.calls;
         status = interleave(bench, match, heed, &side,
                             bench_engine_round(heed, heed_seconds) +

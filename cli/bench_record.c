@@ -3,6 +3,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -93,7 +94,7 @@ static void write_text(FILE *file, const char *text)
 /* A number, or nothing where there is none. */
 static void write_number(FILE *file, double value)
 {
-    if (value > 0)
+    if (value > 0 && isfinite(value))
         fprintf(file, ",%.9g", value);
     else
         fputc(',', file);

@@ -1,6 +1,7 @@
 /*
  * bench_table.c - the table of `heed bench`, with what is to be known above and below it
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,7 +123,7 @@ static void add_match(lab_table *table, const bench_row *row, const bench_match 
         add_eager(table, &match->eager);
     lab_table_cell(table, "%s", "");
     add_number(table, c->ratio.estimate, "x");
-    if (c->pairs >= LAB_COMPARE_PAIRS_MIN) {
+    if (isfinite(c->ratio.high)) {
         lab_table_cell(table, "%.*f to %.*f", decimals, c->ratio.low, decimals, c->ratio.high);
         lab_table_cell(table, "%s%s%s", cli_style(stdout, verdict_style(c->verdict)),
                        lab_compared_name(c->verdict), cli_style(stdout, CLI_PLAIN));
@@ -194,7 +195,7 @@ static void add_columns(lab_table *table, bool replay)
         { "GFLOP/s", LAB_RIGHT, true, true },      { "of ceiling", LAB_RIGHT, true, false },
         { "eager p50", LAB_RIGHT, false, true },   { "eager p90", LAB_RIGHT, false, true },
         { "launch", LAB_RIGHT, false, true },      { "rival/heed", LAB_RIGHT, true, true },
-        { "95 % interval", LAB_LEFT, true, true }, { "heed is", LAB_LEFT, true, true },
+        { "99 % interval", LAB_LEFT, true, true }, { "heed is", LAB_LEFT, true, true },
     };
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         if (replay ? columns[i].by_replay : columns[i].by_clock)

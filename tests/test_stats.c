@@ -1,5 +1,5 @@
 /*
- * test_stats.c - order statistics against NumPy and SciPy, intervals and verdicts by simulation
+ * test_stats.c - order statistics against NumPy and SciPy, intervals by simulation
  */
 #include <math.h>
 #include <setjmp.h>
@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "lab/measure/compare.h"
 #include "lab/measure/stats.h"
 
 static const double ten[10] = { 3.1, 1.2, 5.9, 2.6, 5.3, 5.8, 9.7, 9.3, 2.3, 8.4 };
@@ -117,40 +116,17 @@ static void test_median_interval(void **state)
     assert_near(interval.high, 128.787, 0.03);
 }
 
-/* Limits as above: the pairs are resampled together, which gives [1.0822, 1.1393]. */
-static void test_ratio_interval(void **state)
-{
-    lab_bootstrap options = { .seed = 5, .resamples = 40000 };
-    lab_interval interval;
-    double top[30];
-    double bottom[30];
-
-    for (int i = 0; i < 30; i++) {
-        top[i] = 100 + 10 * sin(i * 1.7);
-        bottom[i] = 90 + 8 * sin(i * 1.7 + 0.3);
-    }
-    assert_int_equal(lab_stats_ratio_interval(top, bottom, 30, &options, &interval), HEED_OK);
-    assert_near(interval.estimate, 1.0997654996553738, 1e-13);
-    assert_near(interval.low, 1.0821646, 0.002);
-    assert_near(interval.high, 1.13930133, 0.002);
-}
-
 static void test_bad_options(void **state)
 {
     static const lab_bootstrap bad[] = {
         { .resamples = -1 }, { .confidence = -0.5 }, { .confidence = 1 }, { .confidence = NAN }
     };
     lab_interval interval;
-    lab_comparison comparison;
 
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(lab_stats_median_interval(ten, 10, &bad[i], &interval), HEED_ERR_INVALID);
-        assert_int_equal(lab_compare(ten, ten, 10, 0, &bad[i], &comparison), HEED_ERR_INVALID);
     }
     assert_int_equal(lab_stats_median_interval(ten, 0, NULL, &interval), HEED_ERR_INVALID);
-    assert_int_equal(lab_compare(ten, ten, 0, 0, NULL, &comparison), HEED_ERR_INVALID);
-    assert_int_equal(lab_compare(ten, ten, 10, -0.1, NULL, &comparison), HEED_ERR_INVALID);
-    assert_int_equal(lab_compare(ten, ten, 10, NAN, NULL, &comparison), HEED_ERR_INVALID);
 }
 
 /* A small generator for simulations: uniform in (0, 1), and normal by Box and Muller. */
@@ -185,141 +161,6 @@ static void test_interval_coverage(void **state)
     assert_in_range(held, 364, 396); /* 91 % to 99 % */
 }
 
-enum {
-    PAIRS = 24,
-    RUNS = 300
-};
-
-/* Counts the verdicts of simulated runs in which B takes (1 + difference) times as long as A, with
- * 1 % noise per block, a drift of 5 % over the run that both share, and one block in fifty
- * disturbed by 30 %. */
-static void simulate(double difference, uint64_t seed, int verdicts[4])
-{
-    uint64_t random = seed;
-
-    memset(verdicts, 0, 4 * sizeof *verdicts);
-    for (int run = 0; run < RUNS; run++) {
-        lab_bootstrap options = { .seed = (uint64_t)run, .resamples = 300 };
-        lab_comparison comparison;
-        double block[2][PAIRS];
-        for (int i = 0; i < PAIRS; i++) {
-            for (int side = 0; side < 2; side++) {
-                double spike = uniform(&random) < 0.02 ? 1.3 : 1;
-                double drift = 1 + 0.05 * i / PAIRS;
-                block[side][i] = spike * drift * exp(0.01 * normal(&random)) *
-                                 (1 + side * difference);
-            }
-        }
-        assert_int_equal(lab_compare(block[0], block[1], PAIRS, 0, &options, &comparison), HEED_OK);
-        verdicts[comparison.verdict]++;
-    }
-}
-
-static void test_equal_sides_give_few_false_verdicts(void **state)
-{
-    int verdicts[4];
-
-    simulate(0, 1, verdicts);
-    assert_in_range(verdicts[LAB_FASTER] + verdicts[LAB_SLOWER], 0, RUNS / 100);
-}
-
-static void test_planted_difference_is_found(void **state)
-{
-    int verdicts[4];
-
-    simulate(0.03, 2, verdicts);
-    assert_in_range(verdicts[LAB_FASTER], RUNS * 9 / 10, RUNS);
-    assert_int_equal(verdicts[LAB_SLOWER], 0);
-    simulate(-0.03, 3, verdicts);
-    assert_in_range(verdicts[LAB_SLOWER], RUNS * 9 / 10, RUNS);
-    assert_int_equal(verdicts[LAB_FASTER], 0);
-}
-
-/* Exact blocks: the verdict follows from the ratio and the margin alone. */
-static void test_verdict_bounds(void **state)
-{
-    static const struct {
-        double b;
-        double margin;
-        size_t pairs;
-        lab_compared verdict;
-    } cases[] = {
-        { 1.00, 0, 8, LAB_EQUIVALENT },    { 1.005, 0, 8, LAB_EQUIVALENT },
-        { 1.02, 0, 8, LAB_FASTER },        { 0.98, 0, 8, LAB_SLOWER },
-        { 1.02, 0.05, 8, LAB_EQUIVALENT }, { 1.06, 0.05, 8, LAB_FASTER },
-        { 1.02, 0, 4, LAB_AMBIGUOUS },     { 0.98, 0, LAB_COMPARE_PAIRS_MIN, LAB_SLOWER },
-    };
-
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        lab_comparison comparison;
-        double a[8];
-        double b[8];
-        for (int j = 0; j < 8; j++) {
-            a[j] = 1;
-            b[j] = cases[i].b;
-        }
-        assert_int_equal(lab_compare(a, b, cases[i].pairs, cases[i].margin, NULL, &comparison),
-                         HEED_OK);
-        assert_near(comparison.ratio.estimate, cases[i].b, 1e-15);
-        assert_int_equal(comparison.pairs, cases[i].pairs);
-        assert_string_equal(lab_compared_name(comparison.verdict),
-                            lab_compared_name(cases[i].verdict));
-    }
-}
-
-/* Which side each block went to, as letters. */
-typedef struct block_log {
-    char text[64];
-    size_t length;
-    size_t fail_at; /* this block fails; 0: none does */
-} block_log;
-
-static heed_status take(block_log *order, char side, double *seconds)
-{
-    if (order->fail_at && order->length + 1 == order->fail_at)
-        return HEED_ERR_SYSTEM;
-    order->text[order->length++] = side;
-    *seconds = (double)order->length;
-    return HEED_OK;
-}
-
-static heed_status take_a(void *data, double *seconds)
-{
-    return take(data, 'A', seconds);
-}
-
-static heed_status take_b(void *data, double *seconds)
-{
-    return take(data, 'B', seconds);
-}
-
-static void test_interleaving(void **state)
-{
-    block_log order = { .length = 0 };
-    lab_side a = { take_a, &order };
-    lab_side b = { take_b, &order };
-    lab_interleaving plan = { .budget_ns = 0, .pairs_min = 5, .pairs_max = 20 };
-    double a_seconds[20];
-    double b_seconds[20];
-    size_t pairs;
-
-    assert_int_equal(lab_interleave(&a, &b, &plan, a_seconds, b_seconds, &pairs), HEED_OK);
-    assert_int_equal(pairs, 5);
-    assert_string_equal(order.text, "ABBAABBAAB");
-    assert_near(a_seconds[1], 4, 0);
-    assert_near(b_seconds[1], 3, 0);
-
-    plan.budget_ns = INT64_C(60000000000);
-    memset(&order, 0, sizeof order);
-    assert_int_equal(lab_interleave(&a, &b, &plan, a_seconds, b_seconds, &pairs), HEED_OK);
-    assert_int_equal(pairs, 20);
-
-    memset(&order, 0, sizeof order);
-    order.fail_at = 6;
-    assert_int_equal(lab_interleave(&a, &b, &plan, a_seconds, b_seconds, &pairs), HEED_ERR_SYSTEM);
-    assert_int_equal(pairs, 2);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -329,13 +170,8 @@ int main(void)
         cmocka_unit_test(test_nothing_is_nan),
         cmocka_unit_test(test_summary),
         cmocka_unit_test(test_median_interval),
-        cmocka_unit_test(test_ratio_interval),
         cmocka_unit_test(test_bad_options),
         cmocka_unit_test(test_interval_coverage),
-        cmocka_unit_test(test_equal_sides_give_few_false_verdicts),
-        cmocka_unit_test(test_planted_difference_is_found),
-        cmocka_unit_test(test_verdict_bounds),
-        cmocka_unit_test(test_interleaving),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,14 @@
 /*
- * compare.c - interleaved blocks and the verdict on them
+ * compare.c - takes the looks that are due, until one has a verdict
  */
 #include "compare.h"
 
-#include "measure.h"
+#include <math.h>
+
+#include "looks.h"
+
+/* The standard deviation of normal numbers is so many times their median absolute deviation. */
+#define DEVIATION_PER_MAD 1.4826
 
 const char *lab_compared_name(lab_compared verdict)
 {
@@ -19,57 +24,77 @@ const char *lab_compared_name(lab_compared verdict)
     return names[verdict];
 }
 
-static lab_compared judge(const lab_interval *ratio, double margin, size_t pairs)
+const char *lab_stop_reason(lab_stop stop)
 {
-    double upper = 1 + margin;
-    double lower = 1 / upper;
+    static const char *const reasons[] = {
+        [LAB_STOP_NOT] = "more pairs are to come",
+        [LAB_STOP_CLEAR] = "the verdict is clear",
+        [LAB_STOP_PAIRS] = "all the pairs that were planned are taken",
+        [LAB_STOP_TIME] = "time ran out",
+    };
 
-    if (pairs < LAB_COMPARE_PAIRS_MIN)
-        return LAB_AMBIGUOUS;
-    if (ratio->low > upper)
-        return LAB_FASTER;
-    if (ratio->high < lower)
-        return LAB_SLOWER;
-    if (ratio->low >= lower && ratio->high <= upper)
-        return LAB_EQUIVALENT;
-    return LAB_AMBIGUOUS;
+    return (size_t)stop < sizeof reasons / sizeof reasons[0] ? reasons[stop] : "";
 }
 
-heed_status lab_compare(const double *a, const double *b, size_t pairs, double margin,
-                        const lab_bootstrap *options, lab_comparison *comparison)
+static bool series_fits(const lab_series *series)
 {
-    if (!(margin >= 0 && margin <= 1))
-        return HEED_ERR_INVALID;
-    heed_status status = lab_stats_ratio_interval(b, a, pairs, options, &comparison->ratio);
-    if (status != HEED_OK)
-        return status;
-    comparison->margin = margin > 0 ? margin : LAB_COMPARE_MARGIN;
+    if (series->pairs < 1 || series->pairs > LAB_PAIRS_MAX || series->planned > LAB_PAIRS_MAX)
+        return false;
+    for (size_t i = 0; i < series->pairs; i++)
+        if (!(series->a[i] > 0 && series->b[i] > 0 && isfinite(series->a[i] / series->b[i])))
+            return false;
+    return true;
+}
+
+/* The spread of single pairs about the @center of their logarithms. */
+static double noise_of(const lab_series *series, size_t pairs, double center)
+{
+    double away[LAB_PAIRS_MAX];
+    for (size_t i = 0; i < pairs; i++)
+        away[i] = fabs(log(series->b[i] / series->a[i]) - center);
+    lab_stats_sort(away, pairs);
+    return DEVIATION_PER_MAD * lab_stats_median(away, pairs);
+}
+
+/* One look: the interval and the verdict on the first @pairs pairs. */
+static void look_at(const lab_series *series, size_t pairs, size_t stretch, double tail,
+                    const lab_rules *rules, lab_comparison *comparison)
+{
+    lab_paired paired;
+    double units[LAB_PAIRED_MAX], low, high;
+    lab_paired_make(&paired, units, lab_stretches(series, pairs, stretch, units));
+    lab_paired_interval(&paired, tail, &low, &high);
+    comparison->ratio = (lab_interval){ exp(lab_paired_center(&paired)), exp(low), exp(high) };
+    comparison->verdict = lab_verdict(&comparison->ratio, rules);
     comparison->pairs = pairs;
-    comparison->verdict = judge(&comparison->ratio, comparison->margin, pairs);
-    return HEED_OK;
 }
 
-bool lab_interleave_second(size_t block)
+static lab_stop stop_of(const lab_series *series, const lab_comparison *comparison)
 {
-    return block % 4 == 1 || block % 4 == 2;
+    if (comparison->verdict != LAB_AMBIGUOUS)
+        return LAB_STOP_CLEAR;
+    if (series->pairs >= series->planned)
+        return LAB_STOP_PAIRS;
+    return series->ended ? LAB_STOP_TIME : LAB_STOP_NOT;
 }
 
-heed_status lab_interleave(const lab_side *a, const lab_side *b, const lab_interleaving *plan,
-                           double *a_seconds, double *b_seconds, size_t *pairs)
+heed_status lab_compare(const lab_series *series, const lab_rules *rules,
+                        lab_comparison *comparison)
 {
-    int64_t end = heed_clock_ns() + plan->budget_ns;
-
-    for (*pairs = 0; *pairs < plan->pairs_max; (*pairs)++) {
-        if (*pairs >= plan->pairs_min && heed_clock_ns() >= end)
-            break;
-        for (size_t half = 0; half < 2; half++) {
-            bool second = lab_interleave_second(2 * *pairs + half);
-            const lab_side *side = second ? b : a;
-            double *seconds = second ? b_seconds : a_seconds;
-            heed_status status = side->fn(side->data, &seconds[*pairs]);
-            if (status != HEED_OK)
-                return status;
-        }
+    lab_rules full;
+    lab_schedule due;
+    if (lab_rules_fill(rules, &full) != HEED_OK || !series_fits(series))
+        return HEED_ERR_INVALID;
+    *comparison = (lab_comparison){ .ratio = { 1, 0, INFINITY },
+                                    .margin = full.margin,
+                                    .gain = full.gain,
+                                    .confidence = full.confidence };
+    lab_schedule_make(&due, series, &full);
+    while (comparison->looks < due.count && comparison->verdict == LAB_AMBIGUOUS) {
+        size_t look = comparison->looks++;
+        look_at(series, due.pairs[look], due.stretch, due.tails[look], &full, comparison);
     }
+    comparison->noise = noise_of(series, series->pairs, log(comparison->ratio.estimate));
+    comparison->stop = stop_of(series, comparison);
     return HEED_OK;
 }

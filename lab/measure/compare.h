@@ -1,14 +1,18 @@
 /*
  * compare.h - is this faster than that? An answer with an interval
  *
- * Method. The two sides take turns in one run, a block of calls each, in the order A B B A A B B A
- * ..., so that a drift of the machine falls on both alike, and neighbouring blocks form pairs. Each
- * block gives one number, its seconds per call. The ratio is median(B) / median(A) over the blocks:
- * above 1, A is the faster one. Its confidence interval is a bootstrap over pairs (stats.h). The
- * verdict compares the interval with the equivalence margin m, as in a test of equivalence with two
- * one-sided tests:
+ * Method. The two sides take turns in one run (duel.h), a block of calls each, and neighbouring
+ * blocks form pairs. Each block gives one number, its seconds per call; each pair one, the
+ * logarithm of its ratio, in which a drift of the machine cancels. Neighbouring pairs are somewhat
+ * alike still, a disturbance lasts longer than one of them, and so does what a placement in memory
+ * is worth: so they are put together by stretches, and a stretch is one number, the median of means
+ * of its pairs. Stretches are the independent units that paired.h makes an interval of. The ratio
+ * is time of B over time of A: above 1, A is the faster one.
  *
- *     FASTER      the whole interval lies above 1 + m
+ * The verdict compares the interval with what counts as a difference, as in a test of equivalence
+ * with two one-sided tests, where g is the gain and m the margin:
+ *
+ *     FASTER      the whole interval lies above 1 + g
  *     SLOWER      the whole interval lies below 1 / (1 + m)
  *     EQUIVALENT  the whole interval lies within them
  *     AMBIGUOUS   it crosses a bound: take more blocks, or accept that it cannot be told
@@ -17,9 +21,15 @@
  * noise gives AMBIGUOUS, not a verdict by luck. Two numbers from different runs have no pairs and
  * are not compared.
  *
+ * The data may be looked at while they grow, at moments fixed beforehand, and the verdict is that
+ * of the first look that has one. The intervals of the looks are wider for it (spending.h): all of
+ * them together hold the true ratio with the confidence that is asked for, so the one that is
+ * printed is honest, whenever it was stopped and why.
+ *
  * Sources: D. J. Schuirmann, "A comparison of the two one-sided tests procedure and the power
  * approach for assessing the equivalence of average bioavailability" (1987); T. Kalibera and R.
- * Jones, "Rigorous benchmarking in reasonable time" (2013), for intervals on the ratio of times.
+ * Jones, "Rigorous benchmarking in reasonable time" (2013), for units at the level where the
+ * variation arises; paired.h and spending.h.
  */
 #ifndef LAB_COMPARE_H
 #define LAB_COMPARE_H
@@ -38,51 +48,71 @@ typedef enum lab_compared {
 /* lab_compared_name() returns "FASTER", "SLOWER", "EQUIVALENT" or "AMBIGUOUS". */
 const char *lab_compared_name(lab_compared verdict);
 
-/* The margin that lab_compare() takes for 0: 1 %. */
-#define LAB_COMPARE_MARGIN 0.01
+/* What counts, how sure to be, how often to look. Zero in a field means its default. */
+typedef struct lab_rules {
+    double margin;     /* a difference up to this is none; up to 1, default 1 % */
+    double gain;       /* how much faster is FASTER; default as margin */
+    double confidence; /* of both ends of all the looks' intervals together; default 99 % */
+    size_t looks;      /* up to LAB_LOOKS_MAX; default 1 */
+} lab_rules;
 
-/* With fewer pairs than this the verdict is always AMBIGUOUS: the bootstrap cannot tell the tails.
- */
-#define LAB_COMPARE_PAIRS_MIN 5
+#define LAB_COMPARE_MARGIN 0.01
+#define LAB_COMPARE_CONFIDENCE 0.99
+
+/* With fewer pairs than this the interval has no ends at the usual confidence, and the verdict is
+ * AMBIGUOUS. */
+#define LAB_COMPARE_PAIRS_MIN 8
+
+/* Pairs of block times, a[i] beside b[i], positive, in the same unit, in the order they were taken
+ * in. */
+typedef struct lab_series {
+    const double *a;
+    const double *b;
+    size_t pairs;   /* that there are */
+    size_t planned; /* that there are to be in the end, up to LAB_PAIRS_MAX: looks are at shares of
+                       it. 0: as many as there are. */
+    bool ended;     /* there will be no more: time ran out */
+} lab_series;
+
+enum {
+    LAB_PAIRS_MAX = 3072
+};
+
+/* lab_stretch() returns how many pairs make a stretch if @planned pairs are to be taken: 1 if they
+ * are few, else an even number, and 16 to 48 stretches in all. */
+size_t lab_stretch(size_t planned);
+
+/* lab_look_pairs() returns with how many pairs look number @look of @looks, counted from 0, is
+ * taken: always a whole number of stretches. Two looks may be the same. */
+size_t lab_look_pairs(size_t planned, size_t looks, size_t look);
+
+/* Why there is a verdict now. */
+typedef enum lab_stop {
+    LAB_STOP_NOT = 0, /* not yet: it is AMBIGUOUS, and more pairs are to come */
+    LAB_STOP_CLEAR,   /* the verdict is clear */
+    LAB_STOP_PAIRS,   /* all pairs that were planned are there, and it is AMBIGUOUS */
+    LAB_STOP_TIME     /* time ran out before that */
+} lab_stop;
+
+/* lab_stop_reason() returns it in words. */
+const char *lab_stop_reason(lab_stop stop);
 
 typedef struct lab_comparison {
-    lab_interval ratio; /* time of B over time of A */
+    lab_interval ratio; /* time of B over time of A; without ends: from 0 to infinity */
     lab_compared verdict;
+    lab_stop stop;
+    size_t pairs; /* that the verdict was made from; there may be more */
+    size_t looks; /* that were taken */
     double margin;
-    size_t pairs;
+    double gain;
+    double confidence; /* that the interval has */
+    double noise;      /* of one pair: its standard deviation as a share, outliers aside */
 } lab_comparison;
 
-/* lab_compare() judges @pairs pairs of block times, a[i] beside b[i], positive, in the same unit.
- * @margin is the equivalence margin, 0 to 1, 0 meaning LAB_COMPARE_MARGIN. @options may be NULL.
- * Returns HEED_OK; HEED_ERR_INVALID for no pairs, a bad margin or bad options; HEED_ERR_NO_MEMORY.
- */
-heed_status lab_compare(const double *a, const double *b, size_t pairs, double margin,
-                        const lab_bootstrap *options, lab_comparison *comparison);
-
-/* A side of a comparison: fn(data, &seconds) runs one block and writes its seconds per call. Any
- * status other than HEED_OK ends the interleaving. */
-typedef heed_status lab_block_fn(void *data, double *seconds);
-
-typedef struct lab_side {
-    lab_block_fn *fn;
-    void *data;
-} lab_side;
-
-/* How many pairs of blocks to take. */
-typedef struct lab_interleaving {
-    int64_t budget_ns; /* until this long has passed ... */
-    size_t pairs_min;  /* ... but at least this many pairs ... */
-    size_t pairs_max;  /* ... and at most this many, which is also the room in both arrays */
-} lab_interleaving;
-
-/* lab_interleave_second() says which side takes the block number @block, counted from 0: false for
- * A, true for B. */
-bool lab_interleave_second(size_t block);
-
-/* lab_interleave() runs blocks of @a and @b in turns and writes their seconds per call to
- * @a_seconds and @b_seconds, *@pairs each. Returns the status of the block that failed, or HEED_OK;
- * the pairs complete until then are there. */
-heed_status lab_interleave(const lab_side *a, const lab_side *b, const lab_interleaving *plan,
-                           double *a_seconds, double *b_seconds, size_t *pairs);
+/* lab_compare() judges @series by @rules (NULL: all defaults). While pairs are still being taken it
+ * may be called as often as one likes: only those looks count that were due. Returns HEED_OK;
+ * HEED_ERR_INVALID for no pairs, too many, times that are not positive, or a rule out of range. */
+heed_status lab_compare(const lab_series *series, const lab_rules *rules,
+                        lab_comparison *comparison);
 
 #endif /* LAB_COMPARE_H */

@@ -127,10 +127,9 @@ static void cut_interval(double *results, const lab_bootstrap *options, lab_inte
     interval->high = lab_stats_quantile(results, count, 1 - tail);
 }
 
-/* The memory of a bootstrap: one drawn sample for each side, and the results. */
+/* The memory of a bootstrap: a drawn sample, and the results. */
 typedef struct scratch {
-    double *top;
-    double *bottom;
+    double *drawn;
     double *results;
 } scratch;
 
@@ -140,12 +139,10 @@ static heed_status scratch_create(scratch *s, size_t n, int resamples)
      */
     if (n == 0 || n > UINT32_MAX)
         return HEED_ERR_INVALID;
-    size_t count = 2 * n + (size_t)resamples;
-    s->top = calloc(count, sizeof(double));
-    if (!s->top)
+    s->drawn = calloc(n + (size_t)resamples, sizeof(double));
+    if (!s->drawn)
         return HEED_ERR_NO_MEMORY;
-    s->bottom = s->top + n;
-    s->results = s->bottom + n;
+    s->results = s->drawn + n;
     return HEED_OK;
 }
 
@@ -154,35 +151,6 @@ static double median_of(double *drawn, size_t n)
 {
     lab_stats_sort(drawn, n);
     return lab_stats_median(drawn, n);
-}
-
-heed_status lab_stats_ratio_interval(const double *top, const double *bottom, size_t pairs,
-                                     const lab_bootstrap *options, lab_interval *interval)
-{
-    lab_bootstrap full;
-    scratch s;
-    heed_status status = bootstrap_options(options, &full);
-    if (status == HEED_OK)
-        status = scratch_create(&s, pairs, full.resamples);
-    if (status != HEED_OK)
-        return status;
-
-    memcpy(s.top, top, pairs * sizeof *top);
-    memcpy(s.bottom, bottom, pairs * sizeof *bottom);
-    interval->estimate = median_of(s.top, pairs) / median_of(s.bottom, pairs);
-
-    uint64_t drawn = 0;
-    for (int r = 0; r < full.resamples; r++) {
-        for (size_t i = 0; i < pairs; i++) {
-            int64_t pick = lab_random_below(full.seed, drawn++, (int64_t)pairs);
-            s.top[i] = top[pick];
-            s.bottom[i] = bottom[pick];
-        }
-        s.results[r] = median_of(s.top, pairs) / median_of(s.bottom, pairs);
-    }
-    cut_interval(s.results, &full, interval);
-    free(s.top);
-    return HEED_OK;
 }
 
 heed_status lab_stats_median_interval(const double *samples, size_t n, const lab_bootstrap *options,
@@ -196,16 +164,16 @@ heed_status lab_stats_median_interval(const double *samples, size_t n, const lab
     if (status != HEED_OK)
         return status;
 
-    memcpy(s.top, samples, n * sizeof *samples);
-    interval->estimate = median_of(s.top, n);
+    memcpy(s.drawn, samples, n * sizeof *samples);
+    interval->estimate = median_of(s.drawn, n);
 
     uint64_t drawn = 0;
     for (int r = 0; r < full.resamples; r++) {
         for (size_t i = 0; i < n; i++)
-            s.top[i] = samples[lab_random_below(full.seed, drawn++, (int64_t)n)];
-        s.results[r] = median_of(s.top, n);
+            s.drawn[i] = samples[lab_random_below(full.seed, drawn++, (int64_t)n)];
+        s.results[r] = median_of(s.drawn, n);
     }
     cut_interval(s.results, &full, interval);
-    free(s.top);
+    free(s.drawn);
     return HEED_OK;
 }

@@ -75,10 +75,4 @@ typedef struct lab_interval {
 heed_status lab_stats_median_interval(const double *samples, size_t n, const lab_bootstrap *options,
                                       lab_interval *interval);
 
-/* lab_stats_ratio_interval() is like lab_stats_median_interval(), but for median(@top) /
- * median(@bottom). The samples are pairs: top[i] and bottom[i] were taken one after the other, and
- * are resampled together, so that what disturbs both (a slower clock, a neighbour) cancels. */
-heed_status lab_stats_ratio_interval(const double *top, const double *bottom, size_t pairs,
-                                     const lab_bootstrap *options, lab_interval *interval);
-
 #endif /* LAB_STATS_H */

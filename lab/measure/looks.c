@@ -1,0 +1,102 @@
+/*
+ * looks.c - stretches of pairs, and when to look at them
+ */
+#include "looks.h"
+
+#include <math.h>
+
+/* Stretches that are aimed at, at most, and from how many pairs on they are more than one pair. So
+ * no stretch has more than LAB_PAIRS_MAX / STRETCHES = LAB_PAIRED_MAX pairs. */
+enum {
+    STRETCHES = 48,
+    PAIRS_FEW = 32
+};
+
+/* Looks wait for this many stretches: with fewer nothing can be told from so small a share of the
+ * error. */
+enum {
+    STRETCHES_MIN = 8
+};
+
+size_t lab_stretch(size_t planned)
+{
+    if (planned < PAIRS_FEW)
+        return 1;
+    return 2 * ((planned + 2 * STRETCHES - 1) / (2 * STRETCHES));
+}
+
+size_t lab_look_pairs(size_t planned, size_t looks, size_t look)
+{
+    size_t stretch = lab_stretch(planned);
+    size_t all = planned / stretch;
+    size_t least = all < STRETCHES_MIN ? all : STRETCHES_MIN;
+    size_t units = (all * (look + 1) + looks - 1) / looks;
+    return stretch * (units < least ? least : units);
+}
+
+heed_status lab_rules_fill(const lab_rules *rules, lab_rules *full)
+{
+    *full = rules ? *rules : (lab_rules){ 0 };
+    if (full->margin == 0)
+        full->margin = LAB_COMPARE_MARGIN;
+    if (full->gain == 0)
+        full->gain = full->margin;
+    if (full->confidence == 0)
+        full->confidence = LAB_COMPARE_CONFIDENCE;
+    if (full->looks == 0)
+        full->looks = 1;
+    bool good = full->margin > 0 && full->margin <= 1 && full->gain > 0 && full->gain <= 1 &&
+                full->confidence > 0 && full->confidence < 1 && full->looks <= LAB_LOOKS_MAX;
+    return good ? HEED_OK : HEED_ERR_INVALID;
+}
+
+lab_compared lab_verdict(const lab_interval *ratio, const lab_rules *rules)
+{
+    double upper = 1 + rules->gain;
+    double lower = 1 / (1 + rules->margin);
+
+    if (ratio->low > upper)
+        return LAB_FASTER;
+    if (ratio->high < lower)
+        return LAB_SLOWER;
+    if (ratio->low >= lower && ratio->high <= upper)
+        return LAB_EQUIVALENT;
+    return LAB_AMBIGUOUS;
+}
+
+size_t lab_stretches(const lab_series *series, size_t pairs, size_t stretch,
+                     double units[LAB_PAIRED_MAX])
+{
+    double differences[LAB_PAIRED_MAX];
+    size_t count = 0;
+    for (size_t start = 0; start + stretch <= pairs; start += stretch) {
+        for (size_t i = 0; i < stretch; i++)
+            differences[i] = log(series->b[start + i] / series->a[start + i]);
+        units[count++] = lab_paired_estimate(differences, stretch);
+    }
+    return count;
+}
+
+void lab_schedule_make(lab_schedule *schedule, const lab_series *series, const lab_rules *rules)
+{
+    double fractions[LAB_LOOKS_MAX];
+    size_t planned = series->planned ? series->planned : series->pairs;
+    size_t stretch = lab_stretch(planned);
+    size_t there = series->pairs / stretch * stretch;
+    size_t whole = planned / stretch * stretch;
+    size_t all = 0; /* looks until the last one, whether they are due or not */
+    *schedule = (lab_schedule){ .stretch = stretch };
+    for (size_t look = 0; look < rules->looks; look++) {
+        size_t pairs = lab_look_pairs(planned, rules->looks, look);
+        if (series->ended && pairs > there)
+            pairs = there;
+        if (pairs == 0 || (all > 0 && pairs <= schedule->pairs[all - 1]))
+            continue;
+        schedule->pairs[all] = pairs;
+        fractions[all++] = (double)pairs / (double)whole;
+    }
+    if (all > 0)
+        lab_spending_tails(fractions, all, (1 - rules->confidence) / 2, schedule->tails);
+    while (schedule->count < all && schedule->pairs[schedule->count] <= there)
+        schedule->count++;
+}

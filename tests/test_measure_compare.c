@@ -1,0 +1,239 @@
+/*
+ * test_measure_compare.c - intervals, looks and verdicts, against figures from elsewhere
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "lab/measure/looks.h"
+#include "lab/tensor/random.h"
+
+static void assert_near(double got, double want, double slack)
+{
+    if (!(fabs(got - want) <= slack))
+        fail_msg("got %.9g, want %.9g within %g", got, want, slack);
+}
+
+/* scipy.stats.norm.sf and isf. */
+static void normal_numbers(void **state)
+{
+    assert_near(lab_normal_above(0), 0.5, 1e-15);
+    assert_near(lab_normal_above(1.96), 0.024997895148220435, 1e-12);
+    assert_near(lab_normal_bound(0.025), 1.9599639845400545, 1e-9);
+    assert_near(lab_normal_bound(0.9), -1.2815515655446004, 1e-9);
+    assert_near(lab_normal_above(6), 9.865876450376946e-10, 1e-18);
+}
+
+/* Means of 10 units ranked 1 to 10 whose signed rank sum has P(T <= 8) = 0.0244 and P(T <= 3) =
+ * 0.0049 (tables of Wilcoxon's test, such as Hollander and Wolfe's A.4): 9 means are left out at
+ * 0.025, 4 at 0.005. With 7 units nothing may be left out at 0.005, since 2^-7 is more. */
+static void exact_intervals(void **state)
+{
+    static const double units[10] = { 0.1, -0.3, 0.7, 1.9, 2.4, -1.1, 3.2, 0.2, 5, 1.1 };
+    lab_paired paired;
+    double low, high;
+    lab_paired_make(&paired, units, 10);
+    assert_int_equal(paired.count, 55);
+    assert_true(lab_paired_interval(&paired, 0.025, &low, &high));
+    assert_near(low, paired.means[8], 0);
+    assert_near(high, paired.means[46], 0);
+    assert_true(lab_paired_interval(&paired, 0.005, &low, &high));
+    assert_near(low, paired.means[3], 0);
+    lab_paired_make(&paired, units, 7);
+    assert_false(lab_paired_interval(&paired, 0.005, &low, &high));
+    assert_true(isinf(low) && low < 0 && isinf(high) && high > 0);
+    assert_true(lab_paired_interval(&paired, 0.0079, &low, &high)); /* 2^-7 = 0.0078125 */
+    assert_near(low, -1.1, 1e-15);
+    assert_near(high, 3.2, 1e-15);
+}
+
+/* One spoilt unit of seven, however far away, does not carry the estimate off. */
+static void robust_estimates(void **state)
+{
+    static const double units[7] = { 1, 1.1, 0.9, 1.05, 0.95, 1, 1e9 };
+    static const double one[1] = { 4 };
+    assert_near(lab_paired_estimate(units, 7), 1.025, 0.03);
+    assert_near(lab_paired_estimate(one, 1), 4, 0);
+}
+
+/* Bounds of the O'Brien-Fleming-like spending function at five equal looks, error 0.025 on one
+ * side: Jennison and Turnbull, "Group sequential methods" (2000), and R's gsDesign(k = 5, sfu =
+ * "OF" of Lan and DeMets): 4.8769, 3.3569, 2.6803, 2.2898, 2.0310. */
+static void spends_by_plan(void **state)
+{
+    static const double bounds[5] = { 4.8769, 3.3569, 2.6803, 2.2898, 2.0310 };
+    static const double fractions[5] = { 0.2, 0.4, 0.6, 0.8, 1 };
+    static const double part[2] = { 0.3, 0.5 };
+    double tails[5];
+    lab_spending_tails(fractions, 5, 0.025, tails);
+    for (int i = 0; i < 5; i++)
+        assert_near(lab_normal_bound(tails[i]), bounds[i], 0.002);
+    lab_spending_tails(fractions + 4, 1, 0.025, tails);
+    assert_near(tails[0], 0.025, 1e-9);
+    lab_spending_tails(part, 2, 0.025, tails); /* ended early: all is spent nonetheless */
+    assert_true(tails[1] > 0.0249 && tails[1] < 0.0251);
+}
+
+/* A motion that is looked at ten times crosses no more often than it may. */
+static void peeking_is_paid_for(void **state)
+{
+    double fractions[10], tails[10], bounds[10];
+    int crossed = 0, naive = 0, runs = 20000;
+    for (int i = 0; i < 10; i++)
+        fractions[i] = (i + 1) / 10.0;
+    lab_spending_tails(fractions, 10, 0.025, tails);
+    for (int i = 0; i < 10; i++)
+        bounds[i] = lab_normal_bound(tails[i]);
+    for (int run = 0; run < runs; run++) {
+        double place = 0;
+        bool over = false, over_fixed = false;
+        for (int i = 0; i < 10; i++) {
+            for (int j = 0; j < 4; j++)
+                place += lab_random_normal(1, (uint64_t)(run * 40 + i * 4 + j)) * sqrt(0.025);
+            double z = place / sqrt(fractions[i]);
+            over |= z > bounds[i];
+            over_fixed |= z > 1.96;
+        }
+        crossed += over;
+        naive += over_fixed;
+    }
+    assert_in_range(crossed, 0.022 * runs, 0.028 * runs); /* three standard deviations */
+    assert_true(naive > 0.08 * runs);                     /* and it would not be free */
+}
+
+static lab_comparison compare(const double *a, const double *b, size_t pairs, double margin,
+                              double gain)
+{
+    const lab_series series = { .a = a, .b = b, .pairs = pairs };
+    const lab_rules rules = { .margin = margin, .gain = gain };
+    lab_comparison comparison;
+    assert_int_equal(lab_compare(&series, &rules, &comparison), HEED_OK);
+    return comparison;
+}
+
+/* Exact blocks: the verdict follows from ratio and bounds alone. */
+static void verdict_bounds(void **state)
+{
+    static const struct {
+        double b, margin, gain;
+        size_t pairs;
+        lab_compared verdict;
+    } cases[] = {
+        { 1.00, 0, 0, 8, LAB_EQUIVALENT },    { 1.005, 0, 0, 8, LAB_EQUIVALENT },
+        { 1.02, 0, 0, 8, LAB_FASTER },        { 0.98, 0, 0, 8, LAB_SLOWER },
+        { 1.02, 0.05, 0, 8, LAB_EQUIVALENT }, { 1.06, 0.05, 0, 8, LAB_FASTER },
+        { 1.02, 0, 0, 7, LAB_AMBIGUOUS },     { 0.98, 0, 0, LAB_COMPARE_PAIRS_MIN, LAB_SLOWER },
+        { 1.02, 0, 0.03, 8, LAB_EQUIVALENT }, { 1.031, 0, 0.03, 8, LAB_FASTER },
+        { 0.98, 0, 0.03, 8, LAB_SLOWER },     { 1.02, 0, 0, 100, LAB_FASTER },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        double a[100], b[100];
+        for (int j = 0; j < 100; j++) {
+            a[j] = 1 + j; /* a drift that both share counts for nothing */
+            b[j] = cases[i].b * a[j];
+        }
+        lab_comparison c = compare(a, b, cases[i].pairs, cases[i].margin, cases[i].gain);
+        assert_near(c.ratio.estimate, cases[i].b, 1e-12);
+        assert_string_equal(lab_compared_name(c.verdict), lab_compared_name(cases[i].verdict));
+        assert_int_equal(c.stop, c.verdict == LAB_AMBIGUOUS ? LAB_STOP_PAIRS : LAB_STOP_CLEAR);
+        assert_near(c.noise, 0, 1e-12);
+    }
+}
+
+static void refuses_nonsense(void **state)
+{
+    static const lab_rules bad[] = { { .margin = -0.1 },    { .margin = NAN },
+                                     { .margin = 1.5 },     { .gain = -1 },
+                                     { .confidence = 1 },   { .confidence = -1 },
+                                     { .confidence = NAN }, { .looks = LAB_LOOKS_MAX + 1 } };
+    static const double good[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+    static const double zero[8] = { 1, 1, 1, 0, 1, 1, 1, 1 };
+    static const double odd[8] = { 1, 1, 1, 1, 1, 1, 1, NAN };
+    lab_series series = { .a = good, .b = good, .pairs = 8 };
+    lab_comparison comparison;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(lab_compare(&series, &bad[i], &comparison), HEED_ERR_INVALID);
+    series.b = zero;
+    assert_int_equal(lab_compare(&series, NULL, &comparison), HEED_ERR_INVALID);
+    series.b = odd;
+    assert_int_equal(lab_compare(&series, NULL, &comparison), HEED_ERR_INVALID);
+    series.b = good;
+    series.pairs = 0;
+    assert_int_equal(lab_compare(&series, NULL, &comparison), HEED_ERR_INVALID);
+    series.pairs = LAB_PAIRS_MAX + 1;
+    assert_int_equal(lab_compare(&series, NULL, &comparison), HEED_ERR_INVALID);
+}
+
+/* Stretches are even and few enough, and looks fall on their ends, the last one on the last. */
+static void stretches_and_looks(void **state)
+{
+    for (size_t planned = 1; planned <= LAB_PAIRS_MAX; planned++) {
+        size_t stretch = lab_stretch(planned), before = 0;
+        assert_true(stretch == 1 ? planned < 32 : stretch % 2 == 0);
+        assert_in_range(planned / stretch, planned < 16 ? 1 : 16, 48);
+        assert_in_range(stretch, 1, LAB_PAIRED_MAX);
+        for (size_t look = 0; look < 5; look++) {
+            size_t pairs = lab_look_pairs(planned, 5, look);
+            assert_true(pairs >= before && pairs % stretch == 0);
+            before = pairs;
+        }
+        assert_int_equal(before, planned / stretch * stretch);
+    }
+}
+
+/* While the pairs come in, only looks that are due count; a clear difference ends it early, and a
+ * deadline ends it with what there is. */
+static void looks_while_it_grows(void **state)
+{
+    double a[80], b[80];
+    const lab_rules rules = { .looks = 5 };
+    lab_comparison c;
+    for (uint64_t i = 0; i < 80; i++) {
+        a[i] = 1 + 0.01 * lab_random_normal(3, i);
+        b[i] = 1.1 * (1 + 0.01 * lab_random_normal(4, i));
+    }
+    lab_series series = { .a = a, .b = b, .planned = 80 };
+    size_t due[5];
+    for (size_t look = 0; look < 5; look++)
+        due[look] = lab_look_pairs(80, 5, look);
+    for (series.pairs = 1; series.pairs < due[0]; series.pairs++) {
+        assert_int_equal(lab_compare(&series, &rules, &c), HEED_OK);
+        assert_int_equal(c.looks, 0);
+        assert_int_equal(c.stop, LAB_STOP_NOT);
+    }
+    for (; series.pairs < due[2]; series.pairs++)
+        assert_int_equal(lab_compare(&series, &rules, &c), HEED_OK);
+    assert_int_equal(lab_compare(&series, &rules, &c), HEED_OK);
+    assert_int_equal(c.verdict, LAB_FASTER);
+    assert_int_equal(c.stop, LAB_STOP_CLEAR);
+    assert_in_range(c.pairs, due[1], due[2]);
+    series.pairs = 80; /* what came later does not change it */
+    lab_comparison later;
+    assert_int_equal(lab_compare(&series, &rules, &later), HEED_OK);
+    assert_near(later.ratio.low, c.ratio.low, 0);
+    assert_int_equal(later.pairs, c.pairs);
+    series.pairs = due[0] + 1; /* out of time after that */
+    series.ended = true;
+    assert_int_equal(lab_compare(&series, &rules, &c), HEED_OK);
+    assert_true(c.looks == 1 && c.stop != LAB_STOP_NOT);
+    series.pairs = 1;
+    assert_int_equal(lab_compare(&series, &rules, &c), HEED_OK);
+    assert_int_equal(c.stop, LAB_STOP_TIME);
+    assert_true(isinf(c.ratio.high));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(normal_numbers),       cmocka_unit_test(exact_intervals),
+        cmocka_unit_test(robust_estimates),     cmocka_unit_test(spends_by_plan),
+        cmocka_unit_test(peeking_is_paid_for),  cmocka_unit_test(verdict_bounds),
+        cmocka_unit_test(refuses_nonsense),     cmocka_unit_test(stretches_and_looks),
+        cmocka_unit_test(looks_while_it_grows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

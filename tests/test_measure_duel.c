@@ -1,0 +1,362 @@
+/*
+ * test_measure_duel.c - duels of sides that do as they are told
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lab/measure/champion.h"
+#include "lab/measure/family.h"
+#include "lab/tensor/random.h"
+#include "measure.h"
+
+/* What both sides write down. */
+typedef struct log {
+    char text[4096];
+    size_t length;
+    size_t fail_at; /* this entry fails; 0: none does */
+    int64_t ns;     /* that a block takes in truth */
+} log_text;
+
+/* A side that says it takes @seconds, with a little noise. */
+typedef struct actor {
+    log_text *log;
+    char name;
+    double seconds;
+    double noise;
+    uint64_t blocks;
+    uint64_t place;
+} actor;
+
+static heed_status enter(log_text *log, char what)
+{
+    if (log->length + 1 == log->fail_at)
+        return HEED_ERR_SYSTEM;
+    if (log->length + 1 < sizeof log->text)
+        log->text[log->length++] = what;
+    return HEED_OK;
+}
+
+static heed_status act(void *data, double *seconds)
+{
+    actor *self = data;
+    int64_t start = heed_clock_ns();
+    while (heed_clock_ns() - start < self->log->ns)
+        continue;
+    uint64_t stream = lab_random_stream((uint64_t)self->name, self->place);
+    *seconds = self->seconds * exp(self->noise * lab_random_normal(stream, self->blocks++));
+    return enter(self->log, self->name);
+}
+
+static heed_status move(void *data, uint64_t random)
+{
+    actor *self = data;
+    self->place = random;
+    return enter(self->log, '.');
+}
+
+/* Fours in either order, the same for the same seed; both orders occur. */
+static void test_order(void **state)
+{
+    int first = 0;
+    for (size_t block = 0; block < 400; block += 4) {
+        bool order[4];
+        for (size_t i = 0; i < 4; i++)
+            order[i] = lab_interleave_second(5, block + i);
+        assert_true(order[0] == order[3] && order[1] == order[2] && order[0] != order[1]);
+        first += order[0];
+    }
+    assert_in_range(first, 30, 70);
+}
+
+static void test_turns(void **state)
+{
+    log_text log = { .length = 0 };
+    actor one = { .log = &log, .name = 'a', .seconds = 1 };
+    actor two = { .log = &log, .name = 'b', .seconds = 2 };
+    lab_side a = { act, move, &one }, b = { act, NULL, &two };
+    lab_duel_options options = { .round = 1, .seconds = 8, .seed = 2, .rules = { .looks = 1 } };
+    lab_duel duel;
+    assert_int_equal(lab_duel_run(&duel, &a, &b, &options), HEED_OK);
+    assert_int_equal(duel.pairs, 8);
+    assert_int_equal(duel.planned, 8);
+    assert_int_equal(log.length, 8 + 16); /* a new place for each stretch, of one pair */
+    char want[32] = "";
+    for (size_t block = 0; block < 16; block++)
+        strcat(strcat(want, block % 2 ? "" : "."), lab_interleave_second(2, block) ? "b" : "a");
+    assert_string_equal(log.text, want);
+    for (size_t i = 0; i < 8; i++)
+        assert_true(duel.a[i] == 1 && duel.b[i] == 2);
+    assert_int_equal(duel.comparison.verdict, LAB_FASTER);
+    lab_duel_free(&duel);
+    assert_null(duel.a);
+}
+
+/* It ends as soon as a look is clear; with a single look, and where nothing is clear, at the end.
+ */
+static void test_stops_when_clear(void **state)
+{
+    log_text log = { .length = 0 };
+    actor one = { .log = &log, .name = 'a', .seconds = 1, .noise = 0.01 };
+    actor two = { .log = &log, .name = 'b', .seconds = 1.2, .noise = 0.01 };
+    lab_side a = { act, move, &one }, b = { act, move, &two };
+    lab_duel_options options = { .round = 1, .seconds = 96 };
+    lab_duel duel;
+    assert_int_equal(lab_duel_run(&duel, &a, &b, &options), HEED_OK);
+    assert_int_equal(duel.planned, 96);
+    assert_in_range(duel.pairs, 1, 60);
+    assert_int_equal(duel.comparison.stop, LAB_STOP_CLEAR);
+    assert_int_equal(duel.comparison.verdict, LAB_FASTER);
+    lab_duel_free(&duel);
+
+    options.rules.looks = 1;
+    assert_int_equal(lab_duel_run(&duel, &a, &b, &options), HEED_OK);
+    assert_int_equal(duel.pairs, 96);
+    lab_duel_free(&duel);
+
+    two.seconds = 1.01; /* on the bound */
+    options.rules.looks = 5;
+    assert_int_equal(lab_duel_run(&duel, &a, &b, &options), HEED_OK);
+    assert_int_equal(duel.pairs, 96);
+    assert_int_equal(duel.comparison.verdict, LAB_AMBIGUOUS);
+    assert_int_equal(duel.comparison.stop, LAB_STOP_PAIRS);
+    lab_duel_free(&duel);
+}
+
+/* Blocks that take longer than was said: the clock ends it, but not before the pairs it must have.
+ */
+static void test_stops_in_time(void **state)
+{
+    log_text log = { .ns = 2000000 };
+    actor one = { .log = &log, .name = 'a', .seconds = 1, .noise = 0.3 };
+    actor two = { .log = &log, .name = 'b', .seconds = 1, .noise = 0.3 };
+    lab_side a = { act, NULL, &one }, b = { act, NULL, &two };
+    lab_duel_options options = { .round = 1e-4, .seconds = 0.05, .pairs_min = 3 };
+    lab_duel duel;
+    assert_int_equal(lab_duel_run(&duel, &a, &b, &options), HEED_OK);
+    assert_true(duel.ended && duel.pairs < duel.planned && duel.pairs >= 3);
+    assert_int_equal(duel.comparison.stop, LAB_STOP_TIME);
+    lab_duel_free(&duel);
+
+    options.seconds = 1e-6;
+    options.round = 0; /* it finds out, with pairs that it does not use */
+    log.length = 0;
+    assert_int_equal(lab_duel_run(&duel, &a, &b, &options), HEED_OK);
+    assert_int_equal(duel.pairs, 3);
+    assert_int_equal(log.length, 8);
+    lab_duel_free(&duel);
+}
+
+static void test_failures(void **state)
+{
+    log_text log = { .fail_at = 8 }; /* in the third pair, with a place before each */
+    actor one = { .log = &log, .name = 'a', .seconds = 1 };
+    actor two = { .log = &log, .name = 'b', .seconds = 1 };
+    lab_side a = { act, move, &one }, b = { act, NULL, &two };
+    lab_duel_options options = { .round = 1, .seconds = 20 };
+    static const lab_duel_options bad[] = { { .seconds = -1 },
+                                            { .round = -1 },
+                                            { .pairs_min = 9, .pairs_max = 8 },
+                                            { .pairs_max = LAB_PAIRS_MAX + 1 },
+                                            { .round = 1, .rules = { .margin = 2 } } };
+    lab_duel duel;
+    assert_int_equal(lab_duel_run(&duel, &a, &b, &options), HEED_ERR_SYSTEM);
+    assert_int_equal(duel.pairs, 2);
+    lab_duel_free(&duel);
+    log.fail_at = 0;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(lab_duel_run(&duel, &a, &b, &bad[i]), HEED_ERR_INVALID);
+        lab_duel_free(&duel);
+    }
+}
+
+/* Shapes of a family: the truth of each, and who is at home. */
+enum {
+    SHAPES = 4
+};
+typedef struct scene {
+    double ratio[SHAPES];
+    double noise;
+    uint64_t seed;
+    log_text log;
+    actor sides[SHAPES][2];
+    size_t fail_at;
+    int open;
+} scene;
+
+static heed_status meet(void *data, size_t index, lab_side *a, lab_side *b)
+{
+    scene *self = data;
+    if (index == self->fail_at)
+        return HEED_ERR_UNSUPPORTED;
+    actor *pair = self->sides[index];
+    pair[0] = (actor){ .log = &self->log, .name = 'a', .seconds = 1, .noise = self->noise };
+    pair[1] = (actor){
+        .log = &self->log, .name = 'b', .seconds = self->ratio[index], .noise = self->noise
+    };
+    *a = (lab_side){ act, move, &pair[0] };
+    *b = (lab_side){ act, move, &pair[1] };
+    self->open++;
+    return HEED_OK;
+}
+
+static void part(void *data, size_t index)
+{
+    scene *self = data;
+    self->open--;
+}
+
+static void test_family(void **state)
+{
+    scene s = { .ratio = { 1.1, 1, 0.9, 1 }, .noise = 0.005, .fail_at = SHAPES };
+    lab_family family = { .count = SHAPES, .meet = meet, .part = part, .data = &s };
+    lab_duel_options options = { .round = 1, .seconds = 96 };
+    lab_duel duels[SHAPES];
+    static const lab_compared want[] = { LAB_FASTER, LAB_EQUIVALENT, LAB_SLOWER, LAB_EQUIVALENT };
+    assert_int_equal(lab_family_run(duels, &family, &options), HEED_OK);
+    for (size_t i = 0; i < SHAPES; i++) {
+        assert_int_equal(duels[i].comparison.verdict, want[i]);
+        assert_true(duels[i].comparison.confidence > 0.99 && duels[i].comparison.confidence < 1);
+        lab_duel_free(&duels[i]);
+    }
+    assert_int_equal(s.open, 0);
+
+    s.fail_at = 2;
+    assert_int_equal(lab_family_run(duels, &family, &options), HEED_ERR_UNSUPPORTED);
+    assert_int_equal(s.open, 0);
+    for (size_t i = 0; i < SHAPES; i++)
+        lab_duel_free(&duels[i]);
+}
+
+/* Series of @pairs pairs with ratio 1 + @shift and spread @noise. */
+static lab_series series_of(double (*room)[64], uint64_t seed, double shift, double noise)
+{
+    for (uint64_t i = 0; i < 64; i++) {
+        room[0][i] = exp(noise * lab_random_normal(seed, 2 * i));
+        room[1][i] = (1 + shift) * exp(noise * lab_random_normal(seed, 2 * i + 1));
+    }
+    return (lab_series){ .a = room[0], .b = room[1], .pairs = 64 };
+}
+
+/* Twenty equal shapes, over and over: judged one by one most families have a false verdict (the
+ * margin is next to none), judged as a family few do. And what one shape alone would get, it gets
+ * in a family of one. */
+static void test_family_keeps_its_word(void **state)
+{
+    static double room[20][2][64];
+    const lab_rules rules = { .margin = 1e-6, .confidence = 0.9 };
+    int single = 0, together = 0, runs = 200;
+    for (uint64_t run = 0; run < (uint64_t)runs; run++) {
+        lab_series series[20];
+        lab_comparison each, all[20];
+        bool any = false, any_together = false;
+        for (uint64_t i = 0; i < 20; i++) {
+            series[i] = series_of(room[i], run * 20 + i, 0, 0.02);
+            assert_int_equal(lab_compare(&series[i], &rules, &each), HEED_OK);
+            any |= each.verdict == LAB_FASTER || each.verdict == LAB_SLOWER;
+        }
+        assert_int_equal(lab_family_judge(series, 20, &rules, all), HEED_OK);
+        for (size_t i = 0; i < 20; i++)
+            any_together |= all[i].verdict == LAB_FASTER || all[i].verdict == LAB_SLOWER;
+        single += any;
+        together += any_together;
+        assert_int_equal(lab_family_judge(series + 19, 1, &rules, all), HEED_OK);
+        assert_int_equal(all[0].verdict, each.verdict);
+        assert_true(all[0].ratio.low == each.ratio.low);
+    }
+    assert_true(single > 0.7 * runs);
+    assert_in_range(together, 0, 0.16 * runs); /* 10 %, and three standard deviations */
+}
+
+/* Holm's steps: a shape that would not pass with its first share passes once the others have. */
+static void test_family_steps_down(void **state)
+{
+    static double room[3][2][64];
+    const lab_rules rules = { .margin = 1e-6 };
+    bool seen = false;
+    for (uint64_t seed = 0; seed < 200 && !seen; seed++) {
+        lab_series series[3] = { series_of(room[0], 1, 0.2, 0.02), series_of(room[1], 2, 0.2, 0.02),
+                                 series_of(room[2], 1000 + seed, 0.013, 0.02) };
+        lab_comparison first, all[3];
+        lab_rules share = lab_family_rules(&rules, 3);
+        assert_int_equal(lab_compare(&series[2], &share, &first), HEED_OK);
+        assert_int_equal(lab_family_judge(series, 3, &rules, all), HEED_OK);
+        assert_int_equal(all[0].verdict, LAB_FASTER);
+        if (first.verdict == LAB_FASTER)
+            assert_int_equal(all[2].verdict, LAB_FASTER);
+        seen = first.verdict != LAB_FASTER && all[2].verdict == LAB_FASTER;
+    }
+    assert_true(seen);
+}
+
+static lab_comparison told(lab_compared verdict, double low, double estimate)
+{
+    return (lab_comparison){ .verdict = verdict, .ratio = { estimate, low, estimate * 1.02 } };
+}
+
+/* A round from letters: a win, a slight one (FASTER, but not by 3 %), even, open, a loss. */
+static void tell(lab_comparison *round, const char *letters)
+{
+    for (; *letters; letters++)
+        *round++ = *letters == 'W'   ? told(LAB_FASTER, 1.04, 1.05)
+                   : *letters == 'w' ? told(LAB_FASTER, 1.015, 1.04)
+                   : *letters == '=' ? told(LAB_EQUIVALENT, 0.99, 1)
+                   : *letters == '?' ? told(LAB_AMBIGUOUS, 0.9, 1.1)
+                                     : told(LAB_SLOWER, 0.94, 0.95);
+}
+
+static void test_succession(void **state)
+{
+    static const struct {
+        const char *first, *again;
+        lab_succession succession;
+        const char *reason;
+    } cases[] = {
+        { "WW=", NULL, LAB_MEASURE_AGAIN, "FASTER by 3 % on 2 of 3" },
+        { "WW?", NULL, LAB_MEASURE_AGAIN, "FASTER by 3 % on 2 of 3" },
+        { "WWL", NULL, LAB_KEEP_CHAMPION, "SLOWER on 1 of 3" },
+        { "W=?", NULL, LAB_KEEP_CHAMPION, "on 1 of 3 shapes; 2 are" },
+        { "Ww=", NULL, LAB_KEEP_CHAMPION, "on 1 of 3 shapes; 2 are" },
+        { "WW=", "WW=", LAB_NEW_CHAMPION, "on fresh samples FASTER by" },
+        { "WW=", "W=W", LAB_NEW_CHAMPION, "on 2 of 3" },
+        { "WW=", "W?=", LAB_KEEP_CHAMPION, "on fresh samples FASTER by" },
+        { "WW=", "WWL", LAB_KEEP_CHAMPION, "on fresh samples SLOWER on 1" },
+        { "W==", "WWW", LAB_KEEP_CHAMPION, "on 1 of 3 shapes; 2 are" },
+    };
+    lab_comparison first[3], again[3];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tell(first, cases[i].first);
+        tell(again, cases[i].again ? cases[i].again : "");
+        lab_decision d = lab_champion_decide(first, cases[i].again ? again : NULL, 3, 0, 0);
+        assert_int_equal(d.succession, cases[i].succession);
+        if (!strstr(d.reason, cases[i].reason))
+            fail_msg("case %zu: \"%s\" does not say \"%s\"", i, d.reason, cases[i].reason);
+    }
+    tell(first, "=LW");
+    assert_int_equal(lab_champion_decide(first, NULL, 3, 0, 0).slowest, 1);
+    assert_int_equal(lab_champion_decide(first + 2, NULL, 1, 0.045, 1).succession,
+                     LAB_KEEP_CHAMPION);
+    assert_int_equal(lab_champion_decide(first + 2, NULL, 1, 0.035, 1).succession,
+                     LAB_MEASURE_AGAIN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_stops_when_clear),
+        cmocka_unit_test(test_stops_in_time),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_family),
+        cmocka_unit_test(test_family_keeps_its_word),
+        cmocka_unit_test(test_family_steps_down),
+        cmocka_unit_test(test_succession),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
