@@ -279,7 +279,7 @@ static lab_verdict listen_to(job *it, lab_process *process)
 /* The first line of @log that speaks of an error, or the first of all. */
 static const char *first_error(const char *log, int *length)
 {
-    const char *line = strstr(log, "error:");
+    const char *line = strstr(log, "rror:"); /* the assembler's is in capitals */
 
     while (line && line > log && line[-1] != '\n')
         line--;

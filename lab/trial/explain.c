@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lab/trial/filter.h"
+#include "lab/trial/log.h"
 
 /* Addresses below this come from a null pointer. */
 #define NULL_END 65536
@@ -154,6 +155,7 @@ bool lab_explain(const char *line, const lab_wire_orders *orders, uint64_t input
         { "exhausted ", LAB_VERDICT_OUT_OF_MEMORY },
         { "lost ", LAB_VERDICT_LOST },
     };
+    char text[LAB_WIRE_LINE];
 
     if (strcmp(line, "unsupported") == 0)
         return lab_outcome_set(outcome, LAB_VERDICT_UNSUPPORTED, NULL);
@@ -161,8 +163,10 @@ bool lab_explain(const char *line, const lab_wire_orders *orders, uint64_t input
         return explain_fault(line, orders, inputs, outputs, outcome);
     if (starts_with(line, "trapped "))
         return explain_trap(line, outcome);
+    snprintf(text, sizeof text, "%s", line);
+    lab_log_strip(text);
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (starts_with(line, plain[i].word))
-            return lab_outcome_set(outcome, plain[i].verdict, "%s", line + strlen(plain[i].word));
+            return lab_outcome_set(outcome, plain[i].verdict, "%s", text + strlen(plain[i].word));
     return lab_outcome_set(outcome, LAB_VERDICT_GARBAGE, "printed \"%.60s\"", line);
 }

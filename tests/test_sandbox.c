@@ -1,0 +1,299 @@
+/*
+ * test_sandbox.c - each protection by itself: a child enters it and tries what it should not get
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lab/trial/sandbox.h"
+#include "scratch.h"
+#include "trial_scene.h"
+
+/* Runs @deed in a child inside @sandbox. Returns its wait status. @deed returns an errno value. */
+static int run_inside(const lab_sandbox *sandbox, int (*deed)(void *data), void *data)
+{
+    int status = 0;
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        signal(SIGSYS, SIG_DFL); /* cmocka's business */
+        _exit(lab_sandbox_enter(sandbox) ? deed(data) : 200);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static void expect_errno(const lab_sandbox *sandbox, int (*deed)(void *data), void *data,
+                         int wanted)
+{
+    int status = run_inside(sandbox, deed, data);
+
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != wanted)
+        fail_msg("wait status 0x%x instead of errno %d", status, wanted);
+}
+
+static int write_a_file(void *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    return fd >= 0 && write(fd, "x", 1) == 1 ? 0 : errno;
+}
+
+static int read_a_file(void *path)
+{
+    char text[4];
+    int fd = open(path, O_RDONLY);
+    return fd >= 0 && read(fd, text, sizeof text) >= 0 ? 0 : errno;
+}
+
+static int remove_a_file(void *path)
+{
+    return unlink(path) == 0 ? 0 : errno;
+}
+
+static int open_a_socket(void *data)
+{
+    return socket(AF_INET, SOCK_STREAM, 0) >= 0 ? 0 : errno;
+}
+
+static int connect_somewhere(void *port)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(*(uint16_t *)port) };
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return connect(fd, (struct sockaddr *)&address, sizeof address) == 0 ? 0 : errno;
+}
+
+static int take_memory(void *data)
+{
+    void *map = mmap(NULL, (size_t)1 << 31, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return map == MAP_FAILED ? errno : 0;
+}
+
+static int write_much(void *path)
+{
+    static const char data[8192];
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+
+    signal(SIGXFSZ, SIG_IGN);
+    ssize_t put = write(fd, data, sizeof data);
+    return put == 4096 && write(fd, data, 1) < 0 ? errno : 0;
+}
+
+/* What is wrong with looking at @path, as an errno value. */
+static int access_of(const char *path)
+{
+    struct stat status;
+
+    return lstat(path, &status) == 0 ? 0 : errno;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Files                                                                                          */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void test_landlock(void **state)
+{
+    char inside[SCRATCH_PATH_SIZE], outside[] = "/tmp/heed-test-sandbox";
+    const lab_access access[] = { { .path = *state, .write = true },
+                                  { .path = "/usr" },
+                                  { .path = "/no/such/folder" } };
+    lab_sandbox sandbox = { .protections = lab_protections_find() };
+
+    if (sandbox.protections.landlock == 0)
+        skip();
+    sandbox.protections.seccomp = false;
+    scratch_path(state, "file", inside);
+    assert_true(lab_sandbox_create(&sandbox, access, 3));
+    expect_errno(&sandbox, write_a_file, inside, 0);
+    expect_errno(&sandbox, read_a_file, inside, 0);
+    expect_errno(&sandbox, write_a_file, outside, EACCES);
+    assert_int_equal(access_of(outside), ENOENT);
+    expect_errno(&sandbox, read_a_file, (char[]){ "/etc/passwd" }, EACCES);
+    expect_errno(&sandbox, write_a_file, (char[]){ "/usr/heed-test-sandbox" }, EACCES);
+    expect_errno(&sandbox, remove_a_file, (char[]){ "/etc/passwd" }, EACCES);
+    expect_errno(&sandbox, remove_a_file, inside, 0);
+    lab_sandbox_destroy(&sandbox);
+}
+
+static void test_network(void **state)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET };
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    lab_sandbox sandbox = { .protections = lab_protections_find() };
+    const lab_sandbox none = { .ruleset = -1 };
+
+    if (sandbox.protections.landlock < 4)
+        skip();
+    sandbox.protections.seccomp = false;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 4) != 0)
+        skip();
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    uint16_t port = ntohs(address.sin_port);
+    assert_true(lab_sandbox_create(&sandbox, NULL, 0));
+    expect_errno(&none, connect_somewhere, &port, 0);
+    expect_errno(&sandbox, connect_somewhere, &port, EACCES);
+    lab_sandbox_destroy(&sandbox);
+    close(fd);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* System calls                                                                                   */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void test_filters(void **state)
+{
+    lab_sandbox sandbox = { .protections = lab_protections_find(), .ruleset = -1 };
+    int status;
+
+    if (!sandbox.protections.seccomp)
+        skip();
+    expect_errno(&sandbox, open_a_socket, NULL, 0);
+    sandbox.filter = LAB_FILTER_COMPILER;
+    expect_errno(&sandbox, open_a_socket, NULL, EPERM);
+    expect_errno(&sandbox, read_a_file, (char[]){ "/etc/passwd" }, 0);
+    sandbox.filter = LAB_FILTER_LOADING;
+    expect_errno(&sandbox, read_a_file, (char[]){ "/etc/passwd" }, 0);
+    status = run_inside(&sandbox, write_a_file, (char[]){ "/tmp/heed-test-sandbox" });
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
+    assert_int_equal(access_of("/tmp/heed-test-sandbox"), ENOENT);
+    status = run_inside(&sandbox, open_a_socket, NULL);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
+    sandbox.filter = LAB_FILTER_COMPUTING;
+    status = run_inside(&sandbox, read_a_file, (char[]){ "/etc/passwd" });
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
+}
+
+static void test_judgements(void **state)
+{
+    const char *name;
+
+    assert_int_equal(lab_filter_judge(SYS_clone, &name), LAB_VERDICT_FORKED);
+    assert_string_equal(name, "clone");
+    assert_int_equal(lab_filter_judge(SYS_openat, &name), LAB_VERDICT_FILE);
+    assert_int_equal(lab_filter_judge(SYS_socket, &name), LAB_VERDICT_NETWORK);
+    assert_int_equal(lab_filter_judge(99999, &name), LAB_VERDICT_FORBIDDEN);
+    assert_string_equal(name, "");
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Resources                                                                                      */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void test_resources(void **state)
+{
+    char path[SCRATCH_PATH_SIZE];
+    lab_sandbox sandbox = { .ruleset = -1 };
+
+    scratch_path(state, "large", path);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    sandbox.resources = (lab_resources){ .memory = (size_t)1 << 30 };
+    expect_errno(&sandbox, take_memory, NULL, ENOMEM);
+#endif
+    sandbox.resources = (lab_resources){ .file_size = 4096 };
+    expect_errno(&sandbox, write_much, path, EFBIG);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Systems that have less                                                                         */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Makes this process one of a kernel without Landlock. */
+static bool lose_landlock(void)
+{
+    struct sock_filter code[] = {
+        { BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr) },
+        { BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_landlock_create_ruleset },
+        { BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | ENOSYS },
+        { BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW },
+    };
+    const struct sock_fprog program = { .len = 4, .filter = code };
+
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0;
+}
+
+/* What a trial does there: 0 if it is refused, and runs if that is asked for. */
+static int try_without_landlock(void)
+{
+    static trial_scene scene;
+    lab_limits limits = { .run_seconds = 5 };
+    lab_outcome outcome;
+
+    scene_open(&scene);
+    if (!lose_landlock())
+        return 1;
+    if (scene_try(&scene, "plain", 0, &limits, &outcome) ||
+        outcome.verdict != LAB_VERDICT_UNPROTECTED || !strstr(outcome.text, "lacks Landlock"))
+        return 2;
+    limits.unsafe = true;
+    if (!scene_try(&scene, "plain", 0, &limits, &outcome) || !scene_is_right(&scene))
+        return 3;
+    scene_try(&scene, "fork_raw", 0, &limits, &outcome); /* the others are still there */
+    return outcome.verdict == LAB_VERDICT_FORKED ? 0 : 4;
+}
+
+static void test_without_landlock(void **state)
+{
+    const lab_protections protections = lab_protections_find();
+    int status = 0;
+
+    if (!lab_protections_suffice(&protections))
+        skip();
+    pid_t child = fork();
+    if (child == 0)
+        _exit(try_without_landlock());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void test_missing(void **state)
+{
+    const lab_protections none = { 0 }, all = { 3, true, true };
+    char text[64];
+
+    assert_false(lab_protections_suffice(&none));
+    assert_true(lab_protections_suffice(&all));
+    lab_protections_missing(&none, text, sizeof text);
+    assert_string_equal(text, "Landlock, seccomp, no_new_privs");
+    lab_protections_missing(&all, text, sizeof text);
+    assert_string_equal(text, "");
+    lab_protections_missing(&none, text, 5);
+    assert_string_equal(text, "Land");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_landlock, scratch_open, scratch_close),
+        cmocka_unit_test(test_network),
+        cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_judgements),
+        cmocka_unit_test_setup_teardown(test_resources, scratch_open, scratch_close),
+        cmocka_unit_test(test_without_landlock),
+        cmocka_unit_test(test_missing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,244 @@
+/*
+ * test_trial_compile.c - what a candidate may ask of its compiler, and what it cannot get out of it
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "lab/trial/sandbox.h"
+#include "scratch.h"
+#include "src/measure.h"
+#include "trial_scene.h"
+
+static trial_scene scene;
+static lab_code code;
+static lab_outcome outcome;
+
+/* Compiles the candidate @name and expects @verdict, with @words in what is said of it. */
+static void expect(const char *name, lab_verdict verdict, const char *words)
+{
+    const lab_candidate candidate = scene_candidate(&scene, name, 1);
+    bool well = lab_compile_c(&candidate, NULL, &code, &outcome);
+
+    if (outcome.verdict != verdict || !strstr(outcome.text, words))
+        fail_msg("%s: %s: \"%s\"\n%s", name, lab_verdict_name(outcome.verdict), outcome.text,
+                 code.log);
+    assert_int_equal(well, verdict == LAB_VERDICT_OK);
+    assert_int_equal(code.data != NULL, well);
+    lab_code_free(&code);
+}
+
+static void test_verdicts(void **state)
+{
+    expect("plain", LAB_VERDICT_OK, "");
+    expect("syntax", LAB_VERDICT_COMPILE_ERROR, "missing");
+    assert_non_null(strstr(code.log, "candidate.c:"));
+    expect("include_file", LAB_VERDICT_COMPILE_ERROR, "ermission denied");
+    assert_null(strstr(code.log, "root"));
+    expect("include_process", LAB_VERDICT_COMPILE_ERROR, "ermission denied");
+    expect("embed", LAB_VERDICT_COMPILE_ERROR, "passwd");
+    assert_null(strstr(code.log, "root:"));
+}
+
+/* What is wrong only when the code is loaded, which takes a process. */
+static void test_loading(void **state)
+{
+    const lab_protections protections = lab_protections_find();
+
+    if (!lab_protections_suffice(&protections))
+        skip();
+    assert_false(scene_try(&scene, "no_entry", 0, NULL, &outcome));
+    assert_int_equal(outcome.verdict, LAB_VERDICT_COMPILE_ERROR);
+    assert_non_null(strstr(outcome.text, "heed_candidate_run"));
+    assert_false(scene_try(&scene, "undefined", 0, NULL, &outcome));
+    assert_int_equal(outcome.verdict, LAB_VERDICT_COMPILE_ERROR);
+    assert_non_null(strstr(outcome.text, "what_nobody_defines"));
+    assert_null(strstr(outcome.text, "/proc"));
+}
+
+static void test_deadline(void **state)
+{
+    const lab_candidate candidate = scene_candidate(&scene, "slow_compile", 0);
+    const lab_limits limits = { .compile_seconds = 1 };
+    int64_t start = heed_clock_ns();
+
+    assert_false(lab_compile_c(&candidate, &limits, &code, &outcome));
+    if (outcome.verdict != LAB_VERDICT_HUNG)
+        fail_msg("%s: %s", lab_verdict_name(outcome.verdict), outcome.text);
+    assert_true(heed_clock_ns() - start < INT64_C(5000000000));
+    lab_code_free(&code);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+}
+
+/* The folder of a compilation is gone after it, whatever became of it. */
+static void test_folder_is_removed(void **state)
+{
+    int entries = 0;
+
+    assert_int_equal(setenv("TMPDIR", *state, 1), 0);
+    expect("plain", LAB_VERDICT_OK, "");
+    expect("syntax", LAB_VERDICT_COMPILE_ERROR, "");
+    test_deadline(state);
+    DIR *directory = opendir(*state);
+    assert_non_null(directory);
+    while (readdir(directory))
+        entries++;
+    closedir(directory);
+    unsetenv("TMPDIR");
+    assert_int_equal(entries, 2); /* . and .. */
+}
+
+static void test_options(void **state)
+{
+    static const char *const good[] = { "-O3",
+                                        "-march=native",
+                                        "-march=x86-64-v3",
+                                        "-mprefer-vector-width=512",
+                                        "-ffp-contract=fast",
+                                        "-fno-math-errno",
+                                        "-funroll-loops" };
+    static const char *const bad[] = {
+        "-fplugin=evil.so", "-B/tmp",   "-o", "-I/etc", "-march=",     "-march=native -fplugin=x",
+        "-march=../x",      "-mamx-/x", "-O", "-O4",    "-specs=evil", "@file",
+        "-Wl,-rpath,/tmp",  "other.c",  "",   NULL
+    };
+
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_true(lab_option_allowed(good[i]));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (lab_option_allowed(bad[i]))
+            fail_msg("%s is allowed", bad[i]);
+}
+
+static void expect_refused(const lab_candidate *candidate, const char *words)
+{
+    assert_false(lab_compile_c(candidate, NULL, &code, &outcome));
+    assert_int_equal(outcome.verdict, LAB_VERDICT_REFUSED);
+    if (!strstr(outcome.text, words))
+        fail_msg("\"%s\" does not say \"%s\"", outcome.text, words);
+    lab_code_free(&code);
+}
+
+static void test_refusals(void **state)
+{
+    static char large[LAB_SOURCE_MAX + 2];
+    static const char *const options[] = { "-O2", "-fplugin=evil.so" };
+    const lab_knob knobs[] = { { "GOOD", 1 }, { "bad-name", 1 } };
+    const lab_candidate good = scene_candidate(&scene, "plain", 1);
+    lab_candidate candidate = good;
+
+    candidate.options = options;
+    candidate.option_count = 1;
+    assert_true(lab_compile_c(&candidate, NULL, &code, &outcome));
+    lab_code_free(&code);
+    candidate.option_count = 2;
+    expect_refused(&candidate, "-fplugin=evil.so");
+    candidate = good;
+    candidate.knobs = knobs;
+    candidate.knob_count = 2;
+    expect_refused(&candidate, "bad-name");
+    candidate = good;
+    memset(large, ' ', sizeof large);
+    candidate.source = large;
+    candidate.source_size = sizeof large;
+    expect_refused(&candidate, "1048578 bytes");
+    candidate.source = "int x;\0int y;";
+    candidate.source_size = 13;
+    expect_refused(&candidate, "null byte");
+    candidate.source_size = 0;
+    expect_refused(&candidate, "empty");
+    candidate = good;
+    candidate.language = (lab_language)7;
+    expect_refused(&candidate, "7");
+}
+
+static void test_launches(void **state)
+{
+    const lab_launch good = { .entry = "kernel", .threads = 128, .rows = 64, .splits = 1 };
+    lab_candidate candidate = scene_candidate(&scene, "plain", 1);
+
+    candidate.language = LAB_LANGUAGE_CUDA;
+    candidate.launch = good;
+    assert_true(lab_candidate_check(&candidate, &outcome));
+    candidate.launch.threads = 1025;
+    assert_false(lab_candidate_check(&candidate, &outcome));
+    assert_non_null(strstr(outcome.text, "launch.threads is 1025"));
+    candidate.launch = good;
+    candidate.launch.entry = "a b";
+    assert_false(lab_candidate_check(&candidate, &outcome));
+    candidate.launch = good;
+    candidate.launch.rows = 0;
+    assert_false(lab_candidate_check(&candidate, &outcome));
+    candidate.launch = good;
+    candidate.launch.smem = -1;
+    assert_false(lab_candidate_check(&candidate, &outcome));
+}
+
+static void expect_strip(const char *from, const char *to)
+{
+    char text[256];
+
+    snprintf(text, sizeof text, "%s", from);
+    lab_log_strip(text);
+    assert_string_equal(text, to);
+}
+
+static void test_strip(void **state)
+{
+    static char large[3 * LAB_LOG_SIZE];
+
+    expect_strip("/tmp/a/candidate.c:3: error\n", "candidate.c:3: error\n");
+    expect_strip("In file included from /usr/include/x.h:1,", "In file included from x.h:1,");
+    expect_strip("x = a/b/c; y = 1/2", "x = a/b/c; y = 1/2");
+    expect_strip("// a comment /* and */", "// a comment /* and */");
+    expect_strip("'/usr/bin/ld': \x1b[31mno\r\n", "'ld':  [31mno \n");
+    expect_strip("", "");
+    for (size_t i = 0; i < sizeof large - 1; i++)
+        large[i] = i % 50 == 49 ? '\n' : 'x';
+    lab_log_strip(large);
+    assert_true(strlen(large) < LAB_LOG_SIZE);
+    assert_true(strlen(large) > LAB_LOG_SIZE - 60);
+    assert_int_equal(large[strlen(large) - 1], '\n');
+}
+
+static void test_compilers(void **state)
+{
+    char path[PATH_MAX];
+
+    assert_true(lab_compiler_find(path));
+    assert_int_equal(path[0], '/');
+    assert_int_equal(setenv("HEED_CC", "/nowhere/cc", 1), 0);
+    assert_false(lab_compiler_find(path));
+    expect("plain", LAB_VERDICT_SYSTEM, "compiler");
+    assert_int_equal(setenv("HEED_CC", "gcc", 1), 0);
+    if (lab_compiler_find(path))
+        assert_string_equal(strrchr(path, '/'), "/gcc");
+    unsetenv("HEED_CC");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_loading),
+        cmocka_unit_test(test_deadline),
+        cmocka_unit_test_setup_teardown(test_folder_is_removed, scratch_open, scratch_close),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_launches),
+        cmocka_unit_test(test_strip),
+        cmocka_unit_test(test_compilers),
+    };
+    scene_open(&scene);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
