@@ -9,7 +9,7 @@
 /* Points of the density on the part that goes on, from FLOOR standard deviations below to the
  * bound. */
 enum {
-    POINTS = 161
+    POINTS = 97
 };
 #define FLOOR (-8.0)
 #define BOUND_MAX 8.0
@@ -24,7 +24,7 @@ double lab_normal_above(double z)
 static double solve(double (*at)(const void *, double), const void *data, double low, double high,
                     double want)
 {
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 44; i++) {
         double middle = (low + high) / 2;
         if (at(data, middle) > want)
             low = middle;

@@ -1,0 +1,161 @@
+/*
+ * test_measure_noise.c - how often verdicts are wrong, and how often right, on recorded noise
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lab/measure/power.h"
+#include "noise.h"
+
+enum {
+    RUNS = 1000,
+    PAIRS_MAX = 1024,
+    TELLING = NOISE_COUNT - 1 /* recordings on which something can be told */
+};
+
+static noise recordings[NOISE_COUNT];
+
+static int read_recordings(void **state)
+{
+    for (size_t i = 0; i < NOISE_COUNT; i++)
+        noise_read(&recordings[i], i);
+    return 0;
+}
+
+/* Counts the verdicts of RUNS runs on @count recordings in turn. */
+static void simulate(size_t count, size_t pairs, double factor, const lab_rules *rules,
+                     int verdicts[4])
+{
+    static double a[PAIRS_MAX], b[PAIRS_MAX];
+    const lab_series series = { .a = a, .b = b, .pairs = pairs };
+    memset(verdicts, 0, 4 * sizeof *verdicts);
+    for (uint64_t run = 0; run < RUNS; run++) {
+        lab_comparison comparison;
+        noise_draw(&recordings[run % count], run, pairs, factor, a, b);
+        assert_int_equal(lab_compare(&series, rules, &comparison), HEED_OK);
+        verdicts[comparison.verdict]++;
+    }
+    printf("%4zu pairs, B takes %.3f: FASTER %d, SLOWER %d, EQUIVALENT %d, AMBIGUOUS %d\n", pairs,
+           factor, verdicts[LAB_FASTER], verdicts[LAB_SLOWER], verdicts[LAB_EQUIVALENT],
+           verdicts[LAB_AMBIGUOUS]);
+}
+
+/* A kernel beside itself, the most disturbed machine included: at most 1 % false verdicts. Without
+ * a margin to speak of it is the error itself that shows, 1 % and what chance adds, however often
+ * one looks. */
+static void same_kernel(void **state)
+{
+    static const size_t lengths[] = { 12, 64, 250 };
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        const lab_rules usual = { .looks = 5 };
+        const lab_rules sharp = { .looks = 5, .margin = 1e-9 };
+        int verdicts[4];
+        simulate(NOISE_COUNT, lengths[i], 1, &usual, verdicts);
+        assert_in_range(verdicts[LAB_FASTER] + verdicts[LAB_SLOWER], 0, RUNS / 100);
+        simulate(NOISE_COUNT, lengths[i], 1, &sharp, verdicts);
+        assert_in_range(verdicts[LAB_FASTER] + verdicts[LAB_SLOWER], 0, RUNS / 50);
+    }
+}
+
+/* 3 % more is seen at least 95 times of 100, 3 % less too, and neither is taken for the other. */
+static void planted_difference(void **state)
+{
+    const lab_rules rules = { .looks = 5 };
+    int verdicts[4];
+    simulate(TELLING, 800, 1.03, &rules, verdicts);
+    assert_in_range(verdicts[LAB_FASTER], RUNS * 95 / 100, RUNS);
+    assert_int_equal(verdicts[LAB_SLOWER], 0);
+    simulate(TELLING, 800, 1 / 1.03, &rules, verdicts);
+    assert_in_range(verdicts[LAB_SLOWER], RUNS * 95 / 100, RUNS);
+    assert_int_equal(verdicts[LAB_FASTER], 0);
+}
+
+/* A gain of 3 % is asked for: 2 % is not that, and 5 % is. */
+static void planted_gain(void **state)
+{
+    const lab_rules rules = { .looks = 5, .gain = 0.03 };
+    int verdicts[4];
+    simulate(TELLING, 800, 1.02, &rules, verdicts);
+    assert_in_range(verdicts[LAB_FASTER] + verdicts[LAB_SLOWER], 0, RUNS / 100);
+    simulate(TELLING, 800, 1.05, &rules, verdicts);
+    assert_in_range(verdicts[LAB_FASTER], RUNS * 95 / 100, RUNS);
+}
+
+/* The share of 200 runs on one recording in which B's @factor is found. */
+static double share_found(const noise *recording, size_t pairs, double factor,
+                          const lab_rules *rules)
+{
+    static double a[PAIRS_MAX], b[PAIRS_MAX];
+    const lab_series series = { .a = a, .b = b, .pairs = pairs };
+    int found = 0;
+    for (uint64_t run = 0; run < 200; run++) {
+        lab_comparison comparison;
+        noise_draw(recording, 5000 + run, pairs, factor, a, b);
+        assert_int_equal(lab_compare(&series, rules, &comparison), HEED_OK);
+        found += comparison.verdict == LAB_FASTER;
+    }
+    return found / 200.0;
+}
+
+/* What is said to be detectable, from one comparison of a kernel with itself, is found, and 3/5 of
+ * it clearly less often. One comparison may have met with more noise than the recording has on the
+ * whole, so this holds on the average. */
+static void detectable_difference(void **state)
+{
+    static double a[PAIRS_MAX], b[PAIRS_MAX];
+    const lab_rules rules = { .looks = 5 };
+    double sum_found = 0, sum_less = 0;
+    for (size_t i = 0; i < TELLING; i++) {
+        lab_series series = { .a = a, .b = b, .pairs = 160 };
+        double difference, again;
+        noise_draw(&recordings[i], 77, 160, 1, a, b);
+        assert_int_equal(lab_power_detectable(&series, &rules, 0, 1, &difference), HEED_OK);
+        double found = share_found(&recordings[i], 160, 1 + difference, &rules);
+        double less = share_found(&recordings[i], 160, 1 + 0.6 * difference, &rules);
+        printf("%-18s %.2f %% is found %.1f %% of the time, %.2f %% %.1f %%\n", noise_names[i],
+               100 * difference, 100 * found, 60 * difference, 100 * less);
+        assert_true(difference > 0.01 && difference < 0.2);
+        sum_found += found;
+        sum_less += less;
+        assert_int_equal(lab_power_detectable(&series, &rules, 0, 1, &again), HEED_OK);
+        assert_true(again == difference);
+    }
+    assert_true(sum_found > 0.9 * TELLING);
+    assert_true(sum_less < 0.6 * TELLING);
+}
+
+/* Where hardly anything can be told that is what it says. */
+static void undetectable_difference(void **state)
+{
+    static double a[PAIRS_MAX], b[PAIRS_MAX];
+    const lab_rules rules = { .looks = 5 };
+    lab_series series = { .a = a, .b = b, .pairs = 100 };
+    double difference;
+    noise_draw(&recordings[TELLING], 3, 100, 1, a, b);
+    assert_int_equal(lab_power_detectable(&series, &rules, 0, 1, &difference), HEED_OK);
+    assert_true(difference > 0.1);
+    series.pairs = LAB_COMPARE_PAIRS_MIN - 1;
+    assert_int_equal(lab_power_detectable(&series, &rules, 0, 1, &difference), HEED_OK);
+    assert_true(isinf(difference));
+    series.pairs = 0;
+    assert_int_equal(lab_power_detectable(&series, &rules, 0, 1, &difference), HEED_ERR_INVALID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_kernel),
+        cmocka_unit_test(planted_difference),
+        cmocka_unit_test(planted_gain),
+        cmocka_unit_test(detectable_difference),
+        cmocka_unit_test(undetectable_difference),
+    };
+    return cmocka_run_group_tests(tests, read_recordings, NULL);
+}
