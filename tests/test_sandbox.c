@@ -190,11 +190,11 @@ static void test_judgements(void **state)
 {
     const char *name;
 
-    assert_int_equal(lab_filter_judge(SYS_clone, &name), LAB_VERDICT_FORKED);
+    assert_int_equal(lab_filter_judge(SYS_clone, &name), LAB_TRIAL_FORKED);
     assert_string_equal(name, "clone");
-    assert_int_equal(lab_filter_judge(SYS_openat, &name), LAB_VERDICT_FILE);
-    assert_int_equal(lab_filter_judge(SYS_socket, &name), LAB_VERDICT_NETWORK);
-    assert_int_equal(lab_filter_judge(99999, &name), LAB_VERDICT_FORBIDDEN);
+    assert_int_equal(lab_filter_judge(SYS_openat, &name), LAB_TRIAL_FILE);
+    assert_int_equal(lab_filter_judge(SYS_socket, &name), LAB_TRIAL_NETWORK);
+    assert_int_equal(lab_filter_judge(99999, &name), LAB_TRIAL_FORBIDDEN);
     assert_string_equal(name, "");
 }
 
@@ -240,19 +240,19 @@ static int try_without_landlock(void)
 {
     static trial_scene scene;
     lab_limits limits = { .run_seconds = 5 };
-    lab_outcome outcome;
+    lab_trial_outcome outcome;
 
     scene_open(&scene);
     if (!lose_landlock())
         return 1;
     if (scene_try(&scene, "plain", 0, &limits, &outcome) ||
-        outcome.verdict != LAB_VERDICT_UNPROTECTED || !strstr(outcome.text, "lacks Landlock"))
+        outcome.verdict != LAB_TRIAL_UNPROTECTED || !strstr(outcome.text, "lacks Landlock"))
         return 2;
     limits.unsafe = true;
     if (!scene_try(&scene, "plain", 0, &limits, &outcome) || !scene_is_right(&scene))
         return 3;
     scene_try(&scene, "fork_raw", 0, &limits, &outcome); /* the others are still there */
-    return outcome.verdict == LAB_VERDICT_FORKED ? 0 : 4;
+    return outcome.verdict == LAB_TRIAL_FORKED ? 0 : 4;
 }
 
 static void test_without_landlock(void **state)

@@ -56,7 +56,7 @@ static double seconds_since(int64_t start)
 /* An honest candidate runs, within 5 s, and is right. */
 static void expect_next_trial(const char *after)
 {
-    lab_outcome outcome;
+    lab_trial_outcome outcome;
     int64_t start = heed_clock_ns();
 
     if (!scene_try(&scene, "plain", 0, &quick, &outcome))
@@ -65,16 +65,17 @@ static void expect_next_trial(const char *after)
     assert_true(seconds_since(start) < 5);
 }
 
-static void expect(const char *name, long long value, lab_verdict verdict, const char *words)
+static void expect(const char *name, long long value, lab_trial_verdict verdict, const char *words)
 {
-    lab_outcome outcome;
+    lab_trial_outcome outcome;
     int64_t start = heed_clock_ns();
     bool well = scene_try(&scene, name, value, &quick, &outcome);
 
     if (outcome.verdict != verdict || (words && !strstr(outcome.text, words)))
-        fail_msg("%s: %s: \"%s\" instead of %s: \"%s\"", name, lab_verdict_name(outcome.verdict),
-                 outcome.text, lab_verdict_name(verdict), words ? words : "");
-    assert_int_equal(well, verdict == LAB_VERDICT_OK);
+        fail_msg("%s: %s: \"%s\" instead of %s: \"%s\"", name,
+                 lab_trial_verdict_name(outcome.verdict), outcome.text,
+                 lab_trial_verdict_name(verdict), words ? words : "");
+    assert_int_equal(well, verdict == LAB_TRIAL_OK);
     assert_true(seconds_since(start) < 10);
     expect_no_children(name);
 }
@@ -91,13 +92,13 @@ static void expect_ones(void)
 
 static void test_honest(void **state)
 {
-    expect("plain", 0, LAB_VERDICT_OK, NULL);
+    expect("plain", 0, LAB_TRIAL_OK, NULL);
     assert_true(scene_is_right(&scene));
-    expect("workspace", 0, LAB_VERDICT_OK, NULL);
+    expect("workspace", 0, LAB_TRIAL_OK, NULL);
     expect_ones();
-    expect("stack", 4096, LAB_VERDICT_OK, NULL); /* of 8 MiB */
+    expect("stack", 4096, LAB_TRIAL_OK, NULL); /* of 8 MiB */
     expect_ones();
-    expect("allocate", 100, LAB_VERDICT_OK, NULL); /* of 128 */
+    expect("allocate", 100, LAB_TRIAL_OK, NULL); /* of 128 */
     expect_ones();
 }
 
@@ -107,7 +108,7 @@ static void test_many_sets(void **state)
     static float o[4][SCENE_ELEMENTS];
     const lab_candidate candidate = scene_candidate(&scene, "remember", 0);
     lab_set sets[4];
-    lab_outcome outcome;
+    lab_trial_outcome outcome;
     lab_trial *trial;
     size_t size;
 
@@ -136,39 +137,39 @@ static void test_evils(void **state)
 {
     static const struct {
         const char *name;
-        lab_verdict verdict;
+        lab_trial_verdict verdict;
         const char *words;
     } evils[] = {
-        { "hang", LAB_VERDICT_HUNG, "1 s" },
-        { "sleep", LAB_VERDICT_HUNG, "1 s" },
-        { "divide", LAB_VERDICT_CRASHED, "SIGFPE" },
-        { "abort", LAB_VERDICT_CRASHED, "SIGABRT" },
-        { "illegal", LAB_VERDICT_CRASHED, "SIGILL" },
-        { "null", LAB_VERDICT_ILLEGAL_ACCESS, "null pointer" },
-        { "read_past", LAB_VERDICT_ILLEGAL_ACCESS, "past the end of K" },
-        { "write_input", LAB_VERDICT_ILLEGAL_ACCESS, "wrote to the input Q at byte 12" },
-        { "unlock_input", LAB_VERDICT_ILLEGAL_ACCESS, "wrote to the input Q at byte 12" },
-        { "write_past", LAB_VERDICT_WROTE_OUTSIDE, "wrote past the end of O, within" },
-        { "write_before", LAB_VERDICT_WROTE_OUTSIDE, "before the start of O" },
-        { "write_far", LAB_VERDICT_ILLEGAL_ACCESS, "past the end of O" },
-        { "hoard", LAB_VERDICT_OUT_OF_MEMORY, "refused memory" },
-        { "huge", LAB_VERDICT_OUT_OF_MEMORY, NULL },
-        { "deep", LAB_VERDICT_OUT_OF_MEMORY, "stack" },
-        { "print", LAB_VERDICT_GARBAGE, NULL },
-        { "flood", LAB_VERDICT_FLOODED, "255 bytes" },
-        { "flood_stderr", LAB_VERDICT_FLOODED, "64 KiB" },
-        { "fork", LAB_VERDICT_FORKED, "process" },
-        { "fork_raw", LAB_VERDICT_FORKED, "clone" },
-        { "thread", LAB_VERDICT_FORKED, "thread" },
-        { "exec", LAB_VERDICT_FORKED, "execve" },
-        { "read_file", LAB_VERDICT_FILE, "open" },
-        { "kill", LAB_VERDICT_FORBIDDEN, "kill" },
-        { "code", LAB_VERDICT_FORBIDDEN, "mmap" },
-        { "handler", LAB_VERDICT_FORBIDDEN, "rt_sigaction" },
-        { "exit", LAB_VERDICT_EXITED, "status 0" },
-        { "early_fork", LAB_VERDICT_FORKED, NULL },
-        { "refuse", LAB_VERDICT_UNSUPPORTED, NULL },
-        { "greedy", LAB_VERDICT_OUT_OF_MEMORY, "workspace" },
+        { "hang", LAB_TRIAL_HUNG, "1 s" },
+        { "sleep", LAB_TRIAL_HUNG, "1 s" },
+        { "divide", LAB_TRIAL_CRASHED, "SIGFPE" },
+        { "abort", LAB_TRIAL_CRASHED, "SIGABRT" },
+        { "illegal", LAB_TRIAL_CRASHED, "SIGILL" },
+        { "null", LAB_TRIAL_ILLEGAL_ACCESS, "null pointer" },
+        { "read_past", LAB_TRIAL_ILLEGAL_ACCESS, "past the end of K" },
+        { "write_input", LAB_TRIAL_ILLEGAL_ACCESS, "wrote to the input Q at byte 12" },
+        { "unlock_input", LAB_TRIAL_ILLEGAL_ACCESS, "wrote to the input Q at byte 12" },
+        { "write_past", LAB_TRIAL_WROTE_OUTSIDE, "wrote past the end of O, within" },
+        { "write_before", LAB_TRIAL_WROTE_OUTSIDE, "before the start of O" },
+        { "write_far", LAB_TRIAL_ILLEGAL_ACCESS, "past the end of O" },
+        { "hoard", LAB_TRIAL_OUT_OF_MEMORY, "refused memory" },
+        { "huge", LAB_TRIAL_OUT_OF_MEMORY, NULL },
+        { "deep", LAB_TRIAL_OUT_OF_MEMORY, "stack" },
+        { "print", LAB_TRIAL_GARBAGE, NULL },
+        { "flood", LAB_TRIAL_FLOODED, "255 bytes" },
+        { "flood_stderr", LAB_TRIAL_FLOODED, "64 KiB" },
+        { "fork", LAB_TRIAL_FORKED, "process" },
+        { "fork_raw", LAB_TRIAL_FORKED, "clone" },
+        { "thread", LAB_TRIAL_FORKED, "thread" },
+        { "exec", LAB_TRIAL_FORKED, "execve" },
+        { "read_file", LAB_TRIAL_FILE, "open" },
+        { "kill", LAB_TRIAL_FORBIDDEN, "kill" },
+        { "code", LAB_TRIAL_FORBIDDEN, "mmap" },
+        { "handler", LAB_TRIAL_FORBIDDEN, "rt_sigaction" },
+        { "exit", LAB_TRIAL_EXITED, "status 0" },
+        { "early_fork", LAB_TRIAL_FORKED, NULL },
+        { "refuse", LAB_TRIAL_UNSUPPORTED, NULL },
+        { "greedy", LAB_TRIAL_OUT_OF_MEMORY, "workspace" },
     };
 
     for (size_t i = 0; i < sizeof evils / sizeof *evils; i++) {
@@ -180,7 +181,7 @@ static void test_evils(void **state)
 /* What is outside is told, and is there to be looked at. */
 static void test_outside_is_kept(void **state)
 {
-    expect("write_past", 0, LAB_VERDICT_WROTE_OUTSIDE, NULL);
+    expect("write_past", 0, LAB_TRIAL_WROTE_OUTSIDE, NULL);
     assert_true(scene.o[SCENE_ELEMENTS] == 1);
     assert_true(scene.o[SCENE_ELEMENTS + 1] == SCENE_POISON);
     assert_true(scene.o[-1] == SCENE_POISON);
@@ -192,7 +193,7 @@ static void expect_no_file(const char *name)
     struct stat status;
 
     snprintf(path, sizeof path, "/tmp/heed-trial-evil-%d", (int)getpid());
-    expect(name, getpid(), LAB_VERDICT_FILE, "open");
+    expect(name, getpid(), LAB_TRIAL_FILE, "open");
     assert_int_equal(lstat(path, &status), -1);
     assert_int_equal(errno, ENOENT);
 }
@@ -201,7 +202,7 @@ static void test_files(void **state)
 {
     expect_no_file("write_file");
     expect_no_file("early");
-    expect("early_read", 0, LAB_VERDICT_OK, NULL); /* it may try, and finds nothing */
+    expect("early_read", 0, LAB_TRIAL_OK, NULL); /* it may try, and finds nothing */
     expect_ones();
 }
 
@@ -229,7 +230,7 @@ static void test_network(void **state)
 
     if (fd < 0)
         skip();
-    expect("network", port, LAB_VERDICT_NETWORK, "socket");
+    expect("network", port, LAB_TRIAL_NETWORK, "socket");
     assert_int_equal(poll(&caller, 1, 100), 0);
     close(fd);
 }
@@ -237,7 +238,7 @@ static void test_network(void **state)
 /* Who says "done" before the work is done is judged by what lies there then. */
 static void test_forged_answer(void **state)
 {
-    expect("forge", 0, LAB_VERDICT_OK, NULL);
+    expect("forge", 0, LAB_TRIAL_OK, NULL);
     for (int i = 0; i < SCENE_ELEMENTS; i++)
         assert_true(scene.o[i] == SCENE_POISON);
 }
@@ -247,7 +248,7 @@ static void test_goes_on(void **state)
 {
     const lab_candidate candidate = scene_candidate(&scene, "divide", 0);
     const lab_set set = scene_set(&scene, NULL, 0);
-    lab_outcome outcome;
+    lab_trial_outcome outcome;
     lab_trial *trial;
     size_t size;
 
@@ -255,7 +256,7 @@ static void test_goes_on(void **state)
     for (int i = 0; i < 3; i++) {
         assert_true(lab_trial_prepare(trial, &scene.problem, &size, &outcome));
         assert_false(lab_trial_run(trial, &set, 1, 0, &outcome));
-        assert_int_equal(outcome.verdict, LAB_VERDICT_CRASHED);
+        assert_int_equal(outcome.verdict, LAB_TRIAL_CRASHED);
     }
     lab_trial_close(trial);
     expect_no_children("divide");
@@ -269,11 +270,11 @@ static bool always(void)
 static void test_interrupt(void **state)
 {
     lab_limits limits = quick;
-    lab_outcome outcome;
+    lab_trial_outcome outcome;
 
     limits.interrupted = always;
     assert_false(scene_try(&scene, "plain", 0, &limits, &outcome));
-    assert_int_equal(outcome.verdict, LAB_VERDICT_INTERRUPTED);
+    assert_int_equal(outcome.verdict, LAB_TRIAL_INTERRUPTED);
     expect_no_children("plain");
 }
 
@@ -284,7 +285,7 @@ static void test_too_large(void **state)
     const lab_candidate candidate = scene_candidate(&scene, "plain", 0);
     lab_limits limits = quick;
     lab_set set = scene_set(&scene, NULL, 0), sets[65] = { { { { 0 } } } };
-    lab_outcome outcome;
+    lab_trial_outcome outcome;
     lab_trial *trial;
     size_t size;
 
@@ -296,7 +297,7 @@ static void test_too_large(void **state)
         sets[i].span[0] = (lab_span){ .room = large, .room_size = sizeof large, .size = 256 };
     }
     assert_false(lab_trial_run(trial, sets, 64, 0, &outcome));
-    assert_int_equal(outcome.verdict, LAB_VERDICT_SYSTEM);
+    assert_int_equal(outcome.verdict, LAB_TRIAL_SYSTEM);
     assert_false(lab_trial_run(trial, sets, 65, 0, &outcome));
     assert_false(lab_trial_run(trial, sets, 0, 0, &outcome));
     assert_true(lab_trial_run(trial, &set, 1, 0, &outcome));
@@ -306,13 +307,13 @@ static void test_too_large(void **state)
 
 static void test_names(void **state)
 {
-    for (int i = 0; i < LAB_VERDICTS; i++) {
-        assert_true(lab_verdict_name((lab_verdict)i)[0] != '\0');
+    for (int i = 0; i < LAB_TRIAL_VERDICTS; i++) {
+        assert_true(lab_trial_verdict_name((lab_trial_verdict)i)[0] != '\0');
         for (int j = 0; j < i; j++)
-            assert_string_not_equal(lab_verdict_name((lab_verdict)i),
-                                    lab_verdict_name((lab_verdict)j));
+            assert_string_not_equal(lab_trial_verdict_name((lab_trial_verdict)i),
+                                    lab_trial_verdict_name((lab_trial_verdict)j));
     }
-    assert_string_equal(lab_verdict_name((lab_verdict)LAB_VERDICTS), "unknown");
+    assert_string_equal(lab_trial_verdict_name((lab_trial_verdict)LAB_TRIAL_VERDICTS), "unknown");
 }
 
 int main(void)

@@ -21,31 +21,31 @@
 
 static trial_scene scene;
 static lab_code code;
-static lab_outcome outcome;
+static lab_trial_outcome outcome;
 
 /* Compiles the candidate @name and expects @verdict, with @words in what is said of it. */
-static void expect(const char *name, lab_verdict verdict, const char *words)
+static void expect(const char *name, lab_trial_verdict verdict, const char *words)
 {
     const lab_candidate candidate = scene_candidate(&scene, name, 1);
     bool well = lab_compile_c(&candidate, NULL, &code, &outcome);
 
     if (outcome.verdict != verdict || !strstr(outcome.text, words))
-        fail_msg("%s: %s: \"%s\"\n%s", name, lab_verdict_name(outcome.verdict), outcome.text,
+        fail_msg("%s: %s: \"%s\"\n%s", name, lab_trial_verdict_name(outcome.verdict), outcome.text,
                  code.log);
-    assert_int_equal(well, verdict == LAB_VERDICT_OK);
+    assert_int_equal(well, verdict == LAB_TRIAL_OK);
     assert_int_equal(code.data != NULL, well);
     lab_code_free(&code);
 }
 
 static void test_verdicts(void **state)
 {
-    expect("plain", LAB_VERDICT_OK, "");
-    expect("syntax", LAB_VERDICT_COMPILE_ERROR, "missing");
+    expect("plain", LAB_TRIAL_OK, "");
+    expect("syntax", LAB_TRIAL_COMPILE_ERROR, "missing");
     assert_non_null(strstr(code.log, "candidate.c:"));
-    expect("include_file", LAB_VERDICT_COMPILE_ERROR, "ermission denied");
+    expect("include_file", LAB_TRIAL_COMPILE_ERROR, "ermission denied");
     assert_null(strstr(code.log, "root"));
-    expect("include_process", LAB_VERDICT_COMPILE_ERROR, "ermission denied");
-    expect("embed", LAB_VERDICT_COMPILE_ERROR, "passwd");
+    expect("include_process", LAB_TRIAL_COMPILE_ERROR, "ermission denied");
+    expect("embed", LAB_TRIAL_COMPILE_ERROR, "passwd");
     assert_null(strstr(code.log, "root:"));
 }
 
@@ -57,10 +57,10 @@ static void test_loading(void **state)
     if (!lab_protections_suffice(&protections))
         skip();
     assert_false(scene_try(&scene, "no_entry", 0, NULL, &outcome));
-    assert_int_equal(outcome.verdict, LAB_VERDICT_COMPILE_ERROR);
+    assert_int_equal(outcome.verdict, LAB_TRIAL_COMPILE_ERROR);
     assert_non_null(strstr(outcome.text, "heed_candidate_run"));
     assert_false(scene_try(&scene, "undefined", 0, NULL, &outcome));
-    assert_int_equal(outcome.verdict, LAB_VERDICT_COMPILE_ERROR);
+    assert_int_equal(outcome.verdict, LAB_TRIAL_COMPILE_ERROR);
     assert_non_null(strstr(outcome.text, "what_nobody_defines"));
     assert_null(strstr(outcome.text, "/proc"));
 }
@@ -72,8 +72,8 @@ static void test_deadline(void **state)
     int64_t start = heed_clock_ns();
 
     assert_false(lab_compile_c(&candidate, &limits, &code, &outcome));
-    if (outcome.verdict != LAB_VERDICT_HUNG)
-        fail_msg("%s: %s", lab_verdict_name(outcome.verdict), outcome.text);
+    if (outcome.verdict != LAB_TRIAL_HUNG)
+        fail_msg("%s: %s", lab_trial_verdict_name(outcome.verdict), outcome.text);
     assert_true(heed_clock_ns() - start < INT64_C(5000000000));
     lab_code_free(&code);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
@@ -86,8 +86,8 @@ static void test_folder_is_removed(void **state)
     int entries = 0;
 
     assert_int_equal(setenv("TMPDIR", *state, 1), 0);
-    expect("plain", LAB_VERDICT_OK, "");
-    expect("syntax", LAB_VERDICT_COMPILE_ERROR, "");
+    expect("plain", LAB_TRIAL_OK, "");
+    expect("syntax", LAB_TRIAL_COMPILE_ERROR, "");
     test_deadline(state);
     DIR *directory = opendir(*state);
     assert_non_null(directory);
@@ -123,7 +123,7 @@ static void test_options(void **state)
 static void expect_refused(const lab_candidate *candidate, const char *words)
 {
     assert_false(lab_compile_c(candidate, NULL, &code, &outcome));
-    assert_int_equal(outcome.verdict, LAB_VERDICT_REFUSED);
+    assert_int_equal(outcome.verdict, LAB_TRIAL_REFUSED);
     if (!strstr(outcome.text, words))
         fail_msg("\"%s\" does not say \"%s\"", outcome.text, words);
     lab_code_free(&code);
@@ -219,7 +219,7 @@ static void test_compilers(void **state)
     assert_int_equal(path[0], '/');
     assert_int_equal(setenv("HEED_CC", "/nowhere/cc", 1), 0);
     assert_false(lab_compiler_find(path));
-    expect("plain", LAB_VERDICT_SYSTEM, "compiler");
+    expect("plain", LAB_TRIAL_SYSTEM, "compiler");
     assert_int_equal(setenv("HEED_CC", "gcc", 1), 0);
     if (lab_compiler_find(path))
         assert_string_equal(strrchr(path, '/'), "/gcc");

@@ -79,7 +79,7 @@ lab_set scene_set(trial_scene *scene, void *workspace, size_t size)
 }
 
 bool scene_try(trial_scene *scene, const char *name, long long value, const lab_limits *limits,
-               lab_outcome *outcome)
+               lab_trial_outcome *outcome)
 {
     const lab_candidate candidate = scene_candidate(scene, name, value);
     lab_trial *trial;

@@ -33,7 +33,7 @@ lab_set scene_set(trial_scene *scene, void *workspace, size_t size);
 
 /* scene_try() goes through a whole trial of the candidate @name. True if all went well. */
 bool scene_try(trial_scene *scene, const char *name, long long value, const lab_limits *limits,
-               lab_outcome *outcome);
+               lab_trial_outcome *outcome);
 
 /* scene_is_right() says whether O and LSE are those of the problem. */
 bool scene_is_right(const trial_scene *scene);

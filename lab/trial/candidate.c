@@ -96,45 +96,45 @@ static bool is_knob(const char *name)
            strlen(name) <= LAB_KNOB_NAME_MAX;
 }
 
-static bool check_texts(const lab_candidate *candidate, lab_outcome *outcome)
+static bool check_texts(const lab_candidate *candidate, lab_trial_outcome *outcome)
 {
     if (!candidate->source || candidate->source_size == 0)
-        return lab_outcome_set(outcome, LAB_VERDICT_REFUSED, "source is empty");
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_REFUSED, "source is empty");
     if (candidate->source_size > LAB_SOURCE_MAX)
-        return lab_outcome_set(outcome, LAB_VERDICT_REFUSED,
-                               "source has %zu bytes; it may have %zu", candidate->source_size,
-                               LAB_SOURCE_MAX);
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_REFUSED,
+                                     "source has %zu bytes; it may have %zu",
+                                     candidate->source_size, LAB_SOURCE_MAX);
     if (memchr(candidate->source, '\0', candidate->source_size))
-        return lab_outcome_set(outcome, LAB_VERDICT_REFUSED, "source has a null byte");
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_REFUSED, "source has a null byte");
     if (candidate->knob_count > LAB_KNOBS_MAX)
-        return lab_outcome_set(outcome, LAB_VERDICT_REFUSED, "%zu knobs; there may be %d",
-                               candidate->knob_count, LAB_KNOBS_MAX);
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_REFUSED, "%zu knobs; there may be %d",
+                                     candidate->knob_count, LAB_KNOBS_MAX);
     for (size_t i = 0; i < candidate->knob_count; i++)
         if (!is_knob(candidate->knobs[i].name))
-            return lab_outcome_set(outcome, LAB_VERDICT_REFUSED,
-                                   "knob \"%.40s\" must be an identifier of at most %d letters",
-                                   candidate->knobs[i].name ? candidate->knobs[i].name : "NULL",
-                                   LAB_KNOB_NAME_MAX);
+            return lab_trial_outcome_set(
+                outcome, LAB_TRIAL_REFUSED,
+                "knob \"%.40s\" must be an identifier of at most %d letters",
+                candidate->knobs[i].name ? candidate->knobs[i].name : "NULL", LAB_KNOB_NAME_MAX);
     return true;
 }
 
-static bool check_options(const lab_candidate *candidate, lab_outcome *outcome)
+static bool check_options(const lab_candidate *candidate, lab_trial_outcome *outcome)
 {
     size_t most = candidate->language == LAB_LANGUAGE_C ? LAB_OPTIONS_MAX : 0;
 
     if (candidate->option_count > most)
-        return lab_outcome_set(
-            outcome, LAB_VERDICT_REFUSED, "%zu compiler options; in %s there may be %zu",
+        return lab_trial_outcome_set(
+            outcome, LAB_TRIAL_REFUSED, "%zu compiler options; in %s there may be %zu",
             candidate->option_count, lab_language_name(candidate->language), most);
     for (size_t i = 0; i < candidate->option_count; i++)
         if (!lab_option_allowed(candidate->options[i]))
-            return lab_outcome_set(outcome, LAB_VERDICT_REFUSED,
-                                   "compiler option \"%.60s\" is not among those allowed",
-                                   candidate->options[i] ? candidate->options[i] : "NULL");
+            return lab_trial_outcome_set(outcome, LAB_TRIAL_REFUSED,
+                                         "compiler option \"%.60s\" is not among those allowed",
+                                         candidate->options[i] ? candidate->options[i] : "NULL");
     return true;
 }
 
-static bool check_launch(const lab_launch *launch, lab_outcome *outcome)
+static bool check_launch(const lab_launch *launch, lab_trial_outcome *outcome)
 {
     const struct {
         const char *name;
@@ -148,22 +148,22 @@ static bool check_launch(const lab_launch *launch, lab_outcome *outcome)
     };
 
     if (!is_knob(launch->entry))
-        return lab_outcome_set(outcome, LAB_VERDICT_REFUSED,
-                               "launch.entry is \"%.40s\"; it must be an identifier",
-                               launch->entry ? launch->entry : "NULL");
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_REFUSED,
+                                     "launch.entry is \"%.40s\"; it must be an identifier",
+                                     launch->entry ? launch->entry : "NULL");
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (fields[i].value < fields[i].least || fields[i].value > fields[i].most)
-            return lab_outcome_set(
-                outcome, LAB_VERDICT_REFUSED, "%s is %lld; it must be %lld to %lld", fields[i].name,
+            return lab_trial_outcome_set(
+                outcome, LAB_TRIAL_REFUSED, "%s is %lld; it must be %lld to %lld", fields[i].name,
                 (long long)fields[i].value, (long long)fields[i].least, (long long)fields[i].most);
     return true;
 }
 
-bool lab_candidate_check(const lab_candidate *candidate, lab_outcome *outcome)
+bool lab_candidate_check(const lab_candidate *candidate, lab_trial_outcome *outcome)
 {
     if (candidate->language != LAB_LANGUAGE_C && candidate->language != LAB_LANGUAGE_CUDA)
-        return lab_outcome_set(outcome, LAB_VERDICT_REFUSED, "language is %d, which is unknown",
-                               (int)candidate->language);
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_REFUSED, "language is %d, which is unknown",
+                                     (int)candidate->language);
     return check_texts(candidate, outcome) && check_options(candidate, outcome) &&
            (candidate->language == LAB_LANGUAGE_C || check_launch(&candidate->launch, outcome));
 }

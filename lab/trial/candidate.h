@@ -62,7 +62,7 @@ typedef struct lab_candidate {
 bool lab_option_allowed(const char *option);
 
 /* lab_candidate_check() looks at all of @candidate but the meaning of its source. True if it may be
- * compiled; else @outcome is LAB_VERDICT_REFUSED and names the field, the value and the limit. */
-bool lab_candidate_check(const lab_candidate *candidate, lab_outcome *outcome);
+ * compiled; else @outcome is LAB_TRIAL_REFUSED and names the field, the value and the limit. */
+bool lab_candidate_check(const lab_candidate *candidate, lab_trial_outcome *outcome);
 
 #endif /* LAB_CANDIDATE_H */

@@ -38,7 +38,7 @@ typedef struct job {
     const lab_candidate *candidate;
     const lab_limits *limits;
     lab_code *code;
-    lab_outcome *outcome;
+    lab_trial_outcome *outcome;
     char folder[64];       /* of this job alone */
     char prefix[PATH_MAX]; /* where the compiler is installed */
     char raw[RAW_LOG_SIZE];
@@ -155,7 +155,8 @@ static bool read_code(job *it)
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) {
         lab_close_fd(&fd);
-        return lab_outcome_set(it->outcome, LAB_VERDICT_COMPILE_ERROR, "the compiler made no file");
+        return lab_trial_outcome_set(it->outcome, LAB_TRIAL_COMPILE_ERROR,
+                                     "the compiler made no file");
     }
     size_t size = (size_t)status.st_size;
     bool fits = size <= LAB_CODE_MAX;
@@ -163,10 +164,10 @@ static bool read_code(job *it)
     bool read_all = it->code->data && read(fd, it->code->data, size) == (ssize_t)size;
     close(fd);
     if (!fits)
-        return lab_outcome_set(it->outcome, LAB_VERDICT_COMPILE_ERROR,
-                               "its code has %zu bytes; it may have %zu", size, LAB_CODE_MAX);
+        return lab_trial_outcome_set(it->outcome, LAB_TRIAL_COMPILE_ERROR,
+                                     "its code has %zu bytes; it may have %zu", size, LAB_CODE_MAX);
     it->code->size = size;
-    return read_all || lab_outcome_set(it->outcome, LAB_VERDICT_SYSTEM, "cannot read its code");
+    return read_all || lab_trial_outcome_set(it->outcome, LAB_TRIAL_SYSTEM, "cannot read its code");
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -252,9 +253,9 @@ static int start_compiler(const job *it, lab_process *process)
     return error;
 }
 
-/* Reads what the compiler says until it has ended. Returns LAB_VERDICT_OK, whatever it said, or why
+/* Reads what the compiler says until it has ended. Returns LAB_TRIAL_OK, whatever it said, or why
  * it was not waited for any longer. */
-static lab_verdict listen_to(job *it, lab_process *process)
+static lab_trial_verdict listen_to(job *it, lab_process *process)
 {
     lab_inlet words = { .text = it->raw, .size = sizeof it->raw };
     int64_t deadline = heed_clock_ns() + (int64_t)(it->limits->compile_seconds * 1e9);
@@ -263,9 +264,9 @@ static lab_verdict listen_to(job *it, lab_process *process)
         struct pollfd fds[2] = { { .fd = process->err, .events = POLLIN },
                                  { .fd = process->out, .events = POLLIN } };
         if (heed_clock_ns() > deadline)
-            return LAB_VERDICT_HUNG;
+            return LAB_TRIAL_HUNG;
         if (it->limits->interrupted && it->limits->interrupted())
-            return LAB_VERDICT_INTERRUPTED;
+            return LAB_TRIAL_INTERRUPTED;
         if (poll(fds, 2, LOOK_MS) <= 0)
             continue;
         if (fds[0].revents)
@@ -273,7 +274,7 @@ static lab_verdict listen_to(job *it, lab_process *process)
         if (fds[1].revents)
             lab_inlet_read(&words, &process->out);
     }
-    return lab_process_await(process->pid, deadline) ? LAB_VERDICT_OK : LAB_VERDICT_HUNG;
+    return lab_process_await(process->pid, deadline) ? LAB_TRIAL_OK : LAB_TRIAL_HUNG;
 }
 
 /* The first line of @log that speaks of an error, or the first of all. */
@@ -296,13 +297,13 @@ static bool judge_end(const job *it, int status)
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return true;
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
-        return lab_outcome_set(it->outcome, LAB_VERDICT_HUNG, "was not compiled within %.3g s",
-                               it->limits->compile_seconds);
+        return lab_trial_outcome_set(it->outcome, LAB_TRIAL_HUNG, "was not compiled within %.3g s",
+                                     it->limits->compile_seconds);
     const char *line = first_error(it->code->log, &length);
     if (length == 0)
-        return lab_outcome_set(it->outcome, LAB_VERDICT_COMPILE_ERROR,
-                               "the compiler failed and did not say why");
-    return lab_outcome_set(it->outcome, LAB_VERDICT_COMPILE_ERROR, "%.*s", length, line);
+        return lab_trial_outcome_set(it->outcome, LAB_TRIAL_COMPILE_ERROR,
+                                     "the compiler failed and did not say why");
+    return lab_trial_outcome_set(it->outcome, LAB_TRIAL_COMPILE_ERROR, "%.*s", length, line);
 }
 
 /* Runs the compiler and takes what it made. */
@@ -312,44 +313,44 @@ static bool run_compiler(job *it)
     int error = start_compiler(it, &process);
 
     if (error != 0)
-        return lab_outcome_set(it->outcome, LAB_VERDICT_SYSTEM, "cannot start %.120s: %s",
-                               it->code->compiler, strerror(error));
-    lab_verdict verdict = listen_to(it, &process);
+        return lab_trial_outcome_set(it->outcome, LAB_TRIAL_SYSTEM, "cannot start %.120s: %s",
+                                     it->code->compiler, strerror(error));
+    lab_trial_verdict verdict = listen_to(it, &process);
     int status = lab_process_reap(process.pid);
     lab_process_close(&process);
     lab_log_strip(it->raw);
     memcpy(it->code->log, it->raw, LAB_LOG_SIZE);
-    if (verdict == LAB_VERDICT_HUNG)
-        return lab_outcome_set(it->outcome, verdict, "was not compiled within %.3g s",
-                               it->limits->compile_seconds);
-    if (verdict != LAB_VERDICT_OK)
-        return lab_outcome_set(it->outcome, verdict, NULL);
+    if (verdict == LAB_TRIAL_HUNG)
+        return lab_trial_outcome_set(it->outcome, verdict, "was not compiled within %.3g s",
+                                     it->limits->compile_seconds);
+    if (verdict != LAB_TRIAL_OK)
+        return lab_trial_outcome_set(it->outcome, verdict, NULL);
     return judge_end(it, status) && read_code(it);
 }
 
 static bool compile(job *it)
 {
     if (!lab_compiler_find(it->code->compiler))
-        return lab_outcome_set(it->outcome, LAB_VERDICT_SYSTEM,
-                               "there is no C compiler: none of cc, gcc, clang is in PATH");
+        return lab_trial_outcome_set(it->outcome, LAB_TRIAL_SYSTEM,
+                                     "there is no C compiler: none of cc, gcc, clang is in PATH");
     find_prefix(it->code->compiler, it->prefix);
     if (!make_folder(it))
-        return lab_outcome_set(it->outcome, LAB_VERDICT_SYSTEM, "cannot make a folder: %s",
-                               strerror(errno));
+        return lab_trial_outcome_set(it->outcome, LAB_TRIAL_SYSTEM, "cannot make a folder: %s",
+                                     strerror(errno));
     return run_compiler(it);
 }
 
 bool lab_compile_c(const lab_candidate *candidate, const lab_limits *limits, lab_code *code,
-                   lab_outcome *outcome)
+                   lab_trial_outcome *outcome)
 {
     const lab_limits full = lab_limits_fill(limits);
     int64_t start = heed_clock_ns();
     job *it = calloc(1, sizeof *it);
 
     memset(code, 0, sizeof *code);
-    *outcome = (lab_outcome){ .verdict = LAB_VERDICT_OK };
+    *outcome = (lab_trial_outcome){ .verdict = LAB_TRIAL_OK };
     if (!it)
-        return lab_outcome_set(outcome, LAB_VERDICT_SYSTEM, "no memory to compile it");
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "no memory to compile it");
     it->candidate = candidate;
     it->limits = &full;
     it->code = code;

@@ -28,10 +28,10 @@ typedef struct lab_code {
  * of cc, gcc and clang in PATH. False if there is none. */
 bool lab_compiler_find(char path[PATH_MAX]);
 
-/* lab_compile_c() checks and compiles a C candidate. True if @outcome is LAB_VERDICT_OK; @code is
+/* lab_compile_c() checks and compiles a C candidate. True if @outcome is LAB_TRIAL_OK; @code is
  * to be given to lab_code_free() either way, and has the log also of a failure. */
 bool lab_compile_c(const lab_candidate *candidate, const lab_limits *limits, lab_code *code,
-                   lab_outcome *outcome);
+                   lab_trial_outcome *outcome);
 void lab_code_free(lab_code *code);
 
 /* lab_candidate_header() returns the text of heed_candidate.h. */

@@ -88,7 +88,7 @@ static void explain_place(const nearest *where, bool input, char *text, size_t s
 }
 
 static bool explain_address(uint64_t address, const lab_wire_orders *orders, uint64_t inputs,
-                            uint64_t outputs, lab_outcome *outcome)
+                            uint64_t outputs, lab_trial_outcome *outcome)
 {
     nearest in = find_nearest(orders, address - inputs, 0, LAB_WIRE_FIRST_OUTPUT);
     nearest out = find_nearest(orders, address - outputs, LAB_WIRE_FIRST_OUTPUT, LAB_WIRE_ROOMS);
@@ -96,47 +96,48 @@ static bool explain_address(uint64_t address, const lab_wire_orders *orders, uin
     char text[128];
 
     if (address < NULL_END)
-        return lab_outcome_set(outcome, LAB_VERDICT_ILLEGAL_ACCESS,
-                               "used a null pointer, at address 0x%" PRIx64, address);
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_ILLEGAL_ACCESS,
+                                     "used a null pointer, at address 0x%" PRIx64, address);
     if (in.index < 0 && out.index < 0)
-        return lab_outcome_set(outcome, LAB_VERDICT_ILLEGAL_ACCESS,
-                               "touched address 0x%" PRIx64 ", which is in none of the tensors",
-                               address);
+        return lab_trial_outcome_set(
+            outcome, LAB_TRIAL_ILLEGAL_ACCESS,
+            "touched address 0x%" PRIx64 ", which is in none of the tensors", address);
     explain_place(input ? &in : &out, input, text, sizeof text);
-    return lab_outcome_set(outcome, LAB_VERDICT_ILLEGAL_ACCESS, "%s", text);
+    return lab_trial_outcome_set(outcome, LAB_TRIAL_ILLEGAL_ACCESS, "%s", text);
 }
 
 static bool explain_fault(const char *line, const lab_wire_orders *orders, uint64_t inputs,
-                          uint64_t outputs, lab_outcome *outcome)
+                          uint64_t outputs, lab_trial_outcome *outcome)
 {
     int number;
     uint64_t address;
     char flags[8];
 
     if (sscanf(line, "fault %d %" SCNx64 " %7s", &number, &address, flags) != 3)
-        return lab_outcome_set(outcome, LAB_VERDICT_GARBAGE, "printed \"%.60s\"", line);
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_GARBAGE, "printed \"%.60s\"", line);
     if (number != SIGSEGV && number != SIGBUS)
-        return lab_outcome_set(outcome, LAB_VERDICT_CRASHED, "was ended by %s",
-                               signal_name(number));
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_CRASHED, "was ended by %s",
+                                     signal_name(number));
     if (strchr(flags, 's'))
-        return lab_outcome_set(outcome, LAB_VERDICT_OUT_OF_MEMORY, "ran out of its stack");
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_OUT_OF_MEMORY, "ran out of its stack");
     if (strchr(flags, 'm'))
-        return lab_outcome_set(outcome, LAB_VERDICT_OUT_OF_MEMORY,
-                               "was refused memory, and crashed at address 0x%" PRIx64, address);
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_OUT_OF_MEMORY,
+                                     "was refused memory, and crashed at address 0x%" PRIx64,
+                                     address);
     return explain_address(address, orders, inputs, outputs, outcome);
 }
 
-static bool explain_trap(const char *line, lab_outcome *outcome)
+static bool explain_trap(const char *line, lab_trial_outcome *outcome)
 {
     const char *name;
     int number = atoi(line + strlen("trapped"));
-    lab_verdict verdict = lab_filter_judge(number, &name);
+    lab_trial_verdict verdict = lab_filter_judge(number, &name);
 
     if (name[0])
-        return lab_outcome_set(outcome, verdict, "%s: system call %s",
-                               lab_verdict_sentence(verdict), name);
-    return lab_outcome_set(outcome, verdict, "%s: system call %d", lab_verdict_sentence(verdict),
-                           number);
+        return lab_trial_outcome_set(outcome, verdict, "%s: system call %s",
+                                     lab_trial_verdict_sentence(verdict), name);
+    return lab_trial_outcome_set(outcome, verdict, "%s: system call %d",
+                                 lab_trial_verdict_sentence(verdict), number);
 }
 
 static bool starts_with(const char *line, const char *word)
@@ -145,20 +146,20 @@ static bool starts_with(const char *line, const char *word)
 }
 
 bool lab_explain(const char *line, const lab_wire_orders *orders, uint64_t inputs, uint64_t outputs,
-                 lab_outcome *outcome)
+                 lab_trial_outcome *outcome)
 {
     static const struct {
         const char *word;
-        lab_verdict verdict;
+        lab_trial_verdict verdict;
     } plain[] = {
-        { "failed ", LAB_VERDICT_COMPILE_ERROR },
-        { "exhausted ", LAB_VERDICT_OUT_OF_MEMORY },
-        { "lost ", LAB_VERDICT_LOST },
+        { "failed ", LAB_TRIAL_COMPILE_ERROR },
+        { "exhausted ", LAB_TRIAL_OUT_OF_MEMORY },
+        { "lost ", LAB_TRIAL_LOST },
     };
     char text[LAB_WIRE_LINE];
 
     if (strcmp(line, "unsupported") == 0)
-        return lab_outcome_set(outcome, LAB_VERDICT_UNSUPPORTED, NULL);
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED, NULL);
     if (starts_with(line, "fault "))
         return explain_fault(line, orders, inputs, outputs, outcome);
     if (starts_with(line, "trapped "))
@@ -167,6 +168,7 @@ bool lab_explain(const char *line, const lab_wire_orders *orders, uint64_t input
     lab_log_strip(text);
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (starts_with(line, plain[i].word))
-            return lab_outcome_set(outcome, plain[i].verdict, "%s", text + strlen(plain[i].word));
-    return lab_outcome_set(outcome, LAB_VERDICT_GARBAGE, "printed \"%.60s\"", line);
+            return lab_trial_outcome_set(outcome, plain[i].verdict, "%s",
+                                         text + strlen(plain[i].word));
+    return lab_trial_outcome_set(outcome, LAB_TRIAL_GARBAGE, "printed \"%.60s\"", line);
 }

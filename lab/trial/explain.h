@@ -14,7 +14,7 @@
  * the process could touch: @orders, with the arenas at these addresses of its own. Returns false.
  */
 bool lab_explain(const char *line, const lab_wire_orders *orders, uint64_t inputs, uint64_t outputs,
-                 lab_outcome *outcome);
+                 lab_trial_outcome *outcome);
 
 /* lab_room_name() returns "Q" to "O", "LSE" or "workspace". */
 const char *lab_room_name(int index);

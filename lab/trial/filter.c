@@ -224,66 +224,66 @@ bool lab_filter_install(lab_filter filter)
 
 typedef struct meaning {
     int number;
-    lab_verdict verdict;
+    lab_trial_verdict verdict;
     const char *name;
 } meaning;
 
 static const meaning meanings[] = {
-    { __NR_clone, LAB_VERDICT_FORKED, "clone" },
-    { __NR_clone3, LAB_VERDICT_FORKED, "clone3" },
+    { __NR_clone, LAB_TRIAL_FORKED, "clone" },
+    { __NR_clone3, LAB_TRIAL_FORKED, "clone3" },
 #ifdef __NR_fork
-    { __NR_fork, LAB_VERDICT_FORKED, "fork" },
-    { __NR_vfork, LAB_VERDICT_FORKED, "vfork" },
+    { __NR_fork, LAB_TRIAL_FORKED, "fork" },
+    { __NR_vfork, LAB_TRIAL_FORKED, "vfork" },
 #endif
-    { __NR_execve, LAB_VERDICT_FORKED, "execve" },
-    { __NR_execveat, LAB_VERDICT_FORKED, "execveat" },
-    { __NR_openat, LAB_VERDICT_FILE, "openat" },
-    { __NR_openat2, LAB_VERDICT_FILE, "openat2" },
+    { __NR_execve, LAB_TRIAL_FORKED, "execve" },
+    { __NR_execveat, LAB_TRIAL_FORKED, "execveat" },
+    { __NR_openat, LAB_TRIAL_FILE, "openat" },
+    { __NR_openat2, LAB_TRIAL_FILE, "openat2" },
 #ifdef __NR_open
-    { __NR_open, LAB_VERDICT_FILE, "open" },
-    { __NR_creat, LAB_VERDICT_FILE, "creat" },
-    { __NR_unlink, LAB_VERDICT_FILE, "unlink" },
-    { __NR_rename, LAB_VERDICT_FILE, "rename" },
-    { __NR_mkdir, LAB_VERDICT_FILE, "mkdir" },
-    { __NR_rmdir, LAB_VERDICT_FILE, "rmdir" },
-    { __NR_link, LAB_VERDICT_FILE, "link" },
-    { __NR_symlink, LAB_VERDICT_FILE, "symlink" },
-    { __NR_chmod, LAB_VERDICT_FILE, "chmod" },
-    { __NR_readlink, LAB_VERDICT_FILE, "readlink" },
-    { __NR_access, LAB_VERDICT_FILE, "access" },
-    { __NR_stat, LAB_VERDICT_FILE, "stat" },
+    { __NR_open, LAB_TRIAL_FILE, "open" },
+    { __NR_creat, LAB_TRIAL_FILE, "creat" },
+    { __NR_unlink, LAB_TRIAL_FILE, "unlink" },
+    { __NR_rename, LAB_TRIAL_FILE, "rename" },
+    { __NR_mkdir, LAB_TRIAL_FILE, "mkdir" },
+    { __NR_rmdir, LAB_TRIAL_FILE, "rmdir" },
+    { __NR_link, LAB_TRIAL_FILE, "link" },
+    { __NR_symlink, LAB_TRIAL_FILE, "symlink" },
+    { __NR_chmod, LAB_TRIAL_FILE, "chmod" },
+    { __NR_readlink, LAB_TRIAL_FILE, "readlink" },
+    { __NR_access, LAB_TRIAL_FILE, "access" },
+    { __NR_stat, LAB_TRIAL_FILE, "stat" },
 #endif
-    { __NR_unlinkat, LAB_VERDICT_FILE, "unlinkat" },
-    { __NR_renameat2, LAB_VERDICT_FILE, "renameat2" },
-    { __NR_mkdirat, LAB_VERDICT_FILE, "mkdirat" },
-    { __NR_linkat, LAB_VERDICT_FILE, "linkat" },
-    { __NR_symlinkat, LAB_VERDICT_FILE, "symlinkat" },
-    { __NR_truncate, LAB_VERDICT_FILE, "truncate" },
-    { __NR_ftruncate, LAB_VERDICT_FILE, "ftruncate" },
-    { __NR_fchmodat, LAB_VERDICT_FILE, "fchmodat" },
-    { __NR_newfstatat, LAB_VERDICT_FILE, "newfstatat" },
-    { __NR_memfd_create, LAB_VERDICT_FILE, "memfd_create" },
-    { __NR_socket, LAB_VERDICT_NETWORK, "socket" },
-    { __NR_socketpair, LAB_VERDICT_NETWORK, "socketpair" },
-    { __NR_connect, LAB_VERDICT_NETWORK, "connect" },
-    { __NR_sendto, LAB_VERDICT_NETWORK, "sendto" },
-    { __NR_sendmsg, LAB_VERDICT_NETWORK, "sendmsg" },
-    { __NR_kill, LAB_VERDICT_FORBIDDEN, "kill" },
-    { __NR_tgkill, LAB_VERDICT_FORBIDDEN, "tgkill" },
-    { __NR_ptrace, LAB_VERDICT_FORBIDDEN, "ptrace" },
-    { __NR_process_vm_readv, LAB_VERDICT_FORBIDDEN, "process_vm_readv" },
-    { __NR_process_vm_writev, LAB_VERDICT_FORBIDDEN, "process_vm_writev" },
-    { __NR_rt_sigaction, LAB_VERDICT_FORBIDDEN, "rt_sigaction" },
-    { __NR_mmap, LAB_VERDICT_FORBIDDEN, "mmap of code" },
-    { __NR_mprotect, LAB_VERDICT_FORBIDDEN, "mprotect of code" },
-    { __NR_read, LAB_VERDICT_FORBIDDEN, "read of another descriptor" },
-    { __NR_write, LAB_VERDICT_FORBIDDEN, "write to another descriptor" },
-    { __NR_ioctl, LAB_VERDICT_FORBIDDEN, "ioctl" },
-    { __NR_prctl, LAB_VERDICT_FORBIDDEN, "prctl" },
-    { __NR_sched_setaffinity, LAB_VERDICT_FORBIDDEN, "sched_setaffinity" },
+    { __NR_unlinkat, LAB_TRIAL_FILE, "unlinkat" },
+    { __NR_renameat2, LAB_TRIAL_FILE, "renameat2" },
+    { __NR_mkdirat, LAB_TRIAL_FILE, "mkdirat" },
+    { __NR_linkat, LAB_TRIAL_FILE, "linkat" },
+    { __NR_symlinkat, LAB_TRIAL_FILE, "symlinkat" },
+    { __NR_truncate, LAB_TRIAL_FILE, "truncate" },
+    { __NR_ftruncate, LAB_TRIAL_FILE, "ftruncate" },
+    { __NR_fchmodat, LAB_TRIAL_FILE, "fchmodat" },
+    { __NR_newfstatat, LAB_TRIAL_FILE, "newfstatat" },
+    { __NR_memfd_create, LAB_TRIAL_FILE, "memfd_create" },
+    { __NR_socket, LAB_TRIAL_NETWORK, "socket" },
+    { __NR_socketpair, LAB_TRIAL_NETWORK, "socketpair" },
+    { __NR_connect, LAB_TRIAL_NETWORK, "connect" },
+    { __NR_sendto, LAB_TRIAL_NETWORK, "sendto" },
+    { __NR_sendmsg, LAB_TRIAL_NETWORK, "sendmsg" },
+    { __NR_kill, LAB_TRIAL_FORBIDDEN, "kill" },
+    { __NR_tgkill, LAB_TRIAL_FORBIDDEN, "tgkill" },
+    { __NR_ptrace, LAB_TRIAL_FORBIDDEN, "ptrace" },
+    { __NR_process_vm_readv, LAB_TRIAL_FORBIDDEN, "process_vm_readv" },
+    { __NR_process_vm_writev, LAB_TRIAL_FORBIDDEN, "process_vm_writev" },
+    { __NR_rt_sigaction, LAB_TRIAL_FORBIDDEN, "rt_sigaction" },
+    { __NR_mmap, LAB_TRIAL_FORBIDDEN, "mmap of code" },
+    { __NR_mprotect, LAB_TRIAL_FORBIDDEN, "mprotect of code" },
+    { __NR_read, LAB_TRIAL_FORBIDDEN, "read of another descriptor" },
+    { __NR_write, LAB_TRIAL_FORBIDDEN, "write to another descriptor" },
+    { __NR_ioctl, LAB_TRIAL_FORBIDDEN, "ioctl" },
+    { __NR_prctl, LAB_TRIAL_FORBIDDEN, "prctl" },
+    { __NR_sched_setaffinity, LAB_TRIAL_FORBIDDEN, "sched_setaffinity" },
 };
 
-lab_verdict lab_filter_judge(int number, const char **name)
+lab_trial_verdict lab_filter_judge(int number, const char **name)
 {
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
         if (meanings[i].number != number)
@@ -292,5 +292,5 @@ lab_verdict lab_filter_judge(int number, const char **name)
         return meanings[i].verdict;
     }
     *name = "";
-    return LAB_VERDICT_FORBIDDEN;
+    return LAB_TRIAL_FORBIDDEN;
 }

@@ -28,6 +28,6 @@ bool lab_filter_install(lab_filter filter);
 
 /* lab_filter_judge() returns the verdict on a candidate that made the system call @number, and what
  * the call is named, or "" if the name is of no use, in *@name. */
-lab_verdict lab_filter_judge(int number, const char **name);
+lab_trial_verdict lab_filter_judge(int number, const char **name);
 
 #endif /* LAB_FILTER_H */

@@ -102,15 +102,15 @@ static lab_resources resources_of(const lab_host_command *command)
                             .files = RUNNER_FILES };
 }
 
-static bool tell_start(int error, const char *program, lab_outcome *outcome)
+static bool tell_start(int error, const char *program, lab_trial_outcome *outcome)
 {
     if (error == 0)
         return true;
-    return lab_outcome_set(outcome, LAB_VERDICT_SYSTEM, "cannot start %.160s: %s", program,
-                           strerror(error));
+    return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "cannot start %.160s: %s", program,
+                                 strerror(error));
 }
 
-bool lab_host_start(lab_host *host, const lab_host_command *command, lab_outcome *outcome)
+bool lab_host_start(lab_host *host, const lab_host_command *command, lab_trial_outcome *outcome)
 {
     static const char *const environment[] = { "LC_ALL=C", NULL };
     const lab_access readable[] = {
@@ -124,14 +124,15 @@ bool lab_host_start(lab_host *host, const lab_host_command *command, lab_outcome
 
     prepare(host, command);
     if (!lab_sandbox_create(&sandbox, readable, sizeof readable / sizeof *readable))
-        return lab_outcome_set(outcome, LAB_VERDICT_SYSTEM, "no sandbox can be made: %s",
-                               strerror(errno));
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "no sandbox can be made: %s",
+                                     strerror(errno));
     int error = start(host, command, &sandbox, environment);
     lab_sandbox_destroy(&sandbox);
     return tell_start(error, command->program, outcome);
 }
 
-bool lab_host_start_open(lab_host *host, const lab_host_command *command, lab_outcome *outcome)
+bool lab_host_start_open(lab_host *host, const lab_host_command *command,
+                         lab_trial_outcome *outcome)
 {
     prepare(host, command);
     int error = start(host, command, NULL, (const char *const *)environ);
@@ -152,14 +153,15 @@ void lab_host_end(lab_host *host)
 /* ---------------------------------------------------------------------------------------------- */
 
 /* The process is killed, and the trial is over. */
-static bool give_up(lab_host *host, lab_outcome *outcome, lab_verdict verdict, const char *text)
+static bool give_up(lab_host *host, lab_trial_outcome *outcome, lab_trial_verdict verdict,
+                    const char *text)
 {
     lab_host_end(host);
-    return lab_outcome_set(outcome, verdict, text ? "%s" : NULL, text);
+    return lab_trial_outcome_set(outcome, verdict, text ? "%s" : NULL, text);
 }
 
 /* It ended without a word about it. */
-static bool explain_end(lab_host *host, lab_outcome *outcome)
+static bool explain_end(lab_host *host, lab_trial_outcome *outcome)
 {
     bool ended = lab_process_await(host->process.pid, heed_clock_ns() + EXIT_NS);
     int status = lab_process_reap(host->process.pid);
@@ -168,19 +170,19 @@ static bool explain_end(lab_host *host, lab_outcome *outcome)
     lab_process_close(&host->process);
     host->process.pid = 0;
     if (!ended)
-        return lab_outcome_set(outcome, LAB_VERDICT_EXITED, "closed its output and went on");
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_EXITED, "closed its output and went on");
     if (number == SIGKILL)
-        return lab_outcome_set(outcome, LAB_VERDICT_OUT_OF_MEMORY,
-                               "was killed by the system, which may have run out of memory");
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_OUT_OF_MEMORY,
+                                     "was killed by the system, which may have run out of memory");
     if (number == SIGSYS)
-        return lab_outcome_set(outcome, LAB_VERDICT_FORBIDDEN, NULL);
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_FORBIDDEN, NULL);
     if (number != 0)
-        return lab_outcome_set(outcome, LAB_VERDICT_CRASHED, "was ended by signal %d (%s)%s%s",
-                               number, strsignal(number), host->stderr_text[0] ? ": " : "",
-                               host->stderr_text);
-    return lab_outcome_set(outcome, LAB_VERDICT_EXITED,
-                           "ended its process with status %d before it was done",
-                           WEXITSTATUS(status));
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_CRASHED, "was ended by signal %d (%s)%s%s",
+                                     number, strsignal(number), host->stderr_text[0] ? ": " : "",
+                                     host->stderr_text);
+    return lab_trial_outcome_set(outcome, LAB_TRIAL_EXITED,
+                                 "ended its process with status %d before it was done",
+                                 WEXITSTATUS(status));
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -188,17 +190,17 @@ static bool explain_end(lab_host *host, lab_outcome *outcome)
 /* ---------------------------------------------------------------------------------------------- */
 
 /* Takes what has come. False if that ends the conversation. */
-static bool hear(lab_host *host, const struct pollfd fds[2], lab_outcome *outcome)
+static bool hear(lab_host *host, const struct pollfd fds[2], lab_trial_outcome *outcome)
 {
     if (fds[1].revents)
         lab_inlet_read(&host->complaints, &host->process.err);
     if (host->complaints.arrived > COMPLAINTS_MAX)
-        return give_up(host, outcome, LAB_VERDICT_FLOODED, "wrote more than 64 KiB of complaints");
+        return give_up(host, outcome, LAB_TRIAL_FLOODED, "wrote more than 64 KiB of complaints");
     if (fds[0].revents)
         lab_inlet_read(&host->words, &host->process.out);
     bool whole = memchr(host->words.text, '\n', host->words.length);
     if (!whole && host->words.arrived >= LAB_WIRE_LINE)
-        return give_up(host, outcome, LAB_VERDICT_FLOODED,
+        return give_up(host, outcome, LAB_TRIAL_FLOODED,
                        "wrote more than 255 bytes without ending the line");
     if (!whole && host->process.out < 0)
         return explain_end(host, outcome);
@@ -206,16 +208,16 @@ static bool hear(lab_host *host, const struct pollfd fds[2], lab_outcome *outcom
 }
 
 /* Waits for a line. */
-static bool await_line(lab_host *host, int64_t deadline, lab_outcome *outcome)
+static bool await_line(lab_host *host, int64_t deadline, lab_trial_outcome *outcome)
 {
     while (!memchr(host->words.text, '\n', host->words.length)) {
         struct pollfd fds[2] = { { .fd = host->process.out, .events = POLLIN },
                                  { .fd = host->process.err, .events = POLLIN } };
         int64_t left_ms = (deadline - heed_clock_ns()) / 1000000;
         if (left_ms < 0)
-            return give_up(host, outcome, LAB_VERDICT_HUNG, NULL);
+            return give_up(host, outcome, LAB_TRIAL_HUNG, NULL);
         if (host->interrupted && host->interrupted())
-            return give_up(host, outcome, LAB_VERDICT_INTERRUPTED, NULL);
+            return give_up(host, outcome, LAB_TRIAL_INTERRUPTED, NULL);
         if (poll(fds, 2, left_ms < LOOK_MS ? (int)left_ms + 1 : LOOK_MS) > 0 &&
             !hear(host, fds, outcome))
             return false;
@@ -224,13 +226,13 @@ static bool await_line(lab_host *host, int64_t deadline, lab_outcome *outcome)
 }
 
 /* Takes the line off, which must be all there is. */
-static bool take_line(lab_host *host, char reply[LAB_WIRE_LINE], lab_outcome *outcome)
+static bool take_line(lab_host *host, char reply[LAB_WIRE_LINE], lab_trial_outcome *outcome)
 {
     size_t length = (size_t)((char *)memchr(host->words.text, '\n', host->words.length) -
                              host->words.text);
 
     if (host->words.arrived != length + 1)
-        return give_up(host, outcome, LAB_VERDICT_GARBAGE, "said more than it was asked");
+        return give_up(host, outcome, LAB_TRIAL_GARBAGE, "said more than it was asked");
     memcpy(reply, host->words.text, length);
     reply[length] = '\0';
     host->words.length = host->words.arrived = 0;
@@ -238,14 +240,14 @@ static bool take_line(lab_host *host, char reply[LAB_WIRE_LINE], lab_outcome *ou
 }
 
 /* What is on stdout although nobody asked. */
-static bool refuse_unasked(lab_host *host, lab_outcome *outcome)
+static bool refuse_unasked(lab_host *host, lab_trial_outcome *outcome)
 {
     struct pollfd out = { .fd = host->process.out, .events = POLLIN };
 
     if (poll(&out, 1, 0) > 0)
         lab_inlet_read(&host->words, &host->process.out);
     if (host->words.arrived > 0)
-        return give_up(host, outcome, LAB_VERDICT_GARBAGE, "spoke before it was asked");
+        return give_up(host, outcome, LAB_TRIAL_GARBAGE, "spoke before it was asked");
     return host->process.out >= 0 || explain_end(host, outcome);
 }
 
@@ -260,7 +262,7 @@ static void send_request(const lab_host *host, const char *request)
 }
 
 bool lab_host_ask(lab_host *host, const char *request, double seconds, char reply[LAB_WIRE_LINE],
-                  lab_outcome *outcome)
+                  lab_trial_outcome *outcome)
 {
     if (request && !refuse_unasked(host, outcome))
         return false;

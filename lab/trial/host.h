@@ -32,15 +32,16 @@ typedef struct lab_host_command {
  * memory than the limits say; lab_host_start_open() one of CUDA candidates, which runs no foreign
  * code on the CPU and needs what the driver needs. They do not wait for its first line. Return
  * false, with @outcome, if there can be no process. */
-bool lab_host_start(lab_host *host, const lab_host_command *command, lab_outcome *outcome);
-bool lab_host_start_open(lab_host *host, const lab_host_command *command, lab_outcome *outcome);
+bool lab_host_start(lab_host *host, const lab_host_command *command, lab_trial_outcome *outcome);
+bool lab_host_start_open(lab_host *host, const lab_host_command *command,
+                         lab_trial_outcome *outcome);
 
 /* lab_host_ask() sends @request, a word, or if that is NULL nothing, and waits up to @seconds for a
  * line, which it copies to @reply without its newline; then it freezes the process until the next
  * request. @outcome->seconds is the time from the request until nothing moves any more. Returns
  * false, with @outcome, if there is no line: the process is then no more. */
 bool lab_host_ask(lab_host *host, const char *request, double seconds, char reply[LAB_WIRE_LINE],
-                  lab_outcome *outcome);
+                  lab_trial_outcome *outcome);
 
 /* lab_host_end() kills the process; one that is none is ignored. */
 void lab_host_end(lab_host *host);

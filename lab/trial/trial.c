@@ -37,9 +37,9 @@ struct lab_trial {
     heed_problem problem;           /* prepared last */
 };
 
-static bool fail_system(lab_outcome *outcome, const char *what)
+static bool fail_system(lab_trial_outcome *outcome, const char *what)
 {
-    return lab_outcome_set(outcome, LAB_VERDICT_SYSTEM, "%s: %s", what, strerror(errno));
+    return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "%s: %s", what, strerror(errno));
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -48,7 +48,7 @@ static bool fail_system(lab_outcome *outcome, const char *what)
 
 /* The program that runs candidates lies beside the one that is running: in the same folder, in a
  * build tree, or in an installation. */
-static bool find_program(lab_trial *trial, lab_outcome *outcome)
+static bool find_program(lab_trial *trial, lab_trial_outcome *outcome)
 {
     static const char *const places[] = { ".", "../lab", "../../lab", "../libexec/heed" };
     const char *name = "heed_candidate";
@@ -61,8 +61,8 @@ static bool find_program(lab_trial *trial, lab_outcome *outcome)
         if (access(trial->program, X_OK) == 0)
             return true;
     }
-    return lab_outcome_set(outcome, LAB_VERDICT_SYSTEM,
-                           "the program %s is not where heed is installed", name);
+    return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM,
+                                 "the program %s is not where heed is installed", name);
 }
 
 static lab_wire_orders *orders_of(const lab_trial *trial)
@@ -71,16 +71,16 @@ static lab_wire_orders *orders_of(const lab_trial *trial)
 }
 
 /* The process said @line, which is its end. */
-static bool fail_reply(lab_trial *trial, const char *line, lab_outcome *outcome)
+static bool fail_reply(lab_trial *trial, const char *line, lab_trial_outcome *outcome)
 {
     lab_explain(line, orders_of(trial), trial->inputs_at, trial->outputs_at, outcome);
-    if (outcome->verdict != LAB_VERDICT_UNSUPPORTED)
+    if (outcome->verdict != LAB_TRIAL_UNSUPPORTED)
         lab_host_end(&trial->host);
     return false;
 }
 
 /* Starts the process, unless there is one. */
-static bool start(lab_trial *trial, lab_outcome *outcome)
+static bool start(lab_trial *trial, lab_trial_outcome *outcome)
 {
     char line[LAB_WIRE_LINE];
     const lab_host_command command = { .program = trial->program,
@@ -106,7 +106,7 @@ static bool start(lab_trial *trial, lab_outcome *outcome)
 /* ---------------------------------------------------------------------------------------------- */
 
 /* May a candidate run here? */
-static bool is_protected(lab_trial *trial, lab_outcome *outcome)
+static bool is_protected(lab_trial *trial, lab_trial_outcome *outcome)
 {
     char missing[64];
 
@@ -114,11 +114,11 @@ static bool is_protected(lab_trial *trial, lab_outcome *outcome)
     if (lab_protections_suffice(&trial->protections) || trial->limits.unsafe)
         return true;
     lab_protections_missing(&trial->protections, missing, sizeof missing);
-    return lab_outcome_set(outcome, LAB_VERDICT_UNPROTECTED,
-                           "was not run: this system lacks %s to hold it", missing);
+    return lab_trial_outcome_set(outcome, LAB_TRIAL_UNPROTECTED,
+                                 "was not run: this system lacks %s to hold it", missing);
 }
 
-static bool make_arenas(lab_trial *trial, lab_outcome *outcome)
+static bool make_arenas(lab_trial *trial, lab_trial_outcome *outcome)
 {
     size_t size;
 
@@ -130,7 +130,7 @@ static bool make_arenas(lab_trial *trial, lab_outcome *outcome)
 }
 
 /* All that comes before the process. */
-static bool make(lab_trial *trial, const lab_candidate *candidate, lab_outcome *outcome)
+static bool make(lab_trial *trial, const lab_candidate *candidate, lab_trial_outcome *outcome)
 {
     trial->inputs.fd = trial->outputs.fd = -1;
     trial->language = candidate->language;
@@ -141,15 +141,15 @@ static bool make(lab_trial *trial, const lab_candidate *candidate, lab_outcome *
 }
 
 bool lab_trial_open(lab_trial **trial, const lab_candidate *candidate, const lab_limits *limits,
-                    lab_outcome *outcome)
+                    lab_trial_outcome *outcome)
 {
     int64_t begin = heed_clock_ns();
     lab_trial *made = calloc(1, sizeof *made);
 
     *trial = NULL;
-    *outcome = (lab_outcome){ .verdict = LAB_VERDICT_OK };
+    *outcome = (lab_trial_outcome){ .verdict = LAB_TRIAL_OK };
     if (!made)
-        return lab_outcome_set(outcome, LAB_VERDICT_SYSTEM, "no memory for a trial");
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "no memory for a trial");
     made->limits = lab_limits_fill(limits);
     bool opened = make(made, candidate, outcome) && start(made, outcome);
     outcome->seconds = (double)(heed_clock_ns() - begin) * 1e-9;
@@ -203,13 +203,13 @@ static heed_candidate_problem wire_problem(const heed_problem *p)
 }
 
 bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *workspace,
-                       lab_outcome *outcome)
+                       lab_trial_outcome *outcome)
 {
     char line[LAB_WIRE_LINE];
     uint64_t size;
 
     *workspace = 0;
-    *outcome = (lab_outcome){ .verdict = LAB_VERDICT_OK };
+    *outcome = (lab_trial_outcome){ .verdict = LAB_TRIAL_OK };
     trial->problem = *problem;
     if (!start(trial, outcome))
         return false;
@@ -219,9 +219,9 @@ bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *wo
     if (sscanf(line, "size %" SCNu64, &size) != 1)
         return fail_reply(trial, line, outcome);
     if (size > trial->limits.tensor_bytes)
-        return lab_outcome_set(outcome, LAB_VERDICT_OUT_OF_MEMORY,
-                               "asks for %" PRIu64 " bytes of workspace; it may have %zu", size,
-                               trial->limits.tensor_bytes);
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_OUT_OF_MEMORY,
+                                     "asks for %" PRIu64 " bytes of workspace; it may have %zu",
+                                     size, trial->limits.tensor_bytes);
     *workspace = (size_t)size;
     return true;
 }
@@ -236,7 +236,7 @@ static lab_arena *arena_of(lab_trial *trial, int index)
 }
 
 /* Finds a place for every tensor of @sets and copies them there. */
-static bool hand_over(lab_trial *trial, const lab_set *sets, int count, lab_outcome *outcome)
+static bool hand_over(lab_trial *trial, const lab_set *sets, int count, lab_trial_outcome *outcome)
 {
     lab_wire_orders *orders = orders_of(trial);
 
@@ -250,9 +250,9 @@ static bool hand_over(lab_trial *trial, const lab_set *sets, int count, lab_outc
             const lab_span *span = &sets[i].span[index];
             lab_arena *arena = arena_of(trial, index);
             if (!lab_arena_place(arena, span, &set->room[index]))
-                return lab_outcome_set(outcome, LAB_VERDICT_SYSTEM,
-                                       "the tensors need more than the %zu bytes of a trial",
-                                       trial->limits.tensor_bytes);
+                return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM,
+                                             "the tensors need more than the %zu bytes of a trial",
+                                             trial->limits.tensor_bytes);
             if (span->size > 0)
                 memcpy(arena->map + set->room[index].start, span->room, span->room_size);
         }
@@ -274,7 +274,7 @@ static bool changed(const unsigned char *before, const unsigned char *after, siz
 
 /* Takes one output back, and tells if there is something wrong around it. */
 static void take_back(const lab_arena *arena, const lab_span *span, const lab_wire_room *room,
-                      int index, lab_outcome *outcome)
+                      int index, lab_trial_outcome *outcome)
 {
     const unsigned char *made = arena->map + room->start;
     size_t at, end = span->start + span->size;
@@ -282,37 +282,37 @@ static void take_back(const lab_arena *arena, const lab_span *span, const lab_wi
     if (span->size == 0)
         return;
     if (changed(span->room, made, 0, span->start, &at))
-        lab_outcome_set(outcome, LAB_VERDICT_WROTE_OUTSIDE,
-                        "wrote before the start of %s, within %zu bytes", lab_room_name(index),
-                        span->start - at);
+        lab_trial_outcome_set(outcome, LAB_TRIAL_WROTE_OUTSIDE,
+                              "wrote before the start of %s, within %zu bytes",
+                              lab_room_name(index), span->start - at);
     else if (changed(span->room, made, end, span->room_size, &at))
-        lab_outcome_set(outcome, LAB_VERDICT_WROTE_OUTSIDE,
-                        "wrote past the end of %s, within %zu bytes", lab_room_name(index),
-                        at - end + 1);
+        lab_trial_outcome_set(outcome, LAB_TRIAL_WROTE_OUTSIDE,
+                              "wrote past the end of %s, within %zu bytes", lab_room_name(index),
+                              at - end + 1);
     memcpy(span->room, made, span->room_size);
 }
 
 /* Asks for a deed whose answer must begin with @wanted. */
 static bool demand(lab_trial *trial, const char *deed, const char *wanted, double seconds,
-                   char line[LAB_WIRE_LINE], lab_outcome *outcome)
+                   char line[LAB_WIRE_LINE], lab_trial_outcome *outcome)
 {
     if (!lab_host_ask(&trial->host, deed, seconds, line, outcome)) {
-        if (outcome->verdict == LAB_VERDICT_HUNG)
-            lab_outcome_set(outcome, LAB_VERDICT_HUNG, "was not done after %.3g s", seconds);
+        if (outcome->verdict == LAB_TRIAL_HUNG)
+            lab_trial_outcome_set(outcome, LAB_TRIAL_HUNG, "was not done after %.3g s", seconds);
         return false;
     }
     return strncmp(line, wanted, strlen(wanted)) == 0 || fail_reply(trial, line, outcome);
 }
 
 bool lab_trial_run(lab_trial *trial, const lab_set *sets, int count, double seconds,
-                   lab_outcome *outcome)
+                   lab_trial_outcome *outcome)
 {
     char line[LAB_WIRE_LINE];
 
-    *outcome = (lab_outcome){ .verdict = LAB_VERDICT_OK };
+    *outcome = (lab_trial_outcome){ .verdict = LAB_TRIAL_OK };
     if (count < 1 || count > LAB_WIRE_SETS)
-        return lab_outcome_set(outcome, LAB_VERDICT_SYSTEM, "%d sets; there must be 1 to %d", count,
-                               LAB_WIRE_SETS);
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "%d sets; there must be 1 to %d",
+                                     count, LAB_WIRE_SETS);
     if (!start(trial, outcome) || !hand_over(trial, sets, count, outcome) ||
         !demand(trial, "place", "placed", PLACE_SECONDS, line, outcome) ||
         !demand(trial, "run", "done ", seconds > 0 ? seconds : trial->limits.run_seconds, line,
@@ -322,7 +322,7 @@ bool lab_trial_run(lab_trial *trial, const lab_set *sets, int count, double seco
         for (int index = LAB_WIRE_FIRST_OUTPUT; index < LAB_SPANS; index++)
             take_back(&trial->outputs, &sets[i].span[index], &orders_of(trial)->set[i].room[index],
                       index, outcome);
-    return outcome->verdict == LAB_VERDICT_OK;
+    return outcome->verdict == LAB_TRIAL_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------- */

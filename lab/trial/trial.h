@@ -3,7 +3,7 @@
  * outside
  *
  *     lab_trial *trial;
- *     lab_outcome outcome;
+ *     lab_trial_outcome outcome;
  *     size_t workspace;
  *
  *     if (lab_trial_open(&trial, &candidate, NULL, &outcome) &&
@@ -51,22 +51,22 @@ lab_set lab_set_of(const heed_problem *problem, const heed_buffers *buffers);
  * *@trial is NULL, unless the candidate compiled and failed to start, so that its code and log can
  * be asked for. C candidates run only where lab_protections_suffice(), or limits->unsafe is set. */
 bool lab_trial_open(lab_trial **trial, const lab_candidate *candidate, const lab_limits *limits,
-                    lab_outcome *outcome);
+                    lab_trial_outcome *outcome);
 
 /* lab_trial_prepare() says that @problem, normalized, is what the next runs are about, and writes
  * the bytes of workspace that each execution needs to *@workspace. */
 bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *workspace,
-                       lab_outcome *outcome);
+                       lab_trial_outcome *outcome);
 
 /* lab_trial_run() executes the prepared problem once on each of @count sets, 1 to LAB_WIRE_SETS, in
  * order, within @seconds all together (0: what the limits say). On success the outputs are written
  * to the sets, and @outcome->seconds is the time of all executions: by the laboratory's clock, from
  * the request until the process is frozen, which takes some 50 microseconds more than computing; of
  * a CUDA candidate by the device's own timers. With several sets of different values and addresses
- * nothing can be kept from one execution for the next. LAB_VERDICT_WROTE_OUTSIDE if a byte of a
+ * nothing can be kept from one execution for the next. LAB_TRIAL_WROTE_OUTSIDE if a byte of a
  * room outside of its tensor was changed; the outputs are then written too. */
 bool lab_trial_run(lab_trial *trial, const lab_set *sets, int count, double seconds,
-                   lab_outcome *outcome);
+                   lab_trial_outcome *outcome);
 
 /* lab_trial_code() returns what was compiled, and the compiler's log. It belongs to @trial. */
 const lab_code *lab_trial_code(const lab_trial *trial);
