@@ -190,7 +190,16 @@ typedef struct cli_problems {
  * is a spec; operands without blanks are words of one spec, so that it may be typed without quotes.
  * Nothing at all is a usage error. Free with cli_problems_free(), also after a failure. */
 cli_exit cli_problems_read(cli_problems *problems, const cli_args *args);
+
+/* cli_problems_read_from() is the same for the operands from number @first on, those before being
+ * something else. */
+cli_exit cli_problems_read_from(cli_problems *problems, const cli_args *args, int first);
 void cli_problems_free(cli_problems *problems);
+
+/* cli_find_list() finds the list @name of a @folder such as "shapes": a plain name that is no file
+ * here may be one of those that come with heed. Returns @name, or the path of that list in @path,
+ * which has room for @size bytes. */
+const char *cli_find_list(const char *folder, const char *name, char *path, size_t size);
 
 /* -------------------------------------------------------------------------- */
 /* suggest.c: "did you mean"                                                  */

@@ -53,11 +53,11 @@ static bool has_blank(const char *text)
     return strpbrk(text, " \t\n") != NULL;
 }
 
-static cli_exit add_operands(cli_problems *problems, const cli_args *args)
+static cli_exit add_operands(cli_problems *problems, const cli_args *args, int first)
 {
     int count = cli_args_operand_count(args);
     cli_exit code = CLI_OK;
-    for (int i = 0, end; i < count && code == CLI_OK; i = end) {
+    for (int i = first, end; i < count && code == CLI_OK; i = end) {
         end = i + 1;
         if (has_blank(cli_args_operand(args, i))) {
             code = add(problems, cli_args_operand(args, i));
@@ -70,17 +70,16 @@ static cli_exit add_operands(cli_problems *problems, const cli_args *args)
     return code;
 }
 
-/* A plain name that is no file here is one of the lists that come with heed. Returns @name, or the
- * path of that list in @path, which has room for @size bytes. */
-static const char *find_list(const char *name, char *path, size_t size)
+const char *cli_find_list(const char *folder, const char *name, char *path, size_t size)
 {
-    static const char *const places[] = { "../shapes", "../share/heed/shapes" };
+    static const char *const places[] = { "..", "../share/heed" };
     static const char *const ends[] = { "", ".txt" };
     char place[256];
     if (strchr(name, '/') || access(name, F_OK) == 0)
         return name;
     for (size_t i = 0; i < 4; i++) {
-        int length = snprintf(place, sizeof place, "%s/%s%s", places[i / 2], name, ends[i % 2]);
+        int length = snprintf(place, sizeof place, "%s/%s/%s%s", places[i / 2], folder, name,
+                              ends[i % 2]);
         if (length > 0 && (size_t)length < sizeof place && lab_beside(place, path, size) &&
             access(path, R_OK) == 0)
             return path;
@@ -93,7 +92,7 @@ static cli_exit add_file(cli_problems *problems, const char *name)
     lab_shapes list;
     lab_error error;
     char found[1024];
-    const char *path = find_list(name, found, sizeof found);
+    const char *path = cli_find_list("shapes", name, found, sizeof found);
     heed_status status = lab_shapes_load(&list, path, &error);
     if (status != HEED_OK) {
         cli_error("--shapes: %s", error.text);
@@ -106,10 +105,10 @@ static cli_exit add_file(cli_problems *problems, const char *name)
     return code;
 }
 
-cli_exit cli_problems_read(cli_problems *problems, const cli_args *args)
+cli_exit cli_problems_read_from(cli_problems *problems, const cli_args *args, int first)
 {
     memset(problems, 0, sizeof *problems);
-    cli_exit code = add_operands(problems, args);
+    cli_exit code = add_operands(problems, args, first);
     const char *path = cli_args_has(args, "shapes") ? cli_args_text(args, "shapes") : NULL;
     if (code == CLI_OK && path)
         code = add_file(problems, path);
@@ -118,6 +117,11 @@ cli_exit cli_problems_read(cli_problems *problems, const cli_args *args)
         return CLI_USAGE;
     }
     return code;
+}
+
+cli_exit cli_problems_read(cli_problems *problems, const cli_args *args)
+{
+    return cli_problems_read_from(problems, args, 0);
 }
 
 void cli_problems_free(cli_problems *problems)

@@ -101,7 +101,7 @@ lab_trials landscape_make(landscape which, const lab_space *space, uint64_t seed
             trials.records[trials.count++] = (lab_trial_record){
                 .point = i,
                 .shape = s,
-                .answer = { .found = fault ? LAB_FOUND_CRASHED : LAB_FOUND_TIME,
+                .answer = { .fate = fault ? LAB_FATE_CRASHED : LAB_FATE_TIMED,
                             .seconds = 1e-5 * (s + 1) * exp(score(&m, which, &point, s)) }
             };
     }

@@ -47,7 +47,7 @@ static heed_status count_evaluate(void *data, const lab_point *point, int shape,
         self->log[self->calls] = (index * 64 + shape) * 8 + effort;
     self->calls++;
     if (self->faulty && index % self->faulty == 0)
-        *result = (lab_evaluation){ .found = index % 2 ? LAB_FOUND_WRONG : LAB_FOUND_PRUNED };
+        *result = (lab_evaluation){ .fate = index % 2 ? LAB_FATE_WRONG : LAB_FATE_PRUNED };
     else
         *result = (lab_evaluation){ .seconds = 1 + fabs((double)index - middle) / middle + shape };
     return HEED_OK;
@@ -265,7 +265,7 @@ static void test_trials_file(void **state)
         { .point = 7, .shape = 1, .answer = { .seconds = 1.25e-5 } },
         { .point = 7, .shape = 0, .effort = 1, .answer = { .seconds = 3e-5 } },
         { .point = 7, .shape = 0, .answer = { .seconds = 2e-5 } },
-        { .point = 8, .answer = { .found = LAB_FOUND_PRUNED, .why = "two\nlines ; of it" } },
+        { .point = 8, .answer = { .fate = LAB_FATE_PRUNED, .why = "two\nlines ; of it" } },
         { .point = 7, .shape = 0, .answer = { .seconds = 2.5e-5 } },
     };
     for (size_t i = 0; i < 5; i++) { /* opened anew each time, as a resumed run does */
@@ -417,7 +417,7 @@ static void test_replay(void **state)
     for (int i = 0; i < 90; i++)
         records[i] = (lab_trial_record){ .point = i, .answer = { .seconds = i == 9 ? 1.0 : 2.0 } };
     for (int i = 3; i < 9; i++)
-        records[i].answer.found = i < 6 ? LAB_FOUND_PRUNED : LAB_FOUND_WRONG;
+        records[i].answer.fate = i < 6 ? LAB_FATE_PRUNED : LAB_FATE_WRONG;
     const lab_trials trials = {
         .shapes = shapes, .shape_count = 1, .records = records, .count = 89
     };

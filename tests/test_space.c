@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +104,9 @@ static const char small[] = "# a space\n"
                             "let odd = warps % 4 != 0\n"
                             "require !odd || registers < 96 because six warps need room\n"
                             "config w = warps\n"
-                            "config b = registers + odd\n";
+                            "config b = registers + odd\n"
+                            "limit spills 256\n"
+                            "limit blocks none\n";
 
 static void test_file(void **state)
 {
@@ -115,9 +118,12 @@ static void test_file(void **state)
     assert_string_equal(space.name, "small");
     assert_int_equal(space.kernel_count, 2);
     assert_string_equal(space.kernels[1], "fwd_y");
-    assert_int_equal(space.knobs[0].role, LAB_ROLE_REGISTERS);
-    assert_int_equal(space.knobs[1].role, LAB_ROLE_OTHER);
+    assert_int_equal(space.knobs[0].role, LAB_KNOB_REGISTERS);
+    assert_int_equal(space.knobs[1].role, LAB_KNOB_OTHER);
     assert_int_equal(lab_space_count(&space), 6);
+    assert_int_equal(space.limits.value[LAB_FACT_SPILLS], 256);
+    assert_int_equal(space.limits.value[LAB_FACT_BLOCKS], -1);
+    assert_int_equal(space.limits.value[LAB_FACT_REGISTERS], -1);
     int allowed = 0;
     for (int64_t i = 0; i < 6; i++) {
         point = lab_space_at(&space, i);
@@ -168,7 +174,7 @@ static void test_bad_files(void **state)
         { "kernel k\n", "no knob line" },
         { "kernel\n", ":1: a kernel's name expected" },
         { "kernel k\nkernel l\n", ":2: a second kernel line" },
-        { "kernel k\nnob x 1\n", ":2: not kernel, knob, let, require or config: \"nob\"" },
+        { "kernel k\nnob x 1\n", ":2: not kernel, knob, let, require, config or limit: \"nob\"" },
         { "knob x\n", ":1: no values for knob \"x\"" },
         { "knob x 1 y\n", ":1: not an integer: \"y\"" },
         { "knob x 1 1\n", ":1: a value for the second time: \"1\"" },
@@ -184,6 +190,10 @@ static void test_bad_files(void **state)
         { "knob x 1\nconfig M = x\n", ":2: not the letter of a kernel's knob: \"M\"" },
         { "knob x 1\nconfig m = y\n", "there is no 'y'" },
         { "knob x 99999999999999999999\n", "not an integer" },
+        { "limit spell 1\n", ":1: not registers, spills, smem, blocks or warps: \"spell\"" },
+        { "limit spills\n", ":1: not a number of 0 or more" },
+        { "limit spills -1\n", ":1: not a number of 0 or more" },
+        { "limit spills 1 2\n", ":1: nothing may follow" },
         { "knob a 1 2 3 4 5 6 7 8 9 10 11\nknob b 1 2 3 4 5 6 7 8 9 10 11\n"
           "knob c 1 2 3 4 5 6 7 8 9 10 11\nknob d 1 2 3 4 5 6 7 8 9 10 11\n"
           "knob e 1 2 3 4 5 6 7 8 9 10 11\nknob f 1 2 3 4 5 6 7 8 9 10 11\n",
@@ -226,6 +236,65 @@ static void test_loading(void **state)
     assert_int_equal(lab_space_load(&space, path, &error), HEED_OK);
     assert_string_equal(space.name, "good");
     lab_space_free(&space);
+}
+
+/* ---- What is known beforehand ---- */
+
+static lab_prospect facts(int64_t registers, int64_t spills, int64_t smem, int64_t warps)
+{
+    return (lab_prospect){ { [LAB_FACT_REGISTERS] = registers,
+                             [LAB_FACT_SPILLS] = spills,
+                             [LAB_FACT_SMEM] = smem,
+                             [LAB_FACT_BLOCKS] = warps < 0 ? -1 : warps / 4,
+                             [LAB_FACT_WARPS] = warps } };
+}
+
+static void test_pruning(void **state)
+{
+    lab_bounds limits = lab_bounds_standard();
+    lab_error why;
+    lab_prospect one = facts(96, 0, 1024, 16);
+    assert_true(lab_prospect_within(&one, &limits, &why));
+    one = facts(96, 8, 1024, 16);
+    assert_false(lab_prospect_within(&one, &limits, &why));
+    assert_string_equal(why.text, "8 bytes of spills a thread; the limit is at most 0");
+    limits.value[LAB_FACT_SPILLS] = 8;
+    assert_true(lab_prospect_within(&one, &limits, &why));
+    one = facts(96, 0, 1024, 0);
+    assert_false(lab_prospect_within(&one, &limits, &why));
+    assert_string_equal(why.text, "0 blocks a multiprocessor; the limit is at least 1");
+    limits.value[LAB_FACT_REGISTERS] = 80;
+    one = facts(96, 0, 1024, 16);
+    assert_false(lab_prospect_within(&one, &limits, NULL));
+    one = lab_prospect_unknown();
+    assert_true(lab_prospect_within(&one, &limits, &why));
+    const lab_prospect other = facts(64, 4, -1, 8);
+    lab_prospect_worsen(&one, &other);
+    assert_memory_equal(&one, &other, sizeof one);
+    const lab_prospect third = facts(70, 0, 10, 16);
+    lab_prospect_worsen(&one, &third);
+    assert_int_equal(one.value[LAB_FACT_REGISTERS], 70);
+    assert_int_equal(one.value[LAB_FACT_SPILLS], 4);
+    assert_int_equal(one.value[LAB_FACT_SMEM], 10);
+    assert_int_equal(one.value[LAB_FACT_WARPS], 8);
+}
+
+static void test_front(void **state)
+{
+    const lab_standing all[] = {
+        { 1.0, facts(128, 0, 8000, 8) },  /* the fastest */
+        { 1.1, facts(128, 0, 8000, 8) },  /* beaten by it */
+        { 1.1, facts(96, 0, 8000, 8) },   /* less registers */
+        { 2.0, facts(96, 0, 4000, 4) },   /* less shared memory */
+        { 2.0, facts(96, 0, 4000, 4) },   /* the same once more */
+        { 3.0, facts(128, 0, 8000, 16) }, /* more warps */
+        { INFINITY, facts(1, 0, 1, 64) }, /* did not run */
+        { 3.0, facts(96, 0, 4001, 4) },   /* beaten */
+    };
+    static const bool expected[] = { true, false, true, true, true, true, false, false };
+    bool front[8];
+    lab_prospect_front(all, 8, front);
+    assert_memory_equal(front, expected, sizeof front);
 }
 
 /* ---- The spaces that come with heed ---- */
@@ -277,6 +346,8 @@ int main(void)
         cmocka_unit_test(test_points),
         cmocka_unit_test(test_bad_files),
         cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_pruning),
+        cmocka_unit_test(test_front),
         cmocka_unit_test(test_shipped),
         cmocka_unit_test_setup_teardown(test_loading, scratch_open, scratch_close),
     };

@@ -29,22 +29,22 @@ struct lab_search {
     lab_search_end end;
 };
 
-static const char *const founds[LAB_FOUNDS] = {
-    [LAB_FOUND_TIME] = "time",   [LAB_FOUND_PRUNED] = "pruned",   [LAB_FOUND_FAILED] = "failed",
-    [LAB_FOUND_WRONG] = "wrong", [LAB_FOUND_CRASHED] = "crashed", [LAB_FOUND_LATE] = "late"
+static const char *const fates[LAB_FATES] = {
+    [LAB_FATE_TIMED] = "time",  [LAB_FATE_PRUNED] = "pruned",   [LAB_FATE_FAILED] = "failed",
+    [LAB_FATE_WRONG] = "wrong", [LAB_FATE_CRASHED] = "crashed", [LAB_FATE_LATE] = "late"
 };
 
-const char *lab_found_name(lab_found found)
+const char *lab_fate_name(lab_fate found)
 {
-    return found < LAB_FOUNDS ? founds[found] : "unknown";
+    return found < LAB_FATES ? fates[found] : "unknown";
 }
 
-lab_found lab_found_of(const char *name)
+lab_fate lab_fate_of(const char *name)
 {
     int i = 0;
-    while (i < LAB_FOUNDS && strcmp(founds[i], name) != 0)
+    while (i < LAB_FATES && strcmp(fates[i], name) != 0)
         i++;
-    return (lab_found)i;
+    return (lab_fate)i;
 }
 
 static const lab_strategy strategies[] = {
@@ -159,16 +159,16 @@ static lab_try *begin(lab_search *search, int64_t index)
 static void take_answer(lab_search *search, lab_try *one, int shape, int effort,
                         const lab_evaluation *answer)
 {
-    bool usable = answer->found == LAB_FOUND_TIME && isfinite(answer->seconds) &&
+    bool usable = answer->fate == LAB_FATE_TIMED && isfinite(answer->seconds) &&
                   answer->seconds > 0;
-    if (answer->found == LAB_FOUND_PRUNED)
+    if (answer->fate == LAB_FATE_PRUNED)
         search->pruned++;
     else {
         search->evaluations++;
         if (one->trial == 0)
             one->trial = (size_t)++search->launched;
     }
-    one->found = usable || answer->found != LAB_FOUND_TIME ? answer->found : LAB_FOUND_FAILED;
+    one->fate = usable || answer->fate != LAB_FATE_TIMED ? answer->fate : LAB_FATE_FAILED;
     memcpy(one->why, usable ? "" : answer->why, usable ? 1 : sizeof one->why);
     one->score = INFINITY;
     if (!usable)
@@ -206,7 +206,7 @@ static void settle(lab_search *search, lab_try *one)
     bool was_best = search->best == one - search->tries + 1;
     for (int i = 0; i < one->shapes; i++)
         sum += log(one->seconds[i]);
-    one->score = one->found == LAB_FOUND_TIME && one->shapes > 0 ? sum / one->shapes : INFINITY;
+    one->score = one->fate == LAB_FATE_TIMED && one->shapes > 0 ? sum / one->shapes : INFINITY;
     if (was_best) /* its score may have become worse */
         rank_again(search);
     else
@@ -229,8 +229,8 @@ heed_status lab_search_try(lab_search *search, int64_t index, int shapes, int ef
     if (!one)
         return HEED_ERR_NO_MEMORY;
     bool asked = false;
-    for (int shape = 0; shape < shapes && one->found == LAB_FOUND_TIME; shape++) {
-        lab_evaluation answer = { .found = LAB_FOUND_FAILED };
+    for (int shape = 0; shape < shapes && one->fate == LAB_FATE_TIMED; shape++) {
+        lab_evaluation answer = { .fate = LAB_FATE_FAILED };
         if (shape < one->shapes && one->efforts[shape] >= effort)
             continue;
         if (asked && over(search, true))

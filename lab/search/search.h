@@ -23,28 +23,28 @@
 #include "lab/search/space.h"
 
 /* What became of an evaluation. */
-typedef enum lab_found {
-    LAB_FOUND_TIME = 0, /* it ran, and has seconds */
-    LAB_FOUND_PRUNED,   /* refused by what is known without running it: no trial */
-    LAB_FOUND_FAILED,   /* it could not be made or run */
-    LAB_FOUND_WRONG,    /* it computed something else */
-    LAB_FOUND_CRASHED,
-    LAB_FOUND_LATE, /* it ran out of time */
-    LAB_FOUNDS
-} lab_found;
+typedef enum lab_fate {
+    LAB_FATE_TIMED = 0, /* it ran, and has seconds */
+    LAB_FATE_PRUNED,    /* refused by what is known without running it: no trial */
+    LAB_FATE_FAILED,    /* it could not be made or run */
+    LAB_FATE_WRONG,     /* it computed something else */
+    LAB_FATE_CRASHED,
+    LAB_FATE_LATE, /* it ran out of time */
+    LAB_FATES
+} lab_fate;
 
-/* lab_found_name() returns "time", "pruned", "failed", "wrong", "crashed" or "late". */
-const char *lab_found_name(lab_found found);
+/* lab_fate_name() returns "time", "pruned", "failed", "wrong", "crashed" or "late". */
+const char *lab_fate_name(lab_fate found);
 
-/* lab_found_of() is the reverse; LAB_FOUNDS for no name of these. */
-lab_found lab_found_of(const char *name);
+/* lab_fate_of() is the reverse; LAB_FATES for no name of these. */
+lab_fate lab_fate_of(const char *name);
 
 #define LAB_WHY_SIZE 160
 
 typedef struct lab_evaluation {
-    lab_found found;
-    double seconds;         /* of one execution; LAB_FOUND_TIME alone */
-    char why[LAB_WHY_SIZE]; /* unless LAB_FOUND_TIME */
+    lab_fate fate;
+    double seconds;         /* of one execution; LAB_FATE_TIMED alone */
+    char why[LAB_WHY_SIZE]; /* unless LAB_FATE_TIMED */
 } lab_evaluation;
 
 #define LAB_SEARCH_SHAPES 64
@@ -72,11 +72,11 @@ typedef struct lab_evaluator {
 /* One point that was tried. */
 typedef struct lab_try {
     int64_t index; /* of the point */
-    lab_found found;
+    lab_fate fate;
     int shapes;                     /* how many shapes were timed, from the first on */
     int efforts[LAB_SEARCH_SHAPES]; /* at which effort each */
     double seconds[LAB_SEARCH_SHAPES];
-    double score; /* mean of the logarithms of seconds; INFINITY unless all were LAB_FOUND_TIME */
+    double score; /* mean of the logarithms of seconds; INFINITY unless all were LAB_FATE_TIMED */
     char why[LAB_WHY_SIZE];
     size_t trial; /* how many points had been launched with this one; 0: it was pruned */
 } lab_try;

@@ -10,16 +10,16 @@
 /* Names that expressions see: all knobs and lets. */
 #define NAMES_MAX 256
 
-static const char *const roles[LAB_ROLES_OF_KNOBS] = {
-    [LAB_ROLE_OTHER] = "other",     [LAB_ROLE_REGISTERS] = "registers",
-    [LAB_ROLE_THREADS] = "threads", [LAB_ROLE_ROWS] = "rows",
-    [LAB_ROLE_KEYS] = "keys",       [LAB_ROLE_STAGES] = "stages",
-    [LAB_ROLE_SPLITS] = "splits",   [LAB_ROLE_ORDER] = "order",
+static const char *const roles[LAB_KNOB_ROLES] = {
+    [LAB_KNOB_OTHER] = "other",     [LAB_KNOB_REGISTERS] = "registers",
+    [LAB_KNOB_THREADS] = "threads", [LAB_KNOB_ROWS] = "rows",
+    [LAB_KNOB_KEYS] = "keys",       [LAB_KNOB_STAGES] = "stages",
+    [LAB_KNOB_SPLITS] = "splits",   [LAB_KNOB_ORDER] = "order",
 };
 
 const char *lab_knob_role_name(lab_knob_role role)
 {
-    return role < LAB_ROLES_OF_KNOBS ? roles[role] : "unknown";
+    return role < LAB_KNOB_ROLES ? roles[role] : "unknown";
 }
 
 void lab_space_free(lab_space *space)
@@ -168,7 +168,7 @@ static int find_knob(const lab_space *space, const char *text)
     return -1;
 }
 
-static int find_value(const lab_knob *knob, long long value)
+static int find_value(const lab_space_knob *knob, long long value)
 {
     for (int i = 0; i < knob->count; i++)
         if (knob->values[i] == value)

@@ -10,6 +10,7 @@
  *     require warps % 2 == 0 because warps come in pairs
  *     config  m = tile
  *     config  w = warps / 2
+ *     limit   spills 256
  *
  * A knob has a few integer values; a point is one value of each. A let names an expression
  * (expression.h) over the knobs and the lets before it. A point for which a requirement is not true
@@ -17,7 +18,8 @@
  * The config lines spell the config of the kernel that a point stands for, letter by letter, in the
  * order in which the kernel's names have them. Of several kernels in the kernel line the first one
  * that a machine has is meant. After "as" stands what the knob is for, which tells the guide
- * (guide.h) which way to turn it.
+ * (guide.h) which way to turn it. A limit line changes what a point may take (prospect.h) from what
+ * is standard; none lifts it.
  */
 #ifndef LAB_SPACE_H
 #define LAB_SPACE_H
@@ -29,6 +31,7 @@
 #include "heed.h"
 #include "lab/report/error.h"
 #include "lab/search/expression.h"
+#include "lab/search/prospect.h"
 
 #define LAB_SPACE_KNOBS 12
 #define LAB_SPACE_VALUES 32
@@ -40,27 +43,27 @@
 #define LAB_POINT_TEXT 512 /* of a point */
 
 /* What a knob turns. */
-typedef enum lab_role {
-    LAB_ROLE_OTHER,
-    LAB_ROLE_REGISTERS, /* that a thread may have */
-    LAB_ROLE_THREADS,   /* of a block */
-    LAB_ROLE_ROWS,      /* of queries in a block */
-    LAB_ROLE_KEYS,      /* of a tile */
-    LAB_ROLE_STAGES,    /* tiles that are loaded ahead */
-    LAB_ROLE_SPLITS,    /* blocks that share keys */
-    LAB_ROLE_ORDER,     /* in which the steps of a kernel overlap */
-    LAB_ROLES_OF_KNOBS
+typedef enum lab_knob_role {
+    LAB_KNOB_OTHER,
+    LAB_KNOB_REGISTERS, /* that a thread may have */
+    LAB_KNOB_THREADS,   /* of a block */
+    LAB_KNOB_ROWS,      /* of queries in a block */
+    LAB_KNOB_KEYS,      /* of a tile */
+    LAB_KNOB_STAGES,    /* tiles that are loaded ahead */
+    LAB_KNOB_SPLITS,    /* blocks that share keys */
+    LAB_KNOB_ORDER,     /* in which the steps of a kernel overlap */
+    LAB_KNOB_ROLES
 } lab_knob_role;
 
 /* lab_knob_role_name() returns "other", "registers", ... */
 const char *lab_knob_role_name(lab_knob_role role);
 
-typedef struct lab_knob {
+typedef struct lab_space_knob {
     char name[LAB_NAME_SIZE];
     lab_knob_role role;
     int count;
     int64_t values[LAB_SPACE_VALUES]; /* in the order of the file, which is the order of steps */
-} lab_knob;
+} lab_space_knob;
 
 typedef struct lab_let {
     char name[LAB_NAME_SIZE];
@@ -76,7 +79,7 @@ typedef struct lab_space {
     char name[64]; /* of its file, without folder and ending */
     char kernels[LAB_SPACE_KERNELS][HEED_NAME_SIZE];
     int kernel_count;
-    lab_knob knobs[LAB_SPACE_KNOBS];
+    lab_space_knob knobs[LAB_SPACE_KNOBS];
     int knob_count;
     lab_let *lets;
     size_t let_count;
@@ -84,6 +87,7 @@ typedef struct lab_space {
     size_t require_count;
     lab_let *config; /* the letters of the kernel's knobs, and their values */
     size_t config_count;
+    lab_bounds limits;
 } lab_space;
 
 /* One value of each knob, by its place among the values. */

@@ -81,7 +81,7 @@ static heed_status read_new_name(parser *p, const char *word, char name[LAB_NAME
 static heed_status read_role(parser *p, char *text, lab_knob_role *role)
 {
     const char *word = next_word(&text);
-    for (int i = 0; i < LAB_ROLES_OF_KNOBS; i++)
+    for (int i = 0; i < LAB_KNOB_ROLES; i++)
         if (strcmp(word, lab_knob_role_name((lab_knob_role)i)) == 0) {
             *role = (lab_knob_role)i;
             return *next_word(&text) ? fail(p, "nothing may follow", word) : HEED_OK;
@@ -92,7 +92,7 @@ static heed_status read_role(parser *p, char *text, lab_knob_role *role)
                 word);
 }
 
-static heed_status read_knob_value(parser *p, lab_knob *knob, const char *word)
+static heed_status read_knob_value(parser *p, lab_space_knob *knob, const char *word)
 {
     char *end;
     errno = 0;
@@ -113,7 +113,7 @@ static heed_status read_knob(parser *p, char *text)
     lab_space *space = p->space;
     if (space->knob_count == LAB_SPACE_KNOBS)
         return fail(p, "more than 12 knobs, from", text);
-    lab_knob knob = { .count = 0 };
+    lab_space_knob knob = { .count = 0 };
     heed_status status = read_new_name(p, next_word(&text), knob.name);
     while (status == HEED_OK) {
         const char *word = next_word(&text);
@@ -222,6 +222,27 @@ static heed_status read_require(parser *p, char *text)
     return status;
 }
 
+/* FACT VALUE, or FACT none. */
+static heed_status read_limit(parser *p, char *text)
+{
+    const char *word = next_word(&text), *value = next_word(&text);
+    char *end;
+    int fact = 0;
+    while (fact < LAB_FACTS && strcmp(word, lab_fact_name((lab_fact)fact)) != 0)
+        fact++;
+    if (fact == LAB_FACTS)
+        return fail(p, "not registers, spills, smem, blocks or warps:", word);
+    if (strcmp(value, "none") == 0) {
+        p->space->limits.value[fact] = -1;
+        return HEED_OK;
+    }
+    errno = 0;
+    p->space->limits.value[fact] = strtoll(value, &end, 10);
+    if (end == value || *end || errno || p->space->limits.value[fact] < 0)
+        return fail(p, "not a number of 0 or more, or none:", value);
+    return *next_word(&text) ? fail(p, "nothing may follow", value) : HEED_OK;
+}
+
 /* ---- The file ---- */
 
 static const struct {
@@ -229,7 +250,7 @@ static const struct {
     heed_status (*read)(parser *p, char *text);
 } kinds[] = {
     { "kernel", read_kernels },  { "knob", read_knob },     { "let", read_let },
-    { "require", read_require }, { "config", read_config },
+    { "require", read_require }, { "config", read_config }, { "limit", read_limit },
 };
 
 static heed_status read_line(parser *p, char *text)
@@ -243,7 +264,7 @@ static heed_status read_line(parser *p, char *text)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(word, kinds[i].word) == 0)
             return kinds[i].read(p, text + strspn(text, " \t"));
-    return fail(p, "not kernel, knob, let, require or config:", word);
+    return fail(p, "not kernel, knob, let, require, config or limit:", word);
 }
 
 static heed_status finish(parser *p)
@@ -270,6 +291,7 @@ heed_status lab_space_parse(lab_space *space, const char *text, const char *name
     parser p = { .space = space, .name = name, .error = error };
     heed_status status = HEED_OK;
     memset(space, 0, sizeof *space);
+    space->limits = lab_bounds_standard();
     name_space(space, name);
     while (*text && status == HEED_OK) {
         char line[LINE_SIZE];

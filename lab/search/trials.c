@@ -78,9 +78,9 @@ static heed_status read_trial(reader *r, char *text)
     if (sscanf(text, "%d %d %15s %lf %n", &one.shape, &one.effort, word, &one.answer.seconds,
                &end) != 4 ||
         end == 0)
-        return fail(r, "not SHAPE EFFORT FOUND SECONDS POINT:", text);
-    one.answer.found = lab_found_of(word);
-    if (one.answer.found == LAB_FOUNDS || one.shape < 0 || one.shape >= r->trials->shape_count ||
+        return fail(r, "not SHAPE EFFORT FATE SECONDS POINT:", text);
+    one.answer.fate = lab_fate_of(word);
+    if (one.answer.fate == LAB_FATES || one.shape < 0 || one.shape >= r->trials->shape_count ||
         one.effort < 0 || one.effort >= LAB_SEARCH_EFFORTS)
         return fail(r, "no such outcome, shape or effort:", text);
     if (lab_point_parse(r->space, text + end, &point, &inner) != HEED_OK)
@@ -295,7 +295,7 @@ heed_status lab_trials_write(FILE *file, const lab_space *space, const lab_trial
         if (*at < ' ')
             *at = ' ';
     fprintf(file, "trial %d %d %s %.9g %s%s%s\n", record->shape, record->effort,
-            lab_found_name(record->answer.found), record->answer.seconds, text, *why ? " ; " : "",
+            lab_fate_name(record->answer.fate), record->answer.seconds, text, *why ? " ; " : "",
             why);
     return fflush(file) == 0 ? HEED_OK : HEED_ERR_SYSTEM;
 }

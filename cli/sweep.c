@@ -1,0 +1,444 @@
+/*
+ * sweep.c - `heed sweep`: the fastest config of a kernel, out of a space of them
+ */
+#include "sweep.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../src/measure.h"
+#include "report/format.h"
+#include "src/cuda/facts.h"
+#include "src/cuda/gpu.h"
+
+#define NS_PER_SECOND 1e9
+
+/* -------------------------------------------------------------------------- */
+/* What to search                                                             */
+/* -------------------------------------------------------------------------- */
+
+static cli_exit load_space(sweep_run *run)
+{
+    char found[1024];
+    lab_error error;
+    const char *path = cli_find_list("spaces", cli_args_operand(run->args, 0), found, sizeof found);
+    heed_status status = lab_space_load(&run->space, path, &error);
+    if (status != HEED_OK) {
+        cli_error("%s", error.text);
+        return cli_exit_of(status);
+    }
+    run->limits = run->space.limits;
+    if (cli_args_given(run->args, "spills"))
+        run->limits.value[LAB_FACT_SPILLS] = cli_args_integer(run->args, "spills");
+    return CLI_OK;
+}
+
+static cli_exit load_problems(sweep_run *run)
+{
+    cli_exit code = cli_problems_read_from(&run->problems, run->args, 1);
+    if (code != CLI_OK)
+        return code;
+    if (run->problems.count > LAB_SEARCH_SHAPES) {
+        cli_error("%zu problems; a sweep takes at most %d", run->problems.count, LAB_SEARCH_SHAPES);
+        return CLI_USAGE;
+    }
+    run->shapes = calloc(run->problems.count, sizeof *run->shapes);
+    if (!run->shapes) {
+        cli_error("not enough memory for %zu problems", run->problems.count);
+        return CLI_ENVIRONMENT;
+    }
+    for (size_t i = 0; i < run->problems.count; i++) {
+        heed_problem_normalize(&run->shapes[i].source.problem, &run->problems.items[i]);
+        heed_problem_print(&run->problems.items[i], run->shapes[i].spec,
+                           sizeof run->shapes[i].spec);
+    }
+    return CLI_OK;
+}
+
+/* Does the kernel exist, and is it for this device and the first problem? */
+static heed_status try_kernel(const sweep_run *run, const char *name)
+{
+    heed_cuda_facts facts;
+    heed_plan *plan = NULL;
+    heed_status status = run->arch ? heed_cuda_facts_find(name, &run->problems.items[0], run->arch,
+                                                          &facts)
+                                   : heed_plan_create_named(&plan, run->context,
+                                                            &run->problems.items[0], name);
+    heed_plan_destroy(plan);
+    return status;
+}
+
+/* The kernel of --kernel, or the first one of the space that runs here. */
+static cli_exit choose_kernel(sweep_run *run)
+{
+    const char *wanted = cli_args_text(run->args, "kernel");
+    int count = wanted ? 1 : run->space.kernel_count;
+    heed_status status = HEED_OK;
+    for (int i = 0; i < count; i++) {
+        const char *name = wanted ? wanted : run->space.kernels[i];
+        status = try_kernel(run, name);
+        if (status == HEED_OK) {
+            snprintf(run->kernel, sizeof run->kernel, "%s", name);
+            return CLI_OK;
+        }
+    }
+    return cli_fail(status, run->space.name);
+}
+
+static cli_exit open_device(sweep_run *run)
+{
+    lab_environment environment;
+    lab_environment_read(&environment);
+    cli_exit code = cli_context_open(&run->context, run->args);
+    if (code != CLI_OK)
+        return code;
+    bool host = heed_device_is_host(run->context);
+    int cores = environment.cores_allowed > 0 ? environment.cores_allowed : 1;
+    run->replay = !host;
+    run->arch = heed_device_arch(run->context);
+    run->threads = host ? heed_context_threads(run->context) : cores;
+    snprintf(run->device, sizeof run->device, "%s", heed_context_device(run->context));
+    return CLI_OK;
+}
+
+/* What the space is to be compiled for, where nothing is to run: "sm_90" or "90". */
+static cli_exit read_arch(sweep_run *run)
+{
+    const char *text = cli_args_text(run->args, "static");
+    lab_environment environment;
+    heed_gpu gpu;
+    char *end;
+    const char *digits = strncmp(text, "sm_", 3) == 0 ? text + 3 : text;
+    long arch = strtol(digits, &end, 10);
+    lab_environment_read(&environment);
+    run->threads = environment.cores_allowed > 0 ? environment.cores_allowed : 1;
+    if (*end || end == digits || arch < 0 || arch > 1000 || !heed_gpu_arch(&gpu, (int)arch)) {
+        cli_error("--static: '%s' is no architecture that heed knows, such as sm_90", text);
+        return CLI_USAGE;
+    }
+    run->arch = (int)arch;
+    return CLI_OK;
+}
+
+static cli_exit start_pool(sweep_run *run)
+{
+    if (!run->arch)
+        return CLI_OK;
+    run->pool = sweep_pool_start(run);
+    if (run->pool)
+        return CLI_OK;
+    cli_error("not enough memory to compile %lld points", (long long)lab_space_count(&run->space));
+    return CLI_ENVIRONMENT;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The record                                                                 */
+/* -------------------------------------------------------------------------- */
+
+static cli_exit open_record(sweep_run *run)
+{
+    const char *path = cli_args_text(run->args, "record");
+    char shapes[LAB_SEARCH_SHAPES][HEED_SPEC_SIZE];
+    lab_error error;
+    lab_trials head = { .shapes = shapes, .shape_count = (int)run->problems.count };
+    if (!path)
+        return CLI_OK;
+    memcpy(head.space, run->space.name, sizeof head.space);
+    memcpy(head.kernel, run->kernel, sizeof head.kernel);
+    memcpy(head.device, run->device, sizeof head.device);
+    for (size_t i = 0; i < run->problems.count; i++)
+        memcpy(shapes[i], run->shapes[i].spec, sizeof shapes[i]);
+    heed_status status = lab_trials_append(&run->record, &head, &run->space, path, &error);
+    if (status == HEED_OK)
+        status = lab_trials_read(&run->known, &run->space, path, &error);
+    if (status == HEED_OK)
+        return CLI_OK;
+    cli_error("--record: %s", error.text);
+    return cli_exit_of(status);
+}
+
+/* -------------------------------------------------------------------------- */
+/* The search                                                                 */
+/* -------------------------------------------------------------------------- */
+
+/* Progress, and the best so far. */
+static void tried(void *data, const lab_try *one, const lab_try *best)
+{
+    sweep_run *run = data;
+    char text[LAB_FORMAT_SIZE], line[LAB_POINT_TEXT] = "", what[LAB_POINT_TEXT + 64] = "";
+    if (best) {
+        const lab_point point = lab_space_at(&run->space, best->index);
+        lab_point_print(&run->space, &point, line);
+        snprintf(what, sizeof what, "best %s %s", lab_format_seconds(exp(best->score), text), line);
+    }
+    cli_progress_step(&run->progress, one->trial, what);
+}
+
+static cli_exit search(sweep_run *run)
+{
+    const lab_evaluator evaluator = sweep_evaluator(run);
+    int64_t trials = cli_args_integer(run->args, "trials");
+    double seconds = cli_args_real(run->args, "seconds");
+    size_t start_count = 0;
+    lab_error error;
+    lab_point *starts = sweep_find_starts(run, &start_count);
+    bool all = strcmp(cli_args_text(run->args, "strategy"), "exhaustive") == 0;
+    const lab_search_options options = { .strategy = cli_args_text(run->args, "strategy"),
+                                         .seed = (uint64_t)cli_args_integer(run->args, "seed"),
+                                         .trials = trials > 0 ? trials : 0,
+                                         .budget_ns = (int64_t)(seconds * NS_PER_SECOND),
+                                         .starts = starts,
+                                         .start_count = all ? 0 : start_count,
+                                         .interrupted = cli_interrupted,
+                                         .tried = tried,
+                                         .data = run };
+    int64_t points = lab_space_count(&run->space);
+    run->total = (size_t)(trials > 0 && trials < points ? trials : points);
+    run->progress = cli_progress_start("sweep", run->total);
+    heed_status status = lab_search_run(&run->search, &run->space, &evaluator, &options, &error);
+    cli_progress_end(&run->progress);
+    free(starts);
+    if (cli_interrupted())
+        return CLI_INTERRUPTED;
+    if (status != HEED_OK) {
+        cli_error("%s%s%s", error.text, *run->trouble ? ": " : "", run->trouble);
+        return cli_exit_of(status);
+    }
+    return CLI_OK;
+}
+
+/* What heed would take, without having searched. */
+static void find_usual(sweep_run *run)
+{
+    for (size_t i = 0; i < run->problems.count; i++) {
+        heed_plan *plan = NULL;
+        if (heed_plan_create(&plan, run->context, &run->problems.items[i], HEED_ESTIMATE) ==
+            HEED_OK)
+            snprintf(run->shapes[i].usual, sizeof run->shapes[i].usual, "%s", heed_plan_name(plan));
+        heed_plan_destroy(plan);
+    }
+}
+
+/* The best point beside what heed plans, and through the gates. */
+static cli_exit judge_best(sweep_run *run)
+{
+    const lab_try *best = lab_search_get(run->search).best;
+    cli_exit code = CLI_OK;
+    if (!best || best->shapes < (int)run->problems.count)
+        return CLI_OK;
+    find_usual(run);
+    if (!cli_args_flag(run->args, "no-compare"))
+        code = sweep_compare(run, best->index);
+    if (code == CLI_OK && !cli_args_flag(run->args, "no-verify"))
+        code = sweep_verify(run, best->index);
+    return code;
+}
+
+static void say_how_to_resume(const sweep_run *run)
+{
+    const char *path = cli_args_text(run->args, "record");
+    if (path)
+        cli_message("interrupted: all trials are in %s, and the same command goes on from there",
+                    path);
+    else
+        cli_message("interrupted: with --record FILE a sweep can be resumed");
+}
+
+static cli_exit sweep(sweep_run *run)
+{
+    cli_exit code = open_device(run);
+    if (code == CLI_OK)
+        code = choose_kernel(run);
+    if (code == CLI_OK)
+        code = open_record(run);
+    if (code == CLI_OK)
+        code = start_pool(run);
+    if (code != CLI_OK)
+        return code;
+    code = search(run);
+    if (code == CLI_OK)
+        code = judge_best(run);
+    if (code == CLI_INTERRUPTED)
+        say_how_to_resume(run);
+    if (run->search && (code == CLI_OK || code == CLI_INTERRUPTED)) {
+        cli_exit printed = sweep_report(run);
+        code = printed != CLI_OK ? printed : code;
+    }
+    if (code == CLI_OK && run->refuted)
+        code = CLI_VERIFY_FAILED;
+    if (code == CLI_OK && !lab_search_get(run->search).best) {
+        cli_error("no point of %s ran", run->space.name);
+        code = CLI_FINDING;
+    }
+    return code;
+}
+
+static cli_exit sweep_static(sweep_run *run)
+{
+    cli_exit code = read_arch(run);
+    if (code == CLI_OK)
+        code = choose_kernel(run);
+    if (code == CLI_OK)
+        code = start_pool(run);
+    return code == CLI_OK ? sweep_report_static(run) : code;
+}
+
+static void close_run(sweep_run *run)
+{
+    sweep_pool_stop(run->pool);
+    lab_search_free(run->search);
+    lab_trials_free(&run->known);
+    if (run->record)
+        fclose(run->record);
+    sweep_shapes_free(run);
+    heed_context_destroy(run->context);
+    cli_problems_free(&run->problems);
+    lab_space_free(&run->space);
+}
+
+static cli_exit run_verb(const cli_args *args)
+{
+    sweep_run run = { .args = args, .cold = cli_args_flag(args, "cold") };
+    const char *replay = cli_args_text(args, "replay");
+    cli_exit code = load_space(&run);
+    if (code == CLI_OK && replay)
+        code = sweep_replay(&run, replay);
+    else if (code == CLI_OK)
+        code = load_problems(&run);
+    if (code == CLI_OK && !replay)
+        code = cli_args_text(args, "static") ? sweep_static(&run) : sweep(&run);
+    close_run(&run);
+    return code;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The verb                                                                   */
+/* -------------------------------------------------------------------------- */
+
+static const char *const strategies[] = {
+    "model", "exhaustive", "random", "halving", "local", NULL
+};
+
+static const cli_option options[] = {
+    CLI_OPTION_SHAPES,
+    { .name = "strategy",
+      .kind = CLI_CHOICE,
+      .argument = "NAME",
+      .choices = strategies,
+      .standard = "model",
+      .help = "How to search: model learns where improvement is to be expected, exhaustive takes "
+              "all points, random some, halving many on few problems and then few on many, local "
+              "goes to better neighbours. With --replay, this strategy alone" },
+    { .name = "trials",
+      .letter = 'n',
+      .kind = CLI_INTEGER,
+      .argument = "N",
+      .min = 1,
+      .max = 1048576,
+      .help = "Points to launch at most; without it all. What is pruned is no launch" },
+    { .name = "seconds",
+      .kind = CLI_REAL,
+      .argument = "S",
+      .min = 0,
+      .max = 1e7,
+      .help = "Time to search for at most; without it any" },
+    { .name = "seed",
+      .kind = CLI_INTEGER,
+      .argument = "N",
+      .min = 0,
+      .max = 9007199254740992,
+      .standard = "1",
+      .help = "Seed of the strategy: the same one asks the same questions, if it gets the same "
+              "answers" },
+    { .name = "record",
+      .letter = 'o',
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "Append every trial to FILE, and take what stands there already as known: so an "
+              "interrupted sweep is resumed, by the same command" },
+    { .name = "replay",
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "Run nothing: say how many of the trials in FILE each strategy needs" },
+    { .name = "runs",
+      .kind = CLI_INTEGER,
+      .argument = "N",
+      .min = 1,
+      .max = 100000,
+      .standard = "200",
+      .help = "With --replay, runs of each strategy, each with another seed" },
+    { .name = "within",
+      .kind = CLI_REAL,
+      .argument = "PERCENT",
+      .min = 0.01,
+      .max = 1000,
+      .standard = "5",
+      .help = "With --replay, how near to the best time it has to come" },
+    { .name = "noise",
+      .kind = CLI_REAL,
+      .argument = "PERCENT",
+      .min = 0,
+      .max = 100,
+      .standard = "0",
+      .help = "With --replay, standard deviation to disturb the recorded times with" },
+    { .name = "static",
+      .kind = CLI_TEXT,
+      .argument = "ARCH",
+      .help = "Run nothing: compile every point for an architecture such as sm_90, without a GPU, "
+              "and say what it takes and which points are pruned" },
+    { .name = "spills",
+      .kind = CLI_INTEGER,
+      .argument = "BYTES",
+      .min = 0,
+      .max = 1048576,
+      .help = "Prune what spills more bytes per thread than that, stores and loads together; "
+              "without it what the space says, or 0" },
+    { .name = "cold",
+      .kind = CLI_FLAG,
+      .help = "Rotate through copies of the tensors that exceed every cache" },
+    { .name = "no-compare",
+      .kind = CLI_FLAG,
+      .help = "Do not time the best point beside what heed plans" },
+    { .name = "no-verify",
+      .kind = CLI_FLAG,
+      .help = "Do not let the best point through all gates of heed verify" },
+    CLI_OPTION_KERNEL,
+    CLI_OPTION_DEVICE,
+    CLI_OPTION_THREADS,
+    CLI_OPTION_CPU,
+    { .name = NULL },
+};
+
+extern const cli_verb cli_verb_sweep;
+const cli_verb cli_verb_sweep = {
+    .name = "sweep",
+    .summary = "search a kernel's configs for the fastest",
+    .operands = "SPACE [SPEC]...",
+    .operand_min = 1,
+    .operand_max = CLI_ANY,
+    .description =
+        "Searches the points of SPACE, a text file that names a kernel, knobs with their values, "
+        "and what must hold between them; sweep90, mma, wgmma, cpu_tile and cpu_few come with "
+        "heed. Each point is timed on every problem; the best has the least geometric mean of the "
+        "times.\n"
+        "\n"
+        "For a GPU, points are compiled on all cores while the device is busy with others, and "
+        "what spills registers, or does not fit, is pruned before it is launched. The output of "
+        "every point is checked on some rows when it is first timed. In the end the best few are "
+        "timed again, longer, for luck to have no say, and the best of these is timed in turns "
+        "with what heed plans by itself, and goes through all gates of 'heed verify'.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "  heed sweep cpu_tile 'b1 h8 s512 d64 f32' --trials 20\n"
+        "  heed sweep sweep90 --shapes seed --strategy exhaustive --record trials.txt\n"
+        "  heed sweep sweep90 --replay trials.txt\n"
+        "  heed sweep sweep90 'b2 h8 s512 d64 f16' --static sm_90\n"
+        "\n"
+        "The exit status is 1 if no point ran, and 5 if the best one is wrong.",
+    .options = options,
+    .run = run_verb,
+};

@@ -1,0 +1,96 @@
+/*
+ * sweep.h - what the files of `heed sweep` share
+ *
+ * space, problems -> search, which asks an evaluator (compiled facts, then times) -> table or JSON
+ */
+#ifndef CLI_SWEEP_H
+#define CLI_SWEEP_H
+
+#include "bench.h"
+#include "cli.h"
+#include "search/replay.h"
+#include "search/search.h"
+#include "search/trials.h"
+
+typedef struct sweep_pool sweep_pool;
+
+/* One problem, with what it takes to time kernels on it. */
+typedef struct sweep_shape {
+    bench_source source;
+    char spec[HEED_SPEC_SIZE];
+    bench_tensors tensors; /* zeroed until it is first needed */
+    lab_expect *expect;
+    double best;                /* least seconds so far; 0: none */
+    char usual[HEED_NAME_SIZE]; /* what heed plans without wisdom */
+    double usual_seconds;       /* 0: not timed */
+    double found_seconds;       /* of the best point beside it; 0: not timed */
+    double ratio, low, high;    /* usual over found, with its interval */
+    const char *verdict;        /* of the found one; NULL: none */
+} sweep_shape;
+
+typedef struct sweep_run {
+    const cli_args *args;
+    lab_space space;
+    cli_problems problems;
+    sweep_shape *shapes;
+    heed_context *context; /* NULL: nothing runs, see --static */
+    bool replay;           /* time by replays */
+    int arch;              /* that code is compiled for; 0: none is */
+    char device[64];
+    char kernel[HEED_NAME_SIZE];
+    bool cold;
+    int threads;      /* of the host, for compiling and references */
+    sweep_pool *pool; /* NULL: nothing is compiled */
+    lab_bounds limits;
+    lab_trials known; /* from before */
+    FILE *record;     /* NULL: none */
+    lab_search *search;
+    cli_progress progress;
+    size_t total; /* points that may be launched, for progress */
+    int64_t start_ns;
+    int64_t reused;    /* answers that were known from before */
+    char trouble[512]; /* why the search ended early */
+    bool verified;     /* the best point passed the gates, ... */
+    bool refuted;      /* or did not */
+} sweep_run;
+
+/* sweep_prospect() is what is known of a point from its code, with the other points announced to
+ * come; sweep_compile.c. */
+typedef struct sweep_facts {
+    lab_prospect prospect;
+    double predicted; /* mean of the logarithms of the cost model's seconds; 0: none */
+    bool failed;      /* it cannot be compiled, or is not legal on a shape: @why */
+    char why[LAB_WHY_SIZE];
+} sweep_facts;
+
+/* sweep_pool_start() starts threads that compile; NULL if there is no memory or no thread.
+ * sweep_pool_want() says what to compile next, sweep_pool_get() waits for a point. */
+sweep_pool *sweep_pool_start(const sweep_run *run);
+void sweep_pool_want(sweep_pool *pool, const lab_point *points, size_t count);
+sweep_facts sweep_pool_get(sweep_pool *pool, int64_t point);
+void sweep_pool_stop(sweep_pool *pool);
+
+/* sweep_device.c: the evaluator on a device, and what is timed beside it. */
+lab_evaluator sweep_evaluator(sweep_run *run);
+void sweep_shapes_free(sweep_run *run);
+
+/* sweep_find_starts() returns the points that stand for what the cost model likes best on each
+ * shape, *@count of them; to be freed. */
+lab_point *sweep_find_starts(const sweep_run *run, size_t *count);
+
+/* sweep_compare() times the best point beside what heed usually plans, shape by shape. */
+cli_exit sweep_compare(sweep_run *run, int64_t point);
+
+/* sweep_verify() lets the best point through all gates, in a process of its own. */
+cli_exit sweep_verify(sweep_run *run, int64_t point);
+
+/* sweep_replay.c: strategies against the trials of --replay, without a device. */
+cli_exit sweep_replay(const sweep_run *run, const char *path);
+
+/* sweep_report.c: the answer. */
+cli_exit sweep_report(const sweep_run *run);
+
+/* sweep_report_static() prints what is known of every point without running any. */
+cli_exit sweep_report_static(sweep_run *run);
+
+#endif /* CLI_SWEEP_H */

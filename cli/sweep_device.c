@@ -1,0 +1,264 @@
+/*
+ * sweep_device.c - the evaluator of `heed sweep`: what is known, then the device
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../src/measure.h"
+#include "bench_engine.h"
+#include "src/cuda/facts.h"
+#include "sweep.h"
+
+#define EXPECT_WORK (INT64_C(1) << 22)
+#define CACHE_BYTES (INT64_C(32) << 20) /* where the system does not tell */
+#define SAMPLES_MAX 256
+#define SAMPLES_MIN 3
+#define WARMUP_NS INT64_C(1000000)
+#define SAMPLE_NS INT64_C(20000)
+
+/* What is so much slower than the best so far is timed once and no more. */
+#define HOPELESS 3.0
+
+/* Seconds of samples, by effort. */
+static const double efforts[] = { 0.01, 0.1 };
+#define EFFORTS ((int)(sizeof efforts / sizeof *efforts))
+
+/* ---- Shapes ---- */
+
+static heed_status open_shape(const sweep_run *run, sweep_shape *shape)
+{
+    size_t cache = heed_device_cache(run->context);
+    int64_t bytes = !run->cold ? 0 : 2 * (cache > 0 ? (int64_t)cache : CACHE_BYTES);
+    const lab_sampling rows = { .seed = 1, .work = EXPECT_WORK, .threads = run->threads };
+    if (shape->expect)
+        return HEED_OK;
+    heed_status status = bench_tensors_create(&shape->tensors, run->context, &shape->source, 1,
+                                              bytes);
+    if (status != HEED_OK)
+        return status;
+    heed_buffers data = bench_tensors_inputs(&shape->tensors);
+    return lab_expect_create(&shape->expect, &shape->tensors.problem, &data, &rows);
+}
+
+void sweep_shapes_free(sweep_run *run)
+{
+    for (size_t i = 0; run->shapes && i < run->problems.count; i++) {
+        bench_tensors_free(&run->shapes[i].tensors);
+        lab_expect_destroy(run->shapes[i].expect);
+    }
+    free(run->shapes);
+    run->shapes = NULL;
+}
+
+/* ---- Timing ---- */
+
+/* The fastest of the samples that @seconds are enough for: what disturbs a timing adds to it. */
+static heed_status sample(bench_engine *engine, bool replay, double seconds, double *least)
+{
+    double samples[SAMPLES_MAX];
+    const heed_sampling sampling = { .warmup_ns = WARMUP_NS,
+                                     .sample_ns = SAMPLE_NS,
+                                     .budget_ns = (int64_t)(seconds * 1e9),
+                                     .samples_min = SAMPLES_MIN,
+                                     .samples_max = SAMPLES_MAX };
+    int count = 0;
+    heed_status status = HEED_OK;
+    if (!replay)
+        status = heed_sample(bench_engine_call, engine, &sampling, samples, &count);
+    int64_t end = heed_clock_ns() + sampling.budget_ns;
+    while (replay && status == HEED_OK && count < SAMPLES_MAX &&
+           (count < SAMPLES_MIN || heed_clock_ns() < end)) {
+        status = bench_engine_replay(engine, 1, 1, &samples[count]);
+        count += status == HEED_OK;
+    }
+    for (int i = 0; i < count; i++)
+        *least = fmin(*least, samples[i]);
+    return status;
+}
+
+static heed_status time_engine(const sweep_run *run, const sweep_shape *shape, bench_engine *engine,
+                               double seconds, lab_evaluation *result)
+{
+    double error = 0, least = INFINITY;
+    heed_status status = bench_tensors_poison(&shape->tensors);
+    if (status == HEED_OK)
+        status = bench_engine_estimate(engine, run->replay, &least);
+    if (status == HEED_OK)
+        status = bench_engine_error(engine, shape->expect, &error);
+    if (status == HEED_OK && error > 1) {
+        result->fate = LAB_FATE_WRONG;
+        snprintf(result->why, sizeof result->why, "%.3g times the error allowed", error);
+        return HEED_OK;
+    }
+    bool hopeless = shape->best > 0 && least > HOPELESS * shape->best;
+    if (status == HEED_OK && !hopeless)
+        status = bench_engine_ready(engine, run->replay, least);
+    if (status == HEED_OK && !hopeless)
+        status = sample(engine, run->replay, seconds, &least);
+    if (status == HEED_OK)
+        *result = (lab_evaluation){ .fate = LAB_FATE_TIMED, .seconds = least };
+    return status;
+}
+
+/* Times a kernel on a shape. What goes wrong with the kernel is a result; only a lost device and
+ * Ctrl-C are failures. */
+static heed_status time_kernel(sweep_run *run, int number, const char *name, double seconds,
+                               lab_evaluation *result)
+{
+    sweep_shape *shape = &run->shapes[number];
+    bench_engine engine = { .tensors = NULL };
+    heed_plan *plan;
+    heed_status status = open_shape(run, shape);
+    if (status == HEED_OK)
+        status = heed_plan_create_named(&plan, run->context, &shape->source.problem, name);
+    if (status == HEED_OK) {
+        status = bench_engine_start(&engine, &shape->tensors, plan);
+        if (status == HEED_OK)
+            status = time_engine(run, shape, &engine, seconds, result);
+        bench_engine_stop(&engine);
+    }
+    if (cli_interrupted() || status == HEED_ERR_LOST)
+        return status == HEED_OK ? HEED_ERR_SYSTEM : status;
+    if (status != HEED_OK) {
+        result->fate = LAB_FATE_FAILED;
+        snprintf(result->why, sizeof result->why, "%s", heed_message());
+    }
+    if (result->fate == LAB_FATE_TIMED && (shape->best == 0 || result->seconds < shape->best))
+        shape->best = result->seconds;
+    return HEED_OK;
+}
+
+/* ---- The evaluator ---- */
+
+/* Is the point refused by the code that it makes? */
+static bool is_pruned(const sweep_run *run, int64_t point, lab_evaluation *result)
+{
+    lab_error why;
+    if (!run->pool)
+        return false;
+    sweep_facts facts = sweep_pool_get(run->pool, point);
+    if (facts.failed)
+        snprintf(why.text, sizeof why.text, "%s", facts.why);
+    else if (lab_prospect_within(&facts.prospect, &run->limits, &why))
+        return false;
+    result->fate = LAB_FATE_PRUNED;
+    snprintf(result->why, sizeof result->why, "%s", why.text);
+    return true;
+}
+
+static heed_status keep(sweep_run *run, int64_t point, int shape, int effort,
+                        const lab_evaluation *result)
+{
+    const lab_trial_record record = {
+        .point = point, .shape = shape, .effort = effort, .answer = *result
+    };
+    if (!run->record || lab_trials_write(run->record, &run->space, &record) == HEED_OK)
+        return HEED_OK;
+    snprintf(run->trouble, sizeof run->trouble, "%s: %s", cli_args_text(run->args, "record"),
+             strerror(errno));
+    return HEED_ERR_SYSTEM;
+}
+
+static heed_status evaluate(void *data, const lab_point *point, int shape, int effort,
+                            lab_evaluation *result)
+{
+    sweep_run *run = data;
+    int64_t index = lab_space_index(&run->space, point);
+    const lab_evaluation *known = lab_trials_find(&run->known, index, shape, effort);
+    char name[HEED_NAME_SIZE];
+    lab_error error;
+    if (known) {
+        run->reused++;
+        *result = *known;
+        return HEED_OK;
+    }
+    if (lab_space_name(&run->space, point, run->kernel, name, &error) != HEED_OK) {
+        *result = (lab_evaluation){ .fate = LAB_FATE_PRUNED };
+        snprintf(result->why, sizeof result->why, "%s", error.text);
+        return HEED_OK;
+    }
+    heed_status status = HEED_OK;
+    if (!is_pruned(run, index, result))
+        status = time_kernel(run, shape, name, efforts[effort], result);
+    if (status != HEED_OK) {
+        snprintf(run->trouble, sizeof run->trouble, "%s", cli_interrupted() ? "" : heed_message());
+        return status;
+    }
+    return keep(run, index, shape, effort, result);
+}
+
+/* Of what the host half of a kernel says without compiling: is the config legal everywhere? */
+static bool refuse(void *data, const lab_point *point, char why[LAB_WHY_SIZE])
+{
+    const sweep_run *run = data;
+    char name[HEED_NAME_SIZE];
+    lab_error error = { "" };
+    heed_status status = lab_space_name(&run->space, point, run->kernel, name, &error);
+    for (size_t i = 0; i < run->problems.count && status == HEED_OK; i++) {
+        heed_cuda_facts facts;
+        heed_plan *plan = NULL;
+        if (run->arch)
+            status = heed_cuda_facts_find(name, &run->problems.items[i], run->arch, &facts);
+        else
+            status = heed_plan_create_named(&plan, run->context, &run->problems.items[i], name);
+        heed_plan_destroy(plan);
+        if (status != HEED_OK)
+            snprintf(error.text, sizeof error.text, "%s", heed_message());
+    }
+    snprintf(why, LAB_WHY_SIZE, "%s", error.text);
+    return status != HEED_OK;
+}
+
+static void announce(void *data, const lab_point *points, size_t count)
+{
+    sweep_run *run = data;
+    if (run->pool)
+        sweep_pool_want(run->pool, points, count);
+}
+
+lab_evaluator sweep_evaluator(sweep_run *run)
+{
+    return (lab_evaluator){ .data = run,
+                            .shapes = (int)run->problems.count,
+                            .efforts = EFFORTS,
+                            .evaluate = evaluate,
+                            .refuse = refuse,
+                            .announce = announce };
+}
+
+/* ---- Where to begin ---- */
+
+/* The point whose config has that name; -1: none. */
+static int64_t find_point(const sweep_run *run, const char *wanted)
+{
+    char name[HEED_NAME_SIZE];
+    for (int64_t i = 0; i < lab_space_count(&run->space); i++) {
+        const lab_point point = lab_space_at(&run->space, i);
+        if (lab_space_name(&run->space, &point, run->kernel, name, NULL) == HEED_OK &&
+            strcmp(name, wanted) == 0)
+            return i;
+    }
+    return -1;
+}
+
+lab_point *sweep_find_starts(const sweep_run *run, size_t *count)
+{
+    lab_point *starts = calloc(run->problems.count, sizeof *starts);
+    *count = 0;
+    for (size_t i = 0; starts && i < run->problems.count; i++) {
+        heed_plan *plan = NULL;
+        int64_t point = -1;
+        if (heed_plan_create_named(&plan, run->context, &run->problems.items[i], run->kernel) ==
+            HEED_OK)
+            point = find_point(run, heed_plan_name(plan));
+        heed_plan_destroy(plan);
+        bool known = point < 0;
+        for (size_t j = 0; j < *count && !known; j++)
+            known = lab_space_index(&run->space, &starts[j]) == point;
+        if (!known)
+            starts[(*count)++] = lab_space_at(&run->space, point);
+    }
+    return starts;
+}

@@ -1,0 +1,123 @@
+/*
+ * sweep_replay.c - `heed sweep --replay`: how many trials strategies need on recorded ones
+ */
+#include <math.h>
+#include <string.h>
+
+#include "report/format.h"
+#include "sweep.h"
+
+#define STRATEGIES_MAX 16
+
+typedef struct replays {
+    const char *names[STRATEGIES_MAX];
+    lab_replay_result results[STRATEGIES_MAX];
+    size_t count;
+} replays;
+
+static void add_trials(lab_table *table, double trials)
+{
+    if (isfinite(trials))
+        lab_table_cell(table, "%.0f", trials);
+    else
+        lab_table_cell(table, "never");
+}
+
+static cli_exit print_table(const sweep_run *run, const replays *all)
+{
+    const lab_replay_result *first = &all->results[0];
+    char text[LAB_FORMAT_SIZE];
+    cli_message("%s: %lld points, %lld of them recorded and not pruned, %lld with times on all "
+                "shapes, %lld within %.0f %% of the best, %s",
+                run->space.name, (long long)first->points, (long long)first->runnable,
+                (long long)first->working, (long long)first->good,
+                cli_args_real(run->args, "within"), lab_format_seconds(first->best_seconds, text));
+    lab_table *table = lab_table_create();
+    static const char *const heads[] = { "median", "of points", "p90", "worst", "missed", "runs" };
+    lab_table_column(table, "strategy", LAB_LEFT);
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        lab_table_column(table, heads[i], LAB_RIGHT);
+    for (size_t i = 0; i < all->count; i++) {
+        const lab_replay_result *one = &all->results[i];
+        lab_table_cell(table, "%s", all->names[i]);
+        add_trials(table, one->median);
+        if (isfinite(one->median))
+            lab_table_cell(table, "%.0f %%", 100 * one->median / (double)one->points);
+        else
+            lab_table_cell(table, "-");
+        add_trials(table, one->p90);
+        add_trials(table, one->worst);
+        lab_table_cell(table, "%d", one->missed);
+        lab_table_cell(table, "%d", one->runs);
+    }
+    return cli_table_print(table);
+}
+
+static json_t *json_one(const char *name, const lab_replay_result *one)
+{
+    return json_pack("{s:s, s:o, s:o, s:o, s:i, s:i}", "strategy", name, "median_trials",
+                     cli_json_real(one->median), "p90_trials", cli_json_real(one->p90),
+                     "worst_trials", cli_json_real(one->worst), "missed", one->missed, "runs",
+                     one->runs);
+}
+
+static cli_exit print_json(const sweep_run *run, const replays *all)
+{
+    const lab_replay_result *first = &all->results[0];
+    json_t *list = json_array();
+    for (size_t i = 0; i < all->count; i++)
+        list = cli_json_append(list, json_one(all->names[i], &all->results[i]));
+    return cli_json_print(
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "space", run->space.name, "points",
+                  (json_int_t)first->points, "runnable", (json_int_t)first->runnable, "working",
+                  (json_int_t)first->working, "good", (json_int_t)first->good, "best_seconds",
+                  cli_json_real(first->best_seconds), "strategies", list),
+        "sweep-replay");
+}
+
+/* Runs one strategy, or all. */
+static heed_status replay(const sweep_run *run, const lab_trials *trials, replays *all,
+                          lab_error *error)
+{
+    const char *wanted = cli_args_given(run->args, "strategy")
+                             ? cli_args_text(run->args, "strategy")
+                             : NULL;
+    heed_status status = HEED_OK;
+    for (size_t i = 0; lab_strategy_at(i) && i < STRATEGIES_MAX && status == HEED_OK; i++) {
+        const char *name = lab_strategy_at(i)->name;
+        const lab_replay_options options = { .strategy = name,
+                                             .seeds = (int)cli_args_integer(run->args, "runs"),
+                                             .seed = (uint64_t)cli_args_integer(run->args, "seed"),
+                                             .within = cli_args_real(run->args, "within") / 100,
+                                             .noise = cli_args_real(run->args, "noise") / 100,
+                                             .trials = cli_args_integer(run->args, "trials") > 0
+                                                           ? cli_args_integer(run->args, "trials")
+                                                           : 0 };
+        if (wanted && strcmp(wanted, name) != 0)
+            continue;
+        if (cli_interrupted())
+            return lab_fail(error, HEED_ERR_SYSTEM, "interrupted");
+        all->names[all->count] = name;
+        status = lab_replay_run(&run->space, trials, &options, &all->results[all->count], error);
+        all->count += status == HEED_OK;
+    }
+    return status;
+}
+
+cli_exit sweep_replay(const sweep_run *run, const char *path)
+{
+    replays all = { .count = 0 };
+    lab_trials trials;
+    lab_error error;
+    heed_status status = lab_trials_read(&trials, &run->space, path, &error);
+    if (status == HEED_OK)
+        status = replay(run, &trials, &all, &error);
+    lab_trials_free(&trials);
+    if (cli_interrupted())
+        return CLI_INTERRUPTED;
+    if (status != HEED_OK) {
+        cli_error("--replay: %s", error.text);
+        return cli_exit_of(status);
+    }
+    return cli_args_json(run->args) ? print_json(run, &all) : print_table(run, &all);
+}

@@ -1,0 +1,376 @@
+/*
+ * sweep_report.c - what `heed sweep` found, as tables or JSON
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/format.h"
+#include "sweep.h"
+
+#define TOP 10     /* points in the table, and those of the front */
+#define EXAMPLES 5 /* of each way to fail */
+
+static const char *const ends[] = { [LAB_SEARCH_COMPLETE] = "complete",
+                                    [LAB_SEARCH_TRIALS] = "trials used up",
+                                    [LAB_SEARCH_TIME] = "time used up",
+                                    [LAB_SEARCH_INTERRUPTED] = "interrupted" };
+
+/* Everything that ran, the fastest first, with its facts. */
+typedef struct ranking {
+    const lab_try **tries;
+    lab_standing *standings;
+    bool *front;
+    size_t count;
+} ranking;
+
+static int by_score(const void *a, const void *b)
+{
+    const lab_try *one = *(const lab_try *const *)a, *other = *(const lab_try *const *)b;
+    if (one->shapes != other->shapes)
+        return one->shapes > other->shapes ? -1 : 1;
+    if (one->score != other->score)
+        return one->score < other->score ? -1 : 1;
+    return one->index < other->index ? -1 : one->index > other->index;
+}
+
+/* The search's choice comes first: it was timed longer than the others. */
+static void put_first(ranking *all, const lab_try *best)
+{
+    for (size_t i = 0; best && i < all->count; i++)
+        if (all->tries[i] == best) {
+            memmove(&all->tries[1], &all->tries[0], i * sizeof *all->tries);
+            all->tries[0] = best;
+            return;
+        }
+}
+
+static bool rank(const sweep_run *run, ranking *all)
+{
+    const lab_search_result result = lab_search_get(run->search);
+    all->tries = calloc(result.count + 1, sizeof *all->tries);
+    all->standings = calloc(result.count + 1, sizeof *all->standings);
+    all->front = calloc(result.count + 1, sizeof *all->front);
+    all->count = 0;
+    if (!all->tries || !all->standings || !all->front)
+        return false;
+    for (size_t i = 0; i < result.count; i++)
+        if (isfinite(result.tries[i].score))
+            all->tries[all->count++] = &result.tries[i];
+    qsort(all->tries, all->count, sizeof *all->tries, by_score);
+    put_first(all, result.best);
+    for (size_t i = 0; i < all->count; i++)
+        all->standings[i] = (lab_standing){
+            .time = all->tries[i]->score,
+            .prospect = run->pool ? sweep_pool_get(run->pool, all->tries[i]->index).prospect
+                                  : lab_prospect_unknown()
+        };
+    lab_prospect_front(all->standings, all->count, all->front);
+    return true;
+}
+
+static void free_ranking(ranking *all)
+{
+    free(all->tries);
+    free(all->standings);
+    free(all->front);
+}
+
+/* ---- Text ---- */
+
+static void add_facts_heads(lab_table *table)
+{
+    for (int i = 0; i < LAB_FACTS; i++)
+        lab_table_column(table, lab_fact_name((lab_fact)i), LAB_RIGHT);
+}
+
+static void add_facts(lab_table *table, const lab_prospect *prospect)
+{
+    for (int i = 0; i < LAB_FACTS; i++)
+        if (prospect->value[i] < 0)
+            lab_table_cell(table, "-");
+        else
+            lab_table_cell(table, "%lld", (long long)prospect->value[i]);
+}
+
+static void add_point(lab_table *table, const sweep_run *run, int64_t index)
+{
+    const lab_point point = lab_space_at(&run->space, index);
+    for (int i = 0; i < run->space.knob_count; i++)
+        lab_table_cell(table, "%lld", (long long)lab_space_value(&run->space, &point, i));
+}
+
+static void add_point_heads(lab_table *table, const sweep_run *run)
+{
+    for (int i = 0; i < run->space.knob_count; i++)
+        lab_table_column(table, run->space.knobs[i].name, LAB_RIGHT);
+}
+
+static cli_exit print_ranking(const sweep_run *run, const ranking *all)
+{
+    char text[LAB_FORMAT_SIZE];
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "", LAB_LEFT);
+    add_point_heads(table, run);
+    lab_table_column(table, run->problems.count > 1 ? "mean time" : "time", LAB_RIGHT);
+    lab_table_column(table, "to best", LAB_RIGHT);
+    if (run->pool)
+        add_facts_heads(table);
+    for (size_t i = 0; i < all->count; i++) {
+        bool whole = all->tries[i]->shapes == (int)run->problems.count;
+        if (!whole || (i >= TOP && !(run->pool && all->front[i])))
+            continue;
+        lab_table_cell(table, "%s", run->pool && all->front[i] ? "*" : "");
+        add_point(table, run, all->tries[i]->index);
+        lab_table_cell(table, "%s", lab_format_seconds(exp(all->tries[i]->score), text));
+        lab_table_cell(table, "%.2f", exp(all->tries[i]->score - all->tries[0]->score));
+        if (run->pool)
+            add_facts(table, &all->standings[i].prospect);
+        lab_table_row_end(table);
+    }
+    return cli_table_print(table);
+}
+
+static cli_exit print_shapes(const sweep_run *run, const lab_try *best)
+{
+    char text[LAB_FORMAT_SIZE];
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "problem", LAB_LEFT);
+    lab_table_column(table, "best point", LAB_RIGHT);
+    lab_table_column(table, "heed plans", LAB_LEFT);
+    lab_table_column(table, "time", LAB_RIGHT);
+    lab_table_column(table, "best is", LAB_LEFT);
+    for (size_t i = 0; i < run->problems.count; i++) {
+        const sweep_shape *shape = &run->shapes[i];
+        bool compared = shape->verdict != NULL;
+        lab_table_cell(table, "%s", shape->spec);
+        lab_table_cell(
+            table, "%s",
+            lab_format_seconds(compared ? shape->found_seconds : best->seconds[i], text));
+        lab_table_cell(table, "%s", shape->usual);
+        lab_table_cell(table, "%s", lab_format_seconds(compared ? shape->usual_seconds : -1, text));
+        if (compared)
+            lab_table_cell(table, "%s  %.3f (%.3f to %.3f)", shape->verdict, shape->ratio,
+                           shape->low, shape->high);
+        else
+            lab_table_cell(table, "-");
+    }
+    return cli_table_print(table);
+}
+
+/* What became of points that do not stand in the tables, with some examples of each fate. */
+static void print_reasons(const sweep_run *run)
+{
+    const lab_search_result result = lab_search_get(run->search);
+    int shown[LAB_FATES] = { 0 };
+    for (size_t i = 0; i < result.count; i++) {
+        const lab_try *one = &result.tries[i];
+        char text[LAB_POINT_TEXT];
+        if (one->fate == LAB_FATE_TIMED || shown[one->fate]++ >= EXAMPLES)
+            continue;
+        const lab_point point = lab_space_at(&run->space, one->index);
+        lab_point_print(&run->space, &point, text);
+        cli_message("%s: %s: %s", lab_fate_name(one->fate), text, one->why);
+    }
+    for (int fate = 0; fate < LAB_FATES; fate++)
+        if (shown[fate] > EXAMPLES)
+            cli_message("%s: %d more", lab_fate_name((lab_fate)fate), shown[fate] - EXAMPLES);
+}
+
+static void print_counts(const sweep_run *run)
+{
+    const lab_search_result result = lab_search_get(run->search);
+    cli_message("%s on %s: %lld points; %lld have no meaning or are not legal, %lld pruned, %lld "
+                "launched (%lld times in all, %lld of them known from before); %s",
+                run->kernel, run->device, (long long)result.points, (long long)result.refused,
+                (long long)result.pruned, (long long)result.launched, (long long)result.evaluations,
+                (long long)run->reused, ends[result.end]);
+}
+
+static cli_exit report_text(const sweep_run *run, const ranking *all)
+{
+    const lab_try *best = lab_search_get(run->search).best;
+    print_counts(run);
+    print_reasons(run);
+    if (!best)
+        return CLI_OK;
+    if (run->pool)
+        cli_message("* no other point is better in time, registers, shared memory and warps");
+    cli_exit code = print_ranking(run, all);
+    if (code != CLI_OK || best->shapes < (int)run->problems.count)
+        return code;
+    printf("\n");
+    code = print_shapes(run, best);
+    if (run->verified)
+        cli_message("the best point passes all gates");
+    return code;
+}
+
+/* ---- JSON ---- */
+
+static json_t *json_facts(const lab_prospect *prospect)
+{
+    json_t *facts = json_object();
+    for (int i = 0; i < LAB_FACTS; i++)
+        json_object_set_new(facts, lab_fact_name((lab_fact)i),
+                            prospect->value[i] < 0 ? json_null()
+                                                   : json_integer(prospect->value[i]));
+    return facts;
+}
+
+static json_t *json_point(const sweep_run *run, int64_t index)
+{
+    const lab_point point = lab_space_at(&run->space, index);
+    json_t *knobs = json_object();
+    for (int i = 0; i < run->space.knob_count; i++)
+        json_object_set_new(knobs, run->space.knobs[i].name,
+                            json_integer(lab_space_value(&run->space, &point, i)));
+    return knobs;
+}
+
+static json_t *json_try(const sweep_run *run, const lab_try *one, const lab_prospect *prospect,
+                        bool front)
+{
+    const lab_point point = lab_space_at(&run->space, one->index);
+    char name[HEED_NAME_SIZE] = "";
+    json_t *seconds = json_array();
+    lab_space_name(&run->space, &point, run->kernel, name, NULL);
+    for (int i = 0; i < one->shapes; i++)
+        seconds = cli_json_append(seconds, cli_json_real(one->seconds[i]));
+    return json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:b, s:o}", "point",
+                     json_point(run, one->index), "kernel", name, "fate", lab_fate_name(one->fate),
+                     "why", cli_json_text(one->why), "seconds", seconds, "mean_seconds",
+                     cli_json_real(exp(one->score)), "front", front, "facts",
+                     prospect ? json_facts(prospect) : json_null());
+}
+
+static json_t *json_tries(const sweep_run *run, const ranking *all)
+{
+    const lab_search_result result = lab_search_get(run->search);
+    json_t *list = json_array();
+    for (size_t i = 0; i < all->count; i++)
+        list = cli_json_append(
+            list, json_try(run, all->tries[i], &all->standings[i].prospect, all->front[i]));
+    for (size_t i = 0; i < result.count; i++)
+        if (!isfinite(result.tries[i].score))
+            list = cli_json_append(list, json_try(run, &result.tries[i], NULL, false));
+    return list;
+}
+
+static json_t *json_shapes(const sweep_run *run)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < run->problems.count; i++) {
+        const sweep_shape *shape = &run->shapes[i];
+        bool compared = shape->verdict != NULL;
+        list = cli_json_append(
+            list,
+            json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:s?}", "problem", shape->spec,
+                      "planned", shape->usual, "planned_seconds",
+                      cli_json_real(compared ? shape->usual_seconds : NAN), "best_seconds",
+                      cli_json_real(compared ? shape->found_seconds : NAN), "ratio",
+                      cli_json_real(compared ? shape->ratio : NAN), "low",
+                      cli_json_real(compared ? shape->low : NAN), "high",
+                      cli_json_real(compared ? shape->high : NAN), "verdict", shape->verdict));
+    }
+    return list;
+}
+
+static cli_exit report_json(const sweep_run *run, const ranking *all)
+{
+    const lab_search_result result = lab_search_get(run->search);
+    return cli_json_print(
+        json_pack("{s:s, s:s, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:o, s:o}", "space",
+                  run->space.name, "kernel", run->kernel, "device", cli_json_text(run->device),
+                  "end", ends[result.end], "points", (json_int_t)result.points, "refused",
+                  (json_int_t)result.refused, "pruned", (json_int_t)result.pruned, "launched",
+                  (json_int_t)result.launched, "evaluations", (json_int_t)result.evaluations,
+                  "reused", (json_int_t)run->reused, "verified", run->verified, "refuted",
+                  run->refuted, "shapes", json_shapes(run), "trials", json_tries(run, all)),
+        "sweep");
+}
+
+cli_exit sweep_report(const sweep_run *run)
+{
+    ranking all;
+    cli_exit code = CLI_ENVIRONMENT;
+    if (!rank(run, &all))
+        cli_error("not enough memory for the list of points");
+    else
+        code = cli_args_json(run->args) ? report_json(run, &all) : report_text(run, &all);
+    free_ranking(&all);
+    return code;
+}
+
+/* ---- Without a device ---- */
+
+/* One row of what is known: of every point that has a meaning. */
+static void add_static_row(sweep_run *run, lab_table *table, json_t **list, int64_t index)
+{
+    const lab_point point = lab_space_at(&run->space, index);
+    sweep_facts facts = { .prospect = lab_prospect_unknown() };
+    lab_error why = { "" };
+    char text[LAB_FORMAT_SIZE];
+    bool sense = lab_space_allows(&run->space, &point, &why);
+    if (sense) {
+        facts = sweep_pool_get(run->pool, index);
+        if (facts.failed)
+            snprintf(why.text, sizeof why.text, "%s", facts.why);
+        else
+            lab_prospect_within(&facts.prospect, &run->limits, &why);
+    }
+    bool compiled = sense && !facts.failed;
+    double seconds = compiled ? exp(facts.predicted) : -1;
+    add_point(table, run, index);
+    lab_table_cell(table, "%s", lab_format_seconds(seconds, text));
+    add_facts(table, &facts.prospect);
+    lab_table_cell(table, "%.60s", why.text);
+    *list = cli_json_append(*list,
+                            json_pack("{s:o, s:o, s:o, s:o}", "point", json_point(run, index),
+                                      "predicted_seconds", cli_json_real(compiled ? seconds : NAN),
+                                      "facts", json_facts(&facts.prospect), "pruned",
+                                      *why.text ? cli_json_text(why.text) : json_null()));
+}
+
+static void announce_from(sweep_run *run, int64_t from)
+{
+    lab_point next[64];
+    size_t count = 0;
+    for (int64_t i = from; i < lab_space_count(&run->space) && count < 64; i++) {
+        const lab_point point = lab_space_at(&run->space, i);
+        if (lab_space_allows(&run->space, &point, NULL))
+            next[count++] = point;
+    }
+    sweep_pool_want(run->pool, next, count);
+}
+
+cli_exit sweep_report_static(sweep_run *run)
+{
+    int64_t points = lab_space_count(&run->space);
+    lab_table *table = lab_table_create();
+    json_t *list = json_array();
+    add_point_heads(table, run);
+    lab_table_column(table, "predicted", LAB_RIGHT);
+    add_facts_heads(table);
+    lab_table_column(table, "pruned", LAB_LEFT);
+    cli_progress progress = cli_progress_start("compiling", (size_t)points);
+    for (int64_t i = 0; i < points && !cli_interrupted(); i++) {
+        cli_progress_step(&progress, (size_t)i, NULL);
+        if (i % 8 == 0)
+            announce_from(run, i);
+        add_static_row(run, table, &list, i);
+    }
+    cli_progress_end(&progress);
+    bool json = cli_args_json(run->args);
+    cli_exit code;
+    if (json) {
+        lab_table_destroy(table);
+        code = cli_json_print(json_pack("{s:s, s:s, s:i, s:o}", "space", run->space.name, "kernel",
+                                        run->kernel, "arch", run->arch, "points", list),
+                              "sweep-static");
+    } else {
+        json_decref(list);
+        code = cli_table_print(table);
+    }
+    return code == CLI_OK && cli_interrupted() ? CLI_INTERRUPTED : code;
+}

@@ -1,0 +1,77 @@
+/*
+ * sweep_verify.c - the best point goes through all gates before it may be called one
+ *
+ * heed verify does that, in a process of its own: a process that has talked to CUDA can have no
+ * children that do, and what crashes there leaves this one alone.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sweep.h"
+
+extern char **environ;
+
+#define ARGUMENTS_MAX (LAB_SEARCH_SHAPES + 16)
+
+/* Runs this program with @arguments, without its output, and returns its exit code; -1: it could
+ * not be run, or was killed. */
+static int run_self(char *const arguments[])
+{
+    posix_spawn_file_actions_t actions;
+    pid_t child;
+    int status, code = -1;
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return -1;
+    if (posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&
+        posix_spawn(&child, "/proc/self/exe", &actions, NULL, arguments, environ) == 0) {
+        pid_t ended;
+        do
+            ended = waitpid(child, &status, 0);
+        while (ended < 0 && errno == EINTR);
+        if (ended == child && WIFEXITED(status))
+            code = WEXITSTATUS(status);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return code;
+}
+
+/* A copy that posix_spawn may have: its arguments are not const. */
+static void add(char *arguments[ARGUMENTS_MAX], int *count, const char *text)
+{
+    if (*count < ARGUMENTS_MAX - 1)
+        arguments[(*count)++] = strdup(text);
+}
+
+cli_exit sweep_verify(sweep_run *run, int64_t index)
+{
+    const lab_point point = lab_space_at(&run->space, index);
+    char *arguments[ARGUMENTS_MAX] = { NULL };
+    char name[HEED_NAME_SIZE];
+    int count = 0;
+    lab_error error;
+    if (lab_space_name(&run->space, &point, run->kernel, name, &error) != HEED_OK)
+        return CLI_ENVIRONMENT;
+    const char *const words[] = { "heed",     "verify", "--device", cli_device(run->args),
+                                  "--kernel", name,     "--once" };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        add(arguments, &count, words[i]);
+    for (size_t i = 0; i < run->problems.count; i++)
+        add(arguments, &count, run->shapes[i].spec);
+    int code = run_self(arguments);
+    for (int i = 0; i < count; i++)
+        free(arguments[i]);
+    run->verified = code == CLI_OK;
+    run->refuted = code == CLI_VERIFY_FAILED || code == CLI_FINDING;
+    if (code == CLI_INTERRUPTED || cli_interrupted())
+        return CLI_INTERRUPTED;
+    if (run->refuted)
+        cli_error("%s does not pass verification", name);
+    else if (!run->verified)
+        cli_warning("%s could not be verified: heed verify returned %d", name, code);
+    return CLI_OK;
+}

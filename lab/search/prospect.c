@@ -1,0 +1,97 @@
+/*
+ * prospect.c - what is known of a point before it runs
+ */
+#include "lab/search/prospect.h"
+
+#include <math.h>
+
+/* What each fact means. */
+static const struct {
+    const char *name;
+    const char *unit;
+    bool more;        /* is better */
+    bool traded;      /* against time, in the front */
+    int64_t standard; /* limit; -1: none */
+} facts[LAB_FACTS] = {
+    [LAB_FACT_REGISTERS] = { "registers", "registers a thread", false, true, -1 },
+    [LAB_FACT_SPILLS] = { "spills", "bytes of spills a thread", false, false, 0 },
+    [LAB_FACT_SMEM] = { "smem", "bytes of shared memory a block", false, true, -1 },
+    [LAB_FACT_BLOCKS] = { "blocks", "blocks a multiprocessor", true, false, 1 },
+    [LAB_FACT_WARPS] = { "warps", "warps a multiprocessor", true, true, -1 },
+};
+
+const char *lab_fact_name(lab_fact fact)
+{
+    return fact < LAB_FACTS ? facts[fact].name : "unknown";
+}
+
+bool lab_fact_more(lab_fact fact)
+{
+    return facts[fact].more;
+}
+
+lab_prospect lab_prospect_unknown(void)
+{
+    lab_prospect none;
+    for (int i = 0; i < LAB_FACTS; i++)
+        none.value[i] = -1;
+    return none;
+}
+
+void lab_prospect_worsen(lab_prospect *prospect, const lab_prospect *other)
+{
+    for (int i = 0; i < LAB_FACTS; i++) {
+        int64_t *mine = &prospect->value[i], theirs = other->value[i];
+        bool worse = facts[i].more ? theirs < *mine : theirs > *mine;
+        if (theirs >= 0 && (*mine < 0 || worse))
+            *mine = theirs;
+    }
+}
+
+lab_bounds lab_bounds_standard(void)
+{
+    lab_bounds limits;
+    for (int i = 0; i < LAB_FACTS; i++)
+        limits.value[i] = facts[i].standard;
+    return limits;
+}
+
+bool lab_prospect_within(const lab_prospect *prospect, const lab_bounds *limits, lab_error *why)
+{
+    for (int i = 0; i < LAB_FACTS; i++) {
+        int64_t value = prospect->value[i], limit = limits->value[i];
+        if (value < 0 || limit < 0 || (facts[i].more ? value >= limit : value <= limit))
+            continue;
+        lab_fail(why, HEED_ERR_UNSUPPORTED, "%lld %s; the limit is %s %lld", (long long)value,
+                 facts[i].unit, facts[i].more ? "at least" : "at most", (long long)limit);
+        return false;
+    }
+    return true;
+}
+
+/* Is @a at least as good as @b in everything, and better in something? */
+static bool beats(const lab_standing *a, const lab_standing *b)
+{
+    bool better = a->time < b->time;
+    if (a->time > b->time)
+        return false;
+    for (int i = 0; i < LAB_FACTS; i++) {
+        int64_t mine = a->prospect.value[i], theirs = b->prospect.value[i];
+        if (!facts[i].traded || mine < 0 || theirs < 0 || mine == theirs)
+            continue;
+        if ((mine > theirs) != facts[i].more)
+            return false;
+        better = true;
+    }
+    return better;
+}
+
+void lab_prospect_front(const lab_standing *standings, size_t count, bool *front)
+{
+    for (size_t i = 0; i < count; i++) {
+        front[i] = isfinite(standings[i].time);
+        for (size_t j = 0; j < count && front[i]; j++)
+            if (isfinite(standings[j].time) && beats(&standings[j], &standings[i]))
+                front[i] = false;
+    }
+}

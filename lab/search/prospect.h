@@ -1,0 +1,65 @@
+/*
+ * prospect.h - what is known of a point before it runs, and which points need not run
+ *
+ * Facts of the compiled code (lab/inspect reads them) and of the device that it is for. A fact that
+ * is not known rules nothing out.
+ */
+#ifndef LAB_PROSPECT_H
+#define LAB_PROSPECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lab/report/error.h"
+
+typedef enum lab_fact {
+    LAB_FACT_REGISTERS, /* of a thread */
+    LAB_FACT_SPILLS,    /* bytes that a thread stores to memory for want of registers, and loads */
+    LAB_FACT_SMEM,      /* bytes of shared memory of a block, static and dynamic */
+    LAB_FACT_BLOCKS,    /* that a multiprocessor holds at a time */
+    LAB_FACT_WARPS,     /* and their warps: occupancy */
+    LAB_FACTS
+} lab_fact;
+
+/* lab_fact_name() returns "registers", "spills", "smem", "blocks" or "warps". */
+const char *lab_fact_name(lab_fact fact);
+
+/* lab_fact_more() says whether more of it is the better. */
+bool lab_fact_more(lab_fact fact);
+
+typedef struct lab_prospect {
+    int64_t value[LAB_FACTS]; /* -1: not known */
+} lab_prospect;
+
+/* A prospect of which nothing is known. */
+lab_prospect lab_prospect_unknown(void);
+
+/* lab_prospect_worsen() makes @prospect that of two kernels together: of each fact the worse. */
+void lab_prospect_worsen(lab_prospect *prospect, const lab_prospect *other);
+
+/* What a point may take, or must have at least, by the fact. */
+typedef struct lab_bounds {
+    int64_t value[LAB_FACTS]; /* -1: no limit */
+} lab_bounds;
+
+/* lab_bounds_standard() returns those that a space has unless it says otherwise: no spills, and one
+ * block at least. */
+lab_bounds lab_bounds_standard(void);
+
+/* lab_prospect_within() says whether the prospect keeps the limits; if not, @why, which may be
+ * NULL, names fact, value and limit. */
+bool lab_prospect_within(const lab_prospect *prospect, const lab_bounds *limits, lab_error *why);
+
+/* A point of which both the time and the facts are known. */
+typedef struct lab_standing {
+    double time; /* a score or seconds; less is better, INFINITY for none */
+    lab_prospect prospect;
+} lab_standing;
+
+/* lab_prospect_front() sets front[i] for those of @count standings that no other one beats: there
+ * is none that is at least as good in time, registers, shared memory and warps, and better in one
+ * of them. What has no time is never among them. */
+void lab_prospect_front(const lab_standing *standings, size_t count, bool *front);
+
+#endif /* LAB_PROSPECT_H */
