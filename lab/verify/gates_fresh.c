@@ -12,7 +12,7 @@
 /* Calls of a small problem, and of one with more operations than SMALL_FLOPS. */
 #define CALLS 12
 #define CALLS_LARGE 4
-#define SMALL_FLOPS 1e8
+#define SMALL_FLOPS 1e7
 
 /* Key and value elements that the reference of the sample reads. */
 #define WORK ((int64_t)1 << 14)

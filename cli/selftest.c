@@ -1,0 +1,328 @@
+/*
+ * selftest.c - heed selftest: the gates of verification, tried on wrong and on honest kernels
+ */
+#include <inttypes.h>
+#include <sched.h>
+#include <string.h>
+
+#include "cli.h"
+#include "report/table.h"
+#include "verify/isolate.h"
+#include "verify/selftest.h"
+
+/* -------------------------------------------------------------------------- */
+/* Options                                                                    */
+/* -------------------------------------------------------------------------- */
+
+/* The gates that --gate leaves. */
+static cli_exit read_gates(const cli_args *args, uint32_t *gates)
+{
+    *gates = UINT32_MAX;
+    for (size_t i = 0; i < cli_args_list_count(args, "gate"); i++) {
+        const char *word = cli_args_list(args, "gate", i);
+        size_t index = lab_gate_index(word);
+        cli_suggestion suggestion = cli_suggest(word);
+        for (size_t g = 0; lab_gate_at(g); g++)
+            cli_suggest_consider(&suggestion, lab_gate_at(g)->name);
+        if (index == LAB_GATES && suggestion.best)
+            cli_error("--gate: there is no '%s'; did you mean '%s'?", word, suggestion.best);
+        else if (index == LAB_GATES)
+            cli_error("--gate: there is no '%s'; 'heed verify --list' lists what there is", word);
+        if (index == LAB_GATES)
+            return CLI_USAGE;
+        *gates &= ~((uint32_t)1 << index);
+    }
+    return CLI_OK;
+}
+
+static cli_exit check_name(const char *name)
+{
+    cli_suggestion suggestion = cli_suggest(name);
+    for (size_t i = 0; lab_mutant_at(i); i++) {
+        if (strcmp(lab_mutant_at(i)->name, name) == 0)
+            return CLI_OK;
+        cli_suggest_consider(&suggestion, lab_mutant_at(i)->name);
+    }
+    for (size_t i = 0; lab_control_at(i); i++) {
+        if (strcmp(lab_control_at(i)->name, name) == 0)
+            return CLI_OK;
+        cli_suggest_consider(&suggestion, lab_control_at(i)->name);
+    }
+    if (suggestion.best)
+        cli_error("there is no kernel '%s'; did you mean '%s'?", name, suggestion.best);
+    else
+        cli_error("there is no kernel '%s'; 'heed selftest --list' lists what there is", name);
+    return CLI_USAGE;
+}
+
+static int machine_cpus(void)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return count < 1 ? 1 : count > LAB_JOBS_MAX ? LAB_JOBS_MAX : count;
+}
+
+/* -------------------------------------------------------------------------- */
+/* --list                                                                     */
+/* -------------------------------------------------------------------------- */
+
+static cli_exit list_json(void)
+{
+    json_t *mutants = json_array(), *controls = json_array();
+    for (size_t i = 0; lab_mutant_at(i); i++) {
+        const lab_mutant *m = lab_mutant_at(i);
+        mutants = cli_json_append(mutants, json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", m->name,
+                                                     "does", m->does, "problem", m->spec, "inputs",
+                                                     m->inputs, "gate", m->gate));
+    }
+    for (size_t i = 0; lab_control_at(i); i++)
+        controls = cli_json_append(controls,
+                                   json_pack("{s:s, s:s}", "name", lab_control_at(i)->name, "does",
+                                             lab_control_at(i)->does));
+    return cli_json_print(json_pack("{s:o, s:o}", "mutants", mutants, "controls", controls),
+                          "selftest");
+}
+
+static cli_exit list(const cli_args *args)
+{
+    if (cli_args_json(args))
+        return list_json();
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "mutant", LAB_LEFT);
+    lab_table_column(table, "to be killed by", LAB_LEFT);
+    lab_table_column(table, "what it does", LAB_LEFT);
+    for (size_t i = 0; lab_mutant_at(i); i++) {
+        lab_table_cell(table, "%s", lab_mutant_at(i)->name);
+        lab_table_cell(table, "%s", lab_mutant_at(i)->gate);
+        lab_table_cell(table, "%s", lab_mutant_at(i)->does);
+    }
+    lab_table_rule(table);
+    lab_table_cell(table, "control");
+    lab_table_row_end(table);
+    lab_table_rule(table);
+    for (size_t i = 0; lab_control_at(i); i++) {
+        lab_table_cell(table, "%s", lab_control_at(i)->name);
+        lab_table_cell(table, "none");
+        lab_table_cell(table, "%s", lab_control_at(i)->does);
+    }
+    return cli_table_print(table);
+}
+
+/* -------------------------------------------------------------------------- */
+/* The report                                                                 */
+/* -------------------------------------------------------------------------- */
+
+static json_t *json_gates(const lab_selftest_result *result)
+{
+    json_t *gates = json_array();
+    for (size_t i = 0; i < LAB_GATES; i++)
+        gates = cli_json_append(gates, json_pack("{s:s, s:I, s:I}", "gate", lab_gate_at(i)->name,
+                                                 "kills", (json_int_t)result->gates[i].kills,
+                                                 "alone", (json_int_t)result->gates[i].alone));
+    return gates;
+}
+
+static json_t *json_failed(uint32_t failed)
+{
+    json_t *names = json_array();
+    for (size_t i = 0; i < LAB_GATES; i++)
+        if (failed >> i & 1)
+            names = cli_json_append(names, json_string(lab_gate_at(i)->name));
+    return names;
+}
+
+static json_t *json_entry(const lab_selftest_entry *entry)
+{
+    const lab_mutant *mutant = entry->mutant;
+    if (mutant)
+        return json_pack("{s:s, s:s, s:s, s:s, s:b, s:o, s:b, s:o}", "mutant", mutant->name,
+                         "problem", mutant->spec, "inputs", mutant->inputs, "gate", mutant->gate,
+                         "killed", entry->failed != 0, "by", json_failed(entry->failed), "as_meant",
+                         entry->meant, "reason", cli_json_text(entry->reason));
+    return json_pack("{s:s, s:b, s:o, s:s, s:s, s:o}", "control", entry->control->name, "accepted",
+                     entry->failed == 0, "by", json_failed(entry->failed), "problem", entry->spec,
+                     "inputs", entry->inputs, "reason", cli_json_text(entry->reason));
+}
+
+static cli_exit print_json(const lab_selftest_result *result, const lab_selftest_options *options)
+{
+    json_t *kernels = json_array();
+    char digest[17];
+    snprintf(digest, sizeof digest, "%016" PRIx64, result->digest);
+    for (size_t i = 0; i < result->entry_count; i++)
+        if (result->entries[i].done)
+            kernels = cli_json_append(kernels, json_entry(&result->entries[i]));
+    json_t *json = json_pack("{s:I, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "seed",
+                             (json_int_t)options->seed, "suite", digest, "trusted", result->trusted,
+                             "mutants", (json_int_t)result->mutants, "killed",
+                             (json_int_t)result->killed, "controls", (json_int_t)result->controls,
+                             "accepted", (json_int_t)result->accepted, "skipped",
+                             (json_int_t)result->skipped, "left_out", json_failed(~options->gates),
+                             "gates", json_gates(result), "kernels", kernels);
+    return cli_json_print(json, "selftest");
+}
+
+/* Survivors, the rejected, and who was killed by another gate than the one that is meant to. */
+static void print_entry(const lab_selftest_entry *entry)
+{
+    const lab_mutant *mutant = entry->mutant;
+    const char *bad = cli_style(stderr, CLI_BAD), *plain = cli_style(stderr, CLI_PLAIN);
+    if (mutant && !entry->failed)
+        cli_message("%sSURVIVED%s %s, which %s: %s, %s inputs", bad, plain, mutant->name,
+                    mutant->does, mutant->spec, mutant->inputs);
+    else if (mutant && !entry->meant)
+        cli_message("%s was not killed by %s, but %s", mutant->name, mutant->gate, entry->reason);
+    else if (entry->control && entry->failed)
+        cli_message("%sREJECTED%s %s (%s): %s, %s inputs: %s", bad, plain, entry->control->name,
+                    entry->control->does, entry->spec, entry->inputs, entry->reason);
+}
+
+static cli_exit print_text(const lab_selftest_result *result, const lab_selftest_options *options)
+{
+    lab_table *table = lab_table_create();
+    for (size_t i = 0; i < result->entry_count; i++)
+        if (result->entries[i].done)
+            print_entry(&result->entries[i]);
+    lab_table_column(table, "gate", LAB_LEFT);
+    lab_table_column(table, "kills", LAB_RIGHT);
+    lab_table_column(table, "alone", LAB_RIGHT);
+    for (size_t i = 0; i < LAB_GATES; i++) {
+        lab_table_cell(table, "%s", lab_gate_at(i)->name);
+        if (!(options->gates >> i & 1)) {
+            lab_table_cell(table, "left out");
+            lab_table_row_end(table);
+            continue;
+        }
+        lab_table_cell(table, "%zu", result->gates[i].kills);
+        lab_table_cell(table, "%zu", result->gates[i].alone);
+    }
+    cli_exit code = cli_table_print(table);
+    printf("\nkilled %zu/%zu, accepted %zu/%zu\n", result->killed, result->mutants,
+           result->accepted, result->controls);
+    printf("suite %016" PRIx64 ", seed %llu, %.1f s\n", result->digest,
+           (unsigned long long)options->seed, result->seconds);
+    return code;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The verb                                                                   */
+/* -------------------------------------------------------------------------- */
+
+static void show_progress(void *data, size_t done, size_t total)
+{
+    cli_progress *progress = data;
+    progress->total = total;
+    cli_progress_step(progress, done, NULL);
+}
+
+static cli_exit conclude(const lab_selftest_result *result, const lab_selftest_options *options,
+                         bool json)
+{
+    cli_exit code = json ? print_json(result, options) : print_text(result, options);
+    bool whole = result->killed == result->mutants && result->accepted == result->controls;
+    if (cli_interrupted()) {
+        cli_message("stopped early: %zu kernels were not tried", result->skipped);
+        return CLI_INTERRUPTED;
+    }
+    return code != CLI_OK || whole ? code : CLI_FINDING;
+}
+
+static cli_exit run(const cli_args *args)
+{
+    lab_selftest_options options = lab_selftest_standard();
+    lab_selftest_result result;
+    if (cli_args_flag(args, "list"))
+        return list(args);
+    cli_exit code = read_gates(args, &options.gates);
+    if (cli_args_operand_count(args) > 0)
+        options.only = cli_args_operand(args, 0);
+    if (code == CLI_OK && options.only)
+        code = check_name(options.only);
+    if (code != CLI_OK)
+        return code;
+    cli_progress progress = cli_progress_start("selftest", 1);
+    int jobs = (int)cli_args_integer(args, "jobs");
+    options.seed = (uint64_t)cli_args_integer(args, "seed");
+    options.jobs = jobs > 0 ? jobs : machine_cpus();
+    options.deadline_s = (unsigned)cli_args_integer(args, "deadline");
+    options.stop = cli_interrupted;
+    options.progress = progress.shown ? show_progress : NULL;
+    options.data = &progress;
+    heed_status status = lab_selftest_run(&options, &result);
+    cli_progress_end(&progress);
+    if (status != HEED_OK) {
+        cli_error("cannot try the gates: %s", status == HEED_ERR_NO_MEMORY
+                                                  ? "not enough memory"
+                                                  : "the system lets no process be made");
+        return cli_exit_of(status);
+    }
+    code = conclude(&result, &options, cli_args_json(args));
+    lab_selftest_free(&result);
+    return code;
+}
+
+static const cli_option options[] = {
+    { .name = "gate",
+      .letter = 'g',
+      .kind = CLI_LIST,
+      .argument = "NAME",
+      .help = "Leave this gate out, and see what survives; may be given more than once" },
+    { .name = "seed",
+      .kind = CLI_INTEGER,
+      .argument = "N",
+      .min = 0,
+      .max = 9007199254740992,
+      .standard = "1",
+      .help = "Seed of all that is random" },
+    { .name = "jobs",
+      .letter = 'j',
+      .kind = CLI_INTEGER,
+      .argument = "N",
+      .min = 1,
+      .max = LAB_JOBS_MAX,
+      .help = "Try so many kernels at a time, each in a process of its own; without it as many as "
+              "this process has CPUs" },
+    { .name = "deadline",
+      .kind = CLI_INTEGER,
+      .argument = "SECONDS",
+      .min = 1,
+      .max = 86400,
+      .standard = "60",
+      .help = "A kernel that has not finished a problem after this time is rejected" },
+    { .name = "list",
+      .letter = 'l',
+      .kind = CLI_FLAG,
+      .help = "List the kernels of the suite instead, each with the gate that is meant to kill "
+              "it" },
+    { .name = NULL },
+};
+
+extern const cli_verb cli_verb_selftest;
+const cli_verb cli_verb_selftest = {
+    .name = "selftest",
+    .summary = "try the gates of verification on wrong, cheating and honest kernels",
+    .operands = "[KERNEL]",
+    .operand_max = 1,
+    .description =
+        "Lets a suite of kernels through the gates of 'heed verify' of which it is known whether "
+        "they are right. Mutants are wrong on purpose: they average V, halve the logits, mask one "
+        "key too many, forget to rescale, write past the end; or they cheat: they give an earlier "
+        "answer for tensors at the same addresses, work only while they are watched, round to "
+        "eight bits. Every mutant must be killed by a gate. Controls are odd but honest, and "
+        "every one must be accepted by all gates.\n"
+        "\n"
+        "Prints how many mutants each gate kills, and how many no other gate would have. With "
+        "KERNEL only that one is tried.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "  heed selftest\n"
+        "  heed selftest --gate fresh\n"
+        "  heed selftest half-the-logits\n"
+        "\n"
+        "The exit status is 0 only if all mutants were killed and all controls accepted, else 1. "
+        "What is verified by gates that fail this is not to be trusted.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,131 @@
+/*
+ * test_selftest.c - heed selftest as people call it, on parts of its suite
+ *
+ * All of it is a test of its own.
+ */
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "lab/verify/gates.h"
+#include "lab/verify/mutants/suite.h"
+#include "scratch.h"
+
+#define OUTPUT_SIZE 65536
+
+/* Runs "heed selftest" with @arguments; both streams go to @out. Returns the exit code. */
+static int run(void **state, const char *arguments, char out[OUTPUT_SIZE])
+{
+    char command[2048], path[SCRATCH_PATH_SIZE];
+    scratch_path(state, "out.txt", path);
+    int length = snprintf(command, sizeof command, "NO_COLOR= '%s' selftest %s >'%s' 2>&1",
+                          HEED_PROGRAM, arguments, path);
+    assert_in_range(length, 1, sizeof command - 1);
+    int status = system(command);
+    assert_true(WIFEXITED(status));
+    out[scratch_read(path, out, OUTPUT_SIZE - 1)] = '\0';
+    return WEXITSTATUS(status);
+}
+
+static void test_exit_codes_and_words(void **state)
+{
+    static const struct {
+        const char *arguments;
+        int code;
+        const char *words[3];
+    } cases[] = {
+        { "half-the-logits", 0, { "killed 1/1", "accepted 0/0", "seed 1" } },
+        { "half-the-logits --seed 3 --jobs 1", 0, { "killed 1/1", "seed 3" } },
+        { "capped-logits", 0, { "killed 1/1" } },
+        { "capped-logits --gate shifted",
+          1,
+          { "SURVIVED capped-logits, which caps", "killed 0/1", "left out" } },
+        { "past-the-end", 0, { "killed 1/1" } },
+        { "past-the-end --gate executes", 1, { "SURVIVED past-the-end", "killed 0/1" } },
+        { "endless", 0, { "killed 1/1" } },
+        { "split-keys", 0, { "killed 0/0", "accepted 1/1" } },
+        { "--list", 0, { "half-the-logits", "split-keys", "halves the logits" } },
+        { "half-the-logit", 2, { "did you mean 'half-the-logits'" } },
+        { "--gate shiftd", 2, { "--gate", "did you mean 'shifted'" } },
+        { "--gate zzzzzzzz", 2, { "heed verify --list" } },
+        { "zzzzzzzzzzzzz", 2, { "heed selftest --list" } },
+        { "plain plain", 2, { "plain" } },
+    };
+    char *out = test_malloc(OUTPUT_SIZE);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int code = run(state, cases[i].arguments, out);
+        if (code != cases[i].code)
+            fail_msg("selftest %s: exit code %d instead of %d\n%s", cases[i].arguments, code,
+                     cases[i].code, out);
+        for (int w = 0; w < 3 && cases[i].words[w]; w++)
+            if (!strstr(out, cases[i].words[w]))
+                fail_msg("selftest %s: no '%s' in\n%s", cases[i].arguments, cases[i].words[w], out);
+    }
+    test_free(out);
+}
+
+static json_t *run_json(void **state, const char *arguments, int code)
+{
+    char *out = test_malloc(OUTPUT_SIZE);
+    assert_int_equal(run(state, arguments, out), code);
+    json_t *json = json_loads(out, 0, NULL);
+    assert_non_null(json);
+    assert_string_equal(json_string_value(json_object_get(json, "schema")), "heed.selftest/1");
+    test_free(out);
+    return json;
+}
+
+static int64_t integer(const json_t *json, const char *name)
+{
+    assert_true(json_is_integer(json_object_get(json, name)));
+    return json_integer_value(json_object_get(json, name));
+}
+
+static void test_json(void **state)
+{
+    json_t *json = run_json(state, "--json capped-logits", 0);
+    assert_int_equal(integer(json, "mutants"), 1);
+    assert_int_equal(integer(json, "killed"), 1);
+    assert_int_equal(integer(json, "controls"), 0);
+    assert_true(integer(json, "skipped") > 100);
+    assert_true(json_is_false(json_object_get(json, "trusted"))); /* there are others */
+    assert_int_equal(json_array_size(json_object_get(json, "gates")), LAB_GATES);
+    const json_t *kernel = json_array_get(json_object_get(json, "kernels"), 0);
+    assert_string_equal(json_string_value(json_object_get(kernel, "mutant")), "capped-logits");
+    assert_true(json_is_true(json_object_get(kernel, "as_meant")));
+    const json_t *by = json_object_get(kernel, "by");
+    assert_int_equal(json_array_size(by), 1);
+    assert_string_equal(json_string_value(json_array_get(by, 0)), "shifted");
+    json_decref(json);
+}
+
+static void test_json_list(void **state)
+{
+    size_t mutants = 0, controls = 0;
+    while (lab_mutant_at(mutants))
+        mutants++;
+    while (lab_control_at(controls))
+        controls++;
+    json_t *json = run_json(state, "--list --json", 0);
+    assert_int_equal(json_array_size(json_object_get(json, "mutants")), mutants);
+    assert_int_equal(json_array_size(json_object_get(json, "controls")), controls);
+    json_decref(json);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exit_codes_and_words),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_json_list),
+    };
+    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+}
