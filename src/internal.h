@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "heed.h"
+#include "message.h"
 
 typedef struct heed_kernel heed_kernel;
 typedef struct heed_config heed_config;
@@ -131,14 +132,6 @@ struct heed_context {
     heed_cuda *cuda; /* NULL on a CPU */
     heed_wisdom *wisdom;
 };
-
-/* error.c: the calling thread's message. heed_fail() formats it and returns @status, so that a
- * check reads "return heed_fail(HEED_ERR_INVALID, "batch is %lld; it must be 1 or more", ...)".
- * heed_note() sets it without failing. */
-#define HEED_MESSAGE_SIZE 1024
-heed_status heed_fail(heed_status status, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-void heed_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* text.c: append to a fixed buffer as snprintf does, counting what did not fit; heed_text_none()
  * writes nothing at all. */

@@ -68,7 +68,7 @@ static const layer layers[] = {
     { "cli/",
       true,
       { "include/", "src/cuda/facts.h", "src/cuda/gpu.h", "src/cuda/jit.h", "src/device.h",
-        "src/measure.h", "src/survey.h", "lab/", "cli/" },
+        "src/measure.h", "src/message.h", "src/survey.h", "lab/", "cli/" },
       { "jansson.h" } },
     { "peers/",
       true,

@@ -37,7 +37,8 @@ static int run_inside(const lab_sandbox *sandbox, int (*deed)(void *data), void 
     assert_true(child >= 0);
     if (child == 0) {
         signal(SIGSYS, SIG_DFL); /* cmocka's business */
-        _exit(lab_sandbox_enter(sandbox) ? deed(data) : 200);
+        /* Without the sanitizers' wrappers, which ask the system for more. */
+        syscall(SYS_exit_group, lab_sandbox_enter(sandbox) ? deed(data) : 200);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     return status;
@@ -61,8 +62,8 @@ static int write_a_file(void *path)
 static int read_a_file(void *path)
 {
     char text[4];
-    int fd = open(path, O_RDONLY);
-    return fd >= 0 && read(fd, text, sizeof text) >= 0 ? 0 : errno;
+    long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY);
+    return fd >= 0 && syscall(SYS_read, fd, text, sizeof text) >= 0 ? 0 : errno;
 }
 
 static int remove_a_file(void *path)

@@ -297,7 +297,7 @@ static void test_too_large(void **state)
         sets[i].span[0] = (lab_span){ .room = large, .room_size = sizeof large, .size = 256 };
     }
     assert_false(lab_trial_run(trial, sets, 64, 0, &outcome));
-    assert_int_equal(outcome.verdict, LAB_TRIAL_SYSTEM);
+    assert_int_equal(outcome.verdict, LAB_TRIAL_UNSUPPORTED);
     assert_false(lab_trial_run(trial, sets, 65, 0, &outcome));
     assert_false(lab_trial_run(trial, sets, 0, 0, &outcome));
     assert_true(lab_trial_run(trial, &set, 1, 0, &outcome));

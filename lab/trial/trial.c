@@ -250,7 +250,7 @@ static bool hand_over(lab_trial *trial, const lab_set *sets, int count, lab_tria
             const lab_span *span = &sets[i].span[index];
             lab_arena *arena = arena_of(trial, index);
             if (!lab_arena_place(arena, span, &set->room[index]))
-                return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM,
+                return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
                                              "the tensors need more than the %zu bytes of a trial",
                                              trial->limits.tensor_bytes);
             if (span->size > 0)

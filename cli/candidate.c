@@ -1,0 +1,72 @@
+/*
+ * candidate.c - a candidate under trial, as a subject of verification
+ */
+#include "candidate.h"
+
+#include <stdio.h>
+
+#include "../src/message.h"
+
+/* What the laboratory's statuses make of a verdict. What was written outside is in the tensors, for
+ * the gates to find. */
+static heed_status status_of(cli_candidate *candidate)
+{
+    const lab_trial_outcome *outcome = &candidate->outcome;
+
+    if (outcome->verdict == LAB_TRIAL_OK || outcome->verdict == LAB_TRIAL_WROTE_OUTSIDE)
+        return HEED_OK;
+    if (outcome->verdict == LAB_TRIAL_UNSUPPORTED)
+        return heed_fail(HEED_ERR_UNSUPPORTED, "%s", outcome->text);
+    if (candidate->worst.verdict == LAB_TRIAL_OK)
+        candidate->worst = *outcome;
+    return heed_fail(HEED_ERR_DEVICE, "%s", outcome->text);
+}
+
+static heed_status prepare(void *data, const heed_problem *problem, lab_needs *needs)
+{
+    cli_candidate *candidate = data;
+    size_t workspace;
+
+    if (!lab_trial_prepare(candidate->trial, problem, &workspace, &candidate->outcome))
+        return status_of(candidate);
+    snprintf(needs->name, sizeof needs->name, "%s", candidate->name);
+    needs->workspace_size = workspace;
+    needs->deterministic = false; /* it may not promise what nobody can hold it to */
+    needs->seconds = candidate->seconds;
+    return HEED_OK;
+}
+
+static lab_span span_of(const lab_region *region)
+{
+    return (lab_span){ .room = region->room,
+                       .room_size = region->room_size,
+                       .start = region->map ? (size_t)(region->data - region->room) : 0,
+                       .size = region->map ? region->size : 0 };
+}
+
+static heed_status run_away(void *data, lab_stage *stage, heed_status *outcome)
+{
+    cli_candidate *candidate = data;
+    lab_set set;
+
+    for (int i = 0; i < LAB_SPANS; i++)
+        set.span[i] = span_of(&stage->block[i].region);
+    lab_trial_run(candidate->trial, &set, 1, 0, &candidate->outcome);
+    *outcome = status_of(candidate);
+    return HEED_OK;
+}
+
+/* Never asked, as run_away() is there. */
+static heed_status run(void *data, const heed_buffers *buffers)
+{
+    (void)data;
+    (void)buffers;
+    return heed_fail(HEED_ERR_INVALID, "a candidate runs in a process of its own");
+}
+
+_Static_assert(LAB_SPANS == LAB_BLOCKS, "a stage has the tensors of a set");
+
+lab_subject cli_candidate_subject(cli_candidate *candidate)
+{
+    return (lab_subject){ .data = candidate, .prepare = prepare, .run = run, .run_away = run_away };
+}

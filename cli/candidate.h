@@ -1,0 +1,23 @@
+/*
+ * candidate.h - a candidate under trial, as a subject of verification
+ */
+#ifndef CLI_CANDIDATE_H
+#define CLI_CANDIDATE_H
+
+#include "trial/trial.h"
+#include "verify/check.h"
+
+typedef struct cli_candidate {
+    lab_trial *trial;
+    const char *name;
+    double seconds;            /* that a run is expected to take; negative: not known */
+    lab_trial_outcome outcome; /* of what was done last */
+    lab_trial_outcome worst;   /* the first that was neither well nor LAB_TRIAL_UNSUPPORTED */
+} cli_candidate;
+
+/* cli_candidate_subject() returns @candidate, whose trial is open, as a subject, which runs in a
+ * process of its own: what becomes of it there is what its statuses and messages say. What it
+ * refers to must outlive it. */
+lab_subject cli_candidate_subject(cli_candidate *candidate);
+
+#endif /* CLI_CANDIDATE_H */
