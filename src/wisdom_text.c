@@ -15,6 +15,7 @@
 
 #include "number.h"
 #include "wisdom.h"
+#include "wisdom_line.h"
 
 #define HEADER "heed wisdom 1: problem, device, cpu, threads, build, kernel, seconds, effort\n"
 #define HEADER_START "heed wisdom "
@@ -33,6 +34,7 @@ enum column {
 
 /* A longer line is not one that heed_wisdom_write() wrote. */
 #define LINE_SIZE 1024
+#define WHY_SIZE (LINE_SIZE + 256)
 
 /* What the columns DEVICE to BUILD hold for this context. */
 typedef struct identity {
@@ -49,6 +51,8 @@ typedef struct reader {
     const char *last; /* ... up to the last one, which counts them */
     size_t line;
     identity here;
+    heed_wisdom_visitor *visit; /* NULL: nobody wants to see the lines */
+    void *data;
 } reader;
 
 static identity identify(const heed_context *context)
@@ -191,8 +195,8 @@ static bool kernel_known(const char *name)
     return kernel && config_text && heed_config_parse(kernel->algorithm, config_text, &config);
 }
 
-/* Is the line for this machine and library? If not, says in which column they differ. */
-static bool applies(const reader *r, char *const columns[COLUMNS])
+/* Is the line for this machine and library? If not, writes in which column they differ to @why. */
+static bool applies(const reader *r, char *const columns[COLUMNS], char why[WHY_SIZE])
 {
     const struct {
         enum column column;
@@ -207,17 +211,33 @@ static bool applies(const reader *r, char *const columns[COLUMNS])
     for (size_t i = 0; i < sizeof identities / sizeof *identities; i++) {
         const char *there = columns[identities[i].column];
         if (strcmp(there, identities[i].here) != 0) {
-            heed_note("%s: line %zu skipped: %s is \"%s\", here it is \"%s\"", r->source, r->line,
-                      identities[i].name, there, identities[i].here);
+            snprintf(why, WHY_SIZE, "%s is \"%s\", here it is \"%s\"", identities[i].name, there,
+                     identities[i].here);
             return false;
         }
     }
     if (!kernel_known(columns[KERNEL])) {
-        heed_note("%s: line %zu skipped: kernel is \"%s\", which this library does not have",
-                  r->source, r->line, columns[KERNEL]);
+        snprintf(why, WHY_SIZE, "kernel is \"%s\", which this library does not have",
+                 columns[KERNEL]);
         return false;
     }
     return true;
+}
+
+static void visit_line(const reader *r, char *const columns[COLUMNS],
+                       const heed_wisdom_entry *entry, const char *why)
+{
+    const heed_wisdom_line line = { .number = r->line,
+                                    .problem = &entry->problem,
+                                    .device = columns[DEVICE],
+                                    .cpu = columns[CPU],
+                                    .threads = columns[THREADS],
+                                    .build = columns[BUILD],
+                                    .kernel = columns[KERNEL],
+                                    .seconds = entry->choice.seconds,
+                                    .effort = entry->choice.effort,
+                                    .why_not = why };
+    r->visit(r->data, &line);
 }
 
 /* Reads the lines between the first and the last one. Puts those that apply into @wisdom, unless it
@@ -226,7 +246,7 @@ static heed_status read_lines(reader r, heed_wisdom *wisdom, size_t *taken, size
 {
     *taken = *skipped = 0;
     while (r.at < r.last) {
-        char copy[LINE_SIZE], *columns[COLUMNS] = { NULL };
+        char copy[LINE_SIZE], *columns[COLUMNS] = { NULL }, why[WHY_SIZE];
         heed_wisdom_entry entry;
         const char *end = memchr(r.at, '\n', (size_t)(r.last - r.at));
         heed_status status = split_line(&r, r.at, (size_t)(end - r.at), copy, columns);
@@ -234,10 +254,14 @@ static heed_status read_lines(reader r, heed_wisdom *wisdom, size_t *taken, size
             status = read_entry(&r, columns, &entry);
         if (status != HEED_OK)
             return status;
-        bool take = applies(&r, columns);
+        bool take = applies(&r, columns, why);
         *(take ? taken : skipped) += 1;
         if (take && wisdom)
             heed_wisdom_put(wisdom, &entry.problem, &entry.choice);
+        if (!take)
+            heed_note("%s: line %zu skipped: %s", r.source, r.line, why);
+        if (r.visit)
+            visit_line(&r, columns, &entry, take ? NULL : why);
         r.at = end + 1;
         r.line++;
     }
@@ -295,19 +319,27 @@ static heed_status take_lines(const reader *r, size_t *taken, size_t *skipped)
     return status;
 }
 
+/* Looks at the whole text, and counts its lines. */
+static heed_status check_text(reader *r, const char *text, size_t length, size_t *taken,
+                              size_t *skipped)
+{
+    if (length > HEED_WISDOM_SIZE_MAX)
+        return heed_fail(HEED_ERR_CORRUPT, "%s: more than the %zu bytes that wisdom may have",
+                         r->source, HEED_WISDOM_SIZE_MAX);
+    heed_status status = find_lines(r, text, length);
+    if (status == HEED_OK)
+        status = read_lines(*r, NULL, taken, skipped);
+    if (status == HEED_OK)
+        status = check_end(r, text, length, *taken + *skipped);
+    return status;
+}
+
 heed_status heed_wisdom_read(heed_context *context, const char *source, const char *text,
                              size_t length, size_t *taken, size_t *skipped)
 {
     size_t lines_taken = 0, lines_skipped = 0;
     reader r = { .context = context, .source = source, .here = identify(context) };
-    if (length > HEED_WISDOM_SIZE_MAX)
-        return heed_fail(HEED_ERR_CORRUPT, "%s: more than the %zu bytes that wisdom may have",
-                         source, HEED_WISDOM_SIZE_MAX);
-    heed_status status = find_lines(&r, text, length);
-    if (status == HEED_OK)
-        status = read_lines(r, NULL, &lines_taken, &lines_skipped);
-    if (status == HEED_OK)
-        status = check_end(&r, text, length, lines_taken + lines_skipped);
+    heed_status status = check_text(&r, text, length, &lines_taken, &lines_skipped);
     if (status == HEED_OK)
         status = take_lines(&r, &lines_taken, &lines_skipped);
     if (status != HEED_OK)
@@ -317,6 +349,17 @@ heed_status heed_wisdom_read(heed_context *context, const char *source, const ch
     if (skipped)
         *skipped = lines_skipped;
     return HEED_OK;
+}
+
+heed_status heed_wisdom_visit(heed_context *context, const char *source, const char *text,
+                              size_t length, heed_wisdom_visitor *visit, void *data)
+{
+    size_t taken, skipped;
+    reader r = { .context = context, .source = source, .here = identify(context) };
+    heed_status status = check_text(&r, text, length, &taken, &skipped);
+    r.visit = visit;
+    r.data = data;
+    return status == HEED_OK ? read_lines(r, NULL, &taken, &skipped) : status;
 }
 
 heed_status heed_wisdom_import(heed_context *context, const char *text, size_t *taken,

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NAMES_MAX 10
+#define NAMES_MAX 12
 
 /* What the files of one folder may do. Of several rows the longest folder that fits counts. Entries
  * of
@@ -68,7 +68,7 @@ static const layer layers[] = {
     { "cli/",
       true,
       { "include/", "src/cuda/facts.h", "src/cuda/gpu.h", "src/cuda/jit.h", "src/device.h",
-        "src/measure.h", "src/message.h", "src/survey.h", "lab/", "cli/" },
+        "src/measure.h", "src/message.h", "src/survey.h", "src/wisdom_line.h", "lab/", "cli/" },
       { "jansson.h" } },
     { "peers/",
       true,

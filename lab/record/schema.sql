@@ -269,7 +269,7 @@ CREATE VIEW leaderboard AS
 WITH latest AS (
     SELECT *,
            row_number() OVER (PARTITION BY spec, device, threads, timing, candidate
-                              ORDER BY ended DESC, trial DESC) AS age,
+                              ORDER BY ended DESC, trial) AS age,
            max(promotion) OVER (PARTITION BY spec, device, threads, timing, candidate) AS title
     FROM result
     WHERE verdict = 'ok' AND confirmed AND seconds IS NOT NULL AND trusted <> 'no')

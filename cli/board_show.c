@@ -1,0 +1,176 @@
+/*
+ * board_show.c - `heed board show`: all that is known of one trial
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "board.h"
+#include "measure/stats.h"
+#include "report/format.h"
+
+/* -------------------------------------------------------------------------- */
+/* JSON                                                                       */
+/* -------------------------------------------------------------------------- */
+
+static json_t *json_value(const lab_record_field *field)
+{
+    json_t *array;
+    switch (field->kind) {
+    case LAB_RECORD_INTEGER:
+        return json_integer(field->integer);
+    case LAB_RECORD_REAL:
+        return cli_json_real(field->real);
+    case LAB_RECORD_TEXT:
+        return cli_json_text(field->text);
+    case LAB_RECORD_SAMPLES:
+        array = json_array();
+        for (size_t i = 0; i < field->count; i++)
+            array = cli_json_append(array, cli_json_real(field->samples[i]));
+        return array;
+    default:
+        return json_null();
+    }
+}
+
+/* The object that @field is a member of: its section, or the row of that. */
+static json_t *object_of(json_t *all, const lab_record_field *field)
+{
+    json_t *section = json_object_get(all, field->section);
+    if (!section) {
+        section = field->list ? json_array() : json_object();
+        if (json_object_set_new(all, field->section, section) != 0)
+            return NULL;
+    }
+    if (!field->list)
+        return section;
+    json_t *row = json_array_get(section, field->row);
+    if (!row) {
+        row = json_object();
+        if (json_array_append_new(section, row) != 0)
+            return NULL;
+    }
+    return row;
+}
+
+static heed_status add_json(void *data, const lab_record_field *field)
+{
+    json_t *object = object_of(data, field);
+    return json_object_set_new(object, field->name, json_value(field)) == 0 ? HEED_OK
+                                                                            : HEED_ERR_NO_MEMORY;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Text                                                                       */
+/* -------------------------------------------------------------------------- */
+
+/* Where the printing is. */
+typedef struct show_print {
+    char section[32];
+    size_t row;
+} show_print;
+
+static void print_samples(const lab_record_field *field)
+{
+    char p50[LAB_FORMAT_SIZE], p90[LAB_FORMAT_SIZE], min[LAB_FORMAT_SIZE];
+    double *copy = malloc(field->count * sizeof *copy + 1);
+    lab_summary summary = { .n = 0 };
+    if (copy) {
+        memcpy(copy, field->samples, field->count * sizeof *copy);
+        lab_stats_summarize(copy, field->count, &summary);
+    }
+    free(copy);
+    printf("%zu samples", field->count);
+    if (summary.n > 0)
+        printf(", median %s, p90 %s, least %s", lab_format_seconds(summary.p50, p50),
+               lab_format_seconds(summary.p90, p90), lab_format_seconds(summary.min, min));
+    putchar('\n');
+}
+
+/* Lines after the first are indented, and what a terminal would obey is not printed. */
+static void print_text(const char *text)
+{
+    for (; *text; text++)
+        if (*text == '\n')
+            fputs(text[1] ? "\n    " : "", stdout);
+        else
+            putchar((unsigned char)*text < ' ' && *text != '\t' ? '?' : *text);
+    putchar('\n');
+}
+
+static heed_status print_field(void *data, const lab_record_field *field)
+{
+    show_print *print = data;
+    bool begins = strcmp(print->section, field->section) != 0;
+    if (begins) {
+        printf("%s%s%s%s\n", *print->section ? "\n" : "", cli_style(stdout, CLI_BOLD),
+               field->section, cli_style(stdout, CLI_PLAIN));
+        snprintf(print->section, sizeof print->section, "%s", field->section);
+    } else if (field->row != print->row)
+        putchar('\n');
+    print->row = field->row;
+    if (field->kind == LAB_RECORD_NOTHING)
+        return HEED_OK;
+    printf("  %-16s", field->name);
+    switch (field->kind) {
+    case LAB_RECORD_INTEGER:
+        printf("%" PRId64 "\n", field->integer);
+        break;
+    case LAB_RECORD_REAL:
+        printf("%.9g\n", field->real);
+        break;
+    case LAB_RECORD_SAMPLES:
+        print_samples(field);
+        break;
+    default:
+        print_text(field->text);
+    }
+    return HEED_OK;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The verb                                                                   */
+/* -------------------------------------------------------------------------- */
+
+static bool read_id(const char *text, int64_t *id)
+{
+    char *end;
+    long long value = strtoll(text, &end, 10);
+    *id = value;
+    if (*end == '\0' && end != text && value > 0)
+        return true;
+    cli_error("show: '%s' is not the number of a trial, which 'heed board' shows first in each row",
+              text);
+    return false;
+}
+
+static cli_exit show(const cli_args *args, lab_record *record, int64_t id)
+{
+    lab_error error = { "not enough memory for the trial" };
+    if (cli_args_json(args)) {
+        json_t *all = json_pack("{s:I}", "id", (json_int_t)id);
+        heed_status status = lab_record_show(record, id, add_json, all, &error);
+        if (status == HEED_OK)
+            return cli_json_print(all, "board.trial");
+        json_decref(all);
+        return cli_board_fail(status, &error);
+    }
+    show_print print = { .row = 0 };
+    heed_status status = lab_record_show(record, id, print_field, &print, &error);
+    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
+}
+
+cli_exit cli_board_show(const cli_args *args)
+{
+    lab_record *record;
+    int64_t id;
+    if (!read_id(cli_args_operand(args, 1), &id))
+        return CLI_USAGE;
+    cli_exit code = cli_board_open(&record, LAB_RECORD_READ, args);
+    if (record)
+        code = show(args, record, id);
+    else if (code == CLI_OK)
+        code = CLI_USAGE; /* there is no such trial */
+    lab_record_close(record);
+    return code;
+}

@@ -1,0 +1,40 @@
+/*
+ * wisdom_line.c - choices that somebody else has measured
+ */
+#include "wisdom_line.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "internal.h"
+#include "plan.h"
+
+const char *heed_wisdom_build(void)
+{
+    return heed_kernel_build();
+}
+
+heed_status heed_wisdom_learn(heed_context *context, const heed_problem *problem,
+                              const char *kernel, double seconds)
+{
+    const char *config_text, *why = NULL;
+    heed_problem normal;
+    heed_config config;
+    if (!context || !kernel)
+        return heed_fail(HEED_ERR_INVALID, "%s is NULL", context ? "kernel" : "context");
+    heed_status status = heed_problem_normalize(&normal, problem);
+    if (status != HEED_OK)
+        return status;
+    const heed_kernel *known = heed_kernel_find(kernel, &config_text);
+    if (!known || !config_text || !heed_config_parse(known->algorithm, config_text, &config))
+        return heed_fail(HEED_ERR_INVALID, "kernel is \"%s\", which this library does not have",
+                         kernel);
+    if (!(seconds > 0) || isinf(seconds))
+        return heed_fail(HEED_ERR_INVALID, "seconds is %g; it must be a number above 0", seconds);
+    why = heed_plan_reject(known, &normal, &context->machine);
+    if (why || !known->algorithm->legal(known, &normal, &context->machine, &config, &why))
+        return heed_fail(HEED_ERR_UNSUPPORTED, "%s %s", kernel, why);
+    heed_choice choice = { .seconds = seconds, .effort = HEED_PATIENT };
+    snprintf(choice.name, sizeof choice.name, "%s", kernel);
+    return heed_wisdom_add(context->wisdom, &normal, &choice);
+}

@@ -1,0 +1,39 @@
+/*
+ * wisdom_line.h - wisdom line by line, for tools that show it and add to it
+ *
+ * What heed.h has for applications takes what fits the machine and drops the rest.
+ */
+#ifndef HEED_WISDOM_LINE_H
+#define HEED_WISDOM_LINE_H
+
+#include "heed.h"
+
+/* One line of a wisdom text. Texts are valid until the visitor returns. */
+typedef struct heed_wisdom_line {
+    size_t number; /* in the text, from 1 */
+    const heed_problem *problem;
+    const char *device, *cpu, *threads, *build;
+    const char *kernel; /* with its config */
+    double seconds;
+    heed_effort effort;
+    const char *why_not; /* which column does not fit the context; NULL: the line would be taken */
+} heed_wisdom_line;
+typedef void heed_wisdom_visitor(void *data, const heed_wisdom_line *line);
+
+/* heed_wisdom_visit() calls visit(data, line) for each line of @text, of @length bytes, if all of
+ * it is sound; @source says in messages where it is from. Nothing is added to @context. Returns as
+ * heed_wisdom_import() does. */
+heed_status heed_wisdom_visit(heed_context *context, const char *source, const char *text,
+                              size_t length, heed_wisdom_visitor *visit, void *data);
+
+/* heed_wisdom_learn() adds the choice of @kernel, a name with its config, for @problem, measured as
+ * @seconds on the device of @context. It counts as HEED_PATIENT. Returns HEED_OK; HEED_ERR_INVALID
+ * if there is no such kernel or config, or @seconds is not above 0; HEED_ERR_UNSUPPORTED if it
+ * cannot do the problem on this machine; HEED_ERR_NO_MEMORY. */
+heed_status heed_wisdom_learn(heed_context *context, const heed_problem *problem,
+                              const char *kernel, double seconds);
+
+/* heed_wisdom_build() returns what this library writes into the column of the build. */
+const char *heed_wisdom_build(void);
+
+#endif /* HEED_WISDOM_LINE_H */

@@ -1,0 +1,243 @@
+/*
+ * test_board.c - `heed board` and `heed wisdom` as people call them
+ */
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "scratch.h"
+
+#define RECORD HEED_SOURCE_DIR "/tests/data/bench-record.json"
+#define OUTPUT_SIZE 65536
+
+typedef struct outcome {
+    int code;
+    char out[OUTPUT_SIZE];
+    char err[OUTPUT_SIZE];
+} outcome;
+
+static void read_text(void **state, const char *name, char text[OUTPUT_SIZE])
+{
+    char path[SCRATCH_PATH_SIZE];
+    text[scratch_read(scratch_path(state, name, path), text, OUTPUT_SIZE - 1)] = '\0';
+}
+
+/* Runs a line of shell in the test's folder; "heed" is the program that was built. */
+static void run(void **state, const char *line, outcome *result)
+{
+    char command[4096];
+    int length = snprintf(command, sizeof command,
+                          "cd '%s' && export NO_COLOR= HEED_BOARD='%s/board.db' && heed() { '%s' "
+                          "\"$@\"; }; { %s\n} >stdout.txt 2>stderr.txt",
+                          (const char *)*state, (const char *)*state, HEED_PROGRAM, line);
+    assert_in_range(length, 1, sizeof command - 1);
+    int status = system(command);
+    assert_true(WIFEXITED(status));
+    result->code = WEXITSTATUS(status);
+    read_text(state, "stdout.txt", result->out);
+    read_text(state, "stderr.txt", result->err);
+}
+
+typedef struct expectation {
+    const char *line;
+    int code;
+    const char *out; /* a part of stdout; "": nothing is there; NULL: whatever */
+    const char *err;
+} expectation;
+
+static bool holds(const char *text, const char *part)
+{
+    return !part || (*part ? strstr(text, part) != NULL : *text == '\0');
+}
+
+static void expect(void **state, const expectation *expectations, size_t count)
+{
+    outcome *result = malloc(sizeof *result);
+    assert_non_null(result);
+    for (size_t i = 0; i < count; i++) {
+        const expectation *want = &expectations[i];
+        run(state, want->line, result);
+        if (result->code != want->code || !holds(result->out, want->out) ||
+            !holds(result->err, want->err))
+            fail_msg("%s\n gave %d\nstdout: %s\nstderr: %s", want->line, result->code, result->out,
+                     result->err);
+    }
+    free(result);
+}
+
+#define EXPECT(state, table) expect(state, table, sizeof(table) / sizeof(table)[0])
+
+static json_t *json_of(void **state, const char *line, const char *schema)
+{
+    outcome *result = malloc(sizeof *result);
+    assert_non_null(result);
+    run(state, line, result);
+    json_t *json = json_loads(result->out, 0, NULL);
+    if (!json)
+        fail_msg("%s\nstdout: %s\nstderr: %s", line, result->out, result->err);
+    free(result);
+    assert_string_equal(json_string_value(json_object_get(json, "schema")), schema);
+    return json;
+}
+
+static const char *text_of(const json_t *object, const char *member)
+{
+    const char *text = json_string_value(json_object_get(object, member));
+    return text ? text : "";
+}
+
+static double number_of(const json_t *object, const char *member)
+{
+    return json_number_value(json_object_get(object, member));
+}
+
+/* -------------------------------------------------------------------------- */
+/* The board                                                                  */
+/* -------------------------------------------------------------------------- */
+
+static void says_what_to_do(void **state)
+{
+    static const expectation lines[] = {
+        { "heed board", 0, "", "'heed board add FILE.json'" },
+        { "heed board --json", 0, "\"rows\": []", NULL },
+        { "heed board check", 0, "", "There is no board yet" },
+        { "heed board show 1", 2, "", "There is no board yet" },
+        { "heed wisdom export --device cpu", 1, "", "There is no board yet" },
+        { "heed board shw", 2, "", "'shw' is not one of: list, show, add, check" },
+        { "heed board show", 2, "", "show: 0 operands; it takes 1" },
+        { "heed board add", 2, "", "add: 0 operands; it takes at least 1" },
+        { "heed board show 1x", 2, "", "'1x' is not the number of a trial" },
+        { "heed board show -- -3", 2, "", "'-3' is not the number of a trial" },
+        { "heed wisdom", 2, "", "needs export" },
+        { "heed wisdom forget", 2, "", "'forget' is not one of: export, import, show, check" },
+        { "heed wisdom import x", 2, "", "--wisdom" },
+    };
+    EXPECT(state, lines);
+}
+
+static void adds_what_bench_recorded(void **state)
+{
+    static const expectation lines[] = {
+        { "heed board add '" RECORD "'", 0, "", "3 trials added, 0 were there, 1 rows without" },
+        { "heed board add '" RECORD "'", 0, "", "on the board already, as run 1" },
+        { "heed board check", 0, "3 trials", "" },
+        { "heed board add no.json '" RECORD "'", 3, "", "no.json: cannot read: No such file" },
+        { "echo '{' >bad.json; heed board add bad.json", 7, "", "bad.json: line " },
+        { "echo '{\"schema\": \"x\"}' >bad.json; heed board add bad.json", 7, "", "schema is x" },
+        { "echo '{\"schema\": \"heed.bench/1\"}' >bad.json; heed board add bad.json", 7, "",
+          "device is missing" },
+        { "echo '{\"schema\": \"heed.bench/1\", \"device\": \"x\", \"rows\": [{\"problem\": \"b\"}]"
+          "}' >bad.json; heed board add bad.json",
+          7, "", "rows[0]: " },
+        { "heed board", 0, "NVIDIA Test (cuda, sm_90-driver13.0-nvrtc12.9), 1 thread\n", "" },
+        { "heed board", 0, "torch-flash", "" },
+        { "heed board", 0, "[1.900, 2.100] FASTER", "" },
+        { "heed board", 0, "503eb534e5cd+", "" },
+        { "heed board --problem d128", 0, "", "nothing on the board fits" },
+        { "heed board --problem d128 --all", 0, "wrong", "" },
+        { "heed board --problem 'h8 b1 f16 d64 s512' --against torch-flash", 0, "2.000", "" },
+        { "heed board --problem 'h8 b1 f16 d64 s512' --against none | grep -c FASTER", 1, "0", "" },
+        { "heed board --device h100", 0, "", "nothing on the board fits" },
+        { "heed board --csv | wc -l", 0, "2\n", "" },
+        { "heed board --csv --all | wc -l", 0, "4\n", "" },
+        { "heed board show 1", 0, "3 samples, median 5.00 us", "" },
+        { "heed board show 99", 2, "", "there is no trial 99" },
+    };
+    EXPECT(state, lines);
+}
+
+static void json_has_everything(void **state)
+{
+    json_t *board = json_of(state, "heed board --history --json", "heed.board/1");
+    const json_t *rows = json_object_get(board, "rows");
+    assert_int_equal(json_array_size(rows), 3);
+    const json_t *first = json_array_get(rows, 2);
+    assert_string_equal(text_of(first, "problem"), "b1 h8 s512 d64 f16");
+    assert_string_equal(text_of(first, "kernel"), "fwd_16bit_sm80_mma");
+    assert_string_equal(text_of(first, "config"), "m32n64");
+    assert_string_equal(text_of(first, "timing"), "cold");
+    assert_string_equal(text_of(first, "trusted"), "untested");
+    assert_true(number_of(first, "seconds") == 5e-6 && number_of(first, "of_roofline") == 0.25);
+    assert_true(json_is_true(json_object_get(first, "dirty")));
+    json_decref(board);
+
+    json_t *trial = json_of(state, "heed board show 1 --json", "heed.board.trial/1");
+    const json_t *samples = json_object_get(trial, "samples");
+    assert_int_equal(json_array_size(samples), 3);
+    assert_int_equal(json_array_size(json_object_get(json_array_get(samples, 0), "seconds")), 3);
+    const json_t *comparison = json_array_get(json_object_get(trial, "comparisons"), 0);
+    assert_string_equal(text_of(comparison, "version"), "2.11.0+cu130");
+    assert_string_equal(text_of(json_object_get(trial, "environment"), "nvrtc"), "12.9");
+    assert_true(number_of(json_object_get(trial, "device"), "multiprocessors") == 132);
+    json_decref(trial);
+}
+
+static void tells_of_damage(void **state)
+{
+    static const expectation lines[] = {
+        { "echo rubbish >r.db; heed board --board r.db", 7, "", "r.db: not a board of heed" },
+        { "heed board add --board r.db '" RECORD "'; echo $?; cat r.db", 0, "7\nrubbish\n", NULL },
+        { "heed board --board .", 3, "", "a folder" },
+        { "heed board add --board /dev/null/x/y.db '" RECORD "'", 3, "", "/dev/null/x" },
+        { "sed 's/not installed/not xnstalled/' board.db >d.db; heed board check --board d.db", 7,
+          "", "trial 1 is not what was added" },
+        { "heed board --history --board d.db", 7, "damaged", "1 of these are damaged" },
+        { "head -c 9000 board.db >d.db; heed board --board d.db", 7, "", "d.db: damaged" },
+    };
+    EXPECT(state, lines);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Wisdom                                                                     */
+/* -------------------------------------------------------------------------- */
+
+static void makes_wisdom_of_the_board(void **state)
+{
+    static const expectation lines[] = {
+        { "heed wisdom export --device cpu", 1, "heed wisdom 1:", "nothing on the board is for" },
+        { "heed bench --device cpu --threads 1 --peers none --seconds 0.02 --record r "
+          "'b1 h1 s64 d16 f32' 'b1 h1 s32 d16 f32'",
+          0, NULL, NULL },
+        { "heed board add r/*/*/*.json", 0, "", "2 trials added" },
+        { "heed wisdom export --device cpu --threads 2", 1, NULL, "threads is 1, here it is 2" },
+        { "heed wisdom export --device cpu --threads 1 >w.txt; tail -1 w.txt", 0, "end 2 ", NULL },
+        { "heed plan --device cpu --threads 1 --effort wisdom --wisdom w.txt b1 h1 s64 d16 f32", 0,
+          "fwd_", "" },
+        { "heed wisdom show --device cpu --threads 1 w.txt", 0, "2 of 2 lines are used", "" },
+        { "heed wisdom check --device cpu --threads 1 w.txt", 0, "2 of 2 lines are used", "" },
+        { "heed wisdom check --device cpu --threads 2 w.txt", 1, "threads is \"1\", here it is",
+          "" },
+        { "heed wisdom import --device cpu --threads 1 w.txt --wisdom all.txt && cmp w.txt all.txt",
+          0, "", "w.txt: 2 lines taken" },
+        { "heed wisdom export --device cpu --threads 1 --wisdom other.txt && cmp w.txt other.txt",
+          0, "", "2 lines for" },
+        { "sed 's/s64/s65/' w.txt >bad.txt; heed wisdom check --device cpu bad.txt", 7, "",
+          "bad.txt: line 4" },
+        { "heed wisdom show --device cpu no.txt", 3, "", "no.txt: cannot read" },
+        { "rm -r r", 0, "", "" },
+    };
+    EXPECT(state, lines);
+    json_t *json = json_of(state, "heed wisdom check --device cpu --threads 2 --json w.txt",
+                           "heed.wisdom/1");
+    assert_true(number_of(json, "unused") == 2);
+    assert_int_equal(json_array_size(json_object_get(json, "lines")), 2);
+    json_decref(json);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(says_what_to_do),           cmocka_unit_test(adds_what_bench_recorded),
+        cmocka_unit_test(json_has_everything),       cmocka_unit_test(tells_of_damage),
+        cmocka_unit_test(makes_wisdom_of_the_board),
+    };
+    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+}
