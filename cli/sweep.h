@@ -26,6 +26,7 @@ typedef struct sweep_shape {
     double found_seconds;       /* of the best point beside it; 0: not timed */
     double ratio, low, high;    /* usual over found, with its interval */
     const char *verdict;        /* of the found one; NULL: none */
+    bool same;                  /* the best point is what heed plans */
 } sweep_shape;
 
 typedef struct sweep_run {
@@ -74,14 +75,19 @@ void sweep_pool_stop(sweep_pool *pool);
 lab_evaluator sweep_evaluator(sweep_run *run);
 void sweep_shapes_free(sweep_run *run);
 
+/* sweep_open_shape() makes the tensors of a shape, and what to expect on them, if they are not
+ * there yet. */
+heed_status sweep_open_shape(const sweep_run *run, sweep_shape *shape);
+
 /* sweep_find_starts() returns the points that stand for what the cost model likes best on each
  * shape, *@count of them; to be freed. */
 lab_point *sweep_find_starts(const sweep_run *run, size_t *count);
 
-/* sweep_compare() times the best point beside what heed usually plans, shape by shape. */
+/* sweep_compare.c: sweep_compare() times the best point beside what heed usually plans, shape by
+ * shape. */
 cli_exit sweep_compare(sweep_run *run, int64_t point);
 
-/* sweep_verify() lets the best point through all gates, in a process of its own. */
+/* sweep_verify.c: sweep_verify() lets the best point through all gates, in a process of its own. */
 cli_exit sweep_verify(sweep_run *run, int64_t point);
 
 /* sweep_replay.c: strategies against the trials of --replay, without a device. */

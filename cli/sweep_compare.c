@@ -1,11 +1,92 @@
 /*
  * sweep_compare.c - the best point in turns with what heed plans by itself
+ *
+ * The times of the search are the fastest samples of different moments, good for choosing. Whether
+ * the choice is faster than what there was is asked here anew, on fresh samples.
  */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_engine.h"
 #include "sweep.h"
 
-cli_exit sweep_compare(sweep_run *run, int64_t point)
+#define DUEL_SECONDS 1.0
+
+static heed_status start(const sweep_run *run, const sweep_shape *shape, const char *name,
+                         bench_engine *engine, double *seconds)
 {
-    (void)run;
-    (void)point;
-    return CLI_OK;
+    heed_plan *plan;
+    heed_status status = heed_plan_create_named(&plan, run->context, &shape->source.problem, name);
+    if (status == HEED_OK)
+        status = bench_engine_start(engine, &shape->tensors, plan);
+    if (status == HEED_OK)
+        status = bench_engine_estimate(engine, run->replay, seconds);
+    return status == HEED_OK ? bench_engine_ready(engine, run->replay, *seconds) : status;
+}
+
+/* The median of the blocks of one side, which it sorts. */
+static double median_of(double *seconds, size_t pairs)
+{
+    lab_summary summary = { 0 };
+    if (pairs > 0)
+        lab_stats_summarize(seconds, pairs, &summary);
+    return summary.p50;
+}
+
+static void take_verdict(sweep_shape *shape, lab_duel *duel)
+{
+    const lab_comparison *it = &duel->comparison;
+    shape->ratio = it->ratio.estimate;
+    shape->low = it->ratio.low;
+    shape->high = it->ratio.high;
+    shape->verdict = lab_compared_name(it->verdict);
+    shape->found_seconds = median_of(duel->a, duel->pairs);
+    shape->usual_seconds = median_of(duel->b, duel->pairs);
+}
+
+static heed_status play(const sweep_run *run, sweep_shape *shape, const char *name, uint64_t seed)
+{
+    bench_engine found = { .tensors = NULL }, usual = { .tensors = NULL };
+    double found_seconds = 0, usual_seconds = 0;
+    lab_duel duel;
+    heed_status status = start(run, shape, name, &found, &found_seconds);
+    if (status == HEED_OK)
+        status = start(run, shape, shape->usual, &usual, &usual_seconds);
+    if (status == HEED_OK) {
+        const lab_side a = { bench_engine_block, bench_engine_renew, &found };
+        const lab_side b = { bench_engine_block, bench_engine_renew, &usual };
+        const lab_duel_options options = { .seconds = DUEL_SECONDS,
+                                           .round = bench_engine_round(&found, found_seconds) +
+                                                    bench_engine_round(&usual, usual_seconds),
+                                           .seed = seed };
+        status = lab_duel_run(&duel, &a, &b, &options);
+        if (status == HEED_OK)
+            take_verdict(shape, &duel);
+        lab_duel_free(&duel);
+    }
+    bench_engine_stop(&found);
+    bench_engine_stop(&usual);
+    return status;
+}
+
+cli_exit sweep_compare(sweep_run *run, int64_t index)
+{
+    const lab_point point = lab_space_at(&run->space, index);
+    char name[HEED_NAME_SIZE];
+    uint64_t seed = (uint64_t)cli_args_integer(run->args, "seed");
+    heed_status status = lab_space_name(&run->space, &point, run->kernel, name, NULL);
+    cli_progress progress = cli_progress_start("comparing", run->problems.count);
+    for (size_t i = 0; i < run->problems.count && status == HEED_OK; i++) {
+        sweep_shape *shape = &run->shapes[i];
+        cli_progress_step(&progress, i, shape->spec);
+        status = sweep_open_shape(run, shape);
+        if (status == HEED_OK && strcmp(name, shape->usual) == 0)
+            shape->same = true;
+        else if (status == HEED_OK && *shape->usual)
+            status = play(run, shape, name, seed + i);
+    }
+    cli_progress_end(&progress);
+    if (cli_interrupted())
+        return CLI_INTERRUPTED;
+    return status == HEED_OK ? CLI_OK : cli_fail(status, name);
 }

@@ -27,7 +27,7 @@ static const double efforts[] = { 0.01, 0.1 };
 
 /* ---- Shapes ---- */
 
-static heed_status open_shape(const sweep_run *run, sweep_shape *shape)
+heed_status sweep_open_shape(const sweep_run *run, sweep_shape *shape)
 {
     size_t cache = heed_device_cache(run->context);
     int64_t bytes = !run->cold ? 0 : 2 * (cache > 0 ? (int64_t)cache : CACHE_BYTES);
@@ -110,7 +110,7 @@ static heed_status time_kernel(sweep_run *run, int number, const char *name, dou
     sweep_shape *shape = &run->shapes[number];
     bench_engine engine = { .tensors = NULL };
     heed_plan *plan;
-    heed_status status = open_shape(run, shape);
+    heed_status status = sweep_open_shape(run, shape);
     if (status == HEED_OK)
         status = heed_plan_create_named(&plan, run->context, &shape->source.problem, name);
     if (status == HEED_OK) {

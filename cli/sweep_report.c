@@ -153,7 +153,7 @@ static cli_exit print_shapes(const sweep_run *run, const lab_try *best)
             lab_table_cell(table, "%s  %.3f (%.3f to %.3f)", shape->verdict, shape->ratio,
                            shape->low, shape->high);
         else
-            lab_table_cell(table, "-");
+            lab_table_cell(table, "%s", shape->same ? "the same" : "-");
     }
     return cli_table_print(table);
 }
@@ -265,8 +265,8 @@ static json_t *json_shapes(const sweep_run *run)
         bool compared = shape->verdict != NULL;
         list = cli_json_append(
             list,
-            json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:s?}", "problem", shape->spec,
-                      "planned", shape->usual, "planned_seconds",
+            json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:s?}", "problem", shape->spec,
+                      "planned", shape->usual, "same", shape->same, "planned_seconds",
                       cli_json_real(compared ? shape->usual_seconds : NAN), "best_seconds",
                       cli_json_real(compared ? shape->found_seconds : NAN), "ratio",
                       cli_json_real(compared ? shape->ratio : NAN), "low",
