@@ -12,7 +12,7 @@ static void (*const checks[])(doctor_report *report) = {
     doctor_check_library, doctor_check_cpu,    doctor_check_features, doctor_check_caches,
     doctor_check_threads, doctor_check_memory, doctor_check_clock,    doctor_check_load,
     doctor_check_cuda,    doctor_check_tools,  doctor_check_torch,    doctor_check_wisdom,
-    doctor_check_rivals,
+    doctor_check_trials,  doctor_check_rivals,
 };
 
 void doctor_say(doctor_report *report, doctor_level level, const char *name, const char *fix,
@@ -112,14 +112,14 @@ extern const cli_verb cli_verb_doctor;
 const cli_verb cli_verb_doctor = {
     .name = "doctor",
     .summary = "say whether this machine is fit for heed, and how to make it so",
-    .description =
-        "Looks at the library, the CPU and its features, caches, threads, memory, "
-        "clocks, the load by other programs, NVIDIA's driver, GPUs, compiler and tools, "
-        "wisdom, and the rivals that 'heed bench' compares with. Every line is OK, WARN (it "
-        "works, but slower or with noisier "
-        "timings) or FAIL, and says what to do.\n"
-        "\n"
-        "The exit status is 3 if anything fails, else 0.",
+    .description = "Looks at the library, the CPU and its features, caches, threads, memory, "
+                   "clocks, the load by other programs, NVIDIA's driver, GPUs, compiler and tools, "
+                   "wisdom, what holds candidates that are tried, and the rivals that 'heed bench' "
+                   "compares with. Every line is OK, WARN (it "
+                   "works, but slower or with noisier "
+                   "timings) or FAIL, and says what to do.\n"
+                   "\n"
+                   "The exit status is 3 if anything fails, else 0.",
     .options = options,
     .run = run,
 };

@@ -25,7 +25,7 @@ mv "$work/$name" "$root"
 
 echo "== contents"
 for file in bin/heed lib/libheed.so lib/libheed.so.0 lib/libheed.a lib/pkgconfig/heed.pc lib/cmake/heed/heedConfig.cmake \
-    include/heed.h libexec/heed/peers/torch_peer.py libexec/heed/peers/onnxruntime_peer.py libexec/heed/peers/peer.py \
+    include/heed.h libexec/heed/heed_candidate libexec/heed/peers/torch_peer.py libexec/heed/peers/onnxruntime_peer.py libexec/heed/peers/peer.py \
     share/heed/shapes/seed.txt share/man/man1/heed.1 share/man/man1/heed-bench.1 \
     share/bash-completion/completions/heed share/zsh/site-functions/_heed share/fish/vendor_completions.d/heed.fish \
     LICENSE README.md CHANGELOG.md share/doc/heed/licenses/jansson.txt share/doc/heed/licenses/md.txt \
@@ -34,7 +34,7 @@ for file in bin/heed lib/libheed.so lib/libheed.so.0 lib/libheed.a lib/pkgconfig
 done
 
 echo "== dependencies"
-for file in bin/heed lib/libheed.so libexec/heed/peers/naive_peer; do
+for file in bin/heed lib/libheed.so libexec/heed/heed_candidate libexec/heed/peers/naive_peer; do
     needed=$(readelf -d "$root/$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
     for library in $needed; do
         case $library in
