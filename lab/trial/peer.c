@@ -14,9 +14,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "lab/trial/process.h"
 #include "measure.h"
 
 /* How long a peer may take to quit, or to end after it closed its output; and how often to look for
@@ -35,7 +35,7 @@ struct lab_peer {
     int out; /* of its stdout */
     int err; /* of its stderr; -1: it closed it */
     size_t line_length;
-    size_t stderr_length;
+    lab_inlet complaints; /* what it wrote to stderr */
     char line[LAB_PEER_LINE_SIZE];
     char stderr_text[LAB_PEER_STDERR_SIZE];
     char reason[LAB_PEER_REASON_SIZE];
@@ -64,48 +64,17 @@ void lab_peer_tame(char *text)
             *c = ' ';
 }
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
-/* Has the peer's first process ended? It is left to be waited for. */
-static bool has_ended(pid_t pid)
-{
-    siginfo_t info = { .si_pid = 0 };
-
-    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
-}
-
-/* Gives the peer until @deadline to end; true if it has. */
-static bool await_end(const lab_peer *peer, int64_t deadline)
-{
-    const struct timespec nap = { .tv_nsec = 1000000 };
-
-    while (!has_ended(peer->pid)) {
-        if (heed_clock_ns() >= deadline)
-            return false;
-        nanosleep(&nap, NULL);
-    }
-    return true;
-}
-
 /* Kills what is left of the process group, closes the channels, and returns the wait status. */
 static int reap(lab_peer *peer)
 {
     int status = 0;
 
-    if (peer->pid > 0) {
-        kill(-peer->pid, SIGKILL);
-        while (waitpid(peer->pid, &status, 0) < 0 && errno == EINTR)
-            ;
-    }
+    if (peer->pid > 0)
+        status = lab_process_reap(peer->pid);
     peer->pid = 0;
-    close_fd(&peer->in);
-    close_fd(&peer->out);
-    close_fd(&peer->err);
+    lab_close_fd(&peer->in);
+    lab_close_fd(&peer->out);
+    lab_close_fd(&peer->err);
     return status;
 }
 
@@ -120,42 +89,24 @@ static void give_up(lab_peer *peer, lab_peer_state state, const char *reason)
 /* The last line of stderr, for a reason; "" if there is none. */
 static const char *last_words(lab_peer *peer)
 {
-    size_t length = peer->stderr_length;
+    size_t length = peer->complaints.length;
 
     while (length > 0 && peer->stderr_text[length - 1] == '\n')
         peer->stderr_text[--length] = '\0';
+    peer->complaints.length = length;
     const char *newline = memrchr(peer->stderr_text, '\n', length);
     return newline ? newline + 1 : peer->stderr_text;
-}
-
-/* Keeps what is on stderr, as far as there is room. */
-static void read_stderr(lab_peer *peer)
-{
-    char text[4096];
-    ssize_t got = read(peer->err, text, sizeof text);
-    size_t room = sizeof peer->stderr_text - 1 - peer->stderr_length;
-
-    if (got < 0 && (errno == EINTR || errno == EAGAIN))
-        return;
-    if (got <= 0) {
-        close_fd(&peer->err);
-        return;
-    }
-    size_t keep = (size_t)got < room ? (size_t)got : room;
-    memcpy(peer->stderr_text + peer->stderr_length, text, keep);
-    peer->stderr_length += keep;
-    peer->stderr_text[peer->stderr_length] = '\0';
 }
 
 /* Its stdout has ended. Says how the peer did. */
 static void explain_end(lab_peer *peer)
 {
     char how[96] = "closed its output";
-    bool ended = await_end(peer, heed_clock_ns() + EXIT_NS);
+    bool ended = lab_process_await(peer->pid, heed_clock_ns() + EXIT_NS);
     struct pollfd err = { .fd = peer->err, .events = POLLIN };
 
     while (poll(&err, 1, 0) > 0) {
-        read_stderr(peer);
+        lab_inlet_read(&peer->complaints, &peer->err);
         err.fd = peer->err;
     }
     int status = reap(peer);
@@ -220,7 +171,7 @@ static void converse(lab_peer *peer, const char *text, size_t length, int64_t de
         if (poll(fds, 3, left_ms < LOOK_MS ? (int)left_ms + 1 : LOOK_MS) <= 0)
             continue;
         if (fds[1].revents)
-            read_stderr(peer);
+            lab_inlet_read(&peer->complaints, &peer->err);
         if (fds[2].revents)
             write_stdin(peer, text, length, &sent);
         if (fds[0].revents)
@@ -355,9 +306,9 @@ static int start(lab_peer *peer, const lab_peer_command *command)
         error = errno;
     if (error == 0)
         error = spawn(peer, command, in[1], out[1], err[1]);
-    close_fd(&in[1]);
-    close_fd(&out[1]);
-    close_fd(&err[1]);
+    lab_close_fd(&in[1]);
+    lab_close_fd(&out[1]);
+    lab_close_fd(&err[1]);
     peer->in = in[0];
     peer->out = out[0];
     peer->err = err[0];
@@ -371,12 +322,13 @@ lab_peer *lab_peer_start(const lab_peer_command *command)
     if (!peer)
         return NULL;
     peer->interrupted = command->interrupted;
+    peer->complaints = (lab_inlet){ .text = peer->stderr_text, .size = sizeof peer->stderr_text };
     int error = start(peer, command);
     if (error != 0) {
         peer->pid = 0;
-        close_fd(&peer->in);
-        close_fd(&peer->out);
-        close_fd(&peer->err);
+        lab_close_fd(&peer->in);
+        lab_close_fd(&peer->out);
+        lab_close_fd(&peer->err);
         peer->state = LAB_PEER_ABSENT;
         snprintf(peer->reason, sizeof peer->reason, "%.200s cannot be started: %s",
                  command->interpreter ? command->interpreter : command->path, strerror(error));
@@ -391,9 +343,9 @@ void lab_peer_end(lab_peer *peer)
         return;
     peer->interrupted = NULL; /* two seconds at most, also after Ctrl-C */
     json_decref(lab_peer_ask(peer, json_pack("{s:s}", "op", "quit"), QUIT_SECONDS));
-    close_fd(&peer->in);
+    lab_close_fd(&peer->in);
     if (peer->pid > 0)
-        await_end(peer, heed_clock_ns() + EXIT_NS);
+        lab_process_await(peer->pid, heed_clock_ns() + EXIT_NS);
     reap(peer);
     free(peer);
 }
