@@ -104,6 +104,10 @@ static cli_exit run_bench(bench_run *bench, const bench_sources *sources)
     look_at_device(bench);
     if (heed_device_is_host(bench->context))
         warn_if_busy(&bench->environment);
+    if (cli_args_flag(bench->args, "calibrate")) {
+        cli_exit done = bench_calibrate(bench, sources);
+        return done == CLI_OK ? cli_wisdom_save(bench->context, bench->args) : done;
+    }
     cli_exit code = bench_rivals_open(bench);
     if (code == CLI_OK) {
         measure_machine(bench, sources);
@@ -124,6 +128,20 @@ static cli_exit run_bench(bench_run *bench, const bench_sources *sources)
     return code;
 }
 
+/* --calibrate compares a kernel with itself: what asks for something else beside it is a mistake.
+ */
+static cli_exit check_calibrate(const cli_args *args)
+{
+    static const char *const others[] = { "against", "peers", "record" };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (!cli_args_flag(args, "calibrate") || !cli_args_given(args, others[i]))
+            continue;
+        cli_error("--calibrate compares each kernel with itself alone; leave out --%s", others[i]);
+        return CLI_USAGE;
+    }
+    return CLI_OK;
+}
+
 static cli_exit run(const cli_args *args)
 {
     bench_run bench = { .args = args,
@@ -132,10 +150,13 @@ static cli_exit run(const cli_args *args)
                         .against = cli_args_text(args, "against"),
                         .seconds = cli_args_real(args, "seconds"),
                         .margin = cli_args_real(args, "margin") / 100,
+                        .detect = cli_args_real(args, "detect") / 100,
                         .cold = cli_args_flag(args, "cold"),
                         .seed = (uint64_t)cli_args_integer(args, "seed") };
     bench_sources sources;
-    cli_exit code = cli_kernel_check(args);
+    cli_exit code = check_calibrate(args);
+    if (code == CLI_OK)
+        code = cli_kernel_check(args);
     if (code != CLI_OK)
         return code;
     code = bench_sources_read(&sources, args);
@@ -195,6 +216,17 @@ static const cli_option options[] = {
       .max = 100,
       .standard = "1",
       .help = "Differences up to this count as none" },
+    { .name = "calibrate",
+      .kind = CLI_FLAG,
+      .help = "Compare each kernel with itself for --seconds, and say what difference can be "
+              "detected here" },
+    { .name = "detect",
+      .kind = CLI_REAL,
+      .argument = "PERCENT",
+      .min = 0.1,
+      .max = 100,
+      .standard = "2",
+      .help = "The difference that --calibrate is asked about" },
     { .name = "cold",
       .kind = CLI_FLAG,
       .help =
@@ -259,12 +291,19 @@ const cli_verb cli_verb_bench = {
         "rival "
         "that refuses a problem, crashes, hangs, or computes the wrong thing.\n"
         "\n"
+        "With --calibrate each kernel is compared with itself instead. From how much its blocks "
+        "vary "
+        "follows the smallest difference that would be detected 95 times of 100 in a comparison of "
+        "--seconds with that --margin; for a problem where that is more than --detect, a line says "
+        "so. What cannot be detected cannot be ruled out either.\n"
+        "\n"
         "Examples:\n"
         "\n"
         "  heed bench b1 h8 s512 d64 f32\n"
         "  heed bench --shapes shapes/seed.txt --peers openblas --json > bench.json\n"
         "  heed bench --device cuda --cold --peers torch-flash,torch-cudnn --shapes "
         "shapes/rivals.txt\n"
+        "  heed bench --calibrate --seconds 2 --shapes shapes/seed.txt\n"
         "  heed bench --kernel fwd_any_avx512_tile --against fwd_any_avx2_tile b1 h8 s512 d64 f32",
     .options = options,
     .run = run,

@@ -165,6 +165,7 @@ typedef struct bench_run {
     const char *against; /* another kernel as an opponent, or NULL */
     double seconds;      /* for heed alone, and for each match */
     double margin;
+    double detect; /* the difference that --calibrate is asked about */
     bool cold;
     bool replay;     /* time by replays, as on a device that works by itself, not by single calls */
     char device[16]; /* as rivals are told it, such as "cuda:0" */
@@ -195,6 +196,31 @@ cli_exit bench_measure(bench_run *bench, const bench_source *source, bench_row *
 void bench_row_free(bench_row *row);
 
 /* -------------------------------------------------------------------------- */
+/* bench_calibrate.c: what can be told on this machine                        */
+/* -------------------------------------------------------------------------- */
+
+/* The kernel of one problem beside itself. */
+typedef struct bench_calibration {
+    const bench_source *source;
+    bench_outcome outcome;
+    char reason[LAB_PEER_REASON_SIZE];
+    char kernel[HEED_NAME_SIZE];
+    int64_t copies;
+    int64_t calls;     /* of a replay; 0: blocks are made of calls */
+    double seconds;    /* median of a call */
+    double detectable; /* the smallest difference that is detected, as a share; may be INFINITY */
+    lab_duel duel;     /* free with lab_duel_free() */
+} bench_calibration;
+
+/* bench_calibrate_problem() measures it, for --seconds. What goes wrong with the kernel is an
+ * outcome of the row; CLI_INTERRUPTED is the only failure. */
+cli_exit bench_calibrate_problem(const bench_run *bench, const bench_source *source,
+                                 bench_calibration *row);
+
+/* bench_calibrate() does so for all problems and prints what differences can be detected. */
+cli_exit bench_calibrate(bench_run *bench, const bench_sources *sources);
+
+/* -------------------------------------------------------------------------- */
 /* bench_rivals.c: which rivals there are                                     */
 /* -------------------------------------------------------------------------- */
 
@@ -207,6 +233,8 @@ void bench_rivals_close(bench_run *bench);
 /* bench_table.c, bench_summary.c, bench_json.c, bench_record.c: the answer    */
 /* -------------------------------------------------------------------------- */
 
+/* bench_print_machine() prints the lines above the table: the machine, and what the figures are. */
+void bench_print_machine(const bench_run *bench);
 cli_exit bench_print_table(const bench_run *bench);
 cli_exit bench_print_json(const bench_run *bench);
 
@@ -214,6 +242,9 @@ cli_exit bench_print_json(const bench_run *bench);
  * their means; NULL if there is no memory. bench_summary_key says what its signs mean. */
 lab_table *bench_summary(const bench_run *bench);
 extern const char bench_summary_key[];
+
+/* bench_json_device() returns the facts of the device. */
+json_t *bench_json_device(const bench_run *bench);
 
 /* bench_json() returns everything, for the caller to release; NULL if there is no memory. */
 json_t *bench_json(const bench_run *bench);

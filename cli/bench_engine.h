@@ -82,6 +82,15 @@ heed_status bench_guest_block(void *data, double *seconds);
 /* bench_guest_round() returns the seconds that a block is expected to take with its warm-up. */
 double bench_guest_round(const bench_guest *guest);
 
+/* Work of the float64 reference: elements read. */
+#define BENCH_EXPECT_WORK (INT64_C(1) << 23)
+
+/* bench_measure.c: bench_plan() makes the plan that was asked for. bench_rotation_bytes() returns
+ * how much memory copies of the tensors must take so that a rotation leaves every cache: twice the
+ * last level; 0: one copy is enough. */
+heed_status bench_plan(const bench_run *bench, const heed_problem *problem, heed_plan **plan);
+int64_t bench_rotation_bytes(const bench_run *bench);
+
 /* bench_device.c: samples heed alone by replays, hot and cold ones, and single calls, and leaves
  * @engine ready for matches. */
 heed_status bench_sample_replays(bench_run *bench, bench_row *row, bench_engine *engine,

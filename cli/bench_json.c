@@ -150,7 +150,7 @@ static json_t *ceilings_of(const bench_run *bench)
 }
 
 /* The device, its driver and compiler, and how it is now. */
-static json_t *device_of(const bench_run *bench)
+json_t *bench_json_device(const bench_run *bench)
 {
     char features[32];
     heed_device_state state = { .other_processes = -1 };
@@ -169,15 +169,15 @@ static json_t *device_of(const bench_run *bench)
 
 json_t *bench_json(const bench_run *bench)
 {
-    return json_pack("{s:o, s:s, s:s, s:o, s:s, s:i, s:s, s:o, s:b, s:b, s:o, s:I, s:o, s:o, s:o}",
-                     "environment", lab_environment_json(&bench->environment), "build",
-                     heed_wisdom_build(), "device", heed_context_device(bench->context),
-                     "device_facts", device_of(bench), "cpu", heed_context_cpu(bench->context),
-                     "threads", heed_context_threads(bench->context), "effort",
-                     effort_names[bench->effort], "kernel", text_or_null(bench->kernel), "cold",
-                     bench->cold, "replay", bench->replay, "seconds", cli_json_real(bench->seconds),
-                     "seed", (json_int_t)bench->seed, "ceilings", ceilings_of(bench), "rivals",
-                     rivals_of(bench), "rows", rows_of(bench));
+    return json_pack(
+        "{s:o, s:s, s:s, s:o, s:s, s:i, s:s, s:o, s:b, s:b, s:o, s:I, s:o, s:o, s:o}",
+        "environment", lab_environment_json(&bench->environment), "build", heed_wisdom_build(),
+        "device", heed_context_device(bench->context), "device_facts", bench_json_device(bench),
+        "cpu", heed_context_cpu(bench->context), "threads", heed_context_threads(bench->context),
+        "effort", effort_names[bench->effort], "kernel", text_or_null(bench->kernel), "cold",
+        bench->cold, "replay", bench->replay, "seconds", cli_json_real(bench->seconds), "seed",
+        (json_int_t)bench->seed, "ceilings", ceilings_of(bench), "rivals", rivals_of(bench), "rows",
+        rows_of(bench));
 }
 
 cli_exit bench_print_json(const bench_run *bench)

@@ -17,9 +17,6 @@ enum {
 #define SAMPLE_NS INT64_C(20000)
 #define WARMUP_NS INT64_C(50000000)
 
-/* Work of the float64 reference: elements read. */
-#define EXPECT_WORK (INT64_C(1) << 23)
-
 /* A figure this far above the measured ceiling is a mistake of the measurement. */
 #define CEILING_SLACK 1.05
 
@@ -49,8 +46,7 @@ static void set_outcome(bench_row *row, bench_outcome outcome, const char *reaso
     snprintf(row->reason, sizeof row->reason, "%s", reason);
 }
 
-/* Bytes that make a rotation through copies leave every cache: twice the last level. */
-static int64_t rotation_bytes(const bench_run *bench)
+int64_t bench_rotation_bytes(const bench_run *bench)
 {
     size_t cache = heed_device_cache(bench->context);
     if (!bench->cold)
@@ -58,7 +54,7 @@ static int64_t rotation_bytes(const bench_run *bench)
     return 2 * (cache > 0 ? (int64_t)cache : CACHE_BYTES);
 }
 
-static heed_status make_plan(const bench_run *bench, const heed_problem *problem, heed_plan **plan)
+heed_status bench_plan(const bench_run *bench, const heed_problem *problem, heed_plan **plan)
 {
     if (bench->kernel)
         return heed_plan_create_named(plan, bench->context, problem, bench->kernel);
@@ -177,7 +173,7 @@ static heed_status measure(bench_run *bench, bench_row *row, const bench_tensors
     lab_expect *expect = NULL;
     heed_buffers data = bench_tensors_inputs(tensors);
     lab_sampling rows = { .seed = bench->seed,
-                          .work = EXPECT_WORK,
+                          .work = BENCH_EXPECT_WORK,
                           .threads = bench->host_threads };
     heed_status status = bench_engine_start(&engine, tensors, plan);
     if (status == HEED_OK)
@@ -221,12 +217,12 @@ cli_exit bench_measure(bench_run *bench, const bench_source *source, bench_row *
     row->source = source;
     row->error = -1;
     row->flops = heed_problem_flops(&source->problem);
-    heed_status status = make_plan(bench, &source->problem, &plan);
+    heed_status status = bench_plan(bench, &source->problem, &plan);
     if (status != HEED_OK)
         return finish(row, status);
     snprintf(row->kernel, sizeof row->kernel, "%s", heed_plan_name(plan));
     status = bench_tensors_create(&tensors, bench->context, source, bench->seed,
-                                  rotation_bytes(bench));
+                                  bench_rotation_bytes(bench));
     if (status != HEED_OK) {
         heed_plan_destroy(plan);
         return finish(row, status);

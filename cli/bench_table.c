@@ -25,7 +25,7 @@ static void print_device(const bench_run *bench)
         printf(", held down by: %s", state.throttle);
 }
 
-static void print_machine(const bench_run *bench)
+void bench_print_machine(const bench_run *bench)
 {
     const lab_environment *e = &bench->environment;
     printf("heed %s (%s), ", e->heed, e->commit);
@@ -224,7 +224,7 @@ cli_exit bench_print_table(const bench_run *bench)
         for (size_t j = 0; j < bench->rows[i].match_count; j++)
             add_match(table, &bench->rows[i], &bench->rows[i].matches[j], bench->replay);
     }
-    print_machine(bench);
+    bench_print_machine(bench);
     print_ceilings(bench);
     bool printed = bench->row_count == 0 || lab_table_print(table, stdout, LAB_TEXT);
     lab_table_destroy(table);

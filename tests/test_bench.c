@@ -113,6 +113,33 @@ static void says_what_cannot_be_done(void **state)
     json_decref(answer);
 }
 
+/* Every figure of a calibration, and in words what cannot be told; nothing of rivals. */
+static void says_what_it_can_detect(void **state)
+{
+    assert_int_equal(run_bench(state, "",
+                               "'b1 h1 s64 d16 f32' 'b1 h1 s64 d16 f16' --calibrate --seconds 0.05 "
+                               "--detect 0.1"),
+                     0);
+    expect_text(state, "stdout.txt", "detectable");
+    expect_text(state, "stdout.txt", "b1 h1 s64 d16 f16: 0.1 % cannot be detected here");
+    assert_int_equal(run_bench(state, "", "'b1 h1 s64 d16 f32' --calibrate --seconds 0.1 --json"),
+                     0);
+    char path[SCRATCH_PATH_SIZE];
+    json_t *answer = json_load_file(scratch_path(state, "stdout.txt", path), 0, NULL);
+    json_t *row = json_array_get(json_object_get(answer, "rows"), 0);
+    json_t *figures = json_object_get(row, "figures");
+    assert_string_equal(text_of(answer, "schema"), "heed.calibration/1");
+    assert_string_equal(text_of(row, "outcome"), "ok");
+    assert_int_equal(json_array_size(json_object_get(row, "a_blocks")),
+                     number_of(figures, "pairs"));
+    assert_true(number_of(figures, "pairs") >= 8 && number_of(figures, "seconds") > 0);
+    assert_true(number_of(figures, "noise") > 0 && number_of(figures, "detectable") > 0);
+    json_decref(answer);
+
+    assert_int_equal(run_bench(state, "", "'b1 h1 s64 d16 f32' --calibrate --against x"), 2);
+    expect_text(state, "stderr.txt", "leave out --against");
+}
+
 /* The table of replays has a short one below it. */
 static void prints_a_summary(void **state)
 {
@@ -152,6 +179,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(compares_two_kernels, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(times_captured_tensors, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(says_what_cannot_be_done, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(says_what_it_can_detect, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(prints_a_summary, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(says_where_it_cannot_record, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(stops_at_an_interrupt, scratch_open, scratch_close),

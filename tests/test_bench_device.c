@@ -236,6 +236,47 @@ static void times_by_replays(void **state)
     assert_int_equal(fake_cuda_live(fake), 0);
 }
 
+/* A kernel beside itself by replays: its output is checked as well. */
+static void calibrates_by_replays(void **state)
+{
+    heed_context *context = open_device();
+    bench_source source = source_of("b1 h2 s16 d8 f16");
+    answer right = { .size = (size_t)16 * 2 * 8 * 2 };
+    void *o = answer_of(context, &source, right.size);
+    bench_run bench = { .context = context,
+                        .kernel = "fwd_any_sm80_naive",
+                        .seconds = 0.01,
+                        .margin = 0.01,
+                        .cold = true,
+                        .replay = true,
+                        .host_threads = 1,
+                        .seed = 1 };
+    bench_calibration row;
+    right.o = o;
+    fake->args_size = sizeof(heed_cuda_args);
+    fake->hook = give_answer;
+    fake->hook_data = &right;
+    assert_int_equal(bench_calibrate_problem(&bench, &source, &row), CLI_OK);
+    if (row.outcome != BENCH_OK)
+        fail_msg("%s: %s", bench_outcome_name(row.outcome), row.reason);
+    assert_true(row.copies > 1 && row.calls >= 1 && row.seconds > 0);
+    assert_true(row.duel.pairs >= LAB_DUEL_PAIRS_MIN && row.detectable > 0);
+    lab_duel_free(&row.duel);
+
+    right.last_right = 1;
+    assert_int_equal(bench_calibrate_problem(&bench, &source, &row), CLI_OK);
+    assert_int_equal(row.outcome, BENCH_WRONG);
+    lab_duel_free(&row.duel);
+    bench.kernel = "fwd_any_sm80_naive__w3";
+    assert_int_equal(bench_calibrate_problem(&bench, &source, &row), CLI_OK);
+    assert_true(row.outcome == BENCH_REFUSED || row.outcome == BENCH_FAILED);
+    lab_duel_free(&row.duel);
+    fake->hook = NULL;
+    free(o);
+    heed_context_destroy(context);
+    assert_int_equal(fake_cuda_live(fake), 0);
+}
+
 /* Replays last long enough and not too long. */
 static void sizes_replays(void **state)
 {
@@ -258,11 +299,9 @@ static void sizes_replays(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(judges_what_is_on_the_device),
-        cmocka_unit_test(gives_back_what_it_took),
-        cmocka_unit_test(knows_what_cannot_be),
-        cmocka_unit_test(times_by_replays),
-        cmocka_unit_test(sizes_replays),
+        cmocka_unit_test(judges_what_is_on_the_device), cmocka_unit_test(gives_back_what_it_took),
+        cmocka_unit_test(knows_what_cannot_be),         cmocka_unit_test(times_by_replays),
+        cmocka_unit_test(calibrates_by_replays),        cmocka_unit_test(sizes_replays),
     };
     setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake compiler's code is not worth keeping */
     fake = fake_cuda_take(FAKE_CUDA);

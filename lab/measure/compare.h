@@ -79,7 +79,7 @@ enum {
 };
 
 /* lab_stretch() returns how many pairs make a stretch if @planned pairs are to be taken: 1 if they
- * are few, else an even number, and 16 to 48 stretches in all. */
+ * are few, else an even number, and 8 to 48 stretches in all. */
 size_t lab_stretch(size_t planned);
 
 /* lab_look_pairs() returns with how many pairs look number @look of @looks, counted from 0, is

@@ -1,0 +1,305 @@
+/*
+ * bench_calibrate.c - `heed bench --calibrate`: a kernel beside itself, and what that says about
+ * the differences that can be told on this machine
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_engine.h"
+#include "measure/power.h"
+#include "report/format.h"
+
+enum {
+    PAIRS_MAX = 1000
+};
+
+static void set_outcome(bench_calibration *row, bench_outcome outcome, const char *reason)
+{
+    row->outcome = outcome;
+    snprintf(row->reason, sizeof row->reason, "%s", reason);
+}
+
+/* Makes an engine ready: its plan, the same kernel for each of a pair, and the size of its blocks.
+ */
+static heed_status start_engine(const bench_run *bench, bench_calibration *row,
+                                bench_engine *engine, const bench_tensors *tensors)
+{
+    heed_plan *plan = NULL;
+    double seconds = 0;
+    heed_status status = row->kernel[0] ? heed_plan_create_named(&plan, bench->context,
+                                                                 &tensors->problem, row->kernel)
+                                        : bench_plan(bench, &tensors->problem, &plan);
+    if (status != HEED_OK)
+        return status;
+    snprintf(row->kernel, sizeof row->kernel, "%s", heed_plan_name(plan));
+    status = bench_engine_start(engine, tensors, plan);
+    for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first time pays for what is new */
+        status = bench_engine_estimate(engine, bench->replay, &seconds);
+    return status == HEED_OK ? bench_engine_ready(engine, bench->replay, seconds) : status;
+}
+
+/* What the engine computes must be right, or its times say nothing. */
+static heed_status check_engine(bench_calibration *row, bench_engine *engine,
+                                const lab_expect *expect)
+{
+    double error = 0;
+    heed_status status = bench_tensors_poison(engine->tensors);
+    if (status == HEED_OK)
+        status = bench_engine_call(engine);
+    if (status == HEED_OK)
+        status = bench_engine_error(engine, expect, &error);
+    if (status == HEED_OK && !(error <= 1)) {
+        row->outcome = BENCH_WRONG;
+        snprintf(row->reason, sizeof row->reason,
+                 "its output is wrong: %.3g times the error allowed", error);
+    }
+    return status;
+}
+
+/* The median of all blocks of both sides. */
+static double median_call(const lab_duel *duel)
+{
+    double all[2 * PAIRS_MAX];
+    memcpy(all, duel->a, duel->pairs * sizeof *all);
+    memcpy(all + duel->pairs, duel->b, duel->pairs * sizeof *all);
+    lab_stats_sort(all, 2 * duel->pairs);
+    return lab_stats_median(all, 2 * duel->pairs);
+}
+
+static heed_status duel_of(const bench_run *bench, bench_calibration *row, bench_engine engines[2])
+{
+    const lab_duel_options options = { .rules = { .margin = bench->margin, .looks = 1 },
+                                       .seconds = bench->seconds,
+                                       .pairs_max = PAIRS_MAX,
+                                       .seed = bench->seed };
+    const lab_rules rules = { .margin = bench->margin, .looks = LAB_DUEL_LOOKS };
+    lab_side sides[2];
+    for (int i = 0; i < 2; i++)
+        sides[i] = (lab_side){ bench_engine_block, bench_engine_renew, &engines[i] };
+    heed_status status = lab_duel_run(&row->duel, &sides[0], &sides[1], &options);
+    if (status != HEED_OK)
+        return status;
+    row->seconds = median_call(&row->duel);
+    row->calls = engines[0].replay.calls;
+    lab_series series = lab_duel_series(&row->duel);
+    return lab_power_detectable(&series, &rules, 0, bench->seed, &row->detectable);
+}
+
+static heed_status measure(const bench_run *bench, bench_calibration *row,
+                           const bench_tensors *tensors)
+{
+    bench_engine engines[2] = { { .tensors = NULL } };
+    lab_expect *expect = NULL;
+    heed_buffers data = bench_tensors_inputs(tensors);
+    lab_sampling rows = { .seed = bench->seed,
+                          .work = BENCH_EXPECT_WORK,
+                          .threads = bench->host_threads };
+    heed_status status = lab_expect_create(&expect, &tensors->problem, &data, &rows);
+    for (int i = 0; i < 2 && status == HEED_OK; i++)
+        status = start_engine(bench, row, &engines[i], tensors);
+    if (status == HEED_OK)
+        status = duel_of(bench, row, engines);
+    for (int i = 0; i < 2 && status == HEED_OK && row->outcome == BENCH_OK; i++)
+        status = check_engine(row, &engines[i], expect);
+    for (int i = 0; i < 2; i++)
+        bench_engine_stop(&engines[i]);
+    lab_expect_destroy(expect);
+    return status;
+}
+
+cli_exit bench_calibrate_problem(const bench_run *bench, const bench_source *source,
+                                 bench_calibration *row)
+{
+    bench_tensors tensors;
+    *row = (bench_calibration){ .source = source };
+    heed_status status = bench_tensors_create(&tensors, bench->context, source, bench->seed,
+                                              bench_rotation_bytes(bench));
+    if (status == HEED_OK) {
+        row->copies = tensors.copies;
+        status = measure(bench, row, &tensors);
+        bench_tensors_free(&tensors);
+    }
+    if (status != HEED_OK && cli_interrupted())
+        return CLI_INTERRUPTED;
+    if (status == HEED_ERR_NO_MEMORY)
+        set_outcome(row, BENCH_FAILED, "not enough memory");
+    else if (status != HEED_OK)
+        set_outcome(row, status == HEED_ERR_UNSUPPORTED ? BENCH_REFUSED : BENCH_FAILED,
+                    heed_message());
+    return CLI_OK;
+}
+
+/* A share as percent. */
+static const char *percent(double share, char text[LAB_FORMAT_SIZE])
+{
+    if (isfinite(share))
+        snprintf(text, LAB_FORMAT_SIZE, "%.*f %%", share < 0.0995 ? 2 : 1, 100 * share);
+    else
+        snprintf(text, LAB_FORMAT_SIZE, "none");
+    return text;
+}
+
+static void add_row(lab_table *table, const bench_calibration *row)
+{
+    char spec[HEED_SPEC_SIZE], text[LAB_FORMAT_SIZE];
+    const lab_comparison *c = &row->duel.comparison;
+    heed_problem_print(&row->source->problem, spec, sizeof spec);
+    lab_table_cell(table, "%s%s%s", row->source->label, row->source->label[0] ? " " : "", spec);
+    lab_table_cell(table, "%s", row->kernel[0] ? row->kernel : "heed");
+    if (row->outcome != BENCH_OK) {
+        lab_table_cell(table, "-");
+        lab_table_row_end(table);
+        return;
+    }
+    lab_table_cell(table, "%s", lab_format_seconds(row->seconds, text));
+    lab_table_cell(table, "%zu", row->duel.pairs);
+    lab_table_cell(table, "%s", percent(c->noise, text));
+    if (isfinite(c->ratio.high))
+        lab_table_cell(table, "%.3f to %.3f", c->ratio.low, c->ratio.high);
+    else
+        lab_table_cell(table, "-");
+    lab_table_cell(table, "%s", percent(row->detectable, text));
+    lab_table_row_end(table);
+}
+
+/* What cannot be told, in a sentence for each problem. */
+static void print_limits(const bench_run *bench, const bench_calibration *rows, size_t count)
+{
+    char spec[HEED_SPEC_SIZE], noise[LAB_FORMAT_SIZE], least[LAB_FORMAT_SIZE];
+    for (size_t i = 0; i < count; i++) {
+        const bench_calibration *row = &rows[i];
+        heed_problem_print(&row->source->problem, spec, sizeof spec);
+        if (row->outcome != BENCH_OK)
+            printf("%s: %s\n", spec, row->reason);
+        else if (!isfinite(row->detectable))
+            printf("%s: AMBIGUOUS whatever the difference: %zu pairs in %.3g s are too few\n", spec,
+                   row->duel.pairs, bench->seconds);
+        else if (row->detectable > bench->detect)
+            printf("%s: %.3g %% cannot be detected here in %.3g s and is AMBIGUOUS: a pair varies "
+                   "by %s, and %s is the least\n",
+                   spec, 100 * bench->detect, bench->seconds,
+                   percent(row->duel.comparison.noise, noise), percent(row->detectable, least));
+    }
+}
+
+static cli_exit print_table(const bench_run *bench, const bench_calibration *rows, size_t count)
+{
+    static const struct {
+        const char *head;
+        lab_align align;
+    } columns[] = {
+        { "problem", LAB_LEFT },     { "kernel", LAB_LEFT }, { "p50", LAB_RIGHT },
+        { "pairs", LAB_RIGHT },      { "noise", LAB_RIGHT }, { "beside itself", LAB_LEFT },
+        { "detectable", LAB_RIGHT },
+    };
+    lab_table *table = lab_table_create();
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        lab_table_column(table, columns[i].head, columns[i].align);
+    for (size_t i = 0; i < count; i++)
+        add_row(table, &rows[i]);
+    bench_print_machine(bench);
+    printf("each kernel beside itself for %.3g s; margin %.3g %%\n\n", bench->seconds,
+           100 * bench->margin);
+    cli_exit code = cli_table_print(table);
+    printf("\n");
+    print_limits(bench, rows, count);
+    return code;
+}
+
+static json_t *blocks_json(const double *values, size_t count)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        array = cli_json_append(array, cli_json_real(values[i]));
+    return array;
+}
+
+static json_t *row_json(const bench_run *bench, const bench_calibration *row)
+{
+    char spec[HEED_SPEC_SIZE];
+    const lab_duel *duel = &row->duel;
+    const lab_comparison *c = &duel->comparison;
+    size_t pairs = row->outcome == BENCH_OK ? duel->pairs : 0;
+    bool found = row->outcome == BENCH_OK && row->detectable <= bench->detect;
+    heed_problem_print(&row->source->problem, spec, sizeof spec);
+    json_t *figures = row->outcome == BENCH_OK
+                          ? json_pack("{s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:s, s:b}", "seconds",
+                                      cli_json_real(row->seconds), "pairs", (json_int_t)pairs,
+                                      "noise", cli_json_real(c->noise), "ratio",
+                                      cli_json_real(c->ratio.estimate), "low",
+                                      cli_json_real(c->ratio.low), "high",
+                                      cli_json_real(c->ratio.high), "detectable",
+                                      cli_json_real(row->detectable), "verdict",
+                                      lab_compared_name(c->verdict), "detects", found)
+                          : json_null();
+    return json_pack("{s:s, s:o, s:s, s:s, s:o, s:I, s:I, s:o, s:o, s:o}", "problem", spec, "label",
+                     row->source->label[0] ? cli_json_text(row->source->label) : json_null(),
+                     "kernel", row->kernel, "outcome", bench_outcome_name(row->outcome), "reason",
+                     row->reason[0] ? cli_json_text(row->reason) : json_null(), "copies",
+                     (json_int_t)row->copies, "replay_calls", (json_int_t)row->calls, "figures",
+                     figures, "a_blocks", blocks_json(duel->a, pairs), "b_blocks",
+                     blocks_json(duel->b, pairs));
+}
+
+static cli_exit print_json(const bench_run *bench, const bench_calibration *rows, size_t count)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        array = cli_json_append(array, row_json(bench, &rows[i]));
+    return cli_json_print(
+        json_pack("{s:o, s:s, s:o, s:s, s:i, s:b, s:b, s:o, s:o, s:o, s:o, s:I, s:o}",
+                  "environment", lab_environment_json(&bench->environment), "device",
+                  heed_context_device(bench->context), "device_facts", bench_json_device(bench),
+                  "cpu", heed_context_cpu(bench->context), "threads",
+                  heed_context_threads(bench->context), "cold", bench->cold, "replay",
+                  bench->replay, "seconds", cli_json_real(bench->seconds), "margin",
+                  cli_json_real(bench->margin), "detect", cli_json_real(bench->detect), "power",
+                  cli_json_real(LAB_POWER), "seed", (json_int_t)bench->seed, "rows", array),
+        "calibration");
+}
+
+/* The worst that happened; what cannot be detected is an answer, not a failure. */
+static cli_exit verdict(const bench_calibration *rows, size_t count)
+{
+    static const cli_exit codes[] = {
+        [BENCH_OK] = CLI_OK,
+        [BENCH_REFUSED] = CLI_UNSUPPORTED,
+        [BENCH_FAILED] = CLI_ENVIRONMENT,
+        [BENCH_WRONG] = CLI_VERIFY_FAILED,
+    };
+    bench_outcome worst = BENCH_OK;
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].outcome > worst)
+            worst = rows[i].outcome;
+    return codes[worst];
+}
+
+cli_exit bench_calibrate(bench_run *bench, const bench_sources *sources)
+{
+    char spec[HEED_SPEC_SIZE];
+    cli_progress progress = cli_progress_start("calibrating", sources->count);
+    bench_calibration *rows = calloc(sources->count, sizeof *rows);
+    cli_exit code = CLI_OK;
+    size_t count = 0;
+    if (!rows) {
+        cli_error("not enough memory for %zu problems", sources->count);
+        return CLI_ENVIRONMENT;
+    }
+    for (; count < sources->count && code == CLI_OK; count += code == CLI_OK) {
+        heed_problem_print(&sources->items[count].problem, spec, sizeof spec);
+        cli_progress_step(&progress, count, spec);
+        code = bench_calibrate_problem(bench, &sources->items[count], &rows[count]);
+    }
+    cli_progress_end(&progress);
+    if (code == CLI_INTERRUPTED)
+        cli_message("interrupted: %zu of %zu problems are finished", count, sources->count);
+    cli_exit printed = cli_args_json(bench->args) ? print_json(bench, rows, count)
+                                                  : print_table(bench, rows, count);
+    if (code == CLI_OK)
+        code = printed == CLI_OK ? verdict(rows, count) : printed;
+    for (size_t i = 0; i < sources->count; i++)
+        lab_duel_free(&rows[i].duel);
+    free(rows);
+    return code;
+}
