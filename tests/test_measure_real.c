@@ -169,7 +169,8 @@ static double detectable(scene *s, double seconds)
 }
 
 /* A delay of 3 % is found 19 times of 20, and never taken for a gain; unless the machine is so
- * busy that it says itself, and rightly, that 3 % cannot be detected. */
+ * busy that it says itself, and rightly, that 3 % is at the limit of what can be detected. Where
+ * 2.5 % are found 95 times of 100, 3 % are missed once in 1000, and so twice in 20 once in 5000. */
 static void planted_delay(void **state)
 {
     int verdicts[4] = { 0 };
@@ -183,7 +184,7 @@ static void planted_delay(void **state)
         return;
     double limit = detectable(*state, 1);
     printf("%.1f %% could be detected\n", 100 * limit);
-    if (limit > 0.03)
+    if (limit > 0.025)
         skip();
     assert_in_range(verdicts[LAB_FASTER], DELAY_DUELS * 95 / 100, DELAY_DUELS);
 }
