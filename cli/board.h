@@ -5,6 +5,8 @@
 #define CLI_BOARD_H
 
 #include "cli.h"
+#include "measure/compare.h"
+#include "measure/environment.h"
 #include "record/record.h"
 
 /* The row of option tables for the file. */
@@ -32,6 +34,25 @@ typedef struct cli_deed {
 
 /* cli_deed_run() runs the deed that the operands name, or says which there are. */
 cli_exit cli_deed_run(const cli_deed *deeds, const cli_args *args);
+
+/* board_place.c: where and with what something is measured, as the board has it. Texts of both
+ * structs lie in this one, which must not be copied; the name of the device is the context's. */
+typedef struct cli_board_place {
+    lab_record_device device;
+    lab_record_environment environment;
+    lab_environment around;
+    char features[32], driver[16], nvrtc[16];
+} cli_board_place;
+void cli_board_place_read(cli_board_place *place, const heed_context *context);
+
+/* cli_board_version() copies the version of @name, "driver" or "nvrtc", out of features such as
+ * "sm_90-driver13.0-nvrtc13.0", and returns it; NULL if there is none. */
+const char *cli_board_version(const char *features, const char *name, char version[16]);
+
+/* cli_board_comparison() returns what a comparison of a candidate (A) with @against (B), which took
+ * @seconds, is on the board. */
+lab_record_comparison cli_board_comparison(const lab_comparison *comparison, const char *against,
+                                           double seconds);
 
 /* board_show.c: all of one trial. */
 cli_exit cli_board_show(const cli_args *args);

@@ -89,18 +89,6 @@ static cli_exit parse_file(board_file *file, char key[LAB_RECORD_HASH_SIZE])
     return CLI_CORRUPT;
 }
 
-/* Copies what follows @name in a text such as "sm_90-driver13.0-nvrtc13.0". NULL if it is not
- * there. */
-static const char *part_of(const char *text, const char *name, char part[16])
-{
-    const char *at = text ? strstr(text, name) : NULL;
-    if (!at)
-        return NULL;
-    at += strlen(name);
-    snprintf(part, 16, "%.*s", (int)strcspn(at, "-"), at);
-    return part;
-}
-
 static void read_place(board_file *file)
 {
     const json_t *facts = json_object_get(file->json, "device_facts");
@@ -122,8 +110,8 @@ static void read_place(board_file *file)
         .build = text_of(file->json, "build"),
         .heed = text_of(around, "heed"),
         .commit = text_of(around, "commit"),
-        .driver = part_of(features, "driver", file->driver),
-        .nvrtc = part_of(features, "nvrtc", file->nvrtc),
+        .driver = cli_board_version(features, "driver", file->driver),
+        .nvrtc = cli_board_version(features, "nvrtc", file->nvrtc),
         .compiler = text_of(around, "compiler"),
         .cpu = text_of(around, "cpu"),
         .system = text_of(around, "kernel"),

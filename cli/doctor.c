@@ -12,7 +12,7 @@ static void (*const checks[])(doctor_report *report) = {
     doctor_check_library, doctor_check_cpu,    doctor_check_features, doctor_check_caches,
     doctor_check_threads, doctor_check_memory, doctor_check_clock,    doctor_check_load,
     doctor_check_cuda,    doctor_check_tools,  doctor_check_torch,    doctor_check_wisdom,
-    doctor_check_trials,  doctor_check_rivals,
+    doctor_check_board,   doctor_check_trials, doctor_check_rivals,
 };
 
 void doctor_say(doctor_report *report, doctor_level level, const char *name, const char *fix,

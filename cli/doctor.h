@@ -50,6 +50,7 @@ void doctor_check_cuda(doctor_report *report);
 void doctor_check_tools(doctor_report *report);
 void doctor_check_torch(doctor_report *report);
 void doctor_check_wisdom(doctor_report *report);
+void doctor_check_board(doctor_report *report);
 void doctor_check_trials(doctor_report *report);
 void doctor_check_rivals(doctor_report *report);
 

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "lab/trial/verdict.h"
 #include "record_scene.h"
 #include "scratch.h"
 
@@ -351,6 +352,11 @@ static void a_failing_selftest_taints(void **state)
     for (int i = 0; i < 3; i++)
         assert_string_equal(rows[2 - i].row.trusted, trusted[i]);
     assert_int_equal(record_scene_rows(record, &ranked, rows, 4), 1);
+    int64_t newest;
+    expect(lab_record_selftest_find(record, "suite", NULL, &newest, &error), &error);
+    assert_int_equal(newest, 3);
+    expect(lab_record_selftest_find(record, "suite", "other", &newest, &error), &error);
+    assert_int_equal(newest, 0);
     const lab_record_selftest odd = { "suite", NULL, 41, 40, 0, 0 };
     int64_t id;
     assert_refused(lab_record_selftest_add(record, &odd, &id, &error), HEED_ERR_INVALID, &error,
@@ -620,6 +626,11 @@ static void verdicts_have_words(void **state)
         const char *name = lab_record_verdict_name((lab_record_verdict)i);
         assert_int_equal(lab_record_verdict_find(name), i);
         assert_true(strlen(lab_record_verdict_meaning((lab_record_verdict)i)) > 5);
+    }
+    for (int i = 0; i < LAB_TRIAL_VERDICTS; i++) { /* what a trial says can be recorded */
+        const char *name = lab_trial_verdict_name((lab_trial_verdict)i);
+        if (lab_record_verdict_find(name) == LAB_RECORD_VERDICTS)
+            fail_msg("the board does not know \"%s\"", name);
     }
     assert_int_equal(lab_record_verdict_find("good"), LAB_RECORD_VERDICTS);
     assert_int_equal(lab_record_verdict_find(NULL), LAB_RECORD_VERDICTS);

@@ -239,8 +239,8 @@ static heed_status compare_schemas(lab_record *record, lab_record *fresh, lab_er
         s.status = statement_one(&t, 0, &same);
         if (s.status == HEED_OK && same != 1)
             s.status = lab_fail(error, HEED_ERR_CORRUPT,
-                                "%s: damaged, and left as it is (the definition of %s)",
-                                record->path, statement_get_text(&s, 0));
+                                "%s: damaged, and left as it is (%s is not that of version %lld)",
+                                record->path, statement_get_text(&s, 0), (long long)VERSION);
     }
     return statement_end(&s);
 }
@@ -345,4 +345,9 @@ void lab_record_close(lab_record *record)
     lab_record_unlock(record->lock);
     free(record->path);
     free(record);
+}
+
+const char *lab_record_software(void)
+{
+    return sqlite3_libversion();
 }

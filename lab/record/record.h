@@ -81,6 +81,9 @@ void lab_record_close(lab_record *record);
  * *@trials is how many trials there are. */
 heed_status lab_record_check(lab_record *record, int64_t *trials, lab_error *error);
 
+/* lab_record_software() returns the version of the SQLite that runs, such as "3.40.1". */
+const char *lab_record_software(void);
+
 /* lab_record_now() writes the time as the board has it, such as "2026-01-31T23:59:59.123Z". */
 #define LAB_RECORD_TIME_SIZE 32
 void lab_record_now(char text[LAB_RECORD_TIME_SIZE]);
@@ -90,27 +93,30 @@ void lab_record_now(char text[LAB_RECORD_TIME_SIZE]);
 /* -------------------------------------------------------------------------- */
 
 typedef enum lab_record_verdict {
-    LAB_RECORD_OK,         /* right, and timed */
-    LAB_RECORD_PRUNED,     /* not tried: static facts speak against it */
-    LAB_RECORD_SKIPPED,    /* not tried: it would take too long */
-    LAB_RECORD_REFUSED,    /* an option, an include or a size that candidates may not have */
-    LAB_RECORD_COMPILE,    /* does not compile */
-    LAB_RECORD_UNFIT,      /* cannot do the problem, and says so */
-    LAB_RECORD_HANG,       /* was not ready in time */
-    LAB_RECORD_CRASH,      /* ended by a signal */
-    LAB_RECORD_ACCESS,     /* touched memory that is not its own */
-    LAB_RECORD_MEMORY,     /* asked for more memory than there is for it */
-    LAB_RECORD_PROTOCOL,   /* answered with garbage */
-    LAB_RECORD_FLOOD,      /* said more than it may */
-    LAB_RECORD_FORK,       /* tried to start a process or a thread */
-    LAB_RECORD_FILES,      /* tried to reach a file */
-    LAB_RECORD_NETWORK,    /* tried to reach the network */
-    LAB_RECORD_EXITED,     /* ended before it was told to */
-    LAB_RECORD_OUTSIDE,    /* wrote outside its outputs */
-    LAB_RECORD_LOST,       /* the device was lost */
-    LAB_RECORD_WRONG,      /* a gate did not let it pass */
-    LAB_RECORD_IMPOSSIBLE, /* timed as faster than the device can be */
-    LAB_RECORD_FAILED,     /* the laboratory failed, not the candidate */
+    LAB_RECORD_OK,          /* right, and timed */
+    LAB_RECORD_PRUNED,      /* not tried: static facts speak against it */
+    LAB_RECORD_SKIPPED,     /* not tried: it would take too long */
+    LAB_RECORD_REFUSED,     /* an option, an include or a size that candidates may not have */
+    LAB_RECORD_COMPILE,     /* does not compile */
+    LAB_RECORD_UNFIT,       /* cannot do the problem, and says so */
+    LAB_RECORD_HANG,        /* was not ready in time */
+    LAB_RECORD_CRASH,       /* ended by a signal */
+    LAB_RECORD_ACCESS,      /* touched memory that is not its own */
+    LAB_RECORD_MEMORY,      /* asked for more memory than there is for it */
+    LAB_RECORD_PROTOCOL,    /* answered with garbage */
+    LAB_RECORD_FLOOD,       /* said more than it may */
+    LAB_RECORD_FORK,        /* tried to start a process or a thread */
+    LAB_RECORD_FILES,       /* tried to reach a file */
+    LAB_RECORD_NETWORK,     /* tried to reach the network */
+    LAB_RECORD_FORBIDDEN,   /* asked the system for what computing does not need */
+    LAB_RECORD_EXITED,      /* ended before it was told to */
+    LAB_RECORD_OUTSIDE,     /* wrote outside its outputs */
+    LAB_RECORD_LOST,        /* the device was lost */
+    LAB_RECORD_WRONG,       /* a gate did not let it pass */
+    LAB_RECORD_IMPOSSIBLE,  /* timed as faster than the device can be */
+    LAB_RECORD_UNPROTECTED, /* not tried: this system cannot hold it */
+    LAB_RECORD_STOPPED,     /* somebody interrupted it */
+    LAB_RECORD_FAILED,      /* the laboratory failed, not the candidate */
     LAB_RECORD_VERDICTS
 } lab_record_verdict;
 
@@ -167,6 +173,11 @@ typedef struct lab_record_selftest {
 /* lab_record_selftest_add() adds it and writes its number, for lab_record_trial.selftest. */
 heed_status lab_record_selftest_add(lab_record *record, const lab_record_selftest *selftest,
                                     int64_t *id, lab_error *error);
+
+/* lab_record_selftest_find() looks for the newest selftest of that suite and build: *@id is 0 if
+ * there is none. */
+heed_status lab_record_selftest_find(lab_record *record, const char *suite, const char *build,
+                                     int64_t *id, lab_error *error);
 
 /* -------------------------------------------------------------------------- */
 /* append.c: trials                                                           */

@@ -125,3 +125,14 @@ heed_status lab_record_selftest_add(lab_record *record, const lab_record_selftes
     statement_integer(&s, selftest->honest);
     return statement_one(&s, 0, id);
 }
+
+heed_status lab_record_selftest_find(lab_record *record, const char *suite, const char *build,
+                                     int64_t *id, lab_error *error)
+{
+    statement s = statement_make(
+        record, "SELECT id FROM selftest WHERE suite = ? AND build IS ? ORDER BY id DESC LIMIT 1",
+        error);
+    statement_text(&s, suite);
+    statement_text(&s, build);
+    return statement_one(&s, 0, id);
+}

@@ -24,11 +24,14 @@ static const struct {
     [LAB_RECORD_FORK] = { "fork", "tried to start a process or a thread" },
     [LAB_RECORD_FILES] = { "files", "tried to reach a file" },
     [LAB_RECORD_NETWORK] = { "network", "tried to reach the network" },
+    [LAB_RECORD_FORBIDDEN] = { "forbidden", "asked the system for what computing does not need" },
     [LAB_RECORD_EXITED] = { "exited", "ended before it was told to" },
     [LAB_RECORD_OUTSIDE] = { "outside", "wrote outside its outputs" },
     [LAB_RECORD_LOST] = { "lost", "the device was lost" },
     [LAB_RECORD_WRONG] = { "wrong", "a gate did not let it pass" },
     [LAB_RECORD_IMPOSSIBLE] = { "impossible", "timed as faster than the device can be" },
+    [LAB_RECORD_UNPROTECTED] = { "unprotected", "not tried: this system cannot hold it" },
+    [LAB_RECORD_STOPPED] = { "interrupted", "somebody interrupted it" },
     [LAB_RECORD_FAILED] = { "failed", "the laboratory failed, not the candidate" },
 };
 

@@ -1,0 +1,63 @@
+/*
+ * board_place.c - what the laboratory knows, in the words of the board
+ */
+#include <string.h>
+
+#include "../src/device.h"
+#include "board.h"
+#include "wisdom_line.h"
+
+const char *cli_board_version(const char *features, const char *name, char version[16])
+{
+    const char *at = features ? strstr(features, name) : NULL;
+    if (!at)
+        return NULL;
+    at += strlen(name);
+    snprintf(version, 16, "%.*s", (int)strcspn(at, "-"), at);
+    return version;
+}
+
+void cli_board_place_read(cli_board_place *place, const heed_context *context)
+{
+    heed_device_limits limits = heed_device_get_limits(context);
+    heed_device_features(context, place->features);
+    lab_environment_read(&place->around);
+    place->device = (lab_record_device){
+        .name = heed_context_device(context),
+        .backend = heed_context_backend(context),
+        .memory_bytes = (double)heed_device_memory(context),
+        .cache_bytes = (double)heed_device_cache(context),
+        .multiprocessors = limits.multiprocessors,
+        .clock_hz = limits.clock_hz,
+        .bandwidth = limits.bandwidth,
+    };
+    place->environment = (lab_record_environment){
+        .features = place->features,
+        .threads = heed_context_threads(context),
+        .build = heed_wisdom_build(),
+        .heed = place->around.heed,
+        .commit = place->around.commit,
+        .driver = cli_board_version(place->features, "driver", place->driver),
+        .nvrtc = cli_board_version(place->features, "nvrtc", place->nvrtc),
+        .compiler = place->around.compiler,
+        .cpu = place->around.cpu,
+        .system = place->around.kernel,
+        .governor = place->around.governor,
+    };
+}
+
+lab_record_comparison cli_board_comparison(const lab_comparison *comparison, const char *against,
+                                           double seconds)
+{
+    return (lab_record_comparison){
+        .against = against,
+        .outcome = "ok",
+        .seconds = seconds,
+        .ratio = comparison->ratio.estimate,
+        .low = comparison->ratio.low,
+        .high = comparison->ratio.high,
+        .margin = comparison->margin,
+        .verdict = lab_compared_name(comparison->verdict),
+        .pairs = (int64_t)comparison->pairs,
+    };
+}
