@@ -1,0 +1,448 @@
+/*
+ * test_search_evolve.c - evolution, what guides it, and sources with marked regions
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/search/evolve.h"
+#include "landscapes.h"
+
+static void load(lab_space *space, const char *name)
+{
+    char path[512];
+    lab_error error;
+    snprintf(path, sizeof path, HEED_SOURCE_DIR "/spaces/%s.txt", name);
+    assert_int_equal(lab_space_load(space, path, &error), HEED_OK);
+}
+
+static int knob_of(const lab_space *space, const char *name)
+{
+    int i = 0;
+    while (strcmp(space->knobs[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+/* ---- The guide ---- */
+
+static double weight(const lab_guide *guide, const lab_space *space, const lab_point *point,
+                     unsigned findings, const char *knob, int up)
+{
+    double weights[LAB_MOVES], sum = 0;
+    int count = lab_guide_weigh(guide, space, point, findings, 0, weights);
+    for (int i = 0; i < count; i++)
+        sum += weights[i];
+    return weights[2 * knob_of(space, knob) + up] / sum;
+}
+
+/* A champion that spills makes smaller tiles and more registers likelier, by far, and the opposite
+ * next to impossible. */
+static void test_spills(void **state)
+{
+    const unsigned spills = 1u << LAB_FINDING_SPILLS;
+    const lab_guide none = { { { 0 } } };
+    lab_space space;
+    load(&space, "mma");
+    lab_point middle = { { 2, 2, 2, 1, 1, 0, 0, 1 } };
+    static const struct {
+        const char *knob;
+        int up;
+        bool likelier;
+    } rows[] = { { "rows", 0, true },  { "keys", 0, true },  { "blocks", 1, true },
+                 { "rows", 1, false }, { "keys", 1, false }, { "blocks", 0, false } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double before = weight(&none, &space, &middle, 0, rows[i].knob, rows[i].up);
+        double after = weight(&none, &space, &middle, spills, rows[i].knob, rows[i].up);
+        assert_true(rows[i].likelier ? after > 1.5 * before : after < 0.5 * before);
+    }
+    lab_space_free(&space);
+}
+
+/* Each finding changes something, and moves past the end have no weight. */
+static void test_findings(void **state)
+{
+    const lab_guide none = { { { 0 } } };
+    lab_space space;
+    double plain[LAB_MOVES], other[LAB_MOVES];
+    load(&space, "wgmma");
+    lab_point middle = { { 1, 1, 3, 2, 1, 1, 0, 0 } };
+    int count = lab_guide_weigh(&none, &space, &middle, 0, 2, plain);
+    assert_int_equal(count, 2 * space.knob_count + 2);
+    assert_true(plain[2 * 6] == 0 && plain[2 * 6 + 1] > 0);
+    for (int i = 0; i < LAB_FINDINGS; i++) {
+        lab_guide_weigh(&none, &space, &middle, 1u << i, 2, other);
+        assert_memory_not_equal(plain, other, (size_t)count * sizeof *plain);
+        assert_int_equal(lab_finding_of(lab_finding_name((lab_finding)i)), i);
+    }
+    assert_int_equal(lab_finding_of("boredom"), LAB_FINDINGS);
+    lab_space_free(&space);
+}
+
+static void test_history(void **state)
+{
+    lab_guide guide = { { { 0 } } };
+    lab_space space;
+    load(&space, "mma");
+    lab_point middle = { { 2, 2, 2, 1, 1, 0, 0, 1 } };
+    const lab_move wins = { .knob = knob_of(&space, "stages"), .up = 1 };
+    const lab_move fails = { .knob = knob_of(&space, "keys"), .up = 1 };
+    double wins_before = weight(&guide, &space, &middle, 0, "stages", 1);
+    double fails_before = weight(&guide, &space, &middle, 0, "keys", 1);
+    for (int i = 0; i < 5; i++) {
+        lab_guide_learn(&guide, &space, &wins, LAB_GAIN_BETTER);
+        lab_guide_learn(&guide, &space, &fails, LAB_GAIN_FAILED);
+    }
+    assert_true(weight(&guide, &space, &middle, 0, "stages", 1) > 1.5 * wins_before);
+    assert_true(weight(&guide, &space, &middle, 0, "keys", 1) < 0.5 * fails_before);
+    lab_space_free(&space);
+}
+
+/* Facts and counters become findings. */
+static void test_what_binds(void **state)
+{
+    lab_prospect facts = lab_prospect_unknown();
+    assert_int_equal(lab_findings(&facts, 64, 232448, NULL), 0);
+    facts = (lab_prospect){ { [LAB_FACT_REGISTERS] = 128,
+                              [LAB_FACT_SPILLS] = 16,
+                              [LAB_FACT_SMEM] = 100000,
+                              [LAB_FACT_BLOCKS] = 2,
+                              [LAB_FACT_WARPS] = 8 } };
+    assert_int_equal(lab_findings(&facts, 64, 232448, NULL), 1 << LAB_FINDING_SPILLS |
+                                                                 1 << LAB_FINDING_LOW_OCCUPANCY |
+                                                                 1 << LAB_FINDING_SMEM_BOUND);
+    facts = lab_prospect_unknown();
+    static const struct {
+        lab_counters counters;
+        unsigned set;
+    } rows[] = {
+        { { -1, -1, -1, -1, -1 }, 0 },
+        { { 0.9, 0.2, 0.2, 1, 0 }, 1 << LAB_FINDING_TENSOR_BOUND },
+        { { 0.6, 0.8, 0.2, 1, 0 }, 1 << LAB_FINDING_EXP_BOUND },
+        { { 0.1, 0.1, 0.8, 1, 0 }, 1 << LAB_FINDING_MEMORY_BOUND },
+        { { 0.3, 0.3, 0.3, 1, 0 }, 1 << LAB_FINDING_LATENCY_BOUND },
+        { { 0.6, 0.3, 0.3, 0.5, 0 }, 1 << LAB_FINDING_UNCOALESCED },
+        { { 0.6, 0.3, 0.3, 1, 0.1 }, 1 << LAB_FINDING_BANK_CONFLICTS },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(lab_findings(&facts, 64, 0, &rows[i].counters), rows[i].set);
+}
+
+/* ---- Sources ---- */
+
+static const char two_regions[] = "int a;\n"
+                                  "    /* heed:region one */\n"
+                                  "    x = 1;\n"
+                                  "/* heed:or\n"
+                                  "    x = 2;\n"
+                                  "    x++;\n"
+                                  "*/\n"
+                                  "/* heed:or\n"
+                                  "*/\n"
+                                  "/* heed:end */\n"
+                                  "int b; /* heed:not a mark */\n"
+                                  "/* heed:region two */\n"
+                                  "y();\n"
+                                  "/* heed:end */\n";
+
+static void test_source(void **state)
+{
+    lab_source source, again;
+    lab_error error;
+    int number;
+    assert_int_equal(lab_source_parse(&source, two_regions, "k.cu", &error), HEED_OK);
+    assert_int_equal(source.count, 2);
+    assert_int_equal(source.regions[0].count, 3);
+    assert_int_equal(source.regions[1].count, 1);
+    assert_string_equal(source.regions[0].texts[1], "    x = 2;\n    x++;\n");
+    assert_string_equal(source.regions[0].texts[2], "");
+    assert_int_equal(lab_source_find(&source, "two"), 1);
+    assert_int_equal(lab_source_find(&source, "three"), -1);
+    assert_int_equal(lab_source_add(&source, 1, "z(); /* faster */", &number, &error), HEED_OK);
+    assert_int_equal(number, 1);
+    assert_int_equal(lab_source_add(&source, 1, "y();\n", &number, &error), HEED_OK);
+    assert_int_equal(number, 0);
+    char *text = lab_source_render(&source, (int[]){ 1, 1 });
+    assert_non_null(text);
+    assert_string_equal(text, "int a;\n/* heed:region one */\n    x = 2;\n    x++;\n"
+                              "/* heed:end */\nint b; /* heed:not a mark */\n"
+                              "/* heed:region two */\nz(); /* faster */\n/* heed:end */\n");
+    assert_int_equal(lab_source_parse(&again, text, "again", &error), HEED_OK);
+    assert_int_equal(again.count, 2);
+    assert_int_equal(again.regions[0].count, 1);
+    free(text);
+    lab_source_free(&again);
+    lab_source_free(&source);
+    assert_int_equal(lab_source_parse(&source, "", "empty", &error), HEED_OK);
+    text = lab_source_render(&source, NULL);
+    assert_string_equal(text, "");
+    free(text);
+    lab_source_free(&source);
+}
+
+static void test_bad_sources(void **state)
+{
+    static const char *const rows[][2] = {
+        { "/* heed:end */\n", "k:1: outside of a region" },
+        { "\n/* heed:or\n*/\n", "k:2: outside of a region" },
+        { "/* heed:region a */\nx\n", "heed:or or heed:end expected" },
+        { "/* heed:region a */\n/* heed:region b */\n", "k:2: heed:or or heed:end expected" },
+        { "/* heed:region a */\n/* heed:end */\n/* heed:region a */\n/* heed:end */\n",
+          "k:3: there is a region of that name" },
+        { "/* heed:region 1 */\n/* heed:end */\n", "k:1: a name" },
+        { "/* heed:region a*/\n/* heed:end */\n", "k:1: a name" },
+        { "/* heed:region a */\n/* heed:or\nx\n/* heed:end */\n", "no end of its comment" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        lab_source source;
+        lab_error error;
+        assert_int_equal(lab_source_parse(&source, rows[i][0], "k", &error), HEED_ERR_INVALID);
+        if (!strstr(error.text, rows[i][1]))
+            fail_msg("\"%s\": %s", rows[i][0], error.text);
+        assert_int_equal(source.count, 0);
+    }
+}
+
+/* ---- Evolution ---- */
+
+/* A world out of a landscape; each text but the first of a region costs or gains its number of
+ * percents. */
+typedef struct world {
+    const lab_space *space;
+    lab_trials trials;
+    int calls, limit; /* a call past the limit is broken off; 0: none */
+    bool never;       /* nobody succeeds */
+    int asked;        /* how often about a succession */
+    double log[2000]; /* scores, in the order of births */
+    int64_t parents[2000];
+    int births;
+} world;
+
+static heed_status evaluate(void *data, lab_individual *one)
+{
+    world *self = data;
+    int64_t point = lab_space_index(self->space, &one->genome.point);
+    if (self->limit > 0 && self->calls >= self->limit)
+        return HEED_ERR_SYSTEM;
+    self->calls++;
+    for (int shape = 0; shape < self->trials.shape_count; shape++) {
+        const lab_evaluation *answer = lab_trials_find(&self->trials, point, shape, -1);
+        assert_non_null(answer);
+        one->fate = answer->fate;
+        one->seconds[shape] = answer->seconds * (1 - 0.02 * one->genome.texts[0]) *
+                              (1 + 0.02 * one->genome.texts[1]);
+    }
+    one->findings = point % 3 == 0 ? 1u << LAB_FINDING_SPILLS : 0;
+    return HEED_OK;
+}
+
+static heed_status succeeds(void *data, const lab_individual *challenger,
+                            const lab_individual *champion, bool *yes)
+{
+    world *self = data;
+    assert_true(challenger->score < champion->score);
+    self->asked++;
+    *yes = !self->never && challenger->score < champion->score - 0.01;
+    return HEED_OK;
+}
+
+static void born(void *data, const lab_individual *child, const lab_individual *champion)
+{
+    world *self = data;
+    assert_true(champion || !isfinite(child->score));
+    self->log[self->births] = child->score;
+    self->parents[self->births++] = child->parents[0];
+}
+
+static lab_nature nature_of(world *self)
+{
+    return (lab_nature){ .data = self,
+                         .shapes = self->trials.shape_count,
+                         .evaluate = evaluate,
+                         .succeeds = succeeds,
+                         .born = born };
+}
+
+/* It finds points within 5 % of the best of 90 in fewer evaluations than chance would need, on
+ * landscapes with cliffs, in the median over seeds. */
+static void test_finds(void **state)
+{
+    lab_space space;
+    lab_error error;
+    load(&space, "sweep90");
+    double best = INFINITY;
+    world self = { .space = &space, .trials = landscape_make(LANDSCAPE_CLIFFS, &space, 77) };
+    lab_nature nature = nature_of(&self);
+    for (int64_t i = 0; i < 90; i++) {
+        double sum = 0;
+        for (int s = 0; s < 3; s++)
+            sum += log(lab_trials_find(&self.trials, i, s, -1)->seconds);
+        best = fmin(best, sum / 3);
+    }
+    int early = 0, seeds = 40;
+    for (int seed = 0; seed < seeds; seed++) {
+        const lab_evolution_options options = { .seed = (uint64_t)seed, .islands = 2 };
+        lab_evolution *evolution;
+        assert_int_equal(lab_evolution_create(&evolution, &space, NULL, &options, NULL, 0, &error),
+                         HEED_OK);
+        self.births = 0;
+        assert_int_equal(lab_evolution_run(evolution, &nature, 90), HEED_OK);
+        assert_int_equal(self.births, 90);
+        assert_int_equal(lab_evolution_run(evolution, &nature, 5), HEED_OK); /* nothing is left */
+        assert_int_equal(self.births, 90);
+        int needed = 0;
+        while (self.log[needed] > best + log(1.05))
+            needed++;
+        early += needed < 27;
+        lab_evolution_destroy(evolution);
+    }
+    print_message("within 5 %% of the best after 27 of 90: %d of %d seeds\n", early, seeds);
+    assert_true(early > seeds / 2);
+    lab_trials_free(&self.trials);
+    lab_space_free(&space);
+}
+
+/* With regions, and broken off at every possible place, saved, loaded and gone on with: always the
+ * same story. */
+static void test_same_story(void **state)
+{
+    static world whole, parts;
+    lab_space space;
+    lab_source source;
+    lab_error error;
+    load(&space, "mma");
+    assert_int_equal(lab_source_parse(&source, two_regions, "k.cu", &error), HEED_OK);
+    int number;
+    lab_source_add(&source, 1, "z();", &number, &error);
+    const lab_evolution_options options = { .seed = 4, .islands = 2, .migration = 7 };
+    lab_genome starts[2];
+    memset(starts, 0, sizeof starts);
+    starts[1].point = lab_space_at(&space, 1234);
+    whole = parts = (world){ .space = &space };
+    whole.trials = parts.trials = landscape_make(LANDSCAPE_FAULTS, &space, 5);
+    lab_nature nature = nature_of(&whole);
+    lab_evolution *evolution, *again;
+    assert_int_equal(lab_evolution_create(&evolution, &space, &source, &options, starts, 2, &error),
+                     HEED_OK);
+    assert_int_equal(lab_evolution_run(evolution, &nature, 150), HEED_OK);
+    char *expected = lab_evolution_save(evolution);
+    lab_evolution_destroy(evolution);
+
+    nature = nature_of(&parts);
+    assert_int_equal(lab_evolution_create(&evolution, &space, &source, &options, starts, 2, &error),
+                     HEED_OK);
+    for (int i = 0; i < 150; i++) {
+        parts.limit = parts.calls; /* no evaluation is possible: it is broken off */
+        if (parts.limit > 0)
+            assert_int_equal(lab_evolution_run(evolution, &nature, 1), HEED_ERR_SYSTEM);
+        parts.limit = 0;
+        assert_int_equal(lab_evolution_run(evolution, &nature, 1), HEED_OK);
+        char *text = lab_evolution_save(evolution);
+        assert_non_null(text);
+        if (lab_evolution_load(&again, &space, &source, text, &error) != HEED_OK)
+            fail_msg("%s", error.text);
+        free(text);
+        lab_evolution_destroy(evolution);
+        evolution = again;
+    }
+    assert_int_equal(whole.births, parts.births);
+    assert_memory_equal(whole.log, parts.log, sizeof whole.log);
+    assert_memory_equal(whole.parents, parts.parents, sizeof whole.parents);
+    char *text = lab_evolution_save(evolution);
+    assert_string_equal(text, expected);
+    /* Regions matter: the champion has the best texts of both. */
+    assert_int_equal(lab_evolution_champion(evolution)->genome.texts[1], 0);
+    free(text);
+    free(expected);
+    lab_evolution_destroy(evolution);
+    lab_trials_free(&whole.trials);
+    lab_source_free(&source);
+    lab_space_free(&space);
+}
+
+static void test_succession(void **state)
+{
+    lab_space space;
+    lab_error error;
+    load(&space, "sweep90");
+    world self = { .space = &space, .trials = landscape_make(LANDSCAPE_VALLEY, &space, 3) };
+    lab_nature nature = nature_of(&self);
+    const lab_evolution_options options = { .seed = 1 };
+    lab_evolution *evolution;
+    self.never = true;
+    lab_genome start;
+    memset(&start, 0, sizeof start);
+    assert_int_equal(lab_evolution_create(&evolution, &space, NULL, &options, &start, 1, &error),
+                     HEED_OK);
+    assert_int_equal(lab_evolution_run(evolution, &nature, 40), HEED_OK);
+    assert_true(self.asked > 0);
+    assert_int_equal(lab_evolution_champion(evolution)->id, 1); /* the start */
+    assert_false(lab_evolution_offer(evolution, &start));       /* tried */
+    double last = -INFINITY;
+    for (int i = 0; lab_evolution_member(evolution, 0, i); i++) {
+        assert_true(lab_evolution_member(evolution, 0, i)->score >= last);
+        last = lab_evolution_member(evolution, 0, i)->score;
+    }
+    assert_true(isfinite(last));
+    self.never = false;
+    assert_int_equal(lab_evolution_run(evolution, &nature, 40), HEED_OK);
+    lab_evolution_destroy(evolution);
+    lab_trials_free(&self.trials);
+    lab_space_free(&space);
+}
+
+static void test_bad_evolutions(void **state)
+{
+    static const lab_evolution_options bad[] = { { .islands = 17 },   { .islands = -1 },
+                                                 { .population = 1 }, { .population = 65 },
+                                                 { .elites = 9 },     { .migration = -1 },
+                                                 { .crossover = 2 },  { .immigrants = -1 } };
+    lab_space space;
+    lab_error error;
+    lab_evolution *evolution;
+    load(&space, "sweep90");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(lab_evolution_create(&evolution, &space, NULL, &bad[i], NULL, 0, &error),
+                         HEED_ERR_INVALID);
+    /* A text that was cut anywhere, or changed, is refused or still an evolution, never a crash. */
+    world self = { .space = &space, .trials = landscape_make(LANDSCAPE_VALLEY, &space, 3) };
+    lab_nature nature = nature_of(&self);
+    const lab_evolution_options options = { .seed = 1 };
+    assert_int_equal(lab_evolution_create(&evolution, &space, NULL, &options, NULL, 0, &error),
+                     HEED_OK);
+    assert_int_equal(lab_evolution_run(evolution, &nature, 30), HEED_OK);
+    char *text = lab_evolution_save(evolution);
+    size_t length = strlen(text);
+    lab_evolution_destroy(evolution);
+    for (size_t cut = 0; cut < length; cut++) {
+        char kept = text[cut];
+        text[cut] = '\0';
+        assert_int_not_equal(lab_evolution_load(&evolution, &space, NULL, text, &error), HEED_OK);
+        assert_null(evolution);
+        text[cut] = kept == '9' ? '-' : '9';
+        if (lab_evolution_load(&evolution, &space, NULL, text, &error) == HEED_OK)
+            lab_evolution_destroy(evolution);
+        text[cut] = kept;
+    }
+    free(text);
+    lab_trials_free(&self.trials);
+    lab_space_free(&space);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_spills),     cmocka_unit_test(test_findings),
+        cmocka_unit_test(test_history),    cmocka_unit_test(test_what_binds),
+        cmocka_unit_test(test_source),     cmocka_unit_test(test_bad_sources),
+        cmocka_unit_test(test_finds),      cmocka_unit_test(test_same_story),
+        cmocka_unit_test(test_succession), cmocka_unit_test(test_bad_evolutions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
