@@ -173,8 +173,8 @@ static void stretches_and_looks(void **state)
 {
     for (size_t planned = 1; planned <= LAB_PAIRS_MAX; planned++) {
         size_t stretch = lab_stretch(planned), before = 0;
-        assert_true(stretch == 1 ? planned < 16 : stretch % 2 == 0);
-        assert_in_range(planned / stretch, planned < 8 ? 1 : 8, 48);
+        assert_true(stretch == 1 ? planned < 32 : stretch % 2 == 0);
+        assert_in_range(planned / stretch, planned < 16 ? 1 : 16, 48);
         assert_in_range(stretch, 1, LAB_PAIRED_MAX);
         for (size_t look = 0; look < 5; look++) {
             size_t pairs = lab_look_pairs(planned, 5, look);

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -119,24 +120,26 @@ static heed_status run_block(void *data, double *seconds)
     return status;
 }
 
-static lab_compared duel(scene *s, double delay, double seconds, uint64_t seed)
+/* A duel of the kernel and of the kernel with a delay, to be freed. */
+static lab_duel run_duel(const scene *s, double delay, double seconds, uint64_t seed)
 {
     kernel_side one = { .scene = s }, two = { .scene = s, .delay = delay };
     lab_side a = { run_block, move, &one }, b = { run_block, move, &two };
     lab_duel_options options = { .seconds = seconds, .seed = seed };
     lab_duel duel;
     assert_int_equal(lab_duel_run(&duel, &a, &b, &options), HEED_OK);
-    lab_compared verdict = duel.comparison.verdict;
-    lab_duel_free(&duel);
-    return verdict;
+    return duel;
 }
 
 /* False verdicts of the kernel beside itself. */
 static int false_verdicts(scene *s, uint64_t seed)
 {
     int verdicts[4] = { 0 };
-    for (uint64_t i = 0; i < SELF_DUELS; i++)
-        verdicts[duel(s, 0, 0.2, seed + i)]++;
+    for (uint64_t i = 0; i < SELF_DUELS; i++) {
+        lab_duel duel = run_duel(s, 0, 0.2, seed + i);
+        verdicts[duel.comparison.verdict]++;
+        lab_duel_free(&duel);
+    }
     printf("beside itself: FASTER %d, SLOWER %d, EQUIVALENT %d, AMBIGUOUS %d\n",
            verdicts[LAB_FASTER], verdicts[LAB_SLOWER], verdicts[LAB_EQUIVALENT],
            verdicts[LAB_AMBIGUOUS]);
@@ -152,41 +155,37 @@ static void same_kernel(void **state)
         assert_int_equal(false_verdicts(*state, 1001), 0);
 }
 
-/* The smallest difference that can be detected now in @seconds. */
-static double detectable(scene *s, double seconds)
+/* Could a duel have found 3 % with ease, by its own noise, with the delay taken out? */
+static bool could_find(lab_duel *duel)
 {
-    kernel_side one = { .scene = s }, two = { .scene = s };
-    lab_side a = { run_block, move, &one }, b = { run_block, move, &two };
-    lab_duel_options options = { .seconds = seconds, .rules = { .looks = 1 } };
     const lab_rules rules = { .looks = LAB_DUEL_LOOKS };
-    double difference = 0;
-    lab_duel duel;
-    assert_int_equal(lab_duel_run(&duel, &a, &b, &options), HEED_OK);
-    lab_series series = lab_duel_series(&duel);
-    assert_int_equal(lab_power_detectable(&series, &rules, 0, 1, &difference), HEED_OK);
-    lab_duel_free(&duel);
-    return difference;
+    double limit = 0;
+    for (size_t i = 0; i < duel->pairs; i++)
+        duel->b[i] /= 1.03;
+    lab_series series = lab_duel_series(duel);
+    assert_int_equal(lab_power_detectable(&series, &rules, 0, 1, &limit), HEED_OK);
+    printf("missed where %.1f %% could be detected\n", 100 * limit);
+    return limit <= 0.025;
 }
 
-/* A delay of 3 % is found 19 times of 20, and never taken for a gain; unless the machine is so
- * busy that it says itself, and rightly, that 3 % is at the limit of what can be detected. Where
- * 2.5 % are found 95 times of 100, 3 % are missed once in 1000, and so twice in 20 once in 5000. */
+/* A delay of 3 % is found 19 times of 20, and never taken for anything else; unless the machine is
+ * so busy meanwhile that 3 % is at the limit of what can be detected. Where 2.5 % are found 95
+ * times of 100, 3 % are missed once in 1000, and so twice in 20 once in 5000. */
 static void planted_delay(void **state)
 {
-    int verdicts[4] = { 0 };
-    for (uint64_t i = 0; i < DELAY_DUELS; i++)
-        verdicts[duel(*state, 0.03, 1, i)]++;
-    printf("3 %% slower: found %d, missed %d, taken for equal %d, for faster %d\n",
-           verdicts[LAB_FASTER], verdicts[LAB_AMBIGUOUS], verdicts[LAB_EQUIVALENT],
-           verdicts[LAB_SLOWER]);
-    assert_int_equal(verdicts[LAB_SLOWER], 0);
-    if (verdicts[LAB_FASTER] >= DELAY_DUELS * 95 / 100)
-        return;
-    double limit = detectable(*state, 1);
-    printf("%.1f %% could be detected\n", 100 * limit);
-    if (limit > 0.025)
+    int found = 0, missed = 0;
+    for (uint64_t i = 0; i < DELAY_DUELS; i++) {
+        lab_duel duel = run_duel(*state, 0.03, 1, i);
+        lab_compared verdict = duel.comparison.verdict;
+        assert_true(verdict == LAB_FASTER || verdict == LAB_AMBIGUOUS);
+        found += verdict == LAB_FASTER;
+        missed += verdict == LAB_AMBIGUOUS && could_find(&duel);
+        lab_duel_free(&duel);
+    }
+    printf("3 %% slower: found %d of %d\n", found, DELAY_DUELS);
+    assert_in_range(missed, 0, DELAY_DUELS / 20);
+    if (found < DELAY_DUELS / 2)
         skip();
-    assert_in_range(verdicts[LAB_FASTER], DELAY_DUELS * 95 / 100, DELAY_DUELS);
 }
 
 int main(void)

@@ -3,10 +3,10 @@
  *
  * Method. The two sides take turns in one run (duel.h), a block of calls each, and neighbouring
  * blocks form pairs. Each block gives one number, its seconds per call; each pair one, the
- * logarithm of its ratio, in which a drift of the machine cancels. Neighbouring pairs are somewhat
- * alike still, a disturbance lasts longer than one of them, and so does what a placement in memory
- * is worth: so they are put together by stretches, and a stretch is one number, the median of means
- * of its pairs. Stretches are the independent units that paired.h makes an interval of. The ratio
+ * logarithm of its ratio, in which a drift of the machine cancels. Neighbouring pairs may have more
+ * in common, a disturbance that lasts, and above all what a placement in memory is worth: so they
+ * are put together by stretches, and a stretch is one number, the median of means of its pairs.
+ * Stretches are the independent units that paired.h makes an interval of. The ratio
  * is time of B over time of A: above 1, A is the faster one.
  *
  * The verdict compares the interval with what counts as a difference, as in a test of equivalence
@@ -79,7 +79,7 @@ enum {
 };
 
 /* lab_stretch() returns how many pairs make a stretch if @planned pairs are to be taken: 1 if they
- * are few, else an even number, and 8 to 48 stretches in all. */
+ * are few, else an even number, and 16 to 48 stretches in all. */
 size_t lab_stretch(size_t planned);
 
 /* lab_look_pairs() returns with how many pairs look number @look of @looks, counted from 0, is

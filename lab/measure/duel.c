@@ -15,9 +15,8 @@
 
 bool lab_interleave_second(uint64_t seed, size_t block)
 {
-    bool outer = lab_random_bits(seed, block / 4) & 1;
-    bool inner = block % 4 == 1 || block % 4 == 2;
-    return outer != inner;
+    bool turned = lab_random_bits(seed, block / 2) & 1;
+    return turned != (block % 2 == 1);
 }
 
 static heed_status full_options(const lab_duel_options *options, lab_duel_options *full)

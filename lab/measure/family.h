@@ -1,9 +1,10 @@
 /*
  * family.h - verdicts on many shapes at once
  *
- * With 39 shapes and 99 % confidence for each, one in every third run would be called FASTER or SLOWER by
- * luck. Here the confidence holds for all the verdicts FASTER and SLOWER of a family together: the
- * probability of a single false one among them is 1 - confidence, whatever depends on whatever.
+ * With 39 shapes and 99 % confidence for each, one in every third run would be called FASTER or
+ * SLOWER by luck. Here the confidence holds for all the verdicts FASTER and SLOWER of a family
+ * together: the probability of a single false one among them is 1 - confidence, whatever depends on
+ * whatever.
  *
  * Holm's method, over two statements for each shape, that A is faster and that it is slower. All
  * shapes are first judged as sure as if each had its share of the error; the shapes that get a

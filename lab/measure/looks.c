@@ -6,14 +6,10 @@
 #include <math.h>
 
 /* Stretches that are aimed at, at most, and from how many pairs on they are more than one pair. So
- * no stretch has more than LAB_PAIRS_MAX / STRETCHES = LAB_PAIRED_MAX pairs. Two pairs are a four
- * of blocks whose order was drawn at random: of two sides that are the same, one is as likely to
- * have the better part of it as the other, whatever the noise is, and independently of all other
- * fours. The halves of a four are not independent, and fewer than PAIRS_FEW pairs are judged a
- * little too boldly: where 1 % would be false, 1.5 % are. */
+ * no stretch has more than LAB_PAIRS_MAX / STRETCHES = LAB_PAIRED_MAX pairs. */
 enum {
     STRETCHES = 48,
-    PAIRS_FEW = 16
+    PAIRS_FEW = 32
 };
 
 /* Looks wait for this many stretches: with fewer nothing can be told from so small a share of the
