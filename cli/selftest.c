@@ -134,13 +134,12 @@ static json_t *json_failed(uint32_t failed)
 
 static json_t *json_entry(const lab_selftest_entry *entry)
 {
-    const lab_mutant *mutant = entry->mutant;
-    if (mutant)
-        return json_pack("{s:s, s:s, s:s, s:s, s:b, s:o, s:b, s:o}", "mutant", mutant->name,
-                         "problem", mutant->spec, "inputs", mutant->inputs, "gate", mutant->gate,
+    if (entry->gate)
+        return json_pack("{s:s, s:s, s:s, s:s, s:b, s:o, s:b, s:o}", "mutant", entry->name,
+                         "problem", entry->spec, "inputs", entry->inputs, "gate", entry->gate,
                          "killed", entry->failed != 0, "by", json_failed(entry->failed), "as_meant",
                          entry->meant, "reason", cli_json_text(entry->reason));
-    return json_pack("{s:s, s:b, s:o, s:s, s:s, s:o}", "control", entry->control->name, "accepted",
+    return json_pack("{s:s, s:b, s:o, s:s, s:s, s:o}", "control", entry->name, "accepted",
                      entry->failed == 0, "by", json_failed(entry->failed), "problem", entry->spec,
                      "inputs", entry->inputs, "reason", cli_json_text(entry->reason));
 }
@@ -166,16 +165,15 @@ static cli_exit print_json(const lab_selftest_result *result, const lab_selftest
 /* Survivors, the rejected, and who was killed by another gate than the one that is meant to. */
 static void print_entry(const lab_selftest_entry *entry)
 {
-    const lab_mutant *mutant = entry->mutant;
     const char *bad = cli_style(stderr, CLI_BAD), *plain = cli_style(stderr, CLI_PLAIN);
-    if (mutant && !entry->failed)
-        cli_message("%sSURVIVED%s %s, which %s: %s, %s inputs", bad, plain, mutant->name,
-                    mutant->does, mutant->spec, mutant->inputs);
-    else if (mutant && !entry->meant)
-        cli_message("%s was not killed by %s, but %s", mutant->name, mutant->gate, entry->reason);
-    else if (entry->control && entry->failed)
-        cli_message("%sREJECTED%s %s (%s): %s, %s inputs: %s", bad, plain, entry->control->name,
-                    entry->control->does, entry->spec, entry->inputs, entry->reason);
+    if (entry->gate && !entry->failed)
+        cli_message("%sSURVIVED%s %s, which %s: %s, %s inputs: %s", bad, plain, entry->name,
+                    entry->does, entry->spec, entry->inputs, entry->reason);
+    else if (entry->gate && !entry->meant)
+        cli_message("%s was not killed by %s, but: %s", entry->name, entry->gate, entry->reason);
+    else if (!entry->gate && entry->failed)
+        cli_message("%sREJECTED%s %s (%s): %s, %s inputs: %s", bad, plain, entry->name, entry->does,
+                    entry->spec, entry->inputs, entry->reason);
 }
 
 static cli_exit print_text(const lab_selftest_result *result, const lab_selftest_options *options)

@@ -86,7 +86,7 @@ static void test_a_gate_alone_kills(void **state)
             const lab_selftest_entry *entry = &result.entries[i];
             if (!entry->done || entry->meant)
                 continue;
-            print_message("survived %s: %s (%s)\n", lab_gate_at(g)->name, entry->mutant->name,
+            print_message("survived %s: %s (%s)\n", lab_gate_at(g)->name, entry->name,
                           entry->reason);
             survivors++;
         }

@@ -46,6 +46,7 @@ static const layer layers[] = {
       false,
       { "include/", "src/device.h", "src/measure.h", "lab/verify/", "lab/tensor/", "lab/report/" },
       { NULL } },
+    { "lab/verify/mutants/attend.cu", false, { "src/cuda/kernels/" }, { NULL } },
     { "lab/measure/",
       false,
       { "include/", "src/device.h", "src/measure.h", "lab/measure/", "lab/tensor/", "lab/report/" },
@@ -98,7 +99,8 @@ static const char *const loud_calls[] = { "printf", "vprintf", "puts", "putchar"
 static const char *const generated[] = { "commit.h" };
 
 /* Where the compiler looks for "name" after the folder of the including file. */
-static const char *const search_path[] = { "include/", "src/", "", "lab/", "cli/", "tests/" };
+static const char *const search_path[] = { "include/",         "src/", "", "lab/", "cli/", "tests/",
+                                           "src/cuda/kernels/" };
 
 static int complaints;
 static int files_read;

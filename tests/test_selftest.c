@@ -65,6 +65,8 @@ static void test_exit_codes_and_words(void **state)
         if (code != cases[i].code)
             fail_msg("selftest %s: exit code %d instead of %d\n%s", cases[i].arguments, code,
                      cases[i].code, out);
+        if (code == 0 && (strstr(out, "REJECTED") || strstr(out, "SURVIVED")))
+            fail_msg("selftest %s is well, and complains:\n%s", cases[i].arguments, out);
         for (int w = 0; w < 3 && cases[i].words[w]; w++)
             if (!strstr(out, cases[i].words[w]))
                 fail_msg("selftest %s: no '%s' in\n%s", cases[i].arguments, cases[i].words[w], out);

@@ -9,6 +9,7 @@
 
 #include "lab/tensor/random.h"
 #include "lab/verify/isolate.h"
+#include "lab/verify/mutants/device.h"
 #include "lab/verify/verify.h"
 #include "src/measure.h"
 
@@ -17,6 +18,9 @@
 
 /* The fewest rows that a reference can be made of. */
 #define WORK_FEW 1
+
+/* So many trials in a row share a child, and with it the values of a problem. */
+#define GROUP 8
 
 lab_selftest_options lab_selftest_standard(void)
 {
@@ -29,8 +33,9 @@ lab_selftest_options lab_selftest_standard(void)
 
 /* A kernel on a problem: to be killed, or to be accepted. */
 typedef struct trial {
-    size_t entry; /* of the result */
-    const lab_deed *deed;
+    size_t entry;         /* of the result */
+    const lab_deed *deed; /* NULL: the device's kernel, with ... */
+    int mistake;          /* ... this one */
     const char *spec;
     const lab_inputs *inputs;
     bool few, unlocked;
@@ -79,6 +84,30 @@ static heed_status fill(trials *all, const trial *it, const lab_verify_options *
     return status;
 }
 
+static void try_deed(trials *all, const lab_deed *deed, const lab_verify_options *options,
+                     lab_trace *trace, lab_report *report)
+{
+    lab_actor *actor = lab_actor_create(deed);
+    if (!actor)
+        return;
+    lab_subject subject = lab_actor_subject(actor);
+    lab_case_verify(&all->values, &subject, options, trace, report);
+    lab_actor_destroy(actor);
+}
+
+static void try_mistake(trials *all, int mistake, const lab_verify_options *options,
+                        lab_trace *trace, lab_report *report)
+{
+    const lab_selftest_device *device = all->options->device;
+    lab_subject subject;
+    if (device->open(device->data, mistake, &subject) != HEED_OK) {
+        lab_verdict_skip(&report->verdicts[0], "%s", heed_message());
+        return;
+    }
+    lab_case_verify(&all->values, &subject, options, trace, report);
+    device->close(device->data, &subject);
+}
+
 /* A problem that has no such values is skipped, which is as good as accepted; a mutant that is
  * skipped survives. */
 static void try_one(void *data, size_t index, lab_trace *trace, void *result)
@@ -89,13 +118,12 @@ static void try_one(void *data, size_t index, lab_trace *trace, void *result)
     lab_report *report = result;
     lab_trace_step(trace, NULL);
     report->outcome = LAB_SKIP;
-    heed_status status = fill(all, it, &options);
-    lab_actor *actor = lab_actor_create(it->deed);
-    if (status == HEED_OK && actor) {
-        lab_subject subject = lab_actor_subject(actor);
-        lab_case_verify(&all->values, &subject, &options, trace, report);
-    }
-    lab_actor_destroy(actor);
+    if (fill(all, it, &options) != HEED_OK)
+        return;
+    if (it->deed)
+        try_deed(all, it->deed, &options, trace, report);
+    else
+        try_mistake(all, it->mistake, &options, trace, report);
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -130,14 +158,15 @@ static size_t first_gate(uint32_t gates)
 static void conclude_mutant(lab_selftest_entry *entry, const trials *all, const lab_report *report,
                             const lab_ending *ending)
 {
-    const lab_mutant *mutant = entry->mutant;
-    size_t meant = lab_gate_index(mutant->gate);
+    size_t meant = lab_gate_index(entry->gate);
     entry->failed = failed_gates(all, report, ending);
     const char *reason = reason_of(report, ending, meant);
     entry->meant = (entry->failed >> meant & 1) &&
-                   (!mutant->text || strstr(reason, mutant->text) != NULL);
+                   (!entry->text || strstr(reason, entry->text) != NULL);
     if (entry->failed && !(entry->failed >> meant & 1))
         reason = reason_of(report, ending, first_gate(entry->failed));
+    else if (report->outcome == LAB_SKIP && !entry->failed)
+        reason = reason_of(report, ending, 0);
     snprintf(entry->reason, sizeof entry->reason, "%s", reason);
 }
 
@@ -147,10 +176,10 @@ static void conclude_control(lab_selftest_entry *entry, const trials *all, const
 {
     uint32_t failed = failed_gates(all, report, ending);
     if (failed && !entry->failed) {
-        size_t gate = first_gate(failed);
-        snprintf(entry->spec, sizeof entry->spec, "%s", it->spec);
-        snprintf(entry->inputs, sizeof entry->inputs, "%s", it->inputs->name);
-        snprintf(entry->reason, sizeof entry->reason, "%s", reason_of(report, ending, gate));
+        entry->spec = it->spec;
+        entry->inputs = it->inputs->name;
+        snprintf(entry->reason, sizeof entry->reason, "%s",
+                 reason_of(report, ending, first_gate(failed)));
     }
     entry->failed |= failed;
 }
@@ -169,7 +198,7 @@ static heed_status run_trials(trials *all, unsigned deadline_s, lab_selftest_ent
                                       .data = all,
                                       .count = all->count,
                                       .result_size = sizeof *reports,
-                                      .group = lab_control_at(0) ? 8 : 1,
+                                      .group = GROUP,
                                       .jobs = all->options->jobs,
                                       .deadline_s = deadline_s,
                                       .stop = all->options->stop,
@@ -182,7 +211,7 @@ static heed_status run_trials(trials *all, unsigned deadline_s, lab_selftest_ent
         lab_selftest_entry *entry = &entries[it->entry];
         if (endings[i].how == LAB_NOT_RUN)
             entry->done = false;
-        else if (entry->mutant)
+        else if (entry->gate)
             conclude_mutant(entry, all, &reports[i], &endings[i]);
         else
             conclude_control(entry, all, it, &reports[i], &endings[i]);
@@ -196,72 +225,122 @@ static heed_status run_trials(trials *all, unsigned deadline_s, lab_selftest_ent
 /* All of them                                                                                    */
 /* ---------------------------------------------------------------------------------------------- */
 
-static size_t count_of(bool (*there)(size_t))
+/* The entries and the trials as they are made. */
+typedef struct maker {
+    const lab_selftest_options *options;
+    lab_selftest_entry *entries; /* NULL: they are only counted */
+    size_t entry_count;
+    trial *trials; /* the same */
+    size_t trial_count;
+} maker;
+
+static bool is_wanted(const lab_selftest_options *options, const lab_selftest_entry *entry)
 {
-    size_t count = 0;
-    while (there(count))
-        count++;
-    return count;
+    if (options->gate && (!entry->gate || strcmp(options->gate, entry->gate) != 0))
+        return false;
+    return !options->only || strcmp(options->only, entry->name) == 0;
 }
 
-static bool is_mutant(size_t index)
+/* Adds an entry. Returns whether it shall be tried. */
+static bool add_entry(maker *it, lab_selftest_entry entry)
 {
-    return lab_mutant_at(index) != NULL;
+    entry.done = is_wanted(it->options, &entry);
+    if (it->entries)
+        it->entries[it->entry_count] = entry;
+    it->entry_count++;
+    return entry.done;
 }
 
-static bool is_control(size_t index)
+/* Adds a trial of the last entry. */
+static void add_trial(maker *it, trial one)
 {
-    return lab_control_at(index) != NULL;
+    if (it->trials)
+        it->trials[it->trial_count] = one;
+    it->trial_count++;
 }
 
-static bool is_scene(size_t index)
+static void add_mutants(maker *it, bool endless)
 {
-    return lab_scene_at(index) != NULL;
-}
-
-static bool is_inputs(size_t index)
-{
-    return lab_inputs_at(index) != NULL;
-}
-
-static bool is_wanted(const lab_selftest_options *options, const char *name)
-{
-    return !options->only || strcmp(options->only, name) == 0;
-}
-
-static void add_mutants(trials *all, lab_selftest_entry *entries, size_t mutants, bool endless)
-{
-    const char *gate = all->options->gate;
-    for (size_t i = 0; i < mutants; i++) {
-        const lab_mutant *mutant = lab_mutant_at(i);
-        if (mutant->endless != endless || !is_wanted(all->options, mutant->name) ||
-            (gate && strcmp(gate, mutant->gate) != 0))
+    for (size_t i = 0; lab_mutant_at(i); i++) {
+        const lab_mutant *m = lab_mutant_at(i);
+        const lab_selftest_entry entry = { .name = m->name,
+                                           .does = m->does,
+                                           .gate = m->gate,
+                                           .text = m->text,
+                                           .spec = m->spec,
+                                           .inputs = m->inputs };
+        if (m->endless != endless || !add_entry(it, entry))
             continue;
-        entries[i].done = true;
-        all->items[all->count++] = (trial){ .entry = i,
-                                            .deed = &mutant->deed,
-                                            .spec = mutant->spec,
-                                            .inputs = lab_inputs_find(mutant->inputs),
-                                            .few = mutant->few,
-                                            .unlocked = mutant->unlocked };
+        add_trial(it, (trial){ .entry = it->entry_count - 1,
+                               .deed = &m->deed,
+                               .spec = m->spec,
+                               .inputs = lab_inputs_find(m->inputs),
+                               .few = m->few,
+                               .unlocked = m->unlocked });
     }
 }
 
-/* Those with the same values one after the other. */
-static void add_controls(trials *all, lab_selftest_entry *entries, size_t mutants)
+/* Trials with the same values come one after the other. */
+static void add_controls(maker *it)
 {
+    size_t first = it->entry_count;
+    for (size_t i = 0; lab_control_at(i); i++)
+        add_entry(it, (lab_selftest_entry){ .name = lab_control_at(i)->name,
+                                            .does = lab_control_at(i)->does,
+                                            .spec = "",
+                                            .inputs = "" });
     for (size_t s = 0; lab_scene_at(s); s++)
         for (size_t n = 0; lab_inputs_at(n); n++)
             for (size_t i = 0; lab_control_at(i); i++) {
-                const lab_control *control = lab_control_at(i);
-                if (!is_wanted(all->options, control->name))
-                    continue;
-                entries[mutants + i].done = true;
-                all->items[all->count++] = (trial){ .entry = mutants + i,
-                                                    .deed = &control->deed,
-                                                    .spec = lab_scene_at(s),
-                                                    .inputs = lab_inputs_at(n) };
+                const lab_selftest_entry same = { .name = lab_control_at(i)->name };
+                if (is_wanted(it->options, &same))
+                    add_trial(it, (trial){ .entry = first + i,
+                                           .deed = &lab_control_at(i)->deed,
+                                           .spec = lab_scene_at(s),
+                                           .inputs = lab_inputs_at(n) });
             }
+}
+
+/* The kernels of a device, whose inputs cannot be locked. */
+static void add_device(maker *it)
+{
+    for (size_t i = 0; lab_device_mutant_at(i); i++) {
+        const lab_device_mutant *m = lab_device_mutant_at(i);
+        const lab_selftest_entry entry = {
+            .name = m->name, .does = m->does, .gate = m->gate, .spec = m->spec, .inputs = m->inputs
+        };
+        if (add_entry(it, entry))
+            add_trial(it, (trial){ .entry = it->entry_count - 1,
+                                   .mistake = m->mistake,
+                                   .spec = m->spec,
+                                   .inputs = lab_inputs_find(m->inputs),
+                                   .unlocked = true });
+    }
+    const lab_selftest_entry honest = {
+        .name = "plain", .does = "has no mistake", .spec = "", .inputs = ""
+    };
+    if (!add_entry(it, honest))
+        return;
+    for (size_t s = 0; lab_device_scene_at(s); s++)
+        for (size_t n = 0; lab_inputs_at(n); n++)
+            add_trial(it, (trial){ .entry = it->entry_count - 1,
+                                   .spec = lab_device_scene_at(s),
+                                   .inputs = lab_inputs_at(n),
+                                   .unlocked = true });
+}
+
+/* All kernels of the suite. Returns how many of the trials, the first ones, end by themselves. */
+static size_t add_suite(maker *it)
+{
+    if (it->options->device) {
+        add_device(it);
+        return it->trial_count;
+    }
+    add_mutants(it, false);
+    add_controls(it);
+    size_t ending = it->trial_count;
+    add_mutants(it, true);
+    return ending;
 }
 
 static void count_mutant(lab_selftest_result *result, const lab_selftest_entry *entry)
@@ -281,11 +360,13 @@ static void count(lab_selftest_result *result, const lab_selftest_options *optio
     for (size_t i = 0; i < result->entry_count; i++) {
         const lab_selftest_entry *entry = &result->entries[i];
         result->skipped += !entry->done;
-        result->mutants += entry->done && entry->mutant;
-        result->controls += entry->done && entry->control;
-        if (entry->done && entry->mutant)
+        if (!entry->done)
+            continue;
+        result->mutants += entry->gate != NULL;
+        result->controls += entry->gate == NULL;
+        if (entry->gate)
             count_mutant(result, entry);
-        else if (entry->done)
+        else
             result->accepted += entry->failed == 0;
     }
     result->trusted = result->skipped == 0 && (options->gates & every) == every &&
@@ -293,47 +374,42 @@ static void count(lab_selftest_result *result, const lab_selftest_options *optio
 }
 
 /* Endless ones come last, as each takes all the time it gets. */
-static heed_status run_all(trials *all, lab_selftest_result *result, size_t mutants)
+static heed_status run_all(const lab_selftest_options *options, lab_selftest_result *result,
+                           const maker *made, size_t ending)
 {
-    lab_selftest_entry *entries = result->entries;
-    add_mutants(all, entries, mutants, false);
-    if (!all->options->gate)
-        add_controls(all, entries, mutants);
-    size_t first = all->count;
-    add_mutants(all, entries, mutants, true);
-    all->total = all->count;
-    if (all->count == 0)
+    trials all = {
+        .options = options, .items = made->trials, .count = ending, .total = made->trial_count
+    };
+    heed_status status = HEED_OK;
+    if (made->trial_count == 0)
         return HEED_ERR_INVALID;
-    all->count = first;
-    heed_status status = run_trials(all, all->options->deadline_s, entries);
-    all->items += first;
-    all->before = first;
-    all->count = all->total - first;
-    all->filled = NULL;
-    if (status == HEED_OK && all->count > 0)
-        status = run_trials(all, ENDLESS_S, entries);
+    if (ending > 0)
+        status = run_trials(&all, options->deadline_s, result->entries);
+    all.items += ending;
+    all.before = ending;
+    all.count = made->trial_count - ending;
+    if (status == HEED_OK && all.count > 0)
+        status = run_trials(&all, ENDLESS_S, result->entries);
     return status;
 }
 
 heed_status lab_selftest_run(const lab_selftest_options *options, lab_selftest_result *result)
 {
-    size_t mutants = count_of(is_mutant), controls = count_of(is_control);
-    size_t room = mutants + controls * count_of(is_scene) * count_of(is_inputs);
     int64_t start = heed_clock_ns();
-    trial *items = calloc(room, sizeof *items);
-    trials all = { .options = options, .items = items };
+    maker counted = { .options = options };
+    add_suite(&counted);
+    maker made = { .options = options };
+    made.entries = calloc(counted.entry_count, sizeof *made.entries);
+    made.trials = calloc(counted.trial_count + 1, sizeof *made.trials);
     *result = (lab_selftest_result){ .digest = lab_suite_digest(),
-                                     .entry_count = mutants + controls };
-    result->entries = calloc(result->entry_count, sizeof *result->entries);
+                                     .entries = made.entries,
+                                     .entry_count = counted.entry_count };
     heed_status status = HEED_ERR_NO_MEMORY;
-    if (items && result->entries) {
-        for (size_t i = 0; i < result->entry_count; i++) {
-            result->entries[i].mutant = i < mutants ? lab_mutant_at(i) : NULL;
-            result->entries[i].control = i < mutants ? NULL : lab_control_at(i - mutants);
-        }
-        status = run_all(&all, result, mutants);
+    if (made.entries && made.trials) {
+        size_t ending = add_suite(&made);
+        status = run_all(options, result, &made, ending);
     }
-    free(items);
+    free(made.trials);
     if (status != HEED_OK) {
         lab_selftest_free(result);
         return status;

@@ -16,6 +16,17 @@
 #include "lab/verify/gates.h"
 #include "lab/verify/mutants/suite.h"
 
+/* Where kernels are CUDA: whoever knows how to launch one. The suite is then that of
+ * mutants/device.h. */
+typedef struct lab_selftest_device {
+    void *data;
+
+    /* Makes attend.cu with @mistake a subject of verification, in a child process. Returns HEED_OK,
+     * or why not, with a heed_message(). */
+    heed_status (*open)(void *data, int mistake, lab_subject *subject);
+    void (*close)(void *data, lab_subject *subject);
+} lab_selftest_device;
+
 typedef struct lab_selftest_options {
     uint64_t seed;       /* of values, rows of samples, poison */
     uint32_t gates;      /* that there are: bit i for the i-th; without the first one a crash or a
@@ -24,7 +35,8 @@ typedef struct lab_selftest_options {
     unsigned deadline_s; /* for each kernel on one problem; 0: none */
     const char *only;    /* the name of one mutant or control; NULL: all */
     const char *gate;    /* mutants alone that this gate is meant to kill; NULL: all */
-    bool (*stop)(void);  /* asked now and then: true ends it early. May be NULL */
+    const lab_selftest_device *device; /* NULL: kernels are functions of the host */
+    bool (*stop)(void);                /* asked now and then: true ends it early. May be NULL */
     void (*progress)(void *data, size_t done, size_t total); /* may be NULL */
     void *data;                                              /* for progress() */
 } lab_selftest_options;
@@ -34,14 +46,17 @@ lab_selftest_options lab_selftest_standard(void);
 
 /* What became of one kernel: mutants first, then controls, in the order of the suite. */
 typedef struct lab_selftest_entry {
-    const lab_mutant *mutant;   /* or NULL ... */
-    const lab_control *control; /* ... and this */
+    const char *name;
+    const char *does;
+    const char *gate;           /* that is meant to kill it; NULL: it is a control */
+    const char *text;           /* that the reason should contain; NULL: any */
     bool done;                  /* it was tried: nobody stopped before */
     uint32_t failed;            /* gates that failed it: bit i for the i-th */
     bool meant;                 /* of a mutant: the gate that is meant to kill it is among them */
-    char spec[HEED_SPEC_SIZE];  /* of a control: the problem and the inputs ... */
-    char inputs[16];            /* ... on which it was rejected, or "" */
-    char reason[LAB_TEXT_SIZE]; /* of the gate that is meant, or else of the first that failed */
+    const char *spec;           /* the problem and the inputs; of a control those on which it was */
+    const char *inputs;         /* rejected, or "" */
+    char reason[LAB_TEXT_SIZE]; /* of the gate that is meant, or else of the first that failed; or
+                                   why a survivor was not tried */
 } lab_selftest_entry;
 
 /* What one gate is worth. */

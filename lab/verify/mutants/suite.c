@@ -7,6 +7,7 @@
 
 #include "lab/tensor/random.h"
 #include "lab/verify/gates.h"
+#include "lab/verify/mutants/device.h"
 #include "lab/verify/mutants/steps.h"
 
 static const lab_mutant *const tables[] = {
@@ -66,22 +67,32 @@ static uint64_t add_text(uint64_t digest, const char *text)
     return lab_random_bits(digest, 256); /* where one ends */
 }
 
+static uint64_t add_mutant(uint64_t digest, const char *name, const char *spec, const char *inputs,
+                           const char *gate)
+{
+    return add_text(add_text(add_text(add_text(digest, name), spec), inputs), gate);
+}
+
 uint64_t lab_suite_digest(void)
 {
     uint64_t digest = 0;
     for (size_t i = 0; lab_gate_at(i); i++)
         digest = add_text(digest, lab_gate_at(i)->name);
     for (size_t i = 0; lab_mutant_at(i); i++) {
-        const lab_mutant *mutant = lab_mutant_at(i);
-        const char *const texts[] = { mutant->name, mutant->spec, mutant->inputs, mutant->gate };
-        for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++)
-            digest = add_text(digest, texts[t]);
+        const lab_mutant *m = lab_mutant_at(i);
+        digest = add_mutant(digest, m->name, m->spec, m->inputs, m->gate);
+    }
+    for (size_t i = 0; lab_device_mutant_at(i); i++) {
+        const lab_device_mutant *m = lab_device_mutant_at(i);
+        digest = add_mutant(digest, m->name, m->spec, m->inputs, m->gate);
     }
     for (size_t i = 0; lab_control_at(i); i++)
         digest = add_text(digest, lab_control_at(i)->name);
     for (size_t i = 0; lab_scene_at(i); i++)
         digest = add_text(digest, lab_scene_at(i));
-    return digest;
+    for (size_t i = 0; lab_device_scene_at(i); i++)
+        digest = add_text(digest, lab_device_scene_at(i));
+    return add_text(digest, lab_device_source());
 }
 
 /* ---------------------------------------------------------------------------------------------- */

@@ -1,0 +1,112 @@
+/*
+ * device.c - the suite where kernels are CUDA
+ */
+#include "lab/verify/mutants/device.h"
+
+#define WARPS 4
+#define TILE 32
+
+#define SPEC "b1 h2 s40 d24/40 f16"
+#define CAUSAL "b1 h2 s40 d24/40 f16 causal"
+
+/* clang-format off */
+static const lab_device_mutant mutants[] = {
+    { .name = "half-the-logits", .does = "halves the logits", .mistake = 1,
+      .spec = SPEC, .inputs = "normal", .gate = "error" },
+    { .name = "positive-scale", .does = "ignores the sign of the scale", .mistake = 2,
+      .spec = "b1 h2 s40 d24/40 f16 scale=-0.2", .inputs = "needle", .gate = "error" },
+    { .name = "drops-last-tile", .does = "drops the last tile of keys", .mistake = 3,
+      .spec = SPEC, .inputs = "normal", .gate = "error" },
+    { .name = "one-key-more", .does = "sees one key too many", .mistake = 4,
+      .spec = CAUSAL, .inputs = "normal", .gate = "causal" },
+    { .name = "unmasked-tail", .does = "counts the keys of zeros that fill the last tile up", .mistake = 5,
+      .spec = SPEC, .inputs = "normal", .gate = "lse" },
+    { .name = "interleaved-heads", .does = "maps grouped heads by modulo instead of division", .mistake = 6,
+      .spec = "b1 h4/2 s20 d24/40 f16", .inputs = "normal", .gate = "error" },
+    { .name = "first-keys", .does = "uses the keys of the first batch element for all", .mistake = 7,
+      .spec = "b3 h2 s20 d24/40 f16", .inputs = "normal", .gate = "batch" },
+    { .name = "stale-output", .does = "does not scale the output down when the maximum rises", .mistake = 8,
+      .spec = SPEC, .inputs = "rising", .gate = "error" },
+    { .name = "no-maximum", .does = "does not take the maximum off", .mistake = 9,
+      .spec = SPEC, .inputs = "large", .gate = "finite" },
+    { .name = "f16-sums", .does = "sums in f16", .mistake = 10,
+      .spec = "b1 h1 s4/2048 d24/40 f16", .inputs = "normal", .gate = "error" },
+    { .name = "base-2-lse", .does = "gives the LSE in base 2", .mistake = 11,
+      .spec = SPEC, .inputs = "normal", .gate = "merged" },
+    { .name = "masked-by-zero", .does = "masks by a weight of zero", .mistake = 12,
+      .spec = CAUSAL, .inputs = "masked", .gate = "finite" },
+    { .name = "nan-for-empty", .does = "gives NaN for rows that see no key", .mistake = 13,
+      .spec = "b1 h2 s40/20 d24/40 f16 causal=br", .inputs = "normal", .gate = "finite" },
+    { .name = "no-barrier", .does = "does not wait for the tile", .mistake = 14,
+      .spec = "b2 h4 s130 d24/40 f16", .inputs = "normal", .gate = "error" },
+    { .name = "past-the-end", .does = "writes past the end of O", .mistake = 15,
+      .spec = SPEC, .inputs = "needle", .gate = "executes" },
+    { .name = "reads-past", .does = "reads past the end of K and V", .mistake = 16,
+      .spec = SPEC, .inputs = "needle", .gate = "executes" },
+    { .name = "leaves-a-mark", .does = "uses K as scratch when it is through", .mistake = 17,
+      .spec = SPEC, .inputs = "needle", .gate = "inputs" },
+    { .name = "no-first-row", .does = "leaves the first row unwritten", .mistake = 18,
+      .spec = SPEC, .inputs = "normal", .gate = "written" },
+    { .name = "after-warm-up", .does = "works in its first ten calls", .mistake = 19,
+      .spec = SPEC, .inputs = "normal", .gate = "fresh" },
+    { .name = "last-bit", .does = "tells in its last bit which call it was", .mistake = 20,
+      .spec = SPEC, .inputs = "normal", .gate = "deterministic" },
+    { .name = "8-bit-weights", .does = "rounds weights to eight bits", .mistake = 21,
+      .spec = SPEC, .inputs = "normal", .gate = "error" },
+    { .name = "swapped-columns", .does = "swaps two columns", .mistake = 22,
+      .spec = SPEC, .inputs = "impulse", .gate = "error" },
+    { .name = "lazy-without-lse", .does = "writes zeros where no LSE is asked for", .mistake = 23,
+      .spec = SPEC, .inputs = "normal", .gate = "optional-lse" },
+};
+/* clang-format on */
+
+static const char *const scenes[] = {
+    "b1 h2 s40 d24/40 f16",
+    "b2 h4/2 s9/70 d24/40 f16 causal=br",
+    "b1 h2 s40/20 d24/40 f16 causal=br",
+    "b1 h3 s1/100 d24/40 f16",
+    "b2 h1 s33/17 d24/40 f16 causal=tl scale=-0.3",
+};
+
+const lab_device_mutant *lab_device_mutant_at(size_t index)
+{
+    return index < sizeof mutants / sizeof mutants[0] ? &mutants[index] : NULL;
+}
+
+const char *lab_device_scene_at(size_t index)
+{
+    return index < sizeof scenes / sizeof scenes[0] ? scenes[index] : NULL;
+}
+
+/* The assembler copies the file into the constants as it is. HEED_ATTEND is its path, from CMake.
+ */
+/* clang-format off */
+__asm__(".pushsection .rodata\n"
+        ".globl lab_text_attend\n.hidden lab_text_attend\n"
+        "lab_text_attend:\n"
+        ".incbin \"" HEED_ATTEND "\"\n"
+        ".byte 0\n"
+        ".popsection\n");
+/* clang-format on */
+
+extern const char lab_text_attend[] __attribute__((visibility("hidden")));
+
+const char *lab_device_source(void)
+{
+    return lab_text_attend;
+}
+
+lab_device_code lab_device_code_of(const heed_problem *problem, int mistake)
+{
+    return (lab_device_code){
+        .defines = { { "HEED_CAUSAL", problem->mask != HEED_MASK_NONE },
+                     { "HEED_DIM_QK", problem->dim_qk },
+                     { "HEED_DIM_V", problem->dim_v },
+                     { "HEED_W", WARPS },
+                     { "HEED_MISTAKE", mistake } },
+        .entry = "heed_attend",
+        .threads = 32 * WARPS,
+        .rows = WARPS,
+        .smem = TILE * (problem->dim_qk + problem->dim_v) * (int64_t)sizeof(float),
+    };
+}

@@ -1,0 +1,26 @@
+/*
+ * attend.c - attend.cu for the emulator, with the mistake that macros say; EMULATED_KERNEL is the
+ * name of what it defines
+ */
+#include "emulator/kernel.h"
+#include "emulator/ptx.cuh"
+
+#include "lab/verify/mutants/attend.cu"
+
+static void run(const void *args)
+{
+    heed_attend(*(const heed_cuda_args *)args);
+}
+
+extern const emulated_kernel EMULATED_KERNEL;
+const emulated_kernel EMULATED_KERNEL = {
+    .name = EMULATED_NAME,
+    .type = 1,
+    .causal = HEED_CAUSAL,
+    .dim_qk = HEED_DIM_QK,
+    .dim_v = HEED_DIM_V,
+    .rows = HEED_W,
+    .threads = 32 * HEED_W,
+    .shared_bytes = 32 * (HEED_DIM_QK + HEED_DIM_V) * 4,
+    .run = run,
+};

@@ -1,0 +1,195 @@
+/*
+ * test_gates_cuda.c - the gates on CUDA kernels that are wrong: they compile, and on the emulator
+ * the gates kill them
+ *
+ * The emulator sees more than the gates do, such as a race that did no harm, which is a failure of
+ * the run there.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cuda/backend.h"
+#include "cuda/gpu.h"
+#include "cuda/jit.h"
+#include "cuda/nvrtc.h"
+#include "emulator/emulator.h"
+#include "emulator/kernel.h"
+#include "lab/verify/mutants/device.h"
+#include "lab/verify/selftest.h"
+
+/* -------------------------------------------------------------------------- */
+/* Compilation                                                                */
+/* -------------------------------------------------------------------------- */
+
+static void compile(int mistake, const char *spec, int arch)
+{
+    heed_problem problem;
+    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    const lab_device_code code = lab_device_code_of(&problem, mistake);
+    heed_define defines[LAB_DEVICE_DEFINES];
+    for (int i = 0; i < LAB_DEVICE_DEFINES; i++)
+        defines[i] = (heed_define){ code.defines[i].name, code.defines[i].value };
+    const heed_build build = {
+        .source = "attend.cu", .defines = defines, .define_count = LAB_DEVICE_DEFINES, .arch = arch
+    };
+    heed_cubin cubin;
+    if (heed_jit_build_text(&build, lab_device_source(), &cubin) != HEED_OK)
+        fail_msg("mistake %d for sm_%d: %s", mistake, arch, heed_message());
+    heed_cubin_free(&cubin);
+}
+
+static void test_they_compile(void **state)
+{
+    const heed_nvrtc *nvrtc;
+    if (heed_nvrtc_get(&nvrtc) != HEED_OK)
+        skip();
+    compile(0, lab_device_scene_at(0), 90);
+    compile(0, lab_device_scene_at(1), 80);
+    for (size_t i = 0; lab_device_mutant_at(i); i++)
+        compile(lab_device_mutant_at(i)->mistake, lab_device_mutant_at(i)->spec, 80);
+}
+
+/* -------------------------------------------------------------------------- */
+/* The emulator as a device                                                   */
+/* -------------------------------------------------------------------------- */
+
+extern const emulated_kernel attend_0, attend_1, attend_2, attend_3, attend_4, attend_5, attend_6,
+    attend_7, attend_8, attend_9, attend_10, attend_11, attend_12, attend_13, attend_14, attend_15,
+    attend_16, attend_17, attend_18, attend_19, attend_20, attend_21, attend_22, attend_23;
+
+/* By mistake. All know masks. */
+static const emulated_kernel *const kernels[] = {
+    &attend_0,  &attend_1,  &attend_2,  &attend_3,  &attend_4,  &attend_5,  &attend_6,  &attend_7,
+    &attend_8,  &attend_9,  &attend_10, &attend_11, &attend_12, &attend_13, &attend_14, &attend_15,
+    &attend_16, &attend_17, &attend_18, &attend_19, &attend_20, &attend_21, &attend_22, &attend_23,
+};
+#define KERNELS (sizeof kernels / sizeof kernels[0])
+
+typedef struct emulated {
+    const emulated_kernel *kernel;
+    heed_problem problem;
+} emulated;
+
+static heed_status prepare(void *data, const heed_problem *problem, lab_needs *needs)
+{
+    emulated *it = data;
+    it->problem = *problem;
+    snprintf(needs->name, sizeof needs->name, "emulated");
+    needs->workspace_size = 0;
+    needs->deterministic = true;
+    needs->seconds = -1;
+    return HEED_OK;
+}
+
+static heed_status run(void *data, const heed_buffers *buffers)
+{
+    const emulated *it = data;
+    const heed_gpu gpu = { .multiprocessors = 1, .clock = 1, .bandwidth = 1 };
+    const heed_cuda_cut cut = { .rows = it->kernel->rows, .splits = 1 };
+    heed_cuda_args args;
+    emulator_report report;
+    heed_cuda_fill_args(&args, &it->problem, &gpu, &cut);
+    if (it->problem.mask == HEED_MASK_NONE)
+        args.visible = it->problem.seq_k;
+    args.q = buffers->q;
+    args.k = buffers->k;
+    args.v = buffers->v;
+    args.o = buffers->o;
+    args.lse = buffers->lse;
+    const emulator_launch launch = { .kernel = it->kernel->run,
+                                     .args = &args,
+                                     .grid = { args.heads * args.blocks, 1, 1 },
+                                     .threads = it->kernel->threads,
+                                     .shared_bytes = it->kernel->shared_bytes };
+    return emulator_run(&launch, &report) && report.uninitialised == 0 ? HEED_OK : HEED_ERR_DEVICE;
+}
+
+static heed_status open_mistake(void *data, int mistake, lab_subject *subject)
+{
+    emulated *it = calloc(1, sizeof *it);
+    if (!it || mistake < 0 || (size_t)mistake >= KERNELS)
+        abort();
+    it->kernel = kernels[mistake];
+    *subject = (lab_subject){ .data = it, .prepare = prepare, .run = run };
+    return HEED_OK;
+}
+
+static void close_mistake(void *data, lab_subject *subject)
+{
+    free(subject->data);
+}
+
+static const lab_selftest_device device = { .open = open_mistake, .close = close_mistake };
+
+/* -------------------------------------------------------------------------- */
+/* The suite                                                                  */
+/* -------------------------------------------------------------------------- */
+
+static void explain(const lab_selftest_result *result)
+{
+    for (size_t i = 0; i < result->entry_count; i++) {
+        const lab_selftest_entry *entry = &result->entries[i];
+        if (entry->gate && !entry->failed)
+            print_message("survived: %s (%s)\n", entry->name, entry->reason);
+        else if (entry->gate && !entry->meant)
+            print_message("%s was not killed by %s, but: %s\n", entry->name, entry->gate,
+                          entry->reason);
+        else if (!entry->gate && entry->failed)
+            print_message("rejected: %s on %s, %s: %s\n", entry->name, entry->spec, entry->inputs,
+                          entry->reason);
+    }
+}
+
+static void test_they_are_killed(void **state)
+{
+    lab_selftest_options options = lab_selftest_standard();
+    lab_selftest_result result;
+    options.device = &device;
+    options.jobs = 2;
+    assert_int_equal(lab_selftest_run(&options, &result), HEED_OK);
+    explain(&result);
+    assert_int_equal(result.mutants, KERNELS - 1);
+    assert_int_equal(result.killed, result.mutants);
+    assert_int_equal(result.controls, 1);
+    assert_int_equal(result.accepted, 1);
+    assert_true(result.trusted);
+    lab_selftest_free(&result);
+}
+
+/* As meant: but for the race, which is an error of the emulator's before there is one of a gate. */
+static void test_as_meant(void **state)
+{
+    lab_selftest_options options = lab_selftest_standard();
+    options.device = &device;
+    for (size_t g = 0; g < LAB_GATES; g++) {
+        lab_selftest_result result;
+        options.gate = lab_gate_at(g)->name;
+        options.gates = g == 0 ? UINT32_MAX : (uint32_t)1 << g | 1;
+        if (lab_selftest_run(&options, &result) != HEED_OK)
+            continue; /* there is no mutant for it */
+        for (size_t i = 0; i < result.entry_count; i++) {
+            const lab_selftest_entry *entry = &result.entries[i];
+            if (entry->done && !entry->meant && strcmp(entry->name, "no-barrier") != 0)
+                fail_msg("%s was not killed by %s: %s", entry->name, entry->gate, entry->reason);
+        }
+        lab_selftest_free(&result);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_they_compile),
+        cmocka_unit_test(test_they_are_killed),
+        cmocka_unit_test(test_as_meant),
+    };
+    setenv("HEED_CACHE", HEED_BUILD_DIR "/cubins", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
