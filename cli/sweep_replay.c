@@ -33,7 +33,8 @@ static cli_exit print_table(const sweep_run *run, const replays *all)
                 (long long)first->working, (long long)first->good,
                 cli_args_real(run->args, "within"), lab_format_seconds(first->best_seconds, text));
     lab_table *table = lab_table_create();
-    static const char *const heads[] = { "median", "of points", "p90", "worst", "missed", "runs" };
+    static const char *const heads[] = { "median",      "of points", "p90", "worst",
+                                         "evaluations", "missed",    "runs" };
     lab_table_column(table, "strategy", LAB_LEFT);
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         lab_table_column(table, heads[i], LAB_RIGHT);
@@ -47,6 +48,7 @@ static cli_exit print_table(const sweep_run *run, const replays *all)
             lab_table_cell(table, "-");
         add_trials(table, one->p90);
         add_trials(table, one->worst);
+        add_trials(table, one->evaluations);
         lab_table_cell(table, "%d", one->missed);
         lab_table_cell(table, "%d", one->runs);
     }
@@ -55,10 +57,10 @@ static cli_exit print_table(const sweep_run *run, const replays *all)
 
 static json_t *json_one(const char *name, const lab_replay_result *one)
 {
-    return json_pack("{s:s, s:o, s:o, s:o, s:i, s:i}", "strategy", name, "median_trials",
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:i, s:i}", "strategy", name, "median_trials",
                      cli_json_real(one->median), "p90_trials", cli_json_real(one->p90),
-                     "worst_trials", cli_json_real(one->worst), "missed", one->missed, "runs",
-                     one->runs);
+                     "worst_trials", cli_json_real(one->worst), "median_evaluations",
+                     cli_json_real(one->evaluations), "missed", one->missed, "runs", one->runs);
 }
 
 static cli_exit print_json(const sweep_run *run, const replays *all)

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <glob.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -344,7 +345,7 @@ static void test_trials_needed(void **state)
         double medians = 0, random_medians = 0;
         for (uint64_t seed = 0; seed < 5; seed++) {
             lab_trials trials = landscape_make((landscape)which, &space, 1000 + seed);
-            lab_replay_options options = { .seeds = 40, .noise = 0.01, .trials = 45 };
+            lab_replay_options options = { .seeds = 20, .noise = 0.01, .trials = 40 };
             lab_replay_result model, random;
             assert_int_equal(lab_replay_run(&space, &trials, &options, &model, &error), HEED_OK);
             options.strategy = "random";
@@ -371,7 +372,7 @@ static void test_criterion(void **state)
     lab_error error;
     load(&space, "sweep90");
     lab_trials trials = landscape_make(LANDSCAPE_CLIFFS, &space, 77);
-    const lab_replay_options options = { .noise = 0.01, .trials = 60 };
+    const lab_replay_options options = { .noise = 0.01, .trials = 45 };
     lab_replay_result result;
     assert_int_equal(lab_replay_run(&space, &trials, &options, &result, &error), HEED_OK);
     print_message("200 seeds: median %.0f, 90th percentile %.0f, worst %.0f\n", result.median,
@@ -381,6 +382,39 @@ static void test_criterion(void **state)
     assert_true(result.p90 <= 45);
     lab_trials_free(&trials);
     lab_space_free(&space);
+}
+
+/* The same on trials that were recorded, in all the files that are there. */
+static void test_recorded(void **state)
+{
+    glob_t files;
+    assert_int_equal(glob(HEED_SOURCE_DIR "/tests/data/trials/*.txt", 0, NULL, &files), 0);
+    assert_true(files.gl_pathc > 0);
+    for (size_t i = 0; i < files.gl_pathc; i++) {
+        const char *name = strrchr(files.gl_pathv[i], '/') + 1;
+        char space_name[64];
+        lab_space space;
+        lab_error error;
+        lab_trials trials;
+        lab_replay_options options = { .seeds = 200, .trials = 50 };
+        lab_replay_result model, random;
+        snprintf(space_name, sizeof space_name, "%.*s", (int)strcspn(name, "-."), name);
+        load(&space, space_name);
+        if (lab_trials_read(&trials, &space, files.gl_pathv[i], &error) != HEED_OK)
+            fail_msg("%s", error.text);
+        assert_int_equal(lab_replay_run(&space, &trials, &options, &model, &error), HEED_OK);
+        options.strategy = "random";
+        options.trials = 0;
+        assert_int_equal(lab_replay_run(&space, &trials, &options, &random, &error), HEED_OK);
+        print_message("%s: of %d points, %d of them working: median %.0f trials, 90th percentile "
+                      "%.0f; at random %.0f and %.0f\n",
+                      name, (int)model.points, (int)model.working, model.median, model.p90,
+                      random.median, random.p90);
+        assert_true(model.median <= 0.3 * (double)model.points);
+        lab_trials_free(&trials);
+        lab_space_free(&space);
+    }
+    globfree(&files);
 }
 
 /* What nobody can foresee takes as long as chance does, but not longer. */
@@ -429,6 +463,7 @@ static void test_replay(void **state)
     assert_int_equal(result.working, 83);
     assert_int_equal(result.good, 1);
     assert_true(result.median == 7 && result.worst == 7); /* 0 1 2, then 6 7 8 that fail, then 9 */
+    assert_true(result.evaluations == 7);
     const lab_replay_options few = { .strategy = "exhaustive", .seeds = 3, .trials = 6 };
     assert_int_equal(lab_replay_run(&space, &trials, &few, &result, &error), HEED_OK);
     assert_int_equal(result.missed, 3);
@@ -451,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_replay),
         cmocka_unit_test(test_trials_needed),
         cmocka_unit_test(test_criterion),
+        cmocka_unit_test(test_recorded),
         cmocka_unit_test(test_rugged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,8 +17,9 @@ typedef struct replayer {
     double limit;  /* a score up to this is good */
     double noise;
     uint64_t noise_seed;
-    int64_t run_trials;  /* that the run took so far */
-    int64_t unsatisfied; /* of them, when its best was last not good */
+    int64_t run_trials;        /* that the run took so far */
+    int64_t unsatisfied;       /* of them, when its best was last not good, */
+    int64_t asked, asked_then; /* and evaluations, so far and then */
 } replayer;
 
 /* ---- The truth ---- */
@@ -76,10 +77,11 @@ static bool refuse(void *data, const lab_point *point, char why[LAB_WHY_SIZE])
 static heed_status evaluate(void *data, const lab_point *point, int shape, int effort,
                             lab_evaluation *result)
 {
-    const replayer *self = data;
+    replayer *self = data;
     int64_t index = lab_space_index(self->space, point);
     const lab_evaluation *answer = lab_trials_find(self->trials, index, shape, -1);
     (void)effort;
+    self->asked++;
     if (!answer) { /* it failed on a shape before, or will on one after */
         *result = (lab_evaluation){ .fate = LAB_FATE_FAILED, .why = "not recorded" };
         return HEED_OK;
@@ -96,8 +98,10 @@ static void tried(void *data, const lab_try *one, const lab_try *best)
     replayer *self = data;
     if ((int64_t)one->trial > self->run_trials)
         self->run_trials = (int64_t)one->trial;
-    if (!best || !(self->truth[best->index] <= self->limit))
-        self->unsatisfied = self->run_trials;
+    if (best && self->truth[best->index] <= self->limit)
+        return;
+    self->unsatisfied = self->run_trials;
+    self->asked_then = self->asked;
 }
 
 /* ---- Runs ---- */
@@ -108,9 +112,10 @@ static int by_value(const void *a, const void *b)
     return one < other ? -1 : one > other;
 }
 
-/* The trials until a run's best was good for good; INFINITY if it ended with another one. */
+/* The trials and evaluations until a run's best was good for good; INFINITY if it ended with
+ * another one. */
 static heed_status play(replayer *self, const lab_replay_options *options, uint64_t seed,
-                        double *needed, lab_error *error)
+                        double *needed, double *evaluations, lab_error *error)
 {
     const lab_evaluator evaluator = { .data = self,
                                       .shapes = self->trials->shape_count,
@@ -125,18 +130,21 @@ static heed_status play(replayer *self, const lab_replay_options *options, uint6
                                                 .data = self };
     lab_search *search;
     self->noise_seed = lab_random_stream(seed, 2);
-    self->run_trials = self->unsatisfied = 0;
+    self->run_trials = self->unsatisfied = self->asked = self->asked_then = 0;
     heed_status status = lab_search_run(&search, self->space, &evaluator, &search_options, error);
     const lab_try *best = status == HEED_OK ? lab_search_get(search).best : NULL;
     bool good = best && self->truth[best->index] <= self->limit;
     *needed = good ? (double)self->unsatisfied + 1 : INFINITY;
+    *evaluations = good ? (double)(self->asked_then + self->trials->shape_count) : INFINITY;
     lab_search_free(search);
     return status;
 }
 
-static void summarize(double *needed, int runs, lab_replay_result *result)
+static void summarize(double *needed, double *evaluations, int runs, lab_replay_result *result)
 {
     qsort(needed, (size_t)runs, sizeof *needed, by_value);
+    qsort(evaluations, (size_t)runs, sizeof *evaluations, by_value);
+    result->evaluations = evaluations[(runs - 1) / 2];
     result->runs = runs;
     for (int i = 0; i < runs; i++)
         result->missed += isinf(needed[i]);
@@ -152,13 +160,15 @@ heed_status lab_replay_run(const lab_space *space, const lab_trials *trials,
     replayer self = { .space = space, .trials = trials, .noise = options->noise };
     int runs = options->seeds > 0 ? options->seeds : SEEDS;
     memset(result, 0, sizeof *result);
-    double *needed = calloc((size_t)runs, sizeof *needed);
+    double *needed = calloc(2 * (size_t)runs, sizeof *needed);
+    double *evaluations = needed ? needed + runs : NULL;
     heed_status status = needed ? find_truth(&self, options, result, error)
                                 : lab_fail(error, HEED_ERR_NO_MEMORY, "no memory for a replay");
     for (int i = 0; i < runs && status == HEED_OK; i++)
-        status = play(&self, options, options->seed + (uint64_t)i, &needed[i], error);
+        status = play(&self, options, options->seed + (uint64_t)i, &needed[i], &evaluations[i],
+                      error);
     if (status == HEED_OK)
-        summarize(needed, runs, result);
+        summarize(needed, evaluations, runs, result);
     free(self.truth);
     free(needed);
     return status;
