@@ -6,15 +6,15 @@
 #define WARPS 4
 #define TILE 32
 
-#define SPEC "b1 h2 s40 d24/40 f16"
-#define CAUSAL "b1 h2 s40 d24/40 f16 causal"
+#define SPEC "b1 h2 s10/40 d8/16 f16"
+#define CAUSAL "b1 h2 s10/40 d8/16 f16 causal=br"
 
 /* clang-format off */
 static const lab_device_mutant mutants[] = {
     { .name = "half-the-logits", .does = "halves the logits", .mistake = 1,
       .spec = SPEC, .inputs = "normal", .gate = "error" },
     { .name = "positive-scale", .does = "ignores the sign of the scale", .mistake = 2,
-      .spec = "b1 h2 s40 d24/40 f16 scale=-0.2", .inputs = "needle", .gate = "error" },
+      .spec = "b1 h2 s10/40 d8/16 f16 scale=-0.2", .inputs = "needle", .gate = "error" },
     { .name = "drops-last-tile", .does = "drops the last tile of keys", .mistake = 3,
       .spec = SPEC, .inputs = "normal", .gate = "error" },
     { .name = "one-key-more", .does = "sees one key too many", .mistake = 4,
@@ -22,23 +22,23 @@ static const lab_device_mutant mutants[] = {
     { .name = "unmasked-tail", .does = "counts the keys of zeros that fill the last tile up", .mistake = 5,
       .spec = SPEC, .inputs = "normal", .gate = "lse" },
     { .name = "interleaved-heads", .does = "maps grouped heads by modulo instead of division", .mistake = 6,
-      .spec = "b1 h4/2 s20 d24/40 f16", .inputs = "normal", .gate = "error" },
+      .spec = "b1 h4/2 s20 d8/16 f16", .inputs = "normal", .gate = "error" },
     { .name = "first-keys", .does = "uses the keys of the first batch element for all", .mistake = 7,
-      .spec = "b3 h2 s20 d24/40 f16", .inputs = "normal", .gate = "batch" },
+      .spec = "b3 h2 s20 d8/16 f16", .inputs = "normal", .gate = "batch" },
     { .name = "stale-output", .does = "does not scale the output down when the maximum rises", .mistake = 8,
       .spec = SPEC, .inputs = "rising", .gate = "error" },
     { .name = "no-maximum", .does = "does not take the maximum off", .mistake = 9,
       .spec = SPEC, .inputs = "large", .gate = "finite" },
     { .name = "f16-sums", .does = "sums in f16", .mistake = 10,
-      .spec = "b1 h1 s4/2048 d24/40 f16", .inputs = "normal", .gate = "error" },
+      .spec = "b1 h1 s2/2048 d8/16 f16", .inputs = "normal", .gate = "error" },
     { .name = "base-2-lse", .does = "gives the LSE in base 2", .mistake = 11,
       .spec = SPEC, .inputs = "normal", .gate = "merged" },
     { .name = "masked-by-zero", .does = "masks by a weight of zero", .mistake = 12,
       .spec = CAUSAL, .inputs = "masked", .gate = "finite" },
     { .name = "nan-for-empty", .does = "gives NaN for rows that see no key", .mistake = 13,
-      .spec = "b1 h2 s40/20 d24/40 f16 causal=br", .inputs = "normal", .gate = "finite" },
+      .spec = "b1 h2 s12/6 d8/16 f16 causal=br", .inputs = "normal", .gate = "finite" },
     { .name = "no-barrier", .does = "does not wait for the tile", .mistake = 14,
-      .spec = "b2 h4 s130 d24/40 f16", .inputs = "normal", .gate = "error" },
+      .spec = "b2 h4 s100 d8/16 f16", .inputs = "normal", .gate = "error" },
     { .name = "past-the-end", .does = "writes past the end of O", .mistake = 15,
       .spec = SPEC, .inputs = "needle", .gate = "executes" },
     { .name = "reads-past", .does = "reads past the end of K and V", .mistake = 16,
@@ -61,11 +61,11 @@ static const lab_device_mutant mutants[] = {
 /* clang-format on */
 
 static const char *const scenes[] = {
-    "b1 h2 s40 d24/40 f16",
-    "b2 h4/2 s9/70 d24/40 f16 causal=br",
-    "b1 h2 s40/20 d24/40 f16 causal=br",
-    "b1 h3 s1/100 d24/40 f16",
-    "b2 h1 s33/17 d24/40 f16 causal=tl scale=-0.3",
+    "b1 h2 s17/40 d8/16 f16",
+    "b2 h4/2 s9/70 d8/16 f16 causal=br",
+    "b1 h2 s20/9 d8/16 f16 causal=br",
+    "b1 h3 s1/100 d8/16 f16",
+    "b2 h1 s33/17 d8/16 f16 causal=tl scale=-0.3",
 };
 
 const lab_device_mutant *lab_device_mutant_at(size_t index)
