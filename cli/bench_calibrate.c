@@ -44,11 +44,15 @@ static heed_status check_engine(bench_calibration *row, bench_engine *engine,
                                 const lab_expect *expect)
 {
     double error = 0;
-    heed_status status = bench_tensors_poison(engine->tensors);
+    heed_status status = bench_checker_restore(engine->checker);
+    if (status == HEED_OK)
+        status = bench_tensors_poison(engine->tensors);
     if (status == HEED_OK)
         status = bench_engine_call(engine);
     if (status == HEED_OK)
         status = bench_engine_error(engine, expect, &error);
+    if (!(engine->worst <= error))
+        error = engine->worst;
     if (status == HEED_OK && !(error <= 1)) {
         row->outcome = BENCH_WRONG;
         snprintf(row->reason, sizeof row->reason,
@@ -90,6 +94,7 @@ static heed_status measure(const bench_run *bench, bench_calibration *row,
                            const bench_tensors *tensors)
 {
     bench_engine engines[2] = { { .tensors = NULL } };
+    bench_checker *checker = NULL;
     lab_expect *expect = NULL;
     heed_buffers data = bench_tensors_inputs(tensors);
     lab_sampling rows = { .seed = bench->seed,
@@ -99,11 +104,15 @@ static heed_status measure(const bench_run *bench, bench_calibration *row,
     for (int i = 0; i < 2 && status == HEED_OK; i++)
         status = start_engine(bench, row, &engines[i], tensors);
     if (status == HEED_OK)
+        bench_checker_create(&checker, tensors, bench->seed, bench->host_threads);
+    engines[0].checker = engines[1].checker = checker;
+    if (status == HEED_OK)
         status = duel_of(bench, row, engines);
     for (int i = 0; i < 2 && status == HEED_OK && row->outcome == BENCH_OK; i++)
         status = check_engine(row, &engines[i], expect);
     for (int i = 0; i < 2; i++)
         bench_engine_stop(&engines[i]);
+    bench_checker_destroy(checker);
     lab_expect_destroy(expect);
     return status;
 }

@@ -94,18 +94,40 @@ heed_status bench_engine_replay(bench_engine *engine, int64_t warmup, int64_t ru
     return heed_replay_repeat(&engine->replay, (int)warmup, (int)runs, seconds);
 }
 
+/* The block itself, with the calls before it that are not timed. */
+static heed_status run_block(bench_engine *engine, double *seconds)
+{
+    if (engine->replay.calls)
+        return bench_engine_replay(engine, engine->warmup, engine->calls, seconds);
+    heed_status status = engine_calls(engine, engine->warmup);
+    int64_t start = heed_clock_ns();
+    if (status == HEED_OK)
+        status = engine_calls(engine, engine->calls);
+    *seconds = (double)(heed_clock_ns() - start) * 1e-9 / (double)engine->calls;
+    return status;
+}
+
+/* The last call of the next block. */
+static int64_t last_call(const bench_engine *engine)
+{
+    int64_t last = engine->replay.calls ? engine->replay.calls - 1
+                                        : engine->call + engine->warmup + engine->calls - 1;
+    return last % engine->copies;
+}
+
 heed_status bench_engine_block(void *data, double *seconds)
 {
     bench_engine *self = data;
+    double error = 0;
     if (self->rival)
         lab_rival_pause(self->rival);
-    if (self->replay.calls)
-        return bench_engine_replay(self, self->warmup, self->calls, seconds);
-    heed_status status = engine_calls(self, self->warmup);
-    int64_t start = heed_clock_ns();
+    heed_status status = bench_checker_touch(self->checker, last_call(self));
     if (status == HEED_OK)
-        status = engine_calls(self, self->calls);
-    *seconds = (double)(heed_clock_ns() - start) * 1e-9 / (double)self->calls;
+        status = run_block(self, seconds);
+    if (status == HEED_OK)
+        status = bench_checker_error(self->checker, &error);
+    if (!(error <= self->worst))
+        self->worst = error;
     return status;
 }
 

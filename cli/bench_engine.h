@@ -5,6 +5,7 @@
 #define CLI_BENCH_ENGINE_H
 
 #include "bench.h"
+#include "bench_checker.h"
 
 /* A call that takes longer than this needs no warm-up: what the other side left in the caches is
  * soon replaced. */
@@ -15,14 +16,16 @@ typedef struct bench_engine {
     const bench_tensors *tensors;
     heed_plan *plan;
     void *workspace;
-    size_t place;       /* bytes from there on that are not used */
-    int64_t copies;     /* of the tensors that calls rotate through, all of them or the first */
-    int64_t call;       /* number of the next one, which says what copy it works on */
-    int64_t last;       /* of the one before */
-    heed_replay replay; /* zeroed: blocks are made of calls */
-    int64_t warmup;     /* calls or replays before a block that are not timed */
-    int64_t calls;      /* of a block; or replays */
-    lab_rival *rival;   /* that must be still meanwhile; NULL: none */
+    size_t place;           /* bytes from there on that are not used */
+    int64_t copies;         /* of the tensors that calls rotate through, all of them or the first */
+    int64_t call;           /* number of the next one, which says what copy it works on */
+    int64_t last;           /* of the one before */
+    heed_replay replay;     /* zeroed: blocks are made of calls */
+    int64_t warmup;         /* calls or replays before a block that are not timed */
+    int64_t calls;          /* of a block; or replays */
+    lab_rival *rival;       /* that must be still meanwhile; NULL: none */
+    bench_checker *checker; /* of what the blocks compute; NULL: it is not looked at */
+    double worst;           /* the largest error that it found */
 } bench_engine;
 
 /* bench_engine_start() takes over @plan and allocates its workspace. Returns as

@@ -156,12 +156,16 @@ static void knows_what_cannot_be(void **state)
     heed_context_destroy(context);
 }
 
-/* What a fake kernel computes: an O that was computed before, or none. */
+/* What a fake kernel computes: what a kernel of the CPU does; or nothing, or always the first O. */
 typedef struct answer {
-    const void *o;
-    size_t size;
+    heed_context *cpu;
+    heed_plan *plan;
+    void *workspace;
+    size_t size; /* of the O */
+    void *first; /* O */
     int launches, captured;
-    int last_right; /* launches after this one leave O alone; 0: all are right */
+    int last_right;  /* launches after this one leave O alone; 0: all are right */
+    int last_honest; /* launches after this one give the first O; 0: all compute */
 } answer;
 
 static void give_answer(void *data, const fake_launch *launch)
@@ -171,20 +175,47 @@ static void give_answer(void *data, const fake_launch *launch)
     memcpy(&args, launch->args, sizeof args);
     self->launches++;
     self->captured += launch->captured;
-    if (self->last_right == 0 || self->launches <= self->last_right)
-        memcpy(args.o, self->o, self->size);
+    if (self->last_right > 0 && self->launches > self->last_right)
+        return;
+    if (self->last_honest > 0 && self->launches > self->last_honest) {
+        memcpy(args.o, self->first, self->size);
+        return;
+    }
+    const heed_buffers buffers = { .q = args.q,
+                                   .k = args.k,
+                                   .v = args.v,
+                                   .o = args.o,
+                                   .workspace = self->workspace,
+                                   .workspace_size = heed_plan_workspace_size(self->plan) };
+    assert_int_equal(heed_execute(self->plan, &buffers), HEED_OK);
+    if (self->launches == 1)
+        memcpy(self->first, args.o, self->size);
 }
 
-/* The O of @source on the values that benchmarks take. */
-static void *answer_of(heed_context *context, const bench_source *source, size_t size)
+/* Lets the fake device compute @source, which is dense. */
+static void answer_open(answer *right, const bench_source *source)
 {
-    bench_tensors tensors;
-    void *o = malloc(size);
-    assert_int_equal(bench_tensors_create(&tensors, context, source, 1, 0), HEED_OK);
-    compute(&tensors);
-    memcpy(o, tensors.data[LAB_O], size);
-    bench_tensors_free(&tensors);
-    return o;
+    const heed_options options = { .device = "cpu", .threads = 1 };
+    const heed_problem *problem = &source->problem;
+    memset(right, 0, sizeof *right);
+    right->size = (size_t)(problem->batch * problem->seq_q * problem->heads_q * problem->dim_v) *
+                  heed_type_size(problem->type);
+    assert_int_equal(heed_context_create(&right->cpu, &options), HEED_OK);
+    assert_int_equal(heed_plan_create(&right->plan, right->cpu, problem, HEED_ESTIMATE), HEED_OK);
+    right->workspace = aligned_alloc(64, (heed_plan_workspace_size(right->plan) / 64 + 1) * 64);
+    right->first = malloc(right->size);
+    fake->args_size = sizeof(heed_cuda_args);
+    fake->hook = give_answer;
+    fake->hook_data = right;
+}
+
+static void answer_close(answer *right)
+{
+    fake->hook = NULL;
+    free(right->first);
+    free(right->workspace);
+    heed_plan_destroy(right->plan);
+    heed_context_destroy(right->cpu);
 }
 
 /* A whole problem by replays: every figure comes with an output that was checked. */
@@ -192,8 +223,7 @@ static void times_by_replays(void **state)
 {
     heed_context *context = open_device();
     bench_source source = source_of("b1 h2 s16 d8 f16");
-    answer right = { .size = (size_t)16 * 2 * 8 * 2 };
-    void *o = answer_of(context, &source, right.size);
+    answer right;
     bench_run bench = { .context = context,
                         .kernel = "fwd_any_sm80_naive",
                         .seconds = 0.01,
@@ -203,10 +233,7 @@ static void times_by_replays(void **state)
                         .host_threads = 1,
                         .seed = 1 };
     bench_row row;
-    right.o = o;
-    fake->args_size = sizeof(heed_cuda_args);
-    fake->hook = give_answer;
-    fake->hook_data = &right;
+    answer_open(&right, &source);
     assert_int_equal(bench_measure(&bench, &source, &row), CLI_OK);
     if (row.outcome != BENCH_OK)
         fail_msg("%s: %s", bench_outcome_name(row.outcome), row.reason);
@@ -225,13 +252,18 @@ static void times_by_replays(void **state)
     assert_true(row.matches[0].calls >= 1 && row.matches[0].pairs >= 1);
     bench_row_free(&row);
 
+    right.last_honest = right.launches + 100; /* a cheat that has seen the problem often enough */
+    assert_int_equal(bench_measure(&bench, &source, &row), CLI_OK);
+    assert_true(row.outcome == BENCH_WRONG || row.matches[0].outcome == BENCH_WRONG);
+    bench_row_free(&row);
+    right.last_honest = 0;
+
     bench.against = NULL;
     right.last_right = right.launches + 1; /* from the second launch on it does nothing */
     assert_int_equal(bench_measure(&bench, &source, &row), CLI_OK);
     assert_int_equal(row.outcome, BENCH_WRONG);
     bench_row_free(&row);
-    fake->hook = NULL;
-    free(o);
+    answer_close(&right);
     heed_context_destroy(context);
     assert_int_equal(fake_cuda_live(fake), 0);
 }
@@ -241,8 +273,7 @@ static void calibrates_by_replays(void **state)
 {
     heed_context *context = open_device();
     bench_source source = source_of("b1 h2 s16 d8 f16");
-    answer right = { .size = (size_t)16 * 2 * 8 * 2 };
-    void *o = answer_of(context, &source, right.size);
+    answer right;
     bench_run bench = { .context = context,
                         .kernel = "fwd_any_sm80_naive",
                         .seconds = 0.01,
@@ -252,10 +283,7 @@ static void calibrates_by_replays(void **state)
                         .host_threads = 1,
                         .seed = 1 };
     bench_calibration row;
-    right.o = o;
-    fake->args_size = sizeof(heed_cuda_args);
-    fake->hook = give_answer;
-    fake->hook_data = &right;
+    answer_open(&right, &source);
     assert_int_equal(bench_calibrate_problem(&bench, &source, &row), CLI_OK);
     if (row.outcome != BENCH_OK)
         fail_msg("%s: %s", bench_outcome_name(row.outcome), row.reason);
@@ -263,6 +291,11 @@ static void calibrates_by_replays(void **state)
     assert_true(row.duel.pairs >= LAB_DUEL_PAIRS_MIN && row.detectable > 0);
     lab_duel_free(&row.duel);
 
+    right.last_honest = right.launches + 10;
+    assert_int_equal(bench_calibrate_problem(&bench, &source, &row), CLI_OK);
+    assert_int_equal(row.outcome, BENCH_WRONG);
+    lab_duel_free(&row.duel);
+    right.last_honest = 0;
     right.last_right = 1;
     assert_int_equal(bench_calibrate_problem(&bench, &source, &row), CLI_OK);
     assert_int_equal(row.outcome, BENCH_WRONG);
@@ -271,8 +304,7 @@ static void calibrates_by_replays(void **state)
     assert_int_equal(bench_calibrate_problem(&bench, &source, &row), CLI_OK);
     assert_true(row.outcome == BENCH_REFUSED || row.outcome == BENCH_FAILED);
     lab_duel_free(&row.duel);
-    fake->hook = NULL;
-    free(o);
+    answer_close(&right);
     heed_context_destroy(context);
     assert_int_equal(fake_cuda_live(fake), 0);
 }

@@ -1,0 +1,123 @@
+/*
+ * bench_checker.c - changes an element, and looks whether the output follows
+ */
+#include "bench_checker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/random.h"
+#include "verify/sample.h"
+
+/* Elements read for the rows that are compared after each block: a few rows. */
+#define CHECK_WORK (INT64_C(1) << 16)
+
+/* What is known of each row takes as many numbers as there are keys: not more than this in all. */
+#define CHECK_NUMBERS (INT64_C(1) << 24)
+
+/* Q, K and V that stay as they are: on a CPU the first copy is changed itself. */
+static bool keep_inputs(bench_checker *checker, heed_buffers *data)
+{
+    const bench_tensors *tensors = checker->tensors;
+    const void *from[LAB_ROLES - 1] = { [LAB_Q] = data->q, [LAB_K] = data->k, [LAB_V] = data->v };
+    if (!heed_device_is_host(tensors->context))
+        return true;
+    for (int role = 0; role < LAB_ROLES - 1; role++) {
+        lab_view view = lab_view_of(&tensors->problem, (lab_role)role);
+        size_t bytes = (size_t)lab_view_extent(&view) * heed_type_size(tensors->problem.type);
+        checker->copies[role] = malloc(bytes);
+        if (!checker->copies[role])
+            return false;
+        memcpy(checker->copies[role], from[role], bytes);
+    }
+    data->q = checker->copies[LAB_Q];
+    data->k = checker->copies[LAB_K];
+    data->v = checker->copies[LAB_V];
+    return true;
+}
+
+void bench_checker_create(bench_checker **checker, const bench_tensors *tensors, uint64_t seed,
+                          int threads)
+{
+    heed_buffers data = bench_tensors_inputs(tensors);
+    const lab_sampling rows = { .seed = seed, .work = CHECK_WORK, .threads = threads };
+    *checker = NULL;
+    if (tensors->problem.seq_k > CHECK_NUMBERS / 64)
+        return;
+    bench_checker *made = calloc(1, sizeof *made);
+    if (!made)
+        return;
+    made->tensors = tensors;
+    made->seed = seed;
+    if (keep_inputs(made, &data) &&
+        lab_sample_create(&made->sample, &tensors->problem, &data, &rows) == HEED_OK)
+        *checker = made;
+    else
+        bench_checker_destroy(made);
+}
+
+void bench_checker_destroy(bench_checker *checker)
+{
+    if (!checker)
+        return;
+    lab_sample_destroy(checker->sample);
+    for (int role = 0; role < LAB_ROLES - 1; role++)
+        free(checker->copies[role]);
+    free(checker);
+}
+
+/* Writes one element to the copy that call number @call works on. */
+static heed_status write_touch(const bench_checker *checker, const lab_touch *touch, int64_t call)
+{
+    const bench_tensors *tensors = checker->tensors;
+    heed_type type = tensors->problem.type;
+    heed_buffers buffers = bench_tensors_buffers(tensors, call);
+    const void *const bases[LAB_ROLES - 1] = {
+        [LAB_Q] = buffers.q, [LAB_K] = buffers.k, [LAB_V] = buffers.v
+    };
+    double element = 0; /* room for one of any type */
+    lab_touch alone = { .role = touch->role, .value = touch->value };
+    lab_touch_write(&alone, type, &element);
+    char *to = (char *)bases[touch->role] + (size_t)touch->index * heed_type_size(type);
+    return heed_device_upload(tensors->context, to, &element, heed_type_size(type));
+}
+
+/* The first of @count touches undoes the last one, if there was one, where that was. */
+static heed_status write_touches(bench_checker *checker, const lab_touch *touches, int count,
+                                 bool undoes, int64_t call)
+{
+    heed_status status = HEED_OK;
+    for (int i = 0; i < count && status == HEED_OK; i++)
+        status = write_touch(checker, &touches[i], i == 0 && undoes ? checker->touched : call);
+    checker->touched = call;
+    return status;
+}
+
+heed_status bench_checker_touch(bench_checker *checker, int64_t call)
+{
+    lab_touch touches[LAB_TOUCHES];
+    if (!checker)
+        return HEED_OK;
+    bool undoes = checker->sample->undo.index >= 0;
+    int count = lab_sample_touch(checker->sample,
+                                 lab_random_stream(checker->seed, checker->blocks++), touches);
+    return write_touches(checker, touches, count, undoes, call);
+}
+
+heed_status bench_checker_error(const bench_checker *checker, double *error)
+{
+    *error = 0;
+    return checker ? bench_tensors_error(checker->tensors, checker->touched,
+                                         checker->sample->expect, error)
+                   : HEED_OK;
+}
+
+heed_status bench_checker_restore(bench_checker *checker)
+{
+    lab_touch touches[LAB_TOUCHES];
+    if (!checker)
+        return HEED_OK;
+    bool undoes = checker->sample->undo.index >= 0;
+    int count = lab_sample_restore(checker->sample, touches);
+    return write_touches(checker, touches, count, undoes, checker->touched);
+}
