@@ -365,6 +365,46 @@ static void test_hopper_alone(void **state)
     assert_string_equal(facts.source, "attn_wgmma.cu");
 }
 
+/* A cap on registers is an option of the compiler, and it holds; configs that planning looks at
+ * have none, and code of their own. */
+static void test_caps(void **state)
+{
+    heed_problem problem;
+    heed_cuda_facts plain, capped;
+    heed_cubin built;
+    lab_cubin cubin;
+    lab_error error;
+    assert_int_equal(heed_problem_parse(&problem, "b2 h8 s512 d64 f16"), HEED_OK);
+    assert_int_equal(
+        heed_cuda_facts_find("fwd_16bit_sm80_mma__m32n32w2k2s2q1o1b2p1l1a1", &problem, 90, &plain),
+        HEED_OK);
+    assert_int_equal(heed_cuda_facts_find("fwd_16bit_sm80_mma__m32n32w2k2s2q1o1b72p1l1a1", &problem,
+                                          90, &capped),
+                     HEED_OK);
+    assert_int_equal(plain.registers, 0);
+    assert_int_equal(capped.registers, 72);
+    assert_int_equal(capped.define_count, plain.define_count + 1);
+    assert_string_equal(capped.defines[plain.define_count].name, "HEED_CAPPED");
+    assert_int_equal(heed_cuda_facts_find("fwd_16bit_sm80_mma__m128n16w8k2s2q1o1b128p1l1a1",
+                                          &problem, 90, &capped),
+                     HEED_OK);
+    assert_int_equal(heed_cuda_facts_find("fwd_16bit_sm80_mma__m128n16w8k3s2q1o1b128p1l1a1",
+                                          &problem, 90, &capped),
+                     HEED_ERR_UNSUPPORTED);
+    assert_non_null(strstr(heed_message(), "more than its block can have"));
+    skip_without_compiler();
+    assert_int_equal(heed_cuda_facts_find("fwd_16bit_sm80_mma__m32n32w2k2s2q1o1b72p1l1a1", &problem,
+                                          90, &capped),
+                     HEED_OK);
+    const heed_build build = heed_cuda_facts_build(&capped, 90);
+    assert_int_equal(heed_jit_build(&build, &built), HEED_OK);
+    assert_int_equal(lab_cubin_read(&cubin, built.data, built.size, "capped", &error), HEED_OK);
+    for (size_t i = 0; i < cubin.count; i++)
+        assert_in_range(cubin.kernels[i].registers, 16, 72);
+    lab_cubin_free(&cubin);
+    heed_cubin_free(&built);
+}
+
 static void test_what_is_no_CUDA_kernel_has_no_facts(void **state)
 {
     heed_problem problem;
@@ -387,6 +427,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_no_CUDA_kernel_has_no_facts),
         cmocka_unit_test(test_hopper_alone),
+        cmocka_unit_test(test_caps),
         cmocka_unit_test(test_splits_share_code),
         cmocka_unit_test(test_half_precision_is_for_those_who_ask),
         cmocka_unit_test(test_no_prediction_passes_the_roofline),
