@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "cuda/kernels/args.cuh"
+
 static void renew(void);
 
 fake_cuda fake_cuda_controls = {
@@ -33,6 +35,11 @@ static void __attribute__((constructor)) read_environment(void)
     read_number("FAKE_CUDA_DRIVER", &fake->driver);
     read_number("FAKE_CUDA_DEVICES", &fake->devices);
     read_number("FAKE_CUDA_ARCH", &fake->arch);
+    read_number("FAKE_CUDA_COPIES", &fake->copies);
+    if (fake->copies)
+        fake->args_size = sizeof(heed_cuda_args); /* out of graphs too */
+    read_number("FAKE_CUDA_HANG", &fake->hang);
+    read_number("FAKE_CUDA_LAUNCH_ERROR", &fake->launch_error);
 }
 
 /* -------------------------------------------------------------------------- */

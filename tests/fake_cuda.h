@@ -4,8 +4,10 @@
  * libfake_cuda.so takes the place of libcuda.so.1 (HEED_LIBCUDA), libnvrtc.so (HEED_NVRTC) and
  * libnvidia-ml.so.1 (HEED_NVML). It has devices as told, device memory that is host memory with
  * walls where the real one has them, and code that it does not run: a launch is recorded, and
- * handed to a hook if there is one. It refuses what the real driver refuses: calls without a
- * current context, launches that ask for too much, waiting while a stream is captured.
+ * handed to a hook if there is one. A program of its own is told by its environment what would be
+ * told by these controls: FAKE_CUDA_ARCH and the like. It refuses what the real driver refuses:
+ * calls without a current context, launches that ask for too much, waiting while a stream is
+ * captured.
  *
  * Any entry can be told to fail. Everything made and not yet destroyed is counted.
  */
@@ -57,6 +59,7 @@ typedef struct fake_cuda {
     size_t args_size;
     fake_hook_fn *hook;
     void *hook_data;
+    int copies; /* what a launch does: so many bytes of V become O */
 
     /* What fails: call number @fail_call of the entry @fail_name, or, where that is NULL, call
      * number @fail_call of all that are counted; 0: none. */
@@ -64,6 +67,7 @@ typedef struct fake_cuda {
     int fail_call;
     int fail_result;
     int launch_error; /* that a launch leaves behind, for the next call and all later ones */
+    int hang;         /* launches never end */
     const char *compile_error; /* what the compiler says of every source; NULL: it takes them */
 
     /* What happened. */

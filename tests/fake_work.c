@@ -3,7 +3,9 @@
  */
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "cuda/kernels/args.cuh"
 #include "fake_driver.h"
 
 struct cu_graph {
@@ -143,8 +145,14 @@ static void work(const fake_launch *launch)
         fake->sticky = fake->launch_error;
     bool runs = fake->hook && !fake->launch_error;
     pthread_mutex_unlock(&fake_lock);
+    while (fake->hang)
+        pause();
     if (runs)
         fake->hook(fake->hook_data, launch);
+    if (fake->copies && !fake->launch_error) {
+        const heed_cuda_args *args = launch->args;
+        memcpy(args->o, args->v, (size_t)fake->copies);
+    }
 }
 
 static int graph_launch(cu_graph_exec *exec, cu_stream *stream)

@@ -72,6 +72,13 @@ static bool aligned_strides(const heed_strides *strides)
            strides->seq <= SEQ_STRIDE_MAX;
 }
 
+/* Can a program that cuts @p up as @cut says run for some addresses? */
+static bool main_can(const heed_problem *p, const heed_cuda_cut *cut)
+{
+    return cut->aligned && (cut->mapped || (aligned_strides(&p->q) && aligned_strides(&p->k) &&
+                                            aligned_strides(&p->v) && aligned_strides(&p->o)));
+}
+
 /* ---- Plans ---- */
 
 /* One compilation, which may run beside another. */
@@ -181,9 +188,7 @@ static heed_status make_programs(cuda_plan *made, const heed_plan *plan)
     heed_cuda_cut plain = cut.aligned ? cut_of(kernel, &plan->problem, &cut.fallback) : cut;
     const heed_problem *p = &plan->problem;
     made->parts = rows_of(p) * cut.splits;
-    made->strides_aligned = cut.aligned &&
-                            (cut.mapped || (aligned_strides(&p->q) && aligned_strides(&p->k) &&
-                                            aligned_strides(&p->v) && aligned_strides(&p->o)));
+    made->strides_aligned = main_can(p, &cut);
     compilation all[2] = {
         { .plan = plan, .kernel = kernel, .config = cut.aligned ? &cut.fallback : &plan->config },
         { .plan = plan, .kernel = plan->kernel, .config = &plan->config }
@@ -210,6 +215,64 @@ heed_status heed_cuda_prepare(heed_plan *plan)
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a plan");
     plan->code = made;
     return make_programs(made, plan);
+}
+
+/* Puts the code of @from into @plan, whose fallback is a built-in kernel, in front of that or in
+ * its place. */
+static heed_status add_foreign(heed_plan *plan, const compilation *from, const heed_cuda_cut *cut)
+{
+    cuda_plan *made = plan->code;
+    const heed_problem *p = &plan->problem;
+    made->strides_aligned = main_can(p, cut);
+    made->parts = rows_of(p) * cut->splits;
+    if (cut->aligned && !made->strides_aligned)
+        return HEED_OK;
+    if (!cut->aligned) {
+        heed_cuda_unload(plan->context->cuda, made->fallback.function);
+        made->fallback = (program){ .function = NULL };
+        return load(&made->fallback, from, cut);
+    }
+    heed_status status = load(&made->main, from, cut);
+    if (status == HEED_OK && cut->splits > 1)
+        status = load_combine(made, from);
+    if (status == HEED_OK && cut->window)
+        status = heed_cuda_allow_window(plan->context->cuda);
+    return status;
+}
+
+heed_status heed_plan_create_foreign(heed_plan **plan, heed_context *context,
+                                     const heed_problem *problem, const heed_cuda_facts *facts,
+                                     const heed_cubin *cubin)
+{
+    const heed_cuda_cut cut = { .rows = facts->rows,
+                                .splits = facts->splits,
+                                .aligned = facts->aligned,
+                                .window = facts->window,
+                                .mapped = facts->mapped,
+                                .in_turn = facts->in_turn };
+    const char *why;
+    heed_status status = heed_plan_create_named(plan, context, problem, "fwd_any_sm80_naive");
+    if (status != HEED_OK)
+        return status;
+    const heed_problem *p = &(*plan)->problem;
+    if (!heed_cuda_fits(p, cut.rows, cut.splits, &why))
+        status = heed_fail(HEED_ERR_UNSUPPORTED, "%s: %s", facts->name, why);
+    else if ((cut.splits > 1 || cut.mapped) && !cut.aligned)
+        status = heed_fail(HEED_ERR_INVALID, "%s: splits and maps need aligned tensors",
+                           facts->name);
+    const compilation from = { .plan = *plan, .facts = *facts, .cubin = *cubin };
+    if (status == HEED_OK)
+        status = add_foreign(*plan, &from, &cut);
+    if (status != HEED_OK) {
+        heed_plan_destroy(*plan);
+        *plan = NULL;
+        return status;
+    }
+    memcpy((*plan)->name, facts->name, sizeof(*plan)->name);
+    if (cut.splits > 1)
+        (*plan)->workspace_size = (size_t)((*plan)->problem.dim_v + 1) * sizeof(float) *
+                                  (size_t)(rows_of(p) * cut.splits);
+    return HEED_OK;
 }
 
 void heed_cuda_release_plan(heed_plan *plan)

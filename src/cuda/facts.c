@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../plan.h"
+#include "backend.h"
 #include "gpu.h"
 
 /* The config that @text spells, or without one the best for the problem. */
@@ -26,6 +27,19 @@ static heed_status choose_config(const heed_kernel *kernel, const char *text,
         return heed_fail(HEED_ERR_UNSUPPORTED, "config \"%s\" of %s: %s", text, kernel->name, why);
     *seconds = kernel->algorithm->cost(kernel, problem, machine, config);
     return HEED_OK;
+}
+
+static void describe_cut(const heed_kernel *kernel, const heed_problem *problem,
+                         const heed_config *config, heed_cuda_facts *facts)
+{
+    const heed_cuda_code *code = kernel->code;
+    heed_cuda_cut cut = code->cut(problem, config);
+    facts->rows = cut.rows;
+    facts->splits = cut.splits;
+    facts->mapped = cut.mapped;
+    facts->aligned = cut.aligned;
+    facts->window = cut.window;
+    facts->in_turn = cut.in_turn;
 }
 
 heed_status heed_cuda_facts_find(const char *name, const heed_problem *problem, int arch,
@@ -57,6 +71,7 @@ heed_status heed_cuda_facts_find(const char *name, const heed_problem *problem, 
     *facts = (heed_cuda_facts){ .seconds = seconds, .roofline = heed_gpu_roofline(&gpu, &normal) };
     memcpy(facts->device, gpu.name, sizeof facts->device);
     heed_config_print(kernel, &config, facts->name, sizeof facts->name);
+    describe_cut(kernel, &normal, &config, facts);
     return kernel->algorithm->facts(kernel, &normal, &machine, &config, facts);
 }
 

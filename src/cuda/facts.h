@@ -21,6 +21,15 @@ struct heed_cuda_facts {
     int registers; /* cap per thread for the compiler; 0: none */
     int threads;   /* per block */
     int64_t smem;  /* dynamic shared memory per block, bytes */
+
+    /* How it cuts the problem up, as heed_cuda_cut (backend.h) says it; heed_cuda_facts_find()
+     * fills this in too. */
+    int64_t rows;
+    int64_t splits;
+    int64_t mapped;
+    bool aligned;
+    bool window;
+    bool in_turn;
 };
 
 /* heed_cuda_facts_find() fills @facts for the kernel @name, with or without a config, on the best
@@ -30,6 +39,16 @@ struct heed_cuda_facts {
  * there, or the architecture's limits are not known. */
 heed_status heed_cuda_facts_find(const char *name, const heed_problem *problem, int arch,
                                  heed_cuda_facts *facts);
+
+/* heed_plan_create_foreign() makes a plan for @problem out of a kernel that is not built in:
+ * @cubin, compiled for the device of @context, which is launched as @facts says by entry, threads,
+ * smem and the fields after it, with the arguments that built-in kernels get, and answers for
+ * @facts' name. Where @facts says aligned, a built-in kernel takes over for tensors that are not;
+ * where it says splits, the code must have heed_combine() (combine.cuh) too. Returns as
+ * heed_plan_create() does. Neither argument is needed after that. */
+heed_status heed_plan_create_foreign(heed_plan **plan, heed_context *context,
+                                     const heed_problem *problem, const heed_cuda_facts *facts,
+                                     const heed_cubin *cubin);
 
 /* heed_cuda_facts_define() takes @count macros over, HEED_DEFINES_MAX at most. */
 void heed_cuda_facts_define(heed_cuda_facts *facts, const heed_define *defines, size_t count);
