@@ -10,6 +10,7 @@
 #define REGISTERS_MAX 255
 #define ROWS_MAX ((int64_t)1 << 20)
 #define SPLITS_MAX ((int64_t)1 << 16)
+#define MAPPED_MAX 256
 
 const char *lab_language_name(lab_language language)
 {
@@ -145,6 +146,7 @@ static bool check_launch(const lab_launch *launch, lab_trial_outcome *outcome)
         { "launch.registers", launch->registers, 0, REGISTERS_MAX },
         { "launch.rows", launch->rows, 1, ROWS_MAX },
         { "launch.splits", launch->splits, 1, SPLITS_MAX },
+        { "launch.mapped", launch->mapped, 0, MAPPED_MAX },
     };
 
     if (!is_knob(launch->entry))
@@ -156,6 +158,9 @@ static bool check_launch(const lab_launch *launch, lab_trial_outcome *outcome)
             return lab_trial_outcome_set(
                 outcome, LAB_TRIAL_REFUSED, "%s is %lld; it must be %lld to %lld", fields[i].name,
                 (long long)fields[i].value, (long long)fields[i].least, (long long)fields[i].most);
+    if (!launch->aligned && (launch->splits > 1 || launch->mapped > 0))
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_REFUSED,
+                                     "launch.aligned is not set; splits and maps need it");
     return true;
 }
 

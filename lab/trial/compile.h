@@ -32,6 +32,11 @@ bool lab_compiler_find(char path[PATH_MAX]);
  * to be given to lab_code_free() either way, and has the log also of a failure. */
 bool lab_compile_c(const lab_candidate *candidate, const lab_limits *limits, lab_code *code,
                    lab_trial_outcome *outcome);
+/* lab_compile_cuda() does the same for a CUDA candidate and devices of @arch, by the program
+ * @runner, heed_candidate_cuda. */
+bool lab_compile_cuda(const lab_candidate *candidate, const lab_limits *limits, const char *runner,
+                      int arch, lab_code *code, lab_trial_outcome *outcome);
+
 void lab_code_free(lab_code *code);
 
 /* lab_candidate_header() returns the text of heed_candidate.h. */

@@ -79,16 +79,15 @@ static int start(lab_host *host, const lab_host_command *command, const lab_sand
     return error;
 }
 
-static void prepare(lab_host *host, const lab_host_command *command)
+void lab_host_clear(lab_host *host, bool (*interrupted)(void))
 {
     lab_host_end(host);
     memset(host, 0, sizeof *host);
     host->words = (lab_inlet){ .text = host->line, .size = sizeof host->line };
     host->complaints = (lab_inlet){ .text = host->stderr_text, .size = sizeof host->stderr_text };
-    host->interrupted = command->limits->interrupted;
+    host->interrupted = interrupted;
 }
 
-/* What becomes of the arguments and the candidate is decided by limits. */
 static lab_resources resources_of(const lab_host_command *command)
 {
     const lab_limits *limits = command->limits;
@@ -122,7 +121,7 @@ bool lab_host_start(lab_host *host, const lab_host_command *command, lab_trial_o
                             .resources = resources_of(command),
                             .filter = LAB_FILTER_NONE }; /* the runner puts on its own */
 
-    prepare(host, command);
+    lab_host_clear(host, command->limits->interrupted);
     if (!lab_sandbox_create(&sandbox, readable, sizeof readable / sizeof *readable))
         return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "no sandbox can be made: %s",
                                      strerror(errno));
@@ -134,7 +133,7 @@ bool lab_host_start(lab_host *host, const lab_host_command *command, lab_trial_o
 bool lab_host_start_open(lab_host *host, const lab_host_command *command,
                          lab_trial_outcome *outcome)
 {
-    prepare(host, command);
+    lab_host_clear(host, command->limits->interrupted);
     int error = start(host, command, NULL, (const char *const *)environ);
     return tell_start(error, command->program, outcome);
 }

@@ -36,6 +36,10 @@ bool lab_host_start(lab_host *host, const lab_host_command *command, lab_trial_o
 bool lab_host_start_open(lab_host *host, const lab_host_command *command,
                          lab_trial_outcome *outcome);
 
+/* lab_host_clear() makes @host one without a process; whoever starts host->process by itself begins
+ * with it. */
+void lab_host_clear(lab_host *host, bool (*interrupted)(void));
+
 /* lab_host_ask() sends @request, a word, or if that is NULL nothing, and waits up to @seconds for a
  * line, which it copies to @reply without its newline; then it freezes the process until the next
  * request. @outcome->seconds is the time from the request until nothing moves any more. Returns

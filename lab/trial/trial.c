@@ -8,17 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "lab/report/beside.h"
 #include "lab/trial/explain.h"
 #include "lab/trial/host.h"
+#include "lab/trial/program.h"
 #include "lab/trial/wire.h"
 #include "measure.h"
 
 /* Loading a shared object takes milliseconds. */
 #define START_SECONDS 10.0
-#define PLACE_SECONDS 10.0
+#define DEVICE_SECONDS 60.0 /* a driver may take its time */
 
 /* Room in the arenas beside the tensors: orders, and the walls between the tensors of many sets. */
 #define ARENA_MORE ((size_t)32 << 20)
@@ -35,6 +34,8 @@ struct lab_trial {
     lab_host host;
     uint64_t inputs_at, outputs_at; /* in the process */
     heed_problem problem;           /* prepared last */
+    bool made_for_one;
+    heed_problem home; /* that it is made for, if it is */
 };
 
 static bool fail_system(lab_trial_outcome *outcome, const char *what)
@@ -45,25 +46,6 @@ static bool fail_system(lab_trial_outcome *outcome, const char *what)
 /* ---------------------------------------------------------------------------------------------- */
 /* The process                                                                                    */
 /* ---------------------------------------------------------------------------------------------- */
-
-/* The program that runs candidates lies beside the one that is running: in the same folder, in a
- * build tree, or in an installation. */
-static bool find_program(lab_trial *trial, lab_trial_outcome *outcome)
-{
-    static const char *const places[] = { ".", "../lab", "../../lab", "../libexec/heed" };
-    const char *name = "heed_candidate";
-    char folder[PATH_MAX - 64];
-
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        if (!lab_beside(places[i], folder, sizeof folder))
-            continue;
-        snprintf(trial->program, sizeof trial->program, "%s/%s", folder, name);
-        if (access(trial->program, X_OK) == 0)
-            return true;
-    }
-    return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM,
-                                 "the program %s is not where heed is installed", name);
-}
 
 static lab_wire_orders *orders_of(const lab_trial *trial)
 {
@@ -79,6 +61,24 @@ static bool fail_reply(lab_trial *trial, const char *line, lab_trial_outcome *ou
     return false;
 }
 
+static lab_wire_launch wire_launch(const lab_trial *trial)
+{
+    const lab_launch *launch = &trial->launch;
+    lab_wire_launch wire = { .threads = launch->threads,
+                             .ptx = trial->code.ptx,
+                             .smem = launch->smem,
+                             .rows = launch->rows,
+                             .splits = launch->splits,
+                             .mapped = launch->mapped,
+                             .aligned = launch->aligned,
+                             .window = launch->window,
+                             .in_turn = launch->in_turn };
+
+    snprintf(wire.entry, sizeof wire.entry, "%s", trial->entry);
+    snprintf(wire.device, sizeof wire.device, "%s", trial->limits.device);
+    return wire;
+}
+
 /* Starts the process, unless there is one. */
 static bool start(lab_trial *trial, lab_trial_outcome *outcome)
 {
@@ -90,11 +90,13 @@ static bool start(lab_trial *trial, lab_trial_outcome *outcome)
                                        .limits = &trial->limits,
                                        .protections = &trial->protections };
 
+    bool device = trial->language == LAB_LANGUAGE_CUDA;
     if (trial->host.process.pid > 0)
         return true;
     orders_of(trial)->count = 0;
-    if (!lab_host_start(&trial->host, &command, outcome) ||
-        !lab_host_ask(&trial->host, NULL, START_SECONDS, line, outcome))
+    orders_of(trial)->launch = wire_launch(trial);
+    if (!(device ? lab_host_start_open : lab_host_start)(&trial->host, &command, outcome) ||
+        !lab_host_ask(&trial->host, NULL, device ? DEVICE_SECONDS : START_SECONDS, line, outcome))
         return false;
     if (sscanf(line, "ready %" SCNx64 " %" SCNx64, &trial->inputs_at, &trial->outputs_at) != 2)
         return fail_reply(trial, line, outcome);
@@ -111,7 +113,8 @@ static bool is_protected(lab_trial *trial, lab_trial_outcome *outcome)
     char missing[64];
 
     trial->protections = lab_protections_find();
-    if (lab_protections_suffice(&trial->protections) || trial->limits.unsafe)
+    if (trial->language == LAB_LANGUAGE_CUDA || lab_protections_suffice(&trial->protections) ||
+        trial->limits.unsafe)
         return true;
     lab_protections_missing(&trial->protections, missing, sizeof missing);
     return lab_trial_outcome_set(outcome, LAB_TRIAL_UNPROTECTED,
@@ -129,15 +132,36 @@ static bool make_arenas(lab_trial *trial, lab_trial_outcome *outcome)
            fail_system(outcome, "no memory can be shared");
 }
 
+/* What a candidate in C takes is a compiler; one for a device takes that, to know what it is. */
+static bool compile(lab_trial *trial, const lab_candidate *candidate, lab_trial_outcome *outcome)
+{
+    int arch = trial->limits.arch;
+
+    if (candidate->language == LAB_LANGUAGE_C)
+        return lab_compile_c(candidate, &trial->limits, &trial->code, outcome);
+    if (arch == 0 && !lab_trial_probe(&trial->limits, &arch, outcome))
+        return false;
+    return lab_compile_cuda(candidate, &trial->limits, trial->program, arch, &trial->code, outcome);
+}
+
 /* All that comes before the process. */
 static bool make(lab_trial *trial, const lab_candidate *candidate, lab_trial_outcome *outcome)
 {
+    bool device = candidate->language == LAB_LANGUAGE_CUDA;
+
     trial->inputs.fd = trial->outputs.fd = -1;
     trial->language = candidate->language;
     trial->launch = candidate->launch;
-    return lab_candidate_check(candidate, outcome) && is_protected(trial, outcome) &&
-           find_program(trial, outcome) && make_arenas(trial, outcome) &&
-           lab_compile_c(candidate, &trial->limits, &trial->code, outcome);
+    if (!lab_candidate_check(candidate, outcome))
+        return false;
+    if (device)
+        snprintf(trial->entry, sizeof trial->entry, "%s", candidate->launch.entry);
+    trial->made_for_one = candidate->problem != NULL;
+    if (candidate->problem)
+        trial->home = *candidate->problem;
+    return is_protected(trial, outcome) &&
+           lab_program_find(device ? LAB_RUNNER_CUDA : LAB_RUNNER_C, trial->program, outcome) &&
+           make_arenas(trial, outcome) && compile(trial, candidate, outcome);
 }
 
 bool lab_trial_open(lab_trial **trial, const lab_candidate *candidate, const lab_limits *limits,
@@ -202,6 +226,17 @@ static heed_candidate_problem wire_problem(const heed_problem *p)
                                      .o = wire_strides(&p->o) };
 }
 
+/* Is @p of the kind that the candidate was made for? */
+static bool is_at_home(const lab_trial *trial, const heed_problem *p)
+{
+    const heed_problem *home = &trial->home;
+
+    return !trial->made_for_one ||
+           (p->type == home->type && p->dim_qk == home->dim_qk && p->dim_v == home->dim_v &&
+            p->accumulate == home->accumulate && (p->scale < 0) == (home->scale < 0) &&
+            (p->mask == HEED_MASK_NONE) == (home->mask == HEED_MASK_NONE));
+}
+
 bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *workspace,
                        lab_trial_outcome *outcome)
 {
@@ -211,6 +246,9 @@ bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *wo
     *workspace = 0;
     *outcome = (lab_trial_outcome){ .verdict = LAB_TRIAL_OK };
     trial->problem = *problem;
+    if (!is_at_home(trial, problem))
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
+                                     "was made for another type, mask or head dim");
     if (!start(trial, outcome))
         return false;
     orders_of(trial)->problem = wire_problem(problem);
@@ -304,6 +342,15 @@ static bool demand(lab_trial *trial, const char *deed, const char *wanted, doubl
     return strncmp(line, wanted, strlen(wanted)) == 0 || fail_reply(trial, line, outcome);
 }
 
+/* The time that the process tells of itself, where it is one that can be believed. */
+static void take_time(const lab_trial *trial, const char *line, lab_trial_outcome *outcome)
+{
+    double ns;
+
+    if (trial->language == LAB_LANGUAGE_CUDA && sscanf(line, "done %lf", &ns) == 1)
+        outcome->seconds = ns * 1e-9;
+}
+
 bool lab_trial_run(lab_trial *trial, const lab_set *sets, int count, double seconds,
                    lab_trial_outcome *outcome)
 {
@@ -314,10 +361,11 @@ bool lab_trial_run(lab_trial *trial, const lab_set *sets, int count, double seco
         return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "%d sets; there must be 1 to %d",
                                      count, LAB_WIRE_SETS);
     if (!start(trial, outcome) || !hand_over(trial, sets, count, outcome) ||
-        !demand(trial, "place", "placed", PLACE_SECONDS, line, outcome) ||
+        !demand(trial, "place", "placed", DEVICE_SECONDS, line, outcome) ||
         !demand(trial, "run", "done ", seconds > 0 ? seconds : trial->limits.run_seconds, line,
                 outcome))
         return false;
+    take_time(trial, line, outcome);
     for (int i = 0; i < count; i++)
         for (int index = LAB_WIRE_FIRST_OUTPUT; index < LAB_SPANS; index++)
             take_back(&trial->outputs, &sets[i].span[index], &orders_of(trial)->set[i].room[index],

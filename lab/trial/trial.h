@@ -71,6 +71,13 @@ bool lab_trial_run(lab_trial *trial, const lab_set *sets, int count, double seco
 /* lab_trial_code() returns what was compiled, and the compiler's log. It belongs to @trial. */
 const lab_code *lab_trial_code(const lab_trial *trial);
 
+/* lab_trial_probe() asks, in a process of its own and with a built-in kernel, whether the CUDA
+ * device that @limits name is well: to be called after a CUDA candidate that was lost, hung or
+ * crashed. True if a known answer came out right; *@arch is then its compute capability, 10 * major
+ * + minor.
+ */
+bool lab_trial_probe(const lab_limits *limits, int *arch, lab_trial_outcome *outcome);
+
 /* lab_trial_close() ends the process; NULL is ignored. */
 void lab_trial_close(lab_trial *trial);
 

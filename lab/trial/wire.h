@@ -62,8 +62,12 @@ typedef struct lab_wire_launch {
     int32_t threads;
     int32_t ptx;
     int64_t smem;
+    int32_t aligned;
+    int32_t window;
+    int32_t in_turn;
     int64_t rows;
     int64_t splits;
+    int64_t mapped;
 } lab_wire_launch;
 
 /* At the start of the arena of inputs. */
