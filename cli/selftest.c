@@ -1,14 +1,18 @@
 /*
  * selftest.c - heed selftest: the gates of verification, tried on wrong and on honest kernels
  */
+#include "selftest.h"
+
 #include <inttypes.h>
 #include <sched.h>
 #include <string.h>
 
-#include "cli.h"
 #include "report/table.h"
 #include "verify/isolate.h"
-#include "verify/selftest.h"
+#include "verify/mutants/device.h"
+
+/* Each has a CUDA context of its own. */
+#define DEVICE_JOBS_MAX 8
 
 /* -------------------------------------------------------------------------- */
 /* Options                                                                    */
@@ -35,23 +39,51 @@ static cli_exit read_gates(const cli_args *args, uint32_t *gates)
     return CLI_OK;
 }
 
-static cli_exit check_name(const char *name)
+/* The names of the kernels of the host's suite, or of the device's, its honest one last. */
+static const char *host_name(size_t index)
+{
+    size_t mutants = 0;
+    while (lab_mutant_at(mutants))
+        mutants++;
+    if (index < mutants)
+        return lab_mutant_at(index)->name;
+    const lab_control *control = lab_control_at(index - mutants);
+    return control ? control->name : NULL;
+}
+
+static const char *device_name(size_t index)
+{
+    size_t mutants = 0;
+    while (lab_device_mutant_at(mutants))
+        mutants++;
+    if (index < mutants)
+        return lab_device_mutant_at(index)->name;
+    return index == mutants ? "plain" : NULL;
+}
+
+static cli_exit check_name(const char *name, const char *(*name_at)(size_t))
 {
     cli_suggestion suggestion = cli_suggest(name);
-    for (size_t i = 0; lab_mutant_at(i); i++) {
-        if (strcmp(lab_mutant_at(i)->name, name) == 0)
+    for (size_t i = 0; name_at(i); i++) {
+        if (strcmp(name_at(i), name) == 0)
             return CLI_OK;
-        cli_suggest_consider(&suggestion, lab_mutant_at(i)->name);
-    }
-    for (size_t i = 0; lab_control_at(i); i++) {
-        if (strcmp(lab_control_at(i)->name, name) == 0)
-            return CLI_OK;
-        cli_suggest_consider(&suggestion, lab_control_at(i)->name);
+        cli_suggest_consider(&suggestion, name_at(i));
     }
     if (suggestion.best)
         cli_error("there is no kernel '%s'; did you mean '%s'?", name, suggestion.best);
     else
         cli_error("there is no kernel '%s'; 'heed selftest --list' lists what there is", name);
+    return CLI_USAGE;
+}
+
+/* "cuda" or "cuda:N". Whether there is such a device is for the trial to say. */
+static cli_exit check_device(const char *device)
+{
+    if (!device || strcmp(device, "cuda") == 0 ||
+        (strncmp(device, "cuda:", 5) == 0 && device[5] &&
+         strspn(device + 5, "0123456789") == strlen(device + 5)))
+        return CLI_OK;
+    cli_error("--device: \"%s\" is no CUDA device; it must be cuda or cuda:N", device);
     return CLI_USAGE;
 }
 
@@ -69,7 +101,7 @@ static int machine_cpus(void)
 
 static cli_exit list_json(void)
 {
-    json_t *mutants = json_array(), *controls = json_array();
+    json_t *mutants = json_array(), *controls = json_array(), *device = json_array();
     for (size_t i = 0; lab_mutant_at(i); i++) {
         const lab_mutant *m = lab_mutant_at(i);
         mutants = cli_json_append(mutants, json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", m->name,
@@ -80,8 +112,15 @@ static cli_exit list_json(void)
         controls = cli_json_append(controls,
                                    json_pack("{s:s, s:s}", "name", lab_control_at(i)->name, "does",
                                              lab_control_at(i)->does));
-    return cli_json_print(json_pack("{s:o, s:o}", "mutants", mutants, "controls", controls),
-                          "selftest");
+    for (size_t i = 0; lab_device_mutant_at(i); i++) {
+        const lab_device_mutant *m = lab_device_mutant_at(i);
+        device = cli_json_append(device, json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", m->name,
+                                                   "does", m->does, "problem", m->spec, "inputs",
+                                                   m->inputs, "gate", m->gate));
+    }
+    return cli_json_print(
+        json_pack("{s:o, s:o, s:o}", "mutants", mutants, "controls", controls, "device", device),
+        "selftest");
 }
 
 static cli_exit list(const cli_args *args)
@@ -105,6 +144,15 @@ static cli_exit list(const cli_args *args)
         lab_table_cell(table, "%s", lab_control_at(i)->name);
         lab_table_cell(table, "none");
         lab_table_cell(table, "%s", lab_control_at(i)->does);
+    }
+    lab_table_rule(table);
+    lab_table_cell(table, "with --device");
+    lab_table_row_end(table);
+    lab_table_rule(table);
+    for (size_t i = 0; lab_device_mutant_at(i); i++) {
+        lab_table_cell(table, "%s", lab_device_mutant_at(i)->name);
+        lab_table_cell(table, "%s", lab_device_mutant_at(i)->gate);
+        lab_table_cell(table, "%s", lab_device_mutant_at(i)->does);
     }
     return cli_table_print(table);
 }
@@ -226,28 +274,22 @@ static cli_exit conclude(const lab_selftest_result *result, const lab_selftest_o
     return code != CLI_OK || whole ? code : CLI_FINDING;
 }
 
-static cli_exit run(const cli_args *args)
+/* Tries the suite and prints what came of it. */
+static cli_exit try_all(const cli_args *args, lab_selftest_options *options)
 {
-    lab_selftest_options options = lab_selftest_standard();
     lab_selftest_result result;
-    if (cli_args_flag(args, "list"))
-        return list(args);
-    cli_exit code = read_gates(args, &options.gates);
-    if (cli_args_operand_count(args) > 0)
-        options.only = cli_args_operand(args, 0);
-    if (code == CLI_OK && options.only)
-        code = check_name(options.only);
-    if (code != CLI_OK)
-        return code;
     cli_progress progress = cli_progress_start("selftest", 1);
-    int jobs = (int)cli_args_integer(args, "jobs");
-    options.seed = (uint64_t)cli_args_integer(args, "seed");
-    options.jobs = jobs > 0 ? jobs : machine_cpus();
-    options.deadline_s = (unsigned)cli_args_integer(args, "deadline");
-    options.stop = cli_interrupted;
-    options.progress = progress.shown ? show_progress : NULL;
-    options.data = &progress;
-    heed_status status = lab_selftest_run(&options, &result);
+    int jobs = (int)cli_args_integer(args, "jobs"), cpus = machine_cpus();
+    int standard = !options->device             ? cpus
+                   : cpus / 2 > DEVICE_JOBS_MAX ? DEVICE_JOBS_MAX
+                                                : cpus / 2;
+    options->seed = (uint64_t)cli_args_integer(args, "seed");
+    options->jobs = jobs > 0 ? jobs : standard;
+    options->deadline_s = (unsigned)cli_args_integer(args, "deadline");
+    options->stop = cli_interrupted;
+    options->progress = progress.shown ? show_progress : NULL;
+    options->data = &progress;
+    heed_status status = lab_selftest_run(options, &result);
     cli_progress_end(&progress);
     if (status != HEED_OK) {
         cli_error("cannot try the gates: %s", status == HEED_ERR_NO_MEMORY
@@ -255,12 +297,38 @@ static cli_exit run(const cli_args *args)
                                                   : "the system lets no process be made");
         return cli_exit_of(status);
     }
-    code = conclude(&result, &options, cli_args_json(args));
+    cli_exit code = conclude(&result, options, cli_args_json(args));
     lab_selftest_free(&result);
     return code;
 }
 
+static cli_exit run(const cli_args *args)
+{
+    lab_selftest_options options = lab_selftest_standard();
+    const char *name = cli_args_text(args, "device");
+    const lab_selftest_device device = selftest_device(&name);
+    if (cli_args_flag(args, "list"))
+        return list(args);
+    cli_exit code = read_gates(args, &options.gates);
+    if (cli_args_operand_count(args) > 0)
+        options.only = cli_args_operand(args, 0);
+    if (code == CLI_OK)
+        code = check_device(name);
+    if (code == CLI_OK && options.only)
+        code = check_name(options.only, name ? device_name : host_name);
+    if (code == CLI_OK && name)
+        code = selftest_device_probe(&name);
+    options.device = name ? &device : NULL;
+    return code == CLI_OK ? try_all(args, &options) : code;
+}
+
 static const cli_option options[] = {
+    { .name = "device",
+      .letter = 'd',
+      .kind = CLI_TEXT,
+      .argument = "DEVICE",
+      .help = "Try CUDA kernels on this device, cuda or cuda:N; without it kernels are functions "
+              "of the host" },
     { .name = "gate",
       .letter = 'g',
       .kind = CLI_LIST,
@@ -280,7 +348,7 @@ static const cli_option options[] = {
       .min = 1,
       .max = LAB_JOBS_MAX,
       .help = "Try so many kernels at a time, each in a process of its own; without it as many as "
-              "this process has CPUs" },
+              "this process has CPUs, and on a device half as many, up to 8" },
     { .name = "deadline",
       .kind = CLI_INTEGER,
       .argument = "SECONDS",
@@ -318,6 +386,7 @@ const cli_verb cli_verb_selftest = {
         "  heed selftest\n"
         "  heed selftest --gate fresh\n"
         "  heed selftest half-the-logits\n"
+        "  heed selftest --device cuda\n"
         "\n"
         "The exit status is 0 only if all mutants were killed and all controls accepted, else 1. "
         "What is verified by gates that fail this is not to be trusted.",

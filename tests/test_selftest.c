@@ -58,6 +58,10 @@ static void test_exit_codes_and_words(void **state)
         { "--gate zzzzzzzz", 2, { "heed verify --list" } },
         { "zzzzzzzzzzzzz", 2, { "heed selftest --list" } },
         { "plain plain", 2, { "plain" } },
+        { "--device cpu", 2, { "--device", "cuda:N" } },
+        { "--device cuda:x", 2, { "--device", "cuda:N" } },
+        { "--device cuda", 3, { "--device" } },
+        { "--device cuda half-the-logit", 2, { "did you mean 'half-the-logits'" } },
     };
     char *out = test_malloc(OUTPUT_SIZE);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -129,5 +133,6 @@ int main(void)
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_json_list),
     };
+    setenv("HEED_LIBCUDA", "/nowhere", 1); /* as on a machine without a GPU */
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }
