@@ -8,6 +8,7 @@
 
 #include "tensor/random.h"
 #include "verify/sample.h"
+#include "verify/variant.h"
 
 /* Elements read for the rows that are compared after each block: a few rows. */
 #define CHECK_WORK (INT64_C(1) << 16)
@@ -36,15 +37,24 @@ static bool keep_inputs(bench_checker *checker, heed_buffers *data)
     return true;
 }
 
+/* Can a change of one element be told from what it does? Not if it belongs to several vectors. */
+static bool can_check(const heed_problem *problem)
+{
+    bool apart = problem->seq_k <= CHECK_NUMBERS / 64;
+    for (int role = 0; role < LAB_ROLES - 1; role++) {
+        lab_view view = lab_view_of(problem, (lab_role)role);
+        apart = apart && lab_variant_splits(&view, true);
+    }
+    return apart;
+}
+
 void bench_checker_create(bench_checker **checker, const bench_tensors *tensors, uint64_t seed,
                           int threads)
 {
     heed_buffers data = bench_tensors_inputs(tensors);
     const lab_sampling rows = { .seed = seed, .work = CHECK_WORK, .threads = threads };
     *checker = NULL;
-    if (tensors->problem.seq_k > CHECK_NUMBERS / 64)
-        return;
-    bench_checker *made = calloc(1, sizeof *made);
+    bench_checker *made = can_check(&tensors->problem) ? calloc(1, sizeof *made) : NULL;
     if (!made)
         return;
     made->tensors = tensors;

@@ -22,7 +22,8 @@ typedef struct bench_checker {
 } bench_checker;
 
 /* bench_checker_create() makes a checker of @tensors. Where none can be had, for want of memory or
- * because no row can be judged, *@checker is NULL, which every function below takes. */
+ * because no row can be judged or vectors overlap, *@checker is NULL, which every function below
+ * takes. */
 void bench_checker_create(bench_checker **checker, const bench_tensors *tensors, uint64_t seed,
                           int threads);
 void bench_checker_destroy(bench_checker *checker);

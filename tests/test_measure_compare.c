@@ -172,7 +172,7 @@ static void refuses_nonsense(void **state)
 static void stretches_and_looks(void **state)
 {
     for (size_t planned = 1; planned <= LAB_PAIRS_MAX; planned++) {
-        size_t stretch = lab_stretch(planned), before = 0;
+        size_t stretch = lab_stretch_pairs(planned), before = 0;
         assert_true(stretch == 1 ? planned < 32 : stretch % 2 == 0);
         assert_in_range(planned / stretch, planned < 16 ? 1 : 16, 48);
         assert_in_range(stretch, 1, LAB_PAIRED_MAX);

@@ -62,10 +62,10 @@ static void look_at(const lab_series *series, size_t pairs, size_t stretch, doub
 {
     lab_paired paired;
     double units[LAB_PAIRED_MAX], low, high;
-    lab_paired_make(&paired, units, lab_stretches(series, pairs, stretch, units));
+    lab_paired_make(&paired, units, lab_stretch_units(series, pairs, stretch, units));
     lab_paired_interval(&paired, tail, &low, &high);
     comparison->ratio = (lab_interval){ exp(lab_paired_center(&paired)), exp(low), exp(high) };
-    comparison->verdict = lab_verdict(&comparison->ratio, rules);
+    comparison->verdict = lab_judge(&comparison->ratio, rules);
     comparison->pairs = pairs;
 }
 

@@ -78,9 +78,9 @@ enum {
     LAB_PAIRS_MAX = 3072
 };
 
-/* lab_stretch() returns how many pairs make a stretch if @planned pairs are to be taken: 1 if they
- * are few, else an even number, and 16 to 48 stretches in all. */
-size_t lab_stretch(size_t planned);
+/* lab_stretch_pairs() returns how many pairs make a stretch if @planned pairs are to be taken: 1 if
+ * they are few, else an even number, and 16 to 48 stretches in all. */
+size_t lab_stretch_pairs(size_t planned);
 
 /* lab_look_pairs() returns with how many pairs look number @look of @looks, counted from 0, is
  * taken: always a whole number of stretches. Two looks may be the same. */

@@ -70,7 +70,7 @@ static size_t plan_pairs(const lab_duel_options *options)
     size_t pairs = affordable < (double)options->pairs_min   ? options->pairs_min
                    : affordable > (double)options->pairs_max ? options->pairs_max
                                                              : (size_t)affordable;
-    return pairs / lab_stretch(pairs) * lab_stretch(pairs);
+    return pairs / lab_stretch_pairs(pairs) * lab_stretch_pairs(pairs);
 }
 
 static heed_status renew(const lab_side *side, uint64_t seed, size_t pair)
@@ -114,7 +114,7 @@ static bool look_is_due(const lab_duel *duel, const lab_rules *rules)
 static heed_status take_turns(lab_duel *duel, const lab_side *a, const lab_side *b,
                               const lab_duel_options *options)
 {
-    size_t stretch = lab_stretch(duel->planned);
+    size_t stretch = lab_stretch_pairs(duel->planned);
     int64_t end = heed_clock_ns() + (int64_t)(options->seconds * 1e9);
     heed_status status = HEED_OK;
     while (status == HEED_OK && duel->pairs < duel->planned) {

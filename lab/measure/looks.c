@@ -18,7 +18,7 @@ enum {
     STRETCHES_MIN = 8
 };
 
-size_t lab_stretch(size_t planned)
+size_t lab_stretch_pairs(size_t planned)
 {
     if (planned < PAIRS_FEW)
         return 1;
@@ -27,7 +27,7 @@ size_t lab_stretch(size_t planned)
 
 size_t lab_look_pairs(size_t planned, size_t looks, size_t look)
 {
-    size_t stretch = lab_stretch(planned);
+    size_t stretch = lab_stretch_pairs(planned);
     size_t all = planned / stretch;
     size_t least = all < STRETCHES_MIN ? all : STRETCHES_MIN;
     size_t units = (all * (look + 1) + looks - 1) / looks;
@@ -50,7 +50,7 @@ heed_status lab_rules_fill(const lab_rules *rules, lab_rules *full)
     return good ? HEED_OK : HEED_ERR_INVALID;
 }
 
-lab_compared lab_verdict(const lab_interval *ratio, const lab_rules *rules)
+lab_compared lab_judge(const lab_interval *ratio, const lab_rules *rules)
 {
     double upper = 1 + rules->gain;
     double lower = 1 / (1 + rules->margin);
@@ -64,8 +64,8 @@ lab_compared lab_verdict(const lab_interval *ratio, const lab_rules *rules)
     return LAB_AMBIGUOUS;
 }
 
-size_t lab_stretches(const lab_series *series, size_t pairs, size_t stretch,
-                     double units[LAB_PAIRED_MAX])
+size_t lab_stretch_units(const lab_series *series, size_t pairs, size_t stretch,
+                         double units[LAB_PAIRED_MAX])
 {
     double differences[LAB_PAIRED_MAX];
     size_t count = 0;
@@ -81,7 +81,7 @@ void lab_schedule_make(lab_schedule *schedule, const lab_series *series, const l
 {
     double fractions[LAB_LOOKS_MAX];
     size_t planned = series->planned ? series->planned : series->pairs;
-    size_t stretch = lab_stretch(planned);
+    size_t stretch = lab_stretch_pairs(planned);
     size_t there = series->pairs / stretch * stretch;
     size_t whole = planned / stretch * stretch;
     size_t all = 0; /* looks until the last one, whether they are due or not */

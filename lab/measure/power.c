@@ -43,7 +43,7 @@ static lab_compared verdict_of(const simulation *s, size_t run, double shift)
     for (size_t look = 0; look < s->looks && verdict == LAB_AMBIGUOUS; look++) {
         lab_interval ratio = { .low = exp(s->low[run][look] + shift),
                                .high = exp(s->high[run][look] + shift) };
-        verdict = lab_verdict(&ratio, &s->rules);
+        verdict = lab_judge(&ratio, &s->rules);
     }
     return verdict;
 }
@@ -94,7 +94,7 @@ heed_status lab_power_detectable(const lab_series *series, const lab_rules *rule
         free(s.high);
         return HEED_ERR_NO_MEMORY;
     }
-    size_t count = lab_stretches(series, series->pairs, due.stretch, units);
+    size_t count = lab_stretch_units(series, series->pairs, due.stretch, units);
     for (size_t run = 0; run < REPEATS; run++)
         repeat(&s, run, units, count, &due, seed);
     *difference = smallest(&s, power > 0 ? power : LAB_POWER);
