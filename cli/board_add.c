@@ -407,11 +407,11 @@ static cli_exit add_file(lab_record *record, const char *path)
     char hash[LAB_RECORD_HASH_SIZE], key[LAB_RECORD_HASH_SIZE + 8];
     board_file file = { .record = record, .path = path };
     cli_exit code = parse_file(&file, hash);
-    if (code != CLI_OK)
-        return code;
-    snprintf(key, sizeof key, "bench %s", hash);
-    read_place(&file);
-    code = add_run(&file, key);
+    if (code == CLI_OK) {
+        snprintf(key, sizeof key, "bench %s", hash);
+        read_place(&file);
+        code = add_run(&file, key);
+    }
     json_decref(file.json);
     return code;
 }

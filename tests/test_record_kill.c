@@ -143,7 +143,8 @@ static bool run_child(const char *path, double delay, bool acknowledged[TRIALS],
     }
     close(ends[1]);
     if (delay >= 0) {
-        const struct timespec pause = { .tv_nsec = (long)(delay * 1e9) };
+        const struct timespec pause = { .tv_sec = (time_t)delay,
+                                        .tv_nsec = (long)((delay - (double)(time_t)delay) * 1e9) };
         nanosleep(&pause, NULL);
         kill(child, SIGKILL);
     }
@@ -161,14 +162,19 @@ static bool run_child(const char *path, double delay, bool acknowledged[TRIALS],
     return true;
 }
 
-/* One file, from nothing to the end of the work. */
-static void work_through(const char *path, double delay_max, uint64_t *seed, tally *sum)
+/* One file, from nothing to the end of the work. Where children die before they get anything done,
+ * as they do once the machine has become busy, they are given longer. After @deadline nobody is
+ * killed any more. */
+static void work_through(const char *path, double delay_max, double deadline, uint64_t *seed,
+                         tally *sum)
 {
     bool acknowledged[TRIALS] = { false };
     for (bool ended = false; !ended;) {
+        int64_t before = sum->acknowledged;
         *seed = *seed * 6364136223846793005u + 1442695040888963407u;
         double delay = delay_max * (double)(*seed >> 33) / (double)(1u << 31);
-        ended = run_child(path, delay, acknowledged, sum);
+        ended = run_child(path, now() < deadline ? delay : -1, acknowledged, sum);
+        delay_max *= sum->acknowledged == before ? 1.1 : 1;
         sum->kills += !ended;
         sum->journals += has_content(path, "-journal");
         if (has_content(path, ""))
@@ -199,7 +205,7 @@ static void killed_at_any_instant(void **state)
     assert_int_equal(none.acknowledged, TRIALS);
     while (sum.kills < KILLS && now() - start < SECONDS_MAX) {
         snprintf(name, sizeof name, "%d.db", sum.files);
-        work_through(scratch_path(state, name, path), whole / 3, &seed, &sum);
+        work_through(scratch_path(state, name, path), whole / 3, start + SECONDS_MAX, &seed, &sum);
     }
     print_message("%d kills in %.1f s, %d of them in the middle of a transaction; %d files, %lld "
                   "trials acknowledged, %d added and not acknowledged\n",
