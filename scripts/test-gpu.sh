@@ -2,11 +2,12 @@
 # test-gpu.sh [HEED [TESTS]] - everything that only a GPU can show, on the GPU of this machine
 #
 # HEED is the program, TESTS the folder with test_on_gpu; those of build/release if not given. Needs no
-# build tools. HEED_DEVICE=cuda:N chooses the device. In three parts:
+# build tools. HEED_DEVICE=cuda:N chooses the device. In four parts:
 #
 #   verify      heed verify with every CUDA kernel over all shape files, captured values, all configs
 #   sanitizer   compute-sanitizer's four tools over a few problems that cover every kernel
 #   tests       graphs, streams, threads, refusals, a lost device
+#   trials      built-in sources as candidates in a process of their own, and candidates with a fault each
 #
 # Names of parts after "--" choose some. Ends with a line that counts what passed, failed and was
 # skipped; the exit status is 1 if anything failed, 77 if there is no GPU.
@@ -17,7 +18,7 @@ tests=$here/build/release/tests/gpu
 if [ $# -gt 0 ] && [ "$1" != -- ]; then heed=$1 && shift; fi
 if [ $# -gt 0 ] && [ "$1" != -- ]; then tests=$1 && shift; fi
 if [ $# -gt 0 ]; then shift; fi
-parts=${*:-verify sanitizer tests}
+parts=${*:-verify sanitizer tests trials}
 
 case ${HEED_DEVICE:-} in
 cuda*) ;;
@@ -146,6 +147,19 @@ part_tests() {
     count "$out/tests" $code
     sed 's/^/        /' "$out/tests"
     note "tests: $(tail -1 "$out/tests")"
+}
+
+part_trials() {
+    if [ ! -x "$tests/test_trial_on_gpu" ]; then
+        failed=$((failed + 1))
+        note "trials: there is no $tests/test_trial_on_gpu"
+        return
+    fi
+    "$tests/test_trial_on_gpu" "$here/tests/data/trial" >"$out/trials"
+    code=$?
+    count "$out/trials" $code
+    sed 's/^/        /' "$out/trials"
+    note "trials: $(tail -1 "$out/trials")"
 }
 
 # Looking for wisdom makes a context and nothing else: it says whether there is a GPU that heed can use.

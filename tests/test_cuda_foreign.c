@@ -44,12 +44,11 @@ static heed_status replace(trial *t, const heed_cuda_facts *facts)
     return HEED_OK;
 }
 
-/* The same launch, but for the counters, which every plan has of its own. */
+/* The same launch, but for the name, and the counters, which every plan has of its own. */
 static void expect_same(const fake_launch *a, const fake_launch *b)
 {
     heed_cuda_args args[2] = { trial_args(a), trial_args(b) };
 
-    assert_string_equal(a->function, b->function);
     assert_memory_equal(a->grid, b->grid, sizeof a->grid);
     assert_memory_equal(a->block, b->block, sizeof a->block);
     assert_int_equal(a->smem, b->smem);
@@ -72,6 +71,7 @@ static void expect_same_plan(const char *spec)
     assert_string_equal(heed_plan_name(t.plan), "foreign");
     assert_int_equal(heed_plan_workspace_size(t.plan), workspace);
     assert_int_equal(trial_execute(&t, &t.buffers), 1);
+    assert_string_equal(trial_launches[0].function, facts.entry);
     expect_same(&built_in, &trial_launches[0]);
     trial_end(&t);
 }
