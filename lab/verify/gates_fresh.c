@@ -67,44 +67,49 @@ static void call_again(const lab_check *check, lab_sample *sample, lab_stage *st
     lab_verdict_pass(verdict, worst, "%d calls at most %.2f of what is allowed", calls, worst);
 }
 
-void lab_gate_fresh(const lab_check *check, lab_verdict *verdict)
+/* Prepares the kernel, lays the tensors out, and calls. */
+static void prepare_and_call(const lab_check *check, lab_sample *sample, lab_verdict *verdict)
 {
-    const heed_problem *problem = &check->values->problem;
-    const lab_sampling sampling = { .seed = lab_random_stream(check->seed, STREAM_ROWS),
-                                    .work = WORK,
-                                    .threads = check->sampling.threads };
-    for (int role = LAB_Q; role <= LAB_V; role++)
-        if (!lab_variant_splits(&check->values->block[role].view, true)) {
-            lab_verdict_skip(verdict, "vectors overlap in memory");
-            return;
-        }
-    heed_buffers data = lab_values_buffers(check->values);
     lab_needs needs = { .seconds = -1 };
-    lab_sample *sample;
     lab_stage stage;
-    heed_status status = lab_sample_create(&sample, problem, &data, &sampling);
-    if (status == HEED_ERR_UNSUPPORTED) {
-        lab_verdict_skip(verdict, "no row of the sample sees a key");
+    heed_status ready = check->subject->prepare(check->subject->data, &check->values->problem,
+                                                &needs);
+    if (ready != HEED_OK) {
+        lab_verdict_fail(verdict, -1, "once more: %s", heed_message());
         return;
     }
-    heed_status ready = HEED_OK;
-    if (status == HEED_OK)
-        ready = check->subject->prepare(check->subject->data, problem, &needs);
     const lab_layout layout = { .edge = LAB_EDGE_NONE,
                                 .lse = true,
                                 .seed = check->seed,
                                 .sign = 1,
                                 .workspace = needs.workspace_size };
-    if (status == HEED_OK && ready == HEED_OK)
-        status = lab_stage_create(&stage, check->values, &layout);
-    lab_trace_step(check->trace, "called again and again");
-    if (status != HEED_OK)
-        lab_verdict_skip_status(verdict, status);
-    else if (ready != HEED_OK)
-        lab_verdict_fail(verdict, -1, "once more: %s", heed_message());
-    else
+    heed_status status = lab_stage_create(&stage, check->values, &layout);
+    if (status == HEED_OK)
         call_again(check, sample, &stage, verdict);
-    if (status == HEED_OK && ready == HEED_OK)
-        lab_stage_destroy(&stage);
+    else
+        lab_verdict_skip_status(verdict, status);
+    lab_stage_destroy(&stage);
+}
+
+void lab_gate_fresh(const lab_check *check, lab_verdict *verdict)
+{
+    const lab_sampling sampling = { .seed = lab_random_stream(check->seed, STREAM_ROWS),
+                                    .work = WORK,
+                                    .threads = check->sampling.threads };
+    heed_buffers data = lab_values_buffers(check->values);
+    lab_sample *sample;
+    for (int role = LAB_Q; role <= LAB_V; role++)
+        if (!lab_variant_splits(&check->values->block[role].view, true)) {
+            lab_verdict_skip(verdict, "vectors overlap in memory");
+            return;
+        }
+    lab_trace_step(check->trace, "called again and again");
+    heed_status status = lab_sample_create(&sample, &check->values->problem, &data, &sampling);
+    if (status == HEED_ERR_UNSUPPORTED)
+        lab_verdict_skip(verdict, "no row of the sample sees a key");
+    else if (status != HEED_OK)
+        lab_verdict_skip_status(verdict, status);
+    else
+        prepare_and_call(check, sample, verdict);
     lab_sample_destroy(sample);
 }

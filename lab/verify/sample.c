@@ -8,25 +8,7 @@
 #include <string.h>
 
 #include "lab/tensor/convert.h"
-#include "lab/tensor/random.h"
 #include "lab/verify/reference.h"
-
-/* A touch moves the row that it is meant for by so many times what is allowed, or as much as can
- * be. */
-#define VISIBLE 64.0
-
-/* Values beyond this are not written: f16 ends at 65504, and sums of some of them must fit. */
-#define VALUE_MAX 512.0
-
-/* Logits move by up to this. */
-#define LOGIT_STEP 8.0
-
-/* Of a row that sees one key alone, or nearly, what the others say is lost in rounding. */
-#define REST_MIN 1e-6
-
-/* ---------------------------------------------------------------------------------------------- */
-/* Making and freeing                                                                             */
-/* ---------------------------------------------------------------------------------------------- */
 
 /* Drops the rows that cannot be judged. */
 static void keep_judged(lab_expect *expect)
@@ -138,58 +120,24 @@ void lab_sample_destroy(lab_sample *sample)
     free(sample);
 }
 
-/* ---------------------------------------------------------------------------------------------- */
-/* What a touch does to a row                                                                     */
-/* ---------------------------------------------------------------------------------------------- */
-
-static const void *base_of(const lab_sample *sample, lab_role role)
+void lab_sample_reset(lab_sample *sample)
 {
-    return role == LAB_Q ? sample->data.q : role == LAB_K ? sample->data.k : sample->data.v;
+    copy_expect(sample->expect, sample->base);
 }
 
-static void load(const lab_sample *sample, lab_role role, int64_t at, double *vector)
+int lab_sample_restore(lab_sample *sample, lab_touch touches[LAB_TOUCHES])
 {
-    lab_view view = lab_view_of(&sample->problem, role);
-    lab_elements_load(view.type, base_of(sample, role), at, view.dim, vector);
+    lab_sample_reset(sample);
+    if (sample->undo.index < 0)
+        return 0;
+    touches[0] = sample->undo;
+    sample->undo.index = -1;
+    return 1;
 }
 
-/* Where the query of the row is, or its key @j, or the values of that. */
-static int64_t vector_of(const lab_sample *sample, lab_role role, int64_t i, int64_t j)
+void lab_touch_write(const lab_touch *touch, heed_type type, void *base)
 {
-    const heed_problem *problem = &sample->problem;
-    lab_view view = lab_view_of(problem, role);
-    lab_row row = lab_row_at(problem, sample->base->rows[i]);
-    if (role == LAB_Q)
-        return lab_view_at(&view, row.batch, row.query, row.head);
-    return lab_view_at(&view, row.batch, j, lab_row_kv_head(problem, row));
-}
-
-static int64_t keys_of(const lab_sample *sample, int64_t i)
-{
-    lab_row row = lab_row_at(&sample->problem, sample->base->rows[i]);
-    return lab_visible(&sample->problem, row.query);
-}
-
-/* A touch, and what is known of it. */
-typedef struct change {
-    lab_touch touch;
-    int64_t vector; /* where the vector begins that it is in ... */
-    int64_t column; /* ... and its place there */
-    int64_t key;    /* of K and V */
-    double step;    /* by how much the element moves */
-} change;
-
-/* What rounding may do to a row beyond what it may do to the one that was: it has weights of up to
- * @weight on values of norm @size, and logits of about @logit. */
-static void widen(lab_sample *sample, int64_t i, double weight, double size, double logit)
-{
-    const heed_problem *problem = &sample->problem;
-    bool half = problem->accumulate == HEED_ACC_F16;
-    double unit = lab_type_unit(problem->type), single = lab_type_unit(half ? HEED_F16 : HEED_F32);
-    double sums = sqrt((double)keys_of(sample, i));
-    double logits = sqrt((double)problem->dim_qk) * (1 + fabs(logit));
-    sample->expect->o_budget[i] += 6 * (unit + single * (sums + logits)) * weight * size;
-    sample->expect->lse_budget[i] += 6 * single * (sums + logits);
+    lab_element_set(type, base, touch->index, touch->value);
 }
 
 static double norm(const double *a, int64_t dim)
@@ -199,229 +147,6 @@ static double norm(const double *a, int64_t dim)
         sum += a[c] * a[c];
     return sqrt(sum);
 }
-
-/* The row with other logits: @moved says by how much each of them moves. */
-static void renew_row(lab_sample *sample, int64_t i, const change *it,
-                      double (*moved)(const lab_sample *, int64_t, int64_t, const change *))
-{
-    int64_t keys = keys_of(sample, i), dim = sample->base->dim;
-    double *o = sample->expect->o + i * dim, values[HEED_DIM_MAX];
-    double high = -INFINITY, sum = 0, heaviest = 0;
-    for (int64_t j = 0; j < keys; j++) {
-        sample->logits[j] = log(sample->weights[i][j]) + moved(sample, i, j, it);
-        high = fmax(high, sample->logits[j]);
-    }
-    for (int64_t c = 0; c < dim; c++)
-        o[c] = 0;
-    for (int64_t j = 0; j < keys; j++) {
-        double weight = exp(sample->logits[j] - high);
-        sum += weight;
-        if (weight == 0)
-            continue;
-        load(sample, LAB_V, vector_of(sample, LAB_V, i, j), values);
-        for (int64_t c = 0; c < dim; c++)
-            o[c] += weight * values[c];
-        heaviest = fmax(heaviest, sqrt(weight) * norm(values, dim));
-    }
-    for (int64_t c = 0; c < dim; c++)
-        o[c] /= sum;
-    sample->expect->lse[i] = sample->base->lse[i] + high + log(sum);
-    widen(sample, i, 1, norm(o, dim) + heaviest / sqrt(sum), sample->expect->lse[i]);
-}
-
-static double moved_by_query(const lab_sample *sample, int64_t i, int64_t j, const change *it)
-{
-    lab_view k = lab_view_of(&sample->problem, LAB_K);
-    int64_t at = vector_of(sample, LAB_K, i, j) + it->column;
-    return (double)sample->problem.scale * it->step * lab_element_get(k.type, sample->data.k, at);
-}
-
-static double moved_by_key(const lab_sample *sample, int64_t i, int64_t j, const change *it)
-{
-    lab_view q = lab_view_of(&sample->problem, LAB_Q);
-    int64_t at = vector_of(sample, LAB_Q, i, 0) + it->column;
-    if (j != it->key)
-        return 0;
-    return (double)sample->problem.scale * it->step * lab_element_get(q.type, sample->data.q, at);
-}
-
-static void move_query(lab_sample *sample, const change *it, int64_t i)
-{
-    if (vector_of(sample, LAB_Q, i, 0) == it->vector)
-        renew_row(sample, i, it, moved_by_query);
-}
-
-static void move_key(lab_sample *sample, const change *it, int64_t i)
-{
-    int64_t dim = sample->base->dim;
-    double *o = sample->expect->o + i * dim, values[HEED_DIM_MAX];
-    if (it->key >= keys_of(sample, i) || vector_of(sample, LAB_K, i, it->key) != it->vector)
-        return;
-    double weight = sample->weights[i][it->key], rise = moved_by_key(sample, i, it->key, it);
-    if (1 - weight < REST_MIN || rise > 300) {
-        renew_row(sample, i, it, moved_by_key);
-        return;
-    }
-    double sum = 1 - weight + weight * exp(rise), share = weight * exp(rise) / sum;
-    load(sample, LAB_V, vector_of(sample, LAB_V, i, it->key), values);
-    for (int64_t c = 0; c < dim; c++)
-        o[c] = (o[c] - weight * values[c]) / sum + share * values[c];
-    sample->expect->lse[i] += log(sum);
-    widen(sample, i, 1, norm(o, dim) + sqrt(share) * norm(values, dim), sample->expect->lse[i]);
-}
-
-static void move_value(lab_sample *sample, const change *it, int64_t i)
-{
-    double weight = sample->weights[i][it->key], values[HEED_DIM_MAX];
-    if (it->key >= keys_of(sample, i) || vector_of(sample, LAB_V, i, it->key) != it->vector)
-        return;
-    load(sample, LAB_V, it->vector, values);
-    values[it->column] += it->step;
-    sample->expect->o[i * sample->base->dim + it->column] += weight * it->step;
-    widen(sample, i, weight, norm(values, sample->base->dim), 0);
-}
-
-/* ---------------------------------------------------------------------------------------------- */
-/* Which element, and by how much                                                                 */
-/* ---------------------------------------------------------------------------------------------- */
-
-/* A key of row @i, as often as its weight says. */
-static int64_t draw_key(const lab_sample *sample, int64_t i, uint64_t seed)
-{
-    int64_t keys = keys_of(sample, i), j = 0;
-    double left = (double)lab_random_below(seed, 1, 1 << 30) / (1 << 30);
-    while (j < keys - 1 && (left -= sample->weights[i][j]) > 0)
-        j++;
-    return j;
-}
-
-/* The element at it->vector + it->column moves by @step, or as much of it as can be. */
-static void set_step(const lab_sample *sample, change *it, double step)
-{
-    heed_type type = sample->problem.type;
-    int64_t at = it->vector + it->column;
-    double old = lab_element_get(type, base_of(sample, it->touch.role), at);
-    double value = fmax(-VALUE_MAX, fmin(VALUE_MAX, old + step));
-    it->touch.index = at;
-    it->touch.value = lab_element_round(type, value);
-    it->step = it->touch.value - old;
-}
-
-static void choose_value(const lab_sample *sample, change *it, int64_t i, uint64_t seed)
-{
-    it->key = draw_key(sample, i, seed);
-    it->vector = vector_of(sample, LAB_V, i, it->key);
-    it->column = lab_random_below(seed, 2, sample->problem.dim_v);
-    double sign = lab_random_below(seed, 3, 2) ? 1 : -1;
-    double size = VISIBLE * sample->base->o_budget[i] / sample->weights[i][it->key];
-    set_step(sample, it, sign * size);
-}
-
-/* The column where @vector is largest. */
-static int64_t largest(const double *vector, int64_t dim)
-{
-    int64_t best = 0;
-    for (int64_t c = 1; c < dim; c++)
-        if (fabs(vector[c]) > fabs(vector[best]))
-            best = c;
-    return best;
-}
-
-/* A light key becomes a heavy one, and a heavy one light. */
-static void choose_key(const lab_sample *sample, change *it, int64_t i, uint64_t seed)
-{
-    double query[HEED_DIM_MAX];
-    it->key = draw_key(sample, i, seed);
-    it->vector = vector_of(sample, LAB_K, i, it->key);
-    load(sample, LAB_Q, vector_of(sample, LAB_Q, i, 0), query);
-    it->column = largest(query, sample->problem.dim_qk);
-    double weight = sample->weights[i][it->key];
-    double rise = weight < 0.5 ? fmin(LOGIT_STEP, -log(weight)) : -LOGIT_STEP;
-    set_step(sample, it, rise / ((double)sample->problem.scale * query[it->column]));
-}
-
-static void choose_query(const lab_sample *sample, change *it, int64_t i, uint64_t seed)
-{
-    double key[HEED_DIM_MAX];
-    it->key = draw_key(sample, i, seed);
-    it->vector = vector_of(sample, LAB_Q, i, 0);
-    load(sample, LAB_K, vector_of(sample, LAB_K, i, it->key), key);
-    it->column = largest(key, sample->problem.dim_qk);
-    set_step(sample, it, -LOGIT_STEP / 2 / ((double)sample->problem.scale * key[it->column]));
-}
-
-/* What can be touched: how an element is chosen, and what that does to a row. */
-static const struct {
-    lab_role role;
-    void (*choose)(const lab_sample *sample, change *it, int64_t i, uint64_t seed);
-    void (*move)(lab_sample *sample, const change *it, int64_t i);
-} kinds[] = {
-    { LAB_V, choose_value, move_value },
-    { LAB_K, choose_key, move_key },
-    { LAB_Q, choose_query, move_query },
-};
-#define KINDS (sizeof kinds / sizeof kinds[0])
-
-/* Is row @i so far from where it was that an old answer fails? */
-static bool is_visible(const lab_sample *sample, int64_t i)
-{
-    const lab_expect *now = sample->expect, *before = sample->base;
-    double difference[HEED_DIM_MAX];
-    for (int64_t c = 0; c < now->dim; c++)
-        difference[c] = now->o[i * now->dim + c] - before->o[i * now->dim + c];
-    return norm(difference, now->dim) > 4 * (now->o_budget[i] + before->o_budget[i]);
-}
-
-/* Touches a kind of element for row @i, and moves all rows that it concerns. */
-static bool try_touch(lab_sample *sample, size_t kind, int64_t i, uint64_t seed, change *it)
-{
-    *it = (change){ .touch.role = kinds[kind].role };
-    copy_expect(sample->expect, sample->base);
-    kinds[kind].choose(sample, it, i, seed);
-    if (it->step == 0 || !isfinite(it->step))
-        return false;
-    for (int64_t n = 0; n < sample->base->count; n++)
-        kinds[kind].move(sample, it, n);
-    return is_visible(sample, i);
-}
-
-int lab_sample_restore(lab_sample *sample, lab_touch touches[LAB_TOUCHES])
-{
-    copy_expect(sample->expect, sample->base);
-    if (sample->undo.index < 0)
-        return 0;
-    touches[0] = sample->undo;
-    sample->undo.index = -1;
-    return 1;
-}
-
-/* Half-precision sums of large logits may overflow: there the values alone are touched. */
-int lab_sample_touch(lab_sample *sample, uint64_t seed, lab_touch touches[LAB_TOUCHES])
-{
-    uint64_t stream = lab_random_stream(seed, (uint64_t)sample->calls);
-    int64_t i = lab_random_below(stream, 0, sample->base->count);
-    bool half = sample->problem.accumulate == HEED_ACC_F16;
-    size_t kind = half ? 0 : (size_t)(sample->calls % (int64_t)KINDS);
-    int count = lab_sample_restore(sample, touches);
-    change it;
-    sample->calls++;
-    if (!try_touch(sample, kind, i, stream, &it) && kind != 0)
-        try_touch(sample, 0, i, stream, &it);
-    sample->undo = it.touch;
-    sample->undo.value = lab_element_get(sample->problem.type, base_of(sample, it.touch.role),
-                                         it.touch.index);
-    touches[count] = it.touch;
-    return count + 1;
-}
-
-void lab_touch_write(const lab_touch *touch, heed_type type, void *base)
-{
-    lab_element_set(type, base, touch->index, touch->value);
-}
-
-/* ---------------------------------------------------------------------------------------------- */
-/* Comparing                                                                                      */
-/* ---------------------------------------------------------------------------------------------- */
 
 static double ratio_of(double error, double allowed)
 {

@@ -66,6 +66,9 @@ int lab_sample_touch(lab_sample *sample, uint64_t seed, lab_touch touches[LAB_TO
 /* lab_sample_restore() is the same with no new touch: the tensors become what they were. */
 int lab_sample_restore(lab_sample *sample, lab_touch touches[LAB_TOUCHES]);
 
+/* lab_sample_reset() makes sample->expect what is expected of the tensors as they were. */
+void lab_sample_reset(lab_sample *sample);
+
 /* lab_touch_write() writes @touch to the tensor at @base, in host memory. */
 void lab_touch_write(const lab_touch *touch, heed_type type, void *base);
 

@@ -9,7 +9,7 @@
 
 #include "lab/tensor/random.h"
 #include "lab/verify/isolate.h"
-#include "lab/verify/mutants/device.h"
+#include "lab/verify/selftest_trials.h"
 #include "lab/verify/verify.h"
 #include "src/measure.h"
 
@@ -31,28 +31,18 @@ lab_selftest_options lab_selftest_standard(void)
 /* One kernel on one problem                                                                      */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* A kernel on a problem: to be killed, or to be accepted. */
-typedef struct trial {
-    size_t entry;         /* of the result */
-    const lab_deed *deed; /* NULL: the device's kernel, with ... */
-    int mistake;          /* ... this one */
-    const char *spec;
-    const lab_inputs *inputs;
-    bool few, unlocked;
-} trial;
-
 /* The trials of one call of lab_isolate(), and what a child keeps from one to the next: values and
  * what is expected of them. */
 typedef struct trials {
     const lab_selftest_options *options;
-    trial *items;
+    lab_selftest_trial *items;
     size_t count;
     size_t before, total; /* for progress: trials of earlier calls, and of all */
     lab_case values;
-    const trial *filled; /* whose values they are, or NULL */
+    const lab_selftest_trial *filled; /* whose values they are, or NULL */
 } trials;
 
-static lab_verify_options options_of(const trials *all, const trial *it)
+static lab_verify_options options_of(const trials *all, const lab_selftest_trial *it)
 {
     lab_verify_options options = lab_verify_standard();
     options.gates = all->options->gates;
@@ -64,12 +54,13 @@ static lab_verify_options options_of(const trials *all, const trial *it)
     return options;
 }
 
-static bool same_values(const trial *a, const trial *b)
+static bool same_values(const lab_selftest_trial *a, const lab_selftest_trial *b)
 {
     return strcmp(a->spec, b->spec) == 0 && a->inputs == b->inputs && a->few == b->few;
 }
 
-static heed_status fill(trials *all, const trial *it, const lab_verify_options *options)
+static heed_status fill(trials *all, const lab_selftest_trial *it,
+                        const lab_verify_options *options)
 {
     heed_problem problem;
     if (all->filled && same_values(all->filled, it))
@@ -113,7 +104,7 @@ static void try_mistake(trials *all, int mistake, const lab_verify_options *opti
 static void try_one(void *data, size_t index, lab_trace *trace, void *result)
 {
     trials *all = data;
-    const trial *it = &all->items[index];
+    const lab_selftest_trial *it = &all->items[index];
     lab_verify_options options = options_of(all, it);
     lab_report *report = result;
     lab_trace_step(trace, NULL);
@@ -171,8 +162,9 @@ static void conclude_mutant(lab_selftest_entry *entry, const trials *all, const 
 }
 
 /* The first failure of a control is the one that is told. */
-static void conclude_control(lab_selftest_entry *entry, const trials *all, const trial *it,
-                             const lab_report *report, const lab_ending *ending)
+static void conclude_control(lab_selftest_entry *entry, const trials *all,
+                             const lab_selftest_trial *it, const lab_report *report,
+                             const lab_ending *ending)
 {
     uint32_t failed = failed_gates(all, report, ending);
     if (failed && !entry->failed) {
@@ -207,7 +199,7 @@ static heed_status run_trials(trials *all, unsigned deadline_s, lab_selftest_ent
     if (reports && endings)
         status = lab_isolate(&isolation, reports, endings);
     for (size_t i = 0; i < all->count && status == HEED_OK; i++) {
-        const trial *it = &all->items[i];
+        const lab_selftest_trial *it = &all->items[i];
         lab_selftest_entry *entry = &entries[it->entry];
         if (endings[i].how == LAB_NOT_RUN)
             entry->done = false;
@@ -224,124 +216,6 @@ static heed_status run_trials(trials *all, unsigned deadline_s, lab_selftest_ent
 /* ---------------------------------------------------------------------------------------------- */
 /* All of them                                                                                    */
 /* ---------------------------------------------------------------------------------------------- */
-
-/* The entries and the trials as they are made. */
-typedef struct maker {
-    const lab_selftest_options *options;
-    lab_selftest_entry *entries; /* NULL: they are only counted */
-    size_t entry_count;
-    trial *trials; /* the same */
-    size_t trial_count;
-} maker;
-
-static bool is_wanted(const lab_selftest_options *options, const lab_selftest_entry *entry)
-{
-    if (options->gate && (!entry->gate || strcmp(options->gate, entry->gate) != 0))
-        return false;
-    return !options->only || strcmp(options->only, entry->name) == 0;
-}
-
-/* Adds an entry. Returns whether it shall be tried. */
-static bool add_entry(maker *it, lab_selftest_entry entry)
-{
-    entry.done = is_wanted(it->options, &entry);
-    if (it->entries)
-        it->entries[it->entry_count] = entry;
-    it->entry_count++;
-    return entry.done;
-}
-
-/* Adds a trial of the last entry. */
-static void add_trial(maker *it, trial one)
-{
-    if (it->trials)
-        it->trials[it->trial_count] = one;
-    it->trial_count++;
-}
-
-static void add_mutants(maker *it, bool endless)
-{
-    for (size_t i = 0; lab_mutant_at(i); i++) {
-        const lab_mutant *m = lab_mutant_at(i);
-        const lab_selftest_entry entry = { .name = m->name,
-                                           .does = m->does,
-                                           .gate = m->gate,
-                                           .text = m->text,
-                                           .spec = m->spec,
-                                           .inputs = m->inputs };
-        if (m->endless != endless || !add_entry(it, entry))
-            continue;
-        add_trial(it, (trial){ .entry = it->entry_count - 1,
-                               .deed = &m->deed,
-                               .spec = m->spec,
-                               .inputs = lab_inputs_find(m->inputs),
-                               .few = m->few,
-                               .unlocked = m->unlocked });
-    }
-}
-
-/* Trials with the same values come one after the other. */
-static void add_controls(maker *it)
-{
-    size_t first = it->entry_count;
-    for (size_t i = 0; lab_control_at(i); i++)
-        add_entry(it, (lab_selftest_entry){ .name = lab_control_at(i)->name,
-                                            .does = lab_control_at(i)->does,
-                                            .spec = "",
-                                            .inputs = "" });
-    for (size_t s = 0; lab_scene_at(s); s++)
-        for (size_t n = 0; lab_inputs_at(n); n++)
-            for (size_t i = 0; lab_control_at(i); i++) {
-                const lab_selftest_entry same = { .name = lab_control_at(i)->name };
-                if (is_wanted(it->options, &same))
-                    add_trial(it, (trial){ .entry = first + i,
-                                           .deed = &lab_control_at(i)->deed,
-                                           .spec = lab_scene_at(s),
-                                           .inputs = lab_inputs_at(n) });
-            }
-}
-
-/* The kernels of a device, whose inputs cannot be locked. */
-static void add_device(maker *it)
-{
-    for (size_t i = 0; lab_device_mutant_at(i); i++) {
-        const lab_device_mutant *m = lab_device_mutant_at(i);
-        const lab_selftest_entry entry = {
-            .name = m->name, .does = m->does, .gate = m->gate, .spec = m->spec, .inputs = m->inputs
-        };
-        if (add_entry(it, entry))
-            add_trial(it, (trial){ .entry = it->entry_count - 1,
-                                   .mistake = m->mistake,
-                                   .spec = m->spec,
-                                   .inputs = lab_inputs_find(m->inputs),
-                                   .unlocked = true });
-    }
-    const lab_selftest_entry honest = {
-        .name = "plain", .does = "has no mistake", .spec = "", .inputs = ""
-    };
-    if (!add_entry(it, honest))
-        return;
-    for (size_t s = 0; lab_device_scene_at(s); s++)
-        for (size_t n = 0; lab_inputs_at(n); n++)
-            add_trial(it, (trial){ .entry = it->entry_count - 1,
-                                   .spec = lab_device_scene_at(s),
-                                   .inputs = lab_inputs_at(n),
-                                   .unlocked = true });
-}
-
-/* All kernels of the suite. Returns how many of the trials, the first ones, end by themselves. */
-static size_t add_suite(maker *it)
-{
-    if (it->options->device) {
-        add_device(it);
-        return it->trial_count;
-    }
-    add_mutants(it, false);
-    add_controls(it);
-    size_t ending = it->trial_count;
-    add_mutants(it, true);
-    return ending;
-}
 
 static void count_mutant(lab_selftest_result *result, const lab_selftest_entry *entry)
 {
@@ -375,7 +249,7 @@ static void count(lab_selftest_result *result, const lab_selftest_options *optio
 
 /* Endless ones come last, as each takes all the time it gets. */
 static heed_status run_all(const lab_selftest_options *options, lab_selftest_result *result,
-                           const maker *made, size_t ending)
+                           const lab_selftest_maker *made, size_t ending)
 {
     trials all = {
         .options = options, .items = made->trials, .count = ending, .total = made->trial_count
@@ -396,9 +270,9 @@ static heed_status run_all(const lab_selftest_options *options, lab_selftest_res
 heed_status lab_selftest_run(const lab_selftest_options *options, lab_selftest_result *result)
 {
     int64_t start = heed_clock_ns();
-    maker counted = { .options = options };
-    add_suite(&counted);
-    maker made = { .options = options };
+    lab_selftest_maker counted = { .options = options };
+    lab_selftest_make(&counted);
+    lab_selftest_maker made = { .options = options };
     made.entries = calloc(counted.entry_count, sizeof *made.entries);
     made.trials = calloc(counted.trial_count + 1, sizeof *made.trials);
     *result = (lab_selftest_result){ .digest = lab_suite_digest(),
@@ -406,7 +280,7 @@ heed_status lab_selftest_run(const lab_selftest_options *options, lab_selftest_r
                                      .entry_count = counted.entry_count };
     heed_status status = HEED_ERR_NO_MEMORY;
     if (made.entries && made.trials) {
-        size_t ending = add_suite(&made);
+        size_t ending = lab_selftest_make(&made);
         status = run_all(options, result, &made, ending);
     }
     free(made.trials);
