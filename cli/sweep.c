@@ -3,162 +3,14 @@
  */
 #include "sweep.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../src/measure.h"
 #include "report/format.h"
-#include "src/cuda/facts.h"
-#include "src/cuda/gpu.h"
 
 #define NS_PER_SECOND 1e9
-
-/* -------------------------------------------------------------------------- */
-/* What to search                                                             */
-/* -------------------------------------------------------------------------- */
-
-static cli_exit load_space(sweep_run *run)
-{
-    char found[1024];
-    lab_error error;
-    const char *path = cli_find_list("spaces", cli_args_operand(run->args, 0), found, sizeof found);
-    heed_status status = lab_space_load(&run->space, path, &error);
-    if (status != HEED_OK) {
-        cli_error("%s", error.text);
-        return cli_exit_of(status);
-    }
-    run->limits = run->space.limits;
-    if (cli_args_given(run->args, "spills"))
-        run->limits.value[LAB_FACT_SPILLS] = cli_args_integer(run->args, "spills");
-    return CLI_OK;
-}
-
-static cli_exit load_problems(sweep_run *run)
-{
-    cli_exit code = cli_problems_read_from(&run->problems, run->args, 1);
-    if (code != CLI_OK)
-        return code;
-    if (run->problems.count > LAB_SEARCH_SHAPES) {
-        cli_error("%zu problems; a sweep takes at most %d", run->problems.count, LAB_SEARCH_SHAPES);
-        return CLI_USAGE;
-    }
-    run->shapes = calloc(run->problems.count, sizeof *run->shapes);
-    if (!run->shapes) {
-        cli_error("not enough memory for %zu problems", run->problems.count);
-        return CLI_ENVIRONMENT;
-    }
-    for (size_t i = 0; i < run->problems.count; i++) {
-        heed_problem_normalize(&run->shapes[i].source.problem, &run->problems.items[i]);
-        heed_problem_print(&run->problems.items[i], run->shapes[i].spec,
-                           sizeof run->shapes[i].spec);
-    }
-    return CLI_OK;
-}
-
-/* Does the kernel exist, and is it for this device and the first problem? */
-static heed_status try_kernel(const sweep_run *run, const char *name)
-{
-    heed_cuda_facts facts;
-    heed_plan *plan = NULL;
-    heed_status status = run->arch ? heed_cuda_facts_find(name, &run->problems.items[0], run->arch,
-                                                          &facts)
-                                   : heed_plan_create_named(&plan, run->context,
-                                                            &run->problems.items[0], name);
-    heed_plan_destroy(plan);
-    return status;
-}
-
-/* The kernel of --kernel, or the first one of the space that runs here. */
-static cli_exit choose_kernel(sweep_run *run)
-{
-    const char *wanted = cli_args_text(run->args, "kernel");
-    int count = wanted ? 1 : run->space.kernel_count;
-    heed_status status = HEED_OK;
-    for (int i = 0; i < count; i++) {
-        const char *name = wanted ? wanted : run->space.kernels[i];
-        status = try_kernel(run, name);
-        if (status == HEED_OK) {
-            snprintf(run->kernel, sizeof run->kernel, "%s", name);
-            return CLI_OK;
-        }
-    }
-    return cli_fail(status, run->space.name);
-}
-
-static cli_exit open_device(sweep_run *run)
-{
-    lab_environment environment;
-    lab_environment_read(&environment);
-    cli_exit code = cli_context_open(&run->context, run->args);
-    if (code != CLI_OK)
-        return code;
-    bool host = heed_device_is_host(run->context);
-    int cores = environment.cores_allowed > 0 ? environment.cores_allowed : 1;
-    run->replay = !host;
-    run->arch = heed_device_arch(run->context);
-    run->threads = host ? heed_context_threads(run->context) : cores;
-    snprintf(run->device, sizeof run->device, "%s", heed_context_device(run->context));
-    return CLI_OK;
-}
-
-/* What the space is to be compiled for, where nothing is to run: "sm_90" or "90". */
-static cli_exit read_arch(sweep_run *run)
-{
-    const char *text = cli_args_text(run->args, "static");
-    lab_environment environment;
-    heed_gpu gpu;
-    char *end;
-    const char *digits = strncmp(text, "sm_", 3) == 0 ? text + 3 : text;
-    long arch = strtol(digits, &end, 10);
-    lab_environment_read(&environment);
-    run->threads = environment.cores_allowed > 0 ? environment.cores_allowed : 1;
-    if (*end || end == digits || arch < 0 || arch > 1000 || !heed_gpu_arch(&gpu, (int)arch)) {
-        cli_error("--static: '%s' is no architecture that heed knows, such as sm_90", text);
-        return CLI_USAGE;
-    }
-    run->arch = (int)arch;
-    return CLI_OK;
-}
-
-static cli_exit start_pool(sweep_run *run)
-{
-    if (!run->arch)
-        return CLI_OK;
-    run->pool = sweep_pool_start(run);
-    if (run->pool)
-        return CLI_OK;
-    cli_error("not enough memory to compile %lld points", (long long)lab_space_count(&run->space));
-    return CLI_ENVIRONMENT;
-}
-
-/* -------------------------------------------------------------------------- */
-/* The record                                                                 */
-/* -------------------------------------------------------------------------- */
-
-static cli_exit open_record(sweep_run *run)
-{
-    const char *path = cli_args_text(run->args, "record");
-    char shapes[LAB_SEARCH_SHAPES][HEED_SPEC_SIZE];
-    lab_error error;
-    lab_trials head = { .shapes = shapes, .shape_count = (int)run->problems.count };
-    if (!path)
-        return CLI_OK;
-    memcpy(head.space, run->space.name, sizeof head.space);
-    memcpy(head.kernel, run->kernel, sizeof head.kernel);
-    memcpy(head.device, run->device, sizeof head.device);
-    for (size_t i = 0; i < run->problems.count; i++)
-        memcpy(shapes[i], run->shapes[i].spec, sizeof shapes[i]);
-    heed_status status = lab_trials_append(&run->record, &head, &run->space, path, &error);
-    if (status == HEED_OK)
-        status = lab_trials_read(&run->known, &run->space, path, &error);
-    if (status == HEED_OK)
-        return CLI_OK;
-    cli_error("--record: %s", error.text);
-    return cli_exit_of(status);
-}
 
 /* -------------------------------------------------------------------------- */
 /* The search                                                                 */
@@ -249,13 +101,13 @@ static void say_how_to_resume(const sweep_run *run)
 
 static cli_exit sweep(sweep_run *run)
 {
-    cli_exit code = open_device(run);
+    cli_exit code = sweep_open_device(run);
     if (code == CLI_OK)
-        code = choose_kernel(run);
+        code = sweep_choose_kernel(run);
     if (code == CLI_OK)
-        code = open_record(run);
+        code = sweep_open_record(run);
     if (code == CLI_OK)
-        code = start_pool(run);
+        code = sweep_start_pool(run);
     if (code != CLI_OK)
         return code;
     code = search(run);
@@ -278,11 +130,11 @@ static cli_exit sweep(sweep_run *run)
 
 static cli_exit sweep_static(sweep_run *run)
 {
-    cli_exit code = read_arch(run);
+    cli_exit code = sweep_read_arch(run);
     if (code == CLI_OK)
-        code = choose_kernel(run);
+        code = sweep_choose_kernel(run);
     if (code == CLI_OK)
-        code = start_pool(run);
+        code = sweep_start_pool(run);
     return code == CLI_OK ? sweep_report_static(run) : code;
 }
 
@@ -303,11 +155,11 @@ static cli_exit run_verb(const cli_args *args)
 {
     sweep_run run = { .args = args, .cold = cli_args_flag(args, "cold") };
     const char *replay = cli_args_text(args, "replay");
-    cli_exit code = load_space(&run);
+    cli_exit code = sweep_load_space(&run);
     if (code == CLI_OK && replay)
         code = sweep_replay(&run, replay);
     else if (code == CLI_OK)
-        code = load_problems(&run);
+        code = sweep_load_problems(&run);
     if (code == CLI_OK && !replay)
         code = cli_args_text(args, "static") ? sweep_static(&run) : sweep(&run);
     close_run(&run);

@@ -71,6 +71,17 @@ void sweep_pool_want(sweep_pool *pool, const lab_point *points, size_t count);
 sweep_facts sweep_pool_get(sweep_pool *pool, int64_t point);
 void sweep_pool_stop(sweep_pool *pool);
 
+/* sweep_open.c: the steps before a search; each prints its failure. sweep_read_arch() is for
+ * --static, in the place of sweep_open_device(); the kernel is the one of --kernel, or the first of
+ * the space that runs there. */
+cli_exit sweep_load_space(sweep_run *run);
+cli_exit sweep_load_problems(sweep_run *run);
+cli_exit sweep_open_device(sweep_run *run);
+cli_exit sweep_read_arch(sweep_run *run);
+cli_exit sweep_choose_kernel(sweep_run *run);
+cli_exit sweep_open_record(sweep_run *run);
+cli_exit sweep_start_pool(sweep_run *run);
+
 /* sweep_device.c: the evaluator on a device, and what is timed beside it. */
 lab_evaluator sweep_evaluator(sweep_run *run);
 void sweep_shapes_free(sweep_run *run);
@@ -85,10 +96,10 @@ lab_point *sweep_find_starts(const sweep_run *run, size_t *count);
 
 /* sweep_compare.c: sweep_compare() times the best point beside what heed usually plans, shape by
  * shape. */
-cli_exit sweep_compare(sweep_run *run, int64_t point);
+cli_exit sweep_compare(sweep_run *run, int64_t index);
 
 /* sweep_verify.c: sweep_verify() lets the best point through all gates, in a process of its own. */
-cli_exit sweep_verify(sweep_run *run, int64_t point);
+cli_exit sweep_verify(sweep_run *run, int64_t index);
 
 /* sweep_replay.c: strategies against the trials of --replay, without a device. */
 cli_exit sweep_replay(const sweep_run *run, const char *path);

@@ -14,8 +14,6 @@
 
 #include "sweep.h"
 
-extern char **environ;
-
 #define ARGUMENTS_MAX (LAB_SEARCH_SHAPES + 16)
 
 /* Runs this program with @arguments, without its output, and returns its exit code; -1: it could
@@ -60,6 +58,10 @@ cli_exit sweep_verify(sweep_run *run, int64_t index)
                                   "--kernel", name,     "--once" };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         add(arguments, &count, words[i]);
+    if (cli_args_given(run->args, "cpu")) {
+        add(arguments, &count, "--cpu");
+        add(arguments, &count, cli_args_text(run->args, "cpu"));
+    }
     for (size_t i = 0; i < run->problems.count; i++)
         add(arguments, &count, run->shapes[i].spec);
     int code = run_self(arguments);

@@ -244,7 +244,7 @@ static heed_status read_binary(reader *r, int precedence, int64_t *value)
 
 static heed_status read_choice(reader *r, int64_t *value)
 {
-    int64_t condition, yes = 0, no = 0;
+    int64_t condition = 0, yes = 0, no = 0;
     if (++r->depth > DEPTH_MAX)
         return fail(r, "nested too deeply");
     heed_status status = read_binary(r, 1, &condition);

@@ -25,7 +25,7 @@ const char *lab_knob_role_name(lab_knob_role role)
 void lab_space_free(lab_space *space)
 {
     free(space->lets);
-    free(space->requires);
+    free(space->rules);
     free(space->config);
     memset(space, 0, sizeof *space);
 }
@@ -105,8 +105,8 @@ bool lab_space_allows(const lab_space *space, const lab_point *point, lab_error 
     names all;
     if (find_names(&all, space, point, why) != HEED_OK)
         return false;
-    for (size_t i = 0; i < space->require_count; i++) {
-        const lab_require *rule = &space->requires[i];
+    for (size_t i = 0; i < space->rule_count; i++) {
+        const lab_require *rule = &space->rules[i];
         int64_t holds;
         if (lab_expression_value(rule->text, &all.scope, &holds, why) != HEED_OK)
             return false;

@@ -83,8 +83,8 @@ typedef struct lab_space {
     int knob_count;
     lab_let *lets;
     size_t let_count;
-    lab_require *requires;
-    size_t require_count;
+    lab_require *rules;
+    size_t rule_count;
     lab_let *config; /* the letters of the kernel's knobs, and their values */
     size_t config_count;
     lab_bounds limits;

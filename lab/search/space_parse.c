@@ -216,9 +216,9 @@ static heed_status read_require(parser *p, char *text)
     if (status == HEED_OK && why)
         status = copy(p, rule.why, sizeof rule.why, why + strlen(because));
     if (status == HEED_OK)
-        status = grow(p, (void **)&space->requires, space->require_count, sizeof *space->requires);
+        status = grow(p, (void **)&space->rules, space->rule_count, sizeof *space->rules);
     if (status == HEED_OK)
-    space->requires[space->require_count++] = rule;
+        space->rules[space->rule_count++] = rule;
     return status;
 }
 

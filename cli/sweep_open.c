@@ -1,0 +1,145 @@
+/*
+ * sweep_open.c - what `heed sweep` needs before it begins: space, problems, device, kernel, record
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cuda/facts.h"
+#include "src/cuda/gpu.h"
+#include "sweep.h"
+
+cli_exit sweep_load_space(sweep_run *run)
+{
+    char found[1024];
+    lab_error error;
+    const char *path = cli_find_list("spaces", cli_args_operand(run->args, 0), found, sizeof found);
+    heed_status status = lab_space_load(&run->space, path, &error);
+    if (status != HEED_OK) {
+        cli_error("%s", error.text);
+        return cli_exit_of(status);
+    }
+    run->limits = run->space.limits;
+    if (cli_args_given(run->args, "spills"))
+        run->limits.value[LAB_FACT_SPILLS] = cli_args_integer(run->args, "spills");
+    return CLI_OK;
+}
+
+cli_exit sweep_load_problems(sweep_run *run)
+{
+    cli_exit code = cli_problems_read_from(&run->problems, run->args, 1);
+    if (code != CLI_OK)
+        return code;
+    if (run->problems.count > LAB_SEARCH_SHAPES) {
+        cli_error("%zu problems; a sweep takes at most %d", run->problems.count, LAB_SEARCH_SHAPES);
+        return CLI_USAGE;
+    }
+    run->shapes = calloc(run->problems.count, sizeof *run->shapes);
+    if (!run->shapes) {
+        cli_error("not enough memory for %zu problems", run->problems.count);
+        return CLI_ENVIRONMENT;
+    }
+    for (size_t i = 0; i < run->problems.count; i++) {
+        heed_problem_normalize(&run->shapes[i].source.problem, &run->problems.items[i]);
+        heed_problem_print(&run->problems.items[i], run->shapes[i].spec,
+                           sizeof run->shapes[i].spec);
+    }
+    return CLI_OK;
+}
+
+/* Does the kernel exist, and is it for this device and the first problem? */
+static heed_status try_kernel(const sweep_run *run, const char *name)
+{
+    heed_cuda_facts facts;
+    heed_plan *plan = NULL;
+    heed_status status = run->arch ? heed_cuda_facts_find(name, &run->problems.items[0], run->arch,
+                                                          &facts)
+                                   : heed_plan_create_named(&plan, run->context,
+                                                            &run->problems.items[0], name);
+    heed_plan_destroy(plan);
+    return status;
+}
+
+/* The kernel of --kernel, or the first one of the space that runs here. */
+cli_exit sweep_choose_kernel(sweep_run *run)
+{
+    const char *wanted = cli_args_text(run->args, "kernel");
+    int count = wanted ? 1 : run->space.kernel_count;
+    heed_status status = HEED_OK;
+    for (int i = 0; i < count; i++) {
+        const char *name = wanted ? wanted : run->space.kernels[i];
+        status = try_kernel(run, name);
+        if (status == HEED_OK) {
+            snprintf(run->kernel, sizeof run->kernel, "%s", name);
+            return CLI_OK;
+        }
+    }
+    return cli_fail(status, run->space.name);
+}
+
+cli_exit sweep_open_device(sweep_run *run)
+{
+    lab_environment environment;
+    lab_environment_read(&environment);
+    cli_exit code = cli_context_open(&run->context, run->args);
+    if (code != CLI_OK)
+        return code;
+    bool host = heed_device_is_host(run->context);
+    int cores = environment.cores_allowed > 0 ? environment.cores_allowed : 1;
+    run->replay = !host;
+    run->arch = heed_device_arch(run->context);
+    run->threads = host ? heed_context_threads(run->context) : cores;
+    snprintf(run->device, sizeof run->device, "%s", heed_context_device(run->context));
+    return CLI_OK;
+}
+
+/* What the space is to be compiled for, where nothing is to run: "sm_90" or "90". */
+cli_exit sweep_read_arch(sweep_run *run)
+{
+    const char *text = cli_args_text(run->args, "static");
+    lab_environment environment;
+    heed_gpu gpu;
+    char *end;
+    const char *digits = strncmp(text, "sm_", 3) == 0 ? text + 3 : text;
+    long arch = strtol(digits, &end, 10);
+    lab_environment_read(&environment);
+    run->threads = environment.cores_allowed > 0 ? environment.cores_allowed : 1;
+    if (*end || end == digits || arch < 0 || arch > 1000 || !heed_gpu_arch(&gpu, (int)arch)) {
+        cli_error("--static: '%s' is no architecture that heed knows, such as sm_90", text);
+        return CLI_USAGE;
+    }
+    run->arch = (int)arch;
+    return CLI_OK;
+}
+
+cli_exit sweep_start_pool(sweep_run *run)
+{
+    if (!run->arch)
+        return CLI_OK;
+    run->pool = sweep_pool_start(run);
+    if (run->pool)
+        return CLI_OK;
+    cli_error("not enough memory to compile %lld points", (long long)lab_space_count(&run->space));
+    return CLI_ENVIRONMENT;
+}
+
+cli_exit sweep_open_record(sweep_run *run)
+{
+    const char *path = cli_args_text(run->args, "record");
+    char shapes[LAB_SEARCH_SHAPES][HEED_SPEC_SIZE];
+    lab_error error;
+    lab_trials head = { .shapes = shapes, .shape_count = (int)run->problems.count };
+    if (!path)
+        return CLI_OK;
+    memcpy(head.space, run->space.name, sizeof head.space);
+    memcpy(head.kernel, run->kernel, sizeof head.kernel);
+    memcpy(head.device, run->device, sizeof head.device);
+    for (size_t i = 0; i < run->problems.count; i++)
+        memcpy(shapes[i], run->shapes[i].spec, sizeof shapes[i]);
+    heed_status status = lab_trials_append(&run->record, &head, &run->space, path, &error);
+    if (status == HEED_OK)
+        status = lab_trials_read(&run->known, &run->space, path, &error);
+    if (status == HEED_OK)
+        return CLI_OK;
+    cli_error("--record: %s", error.text);
+    return cli_exit_of(status);
+}
