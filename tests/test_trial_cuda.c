@@ -24,7 +24,7 @@
 #include "lab/trial/trial.h"
 
 #define DIM 64
-#define POISON -77.0f
+#define POISON (-77.0f)
 
 static heed_problem problem;
 static lab_trial_outcome outcome;

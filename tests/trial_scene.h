@@ -8,7 +8,7 @@
 
 /* b1 h1 s8 d8 f32: 64 elements in each tensor. */
 #define SCENE_ELEMENTS 64
-#define SCENE_POISON -77.0f
+#define SCENE_POISON (-77.0f)
 
 typedef struct trial_scene {
     char source[1 << 16]; /* of the candidate read last */

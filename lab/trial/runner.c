@@ -10,7 +10,6 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,10 +17,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lab/trial/filter.h"
+#include "lab/trial/runner.h"
 #include "lab/trial/wire.h"
 
 #define HANDLER_STACK ((size_t)64 << 10)
@@ -31,11 +30,8 @@ typedef int candidate_fn(const heed_candidate_problem *problem,
                          const heed_candidate_buffers *buffers);
 typedef size_t workspace_fn(const heed_candidate_problem *problem);
 
-/* What signal handlers and allocators, which are given no data, must know. */
-static struct {
-    uintptr_t stack_end; /* where the stack cannot grow any further */
-    volatile sig_atomic_t exhausted;
-} state;
+/* Where the stack cannot grow any further. Signal handlers are given no data. */
+static uintptr_t stack_end;
 
 typedef struct runner {
     size_t arena_size;
@@ -50,51 +46,31 @@ typedef struct runner {
 /* Answers                                                                                        */
 /* ---------------------------------------------------------------------------------------------- */
 
-static void say(const char *line)
+static void say(const char *word)
 {
-    size_t length = strlen(line);
+    runner_line line = { .length = 0 };
 
-    if (write(STDOUT_FILENO, line, length) != (ssize_t)length)
-        _exit(1);
-}
-
-/* Appends @value to the line @to, which has the room. Async-signal-safe. */
-static void append_number(char *to, uint64_t value, unsigned base)
-{
-    char digits[32];
-    size_t count = 0;
-
-    do {
-        digits[count++] = "0123456789abcdef"[value % base];
-        value /= base;
-    } while (value > 0);
-    to += strlen(to);
-    while (count > 0)
-        *to++ = digits[--count];
-    *to = '\0';
+    runner_add(&line, word);
+    runner_say(&line);
 }
 
 static void say_number(const char *word, uint64_t value)
 {
-    char line[64] = "";
+    runner_line line = { .length = 0 };
 
-    strcat(line, word);
-    strcat(line, " ");
-    append_number(line, value, 10);
-    strcat(line, "\n");
-    say(line);
+    runner_add(&line, word);
+    runner_add_number(&line, value, 10);
+    runner_say(&line);
 }
 
 static _Noreturn void fail(const char *word, const char *text)
 {
-    char line[LAB_WIRE_LINE];
-    int length = snprintf(line, sizeof line, "%s %.200s", word, text);
+    runner_line line = { .length = 0 };
 
-    for (int i = 0; i < length; i++)
-        if (line[i] == '\n')
-            line[i] = ' ';
-    strcat(line, "\n");
-    say(line);
+    runner_add(&line, word);
+    runner_add(&line, " ");
+    runner_add(&line, text);
+    runner_say(&line);
     _exit(1);
 }
 
@@ -104,20 +80,19 @@ static _Noreturn void fail(const char *word, const char *text)
 
 static void report_fault(int number, siginfo_t *info, void *context)
 {
-    char line[96] = "fault ";
+    runner_line line = { .length = 0 };
     uintptr_t address = (uintptr_t)info->si_addr;
 
     (void)context;
-    append_number(line, (uint64_t)number, 10);
-    strcat(line, " ");
-    append_number(line, address, 16);
-    strcat(line, " ");
-    if (state.exhausted)
-        strcat(line, "m");
-    if (address >= state.stack_end - BELOW_STACK && address < state.stack_end)
-        strcat(line, "s");
-    strcat(line, "-\n");
-    say(line);
+    runner_add(&line, "fault ");
+    runner_add_number(&line, (uint64_t)number, 10);
+    runner_add(&line, " ");
+    runner_add_number(&line, address, 16);
+    runner_add(&line, runner_exhausted() ? " m" : " ");
+    if (address >= stack_end - BELOW_STACK && address < stack_end)
+        runner_add(&line, "s");
+    runner_add(&line, "-");
+    runner_say(&line);
     _exit(1);
 }
 
@@ -125,7 +100,7 @@ static void report_trap(int number, siginfo_t *info, void *context)
 {
     (void)number;
     (void)context;
-    say_number("trapped", (uint64_t)info->si_syscall);
+    say_number("trapped ", (uint64_t)info->si_syscall);
     _exit(1);
 }
 
@@ -146,99 +121,6 @@ static bool catch_signals(void)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* Memory                                                                                         */
-/* ---------------------------------------------------------------------------------------------- */
-
-/* The C library's allocators, in front of which the ones below are put: a candidate that fails for
- * lack of memory is told apart from one that is wrong. */
-static void *next(const char *name)
-{
-    return dlsym(RTLD_NEXT, name);
-}
-
-static void *noted(void *memory)
-{
-    if (!memory)
-        state.exhausted = 1;
-    return memory;
-}
-
-__attribute__((visibility("default"))) void *malloc(size_t size)
-{
-    static void *(*real)(size_t);
-    if (!real)
-        *(void **)&real = next("malloc");
-    return noted(real(size));
-}
-
-__attribute__((visibility("default"))) void *realloc(void *memory, size_t size)
-{
-    static void *(*real)(void *, size_t);
-    if (!real)
-        *(void **)&real = next("realloc");
-    void *moved = real(memory, size);
-    return size > 0 ? noted(moved) : moved;
-}
-
-__attribute__((visibility("default"))) void *calloc(size_t count, size_t size)
-{
-    static void *(*real)(size_t, size_t);
-    if (!real)
-        *(void **)&real = next("calloc");
-    return noted(real(count, size));
-}
-
-__attribute__((visibility("default"))) void *aligned_alloc(size_t alignment, size_t size)
-{
-    static void *(*real)(size_t, size_t);
-    if (!real)
-        *(void **)&real = next("aligned_alloc");
-    return noted(real(alignment, size));
-}
-
-__attribute__((visibility("default"))) int posix_memalign(void **memory, size_t alignment,
-                                                          size_t size)
-{
-    static int (*real)(void **, size_t, size_t);
-    if (!real)
-        *(void **)&real = next("posix_memalign");
-    int error = real(memory, alignment, size);
-    if (error == ENOMEM)
-        state.exhausted = 1;
-    return error;
-}
-
-/* The C library blocks all signals before it makes a thread or a process, so that what it then does
- * would end this one without a word. Whoever calls it directly is told of by the filter. */
-static _Noreturn void refuse_process(void)
-{
-    say_number("trapped", __NR_clone);
-    _exit(1);
-}
-
-__attribute__((visibility("default"))) int pthread_create(pthread_t *thread,
-                                                          const pthread_attr_t *attributes,
-                                                          void *(*body)(void *), void *data)
-{
-    (void)thread;
-    (void)attributes;
-    (void)body;
-    (void)data;
-    refuse_process();
-}
-
-__attribute__((visibility("default"))) pid_t fork(void)
-{
-    refuse_process();
-}
-
-__attribute__((visibility("default"))) int system(const char *command)
-{
-    (void)command;
-    refuse_process();
-}
-
-/* ---------------------------------------------------------------------------------------------- */
 /* Start                                                                                          */
 /* ---------------------------------------------------------------------------------------------- */
 
@@ -256,7 +138,7 @@ static void note_stack(const void *top)
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        state.stack_end = (uintptr_t)top - (uintptr_t)limit.rlim_cur + (64u << 10);
+        stack_end = (uintptr_t)top - (uintptr_t)limit.rlim_cur + (64u << 10);
 }
 
 static void load(runner *it)
@@ -264,8 +146,8 @@ static void load(runner *it)
     void *object = dlopen("/proc/self/fd/5", RTLD_NOW | RTLD_LOCAL);
     if (!object) {
         const char *why = dlerror();
-        bool memory = state.exhausted || (why && (strstr(why, "allocate memory") ||
-                                                  strstr(why, "failed to map segment")));
+        bool memory = runner_exhausted() || (why && (strstr(why, "allocate memory") ||
+                                                     strstr(why, "failed to map segment")));
         fail(memory ? "exhausted" : "failed", why ? why : "cannot be loaded");
     }
     *(void **)&it->compute = dlsym(object, "heed_candidate_run");
@@ -318,7 +200,7 @@ static void place(runner *it)
     protect_all(it, false);
     memcpy(&it->opened, it->inputs, sizeof it->opened);
     protect_all(it, true);
-    say("placed\n");
+    say("placed");
 }
 
 static void *data_of(const runner *it, const lab_wire_set *set, int index)
@@ -344,7 +226,7 @@ static void run(const runner *it)
                                                  .workspace_size = set->workspace_size };
         result = it->compute(&orders->problem, &buffers);
     }
-    say(result == 0 ? "done 0\n" : "unsupported\n");
+    say(result == 0 ? "done 0" : "unsupported");
 }
 
 static void tell_size(const runner *it)
@@ -352,7 +234,7 @@ static void tell_size(const runner *it)
     lab_wire_orders orders;
 
     memcpy(&orders, it->inputs, sizeof orders);
-    say_number("size", it->workspace ? it->workspace(&orders.problem) : 0);
+    say_number("size ", it->workspace ? it->workspace(&orders.problem) : 0);
 }
 
 /* Reads one request; false at the end of input. */
@@ -393,7 +275,7 @@ static void serve(runner *it)
 int main(int count, char **arguments)
 {
     static runner it;
-    char line[96] = "ready ";
+    runner_line line = { .length = 0 };
     bool filtered = count > 2 && strcmp(arguments[2], "filtered") == 0;
 
     if (count < 2)
@@ -409,11 +291,11 @@ int main(int count, char **arguments)
     load(&it);
     if (filtered && !lab_filter_install(LAB_FILTER_COMPUTING))
         fail("failed", "system calls cannot be filtered");
-    append_number(line, (uintptr_t)it.inputs, 16);
-    strcat(line, " ");
-    append_number(line, (uintptr_t)it.outputs, 16);
-    strcat(line, "\n");
-    say(line);
+    runner_add(&line, "ready ");
+    runner_add_number(&line, (uintptr_t)it.inputs, 16);
+    runner_add(&line, " ");
+    runner_add_number(&line, (uintptr_t)it.outputs, 16);
+    runner_say(&line);
     serve(&it);
     _exit(0);
 }
