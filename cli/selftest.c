@@ -275,21 +275,19 @@ static cli_exit conclude(const lab_selftest_result *result, const lab_selftest_o
 }
 
 /* Tries the suite and prints what came of it. */
-static cli_exit try_all(const cli_args *args, lab_selftest_options *options)
+static cli_exit try_all(const cli_args *args, lab_selftest_options options)
 {
     lab_selftest_result result;
     cli_progress progress = cli_progress_start("selftest", 1);
     int jobs = (int)cli_args_integer(args, "jobs"), cpus = machine_cpus();
-    int standard = !options->device             ? cpus
-                   : cpus / 2 > DEVICE_JOBS_MAX ? DEVICE_JOBS_MAX
-                                                : cpus / 2;
-    options->seed = (uint64_t)cli_args_integer(args, "seed");
-    options->jobs = jobs > 0 ? jobs : standard;
-    options->deadline_s = (unsigned)cli_args_integer(args, "deadline");
-    options->stop = cli_interrupted;
-    options->progress = progress.shown ? show_progress : NULL;
-    options->data = &progress;
-    heed_status status = lab_selftest_run(options, &result);
+    int standard = !options.device ? cpus : cpus / 2 > DEVICE_JOBS_MAX ? DEVICE_JOBS_MAX : cpus / 2;
+    options.seed = (uint64_t)cli_args_integer(args, "seed");
+    options.jobs = jobs > 0 ? jobs : standard;
+    options.deadline_s = (unsigned)cli_args_integer(args, "deadline");
+    options.stop = cli_interrupted;
+    options.progress = progress.shown ? show_progress : NULL;
+    options.data = &progress;
+    heed_status status = lab_selftest_run(&options, &result);
     cli_progress_end(&progress);
     if (status != HEED_OK) {
         cli_error("cannot try the gates: %s", status == HEED_ERR_NO_MEMORY
@@ -297,7 +295,7 @@ static cli_exit try_all(const cli_args *args, lab_selftest_options *options)
                                                   : "the system lets no process be made");
         return cli_exit_of(status);
     }
-    cli_exit code = conclude(&result, options, cli_args_json(args));
+    cli_exit code = conclude(&result, &options, cli_args_json(args));
     lab_selftest_free(&result);
     return code;
 }
@@ -319,7 +317,7 @@ static cli_exit run(const cli_args *args)
     if (code == CLI_OK && name)
         code = selftest_device_probe(&name);
     options.device = name ? &device : NULL;
-    return code == CLI_OK ? try_all(args, &options) : code;
+    return code == CLI_OK ? try_all(args, options) : code;
 }
 
 static const cli_option options[] = {

@@ -52,8 +52,8 @@ typedef struct lab_sample {
  * lab_sample_destroy(): touches are written to the tensors that the kernel reads, not to these.
  * Vectors of @problem must not overlap, though batch elements or heads may share them.
  * Returns HEED_OK; HEED_ERR_NO_MEMORY; HEED_ERR_UNSUPPORTED if there is no row that can be judged:
- * one that sees a key, with finite values. On failure *@sample is NULL. */
-heed_status lab_sample_create(lab_sample **sample, const heed_problem *problem,
+ * one that sees a key, with finite values. On failure *@result is NULL. */
+heed_status lab_sample_create(lab_sample **result, const heed_problem *problem,
                               const heed_buffers *data, const lab_sampling *sampling);
 
 /* lab_sample_destroy() frees @sample; NULL is ignored. */

@@ -28,7 +28,8 @@ static void scale_of_dim_v(const heed_problem *problem, const heed_buffers *buff
 static void scale_of_padding(const heed_problem *problem, const heed_buffers *buffers)
 {
     heed_problem other = *problem;
-    other.scale = 1 / sqrtf((float)((problem->dim_qk + 15) / 16 * 16));
+    int64_t padded = (problem->dim_qk + 15) / 16 * 16;
+    other.scale = 1 / sqrtf((float)padded);
     mutant_run_all(&other, buffers, mutant_plain_row);
 }
 
