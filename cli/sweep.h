@@ -52,6 +52,7 @@ typedef struct sweep_run {
     int64_t reused;    /* answers that were known from before */
     char trouble[512]; /* why the search ended early */
     bool verified;     /* the best point passed the gates, ... */
+    int wrong;         /* points that were the best until a gate refused them */
     bool refuted;      /* or did not */
 } sweep_run;
 

@@ -280,13 +280,13 @@ static cli_exit report_json(const sweep_run *run, const ranking *all)
 {
     const lab_search_result result = lab_search_get(run->search);
     return cli_json_print(
-        json_pack("{s:s, s:s, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:o, s:o}", "space",
+        json_pack("{s:s, s:s, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:i, s:o, s:o}", "space",
                   run->space.name, "kernel", run->kernel, "device", cli_json_text(run->device),
                   "end", ends[result.end], "points", (json_int_t)result.points, "refused",
                   (json_int_t)result.refused, "pruned", (json_int_t)result.pruned, "launched",
                   (json_int_t)result.launched, "evaluations", (json_int_t)result.evaluations,
-                  "reused", (json_int_t)run->reused, "verified", run->verified, "refuted",
-                  run->refuted, "shapes", json_shapes(run), "trials", json_tries(run, all)),
+                  "reused", (json_int_t)run->reused, "verified", run->verified, "wrong", run->wrong,
+                  "shapes", json_shapes(run), "trials", json_tries(run, all)),
         "sweep");
 }
 

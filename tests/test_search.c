@@ -238,6 +238,10 @@ static void test_finals(void **state)
     assert_int_equal(lab_search_run(&search, &space, &evaluator, &options, &error), HEED_OK);
     assert_int_equal(lab_search_get(search).best->index, 30);
     assert_int_equal(lab_search_get(search).best->efforts[1], 2);
+    lab_search_disqualify(search, 30, "a gate refuses it");
+    assert_int_not_equal(lab_search_get(search).best->index, 30);
+    assert_int_not_equal(lab_search_get(search).best->index, 20); /* nor one of few samples */
+    assert_int_equal(lab_search_get(search).best->efforts[1], 2);
     lab_search_free(search);
     options.finalists = -1;
     assert_int_equal(lab_search_run(&search, &space, &evaluator, &options, &error), HEED_OK);

@@ -4,6 +4,7 @@
 #include "lab/search/search.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -179,7 +180,17 @@ static void take_answer(lab_search *search, lab_try *one, int shape, int effort,
         one->shapes++;
 }
 
-/* The best is who was timed on most shapes, and among these the fastest. */
+/* Is @one better known, or as well and faster? Who was timed at a higher effort has shown that it
+ * was not luck. */
+static bool is_better(const lab_try *one, const lab_try *other)
+{
+    if (one->shapes != other->shapes)
+        return one->shapes > other->shapes;
+    if (one->efforts[0] != other->efforts[0])
+        return one->efforts[0] > other->efforts[0];
+    return one->score < other->score;
+}
+
 static void compare(lab_search *search, const lab_try *one)
 {
     const lab_try *best = search->best > 0 ? &search->tries[search->best - 1] : NULL;
@@ -188,8 +199,7 @@ static void compare(lab_search *search, const lab_try *one)
             search->best = 0;
         return;
     }
-    if (!best || one->shapes > best->shapes ||
-        (one->shapes == best->shapes && one->score < best->score))
+    if (!best || is_better(one, best))
         search->best = one - search->tries + 1;
 }
 
@@ -314,8 +324,7 @@ static int64_t next_finalist(const lab_search *search, int effort)
     return next ? next->index : -1;
 }
 
-/* With luck some point looked faster than it is: the best are timed again. Of those that are not,
- * none may be called the best. */
+/* With luck some point looked faster than it is: the best are timed again. */
 static heed_status play_finals(lab_search *search)
 {
     int finalists = search->options.finalists ? search->options.finalists : FINALISTS;
@@ -333,12 +342,6 @@ static heed_status play_finals(lab_search *search)
         if (!one)
             break;
     }
-    search->best = 0;
-    for (size_t i = 0; i < search->count; i++)
-        if (search->tries[i].efforts[0] == effort)
-            compare(search, &search->tries[i]);
-    if (search->best == 0)
-        rank_again(search);
     return status;
 }
 
@@ -377,6 +380,18 @@ heed_status lab_search_run(lab_search **search, const lab_space *space,
         lab_fail(error, status, "the search ended early: %s",
                  status == HEED_ERR_NO_MEMORY ? "no memory" : heed_status_name(status));
     return status;
+}
+
+void lab_search_disqualify(lab_search *search, int64_t index, const char *why)
+{
+    int64_t place = search->place[index];
+    if (place <= 0)
+        return;
+    lab_try *one = &search->tries[place - 1];
+    one->fate = LAB_FATE_WRONG;
+    one->score = INFINITY;
+    snprintf(one->why, sizeof one->why, "%s", why);
+    rank_again(search);
 }
 
 void lab_search_free(lab_search *search)

@@ -131,6 +131,10 @@ typedef struct lab_search_result {
 } lab_search_result;
 lab_search_result lab_search_get(const lab_search *search);
 
+/* lab_search_disqualify() makes a point that was tried a wrong one after all, for a reason that its
+ * evaluation could not know; another one becomes the best. */
+void lab_search_disqualify(lab_search *search, int64_t index, const char *why);
+
 /* A strategy: its name, what it does in a few words. lab_strategy_at() returns NULL past the last.
  */
 typedef struct lab_strategy {
