@@ -304,6 +304,15 @@ cli_exit sweep_report(const sweep_run *run)
 
 /* ---- Without a device ---- */
 
+/* A reason without the names that come before it. */
+static const char *short_reason(const char *why)
+{
+    const char *last = why;
+    for (const char *at; (at = strstr(last, ": "));)
+        last = at + 2;
+    return last;
+}
+
 /* One row of what is known: of every point that has a meaning. */
 static void add_static_row(sweep_run *run, lab_table *table, json_t **list, int64_t index)
 {
@@ -324,7 +333,7 @@ static void add_static_row(sweep_run *run, lab_table *table, json_t **list, int6
     add_point(table, run, index);
     lab_table_cell(table, "%s", lab_format_seconds(seconds, text));
     add_facts(table, &facts.prospect);
-    lab_table_cell(table, "%.60s", why.text);
+    lab_table_cell(table, "%s", short_reason(why.text));
     *list = cli_json_append(*list,
                             json_pack("{s:o, s:o, s:o, s:o}", "point", json_point(run, index),
                                       "predicted_seconds", cli_json_real(compiled ? seconds : NAN),
