@@ -8,6 +8,7 @@
 #include "measure/compare.h"
 #include "measure/environment.h"
 #include "record/record.h"
+#include "verify/selftest.h"
 
 /* The row of option tables for the file. */
 #define CLI_OPTION_BOARD                                                          \
@@ -53,6 +54,14 @@ const char *cli_board_version(const char *features, const char *name, char versi
  * @seconds, is on the board. */
 lab_record_comparison cli_board_comparison(const lab_comparison *comparison, const char *against,
                                            double seconds);
+
+/* cli_board_selftest() puts what a selftest of all kernels with all gates found on the board of
+ * --board; @backend is that of the kernels. cli_board_selftest_find() looks for the newest one of
+ * this heed, for lab_record_trial.selftest: *@id is 0 if there is none. */
+cli_exit cli_board_selftest(const cli_args *args, const char *backend,
+                            const lab_selftest_result *result);
+heed_status cli_board_selftest_find(lab_record *record, const char *backend, int64_t *id,
+                                    lab_error *error);
 
 /* board_show.c: all of one trial. */
 cli_exit cli_board_show(const cli_args *args);

@@ -1,6 +1,7 @@
 /*
  * board_place.c - what the laboratory knows, in the words of the board
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "../src/device.h"
@@ -60,4 +61,39 @@ lab_record_comparison cli_board_comparison(const lab_comparison *comparison, con
         .verdict = lab_compared_name(comparison->verdict),
         .pairs = (int64_t)comparison->pairs,
     };
+}
+
+cli_exit cli_board_selftest(const cli_args *args, const char *backend,
+                            const lab_selftest_result *result)
+{
+    char suite[32];
+    lab_environment around;
+    lab_record *record;
+    lab_error error;
+    int64_t id;
+    lab_environment_read(&around);
+    snprintf(suite, sizeof suite, "%016" PRIx64, result->digest);
+    const lab_record_selftest selftest = {
+        .backend = backend,
+        .suite = suite,
+        .commit = around.commit,
+        .killed = (int64_t)result->killed,
+        .wrong = (int64_t)result->mutants,
+        .accepted = (int64_t)result->accepted,
+        .honest = (int64_t)result->controls,
+    };
+    cli_exit code = cli_board_open(&record, LAB_RECORD_WRITE, args);
+    if (code != CLI_OK)
+        return code;
+    heed_status status = lab_record_selftest_add(record, &selftest, &id, &error);
+    lab_record_close(record);
+    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
+}
+
+heed_status cli_board_selftest_find(lab_record *record, const char *backend, int64_t *id,
+                                    lab_error *error)
+{
+    lab_environment around;
+    lab_environment_read(&around);
+    return lab_record_selftest_find(record, backend, around.commit, id, error);
 }

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "board.h"
 #include "report/table.h"
 #include "verify/isolate.h"
 #include "verify/mutants/device.h"
@@ -296,6 +297,10 @@ static cli_exit try_all(const cli_args *args, lab_selftest_options options)
         return cli_exit_of(status);
     }
     cli_exit code = conclude(&result, &options, cli_args_json(args));
+    if (cli_args_flag(args, "record") && (code == CLI_OK || code == CLI_FINDING)) {
+        cli_exit kept = cli_board_selftest(args, options.device ? "cuda" : "cpu", &result);
+        code = kept == CLI_OK ? code : kept;
+    }
     lab_selftest_free(&result);
     return code;
 }
@@ -310,6 +315,10 @@ static cli_exit run(const cli_args *args)
     cli_exit code = read_gates(args, &options.gates);
     if (cli_args_operand_count(args) > 0)
         options.only = cli_args_operand(args, 0);
+    if (cli_args_flag(args, "record") && (options.only || options.gates != UINT32_MAX)) {
+        cli_error("--record: only a selftest of all kernels with all gates says something");
+        return CLI_USAGE;
+    }
     if (code == CLI_OK)
         code = check_device(name);
     if (code == CLI_OK && options.only)
@@ -354,6 +363,10 @@ static const cli_option options[] = {
       .max = 86400,
       .standard = "60",
       .help = "A kernel that has not finished a problem after this time is rejected" },
+    { .name = "record",
+      .kind = CLI_FLAG,
+      .help = "Keep the result on the board: it is what trials of this heed are trusted by" },
+    CLI_OPTION_BOARD,
     { .name = "list",
       .letter = 'l',
       .kind = CLI_FLAG,

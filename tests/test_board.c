@@ -116,6 +116,7 @@ static void says_what_to_do(void **state)
         { "heed board add", 2, "", "add: 0 operands; it takes at least 1" },
         { "heed board show 1x", 2, "", "'1x' is not the number of a trial" },
         { "heed board show -- -3", 2, "", "'-3' is not the number of a trial" },
+        { "heed selftest --record --gate error", 2, "", "--record: only a selftest of all" },
         { "heed wisdom", 2, "", "needs export" },
         { "heed wisdom forget", 2, "", "'forget' is not one of: export, import, show, check" },
         { "heed wisdom import x", 2, "", "--wisdom" },

@@ -332,9 +332,9 @@ static void what_is_ranked(void **state)
 
 static void a_failing_selftest_taints(void **state)
 {
-    static const lab_record_selftest good = { "suite", NULL, 40, 40, 12, 12 },
-                                     bad = { "suite", NULL, 39, 40, 12, 12 },
-                                     none = { "suite", NULL, 0, 0, 0, 0 };
+    static const lab_record_selftest good = { "cpu", "suite", "commit", 40, 40, 12, 12 },
+                                     bad = { "cpu", "suite", "commit", 39, 40, 12, 12 },
+                                     none = { "cpu", "suite", "commit", 0, 0, 0, 0 };
     const lab_record_selftest *const tests[] = { &good, &bad, &none };
     static const char *const trusted[] = { "yes", "no", "no" };
     char path[SCRATCH_PATH_SIZE];
@@ -353,11 +353,11 @@ static void a_failing_selftest_taints(void **state)
         assert_string_equal(rows[2 - i].row.trusted, trusted[i]);
     assert_int_equal(record_scene_rows(record, &ranked, rows, 4), 1);
     int64_t newest;
-    expect(lab_record_selftest_find(record, "suite", NULL, &newest, &error), &error);
+    expect(lab_record_selftest_find(record, "cpu", "commit", &newest, &error), &error);
     assert_int_equal(newest, 3);
-    expect(lab_record_selftest_find(record, "suite", "other", &newest, &error), &error);
+    expect(lab_record_selftest_find(record, "cuda", "commit", &newest, &error), &error);
     assert_int_equal(newest, 0);
-    const lab_record_selftest odd = { "suite", NULL, 41, 40, 0, 0 };
+    const lab_record_selftest odd = { "cpu", "suite", "commit", 41, 40, 0, 0 };
     int64_t id;
     assert_refused(lab_record_selftest_add(record, &odd, &id, &error), HEED_ERR_INVALID, &error,
                    "killed");

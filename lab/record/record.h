@@ -164,8 +164,9 @@ heed_status lab_record_finished(lab_record *record, const char *key, int64_t *ru
 
 /* What `heed selftest` found. Trials that name it are trusted only if nothing was wrong. */
 typedef struct lab_record_selftest {
-    const char *suite; /* hash of the kernels that were tried */
-    const char *build; /* or NULL */
+    const char *backend; /* of the kernels that were tried, "cpu" or "cuda" */
+    const char *suite;   /* hash of which they are */
+    const char *commit;  /* that the gates are of, or NULL */
     int64_t killed, wrong;
     int64_t accepted, honest;
 } lab_record_selftest;
@@ -174,9 +175,9 @@ typedef struct lab_record_selftest {
 heed_status lab_record_selftest_add(lab_record *record, const lab_record_selftest *selftest,
                                     int64_t *id, lab_error *error);
 
-/* lab_record_selftest_find() looks for the newest selftest of that suite and build: *@id is 0 if
+/* lab_record_selftest_find() looks for the newest selftest of that backend and commit: *@id is 0 if
  * there is none. */
-heed_status lab_record_selftest_find(lab_record *record, const char *suite, const char *build,
+heed_status lab_record_selftest_find(lab_record *record, const char *backend, const char *commit,
                                      int64_t *id, lab_error *error);
 
 /* -------------------------------------------------------------------------- */

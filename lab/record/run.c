@@ -112,13 +112,15 @@ heed_status lab_record_selftest_add(lab_record *record, const lab_record_selftes
 {
     char now[LAB_RECORD_TIME_SIZE];
     lab_record_now(now);
-    statement s = statement_make(record,
-                                 "INSERT INTO selftest (at, suite, build, killed, wrong, accepted, "
-                                 "honest) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
-                                 error);
+    statement s = statement_make(
+        record,
+        "INSERT INTO selftest (at, backend, suite, git_commit, killed, wrong, accepted, "
+        "honest) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+        error);
     statement_text(&s, now);
+    statement_text(&s, selftest->backend);
     statement_text(&s, selftest->suite);
-    statement_text(&s, selftest->build);
+    statement_text(&s, selftest->commit);
     statement_integer(&s, selftest->killed);
     statement_integer(&s, selftest->wrong);
     statement_integer(&s, selftest->accepted);
@@ -126,13 +128,14 @@ heed_status lab_record_selftest_add(lab_record *record, const lab_record_selftes
     return statement_one(&s, 0, id);
 }
 
-heed_status lab_record_selftest_find(lab_record *record, const char *suite, const char *build,
+heed_status lab_record_selftest_find(lab_record *record, const char *backend, const char *commit,
                                      int64_t *id, lab_error *error)
 {
     statement s = statement_make(
-        record, "SELECT id FROM selftest WHERE suite = ? AND build IS ? ORDER BY id DESC LIMIT 1",
+        record,
+        "SELECT id FROM selftest WHERE backend = ? AND git_commit IS ? ORDER BY id DESC LIMIT 1",
         error);
-    statement_text(&s, suite);
-    statement_text(&s, build);
+    statement_text(&s, backend);
+    statement_text(&s, commit);
     return statement_one(&s, 0, id);
 }

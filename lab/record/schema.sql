@@ -111,14 +111,15 @@ CREATE INDEX event_by_run ON event (run);
 
 -- Of how many wrong kernels the gates killed, and of how many honest ones they accepted.
 CREATE TABLE selftest (
-    id       INTEGER PRIMARY KEY,
-    at       TEXT NOT NULL,
-    suite    TEXT NOT NULL, -- hash of the kernels that were tried
-    build    TEXT,
-    killed   INTEGER NOT NULL CHECK (killed BETWEEN 0 AND wrong),
-    wrong    INTEGER NOT NULL,
-    accepted INTEGER NOT NULL CHECK (accepted BETWEEN 0 AND honest),
-    honest   INTEGER NOT NULL
+    id         INTEGER PRIMARY KEY,
+    at         TEXT NOT NULL,
+    backend    TEXT NOT NULL CHECK (backend IN ('cpu', 'cuda')), -- of the kernels that were tried
+    suite      TEXT NOT NULL, -- hash of which they are
+    git_commit TEXT,          -- of the gates; with -dirty, if there were changes on top of it
+    killed     INTEGER NOT NULL CHECK (killed BETWEEN 0 AND wrong),
+    wrong      INTEGER NOT NULL,
+    accepted   INTEGER NOT NULL CHECK (accepted BETWEEN 0 AND honest),
+    honest     INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE trial (
@@ -247,12 +248,15 @@ CREATE TRIGGER promotion_stay   BEFORE DELETE ON promotion   BEGIN SELECT RAISE(
 -- A trial in one row, with what it says of itself. A trial made under a selftest that did not kill
 -- all wrong kernels and accept all honest ones is not trusted.
 CREATE VIEW result AS
-SELECT trial.id AS trial, trial.run, trial.candidate, spec, device.name AS device, backend,
-       features, threads, environment.build, kernel, config, trial.verdict, trial.reason, timing, confirmed,
-       trial.seconds, p90, flops / trial.seconds AS rate, of_roofline, heed, git_commit, dirty,
-       ended, promotion.id AS promotion,
+SELECT trial.id AS trial, trial.run, trial.candidate, problem.spec, device.name AS device,
+       device.backend, environment.features, environment.threads, environment.build,
+       candidate.kernel, candidate.config, trial.verdict, trial.reason, trial.timing,
+       trial.confirmed, trial.seconds, trial.p90, problem.flops / trial.seconds AS rate,
+       trial.of_roofline, environment.heed, environment.git_commit, environment.dirty, trial.ended,
+       promotion.id AS promotion,
        CASE WHEN selftest.id IS NULL THEN 'untested'
-            WHEN wrong > 0 AND honest > 0 AND killed = wrong AND accepted = honest THEN 'yes'
+            WHEN selftest.wrong > 0 AND selftest.killed = selftest.wrong AND selftest.honest > 0
+                 AND selftest.accepted = selftest.honest THEN 'yes'
             ELSE 'no' END AS trusted
 FROM trial
 JOIN problem ON problem.id = trial.problem

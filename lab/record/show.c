@@ -44,7 +44,7 @@ static const struct {
       "WHERE id = (SELECT environment FROM trial WHERE id = ?1)",
       false, true },
     { "selftest",
-      "SELECT at, suite, build, killed, wrong, accepted, honest FROM selftest "
+      "SELECT at, backend, suite, git_commit, killed, wrong, accepted, honest FROM selftest "
       "WHERE id = (SELECT selftest FROM trial WHERE id = ?1)",
       false, true },
     { "run",
