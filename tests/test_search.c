@@ -34,6 +34,7 @@ typedef struct counter {
     int64_t faulty;
     int64_t *log; /* of points, shapes, efforts, as one number each */
     int64_t announced;
+    const lab_trials *trials; /* of a landscape, where that answers */
 } counter;
 
 static counter *current; /* interrupted() is told nothing */
@@ -369,6 +370,63 @@ static void test_trials_needed(void **state)
     lab_space_free(&space);
 }
 
+static double true_score(const lab_trials *trials, int64_t point)
+{
+    double sum = 0;
+    for (int shape = 0; shape < trials->shape_count; shape++) {
+        const lab_evaluation *answer = lab_trials_find(trials, point, shape, -1);
+        sum += answer ? log(answer->seconds) : INFINITY;
+    }
+    return sum / trials->shape_count;
+}
+
+static heed_status landscape_evaluate(void *data, const lab_point *point, int shape, int effort,
+                                      lab_evaluation *result)
+{
+    const counter *self = data;
+    int64_t index = lab_space_index(self->space, point);
+    (void)effort;
+    *result = *lab_trials_find(self->trials, index, shape, -1);
+    return HEED_OK;
+}
+
+/* How much slower than the best of a landscape is what 60 trials find. */
+static double regret(const lab_space *space, const lab_trials *trials, const char *strategy)
+{
+    counter self = { .space = space, .trials = trials };
+    const lab_evaluator evaluator = {
+        .data = &self, .shapes = 3, .efforts = 1, .evaluate = landscape_evaluate
+    };
+    const lab_search_options options = { .strategy = strategy, .seed = 3, .trials = 60 };
+    lab_search *search;
+    lab_error error;
+    double best = INFINITY;
+    for (int64_t i = 0; i < lab_space_count(space); i++)
+        best = fmin(best, true_score(trials, i));
+    assert_int_equal(lab_search_run(&search, space, &evaluator, &options, &error), HEED_OK);
+    double found = true_score(trials, lab_search_get(search).best->index);
+    lab_search_free(search);
+    return exp(found - best) - 1;
+}
+
+/* 60 trials in a space of 7488 points with a meaning. */
+static void test_large_space(void **state)
+{
+    static const landscape kinds[] = { LANDSCAPE_VALLEY, LANDSCAPE_CLIFFS, LANDSCAPE_WAVES };
+    lab_space space;
+    load(&space, "mma");
+    for (int i = 0; i < 3; i++) {
+        lab_trials trials = landscape_make(kinds[i], &space, 200);
+        double model = regret(&space, &trials, "model");
+        double random = regret(&space, &trials, "random");
+        print_message("%s: after 60 trials %.1f %% above the best, %.1f %% at random\n",
+                      landscape_name(kinds[i]), 100 * model, 100 * random);
+        assert_true(model < 0.05 && model < random);
+        lab_trials_free(&trials);
+    }
+    lab_space_free(&space);
+}
+
 /* 200 seeds, on one landscape with cliffs. */
 static void test_criterion(void **state)
 {
@@ -489,6 +547,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_bad_trials, scratch_open, scratch_close),
         cmocka_unit_test(test_replay),
         cmocka_unit_test(test_trials_needed),
+        cmocka_unit_test(test_large_space),
         cmocka_unit_test(test_criterion),
         cmocka_unit_test(test_recorded),
         cmocka_unit_test(test_rugged),
