@@ -63,6 +63,13 @@ cli_exit cli_board_selftest(const cli_args *args, const char *backend,
 heed_status cli_board_selftest_find(lab_record *record, const char *backend, int64_t *id,
                                     lab_error *error);
 
+/* read.c: cli_read_file() reads a file of at most @most bytes into a new text, which ends with a
+ * null byte, for the caller to free. A failure has been printed. */
+cli_exit cli_read_file(const char *path, int64_t most, char **text, size_t *size);
+
+/* board_list.c: the leaderboard. */
+cli_exit cli_board_list(const cli_args *args);
+
 /* board_show.c: all of one trial. */
 cli_exit cli_board_show(const cli_args *args);
 

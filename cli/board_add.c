@@ -4,17 +4,15 @@
  * A file is known by its hash: adding it once more goes on where the first time stopped, or finds
  * nothing to do.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "board.h"
 
 #define SCHEMA "heed.bench/1"
-#define FILE_SIZE_MAX ((off_t)256 << 20)
+#define FILE_SIZE_MAX ((int64_t)256 << 20)
 #define RIVALS_MAX 32
 #define FACTS_MAX 16
 
@@ -45,35 +43,14 @@ static double number_of(const json_t *object, const char *member)
     return json_number_value(json_object_get(object, member));
 }
 
-static char *read_file(const char *path, size_t *size, lab_error *error)
-{
-    struct stat info;
-    FILE *file = fopen(path, "re");
-    char *text = NULL;
-    if (!file || fstat(fileno(file), &info) != 0)
-        lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot read: %s", path, strerror(errno));
-    else if (!S_ISREG(info.st_mode) || info.st_size > FILE_SIZE_MAX)
-        lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot read: %s", path,
-                 S_ISREG(info.st_mode) ? "more than 256 MiB" : "not a regular file");
-    else if (!(text = malloc((size_t)info.st_size + 1)))
-        lab_fail(error, HEED_ERR_NO_MEMORY, "%s: no memory to read it", path);
-    else
-        *size = fread(text, 1, (size_t)info.st_size, file);
-    if (file)
-        fclose(file);
-    return text;
-}
-
 static cli_exit parse_file(board_file *file, char key[LAB_RECORD_HASH_SIZE])
 {
-    lab_error error = { "" };
     json_error_t where;
-    size_t size = 0;
-    char *text = read_file(file->path, &size, &error);
-    if (!text) {
-        cli_error("%s", error.text);
-        return CLI_ENVIRONMENT;
-    }
+    size_t size;
+    char *text;
+    cli_exit code = cli_read_file(file->path, FILE_SIZE_MAX, &text, &size);
+    if (code != CLI_OK)
+        return code;
     lab_record_hash(text, size, key);
     file->json = json_loadb(text, size, 0, &where);
     free(text);

@@ -64,13 +64,14 @@ static heed_status add_json(void *data, const lab_record_field *field)
 /* Text                                                                       */
 /* -------------------------------------------------------------------------- */
 
-/* Where the printing is. */
+/* Where the printing is. It goes to memory first: while a trial is read none can be added. */
 typedef struct show_print {
+    FILE *out;
     char section[32];
     size_t row;
 } show_print;
 
-static void print_samples(const lab_record_field *field)
+static void print_samples(FILE *out, const lab_record_field *field)
 {
     char p50[LAB_FORMAT_SIZE], p90[LAB_FORMAT_SIZE], min[LAB_FORMAT_SIZE];
     double *copy = malloc(field->count * sizeof *copy + 1);
@@ -80,50 +81,51 @@ static void print_samples(const lab_record_field *field)
         lab_stats_summarize(copy, field->count, &summary);
     }
     free(copy);
-    printf("%zu samples", field->count);
+    fprintf(out, "%zu samples", field->count);
     if (summary.n > 0)
-        printf(", median %s, p90 %s, least %s", lab_format_seconds(summary.p50, p50),
-               lab_format_seconds(summary.p90, p90), lab_format_seconds(summary.min, min));
-    putchar('\n');
+        fprintf(out, ", median %s, p90 %s, least %s", lab_format_seconds(summary.p50, p50),
+                lab_format_seconds(summary.p90, p90), lab_format_seconds(summary.min, min));
+    putc('\n', out);
 }
 
 /* Lines after the first are indented, and what a terminal would obey is not printed. */
-static void print_text(const char *text)
+static void print_text(FILE *out, const char *text)
 {
     for (; *text; text++)
         if (*text == '\n')
-            fputs(text[1] ? "\n    " : "", stdout);
+            fputs(text[1] ? "\n    " : "", out);
         else
-            putchar((unsigned char)*text < ' ' && *text != '\t' ? '?' : *text);
-    putchar('\n');
+            putc((unsigned char)*text < ' ' && *text != '\t' ? '?' : *text, out);
+    putc('\n', out);
 }
 
 static heed_status print_field(void *data, const lab_record_field *field)
 {
     show_print *print = data;
+    FILE *out = print->out;
     bool begins = strcmp(print->section, field->section) != 0;
     if (begins) {
-        printf("%s%s%s%s\n", *print->section ? "\n" : "", cli_style(stdout, CLI_BOLD),
-               field->section, cli_style(stdout, CLI_PLAIN));
+        fprintf(out, "%s%s%s%s\n", *print->section ? "\n" : "", cli_style(stdout, CLI_BOLD),
+                field->section, cli_style(stdout, CLI_PLAIN));
         snprintf(print->section, sizeof print->section, "%s", field->section);
     } else if (field->row != print->row)
-        putchar('\n');
+        putc('\n', out);
     print->row = field->row;
     if (field->kind == LAB_RECORD_NOTHING)
         return HEED_OK;
-    printf("  %-16s", field->name);
+    fprintf(out, "  %-16s", field->name);
     switch (field->kind) {
     case LAB_RECORD_INTEGER:
-        printf("%" PRId64 "\n", field->integer);
+        fprintf(out, "%" PRId64 "\n", field->integer);
         break;
     case LAB_RECORD_REAL:
-        printf("%.9g\n", field->real);
+        fprintf(out, "%.9g\n", field->real);
         break;
     case LAB_RECORD_SAMPLES:
-        print_samples(field);
+        print_samples(out, field);
         break;
     default:
-        print_text(field->text);
+        print_text(out, field->text);
     }
     return HEED_OK;
 }
@@ -144,20 +146,38 @@ static bool read_id(const char *text, int64_t *id)
     return false;
 }
 
-static cli_exit show(const cli_args *args, lab_record *record, int64_t id)
+static cli_exit show_json(lab_record *record, int64_t id)
 {
     lab_error error = { "not enough memory for the trial" };
-    if (cli_args_json(args)) {
-        json_t *all = json_pack("{s:I}", "id", (json_int_t)id);
-        heed_status status = lab_record_show(record, id, add_json, all, &error);
-        if (status == HEED_OK)
-            return cli_json_print(all, "board.trial");
-        json_decref(all);
-        return cli_board_fail(status, &error);
+    json_t *all = json_pack("{s:I}", "id", (json_int_t)id);
+    heed_status status = lab_record_show(record, id, add_json, all, &error);
+    if (status == HEED_OK)
+        return cli_json_print(all, "board.trial");
+    json_decref(all);
+    return cli_board_fail(status, &error);
+}
+
+static cli_exit show_text(lab_record *record, int64_t id)
+{
+    char *text = NULL;
+    size_t size = 0;
+    lab_error error;
+    show_print print = { .out = open_memstream(&text, &size) };
+    bool failed = !print.out;
+    heed_status status = HEED_OK;
+    if (print.out) {
+        status = lab_record_show(record, id, print_field, &print, &error);
+        failed = ferror(print.out) != 0;
+        failed |= fclose(print.out) != 0;
     }
-    show_print print = { .row = 0 };
-    heed_status status = lab_record_show(record, id, print_field, &print, &error);
-    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
+    if (!failed)
+        fputs(text, stdout);
+    free(text);
+    if (status != HEED_OK)
+        return cli_board_fail(status, &error);
+    if (failed)
+        cli_error("not enough memory for the trial");
+    return failed ? CLI_ENVIRONMENT : CLI_OK;
 }
 
 cli_exit cli_board_show(const cli_args *args)
@@ -168,7 +188,7 @@ cli_exit cli_board_show(const cli_args *args)
         return CLI_USAGE;
     cli_exit code = cli_board_open(&record, LAB_RECORD_READ, args);
     if (record)
-        code = show(args, record, id);
+        code = cli_args_json(args) ? show_json(record, id) : show_text(record, id);
     else if (code == CLI_OK)
         code = CLI_USAGE; /* there is no such trial */
     lab_record_close(record);

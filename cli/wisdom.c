@@ -1,16 +1,17 @@
 /*
  * wisdom.c - `heed wisdom`: from the board to wisdom, and what a wisdom file is good for here
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "../src/device.h"
 #include "board.h"
 #include "report/format.h"
 #include "wisdom_line.h"
+
+/* As much as the library reads. */
+#define FILE_SIZE_MAX ((int64_t)16 << 20)
 
 /* -------------------------------------------------------------------------- */
 /* show and check: a file, line by line                                       */
@@ -55,34 +56,14 @@ static void visit_line(void *data, const heed_wisdom_line *line)
     lab_table_cell(print->table, "%s", line->why_not ? line->why_not : "used");
 }
 
-static heed_status read_text(const char *path, char **text, size_t *size, lab_error *error)
-{
-    struct stat info;
-    FILE *file = fopen(path, "re");
-    heed_status status = HEED_OK;
-    *text = NULL;
-    if (!file || fstat(fileno(file), &info) != 0)
-        status = lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot read: %s", path, strerror(errno));
-    else if (!S_ISREG(info.st_mode))
-        status = lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot read: not a regular file", path);
-    else if (!(*text = malloc((size_t)info.st_size + 1)))
-        status = lab_fail(error, HEED_ERR_NO_MEMORY, "%s: no memory to read it", path);
-    else
-        *size = fread(*text, 1, (size_t)info.st_size, file);
-    if (file)
-        fclose(file);
-    return status;
-}
-
 static cli_exit visit_file(heed_context *context, const char *path, line_print *print)
 {
-    lab_error error;
     char *text;
-    size_t size = 0;
-    heed_status status = read_text(path, &text, &size, &error);
-    if (status != HEED_OK)
-        return cli_board_fail(status, &error);
-    status = heed_wisdom_visit(context, path, text, size, visit_line, print);
+    size_t size;
+    cli_exit code = cli_read_file(path, FILE_SIZE_MAX, &text, &size);
+    if (code != CLI_OK)
+        return code;
+    heed_status status = heed_wisdom_visit(context, path, text, size, visit_line, print);
     free(text);
     return status == HEED_OK ? CLI_OK : cli_fail(status, NULL);
 }

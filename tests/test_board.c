@@ -130,7 +130,7 @@ static void adds_what_bench_recorded(void **state)
         { "heed board add '" RECORD "'", 0, "", "3 trials added, 0 were there, 1 rows without" },
         { "heed board add '" RECORD "'", 0, "", "on the board already, as run 1" },
         { "heed board check", 0, "3 trials", "" },
-        { "heed board add no.json '" RECORD "'", 3, "", "no.json: cannot read: No such file" },
+        { "heed board add no.json '" RECORD "'", 3, "", "no.json: No such file" },
         { "echo '{' >bad.json; heed board add bad.json", 7, "", "bad.json: line " },
         { "echo '{\"schema\": \"x\"}' >bad.json; heed board add bad.json", 7, "", "schema is x" },
         { "echo '{\"schema\": \"heed.bench/1\"}' >bad.json; heed board add bad.json", 7, "",
@@ -222,7 +222,7 @@ static void makes_wisdom_of_the_board(void **state)
           0, "", "2 lines for" },
         { "sed 's/s64/s65/' w.txt >bad.txt; heed wisdom check --device cpu bad.txt", 7, "",
           "bad.txt: line 4" },
-        { "heed wisdom show --device cpu no.txt", 3, "", "no.txt: cannot read" },
+        { "heed wisdom show --device cpu no.txt", 3, "", "no.txt: No such file" },
         { "rm -r r", 0, "", "" },
     };
     EXPECT(state, lines);

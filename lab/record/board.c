@@ -17,7 +17,8 @@
     "WHERE (?1 IS NULL OR (?2 AND r.spec = ?1) OR (NOT ?2 AND instr(r.spec, ?1))) " \
     "AND (?3 IS NULL OR instr(lower(r.device), lower(?3))) AND (?5 = 0 OR r.run = ?5) "
 #define RANKED "r.place, r.title FROM leaderboard" JOINED
-#define IN_PLACES "ORDER BY r.device, r.spec, r.threads, r.timing, r.place"
+#define BY_DEVICE "ORDER BY r.device, r.threads, r.features, "
+#define IN_PLACES BY_DEVICE "r.spec, r.timing, r.place"
 
 static const char *const queries[] = {
     [LAB_BOARD_BEST] = "SELECT " COLUMNS RANKED "AND r.place = 1 " IN_PLACES,

@@ -324,7 +324,8 @@ heed_status lab_record_find(lab_record *record, const lab_record_trial *trial,
 
 /* lab_record_append() adds a trial with all that belongs to it, in one transaction, and writes its
  * number to *@id, which may be NULL. If it is there already nothing is added, and *@id is that
- * one's. */
+ * one's. After a failure nothing of it is there, and it may be tried again: HEED_ERR_SYSTEM may
+ * mean a full disk, or a reader who does not let go. */
 heed_status lab_record_append(lab_record *record, const lab_record_trial *trial, int64_t *id,
                               lab_error *error);
 
@@ -341,7 +342,7 @@ heed_status lab_record_promote(lab_record *record, int64_t trial, int64_t over, 
 typedef enum lab_record_part {
     LAB_BOARD_BEST,   /* who leads: one row per problem, device, threads, cold or hot */
     LAB_BOARD_RANKED, /* every confirmed candidate in its place */
-    LAB_BOARD_ALL     /* every trial, the newest first */
+    LAB_BOARD_ALL     /* every trial, the newest first on each device */
 } lab_record_part;
 
 /* What to show. Zero or NULL: no matter. */
@@ -380,8 +381,9 @@ typedef struct lab_record_row {
 } lab_record_row;
 
 /* lab_record_visit() calls fn(data, row) for each row that @filter lets through, until one returns
- * a status other than HEED_OK, which it returns. Rows of LAB_BOARD_BEST and LAB_BOARD_RANKED are
- * ordered by device and problem, then place. */
+ * a status other than HEED_OK, which it returns. Rows come device by device, those
+ * that are ranked by problem and then place. Until it returns no trial can be added: @fn must not
+ * wait for anybody, nor print to a pipe. */
 typedef heed_status lab_record_visitor(void *data, const lab_record_row *row);
 heed_status lab_record_visit(lab_record *record, const lab_record_filter *filter,
                              lab_record_visitor *fn, void *data, lab_error *error);
@@ -414,7 +416,8 @@ typedef struct lab_record_field {
 } lab_record_field;
 
 /* lab_record_show() calls fn(data, field) for every field of all that belongs to @trial, in an
- * order that is always the same. HEED_ERR_INVALID if there is no such trial. */
+ * order that is always the same; what is said of lab_record_visit() holds here too.
+ * HEED_ERR_INVALID if there is no such trial. */
 typedef heed_status lab_record_shower(void *data, const lab_record_field *field);
 heed_status lab_record_show(lab_record *record, int64_t trial, lab_record_shower *fn, void *data,
                             lab_error *error);

@@ -1,0 +1,348 @@
+/*
+ * board_list.c - `heed board`: the leaderboard as a table, JSON or CSV
+ */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "board.h"
+#include "report/format.h"
+
+/* -------------------------------------------------------------------------- */
+/* The columns of JSON and CSV                                                */
+/* -------------------------------------------------------------------------- */
+
+typedef enum field_kind {
+    FIELD_TEXT,
+    FIELD_NUMBER, /* int64_t */
+    FIELD_INT,
+    FIELD_BOOL,
+    FIELD_REAL /* 0: not known */
+} field_kind;
+
+#define FIELD(kind, name, member)                    \
+    {                                                \
+        name, kind, offsetof(lab_record_row, member) \
+    }
+static const struct field {
+    const char *name;
+    field_kind kind;
+    size_t offset;
+} fields[] = {
+    FIELD(FIELD_NUMBER, "trial", trial),
+    FIELD(FIELD_NUMBER, "run", run),
+    FIELD(FIELD_INT, "place", place),
+    FIELD(FIELD_TEXT, "problem", problem),
+    FIELD(FIELD_TEXT, "device", device),
+    FIELD(FIELD_TEXT, "backend", backend),
+    FIELD(FIELD_TEXT, "features", features),
+    FIELD(FIELD_TEXT, "build", build),
+    FIELD(FIELD_INT, "threads", threads),
+    FIELD(FIELD_TEXT, "kernel", kernel),
+    FIELD(FIELD_TEXT, "config", config),
+    FIELD(FIELD_TEXT, "verdict", verdict),
+    FIELD(FIELD_TEXT, "reason", reason),
+    FIELD(FIELD_TEXT, "timing", timing),
+    FIELD(FIELD_BOOL, "confirmed", confirmed),
+    FIELD(FIELD_BOOL, "promoted", promoted),
+    FIELD(FIELD_REAL, "seconds", seconds),
+    FIELD(FIELD_REAL, "p90", p90),
+    FIELD(FIELD_REAL, "flops_per_second", rate),
+    FIELD(FIELD_REAL, "of_roofline", of_roofline),
+    FIELD(FIELD_TEXT, "against", against),
+    FIELD(FIELD_REAL, "ratio", ratio),
+    FIELD(FIELD_REAL, "low", low),
+    FIELD(FIELD_REAL, "high", high),
+    FIELD(FIELD_TEXT, "compared", compared),
+    FIELD(FIELD_TEXT, "heed", heed),
+    FIELD(FIELD_TEXT, "commit", commit),
+    FIELD(FIELD_BOOL, "dirty", dirty),
+    FIELD(FIELD_TEXT, "ended", ended),
+    FIELD(FIELD_TEXT, "trusted", trusted),
+};
+enum {
+    FIELDS = sizeof fields / sizeof *fields
+};
+
+static json_t *json_field(const struct field *field, const lab_record_row *row)
+{
+    const char *at = (const char *)row + field->offset;
+    switch (field->kind) {
+    case FIELD_TEXT: {
+        const char *text = *(const char *const *)(const void *)at;
+        return text ? cli_json_text(text) : json_null();
+    }
+    case FIELD_NUMBER:
+        return json_integer(*(const int64_t *)(const void *)at);
+    case FIELD_INT:
+        return json_integer(*(const int *)(const void *)at);
+    case FIELD_BOOL:
+        return json_boolean(*(const bool *)(const void *)at);
+    default: {
+        double value = *(const double *)(const void *)at;
+        return value > 0 ? cli_json_real(value) : json_null();
+    }
+    }
+}
+
+static json_t *json_row(const lab_record_row *row)
+{
+    json_t *object = json_object();
+    for (int i = 0; i < FIELDS; i++)
+        if (json_object_set_new(object, fields[i].name, json_field(&fields[i], row)) != 0) {
+            json_decref(object);
+            return NULL;
+        }
+    return object;
+}
+
+static void print_quoted(FILE *out, const char *text)
+{
+    putc('"', out);
+    for (; *text; text++) {
+        if (*text == '"')
+            putc('"', out);
+        putc(*text, out);
+    }
+    putc('"', out);
+}
+
+/* As JSON says it, but that what is not known is nothing. */
+static void print_csv_row(FILE *out, const lab_record_row *row)
+{
+    for (int i = 0; i < FIELDS; i++) {
+        json_t *value = json_field(&fields[i], row);
+        if (i > 0)
+            putc(',', out);
+        if (json_is_string(value))
+            print_quoted(out, json_string_value(value));
+        else if (json_is_real(value))
+            fprintf(out, "%.9g", json_real_value(value));
+        else if (json_is_integer(value))
+            fprintf(out, "%lld", (long long)json_integer_value(value));
+        else if (json_is_boolean(value))
+            fprintf(out, "%d", json_is_true(value));
+        json_decref(value);
+    }
+    putc('\n', out);
+}
+
+static void print_csv_head(FILE *out)
+{
+    for (int i = 0; i < FIELDS; i++)
+        fprintf(out, "%s%s", i ? "," : "", fields[i].name);
+    putc('\n', out);
+}
+
+/* -------------------------------------------------------------------------- */
+/* The table                                                                  */
+/* -------------------------------------------------------------------------- */
+
+/* What is being printed. Rows come device by device; each has a table of its own. While they are
+ * read nobody can add a trial, and a pager may take for ever: what is printed is kept in memory
+ * until the last row has been read. */
+typedef struct board_print {
+    const cli_args *args;
+    FILE *out;
+    bool history, all, failed;
+    char device[256]; /* of the table below */
+    lab_table *table; /* NULL: none has begun */
+    json_t *rows;
+    size_t count, damaged;
+} board_print;
+
+static lab_table *new_table(const board_print *print)
+{
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "trial", LAB_RIGHT);
+    lab_table_column(table, "problem", LAB_LEFT);
+    lab_table_column(table, "kernel", LAB_LEFT);
+    lab_table_column(table, "buffers", LAB_LEFT);
+    lab_table_column(table, "time", LAB_RIGHT);
+    lab_table_column(table, "TFLOP/s", LAB_RIGHT);
+    lab_table_column(table, "of roof", LAB_RIGHT);
+    lab_table_column(table, "against", LAB_LEFT);
+    lab_table_column(table, "ratio", LAB_RIGHT);
+    lab_table_column(table, "interval", LAB_LEFT);
+    lab_table_column(table, "commit", LAB_LEFT);
+    lab_table_column(table, "date", LAB_LEFT);
+    lab_table_column(table, "trusted", LAB_LEFT);
+    if (print->all)
+        lab_table_column(table, "verdict", LAB_LEFT);
+    return table;
+}
+
+static void end_table(board_print *print)
+{
+    if (!print->table)
+        return;
+    print->failed |= !lab_table_print(print->table, print->out, LAB_TEXT);
+    lab_table_destroy(print->table);
+    print->table = NULL;
+}
+
+static void begin_device(board_print *print, const lab_record_row *row)
+{
+    char device[sizeof print->device];
+    snprintf(device, sizeof device, "%s (%s%s%s), %d thread%s", row->device, row->backend,
+             row->features ? ", " : "", row->features ? row->features : "", row->threads,
+             row->threads == 1 ? "" : "s");
+    if (print->table && strcmp(device, print->device) == 0)
+        return;
+    end_table(print);
+    fprintf(print->out, "%s%s%s%s\n\n", print->count ? "\n" : "", cli_style(stdout, CLI_BOLD),
+            device, cli_style(stdout, CLI_PLAIN));
+    memcpy(print->device, device, sizeof device);
+    print->table = new_table(print);
+}
+
+static void add_share(lab_table *table, double share)
+{
+    if (share > 0)
+        lab_table_cell(table, "%.1f %%", 100 * share);
+    else
+        lab_table_cell(table, "-");
+}
+
+static void add_comparison(lab_table *table, const lab_record_row *row)
+{
+    lab_table_cell(table, "%s", row->against ? row->against : "-");
+    if (!row->against || !(row->ratio > 0)) {
+        lab_table_cell(table, "-");
+        lab_table_cell(table, "%s", "");
+        return;
+    }
+    lab_table_cell(table, "%.3f", row->ratio);
+    lab_table_cell(table, "[%.3f, %.3f] %s", row->low, row->high,
+                   row->compared ? row->compared : "");
+}
+
+static void add_row(lab_table *table, const lab_record_row *row, bool all)
+{
+    char text[LAB_FORMAT_SIZE];
+    lab_table_cell(table, "%lld", (long long)row->trial);
+    lab_table_cell(table, "%s", row->problem);
+    lab_table_cell(table, "%s%s%s%s", row->kernel, *row->config ? "__" : "", row->config,
+                   row->promoted ? " *" : "");
+    lab_table_cell(table, "%s", row->timing ? row->timing : "-");
+    lab_table_cell(table, "%s", lab_format_seconds(row->seconds > 0 ? row->seconds : -1, text));
+    if (row->rate > 0)
+        lab_table_cell(table, "%.2f", row->rate / 1e12);
+    else
+        lab_table_cell(table, "-");
+    add_share(table, row->of_roofline);
+    add_comparison(table, row);
+    lab_table_cell(table, "%.12s%s", row->commit ? row->commit : "-", row->dirty ? "+" : "");
+    lab_table_cell(table, "%.10s", row->ended);
+    lab_table_cell(table, "%s", row->trusted);
+    if (all)
+        lab_table_cell(table, "%s%s", row->verdict, row->confirmed ? "" : ", not confirmed");
+}
+
+/* -------------------------------------------------------------------------- */
+/* Rows                                                                       */
+/* -------------------------------------------------------------------------- */
+
+static heed_status visit(void *data, const lab_record_row *row)
+{
+    board_print *print = data;
+    if (print->history && !print->all && !row->confirmed)
+        return HEED_OK;
+    print->damaged += strcmp(row->trusted, "damaged") == 0;
+    if (cli_args_json(print->args))
+        print->rows = cli_json_append(print->rows, json_row(row));
+    else if (cli_args_flag(print->args, "csv"))
+        print_csv_row(print->out, row);
+    else {
+        begin_device(print, row);
+        add_row(print->table, row, print->all);
+    }
+    print->count++;
+    return HEED_OK;
+}
+
+static lab_record_filter read_filter(const cli_args *args, char spec[HEED_SPEC_SIZE])
+{
+    heed_problem problem;
+    bool history = cli_args_flag(args, "history") || cli_args_flag(args, "all");
+    lab_record_filter filter = {
+        .part = history                          ? LAB_BOARD_ALL
+                : cli_args_flag(args, "ranking") ? LAB_BOARD_RANKED
+                                                 : LAB_BOARD_BEST,
+        .problem = cli_args_text(args, "problem"),
+        .device = cli_args_text(args, "device"),
+        .against = cli_args_text(args, "against"),
+    };
+    /* A whole spec, however it is written, means that problem alone. */
+    if (filter.problem && heed_problem_parse(&problem, filter.problem) == HEED_OK) {
+        heed_problem_print(&problem, spec, HEED_SPEC_SIZE);
+        filter.problem = spec;
+        filter.exact = true;
+    }
+    return filter;
+}
+
+/* All that the filter lets through, to print->out. */
+static cli_exit read_rows(board_print *print)
+{
+    char spec[HEED_SPEC_SIZE];
+    lab_error error;
+    lab_record *record;
+    const lab_record_filter filter = read_filter(print->args, spec);
+    cli_exit code = cli_board_open(&record, LAB_RECORD_READ, print->args);
+    if (!record)
+        return code;
+    if (cli_args_flag(print->args, "csv") && !cli_args_json(print->args))
+        print_csv_head(print->out);
+    heed_status status = lab_record_visit(record, &filter, visit, print, &error);
+    lab_record_close(record);
+    end_table(print);
+    if (status == HEED_OK && !print->count)
+        cli_message("nothing on the board fits; --all shows every trial, and without --problem and "
+                    "--device all of them");
+    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
+}
+
+static cli_exit print_rows(board_print *print, const char *text)
+{
+    cli_exit code = CLI_OK;
+    if (print->failed || !text) {
+        cli_error("not enough memory for the table");
+        return CLI_ENVIRONMENT;
+    }
+    if (cli_args_json(print->args))
+        code = cli_json_print(json_pack("{s:O?}", "rows", print->rows), "board");
+    else
+        fputs(text, stdout);
+    if (!cli_args_json(print->args) && !cli_args_flag(print->args, "csv") && print->count)
+        printf("\nratio: how many times as long the other takes; +: changes on top of the commit; "
+               "*: promoted\n");
+    if (!print->damaged)
+        return code;
+    cli_error("%zu of these are damaged: their content is not what was added", print->damaged);
+    return CLI_CORRUPT;
+}
+
+cli_exit cli_board_list(const cli_args *args)
+{
+    char *text = NULL;
+    size_t size = 0;
+    board_print print = { .args = args,
+                          .out = open_memstream(&text, &size),
+                          .history = cli_args_flag(args, "history"),
+                          .all = cli_args_flag(args, "all"),
+                          .rows = json_array() };
+    if (!print.out) {
+        json_decref(print.rows);
+        cli_error("not enough memory for the table");
+        return CLI_ENVIRONMENT;
+    }
+    cli_exit code = read_rows(&print);
+    print.failed |= ferror(print.out) != 0;
+    print.failed |= fclose(print.out) != 0;
+    /* Also after a failure: what could be read is worth something. */
+    cli_exit printed = print_rows(&print, text);
+    free(text);
+    json_decref(print.rows);
+    return code == CLI_OK ? printed : code;
+}

@@ -1,0 +1,42 @@
+/*
+ * read.c - a file as a whole
+ */
+#include <stdlib.h>
+
+#include "board.h"
+#include "tensor/file.h"
+
+static heed_status read_open(FILE *file, const char *path, int64_t most, char **text, size_t *size,
+                             lab_error *error)
+{
+    int64_t left = lab_file_left(file);
+    if (left < 0)
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot read: not a regular file", path);
+    if (left > most)
+        return lab_fail(error, HEED_ERR_CORRUPT, "%s: %lld bytes; %lld are the most", path,
+                        (long long)left, (long long)most);
+    *size = (size_t)left;
+    *text = malloc(*size + 1);
+    if (!*text)
+        return lab_fail(error, HEED_ERR_NO_MEMORY, "%s: no memory to read it", path);
+    (*text)[*size] = '\0';
+    return lab_file_read(file, path, "its content", *text, *size, error);
+}
+
+cli_exit cli_read_file(const char *path, int64_t most, char **text, size_t *size)
+{
+    lab_error error;
+    FILE *file;
+    *text = NULL;
+    *size = 0;
+    heed_status status = lab_file_open(&file, path, &error);
+    if (status == HEED_OK) {
+        status = read_open(file, path, most, text, size, &error);
+        fclose(file);
+    }
+    if (status == HEED_OK)
+        return CLI_OK;
+    free(*text);
+    *text = NULL;
+    return cli_board_fail(status, &error);
+}
