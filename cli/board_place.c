@@ -63,14 +63,11 @@ lab_record_comparison cli_board_comparison(const lab_comparison *comparison, con
     };
 }
 
-cli_exit cli_board_selftest(const cli_args *args, const char *backend,
-                            const lab_selftest_result *result)
+heed_status cli_board_selftest_add(lab_record *record, const char *backend,
+                                   const lab_selftest_result *result, int64_t *id, lab_error *error)
 {
     char suite[32];
     lab_environment around;
-    lab_record *record;
-    lab_error error;
-    int64_t id;
     lab_environment_read(&around);
     snprintf(suite, sizeof suite, "%016" PRIx64, result->digest);
     const lab_record_selftest selftest = {
@@ -82,10 +79,19 @@ cli_exit cli_board_selftest(const cli_args *args, const char *backend,
         .accepted = (int64_t)result->accepted,
         .honest = (int64_t)result->controls,
     };
+    return lab_record_selftest_add(record, &selftest, id, error);
+}
+
+cli_exit cli_board_selftest(const cli_args *args, const char *backend,
+                            const lab_selftest_result *result)
+{
+    lab_record *record;
+    lab_error error;
+    int64_t id;
     cli_exit code = cli_board_open(&record, LAB_RECORD_WRITE, args);
     if (code != CLI_OK)
         return code;
-    heed_status status = lab_record_selftest_add(record, &selftest, &id, &error);
+    heed_status status = cli_board_selftest_add(record, backend, result, &id, &error);
     lab_record_close(record);
     return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
 }

@@ -96,6 +96,14 @@ static int machine_cpus(void)
     return count < 1 ? 1 : count > LAB_JOBS_MAX ? LAB_JOBS_MAX : count;
 }
 
+int selftest_jobs(bool device)
+{
+    int cpus = machine_cpus(), half = cpus / 2;
+    if (!device)
+        return cpus;
+    return half < 1 ? 1 : half > DEVICE_JOBS_MAX ? DEVICE_JOBS_MAX : half;
+}
+
 /* -------------------------------------------------------------------------- */
 /* --list                                                                     */
 /* -------------------------------------------------------------------------- */
@@ -280,10 +288,9 @@ static cli_exit try_all(const cli_args *args, lab_selftest_options options)
 {
     lab_selftest_result result;
     cli_progress progress = cli_progress_start("selftest", 1);
-    int jobs = (int)cli_args_integer(args, "jobs"), cpus = machine_cpus();
-    int standard = !options.device ? cpus : cpus / 2 > DEVICE_JOBS_MAX ? DEVICE_JOBS_MAX : cpus / 2;
+    int jobs = (int)cli_args_integer(args, "jobs");
     options.seed = (uint64_t)cli_args_integer(args, "seed");
-    options.jobs = jobs > 0 ? jobs : standard;
+    options.jobs = jobs > 0 ? jobs : selftest_jobs(options.device != NULL);
     options.deadline_s = (unsigned)cli_args_integer(args, "deadline");
     options.stop = cli_interrupted;
     options.progress = progress.shown ? show_progress : NULL;

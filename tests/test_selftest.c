@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "cli/board.h"
+#include "cli/selftest.h"
 #include "lab/verify/gates.h"
 #include "lab/verify/mutants/suite.h"
 #include "scratch.h"
@@ -126,12 +128,31 @@ static void test_json_list(void **state)
     json_decref(json);
 }
 
+/* Trials rely on the newest selftest of this heed; where there is none one is run, for which there
+ * must be a device. */
+static void test_trust(void **state)
+{
+    const lab_selftest_result result = { .mutants = 3, .killed = 2, .controls = 1, .accepted = 1 };
+    char path[SCRATCH_PATH_SIZE];
+    lab_record *record;
+    lab_error error;
+    int64_t added, found = 0;
+    scratch_path(state, "board.db", path);
+    assert_int_equal(lab_record_open(&record, path, LAB_RECORD_WRITE, &error), HEED_OK);
+    assert_int_equal(cli_board_selftest_add(record, "cpu", &result, &added, &error), HEED_OK);
+    assert_int_equal(cli_selftest_trust(record, NULL, &found), CLI_OK);
+    assert_int_equal(found, added);
+    assert_int_equal(cli_selftest_trust(record, "cuda", &found), CLI_ENVIRONMENT);
+    lab_record_close(record);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exit_codes_and_words),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_json_list),
+        cmocka_unit_test(test_trust),
     };
     setenv("HEED_LIBCUDA", "/nowhere", 1); /* as on a machine without a GPU */
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);

@@ -1,0 +1,48 @@
+/*
+ * selftest_trust.c - what the trials of other verbs rely on
+ */
+#include "selftest.h"
+
+#include "board.h"
+
+/* Tries the whole suite, and adds what came of it to @record. */
+static cli_exit run_now(lab_record *record, const char *device, int64_t *id)
+{
+    const lab_selftest_device launched = selftest_device(&device);
+    lab_selftest_options options = lab_selftest_standard();
+    lab_selftest_result result;
+    lab_error error;
+    cli_exit code = device ? selftest_device_probe(&device) : CLI_OK;
+    if (code != CLI_OK)
+        return code;
+    cli_message("the gates are tried first, as 'heed selftest%s%s' does",
+                device ? " --device " : "", device ? device : "");
+    options.device = device ? &launched : NULL;
+    options.jobs = selftest_jobs(device != NULL);
+    options.stop = cli_interrupted;
+    heed_status status = lab_selftest_run(&options, &result);
+    if (status != HEED_OK) {
+        cli_error("the gates cannot be tried: %s", heed_status_name(status));
+        return cli_exit_of(status);
+    }
+    if (cli_interrupted()) {
+        lab_selftest_free(&result);
+        return CLI_INTERRUPTED;
+    }
+    if (!result.trusted)
+        cli_warning("the gates killed %zu of %zu wrong kernels and accepted %zu of %zu honest "
+                    "ones: what they say is not to be trusted",
+                    result.killed, result.mutants, result.accepted, result.controls);
+    status = cli_board_selftest_add(record, device ? "cuda" : "cpu", &result, id, &error);
+    lab_selftest_free(&result);
+    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
+}
+
+cli_exit cli_selftest_trust(lab_record *record, const char *device, int64_t *id)
+{
+    lab_error error;
+    heed_status status = cli_board_selftest_find(record, device ? "cuda" : "cpu", id, &error);
+    if (status != HEED_OK)
+        return cli_board_fail(status, &error);
+    return *id ? CLI_OK : run_now(record, device, id);
+}
