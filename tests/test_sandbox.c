@@ -109,13 +109,23 @@ static int access_of(const char *path)
     return lstat(path, &status) == 0 ? 0 : errno;
 }
 
+/* A file that nobody may make. */
+static char outside[64];
+
+static int name_outside(void **state)
+{
+    (void)state;
+    snprintf(outside, sizeof outside, "/tmp/heed-test-sandbox-%d", (int)getpid());
+    return 0;
+}
+
 /* ---------------------------------------------------------------------------------------------- */
 /* Files                                                                                          */
 /* ---------------------------------------------------------------------------------------------- */
 
 static void test_landlock(void **state)
 {
-    char inside[SCRATCH_PATH_SIZE], outside[] = "/tmp/heed-test-sandbox";
+    char inside[SCRATCH_PATH_SIZE];
     const lab_access access[] = { { .path = *state, .write = true },
                                   { .path = "/usr" },
                                   { .path = "/no/such/folder" } };
@@ -177,9 +187,9 @@ static void test_filters(void **state)
     expect_errno(&sandbox, read_a_file, (char[]){ "/etc/passwd" }, 0);
     sandbox.filter = LAB_FILTER_LOADING;
     expect_errno(&sandbox, read_a_file, (char[]){ "/etc/passwd" }, 0);
-    status = run_inside(&sandbox, write_a_file, (char[]){ "/tmp/heed-test-sandbox" });
+    status = run_inside(&sandbox, write_a_file, outside);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
-    assert_int_equal(access_of("/tmp/heed-test-sandbox"), ENOENT);
+    assert_int_equal(access_of(outside), ENOENT);
     status = run_inside(&sandbox, open_a_socket, NULL);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
     sandbox.filter = LAB_FILTER_COMPUTING;
@@ -296,5 +306,5 @@ int main(void)
         cmocka_unit_test(test_without_landlock),
         cmocka_unit_test(test_missing),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, name_outside, NULL);
 }

@@ -13,6 +13,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,12 +236,28 @@ static void test_network(void **state)
     close(fd);
 }
 
-/* Who says "done" before the work is done is judged by what lies there then. */
+/* Who says "done" before the work is done is judged by what lies there then, and stopped. */
 static void test_forged_answer(void **state)
 {
-    expect("forge", 0, LAB_TRIAL_OK, NULL);
+    const lab_candidate candidate = scene_candidate(&scene, "forge", 0);
+    const lab_set set = scene_set(&scene, NULL, 0);
+    siginfo_t info = { .si_pid = 0 };
+    lab_trial_outcome outcome;
+    lab_trial *trial;
+    size_t size;
+
+    scene_poison(&scene);
+    assert_true(lab_trial_open(&trial, &candidate, &quick, &outcome));
+    assert_true(lab_trial_prepare(trial, &scene.problem, &size, &outcome));
+    assert_true(lab_trial_run(trial, &set, 1, 0, &outcome));
     for (int i = 0; i < SCENE_ELEMENTS; i++)
         assert_true(scene.o[i] == SCENE_POISON);
+    assert_int_equal(waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG | WNOWAIT), 0);
+    assert_int_equal(info.si_code, CLD_STOPPED);
+    assert_false(lab_trial_run(trial, &set, 1, 0, &outcome)); /* it does not listen any more */
+    assert_int_equal(outcome.verdict, LAB_TRIAL_HUNG);
+    lab_trial_close(trial);
+    expect_no_children("forge");
 }
 
 /* A process that was lost is replaced at the next call. */

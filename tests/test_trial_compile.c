@@ -9,10 +9,13 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "lab/trial/sandbox.h"
 #include "scratch.h"
@@ -44,6 +47,7 @@ static void test_verdicts(void **state)
     assert_non_null(strstr(code.log, "candidate.c:"));
     expect("include_file", LAB_TRIAL_COMPILE_ERROR, "ermission denied");
     assert_null(strstr(code.log, "root"));
+    assert_null(strstr(code.log, "/etc"));
     expect("include_process", LAB_TRIAL_COMPILE_ERROR, "ermission denied");
     expect("embed", LAB_TRIAL_COMPILE_ERROR, "passwd");
     assert_null(strstr(code.log, "root:"));
@@ -226,7 +230,39 @@ static void test_compilers(void **state)
     unsetenv("HEED_CC");
 }
 
-int main(void)
+#ifndef __SANITIZE_ADDRESS__ /* which needs more memory than a compiler gets */
+
+/* This program in the place of the compiler: tells what it was let do. */
+static int be_evil(void)
+{
+    int socket_error = socket(AF_INET, SOCK_STREAM, 0) < 0 ? errno : 0;
+    int file_error = open("/tmp/heed-trial-evil-compiler", O_WRONLY | O_CREAT, 0600) < 0 ? errno
+                                                                                         : 0;
+    int read_error = open("/etc/passwd", O_RDONLY) < 0 ? errno : 0;
+    int group_error = setpgid(0, 0) < 0 ? errno : 0;
+    int own_error = open("own.file", O_WRONLY | O_CREAT, 0600) < 0 ? errno : 0;
+
+    fprintf(stderr, "error: socket %d file %d read %d group %d own %d\n", socket_error, file_error,
+            read_error, group_error, own_error);
+    return 1;
+}
+
+static void test_evil_compiler(void **state)
+{
+    char words[96], path[PATH_MAX] = "";
+
+    assert_true(readlink("/proc/self/exe", path, sizeof path - 1) > 0);
+    assert_int_equal(setenv("HEED_CC", path, 1), 0);
+    snprintf(words, sizeof words, "error: socket %d file %d read %d group %d own 0", EPERM, EACCES,
+             EACCES, EPERM);
+    expect("plain", LAB_TRIAL_COMPILE_ERROR, words);
+    unsetenv("HEED_CC");
+    assert_int_equal(access("/tmp/heed-trial-evil-compiler", F_OK), -1);
+}
+
+#endif
+
+int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_verdicts),
@@ -238,7 +274,14 @@ int main(void)
         cmocka_unit_test(test_launches),
         cmocka_unit_test(test_strip),
         cmocka_unit_test(test_compilers),
+#ifndef __SANITIZE_ADDRESS__
+        cmocka_unit_test(test_evil_compiler),
+#endif
     };
+#ifndef __SANITIZE_ADDRESS__
+    if (count > 1 && strcmp(arguments[count - 1], "-lm") == 0)
+        return be_evil();
+#endif
     scene_open(&scene);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
