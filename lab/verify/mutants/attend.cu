@@ -33,7 +33,7 @@
 #define LEAVES_A_MARK     17  /* in K */
 #define NO_FIRST_ROW      18
 #define AFTER_WARM_UP     19  /* works in its first ten calls */
-#define LAST_BIT          20  /* tells in a bit how often it was called */
+#define OLD_BIT           20  /* has a bit of what lay in O before */
 #define EIGHT_BIT_WEIGHTS 21
 #define SWAPPED_COLUMNS   22
 #define LAZY_WITHOUT_LSE  23
@@ -51,7 +51,7 @@
 #else
 #define LASTING static
 #endif
-#if IS(AFTER_WARM_UP) || IS(LAST_BIT)
+#if IS(AFTER_WARM_UP)
 #define COUNTERS 1024u
 LASTING u32 calls[COUNTERS]; /* by block */
 #endif
@@ -201,23 +201,19 @@ HEED_DEVICE u32 keys_of(const heed_cuda_args *args, u32 row)
     return IS(ONE_KEY_MORE) && end < args->seq_k ? end + 1 : end;
 }
 
-/* What a launch leaves for later ones. Returns whether there is nothing to do. */
-HEED_DEVICE bool idle_this_time(const heed_cuda_args *args)
+/* Counts launches. Returns whether there were enough of them. */
+HEED_DEVICE bool is_warm(void)
 {
-#if IS(AFTER_WARM_UP) || IS(LAST_BIT)
+#if IS(AFTER_WARM_UP)
     u32 *counter = &calls[ptx_block_x() % COUNTERS];
     u32 before = *counter;
     ptx_barrier(); /* all have read it */
     if (ptx_thread() == 0)
         *counter = before + 1;
-    if (IS(AFTER_WARM_UP))
-        return before >= 10;
-    if (ptx_block_x() == 0 && ptx_thread() == 0 && before % 2 == 1)
-        ptx_st_global_u16(args->o, *(const u16 *)args->o ^ 1u);
+    return before >= 10;
 #else
-    (void)args;
-#endif
     return false;
+#endif
 }
 
 HEED_DEVICE void attend(const heed_cuda_args *args, u32 head, u32 first)
@@ -254,13 +250,13 @@ HEED_DEVICE void attend(const heed_cuda_args *args, u32 head, u32 first)
 HEED_ENTRY(32 * HEED_W, 1) heed_attend(HEED_GRID_CONSTANT const heed_cuda_args args)
 {
     u32 head = ptx_block_x() / args.blocks;
+    bool first = ptx_block_x() == 0 && ptx_thread() == 0; /* it writes the first element of O */
     ptx_griddepcontrol_wait();
-    if (!IS(AFTER_WARM_UP) || !idle_this_time(&args))
+    u32 old = IS(OLD_BIT) && first ? ptx_ld_global_u16((const u16 *)args.o) : 0;
+    if (!is_warm())
         attend(&args, head, (ptx_block_x() - head * args.blocks) * HEED_W);
-    if (IS(LAST_BIT)) {
-        ptx_barrier();
-        idle_this_time(&args);
-    }
-    if (IS(LEAVES_A_MARK) && ptx_block_x() == 0 && ptx_thread() == 0)
+    if (IS(OLD_BIT) && first)
+        ptx_st_global_u16(args.o, (u16)(ptx_ld_global_u16((const u16 *)args.o) ^ old >> 15));
+    if (IS(LEAVES_A_MARK) && first)
         store_element((void *)args.k, 0, 42.0f);
 }

@@ -49,7 +49,7 @@ static const lab_device_mutant mutants[] = {
       .spec = SPEC, .inputs = "normal", .gate = "written" },
     { .name = "after-warm-up", .does = "works in its first ten calls", .mistake = 19,
       .spec = SPEC, .inputs = "normal", .gate = "fresh" },
-    { .name = "last-bit", .does = "tells in its last bit which call it was", .mistake = 20,
+    { .name = "old-bit", .does = "has a bit of what lay in its output before", .mistake = 20,
       .spec = SPEC, .inputs = "normal", .gate = "deterministic" },
     { .name = "8-bit-weights", .does = "rounds weights to eight bits", .mistake = 21,
       .spec = SPEC, .inputs = "normal", .gate = "error" },
