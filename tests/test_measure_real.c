@@ -175,7 +175,7 @@ static void planted_delay(void **state)
 {
     int found = 0, missed = 0;
     for (uint64_t i = 0; i < DELAY_DUELS; i++) {
-        lab_duel duel = run_duel(*state, 0.03, 1, i);
+        lab_duel duel = run_duel(*state, 0.03, 0.6, i);
         lab_compared verdict = duel.comparison.verdict;
         assert_true(verdict == LAB_FASTER || verdict == LAB_AMBIGUOUS);
         found += verdict == LAB_FASTER;
