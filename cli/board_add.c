@@ -13,6 +13,7 @@
 
 #define SCHEMA "heed.bench/1"
 #define FILE_SIZE_MAX ((int64_t)256 << 20)
+#define COUNT_MAX ((int64_t)1 << 53)
 #define RIVALS_MAX 32
 #define FACTS_MAX 16
 
@@ -41,6 +42,13 @@ static const char *text_of(const json_t *object, const char *member)
 static double number_of(const json_t *object, const char *member)
 {
     return json_number_value(json_object_get(object, member));
+}
+
+/* A member that is a number from 0 to @most, else 0. */
+static int64_t integer_of(const json_t *object, const char *member, int64_t most)
+{
+    double value = number_of(object, member);
+    return value >= 0 && value <= (double)most ? (int64_t)value : 0;
 }
 
 static cli_exit parse_file(board_file *file, char key[LAB_RECORD_HASH_SIZE])
@@ -83,7 +91,7 @@ static void read_place(board_file *file)
     };
     file->environment = (lab_record_environment){
         .features = features ? features : cpu,
-        .threads = (int)number_of(file->json, "threads"),
+        .threads = (int)integer_of(file->json, "threads", 1024),
         .build = text_of(file->json, "build"),
         .heed = text_of(around, "heed"),
         .commit = text_of(around, "commit"),
@@ -196,12 +204,12 @@ static bool add_rival(const board_file *file, board_trial *t, const json_t *riva
         .high = number_of(compared, "high"),
         .margin = number_of(compared, "margin"),
         .verdict = text_of(compared, "verdict"),
-        .pairs = (int64_t)number_of(compared, "pairs"),
+        .pairs = integer_of(compared, "pairs", COUNT_MAX),
     };
     lab_record_samples samples = { .against = name, .kind = t->trial.timing };
     bool good = add_samples(t, json_object_get(rival, "heed_blocks"), samples);
     samples.other = true;
-    samples.calls = (int64_t)number_of(rival, "replay_calls");
+    samples.calls = integer_of(rival, "replay_calls", COUNT_MAX);
     return good && add_samples(t, json_object_get(rival, "rival_blocks"), samples);
 }
 
@@ -243,7 +251,7 @@ static void fill_trial(const board_file *file, board_trial *t, const json_t *row
         .problem = &t->problem,
         .device = file->device,
         .environment = file->environment,
-        .seed = (uint64_t)number_of(file->json, "seed"),
+        .seed = (uint64_t)integer_of(file->json, "seed", COUNT_MAX),
         .started = time,
         .ended = time,
         .verdict = verdict_of(text_of(row, "outcome")),
@@ -283,7 +291,7 @@ static cli_exit append(board_file *file, board_trial *t)
         status = lab_record_append(file->record, &t->trial, NULL, &error);
     if (status != HEED_OK) {
         cli_error("%s: %s", file->path, error.text);
-        return cli_exit_of(status);
+        return status == HEED_ERR_INVALID ? CLI_CORRUPT : cli_exit_of(status);
     }
     *(found.trial ? &file->known : &file->added) += 1;
     return CLI_OK;
@@ -312,7 +320,7 @@ static cli_exit add_row(board_file *file, const json_t *rows, size_t index)
     fill_trial(file, &t, row);
     t.trial.attempt = attempt_of(rows, index);
     lab_record_samples own = { .kind = t.trial.timing };
-    own.calls = (int64_t)number_of(json_object_get(row, "replay"), "calls");
+    own.calls = integer_of(json_object_get(row, "replay"), "calls", COUNT_MAX);
     bool good = add_samples(&t, json_object_get(row, "samples"), own);
     for (size_t i = 0; good && i < json_array_size(rivals); i++)
         good = add_rival(file, &t, json_array_get(rivals, i));
