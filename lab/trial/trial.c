@@ -342,6 +342,12 @@ static bool demand(lab_trial *trial, const char *deed, const char *wanted, doubl
     return strncmp(line, wanted, strlen(wanted)) == 0 || fail_reply(trial, line, outcome);
 }
 
+/* Opening pages takes no time; copying to a device and compiling what takes over there may. */
+static double place_seconds(const lab_trial *trial)
+{
+    return trial->language == LAB_LANGUAGE_CUDA ? DEVICE_SECONDS : trial->limits.run_seconds;
+}
+
 /* The time that the process tells of itself, where it is one that can be believed. */
 static void take_time(const lab_trial *trial, const char *line, lab_trial_outcome *outcome)
 {
@@ -361,7 +367,7 @@ bool lab_trial_run(lab_trial *trial, const lab_set *sets, int count, double seco
         return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "%d sets; there must be 1 to %d",
                                      count, LAB_WIRE_SETS);
     if (!start(trial, outcome) || !hand_over(trial, sets, count, outcome) ||
-        !demand(trial, "place", "placed", DEVICE_SECONDS, line, outcome) ||
+        !demand(trial, "place", "placed", place_seconds(trial), line, outcome) ||
         !demand(trial, "run", "done ", seconds > 0 ? seconds : trial->limits.run_seconds, line,
                 outcome))
         return false;
