@@ -82,7 +82,8 @@ static void test_search(void **state)
                 strcmp(kernel, "fwd_any_scalar_row__s4") == 0);
     assert_true(json_number_value(json_object_get(best, "mean_seconds")) > 0);
     const json_t *shape = json_array_get(json_object_get(json, "shapes"), 0);
-    assert_string_equal(json_string_value(json_object_get(shape, "problem")), "b1 h1 s8/200 d16 f32");
+    assert_string_equal(json_string_value(json_object_get(shape, "problem")),
+                        "b1 h1 s8/200 d16 f32");
     json_decref(json);
 }
 
@@ -122,13 +123,13 @@ static void test_interrupt(void **state)
 {
     static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
     static const char line[] =
-        "set -m; '" HEED_PROGRAM "' sweep cpu_tile 'b4 h8 s512 d64 f32' -t 1 --no-verify "
-        "--no-compare --record i.txt & for i in $(seq 500); do "
+        "set -m; '" HEED_PROGRAM "' sweep cpu_tile 'b1 h8 s512 d64 f32' -t 1 --no-verify "
+        "--no-compare --record i.txt & for i in $(seq 3000); do "
         "[ \"$(grep -c ^trial i.txt 2>/dev/null)\" -ge 3 ] 2>/dev/null && break; sleep 0.02; done; "
         "kill -INT $!; wait $!";
     assert_int_equal(run(state, line, out, err), 130);
     assert_non_null(strstr(err, "goes on from there"));
-    json_t *json = run_json(state, "heed sweep cpu_tile 'b4 h8 s512 d64 f32' -t 1 --no-verify "
+    json_t *json = run_json(state, "heed sweep cpu_tile 'b1 h8 s512 d64 f32' -t 1 --no-verify "
                                    "--no-compare --record i.txt --trials 4 --json");
     assert_true(number(json, "reused") >= 3);
     json_decref(json);
