@@ -7,7 +7,7 @@
  */
 #include "lab/verify/mutants/steps.h"
 
-/* None of the four rows that any sample begins with. */
+/* None of the rows that every sample has. */
 #define ROW 100
 
 static void unwritten(const heed_problem *problem, const heed_buffers *buffers)
@@ -32,6 +32,18 @@ static void half_of_the_keys(mutant_row *r)
 {
     r->keys /= is_odd_one(r) ? 2 : 1;
     mutant_plain_row(r);
+}
+
+/* Right in the rows that every sample has, the first and the last, and the average elsewhere, which
+ * nearly all gates take for attention. */
+static void known_rows(mutant_row *r)
+{
+    if (r->row.query == 0 || r->row.query == r->problem->seq_q - 1) {
+        mutant_plain_row(r);
+        return;
+    }
+    memset(r->s, 0, (size_t)r->keys * sizeof *r->s);
+    mutant_finish(r);
 }
 
 /* Odd rows are those before them: half the work. */
@@ -83,6 +95,8 @@ const lab_mutant lab_mutants_rows[] = {
       .spec = "b1 h1 s256/64 d8 f32", .inputs = "normal", .gate = "range", .few = true },
     { .name = "one-row-halved", .does = "looks at half of the keys in one row of many", .deed.row = half_of_the_keys,
       .spec = "b1 h1 s256/64 d8 f32", .inputs = "normal", .gate = "permuted", .few = true },
+    { .name = "known-rows", .does = "is right in the rows that every sample has", .deed.row = known_rows,
+      .spec = "b1 h1 s256/64 d8 f32", .inputs = "impulse", .gate = "error", .few = true },
     { .name = "copied-rows", .does = "copies every other row from the one before", .deed.row = copied_rows,
       .spec = "b1 h1 s64 d8 f32", .inputs = "normal", .gate = "error" },
     { .name = "one-length", .does = "is right for 40 keys alone", .deed.row = one_length,
