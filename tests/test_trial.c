@@ -260,6 +260,27 @@ static void test_forged_answer(void **state)
     expect_no_children("forge");
 }
 
+/* What belonged to the tensors of one run is out of reach in the next. */
+static void test_rooms_are_closed(void **state)
+{
+    static float large[1 << 18];
+    const lab_candidate candidate = scene_candidate(&scene, "reach", 512);
+    lab_set set = scene_set(&scene, NULL, 0);
+    lab_trial_outcome outcome;
+    lab_trial *trial;
+    size_t size;
+
+    set.span[3] = (lab_span){ .room = large, .room_size = sizeof large, .size = sizeof large };
+    assert_true(lab_trial_open(&trial, &candidate, &quick, &outcome));
+    assert_true(lab_trial_prepare(trial, &scene.problem, &size, &outcome));
+    assert_true(lab_trial_run(trial, &set, 1, 0, &outcome));
+    assert_true(large[512 * 256] == 1);
+    set = scene_set(&scene, NULL, 0);
+    assert_false(lab_trial_run(trial, &set, 1, 0, &outcome));
+    assert_int_equal(outcome.verdict, LAB_TRIAL_ILLEGAL_ACCESS);
+    lab_trial_close(trial);
+}
+
 /* A process that was lost is replaced at the next call. */
 static void test_goes_on(void **state)
 {
@@ -339,9 +360,9 @@ int main(void)
         cmocka_unit_test(test_honest),        cmocka_unit_test(test_many_sets),
         cmocka_unit_test(test_evils),         cmocka_unit_test(test_outside_is_kept),
         cmocka_unit_test(test_files),         cmocka_unit_test(test_network),
-        cmocka_unit_test(test_forged_answer), cmocka_unit_test(test_goes_on),
-        cmocka_unit_test(test_interrupt),     cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_forged_answer), cmocka_unit_test(test_rooms_are_closed),
+        cmocka_unit_test(test_goes_on),       cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_too_large),     cmocka_unit_test(test_names),
     };
     if (open_scene(NULL) != 0) {
         fprintf(stderr, "skipped: this system cannot hold a candidate\n");

@@ -29,7 +29,8 @@ typedef struct lab_code {
 bool lab_compiler_find(char path[PATH_MAX]);
 
 /* lab_compile_c() checks and compiles a C candidate. True if @outcome is LAB_TRIAL_OK; @code is
- * to be given to lab_code_free() either way, and has the log also of a failure. */
+ * to be given to lab_code_free() either way, and has the log also of a failure. Any thread, several
+ * at a time. */
 bool lab_compile_c(const lab_candidate *candidate, const lab_limits *limits, lab_code *code,
                    lab_trial_outcome *outcome);
 /* lab_compile_cuda() does the same for a CUDA candidate and devices of @arch, by the program
