@@ -59,7 +59,7 @@ static void capped(mutant_row *r)
 {
     mutant_logits(r);
     for (int64_t j = 0; j < r->keys; j++)
-        r->s[j] = fminf(r->s[j], 8);
+        r->s[j] = fminf(r->s[j], 12);
     mutant_finish(r);
 }
 
@@ -136,7 +136,7 @@ const lab_mutant lab_mutants_logits[] = {
       .spec = "b1 h2 s30 d65 f16", .inputs = "normal", .gate = "error" },
     { .name = "position-bias", .does = "prefers late keys", .deed.row = biased,
       .spec = SPEC, .inputs = "normal", .gate = "permuted" },
-    { .name = "capped-logits", .does = "caps the logits at 8", .deed.row = capped,
+    { .name = "capped-logits", .does = "caps the logits at 12", .deed.row = capped,
       .spec = SPEC, .inputs = "normal", .gate = "shifted" },
     { .name = "8-bit-keys", .does = "rounds K to eight bits", .deed.row = eight_bit_keys,
       .spec = "b1 h2 s40 d64 bf16", .inputs = "normal", .gate = "error" },
