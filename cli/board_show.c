@@ -99,21 +99,8 @@ static void print_text(FILE *out, const char *text)
     putc('\n', out);
 }
 
-static heed_status print_field(void *data, const lab_record_field *field)
+static void print_value(FILE *out, const lab_record_field *field)
 {
-    show_print *print = data;
-    FILE *out = print->out;
-    bool begins = strcmp(print->section, field->section) != 0;
-    if (begins) {
-        fprintf(out, "%s%s%s%s\n", *print->section ? "\n" : "", cli_style(stdout, CLI_BOLD),
-                field->section, cli_style(stdout, CLI_PLAIN));
-        snprintf(print->section, sizeof print->section, "%s", field->section);
-    } else if (field->row != print->row)
-        putc('\n', out);
-    print->row = field->row;
-    if (field->kind == LAB_RECORD_NOTHING)
-        return HEED_OK;
-    fprintf(out, "  %-16s", field->name);
     switch (field->kind) {
     case LAB_RECORD_INTEGER:
         fprintf(out, "%" PRId64 "\n", field->integer);
@@ -127,6 +114,38 @@ static heed_status print_field(void *data, const lab_record_field *field)
     default:
         print_text(out, field->text);
     }
+}
+
+/* A fact is a line: its name and its value. */
+static bool print_fact(FILE *out, const lab_record_field *field)
+{
+    if (strcmp(field->section, "facts") != 0)
+        return false;
+    if (strcmp(field->name, "name") == 0 && field->text)
+        fprintf(out, "  %-15s ", field->text);
+    else
+        print_value(out, field);
+    return true;
+}
+
+static heed_status print_field(void *data, const lab_record_field *field)
+{
+    show_print *print = data;
+    FILE *out = print->out;
+    bool begins = strcmp(print->section, field->section) != 0;
+    if (begins) {
+        fprintf(out, "%s%s%s%s\n", *print->section ? "\n" : "", cli_style(stdout, CLI_BOLD),
+                field->section, cli_style(stdout, CLI_PLAIN));
+        snprintf(print->section, sizeof print->section, "%s", field->section);
+        print->row = field->row;
+    }
+    if (field->kind == LAB_RECORD_NOTHING || print_fact(out, field))
+        return HEED_OK;
+    if (field->row != print->row)
+        putc('\n', out);
+    print->row = field->row;
+    fprintf(out, "  %-15s ", field->name);
+    print_value(out, field);
     return HEED_OK;
 }
 
