@@ -307,6 +307,15 @@ void cli_interrupt_catch(void);
 bool cli_interrupted(void);
 
 /* -------------------------------------------------------------------------- */
+/* self.c                                                                     */
+/* -------------------------------------------------------------------------- */
+
+/* cli_run_self() runs this program with @arguments, of which the first is a name for it and the
+ * last NULL, without its output, and returns its exit code; -1: it could not be run, or was killed.
+ */
+int cli_run_self(char *const arguments[]);
+
+/* -------------------------------------------------------------------------- */
 /* help.c, man.c, completion.c: what is made from the tables                  */
 /* -------------------------------------------------------------------------- */
 

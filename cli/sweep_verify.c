@@ -4,39 +4,12 @@
  * heed verify does that, in a process of its own: a process that has talked to CUDA can have no
  * children that do, and what crashes there leaves this one alone.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "sweep.h"
 
 #define ARGUMENTS_MAX (LAB_SEARCH_SHAPES + 16)
-
-/* Runs this program with @arguments, without its output, and returns its exit code; -1: it could
- * not be run, or was killed. */
-static int run_self(char *const arguments[])
-{
-    posix_spawn_file_actions_t actions;
-    pid_t child;
-    int status, code = -1;
-    if (posix_spawn_file_actions_init(&actions) != 0)
-        return -1;
-    if (posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&
-        posix_spawn(&child, "/proc/self/exe", &actions, NULL, arguments, environ) == 0) {
-        pid_t ended;
-        do
-            ended = waitpid(child, &status, 0);
-        while (ended < 0 && errno == EINTR);
-        if (ended == child && WIFEXITED(status))
-            code = WEXITSTATUS(status);
-    }
-    posix_spawn_file_actions_destroy(&actions);
-    return code;
-}
 
 /* A copy that posix_spawn may have: its arguments are not const. */
 static void add(char *arguments[ARGUMENTS_MAX], int *count, const char *text)
@@ -64,7 +37,7 @@ cli_exit sweep_verify(sweep_run *run, int64_t index)
     }
     for (size_t i = 0; i < run->problems.count; i++)
         add(arguments, &count, run->shapes[i].spec);
-    int code = run_self(arguments);
+    int code = cli_run_self(arguments);
     for (int i = 0; i < count; i++)
         free(arguments[i]);
     run->verified = code == CLI_OK;

@@ -1,0 +1,123 @@
+/*
+ * gate.c - `heed gate`: is it still as fast, and as right, as the board says it can be?
+ */
+#include "gate.h"
+
+#include "../src/device.h"
+
+static cli_exit pass_gates(gate_run *gate)
+{
+    cli_exit code = gate_read_champions(gate);
+    if (code == CLI_OK)
+        code = gate_time(gate);
+    if (code == CLI_OK && !cli_args_flag(gate->args, "no-verify"))
+        code = gate_verify(gate);
+    if (code == CLI_INTERRUPTED)
+        cli_message("interrupted: nothing has been judged");
+    if (code == CLI_OK)
+        code = gate_judge(gate);
+    if (code == CLI_OK)
+        code = gate_report(gate);
+    return code == CLI_OK ? gate_exit(gate) : code;
+}
+
+static cli_exit run(const cli_args *args)
+{
+    gate_run gate = { .args = args,
+                      .bench = { .args = args, .seed = (uint64_t)cli_args_integer(args, "seed") },
+                      .limit = cli_args_real(args, "limit") / 100,
+                      .seconds = cli_args_real(args, "seconds") };
+    cli_exit code = cli_kernel_check(args);
+    if (code == CLI_OK)
+        code = cli_context_open(&gate.bench.context, args);
+    if (code != CLI_OK)
+        return code;
+    lab_environment_read(&gate.bench.environment);
+    bool host = heed_device_is_host(gate.bench.context);
+    int cores = gate.bench.environment.cores_allowed;
+    gate.bench.replay = !host;
+    gate.bench.host_threads = host        ? heed_context_threads(gate.bench.context)
+                              : cores > 0 ? cores
+                                          : 1;
+    code = pass_gates(&gate);
+    gate_free(&gate);
+    heed_context_destroy(gate.bench.context);
+    return code;
+}
+
+static const cli_option options[] = {
+    CLI_OPTION_BOARD,
+    { .name = "problem",
+      .letter = 'p',
+      .kind = CLI_TEXT,
+      .argument = "SPEC",
+      .help = "Only this problem, or those whose spec holds this text, such as d128 or causal" },
+    { .name = "limit",
+      .kind = CLI_REAL,
+      .argument = "PERCENT",
+      .min = 0.1,
+      .max = 100,
+      .standard = "2",
+      .help = "Slower by more than this fails" },
+    { .name = "seconds",
+      .kind = CLI_REAL,
+      .argument = "N",
+      .min = 0.01,
+      .max = 3600,
+      .standard = "2",
+      .help = "How long to time each problem at most; it takes less where the answer is clear" },
+    { .name = "strict", .kind = CLI_FLAG, .help = "AMBIGUOUS fails as well" },
+    { .name = "no-verify",
+      .kind = CLI_FLAG,
+      .help =
+          "Only compare some rows of what is timed, and do not send what is planned through all "
+          "gates of 'heed verify'" },
+    { .name = "seed",
+      .kind = CLI_INTEGER,
+      .argument = "N",
+      .min = 0,
+      .max = 1e15,
+      .standard = "1",
+      .help = "Of the values, the order of the blocks, and the rows that are compared" },
+    CLI_OPTION_KERNEL,
+    CLI_OPTION_WISDOM,
+    CLI_OPTION_DEVICE,
+    CLI_OPTION_THREADS,
+    CLI_OPTION_CPU,
+    { .name = NULL },
+};
+
+extern const cli_verb cli_verb_gate;
+const cli_verb cli_verb_gate = {
+    .name = "gate",
+    .summary = "fail if heed became slower than the champions of the leaderboard, or wrong",
+    .operands = NULL,
+    .description =
+        "Takes from the board who leads on this device, rebuilds each of these champions from "
+        "its kernel and config, and lets it and what heed plans now take turns, in blocks of calls "
+        "on the same values. The figure of the day when it became champion is shown, but nothing "
+        "is compared with it: only what is timed side by side can be.\n"
+        "\n"
+        "The verdicts, with a 99 % confidence for all problems together:\n"
+        "\n"
+        "  PASS       slower by more than --limit has been ruled out\n"
+        "  SAME       heed plans the champion itself, from the same code\n"
+        "  SLOWER     slower by more than --limit\n"
+        "  WRONG      what is timed, or planned, computes the wrong thing\n"
+        "  AMBIGUOUS  it cannot be told, for a reason that is printed\n"
+        "\n"
+        "The exit status is 1 if anything is SLOWER or WRONG. AMBIGUOUS is a warning, and no "
+        "failure: it is what noise looks like, and a gate that fails by noise is soon ignored. "
+        "With --strict it is 1 as well. It is 3 where nothing can be judged at all, as without a "
+        "board.\n"
+        "\n"
+        "--kernel asks about that kernel in the place of what heed plans.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "  heed gate\n"
+        "  heed gate --device cuda --board champions.db --seconds 5 --strict\n"
+        "  heed gate --problem causal --limit 5 --json",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,107 @@
+/*
+ * gate_board.c - the champions of the board, as far as they are for this device
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate.h"
+#include "wisdom_line.h"
+
+/* Is there the same champion already, of another driver say? */
+static bool is_known(const gate_run *gate, const gate_shape *shape)
+{
+    for (size_t i = 0; i < gate->count; i++) {
+        const gate_shape *other = &gate->shapes[i];
+        if (strcmp(other->spec, shape->spec) == 0 && other->cold == shape->cold &&
+            strcmp(other->champion, shape->champion) == 0)
+            return true;
+    }
+    return false;
+}
+
+static heed_status add_shape(gate_run *gate, const gate_shape *shape)
+{
+    gate_shape *shapes = realloc(gate->shapes, (gate->count + 1) * sizeof *shapes);
+    if (!shapes)
+        return HEED_ERR_NO_MEMORY;
+    gate->shapes = shapes;
+    shapes[gate->count++] = *shape;
+    return HEED_OK;
+}
+
+static heed_status take_row(void *data, const lab_record_row *row)
+{
+    gate_run *gate = data;
+    gate_shape shape = { .trial = row->trial, .then = row->seconds };
+    heed_problem problem;
+    if (strcmp(row->device, heed_context_device(gate->bench.context)) != 0)
+        return HEED_OK;
+    if (row->threads != heed_context_threads(gate->bench.context)) {
+        gate->elsewhere++;
+        return HEED_OK;
+    }
+    snprintf(shape.spec, sizeof shape.spec, "%s", row->problem);
+    snprintf(shape.champion, sizeof shape.champion, "%.95s%s%.95s", row->kernel,
+             *row->config ? "__" : "", row->config);
+    shape.cold = row->timing && strcmp(row->timing, "cold") == 0;
+    shape.damaged = strcmp(row->trusted, "damaged") == 0;
+    shape.rebuilt_elsewhere = !row->build || strcmp(row->build, heed_wisdom_build()) != 0;
+    if (is_known(gate, &shape) || heed_problem_parse(&problem, row->problem) != HEED_OK ||
+        heed_problem_normalize(&shape.source.problem, &problem) != HEED_OK)
+        return HEED_OK;
+    return add_shape(gate, &shape);
+}
+
+/* Which of them have a source: asked when the visit is over. */
+static heed_status find_sources(gate_run *gate, lab_record *record, lab_error *error)
+{
+    heed_status status = HEED_OK;
+    for (size_t i = 0; i < gate->count && status == HEED_OK; i++) {
+        char *source = NULL;
+        status = lab_record_source(record, gate->shapes[i].trial, &source, error);
+        gate->shapes[i].sourced = source != NULL;
+        free(source);
+    }
+    return status;
+}
+
+static cli_exit say_nothing_there(const gate_run *gate)
+{
+    const char *device = heed_context_device(gate->bench.context);
+    int threads = heed_context_threads(gate->bench.context);
+    if (gate->elsewhere)
+        cli_error("no champion of the board is for %s with %d threads; %zu are for other numbers "
+                  "of threads: see --threads",
+                  device, threads, gate->elsewhere);
+    else
+        cli_error("no champion of the board is for %s: nothing can be judged", device);
+    return CLI_ENVIRONMENT;
+}
+
+cli_exit gate_read_champions(gate_run *gate)
+{
+    const lab_record_filter filter = { .part = LAB_BOARD_BEST,
+                                       .problem = cli_args_text(gate->args, "problem"),
+                                       .device = heed_context_device(gate->bench.context) };
+    lab_error error = { "not enough memory for the champions" };
+    lab_record *record;
+    cli_exit code = cli_board_open(&record, LAB_RECORD_READ, gate->args);
+    if (!record)
+        return code == CLI_OK ? CLI_ENVIRONMENT : code;
+    heed_status status = lab_record_visit(record, &filter, take_row, gate, &error);
+    if (status == HEED_OK)
+        status = find_sources(gate, record, &error);
+    lab_record_close(record);
+    if (status != HEED_OK)
+        return cli_board_fail(status, &error);
+    return gate->count > 0 ? CLI_OK : say_nothing_there(gate);
+}
+
+void gate_free(gate_run *gate)
+{
+    for (size_t i = 0; i < gate->count; i++)
+        cli_pair_free(&gate->shapes[i].pair);
+    free(gate->shapes);
+    gate->shapes = NULL;
+    gate->count = 0;
+}

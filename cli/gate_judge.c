@@ -1,0 +1,187 @@
+/*
+ * gate_judge.c - champions and what heed plans now, in turns, and what follows
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate.h"
+#include "measure/family.h"
+
+static lab_rules rules_of(const gate_run *gate)
+{
+    return (lab_rules){ .margin = gate->limit, .looks = LAB_DUEL_LOOKS };
+}
+
+static void doubt(gate_shape *shape, const char *why)
+{
+    shape->verdict = GATE_AMBIGUOUS;
+    snprintf(shape->why, sizeof shape->why, "%s", why);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Timing                                                                     */
+/* -------------------------------------------------------------------------- */
+
+/* What the pair came to, where there is no comparison. */
+static void take_outcome(gate_shape *shape)
+{
+    const cli_pair *pair = &shape->pair;
+    if (pair->outcome == BENCH_WRONG) {
+        shape->verdict = GATE_WRONG;
+        snprintf(shape->why, sizeof shape->why, "%s", pair->reason);
+    } else if (pair->outcome != BENCH_OK) {
+        snprintf(shape->why, sizeof shape->why, "%s: %s",
+                 pair->blame == 1 ? "the champion cannot be rebuilt" : "it cannot be timed",
+                 pair->reason);
+    } else if (pair->same && shape->rebuilt_elsewhere) {
+        doubt(shape, "the champion is what heed plans now, but the code of the kernels is not what "
+                     "it was then, and times of different days prove nothing");
+    } else if (pair->same) {
+        shape->verdict = GATE_SAME;
+    } else {
+        shape->judged = true;
+    }
+}
+
+static cli_exit time_shape(gate_run *gate, gate_shape *shape, size_t index)
+{
+    const lab_rules rules = rules_of(gate);
+    const lab_duel_options options = { .rules = lab_family_rules(&rules, gate->count),
+                                       .seconds = gate->seconds,
+                                       .seed = gate->bench.seed + index };
+    if (shape->damaged) {
+        doubt(shape, "its trial is damaged: it is not what was added");
+        return CLI_OK;
+    }
+    if (shape->sourced) {
+        doubt(shape, "the champion is a candidate with its own source, which only runs in a "
+                     "process of its own: its times are not comparable with those of a plan");
+        return CLI_OK;
+    }
+    gate->bench.cold = shape->cold;
+    shape->pair.names[0] = cli_args_text(gate->args, "kernel");
+    shape->pair.names[1] = shape->champion;
+    cli_exit code = cli_pair_run(&shape->pair, &gate->bench, &shape->source, &options);
+    if (code == CLI_OK)
+        take_outcome(shape);
+    return code;
+}
+
+cli_exit gate_time(gate_run *gate)
+{
+    cli_progress progress = cli_progress_start("gate", gate->count);
+    cli_exit code = CLI_OK;
+    for (size_t i = 0; i < gate->count && code == CLI_OK; i++) {
+        cli_progress_step(&progress, i, gate->shapes[i].spec);
+        code = time_shape(gate, &gate->shapes[i], i);
+    }
+    cli_progress_end(&progress);
+    return code;
+}
+
+/* -------------------------------------------------------------------------- */
+/* All gates of heed verify, in a process of its own                          */
+/* -------------------------------------------------------------------------- */
+
+enum {
+    SPECS_MAX = 256
+};
+
+/* Sends @kernel through all gates on the shapes that it is planned for, which are then marked. */
+static int verify_kernel(gate_run *gate, const char *kernel, bool *done)
+{
+    const char *words[SPECS_MAX + 16] = { "heed",     "verify", "--device", cli_device(gate->args),
+                                          "--kernel", kernel,   "--once",   "--time-limit",
+                                          "1" };
+    size_t count = 9;
+    if (cli_args_given(gate->args, "cpu")) {
+        words[count++] = "--cpu";
+        words[count++] = cli_args_text(gate->args, "cpu");
+    }
+    for (size_t i = 0; i < gate->count && count < SPECS_MAX; i++) {
+        if (done[i] || strcmp(gate->shapes[i].pair.planned[0], kernel) != 0)
+            continue;
+        words[count++] = gate->shapes[i].spec;
+        done[i] = true;
+    }
+    return cli_run_self((char *const *)(const void *)words);
+}
+
+static void mark_wrong(gate_run *gate, const char *kernel)
+{
+    for (size_t i = 0; i < gate->count; i++) {
+        gate_shape *shape = &gate->shapes[i];
+        if (strcmp(shape->pair.planned[0], kernel) != 0)
+            continue;
+        shape->verdict = GATE_WRONG;
+        shape->judged = false;
+        snprintf(shape->why, sizeof shape->why,
+                 "%s does not pass 'heed verify' on the shapes it is planned for", kernel);
+    }
+}
+
+cli_exit gate_verify(gate_run *gate)
+{
+    bool *done = calloc(gate->count, sizeof *done);
+    cli_exit code = done ? CLI_OK : CLI_ENVIRONMENT;
+    for (size_t i = 0; done && i < gate->count && code == CLI_OK; i++) {
+        const char *kernel = gate->shapes[i].pair.planned[0];
+        if (done[i] || !*kernel)
+            continue;
+        int result = verify_kernel(gate, kernel, done);
+        if (result == CLI_VERIFY_FAILED || result == CLI_FINDING) {
+            mark_wrong(gate, kernel);
+        } else if (result == CLI_INTERRUPTED || cli_interrupted()) {
+            code = CLI_INTERRUPTED;
+        } else if (result != CLI_OK) {
+            cli_warning("%s could not be verified: heed verify returned %d", kernel, result);
+            gate->unverified = true;
+        }
+    }
+    free(done);
+    return code;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The verdicts                                                               */
+/* -------------------------------------------------------------------------- */
+
+/* The interval is that of the champion's time over the present one: below 1 it is slower now. */
+static void judge_shape(const gate_run *gate, gate_shape *shape)
+{
+    const lab_interval *ratio = &shape->comparison.ratio;
+    double allowed = 1 / (1 + gate->limit);
+    if (ratio->high < allowed)
+        shape->verdict = GATE_SLOWER;
+    else if (ratio->low >= allowed)
+        shape->verdict = GATE_PASS;
+    else
+        cli_pair_doubt(&shape->pair, &shape->comparison, gate->limit, gate->bench.seed, shape->why,
+                       sizeof shape->why);
+}
+
+cli_exit gate_judge(gate_run *gate)
+{
+    const lab_rules rules = rules_of(gate);
+    lab_series *series = calloc(gate->count, sizeof *series);
+    lab_comparison *comparisons = calloc(gate->count, sizeof *comparisons);
+    size_t count = 0, at = 0;
+    heed_status status = series && comparisons ? HEED_OK : HEED_ERR_NO_MEMORY;
+    for (size_t i = 0; status == HEED_OK && i < gate->count; i++)
+        if (gate->shapes[i].judged)
+            series[count++] = lab_duel_series(&gate->shapes[i].pair.duel);
+    if (status == HEED_OK && count > 0)
+        status = lab_family_judge(series, count, &rules, comparisons);
+    for (size_t i = 0; status == HEED_OK && i < gate->count; i++) {
+        if (!gate->shapes[i].judged)
+            continue;
+        gate->shapes[i].comparison = comparisons[at++];
+        judge_shape(gate, &gate->shapes[i]);
+    }
+    free(series);
+    free(comparisons);
+    if (status == HEED_OK)
+        return CLI_OK;
+    cli_error("the shapes cannot be judged: %s", heed_status_name(status));
+    return cli_exit_of(status);
+}

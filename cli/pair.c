@@ -1,0 +1,218 @@
+/*
+ * pair.c - two kernels in turns, and a look at what they compute
+ */
+#include "pair.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_engine.h"
+#include "measure/power.h"
+
+static void set_outcome(cli_pair *pair, int side, bench_outcome outcome, const char *reason)
+{
+    pair->outcome = outcome;
+    pair->blame = side;
+    snprintf(pair->reason, sizeof pair->reason, "%s", reason);
+}
+
+static void set_wrong(cli_pair *pair, int side)
+{
+    char reason[LAB_PEER_REASON_SIZE];
+    snprintf(reason, sizeof reason, "%.95s computes the wrong thing: %.3g times the error allowed",
+             pair->planned[side], pair->error[side]);
+    set_outcome(pair, side, BENCH_WRONG, reason);
+}
+
+static heed_status plan_side(cli_pair *pair, const bench_run *bench, const heed_problem *problem,
+                             int side, heed_plan **plan)
+{
+    const char *name = pair->names[side];
+    heed_status status = name ? heed_plan_create_named(plan, bench->context, problem, name)
+                              : heed_plan_create(plan, bench->context, problem, HEED_ESTIMATE);
+    if (status == HEED_OK)
+        snprintf(pair->planned[side], sizeof pair->planned[side], "%s", heed_plan_name(*plan));
+    return status;
+}
+
+/* Makes a side ready for blocks, and looks at its output. */
+static heed_status start_side(cli_pair *pair, const bench_run *bench, const bench_tensors *tensors,
+                              const lab_expect *expect, bench_engine *engine, int side)
+{
+    heed_plan *plan = NULL;
+    double seconds = 0;
+    heed_status status = plan_side(pair, bench, &tensors->problem, side, &plan);
+    if (status != HEED_OK)
+        return status;
+    status = bench_engine_start(engine, tensors, plan);
+    if (status == HEED_OK)
+        status = bench_tensors_poison(tensors);
+    for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first time pays for what is new */
+        status = bench_engine_estimate(engine, bench->replay, &seconds);
+    if (status == HEED_OK)
+        status = bench_engine_error(engine, expect, &pair->error[side]);
+    if (status == HEED_OK && !(pair->error[side] <= 1))
+        set_wrong(pair, side);
+    if (status == HEED_OK)
+        pair->seconds[side] = seconds;
+    return status == HEED_OK ? bench_engine_ready(engine, bench->replay, seconds) : status;
+}
+
+/* What the blocks of a side left must have been right, and so must one more call be. */
+static heed_status check_side(cli_pair *pair, bench_engine *engine, const lab_expect *expect,
+                              int side)
+{
+    double error = 0;
+    heed_status status = bench_checker_restore(engine->checker);
+    if (status == HEED_OK)
+        status = bench_tensors_poison(engine->tensors);
+    if (status == HEED_OK)
+        status = bench_engine_call(engine);
+    if (status == HEED_OK)
+        status = bench_engine_error(engine, expect, &error);
+    if (!(engine->worst <= error))
+        error = engine->worst;
+    if (status == HEED_OK && !(error <= pair->error[side]))
+        pair->error[side] = error;
+    if (status == HEED_OK && pair->outcome == BENCH_OK && !(error <= 1))
+        set_wrong(pair, side);
+    return status;
+}
+
+static double median_of(const double *seconds, size_t pairs)
+{
+    double *sorted = malloc((pairs > 0 ? pairs : 1) * sizeof *sorted);
+    double median = 0;
+    if (sorted && pairs > 0) {
+        memcpy(sorted, seconds, pairs * sizeof *sorted);
+        lab_stats_sort(sorted, pairs);
+        median = lab_stats_median(sorted, pairs);
+    }
+    free(sorted);
+    return median;
+}
+
+static heed_status take_turns(cli_pair *pair, bench_engine engines[2],
+                              const lab_duel_options *options)
+{
+    const lab_side a = { bench_engine_block, bench_engine_renew, &engines[0] };
+    const lab_side b = { bench_engine_block, bench_engine_renew, &engines[1] };
+    lab_duel_options own = *options;
+    if (!(own.round > 0))
+        own.round = bench_engine_round(&engines[0], pair->seconds[0]) +
+                    bench_engine_round(&engines[1], pair->seconds[1]);
+    heed_status status = lab_duel_run(&pair->duel, &a, &b, &own);
+    if (status == HEED_OK) {
+        pair->seconds[0] = median_of(pair->duel.a, pair->duel.pairs);
+        pair->seconds[1] = median_of(pair->duel.b, pair->duel.pairs);
+    }
+    return status;
+}
+
+/* Some calls of A alone: nothing is decided by them. */
+static heed_status time_alone(cli_pair *pair, bench_engine *engine)
+{
+    double seconds[5];
+    heed_status status = HEED_OK;
+    for (int i = 0; i < 5 && status == HEED_OK; i++)
+        status = bench_engine_block(engine, &seconds[i]);
+    if (status == HEED_OK)
+        pair->seconds[0] = pair->seconds[1] = median_of(seconds, 5);
+    return status;
+}
+
+static heed_status meet(cli_pair *pair, const bench_run *bench, const bench_tensors *tensors,
+                        const lab_expect *expect, const lab_duel_options *options)
+{
+    bench_engine engines[2] = { { .tensors = NULL } };
+    bench_checker *checker = NULL;
+    heed_status status = HEED_OK;
+    for (int i = 0; i < 2 && status == HEED_OK && pair->outcome == BENCH_OK; i++) {
+        pair->blame = i;
+        status = start_side(pair, bench, tensors, expect, &engines[i], i);
+    }
+    bool met = status == HEED_OK && pair->outcome == BENCH_OK;
+    if (met) {
+        pair->blame = -1;
+        pair->same = strcmp(pair->planned[0], pair->planned[1]) == 0;
+        bench_checker_create(&checker, tensors, bench->seed, bench->host_threads);
+        engines[0].checker = engines[1].checker = checker;
+        status = pair->same ? time_alone(pair, &engines[0]) : take_turns(pair, engines, options);
+    }
+    for (int i = 0; i < 2 && met && status == HEED_OK; i++)
+        status = check_side(pair, &engines[i], expect, i);
+    for (int i = 0; i < 2; i++)
+        bench_engine_stop(&engines[i]);
+    bench_checker_destroy(checker);
+    return status;
+}
+
+cli_exit cli_pair_run(cli_pair *pair, const bench_run *bench, const bench_source *source,
+                      const lab_duel_options *options)
+{
+    bench_tensors tensors;
+    lab_expect *expect = NULL;
+    const lab_sampling rows = { .seed = bench->seed,
+                                .work = BENCH_EXPECT_WORK,
+                                .threads = bench->host_threads };
+    pair->blame = -1;
+    heed_status status = bench_tensors_create(&tensors, bench->context, source, bench->seed,
+                                              bench_rotation_bytes(bench));
+    if (status == HEED_OK) {
+        heed_buffers data = bench_tensors_inputs(&tensors);
+        status = lab_expect_create(&expect, &tensors.problem, &data, &rows);
+        if (status == HEED_OK)
+            status = meet(pair, bench, &tensors, expect, options);
+        lab_expect_destroy(expect);
+        bench_tensors_free(&tensors);
+    }
+    if (status != HEED_OK && cli_interrupted())
+        return CLI_INTERRUPTED;
+    if (status == HEED_ERR_NO_MEMORY)
+        set_outcome(pair, pair->blame, BENCH_FAILED, "not enough memory");
+    else if (status != HEED_OK)
+        set_outcome(pair, pair->blame,
+                    status == HEED_ERR_UNSUPPORTED || status == HEED_ERR_INVALID ? BENCH_REFUSED
+                                                                                 : BENCH_FAILED,
+                    heed_message());
+    return CLI_OK;
+}
+
+void cli_pair_free(cli_pair *pair)
+{
+    lab_duel_free(&pair->duel);
+}
+
+/* The series as if both sides were equally fast. */
+static double detectable_of(const cli_pair *pair, const lab_comparison *of, double margin,
+                            uint64_t seed)
+{
+    size_t pairs = pair->duel.pairs;
+    double *b = malloc((pairs > 0 ? pairs : 1) * sizeof *b);
+    double least = (double)INFINITY;
+    if (b && of->ratio.estimate > 0) {
+        for (size_t i = 0; i < pairs; i++)
+            b[i] = pair->duel.b[i] / of->ratio.estimate;
+        const lab_series series = { .a = pair->duel.a, .b = b, .pairs = pairs };
+        const lab_rules rules = { .margin = margin, .looks = LAB_DUEL_LOOKS };
+        if (pairs == 0 || lab_power_detectable(&series, &rules, 0, seed, &least) != HEED_OK)
+            least = (double)INFINITY;
+    }
+    free(b);
+    return least;
+}
+
+void cli_pair_doubt(const cli_pair *pair, const lab_comparison *of, double margin, uint64_t seed,
+                    char *reason, size_t size)
+{
+    double least = detectable_of(pair, of, margin, seed);
+    if (!isfinite(least))
+        snprintf(reason, size, "%zu pairs of blocks in %.3g s are too few to tell anything",
+                 pair->duel.pairs, pair->duel.seconds);
+    else
+        snprintf(reason, size,
+                 "%.4f to %.4f crosses what is allowed; less than %.3g %% cannot be told here in "
+                 "%.3g s, as a pair of blocks varies by %.2g %%",
+                 of->ratio.low, of->ratio.high, 100 * least, pair->duel.seconds, 100 * of->noise);
+}

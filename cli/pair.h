@@ -1,0 +1,42 @@
+/*
+ * pair.h - two of heed's kernels on one problem, in turns
+ *
+ *     const bench_run bench = { .context = context, .seed = 1, .host_threads = 2 };
+ *     cli_pair pair = { .names = { "fwd_any_avx512_tile__m96n64s1", NULL } };
+ *     cli_pair_run(&pair, &bench, &source, &options);
+ *     ... pair.outcome, pair.duel.comparison ...
+ *     cli_pair_free(&pair);
+ */
+#ifndef CLI_PAIR_H
+#define CLI_PAIR_H
+
+#include "bench.h"
+
+/* A is side 0 of the comparison, B side 1. */
+typedef struct cli_pair {
+    const char *names[2];              /* kernels with or without config; NULL: heed's own choice */
+    char planned[2][HEED_NAME_SIZE];   /* what they are in full */
+    bench_outcome outcome;             /* anything but BENCH_OK: there is no comparison, ... */
+    int blame;                         /* ... for what that side did, or -1 */
+    char reason[LAB_PEER_REASON_SIZE]; /* in a sentence */
+    double error[2];                   /* see bench_error() */
+    double seconds[2];                 /* medians of the blocks; 0: not timed */
+    bool same;                         /* both are the same kernel in the same config: not timed in
+                                          turns; A alone, briefly */
+    lab_duel duel;
+} cli_pair;
+
+/* cli_pair_run() plans both, looks at what each computes, lets them take turns as @options say, on
+ * values of which some are changed before every block, and looks again. Of @bench it takes context,
+ * cold, replay, seed and host_threads. What goes wrong with a kernel is an outcome; CLI_INTERRUPTED
+ * is the only failure. Free in any case. */
+cli_exit cli_pair_run(cli_pair *pair, const bench_run *bench, const bench_source *source,
+                      const lab_duel_options *options);
+void cli_pair_free(cli_pair *pair);
+
+/* cli_pair_doubt() writes to @reason why the comparison @of the pair is AMBIGUOUS for @margin: what
+ * difference could be told here. */
+void cli_pair_doubt(const cli_pair *pair, const lab_comparison *of, double margin, uint64_t seed,
+                    char *reason, size_t size);
+
+#endif /* CLI_PAIR_H */

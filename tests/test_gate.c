@@ -1,0 +1,196 @@
+/*
+ * test_gate.c - `heed gate` as people call it: what passes, what fails, what is not known
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "scratch.h"
+
+#define OUTPUT_SIZE 65536
+#define FAKE "HEED_LIBCUDA=" FAKE_CUDA " HEED_NVRTC=" FAKE_CUDA " HEED_NVML=" FAKE_CUDA " "
+#define SPEC "'b1 h2 s128 d64 f32'"
+#define CHEAP "--seconds 0.1 -t 1 --no-verify "
+
+static int run(void **state, const char *line, char out[OUTPUT_SIZE], char err[OUTPUT_SIZE])
+{
+    char command[4096], path[SCRATCH_PATH_SIZE];
+    snprintf(
+        command, sizeof command,
+        "cd '%s' && export NO_COLOR= HEED_CACHE=\"$PWD/cache\" HEED_DEVICE=cpu HEED_CPU=scalar "
+        "HEED_BOARD=board.db && heed() { '%s' \"$@\"; }; { %s\n} >stdout.txt 2>stderr.txt",
+        (const char *)*state, HEED_PROGRAM, line);
+    int status = system(command);
+    out[scratch_read(scratch_path(state, "stdout.txt", path), out, OUTPUT_SIZE - 1)] = '\0';
+    err[scratch_read(scratch_path(state, "stderr.txt", path), err, OUTPUT_SIZE - 1)] = '\0';
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void must(void **state, const char *line, int code)
+{
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    int got = run(state, line, out, err);
+    if (got != code)
+        fail_msg("%s gave %d, not %d: %s%s", line, got, code, out, err);
+}
+
+/* The verdict on the first shape of a gate that has to give @code. */
+static const char *verdict(void **state, const char *line, int code, json_t **json)
+{
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    int got = run(state, line, out, err);
+    if (got != code)
+        fail_msg("%s gave %d, not %d: %s%s", line, got, code, out, err);
+    *json = json_loads(out, 0, NULL);
+    assert_non_null(*json);
+    assert_string_equal(json_string_value(json_object_get(*json, "schema")), "heed.gate/1");
+    assert_int_equal(json_integer_value(json_object_get(*json, "exit")), code);
+    const json_t *shape = json_array_get(json_object_get(*json, "shapes"), 0);
+    assert_non_null(shape);
+    return json_string_value(json_object_get(shape, "verdict"));
+}
+
+static void expect(void **state, const char *line, int code, const char *word)
+{
+    json_t *json;
+    assert_string_equal(verdict(state, line, code, &json), word);
+    json_decref(json);
+}
+
+/* A board whose champion is @kernel, and the file that it was made from. */
+static void make_board(void **state, const char *kernel)
+{
+    char line[1024];
+    snprintf(line, sizeof line,
+             "rm -f board.db*; heed bench %s --peers none --seconds 0.05 -t 1 %s %s --json "
+             ">bench.json; heed board add bench.json",
+             SPEC, kernel ? "--kernel" : "", kernel ? kernel : "");
+    must(state, line, 0);
+}
+
+static void test_same(void **state)
+{
+    make_board(state, NULL);
+    json_t *json;
+    assert_string_equal(verdict(state, "heed gate --seconds 0.1 -t 1 --json", 0, &json), "SAME");
+    const json_t *counts = json_object_get(json, "counts");
+    assert_int_equal(json_integer_value(json_object_get(counts, "SAME")), 1);
+    json_decref(json);
+}
+
+/* A kernel that is far slower than the champion in the place of what is planned, and the reverse.
+ * It takes a machine that has something better. */
+static void test_slower(void **state)
+{
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    assert_int_equal(run(state, "unset HEED_CPU; heed plan " SPEC, out, err), 0);
+    if (strstr(out, "fwd_any_scalar_row"))
+        skip();
+    must(state,
+         "rm -f board.db*; unset HEED_CPU; heed bench " SPEC " --peers none --seconds 0.05 -t 1 "
+         "--json >bench.json; heed board add bench.json",
+         0);
+    expect(state, "unset HEED_CPU; heed gate " CHEAP "--json --kernel fwd_any_scalar_row", 1,
+           "SLOWER");
+    make_board(state, "fwd_any_scalar_row");
+    json_t *json;
+    const char *word = verdict(state, "unset HEED_CPU; heed gate " CHEAP "--json", 0, &json);
+    const json_t *shape = json_array_get(json_object_get(json, "shapes"), 0);
+    assert_string_equal(word, "PASS");
+    assert_true(json_real_value(json_object_get(shape, "low")) > 1);
+    json_decref(json);
+}
+
+/* Where the code is not what was measured a champion that is planned anyway proves nothing. */
+static void test_ambiguous(void **state)
+{
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    make_board(state, NULL);
+    must(state,
+         "rm board.db*; sed -i 's/\"build\": *\"[^\"]*\"/\"build\": \"another\"/' bench.json; "
+         "heed board add bench.json",
+         0);
+    expect(state, "heed gate " CHEAP "--json", 0, "AMBIGUOUS");
+    expect(state, "heed gate " CHEAP "--json --strict", 1, "AMBIGUOUS");
+    assert_int_equal(run(state, "heed gate " CHEAP, out, err), 0);
+    assert_non_null(strstr(err, "1 of 1 shapes are AMBIGUOUS"));
+    assert_non_null(strstr(out, "the code of the kernels is not what it was"));
+}
+
+/* A champion that cannot be made any more is no pass. */
+static void test_gone(void **state)
+{
+    make_board(state, NULL);
+    must(state,
+         "rm board.db*; sed -i 's/\"kernel\": *\"[^\"]*\"/\"kernel\": \"fwd_gone__x1\"/' "
+         "bench.json; heed board add bench.json",
+         0);
+    expect(state, "heed gate " CHEAP "--json", 0, "AMBIGUOUS");
+    expect(state, "heed gate " CHEAP "--json --strict", 1, "AMBIGUOUS");
+}
+
+/* A driver that runs nothing leaves what is wrong. The board says that it was right once. */
+static void test_wrong(void **state)
+{
+    char path[SCRATCH_PATH_SIZE];
+    must(state,
+         "rm -f board.db*; unset HEED_CPU; export " FAKE
+         "; heed bench --device cuda 'b1 h2 s64 d64 f16' --peers none --seconds 0.05 --json "
+         ">wrong.json; test $? -eq 5",
+         0);
+    json_t *json = json_load_file(scratch_path(state, "wrong.json", path), 0, NULL);
+    json_t *row = json_array_get(json_object_get(json, "rows"), 0);
+    assert_non_null(row);
+    json_object_set_new(row, "outcome", json_string("ok"));
+    json_object_set_new(row, "reason", json_null());
+    json_object_set_new(row, "seconds", json_pack("{s:f, s:f}", "p50", 1e-4, "p90", 1e-4));
+    assert_int_equal(json_dump_file(json, path, 0), 0);
+    json_decref(json);
+    must(state, "heed board add wrong.json", 0);
+    expect(state,
+           "unset HEED_CPU; export " FAKE "; heed gate --device cuda --json --seconds 0.1 "
+           "--no-verify",
+           1, "WRONG");
+}
+
+static void test_nothing(void **state)
+{
+    static const struct {
+        const char *line;
+        int code;
+        const char *says;
+    } rows[] = {
+        { "heed gate --board none.db", 3, "no board yet" },
+        { "heed gate -t 7", 3, "with 7 threads" },
+        { "heed gate -t 1 --problem d192", 3, "nothing can be judged" },
+        { "heed gate --limit 0", 2, "--limit" },
+        { "heed gate --kernel fwd_any_scaler_row", 2, "fwd_any_scalar_row" },
+        { "echo none >bad.db; heed gate --board bad.db", 7, "bad.db" },
+    };
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    make_board(state, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int code = run(state, rows[i].line, out, err);
+        if (code != rows[i].code || !strstr(err, rows[i].says))
+            fail_msg("%s gave %d: %s", rows[i].line, code, err);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same),      cmocka_unit_test(test_slower),
+        cmocka_unit_test(test_ambiguous), cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_wrong),     cmocka_unit_test(test_nothing),
+    };
+    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+}
