@@ -135,6 +135,7 @@ static heed_cuda_mapped_args mapped_args_of(const emulated *it, const emulated_k
         bool keys = t.name == 'k' || t.name == 'v';
         map_tensor(maps[i], &t, bases[i], keys ? 1 : group, keys ? kernel->mapped : 64 / group);
     }
+    mapped.ahead = args->blocks == 1; /* sometimes */
     mapped.share = heed_cuda_divide_by(
         (unsigned)(heed_cuda_mapped_problem(p).heads_kv / p->heads_kv));
     return mapped;

@@ -24,10 +24,11 @@ enum {
     N, /* keys of a tile */
     S, /* stages */
     O, /* 2: the scores of the next tile along with the values of this one; 3: before its softmax;
-          4: before the softmax of the one before */
+          4: as 2, and exponentials do not wait for the tile's maxima */
     T, /* turns: 1 none, 2 of row groups at starting products, 3 at exponentials */
     C, /* 2: row groups pass by the tiles that their rows do not see */
-    G, /* 2: as many blocks as multiprocessors, which take items in turn */
+    G, /* 2: as many blocks as multiprocessors, which take items in turn; 3: two blocks fit on one
+        */
     KNOBS
 };
 
@@ -41,17 +42,25 @@ typedef struct shipped {
  * equal ones, so more for those without a mask. */
 /* clang-format off */
 static const shipped table[] = {
+    { 1, 64, { 4, 1, 64, 6, 2, 2, 2, 2 } },
     { 1, 64, { 4, 1, 64, 6, 2, 2, 1, 2 } },
+    { 1, 64, { 4, 1, 64, 8, 2, 2, 2, 1 } },
     { 1, 64, { 4, 1, 64, 8, 2, 2, 1, 1 } },
     { 1, 64, { 3, 1, 128, 4, 2, 2, 1, 2 } },
     { 1, 64, { 3, 1, 128, 4, 2, 2, 1, 1 } },
-    { 1, 64, { 2, 1, 64, 4, 3, 1, 1, 2 } },
-    { 1, 64, { 1, 2, 64, 8, 2, 1, 1, 1 } },
-    { 1, 64, { 1, 4, 64, 8, 2, 1, 1, 1 } },
-    { 1, 64, { 1, 1, 64, 4, 3, 1, 1, 1 } },
+    { 1, 64, { 2, 1, 128, 4, 2, 2, 2, 1 } },
+    { 1, 64, { 2, 1, 128, 4, 2, 2, 1, 1 } },
+    { 1, 64, { 2, 1, 64, 6, 2, 2, 2, 2 } },
+    { 1, 64, { 2, 1, 64, 6, 2, 2, 1, 2 } },
+    { 1, 64, { 2, 1, 64, 3, 1, 1, 1, 3 } },
+    { 1, 64, { 2, 2, 64, 8, 2, 1, 1, 1 } },
+    { 1, 64, { 1, 2, 64, 8, 4, 1, 1, 1 } },
+    { 1, 64, { 1, 2, 64, 2, 1, 1, 1, 3 } },
     { 65, 96, { 3, 1, 96, 2, 2, 2, 1, 2 } },
     { 65, 96, { 3, 1, 96, 2, 2, 2, 1, 1 } },
+    { 65, 128, { 2, 1, 128, 2, 2, 2, 2, 2 } },
     { 65, 128, { 2, 1, 128, 2, 2, 2, 1, 2 } },
+    { 65, 128, { 3, 1, 80, 2, 2, 2, 2, 2 } },
     { 65, 192, { 2, 1, 128, 2, 2, 2, 1, 1 } },
     { 65, 128, { 2, 1, 160, 2, 2, 2, 1, 2 } },
     { 65, 128, { 1, 2, 64, 4, 2, 1, 1, 1 } },
@@ -71,6 +80,12 @@ static void config_at(int index, heed_config *config)
         config->value[i] = table[index].value[i];
 }
 
+/* Blocks that a multiprocessor has room for. */
+static int resident(const int *v)
+{
+    return v[G] == 3 ? 2 : 1;
+}
+
 /* Where addresses are not aligned the small config of attn_mma.cu takes over. */
 static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
 {
@@ -83,6 +98,7 @@ static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
                             .aligned = true,
                             .mapped = config->value[N],
                             .in_turn = config->value[G] == 2,
+                            .resident = resident(config->value),
                             .fallback = heed_cuda_mma_code.cut(problem, &any).fallback,
                             .fallback_kernel = mma };
 }
@@ -127,7 +143,7 @@ static int64_t smem_of(const heed_problem *problem, const int *v)
     int64_t stages = (int64_t)v[S] * v[N] * (qk + dv) * PANEL_ROW;
     int64_t parts = v[K] > 1 ? v[K] : 0; /* that are merged */
     int64_t merge = parts * GROUP_ROWS * v[R] * (value_columns(problem) + 8) * 4;
-    int64_t q = (int64_t)v[G] * v[R] * GROUP_ROWS * larger(qk, dv) * PANEL_ROW;
+    int64_t q = (int64_t)(v[G] == 2 ? 2 : 1) * v[R] * GROUP_ROWS * larger(qk, dv) * PANEL_ROW;
     int64_t bad = problem->mask != HEED_MASK_NONE ? dv * PANEL * 4 : 0;
     return heed_div_up(larger(stages, merge), 1024) * 1024 + q + bad + BARRIERS_BYTES;
 }
@@ -136,15 +152,16 @@ static int64_t smem_of(const heed_problem *problem, const int *v)
 static int registers_there(const heed_problem *problem, const int *v)
 {
     static const int shared_by[] = { 255, 255, 240, 160, 112 };
+    if (resident(v) > 1)
+        return 104;
     int registers = shared_by[consumers_of(v)];
     return consumers_of(v) == 2 && problem->mask != HEED_MASK_NONE ? registers - 8 : registers;
 }
 
-/* And those that it needs, about: sums, scores, weights and more scores beside these, and the rest.
- */
+/* And those that it needs, about: sums, scores, weights and what is beside these, and the rest. */
 static int registers_of(const heed_problem *problem, const int *v)
 {
-    static const int quarters[] = { 0, 2, 3, 5, 5 }; /* of a register per key, by the order */
+    static const int quarters[] = { 0, 2, 3, 5, 6 }; /* of a register per key, by the order */
     return value_columns(problem) / 2 + quarters[v[O]] * v[N] / 4 + 28;
 }
 
@@ -193,12 +210,12 @@ static const char *unfit_config(const heed_problem *problem, const int *v)
         return "turns are for several row groups";
     if (v[T] != 1 && v[O] > 2)
         return "orders 3 and 4 take no turns";
-    if (v[O] == 4 && v[N] != 64)
-        return "order 4 is for tiles of 64 keys";
     if (v[C] == 2 && (v[K] > 1 || problem->mask == HEED_MASK_NONE))
         return "row groups of their own tiles are without key groups, under a mask";
     if (v[G] == 2 && v[K] > 1)
         return "key groups are for blocks of one item";
+    if (v[G] == 3 && consumers_of(v) != 2)
+        return "two blocks fit where each has two warpgroups that compute";
     if (for_other_dims(problem, v))
         return "is for other head dims";
     if (registers_of(problem, v) > registers_there(problem, v))
@@ -220,6 +237,9 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
         *why = unfit_config(problem, v);
     if (!*why && smem_of(problem, v) > machine->gpu->smem_block)
         *why = "needs more shared memory than a block can have";
+    if (!*why &&
+        resident(v) * (smem_of(problem, v) + machine->gpu->smem_reserved) > machine->gpu->smem)
+        *why = "needs more shared memory than two blocks can have";
     heed_problem seen = heed_cuda_mapped_problem(problem);
     return !*why && heed_cuda_fits(&seen, GROUP_ROWS * (int64_t)v[R], 1, why);
 }
@@ -231,21 +251,21 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
 
 #define CLOCK_SHARE 0.9      /* of the highest clock, under load */
 #define EXPS_PER_CLOCK 16.0  /* of the special function units of a multiprocessor */
-#define HINDRANCE 1.2        /* that the shorter of products and softmax still adds; */
-#define TURNS_HINDRANCE 0.75 /* where row groups take turns */
-#define MASK_TILES 0.4       /* that a mask adds to a tile */
+#define HINDRANCE 0.82       /* that the shorter of products and softmax still adds; */
+#define TURNS_HINDRANCE 0.77 /* where row groups take turns */
+#define MASK_TILES 0.55      /* that a mask adds to a tile */
 #define L2_BYTES 64.0        /* per clock and multiprocessor */
-#define LAUNCH_SECONDS 0.9e-6
-#define BLOCK_SECONDS 1.6e-6 /* to begin and end a block, */
-#define ITEM_SECONDS 0.4e-6  /* and to go on to its next item */
-#define MERGE_SECONDS 0.5e-6 /* per key group but the first */
-#define UNEQUAL_TURNS 1.08   /* longer where items that are taken in turn are of unequal length */
+#define LAUNCH_SECONDS 1.5e-6
+#define BLOCK_SECONDS 2.1e-6  /* to begin and end a block, */
+#define ITEM_SECONDS 0.7e-6   /* and to go on to its next item */
+#define MERGE_SECONDS 0.36e-6 /* per key group but the first */
+#define AHEAD_SECONDS 0.9e-6  /* saved where a block begins while the launch ahead still works */
 
 /* Seconds that a warpgroup waits in a tile, by the order, and how much longer than alone its
  * products and softmax take. */
 static const struct {
     double wait, stretch;
-} orders[] = { { 0, 0 }, { 0.36e-6, 2.0 }, { 0.30e-6, 1.5 }, { 0.16e-6, 1.5 }, { 0.1e-6, 1.5 } };
+} orders[] = { { 0, 0 }, { 0.12e-6, 2.1 }, { 0.18e-6, 1.5 }, { 0.16e-6, 1.5 }, { 0.12e-6, 1.4 } };
 
 /* Seconds of a warpgroup's tile: its products, and its softmax, each if it had the multiprocessor
  * to itself. */
@@ -261,14 +281,16 @@ static tile_cost cost_of_tile(const heed_problem *problem, const heed_gpu *gpu, 
                         .softmax = scores / (EXPS_PER_CLOCK * CLOCK_SHARE * gpu->clock) };
 }
 
-/* Seconds of a tile of keys with all row groups of a block. */
-static double block_tile_seconds(const heed_problem *problem, const heed_gpu *gpu, const int *v)
+/* Seconds of a tile of keys with all row groups of a block, and of @beside blocks on the same
+ * multiprocessor. */
+static double block_tile_seconds(const heed_problem *problem, const heed_gpu *gpu, const int *v,
+                                 int beside)
 {
     tile_cost tile = cost_of_tile(problem, gpu, v);
     bool products_longer = tile.products > tile.softmax;
     double longer = products_longer ? tile.products : tile.softmax;
     double shorter = products_longer ? tile.softmax : tile.products;
-    double busy = v[R] * (longer + (v[T] > 1 ? TURNS_HINDRANCE : HINDRANCE) * shorter);
+    double busy = beside * v[R] * (longer + (v[T] > 1 ? TURNS_HINDRANCE : HINDRANCE) * shorter);
     double alone = orders[v[O]].wait + orders[v[O]].stretch * (longer + shorter);
     double bytes = 2.0 * v[N] * (double)(problem->dim_qk + problem->dim_v);
     double loads = bytes / (L2_BYTES * CLOCK_SHARE * gpu->clock);
@@ -289,7 +311,8 @@ static item_tiles tiles_of_item(const heed_problem *problem, const heed_problem 
                    (2.0 * (double)problem->batch * (double)problem->heads_q *
                     (double)(problem->dim_qk + problem->dim_v));
     double share = pairs / ((double)problem->seq_q * (double)problem->seq_k);
-    int64_t queries = heed_div_up((int64_t)GROUP_ROWS * v[R], seen->heads_q / seen->heads_kv);
+    int64_t rows = (int64_t)GROUP_ROWS * (v[C] == 2 ? 1 : v[R]); /* that are masked as one */
+    int64_t queries = heed_div_up(rows, seen->heads_q / seen->heads_kv);
     double cut_through = share < 1 ? (double)heed_div_up(queries, v[N]) : 0;
     double idle = v[K] > 1 ? 0.5 * (v[K] - 1) : 0; /* groups do not share tiles out evenly */
     return (item_tiles){ .middle = tiles * share + cut_through * (0.5 + MASK_TILES) + idle,
@@ -302,15 +325,15 @@ static double compute_seconds(const heed_problem *problem, const heed_gpu *gpu, 
 {
     heed_problem seen = heed_cuda_mapped_problem(problem);
     item_tiles tiles = tiles_of_item(problem, &seen, v);
-    double tile = block_tile_seconds(problem, gpu, v);
+    int beside = items > gpu->multiprocessors ? resident(v) : 1;
+    double tile = block_tile_seconds(problem, gpu, v, beside);
     double each = (v[G] == 2 ? ITEM_SECONDS : BLOCK_SECONDS) + MERGE_SECONDS * (v[K] - 1);
-    double rounds = (double)(int64_t)(items / gpu->multiprocessors);
-    double rest = items - rounds * gpu->multiprocessors;
+    double at_once = (double)beside * gpu->multiprocessors;
+    double rounds = (double)(int64_t)(items / at_once);
+    double rest = items - rounds * at_once;
     double seconds = rounds * (tiles.middle * tile + each);
     if (rest > 0) /* the last round of unequal items has the short ones */
         seconds += (rounds > 0 && !tiles.equal ? tiles.middle / 2 : tiles.longest) * tile + each;
-    if (v[G] == 2 && !tiles.equal)
-        seconds *= UNEQUAL_TURNS;
     return seconds + (v[G] == 2 ? BLOCK_SECONDS : 0);
 }
 
@@ -334,7 +357,8 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
     double running = items < gpu->multiprocessors ? items : gpu->multiprocessors;
     double compute = compute_seconds(problem, gpu, v, items);
     double memory = heed_gpu_memory_seconds(gpu, problem, in_flight(problem, v, running));
-    return LAUNCH_SECONDS + heed_gpu_beside(compute, memory);
+    bool ahead = 2 * items <= (double)resident(v) * gpu->multiprocessors;
+    return LAUNCH_SECONDS - (ahead ? AHEAD_SECONDS : 0) + heed_gpu_beside(compute, memory);
 }
 
 /* ---- Code ---- */
@@ -377,7 +401,7 @@ const heed_algorithm heed_algorithm_cuda_wgmma = {
                { 'o', { 1, 2, 3, 4 } },
                { 't', { 1, 2, 3 } },
                { 'c', { 1, 2 } },
-               { 'g', { 1, 2 } } },
+               { 'g', { 1, 2, 3 } } },
     .config_at = config_at,
     .config_count = TABLE,
     .legal = legal,

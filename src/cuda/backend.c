@@ -133,7 +133,9 @@ static heed_status load_maps(program *made, const heed_plan *plan, const heed_pr
     if (!made->mapped)
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a plan");
     *made->mapped = (heed_cuda_mapped_args){
-        .share = heed_cuda_divide_by((unsigned)(seen->heads_kv / plan->problem.heads_kv))
+        .share = heed_cuda_divide_by((unsigned)(seen->heads_kv / plan->problem.heads_kv)),
+        .ahead = 2 * (int64_t)made->grid <=
+                 (int64_t)cut->resident * plan->context->machine.gpu->multiprocessors
     };
     heed_status status = heed_cuda_enter(cuda);
     if (status != HEED_OK)

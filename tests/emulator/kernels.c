@@ -14,6 +14,7 @@ extern const emulated_kernel mma_d1_unaligned, mma_d32_unaligned, mma_d40_80_una
 extern const emulated_kernel naive_f32, naive_f16, naive_bf16;
 extern const emulated_kernel wgmma_d64_cut, wgmma_d64_cut_unaligned, wgmma_d64_cut_negative,
     wgmma_d64_cut_late, wgmma_d64_cut_late_unaligned, wgmma_d64_cut_late_negative;
+extern const emulated_kernel wgmma_d64_two, wgmma_d64_two_unaligned, wgmma_d64_two_negative;
 extern const emulated_kernel wgmma_d64_early, wgmma_d64_early_unaligned, wgmma_d64_early_negative,
     wgmma_d128_early, wgmma_d128_early_unaligned, wgmma_d128_early_negative;
 extern const emulated_kernel wgmma_d64_40_groups, wgmma_d64_40_groups_unaligned,
@@ -45,6 +46,7 @@ const emulated_config emulated_configs[] = {
     { &wgmma_d64_turns, &wgmma_d64_turns_unaligned, &wgmma_d64_turns_negative },
     { &wgmma_d64_cut, &wgmma_d64_cut_unaligned, &wgmma_d64_cut_negative },
     { &wgmma_d64_cut_late, &wgmma_d64_cut_late_unaligned, &wgmma_d64_cut_late_negative },
+    { &wgmma_d64_two, &wgmma_d64_two_unaligned, &wgmma_d64_two_negative },
     { &wgmma_d64_groups, &wgmma_d64_groups_unaligned, &wgmma_d64_groups_negative },
     { &wgmma_d64_40_groups, &wgmma_d64_40_groups_unaligned, &wgmma_d64_40_groups_negative },
     { &wgmma_d128, &wgmma_d128_unaligned, &wgmma_d128_negative },

@@ -49,6 +49,17 @@ HEED_DEVICE void ptx_prefetch_map(const heed_cuda_map *map)
     emulator_check_global(map, 64);
 }
 
+/* Caches hold nothing that memory does not. */
+HEED_DEVICE void ptx_tensor_prefetch(const heed_cuda_map *map, i32 column, i32 head, i32 row,
+                                     i32 batch)
+{
+    emulator_check_global(map, 64);
+    (void)column;
+    (void)head;
+    (void)row;
+    (void)batch;
+}
+
 HEED_DEVICE void ptx_tensor_load(u32 smem, const heed_cuda_map *map, u32 barrier, i32 column,
                                  i32 head, i32 row, i32 batch)
 {
@@ -216,6 +227,8 @@ HEED_DEVICE void ptx_wgmma_n256_rs(float d[128], const u32 a[4], u64 b, int add)
 #define ptx_mbarrier_arrive_expect(barrier, bytes) \
     (EMULATOR_HERE, ptx_mbarrier_arrive_expect(barrier, bytes))
 #define ptx_mbarrier_wait(barrier, parity) (EMULATOR_HERE, ptx_mbarrier_wait(barrier, parity))
+#define ptx_tensor_prefetch(map, column, head, row, batch) \
+    (EMULATOR_HERE, ptx_tensor_prefetch(map, column, head, row, batch))
 #define ptx_tensor_load(smem, map, barrier, column, head, row, batch) \
     (EMULATOR_HERE, ptx_tensor_load(smem, map, barrier, column, head, row, batch))
 #define ptx_tensor_store(map, smem, column, head, row, batch) \

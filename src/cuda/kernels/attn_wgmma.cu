@@ -20,14 +20,17 @@
  *                                           2: the scores of the next tile are started along with
  *                                           the values of this one, and its softmax runs beside;
  *                                           3: those scores are started before this softmax;
- *                                           4: before the softmax of the tile before, and their
- *                                           maxima are found beside these exponentials
+ *                                           4: as 2, and the exponentials do not wait for the
+ *                                           tile's maxima, which are found beside them
  *     HEED_T    turns of the row groups     1: none; 2: at starting products; 3: at exponentials
  *     HEED_C    tiles of a row group        1: those of the block; 2: under a mask it passes by
  *                                           what its rows do not see, and masks only what they half
  *                                           see
  *     HEED_G    grid                        1: a block for each item; 2: as many blocks as there
- *                                           are multiprocessors, and each takes items in turn
+ *                                           are multiprocessors, and each takes items in turn;
+ *                                           3: a block for each item, two of them on a
+ *                                           multiprocessor, so that those of the next launch are
+ *                                           there and have fetched what they need into the L2
  *
  * Version log. On one H200, f16, without a mask, cold: TF is TFLOP/s of b4 h32 s4096 d64 and b4 h16
  * s4096 d128, us the time of b2 h8 s512 d64 and b8 h16 s512 d64. cuDNN 9.19 did 482 / 659 TF
@@ -41,6 +44,14 @@
  *        clocks a tile; key groups merge, each some of the columns
  *     4  key groups store their columns at once, without a copy of     523 / 655      5.9 / 20.7
  *        boxes; the first item is found before the wait                (other run)
+ *     5  order 4, grid 3; blocks that begin early fetch ahead; under   554 / 684      5.5 / 20.9
+ *        a mask row groups pass by tiles (HEED_C 2), and tiles of V    (other run)
+ *        are cleaned by two chunks at a time
+ *
+ * Version 5 in more figures, in the same runs as cuDNN: b1 h8 s512 d64 5.46 -> 5.00 us by fetching
+ * ahead, which where blocks cannot begin early costs 0.7 us; b2 5.88 -> 5.78 by order 4, -> 5.46 by
+ * grid 3. Under a mask, cuDNN = 1: b32 h16 s512 d64 0.85 -> 1.11, b16 s1024 0.90 -> 1.12, b32 h16
+ * s512 d128 0.83 -> 0.99, b4 h16 s4096 d128 (static turns) 0.94 -> 1.07.
  *
  * What the compiler must be kept from: it moves the wait for the values in front of the
  * exponentials, unless branches lie between (see step() with HEED_O 2); and it serializes all wgmma
@@ -55,7 +66,15 @@
  * Tried, and no gain: HEED_O 3 (6.0 us; 437 TF); turns at exponentials (498 TF at d64, against 538
  * with turns at products and 471 without); 160 or 176 keys a tile at d128 (695 and 617 TF, but 674
  * against 641 for b1 h16 s16384 with a mask); three row groups at d128 (651); no O stored (5.6 us
- * against 5.6).
+ * against 5.6). For b2 h8 s512: tiles that never come (5.65 us, so the L2 does not bind, and a
+ * cluster's multicast could not help); exponentials before maxima with the values of the tile
+ * before awaited first (5.9); maxima of the next tile beside the exponentials of this one (6.04);
+ * turns of key groups (6.0); key groups that leave only what others merge (6.0); barriers made by
+ * four warps, or by lanes of one (6.0, 6.8: one thread makes 47 in 540 clocks, and each lane
+ * fences); a launch that lets the next begin at once (7.1: its blocks then land two on a
+ * multiprocessor); grid 3 with as many blocks as multiprocessors (7.4). Under a mask: 32 of 128
+ * heads of d128 s512 a section (130 us, with 8 102): turns then give some blocks half as much
+ * again, which section_of() now avoids.
  */
 #include "wgmma_load.cuh"
 #include "wgmma_walk.cuh"
@@ -163,7 +182,7 @@ HEED_DEVICE void begin(const heed_cuda_mapped_args *m)
     ptx_barrier();
 }
 
-HEED_ENTRY(THREADS, 1) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_args args)
+HEED_ENTRY(THREADS, RESIDENT) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_args args)
 {
     begin(&args);
     if (ptx_thread() >= CONSUMER_THREADS) {
@@ -173,6 +192,9 @@ HEED_ENTRY(THREADS, 1) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_arg
     } else {
         if (CONSUMERS > 1)
             ptx_setmaxnreg_inc(CONSUMER_REGISTERS);
+        if (RESIDENT > 1)
+            ptx_griddepcontrol_wait(); /* asking barriers meanwhile would keep others from working
+                                        */
         compute(&args);
     }
 }

@@ -86,6 +86,15 @@ HEED_DEVICE void ptx_tensor_load(u32 smem, const heed_cuda_map *map, u32 barrier
                  : "memory");
 }
 
+/* cp.async.bulk.prefetch.tensor.4d: fetches such a box into the L2. */
+HEED_DEVICE void ptx_tensor_prefetch(const heed_cuda_map *map, i32 column, i32 head, i32 row,
+                                     i32 batch)
+{
+    asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global [%0, {%1, %2, %3, %4}];" ::"l"(map),
+                 "r"(column), "r"(head), "r"(row), "r"(batch)
+                 : "memory");
+}
+
 /* cp.async.bulk.tensor.4d, shared to global: the other way round, a part of the thread's next
  * group.
  */
@@ -134,8 +143,11 @@ HEED_DEVICE void ptx_setmaxnreg_dec(int count)
     case 32:
         asm volatile("setmaxnreg.dec.sync.aligned.u32 32;");
         break;
-    default:
+    case 40:
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        break;
+    default:
+        asm volatile("trap;");
         break;
     }
 }
@@ -143,6 +155,9 @@ HEED_DEVICE void ptx_setmaxnreg_dec(int count)
 HEED_DEVICE void ptx_setmaxnreg_inc(int count)
 {
     switch (count) {
+    case 104:
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 104;");
+        break;
     case 112:
         asm volatile("setmaxnreg.inc.sync.aligned.u32 112;");
         break;
@@ -152,8 +167,11 @@ HEED_DEVICE void ptx_setmaxnreg_inc(int count)
     case 232:
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         break;
-    default:
+    case 240:
         asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
+        break;
+    default: /* no other count is known: better told than waited for */
+        asm volatile("trap;");
         break;
     }
 }

@@ -78,19 +78,34 @@ HEED_DEVICE void clean_pair(u32 smem, u32 column, u32 key)
         ptx_st_shared_4(smem, x);
 }
 
+/* Cleans a chunk of 8 columns of a row: number @i of the tile. */
+HEED_DEVICE void clean_chunk(u32 smem, u32 key, u32 i)
+{
+    u32 row = i / 8 % HEED_N, chunk = (i ^ row) % 8;
+    u32 column = i / 8 / HEED_N * PANEL_COLUMNS + chunk * 8;
+    HEED_NO_UNROLL
+    for (u32 pair = 0; pair < 4; pair++)
+        clean_pair(smem + i * 16 + pair * 4, column + pair * 2, key + row);
+}
+
+HEED_DEVICE u32 chunk_not_finite(const heed_u32x4 *x)
+{
+    return half_not_finite(x->v[0]) | half_not_finite(x->v[1]) | half_not_finite(x->v[2]) |
+           half_not_finite(x->v[3]);
+}
+
+/* Looks at two chunks at a time, side by side. */
 HEED_DEVICE void clean_tile(u32 smem, u32 key, u32 thread)
 {
     HEED_NO_UNROLL
-    for (u32 i = thread; i < V_PANELS * HEED_N * 8; i += CLEANERS) {
-        heed_u32x4 x = ptx_ld_shared_16(smem + i * 16);
-        if ((half_not_finite(x.v[0]) | half_not_finite(x.v[1]) | half_not_finite(x.v[2]) |
-             half_not_finite(x.v[3])) == 0)
+    for (u32 i = thread; i < V_PANELS * HEED_N * 8; i += 2 * CLEANERS) {
+        heed_u32x4 first = ptx_ld_shared_16(smem + i * 16);
+        heed_u32x4 second = ptx_ld_shared_16(smem + (i + CLEANERS) * 16);
+        u32 bad_first = chunk_not_finite(&first), bad_second = chunk_not_finite(&second);
+        if ((bad_first | bad_second) == 0)
             continue;
-        u32 row = i / 8 % HEED_N, chunk = (i ^ row) % 8;
-        u32 column = i / 8 / HEED_N * PANEL_COLUMNS + chunk * 8;
-        HEED_NO_UNROLL
-        for (u32 pair = 0; pair < 4; pair++)
-            clean_pair(smem + i * 16 + pair * 4, column + pair * 2, key + row);
+        clean_chunk(smem, key, i);
+        clean_chunk(smem, key, i + CLEANERS);
     }
     ptx_fence_async();
 }
@@ -117,6 +132,43 @@ HEED_DEVICE void clear_bad(u32 thread)
     ptx_barrier_named(LOADERS_BARRIER, CLEANERS);
 }
 
+/* Fetches an item's first tiles of K or V, as many as there are stages, into the L2. */
+HEED_DEVICE void fetch_tiles(const heed_cuda_map *map, const place *at, const u32 panels)
+{
+    HEED_NO_UNROLL
+    for (u32 j = 0; j < at->tiles && j < HEED_S; j++) {
+        HEED_UNROLL
+        for (u32 panel = 0; panel < panels; panel++)
+            ptx_tensor_prefetch(map, (i32)(panel * PANEL_COLUMNS), (i32)at->head_kv,
+                                (i32)tile_key(at, j), (i32)at->batch);
+    }
+}
+
+/* Fetches a row group's Q. */
+HEED_DEVICE void fetch_q(const heed_cuda_mapped_args *m, const place *at, u32 row_group)
+{
+    u32 row = divide(at->row + row_group * GROUP_ROWS, m->args.group);
+    HEED_UNROLL
+    for (u32 panel = 0; panel < QK_PANELS; panel++)
+        ptx_tensor_prefetch(&m->q, (i32)(panel * PANEL_COLUMNS), (i32)at->head_q, (i32)row,
+                            (i32)at->batch);
+}
+
+/* Fetches what the block's first item reads while the launch ahead of this one may still write it:
+ * writes go by way of the L2, too. */
+HEED_DEVICE void fetch_ahead(const heed_cuda_mapped_args *m, const place *at, const int of_k)
+{
+    if (!m->ahead)
+        return;
+    if (of_k) {
+        fetch_tiles(&m->k, at, QK_PANELS);
+        return;
+    }
+    for (u32 r = 0; r < HEED_R; r++)
+        fetch_q(m, at, r);
+    fetch_tiles(&m->v, at, V_PANELS);
+}
+
 /* What one of the threads that load does: @of_k, or else Q and V. It looks for its first item
  * before it waits for what runs ahead of this launch. */
 HEED_DEVICE void load_items(const heed_cuda_mapped_args *m, const int of_k)
@@ -126,8 +178,10 @@ HEED_DEVICE void load_items(const heed_cuda_mapped_args *m, const int of_k)
     at.row_group = 0;
     for (u32 round = 0, number; (number = item_number(round)) < item_count(&m->args); round++) {
         find_place(m, &at, number);
-        if (round == 0)
+        if (round == 0) {
+            fetch_ahead(m, &at, of_k);
             ptx_griddepcontrol_wait();
+        }
         if (of_k)
             load_k(m, &at, &next);
         else

@@ -15,12 +15,15 @@
 #define THREADS (CONSUMER_THREADS + GROUP_THREADS)
 #define BLOCK_ROWS (HEED_R * GROUP_ROWS)
 
+/* Blocks that a multiprocessor has room for. */
+#define RESIDENT (HEED_G == 3 ? 2 : 1)
+
 /* Registers of a thread after the warpgroups have shared out those that the block began with, which
- * are the same for all threads: 168, 128 or 96. Those that load need more where they clean. One
- * group that computes has enough as it is. */
-#define LOADER_REGISTERS (CONSUMERS == 2 && HEED_CAUSAL ? 40 : CONSUMERS == 2 ? 24 : 32)
+ * are the same for all threads: 168, 128 or 96, or 80 where two blocks are to fit. Those that load
+ * need more where they clean. One group that computes has enough as it is. */
+#define LOADER_REGISTERS (CONSUMERS != 2 || RESIDENT > 1 ? 32 : HEED_CAUSAL ? 40 : 24)
 #define CONSUMER_REGISTERS \
-    (CONSUMERS == 2 && HEED_CAUSAL ? 232 : CONSUMERS == 2 ? 240 : CONSUMERS == 3 ? 160 : 112)
+    (RESIDENT > 1 ? 104 : CONSUMERS == 2 ? (HEED_CAUSAL ? 232 : 240) : CONSUMERS == 3 ? 160 : 112)
 
 /* Tiles lie in shared memory as panels of 64 columns, 128 bytes, one after another. */
 #define PANEL_COLUMNS 64
@@ -53,7 +56,7 @@
 #define MERGE_BYTES (HEED_K == 1 ? 0 : HEED_K * BLOCK_ROWS * (V_COLUMNS + 8) * 4)
 #define Q_AT ((STAGES_BYTES > MERGE_BYTES ? STAGES_BYTES : MERGE_BYTES + 1023) / 1024 * 1024)
 #define Q_GROUP_BYTES (GROUP_ROWS * O_PANELS * PANEL_ROW)
-#define Q_BUFFERS HEED_G /* so that Q of the next item may come meanwhile */
+#define Q_BUFFERS (HEED_G == 2 ? 2 : 1) /* so that Q of the next item may come meanwhile */
 #define BAD_AT (Q_AT + Q_BUFFERS * HEED_R * Q_GROUP_BYTES)
 #define BAD_BYTES (HEED_CAUSAL ? V_PANELS * PANEL_COLUMNS * 4 : 0)
 #define BARRIERS_AT (BAD_AT + BAD_BYTES)

@@ -1,6 +1,6 @@
 /*
  * wgmma_walk.cuh - how a warpgroup of attn_wgmma.cu walks through its tiles of keys, in one of
- * three orders
+ * four orders
  */
 #ifndef HEED_WGMMA_WALK_CUH
 #define HEED_WGMMA_WALK_CUH
@@ -9,9 +9,6 @@
 
 #if HEED_C == 2 && (HEED_K > 1 || !HEED_CAUSAL)
 #error "HEED_C 2 is for row groups, under a mask"
-#endif
-#if HEED_O == 4 && HEED_N != 64
-#error "HEED_O 4 is for tiles of 64 keys"
 #endif
 #if HEED_S % HEED_K != 0 || (HEED_O > 1 && HEED_S < 2 * HEED_K) || (HEED_G == 2 && HEED_K > 1) || \
     (HEED_T > 1 && HEED_R == 1)
@@ -26,7 +23,7 @@ typedef struct walk {
     u32 round;   /* of items */
     u32 q;       /* its rows in shared memory */
     ring tile;   /* the next tile of the team, */
-    ring before; /* and with HEED_O 3 and 4 the one before */
+    ring before; /* and with HEED_O 3 the one before */
     ring clean;  /* the next one of V that needs a mask */
 } walk;
 
@@ -255,114 +252,6 @@ HEED_DEVICE void walk_tiles(walk *w, state *st)
     release_last(w);
 }
 
-#elif HEED_O == 4
-
-/* How the maxima that count for a tile came about. */
-typedef struct judgement {
-    float old[ROWS16][2];
-    int raised;
-} judgement;
-
-/* Brings the maxima up to date with the scores of tile @j of @tiles; past the last one they are
- * hidden from all rows. */
-HEED_DEVICE void judge(const walk *w, state *st, float s[ROWS16][KEYS8][4], u32 j, u32 tiles,
-                       judgement *of)
-{
-    if (own_tile(&w->at, j) < masked_end(&w->at) || j >= tiles)
-        mask_tile(w, s, j);
-    of->raised = find_max(st, s, w->m->args.scale, of->old);
-}
-
-/* Waits for K of tile @j at @from, and returns where it is: past the last tile of @tiles that is Q,
- * whose products with itself nobody looks at. So each step is like the others. */
-HEED_DEVICE u32 wait_scores(const walk *w, ring from, u32 j, u32 tiles)
-{
-    if (j < tiles)
-        ptx_mbarrier_wait(stage_barrier(K_FULL, from.stage), from.parity);
-    return j < tiles ? k_tile(from) : w->q;
-}
-
-/* Begins with the scores of the first two tiles: those of the first are judged, the others under
- * way. */
-HEED_DEVICE void first_scores(walk *w, state *st, float s[ROWS16][KEYS8][4],
-                              float next[ROWS16][KEYS8][4], judgement *of, u32 tiles)
-{
-    ring after = w->tile;
-    ring_advance(&after, HEED_K);
-    values_done(st); /* no register of the sums may be set while products are under way */
-    u32 k = wait_scores(w, w->tile, 0, tiles);
-    ptx_wgmma_fence();
-    start_scores(s, w->q, k);
-    ptx_wgmma_wait(0);
-    scores_done(s);
-    release(w, stage_barrier(K_EMPTY, w->tile.stage));
-    judge(w, st, s, 0, tiles, of);
-    k = wait_scores(w, after, 1, tiles);
-    scores_done(s);
-    ptx_wgmma_fence();
-    start_scores(next, w->q, k);
-}
-
-/* Turns the scores @s of tile @j, judged, into weights, and starts its values, and the scores of
- * the tile after the next one, which take the place of @s. Beside one half of the exponentials come
- * the scores @next of the next tile, beside the other half those are judged. Branches of waits for
- * tiles lie between the parts, for the compiler must not move the wait for products up. */
-HEED_DEVICE void step(walk *w, state *st, weights *p, float s[ROWS16][KEYS8][4],
-                      float next[ROWS16][KEYS8][4], judgement *of, u32 j, u32 tiles)
-{
-    float max[ROWS16][2] = { { st->max[0][0], st->max[0][1] } };
-    float sum[ROWS16][2] = { { 0.0f, 0.0f } }, scale = w->m->args.scale;
-    ring here = w->tile, before = w->before, after = here, later;
-    ring_advance(&after, HEED_K);
-    later = after;
-    ring_advance(&later, HEED_K);
-    w->before = here;
-    w->tile = after;
-    exponentiate_some(max, s, scale, sum, 0, KEYS8 / 2);
-    wait_values(w, here, own_tile(&w->at, j) < w->at.masked);
-    ptx_wgmma_wait(0);
-    values_done(st);
-    scores_done(next);
-    if (j > 0)
-        release(w, stage_barrier(V_EMPTY, before.stage));
-    if (j + 1 < tiles)
-        release(w, stage_barrier(K_EMPTY, after.stage));
-    if (of->raised)
-        scale_sums(st, of->old);
-    judge(w, st, next, j + 1, tiles, of);
-    exponentiate_some(max, s, scale, sum, KEYS8 / 2, KEYS8);
-    u32 k = wait_scores(w, later, j + 2, tiles);
-    take_weights(st, p, s, sum);
-    ptx_wgmma_fence();
-    start_values(st, p, v_tile(here));
-    start_scores(s, w->q, k);
-}
-
-HEED_DEVICE void walk_tiles(walk *w, state *st)
-{
-    u32 tiles = own_count(&w->at, w->at.tiles);
-    float even[ROWS16][KEYS8][4], odd[ROWS16][KEYS8][4];
-    weights p;
-    judgement of;
-    pass_tiles(w);
-    w->before = w->tile;
-    if (tiles > 0) {
-        first_scores(w, st, even, odd, &of, tiles);
-        u32 j = 0;
-        HEED_NO_UNROLL
-        for (; j + 1 < tiles; j += 2) {
-            step(w, st, &p, even, odd, &of, j, tiles);
-            step(w, st, &p, odd, even, &of, j + 1, tiles);
-        }
-        if (j < tiles)
-            step(w, st, &p, even, odd, &of, j, tiles);
-        ptx_wgmma_wait(0);
-        values_done(st);
-        release(w, stage_barrier(V_EMPTY, w->before.stage));
-    }
-    release_last(w);
-}
-
 #else
 
 /* Waits for the next tile of K after tile @j, if there is one. */
@@ -392,6 +281,61 @@ HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
         exponentiate(st, p, s, scale, nt);
     wait_next_scores(w, 0, tiles);
 }
+
+#if HEED_O == 4
+
+/* Writes the weights of a tile by what counts as the rows' maxima to @e, and their sums. */
+HEED_DEVICE void weigh(const state *st, float s[ROWS16][KEYS8][4], float scale,
+                       float e[ROWS16][KEYS8][4], float sum[ROWS16][2])
+{
+    HEED_UNROLL
+    for (int h = 0; h < 2; h++)
+        sum[0][h] = 0.0f;
+    HEED_UNROLL
+    for (int nt = 0; nt < KEYS8; nt++) {
+        HEED_UNROLL
+        for (int i = 0; i < 4; i++) {
+            e[0][nt][i] = ptx_ex2(s[0][nt][i] * scale - st->max[0][i / 2]);
+            sum[0][i / 2] += e[0][nt][i];
+        }
+    }
+}
+
+/* As the other step() below, but exponentials do not wait for the tile's maxima, which are found
+ * beside them: they are made by those of the tiles before, and anew where one must be raised. */
+HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const int masked,
+                      int cleaned_before)
+{
+    float s[ROWS16][KEYS8][4], e[ROWS16][KEYS8][4], old[ROWS16][2], sum[ROWS16][2];
+    float scale = w->m->args.scale;
+    ring before = w->tile;
+    ring_advance(&w->tile, HEED_K);
+    ring here = w->tile;
+    ptx_wgmma_fence();
+    start_scores(s, w->q, k_tile(here));
+    wait_values(w, before, cleaned_before);
+    ptx_wgmma_fence();
+    start_values(st, p, v_tile(before));
+    ptx_wgmma_wait(1);
+    scores_done(s);
+    release(w, stage_barrier(K_EMPTY, here.stage));
+    if (masked)
+        mask_tile(w, s, j);
+    weigh(st, s, scale, e, sum);
+    int raised = find_max(st, s, scale, old);
+    wait_next_scores(w, j, tiles);
+    ptx_wgmma_wait(0);
+    values_done(st);
+    scores_done(e);
+    release(w, stage_barrier(V_EMPTY, before.stage));
+    if (raised) {
+        scale_sums(st, old);
+        weigh(st, s, scale, e, sum);
+    }
+    take_weights(st, p, e, sum);
+}
+
+#else
 
 /* Starts the values of the tile before, whose weights are in @p, beside the scores of tile @j of
  * @tiles; ends with the weights of that. @masked: is it to be masked? @cleaned_before: was
@@ -434,6 +378,8 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
         scale_sums(st, old);
     take_weights(st, p, s, sum);
 }
+
+#endif
 
 /* Adds the values of the last tile. */
 HEED_DEVICE void last_step(walk *w, state *st, weights *p, int cleaned)
