@@ -9,6 +9,7 @@ extern const cli_verb cli_verb_bench;
 extern const cli_verb cli_verb_board;
 extern const cli_verb cli_verb_doctor;
 extern const cli_verb cli_verb_gate;
+extern const cli_verb cli_verb_evolve;
 extern const cli_verb cli_verb_generate;
 extern const cli_verb cli_verb_inspect;
 extern const cli_verb cli_verb_plan;
@@ -22,7 +23,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_verb_doctor,   &cli_verb_plan,
     &cli_verb_run,      &cli_verb_verify,
     &cli_verb_selftest, &cli_verb_bench,
-    &cli_verb_sweep,   
+    &cli_verb_sweep,    &cli_verb_evolve,
     &cli_verb_board,    &cli_verb_gate,
     &cli_verb_wisdom,   &cli_verb_inspect,
     &cli_verb_generate, NULL,

@@ -1,0 +1,278 @@
+/*
+ * evolve.c - `heed evolve`: kernels that are mutated and crossed until better ones come out
+ */
+#include "evolve.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../src/measure.h"
+#include "selftest.h"
+
+#define NS_PER_SECOND 1e9
+
+/* -------------------------------------------------------------------------- */
+/* Evolution of configs                                                       */
+/* -------------------------------------------------------------------------- */
+
+static cli_exit fail(const evolve_run *run, heed_status status)
+{
+    if (cli_interrupted())
+        return CLI_INTERRUPTED;
+    cli_error("%s", *run->trouble.text ? run->trouble.text : heed_status_name(status));
+    return cli_exit_of(status);
+}
+
+static bool has_time(const evolve_run *run)
+{
+    return run->deadline_ns == 0 || heed_clock_ns() < run->deadline_ns;
+}
+
+/* One kernel after the other, so that the time is looked at in between. */
+static cli_exit breed(evolve_run *run)
+{
+    const lab_nature nature = evolve_nature(run);
+    heed_status status = HEED_OK;
+    int64_t before = -1;
+    run->progress = cli_progress_start("evolve", (size_t)run->trials);
+    while (status == HEED_OK && !cli_interrupted() && has_time(run) &&
+           run->launched < run->trials) {
+        int64_t now = lab_evolution_evaluations(run->evolution);
+        if (now == before) /* nothing is left to try */
+            break;
+        before = now;
+        status = lab_evolution_run(run->evolution, &nature, 1);
+    }
+    cli_progress_end(&run->progress);
+    if (cli_interrupted())
+        return CLI_INTERRUPTED;
+    return status == HEED_OK ? CLI_OK : fail(run, status);
+}
+
+static cli_exit create(evolve_run *run)
+{
+    const lab_evolution_options options = { .seed = run->seed, .islands = EVOLVE_ISLANDS };
+    lab_genome genomes[LAB_SEARCH_SHAPES] = { 0 };
+    lab_error error;
+    size_t count = 0;
+    lab_point *starts = sweep_find_starts(&run->sweep, &count);
+    if (!starts) {
+        cli_error("not enough memory for %zu problems", run->sweep.problems.count);
+        return CLI_ENVIRONMENT;
+    }
+    for (size_t i = 0; i < count; i++)
+        genomes[i].point = starts[i];
+    free(starts);
+    heed_status status = lab_evolution_create(&run->evolution, &run->sweep.space, NULL, &options,
+                                              genomes, count, &error);
+    if (status == HEED_OK)
+        return CLI_OK;
+    cli_error("%s", error.text);
+    return cli_exit_of(status);
+}
+
+/* The champion once more: the gates, unless it went through them to become one, and what heed
+ * plans. */
+static cli_exit judge(evolve_run *run)
+{
+    const lab_individual *champion = lab_evolution_champion(run->evolution);
+    cli_exit code = CLI_OK;
+    if (!champion)
+        return CLI_OK;
+    int64_t index = lab_space_index(&run->sweep.space, &champion->genome.point);
+    run->sweep.verified = run->sweep.refuted = false;
+    if (!cli_args_flag(run->args, "no-verify"))
+        code = sweep_verify(&run->sweep, index);
+    if (code == CLI_OK && run->sweep.refuted)
+        return CLI_VERIFY_FAILED;
+    if (code == CLI_OK && !cli_args_flag(run->args, "no-compare"))
+        code = sweep_compare(&run->sweep, index);
+    return code;
+}
+
+/* -------------------------------------------------------------------------- */
+/* A run                                                                      */
+/* -------------------------------------------------------------------------- */
+
+static lab_record_state state_of(cli_exit code)
+{
+    return code == CLI_OK || code == CLI_VERIFY_FAILED ? LAB_RECORD_FINISHED
+           : code == CLI_INTERRUPTED                   ? LAB_RECORD_INTERRUPTED
+                                                       : LAB_RECORD_BROKEN;
+}
+
+static cli_exit end_run(const evolve_run *run, cli_exit code)
+{
+    lab_error error;
+    heed_status status = lab_record_end(run->record, run->run, state_of(code), NULL, &error);
+    if (status != HEED_OK && code == CLI_OK)
+        return cli_board_fail(status, &error);
+    if (code == CLI_INTERRUPTED)
+        cli_message("interrupted: all trials are on the board, and the same command goes on from "
+                    "there");
+    return code;
+}
+
+static cli_exit evolve_knobs(evolve_run *run)
+{
+    char what[HEED_NAME_SIZE + 80];
+    cli_exit code = evolve_open_space(run);
+    snprintf(what, sizeof what, "%s %s", run->sweep.space.name, run->sweep.kernel);
+    if (code == CLI_OK)
+        code = create(run);
+    if (code == CLI_OK)
+        code = evolve_open_run(run, what);
+    if (code != CLI_OK)
+        return code;
+    code = breed(run);
+    if (code == CLI_OK)
+        code = judge(run);
+    code = end_run(run, code);
+    if (code == CLI_OK || code == CLI_INTERRUPTED) {
+        cli_exit printed = evolve_report(run);
+        code = printed != CLI_OK ? printed : code;
+    }
+    if (code == CLI_OK && !lab_evolution_champion(run->evolution)) {
+        cli_error("no kernel of %s ran", run->sweep.space.name);
+        code = CLI_FINDING;
+    }
+    return code;
+}
+
+/* What the gates are worth is found out before there are threads. */
+static cli_exit open_board(evolve_run *run)
+{
+    const char *device = cli_device(run->args);
+    cli_exit code = cli_board_open(&run->record, LAB_RECORD_WRITE, run->args);
+    if (code == CLI_OK && strcmp(device, "cpu") == 0 && !cli_args_flag(run->args, "no-verify"))
+        code = cli_selftest_trust(run->record, NULL, &run->selftest);
+    return code;
+}
+
+static cli_exit evolve(evolve_run *run)
+{
+    cli_exit code = evolve_open_problems(run);
+    if (code == CLI_OK)
+        code = open_board(run);
+    if (code == CLI_OK)
+        code = evolve_open_device(run);
+    return code == CLI_OK ? evolve_knobs(run) : code;
+}
+
+static void close_run(evolve_run *run)
+{
+    lab_evolution_destroy(run->evolution);
+    lab_record_close(run->record);
+    sweep_pool_stop(run->sweep.pool);
+    sweep_shapes_free(&run->sweep);
+    heed_context_destroy(run->sweep.context);
+    cli_problems_free(&run->sweep.problems);
+    lab_space_free(&run->sweep.space);
+    free(run->hashes);
+}
+
+static cli_exit run_verb(const cli_args *args)
+{
+    double seconds = cli_args_real(args, "seconds");
+    evolve_run run = { .args = args,
+                       .sweep = { .args = args, .cold = cli_args_flag(args, "cold") },
+                       .seed = (uint64_t)cli_args_integer(args, "seed"),
+                       .duel = cli_args_real(args, "duel"),
+                       .trials = cli_args_integer(args, "trials"),
+                       .deadline_ns = seconds > 0
+                                          ? heed_clock_ns() + (int64_t)(seconds * NS_PER_SECOND)
+                                          : 0 };
+    cli_interrupt_catch();
+    cli_exit code = evolve(&run);
+    close_run(&run);
+    return code;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The verb                                                                   */
+/* -------------------------------------------------------------------------- */
+
+static const cli_option options[] = {
+    CLI_OPTION_SHAPES,
+    { .name = "space",
+      .kind = CLI_PATH,
+      .argument = "SPACE",
+      .help = "The space of configs, as 'heed sweep' takes it; without it the one of what heed "
+              "plans for the problems" },
+    { .name = "trials",
+      .letter = 'n',
+      .kind = CLI_INTEGER,
+      .argument = "N",
+      .min = 1,
+      .max = 1000000,
+      .standard = "60",
+      .help = "Kernels to launch" },
+    { .name = "seconds",
+      .kind = CLI_REAL,
+      .argument = "S",
+      .min = 0,
+      .max = 1e7,
+      .help = "Time to evolve for at most; without it any" },
+    { .name = "duel",
+      .kind = CLI_REAL,
+      .argument = "S",
+      .min = 0.01,
+      .max = 1000,
+      .standard = "0.5",
+      .help = "Time of a comparison of challenger and champion, for each problem" },
+    { .name = "seed",
+      .kind = CLI_INTEGER,
+      .argument = "N",
+      .min = 0,
+      .max = 9007199254740992,
+      .standard = "1",
+      .help = "Seed of all that is drawn by lot" },
+    CLI_OPTION_BOARD,
+    { .name = "afresh",
+      .kind = CLI_FLAG,
+      .help = "Begin anew, even if a run of the same kind was not finished" },
+    { .name = "cold",
+      .kind = CLI_FLAG,
+      .help = "Rotate through copies of the tensors that exceed every cache" },
+    { .name = "no-compare",
+      .kind = CLI_FLAG,
+      .help = "Do not time the champion beside what heed plans" },
+    { .name = "no-verify",
+      .kind = CLI_FLAG,
+      .help = "Do not let champions through all gates of heed verify" },
+    CLI_OPTION_KERNEL,
+    CLI_OPTION_DEVICE,
+    CLI_OPTION_THREADS,
+    CLI_OPTION_CPU,
+    { .name = NULL },
+};
+
+extern const cli_verb cli_verb_evolve;
+const cli_verb cli_verb_evolve = {
+    .name = "evolve",
+    .summary = "breed faster kernels from those that there are",
+    .operands = "[SPEC]...",
+    .operand_max = CLI_ANY,
+    .description =
+        "Evolves configs of a kernel: islands with a population each, children by mutation and "
+        "crossover, moves that a guide prefers by what holds a kernel back and by what became of "
+        "such moves before. It begins with what heed plans by itself.\n"
+        "\n"
+        "A kernel replaces the champion only if it is FASTER by 3 % on two problems, or on the "
+        "only "
+        "one, and SLOWER on none; and if that holds again on fresh samples; and if it then passes "
+        "all gates of 'heed verify'.\n"
+        "\n"
+        "Every trial is put on the board (see 'heed board') before the next one begins. A run that "
+        "was interrupted, or killed, is resumed by the same command, and comes out as if it had "
+        "not been; only --trials and --seconds may differ.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "  heed evolve 'b1 h8 s512 d64 f32' --trials 40\n"
+        "  heed evolve --shapes seed --seconds 600\n"
+        "\n"
+        "The exit status is 1 if no kernel ran, and 5 if the champion does not pass all gates.",
+    .options = options,
+    .run = run_verb,
+};

@@ -1,0 +1,82 @@
+/*
+ * evolve.h - what the files of `heed evolve` share
+ *
+ * space, problems -> evolution, whose nature is a device and the board -> champion, table or JSON
+ *
+ * Every answer that evolution gets is on the board before it goes on. What it does follows from its
+ * seed and the answers; so an interrupted run is resumed by doing it again, with the answers of the
+ * board in the place of those of the device.
+ */
+#ifndef CLI_EVOLVE_H
+#define CLI_EVOLVE_H
+
+#include "board.h"
+#include "measure/champion.h"
+#include "measure/family.h"
+#include "search/evolve.h"
+#include "sweep.h"
+
+#define EVOLVE_ISLANDS 3
+
+typedef struct evolve_run {
+    const cli_args *args;
+    sweep_run sweep; /* space, problems, device, compilers, evaluator */
+    lab_evaluator evaluator;
+    lab_record *record;
+    int64_t run; /* its number on the board */
+    bool resumed;
+    int64_t selftest; /* that its gates rely on; 0: none */
+    uint64_t seed;
+    double duel; /* seconds of each comparison of a challenger */
+    int64_t trials;
+    int64_t deadline_ns; /* 0: none */
+    cli_board_place place;
+    lab_evolution *evolution;
+    cli_progress progress;
+    char (*hashes)[LAB_RECORD_HASH_SIZE]; /* of candidates, by their number from 1 */
+    int64_t hash_room;
+    int64_t launched;   /* kernels that were not pruned */
+    int64_t timed;      /* kernels that ran right on all problems */
+    int64_t reused;     /* answers that were on the board */
+    int64_t challenges; /* of champions */
+    int64_t refuted;    /* challengers that won, and that a gate then refused */
+    char last[128];     /* what became of the newest challenge */
+    lab_error trouble;  /* why a run ended early */
+} evolve_run;
+
+/* evolve_open.c: the steps before; each prints its failure. */
+cli_exit evolve_open_problems(evolve_run *run);
+cli_exit evolve_open_device(evolve_run *run);
+cli_exit evolve_open_space(evolve_run *run);
+cli_exit evolve_open_run(evolve_run *run, const char *what);
+
+/* evolve_record.c: evolve_find() looks for a trial of an individual on the board, attempt 0 being
+ * its first times and 1 its challenge; evolve_add() puts one there, which the caller has filled in
+ * as far as it is about what came of it. */
+typedef struct evolve_name {
+    char kernel[HEED_NAME_SIZE]; /* without its config */
+    const char *config;          /* within kernel[], after its end, or "" */
+    const char *parents[2];
+    char thought[LAB_POINT_TEXT];
+    char whole[HEED_NAME_SIZE]; /* as plans are made by */
+} evolve_name;
+heed_status evolve_name_of(evolve_run *run, const lab_individual *individual, evolve_name *name);
+lab_record_trial evolve_trial(const evolve_run *run, const lab_individual *individual,
+                              const evolve_name *name, size_t shape, int attempt);
+heed_status evolve_add(evolve_run *run, lab_record_trial *trial, int64_t *id);
+
+/* evolve_find_number() reads the fact @name of a trial of the board; false: there is none. */
+bool evolve_find_number(evolve_run *run, int64_t trial, const char *name, double *number);
+
+/* evolve_nature.c: evaluation by the board, else by the device. */
+lab_nature evolve_nature(evolve_run *run);
+
+/* evolve_duel.c: the rule of succession: FASTER by 3 % on two problems, or on the only one, and
+ * SLOWER on none, and that again on fresh samples; and then through all gates. */
+heed_status evolve_succeeds(void *data, const lab_individual *challenger,
+                            const lab_individual *champion, bool *yes);
+
+/* evolve_report.c: the answer. */
+cli_exit evolve_report(evolve_run *run);
+
+#endif /* CLI_EVOLVE_H */

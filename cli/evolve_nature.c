@@ -1,0 +1,124 @@
+/*
+ * evolve_nature.c - how evolution gets its answers: from the board, else from the device
+ */
+#include <math.h>
+#include <string.h>
+
+#include "evolve.h"
+#include "report/format.h"
+#include "src/cuda/gpu.h"
+
+/* The words of the board for what becomes of an evaluation. */
+static const lab_record_verdict verdicts[LAB_FATES] = {
+    [LAB_FATE_TIMED] = LAB_RECORD_OK,      [LAB_FATE_PRUNED] = LAB_RECORD_PRUNED,
+    [LAB_FATE_FAILED] = LAB_RECORD_FAILED, [LAB_FATE_WRONG] = LAB_RECORD_WRONG,
+    [LAB_FATE_CRASHED] = LAB_RECORD_CRASH, [LAB_FATE_LATE] = LAB_RECORD_HANG,
+};
+
+static lab_fate fate_of(lab_record_verdict verdict)
+{
+    for (int i = 0; i < LAB_FATES; i++)
+        if (verdicts[i] == verdict)
+            return (lab_fate)i;
+    return LAB_FATE_FAILED;
+}
+
+static heed_status ask_device(evolve_run *run, const lab_individual *individual, size_t shape,
+                              lab_evaluation *result)
+{
+    const lab_point *point = &individual->genome.point;
+    *result = (lab_evaluation){ .fate = LAB_FATE_TIMED };
+    heed_status status = run->evaluator.evaluate(run->evaluator.data, point, (int)shape, 0, result);
+    if (status != HEED_OK && !cli_interrupted())
+        snprintf(run->trouble.text, sizeof run->trouble.text, "%s", run->sweep.trouble);
+    return status;
+}
+
+/* One problem. What the board knows is not asked again. */
+static heed_status answer(evolve_run *run, const lab_individual *individual,
+                          const evolve_name *name, size_t shape, lab_evaluation *result)
+{
+    lab_record_found found;
+    lab_record_trial trial = evolve_trial(run, individual, name, shape, 0);
+    heed_status status = lab_record_find(run->record, &trial, &found, &run->trouble);
+    if (status != HEED_OK)
+        return status;
+    if (found.trial) {
+        *result = (lab_evaluation){ .fate = fate_of(found.verdict), .seconds = found.seconds };
+        if (run->sweep.shapes[shape].best == 0 || found.seconds < run->sweep.shapes[shape].best)
+            run->sweep.shapes[shape].best = found.seconds;
+        run->reused++;
+        return HEED_OK;
+    }
+    status = ask_device(run, individual, shape, result);
+    if (status != HEED_OK)
+        return status;
+    trial.verdict = verdicts[result->fate];
+    trial.reason = *result->why ? result->why : NULL;
+    trial.seconds = result->fate == LAB_FATE_TIMED ? result->seconds : 0;
+    return evolve_add(run, &trial, NULL);
+}
+
+/* What the code of a kernel says about what holds it back. */
+static unsigned findings_of(const evolve_run *run, const lab_individual *individual)
+{
+    if (!run->sweep.pool)
+        return 0;
+    heed_gpu gpu;
+    bool known = heed_gpu_arch(&gpu, run->sweep.arch);
+    int64_t index = lab_space_index(&run->sweep.space, &individual->genome.point);
+    sweep_facts facts = sweep_pool_get(run->sweep.pool, index);
+    return facts.failed ? 0
+                        : lab_findings(&facts.prospect, known ? gpu.threads / 32 : 0,
+                                       known ? gpu.smem : 0, NULL);
+}
+
+static heed_status evaluate(void *data, lab_individual *individual)
+{
+    evolve_run *run = data;
+    evolve_name name;
+    lab_evaluation result = { .fate = LAB_FATE_TIMED };
+    /* What the kernel itself refuses is no trial, and soon refused again. */
+    if (run->evaluator.refuse(run->evaluator.data, &individual->genome.point, individual->why)) {
+        individual->fate = LAB_FATE_PRUNED;
+        return HEED_OK;
+    }
+    heed_status status = evolve_name_of(run, individual, &name);
+    if (status != HEED_OK)
+        return status;
+    for (size_t i = 0; i < run->sweep.problems.count && result.fate == LAB_FATE_TIMED; i++) {
+        status = answer(run, individual, &name, i, &result);
+        if (status != HEED_OK)
+            return status;
+        individual->seconds[i] = result.seconds;
+    }
+    individual->fate = result.fate;
+    memcpy(individual->why, result.why, sizeof individual->why);
+    individual->findings = findings_of(run, individual);
+    run->launched += result.fate != LAB_FATE_PRUNED;
+    run->timed += result.fate == LAB_FATE_TIMED;
+    return HEED_OK;
+}
+
+static void born(void *data, const lab_individual *child, const lab_individual *champion)
+{
+    evolve_run *run = data;
+    char text[LAB_FORMAT_SIZE], point[LAB_POINT_TEXT], what[LAB_POINT_TEXT + 64] = "";
+    (void)child;
+    if (champion) {
+        lab_point_print(&run->sweep.space, &champion->genome.point, point);
+        snprintf(what, sizeof what, "best %s %s", lab_format_seconds(exp(champion->score), text),
+                 point);
+    }
+    cli_progress_step(&run->progress, (size_t)run->launched, what);
+}
+
+lab_nature evolve_nature(evolve_run *run)
+{
+    return (lab_nature){ .data = run,
+                         .shapes = (int)run->sweep.problems.count,
+                         .evaluate = evaluate,
+                         .succeeds = evolve_succeeds,
+                         .born = born,
+                         .interrupted = cli_interrupted };
+}

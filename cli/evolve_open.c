@@ -1,0 +1,155 @@
+/*
+ * evolve_open.c - what `heed evolve` needs before it begins: problems, device, space, its run
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "evolve.h"
+#include "wisdom_line.h"
+
+/* Spaces that are tried, the first whose kernel heed would plan, or whose kernel runs at all. */
+static const char *const spaces[] = { "wgmma", "mma", "cpu_few", "cpu_tile" };
+
+cli_exit evolve_open_problems(evolve_run *run)
+{
+    sweep_run *sweep = &run->sweep;
+    cli_exit code = cli_problems_read(&sweep->problems, run->args);
+    size_t count = sweep->problems.count;
+    if (code != CLI_OK)
+        return code;
+    if (count > LAB_SEARCH_SHAPES) {
+        cli_error("%zu problems; evolution takes at most %d", count, LAB_SEARCH_SHAPES);
+        return CLI_USAGE;
+    }
+    sweep->shapes = calloc(count, sizeof *sweep->shapes);
+    if (!sweep->shapes) {
+        cli_error("not enough memory for %zu problems", count);
+        return CLI_ENVIRONMENT;
+    }
+    for (size_t i = 0; i < count; i++) {
+        heed_problem_normalize(&sweep->shapes[i].source.problem, &sweep->problems.items[i]);
+        heed_problem_print(&sweep->problems.items[i], sweep->shapes[i].spec,
+                           sizeof sweep->shapes[i].spec);
+    }
+    return CLI_OK;
+}
+
+/* What heed plans by itself for each problem. */
+static void find_usual(sweep_run *sweep)
+{
+    for (size_t i = 0; i < sweep->problems.count; i++) {
+        heed_plan *plan = NULL;
+        if (heed_plan_create(&plan, sweep->context, &sweep->problems.items[i], HEED_ESTIMATE) ==
+            HEED_OK)
+            snprintf(sweep->shapes[i].usual, sizeof sweep->shapes[i].usual, "%s",
+                     heed_plan_name(plan));
+        heed_plan_destroy(plan);
+    }
+}
+
+cli_exit evolve_open_device(evolve_run *run)
+{
+    cli_exit code = sweep_open_device(&run->sweep);
+    if (code != CLI_OK)
+        return code;
+    cli_board_place_read(&run->place, run->sweep.context);
+    find_usual(&run->sweep);
+    return CLI_OK;
+}
+
+static heed_status load(sweep_run *sweep, const char *name, lab_error *error)
+{
+    char found[1024];
+    lab_space_free(&sweep->space);
+    heed_status status = lab_space_load(&sweep->space,
+                                        cli_find_list("spaces", name, found, sizeof found), error);
+    sweep->limits = sweep->space.limits;
+    return status;
+}
+
+/* Does heed plan a kernel of the space for a problem? */
+static bool is_usual(const sweep_run *sweep)
+{
+    for (int i = 0; i < sweep->space.kernel_count; i++) {
+        size_t length = strlen(sweep->space.kernels[i]);
+        for (size_t j = 0; j < sweep->problems.count; j++)
+            if (strncmp(sweep->shapes[j].usual, sweep->space.kernels[i], length) == 0)
+                return true;
+    }
+    return false;
+}
+
+static cli_exit choose_space(evolve_run *run)
+{
+    lab_error error = { "" };
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+        if (load(&run->sweep, spaces[i], &error) == HEED_OK && is_usual(&run->sweep))
+            return CLI_OK;
+    cli_error("there is no space of what heed plans for '%s', %s: name one with --space",
+              run->sweep.shapes[0].spec, run->sweep.shapes[0].usual);
+    return CLI_UNSUPPORTED;
+}
+
+cli_exit evolve_open_space(evolve_run *run)
+{
+    const char *name = cli_args_text(run->args, "space");
+    lab_error error;
+    cli_exit code = CLI_OK;
+    heed_status status = name ? load(&run->sweep, name, &error) : HEED_OK;
+    if (status != HEED_OK) {
+        cli_error("--space: %s", error.text);
+        return cli_exit_of(status);
+    }
+    if (!name)
+        code = choose_space(run);
+    if (code == CLI_OK)
+        code = sweep_choose_kernel(&run->sweep);
+    if (code == CLI_OK)
+        code = sweep_start_pool(&run->sweep);
+    run->evaluator = sweep_evaluator(&run->sweep);
+    return code;
+}
+
+/* All that decides what a run does, but how long it may take. */
+static void make_key(const evolve_run *run, const char *what, char key[LAB_RECORD_HASH_SIZE + 8])
+{
+    char hash[LAB_RECORD_HASH_SIZE], *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    snprintf(key, LAB_RECORD_HASH_SIZE + 8, "evolve");
+    if (!stream)
+        return;
+    fprintf(stream, "%s\n%s\n%s %d\n%s\n%" PRIu64 " %g %d %d\n", what, run->sweep.device,
+            run->place.features, run->place.environment.threads, heed_wisdom_build(), run->seed,
+            run->duel, run->sweep.cold, cli_args_flag(run->args, "no-verify"));
+    for (size_t i = 0; i < run->sweep.problems.count; i++)
+        fprintf(stream, "%s\n", run->sweep.shapes[i].spec);
+    if (fclose(stream) == 0) {
+        lab_record_hash(text, size, hash);
+        snprintf(key, LAB_RECORD_HASH_SIZE + 8, "evolve %s", hash);
+    }
+    free(text);
+}
+
+cli_exit evolve_open_run(evolve_run *run, const char *what)
+{
+    char key[LAB_RECORD_HASH_SIZE + 8], command[512], budget[64];
+    lab_error error;
+    make_key(run, what, key);
+    snprintf(command, sizeof command, "heed evolve %s%s", run->sweep.shapes[0].spec,
+             run->sweep.problems.count > 1 ? " ..." : "");
+    snprintf(budget, sizeof budget, "%lld trials", (long long)run->trials);
+    const lab_record_work work = { .key = key,
+                                   .verb = "evolve",
+                                   .command = command,
+                                   .budget = budget,
+                                   .seed = run->seed,
+                                   .afresh = cli_args_flag(run->args, "afresh") };
+    heed_status status = lab_record_begin(run->record, &work, &run->run, &run->resumed, &error);
+    if (status != HEED_OK)
+        return cli_board_fail(status, &error);
+    if (run->resumed)
+        cli_message("run %lld, which was not finished, goes on", (long long)run->run);
+    return CLI_OK;
+}

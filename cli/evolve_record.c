@@ -1,0 +1,110 @@
+/*
+ * evolve_record.c - kernels of `heed evolve` on the board
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "evolve.h"
+
+/* Hashes of candidates, since parents are named by them. */
+static heed_status keep_hash(evolve_run *run, const lab_individual *individual,
+                             const evolve_name *name)
+{
+    if (individual->id > run->hash_room) {
+        int64_t room = 2 * individual->id + 64;
+        void *hashes = realloc(run->hashes, (size_t)room * sizeof *run->hashes);
+        if (!hashes)
+            return HEED_ERR_NO_MEMORY;
+        run->hashes = hashes;
+        memset(run->hashes + run->hash_room, 0,
+               (size_t)(room - run->hash_room) * sizeof *run->hashes);
+        run->hash_room = room;
+    }
+    const lab_record_candidate candidate = { .kernel = name->kernel, .config = name->config };
+    lab_record_candidate_hash(&candidate, run->hashes[individual->id - 1]);
+    return HEED_OK;
+}
+
+heed_status evolve_name_of(evolve_run *run, const lab_individual *individual, evolve_name *name)
+{
+    memset(name, 0, sizeof *name);
+    heed_status status = lab_space_name(&run->sweep.space, &individual->genome.point,
+                                        run->sweep.kernel, name->whole, &run->trouble);
+    if (status != HEED_OK)
+        return status;
+    snprintf(name->kernel, sizeof name->kernel, "%s", name->whole);
+    char *at = strstr(name->kernel, "__");
+    name->config = at ? at + 2 : "";
+    if (at)
+        *at = '\0';
+    int count = 0;
+    for (int i = 0; i < 2; i++)
+        if (individual->parents[i] > 0 && individual->parents[i] <= run->hash_room)
+            name->parents[count++] = run->hashes[individual->parents[i] - 1];
+    lab_point_print(&run->sweep.space, &individual->genome.point, name->thought);
+    return keep_hash(run, individual, name);
+}
+
+lab_record_trial evolve_trial(const evolve_run *run, const lab_individual *individual,
+                              const evolve_name *name, size_t shape, int attempt)
+{
+    size_t parents = (name->parents[0] != NULL) + (name->parents[1] != NULL);
+    (void)individual;
+    return (lab_record_trial){ .run = run->run,
+                               .candidate = { .kernel = name->kernel,
+                                              .config = name->config,
+                                              .proposer = "evolve",
+                                              .seed = run->seed,
+                                              .thought = name->thought,
+                                              .parents = name->parents,
+                                              .parent_count = parents },
+                               .problem = &run->sweep.problems.items[shape],
+                               .attempt = attempt,
+                               .device = run->place.device,
+                               .environment = run->place.environment,
+                               .selftest = run->selftest,
+                               .seed = run->seed };
+}
+
+heed_status evolve_add(evolve_run *run, lab_record_trial *trial, int64_t *id)
+{
+    if (trial->seconds > 0)
+        trial->timing = run->sweep.cold ? LAB_RECORD_COLD : LAB_RECORD_HOT;
+    return lab_record_append(run->record, trial, id, &run->trouble);
+}
+
+/* ---- Facts ---- */
+
+typedef struct wanted_fact {
+    const char *name;
+    size_t row; /* in which the name was found */
+    bool named;
+    bool found;
+    double number;
+} wanted_fact;
+
+/* A fact comes as its name, and then its value. */
+static heed_status look_for(void *data, const lab_record_field *field)
+{
+    wanted_fact *fact = data;
+    if (strcmp(field->section, "facts") != 0)
+        return HEED_OK;
+    if (strcmp(field->name, "name") == 0) {
+        fact->named = field->text && strcmp(field->text, fact->name) == 0;
+        fact->row = field->row;
+    } else if (fact->named && field->row == fact->row && strcmp(field->name, "value") == 0) {
+        fact->found = field->kind == LAB_RECORD_REAL || field->kind == LAB_RECORD_INTEGER;
+        fact->number = field->kind == LAB_RECORD_REAL ? field->real : (double)field->integer;
+        fact->named = false;
+    }
+    return HEED_OK;
+}
+
+bool evolve_find_number(evolve_run *run, int64_t trial, const char *name, double *number)
+{
+    wanted_fact fact = { .name = name };
+    if (lab_record_show(run->record, trial, look_for, &fact, &run->trouble) != HEED_OK)
+        return false;
+    *number = fact.number;
+    return fact.found;
+}

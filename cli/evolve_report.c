@@ -1,0 +1,148 @@
+/*
+ * evolve_report.c - what `heed evolve` found, as a table or JSON
+ */
+#include <math.h>
+
+#include "evolve.h"
+#include "report/format.h"
+
+#define TOP 5 /* kernels of the islands that are listed */
+
+static void print_counts(const evolve_run *run)
+{
+    cli_message("%s on %s, run %lld of the board: %lld kernels bred, %lld launched, %lld of "
+                "them right (%lld answers were "
+                "known), %lld challenges of a champion%s%s",
+                run->sweep.kernel, run->sweep.device, (long long)run->run,
+                (long long)lab_evolution_evaluations(run->evolution), (long long)run->launched,
+                (long long)run->timed, (long long)run->reused, (long long)run->challenges,
+                *run->last ? "; the last: " : "", run->last);
+    if (run->refuted > 0)
+        cli_warning("%lld challengers won and did not pass all gates", (long long)run->refuted);
+}
+
+static cli_exit print_shapes(const evolve_run *run, const lab_individual *champion)
+{
+    char text[LAB_FORMAT_SIZE];
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "problem", LAB_LEFT);
+    lab_table_column(table, "champion", LAB_RIGHT);
+    lab_table_column(table, "heed plans", LAB_LEFT);
+    lab_table_column(table, "time", LAB_RIGHT);
+    lab_table_column(table, "champion is", LAB_LEFT);
+    for (size_t i = 0; i < run->sweep.problems.count; i++) {
+        const sweep_shape *shape = &run->sweep.shapes[i];
+        bool compared = shape->verdict != NULL;
+        double seconds = compared ? shape->found_seconds : champion->seconds[i];
+        lab_table_cell(table, "%s", shape->spec);
+        lab_table_cell(table, "%s", lab_format_seconds(seconds, text));
+        lab_table_cell(table, "%s", *shape->usual ? shape->usual : "-");
+        lab_table_cell(table, "%s", lab_format_seconds(compared ? shape->usual_seconds : -1, text));
+        if (compared)
+            lab_table_cell(table, "%s  %.3f (%.3f to %.3f)", shape->verdict, shape->ratio,
+                           shape->low, shape->high);
+        else
+            lab_table_cell(table, "%s", shape->same ? "the same" : "-");
+        lab_table_row_end(table);
+    }
+    return cli_table_print(table);
+}
+
+/* Is there a problem on which the champion is FASTER than what heed plans? */
+static bool is_better(const evolve_run *run)
+{
+    for (size_t i = 0; i < run->sweep.problems.count; i++)
+        if (run->sweep.shapes[i].verdict && run->sweep.shapes[i].low > 1)
+            return true;
+    return false;
+}
+
+static cli_exit report_text(const evolve_run *run, const lab_individual *champion)
+{
+    char point[LAB_POINT_TEXT], text[LAB_FORMAT_SIZE];
+    print_counts(run);
+    if (!champion)
+        return CLI_OK;
+    lab_point_print(&run->sweep.space, &champion->genome.point, point);
+    printf("champion %s: number %lld, %s on average\n\n", point, (long long)champion->id,
+           lab_format_seconds(exp(champion->score), text));
+    cli_exit code = print_shapes(run, champion);
+    if (run->sweep.verified)
+        cli_message("the champion passes all gates");
+    if (!cli_args_flag(run->args, "no-compare") && !is_better(run))
+        cli_message("nothing was found that is faster than what heed plans by itself");
+    return code;
+}
+
+/* ---- JSON ---- */
+
+static json_t *json_individual(const evolve_run *run, const lab_individual *it)
+{
+    char name[HEED_NAME_SIZE] = "", point[LAB_POINT_TEXT];
+    json_t *seconds = json_array();
+    if (!it)
+        return json_null();
+    lab_space_name(&run->sweep.space, &it->genome.point, run->sweep.kernel, name, NULL);
+    lab_point_print(&run->sweep.space, &it->genome.point, point);
+    for (size_t i = 0; i < run->sweep.problems.count; i++)
+        seconds = cli_json_append(seconds, cli_json_real(it->seconds[i]));
+    return json_pack("{s:I, s:s, s:s, s:[I,I], s:o, s:o}", "number", (json_int_t)it->id, "kernel",
+                     name, "point", point, "parents", (json_int_t)it->parents[0],
+                     (json_int_t)it->parents[1], "seconds", seconds, "mean_seconds",
+                     cli_json_real(exp(it->score)));
+}
+
+static json_t *json_best(const evolve_run *run)
+{
+    json_t *list = json_array();
+    for (int island = 0; island < EVOLVE_ISLANDS; island++)
+        for (int i = 0; i < TOP; i++) {
+            const lab_individual *it = lab_evolution_member(run->evolution, island, i);
+            json_t *one = it ? json_individual(run, it) : NULL;
+            if (!one)
+                break;
+            json_object_set_new(one, "island", json_integer(island));
+            list = cli_json_append(list, one);
+        }
+    return list;
+}
+
+static json_t *json_shapes(const evolve_run *run)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < run->sweep.problems.count; i++) {
+        const sweep_shape *shape = &run->sweep.shapes[i];
+        bool compared = shape->verdict != NULL;
+        list = cli_json_append(
+            list,
+            json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:s?}", "problem", shape->spec,
+                      "planned", shape->usual, "same", shape->same, "planned_seconds",
+                      cli_json_real(compared ? shape->usual_seconds : NAN), "champion_seconds",
+                      cli_json_real(compared ? shape->found_seconds : NAN), "ratio",
+                      cli_json_real(compared ? shape->ratio : NAN), "low",
+                      cli_json_real(compared ? shape->low : NAN), "high",
+                      cli_json_real(compared ? shape->high : NAN), "verdict", shape->verdict));
+    }
+    return list;
+}
+
+static cli_exit report_json(const evolve_run *run, const lab_individual *champion)
+{
+    return cli_json_print(
+        json_pack("{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:o}",
+                  "space", run->sweep.space.name, "kernel", run->sweep.kernel, "device",
+                  cli_json_text(run->sweep.device), "run", (json_int_t)run->run, "resumed",
+                  run->resumed, "bred", (json_int_t)lab_evolution_evaluations(run->evolution),
+                  "launched", (json_int_t)run->launched, "timed", (json_int_t)run->timed, "reused",
+                  (json_int_t)run->reused, "challenges", (json_int_t)run->challenges, "refuted",
+                  (json_int_t)run->refuted, "verified", run->sweep.verified, "champion",
+                  json_individual(run, champion), "shapes", json_shapes(run), "best",
+                  json_best(run)),
+        "evolve");
+}
+
+cli_exit evolve_report(evolve_run *run)
+{
+    const lab_individual *champion = lab_evolution_champion(run->evolution);
+    return cli_args_json(run->args) ? report_json(run, champion) : report_text(run, champion);
+}

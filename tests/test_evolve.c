@@ -1,0 +1,179 @@
+/*
+ * test_evolve.c - `heed evolve` as people call it: a champion, the board, interruptions, refusals
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "scratch.h"
+
+#define OUTPUT_SIZE 262144
+
+/* A kernel that every machine has; four of its twelve points are legal on the problem. */
+static const char space[] = "kernel fwd_any_scalar_row\n"
+                            "knob splits 1 2 3 4 5 6 7 8 500 600 700 800 as splits\n"
+                            "config s = splits\n";
+#define PROBLEM "'b1 h2 s2/4096 d16 f32'"
+#define EVOLVE "evolve " PROBLEM " --space few.txt -t 2 --duel 0.05 --board b.db "
+
+static int run(void **state, const char *line, char out[OUTPUT_SIZE], char err[OUTPUT_SIZE])
+{
+    char command[4096], path[SCRATCH_PATH_SIZE];
+    snprintf(command, sizeof command,
+             "cd '%s' && export NO_COLOR= HEED_CACHE=\"$PWD/cache\" HEED_DEVICE=cpu && "
+             "heed() { '%s' \"$@\"; }; { %s\n} >stdout.txt 2>stderr.txt",
+             (const char *)*state, HEED_PROGRAM, line);
+    int status = system(command);
+    out[scratch_read(scratch_path(state, "stdout.txt", path), out, OUTPUT_SIZE - 1)] = '\0';
+    err[scratch_read(scratch_path(state, "stderr.txt", path), err, OUTPUT_SIZE - 1)] = '\0';
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static json_t *run_json(void **state, const char *line)
+{
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    int code = run(state, line, out, err);
+    if (code != 0)
+        fail_msg("%s gave %d: %s", line, code, err);
+    json_t *json = json_loads(out, 0, NULL);
+    assert_non_null(json);
+    return json;
+}
+
+static json_int_t number(const json_t *json, const char *key)
+{
+    assert_true(json_is_integer(json_object_get(json, key)));
+    return json_integer_value(json_object_get(json, key));
+}
+
+static const char *text(const json_t *json, const char *key)
+{
+    assert_true(json_is_string(json_object_get(json, key)));
+    return json_string_value(json_object_get(json, key));
+}
+
+static int open_folder(void **state)
+{
+    char path[SCRATCH_PATH_SIZE];
+    if (scratch_open(state) != 0)
+        return -1;
+    scratch_write(scratch_path(state, "few.txt", path), space, strlen(space));
+    return 0;
+}
+
+static json_int_t trials_of_board(void **state, const char *board)
+{
+    char line[100];
+    snprintf(line, sizeof line, "heed board check --board %s --json", board);
+    json_t *json = run_json(state, line);
+    assert_true(json_is_true(json_object_get(json, "sound")));
+    json_int_t trials = number(json, "trials");
+    json_decref(json);
+    return trials;
+}
+
+/* All legal points are tried, each once. */
+static void test_champion(void **state)
+{
+    json_t *json = run_json(state, "heed " EVOLVE "--no-verify --json");
+    assert_string_equal(text(json, "schema"), "heed.evolve/1");
+    assert_string_equal(text(json, "kernel"), "fwd_any_scalar_row");
+    assert_int_equal(number(json, "launched"), 4);
+    assert_int_equal(number(json, "timed"), 4);
+    assert_int_equal(number(json, "bred"), 12);
+    assert_int_equal(number(json, "reused"), 0);
+    assert_true(json_is_false(json_object_get(json, "resumed")));
+    const json_t *champion = json_object_get(json, "champion");
+    assert_non_null(strstr(text(champion, "kernel"), "fwd_any_scalar_row__s"));
+    assert_true(json_number_value(json_object_get(champion, "mean_seconds")) > 0);
+    assert_int_equal(json_array_size(json_object_get(json, "shapes")), 1);
+    /* Each challenge is there too, one round or two. */
+    json_int_t challenges = number(json, "challenges"), trials = trials_of_board(state, "b.db");
+    assert_in_range(trials, 4 + challenges, 4 + 2 * challenges);
+    json_decref(json);
+    /* What is finished is not gone on with. */
+    json = run_json(state, "heed " EVOLVE "--no-verify --no-compare --trials 2 --json");
+    assert_int_equal(number(json, "reused"), 0);
+    assert_int_equal(number(json, "launched"), 2);
+    json_decref(json);
+}
+
+/* Kernels that were bred name those that they were bred from. */
+static void assert_parents(void **state)
+{
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    bool parents = false;
+    for (json_int_t i = trials_of_board(state, "i.db"); i > 0 && !parents; i--) {
+        char line[100];
+        snprintf(line, sizeof line, "heed board show %d --board i.db --json", (int)i);
+        assert_int_equal(run(state, line, out, err), 0);
+        assert_non_null(strstr(out, "\"evolve\""));
+        parents = strstr(out, "parent") != NULL;
+    }
+    assert_true(parents);
+}
+
+/* Killed and interrupted runs go on, to where one that was not would have come. */
+static void test_interruptions(void **state)
+{
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+#define LONG                                                                                      \
+    "evolve 'b1 h1 s128/4096 d64 f32' --space cpu_tile -t 2 --trials 34 --duel 0.5 --board i.db " \
+    "--no-verify --no-compare "
+    static const char line[] =
+        "set -m; for signal in KILL INT; do '" HEED_PROGRAM "' " LONG "& child=$!; "
+        "for i in $(seq 500); do n=$('" HEED_PROGRAM "' board check --board i.db 2>/dev/null | "
+        "cut -d' ' -f1); [ \"${n:-0}\" -gt \"${before:-1}\" ] && break; sleep 0.02; done; "
+        "before=$n; kill -$signal $child; wait $child; echo $?; done";
+    assert_int_equal(run(state, line, out, err), 0);
+    if (!strstr(out, "130"))
+        skip(); /* it was through too soon */
+    assert_non_null(strstr(err, "goes on from there"));
+    json_t *json = run_json(state, "heed " LONG "--json");
+    assert_true(json_is_true(json_object_get(json, "resumed")));
+    assert_int_equal(number(json, "run"), 1);
+    assert_true(number(json, "reused") >= 2);
+    assert_int_equal(number(json, "launched"), 34);
+    json_decref(json);
+    assert_parents(state);
+}
+
+/* What cannot be is said. */
+static void test_refusals(void **state)
+{
+    static const struct {
+        const char *line;
+        int code;
+        const char *words;
+    } cases[] = {
+        { "heed evolve", 2, "no problem given" },
+        { "heed evolve 'b1 h1 s8 d16 f32' --space none --board r.db --no-verify", 3, "none" },
+        { "heed evolve 'b1 h1 s8 d16 f32' --trials 0 --board r.db", 2, "--trials" },
+        { "echo junk > j.db; heed evolve 'b1 h1 s8 d16 f32' --board j.db --no-verify", 7, "j.db" },
+    };
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int code = run(state, cases[i].line, out, err);
+        if (code != cases[i].code || !strstr(err, cases[i].words))
+            fail_msg("%s gave %d: %s", cases[i].line, code, err);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_champion, open_folder, scratch_close),
+        cmocka_unit_test_setup_teardown(test_interruptions, open_folder, scratch_close),
+        cmocka_unit_test_setup_teardown(test_refusals, open_folder, scratch_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
