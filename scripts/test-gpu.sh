@@ -2,8 +2,9 @@
 # test-gpu.sh [HEED [TESTS]] - everything that only a GPU can show, on the GPU of this machine
 #
 # HEED is the program, TESTS the folder with test_on_gpu; those of build/release if not given. Needs no
-# build tools. HEED_DEVICE=cuda:N chooses the device. In four parts:
+# build tools. HEED_DEVICE=cuda:N chooses the device. In five parts:
 #
+#   selftest    wrong kernels that the gates must kill, and an honest one
 #   verify      heed verify with every CUDA kernel over all shape files, captured values, all configs
 #   sanitizer   compute-sanitizer's four tools over a few problems that cover every kernel
 #   tests       graphs, streams, threads, refusals, a lost device
@@ -18,7 +19,7 @@ tests=$here/build/release/tests/gpu
 if [ $# -gt 0 ] && [ "$1" != -- ]; then heed=$1 && shift; fi
 if [ $# -gt 0 ] && [ "$1" != -- ]; then tests=$1 && shift; fi
 if [ $# -gt 0 ]; then shift; fi
-parts=${*:-verify sanitizer tests trials}
+parts=${*:-selftest verify sanitizer tests trials}
 
 case ${HEED_DEVICE:-} in
 cuda*) ;;
@@ -65,6 +66,16 @@ verify() {
 # The kernels that have been compiled for the device by name, such as fwd_any_sm80_naive.
 kernels() {
     "$heed" plan --list | sed -n 's/^\(fwd_[a-z0-9]*_sm[a-z0-9_]*\) .*/\1/p'
+}
+
+part_selftest() {
+    if "$heed" selftest >"$out/selftest" 2>"$out/errors"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        sed 's/^/        /' "$out/errors"
+    fi
+    note "selftest: $(sed -n '/^killed/p' "$out/selftest")"
 }
 
 part_verify() {

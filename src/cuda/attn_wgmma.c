@@ -55,7 +55,7 @@ static const shipped table[] = {
     { 1, 64, { 2, 1, 64, 3, 1, 1, 1, 3 } },
     { 1, 64, { 2, 2, 64, 8, 2, 1, 1, 1 } },
     { 1, 64, { 1, 2, 64, 8, 4, 1, 1, 1 } },
-    { 1, 64, { 1, 2, 64, 2, 1, 1, 1, 3 } },
+    { 1, 64, { 1, 2, 64, 4, 1, 1, 1, 3 } },
     { 65, 96, { 3, 1, 96, 2, 2, 2, 1, 2 } },
     { 65, 96, { 3, 1, 96, 2, 2, 2, 1, 1 } },
     { 65, 128, { 2, 1, 128, 2, 2, 2, 2, 2 } },
@@ -259,6 +259,7 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
 #define BLOCK_SECONDS 2.1e-6  /* to begin and end a block, */
 #define ITEM_SECONDS 0.7e-6   /* and to go on to its next item */
 #define MERGE_SECONDS 0.36e-6 /* per key group but the first */
+#define COPIES_SHARE 1.007    /* of the bandwidth that loads by threads reach */
 #define AHEAD_SECONDS 0.9e-6  /* saved where a block begins while the launch ahead still works */
 
 /* Seconds that a warpgroup waits in a tile, by the order, and how much longer than alone its
@@ -356,7 +357,8 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
                    (double)seen.heads_kv;
     double running = items < gpu->multiprocessors ? items : gpu->multiprocessors;
     double compute = compute_seconds(problem, gpu, v, items);
-    double memory = heed_gpu_memory_seconds(gpu, problem, in_flight(problem, v, running));
+    double memory = heed_gpu_memory_seconds(gpu, problem, in_flight(problem, v, running)) /
+                    COPIES_SHARE;
     bool ahead = 2 * items <= (double)resident(v) * gpu->multiprocessors;
     return LAUNCH_SECONDS - (ahead ? AHEAD_SECONDS : 0) + heed_gpu_beside(compute, memory);
 }
