@@ -69,7 +69,7 @@ kernels() {
 }
 
 part_selftest() {
-    if "$heed" selftest >"$out/selftest" 2>"$out/errors"; then
+    if "$heed" selftest --device "$HEED_DEVICE" >"$out/selftest" 2>"$out/errors"; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
