@@ -1,0 +1,265 @@
+/*
+ * tune.c - `heed tune`: the fastest kernel and config for each problem, and the proof
+ */
+#include "tune.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "inputs.h"
+
+/* -------------------------------------------------------------------------- */
+/* Beside the rivals                                                          */
+/* -------------------------------------------------------------------------- */
+
+/* The first champion of a problem is what heed plans: it has the title until it loses it. */
+static heed_status crown(tune_run *tune, tune_shape *shape, int64_t trial, lab_error *error)
+{
+    if (shape->title || !trial)
+        return HEED_OK;
+    heed_status status = lab_record_promote(tune->record, trial, 0,
+                                            "it is what heed plans, and nothing led before", error);
+    if (status == HEED_OK)
+        shape->title = trial;
+    return status;
+}
+
+static cli_exit time_shape(tune_run *tune, tune_shape *shape, bool after)
+{
+    bench_row *row = after ? &shape->after : &shape->before;
+    lab_error error;
+    int64_t trial = 0;
+    tune->bench.kernel = after ? shape->best : shape->champion;
+    cli_exit code = bench_measure(&tune->bench, shape->source, row);
+    if (code != CLI_OK)
+        return code;
+    if (row->outcome != BENCH_OK)
+        cli_warning("%s: %s", shape->spec, row->reason);
+    heed_status status = tune_add_row(tune, shape, row, after ? TUNE_AFTER : TUNE_BEFORE, &trial,
+                                      &error);
+    if (status == HEED_OK && !after)
+        status = crown(tune, shape, trial, &error);
+    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
+}
+
+static cli_exit time_all(tune_run *tune, bool after)
+{
+    cli_exit code = CLI_OK;
+    cli_progress progress = cli_progress_start(after ? "timing after" : "timing before",
+                                               tune->count);
+    for (size_t i = 0; i < tune->count && code == CLI_OK; i++) {
+        cli_progress_step(&progress, i, tune->shapes[i].spec);
+        if (!after || tune->shapes[i].won)
+            code = time_shape(tune, &tune->shapes[i], after);
+    }
+    cli_progress_end(&progress);
+    return code;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The run                                                                    */
+/* -------------------------------------------------------------------------- */
+
+/* A champion that is wrong, whoever it is of, is the worst that can be found out. */
+static cli_exit verdict(const tune_run *tune)
+{
+    cli_exit code = CLI_OK;
+    for (size_t i = 0; i < tune->count; i++) {
+        if (tune->shapes[i].before.outcome == BENCH_WRONG || tune->shapes[i].refuted)
+            return CLI_VERIFY_FAILED;
+        if (tune->shapes[i].before.outcome == BENCH_FAILED)
+            code = CLI_ENVIRONMENT;
+    }
+    return code;
+}
+
+static cli_exit tune_all(tune_run *tune)
+{
+    cli_exit code = tune_find_champions(tune);
+    if (code == CLI_OK)
+        code = time_all(tune, false);
+    if (code == CLI_OK)
+        code = tune_search(tune);
+    if (code == CLI_OK)
+        code = tune_challenge(tune);
+    if (code == CLI_OK)
+        code = time_all(tune, true);
+    return code;
+}
+
+static cli_exit end_run(tune_run *tune, cli_exit code)
+{
+    lab_error error;
+    lab_record_state state = code == CLI_OK            ? LAB_RECORD_FINISHED
+                             : code == CLI_INTERRUPTED ? LAB_RECORD_INTERRUPTED
+                                                       : LAB_RECORD_BROKEN;
+    heed_status status = lab_record_end(tune->record, tune->run, state, NULL, &error);
+    if (code == CLI_INTERRUPTED)
+        cli_message("interrupted: every trial is on the board, as run %lld, and the same command "
+                    "goes on from there",
+                    (long long)tune->run);
+    return status == HEED_OK || code != CLI_OK ? code : cli_board_fail(status, &error);
+}
+
+static cli_exit run_tune(tune_run *tune)
+{
+    cli_exit code = cli_board_open(&tune->record, LAB_RECORD_WRITE, tune->args);
+    if (code == CLI_OK)
+        code = tune_open_run(tune);
+    if (code == CLI_OK)
+        code = bench_rivals_open(&tune->bench);
+    if (code == CLI_OK)
+        code = end_run(tune, tune_all(tune));
+    if (code == CLI_OK)
+        code = tune_report(tune);
+    if (code == CLI_OK)
+        code = cli_wisdom_save(tune->bench.context, tune->args);
+    bench_rivals_close(&tune->bench);
+    lab_record_close(tune->record);
+    return code == CLI_OK ? verdict(tune) : code;
+}
+
+/* What the device means for the run. */
+static void look_at_device(tune_run *tune)
+{
+    bench_run *bench = &tune->bench;
+    const char *device = cli_device(tune->args);
+    bool host = heed_device_is_host(bench->context);
+    lab_environment_read(&bench->environment);
+    int cores = bench->environment.cores_allowed;
+    bench->replay = !host;
+    bench->host_threads = host ? heed_context_threads(bench->context) : cores > 0 ? cores : 1;
+    if (!host)
+        snprintf(bench->device, sizeof bench->device, "%s",
+                 strncmp(device, "cuda:", 5) == 0 ? device : "cuda:0");
+    cli_board_place_read(&tune->place, bench->context);
+}
+
+static cli_exit run(const cli_args *args)
+{
+    tune_run tune = { .args = args,
+                      .seed = (uint64_t)cli_args_integer(args, "seed"),
+                      .seconds = cli_args_real(args, "seconds"),
+                      .duel = cli_args_real(args, "duel") };
+    tune.bench = (bench_run){ .args = args,
+                              .seconds = cli_args_real(args, "rivals"),
+                              .margin = 0.01,
+                              .cold = cli_args_flag(args, "cold"),
+                              .seed = tune.seed };
+    cli_exit code = tune_open_problems(&tune);
+    if (code == CLI_OK)
+        code = cli_context_open(&tune.bench.context, args);
+    if (code == CLI_OK) {
+        look_at_device(&tune);
+        code = run_tune(&tune);
+    }
+    tune_free(&tune);
+    heed_context_destroy(tune.bench.context);
+    return code;
+}
+
+static const cli_option options[] = {
+    CLI_OPTION_SHAPES,
+    { .name = "tensors",
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "Also tune for the captured values in FILE, a .safetensors file: every q, k and v "
+              "with the same prefix is a problem, of equal ones the first" },
+    { .name = "mask",
+      .letter = 'm',
+      .kind = CLI_CHOICE,
+      .argument = "MASK",
+      .choices = cli_mask_names,
+      .standard = "none",
+      .help = "Mask of the problems in that file" },
+    { .name = "seconds",
+      .kind = CLI_REAL,
+      .argument = "S",
+      .min = 0.01,
+      .max = 1e7,
+      .standard = "60",
+      .help = "Time to search for, all problems together" },
+    { .name = "trials",
+      .letter = 'n',
+      .kind = CLI_INTEGER,
+      .argument = "N",
+      .min = 1,
+      .max = 1048576,
+      .help =
+          "Points to launch for each problem at most; without it as many as there is time for" },
+    { .name = "space",
+      .kind = CLI_PATH,
+      .argument = "SPACE",
+      .help = "Search this space alone; without it that of the kernel that leads" },
+    { .name = "duel",
+      .kind = CLI_REAL,
+      .argument = "S",
+      .min = 0.01,
+      .max = 3600,
+      .standard = "1",
+      .help = "How long the best of a search and the champion take turns at most, twice" },
+    { .name = "rivals",
+      .kind = CLI_REAL,
+      .argument = "S",
+      .min = 0.01,
+      .max = 3600,
+      .standard = "0.3",
+      .help = "How long to time heed, and each rival beside it, on each problem" },
+    { .name = "peers",
+      .kind = CLI_TEXT,
+      .argument = "LIST",
+      .help = "Names of the rivals to time, separated by commas, or none; without it all that are "
+              "found" },
+    { .name = "cold",
+      .kind = CLI_FLAG,
+      .help = "Rotate through copies of the tensors that exceed every cache" },
+    { .name = "seed",
+      .kind = CLI_INTEGER,
+      .argument = "N",
+      .min = 0,
+      .max = 1e15,
+      .standard = "1",
+      .help = "Of the searches, the values, and the order of the blocks" },
+    CLI_OPTION_BOARD,
+    CLI_OPTION_WISDOM,
+    CLI_OPTION_DEVICE,
+    CLI_OPTION_THREADS,
+    CLI_OPTION_CPU,
+    { .name = NULL },
+};
+
+extern const cli_verb cli_verb_tune;
+const cli_verb cli_verb_tune = {
+    .name = "tune",
+    .summary = "find the fastest config for each problem, prove it, and keep it",
+    .operands = "[SPEC...]",
+    .operand_min = 0,
+    .operand_max = CLI_ANY,
+    .description =
+        "Times what there is, beside its rivals: the champion of the board for each problem, or "
+        "what heed plans. Then searches the space of the champion's kernel for each problem, as "
+        "'heed sweep' does. The best that it finds takes turns with the champion. It becomes the "
+        "champion if it is FASTER by 3 %, with 99 % confidence for all problems together, and "
+        "that once more on fresh samples, and passes all gates of 'heed verify'. In the end the "
+        "new champions are timed beside the rivals again. Without a problem it is the canonical "
+        "shapes, --shapes seed, that are tuned for.\n"
+        "\n"
+        "Everything is on the board: each trial before the next one begins. So after Ctrl-C, or a "
+        "kill, the same command goes on where it stopped. With --wisdom the new champions are in "
+        "that file, and heed plans them from then on; 'heed wisdom export' makes wisdom from the "
+        "board at any time.\n"
+        "\n"
+        "Where nothing is faster it says so: heed's own choices are good, and noise is no "
+        "improvement.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "  heed tune\n"
+        "  heed tune --seconds 600 --wisdom heed.wisdom 'b1 h8 s512 d64 f32'\n"
+        "  heed tune --shapes rivals --device cuda --peers torch-flash,torch-cudnn --cold\n"
+        "\n"
+        "The exit status is 0 with an improvement or without one, and 5 if a kernel that was timed "
+        "or found computes the wrong thing.",
+    .options = options,
+    .run = run,
+};

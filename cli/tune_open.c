@@ -1,0 +1,248 @@
+/*
+ * tune_open.c - what `heed tune` needs before it begins: problems, its run, who leads, where to
+ * search
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shapes/shapes.h"
+#include "tune.h"
+#include "wisdom_line.h"
+
+/* The canonical shapes, for those who name no problem. */
+#define STANDARD_SHAPES "seed"
+
+/* ---- Problems ---- */
+
+static cli_exit read_standard(tune_run *tune)
+{
+    char found[1024];
+    lab_error error;
+    lab_shapes shapes;
+    const char *path = cli_find_list("shapes", STANDARD_SHAPES, found, sizeof found);
+    heed_status status = lab_shapes_load(&shapes, path, &error);
+    if (status != HEED_OK) {
+        cli_error("%s", error.text);
+        return cli_exit_of(status);
+    }
+    tune->sources.items = calloc(shapes.count + 1, sizeof *tune->sources.items);
+    for (size_t i = 0; tune->sources.items && i < shapes.count; i++)
+        heed_problem_normalize(&tune->sources.items[tune->sources.count++].problem,
+                               &shapes.shapes[i].problem);
+    lab_shapes_free(&shapes);
+    return tune->sources.items ? CLI_OK : CLI_ENVIRONMENT;
+}
+
+static bool is_known(const tune_run *tune, const char *spec)
+{
+    for (size_t i = 0; i < tune->count; i++)
+        if (strcmp(tune->shapes[i].spec, spec) == 0)
+            return true;
+    return false;
+}
+
+/* Captured values of several layers may be one problem: it is tuned on the first of them. */
+cli_exit tune_open_problems(tune_run *tune)
+{
+    const cli_args *args = tune->args;
+    bool named = cli_args_operand_count(args) > 0 || cli_args_text(args, "shapes") ||
+                 cli_args_text(args, "tensors");
+    cli_exit code = named ? bench_sources_read(&tune->sources, args) : read_standard(tune);
+    if (code != CLI_OK)
+        return code;
+    tune->shapes = calloc(tune->sources.count + 1, sizeof *tune->shapes);
+    if (!tune->shapes) {
+        cli_error("not enough memory for %zu problems", tune->sources.count);
+        return CLI_ENVIRONMENT;
+    }
+    for (size_t i = 0; i < tune->sources.count; i++) {
+        char spec[HEED_SPEC_SIZE];
+        heed_problem_print(&tune->sources.items[i].problem, spec, sizeof spec);
+        if (is_known(tune, spec))
+            continue;
+        tune_shape *shape = &tune->shapes[tune->count++];
+        shape->source = &tune->sources.items[i];
+        snprintf(shape->spec, sizeof shape->spec, "%s", spec);
+    }
+    return CLI_OK;
+}
+
+void tune_free(tune_run *tune)
+{
+    for (size_t i = 0; i < tune->count; i++) {
+        cli_pair_free(&tune->shapes[i].first);
+        cli_pair_free(&tune->shapes[i].again);
+        bench_row_free(&tune->shapes[i].before);
+        bench_row_free(&tune->shapes[i].after);
+    }
+    free(tune->shapes);
+    bench_sources_free(&tune->sources);
+}
+
+/* ---- The run ---- */
+
+/* All that decides what a run does, but how long it may take. */
+static void make_key(const tune_run *tune, char key[LAB_RECORD_HASH_SIZE + 8])
+{
+    char hash[LAB_RECORD_HASH_SIZE], *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    snprintf(key, LAB_RECORD_HASH_SIZE + 8, "tune");
+    if (!stream)
+        return;
+    fprintf(stream, "%s\n%s %d\n%s\n%" PRIu64 " %d\n", heed_context_device(tune->bench.context),
+            tune->place.features, tune->place.environment.threads, heed_wisdom_build(), tune->seed,
+            tune->bench.cold);
+    for (size_t i = 0; i < tune->count; i++)
+        fprintf(stream, "%s\n", tune->shapes[i].spec);
+    if (fclose(stream) == 0) {
+        lab_record_hash(text, size, hash);
+        snprintf(key, LAB_RECORD_HASH_SIZE + 8, "tune %s", hash);
+    }
+    free(text);
+}
+
+cli_exit tune_open_run(tune_run *tune)
+{
+    char key[LAB_RECORD_HASH_SIZE + 8], command[512], budget[64];
+    lab_error error;
+    make_key(tune, key);
+    snprintf(command, sizeof command, "heed tune '%.200s'%s", tune->shapes[0].spec,
+             tune->count > 1 ? " ..." : "");
+    snprintf(budget, sizeof budget, "%g s", tune->seconds);
+    const lab_record_work work = {
+        .key = key, .verb = "tune", .command = command, .budget = budget, .seed = tune->seed
+    };
+    heed_status status = lab_record_begin(tune->record, &work, &tune->run, &tune->resumed, &error);
+    if (status == HEED_OK)
+        status = cli_board_selftest_find(tune->record, tune->place.device.backend, &tune->selftest,
+                                         &error);
+    if (status != HEED_OK)
+        return cli_board_fail(status, &error);
+    if (tune->resumed)
+        cli_message("run %lld, which was not finished, goes on", (long long)tune->run);
+    return CLI_OK;
+}
+
+/* ---- Who leads ---- */
+
+typedef struct leader {
+    const tune_run *tune;
+    tune_shape *shape;
+} leader;
+
+/* The champion of the board, if it is of this device and can be planned here. */
+static heed_status take_leader(void *data, const lab_record_row *row)
+{
+    leader *it = data;
+    const heed_context *context = it->tune->bench.context;
+    const char *timing = it->tune->bench.cold ? "cold" : "hot";
+    if (strcmp(row->device, heed_context_device(context)) != 0 || !row->timing ||
+        row->threads != heed_context_threads(context) || strcmp(row->timing, timing) != 0 ||
+        strcmp(row->trusted, "damaged") == 0)
+        return HEED_OK;
+    snprintf(it->shape->champion, sizeof it->shape->champion, "%.95s%s%.95s", row->kernel,
+             *row->config ? "__" : "", row->config);
+    it->shape->title = row->trial;
+    return HEED_OK;
+}
+
+/* Makes sure that the champion can be planned, or takes what heed plans. */
+static cli_exit plan_champion(tune_run *tune, tune_shape *shape)
+{
+    heed_plan *plan = NULL;
+    heed_status status = HEED_ERR_INVALID;
+    if (*shape->champion)
+        status = heed_plan_create_named(&plan, tune->bench.context, &shape->source->problem,
+                                        shape->champion);
+    if (status != HEED_OK) {
+        shape->title = 0;
+        status = heed_plan_create(&plan, tune->bench.context, &shape->source->problem,
+                                  HEED_ESTIMATE);
+    }
+    if (status != HEED_OK)
+        return cli_fail(status, shape->spec);
+    snprintf(shape->champion, sizeof shape->champion, "%s", heed_plan_name(plan));
+    heed_plan_destroy(plan);
+    return CLI_OK;
+}
+
+/* ---- Where to search ---- */
+
+static const char *const spaces[] = { "wgmma", "mma", "cpu_few", "cpu_tile" };
+
+/* Has the space a point of that name? */
+static bool has_point(const lab_space *space, const char *kernel, const char *wanted)
+{
+    char name[HEED_NAME_SIZE];
+    for (int64_t i = 0; i < lab_space_count(space); i++) {
+        const lab_point point = lab_space_at(space, i);
+        if (lab_space_name(space, &point, kernel, name, NULL) == HEED_OK &&
+            strcmp(name, wanted) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool has_kernel(const lab_space *space, const char *kernel)
+{
+    for (int i = 0; i < space->kernel_count; i++)
+        if (strcmp(space->kernels[i], kernel) == 0)
+            return true;
+    return false;
+}
+
+/* A space of the champion's kernel: one that names it, or has its very config. */
+static cli_exit choose_space(const tune_run *tune, tune_shape *shape)
+{
+    const char *wanted = cli_args_text(tune->args, "space");
+    size_t count = wanted ? 1 : sizeof spaces / sizeof *spaces;
+    char kernel[2 * HEED_NAME_SIZE];
+    snprintf(kernel, sizeof kernel, "%s", shape->champion);
+    char *end = strstr(kernel, "__");
+    if (end)
+        *end = '\0';
+    for (size_t i = 0; i < count; i++) {
+        char found[1024];
+        lab_space space;
+        lab_error error;
+        const char *name = wanted ? wanted : spaces[i];
+        heed_status status = lab_space_load(
+            &space, cli_find_list("spaces", name, found, sizeof found), &error);
+        if (status != HEED_OK) {
+            cli_error("%s", error.text);
+            return cli_exit_of(status);
+        }
+        if (has_kernel(&space, kernel) || has_point(&space, kernel, shape->champion)) {
+            snprintf(shape->space, sizeof shape->space, "%s", name);
+            snprintf(shape->kernel, sizeof shape->kernel, "%.95s", kernel);
+        }
+        lab_space_free(&space);
+        if (*shape->space)
+            return CLI_OK;
+    }
+    snprintf(shape->why, sizeof shape->why, "no space has %.100s: there is nothing to search",
+             kernel);
+    return CLI_OK;
+}
+
+cli_exit tune_find_champions(tune_run *tune)
+{
+    cli_exit code = CLI_OK;
+    for (size_t i = 0; i < tune->count && code == CLI_OK; i++) {
+        lab_error error;
+        leader it = { tune, &tune->shapes[i] };
+        const lab_record_filter filter = { .part = LAB_BOARD_BEST,
+                                           .problem = tune->shapes[i].spec,
+                                           .exact = true,
+                                           .device = heed_context_device(tune->bench.context) };
+        heed_status status = lab_record_visit(tune->record, &filter, take_leader, &it, &error);
+        if (status != HEED_OK)
+            return cli_board_fail(status, &error);
+        code = plan_champion(tune, &tune->shapes[i]);
+        if (code == CLI_OK)
+            code = choose_space(tune, &tune->shapes[i]);
+    }
+    return code;
+}

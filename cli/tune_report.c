@@ -1,0 +1,211 @@
+/*
+ * tune_report.c - before and after, beside each rival, and whether that is an improvement
+ */
+#include <math.h>
+#include <string.h>
+
+#include "report/format.h"
+#include "tune.h"
+
+static const bench_row *row_after(const tune_shape *shape)
+{
+    return shape->won && shape->after.outcome == BENCH_OK && shape->after.count > 0 ? &shape->after
+                                                                                    : NULL;
+}
+
+static const bench_match *find_match(const bench_row *row, const char *name)
+{
+    for (size_t i = 0; row && i < row->match_count; i++)
+        if (strcmp(row->matches[i].name, name) == 0)
+            return &row->matches[i];
+    return NULL;
+}
+
+static size_t count_won(const tune_run *tune)
+{
+    size_t won = 0;
+    for (size_t i = 0; i < tune->count; i++)
+        won += tune->shapes[i].won;
+    return won;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The table                                                                  */
+/* -------------------------------------------------------------------------- */
+
+/* "1.21x", or the word for why there is none. */
+static const char *ratio_of(const bench_match *match, char text[32])
+{
+    if (match && match->outcome == BENCH_OK)
+        snprintf(text, 32, "%.2fx", match->comparison.ratio.estimate);
+    else
+        snprintf(text, 32, "%s", match ? bench_outcome_name(match->outcome) : "-");
+    return text;
+}
+
+static void add_seconds(lab_table *table, const bench_row *row)
+{
+    char text[LAB_FORMAT_SIZE];
+    bool good = row && row->outcome == BENCH_OK && row->count > 0;
+    lab_table_cell(table, "%s", lab_format_seconds(good ? row->summary.p50 : -1, text));
+}
+
+static void add_shape(lab_table *table, const tune_run *tune, const tune_shape *shape)
+{
+    const bench_row *after = row_after(shape);
+    char one[32], two[32];
+    lab_table_cell(table, "%s", shape->spec);
+    lab_table_cell(table, "%s", shape->champion);
+    add_seconds(table, &shape->before);
+    lab_table_cell(table, "%s", shape->won ? shape->best : "the same");
+    add_seconds(table, after ? after : &shape->before);
+    if (shape->won)
+        lab_table_cell(table, "%s%.3fx [%.3f, %.3f]%s", cli_style(stdout, CLI_GOOD),
+                       shape->two.ratio.estimate, shape->two.ratio.low, shape->two.ratio.high,
+                       cli_style(stdout, CLI_PLAIN));
+    else
+        lab_table_cell(table, "-");
+    for (size_t i = 0; i < tune->bench.rival_count; i++) {
+        const char *name = tune->bench.rivals[i].name;
+        if (!tune->bench.rivals[i].open)
+            continue;
+        if (after)
+            lab_table_cell(table, "%s -> %s", ratio_of(find_match(&shape->before, name), one),
+                           ratio_of(find_match(after, name), two));
+        else
+            lab_table_cell(table, "%s", ratio_of(find_match(&shape->before, name), one));
+    }
+    lab_table_row_end(table);
+}
+
+static cli_exit print_table(const tune_run *tune)
+{
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "problem", LAB_LEFT);
+    lab_table_column(table, "before", LAB_LEFT);
+    lab_table_column(table, "", LAB_RIGHT);
+    lab_table_column(table, "after", LAB_LEFT);
+    lab_table_column(table, "", LAB_RIGHT);
+    lab_table_column(table, "before/after", LAB_LEFT);
+    for (size_t i = 0; i < tune->bench.rival_count; i++)
+        if (tune->bench.rivals[i].open)
+            lab_table_column(table, tune->bench.rivals[i].name, LAB_RIGHT);
+    for (size_t i = 0; i < tune->count; i++)
+        add_shape(table, tune, &tune->shapes[i]);
+    return cli_table_print(table);
+}
+
+static void print_problems(const tune_run *tune)
+{
+    for (size_t i = 0; i < tune->count; i++) {
+        const tune_shape *shape = &tune->shapes[i];
+        if (*shape->space)
+            printf("%s: %lld of %lld points of %s tried%s; %s\n", shape->spec,
+                   (long long)shape->launched, (long long)shape->points, shape->space,
+                   shape->reused ? ", some before the interruption" : "", shape->why);
+        else
+            printf("%s: %s\n", shape->spec, shape->why);
+    }
+}
+
+/* What it comes to, in a sentence that promises nothing. */
+static void print_sum(const tune_run *tune)
+{
+    size_t won = count_won(tune);
+    double sum = 0;
+    for (size_t i = 0; i < tune->count; i++)
+        sum += tune->shapes[i].won ? log(tune->shapes[i].two.ratio.estimate) : 0;
+    if (won == 0)
+        printf("\nno improvement: on %s nothing that was tried is FASTER by %.3g %% twice, and all "
+               "%zu problems keep what they had\n",
+               heed_context_device(tune->bench.context), 100 * LAB_CHAMPION_GAIN, tune->count);
+    else
+        printf("\n%zu of %zu problems have a new champion on %s, %.3fx as fast in the geometric "
+               "mean; the others keep what they had\n",
+               won, tune->count, heed_context_device(tune->bench.context), exp(sum / (double)won));
+}
+
+static cli_exit print_text(const tune_run *tune)
+{
+    cli_exit code = print_table(tune);
+    bool rivals = false;
+    for (size_t i = 0; i < tune->bench.rival_count; i++) {
+        const bench_rival *rival = &tune->bench.rivals[i];
+        rivals |= rival->open;
+        if (!rival->open)
+            printf("%s: %s\n", rival->name, rival->reason);
+    }
+    printf(rivals ? "Rivals: how many times as long as heed they take, before and after.\n\n"
+                  : "There is no rival here to compare with.\n\n");
+    print_problems(tune);
+    print_sum(tune);
+    return code;
+}
+
+/* -------------------------------------------------------------------------- */
+/* JSON                                                                       */
+/* -------------------------------------------------------------------------- */
+
+static json_t *json_comparison(const lab_comparison *c, bool there)
+{
+    if (!there)
+        return json_null();
+    return json_pack("{s:o, s:o, s:o, s:s, s:I}", "ratio", cli_json_real(c->ratio.estimate), "low",
+                     cli_json_real(c->ratio.low), "high", cli_json_real(c->ratio.high), "verdict",
+                     lab_compared_name(c->verdict), "pairs", (json_int_t)c->pairs);
+}
+
+static json_t *json_row(const bench_row *row)
+{
+    json_t *rivals = json_array();
+    if (!row || row->outcome != BENCH_OK || row->count <= 0) {
+        json_decref(rivals);
+        return json_null();
+    }
+    for (size_t i = 0; i < row->match_count; i++) {
+        const bench_match *match = &row->matches[i];
+        rivals = cli_json_append(
+            rivals,
+            json_pack("{s:s, s:s, s:o, s:o}", "name", match->name, "outcome",
+                      bench_outcome_name(match->outcome), "reason",
+                      *match->reason ? cli_json_text(match->reason) : json_null(), "comparison",
+                      json_comparison(&match->comparison, match->outcome == BENCH_OK)));
+    }
+    return json_pack("{s:s, s:o, s:o, s:o}", "kernel", row->kernel, "p50",
+                     cli_json_real(row->summary.p50), "p90", cli_json_real(row->summary.p90),
+                     "rivals", rivals);
+}
+
+static json_t *json_shape(const tune_shape *shape)
+{
+    return json_pack(
+        "{s:s, s:s, s:o, s:o, s:b, s:b, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}",
+        "problem", shape->spec, "champion", shape->champion, "best",
+        *shape->best ? json_string(shape->best) : json_null(), "space",
+        *shape->space ? json_string(shape->space) : json_null(), "improved", shape->won, "refuted",
+        shape->refuted, "why", *shape->why ? cli_json_text(shape->why) : json_null(), "points",
+        (json_int_t)shape->points, "launched", (json_int_t)shape->launched, "pruned",
+        (json_int_t)shape->pruned, "reused", (json_int_t)shape->reused, "searched_seconds",
+        cli_json_real(shape->searched > 0 ? shape->searched : (double)NAN), "first",
+        json_comparison(&shape->one, shape->rounds > 0), "again",
+        json_comparison(&shape->two, shape->rounds > 1), "before", json_row(&shape->before),
+        "after", json_row(row_after(shape)));
+}
+
+cli_exit tune_report(const tune_run *tune)
+{
+    json_t *shapes = json_array();
+    if (!cli_args_json(tune->args)) {
+        json_decref(shapes);
+        return print_text(tune);
+    }
+    for (size_t i = 0; i < tune->count; i++)
+        shapes = cli_json_append(shapes, json_shape(&tune->shapes[i]));
+    return cli_json_print(json_pack("{s:s, s:i, s:I, s:b, s:o, s:I, s:o}", "device",
+                                    heed_context_device(tune->bench.context), "threads",
+                                    heed_context_threads(tune->bench.context), "run",
+                                    (json_int_t)tune->run, "resumed", tune->resumed, "seconds",
+                                    cli_json_real(tune->seconds), "improved",
+                                    (json_int_t)count_won(tune), "shapes", shapes),
+                          "tune");
+}

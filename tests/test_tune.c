@@ -1,0 +1,183 @@
+/*
+ * test_tune.c - `heed tune` as people call it: finds what is faster, says so when there is nothing,
+ * and loses nothing when it is interrupted
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "scratch.h"
+
+#define OUTPUT_SIZE 65536
+#define SPEC "'b1 h2 s8/1024 d64 f32'"
+#define SLOW "fwd_any_avx2_few__m4s1"
+#define QUICK "-t 1 --peers none --rivals 0.05 --duel 0.5 --json "
+
+static int run(void **state, const char *line, char out[OUTPUT_SIZE], char err[OUTPUT_SIZE])
+{
+    char command[4096], path[SCRATCH_PATH_SIZE];
+    snprintf(command, sizeof command,
+             "cd '%s' && export NO_COLOR= HEED_CACHE=\"$PWD/cache\" HEED_DEVICE=cpu "
+             "HEED_BOARD=board.db && heed() { '%s' \"$@\"; }; { %s\n} >stdout.txt 2>stderr.txt",
+             (const char *)*state, HEED_PROGRAM, line);
+    int status = system(command);
+    out[scratch_read(scratch_path(state, "stdout.txt", path), out, OUTPUT_SIZE - 1)] = '\0';
+    err[scratch_read(scratch_path(state, "stderr.txt", path), err, OUTPUT_SIZE - 1)] = '\0';
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static json_t *run_json(void **state, const char *line)
+{
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    int code = run(state, line, out, err);
+    if (code != 0)
+        fail_msg("%s gave %d: %s%s", line, code, out, err);
+    json_t *json = json_loads(out, 0, NULL);
+    assert_non_null(json);
+    return json;
+}
+
+static const json_t *shape_of(const json_t *json)
+{
+    const json_t *shape = json_array_get(json_object_get(json, "shapes"), 0);
+    assert_non_null(shape);
+    return shape;
+}
+
+static json_int_t number(const json_t *json, const char *key)
+{
+    assert_true(json_is_integer(json_object_get(json, key)));
+    return json_integer_value(json_object_get(json, key));
+}
+
+static const char *text(const json_t *json, const char *key)
+{
+    const char *value = json_string_value(json_object_get(json, key));
+    return value ? value : "";
+}
+
+static bool has_avx2(void **state)
+{
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    return run(state, "heed plan --cpu avx2 -t 1 --kernel " SLOW " " SPEC, out, err) == 0;
+}
+
+/* A board that is led by a slow config: a better one is found, proved, kept and planned. */
+static void test_improvement(void **state)
+{
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    if (!has_avx2(state))
+        skip();
+    assert_int_equal(run(state,
+                         "heed bench --cpu avx2 " SPEC " --peers none --seconds 0.05 -t 1 "
+                         "--kernel " SLOW " --json >bench.json; heed board add bench.json",
+                         out, err),
+                     0);
+    json_t *json = run_json(state, "heed tune --cpu avx2 " SPEC " --seconds 3 --trials 16 "
+                                   "--wisdom w.txt " QUICK);
+    const json_t *shape = shape_of(json);
+    assert_string_equal(text(json, "schema"), "heed.tune/1");
+    assert_string_equal(text(shape, "champion"), SLOW);
+    if (!json_is_true(json_object_get(shape, "improved")))
+        fail_msg("no improvement: %s", text(shape, "why"));
+    assert_int_equal(number(json, "improved"), 1);
+    assert_true(number(shape, "launched") <= 16);
+    assert_true(json_number_value(json_object_get(json_object_get(shape, "again"), "low")) > 1.03);
+    assert_string_equal(text(json_object_get(shape, "after"), "kernel"), text(shape, "best"));
+    assert_int_equal(run(state, "heed plan --cpu avx2 -t 1 --wisdom w.txt " SPEC, out, err), 0);
+    assert_non_null(strstr(out, text(shape, "best")));
+    assert_int_equal(run(state, "heed board", out, err), 0);
+    assert_non_null(strstr(out, text(shape, "best")));
+    /* It is the champion from now on. */
+    json_t *later = run_json(state, "heed tune --cpu avx2 " SPEC " --trials 1 " QUICK);
+    assert_string_equal(text(shape_of(later), "champion"), text(shape, "best"));
+    assert_false(json_is_true(json_object_get(later, "resumed")));
+    json_decref(later);
+    json_decref(json);
+}
+
+/* One point, which is the champion: there is nothing to find, and no word of an improvement. */
+static void test_none(void **state)
+{
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    char path[SCRATCH_PATH_SIZE];
+    static const char space[] = "kernel fwd_any_scalar_row\nknob splits 1\nconfig s = splits\n";
+    scratch_write(scratch_path(state, "one.txt", path), space, strlen(space));
+    assert_int_equal(run(state,
+                         "heed tune --board none.db --cpu scalar 'b1 h1 s100 d16 f32' --space "
+                         "one.txt -t 1 --peers none --rivals 0.05",
+                         out, err),
+                     0);
+    assert_non_null(strstr(out, "no improvement"));
+    assert_non_null(strstr(out, "the search found nothing faster"));
+    assert_non_null(strstr(out, "no rival"));
+}
+
+/* What no space has is timed, and kept. */
+static void test_nothing_to_search(void **state)
+{
+    json_t *json = run_json(state, "heed tune --board plain.db --cpu scalar 'b1 h1 s64 d16 f32' "
+                                   "--space cpu_few " QUICK);
+    const json_t *shape = shape_of(json);
+    assert_true(json_is_null(json_object_get(shape, "space")));
+    assert_true(json_is_object(json_object_get(shape, "before")));
+    assert_false(json_is_true(json_object_get(shape, "improved")));
+    json_decref(json);
+}
+
+/* Ctrl-C leaves every trial on the board, and the same command goes on. */
+static void test_interrupt(void **state)
+{
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    static const char line[] =
+        "set -m; '" HEED_PROGRAM "' tune --board i.db 'b1 h4 s512 d64 f32' --seconds 60 " QUICK
+        "& for i in $(seq 3000); do [ \"$(heed board --board i.db --all --csv 2>/dev/null | wc "
+        "-l)\" -ge 5 ] && break; sleep 0.05; done; kill -INT $!; wait $!";
+    assert_int_equal(run(state, line, out, err), 130);
+    assert_non_null(strstr(err, "goes on from there"));
+    json_t *json = run_json(
+        state, "heed tune --board i.db 'b1 h4 s512 d64 f32' --seconds 1 --trials 5 " QUICK);
+    assert_true(json_is_true(json_object_get(json, "resumed")));
+    assert_true(number(shape_of(json), "reused") >= 2);
+    json_decref(json);
+}
+
+static void test_refusals(void **state)
+{
+    static const struct {
+        const char *line;
+        int code;
+        const char *says;
+    } rows[] = {
+        { "heed tune 'b1 h1 s8 d8'", 2, "type" },
+        { "heed tune --seconds 0 'b1 h1 s8 d8 f32'", 2, "--seconds" },
+        { "heed tune --shapes nowhere.txt", 3, "nowhere.txt" },
+        { "heed tune --space nowhere.txt 'b1 h1 s8 d8 f32' --peers none", 3, "nowhere.txt" },
+        { "echo none >bad.db; heed tune --board bad.db 'b1 h1 s8 d8 f32'", 7, "bad.db" },
+    };
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int code = run(state, rows[i].line, out, err);
+        if (code != rows[i].code || !strstr(err, rows[i].says))
+            fail_msg("%s gave %d: %s", rows[i].line, code, err);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_improvement),       cmocka_unit_test(test_none),
+        cmocka_unit_test(test_nothing_to_search), cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+}
