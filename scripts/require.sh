@@ -17,6 +17,7 @@ build       pkg-config          command:pkg-config               finds libraries
 build       libmd-dev           library:libmd                    SHA-256, for the cache of compiled kernels
 build       libjansson-dev      library:jansson                  JSON for the command line
 build       libsqlite3-dev      library:sqlite3                  the leaderboard
+build       libcurl4-openssl-dev library:libcurl             asks a language model for kernels
 rivals      libopenblas-dev     library:openblas                 a rival to be timed against
 test        libcmocka-dev       library:cmocka                   the unit tests
 test        python3             command:python3                  tests of the layering and of the tools

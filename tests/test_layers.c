@@ -63,8 +63,8 @@ static const layer layers[] = {
     { "lab/search/",
       false,
       { "include/", "src/device.h", "src/measure.h", "lab/inspect/", "lab/measure/", "lab/record/",
-        "lab/search/", "lab/tensor/", "lab/verify/", "lab/report/" },
-      { NULL } },
+        "lab/search/", "lab/tensor/", "lab/trial/", "lab/verify/", "lab/report/" },
+      { "jansson.h" } },
     { "lab/trial/runner", true, { "include/", "lab/trial/" }, { NULL } },
     { "lab/trial/runner", true, { "include/", "lab/trial/" }, { NULL } },
     { "lab/trial/runner_cuda",
@@ -81,6 +81,11 @@ static const layer layers[] = {
       true,
       { "include/", "src/measure.h", "lab/", "peers/" },
       { "cblas.h", "jansson.h" } },
+    { "proposers/",
+      true,
+      { "include/", "lab/report/", "lab/search/", "proposers/" },
+      { "curl/curl.h", "jansson.h" } },
+    { "proposers/attention.c", true, { "lab/trial/heed_candidate.h" }, { NULL } },
     { "tests/", true, { "" }, { "jansson.h", "cmocka.h" } },
 };
 
@@ -105,8 +110,9 @@ static const char *const loud_calls[] = { "printf", "vprintf", "puts", "putchar"
 static const char *const generated[] = { "commit.h" };
 
 /* Where the compiler looks for "name" after the folder of the including file. */
-static const char *const search_path[] = { "include/",         "src/", "", "lab/", "cli/", "tests/",
-                                           "src/cuda/kernels/" };
+static const char *const search_path[] = {
+    "include/", "src/", "", "lab/", "cli/", "tests/", "src/cuda/kernels/", "lab/trial/"
+};
 
 static int complaints;
 static int files_read;
@@ -271,7 +277,8 @@ static int check_file(const char *path, const struct stat *status, int kind)
 
 static void test_tree(void **state)
 {
-    static const char *const folders[] = { "include", "src", "lab", "cli", "peers", "tests" };
+    static const char *const folders[] = { "include", "src",       "lab",  "cli",
+                                           "peers",   "proposers", "tests" };
     assert_int_equal(chdir(HEED_SOURCE_DIR), 0);
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         assert_int_equal(ftw(folders[i], check_file, 16), 0);

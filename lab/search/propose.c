@@ -1,0 +1,312 @@
+/*
+ * propose.c - asking a proposer for a kernel
+ */
+#include "lab/search/propose.h"
+
+#include <ctype.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lab/report/beside.h"
+#include "lab/trial/log.h"
+#include "lab/trial/peer.h"
+
+#define PROTOCOL "heed.propose/1"
+#define NAME_MAX_LENGTH 63
+#define THOUGHT_MAX 2000
+#define TRIED_NAMES 400 /* that a proposer is told, for it not to repeat them */
+
+const char *const lab_way_names[] = { "free", "insight", "full", NULL };
+
+const char *lab_way_name(lab_way way)
+{
+    return way >= 0 && way < LAB_WAYS ? lab_way_names[way] : "unknown";
+}
+
+/* -------------------------------------------------------------------------- */
+/* The request                                                                */
+/* -------------------------------------------------------------------------- */
+
+/* A text of which not more than @most bytes go out; bytes that are no UTF-8 become '?'. */
+static json_t *text_of(const char *text, size_t most)
+{
+    if (!text)
+        return json_null();
+    char *copy = strndup(text, most);
+    json_t *value = copy ? json_string(copy) : NULL;
+    for (char *p = copy; p && !value && *p; p++)
+        *p = (unsigned char)*p < 0x80 ? *p : '?';
+    if (copy && !value)
+        value = json_string(copy);
+    free(copy);
+    return value;
+}
+
+/* A log, of which @left bytes may still go out. */
+static json_t *log_of(const char *log, size_t *left)
+{
+    if (!log || !*log || *left < 2)
+        return json_null();
+    char *copy = strndup(log, (size_t)4 * LAB_PROPOSE_LOGS);
+    if (!copy)
+        return NULL;
+    lab_log_strip(copy);
+    size_t length = strlen(copy);
+    if (length > *left)
+        length = *left;
+    *left -= length;
+    json_t *value = text_of(copy, length);
+    free(copy);
+    return value;
+}
+
+static json_t *kernel_of(const lab_tried *it, bool with_source, size_t *left)
+{
+    json_t *kernel = json_pack("{s:o, s:o, s:o, s:o}", "name", text_of(it->name, NAME_MAX_LENGTH),
+                               "verdict", text_of(it->verdict, NAME_MAX_LENGTH), "seconds",
+                               it->seconds > 0 ? json_real(it->seconds) : json_null(), "thought",
+                               text_of(it->thought, THOUGHT_MAX));
+    if (kernel && left)
+        json_object_set_new(kernel, "log", log_of(it->log, left));
+    if (kernel && with_source && it->source)
+        json_object_set_new(kernel, "source", text_of(it->source, LAB_PROPOSE_SOURCE));
+    return kernel;
+}
+
+static json_t *texts_of(const char *const *texts, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, text_of(texts[i], THOUGHT_MAX));
+    return list;
+}
+
+static json_t *names_of(const lab_appeal *appeal)
+{
+    size_t count = appeal->history_count;
+    json_t *list = json_array();
+    for (size_t i = count > TRIED_NAMES ? count - TRIED_NAMES : 0; i < count; i++)
+        json_array_append_new(list, text_of(appeal->history[i].name, NAME_MAX_LENGTH));
+    return list;
+}
+
+/* A few thoughts of kernels that ran, drawn by lot. */
+static json_t *thoughts_of(const lab_appeal *appeal)
+{
+    json_t *list = json_array();
+    uint64_t dice = appeal->seed * 6364136223846793005u + (uint64_t)appeal->number;
+    size_t count = appeal->history_count;
+    for (size_t i = 0; i < count && json_array_size(list) < LAB_PROPOSE_THOUGHTS; i++) {
+        const lab_tried *it = &appeal->history[(dice + i * 7) % count];
+        if (it->seconds > 0 && it->thought && *it->thought)
+            json_array_append_new(list, kernel_of(it, false, NULL));
+    }
+    return list;
+}
+
+/* The newest @most kernels, the oldest of them first; logs are for the newest ones. */
+static json_t *history_of(const lab_appeal *appeal, size_t most)
+{
+    json_t *list = json_array();
+    size_t left = LAB_PROPOSE_LOGS, count = appeal->history_count;
+    for (size_t i = 0; i < most && i < count; i++)
+        json_array_insert_new(list, 0, kernel_of(&appeal->history[count - 1 - i], false, &left));
+    return list;
+}
+
+/* The best kernel beside the current one, for crossover. NULL: there is none. */
+static const lab_tried *find_other(const lab_appeal *appeal)
+{
+    const lab_tried *best = NULL;
+    for (size_t i = 0; i < appeal->history_count; i++) {
+        const lab_tried *it = &appeal->history[i];
+        bool same = it->source && appeal->current.source &&
+                    strcmp(it->source, appeal->current.source) == 0;
+        if (it->seconds > 0 && !same && (!best || it->seconds < best->seconds))
+            best = it;
+    }
+    return best;
+}
+
+static json_t *request_of(const lab_appeal *appeal, size_t history)
+{
+    json_t *request = json_pack(
+        "{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "op", "propose", "protocol",
+        PROTOCOL, "way", lab_way_name(appeal->way), "number", (json_int_t)appeal->number, "seed",
+        (json_int_t)(appeal->seed & INT64_MAX), "task", text_of(appeal->task, THOUGHT_MAX * 4),
+        "language", text_of(appeal->language, 8), "problems",
+        texts_of(appeal->problems, appeal->problem_count), "device", text_of(appeal->device, 200),
+        "origin", text_of(appeal->origin, LAB_PROPOSE_SOURCE), "current",
+        kernel_of(&appeal->current, true, NULL), "tried", names_of(appeal));
+    if (!request || appeal->way == LAB_WAY_FREE)
+        return request;
+    json_object_set_new(request, "insights", texts_of(appeal->insights, appeal->insight_count));
+    json_object_set_new(request, "thoughts", thoughts_of(appeal));
+    if (appeal->way == LAB_WAY_INSIGHT)
+        return request;
+    const lab_tried *other = history > 0 ? find_other(appeal) : NULL;
+    json_object_set_new(request, "history", history_of(appeal, history));
+    json_object_set_new(request, "operator",
+                        json_string(other && appeal->number % 2 == 0 ? "crossover" : "mutation"));
+    if (other && appeal->number % 2 == 0)
+        json_object_set_new(request, "other", kernel_of(other, true, NULL));
+    return request;
+}
+
+/* A line has to fit: history goes first, then the source that all began with. */
+static json_t *fitting_request(const lab_appeal *appeal)
+{
+    size_t most = appeal->history_count < LAB_PROPOSE_HISTORY ? appeal->history_count
+                                                              : LAB_PROPOSE_HISTORY;
+    lab_appeal shorter = *appeal;
+    for (;;) {
+        json_t *request = request_of(&shorter, most);
+        size_t length = request ? json_dumpb(request, NULL, 0, JSON_COMPACT) : 0;
+        if (!request || (length > 0 && length < LAB_PEER_LINE_SIZE - 1))
+            return request;
+        json_decref(request);
+        if (most == 0 && !shorter.origin)
+            return NULL;
+        if (most == 0)
+            shorter.origin = NULL;
+        most /= 2;
+    }
+}
+
+char *lab_appeal_text(const lab_appeal *appeal)
+{
+    json_t *request = fitting_request(appeal);
+    char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
+    json_decref(request);
+    return text;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The reply                                                                  */
+/* -------------------------------------------------------------------------- */
+
+void lab_proposal_free(lab_proposal *proposal)
+{
+    free(proposal->name);
+    free(proposal->source);
+    free(proposal->thought);
+    *proposal = (lab_proposal){ NULL };
+}
+
+/* Names become file names, and columns of tables. */
+static bool is_name(const char *name)
+{
+    if (!name || !isalnum((unsigned char)*name) || strlen(name) > NAME_MAX_LENGTH)
+        return false;
+    for (const char *p = name; *p; p++)
+        if (!isalnum((unsigned char)*p) && !strchr("_-.", *p))
+            return false;
+    return true;
+}
+
+static heed_status refuse(lab_error *error, const char *what)
+{
+    snprintf(error->text, sizeof error->text, "the proposer's answer: %s", what);
+    return HEED_ERR_INVALID;
+}
+
+static heed_status take_proposal(const json_t *reply, lab_proposal *proposal, lab_error *error)
+{
+    const char *name = json_string_value(json_object_get(reply, "name"));
+    const char *source = json_string_value(json_object_get(reply, "source"));
+    const char *thought = json_string_value(json_object_get(reply, "thought"));
+    if (!is_name(name))
+        return refuse(error, "name is missing, or no name of at most 63 letters and digits");
+    if (!source || !*source)
+        return refuse(error, "source is missing");
+    if (strlen(source) > LAB_PROPOSE_SOURCE)
+        return refuse(error, "source is longer than 24 KiB");
+    proposal->name = strdup(name);
+    proposal->source = strdup(source);
+    proposal->thought = strndup(thought ? thought : "", THOUGHT_MAX);
+    if (!proposal->name || !proposal->source || !proposal->thought) {
+        lab_proposal_free(proposal);
+        return HEED_ERR_NO_MEMORY;
+    }
+    lab_peer_tame(proposal->thought);
+    return HEED_OK;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The process                                                                */
+/* -------------------------------------------------------------------------- */
+
+struct lab_proposer {
+    lab_peer *peer;
+};
+
+void lab_proposer_find(const char *command, char *path, size_t size)
+{
+    static const char *const places[] = { "../proposers", "../libexec/heed/proposers" };
+    static const char *const prefixes[] = { "", "heed-propose-" };
+    char place[512];
+    for (size_t i = 0; i < 4 && !strchr(command, '/'); i++) {
+        int length = snprintf(place, sizeof place, "%s/%s%s", places[i / 2], prefixes[i % 2],
+                              command);
+        if (length > 0 && (size_t)length < sizeof place && lab_beside(place, path, size) &&
+            access(path, X_OK) == 0)
+            return;
+    }
+    snprintf(path, size, "%s", command);
+}
+
+lab_proposer *lab_proposer_start(const char *path, bool (*interrupted)(void))
+{
+    const lab_peer_command command = { .path = path, .interrupted = interrupted };
+    lab_proposer *proposer = calloc(1, sizeof *proposer);
+    if (!proposer)
+        return NULL;
+    proposer->peer = lab_peer_start(&command);
+    if (proposer->peer)
+        return proposer;
+    free(proposer);
+    return NULL;
+}
+
+heed_status lab_proposer_ask(lab_proposer *proposer, const lab_appeal *appeal, double seconds,
+                             lab_proposal *proposal, lab_error *error)
+{
+    *proposal = (lab_proposal){ NULL };
+    error->text[0] = '\0';
+    json_t *request = fitting_request(appeal);
+    if (!request) {
+        snprintf(error->text, sizeof error->text,
+                 "the source is too long for a proposer: a request has at most %d bytes",
+                 LAB_PEER_LINE_SIZE);
+        return HEED_ERR_INVALID;
+    }
+    json_t *reply = lab_peer_ask(proposer->peer, request, seconds);
+    if (!reply) {
+        snprintf(error->text, sizeof error->text, "the proposer %.300s",
+                 lab_peer_reason(proposer->peer));
+        return HEED_ERR_SYSTEM;
+    }
+    const char *status = json_string_value(json_object_get(reply, "status"));
+    const char *reason = json_string_value(json_object_get(reply, "reason"));
+    heed_status result = HEED_OK;
+    if (strcmp(status, "ok") == 0) {
+        result = take_proposal(reply, proposal, error);
+    } else {
+        snprintf(error->text, sizeof error->text, "the proposer says: %.300s",
+                 reason ? reason : "nothing");
+        lab_peer_tame(error->text);
+        result = strcmp(status, "unsupported") == 0 ? HEED_ERR_UNSUPPORTED : HEED_ERR_INVALID;
+    }
+    json_decref(reply);
+    return result;
+}
+
+void lab_proposer_end(lab_proposer *proposer)
+{
+    if (!proposer)
+        return;
+    lab_peer_end(proposer->peer);
+    free(proposer);
+}

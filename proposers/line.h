@@ -1,0 +1,20 @@
+/*
+ * line.h - what the proposers share: one JSON line in, one JSON line out (docs/proposers.md)
+ */
+#ifndef PROPOSERS_LINE_H
+#define PROPOSERS_LINE_H
+
+#include <jansson.h>
+
+/* Answers one request, which it does not own. Returns a reply, or NULL if there is no memory. */
+typedef json_t *line_answer(void *data, const json_t *request);
+
+/* line_serve() reads requests from stdin and writes the reply of @answer to each to stdout, until
+ * it is told to quit or the input ends. Returns what the process is to return. */
+int line_serve(line_answer *answer, void *data);
+
+/* line_refuse() returns a reply with that status, "unsupported" or "error", and reason. */
+json_t *line_refuse(const char *status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif /* PROPOSERS_LINE_H */

@@ -1,0 +1,232 @@
+/*
+ * openai.c - heed-propose-openai: asks a language model behind an OpenAI-compatible server
+ *
+ *     OPENAI_API_KEY    the key; never printed, and cut out of all that is. None is sent without it
+ *     OPENAI_BASE_URL   of the server; default https://api.openai.com/v1
+ *     OPENAI_MODEL      name of the model
+ *     HEED_PROPOSE_SECONDS   how long to wait for an answer; default 300
+ *
+ * A key goes to the server named and nowhere else: redirects are not followed, and without
+ * encryption it goes to this machine alone.
+ */
+#include <curl/curl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "line.h"
+#include "prompt.h"
+
+#define ANSWER_MAX ((size_t)1 << 20)
+
+typedef struct asker {
+    const char *key; /* NULL: none */
+    const char *url;
+    const char *model;
+    long seconds;
+} asker;
+
+/* What the server sends, as far as it is taken. */
+typedef struct body {
+    char *text;
+    size_t length;
+} body;
+
+static size_t receive(char *data, size_t size, size_t count, void *to)
+{
+    body *it = to;
+    size_t length = size * count;
+    if (length > ANSWER_MAX - it->length)
+        return 0; /* curl gives up */
+    char *text = realloc(it->text, it->length + length + 1);
+    if (!text)
+        return 0;
+    memcpy(text + it->length, data, length);
+    it->text = text;
+    it->length += length;
+    it->text[it->length] = '\0';
+    return length;
+}
+
+/* ---- The key ---- */
+
+/* Puts stars in the place of the key, wherever it stands. */
+static void hide_key(const asker *it, char *text)
+{
+    size_t length = it->key ? strlen(it->key) : 0;
+    for (char *p = text; length > 0 && (p = strstr(p, it->key)); p += length)
+        memset(p, '*', length);
+}
+
+/* The same in all texts of a reply. */
+static json_t *hide_in_reply(const asker *it, json_t *reply)
+{
+    const char *key;
+    json_t *value;
+    void *next;
+    if (!reply || !it->key)
+        return reply;
+    json_object_foreach_safe(reply, next, key, value)
+    {
+        char *text = json_is_string(value) ? strdup(json_string_value(value)) : NULL;
+        if (!text)
+            continue;
+        hide_key(it, text);
+        json_object_set_new(reply, key, json_string(text));
+        free(text);
+    }
+    return reply;
+}
+
+/* May a key go there? Encrypted, or no further than this machine. */
+static int is_safe(const asker *it)
+{
+    static const char *const here[] = { "localhost", "127.0.0.1", "[::1]" };
+    char *scheme = NULL, *host = NULL;
+    int safe = 0;
+    CURLU *url = curl_url();
+    if (!url)
+        return 0;
+    if (curl_url_set(url, CURLUPART_URL, it->url, 0) == CURLUE_OK &&
+        curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+        curl_url_get(url, CURLUPART_HOST, &host, 0) == CURLUE_OK) {
+        safe = strcmp(scheme, "https") == 0;
+        for (size_t i = 0; i < sizeof here / sizeof *here; i++)
+            safe = safe || strcmp(host, here[i]) == 0;
+    }
+    curl_free(scheme);
+    curl_free(host);
+    curl_url_cleanup(url);
+    return safe;
+}
+
+/* ---- The question ---- */
+
+static char *question(const asker *it, const json_t *request)
+{
+    char *prompt = prompt_write(request);
+    if (!prompt)
+        return NULL;
+    json_t *json = json_pack("{s:s, s:[{s:s, s:s}, {s:s, s:s}]}", "model", it->model, "messages",
+                             "role", "system", "content", prompt_system, "role", "user", "content",
+                             prompt);
+    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    json_decref(json);
+    free(prompt);
+    return text;
+}
+
+static struct curl_slist *headers_of(const asker *it)
+{
+    struct curl_slist *list = curl_slist_append(NULL, "Content-Type: application/json");
+    size_t size = it->key ? strlen(it->key) + 32 : 0;
+    char *line = it->key ? malloc(size) : NULL;
+    if (line) {
+        snprintf(line, size, "Authorization: Bearer %s", it->key);
+        struct curl_slist *more = curl_slist_append(list, line);
+        list = more ? more : list;
+        free(line);
+    }
+    return list;
+}
+
+static CURLcode post(const asker *it, const char *text, body *out, long *code)
+{
+    char url[2048];
+    CURL *curl = curl_easy_init();
+    if (!curl)
+        return CURLE_OUT_OF_MEMORY;
+    struct curl_slist *headers = headers_of(it);
+    size_t length = strlen(it->url);
+    snprintf(url, sizeof url, "%s%schat/completions", it->url,
+             length > 0 && it->url[length - 1] == '/' ? "" : "/");
+    curl_easy_setopt(curl, CURLOPT_URL, url);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, text);
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, (long)strlen(text));
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, out);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT, it->seconds);
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+    CURLcode result = curl_easy_perform(curl);
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, code);
+    curl_slist_free_all(headers);
+    curl_easy_cleanup(curl);
+    return result;
+}
+
+/* ---- The answer ---- */
+
+static json_t *read_body(const body *it, long code, long long number)
+{
+    json_t *json = it->text ? json_loads(it->text, 0, NULL) : NULL;
+    const json_t *choice = json_array_get(json_object_get(json, "choices"), 0);
+    const char *said = json_string_value(
+        json_object_get(json_object_get(choice, "message"), "content"));
+    const char *trouble = json_string_value(
+        json_object_get(json_object_get(json, "error"), "message"));
+    json_t *reply;
+    if (code != 200)
+        reply = line_refuse("error", "the server answered %ld%s%.200s", code, trouble ? ": " : "",
+                            trouble ? trouble : "");
+    else if (!said)
+        reply = line_refuse("error", "the server's answer has no choices[0].message.content");
+    else
+        reply = prompt_read(said, number);
+    json_decref(json);
+    return reply;
+}
+
+static json_t *ask(const asker *it, const json_t *request)
+{
+    long long number = json_integer_value(json_object_get(request, "number"));
+    body out = { NULL, 0 };
+    long code = 0;
+    char *text = question(it, request);
+    if (!text)
+        return NULL;
+    CURLcode result = post(it, text, &out, &code);
+    json_t *reply = result == CURLE_OK
+                        ? read_body(&out, code, number)
+                        : line_refuse("error", "%s: %s", it->url, curl_easy_strerror(result));
+    free(text);
+    free(out.text);
+    return reply;
+}
+
+static json_t *answer(void *data, const json_t *request)
+{
+    const asker *it = data;
+    if (!it->model)
+        return line_refuse("unsupported", "OPENAI_MODEL is not set: it names the model to ask");
+    if (strncmp(it->url, "http://", 7) != 0 && strncmp(it->url, "https://", 8) != 0)
+        return line_refuse("unsupported", "OPENAI_BASE_URL must begin with https:// or http://");
+    if (it->key && !is_safe(it))
+        return line_refuse("unsupported",
+                           "OPENAI_BASE_URL is not encrypted: a key is sent over https, or to "
+                           "this machine");
+    return hide_in_reply(it, ask(it, request));
+}
+
+static const char *variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+int main(void)
+{
+    const char *url = variable("OPENAI_BASE_URL"), *seconds = variable("HEED_PROPOSE_SECONDS");
+    asker it = { .key = variable("OPENAI_API_KEY"),
+                 .url = url ? url : "https://api.openai.com/v1",
+                 .model = variable("OPENAI_MODEL"),
+                 .seconds = seconds ? strtol(seconds, NULL, 10) : 300 };
+    if (it.seconds < 1)
+        it.seconds = 300;
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
+        return EXIT_FAILURE;
+    int code = line_serve(answer, &it);
+    curl_global_cleanup();
+    return code;
+}

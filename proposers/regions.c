@@ -1,0 +1,185 @@
+/*
+ * regions.c - heed-propose-regions: another text for marked regions of a source; needs no model
+ *
+ * The source that a search began with has the alternatives (lab/search/source.h); a choice is one
+ * text for each region. First the neighbours of the current source are proposed, those that differ
+ * in one region, and then all other choices in an order that the seed shuffles. Nothing is kept
+ * between requests: what was tried is in the request, so a resumed search goes on.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/search/source.h"
+#include "line.h"
+
+#define NAME_PREFIX "regions"
+#define NAME_SIZE 64
+
+/* A choice and its number: digits of mixed radix, region 0 the fastest. */
+static int64_t number_of(const lab_source *source, const int *choice)
+{
+    int64_t number = 0;
+    for (int i = source->count - 1; i >= 0; i--)
+        number = number * source->regions[i].count + choice[i];
+    return number;
+}
+
+static void choice_of(const lab_source *source, int64_t number, int *choice)
+{
+    for (int i = 0; i < source->count; i++) {
+        choice[i] = (int)(number % source->regions[i].count);
+        number /= source->regions[i].count;
+    }
+}
+
+/* How many choices there are; as many as can be numbered. */
+static int64_t count_choices(const lab_source *source)
+{
+    int64_t count = 1;
+    for (int i = 0; i < source->count && count < INT32_MAX; i++)
+        count *= source->regions[i].count;
+    return count;
+}
+
+/* "regions-0-2-1" */
+static void name_of(const lab_source *source, const int *choice, char name[NAME_SIZE])
+{
+    size_t length = (size_t)snprintf(name, NAME_SIZE, "%s", NAME_PREFIX);
+    for (int i = 0; i < source->count && length < NAME_SIZE; i++)
+        length += (size_t)snprintf(name + length, NAME_SIZE - length, "-%d", choice[i]);
+}
+
+static int was_tried(const json_t *request, const char *name)
+{
+    const json_t *tried = json_object_get(request, "tried");
+    for (size_t i = 0; i < json_array_size(tried); i++) {
+        const char *other = json_string_value(json_array_get(tried, i));
+        if (other && strcmp(other, name) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* What the current source chose; where it has a text that the first one had not, the first. */
+static void read_current(const lab_source *source, const char *text, int *choice)
+{
+    lab_source current;
+    lab_error error;
+    memset(choice, 0, sizeof(int) * LAB_SOURCE_REGIONS);
+    if (!text || lab_source_parse(&current, text, "current", &error) != HEED_OK)
+        return;
+    for (int i = 0; i < source->count; i++) {
+        int there = lab_source_find(&current, source->regions[i].name);
+        for (int j = 0; there >= 0 && j < source->regions[i].count; j++)
+            if (strcmp(source->regions[i].texts[j], current.regions[there].texts[0]) == 0)
+                choice[i] = j;
+    }
+    lab_source_free(&current);
+}
+
+static int take(const lab_source *source, const json_t *request, const int *choice,
+                const int *current)
+{
+    char name[NAME_SIZE];
+    name_of(source, choice, name);
+    return number_of(source, choice) != number_of(source, current) && !was_tried(request, name);
+}
+
+/* A neighbour of the current choice that was not tried; the seed says where to begin. */
+static int find_neighbour(const lab_source *source, const json_t *request, uint64_t seed,
+                          const int *current, int *choice)
+{
+    for (int i = 0; i < source->count; i++) {
+        int region = (int)((seed + (uint64_t)i) % (uint64_t)source->count);
+        int count = source->regions[region].count;
+        for (int step = 1; step < count; step++) {
+            memcpy(choice, current, sizeof(int) * LAB_SOURCE_REGIONS);
+            choice[region] = (current[region] + step) % count;
+            if (take(source, request, choice, current))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+static int64_t divisor(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Any choice that was not tried, in steps that come to all of them. */
+static int find_any(const lab_source *source, const json_t *request, uint64_t seed,
+                    const int *current, int *choice)
+{
+    int64_t count = count_choices(source);
+    int64_t step = 1 + (int64_t)(seed % (uint64_t)count),
+            at = (int64_t)(seed / 7 % (uint64_t)count);
+    while (divisor(step, count) != 1)
+        step++;
+    for (int64_t i = 0; i < count; i++, at = (at + step) % count) {
+        choice_of(source, at, choice);
+        if (take(source, request, choice, current))
+            return 1;
+    }
+    return 0;
+}
+
+static json_t *propose(const lab_source *source, const int *choice, const int *current)
+{
+    char name[NAME_SIZE], thought[200] = "";
+    size_t length = 0;
+    char *text = lab_source_render(source, choice);
+    name_of(source, choice, name);
+    for (int i = 0; i < source->count && length < sizeof thought; i++)
+        if (choice[i] != current[i])
+            length += (size_t)snprintf(thought + length, sizeof thought - length,
+                                       "%s%s: text %d in the place of %d", length ? "; " : "",
+                                       source->regions[i].name, choice[i], current[i]);
+    json_t *reply = text ? json_pack("{s:s, s:s, s:s, s:s}", "status", "ok", "name", name, "source",
+                                     text, "thought", thought)
+                         : NULL;
+    free(text);
+    return reply;
+}
+
+static json_t *answer(void *data, const json_t *request)
+{
+    const char *origin = json_string_value(json_object_get(request, "origin"));
+    const json_t *kernel = json_object_get(request, "current");
+    const char *text = json_string_value(json_object_get(kernel, "source"));
+    uint64_t seed = (uint64_t)json_integer_value(json_object_get(request, "seed"));
+    int current[LAB_SOURCE_REGIONS], choice[LAB_SOURCE_REGIONS];
+    lab_source source;
+    lab_error error;
+    (void)data;
+    if (!origin)
+        return line_refuse("unsupported", "the source that all began with is missing");
+    if (lab_source_parse(&source, origin, "origin", &error) != HEED_OK)
+        return line_refuse("unsupported", "%s", error.text);
+    json_t *reply;
+    if (count_choices(&source) < 2) {
+        reply = line_refuse("unsupported", "the source has no region with another text");
+    } else {
+        read_current(&source, text, current);
+        if (find_neighbour(&source, request, seed, current, choice) ||
+            find_any(&source, request, seed, current, choice))
+            reply = propose(&source, choice, current);
+        else
+            reply = line_refuse("unsupported", "all %" PRId64 " choices of texts were proposed",
+                                count_choices(&source));
+    }
+    lab_source_free(&source);
+    return reply;
+}
+
+int main(void)
+{
+    return line_serve(answer, NULL);
+}
