@@ -19,9 +19,9 @@ build: ## build the library and the command line into build/release
 	$(REQUIRE) build
 	$(call build,release)
 
-run: ## plan, verify and time real attention problems on this machine
+run: ## tune attention for this machine: real inputs and the canonical shapes, beside the rivals
 	$(REQUIRE) build rivals
-	$(call build,release)
+	$(call build,release) --target heed_cli heed_rivals
 	@scripts/run.sh build/release
 
 test: ## build and run all tests

@@ -80,10 +80,10 @@ static void decide(tune_shape *shape, int round)
     const lab_comparison *last = comparison_of(shape, round);
     shape->rounds = round + 1;
     shape->won = decision.succession != LAB_KEEP_CHAMPION;
-    snprintf(shape->why, sizeof shape->why,
-             "%s%.100s is %s, %.3fx [%.3f, %.3f]; a new champion is FASTER by %.3g %% at least",
-             round ? "on fresh samples " : "", shape->best, lab_compared_name(last->verdict),
-             last->ratio.estimate, last->ratio.low, last->ratio.high, 100 * LAB_CHAMPION_GAIN);
+    snprintf(shape->why, sizeof shape->why, "%.100s is %s%s, %.3fx [%.3f, %.3f]%s", shape->best,
+             lab_compared_name(last->verdict), round ? " on fresh samples too" : "",
+             last->ratio.estimate, last->ratio.low, last->ratio.high,
+             shape->won ? "" : ", where a champion has to be FASTER by 3 %");
 }
 
 static cli_exit judge(tune_run *tune, int round)

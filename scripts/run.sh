@@ -1,14 +1,14 @@
 #!/bin/sh
-# run.sh BUILD - the tour behind `make run`: plan, execute, verify and time attention on this machine
+# run.sh BUILD - what `make run` does: tune attention for this machine, on the best device present
 #
-# Takes the values that a real text model computed, in tests/data, and the shapes of shapes/seed.txt.
-# Each step prints the command that it runs. What is verified here is one pass of what `make test`
-# does at length.
+# Takes the values that a real text model computed, in tests/data, and the canonical shapes of
+# shapes/seed.txt; HEED_RUN_SECONDS of searching, 40 if that is not set. What is found is on a board,
+# BUILD/run/board.db, from which BUILD/run/heed.wisdom is made. Each step prints the command that it runs.
 set -eu
 heed=$1/cli/heed
 captured=tests/data/minilm.safetensors
-out=$(mktemp -d)
-trap 'rm -rf "$out"' EXIT
+out=$1/run
+mkdir -p "$out"
 
 step() {
     printf '\n## %s\n' "$1"
@@ -19,11 +19,13 @@ step() {
 
 # The doctor's exit status says whether it found something worth a warning; that ends nothing here.
 step "This machine" doctor || [ $? -eq 1 ]
-step "What heed would run, and why" plan --explain b1 h8 s512 d64 f32
 step "Attention of a real model's first layer" run --tensors "$captured" --prefix layer0. --out "$out/O.npy"
-for layer in layer0. layer2. layer5.; do
-    step "The proof, on values of a real model" verify --tensors "$captured" --prefix "$layer" --once
-done
-step "The proof, on the canonical shapes" verify --shapes shapes/seed.txt --once --time-limit 0.1
-step "The time, beside the rivals that are here" bench --tensors "$captured" --shapes shapes/seed.txt \
-    b1 h8 s512 d64 f32 --seconds 0.5
+step "The proof, on its values" verify --tensors "$captured" --prefix layer0. --once
+step "What is fastest here, beside the rivals, before and after" tune --tensors "$captured" \
+    --shapes shapes/seed.txt --seconds "${HEED_RUN_SECONDS:-40}" --board "$out/board.db"
+step "Who leads" board --board "$out/board.db"
+
+# Nothing to export is no failure: a board may have leaders of other numbers of threads alone.
+printf '\n## Wisdom, to plan with from now on\n$ heed wisdom export --board %s >%s\n' \
+    "$out/board.db" "$out/heed.wisdom"
+"$heed" wisdom export --board "$out/board.db" >"$out/heed.wisdom" || [ $? -eq 1 ]
