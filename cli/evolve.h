@@ -61,8 +61,8 @@ typedef struct evolve_name {
     char whole[HEED_NAME_SIZE]; /* as plans are made by */
 } evolve_name;
 heed_status evolve_name_of(evolve_run *run, const lab_individual *individual, evolve_name *name);
-lab_record_trial evolve_trial(const evolve_run *run, const lab_individual *individual,
-                              const evolve_name *name, size_t shape, int attempt);
+lab_record_trial evolve_trial(const evolve_run *run, const evolve_name *name, size_t shape,
+                              int attempt);
 heed_status evolve_add(evolve_run *run, lab_record_trial *trial, int64_t *id);
 
 /* evolve_find_number() reads the fact @name of a trial of the board; false: there is none. */
@@ -71,8 +71,26 @@ bool evolve_find_number(evolve_run *run, int64_t trial, const char *name, double
 /* evolve_nature.c: evaluation by the board, else by the device. */
 lab_nature evolve_nature(evolve_run *run);
 
-/* evolve_duel.c: the rule of succession: FASTER by 3 % on two problems, or on the only one, and
+/* evolve_contest.c: the rule of succession: FASTER by 3 % on two problems, or on the only one, and
  * SLOWER on none, and that again on fresh samples; and then through all gates. */
+typedef struct evolve_contest {
+    evolve_run *run;
+    const char *challenger; /* names */
+    const char *champion;
+    int64_t number;    /* of the challenger, for seeds */
+    lab_family family; /* whose data the functions below get */
+
+    /* What the challenger's trials on the board are, but for what came of them. */
+    lab_record_trial (*trial)(void *data, size_t shape, int attempt);
+
+    /* *@yes is true; becomes false if a gate refuses the challenger. */
+    heed_status (*gates)(void *data, bool *yes);
+} evolve_contest;
+
+/* evolve_contest_run() decides, or finds on the board what was decided. */
+heed_status evolve_contest_run(const evolve_contest *contest, bool *yes);
+
+/* evolve_duel.c: the same for configs, as evolution asks for it. */
 heed_status evolve_succeeds(void *data, const lab_individual *challenger,
                             const lab_individual *champion, bool *yes);
 

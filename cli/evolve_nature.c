@@ -39,7 +39,7 @@ static heed_status answer(evolve_run *run, const lab_individual *individual,
                           const evolve_name *name, size_t shape, lab_evaluation *result)
 {
     lab_record_found found;
-    lab_record_trial trial = evolve_trial(run, individual, name, shape, 0);
+    lab_record_trial trial = evolve_trial(run, name, shape, 0);
     heed_status status = lab_record_find(run->record, &trial, &found, &run->trouble);
     if (status != HEED_OK)
         return status;

@@ -45,11 +45,10 @@ heed_status evolve_name_of(evolve_run *run, const lab_individual *individual, ev
     return keep_hash(run, individual, name);
 }
 
-lab_record_trial evolve_trial(const evolve_run *run, const lab_individual *individual,
-                              const evolve_name *name, size_t shape, int attempt)
+lab_record_trial evolve_trial(const evolve_run *run, const evolve_name *name, size_t shape,
+                              int attempt)
 {
     size_t parents = (name->parents[0] != NULL) + (name->parents[1] != NULL);
-    (void)individual;
     return (lab_record_trial){ .run = run->run,
                                .candidate = { .kernel = name->kernel,
                                               .config = name->config,
