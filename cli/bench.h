@@ -34,10 +34,15 @@ typedef struct bench_sources {
     size_t count;
 } bench_sources;
 
-/* bench_sources_read() takes the problems of the command line, and every Q, K, V of --tensors. A
- * failure has been printed. Free with bench_sources_free(), also after a failure. */
+/* bench_sources_read() takes the problems of the command line, and every Q, K, V of --tensors, if
+ * the verb has that. A failure has been printed. Free with bench_sources_free(), also after a
+ * failure. */
 cli_exit bench_sources_read(bench_sources *sources, const cli_args *args);
 void bench_sources_free(bench_sources *sources);
+
+/* bench_sources_canonical() takes the canonical shapes, shapes/seed.txt, for those who name none.
+ */
+cli_exit bench_sources_canonical(bench_sources *sources);
 
 /* -------------------------------------------------------------------------- */
 /* bench_tensors.c: the memory that is computed in                            */

@@ -6,7 +6,11 @@
 
 #include "bench.h"
 #include "inputs.h"
+#include "shapes/shapes.h"
 #include "tensor/safetensors.h"
+
+/* The list of the canonical shapes. */
+#define CANONICAL "seed"
 
 /* The choice of --mask that is only right where queries = keys. */
 #define MASK_CAUSAL 1
@@ -140,7 +144,7 @@ static cli_exit add_tensors(bench_sources *sources, const char *path, int mask)
 
 cli_exit bench_sources_read(bench_sources *sources, const cli_args *args)
 {
-    const char *path = cli_args_text(args, "tensors");
+    const char *path = cli_args_has(args, "tensors") ? cli_args_text(args, "tensors") : NULL;
     cli_exit code = CLI_OK;
     memset(sources, 0, sizeof *sources);
     if (path)
@@ -148,6 +152,30 @@ cli_exit bench_sources_read(bench_sources *sources, const cli_args *args)
     bool specs = cli_args_operand_count(args) > 0 || cli_args_text(args, "shapes");
     if (code == CLI_OK && (specs || !path))
         code = add_specs(sources, args);
+    return code;
+}
+
+cli_exit bench_sources_canonical(bench_sources *sources)
+{
+    char found[1024];
+    lab_error error;
+    lab_shapes list;
+    const char *path = cli_find_list("shapes", CANONICAL, found, sizeof found);
+    heed_status status = lab_shapes_load(&list, path, &error);
+    memset(sources, 0, sizeof *sources);
+    if (status != HEED_OK) {
+        cli_error("%s", error.text);
+        return cli_exit_of(status);
+    }
+    cli_exit code = CLI_OK;
+    for (size_t i = 0; code == CLI_OK && i < list.count; i++) {
+        bench_source *source = add_source(sources);
+        if (!source)
+            code = CLI_ENVIRONMENT;
+        else
+            heed_problem_normalize(&source->problem, &list.shapes[i].problem); /* it was parsed */
+    }
+    lab_shapes_free(&list);
     return code;
 }
 

@@ -54,4 +54,8 @@ void doctor_check_board(doctor_report *report);
 void doctor_check_trials(doctor_report *report);
 void doctor_check_rivals(doctor_report *report);
 
+/* doctor_tools.c: doctor_find_tool() writes where one of NVIDIA's tools is, such as "ncu", to
+ * @path; false: it is not here. */
+bool doctor_find_tool(const char *name, char *path, size_t size);
+
 #endif /* CLI_DOCTOR_H */

@@ -70,6 +70,14 @@ static bool find_tool(const char *name, const char *pattern, char *path, size_t 
     return find_pattern(text, path, size) || (pattern && find_pattern(pattern, path, size));
 }
 
+bool doctor_find_tool(const char *name, char *path, size_t size)
+{
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
+        if (strcmp(tools[i].name, name) == 0)
+            return find_tool(name, tools[i].pattern, path, size);
+    return false;
+}
+
 void doctor_check_tools(doctor_report *report)
 {
     char path[300];

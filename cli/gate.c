@@ -3,7 +3,10 @@
  */
 #include "gate.h"
 
+#include <string.h>
+
 #include "../src/device.h"
+#include "gate_criteria.h"
 
 static cli_exit pass_gates(gate_run *gate)
 {
@@ -21,13 +24,30 @@ static cli_exit pass_gates(gate_run *gate)
     return code == CLI_OK ? gate_exit(gate) : code;
 }
 
+/* Problems are for --criteria: the board says which ones the champions are for. */
+static cli_exit check_arguments(const cli_args *args)
+{
+    bool named = cli_args_operand_count(args) > 0 || cli_args_text(args, "shapes");
+    if (!named || cli_args_flag(args, "criteria"))
+        return CLI_OK;
+    cli_error("the board says which problems are judged; --problem chooses among them, and SPEC "
+              "and --shapes are for --criteria");
+    return CLI_USAGE;
+}
+
 static cli_exit run(const cli_args *args)
 {
     gate_run gate = { .args = args,
-                      .bench = { .args = args, .seed = (uint64_t)cli_args_integer(args, "seed") },
+                      .bench = { .args = args,
+                                 .kernel = cli_args_text(args, "kernel"),
+                                 .seconds = cli_args_real(args, "seconds"),
+                                 .margin = 0.01,
+                                 .seed = (uint64_t)cli_args_integer(args, "seed") },
                       .limit = cli_args_real(args, "limit") / 100,
                       .seconds = cli_args_real(args, "seconds") };
-    cli_exit code = cli_kernel_check(args);
+    cli_exit code = check_arguments(args);
+    if (code == CLI_OK)
+        code = cli_kernel_check(args);
     if (code == CLI_OK)
         code = cli_context_open(&gate.bench.context, args);
     if (code != CLI_OK)
@@ -39,7 +59,10 @@ static cli_exit run(const cli_args *args)
     gate.bench.host_threads = host        ? heed_context_threads(gate.bench.context)
                               : cores > 0 ? cores
                                           : 1;
-    code = pass_gates(&gate);
+    if (!host)
+        snprintf(gate.bench.device, sizeof gate.bench.device, "%s",
+                 strncmp(cli_device(args), "cuda:", 5) == 0 ? cli_device(args) : "cuda:0");
+    code = cli_args_flag(args, "criteria") ? gate_criteria(&gate.bench) : pass_gates(&gate);
     gate_free(&gate);
     heed_context_destroy(gate.bench.context);
     return code;
@@ -66,6 +89,17 @@ static const cli_option options[] = {
       .max = 3600,
       .standard = "2",
       .help = "How long to time each problem at most; it takes less where the answer is clear" },
+    { .name = "criteria",
+      .kind = CLI_FLAG,
+      .help = "Judge by the classic criteria instead: beside PyTorch's SDPA, spills, bank "
+              "conflicts" },
+    CLI_OPTION_SHAPES,
+    { .name = "peers",
+      .kind = CLI_TEXT,
+      .argument = "LIST",
+      .standard = "torch",
+      .help = "With --criteria, which backends of torch count as SDPA, such as torch-flash; the "
+              "fastest of them counts" },
     { .name = "strict", .kind = CLI_FLAG, .help = "AMBIGUOUS fails as well" },
     { .name = "no-verify",
       .kind = CLI_FLAG,
@@ -91,7 +125,9 @@ extern const cli_verb cli_verb_gate;
 const cli_verb cli_verb_gate = {
     .name = "gate",
     .summary = "fail if heed became slower than the champions of the leaderboard, or wrong",
-    .operands = NULL,
+    .operands = "[SPEC...]",
+    .operand_min = 0,
+    .operand_max = CLI_ANY,
     .description =
         "Takes from the board who leads on this device, rebuilds each of these champions from "
         "its kernel and config, and lets it and what heed plans now take turns, in blocks of calls "
@@ -111,13 +147,21 @@ const cli_verb cli_verb_gate = {
         "With --strict it is 1 as well. It is 3 where nothing can be judged at all, as without a "
         "board.\n"
         "\n"
+        "--criteria judges by what kernels for attention are usually held to, on SPEC, or the "
+        "canonical shapes: at least 10 % faster than SDPA on two problems and 5 % on a third, by "
+        "the median, with the whole interval; the 90th percentile not worse on any; no spills of "
+        "registers; and of the wavefronts of shared memory at most 5 % conflicts of banks, which "
+        "ncu counts. What cannot be measured here is UNKNOWN, never PASS. The exit status is 1 if "
+        "one of them fails, else 3 if one is UNKNOWN or AMBIGUOUS.\n"
+        "\n"
         "--kernel asks about that kernel in the place of what heed plans.\n"
         "\n"
         "Examples:\n"
         "\n"
         "  heed gate\n"
         "  heed gate --device cuda --board champions.db --seconds 5 --strict\n"
-        "  heed gate --problem causal --limit 5 --json",
+        "  heed gate --problem causal --limit 5 --json\n"
+        "  heed gate --criteria --device cuda",
     .options = options,
     .run = run,
 };

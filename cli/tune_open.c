@@ -6,33 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shapes/shapes.h"
 #include "tune.h"
 #include "wisdom_line.h"
 
-/* The canonical shapes, for those who name no problem. */
-#define STANDARD_SHAPES "seed"
-
 /* ---- Problems ---- */
-
-static cli_exit read_standard(tune_run *tune)
-{
-    char found[1024];
-    lab_error error;
-    lab_shapes shapes;
-    const char *path = cli_find_list("shapes", STANDARD_SHAPES, found, sizeof found);
-    heed_status status = lab_shapes_load(&shapes, path, &error);
-    if (status != HEED_OK) {
-        cli_error("%s", error.text);
-        return cli_exit_of(status);
-    }
-    tune->sources.items = calloc(shapes.count + 1, sizeof *tune->sources.items);
-    for (size_t i = 0; tune->sources.items && i < shapes.count; i++)
-        heed_problem_normalize(&tune->sources.items[tune->sources.count++].problem,
-                               &shapes.shapes[i].problem);
-    lab_shapes_free(&shapes);
-    return tune->sources.items ? CLI_OK : CLI_ENVIRONMENT;
-}
 
 static bool is_known(const tune_run *tune, const char *spec)
 {
@@ -48,7 +25,8 @@ cli_exit tune_open_problems(tune_run *tune)
     const cli_args *args = tune->args;
     bool named = cli_args_operand_count(args) > 0 || cli_args_text(args, "shapes") ||
                  cli_args_text(args, "tensors");
-    cli_exit code = named ? bench_sources_read(&tune->sources, args) : read_standard(tune);
+    cli_exit code = named ? bench_sources_read(&tune->sources, args)
+                          : bench_sources_canonical(&tune->sources);
     if (code != CLI_OK)
         return code;
     tune->shapes = calloc(tune->sources.count + 1, sizeof *tune->shapes);

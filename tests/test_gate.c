@@ -173,6 +173,7 @@ static void test_nothing(void **state)
         { "heed gate -t 7", 3, "with 7 threads" },
         { "heed gate -t 1 --problem d192", 3, "nothing can be judged" },
         { "heed gate --limit 0", 2, "--limit" },
+        { "heed gate 'b1 h1 s8 d8 f32'", 2, "--criteria" },
         { "heed gate --kernel fwd_any_scaler_row", 2, "fwd_any_scalar_row" },
         { "echo none >bad.db; heed gate --board bad.db", 7, "bad.db" },
     };
@@ -185,12 +186,106 @@ static void test_nothing(void **state)
     }
 }
 
+/* ---- Criteria ---- */
+
+#define THREE "'b1 h2 s128 d64 f32' 'b1 h2 s100 d64 f32' 'b1 h2 s256 d64 f32' "
+
+/* The verdicts of a run of --criteria that has to give @code, one letter each. */
+static void judge(void **state, const char *line, int code, char verdicts[8], char figure[512])
+{
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    size_t index;
+    json_t *one;
+    int got = run(state, line, out, err);
+    if (got != code)
+        fail_msg("%s gave %d, not %d: %s%s", line, got, code, out, err);
+    json_t *json = json_loads(out, 0, NULL);
+    assert_non_null(json);
+    memset(verdicts, 0, 8);
+    json_array_foreach(json_object_get(json, "criteria"), index, one)
+    {
+        verdicts[index] = json_string_value(json_object_get(one, "verdict"))[0];
+        snprintf(figure, 512, "%s", json_string_value(json_object_get(one, "figure")));
+    }
+    json_decref(json);
+}
+
+/* Who has no rival, no GPU and no tool knows nothing, and that is no pass. */
+static void test_unknown(void **state)
+{
+    char verdicts[8], figure[512];
+    judge(state,
+          "mkdir -p none; HEED_PEERS=none HEED_PYTHON=none heed gate --criteria " SPEC
+          " --json --seconds 0.05 --peers torch-none",
+          3, verdicts, figure);
+    assert_string_equal(verdicts, "UUUUU");
+}
+
+/* A peer that is slower or faster in the place of SDPA. */
+static void test_criteria(void **state)
+{
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    char verdicts[8], figure[512];
+    assert_int_equal(run(state, "unset HEED_CPU; heed plan " SPEC, out, err), 0);
+    if (strstr(out, "fwd_any_scalar_row"))
+        skip();
+    judge(state,
+          "ln -sf " NAIVE_PEER " torch_peer; unset HEED_CPU; HEED_PEERS=$PWD heed gate --criteria "
+          "--json --seconds 0.2 -t 1 " THREE,
+          3, verdicts, figure);
+    assert_string_equal(verdicts, "PPPUU");
+    judge(state,
+          "unset HEED_CPU; HEED_PEERS=$PWD heed gate --criteria --json --seconds 0.2 -t 1 " SPEC, 3,
+          verdicts, figure);
+    assert_string_equal(verdicts, "UUPUU"); /* one problem is neither two nor a third */
+#ifdef FAST_PEER
+    judge(state,
+          "ln -sf " FAST_PEER " torch_peer; HEED_PEERS=$PWD heed gate --criteria --json "
+          "--seconds 0.2 -t 1 " THREE,
+          1, verdicts, figure);
+    assert_string_equal(verdicts, "FFFUU");
+#endif
+    must(state, "rm torch_peer", 0);
+}
+
+/* What ncu counts, from one that counts what it is told to. What the driver here computes is wrong,
+ * which fails whatever the criteria are. */
+static void test_conflicts(void **state)
+{
+    static const struct {
+        const char *says;
+        char verdict;
+        const char *figure;
+    } rows[] = {
+        { "1,\"f(int, int)\",\"1,000\",\"50,000\"", 'P', "2.00 %" },
+        { "1,\"f(int, int)\",\"6,000\",\"50,000\"", 'F', "12.00 %" },
+        { "1,\"f(int, int)\",\"n/a\",\"n/a\"", 'U', "nothing that heed understands" },
+        { "==ERROR== ERR_NVGPUCTRPERM", 'U', "ERR_NVGPUCTRPERM" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char line[2048], verdicts[8], figure[512];
+        snprintf(line, sizeof line,
+                 "cat >ncu <<'END'\n#!/bin/sh\ncat <<'STOP'\n==PROF== one\n\"ID\",\"Kernel "
+                 "Name\",\"l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum\","
+                 "\"l1tex__data_pipe_lsu_wavefronts_mem_shared.sum\"\n\"\",\"\",\"\",\"\"\n%s\n"
+                 "STOP\nEND\nchmod +x ncu; unset HEED_CPU; export PATH=$PWD:$PATH " FAKE
+                 "; heed gate --criteria --device cuda 'b1 h2 s64 d64 f16' --seconds 0.05 --json "
+                 "--peers none",
+                 rows[i].says);
+        judge(state, line, 1, verdicts, figure);
+        if (verdicts[4] != rows[i].verdict || !strstr(figure, rows[i].figure))
+            fail_msg("%s: %s, %s", rows[i].says, verdicts, figure);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same),      cmocka_unit_test(test_slower),
         cmocka_unit_test(test_ambiguous), cmocka_unit_test(test_gone),
         cmocka_unit_test(test_wrong),     cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_unknown),   cmocka_unit_test(test_criteria),
+        cmocka_unit_test(test_conflicts),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }

@@ -1,0 +1,287 @@
+/*
+ * gate_criteria.c - `heed gate --criteria`: is it good enough to be worth having?
+ *
+ * The criteria are those by which attention kernels are usually judged against PyTorch's SDPA. Each
+ * has a figure, and a verdict that is PASS only if the figure was measured here and is good enough
+ * with all its uncertainty. Where the rival, the GPU or a tool is missing it is UNKNOWN.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate_criteria.h"
+#include "report/format.h"
+
+#define RIVAL "torch" /* and its backends, torch-flash say: the fastest of them counts */
+#define GAIN_TWO 1.10
+#define GAIN_THIRD 1.05
+#define TAIL_SLACK 0.99 /* a p90 within 1 % is not worse for certain, nor certainly not */
+
+static const char *const names[CRITERION_VERDICTS] = { "UNKNOWN", "PASS", "FAIL", "AMBIGUOUS" };
+
+void criterion_set(criterion *it, criterion_verdict verdict, const char *format, ...)
+{
+    va_list arguments;
+    it->verdict = verdict;
+    va_start(arguments, format);
+    vsnprintf(it->figure, sizeof it->figure, format, arguments);
+    va_end(arguments);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Beside SDPA                                                                */
+/* -------------------------------------------------------------------------- */
+
+/* A problem on which SDPA has a figure. */
+typedef struct sdpa_shape {
+    const bench_row *row;
+    const bench_match *match; /* with its fastest backend */
+    double tail;              /* its p90 over heed's, of blocks */
+} sdpa_shape;
+
+static const bench_match *find_sdpa(const bench_row *row)
+{
+    const bench_match *best = NULL;
+    for (size_t i = 0; i < row->match_count; i++) {
+        const bench_match *match = &row->matches[i];
+        if (strncmp(match->name, RIVAL, strlen(RIVAL)) == 0 && match->outcome == BENCH_OK &&
+            (!best || match->seconds < best->seconds))
+            best = match;
+    }
+    return best;
+}
+
+static double p90_of(const double *seconds, size_t count)
+{
+    lab_summary summary = { .p90 = (double)NAN };
+    double *sorted = malloc((count + 1) * sizeof *sorted);
+    if (sorted && count > 0) {
+        memcpy(sorted, seconds, count * sizeof *sorted);
+        lab_stats_summarize(sorted, count, &summary);
+    }
+    free(sorted);
+    return summary.p90;
+}
+
+/* The best ratio first. */
+static int compare_shapes(const void *a, const void *b)
+{
+    const sdpa_shape *x = a, *y = b;
+    double left = x->match->comparison.ratio.low, right = y->match->comparison.ratio.low;
+    return left < right ? 1 : left > right ? -1 : 0;
+}
+
+static size_t find_shapes(const bench_run *bench, sdpa_shape *shapes)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < bench->row_count; i++) {
+        const bench_row *row = &bench->rows[i];
+        const bench_match *match = row->outcome == BENCH_OK ? find_sdpa(row) : NULL;
+        if (match)
+            shapes[count++] = (sdpa_shape){ .row = row,
+                                            .match = match,
+                                            .tail = p90_of(match->other, match->pairs) /
+                                                    p90_of(match->heed, match->pairs) };
+    }
+    qsort(shapes, count, sizeof *shapes, compare_shapes);
+    return count;
+}
+
+/* Why SDPA has no figure. */
+static const char *why_absent(const bench_run *bench)
+{
+    for (size_t i = 0; i < bench->rival_count; i++)
+        if (strncmp(bench->rivals[i].name, RIVAL, strlen(RIVAL)) == 0 && !bench->rivals[i].open)
+            return bench->rivals[i].reason;
+    for (size_t i = 0; i < bench->row_count; i++)
+        for (size_t j = 0; j < bench->rows[i].match_count; j++)
+            if (bench->rows[i].matches[j].outcome != BENCH_OK)
+                return bench->rows[i].matches[j].reason;
+    return bench->row_count > 0 && *bench->rows[0].reason ? bench->rows[0].reason
+                                                          : "no rival of the name " RIVAL;
+}
+
+/* Are @wanted shapes ahead by @gain? The shapes are in order; the figure is that of the last that
+ * is needed. */
+static void judge_gain(criterion *it, const sdpa_shape *shapes, size_t count, size_t wanted,
+                       double gain, const char *absent)
+{
+    size_t ahead = 0, possible = 0;
+    char spec[HEED_SPEC_SIZE];
+    if (count < wanted) {
+        criterion_set(it, CRITERION_UNKNOWN, "SDPA has figures on %zu problems, %zu are needed: %s",
+                      count, wanted, count ? "see heed bench" : absent);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const lab_interval *ratio = &shapes[i].match->comparison.ratio;
+        ahead += ratio->low >= gain;
+        possible += ratio->high >= gain;
+    }
+    const sdpa_shape *last = &shapes[wanted - 1];
+    const lab_interval *ratio = &last->match->comparison.ratio;
+    heed_problem_print(&last->row->source->problem, spec, sizeof spec);
+    criterion_set(it,
+                  ahead >= wanted      ? CRITERION_PASS
+                  : possible >= wanted ? CRITERION_AMBIGUOUS
+                                       : CRITERION_FAIL,
+                  "%zu of %zu problems; number %zu, '%s', %.3fx [%.3f, %.3f] (%s)", ahead, count,
+                  wanted, spec, ratio->estimate, ratio->low, ratio->high, last->match->name);
+}
+
+static void judge_tail(criterion *it, const sdpa_shape *shapes, size_t count, const char *absent)
+{
+    char spec[HEED_SPEC_SIZE];
+    size_t worst = 0;
+    if (count == 0) {
+        criterion_set(it, CRITERION_UNKNOWN, "SDPA has no figure: %s", absent);
+        return;
+    }
+    for (size_t i = 1; i < count; i++)
+        if (!(shapes[i].tail >= shapes[worst].tail))
+            worst = i;
+    double tail = shapes[worst].tail;
+    heed_problem_print(&shapes[worst].row->source->problem, spec, sizeof spec);
+    criterion_set(it,
+                  tail >= 1            ? CRITERION_PASS
+                  : tail >= TAIL_SLACK ? CRITERION_AMBIGUOUS
+                  : tail > 0           ? CRITERION_FAIL
+                                       : CRITERION_UNKNOWN,
+                  "SDPA's p90 of blocks is %.3fx heed's at least, on '%s', of %zu problems", tail,
+                  spec, count);
+}
+
+static cli_exit judge_all(const bench_run *bench, criterion criteria[CRITERIA])
+{
+    sdpa_shape *shapes = calloc(bench->row_count + 1, sizeof *shapes);
+    if (!shapes) {
+        cli_error("not enough memory for %zu problems", bench->row_count);
+        return CLI_ENVIRONMENT;
+    }
+    size_t count = find_shapes(bench, shapes);
+    const char *absent = why_absent(bench);
+    judge_gain(&criteria[0], shapes, count, 2, GAIN_TWO, absent);
+    judge_gain(&criteria[1], shapes, count, 3, GAIN_THIRD, absent);
+    judge_tail(&criteria[2], shapes, count, absent);
+    free(shapes);
+    criterion_spills(&criteria[3], bench);
+    criterion_conflicts(&criteria[4], bench);
+    return CLI_OK;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The answer                                                                 */
+/* -------------------------------------------------------------------------- */
+
+/* Not known is no pass; nor is it what a failure is. */
+static cli_exit verdict_of(const criterion criteria[CRITERIA])
+{
+    bool all = true;
+    for (int i = 0; i < CRITERIA; i++) {
+        if (criteria[i].verdict == CRITERION_FAIL)
+            return CLI_FINDING;
+        all &= criteria[i].verdict == CRITERION_PASS;
+    }
+    return all ? CLI_OK : CLI_ENVIRONMENT;
+}
+
+static cli_exit print(const bench_run *bench, const criterion criteria[CRITERIA])
+{
+    static const cli_style_name styles[CRITERION_VERDICTS] = { CLI_WARN, CLI_GOOD, CLI_BAD,
+                                                               CLI_WARN };
+    json_t *list = json_array();
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "criterion", LAB_LEFT);
+    lab_table_column(table, "verdict", LAB_LEFT);
+    lab_table_column(table, "figure", LAB_LEFT);
+    for (int i = 0; i < CRITERIA; i++) {
+        const criterion *it = &criteria[i];
+        lab_table_cell(table, "%s", it->name);
+        lab_table_cell(table, "%s%s%s", cli_style(stdout, styles[it->verdict]), names[it->verdict],
+                       cli_style(stdout, CLI_PLAIN));
+        lab_table_cell(table, "%s", it->figure);
+        list = cli_json_append(list,
+                               json_pack("{s:s, s:s, s:o}", "criterion", it->name, "verdict",
+                                         names[it->verdict], "figure", cli_json_text(it->figure)));
+    }
+    if (!cli_args_json(bench->args)) {
+        json_decref(list);
+        cli_exit code = cli_table_print(table);
+        printf("\non %s\n", heed_context_device(bench->context));
+        return code;
+    }
+    lab_table_destroy(table);
+    return cli_json_print(
+        json_pack("{s:s, s:i, s:I, s:o}", "device", heed_context_device(bench->context), "exit",
+                  verdict_of(criteria), "problems", (json_int_t)bench->row_count, "criteria", list),
+        "gate-criteria");
+}
+
+/* -------------------------------------------------------------------------- */
+/* The run                                                                    */
+/* -------------------------------------------------------------------------- */
+
+static cli_exit measure(bench_run *bench, const bench_sources *sources)
+{
+    cli_progress progress = cli_progress_start("criteria", sources->count);
+    cli_exit code = CLI_OK;
+    bench->rows = calloc(sources->count + 1, sizeof *bench->rows);
+    if (!bench->rows)
+        code = CLI_ENVIRONMENT;
+    for (size_t i = 0; i < sources->count && code == CLI_OK; i++) {
+        char spec[HEED_SPEC_SIZE];
+        heed_problem_print(&sources->items[i].problem, spec, sizeof spec);
+        cli_progress_step(&progress, i, spec);
+        code = bench_measure(bench, &sources->items[i], &bench->rows[i]);
+        bench->row_count += code == CLI_OK;
+    }
+    cli_progress_end(&progress);
+    return code;
+}
+
+/* A kernel that computes the wrong thing meets no criterion. */
+static cli_exit check(const bench_run *bench)
+{
+    for (size_t i = 0; i < bench->row_count; i++)
+        if (bench->rows[i].outcome == BENCH_WRONG) {
+            char spec[HEED_SPEC_SIZE];
+            heed_problem_print(&bench->rows[i].source->problem, spec, sizeof spec);
+            cli_error("%s: %s", spec, bench->rows[i].reason);
+            return CLI_FINDING;
+        }
+    return CLI_OK;
+}
+
+cli_exit gate_criteria(bench_run *bench)
+{
+    criterion criteria[CRITERIA] = {
+        { .name = "10 % faster than SDPA on two problems (p50)" },
+        { .name = "5 % faster on a third (p50)" },
+        { .name = "p90 not worse than SDPA's" },
+        { .name = "no spills of registers" },
+        { .name = "no bank conflicts to speak of" },
+    };
+    bench_sources sources = { .count = 0 };
+    bool named = cli_args_operand_count(bench->args) > 0 || cli_args_text(bench->args, "shapes");
+    cli_exit code = named ? bench_sources_read(&sources, bench->args)
+                          : bench_sources_canonical(&sources);
+    if (code == CLI_OK)
+        code = bench_rivals_open(bench);
+    if (code == CLI_OK)
+        code = measure(bench, &sources);
+    cli_exit wrong = code == CLI_OK ? check(bench) : CLI_OK;
+    if (code == CLI_OK)
+        code = judge_all(bench, criteria);
+    if (code == CLI_OK)
+        code = print(bench, criteria);
+    for (size_t i = 0; i < bench->row_count; i++)
+        bench_row_free(&bench->rows[i]);
+    free(bench->rows);
+    bench->rows = NULL;
+    bench->row_count = 0;
+    bench_rivals_close(bench);
+    bench_sources_free(&sources);
+    if (code != CLI_OK)
+        return code;
+    return wrong != CLI_OK ? wrong : verdict_of(criteria);
+}
