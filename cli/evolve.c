@@ -1,7 +1,7 @@
 /*
  * evolve.c - `heed evolve`: kernels that are mutated and crossed until better ones come out
  */
-#include "evolve.h"
+#include "evolve_sources.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -156,7 +156,9 @@ static cli_exit evolve(evolve_run *run)
         code = open_board(run);
     if (code == CLI_OK)
         code = evolve_open_device(run);
-    return code == CLI_OK ? evolve_knobs(run) : code;
+    if (code != CLI_OK)
+        return code;
+    return cli_args_text(run->args, "proposer") ? evolve_sources_run(run) : evolve_knobs(run);
 }
 
 static void close_run(evolve_run *run)
@@ -199,6 +201,24 @@ static const cli_option options[] = {
       .argument = "SPACE",
       .help = "The space of configs, as 'heed sweep' takes it; without it the one of what heed "
               "plans for the problems" },
+    { .name = "proposer",
+      .letter = 'p',
+      .kind = CLI_TEXT,
+      .argument = "PROGRAM",
+      .help = "Evolve sources in the place of configs, which PROGRAM proposes: regions, openai, or "
+              "any that speaks the protocol of docs/proposers.md" },
+    { .name = "way",
+      .kind = CLI_CHOICE,
+      .argument = "WAY",
+      .choices = lab_way_names,
+      .standard = "full",
+      .help = "What a proposer is told: free, the task and the best source; insight, also what is "
+              "known and was thought; full, also what was tried and a second source" },
+    { .name = "source",
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "The source to begin with, a candidate in C (docs/trials.md); without it the plain "
+              "one that comes with heed" },
     { .name = "trials",
       .letter = 'n',
       .kind = CLI_INTEGER,
@@ -267,10 +287,15 @@ const cli_verb cli_verb_evolve = {
         "was interrupted, or killed, is resumed by the same command, and comes out as if it had "
         "not been; only --trials and --seconds may differ.\n"
         "\n"
+        "With --proposer sources are evolved, not configs: an outside program is told the task and "
+        "the best source, and answers with another one, which is compiled and run in sandboxes, "
+        "goes through the gates, and has to meet the same rule.\n"
+        "\n"
         "Examples:\n"
         "\n"
         "  heed evolve 'b1 h8 s512 d64 f32' --trials 40\n"
         "  heed evolve --shapes seed --seconds 600\n"
+        "  heed evolve 'b1 h1 s64 d64 f32' --proposer regions --trials 20\n"
         "\n"
         "The exit status is 1 if no kernel ran, and 5 if the champion does not pass all gates.",
     .options = options,

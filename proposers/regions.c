@@ -83,8 +83,10 @@ static int take(const lab_source *source, const json_t *request, const int *choi
                 const int *current)
 {
     char name[NAME_SIZE];
+    int64_t number = number_of(source, choice);
     name_of(source, choice, name);
-    return number_of(source, choice) != number_of(source, current) && !was_tried(request, name);
+    /* The first text everywhere is what all began with. */
+    return number != 0 && number != number_of(source, current) && !was_tried(request, name);
 }
 
 /* A neighbour of the current choice that was not tried; the seed says where to begin. */

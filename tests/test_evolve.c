@@ -12,8 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "lab/trial/sandbox.h"
 #include "scratch.h"
 
 #define OUTPUT_SIZE 262144
@@ -147,6 +149,106 @@ static void test_interruptions(void **state)
     assert_parents(state);
 }
 
+/* ---- Sources ---- */
+
+#define SMALL "'b1 h1 s32 d32 f32'"
+
+/* Can this machine hold candidates? */
+static bool holds_candidates(void)
+{
+    const lab_protections protections = lab_protections_find();
+    return lab_protections_suffice(&protections);
+}
+
+static const json_t *kernel_at(const json_t *json, size_t index)
+{
+    return json_array_get(json_object_get(json, "kernels"), index);
+}
+
+/* The marked regions of the source that comes with heed, without a model. */
+static void test_regions(void **state)
+{
+    if (!holds_candidates())
+        skip();
+    json_t *json = run_json(state,
+                            "heed evolve " SMALL " --proposer regions --trials 3 --duel 0.05 "
+                            "--no-verify --board b.db --json");
+    assert_string_equal(text(json, "schema"), "heed.evolve-sources/1");
+    assert_string_equal(text(json, "proposer"), "heed-propose-regions");
+    assert_int_equal(number(json, "tried"), 3);
+    assert_int_equal(number(json, "right"), 4);
+    const json_t *champion = json_object_get(json, "champion");
+    assert_non_null(strstr(text(champion, "source"), "heed_candidate_run"));
+    assert_true(json_number_value(json_object_get(champion, "mean_seconds")) <=
+                json_number_value(json_object_get(kernel_at(json, 0), "mean_seconds")));
+    json_int_t challenges = number(json, "challenges");
+    json_decref(json);
+    assert_in_range(trials_of_board(state, "b.db"), 4 + challenges, 4 + 2 * challenges);
+}
+
+/* What a proposer gets wrong is a verdict, and it is told. */
+static void test_bad_sources(void **state)
+{
+    static const char script[] =
+        "#!/bin/sh\nn=0\nsay() { printf '{\"status\":\"ok\",\"name\":\"%s\",\"source\":"
+        "\"%s\"}\\n' \"$1\" \"$2\"; }\n"
+        "begin='#include \\\"heed_candidate.h\\\"\\nint heed_candidate_run("
+        "const heed_candidate_problem *p, const heed_candidate_buffers *b) {(void)p;'\n"
+        "while read -r line; do\nprintf '%s\\n' \"$line\" >>asked.txt\nn=$((n + 1))\ncase $n in\n"
+        "1) say bad 'int x = ;' ;;\n"
+        "2) say none \"$begin (void)b; return 0; }\" ;;\n"
+        "3) say crash \"$begin *(volatile int *)0 = b != 0; return 0; }\" ;;\n"
+        "4) say none \"$begin (void)b; return 0; }\" ;;\n"
+        "5) say crash \"$begin return b != 0; }\" ;;\n"
+        "*) echo '{\"status\":\"unsupported\",\"reason\":\"no idea\"}' ;;\nesac\ndone\n";
+    static const char *const verdicts[] = { "ok", "compile", "wrong", "access", "unfit" };
+    static char asked[1 << 20];
+    char path[SCRATCH_PATH_SIZE];
+    if (!holds_candidates())
+        skip();
+    scratch_write(scratch_path(state, "bad", path), script, strlen(script));
+    assert_int_equal(chmod(path, 0700), 0);
+    json_t *json = run_json(state, "heed evolve " SMALL " --proposer ./bad --no-verify "
+                                   "--board b.db --json");
+    for (size_t i = 0; i < 5; i++)
+        assert_string_equal(text(kernel_at(json, i), "verdict"), verdicts[i]);
+    assert_string_equal(text(kernel_at(json, 4), "name"), "crash.4");
+    assert_int_equal(number(json, "tried"), 4);
+    assert_int_equal(number(json, "refused"), 1);
+    assert_non_null(strstr(text(json, "end"), "no idea"));
+    assert_string_equal(text(json_object_get(json, "champion"), "name"), "origin");
+    json_decref(json);
+    asked[scratch_read(scratch_path(state, "asked.txt", path), asked, sizeof asked - 1)] = '\0';
+    assert_non_null(strstr(asked, "expected expression"));
+    assert_non_null(strstr(asked, "2 of the last 3 kernels failed"));
+}
+
+/* A killed run goes on with what the board has, and ends as if it had not been. */
+static void test_killed_sources(void **state)
+{
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+#define SOURCES \
+    "evolve " SMALL " --proposer regions --trials 5 --duel 0.3 --no-verify --board k.db "
+    static const char line[] =
+        "'" HEED_PROGRAM "' " SOURCES "& child=$!; for i in $(seq 500); do n=$('" HEED_PROGRAM
+        "' board check --board k.db 2>/dev/null | cut -d' ' -f1); [ \"${n:-0}\" -ge 2 ] && break; "
+        "sleep 0.02; done; kill -KILL $child; wait $child; true";
+    if (!holds_candidates())
+        skip();
+    assert_int_equal(run(state, line, out, err), 0);
+    json_t *json = run_json(state, "heed " SOURCES "--json");
+    assert_true(json_is_true(json_object_get(json, "resumed")));
+    assert_true(number(json, "reused") >= 2);
+    assert_int_equal(number(json, "tried"), 5);
+    assert_int_equal(number(json, "right"), 6);
+    for (size_t i = 1; i < 6; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(text(kernel_at(json, i), "hash"),
+                                    text(kernel_at(json, j), "hash"));
+    json_decref(json);
+    trials_of_board(state, "k.db");
+}
+
 /* What cannot be is said. */
 static void test_refusals(void **state)
 {
@@ -158,10 +260,22 @@ static void test_refusals(void **state)
         { "heed evolve", 2, "no problem given" },
         { "heed evolve 'b1 h1 s8 d16 f32' --space none --board r.db --no-verify", 3, "none" },
         { "heed evolve 'b1 h1 s8 d16 f32' --trials 0 --board r.db", 2, "--trials" },
+        { "heed evolve 'b1 h1 s8 d16 f32' --proposer x --source x.cu --board r.db --no-verify", 2,
+          "only sources in C" },
+        { "heed evolve 'b1 h1 s8 d16 f32' --proposer regions --source x.c --board r.db "
+          "--no-verify",
+          3, "x.c" },
+        { "echo 'int x = ;' > y.c; heed evolve 'b1 h1 s8 d16 f32' --proposer regions --source y.c "
+          "--board r.db --no-verify",
+          1, "y.c" },
+        { "heed evolve 'b1 h1 s8 d16 f32' --proposer ./nobody --board r.db --no-verify", 3,
+          "cannot be started" },
         { "echo junk > j.db; heed evolve 'b1 h1 s8 d16 f32' --board j.db --no-verify", 7, "j.db" },
     };
     static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (strstr(cases[i].line, "proposer") && !holds_candidates())
+            continue;
         int code = run(state, cases[i].line, out, err);
         if (code != cases[i].code || !strstr(err, cases[i].words))
             fail_msg("%s gave %d: %s", cases[i].line, code, err);
@@ -173,6 +287,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_champion, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_interruptions, open_folder, scratch_close),
+        cmocka_unit_test_setup_teardown(test_regions, open_folder, scratch_close),
+        cmocka_unit_test_setup_teardown(test_bad_sources, open_folder, scratch_close),
+        cmocka_unit_test_setup_teardown(test_killed_sources, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_refusals, open_folder, scratch_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,200 @@
+/*
+ * evolve_source_list.c - the sources of a run, in memory and as the board has them
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "evolve_sources.h"
+#include "trial/log.h"
+
+source_kernel *source_add(evolve_sources *all, const char *name, const char *source,
+                          const char *thought)
+{
+    if (all->count == all->room) {
+        size_t room = all->room ? 2 * all->room : 64;
+        source_kernel *kernels = realloc(all->kernels, room * sizeof *kernels);
+        if (!kernels)
+            return NULL;
+        all->kernels = kernels;
+        all->room = room;
+    }
+    source_kernel *it = &all->kernels[all->count];
+    *it = (source_kernel){ .name = strdup(name),
+                           .source = strdup(source),
+                           .thought = strdup(thought ? thought : ""),
+                           .verdict = LAB_RECORD_OK,
+                           .score = INFINITY };
+    all->count++;
+    if (!it->name || !it->source || !it->thought)
+        return NULL;
+    const lab_record_candidate candidate = { .kernel = it->name,
+                                             .language = "c",
+                                             .source = it->source };
+    lab_record_candidate_hash(&candidate, it->hash);
+    return it;
+}
+
+bool source_is_new(const evolve_sources *all, const char *source)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->kernels[i].source, source) == 0)
+            return false;
+    return true;
+}
+
+void source_set_log(source_kernel *kernel, const char *log)
+{
+    free(kernel->log);
+    kernel->log = log && *log ? strdup(log) : NULL;
+    if (kernel->log)
+        lab_log_strip(kernel->log); /* which also cuts it */
+}
+
+void source_score(const evolve_sources *all, source_kernel *kernel)
+{
+    size_t count = all->run->sweep.problems.count;
+    double sum = 0;
+    kernel->score = INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        if (!kernel->known[i] || !(kernel->seconds[i] > 0))
+            return;
+        sum += log(kernel->seconds[i]);
+    }
+    if (kernel->verdict == LAB_RECORD_OK)
+        kernel->score = sum / (double)count;
+}
+
+void sources_free(evolve_sources *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        free(all->kernels[i].name);
+        free(all->kernels[i].source);
+        free(all->kernels[i].thought);
+        free(all->kernels[i].log);
+    }
+    free(all->kernels);
+    free(all->origin);
+}
+
+/* ---- From the board ---- */
+
+typedef struct numbers {
+    int64_t *items;
+    size_t count, room;
+} numbers;
+
+static heed_status collect(void *data, const lab_record_row *row)
+{
+    numbers *all = data;
+    if (all->count == all->room) {
+        size_t room = all->room ? 2 * all->room : 256;
+        int64_t *items = realloc(all->items, room * sizeof *items);
+        if (!items)
+            return HEED_ERR_NO_MEMORY;
+        all->items = items;
+        all->room = room;
+    }
+    all->items[all->count++] = row->trial;
+    return HEED_OK;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
+    return one < other ? -1 : one > other;
+}
+
+/* One trial, as far as it is of use. */
+typedef struct past {
+    char kernel[HEED_NAME_SIZE], thought[2100], spec[HEED_SPEC_SIZE], reason[512], parent[80];
+    lab_record_verdict verdict;
+    int64_t attempt;
+    double seconds;
+} past;
+
+static void take_text(char *to, size_t size, const lab_record_field *field)
+{
+    snprintf(to, size, "%s", field->text ? field->text : "");
+}
+
+static heed_status take_field(void *data, const lab_record_field *field)
+{
+    past *it = data;
+    const struct {
+        const char *section, *name;
+        char *to;
+        size_t size;
+    } texts[] = {
+        { "candidate", "kernel", it->kernel, sizeof it->kernel },
+        { "candidate", "thought", it->thought, sizeof it->thought },
+        { "problem", "spec", it->spec, sizeof it->spec },
+        { "trial", "reason", it->reason, sizeof it->reason },
+        { "parents", "hash", it->parent, sizeof it->parent },
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (strcmp(field->section, texts[i].section) == 0 &&
+            strcmp(field->name, texts[i].name) == 0)
+            take_text(texts[i].to, texts[i].size, field);
+    if (strcmp(field->section, "trial") != 0)
+        return HEED_OK;
+    if (strcmp(field->name, "attempt") == 0)
+        it->attempt = field->integer;
+    if (strcmp(field->name, "seconds") == 0)
+        it->seconds = field->kind == LAB_RECORD_REAL ? field->real : 0;
+    if (strcmp(field->name, "verdict") == 0 && field->text)
+        it->verdict = lab_record_verdict_find(field->text);
+    return HEED_OK;
+}
+
+static source_kernel *find_kernel(evolve_sources *all, const past *it, const char *source)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->kernels[i].source, source) == 0)
+            return &all->kernels[i];
+    source_kernel *kernel = source_add(all, it->kernel, source, it->thought);
+    if (kernel)
+        snprintf(kernel->parent, sizeof kernel->parent, "%.64s", it->parent);
+    return kernel;
+}
+
+static heed_status restore_trial(evolve_sources *all, int64_t trial)
+{
+    evolve_run *run = all->run;
+    past it = { .attempt = 0 };
+    char *source = NULL;
+    heed_status status = lab_record_show(run->record, trial, take_field, &it, &run->trouble);
+    if (status == HEED_OK && it.attempt == 0)
+        status = lab_record_source(run->record, trial, &source, &run->trouble);
+    if (status != HEED_OK || !source)
+        return status;
+    source_kernel *kernel = find_kernel(all, &it, source);
+    free(source);
+    if (!kernel)
+        return HEED_ERR_NO_MEMORY;
+    for (size_t i = 0; i < run->sweep.problems.count; i++)
+        if (strcmp(run->sweep.shapes[i].spec, it.spec) == 0) {
+            kernel->known[i] = true;
+            kernel->seconds[i] = it.seconds;
+        }
+    if (it.verdict != LAB_RECORD_OK) {
+        kernel->verdict = it.verdict;
+        source_set_log(kernel, it.reason);
+    }
+    run->reused++;
+    return HEED_OK;
+}
+
+heed_status sources_restore(evolve_sources *all)
+{
+    evolve_run *run = all->run;
+    numbers trials = { NULL, 0, 0 };
+    const lab_record_filter filter = { .part = LAB_BOARD_ALL, .run = run->run };
+    heed_status status = lab_record_visit(run->record, &filter, collect, &trials, &run->trouble);
+    if (trials.count > 0)
+        qsort(trials.items, trials.count, sizeof *trials.items, by_number);
+    for (size_t i = 0; i < trials.count && status == HEED_OK; i++)
+        status = restore_trial(all, trials.items[i]);
+    free(trials.items);
+    return status;
+}

@@ -1,0 +1,93 @@
+/*
+ * evolve_source_report.c - what `heed evolve --proposer` found, as a table or JSON
+ */
+#include <math.h>
+
+#include "evolve_sources.h"
+#include "report/format.h"
+
+static void print_counts(const evolve_sources *all)
+{
+    const evolve_run *run = all->run;
+    cli_message("run %lld of the board, %s asked in the way %s: %zu sources tried, %lld right on "
+                "all problems, %lld answers refused, %lld challenges of a champion%s%s%s%s",
+                (long long)run->run, all->proposer_name, lab_way_name(all->way),
+                all->count > 0 ? all->count - 1 : 0, (long long)run->timed, (long long)all->refused,
+                (long long)run->challenges, *run->last ? "; the last: " : "", run->last,
+                *all->end ? "; " : "", all->end);
+    for (size_t i = all->count > 5 ? all->count - 5 : 0; i < all->count; i++) {
+        const source_kernel *it = &all->kernels[i];
+        if (it->verdict != LAB_RECORD_OK)
+            cli_message("%s: %s: %.200s", it->name, lab_record_verdict_name(it->verdict),
+                        it->log ? it->log : "");
+    }
+}
+
+static cli_exit report_text(const evolve_sources *all)
+{
+    char text[LAB_FORMAT_SIZE];
+    print_counts(all);
+    if (!all->has_champion)
+        return CLI_OK;
+    const source_kernel *champion = &all->kernels[all->champion], *first = &all->kernels[0];
+    printf("champion %s%s%s\n\n", champion->name, *champion->thought ? ": " : "",
+           champion->thought);
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "problem", LAB_LEFT);
+    lab_table_column(table, "first source", LAB_RIGHT);
+    lab_table_column(table, "champion", LAB_RIGHT);
+    lab_table_column(table, "times as fast", LAB_RIGHT);
+    for (size_t i = 0; i < all->run->sweep.problems.count; i++) {
+        lab_table_cell(table, "%s", all->run->sweep.shapes[i].spec);
+        lab_table_cell(table, "%s", lab_format_seconds(first->seconds[i], text));
+        lab_table_cell(table, "%s", lab_format_seconds(champion->seconds[i], text));
+        lab_table_cell(table, "%.2f", first->seconds[i] / champion->seconds[i]);
+        lab_table_row_end(table);
+    }
+    cli_exit code = cli_table_print(table);
+    if (all->champion == 0)
+        cli_message("nothing was found that is faster than the first source");
+    return code;
+}
+
+static json_t *json_kernel(const evolve_sources *all, const source_kernel *it, bool source)
+{
+    json_t *seconds = json_array();
+    for (size_t i = 0; i < all->run->sweep.problems.count; i++)
+        seconds = cli_json_append(seconds,
+                                  cli_json_real(it->seconds[i] > 0 ? it->seconds[i] : NAN));
+    json_t *json = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", it->name, "hash",
+                             it->hash, "verdict", lab_record_verdict_name(it->verdict), "reason",
+                             it->log ? cli_json_text(it->log) : json_null(), "thought",
+                             cli_json_text(it->thought), "seconds", seconds, "mean_seconds",
+                             cli_json_real(exp(it->score)));
+    if (json && source)
+        json_object_set_new(json, "source", cli_json_text(it->source));
+    return json;
+}
+
+static cli_exit report_json(const evolve_sources *all)
+{
+    const evolve_run *run = all->run;
+    json_t *list = json_array(), *problems = json_array();
+    for (size_t i = 0; i < all->count; i++)
+        list = cli_json_append(list, json_kernel(all, &all->kernels[i], false));
+    for (size_t i = 0; i < run->sweep.problems.count; i++)
+        problems = cli_json_append(problems, json_string(run->sweep.shapes[i].spec));
+    json_t *champion = all->has_champion ? json_kernel(all, &all->kernels[all->champion], true)
+                                         : json_null();
+    return cli_json_print(
+        json_pack("{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o}",
+                  "proposer", all->proposer_name, "way", lab_way_name(all->way), "device",
+                  cli_json_text(run->sweep.device), "run", (json_int_t)run->run, "resumed",
+                  run->resumed, "tried", (json_int_t)(all->count > 0 ? all->count - 1 : 0), "right",
+                  (json_int_t)run->timed, "reused", (json_int_t)run->reused, "refused",
+                  (json_int_t)all->refused, "challenges", (json_int_t)run->challenges, "end",
+                  all->end, "problems", problems, "champion", champion, "kernels", list),
+        "evolve-sources");
+}
+
+cli_exit sources_report(const evolve_sources *all)
+{
+    return cli_args_json(all->run->args) ? report_json(all) : report_text(all);
+}

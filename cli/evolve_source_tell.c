@@ -1,0 +1,124 @@
+/*
+ * evolve_source_tell.c - what a proposer is told of a run
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "evolve_sources.h"
+#include "report/format.h"
+
+#define ANSWER_SECONDS 600.0
+#define INSIGHTS 4
+#define INSIGHT_SIZE 400
+#define RECENT 10 /* kernels that failures are counted among */
+
+static const char task[] =
+    "Make this C kernel for scaled-dot-product attention faster: O = softmax(scale * Q K^T + mask) "
+    "V for each batch element and query head, and LSE where it is wanted, as heed_candidate.h "
+    "says. "
+    "One file of C17 that includes heed_candidate.h, math.h and string.h alone and defines "
+    "heed_candidate_run(), and heed_candidate_workspace() if it needs memory. It runs on one "
+    "thread, makes no system calls, and is compiled by gcc or clang with -O3 -march=native. It "
+    "must be right on any problem of the type, mask and head sizes it does not refuse, at any "
+    "strides, whatever ran before; a call may not keep anything for the next. It is judged "
+    "against a float64 reference and timed from outside, and replaces the best kernel only if it "
+    "is at least 3 % faster on two problems, or on the only one, and slower on none.";
+
+static lab_tried tried_of(const source_kernel *kernel)
+{
+    return (lab_tried){ .name = kernel->name,
+                        .source = kernel->source,
+                        .thought = kernel->thought,
+                        .verdict = lab_record_verdict_name(kernel->verdict),
+                        .log = kernel->log,
+                        .seconds = isfinite(kernel->score) ? exp(kernel->score) : 0 };
+}
+
+/* How often it went wrong of late, and how. */
+static void say_failures(const evolve_sources *all, char text[INSIGHT_SIZE])
+{
+    size_t first = all->count > RECENT ? all->count - RECENT : 0, failed = 0, last = 0;
+    for (size_t i = first; i < all->count; i++)
+        if (all->kernels[i].verdict != LAB_RECORD_OK) {
+            failed++;
+            last = i;
+        }
+    if (failed > 0)
+        snprintf(text, INSIGHT_SIZE, "%zu of the last %zu kernels failed; %.60s: %s: %.250s",
+                 failed, all->count - first, all->kernels[last].name,
+                 lab_record_verdict_name(all->kernels[last].verdict),
+                 all->kernels[last].log ? all->kernels[last].log : "no reason known");
+}
+
+/* The thought that gained the most over the kernel before it. */
+static void say_gain(const evolve_sources *all, char text[INSIGHT_SIZE])
+{
+    double most = 0;
+    for (size_t i = 1; i < all->count; i++) {
+        const source_kernel *it = &all->kernels[i];
+        for (size_t j = 0; j < i && isfinite(it->score); j++) {
+            double gain = all->kernels[j].score - it->score;
+            if (strcmp(all->kernels[j].hash, it->parent) != 0 || !(gain > most) || !*it->thought)
+                continue;
+            most = gain;
+            snprintf(text, INSIGHT_SIZE, "this made a kernel %.2f times as fast: %.300s", exp(gain),
+                     it->thought);
+        }
+    }
+}
+
+/* The problem on which the champion gained the least over the first source. */
+static void say_laggard(const evolve_sources *all, char text[INSIGHT_SIZE])
+{
+    const source_kernel *best = &all->kernels[all->champion], *first = &all->kernels[0];
+    size_t slowest = 0;
+    char spec_time[LAB_FORMAT_SIZE];
+    for (size_t i = 1; i < all->run->sweep.problems.count; i++)
+        if (first->seconds[i] * best->seconds[slowest] < first->seconds[slowest] * best->seconds[i])
+            slowest = i;
+    snprintf(text, INSIGHT_SIZE,
+             "the best source takes %s for %s, where it gained the least over the first one: it is "
+             "%.2f times as fast",
+             lab_format_seconds(best->seconds[slowest], spec_time),
+             all->run->sweep.shapes[slowest].spec,
+             first->seconds[slowest] / best->seconds[slowest]);
+}
+
+heed_status source_ask(evolve_sources *all, lab_proposal *proposal, lab_error *error)
+{
+    const evolve_run *run = all->run;
+    size_t problems = run->sweep.problems.count, insight_count = 0;
+    char texts[INSIGHTS][INSIGHT_SIZE] = { "" };
+    const char *specs[LAB_SEARCH_SHAPES], *insights[INSIGHTS];
+    lab_tried *history = calloc(all->count + 1, sizeof *history);
+    if (!history)
+        return HEED_ERR_NO_MEMORY;
+    for (size_t i = 0; i < all->count; i++)
+        history[i] = tried_of(&all->kernels[i]);
+    for (size_t i = 0; i < problems; i++)
+        specs[i] = run->sweep.shapes[i].spec;
+    say_laggard(all, texts[0]);
+    say_gain(all, texts[1]);
+    say_failures(all, texts[2]);
+    for (size_t i = 0; i < INSIGHTS; i++)
+        if (*texts[i])
+            insights[insight_count++] = texts[i];
+    const lab_appeal appeal = { .way = all->way,
+                                .task = task,
+                                .language = "c",
+                                .problems = specs,
+                                .problem_count = problems,
+                                .device = run->sweep.device,
+                                .origin = all->origin,
+                                .current = history[all->champion],
+                                .history = history,
+                                .history_count = all->count,
+                                .insights = insights,
+                                .insight_count = insight_count,
+                                .seed = run->seed,
+                                .number = (int64_t)all->count + all->refused };
+    heed_status status = lab_proposer_ask(all->proposer, &appeal, ANSWER_SECONDS, proposal, error);
+    free(history);
+    return status;
+}

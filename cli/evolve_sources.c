@@ -1,0 +1,219 @@
+/*
+ * evolve_sources.c - evolution of source texts, which an outside program proposes
+ */
+#include "evolve_sources.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../src/device.h"
+#include "../src/measure.h"
+#include "report/format.h"
+
+#define SOURCE_FILE_MAX ((int64_t)24 << 10)
+#define REFUSED_MAX 5 /* answers in a row that are of no use, before it is given up */
+
+/* ---- Before ---- */
+
+static cli_exit read_origin(evolve_sources *all)
+{
+    const char *given = cli_args_text(all->run->args, "source");
+    const char *path = cli_find_list("proposers", given ? given : "attention.c", all->path,
+                                     sizeof all->path);
+    size_t size, length = strlen(path);
+    if (path != all->path)
+        snprintf(all->path, sizeof all->path, "%s", path);
+    if (length < 2 || strcmp(path + length - 2, ".c") != 0) {
+        cli_error("--source: %s does not end with .c: only sources in C are evolved", path);
+        return CLI_USAGE;
+    }
+    return cli_read_file(path, SOURCE_FILE_MAX, &all->origin, &size);
+}
+
+static cli_exit begin(evolve_sources *all)
+{
+    evolve_run *run = all->run;
+    char hash[LAB_RECORD_HASH_SIZE], what[1024];
+    const char *slash;
+    lab_proposer_find(cli_args_text(run->args, "proposer"), all->program, sizeof all->program);
+    slash = strrchr(all->program, '/');
+    all->proposer_name = slash ? slash + 1 : all->program;
+    if (!heed_device_is_host(run->sweep.context)) {
+        cli_error("--proposer: sources are evolved on the CPU alone, and the device is %s",
+                  run->sweep.device);
+        return CLI_UNSUPPORTED;
+    }
+    cli_exit code = read_origin(all);
+    if (code != CLI_OK)
+        return code;
+    lab_record_hash(all->origin, strlen(all->origin), hash);
+    snprintf(what, sizeof what, "source %s %s %s", hash, all->program, lab_way_name(all->way));
+    code = evolve_open_run(run, what);
+    if (code != CLI_OK || !run->resumed)
+        return code;
+    heed_status status = sources_restore(all);
+    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &run->trouble);
+}
+
+/* ---- One kernel ---- */
+
+static void show(evolve_sources *all)
+{
+    char text[LAB_FORMAT_SIZE], what[128] = "";
+    if (all->has_champion) {
+        const source_kernel *best = &all->kernels[all->champion];
+        snprintf(what, sizeof what, "best %s %s", lab_format_seconds(exp(best->score), text),
+                 best->name);
+    }
+    cli_progress_step(&all->run->progress, all->count > 0 ? all->count - 1 : 0, what);
+}
+
+/* What is not known of kernel number @index is found out; then it may challenge the champion. What
+ * the board knows of it already costs nothing. */
+static heed_status settle(evolve_sources *all, size_t index)
+{
+    bool yes = !all->has_champion;
+    heed_status status = source_judge(all, &all->kernels[index]);
+    double score = all->kernels[index].score;
+    if (status != HEED_OK || !isfinite(score))
+        return status;
+    all->run->timed++;
+    if (all->has_champion && score < all->kernels[all->champion].score)
+        status = source_contest(all, index, &yes);
+    if (status == HEED_OK && yes) {
+        all->champion = index;
+        all->has_champion = true;
+    }
+    return status;
+}
+
+/* A name that two kernels have would be one line on the board. */
+static void make_name(const evolve_sources *all, const char *wanted, char name[80])
+{
+    snprintf(name, 80, "%s", wanted);
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->kernels[i].name, name) == 0)
+            snprintf(name, 80, "%s.%zu", wanted, all->count);
+}
+
+/* The next kernel. *@more is false if there will be none. */
+static heed_status next(evolve_sources *all, int *useless, bool *more)
+{
+    lab_proposal proposal;
+    lab_error error;
+    char name[80];
+    heed_status status = source_ask(all, &proposal, &error);
+    if (status == HEED_OK && !source_is_new(all, proposal.source)) {
+        status = HEED_ERR_INVALID;
+        snprintf(error.text, sizeof error.text, "the proposer repeats what was tried");
+    }
+    if (status == HEED_ERR_INVALID) {
+        all->refused++;
+        *more = ++*useless < REFUSED_MAX;
+        if (!*more)
+            snprintf(all->end, sizeof all->end, "%.290s", error.text);
+        lab_proposal_free(&proposal);
+        return HEED_OK;
+    }
+    if (status != HEED_OK) { /* nothing more to propose, or nobody who would */
+        *more = false;
+        snprintf(all->end, sizeof all->end, "%.290s", error.text);
+        return status == HEED_ERR_NO_MEMORY ? status : HEED_OK;
+    }
+    make_name(all, proposal.name, name);
+    source_kernel *kernel = source_add(all, name, proposal.source, proposal.thought);
+    lab_proposal_free(&proposal);
+    if (!kernel)
+        return HEED_ERR_NO_MEMORY;
+    snprintf(kernel->parent, sizeof kernel->parent, "%s", all->kernels[all->champion].hash);
+    *useless = 0;
+    return settle(all, all->count - 1);
+}
+
+/* ---- All of them ---- */
+
+static heed_status breed(evolve_sources *all)
+{
+    evolve_run *run = all->run;
+    heed_status status = HEED_OK;
+    int useless = 0;
+    bool more = true;
+    run->progress = cli_progress_start("evolve", (size_t)run->trials);
+    if (all->count == 0 && !source_add(all, "origin", all->origin, ""))
+        status = HEED_ERR_NO_MEMORY;
+    for (size_t i = 0; i < all->count && status == HEED_OK; i++) {
+        status = settle(all, i);
+        if (i == 0 && !all->has_champion)
+            break;
+    }
+    while (status == HEED_OK && more && all->has_champion && !cli_interrupted() &&
+           (int64_t)all->count - 1 < run->trials &&
+           (run->deadline_ns == 0 || heed_clock_ns() < run->deadline_ns)) {
+        status = next(all, &useless, &more);
+        show(all);
+    }
+    cli_progress_end(&run->progress);
+    return status;
+}
+
+static cli_exit code_of(const evolve_sources *all, heed_status status)
+{
+    if (cli_interrupted())
+        return CLI_INTERRUPTED;
+    if (status != HEED_OK) {
+        cli_error("%s",
+                  *all->run->trouble.text ? all->run->trouble.text : heed_status_name(status));
+        return cli_exit_of(status);
+    }
+    if (all->has_champion)
+        return CLI_OK;
+    const source_kernel *first = &all->kernels[0];
+    const char *log = first->log ? first->log : "";
+    cli_error("%s, which is to be begun with: %s: %.*s", all->path,
+              lab_record_verdict_name(first->verdict), (int)strcspn(log, "\n"), log);
+    return first->verdict == LAB_RECORD_UNPROTECTED ? CLI_ENVIRONMENT : CLI_FINDING;
+}
+
+static cli_exit finish(evolve_sources *all, cli_exit code)
+{
+    lab_error error;
+    evolve_run *run = all->run;
+    lab_record_state state = code == CLI_OK            ? LAB_RECORD_FINISHED
+                             : code == CLI_INTERRUPTED ? LAB_RECORD_INTERRUPTED
+                                                       : LAB_RECORD_BROKEN;
+    heed_status status = lab_record_end(run->record, run->run, state, *all->end ? all->end : NULL,
+                                        &error);
+    if (status != HEED_OK && code == CLI_OK)
+        return cli_board_fail(status, &error);
+    if (code == CLI_INTERRUPTED)
+        cli_message("interrupted: all trials are on the board, and the same command goes on from "
+                    "there");
+    return code;
+}
+
+cli_exit evolve_sources_run(evolve_run *run)
+{
+    evolve_sources all = { .run = run,
+                           .way = (lab_way)cli_args_choice(run->args, "way"),
+                           .limits = { .interrupted = cli_interrupted } };
+    cli_exit code = begin(&all);
+    if (code != CLI_OK) {
+        sources_free(&all);
+        return code;
+    }
+    all.proposer = lab_proposer_start(all.program, cli_interrupted);
+    code = code_of(&all, all.proposer ? breed(&all) : HEED_ERR_NO_MEMORY);
+    lab_proposer_end(all.proposer);
+    code = finish(&all, code);
+    if (code == CLI_OK || code == CLI_INTERRUPTED) {
+        cli_exit printed = sources_report(&all);
+        code = printed != CLI_OK ? printed : code;
+    }
+    if (code == CLI_OK && all.count == 1) {
+        cli_error("%s proposed nothing: %s", all.program, all.end);
+        code = CLI_ENVIRONMENT;
+    }
+    sources_free(&all);
+    return code;
+}

@@ -1,0 +1,79 @@
+/*
+ * evolve_sources.h - what the files of `heed evolve --proposer` share
+ *
+ * proposer -> candidate, compiled and run in sandboxes -> gates, clock, board -> champion -> what
+ * the proposer is told next. All that is known of a run is on the board, and is read from there
+ * when it goes on.
+ */
+#ifndef CLI_EVOLVE_SOURCES_H
+#define CLI_EVOLVE_SOURCES_H
+
+#include "evolve.h"
+#include "search/propose.h"
+#include "trial/trial.h"
+
+/* A source that was tried, or is being. */
+typedef struct source_kernel {
+    char *name;
+    char *source;
+    char *thought;
+    char *log; /* what a compiler or a gate said; NULL: nothing */
+    char hash[LAB_RECORD_HASH_SIZE];
+    char parent[LAB_RECORD_HASH_SIZE]; /* "": none */
+    lab_record_verdict verdict;
+    bool known[LAB_SEARCH_SHAPES]; /* is the answer for a problem on the board? */
+    double seconds[LAB_SEARCH_SHAPES];
+    double score; /* mean of the logarithms of seconds; INFINITY unless all is well */
+} source_kernel;
+
+typedef struct evolve_sources {
+    evolve_run *run;
+    char path[1024];   /* of the first source */
+    char *origin;      /* its text */
+    char program[512]; /* of the proposer, and its name on the board */
+    const char *proposer_name;
+    lab_way way;
+    lab_limits limits;
+    lab_proposer *proposer;
+    source_kernel *kernels; /* the first one is the origin */
+    size_t count, room;
+    size_t champion; /* its number */
+    bool has_champion;
+    int64_t asked;   /* proposals that were asked for */
+    int64_t refused; /* that were no source, or one that was tried */
+    char end[300];   /* why it ended; "" : the trials are used up */
+} evolve_sources;
+
+/* evolve_sources_run() does the whole run, of which problems, board and device are open. */
+cli_exit evolve_sources_run(evolve_run *run);
+
+/* evolve_source_trial.c: trying one. source_judge() fills in what came of @kernel on the problems
+ * that are not known yet, and puts it on the board. */
+lab_candidate source_candidate(const source_kernel *kernel);
+heed_status source_judge(evolve_sources *all, source_kernel *kernel);
+
+/* source_contest() is evolve_contest_run() of two of them. */
+heed_status source_contest(evolve_sources *all, size_t challenger, bool *yes);
+
+/* What a trial of it is on the board, but for what came of it; @parents is room for one. */
+lab_record_trial source_trial(const evolve_sources *all, const source_kernel *kernel, size_t shape,
+                              int attempt, const char **parents);
+
+/* evolve_source_list.c: source_add() takes over nothing: it copies. NULL: no memory. */
+source_kernel *source_add(evolve_sources *all, const char *name, const char *source,
+                          const char *thought);
+bool source_is_new(const evolve_sources *all, const char *source);
+void source_set_log(source_kernel *kernel, const char *log);
+void source_score(const evolve_sources *all, source_kernel *kernel);
+void sources_free(evolve_sources *all);
+
+/* sources_restore() reads the kernels of a run that goes on from the board. */
+heed_status sources_restore(evolve_sources *all);
+
+/* evolve_source_tell.c: what the proposer is told: source_ask() asks for the next kernel. */
+heed_status source_ask(evolve_sources *all, lab_proposal *proposal, lab_error *error);
+
+/* evolve_source_report.c: the answer. */
+cli_exit sources_report(const evolve_sources *all);
+
+#endif /* CLI_EVOLVE_SOURCES_H */
