@@ -2,6 +2,7 @@
  * evolve_source_report.c - what `heed evolve --proposer` found, as a table or JSON
  */
 #include <math.h>
+#include <string.h>
 
 #include "evolve_sources.h"
 #include "report/format.h"
@@ -18,8 +19,8 @@ static void print_counts(const evolve_sources *all)
     for (size_t i = all->count > 5 ? all->count - 5 : 0; i < all->count; i++) {
         const source_kernel *it = &all->kernels[i];
         if (it->verdict != LAB_RECORD_OK)
-            cli_message("%s: %s: %.200s", it->name, lab_record_verdict_name(it->verdict),
-                        it->log ? it->log : "");
+            cli_message("%s: %s: %.*s", it->name, lab_record_verdict_name(it->verdict),
+                        it->log ? (int)strcspn(it->log, "\n") : 0, it->log ? it->log : "");
     }
 }
 

@@ -107,6 +107,7 @@ heed_status source_ask(evolve_sources *all, lab_proposal *proposal, lab_error *e
     const lab_appeal appeal = { .way = all->way,
                                 .task = task,
                                 .language = "c",
+                                .header = lab_candidate_header(),
                                 .problems = specs,
                                 .problem_count = problems,
                                 .device = run->sweep.device,

@@ -88,13 +88,15 @@ static heed_status settle(evolve_sources *all, size_t index)
     return status;
 }
 
-/* A name that two kernels have would be one line on the board. */
+/* Names on the board are for people: no two kernels of a run have the same one, and none looks like
+ * heed's own. */
 static void make_name(const evolve_sources *all, const char *wanted, char name[80])
 {
-    snprintf(name, 80, "%s", wanted);
+    const char *prefix = strncmp(wanted, "fwd", 3) == 0 ? "proposed-" : "";
+    snprintf(name, 80, "%s%s", prefix, wanted);
     for (size_t i = 0; i < all->count; i++)
         if (strcmp(all->kernels[i].name, name) == 0)
-            snprintf(name, 80, "%s.%zu", wanted, all->count);
+            snprintf(name, 80, "%s%s.%zu", prefix, wanted, all->count);
 }
 
 /* The next kernel. *@more is false if there will be none. */

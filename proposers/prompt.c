@@ -76,6 +76,7 @@ char *prompt_write(const json_t *request)
     size_t size = 0;
     const char *language = json_string_value(json_object_get(request, "language"));
     const char *how = json_string_value(json_object_get(request, "operator"));
+    const char *header = json_string_value(json_object_get(request, "header"));
     FILE *stream = open_memstream(&text, &size);
     if (!stream)
         return NULL;
@@ -86,6 +87,9 @@ char *prompt_write(const json_t *request)
     write_list(stream, "What is known", json_object_get(request, "insights"));
     write_kernels(stream, "Thoughts behind earlier kernels", json_object_get(request, "thoughts"));
     write_kernels(stream, "What was tried, the newest last", json_object_get(request, "history"));
+    if (header)
+        fprintf(stream, "\nThe header that it includes:\n```%s\n%s\n```\n",
+                language ? language : "", header);
     write_source(stream, "The best source so far", json_object_get(request, "current"), language);
     write_source(stream, "Another good one", json_object_get(request, "other"), language);
     fprintf(stream, "\n%s\n",

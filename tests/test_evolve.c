@@ -199,7 +199,7 @@ static void test_bad_sources(void **state)
         "2) say none \"$begin (void)b; return 0; }\" ;;\n"
         "3) say crash \"$begin *(volatile int *)0 = b != 0; return 0; }\" ;;\n"
         "4) say none \"$begin (void)b; return 0; }\" ;;\n"
-        "5) say crash \"$begin return b != 0; }\" ;;\n"
+        "5) say fwd_mine \"$begin return b != 0; }\" ;;\n"
         "*) echo '{\"status\":\"unsupported\",\"reason\":\"no idea\"}' ;;\nesac\ndone\n";
     static const char *const verdicts[] = { "ok", "compile", "wrong", "access", "unfit" };
     static char asked[1 << 20];
@@ -212,7 +212,7 @@ static void test_bad_sources(void **state)
                                    "--board b.db --json");
     for (size_t i = 0; i < 5; i++)
         assert_string_equal(text(kernel_at(json, i), "verdict"), verdicts[i]);
-    assert_string_equal(text(kernel_at(json, 4), "name"), "crash.4");
+    assert_string_equal(text(kernel_at(json, 4), "name"), "proposed-fwd_mine");
     assert_int_equal(number(json, "tried"), 4);
     assert_int_equal(number(json, "refused"), 1);
     assert_non_null(strstr(text(json, "end"), "no idea"));

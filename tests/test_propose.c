@@ -43,6 +43,7 @@ static lab_appeal appeal_of(lab_way way)
     return (lab_appeal){ .way = way,
                          .task = "make it faster",
                          .language = "c",
+                         .header = "int header;",
                          .problems = problems,
                          .problem_count = 1,
                          .device = "a machine",
@@ -364,6 +365,7 @@ static void test_model(void **state)
         assert_non_null(strstr(server.got, "Authorization: Bearer " KEY));
         assert_non_null(strstr(server.got, "\"model\":\"tiny\""));
         assert_non_null(strstr(server.got, "make it faster"));
+        assert_non_null(strstr(server.got, "int header;"));
         assert_true(*all != '\0');
         assert_null(strstr(all, KEY));
         assert_null(strstr(error.text, KEY));

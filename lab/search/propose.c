@@ -133,10 +133,11 @@ static const lab_tried *find_other(const lab_appeal *appeal)
 static json_t *request_of(const lab_appeal *appeal, size_t history)
 {
     json_t *request = json_pack(
-        "{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "op", "propose", "protocol",
-        PROTOCOL, "way", lab_way_name(appeal->way), "number", (json_int_t)appeal->number, "seed",
-        (json_int_t)(appeal->seed & INT64_MAX), "task", text_of(appeal->task, THOUGHT_MAX * 4),
-        "language", text_of(appeal->language, 8), "problems",
+        "{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "op", "propose",
+        "protocol", PROTOCOL, "way", lab_way_name(appeal->way), "number",
+        (json_int_t)appeal->number, "seed", (json_int_t)(appeal->seed & INT64_MAX), "task",
+        text_of(appeal->task, THOUGHT_MAX * 4), "language", text_of(appeal->language, 8), "header",
+        text_of(appeal->header, LAB_PROPOSE_SOURCE), "problems",
         texts_of(appeal->problems, appeal->problem_count), "device", text_of(appeal->device, 200),
         "origin", text_of(appeal->origin, LAB_PROPOSE_SOURCE), "current",
         kernel_of(&appeal->current, true, NULL), "tried", names_of(appeal));

@@ -43,6 +43,7 @@ typedef struct lab_appeal {
     lab_way way;
     const char *task;            /* in words: what is to be made faster, and the rules */
     const char *language;        /* "c" or "cuda" */
+    const char *header;          /* the header that sources include; NULL: none */
     const char *const *problems; /* their specs */
     size_t problem_count;
     const char *device;
