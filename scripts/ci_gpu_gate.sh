@@ -1,0 +1,52 @@
+#!/bin/sh
+# ci_gpu_gate.sh BOARD - the regression gate, as a job on a machine with a GPU runs it
+#
+# BOARD is the leaderboard whose champions are to be held, as 'heed tune --board BOARD' makes it on this
+# machine: keep it where the job finds it again. Nothing is written to it. Environment:
+#
+#   HEED            the program; build/release/cli/heed if that is not set
+#   HEED_DEVICE     cuda, cuda:N or cpu; cuda if that is not set
+#   GATE_SECONDS    for each problem, 5 if that is not set
+#   GATE_STRICT     1: what cannot be told fails too
+#   GATE_CRITERIA   1: judge by the criteria beside SDPA as well
+#
+# Three things are asked, the cheapest first: do the gates still kill every wrong kernel, is what heed
+# computes right, and is it as fast as the champions. The exit status is that of the first answer
+# that is not good: 1 for a regression or a wrong result, 77 if there is no GPU, anything else for a
+# machine that cannot tell, which is no verdict on the change.
+set -u
+[ $# -eq 1 ] || { echo "usage: $0 BOARD" >&2 && exit 2; }
+board=$1
+heed=${HEED:-$(cd "$(dirname "$0")/.." && pwd)/build/release/cli/heed}
+HEED_DEVICE=${HEED_DEVICE:-cuda}
+export HEED_DEVICE
+
+[ -x "$heed" ] || { echo "$heed is not there: build it with make" >&2 && exit 3; }
+[ -r "$board" ] || { echo "$board is not there: make it with heed tune --board $board" >&2 && exit 3; }
+case $HEED_DEVICE in
+cuda*) "$heed" plan b1 h1 s64 d64 f16 >/dev/null 2>&1 || { echo "no GPU that works: skipped" >&2 && exit 77; } ;;
+esac
+
+step() {
+    printf '\n## %s\n$ heed' "$1"
+    shift
+    printf ' %s' "$@"
+    printf '\n'
+    "$heed" "$@"
+    code=$?
+    if [ "$code" -ne 0 ]; then
+        [ "$code" -ne 5 ] || code=1
+        [ "$code" -eq 1 ] && echo "failed" || echo "cannot be told here: exit status $code"
+        exit "$code"
+    fi
+}
+
+strict=
+[ "${GATE_STRICT:-0}" = 0 ] || strict=--strict
+step "Do the gates kill what is wrong?" selftest
+step "Is it right?" verify --shapes seed --once --time-limit 1
+# shellcheck disable=SC2086  # an option or none
+step "Is it as fast?" gate --board "$board" --seconds "${GATE_SECONDS:-5}" $strict
+if [ "${GATE_CRITERIA:-0}" != 0 ]; then
+    step "Is it good enough?" gate --criteria --seconds "${GATE_SECONDS:-5}"
+fi
