@@ -88,7 +88,7 @@ typedef struct evolve_contest {
 } evolve_contest;
 
 /* evolve_contest_run() decides, or finds on the board what was decided. */
-heed_status evolve_contest_run(const evolve_contest *contest, bool *yes);
+heed_status evolve_contest_run(const evolve_contest *it, bool *yes);
 
 /* evolve_duel.c: the same for configs, as evolution asks for it. */
 heed_status evolve_succeeds(void *data, const lab_individual *challenger,

@@ -97,7 +97,7 @@ static void test_logs(void **state)
     lab_tried history[KERNELS];
     size_t total = 0;
     lab_appeal appeal = appeal_of(LAB_WAY_FULL);
-    strcpy(log, "/home/somebody/secret/x.c:1: error\n\x1b[31mred\x1b[0m\n");
+    snprintf(log, sizeof log, "/home/somebody/secret/x.c:1: error\n\x1b[31mred\x1b[0m\n");
     for (size_t i = strlen(log); i < LONG; i++)
         log[i] = i % 80 == 79 ? '\n' : 'x';
     for (int i = 0; i < KERNELS; i++)
@@ -315,7 +315,7 @@ static heed_status ask_model(void **state, const char *url, lab_proposal *propos
     heed_status status = lab_proposer_ask(proposer, &appeal, 20, proposal, error);
     lab_proposer_end(proposer);
     size_t length = scratch_read(log, all, size - 1);
-    strcat(log, ".err");
+    scratch_path(state, "all.txt.err", log);
     length += scratch_read(log, all + length, size - 1 - length);
     all[length] = '\0';
     return status;

@@ -193,7 +193,7 @@ void lab_proposal_free(lab_proposal *proposal)
     free(proposal->name);
     free(proposal->source);
     free(proposal->thought);
-    *proposal = (lab_proposal){ NULL };
+    *proposal = (lab_proposal){ .name = NULL };
 }
 
 /* Names become file names, and columns of tables. */
@@ -274,7 +274,7 @@ lab_proposer *lab_proposer_start(const char *path, bool (*interrupted)(void))
 heed_status lab_proposer_ask(lab_proposer *proposer, const lab_appeal *appeal, double seconds,
                              lab_proposal *proposal, lab_error *error)
 {
-    *proposal = (lab_proposal){ NULL };
+    *proposal = (lab_proposal){ .name = NULL };
     error->text[0] = '\0';
     json_t *request = fitting_request(appeal);
     if (!request) {
