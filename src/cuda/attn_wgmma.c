@@ -259,7 +259,7 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
 #define BLOCK_SECONDS 2.1e-6  /* to begin and end a block, */
 #define ITEM_SECONDS 0.7e-6   /* and to go on to its next item */
 #define MERGE_SECONDS 0.36e-6 /* per key group but the first */
-#define COPIES_SHARE 1.007    /* of the bandwidth that loads by threads reach */
+#define UNEQUAL_BESIDE 1.04   /* longer where blocks of unequal length meet on a multiprocessor */
 #define AHEAD_SECONDS 0.9e-6  /* saved where a block begins while the launch ahead still works */
 
 /* Seconds that a warpgroup waits in a tile, by the order, and how much longer than alone its
@@ -335,6 +335,8 @@ static double compute_seconds(const heed_problem *problem, const heed_gpu *gpu, 
     double seconds = rounds * (tiles.middle * tile + each);
     if (rest > 0) /* the last round of unequal items has the short ones */
         seconds += (rounds > 0 && !tiles.equal ? tiles.middle / 2 : tiles.longest) * tile + each;
+    if (resident(v) > 1 && !tiles.equal)
+        seconds *= UNEQUAL_BESIDE;
     return seconds + (v[G] == 2 ? BLOCK_SECONDS : 0);
 }
 
@@ -357,8 +359,7 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
                    (double)seen.heads_kv;
     double running = items < gpu->multiprocessors ? items : gpu->multiprocessors;
     double compute = compute_seconds(problem, gpu, v, items);
-    double memory = heed_gpu_memory_seconds(gpu, problem, in_flight(problem, v, running)) /
-                    COPIES_SHARE;
+    double memory = heed_gpu_memory_seconds(gpu, problem, in_flight(problem, v, running));
     bool ahead = 2 * items <= (double)resident(v) * gpu->multiprocessors;
     return LAUNCH_SECONDS - (ahead ? AHEAD_SECONDS : 0) + heed_gpu_beside(compute, memory);
 }
