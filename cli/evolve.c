@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../src/device.h"
 #include "../src/measure.h"
 #include "selftest.h"
 
@@ -139,13 +140,44 @@ static cli_exit evolve_knobs(evolve_run *run)
     return code;
 }
 
-/* What the gates are worth is found out before there are threads. */
-static cli_exit open_board(evolve_run *run)
+/* Is the device that is meant the host? Asked of a context that is gone again: the gates are tried
+ * in children, and a process with CUDA or threads can have none. */
+static bool means_host(const cli_args *args, cli_exit *code)
+{
+    const char *device = cli_device(args);
+    heed_context *context = NULL;
+    if (strcmp(device, "auto") != 0)
+        return strcmp(device, "cpu") == 0;
+    *code = cli_context_open(&context, args);
+    bool host = context && heed_device_is_host(context);
+    heed_context_destroy(context);
+    return host;
+}
+
+/* What the gates are worth: found on the board, or found out now. Where "auto" turned out to be a
+ * GPU it is too late for the latter. */
+static cli_exit find_trust(evolve_run *run)
 {
     const char *device = cli_device(run->args);
+    cli_exit code = CLI_OK;
+    lab_error error;
+    bool host = means_host(run->args, &code);
+    if (code != CLI_OK)
+        return code;
+    if (host || strcmp(device, "auto") != 0)
+        return cli_selftest_trust(run->record, host ? NULL : device, &run->selftest);
+    heed_status status = cli_board_selftest_find(run->record, "cuda", &run->selftest, &error);
+    if (status == HEED_OK && !run->selftest)
+        cli_message("the gates were not tried on this device: 'heed selftest --device cuda "
+                    "--record' does that, and the board then trusts later trials");
+    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
+}
+
+static cli_exit open_board(evolve_run *run)
+{
     cli_exit code = cli_board_open(&run->record, LAB_RECORD_WRITE, run->args);
-    if (code == CLI_OK && strcmp(device, "cpu") == 0 && !cli_args_flag(run->args, "no-verify"))
-        code = cli_selftest_trust(run->record, NULL, &run->selftest);
+    if (code == CLI_OK && !cli_args_flag(run->args, "no-verify"))
+        code = find_trust(run);
     return code;
 }
 

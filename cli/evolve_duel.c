@@ -77,7 +77,7 @@ heed_status evolve_succeeds(void *data, const lab_individual *challenger,
                             const lab_individual *champion, bool *yes)
 {
     evolve_run *run = data;
-    evolve_name names[2];
+    evolve_name names[2] = { { .kernel = "" } };
     meeting it = { .run = run,
                    .challenger = &names[0],
                    .champion = &names[1],
