@@ -130,7 +130,8 @@ const cli_verb cli_verb_gate = {
     .operand_max = CLI_ANY,
     .description =
         "Takes from the board who leads on this device, rebuilds each of these champions from "
-        "its kernel and config, and lets it and what heed plans now take turns, in blocks of calls "
+        "its kernel and config, or its source, and lets it and what heed plans now take turns, in "
+        "blocks of calls "
         "on the same values. The figure of the day when it became champion is shown, but nothing "
         "is compared with it: only what is timed side by side can be.\n"
         "\n"

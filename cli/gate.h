@@ -7,7 +7,7 @@
 #define CLI_GATE_H
 
 #include "board.h"
-#include "pair.h"
+#include "worker.h"
 
 typedef enum gate_verdict {
     GATE_AMBIGUOUS = 0, /* it cannot be told whether it is slower, for a reason */
@@ -30,12 +30,14 @@ typedef struct gate_shape {
     int64_t trial; /* on the board */
     char champion[2 * HEED_NAME_SIZE];
     bool cold;
-    bool damaged;              /* the trial is not what was added */
-    bool rebuilt_elsewhere;    /* the code of heed's kernels has changed since */
-    bool sourced;              /* its source is on the board */
-    double then;               /* median seconds of that day; history alone */
-    cli_pair pair;             /* A: what heed plans now, B: the champion */
-    bool judged;               /* is there a comparison? */
+    bool damaged;           /* the trial is not what was added */
+    bool rebuilt_elsewhere; /* the code of heed's kernels has changed since */
+    char *code;        /* its source, if it is a candidate with one; NULL: a kernel of heed's own */
+    cli_worker worker; /* that runs it */
+    double overhead;   /* share of its time that may not be its own */
+    double then;       /* median seconds of that day; history alone */
+    cli_pair pair;     /* A: what heed plans now, B: the champion */
+    bool judged;       /* is there a comparison? */
     lab_comparison comparison; /* among all the shapes */
     gate_verdict verdict;
     char why[GATE_WHY_SIZE];

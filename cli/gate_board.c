@@ -57,10 +57,8 @@ static heed_status find_sources(gate_run *gate, lab_record *record, lab_error *e
 {
     heed_status status = HEED_OK;
     for (size_t i = 0; i < gate->count && status == HEED_OK; i++) {
-        char *source = NULL;
-        status = lab_record_source(record, gate->shapes[i].trial, &source, error);
-        gate->shapes[i].sourced = source != NULL;
-        free(source);
+        char **code = &gate->shapes[i].code;
+        status = lab_record_source(record, gate->shapes[i].trial, code, error);
     }
     return status;
 }
@@ -99,8 +97,10 @@ cli_exit gate_read_champions(gate_run *gate)
 
 void gate_free(gate_run *gate)
 {
-    for (size_t i = 0; i < gate->count; i++)
+    for (size_t i = 0; i < gate->count; i++) {
         cli_pair_free(&gate->shapes[i].pair);
+        free(gate->shapes[i].code);
+    }
     free(gate->shapes);
     gate->shapes = NULL;
     gate->count = 0;

@@ -59,6 +59,39 @@ static heed_status start_side(cli_pair *pair, const bench_run *bench, const benc
     return status == HEED_OK ? bench_engine_ready(engine, bench->replay, seconds) : status;
 }
 
+/* The guest likewise. Host memory alone: that is where it works. */
+static heed_status start_guest(cli_pair *pair, const bench_tensors *tensors,
+                               const lab_expect *expect)
+{
+    const cli_guest *guest = pair->guest;
+    snprintf(pair->planned[1], sizeof pair->planned[1], "%.95s", guest->name);
+    heed_status status = bench_tensors_poison(tensors);
+    if (status == HEED_OK)
+        status = guest->start(guest->data, tensors, &pair->seconds[1]);
+    if (status == HEED_OK)
+        status = bench_tensors_error(tensors, 0, expect, &pair->error[1]);
+    if (status == HEED_OK && !(pair->error[1] <= 1))
+        set_wrong(pair, 1);
+    return status;
+}
+
+/* What the guest computes once more. */
+static heed_status check_guest(cli_pair *pair, const bench_tensors *tensors,
+                               const lab_expect *expect)
+{
+    double seconds, error = 0;
+    heed_status status = bench_tensors_poison(tensors);
+    if (status == HEED_OK)
+        status = pair->guest->block(pair->guest->data, &seconds);
+    if (status == HEED_OK)
+        status = bench_tensors_error(tensors, 0, expect, &error);
+    if (status == HEED_OK && !(error <= pair->error[1]))
+        pair->error[1] = error;
+    if (status == HEED_OK && pair->outcome == BENCH_OK && !(error <= 1))
+        set_wrong(pair, 1);
+    return status;
+}
+
 /* What the blocks of a side left must have been right, and so must one more call be. */
 static heed_status check_side(cli_pair *pair, bench_engine *engine, const lab_expect *expect,
                               int side)
@@ -97,9 +130,11 @@ static heed_status take_turns(cli_pair *pair, bench_engine engines[2],
                               const lab_duel_options *options)
 {
     const lab_side a = { bench_engine_block, bench_engine_renew, &engines[0] };
-    const lab_side b = { bench_engine_block, bench_engine_renew, &engines[1] };
+    const cli_guest *guest = pair->guest;
+    const lab_side b = guest ? (lab_side){ guest->block, NULL, guest->data }
+                             : (lab_side){ bench_engine_block, bench_engine_renew, &engines[1] };
     lab_duel_options own = *options;
-    if (!(own.round > 0))
+    if (!guest && !(own.round > 0))
         own.round = bench_engine_round(&engines[0], pair->seconds[0]) +
                     bench_engine_round(&engines[1], pair->seconds[1]);
     heed_status status = lab_duel_run(&pair->duel, &a, &b, &own);
@@ -130,20 +165,24 @@ static heed_status meet(cli_pair *pair, const bench_run *bench, const bench_tens
     heed_status status = HEED_OK;
     for (int i = 0; i < 2 && status == HEED_OK && pair->outcome == BENCH_OK; i++) {
         pair->blame = i;
-        status = start_side(pair, bench, tensors, expect, &engines[i], i);
+        status = i == 1 && pair->guest ? start_guest(pair, tensors, expect)
+                                       : start_side(pair, bench, tensors, expect, &engines[i], i);
     }
     bool met = status == HEED_OK && pair->outcome == BENCH_OK;
     if (met) {
         pair->blame = -1;
-        pair->same = strcmp(pair->planned[0], pair->planned[1]) == 0;
+        pair->same = !pair->guest && strcmp(pair->planned[0], pair->planned[1]) == 0;
         bench_checker_create(&checker, tensors, bench->seed, bench->host_threads);
         engines[0].checker = engines[1].checker = checker;
         status = pair->same ? time_alone(pair, &engines[0]) : take_turns(pair, engines, options);
     }
     for (int i = 0; i < 2 && met && status == HEED_OK; i++)
-        status = check_side(pair, &engines[i], expect, i);
+        status = i == 1 && pair->guest ? check_guest(pair, tensors, expect)
+                                       : check_side(pair, &engines[i], expect, i);
     for (int i = 0; i < 2; i++)
         bench_engine_stop(&engines[i]);
+    if (pair->guest)
+        pair->guest->stop(pair->guest->data);
     bench_checker_destroy(checker);
     return status;
 }

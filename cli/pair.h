@@ -12,9 +12,21 @@
 
 #include "bench.h"
 
+/* Something else in the place of B. start() makes it ready for @tensors, whose first copy it works
+ * on, and writes the seconds of a call; block() is a block, as a lab_side takes it, and stop() ends
+ * it, also after start() failed. */
+typedef struct cli_guest {
+    void *data;
+    const char *name;
+    heed_status (*start)(void *data, const bench_tensors *tensors, double *seconds);
+    lab_block_fn *block;
+    void (*stop)(void *data);
+} cli_guest;
+
 /* A is side 0 of the comparison, B side 1. */
 typedef struct cli_pair {
     const char *names[2];              /* kernels with or without config; NULL: heed's own choice */
+    const cli_guest *guest;            /* in the place of names[1], or NULL */
     char planned[2][HEED_NAME_SIZE];   /* what they are in full */
     bench_outcome outcome;             /* anything but BENCH_OK: there is no comparison, ... */
     int blame;                         /* ... for what that side did, or -1 */

@@ -15,7 +15,7 @@
 /* The first champion of a problem is what heed plans: it has the title until it loses it. */
 static heed_status crown(tune_run *tune, tune_shape *shape, int64_t trial, lab_error *error)
 {
-    if (shape->title || !trial)
+    if (shape->title || shape->foreign || !trial)
         return HEED_OK;
     heed_status status = lab_record_promote(tune->record, trial, 0,
                                             "it is what heed plans, and nothing led before", error);

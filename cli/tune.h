@@ -32,6 +32,8 @@ typedef struct tune_shape {
     char spec[HEED_SPEC_SIZE];
     char champion[2 * HEED_NAME_SIZE]; /* what there is: of the board, else what heed plans */
     int64_t title;                     /* the trial by which it leads the board; 0: it does not */
+    bool foreign; /* who leads the board cannot be planned, a source of somebody's say:
+                     nobody here has met it, and its title is not for us to give */
     char space[64], kernel[HEED_NAME_SIZE]; /* where to search; "": nowhere */
     char best[HEED_NAME_SIZE];              /* that the search found; "": nothing ran */
     double searched;                        /* its seconds there, the luck of many included */

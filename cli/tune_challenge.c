@@ -181,7 +181,8 @@ static heed_status record_shape(tune_run *tune, tune_shape *shape, lab_error *er
         status = tune_add_pair(tune, shape, TUNE_AGAIN, &id, error);
     if (status != HEED_OK || !shape->won)
         return status;
-    status = lab_record_promote(tune->record, id, shape->title, shape->why, error);
+    if (!shape->foreign)
+        status = lab_record_promote(tune->record, id, shape->title, shape->why, error);
     if (status == HEED_OK && heed_wisdom_learn(tune->bench.context, &shape->source->problem,
                                                shape->best, shape->again.seconds[0]) != HEED_OK)
         cli_warning("%s: no wisdom: %s", shape->spec, heed_message());

@@ -135,6 +135,10 @@ static cli_exit plan_champion(tune_run *tune, tune_shape *shape)
         status = heed_plan_create_named(&plan, tune->bench.context, &shape->source->problem,
                                         shape->champion);
     if (status != HEED_OK) {
+        shape->foreign = *shape->champion != '\0';
+        if (shape->foreign)
+            cli_message("%s: %s, which leads the board, cannot be planned and keeps its title",
+                        shape->spec, shape->champion);
         shape->title = 0;
         status = heed_plan_create(&plan, tune->bench.context, &shape->source->problem,
                                   HEED_ESTIMATE);

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "lab/record/record.h"
+#include "lab/trial/sandbox.h"
 #include "scratch.h"
 
 #define OUTPUT_SIZE 65536
@@ -186,6 +188,72 @@ static void test_nothing(void **state)
     }
 }
 
+/* ---- A champion with a source ---- */
+
+/* Puts a candidate of the file @name in tests/data/trial on a board, as its leader. */
+static void crown_source(void **state, const char *name)
+{
+    char path[SCRATCH_PATH_SIZE], file[512], source[8192];
+    lab_record *record;
+    lab_error error;
+    int64_t run_id, id;
+    bool resumed;
+    heed_problem problem;
+    heed_context *context;
+    const heed_options options = { .device = "cpu", .threads = 1 };
+    const lab_record_work work = { .key = name, .verb = "evolve", .command = "heed evolve" };
+    snprintf(file, sizeof file, HEED_SOURCE_DIR "/tests/data/trial/%s.c", name);
+    source[scratch_read(file, source, sizeof source - 1)] = '\0';
+    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    assert_int_equal(heed_problem_parse(&problem, "b1 h2 s128 d64 f32"), HEED_OK);
+    must(state, "rm -f board.db*", 0);
+    assert_int_equal(
+        lab_record_open(&record, scratch_path(state, "board.db", path), LAB_RECORD_WRITE, &error),
+        HEED_OK);
+    assert_int_equal(lab_record_begin(record, &work, &run_id, &resumed, &error), HEED_OK);
+    const lab_record_trial trial = {
+        .run = run_id,
+        .candidate = { .kernel = name, .language = "c", .source = source, .proposer = "test" },
+        .problem = &problem,
+        .device = { .name = heed_context_device(context), .backend = "cpu" },
+        .environment = { .threads = 1 },
+        .verdict = LAB_RECORD_OK,
+        .confirmed = true,
+        .timing = LAB_RECORD_HOT,
+        .seconds = 1e-3,
+    };
+    if (lab_record_append(record, &trial, &id, &error) != HEED_OK)
+        fail_msg("%s", error.text);
+    assert_int_equal(lab_record_promote(record, id, 0, "by the test", &error), HEED_OK);
+    lab_record_close(record);
+    heed_context_destroy(context);
+}
+
+/* It is compiled from the board and runs in its sandbox, beside what heed plans. */
+static void test_source(void **state)
+{
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    const lab_protections protections = lab_protections_find();
+    json_t *json;
+    if (!lab_protections_suffice(&protections))
+        skip();
+    crown_source(state, "plain");
+    assert_string_equal(verdict(state, "heed gate " CHEAP "--json", 0, &json), "PASS");
+    const json_t *shape = json_array_get(json_object_get(json, "shapes"), 0);
+    assert_string_equal(json_string_value(json_object_get(shape, "champion")), "plain");
+    assert_true(json_real_value(json_object_get(shape, "champion_seconds")) > 0);
+    json_decref(json);
+    /* tune cannot plan it: it leaves the title where it is. */
+    assert_int_equal(
+        run(state, "heed tune -t 1 --peers none --rivals 0.05 --trials 1 " SPEC, out, err), 0);
+    assert_non_null(strstr(err, "keeps its title"));
+    expect(state, "heed gate " CHEAP "--json", 0, "PASS");
+    crown_source(state, "mean");
+    expect(state, "heed gate " CHEAP "--json", 1, "WRONG");
+    crown_source(state, "syntax");
+    expect(state, "heed gate " CHEAP "--json", 0, "AMBIGUOUS");
+}
+
 /* ---- Criteria ---- */
 
 #define THREE "'b1 h2 s128 d64 f32' 'b1 h2 s100 d64 f32' 'b1 h2 s256 d64 f32' "
@@ -284,8 +352,8 @@ int main(void)
         cmocka_unit_test(test_same),      cmocka_unit_test(test_slower),
         cmocka_unit_test(test_ambiguous), cmocka_unit_test(test_gone),
         cmocka_unit_test(test_wrong),     cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_unknown),   cmocka_unit_test(test_criteria),
-        cmocka_unit_test(test_conflicts),
+        cmocka_unit_test(test_source),    cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_criteria),  cmocka_unit_test(test_conflicts),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }

@@ -1,0 +1,28 @@
+/*
+ * worker.h - a C source as a side of a pair: it runs in a sandbox, in a process of its own
+ */
+#ifndef CLI_WORKER_H
+#define CLI_WORKER_H
+
+#include "pair.h"
+#include "trial/trial.h"
+
+typedef struct cli_worker {
+    const char *name;
+    const char *source;
+    lab_trial *trial;
+    lab_set sets[LAB_WIRE_SETS]; /* all of the same tensors: the process copies them apart */
+    void *workspace;
+    int calls; /* of a block */
+    lab_trial_outcome outcome;
+} cli_worker;
+
+/* cli_worker_guest() returns @worker, of which name and source are set, as a guest of a pair. A
+ * failure of its functions is explained by worker->outcome, and heed_message(). */
+cli_guest cli_worker_guest(cli_worker *worker);
+
+/* cli_worker_overhead() returns the share of a block, whose calls take @seconds each, that may be
+ * what it takes to ask the process: so much too slow may it seem. */
+double cli_worker_overhead(const cli_worker *worker, double seconds);
+
+#endif /* CLI_WORKER_H */
