@@ -19,6 +19,7 @@
 #include "scratch.h"
 
 #define OUTPUT_SIZE 262144
+#define FAKE "HEED_LIBCUDA=" FAKE_CUDA " HEED_NVRTC=" FAKE_CUDA " HEED_NVML=" FAKE_CUDA " "
 
 /* A kernel that every machine has; four of its twelve points are legal on the problem. */
 static const char space[] = "kernel fwd_any_scalar_row\n"
@@ -249,6 +250,20 @@ static void test_killed_sources(void **state)
     trials_of_board(state, "k.db");
 }
 
+/* On a driver that runs nothing: all that is compiled is pruned, and the board says why. */
+static void test_device(void **state)
+{
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    assert_int_equal(run(state,
+                         FAKE "'" HEED_PROGRAM "' evolve 'b1 h2 s64 d64 f16' --device cuda --space "
+                              "sweep90 --no-verify --board b.db",
+                         out, err),
+                     1);
+    assert_non_null(strstr(err, "90 kernels bred, 0 launched"));
+    assert_int_equal(run(state, "heed board show 1 --board b.db", out, err), 0);
+    assert_non_null(strstr(out, "pruned"));
+}
+
 /* What cannot be is said. */
 static void test_refusals(void **state)
 {
@@ -290,6 +305,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_regions, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_bad_sources, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_killed_sources, open_folder, scratch_close),
+        cmocka_unit_test_setup_teardown(test_device, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_refusals, open_folder, scratch_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
