@@ -37,12 +37,13 @@ heed_status evolve_name_of(evolve_run *run, const lab_individual *individual, ev
     name->config = at ? at + 2 : "";
     if (at)
         *at = '\0';
-    int count = 0;
-    for (int i = 0; i < 2; i++)
-        if (individual->parents[i] > 0 && individual->parents[i] <= run->hash_room)
-            name->parents[count++] = run->hashes[individual->parents[i] - 1];
     lab_point_print(&run->sweep.space, &individual->genome.point, name->thought);
-    return keep_hash(run, individual, name);
+    status = keep_hash(run, individual, name); /* which may move the others */
+    int count = 0;
+    for (int i = 0; i < 2 && status == HEED_OK; i++)
+        if (individual->parents[i] > 0)
+            name->parents[count++] = run->hashes[individual->parents[i] - 1];
+    return status;
 }
 
 lab_record_trial evolve_trial(const evolve_run *run, const evolve_name *name, size_t shape,
