@@ -20,4 +20,5 @@ add_custom_target(dist
     COMMAND "${CMAKE_COMMAND}" "-DBUILD=${PROJECT_BINARY_DIR}" "-DSOURCE=${PROJECT_SOURCE_DIR}"
         "-DNAME=${heed_dist_name}" "-DEPOCH=${heed_epoch}" -P "${PROJECT_SOURCE_DIR}/cmake/HeedDist.cmake"
     VERBATIM COMMENT "${heed_dist_name}.tar.gz")
-add_dependencies(dist heed heed_static heed_candidate heed_candidate_cuda heed_cli heed_docs naive_peer)
+add_dependencies(dist heed heed_static heed_candidate heed_candidate_cuda heed_cli heed_docs heed-propose-regions
+    naive_peer)
