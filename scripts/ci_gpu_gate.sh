@@ -43,7 +43,11 @@ step() {
 
 strict=
 [ "${GATE_STRICT:-0}" = 0 ] || strict=--strict
-step "Do the gates kill what is wrong?" selftest
+# Without --device the suite is that of the host.
+case $HEED_DEVICE in
+cuda*) step "Do the gates kill what is wrong?" selftest --device "$HEED_DEVICE" ;;
+*) step "Do the gates kill what is wrong?" selftest ;;
+esac
 step "Is it right?" verify --shapes seed --once --time-limit 1
 # shellcheck disable=SC2086  # an option or none
 step "Is it as fast?" gate --board "$board" --seconds "${GATE_SECONDS:-5}" $strict

@@ -21,8 +21,21 @@ step() {
 step "This machine" doctor || [ $? -eq 1 ]
 step "Attention of a real model's first layer" run --tensors "$captured" --prefix layer0. --out "$out/O.npy"
 step "The proof, on its values" verify --tensors "$captured" --prefix layer0. --once
+
+# What the gates are worth, by which everything on the board is trusted or not.
+set -- selftest --record --board "$out/board.db"
+case ${HEED_DEVICE:-auto} in
+cpu) ;;
+cuda*) set -- "$@" --device "$HEED_DEVICE" ;;
+*) if "$heed" plan --device cuda b1 h1 s64 d64 f16 >/dev/null 2>&1; then set -- "$@" --device cuda; fi ;;
+esac
+printf '\n## Do the gates kill every wrong kernel?\n$ heed %s\n' "$*"
+"$heed" "$@" >"$out/selftest.txt" || [ $? -eq 1 ]
+tail -2 "$out/selftest.txt"
+
 step "What is fastest here, beside the rivals, before and after" tune --tensors "$captured" \
-    --shapes shapes/seed.txt --seconds "${HEED_RUN_SECONDS:-40}" --board "$out/board.db"
+    --shapes shapes/seed.txt --seconds "${HEED_RUN_SECONDS:-40}" --board "$out/board.db" \
+    --peers openblas,onnxruntime,torch
 step "Who leads" board --board "$out/board.db"
 
 # Nothing to export is no failure: a board may have leaders of other numbers of threads alone.
