@@ -37,8 +37,9 @@ static size_t left_out(size_t units, double tail)
             chance[sum] = (chance[sum] + (sum >= rank ? chance[sum - rank] : 0)) / 2;
     }
     size_t k = 0;
-    for (double below = chance[0]; below <= tail && k < largest / 2; below += chance[k])
-        k++;
+    double below = chance[0];
+    while (below <= tail && k < largest / 2)
+        below += chance[++k];
     return k;
 }
 
