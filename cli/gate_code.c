@@ -160,8 +160,9 @@ static bool count_conflicts(const char *ncu, const bench_run *bench, const bench
     }
     self[length] = '\0';
     snprintf(command, sizeof command,
-             "'%s' --csv --page raw --metrics " CONFLICTS "," WAVEFRONTS
-             " '%s' run --device %s --kernel %s '%s' 2>&1",
+             "'%s' --csv --page raw --launch-count 1 --metrics " CONFLICTS "," WAVEFRONTS
+             " '%s' verify --together --once --inputs normal --gate error --device %s --kernel %s "
+             "'%s' 2>&1",
              ncu, self, bench->device, row->kernel, spec);
     FILE *answer = popen(command, "re"); /* NOLINT(cert-env33-c) */
     while (answer && fgets(line, LINE_SIZE, answer)) {
