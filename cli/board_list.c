@@ -213,8 +213,11 @@ static void add_comparison(lab_table *table, const lab_record_row *row)
         return;
     }
     lab_table_cell(table, "%.3f", row->ratio);
-    lab_table_cell(table, "[%.3f, %.3f] %s", row->low, row->high,
-                   row->compared ? row->compared : "");
+    const char *verdict = row->compared ? row->compared : "";
+    if (row->high > row->low) /* too few pairs have no interval */
+        lab_table_cell(table, "[%.3f, %.3f] %s", row->low, row->high, verdict);
+    else
+        lab_table_cell(table, "%s", verdict);
 }
 
 static void add_row(lab_table *table, const lab_record_row *row, bool all)

@@ -5,6 +5,7 @@
  * has to be FASTER by the gain that a champion needs; once more, by which nobody chose anything;
  * and it has to pass all gates. All problems are judged together.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,9 +81,12 @@ static void decide(tune_shape *shape, int round)
     const lab_comparison *last = comparison_of(shape, round);
     shape->rounds = round + 1;
     shape->won = decision.succession != LAB_KEEP_CHAMPION;
-    snprintf(shape->why, sizeof shape->why, "%.100s is %s%s, %.3fx [%.3f, %.3f]%s", shape->best,
+    char interval[64] = "; too few pairs for an interval";
+    if (isfinite(last->ratio.high))
+        snprintf(interval, sizeof interval, " [%.3f, %.3f]", last->ratio.low, last->ratio.high);
+    snprintf(shape->why, sizeof shape->why, "%.100s is %s%s, %.3fx%s%s", shape->best,
              lab_compared_name(last->verdict), round ? " on fresh samples too" : "",
-             last->ratio.estimate, last->ratio.low, last->ratio.high,
+             last->ratio.estimate, interval,
              shape->won ? "" : ", where a champion has to be FASTER by 3 %");
 }
 
