@@ -103,29 +103,21 @@ HEED_DEVICE void values_done(state *st)
     ptx_wgmma_done(&st->o[0][0][0], V8 * 4);
 }
 
-/* The weights of the keys of eights @begin to @end take the place of their scores; @sum grows by
- * them. @max is what the rows' maxima count as. */
-HEED_DEVICE void exponentiate_some(float max[ROWS16][2], float s[ROWS16][KEYS8][4], float scale,
-                                   float sum[ROWS16][2], const int begin, const int end)
-{
-    HEED_UNROLL
-    for (int nt = begin; nt < end; nt++) {
-        HEED_UNROLL
-        for (int i = 0; i < 4; i++) {
-            s[0][nt][i] = ptx_ex2(s[0][nt][i] * scale - max[0][i / 2]);
-            sum[0][i / 2] += s[0][nt][i];
-        }
-    }
-}
-
-/* The same for all keys; @sum begins with zero. */
-HEED_DEVICE void exponentiate_all(state *st, float s[ROWS16][KEYS8][4], float scale,
-                                  float sum[ROWS16][2])
+/* Writes the weights of all keys to @e, which may be the scores' place, and their sums to @sum. */
+HEED_DEVICE void exponentiate_all(const state *st, float s[ROWS16][KEYS8][4], float scale,
+                                  float e[ROWS16][KEYS8][4], float sum[ROWS16][2])
 {
     HEED_UNROLL
     for (int h = 0; h < 2; h++)
         sum[0][h] = 0.0f;
-    exponentiate_some(st->max, s, scale, sum, 0, KEYS8);
+    HEED_UNROLL
+    for (int nt = 0; nt < KEYS8; nt++) {
+        HEED_UNROLL
+        for (int i = 0; i < 4; i++) {
+            e[0][nt][i] = ptx_ex2(s[0][nt][i] * scale - st->max[0][i / 2]);
+            sum[0][i / 2] += e[0][nt][i];
+        }
+    }
 }
 
 /* Adds the sums of the weights in @s to the rows', and leaves the weights for the product. */

@@ -197,7 +197,7 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, float s[ROWS16][KEYS8][4],
     if (masked)
         mask_tile(w, s, j);
     int raised = find_max(st, s, scale, old);
-    exponentiate_all(st, s, scale, sum);
+    exponentiate_all(st, s, scale, s, sum);
     /* Before the wait below: its branches keep the order. */
     wait_values(w, here, HEED_C == 1 ? masked : is_cleaned(w, j));
     if (!first) {
@@ -284,23 +284,6 @@ HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
 
 #if HEED_O == 4
 
-/* Writes the weights of a tile by what counts as the rows' maxima to @e, and their sums. */
-HEED_DEVICE void weigh(const state *st, float s[ROWS16][KEYS8][4], float scale,
-                       float e[ROWS16][KEYS8][4], float sum[ROWS16][2])
-{
-    HEED_UNROLL
-    for (int h = 0; h < 2; h++)
-        sum[0][h] = 0.0f;
-    HEED_UNROLL
-    for (int nt = 0; nt < KEYS8; nt++) {
-        HEED_UNROLL
-        for (int i = 0; i < 4; i++) {
-            e[0][nt][i] = ptx_ex2(s[0][nt][i] * scale - st->max[0][i / 2]);
-            sum[0][i / 2] += e[0][nt][i];
-        }
-    }
-}
-
 /* As the other step() below, but exponentials do not wait for the tile's maxima, which are found
  * beside them: they are made by those of the tiles before, and anew where one must be raised. */
 HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const int masked,
@@ -321,7 +304,7 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
     release(w, stage_barrier(K_EMPTY, here.stage));
     if (masked)
         mask_tile(w, s, j);
-    weigh(st, s, scale, e, sum);
+    exponentiate_all(st, s, scale, e, sum);
     int raised = find_max(st, s, scale, old);
     wait_next_scores(w, j, tiles);
     ptx_wgmma_wait(0);
@@ -330,7 +313,7 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
     release(w, stage_barrier(V_EMPTY, before.stage));
     if (raised) {
         scale_sums(st, old);
-        weigh(st, s, scale, e, sum);
+        exponentiate_all(st, s, scale, e, sum);
     }
     take_weights(st, p, e, sum);
 }
@@ -366,7 +349,7 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
     if (HEED_T == 3)
         take_turn(&w->at);
     int raised = find_max(st, s, scale, old);
-    exponentiate_all(st, s, scale, sum);
+    exponentiate_all(st, s, scale, s, sum);
     if (HEED_T == 3)
         pass_turn(&w->at);
     wait_next_scores(w, j, tiles);
