@@ -1,0 +1,339 @@
+/*
+ * profile.c - the table that ncu prints, read
+ *
+ * `ncu --csv --page raw` prints a line of names, one of units, and one for each launch, among lines
+ * of its own that begin with "==" and whatever the program under it prints. Only what begins with
+ * a quote is looked at.
+ */
+#include "profile.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A long name of a kernel, a list of its opcodes: cells may be long, numbers are not. */
+#define NUMBER_SIZE 64
+
+/* -------------------------------------------------------------------------- */
+/* Cells                                                                      */
+/* -------------------------------------------------------------------------- */
+
+/* A line of cells; texts are null-terminated in a copy of the line. */
+typedef struct record {
+    char *line;
+    char **cells;
+    size_t count;
+} record;
+
+static void record_free(record *it)
+{
+    free(it->line);
+    free(it->cells);
+    *it = (record){ NULL };
+}
+
+/* Cuts it->line at its commas, in place. False: a quote is not closed. */
+static bool cut(record *it)
+{
+    char *read = it->line, *write = it->line;
+    for (;;) {
+        it->cells[it->count++] = write;
+        bool quoted = *read == '"';
+        read += quoted;
+        while (*read && (quoted || *read != ',')) {
+            if (quoted && *read == '"' && *++read != '"')
+                break; /* two of them are one that is meant */
+            *write++ = *read++;
+        }
+        if (quoted && read[-1] != '"')
+            return false;
+        bool more = *read == ',';
+        *write++ = '\0';
+        if (!more)
+            return true;
+        read++;
+    }
+}
+
+/* Reads the line at @text, which ends at a newline outside of quotes; *@next is what follows. */
+static heed_status record_read(record *it, const char *text, const char **next)
+{
+    size_t length = 0, commas = 0;
+    bool quoted = false;
+    for (; text[length] && (quoted || text[length] != '\n'); length++) {
+        quoted ^= text[length] == '"';
+        commas += text[length] == ',';
+    }
+    *next = text + length + (text[length] == '\n');
+    *it = (record){ .line = malloc(length + 1), .cells = calloc(commas + 1, sizeof *it->cells) };
+    if (!it->line || !it->cells) {
+        record_free(it);
+        return HEED_ERR_NO_MEMORY;
+    }
+    while (length > 0 && text[length - 1] == '\r')
+        length--;
+    memcpy(it->line, text, length);
+    it->line[length] = '\0';
+    if (!quoted && cut(it))
+        return HEED_OK;
+    record_free(it);
+    return HEED_ERR_CORRUPT;
+}
+
+/* The next line that begins with a quote, from @text on; NULL if there is none. */
+static const char *find_line(const char *text)
+{
+    while (*text && *text != '"') {
+        const char *end = strchr(text, '\n');
+        text = end ? end + 1 : text + strlen(text);
+    }
+    return *text ? text : NULL;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Values                                                                     */
+/* -------------------------------------------------------------------------- */
+
+/* A number, with commas between its thousands; NAN: it is none, such as "n/a" or "no data". */
+static double number_of(const char *text)
+{
+    char digits[NUMBER_SIZE], *end;
+    size_t length = 0;
+    for (; *text && length < sizeof digits - 1; text++)
+        if (*text != ',')
+            digits[length++] = *text;
+    digits[length] = '\0';
+    double value = strtod(digits, &end);
+    return length > 0 && !*text && !*end && isfinite(value) ? value : (double)NAN;
+}
+
+/* What a unit is in bytes or seconds. Older versions write them out. */
+static double scale_of(const char *unit)
+{
+    static const struct {
+        const char *unit;
+        double scale;
+    } scales[] = {
+        { "ns", 1e-9 },    { "nsecond", 1e-9 }, { "us", 1e-6 },   { "usecond", 1e-6 },
+        { "ms", 1e-3 },    { "msecond", 1e-3 }, { "s", 1 },       { "second", 1 },
+        { "byte", 1 },     { "Kbyte", 1e3 },    { "Mbyte", 1e6 }, { "Gbyte", 1e9 },
+        { "Tbyte", 1e12 },
+    };
+    size_t length = strcspn(unit, "/"); /* byte/block */
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
+        if (strlen(scales[i].unit) == length && strncmp(unit, scales[i].unit, length) == 0)
+            return scales[i].scale;
+    return (double)NAN;
+}
+
+static double value_of(const char *text, const char *unit, lab_unit wanted)
+{
+    double value = number_of(text);
+    if (wanted == LAB_UNIT_BYTES || wanted == LAB_UNIT_SECONDS)
+        value *= scale_of(unit);
+    return value;
+}
+
+/* The cell of @row under the name @name, @length bytes of it, and its unit; NULL: there is none. */
+static const char *find_cell(const record *names, const record *units, const record *row,
+                             const char *name, size_t length, const char **unit)
+{
+    for (size_t i = 0; i < names->count && i < row->count; i++)
+        if (strlen(names->cells[i]) == length && strncmp(names->cells[i], name, length) == 0) {
+            *unit = i < units->count ? units->cells[i] : "";
+            return row->cells[i];
+        }
+    return NULL;
+}
+
+static void read_metric(lab_profile *profile, lab_metric id, const record *names,
+                        const record *units, const record *row)
+{
+    const lab_metric_row *metric = lab_metric_of(id);
+    for (const char *name = metric->names; name && isnan(profile->value[id]);) {
+        size_t length = strcspn(name, "|");
+        const char *unit, *cell = find_cell(names, units, row, name, length, &unit);
+        if (cell) {
+            profile->value[id] = value_of(cell, unit, metric->unit);
+            profile->name[id] = name;
+        }
+        name = name[length] ? name + length + 1 : NULL;
+    }
+}
+
+static void read_launch(lab_profile *profile, const record *names, const record *units,
+                        const record *row)
+{
+    static const char before[] = "smsp__average_warps_issue_stalled_";
+    static const char after[] = "_per_issue_active.ratio";
+    const char *unit, *cell;
+    *profile = (lab_profile){ .arch = 0 };
+    if ((cell = find_cell(names, units, row, "Kernel Name", 11, &unit)))
+        strncat(profile->kernel, cell, sizeof profile->kernel - 1);
+    if ((cell = find_cell(names, units, row, "CC", 2, &unit)) && number_of(cell) > 0)
+        profile->arch = (int)lround(10 * number_of(cell));
+    for (int i = 0; i < LAB_METRICS; i++) {
+        profile->value[i] = (double)NAN;
+        read_metric(profile, (lab_metric)i, names, units, row);
+    }
+    for (size_t i = 0; i < LAB_STALLS; i++) {
+        char name[LAB_METRIC_NAME_SIZE] = "";
+        strcat(strcat(strcat(name, before), lab_stall_of(i)->name), after);
+        cell = find_cell(names, units, row, name, strlen(name), &unit);
+        profile->stall[i] = cell ? number_of(cell) : (double)NAN;
+    }
+}
+
+/* Reads a line if it has one for all of @names; *@text becomes what follows. */
+static heed_status read_row(record *row, const char **text, const record *names, lab_error *error)
+{
+    heed_status status = record_read(row, *text, text);
+    if (status == HEED_ERR_CORRUPT)
+        return lab_fail(error, status, "ncu's table is damaged: a quote is not closed");
+    if (status != HEED_OK)
+        return lab_fail(error, status, "not enough memory for ncu's table");
+    if (names && row->count != names->count) {
+        size_t count = row->count;
+        record_free(row);
+        return lab_fail(error, HEED_ERR_CORRUPT,
+                        "ncu's table is damaged: a line has %zu cells, its head %zu", count,
+                        names->count);
+    }
+    return HEED_OK;
+}
+
+/* The head of the table and the line of units; *@text becomes what follows. */
+static heed_status read_head(record *names, record *units, const char **text, lab_error *error)
+{
+    const char *line = *text;
+    while ((line = find_line(line)) && strncmp(line, "\"ID\",", 5) != 0) {
+        const char *end = strchr(line, '\n');
+        line = end ? end + 1 : line + strlen(line);
+    }
+    if (!line)
+        return lab_fail(error, HEED_ERR_CORRUPT, "there is no table of ncu's in it");
+    heed_status status = read_row(names, &line, NULL, error);
+    const char *next = status == HEED_OK ? find_line(line) : NULL;
+    if (status == HEED_OK && !next)
+        status = lab_fail(error, HEED_ERR_CORRUPT, "ncu's table has a head and no launch");
+    if (status == HEED_OK)
+        status = read_row(units, &next, names, error);
+    *text = next;
+    return status;
+}
+
+heed_status lab_profile_read(lab_profile *profile, const char *text, size_t *launches,
+                             lab_error *error)
+{
+    record names = { NULL }, units = { NULL };
+    size_t count = 0;
+    heed_status status = read_head(&names, &units, &text, error);
+    while (status == HEED_OK && (text = find_line(text))) {
+        record row;
+        status = read_row(&row, &text, &names, error);
+        if (status != HEED_OK)
+            break;
+        if (count++ == 0)
+            read_launch(profile, &names, &units, &row);
+        record_free(&row);
+    }
+    if (status == HEED_OK && count == 0)
+        status = lab_fail(error, HEED_ERR_CORRUPT, "ncu's table has a head and no launch");
+    if (launches)
+        *launches = count;
+    record_free(&names);
+    record_free(&units);
+    return status;
+}
+
+/* -------------------------------------------------------------------------- */
+/* What follows from them                                                     */
+/* -------------------------------------------------------------------------- */
+
+/* 100 a / b; of none nothing is lost: @empty. */
+static double percent(double a, double b, double empty)
+{
+    return b > 0 || isnan(b) ? 100 * a / b : isnan(a) ? (double)NAN : empty;
+}
+
+double lab_profile_conflicts(const lab_profile *profile)
+{
+    return percent(profile->value[LAB_METRIC_CONFLICTS], profile->value[LAB_METRIC_WAVEFRONTS], 0);
+}
+
+double lab_profile_sectors(const lab_profile *profile)
+{
+    return percent(profile->value[LAB_METRIC_SECTORS_IDEAL], profile->value[LAB_METRIC_SECTORS],
+                   100);
+}
+
+const char *lab_profile_limiter(const lab_profile *profile, int *blocks)
+{
+    static const struct {
+        lab_metric metric;
+        const char *name;
+    } limits[] = {
+        { LAB_METRIC_LIMIT_REGISTERS, "registers" }, { LAB_METRIC_LIMIT_SMEM, "shared memory" },
+        { LAB_METRIC_LIMIT_WARPS, "warps" },         { LAB_METRIC_LIMIT_BARRIERS, "barriers" },
+        { LAB_METRIC_LIMIT_BLOCKS, "blocks" },
+    };
+    double least = INFINITY;
+    const char *name = NULL;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (profile->value[limits[i].metric] < least) {
+            least = profile->value[limits[i].metric];
+            name = limits[i].name;
+        }
+    *blocks = name ? (int)least : 0;
+    return name;
+}
+
+double lab_profile_stall_share(const lab_profile *profile, size_t stall)
+{
+    double sum = 1; /* the cycle in which it issues */
+    for (size_t i = 0; i < LAB_STALLS; i++)
+        if (profile->stall[i] > 0)
+            sum += profile->stall[i];
+    return profile->stall[stall] / sum;
+}
+
+size_t lab_profile_stalls(const lab_profile *profile, size_t order[LAB_STALLS])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < LAB_STALLS; i++) {
+        if (!(profile->stall[i] > 0))
+            continue;
+        size_t at = count++;
+        for (; at > 0 && profile->stall[order[at - 1]] < profile->stall[i]; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    return count;
+}
+
+const lab_profile_trouble *lab_profile_trouble_in(const char *text)
+{
+    static const lab_profile_trouble troubles[] = {
+        { "ERR_NVGPUCTRPERM", "ncu may not read counters here (ERR_NVGPUCTRPERM)",
+          "run as root, give a container --cap-add SYS_ADMIN, or let everybody read them: "
+          "'options nvidia NVreg_RestrictProfilingToAdminUsers=0' in /etc/modprobe.d, then "
+          "reboot" },
+        { "LibraryNotLoaded", "ncu cannot load the driver's profiling library (LibraryNotLoaded)",
+          "sandboxed containers such as gVisor's have none: run on the machine itself, or in a "
+          "container of another runtime" },
+        { "driver resource was unavailable", "another profiler holds the counters",
+          "stop it: 'dcgmi profpause' if it is DCGM" },
+        { "InterprocessLockFailed", "another ncu, or another user's lock file, is in the way",
+          "wait for it, or set TMPDIR to a folder of your own" },
+        { "is not compatible with Nsight Compute", "ncu and the driver do not fit",
+          "install a version of Nsight Compute of the driver's time" },
+        { "Profiling is not supported on", "ncu does not know this device, or it is shared",
+          "install a newer Nsight Compute; profile on a whole device, outside of MIG and vGPU" },
+        { "No kernels were profiled", "the program started no kernel under ncu",
+          "see what it says: heed launch with the same problem" },
+    };
+    for (size_t i = 0; i < sizeof troubles / sizeof *troubles; i++)
+        if (strstr(text, troubles[i].phrase))
+            return &troubles[i];
+    return NULL;
+}

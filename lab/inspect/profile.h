@@ -1,0 +1,195 @@
+/*
+ * profile.h - hardware counters of one launch, as NVIDIA's profiler prints them
+ *
+ * What is asked of ncu (metrics.def, stalls.def), its answer read, and the gates that the answer
+ * has to pass. Starting ncu is left to others, so all of this works on a recording too.
+ */
+#ifndef LAB_PROFILE_H
+#define LAB_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "report/error.h"
+
+/* The rows of metrics.def. */
+typedef enum lab_metric {
+    LAB_METRIC_DURATION,
+    LAB_METRIC_BLOCKS,
+    LAB_METRIC_THREADS,
+    LAB_METRIC_WAVES,
+    LAB_METRIC_REGISTERS,
+    LAB_METRIC_SMEM_STATIC,
+    LAB_METRIC_SMEM_DYNAMIC,
+    LAB_METRIC_LIMIT_REGISTERS,
+    LAB_METRIC_LIMIT_SMEM,
+    LAB_METRIC_LIMIT_WARPS,
+    LAB_METRIC_LIMIT_BLOCKS,
+    LAB_METRIC_LIMIT_BARRIERS,
+    LAB_METRIC_BUSY,
+    LAB_METRIC_ISSUE,
+    LAB_METRIC_ELIGIBLE,
+    LAB_METRIC_ACTIVE,
+    LAB_METRIC_OCCUPANCY,
+    LAB_METRIC_THEORETICAL,
+    LAB_METRIC_TENSOR,
+    LAB_METRIC_WARPGROUP,
+    LAB_METRIC_TMA,
+    LAB_METRIC_L1,
+    LAB_METRIC_L1_HIT,
+    LAB_METRIC_L2,
+    LAB_METRIC_L2_HIT,
+    LAB_METRIC_DRAM,
+    LAB_METRIC_DRAM_READ,
+    LAB_METRIC_DRAM_WRITE,
+    LAB_METRIC_LOAD,
+    LAB_METRIC_STORE,
+    LAB_METRIC_SECTORS,
+    LAB_METRIC_SECTORS_IDEAL,
+    LAB_METRIC_CONFLICTS,
+    LAB_METRIC_WAVEFRONTS,
+    LAB_METRIC_WARP_THREADS,
+    LAB_METRIC_UNIFORM,
+    LAB_METRIC_LOCAL_LOADS,
+    LAB_METRIC_LOCAL_STORES,
+    LAB_METRICS
+} lab_metric;
+
+/* What a value is in, whatever ncu printed it in. */
+typedef enum lab_unit {
+    LAB_UNIT_COUNT,
+    LAB_UNIT_NUMBER,
+    LAB_UNIT_PERCENT, /* 0 to 100 */
+    LAB_UNIT_BYTES,
+    LAB_UNIT_SECONDS
+} lab_unit;
+
+#define LAB_STALLS 18
+#define LAB_PROFILE_NAME_SIZE 128
+#define LAB_METRIC_NAME_SIZE 128
+#define LAB_METRIC_NAMES_MAX 2
+
+typedef struct lab_metric_row {
+    lab_metric id;
+    const char *key;
+    const char *title;
+    lab_unit unit;
+    int arch;
+    const char *names; /* what ncu may call it, '|' between them */
+} lab_metric_row;
+
+typedef struct lab_stall_row {
+    const char *name;
+    int arch;
+    const char *meaning;
+} lab_stall_row;
+
+/* profile_metrics.c: the tables. */
+const lab_metric_row *lab_metric_of(lab_metric id);
+const lab_stall_row *lab_stall_of(size_t index); /* below LAB_STALLS */
+
+/* -------------------------------------------------------------------------- */
+/* profile_metrics.c: the question                                            */
+/* -------------------------------------------------------------------------- */
+
+/* What to ask ncu for, which learns from its refusals. */
+typedef struct lab_profile_wish {
+    int arch;
+    unsigned char choice[LAB_METRICS]; /* which of its names; LAB_METRIC_NAMES_MAX: none is left */
+    bool stalls_refused[LAB_STALLS];
+} lab_profile_wish;
+
+/* Room for the answer of lab_profile_wish_text(). */
+#define LAB_PROFILE_WISH_SIZE 8192
+
+/* lab_profile_wish_for() wishes for everything that architecture @arch has. */
+lab_profile_wish lab_profile_wish_for(int arch);
+
+/* lab_profile_wish_text() writes the names, commas between them, as ncu's --metrics takes them.
+ * lab_profile_wish_drop() takes back what ncu, in @text, says it has no metric for, and wishes for
+ * its next name, if it has one. Returns whether there was anything: then asking again may help. */
+const char *lab_profile_wish_text(const lab_profile_wish *wish, char text[LAB_PROFILE_WISH_SIZE]);
+bool lab_profile_wish_drop(lab_profile_wish *wish, const char *text);
+
+/* -------------------------------------------------------------------------- */
+/* profile.c: the answer                                                      */
+/* -------------------------------------------------------------------------- */
+
+/* One launch. A value that is not known is NAN. */
+typedef struct lab_profile {
+    char kernel[LAB_PROFILE_NAME_SIZE]; /* as ncu calls it */
+    int arch;                           /* compute capability, 10 * major + minor; 0: not told */
+    double value[LAB_METRICS];
+    const char *name[LAB_METRICS]; /* the one of its names that it came under: part of names of
+                                      lab_metric_row, up to '|'; NULL: not told */
+    double stall[LAB_STALLS];      /* warps that wait so for each instruction issued */
+} lab_profile;
+
+/* lab_profile_read() reads the first launch in @text, what `ncu --csv --page raw` printed, with
+ * what the program under it printed in between. *@launches, if not NULL, becomes their number.
+ * Returns HEED_OK; HEED_ERR_CORRUPT if there is no such table or it is damaged; HEED_ERR_NO_MEMORY.
+ */
+heed_status lab_profile_read(lab_profile *profile, const char *text, size_t *launches,
+                             lab_error *error);
+
+/* Why there is no answer. */
+typedef struct lab_profile_trouble {
+    const char *phrase; /* what ncu says */
+    const char *reason;
+    const char *fix;
+} lab_profile_trouble;
+
+/* lab_profile_trouble_in() finds a trouble that heed knows in what ncu said; NULL if there is none.
+ */
+const lab_profile_trouble *lab_profile_trouble_in(const char *text);
+
+/* What is worked out of several metrics. NAN: not known. */
+double lab_profile_conflicts(const lab_profile *profile); /* of the wavefronts, %; 0 without any */
+double lab_profile_sectors(const lab_profile *profile);   /* that are needed, % */
+
+/* lab_profile_limiter() says what keeps a multiprocessor from holding more blocks, such as
+ * "registers", and how many it holds; NULL: not known. */
+const char *lab_profile_limiter(const lab_profile *profile, int *blocks);
+
+/* lab_profile_stalls() writes the reasons for which a warp waits, the worst first, to @order, those
+ * that are known and not 0; returns their number. lab_profile_stall_share() is the share of a
+ * warp's life that it spends so, 0 to 1. */
+size_t lab_profile_stalls(const lab_profile *profile, size_t order[LAB_STALLS]);
+double lab_profile_stall_share(const lab_profile *profile, size_t stall);
+
+/* -------------------------------------------------------------------------- */
+/* profile_gate.c: is it good enough?                                         */
+/* -------------------------------------------------------------------------- */
+
+typedef enum lab_gate_verdict {
+    LAB_GATE_UNKNOWN = 0,
+    LAB_GATE_PASS,
+    LAB_GATE_FAIL,
+    LAB_GATE_OFF, /* it does not apply to this kernel, and says why */
+    LAB_GATE_VERDICTS
+} lab_gate_verdict;
+
+typedef struct lab_gate_result {
+    const char *key;
+    const char *title;
+    bool least; /* the value must be @limit at least; else at most */
+    double limit;
+    lab_unit unit;
+    double value; /* NAN: not known */
+    lab_gate_verdict verdict;
+    const char *why; /* it does not apply; or what to look at if it fails */
+} lab_gate_result;
+
+#define LAB_GATES 9
+
+/* lab_profile_asynchronous() says whether the kernel works by asynchronous products of warpgroups:
+ * 1, 0, or -1 if that is not known. */
+int lab_profile_asynchronous(const lab_profile *profile);
+
+/* lab_profile_judge() fills @results and returns the worst: LAB_GATE_FAIL, LAB_GATE_UNKNOWN, or
+ * LAB_GATE_PASS. lab_gate_verdict_name() returns "PASS" and so on; "-" for LAB_GATE_OFF. */
+lab_gate_verdict lab_profile_judge(const lab_profile *profile, lab_gate_result results[LAB_GATES]);
+const char *lab_gate_verdict_name(lab_gate_verdict verdict);
+
+#endif /* LAB_PROFILE_H */

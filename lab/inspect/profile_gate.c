@@ -1,0 +1,176 @@
+/*
+ * profile_gate.c - the gates for which counters are usually asked, and where they apply
+ *
+ * They were made for kernels whose warps issue every product themselves. A kernel whose products
+ * and copies run by themselves (wgmma, TMA) issues few instructions from few warps and may be the
+ * fastest all the same: for it those gates are off that count instructions and warps. That it keeps
+ * a multiprocessor busy is asked of it too: ncu's figure is that of the busiest unit, the tensor
+ * pipe among them.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "profile.h"
+
+#define SECTOR 32 /* bytes */
+
+static const char *const verdicts[LAB_GATE_VERDICTS] = { "UNKNOWN", "PASS", "FAIL", "-" };
+
+static const char few_instructions[] = "its products and copies run by themselves, so few "
+                                       "instructions and warps are enough";
+static const char no_loads[] = "it has no such loads";
+static const char no_stores[] = "it has no such stores";
+static const char not_told[] = "whether its products run by themselves is not known";
+
+typedef double value_fn(const lab_profile *profile);
+
+static double of_sector(double bytes)
+{
+    return 100 * bytes / SECTOR;
+}
+
+static double loads(const lab_profile *profile)
+{
+    return of_sector(profile->value[LAB_METRIC_LOAD]);
+}
+
+static double stores(const lab_profile *profile)
+{
+    return of_sector(profile->value[LAB_METRIC_STORE]);
+}
+
+static double spills(const lab_profile *profile)
+{
+    return profile->value[LAB_METRIC_LOCAL_LOADS] + profile->value[LAB_METRIC_LOCAL_STORES];
+}
+
+static double eligible(const lab_profile *profile)
+{
+    return profile->value[LAB_METRIC_ELIGIBLE];
+}
+
+static double issue(const lab_profile *profile)
+{
+    return profile->value[LAB_METRIC_ISSUE];
+}
+
+static double busy(const lab_profile *profile)
+{
+    return profile->value[LAB_METRIC_BUSY];
+}
+
+static double occupancy(const lab_profile *profile)
+{
+    return profile->value[LAB_METRIC_OCCUPANCY];
+}
+
+/* Where a gate applies. */
+typedef enum domain {
+    ALWAYS,
+    ISSUING, /* kernels whose warps issue what they do */
+    LOADING, /* with such loads or stores at all: a figure of 0 means that there are none */
+    STORING
+} domain;
+
+static const struct gate {
+    const char *key;
+    const char *title;
+    bool least;
+    double limit;
+    lab_unit unit;
+    domain domain;
+    value_fn *value;
+    const char *hint;
+} gates[LAB_GATES] = {
+    { "sm_busy", "SM busy", true, 70, LAB_UNIT_PERCENT, ALWAYS, busy,
+      "no unit of the multiprocessors is near its limit: too few blocks for the device, or waiting "
+      "(see the stalls)" },
+    { "issue_slots", "issue slots used", true, 60, LAB_UNIT_PERCENT, ISSUING, issue,
+      "the schedulers idle: more warps, or more independent instructions in each" },
+    { "eligible_warps", "eligible warps per scheduler", true, 2, LAB_UNIT_NUMBER, ISSUING, eligible,
+      "hardly a warp is ready when its turn comes: more warps, or fewer stalls" },
+    { "occupancy_achieved", "occupancy, achieved", true, 20, LAB_UNIT_PERCENT, ISSUING, occupancy,
+      "few warps are resident: see what limits the blocks of a multiprocessor, and the waves" },
+    { "load_coalescing", "coalescing of loads", true, 80, LAB_UNIT_PERCENT, LOADING, loads,
+      "threads of a warp read far apart: neighbours should read neighbouring 16 bytes" },
+    { "store_coalescing", "coalescing of stores", true, 80, LAB_UNIT_PERCENT, STORING, stores,
+      "threads of a warp write far apart: neighbours should write neighbouring 16 bytes" },
+    { "sector_coalescing", "sectors that are needed", true, 80, LAB_UNIT_PERCENT, ALWAYS,
+      lab_profile_sectors, "global memory is read or written in more pieces than its data need" },
+    { "bank_conflicts", "bank conflicts", false, 5, LAB_UNIT_PERCENT, ALWAYS, lab_profile_conflicts,
+      "threads of a warp meet in a bank of shared memory: swizzle or pad the tile" },
+    { "spills", "spills: local loads and stores", false, 0, LAB_UNIT_COUNT, ALWAYS, spills,
+      "registers spill to memory: a smaller tile, or a higher cap of registers" },
+};
+
+int lab_profile_asynchronous(const lab_profile *profile)
+{
+    double products = profile->value[LAB_METRIC_WARPGROUP];
+    double loads_by_tma = profile->value[LAB_METRIC_TMA];
+    if (profile->arch == 0)
+        return -1;
+    if (profile->arch < 90)
+        return 0;
+    if (products > 0)
+        return 1;
+    /* Later architectures have products of another name, beside the same copies. */
+    if (profile->arch >= 100 && loads_by_tma > 0)
+        return profile->value[LAB_METRIC_TENSOR] > 0;
+    if (profile->arch < 100 && isnan(products))
+        return -1;
+    return profile->arch >= 100 && isnan(loads_by_tma) ? -1 : 0;
+}
+
+/* Does @gate apply? If not, or if that is not known, why. */
+static lab_gate_verdict applies(const struct gate *gate, const lab_profile *profile,
+                                const char **why)
+{
+    int asynchronous = lab_profile_asynchronous(profile);
+    if (gate->domain == ISSUING && asynchronous != 0) {
+        *why = asynchronous > 0 ? few_instructions : not_told;
+        return asynchronous > 0 ? LAB_GATE_OFF : LAB_GATE_UNKNOWN;
+    }
+    if ((gate->domain == LOADING || gate->domain == STORING) && gate->value(profile) <= 0) {
+        *why = gate->domain == LOADING ? no_loads : no_stores;
+        return LAB_GATE_OFF;
+    }
+    return LAB_GATE_PASS;
+}
+
+static lab_gate_result judge(const struct gate *gate, const lab_profile *profile)
+{
+    lab_gate_result result = { .key = gate->key,
+                               .title = gate->title,
+                               .least = gate->least,
+                               .limit = gate->limit,
+                               .unit = gate->unit,
+                               .value = gate->value(profile),
+                               .why = gate->hint };
+    result.verdict = applies(gate, profile, &result.why);
+    if (result.verdict != LAB_GATE_PASS)
+        return result;
+    if (isnan(result.value)) {
+        result.verdict = LAB_GATE_UNKNOWN;
+        result.why = "this version of ncu does not tell";
+    } else if (gate->least ? result.value < gate->limit : result.value > gate->limit) {
+        result.verdict = LAB_GATE_FAIL;
+    }
+    return result;
+}
+
+lab_gate_verdict lab_profile_judge(const lab_profile *profile, lab_gate_result results[LAB_GATES])
+{
+    lab_gate_verdict worst = LAB_GATE_PASS;
+    for (size_t i = 0; i < LAB_GATES; i++) {
+        results[i] = judge(&gates[i], profile);
+        if (results[i].verdict == LAB_GATE_FAIL ||
+            (results[i].verdict == LAB_GATE_UNKNOWN && worst == LAB_GATE_PASS))
+            worst = results[i].verdict;
+    }
+    return worst;
+}
+
+const char *lab_gate_verdict_name(lab_gate_verdict verdict)
+{
+    return verdicts[verdict];
+}
