@@ -170,7 +170,8 @@ typedef struct bench_run {
     const char *against; /* another kernel as an opponent, or NULL */
     double seconds;      /* for heed alone, and for each match */
     double margin;
-    double detect; /* the difference that --calibrate is asked about */
+    double detect;       /* the difference that --calibrate is asked about */
+    int64_t deadline_ns; /* of heed_clock_ns(): no rival is started or met later; 0: none */
     bool cold;
     bool replay;     /* time by replays, as on a device that works by itself, not by single calls */
     char device[16]; /* as rivals are told it, such as "cuda:0" */
@@ -199,6 +200,9 @@ double bench_ceiling(bench_run *bench, heed_type type, bool again);
  * are the only failures. */
 cli_exit bench_measure(bench_run *bench, const bench_source *source, bench_row *row);
 void bench_row_free(bench_row *row);
+
+/* bench_late() says whether the deadline of @bench has passed. */
+bool bench_late(const bench_run *bench);
 
 /* -------------------------------------------------------------------------- */
 /* bench_calibrate.c: what can be told on this machine                        */

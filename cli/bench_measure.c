@@ -126,6 +126,19 @@ static void judge(bench_run *bench, bench_row *row)
              row->error);
 }
 
+bool bench_late(const bench_run *bench)
+{
+    return bench->deadline_ns > 0 && heed_clock_ns() >= bench->deadline_ns;
+}
+
+/* A rival that there was no time for. */
+static void skip_match(bench_match *match, const char *name)
+{
+    match->name = name;
+    match->outcome = BENCH_SKIPPED;
+    snprintf(match->reason, sizeof match->reason, "no time was left for it");
+}
+
 static bench_match *add_match(bench_row *row)
 {
     bench_match *match = &row->matches[row->match_count++];
@@ -144,7 +157,9 @@ static heed_status play_matches(bench_run *bench, bench_row *row, bench_engine *
     if (!row->matches)
         return HEED_ERR_NO_MEMORY;
     for (size_t i = 0; status == HEED_OK && i < bench->rival_count && !cli_interrupted(); i++)
-        if (bench->rivals[i].open)
+        if (bench->rivals[i].open && bench_late(bench))
+            skip_match(add_match(row), bench->rivals[i].name);
+        else if (bench->rivals[i].open)
             status = bench_meet_rival(bench, add_match(row), &bench->rivals[i], engine,
                                       row->summary.p50, expect);
     if (status == HEED_OK && bench->against)

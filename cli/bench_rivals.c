@@ -110,6 +110,8 @@ static cli_exit open_rival(bench_run *bench, const lab_found *found, size_t coun
     if (!file)
         return add_absent(bench, name, BENCH_FAILED,
                           "there is no such peer (HEED_PEERS says where to look)");
+    if (bench_late(bench))
+        return add_absent(bench, name, BENCH_SKIPPED, "no time was left to start it");
     lab_rival *peer = open_peer(bench, file, &answer);
     if (!peer)
         return CLI_ENVIRONMENT;
@@ -170,7 +172,7 @@ static void ask_sgemm(bench_run *bench)
 {
     for (size_t i = 0; i < bench->peer_count && bench->sgemm == 0; i++) {
         lab_rival *peer = bench->peers[i];
-        if (!peer->peer || !peer->ceiling)
+        if (!peer->peer || !peer->ceiling || bench_late(bench))
             continue;
         if (lab_rival_sgemm(peer, SGEMM_SIZE, &bench->sgemm) == LAB_ANSWER_OK)
             bench->sgemm_from = peer->found.name;

@@ -315,6 +315,10 @@ bool cli_interrupted(void);
  */
 int cli_run_self(char *const arguments[]);
 
+/* cli_run_self_until() stops it if it has not ended at @deadline_ns of heed_clock_ns(), 0 for
+ * never, and then returns CLI_TIMEOUT. */
+int cli_run_self_until(char *const arguments[], int64_t deadline_ns);
+
 /* -------------------------------------------------------------------------- */
 /* help.c, man.c, completion.c: what is made from the tables                  */
 /* -------------------------------------------------------------------------- */

@@ -221,7 +221,7 @@ static cli_exit open_board(evolve_run *run)
 
 static cli_exit evolve(evolve_run *run)
 {
-    cli_exit code = evolve_open_problems(run);
+    cli_exit code = sweep_load_problems(&run->sweep, 0);
     if (code == CLI_OK)
         code = open_board(run);
     if (code == CLI_OK)

@@ -45,7 +45,6 @@ typedef struct evolve_run {
 } evolve_run;
 
 /* evolve_open.c: the steps before; each prints its failure. */
-cli_exit evolve_open_problems(evolve_run *run);
 cli_exit evolve_open_device(evolve_run *run);
 cli_exit evolve_open_space(evolve_run *run);
 cli_exit evolve_open_run(evolve_run *run, const char *what);

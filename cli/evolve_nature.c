@@ -6,7 +6,6 @@
 
 #include "evolve.h"
 #include "report/format.h"
-#include "src/cuda/gpu.h"
 
 /* The words of the board for what becomes of an evaluation. */
 static const lab_record_verdict verdicts[LAB_FATES] = {
@@ -59,20 +58,6 @@ static heed_status answer(evolve_run *run, const lab_individual *individual,
     return evolve_add(run, &trial, NULL);
 }
 
-/* What the code of a kernel says about what holds it back. */
-static unsigned findings_of(const evolve_run *run, const lab_individual *individual)
-{
-    if (!run->sweep.pool)
-        return 0;
-    heed_gpu gpu;
-    bool known = heed_gpu_arch(&gpu, run->sweep.arch);
-    int64_t index = lab_space_index(&run->sweep.space, &individual->genome.point);
-    sweep_facts facts = sweep_pool_get(run->sweep.pool, index);
-    return facts.failed ? 0
-                        : lab_findings(&facts.prospect, known ? gpu.threads / 32 : 0,
-                                       known ? gpu.smem : 0, NULL);
-}
-
 static heed_status evaluate(void *data, lab_individual *individual)
 {
     evolve_run *run = data;
@@ -94,7 +79,7 @@ static heed_status evaluate(void *data, lab_individual *individual)
     }
     individual->fate = result.fate;
     memcpy(individual->why, result.why, sizeof individual->why);
-    individual->findings = findings_of(run, individual);
+    individual->findings = sweep_findings(&run->sweep, &individual->genome.point);
     run->launched += result.fate != LAB_FATE_PRUNED;
     run->timed += result.fate == LAB_FATE_TIMED;
     return HEED_OK;

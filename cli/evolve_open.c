@@ -8,53 +8,13 @@
 #include "evolve.h"
 #include "wisdom_line.h"
 
-/* Spaces that are tried, the first whose kernel heed would plan, or whose kernel runs at all. */
-static const char *const spaces[] = { "wgmma", "mma", "cpu_few", "cpu_tile" };
-
-cli_exit evolve_open_problems(evolve_run *run)
-{
-    sweep_run *sweep = &run->sweep;
-    cli_exit code = cli_problems_read(&sweep->problems, run->args);
-    size_t count = sweep->problems.count;
-    if (code != CLI_OK)
-        return code;
-    if (count > LAB_SEARCH_SHAPES) {
-        cli_error("%zu problems; evolution takes at most %d", count, LAB_SEARCH_SHAPES);
-        return CLI_USAGE;
-    }
-    sweep->shapes = calloc(count, sizeof *sweep->shapes);
-    if (!sweep->shapes) {
-        cli_error("not enough memory for %zu problems", count);
-        return CLI_ENVIRONMENT;
-    }
-    for (size_t i = 0; i < count; i++) {
-        heed_problem_normalize(&sweep->shapes[i].source.problem, &sweep->problems.items[i]);
-        heed_problem_print(&sweep->problems.items[i], sweep->shapes[i].spec,
-                           sizeof sweep->shapes[i].spec);
-    }
-    return CLI_OK;
-}
-
-/* What heed plans by itself for each problem. */
-static void find_usual(sweep_run *sweep)
-{
-    for (size_t i = 0; i < sweep->problems.count; i++) {
-        heed_plan *plan = NULL;
-        if (heed_plan_create(&plan, sweep->context, &sweep->problems.items[i], HEED_ESTIMATE) ==
-            HEED_OK)
-            snprintf(sweep->shapes[i].usual, sizeof sweep->shapes[i].usual, "%s",
-                     heed_plan_name(plan));
-        heed_plan_destroy(plan);
-    }
-}
-
 cli_exit evolve_open_device(evolve_run *run)
 {
     cli_exit code = sweep_open_device(&run->sweep);
     if (code != CLI_OK)
         return code;
     cli_board_place_read(&run->place, run->sweep.context);
-    find_usual(&run->sweep);
+    sweep_find_usual(&run->sweep);
     return CLI_OK;
 }
 
@@ -83,8 +43,8 @@ static bool is_usual(const sweep_run *sweep)
 static cli_exit choose_space(evolve_run *run)
 {
     lab_error error = { "" };
-    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
-        if (load(&run->sweep, spaces[i], &error) == HEED_OK && is_usual(&run->sweep))
+    for (size_t i = 0; sweep_spaces[i]; i++)
+        if (load(&run->sweep, sweep_spaces[i], &error) == HEED_OK && is_usual(&run->sweep))
             return CLI_OK;
     cli_error("there is no space of what heed plans for '%s', %s: name one with --space",
               run->sweep.shapes[0].spec, run->sweep.shapes[0].usual);

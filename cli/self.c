@@ -3,28 +3,69 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "../src/measure.h"
 #include "cli.h"
 
-int cli_run_self(char *const arguments[])
+#define POLL_NS 5000000L
+#define GRACE_NS INT64_C(500000000) /* for it to end its own children after it was asked to stop \
+                                     */
+
+/* Waits until @child has ended, or until @until; 0: forever. False if it still runs; else *@code is
+ * its exit code, or -1 if it was killed. */
+static bool wait_for(pid_t child, int64_t until, int *code)
+{
+    const struct timespec nap = { .tv_nsec = POLL_NS };
+    int status = 0;
+    *code = -1;
+    for (;;) {
+        pid_t ended = waitpid(child, &status, until > 0 ? WNOHANG : 0);
+        if (ended == child && WIFEXITED(status))
+            *code = WEXITSTATUS(status);
+        if (ended == child || (ended < 0 && errno != EINTR))
+            return true;
+        if (until > 0 && heed_clock_ns() >= until)
+            return false;
+        if (until > 0)
+            nanosleep(&nap, NULL);
+    }
+}
+
+/* Ends what has had its time: first as Ctrl-C would. */
+static void stop(pid_t child)
+{
+    int code;
+    kill(child, SIGINT);
+    if (wait_for(child, heed_clock_ns() + GRACE_NS, &code))
+        return;
+    kill(child, SIGKILL);
+    wait_for(child, 0, &code);
+}
+
+int cli_run_self_until(char *const arguments[], int64_t deadline_ns)
 {
     posix_spawn_file_actions_t actions;
     pid_t child;
-    int status, code = -1;
+    int code = -1;
     if (posix_spawn_file_actions_init(&actions) != 0)
         return -1;
     if (posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&
         posix_spawn(&child, "/proc/self/exe", &actions, NULL, arguments, environ) == 0) {
-        pid_t ended;
-        do
-            ended = waitpid(child, &status, 0);
-        while (ended < 0 && errno == EINTR);
-        if (ended == child && WIFEXITED(status))
-            code = WEXITSTATUS(status);
+        if (!wait_for(child, deadline_ns, &code)) {
+            stop(child);
+            code = CLI_TIMEOUT;
+        }
     }
     posix_spawn_file_actions_destroy(&actions);
     return code;
+}
+
+int cli_run_self(char *const arguments[])
+{
+    return cli_run_self_until(arguments, 0);
 }

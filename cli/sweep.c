@@ -62,18 +62,6 @@ static cli_exit search(sweep_run *run)
     return CLI_OK;
 }
 
-/* What heed would take, without having searched. */
-static void find_usual(sweep_run *run)
-{
-    for (size_t i = 0; i < run->problems.count; i++) {
-        heed_plan *plan = NULL;
-        if (heed_plan_create(&plan, run->context, &run->problems.items[i], HEED_ESTIMATE) ==
-            HEED_OK)
-            snprintf(run->shapes[i].usual, sizeof run->shapes[i].usual, "%s", heed_plan_name(plan));
-        heed_plan_destroy(plan);
-    }
-}
-
 /* Is there a best point that was timed on all problems? */
 static const lab_try *best_of(const sweep_run *run)
 {
@@ -100,7 +88,7 @@ static cli_exit verify_best(sweep_run *run)
 static cli_exit judge_best(sweep_run *run)
 {
     cli_exit code = CLI_OK;
-    find_usual(run);
+    sweep_find_usual(run);
     if (!cli_args_flag(run->args, "no-verify"))
         code = verify_best(run);
     if (code == CLI_OK && best_of(run) && !cli_args_flag(run->args, "no-compare"))
@@ -178,7 +166,7 @@ static cli_exit run_verb(const cli_args *args)
     if (code == CLI_OK && replay)
         code = sweep_replay(&run, replay);
     else if (code == CLI_OK)
-        code = sweep_load_problems(&run);
+        code = sweep_load_problems(&run, 1);
     if (code == CLI_OK && !replay)
         code = cli_args_text(args, "static") ? sweep_static(&run) : sweep(&run);
     close_run(&run);

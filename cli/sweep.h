@@ -8,6 +8,7 @@
 
 #include "bench.h"
 #include "cli.h"
+#include "search/guide.h"
 #include "search/replay.h"
 #include "search/search.h"
 #include "search/trials.h"
@@ -70,18 +71,32 @@ typedef struct sweep_facts {
 sweep_pool *sweep_pool_start(const sweep_run *run);
 void sweep_pool_want(sweep_pool *pool, const lab_point *points, size_t count);
 sweep_facts sweep_pool_get(sweep_pool *pool, int64_t point);
+
+/* sweep_pool_until() says when its work ends: what would take longer is not begun in advance, so
+ * that nobody has to wait for what nobody will ask for. */
+void sweep_pool_until(sweep_pool *pool, int64_t until_ns);
 void sweep_pool_stop(sweep_pool *pool);
 
-/* sweep_open.c: the steps before a search; each prints its failure. sweep_read_arch() is for
- * --static, in the place of sweep_open_device(); the kernel is the one of --kernel, or the first of
- * the space that runs there. */
+/* sweep_findings() returns what the code of a point says about what holds it back, for the guide of
+ * evolution; 0 where nothing is compiled. */
+unsigned sweep_findings(const sweep_run *run, const lab_point *point);
+
+/* sweep_open.c: the steps before a search; each prints its failure. The problems are the operands
+ * from number @first on. sweep_read_arch() is for --static, in the place of sweep_open_device();
+ * the kernel is the one of --kernel, or the first of the space that runs there. */
+extern const char
+    *const sweep_spaces[]; /* that come with heed, for every kernel one; ends with NULL
+                            */
 cli_exit sweep_load_space(sweep_run *run);
-cli_exit sweep_load_problems(sweep_run *run);
+cli_exit sweep_load_problems(sweep_run *run, int first);
 cli_exit sweep_open_device(sweep_run *run);
 cli_exit sweep_read_arch(sweep_run *run);
 cli_exit sweep_choose_kernel(sweep_run *run);
 cli_exit sweep_open_record(sweep_run *run);
 cli_exit sweep_start_pool(sweep_run *run);
+
+/* sweep_find_usual() writes what heed plans by itself for each problem to its shape. */
+void sweep_find_usual(sweep_run *run);
 
 /* sweep_device.c: the evaluator on a device, and what is timed beside it. */
 lab_evaluator sweep_evaluator(sweep_run *run);

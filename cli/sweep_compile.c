@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../src/measure.h"
 #include "inspect/cubin.h"
 #include "src/cuda/facts.h"
 #include "src/cuda/gpu.h"
@@ -35,6 +36,8 @@ struct sweep_pool {
     sweep_facts **facts;  /* by point, once it is DONE; NULL if there was no memory */
     int64_t wanted[WANTED_MAX];
     size_t wanted_count;
+    int64_t until_ns;   /* nothing is begun in advance that would not be done by then; 0: never */
+    int64_t longest_ns; /* that a point took to compile so far */
 };
 
 static void refuse(sweep_facts *facts, const char *why)
@@ -115,10 +118,14 @@ static sweep_facts compile_point(const sweep_run *run, int64_t index)
 static void work_on(sweep_pool *pool, int64_t point)
 {
     pthread_mutex_unlock(&pool->lock);
+    int64_t begin = heed_clock_ns();
     sweep_facts *kept = malloc(sizeof *kept);
     if (kept)
         *kept = compile_point(pool->run, point);
+    int64_t took = heed_clock_ns() - begin;
     pthread_mutex_lock(&pool->lock);
+    if (took > pool->longest_ns)
+        pool->longest_ns = took;
     pool->facts[point] = kept;
     pool->state[point] = DONE;
     pthread_cond_broadcast(&pool->changed);
@@ -127,6 +134,8 @@ static void work_on(sweep_pool *pool, int64_t point)
 /* The next point that is wanted and that nobody works on; -1: none. */
 static int64_t next_wanted(sweep_pool *pool)
 {
+    if (pool->until_ns > 0 && heed_clock_ns() + pool->longest_ns > pool->until_ns)
+        return -1;
     for (size_t i = 0; i < pool->wanted_count; i++)
         if (pool->state[pool->wanted[i]] == UNTOUCHED)
             return pool->wanted[i];
@@ -182,6 +191,13 @@ void sweep_pool_want(sweep_pool *pool, const lab_point *points, size_t count)
     pthread_mutex_unlock(&pool->lock);
 }
 
+void sweep_pool_until(sweep_pool *pool, int64_t until_ns)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->until_ns = until_ns;
+    pthread_mutex_unlock(&pool->lock);
+}
+
 sweep_facts sweep_pool_get(sweep_pool *pool, int64_t point)
 {
     sweep_facts facts = { .prospect = lab_prospect_unknown() };
@@ -198,6 +214,23 @@ sweep_facts sweep_pool_get(sweep_pool *pool, int64_t point)
         refuse(&facts, "no memory");
     pthread_mutex_unlock(&pool->lock);
     return facts;
+}
+
+unsigned sweep_findings(const sweep_run *run, const lab_point *point)
+{
+    heed_gpu gpu;
+    lab_clues clues = lab_clues_unknown();
+    if (!run->pool)
+        return 0;
+    sweep_facts facts = sweep_pool_get(run->pool, lab_space_index(&run->space, point));
+    if (facts.failed)
+        return 0;
+    clues.prospect = facts.prospect;
+    if (heed_gpu_arch(&gpu, run->arch)) {
+        clues.warps_max = gpu.threads / WARP;
+        clues.smem_max = gpu.smem;
+    }
+    return lab_clues_findings(&clues);
 }
 
 void sweep_pool_stop(sweep_pool *pool)

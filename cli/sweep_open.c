@@ -8,6 +8,8 @@
 #include "src/cuda/gpu.h"
 #include "sweep.h"
 
+const char *const sweep_spaces[] = { "wgmma", "mma", "cpu_few", "cpu_tile", NULL };
+
 cli_exit sweep_load_space(sweep_run *run)
 {
     char found[1024];
@@ -24,13 +26,14 @@ cli_exit sweep_load_space(sweep_run *run)
     return CLI_OK;
 }
 
-cli_exit sweep_load_problems(sweep_run *run)
+cli_exit sweep_load_problems(sweep_run *run, int first)
 {
-    cli_exit code = cli_problems_read_from(&run->problems, run->args, 1);
+    cli_exit code = cli_problems_read_from(&run->problems, run->args, first);
     if (code != CLI_OK)
         return code;
     if (run->problems.count > LAB_SEARCH_SHAPES) {
-        cli_error("%zu problems; a sweep takes at most %d", run->problems.count, LAB_SEARCH_SHAPES);
+        cli_error("%zu problems; a search takes at most %d", run->problems.count,
+                  LAB_SEARCH_SHAPES);
         return CLI_USAGE;
     }
     run->shapes = calloc(run->problems.count, sizeof *run->shapes);
@@ -109,6 +112,18 @@ cli_exit sweep_read_arch(sweep_run *run)
     }
     run->arch = (int)arch;
     return CLI_OK;
+}
+
+/* What heed would take, without having searched. */
+void sweep_find_usual(sweep_run *run)
+{
+    for (size_t i = 0; i < run->problems.count; i++) {
+        heed_plan *plan = NULL;
+        if (heed_plan_create(&plan, run->context, &run->problems.items[i], HEED_ESTIMATE) ==
+            HEED_OK)
+            snprintf(run->shapes[i].usual, sizeof run->shapes[i].usual, "%s", heed_plan_name(plan));
+        heed_plan_destroy(plan);
+    }
 }
 
 cli_exit sweep_start_pool(sweep_run *run)

@@ -134,6 +134,91 @@ static void test_what_binds(void **state)
         assert_int_equal(lab_findings(&facts, 64, 0, &rows[i].counters), rows[i].set);
 }
 
+/* Whoever found it, and by whatever name. */
+static void test_clues(void **state)
+{
+    static const lab_clue cubin[] = { { "local-memory-in-loop", 1 }, { "block-too-big", 1 } };
+    static const lab_clue words[] = { { "uncoalesced", 1 }, { "boredom", 1 } };
+    static const lab_clue counted[] = {
+        { "tensor", 0.2 }, { "exp", 0.9 }, { "memory", 0.1 }, { "moon", 1 }
+    };
+    static const lab_clue changed[] = { { "no-exp", 0.12 },
+                                        { "no-products", 0.01 },
+                                        { "half-stages", 0.08 } };
+    char text[200];
+    lab_clues clues = lab_clues_unknown();
+    assert_int_equal(lab_clues_findings(&clues), 0);
+    clues.findings = cubin;
+    clues.finding_count = 2;
+    assert_int_equal(lab_clues_findings(&clues), 1 << LAB_FINDING_SPILLS);
+    clues.findings = words;
+    assert_int_equal(lab_clues_findings(&clues), 1 << LAB_FINDING_UNCOALESCED);
+    clues = lab_clues_unknown();
+    clues.counters = counted;
+    clues.counter_count = 4;
+    assert_int_equal(lab_clues_findings(&clues), 1 << LAB_FINDING_EXP_BOUND);
+    clues = lab_clues_unknown();
+    clues.effects = changed;
+    clues.effect_count = 3;
+    unsigned set = lab_clues_findings(&clues);
+    assert_int_equal(set, 1 << LAB_FINDING_EXP_BOUND | 1 << LAB_FINDING_LATENCY_BOUND);
+    assert_string_equal(lab_clue_explain(set, text, sizeof text), "exp_bound, latency_bound");
+    assert_string_equal(lab_clue_explain(0, text, sizeof text), "");
+}
+
+/* Moves of the children of one parent, towards what helps against spills and away from it. */
+typedef struct spilling {
+    const lab_space *space;
+    bool spills;
+    int better, worse;
+} spilling;
+
+static heed_status spill(void *data, lab_individual *child)
+{
+    spilling *it = data;
+    lab_clues clues = lab_clues_unknown();
+    for (int i = 0; i < child->move_count && !child->parents[1]; i++) {
+        const lab_space_knob *knob = &it->space->knobs[child->moves[i].knob];
+        bool cap = knob->role == LAB_KNOB_REGISTERS;
+        if (!cap && knob->role != LAB_KNOB_ROWS && knob->role != LAB_KNOB_KEYS)
+            continue;
+        *(cap == child->moves[i].up ? &it->better : &it->worse) += 1;
+    }
+    clues.prospect.value[LAB_FACT_SPILLS] = it->spills ? 512 : 0;
+    child->findings = lab_clues_findings(&clues);
+    child->fate = LAB_FATE_TIMED;
+    child->seconds[0] = 1e-5; /* all alike: history teaches nothing */
+    return HEED_OK;
+}
+
+static void breed_spilling(const lab_space *space, spilling *it)
+{
+    for (int seed = 1; seed <= 20; seed++) {
+        const lab_evolution_options options = { .seed = (uint64_t)seed, .islands = 1 };
+        const lab_nature nature = { .data = it, .shapes = 1, .evaluate = spill };
+        const lab_genome start = { .point = { { 2, 1, 0, 1 } } };
+        lab_evolution *evolution;
+        assert_int_equal(lab_evolution_create(&evolution, space, NULL, &options, &start, 1, NULL),
+                         HEED_OK);
+        assert_int_equal(lab_evolution_run(evolution, &nature, 30), HEED_OK);
+        lab_evolution_destroy(evolution);
+    }
+}
+
+/* A champion that spills has children with smaller tiles, or more registers. */
+static void test_spilling_champion(void **state)
+{
+    lab_space space;
+    load(&space, "sweep90");
+    spilling sick = { .space = &space, .spills = true }, sound = { .space = &space };
+    breed_spilling(&space, &sick);
+    breed_spilling(&space, &sound);
+    if (sick.better < 3 * sick.worse || sound.better > 2 * sound.worse)
+        fail_msg("%d moves against spills, %d for them; without spills %d and %d", sick.better,
+                 sick.worse, sound.better, sound.worse);
+    lab_space_free(&space);
+}
+
 /* ---- Sources ---- */
 
 static const char two_regions[] = "int a;\n"
@@ -440,6 +525,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spills),     cmocka_unit_test(test_findings),
         cmocka_unit_test(test_history),    cmocka_unit_test(test_what_binds),
+        cmocka_unit_test(test_clues),      cmocka_unit_test(test_spilling_champion),
         cmocka_unit_test(test_source),     cmocka_unit_test(test_bad_sources),
         cmocka_unit_test(test_finds),      cmocka_unit_test(test_same_story),
         cmocka_unit_test(test_succession), cmocka_unit_test(test_bad_evolutions),

@@ -3,6 +3,7 @@
  */
 #include "lab/search/guide.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *const names[LAB_FINDINGS] = {
@@ -67,6 +68,101 @@ unsigned lab_findings(const lab_prospect *prospect, int64_t warps_max, int64_t s
         counters->tensor < IDLE && counters->exp < IDLE && counters->memory < IDLE)
         set |= 1u << LAB_FINDING_LATENCY_BOUND;
     return set;
+}
+
+/* ---- What others found ---- */
+
+lab_clues lab_clues_unknown(void)
+{
+    return (lab_clues){ .prospect = lab_prospect_unknown() };
+}
+
+/* What inspection's names come to. */
+static const struct {
+    const char *name;
+    lab_finding finding;
+} inspected[] = {
+    { "spills", LAB_FINDING_SPILLS },
+    { "local-memory-in-loop", LAB_FINDING_SPILLS },
+    { "low-occupancy", LAB_FINDING_LOW_OCCUPANCY },
+    { "smem-limits-occupancy", LAB_FINDING_SMEM_BOUND },
+    { "narrow-global-loads", LAB_FINDING_UNCOALESCED },
+    { "uncoalesced-access", LAB_FINDING_UNCOALESCED },
+    { "bank-conflicts", LAB_FINDING_BANK_CONFLICTS },
+};
+
+/* What an experiment shows, from an effect of this share of the time on. What is gained without a
+ * unit's work is what that unit costs; what is lost with less overlap says that waiting binds. */
+static const struct {
+    const char *name;
+    double least;
+    lab_finding finding;
+} experiments[] = {
+    { "no-exp", 0.05, LAB_FINDING_EXP_BOUND },
+    { "no-products", 0.10, LAB_FINDING_TENSOR_BOUND },
+    { "no-loads", 0.10, LAB_FINDING_MEMORY_BOUND },
+    { "half-stages", 0.03, LAB_FINDING_LATENCY_BOUND },
+    { "no-overlap", 0.03, LAB_FINDING_LATENCY_BOUND },
+    { "extra-barrier", 0.03, LAB_FINDING_LATENCY_BOUND },
+};
+
+static unsigned of_inspection(const char *name)
+{
+    lab_finding own = lab_finding_of(name);
+    if (own < LAB_FINDINGS)
+        return 1u << own;
+    for (size_t i = 0; i < sizeof inspected / sizeof *inspected; i++)
+        if (strcmp(inspected[i].name, name) == 0)
+            return 1u << inspected[i].finding;
+    return 0;
+}
+
+static unsigned of_experiment(const lab_clue *effect)
+{
+    for (size_t i = 0; i < sizeof experiments / sizeof *experiments; i++)
+        if (strcmp(experiments[i].name, effect->name) == 0 && effect->value >= experiments[i].least)
+            return 1u << experiments[i].finding;
+    return 0;
+}
+
+static lab_counters read_counters(const lab_clues *clues)
+{
+    lab_counters counters = { -1, -1, -1, -1, -1 };
+    const struct {
+        const char *name;
+        double *to;
+    } rows[] = { { "tensor", &counters.tensor },
+                 { "exp", &counters.exp },
+                 { "memory", &counters.memory },
+                 { "sectors", &counters.sectors },
+                 { "conflicts", &counters.conflicts } };
+    for (size_t i = 0; i < clues->counter_count; i++)
+        for (size_t j = 0; j < sizeof rows / sizeof *rows; j++)
+            if (strcmp(rows[j].name, clues->counters[i].name) == 0)
+                *rows[j].to = clues->counters[i].value;
+    return counters;
+}
+
+unsigned lab_clues_findings(const lab_clues *clues)
+{
+    const lab_counters counters = read_counters(clues);
+    unsigned set = lab_findings(&clues->prospect, clues->warps_max, clues->smem_max, &counters);
+    for (size_t i = 0; i < clues->finding_count; i++)
+        set |= of_inspection(clues->findings[i].name);
+    for (size_t i = 0; i < clues->effect_count; i++)
+        set |= of_experiment(&clues->effects[i]);
+    return set;
+}
+
+const char *lab_clue_explain(unsigned findings, char *text, size_t size)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (int i = 0; i < LAB_FINDINGS && length < size; i++)
+        if (findings >> i & 1)
+            length += (size_t)snprintf(text + length, size - length, "%s%s", length ? ", " : "",
+                                       names[i]);
+    return text;
 }
 
 /* ---- What to do about it ---- */

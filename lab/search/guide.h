@@ -49,6 +49,44 @@ typedef struct lab_counters {
 unsigned lab_findings(const lab_prospect *prospect, int64_t warps_max, int64_t smem_max,
                       const lab_counters *counters);
 
+/* ---- What others found ---- */
+
+/* A figure with a name. */
+typedef struct lab_clue {
+    const char *name;
+    double value;
+} lab_clue;
+
+/* All that is known of a kernel, by whoever looked: each part may be missing. */
+typedef struct lab_clues {
+    lab_prospect prospect; /* registers, spills, shared memory, blocks, warps */
+    int64_t warps_max;     /* that a multiprocessor holds; 0: not known */
+    int64_t smem_max;      /* bytes of shared memory that it has; 0: not known */
+
+    /* What inspection says, by its names: "spills", "local-memory-in-loop", ...; the value says
+     * nothing. A name of the vocabulary above means itself. */
+    const lab_clue *findings;
+    size_t finding_count;
+
+    /* "tensor", "exp", "memory", "sectors", "conflicts", as in lab_counters. */
+    const lab_clue *counters;
+    size_t counter_count;
+
+    /* What became of the time when one thing was changed, as a share of it: "no-exp" 0.12 was 12 %
+     * faster, "half-stages" 0.08 was 8 % slower. */
+    const lab_clue *effects;
+    size_t effect_count;
+} lab_clues;
+
+/* lab_clues_unknown() returns those of a kernel of which nothing is known. */
+lab_clues lab_clues_unknown(void);
+
+/* lab_clues_findings() returns the set of what binds. Names that it does not know say nothing. */
+unsigned lab_clues_findings(const lab_clues *clues);
+
+/* lab_clue_explain() writes what a set says as words, "spills, exp_bound", and returns @text. */
+const char *lab_clue_explain(unsigned findings, char *text, size_t size);
+
 /* ---- Moves ---- */
 
 #define LAB_GUIDE_REGIONS 16 /* of a source that alternatives can be had for */

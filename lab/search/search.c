@@ -12,6 +12,7 @@
 #include "src/measure.h"
 
 #define FINALISTS 4
+#define FINALS_SHARE 4 /* they may take one in so many of the budget of time, on top of it */
 #define ANNOUNCED_MAX 64
 
 struct lab_search {
@@ -332,7 +333,8 @@ static heed_status play_finals(lab_search *search)
     heed_status status = HEED_OK;
     if (effort == 0 || search->end == LAB_SEARCH_INTERRUPTED)
         return HEED_OK;
-    search->end_ns = 0;
+    if (search->end_ns > 0)
+        search->end_ns = heed_clock_ns() + search->options.budget_ns / FINALS_SHARE;
     for (int i = 0; i < finalists && status == HEED_OK; i++) {
         const lab_try *one;
         int64_t index = next_finalist(search, effort);

@@ -86,7 +86,8 @@ typedef struct lab_search_options {
     const char *strategy; /* see lab_strategy_at(); "model" by default */
     uint64_t seed;
     int64_t trials;          /* points to launch at most; default all */
-    int64_t budget_ns;       /* time to take at most; default any */
+    int64_t budget_ns;       /* time to take at most; default any. The finals may take a quarter of
+                                it more */
     int finalists;           /* of the best that are timed again at the highest effort; default 4,
                                 negative none */
     const lab_point *starts; /* points to try first, such as the planner's choice */
