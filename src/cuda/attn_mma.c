@@ -140,6 +140,13 @@ static int cap_of(const int *v)
     return v[B] >= CAP_MIN ? v[B] : 0;
 }
 
+/* Registers that a cap leaves no room for, about. */
+static int spilled_of(const heed_problem *problem, const int *v)
+{
+    int missing = registers_of(problem, v) - 8 - cap_of(v);
+    return cap_of(v) && missing > 0 ? missing : 0;
+}
+
 /* A config of the table is for the head dims that it stands there with; any other one may be tried.
  */
 static bool for_other_dims(const heed_problem *problem, const int *v)
@@ -233,7 +240,14 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
 #define OTHER_CLOCKS 1.1
 #define EXP_CLOCKS 8.0 /* of the special function unit */
 
-#define STEP_CLOCKS 500.0   /* latency of a step that other warps may hide */
+/* The latency of a step, which other warps may hide, and of each key of its tile; and what it takes
+ * that a register is more than the cap, and so stored and loaded in every step: instructions, and
+ * latency. Fitted to the recorded sweep of 90 points on an H200 (tests/test_roofline_judge.c). */
+#define CHAIN_CLOCKS 29.0
+#define KEY_CLOCKS 6.0
+#define SPILL_INSTRUCTIONS 3.0
+#define SPILL_CLOCKS 4.0
+
 #define BLOCK_CLOCKS 3000.0 /* to begin and end a block */
 #define MERGE_CLOCKS 500.0  /* per group */
 #define LAUNCH_SECONDS 2.2e-6
@@ -264,13 +278,15 @@ static step_cost cost_of_step(const heed_problem *problem, const heed_gpu *gpu, 
     double mma = rows16 * (v[N] / 8.0 * qk16 + v[N] / 16.0 * v8);
     double scores = rows16 * v[N] / 2.0;
     double loads = v[N] / 16.0 * (qk16 + v8 / 2) + (v[Q] == 1 ? qk16 * rows16 : 0);
-    double others = 4.5 * scores + 4 * loads + 60;
+    double spilled = spilled_of(problem, v);
+    double others = 4.5 * scores + 4 * loads + 60 + SPILL_INSTRUCTIONS * spilled;
     if (v[A] == 2) /* conversions and additions; no device that is known has a faster mma for it */
         others += scores + 8 * rows16 * v8;
     double busy = mma_clocks(gpu) * mma + OTHER_CLOCKS * others;
     if (busy < EXP_CLOCKS * scores)
         busy = EXP_CLOCKS * scores;
-    return (step_cost){ .own = busy + STEP_CLOCKS / v[O], .busy = busy };
+    double latency = CHAIN_CLOCKS * qk16 + KEY_CLOCKS * v[N];
+    return (step_cost){ .own = busy + latency / v[O] + SPILL_CLOCKS * spilled, .busy = busy };
 }
 
 /* Blocks of a multiprocessor, by shared memory and by the registers that the config allots. */
@@ -318,6 +334,15 @@ static double merge_seconds(const heed_problem *problem, const int *v, int64_t r
     return COMBINE_SECONDS + BATCH_SECONDS * (double)(turns * heed_div_up(v[P], batch));
 }
 
+/* Blocks of the last round on the busiest multiprocessor. Where each has room for three, and they
+ * would be two each, some get three and others one on an H200: 256 blocks of b2 h8 s512 d64 take
+ * 11.0 us with room for three, and 8.3 to 8.5 with room for two or four. */
+static int last_of(const heed_gpu *gpu, double rest, int resident)
+{
+    int last = (int)heed_div_up((int64_t)rest, gpu->multiprocessors);
+    return gpu->arch == 90 && resident == 3 && last == 2 ? 3 : last;
+}
+
 static double cost(const heed_kernel *kernel, const heed_problem *problem,
                    const heed_machine *machine, const heed_config *config)
 {
@@ -347,7 +372,7 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
     double slots = (double)gpu->multiprocessors * resident;
     double rounds = (double)(int64_t)(blocks / slots);
     double rest = blocks - rounds * slots;
-    int last = (int)heed_div_up((int64_t)rest, gpu->multiprocessors);
+    int last = last_of(gpu, rest, resident);
     double clocks = clocks_of_blocks(v, step, steps, rounds * resident, resident);
     if (last > 0)
         clocks += clocks_of_blocks(v, step, rounds > 0 && seen < 1 ? steps / 2 : longest, last,

@@ -52,12 +52,13 @@ static int ask(const heed_cuda *cuda, int attribute, int *result)
     return value;
 }
 
-/* Drivers of the latest devices no longer tell clocks, and none tells matrix rates: then the best
- * known device of the architecture has to do. */
+/* Drivers of the latest devices no longer tell clocks, and none tells matrix rates: then the data
+ * sheet of the device has to do, or of one of its architecture. */
 static void guess_rates(heed_gpu *gpu)
 {
     heed_gpu known;
-    if (!heed_gpu_arch(&known, gpu->arch) && !heed_gpu_arch(&known, 90))
+    if (!heed_gpu_find(&known, gpu->name) && !heed_gpu_arch(&known, gpu->arch) &&
+        !heed_gpu_arch(&known, 90))
         return;
     double share = (double)gpu->multiprocessors / known.multiprocessors;
     if (gpu->clock <= 0)

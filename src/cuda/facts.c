@@ -42,22 +42,19 @@ static void describe_cut(const heed_kernel *kernel, const heed_problem *problem,
     facts->in_turn = cut.in_turn;
 }
 
-heed_status heed_cuda_facts_find(const char *name, const heed_problem *problem, int arch,
-                                 heed_cuda_facts *facts)
+heed_status heed_cuda_facts_for(const char *name, const heed_problem *problem, const heed_gpu *gpu,
+                                heed_cuda_facts *facts)
 {
-    heed_gpu gpu;
     heed_problem normal;
     heed_config config;
     double seconds;
     const char *text = NULL;
     const heed_machine machine = {
-        .backend = HEED_BACKEND_CUDA, .level = arch, .gpu = &gpu, .threads = 1
+        .backend = HEED_BACKEND_CUDA, .level = gpu->arch, .gpu = gpu, .threads = 1
     };
     const heed_kernel *kernel = heed_kernel_find(name, &text);
     if (!kernel)
         return heed_fail(HEED_ERR_INVALID, "there is no kernel \"%s\"", name);
-    if (!heed_gpu_arch(&gpu, arch))
-        return heed_fail(HEED_ERR_UNSUPPORTED, "the limits of sm_%d are not known", arch);
     heed_status status = heed_problem_normalize(&normal, problem);
     if (status != HEED_OK)
         return status;
@@ -68,11 +65,23 @@ heed_status heed_cuda_facts_find(const char *name, const heed_problem *problem, 
     status = choose_config(kernel, text, &normal, &machine, &config, &seconds);
     if (status != HEED_OK)
         return status;
-    *facts = (heed_cuda_facts){ .seconds = seconds, .roofline = heed_gpu_roofline(&gpu, &normal) };
-    memcpy(facts->device, gpu.name, sizeof facts->device);
+    *facts = (heed_cuda_facts){ .seconds = seconds, .roofline = heed_gpu_roofline(gpu, &normal) };
+    memcpy(facts->device, gpu->name, sizeof facts->device);
     heed_config_print(kernel, &config, facts->name, sizeof facts->name);
     describe_cut(kernel, &normal, &config, facts);
     return kernel->algorithm->facts(kernel, &normal, &machine, &config, facts);
+}
+
+heed_status heed_cuda_facts_find(const char *name, const heed_problem *problem, int arch,
+                                 heed_cuda_facts *facts)
+{
+    heed_gpu gpu;
+    const char *text = NULL;
+    if (!heed_kernel_find(name, &text))
+        return heed_fail(HEED_ERR_INVALID, "there is no kernel \"%s\"", name);
+    if (!heed_gpu_arch(&gpu, arch))
+        return heed_fail(HEED_ERR_UNSUPPORTED, "the limits of sm_%d are not known", arch);
+    return heed_cuda_facts_for(name, problem, &gpu, facts);
 }
 
 void heed_cuda_facts_define(heed_cuda_facts *facts, const heed_define *defines, size_t count)

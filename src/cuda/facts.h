@@ -40,6 +40,10 @@ struct heed_cuda_facts {
 heed_status heed_cuda_facts_find(const char *name, const heed_problem *problem, int arch,
                                  heed_cuda_facts *facts);
 
+/* heed_cuda_facts_for() is the same for the device @gpu, which need not be there (gpu.h). */
+heed_status heed_cuda_facts_for(const char *name, const heed_problem *problem, const heed_gpu *gpu,
+                                heed_cuda_facts *facts);
+
 /* heed_plan_create_foreign() makes a plan for @problem out of a kernel that is not built in:
  * @cubin, compiled for the device of @context, which is launched as @facts says by entry, threads,
  * smem and the fields after it, with the arguments that built-in kernels get, and answers for

@@ -1,87 +1,49 @@
 /*
- * gpu.c - limits of the architectures that heed has kernels for
- *
- * Registers, threads, blocks and shared memory are those of the table "Technical specifications per
- * compute capability" in the CUDA C++ Programming Guide; the rest is from the data sheets of the
- * devices that are named. The matrix rates, where those of a data sheet are with sparsity, half of
- * them:
- *
- *     A100 SXM   312 TFLOP/s   NVIDIA A100 Tensor Core GPU data sheet, "FP16 Tensor Core"
- *     RTX 3090    71 TFLOP/s   NVIDIA Ampere GA102 GPU Architecture, appendix A, "Peak FP16 Tensor
- *                              TFLOPS with FP32 Accumulate"
- *     L4         121 TFLOP/s   NVIDIA L4 Tensor Core GPU data sheet, 242 with sparsity
- *     H200       989 TFLOP/s   NVIDIA H200 Tensor Core GPU data sheet, 1979 with sparsity
+ * gpu.c - limits of the architectures that heed has kernels for, and the devices of machines.def
  */
 #include "gpu.h"
 
+#include <ctype.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #define KIB ((int64_t)1 << 10)
 #define MIB ((int64_t)1 << 20)
 #define GIB ((int64_t)1 << 30)
 
-static const heed_gpu known[] = {
-    { .name = "NVIDIA A100-SXM4-80GB",
-      .arch = 80,
-      .multiprocessors = 108,
-      .registers = 65536,
-      .threads = 2048,
-      .blocks = 32,
-      .smem = 164 * KIB,
-      .smem_block = 163 * KIB,
-      .smem_reserved = KIB,
-      .l2 = 40 * MIB,
-      .l2_window = 30 * MIB,
-      .memory = 80 * GIB,
-      .clock = 1.41e9,
-      .bandwidth = 2.04e12,
-      .matrix = 312e12 },
-    { .name = "NVIDIA GeForce RTX 3090",
-      .arch = 86,
-      .multiprocessors = 82,
-      .registers = 65536,
-      .threads = 1536,
-      .blocks = 16,
-      .smem = 100 * KIB,
-      .smem_block = 99 * KIB,
-      .smem_reserved = KIB,
-      .l2 = 6 * MIB,
-      .l2_window = 4 * MIB,
-      .memory = 24 * GIB,
-      .clock = 1.695e9,
-      .bandwidth = 936e9,
-      .matrix = 71e12 },
-    { .name = "NVIDIA L4",
-      .arch = 89,
-      .multiprocessors = 58,
-      .registers = 65536,
-      .threads = 1536,
-      .blocks = 24,
-      .smem = 100 * KIB,
-      .smem_block = 99 * KIB,
-      .smem_reserved = KIB,
-      .l2 = 48 * MIB,
-      .l2_window = 33 * MIB,
-      .memory = 24 * GIB,
-      .clock = 2.04e9,
-      .bandwidth = 300e9,
-      .matrix = 121e12 },
-    { .name = "NVIDIA H200",
-      .arch = 90,
-      .multiprocessors = 132,
-      .registers = 65536,
-      .threads = 2048,
-      .blocks = 32,
-      .smem = 228 * KIB,
-      .smem_block = 227 * KIB,
-      .smem_reserved = KIB,
-      .l2 = 60 * MIB,
-      .l2_window = 37 * MIB,
-      .memory = 141 * GIB,
-      .clock = 1.98e9,
-      .bandwidth = 4.8e12,
-      .matrix = 989e12 },
+/* What all devices of an architecture have in common. Registers, threads, blocks and shared memory
+ * are those of the table "Technical specifications per compute capability" in the CUDA C++
+ * Programming Guide, fma and exp of its table "Throughput of native arithmetic instructions",
+ * operations by a multiprocessor in a clock; matrix are the most operations on 16-bit matrices of
+ * any sum type, by the white papers of the architectures. */
+typedef struct architecture {
+    int arch;
+    int threads, blocks;
+    int smem; /* KiB */
+    int fma, exp;
+    int matrix;
+} architecture;
+
+static const architecture architectures[] = {
+    { 80, 2048, 32, 164, 64, 16, 2048 },   { 86, 1536, 16, 100, 128, 16, 1024 },
+    { 89, 1536, 24, 100, 128, 16, 1024 },  { 90, 2048, 32, 228, 128, 16, 4096 },
+    { 100, 2048, 32, 228, 128, 16, 8192 }, { 120, 1536, 24, 100, 128, 16, 1024 },
 };
+
+/* clang-format off */
+static const struct {
+    const char *brief, *name;
+    int arch, multiprocessors, l2, window, memory;
+    double clock, bandwidth, matrix; /* MHz, GB/s, TFLOP/s */
+} machines[] = {
+#define HEED_MACHINE(brief, name, arch, multiprocessors, l2, window, memory, clock, bandwidth, matrix) \
+    { brief, name, arch, multiprocessors, l2, window, memory, clock, bandwidth, matrix },
+#include "machines.def"
+#undef HEED_MACHINE
+};
+/* clang-format on */
+#define MACHINES (sizeof machines / sizeof *machines)
 
 /* Registers are handed out to warps in units of this many, and a thread has at most so many. A
  * multiprocessor has four parts with a quarter of the registers each, which warps cannot share. */
@@ -91,14 +53,73 @@ static const heed_gpu known[] = {
 #define REGISTERS_MAX 255
 #define WARP 32
 
+static const architecture *find_architecture(int arch)
+{
+    for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++)
+        if (architectures[i].arch == arch)
+            return &architectures[i];
+    return NULL;
+}
+
+bool heed_gpu_at(heed_gpu *gpu, size_t index, const char **brief)
+{
+    if (index >= MACHINES)
+        return false;
+    const architecture *common = find_architecture(machines[index].arch);
+    *gpu = (heed_gpu){ .arch = machines[index].arch,
+                       .multiprocessors = machines[index].multiprocessors,
+                       .registers = 65536,
+                       .threads = common->threads,
+                       .blocks = common->blocks,
+                       .smem = common->smem * KIB,
+                       .smem_block = (common->smem - 1) * KIB,
+                       .smem_reserved = KIB,
+                       .l2 = machines[index].l2 * MIB,
+                       .l2_window = machines[index].window * MIB,
+                       .memory = machines[index].memory * GIB,
+                       .clock = 1e6 * machines[index].clock,
+                       .bandwidth = 1e9 * machines[index].bandwidth,
+                       .matrix = 1e12 * machines[index].matrix };
+    snprintf(gpu->name, sizeof gpu->name, "%s", machines[index].name);
+    if (brief)
+        *brief = machines[index].brief;
+    return true;
+}
+
+/* Is @name, however its letters are and with blanks and dashes left out, called @known? */
+static bool same_name(const char *name, const char *known)
+{
+    for (;; name++, known++) {
+        name += strspn(name, " -_");
+        known += strspn(known, " -_");
+        if (tolower((unsigned char)*name) != tolower((unsigned char)*known))
+            return false;
+        if (!*name)
+            return true;
+    }
+}
+
+bool heed_gpu_find(heed_gpu *gpu, const char *name)
+{
+    for (size_t i = 0; i < MACHINES; i++)
+        if (same_name(name, machines[i].brief) || same_name(name, machines[i].name))
+            return heed_gpu_at(gpu, i, NULL);
+    return false;
+}
+
 bool heed_gpu_arch(heed_gpu *gpu, int arch)
 {
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].arch == arch) {
-            *gpu = known[i];
-            return true;
-        }
+    for (size_t i = 0; i < MACHINES; i++)
+        if (machines[i].arch == arch)
+            return heed_gpu_at(gpu, i, NULL);
     return false;
+}
+
+heed_gpu_rates heed_gpu_get_rates(int arch)
+{
+    const architecture *common = find_architecture(arch);
+    return common ? (heed_gpu_rates){ common->fma, common->exp, common->matrix }
+                  : (heed_gpu_rates){ 0, 0, 0 };
 }
 
 double heed_gpu_roofline(const heed_gpu *gpu, const heed_problem *problem)

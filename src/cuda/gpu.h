@@ -1,12 +1,13 @@
 /*
  * gpu.h - a GPU as data: all that planning may depend on beside the problem
  *
- * Filled from the driver for a device that is there, or from gpu.c for one that is not, so that
- * a plan can be thought through for any machine.
+ * Filled from the driver for a device that is there, or from machines.def for one that is not, so
+ * that a plan can be thought through for any machine.
  */
 #ifndef HEED_CUDA_GPU_H
 #define HEED_CUDA_GPU_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "../internal.h"
@@ -35,6 +36,22 @@ struct heed_gpu {
  * device that has it: what a kernel can be planned and compiled for without one. Returns false for
  * an architecture that is not in the table. */
 bool heed_gpu_arch(heed_gpu *gpu, int arch);
+
+/* heed_gpu_at() fills @gpu with the @index-th device of machines.def; false past the last one.
+ * *@brief, if not NULL, becomes its short name, such as "L4". heed_gpu_find() does so with the one
+ * called @name, by its short name or the driver's, whatever the case, blanks and dashes of its
+ * letters; false: it is not there. */
+bool heed_gpu_at(heed_gpu *gpu, size_t index, const char **brief);
+bool heed_gpu_find(heed_gpu *gpu, const char *name);
+
+/* heed_gpu_get_rates() returns what a multiprocessor of architecture @arch does in a clock at most;
+ * zeros where that is not known. */
+typedef struct heed_gpu_rates {
+    double fma;    /* float32 multiply-adds */
+    double exp;    /* base 2, of the special function unit */
+    double matrix; /* operations on 16-bit matrices, whatever they are summed in */
+} heed_gpu_rates;
+heed_gpu_rates heed_gpu_get_rates(int arch);
 
 /* heed_gpu_roofline() returns the seconds that no execution of @problem, which is normalized, can
  * go below: those of its products at the matrix rate, or of its data at the bandwidth, whichever
