@@ -157,3 +157,53 @@ size_t record_scene_count(lab_record *record, const lab_record_filter *filter)
 {
     return record_scene_rows(record, filter, NULL, 0);
 }
+
+/* -------------------------------------------------------------------------- */
+/* What must be                                                               */
+/* -------------------------------------------------------------------------- */
+
+void record_expect(heed_status status, const lab_error *error)
+{
+    if (status != HEED_OK)
+        fail_msg("%s: %s", heed_status_name(status), error->text);
+}
+
+void record_refused(heed_status status, heed_status wanted, const lab_error *error,
+                    const char *part)
+{
+    if (status != wanted || !strstr(error->text, part))
+        fail_msg("%s: \"%s\" does not say \"%s\"", heed_status_name(status), error->text, part);
+}
+
+int64_t record_append(lab_record *record, const lab_record_trial *trial)
+{
+    lab_error error;
+    int64_t id = 0;
+    record_expect(lab_record_append(record, trial, &id, &error), &error);
+    assert_true(id > 0);
+    return id;
+}
+
+static heed_status look(void *data, const lab_record_field *field)
+{
+    record_looked *want = data;
+    if (strcmp(field->section, want->section) != 0 || strcmp(field->name, want->name) != 0 ||
+        field->row != want->row)
+        return HEED_OK;
+    want->found++;
+    want->field = *field;
+    snprintf(want->text, sizeof want->text, "%s", field->text ? field->text : "");
+    for (size_t i = 0; i < field->count && i < 16; i++)
+        want->samples[i] = field->samples[i];
+    return HEED_OK;
+}
+
+record_looked record_show(lab_record *record, int64_t id, const char *section, size_t row,
+                          const char *name)
+{
+    record_looked want = { .section = section, .name = name, .row = row };
+    lab_error error;
+    record_expect(lab_record_show(record, id, look, &want, &error), &error);
+    assert_int_equal(want.found, 1);
+    return want;
+}

@@ -39,4 +39,26 @@ typedef struct record_row {
 size_t record_scene_rows(lab_record *record, const lab_record_filter *filter, record_row *rows,
                          size_t size);
 
+/* record_expect() fails the test unless @status is HEED_OK; record_refused() unless it is @wanted
+ * and @error says @part. record_append() adds a trial, or fails the test, and returns its number.
+ */
+void record_expect(heed_status status, const lab_error *error);
+void record_refused(heed_status status, heed_status wanted, const lab_error *error,
+                    const char *part);
+int64_t record_append(lab_record *record, const lab_record_trial *trial);
+
+/* One field of a trial, copied. */
+typedef struct record_looked {
+    const char *section, *name;
+    size_t row;
+    int found;
+    lab_record_field field;
+    double samples[16];
+    char text[256];
+} record_looked;
+
+/* record_show() returns that field of the trial @id, of which there must be one. */
+record_looked record_show(lab_record *record, int64_t id, const char *section, size_t row,
+                          const char *name);
+
 #endif /* RECORD_SCENE_H */

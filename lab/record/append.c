@@ -167,6 +167,8 @@ static heed_status add_trial(lab_record *record, const lab_record_trial *trial, 
     if (status == HEED_OK)
         status = add_belongings(record, *id, trial, error);
     if (status == HEED_OK)
+        status = library_add_launch(record, *id, trial, error);
+    if (status == HEED_OK)
         status = seal(record, *id, error);
     return status;
 }

@@ -16,7 +16,7 @@
 #define APPLICATION 0x68656564
 
 /* What brings a file of version i to i + 1. */
-static const char *const migrations[] = { lab_record_schema };
+static const char *const migrations[] = { lab_record_schema, lab_record_schema_2 };
 #define VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
 
 /* How long to wait for another process's transaction. */
@@ -186,6 +186,8 @@ heed_status lab_record_check(lab_record *record, int64_t *trials, lab_error *err
     *trials = 0;
     heed_status status = check_structure(record, error);
     if (status == HEED_OK)
+        status = library_check(record, error);
+    if (status == HEED_OK)
         status = check_seals(record, trials, error);
     return status;
 }
@@ -226,6 +228,42 @@ static heed_status read_nothing(lab_record *record, lab_error *error)
     return open_memory(record, error);
 }
 
+/* Copies all of the file to @to, an open database. */
+static heed_status copy_database(lab_record *record, sqlite3 *to, lab_error *error)
+{
+    sqlite3_backup *copy = sqlite3_backup_init(to, "main", record->db, "main");
+    if (!copy)
+        return lab_fail(error, HEED_ERR_NO_MEMORY, "%s: no memory to read it", record->path);
+    int code = sqlite3_backup_step(copy, -1);
+    sqlite3_backup_finish(copy);
+    if (code == SQLITE_DONE)
+        return HEED_OK;
+    return code == SQLITE_NOMEM || sqlite3_errcode(record->db) == SQLITE_OK
+               ? lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot be read: %s", record->path,
+                          sqlite3_errstr(code))
+               : lab_record_blame(record, error);
+}
+
+/* A file of an older version is read through a copy in memory that is brought up to date. */
+static heed_status read_older(lab_record *record, int64_t version, lab_error *error)
+{
+    sqlite3 *copy = NULL;
+    heed_status status = check_structure(record, error);
+    if (status != HEED_OK)
+        return status;
+    if (sqlite3_open(":memory:", &copy) != SQLITE_OK)
+        status = lab_fail(error, HEED_ERR_NO_MEMORY, "%s: no memory to read it", record->path);
+    if (status == HEED_OK)
+        status = copy_database(record, copy, error);
+    if (status != HEED_OK) {
+        sqlite3_close(copy);
+        return status;
+    }
+    sqlite3_close(record->db);
+    record->db = copy;
+    return migrate(record, version, error);
+}
+
 static heed_status compare_schemas(lab_record *record, lab_record *fresh, lab_error *error)
 {
     statement s = statement_make(fresh, "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL",
@@ -262,13 +300,10 @@ static heed_status prepare_to_read(lab_record *record, int64_t version, lab_erro
     heed_status status = HEED_OK;
     if (version == 0)
         status = read_nothing(record, error);
-    else if (version == VERSION)
+    else if (version < VERSION)
+        status = read_older(record, version, error);
+    if (status == HEED_OK && version > 0)
         status = check_schema(record, error);
-    else
-        status = lab_fail(error, HEED_ERR_SYSTEM,
-                          "%s: has version %lld of an older heed; what next adds to it makes it "
-                          "version %lld",
-                          record->path, (long long)version, (long long)VERSION);
     if (status == HEED_OK)
         status = lab_record_run_sql(record, "PRAGMA query_only = ON; PRAGMA trusted_schema = OFF;",
                                     error);

@@ -212,6 +212,16 @@ typedef struct lab_record_device {
     double memory_bytes, cache_bytes, multiprocessors, clock_hz, bandwidth;
 } lab_record_device;
 
+/* A file of heed's sources, and all of them: what it takes to build a libheed again. */
+typedef struct lab_record_file {
+    const char *path; /* from the root of the source tree */
+    const char *text;
+} lab_record_file;
+typedef struct lab_record_library {
+    const lab_record_file *files;
+    size_t count;
+} lab_record_library;
+
 typedef struct lab_record_environment {
     const char *features; /* as wisdom has them, for `heed wisdom export` */
     int threads;
@@ -220,6 +230,7 @@ typedef struct lab_record_environment {
     const char *commit; /* one that ends with "-dirty" had changes on top of it */
     const char *driver, *nvrtc, *compiler, *libraries;
     const char *cpu, *system, *governor;
+    const lab_record_library *library; /* the sources of that build, kept once; NULL: not known */
 } lab_record_environment;
 
 /* What a compiler made, without the bytes. */
@@ -287,7 +298,9 @@ typedef struct lab_record_trial {
     lab_record_device device;
     lab_record_environment environment;
     lab_record_artifact artifact;
-    int64_t selftest; /* its number; 0: none */
+    int64_t selftest;   /* its number; 0: none */
+    const char *launch; /* how device code is compiled and launched, in words; NULL: not known, or
+                           a kernel of heed's own that lab_record_describe() knows */
     uint64_t seed;
     const char *started; /* as lab_record_now() writes it; NULL: now */
     const char *ended;
@@ -334,6 +347,28 @@ heed_status lab_record_append(lab_record *record, const lab_record_trial *trial,
  * Once more for the same trial changes nothing. */
 heed_status lab_record_promote(lab_record *record, int64_t trial, int64_t over, const char *reason,
                                lab_error *error);
+
+/* -------------------------------------------------------------------------- */
+/* library.c: what it takes to build the code of a trial again                */
+/* -------------------------------------------------------------------------- */
+
+/* lab_record_describe() lets @describe be asked by lab_record_append() how the code of @trial is
+ * launched, where the trial does not say so itself and has no source of its own: it writes words of
+ * at most @size - 1 bytes to @words and returns true, or false if there is nothing to say. */
+typedef bool lab_record_describer(const lab_record_trial *trial, char *words, size_t size);
+void lab_record_describe(lab_record *record, lab_record_describer *describe);
+#define LAB_RECORD_LAUNCH_SIZE 4096
+
+/* lab_record_launch() writes how the code of @trial is launched to a new text, to be freed by the
+ * caller: NULL if that is not known. */
+heed_status lab_record_launch(lab_record *record, int64_t trial, char **words, lab_error *error);
+
+/* lab_record_library_read() writes the sources of the libheed that made @trial to *@library, sorted
+ * by path, which lab_record_library_free() frees: NULL if the board does not have them.
+ * HEED_ERR_CORRUPT if they are not what was added. */
+heed_status lab_record_library_read(lab_record *record, int64_t trial, lab_record_library **library,
+                                    lab_error *error);
+void lab_record_library_free(lab_record_library *library);
 
 /* -------------------------------------------------------------------------- */
 /* board.c: the leaderboard                                                   */

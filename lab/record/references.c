@@ -130,21 +130,18 @@ void lab_record_candidate_hash(const lab_record_candidate *candidate,
     hasher_end(&h, hash);
 }
 
-/* *@id stays 0 where there is no source. */
-static heed_status add_source(lab_record *record, const lab_record_candidate *candidate,
-                              int64_t *id, lab_error *error)
+heed_status references_add_source(lab_record *record, const char *language, const char *text,
+                                  int64_t *id, lab_error *error)
 {
     char hash[LAB_RECORD_HASH_SIZE];
-    if (!candidate->source)
-        return HEED_OK;
-    lab_record_hash(candidate->source, strlen(candidate->source), hash);
+    lab_record_hash(text, strlen(text), hash);
     statement s = statement_make(record,
                                  "INSERT INTO source (sha256, language, text) VALUES (?, ?, ?) "
                                  "ON CONFLICT (sha256) DO NOTHING",
                                  error);
     statement_text(&s, hash);
-    statement_text(&s, candidate->language);
-    statement_text(&s, candidate->source);
+    statement_text(&s, language);
+    statement_text(&s, text);
     heed_status status = statement_do(&s);
     if (status == HEED_OK)
         status = find_id(record, "SELECT id FROM source WHERE sha256 = ?", hash, id, error);
@@ -205,7 +202,10 @@ static heed_status insert_candidate(lab_record *record, const lab_record_candida
                                     const char *hash, int64_t *id, lab_error *error)
 {
     int64_t source = 0;
-    heed_status status = add_source(record, candidate, &source, error);
+    heed_status status = HEED_OK;
+    if (candidate->source)
+        status = references_add_source(record, candidate->language, candidate->source, &source,
+                                       error);
     if (status != HEED_OK)
         return status;
     statement s = statement_make(record,
@@ -247,6 +247,8 @@ heed_status references_add(lab_record *record, const lab_record_trial *trial, re
         status = add_device(record, &trial->device, &to->device, error);
     if (status == HEED_OK)
         status = add_environment(record, &trial->environment, to->device, &to->environment, error);
+    if (status == HEED_OK)
+        status = library_add(record, &trial->environment, error);
     if (status == HEED_OK)
         status = add_artifact(record, &trial->artifact, &to->artifact, error);
     return status;

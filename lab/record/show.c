@@ -67,6 +67,12 @@ static const struct {
       "SELECT text FROM source WHERE id = (SELECT source FROM candidate WHERE id = "
       "(SELECT candidate FROM trial WHERE id = ?1))",
       false, true },
+    { "launch", "SELECT words FROM launch WHERE trial = ?1", false, true },
+    { "library",
+      "SELECT library.sha256, (SELECT count(*) FROM library_file WHERE library = library.id) "
+      "AS files FROM library JOIN environment ON environment.build = library.build "
+      "WHERE environment.id = (SELECT environment FROM trial WHERE id = ?1)",
+      false, false },
     { "events",
       "SELECT at, state, note FROM event WHERE run = (SELECT run FROM trial WHERE id = ?1) "
       "ORDER BY id",

@@ -14,11 +14,14 @@
 struct lab_record {
     sqlite3 *db;
     char *path;
-    int lock; /* file descriptor; -1: read only */
+    int lock;                       /* file descriptor; -1: read only */
+    lab_record_describer *describe; /* how code is launched; or NULL */
+    char library[96];               /* a build whose library is there; "": none is known to be */
 };
 
-/* schema.c: schema.sql. */
+/* schema.c: schema.sql and schema_2.sql. */
 extern const char lab_record_schema[];
+extern const char lab_record_schema_2[];
 
 /* lock.c: the right to write to @path. lab_record_lock() writes a file descriptor to *@lock, which
  * lab_record_unlock() closes (-1 is ignored); HEED_ERR_SYSTEM says who has the right. */
@@ -98,11 +101,27 @@ typedef struct references {
 } references;
 
 /* references_add() finds the rows that @trial refers to, and adds those that are not there yet.
+ * references_add_source() does so with a text alone.
  * references_find_candidate() writes the number of the candidate of @hash, 0 if there is none. */
 heed_status references_add(lab_record *record, const lab_record_trial *trial, references *to,
                            lab_error *error);
+heed_status references_add_source(lab_record *record, const char *language, const char *text,
+                                  int64_t *id, lab_error *error);
 heed_status references_find_candidate(lab_record *record, const char *hash, int64_t *id,
                                       lab_error *error);
+
+/* -------------------------------------------------------------------------- */
+/* library.c                                                                  */
+/* -------------------------------------------------------------------------- */
+
+/* library_add() adds the library of @environment, if it has one that is not there yet;
+ * library_add_launch() how the code of the trial @id is launched, where that is known.
+ * library_check() looks whether every library is what was added. */
+heed_status library_add(lab_record *record, const lab_record_environment *environment,
+                        lab_error *error);
+heed_status library_add_launch(lab_record *record, int64_t id, const lab_record_trial *trial,
+                               lab_error *error);
+heed_status library_check(lab_record *record, lab_error *error);
 
 /* -------------------------------------------------------------------------- */
 /* show.c                                                                     */

@@ -1,0 +1,29 @@
+-- schema_2.sql - what version 2 of the leaderboard adds to schema.sql: all that it takes to build and launch the code
+-- of a trial again when heed's own code is no longer what it was
+
+-- The sources of a libheed. `build` is as in environment, so that a trial's environment names its library.
+CREATE TABLE library (
+    id     INTEGER PRIMARY KEY,
+    build  TEXT NOT NULL UNIQUE,
+    sha256 TEXT NOT NULL -- of all its files, with their paths
+) STRICT;
+
+CREATE TABLE library_file (
+    library INTEGER NOT NULL REFERENCES library,
+    path    TEXT NOT NULL, -- from the root of the source tree
+    source  INTEGER NOT NULL REFERENCES source,
+    PRIMARY KEY (library, path)
+) STRICT, WITHOUT ROWID;
+
+-- How the device code of a trial is compiled and launched, in words such as threads=128. A kernel on a CPU has none.
+CREATE TABLE launch (
+    trial INTEGER PRIMARY KEY REFERENCES trial,
+    words TEXT NOT NULL
+) STRICT;
+
+CREATE TRIGGER library_keep      BEFORE UPDATE ON library      BEGIN SELECT RAISE(ABORT, 'append-only'); END;
+CREATE TRIGGER library_stay      BEFORE DELETE ON library      BEGIN SELECT RAISE(ABORT, 'append-only'); END;
+CREATE TRIGGER library_file_keep BEFORE UPDATE ON library_file BEGIN SELECT RAISE(ABORT, 'append-only'); END;
+CREATE TRIGGER library_file_stay BEFORE DELETE ON library_file BEGIN SELECT RAISE(ABORT, 'append-only'); END;
+CREATE TRIGGER launch_keep       BEFORE UPDATE ON launch       BEGIN SELECT RAISE(ABORT, 'append-only'); END;
+CREATE TRIGGER launch_stay       BEFORE DELETE ON launch       BEGIN SELECT RAISE(ABORT, 'append-only'); END;

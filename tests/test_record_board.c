@@ -1,0 +1,172 @@
+/*
+ * test_record_board.c - who leads the leaderboard, and what filters let through
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "record_scene.h"
+#include "scratch.h"
+
+static const lab_record_filter all = { .part = LAB_BOARD_ALL }, best = { .part = LAB_BOARD_BEST },
+                               ranked = { .part = LAB_BOARD_RANKED };
+
+/* Adds candidate @number that took @seconds. */
+static int64_t add(lab_record *record, int64_t run, int number, int attempt, double seconds,
+                   const char *ended)
+{
+    record_scene scene;
+    record_scene_make(&scene, run, number);
+    scene.trial.attempt = attempt;
+    scene.trial.seconds = seconds;
+    scene.trial.ended = ended;
+    return record_append(record, &scene.trial);
+}
+
+static void the_newest_figure_counts(void **state)
+{
+    char path[SCRATCH_PATH_SIZE];
+    record_row rows[4];
+    lab_record *record = record_scene_open(scratch_path(state, "f.db", path), LAB_RECORD_WRITE);
+    int64_t run = record_scene_begin(record, "work");
+    add(record, run, 1, 0, 1e-5, "2026-01-01T00:00:00.000Z"); /* lucky once */
+    int64_t now = add(record, run, 1, 1, 3e-5, "2026-01-02T00:00:00.000Z");
+    int64_t steady = add(record, run, 2, 0, 2e-5, "2026-01-01T12:00:00.000Z");
+    assert_int_equal(record_scene_rows(record, &ranked, rows, 4), 2);
+    assert_int_equal(rows[0].row.trial, steady);
+    assert_int_equal(rows[1].row.trial, now);
+    assert_int_equal(rows[1].row.place, 2);
+    assert_int_equal(record_scene_rows(record, &all, rows, 4), 3);
+    assert_int_equal(rows[0].row.trial, now);
+
+    lab_error error; /* a title outweighs a figure of another day */
+    record_expect(lab_record_promote(record, now, steady, "1.05 times as fast", &error), &error);
+    record_expect(lab_record_promote(record, now, steady, "once more", &error), &error);
+    assert_int_equal(record_scene_rows(record, &best, rows, 4), 1);
+    assert_int_equal(rows[0].row.trial, now);
+    assert_true(rows[0].row.promoted);
+    assert_string_equal(record_show(record, now, "promotion", 0, "reason").text,
+                        "1.05 times as fast");
+    /* and is the candidate's: its next figure has it too */
+    int64_t later = add(record, run, 1, 2, 4e-5, "2026-01-03T00:00:00.000Z");
+    assert_int_equal(record_scene_rows(record, &best, rows, 4), 1);
+    assert_int_equal(rows[0].row.trial, later);
+    record_refused(lab_record_promote(record, 99, 0, "x", &error), HEED_ERR_INVALID, &error, "99");
+    lab_record_close(record);
+}
+
+static void what_is_ranked(void **state)
+{
+    char path[SCRATCH_PATH_SIZE];
+    record_scene scene;
+    lab_record *record = record_scene_open(scratch_path(state, "g.db", path), LAB_RECORD_WRITE);
+    int64_t run = record_scene_begin(record, "work");
+    record_scene_make(&scene, run, 1);
+    scene.trial.confirmed = false;
+    record_append(record, &scene.trial);
+    record_scene_make(&scene, run, 2);
+    scene.trial.verdict = LAB_RECORD_WRONG;
+    record_append(record, &scene.trial);
+    record_scene_make(&scene, run, 3);
+    scene.trial.verdict = LAB_RECORD_COMPILE;
+    scene.trial.timing = LAB_RECORD_UNTIMED;
+    scene.trial.seconds = scene.trial.p90 = 0;
+    record_append(record, &scene.trial);
+    assert_int_equal(record_scene_count(record, &ranked), 0);
+    assert_int_equal(record_scene_count(record, &all), 3);
+
+    for (int i = 0; i < 2; i++) { /* cold and hot, and threads, do not compare */
+        record_scene_make(&scene, run, 4);
+        scene.trial.attempt = i;
+        scene.trial.timing = i ? LAB_RECORD_HOT : LAB_RECORD_COLD;
+        record_append(record, &scene.trial);
+    }
+    scene.trial.attempt = 2;
+    scene.trial.environment.threads = 2;
+    record_append(record, &scene.trial);
+    assert_int_equal(record_scene_count(record, &best), 3);
+    lab_record_close(record);
+}
+
+static void a_failing_selftest_taints(void **state)
+{
+    static const lab_record_selftest good = { "cpu", "suite", "commit", 40, 40, 12, 12 },
+                                     bad = { "cpu", "suite", "commit", 39, 40, 12, 12 },
+                                     none = { "cpu", "suite", "commit", 0, 0, 0, 0 };
+    const lab_record_selftest *const tests[] = { &good, &bad, &none };
+    static const char *const trusted[] = { "yes", "no", "no" };
+    char path[SCRATCH_PATH_SIZE];
+    record_row rows[4];
+    lab_error error;
+    lab_record *record = record_scene_open(scratch_path(state, "h.db", path), LAB_RECORD_WRITE);
+    int64_t run = record_scene_begin(record, "work");
+    for (int i = 0; i < 3; i++) {
+        record_scene scene;
+        record_scene_make(&scene, run, i);
+        record_expect(lab_record_selftest_add(record, tests[i], &scene.trial.selftest, &error),
+                      &error);
+        record_append(record, &scene.trial);
+    }
+    assert_int_equal(record_scene_rows(record, &all, rows, 4), 3);
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(rows[2 - i].row.trusted, trusted[i]);
+    assert_int_equal(record_scene_rows(record, &ranked, rows, 4), 1);
+    int64_t newest;
+    record_expect(lab_record_selftest_find(record, "cpu", "commit", &newest, &error), &error);
+    assert_int_equal(newest, 3);
+    record_expect(lab_record_selftest_find(record, "cuda", "commit", &newest, &error), &error);
+    assert_int_equal(newest, 0);
+    const lab_record_selftest odd = { "cpu", "suite", "commit", 41, 40, 0, 0 };
+    int64_t id;
+    record_refused(lab_record_selftest_add(record, &odd, &id, &error), HEED_ERR_INVALID, &error,
+                   "killed");
+    lab_record_close(record);
+}
+
+static void filters(void **state)
+{
+    char path[SCRATCH_PATH_SIZE];
+    record_scene scene;
+    record_row row;
+    lab_record *record = record_scene_open(scratch_path(state, "i.db", path), LAB_RECORD_WRITE);
+    int64_t run = record_scene_begin(record, "work"), other = record_scene_begin(record, "other");
+    record_scene_make(&scene, run, 1);
+    record_append(record, &scene.trial);
+    scene.problem.seq_q = 5120;
+    scene.trial.run = other;
+    scene.comparisons[1].ratio = 1.2;
+    scene.comparisons[1].outcome = "ok";
+    record_append(record, &scene.trial);
+#define COUNT(...) record_scene_count(record, &(lab_record_filter){ __VA_ARGS__ })
+    assert_int_equal(COUNT(.problem = "h8"), 2);
+    assert_int_equal(COUNT(.problem = "s5120"), 1);
+    assert_int_equal(COUNT(.problem = "b1 h8 s512 d64 f16"), 1);
+    assert_int_equal(COUNT(.problem = "b1 h8 s512 d64 f16", .exact = true), 1);
+    assert_int_equal(COUNT(.problem = "h8", .exact = true), 0);
+    assert_int_equal(COUNT(.device = "h200"), 2);
+    assert_int_equal(COUNT(.device = "H100"), 0);
+    assert_int_equal(COUNT(.run = other, .part = LAB_BOARD_ALL), 1);
+    /* the fastest rival, unless one is asked for */
+    record_scene_rows(record, &(lab_record_filter){ .problem = "s5120" }, &row, 1);
+    assert_string_equal(row.row.against, "xformers");
+    record_scene_rows(record, &(lab_record_filter){ .problem = "s5120", .against = "torch-flash" },
+                      &row, 1);
+    assert_string_equal(row.row.against, "torch-flash");
+    record_scene_rows(record, &(lab_record_filter){ .problem = "s5120", .against = "none" }, &row,
+                      1);
+    assert_null(row.row.against);
+    lab_record_close(record);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_newest_figure_counts),
+        cmocka_unit_test(what_is_ranked),
+        cmocka_unit_test(a_failing_selftest_taints),
+        cmocka_unit_test(filters),
+    };
+    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+}

@@ -1,0 +1,250 @@
+/*
+ * test_record_library.c - what version 2 of the leaderboard adds: the sources of heed, how device
+ * code is launched, and files of version 1, which are read as they are and brought up to date
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record_scene.h"
+#include "scratch.h"
+
+/* What heed wrote for the trial of make_old() when there was no version 2. */
+#define OLD_SEAL "44c135d911ab695ec68ad1f60c27cf9c1ecc2507bd237c93bd2774f37053f9b1"
+
+static const lab_record_filter all = { .part = LAB_BOARD_ALL };
+
+static const lab_record_file files[] = { { "src/b.c", "int b;\n" },
+                                         { "src/a.cu", "__global__ void a() { }\n" },
+                                         { "include/empty.h", "" } };
+static const lab_record_library sources = { files, 3 };
+
+/* -------------------------------------------------------------------------- */
+/* Libraries                                                                  */
+/* -------------------------------------------------------------------------- */
+
+static int64_t add(lab_record *record, int64_t run, int number, const char *build,
+                   const lab_record_library *library)
+{
+    record_scene scene;
+    record_scene_make(&scene, run, number);
+    scene.trial.environment.build = build;
+    scene.trial.environment.library = library;
+    return record_append(record, &scene.trial);
+}
+
+static void expect_sources(lab_record *record, int64_t trial)
+{
+    lab_record_library *library;
+    lab_error error;
+    record_expect(lab_record_library_read(record, trial, &library, &error), &error);
+    assert_non_null(library);
+    assert_int_equal(library->count, 3);
+    assert_string_equal(library->files[0].path, "include/empty.h");
+    assert_string_equal(library->files[0].text, "");
+    assert_string_equal(library->files[1].path, "src/a.cu");
+    assert_string_equal(library->files[2].text, "int b;\n");
+    lab_record_library_free(library);
+}
+
+static void sources_come_back(void **state)
+{
+    char path[SCRATCH_PATH_SIZE];
+    lab_record_library *library;
+    lab_error error;
+    lab_record *record = record_scene_open(scratch_path(state, "a.db", path), LAB_RECORD_WRITE);
+    int64_t run = record_scene_begin(record, "work");
+    int64_t first = add(record, run, 1, "one", &sources);
+    int64_t second = add(record, run, 2, "one", NULL); /* the same build: the same sources */
+    int64_t other = add(record, run, 3, "two", NULL);
+    int64_t third = add(record, run, 4, "three", &sources);
+    add(record, run, 5, "three", &sources);
+    expect_sources(record, first);
+    expect_sources(record, second);
+    expect_sources(record, third);
+    record_expect(lab_record_library_read(record, other, &library, &error), &error);
+    assert_null(library);
+    assert_int_equal(record_show(record, first, "library", 0, "files").field.integer, 3);
+    lab_record_library_free(NULL);
+    lab_record_close(record);
+}
+
+/* Python's SQLite stands for any other program. */
+static int python(const char *path, const char *code)
+{
+    char line[4096];
+    snprintf(line, sizeof line,
+             "python3 -c \"\nimport sqlite3, sys\ndb = sqlite3.connect('%s')\n%s\"", path, code);
+    return system(line);
+}
+
+static void changed_sources_are_told(void **state)
+{
+    char path[SCRATCH_PATH_SIZE];
+    lab_record_library *library;
+    lab_error error;
+    int64_t trials;
+    lab_record *record = record_scene_open(scratch_path(state, "b.db", path), LAB_RECORD_WRITE);
+    int64_t trial = add(record, record_scene_begin(record, "work"), 1, "one", &sources);
+    record_expect(lab_record_check(record, &trials, &error), &error);
+    lab_record_close(record);
+    assert_int_equal(python(path, "sql = db.execute('SELECT sql FROM sqlite_schema WHERE name = "
+                                  "\\'source_keep\\'').fetchone()[0]\n"
+                                  "db.execute('DROP TRIGGER source_keep')\n"
+                                  "db.execute('UPDATE source SET text = replace(text, \\'int b\\', "
+                                  "\\'int c\\')')\n"
+                                  "db.execute(sql)\n"
+                                  "db.commit()\n"),
+                     0);
+    record = record_scene_open(path, LAB_RECORD_READ);
+    record_refused(lab_record_library_read(record, trial, &library, &error), HEED_ERR_CORRUPT,
+                   &error, "library 1 are not what was added");
+    assert_null(library);
+    record_refused(lab_record_check(record, &trials, &error), HEED_ERR_CORRUPT, &error, "library");
+    lab_record_close(record);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Launches                                                                   */
+/* -------------------------------------------------------------------------- */
+
+static bool describe(const lab_record_trial *trial, char *words, size_t size)
+{
+    snprintf(words, size, "entry=%s", trial->candidate.kernel);
+    return strcmp(trial->candidate.config, "m3n64") != 0;
+}
+
+static void launches_come_back(void **state)
+{
+    char path[SCRATCH_PATH_SIZE], *words;
+    record_scene scene;
+    lab_error error;
+    lab_record *record = record_scene_open(scratch_path(state, "c.db", path), LAB_RECORD_WRITE);
+    int64_t run = record_scene_begin(record, "work");
+    lab_record_describe(record, describe);
+
+    record_scene_make(&scene, run, 1);
+    scene.trial.launch = "threads=128";
+    int64_t given = record_append(record, &scene.trial);
+    record_expect(lab_record_launch(record, given, &words, &error), &error);
+    assert_string_equal(words, "threads=128");
+    free(words);
+    assert_string_equal(record_show(record, given, "launch", 0, "words").text, "threads=128");
+
+    for (int i = 2; i < 5; i++) { /* of heed's own; one that the describer does not know; foreign */
+        record_scene_make(&scene, run, i);
+        if (i < 4)
+            scene.trial.candidate.source = scene.trial.candidate.language = NULL;
+        int64_t id = record_append(record, &scene.trial);
+        record_expect(lab_record_launch(record, id, &words, &error), &error);
+        if (i == 2)
+            assert_string_equal(words, "entry=fwd_16bit_sm80_mma");
+        else
+            assert_null(words);
+        free(words);
+    }
+    lab_record_close(record);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Version 1                                                                  */
+/* -------------------------------------------------------------------------- */
+
+/* A board as heed made it before there was a version 2: with the words for verdicts of that day,
+ * and one trial with its seal. */
+static void make_old(const char *path)
+{
+    char code[4096];
+    snprintf(code, sizeof code,
+             "db.executescript(open('%s').read())\n"
+             "db.executescript('PRAGMA application_id = 1751475556; PRAGMA user_version = 1;')\n"
+             "add = lambda table, *values: db.execute(f'INSERT INTO {table} VALUES (' + "
+             "', '.join('?' * len(values)) + ')', values)\n"
+             "add('verdict', 'ok', 'right, and timed')\n"
+             "add('device', 1, 'd', 'some CPU', 'cpu', None, None, None, None, None)\n"
+             "add('environment', 1, 'e', 1, 'avx2', 2, 'old-gcc12', '0.1.0', 'abc', 0, None, None, "
+             "'gcc', None, None, None, None)\n"
+             "add('problem', 1, 'b1 h1 s8 d8 f32', 1.0, 1.0)\n"
+             "add('candidate', 1, 'c', 'fwd_any_avx2_tile', 'm1', None, 'tune', 1, None)\n"
+             "add('run', 1, 'key', 'tune', 'heed tune', None, 1)\n"
+             "add('trial', 1, 1, 1, 1, 0, 1, None, None, 'ok', None, 1, 't', 't', 1, 'hot', 1e-3, "
+             "None, None)\n"
+             "add('seal', 1, '" OLD_SEAL "')\n"
+             "db.commit()\n",
+             HEED_SCHEMA);
+    assert_int_equal(python(path, code), 0);
+}
+
+static void expect_old(lab_record *record)
+{
+    record_row row;
+    char *words;
+    lab_record_library *library;
+    lab_error error;
+    int64_t trials;
+    assert_int_equal(record_scene_rows(record, &all, &row, 1), 1);
+    assert_string_equal(row.row.kernel, "fwd_any_avx2_tile");
+    assert_string_equal(row.row.trusted, "untested"); /* and not damaged: the seal holds */
+    record_expect(lab_record_check(record, &trials, &error), &error);
+    record_expect(lab_record_launch(record, 1, &words, &error), &error);
+    assert_null(words);
+    record_expect(lab_record_library_read(record, 1, &library, &error), &error);
+    assert_null(library);
+}
+
+static void an_old_file_is_read_as_it_is(void **state)
+{
+    static char before[1 << 20], after[1 << 20];
+    char path[SCRATCH_PATH_SIZE];
+    make_old(scratch_path(state, "d.db", path));
+    size_t length = scratch_read(path, before, sizeof before);
+    lab_record *record = record_scene_open(path, LAB_RECORD_READ);
+    expect_old(record);
+    lab_record_close(record);
+    assert_int_equal(scratch_read(path, after, sizeof after), length);
+    assert_memory_equal(before, after, length);
+}
+
+/* Among what is new are the words that the old heed did not know. */
+static void an_old_file_is_brought_up_to_date(void **state)
+{
+    char path[SCRATCH_PATH_SIZE];
+    record_scene scene;
+    make_old(scratch_path(state, "e.db", path));
+    lab_record *record = record_scene_open(path, LAB_RECORD_WRITE);
+    expect_old(record);
+    int64_t run = record_scene_begin(record, "work");
+    int64_t trial = add(record, run, 1, "new", &sources);
+    record_scene_make(&scene, run, 2);
+    scene.trial.verdict = LAB_RECORD_FORBIDDEN;
+    scene.trial.timing = LAB_RECORD_UNTIMED;
+    scene.trial.seconds = scene.trial.p90 = 0;
+    int64_t forbidden = record_append(record, &scene.trial);
+    assert_string_equal(record_show(record, forbidden, "trial", 0, "verdict").text, "forbidden");
+    lab_record_close(record);
+    assert_int_equal(python(path, "sys.exit(db.execute('PRAGMA user_version').fetchone()[0] != "
+                                  "2)\n"),
+                     0);
+    record = record_scene_open(path, LAB_RECORD_READ);
+    assert_int_equal(record_scene_count(record, &all), 3);
+    expect_sources(record, trial);
+    lab_record_close(record);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sources_come_back),
+        cmocka_unit_test(changed_sources_are_told),
+        cmocka_unit_test(launches_come_back),
+        cmocka_unit_test(an_old_file_is_read_as_it_is),
+        cmocka_unit_test(an_old_file_is_brought_up_to_date),
+    };
+    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+}
