@@ -4,7 +4,9 @@
 #include "simd_avx2.h"
 #include "simd_rows.h"
 
+#ifndef FEW_CODE
 #define FEW_CODE heed_few_avx2
+#endif
 #define ROWS 2
 #define RATES                                                              \
     {                                                                      \

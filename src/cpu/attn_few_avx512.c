@@ -4,7 +4,9 @@
 #include "simd_avx512.h"
 #include "simd_rows.h"
 
+#ifndef FEW_CODE
 #define FEW_CODE heed_few_avx512
+#endif
 #define ROWS 4
 #define RATES                                                              \
     {                                                                      \

@@ -17,6 +17,9 @@
  *
  * Knobs m (rows per task) and s (tasks that share the keys) are in attn_few.c.
  *
+ * HEED_ABLATE is for builds that are worse on purpose (cuda/kernels/ablate.cuh): no-exp,
+ * no-products (sums stop at their first step) and extra-barrier.
+ *
  * Version log; figures of one thread with AVX-512 on a Zen 4:
  *
  *     1  Tiles of 32 keys, converted to float32 first; 4 vectors of O at a time.
@@ -30,6 +33,8 @@
 #include "few.h"
 
 #define CHUNK 4 /* vectors of O that are kept in registers */
+
+extern const heed_few_code FEW_CODE;
 
 typedef struct few_state {
     const heed_job *job;
@@ -71,7 +76,8 @@ static inline __attribute__((always_inline)) void multiply_keys(const few_state 
         vf acc[LANES];
         for (int i = 0; i < LANES; i++)
             acc[i] = v_zero();
-        for (int64_t c = 0; c < t->y.dim_qk; c += LANES)
+        const int64_t dims = ABLATED(ABLATE_NO_PRODUCTS) ? LANES : t->y.dim_qk;
+        for (int64_t c = 0; c < dims; c += LANES)
             for (int i = 0; i < group; i++) {
                 vf key = v_load(k + i * t->y.dim_qk + c);
                 for (int r = 0; r < rows; r++)
@@ -107,7 +113,8 @@ static float weigh(const few_state *t, int64_t row, int64_t keys, float s[FEW_KE
     if (now == -INFINITY)
         now = -3.402823466e38f; /* finite where no key was seen yet */
     for (int j = 0; j < FEW_KEYS; j += LANES) {
-        vf weight = v_exp2(v_sub(v_load(s + j), v_set(now)));
+        vf weight = v_sub(v_load(s + j), v_set(now));
+        weight = ABLATED(ABLATE_NO_EXP) ? weight : v_exp2(weight);
         v_store(s + j, weight);
         sum = v_add(sum, weight);
     }
@@ -125,6 +132,8 @@ static inline __attribute__((always_inline)) void accumulate(const few_state *t,
                                                              const float alpha[ROWS])
 {
     float *o = t->base + t->y.o + row * t->y.dim_v;
+    if (ABLATED(ABLATE_NO_PRODUCTS))
+        keys = heed_min(keys, 1);
     for (int64_t c = 0; c < t->y.dim_v; c += CHUNK * LANES) {
         const float *v = t->base + t->y.v + c;
         vf acc[ROWS][CHUNK];
@@ -149,6 +158,7 @@ static inline __attribute__((always_inline)) void run_rows(const few_state *t, i
 {
     float s[ROWS][FEW_KEYS];
     float alpha[ROWS];
+    heed_cpu_extra_barrier();
     multiply_keys(t, row, rows, keys, s);
     for (int r = 0; r < rows; r++)
         alpha[r] = weigh(t, row + r, keys, s[r]);

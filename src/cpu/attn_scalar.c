@@ -37,6 +37,8 @@ typedef struct row_scratch {
 
 static float dot(const float *a, const float *b, int64_t count)
 {
+    if (ABLATED(ABLATE_NO_PRODUCTS))
+        count = heed_min(count, LANES);
     float lane[LANES] = { 0 };
     int64_t i = 0;
     for (; i + LANES <= count; i += LANES)
@@ -67,9 +69,10 @@ static void row_step(row_scratch *s, int64_t r, int64_t count, const heed_proble
     for (int64_t c = 0; c < problem->dim_v; c++)
         s->o[r][c] *= shrink;
     for (int64_t j = 0; j < count; j++) {
-        float p = exp2f(s->p[j] - top);
+        float p = ABLATED(ABLATE_NO_EXP) ? s->p[j] - top : exp2f(s->p[j] - top);
         s->l[r] += p;
-        for (int64_t c = 0; c < problem->dim_v; c++)
+        const int64_t dims = ABLATED(ABLATE_NO_PRODUCTS) ? 1 : problem->dim_v;
+        for (int64_t c = 0; c < dims; c++)
             s->o[r][c] += p * s->v[j][c];
     }
 }
@@ -125,13 +128,17 @@ static size_t scratch_size(const heed_cpu_code *code, const heed_problem *proble
     return sizeof(row_scratch);
 }
 
-const heed_cpu_code heed_row_scalar = {
+#ifndef ROW_CODE
+#define ROW_CODE heed_row_scalar
+#endif
+const heed_cpu_code ROW_CODE = {
     .cut = cut,
     .scratch = scratch_size,
     .rates = { .multiply_adds = 8e9, .exps = 8e7, .elements = 5e8, .row_step = 1 },
     .run = run,
 };
 
+#if HEED_ABLATE == ABLATE_NONE
 const heed_algorithm heed_algorithm_row = {
     .knobs = { { 's', { 1, 2, 4, 8, 16, 32, 64 } } },
     .legal = heed_cpu_legal,
@@ -139,3 +146,4 @@ const heed_algorithm heed_algorithm_row = {
     .workspace = heed_cpu_workspace,
     .execute = heed_cpu_execute,
 };
+#endif

@@ -5,7 +5,9 @@
 #include "simd_rows.h"
 #include "unit_f32.h"
 
+#ifndef TILE_CODE
 #define TILE_CODE heed_tile_avx2
+#endif
 #define MV 2
 #define NR 4
 #define RATES                                                               \

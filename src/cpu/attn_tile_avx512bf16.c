@@ -5,7 +5,9 @@
 #include "simd_rows.h"
 #include "unit_bf16.h"
 
+#ifndef TILE_CODE
 #define TILE_CODE heed_tile_avx512bf16
+#endif
 #define MV 2
 #define NR 8
 #define RATES                                                                             \

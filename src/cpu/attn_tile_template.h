@@ -24,6 +24,11 @@
  *
  * Knobs m (rows per task), n (keys per tile) and s (tasks that share the keys) are in attn_tile.c.
  *
+ * HEED_ABLATE is for builds that are worse on purpose (cuda/kernels/ablate.cuh): no-exp,
+ * no-products (each sum stops at its first step), extra-barrier, strided (K is packed down its
+ * columns), no-staging (K is read where it lies, in float32), no-overlap (no prefetch),
+ * over-unrolled and masked.
+ *
  * Version log; figures of one thread on a Zen 4, whose peak is 109 to 118 GFLOP/s:
  *
  *     1  MV x NR = 2 x 8 (AVX-512), 2 x 4 (AVX2). s512 d64: 97 and 87 GFLOP/s in float32, 185 with
@@ -46,6 +51,14 @@
 #define WIDTH (MV * LANES)
 #define CACHE_LINE 64
 
+#if HEED_ABLATE == ABLATE_UNROLLED
+#define MULTIPLY_LOOP _Pragma("GCC unroll 32")
+#else
+#define MULTIPLY_LOOP _Pragma("GCC unroll 4")
+#endif
+
+extern const heed_tile_code TILE_CODE;
+
 typedef struct tile_state {
     const heed_job *job;
     const heed_task *task;
@@ -53,6 +66,9 @@ typedef struct tile_state {
     float *base;
     float factor; /* |scale| * log2(e), by which logits are multiplied; the sign of scale is in Q */
     bool finite;  /* no value of the tile in v is infinite or NaN; known only where it matters */
+#if HEED_ABLATE == ABLATE_NO_STAGING
+    int64_t first; /* key of the tile */
+#endif
 } tile_state;
 
 /* acc[r][v] += a[r * a_row + step * a_step] * b[step][v], over @steps. */
@@ -60,7 +76,9 @@ static inline __attribute__((always_inline)) void multiply(vf acc[NR][MV], const
                                                            int64_t a_row, int64_t a_step,
                                                            const float *b, int64_t steps)
 {
-#pragma GCC unroll 4
+    if (ABLATED(ABLATE_NO_PRODUCTS))
+        steps = heed_min(steps, 1);
+    MULTIPLY_LOOP
     for (int64_t step = 0; step < steps; step++) {
         vf lanes[MV];
         for (int v = 0; v < MV; v++)
@@ -139,13 +157,51 @@ static void clear_state(const tile_state *t)
         v_store(m + i, v_set(-INFINITY));
 }
 
+/* NR keys from number @j of the tile on where they lie, to be read from there; NULL: they are
+ * packed. */
+static inline const float *keys_in_place(const tile_state *t, int64_t j)
+{
+#if HEED_ABLATE == ABLATE_NO_STAGING
+    const heed_problem *p = t->job->problem;
+    if (UNIT == 1 && p->type == HEED_F32 && p->seq_k % NR == 0)
+        return heed_job_k(t->job, t->task, t->first + j);
+#endif
+    (void)t;
+    (void)j;
+    return NULL;
+}
+
+#if HEED_ABLATE == ABLATE_STRIDED
+
+/* The same down the columns, one vector of each row at a time. */
+static void load_keys_strided(const tile_state *t, int64_t first, int64_t keys)
+{
+    const heed_problem *p = t->job->problem;
+    for (int64_t c = 0; c < t->y.steps; c += LANES)
+        for (int64_t j = 0; j < keys; j++) {
+            const char *from = heed_job_k(t->job, t->task, first + j);
+            float *to = t->base + t->y.k + (c / TILE_PANEL * t->y.keys + j) * TILE_PANEL;
+            unit_load_row(to + c % TILE_PANEL, from + c * UNIT * t->job->element,
+                          heed_min(p->dim_qk - c * UNIT, LANES * UNIT), p->type);
+        }
+}
+
+#endif
+
 /* Packs @keys keys from @first on; the micro-kernel computes in steps of NR keys, so the last
  * step is filled up. */
 static void load_keys(const tile_state *t, int64_t first, int64_t keys)
 {
     const heed_problem *p = t->job->problem;
     float *k = t->base + t->y.k;
-    for (int64_t j = 0; j < heed_round_up(keys, NR); j++)
+    int64_t j = 0;
+#if HEED_ABLATE == ABLATE_STRIDED
+    load_keys_strided(t, first, keys);
+    j = keys;
+#endif
+    if (keys_in_place(t, 0))
+        return;
+    for (; j < heed_round_up(keys, NR); j++)
         for (int64_t panel = 0; panel < t->y.panels; panel++) {
             float *to = k + (panel * t->y.keys + j) * TILE_PANEL;
             int64_t c = panel * TILE_PANEL * UNIT;
@@ -181,6 +237,8 @@ static void prefetch_tile(const tile_state *t, int64_t first, int64_t strip, int
     const heed_problem *p = t->job->problem;
     int64_t size = t->job->element;
     int64_t keys = heed_min(t->y.keys, t->task->key_end - first);
+    if (ABLATED(ABLATE_NO_OVERLAP))
+        return;
     for (int64_t j = keys * strip / strips; j < keys * (strip + 1) / strips; j++) {
         const char *k = heed_job_k(t->job, t->task, first + j);
         const char *v = heed_job_v(t->job, t->task, first + j);
@@ -202,6 +260,12 @@ static bool all_finite(const tile_state *t, int64_t keys)
     return sum == 0;
 }
 
+/* 2^x, of which weights are made. */
+static inline vf power_of_two(vf x)
+{
+    return ABLATED(ABLATE_NO_EXP) ? x : v_exp2(x);
+}
+
 /* S = K Q for NR keys from @j on. Raises @top to the maximum if @plain: if all of them are
  * visible to all rows. */
 static inline void logits_step(const tile_state *t, const float *q, int64_t j, bool plain,
@@ -214,7 +278,11 @@ static inline void logits_step(const tile_state *t, const float *q, int64_t j, b
         for (int v = 0; v < MV; v++)
             acc[r][v] = v_zero();
     for (int64_t c = 0; c < t->y.steps; c += TILE_PANEL) {
-        multiply(acc, k, TILE_PANEL, 1, q + c * WIDTH, heed_min(t->y.steps - c, TILE_PANEL));
+        if (keys_in_place(t, j))
+            multiply(acc, keys_in_place(t, j) + c, t->job->problem->k.seq, 1, q + c * WIDTH,
+                     heed_min(t->y.steps - c, TILE_PANEL));
+        else
+            multiply(acc, k, TILE_PANEL, 1, q + c * WIDTH, heed_min(t->y.steps - c, TILE_PANEL));
         k += t->y.keys * TILE_PANEL;
     }
     for (int r = 0; r < NR; r++)
@@ -259,7 +327,8 @@ static void weigh(const tile_state *t, int64_t strip, int64_t keys, const vf top
             vf weights[UNIT];
             for (int64_t u = 0; u < UNIT; u++) {
                 const float *from = s + (j + u) * WIDTH + v * LANES;
-                weights[u] = j + u < keys ? v_exp2(v_fma(v_load(from), factor, minus)) : v_zero();
+                weights[u] = j + u < keys ? power_of_two(v_fma(v_load(from), factor, minus))
+                                          : v_zero();
                 sum = v_add(sum, weights[u]);
             }
             unit_store_weights(s + j / UNIT * WIDTH + v * LANES, weights);
@@ -314,6 +383,9 @@ static void run_strip(const tile_state *t, int64_t strip, int64_t first, int64_t
     vf top[MV];
     int64_t all = heed_min(visible[0] - first, keys); /* keys that every row sees */
     bool whole = all == keys;
+    if (ABLATED(ABLATE_MASKED))
+        all = heed_min(all, 0);
+    heed_cpu_extra_barrier();
     keys = heed_min(visible[WIDTH - 1] - first, keys);
     if (keys <= 0)
         return;
@@ -378,6 +450,9 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
     clear_state(&t);
     for (int64_t first = task->key_begin; first < task->key_end; first += t.y.keys) {
         int64_t keys = heed_min(t.y.keys, task->key_end - first);
+#if HEED_ABLATE == ABLATE_NO_STAGING
+        t.first = first;
+#endif
         load_keys(&t, first, keys);
         load_values(&t, first, keys);
         t.finite = first + keys <= all || all_finite(&t, keys);

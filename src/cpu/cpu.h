@@ -10,6 +10,7 @@
 #ifndef HEED_CPU_H
 #define HEED_CPU_H
 
+#include "../cuda/kernels/ablate.cuh"
 #include "../internal.h"
 
 extern const heed_algorithm heed_algorithm_row;
@@ -139,6 +140,14 @@ struct heed_cpu_code {
 };
 
 extern const heed_cpu_code heed_row_scalar;
+
+/* Waits until the thread's own accesses to memory are done: all that one more barrier would ask of
+ * it, in builds with ABLATE_EXTRA_BARRIER. */
+static inline void heed_cpu_extra_barrier(void)
+{
+    if (ABLATED(ABLATE_EXTRA_BARRIER))
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
 
 /* backend.c: the functions of heed_algorithm, for every CPU kernel. */
 bool heed_cpu_legal(const heed_kernel *kernel, const heed_problem *problem,

@@ -58,6 +58,13 @@ HEED_DEVICE u32 ptx_grid_z(void)
     return emulator_grid(2);
 }
 
+/* A clock that goes on by one whenever somebody looks at it. */
+HEED_DEVICE u32 ptx_clock(void)
+{
+    static u32 clock;
+    return ++clock;
+}
+
 /* ---- barriers ---- */
 
 HEED_DEVICE void ptx_barrier(void)

@@ -23,6 +23,11 @@
  *                                           where an option of the compiler says how many registers
  *     HEED_ACC16  1: products are summed in float16, those with V within a tile; needs HEED_O 1
  *
+ * Beside them HEED_ABLATE, for builds that are worse on purpose (ablate.cuh):
+ *
+ *     @ablate no-exp no-products divergent extra-barrier strided unswizzled no-overlap
+ *     @ablate over-unrolled delay
+ *
  * Version log. TF is TFLOP/s on one H200, f16, not causal, b4 h32 s4096 d64 and b4 h16 s4096 d128;
  * FlashAttention-2, as PyTorch 2.11 has it, did 303 and 336 in the same runs.
  *
@@ -54,18 +59,27 @@
  * 305); an access-policy window over K and V (knob l: 34.7 us against 33.6 for b8 h16 s512 d64);
  * half-precision sums (knob a: never the fastest when every config was measured).
  */
+#include "delay.cuh"
 #include "mma_load.cuh"
 #include "mma_place.cuh"
 #include "mma_sizes.cuh"
 #include "mma_store.cuh"
 #include "mma_tile.cuh"
 
-HEED_DEVICE void group_barrier(const place *at)
+HEED_DEVICE void one_barrier(const place *at)
 {
     if (HEED_K == 1)
         ptx_barrier();
     else
         ptx_barrier_named(1 + (int)at->group, GROUP_THREADS);
+}
+
+/* Waits for the group. */
+HEED_DEVICE void group_barrier(const place *at)
+{
+    one_barrier(at);
+    if (ABLATED(ABLATE_EXTRA_BARRIER))
+        one_barrier(at);
 }
 
 /* All that a thread knows while it goes through the tiles. */
@@ -161,6 +175,8 @@ HEED_DEVICE void advance(walk *w, u32 j, const int fast, const int aligned)
         clean_v(&w->at, stage_of(w, j) + K_BYTES, w->bad_smem, tile_key(&w->at, j));
     group_barrier(&w->at);
     load_step(w, j + HEED_S - 1, fast, aligned);
+    if (ABLATED(ABLATE_NO_OVERLAP))
+        ptx_cp_async_wait(0);
 }
 
 /* The part of 16 columns in the scores of a tile. */
@@ -222,7 +238,7 @@ HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
     u32 j = 0;
     if (aligned) {
         u32 steps = main_steps(w);
-        HEED_NO_UNROLL
+        HEED_MAIN_LOOP
         for (; j < steps; j++)
             step(w, st, j, 1, 1);
         if (SCARCE)
@@ -264,7 +280,7 @@ HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
         score(w, even, 0);
     if (aligned) {
         u32 steps = main_steps(w);
-        HEED_NO_UNROLL
+        HEED_MAIN_LOOP
         for (; j + 1 < steps; j += 2) {
             step(w, st, even, odd, j, 1, 1);
             step(w, st, odd, even, j + 1, 1, 1);
@@ -367,11 +383,13 @@ HEED_DEVICE void attend(const heed_cuda_args *args, const int aligned)
     locate(&w, args);
     ptx_griddepcontrol_wait();
     ptx_griddepcontrol_launch();
+    u32 begin = delay_begin();
     fill_pipeline(&w, aligned);
     clear(&st);
     walk_tiles(&w, &st, aligned);
     even_out(&w);
     finish(&w, &st, aligned);
+    delay_end(begin);
 }
 
 HEED_ENTRY(THREADS, HEED_B) heed_attend(HEED_GRID_CONSTANT const heed_cuda_args args)

@@ -5,6 +5,7 @@
 #ifndef HEED_HALF_CUH
 #define HEED_HALF_CUH
 
+#include "ablate.cuh"
 #include "ptx.cuh"
 
 /* Exponent bits of two elements, and what carries each out into the sign when all of them are set.
@@ -24,10 +25,37 @@ typedef u32 half_sum[2];
 typedef float half_sum[4];
 #endif
 
+/* In place of products: a multiply-add, so that the operands are needed, and no two sums the same. */
+#if HEED_ABLATE == ABLATE_NO_PRODUCTS && HEED_ACC16
+HEED_DEVICE void half_mma_not(half_sum d, const u32 a[4], const u32 b[2])
+{
+    d[0] += a[0] * b[0];
+}
+
+HEED_DEVICE void half_mma_not_first(half_sum d, const u32 a[4], const u32 b[2])
+{
+    d[0] = a[0] ^ b[0];
+    d[1] = a[1] ^ b[1];
+}
+#elif HEED_ABLATE == ABLATE_NO_PRODUCTS
+HEED_DEVICE void half_mma_not(half_sum d, const u32 a[4], const u32 b[2])
+{
+    d[0] += ptx_as_f32(a[0]) * ptx_as_f32(b[0]);
+}
+
+HEED_DEVICE void half_mma_not_first(half_sum d, const u32 a[4], const u32 b[2])
+{
+    for (int i = 0; i < 4; i++)
+        d[i] = ptx_as_f32(a[i]) * ptx_as_f32(b[i % 2]);
+}
+#endif
+
 /* d += a b */
 HEED_DEVICE void half_mma(half_sum d, const u32 a[4], const u32 b[2])
 {
-#if HEED_ACC16
+#if HEED_ABLATE == ABLATE_NO_PRODUCTS
+    half_mma_not(d, a, b);
+#elif HEED_ACC16
     ptx_mma_f16_acc16(d, a, b);
 #elif HEED_BF16
     ptx_mma_bf16(d, a, b);
@@ -39,7 +67,9 @@ HEED_DEVICE void half_mma(half_sum d, const u32 a[4], const u32 b[2])
 /* d = a b */
 HEED_DEVICE void half_mma_first(half_sum d, const u32 a[4], const u32 b[2])
 {
-#if HEED_ACC16
+#if HEED_ABLATE == ABLATE_NO_PRODUCTS
+    half_mma_not_first(d, a, b);
+#elif HEED_ACC16
     ptx_mma_f16_acc16_first(d, a, b);
 #elif HEED_BF16
     ptx_mma_bf16_first(d, a, b);

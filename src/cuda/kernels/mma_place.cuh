@@ -6,6 +6,10 @@
 
 #include "mma_sizes.cuh"
 #include "order.cuh"
+#include "tile.cuh"
+
+/* Rows that a group loads at a time. */
+#define STRIDED_ROWS (GROUP_THREADS / tile_page(QK_PAD))
 
 /* Where a thread is, and what its block works on. */
 typedef struct place {
@@ -68,6 +72,8 @@ HEED_DEVICE void find_place(const heed_cuda_args *args, place *at)
     at->group = HEED_K == 1 ? 0 : thread / GROUP_THREADS;
     at->thread = thread - at->group * GROUP_THREADS;
     at->warp = at->thread / 32;
+    if (ABLATED(ABLATE_STRIDED)) /* of those that load, neighbours are a row apart */
+        at->thread = at->thread % STRIDED_ROWS * tile_page(QK_PAD) + at->thread / STRIDED_ROWS;
     at->lane = ptx_lane();
     find_rows(args, at);
     find_keys(args, at);

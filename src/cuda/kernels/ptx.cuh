@@ -63,6 +63,14 @@ HEED_DEVICE u32 ptx_grid_z(void)
     return gridDim.z;
 }
 
+/* %clock: the multiprocessor's clocks, modulo 2^32. */
+HEED_DEVICE u32 ptx_clock(void)
+{
+    u32 r;
+    asm volatile("mov.u32 %0, %%clock;" : "=r"(r)::"memory");
+    return r;
+}
+
 /* ---- barriers ---- */
 
 /* bar.sync 0: waits for all threads of the block; their earlier accesses are done. */

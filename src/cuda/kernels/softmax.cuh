@@ -144,6 +144,16 @@ HEED_DEVICE void raise_max(state *st, float s[ROWS16][KEYS8][4], float scale)
         scale_sums(st, old);
 }
 
+/* 2^x, of which weights are made. */
+HEED_DEVICE float power_of_two(float x)
+{
+    if (ABLATED(ABLATE_NO_EXP))
+        return x;
+    if (ABLATED(ABLATE_DIVERGENT) && ptx_lane() % 2 == 1)
+        return 2.0f * ptx_ex2(x - 1.0f);
+    return ptx_ex2(x);
+}
+
 /* The weights of 8 keys. */
 HEED_DEVICE void exponentiate(state *st, weights *w, float s[ROWS16][KEYS8][4], float scale, int nt)
 {
@@ -151,8 +161,8 @@ HEED_DEVICE void exponentiate(state *st, weights *w, float s[ROWS16][KEYS8][4], 
     for (int mt = 0; mt < ROWS16; mt++) {
         HEED_UNROLL
         for (int h = 0; h < 2; h++) {
-            float low = ptx_ex2(s[mt][nt][2 * h] * scale - st->max[mt][h]);
-            float high = ptx_ex2(s[mt][nt][2 * h + 1] * scale - st->max[mt][h]);
+            float low = power_of_two(s[mt][nt][2 * h] * scale - st->max[mt][h]);
+            float high = power_of_two(s[mt][nt][2 * h + 1] * scale - st->max[mt][h]);
             st->sum[mt][h] += low + high;
             w->p[mt][nt / 2][nt % 2 * 2 + h] = half_pack(low, high);
         }

@@ -10,6 +10,7 @@
 #ifndef HEED_TILE_CUH
 #define HEED_TILE_CUH
 
+#include "ablate.cuh"
 #include "ptx.cuh"
 
 /* Chunks of a row of a page. */
@@ -21,6 +22,8 @@ HEED_DEVICE u32 tile_page(u32 pad)
 /* What the place of a chunk in @row is XORed with. */
 HEED_DEVICE u32 tile_turn(u32 pad, u32 row)
 {
+    if (ABLATED(ABLATE_UNSWIZZLED))
+        return 0;
     return pad % 64 == 0 ? row & 7 : row >> 1 & 3;
 }
 

@@ -1,0 +1,119 @@
+/*
+ * ablated.c - plans of CPU kernels that are worse on purpose
+ */
+#include "ablated.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu.h"
+#include "few.h"
+#include "measure.h"
+#include "tile.h"
+
+#define HEED_ABLATED(kernel, ablation, type, code) extern const type code;
+#include "ablated.def"
+#undef HEED_ABLATED
+
+/* A row; the code of every CPU kernel begins with a heed_cpu_code. */
+static const struct {
+    const char *kernel;
+    int ablation;
+    const void *code;
+} builds[] = {
+#define HEED_ABLATED(kernel, ablation, type, code) { #kernel, ablation, &(code) },
+#include "ablated.def"
+#undef HEED_ABLATED
+};
+
+/* What such a plan runs, in the place of the kernel of kernels.def. */
+typedef struct ablated_plan {
+    heed_kernel kernel;
+    heed_algorithm algorithm;
+    heed_task_fn *run; /* that is to take longer, by this share: */
+    double delay;
+} ablated_plan;
+
+/* The code of @kernel with @ablation; NULL if there is none. */
+static const void *find_code(const heed_kernel *kernel, int ablation)
+{
+    if (ablation == ABLATE_NONE || ablation == ABLATE_DELAY)
+        return kernel->code;
+    for (size_t i = 0; i < sizeof builds / sizeof *builds; i++)
+        if (builds[i].ablation == ablation && strcmp(builds[i].kernel, kernel->name) == 0)
+            return builds[i].code;
+    return NULL;
+}
+
+bool heed_cpu_ablated(const char *name, int ablation)
+{
+    const char *config;
+    const heed_kernel *kernel = heed_kernel_find(name, &config);
+    return kernel && kernel->backend == HEED_BACKEND_CPU && find_code(kernel, ablation);
+}
+
+/* A task of a plan knows the plan's problem, and so the plan. */
+static void run_delayed(const heed_job *job, const heed_task *task, void *scratch)
+{
+    const char *problem = (const char *)job->problem;
+    const heed_plan *plan = (const void *)(problem - offsetof(heed_plan, problem));
+    const ablated_plan *made = plan->code;
+    int64_t begin = heed_clock_ns();
+    made->run(job, task, scratch);
+    int64_t end = heed_clock_ns();
+    int64_t until = end + (int64_t)((double)(end - begin) * made->delay);
+    while (made->delay > 0 && heed_clock_ns() < until)
+        ;
+}
+
+static heed_status execute_delayed(const heed_plan *plan, const heed_buffers *buffers)
+{
+    const heed_cpu_code *code = plan->kernel->code;
+    heed_cut cut = code->cut(&plan->config);
+    heed_job_run(plan, buffers, &cut, code->scratch(code, &plan->problem, &cut), run_delayed);
+    return HEED_OK;
+}
+
+static void release(heed_plan *plan)
+{
+    free(plan->code);
+    plan->code = NULL;
+}
+
+static heed_status replace(heed_plan *plan, int ablation, double delay)
+{
+    const void *code = find_code(plan->kernel, ablation);
+    if (plan->kernel->backend != HEED_BACKEND_CPU || !code)
+        return heed_fail(HEED_ERR_UNSUPPORTED, "%s has no build with ablation %d",
+                         plan->kernel->name, ablation);
+    ablated_plan *made = calloc(1, sizeof *made);
+    if (!made)
+        return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a plan");
+    made->kernel = *plan->kernel;
+    made->kernel.code = code;
+    made->algorithm = *plan->kernel->algorithm;
+    made->algorithm.release = release;
+    made->run = ((const heed_cpu_code *)code)->run;
+    made->delay = delay;
+    if (ablation == ABLATE_DELAY)
+        made->algorithm.execute = execute_delayed;
+    made->kernel.algorithm = &made->algorithm;
+    plan->code = made;
+    plan->kernel = &made->kernel;
+    return HEED_OK;
+}
+
+heed_status heed_plan_create_ablated(heed_plan **plan, heed_context *context,
+                                     const heed_problem *problem, const char *name, int ablation,
+                                     double delay)
+{
+    heed_status status = heed_plan_create_named(plan, context, problem, name);
+    if (status == HEED_OK)
+        status = replace(*plan, ablation, delay);
+    if (status != HEED_OK) {
+        heed_plan_destroy(*plan);
+        *plan = NULL;
+    }
+    return status;
+}
