@@ -103,6 +103,7 @@ heed_status heed_context_create(heed_context **context, const heed_options *opti
     heed_context *made = calloc(1, sizeof *made);
     if (!made)
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a context");
+    made->trace = heed_trace_get();
     status = heed_machine_detect(&made->machine, options->cpu, options->threads);
     if (status == HEED_OK)
         status = backend == HEED_BACKEND_CPU ? open_cpu(made, options) : open_cuda(made, ordinal);

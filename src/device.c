@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cuda/backend.h"
 #include "cuda/device.h"
 #include "cuda/gpu.h"
 #include "cuda/nvml.h"
@@ -228,4 +229,50 @@ void heed_replay_destroy(heed_replay *replay)
     if (replay->context && replay->context->cuda)
         heed_cuda_replay_destroy(replay, replay->context->cuda);
     memset(replay, 0, sizeof *replay);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Watching                                                                   */
+/* -------------------------------------------------------------------------- */
+
+heed_device_launch heed_device_launch_of(const heed_plan *plan)
+{
+    return plan->context->cuda ? heed_cuda_launch_of(plan) : (heed_device_launch){ .blocks = 0 };
+}
+
+/* The work of heed_device_timeline(), with the host's clock around each call. */
+typedef struct timed_work {
+    heed_work_fn *work;
+    void *data;
+    heed_call_times *times;
+    int64_t start; /* of the first call, heed_clock_ns() */
+} timed_work;
+
+static heed_status timed_call(void *data, int index, void *stream)
+{
+    timed_work *self = data;
+    int64_t before = heed_clock_ns();
+    if (index == 0)
+        self->start = before;
+    heed_status status = self->work(self->data, index, stream);
+    self->times[index].host_start = (double)(before - self->start) * 1e-9;
+    self->times[index].host_end = (double)(heed_clock_ns() - self->start) * 1e-9;
+    return status;
+}
+
+heed_status heed_device_timeline(heed_context *context, heed_work_fn *work, void *data, int calls,
+                                 heed_call_times *times)
+{
+    timed_work timed = { .work = work, .data = data, .times = times };
+    heed_status status = HEED_OK;
+    if (calls < 1)
+        return heed_fail(HEED_ERR_INVALID, "calls is %d; it must be 1 or more", calls);
+    if (context->cuda)
+        return heed_cuda_timeline(context->cuda, timed_call, &timed, calls, times);
+    for (int i = 0; i < calls && status == HEED_OK; i++) {
+        status = timed_call(&timed, i, NULL);
+        times[i].device_start = times[i].host_start;
+        times[i].device_end = times[i].host_end;
+    }
+    return status;
 }

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "heed.h"
 
@@ -102,5 +103,32 @@ heed_status heed_replay_repeat(heed_replay *replay, int warmup, int runs, double
 
 /* heed_replay_destroy() frees it; a zeroed one is ignored. */
 void heed_replay_destroy(heed_replay *replay);
+
+/* What an execution of a plan launches, with tensors that begin at multiples of 16 bytes. */
+typedef struct heed_device_launch {
+    int64_t blocks;
+    int threads;  /* per block */
+    int64_t smem; /* dynamic shared memory per block, bytes */
+    int resident; /* blocks that a multiprocessor holds at a time; 0: not known */
+} heed_device_launch;
+
+/* heed_device_launch_of() returns that of @plan; zeros on a CPU. */
+heed_device_launch heed_device_launch_of(const heed_plan *plan);
+
+/* When a call ran: seconds since the first of its sequence began on the host, and since the
+ * device came to the first one's work. On a CPU both are the same. */
+typedef struct heed_call_times {
+    double host_start;
+    double host_end; /* it has returned */
+    double device_start;
+    double device_end; /* its work is done */
+} heed_call_times;
+
+/* heed_device_timeline() starts @calls calls, work(data, 0 .. calls - 1, stream), one right after
+ * another on a stream of its own, waits, and writes when each ran to @times. The device's own
+ * timers before and after each call keep calls from overlapping there. Returns HEED_OK,
+ * HEED_ERR_INVALID for no call, HEED_ERR_NO_MEMORY, or what the work or the device returned. */
+heed_status heed_device_timeline(heed_context *context, heed_work_fn *work, void *data, int calls,
+                                 heed_call_times *times);
 
 #endif /* HEED_DEVICE_H */

@@ -29,6 +29,15 @@ static heed_status check_workspace(const heed_plan *plan, const heed_buffers *bu
     return HEED_OK;
 }
 
+static heed_status execute_watched(const heed_plan *plan, const heed_buffers *buffers,
+                                   const heed_trace *trace)
+{
+    heed_trace_begin(trace, HEED_TRACE_EXECUTE, plan->name);
+    heed_status status = plan->kernel->algorithm->execute(plan, buffers);
+    heed_trace_end(trace);
+    return status;
+}
+
 heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers)
 {
     if (!plan)
@@ -53,5 +62,7 @@ heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers)
     if (status != HEED_OK)
         return status;
 
-    return plan->kernel->algorithm->execute(plan, buffers);
+    const heed_trace *trace = plan->context->trace;
+    return trace ? execute_watched(plan, buffers, trace)
+                 : plan->kernel->algorithm->execute(plan, buffers);
 }

@@ -11,6 +11,7 @@
 
 #include "heed.h"
 #include "message.h"
+#include "trace.h"
 
 typedef struct heed_kernel heed_kernel;
 typedef struct heed_config heed_config;
@@ -131,6 +132,7 @@ struct heed_context {
     heed_pool *pool; /* NULL on a CUDA device */
     heed_cuda *cuda; /* NULL on a CPU */
     heed_wisdom *wisdom;
+    const heed_trace *trace; /* the tool that watches, or NULL */
 };
 
 /* text.c: append to a fixed buffer as snprintf does, counting what did not fit; heed_text_none()

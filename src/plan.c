@@ -239,7 +239,9 @@ heed_status heed_plan_create(heed_plan **plan, heed_context *context, const heed
     if (status != HEED_OK)
         return status;
     (*plan)->effort = effort;
+    heed_trace_begin_plan(context->trace, problem);
     status = choose_by_effort(*plan, effort);
+    heed_trace_end(context->trace);
     if (status != HEED_OK) {
         heed_plan_destroy(*plan);
         *plan = NULL;
@@ -257,7 +259,9 @@ heed_status heed_plan_create_named(heed_plan **plan, heed_context *context,
     heed_status status = prepare(plan, context, problem);
     if (status != HEED_OK)
         return status;
+    heed_trace_begin_plan(context->trace, problem);
     status = choose_named(*plan, kernel);
+    heed_trace_end(context->trace);
     if (status != HEED_OK) {
         heed_plan_destroy(*plan);
         *plan = NULL;

@@ -91,10 +91,23 @@ static int function_attribute(cu_function *function, int attribute, int value)
     return CU_SUCCESS;
 }
 
+/* As many as threads and shared memory allow; registers are no matter here. */
+static int occupancy(int *blocks, cu_function *function, int threads, size_t smem)
+{
+    int result = fake_begin_inside("cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    if (result != CU_SUCCESS || !function || threads < 1)
+        return result != CU_SUCCESS ? result : INVALID_VALUE;
+    *blocks = 2048 / threads;
+    if (smem > 0 && *blocks > (int)(SMEM_BLOCK / smem))
+        *blocks = (int)(SMEM_BLOCK / smem);
+    return CU_SUCCESS;
+}
+
 const fake_entry fake_code_entries[] = {
     { "cuModuleLoadDataEx", 2010, (fake_entry_fn *)module_load },
     { "cuModuleUnload", 2000, (fake_entry_fn *)module_unload },
     { "cuModuleGetFunction", 2000, (fake_entry_fn *)module_function },
+    { "cuOccupancyMaxActiveBlocksPerMultiprocessor", 6050, (fake_entry_fn *)occupancy },
     { "cuFuncSetAttribute", 9000, (fake_entry_fn *)function_attribute },
     { "cuFuncLoad", 12040, (fake_entry_fn *)function_load },
     { NULL, 0, NULL },

@@ -147,6 +147,8 @@ static lab_gate_result judge(const struct gate *gate, const lab_profile *profile
                                .value = gate->value(profile),
                                .why = gate->hint };
     result.verdict = applies(gate, profile, &result.why);
+    if (result.verdict == LAB_GATE_OFF && gate->domain != ISSUING)
+        result.value = (double)NAN;
     if (result.verdict != LAB_GATE_PASS)
         return result;
     if (isnan(result.value)) {

@@ -251,7 +251,8 @@ heed_status heed_plan_create_foreign(heed_plan **plan, heed_context *context,
                                 .aligned = facts->aligned,
                                 .window = facts->window,
                                 .mapped = facts->mapped,
-                                .in_turn = facts->in_turn };
+                                .in_turn = facts->in_turn,
+                                .resident = facts->resident };
     const char *why;
     heed_status status = heed_plan_create_named(plan, context, problem, "fwd_any_sm80_naive");
     if (status != HEED_OK)
@@ -291,6 +292,18 @@ void heed_cuda_release_plan(heed_plan *plan)
     heed_cuda_arrivals_destroy(made->arrivals);
     free(made);
     plan->code = NULL;
+}
+
+heed_device_launch heed_cuda_launch_of(const heed_plan *plan)
+{
+    const cuda_plan *made = plan->code;
+    const program *it = made->strides_aligned ? &made->main : &made->fallback;
+    return (heed_device_launch){
+        .blocks = it->grid,
+        .threads = (int)it->threads,
+        .smem = it->smem,
+        .resident = heed_cuda_resident(plan->context->cuda, it->function, it->threads, it->smem)
+    };
 }
 
 /* ---- Executions ---- */

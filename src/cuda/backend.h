@@ -41,6 +41,9 @@ heed_status heed_cuda_prepare(heed_plan *plan);
 void heed_cuda_release_plan(heed_plan *plan);
 heed_status heed_cuda_execute(const heed_plan *plan, const heed_buffers *buffers);
 
+/* heed_cuda_launch_of() is heed_device_launch_of(). */
+heed_device_launch heed_cuda_launch_of(const heed_plan *plan);
+
 /* heed_cuda_fits() says whether the counts that kernels keep in 32 bits fit, with blocks of @rows
  * rows; if not, *why says which does not. */
 bool heed_cuda_fits(const heed_problem *problem, int64_t rows, int64_t splits, const char **why);

@@ -43,6 +43,7 @@ static const struct {
     { "cuModuleGetFunction", 2000, offsetof(heed_driver, module_function) },
     { "cuFuncSetAttribute", 9000, offsetof(heed_driver, function_attribute) },
     { "cuFuncLoad", 12040, offsetof(heed_driver, function_load) },
+    { "cuOccupancyMaxActiveBlocksPerMultiprocessor", 6050, offsetof(heed_driver, occupancy) },
     { "cuLaunchKernelEx", 11060, offsetof(heed_driver, launch) },
     { "cuPointerGetAttributes", 7000, offsetof(heed_driver, pointer_attributes) },
     { "cuMemAlloc", 3020, offsetof(heed_driver, memory_allocate) },

@@ -167,6 +167,7 @@ typedef struct heed_driver {
     int (*module_function)(cu_function **function, cu_module *module, const char *name);
     int (*function_attribute)(cu_function *function, int attribute, int value);
     int (*function_load)(cu_function *function); /* NULL before CUDA 12.4 */
+    int (*occupancy)(int *blocks, cu_function *function, int threads, size_t smem);
     int (*launch)(const cu_launch *launch, cu_function *function, void **arguments, void **extra);
 
     int (*pointer_attributes)(unsigned count, const int *attributes, void **values,

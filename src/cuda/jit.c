@@ -320,6 +320,13 @@ static heed_status run(jit_job *job, heed_cubin *cubin)
     return status;
 }
 
+static void trace_build(const heed_trace *trace, const heed_build *build)
+{
+    char name[128];
+    snprintf(name, sizeof name, "compile %s sm_%d", build->source, build->arch);
+    heed_trace_begin(trace, HEED_TRACE_COMPILE, name);
+}
+
 heed_status heed_jit_build_text(const heed_build *build, const char *text, heed_cubin *cubin)
 {
     int64_t start = heed_clock_ns();
@@ -332,7 +339,11 @@ heed_status heed_jit_build_text(const heed_build *build, const char *text, heed_
         return heed_fail(HEED_ERR_NO_MEMORY, "%s: no memory to compile it", build->source);
     job->build = build;
     job->text = text;
+    const heed_trace *trace = heed_trace_get();
+    if (trace)
+        trace_build(trace, build);
     status = run(job, cubin);
+    heed_trace_end(trace);
     free(job);
     if (status != HEED_OK) {
         free(cubin->data);

@@ -1,0 +1,170 @@
+/*
+ * profile.c - `heed profile`: what binds a kernel while it runs
+ */
+#include "profile.h"
+
+#include <string.h>
+
+#define MODES 3
+
+/* What may be asked for, one at a time. */
+static const struct {
+    const char *option; /* NULL: nothing of these */
+    cli_exit (*run)(const cli_args *args);
+} modes[MODES] = {
+    { "scaling", profile_scaling },
+    { "timeline", profile_timeline },
+    { NULL, profile_counters },
+};
+
+/* Options that only one of them has a use for. */
+static const struct {
+    const char *option, *mode;
+} uses[] = {
+    { "gate", NULL },   { "ncu", NULL },        { "timeout", NULL },      { "read", NULL },
+    { "caches", NULL }, { "steps", "scaling" }, { "seconds", "scaling" }, { "calls", "timeline" },
+};
+
+static bool same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static cli_exit check(const cli_args *args, const char *mode)
+{
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
+        if (cli_args_given(args, uses[i].option) && !same(uses[i].mode, mode)) {
+            if (uses[i].mode)
+                cli_error("--%s goes with --%s", uses[i].option, uses[i].mode);
+            else
+                cli_error("--%s is of hardware counters, and does not go with --%s", uses[i].option,
+                          mode);
+            return CLI_USAGE;
+        }
+    return CLI_OK;
+}
+
+static cli_exit run(const cli_args *args)
+{
+    if (cli_args_flag(args, "scaling") && cli_args_flag(args, "timeline")) {
+        cli_error("--scaling and --timeline are two things; ask for one");
+        return CLI_USAGE;
+    }
+    int mode = 0;
+    while (modes[mode].option && !cli_args_flag(args, modes[mode].option))
+        mode++;
+    cli_exit code = check(args, modes[mode].option);
+    return code == CLI_OK ? modes[mode].run(args) : code;
+}
+
+static const char *const caches[] = { "flush", "keep", NULL };
+
+static const cli_option options[] = {
+    CLI_OPTION_SHAPES,
+    CLI_OPTION_KERNEL,
+    { .name = "gate",
+      .letter = 'g',
+      .kind = CLI_FLAG,
+      .help = "Exit with 1 if a gate that applies fails, with 3 if one is not known" },
+    { .name = "caches",
+      .kind = CLI_CHOICE,
+      .argument = "WHICH",
+      .choices = caches,
+      .standard = "flush",
+      .help = "Of counters: empty the device's caches before each pass, or keep what the pass "
+              "before left there" },
+    { .name = "ncu",
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "Nsight Compute's program; without it PATH and CUDA's folders are asked" },
+    { .name = "timeout",
+      .kind = CLI_REAL,
+      .argument = "SECONDS",
+      .min = 1,
+      .max = 86400,
+      .standard = "120",
+      .help = "How long ncu may take for a problem" },
+    { .name = "read",
+      .letter = 'r',
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "Read what ncu --csv --page raw printed earlier, maybe elsewhere, in the place of "
+              "profiling; - is the standard input" },
+    { .name = "scaling",
+      .kind = CLI_FLAG,
+      .help = "Time the problem as batch, heads and lengths double, and say where the time grows "
+              "faster than the work" },
+    { .name = "steps",
+      .kind = CLI_INTEGER,
+      .argument = "N",
+      .min = 2,
+      .max = 20,
+      .standard = "4",
+      .help = "Of --scaling: sizes of each kind, the given one among them" },
+    { .name = "seconds",
+      .kind = CLI_REAL,
+      .argument = "S",
+      .min = 0.001,
+      .max = 3600,
+      .standard = "0.2",
+      .help = "Of --scaling: time to measure each size" },
+    { .name = "timeline",
+      .kind = CLI_FLAG,
+      .help = "Time single calls one after another: the host's part, the device's, and the gap "
+              "between" },
+    { .name = "calls",
+      .letter = 'n',
+      .kind = CLI_INTEGER,
+      .argument = "N",
+      .min = 2,
+      .max = 1000,
+      .standard = "10",
+      .help = "Of --timeline: how many" },
+    CLI_OPTION_DEVICE,
+    CLI_OPTION_THREADS,
+    CLI_OPTION_CPU,
+    { .name = "wisdom",
+      .letter = 'w',
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "Let the wisdom in FILE choose the kernel" },
+    { .name = NULL },
+};
+
+extern const cli_verb cli_verb_profile;
+const cli_verb cli_verb_profile = {
+    .name = "profile",
+    .summary = "what binds a kernel while it runs: counters, scaling, timeline",
+    .operands = "SPEC...",
+    .operand_max = CLI_ANY,
+    .description =
+        "Has ncu, NVIDIA's Nsight Compute, count in hardware what the planned kernel does with a "
+        "problem, and shows it beside the gates that are usual: SM busy 70 %, issue slots 60 %, 2 "
+        "eligible warps, occupancy 20 %, coalescing 80 %, bank conflicts and spills about none. "
+        "They are a diagnosis; with --gate they decide the exit status. The gates that count "
+        "instructions and warps are off for kernels whose products run by themselves, as from "
+        "compute capability 9.0 on: such a kernel may be the fastest and issue little.\n"
+        "\n"
+        "Counters need permission: where ncu is refused it, or is not there, everything is UNKNOWN "
+        "and the answer says what to do about it. A metric that this ncu does not have is UNKNOWN "
+        "alone. The duration is ncu's, with the device's caches emptied before each pass; 'heed "
+        "bench' measures.\n"
+        "\n"
+        "--scaling needs no ncu and works on CPUs too. It doubles the batch, the heads and the "
+        "lengths, one at a time, and compares how the time grows with the operations, the bytes "
+        "and, on a GPU, the waves of blocks; what grows far faster is named with the likely cause. "
+        "--timeline shows single calls as they come.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "  heed profile 'b2 h8 s512 d64 f16'\n"
+        "  heed profile --gate --kernel fwd_16bit_sm80_mma --shapes seed\n"
+        "  heed profile --scaling 'b1 h8 s512 d64 f16'\n"
+        "  heed profile --timeline --device cpu 'b1 h4 s64 d64 f32'\n"
+        "  ncu --csv --page raw --set full ./program | heed profile --read -\n"
+        "\n"
+        "The exit status is 1 if a gate fails with --gate, or if --scaling finds something; 3 if "
+        "nothing could be counted.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,81 @@
+/*
+ * profile.h - what the files of `heed profile` share
+ *
+ * counters: a plan -> ncu beside it (profile_ncu.c) -> its answer, judged (lab/inspect/profile.h)
+ * scaling and timeline: heed's own clock, on any device
+ */
+#ifndef CLI_PROFILE_H
+#define CLI_PROFILE_H
+
+#include "cli.h"
+#include "inspect/profile.h"
+
+/* -------------------------------------------------------------------------- */
+/* profile_ncu.c: NVIDIA's profiler, watching one launch                      */
+/* -------------------------------------------------------------------------- */
+
+/* What is to be counted: the first launch of `heed launch`. */
+typedef struct profile_question {
+    const char *ncu;    /* its file */
+    const char *device; /* as --device takes it */
+    const char *kernel; /* and its config */
+    const char *spec;
+    int arch;         /* compute capability of the device, 10 * major + minor */
+    bool keep_caches; /* else they are emptied before each pass */
+    double seconds;   /* that it may take, all attempts together */
+} profile_question;
+
+/* Why there are no counters. */
+typedef struct profile_trouble {
+    char reason[400];
+    const char *fix; /* NULL: none is known */
+} profile_trouble;
+
+/* profile_find_ncu() writes where ncu is to @path: @wish if that is not NULL, else where doctor
+ * looks. False, with @trouble filled in: it is not there. */
+bool profile_find_ncu(const char *wish, char *path, size_t size, profile_trouble *trouble);
+
+/* profile_count() starts ncu, once more for each metric that it does not know, and reads what it
+ * says. CLI_OK; CLI_ENVIRONMENT with @trouble filled in; CLI_INTERRUPTED. Nothing is printed. */
+cli_exit profile_count(const profile_question *question, lab_profile *profile,
+                       profile_trouble *trouble);
+
+/* -------------------------------------------------------------------------- */
+/* profile_counters.c, profile_report.c: counters of every problem            */
+/* -------------------------------------------------------------------------- */
+
+typedef struct profile_row {
+    char spec[HEED_SPEC_SIZE];   /* empty: of a recording */
+    char kernel[HEED_NAME_SIZE]; /* and config; empty: of a recording */
+    bool known;                  /* else only trouble is */
+    lab_profile profile;
+    lab_gate_result gates[LAB_GATES];
+    lab_gate_verdict verdict;
+    profile_trouble trouble;
+} profile_row;
+
+typedef struct profile_job {
+    const cli_args *args;
+    char device[64]; /* its name */
+    char ncu[512];   /* file of ncu; empty: none */
+    bool recorded;   /* what is shown was read from a file */
+    profile_row *rows;
+    size_t count;
+} profile_job;
+
+/* profile_counters() answers for every problem, or for the file of --read. */
+cli_exit profile_counters(const cli_args *args);
+
+/* profile_report() prints the rows. CLI_FINDING: --gate, and one fails; CLI_ENVIRONMENT: one is not
+ * known. profile_report_exit() is that alone. */
+cli_exit profile_report(const profile_job *job);
+cli_exit profile_report_exit(const profile_job *job);
+
+/* -------------------------------------------------------------------------- */
+/* profile_scaling.c, profile_timeline.c                                      */
+/* -------------------------------------------------------------------------- */
+
+cli_exit profile_scaling(const cli_args *args);
+cli_exit profile_timeline(const cli_args *args);
+
+#endif /* CLI_PROFILE_H */

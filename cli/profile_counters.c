@@ -1,0 +1,200 @@
+/*
+ * profile_counters.c - the hardware counters of every problem, or of a recording
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../src/device.h"
+#include "profile.h"
+
+#define RECORDING_MAX (64 << 20) /* bytes */
+
+static void judge(profile_row *row)
+{
+    row->known = true;
+    row->verdict = lab_profile_judge(&row->profile, row->gates);
+}
+
+/* -------------------------------------------------------------------------- */
+/* A recording                                                                */
+/* -------------------------------------------------------------------------- */
+
+/* All of @file as text; NULL after an error was printed. */
+static char *read_text(FILE *file, const char *path)
+{
+    size_t size = 0, room = 1 << 16;
+    char *text = malloc(room);
+    while (text) {
+        size += fread(text + size, 1, room - 1 - size, file);
+        if (size < room - 1)
+            break;
+        char *more = room < RECORDING_MAX ? realloc(text, room * 2) : NULL;
+        if (!more)
+            free(text);
+        text = more;
+        room *= 2;
+    }
+    if (!text)
+        cli_error("--read: '%s' is longer than memory or %d MiB", path, RECORDING_MAX >> 20);
+    else
+        text[size] = '\0';
+    return text;
+}
+
+static cli_exit read_recording(profile_job *job, const char *path)
+{
+    lab_error error;
+    profile_row *row = &job->rows[0];
+    bool input = strcmp(path, "-") == 0;
+    FILE *file = input ? stdin : fopen(path, "re");
+    if (!file) {
+        cli_error("--read: '%s' cannot be read", path);
+        return CLI_ENVIRONMENT;
+    }
+    char *text = read_text(file, path);
+    if (!input)
+        fclose(file);
+    if (!text)
+        return CLI_ENVIRONMENT;
+    const lab_profile_trouble *known = lab_profile_trouble_in(text);
+    heed_status status = lab_profile_read(&row->profile, text, NULL, &error);
+    free(text);
+    job->count = 1;
+    if (status == HEED_OK) {
+        judge(row);
+    } else if (known) {
+        snprintf(row->trouble.reason, sizeof row->trouble.reason, "%s", known->reason);
+        row->trouble.fix = known->fix;
+    } else {
+        cli_error("--read: '%s': %s", path, error.text);
+        job->count = 0;
+        return cli_exit_of(status);
+    }
+    return CLI_OK;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Problems                                                                   */
+/* -------------------------------------------------------------------------- */
+
+/* The device, as a plan for it knew it: it is left alone while ncu has it. */
+typedef struct target {
+    bool host;
+    int arch;
+    char name[64];
+} target;
+
+/* Writes the kernels that are planned, and what the device is. */
+static cli_exit plan_all(profile_job *job, const cli_problems *problems, target *device)
+{
+    heed_context *context;
+    const char *kernel = cli_args_text(job->args, "kernel");
+    cli_exit code = cli_context_open(&context, job->args);
+    if (code != CLI_OK)
+        return code;
+    device->host = heed_device_is_host(context);
+    device->arch = heed_device_arch(context);
+    snprintf(device->name, sizeof device->name, "%s", heed_context_device(context));
+    for (size_t i = 0; i < problems->count && code == CLI_OK; i++) {
+        profile_row *row = &job->rows[i];
+        heed_plan *plan;
+        heed_problem_print(&problems->items[i], row->spec, sizeof row->spec);
+        heed_status status = kernel ? heed_plan_create_named(&plan, context, &problems->items[i],
+                                                             kernel)
+                                    : heed_plan_create(&plan, context, &problems->items[i],
+                                                       HEED_ESTIMATE);
+        if (status != HEED_OK)
+            code = cli_fail(status, row->spec);
+        else
+            snprintf(row->kernel, sizeof row->kernel, "%s", heed_plan_name(plan));
+        heed_plan_destroy(plan);
+        job->count += status == HEED_OK;
+    }
+    heed_context_destroy(context);
+    return code;
+}
+
+static cli_exit count(profile_job *job, profile_row *row, const target *device)
+{
+    const char *name = cli_device(job->args);
+    const profile_question question = {
+        .ncu = job->ncu,
+        .device = strncmp(name, "cuda", 4) == 0 ? name : "cuda",
+        .kernel = row->kernel,
+        .spec = row->spec,
+        .arch = device->arch,
+        .keep_caches = cli_args_choice(job->args, "caches") == 1,
+        .seconds = cli_args_real(job->args, "timeout"),
+    };
+    cli_exit code = profile_count(&question, &row->profile, &row->trouble);
+    if (code == CLI_OK)
+        judge(row);
+    return code == CLI_INTERRUPTED ? code : CLI_OK;
+}
+
+static cli_exit count_all(profile_job *job, const target *device)
+{
+    profile_trouble trouble = { .fix = NULL };
+    cli_exit code = CLI_OK;
+    bool able = profile_find_ncu(cli_args_text(job->args, "ncu"), job->ncu, sizeof job->ncu,
+                                 &trouble);
+    if (device->host) {
+        able = false;
+        trouble = (profile_trouble){ .reason = "a CPU has no such counters",
+                                     .fix = "ask with --device cuda; --scaling and --timeline work "
+                                            "on a CPU" };
+    }
+    cli_progress progress = cli_progress_start("profile", job->count);
+    for (size_t i = 0; i < job->count && code == CLI_OK; i++) {
+        cli_progress_step(&progress, i, job->rows[i].spec);
+        if (able)
+            code = count(job, &job->rows[i], device);
+        else
+            job->rows[i].trouble = trouble;
+    }
+    cli_progress_end(&progress);
+    return code;
+}
+
+static cli_exit profile_problems(profile_job *job)
+{
+    cli_problems problems;
+    target device = { .host = true };
+    cli_exit code = cli_problems_read(&problems, job->args);
+    if (code == CLI_OK)
+        code = cli_kernel_check(job->args);
+    job->rows = code == CLI_OK ? calloc(problems.count, sizeof *job->rows) : NULL;
+    if (code == CLI_OK && !job->rows)
+        code = CLI_ENVIRONMENT;
+    if (code == CLI_OK)
+        code = plan_all(job, &problems, &device);
+    snprintf(job->device, sizeof job->device, "%s", device.name);
+    if (code == CLI_OK)
+        code = count_all(job, &device);
+    cli_problems_free(&problems);
+    return code;
+}
+
+cli_exit profile_counters(const cli_args *args)
+{
+    profile_job job = { .args = args };
+    const char *recording = cli_args_text(args, "read");
+    cli_exit code = CLI_OK;
+    if (recording && cli_args_operand_count(args) > 0) {
+        cli_error("--read reads a recording; it goes with no problem");
+        return CLI_USAGE;
+    }
+    job.recorded = recording != NULL;
+    if (recording) {
+        job.rows = calloc(1, sizeof *job.rows);
+        code = job.rows ? read_recording(&job, recording) : CLI_ENVIRONMENT;
+    } else {
+        code = profile_problems(&job);
+    }
+    if (code == CLI_OK)
+        code = profile_report(&job);
+    if (code == CLI_OK)
+        code = profile_report_exit(&job);
+    free(job.rows);
+    return code;
+}

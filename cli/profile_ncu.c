@@ -1,0 +1,236 @@
+/*
+ * profile_ncu.c - NVIDIA's profiler as a child, watching another heed that starts one launch
+ *
+ * The clocks of the device are left as they are: it may not be ours alone, and all figures that are
+ * judged are shares of what the device could do at whatever clock it had.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../src/measure.h"
+#include "doctor.h"
+#include "profile.h"
+#include "trial/process.h"
+
+#define OUTPUT_SIZE (1 << 20)
+#define ERRORS_SIZE (1 << 16)
+#define ARGUMENTS_MAX 24
+#define VARIABLES_MAX 4096
+
+/* How often it is looked whether Ctrl-C was pressed. */
+#define TICK_MS 100
+
+static const char install[] = "install Nsight Compute, which the CUDA toolkit has, or say where it "
+                              "is with --ncu FILE";
+
+/* What one run of ncu said. */
+typedef struct answer {
+    char *output, *errors; /* null-terminated */
+    int status;            /* as waitpid() has it */
+    bool late;
+} answer;
+
+static cli_exit give_up(profile_trouble *trouble, const char *fix, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static cli_exit give_up(profile_trouble *trouble, const char *fix, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(trouble->reason, sizeof trouble->reason, format, list);
+    va_end(list);
+    trouble->fix = fix;
+    return CLI_ENVIRONMENT;
+}
+
+bool profile_find_ncu(const char *wish, char *path, size_t size, profile_trouble *trouble)
+{
+    if (wish) {
+        snprintf(path, size, "%s", wish);
+        if (access(path, X_OK) == 0)
+            return true;
+        give_up(trouble, install, "--ncu: '%s' is no program", wish);
+        return false;
+    }
+    if (doctor_find_tool("ncu", path, size))
+        return true;
+    give_up(trouble, install, "ncu, which counts, is not here");
+    return false;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The child                                                                  */
+/* -------------------------------------------------------------------------- */
+
+/* The environment, but that numbers have points: ncu prints them as the locale has them. */
+static const char **make_environment(void)
+{
+    const char **all = calloc(VARIABLES_MAX + 2, sizeof *all);
+    size_t count = 0;
+    for (char **it = environ; all && *it && count < VARIABLES_MAX; it++)
+        if (strncmp(*it, "LC_", 3) != 0)
+            all[count++] = *it;
+    if (all)
+        all[count] = "LC_ALL=C";
+    return all;
+}
+
+/* Takes what it says until it is silent for good, @deadline (heed_clock_ns()), or Ctrl-C. */
+static bool listen(lab_process *process, lab_inlet *output, lab_inlet *errors, int64_t deadline)
+{
+    while ((process->out >= 0 || process->err >= 0) && !cli_interrupted()) {
+        struct pollfd fds[] = { { .fd = process->out, .events = POLLIN },
+                                { .fd = process->err, .events = POLLIN } };
+        if (heed_clock_ns() >= deadline)
+            return false;
+        if (poll(fds, 2, TICK_MS) <= 0)
+            continue;
+        if (fds[0].revents)
+            lab_inlet_read(output, &process->out);
+        if (fds[1].revents)
+            lab_inlet_read(errors, &process->err);
+    }
+    return !cli_interrupted() && lab_process_await(process->pid, deadline);
+}
+
+static void answer_free(answer *it)
+{
+    free(it->output);
+    free(it->errors);
+    *it = (answer){ NULL };
+}
+
+/* Runs the command to its end. An errno value; the answer is to be freed in any case. */
+static int ask(const char *const *arguments, int64_t deadline, answer *it)
+{
+    lab_process process;
+    const char **environment = make_environment();
+    *it = (answer){ .output = calloc(1, OUTPUT_SIZE), .errors = calloc(1, ERRORS_SIZE) };
+    const lab_process_command command = { .path = arguments[0],
+                                          .arguments = arguments,
+                                          .environment = environment,
+                                          .files = { -1, -1, -1 } };
+    int error = it->output && it->errors && environment ? lab_process_start(&process, &command)
+                                                        : ENOMEM;
+    if (error == 0) {
+        lab_inlet output = { .text = it->output, .size = OUTPUT_SIZE };
+        lab_inlet errors = { .text = it->errors, .size = ERRORS_SIZE };
+        lab_close_fd(&process.in);
+        it->late = !listen(&process, &output, &errors, deadline);
+        it->status = lab_process_reap(process.pid);
+        lab_process_close(&process);
+    }
+    free(environment);
+    return error;
+}
+
+/* -------------------------------------------------------------------------- */
+/* What it said                                                               */
+/* -------------------------------------------------------------------------- */
+
+/* The first line of @text with @phrase, without its end; NULL: none. */
+static const char *line_with(const char *text, const char *phrase, int *length)
+{
+    const char *at = strstr(text, phrase);
+    if (!at)
+        return NULL;
+    while (at > text && at[-1] != '\n')
+        at--;
+    *length = (int)strcspn(at, "\r\n");
+    return at;
+}
+
+static cli_exit explain(const answer *it, const lab_error *error, profile_trouble *trouble)
+{
+    static const char *const phrases[] = { "heed: error:", "==ERROR==" };
+    const char *texts[] = { it->errors, it->output };
+    int length;
+    for (size_t i = 0; i < 2; i++) {
+        const lab_profile_trouble *known = lab_profile_trouble_in(texts[i]);
+        if (known)
+            return give_up(trouble, known->fix, "%s", known->reason);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        const char *line = line_with(texts[i % 2], phrases[i / 2], &length);
+        if (line)
+            return give_up(trouble, NULL, "ncu said: %.*s", length, line);
+    }
+    if (WIFSIGNALED(it->status))
+        return give_up(trouble, NULL, "ncu ended by signal %d (%s)", WTERMSIG(it->status),
+                       strsignal(WTERMSIG(it->status)));
+    if (WEXITSTATUS(it->status) != 0)
+        return give_up(trouble, NULL, "ncu failed with exit status %d, and did not say why",
+                       WEXITSTATUS(it->status));
+    return give_up(trouble, NULL, "ncu said nothing that heed understands: %s", error->text);
+}
+
+/* -------------------------------------------------------------------------- */
+/* The question                                                               */
+/* -------------------------------------------------------------------------- */
+
+static cli_exit attempt(const profile_question *question, const char *metrics, int64_t deadline,
+                        answer *it, profile_trouble *trouble)
+{
+    char self[1024];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[length > 0 ? length : 0] = '\0';
+    const char *const arguments[ARGUMENTS_MAX] = { question->ncu,
+                                                   "--csv",
+                                                   "--page",
+                                                   "raw",
+                                                   "--print-units",
+                                                   "base",
+                                                   "--clock-control",
+                                                   "none",
+                                                   "--cache-control",
+                                                   question->keep_caches ? "none" : "all",
+                                                   "--launch-count",
+                                                   "1",
+                                                   "--metrics",
+                                                   metrics,
+                                                   self,
+                                                   "launch",
+                                                   "--device",
+                                                   question->device,
+                                                   "--kernel",
+                                                   question->kernel,
+                                                   question->spec,
+                                                   NULL };
+    int error = ask(arguments, deadline, it);
+    if (error != 0)
+        return give_up(trouble, install, "'%s' cannot be started: %s", question->ncu,
+                       strerror(error));
+    if (cli_interrupted())
+        return CLI_INTERRUPTED;
+    if (it->late)
+        return give_up(trouble, "see whether another ncu holds the device; --timeout gives more",
+                       "ncu was not ready after %g s", question->seconds);
+    return CLI_OK;
+}
+
+cli_exit profile_count(const profile_question *question, lab_profile *profile,
+                       profile_trouble *trouble)
+{
+    lab_profile_wish wish = lab_profile_wish_for(question->arch);
+    int64_t deadline = heed_clock_ns() + (int64_t)(question->seconds * 1e9);
+    for (;;) {
+        char metrics[LAB_PROFILE_WISH_SIZE];
+        answer it = { NULL };
+        lab_error error = { "" };
+        cli_exit code = attempt(question, lab_profile_wish_text(&wish, metrics), deadline, &it,
+                                trouble);
+        bool again = code == CLI_OK && (lab_profile_wish_drop(&wish, it.output) ||
+                                        lab_profile_wish_drop(&wish, it.errors));
+        bool whole = WIFEXITED(it.status) && WEXITSTATUS(it.status) == 0;
+        if (code == CLI_OK && !again &&
+            (!whole || lab_profile_read(profile, it.output, NULL, &error) != HEED_OK))
+            code = explain(&it, &error, trouble);
+        answer_free(&it);
+        if (!again)
+            return code;
+    }
+}

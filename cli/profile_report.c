@@ -1,0 +1,298 @@
+/*
+ * profile_report.c - counters and gates, as text or JSON
+ */
+#include <math.h>
+#include <string.h>
+
+#include "profile.h"
+#include "report/format.h"
+#include "report/table.h"
+
+#define STALLS_SHOWN 5
+#define VALUE_SIZE 48
+
+static const cli_style_name styles[LAB_GATE_VERDICTS] = { CLI_WARN, CLI_GOOD, CLI_BAD, CLI_FAINT };
+
+/* What stands above the tables, or among the gates, and not in the table of counters. */
+static const lab_metric elsewhere[] = {
+    LAB_METRIC_DURATION,     LAB_METRIC_BLOCKS,       LAB_METRIC_THREADS,
+    LAB_METRIC_WAVES,        LAB_METRIC_REGISTERS,    LAB_METRIC_SMEM_STATIC,
+    LAB_METRIC_SMEM_DYNAMIC, LAB_METRIC_LIMIT_SMEM,   LAB_METRIC_LIMIT_REGISTERS,
+    LAB_METRIC_LIMIT_WARPS,  LAB_METRIC_LIMIT_BLOCKS, LAB_METRIC_LIMIT_BARRIERS,
+    LAB_METRIC_BUSY,         LAB_METRIC_ISSUE,        LAB_METRIC_ELIGIBLE,
+    LAB_METRIC_OCCUPANCY,    LAB_METRIC_LOCAL_LOADS,  LAB_METRIC_LOCAL_STORES,
+};
+
+static bool is_elsewhere(lab_metric id)
+{
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+        if (elsewhere[i] == id)
+            return true;
+    return false;
+}
+
+static const char *print_value(double value, lab_unit unit, char text[VALUE_SIZE])
+{
+    if (isnan(value))
+        snprintf(text, VALUE_SIZE, "UNKNOWN");
+    else if (unit == LAB_UNIT_SECONDS)
+        lab_format_seconds(value, text);
+    else if (unit == LAB_UNIT_BYTES)
+        lab_format_bytes((uint64_t)value, text);
+    else
+        snprintf(text, VALUE_SIZE,
+                 unit == LAB_UNIT_PERCENT  ? "%.1f %%"
+                 : unit == LAB_UNIT_NUMBER ? "%.2f"
+                                           : "%.0f",
+                 value);
+    return text;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Text                                                                       */
+/* -------------------------------------------------------------------------- */
+
+static void print_launch(const profile_row *row)
+{
+    char time[VALUE_SIZE], count[4][VALUE_SIZE];
+    const double *value = row->profile.value;
+    int blocks;
+    const char *limiter = lab_profile_limiter(&row->profile, &blocks);
+    printf("%s, sm_%d, %s: %s blocks of %s threads, %s waves\n",
+           *row->kernel ? row->kernel : row->profile.kernel, row->profile.arch,
+           print_value(value[LAB_METRIC_DURATION], LAB_UNIT_SECONDS, time),
+           print_value(value[LAB_METRIC_BLOCKS], LAB_UNIT_COUNT, count[0]),
+           print_value(value[LAB_METRIC_THREADS], LAB_UNIT_COUNT, count[1]),
+           print_value(value[LAB_METRIC_WAVES], LAB_UNIT_NUMBER, count[2]));
+    printf("%s registers a thread, %s of shared memory a block",
+           print_value(value[LAB_METRIC_REGISTERS], LAB_UNIT_COUNT, count[0]),
+           print_value(value[LAB_METRIC_SMEM_STATIC] + value[LAB_METRIC_SMEM_DYNAMIC],
+                       LAB_UNIT_BYTES, count[1]));
+    if (limiter)
+        printf("; a multiprocessor holds %d block%s, limited by %s", blocks, blocks == 1 ? "" : "s",
+               limiter);
+    printf("\n\n");
+}
+
+static bool print_table(lab_table *table)
+{
+    bool printed = lab_table_print(table, stdout, LAB_TEXT);
+    lab_table_destroy(table);
+    putchar('\n');
+    return printed;
+}
+
+/* What the verdicts mean: one line for gates beside each other that have the same to say. */
+static void print_reasons(const profile_row *row)
+{
+    for (size_t i = 0, end; i < LAB_GATES; i = end) {
+        const lab_gate_result *first = &row->gates[i];
+        for (end = i + 1; end < LAB_GATES && row->gates[end].why == first->why; end++)
+            ;
+        if (first->verdict == LAB_GATE_PASS)
+            continue;
+        for (size_t k = i; k < end; k++)
+            printf("%s%s", k > i ? ", " : "", row->gates[k].title);
+        printf("%s: %s\n", first->verdict == LAB_GATE_OFF ? ", off" : "", first->why);
+    }
+    putchar('\n');
+}
+
+static bool print_gates(const profile_row *row)
+{
+    char text[VALUE_SIZE];
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "gate", LAB_LEFT);
+    lab_table_column(table, "value", LAB_RIGHT);
+    lab_table_column(table, "limit", LAB_LEFT);
+    lab_table_column(table, "verdict", LAB_LEFT);
+    for (size_t i = 0; i < LAB_GATES; i++) {
+        const lab_gate_result *gate = &row->gates[i];
+        lab_table_cell(table, "%s", gate->title);
+        lab_table_cell(table, "%s",
+                       gate->verdict == LAB_GATE_OFF && isnan(gate->value)
+                           ? "-"
+                           : print_value(gate->value, gate->unit, text));
+        lab_table_cell(table, "%s %g%s", gate->least ? ">=" : "<=", gate->limit,
+                       gate->unit == LAB_UNIT_PERCENT ? " %" : "");
+        lab_table_cell(table, "%s%s%s", cli_style(stdout, styles[gate->verdict]),
+                       lab_gate_verdict_name(gate->verdict), cli_style(stdout, CLI_PLAIN));
+    }
+    if (!print_table(table))
+        return false;
+    print_reasons(row);
+    return true;
+}
+
+static bool print_counters(const profile_row *row)
+{
+    char text[VALUE_SIZE];
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "counter", LAB_LEFT);
+    lab_table_column(table, "value", LAB_RIGHT);
+    for (int i = 0; i < LAB_METRICS; i++) {
+        const lab_metric_row *metric = lab_metric_of((lab_metric)i);
+        if (is_elsewhere(metric->id) || metric->arch > row->profile.arch)
+            continue;
+        lab_table_cell(table, "%s", metric->title);
+        lab_table_cell(table, "%s", print_value(row->profile.value[i], metric->unit, text));
+    }
+    return print_table(table);
+}
+
+static bool print_stalls(const profile_row *row)
+{
+    size_t order[LAB_STALLS];
+    size_t count = lab_profile_stalls(&row->profile, order);
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "stall", LAB_LEFT);
+    lab_table_column(table, "of a warp's time", LAB_RIGHT);
+    lab_table_column(table, "waiting for", LAB_LEFT);
+    for (size_t i = 0; i < count && i < STALLS_SHOWN; i++) {
+        const lab_stall_row *stall = lab_stall_of(order[i]);
+        lab_table_cell(table, "%s", stall->name);
+        lab_table_cell(table, "%.1f %%", 100 * lab_profile_stall_share(&row->profile, order[i]));
+        lab_table_cell(table, "%s", stall->meaning);
+    }
+    if (count == 0) {
+        lab_table_cell(table, "UNKNOWN");
+        lab_table_row_end(table);
+    }
+    return print_table(table);
+}
+
+static bool print_row(const profile_row *row)
+{
+    if (*row->spec)
+        printf("%s%s%s\n", cli_style(stdout, CLI_BOLD), row->spec, cli_style(stdout, CLI_PLAIN));
+    if (!row->known) {
+        printf("%s%sUNKNOWN%s: %s\n", *row->kernel ? row->kernel : "", *row->kernel ? ": " : "",
+               cli_style(stdout, CLI_PLAIN), row->trouble.reason);
+        if (row->trouble.fix)
+            printf("  fix: %s\n", row->trouble.fix);
+        putchar('\n');
+        return true;
+    }
+    print_launch(row);
+    return print_gates(row) && print_counters(row) && print_stalls(row);
+}
+
+static cli_exit report_text(const profile_job *job)
+{
+    bool keep = cli_args_choice(job->args, "caches") == 1;
+    for (size_t i = 0; i < job->count; i++)
+        if (!print_row(&job->rows[i]))
+            return CLI_ENVIRONMENT;
+    if (job->recorded)
+        printf("of a recording\n");
+    else if (!*job->ncu)
+        printf("on %s\n", job->device);
+    else
+        printf("on %s; %s\n", job->device,
+               keep ? "caches as the pass before left them, clocks as they are"
+                    : "caches emptied before each pass, clocks as they are");
+    return CLI_OK;
+}
+
+/* -------------------------------------------------------------------------- */
+/* JSON                                                                       */
+/* -------------------------------------------------------------------------- */
+
+static const char *unit_name(lab_unit unit)
+{
+    static const char *const names[] = { "count", "number", "percent", "bytes", "seconds" };
+    return names[unit];
+}
+
+static json_t *json_metrics(const lab_profile *profile)
+{
+    json_t *object = json_object();
+    for (int i = 0; i < LAB_METRICS; i++) {
+        const lab_metric_row *metric = lab_metric_of((lab_metric)i);
+        char name[LAB_METRIC_NAME_SIZE] = "";
+        if (profile->name[i])
+            strncat(name, profile->name[i], strcspn(profile->name[i], "|"));
+        json_object_set_new(object, metric->key,
+                            json_pack("{s:o, s:s, s:s?}", "value", cli_json_real(profile->value[i]),
+                                      "unit", unit_name(metric->unit), "ncu", *name ? name : NULL));
+    }
+    return object;
+}
+
+static json_t *json_gates(const profile_row *row)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < LAB_GATES; i++) {
+        const lab_gate_result *gate = &row->gates[i];
+        bool off = gate->verdict == LAB_GATE_OFF;
+        list = cli_json_append(
+            list, json_pack("{s:s, s:o, s:s, s:s, s:f, s:s, s:b, s:s?}", "gate", gate->key, "value",
+                            cli_json_real(gate->value), "unit", unit_name(gate->unit), "relation",
+                            gate->least ? ">=" : "<=", "limit", gate->limit, "verdict",
+                            off ? "OFF" : lab_gate_verdict_name(gate->verdict), "applies", !off,
+                            "why", gate->verdict == LAB_GATE_PASS ? NULL : gate->why));
+    }
+    return list;
+}
+
+static json_t *json_stalls(const lab_profile *profile)
+{
+    size_t order[LAB_STALLS];
+    size_t count = lab_profile_stalls(profile, order);
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        list = cli_json_append(list,
+                               json_pack("{s:s, s:f, s:f}", "stall", lab_stall_of(order[i])->name,
+                                         "share", lab_profile_stall_share(profile, order[i]),
+                                         "warps_per_issue", profile->stall[order[i]]));
+    return list;
+}
+
+static json_t *json_row(const profile_row *row)
+{
+    int blocks;
+    const char *spec = *row->spec ? row->spec : NULL, *kernel = *row->kernel ? row->kernel : NULL;
+    if (!row->known)
+        return json_pack("{s:s?, s:s?, s:s, s:o, s:s?}", "problem", spec, "kernel", kernel,
+                         "verdict", "UNKNOWN", "reason", cli_json_text(row->trouble.reason), "fix",
+                         row->trouble.fix);
+    const char *limiter = lab_profile_limiter(&row->profile, &blocks);
+    return json_pack("{s:s?, s:s?, s:o, s:i, s:s, s:b, s:s?, s:i, s:o, s:o, s:o}", "problem", spec,
+                     "kernel", kernel, "entry", cli_json_text(row->profile.kernel), "arch",
+                     row->profile.arch, "verdict", lab_gate_verdict_name(row->verdict),
+                     "asynchronous", lab_profile_asynchronous(&row->profile) > 0, "limiter",
+                     limiter, "resident_blocks", blocks, "metrics", json_metrics(&row->profile),
+                     "gates", json_gates(row), "stalls", json_stalls(&row->profile));
+}
+
+static cli_exit report_json(const profile_job *job)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < job->count; i++)
+        list = cli_json_append(list, json_row(&job->rows[i]));
+    return cli_json_print(json_pack("{s:s?, s:o, s:i, s:o}", "device",
+                                    *job->device ? job->device : NULL, "ncu",
+                                    *job->ncu ? cli_json_text(job->ncu) : json_null(), "exit",
+                                    profile_report_exit(job), "problems", list),
+                          "profile");
+}
+
+/* -------------------------------------------------------------------------- */
+/* Either                                                                     */
+/* -------------------------------------------------------------------------- */
+
+cli_exit profile_report_exit(const profile_job *job)
+{
+    bool gate = cli_args_flag(job->args, "gate"), unknown = false;
+    for (size_t i = 0; i < job->count; i++) {
+        if (gate && job->rows[i].verdict == LAB_GATE_FAIL)
+            return CLI_FINDING;
+        unknown |= !job->rows[i].known || (gate && job->rows[i].verdict == LAB_GATE_UNKNOWN);
+    }
+    return unknown ? CLI_ENVIRONMENT : CLI_OK;
+}
+
+cli_exit profile_report(const profile_job *job)
+{
+    return cli_args_json(job->args) ? report_json(job) : report_text(job);
+}

@@ -1,0 +1,416 @@
+/*
+ * profile_scaling.c - `heed profile --scaling`: how the time grows as one size doubles
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../src/measure.h"
+#include "../src/message.h"
+#include "bench_engine.h"
+#include "inspect/scaling.h"
+#include "profile.h"
+#include "report/format.h"
+
+#define SEED 1
+#define AXES_MAX 4
+#define POINTS_MAX 20
+#define BLOCKS_MIN 3
+
+/* A size whose call would take longer than so many times --seconds is left out. */
+#define PATIENCE 25
+
+/* What looks wrong is timed again so many times, twice as long each time, for a busy machine looks
+ * wrong too. */
+#define CONFIRMATIONS 3
+
+/* One size of an axis. */
+typedef struct scaling_point {
+    heed_problem problem;
+    char spec[HEED_SPEC_SIZE];
+    char kernel[HEED_NAME_SIZE];
+    char reason[256]; /* why it was not timed; empty: it was */
+} scaling_point;
+
+typedef struct scaling_axis {
+    lab_axis axis;
+    size_t count;
+    scaling_point points[POINTS_MAX];
+    lab_scale_point figures[POINTS_MAX];
+    lab_scale_finding finding;
+} scaling_axis;
+
+typedef struct scaling_job {
+    const cli_args *args;
+    heed_context *context;
+    double seconds;
+    cli_progress progress;
+    size_t done;
+    bool found;
+    json_t *problems; /* of --json */
+} scaling_job;
+
+/* -------------------------------------------------------------------------- */
+/* Sizes                                                                      */
+/* -------------------------------------------------------------------------- */
+
+static size_t axes_of(const heed_problem *problem, lab_axis axes[AXES_MAX])
+{
+    size_t count = 0;
+    axes[count++] = LAB_AXIS_BATCH;
+    axes[count++] = LAB_AXIS_HEADS;
+    if (problem->seq_q == problem->seq_k) {
+        axes[count++] = LAB_AXIS_LENGTH;
+    } else {
+        axes[count++] = LAB_AXIS_QUERIES;
+        axes[count++] = LAB_AXIS_KEYS;
+    }
+    return count;
+}
+
+static int64_t size_of(const heed_problem *problem, lab_axis axis)
+{
+    const int64_t sizes[LAB_AXES] = { problem->batch, problem->heads_q, problem->seq_q,
+                                      problem->seq_q, problem->seq_k };
+    return sizes[axis];
+}
+
+/* The spec of @base with one size @factor times as large: its words, but for those of sizes. */
+static void grow_spec(const heed_problem *base, lab_axis axis, int64_t factor,
+                      char spec[2 * HEED_SPEC_SIZE])
+{
+    char words[HEED_SPEC_SIZE], *rest = NULL;
+    int64_t b = axis == LAB_AXIS_BATCH ? factor : 1, h = axis == LAB_AXIS_HEADS ? factor : 1;
+    int64_t q = axis == LAB_AXIS_LENGTH || axis == LAB_AXIS_QUERIES ? factor : 1;
+    int64_t k = axis == LAB_AXIS_LENGTH || axis == LAB_AXIS_KEYS ? factor : 1;
+    int length = snprintf(spec, (size_t)2 * HEED_SPEC_SIZE, "b%lld h%lld/%lld s%lld/%lld",
+                          (long long)(base->batch * b), (long long)(base->heads_q * h),
+                          (long long)(base->heads_kv * h), (long long)(base->seq_q * q),
+                          (long long)(base->seq_k * k));
+    heed_problem_print(base, words, sizeof words);
+    for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        if (!strchr("bhs", word[0]) || word[1] < '0' || word[1] > '9')
+            length += snprintf(spec + length, (size_t)2 * HEED_SPEC_SIZE - (size_t)length, " %s",
+                               word);
+}
+
+static void make_points(const scaling_job *job, const heed_problem *base, scaling_axis *axis)
+{
+    axis->count = (size_t)cli_args_integer(job->args, "steps");
+    for (size_t i = 0; i < axis->count; i++) {
+        char spec[2 * HEED_SPEC_SIZE];
+        scaling_point *point = &axis->points[i];
+        lab_scale_point *figure = &axis->figures[i];
+        grow_spec(base, axis->axis, INT64_C(1) << i, spec);
+        if (heed_problem_parse(&point->problem, spec) != HEED_OK) {
+            snprintf(point->reason, sizeof point->reason, "%.*s",
+                     (int)strcspn(heed_message(), "\n"), heed_message());
+            snprintf(point->spec, sizeof point->spec, "%s", spec);
+            continue;
+        }
+        heed_problem_print(&point->problem, point->spec, sizeof point->spec);
+        figure->size = size_of(&point->problem, axis->axis);
+        figure->flops = heed_problem_flops(&point->problem);
+        figure->bytes = heed_problem_bytes(&point->problem);
+    }
+}
+
+/* -------------------------------------------------------------------------- */
+/* Times                                                                      */
+/* -------------------------------------------------------------------------- */
+
+static heed_status make_plan(const scaling_job *job, const heed_problem *problem, heed_plan **plan)
+{
+    const char *kernel = cli_args_text(job->args, "kernel");
+    return kernel ? heed_plan_create_named(plan, job->context, problem, kernel)
+                  : heed_plan_create(plan, job->context, problem, HEED_ESTIMATE);
+}
+
+static void describe(const scaling_job *job, const heed_plan *plan, scaling_point *point,
+                     lab_scale_point *figure)
+{
+    heed_device_launch launch = heed_device_launch_of(plan);
+    snprintf(point->kernel, sizeof point->kernel, "%s", heed_plan_name(plan));
+    figure->kernel = point->kernel;
+    figure->blocks = launch.blocks;
+    figure->units = heed_device_get_limits(job->context).multiprocessors;
+    figure->capacity = figure->units * launch.resident;
+}
+
+/* The least of some blocks: what disturbs a machine only ever adds. */
+static heed_status time_blocks(const scaling_job *job, bench_engine *engine, double budget,
+                               double *least)
+{
+    bool replay = !heed_device_is_host(job->context);
+    double seconds;
+    heed_status status = bench_engine_estimate(engine, replay, &seconds);
+    if (status == HEED_OK)
+        status = bench_engine_ready(engine, replay, seconds);
+    int64_t end = heed_clock_ns() + (int64_t)(budget * 1e9);
+    *least = INFINITY;
+    for (int i = 0; status == HEED_OK && (i < BLOCKS_MIN || heed_clock_ns() < end); i++) {
+        status = bench_engine_block(engine, &seconds);
+        *least = fmin(*least, seconds);
+    }
+    return status;
+}
+
+/* Times @point, and keeps the lesser time if it has one. */
+static heed_status time_point(const scaling_job *job, double budget, scaling_point *point,
+                              lab_scale_point *figure)
+{
+    const bench_source source = { .problem = point->problem };
+    bench_tensors tensors;
+    bench_engine engine;
+    heed_plan *plan;
+    double seconds;
+    heed_status status = make_plan(job, &point->problem, &plan);
+    if (status != HEED_OK)
+        return status;
+    describe(job, plan, point, figure);
+    status = bench_tensors_create(&tensors, job->context, &source, SEED, 0);
+    if (status != HEED_OK) {
+        heed_plan_destroy(plan);
+        return heed_fail(status, "its tensors are more than there is memory for");
+    }
+    status = bench_engine_start(&engine, &tensors, plan);
+    if (status == HEED_OK)
+        status = time_blocks(job, &engine, budget, &seconds);
+    if (status == HEED_OK && !(figure->seconds > 0 && figure->seconds < seconds))
+        figure->seconds = seconds;
+    bench_engine_stop(&engine);
+    bench_tensors_free(&tensors);
+    return status;
+}
+
+/* Would it take too long, by the size before? */
+static bool is_too_long(const scaling_job *job, const lab_scale_point *before,
+                        const lab_scale_point *figure)
+{
+    return before && before->seconds > 0 &&
+           before->seconds * lab_scale_work(before, figure) > PATIENCE * job->seconds;
+}
+
+static cli_exit time_axis(scaling_job *job, scaling_axis *axis)
+{
+    for (size_t i = 0; i < axis->count; i++) {
+        scaling_point *point = &axis->points[i];
+        const lab_scale_point *before = i > 0 ? &axis->figures[i - 1] : NULL;
+        heed_status status = HEED_OK;
+        cli_progress_step(&job->progress, job->done++, point->spec);
+        if (*point->reason)
+            continue;
+        if (before && !(before->seconds > 0))
+            snprintf(point->reason, sizeof point->reason, "the size before was not timed");
+        else if (is_too_long(job, before, &axis->figures[i]))
+            snprintf(point->reason, sizeof point->reason,
+                     "a call would take longer than %g s; --seconds gives more",
+                     PATIENCE * job->seconds);
+        else
+            status = time_point(job, job->seconds, point, &axis->figures[i]);
+        if (cli_interrupted())
+            return CLI_INTERRUPTED;
+        if (status != HEED_OK && i == 0)
+            return cli_fail(status, point->spec);
+        if (status != HEED_OK)
+            snprintf(point->reason, sizeof point->reason, "%s", heed_message());
+    }
+    return CLI_OK;
+}
+
+static cli_exit judge_axis(scaling_job *job, scaling_axis *axis)
+{
+    double cache = (double)heed_device_cache(job->context);
+    double budget = job->seconds;
+    for (int i = 0;; i++) {
+        axis->finding = lab_scale_judge(axis->axis, axis->figures, axis->count, cache);
+        if (axis->finding.cause == LAB_SCALE_FINE || i == CONFIRMATIONS)
+            break;
+        const size_t again[] = { axis->finding.from, axis->finding.to };
+        budget *= 2;
+        for (size_t k = 0; k < 2; k++)
+            if (time_point(job, budget, &axis->points[again[k]], &axis->figures[again[k]]) !=
+                HEED_OK)
+                return cli_interrupted() ? CLI_INTERRUPTED : CLI_OK;
+    }
+    job->found |= axis->finding.cause != LAB_SCALE_FINE;
+    return CLI_OK;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The answer                                                                 */
+/* -------------------------------------------------------------------------- */
+
+static void add_ratio(lab_table *table, double ratio)
+{
+    if (ratio > 0 && isfinite(ratio))
+        lab_table_cell(table, "%.2fx", ratio);
+    else
+        lab_table_cell(table, "-");
+}
+
+static void add_point(lab_table *table, const scaling_axis *axis, size_t index)
+{
+    char text[LAB_FORMAT_SIZE];
+    const lab_scale_point *first = &axis->figures[0], *figure = &axis->figures[index];
+    const scaling_point *point = &axis->points[index];
+    bool timed = figure->seconds > 0;
+    lab_table_cell(table, "%s", index ? "" : lab_axis_name(axis->axis));
+    lab_table_cell(table, "%lld", (long long)figure->size);
+    lab_table_cell(table, "%s", lab_format_seconds(timed ? figure->seconds : -1, text));
+    add_ratio(table, figure->seconds / first->seconds);
+    add_ratio(table, lab_scale_work(first, figure));
+    add_ratio(table, timed ? lab_scale_waves(first, figure) : 0);
+    lab_table_cell(table, "%s", timed ? point->kernel : point->reason);
+}
+
+static void print_finding(const scaling_axis *axis)
+{
+    char why[512];
+    const lab_scale_finding *it = &axis->finding;
+    const char *name = lab_axis_name(axis->axis);
+    if (it->to == 0) {
+        printf("%s: one size alone was timed\n", name);
+        return;
+    }
+    lab_scale_explain(it, axis->figures, why, sizeof why);
+    printf("%s: from %lld to %lld %.2fx the time for %.2fx the work", name,
+           (long long)axis->figures[it->from].size, (long long)axis->figures[it->to].size, it->time,
+           it->work);
+    if (it->cause == LAB_SCALE_FINE)
+        printf("\n");
+    else
+        printf(": %s%s%s: %s\n", cli_style(stdout, CLI_BAD), lab_scale_cause_name(it->cause),
+               cli_style(stdout, CLI_PLAIN), why);
+}
+
+static bool print_axes(const char *spec, const scaling_axis *axes, size_t count)
+{
+    static const char *const heads[] = {
+        "axis", "size", "time", "growth", "work", "waves", "kernel"
+    };
+    lab_table *table = lab_table_create();
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        lab_table_column(table, heads[i], i > 0 && i < 6 ? LAB_RIGHT : LAB_LEFT);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < axes[i].count; k++)
+            add_point(table, &axes[i], k);
+    printf("%s%s%s\n\n", cli_style(stdout, CLI_BOLD), spec, cli_style(stdout, CLI_PLAIN));
+    bool printed = lab_table_print(table, stdout, LAB_TEXT);
+    lab_table_destroy(table);
+    putchar('\n');
+    for (size_t i = 0; i < count; i++)
+        print_finding(&axes[i]);
+    putchar('\n');
+    return printed;
+}
+
+static json_t *json_points(const scaling_axis *axis)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < axis->count; i++) {
+        const lab_scale_point *figure = &axis->figures[i];
+        const scaling_point *point = &axis->points[i];
+        bool timed = figure->seconds > 0;
+        list = cli_json_append(
+            list,
+            json_pack("{s:s, s:I, s:o, s:o, s:o, s:I, s:I, s:s?, s:o}", "problem", point->spec,
+                      "size", (json_int_t)figure->size, "seconds",
+                      timed ? cli_json_real(figure->seconds) : json_null(), "flops",
+                      cli_json_real(figure->flops), "bytes", cli_json_real(figure->bytes), "blocks",
+                      (json_int_t)figure->blocks, "capacity", (json_int_t)figure->capacity,
+                      "kernel", *point->kernel ? point->kernel : NULL, "reason",
+                      *point->reason ? cli_json_text(point->reason) : json_null()));
+    }
+    return list;
+}
+
+static json_t *json_axis(const scaling_axis *axis)
+{
+    char why[512];
+    const lab_scale_finding *it = &axis->finding;
+    lab_scale_explain(it, axis->figures, why, sizeof why);
+    return json_pack(
+        "{s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:s}", "axis", lab_axis_name(axis->axis),
+        "points", json_points(axis), "cause", lab_scale_cause_name(it->cause), "from",
+        (json_int_t)axis->figures[it->from].size, "to", (json_int_t)axis->figures[it->to].size,
+        "time_ratio", cli_json_real(it->time), "work_ratio", cli_json_real(it->work), "room_ratio",
+        cli_json_real(it->room), "waves_ratio", cli_json_real(it->waves), "why", why);
+}
+
+static cli_exit report_problem(scaling_job *job, const char *spec, const scaling_axis *axes,
+                               size_t count)
+{
+    json_t *list = json_array();
+    if (!cli_args_json(job->args)) {
+        json_decref(list);
+        return print_axes(spec, axes, count) ? CLI_OK : CLI_ENVIRONMENT;
+    }
+    for (size_t i = 0; i < count; i++)
+        list = cli_json_append(list, json_axis(&axes[i]));
+    job->problems = cli_json_append(job->problems,
+                                    json_pack("{s:s, s:o}", "problem", spec, "axes", list));
+    return CLI_OK;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The run                                                                    */
+/* -------------------------------------------------------------------------- */
+
+static cli_exit scale_problem(scaling_job *job, const heed_problem *problem)
+{
+    lab_axis kinds[AXES_MAX];
+    char spec[HEED_SPEC_SIZE];
+    size_t count = axes_of(problem, kinds);
+    scaling_axis *axes = calloc(count, sizeof *axes);
+    cli_exit code = axes ? CLI_OK : CLI_ENVIRONMENT;
+    heed_problem_print(problem, spec, sizeof spec);
+    for (size_t i = 0; i < count && code == CLI_OK; i++) {
+        axes[i].axis = kinds[i];
+        make_points(job, problem, &axes[i]);
+        code = time_axis(job, &axes[i]);
+        if (code == CLI_OK)
+            code = judge_axis(job, &axes[i]);
+    }
+    cli_progress_end(&job->progress);
+    if (code == CLI_OK)
+        code = report_problem(job, spec, axes, count);
+    free(axes);
+    return code;
+}
+
+static cli_exit finish(const scaling_job *job)
+{
+    if (cli_args_json(job->args))
+        return cli_json_print(
+            json_pack("{s:s, s:i, s:O}", "device", heed_context_device(job->context), "exit",
+                      job->found ? CLI_FINDING : CLI_OK, "problems", job->problems),
+            "profile-scaling");
+    printf("on %s; times are the least of %g s each\n", heed_context_device(job->context),
+           job->seconds);
+    return CLI_OK;
+}
+
+cli_exit profile_scaling(const cli_args *args)
+{
+    cli_problems problems;
+    scaling_job job = { .args = args,
+                        .seconds = cli_args_real(args, "seconds"),
+                        .problems = json_array() };
+    cli_exit code = cli_problems_read(&problems, args);
+    if (code == CLI_OK)
+        code = cli_kernel_check(args);
+    if (code == CLI_OK)
+        code = cli_context_open(&job.context, args);
+    job.progress = cli_progress_start("scaling",
+                                      problems.count * 3 * (size_t)cli_args_integer(args, "steps"));
+    for (size_t i = 0; i < problems.count && code == CLI_OK; i++)
+        code = scale_problem(&job, &problems.items[i]);
+    cli_progress_end(&job.progress);
+    if (code == CLI_OK)
+        code = finish(&job);
+    json_decref(job.problems);
+    heed_context_destroy(job.context);
+    cli_problems_free(&problems);
+    return code == CLI_OK && job.found ? CLI_FINDING : code;
+}

@@ -1,0 +1,260 @@
+/*
+ * profile_timeline.c - `heed profile --timeline`: single calls as they come
+ *
+ * Each call of heed_execute() is timed by the host's clock, and what it started by the device's own
+ * timers before and after it. What lies between the work of two calls is a gap, in which the device
+ * waits: for the host, or for a launch to take effect.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_engine.h"
+#include "profile.h"
+#include "report/format.h"
+
+#define SEED 1
+#define WARMUP 3
+
+/* One problem. */
+typedef struct timeline {
+    char spec[HEED_SPEC_SIZE];
+    char kernel[HEED_NAME_SIZE];
+    bool host; /* the device is the CPU: the call is the work */
+    int calls;
+    heed_call_times *times;
+    double alone; /* seconds of a call in a replay, without the host; 0: on a CPU */
+} timeline;
+
+/* Of all calls. */
+typedef struct timeline_summary {
+    lab_summary host, gap, device;
+    double idle; /* share of the time from the first call's work to the last's that was gap */
+} timeline_summary;
+
+static heed_status timed_call(void *data, int index, void *stream)
+{
+    const bench_engine *engine = data;
+    heed_buffers buffers = bench_tensors_buffers(engine->tensors, index);
+    buffers.workspace = engine->workspace;
+    buffers.workspace_size = heed_plan_workspace_size(engine->plan);
+    buffers.stream = stream;
+    return heed_execute(engine->plan, &buffers);
+}
+
+static heed_status time_calls(timeline *line, bench_engine *engine)
+{
+    heed_context *context = engine->tensors->context;
+    heed_status status = HEED_OK;
+    for (int i = 0; i < WARMUP && status == HEED_OK; i++)
+        status = bench_engine_call(engine);
+    if (status == HEED_OK)
+        status = heed_device_wait(context);
+    if (status == HEED_OK)
+        status = heed_device_timeline(context, timed_call, engine, line->calls, line->times);
+    if (status == HEED_OK && !line->host)
+        status = bench_engine_capture(engine, line->calls, 1);
+    if (status == HEED_OK && !line->host)
+        status = bench_engine_replay(engine, 1, WARMUP, &line->alone);
+    return status;
+}
+
+static cli_exit measure(timeline *line, const cli_args *args, heed_context *context,
+                        const heed_problem *problem)
+{
+    const bench_source source = { .problem = *problem };
+    const char *kernel = cli_args_text(args, "kernel");
+    bench_tensors tensors;
+    bench_engine engine;
+    heed_plan *plan;
+    heed_status status = kernel ? heed_plan_create_named(&plan, context, problem, kernel)
+                                : heed_plan_create(&plan, context, problem, HEED_ESTIMATE);
+    if (status != HEED_OK)
+        return cli_fail(status, line->spec);
+    snprintf(line->kernel, sizeof line->kernel, "%s", heed_plan_name(plan));
+    status = bench_tensors_create(&tensors, context, &source, SEED, 0);
+    if (status != HEED_OK) {
+        heed_plan_destroy(plan);
+        return cli_fail(status, line->spec);
+    }
+    status = bench_engine_start(&engine, &tensors, plan);
+    if (status == HEED_OK)
+        status = time_calls(line, &engine);
+    bench_engine_stop(&engine);
+    bench_tensors_free(&tensors);
+    if (cli_interrupted())
+        return CLI_INTERRUPTED;
+    return status == HEED_OK ? CLI_OK : cli_fail(status, line->spec);
+}
+
+/* -------------------------------------------------------------------------- */
+/* The answer                                                                 */
+/* -------------------------------------------------------------------------- */
+
+/* What the device did nothing before call @index; 0 for the first. */
+static double gap_before(const timeline *line, int index)
+{
+    return index ? line->times[index].device_start - line->times[index - 1].device_end : 0;
+}
+
+static bool summarize(const timeline *line, timeline_summary *summary)
+{
+    size_t count = (size_t)line->calls;
+    double *figures = calloc(3 * count, sizeof *figures);
+    double gaps = 0, whole = line->times[count - 1].device_end - line->times[0].device_start;
+    if (!figures)
+        return false;
+    for (int i = 0; i < line->calls; i++) {
+        const heed_call_times *it = &line->times[i];
+        figures[i] = it->host_end - it->host_start;
+        figures[count + (size_t)i] = gap_before(line, i);
+        figures[2 * count + (size_t)i] = it->device_end - it->device_start;
+        gaps += gap_before(line, i);
+    }
+    lab_stats_summarize(figures, count, &summary->host);
+    lab_stats_summarize(figures + count + 1, count - 1, &summary->gap);
+    lab_stats_summarize(figures + 2 * count, count, &summary->device);
+    summary->idle = whole > 0 ? gaps / whole : 0;
+    free(figures);
+    return true;
+}
+
+static void add_seconds(lab_table *table, double seconds)
+{
+    char text[LAB_FORMAT_SIZE];
+    lab_table_cell(table, "%s", lab_format_seconds(seconds < 0 ? 0 : seconds, text));
+}
+
+static void add_call(lab_table *table, const timeline *line, int index)
+{
+    const heed_call_times *it = &line->times[index];
+    lab_table_cell(table, "%d", index + 1);
+    add_seconds(table, it->host_start);
+    add_seconds(table, it->host_end - it->host_start);
+    if (!line->host)
+        add_seconds(table, it->device_start);
+    if (index == 0)
+        lab_table_cell(table, "-");
+    else
+        add_seconds(table, gap_before(line, index));
+    if (!line->host)
+        add_seconds(table, it->device_end - it->device_start);
+}
+
+static void add_median(lab_table *table, const timeline *line, const timeline_summary *summary)
+{
+    lab_table_rule(table);
+    lab_table_cell(table, "median");
+    lab_table_cell(table, "%s", "");
+    add_seconds(table, summary->host.p50);
+    if (!line->host)
+        lab_table_cell(table, "%s", "");
+    add_seconds(table, summary->gap.p50);
+    if (!line->host)
+        add_seconds(table, summary->device.p50);
+}
+
+/* What is to be made of it, on a device that works by itself. */
+static void print_verdict(const timeline *line, const timeline_summary *summary)
+{
+    char text[LAB_FORMAT_SIZE], host[LAB_FORMAT_SIZE], device[LAB_FORMAT_SIZE];
+    printf("in a graph, without the host, a call takes %s; ",
+           lab_format_seconds(line->alone, text));
+    if (summary->host.p50 > summary->device.p50)
+        printf("the host binds: it needs %s a call, the device %s and waits %.0f %% of its time. "
+               "Capture the calls into a graph\n",
+               lab_format_seconds(summary->host.p50, host),
+               lab_format_seconds(summary->device.p50, device), 100 * summary->idle);
+    else
+        printf("the device binds, and waits %.0f %% of its time\n", 100 * summary->idle);
+}
+
+static cli_exit print_text(const timeline *line, const timeline_summary *summary)
+{
+    static const char *const heads[] = {
+        "call", "begins", "host", "begins there", "gap", "device"
+    };
+    lab_table *table = lab_table_create();
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        if (!line->host || (i != 3 && i != 5))
+            lab_table_column(table, line->host && i == 2 ? "call time" : heads[i], LAB_RIGHT);
+    for (int i = 0; i < line->calls; i++)
+        add_call(table, line, i);
+    add_median(table, line, summary);
+    printf("%s%s%s\n%s\n\n", cli_style(stdout, CLI_BOLD), line->spec, cli_style(stdout, CLI_PLAIN),
+           line->kernel);
+    bool printed = lab_table_print(table, stdout, LAB_TEXT);
+    lab_table_destroy(table);
+    putchar('\n');
+    if (!line->host) {
+        print_verdict(line, summary);
+        putchar('\n');
+    }
+    return printed ? CLI_OK : CLI_ENVIRONMENT;
+}
+
+static json_t *json_line(const timeline *line, const timeline_summary *summary)
+{
+    json_t *calls = json_array();
+    for (int i = 0; i < line->calls; i++) {
+        const heed_call_times *it = &line->times[i];
+        calls = cli_json_append(
+            calls, json_pack("{s:f, s:f, s:f, s:f, s:f}", "host_start", it->host_start,
+                             "host_seconds", it->host_end - it->host_start, "device_start",
+                             it->device_start, "device_seconds", it->device_end - it->device_start,
+                             "gap_seconds", gap_before(line, i)));
+    }
+    return json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:o, s:o}", "problem", line->spec, "kernel",
+                     line->kernel, "host_p50_seconds", summary->host.p50, "gap_p50_seconds",
+                     summary->gap.p50, "device_p50_seconds", summary->device.p50, "idle_share",
+                     summary->idle, "replay_seconds",
+                     line->host ? json_null() : cli_json_real(line->alone), "calls", calls);
+}
+
+/* -------------------------------------------------------------------------- */
+/* The run                                                                    */
+/* -------------------------------------------------------------------------- */
+
+static cli_exit show_problem(const cli_args *args, heed_context *context,
+                             const heed_problem *problem, json_t **list)
+{
+    timeline line = { .host = heed_device_is_host(context),
+                      .calls = (int)cli_args_integer(args, "calls") };
+    timeline_summary summary = { .idle = 0 };
+    line.times = calloc((size_t)line.calls, sizeof *line.times);
+    if (!line.times)
+        return CLI_ENVIRONMENT;
+    heed_problem_print(problem, line.spec, sizeof line.spec);
+    cli_exit code = measure(&line, args, context, problem);
+    if (code == CLI_OK && !summarize(&line, &summary))
+        code = CLI_ENVIRONMENT;
+    if (code == CLI_OK && cli_args_json(args))
+        *list = cli_json_append(*list, json_line(&line, &summary));
+    else if (code == CLI_OK)
+        code = print_text(&line, &summary);
+    free(line.times);
+    return code;
+}
+
+cli_exit profile_timeline(const cli_args *args)
+{
+    cli_problems problems;
+    heed_context *context = NULL;
+    json_t *list = json_array();
+    cli_exit code = cli_problems_read(&problems, args);
+    if (code == CLI_OK)
+        code = cli_kernel_check(args);
+    if (code == CLI_OK)
+        code = cli_context_open(&context, args);
+    for (size_t i = 0; i < problems.count && code == CLI_OK; i++)
+        code = show_problem(args, context, &problems.items[i], &list);
+    if (code == CLI_OK && cli_args_json(args))
+        code = cli_json_print(
+            json_pack("{s:s, s:O}", "device", heed_context_device(context), "problems", list),
+            "profile-timeline");
+    else if (code == CLI_OK)
+        printf("on %s\n", heed_context_device(context));
+    json_decref(list);
+    heed_context_destroy(context);
+    cli_problems_free(&problems);
+    return code;
+}

@@ -1,0 +1,184 @@
+/*
+ * scaling.c - does the time of a plan grow as its work does?
+ *
+ * Two questions are asked of every pair of sizes. Does the time grow more than the work, by more
+ * than measuring can be wrong? And on a device that the smaller size left partly idle: does it grow
+ * as the work does, though there was room? A kernel that treats one batch element after another
+ * fails the second long before the first.
+ */
+#include "scaling.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Of the time that waves of blocks predict, so much is still explained by them. */
+#define WAVES_SLACK 1.25
+
+/* A launch whose blocks grow by less than this for a doubled batch does not grow with it. */
+#define GROWTH 1.5
+
+/* Time on a device that had room may grow so much more than it must; of what the work grows, at
+ * least so much, or it is no sign of elements that wait for each other. */
+#define ROOM_SLACK 2
+#define ROOM_SHARE 0.75
+
+static const char *const axes[LAB_AXES] = { "batch", "heads", "length", "queries", "keys" };
+static const char *const causes[LAB_SCALE_CAUSES] = { "fine",  "serial", "waves",
+                                                      "cache", "config", "unknown" };
+
+/* What to suspect on each axis where nothing else is known. */
+static const char *const suspects[LAB_AXES] = {
+    "batch elements may be treated one after another, each slower than the one before",
+    "heads may be treated one after another, each slower than the one before",
+    "K and V may be read again for every row, or masked tiles computed",
+    "K and V may be read again for every row",
+    "what is kept for each key may no longer fit where it was kept",
+};
+
+const char *lab_axis_name(lab_axis axis)
+{
+    return axes[axis];
+}
+
+const char *lab_scale_cause_name(lab_scale_cause cause)
+{
+    return causes[cause];
+}
+
+double lab_scale_work(const lab_scale_point *from, const lab_scale_point *to)
+{
+    return fmax(to->flops / from->flops, to->bytes / from->bytes);
+}
+
+static bool has_blocks(const lab_scale_point *point)
+{
+    return point->blocks > 0 && point->capacity > 0;
+}
+
+static double waves_of(const lab_scale_point *point)
+{
+    return ceil((double)point->blocks / (double)point->capacity);
+}
+
+double lab_scale_waves(const lab_scale_point *from, const lab_scale_point *to)
+{
+    if (!has_blocks(from) || !has_blocks(to))
+        return 0;
+    double each = (to->flops / (double)to->blocks) / (from->flops / (double)from->blocks);
+    return each * waves_of(to) / waves_of(from);
+}
+
+/* Elements of these are independent of each other: twice as many on a device half idle need take no
+ * longer. Lengths make each block's work longer as well. */
+static bool is_independent(lab_axis axis)
+{
+    return axis == LAB_AXIS_BATCH || axis == LAB_AXIS_HEADS;
+}
+
+/* The growth of time that an ideal launch would have. A multiprocessor with one block counts as
+ * busy, though it may hold more: they would share its units. */
+static double room_of(lab_axis axis, const lab_scale_point *from, const lab_scale_point *to)
+{
+    double work = lab_scale_work(from, to);
+    if (!is_independent(axis) || from->blocks == 0 || from->units == 0)
+        return work;
+    double busy = fmin(1, (double)from->blocks / (double)from->units);
+    return fmax(1, work * busy);
+}
+
+static lab_scale_finding compare(lab_axis axis, const lab_scale_point *points, size_t from,
+                                 size_t to)
+{
+    return (lab_scale_finding){ .axis = axis,
+                                .from = from,
+                                .to = to,
+                                .time = points[to].seconds / points[from].seconds,
+                                .work = lab_scale_work(&points[from], &points[to]),
+                                .room = room_of(axis, &points[from], &points[to]),
+                                .waves = lab_scale_waves(&points[from], &points[to]) };
+}
+
+/* How many times more than it should; up to 1 is fine. */
+static double excess(const lab_scale_finding *it)
+{
+    double over_work = it->time / (LAB_SCALE_SLACK * it->work);
+    if (it->time < ROOM_SHARE * it->work)
+        return over_work;
+    return fmax(over_work, it->time / (ROOM_SLACK * it->room));
+}
+
+static lab_scale_cause cause_of(const lab_scale_finding *it, const lab_scale_point *points,
+                                double cache)
+{
+    const lab_scale_point *from = &points[it->from], *to = &points[it->to];
+    if (is_independent(it->axis) && from->blocks > 0 && from->blocks < from->units &&
+        to->blocks > 0 && (double)to->blocks < GROWTH * (double)from->blocks)
+        return LAB_SCALE_SERIAL;
+    if (it->waves > 0 && it->time <= WAVES_SLACK * it->waves)
+        return LAB_SCALE_WAVES;
+    if (cache > 0 && from->bytes <= cache && to->bytes > cache)
+        return LAB_SCALE_CACHE;
+    if (from->kernel && to->kernel && strcmp(from->kernel, to->kernel) != 0)
+        return LAB_SCALE_CONFIG;
+    return LAB_SCALE_UNKNOWN;
+}
+
+lab_scale_finding lab_scale_judge(lab_axis axis, const lab_scale_point *points, size_t count,
+                                  double cache)
+{
+    lab_scale_finding worst = { .axis = axis }, whole = worst;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = i + 1; j < count; j++) {
+            if (!(points[i].seconds > 0) || !(points[j].seconds > 0))
+                continue;
+            lab_scale_finding it = compare(axis, points, i, j);
+            if (worst.to == 0 || excess(&it) > excess(&worst))
+                worst = it;
+            if (whole.to == 0 || j > whole.to)
+                whole = it;
+        }
+    if (worst.to == 0 || excess(&worst) <= 1)
+        return whole;
+    worst.cause = cause_of(&worst, points, cache);
+    return worst;
+}
+
+void lab_scale_explain(const lab_scale_finding *finding, const lab_scale_point *points, char *text,
+                       size_t size)
+{
+    const lab_scale_point *from = &points[finding->from], *to = &points[finding->to];
+    const char *axis = axes[finding->axis];
+    switch (finding->cause) {
+    case LAB_SCALE_SERIAL:
+        snprintf(text, size,
+                 "serialised over the %s: its launch has %lld blocks for %lld and %lld for %lld, "
+                 "on %lld multiprocessors",
+                 axis, (long long)from->blocks, (long long)from->size, (long long)to->blocks,
+                 (long long)to->size, (long long)to->units);
+        break;
+    case LAB_SCALE_WAVES:
+        snprintf(text, size,
+                 "waves of blocks: %lld blocks are %.0f wave%s of %lld, the last of them not full; "
+                 "smaller blocks would share the device out better",
+                 (long long)to->blocks, waves_of(to), waves_of(to) > 1 ? "s" : "",
+                 (long long)to->capacity);
+        break;
+    case LAB_SCALE_CACHE:
+        snprintf(
+            text, size,
+            "its data, %.3g MiB, no longer fit the last cache, as %.3g MiB did: they come from "
+            "memory now",
+            to->bytes / 0x1p20, from->bytes / 0x1p20);
+        break;
+    case LAB_SCALE_CONFIG:
+        snprintf(text, size, "another config is planned, %s in the place of %s", to->kernel,
+                 from->kernel);
+        break;
+    case LAB_SCALE_UNKNOWN:
+        snprintf(text, size, "%s", suspects[finding->axis]);
+        break;
+    default:
+        snprintf(text, size, "%s", "");
+    }
+}

@@ -1,0 +1,80 @@
+/*
+ * scaling.h - does the time of a plan grow as its work does?
+ *
+ * A problem is timed as one of its sizes doubles and doubles again. Time that grows much faster
+ * than the work, or as fast as the work on a device that had room for more, has a cause; the likely
+ * one is named. All of it is arithmetic on figures that somebody else measured.
+ */
+#ifndef LAB_SCALING_H
+#define LAB_SCALING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What grows. */
+typedef enum lab_axis {
+    LAB_AXIS_BATCH,
+    LAB_AXIS_HEADS,
+    LAB_AXIS_LENGTH, /* queries and keys together */
+    LAB_AXIS_QUERIES,
+    LAB_AXIS_KEYS,
+    LAB_AXES
+} lab_axis;
+
+/* lab_axis_name() returns "batch" and so on. */
+const char *lab_axis_name(lab_axis axis);
+
+/* One size. */
+typedef struct lab_scale_point {
+    int64_t size;
+    double seconds; /* of a call; 0: not timed */
+    double flops;
+    double bytes;       /* that must be moved at least */
+    int64_t blocks;     /* of its launch; 0: not known, as on a CPU */
+    int64_t capacity;   /* blocks that the device holds at a time; 0: not known */
+    int64_t units;      /* multiprocessors; 0: not known */
+    const char *kernel; /* and its config */
+} lab_scale_point;
+
+typedef enum lab_scale_cause {
+    LAB_SCALE_FINE = 0,
+    LAB_SCALE_SERIAL,  /* as many blocks as before: one element of the axis after another */
+    LAB_SCALE_WAVES,   /* a last wave of few blocks takes as long as a full one */
+    LAB_SCALE_CACHE,   /* the data have left the last cache */
+    LAB_SCALE_CONFIG,  /* another kernel or config runs than before, and is slower */
+    LAB_SCALE_UNKNOWN, /* none of these; for the axis the usual suspect is named */
+    LAB_SCALE_CAUSES
+} lab_scale_cause;
+
+/* What is found on one axis. Ratios are of the figures of point @to over those of point @from. */
+typedef struct lab_scale_finding {
+    lab_scale_cause cause;
+    lab_axis axis;
+    size_t from, to; /* where it is worst; FINE: first and last point that were timed */
+    double time;
+    double work;  /* operations or bytes, whichever grow more */
+    double room;  /* time that would do: work, less what an idle part of the device could take */
+    double waves; /* of blocks; 0: not known */
+} lab_scale_finding;
+
+/* Time may grow this much faster than the work. */
+#define LAB_SCALE_SLACK 1.5
+
+/* lab_scale_work() returns the ratio of the work of @to and @from, and lab_scale_waves() that of
+ * their waves of blocks, each as long as a block has work; 0: not known. */
+double lab_scale_work(const lab_scale_point *from, const lab_scale_point *to);
+double lab_scale_waves(const lab_scale_point *from, const lab_scale_point *to);
+
+/* lab_scale_judge() looks at the @count points of @axis, whose sizes grow. @cache: bytes of the
+ * last cache before memory; 0: not known. */
+lab_scale_finding lab_scale_judge(lab_axis axis, const lab_scale_point *points, size_t count,
+                                  double cache);
+
+/* lab_scale_explain() writes the likely cause, in one sentence without a full stop, to @text, which
+ * has room for @size bytes; empty for FINE. lab_scale_cause_name() returns a word for it. */
+void lab_scale_explain(const lab_scale_finding *finding, const lab_scale_point *points, char *text,
+                       size_t size);
+const char *lab_scale_cause_name(lab_scale_cause cause);
+
+#endif /* LAB_SCALING_H */
