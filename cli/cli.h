@@ -316,7 +316,7 @@ bool cli_interrupted(void);
 int cli_run_self(char *const arguments[]);
 
 /* cli_run_self_until() stops it if it has not ended at @deadline_ns of heed_clock_ns(), 0 for
- * never, and then returns CLI_TIMEOUT. */
+ * never, and then returns CLI_TIMEOUT; with a deadline what it says is not shown at all. */
 int cli_run_self_until(char *const arguments[], int64_t deadline_ns);
 
 /* -------------------------------------------------------------------------- */

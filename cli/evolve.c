@@ -29,43 +29,6 @@ static bool has_time(const evolve_run *run)
     return run->deadline_ns == 0 || heed_clock_ns() < run->deadline_ns;
 }
 
-/* ---- Compiling ahead ---- */
-
-/* Points that a copy of the evolution comes to, if none of them is a success. */
-typedef struct scout {
-    lab_point *points;
-    size_t count;
-} scout;
-
-static heed_status note(void *data, lab_individual *individual)
-{
-    scout *it = data;
-    it->points[it->count++] = individual->genome.point;
-    individual->fate = LAB_FATE_FAILED;
-    return HEED_OK;
-}
-
-/* Has the next kernels compiled on all cores while the device is busy with this one. What is
- * foreseen wrongly costs idle cores some time. */
-static void look_ahead(const evolve_run *run)
-{
-    lab_evolution *copy = NULL;
-    lab_error error;
-    int count = 4 * run->sweep.threads; /* many of them are refused and cost nothing */
-    char *text = run->sweep.pool ? lab_evolution_save(run->evolution) : NULL;
-    scout it = { .points = text ? calloc((size_t)count + 1, sizeof *it.points) : NULL };
-    const lab_nature nature = { .data = &it,
-                                .shapes = (int)run->sweep.problems.count,
-                                .evaluate = note };
-    if (it.points && lab_evolution_load(&copy, &run->sweep.space, NULL, text, &error) == HEED_OK) {
-        lab_evolution_run(copy, &nature, count);
-        sweep_pool_want(run->sweep.pool, it.points, it.count);
-    }
-    lab_evolution_destroy(copy);
-    free(it.points);
-    free(text);
-}
-
 /* One kernel after the other, so that the time is looked at in between. */
 static cli_exit breed(evolve_run *run)
 {
@@ -79,7 +42,7 @@ static cli_exit breed(evolve_run *run)
         if (now == before) /* nothing is left to try */
             break;
         before = now;
-        look_ahead(run);
+        evolve_look_ahead(&run->sweep, run->evolution);
         status = lab_evolution_run(run->evolution, &nature, 1);
     }
     cli_progress_end(&run->progress);

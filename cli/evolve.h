@@ -67,6 +67,10 @@ heed_status evolve_add(evolve_run *run, lab_record_trial *trial, int64_t *id);
 /* evolve_find_number() reads the fact @name of a trial of the board; false: there is none. */
 bool evolve_find_number(evolve_run *run, int64_t trial, const char *name, double *number);
 
+/* evolve_ahead.c: evolve_look_ahead() has the next kernels of @evolution compiled on all cores
+ * while the device is busy. What is foreseen wrongly costs idle cores some time. */
+void evolve_look_ahead(const sweep_run *sweep, const lab_evolution *evolution);
+
 /* evolve_nature.c: evaluation by the board, else by the device. */
 lab_nature evolve_nature(evolve_run *run);
 

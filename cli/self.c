@@ -13,8 +13,9 @@
 #include "cli.h"
 
 #define POLL_NS 5000000L
-#define GRACE_NS INT64_C(500000000) /* for it to end its own children after it was asked to stop \
-                                     */
+#define GRACE_NS                                                                    \
+    INT64_C(500000000) /* for it to end its own children after it was asked to stop \
+                        */
 
 /* Waits until @child has ended, or until @until; 0: forever. False if it still runs; else *@code is
  * its exit code, or -1 if it was killed. */
@@ -55,6 +56,8 @@ int cli_run_self_until(char *const arguments[], int64_t deadline_ns)
     if (posix_spawn_file_actions_init(&actions) != 0)
         return -1;
     if (posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&
+        (deadline_ns == 0 ||
+         posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO) == 0) &&
         posix_spawn(&child, "/proc/self/exe", &actions, NULL, arguments, environ) == 0) {
         if (!wait_for(child, deadline_ns, &code)) {
             stop(child);

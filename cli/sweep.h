@@ -95,6 +95,10 @@ cli_exit sweep_choose_kernel(sweep_run *run);
 cli_exit sweep_open_record(sweep_run *run);
 cli_exit sweep_start_pool(sweep_run *run);
 
+/* sweep_kernel_runs() says whether a kernel is for the problem on the device of @context: HEED_OK
+ * if so. Nothing is compiled. */
+heed_status sweep_kernel_runs(heed_context *context, const heed_problem *problem, const char *name);
+
 /* sweep_find_usual() writes what heed plans by itself for each problem to its shape. */
 void sweep_find_usual(sweep_run *run);
 
@@ -105,6 +109,9 @@ void sweep_shapes_free(sweep_run *run);
 /* sweep_open_shape() makes the tensors of a shape, and what to expect on them, if they are not
  * there yet. */
 heed_status sweep_open_shape(const sweep_run *run, sweep_shape *shape);
+
+/* sweep_find_point() returns the point whose kernel and config have that name; -1: none. */
+int64_t sweep_find_point(const sweep_run *run, const char *wanted);
 
 /* sweep_find_starts() returns the points that stand for what the cost model likes best on each
  * shape, *@count of them; to be freed. */

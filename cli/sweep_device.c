@@ -232,8 +232,7 @@ lab_evaluator sweep_evaluator(sweep_run *run)
 
 /* ---- Where to begin ---- */
 
-/* The point whose config has that name; -1: none. */
-static int64_t find_point(const sweep_run *run, const char *wanted)
+int64_t sweep_find_point(const sweep_run *run, const char *wanted)
 {
     char name[HEED_NAME_SIZE];
     for (int64_t i = 0; i < lab_space_count(&run->space); i++) {
@@ -254,7 +253,7 @@ lab_point *sweep_find_starts(const sweep_run *run, size_t *count)
         int64_t point = -1;
         if (heed_plan_create_named(&plan, run->context, &run->problems.items[i], run->kernel) ==
             HEED_OK)
-            point = find_point(run, heed_plan_name(plan));
+            point = sweep_find_point(run, heed_plan_name(plan));
         heed_plan_destroy(plan);
         bool known = point < 0;
         for (size_t j = 0; j < *count && !known; j++)

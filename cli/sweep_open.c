@@ -49,17 +49,21 @@ cli_exit sweep_load_problems(sweep_run *run, int first)
     return CLI_OK;
 }
 
-/* Does the kernel exist, and is it for this device and the first problem? */
-static heed_status try_kernel(const sweep_run *run, const char *name)
+/* Does the kernel exist, and is it for this problem? Asked of an architecture, or of a context. */
+static heed_status try_kernel(heed_context *context, int arch, const heed_problem *problem,
+                              const char *name)
 {
     heed_cuda_facts facts;
     heed_plan *plan = NULL;
-    heed_status status = run->arch ? heed_cuda_facts_find(name, &run->problems.items[0], run->arch,
-                                                          &facts)
-                                   : heed_plan_create_named(&plan, run->context,
-                                                            &run->problems.items[0], name);
+    heed_status status = arch ? heed_cuda_facts_find(name, problem, arch, &facts)
+                              : heed_plan_create_named(&plan, context, problem, name);
     heed_plan_destroy(plan);
     return status;
+}
+
+heed_status sweep_kernel_runs(heed_context *context, const heed_problem *problem, const char *name)
+{
+    return try_kernel(context, heed_device_arch(context), problem, name);
 }
 
 /* The kernel of --kernel, or the first one of the space that runs here. */
@@ -70,7 +74,7 @@ cli_exit sweep_choose_kernel(sweep_run *run)
     heed_status status = HEED_OK;
     for (int i = 0; i < count; i++) {
         const char *name = wanted ? wanted : run->space.kernels[i];
-        status = try_kernel(run, name);
+        status = try_kernel(run->context, run->arch, &run->problems.items[0], name);
         if (status == HEED_OK) {
             snprintf(run->kernel, sizeof run->kernel, "%s", name);
             return CLI_OK;

@@ -6,55 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../src/measure.h"
 #include "inputs.h"
-
-/* -------------------------------------------------------------------------- */
-/* Beside the rivals                                                          */
-/* -------------------------------------------------------------------------- */
-
-/* The first champion of a problem is what heed plans: it has the title until it loses it. */
-static heed_status crown(tune_run *tune, tune_shape *shape, int64_t trial, lab_error *error)
-{
-    if (shape->title || shape->foreign || !trial)
-        return HEED_OK;
-    heed_status status = lab_record_promote(tune->record, trial, 0,
-                                            "it is what heed plans, and nothing led before", error);
-    if (status == HEED_OK)
-        shape->title = trial;
-    return status;
-}
-
-static cli_exit time_shape(tune_run *tune, tune_shape *shape, bool after)
-{
-    bench_row *row = after ? &shape->after : &shape->before;
-    lab_error error;
-    int64_t trial = 0;
-    tune->bench.kernel = after ? shape->best : shape->champion;
-    cli_exit code = bench_measure(&tune->bench, shape->source, row);
-    if (code != CLI_OK)
-        return code;
-    if (row->outcome != BENCH_OK)
-        cli_warning("%s: %s", shape->spec, row->reason);
-    heed_status status = tune_add_row(tune, shape, row, after ? TUNE_AFTER : TUNE_BEFORE, &trial,
-                                      &error);
-    if (status == HEED_OK && !after)
-        status = crown(tune, shape, trial, &error);
-    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
-}
-
-static cli_exit time_all(tune_run *tune, bool after)
-{
-    cli_exit code = CLI_OK;
-    cli_progress progress = cli_progress_start(after ? "timing after" : "timing before",
-                                               tune->count);
-    for (size_t i = 0; i < tune->count && code == CLI_OK; i++) {
-        cli_progress_step(&progress, i, tune->shapes[i].spec);
-        if (!after || tune->shapes[i].won)
-            code = time_shape(tune, &tune->shapes[i], after);
-    }
-    cli_progress_end(&progress);
-    return code;
-}
 
 /* -------------------------------------------------------------------------- */
 /* The run                                                                    */
@@ -65,7 +18,7 @@ static cli_exit verdict(const tune_run *tune)
 {
     cli_exit code = CLI_OK;
     for (size_t i = 0; i < tune->count; i++) {
-        if (tune->shapes[i].before.outcome == BENCH_WRONG || tune->shapes[i].refuted)
+        if (tune->shapes[i].before.outcome == BENCH_WRONG || tune->shapes[i].proof == TUNE_REFUTED)
             return CLI_VERIFY_FAILED;
         if (tune->shapes[i].before.outcome == BENCH_FAILED)
             code = CLI_ENVIRONMENT;
@@ -77,13 +30,15 @@ static cli_exit tune_all(tune_run *tune)
 {
     cli_exit code = tune_find_champions(tune);
     if (code == CLI_OK)
-        code = time_all(tune, false);
+        code = tune_time_all(tune, false);
     if (code == CLI_OK)
         code = tune_search(tune);
     if (code == CLI_OK)
         code = tune_challenge(tune);
     if (code == CLI_OK)
-        code = time_all(tune, true);
+        code = tune_time_all(tune, true);
+    if (code == CLI_OK)
+        code = tune_prove(tune, false);
     return code;
 }
 
@@ -106,6 +61,7 @@ static cli_exit run_tune(tune_run *tune)
     cli_exit code = cli_board_open(&tune->record, LAB_RECORD_WRITE, tune->args);
     if (code == CLI_OK)
         code = tune_open_run(tune);
+    tune->bench.deadline_ns = tune_until(tune, TUNE_BASELINES);
     if (code == CLI_OK)
         code = bench_rivals_open(&tune->bench);
     if (code == CLI_OK)
@@ -140,12 +96,12 @@ static cli_exit run(const cli_args *args)
     tune_run tune = { .args = args,
                       .seed = (uint64_t)cli_args_integer(args, "seed"),
                       .seconds = cli_args_real(args, "seconds"),
-                      .duel = cli_args_real(args, "duel") };
-    tune.bench = (bench_run){ .args = args,
-                              .seconds = cli_args_real(args, "rivals"),
-                              .margin = 0.01,
-                              .cold = cli_args_flag(args, "cold"),
-                              .seed = tune.seed };
+                      .duel = cli_args_real(args, "duel"),
+                      .rivals = cli_args_real(args, "rivals"),
+                      .start_ns = heed_clock_ns() };
+    tune.bench = (bench_run){
+        .args = args, .margin = 0.01, .cold = cli_args_flag(args, "cold"), .seed = tune.seed
+    };
     cli_exit code = tune_open_problems(&tune);
     if (code == CLI_OK)
         code = cli_context_open(&tune.bench.context, args);
@@ -178,19 +134,19 @@ static const cli_option options[] = {
       .min = 0.01,
       .max = 1e7,
       .standard = "60",
-      .help = "Time to search for, all problems together" },
+      .help = "Time for everything: rivals, searches, comparisons, gates, all problems together" },
     { .name = "trials",
       .letter = 'n',
       .kind = CLI_INTEGER,
       .argument = "N",
       .min = 1,
       .max = 1048576,
-      .help =
-          "Points to launch for each problem at most; without it as many as there is time for" },
+      .help = "Points to launch for each problem at most, by sweep and evolution together; without "
+              "it as many as there is time for" },
     { .name = "space",
       .kind = CLI_PATH,
       .argument = "SPACE",
-      .help = "Search this space alone; without it that of the kernel that leads" },
+      .help = "Search this space alone; without it those of all kernels that can do the problem" },
     { .name = "duel",
       .kind = CLI_REAL,
       .argument = "S",
@@ -237,12 +193,19 @@ const cli_verb cli_verb_tune = {
     .operand_max = CLI_ANY,
     .description =
         "Times what there is, beside its rivals: the champion of the board for each problem, or "
-        "what heed plans. Then searches the space of the champion's kernel for each problem, as "
-        "'heed sweep' does. The best that it finds takes turns with the champion. It becomes the "
+        "what heed plans. Then sweeps the spaces of all kernels that can do the problem, as 'heed "
+        "sweep' does, and evolves the best that was found, as 'heed evolve' does. What comes out "
+        "takes turns with the champion. It becomes the "
         "champion if it is FASTER by 3 %, with 99 % confidence for all problems together, and "
-        "that once more on fresh samples, and passes all gates of 'heed verify'. In the end the "
-        "new champions are timed beside the rivals again. Without a problem it is the canonical "
+        "that once more on fresh samples, and passes all gates of 'heed verify'. The "
+        "new champions are timed beside the rivals again, and champions that nobody beat go "
+        "through the gates too. Without a problem it is the canonical "
         "shapes, --shapes seed, that are tuned for.\n"
+        "\n"
+        "All of this is done in --seconds; what is under way then is finished: the start of a "
+        "rival, one problem beside one rival, one point compiled and timed, or one problem's "
+        "comparison. A verification is broken off. What there was no time for is said: a champion "
+        "is then 'not verified'.\n"
         "\n"
         "Everything is on the board: each trial before the next one begins. So after Ctrl-C, or a "
         "kill, the same command goes on where it stopped. With --wisdom the new champions are in "

@@ -1,11 +1,17 @@
 /*
  * tune.h - what the files of `heed tune` share
  *
- * problems -> times before, beside the rivals -> a search for each -> its best in turns with what
- * there was, twice -> all gates -> board, wisdom -> times after -> table or JSON
+ * problems -> times before, beside the rivals -> for each a sweep of every space that applies, and
+ * evolution from what it found -> the best in turns with what there was, twice -> all gates ->
+ * board, wisdom -> times after -> gates for champions that nobody beat -> table or JSON
  *
  * Every trial of a search is on the board before the next one begins; a run that was interrupted is
  * done again with the answers of the board in the place of those of the device.
+ *
+ * All of it has to be done in the seconds that there are. Each stage ends at its share of them, and
+ * looks at the clock between two pieces of work: the start of a rival, one problem beside one
+ * rival, a point that is compiled and timed, a problem on which two kernels take turns. What is
+ * under way then is the one thing that may take longer; a verification is broken off.
  */
 #ifndef CLI_TUNE_H
 #define CLI_TUNE_H
@@ -13,9 +19,11 @@
 #include "board.h"
 #include "measure/champion.h"
 #include "pair.h"
+#include "search/evolve.h"
 #include "sweep.h"
 
 #define TUNE_WHY_SIZE 256
+#define TUNE_HUNTS 4 /* spaces for one problem */
 
 /* Trials of the same kernel on the same problem in one run, by what they are of. Those of a search
  * have their effort for a number. */
@@ -26,6 +34,31 @@ enum {
     TUNE_AFTER
 };
 
+/* Stages, in order, by when they have to end. */
+typedef enum tune_stage {
+    TUNE_BASELINES,
+    TUNE_SEARCHES,
+    TUNE_DUELS,
+    TUNE_PROOFS, /* of what won */
+    TUNE_AFTERWARDS,
+    TUNE_STAGES
+} tune_stage;
+
+/* A space that is searched for a problem, with one kernel. */
+typedef struct tune_hunt {
+    char space[64], kernel[HEED_NAME_SIZE];
+    int64_t points, pruned, launched; /* launched: by evolution as well */
+    int64_t bred;                     /* by evolution */
+} tune_hunt;
+
+/* What the gates said of the kernel that leads in the end. */
+typedef enum tune_proof {
+    TUNE_NO_TIME, /* nothing: there was no time */
+    TUNE_PROVED,
+    TUNE_REFUTED,
+    TUNE_UNTOLD /* nothing: 'heed verify' could not be run to its end */
+} tune_proof;
+
 /* One problem. */
 typedef struct tune_shape {
     const bench_source *source;
@@ -34,15 +67,17 @@ typedef struct tune_shape {
     int64_t title;                     /* the trial by which it leads the board; 0: it does not */
     bool foreign; /* who leads the board cannot be planned, a source of somebody's say:
                      nobody here has met it, and its title is not for us to give */
-    char space[64], kernel[HEED_NAME_SIZE]; /* where to search; "": nowhere */
-    char best[HEED_NAME_SIZE];              /* that the search found; "": nothing ran */
-    double searched;                        /* its seconds there, the luck of many included */
-    int64_t points, pruned, launched, reused;
+    tune_hunt hunts[TUNE_HUNTS]; /* the champion's kernel first */
+    size_t hunt_count;
+    char best[HEED_NAME_SIZE]; /* that the search found; "": nothing ran */
+    double searched;           /* its seconds there, the luck of many included */
+    int64_t reused;
     cli_pair first, again; /* A: the best, B: the champion */
     lab_comparison one, two;
-    int rounds;   /* in turns, that are judged */
-    bool refuted; /* by the gates */
+    int rounds; /* in turns, that are judged */
+    bool late;  /* there was no time for one more */
     bool won;
+    tune_proof proof;
     char why[TUNE_WHY_SIZE]; /* what became of it, in a sentence */
     bench_row before, after;
 } tune_shape;
@@ -58,11 +93,20 @@ typedef struct tune_run {
     bool resumed;
     int64_t selftest; /* that its gates rely on; 0: none */
     cli_board_place place;
-    double seconds; /* for all searches together */
-    double duel;    /* for each comparison */
+    double seconds; /* for everything */
+    double duel;    /* for each comparison, at most */
+    double rivals;  /* for each match, at most */
     uint64_t seed;
     int64_t start_ns;
 } tune_run;
+
+/* tune_time.c: what is left of the time. tune_until() is the end of a stage, in ns of
+ * heed_clock_ns(), tune_left() the seconds until then, 0 at least; tune_share() the end of the next
+ * one of @parts equal parts of what is left. tune_passed() are the seconds since the beginning. */
+int64_t tune_until(const tune_run *tune, tune_stage stage);
+double tune_left(const tune_run *tune, tune_stage stage);
+int64_t tune_share(const tune_run *tune, tune_stage stage, size_t parts);
+double tune_passed(const tune_run *tune);
 
 /* tune_open.c: the steps before; each prints its failure. */
 cli_exit tune_open_problems(tune_run *tune);
@@ -70,13 +114,46 @@ cli_exit tune_open_run(tune_run *tune);
 cli_exit tune_find_champions(tune_run *tune);
 void tune_free(tune_run *tune);
 
+/* tune_spaces.c: tune_find_spaces() finds every space that has a kernel for the problem. */
+cli_exit tune_find_spaces(const tune_run *tune, tune_shape *shape);
+
+/* tune_beside.c: tune_time_all() times all problems beside the rivals, or @after the search those
+ * that have a new champion. */
+cli_exit tune_time_all(tune_run *tune, bool after);
+
 /* tune_search.c: tune_search() searches for all problems, in the time that there is. */
 cli_exit tune_search(tune_run *tune);
+
+/* One space at work on one problem. tune_ask() is an evaluation by the board, else by the device,
+ * that goes to the board. tune_quest_take() makes a point that took @seconds, at the highest
+ * effort, the best one that was found if it is. */
+typedef struct tune_quest {
+    tune_run *tune;
+    tune_shape *shape;
+    tune_hunt *hunt;
+    sweep_run sweep; /* of one problem */
+    lab_evaluator inner;
+    double best; /* seconds of its best point; 0: none */
+    bool known;  /* the last answer was on the board */
+    lab_error error;
+    cli_progress *progress;
+} tune_quest;
+heed_status tune_ask(tune_quest *quest, const lab_point *point, int effort, lab_evaluation *result);
+void tune_quest_take(tune_quest *quest, const lab_point *point, double seconds);
+void tune_quest_show(tune_quest *quest);
+
+/* tune_evolve.c: tune_evolve() goes on from the points that a sweep found, by evolution, until
+ * @until_ns, or for @trials launches. */
+cli_exit tune_evolve(tune_quest *quest, int64_t until_ns, int64_t trials);
 
 /* tune_challenge.c: tune_challenge() lets the best of each search and the champion take turns, and
  * sends what won through all gates; the winners are on the board, and known to the context, then.
  */
 cli_exit tune_challenge(tune_run *tune);
+
+/* tune_prove.c: all gates of heed verify for the winners, or for those that nobody beat. Who is
+ * refuted, or has no proof, is no winner any more. */
+cli_exit tune_prove(tune_run *tune, bool winners);
 
 /* tune_record.c: tune_trial() begins a trial; tune_name is what it points to. tune_add_pair() adds
  * a round of turns, tune_add_row() times beside the rivals, with *@id 0 if there are none. */

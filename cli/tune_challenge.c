@@ -14,6 +14,10 @@
 #include "tune.h"
 #include "wisdom_line.h"
 
+/* Of the time for a comparison so much is for the turns themselves; less is not worth it. */
+#define DUEL_SHARE 0.7
+#define DUEL_LEAST 0.01
+
 static lab_rules rules_of(void)
 {
     return (lab_rules){ .gain = LAB_CHAMPION_GAIN, .looks = LAB_DUEL_LOOKS };
@@ -31,7 +35,7 @@ static void say(tune_shape *shape, const char *why)
 /* Is the shape in that round? */
 static bool plays(const tune_shape *shape, int round)
 {
-    return *shape->best && strcmp(shape->best, shape->champion) != 0 && !shape->refuted &&
+    return *shape->best && strcmp(shape->best, shape->champion) != 0 && !shape->late &&
            shape->rounds == round && (round == 0 || shape->won);
 }
 
@@ -53,12 +57,22 @@ static lab_comparison *comparison_of(tune_shape *shape, int round)
     return round ? &shape->two : &shape->one;
 }
 
+/* There is no time for it. */
+static void give_up(tune_shape *shape, int round)
+{
+    shape->late = true;
+    shape->won = false;
+    snprintf(shape->why, sizeof shape->why, "%.100s was found, and there was no time to %s it",
+             shape->best, round ? "compare it once more" : "compare it");
+}
+
 /* Lets two kernels take turns; a kernel that fails at it has lost. */
-static cli_exit play(tune_run *tune, tune_shape *shape, int round, size_t players, uint64_t seed)
+static cli_exit play(tune_run *tune, tune_shape *shape, int round, size_t players, uint64_t seed,
+                     double seconds)
 {
     const lab_rules rules = rules_of();
     const lab_duel_options options = { .rules = lab_family_rules(&rules, players),
-                                       .seconds = tune->duel,
+                                       .seconds = seconds,
                                        .seed = seed };
     cli_pair *pair = pair_of(shape, round);
     pair->names[0] = shape->best;
@@ -66,7 +80,8 @@ static cli_exit play(tune_run *tune, tune_shape *shape, int round, size_t player
     cli_exit code = cli_pair_run(pair, &tune->bench, shape->source, &options);
     if (code == CLI_OK && pair->outcome != BENCH_OK) {
         shape->won = false;
-        shape->refuted = pair->outcome == BENCH_WRONG && pair->blame == 0;
+        if (pair->outcome == BENCH_WRONG && pair->blame == 0)
+            shape->proof = TUNE_REFUTED;
         say(shape, pair->reason);
         *shape->best = '\0';
     }
@@ -124,56 +139,22 @@ static cli_exit play_round(tune_run *tune, int round)
     for (size_t i = 0; i < tune->count && code == CLI_OK; i++) {
         if (!plays(&tune->shapes[i], round))
             continue;
+        double share = tune_left(tune, TUNE_DUELS) / (double)(players - done);
+        double seconds = fmin(tune->duel, DUEL_SHARE * (round ? 1 : 0.5) * share);
         cli_progress_step(&progress, done++, tune->shapes[i].spec);
-        code = play(tune, &tune->shapes[i], round, players,
-                    tune->seed + 2 * i + (uint64_t)round + 1000);
+        if (seconds < DUEL_LEAST)
+            give_up(&tune->shapes[i], round);
+        else
+            code = play(tune, &tune->shapes[i], round, players,
+                        tune->seed + 2 * i + (uint64_t)round + 1000, seconds);
     }
     cli_progress_end(&progress);
     return code == CLI_OK ? judge(tune, round) : code;
 }
 
 /* -------------------------------------------------------------------------- */
-/* Gates, board, wisdom                                                       */
+/* Board, wisdom                                                              */
 /* -------------------------------------------------------------------------- */
-
-/* All gates of heed verify, in a process of its own. */
-static cli_exit verify(tune_run *tune, tune_shape *shape)
-{
-    const char *words[16] = { "heed",     "verify",    "--device", cli_device(tune->args),
-                              "--kernel", shape->best, "--once",   "--time-limit",
-                              "1",        shape->spec };
-    if (cli_args_given(tune->args, "cpu")) {
-        words[10] = "--cpu";
-        words[11] = cli_args_text(tune->args, "cpu");
-    }
-    int code = cli_run_self((char *const *)(const void *)words);
-    if (code == CLI_INTERRUPTED || cli_interrupted())
-        return CLI_INTERRUPTED;
-    if (code == CLI_OK)
-        return CLI_OK;
-    shape->won = false;
-    shape->refuted = code == CLI_VERIFY_FAILED || code == CLI_FINDING;
-    if (shape->refuted)
-        snprintf(shape->why, sizeof shape->why, "%.100s does not pass 'heed verify'", shape->best);
-    else
-        snprintf(shape->why, sizeof shape->why,
-                 "%.100s could not be verified: 'heed verify' returned %d", shape->best, code);
-    cli_warning("%s: %s", shape->spec, shape->why);
-    return CLI_OK;
-}
-
-static cli_exit verify_all(tune_run *tune)
-{
-    cli_exit code = CLI_OK;
-    cli_progress progress = cli_progress_start("verifying", tune->count);
-    for (size_t i = 0; i < tune->count && code == CLI_OK; i++) {
-        cli_progress_step(&progress, i, tune->shapes[i].spec);
-        if (tune->shapes[i].won)
-            code = verify(tune, &tune->shapes[i]);
-    }
-    cli_progress_end(&progress);
-    return code;
-}
 
 static heed_status record_shape(tune_run *tune, tune_shape *shape, lab_error *error)
 {
@@ -193,23 +174,29 @@ static heed_status record_shape(tune_run *tune, tune_shape *shape, lab_error *er
     return status;
 }
 
+/* Where there is nothing to compare. */
+static void explain(tune_shape *shape)
+{
+    if (shape->late)
+        say(shape, "there was no time to search");
+    else if (shape->hunt_count > 0 && !*shape->best)
+        say(shape, "no point of its spaces ran");
+    else if (*shape->best && strcmp(shape->best, shape->champion) == 0)
+        say(shape, "the search found nothing faster");
+}
+
 cli_exit tune_challenge(tune_run *tune)
 {
     lab_error error;
-    for (size_t i = 0; i < tune->count; i++) {
-        tune_shape *shape = &tune->shapes[i];
-        if (*shape->space && !*shape->best)
-            say(shape, "no point of the space ran");
-        else if (*shape->best && strcmp(shape->best, shape->champion) == 0)
-            say(shape, "the search found nothing faster");
-    }
+    for (size_t i = 0; i < tune->count; i++)
+        explain(&tune->shapes[i]);
     cli_exit code = play_round(tune, 0);
     if (code == CLI_OK)
         code = play_round(tune, 1);
     for (size_t i = 0; i < tune->count; i++)
         tune->shapes[i].won &= tune->shapes[i].rounds > 1;
     if (code == CLI_OK)
-        code = verify_all(tune);
+        code = tune_prove(tune, true);
     for (size_t i = 0; i < tune->count && code == CLI_OK; i++) {
         heed_status status = record_shape(tune, &tune->shapes[i], &error);
         if (status != HEED_OK)

@@ -1,6 +1,5 @@
 /*
- * tune_open.c - what `heed tune` needs before it begins: problems, its run, who leads, where to
- * search
+ * tune_open.c - what `heed tune` needs before it begins: problems, its run, who leads
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -150,65 +149,6 @@ static cli_exit plan_champion(tune_run *tune, tune_shape *shape)
     return CLI_OK;
 }
 
-/* ---- Where to search ---- */
-
-static const char *const spaces[] = { "wgmma", "mma", "cpu_few", "cpu_tile" };
-
-/* Has the space a point of that name? */
-static bool has_point(const lab_space *space, const char *kernel, const char *wanted)
-{
-    char name[HEED_NAME_SIZE];
-    for (int64_t i = 0; i < lab_space_count(space); i++) {
-        const lab_point point = lab_space_at(space, i);
-        if (lab_space_name(space, &point, kernel, name, NULL) == HEED_OK &&
-            strcmp(name, wanted) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool has_kernel(const lab_space *space, const char *kernel)
-{
-    for (int i = 0; i < space->kernel_count; i++)
-        if (strcmp(space->kernels[i], kernel) == 0)
-            return true;
-    return false;
-}
-
-/* A space of the champion's kernel: one that names it, or has its very config. */
-static cli_exit choose_space(const tune_run *tune, tune_shape *shape)
-{
-    const char *wanted = cli_args_text(tune->args, "space");
-    size_t count = wanted ? 1 : sizeof spaces / sizeof *spaces;
-    char kernel[2 * HEED_NAME_SIZE];
-    snprintf(kernel, sizeof kernel, "%s", shape->champion);
-    char *end = strstr(kernel, "__");
-    if (end)
-        *end = '\0';
-    for (size_t i = 0; i < count; i++) {
-        char found[1024];
-        lab_space space;
-        lab_error error;
-        const char *name = wanted ? wanted : spaces[i];
-        heed_status status = lab_space_load(
-            &space, cli_find_list("spaces", name, found, sizeof found), &error);
-        if (status != HEED_OK) {
-            cli_error("%s", error.text);
-            return cli_exit_of(status);
-        }
-        if (has_kernel(&space, kernel) || has_point(&space, kernel, shape->champion)) {
-            snprintf(shape->space, sizeof shape->space, "%s", name);
-            snprintf(shape->kernel, sizeof shape->kernel, "%.95s", kernel);
-        }
-        lab_space_free(&space);
-        if (*shape->space)
-            return CLI_OK;
-    }
-    snprintf(shape->why, sizeof shape->why, "no space has %.100s: there is nothing to search",
-             kernel);
-    return CLI_OK;
-}
-
 cli_exit tune_find_champions(tune_run *tune)
 {
     cli_exit code = CLI_OK;
@@ -224,7 +164,7 @@ cli_exit tune_find_champions(tune_run *tune)
             return cli_board_fail(status, &error);
         code = plan_champion(tune, &tune->shapes[i]);
         if (code == CLI_OK)
-            code = choose_space(tune, &tune->shapes[i]);
+            code = tune_find_spaces(tune, &tune->shapes[i]);
     }
     return code;
 }

@@ -71,8 +71,9 @@ heed_status tune_add_pair(const tune_run *tune, const tune_shape *shape, int att
           .seconds = pair->duel.b,
           .count = pair->duel.pairs },
     };
-    trial.verdict = shape->refuted ? LAB_RECORD_WRONG : LAB_RECORD_OK;
-    trial.reason = shape->refuted ? shape->why : NULL;
+    bool wrong = shape->proof == TUNE_REFUTED;
+    trial.verdict = wrong ? LAB_RECORD_WRONG : LAB_RECORD_OK;
+    trial.reason = wrong ? shape->why : NULL;
     trial.confirmed = attempt == TUNE_AGAIN;
     trial.timing = timing_of(tune);
     trial.seconds = pair->seconds[0];

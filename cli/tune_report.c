@@ -43,6 +43,15 @@ static const char *ratio_of(const bench_match *match, char text[32])
     return text;
 }
 
+static const char *proof_word(const tune_shape *shape)
+{
+    static const char *const words[] = { [TUNE_NO_TIME] = "no time",
+                                         [TUNE_PROVED] = "all",
+                                         [TUNE_REFUTED] = "refused",
+                                         [TUNE_UNTOLD] = "unknown" };
+    return words[shape->proof];
+}
+
 static void add_seconds(lab_table *table, const bench_row *row)
 {
     char text[LAB_FORMAT_SIZE];
@@ -65,6 +74,7 @@ static void add_shape(lab_table *table, const tune_run *tune, const tune_shape *
                        cli_style(stdout, CLI_PLAIN));
     else
         lab_table_cell(table, "-");
+    lab_table_cell(table, "%s", proof_word(shape));
     for (size_t i = 0; i < tune->bench.rival_count; i++) {
         const char *name = tune->bench.rivals[i].name;
         if (!tune->bench.rivals[i].open)
@@ -87,6 +97,7 @@ static cli_exit print_table(const tune_run *tune)
     lab_table_column(table, "after", LAB_LEFT);
     lab_table_column(table, "", LAB_RIGHT);
     lab_table_column(table, "before/after", LAB_LEFT);
+    lab_table_column(table, "gates", LAB_LEFT);
     for (size_t i = 0; i < tune->bench.rival_count; i++)
         if (tune->bench.rivals[i].open)
             lab_table_column(table, tune->bench.rivals[i].name, LAB_RIGHT);
@@ -95,16 +106,34 @@ static cli_exit print_table(const tune_run *tune)
     return cli_table_print(table);
 }
 
+/* "30 of 91 points of cpu_tile, 4 of 18 of cpu_few" */
+static void print_hunts(const tune_shape *shape)
+{
+    int64_t bred = 0;
+    for (size_t i = 0; i < shape->hunt_count; i++) {
+        const tune_hunt *hunt = &shape->hunts[i];
+        bred += hunt->bred;
+        printf("%s%lld of %lld%s of %s", i ? ", " : "", (long long)hunt->launched,
+               (long long)hunt->points, i ? "" : " points", hunt->space);
+    }
+    printf(" tried");
+    if (bred > 0)
+        printf(", %lld kernels bred from the best", (long long)bred);
+}
+
 static void print_problems(const tune_run *tune)
 {
+    static const char *const proofs[] = { [TUNE_NO_TIME] = "not verified: no time",
+                                          [TUNE_PROVED] = "who leads passes all gates",
+                                          [TUNE_REFUTED] = "the gates refused a kernel",
+                                          [TUNE_UNTOLD] = "not verified: heed verify failed" };
     for (size_t i = 0; i < tune->count; i++) {
         const tune_shape *shape = &tune->shapes[i];
-        if (*shape->space)
-            printf("%s: %lld of %lld points of %s tried%s; %s\n", shape->spec,
-                   (long long)shape->launched, (long long)shape->points, shape->space,
-                   shape->reused ? ", some before the interruption" : "", shape->why);
-        else
-            printf("%s: %s\n", shape->spec, shape->why);
+        printf("%s: ", shape->spec);
+        if (shape->hunt_count > 0)
+            print_hunts(shape);
+        printf("%s%s%s; %s\n", shape->reused ? ", some before the interruption" : "",
+               shape->hunt_count > 0 ? "; " : "", shape->why, proofs[shape->proof]);
     }
 }
 
@@ -139,6 +168,7 @@ static cli_exit print_text(const tune_run *tune)
                   : "There is no rival here to compare with.\n\n");
     print_problems(tune);
     print_sum(tune);
+    printf("%.1f s of %g s were used\n", tune_passed(tune), tune->seconds);
     return code;
 }
 
@@ -176,16 +206,37 @@ static json_t *json_row(const bench_row *row)
                      "rivals", rivals);
 }
 
+static json_t *json_hunts(const tune_shape *shape)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < shape->hunt_count; i++) {
+        const tune_hunt *hunt = &shape->hunts[i];
+        list = cli_json_append(list,
+                               json_pack("{s:s, s:s, s:I, s:I, s:I, s:I}", "space", hunt->space,
+                                         "kernel", hunt->kernel, "points", (json_int_t)hunt->points,
+                                         "launched", (json_int_t)hunt->launched, "pruned",
+                                         (json_int_t)hunt->pruned, "bred", (json_int_t)hunt->bred));
+    }
+    return list;
+}
+
+static int64_t launched(const tune_shape *shape)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < shape->hunt_count; i++)
+        sum += shape->hunts[i].launched;
+    return sum;
+}
+
 static json_t *json_shape(const tune_shape *shape)
 {
     return json_pack(
-        "{s:s, s:s, s:o, s:o, s:b, s:b, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}",
-        "problem", shape->spec, "champion", shape->champion, "best",
-        *shape->best ? json_string(shape->best) : json_null(), "space",
-        *shape->space ? json_string(shape->space) : json_null(), "improved", shape->won, "refuted",
-        shape->refuted, "why", *shape->why ? cli_json_text(shape->why) : json_null(), "points",
-        (json_int_t)shape->points, "launched", (json_int_t)shape->launched, "pruned",
-        (json_int_t)shape->pruned, "reused", (json_int_t)shape->reused, "searched_seconds",
+        "{s:s, s:s, s:o, s:o, s:b, s:s, s:b, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "problem",
+        shape->spec, "champion", shape->champion, "best",
+        *shape->best ? json_string(shape->best) : json_null(), "spaces", json_hunts(shape),
+        "improved", shape->won, "gates", proof_word(shape), "refuted", shape->proof == TUNE_REFUTED,
+        "why", *shape->why ? cli_json_text(shape->why) : json_null(), "launched",
+        (json_int_t)launched(shape), "reused", (json_int_t)shape->reused, "searched_seconds",
         cli_json_real(shape->searched > 0 ? shape->searched : (double)NAN), "first",
         json_comparison(&shape->one, shape->rounds > 0), "again",
         json_comparison(&shape->two, shape->rounds > 1), "before", json_row(&shape->before),
@@ -201,11 +252,12 @@ cli_exit tune_report(const tune_run *tune)
     }
     for (size_t i = 0; i < tune->count; i++)
         shapes = cli_json_append(shapes, json_shape(&tune->shapes[i]));
-    return cli_json_print(json_pack("{s:s, s:i, s:I, s:b, s:o, s:I, s:o}", "device",
+    return cli_json_print(json_pack("{s:s, s:i, s:I, s:b, s:o, s:o, s:I, s:o}", "device",
                                     heed_context_device(tune->bench.context), "threads",
                                     heed_context_threads(tune->bench.context), "run",
                                     (json_int_t)tune->run, "resumed", tune->resumed, "seconds",
-                                    cli_json_real(tune->seconds), "improved",
+                                    cli_json_real(tune->seconds), "took",
+                                    cli_json_real(tune_passed(tune)), "improved",
                                     (json_int_t)count_won(tune), "shapes", shapes),
                           "tune");
 }

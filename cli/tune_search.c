@@ -1,5 +1,6 @@
 /*
- * tune_search.c - a search for each problem, whose every trial is on the board
+ * tune_search.c - searches for each problem, whose every trial is on the board: a sweep of each
+ * space, and evolution in the space where the best was found
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,15 +12,7 @@
 
 #define NS_PER_SECOND 1e9
 
-/* One search. */
-typedef struct search_of {
-    tune_run *tune;
-    tune_shape *shape;
-    sweep_run sweep; /* of one problem */
-    lab_evaluator inner;
-    lab_error error;
-    cli_progress *progress;
-} search_of;
+#define SWEEPS_SHARE 0.65 /* of the time and the trials; evolution has the rest */
 
 /* ---- Answers of the board, and those that go there ---- */
 
@@ -48,7 +41,7 @@ static lab_record_verdict verdict_of(lab_fate fate)
     return LAB_RECORD_FAILED;
 }
 
-static heed_status append(search_of *it, lab_record_trial *trial, const lab_evaluation *result)
+static heed_status append(tune_quest *it, lab_record_trial *trial, const lab_evaluation *result)
 {
     if (result->fate == LAB_FATE_PRUNED) /* nothing ran, and it is soon found out anew */
         return HEED_OK;
@@ -61,69 +54,90 @@ static heed_status append(search_of *it, lab_record_trial *trial, const lab_eval
     return lab_record_append(it->tune->record, trial, NULL, &it->error);
 }
 
-static heed_status evaluate(void *data, const lab_point *point, int shape, int effort,
-                            lab_evaluation *result)
+heed_status tune_ask(tune_quest *it, const lab_point *point, int effort, lab_evaluation *result)
 {
-    search_of *it = data;
     char whole[HEED_NAME_SIZE], thought[LAB_POINT_TEXT];
     tune_name name;
     lab_record_found found;
     if (lab_space_name(&it->sweep.space, point, it->sweep.kernel, whole, NULL) != HEED_OK)
-        return it->inner.evaluate(it->inner.data, point, shape, effort, result);
+        return it->inner.evaluate(it->inner.data, point, 0, effort, result);
     lab_record_trial trial = tune_trial(it->tune, it->shape, whole, effort, &name);
     lab_point_print(&it->sweep.space, point, thought);
     trial.candidate.thought = thought;
     heed_status status = lab_record_find(it->tune->record, &trial, &found, &it->error);
-    if (status == HEED_OK && found.trial) {
-        it->shape->reused++;
+    it->known = status == HEED_OK && found.trial > 0;
+    if (it->known) {
+        it->shape->reused += it->tune->resumed;
         *result = (lab_evaluation){ .fate = fate_of(found.verdict), .seconds = found.seconds };
         return HEED_OK;
     }
     if (status == HEED_OK)
-        status = it->inner.evaluate(it->inner.data, point, shape, effort, result);
+        status = it->inner.evaluate(it->inner.data, point, 0, effort, result);
     return status == HEED_OK ? append(it, &trial, result) : status;
+}
+
+static heed_status evaluate(void *data, const lab_point *point, int shape, int effort,
+                            lab_evaluation *result)
+{
+    (void)shape;
+    return tune_ask(data, point, effort, result);
 }
 
 static bool refuse(void *data, const lab_point *point, char why[LAB_WHY_SIZE])
 {
-    search_of *it = data;
+    tune_quest *it = data;
     return it->inner.refuse(it->inner.data, point, why);
 }
 
 static void announce(void *data, const lab_point *points, size_t count)
 {
-    search_of *it = data;
+    tune_quest *it = data;
     it->inner.announce(it->inner.data, points, count);
 }
 
-/* ---- The search ---- */
+/* ---- What comes out ---- */
 
 /* Progress in tenths of a second of all the time that there is. */
-static void show(search_of *it, const lab_try *best)
+void tune_quest_show(tune_quest *quest)
 {
     char text[LAB_FORMAT_SIZE], what[HEED_SPEC_SIZE + 64];
-    double passed = (double)(heed_clock_ns() - it->tune->start_ns) / NS_PER_SECOND;
-    if (best)
-        snprintf(what, sizeof what, "tenths of a second  %s  best %s", it->shape->spec,
-                 lab_format_seconds(exp(best->score), text));
+    if (quest->sweep.shapes && quest->sweep.shapes[0].best > 0)
+        snprintf(what, sizeof what, "tenths of a second  %s  best %s", quest->shape->spec,
+                 lab_format_seconds(quest->sweep.shapes[0].best, text));
     else
-        snprintf(what, sizeof what, "tenths of a second  %s", it->shape->spec);
-    cli_progress_step(it->progress, (size_t)(10 * passed), what);
+        snprintf(what, sizeof what, "tenths of a second  %s", quest->shape->spec);
+    cli_progress_step(quest->progress, (size_t)(10 * tune_passed(quest->tune)), what);
+}
+
+void tune_quest_take(tune_quest *quest, const lab_point *point, double seconds)
+{
+    tune_shape *shape = quest->shape;
+    if (quest->best == 0 || seconds < quest->best)
+        quest->best = seconds;
+    if (shape->searched > 0 && seconds >= shape->searched)
+        return;
+    lab_space_name(&quest->sweep.space, point, quest->sweep.kernel, shape->best, NULL);
+    shape->searched = seconds;
 }
 
 static void tried(void *data, const lab_try *one, const lab_try *best)
 {
     (void)one;
-    show(data, best);
+    (void)best;
+    tune_quest_show(data);
 }
 
-static cli_exit open_sweep(search_of *it)
+/* ---- One space ---- */
+
+/* All spaces of a problem compute in the same tensors, @shape's. */
+static cli_exit open_quest(tune_quest *it, sweep_shape *shape)
 {
     sweep_run *sweep = &it->sweep;
     const tune_run *tune = it->tune;
     char found[1024];
-    const char *path = cli_find_list("spaces", it->shape->space, found, sizeof found);
+    const char *path = cli_find_list("spaces", it->hunt->space, found, sizeof found);
     *sweep = (sweep_run){ .args = tune->args,
+                          .shapes = shape,
                           .context = tune->bench.context,
                           .replay = tune->bench.replay,
                           .arch = heed_device_arch(tune->bench.context),
@@ -133,73 +147,61 @@ static cli_exit open_sweep(search_of *it)
     if (status != HEED_OK)
         return cli_board_fail(status, &it->error);
     sweep->limits = sweep->space.limits;
-    snprintf(sweep->kernel, sizeof sweep->kernel, "%s", it->shape->kernel);
+    snprintf(sweep->kernel, sizeof sweep->kernel, "%s", it->hunt->kernel);
     snprintf(sweep->device, sizeof sweep->device, "%s", heed_context_device(sweep->context));
     sweep->problems.items = calloc(1, sizeof *sweep->problems.items);
-    sweep->shapes = calloc(1, sizeof *sweep->shapes);
-    if (!sweep->problems.items || !sweep->shapes) {
+    if (!sweep->problems.items) {
         cli_error("not enough memory to search");
         return CLI_ENVIRONMENT;
     }
     sweep->problems.count = 1;
     sweep->problems.items[0] = it->shape->source->problem;
-    sweep->shapes[0].source = *it->shape->source;
-    snprintf(sweep->shapes[0].spec, sizeof sweep->shapes[0].spec, "%s", it->shape->spec);
+    it->inner = sweep_evaluator(sweep);
     return sweep_start_pool(sweep);
 }
 
-static void close_sweep(sweep_run *sweep)
+static void close_quest(tune_quest *it)
 {
-    sweep_pool_stop(sweep->pool);
-    lab_search_free(sweep->search);
-    if (sweep->shapes)
-        sweep_shapes_free(sweep);
-    free(sweep->problems.items);
-    lab_space_free(&sweep->space);
+    sweep_pool_stop(it->sweep.pool);
+    lab_search_free(it->sweep.search);
+    free(it->sweep.problems.items);
+    lab_space_free(&it->sweep.space);
 }
 
-/* The champion is where every search begins, and then what the cost model likes. */
-static lab_point *find_starts(search_of *it, size_t *count)
+/* The champion is where every search of its kernel begins, and then what the cost model likes. */
+static lab_point *find_starts(tune_quest *it, size_t *count)
 {
-    char name[HEED_NAME_SIZE];
     lab_point *starts = sweep_find_starts(&it->sweep, count);
     lab_point *all = starts ? realloc(starts, (*count + 1) * sizeof *all) : NULL;
+    int64_t champion = all ? sweep_find_point(&it->sweep, it->shape->champion) : -1;
     if (!all)
         return starts;
-    for (int64_t i = 0; i < lab_space_count(&it->sweep.space); i++) {
-        const lab_point point = lab_space_at(&it->sweep.space, i);
-        if (lab_space_name(&it->sweep.space, &point, it->sweep.kernel, name, NULL) != HEED_OK ||
-            strcmp(name, it->shape->champion) != 0)
-            continue;
-        if (*count > 0 && lab_space_index(&it->sweep.space, &all[0]) == i)
-            break;
-        all[(*count)++] = all[0];
-        all[0] = point;
-        break;
-    }
+    if (champion < 0 || (*count > 0 && lab_space_index(&it->sweep.space, &all[0]) == champion))
+        return all;
+    all[(*count)++] = all[0];
+    all[0] = lab_space_at(&it->sweep.space, champion);
     return all;
 }
 
-static void take_result(search_of *it)
+static void take_sweep(tune_quest *it)
 {
     const lab_search_result result = lab_search_get(it->sweep.search);
-    tune_shape *shape = it->shape;
-    shape->points = result.points - result.refused;
-    shape->pruned = result.pruned;
-    shape->launched = result.launched;
+    it->hunt->points = result.points - result.refused;
+    it->hunt->pruned = result.pruned;
+    it->hunt->launched = result.launched;
     if (!result.best)
         return;
     const lab_point point = lab_space_at(&it->sweep.space, result.best->index);
-    lab_space_name(&it->sweep.space, &point, it->sweep.kernel, shape->best, NULL);
-    shape->searched = exp(result.best->score);
+    tune_quest_take(it, &point, exp(result.best->score));
 }
 
-static cli_exit search(search_of *it, double seconds)
+/* Sweeps the space until @until_ns, or for @trials launches. */
+static cli_exit sweep_space(tune_quest *it, int64_t until_ns, int64_t trials)
 {
-    tune_run *tune = it->tune;
-    int64_t trials = cli_args_integer(tune->args, "trials");
     size_t count = 0;
-    it->inner = sweep_evaluator(&it->sweep);
+    int64_t budget = until_ns - heed_clock_ns();
+    if (it->sweep.pool)
+        sweep_pool_until(it->sweep.pool, until_ns);
     lab_point *starts = find_starts(it, &count);
     const lab_evaluator evaluator = { .data = it,
                                       .shapes = 1,
@@ -207,9 +209,9 @@ static cli_exit search(search_of *it, double seconds)
                                       .evaluate = evaluate,
                                       .refuse = refuse,
                                       .announce = announce };
-    const lab_search_options options = { .seed = tune->seed,
-                                         .trials = trials > 0 ? trials : 0,
-                                         .budget_ns = (int64_t)(seconds * NS_PER_SECOND),
+    const lab_search_options options = { .seed = it->tune->seed,
+                                         .trials = trials,
+                                         .budget_ns = budget > 1 ? budget * 4 / 5 : 1,
                                          .starts = starts,
                                          .start_count = count,
                                          .interrupted = cli_interrupted,
@@ -225,19 +227,84 @@ static cli_exit search(search_of *it, double seconds)
                   it->sweep.trouble);
         return cli_exit_of(status);
     }
-    take_result(it);
+    take_sweep(it);
     return CLI_OK;
 }
 
-static cli_exit search_shape(tune_run *tune, tune_shape *shape, double seconds,
+/* ---- One problem ---- */
+
+/* The space of the champion's kernel, which is the first, has twice the share of another one. */
+static double weight_left(const tune_shape *shape, size_t from)
+{
+    return (double)(shape->hunt_count - from) + (from == 0);
+}
+
+/* Of so many trials, 0 for any, the part for space number @at; what evolution gets is left out. */
+static int64_t trials_of(const tune_shape *shape, size_t at, int64_t trials)
+{
+    double share = SWEEPS_SHARE * (double)trials * (at == 0 ? 2 : 1) / weight_left(shape, 0);
+    return trials <= 0 ? 0 : at == 0 && share < 1 ? 1 : (int64_t)share;
+}
+
+static cli_exit sweep_all(tune_quest *quests, tune_shape *shape, sweep_shape *common,
+                          int64_t until_ns, int64_t trials)
+{
+    cli_exit code = CLI_OK;
+    for (size_t i = 0; i < shape->hunt_count && code == CLI_OK; i++) {
+        int64_t now = heed_clock_ns(), wanted = trials_of(shape, i, trials);
+        double share = (i == 0 ? 2 : 1) / weight_left(shape, i);
+        if ((i > 0 && now >= until_ns) || (trials > 0 && wanted == 0))
+            continue;
+        quests[i].hunt = &shape->hunts[i];
+        code = open_quest(&quests[i], common);
+        tune_quest_show(&quests[i]);
+        if (code == CLI_OK)
+            code = sweep_space(&quests[i], now + (int64_t)((double)(until_ns - now) * share),
+                               wanted);
+    }
+    return code;
+}
+
+/* Evolution in the space where the best was found. */
+static cli_exit evolve_best(tune_quest *quests, tune_shape *shape, int64_t until_ns, int64_t trials)
+{
+    tune_quest *best = NULL;
+    int64_t launched = 0;
+    for (size_t i = 0; i < shape->hunt_count; i++) {
+        launched += shape->hunts[i].launched;
+        if (quests[i].best > 0 && (!best || quests[i].best < best->best))
+            best = &quests[i];
+    }
+    if (!best || heed_clock_ns() >= until_ns || (trials > 0 && launched >= trials))
+        return CLI_OK;
+    if (best->sweep.pool)
+        sweep_pool_until(best->sweep.pool, until_ns);
+    return tune_evolve(best, until_ns, trials > 0 ? trials - launched : 0);
+}
+
+static cli_exit search_shape(tune_run *tune, tune_shape *shape, int64_t until_ns,
                              cli_progress *progress)
 {
-    search_of it = { .tune = tune, .shape = shape, .progress = progress };
-    cli_exit code = open_sweep(&it);
-    show(&it, NULL);
+    tune_quest quests[TUNE_HUNTS];
+    int64_t trials = cli_args_integer(tune->args, "trials"), now = heed_clock_ns();
+    int64_t sweeps_until = now + (int64_t)((double)(until_ns - now) * SWEEPS_SHARE);
+    sweep_shape *common = calloc(1, sizeof *common);
+    if (!common) {
+        cli_error("not enough memory to search");
+        return CLI_ENVIRONMENT;
+    }
+    common->source = *shape->source;
+    snprintf(common->spec, sizeof common->spec, "%s", shape->spec);
+    for (size_t i = 0; i < TUNE_HUNTS; i++)
+        quests[i] = (tune_quest){ .tune = tune, .shape = shape, .progress = progress };
+    cli_exit code = sweep_all(quests, shape, common, sweeps_until, trials);
     if (code == CLI_OK)
-        code = search(&it, seconds);
-    close_sweep(&it.sweep);
+        code = evolve_best(quests, shape, until_ns, trials);
+    for (size_t i = 0; i < TUNE_HUNTS; i++)
+        if (quests[i].hunt)
+            close_quest(&quests[i]);
+    sweep_run last = { .shapes = common, .problems = { .count = 1 } };
+    sweep_shapes_free(&last);
     return code;
 }
 
@@ -247,14 +314,17 @@ cli_exit tune_search(tune_run *tune)
     cli_exit code = CLI_OK;
     cli_progress progress = cli_progress_start("searching", (size_t)(10 * tune->seconds));
     for (size_t i = 0; i < tune->count; i++)
-        left += *tune->shapes[i].space != '\0';
-    tune->start_ns = heed_clock_ns();
+        left += tune->shapes[i].hunt_count > 0;
     /* What one search leaves of its share the others have. */
     for (size_t i = 0; i < tune->count && code == CLI_OK; i++) {
-        double passed = (double)(heed_clock_ns() - tune->start_ns) / NS_PER_SECOND;
-        double rest = fmax(tune->seconds - passed, 0.01);
-        if (*tune->shapes[i].space)
-            code = search_shape(tune, &tune->shapes[i], rest / (double)left--, &progress);
+        tune_shape *shape = &tune->shapes[i];
+        if (shape->hunt_count == 0)
+            continue;
+        if (tune_left(tune, TUNE_SEARCHES) > 0)
+            code = search_shape(tune, shape, tune_share(tune, TUNE_SEARCHES, left), &progress);
+        else
+            shape->late = true;
+        left--;
     }
     cli_progress_end(&progress);
     return code;

@@ -65,6 +65,10 @@ static const char *text(const json_t *json, const char *key)
     return value ? value : "";
 }
 
+/* How long a unit of work may take, on a machine with others at work: the start of a rival among
+ * them. */
+#define UNIT_SECONDS 4
+
 /* Is there a kernel whose configs differ by more than noise? In builds that are not optimised they
  * do not. */
 static bool has_avx2(void **state)
@@ -89,8 +93,8 @@ static void test_improvement(void **state)
                          "--kernel " SLOW " --json >bench.json; heed board add bench.json",
                          out, err),
                      0);
-    json_t *json = run_json(state, "heed tune --cpu avx2 " SPEC " --seconds 3 --trials 16 "
-                                   "--wisdom w.txt " QUICK);
+    json_t *json = run_json(state, "heed tune --cpu avx2 " SPEC " --seconds 20 --trials 16 "
+                                   "--space cpu_few --wisdom w.txt " QUICK);
     const json_t *shape = shape_of(json);
     assert_string_equal(text(json, "schema"), "heed.tune/1");
     assert_string_equal(text(shape, "champion"), SLOW);
@@ -98,6 +102,7 @@ static void test_improvement(void **state)
         fail_msg("no improvement: %s", text(shape, "why"));
     assert_int_equal(number(json, "improved"), 1);
     assert_true(number(shape, "launched") <= 16);
+    assert_string_equal(text(shape, "gates"), "all");
     assert_true(json_number_value(json_object_get(json_object_get(shape, "again"), "low")) > 1.03);
     assert_string_equal(text(json_object_get(shape, "after"), "kernel"), text(shape, "best"));
     assert_int_equal(run(state, "heed plan --cpu avx2 -t 1 --wisdom w.txt " SPEC, out, err), 0);
@@ -135,10 +140,67 @@ static void test_nothing_to_search(void **state)
     json_t *json = run_json(state, "heed tune --board plain.db --cpu scalar 'b1 h1 s64 d16 f32' "
                                    "--space cpu_few " QUICK);
     const json_t *shape = shape_of(json);
-    assert_true(json_is_null(json_object_get(shape, "space")));
+    assert_int_equal(json_array_size(json_object_get(shape, "spaces")), 0);
+    assert_string_equal(text(shape, "gates"), "all");
     assert_true(json_is_object(json_object_get(shape, "before")));
     assert_false(json_is_true(json_object_get(shape, "improved")));
     json_decref(json);
+}
+
+static double real(const json_t *json, const char *key)
+{
+    assert_true(json_is_number(json_object_get(json, key)));
+    return json_number_value(json_object_get(json, key));
+}
+
+/* All kernels that can do a problem are searched, then evolved, and who leads is verified. */
+static void test_all_spaces(void **state)
+{
+    if (!has_avx2(state))
+        skip();
+    json_t *json = run_json(state, "heed tune --board all.db --cpu avx2 'b1 h2 s32/256 d32 f32' "
+                                   "--seconds 15 --trials 12 " QUICK);
+    const json_t *shape = shape_of(json), *spaces = json_object_get(shape, "spaces");
+    json_int_t bred = 0, launched = 0;
+    assert_int_equal(json_array_size(spaces), 2);
+    assert_string_not_equal(text(json_array_get(spaces, 0), "kernel"),
+                            text(json_array_get(spaces, 1), "kernel"));
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(number(json_array_get(spaces, i), "launched") > 0);
+        launched += number(json_array_get(spaces, i), "launched");
+        bred += number(json_array_get(spaces, i), "bred");
+    }
+    assert_true(bred > 0);
+    assert_in_range(launched, 3, 12);
+    assert_string_equal(text(shape, "gates"), "all");
+    json_decref(json);
+}
+
+/* The seconds are those of everything, and one unit of work more: a point, a match, a comparison.
+ * What there was no time for is said. */
+static void test_budget(void **state)
+{
+    static const char *const budgets[] = { "0.01", "0.3", "2" };
+    for (size_t i = 0; i < 3; i++) {
+        char line[300];
+        snprintf(line, sizeof line,
+                 "heed tune --board tight.db 'b1 h4 s256 d64 f32' 'b1 h4 s256 d64 f16' "
+                 "'b1 h4 s256 d64 f32 causal' --seconds %s -t 2 --json",
+                 budgets[i]);
+        json_t *json = run_json(state, line);
+        double budget = atof(budgets[i]);
+        assert_true(real(json, "seconds") == budget);
+        if (real(json, "took") > budget + UNIT_SECONDS)
+            fail_msg("%.2f s of %.2f were used", real(json, "took"), budget);
+        for (size_t j = 0; j < 3; j++) {
+            const json_t *shape = json_array_get(json_object_get(json, "shapes"), j);
+            const char *gates = text(shape, "gates");
+            assert_true(strcmp(gates, "no time") == 0 || strcmp(gates, "all") == 0);
+            if (i == 0)
+                assert_string_equal(gates, "no time");
+        }
+        json_decref(json);
+    }
 }
 
 /* Ctrl-C leaves every trial on the board, and the same command goes on. */
@@ -184,6 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_improvement),       cmocka_unit_test(test_none),
         cmocka_unit_test(test_nothing_to_search), cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_all_spaces),        cmocka_unit_test(test_budget),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);

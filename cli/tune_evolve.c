@@ -1,0 +1,141 @@
+/*
+ * tune_evolve.c - evolution that goes on from what a sweep found
+ *
+ * A sweep learns where a space is good; evolution then crosses and mutates the best of it, told by
+ * the guide what holds them back. It runs on quick times, and its best are timed again as those of
+ * the sweep were.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../src/measure.h"
+#include "evolve.h"
+#include "tune.h"
+
+#define STARTS 8
+#define FINALISTS 3
+
+typedef struct brood {
+    tune_quest *quest;
+    lab_evolution *evolution;
+    int64_t launched;
+} brood;
+
+static heed_status evaluate(void *data, lab_individual *individual)
+{
+    brood *it = data;
+    tune_quest *quest = it->quest;
+    lab_evaluation result = { .fate = LAB_FATE_PRUNED };
+    const lab_point *point = &individual->genome.point;
+    individual->fate = LAB_FATE_PRUNED;
+    if (quest->inner.refuse(quest->inner.data, point, individual->why))
+        return HEED_OK;
+    heed_status status = tune_ask(quest, point, 0, &result);
+    if (status != HEED_OK)
+        return status;
+    individual->fate = result.fate;
+    individual->seconds[0] = result.seconds;
+    memcpy(individual->why, result.why, sizeof individual->why);
+    individual->findings = sweep_findings(&quest->sweep, point);
+    it->launched += result.fate != LAB_FATE_PRUNED && !quest->known;
+    return HEED_OK;
+}
+
+static void born(void *data, const lab_individual *child, const lab_individual *champion)
+{
+    brood *it = data;
+    (void)child;
+    (void)champion;
+    tune_quest_show(it->quest);
+}
+
+static int by_score(const void *a, const void *b)
+{
+    const lab_try *one = *(const lab_try *const *)a, *other = *(const lab_try *const *)b;
+    return one->score < other->score ? -1 : one->score > other->score;
+}
+
+/* The best points of the sweep. */
+static heed_status begin(brood *it)
+{
+    const lab_search_result result = lab_search_get(it->quest->sweep.search);
+    const lab_evolution_options options = { .seed = it->quest->tune->seed,
+                                            .islands = EVOLVE_ISLANDS };
+    lab_genome starts[STARTS];
+    size_t count = 0, timed = 0;
+    const lab_try **tries = calloc(result.count + 1, sizeof *tries);
+    if (!tries)
+        return lab_fail(&it->quest->error, HEED_ERR_NO_MEMORY, "no memory for an evolution");
+    for (size_t i = 0; i < result.count; i++)
+        if (isfinite(result.tries[i].score))
+            tries[timed++] = &result.tries[i];
+    qsort(tries, timed, sizeof *tries, by_score);
+    for (; count < STARTS && count < timed; count++)
+        starts[count] = (lab_genome){ .point = lab_space_at(&it->quest->sweep.space,
+                                                            tries[count]->index) };
+    free(tries);
+    return lab_evolution_create(&it->evolution, &it->quest->sweep.space, NULL, &options, starts,
+                                count, &it->quest->error);
+}
+
+static heed_status breed(brood *it, int64_t until_ns, int64_t trials)
+{
+    const lab_nature nature = {
+        .data = it, .shapes = 1, .evaluate = evaluate, .born = born, .interrupted = cli_interrupted
+    };
+    heed_status status = HEED_OK;
+    int64_t before = -1;
+    while (status == HEED_OK && !cli_interrupted() && heed_clock_ns() < until_ns &&
+           (trials <= 0 || it->launched < trials)) {
+        int64_t now = lab_evolution_evaluations(it->evolution);
+        if (now == before) /* nothing is left to try */
+            break;
+        before = now;
+        evolve_look_ahead(&it->quest->sweep, it->evolution);
+        status = lab_evolution_run(it->evolution, &nature, 1);
+    }
+    it->quest->hunt->bred = lab_evolution_evaluations(it->evolution);
+    it->quest->hunt->launched += it->launched;
+    return status;
+}
+
+/* The best of the islands once more, longer: with many, some only looked fast. */
+static heed_status play_finals(brood *it, int64_t until_ns)
+{
+    tune_quest *quest = it->quest;
+    heed_status status = HEED_OK;
+    for (int i = 0; i < EVOLVE_ISLANDS * FINALISTS && status == HEED_OK; i++) {
+        const lab_individual *one = lab_evolution_member(it->evolution, i % EVOLVE_ISLANDS,
+                                                         i / EVOLVE_ISLANDS);
+        lab_evaluation result = { .fate = LAB_FATE_FAILED };
+        if (!one || one->seconds[0] > 1.1 * quest->best)
+            continue;
+        if (cli_interrupted() || heed_clock_ns() >= until_ns)
+            break;
+        status = tune_ask(quest, &one->genome.point, quest->inner.efforts - 1, &result);
+        if (status == HEED_OK && result.fate == LAB_FATE_TIMED)
+            tune_quest_take(quest, &one->genome.point, result.seconds);
+    }
+    return status;
+}
+
+cli_exit tune_evolve(tune_quest *quest, int64_t until_ns, int64_t trials)
+{
+    brood it = { .quest = quest };
+    int64_t now = heed_clock_ns();
+    heed_status status = begin(&it);
+    if (status == HEED_OK)
+        status = breed(&it, until_ns - (until_ns - now) / 5, trials);
+    if (status == HEED_OK)
+        status = play_finals(&it, until_ns);
+    lab_evolution_destroy(it.evolution);
+    if (cli_interrupted())
+        return CLI_INTERRUPTED;
+    if (status == HEED_OK)
+        return CLI_OK;
+    cli_error("%s: %s%s%s", quest->shape->spec,
+              *quest->error.text ? quest->error.text : heed_status_name(status),
+              *quest->sweep.trouble ? ": " : "", quest->sweep.trouble);
+    return cli_exit_of(status);
+}

@@ -1,0 +1,66 @@
+/*
+ * tune_spaces.c - where `heed tune` searches: every space with a kernel that can do the problem
+ */
+#include <string.h>
+
+#include "tune.h"
+
+/* The kernel of the space to search with: the champion's, else the first that runs; NULL: none. */
+static const char *choose_kernel(const tune_run *tune, const tune_shape *shape,
+                                 const lab_space *space, const char *champion)
+{
+    for (int i = 0; i < space->kernel_count; i++)
+        if (strcmp(space->kernels[i], champion) == 0)
+            return space->kernels[i];
+    for (int i = 0; i < space->kernel_count; i++)
+        if (sweep_kernel_runs(tune->bench.context, &shape->source->problem, space->kernels[i]) ==
+            HEED_OK)
+            return space->kernels[i];
+    return NULL;
+}
+
+/* Adds a space, that of the champion's kernel in front. */
+static void add_hunt(tune_shape *shape, const char *space, const char *kernel, const char *champion)
+{
+    if (shape->hunt_count == TUNE_HUNTS)
+        return;
+    tune_hunt *hunt = &shape->hunts[shape->hunt_count++];
+    if (strcmp(kernel, champion) == 0 && hunt != &shape->hunts[0]) {
+        *hunt = shape->hunts[0];
+        hunt = &shape->hunts[0];
+    }
+    memset(hunt, 0, sizeof *hunt);
+    snprintf(hunt->space, sizeof hunt->space, "%s", space);
+    snprintf(hunt->kernel, sizeof hunt->kernel, "%s", kernel);
+}
+
+cli_exit tune_find_spaces(const tune_run *tune, tune_shape *shape)
+{
+    const char *wanted = cli_args_text(tune->args, "space");
+    const char *const one[] = { wanted, NULL };
+    const char *const *names = wanted ? one : sweep_spaces;
+    char champion[2 * HEED_NAME_SIZE];
+    snprintf(champion, sizeof champion, "%s", shape->champion);
+    char *end = strstr(champion, "__");
+    if (end)
+        *end = '\0';
+    for (size_t i = 0; names[i]; i++) {
+        char found[1024];
+        lab_space space;
+        lab_error error;
+        heed_status status = lab_space_load(
+            &space, cli_find_list("spaces", names[i], found, sizeof found), &error);
+        if (status != HEED_OK) {
+            cli_error("%s", error.text);
+            return cli_exit_of(status);
+        }
+        const char *kernel = choose_kernel(tune, shape, &space, champion);
+        if (kernel)
+            add_hunt(shape, names[i], kernel, champion);
+        lab_space_free(&space);
+    }
+    if (shape->hunt_count == 0)
+        snprintf(shape->why, sizeof shape->why,
+                 "no space has a kernel for it: there is nothing to search");
+    return CLI_OK;
+}
