@@ -14,6 +14,7 @@ extern const cli_verb cli_verb_generate;
 extern const cli_verb cli_verb_inspect;
 extern const cli_verb cli_verb_launch;
 extern const cli_verb cli_verb_plan;
+extern const cli_verb cli_verb_roofline;
 extern const cli_verb cli_verb_profile;
 extern const cli_verb cli_verb_run;
 extern const cli_verb cli_verb_selftest;
@@ -26,7 +27,8 @@ const cli_verb *const cli_verbs[] = {
     &cli_verb_doctor, &cli_verb_plan,   &cli_verb_run,     &cli_verb_verify,   &cli_verb_selftest,
     &cli_verb_bench,  &cli_verb_sweep,  &cli_verb_evolve,  &cli_verb_tune,     &cli_verb_board,
     &cli_verb_gate,   &cli_verb_wisdom, &cli_verb_inspect, &cli_verb_profile,
-    &cli_verb_launch, &cli_verb_generate, NULL,
+    &cli_verb_launch, &cli_verb_roofline,
+    &cli_verb_generate, NULL,
 };
 
 const cli_verb *cli_verb_find(const char *name)

@@ -1,5 +1,5 @@
 /*
- * ceiling.c - runs the ceiling loops and the copies, on as many threads as asked for
+ * ceiling.c - runs the ceiling loops, copies and reads, on as many threads as asked for
  */
 #include "ceiling.h"
 
@@ -17,16 +17,17 @@ typedef struct loop_row {
     const char *cpu;
     bool bf16_only;
     const lab_ceiling_loop *loop;
+    const lab_ceiling_loop *exp;
 } loop_row;
 
 static const loop_row rows[] = {
 #ifdef HEED_X86
-    { "avx512bf16", true, &lab_ceiling_bf16_avx512bf16 },
-    { "avx512bf16", false, &lab_ceiling_f32_avx512 },
-    { "avx512", false, &lab_ceiling_f32_avx512 },
-    { "avx2", false, &lab_ceiling_f32_avx2 },
+    { "avx512bf16", true, &lab_ceiling_bf16_avx512bf16, &lab_ceiling_exp_avx512 },
+    { "avx512bf16", false, &lab_ceiling_f32_avx512, &lab_ceiling_exp_avx512 },
+    { "avx512", false, &lab_ceiling_f32_avx512, &lab_ceiling_exp_avx512 },
+    { "avx2", false, &lab_ceiling_f32_avx2, &lab_ceiling_exp_avx2 },
 #endif
-    { "scalar", false, &lab_ceiling_f32_scalar },
+    { "scalar", false, &lab_ceiling_f32_scalar, &lab_ceiling_exp_scalar },
 };
 
 static bool row_fits(const loop_row *row, const char *cpu, heed_type type)
@@ -36,7 +37,9 @@ static bool row_fits(const loop_row *row, const char *cpu, heed_type type)
 
 enum {
     LOOP_SLICES = 24,
-    COPY_SLICES = 5
+    COPY_SLICES = 5,
+    READ_SLICES = 12,
+    READ_UNIT = 128 /* bytes */
 };
 #define SLICE_NS INT64_C(2000000)
 #define COPY_BYTES ((size_t)64 << 20)
@@ -50,6 +53,7 @@ typedef struct member {
     size_t bytes;
     double rate; /* operations or bytes per second */
     volatile float result;
+    volatile uint64_t bits;
 } member;
 
 /* Factors near 1 and 0 that no optimiser can see. */
@@ -90,6 +94,29 @@ static void *copy_main(void *data)
         double rate = 2.0 * (double)self->bytes / ((double)ns * 1e-9);
         self->rate = rate > self->rate ? rate : self->rate;
         self->result = self->to[slice];
+    }
+    return NULL;
+}
+
+/* A slice is as many passes as take long enough to be timed. */
+static void *read_main(void *data)
+{
+    member *self = data;
+    int passes = 1;
+
+    memset(self->from, 1, self->bytes);
+    for (int slice = 0; slice < READ_SLICES; slice++) {
+        int64_t start = heed_clock_ns();
+        for (int i = 0; i < passes; i++)
+            self->bits = lab_ceiling_read(self->from, self->bytes);
+        int64_t ns = heed_clock_ns() - start;
+        if (ns < SLICE_NS / 2) {
+            passes *= 2;
+            slice--;
+            continue;
+        }
+        double rate = (double)passes * (double)self->bytes / ((double)ns * 1e-9);
+        self->rate = rate > self->rate ? rate : self->rate;
     }
     return NULL;
 }
@@ -159,6 +186,39 @@ heed_status lab_ceiling_copy(double *bandwidth, int threads)
             team[i].bytes = share;
         }
         status = run_team(team, threads, copy_main, bandwidth);
+    }
+    free(memory);
+    free(team);
+    return status;
+}
+
+heed_status lab_ceiling_exp(lab_ceiling *ceiling, int threads, const char *cpu)
+{
+    if (!cpu || threads < 1)
+        return HEED_ERR_INVALID;
+    *ceiling = (lab_ceiling){ .threads = threads };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (row_fits(&rows[i], cpu, HEED_F32)) {
+            ceiling->loop = rows[i].exp->name;
+            return run_loop(rows[i].exp, threads, &ceiling->flops);
+        }
+    return HEED_ERR_INVALID;
+}
+
+heed_status lab_ceiling_stream(double *bandwidth, int threads, size_t bytes)
+{
+    if (threads < 1 || bytes / READ_UNIT < (size_t)threads)
+        return HEED_ERR_INVALID;
+    size_t share = bytes / (size_t)threads / READ_UNIT * READ_UNIT;
+    member *team = calloc((size_t)threads, sizeof *team);
+    char *memory = aligned_alloc(READ_UNIT, share * (size_t)threads);
+    heed_status status = HEED_ERR_NO_MEMORY;
+    if (team && memory) {
+        for (int i = 0; i < threads; i++) {
+            team[i].from = memory + (size_t)i * share;
+            team[i].bytes = share;
+        }
+        status = run_team(team, threads, read_main, bandwidth);
     }
     free(memory);
     free(team);

@@ -1,6 +1,6 @@
 /*
- * ceiling.h - what this machine can do at best, measured: multiply-adds per second and copy
- * bandwidth
+ * ceiling.h - what this machine's CPU can do at best, measured: multiply-adds and exponentials per
+ * second, and the bandwidth of memory and caches
  *
  * The rate comes from a loop of independent multiply-adds that touches registers alone, written for
  * each CPU level, so it is the rate that no matrix product can pass; real ones reach 85 to 95 % of
@@ -9,6 +9,7 @@
 #ifndef LAB_CEILING_H
 #define LAB_CEILING_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "heed.h"
@@ -34,5 +35,15 @@ heed_status lab_ceiling_flops(lab_ceiling *ceiling, heed_type type, int threads,
  * writes bytes per second, read and written ones together, to @bandwidth. Takes about 100 ms and
  * 128 MiB. Returns as lab_ceiling_flops() does. */
 heed_status lab_ceiling_copy(double *bandwidth, int threads);
+
+/* lab_ceiling_exp() measures exponentials per second of @threads threads with the CPU features
+ * @cpu: a CPU has no unit for them, so this is by a polynomial of degree 5, as heed's own kernels
+ * do it, and ->flops counts exponentials. Takes about 50 ms. Returns as lab_ceiling_flops(). */
+heed_status lab_ceiling_exp(lab_ceiling *ceiling, int threads, const char *cpu);
+
+/* lab_ceiling_stream() measures how fast @threads threads read @bytes of memory together, a part
+ * each, again and again: far more than the caches hold, or less. Takes about 100 ms. Returns as
+ * lab_ceiling_flops() does; HEED_ERR_INVALID if there are less than 128 bytes for a thread. */
+heed_status lab_ceiling_stream(double *bandwidth, int threads, size_t bytes);
 
 #endif /* LAB_CEILING_H */

@@ -1,5 +1,6 @@
 /*
- * ceiling_loops.h - the multiply-add loops behind lab_ceiling_flops(), one file per instruction set
+ * ceiling_loops.h - the loops behind lab_ceiling_flops() and lab_ceiling_exp(), one file per
+ * instruction set
  *
  * Each round does the same number of independent multiply-adds, enough of them to hide their
  * latency on every x86-64 core so far. The factors come from memory that the compiler knows nothing
@@ -8,6 +9,7 @@
 #ifndef LAB_CEILING_LOOPS_H
 #define LAB_CEILING_LOOPS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct lab_ceiling_loop {
@@ -16,6 +18,24 @@ typedef struct lab_ceiling_loop {
     float (*run)(int64_t rounds,
                  const float factors[2]); /* the result is of no use but must be used */
 } lab_ceiling_loop;
+
+/* Exponentials, which a CPU has no unit for: 2 to the power of what is left of a whole number, by a
+ * polynomial of degree 5, times 2 to the power of that number. The coefficients are those of the
+ * exponential series; others would take as long. What a loop computes is -2^x of -2^x and so on,
+ * which comes to rest at -0.64. An operation is an exponential. */
+#define LAB_EXP_1 0.693147181f
+#define LAB_EXP_2 0.240226507f
+#define LAB_EXP_3 0.0555041087f
+#define LAB_EXP_4 0.00961812911f
+#define LAB_EXP_5 0.00133335581f
+
+extern const lab_ceiling_loop lab_ceiling_exp_scalar;
+extern const lab_ceiling_loop lab_ceiling_exp_avx2;
+extern const lab_ceiling_loop lab_ceiling_exp_avx512;
+
+/* lab_ceiling_read() reads @bytes bytes at @from, a multiple of 128, and returns a number that
+ * depends on all of them. */
+uint64_t lab_ceiling_read(const void *from, size_t bytes);
 
 extern const lab_ceiling_loop lab_ceiling_f32_scalar;
 extern const lab_ceiling_loop lab_ceiling_f32_avx2;

@@ -1,0 +1,141 @@
+/*
+ * roofline.c - `heed roofline`: how fast could it be, and what stands in the way
+ */
+#include "roofline.h"
+
+#include <string.h>
+
+static bool wants_problems(const cli_args *args)
+{
+    return cli_args_operand_count(args) > 0 || cli_args_given(args, "shapes");
+}
+
+/* What makes no sense together. */
+static cli_exit check(const cli_args *args)
+{
+    static const struct {
+        const char *given, *with;
+        bool wanted;
+    } rules[] = {
+        { "space", "judge", true },      { "trials", "judge", true },
+        { "fresh", "machine", false },   { "device", "machine", false },
+        { "threads", "machine", false }, { "cpu", "machine", false },
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        if (!cli_args_given(args, rules[i].given) ||
+            cli_args_given(args, rules[i].with) == rules[i].wanted)
+            continue;
+        cli_error("--%s %s --%s", rules[i].given, rules[i].wanted ? "needs" : "cannot be used with",
+                  rules[i].with);
+        return CLI_USAGE;
+    }
+    if (cli_args_given(args, "machine") && cli_args_flag(args, "judge") &&
+        !cli_args_given(args, "trials")) {
+        cli_error("--judge with --machine needs --trials: what is not there cannot be timed");
+        return CLI_USAGE;
+    }
+    return CLI_OK;
+}
+
+static cli_exit open_device(roofline_run *run)
+{
+    const char *machine = cli_args_text(run->args, "machine");
+    run->machine = machine != NULL;
+    if (!machine)
+        return cli_context_open(&run->context, run->args);
+    cli_exit code = roofline_machine_find(&run->gpu, machine);
+    if (code == CLI_OK)
+        run->ceilings = roofline_machine_ceilings(&run->gpu);
+    return code;
+}
+
+static cli_exit run_verb(const cli_args *args)
+{
+    roofline_run run = { .args = args };
+    cli_exit code = check(args);
+    if (code == CLI_OK && wants_problems(args))
+        code = cli_problems_read(&run.problems, args);
+    if (code == CLI_OK)
+        code = open_device(&run);
+    if (code == CLI_OK && cli_args_flag(args, "judge"))
+        code = roofline_judge(&run);
+    else if (code == CLI_OK) {
+        if (!run.machine)
+            code = roofline_get(&run.ceilings, run.context, cli_args_flag(args, "fresh"), run.path);
+        if (code == CLI_OK)
+            code = roofline_report(&run);
+    }
+    heed_context_destroy(run.context);
+    cli_problems_free(&run.problems);
+    return code;
+}
+
+static const cli_option options[] = {
+    CLI_OPTION_SHAPES,
+    { .name = "machine",
+      .letter = 'm',
+      .kind = CLI_TEXT,
+      .argument = "NAME",
+      .help = "A GPU that need not be there, by its data sheet: A100, RTX 3090, L4, L40S, RTX "
+              "4090, H100, H200, B200. What heed would take there, and its time, are the cost "
+              "model's" },
+    { .name = "fresh",
+      .kind = CLI_FLAG,
+      .help = "Measure the ceilings again, whatever is in the cache" },
+    { .name = "judge",
+      .kind = CLI_FLAG,
+      .help =
+          "Judge the cost model: times the points of --space on the problems, without them on "
+          "the canonical ones, and prints how well predictions and times agree in their order" },
+    { .name = "space",
+      .kind = CLI_PATH,
+      .argument = "SPACE",
+      .help = "With --judge, the configs, as 'heed sweep' takes them; without it sweep90, on a CPU "
+              "cpu_tile" },
+    { .name = "trials",
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "With --judge, run nothing and take the times from FILE, which 'heed sweep --record' "
+              "has made" },
+    CLI_OPTION_DEVICE,
+    CLI_OPTION_THREADS,
+    CLI_OPTION_CPU,
+    { .name = NULL },
+};
+
+extern const cli_verb cli_verb_roofline;
+const cli_verb cli_verb_roofline = {
+    .name = "roofline",
+    .summary = "how fast a device could be, and what binds",
+    .operands = "[SPEC]...",
+    .operand_max = CLI_ANY,
+    .description =
+        "Measures what this device can do at best, by kernels that do nothing else: products of "
+        "matrices, exponentials, multiply-adds, reading and copying memory, reading the cache, and "
+        "starting kernels. From that follows the floor of each problem, the time that no exact "
+        "kernel can go below here, and which unit binds: the one that takes longest for what "
+        "cannot be left out, everything else beside it. Cold means that the tensors come out of "
+        "memory; hot, out of the cache if they fit.\n"
+        "\n"
+        "The ceilings are kept in the cache's folder (HEED_CACHE) for each device, driver and "
+        "number of threads. 'heed bench' sets its times beside these floors.\n"
+        "\n"
+        "With --machine nothing is measured: the ceilings are those of a data sheet, and beside "
+        "the floor stands what heed would take there and how long by the cost model. 'heed "
+        "inspect' compiles it.\n"
+        "\n"
+        "With --judge the cost model is judged by Spearman's rank correlation of predicted and "
+        "measured times over many configs: 1 means that it puts them in the right order.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "  heed roofline b2 h8 s512 d64 f16\n"
+        "  heed roofline --shapes seed --fresh\n"
+        "  heed roofline --machine L4 --shapes shapes/seed.txt\n"
+        "  heed roofline --judge --space sweep90\n"
+        "  heed roofline --judge --machine H200 --trials tests/data/trials/sweep90-h200.txt\n"
+        "\n"
+        "The exit status is 1 if the correlation is less than 0.7.",
+    .options = options,
+    .run = run_verb,
+};

@@ -1,0 +1,58 @@
+/*
+ * roofline_machine.c - a GPU that need not be there
+ */
+#include <string.h>
+
+#include "roofline.h"
+#include "src/cuda/facts.h"
+
+cli_exit roofline_machine_find(heed_gpu *gpu, const char *name)
+{
+    char list[256] = "";
+    size_t length = 0;
+    const char *brief;
+    cli_suggestion suggestion = cli_suggest(name);
+    if (heed_gpu_find(gpu, name))
+        return CLI_OK;
+    for (size_t i = 0; length < sizeof list && heed_gpu_at(gpu, i, &brief); i++) {
+        length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "",
+                                   brief);
+        cli_suggest_consider(&suggestion, brief);
+    }
+    if (suggestion.best)
+        cli_error("--machine: '%s' is no GPU that heed knows; did you mean %s? There are %s", name,
+                  suggestion.best, list);
+    else
+        cli_error("--machine: '%s' is no GPU that heed knows; there are %s", name, list);
+    return CLI_USAGE;
+}
+
+/* Data sheets tell neither the L2's bandwidth nor what a launch takes. */
+lab_ceilings roofline_machine_ceilings(const heed_gpu *gpu)
+{
+    const heed_gpu_rates rates = heed_gpu_get_rates(gpu->arch);
+    double clocks = gpu->multiprocessors * gpu->clock;
+    lab_ceilings ceilings = { .exp = rates.exp * clocks,
+                              .fma = rates.fma * clocks,
+                              .memory = gpu->bandwidth,
+                              .cache_bytes = (double)gpu->l2 };
+    ceilings.matrix[HEED_F32] = 2 * ceilings.fma;
+    ceilings.matrix[HEED_F16] = ceilings.matrix[HEED_BF16] = gpu->matrix;
+    snprintf(ceilings.device, sizeof ceilings.device, "%s", gpu->name);
+    snprintf(ceilings.features, sizeof ceilings.features, "sm_%d, by its data sheet", gpu->arch);
+    return ceilings;
+}
+
+roofline_prediction roofline_machine_predict(const heed_gpu *gpu, const heed_problem *problem)
+{
+    roofline_prediction best = { .seconds = -1 };
+    for (size_t i = 0; heed_kernel_name(i); i++) {
+        heed_cuda_facts facts;
+        if (heed_cuda_facts_for(heed_kernel_name(i), problem, gpu, &facts) != HEED_OK ||
+            (*best.kernel && facts.seconds >= best.seconds))
+            continue;
+        best.seconds = facts.seconds;
+        snprintf(best.kernel, sizeof best.kernel, "%s", facts.name);
+    }
+    return best;
+}

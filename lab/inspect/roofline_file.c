@@ -1,0 +1,257 @@
+/*
+ * roofline_file.c - ceilings in a file of text
+ *
+ *     heed-ceilings 1
+ *     device NVIDIA H200
+ *     features sm_90 driver 13000
+ *     time 1763742103
+ *     matrix.f16 9.12e+14
+ *     ...
+ *     check 0123456789abcdef
+ *
+ * The check is the 64-bit FNV-1a hash (Fowler, Noll, Vo) of all lines before it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "roofline.h"
+
+#define FILE_MAX 8192 /* bytes */
+#define HEAD "heed-ceilings 1\n"
+
+static uint64_t hash_of(const char *text, size_t size, uint64_t hash)
+{
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+#define HASH_START UINT64_C(0xcbf29ce484222325)
+
+/* The figures, by the name of their line. */
+static const struct {
+    const char *name;
+    size_t offset;
+} fields[] = {
+    { "matrix.f32", offsetof(lab_ceilings, matrix[HEED_F32]) },
+    { "matrix.f16", offsetof(lab_ceilings, matrix[HEED_F16]) },
+    { "matrix.bf16", offsetof(lab_ceilings, matrix[HEED_BF16]) },
+    { "sustained.f32", offsetof(lab_ceilings, sustained[HEED_F32]) },
+    { "sustained.f16", offsetof(lab_ceilings, sustained[HEED_F16]) },
+    { "sustained.bf16", offsetof(lab_ceilings, sustained[HEED_BF16]) },
+    { "exp", offsetof(lab_ceilings, exp) },
+    { "fma", offsetof(lab_ceilings, fma) },
+    { "read", offsetof(lab_ceilings, read) },
+    { "copy", offsetof(lab_ceilings, copy) },
+    { "memory", offsetof(lab_ceilings, memory) },
+    { "cache", offsetof(lab_ceilings, cache) },
+    { "cache-bytes", offsetof(lab_ceilings, cache_bytes) },
+    { "launch", offsetof(lab_ceilings, launch) },
+};
+#define FIELDS (sizeof fields / sizeof *fields)
+
+/* -------------------------------------------------------------------------- */
+/* Where it is                                                                */
+/* -------------------------------------------------------------------------- */
+
+heed_status lab_ceilings_path(char path[LAB_CEILINGS_PATH], const char *device,
+                              const char *features, lab_error *error)
+{
+    static const struct {
+        const char *variable, *below;
+    } places[] = { { "HEED_CACHE", "" },
+                   { "XDG_CACHE_HOME", "/heed" },
+                   { "HOME", "/.cache/heed" } };
+    uint64_t hash = hash_of(device, strlen(device) + 1, HASH_START);
+    hash = hash_of(features, strlen(features), hash);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        const char *folder = getenv(places[i].variable);
+        if (!folder || !*folder)
+            continue;
+        int length = snprintf(path, LAB_CEILINGS_PATH, "%s%s/ceilings/%016" PRIx64 ".txt", folder,
+                              places[i].below, hash);
+        if (length < LAB_CEILINGS_PATH)
+            return HEED_OK;
+        return lab_fail(error, HEED_ERR_SYSTEM,
+                        "%s has %zu bytes; a file below it would have %d, "
+                        "and %d are the most",
+                        places[i].variable, strlen(folder), length, LAB_CEILINGS_PATH - 1);
+    }
+    return lab_fail(error, HEED_ERR_SYSTEM,
+                    "no place for ceilings: HEED_CACHE, XDG_CACHE_HOME and HOME are not set");
+}
+
+/* -------------------------------------------------------------------------- */
+/* Write                                                                      */
+/* -------------------------------------------------------------------------- */
+
+static size_t print(const lab_ceilings *ceilings, char text[FILE_MAX])
+{
+    const char *base = (const char *)ceilings;
+    int size = snprintf(text, FILE_MAX, HEAD "device %s\nfeatures %s\ntime %" PRId64 "\n",
+                        ceilings->device, ceilings->features, ceilings->time);
+    for (size_t i = 0; i < FIELDS; i++)
+        size += snprintf(text + size, FILE_MAX - (size_t)size, "%s %.9g\n", fields[i].name,
+                         *(const double *)(const void *)(base + fields[i].offset));
+    size += snprintf(text + size, FILE_MAX - (size_t)size, "check %016" PRIx64 "\n",
+                     hash_of(text, (size_t)size, HASH_START));
+    return (size_t)size;
+}
+
+/* Makes the folders above @path. That one is there already is no failure, and that one cannot be
+ * made is seen when the file is opened. */
+static void make_folders(const char *path)
+{
+    char folder[LAB_CEILINGS_PATH];
+    snprintf(folder, sizeof folder, "%s", path);
+    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(folder, 0700);
+        *slash = '/';
+    }
+}
+
+static bool write_all(int file, const char *text, size_t size)
+{
+    while (size > 0) {
+        ssize_t written = write(file, text, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return false;
+        text += written;
+        size -= (size_t)written;
+    }
+    return fsync(file) == 0;
+}
+
+heed_status lab_ceilings_write(const lab_ceilings *ceilings, const char *path, lab_error *error)
+{
+    char text[FILE_MAX], beside[LAB_CEILINGS_PATH + 16];
+    size_t size = print(ceilings, text);
+    make_folders(path);
+    snprintf(beside, sizeof beside, "%s.XXXXXX", path);
+    int file = mkostemp(beside, O_CLOEXEC);
+    if (file < 0)
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, strerror(errno));
+    bool written = write_all(file, text, size);
+    written = close(file) == 0 && written;
+    if (written && rename(beside, path) == 0)
+        return HEED_OK;
+    heed_status status = lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, strerror(errno));
+    unlink(beside);
+    return status;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Read                                                                       */
+/* -------------------------------------------------------------------------- */
+
+static heed_status corrupt(const char *name, const char *what, lab_error *error)
+{
+    return lab_fail(error, HEED_ERR_CORRUPT, "%s: %s; 'heed roofline --fresh' makes a new one",
+                    name, what);
+}
+
+/* The line that follows at *@at, without its end, in @line; false past the last one. */
+static bool next_line(const char **at, char *line, size_t room)
+{
+    const char *end = strchr(*at, '\n');
+    if (!end || (size_t)(end - *at) >= room)
+        return false;
+    memcpy(line, *at, (size_t)(end - *at));
+    line[end - *at] = '\0';
+    *at = end + 1;
+    return true;
+}
+
+/* What follows @name and a blank in @line, or NULL. */
+static const char *value_of(const char *line, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(line, name, length) == 0 && line[length] == ' ' ? line + length + 1 : NULL;
+}
+
+static bool read_number(const char *text, double *number)
+{
+    char *end;
+    *number = strtod(text, &end);
+    return end != text && *end == '\0' && isfinite(*number) && *number >= 0;
+}
+
+/* The lines after the head. NULL, or what is wrong. */
+static const char *read_lines(lab_ceilings *ceilings, const char *at)
+{
+    char line[160];
+    const char *value;
+    double number;
+    if (!next_line(&at, line, sizeof line) || !(value = value_of(line, "device")))
+        return "it has no device";
+    snprintf(ceilings->device, sizeof ceilings->device, "%s", value);
+    if (!next_line(&at, line, sizeof line) || !(value = value_of(line, "features")))
+        return "it has no features";
+    snprintf(ceilings->features, sizeof ceilings->features, "%s", value);
+    if (!next_line(&at, line, sizeof line) || !(value = value_of(line, "time")) ||
+        !read_number(value, &number) || number > 1e12)
+        return "it has no time";
+    ceilings->time = (int64_t)number;
+    for (size_t i = 0; i < FIELDS; i++) {
+        if (!next_line(&at, line, sizeof line) || !(value = value_of(line, fields[i].name)) ||
+            !read_number(value, &number))
+            return "a figure is missing, or is no number";
+        memcpy((char *)ceilings + fields[i].offset, &number, sizeof number);
+    }
+    return next_line(&at, line, sizeof line) && value_of(line, "check") && !*at
+               ? NULL
+               : "it does not end with its check";
+}
+
+/* Is the last line the hash of those before it? */
+static bool is_whole(const char *text, size_t size)
+{
+    char line[32];
+    const size_t length = strlen("check 0123456789abcdef\n");
+    if (size < length)
+        return false;
+    snprintf(line, sizeof line, "check %016" PRIx64 "\n", hash_of(text, size - length, HASH_START));
+    return memcmp(line, text + size - length, length) == 0;
+}
+
+heed_status lab_ceilings_parse(lab_ceilings *ceilings, const char *text, size_t size,
+                               const char *name, lab_error *error)
+{
+    char copy[FILE_MAX + 1];
+    *ceilings = (lab_ceilings){ .measured = true };
+    if (size > FILE_MAX)
+        return corrupt(name, "it is too long for a file of ceilings", error);
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    if (strncmp(copy, "heed-ceilings ", 14) != 0)
+        return corrupt(name, "it is no file of ceilings", error);
+    if (strncmp(copy, HEAD, strlen(HEAD)) != 0)
+        return corrupt(name, "it is of another version than 1", error);
+    if (!is_whole(copy, size))
+        return corrupt(name, "it is damaged: its check does not fit", error);
+    const char *wrong = read_lines(ceilings, copy + strlen(HEAD));
+    return wrong ? corrupt(name, wrong, error) : HEED_OK;
+}
+
+heed_status lab_ceilings_read(lab_ceilings *ceilings, const char *path, lab_error *error)
+{
+    char text[FILE_MAX + 1];
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, strerror(errno));
+    size_t size = fread(text, 1, sizeof text, file);
+    bool failed = ferror(file);
+    fclose(file);
+    if (failed)
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s: it cannot be read", path);
+    return lab_ceilings_parse(ceilings, text, size, path, error);
+}

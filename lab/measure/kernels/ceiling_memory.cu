@@ -1,0 +1,61 @@
+/*
+ * ceiling_memory.cu - reading and copying memory, from wherever it is; and nothing at all
+ *
+ * ceiling.cuh stands in front of this file.
+ */
+#include "ptx.cuh"
+
+#define THREADS 256
+#define AT_ONCE 4 /* loads of a thread that are under way together */
+
+/* Reads all units in each round, a block other ones every time, so that what it read before is in
+ * no cache of its own multiprocessor. */
+HEED_ENTRY(THREADS, 4) heed_ceiling_read(HEED_GRID_CONSTANT const heed_ceiling_args args)
+{
+    const u64 stride = (u64)ptx_grid_x() * THREADS;
+    const heed_u32x4 *from = (const heed_u32x4 *)args.from;
+    u32 sum = 0;
+    HEED_NO_UNROLL
+    for (u64 round = 0; round < args.rounds; round++) {
+        u64 block = (ptx_block_x() + round * 37) % ptx_grid_x();
+        HEED_NO_UNROLL
+        for (u64 i = block * THREADS + ptx_thread(); i < args.units; i += AT_ONCE * stride) {
+            heed_u32x4 x[AT_ONCE];
+            HEED_UNROLL
+            for (u32 j = 0; j < AT_ONCE; j++)
+                x[j] = ptx_ld_global_16(from + (i + j * stride < args.units ? i + j * stride : i));
+            HEED_UNROLL
+            for (u32 j = 0; j < AT_ONCE; j++)
+                sum ^= x[j].v[0] ^ x[j].v[1] ^ x[j].v[2] ^ x[j].v[3];
+        }
+    }
+    if (sum == args.never)
+        ptx_st_global_4(args.to, sum);
+}
+
+HEED_ENTRY(THREADS, 4) heed_ceiling_copy(HEED_GRID_CONSTANT const heed_ceiling_args args)
+{
+    const u64 stride = (u64)ptx_grid_x() * THREADS;
+    const heed_u32x4 *from = (const heed_u32x4 *)args.from;
+    heed_u32x4 *to = (heed_u32x4 *)args.to;
+    HEED_NO_UNROLL
+    for (u64 round = 0; round < args.rounds; round++) {
+        HEED_NO_UNROLL
+        for (u64 i = ptx_block_x() * THREADS + ptx_thread(); i < args.units;
+             i += AT_ONCE * stride) {
+            heed_u32x4 x[AT_ONCE];
+            HEED_UNROLL
+            for (u32 j = 0; j < AT_ONCE; j++)
+                x[j] = ptx_ld_global_16(from + (i + j * stride < args.units ? i + j * stride : i));
+            HEED_UNROLL
+            for (u32 j = 0; j < AT_ONCE; j++)
+                ptx_st_global_16(to + (i + j * stride < args.units ? i + j * stride : i), x[j]);
+        }
+    }
+}
+
+HEED_ENTRY(THREADS, 1) heed_ceiling_launch(HEED_GRID_CONSTANT const heed_ceiling_args args)
+{
+    if (args.rounds == args.never)
+        ptx_st_global_4(args.to, 0);
+}

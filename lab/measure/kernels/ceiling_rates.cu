@@ -1,0 +1,102 @@
+/*
+ * ceiling_rates.cu - loops of independent arithmetic that touch registers alone: float32
+ * multiply-adds, exponentials, and mma.m16n8k16
+ *
+ * Each thread, or warp, has as many chains as it takes to hide the latency of one together with the
+ * other warps of its scheduler; lab/measure/ceiling_cuda.c knows how many operations a round is.
+ * ceiling.cuh stands in front of this file.
+ */
+#include "ptx.cuh"
+
+#define CHAINS 16
+#define STEPS 4 /* of each chain in a round */
+
+HEED_DEVICE void finish(const heed_ceiling_args *args, float result)
+{
+    if (ptx_as_u32(result) == args->never)
+        ptx_st_global_f32(args->to, result);
+}
+
+HEED_ENTRY(256, 4) heed_ceiling_fma(HEED_GRID_CONSTANT const heed_ceiling_args args)
+{
+    float x[CHAINS], sum = 0.0f;
+    HEED_UNROLL
+    for (int i = 0; i < CHAINS; i++)
+        x[i] = (float)(ptx_lane() + (u32)i);
+    HEED_NO_UNROLL
+    for (u64 round = 0; round < args.rounds; round++) {
+        HEED_UNROLL
+        for (int i = 0; i < CHAINS * STEPS; i++)
+            x[i % CHAINS] = x[i % CHAINS] * args.factors[0] + args.factors[1];
+    }
+    HEED_UNROLL
+    for (int i = 0; i < CHAINS; i++)
+        sum += x[i];
+    finish(&args, sum);
+}
+
+/* 2^-x of itself comes to rest at 0.64. */
+HEED_ENTRY(256, 4) heed_ceiling_exp(HEED_GRID_CONSTANT const heed_ceiling_args args)
+{
+    float x[CHAINS], sum = 0.0f;
+    HEED_UNROLL
+    for (int i = 0; i < CHAINS; i++)
+        x[i] = (float)(ptx_lane() + (u32)i) * args.factors[1];
+    HEED_NO_UNROLL
+    for (u64 round = 0; round < args.rounds; round++) {
+        HEED_UNROLL
+        for (int i = 0; i < CHAINS * STEPS; i++)
+            x[i % CHAINS] = ptx_ex2(-x[i % CHAINS]);
+    }
+    HEED_UNROLL
+    for (int i = 0; i < CHAINS; i++)
+        sum += x[i];
+    finish(&args, sum);
+}
+
+/* Two 16-bit elements of either sign between 1/2 and 1: what a product draws of power depends on
+ * its operands, and zeros would be measured faster than any data are multiplied. */
+HEED_DEVICE u32 operand(u32 seed)
+{
+    u32 x = (seed + 1) * 2654435761u;
+    x = (x ^ x >> 15) * 2246822519u;
+    x ^= x >> 13;
+#if HEED_BF16
+    return (x & 0x807f807fu) | 0x3f003f00u;
+#else
+    return (x & 0x83ff83ffu) | 0x38003800u;
+#endif
+}
+
+#define SUMS 8
+#define OPERANDS 4
+
+HEED_ENTRY(256, 2) heed_ceiling_mma(HEED_GRID_CONSTANT const heed_ceiling_args args)
+{
+    float d[SUMS][4], sum = 0.0f;
+    u32 a[OPERANDS][4], b[OPERANDS][2];
+    HEED_UNROLL
+    for (u32 i = 0; i < OPERANDS * 4; i++)
+        a[i / 4][i % 4] = operand(64 * ptx_thread() + i);
+    HEED_UNROLL
+    for (u32 i = 0; i < OPERANDS * 2; i++)
+        b[i / 2][i % 2] = operand(64 * ptx_thread() + 32 + i);
+    HEED_UNROLL
+    for (int i = 0; i < SUMS * 4; i++)
+        d[i / 4][i % 4] = 0.0f;
+    HEED_NO_UNROLL
+    for (u64 round = 0; round < args.rounds; round++) {
+        HEED_UNROLL
+        for (int i = 0; i < SUMS * STEPS; i++) {
+#if HEED_BF16
+            ptx_mma_bf16(d[i % SUMS], a[(i + i / SUMS) % OPERANDS], b[i / 2 % OPERANDS]);
+#else
+            ptx_mma_f16(d[i % SUMS], a[(i + i / SUMS) % OPERANDS], b[i / 2 % OPERANDS]);
+#endif
+        }
+    }
+    HEED_UNROLL
+    for (int i = 0; i < SUMS * 4; i++)
+        sum += d[i / 4][i % 4];
+    finish(&args, sum);
+}

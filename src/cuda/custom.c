@@ -1,0 +1,70 @@
+/*
+ * custom.c - a kernel that computes no attention, run on the device of a context
+ */
+#include "custom.h"
+
+#include <stdlib.h>
+
+#include "device.h"
+
+struct heed_custom {
+    heed_cuda *cuda;
+    heed_cuda_function *function;
+    int64_t smem;
+};
+
+static heed_status load(heed_custom *custom, const heed_build *build, const char *text,
+                        const char *entry)
+{
+    heed_cubin cubin;
+    heed_build own = *build;
+    own.arch = heed_cuda_gpu(custom->cuda)->arch;
+    heed_status status = heed_jit_build_text(&own, text, &cubin);
+    if (status == HEED_OK)
+        status = heed_cuda_load(custom->cuda, &cubin, entry, custom->smem, &custom->function);
+    heed_cubin_free(&cubin);
+    return status;
+}
+
+heed_status heed_custom_create(heed_custom **custom, heed_context *context, const heed_build *build,
+                               const char *text, const char *entry, int64_t smem)
+{
+    *custom = NULL;
+    if (!context->cuda)
+        return heed_fail(HEED_ERR_UNSUPPORTED, "%s: the context is no CUDA device's", entry);
+    heed_custom *made = calloc(1, sizeof *made);
+    if (!made)
+        return heed_fail(HEED_ERR_NO_MEMORY, "no memory for the kernel %s", entry);
+    made->cuda = context->cuda;
+    made->smem = smem;
+    heed_status status = load(made, build, text, entry);
+    if (status == HEED_OK)
+        *custom = made;
+    else
+        free(made);
+    return status;
+}
+
+void heed_custom_destroy(heed_custom *custom)
+{
+    if (!custom)
+        return;
+    heed_cuda_unload(custom->cuda, custom->function);
+    free(custom);
+}
+
+heed_status heed_custom_start(const heed_custom *custom, unsigned blocks, unsigned threads,
+                              const void *args, void *stream)
+{
+    const heed_cuda_launch launch = { .function = custom->function,
+                                      .grid = { blocks, 1, 1 },
+                                      .threads = threads,
+                                      .smem = (unsigned)custom->smem,
+                                      .args = args };
+    heed_status status = heed_cuda_enter(custom->cuda);
+    if (status != HEED_OK)
+        return status;
+    status = heed_cuda_start(custom->cuda, &launch, stream);
+    heed_cuda_leave(custom->cuda);
+    return status;
+}
