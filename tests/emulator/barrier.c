@@ -49,10 +49,10 @@ void barrier_arrive(machine *m, thread *lanes)
     const emulator_request *request = lanes->request;
     arrivals *early = &m->arrivals[request->x];
     release(m, request->x); /* if it is complete, this is another turn */
-    site_text at = machine_site_print(m, machine_site(m, lanes));
     if (early->wanted && early->wanted != (uint32_t)request->n)
-        machine_fail(m, "%s: barrier %u of %d threads is one of %u elsewhere", at.text, request->x,
-                     request->n, early->wanted);
+        machine_fail(m, "%s: barrier %u of %d threads is one of %u elsewhere",
+                     machine_site_print(m, machine_site(m, lanes)).text, request->x, request->n,
+                     early->wanted);
     early->wanted = (uint32_t)request->n;
     early->come += LANES;
     for (uint32_t i = 0; i < LANES; i++)

@@ -10,10 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#define STACK_BYTES ((size_t)256 << 10)
-#define WALL_BYTES ((size_t)4096)
 #define SHARED_MAX ((uint32_t)227 << 10)
 
 /* The machine on which the kernel of this thread of the host runs. */
@@ -296,85 +293,27 @@ static void run_grid(machine *m)
             }
 }
 
-static bool create(machine *m)
-{
-    size_t count = m->launch->threads, granules = m->launch->shared_bytes / GRANULE + 1;
-    m->warps = (uint32_t)count / LANES;
-    m->threads = calloc(count, sizeof *m->threads);
-    m->logs = calloc(count * LOG_MAX, sizeof *m->logs);
-    m->shared = calloc(1, m->launch->shared_bytes + (size_t)1);
-    m->granules = calloc(granules, sizeof *m->granules);
-    m->stride = (uint32_t)count + ASYNC_MAX;
-    m->clocks = calloc((count + 17) * m->stride, sizeof *m->clocks);
-    m->mbarrier_clocks = calloc((size_t)2 * MBARRIERS_MAX * m->stride, sizeof *m->clocks);
-    m->stacks = mmap(NULL, count * STACK_BYTES, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (m->stacks == MAP_FAILED)
-        m->stacks = NULL;
-    if (!m->threads || !m->logs || !m->shared || !m->granules || !m->clocks ||
-        !m->mbarrier_clocks || !m->stacks)
-        return false;
-    m->scratch = m->clocks + count * m->stride;
-    for (size_t i = 0; i < 16; i++)
-        m->arrivals[i].clock = m->clocks + (count + 1 + i) * m->stride;
-    for (size_t i = 0; i < count; i++) {
-        char *stack = (char *)m->stacks + i * STACK_BYTES;
-        mprotect(stack, WALL_BYTES, PROT_NONE);
-        m->threads[i].log = m->logs + i * LOG_MAX;
-        fiber_create(&m->threads[i].fiber, stack + WALL_BYTES, STACK_BYTES - WALL_BYTES,
-                     thread_body, m);
-    }
-    return true;
-}
-
-static void destroy(machine *m)
-{
-    size_t count = m->launch->threads;
-    if (m->stacks) {
-        for (size_t i = 0; i < count; i++)
-            fiber_forget((char *)m->stacks + i * STACK_BYTES + WALL_BYTES,
-                         STACK_BYTES - WALL_BYTES);
-        munmap(m->stacks, count * STACK_BYTES);
-    }
-    for (size_t i = 0; m->threads && i < count; i++) {
-        free(m->threads[i].copies);
-        free(m->threads[i].fences.tick);
-    }
-    wgmma_free(m);
-    free(m->tensor_copies);
-    free(m->reads);
-    free(m->mbarrier_clocks);
-    free(m->clocks);
-    free(m->granules);
-    free(m->shared);
-    free(m->logs);
-    free(m->threads);
-}
-
 bool emulator_run(const emulator_launch *launch, emulator_report *report)
 {
     machine *before = here;
-    machine *m = calloc(1, sizeof *m);
     memset(report, 0, sizeof *report);
+    if (launch->threads == 0 || launch->threads > LANES * WARPS_MAX ||
+        launch->threads % LANES != 0 || launch->shared_bytes > SHARED_MAX) {
+        snprintf(report->error, sizeof report->error,
+                 "a block of %u threads with %u bytes of shared memory", launch->threads,
+                 launch->shared_bytes);
+        return false;
+    }
+    machine *m = memory_take(launch, thread_body);
     if (!m) {
         snprintf(report->error, sizeof report->error, "no memory for the emulator");
         return false;
     }
-    m->launch = launch;
     m->report = report;
-    m->random = launch->seed * 2 + 1;
     here = m;
-    if (launch->threads == 0 || launch->threads > LANES * WARPS_MAX ||
-        launch->threads % LANES != 0 || launch->shared_bytes > SHARED_MAX)
-        machine_fail(m, "a block of %u threads with %u bytes of shared memory", launch->threads,
-                     launch->shared_bytes);
-    else if (!create(m))
-        machine_fail(m, "no memory for a block");
-    else
-        run_grid(m);
+    run_grid(m);
     banks_report(m);
-    destroy(m);
-    free(m);
+    memory_leave(m, !report->error[0]);
     here = before;
     return !report->error[0] && report->races == 0;
 }

@@ -36,19 +36,28 @@ typedef uint32_t site;
 /* What is there before anything was written: NaN in every type. */
 #define POISON 0xff
 
-/* What shared memory is recorded by: the smallest access. */
+/* What shared memory is recorded by: the smallest access, and the largest. */
 #define GRANULE 2
+#define CELL_BYTES 16
+#define CELL_GRANULES (CELL_BYTES / GRANULE)
 
 /* What is known of a granule: its last write, and the reads since. */
 typedef struct granule {
-    uint32_t stamp; /* of the block that the rest is of */
-    uint32_t tick;  /* 0: never written */
+    uint32_t tick; /* 0: never written */
     site at;
     uint32_t reads; /* the first one in machine.reads, or 0 */
     uint16_t actor;
     bool pending; /* it is a copy that the thread has not waited for */
     bool atomic;
 } granule;
+
+/* Most accesses are to whole cells, whose granules then have all the same known of them: the first
+ * one stands for all until an access to some of them comes. */
+typedef struct cell {
+    uint32_t stamp; /* of the block that the rest is of */
+    bool apart;
+    granule of[CELL_GRANULES];
+} cell;
 
 /* Reads of a granule in the same tick: by lanes of a warp, or by another actor. */
 typedef struct reading {
@@ -173,6 +182,7 @@ struct machine {
     thread *threads;
     thread *running; /* NULL: the scheduler */
     uint32_t warps;
+    uint32_t shared_bytes;
     void *stacks;
     access_record *logs;
 
@@ -181,7 +191,7 @@ struct machine {
     uint32_t stride; /* of clocks */
     uint32_t *clocks;
     uint32_t *scratch; /* a clock */
-    granule *granules;
+    cell *cells;
     reading *reads;
     uint32_t reads_count, reads_room, reads_free;
     uint8_t *shared;
@@ -216,6 +226,12 @@ uint32_t machine_index(const machine *m, const thread *t);
 void machine_give_way(machine *m);
 machine *machine_here(void);
 
+/* memory.c: memory_take() is a machine for a run, whose threads are fibers of body(machine), with
+ * nothing left in it of runs before; NULL: no memory. memory_leave() says that the run is over, and
+ * whether all threads came to the end of the kernel. */
+machine *memory_take(const emulator_launch *launch, void (*body)(void *machine));
+void memory_leave(machine *m, bool ended);
+
 /* A larger array for what @list has room for, with at least one more; NULL after machine_fail(). */
 void *machine_grow(machine *m, void *list, size_t count, size_t *room, size_t size);
 
@@ -242,8 +258,11 @@ void order_fence(machine *m, uint32_t index);
  * there was a race. */
 bool order_read(const access *it, uint32_t size);
 bool order_write(const access *it, uint32_t size, manner how, uint32_t actor, uint32_t tick);
-/* Was the granule at @smem ever written? */
-bool order_filled(machine *m, uint32_t smem);
+/* Was each of @size bytes at @smem ever written? */
+bool order_filled(machine *m, uint32_t smem, uint32_t size);
+/* The copy to the cell at @smem that thread @owner has started is done, and its write from now on.
+ */
+void order_copied(machine *m, uint32_t owner, uint32_t smem);
 /* Complains if the last write at @smem does not come before @it. */
 bool order_after_write(const access *it);
 

@@ -110,12 +110,13 @@ void emulator_mbarrier_arrive(uint32_t smem, uint32_t bytes)
     mbarrier *b = mbarrier_at(m, t, smem, "arrives at");
     if (!b)
         return;
-    site_text at = machine_site_print(m, machine_site(m, t));
+    site at = machine_site(m, t);
     if (b->pending == 0)
         machine_fail(m, "%s: thread %u arrives at barrier %u, for whose phase all %u have come",
-                     at.text, machine_index(m, t), smem, b->count);
+                     machine_site_print(m, at).text, machine_index(m, t), smem, b->count);
     if (bytes > COUNT_MAX || b->bytes + (int32_t)bytes > (int32_t)COUNT_MAX)
-        machine_fail(m, "%s: barrier %u awaits more than %u bytes", at.text, smem, COUNT_MAX);
+        machine_fail(m, "%s: barrier %u awaits more than %u bytes", machine_site_print(m, at).text,
+                     smem, COUNT_MAX);
     b->bytes += (int32_t)bytes;
     b->pending--;
     order_release(m, machine_index(m, t), b->gathered);
@@ -129,9 +130,10 @@ void emulator_mbarrier_wait(uint32_t smem, uint32_t parity)
     mbarrier *b = mbarrier_at(m, t, smem, "waits for");
     if (!b)
         return;
-    site_text at = machine_site_print(m, machine_site(m, t));
+    site at = machine_site(m, t);
     if (parity > 1)
-        machine_fail(m, "%s: thread %u waits for parity %u", at.text, machine_index(m, t), parity);
+        machine_fail(m, "%s: thread %u waits for parity %u", machine_site_print(m, at).text,
+                     machine_index(m, t), parity);
     bool over = b->phase % 2 != parity;
     if (over && b->phase == 0)
         return; /* there was no phase before */
@@ -142,7 +144,7 @@ void emulator_mbarrier_wait(uint32_t smem, uint32_t parity)
     }
     if (b->phase > t->waits.phase + 1)
         machine_fail(m, "%s: thread %u waits for a phase of barrier %u, and the next one is over",
-                     at.text, machine_index(m, t), smem);
+                     machine_site_print(m, at).text, machine_index(m, t), smem);
     order_join(m, order_clock(m, machine_index(m, t)), b->over);
 }
 

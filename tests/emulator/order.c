@@ -114,12 +114,23 @@ static void race(const access *it, const char *other, const char *verb, site at)
 /* Writes                                                                     */
 /* -------------------------------------------------------------------------- */
 
-static granule *granule_at(machine *m, uint32_t index)
+/* The cell at @smem; its granules are empty at first. */
+static cell *cell_at(machine *m, uint32_t smem)
 {
-    granule *g = &m->granules[index];
-    if (g->stamp != m->stamp)
-        *g = (granule){ .stamp = m->stamp };
-    return g;
+    cell *c = &m->cells[(smem - EMULATOR_SHARED_BASE) / CELL_BYTES];
+    if (c->stamp != m->stamp) {
+        c->stamp = m->stamp;
+        c->apart = false;
+        c->of[0] = (granule){ .tick = 0 };
+    }
+    return c;
+}
+
+/* What stands for the granule at @smem. */
+static granule *granule_at(machine *m, uint32_t smem)
+{
+    cell *c = cell_at(m, smem);
+    return &c->of[c->apart ? smem % CELL_BYTES / GRANULE : 0];
 }
 
 /* Has the thread that wrote made that known to the asynchronous proxy, and told of it? The last
@@ -175,12 +186,25 @@ static bool after_write(const access *it, const granule *last, bool atomic)
 
 bool order_after_write(const access *it)
 {
-    return after_write(it, granule_at(it->m, (it->smem - EMULATOR_SHARED_BASE) / GRANULE), false);
+    return after_write(it, granule_at(it->m, it->smem), false);
 }
 
-bool order_filled(machine *m, uint32_t smem)
+bool order_filled(machine *m, uint32_t smem, uint32_t size)
 {
-    return granule_at(m, (smem - EMULATOR_SHARED_BASE) / GRANULE)->tick > 0;
+    for (uint32_t end = smem + size; smem < end; smem += GRANULE)
+        if (granule_at(m, smem)->tick == 0)
+            return false;
+    return true;
+}
+
+void order_copied(machine *m, uint32_t owner, uint32_t smem)
+{
+    cell *c = cell_at(m, smem);
+    for (int i = 0; i < (c->apart ? CELL_GRANULES : 1); i++)
+        if (c->of[i].actor == owner && c->of[i].pending) {
+            c->of[i].pending = false;
+            c->of[i].tick = order_clock(m, owner)[owner];
+        }
 }
 
 /* -------------------------------------------------------------------------- */
@@ -298,38 +322,94 @@ static void note_read(const access *it, granule *g, const reading *note)
 /* Accesses                                                                   */
 /* -------------------------------------------------------------------------- */
 
+/* A list like that from reading @from on. */
+static uint32_t copy_reads(machine *m, uint32_t from)
+{
+    uint32_t first = 0, last = 0;
+    for (; from; from = m->reads[from].next) {
+        uint32_t i = new_reading(m);
+        if (i == 0)
+            break;
+        m->reads[i] = m->reads[from];
+        m->reads[i].next = 0;
+        if (last)
+            m->reads[last].next = i;
+        else
+            first = i;
+        last = i;
+    }
+    return first;
+}
+
+/* From now on the granules of @c stand for themselves. */
+static void take_apart(machine *m, cell *c)
+{
+    for (int i = 1; i < CELL_GRANULES; i++) {
+        c->of[i] = c->of[0];
+        c->of[i].reads = copy_reads(m, c->of[0].reads);
+    }
+    c->apart = true;
+}
+
+/* The granules that an access to bytes from @smem up to @end is to, within a cell. */
+typedef struct span {
+    cell *cell;
+    granule *first;
+    int count;
+    uint32_t bytes;
+} span;
+
+static span span_at(machine *m, uint32_t smem, uint32_t end)
+{
+    cell *c = cell_at(m, smem);
+    uint32_t start = smem % CELL_BYTES, room = CELL_BYTES - start;
+    uint32_t bytes = end - smem < room ? end - smem : room;
+    if (!c->apart && bytes < CELL_BYTES)
+        take_apart(m, c);
+    return (span){ .cell = c,
+                   .first = &c->of[start / GRANULE],
+                   .count = c->apart ? (int)(bytes / GRANULE) : 1,
+                   .bytes = bytes };
+}
+
 bool order_read(const access *it, uint32_t size)
 {
-    uint32_t first = (it->smem - EMULATOR_SHARED_BASE) / GRANULE;
     bool is_thread = it->actor < it->m->launch->threads, fine = true;
     const reading note = { .tick = it->tick,
                            .lanes = is_thread ? 1u << it->actor % LANES : 0,
                            .at = it->at,
                            .who = (uint16_t)(is_thread ? it->actor / LANES : it->actor),
                            .together = it->together };
-    for (uint32_t i = first; i < first + size / GRANULE; i++) {
-        granule *g = granule_at(it->m, i);
-        fine = fine && (is_known(it, g) || after_write(it, g, false));
-        note_read(it, g, &note);
+    span part;
+    for (uint32_t smem = it->smem, end = smem + size; smem < end; smem += part.bytes) {
+        part = span_at(it->m, smem, end);
+        for (granule *g = part.first; g < part.first + part.count; g++) {
+            fine = fine && (is_known(it, g) || after_write(it, g, false));
+            note_read(it, g, &note);
+        }
     }
     return fine;
 }
 
 bool order_write(const access *it, uint32_t size, manner how, uint32_t actor, uint32_t tick)
 {
-    uint32_t first = (it->smem - EMULATOR_SHARED_BASE) / GRANULE;
+    const granule written = { .tick = tick,
+                              .at = it->at,
+                              .actor = (uint16_t)actor,
+                              .pending = how == PENDING,
+                              .atomic = how == ATOMIC };
     bool fine = true;
-    for (uint32_t i = first; i < first + size / GRANULE; i++) {
-        granule *g = granule_at(it->m, i);
-        fine = fine && (is_known(it, g) || after_write(it, g, how == ATOMIC));
-        if (g->reads)
-            fine = after_reads(it, g, fine);
-        *g = (granule){ .stamp = g->stamp,
-                        .tick = tick,
-                        .at = it->at,
-                        .actor = (uint16_t)actor,
-                        .pending = how == PENDING,
-                        .atomic = how == ATOMIC };
+    span part;
+    for (uint32_t smem = it->smem, end = smem + size; smem < end; smem += part.bytes) {
+        part = span_at(it->m, smem, end);
+        for (granule *g = part.first; g < part.first + part.count; g++) {
+            fine = fine && (is_known(it, g) || after_write(it, g, how == ATOMIC));
+            if (g->reads)
+                fine = after_reads(it, g, fine);
+            *g = written;
+        }
+        if (part.bytes == CELL_BYTES)
+            part.cell->apart = false;
     }
     return fine;
 }

@@ -45,14 +45,11 @@ bool shared_read(machine *m, thread *t, uint32_t smem, void *to, uint32_t size, 
 {
     access it = shared_access(m, t, smem, "reads");
     const uint8_t *from = shared_locate(&it, size, size);
-    bool filled = true;
     if (!from)
         return false;
     it.together = together;
     order_read(&it, size);
-    for (uint32_t i = 0; i < size; i += GRANULE)
-        filled = filled && order_filled(m, smem + i);
-    if (!filled && !together && m->report->uninitialised++ == 0)
+    if (!together && !order_filled(m, smem, size) && m->report->uninitialised++ == 0)
         snprintf(m->report->uninitialised_at, sizeof m->report->uninitialised_at,
                  "%s: thread %u reads shared byte %u, which was never written",
                  machine_site_print(m, it.at).text, it.actor, it.smem);
@@ -131,16 +128,11 @@ void emulator_commit(void)
     machine_here()->running->group++;
 }
 
-/* The bytes arrive; from now on they are this thread's write. */
+/* The bytes arrive. */
 static void deliver(machine *m, uint32_t who, const copy *c)
 {
-    uint32_t offset = c->smem - EMULATOR_SHARED_BASE;
-    memcpy(m->shared + offset, c->bytes, sizeof c->bytes);
-    for (uint32_t g = offset / GRANULE; g < (offset + 16) / GRANULE; g++)
-        if (m->granules[g].actor == who && m->granules[g].pending) {
-            m->granules[g].pending = false;
-            m->granules[g].tick = order_clock(m, who)[who];
-        }
+    memcpy(m->shared + (c->smem - EMULATOR_SHARED_BASE), c->bytes, sizeof c->bytes);
+    order_copied(m, who, c->smem);
 }
 
 void emulator_wait(int groups)

@@ -153,7 +153,6 @@ bool tensor_deliver(machine *m, bool any)
 static tensor_copy *start(machine *m, const access *it, const void *map, const int at[4])
 {
     tensor_copy c = { .smem = it->smem, .site = it->at };
-    site_text line = machine_site_print(m, it->at);
     tensor_copy *list = machine_grow(m, m->tensor_copies, m->tensor_count, &m->tensor_room,
                                      sizeof *list);
     if (!list)
@@ -161,7 +160,8 @@ static tensor_copy *start(machine *m, const access *it, const void *map, const i
     m->tensor_copies = list;
     memcpy(&c.map, map, sizeof c.map);
     if ((uintptr_t)map % 64 != 0 || c.map.magic != MAGIC || !fits(&c.map))
-        machine_fail(m, "%s: thread %u copies with what is no map", line.text, it->actor);
+        machine_fail(m, "%s: thread %u copies with what is no map",
+                     machine_site_print(m, it->at).text, it->actor);
     c.bytes = (uint32_t)c.map.box[0] * GRANULE;
     for (int i = 0; i < 4; i++) {
         c.at[i] = at[i];
