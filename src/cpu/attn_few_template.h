@@ -18,7 +18,7 @@
  * Knobs m (rows per task) and s (tasks that share the keys) are in attn_few.c.
  *
  * HEED_ABLATE is for builds that are worse on purpose (cuda/kernels/ablate.cuh): no-exp,
- * no-products (sums stop at their first step) and extra-barrier.
+ * no-products (sums stop at their first step), no-loads and extra-barrier.
  *
  * Version log; figures of one thread with AVX-512 on a Zen 4:
  *
@@ -221,7 +221,8 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
     memset(t.base + t.y.o, 0, (size_t)(rows * t.y.dim_v) * sizeof(float));
     for (int64_t first = task->key_begin; first < task->key_end; first += FEW_KEYS) {
         int64_t keys = heed_min(FEW_KEYS, task->key_end - first);
-        load_tile(&t, first, keys);
+        if (!ABLATED(ABLATE_NO_LOADS) || first == task->key_begin)
+            load_tile(&t, first, keys);
         run_tile(&t, first, keys);
     }
     store_rows(&t, rows);

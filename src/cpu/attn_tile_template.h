@@ -25,7 +25,7 @@
  * Knobs m (rows per task), n (keys per tile) and s (tasks that share the keys) are in attn_tile.c.
  *
  * HEED_ABLATE is for builds that are worse on purpose (cuda/kernels/ablate.cuh): no-exp,
- * no-products (each sum stops at its first step), extra-barrier, strided (K is packed down its
+ * no-products (each sum stops at its first step), no-loads, extra-barrier, strided (K is packed down its
  * columns), no-staging (K is read where it lies, in float32), no-overlap (no prefetch),
  * over-unrolled and masked.
  *
@@ -453,8 +453,10 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
 #if HEED_ABLATE == ABLATE_NO_STAGING
         t.first = first;
 #endif
-        load_keys(&t, first, keys);
-        load_values(&t, first, keys);
+        if (!ABLATED(ABLATE_NO_LOADS) || first == task->key_begin) {
+            load_keys(&t, first, keys);
+            load_values(&t, first, keys);
+        }
         t.finite = first + keys <= all || all_finite(&t, keys);
         for (int64_t strip = 0; strip < strips; strip++) {
             prefetch_tile(&t, first + keys, strip, strips);

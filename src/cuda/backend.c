@@ -251,7 +251,8 @@ heed_status heed_plan_create_foreign(heed_plan **plan, heed_context *context,
                                 .aligned = facts->aligned,
                                 .window = facts->window,
                                 .mapped = facts->mapped,
-                                .in_turn = facts->in_turn };
+                                .in_turn = facts->in_turn,
+                                .resident = facts->resident };
     const char *why;
     heed_status status = heed_plan_create_named(plan, context, problem, "fwd_any_sm80_naive");
     if (status != HEED_OK)

@@ -30,6 +30,7 @@ struct heed_cuda_facts {
     bool aligned;
     bool window;
     bool in_turn;
+    int resident;
 };
 
 /* heed_cuda_facts_find() fills @facts for the kernel @name, with or without a config, on the best

@@ -5,8 +5,8 @@
  * thing out, and is otherwise the same; without, its machine code is as if none of this were here.
  * The lines of a kernel that begin with @ablate, in its parameter block, name those that it can be
  * built with; lab/inspect/ablate.c has their names, docs/ablating.md what they tell. All of them
- * end, and touch no memory but what the kernel touches anyway. With the first two the results are
- * wrong; with the others they are as right as ever.
+ * end, and touch no memory but what the kernel touches anyway. Without products,
+ * exponentials or loads the results are wrong; with the others they are as right as ever.
  */
 #ifndef HEED_ABLATE_CUH
 #define HEED_ABLATE_CUH
@@ -23,6 +23,7 @@
 #define ABLATE_UNROLLED 9      /* eight steps of the main loop one after another in the code */
 #define ABLATE_MASKED 10       /* all tiles are masked, needed or not */
 #define ABLATE_DELAY 11 /* HEED_DELAY / 65536 of a block's time is spent waiting at its end */
+#define ABLATE_NO_LOADS 12     /* tiles of K and V but the first are the first ones again */
 
 #ifndef HEED_ABLATE
 #define HEED_ABLATE ABLATE_NONE

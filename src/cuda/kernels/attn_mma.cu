@@ -26,7 +26,7 @@
  * Beside them HEED_ABLATE, for builds that are worse on purpose (ablate.cuh):
  *
  *     @ablate no-exp no-products divergent extra-barrier strided unswizzled no-overlap
- *     @ablate over-unrolled delay
+ *     @ablate over-unrolled no-loads delay
  *
  * Version log. TF is TFLOP/s on one H200, f16, not causal, b4 h32 s4096 d64 and b4 h16 s4096 d128;
  * FlashAttention-2, as PyTorch 2.11 has it, did 303 and 336 in the same runs.
@@ -152,7 +152,9 @@ HEED_DEVICE void stream_v(walk *w, u32 j, const int whole)
 HEED_DEVICE void load_step(walk *w, u32 j, const int whole, const int aligned)
 {
     u32 k = j + K_AHEAD;
-    if (aligned) {
+    if (ABLATED(ABLATE_NO_LOADS) && whole) {
+        ; /* what the stages were filled with stays */
+    } else if (aligned) {
         if (whole || k < w->tiles)
             stream_k(w, k, whole);
         if (whole || j < w->tiles)

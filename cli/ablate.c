@@ -1,0 +1,194 @@
+/*
+ * ablate.c - `heed ablate`: what binds a kernel, seen by making it worse on purpose
+ */
+#include "ablate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A context of one thread, where that is something else. */
+static heed_status open_single(ablate_run *run)
+{
+    if (!heed_device_is_host(run->bench.context) || heed_context_threads(run->bench.context) < 2)
+        return HEED_OK;
+    const heed_options options = { .device = "cpu",
+                                   .threads = 1,
+                                   .cpu = cli_args_text(run->args, "cpu") };
+    return heed_context_create(&run->single, &options);
+}
+
+/* Every name of --only must be one. */
+static cli_exit check_only(const cli_args *args)
+{
+    const char *list = cli_args_text(args, "only");
+    for (const char *at = list; at && *at; at += *at == ',') {
+        char name[64];
+        size_t length = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1),
+                 at);
+        at += length;
+        cli_suggestion suggestion = cli_suggest(name);
+        for (size_t i = 0; lab_ablation_at(i); i++)
+            cli_suggest_consider(&suggestion, lab_ablation_at(i)->name);
+        if (lab_ablation_find(name))
+            continue;
+        cli_error("--only: there is no ablation '%s'%s%s%s", name,
+                  suggestion.best ? "; did you mean '" : "", suggestion.best ? suggestion.best : "",
+                  suggestion.best ? "'?" : "");
+        return CLI_USAGE;
+    }
+    return CLI_OK;
+}
+
+static cli_exit measure_all(ablate_run *run, const cli_problems *problems)
+{
+    cli_exit code = CLI_OK;
+    run->subjects = calloc(problems->count, sizeof *run->subjects);
+    if (!run->subjects) {
+        cli_error("not enough memory for %zu problems", problems->count);
+        return CLI_ENVIRONMENT;
+    }
+    run->progress = cli_progress_start("ablating", 0);
+    while (run->count < problems->count && code == CLI_OK) {
+        ablate_subject *subject = &run->subjects[run->count++];
+        subject->problem = problems->items[run->count - 1];
+        heed_problem_print(&subject->problem, subject->spec, sizeof subject->spec);
+        code = ablate_measure(run, subject);
+    }
+    return code;
+}
+
+/* An ablation that should compute the right thing and does not is a bug. */
+static cli_exit verdict(const ablate_run *run)
+{
+    for (size_t i = 0; i < run->count; i++)
+        for (size_t j = 0; j < run->subjects[i].count; j++)
+            if (run->subjects[i].cases[j].outcome == BENCH_WRONG)
+                return CLI_VERIFY_FAILED;
+    return CLI_OK;
+}
+
+static cli_exit run_ablate(ablate_run *run, const cli_problems *problems)
+{
+    bool host = heed_device_is_host(run->bench.context);
+    run->bench.replay = !host;
+    run->bench.host_threads = host ? heed_context_threads(run->bench.context) : 1;
+    heed_status status = open_single(run);
+    if (status != HEED_OK)
+        return cli_fail(status, NULL);
+    cli_exit code = measure_all(run, problems);
+    if (code == CLI_OK || code == CLI_INTERRUPTED) {
+        cli_exit printed = cli_args_json(run->args) ? ablate_print_json(run) : ablate_print(run);
+        if (code == CLI_OK)
+            code = printed == CLI_OK ? verdict(run) : printed;
+    }
+    for (size_t i = 0; i < run->count; i++)
+        ablate_subject_free(&run->subjects[i]);
+    free(run->subjects);
+    heed_context_destroy(run->single);
+    return code;
+}
+
+static cli_exit run(const cli_args *args)
+{
+    ablate_run ablate = { .args = args,
+                          .bench = { .args = args,
+                                     .effort = HEED_ESTIMATE,
+                                     .kernel = cli_args_text(args, "kernel"),
+                                     .seconds = cli_args_real(args, "seconds"),
+                                     .margin = cli_args_real(args, "margin") / 100,
+                                     .cold = cli_args_flag(args, "cold"),
+                                     .seed = (uint64_t)cli_args_integer(args, "seed") } };
+    cli_problems problems;
+    cli_exit code = check_only(args);
+    if (code == CLI_OK)
+        code = cli_kernel_check(args);
+    if (code != CLI_OK)
+        return code;
+    code = cli_problems_read(&problems, args);
+    if (code == CLI_OK)
+        code = cli_context_open(&ablate.bench.context, args);
+    if (code == CLI_OK)
+        code = run_ablate(&ablate, &problems);
+    heed_context_destroy(ablate.bench.context);
+    cli_problems_free(&problems);
+    return code;
+}
+
+static const cli_option options[] = {
+    CLI_OPTION_SHAPES,
+    CLI_OPTION_KERNEL,
+    { .name = "only",
+      .kind = CLI_TEXT,
+      .argument = "LIST",
+      .help = "Only the ablations of these names, separated by commas" },
+    { .name = "no-planted", .kind = CLI_FLAG, .help = "Leave the delays of known size out" },
+    { .name = "seconds",
+      .kind = CLI_REAL,
+      .argument = "N",
+      .min = 0.01,
+      .max = 3600,
+      .standard = "1",
+      .help = "How long each ablation, and each delay, takes turns with the kernel" },
+    { .name = "margin",
+      .kind = CLI_REAL,
+      .argument = "PERCENT",
+      .min = 0.1,
+      .max = 100,
+      .standard = "1",
+      .help = "Effects up to this count as none" },
+    { .name = "cold",
+      .kind = CLI_FLAG,
+      .help =
+          "Rotate through so many copies of the tensors that none is in a cache when it is used" },
+    { .name = "seed",
+      .kind = CLI_INTEGER,
+      .argument = "N",
+      .min = 0,
+      .max = 1e15,
+      .standard = "1",
+      .help = "Of the random values, of the order of turns, and of the intervals" },
+    CLI_OPTION_DEVICE,
+    CLI_OPTION_THREADS,
+    CLI_OPTION_CPU,
+    CLI_OPTION_WISDOM,
+    { .name = NULL },
+};
+
+extern const cli_verb cli_verb_ablate;
+const cli_verb cli_verb_ablate = {
+    .name = "ablate",
+    .summary = "what binds a kernel, seen by making it worse on purpose",
+    .operands = "SPEC...",
+    .operand_min = 0,
+    .operand_max = CLI_ANY,
+    .description =
+        "Builds the kernel that is planned for each problem once more for each of its ablations: "
+        "without exponentials, without products, without loads, with one more barrier in each "
+        "step, with rows of tiles in the same banks of shared memory, and so on; some are configs, "
+        "such as tiny blocks or half the stages. Each takes turns with the kernel as it is, for "
+        "--seconds, and the table ranks them by the change of the kernel's time, with intervals "
+        "that hold for all of them together at 99 %.\n"
+        "\n"
+        "What is left out costs at most what the kernel becomes faster, so nobody can gain more "
+        "there. Where more is done of something, the opposite can gain about as much at most. "
+        "What is done badly instead of well says what that is worth, and is no advice. Results "
+        "of kernels without exponentials, products or loads are wrong, as the table says; those "
+        "of the others are compared with a float64 computation.\n"
+        "\n"
+        "The reverse is asked, too: delays of 1, 2 and 5 % of the kernel's time are planted, and "
+        "the last table says whether they were found. A delay that is not found says that effects "
+        "of that size cannot be seen here; more --seconds help.\n"
+        "\n"
+        "docs/ablating.md says what each name means, and how to read it.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "  heed ablate b1 h8 s512 d64 f32\n"
+        "  heed ablate --device cuda --kernel fwd_16bit_sm80_mma b2 h8 s512 d64 f16\n"
+        "  heed ablate --only no-exp,no-products --seconds 5 b1 h8 s512 d64 f32\n"
+        "\n"
+        "The exit status is 5 if an ablation that should leave the results right does not.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,80 @@
+/*
+ * ablate.h - what the files of `heed ablate` share
+ *
+ * a problem -> the kernel that is planned for it -> the builds and configs of it that are worse on
+ * purpose -> each of them in turns with the kernel -> ranked effects; and delays of known size,
+ * which say what such a measurement can see
+ */
+#ifndef CLI_ABLATE_H
+#define CLI_ABLATE_H
+
+#include "bench.h"
+#include "inspect/ablate.h"
+
+/* One ablation of the kernel. */
+typedef struct ablate_case {
+    const lab_ablation *it;
+    char kernel[HEED_NAME_SIZE]; /* and config that it is measured with */
+    bench_outcome outcome;
+    char reason[LAB_PEER_REASON_SIZE]; /* unless BENCH_OK */
+    double error;                      /* see bench_error(); negative: not looked at */
+    lab_duel duel;                     /* the kernel beside the ablation */
+    lab_effect effect;
+} ablate_case;
+
+/* A delay of known size. */
+typedef struct ablate_planted {
+    double share; /* of the kernel's time that was planted */
+    lab_duel duel;
+} ablate_planted;
+
+#define ABLATE_PLANTED 3
+
+/* One problem. */
+typedef struct ablate_subject {
+    heed_problem problem; /* normalized */
+    char spec[HEED_SPEC_SIZE];
+    char kernel[HEED_NAME_SIZE];
+    double seconds; /* median of a call of it */
+    ablate_case *cases;
+    size_t count;
+    char without[256]; /* names of ablations that the kernel cannot be built with */
+    double reach;      /* share of a delay of its blocks that its time shows; 0: not measured */
+    ablate_planted planted[ABLATE_PLANTED];
+    size_t planted_count; /* that are measured */
+} ablate_subject;
+
+/* The whole run. */
+typedef struct ablate_run {
+    const cli_args *args;
+    bench_run bench;      /* context, cold, replay, seed, host_threads, seconds, margin, kernel */
+    heed_context *single; /* of one thread; NULL where the device is no CPU, or has one alone */
+    ablate_subject *subjects;
+    size_t count; /* of those that are begun */
+    cli_progress progress;
+    size_t steps; /* of the progress */
+} ablate_run;
+
+/* ablate_cases.c: ablate_find_cases() lists the ablations that the kernel of @subject can be built
+ * with, those of --only or all. ablate_plan() makes the plan of one of them; ablate_plan_delayed()
+ * that of the kernel whose blocks take longer by @share of their time, and with @share 0 of the
+ * same build without that. Return as heed_plan_create_named() does. */
+heed_status ablate_find_cases(const ablate_run *run, ablate_subject *subject);
+heed_status ablate_plan(const ablate_run *run, const ablate_subject *subject,
+                        const ablate_case *what, heed_plan **plan);
+heed_status ablate_plan_intact(const ablate_run *run, const ablate_subject *subject,
+                               heed_plan **plan);
+heed_status ablate_plan_delayed(const ablate_run *run, const ablate_subject *subject, double share,
+                                heed_plan **plan);
+
+/* ablate_measure.c: ablate_measure() does all for one problem. What goes wrong with an ablation is
+ * an outcome of it; a failure has been printed. After CLI_INTERRUPTED what was measured is there.
+ */
+cli_exit ablate_measure(ablate_run *run, ablate_subject *subject);
+void ablate_subject_free(ablate_subject *subject);
+
+/* ablate_report.c */
+cli_exit ablate_print(const ablate_run *run);
+cli_exit ablate_print_json(const ablate_run *run);
+
+#endif /* CLI_ABLATE_H */

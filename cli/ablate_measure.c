@@ -1,0 +1,297 @@
+/*
+ * ablate_measure.c - a kernel in turns with what was made of it
+ *
+ * All effects of a problem are judged as one family, so that the confidence holds for all that is
+ * said of them together. Each pair takes all of its seconds, however clear it is: what is wanted is
+ * not whether there is an effect but how large it is.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ablate.h"
+#include "bench_engine.h"
+#include "measure/family.h"
+#include "src/message.h"
+
+/* The delay that others are set by: long enough to be measured well in a moment. */
+#define DELAY_TRIED 0.25
+
+/* A delay that shows by less than this share of it in the kernel's time is not planted. */
+#define REACH_MIN 0.05
+
+static const double planted_shares[ABLATE_PLANTED] = { 0.01, 0.02, 0.05 };
+
+/* Two sides, the tensors, and what is right. */
+typedef struct scene {
+    ablate_run *run;
+    ablate_subject *subject;
+    bench_tensors tensors;
+    lab_expect *expect;
+    bench_engine intact;
+} scene;
+
+static void step(ablate_run *run, const char *what)
+{
+    cli_progress_step(&run->progress, run->steps++, what);
+}
+
+/* ---- Sides ---- */
+
+/* Makes an engine of @plan ready. @error gets what one call's output comes to. */
+static heed_status start(const scene *it, heed_plan *plan, bench_engine *engine, double *error)
+{
+    bool replay = it->run->bench.replay;
+    double seconds = 0;
+    heed_status status = bench_engine_start(engine, &it->tensors, plan);
+    if (status == HEED_OK)
+        status = bench_tensors_poison(&it->tensors);
+    for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first time pays for what is new */
+        status = bench_engine_estimate(engine, replay, &seconds);
+    if (status == HEED_OK)
+        status = bench_engine_error(engine, it->expect, error);
+    return status == HEED_OK ? bench_engine_ready(engine, replay, seconds) : status;
+}
+
+static heed_status play(const scene *it, bench_engine *a, bench_engine *b, double margin,
+                        uint64_t seed, lab_duel *duel)
+{
+    const lab_side sides[] = { { bench_engine_block, bench_engine_renew, a },
+                               { bench_engine_block, bench_engine_renew, b } };
+    const lab_duel_options options = { .rules = { .margin = margin, .looks = 1 },
+                                       .seconds = it->run->bench.seconds,
+                                       .seed = seed };
+    return lab_duel_run(duel, &sides[0], &sides[1], &options);
+}
+
+/* ---- Ablations ---- */
+
+static void set_outcome(ablate_case *what, bench_outcome outcome, const char *reason)
+{
+    what->outcome = outcome;
+    snprintf(what->reason, sizeof what->reason, "%s", reason);
+}
+
+static heed_status measure_case(scene *it, ablate_case *what)
+{
+    bench_engine engine = { .tensors = NULL };
+    heed_plan *plan = NULL;
+    char reason[LAB_PEER_REASON_SIZE];
+    heed_status status = ablate_plan(it->run, it->subject, what, &plan);
+    if (status == HEED_OK)
+        status = start(it, plan, &engine, &what->error);
+    if (status == HEED_OK && !what->it->wrong && !(what->error <= 1)) {
+        snprintf(reason, sizeof reason, "%s computes the wrong thing: %.3g times the error allowed",
+                 what->it->name, what->error);
+        set_outcome(what, BENCH_WRONG, reason);
+    } else if (status == HEED_OK) {
+        status = play(it, &it->intact, &engine, it->run->bench.margin,
+                      it->run->bench.seed + (uint64_t)what->it->number, &what->duel);
+    }
+    bench_engine_stop(&engine);
+    return status;
+}
+
+/* Only what ends everything is a failure. */
+static heed_status measure_cases(scene *it)
+{
+    for (size_t i = 0; i < it->subject->count; i++) {
+        ablate_case *what = &it->subject->cases[i];
+        step(it->run, what->it->name);
+        heed_status status = measure_case(it, what);
+        if (status == HEED_ERR_LOST || cli_interrupted())
+            return status == HEED_OK ? HEED_ERR_SYSTEM : status;
+        if (status != HEED_OK)
+            set_outcome(what, status == HEED_ERR_UNSUPPORTED ? BENCH_REFUSED : BENCH_FAILED,
+                        heed_message());
+    }
+    return HEED_OK;
+}
+
+static void take_effect(const ablate_run *run, ablate_case *what, const lab_comparison *found)
+{
+    what->duel.comparison = *found;
+    what->effect = (lab_effect){ .ratio = found->ratio.estimate,
+                                 .low = found->ratio.low,
+                                 .high = found->ratio.high,
+                                 .margin = run->bench.margin };
+    snprintf(what->effect.name, sizeof what->effect.name, "%s", what->it->name);
+}
+
+/* The medians of the intact side. */
+static double median_of(const lab_duel *duel)
+{
+    double *sorted = calloc(duel->pairs + 1, sizeof *sorted);
+    double median = 0;
+    if (sorted && duel->pairs > 0) {
+        memcpy(sorted, duel->a, duel->pairs * sizeof *sorted);
+        lab_stats_sort(sorted, duel->pairs);
+        median = lab_stats_median(sorted, duel->pairs);
+    }
+    free(sorted);
+    return median;
+}
+
+/* The effects of all that were measured, as a family. */
+static heed_status judge(const ablate_run *run, ablate_subject *subject)
+{
+    lab_series *series = calloc(subject->count + 1, sizeof *series);
+    lab_comparison *found = calloc(subject->count + 1, sizeof *found);
+    const lab_rules rules = { .margin = run->bench.margin };
+    size_t count = 0, next = 0;
+    heed_status status = series && found ? HEED_OK : HEED_ERR_NO_MEMORY;
+    for (size_t i = 0; status == HEED_OK && i < subject->count; i++)
+        if (subject->cases[i].duel.pairs > 0)
+            series[count++] = lab_duel_series(&subject->cases[i].duel);
+    for (size_t i = 0; i < count; i++) /* what an interrupt cut off is judged as it is */
+        series[i].planned = 0;
+    if (status == HEED_OK && count > 0)
+        status = lab_family_judge(series, count, &rules, found);
+    for (size_t i = 0; status == HEED_OK && i < subject->count; i++) {
+        ablate_case *what = &subject->cases[i];
+        if (what->duel.pairs == 0)
+            continue;
+        take_effect(run, what, &found[next++]);
+        subject->seconds = median_of(&what->duel);
+    }
+    free(series);
+    free(found);
+    return status;
+}
+
+/* ---- Planted delays ---- */
+
+static heed_status play_delay(scene *it, bench_engine *without, double share, uint64_t seed,
+                              lab_duel *duel)
+{
+    bench_engine engine = { .tensors = NULL };
+    heed_plan *plan = NULL;
+    double error;
+    heed_status status = ablate_plan_delayed(it->run, it->subject, share, &plan);
+    if (status == HEED_OK)
+        status = start(it, plan, &engine, &error);
+    if (status == HEED_OK)
+        status = play(it, without, &engine, LAB_COMPARE_MARGIN / 100, seed, duel);
+    bench_engine_stop(&engine);
+    return status;
+}
+
+/* How much of a delay of its blocks the time of the kernel shows: launches, and what blocks beside
+ * each other make of it, are not in it. */
+static heed_status find_reach(scene *it, bench_engine *without)
+{
+    lab_duel duel;
+    heed_status status = play_delay(it, without, DELAY_TRIED, it->run->bench.seed, &duel);
+    if (status == HEED_OK)
+        it->subject->reach = (duel.comparison.ratio.estimate - 1) / DELAY_TRIED;
+    lab_duel_free(&duel);
+    return status;
+}
+
+static heed_status plant(scene *it)
+{
+    ablate_subject *subject = it->subject;
+    bench_engine without = { .tensors = NULL };
+    heed_plan *plan = NULL;
+    double error;
+    step(it->run, "how delays show");
+    heed_status status = ablate_plan_delayed(it->run, subject, 0, &plan);
+    if (status == HEED_OK)
+        status = start(it, plan, &without, &error);
+    if (status == HEED_OK)
+        status = find_reach(it, &without);
+    for (size_t i = 0; i < ABLATE_PLANTED && status == HEED_OK; i++) {
+        ablate_planted *planted = &subject->planted[i];
+        step(it->run, "planted delays");
+        if (!(subject->reach >= REACH_MIN))
+            continue;
+        planted->share = planted_shares[i];
+        status = play_delay(it, &without, planted->share / subject->reach,
+                            it->run->bench.seed + 1000 + i, &planted->duel);
+        subject->planted_count += status == HEED_OK;
+    }
+    bench_engine_stop(&without);
+    return status;
+}
+
+/* ---- One problem ---- */
+
+static heed_status plan_subject(ablate_run *run, ablate_subject *subject)
+{
+    heed_plan *plan;
+    heed_status status = bench_plan(&run->bench, &subject->problem, &plan);
+    if (status != HEED_OK)
+        return status;
+    subject->problem = *heed_plan_problem(plan);
+    snprintf(subject->kernel, sizeof subject->kernel, "%s", heed_plan_name(plan));
+    heed_plan_destroy(plan);
+    status = ablate_find_cases(run, subject);
+    run->progress.total += subject->count +
+                           (cli_args_flag(run->args, "no-planted") ? 0 : 1 + ABLATE_PLANTED);
+    return status;
+}
+
+static heed_status set_scene(scene *it)
+{
+    ablate_run *run = it->run;
+    const bench_source source = { .problem = it->subject->problem };
+    const lab_sampling rows = { .seed = run->bench.seed,
+                                .work = BENCH_EXPECT_WORK,
+                                .threads = run->bench.host_threads };
+    heed_plan *plan = NULL;
+    double error = 0;
+    heed_status status = bench_tensors_create(&it->tensors, run->bench.context, &source,
+                                              run->bench.seed, bench_rotation_bytes(&run->bench));
+    if (status != HEED_OK)
+        return status;
+    heed_buffers data = bench_tensors_inputs(&it->tensors);
+    status = lab_expect_create(&it->expect, &it->tensors.problem, &data, &rows);
+    if (status == HEED_OK)
+        status = ablate_plan_intact(run, it->subject, &plan);
+    if (status == HEED_OK)
+        status = start(it, plan, &it->intact, &error);
+    if (status == HEED_OK && !(error <= 1)) {
+        heed_fail(HEED_ERR_SYSTEM, "%s computes the wrong thing: %.3g times the error allowed",
+                  it->subject->kernel, error);
+        status = HEED_ERR_SYSTEM;
+    }
+    return status;
+}
+
+static void clear_scene(scene *it)
+{
+    bench_engine_stop(&it->intact);
+    lab_expect_destroy(it->expect);
+    if (it->tensors.context)
+        bench_tensors_free(&it->tensors);
+}
+
+cli_exit ablate_measure(ablate_run *run, ablate_subject *subject)
+{
+    scene it = { .run = run, .subject = subject };
+    heed_status status = plan_subject(run, subject);
+    if (status == HEED_OK)
+        status = set_scene(&it);
+    if (status == HEED_OK)
+        status = measure_cases(&it);
+    if (status == HEED_OK && !cli_args_flag(run->args, "no-planted"))
+        status = plant(&it);
+    if (status == HEED_OK || cli_interrupted()) {
+        heed_status judged = judge(run, subject);
+        status = status == HEED_OK ? judged : status;
+    }
+    clear_scene(&it);
+    cli_progress_end(&run->progress);
+    if (cli_interrupted())
+        return CLI_INTERRUPTED;
+    return status == HEED_OK ? CLI_OK : cli_fail(status, subject->spec);
+}
+
+void ablate_subject_free(ablate_subject *subject)
+{
+    for (size_t i = 0; i < subject->count; i++)
+        lab_duel_free(&subject->cases[i].duel);
+    for (size_t i = 0; i < ABLATE_PLANTED; i++)
+        lab_duel_free(&subject->planted[i].duel);
+    free(subject->cases);
+}
