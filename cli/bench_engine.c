@@ -30,10 +30,42 @@
 #define PLACES 256
 #define PLACE_BYTES 256
 
+/* This program's own libheed. */
+static heed_status own_execute(void *data, const heed_plan *plan, const heed_buffers *buffers)
+{
+    (void)data;
+    return heed_execute(plan, buffers);
+}
+
+static size_t own_workspace_size(void *data, const heed_plan *plan)
+{
+    (void)data;
+    return heed_plan_workspace_size(plan);
+}
+
+static void own_plan_destroy(void *data, heed_plan *plan)
+{
+    (void)data;
+    heed_plan_destroy(plan);
+}
+
+static const bench_heed own_heed = { .execute = own_execute,
+                                     .workspace_size = own_workspace_size,
+                                     .plan_destroy = own_plan_destroy };
+
 heed_status bench_engine_start(bench_engine *engine, const bench_tensors *tensors, heed_plan *plan)
 {
-    size_t size = heed_plan_workspace_size(plan);
-    *engine = (bench_engine){ .tensors = tensors, .plan = plan, .copies = tensors->copies };
+    return bench_engine_start_of(engine, tensors, plan, NULL);
+}
+
+heed_status bench_engine_start_of(bench_engine *engine, const bench_tensors *tensors,
+                                  heed_plan *plan, const bench_heed *heed)
+{
+    heed = heed ? heed : &own_heed;
+    size_t size = heed->workspace_size(heed->data, plan);
+    *engine = (bench_engine){
+        .tensors = tensors, .plan = plan, .heed = heed, .copies = tensors->copies
+    };
     if (heed_device_is_host(tensors->context))
         size += PLACES * PLACE_BYTES;
     return heed_device_allocate(tensors->context, size, &engine->workspace);
@@ -44,7 +76,8 @@ void bench_engine_stop(bench_engine *engine)
     heed_replay_destroy(&engine->replay);
     if (engine->tensors)
         heed_device_free(engine->tensors->context, engine->workspace);
-    heed_plan_destroy(engine->plan);
+    if (engine->heed)
+        engine->heed->plan_destroy(engine->heed->data, engine->plan);
     memset(engine, 0, sizeof *engine);
 }
 
@@ -52,9 +85,9 @@ static heed_status execute(const bench_engine *engine, int64_t call, void *strea
 {
     heed_buffers buffers = bench_tensors_buffers(engine->tensors, call % engine->copies);
     buffers.workspace = (char *)engine->workspace + engine->place;
-    buffers.workspace_size = heed_plan_workspace_size(engine->plan);
+    buffers.workspace_size = engine->heed->workspace_size(engine->heed->data, engine->plan);
     buffers.stream = stream;
-    return heed_execute(engine->plan, &buffers);
+    return engine->heed->execute(engine->heed->data, engine->plan, &buffers);
 }
 
 heed_status bench_engine_call(void *data)

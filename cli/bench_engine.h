@@ -11,10 +11,19 @@
  * soon replaced. */
 #define BENCH_WARMUP_CALL_MAX 20e-3
 
+/* The libheed that made a plan, where it is not this program's own. */
+typedef struct bench_heed {
+    void *data;
+    heed_status (*execute)(void *data, const heed_plan *plan, const heed_buffers *buffers);
+    size_t (*workspace_size)(void *data, const heed_plan *plan);
+    void (*plan_destroy)(void *data, heed_plan *plan);
+} bench_heed;
+
 /* A plan at work. */
 typedef struct bench_engine {
     const bench_tensors *tensors;
     heed_plan *plan;
+    const bench_heed *heed; /* that made it */
     void *workspace;
     size_t place;           /* bytes from there on that are not used */
     int64_t copies;         /* of the tensors that calls rotate through, all of them or the first */
@@ -31,6 +40,9 @@ typedef struct bench_engine {
 /* bench_engine_start() takes over @plan and allocates its workspace. Returns as
  * heed_device_allocate() does. To be stopped in either case. */
 heed_status bench_engine_start(bench_engine *engine, const bench_tensors *tensors, heed_plan *plan);
+/* bench_engine_start_of() does so with a plan of @heed, which must outlive it; NULL: our own. */
+heed_status bench_engine_start_of(bench_engine *engine, const bench_tensors *tensors,
+                                  heed_plan *plan, const bench_heed *heed);
 void bench_engine_stop(bench_engine *engine);
 
 /* bench_engine_call() is one call, as heed_sample() takes it; bench_engine_block() a block and

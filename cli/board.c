@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "library.h"
+
 /* -------------------------------------------------------------------------- */
 /* The file                                                                   */
 /* -------------------------------------------------------------------------- */
@@ -33,6 +35,8 @@ cli_exit cli_board_open(lab_record **record, lab_record_mode mode, const cli_arg
     }
     if (status == HEED_OK)
         status = lab_record_open(record, path, mode, &error);
+    if (status == HEED_OK)
+        lab_record_describe(*record, cli_library_describe);
     return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
 }
 

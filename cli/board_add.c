@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "board.h"
+#include "library.h"
+#include "wisdom_line.h"
 
 #define SCHEMA "heed.bench/1"
 #define FILE_SIZE_MAX ((int64_t)256 << 20)
@@ -102,6 +104,10 @@ static void read_place(board_file *file)
         .system = text_of(around, "kernel"),
         .governor = text_of(around, "governor"),
     };
+    /* What another heed recorded has sources that are not here. */
+    const char *build = file->environment.build;
+    if (build && strcmp(build, heed_wisdom_build()) == 0)
+        file->environment.library = cli_library_sources();
 }
 
 /* -------------------------------------------------------------------------- */

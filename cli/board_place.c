@@ -6,6 +6,7 @@
 
 #include "../src/device.h"
 #include "board.h"
+#include "library.h"
 #include "wisdom_line.h"
 
 const char *cli_board_version(const char *features, const char *name, char version[16])
@@ -44,6 +45,7 @@ void cli_board_place_read(cli_board_place *place, const heed_context *context)
         .cpu = place->around.cpu,
         .system = place->around.kernel,
         .governor = place->around.governor,
+        .library = cli_library_sources(),
     };
 }
 

@@ -101,6 +101,15 @@ static const cli_option options[] = {
       .help = "With --criteria, which backends of torch count as SDPA, such as torch-flash; the "
               "fastest of them counts" },
     { .name = "strict", .kind = CLI_FLAG, .help = "AMBIGUOUS fails as well" },
+    { .name = "trust-board",
+      .kind = CLI_FLAG,
+      .help = "Compile and load the sources of heed that the board has kept, even where others may "
+              "write to its file" },
+    { .name = "unsafe-candidates",
+      .kind = CLI_FLAG,
+      .help =
+          "Run champions that are C sources of somebody's also where this system has no sandbox "
+          "to hold them" },
     { .name = "no-verify",
       .kind = CLI_FLAG,
       .help =
@@ -129,10 +138,11 @@ const cli_verb cli_verb_gate = {
     .operand_min = 0,
     .operand_max = CLI_ANY,
     .description =
-        "Takes from the board who leads on this device, rebuilds each of these champions from "
-        "its kernel and config, or its source, and lets it and what heed plans now take turns, in "
-        "blocks of calls "
-        "on the same values. The figure of the day when it became champion is shown, but nothing "
+        "Takes from the board who leads on this device, rebuilds each of these champions and lets "
+        "it and what heed plans now take turns, in blocks of calls on the same values. A champion "
+        "of the kernels that there are now is its kernel and config; one of other code, or with a "
+        "source of its own, is compiled from what the board has kept. The figure of the day when "
+        "it became champion is shown, but nothing "
         "is compared with it: only what is timed side by side can be.\n"
         "\n"
         "The verdicts, with a 99 % confidence for all problems together:\n"

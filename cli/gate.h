@@ -6,7 +6,11 @@
 #ifndef CLI_GATE_H
 #define CLI_GATE_H
 
+#include "bench_engine.h"
 #include "board.h"
+#include "src/cuda/facts.h"
+#include "trial/launch.h"
+#include "trial/library.h"
 #include "worker.h"
 
 typedef enum gate_verdict {
@@ -23,6 +27,16 @@ const char *gate_verdict_name(gate_verdict verdict);
 
 #define GATE_WHY_SIZE 320
 
+/* The sources of a libheed that made champions, and what was made of them. */
+typedef struct gate_library {
+    char build[96];
+    lab_record_library *sources;
+    bool tried; /* to load it; if there is no context then, @why says why not */
+    lab_library heed;
+    heed_context *context;
+    char why[GATE_WHY_SIZE];
+} gate_library;
+
 /* A champion, and what became of it. */
 typedef struct gate_shape {
     bench_source source;
@@ -32,12 +46,17 @@ typedef struct gate_shape {
     bool cold;
     bool damaged;           /* the trial is not what was added */
     bool rebuilt_elsewhere; /* the code of heed's kernels has changed since */
-    char *code;        /* its source, if it is a candidate with one; NULL: a kernel of heed's own */
-    cli_worker worker; /* that runs it */
-    double overhead;   /* share of its time that may not be its own */
-    double then;       /* median seconds of that day; history alone */
-    cli_pair pair;     /* A: what heed plans now, B: the champion */
-    bool judged;       /* is there a comparison? */
+    char build[96];         /* of which heed that was */
+    char *code;     /* its source, if it is a candidate with one; NULL: a kernel of heed's own */
+    char *launch;   /* how its code is launched on a GPU; NULL: not known */
+    size_t library; /* of gate_run.libraries, from 1; 0: there is none for it */
+    bool rebuilt;   /* it is made of the code of its day */
+    char lost[GATE_WHY_SIZE];  /* why it is not, where it should be */
+    cli_worker worker;         /* that runs it */
+    double overhead;           /* share of its time that may not be its own */
+    double then;               /* median seconds of that day; history alone */
+    cli_pair pair;             /* A: what heed plans now, B: the champion */
+    bool judged;               /* is there a comparison? */
     lab_comparison comparison; /* among all the shapes */
     gate_verdict verdict;
     char why[GATE_WHY_SIZE];
@@ -50,6 +69,8 @@ typedef struct gate_run {
     double seconds;
     gate_shape *shapes;
     size_t count;
+    gate_library *libraries;
+    size_t library_count;
     size_t elsewhere; /* champions of other numbers of threads, left out */
     bool unverified;  /* heed verify could not be run */
 } gate_run;
@@ -58,6 +79,26 @@ typedef struct gate_run {
  * where there are none: what judges nothing must not pass. */
 cli_exit gate_read_champions(gate_run *gate);
 void gate_free(gate_run *gate);
+
+/* A champion that is made of the code of its day. */
+typedef struct gate_rebuilt {
+    gate_run *gate;
+    gate_shape *shape;
+    gate_library *library;
+    bench_heed heed;       /* on a CPU */
+    lab_launched launched; /* on a GPU */
+    lab_code code;
+    char hash[LAB_RECORD_HASH_SIZE];
+    cli_maker maker;
+    bool wrong; /* it computes the wrong thing */
+} gate_rebuilt;
+
+/* gate_rebuild.c: gate_rebuild() makes the champion of @shape of what the board has, so that
+ * it->maker plans it. False if that cannot be, for the reason in shape->lost. To be ended in either
+ * case, after its last plan. */
+bool gate_rebuild(gate_rebuilt *it, gate_run *gate, gate_shape *shape);
+void gate_rebuild_end(gate_rebuilt *it);
+void gate_library_free(gate_library *library);
 
 /* gate_judge.c: gate_time() lets every champion and what heed plans now take turns; gate_verify()
  * sends what is planned through all gates; then gate_judge() judges all shapes together. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../src/device.h"
 #include "gate.h"
 #include "wisdom_line.h"
 
@@ -45,6 +46,7 @@ static heed_status take_row(void *data, const lab_record_row *row)
              *row->config ? "__" : "", row->config);
     shape.cold = row->timing && strcmp(row->timing, "cold") == 0;
     shape.damaged = strcmp(row->trusted, "damaged") == 0;
+    snprintf(shape.build, sizeof shape.build, "%s", row->build ? row->build : "");
     shape.rebuilt_elsewhere = !row->build || strcmp(row->build, heed_wisdom_build()) != 0;
     if (is_known(gate, &shape) || heed_problem_parse(&problem, row->problem) != HEED_OK ||
         heed_problem_normalize(&shape.source.problem, &problem) != HEED_OK)
@@ -52,13 +54,45 @@ static heed_status take_row(void *data, const lab_record_row *row)
     return add_shape(gate, &shape);
 }
 
-/* Which of them have a source: asked when the visit is over. */
+/* The sources of heed that made the champion: read once for each build. */
+static heed_status find_library(gate_run *gate, lab_record *record, gate_shape *shape,
+                                lab_error *error)
+{
+    for (size_t i = 0; i < gate->library_count; i++)
+        if (strcmp(gate->libraries[i].build, shape->build) == 0) {
+            shape->library = i + 1;
+            return HEED_OK;
+        }
+    lab_record_library *sources;
+    heed_status status = lab_record_library_read(record, shape->trial, &sources, error);
+    if (status != HEED_OK || !sources)
+        return status;
+    gate_library *libraries = realloc(gate->libraries,
+                                      (gate->library_count + 1) * sizeof *libraries);
+    if (!libraries) {
+        lab_record_library_free(sources);
+        return HEED_ERR_NO_MEMORY;
+    }
+    gate->libraries = libraries;
+    libraries[gate->library_count] = (gate_library){ .sources = sources };
+    memcpy(libraries[gate->library_count].build, shape->build, sizeof shape->build);
+    shape->library = ++gate->library_count;
+    return HEED_OK;
+}
+
+/* What it takes to rebuild them: asked when the visit is over. */
 static heed_status find_sources(gate_run *gate, lab_record *record, lab_error *error)
 {
+    bool host = heed_device_is_host(gate->bench.context);
     heed_status status = HEED_OK;
     for (size_t i = 0; i < gate->count && status == HEED_OK; i++) {
-        char **code = &gate->shapes[i].code;
-        status = lab_record_source(record, gate->shapes[i].trial, code, error);
+        gate_shape *shape = &gate->shapes[i];
+        status = lab_record_source(record, shape->trial, &shape->code, error);
+        bool needed = shape->code ? !host : shape->rebuilt_elsewhere;
+        if (status == HEED_OK && needed)
+            status = lab_record_launch(record, shape->trial, &shape->launch, error);
+        if (status == HEED_OK && needed)
+            status = find_library(gate, record, shape, error);
     }
     return status;
 }
@@ -100,7 +134,13 @@ void gate_free(gate_run *gate)
     for (size_t i = 0; i < gate->count; i++) {
         cli_pair_free(&gate->shapes[i].pair);
         free(gate->shapes[i].code);
+        free(gate->shapes[i].launch);
     }
+    for (size_t i = 0; i < gate->library_count; i++)
+        gate_library_free(&gate->libraries[i]);
+    free(gate->libraries);
+    gate->libraries = NULL;
+    gate->library_count = 0;
     free(gate->shapes);
     gate->shapes = NULL;
     gate->count = 0;

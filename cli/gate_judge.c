@@ -34,13 +34,64 @@ static void take_outcome(gate_shape *shape)
                  pair->blame == 1 ? "the champion cannot be rebuilt" : "it cannot be timed",
                  pair->reason);
     } else if (pair->same && shape->rebuilt_elsewhere) {
-        doubt(shape, "the champion is what heed plans now, but the code of the kernels is not what "
-                     "it was then, and times of different days prove nothing");
+        shape->verdict = GATE_AMBIGUOUS;
+        snprintf(shape->why, sizeof shape->why,
+                 "the champion is what heed plans now, but the code of the kernels is not what it "
+                 "was then, and that cannot be had again: %.160s",
+                 shape->lost);
     } else if (pair->same) {
         shape->verdict = GATE_SAME;
     } else {
         shape->judged = true;
     }
+}
+
+static cli_exit finish(gate_shape *shape, cli_exit code)
+{
+    shape->pair.guest = NULL;
+    shape->pair.maker = NULL;
+    if (code == CLI_OK)
+        take_outcome(shape);
+    return code;
+}
+
+/* A C source of somebody's, in a process of its own. */
+static cli_exit time_source(gate_run *gate, gate_shape *shape, const lab_duel_options *options)
+{
+    const lab_limits limits = { .unsafe = cli_args_flag(gate->args, "unsafe-candidates"),
+                                .interrupted = cli_interrupted };
+    shape->worker = (cli_worker){ .name = shape->champion,
+                                  .source = shape->code,
+                                  .limits = limits };
+    const cli_guest guest = cli_worker_guest(&shape->worker);
+    shape->pair.guest = &guest;
+    cli_exit code = cli_pair_run(&shape->pair, &gate->bench, &shape->source, options);
+    if (code == CLI_OK)
+        shape->overhead = cli_worker_overhead(&shape->worker, shape->pair.seconds[1]);
+    return finish(shape, code);
+}
+
+/* A champion of code that is not today's. Where a kernel of heed's own cannot be had any more, what
+ * is called the same now stands for it, by which nothing can pass. */
+static cli_exit time_rebuilt(gate_run *gate, gate_shape *shape, const lab_duel_options *options)
+{
+    gate_rebuilt rebuilt;
+    cli_exit code = CLI_OK;
+    shape->rebuilt = gate_rebuild(&rebuilt, gate, shape);
+    if (shape->rebuilt)
+        shape->pair.maker = &rebuilt.maker;
+    if (cli_interrupted()) {
+        code = CLI_INTERRUPTED;
+    } else if (shape->code && !shape->rebuilt) {
+        shape->verdict = rebuilt.wrong ? GATE_WRONG : GATE_AMBIGUOUS;
+        snprintf(shape->why, sizeof shape->why, "the champion %s: %.200s",
+                 rebuilt.wrong ? "computes the wrong thing" : "cannot be rebuilt", shape->lost);
+    } else {
+        code = finish(shape, cli_pair_run(&shape->pair, &gate->bench, &shape->source, options));
+    }
+    shape->pair.maker = NULL;
+    gate_rebuild_end(&rebuilt);
+    return code;
 }
 
 static cli_exit time_shape(gate_run *gate, gate_shape *shape, size_t index)
@@ -53,27 +104,14 @@ static cli_exit time_shape(gate_run *gate, gate_shape *shape, size_t index)
         doubt(shape, "its trial is damaged: it is not what was added");
         return CLI_OK;
     }
-    if (shape->code && !heed_device_is_host(gate->bench.context)) {
-        doubt(shape, "the champion is a candidate with its own source, and those are timed beside "
-                     "a plan on the CPU alone");
-        return CLI_OK;
-    }
     gate->bench.cold = shape->cold;
     shape->pair.names[0] = cli_args_text(gate->args, "kernel");
     shape->pair.names[1] = shape->champion;
-    cli_guest guest;
-    if (shape->code) {
-        shape->worker = (cli_worker){ .name = shape->champion, .source = shape->code };
-        guest = cli_worker_guest(&shape->worker);
-        shape->pair.guest = &guest;
-    }
-    cli_exit code = cli_pair_run(&shape->pair, &gate->bench, &shape->source, &options);
-    shape->pair.guest = NULL;
-    if (code == CLI_OK && shape->code)
-        shape->overhead = cli_worker_overhead(&shape->worker, shape->pair.seconds[1]);
-    if (code == CLI_OK)
-        take_outcome(shape);
-    return code;
+    if (shape->code && heed_device_is_host(gate->bench.context))
+        return time_source(gate, shape, &options);
+    if (shape->code || shape->rebuilt_elsewhere)
+        return time_rebuilt(gate, shape, &options);
+    return finish(shape, cli_pair_run(&shape->pair, &gate->bench, &shape->source, &options));
 }
 
 cli_exit gate_time(gate_run *gate)
@@ -163,6 +201,11 @@ static void judge_shape(const gate_run *gate, gate_shape *shape)
     double allowed = 1 / (1 + gate->limit);
     if (ratio->high < allowed)
         shape->verdict = GATE_SLOWER;
+    else if (shape->rebuilt_elsewhere && !shape->rebuilt && !shape->code)
+        snprintf(
+            shape->why, sizeof shape->why,
+            "the champion's code is not what it was then, and that cannot be had again: %.160s",
+            shape->lost);
     else if (ratio->low * (1 - shape->overhead) >= allowed)
         shape->verdict = GATE_PASS;
     else if (ratio->low >= allowed)

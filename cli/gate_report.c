@@ -46,7 +46,7 @@ static void add_shape(lab_table *table, const gate_shape *shape)
                                                           CLI_BAD };
     const lab_interval *ratio = &shape->comparison.ratio;
     lab_table_cell(table, "%s%s", shape->spec, shape->cold ? " (cold)" : "");
-    lab_table_cell(table, "%s", shape->champion);
+    lab_table_cell(table, "%s%s", shape->champion, shape->rebuilt ? " (rebuilt)" : "");
     add_seconds(table, shape->then);
     add_seconds(table, shape->pair.seconds[1]);
     lab_table_cell(table, "%s",
@@ -111,10 +111,10 @@ static json_t *json_shape(const gate_shape *shape)
     const lab_comparison *c = &shape->comparison;
     bool judged = shape->judged;
     return json_pack(
-        "{s:s, s:b, s:I, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:s, s:o}",
+        "{s:s, s:b, s:I, s:s, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:s, s:o}",
         "problem", shape->spec, "cold", shape->cold, "trial", (json_int_t)shape->trial, "champion",
-        shape->champion, "planned", shape->pair.planned[0], "same", shape->pair.same,
-        "then_seconds", cli_json_real(shape->then > 0 ? shape->then : (double)NAN),
+        shape->champion, "planned", shape->pair.planned[0], "same", shape->pair.same, "rebuilt",
+        shape->rebuilt, "then_seconds", cli_json_real(shape->then > 0 ? shape->then : (double)NAN),
         "champion_seconds", cli_json_real(judged ? shape->pair.seconds[1] : (double)NAN),
         "planned_seconds",
         cli_json_real(shape->pair.seconds[0] > 0 ? shape->pair.seconds[0] : (double)NAN), "ratio",

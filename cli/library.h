@@ -15,4 +15,11 @@ const lab_record_library *cli_library_sources(void);
  * lab_record_describe(). */
 bool cli_library_describe(const lab_record_trial *trial, char *words, size_t size);
 
+/* library_text.c: cli_library_kernel() writes the device source @text, or if that is NULL that of
+ * the file @name of @sources, with the headers of @sources in the place of its #include lines, to a
+ * new text, to be freed by the caller. NULL, with the reason in @why, if a file is missing or
+ * kernels are launched with other arguments now than @sources says. */
+char *cli_library_kernel(const lab_record_library *sources, const char *name, const char *text,
+                         char *why, size_t size);
+
 #endif /* CLI_LIBRARY_H */

@@ -23,10 +23,21 @@ typedef struct cli_guest {
     void (*stop)(void *data);
 } cli_guest;
 
+/* Somebody else's plan in the place of B's. plan() makes one for the problem, normalized; failures
+ * have heed's message. */
+struct bench_heed;
+typedef struct cli_maker {
+    void *data;
+    const char *name;
+    heed_status (*plan)(void *data, const heed_problem *problem, heed_plan **plan);
+    const struct bench_heed *heed; /* whose plan it is; NULL: our own */
+} cli_maker;
+
 /* A is side 0 of the comparison, B side 1. */
 typedef struct cli_pair {
     const char *names[2];              /* kernels with or without config; NULL: heed's own choice */
     const cli_guest *guest;            /* in the place of names[1], or NULL */
+    const cli_maker *maker;            /* likewise */
     char planned[2][HEED_NAME_SIZE];   /* what they are in full */
     bench_outcome outcome;             /* anything but BENCH_OK: there is no comparison, ... */
     int blame;                         /* ... for what that side did, or -1 */

@@ -30,7 +30,7 @@ static bool open_trial(cli_worker *worker, const heed_problem *problem, size_t *
                                       .source_size = strlen(worker->source),
                                       .options = compiler_options,
                                       .option_count = 2 };
-    return lab_trial_open(&worker->trial, &candidate, NULL, &worker->outcome) &&
+    return lab_trial_open(&worker->trial, &candidate, &worker->limits, &worker->outcome) &&
            lab_trial_prepare(worker->trial, problem, size, &worker->outcome);
 }
 
@@ -40,7 +40,7 @@ static void size_block(cli_worker *worker, double seconds)
     size_t bytes = 1;
     for (int i = 0; i < LAB_SPANS; i++)
         bytes += worker->sets[0].span[i].room_size + 16384;
-    double room = (double)lab_limits_fill(NULL).tensor_bytes / 2 / (double)bytes;
+    double room = (double)lab_limits_fill(&worker->limits).tensor_bytes / 2 / (double)bytes;
     double calls = fmin(ceil(BLOCK_SECONDS / fmax(seconds, 1e-9)), fmin(room, LAB_WIRE_SETS));
     worker->calls = calls > 1 ? (int)calls : 1;
 }

@@ -1,0 +1,179 @@
+/*
+ * library_text.c - a device source as one text, with the headers of its day
+ */
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "library.h"
+
+#define FOLDER "src/cuda/kernels/"
+
+/* What the host hands to every kernel. Where these files say something else now, a kernel of
+ * another day cannot be launched. */
+static const char *const arguments[] = { "args.cuh", "maps.cuh" };
+
+static const char *find(const lab_record_library *sources, const char *name)
+{
+    char path[128];
+    snprintf(path, sizeof path, FOLDER "%s", name);
+    for (size_t i = 0; i < sources->count; i++)
+        if (strcmp(sources->files[i].path, path) == 0)
+            return sources->files[i].text;
+    return NULL;
+}
+
+/* -------------------------------------------------------------------------- */
+/* What is launched                                                           */
+/* -------------------------------------------------------------------------- */
+
+/* The next character of code: comments are passed over, and blanks. */
+static char next_code(const char **at)
+{
+    for (;;) {
+        const char *p = *at;
+        if (p[0] == '/' && p[1] == '*') {
+            const char *end = strstr(p + 2, "*/");
+            *at = end ? end + 2 : p + strlen(p);
+        } else if (p[0] == '/' && p[1] == '/') {
+            *at = p + strcspn(p, "\n");
+        } else if (isspace((unsigned char)*p)) {
+            *at = p + 1;
+        } else {
+            *at = *p ? p + 1 : p;
+            return *p;
+        }
+    }
+}
+
+static bool is_same_code(const char *a, const char *b)
+{
+    for (;;) {
+        char one = next_code(&a), other = next_code(&b);
+        if (one != other)
+            return false;
+        if (!one)
+            return true;
+    }
+}
+
+/* Are kernels launched as they were? If not, *@name says which file tells. */
+static bool is_same_launch(const lab_record_library *sources, const char **name)
+{
+    for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
+        const char *then = find(sources, arguments[i]);
+        const char *now = find(cli_library_sources(), arguments[i]);
+        *name = arguments[i];
+        if (!then || !now || !is_same_code(then, now))
+            return false;
+    }
+    return true;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The text                                                                   */
+/* -------------------------------------------------------------------------- */
+
+#define HEADERS_MAX 64
+#define NAME_SIZE 64
+
+typedef struct amalgam {
+    const lab_record_library *sources;
+    char *text;
+    size_t length, room;
+    char done[HEADERS_MAX][NAME_SIZE]; /* headers that are in it */
+    size_t count;
+    char missing[NAME_SIZE]; /* "": none */
+} amalgam;
+
+static bool add(amalgam *it, const char *text, size_t length)
+{
+    if (length >= it->room - it->length) {
+        size_t room = 2 * (it->room + length) + 1;
+        char *larger = realloc(it->text, room);
+        if (!larger)
+            return false;
+        it->text = larger;
+        it->room = room;
+    }
+    memcpy(it->text + it->length, text, length);
+    it->length += length;
+    it->text[it->length] = '\0';
+    return true;
+}
+
+/* Is the line at @at #include "name"? */
+static bool is_include(const char *at, char name[NAME_SIZE])
+{
+    at += strspn(at, " \t");
+    if (*at++ != '#')
+        return false;
+    at += strspn(at, " \t");
+    if (strncmp(at, "include", 7) != 0)
+        return false;
+    at += 7 + strspn(at + 7, " \t");
+    size_t length = *at == '"' ? strcspn(at + 1, "\"\n") : 0;
+    if (length == 0 || length >= NAME_SIZE || at[1 + length] != '"')
+        return false;
+    memcpy(name, at + 1, length);
+    name[length] = '\0';
+    return true;
+}
+
+/* The header @name becomes the next one that is there; false if it is already. */
+static bool is_new(amalgam *it, const char *name)
+{
+    for (size_t i = 0; i < it->count; i++)
+        if (strcmp(it->done[i], name) == 0)
+            return false;
+    if (it->count < HEADERS_MAX)
+        snprintf(it->done[it->count++], NAME_SIZE, "%s", name);
+    return true;
+}
+
+/* Adds @text. Headers include each other, but each comes once, so that this ends. */
+static bool add_text(amalgam *it, const char *text) /* NOLINT(misc-no-recursion) */
+{
+    for (const char *line = text; *line;) {
+        size_t length = strcspn(line, "\n");
+        length += line[length] == '\n';
+        char name[NAME_SIZE];
+        if (!is_include(line, name)) {
+            if (!add(it, line, length))
+                return false;
+        } else if (is_new(it, name)) {
+            const char *header = it->count < HEADERS_MAX ? find(it->sources, name) : NULL;
+            if (!header)
+                snprintf(it->missing, sizeof it->missing, "%s", name);
+            if (!header || !add_text(it, header))
+                return false;
+        }
+        line += length;
+    }
+    return true;
+}
+
+char *cli_library_kernel(const lab_record_library *sources, const char *name, const char *text,
+                         char *why, size_t size)
+{
+    amalgam it = { .sources = sources, .missing = "" };
+    const char *changed = NULL;
+    text = text ? text : name ? find(sources, name) : NULL;
+    if (!text) {
+        snprintf(why, size, "there is no source %.60s of that day", name ? name : "");
+        return NULL;
+    }
+    if (!is_same_launch(sources, &changed)) {
+        snprintf(why, size, "what kernels are launched with has changed since (%s)", changed);
+        return NULL;
+    }
+    if (add_text(&it, text))
+        return it.text;
+    if (*it.missing)
+        snprintf(why, size, "there is no header %s of that day", it.missing);
+    else
+        snprintf(why, size, "not enough memory for its source");
+    free(it.text);
+    return NULL;
+}

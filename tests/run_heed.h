@@ -1,0 +1,49 @@
+/*
+ * run_heed.h - the program heed as people call it, and what it says
+ *
+ * @state is that of a test in a folder of scratch.h, where the program is run.
+ */
+#ifndef RUN_HEED_H
+#define RUN_HEED_H
+
+#include <stddef.h>
+
+#include <jansson.h>
+
+#define RUN_HEED_SIZE 65536
+
+/* How to run it. */
+typedef struct run_heed_way {
+    const char *program;
+    const char *variables; /* for the environment, such as "HEED_DEVICE=cpu HEED_BOARD=board.db";
+                              NULL: none */
+} run_heed_way;
+
+/* What it did. */
+typedef struct heed_said {
+    int code;
+    char out[RUN_HEED_SIZE];
+    char err[RUN_HEED_SIZE];
+} heed_said;
+
+/* run_heed() runs a line of shell, in which "heed" is the program, and fails the test if the shell
+ * was ended by a signal. Colours are off. What it says also is in stdout.txt and stderr.txt. */
+void run_heed(void **state, const run_heed_way *way, const char *line, heed_said *said);
+
+/* run_heed_must() fails the test unless the line exits with @code. run_heed_json() returns what it
+ * then prints as JSON, for the caller to free. */
+void run_heed_must(void **state, const run_heed_way *way, const char *line, int code);
+json_t *run_heed_json(void **state, const run_heed_way *way, const char *line, int code);
+
+/* A line, and what it must come to. */
+typedef struct run_heed_row {
+    const char *line;
+    int code;
+    const char *out; /* a part of stdout; "": nothing is there; NULL: whatever */
+    const char *err;
+} run_heed_row;
+
+/* run_heed_rows() runs all lines and fails the test at the first that comes to something else. */
+void run_heed_rows(void **state, const run_heed_way *way, const run_heed_row *rows, size_t count);
+
+#endif /* RUN_HEED_H */

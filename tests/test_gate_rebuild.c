@@ -1,0 +1,306 @@
+/*
+ * test_gate_rebuild.c - champions made of the code of their day: a regression in a kernel of heed's
+ * own is found, whether it is slow or wrong
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/library.h"
+#include "cuda/facts.h"
+#include "cuda/nvrtc.h"
+#include "lab/trial/compile.h"
+#include "lab/trial/library.h"
+#include "lab/trial/program.h"
+#include "run_heed.h"
+#include "scratch.h"
+#include "wisdom_line.h"
+
+/* -------------------------------------------------------------------------- */
+/* The gate, with the program that was well and one with a regression         */
+/* -------------------------------------------------------------------------- */
+
+#define VARIABLES "HEED_CACHE=\"$PWD/cache\" HEED_DEVICE=cpu HEED_BOARD=board.db "
+static const run_heed_way well = { HEED_PROGRAM, VARIABLES };
+static const run_heed_way planted = { HEED_PLANTED, VARIABLES "HEED_PLANTED=100 " };
+
+static const json_t *shape_of(const json_t *json, const char *spec)
+{
+    size_t i;
+    json_t *shape;
+    json_array_foreach(json_object_get(json, "shapes"), i, shape)
+    {
+        if (strstr(json_string_value(json_object_get(shape, "problem")), spec))
+            return shape;
+    }
+    fail_msg("no shape of %s", spec);
+    return NULL;
+}
+
+static const char *text_of(const json_t *object, const char *name)
+{
+    return json_string_value(json_object_get(object, name));
+}
+
+/* What of the regressions is one is found, and what is none is not. */
+static void regressions_are_found(void **state)
+{
+    run_heed_must(
+        state, &well,
+        "heed bench 'b1 h2 s128 d64 f32' 'b2 h2 s128 d64 f32' 'b3 h2 s128 d64 f32' "
+        "--peers none --seconds 0.05 -t 1 --json >bench.json && heed board add bench.json",
+        0);
+    json_t *json = run_heed_json(state, &planted, "heed gate --seconds 5 -t 1 --no-verify --json",
+                                 1);
+    const json_t *slower = shape_of(json, "b1"), *wrong = shape_of(json, "b2"),
+                 *same = shape_of(json, "b3");
+    assert_string_equal(text_of(slower, "verdict"), "SLOWER");
+    assert_true(json_real_value(json_object_get(slower, "high")) < 0.98);
+    assert_true(json_is_true(json_object_get(slower, "rebuilt")));
+    assert_string_equal(text_of(wrong, "verdict"), "WRONG");
+    assert_non_null(strstr(text_of(wrong, "why"), "computes the wrong thing"));
+    assert_true(json_is_true(json_object_get(same, "rebuilt")));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    if (strcmp(text_of(same, "verdict"), "SLOWER") == 0 ||
+        strcmp(text_of(same, "verdict"), "WRONG") == 0)
+        fail_msg("what is as it was is %s: %s", text_of(same, "verdict"), text_of(same, "why"));
+#endif
+    json_decref(json);
+}
+
+/* Where the code of that day cannot be had nothing passes. */
+static void what_cannot_be_rebuilt(void **state)
+{
+    static const char gate[] = "heed gate --seconds 0.2 -t 1 --no-verify --problem b3 --json";
+    char path[SCRATCH_PATH_SIZE];
+    assert_int_equal(chmod(scratch_path(state, "board.db", path), 0666), 0);
+    json_t *json = run_heed_json(state, &planted, gate, 0);
+    const json_t *shape = shape_of(json, "b3");
+    assert_string_equal(text_of(shape, "verdict"), "AMBIGUOUS");
+    assert_false(json_is_true(json_object_get(shape, "rebuilt")));
+    assert_non_null(strstr(text_of(shape, "why"), "--trust-board"));
+    json_decref(json);
+    assert_int_equal(chmod(path, 0644), 0);
+    const run_heed_way without = { HEED_PLANTED, VARIABLES "HEED_CC=none " };
+    json = run_heed_json(state, &without, gate, 0);
+    shape = shape_of(json, "b3");
+    assert_string_equal(text_of(shape, "verdict"), "AMBIGUOUS");
+    assert_non_null(strstr(text_of(shape, "why"), "no C compiler"));
+    json_decref(json);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Sources that are no libheed                                                */
+/* -------------------------------------------------------------------------- */
+
+#define RECIPE "heed library 1\nflags -Iinclude\nsource src/a.c\nlink -lm\n"
+
+static void refused_sources(void **state)
+{
+    static const struct {
+        const char *recipe, *path, *text;
+        const char *header; /* NULL: today's */
+        lab_trial_verdict verdict;
+        const char *words;
+    } cases[] = {
+        { "", "src/a.c", "", NULL, LAB_TRIAL_REFUSED, "no recipe" },
+        { "heed library 2\n", "src/a.c", "", NULL, LAB_TRIAL_REFUSED, "no recipe" },
+        { "heed library 1\nrun rm\n", "src/a.c", "", NULL, LAB_TRIAL_REFUSED, "run rm" },
+        { "heed library 1\n", "src/a.c", "", NULL, LAB_TRIAL_REFUSED, "names no source" },
+        { RECIPE, "../a.c", "", NULL, LAB_TRIAL_REFUSED, "../a.c" },
+        { RECIPE, "/tmp/a.c", "", NULL, LAB_TRIAL_REFUSED, "/tmp/a.c" },
+        { RECIPE, "src/a.c", "int a = ;\n", NULL, LAB_TRIAL_COMPILE_ERROR, "error" },
+        { RECIPE, "src/a.c", "int a;\n", NULL, LAB_TRIAL_REFUSED, "heed_context_create" },
+        { RECIPE, "src/a.c", "int a;\n",
+          "#include <stddef.h>\n#include <stdint.h>\n"
+          "typedef struct { int64_t type; } heed_problem;\n",
+          LAB_TRIAL_COMPILE_ERROR, "" },
+    };
+    const char *header = NULL;
+    (void)state;
+    for (size_t i = 0; i < cli_library_sources()->count; i++)
+        if (strcmp(cli_library_sources()->files[i].path, "include/heed.h") == 0)
+            header = cli_library_sources()->files[i].text;
+    assert_non_null(header);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const lab_library_file files[] = {
+            { "include/heed.h", cases[i].header ? cases[i].header : header },
+            { cases[i].path, cases[i].text },
+            { LAB_LIBRARY_RECIPE, cases[i].recipe },
+        };
+        lab_library library;
+        lab_trial_outcome outcome;
+        assert_false(lab_library_load(&library, files, 3, NULL, &outcome));
+        if (outcome.verdict != cases[i].verdict || !strstr(outcome.text, cases[i].words))
+            fail_msg("%zu: %s: %s", i, lab_trial_verdict_name(outcome.verdict), outcome.text);
+        lab_library_unload(&library);
+    }
+}
+
+/* -------------------------------------------------------------------------- */
+/* Device code                                                                */
+/* -------------------------------------------------------------------------- */
+
+static const char *const kernels[] = { "fwd_any_sm80_naive", "fwd_16bit_sm80_mma",
+                                       "fwd_16bit_sm90_wgmma" };
+
+/* What the board is told of a trial of @kernel. */
+static void describe(const char *kernel, heed_problem *problem, lab_launched *launched)
+{
+    char words[LAB_LAUNCH_SIZE];
+    const char *bad = "";
+    cli_library_sources();
+    assert_int_equal(heed_problem_parse(problem, "b2 h8 s512 d64 f16"), HEED_OK);
+    const lab_record_trial trial = {
+        .candidate = { .kernel = kernel },
+        .problem = problem,
+        .device = { .name = "some GPU", .backend = "cuda" },
+        .environment = { .features = "sm_90-driver13.0-nvrtc13.0", .build = heed_wisdom_build() },
+    };
+    assert_true(cli_library_describe(&trial, words, sizeof words));
+    if (!lab_launch_parse(launched, words, &bad))
+        fail_msg("%s: %s", words, bad);
+}
+
+/* Of the words comes the same code as of the kernel itself. */
+static void device_code_is_the_same(void **state)
+{
+    char runner[PATH_MAX], why[256];
+    lab_trial_outcome outcome;
+    const heed_nvrtc *nvrtc;
+    (void)state;
+    if (heed_nvrtc_get(&nvrtc) != HEED_OK)
+        skip();
+    assert_true(lab_program_find(LAB_RUNNER_CUDA, runner, &outcome));
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        heed_problem problem;
+        heed_cuda_facts facts;
+        heed_cubin cubin;
+        lab_launched launched;
+        lab_code code;
+        describe(kernels[i], &problem, &launched);
+        char *text = cli_library_kernel(cli_library_sources(), launched.source, NULL, why,
+                                        sizeof why);
+        if (!text)
+            fail_msg("%s: %s", kernels[i], why);
+        assert_null(strstr(text, "#include \""));
+        const lab_limits limits = { .compile_seconds = 300 };
+        const lab_candidate candidate = { .name = kernels[i],
+                                          .language = LAB_LANGUAGE_CUDA,
+                                          .source = text,
+                                          .source_size = strlen(text),
+                                          .knobs = launched.knobs,
+                                          .knob_count = launched.knob_count,
+                                          .launch = launched.launch,
+                                          .problem = &problem };
+        if (!lab_compile_cuda(&candidate, &limits, runner, 90, &code, &outcome))
+            fail_msg("%s: %s\n%s", kernels[i], outcome.text, code.log);
+        assert_int_equal(heed_cuda_facts_find(kernels[i], &problem, 90, &facts), HEED_OK);
+        heed_build build = heed_cuda_facts_build(&facts, 90);
+        build.fresh = true;
+        assert_int_equal(heed_jit_build(&build, &cubin), HEED_OK);
+        assert_int_equal(code.size, cubin.size);
+        assert_memory_equal(code.data, cubin.data, cubin.size);
+        heed_cubin_free(&cubin);
+        lab_code_free(&code);
+        free(text);
+    }
+}
+
+/* Sources of another day: today's with one file changed, or left out. */
+static char *with(const char *path, const char *text, char *why, size_t size)
+{
+    const lab_record_library *now = cli_library_sources();
+    lab_record_file *files = calloc(now->count, sizeof *files);
+    lab_record_library then = { .files = files };
+    assert_non_null(files);
+    for (size_t i = 0; i < now->count; i++) {
+        bool is = strcmp(now->files[i].path, path) == 0;
+        files[then.count] = now->files[i];
+        if (is && text)
+            files[then.count].text = text;
+        then.count += !is || text;
+    }
+    char *made = cli_library_kernel(&then, "attn_mma.cu", NULL, why, size);
+    free(files);
+    return made;
+}
+
+static void device_sources_of_another_day(void **state)
+{
+    char why[256], commented[16384];
+    const lab_record_library *now = cli_library_sources();
+    (void)state;
+    for (size_t i = 0; i < now->count; i++)
+        if (strcmp(now->files[i].path, "src/cuda/kernels/args.cuh") == 0)
+            snprintf(commented, sizeof commented, "/* as it was */\n%s\n\n", now->files[i].text);
+    char *text = with("src/cuda/kernels/args.cuh", commented, why, sizeof why);
+    assert_non_null(text); /* what is not code makes no difference */
+    free(text);
+    text = with("src/cuda/kernels/tile.cuh", "int tile_of_another_day;\n", why, sizeof why);
+    assert_non_null(text);
+    assert_non_null(strstr(text, "tile_of_another_day"));
+    free(text);
+    assert_null(
+        with("src/cuda/kernels/args.cuh", "struct heed_cuda_args { int a; };\n", why, sizeof why));
+    assert_non_null(strstr(why, "has changed since (args.cuh)"));
+    assert_null(with("src/cuda/kernels/ptx.cuh", NULL, why, sizeof why));
+    assert_non_null(strstr(why, "no header ptx.cuh"));
+    assert_null(with("src/cuda/kernels/attn_mma.cu", NULL, why, sizeof why));
+    assert_non_null(strstr(why, "attn_mma.cu"));
+}
+
+static void launches_are_read_as_written(void **state)
+{
+    static const char *const refused[] = {
+        "",
+        "threads=128",
+        "entry=f threads=x smem=0 registers=0 rows=1 splits=1 mapped=0 aligned=0 window=0 "
+        "in_turn=0",
+        "entry=f threads=1 smem=0 registers=0 rows=1 splits=1 mapped=0 aligned=0 window=0 "
+        "in_turn=0 "
+        "rm",
+        "entry=f threads=1 smem=0 registers=0 rows=1 splits=1 mapped=0 aligned=0 window=0 "
+        "in_turn=0 "
+        "-DA=b",
+    };
+    const lab_launch launch = { "heed_attend", 384, 200000, 168, 128, 2, 64, true, false, true };
+    const lab_knob knobs[] = { { "TILE_M", 64 }, { "SCALE", -3 } };
+    char words[LAB_LAUNCH_SIZE];
+    lab_launched launched;
+    const char *bad;
+    (void)state;
+    assert_true(lab_launch_print(&launch, NULL, knobs, 2, words));
+    assert_true(lab_launch_parse(&launched, words, &bad));
+    assert_string_equal(launched.launch.entry, "heed_attend");
+    launched.launch.entry = launch.entry;
+    assert_int_equal(launched.launch.threads, 384);
+    assert_true(launched.launch.smem == 200000 && launched.launch.registers == 168);
+    assert_true(launched.launch.rows == 128 && launched.launch.splits == 2);
+    assert_true(launched.launch.mapped == 64 && launched.launch.aligned);
+    assert_true(!launched.launch.window && launched.launch.in_turn);
+    assert_null(launched.source);
+    assert_int_equal(launched.knob_count, 2);
+    assert_string_equal(launched.knobs[1].name, "SCALE");
+    assert_true(launched.knobs[1].value == -3);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        assert_false(lab_launch_parse(&launched, refused[i], &bad));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launches_are_read_as_written),  cmocka_unit_test(refused_sources),
+        cmocka_unit_test(device_sources_of_another_day), cmocka_unit_test(device_code_is_the_same),
+        cmocka_unit_test(regressions_are_found),         cmocka_unit_test(what_cannot_be_rebuilt),
+    };
+    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+}
