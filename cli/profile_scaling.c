@@ -101,6 +101,7 @@ static void make_points(const scaling_job *job, const heed_problem *base, scalin
         char spec[2 * HEED_SPEC_SIZE];
         scaling_point *point = &axis->points[i];
         lab_scale_point *figure = &axis->figures[i];
+        figure->size = size_of(base, axis->axis) << i;
         grow_spec(base, axis->axis, INT64_C(1) << i, spec);
         if (heed_problem_parse(&point->problem, spec) != HEED_OK) {
             snprintf(point->reason, sizeof point->reason, "%.*s",
@@ -109,7 +110,6 @@ static void make_points(const scaling_job *job, const heed_problem *base, scalin
             continue;
         }
         heed_problem_print(&point->problem, point->spec, sizeof point->spec);
-        figure->size = size_of(&point->problem, axis->axis);
         figure->flops = heed_problem_flops(&point->problem);
         figure->bytes = heed_problem_bytes(&point->problem);
     }
