@@ -18,6 +18,14 @@
                 "XDG_DATA_HOME or ~/.local/share"                                 \
     }
 
+/* The row of option tables of verbs that run sources of somebody's. */
+#define CLI_OPTION_UNSAFE                                                                      \
+    {                                                                                          \
+        .name = "unsafe-candidates", .kind = CLI_FLAG,                                         \
+        .help = "Run C sources of somebody's also where this system has no sandbox for them: " \
+                "they can then do all that you can"                                            \
+    }
+
 /* cli_board_open() opens the board of --board. A failure has been printed. Where @mode is
  * LAB_RECORD_READ and there is no file yet, *@record is NULL with CLI_OK. */
 cli_exit cli_board_open(lab_record **record, lab_record_mode mode, const cli_args *args);

@@ -105,11 +105,7 @@ static const cli_option options[] = {
       .kind = CLI_FLAG,
       .help = "Compile and load the sources of heed that the board has kept, even where others may "
               "write to its file" },
-    { .name = "unsafe-candidates",
-      .kind = CLI_FLAG,
-      .help =
-          "Run champions that are C sources of somebody's also where this system has no sandbox "
-          "to hold them" },
+    CLI_OPTION_UNSAFE,
     { .name = "no-verify",
       .kind = CLI_FLAG,
       .help =

@@ -117,8 +117,9 @@ static bool is_protected(lab_trial *trial, lab_trial_outcome *outcome)
         trial->limits.unsafe)
         return true;
     lab_protections_missing(&trial->protections, missing, sizeof missing);
-    return lab_trial_outcome_set(outcome, LAB_TRIAL_UNPROTECTED,
-                                 "was not run: this system lacks %s to hold it", missing);
+    return lab_trial_outcome_set(
+        outcome, LAB_TRIAL_UNPROTECTED,
+        "was not run: this system lacks %s to hold it; see --unsafe-candidates", missing);
 }
 
 static bool make_arenas(lab_trial *trial, lab_trial_outcome *outcome)
