@@ -77,7 +77,7 @@ static cli_exit print_text(const doctor_report *report)
     return cli_table_print(table);
 }
 
-static cli_exit run(const cli_args *args)
+static cli_exit examine(const cli_args *args)
 {
     doctor_report report = { .args = args };
     const size_t count = sizeof checks / sizeof checks[0];
@@ -96,7 +96,31 @@ static cli_exit run(const cli_args *args)
     return code;
 }
 
+static cli_exit run(const cli_args *args)
+{
+    bool lock = cli_args_flag(args, "lock"), check = cli_args_given(args, "check");
+    if (lock && check) {
+        cli_error("--lock and --check cannot be used together");
+        return CLI_USAGE;
+    }
+    if (!lock && cli_args_operand_count(args) > 0) {
+        cli_error("'%s' is unexpected: a file goes with --lock, or after --check",
+                  cli_args_operand(args, 0));
+        return CLI_USAGE;
+    }
+    return lock ? doctor_lock(args) : check ? doctor_check(args) : examine(args);
+}
+
 static const cli_option options[] = {
+    { .name = "lock",
+      .kind = CLI_FLAG,
+      .help = "Write a manifest of every tool and library that figures depend on, with versions "
+              "and hashes, as JSON to FILE, or without it to stdout" },
+    { .name = "check",
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "Say what is different on this machine from the manifest in FILE, such as the one "
+              "beside a record of 'heed bench'" },
     { .name = "wisdom",
       .letter = 'w',
       .kind = CLI_PATH,
@@ -112,6 +136,8 @@ extern const cli_verb cli_verb_doctor;
 const cli_verb cli_verb_doctor = {
     .name = "doctor",
     .summary = "say whether this machine is fit for heed, and how to make it so",
+    .operands = "[FILE]",
+    .operand_max = 1,
     .description = "Looks at the library, the CPU and its features, caches, threads, memory, "
                    "clocks, the load by other programs, NVIDIA's driver, GPUs, compiler and tools, "
                    "wisdom, what holds candidates that are tried, and the rivals that 'heed bench' "
@@ -119,7 +145,14 @@ const cli_verb cli_verb_doctor = {
                    "works, but slower or with noisier "
                    "timings) or FAIL, and says what to do.\n"
                    "\n"
-                   "The exit status is 3 if anything fails, else 0.",
+                   "Examples:\n"
+                   "\n"
+                   "  heed doctor\n"
+                   "  heed doctor --lock tools.json\n"
+                   "  heed doctor --check tools.json\n"
+                   "\n"
+                   "The exit status is 3 if anything fails, else 0. With --check it is 1 if "
+                   "something differs, and 7 if FILE is no manifest or was changed.",
     .options = options,
     .run = run,
 };

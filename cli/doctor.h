@@ -54,6 +54,11 @@ void doctor_check_board(doctor_report *report);
 void doctor_check_trials(doctor_report *report);
 void doctor_check_rivals(doctor_report *report);
 
+/* doctor_lock.c: doctor_lock() writes a manifest (manifest.h) to the operand, or to stdout;
+ * doctor_check() says what differs from that of --check: CLI_FINDING if anything does. */
+cli_exit doctor_lock(const cli_args *args);
+cli_exit doctor_check(const cli_args *args);
+
 /* doctor_tools.c: doctor_find_tool() writes where one of NVIDIA's tools is, such as "ncu", to
  * @path; false: it is not here. */
 bool doctor_find_tool(const char *name, char *path, size_t size);

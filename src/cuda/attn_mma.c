@@ -242,7 +242,7 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
 
 /* The latency of a step, which other warps may hide, and of each key of its tile; and what it takes
  * that a register is more than the cap, and so stored and loaded in every step: instructions, and
- * latency. Fitted to the recorded sweep of 90 points on an H200 (tests/test_roofline_judge.c). */
+ * latency. Fitted to the recorded sweep of 90 points on an H200 (tests/test_roofline.c). */
 #define CHAIN_CLOCKS 29.0
 #define KEY_CLOCKS 6.0
 #define SPILL_INSTRUCTIONS 3.0

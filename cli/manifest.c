@@ -1,0 +1,155 @@
+/*
+ * manifest.c - manifests as JSON: hashed, read, compared
+ */
+#include "manifest.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_MAX ((size_t)1 << 20)
+
+/* The hash of the parts, whatever the order and layout of the file. */
+static bool hash_parts(const json_t *parts, char hash[LAB_RECORD_HASH_SIZE])
+{
+    char *text = json_dumps(parts, JSON_COMPACT | JSON_SORT_KEYS);
+    if (!text)
+        return false;
+    lab_record_hash(text, strlen(text), hash);
+    free(text);
+    return true;
+}
+
+json_t *cli_manifest_of(json_t *parts)
+{
+    char hash[LAB_RECORD_HASH_SIZE];
+    if (!parts || !hash_parts(parts, hash)) {
+        json_decref(parts);
+        return NULL;
+    }
+    return json_pack("{s:s, s:s, s:o}", "schema", MANIFEST_SCHEMA, "hash", hash, "parts", parts);
+}
+
+static const char *text_of(const json_t *object, const char *member)
+{
+    return json_string_value(json_object_get(object, member));
+}
+
+const char *cli_manifest_hash(const json_t *manifest)
+{
+    const char *hash = text_of(manifest, "hash");
+    return hash ? hash : "";
+}
+
+/* ---- Read ---- */
+
+static bool has_good_parts(const json_t *parts)
+{
+    const char *name;
+    json_t *part;
+    if (!json_is_object(parts) || json_object_size(parts) == 0)
+        return false;
+    json_object_foreach((json_t *)(uintptr_t)parts, name, part)
+    {
+        const json_t *file = json_object_get(part, "file"), *sha = json_object_get(part, "sha256");
+        if (!text_of(part, "version") || (file && !json_is_string(file)) ||
+            (sha && !json_is_string(sha)))
+            return false;
+    }
+    return true;
+}
+
+/* NULL, or what is wrong with it. */
+static const char *find_fault(const json_t *json)
+{
+    char hash[LAB_RECORD_HASH_SIZE];
+    const char *schema = text_of(json, "schema");
+    const json_t *parts = json_object_get(json, "parts");
+    if (!schema)
+        return "it has no schema, so it is no manifest";
+    if (strcmp(schema, MANIFEST_SCHEMA) != 0)
+        return "its schema is not " MANIFEST_SCHEMA;
+    if (!has_good_parts(parts))
+        return "its parts are missing, or one of them has no version";
+    if (!hash_parts(parts, hash) || strcmp(hash, cli_manifest_hash(json)) != 0)
+        return "its hash does not fit its parts: it was changed after it was written";
+    return NULL;
+}
+
+cli_exit cli_manifest_read(json_t **manifest, const char *path)
+{
+    json_error_t error;
+    *manifest = NULL;
+    FILE *file = fopen(path, "re");
+    char *text = malloc(FILE_MAX + 1);
+    if (!file || !text) {
+        cli_error("%s: %s", path, file ? "not enough memory" : strerror(errno));
+        if (file)
+            fclose(file);
+        free(text);
+        return CLI_ENVIRONMENT;
+    }
+    size_t size = fread(text, 1, FILE_MAX + 1, file);
+    bool failed = ferror(file) != 0;
+    fclose(file);
+    json_t *json = size <= FILE_MAX ? json_loadb(text, size, JSON_REJECT_DUPLICATES, &error) : NULL;
+    free(text);
+    if (failed) {
+        cli_error("%s: it cannot be read", path);
+        json_decref(json);
+        return CLI_ENVIRONMENT;
+    }
+    const char *fault = size > FILE_MAX ? "it has more than a MiB, so it is no manifest"
+                        : !json         ? error.text
+                                        : find_fault(json);
+    if (fault) {
+        cli_error("%s: %s", path, fault);
+        json_decref(json);
+        return CLI_CORRUPT;
+    }
+    *manifest = json;
+    return CLI_OK;
+}
+
+/* ---- Compare ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const cli_manifest_difference *)a)->name,
+                  ((const cli_manifest_difference *)b)->name);
+}
+
+/* Notes how @name differs, if it does. */
+static void note(const char *name, const json_t *then, const json_t *now,
+                 cli_manifest_difference *differences, size_t room, size_t *count)
+{
+    const char *old = text_of(then, "version"), *new = text_of(now, "version");
+    const char *old_sha = text_of(then, "sha256"), *new_sha = text_of(now, "sha256");
+    bool version = !old || !new || strcmp(old, new) != 0;
+    bool content = !version && old_sha && new_sha && strcmp(old_sha, new_sha) != 0;
+    if (!version && !content)
+        return;
+    if (*count < room)
+        differences[*count] = (cli_manifest_difference){
+            .name = name, .then = old, .now = new, .content = content
+        };
+    ++*count;
+}
+
+size_t cli_manifest_compare(const json_t *then, const json_t *now,
+                            cli_manifest_difference *differences, size_t room)
+{
+    const json_t *old = json_object_get(then, "parts"), *new = json_object_get(now, "parts");
+    const char *name;
+    json_t *part;
+    size_t count = 0;
+    json_object_foreach((json_t *)(uintptr_t)old, name, part)
+        note(name, part, json_object_get(new, name), differences, room, &count);
+    json_object_foreach((json_t *)(uintptr_t) new, name, part)
+    {
+        if (!json_object_get(old, name))
+            note(name, NULL, part, differences, room, &count);
+    }
+    qsort(differences, count < room ? count : room, sizeof *differences, by_name);
+    return count;
+}

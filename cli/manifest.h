@@ -1,0 +1,45 @@
+/*
+ * manifest.h - every tool and library that a figure may depend on, with its version
+ *
+ * A record refers to the manifest that lies beside it by its hash; `heed doctor --check` says what
+ * is another one today.
+ */
+#ifndef CLI_MANIFEST_H
+#define CLI_MANIFEST_H
+
+#include "cli.h"
+#include "record/record.h"
+
+#define MANIFEST_SCHEMA "heed.manifest/1"
+
+/* cli_manifest_take() looks at this machine and returns an object with "schema", "hash" and
+ * "parts": an object by name, each of which has "version", and of those that are a file "file", its
+ * name without folders, and for libraries and compilers that are loaded "sha256". What is not there
+ * is not in it. The hash is over the parts. NULL if there is no memory. Takes up to a second: tools
+ * are asked for their versions. */
+json_t *cli_manifest_take(void);
+
+/* cli_manifest_of() makes a manifest of its @parts, and takes them over; NULL for NULL. */
+json_t *cli_manifest_of(json_t *parts);
+
+/* cli_manifest_hash() returns the hash of a manifest; "" if it has none. */
+const char *cli_manifest_hash(const json_t *manifest);
+
+/* cli_manifest_read() reads a manifest from the file @path and makes sure that it is whole. Prints
+ * what is wrong: CLI_ENVIRONMENT if it cannot be read, CLI_CORRUPT if it is no manifest, of another
+ * schema, or changed after it was written. The caller releases *@manifest. */
+cli_exit cli_manifest_read(json_t **manifest, const char *path);
+
+/* How two manifests differ in one part. */
+typedef struct cli_manifest_difference {
+    const char *name;       /* belongs to the manifests, as all texts do */
+    const char *then, *now; /* versions; NULL: it was, or is, not there */
+    bool content;           /* the versions are equal, the files are not */
+} cli_manifest_difference;
+
+/* cli_manifest_compare() writes the differences, at most @room, in the order of names, and returns
+ * how many there are. */
+size_t cli_manifest_compare(const json_t *then, const json_t *now,
+                            cli_manifest_difference *differences, size_t room);
+
+#endif /* CLI_MANIFEST_H */

@@ -1,0 +1,160 @@
+/*
+ * test_ceiling_cuda.c - measuring ceilings: that times become the right rates, on an imaginary GPU
+ * and on this CPU
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cuda/driver.h"
+#include "cuda_scene.h"
+#include "lab/measure/ceiling.h"
+#include "lab/measure/ceiling_cuda.h"
+#include "lab/measure/kernels/ceiling.cuh"
+
+/* ---- Rates ---- */
+
+/* What the imaginary device takes for a round of a kernel, in seconds. */
+static const struct {
+    const char *entry;
+    double seconds;
+} speeds[] = {
+    { "heed_ceiling_fma", 1e-6 },   { "heed_ceiling_exp", 4e-6 },  { "heed_ceiling_mma", 2e-6 },
+    { "heed_ceiling_wgmma", 5e-6 }, { "heed_ceiling_read", 1e-3 }, { "heed_ceiling_copy", 2e-3 },
+    { "heed_ceiling_launch", 0 },
+};
+
+static double speed_of(const char *entry)
+{
+    for (size_t i = 0; i < sizeof speeds / sizeof *speeds; i++)
+        if (strcmp(speeds[i].entry, entry) == 0)
+            return speeds[i].seconds;
+    fail_msg("nobody knows %s", entry);
+    return 0;
+}
+
+static void take_time(void *data, const fake_launch *launch)
+{
+    const heed_ceiling_args *args = launch->args;
+    double seconds = speed_of(launch->function) * (double)args->rounds;
+    struct timespec now, end;
+    (void)data;
+    assert_int_equal(launch->block[0], 256);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    int64_t ns = (int64_t)end.tv_sec * 1000000000 + end.tv_nsec + (int64_t)(seconds * 1e9);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec < ns);
+}
+
+/* Is @rate at most what was planted, and not far below? A busy machine takes time from all. */
+static void check_rate(const char *what, double rate, double planted)
+{
+    if (!(rate <= 1.02 * planted && rate >= 0.2 * planted))
+        fail_msg("%s: %.4g instead of %.4g", what, rate, planted);
+}
+
+static void test_rates(void **state)
+{
+    lab_ceiling_cuda found;
+    heed_context *context = scene_open("cuda");
+    heed_device_limits limits = heed_device_get_limits(context);
+    double blocks = limits.multiprocessors;
+    fake->args_size = sizeof(heed_ceiling_args);
+    fake->hook = take_time;
+    assert_int_equal(lab_ceiling_cuda_measure(&found, context, NULL), HEED_OK);
+    double mma = 2.0 * 16 * 8 * 16 * 32 * 8 * 2 * blocks / 2e-6;
+    double wgmma = 2.0 * 64 * 256 * 16 * 16 * 2 * blocks / 5e-6;
+    double best = heed_device_arch(context) == 90 && wgmma > mma ? wgmma : mma;
+    check_rate("fma", found.fma, 16.0 * 4 * 256 * 4 * blocks / 1e-6);
+    check_rate("exp", found.exp, 16.0 * 4 * 256 * 4 * blocks / 4e-6);
+    check_rate("f16", found.matrix[HEED_F16], best);
+    check_rate("bf16", found.matrix[HEED_BF16], best);
+    assert_true(found.matrix[HEED_F32] == 2 * found.fma);
+    assert_true(found.sustained[HEED_F16] <= found.matrix[HEED_F16]);
+    assert_true(found.launch > 0 && found.launch < 1e-4);
+    assert_true(found.read > found.copy / 2 && found.copy > 0);
+    assert_non_null(found.loop[HEED_F16]);
+    fake->hook = NULL;
+    heed_context_destroy(context);
+}
+
+/* Wherever it fails, it says so, and gives everything back (scene_check). */
+static void test_failures(void **state)
+{
+    static const char *const entries[] = { "cuMemAlloc", "cuModuleGetFunction",
+                                           "cuLaunchKernelEx", "cuGraphLaunch" };
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+        lab_ceiling_cuda found;
+        heed_context *context = scene_open("cuda");
+        fake->args_size = sizeof(heed_ceiling_args);
+        scene_fail_at(entries[i], 1, CU_OUT_OF_MEMORY);
+        assert_int_not_equal(lab_ceiling_cuda_measure(&found, context, NULL), HEED_OK);
+        scene_fail_at(NULL, 0, 0);
+        heed_context_destroy(context);
+    }
+}
+
+static bool at_once(void)
+{
+    return true;
+}
+
+static void test_interruptions_and_cpus(void **state)
+{
+    lab_ceiling_cuda found;
+    heed_context *context = scene_open("cuda");
+    assert_int_equal(lab_ceiling_cuda_measure(&found, context, at_once), HEED_ERR_SYSTEM);
+    heed_context_destroy(context);
+    context = scene_open("cpu");
+    assert_int_equal(lab_ceiling_cuda_measure(&found, context, NULL), HEED_ERR_UNSUPPORTED);
+    heed_context_destroy(context);
+}
+
+/* ---- The CPU's ---- */
+
+static void test_cpu_ceilings(void **state)
+{
+    static const char *const levels[] = { "scalar", "avx2", "avx512", "avx512bf16" };
+    lab_ceiling exps, flops;
+    double small = 0, large = 0;
+    heed_context *context = scene_open("cpu");
+    const char *level = heed_context_cpu(context);
+    assert_int_equal(lab_ceiling_exp(&exps, 1, level), HEED_OK);
+    assert_int_equal(lab_ceiling_flops(&flops, HEED_F32, 1, level), HEED_OK);
+    /* an exponential is five multiply-adds and more */
+    assert_true(exps.flops > 1e6 && 10 * exps.flops < 1.2 * flops.flops);
+    assert_non_null(strstr(exps.loop, "exp2"));
+    for (size_t i = 0; i < sizeof levels / sizeof *levels && strcmp(levels[i], level) != 0; i++)
+        assert_int_equal(lab_ceiling_exp(&exps, 1, levels[i]), HEED_OK);
+    assert_int_equal(lab_ceiling_stream(&small, 1, 64 << 10), HEED_OK);
+    assert_int_equal(lab_ceiling_stream(&large, 2, 32 << 20), HEED_OK);
+    assert_true(small > 1e8 && large > 1e8);
+    assert_int_equal(lab_ceiling_exp(&exps, 0, level), HEED_ERR_INVALID);
+    assert_int_equal(lab_ceiling_exp(&exps, 1, "mmx"), HEED_ERR_INVALID);
+    assert_int_equal(lab_ceiling_exp(&exps, 1, NULL), HEED_ERR_INVALID);
+    assert_int_equal(lab_ceiling_stream(&small, 0, 1024), HEED_ERR_INVALID);
+    assert_int_equal(lab_ceiling_stream(&small, 2, 255), HEED_ERR_INVALID);
+    heed_context_destroy(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_rates, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_failures, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_interruptions_and_cpus, scene_reset, scene_check),
+        cmocka_unit_test(test_cpu_ceilings),
+    };
+    if (!scene_begin())
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+/*
+ * test_machines.c - the GPUs of machines.def: their names, their figures against each other, and
+ * what the cost model makes of them
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cuda/facts.h"
+#include "cuda/gpu.h"
+
+static void test_names(void **state)
+{
+    static const struct {
+        const char *name, *found;
+    } cases[] = {
+        { "A100", "NVIDIA A100-SXM4-80GB" },
+        { "RTX 3090", "NVIDIA GeForce RTX 3090" },
+        { "rtx3090", "NVIDIA GeForce RTX 3090" },
+        { "L4", "NVIDIA L4" },
+        { "l40s", "NVIDIA L40S" },
+        { "RTX-4090", "NVIDIA GeForce RTX 4090" },
+        { "nvidia geforce rtx 4090", "NVIDIA GeForce RTX 4090" },
+        { "H100", "NVIDIA H100 80GB HBM3" },
+        { "H200", "NVIDIA H200" },
+        { "NVIDIA B200", "NVIDIA B200" },
+    };
+    static const char *const none[] = { "", "L", "L40", "H20", "H2000", "4090", "NVIDIA" };
+    heed_gpu gpu;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (!heed_gpu_find(&gpu, cases[i].name))
+            fail_msg("%s is not found", cases[i].name);
+        assert_string_equal(gpu.name, cases[i].found);
+    }
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_false(heed_gpu_find(&gpu, none[i]));
+}
+
+/* Each figure within what any such device has had: a slip of the pen is a factor of ten. */
+static void test_figures(void **state)
+{
+    const char *brief = NULL;
+    heed_gpu gpu;
+    size_t count = 0;
+    for (; heed_gpu_at(&gpu, count, &brief); count++) {
+        const heed_gpu_rates rates = heed_gpu_get_rates(gpu.arch);
+        double peak = rates.matrix * gpu.multiprocessors * gpu.clock;
+        assert_true(brief && *brief);
+        assert_true(gpu.multiprocessors >= 20 && gpu.multiprocessors <= 200);
+        assert_true(gpu.clock > 1.3e9 && gpu.clock < 3e9);
+        assert_true(gpu.bandwidth >= 300e9 && gpu.bandwidth <= 8e12);
+        assert_true(gpu.l2 > 0 && gpu.l2 < gpu.memory && gpu.l2_window < gpu.l2);
+        assert_true(gpu.smem_block < gpu.smem && gpu.registers == 65536);
+        /* no data sheet promises more than its multiprocessors do; those of GeForce cards, with
+         * sums in float32, half of it */
+        if (gpu.matrix > 1.01 * peak || gpu.matrix < 0.42 * peak)
+            fail_msg("%s: %.3g of %.3g", brief, gpu.matrix, peak);
+        assert_true(rates.exp == 16 && (rates.fma == 64 || rates.fma == 128));
+    }
+    assert_int_equal(count, 8);
+    assert_false(heed_gpu_at(&gpu, 1000, NULL));
+    assert_true(heed_gpu_get_rates(75).matrix == 0);
+}
+
+/* The first of an architecture stands for it. */
+static void test_architectures(void **state)
+{
+    static const struct {
+        int arch;
+        const char *name;
+    } cases[] = { { 80, "NVIDIA A100-SXM4-80GB" },
+                  { 86, "NVIDIA GeForce RTX 3090" },
+                  { 89, "NVIDIA L4" },
+                  { 90, "NVIDIA H200" },
+                  { 100, "NVIDIA B200" } };
+    heed_gpu gpu;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_true(heed_gpu_arch(&gpu, cases[i].arch));
+        assert_string_equal(gpu.name, cases[i].name);
+    }
+}
+
+static double best_seconds(const heed_gpu *gpu, const char *spec)
+{
+    heed_problem problem;
+    double best = 0;
+    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    for (size_t i = 0; heed_kernel_name(i); i++) {
+        heed_cuda_facts facts;
+        if (heed_cuda_facts_for(heed_kernel_name(i), &problem, gpu, &facts) != HEED_OK)
+            continue;
+        assert_string_equal(facts.device, gpu->name);
+        assert_true(facts.seconds > facts.roofline && facts.roofline > 0);
+        if (best == 0 || facts.seconds < best)
+            best = facts.seconds;
+    }
+    return best;
+}
+
+/* Every device has a kernel for everything, and a larger one is not slower where it matters. */
+static void test_predictions(void **state)
+{
+    static const char *const specs[] = { "b1 h8 s512 d64 f16", "b4 h16 s4096 d128 bf16 causal",
+                                         "b1 h32/8 s1/65536 d128 f16", "b1 h2 s128 d512 f32" };
+    heed_gpu gpu, l4, l40s, h100, h200;
+    for (size_t i = 0; heed_gpu_at(&gpu, i, NULL); i++)
+        for (size_t j = 0; j < sizeof specs / sizeof *specs; j++) {
+            double seconds = best_seconds(&gpu, specs[j]);
+            if (!(seconds > 1e-6 && seconds < 1))
+                fail_msg("%s on %s: %g seconds", specs[j], gpu.name, seconds);
+        }
+    assert_true(heed_gpu_find(&l4, "L4") && heed_gpu_find(&l40s, "L40S"));
+    assert_true(heed_gpu_find(&h100, "H100") && heed_gpu_find(&h200, "H200"));
+    assert_true(best_seconds(&l40s, specs[1]) < 0.6 * best_seconds(&l4, specs[1]));
+    assert_true(best_seconds(&h200, specs[2]) < 0.9 * best_seconds(&h100, specs[2]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_architectures),
+        cmocka_unit_test(test_predictions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
