@@ -8,13 +8,11 @@
 #include "../src/measure.h"
 #include "../src/message.h"
 #include "bench_engine.h"
-#include "inspect/scaling.h"
 #include "profile.h"
-#include "report/format.h"
+#include "profile_scaling.h"
 
 #define SEED 1
 #define AXES_MAX 4
-#define POINTS_MAX 20
 #define BLOCKS_MIN 3
 
 /* A size whose call would take longer than so many times --seconds is left out. */
@@ -23,32 +21,6 @@
 /* What looks wrong is timed again so many times, twice as long each time, for a busy machine looks
  * wrong too. */
 #define CONFIRMATIONS 3
-
-/* One size of an axis. */
-typedef struct scaling_point {
-    heed_problem problem;
-    char spec[HEED_SPEC_SIZE];
-    char kernel[HEED_NAME_SIZE];
-    char reason[256]; /* why it was not timed; empty: it was */
-} scaling_point;
-
-typedef struct scaling_axis {
-    lab_axis axis;
-    size_t count;
-    scaling_point points[POINTS_MAX];
-    lab_scale_point figures[POINTS_MAX];
-    lab_scale_finding finding;
-} scaling_axis;
-
-typedef struct scaling_job {
-    const cli_args *args;
-    heed_context *context;
-    double seconds;
-    cli_progress progress;
-    size_t done;
-    bool found;
-    json_t *problems; /* of --json */
-} scaling_job;
 
 /* -------------------------------------------------------------------------- */
 /* Sizes                                                                      */
@@ -238,122 +210,6 @@ static cli_exit judge_axis(scaling_job *job, scaling_axis *axis)
 }
 
 /* -------------------------------------------------------------------------- */
-/* The answer                                                                 */
-/* -------------------------------------------------------------------------- */
-
-static void add_ratio(lab_table *table, double ratio)
-{
-    if (ratio > 0 && isfinite(ratio))
-        lab_table_cell(table, "%.2fx", ratio);
-    else
-        lab_table_cell(table, "-");
-}
-
-static void add_point(lab_table *table, const scaling_axis *axis, size_t index)
-{
-    char text[LAB_FORMAT_SIZE];
-    const lab_scale_point *first = &axis->figures[0], *figure = &axis->figures[index];
-    const scaling_point *point = &axis->points[index];
-    bool timed = figure->seconds > 0;
-    lab_table_cell(table, "%s", index ? "" : lab_axis_name(axis->axis));
-    lab_table_cell(table, "%lld", (long long)figure->size);
-    lab_table_cell(table, "%s", lab_format_seconds(timed ? figure->seconds : -1, text));
-    add_ratio(table, figure->seconds / first->seconds);
-    add_ratio(table, lab_scale_work(first, figure));
-    add_ratio(table, timed ? lab_scale_waves(first, figure) : 0);
-    lab_table_cell(table, "%s", timed ? point->kernel : point->reason);
-}
-
-static void print_finding(const scaling_axis *axis)
-{
-    char why[512];
-    const lab_scale_finding *it = &axis->finding;
-    const char *name = lab_axis_name(axis->axis);
-    if (it->to == 0) {
-        printf("%s: one size alone was timed\n", name);
-        return;
-    }
-    lab_scale_explain(it, axis->figures, why, sizeof why);
-    printf("%s: from %lld to %lld %.2fx the time for %.2fx the work", name,
-           (long long)axis->figures[it->from].size, (long long)axis->figures[it->to].size, it->time,
-           it->work);
-    if (it->cause == LAB_SCALE_FINE)
-        printf("\n");
-    else
-        printf(": %s%s%s: %s\n", cli_style(stdout, CLI_BAD), lab_scale_cause_name(it->cause),
-               cli_style(stdout, CLI_PLAIN), why);
-}
-
-static bool print_axes(const char *spec, const scaling_axis *axes, size_t count)
-{
-    static const char *const heads[] = {
-        "axis", "size", "time", "growth", "work", "waves", "kernel"
-    };
-    lab_table *table = lab_table_create();
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        lab_table_column(table, heads[i], i > 0 && i < 6 ? LAB_RIGHT : LAB_LEFT);
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < axes[i].count; k++)
-            add_point(table, &axes[i], k);
-    printf("%s%s%s\n\n", cli_style(stdout, CLI_BOLD), spec, cli_style(stdout, CLI_PLAIN));
-    bool printed = lab_table_print(table, stdout, LAB_TEXT);
-    lab_table_destroy(table);
-    putchar('\n');
-    for (size_t i = 0; i < count; i++)
-        print_finding(&axes[i]);
-    putchar('\n');
-    return printed;
-}
-
-static json_t *json_points(const scaling_axis *axis)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < axis->count; i++) {
-        const lab_scale_point *figure = &axis->figures[i];
-        const scaling_point *point = &axis->points[i];
-        bool timed = figure->seconds > 0;
-        list = cli_json_append(
-            list,
-            json_pack("{s:s, s:I, s:o, s:o, s:o, s:I, s:I, s:s?, s:o}", "problem", point->spec,
-                      "size", (json_int_t)figure->size, "seconds",
-                      timed ? cli_json_real(figure->seconds) : json_null(), "flops",
-                      cli_json_real(figure->flops), "bytes", cli_json_real(figure->bytes), "blocks",
-                      (json_int_t)figure->blocks, "capacity", (json_int_t)figure->capacity,
-                      "kernel", *point->kernel ? point->kernel : NULL, "reason",
-                      *point->reason ? cli_json_text(point->reason) : json_null()));
-    }
-    return list;
-}
-
-static json_t *json_axis(const scaling_axis *axis)
-{
-    char why[512];
-    const lab_scale_finding *it = &axis->finding;
-    lab_scale_explain(it, axis->figures, why, sizeof why);
-    return json_pack(
-        "{s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:s}", "axis", lab_axis_name(axis->axis),
-        "points", json_points(axis), "cause", lab_scale_cause_name(it->cause), "from",
-        (json_int_t)axis->figures[it->from].size, "to", (json_int_t)axis->figures[it->to].size,
-        "time_ratio", cli_json_real(it->time), "work_ratio", cli_json_real(it->work), "room_ratio",
-        cli_json_real(it->room), "waves_ratio", cli_json_real(it->waves), "why", why);
-}
-
-static cli_exit report_problem(scaling_job *job, const char *spec, const scaling_axis *axes,
-                               size_t count)
-{
-    json_t *list = json_array();
-    if (!cli_args_json(job->args)) {
-        json_decref(list);
-        return print_axes(spec, axes, count) ? CLI_OK : CLI_ENVIRONMENT;
-    }
-    for (size_t i = 0; i < count; i++)
-        list = cli_json_append(list, json_axis(&axes[i]));
-    job->problems = cli_json_append(job->problems,
-                                    json_pack("{s:s, s:o}", "problem", spec, "axes", list));
-    return CLI_OK;
-}
-
-/* -------------------------------------------------------------------------- */
 /* The run                                                                    */
 /* -------------------------------------------------------------------------- */
 
@@ -374,21 +230,9 @@ static cli_exit scale_problem(scaling_job *job, const heed_problem *problem)
     }
     cli_progress_end(&job->progress);
     if (code == CLI_OK)
-        code = report_problem(job, spec, axes, count);
+        code = scaling_report_problem(job, spec, axes, count);
     free(axes);
     return code;
-}
-
-static cli_exit finish(const scaling_job *job)
-{
-    if (cli_args_json(job->args))
-        return cli_json_print(
-            json_pack("{s:s, s:i, s:O}", "device", heed_context_device(job->context), "exit",
-                      job->found ? CLI_FINDING : CLI_OK, "problems", job->problems),
-            "profile-scaling");
-    printf("on %s; times are the least of %g s each\n", heed_context_device(job->context),
-           job->seconds);
-    return CLI_OK;
 }
 
 cli_exit profile_scaling(const cli_args *args)
@@ -408,7 +252,7 @@ cli_exit profile_scaling(const cli_args *args)
         code = scale_problem(&job, &problems.items[i]);
     cli_progress_end(&job.progress);
     if (code == CLI_OK)
-        code = finish(&job);
+        code = scaling_report_end(&job);
     json_decref(job.problems);
     heed_context_destroy(job.context);
     cli_problems_free(&problems);
