@@ -101,7 +101,7 @@ static void answer_free(answer *it)
 {
     free(it->output);
     free(it->errors);
-    *it = (answer){ NULL };
+    *it = (answer){ .output = NULL };
 }
 
 /* Runs the command to its end. An errno value; the answer is to be freed in any case. */
@@ -219,7 +219,7 @@ cli_exit profile_count(const profile_question *question, lab_profile *profile,
     int64_t deadline = heed_clock_ns() + (int64_t)(question->seconds * 1e9);
     for (;;) {
         char metrics[LAB_PROFILE_WISH_SIZE];
-        answer it = { NULL };
+        answer it = { .output = NULL };
         lab_error error = { "" };
         cli_exit code = attempt(question, lab_profile_wish_text(&wish, metrics), deadline, &it,
                                 trouble);

@@ -52,18 +52,17 @@ static void grow_spec(const heed_problem *base, lab_axis axis, int64_t factor,
                       char spec[2 * HEED_SPEC_SIZE])
 {
     char words[HEED_SPEC_SIZE], *rest = NULL;
-    int64_t b = axis == LAB_AXIS_BATCH ? factor : 1, h = axis == LAB_AXIS_HEADS ? factor : 1;
-    int64_t q = axis == LAB_AXIS_LENGTH || axis == LAB_AXIS_QUERIES ? factor : 1;
-    int64_t k = axis == LAB_AXIS_LENGTH || axis == LAB_AXIS_KEYS ? factor : 1;
-    int length = snprintf(spec, (size_t)2 * HEED_SPEC_SIZE, "b%lld h%lld/%lld s%lld/%lld",
-                          (long long)(base->batch * b), (long long)(base->heads_q * h),
-                          (long long)(base->heads_kv * h), (long long)(base->seq_q * q),
-                          (long long)(base->seq_k * k));
+    long long b = axis == LAB_AXIS_BATCH ? factor : 1, h = axis == LAB_AXIS_HEADS ? factor : 1;
+    long long q = axis == LAB_AXIS_LENGTH || axis == LAB_AXIS_QUERIES ? factor : 1;
+    long long k = axis == LAB_AXIS_LENGTH || axis == LAB_AXIS_KEYS ? factor : 1;
+    size_t room = (size_t)2 * HEED_SPEC_SIZE;
+    size_t length = (size_t)snprintf(spec, room, "b%lld h%lld/%lld s%lld/%lld", base->batch * b,
+                                     base->heads_q * h, base->heads_kv * h, base->seq_q * q,
+                                     base->seq_k * k);
     heed_problem_print(base, words, sizeof words);
     for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
         if (!strchr("bhs", word[0]) || word[1] < '0' || word[1] > '9')
-            length += snprintf(spec + length, (size_t)2 * HEED_SPEC_SIZE - (size_t)length, " %s",
-                               word);
+            length += (size_t)snprintf(spec + length, room - length, " %s", word);
 }
 
 static void make_points(const scaling_job *job, const heed_problem *base, scaling_axis *axis)

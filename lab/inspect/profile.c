@@ -29,7 +29,7 @@ static void record_free(record *it)
 {
     free(it->line);
     free(it->cells);
-    *it = (record){ NULL };
+    *it = (record){ .line = NULL };
 }
 
 /* Cuts it->line at its commas, in place. False: a quote is not closed. */
@@ -164,8 +164,6 @@ static void read_metric(lab_profile *profile, lab_metric id, const record *names
 static void read_launch(lab_profile *profile, const record *names, const record *units,
                         const record *row)
 {
-    static const char before[] = "smsp__average_warps_issue_stalled_";
-    static const char after[] = "_per_issue_active.ratio";
     const char *unit, *cell;
     *profile = (lab_profile){ .arch = 0 };
     if ((cell = find_cell(names, units, row, "Kernel Name", 11, &unit)))
@@ -177,8 +175,8 @@ static void read_launch(lab_profile *profile, const record *names, const record 
         read_metric(profile, (lab_metric)i, names, units, row);
     }
     for (size_t i = 0; i < LAB_STALLS; i++) {
-        char name[LAB_METRIC_NAME_SIZE] = "";
-        strcat(strcat(strcat(name, before), lab_stall_of(i)->name), after);
+        char name[LAB_METRIC_NAME_SIZE];
+        lab_stall_metric(i, name);
         cell = find_cell(names, units, row, name, strlen(name), &unit);
         profile->stall[i] = cell ? number_of(cell) : (double)NAN;
     }
@@ -225,7 +223,7 @@ static heed_status read_head(record *names, record *units, const char **text, la
 heed_status lab_profile_read(lab_profile *profile, const char *text, size_t *launches,
                              lab_error *error)
 {
-    record names = { NULL }, units = { NULL };
+    record names = { .line = NULL }, units = { .line = NULL };
     size_t count = 0;
     heed_status status = read_head(&names, &units, &text, error);
     while (status == HEED_OK && (text = find_line(text))) {

@@ -87,7 +87,8 @@ typedef struct lab_stall_row {
 
 /* profile_metrics.c: the tables. */
 const lab_metric_row *lab_metric_of(lab_metric id);
-const lab_stall_row *lab_stall_of(size_t index); /* below LAB_STALLS */
+const lab_stall_row *lab_stall_of(size_t index);                      /* below LAB_STALLS */
+void lab_stall_metric(size_t index, char name[LAB_METRIC_NAME_SIZE]); /* what ncu calls it */
 
 /* -------------------------------------------------------------------------- */
 /* profile_metrics.c: the question                                            */

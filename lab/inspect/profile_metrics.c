@@ -42,7 +42,7 @@ static void name_at(const char *names, int index, char name[LAB_METRIC_NAME_SIZE
              names ? names : "");
 }
 
-static void stall_name(size_t index, char name[LAB_METRIC_NAME_SIZE])
+void lab_stall_metric(size_t index, char name[LAB_METRIC_NAME_SIZE])
 {
     snprintf(name, LAB_METRIC_NAME_SIZE,
              "smsp__average_warps_issue_stalled_%s_per_issue_active.ratio", stalls[index].name);
@@ -66,7 +66,7 @@ static void wished(const lab_profile_wish *wish, size_t index, char name[LAB_MET
     if (index < LAB_METRICS)
         name_at(metrics[index].names, wish->choice[index], name);
     else if (!wish->stalls_refused[index - LAB_METRICS])
-        stall_name(index - LAB_METRICS, name);
+        lab_stall_metric(index - LAB_METRICS, name);
 }
 
 const char *lab_profile_wish_text(const lab_profile_wish *wish, char text[LAB_PROFILE_WISH_SIZE])
