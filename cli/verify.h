@@ -5,7 +5,7 @@
 #define CLI_VERIFY_H
 
 #include "cli.h"
-#include "verify/series.h"
+#include "verify/campaign.h"
 
 /* What became of one contender, over all problems and inputs. */
 typedef struct verify_tally {
@@ -69,9 +69,10 @@ const char *verify_contender_place(const lab_contender *contender);
  */
 cli_exit verify_run(verify_job *job);
 
-/* verify_report.c: adds the results of a series. Failures are printed on stderr at once, each with
- * the command that repeats it. */
-void verify_report_add(verify_job *job, const lab_series *series, const lab_series_result *results);
+/* verify_report.c: adds the results of a campaign. Failures are printed on stderr at once, each
+ * with the command that repeats it. */
+void verify_report_add(verify_job *job, const lab_campaign *campaign,
+                       const lab_campaign_result *results);
 
 /* verify_report_print() prints the table and the closing line, or the JSON. */
 cli_exit verify_report_print(const verify_job *job);

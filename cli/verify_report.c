@@ -14,7 +14,7 @@
 /* Failures                                                                   */
 /* -------------------------------------------------------------------------- */
 
-/* One verification of a series. */
+/* One verification of a campaign. */
 typedef struct verify_item {
     const heed_problem *problem;
     const lab_inputs *inputs;
@@ -118,13 +118,14 @@ static void add_item(verify_job *job, const verify_item *item, size_t contender)
     }
 }
 
-void verify_report_add(verify_job *job, const lab_series *series, const lab_series_result *results)
+void verify_report_add(verify_job *job, const lab_campaign *campaign,
+                       const lab_campaign_result *results)
 {
-    for (size_t i = 0; i < series->case_count; i++)
-        for (size_t c = 0; c < series->contender_count; c++) {
-            const lab_series_result *result = &results[i * series->contender_count + c];
-            const verify_item item = { &series->cases[i].problem, series->cases[i].inputs,
-                                       &series->contenders[c], &result->report };
+    for (size_t i = 0; i < campaign->case_count; i++)
+        for (size_t c = 0; c < campaign->contender_count; c++) {
+            const lab_campaign_result *result = &results[i * campaign->contender_count + c];
+            const verify_item item = { &campaign->cases[i].problem, campaign->cases[i].inputs,
+                                       &campaign->contenders[c], &result->report };
             if (result->ended != LAB_NOT_RUN)
                 add_item(job, &item, c);
         }

@@ -46,7 +46,7 @@ static uint32_t property_gates(void)
     return gates;
 }
 
-/* On a device, several problems make one series, so that contexts, which take long to make, serve
+/* On a device, several problems make one campaign, so that contexts, which take long to make, serve
  * many; but what takes much of its memory is alone with it. */
 #define BATCH_PROBLEMS 128
 #define BATCH_RESULTS 20000
@@ -54,7 +54,7 @@ static uint32_t property_gates(void)
 
 /* What --device and --jobs do with the next problems. */
 typedef struct batch {
-    lab_series_case *cases;
+    lab_campaign_case *cases;
     size_t room;
     size_t count;
     size_t problems; /* whose cases they are */
@@ -69,24 +69,24 @@ static void show_progress(void *data, size_t cases)
     cli_progress_step(&job->progress, job->done, text);
 }
 
-/* Completes @series from the command line, runs it and adds what came of it. */
-static cli_exit run_series(verify_job *job, lab_series *series)
+/* Completes @campaign from the command line, runs it and adds what came of it. */
+static cli_exit run_campaign(verify_job *job, lab_campaign *campaign)
 {
-    size_t count = series->case_count * job->contenders.count;
-    lab_series_result *results = calloc(count, sizeof *results);
-    series->contenders = job->contenders.items;
-    series->contender_count = job->contenders.count;
-    series->options = job->options;
-    series->deadline_s = (unsigned)cli_args_integer(job->args, "deadline");
-    series->together = cli_args_flag(job->args, "together");
-    series->exact = cli_args_flag(job->args, "exact");
-    series->stop = cli_interrupted;
-    series->progress = series->jobs > 1 ? show_progress : NULL;
-    series->data = job;
-    job->batch_cases = series->case_count;
-    heed_status status = results ? lab_series_run(series, results) : HEED_ERR_NO_MEMORY;
+    size_t count = campaign->case_count * job->contenders.count;
+    lab_campaign_result *results = calloc(count, sizeof *results);
+    campaign->contenders = job->contenders.items;
+    campaign->contender_count = job->contenders.count;
+    campaign->options = job->options;
+    campaign->deadline_s = (unsigned)cli_args_integer(job->args, "deadline");
+    campaign->together = cli_args_flag(job->args, "together");
+    campaign->exact = cli_args_flag(job->args, "exact");
+    campaign->stop = cli_interrupted;
+    campaign->progress = campaign->jobs > 1 ? show_progress : NULL;
+    campaign->data = job;
+    job->batch_cases = campaign->case_count;
+    heed_status status = results ? lab_campaign_run(campaign, results) : HEED_ERR_NO_MEMORY;
     if (status == HEED_OK)
-        verify_report_add(job, series, results);
+        verify_report_add(job, campaign, results);
     else
         cli_error("cannot verify: %s", status == HEED_ERR_NO_MEMORY
                                            ? "not enough memory"
@@ -98,17 +98,17 @@ static cli_exit run_series(verify_job *job, lab_series *series)
 /* Runs the cases of @next, if there are any, and empties it. */
 static cli_exit run_batch(verify_job *job, batch *next)
 {
-    const lab_series_case *last = next->cases + next->count - 1;
+    const lab_campaign_case *last = next->cases + next->count - 1;
     char spec[HEED_SPEC_SIZE];
-    lab_series series = { .cases = next->cases,
-                          .case_count = next->count,
-                          .jobs = next->large ? 1 : job->jobs };
+    lab_campaign campaign = { .cases = next->cases,
+                              .case_count = next->count,
+                              .jobs = next->large ? 1 : job->jobs };
     if (next->count == 0)
         return CLI_OK;
     heed_problem_print(&last->problem, spec, sizeof spec);
     cli_progress_step(&job->progress, job->done, spec);
     job->problems += next->problems;
-    cli_exit code = run_series(job, &series);
+    cli_exit code = run_campaign(job, &campaign);
     job->done += next->problems;
     next->count = next->problems = 0;
     return code;
@@ -143,10 +143,10 @@ static cli_exit add_problem(verify_job *job, batch *next, const heed_problem *pr
     size_t count = choose_inputs(inputs, problem, index, job->args);
     bool properties = !cli_args_flag(job->args, "quick") || index % QUICK_PROPERTIES == 0;
     for (size_t i = 0; i < count; i++)
-        next->cases[next->count++] = (lab_series_case){ .problem = *problem,
-                                                        .inputs = inputs[i],
-                                                        .gates = properties ? UINT32_MAX
-                                                                            : ~property_gates() };
+        next->cases[next->count++] = (lab_campaign_case){ .problem = *problem,
+                                                          .inputs = inputs[i],
+                                                          .gates = properties ? UINT32_MAX
+                                                                              : ~property_gates() };
     next->problems++;
     job->half_problems += problem->accumulate == HEED_ACC_F16;
     next->large = large;
@@ -175,8 +175,8 @@ static cli_exit verify_problems(verify_job *job, const cli_problems *problems)
 /* Values from files. Arrays are dense, and so is the problem that they make. */
 static cli_exit verify_captured(verify_job *job)
 {
-    lab_series_case captured = { .inputs = &lab_inputs_captured, .gates = UINT32_MAX };
-    lab_series series = { .cases = &captured, .case_count = 1 };
+    lab_campaign_case captured = { .inputs = &lab_inputs_captured, .gates = UINT32_MAX };
+    lab_campaign campaign = { .cases = &captured, .case_count = 1 };
     lab_values values;
     cli_inputs files;
     cli_exit code = cli_inputs_read(&files, job->args);
@@ -197,9 +197,9 @@ static cli_exit verify_captured(verify_job *job)
                lab_tensor_bytes(&files.k.tensor));
         memcpy(lab_values_data(&values, LAB_V), files.v.tensor.data,
                lab_tensor_bytes(&files.v.tensor));
-        series.values = &values;
+        campaign.values = &values;
         job->problems++;
-        code = run_series(job, &series);
+        code = run_campaign(job, &campaign);
     }
     lab_values_destroy(&values);
     cli_inputs_free(&files);

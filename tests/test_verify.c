@@ -1,5 +1,5 @@
 /*
- * test_verify.c - heed verify as people call it, and series of verifications
+ * test_verify.c - heed verify as people call it, and campaigns of verifications
  */
 #include <jansson.h>
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "lab/verify/series.h"
+#include "lab/verify/campaign.h"
 #include "scratch.h"
 
 #define CAPTURE HEED_SOURCE_DIR "/tests/data/minilm.safetensors"
@@ -189,25 +189,25 @@ static bool stop_now(void)
     return stopped;
 }
 
-static lab_series_case cases[8];
+static lab_campaign_case cases[8];
 
-static void make_series(lab_series *series, const char *spec, const lab_contender *contenders,
-                        size_t count, const lab_inputs **inputs, size_t input_count)
+static void make_campaign(lab_campaign *campaign, const char *spec, const lab_contender *contenders,
+                          size_t count, const lab_inputs **inputs, size_t input_count)
 {
     for (size_t i = 0; i < input_count; i++) {
-        cases[i] = (lab_series_case){ .inputs = inputs[i], .gates = UINT32_MAX };
+        cases[i] = (lab_campaign_case){ .inputs = inputs[i], .gates = UINT32_MAX };
         assert_int_equal(heed_problem_parse(&cases[i].problem, spec), HEED_OK);
     }
-    *series = (lab_series){ .cases = cases,
-                            .case_count = input_count,
-                            .contenders = contenders,
-                            .contender_count = count,
-                            .options = lab_verify_standard(),
-                            .deadline_s = 60,
-                            .stop = stop_now };
+    *campaign = (lab_campaign){ .cases = cases,
+                                .case_count = input_count,
+                                .contenders = contenders,
+                                .contender_count = count,
+                                .options = lab_verify_standard(),
+                                .deadline_s = 60,
+                                .stop = stop_now };
 }
 
-/* In processes of their own or together, the reports are the same; the rest of a series goes on
+/* In processes of their own or together, the reports are the same; the rest of a campaign goes on
  * after a kernel that does not exist. */
 static void test_apart_and_together(void **state)
 {
@@ -215,12 +215,12 @@ static void test_apart_and_together(void **state)
                                          { "scalar", "nonsense", 1, "cpu" },
                                          { "scalar", NULL, 2, NULL } };
     const lab_inputs *inputs[] = { lab_inputs_find("normal"), lab_inputs_find("masked") };
-    lab_series_result apart[6], together[6];
-    lab_series series;
-    make_series(&series, "b2 h2 s9 d8 f16", contenders, 3, inputs, 2);
-    assert_int_equal(lab_series_run(&series, apart), HEED_OK);
-    series.together = true;
-    assert_int_equal(lab_series_run(&series, together), HEED_OK);
+    lab_campaign_result apart[6], together[6];
+    lab_campaign campaign;
+    make_campaign(&campaign, "b2 h2 s9 d8 f16", contenders, 3, inputs, 2);
+    assert_int_equal(lab_campaign_run(&campaign, apart), HEED_OK);
+    campaign.together = true;
+    assert_int_equal(lab_campaign_run(&campaign, together), HEED_OK);
     for (int i = 0; i < 6; i++) {
         const lab_report *report = &apart[i].report;
         assert_int_equal(apart[i].ended, LAB_COMPLETED);
@@ -236,16 +236,16 @@ static void test_captured_values(void **state)
 {
     const lab_contender contender = { "scalar", NULL, 1, NULL };
     const lab_inputs *inputs[] = { &lab_inputs_captured };
-    lab_series_result result;
-    lab_series series;
+    lab_campaign_result result;
+    lab_campaign campaign;
     lab_values values;
-    make_series(&series, "b1 h2 s9 d8 bf16", &contender, 1, inputs, 1);
+    make_campaign(&campaign, "b1 h2 s9 d8 bf16", &contender, 1, inputs, 1);
     assert_int_equal(lab_values_create(&values, &cases[0].problem), HEED_OK);
     lab_inputs_find("needle")->fill(&values, 1);
-    assert_int_equal(lab_series_run(&series, &result), HEED_OK);
+    assert_int_equal(lab_campaign_run(&campaign, &result), HEED_OK);
     assert_int_equal(result.report.outcome, LAB_SKIP); /* there are none */
-    series.values = &values;
-    assert_int_equal(lab_series_run(&series, &result), HEED_OK);
+    campaign.values = &values;
+    assert_int_equal(lab_campaign_run(&campaign, &result), HEED_OK);
     assert_int_equal(result.report.outcome, LAB_PASS);
     assert_int_equal(result.report.verdicts[lab_gate_index("linear")].outcome, LAB_PASS);
     lab_values_destroy(&values);
@@ -255,14 +255,14 @@ static void test_stopping(void **state)
 {
     const lab_contender contender = { "scalar", NULL, 1, NULL };
     const lab_inputs *inputs[] = { lab_inputs_at(0) };
-    lab_series_result result;
-    lab_series series;
-    make_series(&series, "b1 h2 s9 d8 bf16", &contender, 1, inputs, 1);
+    lab_campaign_result result;
+    lab_campaign campaign;
+    make_campaign(&campaign, "b1 h2 s9 d8 bf16", &contender, 1, inputs, 1);
     stopped = true;
-    assert_int_equal(lab_series_run(&series, &result), HEED_OK);
+    assert_int_equal(lab_campaign_run(&campaign, &result), HEED_OK);
     assert_int_equal(result.ended, LAB_NOT_RUN);
-    series.together = true;
-    assert_int_equal(lab_series_run(&series, &result), HEED_OK);
+    campaign.together = true;
+    assert_int_equal(lab_campaign_run(&campaign, &result), HEED_OK);
     assert_int_equal(result.ended, LAB_NOT_RUN);
     stopped = false;
 }

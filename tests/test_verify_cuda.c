@@ -1,5 +1,5 @@
 /*
- * test_verify_cuda.c - series of verifications on a CUDA device: a fake one, with toy kernels
+ * test_verify_cuda.c - campaigns of verifications on a CUDA device: a fake one, with toy kernels
  *
  * The kernels take the place of the built-in ones. They compute on the host, in what the fake
  * driver gives for device memory, so that all is real but the GPU: contexts in child processes,
@@ -16,9 +16,9 @@
 
 #include "fake_cuda.h"
 #include "internal.h"
+#include "lab/verify/campaign.h"
 #include "lab/verify/mutants/steps.h"
 #include "lab/verify/reference.h"
-#include "lab/verify/series.h"
 
 /* -------------------------------------------------------------------------- */
 /* Toy kernels                                                                */
@@ -194,7 +194,7 @@ static const char *const specs[] = { "b2 h4/2 s9 d8 f16 causal", "b1 h2 s5/70 d1
                                      "b2 h2 s5 d8 f16 q=2147483649:24:8" };
 #define CASES (sizeof specs / sizeof specs[0])
 
-static void check_result(size_t i, const lab_series_result *result)
+static void check_result(size_t i, const lab_campaign_result *result)
 {
     const lab_report *report = &result->report;
     size_t gate = 0;
@@ -211,11 +211,11 @@ static void check_result(size_t i, const lab_series_result *result)
         assert_int_equal(report->verdicts[g].outcome, LAB_SKIP);
 }
 
-static void run_series(int jobs, bool exact)
+static void run_campaign(int jobs, bool exact)
 {
     lab_contender contenders[CONTENDERS];
-    lab_series_case cases[CASES];
-    lab_series_result results[CASES * CONTENDERS];
+    lab_campaign_case cases[CASES];
+    lab_campaign_result results[CASES * CONTENDERS];
     for (size_t i = 0; i < CONTENDERS; i++) {
         bool strays = expected[i].ended == LAB_CRASHED; /* without walls, into who knows what */
         contenders[i] = (lab_contender){ .device = "cuda",
@@ -223,19 +223,19 @@ static void run_series(int jobs, bool exact)
                                                                    : expected[i].kernel };
     }
     for (size_t i = 0; i < CASES; i++) {
-        cases[i] = (lab_series_case){ .inputs = lab_inputs_at(0), .gates = UINT32_MAX };
+        cases[i] = (lab_campaign_case){ .inputs = lab_inputs_at(0), .gates = UINT32_MAX };
         assert_int_equal(heed_problem_parse(&cases[i].problem, specs[i]), HEED_OK);
     }
     size_t count = exact ? CASES - 1 : CASES; /* the last one is huge, and sparse */
-    const lab_series series = { .cases = cases,
-                                .case_count = count,
-                                .contenders = contenders,
-                                .contender_count = CONTENDERS,
-                                .options = lab_verify_standard(),
-                                .exact = exact,
-                                .jobs = jobs,
-                                .deadline_s = 60 };
-    assert_int_equal(lab_series_run(&series, results), HEED_OK);
+    const lab_campaign campaign = { .cases = cases,
+                                    .case_count = count,
+                                    .contenders = contenders,
+                                    .contender_count = CONTENDERS,
+                                    .options = lab_verify_standard(),
+                                    .exact = exact,
+                                    .jobs = jobs,
+                                    .deadline_s = 60 };
+    assert_int_equal(lab_campaign_run(&campaign, results), HEED_OK);
     for (size_t i = 0; i < count * CONTENDERS; i++)
         if (!exact || expected[i % CONTENDERS].ended != LAB_CRASHED)
             check_result(i % CONTENDERS, &results[i]);
@@ -243,18 +243,18 @@ static void run_series(int jobs, bool exact)
 
 static void test_one_process_after_another(void **state)
 {
-    run_series(1, false);
+    run_campaign(1, false);
 }
 
 static void test_several_processes(void **state)
 {
-    run_series(3, false);
+    run_campaign(3, false);
 }
 
 /* Without walls, what strays is for other tools to see. */
 static void test_exact_tensors(void **state)
 {
-    run_series(1, true);
+    run_campaign(1, true);
 }
 
 /* Each context costs its contenders, not the others. */
@@ -262,15 +262,15 @@ static void test_no_such_device(void **state)
 {
     const lab_contender contenders[] = { { .device = "cuda:9", .kernel = "honest" },
                                          { .device = "cuda:0", .kernel = "honest" } };
-    lab_series_case verified = { .inputs = lab_inputs_at(0), .gates = UINT32_MAX };
-    lab_series_result results[2];
+    lab_campaign_case verified = { .inputs = lab_inputs_at(0), .gates = UINT32_MAX };
+    lab_campaign_result results[2];
     assert_int_equal(heed_problem_parse(&verified.problem, specs[0]), HEED_OK);
-    const lab_series series = { .cases = &verified,
-                                .case_count = 1,
-                                .contenders = contenders,
-                                .contender_count = 2,
-                                .options = lab_verify_standard() };
-    assert_int_equal(lab_series_run(&series, results), HEED_OK);
+    const lab_campaign campaign = { .cases = &verified,
+                                    .case_count = 1,
+                                    .contenders = contenders,
+                                    .contender_count = 2,
+                                    .options = lab_verify_standard() };
+    assert_int_equal(lab_campaign_run(&campaign, results), HEED_OK);
     assert_int_equal(results[0].report.outcome, LAB_FAIL);
     assert_non_null(strstr(results[0].report.verdicts[0].reason, "no context: device is cuda:9"));
     assert_int_equal(results[1].report.outcome, LAB_PASS);

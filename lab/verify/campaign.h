@@ -1,8 +1,8 @@
 /*
- * series.h - many verifications: every contender on every problem with every kind of inputs
+ * campaign.h - many verifications: every contender on every problem with every kind of inputs
  */
-#ifndef LAB_SERIES_H
-#define LAB_SERIES_H
+#ifndef LAB_CAMPAIGN_H
+#define LAB_CAMPAIGN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,14 +20,14 @@ typedef struct lab_contender {
 } lab_contender;
 
 /* A problem with one kind of values. */
-typedef struct lab_series_case {
+typedef struct lab_campaign_case {
     heed_problem problem;
     const lab_inputs *inputs;
     uint32_t gates; /* to ask, of those in the options: bit i for the i-th */
-} lab_series_case;
+} lab_campaign_case;
 
-typedef struct lab_series {
-    const lab_series_case *cases;
+typedef struct lab_campaign {
+    const lab_campaign_case *cases;
     size_t case_count;
     const lab_contender *contenders;
     size_t contender_count;
@@ -41,18 +41,19 @@ typedef struct lab_series {
     void (*progress)(void *data, size_t cases); /* told now and then how many cases have been begun.
                                                    May be NULL */
     void *data;                                 /* for progress() */
-} lab_series;
+} lab_campaign;
 
 /* One contender in one case. */
-typedef struct lab_series_result {
+typedef struct lab_campaign_result {
     lab_report report; /* a crash is a failure of its first gate */
     lab_ended ended;
-} lab_series_result;
+} lab_campaign_result;
 
-/* lab_series_run() verifies every contender in every case, each crash and each lost device costing
- * no more than itself. Contexts are made in child processes, and serve as many cases as there are.
+/* lab_campaign_run() verifies every contender in every case, each crash and each lost device
+ * costing no more than itself. Contexts are made in child processes, and serve as many cases as
+ * there are.
  * @results has room for case_count * contender_count, [case][contender]. Returns as lab_isolate()
  * does; also HEED_ERR_NO_MEMORY. */
-heed_status lab_series_run(const lab_series *series, lab_series_result *results);
+heed_status lab_campaign_run(const lab_campaign *campaign, lab_campaign_result *results);
 
-#endif /* LAB_SERIES_H */
+#endif /* LAB_CAMPAIGN_H */

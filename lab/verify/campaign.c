@@ -1,7 +1,7 @@
 /*
- * series.c - many verifications: every contender on every problem with every kind of inputs
+ * campaign.c - many verifications: every contender on every problem with every kind of inputs
  */
-#include "lab/verify/series.h"
+#include "lab/verify/campaign.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,13 +18,13 @@ typedef struct workplace {
 } workplace;
 
 /* What a process keeps from one verification to the next. */
-typedef struct series_state {
-    const lab_series *series;
+typedef struct campaign_state {
+    const lab_campaign *campaign;
     lab_case values;    /* of the case with the index ... */
     size_t index;       /* ... this; case_count: none yet */
     heed_status status; /* of making them */
     workplace *places;  /* by contender */
-} series_state;
+} campaign_state;
 
 static void conclude(lab_report *report, lab_outcome outcome, const char *what, const char *why)
 {
@@ -48,9 +48,9 @@ static bool same_place(const lab_contender *a, const lab_contender *b)
 }
 
 /* Where contender @index works, which it shares with earlier ones of the same kind. */
-static heed_status place_of(series_state *state, size_t index, workplace **place)
+static heed_status place_of(campaign_state *state, size_t index, workplace **place)
 {
-    const lab_contender *contenders = state->series->contenders;
+    const lab_contender *contenders = state->campaign->contenders;
     const lab_contender *wanted = &contenders[index];
     size_t first = 0;
     while (!same_place(&contenders[first], wanted))
@@ -64,33 +64,33 @@ static heed_status place_of(series_state *state, size_t index, workplace **place
     heed_status status = heed_context_create(&(*place)->context, &options);
     if (status == HEED_OK) {
         (*place)->mirrored = !heed_device_is_host((*place)->context);
-        (*place)->mirror = lab_mirror_create((*place)->context, state->series->exact);
+        (*place)->mirror = lab_mirror_create((*place)->context, state->campaign->exact);
     }
     return status;
 }
 
 /* Makes the values of the case @index, unless they are there. */
-static heed_status prepare_case(series_state *state, size_t index)
+static heed_status prepare_case(campaign_state *state, size_t index)
 {
-    const lab_series *series = state->series;
+    const lab_campaign *campaign = state->campaign;
     if (state->index == index)
         return state->status;
-    const lab_series_case *wanted = &series->cases[index];
-    const lab_values *values = wanted->inputs == &lab_inputs_captured ? series->values : NULL;
+    const lab_campaign_case *wanted = &campaign->cases[index];
+    const lab_values *values = wanted->inputs == &lab_inputs_captured ? campaign->values : NULL;
     lab_case_destroy(&state->values);
     state->index = index;
     state->status = lab_case_create(&state->values, &wanted->problem, wanted->inputs, values,
-                                    &series->options);
+                                    &campaign->options);
     return state->status;
 }
 
 static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
 {
-    series_state *state = data;
-    const lab_series *series = state->series;
-    const lab_series_case *wanted = &series->cases[index / series->contender_count];
-    size_t contender = index % series->contender_count;
-    lab_report *report = &((lab_series_result *)result)->report;
+    campaign_state *state = data;
+    const lab_campaign *campaign = state->campaign;
+    const lab_campaign_case *wanted = &campaign->cases[index / campaign->contender_count];
+    size_t contender = index % campaign->contender_count;
+    lab_report *report = &((lab_campaign_result *)result)->report;
     workplace *place;
 
     lab_trace_step(trace, "making a context");
@@ -100,7 +100,7 @@ static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
         return;
     }
     lab_trace_step(trace, "making values");
-    status = prepare_case(state, index / series->contender_count);
+    status = prepare_case(state, index / campaign->contender_count);
     if (status != HEED_OK) {
         const char *absent = lab_case_absent(&wanted->problem, wanted->inputs);
         conclude(report, LAB_SKIP, "no such values", absent ? absent : heed_status_name(status));
@@ -108,10 +108,10 @@ static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
     }
     lab_trace_step(trace, NULL);
     lab_planned planned = { .context = place->context,
-                            .kernel = series->contenders[contender].kernel,
+                            .kernel = campaign->contenders[contender].kernel,
                             .mirror = place->mirrored ? &place->mirror : NULL };
     lab_subject subject = lab_planned_subject(&planned);
-    lab_verify_options options = series->options;
+    lab_verify_options options = campaign->options;
     options.gates &= wanted->gates;
     lab_case_verify(&state->values, &subject, &options, trace, report);
     lab_planned_release(&planned);
@@ -119,10 +119,10 @@ static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
         trace->last = report->lost;
 }
 
-static void release(series_state *state)
+static void release(campaign_state *state)
 {
     lab_case_destroy(&state->values);
-    for (size_t i = 0; i < state->series->contender_count; i++) {
+    for (size_t i = 0; i < state->campaign->contender_count; i++) {
         workplace *place = &state->places[i];
         if (!place->context)
             continue;
@@ -133,16 +133,16 @@ static void release(series_state *state)
 
 static void report_progress(void *data, size_t done)
 {
-    const series_state *state = data;
-    const lab_series *series = state->series;
-    series->progress(series->data, done / series->contender_count);
+    const campaign_state *state = data;
+    const lab_campaign *campaign = state->campaign;
+    campaign->progress(campaign->data, done / campaign->contender_count);
 }
 
-static void run_together(series_state *state, lab_series_result *results, size_t count)
+static void run_together(campaign_state *state, lab_campaign_result *results, size_t count)
 {
-    const lab_series *series = state->series;
+    const lab_campaign *campaign = state->campaign;
     memset(results, 0, count * sizeof *results);
-    for (size_t i = 0; i < count && !(series->stop && series->stop()); i++) {
+    for (size_t i = 0; i < count && !(campaign->stop && campaign->stop()); i++) {
         verify_one(state, i, NULL, &results[i]);
         results[i].ended = LAB_COMPLETED;
     }
@@ -150,18 +150,18 @@ static void run_together(series_state *state, lab_series_result *results, size_t
 }
 
 /* Each in a process of its own, as far as need be. What a child keeps goes with it. */
-static heed_status run_apart(series_state *state, lab_series_result *results, size_t count)
+static heed_status run_apart(campaign_state *state, lab_campaign_result *results, size_t count)
 {
     const lab_isolation isolation = {
         .run = verify_one,
         .data = state,
         .count = count,
         .result_size = sizeof *results,
-        .group = state->series->contender_count,
-        .jobs = state->series->jobs,
-        .deadline_s = state->series->deadline_s,
-        .stop = state->series->stop,
-        .progress = state->series->progress ? report_progress : NULL,
+        .group = state->campaign->contender_count,
+        .jobs = state->campaign->jobs,
+        .deadline_s = state->campaign->deadline_s,
+        .stop = state->campaign->stop,
+        .progress = state->campaign->progress ? report_progress : NULL,
     };
     lab_ending *endings = calloc(count, sizeof *endings);
     if (!endings)
@@ -178,15 +178,15 @@ static heed_status run_apart(series_state *state, lab_series_result *results, si
     return status;
 }
 
-heed_status lab_series_run(const lab_series *series, lab_series_result *results)
+heed_status lab_campaign_run(const lab_campaign *campaign, lab_campaign_result *results)
 {
-    size_t count = series->case_count * series->contender_count;
-    series_state state = { .series = series, .index = series->case_count };
-    state.places = calloc(series->contender_count, sizeof *state.places);
+    size_t count = campaign->case_count * campaign->contender_count;
+    campaign_state state = { .campaign = campaign, .index = campaign->case_count };
+    state.places = calloc(campaign->contender_count, sizeof *state.places);
     heed_status status = HEED_OK;
     if (!state.places)
         status = HEED_ERR_NO_MEMORY;
-    else if (series->together)
+    else if (campaign->together)
         run_together(&state, results, count);
     else
         status = run_apart(&state, results, count);
