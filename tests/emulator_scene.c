@@ -19,6 +19,25 @@ emulator_report emulate(const emulator_launch *launch)
     return report;
 }
 
+emulator_report emulate_blocks(void (*kernel)(const void *args), const void *args, uint32_t blocks,
+                               uint32_t threads, uint32_t shared_bytes)
+{
+    const emulator_launch launch = { .kernel = kernel,
+                                     .args = args,
+                                     .grid = { blocks, 1, 1 },
+                                     .threads = threads,
+                                     .shared_bytes = shared_bytes };
+    return emulate(&launch);
+}
+
+void assert_clean(const emulator_report *report)
+{
+    assert_string_equal(report->error, "");
+    assert_string_equal(report->race, "");
+    assert_int_equal(report->races, 0);
+    assert_int_equal(report->uninitialised, 0);
+}
+
 void assert_says(const char *text, const char *part)
 {
     if (!strstr(text, part))

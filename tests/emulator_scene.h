@@ -10,6 +10,13 @@
  * nothing was. */
 emulator_report emulate(const emulator_launch *launch);
 
+/* The same of @blocks blocks. */
+emulator_report emulate_blocks(void (*kernel)(const void *args), const void *args, uint32_t blocks,
+                               uint32_t threads, uint32_t shared_bytes);
+
+/* Nothing may have been found. */
+void assert_clean(const emulator_report *report);
+
 /* @text must contain @part. */
 void assert_says(const char *text, const char *part);
 

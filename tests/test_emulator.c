@@ -1,5 +1,5 @@
 /*
- * test_emulator.c - the emulator of CUDA kernels: what instructions do, and which mistakes show
+ * test_emulator.c - the emulator of CUDA kernels: what numbers, threads and matrices do
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,25 +16,6 @@
 #include "lab/tensor/convert.h"
 
 #define WARP 32
-
-static emulator_report run(void (*kernel)(const void *args), const void *args, uint32_t blocks,
-                           uint32_t threads, uint32_t shared_bytes)
-{
-    const emulator_launch launch = { .kernel = kernel,
-                                     .args = args,
-                                     .grid = { blocks, 1, 1 },
-                                     .threads = threads,
-                                     .shared_bytes = shared_bytes };
-    return emulate(&launch);
-}
-
-static void assert_clean(const emulator_report *report)
-{
-    assert_string_equal(report->error, "");
-    assert_string_equal(report->race, "");
-    assert_int_equal(report->races, 0);
-    assert_int_equal(report->uninitialised, 0);
-}
 
 /* -------------------------------------------------------------------------- */
 /* Numbers                                                                    */
@@ -117,7 +98,7 @@ static void test_vectors_are_added(void **state)
         v->b[i] = (float)(2 * i);
     }
     const add_args args = { v->a, v->b, v->sum, LENGTH };
-    emulator_report report = run(add, &args, (LENGTH + 63) / 64, 64, 0);
+    emulator_report report = emulate_blocks(add, &args, (LENGTH + 63) / 64, 64, 0);
     assert_clean(&report);
     for (int i = 0; i < LENGTH; i++)
         assert_true(v->sum[i] == (float)(3 * i));
@@ -144,7 +125,7 @@ static void test_a_tree_sums_up(void **state)
 {
     float sums[128];
     float *out = sums;
-    emulator_report report = run(reduce, &out, 1, 128, 16);
+    emulator_report report = emulate_blocks(reduce, &out, 1, 128, 16);
     assert_clean(&report);
     for (int i = 0; i < 128; i++)
         assert_true(sums[i] == 127.0f * 64 + (float)(i / WARP * WARP * WARP + 31 * 16));
@@ -169,7 +150,7 @@ static void test_votes_are_counted(void **state)
 {
     votes v = { { 9, 9, 9 } };
     votes *out = &v;
-    emulator_report report = run(count_votes, &out, 1, WARP, 0);
+    emulator_report report = emulate_blocks(count_votes, &out, 1, WARP, 0);
     assert_clean(&report);
     assert_int_equal(v.any[0], 0);
     assert_int_equal(v.any[1], 1);
@@ -203,7 +184,7 @@ static void test_ldmatrix(void **state)
 {
     loaded l;
     loaded *out = &l;
-    emulator_report report = run(load_all, &out, 1, WARP, 512);
+    emulator_report report = emulate_blocks(load_all, &out, 1, WARP, 512);
     assert_clean(&report);
     for (u32 lane = 0; lane < WARP; lane++) {
         u32 g = lane / 4, t = lane % 4;
@@ -274,7 +255,7 @@ static void test_mma(void **state)
                     expected[i][j] += lab_element_get(type, p.a, i * 16 + k) *
                                       lab_element_get(type, p.b, k * 8 + j);
             }
-        emulator_report report = run(multiply, &args, 1, WARP, 0);
+        emulator_report report = emulate_blocks(multiply, &args, 1, WARP, 0);
         assert_clean(&report);
         for (int i = 0; i < 16; i++)
             for (int j = 0; j < 8; j++) {
@@ -286,370 +267,13 @@ static void test_mma(void **state)
     }
 }
 
-/* -------------------------------------------------------------------------- */
-/* Mistakes                                                                   */
-/* -------------------------------------------------------------------------- */
-
-/* Copies 16 bytes a thread to shared memory and reads those of another thread. */
-typedef struct copying {
-    bool no_wait, no_barrier, warp_barrier, early, again;
-    u32 distance; /* to the thread whose bytes are read */
-    HEED_ALIGNAS(16) float in[64][4];
-    float out[64];
-} copying;
-
-static void copy_and_read(const void *args)
-{
-    copying *const *p = args;
-    copying *it = *p;
-    u32 thread = ptx_thread(), base = ptx_shared_base();
-    ptx_cp_async_16(base + thread * 16, it->in[thread], 16);
-    ptx_cp_async_commit();
-    if (it->early)
-        ptx_barrier();
-    if (!it->no_wait)
-        ptx_cp_async_wait(0);
-    if (it->warp_barrier)
-        ptx_warp_barrier();
-    else if (!it->no_barrier && !it->early)
-        ptx_barrier();
-    it->out[thread] = ptx_ld_shared_f32(base + (thread + it->distance) % 64 * 16);
-    if (it->again)
-        ptx_cp_async_16(base + thread * 16, it->in[thread], 16);
-}
-
-static copying copy_case(void)
-{
-    copying c = { .distance = 1 };
-    for (int i = 0; i < 64; i++)
-        c.in[i][0] = (float)i;
-    return c;
-}
-
-static void test_a_copy_arrives(void **state)
-{
-    copying c = copy_case();
-    copying *args = &c;
-    emulator_report report = run(copy_and_read, &args, 3, 64, 1024);
-    assert_clean(&report);
-    for (int i = 0; i < 64; i++)
-        assert_true(c.out[i] == (float)((i + 1) % 64));
-    c.warp_barrier = true;
-    c.distance = 0;
-    report = run(copy_and_read, &args, 1, 64, 1024);
-    assert_clean(&report);
-}
-
-static void test_a_missing_wait_is_caught(void **state)
-{
-    copying c = copy_case();
-    copying *args = &c;
-    c.no_wait = true;
-    emulator_report report = run(copy_and_read, &args, 1, 64, 1024);
-    assert_int_equal(report.races, 64);
-    assert_says(report.race, "is copying to");
-    assert_true(c.out[5] != c.out[5]);
-    c.distance = 0;
-    report = run(copy_and_read, &args, 1, 64, 1024);
-    assert_says(report.race, "has not waited");
-    assert_true(c.out[5] != c.out[5]);
-}
-
-static void test_a_missing_barrier_is_caught(void **state)
-{
-    copying c = copy_case();
-    copying *args = &c;
-    c.no_barrier = true;
-    emulator_report report = run(copy_and_read, &args, 1, 64, 1024);
-    assert_true(report.races > 0);
-    assert_says(report.race, "test_emulator.c:");
-    c.no_barrier = false;
-    c.early = true; /* before the wait it is of no use */
-    report = run(copy_and_read, &args, 1, 64, 1024);
-    assert_true(report.races > 0);
-    c.early = false;
-    c.warp_barrier = true; /* does not reach the other warp */
-    report = run(copy_and_read, &args, 1, 64, 1024);
-    assert_int_equal(report.races, 2);
-    c = copy_case();
-    c.again = true; /* while others may still read */
-    report = run(copy_and_read, &args, 1, 64, 1024);
-    assert_int_equal(report.races, 64);
-    assert_says(report.race, "copies to shared byte");
-    assert_says(report.race, "read at");
-}
-
-/* Groups of copies: with one left under way, the first has arrived and the second has not. */
-static void copy_in_groups(const void *args)
-{
-    copying *const *p = args;
-    copying *it = *p;
-    u32 base = ptx_shared_base() + ptx_thread() * 48;
-    for (u32 i = 0; i < 3; i++) {
-        ptx_cp_async_16(base + 16 * i, it->in[i], i < 2 ? 16 : 0);
-        ptx_cp_async_commit();
-    }
-    ptx_cp_async_wait(1);
-    if (ptx_thread() > 0)
-        return;
-    it->out[0] = ptx_ld_shared_f32(base);
-    it->out[1] = ptx_ld_shared_f32(base + 16);
-    it->out[2] = ptx_ld_shared_f32(base + 32);
-    ptx_cp_async_wait(0);
-    it->out[3] = ptx_ld_shared_f32(base + 32);
-}
-
-static void test_groups_arrive_in_order(void **state)
-{
-    copying c = copy_case();
-    copying *args = &c;
-    emulator_report report = run(copy_in_groups, &args, 1, WARP, WARP * 48);
-    assert_int_equal(report.races, 1);
-    assert_true(c.out[0] == 0.0f && c.out[1] == 1.0f && c.out[2] != c.out[2]);
-    assert_true(c.out[3] == 0.0f); /* of 0 bytes */
-}
-
-typedef enum mistake {
-    NO_MISTAKE,
-    WARP_WITHOUT_BARRIER,
-    SAME_BYTE,
-    NEVER_WRITTEN,
-    PAST_THE_END,
-    BEFORE_THE_START,
-    MISALIGNED,
-    MISALIGNED_GLOBAL,
-    LEFT_BEFORE_A_BARRIER,
-    LEFT_BEFORE_A_SHUFFLE,
-    TWO_BARRIERS,
-    APART,
-    BAD_BARRIER
-} mistake;
-
-static void mistaken(const void *args)
-{
-    mistake which = *(const mistake *)args;
-    u32 thread = ptx_thread(), at = ptx_shared_base() + thread * 4;
-    heed_u32x4 x = { { 0 } };
-    ptx_st_shared_4(at, thread);
-    ptx_barrier();
-    switch (which) {
-    case NO_MISTAKE:
-        ptx_barrier_named(1 + (int)thread / WARP, WARP);
-        break;
-    case WARP_WITHOUT_BARRIER:
-        ptx_st_shared_4(at, ptx_shfl_xor_u32(thread, 1));
-        (void)ptx_ld_shared_4(at ^ 4);
-        break;
-    case SAME_BYTE:
-        ptx_st_shared_4(ptx_shared_base(), thread);
-        break;
-    case NEVER_WRITTEN:
-        (void)ptx_ld_shared_4(at + 256);
-        break;
-    case PAST_THE_END:
-        (void)ptx_ld_shared_4(at + 320);
-        break;
-    case BEFORE_THE_START:
-        ptx_st_shared_4(at - 8, 0);
-        break;
-    case MISALIGNED:
-        (void)ptx_ld_shared_16(at);
-        break;
-    case MISALIGNED_GLOBAL:
-        ptx_st_global_16((u8 *)&x + 1, x);
-        break;
-    case LEFT_BEFORE_A_BARRIER:
-        if (thread >= WARP)
-            return;
-        ptx_barrier();
-        break;
-    case LEFT_BEFORE_A_SHUFFLE:
-        if (thread == 40)
-            return;
-        (void)ptx_shfl_xor_u32(thread, 1);
-        break;
-    case TWO_BARRIERS:
-        ptx_barrier_named(1 + (int)thread / WARP, 64);
-        break;
-    case APART:
-        if (thread % 2)
-            (void)ptx_shfl_xor_u32(thread, 1);
-        else
-            ptx_warp_barrier();
-        break;
-    case BAD_BARRIER:
-        ptx_barrier_named(16, 64);
-        break;
-    }
-}
-
-static void test_mistakes_are_caught(void **state)
-{
-    static const struct {
-        mistake which;
-        const char *race;
-        const char *error;
-    } cases[] = {
-        { NO_MISTAKE, "", "" },
-        { WARP_WITHOUT_BARRIER, "which thread 0 read", "" },
-        { SAME_BYTE, "which thread 0 wrote", "" },
-        { NEVER_WRITTEN, "", "" },
-        { PAST_THE_END, "", "reads 4 bytes at shared byte 1536; there are 1024 to 1536" },
-        { BEFORE_THE_START, "", "writes 4 bytes at shared byte 1016" },
-        { MISALIGNED, "", "thread 1 reads 16 bytes at shared byte 1028" },
-        { MISALIGNED_GLOBAL, "", "accesses 16 bytes of global memory" },
-        { LEFT_BEFORE_A_BARRIER, "", "deadlock: 32 threads wait at barrier 0, but thread 32" },
-        { LEFT_BEFORE_A_SHUFFLE, "", "waits for thread 40 of its warp, which has left" },
-        { TWO_BARRIERS, "", "deadlock: 32 threads wait at barrier 1, but thread 32 waits at" },
-        { APART, "", "thread 0 waits for thread 1 of its warp, which waits at test_emulator.c" },
-        { BAD_BARRIER, "", "barrier 16 of 64 threads" },
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        emulator_report report = run(mistaken, &cases[i].which, 1, 64, 512);
-        assert_says(report.race, cases[i].race);
-        assert_says(report.error, cases[i].error);
-        assert_int_equal(report.races > 0, cases[i].race[0] != '\0');
-        assert_int_equal(report.error[0] != '\0', cases[i].error[0] != '\0');
-        assert_int_equal(report.uninitialised, cases[i].which == NEVER_WRITTEN  ? 64
-                                               : cases[i].which == PAST_THE_END ? 48
-                                                                                : 0);
-    }
-}
-
-static void test_launches_that_cannot_be(void **state)
-{
-    const mistake none = NO_MISTAKE;
-    assert_says(run(mistaken, &none, 1, 33, 512).error, "a block of 33 threads");
-    assert_says(run(mistaken, &none, 1, 0, 512).error, "a block of 0 threads");
-    assert_says(run(mistaken, &none, 1, 2048, 512).error, "a block of 2048 threads");
-    assert_says(run(mistaken, &none, 1, 64, 232449).error, "232449 bytes of shared memory");
-}
-
-/* What ldmatrix has read may be written by any lane, what lanes read by themselves may not; nor may
- * ldmatrix read what lanes wrote without a warp barrier. */
-typedef struct matrix_order {
-    bool read_alone, no_barrier;
-} matrix_order;
-
-static void write_after_ldmatrix(const void *args)
-{
-    const matrix_order *it = args;
-    u32 at = ptx_shared_base() + ptx_lane() * 16;
-    heed_u32x4 x = { { 0 } };
-    u32 r[4];
-    ptx_st_shared_16(at, x);
-    if (!it->no_barrier)
-        ptx_warp_barrier();
-    if (it->read_alone)
-        x = ptx_ld_shared_16(at ^ 16);
-    ptx_ldmatrix_x4(r, at);
-    ptx_st_shared_16(at ^ 256, x);
-}
-
-static void test_matrices_and_other_accesses(void **state)
-{
-    static const matrix_order right = { false, false }, alone = { true, false },
-                              early = { false, true };
-    emulator_report report = run(write_after_ldmatrix, &right, 2, WARP, 512);
-    assert_clean(&report);
-    report = run(write_after_ldmatrix, &alone, 1, WARP, 512);
-    assert_int_equal(report.races, WARP);
-    report = run(write_after_ldmatrix, &early, 1, WARP, 512);
-    assert_int_equal(report.races, WARP);
-}
-
-/* -------------------------------------------------------------------------- */
-/* Banks                                                                      */
-/* -------------------------------------------------------------------------- */
-
-/* A tile of 16 rows of 64 elements, written by rows and read by ldmatrix, 16x16 at a time. */
-static void read_tile(const void *args)
-{
-    bool swizzled = *(const bool *)args;
-    u32 lane = ptx_lane(), base = ptx_shared_base();
-    heed_u32x4 x = { { 0 } };
-    u32 r[4];
-    for (u32 i = lane; i < 128; i += WARP)
-        ptx_st_shared_16(base + i / 8 * 128 + (i % 8 ^ (swizzled ? i / 8 % 8 : 0)) * 16, x);
-    ptx_warp_barrier();
-    for (u32 i = 0; i < 4; i++) {
-        u32 row = lane % 16, chunk = 2 * i + lane / 16;
-        ptx_ldmatrix_x4(r, base + row * 128 + (chunk ^ (swizzled ? row % 8 : 0)) * 16);
-    }
-}
-
-static void read_column(const void *args)
-{
-    u32 stride = *(const u32 *)args;
-    u32 at = ptx_shared_base() + ptx_lane() * stride * 4;
-    ptx_st_shared_4(at, 0);
-    if (ptx_lane() % 2 == 0)
-        (void)ptx_ld_shared_4(at);
-}
-
-static void test_bank_conflicts_are_counted(void **state)
-{
-    bool swizzled = false;
-    u32 stride = 32;
-    emulator_report report = run(read_tile, &swizzled, 1, WARP, 2048);
-    assert_clean(&report);
-    assert_int_equal(report.conflicts, 4 * 4 * 7);
-    assert_int_equal(report.passes, 16 + 4 * 4 * 8);
-    assert_says(report.worst, ": 112");
-    swizzled = true;
-    report = run(read_tile, &swizzled, 1, WARP, 2048);
-    assert_clean(&report);
-    assert_int_equal(report.conflicts, 0);
-    assert_int_equal(report.passes, 16 + 4 * 4);
-    assert_string_equal(report.worst, "");
-
-    report = run(read_column, &stride, 1, WARP, 4096);
-    assert_int_equal(report.conflicts, 31 + 15);
-    stride = 2;
-    report = run(read_column, &stride, 1, WARP, 4096);
-    assert_int_equal(report.conflicts, 1 + 1);
-    stride = 1;
-    report = run(read_column, &stride, 1, WARP, 4096);
-    assert_int_equal(report.conflicts, 0);
-}
-
-/* So many accesses that the notes of one lane do not hold them. */
-static void read_on_and_on(const void *args)
-{
-    u32 at = ptx_shared_base() + ptx_lane() * 64;
-    (void)args;
-    ptx_st_shared_4(at, 1);
-    for (u32 i = 0; i < 3000; i++)
-        (void)ptx_ld_shared_4(at);
-}
-
-static void test_long_runs_without_meeting(void **state)
-{
-    emulator_report report = run(read_on_and_on, NULL, 2, 64, 2048);
-    assert_int_equal(report.races, 2 * 32); /* the second warp's writes */
-    assert_int_equal(report.conflicts, 2 * 2 * 3001 * 15);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_16_bit_float),
-        cmocka_unit_test(test_rounding),
-        cmocka_unit_test(test_special_values),
-        cmocka_unit_test(test_vectors_are_added),
-        cmocka_unit_test(test_a_tree_sums_up),
-        cmocka_unit_test(test_votes_are_counted),
-        cmocka_unit_test(test_ldmatrix),
-        cmocka_unit_test(test_mma),
-        cmocka_unit_test(test_a_copy_arrives),
-        cmocka_unit_test(test_a_missing_wait_is_caught),
-        cmocka_unit_test(test_a_missing_barrier_is_caught),
-        cmocka_unit_test(test_groups_arrive_in_order),
-        cmocka_unit_test(test_mistakes_are_caught),
-        cmocka_unit_test(test_matrices_and_other_accesses),
-        cmocka_unit_test(test_launches_that_cannot_be),
-        cmocka_unit_test(test_bank_conflicts_are_counted),
-        cmocka_unit_test(test_long_runs_without_meeting),
+        cmocka_unit_test(test_every_16_bit_float), cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_special_values),     cmocka_unit_test(test_vectors_are_added),
+        cmocka_unit_test(test_a_tree_sums_up),     cmocka_unit_test(test_votes_are_counted),
+        cmocka_unit_test(test_ldmatrix),           cmocka_unit_test(test_mma),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
