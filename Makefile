@@ -27,7 +27,7 @@ run: ## tune attention for this machine: real inputs and the canonical shapes, b
 test: ## build and run all tests
 	$(REQUIRE) build rivals test
 	$(call build,release)
-	@ctest --preset release
+	@ctest --preset release --parallel $(JOBS)
 
 test-gpu: ## verify every CUDA kernel on the GPU of this machine, and watch it with compute-sanitizer
 	$(REQUIRE) build
@@ -64,23 +64,23 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS (default 30)
 coverage: ## run the tests and print which share of the lines they reach
 	$(REQUIRE) build rivals test coverage
 	$(call build,coverage)
-	@ctest --preset coverage
+	@ctest --preset coverage --parallel $(JOBS)
 	@cd build/coverage && gcovr --gcov-ignore-parse-errors --root ../.. --filter '../../(src|lab|cli)/'
 
 asan: ## run the tests under the address, leak and undefined behaviour sanitizers
 	$(REQUIRE) build rivals test
 	$(call build,asan-ubsan)
-	@ctest --preset asan-ubsan
+	@ctest --preset asan-ubsan --parallel $(JOBS)
 
 tsan: ## run the tests under the thread sanitizer
 	$(REQUIRE) build rivals test
 	$(call build,tsan)
-	@ctest --preset tsan
+	@ctest --preset tsan --parallel $(JOBS)
 
 valgrind: ## run the smoke tests under valgrind
 	$(REQUIRE) build test
 	$(call build,release)
-	@ctest --preset release --label-regex valgrind
+	@ctest --preset release --parallel $(JOBS) --label-regex valgrind
 
 clean: ## remove what the presets have built
 	@cmake -E rm -rf build/release build/portable build/dev build/asan-ubsan build/tsan build/fuzz build/coverage
