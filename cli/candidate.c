@@ -27,6 +27,8 @@ static heed_status prepare(void *data, const heed_problem *problem, lab_needs *n
     cli_candidate *candidate = data;
     size_t workspace;
 
+    if (candidate->open && !candidate->open(candidate, problem))
+        return status_of(candidate);
     if (!lab_trial_prepare(candidate->trial, problem, &workspace, &candidate->outcome))
         return status_of(candidate);
     snprintf(needs->name, sizeof needs->name, "%s", candidate->name);

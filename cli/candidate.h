@@ -13,6 +13,11 @@ typedef struct cli_candidate {
     double seconds;            /* that a run is expected to take; negative: not known */
     lab_trial_outcome outcome; /* of what was done last */
     lab_trial_outcome worst;   /* the first that was neither well nor LAB_TRIAL_UNSUPPORTED */
+
+    /* Makes sure that candidate->trial is one for @problem, as code for a device is compiled for
+     * one kind of problem: false, with candidate->outcome, if it cannot be. NULL: it is. */
+    bool (*open)(struct cli_candidate *candidate, const heed_problem *problem);
+    void *data; /* of open() */
 } cli_candidate;
 
 /* cli_candidate_subject() returns @candidate, whose trial is open, as a subject, which runs in a

@@ -191,7 +191,8 @@ static cli_exit evolve(evolve_run *run)
         code = evolve_open_device(run);
     if (code != CLI_OK)
         return code;
-    return cli_args_text(run->args, "proposer") ? evolve_sources_run(run) : evolve_knobs(run);
+    bool sources = cli_args_text(run->args, "proposer") || cli_args_text(run->args, "source");
+    return sources ? evolve_sources_run(run) : evolve_knobs(run);
 }
 
 static void close_run(evolve_run *run)
@@ -250,8 +251,9 @@ static const cli_option options[] = {
     { .name = "source",
       .kind = CLI_PATH,
       .argument = "FILE",
-      .help = "The source to begin with, a candidate in C (docs/trials.md); without it the plain "
-              "one that comes with heed" },
+      .help = "Evolve sources, beginning with FILE, a candidate in C for the CPU or in CUDA for a "
+              "device (docs/trials.md); without it the plain one that comes with heed. Without "
+              "--proposer its marked regions are varied" },
     { .name = "trials",
       .letter = 'n',
       .kind = CLI_INTEGER,
@@ -293,6 +295,7 @@ static const cli_option options[] = {
     { .name = "no-verify",
       .kind = CLI_FLAG,
       .help = "Do not let champions through all gates of heed verify" },
+    CLI_OPTION_UNSAFE,
     CLI_OPTION_KERNEL,
     CLI_OPTION_DEVICE,
     CLI_OPTION_THREADS,

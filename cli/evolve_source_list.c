@@ -24,12 +24,13 @@ source_kernel *source_add(evolve_sources *all, const char *name, const char *sou
                            .source = strdup(source),
                            .thought = strdup(thought ? thought : ""),
                            .verdict = LAB_RECORD_OK,
+                           .prospect = lab_prospect_unknown(),
                            .score = INFINITY };
     all->count++;
     if (!it->name || !it->source || !it->thought)
         return NULL;
     const lab_record_candidate candidate = { .kernel = it->name,
-                                             .language = "c",
+                                             .language = lab_language_name(all->language),
                                              .source = it->source };
     lab_record_candidate_hash(&candidate, it->hash);
     return it;

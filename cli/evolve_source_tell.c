@@ -7,13 +7,14 @@
 
 #include "evolve_sources.h"
 #include "report/format.h"
+#include "src/cuda/sources.h"
 
 #define ANSWER_SECONDS 600.0
 #define INSIGHTS 4
 #define INSIGHT_SIZE 400
 #define RECENT 10 /* kernels that failures are counted among */
 
-static const char task[] =
+static const char c_task[] =
     "Make this C kernel for scaled-dot-product attention faster: O = softmax(scale * Q K^T + mask) "
     "V for each batch element and query head, and LSE where it is wanted, as heed_candidate.h "
     "says. "
@@ -24,6 +25,40 @@ static const char task[] =
     "strides, whatever ran before; a call may not keep anything for the next. It is judged "
     "against a float64 reference and timed from outside, and replaces the best kernel only if it "
     "is at least 3 % faster on two problems, or on the only one, and slower on none.";
+
+static const char cuda_task[] =
+    "Make this CUDA kernel for scaled-dot-product attention faster: O = softmax(scale * Q K^T + "
+    "mask) V for each batch element and query head, and LSE where args.lse is not NULL. One file "
+    "of device code for NVRTC, without host code, that may include heed's headers args.cuh, "
+    "rows.cuh, types.cuh and ptx.cuh. Its comment heed:launch says how it is launched: entry, the "
+    "name of the extern \"C\" kernel, which takes one heed_cuda_args; threads and rows of a block, "
+    "smem (bytes of dynamic shared memory), registers (a cap, 0 for none), as expressions over "
+    "macros that are plain numbers. There is a block for each so many rows of each key/value "
+    "head. HEED_TYPE (0 float32, 1 float16, 2 bfloat16), HEED_CAUSAL, HEED_DIM_QK and HEED_DIM_V "
+    "are macros that it is compiled with. It must be right at any lengths and strides, and may "
+    "keep nothing for the next launch. It is judged against a float64 reference and timed from "
+    "outside by the device's timers, and replaces the best kernel only if it is at least 3 % "
+    "faster on two problems, or on the only one, and slower on none.";
+
+/* What sources in CUDA include, as far as it goes into a request. */
+static const char *const cuda_headers[] = { "args.cuh", "rows.cuh", "types.cuh", "ptx.cuh" };
+
+static char *read_headers(void)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    for (size_t i = 0; out && i < sizeof cuda_headers / sizeof *cuda_headers; i++) {
+        heed_source source;
+        if (heed_source_find(cuda_headers[i], &source))
+            fprintf(out, "/* ==== %s ==== */\n%s\n", source.name, source.text);
+    }
+    if (!out || fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
 
 static lab_tried tried_of(const source_kernel *kernel)
 {
@@ -85,15 +120,45 @@ static void say_laggard(const evolve_sources *all, char text[INSIGHT_SIZE])
              first->seconds[slowest] / best->seconds[slowest]);
 }
 
+/* What the machine code of the best source takes. */
+static void say_code(const evolve_sources *all, char text[INSIGHT_SIZE])
+{
+    const source_kernel *best = &all->kernels[all->champion];
+    size_t length = 0;
+    if (!best->inspected)
+        return;
+    length += (size_t)snprintf(text, INSIGHT_SIZE,
+                               "the code of the best source for sm_%d:", all->run->sweep.arch);
+    for (int i = 0; i < LAB_FACTS && length < INSIGHT_SIZE; i++)
+        if (best->prospect.value[i] >= 0)
+            length += (size_t)snprintf(text + length, INSIGHT_SIZE - length, "%s %s %lld",
+                                       i ? "," : "", lab_fact_name((lab_fact)i),
+                                       (long long)best->prospect.value[i]);
+}
+
+static size_t find_words(unsigned findings, const char *words[LAB_FINDINGS])
+{
+    size_t count = 0;
+    for (int i = 0; i < LAB_FINDINGS; i++)
+        if (findings >> i & 1)
+            words[count++] = lab_finding_name((lab_finding)i);
+    return count;
+}
+
 heed_status source_ask(evolve_sources *all, lab_proposal *proposal, lab_error *error)
 {
     const evolve_run *run = all->run;
     size_t problems = run->sweep.problems.count, insight_count = 0;
     char texts[INSIGHTS][INSIGHT_SIZE] = { "" };
-    const char *specs[LAB_SEARCH_SHAPES], *insights[INSIGHTS];
+    const char *specs[LAB_SEARCH_SHAPES], *insights[INSIGHTS], *words[LAB_FINDINGS];
+    bool c = all->language == LAB_LANGUAGE_C;
+    char *headers = c ? NULL : read_headers();
     lab_tried *history = calloc(all->count + 1, sizeof *history);
-    if (!history)
+    if (!history || (!c && !headers)) {
+        free(history);
+        free(headers);
         return HEED_ERR_NO_MEMORY;
+    }
     for (size_t i = 0; i < all->count; i++)
         history[i] = tried_of(&all->kernels[i]);
     for (size_t i = 0; i < problems; i++)
@@ -101,13 +166,14 @@ heed_status source_ask(evolve_sources *all, lab_proposal *proposal, lab_error *e
     say_laggard(all, texts[0]);
     say_gain(all, texts[1]);
     say_failures(all, texts[2]);
+    say_code(all, texts[3]);
     for (size_t i = 0; i < INSIGHTS; i++)
         if (*texts[i])
             insights[insight_count++] = texts[i];
     const lab_appeal appeal = { .way = all->way,
-                                .task = task,
-                                .language = "c",
-                                .header = lab_candidate_header(),
+                                .task = c ? c_task : cuda_task,
+                                .language = lab_language_name(all->language),
+                                .header = c ? lab_candidate_header() : headers,
                                 .problems = specs,
                                 .problem_count = problems,
                                 .device = run->sweep.device,
@@ -117,9 +183,13 @@ heed_status source_ask(evolve_sources *all, lab_proposal *proposal, lab_error *e
                                 .history_count = all->count,
                                 .insights = insights,
                                 .insight_count = insight_count,
+                                .findings = words,
+                                .finding_count = find_words(all->kernels[all->champion].findings,
+                                                            words),
                                 .seed = run->seed,
                                 .number = (int64_t)all->count + all->refused };
     heed_status status = lab_proposer_ask(all->proposer, &appeal, ANSWER_SECONDS, proposal, error);
     free(history);
+    free(headers);
     return status;
 }

@@ -16,18 +16,33 @@
 
 /* ---- Before ---- */
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), least = strlen(end);
+    return length >= least && strcmp(text + length - least, end) == 0;
+}
+
 static cli_exit read_origin(evolve_sources *all)
 {
     const char *given = cli_args_text(all->run->args, "source");
-    const char *path = cli_find_list("proposers", given ? given : "attention.c", all->path,
+    bool host = heed_device_is_host(all->run->sweep.context);
+    const char *usual = host ? "attention.c" : "attention.cu";
+    const char *path = cli_find_list("proposers", given ? given : usual, all->path,
                                      sizeof all->path);
-    size_t size, length = strlen(path);
+    size_t size;
     if (path != all->path)
         snprintf(all->path, sizeof all->path, "%s", path);
-    if (length < 2 || strcmp(path + length - 2, ".c") != 0) {
-        cli_error("--source: %s does not end with .c: only sources in C are evolved", path);
+    bool c = ends_with(path, ".c");
+    if (!c && !ends_with(path, ".cu")) {
+        cli_error("--source: %s ends neither with .c nor with .cu", path);
         return CLI_USAGE;
     }
+    if (c != host) {
+        cli_error("--source: %s is for %s, and the device is %s: see --device", path,
+                  c ? "the CPU" : "a CUDA device", all->run->sweep.device);
+        return CLI_UNSUPPORTED;
+    }
+    all->language = c ? LAB_LANGUAGE_C : LAB_LANGUAGE_CUDA;
     return cli_read_file(path, SOURCE_FILE_MAX, &all->origin, &size);
 }
 
@@ -36,14 +51,10 @@ static cli_exit begin(evolve_sources *all)
     evolve_run *run = all->run;
     char hash[LAB_RECORD_HASH_SIZE], what[1024];
     const char *slash;
-    lab_proposer_find(cli_args_text(run->args, "proposer"), all->program, sizeof all->program);
+    const char *proposer = cli_args_text(run->args, "proposer");
+    lab_proposer_find(proposer ? proposer : "regions", all->program, sizeof all->program);
     slash = strrchr(all->program, '/');
     all->proposer_name = slash ? slash + 1 : all->program;
-    if (!heed_device_is_host(run->sweep.context)) {
-        cli_error("--proposer: sources are evolved on the CPU alone, and the device is %s",
-                  run->sweep.device);
-        return CLI_UNSUPPORTED;
-    }
     cli_exit code = read_origin(all);
     if (code != CLI_OK)
         return code;
@@ -198,7 +209,14 @@ cli_exit evolve_sources_run(evolve_run *run)
 {
     evolve_sources all = { .run = run,
                            .way = (lab_way)cli_args_choice(run->args, "way"),
-                           .limits = { .interrupted = cli_interrupted } };
+                           .limits = { .interrupted = cli_interrupted,
+                                       .unsafe = cli_args_has(run->args, "unsafe-candidates") &&
+                                                 cli_args_flag(run->args, "unsafe-candidates") } };
+    if (!heed_device_is_host(run->sweep.context)) {
+        const char *device = cli_device(run->args);
+        all.limits.device = strncmp(device, "cuda", 4) == 0 ? device : "cuda";
+        all.limits.arch = run->sweep.arch;
+    }
     cli_exit code = begin(&all);
     if (code != CLI_OK) {
         sources_free(&all);

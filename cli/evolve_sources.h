@@ -8,8 +8,11 @@
 #ifndef CLI_EVOLVE_SOURCES_H
 #define CLI_EVOLVE_SOURCES_H
 
+#include "candidate.h"
 #include "evolve.h"
 #include "search/propose.h"
+#include "seat.h"
+#include "trial/launch.h"
 #include "trial/trial.h"
 
 /* A source that was tried, or is being. */
@@ -23,7 +26,10 @@ typedef struct source_kernel {
     lab_record_verdict verdict;
     bool known[LAB_SEARCH_SHAPES]; /* is the answer for a problem on the board? */
     double seconds[LAB_SEARCH_SHAPES];
-    double score; /* mean of the logarithms of seconds; INFINITY unless all is well */
+    double score;          /* mean of the logarithms of seconds; INFINITY unless all is well */
+    bool inspected;        /* its machine code was looked at: ... */
+    lab_prospect prospect; /* ... the worst that was found, over all kinds of problems */
+    unsigned findings;     /* what binds it, see search/guide.h */
 } source_kernel;
 
 typedef struct evolve_sources {
@@ -32,6 +38,7 @@ typedef struct evolve_sources {
     char *origin;      /* its text */
     char program[512]; /* of the proposer, and its name on the board */
     const char *proposer_name;
+    lab_language language; /* of all sources */
     lab_way way;
     lab_limits limits;
     lab_proposer *proposer;
@@ -47,17 +54,53 @@ typedef struct evolve_sources {
 /* evolve_sources_run() does the whole run, of which problems, board and device are open. */
 cli_exit evolve_sources_run(evolve_run *run);
 
+/* evolve_desk.c: a source in its process. A CUDA source is compiled anew for each kind of problem.
+ */
+typedef struct source_desk {
+    evolve_sources *all;
+    const source_kernel *kernel;
+    cli_seat seat;
+    heed_problem home;      /* that the trial is of the kind of */
+    char log[LAB_LOG_SIZE]; /* of a compiler that refused it */
+} source_desk;
+
+/* source_desk_open() makes sure that desk->seat.trial is open and for @problem, normalized. False:
+ * see desk->seat.outcome. */
+bool source_desk_open(source_desk *desk, const heed_problem *problem);
+void source_desk_close(source_desk *desk);
+
+/* source_desk_inspect() writes what the machine code of the open trial says. False: there is none,
+ * or it cannot be read. */
+bool source_desk_inspect(const source_desk *desk, lab_clues *clues);
+
+/* source_desk_candidate() returns the source as the gates take it; @desk must outlive it. */
+cli_candidate source_desk_candidate(source_desk *desk);
+
+/* source_launch_words() writes how it is launched on a problem; false: it is in C, or says nothing.
+ */
+bool source_launch_words(const evolve_sources *all, const source_kernel *kernel,
+                         const heed_problem *problem, char words[LAB_LAUNCH_SIZE]);
+
 /* evolve_source_trial.c: trying one. source_judge() fills in what came of @kernel on the problems
  * that are not known yet, and puts it on the board. */
-lab_candidate source_candidate(const source_kernel *kernel);
 heed_status source_judge(evolve_sources *all, source_kernel *kernel);
+
+/* All gates on one problem. Verdict and log of @kernel are set if one refuses it. */
+heed_status source_pass_gates(source_desk *desk, source_kernel *kernel, size_t shape,
+                              uint64_t seed);
+
+/* evolve_source_contest.c */
 
 /* source_contest() is evolve_contest_run() of two of them. */
 heed_status source_contest(evolve_sources *all, size_t challenger, bool *yes);
 
-/* What a trial of it is on the board, but for what came of it; @parents is room for one. */
+/* What a trial of it is on the board, but for what came of it; @words is what that points to. */
+typedef struct source_words {
+    const char *parents[1];
+    char launch[LAB_LAUNCH_SIZE];
+} source_words;
 lab_record_trial source_trial(const evolve_sources *all, const source_kernel *kernel, size_t shape,
-                              int attempt, const char **parents);
+                              int attempt, source_words *words);
 
 /* evolve_source_list.c: source_add() takes over nothing: it copies. NULL: no memory. */
 source_kernel *source_add(evolve_sources *all, const char *name, const char *source,

@@ -3,7 +3,8 @@
  *
  * The source that a search began with has the alternatives (lab/search/source.h); a choice is one
  * text for each region. First the neighbours of the current source are proposed, those that differ
- * in one region, and then all other choices in an order that the seed shuffles. Nothing is kept
+ * in one region, what the guide likes best by what binds the current source first; and then all
+ * other choices in an order that the seed shuffles. Nothing is kept
  * between requests: what was tried is in the request, so a resumed search goes on.
  */
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/search/guide.h"
 #include "lab/search/source.h"
 #include "line.h"
 
@@ -89,21 +91,74 @@ static int take(const lab_source *source, const json_t *request, const int *choi
     return number != 0 && number != number_of(source, current) && !was_tried(request, name);
 }
 
-/* A neighbour of the current choice that was not tried; the seed says where to begin. */
+/* ---- Told what binds ---- */
+
+/* What the region is for, by its name. */
+static lab_knob_role role_of(const lab_source_region *region)
+{
+    for (int i = 0; i < LAB_KNOB_ROLES; i++)
+        if (strcmp(lab_knob_role_name((lab_knob_role)i), region->name) == 0)
+            return (lab_knob_role)i;
+    return LAB_KNOB_OTHER;
+}
+
+/* The number that a text like "#define ROWS 64" defines. For the guide no cap on registers, 0, is
+ * the highest one. */
+static int64_t value_of(const char *text, lab_knob_role role)
+{
+    const char *name = strstr(text, "#define ");
+    name = name ? name + strlen("#define ") : text;
+    int64_t value = strtoll(name + strcspn(name, " \n"), NULL, 10);
+    return role == LAB_KNOB_REGISTERS && value == 0 ? 255 : value;
+}
+
+static unsigned findings_of(const json_t *request)
+{
+    const json_t *words = json_object_get(request, "findings");
+    unsigned set = 0;
+    for (size_t i = 0; i < json_array_size(words); i++) {
+        const char *word = json_string_value(json_array_get(words, i));
+        lab_finding finding = word ? lab_finding_of(word) : LAB_FINDINGS;
+        if (finding < LAB_FINDINGS)
+            set |= 1u << finding;
+    }
+    return set;
+}
+
+/* What the guide thinks of another text for a region. */
+static double weigh(const lab_source_region *region, int from, int to, unsigned findings)
+{
+    lab_knob_role role = role_of(region);
+    int64_t now = value_of(region->texts[from], role), then = value_of(region->texts[to], role);
+    if (role == LAB_KNOB_OTHER || now == then)
+        return 1;
+    return lab_guide_advice(role, then > now, findings);
+}
+
+/* A neighbour of the current choice that was not tried: the one that the guide likes best; among
+ * equals the seed says where to begin. */
 static int find_neighbour(const lab_source *source, const json_t *request, uint64_t seed,
                           const int *current, int *choice)
 {
+    unsigned findings = findings_of(request);
+    int other[LAB_SOURCE_REGIONS], found = 0;
+    double best = 0;
     for (int i = 0; i < source->count; i++) {
         int region = (int)((seed + (uint64_t)i) % (uint64_t)source->count);
         int count = source->regions[region].count;
         for (int step = 1; step < count; step++) {
-            memcpy(choice, current, sizeof(int) * LAB_SOURCE_REGIONS);
-            choice[region] = (current[region] + step) % count;
-            if (take(source, request, choice, current))
-                return 1;
+            memcpy(other, current, sizeof other);
+            other[region] = (current[region] + step) % count;
+            double weight = weigh(&source->regions[region], current[region], other[region],
+                                  findings);
+            if ((found && weight <= best) || !take(source, request, other, current))
+                continue;
+            memcpy(choice, other, sizeof other);
+            best = weight;
+            found = 1;
         }
     }
-    return 0;
+    return found;
 }
 
 static int64_t divisor(int64_t a, int64_t b)

@@ -264,6 +264,54 @@ static void test_device(void **state)
     assert_non_null(strstr(out, "pruned"));
 }
 
+/* ---- Sources in CUDA ---- */
+
+/* With the machine's own compiler, if there is one, and a driver that runs nothing. */
+#define NO_GPU "HEED_LIBCUDA=" FAKE_CUDA " HEED_NVML=" FAKE_CUDA " "
+#define CUDA_SOURCE \
+    NO_GPU "heed evolve 'b1 h2 s64 d128 f16' --device cuda --no-verify --board cu.db --source "
+
+/* The source that comes with heed is compiled, launched, and found not to have computed; what its
+ * code takes is on the board, and how it is launched. */
+static void test_cuda_source(void **state)
+{
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    int code = run(state, CUDA_SOURCE HEED_SOURCE_DIR "/proposers/attention.cu", out, err);
+    if (strstr(err, "NVRTC"))
+        skip();
+    assert_int_equal(code, 1);
+    assert_non_null(strstr(err, "attention.cu, which is to be begun with: wrong"));
+    assert_int_equal(run(state, "heed board show 1 --board cu.db", out, err), 0);
+    static const char *const words[] = { "language        cuda", "form            cubin",
+                                         "registers       255", "shared_bytes    32768",
+                                         "spill_bytes     " };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strstr(out, words[i]))
+            fail_msg("'%s' is not in %s", words[i], out);
+    assert_null(strstr(out, "spill_bytes     0"));
+}
+
+/* What it says of itself is looked at before anything is compiled, and the compiler is heard. */
+static void test_bad_cuda_sources(void **state)
+{
+    static const char *const rows[][2] = {
+        { "int x;", "does not say how it is launched" },
+        { "/* heed:launch entry=a threads=2048 rows=1 */", "launch.threads is 2048" },
+        { "/* heed:launch entry=a threads=32 rows=1 */\nextern \"C\" __global__ void a() { no(); }",
+          "identifier" },
+    };
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char path[SCRATCH_PATH_SIZE];
+        scratch_write(scratch_path(state, "bad.cu", path), rows[i][0], strlen(rows[i][0]));
+        int code = run(state, CUDA_SOURCE "./bad.cu --afresh", out, err);
+        if (strstr(err, "NVRTC"))
+            skip();
+        if (code != 1 || !strstr(err, rows[i][1]))
+            fail_msg("%s: %d %s", rows[i][0], code, err);
+    }
+}
+
 /* What cannot be is said. */
 static void test_refusals(void **state)
 {
@@ -275,8 +323,10 @@ static void test_refusals(void **state)
         { "heed evolve", 2, "no problem given" },
         { "heed evolve 'b1 h1 s8 d16 f32' --space none --board r.db --no-verify", 3, "none" },
         { "heed evolve 'b1 h1 s8 d16 f32' --trials 0 --board r.db", 2, "--trials" },
-        { "heed evolve 'b1 h1 s8 d16 f32' --proposer x --source x.cu --board r.db --no-verify", 2,
-          "only sources in C" },
+        { "heed evolve 'b1 h1 s8 d16 f32' --proposer x --source x.cpp --board r.db --no-verify", 2,
+          "ends neither with .c nor with .cu" },
+        { "heed evolve 'b1 h1 s8 d16 f32' --source x.cu --board r.db --no-verify", 4,
+          "is for a CUDA device" },
         { "heed evolve 'b1 h1 s8 d16 f32' --proposer regions --source x.c --board r.db "
           "--no-verify",
           3, "x.c" },
@@ -306,6 +356,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_bad_sources, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_killed_sources, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_device, open_folder, scratch_close),
+        cmocka_unit_test_setup_teardown(test_cuda_source, open_folder, scratch_close),
+        cmocka_unit_test_setup_teardown(test_bad_cuda_sources, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_refusals, open_folder, scratch_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

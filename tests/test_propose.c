@@ -231,6 +231,49 @@ static void test_regions(void **state)
         lab_proposal_free(&proposals[i]);
 }
 
+/* Told that the best source spills, it turns that way first which the guide would. */
+static void test_findings(void **state)
+{
+    static const char regions[] = "/* heed:region order */\n#define ORDER 1\n/* heed:or\n"
+                                 "#define ORDER 2\n*/\n/* heed:end */\n"
+                                 "/* heed:region rows */\n#define ROWS 64\n/* heed:or\n"
+                                 "#define ROWS 128\n*/\n/* heed:or\n#define ROWS 32\n*/\n"
+                                 "/* heed:end */\n"
+                                 "/* heed:region registers */\n#define CAP 96\n/* heed:or\n"
+                                 "#define CAP 64\n*/\n/* heed:or\n#define CAP 0\n*/\n"
+                                 "/* heed:end */\n";
+    static const char *const binds[] = { "boredom", "spills" };
+    static const char *const better[] = { "ROWS 32", "CAP 0" };
+    char path[1024];
+    lab_error error;
+    lab_proposer_find(HEED_PROPOSERS "/heed-propose-regions", path, sizeof path);
+    lab_proposer *proposer = lab_proposer_start(path, NULL);
+    lab_tried history[2];
+    lab_proposal proposals[2];
+    lab_appeal appeal = appeal_of(LAB_WAY_FULL);
+    appeal.origin = regions;
+    appeal.current = (lab_tried){ .name = "origin", .source = regions };
+    appeal.findings = binds;
+    appeal.finding_count = 2;
+    appeal.history = history;
+    appeal.history_count = 0;
+    bool seen[2] = { false, false };
+    for (int i = 0; i < 2; i++) {
+        heed_status status = lab_proposer_ask(proposer, &appeal, 10, &proposals[i], &error);
+        if (status != HEED_OK)
+            fail_msg("%s", error.text);
+        for (int j = 0; j < 2; j++)
+            seen[j] |= strstr(proposals[i].source, better[j]) != NULL;
+        history[i] = (lab_tried){ .name = proposals[i].name, .source = proposals[i].source };
+        appeal.history_count++;
+    }
+    lab_proposer_end(proposer);
+    if (!seen[0] || !seen[1])
+        fail_msg("%s%s", proposals[0].source, proposals[1].source);
+    for (int i = 0; i < 2; i++)
+        lab_proposal_free(&proposals[i]);
+}
+
 /* ---- A model's server ---- */
 
 #ifdef HEED_HAS_OPENAI
@@ -406,6 +449,7 @@ int main(void)
         cmocka_unit_test(test_long),
         cmocka_unit_test_setup_teardown(test_answers, scratch_open, scratch_close),
         cmocka_unit_test(test_regions),
+        cmocka_unit_test(test_findings),
 #ifdef HEED_HAS_OPENAI
         cmocka_unit_test_setup_teardown(test_model, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_unsafe, scratch_open, scratch_close),

@@ -216,6 +216,11 @@ static double advised(int role, bool up, unsigned findings)
     return factor;
 }
 
+double lab_guide_advice(lab_knob_role role, bool up, unsigned findings)
+{
+    return advised((int)role, up, findings);
+}
+
 /* As if every move had been made three times and been of use once: then what was seen. A failure
  * costs a whole evaluation and teaches little: it counts more than a move of no use. */
 static double credit(const int seen[LAB_GAINS])

@@ -87,6 +87,10 @@ unsigned lab_clues_findings(const lab_clues *clues);
 /* lab_clue_explain() writes what a set says as words, "spills, exp_bound", and returns @text. */
 const char *lab_clue_explain(unsigned findings, char *text, size_t size);
 
+/* lab_guide_advice() returns by how much the set @findings makes it likelier, or less so, that what
+ * is for @role should go up, or down; 1: it says nothing of that. */
+double lab_guide_advice(lab_knob_role role, bool up, unsigned findings);
+
 /* ---- Moves ---- */
 
 #define LAB_GUIDE_REGIONS 16 /* of a source that alternatives can be had for */

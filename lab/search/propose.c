@@ -144,6 +144,7 @@ static json_t *request_of(const lab_appeal *appeal, size_t history)
     if (!request || appeal->way == LAB_WAY_FREE)
         return request;
     json_object_set_new(request, "insights", texts_of(appeal->insights, appeal->insight_count));
+    json_object_set_new(request, "findings", texts_of(appeal->findings, appeal->finding_count));
     json_object_set_new(request, "thoughts", thoughts_of(appeal));
     if (appeal->way == LAB_WAY_INSIGHT)
         return request;

@@ -53,6 +53,8 @@ typedef struct lab_appeal {
     size_t history_count;
     const char *const *insights; /* sentences */
     size_t insight_count;
+    const char *const *findings; /* words of lab_finding_name(): what binds the best source */
+    size_t finding_count;
     uint64_t seed;  /* for what the proposer draws by lot */
     int64_t number; /* of the proposal, from 1 */
 } lab_appeal;

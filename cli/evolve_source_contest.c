@@ -1,0 +1,114 @@
+/*
+ * evolve_source_contest.c - two sources that meet in turns
+ */
+#include <stdlib.h>
+
+#include "evolve_sources.h"
+
+#define BLOCK_SECONDS 2e-3
+
+typedef struct source_meeting {
+    evolve_sources *all;
+    size_t challenger, champion;
+    source_desk a, b;
+    source_words words;
+} source_meeting;
+
+static heed_status start(source_desk *side, const sweep_shape *shape, double seconds)
+{
+    if (!source_desk_open(side, &shape->tensors.problem) ||
+        !cli_seat_take(&side->seat, &shape->tensors))
+        return HEED_ERR_SYSTEM;
+    cli_seat_size(&side->seat, seconds, BLOCK_SECONDS);
+    return HEED_OK;
+}
+
+static void part(void *data, size_t index)
+{
+    source_meeting *it = data;
+    (void)index;
+    cli_seat_leave(&it->a.seat);
+    cli_seat_leave(&it->b.seat);
+}
+
+static heed_status meet(void *data, size_t index, lab_side *a, lab_side *b)
+{
+    source_meeting *it = data;
+    sweep_shape *shape = &it->all->run->sweep.shapes[index];
+    heed_status status = sweep_open_shape(&it->all->run->sweep, shape);
+    if (status == HEED_OK)
+        status = start(&it->a, shape, it->all->kernels[it->challenger].seconds[index]);
+    if (status == HEED_OK)
+        status = start(&it->b, shape, it->all->kernels[it->champion].seconds[index]);
+    if (status != HEED_OK)
+        part(it, index);
+    *a = (lab_side){ .fn = cli_seat_block, .data = &it->a.seat };
+    *b = (lab_side){ .fn = cli_seat_block, .data = &it->b.seat };
+    return status;
+}
+
+static lab_record_trial trial_of(void *data, size_t shape, int attempt)
+{
+    source_meeting *it = data;
+    return source_trial(it->all, &it->all->kernels[it->challenger], shape, attempt, &it->words);
+}
+
+/* Once more through the gates, with other values: the first time it was one of many. */
+static heed_status gates_again(void *data, bool *yes)
+{
+    source_meeting *it = data;
+    source_kernel again = it->all->kernels[it->challenger];
+    heed_status status = HEED_OK;
+    again.log = NULL;
+    for (size_t i = 0; i < it->all->run->sweep.problems.count && status == HEED_OK; i++)
+        status = source_pass_gates(&it->a, &again, i, 2 + it->challenger);
+    free(again.log);
+    *yes = again.verdict == LAB_RECORD_OK;
+    return status;
+}
+
+static heed_status hold(source_meeting *it, size_t challenger, bool *yes)
+{
+    evolve_sources *all = it->all;
+    const evolve_contest contest = { .run = all->run,
+                                     .challenger = all->kernels[challenger].name,
+                                     .champion = all->kernels[all->champion].name,
+                                     .number = (int64_t)challenger,
+                                     .family = { .count = all->run->sweep.problems.count,
+                                                 .meet = meet,
+                                                 .part = part,
+                                                 .data = it },
+                                     .trial = trial_of,
+                                     .gates = gates_again };
+    const heed_problem *first = &all->run->sweep.shapes[0].source.problem;
+    heed_status status = HEED_ERR_SYSTEM;
+    *yes = false;
+    if (source_desk_open(&it->a, first) && source_desk_open(&it->b, first))
+        status = evolve_contest_run(&contest, yes);
+    source_desk_close(&it->a);
+    source_desk_close(&it->b);
+    if (status == HEED_OK || cli_interrupted())
+        return status;
+    /* A challenger that breaks in the middle has lost; what breaks the laboratory shows again. */
+    *yes = false;
+    const char *words = *it->a.seat.outcome.text ? it->a.seat.outcome.text
+                                                 : it->b.seat.outcome.text;
+    cli_warning("%s: the contest was broken off: %s", contest.challenger, words);
+    all->run->trouble.text[0] = '\0';
+    return HEED_OK;
+}
+
+heed_status source_contest(evolve_sources *all, size_t challenger, bool *yes)
+{
+    source_meeting *it = calloc(1, sizeof *it);
+    if (!it)
+        return HEED_ERR_NO_MEMORY;
+    it->all = it->a.all = it->b.all = all;
+    it->challenger = challenger;
+    it->champion = all->champion;
+    it->a.kernel = &all->kernels[challenger];
+    it->b.kernel = &all->kernels[all->champion];
+    heed_status status = hold(it, challenger, yes);
+    free(it);
+    return status;
+}

@@ -1,0 +1,170 @@
+/*
+ * declare.c - how a CUDA source says itself that its kernel is launched
+ */
+#include "lab/search/declare.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/search/expression.h"
+
+#define NAMES_MAX 64
+#define WORD_SIZE 200
+
+static const char mark[] = "/* heed:launch";
+
+/* ---- What expressions can see ---- */
+
+typedef struct names {
+    lab_named items[NAMES_MAX];
+    size_t count;
+} names;
+
+/* The first one of a name counts: other texts of a region stand in comments after it. */
+static void add_name(names *all, const char *name, size_t length, int64_t value)
+{
+    if (all->count == NAMES_MAX || length == 0 || length >= LAB_NAME_SIZE)
+        return;
+    for (size_t i = 0; i < all->count; i++)
+        if (strncmp(all->items[i].name, name, length) == 0 && !all->items[i].name[length])
+            return;
+    lab_named *item = &all->items[all->count++];
+    memset(item, 0, sizeof *item);
+    memcpy(item->name, name, length);
+    item->value = value;
+}
+
+/* A line such as "#define WARPS 4". */
+static void read_define(names *all, const char *line)
+{
+    static const char word[] = "#define ";
+    if (strncmp(line, word, sizeof word - 1) != 0)
+        return;
+    const char *name = line + sizeof word - 1;
+    size_t length = lab_name_length(name);
+    if (name[length] != ' ')
+        return;
+    char *end;
+    long long value = strtoll(name + length, &end, 10);
+    if (end != name + length && (*end == '\n' || *end == ' ' || !*end))
+        add_name(all, name, length, value);
+}
+
+static void find_names(names *all, const char *source, const lab_declared *declared)
+{
+    all->count = 0;
+    for (size_t i = 0; i < LAB_DECLARED_KNOBS; i++)
+        add_name(all, declared->knobs[i].name, strlen(declared->knobs[i].name),
+                 declared->knobs[i].value);
+    for (const char *line = source; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        read_define(all, line);
+    }
+}
+
+/* ---- The words ---- */
+
+#define FIELDS 9
+
+/* Reads "name=value"; bit i of *@seen is field i. */
+static heed_status read_word(const char *word, const names *all, lab_declared *it,
+                             int64_t values[FIELDS], unsigned *seen, lab_error *error)
+{
+    static const char *const fields[FIELDS] = { "threads",   "rows",   "smem",
+                                                "registers", "splits", "mapped",
+                                                "aligned",   "window", "in_turn" };
+    const lab_scope scope = { all->items, all->count };
+    const char *value = strchr(word, '=');
+    size_t length = value ? (size_t)(value++ - word) : 0;
+    if (length == 5 && strncmp(word, "entry", length) == 0) {
+        *seen |= 1u << FIELDS;
+        return snprintf(it->entry, sizeof it->entry, "%s", value) < (int)sizeof it->entry
+                   ? HEED_OK
+                   : lab_fail(error, HEED_ERR_INVALID,
+                              "heed:launch: entry has more than %d letters", LAB_KNOB_NAME_MAX);
+    }
+    for (int i = 0; length > 0 && i < FIELDS; i++) {
+        lab_error why;
+        if (strlen(fields[i]) != length || strncmp(word, fields[i], length) != 0)
+            continue;
+        *seen |= 1u << i;
+        heed_status status = lab_expression_value(value, &scope, &values[i], &why);
+        return status == HEED_OK
+                   ? HEED_OK
+                   : lab_fail(error, HEED_ERR_INVALID, "heed:launch: %s: %s", fields[i], why.text);
+    }
+    return lab_fail(error, HEED_ERR_INVALID, "heed:launch: '%s' is no field of a launch", word);
+}
+
+/* Narrow fields are cut where a check will refuse them. */
+static int narrow(int64_t value)
+{
+    return value < -1 ? -1 : value > 1 << 24 ? 1 << 24 : (int)value;
+}
+
+static void take_values(lab_declared *it, const int64_t values[FIELDS])
+{
+    it->launch = (lab_launch){ .entry = it->entry,
+                               .threads = narrow(values[0]),
+                               .rows = values[1],
+                               .smem = values[2],
+                               .registers = narrow(values[3]),
+                               .splits = values[4],
+                               .mapped = values[5],
+                               .aligned = values[6] != 0,
+                               .window = values[7] != 0,
+                               .in_turn = values[8] != 0 };
+}
+
+static void take_kind(lab_declared *it, const heed_problem *problem)
+{
+    const lab_knob knobs[LAB_DECLARED_KNOBS] = {
+        { "HEED_TYPE", problem->type },
+        { "HEED_CAUSAL", problem->mask != HEED_MASK_NONE },
+        { "HEED_DIM_QK", problem->dim_qk },
+        { "HEED_DIM_V", problem->dim_v },
+    };
+    memcpy(it->knobs, knobs, sizeof knobs);
+}
+
+heed_status lab_declare_read(const char *source, const heed_problem *problem,
+                             lab_declared *declared, lab_error *error)
+{
+    names all;
+    int64_t values[FIELDS] = { [4] = 1 };
+    unsigned seen = 0;
+    const char *at = strstr(source, mark);
+    memset(declared, 0, sizeof *declared);
+    take_kind(declared, problem);
+    if (!at)
+        return lab_fail(error, HEED_ERR_INVALID,
+                        "the source does not say how it is launched: /* heed:launch entry=NAME "
+                        "threads=N rows=N */");
+    find_names(&all, source, declared);
+    for (at += sizeof mark - 1;; at += strcspn(at, " \t\n")) {
+        char word[WORD_SIZE];
+        at += strspn(at, " \t\n");
+        if (!*at || strncmp(at, "*/", 2) == 0)
+            break;
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(at, " \t\n"), at);
+        if (strcmp(word, "*") == 0) /* a comment's next line */
+            continue;
+        heed_status status = read_word(word, &all, declared, values, &seen, error);
+        if (status != HEED_OK)
+            return status;
+    }
+    if ((seen & 3) != 3 || !(seen >> FIELDS))
+        return lab_fail(error, HEED_ERR_INVALID, "heed:launch: %s is missing",
+                        !(seen >> FIELDS) ? "entry"
+                        : !(seen & 1)     ? "threads"
+                                          : "rows");
+    take_values(declared, values);
+    return HEED_OK;
+}
+
+bool lab_declare_same_kind(const heed_problem *a, const heed_problem *b)
+{
+    return a->type == b->type && a->dim_qk == b->dim_qk && a->dim_v == b->dim_v &&
+           (a->mask == HEED_MASK_NONE) == (b->mask == HEED_MASK_NONE);
+}

@@ -1,0 +1,36 @@
+/*
+ * declare.h - how a CUDA source says itself that its kernel is launched
+ *
+ *     (heed:launch entry=attend threads=32*WARPS rows=16*WARPS smem=KEYS*HEED_DIM_QK*2)
+ *
+ * with C's comment signs in the place of the parentheses, in one comment. Each word is a field of a
+ * lab_launch and its value: the name of the kernel, else an expression (expression.h) without
+ * blanks, over what the source defines as a plain number (#define WARPS 4) and what it is compiled
+ * for: HEED_TYPE (a heed_type), HEED_CAUSAL, HEED_DIM_QK, HEED_DIM_V. entry, threads and rows must
+ * be there; without the others there are none, and one split.
+ */
+#ifndef LAB_DECLARE_H
+#define LAB_DECLARE_H
+
+#include "heed.h"
+#include "lab/report/error.h"
+#include "lab/trial/candidate.h"
+
+#define LAB_DECLARED_KNOBS 4
+
+typedef struct lab_declared {
+    lab_launch launch; /* whose entry lies in this struct: do not copy it */
+    char entry[LAB_KNOB_NAME_MAX + 1];
+    lab_knob knobs[LAB_DECLARED_KNOBS]; /* what the source is compiled for */
+} lab_declared;
+
+/* lab_declare_read() reads what @source says of its launch for problems of the kind of @problem:
+ * its type, head dims, and whether there is a mask. Returns HEED_OK; HEED_ERR_INVALID if it says
+ * nothing, or what cannot be understood, with the word in @error. */
+heed_status lab_declare_read(const char *source, const heed_problem *problem,
+                             lab_declared *declared, lab_error *error);
+
+/* lab_declare_same_kind() says whether the same code serves both problems. */
+bool lab_declare_same_kind(const heed_problem *a, const heed_problem *b);
+
+#endif /* LAB_DECLARE_H */
