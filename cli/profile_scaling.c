@@ -13,7 +13,8 @@
 
 #define SEED 1
 #define AXES_MAX 4
-#define BLOCKS_MIN 3
+#define BLOCKS_MIN 5
+#define SAMPLES_MAX 1000
 
 /* A size whose call would take longer than so many times --seconds is left out. */
 #define PATIENCE 25
@@ -108,22 +109,28 @@ static void describe(const scaling_job *job, const heed_plan *plan, scaling_poin
     figure->capacity = figure->units * launch.resident;
 }
 
-/* The least of some blocks: what disturbs a machine only ever adds. */
+/* Times some blocks: what disturbs a machine only ever adds, so the least counts. */
 static heed_status time_blocks(const scaling_job *job, bench_engine *engine, double budget,
-                               double *least)
+                               lab_scale_point *figure)
 {
     bool replay = !heed_device_is_host(job->context);
-    double seconds;
-    heed_status status = bench_engine_estimate(engine, replay, &seconds);
+    double samples[SAMPLES_MAX];
+    lab_summary summary;
+    size_t count = 0;
+    heed_status status = bench_engine_estimate(engine, replay, &samples[0]);
     if (status == HEED_OK)
-        status = bench_engine_ready(engine, replay, seconds);
+        status = bench_engine_ready(engine, replay, samples[0]);
     int64_t end = heed_clock_ns() + (int64_t)(budget * 1e9);
-    *least = INFINITY;
-    for (int i = 0; status == HEED_OK && (i < BLOCKS_MIN || heed_clock_ns() < end); i++) {
-        status = bench_engine_block(engine, &seconds);
-        *least = fmin(*least, seconds);
-    }
-    return status;
+    while (status == HEED_OK && count < SAMPLES_MAX &&
+           (count < BLOCKS_MIN || heed_clock_ns() < end))
+        status = bench_engine_block(engine, &samples[count++]);
+    if (status != HEED_OK)
+        return status;
+    lab_stats_summarize(samples, count, &summary);
+    if (!(figure->seconds > 0 && figure->seconds < samples[0]))
+        figure->seconds = samples[0];
+    figure->spread = summary.p50 / figure->seconds;
+    return HEED_OK;
 }
 
 /* Times @point, and keeps the lesser time if it has one. */
@@ -134,7 +141,6 @@ static heed_status time_point(const scaling_job *job, double budget, scaling_poi
     bench_tensors tensors;
     bench_engine engine;
     heed_plan *plan;
-    double seconds;
     heed_status status = make_plan(job, &point->problem, &plan);
     if (status != HEED_OK)
         return status;
@@ -146,9 +152,7 @@ static heed_status time_point(const scaling_job *job, double budget, scaling_poi
     }
     status = bench_engine_start(&engine, &tensors, plan);
     if (status == HEED_OK)
-        status = time_blocks(job, &engine, budget, &seconds);
-    if (status == HEED_OK && !(figure->seconds > 0 && figure->seconds < seconds))
-        figure->seconds = seconds;
+        status = time_blocks(job, &engine, budget, figure);
     bench_engine_stop(&engine);
     bench_tensors_free(&tensors);
     return status;
@@ -204,7 +208,7 @@ static cli_exit judge_axis(scaling_job *job, scaling_axis *axis)
                 HEED_OK)
                 return cli_interrupted() ? CLI_INTERRUPTED : CLI_OK;
     }
-    job->found |= axis->finding.cause != LAB_SCALE_FINE;
+    job->found |= axis->finding.cause > LAB_SCALE_NOISE;
     return CLI_OK;
 }
 

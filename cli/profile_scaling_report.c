@@ -46,8 +46,9 @@ static void print_finding(const scaling_axis *axis)
     if (it->cause == LAB_SCALE_FINE)
         printf("\n");
     else
-        printf(": %s%s%s: %s\n", cli_style(stdout, CLI_BAD), lab_scale_cause_name(it->cause),
-               cli_style(stdout, CLI_PLAIN), why);
+        printf(": %s%s%s: %s\n",
+               cli_style(stdout, it->cause == LAB_SCALE_NOISE ? CLI_WARN : CLI_BAD),
+               lab_scale_cause_name(it->cause), cli_style(stdout, CLI_PLAIN), why);
 }
 
 static bool print_axes(const char *spec, const scaling_axis *axes, size_t count)
@@ -80,9 +81,10 @@ static json_t *json_points(const scaling_axis *axis)
         bool timed = figure->seconds > 0;
         list = cli_json_append(
             list,
-            json_pack("{s:s, s:I, s:o, s:o, s:o, s:I, s:I, s:s?, s:o}", "problem", point->spec,
+            json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:s?, s:o}", "problem", point->spec,
                       "size", (json_int_t)figure->size, "seconds",
-                      timed ? cli_json_real(figure->seconds) : json_null(), "flops",
+                      timed ? cli_json_real(figure->seconds) : json_null(), "spread",
+                      timed ? cli_json_real(figure->spread) : json_null(), "flops",
                       cli_json_real(figure->flops), "bytes", cli_json_real(figure->bytes), "blocks",
                       (json_int_t)figure->blocks, "capacity", (json_int_t)figure->capacity,
                       "kernel", *point->kernel ? point->kernel : NULL, "reason",

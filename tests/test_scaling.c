@@ -158,6 +158,20 @@ static void test_config(void **state)
     expect(LAB_AXIS_LENGTH, points, LAB_SCALE_UNKNOWN, "read again");
 }
 
+/* What would be found is doubted where the times of one size differ. */
+static void test_noise(void **state)
+{
+    lab_scale_point points[POINTS];
+    make_points(points, 1e9, 1e6, 0, 1);
+    points[3].seconds *= 2;
+    points[3].spread = 1.1;
+    expect(LAB_AXIS_HEADS, points, LAB_SCALE_UNKNOWN, "");
+    points[3].spread = 1.3;
+    expect(LAB_AXIS_HEADS, points, LAB_SCALE_NOISE, "1.30 times its least");
+    points[3].seconds /= 2;
+    expect(LAB_AXIS_HEADS, points, LAB_SCALE_FINE, "");
+}
+
 /* Points that were not timed are not there. */
 static void test_missing(void **state)
 {
@@ -180,10 +194,9 @@ static void test_missing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fine),    cmocka_unit_test(test_serial),
-        cmocka_unit_test(test_room),    cmocka_unit_test(test_waves),
-        cmocka_unit_test(test_cache),   cmocka_unit_test(test_config),
-        cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_fine),  cmocka_unit_test(test_serial),  cmocka_unit_test(test_room),
+        cmocka_unit_test(test_waves), cmocka_unit_test(test_cache),   cmocka_unit_test(test_config),
+        cmocka_unit_test(test_noise), cmocka_unit_test(test_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,7 +89,7 @@ static const struct gate {
       "the schedulers idle: more warps, or more independent instructions in each" },
     { "eligible_warps", "eligible warps per scheduler", true, 2, LAB_UNIT_NUMBER, ISSUING, eligible,
       "hardly a warp is ready when its turn comes: more warps, or fewer stalls" },
-    { "occupancy_achieved", "occupancy, achieved", true, 20, LAB_UNIT_PERCENT, ISSUING, occupancy,
+    { "occupancy_achieved", "achieved occupancy", true, 20, LAB_UNIT_PERCENT, ISSUING, occupancy,
       "few warps are resident: see what limits the blocks of a multiprocessor, and the waves" },
     { "load_coalescing", "coalescing of loads", true, 80, LAB_UNIT_PERCENT, LOADING, loads,
       "threads of a warp read far apart: neighbours should read neighbouring 16 bytes" },

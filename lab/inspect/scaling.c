@@ -24,8 +24,8 @@
 #define ROOM_SHARE 0.75
 
 static const char *const axes[LAB_AXES] = { "batch", "heads", "length", "queries", "keys" };
-static const char *const causes[LAB_SCALE_CAUSES] = { "fine",  "serial", "waves",
-                                                      "cache", "config", "unknown" };
+static const char *const causes[LAB_SCALE_CAUSES] = { "fine",  "ambiguous", "serial", "waves",
+                                                      "cache", "config",    "unknown" };
 
 /* What to suspect on each axis where nothing else is known. */
 static const char *const suspects[LAB_AXES] = {
@@ -112,6 +112,8 @@ static lab_scale_cause cause_of(const lab_scale_finding *it, const lab_scale_poi
                                 double cache)
 {
     const lab_scale_point *from = &points[it->from], *to = &points[it->to];
+    if (fmax(from->spread, to->spread) > LAB_SCALE_SPREAD)
+        return LAB_SCALE_NOISE;
     if (is_independent(it->axis) && from->blocks > 0 && from->blocks < from->units &&
         to->blocks > 0 && (double)to->blocks < GROWTH * (double)from->blocks)
         return LAB_SCALE_SERIAL;
@@ -150,6 +152,12 @@ void lab_scale_explain(const lab_scale_finding *finding, const lab_scale_point *
     const lab_scale_point *from = &points[finding->from], *to = &points[finding->to];
     const char *axis = axes[finding->axis];
     switch (finding->cause) {
+    case LAB_SCALE_NOISE:
+        snprintf(text, size,
+                 "the median of one size is %.2f times its least: the machine is busy with "
+                 "something else, which may be why",
+                 fmax(from->spread, to->spread));
+        break;
     case LAB_SCALE_SERIAL:
         snprintf(text, size,
                  "serialised over the %s: its launch has %lld blocks for %lld and %lld for %lld, "

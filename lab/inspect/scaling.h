@@ -28,7 +28,8 @@ const char *lab_axis_name(lab_axis axis);
 /* One size. */
 typedef struct lab_scale_point {
     int64_t size;
-    double seconds; /* of a call; 0: not timed */
+    double seconds; /* of a call, the least; 0: not timed */
+    double spread;  /* the median over that; 0: not known */
     double flops;
     double bytes;       /* that must be moved at least */
     int64_t blocks;     /* of its launch; 0: not known, as on a CPU */
@@ -39,6 +40,7 @@ typedef struct lab_scale_point {
 
 typedef enum lab_scale_cause {
     LAB_SCALE_FINE = 0,
+    LAB_SCALE_NOISE,   /* the times of one size differ too much to tell */
     LAB_SCALE_SERIAL,  /* as many blocks as before: one element of the axis after another */
     LAB_SCALE_WAVES,   /* a last wave of few blocks takes as long as a full one */
     LAB_SCALE_CACHE,   /* the data have left the last cache */
@@ -60,6 +62,10 @@ typedef struct lab_scale_finding {
 
 /* Time may grow this much faster than the work. */
 #define LAB_SCALE_SLACK 1.5
+
+/* Times whose median is so many times their least are those of a machine that does something else.
+ */
+#define LAB_SCALE_SPREAD 1.2
 
 /* lab_scale_work() returns the ratio of the work of @to and @from, and lab_scale_waves() that of
  * their waves of blocks, each as long as a block has work; 0: not known. */
