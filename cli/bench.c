@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "inputs.h"
+#include "roofline.h"
 
 static const char *const efforts[] = { "estimate", "measure", "patient", NULL };
 
@@ -110,6 +111,8 @@ static cli_exit run_bench(bench_run *bench, const bench_sources *sources)
     }
     cli_exit code = bench_rivals_open(bench);
     if (code == CLI_OK) {
+        if (!roofline_known(&bench->roofline, bench->context))
+            memset(&bench->roofline, 0, sizeof bench->roofline);
         measure_machine(bench, sources);
         code = measure_all(bench, sources);
     }
@@ -282,7 +285,8 @@ const cli_verb cli_verb_bench = {
         "stand "
         "the time of single calls from start to completion (eager), by the clock, and what "
         "starting "
-        "one takes of the host's time (launch). The rates are not compared with a ceiling there.\n"
+        "one takes of the host's time (launch). What the time is of the floor by the roofline, and "
+        "which unit binds, is shown once 'heed roofline' has measured the device.\n"
         "\n"
         "No figure is printed before the output that was timed has been compared with a float64 "
         "computation, a sample of "

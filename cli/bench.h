@@ -9,6 +9,7 @@
 
 #include "../src/device.h"
 #include "cli.h"
+#include "inspect/roofline.h"
 #include "measure/ceiling.h"
 #include "measure/duel.h"
 #include "measure/environment.h"
@@ -137,6 +138,8 @@ typedef struct bench_row {
     lab_summary summary;
     double flops;   /* operations per call */
     double ceiling; /* operations per second that this machine can do of the type */
+    double floor;   /* seconds that it needs at least, by its roofline; 0: not known */
+    lab_roof binds; /* then */
     double error;
     int64_t rows_checked;
     int64_t copies;
@@ -182,10 +185,12 @@ typedef struct bench_run {
     bench_rival *rivals;
     size_t rival_count;
     lab_environment environment;
+    json_t *manifest;   /* what it was made with (manifest.h), where it is recorded; else NULL */
     double ceilings[3]; /* operations per second, by type; 0: not measured */
     const char *ceiling_loops[3];
-    double copy;  /* bytes per second */
-    double sgemm; /* operations per second; 0: no rival tells */
+    double copy;           /* bytes per second */
+    lab_ceilings roofline; /* as `heed roofline` has measured them; zeroed: it has not */
+    double sgemm;          /* operations per second; 0: no rival tells */
     const char *sgemm_from;
     bench_row *rows; /* those that are finished */
     size_t row_count;
@@ -194,6 +199,10 @@ typedef struct bench_run {
 /* bench_ceiling() returns the ceiling for @type, measuring it the first time, and again if @again.
  * 0: it could not. */
 double bench_ceiling(bench_run *bench, heed_type type, bool again);
+
+/* bench_of_roofline() returns what part of the time of a row with a figure its floor is, or, where
+ * that is not known, its rate of the ceiling; 0: neither is known. */
+double bench_of_roofline(const bench_row *row);
 
 /* bench_measure() times one problem: heed alone, then against each opponent. What goes wrong with a
  * kernel or a rival is an outcome of the row; CLI_ENVIRONMENT and CLI_INTERRUPTED, with @row freed,

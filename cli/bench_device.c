@@ -6,6 +6,7 @@
 
 #include "../src/measure.h"
 #include "bench_engine.h"
+#include "src/cuda/gpu.h"
 
 enum {
     SAMPLES_MIN = 5,
@@ -16,15 +17,6 @@ enum {
 
 /* Work to launch over and over lasts at most this long. */
 #define LAUNCH_SECONDS 0.05
-
-/* Operations on half-precision matrices per multiprocessor and clock, by the white papers of the
- * architectures: the largest rate of any type that heed has. */
-static const struct {
-    int arch;
-    double flops;
-} rates[] = {
-    { 80, 2048 }, { 86, 1024 }, { 89, 1024 }, { 90, 4096 }, { 100, 8192 }, { 120, 1024 },
-};
 
 /* What a device gets out of a figure of its data sheet, at most, and what a rotation past twice the
  * cache leaves in there, at most. */
@@ -152,9 +144,9 @@ double bench_device_floor(const bench_run *bench, const bench_row *row)
     double bytes = heed_problem_bytes(problem);
     double cache = (double)heed_device_cache(bench->context);
     double compute = 0, move = 0;
-    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++)
-        if (rates[i].arch == heed_device_arch(bench->context) && limits.clock_hz > 0)
-            compute = row->flops / (rates[i].flops * limits.clock_hz * limits.multiprocessors);
+    double matrix = heed_gpu_get_rates(heed_device_arch(bench->context)).matrix;
+    if (matrix > 0 && limits.clock_hz > 0)
+        compute = row->flops / (matrix * limits.clock_hz * limits.multiprocessors);
     if (limits.bandwidth > 0 && cache > 0 && bytes * (double)row->copies > 2 * cache)
         move = (1 - CACHED_SHARE) * bytes / limits.bandwidth;
     return (compute > move ? compute : move) / SHEET_SLACK;

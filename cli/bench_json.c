@@ -2,6 +2,7 @@
  * bench_json.c - heed.bench/1: every figure with the samples that it was made from
  */
 #include "bench.h"
+#include "manifest.h"
 #include "wisdom_line.h"
 
 static const char *const effort_names[] = { "estimate", "measure", "patient", "wisdom" };
@@ -103,16 +104,20 @@ static json_t *row_of(const bench_row *row)
     bool good = row->outcome == BENCH_OK;
     double rate = good ? row->flops / row->summary.p50 : 0;
     heed_problem_print(&row->source->problem, spec, sizeof spec);
-    return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-                     "problem", spec, "label", text_or_null(row->source->label), "kernel",
-                     text_or_null(row->kernel), "outcome", bench_outcome_name(row->outcome),
-                     "reason", text_or_null(row->reason), "error", error_of(row->error),
-                     "rows_checked", (json_int_t)row->rows_checked, "copies",
-                     (json_int_t)row->copies, "flops", cli_json_real(row->flops),
-                     "flops_per_second", positive_or_null(rate), "of_ceiling",
-                     positive_or_null(row->ceiling > 0 ? rate / row->ceiling : 0), "seconds",
-                     summary_of(row), "samples", reals(row->samples, good ? (size_t)row->count : 0),
-                     "replay", good ? replay_of(row) : json_null(), "rivals", matches_of(row));
+    return json_pack(
+        "{s:s, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:o, s:o}",
+        "problem", spec, "label", text_or_null(row->source->label), "kernel",
+        text_or_null(row->kernel), "outcome", bench_outcome_name(row->outcome), "reason",
+        text_or_null(row->reason), "error", error_of(row->error), "rows_checked",
+        (json_int_t)row->rows_checked, "copies", (json_int_t)row->copies, "flops",
+        cli_json_real(row->flops), "flops_per_second", positive_or_null(rate), "of_ceiling",
+        positive_or_null(row->ceiling > 0 ? rate / row->ceiling : 0), "of_roofline",
+        positive_or_null(good ? bench_of_roofline(row) : 0), "floor_seconds",
+        positive_or_null(row->floor), "bound_by",
+        row->floor > 0 ? json_string(lab_roof_name(row->binds)) : json_null(), "seconds",
+        summary_of(row), "samples", reals(row->samples, good ? (size_t)row->count : 0), "replay",
+        good ? replay_of(row) : json_null(), "rivals", matches_of(row));
 }
 
 static json_t *rows_of(const bench_run *bench)
@@ -170,12 +175,13 @@ json_t *bench_json_device(const bench_run *bench)
 json_t *bench_json(const bench_run *bench)
 {
     return json_pack(
-        "{s:o, s:s, s:s, s:o, s:s, s:i, s:s, s:o, s:b, s:b, s:o, s:I, s:o, s:o, s:o}",
-        "environment", lab_environment_json(&bench->environment), "build", heed_wisdom_build(),
-        "device", heed_context_device(bench->context), "device_facts", bench_json_device(bench),
-        "cpu", heed_context_cpu(bench->context), "threads", heed_context_threads(bench->context),
-        "effort", effort_names[bench->effort], "kernel", text_or_null(bench->kernel), "cold",
-        bench->cold, "replay", bench->replay, "seconds", cli_json_real(bench->seconds), "seed",
+        "{s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:s, s:o, s:b, s:b, s:o, s:I, s:o, s:o, s:o}",
+        "environment", lab_environment_json(&bench->environment), "manifest",
+        text_or_null(cli_manifest_hash(bench->manifest)), "build", heed_wisdom_build(), "device",
+        heed_context_device(bench->context), "device_facts", bench_json_device(bench), "cpu",
+        heed_context_cpu(bench->context), "threads", heed_context_threads(bench->context), "effort",
+        effort_names[bench->effort], "kernel", text_or_null(bench->kernel), "cold", bench->cold,
+        "replay", bench->replay, "seconds", cli_json_real(bench->seconds), "seed",
         (json_int_t)bench->seed, "ceilings", ceilings_of(bench), "rivals", rivals_of(bench), "rows",
         rows_of(bench));
 }

@@ -115,10 +115,26 @@ static void doubt(bench_run *bench, bench_row *row)
     }
 }
 
+/* The time that the device needs at least, with tensors from where they are in this run. */
+static void find_floor(const bench_run *bench, bench_row *row)
+{
+    const lab_floor floor = lab_roofline_floor(&row->source->problem, &bench->roofline);
+    row->floor = bench->cold ? floor.cold : floor.hot;
+    row->binds = bench->cold ? floor.cold_binds : floor.hot_binds;
+}
+
+double bench_of_roofline(const bench_row *row)
+{
+    if (row->floor > 0)
+        return row->floor / row->summary.p50;
+    return row->ceiling > 0 ? row->flops / row->summary.p50 / row->ceiling : 0;
+}
+
 /* A wrong result, or one that cannot be, has no figure. */
 static void judge(bench_run *bench, bench_row *row)
 {
     doubt(bench, row);
+    find_floor(bench, row);
     if (row->error <= 1)
         return;
     row->outcome = BENCH_WRONG;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "bench.h"
+#include "manifest.h"
 #include "report/table.h"
 
 #define PATH_MAX_SIZE 1024
@@ -204,6 +205,11 @@ static bool write_json(const bench_run *bench, FILE *file)
     return cli_json_write(all, "bench", file);
 }
 
+static bool write_lock(const bench_run *bench, FILE *file)
+{
+    return json_dumpf(bench->manifest, file, JSON_INDENT(2)) == 0 && fputc('\n', file) >= 0;
+}
+
 /* Writes one file. */
 static cli_exit keep(const bench_run *bench, const char *path, const char *end,
                      bool write(const bench_run *bench, FILE *file))
@@ -231,12 +237,18 @@ cli_exit bench_record(const bench_run *bench, const char *folder)
     static const struct {
         const char *end;
         bool (*write)(const bench_run *bench, FILE *file);
-    } forms[] = { { "json", write_json }, { "csv", write_csv }, { "md", write_markdown } };
+    } forms[] = { { "json", write_json },
+                  { "csv", write_csv },
+                  { "md", write_markdown },
+                  { "lock", write_lock } };
     char path[PATH_MAX_SIZE];
+    bench_run whole = *bench;
     cli_exit code = make_path(bench, folder, path) ? CLI_OK : CLI_ENVIRONMENT;
+    whole.manifest = code == CLI_OK ? cli_manifest_take() : NULL;
     for (size_t i = 0; code == CLI_OK && i < sizeof forms / sizeof forms[0]; i++)
-        code = keep(bench, path, forms[i].end, forms[i].write);
+        code = keep(&whole, path, forms[i].end, forms[i].write);
+    json_decref(whole.manifest);
     if (code == CLI_OK)
-        cli_message("recorded in %s.json, .csv and .md", path);
+        cli_message("recorded in %s.json, .csv, .md and .lock", path);
     return code;
 }

@@ -91,6 +91,11 @@ static void add_heed(lab_table *table, const bench_row *row, bool replay)
     lab_table_cell(table, "%s", lab_format_seconds(row->summary.p90, text));
     add_number(table, row->flops / row->summary.p50 * 1e-9, "");
     if (replay) {
+        if (row->floor > 0)
+            lab_table_cell(table, "%.0f %% %s", 100 * bench_of_roofline(row),
+                           lab_roof_name(row->binds));
+        else
+            lab_table_cell(table, "-");
         add_eager(table, &row->eager);
         lab_table_cell(table, "%s", lab_format_seconds(row->launch, text));
     } else if (row->ceiling > 0) {
@@ -119,8 +124,10 @@ static void add_match(lab_table *table, const bench_row *row, const bench_match 
     lab_table_cell(table, "%s", lab_format_seconds(match->seconds, time));
     lab_table_cell(table, "%s", "");
     add_number(table, row->flops / match->seconds * 1e-9, "");
-    if (replay)
+    if (replay) {
+        lab_table_cell(table, "%s", "");
         add_eager(table, &match->eager);
+    }
     lab_table_cell(table, "%s", "");
     add_number(table, c->ratio.estimate, "x");
     if (isfinite(c->ratio.high)) {
@@ -193,9 +200,10 @@ static void add_columns(lab_table *table, bool replay)
         { "problem", LAB_LEFT, true, true },       { "kernel or rival", LAB_LEFT, true, true },
         { "p50", LAB_RIGHT, true, true },          { "p90", LAB_RIGHT, true, true },
         { "GFLOP/s", LAB_RIGHT, true, true },      { "of ceiling", LAB_RIGHT, true, false },
-        { "eager p50", LAB_RIGHT, false, true },   { "eager p90", LAB_RIGHT, false, true },
-        { "launch", LAB_RIGHT, false, true },      { "rival/heed", LAB_RIGHT, true, true },
-        { "99 % interval", LAB_LEFT, true, true }, { "heed is", LAB_LEFT, true, true },
+        { "of roofline", LAB_RIGHT, false, true }, { "eager p50", LAB_RIGHT, false, true },
+        { "eager p90", LAB_RIGHT, false, true },   { "launch", LAB_RIGHT, false, true },
+        { "rival/heed", LAB_RIGHT, true, true },   { "99 % interval", LAB_LEFT, true, true },
+        { "heed is", LAB_LEFT, true, true },
     };
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         if (replay ? columns[i].by_replay : columns[i].by_clock)

@@ -85,13 +85,13 @@ static json_t *json_problem(const roofline_run *run, const heed_problem *problem
     char spec[HEED_SPEC_SIZE];
     const lab_floor floor = lab_roofline_floor(problem, &run->ceilings);
     json_t *units = json_object();
-    for (int i = 0; i < LAB_UNITS; i++)
-        json_object_set_new(units, lab_unit_name((lab_unit)i), positive(floor.units[i]));
+    for (int i = 0; i < LAB_ROOFS; i++)
+        json_object_set_new(units, lab_roof_name((lab_roof)i), positive(floor.units[i]));
     heed_problem_print(problem, spec, sizeof spec);
     return json_pack("{s:s, s:o, s:s, s:o, s:s, s:o, s:o}", "problem", spec, "cold_seconds",
-                     cli_json_real(floor.cold), "cold_bound_by", lab_unit_name(floor.cold_binds),
+                     cli_json_real(floor.cold), "cold_bound_by", lab_roof_name(floor.cold_binds),
                      "hot_seconds", cli_json_real(floor.hot), "hot_bound_by",
-                     lab_unit_name(floor.hot_binds), "units", units, "predicted",
+                     lab_roof_name(floor.hot_binds), "units", units, "predicted",
                      json_prediction(run, problem, &floor));
 }
 
@@ -172,7 +172,7 @@ static void add_problem(lab_table *table, const roofline_run *run, const heed_pr
     heed_problem_print(problem, spec, sizeof spec);
     lab_table_cell(table, "%s", spec);
     add_time(table, floor.cold);
-    lab_table_cell(table, "%s", lab_unit_name(floor.cold_binds));
+    lab_table_cell(table, "%s", lab_roof_name(floor.cold_binds));
     if (run->machine) {
         const roofline_prediction found = roofline_machine_predict(&run->gpu, problem);
         add_time(table, found.seconds);
@@ -183,8 +183,8 @@ static void add_problem(lab_table *table, const roofline_run *run, const heed_pr
         return;
     }
     add_time(table, floor.hot);
-    lab_table_cell(table, "%s", lab_unit_name(floor.hot_binds));
-    for (int i = 0; i < LAB_UNITS; i++)
+    lab_table_cell(table, "%s", lab_roof_name(floor.hot_binds));
+    for (int i = 0; i < LAB_ROOFS; i++)
         add_time(table, floor.units[i]);
 }
 
@@ -201,8 +201,8 @@ static cli_exit print_floors(const roofline_run *run)
     } else {
         lab_table_column(table, "hot", LAB_RIGHT);
         lab_table_column(table, "bound by", LAB_LEFT);
-        for (int i = 0; i < LAB_UNITS; i++)
-            lab_table_column(table, lab_unit_name((lab_unit)i), LAB_RIGHT);
+        for (int i = 0; i < LAB_ROOFS; i++)
+            lab_table_column(table, lab_roof_name((lab_roof)i), LAB_RIGHT);
     }
     for (size_t i = 0; i < run->problems.count; i++)
         add_problem(table, run, &run->problems.items[i]);

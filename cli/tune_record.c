@@ -117,7 +117,7 @@ heed_status tune_add_row(const tune_run *tune, const tune_shape *shape, const be
     trial.timing = timing_of(tune);
     trial.seconds = row->summary.p50;
     trial.p90 = row->summary.p90;
-    trial.of_roofline = row->ceiling > 0 ? row->flops / row->summary.p50 / row->ceiling : 0;
+    trial.of_roofline = bench_of_roofline(row);
     trial.samples = &own;
     trial.sample_count = 1;
     trial.comparisons = rivals;

@@ -48,53 +48,53 @@ static void test_floors_by_hand(void **state)
 {
     /* 64 x 64 pairs, 4 x 16 operations each; 4 x 64 x 16 x 2 bytes */
     lab_floor f = floor_of("b1 h1 s64 d16 f16", &round_figures);
-    assert_true(near(f.units[LAB_UNIT_MATRIX], 4.0 * 4096 * 16 / 1e12));
-    assert_true(near(f.units[LAB_UNIT_EXP], 4096 / 1e9));
-    assert_true(near(f.units[LAB_UNIT_FMA], 4096 / 1e10));
-    assert_true(near(f.units[LAB_UNIT_MEMORY], 8192 / 1e9));
-    assert_true(near(f.units[LAB_UNIT_CACHE], 8192 / 1e10));
-    assert_true(near(f.units[LAB_UNIT_LAUNCH], 1e-6));
-    assert_int_equal(f.cold_binds, LAB_UNIT_MEMORY);
-    assert_int_equal(f.hot_binds, LAB_UNIT_EXP);
+    assert_true(near(f.units[LAB_ROOF_MATRIX], 4.0 * 4096 * 16 / 1e12));
+    assert_true(near(f.units[LAB_ROOF_EXP], 4096 / 1e9));
+    assert_true(near(f.units[LAB_ROOF_FMA], 4096 / 1e10));
+    assert_true(near(f.units[LAB_ROOF_MEMORY], 8192 / 1e9));
+    assert_true(near(f.units[LAB_ROOF_CACHE], 8192 / 1e10));
+    assert_true(near(f.units[LAB_ROOF_LAUNCH], 1e-6));
+    assert_int_equal(f.cold_binds, LAB_ROOF_MEMORY);
+    assert_int_equal(f.hot_binds, LAB_ROOF_EXP);
     assert_true(near(f.cold, 8192 / 1e9) && near(f.hot, 4096 / 1e9));
 
     /* half of the pairs under a mask, the diagonal among them */
     lab_floor masked = floor_of("b1 h1 s64 d16 f16 causal", &round_figures);
-    assert_true(near(masked.units[LAB_UNIT_EXP], 64 * 65 / 2 / 1e9));
+    assert_true(near(masked.units[LAB_ROOF_EXP], 64 * 65 / 2 / 1e9));
 
     /* another type has another rate; heads that share keys read them once */
     lab_floor single = floor_of("b1 h1 s64 d16 f32", &round_figures);
-    assert_true(near(single.units[LAB_UNIT_MATRIX], 4.0 * 4096 * 16 / 1e11));
+    assert_true(near(single.units[LAB_ROOF_MATRIX], 4.0 * 4096 * 16 / 1e11));
     lab_floor shared = floor_of("b1 h4/1 s1/1000 d16 f16", &round_figures);
-    assert_true(near(shared.units[LAB_UNIT_MEMORY], (2 * 1000 * 16 + 2 * 4 * 16) * 2 / 1e9));
-    assert_true(near(shared.units[LAB_UNIT_EXP], 4 * 1000 / 1e9));
+    assert_true(near(shared.units[LAB_ROOF_MEMORY], (2 * 1000 * 16 + 2 * 4 * 16) * 2 / 1e9));
+    assert_true(near(shared.units[LAB_ROOF_EXP], 4 * 1000 / 1e9));
 }
 
 static void test_what_binds(void **state)
 {
     static const struct {
         const char *spec;
-        lab_unit cold, hot;
+        lab_roof cold, hot;
     } cases[] = {
-        { "b1 h1 s1 d1 f16", LAB_UNIT_LAUNCH, LAB_UNIT_LAUNCH },
-        { "b1 h1 s1024 d16 f16", LAB_UNIT_EXP, LAB_UNIT_EXP },
-        { "b1 h1 s4096 d256/512 f32", LAB_UNIT_MATRIX, LAB_UNIT_MATRIX },
-        { "b1 h1 s1/10000 d16 f16", LAB_UNIT_MEMORY, LAB_UNIT_CACHE },
+        { "b1 h1 s1 d1 f16", LAB_ROOF_LAUNCH, LAB_ROOF_LAUNCH },
+        { "b1 h1 s1024 d16 f16", LAB_ROOF_EXP, LAB_ROOF_EXP },
+        { "b1 h1 s4096 d256/512 f32", LAB_ROOF_MATRIX, LAB_ROOF_MATRIX },
+        { "b1 h1 s1/10000 d16 f16", LAB_ROOF_MEMORY, LAB_ROOF_CACHE },
         /* 1.28 MB, more than the cache holds */
-        { "b1 h1 s1/20000 d16 f16", LAB_UNIT_MEMORY, LAB_UNIT_MEMORY },
+        { "b1 h1 s1/20000 d16 f16", LAB_ROOF_MEMORY, LAB_ROOF_MEMORY },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const lab_floor f = floor_of(cases[i].spec, &round_figures);
         if (f.cold_binds != cases[i].cold || f.hot_binds != cases[i].hot)
-            fail_msg("%s is bound by %s and %s", cases[i].spec, lab_unit_name(f.cold_binds),
-                     lab_unit_name(f.hot_binds));
+            fail_msg("%s is bound by %s and %s", cases[i].spec, lab_roof_name(f.cold_binds),
+                     lab_roof_name(f.hot_binds));
         assert_true(f.hot <= f.cold);
     }
     /* what is not known is left out; and where nothing is, there is no floor */
     lab_ceilings some = { .memory = 1e9 };
     lab_floor f = floor_of("b1 h1 s64 d16 f16", &some);
-    assert_int_equal(f.cold_binds, LAB_UNIT_MEMORY);
-    assert_int_equal(f.hot_binds, LAB_UNIT_MEMORY);
+    assert_int_equal(f.cold_binds, LAB_ROOF_MEMORY);
+    assert_int_equal(f.hot_binds, LAB_ROOF_MEMORY);
     some.memory = 0;
     assert_true(floor_of("b1 h1 s64 d16 f16", &some).cold == 0);
 }

@@ -3,11 +3,11 @@
  */
 #include "roofline.h"
 
-const char *lab_unit_name(lab_unit unit)
+const char *lab_roof_name(lab_roof unit)
 {
     static const char *const names[] = {
-        [LAB_UNIT_MATRIX] = "matrix", [LAB_UNIT_EXP] = "exp",     [LAB_UNIT_FMA] = "fma",
-        [LAB_UNIT_MEMORY] = "memory", [LAB_UNIT_CACHE] = "cache", [LAB_UNIT_LAUNCH] = "launch",
+        [LAB_ROOF_MATRIX] = "matrix", [LAB_ROOF_EXP] = "exp",     [LAB_ROOF_FMA] = "fma",
+        [LAB_ROOF_MEMORY] = "memory", [LAB_ROOF_CACHE] = "cache", [LAB_ROOF_LAUNCH] = "launch",
     };
     return names[unit];
 }
@@ -25,12 +25,12 @@ static double visible_pairs(const heed_problem *problem)
 }
 
 /* The longest of the units but @without. */
-static lab_unit longest(const lab_floor *floor, lab_unit without)
+static lab_roof longest(const lab_floor *floor, lab_roof without)
 {
-    lab_unit binds = LAB_UNIT_LAUNCH;
-    for (int i = 0; i < LAB_UNITS; i++)
+    lab_roof binds = LAB_ROOF_LAUNCH;
+    for (int i = 0; i < LAB_ROOFS; i++)
         if (i != (int)without && floor->units[i] > floor->units[binds])
-            binds = (lab_unit)i;
+            binds = (lab_roof)i;
     return binds;
 }
 
@@ -38,15 +38,15 @@ lab_floor lab_roofline_floor(const heed_problem *problem, const lab_ceilings *ce
 {
     double pairs = visible_pairs(problem), bytes = heed_problem_bytes(problem);
     bool fits = bytes <= ceilings->cache_bytes && ceilings->cache > 0;
-    lab_floor floor = { .units = { [LAB_UNIT_MATRIX] = seconds_of(heed_problem_flops(problem),
+    lab_floor floor = { .units = { [LAB_ROOF_MATRIX] = seconds_of(heed_problem_flops(problem),
                                                                   ceilings->matrix[problem->type]),
-                                   [LAB_UNIT_EXP] = seconds_of(pairs, ceilings->exp),
-                                   [LAB_UNIT_FMA] = seconds_of(pairs, ceilings->fma),
-                                   [LAB_UNIT_MEMORY] = seconds_of(bytes, ceilings->memory),
-                                   [LAB_UNIT_CACHE] = seconds_of(bytes, ceilings->cache),
-                                   [LAB_UNIT_LAUNCH] = ceilings->launch } };
-    floor.cold_binds = longest(&floor, LAB_UNIT_CACHE);
-    floor.hot_binds = longest(&floor, fits ? LAB_UNIT_MEMORY : LAB_UNIT_CACHE);
+                                   [LAB_ROOF_EXP] = seconds_of(pairs, ceilings->exp),
+                                   [LAB_ROOF_FMA] = seconds_of(pairs, ceilings->fma),
+                                   [LAB_ROOF_MEMORY] = seconds_of(bytes, ceilings->memory),
+                                   [LAB_ROOF_CACHE] = seconds_of(bytes, ceilings->cache),
+                                   [LAB_ROOF_LAUNCH] = ceilings->launch } };
+    floor.cold_binds = longest(&floor, LAB_ROOF_CACHE);
+    floor.hot_binds = longest(&floor, fits ? LAB_ROOF_MEMORY : LAB_ROOF_CACHE);
     floor.cold = floor.units[floor.cold_binds];
     floor.hot = floor.units[floor.hot_binds];
     return floor;

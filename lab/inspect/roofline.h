@@ -24,18 +24,18 @@
 #include "heed.h"
 #include "lab/report/error.h"
 
-typedef enum lab_unit {
-    LAB_UNIT_MATRIX,
-    LAB_UNIT_EXP,
-    LAB_UNIT_FMA,
-    LAB_UNIT_MEMORY,
-    LAB_UNIT_CACHE,
-    LAB_UNIT_LAUNCH,
-    LAB_UNITS
-} lab_unit;
+typedef enum lab_roof {
+    LAB_ROOF_MATRIX,
+    LAB_ROOF_EXP,
+    LAB_ROOF_FMA,
+    LAB_ROOF_MEMORY,
+    LAB_ROOF_CACHE,
+    LAB_ROOF_LAUNCH,
+    LAB_ROOFS
+} lab_roof;
 
-/* lab_unit_name() returns "matrix", "exp", ... */
-const char *lab_unit_name(lab_unit unit);
+/* lab_roof_name() returns "matrix", "exp", ... */
+const char *lab_roof_name(lab_roof unit);
 
 #define LAB_CEILINGS_TEXT 96
 
@@ -58,10 +58,10 @@ typedef struct lab_ceilings {
 } lab_ceilings;
 
 typedef struct lab_floor {
-    double units[LAB_UNITS]; /* seconds that each needs */
+    double units[LAB_ROOFS]; /* seconds that each needs */
     double cold, hot;        /* the floor, with tensors out of memory, and out of the cache as far
                                 as they fit in there together */
-    lab_unit cold_binds, hot_binds;
+    lab_roof cold_binds, hot_binds;
 } lab_floor;
 
 /* lab_roofline_floor() returns the floor of @problem, which heed_problem_parse() or
