@@ -12,10 +12,14 @@
 #include <unistd.h>
 
 #include "../src/device.h"
+#include "measure/environment.h"
 #include "report/table.h"
 #include "roofline.h"
 #include "search/trials.h"
 #include "src/cuda/facts.h"
+
+/* A load above this is worth a warning. */
+#define LOAD_QUIET 0.5
 
 /* A point's times, of one problem after another. NAN: not known. */
 typedef struct judged {
@@ -296,6 +300,17 @@ static cli_exit read_trials(judge *self, const char *path)
     return cli_exit_of(status);
 }
 
+/* On a CPU, what other programs take is in the times. */
+static void warn_if_busy(const roofline_run *run)
+{
+    lab_environment environment;
+    lab_environment_read(&environment);
+    if (run->context && heed_device_is_host(run->context) && environment.load > LOAD_QUIET)
+        cli_warning("the load average of the last minute is %.2f: what other programs disturb says "
+                    "nothing of the cost model",
+                    environment.load);
+}
+
 /* Trials of a sweep that runs now. */
 static cli_exit make_trials(judge *self, const char *space)
 {
@@ -307,6 +322,7 @@ static cli_exit make_trials(judge *self, const char *space)
         return CLI_ENVIRONMENT;
     }
     snprintf(path, sizeof path, "%s/trials.txt", own);
+    warn_if_busy(self->run);
     cli_exit code = sweep(self->run, space, path);
     if (code == CLI_OK)
         code = read_trials(self, path);

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "lab/inspect/roofline.h"
 #include "scratch.h"
 
 #define OUTPUT_SIZE 65536
@@ -110,6 +111,36 @@ static void test_measured(void **state)
     assert_true(*err == '\0');
     expect(state, "heed roofline -t 1 'b1 h1 s1/4096 d64 f32'", 0, "memory");
     expect(state, "HEED_CACHE=/dev/null heed roofline -t 1", 0, "are not kept");
+}
+
+/* Ceilings of long ago are used, and that is said; those from tomorrow are of this moment. */
+static void test_age(void **state)
+{
+    lab_ceilings ceilings;
+    lab_error error;
+    char path[LAB_CEILINGS_PATH];
+    json_t *json = run_json(state, "heed roofline -t 1 --json", 0);
+    snprintf(path, sizeof path, "%s", text(json, "file"));
+    json_decref(json);
+    assert_int_equal(lab_ceilings_read(&ceilings, path, &error), HEED_OK);
+    ceilings.time -= 40 * 86400;
+    assert_int_equal(lab_ceilings_write(&ceilings, path, &error), HEED_OK);
+    expect(state, "heed roofline -t 1", 0, "40 days ago");
+    assert_non_null(strstr(err, "--fresh"));
+    ceilings.time += 41 * 86400;
+    assert_int_equal(lab_ceilings_write(&ceilings, path, &error), HEED_OK);
+    expect(state, "heed roofline -t 1", 0, "0 seconds ago");
+    assert_true(*err == '\0');
+
+    /* heed bench has the same ceilings, and sets its times beside them */
+    json = run_json(state, "heed bench -t 1 --peers none --seconds 0.02 --json 'b1 h1 s64 d64 f32'",
+                    0);
+    const json_t *row = json_array_get(json_object_get(json, "rows"), 0);
+    double share = real(row, "of_roofline");
+    assert_true(real(row, "floor_seconds") > 0 && *text(row, "bound_by"));
+    double expected = real(row, "floor_seconds") / real(json_object_get(row, "seconds"), "p50");
+    assert_true(share > 0.999 * expected && share < 1.001 * expected);
+    json_decref(json);
 }
 
 static void test_machines(void **state)
@@ -245,6 +276,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_measured, scratch_open, close_folder),
+        cmocka_unit_test_setup_teardown(test_age, scratch_open, close_folder),
         cmocka_unit_test_setup_teardown(test_machines, scratch_open, close_folder),
         cmocka_unit_test_setup_teardown(test_judged, scratch_open, close_folder),
         cmocka_unit_test_setup_teardown(test_lock, scratch_open, close_folder),
