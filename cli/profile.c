@@ -62,6 +62,7 @@ static const char *const caches[] = { "flush", "keep", NULL };
 static const cli_option options[] = {
     CLI_OPTION_SHAPES,
     CLI_OPTION_KERNEL,
+    PROFILE_OPTION_SOURCE,
     { .name = "gate",
       .letter = 'g',
       .kind = CLI_FLAG,

@@ -10,6 +10,18 @@
 #include "cli.h"
 #include "inspect/profile.h"
 
+/* profile_plan.c: profile_plan() makes the plan for @problem that --kernel and --source ask for:
+ * the kernel's own, or that source launched as the kernel's config is. Returns as
+ * heed_plan_create() does, or why the source cannot be read. */
+heed_status profile_plan(const cli_args *args, heed_context *context, const heed_problem *problem,
+                         heed_plan **plan);
+#define PROFILE_OPTION_SOURCE                                                                  \
+    {                                                                                          \
+        .name = "source", .kind = CLI_PATH, .argument = "FILE",                                \
+        .help = "Use this CUDA source, which you trust, in the place of the kernel's own, in " \
+                "the same config and launched in the same way"                                 \
+    }
+
 /* -------------------------------------------------------------------------- */
 /* profile_ncu.c: NVIDIA's profiler, watching one launch                      */
 /* -------------------------------------------------------------------------- */
@@ -19,6 +31,7 @@ typedef struct profile_question {
     const char *ncu;    /* its file */
     const char *device; /* as --device takes it */
     const char *kernel; /* and its config */
+    const char *source; /* file in the place of its own; NULL: none */
     const char *spec;
     int arch;         /* compute capability of the device, 10 * major + minor */
     bool keep_caches; /* else they are emptied before each pass */

@@ -88,7 +88,6 @@ typedef struct target {
 static cli_exit plan_all(profile_job *job, const cli_problems *problems, target *device)
 {
     heed_context *context;
-    const char *kernel = cli_args_text(job->args, "kernel");
     cli_exit code = cli_context_open(&context, job->args);
     if (code != CLI_OK)
         return code;
@@ -99,16 +98,12 @@ static cli_exit plan_all(profile_job *job, const cli_problems *problems, target 
         profile_row *row = &job->rows[i];
         heed_plan *plan;
         heed_problem_print(&problems->items[i], row->spec, sizeof row->spec);
-        heed_status status = kernel ? heed_plan_create_named(&plan, context, &problems->items[i],
-                                                             kernel)
-                                    : heed_plan_create(&plan, context, &problems->items[i],
-                                                       HEED_ESTIMATE);
+        heed_status status = profile_plan(job->args, context, &problems->items[i], &plan);
         if (status != HEED_OK)
             code = cli_fail(status, row->spec);
-        else
-            snprintf(row->kernel, sizeof row->kernel, "%s", heed_plan_name(plan));
+        snprintf(row->kernel, sizeof row->kernel, "%s", heed_plan_name(plan));
         heed_plan_destroy(plan);
-        job->count += status == HEED_OK;
+        job->count += code == CLI_OK;
     }
     heed_context_destroy(context);
     return code;
@@ -121,6 +116,7 @@ static cli_exit count(profile_job *job, profile_row *row, const target *device)
         .ncu = job->ncu,
         .device = strncmp(name, "cuda", 4) == 0 ? name : "cuda",
         .kernel = row->kernel,
+        .source = cli_args_text(job->args, "source"),
         .spec = row->spec,
         .arch = device->arch,
         .keep_caches = cli_args_choice(job->args, "caches") == 1,

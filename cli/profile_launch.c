@@ -1,20 +1,10 @@
 /*
  * profile_launch.c - `heed launch`: one call and nothing beside it, for a profiler to watch
  */
-#include <string.h>
-
 #include "bench_engine.h"
+#include "profile.h"
 
 #define SEED 1
-
-static cli_exit make_plan(const cli_args *args, heed_context *context, const heed_problem *problem,
-                          heed_plan **plan)
-{
-    const char *kernel = cli_args_text(args, "kernel");
-    heed_status status = kernel ? heed_plan_create_named(plan, context, problem, kernel)
-                                : heed_plan_create(plan, context, problem, HEED_ESTIMATE);
-    return status == HEED_OK ? CLI_OK : cli_fail(status, kernel ? "--kernel" : NULL);
-}
 
 /* Takes over @plan. */
 static cli_exit execute(const cli_args *args, const bench_tensors *tensors, heed_plan *plan)
@@ -39,10 +29,9 @@ static cli_exit run_problem(const cli_args *args, const heed_problem *problem)
     bench_tensors tensors = { .copies = 0 };
     bench_source source = { .problem = *problem };
     cli_exit code = cli_context_open(&context, args);
-    if (code == CLI_OK)
-        code = make_plan(args, context, problem, &plan);
-    heed_status status = code == CLI_OK ? bench_tensors_create(&tensors, context, &source, SEED, 0)
-                                        : HEED_OK;
+    heed_status status = code == CLI_OK ? profile_plan(args, context, problem, &plan) : HEED_OK;
+    if (code == CLI_OK && status == HEED_OK)
+        status = bench_tensors_create(&tensors, context, &source, SEED, 0);
     if (status != HEED_OK) {
         heed_plan_destroy(plan);
         code = cli_fail(status, NULL);
@@ -72,6 +61,7 @@ static cli_exit run(const cli_args *args)
 
 static const cli_option options[] = {
     CLI_OPTION_KERNEL,
+    PROFILE_OPTION_SOURCE,
     CLI_OPTION_DEVICE,
     CLI_OPTION_THREADS,
     CLI_OPTION_CPU,

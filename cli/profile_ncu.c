@@ -199,6 +199,8 @@ static cli_exit attempt(const profile_question *question, const char *metrics, i
                                                    "--kernel",
                                                    question->kernel,
                                                    question->spec,
+                                                   question->source ? "--source" : NULL,
+                                                   question->source,
                                                    NULL };
     int error = ask(arguments, deadline, it);
     if (error != 0)

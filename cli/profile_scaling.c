@@ -91,13 +91,6 @@ static void make_points(const scaling_job *job, const heed_problem *base, scalin
 /* Times                                                                      */
 /* -------------------------------------------------------------------------- */
 
-static heed_status make_plan(const scaling_job *job, const heed_problem *problem, heed_plan **plan)
-{
-    const char *kernel = cli_args_text(job->args, "kernel");
-    return kernel ? heed_plan_create_named(plan, job->context, problem, kernel)
-                  : heed_plan_create(plan, job->context, problem, HEED_ESTIMATE);
-}
-
 static void describe(const scaling_job *job, const heed_plan *plan, scaling_point *point,
                      lab_scale_point *figure)
 {
@@ -141,7 +134,7 @@ static heed_status time_point(const scaling_job *job, double budget, scaling_poi
     bench_tensors tensors;
     bench_engine engine;
     heed_plan *plan;
-    heed_status status = make_plan(job, &point->problem, &plan);
+    heed_status status = profile_plan(job->args, job->context, &point->problem, &plan);
     if (status != HEED_OK)
         return status;
     describe(job, plan, point, figure);

@@ -62,12 +62,10 @@ static cli_exit measure(timeline *line, const cli_args *args, heed_context *cont
                         const heed_problem *problem)
 {
     const bench_source source = { .problem = *problem };
-    const char *kernel = cli_args_text(args, "kernel");
     bench_tensors tensors;
     bench_engine engine;
     heed_plan *plan;
-    heed_status status = kernel ? heed_plan_create_named(&plan, context, problem, kernel)
-                                : heed_plan_create(&plan, context, problem, HEED_ESTIMATE);
+    heed_status status = profile_plan(args, context, problem, &plan);
     if (status != HEED_OK)
         return cli_fail(status, line->spec);
     snprintf(line->kernel, sizeof line->kernel, "%s", heed_plan_name(plan));

@@ -169,6 +169,17 @@ static void test_launch(void **state)
          "fwd_any_sm80_naive");
     read_file(state, "said.txt", text);
     assert_non_null(strstr(text, "heed launched fwd_any_sm80_naive"));
+    /* a source in the place of the kernel's own */
+    must(state,
+         "echo 'extern \"C\" __global__ void heed_attend() {}' >own.cu; NCU=run heed profile "
+         "--device cuda --source own.cu --kernel fwd_16bit_sm80_mma " SPEC,
+         0, "fwd_16bit_sm80_mma__");
+    read_file(state, "said.txt", text);
+    assert_non_null(strstr(text, "heed launched fwd_16bit_sm80_mma__"));
+    read_file(state, "args.txt", text);
+    assert_non_null(strstr(text, "--source own.cu"));
+    must(state, "heed launch --device cuda --source /nowhere.cu " SPEC, 3, "/nowhere.cu");
+    must(state, "heed launch --device cpu --source own.cu " SPEC, 2, "is for a GPU");
     /* a program that fails under ncu is quoted */
     must(state, "export HEED_LIBCUDA=" FAKE_CUDA "; NCU=through heed profile --device cuda " SPEC,
          3, "UNKNOWN");
