@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "doctor.h"
+#include "inspect/disassembler.h"
 
 /* A tool, what it is for, and where it may lie beside PATH and CUDA's folders. */
 static const struct {
@@ -19,7 +20,10 @@ static const struct {
 } tools[] = {
     { "ncu", "hardware counters", "Install Nsight Compute, which the CUDA toolkit has",
       "/opt/nvidia/nsight-compute/*/ncu" },
-    { "nvdisasm", "machine code", "Install it: cuda-nvdisasm of the CUDA toolkit", NULL },
+    { "nvdisasm", "machine code: 'heed inspect' counts no instructions",
+      "Install it: pip install nvidia-cuda-nvdisasm in a virtual environment, or the CUDA toolkit; "
+      "or name the file in HEED_NVDISASM",
+      NULL },
     { "cuobjdump", "machine code", "Install it: cuda-cuobjdump of the CUDA toolkit", NULL },
     { "compute-sanitizer", "check of the memory that GPU code uses",
       "Install it: cuda-sanitizer of the CUDA toolkit",
@@ -54,10 +58,32 @@ static bool find_in_list(const char *list, const char *name, char *path, size_t 
     return false;
 }
 
+/* Disassemblers are in packages of Python too. */
+static bool find_disassembler(const char *name, char *path, size_t size)
+{
+    lab_disassembler tool;
+    bool wanted = strcmp(name, "nvdisasm") == 0 || strcmp(name, "cuobjdump") == 0;
+    if (!wanted || !lab_disassembler_find_named(&tool, name))
+        return false;
+    snprintf(path, size, "%s", tool.path);
+    return true;
+}
+
+/* The one that HEED_NVDISASM names, whatever else there is. */
+static bool is_named(const char *name)
+{
+    const char *wish = getenv("HEED_NVDISASM");
+    return wish && *wish && strcmp(name, "nvdisasm") == 0;
+}
+
 static bool find_tool(const char *name, const char *pattern, char *path, size_t size)
 {
     static const char *const variables[] = { "CUDA_HOME", "CUDA_PATH" };
     char text[512];
+    if (is_named(name)) {
+        snprintf(path, size, "%s", getenv("HEED_NVDISASM"));
+        return access(path, X_OK) == 0;
+    }
     if (find_in_list(getenv("PATH"), name, path, size))
         return true;
     for (int i = 0; i < 2; i++) {
@@ -67,7 +93,8 @@ static bool find_tool(const char *name, const char *pattern, char *path, size_t 
             return true;
     }
     snprintf(text, sizeof text, "/usr/local/cuda*/bin/%s", name);
-    return find_pattern(text, path, size) || (pattern && find_pattern(pattern, path, size));
+    return find_pattern(text, path, size) || (pattern && find_pattern(pattern, path, size)) ||
+           find_disassembler(name, path, size);
 }
 
 bool doctor_find_tool(const char *name, char *path, size_t size)

@@ -9,37 +9,91 @@
 #include "src/cuda/gpu.h"
 
 #define WARP 32
+#define INSTRUCTION_BYTES 16
 
 /* -------------------------------------------------------------------------- */
 /* Rows                                                                       */
 /* -------------------------------------------------------------------------- */
 
-/* How many blocks a multiprocessor holds, and what is wrong with that. */
-static void judge(inspect_row *row)
+/* What is known of a row, for the rules. */
+static lab_code_facts facts_of(const inspect_row *row, const inspect_subject *subject,
+                               bool launched, const heed_gpu *gpu)
+{
+    const lab_cubin_kernel *code = &row->code;
+    lab_code_facts facts = { .arch = row->arch,
+                             .registers = code->registers,
+                             .threads = row->threads,
+                             .smem = code->smem + row->dynamic,
+                             .stack = code->stack,
+                             .spill_stores = code->spill_stores,
+                             .spill_loads = code->spill_loads,
+                             .resident = row->resident,
+                             .warps = row->warps,
+                             .warps_max = row->warps_max,
+                             .limit = row->limit,
+                             .blocks = launched ? subject->blocks : 0,
+                             .opts_in = subject->opts_in,
+                             .declares_shared = subject->declares_shared,
+                             .wants_tensor = launched && subject->wants_tensor,
+                             .sass = row->has_sass ? &row->sass : NULL };
+    if (gpu) {
+        facts.smem_limit = gpu->smem_block;
+        facts.multiprocessors = gpu->multiprocessors;
+    }
+    return facts;
+}
+
+/* How many blocks a multiprocessor holds, and what is wrong with the kernel. @launched: what
+ * @subject says of a launch is said of this one of its kernels. */
+static void judge(inspect_row *row, const inspect_subject *subject, bool launched)
 {
     heed_gpu gpu;
     const lab_cubin_kernel *code = &row->code;
+    bool known = heed_gpu_arch(&gpu, row->arch);
     row->resident = -1;
-    if (row->threads > 0 && heed_gpu_arch(&gpu, row->arch)) {
+    if (row->threads > 0 && known) {
         row->resident = heed_gpu_resident(&gpu, row->threads, code->registers,
                                           code->smem + row->dynamic, &row->limit);
         row->warps = row->resident * ((row->threads + WARP - 1) / WARP);
         row->warps_max = gpu.threads / WARP;
     }
-    if (row->resident == 0)
-        row->finding = "does not fit";
-    else if (code->spill_stores > 0 || code->spill_loads > 0)
-        row->finding = "spills";
+    const lab_code_facts facts = facts_of(row, subject, launched, known ? &gpu : NULL);
+    row->finding_count = lab_code_judge(&facts, row->findings);
+}
+
+/* The first reason is kept: those that follow are mostly the same. */
+static void note_trouble(inspect_job *job, const char *name, const lab_error *error)
+{
+    if (!*job->trouble.text)
+        lab_fail(&job->trouble, HEED_OK, "%s%s%s", name, *name ? ": " : "", error->text);
+}
+
+/* Counts the instructions of a kernel, if what was disassembled is all of it. */
+static void count_instructions(inspect_job *job, inspect_row *row, const char *text)
+{
+    lab_error error = { "" };
+    heed_status status = lab_sass_read(&row->sass, text, row->code.name, &error);
+    if (status == HEED_OK && row->sass.all.total * INSTRUCTION_BYTES != row->code.code) {
+        status = lab_fail(&error, HEED_ERR_CORRUPT,
+                          "the disassembler shows %lld of %lld instructions of %s",
+                          (long long)row->sass.all.total,
+                          (long long)row->code.code / INSTRUCTION_BYTES, row->code.name);
+        lab_sass_free(&row->sass);
+    }
+    row->has_sass = status == HEED_OK;
+    if (status != HEED_OK)
+        note_trouble(job, row->name, &error);
 }
 
 static bool add_row(inspect_job *job, const inspect_subject *subject, const lab_cubin *cubin,
-                    const lab_cubin_kernel *code)
+                    const lab_cubin_kernel *code, const char *text)
 {
     inspect_row *rows = realloc(job->rows, (job->count + 1) * sizeof *rows);
     if (!rows)
         return false;
     job->rows = rows;
     inspect_row *row = &rows[job->count++];
+    bool launched = !subject->entry || strcmp(subject->entry, code->name) == 0;
     *row = (inspect_row){ .arch = cubin->arch, .code = *code };
     memcpy(row->compiler, cubin->compiler, sizeof row->compiler);
     snprintf(row->name, sizeof row->name, "%s", subject->name);
@@ -48,30 +102,80 @@ static bool add_row(inspect_job *job, const inspect_subject *subject, const lab_
     row->predicted = subject->spec ? subject->predicted : -1;
     row->roofline = subject->roofline;
     row->threads = code->max_threads;
-    if (!subject->entry || strcmp(subject->entry, code->name) == 0) {
+    if (launched) {
         row->threads = subject->threads > 0 ? subject->threads : code->max_threads;
         row->dynamic = subject->dynamic;
     }
-    judge(row);
+    if (text)
+        count_instructions(job, row, text);
+    judge(row, subject, launched);
     return true;
+}
+
+/* The disassembly of @subject; NULL: it is not wanted, or there is none. */
+static char *disassemble(inspect_job *job, const inspect_subject *subject)
+{
+    lab_error error = { "" };
+    char *text = NULL;
+    if (job->no_code)
+        return NULL;
+    if (job->tool_state == INSPECT_TOOL_UNSOUGHT) {
+        bool found = lab_disassembler_find(&job->tool, &error) == HEED_OK;
+        job->tool_state = found ? INSPECT_TOOL_FOUND : INSPECT_TOOL_MISSING;
+        if (!found)
+            note_trouble(job, "", &error);
+    }
+    if (job->tool_state == INSPECT_TOOL_FOUND) {
+        text = inspect_disassemble(&job->tool, subject->data, subject->size, &error);
+        if (!text)
+            note_trouble(job, subject->name, &error);
+    }
+    return text;
+}
+
+void inspect_job_free(inspect_job *job)
+{
+    for (size_t i = 0; i < job->count; i++)
+        lab_sass_free(&job->rows[i].sass);
+    free(job->rows);
+    job->rows = NULL;
+    job->count = 0;
+}
+
+/* Adds the kernels of @subject, in which what does not hold for them is changed. */
+static heed_status add_all(inspect_job *job, inspect_subject *subject, lab_error *error)
+{
+    lab_cubin cubin;
+    heed_status status = lab_cubin_read(&cubin, subject->data, subject->size, subject->name, error);
+    if (status != HEED_OK)
+        return status;
+    if (subject->log)
+        lab_cubin_spills(&cubin, subject->log);
+    if (cubin.count > 1) /* it may be another one's */
+        subject->declares_shared = false;
+    char *text = cubin.count > 0 ? disassemble(job, subject) : NULL;
+    for (size_t i = 0; i < cubin.count && !job->failed; i++)
+        job->failed = !add_row(job, subject, &cubin, &cubin.kernels[i], text);
+    free(text);
+    lab_cubin_free(&cubin);
+    return HEED_OK;
+}
+
+heed_status inspect_try(inspect_job *job, const inspect_subject *subject, lab_error *error)
+{
+    inspect_subject copy = *subject;
+    return add_all(job, &copy, error);
 }
 
 cli_exit inspect_add(inspect_job *job, const inspect_subject *subject)
 {
-    lab_cubin cubin;
     lab_error error = { "" };
-    heed_status status = lab_cubin_read(&cubin, subject->data, subject->size, subject->name,
-                                        &error);
+    heed_status status = inspect_try(job, subject, &error);
     if (status != HEED_OK) {
         cli_error("%s", error.text);
         return cli_exit_of(status);
     }
-    if (subject->log)
-        lab_cubin_spills(&cubin, subject->log);
-    for (size_t i = 0; i < cubin.count && !job->failed; i++)
-        job->failed = !add_row(job, subject, &cubin, &cubin.kernels[i]);
-    lab_cubin_free(&cubin);
-    return CLI_OK;
+    return cli_interrupted() ? CLI_INTERRUPTED : CLI_OK;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -126,13 +230,13 @@ static bool has_files(const cli_args *args)
 
 static cli_exit run(const cli_args *args)
 {
-    inspect_job job = { .args = args };
+    inspect_job job = { .args = args, .no_code = cli_args_flag(args, "no-code") };
     cli_exit code = has_files(args) ? inspect_files(&job) : inspect_kernels(&job);
     if (code == CLI_OK || job.count > 0) {
         cli_exit reported = inspect_report(&job);
         code = code == CLI_OK ? reported : code;
     }
-    free(job.rows);
+    inspect_job_free(&job);
     return code;
 }
 
@@ -145,6 +249,12 @@ static const cli_option options[] = {
       .argument = "ARCH",
       .help = "Compile for this architecture, such as sm_89; may be given more than once. Without "
               "it: sm_80, sm_89 and sm_90" },
+    { .name = "device",
+      .letter = 'd',
+      .kind = CLI_TEXT,
+      .argument = "DEVICE",
+      .help = "Instead of an architecture: this GPU, cuda or cuda:N, and of the kernels the one "
+              "that 'heed plan' takes for the problem there" },
     CLI_OPTION_SHAPES,
     CLI_OPTION_KERNEL,
     { .name = "configs",
@@ -179,6 +289,21 @@ static const cli_option options[] = {
       .min = 0,
       .max = 1048576,
       .help = "Dynamic shared memory per block of a file's kernels" },
+    { .name = "grid",
+      .kind = CLI_INTEGER,
+      .argument = "BLOCKS",
+      .min = 1,
+      .max = 2147483647,
+      .help = "Blocks that a file's kernels are launched with" },
+    { .name = "opts-in",
+      .kind = CLI_FLAG,
+      .help = "Whoever launches a file's kernels asks for more than 48 KB of shared memory where "
+              "they need it, so that this is no finding" },
+    { .name = "loops", .kind = CLI_FLAG, .help = "Also list the loops of each kernel" },
+    { .name = "no-code",
+      .kind = CLI_FLAG,
+      .help = "Do not disassemble, which takes half a second a kernel" },
+    { .name = "strict", .kind = CLI_FLAG, .help = "Fail because of warnings too" },
     { .name = NULL },
 };
 
@@ -194,6 +319,15 @@ const cli_verb cli_verb_inspect = {
         "memory per block, and from these how many blocks and warps a multiprocessor holds at a "
         "time and what keeps it from holding more.\n"
         "\n"
+        "If nvdisasm or cuobjdump is found, the instructions are counted by what they do, in all "
+        "and inside the main loops, those with the most work: products on tensor cores, accesses "
+        "to shared, local and global memory, asynchronous copies, barriers, conversions, "
+        "exponentials. Without, that is unknown, and so is what follows from it.\n"
+        "\n"
+        "Rules turn these facts into findings with fixed names: faults, which are always wrong; "
+        "warnings, which mostly are; and notes, which fast kernels may have as well. "
+        "docs/inspecting.md has them all.\n"
+        "\n"
         "With a SPEC, a problem as 'heed plan' takes it, those of heed's kernels that can do it "
         "on the architecture are compiled for it. The predicted time is a cost model's, not a "
         "measured one, and is that of the best device of the architecture that heed knows; the "
@@ -207,11 +341,11 @@ const cli_verb cli_verb_inspect = {
         "\n"
         "  heed inspect --arch sm_89 'b2 h8 s512 d64 f16 causal'\n"
         "  heed inspect --arch sm_89 --configs shipped --shapes shapes/seed.txt\n"
+        "  heed inspect --device cuda 'b2 h8 s512 d64 f16 causal'\n"
         "  heed inspect --arch sm_89 mine.cu -D TILE=64\n"
-        "  heed inspect --threads 128 --smem 49152 mine.cubin\n"
+        "  heed inspect --threads 128 --smem 49152 --grid 64 mine.cubin\n"
         "\n"
-        "The exit status is 1 if a kernel spills registers to memory, or if not one block of it "
-        "fits on a multiprocessor.",
+        "The exit status is 1 if a kernel has a fault, or with --strict a warning.",
     .options = options,
     .run = run,
 };

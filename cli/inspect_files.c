@@ -85,7 +85,28 @@ static inspect_subject subject_of(const inspect_job *job, const char *name)
 {
     return (inspect_subject){ .name = name,
                               .threads = (int)cli_args_integer(job->args, "threads"),
-                              .dynamic = cli_args_integer(job->args, "smem") };
+                              .dynamic = cli_args_integer(job->args, "smem"),
+                              .blocks = cli_args_integer(job->args, "grid"),
+                              .opts_in = cli_args_flag(job->args, "opts-in") };
+}
+
+/* Does the text of a source, but for comments, have the word __shared__? */
+static bool declares_shared(const char *text)
+{
+    static const char word[] = "__shared__";
+    for (const char *at = text; *at;) {
+        const char *end;
+        if (strncmp(at, "//", 2) == 0)
+            at += strcspn(at, "\n");
+        else if (strncmp(at, "/*", 2) == 0) {
+            end = strstr(at + 2, "*/");
+            at = end ? end + 2 : at + strlen(at);
+        } else if (strncmp(at, word, strlen(word)) == 0)
+            return true;
+        else
+            at++;
+    }
+    return false;
 }
 
 static cli_exit compile(inspect_job *job, const char *path, const char *text, const macros *all,
@@ -104,6 +125,7 @@ static cli_exit compile(inspect_job *job, const char *path, const char *text, co
     subject.data = code.data;
     subject.size = code.size;
     subject.log = code.log;
+    subject.declares_shared = declares_shared(text);
     if (status != HEED_OK)
         result = cli_fail(status, NULL);
     else if (code.ptx) {

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "../src/device.h"
 #include "inspect.h"
 #include "src/cuda/facts.h"
 
@@ -12,7 +13,8 @@ typedef struct compilation {
     const heed_problem *problem;
     char spec[HEED_SPEC_SIZE];
     int arch;
-    bool named; /* by --kernel: then it is an error that it cannot be */
+    heed_context *context; /* of --device; NULL: an architecture is asked about */
+    bool named;            /* by --kernel: then it is an error that it cannot be */
     size_t rows;
 } compilation;
 
@@ -38,7 +40,9 @@ static cli_exit compile(compilation *work, const heed_cuda_facts *facts)
                                           .log = code.log,
                                           .entry = facts->entry,
                                           .threads = facts->threads,
-                                          .dynamic = facts->smem };
+                                          .dynamic = facts->smem,
+                                          .opts_in = true,
+                                          .wants_tensor = work->problem->type != HEED_F32 };
         result = inspect_add(work->job, &subject);
         work->rows++;
     }
@@ -71,6 +75,20 @@ static cli_exit inspect_configs(compilation *work, size_t index)
     return code;
 }
 
+/* The kernel and config that a plan on the device has. */
+static cli_exit inspect_plan(compilation *work)
+{
+    heed_plan *plan;
+    char name[HEED_NAME_SIZE];
+    heed_status status = heed_plan_create(&plan, work->context, work->problem, HEED_ESTIMATE);
+    if (status != HEED_OK)
+        return cli_fail(status, work->spec);
+    snprintf(name, sizeof name, "%s", heed_plan_name(plan));
+    heed_plan_destroy(plan);
+    work->named = true;
+    return inspect_kernel(work, name);
+}
+
 static cli_exit inspect_problem(compilation *work)
 {
     const cli_args *args = work->job->args;
@@ -79,6 +97,8 @@ static cli_exit inspect_problem(compilation *work)
     cli_exit code = CLI_OK;
     work->named = wanted != NULL;
     work->rows = 0;
+    if (work->context && !wanted && !all)
+        return inspect_plan(work);
     if (wanted && (!all || strstr(wanted, "__")))
         return inspect_kernel(work, wanted);
     for (size_t i = 0; code == CLI_OK && heed_kernel_name(i); i++)
@@ -90,17 +110,15 @@ static cli_exit inspect_problem(compilation *work)
     return CLI_UNSUPPORTED;
 }
 
-static cli_exit inspect_problems(inspect_job *job, const cli_problems *problems)
+static cli_exit inspect_problems(inspect_job *job, const cli_problems *problems,
+                                 heed_context *context, const int *archs, size_t count)
 {
-    int archs[INSPECT_ARCHS_MAX];
-    size_t count = 0;
-    cli_exit code = inspect_archs(job->args, archs, INSPECT_ARCHS_MAX, &count);
-    if (code != CLI_OK)
-        return code;
+    cli_exit code = CLI_OK;
     cli_progress progress = cli_progress_start("inspect", problems->count * count);
     for (size_t i = 0; i < problems->count * count && code == CLI_OK; i++) {
         compilation work = { .job = job,
                              .problem = &problems->items[i / count],
+                             .context = context,
                              .arch = archs[i % count] };
         heed_problem_print(work.problem, work.spec, sizeof work.spec);
         cli_progress_step(&progress, i, work.spec);
@@ -110,14 +128,45 @@ static cli_exit inspect_problems(inspect_job *job, const cli_problems *problems)
     return code;
 }
 
+/* Inspects for the device of --device. */
+static cli_exit inspect_device(inspect_job *job, const cli_problems *problems)
+{
+    heed_context *context;
+    if (cli_args_list_count(job->args, "arch") > 0) {
+        cli_error("--device and --arch exclude each other: a device has one architecture");
+        return CLI_USAGE;
+    }
+    heed_options options = { .device = cli_device(job->args) };
+    heed_status status = cli_context_create(&context, &options);
+    if (status != HEED_OK)
+        return cli_fail(status, NULL);
+    cli_exit code = CLI_OK;
+    int arch = heed_device_arch(context);
+    if (arch == 0) {
+        cli_error("--device %s: only kernels of GPUs are compiled so that they can be inspected",
+                  cli_device(job->args));
+        code = CLI_UNSUPPORTED;
+    } else
+        code = inspect_problems(job, problems, context, &arch, 1);
+    heed_context_destroy(context);
+    return code;
+}
+
 cli_exit inspect_kernels(inspect_job *job)
 {
     cli_problems problems;
+    int archs[INSPECT_ARCHS_MAX];
+    size_t count = 0;
     cli_exit code = cli_problems_read(&problems, job->args);
     if (code == CLI_OK)
         code = cli_kernel_check(job->args);
-    if (code == CLI_OK)
-        code = inspect_problems(job, &problems);
+    if (code == CLI_OK && cli_args_given(job->args, "device"))
+        code = inspect_device(job, &problems);
+    else if (code == CLI_OK) {
+        code = inspect_archs(job->args, archs, INSPECT_ARCHS_MAX, &count);
+        if (code == CLI_OK)
+            code = inspect_problems(job, &problems, NULL, archs, count);
+    }
     cli_problems_free(&problems);
     return code;
 }

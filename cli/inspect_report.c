@@ -1,11 +1,27 @@
 /*
- * inspect_report.c - what `heed inspect` found, as a table or JSON
+ * inspect_report.c - what `heed inspect` found, as tables
  */
+#include <string.h>
+
 #include "inspect.h"
 #include "report/format.h"
 #include "report/table.h"
 
 #define PROBLEM_COLUMNS 4 /* the first ones, which files do not have */
+#define CELL_SIZE 64
+
+/* A number that is unknown if negative. */
+static void add_number(lab_table *table, int64_t number)
+{
+    if (number < 0)
+        lab_table_cell(table, "-");
+    else
+        lab_table_cell(table, "%lld", (long long)number);
+}
+
+/* -------------------------------------------------------------------------- */
+/* What a launch takes                                                        */
+/* -------------------------------------------------------------------------- */
 
 static const struct {
     const char *head;
@@ -19,17 +35,7 @@ static const struct {
     { "static", LAB_RIGHT },   { "dynamic", LAB_RIGHT },
     { "threads", LAB_RIGHT },  { "blocks/SM", LAB_RIGHT },
     { "warps/SM", LAB_RIGHT }, { "limited by", LAB_LEFT },
-    { "finding", LAB_LEFT },
 };
-
-/* A number that is unknown if negative. */
-static void add_number(lab_table *table, int64_t number)
-{
-    if (number < 0)
-        lab_table_cell(table, "-");
-    else
-        lab_table_cell(table, "%lld", (long long)number);
-}
 
 /* Bytes stored and loaded; what matters is whether there are any. */
 static int64_t spills_of(const inspect_row *row)
@@ -63,55 +69,9 @@ static void add_row(lab_table *table, const inspect_row *row)
     else
         lab_table_cell(table, "-");
     lab_table_cell(table, "%s", known ? row->limit : "-");
-    lab_table_cell(table, "%s", row->finding ? row->finding : "");
 }
 
-static json_t *json_number(int64_t number)
-{
-    return number < 0 ? json_null() : json_integer((json_int_t)number);
-}
-
-/* What is predicted and not measured, with the device that it is for; null for a file. */
-static json_t *json_prediction(const inspect_row *row)
-{
-    if (!*row->spec)
-        return json_null();
-    return json_pack("{s:o, s:o, s:o, s:o}", "device", cli_json_text(row->device), "seconds",
-                     cli_json_real(row->predicted), "roofline_seconds",
-                     cli_json_real(row->roofline), "share",
-                     cli_json_real(row->roofline / row->predicted));
-}
-
-static json_t *json_row(const inspect_row *row)
-{
-    const lab_cubin_kernel *code = &row->code;
-    bool known = row->resident >= 0;
-    return json_pack(
-        "{s:s?, s:o, s:o, s:o, s:i, s:s?, s:i, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:o, "
-        "s:o, "
-        "s:o, s:s?, s:s?}",
-        "problem", *row->spec ? row->spec : NULL, "predicted", json_prediction(row), "kernel",
-        cli_json_text(row->name), "entry", cli_json_text(code->name), "arch", row->arch, "compiler",
-        *row->compiler ? row->compiler : NULL, "registers", code->registers, "spill_store_bytes",
-        json_number(code->spill_stores), "spill_load_bytes", json_number(code->spill_loads),
-        "stack_bytes", (json_int_t)code->stack, "static_bytes", (json_int_t)code->smem,
-        "dynamic_bytes", (json_int_t)row->dynamic, "parameter_bytes", (json_int_t)code->params,
-        "constant_bytes", (json_int_t)code->constant, "code_bytes", (json_int_t)code->code,
-        "barriers", code->barriers, "threads", json_number(row->threads > 0 ? row->threads : -1),
-        "blocks_per_sm", json_number(row->resident), "warps_per_sm",
-        json_number(known ? row->warps : -1), "limited_by", known ? row->limit : NULL, "finding",
-        row->finding);
-}
-
-static cli_exit report_json(const inspect_job *job)
-{
-    json_t *kernels = json_array();
-    for (size_t i = 0; i < job->count; i++)
-        kernels = cli_json_append(kernels, json_row(&job->rows[i]));
-    return cli_json_print(json_pack("{s:o}", "kernels", kernels), "inspect");
-}
-
-static cli_exit report_text(const inspect_job *job)
+static cli_exit print_launches(const inspect_job *job)
 {
     lab_table *table = lab_table_create();
     bool problems = job->count > 0 && *job->rows[0].spec;
@@ -122,15 +82,222 @@ static cli_exit report_text(const inspect_job *job)
     return cli_table_print(table);
 }
 
+/* -------------------------------------------------------------------------- */
+/* Instructions                                                               */
+/* -------------------------------------------------------------------------- */
+
+/* What a column adds up: classes from the first to the last. */
+static const struct {
+    const char *head;
+    lab_sass_class first, last;
+} sums[] = {
+    { "tensor", LAB_SASS_TENSOR_WARP, LAB_SASS_TENSOR_BLOCK },
+    { "shared ld", LAB_SASS_SHARED_LOAD, LAB_SASS_SHARED_LOAD_MATRIX },
+    { "shared st", LAB_SASS_SHARED_STORE, LAB_SASS_SHARED_STORE_MATRIX },
+    { "async", LAB_SASS_ASYNC_COPY, LAB_SASS_BULK_STORE },
+    { "local", LAB_SASS_LOCAL_LOAD, LAB_SASS_LOCAL_STORE },
+    { "barriers", LAB_SASS_BARRIER_BLOCK, LAB_SASS_BARRIER_WARP },
+    { "convert", LAB_SASS_CONVERT, LAB_SASS_CONVERT },
+    { "exp", LAB_SASS_EXP, LAB_SASS_EXP },
+    { "ffma", LAB_SASS_FMA, LAB_SASS_FMA },
+    { "shuffle", LAB_SASS_SHUFFLE, LAB_SASS_SHUFFLE },
+};
+
+/* Global accesses by bits a thread: "16:4 128:2". */
+static const char *by_width(const lab_sass_counts *counts, lab_sass_class narrowest,
+                            char text[CELL_SIZE])
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (int i = 0, bits = 8; bits <= 256; i++, bits *= 2) {
+        long long count = (long long)counts->of[(int)narrowest + i];
+        if (count > 0 && length < CELL_SIZE)
+            length += (size_t)snprintf(text + length, CELL_SIZE - length, "%s%d:%lld",
+                                       length ? " " : "", bits, count);
+    }
+    return length ? text : "0";
+}
+
+static void add_counts(lab_table *table, const lab_sass_counts *counts)
+{
+    char text[CELL_SIZE];
+    add_number(table, counts->total);
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+        int64_t sum = 0;
+        for (int kind = (int)sums[i].first; kind <= (int)sums[i].last; kind++)
+            sum += counts->of[kind];
+        add_number(table, sum);
+    }
+    lab_table_cell(table, "%s", by_width(counts, LAB_SASS_GLOBAL_LOAD_8, text));
+    lab_table_cell(table, "%s", by_width(counts, LAB_SASS_GLOBAL_STORE_8, text));
+}
+
+static void add_heads(lab_table *table)
+{
+    lab_table_column(table, "instructions", LAB_RIGHT);
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        lab_table_column(table, sums[i].head, LAB_RIGHT);
+    lab_table_column(table, "global ld", LAB_LEFT);
+    lab_table_column(table, "global st", LAB_LEFT);
+}
+
+/* Where in the code, with the number of loops if they are several. */
+static void add_place(lab_table *table, const inspect_row *row, const char *place, int loops)
+{
+    lab_table_cell(table, "%s", row->name);
+    lab_table_cell(table, "%s", row->code.name);
+    lab_table_cell(table, "sm_%d", row->arch);
+    if (loops > 1)
+        lab_table_cell(table, "%d %ss", loops, place);
+    else
+        lab_table_cell(table, "%s", place);
+}
+
+static void add_code(lab_table *table, const inspect_row *row)
+{
+    const lab_sass *sass = &row->sass;
+    add_place(table, row, row->has_sass ? "all" : "unknown", 1);
+    if (row->has_sass)
+        add_counts(table, &sass->all);
+    lab_table_row_end(table);
+    if (!row->has_sass)
+        return;
+    if (sass->main_count > 0) {
+        add_place(table, row, "main loop", sass->main_count);
+        add_counts(table, &sass->main);
+    }
+    if (sass->producer_count > 0) {
+        add_place(table, row, "producer", sass->producer_count);
+        add_counts(table, &sass->producer);
+    }
+}
+
+static cli_exit print_code(const inspect_job *job)
+{
+    static const char *const heads[] = { "kernel", "entry", "arch", "where" };
+    lab_table *table = lab_table_create();
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        lab_table_column(table, heads[i], LAB_LEFT);
+    add_heads(table);
+    for (size_t i = 0; i < job->count; i++)
+        add_code(table, &job->rows[i]);
+    printf("\n");
+    return cli_table_print(table);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Loops                                                                      */
+/* -------------------------------------------------------------------------- */
+
+static void add_loops(lab_table *table, const inspect_row *row)
+{
+    for (size_t i = 0; row->has_sass && i < row->sass.loop_count; i++) {
+        const lab_sass_loop *loop = &row->sass.loops[i];
+        const char *role = lab_sass_role_name(loop->role);
+        lab_table_cell(table, "%s", row->name);
+        lab_table_cell(table, "%s", row->code.name);
+        lab_table_cell(table, "sm_%d", row->arch);
+        lab_table_cell(table, "%*s0x%llx", 2 * (loop->depth - 1), "", (long long)loop->first);
+        lab_table_cell(table, "0x%llx", (long long)loop->last);
+        lab_table_cell(table, "%s", *role ? role : "-");
+        add_counts(table, &loop->counts);
+    }
+}
+
+static cli_exit print_loops(const inspect_job *job)
+{
+    static const char *const heads[] = { "kernel", "entry", "arch", "loop", "to", "role" };
+    lab_table *table = lab_table_create();
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        lab_table_column(table, heads[i], LAB_LEFT);
+    add_heads(table);
+    for (size_t i = 0; i < job->count; i++)
+        add_loops(table, &job->rows[i]);
+    printf("\n");
+    return cli_table_print(table);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Findings                                                                   */
+/* -------------------------------------------------------------------------- */
+
+static bool is_same(const inspect_row *a, const inspect_row *b)
+{
+    return a->arch == b->arch && strcmp(a->name, b->name) == 0 &&
+           strcmp(a->code.name, b->code.name) == 0 && strcmp(a->spec, b->spec) == 0;
+}
+
+static void add_finding(lab_table *table, const inspect_row *row, bool first,
+                        const lab_code_finding *finding)
+{
+    static const cli_style_name styles[] = { [LAB_SEVERITY_NOTE] = CLI_FAINT,
+                                             [LAB_SEVERITY_WARNING] = CLI_WARN,
+                                             [LAB_SEVERITY_FAULT] = CLI_BAD };
+    if (first)
+        lab_table_cell(table, "%s %s sm_%d", row->name, row->code.name, row->arch);
+    else
+        lab_table_cell(table, "%s", "");
+    lab_table_cell(table, "%s%s%s", cli_style(stdout, styles[finding->severity]),
+                   lab_severity_name(finding->severity), cli_style(stdout, CLI_PLAIN));
+    lab_table_cell(table, "%s", finding->name);
+    lab_table_cell(table, "%s", finding->fact);
+    for (int i = 0; i < 3; i++)
+        lab_table_cell(table, "%s", "");
+    lab_table_cell(table, "-> %s", finding->advice);
+}
+
+static cli_exit print_findings(const inspect_job *job)
+{
+    static const char *const heads[] = { "kernel", "severity", "finding", "what" };
+    lab_table *table = lab_table_create();
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        lab_table_column(table, heads[i], LAB_LEFT);
+    for (size_t i = 0; i < job->count; i++) {
+        const inspect_row *row = &job->rows[i];
+        for (size_t f = 0; f < row->finding_count; f++)
+            add_finding(table, row, f == 0 && (i == 0 || !is_same(row, row - 1)),
+                        &row->findings[f]);
+        count += row->finding_count;
+    }
+    if (count == 0) {
+        lab_table_destroy(table);
+        printf("\nNo findings%s.\n", *job->trouble.text ? " in what is known" : "");
+        return CLI_OK;
+    }
+    printf("\n");
+    return cli_table_print(table);
+}
+
+/* -------------------------------------------------------------------------- */
+/* The whole                                                                  */
+/* -------------------------------------------------------------------------- */
+
+static cli_exit print_text(const inspect_job *job)
+{
+    bool code_wanted = !job->no_code;
+    cli_exit code = print_launches(job);
+    if (code == CLI_OK && code_wanted)
+        code = print_code(job);
+    if (code == CLI_OK && code_wanted && cli_args_flag(job->args, "loops"))
+        code = print_loops(job);
+    return code == CLI_OK ? print_findings(job) : code;
+}
+
 cli_exit inspect_report(const inspect_job *job)
 {
+    lab_severity least = cli_args_flag(job->args, "strict") ? LAB_SEVERITY_WARNING
+                                                            : LAB_SEVERITY_FAULT;
     if (job->failed) {
         cli_error("not enough memory for the list of kernels");
         return CLI_ENVIRONMENT;
     }
-    cli_exit code = cli_args_json(job->args) ? report_json(job) : report_text(job);
+    cli_exit code = cli_args_json(job->args) ? inspect_json(job) : print_text(job);
+    if (*job->trouble.text)
+        cli_warning("some instructions are unknown, and what follows from them: %s",
+                    job->trouble.text);
     for (size_t i = 0; i < job->count && code == CLI_OK; i++)
-        if (job->rows[i].finding)
+        if (job->rows[i].finding_count > 0 && job->rows[i].findings[0].severity >= least)
             code = CLI_FINDING;
     return code;
 }

@@ -45,7 +45,7 @@ of a kernel, its configs or its costs: `scripts/predicted_table.py build/release
 
 def inspect(heed):
     """Returns the launched kernels of `heed inspect --json`, or None where there is no NVRTC."""
-    command = [heed, "inspect", "--json", "--arch", ARCH]
+    command = [heed, "inspect", "--json", "--no-code", "--arch", ARCH]
     for name in SHAPES:
         command += ["--shapes", ROOT / "shapes" / name]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

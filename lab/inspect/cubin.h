@@ -14,7 +14,7 @@
 #include "report/error.h"
 
 /* Longest name of a kernel that is kept; a longer one is cut. */
-#define LAB_CUBIN_NAME_SIZE 128
+#define LAB_CUBIN_NAME_SIZE 256
 
 #define LAB_CUBIN_COMPILER_SIZE 32
 

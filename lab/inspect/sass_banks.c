@@ -1,0 +1,207 @@
+/*
+ * sass_banks.c - conflicts of shared memory, told from the code
+ *
+ * Shared memory has 32 banks of 4 bytes. An access goes through them in passes of at most 128
+ * bytes: 32 lanes of up to 4 bytes, 16 of 8, or 8 of 16, as the rows of a matrix are; words of the
+ * same bank, but of different rows, take a pass each (CUDA C++ Programming Guide, "Shared Memory").
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inspect/sass_parts.h"
+
+enum {
+    BANKS = 32,
+    BANK_BYTES = 4,
+    PASS_BYTES = BANKS * BANK_BYTES,
+    BLOCKS_MAX = 3000 /* each takes 34 KB */
+};
+
+/* Bytes of a lane; 0: it is no access whose lanes say where they go. */
+static int bytes_of(const sass_instruction *instruction)
+{
+    lab_sass_class kind = lab_sass_classify(instruction->opcode);
+    if (kind == LAB_SASS_SHARED_LOAD_MATRIX || kind == LAB_SASS_SHARED_STORE_MATRIX)
+        return 16;
+    if (kind != LAB_SASS_SHARED_LOAD && kind != LAB_SASS_SHARED_STORE)
+        return 0;
+    return sass_has(instruction, "128") ? 16 : sass_has(instruction, "64") ? 8 : BANK_BYTES;
+}
+
+/* Lanes that say where: of a matrix's eight rows one each. */
+static int lanes_of(const sass_instruction *instruction)
+{
+    lab_sass_class kind = lab_sass_classify(instruction->opcode);
+    if (kind != LAB_SASS_SHARED_LOAD_MATRIX && kind != LAB_SASS_SHARED_STORE_MATRIX)
+        return SASS_LANES;
+    return sass_has(instruction, "4") ? 32 : sass_has(instruction, "2") ? 16 : 8;
+}
+
+/* Passes that @count lanes of @bytes each take, which could do with one. */
+static int count_passes(const int32_t *address, int count, int bytes)
+{
+    int64_t words[BANKS][PASS_BYTES / BANK_BYTES];
+    int used[BANKS] = { 0 }, most = 1;
+    for (int i = 0; i < count; i++)
+        for (int byte = 0; byte < bytes; byte += BANK_BYTES) {
+            uint32_t word = (uint32_t)(address[i] + byte) / BANK_BYTES;
+            uint32_t bank = word % BANKS;
+            int k = 0;
+            while (k < used[bank] && words[bank][k] != word)
+                k++;
+            words[bank][k] = word;
+            used[bank] += k == used[bank];
+            most = used[bank] > most ? used[bank] : most;
+        }
+    return most;
+}
+
+/* Addresses from the first lane's on, so that none is negative: where all are shifted by the same,
+ * so are the banks. */
+static int ways_of(const sass_value *value, int lanes, int bytes)
+{
+    int32_t least = value->lane[0], address[SASS_LANES];
+    int ways = 1, together = PASS_BYTES / bytes;
+    for (int i = 1; i < lanes; i++)
+        least = value->lane[i] < least ? value->lane[i] : least;
+    for (int i = 0; i < lanes; i++)
+        address[i] = (int32_t)((uint32_t)value->lane[i] - (uint32_t)least);
+    for (int i = 0; i < lanes; i += together) {
+        int passes = count_passes(address + i, together < lanes - i ? together : lanes - i, bytes);
+        ways = passes > ways ? passes : ways;
+    }
+    return ways;
+}
+
+static void judge(const sass_state *state, const sass_instruction *instruction, bool in_loop,
+                  lab_sass_banks *banks)
+{
+    int bytes = bytes_of(instruction);
+    if (bytes == 0 || instruction->never)
+        return;
+    const sass_value address = sass_lanes_address(state, instruction);
+    /* What only some lanes do has fewer conflicts than all lanes would have. */
+    if (address.kind == SASS_UNKNOWN || instruction->guarded) {
+        banks->unknown++;
+        return;
+    }
+    int ways = ways_of(&address, lanes_of(instruction), bytes);
+    banks->known++;
+    banks->conflicting += ways > 1;
+    if (ways < banks->ways || (ways == banks->ways && (banks->in_loop || !in_loop)))
+        return;
+    int length = instruction->opcode_length;
+    banks->ways = ways;
+    banks->address = instruction->address;
+    banks->in_loop = in_loop;
+    snprintf(banks->instruction, sizeof banks->instruction, "%.*s %.*s", length,
+             instruction->opcode, instruction->operand_length, instruction->operands);
+    for (size_t end = strlen(banks->instruction); end > 0 && banks->instruction[end - 1] == ' ';)
+        banks->instruction[--end] = '\0';
+}
+
+/* -------------------------------------------------------------------------- */
+/* What every block begins with                                               */
+/* -------------------------------------------------------------------------- */
+
+typedef struct bank_walk {
+    const sass_code *code;
+    const sass_flow *flow;
+    sass_state *at; /* by block, where it begins */
+    bool *reached;  /* by block */
+    bool *waiting;  /* by block: in the list */
+    int *list;
+    bool flat; /* blocks have one dimension, by all that the code asks */
+} bank_walk;
+
+/* Takes what @state is at the end of a block to the beginning of @block. Returns whether that is
+ * news. */
+static bool carry(bank_walk *walk, const sass_state *state, int block)
+{
+    bool news = false;
+    if (!walk->reached[block]) {
+        walk->at[block] = *state;
+        walk->reached[block] = true;
+        return true;
+    }
+    for (int i = 0; i < SASS_REGISTERS; i++)
+        news = sass_lanes_merge(&walk->at[block].registers[i], &state->registers[i]) || news;
+    return news;
+}
+
+/* Runs every block until nothing changes any more: values only ever become less known. */
+static void spread(bank_walk *walk, sass_state *state)
+{
+    int count = 1, next = 0, blocks = walk->flow->block_count;
+    walk->reached[0] = true; /* with all registers unknown */
+    while (count > 0) {
+        int block = walk->list[next];
+        next = (next + 1) % blocks;
+        count--;
+        walk->waiting[block] = false;
+        *state = walk->at[block];
+        for (int i = walk->flow->blocks[block].first; i <= walk->flow->blocks[block].last; i++)
+            sass_lanes_step(state, &walk->code->list[i], walk->flat);
+        for (int e = walk->flow->out[block]; e >= 0; e = walk->flow->edges[e].next_out) {
+            int to = walk->flow->edges[e].to;
+            if (!carry(walk, state, to) || walk->waiting[to])
+                continue;
+            walk->waiting[to] = true;
+            walk->list[(next + count++) % blocks] = to;
+        }
+    }
+}
+
+static void judge_all(const bank_walk *walk, sass_state *state, lab_sass_banks *banks)
+{
+    for (int b = 0; b < walk->flow->block_count; b++) {
+        const sass_block *block = &walk->flow->blocks[b];
+        if (!walk->reached[b])
+            continue;
+        *state = walk->at[b];
+        for (int i = block->first; i <= block->last; i++) {
+            judge(state, &walk->code->list[i], block->loop >= 0, banks);
+            sass_lanes_step(state, &walk->code->list[i], walk->flat);
+        }
+    }
+}
+
+/* Threads in two dimensions: lane i is then not thread (i, 0). */
+static bool is_flat(const sass_code *code)
+{
+    for (int i = 0; i < code->count; i++) {
+        const char *text = code->list[i].operands;
+        for (int at = 0; at + 8 <= code->list[i].operand_length; at++)
+            if (strncmp(text + at, "SR_TID.Y", 8) == 0 || strncmp(text + at, "SR_TID.Z", 8) == 0)
+                return false;
+    }
+    return true;
+}
+
+bool sass_banks_judge(const sass_code *code, const sass_flow *flow, lab_sass_banks *banks)
+{
+    size_t count = (size_t)flow->block_count;
+    *banks = (lab_sass_banks){ .ways = 0 };
+    if (flow->block_count > BLOCKS_MAX)
+        return true;
+    bank_walk walk = { .code = code,
+                       .flow = flow,
+                       .at = calloc(count, sizeof *walk.at),
+                       .reached = calloc(count, sizeof *walk.reached),
+                       .waiting = calloc(count, sizeof *walk.waiting),
+                       .list = calloc(count, sizeof *walk.list),
+                       .flat = is_flat(code) };
+    sass_state *state = malloc(sizeof *state);
+    bool done = walk.at && walk.reached && walk.waiting && walk.list && state;
+    if (done) {
+        spread(&walk, state);
+        judge_all(&walk, state, banks);
+    }
+    free(walk.at);
+    free(walk.reached);
+    free(walk.waiting);
+    free(walk.list);
+    free(state);
+    return done;
+}

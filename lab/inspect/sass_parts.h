@@ -1,0 +1,120 @@
+/*
+ * sass_parts.h - what the files that read machine code share
+ */
+#ifndef LAB_SASS_PARTS_H
+#define LAB_SASS_PARTS_H
+
+#include "inspect/sass.h"
+
+#define SASS_INSTRUCTIONS_MAX 250000 /* 4 MB of code */
+#define SASS_TARGETS_MAX 64          /* of a branch by a table */
+
+/* ---- sass_text.c: the disassembly, line by line ---- */
+
+typedef struct sass_instruction {
+    const char *opcode; /* in the text */
+    const char *operands;
+    int opcode_length;
+    int operand_length; /* without the semicolon */
+    int64_t address;
+    bool guarded; /* it has a predicate, and so may do nothing */
+    bool never;   /* its predicate is false: it only fills a place */
+} sass_instruction;
+
+/* A place in the code that has a name. */
+typedef struct sass_label {
+    const char *name; /* in the text */
+    int length;
+    int at; /* the instruction that follows */
+} sass_label;
+
+typedef struct sass_code {
+    sass_instruction *list; /* by address */
+    int count;
+    sass_label *labels;
+    int label_count;
+} sass_code;
+
+/* sass_code_read() finds the instructions of the kernel @name. Returns as lab_sass_read() does; in
+ * every case @code is to be freed. */
+heed_status sass_code_read(sass_code *code, const char *text, const char *name, lab_error *error);
+void sass_code_free(sass_code *code);
+
+/* sass_is() says whether the first word of the opcode is @word; sass_has() whether one that follows
+ * is. */
+bool sass_is(const sass_instruction *instruction, const char *word);
+bool sass_has(const sass_instruction *instruction, const char *word);
+
+/* sass_targets() writes the instructions that the operands name, by label or address, to @targets
+ * and returns how many there are, at most @max. *@first: nothing but a target is among the
+ * operands. */
+int sass_targets(const sass_code *code, int at, int *targets, int max, bool *first);
+
+/* ---- sass_flow.c: from where to where ---- */
+
+typedef struct sass_block {
+    int first, last; /* instructions */
+    int loop;        /* the innermost loop that it is in; -1: none */
+} sass_block;
+
+/* An edge, from one block to another, in the list of those that leave the same block and in that of
+ * those that reach the same one. */
+typedef struct sass_edge {
+    int from, to;
+    int next_out, next_in; /* -1: the last */
+    bool turn; /* back to serve the next value of a register that should have been uniform */
+} sass_edge;
+
+typedef struct sass_flow {
+    sass_block *blocks;
+    int block_count;
+    sass_edge *edges;
+    int edge_count;
+    int *out, *in;        /* by block: its first edge; -1: none */
+    lab_sass_loop *loops; /* outer ones before those inside them */
+    int loop_count;
+    bool indirect;
+} sass_flow;
+
+/* sass_flow_find() finds blocks and loops; roles and counts of the loops are left empty. In every
+ * case @flow is to be freed. HEED_ERR_NO_MEMORY. */
+heed_status sass_flow_find(sass_flow *flow, const sass_code *code);
+void sass_flow_free(sass_flow *flow);
+
+/* ---- sass_lanes.c: what is known of registers by lane ---- */
+
+#define SASS_LANES 32
+
+/* What 32 lanes have in a register. */
+typedef struct sass_value {
+    enum {
+        SASS_UNKNOWN,
+        SASS_SHIFTED, /* lane[i] and something that all lanes have in common, but nobody knows */
+        SASS_EXACT
+    } kind;
+    int32_t lane[SASS_LANES];
+} sass_value;
+
+#define SASS_REGISTERS 255
+
+typedef struct sass_state {
+    sass_value registers[SASS_REGISTERS];
+} sass_state;
+
+/* sass_lanes_step() does to @state what @instruction does. Where a thread's place in the block is
+ * asked for, it is the first warp's; with @flat false, as in blocks of two dimensions, it is
+ * unknown. */
+void sass_lanes_step(sass_state *state, const sass_instruction *instruction, bool flat);
+
+/* sass_lanes_address() returns the addresses that the operand in brackets has. */
+sass_value sass_lanes_address(const sass_state *state, const sass_instruction *instruction);
+
+/* sass_lanes_merge() makes *@value hold for what comes two ways. Returns whether it changed. */
+bool sass_lanes_merge(sass_value *value, const sass_value *other);
+
+/* ---- sass_banks.c: conflicts of shared memory ---- */
+
+/* sass_banks_judge() judges all accesses whose addresses are known by lane. False: no memory. */
+bool sass_banks_judge(const sass_code *code, const sass_flow *flow, lab_sass_banks *banks);
+
+#endif /* LAB_SASS_PARTS_H */

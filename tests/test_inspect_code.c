@@ -1,0 +1,278 @@
+/*
+ * test_inspect_code.c - `heed inspect` with disassemblers that work, that do not, and with none
+ *
+ * What needs NVRTC and a real disassembler is skipped where they are missing.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "inspect/disassembler.h"
+#include "inspect_cases.h"
+#include "scratch.h"
+
+#define DATA HEED_SOURCE_DIR "/tests/data/inspect/"
+#define HEED HEED_BUILD_DIR "/cli/heed"
+#define CUBIN HEED_SOURCE_DIR "/tests/fuzz/corpus/cubin/sm80_old"
+
+typedef struct outcome {
+    int code;
+    char out[262144];
+    char err[8192];
+} outcome;
+
+static outcome result;
+
+/* Runs a line of shell in the scratch folder. */
+static void run(void **state, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void run(void **state, const char *format, ...)
+{
+    char line[2048], command[4096], path[SCRATCH_PATH_SIZE];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(line, sizeof line, format, list);
+    va_end(list);
+    snprintf(command, sizeof command, "cd '%s' && { %s; } >out 2>err", (const char *)*state, line);
+    int status = system(command); /* NOLINT(cert-env33-c) */
+    assert_true(WIFEXITED(status));
+    result.code = WEXITSTATUS(status);
+    result.out[scratch_read(scratch_path(state, "out", path), result.out, sizeof result.out - 1)] =
+        '\0';
+    result.err[scratch_read(scratch_path(state, "err", path), result.err, sizeof result.err - 1)] =
+        '\0';
+}
+
+static void assert_said(const char *text, const char *words)
+{
+    if (!strstr(text, words))
+        fail_msg("\"%s\" does not say \"%s\"", text, words);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Disassemblers that are scripts                                             */
+/* -------------------------------------------------------------------------- */
+
+/* The kernel "attend" of the cubin has 128 bytes of code. */
+#define HEAD "#!/bin/sh\necho called $1 >>calls\ncat <<'E'\n.text.attend:\n"
+#define BODY                                                              \
+    "/*0000*/ S2R R0, SR_CTAID.X ;\n.L:\n/*0010*/ LDL R1, [R2] ;\n"       \
+    "/*0020*/ HMMA.16816.F32 R4, R4, R8, R4 ;\n/*0030*/ BAR.SYNC 0x0 ;\n" \
+    "/*0040*/ LDS R1, [R2] ;\n/*0050*/ @P0 BRA `(.L) ;\n/*0060*/ EXIT ;\n"
+#define LAST "/*0070*/ NOP ;\n"
+
+static void write_script(void **state, const char *text)
+{
+    char path[SCRATCH_PATH_SIZE];
+    scratch_write(scratch_path(state, "tool", path), text, strlen(text));
+    run(state, "chmod +x tool; cp " CUBIN " k.cubin; rm -f calls");
+}
+
+#define INSPECT "HEED_NVDISASM=$PWD/tool " HEED " inspect "
+
+static void test_counts_are_printed(void **state)
+{
+    write_script(state, HEAD BODY LAST "E\n");
+    run(state, INSPECT "k.cubin | tr -s ' '");
+    assert_said(result.out, "k.cubin attend sm_80 all 8 1 1 0 0 1 1 0 0 0 0 0 0");
+    assert_said(result.out, "k.cubin attend sm_80 main loop 5 1 1 0 0 1 1 0 0 0 0 0 0");
+    assert_said(result.out, "k.cubin attend sm_80 fault local-memory-in-loop 1 loads and stores");
+    assert_said(result.out, "-> index arrays by constants only");
+    assert_string_equal(result.err, "");
+    run(state, INSPECT "k.cubin >/dev/null");
+    assert_int_equal(result.code, 1);
+    run(state, INSPECT "--loops k.cubin | tr -s ' '");
+    assert_said(result.out, "k.cubin attend sm_80 0x10 0x50 main 5 1 1");
+    run(state, "cat calls; rm -f /tmp/none; ls");
+    assert_said(result.out, "called -c");
+    assert_null(strstr(result.out, "heed-inspect"));
+}
+
+static void test_counts_are_in_json(void **state)
+{
+    write_script(state, HEAD BODY LAST "E\n");
+    run(state, INSPECT "--json k.cubin");
+    assert_int_equal(result.code, 1);
+    json_t *all = json_loads(result.out, 0, NULL), *code, *finding;
+    assert_non_null(all);
+    json_t *kernel = json_array_get(json_object_get(all, "kernels"), 0);
+    const char *name, *severity, *tool;
+    int total, tensor, mains, loops;
+    code = json_object_get(kernel, "instructions");
+    assert_int_equal(
+        json_unpack(all, "{s:s, s:n}", "disassembler", &tool, "instructions_unknown_because"), 0);
+    assert_int_equal(json_unpack(code, "{s:{s:i}, s:{s:i}, s:i, s:[{s:i}]}", "all", "total", &total,
+                                 "main_loops", "tensor_warp", &tensor, "main_loop_count", &mains,
+                                 "loops", "first", &loops),
+                     0);
+    assert_int_equal(total, 8);
+    assert_int_equal(tensor, 1);
+    assert_int_equal(mains, 1);
+    assert_int_equal(loops, 16);
+    finding = json_array_get(json_object_get(kernel, "findings"), 0);
+    assert_int_equal(json_unpack(finding, "{s:s, s:s}", "name", &name, "severity", &severity), 0);
+    assert_string_equal(name, "local-memory-in-loop");
+    assert_string_equal(severity, "fault");
+    json_decref(all);
+}
+
+/* Why the instructions are unknown; then they are, and no finding follows from them. */
+static void assert_unknown(void **state, const char *script, const char *why)
+{
+    write_script(state, script);
+    run(state, INSPECT "k.cubin | tr -s ' '");
+    assert_said(result.out, "k.cubin attend sm_80 unknown");
+    assert_null(strstr(result.out, "local-memory"));
+    assert_said(result.err, "warning: some instructions are unknown");
+    assert_said(result.err, why);
+    run(state, INSPECT "--json k.cubin");
+    assert_int_equal(result.code, 0);
+    assert_said(result.out, "\"instructions\": null");
+    assert_said(result.out, "\"instructions_unknown_because\": \"");
+}
+
+static void test_tools_that_do_not_work(void **state)
+{
+    assert_unknown(state, "#!/bin/sh\necho first >&2; echo it is broken >&2; exit 3\n",
+                   "failed with exit status 3: it is broken");
+    assert_unknown(state, "#!/bin/sh\nkill -9 $$\n", "ended by signal 9");
+    assert_unknown(state, "#!/bin/sh\necho nothing\n", "attend: the disassembly does not have it");
+    assert_unknown(state, HEAD BODY "E\n", "shows 7 of 8 instructions of attend");
+    assert_unknown(state, "#!/no/such/interpreter\n", "cannot be started");
+    assert_unknown(state, HEAD "/*0010*/ NOP ;\n/*0000*/ NOP ;\nE\n", "goes back");
+}
+
+static void test_without_a_tool(void **state)
+{
+    run(state, "cp " CUBIN " k.cubin; HEED_NVDISASM=/none " HEED " inspect k.cubin");
+    assert_said(result.err, "HEED_NVDISASM=/none is no program");
+    assert_said(result.out, "unknown");
+    run(state, "HEED_NVDISASM=/none " HEED " inspect --no-code k.cubin");
+    assert_string_equal(result.err, "");
+    assert_null(strstr(result.out, "unknown"));
+}
+
+/* Facts that need no disassembler have findings without one; and severities decide. */
+static void test_severities_decide(void **state)
+{
+    run(state, "cp " CUBIN " k.cubin; " HEED " inspect --no-code --smem 83000 k.cubin");
+    assert_int_equal(result.code, 0);
+    assert_said(result.out, "smem-over-48k");
+    run(state, HEED " inspect --no-code --strict --smem 83000 k.cubin");
+    assert_int_equal(result.code, 1);
+    run(state, HEED " inspect --no-code --strict --opts-in --smem 83000 k.cubin");
+    assert_int_equal(result.code, 0);
+    run(state, HEED " inspect --no-code --grid 7 k.cubin");
+    assert_said(result.out, "7 blocks for 108 multiprocessors");
+    run(state, HEED " inspect --no-code --opts-in --smem 170000 k.cubin");
+    assert_int_equal(result.code, 1);
+    run(state, HEED " inspect --device cpu 'b1 h1 s64 d64 f16'");
+    assert_int_equal(result.code, 4);
+    assert_said(result.err, "--device cpu: only kernels of GPUs");
+    run(state, HEED " inspect --device cuda --arch sm_90 'b1 h1 s64 d64 f16'");
+    assert_int_equal(result.code, 2);
+}
+
+/* -------------------------------------------------------------------------- */
+/* The real tools                                                             */
+/* -------------------------------------------------------------------------- */
+
+/* Are NVRTC and a disassembler here? */
+static bool has_tools(void **state)
+{
+    lab_disassembler tool;
+    lab_error error = { "" };
+    if (lab_disassembler_find(&tool, &error) != HEED_OK) {
+        print_message("skipped: %s\n", error.text);
+        return false;
+    }
+    run(state, HEED " inspect -a sm_80 " DATA "narrow.cu");
+    if (strstr(result.err, "NVRTC, CUDA"))
+        print_message("skipped: %s", result.err);
+    return !strstr(result.err, "NVRTC, CUDA");
+}
+
+static void check_case(void **state, const inspect_case *it)
+{
+    char grid[32] = "";
+    if (it->grid)
+        snprintf(grid, sizeof grid, "--grid %d", it->grid);
+    run(state, HEED " inspect --json -a sm_%d -t %d --smem %d %s %s %s %s " DATA "%s.cu", it->arch,
+        it->threads, it->smem, grid, it->opts_in ? "--opts-in" : "", it->macro ? "-D" : "",
+        it->macro ? it->macro : "", it->file);
+    if (result.code != (it->finding && it->severity == LAB_SEVERITY_FAULT))
+        fail_msg("%s on sm_%d: exit status %d: %s", it->file, it->arch, result.code, result.err);
+    json_t *all = json_loads(result.out, 0, NULL);
+    assert_non_null(all);
+    json_t *kernel = json_array_get(json_object_get(all, "kernels"), 0);
+    json_t *findings = json_object_get(kernel, "findings");
+    assert_true(json_is_object(json_object_get(kernel, "instructions")));
+    if (json_array_size(findings) != (it->finding ? 1 : 0))
+        fail_msg("%s on sm_%d: %zu findings: %s", it->file, it->arch, json_array_size(findings),
+                 result.out);
+    if (it->finding)
+        assert_string_equal(json_string_value(json_object_get(json_array_get(findings, 0), "name")),
+                            it->finding);
+    json_decref(all);
+}
+
+static void test_each_is_found_when_compiled(void **state)
+{
+    if (!has_tools(state))
+        skip();
+    for (const inspect_case *it = inspect_cases; it->file; it++)
+        check_case(state, it);
+}
+
+/* Kernels that ship have no fault, with and without products on the architecture's own cores. */
+static void test_shipped_kernels_have_no_fault(void **state)
+{
+    if (!has_tools(state))
+        skip();
+    run(state, HEED " inspect --json -a sm_89 -a sm_90 'b2 h8 s512 d64 f16 causal'");
+    if (result.code != 0)
+        fail_msg("exit status %d: %s%s", result.code, result.out, result.err);
+    json_t *all = json_loads(result.out, 0, NULL), *kernel;
+    size_t i;
+    assert_non_null(all);
+    assert_true(json_array_size(json_object_get(all, "kernels")) >= 7);
+    json_array_foreach(json_object_get(all, "kernels"), i, kernel)
+    {
+        json_t *code = json_object_get(kernel, "instructions");
+        assert_true(json_is_object(code));
+        bool own = strstr(json_string_value(json_object_get(kernel, "kernel")), "wgmma") != NULL;
+        json_int_t group = json_integer_value(
+            json_object_get(json_object_get(code, "main_loops"), "tensor_warpgroup"));
+        assert_int_equal(own, group > 0);
+    }
+    json_decref(all);
+}
+
+static int begin(void **state)
+{
+    setenv("HEED_CACHE", "/dev/null", 1);
+    return scratch_open(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_counts_are_printed, begin, scratch_close),
+        cmocka_unit_test_setup_teardown(test_counts_are_in_json, begin, scratch_close),
+        cmocka_unit_test_setup_teardown(test_tools_that_do_not_work, begin, scratch_close),
+        cmocka_unit_test_setup_teardown(test_without_a_tool, begin, scratch_close),
+        cmocka_unit_test_setup_teardown(test_severities_decide, begin, scratch_close),
+        cmocka_unit_test_setup_teardown(test_each_is_found_when_compiled, begin, scratch_close),
+        cmocka_unit_test_setup_teardown(test_shipped_kernels_have_no_fault, begin, scratch_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,408 @@
+/*
+ * test_sass.c - instructions counted, loops found, addresses followed by lane
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inspect/sass.h"
+#include "scratch.h"
+
+#define DATA HEED_SOURCE_DIR "/tests/data/inspect/"
+
+static lab_sass read_text(const char *text, const char *name)
+{
+    lab_sass sass;
+    lab_error error = { "" };
+    if (lab_sass_read(&sass, text, name, &error) != HEED_OK)
+        fail_msg("%s", error.text);
+    return sass;
+}
+
+/* Code from one instruction, or label, a line. */
+static lab_sass read_lines(const char *lines)
+{
+    static char text[16384];
+    size_t length = (size_t)snprintf(text, sizeof text, ".text.k:\n");
+    for (int address = 0; *lines; address += 16) {
+        int size = (int)strcspn(lines, "\n");
+        bool label = lines[size - 1] == ':';
+        address -= label ? 16 : 0;
+        if (label)
+            length += (size_t)snprintf(text + length, sizeof text - length, "%.*s\n", size, lines);
+        else
+            length += (size_t)snprintf(text + length, sizeof text - length,
+                                       "        /*%04x*/ %.*s ;\n", (unsigned)address, size, lines);
+        lines += size + (lines[size] == '\n');
+    }
+    return read_text(text, "k");
+}
+
+/* -------------------------------------------------------------------------- */
+/* Classes                                                                    */
+/* -------------------------------------------------------------------------- */
+
+static void test_opcodes_have_classes(void **state)
+{
+    static const struct {
+        const char *opcode;
+        lab_sass_class kind;
+    } rows[] = {
+        { "HMMA.16816.F32", LAB_SASS_TENSOR_WARP },
+        { "IMMA.16832.S8.S8", LAB_SASS_TENSOR_WARP },
+        { "HGMMA.64x128x16.F32", LAB_SASS_TENSOR_GROUP },
+        { "UTCHMMA", LAB_SASS_TENSOR_BLOCK },
+        { "LDS.U.128", LAB_SASS_SHARED_LOAD },
+        { "LDSM.16.MT88.4", LAB_SASS_SHARED_LOAD_MATRIX },
+        { "STS.64", LAB_SASS_SHARED_STORE },
+        { "STSM.16.M88.4", LAB_SASS_SHARED_STORE_MATRIX },
+        { "LDGSTS.E.BYPASS.LTC128B.128", LAB_SASS_ASYNC_COPY },
+        { "UTMALDG.4D", LAB_SASS_BULK_LOAD },
+        { "UBLKCP.S.G", LAB_SASS_BULK_COPY },
+        { "UTMASTG.4D", LAB_SASS_BULK_STORE },
+        { "LDL.LU", LAB_SASS_LOCAL_LOAD },
+        { "STL.128", LAB_SASS_LOCAL_STORE },
+        { "LDG.E.U8", LAB_SASS_GLOBAL_LOAD_8 },
+        { "LDG.E.U16.CONSTANT", LAB_SASS_GLOBAL_LOAD_16 },
+        { "LDG.E", LAB_SASS_GLOBAL_LOAD_32 },
+        { "LDG.E.LTC128B.CONSTANT", LAB_SASS_GLOBAL_LOAD_32 },
+        { "LDG.E.64", LAB_SASS_GLOBAL_LOAD_64 },
+        { "LDG.E.128.CONSTANT", LAB_SASS_GLOBAL_LOAD_128 },
+        { "STG.E.128", LAB_SASS_GLOBAL_STORE_128 },
+        { "LD.E", LAB_SASS_GENERIC },
+        { "BAR.SYNC.DEFER_BLOCKING", LAB_SASS_BARRIER_BLOCK },
+        { "SYNCS.PHASECHK.TRANS64.TRYWAIT", LAB_SASS_BARRIER_MEMORY },
+        { "UCGABAR_ARV", LAB_SASS_BARRIER_CLUSTER },
+        { "WARPSYNC.ALL", LAB_SASS_BARRIER_WARP },
+        { "WARPGROUP.DEPBAR.LE", LAB_SASS_WAIT_GROUP },
+        { "F2FP.F16.F32.PACK_AB", LAB_SASS_CONVERT },
+        { "HADD2.F32", LAB_SASS_CONVERT },
+        { "HADD2", LAB_SASS_HALF },
+        { "MUFU.EX2", LAB_SASS_EXP },
+        { "MUFU.RCP", LAB_SASS_SPECIAL },
+        { "FFMA.FTZ", LAB_SASS_FMA },
+        { "SHFL.BFLY", LAB_SASS_SHUFFLE },
+        { "LDSX", LAB_SASS_OTHER },
+        { "IMAD.MOV.U32", LAB_SASS_OTHER },
+        { "", LAB_SASS_OTHER },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (lab_sass_classify(rows[i].opcode) != rows[i].kind)
+            fail_msg("%s is %s", rows[i].opcode,
+                     lab_sass_class_name(lab_sass_classify(rows[i].opcode)));
+    assert_string_equal(lab_sass_class_name(LAB_SASS_BULK_LOAD), "bulk_loads");
+    for (int i = 0; i < LAB_SASS_CLASSES; i++)
+        assert_true(*lab_sass_class_help((lab_sass_class)i));
+}
+
+static void test_what_never_runs_is_nothing(void **state)
+{
+    lab_sass sass = read_lines("@!PT LDS RZ, [RZ]\n@P0 LDS R1, [R2]\nEXIT\n");
+    assert_int_equal(sass.all.total, 3);
+    assert_int_equal(sass.all.of[LAB_SASS_SHARED_LOAD], 1);
+    assert_int_equal(sass.banks.unknown, 1);
+    lab_sass_free(&sass);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Loops                                                                      */
+/* -------------------------------------------------------------------------- */
+
+/* An outer loop with two inner ones, of which one has the products; and a wait that was moved
+ * behind the end, whose way back is no loop. */
+static void test_loops_are_found(void **state)
+{
+    static const char code[] = "S2R R0, SR_CTAID.X\n"
+                               ".OUTER:\n"
+                               "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR5], R6\n"
+                               "@!P0 BRA `(.SLOW)\n"
+                               ".BACK:\n"
+                               "LDS R4, [R9]\n"
+                               ".INNER:\n"
+                               "HMMA.16816.F32 R4, R4, R8, R4\n"
+                               "HMMA.16816.F32 R4, R4, R8, R4\n"
+                               "@P1 BRA `(.INNER)\n"
+                               "MUFU.EX2 R1, R1\n"
+                               ".SMALL:\n"
+                               "FADD R1, R1, R2\n"
+                               "@P1 BRA `(.SMALL)\n"
+                               "@P2 BRA `(.OUTER)\n"
+                               "EXIT\n"
+                               ".SLOW:\n"
+                               "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR5], R6\n"
+                               "@!P0 BRA `(.SLOW)\n"
+                               "BRA `(.BACK)\n"
+                               ".PAD:\n"
+                               "BRA `(.PAD)\n";
+    lab_sass sass = read_lines(code);
+    assert_int_equal(sass.loop_count, 4);
+    const lab_sass_loop *outer = &sass.loops[0];
+    assert_int_equal(outer->first, 0x10);
+    assert_int_equal(outer->last, 0xa0);
+    assert_int_equal(outer->depth, 1);
+    assert_int_equal(outer->parent, -1);
+    assert_int_equal(outer->role, LAB_SASS_PLAIN);
+    assert_int_equal(outer->counts.total, 13); /* with the wait's three */
+    int mains = 0, waits = 0;
+    for (size_t i = 1; i < 4; i++) {
+        const lab_sass_loop *loop = &sass.loops[i];
+        assert_int_equal(loop->parent, 0);
+        assert_int_equal(loop->depth, 2);
+        mains += loop->role == LAB_SASS_MAIN;
+        waits += loop->role == LAB_SASS_WAIT;
+        if (loop->role == LAB_SASS_MAIN)
+            assert_int_equal(loop->first, 0x40);
+    }
+    assert_int_equal(mains, 1);
+    assert_int_equal(waits, 1);
+    assert_int_equal(sass.main_count, 1);
+    assert_int_equal(sass.main.total, 3);
+    assert_int_equal(sass.main.of[LAB_SASS_TENSOR_WARP], 2);
+    assert_true(sass.reads_block);
+    assert_false(sass.indirect);
+    lab_sass_free(&sass);
+}
+
+/* Warps that fetch, and warps that multiply: the fetching loop has a turn for each value of a
+ * register, which is none of its own. */
+static void test_producers_are_told_apart(void **state)
+{
+    static const char code[] = "@P0 BRA `(.MULTIPLY)\n"
+                               ".FETCH:\n"
+                               "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR5], R6\n"
+                               ".TURN:\n"
+                               "UTMALDG.4D [UR8], [UR4]\n"
+                               "@P0 BRA.U.ANY `(.TURN)\n"
+                               "@P1 BRA `(.FETCH)\n"
+                               "EXIT\n"
+                               ".MULTIPLY:\n"
+                               "HGMMA.64x64x16.F32 R24, gdesc[UR4], R24\n"
+                               "@P1 BRA P2, `(.MULTIPLY)\n"
+                               "EXIT\n";
+    lab_sass sass = read_lines(code);
+    assert_int_equal(sass.loop_count, 2);
+    assert_int_equal(sass.main_count, 1);
+    assert_int_equal(sass.producer_count, 1);
+    assert_int_equal(sass.main.total, 2);
+    assert_int_equal(sass.producer.total, 4);
+    assert_int_equal(lab_sass_sum(&sass.producer, LAB_SASS_GROUP_ASYNC), 1);
+    assert_false(sass.reads_block);
+    lab_sass_free(&sass);
+}
+
+/* A function that is called from inside a loop is part of it; its return leads nowhere else. */
+static void test_functions_belong_to_their_callers(void **state)
+{
+    static const char code[] = ".LOOP:\n"
+                               "FFMA R1, R1, R2, R3\n"
+                               "CALL.REL.NOINC `($f)\n"
+                               "@P0 BRA `(.LOOP)\n"
+                               "CALL.REL.NOINC `($g)\n"
+                               "EXIT\n"
+                               "$f:\n"
+                               "MUFU.RCP R1, R1\n"
+                               "RET.REL.NODEC R2 `(k)\n"
+                               "$g:\n"
+                               "MUFU.SQRT R1, R1\n"
+                               "RET.REL.NODEC R2 `(k)\n";
+    lab_sass sass = read_lines(code);
+    assert_int_equal(sass.loop_count, 1);
+    assert_int_equal(sass.loops[0].counts.total, 5);
+    assert_int_equal(sass.loops[0].counts.of[LAB_SASS_SPECIAL], 1);
+    assert_int_equal(sass.all.of[LAB_SASS_SPECIAL], 2);
+    lab_sass_free(&sass);
+}
+
+/* Threads that wait for each other at a BSYNC go on where the BSSY says, which need not be next. */
+static void test_convergence_is_followed(void **state)
+{
+    static const char code[] = ".LOOP:\n"
+                               "BSSY B1, `(.JOIN)\n"
+                               "@P0 BRA `(.OTHER)\n"
+                               "BSYNC B1\n"
+                               ".JOIN:\n"
+                               "FFMA R1, R1, R2, R3\n"
+                               "@P1 BRA `(.LOOP)\n"
+                               "EXIT\n"
+                               ".OTHER:\n"
+                               "MUFU.EX2 R1, R1\n"
+                               "BSYNC B1\n"
+                               "LDL R1, [R2]\n"
+                               "EXIT\n";
+    lab_sass sass = read_lines(code);
+    assert_int_equal(sass.loop_count, 1);
+    assert_int_equal(sass.loops[0].counts.total, 7);
+    assert_int_equal(sass.main.of[LAB_SASS_EXP], 1);
+    assert_int_equal(sass.main.of[LAB_SASS_LOCAL_LOAD], 0);
+    lab_sass_free(&sass);
+}
+
+static void test_branches_through_registers(void **state)
+{
+    lab_sass sass = read_lines("BRX R4 -0x50\nEXIT\n");
+    assert_true(sass.indirect);
+    lab_sass_free(&sass);
+    sass = read_lines(".A:\nBRX R4 -0x50 (*\"BRANCH_TARGETS .A,.B\"*)\nEXIT\n.B:\nEXIT\n");
+    assert_false(sass.indirect);
+    assert_int_equal(sass.loop_count, 1);
+    lab_sass_free(&sass);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Banks                                                                      */
+/* -------------------------------------------------------------------------- */
+
+static void assert_ways(const char *code, int ways)
+{
+    lab_sass sass = read_lines(code);
+    if (sass.banks.ways != ways)
+        fail_msg("%d ways, not %d: %s", sass.banks.ways, ways, code);
+    lab_sass_free(&sass);
+}
+
+#define TID "S2R R0, SR_TID.X\n"
+
+static void test_banks_of_known_addresses(void **state)
+{
+    assert_ways(TID "IMAD.SHL.U32 R1, R0, 0x4, RZ\nSTS [R1], R2\n", 1);
+    assert_ways(TID "IMAD.SHL.U32 R1, R0.reuse, 0x8, RZ\nSTS [R1+0x40], R2\n", 2);
+    assert_ways(TID "SHF.L.U32 R1, R0, 0x7, RZ\nLDS R2, [R1+UR4]\n", 32);
+    assert_ways(TID "LDS R2, [R0.X4+0x80]\n", 1);
+    assert_ways(TID "LDS R2, [R0.X16]\n", 4);
+    assert_ways(TID "LDS.128 R4, [R0.X16]\n", 1);
+    assert_ways(TID "LDS.64 R4, [R0.X16]\n", 2);
+    assert_ways(TID "IMAD R1, R0, 0x84, R7\nLDS R2, [R1]\n", 0);  /* R7 is not known */
+    assert_ways(TID "IMAD R1, R0, 0x84, UR7\nLDS R2, [R1]\n", 1); /* but the same for all */
+    assert_ways(TID "IMAD R1, R0, c[0x0][0x160], RZ\nLDS R2, [R1]\n", 0);
+    assert_ways(TID "LOP3.LUT R1, R0, 0x10, RZ, 0xc0, !PT\nLDS R2, [R1.X8]\n", 2);
+    assert_ways("LDS R2, [RZ]\n", 1); /* all lanes read the same word */
+    /* rows of 128 bytes: by rows, by columns, and by columns of swizzled rows */
+    assert_ways(TID "LOP3.LUT R1, R0, 0x7, RZ, 0xc0, !PT\nLEA R1, R1, UR4, 0x4\n"
+                    "LDSM.16.M88 R2, [R1]\n",
+                1);
+    assert_ways(TID "LEA R1, R0, UR4, 0x7\nLDSM.16.M88.4 R4, [R1]\n", 8);
+    assert_ways(TID "LOP3.LUT R1, R0, 0x7, RZ, 0xc0, !PT\nSHF.L.U32 R1, R1, 0x4, RZ\n"
+                    "LEA R1, R0, R1, 0x7\nLDSM.16.M88.4 R4, [R1]\n",
+                1);
+    assert_ways(TID "SHF.R.U32.HI R1, RZ, 0x2, R0\nLEA R1, R1, RZ, 0x7\nLDS R2, [R1]\n", 8);
+}
+
+static void test_banks_of_unknown_addresses(void **state)
+{
+    /* what comes out of memory, what some lanes do, blocks in two dimensions, functions */
+    assert_ways(TID "SHF.L.U32 R1, R0, 0x7, RZ\nLDG.E R1, [R2.64]\nLDS R2, [R1]\n", 0);
+    assert_ways(TID "SHF.L.U32 R1, R0, 0x7, RZ\n@P0 LDS R2, [R1]\n", 0);
+    assert_ways(TID "S2R R5, SR_TID.Y\nSHF.L.U32 R1, R0, 0x7, RZ\nLDS R2, [R1]\n", 0);
+    assert_ways(TID "SHF.L.U32 R3, R0, 0x7, RZ\nLDS.128 R0, [RZ]\nLDS R2, [R3]\n", 1);
+    assert_ways(TID "SHF.L.U32 R1, R0, 0x7, RZ\nCALL.REL.NOINC `($f)\nLDS R2, [R1]\nEXIT\n$f:\n"
+                    "RET.REL.NODEC R2 `(k)\n",
+                0);
+    /* two ways to the same place with other values; with values that differ by the same */
+    assert_ways(TID "SHF.L.U32 R1, R0, 0x2, RZ\n@P0 BRA `(.J)\nSHF.L.U32 R1, R0, 0x7, RZ\n.J:\n"
+                    "LDS R2, [R1]\n",
+                0);
+    assert_ways(TID "SHF.L.U32 R1, R0, 0x7, RZ\n.L:\nLDS R2, [R1]\nIADD3 R1, R1, 0x40, RZ\n"
+                    "@P0 BRA `(.L)\nEXIT\n",
+                32);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Texts                                                                      */
+/* -------------------------------------------------------------------------- */
+
+static char *read_data(const char *name)
+{
+    char path[512];
+    char *text = calloc(1, 65536);
+    assert_non_null(text);
+    snprintf(path, sizeof path, DATA "%s", name);
+    scratch_read(path, (unsigned char *)text, 65535);
+    return text;
+}
+
+static void test_both_tools_say_the_same(void **state)
+{
+    char *one = read_data("honest_sm90.sass"), *other = read_data("honest_sm90.objdump");
+    lab_sass a = read_text(one, "honest"), b = read_text(other, "honest");
+    assert_memory_equal(&a.all, &b.all, sizeof a.all);
+    assert_memory_equal(&a.main, &b.main, sizeof a.main);
+    assert_int_equal(a.loop_count, b.loop_count);
+    assert_int_equal(a.main_count, 1);
+    assert_int_equal(a.banks.known, b.banks.known);
+    assert_int_equal(a.main.of[LAB_SASS_BARRIER_BLOCK], 2);
+    assert_int_equal(a.main.of[LAB_SASS_GLOBAL_LOAD_128], 1);
+    lab_sass_free(&a);
+    lab_sass_free(&b);
+    free(one);
+    free(other);
+}
+
+static void assert_refused(const char *text, const char *name, const char *words)
+{
+    lab_sass sass;
+    lab_error error = { "" };
+    assert_int_equal(lab_sass_read(&sass, text, name, &error), HEED_ERR_CORRUPT);
+    if (!strstr(error.text, words))
+        fail_msg("\"%s\" does not say \"%s\"", error.text, words);
+    assert_null(sass.loops);
+    assert_int_equal(sass.all.total, 0);
+}
+
+static void test_what_is_no_disassembly(void **state)
+{
+    static const char two[] = ".text.one:\n /*0000*/ EXIT ;\n.text.two:\n /*0000*/ NOP ;\n"
+                              " /*0010*/ EXIT ;\n";
+    lab_sass sass = read_text(two, "two");
+    assert_int_equal(sass.all.total, 2);
+    lab_sass_free(&sass);
+    assert_refused("", "k", "k: the disassembly does not have it");
+    assert_refused(two, "on", "on: the disassembly does not have it");
+    assert_refused(two, "three", "three: ");
+    assert_refused(".text.k:\n /*0010*/ NOP ;\n /*0010*/ EXIT ;\n", "k",
+                   "goes back at address 0x10");
+}
+
+/* Whatever is changed or cut off, nothing outside the text is read and the end comes. */
+static void test_damage_is_survived(void **state)
+{
+    static const char signs[] = "\n ;`(.:@*/[]+-0RBx\xff";
+    char *whole = read_data("honest_wgmma_sm90.sass");
+    size_t size = strlen(whole);
+    for (size_t at = 0; at < size; at += 13) {
+        char *text = strdup(whole);
+        lab_sass sass;
+        assert_non_null(text);
+        text[at] = signs[at % (sizeof signs - 1)];
+        if (at % 5 == 0)
+            text[at] = '\0';
+        if (lab_sass_read(&sass, text, "honest_wgmma", NULL) == HEED_OK)
+            lab_sass_free(&sass);
+        free(text);
+    }
+    free(whole);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_opcodes_have_classes),
+        cmocka_unit_test(test_what_never_runs_is_nothing),
+        cmocka_unit_test(test_loops_are_found),
+        cmocka_unit_test(test_producers_are_told_apart),
+        cmocka_unit_test(test_functions_belong_to_their_callers),
+        cmocka_unit_test(test_convergence_is_followed),
+        cmocka_unit_test(test_branches_through_registers),
+        cmocka_unit_test(test_banks_of_known_addresses),
+        cmocka_unit_test(test_banks_of_unknown_addresses),
+        cmocka_unit_test(test_both_tools_say_the_same),
+        cmocka_unit_test(test_what_is_no_disassembly),
+        cmocka_unit_test(test_damage_is_survived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
