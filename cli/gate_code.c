@@ -82,7 +82,8 @@ void criterion_spills(criterion *it, const bench_run *bench)
 
 #define CONFLICTS "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
 #define WAVEFRONTS "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
-#define LINE_SIZE 16384
+
+#define ERROR_MARK "==ERROR== "
 
 /* Takes the next cell of a line of CSV, in place; NULL at its end. */
 static char *next_cell(char **at)
@@ -150,14 +151,14 @@ static bool count_conflicts(const char *ncu, const bench_run *bench, const bench
 {
     char spec[HEED_SPEC_SIZE], command[4096], self[1024];
     columns where = { -1, -1 };
-    char *line = malloc(LINE_SIZE);
+    char *line = NULL; /* of whatever length: one with all metrics has more than 100 KB */
+    size_t room = 0;
+    bool told = false; /* the first error is the cause of the others */
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     heed_problem_print(&row->source->problem, spec, sizeof spec);
     snprintf(why, 160, "ncu said nothing that heed understands");
-    if (length <= 0 || !line) {
-        free(line);
+    if (length <= 0)
         return false;
-    }
     self[length] = '\0';
     snprintf(command, sizeof command,
              "'%s' --csv --page raw --launch-count 1 --metrics " CONFLICTS "," WAVEFRONTS
@@ -165,11 +166,15 @@ static bool count_conflicts(const char *ncu, const bench_run *bench, const bench
              "'%s' 2>&1",
              ncu, self, bench->device, row->kernel, spec);
     FILE *answer = popen(command, "re"); /* NOLINT(cert-env33-c) */
-    while (answer && fgets(line, LINE_SIZE, answer)) {
+    while (answer && getline(&line, &room, answer) > 0) {
         if (strstr(line, "ERR_NVGPUCTRPERM"))
             snprintf(why, 160, "ncu may not read counters here (ERR_NVGPUCTRPERM)");
+        else if (!told && strncmp(line, ERROR_MARK, strlen(ERROR_MARK)) == 0)
+            snprintf(why, 160, "ncu: %.*s", (int)strcspn(line + strlen(ERROR_MARK), "\r\n"),
+                     line + strlen(ERROR_MARK));
         else
             read_line(line, &where, counts);
+        told |= strstr(line, ERROR_MARK) != NULL;
     }
     if (answer)
         pclose(answer);

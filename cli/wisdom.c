@@ -154,6 +154,16 @@ static cli_exit import(const cli_args *args)
 /* export: from the board                                                     */
 /* -------------------------------------------------------------------------- */
 
+/* A leader that wisdom cannot select, as it chooses among heed's own kernels. */
+typedef struct passed_over {
+    char problem[HEED_SPEC_SIZE], name[2 * HEED_NAME_SIZE], why[160];
+    int64_t trial;
+    double seconds;
+    int64_t instead; /* the trial that was taken in its place; 0: none */
+    char taken[2 * HEED_NAME_SIZE];
+    double taken_seconds;
+} passed_over;
+
 /* What the board's leaders come to. */
 typedef struct board_export {
     heed_context *context;
@@ -161,7 +171,8 @@ typedef struct board_export {
     char features[32], threads[16], last[HEED_SPEC_SIZE];
     size_t taken, left_out;
     char why[256]; /* of the last one that was left out */
-    heed_status status;
+    passed_over *passed;
+    size_t passed_count;
 } board_export;
 
 /* Why the row is nothing for this machine, or NULL. */
@@ -199,32 +210,85 @@ static void leave_out(board_export *e, const lab_record_row *row, const char *wh
     snprintf(e->why, sizeof e->why, "trial %lld: %.200s", (long long)row->trial, why);
 }
 
-/* Cold comes before hot, and is what counts where both are there. */
+/* The leader of @row's problem that was passed over, if that is the last one; else NULL. */
+static passed_over *passed_of(const board_export *e, const lab_record_row *row)
+{
+    passed_over *last = e->passed_count > 0 ? &e->passed[e->passed_count - 1] : NULL;
+    return last && strcmp(last->problem, row->problem) == 0 ? last : NULL;
+}
+
+/* Wisdom cannot select @row; whoever comes after it may do. */
+static heed_status pass_over(board_export *e, const lab_record_row *row, const char *name,
+                             const char *why)
+{
+    if (passed_of(e, row))
+        return HEED_OK;
+    passed_over *passed = realloc(e->passed, (e->passed_count + 1) * sizeof *passed);
+    if (!passed)
+        return HEED_ERR_NO_MEMORY;
+    e->passed = passed;
+    passed_over *it = &passed[e->passed_count++];
+    *it = (passed_over){ .trial = row->trial, .seconds = row->seconds };
+    snprintf(it->problem, sizeof it->problem, "%s", row->problem);
+    snprintf(it->name, sizeof it->name, "%s", name);
+    snprintf(it->why, sizeof it->why, "%s", why);
+    return HEED_OK;
+}
+
+static void take(board_export *e, const lab_record_row *row, const char *name)
+{
+    passed_over *passed = passed_of(e, row);
+    if (passed) {
+        passed->instead = row->trial;
+        passed->taken_seconds = row->seconds;
+        snprintf(passed->taken, sizeof passed->taken, "%s", name);
+    }
+    snprintf(e->last, sizeof e->last, "%s", row->problem);
+    e->taken++;
+}
+
+/* Rows of a problem come in the order of their places, cold ones before hot ones: the first that
+ * can be selected is the one. Of those that are for another machine only leaders are spoken of. */
 static heed_status take_row(void *data, const lab_record_row *row)
 {
     board_export *e = data;
     char name[2 * HEED_NAME_SIZE], buffer[256];
     heed_problem problem;
     const char *why = refuse(e, row, buffer);
-    if (why) {
+    if (why && row->place == 1)
         leave_out(e, row, why);
+    if (why || strcmp(e->last, row->problem) == 0)
         return HEED_OK;
-    }
-    if (strcmp(e->last, row->problem) == 0)
-        return HEED_OK;
-    snprintf(name, sizeof name, "%.95s__%.95s", row->kernel, row->config);
+    snprintf(name, sizeof name, "%.95s%s%.95s", row->kernel, *row->config ? "__" : "", row->config);
+    if (row->foreign)
+        return pass_over(e, row, name, "it has a source of its own");
     heed_status status = heed_problem_parse(&problem, row->problem);
     if (status == HEED_OK)
         status = heed_wisdom_learn(e->context, &problem, name, row->seconds);
     if (status == HEED_ERR_NO_MEMORY)
-        return e->status = status;
-    if (status != HEED_OK) {
-        leave_out(e, row, heed_message());
-        return HEED_OK;
-    }
-    snprintf(e->last, sizeof e->last, "%s", row->problem);
-    e->taken++;
+        return status;
+    if (status != HEED_OK)
+        return pass_over(e, row, name, heed_message());
+    take(e, row, name);
     return HEED_OK;
+}
+
+/* Who leads and is not in the wisdom, and who is in its place. */
+static void print_passed(const board_export *e)
+{
+    for (size_t i = 0; i < e->passed_count; i++) {
+        const passed_over *it = &e->passed[i];
+        if (it->instead)
+            cli_warning("%s: %s of trial %lld leads, but wisdom cannot select it (%s); %s of trial "
+                        "%lld is taken, at %.3g times its time",
+                        it->problem, it->name, (long long)it->trial, it->why, it->taken,
+                        (long long)it->instead, it->taken_seconds / it->seconds);
+        else
+            cli_warning(
+                "%s: %s of trial %lld leads, but wisdom cannot select it (%s), and there is "
+                "nothing else on the board",
+                it->problem, it->name, (long long)it->trial, it->why);
+    }
 }
 
 static cli_exit print_wisdom(heed_context *context)
@@ -244,14 +308,16 @@ static cli_exit print_wisdom(heed_context *context)
 static cli_exit end_export(const board_export *e, const cli_args *args)
 {
     cli_exit code = CLI_OK;
-    if (e->taken + e->left_out == 0)
+    print_passed(e);
+    if (e->taken + e->left_out + e->passed_count == 0)
         cli_message("nothing on the board is for %s", heed_context_device(e->context));
     if (e->left_out)
         cli_warning("%zu leaders of the board not taken; the last one because %s%s", e->left_out,
                     e->why, e->stale ? "" : "; --stale takes those of other builds and drivers");
     if (cli_args_json(args))
-        code = cli_json_print(json_pack("{s:I, s:I, s:s}", "taken", (json_int_t)e->taken,
-                                        "left_out", (json_int_t)e->left_out, "device",
+        code = cli_json_print(json_pack("{s:I, s:I, s:I, s:s}", "taken", (json_int_t)e->taken,
+                                        "left_out", (json_int_t)e->left_out, "passed_over",
+                                        (json_int_t)e->passed_count, "device",
                                         heed_context_device(e->context)),
                               "wisdom.export");
     else if (!cli_args_text(args, "wisdom"))
@@ -265,7 +331,7 @@ static cli_exit end_export(const board_export *e, const cli_args *args)
 
 static cli_exit take_board(board_export *e, const cli_args *args)
 {
-    const lab_record_filter filter = { .part = LAB_BOARD_BEST,
+    const lab_record_filter filter = { .part = LAB_BOARD_RANKED,
                                        .device = heed_context_device(e->context) };
     lab_error error = { "not enough memory for the wisdom" };
     lab_record *record;
@@ -285,6 +351,7 @@ static cli_exit export(const cli_args *args)
         return code;
     heed_device_features(e.context, e.features);
     code = take_board(&e, args);
+    free(e.passed);
     heed_context_destroy(e.context);
     return code;
 }
@@ -340,7 +407,9 @@ const cli_verb cli_verb_wisdom = {
         "export takes from the board who leads on this device, with as many threads, and prints it "
         "as wisdom, or adds it to the file of --wisdom. Where there are figures for cold and for "
         "hot buffers those for cold ones count. import adds the lines of other files that are for "
-        "this machine to that of --wisdom.\n"
+        "this machine to that of --wisdom. Wisdom chooses among heed's own kernels: where a source "
+        "of "
+        "somebody's leads the best of heed's own is taken, and a warning says so.\n"
         "\n"
         "show prints each line of a file, and whether it is used here or which field differs. "
         "check prints only those that are not used.\n"

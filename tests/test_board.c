@@ -13,77 +13,23 @@
 
 #include <cmocka.h>
 
+#include "crown.h"
+#include "run_heed.h"
 #include "scratch.h"
 
 #define RECORD HEED_SOURCE_DIR "/tests/data/bench-record.json"
-#define OUTPUT_SIZE 65536
 
-typedef struct outcome {
-    int code;
-    char out[OUTPUT_SIZE];
-    char err[OUTPUT_SIZE];
-} outcome;
+static const run_heed_way way = { HEED_PROGRAM, "HEED_BOARD=\"$PWD/board.db\"" };
 
-static void read_text(void **state, const char *name, char text[OUTPUT_SIZE])
-{
-    char path[SCRATCH_PATH_SIZE];
-    text[scratch_read(scratch_path(state, name, path), text, OUTPUT_SIZE - 1)] = '\0';
-}
-
-/* Runs a line of shell in the test's folder; "heed" is the program that was built. */
-static void run(void **state, const char *line, outcome *result)
-{
-    char command[4096];
-    int length = snprintf(command, sizeof command,
-                          "cd '%s' && export NO_COLOR= HEED_BOARD='%s/board.db' && heed() { '%s' "
-                          "\"$@\"; }; { %s\n} >stdout.txt 2>stderr.txt",
-                          (const char *)*state, (const char *)*state, HEED_PROGRAM, line);
-    assert_in_range(length, 1, sizeof command - 1);
-    int status = system(command);
-    assert_true(WIFEXITED(status));
-    result->code = WEXITSTATUS(status);
-    read_text(state, "stdout.txt", result->out);
-    read_text(state, "stderr.txt", result->err);
-}
-
-typedef struct expectation {
-    const char *line;
-    int code;
-    const char *out; /* a part of stdout; "": nothing is there; NULL: whatever */
-    const char *err;
-} expectation;
-
-static bool holds(const char *text, const char *part)
-{
-    return !part || (*part ? strstr(text, part) != NULL : *text == '\0');
-}
-
-static void expect(void **state, const expectation *expectations, size_t count)
-{
-    outcome *result = malloc(sizeof *result);
-    assert_non_null(result);
-    for (size_t i = 0; i < count; i++) {
-        const expectation *want = &expectations[i];
-        run(state, want->line, result);
-        if (result->code != want->code || !holds(result->out, want->out) ||
-            !holds(result->err, want->err))
-            fail_msg("%s\n gave %d\nstdout: %s\nstderr: %s", want->line, result->code, result->out,
-                     result->err);
-    }
-    free(result);
-}
-
-#define EXPECT(state, table) expect(state, table, sizeof(table) / sizeof(table)[0])
+#define EXPECT(state, table) run_heed_rows(state, &way, table, sizeof(table) / sizeof(table)[0])
 
 static json_t *json_of(void **state, const char *line, const char *schema)
 {
-    outcome *result = malloc(sizeof *result);
-    assert_non_null(result);
-    run(state, line, result);
-    json_t *json = json_loads(result->out, 0, NULL);
+    static heed_said said;
+    run_heed(state, &way, line, &said);
+    json_t *json = json_loads(said.out, 0, NULL);
     if (!json)
-        fail_msg("%s\nstdout: %s\nstderr: %s", line, result->out, result->err);
-    free(result);
+        fail_msg("%s\nstdout: %s\nstderr: %s", line, said.out, said.err);
     assert_string_equal(json_string_value(json_object_get(json, "schema")), schema);
     return json;
 }
@@ -105,7 +51,7 @@ static double number_of(const json_t *object, const char *member)
 
 static void says_what_to_do(void **state)
 {
-    static const expectation lines[] = {
+    static const run_heed_row lines[] = {
         { "heed board", 0, "", "'heed board add FILE.json'" },
         { "heed board --json", 0, "\"rows\": []", NULL },
         { "heed board check", 0, "", "There is no board yet" },
@@ -126,7 +72,7 @@ static void says_what_to_do(void **state)
 
 static void adds_what_bench_recorded(void **state)
 {
-    static const expectation lines[] = {
+    static const run_heed_row lines[] = {
         { "heed board add '" RECORD "'", 0, "", "3 trials added, 0 were there, 1 rows without" },
         { "heed board add '" RECORD "'", 0, "", "on the board already, as run 1" },
         { "heed board check", 0, "3 trials", "" },
@@ -183,7 +129,7 @@ static void json_has_everything(void **state)
 
 static void tells_of_damage(void **state)
 {
-    static const expectation lines[] = {
+    static const run_heed_row lines[] = {
         { "echo rubbish >r.db; heed board --board r.db", 7, "", "r.db: not a board of heed" },
         { "heed board add --board r.db '" RECORD "'; echo $?; cat r.db", 0, "7\nrubbish\n", NULL },
         { "heed board --board .", 3, "", "a folder" },
@@ -202,7 +148,7 @@ static void tells_of_damage(void **state)
 
 static void makes_wisdom_of_the_board(void **state)
 {
-    static const expectation lines[] = {
+    static const run_heed_row lines[] = {
         { "heed wisdom export --device cpu", 1, "heed wisdom 1:", "nothing on the board is for" },
         { "heed bench --device cpu --threads 1 --peers none --seconds 0.02 --record r "
           "'b1 h1 s64 d16 f32' 'b1 h1 s32 d16 f32'",
@@ -233,12 +179,40 @@ static void makes_wisdom_of_the_board(void **state)
     json_decref(json);
 }
 
+/* Wisdom cannot select somebody's source: it gets the best of heed's own, and that is said. */
+static void passes_over_what_it_cannot_select(void **state)
+{
+    static const run_heed_row lines[] = {
+        { "rm -f board.db*; heed bench 'b1 h1 s64 d16 f32' --peers none --seconds 0.05 -t 1 "
+          "--device cpu --json >own.json && heed board add own.json",
+          0, "", "1 trials added" },
+        { "heed wisdom export --device cpu -t 1 >own.txt", 0, "", "" },
+    };
+    static const run_heed_row crowned[] = {
+        { "heed wisdom export --device cpu -t 1 >w.txt", 0, "",
+          "plain of trial 2 leads, but wisdom cannot select it (it has a source of its own)" },
+        { "cmp own.txt w.txt", 0, "", "" },
+        { "heed wisdom export --device cpu -t 1 --json", 0, "\"passed_over\": 1", "is taken, at" },
+        { "heed wisdom export --device cpu -t 1", 1,
+          "heed wisdom 1:", "nothing else on the board" },
+    };
+    EXPECT(state, lines);
+    crown_source(state, "plain", "b1 h1 s64 d16 f32", 1e-9);
+    run_heed_rows(state, &way, crowned, 3);
+    run_heed_must(state, &way, "rm -f board.db*", 0);
+    crown_source(state, "plain", "b1 h1 s64 d16 f32", 1e-9);
+    run_heed_rows(state, &way, crowned + 3, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(says_what_to_do),           cmocka_unit_test(adds_what_bench_recorded),
-        cmocka_unit_test(json_has_everything),       cmocka_unit_test(tells_of_damage),
+        cmocka_unit_test(says_what_to_do),
+        cmocka_unit_test(adds_what_bench_recorded),
+        cmocka_unit_test(json_has_everything),
+        cmocka_unit_test(tells_of_damage),
         cmocka_unit_test(makes_wisdom_of_the_board),
+        cmocka_unit_test(passes_over_what_it_cannot_select),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }

@@ -20,68 +20,14 @@
 #include "lab/tensor/random.h"
 #include "lab/tensor/safetensors.h"
 #include "lab/verify/reference.h"
+#include "run_heed.h"
 #include "scratch.h"
 
 #define CAPTURE HEED_SOURCE_DIR "/tests/data/minilm.safetensors"
-#define OUTPUT_SIZE 65536
 
-/* What a command did. */
-typedef struct outcome {
-    int code;
-    char out[OUTPUT_SIZE];
-    char err[OUTPUT_SIZE];
-} outcome;
+static const run_heed_way way = { HEED_PROGRAM, NULL };
 
-static void read_text(void **state, const char *name, char text[OUTPUT_SIZE])
-{
-    char path[SCRATCH_PATH_SIZE];
-    text[scratch_read(scratch_path(state, name, path), text, OUTPUT_SIZE - 1)] = '\0';
-}
-
-/* Runs a line of shell in the test's folder; "heed" is the program that was built. */
-static void run(void **state, const char *line, outcome *result)
-{
-    char command[4096];
-    int length = snprintf(
-        command, sizeof command,
-        "cd '%s' && export NO_COLOR= && heed() { '%s' \"$@\"; }; { %s\n} >stdout.txt 2>stderr.txt",
-        (const char *)*state, HEED_PROGRAM, line);
-    assert_in_range(length, 1, sizeof command - 1);
-    int status = system(command);
-    assert_true(WIFEXITED(status));
-    result->code = WEXITSTATUS(status);
-    read_text(state, "stdout.txt", result->out);
-    read_text(state, "stderr.txt", result->err);
-}
-
-typedef struct expectation {
-    const char *line;
-    int code;
-    const char *out; /* a part of stdout; "": nothing is there */
-    const char *err;
-} expectation;
-
-static bool holds(const char *text, const char *part)
-{
-    return *part ? strstr(text, part) != NULL : *text == '\0';
-}
-
-static void expect(void **state, const expectation *expectations, size_t count)
-{
-    outcome *result = malloc(sizeof *result);
-    assert_non_null(result);
-    for (size_t i = 0; i < count; i++) {
-        const expectation *want = &expectations[i];
-        run(state, want->line, result);
-        if (result->code != want->code || !holds(result->out, want->out) ||
-            !holds(result->err, want->err))
-            fail_msg("%s\n gave %d\nstdout: %s\nstderr: %s", want->line, result->code, result->out,
-                     result->err);
-    }
-    free(result);
-}
-
-#define EXPECT(state, table) expect(state, table, sizeof(table) / sizeof(table)[0])
+#define EXPECT(state, table) run_heed_rows(state, &way, table, sizeof(table) / sizeof(table)[0])
 
 static void writes_array(void **state, const char *name, heed_type type, const int64_t shape[4])
 {
@@ -119,7 +65,7 @@ static int open_folder(void **state)
 
 static void has_a_front_door(void **state)
 {
-    static const expectation lines[] = {
+    static const run_heed_row lines[] = {
         { "heed", 2, "", "Usage: heed VERB" },
         { "heed --help", 0, "Usage: heed VERB", "" },
         { "heed -h", 0, "Usage: heed VERB", "" },
@@ -139,7 +85,7 @@ static void has_a_front_door(void **state)
 
 static void notices_lost_output(void **state)
 {
-    static const expectation lines[] = {
+    static const run_heed_row lines[] = {
         { "heed --version >&-", 3, "", "standard output: Bad file descriptor" },
         { "heed plan --list --json >&-", 3, "", "standard output" },
         { "[ ! -e /dev/full ] || heed plan --list >/dev/full; [ $? = 3 ]", 0, "", "No space left" },
@@ -160,7 +106,7 @@ static void notices_lost_output(void **state)
  * more time. */
 static void stops_when_interrupted(void **state)
 {
-    static const expectation lines[] = {
+    static const run_heed_row lines[] = {
         { "i=0; while [ $i -lt 5000 ]; do i=$((i + 1)); echo \"b1 h1 s$i d64 f32\"; done >many.txt",
           0, "", "" },
         { "for t in 0.4 2 8; do timeout --preserve-status -s INT $t '" HEED_PROGRAM
@@ -173,7 +119,7 @@ static void stops_when_interrupted(void **state)
 
 static void colours_only_where_wanted(void **state)
 {
-    static const expectation lines[] = {
+    static const run_heed_row lines[] = {
         { "TERM=xterm heed doctor --no-rivals | grep -c '\033'; true", 0, "0\n", "" },
         { "script -qec true /dev/null >/dev/null 2>&1 || exit 0; TERM=xterm script -qec "
           "\"'" HEED_PROGRAM "' doctor --no-rivals\" /dev/null | grep -q '\033\\[3'",
@@ -206,11 +152,11 @@ static void json_has_a_schema(void **state)
         { "heed run --json --q Q.npy --k K.npy --v V.npy --out \"$(printf 'O\\377.npy')\"",
           "heed.run/1" },
     };
-    outcome *result = malloc(sizeof *result);
+    heed_said *result = malloc(sizeof *result);
     assert_non_null(result);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         json_error_t error;
-        run(state, lines[i][0], result);
+        run_heed(state, &way, lines[i][0], result);
         assert_int_equal(result->code, 0);
         json_t *json = json_loads(result->out, JSON_REJECT_DUPLICATES, &error);
         if (!json)
@@ -226,7 +172,7 @@ static void json_has_a_schema(void **state)
 /* Tools that check what the build makes are used where they are. */
 static void documents_are_well_formed(void **state)
 {
-    static const expectation lines[] = {
+    static const run_heed_row lines[] = {
         { "for v in $(heed generate verbs); do heed generate man --verb $v --date 'March 1, 2026' "
           ">heed-$v.1; done; "
           "heed generate man --date 'March 1, 2026' >heed.1; "
@@ -257,21 +203,18 @@ static void documents_are_well_formed(void **state)
 
 static void inspects_files(void **state)
 {
-    static const expectation lines[] = {
+    static const run_heed_row lines[] = {
         { "cp " CUBINS "sm80_old old.cubin; cp " CUBINS "sm90_new new.cubin; cp " CUBINS
           "cut cut.cubin; heed inspect --no-code old.cubin | tr -s ' '",
           0, "old.cubin attend sm_80 168 - 0 320 0 128 3 12 of 64 registers", "" },
-        { "heed inspect --no-code --smem 83000 old.cubin | tr -s ' '", 0, "1 4 of 64 shared memory",
-          "" },
+        { "heed inspect --no-code --smem 83000 old.cubin | tr -s ' '", 0, "1 4 of 64 shared memory", "" },
         { "heed inspect --no-code --smem 166600 old.cubin", 1, "smem-over-163k", "" },
-        { "heed inspect --no-code --threads 256 old.cubin | tr -s ' '", 0,
-          "256 1 8 of 64 registers", "" },
+        { "heed inspect --no-code --threads 256 old.cubin | tr -s ' '", 0, "256 1 8 of 64 registers", "" },
         { "heed inspect --no-code old.cubin new.cubin", 0, "two ", "" },
         { "heed inspect --no-code --json new.cubin | grep -c entry", 0, "2\n", "" },
         { "heed inspect cut.cubin", 7, "", "cut.cubin: damaged cubin" },
         { "heed inspect none.cubin", 3, "", "none.cubin: " },
-        { "heed inspect --no-code old.cubin old.txt", 2, "old.cubin",
-          "neither a .cubin nor a .cu file" },
+        { "heed inspect --no-code old.cubin old.txt", 2, "old.cubin", "neither a .cubin nor a .cu file" },
         { "heed inspect", 2, "", "no problem given" },
         { "heed inspect -k fwd_any_scalar_row b1 h1 s4 d64 f16", 4, "", "another kind of device" },
         { "touch a.cu; heed inspect --arch volta a.cu", 2, "", "'volta' is no architecture" },
@@ -290,9 +233,9 @@ static void inspects_sources(void **state)
         "echo 'extern \"C\" __global__ void wrong() { x; }' >w.cu; "
         "heed inspect -a sm_89 -D N=2 k.cu >k.txt 2>e.txt || grep 'NVRTC, CUDA' e.txt || "
         "{ cat e.txt >&2; exit 1; }; true";
-    outcome *result = malloc(sizeof *result);
+    heed_said *result = malloc(sizeof *result);
     assert_non_null(result);
-    run(state, probe, result);
+    run_heed(state, &way, probe, result);
     assert_int_equal(result->code, 0);
     bool missing = *result->out != '\0';
     free(result);
@@ -300,10 +243,9 @@ static void inspects_sources(void **state)
         print_message("skipped: there is no NVRTC\n");
         skip();
     }
-    static const expectation more[] = {
+    static const run_heed_row more[] = {
         { "tr -s ' ' <k.txt", 0, " 0 0 128 12 48 of 48 threads", "" },
-        { "HEED_CACHE=/dev/null heed inspect --no-code --json -D N=2 k.cu | grep -c '\"k.cu\"'", 0,
-          "3\n", "" },
+        { "HEED_CACHE=/dev/null heed inspect --no-code --json -D N=2 k.cu | grep -c '\"k.cu\"'", 0, "3\n", "" },
         { "HEED_CACHE=/dev/null heed inspect -a 90 w.cu", 3, "", "w.cu(1): error" },
     };
     EXPECT(state, more);
@@ -315,7 +257,7 @@ static void inspects_sources(void **state)
 
 static void plans(void **state)
 {
-    static const expectation lines[] = {
+    static const run_heed_row lines[] = {
         { "heed plan b1 h2 s4 d8 f32", 0, "b1 h2 s4 d8 f32", "" },
         { "heed plan 'b1 h2 s4 d8 f32' b1 h2 s8 d8 f16 'b1 h2 s16 d8 f16'", 0, "b1 h2 s8 d8 f16 ",
           "" },
@@ -349,7 +291,7 @@ static void plans(void **state)
 
 static void keeps_wisdom(void **state)
 {
-    static const expectation lines[] = {
+    static const run_heed_row lines[] = {
         { "heed plan --threads 1 --effort measure --wisdom w.txt b1 h1 s4 d8 f32", 0, "fwd_", "" },
         { "grep -c 'b1 h1 s4 d8 f32' w.txt", 0, "1\n", "" },
         { "heed plan --threads 1 --effort wisdom --wisdom w.txt b1 h1 s4 d8 f32", 0, "fwd_", "" },
@@ -378,7 +320,7 @@ static void keeps_wisdom(void **state)
 
 static void refuses_arrays_that_do_not_fit(void **state)
 {
-    static const expectation lines[] = {
+    static const run_heed_row lines[] = {
         { "heed run", 2, "", "--q is missing: give --q, --k and --v, or --tensors" },
         { "heed run --q Q.npy --k K.npy", 2, "", "--v is missing" },
         { RUN "--tensors x.safetensors", 2, "", "exclude each other" },
@@ -476,13 +418,13 @@ static void computes_attention(void **state)
         { "--q Qbf.npy --type bf16", "b2 h8/4 s5/9 d16/24 bf16", "Qbf.npy", 3e-2 },
         { "--q Q16.npy --type f32 --cpu scalar", "b2 h8/4 s5/9 d16/24 f32", "Q16.npy", 1e-5 },
     };
-    outcome *result = malloc(sizeof *result);
+    heed_said *result = malloc(sizeof *result);
     assert_non_null(result);
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         char line[512];
         snprintf(line, sizeof line, "heed run %s --k K.npy --v V.npy --out O.npy --lse LSE.npy",
                  runs[i].options);
-        run(state, line, result);
+        run_heed(state, &way, line, result);
         if (result->code != 0 || !strstr(result->out, runs[i].spec))
             fail_msg("%s\n gave %d: %s%s", line, result->code, result->out, result->err);
         assert_right(state, runs[i].spec, runs[i].q, runs[i].tolerance);
@@ -496,7 +438,7 @@ static void agrees_with_a_real_model(void **state)
     lab_safetensors *file;
     lab_tensor expected, o;
     char path[SCRATCH_PATH_SIZE];
-    static const expectation lines[] = {
+    static const run_heed_row lines[] = {
         { "heed run --tensors " CAPTURE " --prefix layer0. --out O.safetensors", 0,
           "O.safetensors: f32 [1, 128, 12, 32]", "" },
     };
@@ -523,7 +465,7 @@ static void warns_of_what_is_not_finite(void **state)
     lab_element_set(HEED_F32, v.data, 3, NAN);
     assert_int_equal(lab_npy_write(&v, scratch_path(state, "V_nan.npy", path), NULL), HEED_OK);
     lab_tensor_free(&v);
-    static const expectation lines[] = {
+    static const run_heed_row lines[] = {
         { "heed run --q Q.npy --k K.npy --v V_nan.npy --json", 0, "\"not_finite\": 10",
           "10 elements of O are NaN or infinite" },
     };
@@ -533,7 +475,7 @@ static void warns_of_what_is_not_finite(void **state)
 /* Their size is not known before the end. */
 static void reads_pipes(void **state)
 {
-    static const expectation lines[] = {
+    static const run_heed_row lines[] = {
         { "cat Q.npy | heed run --q /dev/stdin --k K.npy --v V.npy", 0, "b2 h8/4 s5/9", "" },
         { "{ cat Q.npy; echo; } | heed run --q /dev/stdin --k K.npy --v V.npy", 7, "",
           "/dev/stdin: more data than shape [2, 5, 8, 16]" },
@@ -546,7 +488,7 @@ static void reads_pipes(void **state)
 /* An old result stays until the new one is whole; nothing else is left behind. */
 static void replaces_results_as_a_whole(void **state)
 {
-    static const expectation lines[] = {
+    static const run_heed_row lines[] = {
         { "mkdir d && cp Q.npy d/O.npy && cd d && ln -s O.npy L.npy", 0, "", "" },
         { "cd d; heed run --q ../Q.npy --k ../K.npy --v ../V.npy -o L.npy >/dev/null; ls -l | wc "
           "-l; [ -h L.npy ]",

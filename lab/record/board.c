@@ -9,7 +9,8 @@
     "r.trial, r.run, r.spec, r.device, r.backend, r.features, r.build, r.threads, r.kernel, " \
     "r.config, r.verdict, r.reason, r.timing, r.confirmed, r.seconds, r.p90, r.rate, "        \
     "r.of_roofline, r.heed, r.git_commit, r.dirty, r.ended, r.trusted, c.against, c.ratio, "  \
-    "c.low, c.high, c.verdict, "
+    "c.low, c.high, c.verdict, "                                                                \
+    "(SELECT source IS NOT NULL FROM candidate WHERE id = r.candidate), "
 #define JOINED                                                                      \
     " AS r LEFT JOIN comparison AS c ON c.trial = r.trial AND c.against = "         \
     "(SELECT against FROM comparison WHERE trial = r.trial AND ratio IS NOT NULL "  \
@@ -59,6 +60,7 @@ static lab_record_row read_row(statement *s)
     row.low = statement_get_real(s, at++);
     row.high = statement_get_real(s, at++);
     row.compared = statement_get_text(s, at++);
+    row.foreign = statement_get_integer(s, at++) != 0;
     row.place = (int)statement_get_integer(s, at++);
     row.promoted = statement_get_integer(s, at++) != 0;
     return row;

@@ -399,6 +399,7 @@ typedef struct lab_record_row {
     const char *device, *backend, *features, *build;
     int threads;
     const char *kernel, *config;
+    bool foreign; /* it has a source of its own: no kernel of heed's */
     const char *verdict, *reason;
     const char *timing; /* "cold" or "hot" */
     bool confirmed, promoted;

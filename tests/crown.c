@@ -1,0 +1,56 @@
+/*
+ * crown.c - a source of somebody's as the leader of a board
+ */
+#include "crown.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "device.h"
+#include "lab/record/record.h"
+#include "scratch.h"
+#include "wisdom_line.h"
+
+void crown_source(void **state, const char *name, const char *spec, double seconds)
+{
+    char path[SCRATCH_PATH_SIZE], file[512], source[8192];
+    lab_record *record;
+    lab_error error;
+    int64_t run_id, id;
+    bool resumed;
+    heed_problem problem;
+    heed_context *context;
+    char features[32];
+    const heed_options options = { .device = "cpu", .threads = 1 };
+    const lab_record_work work = { .key = name, .verb = "evolve", .command = "heed evolve" };
+    snprintf(file, sizeof file, HEED_SOURCE_DIR "/tests/data/trial/%s.c", name);
+    source[scratch_read(file, source, sizeof source - 1)] = '\0';
+    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    heed_device_features(context, features);
+    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    assert_int_equal(
+        lab_record_open(&record, scratch_path(state, "board.db", path), LAB_RECORD_WRITE, &error),
+        HEED_OK);
+    assert_int_equal(lab_record_begin(record, &work, &run_id, &resumed, &error), HEED_OK);
+    const lab_record_trial trial = {
+        .run = run_id,
+        .candidate = { .kernel = name, .language = "c", .source = source, .proposer = "test" },
+        .problem = &problem,
+        .device = { .name = heed_context_device(context), .backend = "cpu" },
+        .environment = { .features = features, .threads = 1, .build = heed_wisdom_build() },
+        .verdict = LAB_RECORD_OK,
+        .confirmed = true,
+        .timing = LAB_RECORD_HOT,
+        .seconds = seconds,
+    };
+    if (lab_record_append(record, &trial, &id, &error) != HEED_OK)
+        fail_msg("%s", error.text);
+    assert_int_equal(lab_record_promote(record, id, 0, "by the test", &error), HEED_OK);
+    lab_record_close(record);
+    heed_context_destroy(context);
+}
