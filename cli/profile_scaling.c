@@ -13,7 +13,7 @@
 
 #define SEED 1
 #define AXES_MAX 4
-#define BLOCKS_MIN 5
+#define SAMPLES_MIN 5
 #define SAMPLES_MAX 1000
 
 /* A size whose call would take longer than so many times --seconds is left out. */
@@ -102,24 +102,43 @@ static void describe(const scaling_job *job, const heed_plan *plan, scaling_poin
     figure->capacity = figure->units * launch.resident;
 }
 
-/* Times some blocks: what disturbs a machine only ever adds, so the least counts. */
-static heed_status time_blocks(const scaling_job *job, bench_engine *engine, double budget,
-                               lab_scale_point *figure)
+/* Blocks of replays, on a device that works by itself. */
+static heed_status sample_replays(bench_engine *engine, double budget, double *samples, int *count)
 {
-    bool replay = !heed_device_is_host(job->context);
+    *count = 0;
+    heed_status status = bench_engine_estimate(engine, true, &samples[0]);
+    if (status == HEED_OK)
+        status = bench_engine_ready(engine, true, samples[0]);
+    int64_t end = heed_clock_ns() + (int64_t)(budget * 1e9);
+    while (status == HEED_OK && *count < SAMPLES_MAX &&
+           (*count < SAMPLES_MIN || heed_clock_ns() < end))
+        status = bench_engine_block(engine, &samples[(*count)++]);
+    return status;
+}
+
+/* Short samples, on a CPU: between two that were disturbed there may be one that was not. */
+static heed_status sample_calls(bench_engine *engine, double budget, double *samples, int *count)
+{
+    const heed_sampling sampling = { .warmup_ns = (int64_t)(budget * 0.1e9),
+                                     .sample_ns = (int64_t)(budget * 1e9 / SAMPLES_MAX),
+                                     .budget_ns = (int64_t)(budget * 1e9),
+                                     .samples_min = SAMPLES_MIN,
+                                     .samples_max = SAMPLES_MAX };
+    return heed_sample(bench_engine_call, engine, &sampling, samples, count);
+}
+
+/* What disturbs a machine only ever adds, so the least counts. */
+static heed_status sample(bench_engine *engine, double budget, lab_scale_point *figure)
+{
     double samples[SAMPLES_MAX];
     lab_summary summary;
-    size_t count = 0;
-    heed_status status = bench_engine_estimate(engine, replay, &samples[0]);
-    if (status == HEED_OK)
-        status = bench_engine_ready(engine, replay, samples[0]);
-    int64_t end = heed_clock_ns() + (int64_t)(budget * 1e9);
-    while (status == HEED_OK && count < SAMPLES_MAX &&
-           (count < BLOCKS_MIN || heed_clock_ns() < end))
-        status = bench_engine_block(engine, &samples[count++]);
+    int count;
+    heed_status status = heed_device_is_host(engine->tensors->context)
+                             ? sample_calls(engine, budget, samples, &count)
+                             : sample_replays(engine, budget, samples, &count);
     if (status != HEED_OK)
         return status;
-    lab_stats_summarize(samples, count, &summary);
+    lab_stats_summarize(samples, (size_t)count, &summary);
     if (!(figure->seconds > 0 && figure->seconds < samples[0]))
         figure->seconds = samples[0];
     figure->spread = summary.p50 / figure->seconds;
@@ -145,7 +164,7 @@ static heed_status time_point(const scaling_job *job, double budget, scaling_poi
     }
     status = bench_engine_start(&engine, &tensors, plan);
     if (status == HEED_OK)
-        status = time_blocks(job, &engine, budget, figure);
+        status = sample(&engine, budget, figure);
     bench_engine_stop(&engine);
     bench_tensors_free(&tensors);
     return status;
