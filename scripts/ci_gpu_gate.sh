@@ -9,6 +9,7 @@
 #   GATE_SECONDS    for each problem, 5 if that is not set
 #   GATE_STRICT     1: what cannot be told fails too
 #   GATE_CRITERIA   1: judge by the criteria beside SDPA as well
+#   GATE_TRUST      1: champions are rebuilt from the board's sources also where others may write to it
 #
 # Three things are asked, the cheapest first: do the gates still kill every wrong kernel, is what heed
 # computes right, and is it as fast as the champions. The exit status is that of the first answer
@@ -43,14 +44,16 @@ step() {
 
 strict=
 [ "${GATE_STRICT:-0}" = 0 ] || strict=--strict
+trust=
+[ "${GATE_TRUST:-0}" = 0 ] || trust=--trust-board
 # Without --device the suite is that of the host.
 case $HEED_DEVICE in
 cuda*) step "Do the gates kill what is wrong?" selftest --device "$HEED_DEVICE" ;;
 *) step "Do the gates kill what is wrong?" selftest ;;
 esac
 step "Is it right?" verify --shapes seed --once --time-limit 1
-# shellcheck disable=SC2086  # an option or none
-step "Is it as fast?" gate --board "$board" --seconds "${GATE_SECONDS:-5}" $strict
+# shellcheck disable=SC2086  # options or none
+step "Is it as fast?" gate --board "$board" --seconds "${GATE_SECONDS:-5}" $strict $trust
 if [ "${GATE_CRITERIA:-0}" != 0 ]; then
     step "Is it good enough?" gate --criteria --seconds "${GATE_SECONDS:-5}"
 fi
