@@ -83,6 +83,7 @@ static void peeking_is_paid_for(void **state)
 {
     double fractions[10], tails[10], bounds[10];
     int crossed = 0, naive = 0, runs = 20000;
+    uint64_t steps = 0;
     for (int i = 0; i < 10; i++)
         fractions[i] = (i + 1) / 10.0;
     lab_spending_tails(fractions, 10, 0.025, tails);
@@ -93,7 +94,7 @@ static void peeking_is_paid_for(void **state)
         bool over = false, over_fixed = false;
         for (int i = 0; i < 10; i++) {
             for (int j = 0; j < 4; j++)
-                place += lab_random_normal(1, (uint64_t)(run * 40 + i * 4 + j)) * sqrt(0.025);
+                place += lab_random_normal(1, steps++) * sqrt(0.025);
             double z = place / sqrt(fractions[i]);
             over |= z > bounds[i];
             over_fixed |= z > 1.96;

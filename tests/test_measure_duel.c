@@ -88,8 +88,11 @@ static void test_turns(void **state)
     assert_int_equal(duel.planned, 8);
     assert_int_equal(log.length, 8 + 16); /* a new place for each stretch, of one pair */
     char want[32] = "";
-    for (size_t block = 0; block < 16; block++)
-        strcat(strcat(want, block % 2 ? "" : "."), lab_interleave_second(2, block) ? "b" : "a");
+    for (size_t block = 0, length = 0; block < 16; block++) {
+        if (block % 2 == 0)
+            want[length++] = '.';
+        want[length++] = lab_interleave_second(2, block) ? 'b' : 'a';
+    }
     assert_string_equal(log.text, want);
     for (size_t i = 0; i < 8; i++)
         assert_true(duel.a[i] == 1 && duel.b[i] == 2);
