@@ -299,7 +299,9 @@ static const cli_option options[] = {
       .kind = CLI_FLAG,
       .help = "Whoever launches a file's kernels asks for more than 48 KB of shared memory where "
               "they need it, so that this is no finding" },
-    { .name = "loops", .kind = CLI_FLAG, .help = "Also list the loops of each kernel" },
+    { .name = "loops",
+      .kind = CLI_FLAG,
+      .help = "Also list the loops of each kernel, but for those that only wait" },
     { .name = "no-code",
       .kind = CLI_FLAG,
       .help = "Do not disassemble, which takes half a second a kernel" },

@@ -194,6 +194,8 @@ static void add_loops(lab_table *table, const inspect_row *row)
     for (size_t i = 0; row->has_sass && i < row->sass.loop_count; i++) {
         const lab_sass_loop *loop = &row->sass.loops[i];
         const char *role = lab_sass_role_name(loop->role);
+        if (loop->role == LAB_SASS_WAIT) /* two instructions each, and many of them */
+            continue;
         lab_table_cell(table, "%s", row->name);
         lab_table_cell(table, "%s", row->code.name);
         lab_table_cell(table, "sm_%d", row->arch);

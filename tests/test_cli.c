@@ -207,14 +207,17 @@ static void inspects_files(void **state)
         { "cp " CUBINS "sm80_old old.cubin; cp " CUBINS "sm90_new new.cubin; cp " CUBINS
           "cut cut.cubin; heed inspect --no-code old.cubin | tr -s ' '",
           0, "old.cubin attend sm_80 168 - 0 320 0 128 3 12 of 64 registers", "" },
-        { "heed inspect --no-code --smem 83000 old.cubin | tr -s ' '", 0, "1 4 of 64 shared memory", "" },
+        { "heed inspect --no-code --smem 83000 old.cubin | tr -s ' '", 0, "1 4 of 64 shared memory",
+          "" },
         { "heed inspect --no-code --smem 166600 old.cubin", 1, "smem-over-163k", "" },
-        { "heed inspect --no-code --threads 256 old.cubin | tr -s ' '", 0, "256 1 8 of 64 registers", "" },
+        { "heed inspect --no-code --threads 256 old.cubin | tr -s ' '", 0,
+          "256 1 8 of 64 registers", "" },
         { "heed inspect --no-code old.cubin new.cubin", 0, "two ", "" },
         { "heed inspect --no-code --json new.cubin | grep -c entry", 0, "2\n", "" },
         { "heed inspect cut.cubin", 7, "", "cut.cubin: damaged cubin" },
         { "heed inspect none.cubin", 3, "", "none.cubin: " },
-        { "heed inspect --no-code old.cubin old.txt", 2, "old.cubin", "neither a .cubin nor a .cu file" },
+        { "heed inspect --no-code old.cubin old.txt", 2, "old.cubin",
+          "neither a .cubin nor a .cu file" },
         { "heed inspect", 2, "", "no problem given" },
         { "heed inspect -k fwd_any_scalar_row b1 h1 s4 d64 f16", 4, "", "another kind of device" },
         { "touch a.cu; heed inspect --arch volta a.cu", 2, "", "'volta' is no architecture" },
@@ -245,7 +248,8 @@ static void inspects_sources(void **state)
     }
     static const run_heed_row more[] = {
         { "tr -s ' ' <k.txt", 0, " 0 0 128 12 48 of 48 threads", "" },
-        { "HEED_CACHE=/dev/null heed inspect --no-code --json -D N=2 k.cu | grep -c '\"k.cu\"'", 0, "3\n", "" },
+        { "HEED_CACHE=/dev/null heed inspect --no-code --json -D N=2 k.cu | grep -c '\"k.cu\"'", 0,
+          "3\n", "" },
         { "HEED_CACHE=/dev/null heed inspect -a 90 w.cu", 3, "", "w.cu(1): error" },
     };
     EXPECT(state, more);

@@ -102,6 +102,22 @@ static void test_every_rule_has_a_case(void **state)
     assert_int_equal(count, 19);
 }
 
+/* People find every name in the page about them. */
+static void test_every_rule_is_documented(void **state)
+{
+    static char page[65536];
+    char quoted[64];
+    const char *name, *advice;
+    lab_severity severity;
+    size_t length = scratch_read(HEED_SOURCE_DIR "/docs/inspecting.md", page, sizeof page - 1);
+    page[length] = '\0';
+    for (size_t i = 0; (name = lab_code_rule(i, &severity, &advice)); i++) {
+        snprintf(quoted, sizeof quoted, "`%s`", name);
+        if (!strstr(page, quoted))
+            fail_msg("docs/inspecting.md does not speak of %s", name);
+    }
+}
+
 /* What is not known gives no finding. */
 static void test_nothing_is_assumed(void **state)
 {
@@ -151,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_finds_its_own),
         cmocka_unit_test(test_every_rule_has_a_case),
+        cmocka_unit_test(test_every_rule_is_documented),
         cmocka_unit_test(test_nothing_is_assumed),
         cmocka_unit_test(test_the_gravest_comes_first),
     };
