@@ -257,6 +257,25 @@ static void test_shipped_kernels_have_no_fault(void **state)
     json_decref(all);
 }
 
+/* The kernel of the plan, for the architecture of the device. */
+static void test_a_device_has_its_plan(void **state)
+{
+    static const char driver[] = "HEED_LIBCUDA=" FAKE_CUDA " HEED_NVML=" FAKE_CUDA
+                                 " FAKE_CUDA_ARCH=90 ";
+    run(state, "%s" HEED " inspect --no-code --json --device cuda 'b2 h8 s512 d64 f16'", driver);
+    if (strstr(result.err, "NVRTC, CUDA")) {
+        print_message("skipped: %s", result.err);
+        skip();
+    }
+    assert_int_equal(result.code, 0);
+    assert_said(result.out, "\"kernel\": \"fwd_16bit_sm90_wgmma__");
+    assert_said(result.out, "\"arch\": 90");
+    assert_null(strstr(result.out, "naive"));
+    run(state, "%s" HEED " inspect --no-code --device cuda -k fwd_any_sm80_naive b1 h1 s64 d64 f16",
+        driver);
+    assert_said(result.out, "fwd_any_sm80_naive");
+}
+
 static int begin(void **state)
 {
     setenv("HEED_CACHE", "/dev/null", 1);
@@ -271,6 +290,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_tools_that_do_not_work, begin, scratch_close),
         cmocka_unit_test_setup_teardown(test_without_a_tool, begin, scratch_close),
         cmocka_unit_test_setup_teardown(test_severities_decide, begin, scratch_close),
+        cmocka_unit_test_setup_teardown(test_a_device_has_its_plan, begin, scratch_close),
         cmocka_unit_test_setup_teardown(test_each_is_found_when_compiled, begin, scratch_close),
         cmocka_unit_test_setup_teardown(test_shipped_kernels_have_no_fault, begin, scratch_close),
     };
