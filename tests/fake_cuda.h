@@ -59,7 +59,8 @@ typedef struct fake_cuda {
     size_t args_size;
     fake_hook_fn *hook;
     void *hook_data;
-    int copies; /* what a launch does: so many bytes of V become O */
+    int copies;      /* what a launch does: so many bytes of V become O */
+    long long ahead; /* nanoseconds that its clock is ahead of the host's */
 
     /* What fails: call number @fail_call of the entry @fail_name, or, where that is NULL, call
      * number @fail_call of all that are counted; 0: none. */

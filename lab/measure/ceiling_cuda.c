@@ -32,11 +32,12 @@ TEXT(lab_text_ceiling_memory, "ceiling_memory.cu");
 enum {
     THREADS = 256, /* of a block, in all of the kernels */
     HOPPER = 90,
-    SLICES = 12,      /* of which the best counts */
-    LAST_SLICES = 5,  /* of which the median is what lasts */
-    LAUNCHES = 200,   /* of the empty kernel in a graph */
-    READ_ROUNDS = 20, /* through what the L2 holds */
-    DEVICE_SHARE = 16 /* of the device's memory that is read and copied, at most */
+    SLICES = 12,       /* of which the best counts */
+    LAST_SLICES = 5,   /* of which the median is what lasts */
+    LAUNCHES = 200,    /* of the empty kernel in a graph */
+    MEMORY_ROUNDS = 4, /* through memory that is read or copied */
+    READ_ROUNDS = 20,  /* through what the L2 holds */
+    DEVICE_SHARE = 16  /* of the device's memory that is read and copied, at most */
 };
 #define SLICE_SECONDS 5e-3
 #define TRIAL_ROUNDS 64 /* to find out how many a slice takes */
@@ -247,9 +248,11 @@ static heed_status time_memories(lab_ceiling_cuda *ceiling, heed_context *contex
     if (status == HEED_OK)
         status = heed_device_allocate(context, bytes, &to);
     if (status == HEED_OK)
-        status = time_memory(context, "heed_ceiling_copy", from, to, bytes, 1, 2, &ceiling->copy);
+        status = time_memory(context, "heed_ceiling_copy", from, to, bytes, MEMORY_ROUNDS, 2,
+                             &ceiling->copy);
     if (status == HEED_OK)
-        status = time_memory(context, "heed_ceiling_read", to, from, bytes, 1, 1, &ceiling->read);
+        status = time_memory(context, "heed_ceiling_read", to, from, bytes, MEMORY_ROUNDS, 1,
+                             &ceiling->read);
     if (status == HEED_OK && cached > 0 && cached < bytes)
         status = time_memory(context, "heed_ceiling_read", from, to, cached, READ_ROUNDS, 1,
                              &ceiling->cache);
