@@ -303,13 +303,13 @@ static void test_conflicts(void **state)
         char verdict;
         const char *figure;
     } rows[] = {
-        { "1,\"f(int, int)\",\"1,000\",\"50,000\"", NULL, 'P', "2.00 %" },
-        { "1,\"f(int, int)\",\"6,000\",\"50,000\"", NULL, 'F', "12.00 %" },
-        { "1,\"f(int, int)\",\"n/a\",\"n/a\"", NULL, 'U', "nothing that heed understands" },
+        { "\"1\",\"f(int, int)\",\"1,000\",\"50,000\"", NULL, 'P', "2.00 %" },
+        { "\"1\",\"f(int, int)\",\"6,000\",\"50,000\"", NULL, 'F', "12.00 %" },
+        { "\"1\",\"f(int, int)\",\"n/a\",\"n/a\"", NULL, 'U', "nothing that heed understands" },
         { "==ERROR== ERR_NVGPUCTRPERM", NULL, 'U', "ERR_NVGPUCTRPERM" },
         { NULL, "wgmma-b2", 'P', "2.63 %" },
         { NULL, "mma-b2", 'P', "0.11 %" },
-        { NULL, "missing", 'U', "ncu: Failed to find metric" },
+        { NULL, "missing", 'U', "Failed to find metric" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char line[2048], says[1024], verdicts[8], figure[512];

@@ -268,9 +268,11 @@ static void test_hang(void **state)
     snprintf(line, sizeof line, "(NCU=deaf heed profile --timeout 1 --device cuda " SPEC "%s)",
              gone);
     must(state, line, 3, "not ready after 1 s");
-    snprintf(line, sizeof line,
-             "(NCU=hang timeout --preserve-status -s INT 1 '%s' profile --device cuda " SPEC "%s)",
-             HEED_PROGRAM, gone);
+    snprintf(
+        line, sizeof line,
+        "(NCU=hang timeout --foreground --preserve-status -s INT 1 '%s' profile --device cuda " SPEC
+        "%s)",
+        HEED_PROGRAM, gone);
     must(state, line, 130, "");
 }
 
