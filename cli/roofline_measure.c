@@ -99,8 +99,8 @@ static void name_device(lab_ceilings *ceilings, const heed_context *context)
     *ceilings = (lab_ceilings){ .measured = true, .time = (int64_t)time(NULL) };
     snprintf(ceilings->device, sizeof ceilings->device, "%s", heed_context_device(context));
     if (heed_device_is_host(context))
-        snprintf(ceilings->features, sizeof ceilings->features, "%s, %d threads", features,
-                 heed_context_threads(context));
+        snprintf(ceilings->features, sizeof ceilings->features, "%s, %d thread%s", features,
+                 heed_context_threads(context), heed_context_threads(context) == 1 ? "" : "s");
     else
         snprintf(ceilings->features, sizeof ceilings->features, "%s", features);
 }

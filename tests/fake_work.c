@@ -244,7 +244,7 @@ static int event_record(cu_event *event, cu_stream *stream)
     (void)stream;
     clock_gettime(CLOCK_MONOTONIC, &event->time);
     event->time.tv_sec += fake->ahead / 1000000000;
-    event->time.tv_nsec += fake->ahead % 1000000000; /* the difference of two is all that is asked */
+    event->time.tv_nsec += fake->ahead % 1000000000; /* none but differences are asked */
     return fake_begin_inside("cuEventRecord");
 }
 
