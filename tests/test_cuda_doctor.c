@@ -18,8 +18,9 @@
 #include <unistd.h>
 
 #define FAKE "HEED_LIBCUDA=" FAKE_CUDA " HEED_NVRTC=" FAKE_CUDA " HEED_NVML=" FAKE_CUDA " "
-#define BARE                                                                        \
-    "env -u HEED_LIBCUDA -u HEED_NVRTC -u HEED_NVML -u HEED_NVDISASM -u HEED_DEVICE -u HEED_PYTHON " \
+#define BARE                                                                             \
+    "env -u HEED_LIBCUDA -u HEED_NVRTC -u HEED_NVML -u HEED_NVDISASM -u HEED_DEVICE -u " \
+    "HEED_PYTHON "                                                                       \
     "-u CUDA_HOME -u CUDA_PATH HEED_CACHE=/dev/null PATH=/usr/bin:/bin "
 
 /* A machine made of settings; the exit status of the doctor there, and what he says and does not

@@ -25,8 +25,8 @@
  * Knobs m (rows per task), n (keys per tile) and s (tasks that share the keys) are in attn_tile.c.
  *
  * HEED_ABLATE is for builds that are worse on purpose (cuda/kernels/ablate.cuh): no-exp,
- * no-products (each sum stops at its first step), no-loads, extra-barrier, strided (K is packed down its
- * columns), no-staging (K is read where it lies, in float32), no-overlap (no prefetch),
+ * no-products (each sum stops at its first step), no-loads, extra-barrier, strided (K is packed
+ * down its columns), no-staging (K is read where it lies, in float32), no-overlap (no prefetch),
  * over-unrolled and masked.
  *
  * Version log; figures of one thread on a Zen 4, whose peak is 109 to 118 GFLOP/s:

@@ -298,12 +298,11 @@ heed_device_launch heed_cuda_launch_of(const heed_plan *plan)
 {
     const cuda_plan *made = plan->code;
     const program *it = made->strides_aligned ? &made->main : &made->fallback;
-    return (heed_device_launch){
-        .blocks = it->grid,
-        .threads = (int)it->threads,
-        .smem = it->smem,
-        .resident = heed_cuda_resident(plan->context->cuda, it->function, it->threads, it->smem)
-    };
+    return (heed_device_launch){ .blocks = it->grid,
+                                 .threads = (int)it->threads,
+                                 .smem = it->smem,
+                                 .resident = heed_cuda_resident(plan->context->cuda, it->function,
+                                                                it->threads, it->smem) };
 }
 
 /* ---- Executions ---- */

@@ -83,8 +83,8 @@ heed_status heed_cuda_replay_repeat(heed_replay *replay, heed_cuda *cuda, int wa
 void heed_cuda_replay_destroy(heed_replay *replay, heed_cuda *cuda);
 
 /* observe.c: heed_cuda_resident() returns how many blocks of @threads threads, with @smem bytes of
- * dynamic shared memory, a multiprocessor holds of @function at a time; 0: the driver does not tell.
- * heed_cuda_timeline() is heed_device_timeline(), but for the host's times. */
+ * dynamic shared memory, a multiprocessor holds of @function at a time; 0: the driver does not
+ * tell. heed_cuda_timeline() is heed_device_timeline(), but for the host's times. */
 int heed_cuda_resident(heed_cuda *cuda, const heed_cuda_function *function, unsigned threads,
                        size_t smem);
 heed_status heed_cuda_timeline(heed_cuda *cuda, heed_work_fn *work, void *data, int calls,
