@@ -240,8 +240,9 @@ static const cli_option options[] = {
     { .name = "record",
       .kind = CLI_PATH,
       .argument = "FOLDER",
-      .help =
-          "Also keep everything in files below FOLDER, by device and date: JSON, CSV, Markdown" },
+      .help = "Also keep everything in files below FOLDER, by device and date: JSON, CSV, "
+              "Markdown, and "
+              "the manifest of what it was made with, as 'heed doctor --lock' writes it" },
     { .name = "seed",
       .kind = CLI_INTEGER,
       .argument = "N",
