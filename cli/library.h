@@ -11,9 +11,9 @@
 /* cli_library_sources() returns the sources that this program was built from. */
 const lab_record_library *cli_library_sources(void);
 
-/* cli_library_describe() says how a CUDA kernel of heed's own is compiled and launched, for
- * lab_record_describe(). */
-bool cli_library_describe(const lab_record_trial *trial, char *words, size_t size);
+/* cli_library_describe() says how a CUDA kernel of heed's own is compiled and launched, and what
+ * came of compiling it if that is in the cache of compiled kernels, for lab_record_describe(). */
+void cli_library_describe(const lab_record_trial *trial, lab_record_described *described);
 
 /* library_text.c: cli_library_kernel() writes the device source @text, or if that is NULL that of
  * the file @name of @sources, with the headers of @sources in the place of its #include lines, to a

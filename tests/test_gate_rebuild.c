@@ -30,7 +30,7 @@
 
 #define VARIABLES "HEED_CACHE=\"$PWD/cache\" HEED_DEVICE=cpu HEED_BOARD=board.db "
 static const run_heed_way well = { HEED_PROGRAM, VARIABLES };
-static const run_heed_way planted = { HEED_PLANTED, VARIABLES "HEED_PLANTED=100 " };
+static const run_heed_way planted = { HEED_PLANTED, VARIABLES "HEED_PLANTED=300 " };
 
 static const json_t *shape_of(const json_t *json, const char *spec)
 {
@@ -58,7 +58,7 @@ static void regressions_are_found(void **state)
         "heed bench 'b1 h2 s128 d64 f32' 'b2 h2 s128 d64 f32' 'b3 h2 s128 d64 f32' "
         "--peers none --seconds 0.05 -t 1 --json >bench.json && heed board add bench.json",
         0);
-    json_t *json = run_heed_json(state, &planted, "heed gate --seconds 5 -t 1 --no-verify --json",
+    json_t *json = run_heed_json(state, &planted, "heed gate --seconds 15 -t 1 --no-verify --json",
                                  1);
     const json_t *slower = shape_of(json, "b1"), *wrong = shape_of(json, "b2"),
                  *same = shape_of(json, "b3");
@@ -155,9 +155,8 @@ static const char *const kernels[] = { "fwd_any_sm80_naive", "fwd_16bit_sm80_mma
 /* What the board is told of a trial of @kernel. */
 static void describe(const char *kernel, heed_problem *problem, lab_launched *launched)
 {
-    char words[LAB_LAUNCH_SIZE];
+    static lab_record_described described;
     const char *bad = "";
-    cli_library_sources();
     assert_int_equal(heed_problem_parse(problem, "b2 h8 s512 d64 f16"), HEED_OK);
     const lab_record_trial trial = {
         .candidate = { .kernel = kernel },
@@ -165,9 +164,13 @@ static void describe(const char *kernel, heed_problem *problem, lab_launched *la
         .device = { .name = "some GPU", .backend = "cuda" },
         .environment = { .features = "sm_90-driver13.0-nvrtc13.0", .build = heed_wisdom_build() },
     };
-    assert_true(cli_library_describe(&trial, words, sizeof words));
-    if (!lab_launch_parse(launched, words, &bad))
-        fail_msg("%s: %s", words, bad);
+    memset(&described, 0, sizeof described);
+    cli_library_describe(&trial, &described);
+    if (!lab_launch_parse(launched, described.launch, &bad))
+        fail_msg("%s: %s", described.launch, bad);
+    assert_string_equal(described.artifact.form, "cubin");
+    assert_int_equal(strlen(described.artifact.sha256), LAB_RECORD_HASH_SIZE - 1);
+    assert_in_range(described.artifact.registers, 16, 255);
 }
 
 /* Of the words comes the same code as of the kernel itself. */

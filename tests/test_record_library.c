@@ -114,10 +114,15 @@ static void changed_sources_are_told(void **state)
 /* Launches                                                                   */
 /* -------------------------------------------------------------------------- */
 
-static bool describe(const lab_record_trial *trial, char *words, size_t size)
+static void describe(const lab_record_trial *trial, lab_record_described *described)
 {
-    snprintf(words, size, "entry=%s", trial->candidate.kernel);
-    return strcmp(trial->candidate.config, "m3n64") != 0;
+    if (strcmp(trial->candidate.config, "m3n64") == 0)
+        return;
+    snprintf(described->launch, sizeof described->launch, "entry=%s", trial->candidate.kernel);
+    snprintf(described->sha256, sizeof described->sha256, "described");
+    described->artifact = (lab_record_artifact){
+        .sha256 = described->sha256, .form = "cubin", .bytes = 7, .registers = 42
+    };
 }
 
 static void launches_come_back(void **state)
@@ -141,12 +146,15 @@ static void launches_come_back(void **state)
         record_scene_make(&scene, run, i);
         if (i < 4)
             scene.trial.candidate.source = scene.trial.candidate.language = NULL;
+        scene.trial.artifact.sha256 = NULL;
         int64_t id = record_append(record, &scene.trial);
         record_expect(lab_record_launch(record, id, &words, &error), &error);
-        if (i == 2)
-            assert_string_equal(words, "entry=fwd_16bit_sm80_mma");
-        else
+        if (i != 2) {
             assert_null(words);
+            continue;
+        }
+        assert_string_equal(words, "entry=fwd_16bit_sm80_mma");
+        assert_int_equal(record_show(record, id, "artifact", 0, "registers").field.integer, 42);
         free(words);
     }
     lab_record_close(record);

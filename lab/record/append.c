@@ -152,25 +152,36 @@ static heed_status seal(lab_record *record, int64_t id, lab_error *error)
     return statement_do(&s);
 }
 
-static heed_status add_trial(lab_record *record, const lab_record_trial *trial, int64_t *id,
-                             lab_error *error)
+static heed_status add_described(lab_record *record, const lab_record_trial *trial, int64_t *id,
+                                 lab_error *error)
 {
     references to = { 0 };
+    heed_status status = references_add(record, trial, &to, error);
+    if (status == HEED_OK)
+        status = insert_trial(record, trial, &to, id, error);
+    if (status == HEED_OK)
+        status = add_belongings(record, *id, trial, error);
+    if (status == HEED_OK && trial->launch)
+        status = library_add_launch(record, *id, trial->launch, error);
+    if (status == HEED_OK)
+        status = seal(record, *id, error);
+    return status;
+}
+
+static heed_status add_trial(lab_record *record, const lab_record_trial *trial,
+                             const lab_record_described *described, int64_t *id, lab_error *error)
+{
+    lab_record_trial whole = *trial;
     lab_record_found found;
     heed_status status = lab_record_find(record, trial, &found, error);
     *id = found.trial;
     if (status != HEED_OK || found.trial > 0)
         return status;
-    status = references_add(record, trial, &to, error);
-    if (status == HEED_OK)
-        status = insert_trial(record, trial, &to, id, error);
-    if (status == HEED_OK)
-        status = add_belongings(record, *id, trial, error);
-    if (status == HEED_OK)
-        status = library_add_launch(record, *id, trial, error);
-    if (status == HEED_OK)
-        status = seal(record, *id, error);
-    return status;
+    if (!whole.launch && *described->launch)
+        whole.launch = described->launch;
+    if (!whole.artifact.sha256)
+        whole.artifact = described->artifact;
+    return add_described(record, &whole, id, error);
 }
 
 static heed_status check_trial(const lab_record_trial *trial, lab_error *error)
@@ -199,11 +210,15 @@ heed_status lab_record_append(lab_record *record, const lab_record_trial *trial,
                               lab_error *error)
 {
     int64_t added = 0;
+    lab_record_described described;
     heed_status status = check_trial(trial, error);
+    if (status == HEED_OK) /* before the transaction, as it may take a moment */
+        library_describe(record, trial, &described);
     if (status == HEED_OK)
         status = lab_record_run_sql(record, "BEGIN IMMEDIATE", error);
     if (status == HEED_OK)
-        status = lab_record_commit(record, add_trial(record, trial, &added, error), error);
+        status = lab_record_commit(record, add_trial(record, trial, &described, &added, error),
+                                   error);
     if (id)
         *id = status == HEED_OK ? added : 0;
     return status;

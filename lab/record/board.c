@@ -9,7 +9,7 @@
     "r.trial, r.run, r.spec, r.device, r.backend, r.features, r.build, r.threads, r.kernel, " \
     "r.config, r.verdict, r.reason, r.timing, r.confirmed, r.seconds, r.p90, r.rate, "        \
     "r.of_roofline, r.heed, r.git_commit, r.dirty, r.ended, r.trusted, c.against, c.ratio, "  \
-    "c.low, c.high, c.verdict, "                                                                \
+    "c.low, c.high, c.verdict, "                                                              \
     "(SELECT source IS NOT NULL FROM candidate WHERE id = r.candidate), "
 #define JOINED                                                                      \
     " AS r LEFT JOIN comparison AS c ON c.trial = r.trial AND c.against = "         \

@@ -98,16 +98,16 @@ void lab_record_describe(lab_record *record, lab_record_describer *describe)
     record->describe = describe;
 }
 
-heed_status library_add_launch(lab_record *record, int64_t id, const lab_record_trial *trial,
-                               lab_error *error)
+void library_describe(lab_record *record, const lab_record_trial *trial,
+                      lab_record_described *described)
 {
-    char own[LAB_RECORD_LAUNCH_SIZE];
-    const char *words = trial->launch;
-    if (!words && !trial->candidate.source && record->describe &&
-        record->describe(trial, own, sizeof own))
-        words = own;
-    if (!words)
-        return HEED_OK;
+    memset(described, 0, sizeof *described);
+    if (record->describe && !trial->candidate.source)
+        record->describe(trial, described);
+}
+
+heed_status library_add_launch(lab_record *record, int64_t id, const char *words, lab_error *error)
+{
     statement s = statement_make(record, "INSERT INTO launch VALUES (?, ?)", error);
     statement_integer(&s, id);
     statement_text(&s, words);

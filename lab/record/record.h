@@ -352,12 +352,19 @@ heed_status lab_record_promote(lab_record *record, int64_t trial, int64_t over, 
 /* library.c: what it takes to build the code of a trial again                */
 /* -------------------------------------------------------------------------- */
 
-/* lab_record_describe() lets @describe be asked by lab_record_append() how the code of @trial is
- * launched, where the trial does not say so itself and has no source of its own: it writes words of
- * at most @size - 1 bytes to @words and returns true, or false if there is nothing to say. */
-typedef bool lab_record_describer(const lab_record_trial *trial, char *words, size_t size);
-void lab_record_describe(lab_record *record, lab_record_describer *describe);
+/* What is known of the code of a trial that does not say it itself. */
 #define LAB_RECORD_LAUNCH_SIZE 4096
+typedef struct lab_record_described {
+    char launch[LAB_RECORD_LAUNCH_SIZE]; /* how it is launched, in words; "": not known */
+    char sha256[LAB_RECORD_HASH_SIZE];   /* where artifact.sha256 may point to */
+    lab_record_artifact artifact;
+} lab_record_described;
+
+/* lab_record_describe() lets @describe be asked by lab_record_append() of a trial without a source
+ * of its own: how its code is launched and what the compiler made, where the trial itself does not
+ * say so. It gets a @described that is zeroed. */
+typedef void lab_record_describer(const lab_record_trial *trial, lab_record_described *described);
+void lab_record_describe(lab_record *record, lab_record_describer *describe);
 
 /* lab_record_launch() writes how the code of @trial is launched to a new text, to be freed by the
  * caller: NULL if that is not known. */

@@ -115,12 +115,14 @@ heed_status references_find_candidate(lab_record *record, const char *hash, int6
 /* -------------------------------------------------------------------------- */
 
 /* library_add() adds the library of @environment, if it has one that is not there yet;
- * library_add_launch() how the code of the trial @id is launched, where that is known.
+ * library_add_launch() how the code of the trial @id is launched. library_describe() asks for what
+ * @trial does not say of its code.
  * library_check() looks whether every library is what was added. */
 heed_status library_add(lab_record *record, const lab_record_environment *environment,
                         lab_error *error);
-heed_status library_add_launch(lab_record *record, int64_t id, const lab_record_trial *trial,
-                               lab_error *error);
+heed_status library_add_launch(lab_record *record, int64_t id, const char *words, lab_error *error);
+void library_describe(lab_record *record, const lab_record_trial *trial,
+                      lab_record_described *described);
 heed_status library_check(lab_record *record, lab_error *error);
 
 /* -------------------------------------------------------------------------- */
