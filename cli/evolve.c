@@ -73,8 +73,23 @@ static cli_exit create(evolve_run *run)
     return cli_exit_of(status);
 }
 
-/* The champion once more: the gates, unless it went through them to become one, and what heed
- * plans. */
+/* The best of each island, and the champion last, through all gates: none of them may be called
+ * good without that. */
+static cli_exit verify_best(evolve_run *run, int64_t champion)
+{
+    cli_exit code = CLI_OK;
+    for (int i = 0; i <= EVOLVE_ISLANDS && code == CLI_OK; i++) {
+        const lab_individual *one = i < EVOLVE_ISLANDS ? lab_evolution_member(run->evolution, i, 0)
+                                                       : NULL;
+        if (i < EVOLVE_ISLANDS && !one)
+            continue;
+        code = sweep_verify(
+            &run->sweep, one ? lab_space_index(&run->sweep.space, &one->genome.point) : champion);
+    }
+    return code;
+}
+
+/* The champion once more: the gates, what heed plans, and who leads the board. */
 static cli_exit judge(evolve_run *run)
 {
     const lab_individual *champion = lab_evolution_champion(run->evolution);
@@ -84,12 +99,15 @@ static cli_exit judge(evolve_run *run)
     int64_t index = lab_space_index(&run->sweep.space, &champion->genome.point);
     run->sweep.verified = run->sweep.refuted = false;
     if (!cli_args_flag(run->args, "no-verify"))
-        code = sweep_verify(&run->sweep, index);
+        code = verify_best(run, index);
     if (code == CLI_OK && run->sweep.refuted)
         return CLI_VERIFY_FAILED;
     if (code == CLI_OK && !cli_args_flag(run->args, "no-compare"))
         code = sweep_compare(&run->sweep, index);
-    return code;
+    if (code != CLI_OK || !run->sweep.verified)
+        return code;
+    heed_status status = evolve_knobs_titles(run, champion);
+    return status == HEED_OK && !cli_interrupted() ? CLI_OK : fail(run, status);
 }
 
 /* -------------------------------------------------------------------------- */

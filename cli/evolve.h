@@ -10,6 +10,7 @@
 #ifndef CLI_EVOLVE_H
 #define CLI_EVOLVE_H
 
+#include "bench_engine.h"
 #include "board.h"
 #include "measure/champion.h"
 #include "measure/family.h"
@@ -40,6 +41,7 @@ typedef struct evolve_run {
     int64_t reused;     /* answers that were on the board */
     int64_t challenges; /* of champions */
     int64_t refuted;    /* challengers that won, and that a gate then refused */
+    int64_t titles;     /* of the board that the champion took */
     char last[128];     /* what became of the newest challenge */
     lab_error trouble;  /* why a run ended early */
 } evolve_run;
@@ -88,14 +90,44 @@ typedef struct evolve_contest {
 
     /* *@yes is true; becomes false if a gate refuses the challenger. */
     heed_status (*gates)(void *data, bool *yes);
+
+    /* Where it is not all problems, and not one champion that it meets: by the index of the family,
+     * the numbers of the problems, and who is met there. NULL: all, and the champion. */
+    const size_t *shapes;
+    const char *const *holders;
+    int attempt; /* of the first round on the board; the next number is that of the second; 0: 1 */
+
+    /* Told of each bout of a contest that was won, with what came of it on fresh samples, and the
+     * trial that is. May be NULL. */
+    heed_status (*won)(void *data, size_t index, const lab_comparison *fresh, int64_t trial,
+                       const char *reason);
 } evolve_contest;
 
 /* evolve_contest_run() decides, or finds on the board what was decided. */
 heed_status evolve_contest_run(const evolve_contest *it, bool *yes);
 
-/* evolve_duel.c: the same for configs, as evolution asks for it. */
+/* evolve_duel.c: the same for configs, as evolution asks for it. evolve_engine_start() plans a
+ * kernel by its name and makes it ready for blocks. */
 heed_status evolve_succeeds(void *data, const lab_individual *challenger,
                             const lab_individual *champion, bool *yes);
+heed_status evolve_engine_start(const sweep_run *sweep, const sweep_shape *shape, const char *name,
+                                bench_engine *engine);
+
+/* evolve_title.c: who has come out, and meets those who lead the board. start() makes it ready for
+ * a problem, and stop() ends that, also after start() failed. */
+typedef struct evolve_challenger {
+    const char *name;
+    int64_t number;
+    heed_status (*start)(void *data, size_t shape, lab_side *side);
+    void (*stop)(void *data);
+    lab_record_trial (*trial)(void *data, size_t shape, int attempt);
+    void *data;
+} evolve_challenger;
+
+/* evolve_take_titles() lets it take the titles that it wins: run->titles of them. It has passed all
+ * gates. evolve_knobs_titles() does so for a config. */
+heed_status evolve_take_titles(evolve_run *run, const evolve_challenger *challenger);
+heed_status evolve_knobs_titles(evolve_run *run, const lab_individual *champion);
 
 /* evolve_report.c: the answer. */
 cli_exit evolve_report(evolve_run *run);

@@ -24,6 +24,17 @@ static heed_status play(const evolve_contest *it, lab_duel *duels, lab_compariso
 
 /* ---- On the board ---- */
 
+static size_t shape_of(const evolve_contest *it, size_t index)
+{
+    return it->shapes ? it->shapes[index] : index;
+}
+
+/* Of its first round on the board. */
+static int first_attempt(const evolve_contest *it)
+{
+    return it->attempt > 0 ? it->attempt : 1;
+}
+
 static heed_status summarize(const double *seconds, size_t count, lab_summary *summary)
 {
     double *sorted = malloc((count + 1) * sizeof *sorted);
@@ -38,9 +49,10 @@ static heed_status summarize(const double *seconds, size_t count, lab_summary *s
 }
 
 /* Only the second round may rank a kernel: nobody chose it by these samples. */
-static heed_status add_duel(const evolve_contest *it, const lab_duel *duel, size_t shape,
-                            int attempt, const lab_record_fact *decision)
+static heed_status add_duel(const evolve_contest *it, const lab_duel *duel, size_t index,
+                            int attempt, const lab_record_fact *decision, int64_t *id)
 {
+    const char *against = it->holders ? it->holders[index] : it->champion;
     lab_record_timing timing = it->run->sweep.cold ? LAB_RECORD_COLD : LAB_RECORD_HOT;
     lab_summary own, other;
     heed_status status = summarize(duel->a, duel->pairs, &own);
@@ -49,18 +61,18 @@ static heed_status add_duel(const evolve_contest *it, const lab_duel *duel, size
     if (status != HEED_OK)
         return status;
     const lab_record_samples samples[2] = {
-        { .against = it->champion, .kind = timing, .seconds = duel->a, .count = duel->pairs },
-        { .against = it->champion,
+        { .against = against, .kind = timing, .seconds = duel->a, .count = duel->pairs },
+        { .against = against,
           .other = true,
           .kind = timing,
           .seconds = duel->b,
           .count = duel->pairs },
     };
-    const lab_record_comparison compared = cli_board_comparison(&duel->comparison, it->champion,
+    const lab_record_comparison compared = cli_board_comparison(&duel->comparison, against,
                                                                 other.p50);
-    lab_record_trial trial = it->trial(it->family.data, shape, attempt);
+    lab_record_trial trial = it->trial(it->family.data, shape_of(it, index), attempt);
     trial.verdict = LAB_RECORD_OK;
-    trial.confirmed = attempt > 1;
+    trial.confirmed = attempt > first_attempt(it);
     trial.seconds = own.p50;
     trial.p90 = own.p90;
     trial.samples = samples;
@@ -69,15 +81,15 @@ static heed_status add_duel(const evolve_contest *it, const lab_duel *duel, size
     trial.comparison_count = 1;
     trial.facts = decision;
     trial.fact_count = decision != NULL;
-    return evolve_add(it->run, &trial, NULL);
+    return evolve_add(it->run, &trial, id);
 }
 
 static heed_status add_round(const evolve_contest *it, const lab_duel *duels, int attempt,
-                             const lab_record_fact *decision)
+                             const lab_record_fact *decision, int64_t ids[LAB_SEARCH_SHAPES])
 {
     heed_status status = HEED_OK;
     for (size_t i = 0; i < it->family.count && status == HEED_OK; i++)
-        status = add_duel(it, &duels[i], i, attempt, decision);
+        status = add_duel(it, &duels[i], i, attempt, decision, &ids[i]);
     return status;
 }
 
@@ -87,7 +99,8 @@ static heed_status find_decision(const evolve_contest *it, bool *known, bool *ye
     evolve_run *run = it->run;
     lab_record_found found;
     double number = 0;
-    const lab_record_trial trial = it->trial(it->family.data, it->family.count - 1, 1);
+    const lab_record_trial trial = it->trial(it->family.data, shape_of(it, it->family.count - 1),
+                                             first_attempt(it));
     heed_status status = lab_record_find(run->record, &trial, &found, &run->trouble);
     *known = status == HEED_OK && found.trial &&
              evolve_find_number(run, found.trial, "succeeds", &number);
@@ -97,12 +110,23 @@ static heed_status find_decision(const evolve_contest *it, bool *known, bool *ye
 
 /* ---- The rule ---- */
 
+/* What follows from having won, before the decision is on the board. */
+static heed_status tell_won(const evolve_contest *it, const lab_comparison *fresh,
+                            const int64_t *ids, const char *reason)
+{
+    heed_status status = HEED_OK;
+    for (size_t i = 0; it->won && i < it->family.count && status == HEED_OK; i++)
+        status = it->won(it->family.data, i, &fresh[i], ids[i], reason);
+    return status;
+}
+
 /* Both rounds, the gates, and their traces on the board: the decision last. */
 static heed_status decide(const evolve_contest *it, lab_duel *first, lab_duel *again, bool *yes)
 {
     evolve_run *run = it->run;
-    size_t count = it->family.count, wins = count < 2 ? count : 0;
+    size_t count = it->family.count, wins = it->run->sweep.problems.count < 2 ? 1 : 0;
     lab_comparison one[LAB_SEARCH_SHAPES], other[LAB_SEARCH_SHAPES];
+    int64_t ids[LAB_SEARCH_SHAPES] = { 0 };
     uint64_t seed = run->seed * 1000003 + (uint64_t)it->number * 2;
     heed_status status = play(it, first, one, seed);
     if (status != HEED_OK)
@@ -119,11 +143,13 @@ static heed_status decide(const evolve_contest *it, lab_duel *first, lab_duel *a
             status = it->gates(it->family.data, yes);
         run->refuted += won && !*yes;
         if (status == HEED_OK)
-            status = add_round(it, again, 2, NULL);
+            status = add_round(it, again, first_attempt(it) + 1, NULL, ids);
+        if (status == HEED_OK && *yes)
+            status = tell_won(it, other, ids, decision.reason);
     }
     snprintf(run->last, sizeof run->last, "%s", decision.reason);
     const lab_record_fact fact = { .name = "succeeds", .number = *yes };
-    return status == HEED_OK ? add_round(it, first, 1, &fact) : status;
+    return status == HEED_OK ? add_round(it, first, first_attempt(it), &fact, ids) : status;
 }
 
 heed_status evolve_contest_run(const evolve_contest *it, bool *yes)

@@ -1,7 +1,6 @@
 /*
  * evolve_duel.c - configs of a kernel that meet in turns
  */
-#include "bench_engine.h"
 #include "evolve.h"
 
 /* A family of duels between two kernels. */
@@ -13,10 +12,9 @@ typedef struct meeting {
     bench_engine a, b;
 } meeting;
 
-static heed_status start(meeting *it, const sweep_shape *shape, const char *name,
-                         bench_engine *engine)
+heed_status evolve_engine_start(const sweep_run *sweep, const sweep_shape *shape, const char *name,
+                                bench_engine *engine)
 {
-    const sweep_run *sweep = &it->run->sweep;
     double seconds = 0;
     heed_plan *plan;
     heed_status status = heed_plan_create_named(&plan, sweep->context, &shape->source.problem,
@@ -43,9 +41,9 @@ static heed_status meet(void *data, size_t index, lab_side *a, lab_side *b)
     it->a = it->b = (bench_engine){ .tensors = NULL };
     heed_status status = sweep_open_shape(&it->run->sweep, shape);
     if (status == HEED_OK)
-        status = start(it, shape, it->challenger->whole, &it->a);
+        status = evolve_engine_start(&it->run->sweep, shape, it->challenger->whole, &it->a);
     if (status == HEED_OK)
-        status = start(it, shape, it->champion->whole, &it->b);
+        status = evolve_engine_start(&it->run->sweep, shape, it->champion->whole, &it->b);
     if (status != HEED_OK)
         part(it, index);
     *a = (lab_side){ bench_engine_block, bench_engine_renew, &it->a };
@@ -96,4 +94,35 @@ heed_status evolve_succeeds(void *data, const lab_individual *challenger,
     if (status == HEED_OK)
         status = evolve_name_of(run, champion, &names[1]);
     return status == HEED_OK ? evolve_contest_run(&contest, yes) : status;
+}
+
+/* ---- Against those who lead the board ---- */
+
+static heed_status start_champion(void *data, size_t shape, lab_side *side)
+{
+    meeting *it = data;
+    it->a = (bench_engine){ .tensors = NULL };
+    *side = (lab_side){ bench_engine_block, bench_engine_renew, &it->a };
+    return evolve_engine_start(&it->run->sweep, &it->run->sweep.shapes[shape],
+                               it->challenger->whole, &it->a);
+}
+
+static void stop_champion(void *data)
+{
+    meeting *it = data;
+    bench_engine_stop(&it->a);
+}
+
+heed_status evolve_knobs_titles(evolve_run *run, const lab_individual *champion)
+{
+    evolve_name name;
+    meeting it = { .run = run, .challenger = &name };
+    const evolve_challenger challenger = { .name = name.whole,
+                                           .number = champion->id,
+                                           .start = start_champion,
+                                           .stop = stop_champion,
+                                           .trial = trial_of,
+                                           .data = &it };
+    heed_status status = evolve_name_of(run, champion, &name);
+    return status == HEED_OK ? evolve_take_titles(run, &challenger) : status;
 }

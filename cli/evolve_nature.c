@@ -7,21 +7,6 @@
 #include "evolve.h"
 #include "report/format.h"
 
-/* The words of the board for what becomes of an evaluation. */
-static const lab_record_verdict verdicts[LAB_FATES] = {
-    [LAB_FATE_TIMED] = LAB_RECORD_OK,      [LAB_FATE_PRUNED] = LAB_RECORD_PRUNED,
-    [LAB_FATE_FAILED] = LAB_RECORD_FAILED, [LAB_FATE_WRONG] = LAB_RECORD_WRONG,
-    [LAB_FATE_CRASHED] = LAB_RECORD_CRASH, [LAB_FATE_LATE] = LAB_RECORD_HANG,
-};
-
-static lab_fate fate_of(lab_record_verdict verdict)
-{
-    for (int i = 0; i < LAB_FATES; i++)
-        if (verdicts[i] == verdict)
-            return (lab_fate)i;
-    return LAB_FATE_FAILED;
-}
-
 static heed_status ask_device(evolve_run *run, const lab_individual *individual, size_t shape,
                               lab_evaluation *result)
 {
@@ -43,7 +28,8 @@ static heed_status answer(evolve_run *run, const lab_individual *individual,
     if (status != HEED_OK)
         return status;
     if (found.trial) {
-        *result = (lab_evaluation){ .fate = fate_of(found.verdict), .seconds = found.seconds };
+        *result = (lab_evaluation){ .fate = sweep_fate_of(found.verdict),
+                                    .seconds = found.seconds };
         if (run->sweep.shapes[shape].best == 0 || found.seconds < run->sweep.shapes[shape].best)
             run->sweep.shapes[shape].best = found.seconds;
         run->reused++;
@@ -52,7 +38,7 @@ static heed_status answer(evolve_run *run, const lab_individual *individual,
     status = ask_device(run, individual, shape, result);
     if (status != HEED_OK)
         return status;
-    trial.verdict = verdicts[result->fate];
+    trial.verdict = sweep_verdict_of(result->fate);
     trial.reason = *result->why ? result->why : NULL;
     trial.seconds = result->fate == LAB_FATE_TIMED ? result->seconds : 0;
     return evolve_add(run, &trial, NULL);

@@ -69,6 +69,8 @@ static cli_exit report_text(const evolve_run *run, const lab_individual *champio
     cli_exit code = print_shapes(run, champion);
     if (run->sweep.verified)
         cli_message("the champion passes all gates");
+    if (run->titles > 0)
+        cli_message("it leads the board on %lld problems from now on", (long long)run->titles);
     if (!cli_args_flag(run->args, "no-compare") && !is_better(run))
         cli_message("nothing was found that is faster than what heed plans by itself");
     return code;
@@ -101,7 +103,9 @@ static json_t *json_best(const evolve_run *run)
             json_t *one = it ? json_individual(run, it) : NULL;
             if (!one)
                 break;
+            int64_t index = lab_space_index(&run->sweep.space, &it->genome.point);
             json_object_set_new(one, "island", json_integer(island));
+            json_object_set_new(one, "gates", json_string(sweep_proof_word(&run->sweep, index)));
             list = cli_json_append(list, one);
         }
     return list;
@@ -129,15 +133,16 @@ static json_t *json_shapes(const evolve_run *run)
 static cli_exit report_json(const evolve_run *run, const lab_individual *champion)
 {
     return cli_json_print(
-        json_pack("{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:o}",
-                  "space", run->sweep.space.name, "kernel", run->sweep.kernel, "device",
-                  cli_json_text(run->sweep.device), "run", (json_int_t)run->run, "resumed",
-                  run->resumed, "bred", (json_int_t)lab_evolution_evaluations(run->evolution),
-                  "launched", (json_int_t)run->launched, "timed", (json_int_t)run->timed, "reused",
-                  (json_int_t)run->reused, "challenges", (json_int_t)run->challenges, "refuted",
-                  (json_int_t)run->refuted, "verified", run->sweep.verified, "champion",
-                  json_individual(run, champion), "shapes", json_shapes(run), "best",
-                  json_best(run)),
+        json_pack(
+            "{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:o}",
+            "space", run->sweep.space.name, "kernel", run->sweep.kernel, "device",
+            cli_json_text(run->sweep.device), "run", (json_int_t)run->run, "resumed", run->resumed,
+            "bred", (json_int_t)lab_evolution_evaluations(run->evolution), "launched",
+            (json_int_t)run->launched, "timed", (json_int_t)run->timed, "reused",
+            (json_int_t)run->reused, "challenges", (json_int_t)run->challenges, "refuted",
+            (json_int_t)run->refuted, "titles", (json_int_t)run->titles, "verified",
+            run->sweep.verified, "champion", json_individual(run, champion), "shapes",
+            json_shapes(run), "best", json_best(run)),
         "evolve");
 }
 

@@ -112,3 +112,39 @@ heed_status source_contest(evolve_sources *all, size_t challenger, bool *yes)
     free(it);
     return status;
 }
+
+/* ---- Against those who lead the board ---- */
+
+static heed_status start_champion(void *data, size_t shape, lab_side *side)
+{
+    source_meeting *it = data;
+    *side = (lab_side){ .fn = cli_seat_block, .data = &it->a.seat };
+    return start(&it->a, &it->all->run->sweep.shapes[shape],
+                 it->all->kernels[it->challenger].seconds[shape]);
+}
+
+static void stop_champion(void *data)
+{
+    source_meeting *it = data;
+    cli_seat_leave(&it->a.seat);
+}
+
+heed_status source_take_titles(evolve_sources *all)
+{
+    source_meeting *it = calloc(1, sizeof *it);
+    if (!it)
+        return HEED_ERR_NO_MEMORY;
+    it->all = it->a.all = all;
+    it->challenger = all->champion;
+    it->a.kernel = &all->kernels[all->champion];
+    const evolve_challenger challenger = { .name = it->a.kernel->name,
+                                           .number = (int64_t)all->champion,
+                                           .start = start_champion,
+                                           .stop = stop_champion,
+                                           .trial = trial_of,
+                                           .data = it };
+    heed_status status = evolve_take_titles(all->run, &challenger);
+    source_desk_close(&it->a);
+    free(it);
+    return status;
+}

@@ -46,6 +46,8 @@ static cli_exit report_text(const evolve_sources *all)
         lab_table_row_end(table);
     }
     cli_exit code = cli_table_print(table);
+    if (all->run->titles > 0)
+        cli_message("it leads the board on %lld problems from now on", (long long)all->run->titles);
     if (all->champion == 0)
         cli_message("nothing was found that is faster than the first source");
     return code;

@@ -223,7 +223,10 @@ cli_exit evolve_sources_run(evolve_run *run)
         return code;
     }
     all.proposer = lab_proposer_start(all.program, cli_interrupted);
-    code = code_of(&all, all.proposer ? breed(&all) : HEED_ERR_NO_MEMORY);
+    heed_status status = all.proposer ? breed(&all) : HEED_ERR_NO_MEMORY;
+    if (status == HEED_OK && all.has_champion && all.champion > 0 && !cli_interrupted())
+        status = source_take_titles(&all);
+    code = code_of(&all, status);
     lab_proposer_end(all.proposer);
     code = finish(&all, code);
     if (code == CLI_OK || code == CLI_INTERRUPTED) {

@@ -89,7 +89,8 @@ heed_status source_judge(evolve_sources *all, source_kernel *kernel);
 heed_status source_pass_gates(source_desk *desk, source_kernel *kernel, size_t shape,
                               uint64_t seed);
 
-/* evolve_source_contest.c */
+/* evolve_source_contest.c: source_take_titles() lets the champion meet those who lead the board. */
+heed_status source_take_titles(evolve_sources *all);
 
 /* source_contest() is evolve_contest_run() of two of them. */
 heed_status source_contest(evolve_sources *all, size_t challenger, bool *yes);

@@ -69,19 +69,40 @@ static const lab_try *best_of(const sweep_run *run)
     return best && best->shapes == (int)run->problems.count ? best : NULL;
 }
 
-/* The best point through the gates; if it is refuted, the next one. */
-static cli_exit verify_best(sweep_run *run)
+/* A point that is among the best, and has not been through the gates; NULL: none. */
+static const lab_try *next_finalist(const sweep_run *run)
 {
-    const lab_try *best;
-    cli_exit code = CLI_OK;
-    while (code == CLI_OK && (best = best_of(run))) {
-        code = sweep_verify(run, best->index);
-        if (!run->refuted)
-            break;
-        lab_search_disqualify(run->search, best->index, "it does not pass all gates");
-        run->refuted = false;
-        run->wrong++;
+    const lab_search_result result = lab_search_get(run->search);
+    const lab_try *best = best_of(run);
+    if (best && strcmp(sweep_proof_word(run, best->index), "unknown") == 0)
+        return best;
+    for (size_t i = 0; best && i < result.count; i++) {
+        const lab_try *one = &result.tries[i];
+        if (isfinite(one->score) && one->shapes == best->shapes &&
+            one->efforts[0] == best->efforts[0] && one->efforts[0] > 0 &&
+            strcmp(sweep_proof_word(run, one->index), "unknown") == 0)
+            return one;
     }
+    return NULL;
+}
+
+/* All finalists go through the gates; who is refused is none. */
+static cli_exit verify_finalists(sweep_run *run)
+{
+    const lab_try *one;
+    cli_exit code = CLI_OK;
+    bool told = true; /* else heed verify cannot be run, and would not for the others */
+    while (code == CLI_OK && told && (one = next_finalist(run))) {
+        code = sweep_verify(run, one->index);
+        told = run->verified || run->refuted;
+        if (run->refuted) {
+            lab_search_disqualify(run->search, one->index, "it does not pass all gates");
+            run->wrong++;
+        }
+    }
+    const lab_try *best = best_of(run);
+    run->refuted = false;
+    run->verified = best && strcmp(sweep_proof_word(run, best->index), "all") == 0;
     return code;
 }
 
@@ -90,7 +111,7 @@ static cli_exit judge_best(sweep_run *run)
     cli_exit code = CLI_OK;
     sweep_find_usual(run);
     if (!cli_args_flag(run->args, "no-verify"))
-        code = verify_best(run);
+        code = verify_finalists(run);
     if (code == CLI_OK && best_of(run) && !cli_args_flag(run->args, "no-compare"))
         code = sweep_compare(run, best_of(run)->index);
     return code;
@@ -99,20 +120,25 @@ static cli_exit judge_best(sweep_run *run)
 static void say_how_to_resume(const sweep_run *run)
 {
     const char *path = cli_args_text(run->args, "record");
-    if (path)
+    if (run->board)
+        cli_message("interrupted: all trials are on the board, and the same command goes on from "
+                    "there");
+    else if (path)
         cli_message("interrupted: all trials are in %s, and the same command goes on from there",
                     path);
     else
         cli_message("interrupted: with --record FILE a sweep can be resumed");
 }
 
-static cli_exit sweep(sweep_run *run)
+static cli_exit search_and_judge(sweep_run *run)
 {
     cli_exit code = sweep_open_device(run);
     if (code == CLI_OK)
         code = sweep_choose_kernel(run);
     if (code == CLI_OK)
         code = sweep_open_record(run);
+    if (code == CLI_OK)
+        code = sweep_board_open(run);
     if (code == CLI_OK)
         code = sweep_start_pool(run);
     if (code != CLI_OK)
@@ -133,6 +159,11 @@ static cli_exit sweep(sweep_run *run)
         code = CLI_FINDING;
     }
     return code;
+}
+
+static cli_exit sweep(sweep_run *run)
+{
+    return sweep_board_close(run, search_and_judge(run));
 }
 
 static cli_exit sweep_static(sweep_run *run)
@@ -218,6 +249,8 @@ static const cli_option options[] = {
       .argument = "FILE",
       .help = "Append every trial to FILE, and take what stands there already as known: so an "
               "interrupted sweep is resumed, by the same command" },
+    CLI_OPTION_BOARD,
+    { .name = "no-board", .kind = CLI_FLAG, .help = "Keep no trial on the board" },
     { .name = "replay",
       .kind = CLI_PATH,
       .argument = "FILE",
@@ -263,7 +296,7 @@ static const cli_option options[] = {
       .help = "Do not time the best point beside what heed plans" },
     { .name = "no-verify",
       .kind = CLI_FLAG,
-      .help = "Do not let the best point through all gates of heed verify" },
+      .help = "Do not let the best points through all gates of heed verify" },
     CLI_OPTION_KERNEL,
     CLI_OPTION_DEVICE,
     CLI_OPTION_THREADS,
@@ -287,8 +320,10 @@ const cli_verb cli_verb_sweep = {
         "For a GPU, points are compiled on all cores while the device is busy with others, and "
         "what spills registers, or does not fit, is pruned before it is launched. The output of "
         "every point is checked on some rows when it is first timed. In the end the best few are "
-        "timed again, longer, for luck to have no say, and the best of these is timed in turns "
-        "with what heed plans by itself, and goes through all gates of 'heed verify'.\n"
+        "timed again, longer, for luck to have no say, and go through all gates of 'heed verify'; "
+        "the best of these is timed in turns with what heed plans by itself. Every trial is put "
+        "on the board (see 'heed board') before the next one begins, and an interrupted sweep is "
+        "resumed by the same command.\n"
         "\n"
         "Examples:\n"
         "\n"

@@ -7,6 +7,7 @@
 #define CLI_SWEEP_H
 
 #include "bench.h"
+#include "board.h"
 #include "cli.h"
 #include "search/guide.h"
 #include "search/replay.h"
@@ -14,6 +15,27 @@
 #include "search/trials.h"
 
 typedef struct sweep_pool sweep_pool;
+
+/* The board of a sweep that keeps its trials there. */
+typedef struct sweep_board {
+    lab_record *record;
+    int64_t run; /* its number */
+    bool resumed;
+    int64_t selftest; /* that its gates rely on; 0: none */
+    cli_board_place place;
+} sweep_board;
+
+/* What the gates said of a point. */
+typedef struct sweep_proof {
+    int64_t index;
+    bool passed, refused;
+} sweep_proof;
+
+#define SWEEP_PROOFS 32
+
+/* The number on the board of the trial that is timed beside what heed plans; others have their
+ * effort. */
+#define SWEEP_COMPARED 16
 
 /* One problem, with what it takes to time kernels on it. */
 typedef struct sweep_shape {
@@ -50,11 +72,14 @@ typedef struct sweep_run {
     cli_progress progress;
     size_t total; /* points that may be launched, for progress */
     int64_t start_ns;
-    int64_t reused;    /* answers that were known from before */
-    char trouble[512]; /* why the search ended early */
-    bool verified;     /* the best point passed the gates, ... */
-    int wrong;         /* points that were the best until a gate refused them */
-    bool refuted;      /* or did not */
+    int64_t reused;     /* answers that were known from before */
+    char trouble[512];  /* why the search ended early */
+    sweep_board *board; /* NULL: none */
+    sweep_proof proofs[SWEEP_PROOFS];
+    size_t proof_count;
+    bool verified; /* the best point passed the gates, ... */
+    int wrong;     /* points that were the best until a gate refused them */
+    bool refuted;  /* or did not */
 } sweep_run;
 
 /* sweep_prospect() is what is known of a point from its code, with the other points announced to
@@ -121,8 +146,27 @@ lab_point *sweep_find_starts(const sweep_run *run, size_t *count);
  * shape. */
 cli_exit sweep_compare(sweep_run *run, int64_t index);
 
-/* sweep_verify.c: sweep_verify() lets the best point through all gates, in a process of its own. */
+/* sweep_verify.c: sweep_verify() lets a point through all gates, in a process of its own, unless
+ * that was done before; run->verified and run->refuted are about that point then.
+ * sweep_proof_word() says what came of it: "all", "refused", or "unknown". */
 cli_exit sweep_verify(sweep_run *run, int64_t index);
+const char *sweep_proof_word(const sweep_run *run, int64_t index);
+
+/* sweep_board.c: sweep_board_open() begins a run on the board, or goes on with one, unless
+ * --no-board was given; sweep_board_close() ends it, as @code says, and returns that or what went
+ * wrong. The others look for an evaluation and add one; without a board they do nothing. */
+cli_exit sweep_board_open(sweep_run *run);
+cli_exit sweep_board_close(sweep_run *run, cli_exit code);
+heed_status sweep_board_find(sweep_run *run, const lab_point *point, int shape, int effort,
+                             lab_evaluation *result, bool *found);
+heed_status sweep_board_add(sweep_run *run, const lab_point *point, int shape, int effort,
+                            const lab_evaluation *result);
+heed_status sweep_board_add_duel(sweep_run *run, const lab_point *point, size_t number,
+                                 const lab_duel *duel);
+
+/* The words of the board for what becomes of an evaluation, and back. */
+lab_record_verdict sweep_verdict_of(lab_fate fate);
+lab_fate sweep_fate_of(lab_record_verdict verdict);
 
 /* sweep_replay.c: strategies against the trials of --replay, without a device. */
 cli_exit sweep_replay(const sweep_run *run, const char *path);

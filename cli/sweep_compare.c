@@ -44,8 +44,10 @@ static void take_verdict(sweep_shape *shape, lab_duel *duel)
     shape->usual_seconds = median_of(duel->b, duel->pairs);
 }
 
-static heed_status play(const sweep_run *run, sweep_shape *shape, const char *name, uint64_t seed)
+static heed_status play(sweep_run *run, size_t number, const lab_point *point, const char *name,
+                        uint64_t seed)
 {
+    sweep_shape *shape = &run->shapes[number];
     bench_engine found = { .tensors = NULL }, usual = { .tensors = NULL };
     double found_seconds = 0, usual_seconds = 0;
     lab_duel duel;
@@ -62,6 +64,8 @@ static heed_status play(const sweep_run *run, sweep_shape *shape, const char *na
         status = lab_duel_run(&duel, &a, &b, &options);
         if (status == HEED_OK)
             take_verdict(shape, &duel);
+        if (status == HEED_OK)
+            status = sweep_board_add_duel(run, point, number, &duel);
         lab_duel_free(&duel);
     }
     bench_engine_stop(&found);
@@ -83,7 +87,7 @@ cli_exit sweep_compare(sweep_run *run, int64_t index)
         if (status == HEED_OK && strcmp(name, shape->usual) == 0)
             shape->same = true;
         else if (status == HEED_OK && *shape->usual)
-            status = play(run, shape, name, seed + i);
+            status = play(run, i, &point, name, seed + i);
     }
     cli_progress_end(&progress);
     if (cli_interrupted())

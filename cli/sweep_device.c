@@ -181,14 +181,22 @@ static heed_status evaluate(void *data, const lab_point *point, int shape, int e
         snprintf(result->why, sizeof result->why, "%s", error.text);
         return HEED_OK;
     }
-    heed_status status = HEED_OK;
+    bool found = false;
+    heed_status status = sweep_board_find(run, point, shape, effort, result, &found);
+    if (status != HEED_OK)
+        return status;
+    if (found) {
+        run->reused++;
+        return keep(run, index, shape, effort, result);
+    }
     if (!is_pruned(run, index, result))
         status = time_kernel(run, shape, name, efforts[effort], result);
     if (status != HEED_OK) {
         snprintf(run->trouble, sizeof run->trouble, "%s", cli_interrupted() ? "" : heed_message());
         return status;
     }
-    return keep(run, index, shape, effort, result);
+    status = sweep_board_add(run, point, shape, effort, result);
+    return status == HEED_OK ? keep(run, index, shape, effort, result) : status;
 }
 
 /* Of what the host half of a kernel says without compiling: is the config legal everywhere? */

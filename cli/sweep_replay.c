@@ -23,6 +23,21 @@ static void add_trials(lab_table *table, double trials)
         lab_table_cell(table, "never");
 }
 
+/* The target that our own strategy is held to: so many of the points, in the median. */
+#define TARGET_SHARE 0.30
+
+static void tell_target(const replays *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        const lab_replay_result *one = &all->results[i];
+        double share = one->median / (double)one->points;
+        if (strcmp(all->names[i], lab_strategy_at(0)->name) == 0)
+            cli_message("%s needs %.0f %% of the points; the target is %.0f %% at most: %s",
+                        all->names[i], isfinite(share) ? 100 * share : 100.0, 100 * TARGET_SHARE,
+                        share <= TARGET_SHARE ? "met" : "missed");
+    }
+}
+
 static cli_exit print_table(const sweep_run *run, const replays *all)
 {
     const lab_replay_result *first = &all->results[0];
@@ -52,15 +67,19 @@ static cli_exit print_table(const sweep_run *run, const replays *all)
         lab_table_cell(table, "%d", one->missed);
         lab_table_cell(table, "%d", one->runs);
     }
-    return cli_table_print(table);
+    cli_exit code = cli_table_print(table);
+    tell_target(all);
+    return code;
 }
 
 static json_t *json_one(const char *name, const lab_replay_result *one)
 {
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:i, s:i}", "strategy", name, "median_trials",
-                     cli_json_real(one->median), "p90_trials", cli_json_real(one->p90),
-                     "worst_trials", cli_json_real(one->worst), "median_evaluations",
-                     cli_json_real(one->evaluations), "missed", one->missed, "runs", one->runs);
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:i, s:i}", "strategy", name, "median_trials",
+                     cli_json_real(one->median), "share_of_points",
+                     cli_json_real(one->median / (double)one->points), "p90_trials",
+                     cli_json_real(one->p90), "worst_trials", cli_json_real(one->worst),
+                     "median_evaluations", cli_json_real(one->evaluations), "missed", one->missed,
+                     "runs", one->runs);
 }
 
 static cli_exit print_json(const sweep_run *run, const replays *all)

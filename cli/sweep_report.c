@@ -114,6 +114,7 @@ static cli_exit print_ranking(const sweep_run *run, const ranking *all)
     add_point_heads(table, run);
     lab_table_column(table, run->problems.count > 1 ? "mean time" : "time", LAB_RIGHT);
     lab_table_column(table, "to best", LAB_RIGHT);
+    lab_table_column(table, "gates", LAB_LEFT);
     if (run->pool)
         add_facts_heads(table);
     for (size_t i = 0; i < all->count; i++) {
@@ -124,6 +125,7 @@ static cli_exit print_ranking(const sweep_run *run, const ranking *all)
         add_point(table, run, all->tries[i]->index);
         lab_table_cell(table, "%s", lab_format_seconds(exp(all->tries[i]->score), text));
         lab_table_cell(table, "%.2f", exp(all->tries[i]->score - all->tries[0]->score));
+        lab_table_cell(table, "%s", sweep_proof_word(run, all->tries[i]->index));
         if (run->pool)
             add_facts(table, &all->standings[i].prospect);
         lab_table_row_end(table);
@@ -237,9 +239,10 @@ static json_t *json_try(const sweep_run *run, const lab_try *one, const lab_pros
     lab_space_name(&run->space, &point, run->kernel, name, NULL);
     for (int i = 0; i < one->shapes; i++)
         seconds = cli_json_append(seconds, cli_json_real(one->seconds[i]));
-    return json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:b, s:o}", "point",
-                     json_point(run, one->index), "kernel", name, "fate", lab_fate_name(one->fate),
-                     "why", cli_json_text(one->why), "seconds", seconds, "mean_seconds",
+    return json_pack("{s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:b, s:o}", "point",
+                     json_point(run, one->index), "kernel", name, "gates",
+                     sweep_proof_word(run, one->index), "fate", lab_fate_name(one->fate), "why",
+                     cli_json_text(one->why), "seconds", seconds, "mean_seconds",
                      cli_json_real(exp(one->score)), "front", front, "facts",
                      prospect ? json_facts(prospect) : json_null());
 }

@@ -1,5 +1,5 @@
 /*
- * sweep_verify.c - the best point goes through all gates before it may be called one
+ * sweep_verify.c - the best points go through all gates before they may be called that
  *
  * heed verify does that, in a process of its own: a process that has talked to CUDA can have no
  * children that do, and what crashes there leaves this one alone.
@@ -18,8 +18,36 @@ static void add(char *arguments[ARGUMENTS_MAX], int *count, const char *text)
         arguments[(*count)++] = strdup(text);
 }
 
+static const sweep_proof *find_proof(const sweep_run *run, int64_t index)
+{
+    for (size_t i = 0; i < run->proof_count; i++)
+        if (run->proofs[i].index == index)
+            return &run->proofs[i];
+    return NULL;
+}
+
+const char *sweep_proof_word(const sweep_run *run, int64_t index)
+{
+    const sweep_proof *proof = find_proof(run, index);
+    return !proof || proof->passed == proof->refused ? "unknown"
+           : proof->passed                           ? "all"
+                                                     : "refused";
+}
+
+static void keep_proof(sweep_run *run, int64_t index)
+{
+    if (run->proof_count < SWEEP_PROOFS)
+        run->proofs[run->proof_count++] = (sweep_proof){ index, run->verified, run->refuted };
+}
+
 cli_exit sweep_verify(sweep_run *run, int64_t index)
 {
+    const sweep_proof *proof = find_proof(run, index);
+    if (proof && proof->passed != proof->refused) {
+        run->verified = proof->passed;
+        run->refuted = proof->refused;
+        return CLI_OK;
+    }
     const lab_point point = lab_space_at(&run->space, index);
     char *arguments[ARGUMENTS_MAX] = { NULL };
     char name[HEED_NAME_SIZE];
@@ -44,6 +72,7 @@ cli_exit sweep_verify(sweep_run *run, int64_t index)
     run->refuted = code == CLI_VERIFY_FAILED || code == CLI_FINDING;
     if (code == CLI_INTERRUPTED || cli_interrupted())
         return CLI_INTERRUPTED;
+    keep_proof(run, index);
     if (run->refuted)
         cli_error("%s does not pass verification", name);
     else if (!run->verified)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "leader.h"
 #include "tune.h"
 #include "wisdom_line.h"
 
@@ -104,27 +105,6 @@ cli_exit tune_open_run(tune_run *tune)
 
 /* ---- Who leads ---- */
 
-typedef struct leader {
-    const tune_run *tune;
-    tune_shape *shape;
-} leader;
-
-/* The champion of the board, if it is of this device and can be planned here. */
-static heed_status take_leader(void *data, const lab_record_row *row)
-{
-    leader *it = data;
-    const heed_context *context = it->tune->bench.context;
-    const char *timing = it->tune->bench.cold ? "cold" : "hot";
-    if (strcmp(row->device, heed_context_device(context)) != 0 || !row->timing ||
-        row->threads != heed_context_threads(context) || strcmp(row->timing, timing) != 0 ||
-        strcmp(row->trusted, "damaged") == 0)
-        return HEED_OK;
-    snprintf(it->shape->champion, sizeof it->shape->champion, "%.95s%s%.95s", row->kernel,
-             *row->config ? "__" : "", row->config);
-    it->shape->title = row->trial;
-    return HEED_OK;
-}
-
 /* Makes sure that the champion can be planned, or takes what heed plans. */
 static cli_exit plan_champion(tune_run *tune, tune_shape *shape)
 {
@@ -154,14 +134,14 @@ cli_exit tune_find_champions(tune_run *tune)
     cli_exit code = CLI_OK;
     for (size_t i = 0; i < tune->count && code == CLI_OK; i++) {
         lab_error error;
-        leader it = { tune, &tune->shapes[i] };
-        const lab_record_filter filter = { .part = LAB_BOARD_BEST,
-                                           .problem = tune->shapes[i].spec,
-                                           .exact = true,
-                                           .device = heed_context_device(tune->bench.context) };
-        heed_status status = lab_record_visit(tune->record, &filter, take_leader, &it, &error);
+        tune_shape *shape = &tune->shapes[i];
+        cli_leader leader;
+        heed_status status = cli_leader_find(tune->record, tune->bench.context, shape->spec,
+                                             tune->bench.cold, &leader, &error);
         if (status != HEED_OK)
             return cli_board_fail(status, &error);
+        snprintf(shape->champion, sizeof shape->champion, "%s", leader.name);
+        shape->title = leader.trial;
         code = plan_champion(tune, &tune->shapes[i]);
         if (code == CLI_OK)
             code = tune_find_spaces(tune, &tune->shapes[i]);

@@ -110,12 +110,18 @@ static cli_exit print_table(const tune_run *tune)
 static void print_hunts(const tune_shape *shape)
 {
     int64_t bred = 0;
+    bool first = true;
     for (size_t i = 0; i < shape->hunt_count; i++) {
         const tune_hunt *hunt = &shape->hunts[i];
         bred += hunt->bred;
-        printf("%s%lld of %lld%s of %s", i ? ", " : "", (long long)hunt->launched,
-               (long long)hunt->points, i ? "" : " points", hunt->space);
+        if (hunt->points == 0) /* there was no time for it */
+            continue;
+        printf("%s%lld of %lld%s of %s", first ? "" : ", ", (long long)hunt->launched,
+               (long long)hunt->points, first ? " points" : "", hunt->space);
+        first = false;
     }
+    if (first)
+        printf("nothing");
     printf(" tried");
     if (bred > 0)
         printf(", %lld kernels bred from the best", (long long)bred);

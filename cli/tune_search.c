@@ -16,36 +16,11 @@
 
 /* ---- Answers of the board, and those that go there ---- */
 
-static const struct {
-    lab_fate fate;
-    lab_record_verdict verdict;
-} words[] = {
-    { LAB_FATE_TIMED, LAB_RECORD_OK },      { LAB_FATE_WRONG, LAB_RECORD_WRONG },
-    { LAB_FATE_CRASHED, LAB_RECORD_CRASH }, { LAB_FATE_LATE, LAB_RECORD_HANG },
-    { LAB_FATE_FAILED, LAB_RECORD_FAILED },
-};
-
-static lab_fate fate_of(lab_record_verdict verdict)
-{
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (words[i].verdict == verdict)
-            return words[i].fate;
-    return LAB_FATE_FAILED;
-}
-
-static lab_record_verdict verdict_of(lab_fate fate)
-{
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (words[i].fate == fate)
-            return words[i].verdict;
-    return LAB_RECORD_FAILED;
-}
-
 static heed_status append(tune_quest *it, lab_record_trial *trial, const lab_evaluation *result)
 {
     if (result->fate == LAB_FATE_PRUNED) /* nothing ran, and it is soon found out anew */
         return HEED_OK;
-    trial->verdict = verdict_of(result->fate);
+    trial->verdict = sweep_verdict_of(result->fate);
     trial->reason = *result->why ? result->why : NULL;
     if (result->fate == LAB_FATE_TIMED) {
         trial->seconds = result->seconds;
@@ -68,7 +43,8 @@ heed_status tune_ask(tune_quest *it, const lab_point *point, int effort, lab_eva
     it->known = status == HEED_OK && found.trial > 0;
     if (it->known) {
         it->shape->reused += it->tune->resumed;
-        *result = (lab_evaluation){ .fate = fate_of(found.verdict), .seconds = found.seconds };
+        *result = (lab_evaluation){ .fate = sweep_fate_of(found.verdict),
+                                    .seconds = found.seconds };
         return HEED_OK;
     }
     if (status == HEED_OK)

@@ -75,11 +75,13 @@ typedef struct prober {
  * beyond that is for the gates to say. */
 static heed_status try_kernel(heed_context *context, const char *kernel)
 {
-    static const char *const specs[] = { "b1 h1 s1 d1 f32",         "b1 h1 s1 d1 f16",
-                                         "b1 h1 s1 d1 bf16",        "b1 h1 s64 d64 f32",
-                                         "b1 h1 s64 d64 f16",       "b1 h1 s64 d64 bf16",
-                                         "b1 h1 s64/65536 d64 f32", /* for keys that are shared */
-                                         "b1 h1 s64/65536 d64 f16", "b1 h1 s64/65536 d64 bf16" };
+    static const char *const specs[] = { "b1 h1 s1 d1 f32", "b1 h1 s1 d1 f16", "b1 h1 s1 d1 bf16",
+                                         "b1 h1 s64 d64 f32", "b1 h1 s64 d64 f16",
+                                         "b1 h1 s64 d64 bf16",
+                                         /* for keys that are shared */
+                                         "b1 h1 s64/65536 d64 f32", "b1 h1 s64/65536 d64 f16",
+                                         "b1 h1 s64/65536 d64 bf16", "b1 h1 s1/65536 d64 f32",
+                                         "b1 h1 s1/65536 d64 f16", "b1 h1 s1/65536 d64 bf16" };
     heed_status status = HEED_ERR_UNSUPPORTED;
     for (size_t i = 0; i < sizeof specs / sizeof specs[0] && status == HEED_ERR_UNSUPPORTED; i++) {
         heed_problem problem;

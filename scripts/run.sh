@@ -2,7 +2,7 @@
 # run.sh BUILD - what `make run` does: tune attention for this machine, on the best device present
 #
 # Takes the values that a real text model computed, in tests/data, and the canonical shapes of
-# shapes/seed.txt; HEED_RUN_SECONDS of searching, 40 if that is not set. What is found is on a board,
+# shapes/seed.txt; HEED_RUN_SECONDS in all for that, 60 if that is not set. What is found is on a board,
 # BUILD/run/board.db, from which BUILD/run/heed.wisdom is made. Each step prints the command that it runs.
 set -eu
 heed=$1/cli/heed
@@ -34,7 +34,7 @@ printf '\n## Do the gates kill every wrong kernel?\n$ heed %s\n' "$*"
 tail -2 "$out/selftest.txt"
 
 step "What is fastest here, beside the rivals, before and after" tune --tensors "$captured" \
-    --shapes shapes/seed.txt --seconds "${HEED_RUN_SECONDS:-40}" --board "$out/board.db" \
+    --shapes shapes/seed.txt --seconds "${HEED_RUN_SECONDS:-60}" --board "$out/board.db" \
     --peers openblas,onnxruntime,torch
 step "Who leads" board --board "$out/board.db"
 

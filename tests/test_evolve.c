@@ -150,6 +150,36 @@ static void test_interruptions(void **state)
     assert_parents(state);
 }
 
+/* The champion takes the title of the board from a slow leader, and is promoted; who was not
+ * verified takes nothing. */
+static void test_title(void **state)
+{
+#define LED "'b1 h2 s8/1024 d64 f32'"
+#define CLIMB                                                                               \
+    "heed evolve " LED " --cpu avx2 --space cpu_few -t 1 --duel 1 --trials 3 --no-compare " \
+    "--board v.db --json "
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    if (run(state, "heed plan --cpu avx2 -t 1 --kernel fwd_any_avx2_few " LED, out, err) != 0)
+        skip();
+    assert_int_equal(run(state,
+                         "heed bench --cpu avx2 " LED " --peers none --seconds 0.05 -t 1 --kernel "
+                         "fwd_any_scalar_row --json >bench.json && heed board add --board v.db "
+                         "bench.json",
+                         out, err),
+                     0);
+    json_t *json = run_json(state, CLIMB "--no-verify");
+    assert_int_equal(number(json, "titles"), 0);
+    json_decref(json);
+    json = run_json(state, CLIMB);
+    assert_true(json_is_true(json_object_get(json, "verified")));
+    assert_int_equal(number(json, "titles"), 1);
+    const json_t *best = json_array_get(json_object_get(json, "best"), 0);
+    assert_string_equal(text(best, "gates"), "all");
+    json_decref(json);
+    assert_int_equal(run(state, "heed board --board v.db", out, err), 0);
+    assert_non_null(strstr(out, "fwd_any_avx2_few"));
+}
+
 /* ---- Sources ---- */
 
 #define SMALL "'b1 h1 s32 d32 f32'"
@@ -352,6 +382,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_champion, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_interruptions, open_folder, scratch_close),
+        cmocka_unit_test_setup_teardown(test_title, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_regions, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_bad_sources, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_killed_sources, open_folder, scratch_close),

@@ -32,7 +32,8 @@ static int run(void **state, const char *line, char out[OUTPUT_SIZE], char err[O
 {
     char command[4096], path[SCRATCH_PATH_SIZE];
     snprintf(command, sizeof command,
-             "cd '%s' && export NO_COLOR= HEED_CACHE=\"$PWD/cache\" HEED_DEVICE=cpu && "
+             "cd '%s' && export NO_COLOR= HEED_CACHE=\"$PWD/cache\" HEED_BOARD=board.db "
+             "HEED_DEVICE=cpu && "
              "heed() { '%s' \"$@\"; }; { %s\n} >stdout.txt 2>stderr.txt",
              (const char *)*state, HEED_PROGRAM, line);
     int status = system(command);
@@ -81,10 +82,40 @@ static void test_search(void **state)
     assert_true(strcmp(kernel, "fwd_any_scalar_row__s1") == 0 ||
                 strcmp(kernel, "fwd_any_scalar_row__s4") == 0);
     assert_true(json_number_value(json_object_get(best, "mean_seconds")) > 0);
+    /* Both finalists went through the gates. */
+    for (size_t i = 0; i < 2; i++)
+        assert_string_equal(json_string_value(json_object_get(
+                                json_array_get(json_object_get(json, "trials"), i), "gates")),
+                            "all");
     const json_t *shape = json_array_get(json_object_get(json, "shapes"), 0);
     assert_string_equal(json_string_value(json_object_get(shape, "problem")),
                         "b1 h1 s8/200 d16 f32");
     json_decref(json);
+}
+
+/* Every trial is on the board, and an interrupted sweep goes on from there without a file. */
+static void test_board(void **state)
+{
+    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    static const char line[] =
+        "set -m; '" HEED_PROGRAM "' sweep cpu_tile 'b1 h4 s512 d64 f32' -t 1 --no-verify "
+        "--no-compare --board own.db & for i in $(seq 3000); do n=$('" HEED_PROGRAM
+        "' board check --board own.db 2>/dev/null | cut -d' ' -f1); [ \"${n:-0}\" -ge 3 ] && "
+        "break; "
+        "sleep 0.02; done; kill -INT $!; wait $!";
+    assert_int_equal(run(state, line, out, err), 130);
+    assert_non_null(strstr(err, "on the board, and the same command goes on from there"));
+    json_t *json = run_json(state, "heed sweep cpu_tile 'b1 h4 s512 d64 f32' -t 1 --no-verify "
+                                   "--no-compare --board own.db --trials 4 --json");
+    assert_true(number(json, "reused") >= 3);
+    json_decref(json);
+    assert_int_equal(run(state, "heed board show 1 --board own.db", out, err), 0);
+    assert_non_null(strstr(out, "proposer        sweep"));
+    assert_int_equal(run(state,
+                         "heed sweep odd.txt 'b1 h1 s8/200 d16 f32' -t 1 --no-board --no-verify "
+                         "--no-compare --board none.db; test ! -e none.db",
+                         out, err),
+                     0);
 }
 
 /* A second run asks nothing again, and a third one with more trials only what is new. */
@@ -178,9 +209,9 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_search),    cmocka_unit_test(test_record),
-        cmocka_unit_test(test_interrupt), cmocka_unit_test(test_device),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_search), cmocka_unit_test(test_board),
+        cmocka_unit_test(test_record), cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_device), cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, open_folder, scratch_close);
 }

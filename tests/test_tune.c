@@ -19,7 +19,7 @@
 
 #define OUTPUT_SIZE 65536
 #define SPEC "'b1 h2 s8/1024 d64 f32'"
-#define SLOW "fwd_any_avx2_few__m4s1"
+#define SLOW "fwd_any_scalar_row__s1"
 #define QUICK "-t 1 --peers none --rivals 0.05 --duel 4 --json "
 
 static int run(void **state, const char *line, char out[OUTPUT_SIZE], char err[OUTPUT_SIZE])
@@ -78,7 +78,7 @@ static bool has_avx2(void **state)
     return false;
 #else
     static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
-    return run(state, "heed plan --cpu avx2 -t 1 --kernel " SLOW " " SPEC, out, err) == 0;
+    return run(state, "heed plan --cpu avx2 -t 1 --kernel fwd_any_avx2_few " SPEC, out, err) == 0;
 #endif
 }
 
@@ -93,7 +93,7 @@ static void test_improvement(void **state)
                          "--kernel " SLOW " --json >bench.json; heed board add bench.json",
                          out, err),
                      0);
-    json_t *json = run_json(state, "heed tune --cpu avx2 " SPEC " --seconds 20 --trials 16 "
+    json_t *json = run_json(state, "heed tune --cpu avx2 " SPEC " --seconds 60 --trials 16 "
                                    "--space cpu_few --wisdom w.txt " QUICK);
     const json_t *shape = shape_of(json);
     assert_string_equal(text(json, "schema"), "heed.tune/1");
@@ -214,7 +214,7 @@ static void test_interrupt(void **state)
     assert_int_equal(run(state, line, out, err), 130);
     assert_non_null(strstr(err, "goes on from there"));
     json_t *json = run_json(
-        state, "heed tune --board i.db 'b1 h4 s512 d64 f32' --seconds 1 --trials 5 " QUICK);
+        state, "heed tune --board i.db 'b1 h4 s512 d64 f32' --seconds 15 --trials 6 " QUICK);
     assert_true(json_is_true(json_object_get(json, "resumed")));
     assert_true(number(shape_of(json), "reused") >= 2);
     json_decref(json);

@@ -12,6 +12,7 @@ extern const emulated_kernel mma_d1_unaligned, mma_d32_unaligned, mma_d40_80_una
     mma_d128_groups_unaligned, mma_d192_128_unaligned, mma_d256_unaligned, mma_d64_half_unaligned,
     mma_d96_40_half_unaligned;
 extern const emulated_kernel naive_f32, naive_f16, naive_bf16;
+extern const emulated_kernel candidate_f32, candidate_f16;
 extern const emulated_kernel wgmma_d64_cut, wgmma_d64_cut_unaligned, wgmma_d64_cut_negative,
     wgmma_d64_cut_late, wgmma_d64_cut_late_unaligned, wgmma_d64_cut_late_negative;
 extern const emulated_kernel wgmma_d64_two, wgmma_d64_two_unaligned, wgmma_d64_two_negative;
@@ -42,6 +43,8 @@ const emulated_config emulated_configs[] = {
     { &naive_f32, &naive_f32, NULL },
     { &naive_f16, &naive_f16, NULL },
     { &naive_bf16, &naive_bf16, NULL },
+    { &candidate_f32, &candidate_f32, NULL },
+    { &candidate_f16, &candidate_f16, NULL },
     { &wgmma_d64, &wgmma_d64_unaligned, &wgmma_d64_negative },
     { &wgmma_d64_turns, &wgmma_d64_turns_unaligned, &wgmma_d64_turns_negative },
     { &wgmma_d64_cut, &wgmma_d64_cut_unaligned, &wgmma_d64_cut_negative },

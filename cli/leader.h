@@ -1,0 +1,19 @@
+/*
+ * leader.h - who leads the board where we are
+ */
+#ifndef CLI_LEADER_H
+#define CLI_LEADER_H
+
+#include "board.h"
+
+typedef struct cli_leader {
+    int64_t trial; /* by which it holds the title; 0: nobody leads */
+    char name[2 * HEED_NAME_SIZE];
+} cli_leader;
+
+/* cli_leader_find() looks for who leads on the problem @spec, on the device of @context with as
+ * many threads, cold or hot. Trials that are damaged do not count. */
+heed_status cli_leader_find(lab_record *record, const heed_context *context, const char *spec,
+                            bool cold, cli_leader *leader, lab_error *error);
+
+#endif /* CLI_LEADER_H */

@@ -1,0 +1,219 @@
+/*
+ * sweep_board.c - trials of `heed sweep` on the board
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sweep.h"
+#include "wisdom_line.h"
+
+/* ---- Words ---- */
+
+/* The words of the board for what becomes of an evaluation. */
+static const lab_record_verdict verdicts[LAB_FATES] = {
+    [LAB_FATE_TIMED] = LAB_RECORD_OK,      [LAB_FATE_PRUNED] = LAB_RECORD_PRUNED,
+    [LAB_FATE_FAILED] = LAB_RECORD_FAILED, [LAB_FATE_WRONG] = LAB_RECORD_WRONG,
+    [LAB_FATE_CRASHED] = LAB_RECORD_CRASH, [LAB_FATE_LATE] = LAB_RECORD_HANG,
+};
+
+lab_record_verdict sweep_verdict_of(lab_fate fate)
+{
+    return fate < LAB_FATES ? verdicts[fate] : LAB_RECORD_FAILED;
+}
+
+lab_fate sweep_fate_of(lab_record_verdict verdict)
+{
+    for (int i = 0; i < LAB_FATES; i++)
+        if (verdicts[i] == verdict)
+            return (lab_fate)i;
+    return LAB_FATE_FAILED;
+}
+
+/* ---- A run ---- */
+
+/* All that decides what a run does, but how long it may take. */
+static void make_key(const sweep_run *run, char key[LAB_RECORD_HASH_SIZE + 8])
+{
+    char hash[LAB_RECORD_HASH_SIZE], *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    snprintf(key, LAB_RECORD_HASH_SIZE + 8, "sweep");
+    if (!stream)
+        return;
+    fprintf(stream, "%s %s %s\n%s\n%s %d\n%s\n%lld %d\n", run->space.name, run->kernel,
+            cli_args_text(run->args, "strategy"), run->device, run->board->place.features,
+            run->board->place.environment.threads, heed_wisdom_build(),
+            (long long)cli_args_integer(run->args, "seed"), run->cold);
+    for (size_t i = 0; i < run->problems.count; i++)
+        fprintf(stream, "%s\n", run->shapes[i].spec);
+    if (fclose(stream) == 0) {
+        lab_record_hash(text, size, hash);
+        snprintf(key, LAB_RECORD_HASH_SIZE + 8, "sweep %s", hash);
+    }
+    free(text);
+}
+
+static heed_status begin(sweep_run *run, lab_error *error)
+{
+    char key[LAB_RECORD_HASH_SIZE + 8], command[512];
+    sweep_board *board = run->board;
+    make_key(run, key);
+    snprintf(command, sizeof command, "heed sweep %s '%.200s'%s", run->space.name,
+             run->shapes[0].spec, run->problems.count > 1 ? " ..." : "");
+    const lab_record_work work = { .key = key,
+                                   .verb = "sweep",
+                                   .command = command,
+                                   .seed = (uint64_t)cli_args_integer(run->args, "seed") };
+    heed_status status = lab_record_begin(board->record, &work, &board->run, &board->resumed,
+                                          error);
+    if (status == HEED_OK)
+        status = cli_board_selftest_find(board->record, board->place.device.backend,
+                                         &board->selftest, error);
+    return status;
+}
+
+cli_exit sweep_board_open(sweep_run *run)
+{
+    lab_error error;
+    if (cli_args_flag(run->args, "no-board"))
+        return CLI_OK;
+    sweep_board *board = calloc(1, sizeof *board);
+    if (!board) {
+        cli_error("not enough memory for the board");
+        return CLI_ENVIRONMENT;
+    }
+    run->board = board;
+    cli_exit code = cli_board_open(&board->record, LAB_RECORD_WRITE, run->args);
+    if (code != CLI_OK)
+        return code;
+    cli_board_place_read(&board->place, run->context);
+    heed_status status = begin(run, &error);
+    if (status == HEED_OK && board->resumed)
+        cli_message("run %lld, which was not finished, goes on", (long long)board->run);
+    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
+}
+
+cli_exit sweep_board_close(sweep_run *run, cli_exit code)
+{
+    lab_error error;
+    sweep_board *board = run->board;
+    heed_status status = HEED_OK;
+    lab_record_state state = code == CLI_OK || code == CLI_VERIFY_FAILED ? LAB_RECORD_FINISHED
+                             : code == CLI_INTERRUPTED                   ? LAB_RECORD_INTERRUPTED
+                                                                         : LAB_RECORD_BROKEN;
+    if (!board)
+        return code;
+    if (board->run > 0)
+        status = lab_record_end(board->record, board->run, state, NULL, &error);
+    lab_record_close(board->record);
+    free(board);
+    run->board = NULL;
+    return status == HEED_OK || code != CLI_OK ? code : cli_board_fail(status, &error);
+}
+
+/* ---- Trials ---- */
+
+/* The texts that a trial points to. */
+typedef struct trial_words {
+    char kernel[HEED_NAME_SIZE], thought[LAB_POINT_TEXT];
+} trial_words;
+
+static lab_record_trial trial_of(const sweep_run *run, const lab_point *point, size_t shape,
+                                 int attempt, trial_words *words)
+{
+    const sweep_board *board = run->board;
+    uint64_t seed = (uint64_t)cli_args_integer(run->args, "seed");
+    lab_space_name(&run->space, point, run->kernel, words->kernel, NULL);
+    lab_point_print(&run->space, point, words->thought);
+    char *config = strstr(words->kernel, "__");
+    if (config)
+        *config = '\0';
+    return (lab_record_trial){ .run = board->run,
+                               .candidate = { .kernel = words->kernel,
+                                              .config = config ? config + 2 : "",
+                                              .proposer = "sweep",
+                                              .seed = seed,
+                                              .thought = words->thought },
+                               .problem = &run->problems.items[shape],
+                               .attempt = attempt,
+                               .device = board->place.device,
+                               .environment = board->place.environment,
+                               .selftest = board->selftest,
+                               .seed = seed };
+}
+
+heed_status sweep_board_find(sweep_run *run, const lab_point *point, int shape, int effort,
+                             lab_evaluation *result, bool *found)
+{
+    trial_words words;
+    lab_record_found known = { .trial = 0 };
+    lab_error error;
+    *found = false;
+    if (!run->board)
+        return HEED_OK;
+    const lab_record_trial trial = trial_of(run, point, (size_t)shape, effort, &words);
+    heed_status status = lab_record_find(run->board->record, &trial, &known, &error);
+    if (status != HEED_OK)
+        snprintf(run->trouble, sizeof run->trouble, "%s", error.text);
+    *found = status == HEED_OK && known.trial > 0;
+    if (*found)
+        *result = (lab_evaluation){ .fate = sweep_fate_of(known.verdict),
+                                    .seconds = known.seconds };
+    return status;
+}
+
+static heed_status append(sweep_run *run, lab_record_trial *trial)
+{
+    lab_error error;
+    heed_status status = lab_record_append(run->board->record, trial, NULL, &error);
+    if (status != HEED_OK)
+        snprintf(run->trouble, sizeof run->trouble, "%s", error.text);
+    return status;
+}
+
+heed_status sweep_board_add(sweep_run *run, const lab_point *point, int shape, int effort,
+                            const lab_evaluation *result)
+{
+    trial_words words;
+    if (!run->board || result->fate == LAB_FATE_PRUNED) /* which is soon found out anew */
+        return HEED_OK;
+    lab_record_trial trial = trial_of(run, point, (size_t)shape, effort, &words);
+    trial.verdict = sweep_verdict_of(result->fate);
+    trial.reason = *result->why ? result->why : NULL;
+    if (result->fate == LAB_FATE_TIMED) {
+        trial.seconds = result->seconds;
+        trial.timing = run->cold ? LAB_RECORD_COLD : LAB_RECORD_HOT;
+    }
+    return append(run, &trial);
+}
+
+heed_status sweep_board_add_duel(sweep_run *run, const lab_point *point, size_t number,
+                                 const lab_duel *duel)
+{
+    trial_words words;
+    const sweep_shape *shape = &run->shapes[number];
+    lab_record_timing timing = run->cold ? LAB_RECORD_COLD : LAB_RECORD_HOT;
+    if (!run->board)
+        return HEED_OK;
+    const lab_record_samples samples[2] = {
+        { .against = shape->usual, .kind = timing, .seconds = duel->a, .count = duel->pairs },
+        { .against = shape->usual,
+          .other = true,
+          .kind = timing,
+          .seconds = duel->b,
+          .count = duel->pairs },
+    };
+    const lab_record_comparison compared = cli_board_comparison(&duel->comparison, shape->usual,
+                                                                shape->usual_seconds);
+    lab_record_trial trial = trial_of(run, point, number, SWEEP_COMPARED, &words);
+    trial.verdict = LAB_RECORD_OK;
+    trial.confirmed = run->verified; /* nobody chose it by these samples */
+    trial.timing = timing;
+    trial.seconds = shape->found_seconds;
+    trial.samples = samples;
+    trial.sample_count = 2;
+    trial.comparisons = &compared;
+    trial.comparison_count = 1;
+    return append(run, &trial);
+}

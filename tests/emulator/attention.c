@@ -1,0 +1,26 @@
+/*
+ * attention.c - proposers/attention.cu for the emulator, as macros say; EMULATED_KERNEL is the name
+ * of what it defines
+ */
+#include "emulator/kernel.h"
+#include "emulator/ptx.cuh"
+
+#include "proposers/attention.cu"
+
+static void run(const void *args)
+{
+    attend(*(const heed_cuda_args *)args);
+}
+
+extern const emulated_kernel EMULATED_KERNEL;
+const emulated_kernel EMULATED_KERNEL = {
+    .name = EMULATED_NAME,
+    .type = HEED_TYPE,
+    .causal = HEED_CAUSAL,
+    .dim_qk = HEED_DIM_QK,
+    .dim_v = HEED_DIM_V,
+    .rows = ROWS,
+    .threads = ROWS,
+    .shared_bytes = 4 * KEYS * (HEED_DIM_QK + HEED_DIM_V),
+    .run = run,
+};
