@@ -1,8 +1,8 @@
 # Which tests begin, and which run beside which: `make test` runs as many at a time as there are CPUs.
 #
 # The longest come first, by these seconds of a machine of two CPUs, until ctest has times of its own. A test that
-# keeps two CPUs busy counts for two, and one that judges how fast something is has the machine to itself. The
-# kernels' threads are not counted: verification computes on one thread for longer than they do.
+# keeps two CPUs busy counts for two, and one that judges how fast something is, or what is done in time, has the
+# machine to itself. The kernels' threads are not counted: verification computes on one thread for longer than they do.
 set(seconds
     test_configs 270
     test_emulated_kernels 100
@@ -24,7 +24,7 @@ set(seconds
     test_peer 7
     test_record_damage 7)
 set(two_cpus dist_build selftest test_configs test_emulated_kernels)
-set(alone test_gate test_measure_real test_tune)
+set(alone test_bench test_gate test_measure_real test_trial test_tune)
 
 while(seconds)
     list(POP_FRONT seconds name cost)
