@@ -18,7 +18,7 @@
 /* -------------------------------------------------------------------------- */
 
 /* roofline_get() takes the ceilings of the device of @context from their file, or measures them, if
- * @fresh or there is no good file, and keeps them there. That takes one to five seconds, and says
+ * @fresh or there is no good file, and keeps them there. That takes one to eight seconds, and says
  * so. A file that is damaged is measured anew, with a warning, and so is not being able to keep
  * them. *@path, if not NULL, becomes the file's name, "" if there is none. A failure has been
  * printed. */

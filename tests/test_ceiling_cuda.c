@@ -67,14 +67,15 @@ static void check_rates(int arch)
     double blocks = limits.multiprocessors;
     double bytes = (double)(heed_device_memory(context) / 16 / 4096 * 4096);
     bytes = bytes < 0x1p30 ? bytes : 0x1p30;
-    double cached = (double)(heed_device_cache(context) / 4 / 4096 * 4096);
+    double at_once = blocks * 4 * 256 * 16 * 4;
+    double cached = floor((double)heed_device_cache(context) / 4 / at_once) * at_once;
     fake->args_size = sizeof(heed_ceiling_args);
     fake->hook = take_time;
     assert_int_equal(lab_ceiling_cuda_measure(&found, context, NULL), HEED_OK);
     double mma = 2.0 * 16 * 8 * 16 * 32 * 8 * 2 * blocks / 2e-6;
     double wgmma = 2.0 * 64 * 256 * 16 * 16 * 2 * blocks / 5e-6;
     double best = arch == 90 ? wgmma : mma;
-    assert_true(wgmma > mma);
+    assert_true(wgmma > mma && cached > 0);
     check_rate("fma", found.fma, 16.0 * 4 * 256 * 4 * blocks / 1e-6);
     check_rate("exp", found.exp, 16.0 * 4 * 256 * 4 * blocks / 4e-6);
     check_rate("f16", found.matrix[HEED_F16], best);

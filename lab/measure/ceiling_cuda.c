@@ -33,6 +33,7 @@ enum {
     THREADS = 256, /* of a block, in all of the kernels */
     HOPPER = 90,
     SLICES = 12,       /* of which the best counts */
+    MANY_SLICES = 48,  /* of matrices, until power holds the clocks down */
     LAST_SLICES = 5,   /* of which the median is what lasts */
     LAUNCHES = 200,    /* of the empty kernel in a graph */
     MEMORY_ROUNDS = 4, /* through memory that is read or copied */
@@ -135,21 +136,21 @@ static double least(const double *values, int count)
 }
 
 /* The seconds of one round: those of the best slice, and of the last ones in the median. */
-static heed_status time_rounds(running *run, double *best, double *last)
+static heed_status time_rounds(running *run, int slices, double *best, double *last)
 {
-    double seconds[SLICES];
+    double seconds[MANY_SLICES];
     run->args.rounds = TRIAL_ROUNDS;
     heed_status status = take_samples(run, 1, seconds, 2);
     if (status != HEED_OK)
         return status;
     double rounds = TRIAL_ROUNDS * SLICE_SECONDS / (seconds[1] > 1e-6 ? seconds[1] : 1e-6);
     run->args.rounds = rounds > TRIAL_ROUNDS ? (unsigned long long)rounds : TRIAL_ROUNDS;
-    status = take_samples(run, 1, seconds, SLICES);
+    status = take_samples(run, 1, seconds, slices);
     if (status != HEED_OK)
         return status;
-    *best = least(seconds, SLICES) / (double)run->args.rounds;
-    lab_stats_sort(seconds + SLICES - LAST_SLICES, LAST_SLICES);
-    *last = lab_stats_median(seconds + SLICES - LAST_SLICES, LAST_SLICES) /
+    *best = least(seconds, slices) / (double)run->args.rounds;
+    lab_stats_sort(seconds + slices - LAST_SLICES, LAST_SLICES);
+    *last = lab_stats_median(seconds + slices - LAST_SLICES, LAST_SLICES) /
             (double)run->args.rounds;
     return HEED_OK;
 }
@@ -164,7 +165,7 @@ static heed_status time_loop(const loop *it, heed_context *context, double *rate
     if (status != HEED_OK)
         return status;
     run.blocks = (unsigned)limits.multiprocessors * (it->blocks ? (unsigned)it->blocks : 4);
-    status = time_rounds(&run, &best, &last);
+    status = time_rounds(&run, it->matrix ? MANY_SLICES : SLICES, &best, &last);
     if (status == HEED_OK) {
         *rate = it->operations * run.blocks / best;
         *lasting = it->operations * run.blocks / last;
@@ -239,11 +240,20 @@ static size_t choose_bytes(const heed_context *context)
     return bytes / 4096 * 4096;
 }
 
+/* A quarter of the L2, half of one of its two halves: as often as all threads together load, so
+ * that none has less to do at the end. */
+static size_t choose_cached(const heed_context *context)
+{
+    size_t at_once = (size_t)heed_device_get_limits(context).multiprocessors * 4 * THREADS * 16 * 4;
+    size_t share = heed_device_cache(context) / 4;
+    return share < at_once ? share / 4096 * 4096 : share / at_once * at_once;
+}
+
 static heed_status time_memories(lab_ceiling_cuda *ceiling, heed_context *context)
 {
     void *from = NULL, *to = NULL;
     size_t bytes = choose_bytes(context);
-    size_t cached = heed_device_cache(context) / 4 / 4096 * 4096; /* half of one of two halves */
+    size_t cached = choose_cached(context);
     heed_status status = heed_device_allocate(context, bytes, &from);
     if (status == HEED_OK)
         status = heed_device_allocate(context, bytes, &to);

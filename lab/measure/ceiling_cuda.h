@@ -16,7 +16,8 @@
 typedef struct lab_ceiling_cuda {
     double matrix[3];    /* products of matrices by heed_type, operations per second, two to a
                             multiply-add; float32 is what multiply-adds reach */
-    double sustained[3]; /* the same after a while at full power: the median of the last slices */
+    double sustained[3]; /* the same after half a second at full power: the median of the last
+                            slices */
     const char *loop[3]; /* the instruction that reached it, such as "wgmma.m64n256k16" */
     double fma;          /* float32 multiply-adds per second */
     double exp;          /* exponentials per second */
@@ -27,10 +28,10 @@ typedef struct lab_ceiling_cuda {
 } lab_ceiling_cuda;
 
 /* lab_ceiling_cuda_measure() measures the device of @context, which nothing else should use
- * meanwhile, in about two seconds; with kernels to compile for the first time, five. @interrupted,
- * which may be NULL, is asked between two measurements whether to stop. Returns HEED_OK;
- * HEED_ERR_UNSUPPORTED for a context that is no CUDA device's; HEED_ERR_SYSTEM if interrupted; or
- * what compiling, memory or the device returned. */
+ * meanwhile, in about four seconds; with kernels to compile for the first time, eight.
+ * @interrupted, which may be NULL, is asked between two measurements whether to stop. Returns
+ * HEED_OK; HEED_ERR_UNSUPPORTED for a context that is no CUDA device's; HEED_ERR_SYSTEM if
+ * interrupted; or what compiling, memory or the device returned. */
 heed_status lab_ceiling_cuda_measure(lab_ceiling_cuda *ceiling, heed_context *context,
                                      bool (*interrupted)(void));
 
