@@ -21,8 +21,6 @@
 #define PATIENCE_NS INT64_C(60000000000)
 #define TICK_MS 100
 
-extern char **environ;
-
 /* Writes the code to a file of its own, whose name @path becomes. */
 static bool write_file(const void *data, size_t size, char *path, size_t path_size,
                        lab_error *error)

@@ -126,7 +126,7 @@ static bool carry(bank_walk *walk, const sass_state *state, int block)
         return true;
     }
     for (int i = 0; i < SASS_REGISTERS; i++)
-        news = sass_lanes_merge(&walk->at[block].registers[i], &state->registers[i]) || news;
+        news = sass_merge(&walk->at[block].registers[i], &state->registers[i]) || news;
     return news;
 }
 

@@ -81,7 +81,7 @@ typedef struct sass_flow {
 heed_status sass_flow_find(sass_flow *flow, const sass_code *code);
 void sass_flow_free(sass_flow *flow);
 
-/* ---- sass_lanes.c: what is known of registers by lane ---- */
+/* ---- sass_values.c: what is known of registers by lane ---- */
 
 #define SASS_LANES 32
 
@@ -94,6 +94,28 @@ typedef struct sass_value {
     } kind;
     int32_t lane[SASS_LANES];
 } sass_value;
+
+/* Nothing is known; all lanes have the same; all have zero. */
+extern const sass_value sass_unknown, sass_uniform, sass_zero;
+
+/* All lanes have the same; and it is known what. */
+bool sass_is_flat(const sass_value *value);
+bool sass_is_constant(const sass_value *value);
+
+sass_value sass_constant(int32_t number);
+int32_t sass_wrap(int64_t number); /* to 32 bits */
+sass_value sass_add(const sass_value *a, const sass_value *b);
+sass_value sass_multiply(const sass_value *a, const sass_value *b);
+sass_value sass_shift_left(const sass_value *a, const sass_value *by);
+sass_value sass_shift_right(const sass_value *a, const sass_value *by, bool is_signed);
+
+/* Bit number 4a + 2b + c of @table is what bits a, b and c become. */
+sass_value sass_combine_bits(const sass_value parts[3], unsigned table);
+
+/* sass_merge() makes *@value hold for what comes two ways. Returns whether it changed. */
+bool sass_merge(sass_value *value, const sass_value *other);
+
+/* ---- sass_lanes.c: what instructions do to them ---- */
 
 #define SASS_REGISTERS 255
 
@@ -108,9 +130,6 @@ void sass_lanes_step(sass_state *state, const sass_instruction *instruction, boo
 
 /* sass_lanes_address() returns the addresses that the operand in brackets has. */
 sass_value sass_lanes_address(const sass_state *state, const sass_instruction *instruction);
-
-/* sass_lanes_merge() makes *@value hold for what comes two ways. Returns whether it changed. */
-bool sass_lanes_merge(sass_value *value, const sass_value *other);
 
 /* ---- sass_banks.c: conflicts of shared memory ---- */
 
