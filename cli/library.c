@@ -23,7 +23,7 @@
 #include HEED_LIBRARY
 #undef HEED_FILE
 
-#define HEED_FILE(symbol, path, place) extern const char symbol[] __attribute__((visibility("hidden")));
+#define HEED_FILE(symbol, path, place) extern const char(symbol)[] __attribute__((visibility("hidden")));
 #include HEED_LIBRARY
 #undef HEED_FILE
 
