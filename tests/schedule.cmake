@@ -24,7 +24,7 @@ set(seconds
     test_peer 7
     test_record_damage 7)
 set(two_cpus dist_build selftest test_configs test_emulated_kernels)
-set(alone test_bench test_gate test_measure_real test_trial test_tune)
+set(alone test_bench test_gate test_gate_rebuild test_measure_real test_trial test_tune)
 
 while(seconds)
     list(POP_FRONT seconds name cost)
