@@ -88,4 +88,7 @@ cli_exit cli_board_show(const cli_args *args);
 /* board_add.c: files that `heed bench` has recorded. */
 cli_exit cli_board_add(const cli_args *args);
 
+/* wisdom_export.c: the deed of `heed wisdom`. */
+cli_exit cli_wisdom_export(const cli_args *args);
+
 #endif /* CLI_BOARD_H */
