@@ -169,6 +169,22 @@ static void test_loops_are_found(void **state)
     lab_sass_free(&sass);
 }
 
+/* A loop with less than an eighth of the products of another is no main loop. */
+static void test_little_work_is_no_main_loop(void **state)
+{
+#define PRODUCT "HMMA.16816.F32 R4, R4, R8, R4\n"
+    static const char code[] = ".A:\n" PRODUCT PRODUCT PRODUCT PRODUCT PRODUCT PRODUCT PRODUCT
+        PRODUCT PRODUCT "@P1 BRA `(.A)\n"
+                               ".B:\n" PRODUCT "@P1 BRA `(.B)\n"
+                               ".C:\n" PRODUCT PRODUCT "@P1 BRA `(.C)\n"
+                               "EXIT\n";
+    lab_sass sass = read_lines(code);
+    assert_int_equal(sass.loop_count, 3);
+    assert_int_equal(sass.main_count, 2);
+    assert_int_equal(sass.main.of[LAB_SASS_TENSOR_WARP], 11);
+    lab_sass_free(&sass);
+}
+
 /* Warps that fetch, and warps that multiply: the fetching loop has a turn for each value of a
  * register, which is none of its own. */
 static void test_producers_are_told_apart(void **state)
@@ -303,6 +319,7 @@ static void test_banks_of_unknown_addresses(void **state)
     assert_ways(TID "SHF.L.U32 R1, R0, 0x7, RZ\nCALL.REL.NOINC `($f)\nLDS R2, [R1]\nEXIT\n$f:\n"
                     "RET.REL.NODEC R2 `(k)\n",
                 0);
+    assert_ways(TID "SHF.L.U32 R1, R0, 0x2, RZ\n@P0 SHF.L.U32 R1, R0, 0x7, RZ\nLDS R2, [R1]\n", 0);
     /* two ways to the same place with other values; with values that differ by the same */
     assert_ways(TID "SHF.L.U32 R1, R0, 0x2, RZ\n@P0 BRA `(.J)\nSHF.L.U32 R1, R0, 0x7, RZ\n.J:\n"
                     "LDS R2, [R1]\n",
@@ -394,6 +411,7 @@ int main(void)
         cmocka_unit_test(test_opcodes_have_classes),
         cmocka_unit_test(test_what_never_runs_is_nothing),
         cmocka_unit_test(test_loops_are_found),
+        cmocka_unit_test(test_little_work_is_no_main_loop),
         cmocka_unit_test(test_producers_are_told_apart),
         cmocka_unit_test(test_functions_belong_to_their_callers),
         cmocka_unit_test(test_convergence_is_followed),
