@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "evolve_sources.h"
+#include "inspect.h"
 #include "inspect/cubin.h"
 #include "search/declare.h"
 #include "src/cuda/gpu.h"
@@ -84,8 +85,27 @@ static void add_residency(lab_clues *clues, const lab_launch *launch, int arch)
     clues->smem_max = gpu.smem;
 }
 
-bool source_desk_inspect(const source_desk *desk, lab_clues *clues)
+/* What the rules of `heed inspect` find in it, by name. */
+static void add_findings(const source_desk *desk, const lab_launch *launch, source_clues *it)
 {
+    const lab_code *code = lab_trial_code(desk->seat.trial);
+    const inspect_subject subject = { .name = desk->kernel->name,
+                                      .data = code->data,
+                                      .size = code->size,
+                                      .log = code->log,
+                                      .entry = launch->entry,
+                                      .threads = launch->threads,
+                                      .dynamic = launch->smem,
+                                      .opts_in = true,
+                                      .wants_tensor = desk->home.type != HEED_F32,
+                                      .declares_shared = launch->smem > 0 };
+    it->clues.findings = it->found;
+    it->clues.finding_count = inspect_clues(&subject, it->found);
+}
+
+bool source_desk_inspect(const source_desk *desk, source_clues *it)
+{
+    lab_clues *clues = &it->clues;
     const lab_code *code = desk->seat.trial ? lab_trial_code(desk->seat.trial) : NULL;
     lab_declared declared;
     lab_cubin cubin;
@@ -98,15 +118,16 @@ bool source_desk_inspect(const source_desk *desk, lab_clues *clues)
         return false;
     lab_cubin_spills(&cubin, code->log);
     for (size_t i = 0; i < cubin.count && !found; i++) {
-        const lab_cubin_kernel *it = &cubin.kernels[i];
-        if (strcmp(it->name, declared.entry) != 0)
+        const lab_cubin_kernel *one = &cubin.kernels[i];
+        if (strcmp(one->name, declared.entry) != 0)
             continue;
         found = true;
-        clues->prospect.value[LAB_FACT_REGISTERS] = it->registers;
-        clues->prospect.value[LAB_FACT_SMEM] = it->smem + declared.launch.smem;
-        if (it->spill_stores >= 0 && it->spill_loads >= 0)
-            clues->prospect.value[LAB_FACT_SPILLS] = it->spill_stores + it->spill_loads;
+        clues->prospect.value[LAB_FACT_REGISTERS] = one->registers;
+        clues->prospect.value[LAB_FACT_SMEM] = one->smem + declared.launch.smem;
+        if (one->spill_stores >= 0 && one->spill_loads >= 0)
+            clues->prospect.value[LAB_FACT_SPILLS] = one->spill_stores + one->spill_loads;
         add_residency(clues, &declared.launch, desk->all->run->sweep.arch);
+        add_findings(desk, &declared.launch, it);
     }
     lab_cubin_free(&cubin);
     return found;

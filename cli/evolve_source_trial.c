@@ -132,8 +132,16 @@ static lab_record_artifact artifact_of(const source_desk *desk, const source_ker
 static heed_status add_answer(source_desk *desk, source_kernel *kernel, size_t shape)
 {
     source_words words;
-    char reason[400], hash[LAB_RECORD_HASH_SIZE];
+    char reason[400], binds[200], hash[LAB_RECORD_HASH_SIZE];
+    lab_record_fact facts[2];
     lab_record_trial trial = source_trial(desk->all, kernel, shape, 0, &words);
+    if (trial.fact_count == 1)
+        facts[0] = trial.facts[0];
+    if (kernel->findings) {
+        lab_clue_explain(kernel->findings, binds, sizeof binds);
+        facts[trial.fact_count++] = (lab_record_fact){ .name = "binds", .text = binds };
+    }
+    trial.facts = facts;
     snprintf(reason, sizeof reason, "%s", kernel->log ? kernel->log : "");
     trial.artifact = artifact_of(desk, kernel, hash);
     trial.verdict = kernel->verdict;
@@ -146,12 +154,12 @@ static heed_status add_answer(source_desk *desk, source_kernel *kernel, size_t s
 /* The facts of the code for this kind of problem, and what binds it. */
 static void inspect(source_desk *desk, source_kernel *kernel)
 {
-    lab_clues clues;
-    if (!source_desk_inspect(desk, &clues))
+    source_clues it;
+    if (!source_desk_inspect(desk, &it))
         return;
     kernel->inspected = true;
-    lab_prospect_worsen(&kernel->prospect, &clues.prospect);
-    kernel->findings |= lab_clues_findings(&clues);
+    lab_prospect_worsen(&kernel->prospect, &it.clues.prospect);
+    kernel->findings |= lab_clues_findings(&it.clues);
 }
 
 /* A device that was left ill would make all that follows look so. */

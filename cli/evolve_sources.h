@@ -10,6 +10,8 @@
 
 #include "candidate.h"
 #include "evolve.h"
+#include "inspect/findings.h"
+#include "search/guide.h"
 #include "search/propose.h"
 #include "seat.h"
 #include "trial/launch.h"
@@ -69,9 +71,13 @@ typedef struct source_desk {
 bool source_desk_open(source_desk *desk, const heed_problem *problem);
 void source_desk_close(source_desk *desk);
 
-/* source_desk_inspect() writes what the machine code of the open trial says. False: there is none,
- * or it cannot be read. */
-bool source_desk_inspect(const source_desk *desk, lab_clues *clues);
+/* source_desk_inspect() writes what the machine code of the open trial says: its facts, and what
+ * inspection finds. False: there is none, or it cannot be read. */
+typedef struct source_clues {
+    lab_clues clues;
+    lab_clue found[LAB_CODE_FINDINGS_MAX];
+} source_clues;
+bool source_desk_inspect(const source_desk *desk, source_clues *it);
 
 /* source_desk_candidate() returns the source as the gates take it; @desk must outlive it. */
 cli_candidate source_desk_candidate(source_desk *desk);

@@ -5,21 +5,17 @@
 #define CLI_WORKER_H
 
 #include "pair.h"
-#include "trial/trial.h"
+#include "seat.h"
 
 typedef struct cli_worker {
     const char *name;
     const char *source;
     lab_limits limits; /* zeroed: the usual ones */
-    lab_trial *trial;
-    lab_set sets[LAB_WIRE_SETS]; /* all of the same tensors: the process copies them apart */
-    void *workspace;
-    int calls; /* of a block */
-    lab_trial_outcome outcome;
+    cli_seat seat;
 } cli_worker;
 
 /* cli_worker_guest() returns @worker, of which name, source and limits are set, as a guest of a
- * pair. A failure of its functions is explained by worker->outcome, and heed_message(). */
+ * pair. A failure of its functions is explained by worker->seat.outcome, and heed_message(). */
 cli_guest cli_worker_guest(cli_worker *worker);
 
 /* cli_worker_overhead() returns the share of a block, whose calls take @seconds each, that may be

@@ -313,8 +313,8 @@ static void test_cuda_source(void **state)
     assert_non_null(strstr(err, "attention.cu, which is to be begun with: wrong"));
     assert_int_equal(run(state, "heed board show 1 --board cu.db", out, err), 0);
     static const char *const words[] = { "language        cuda", "form            cubin",
-                                         "registers       255", "shared_bytes    32768",
-                                         "spill_bytes     " };
+                                         "registers       255",  "shared_bytes    32768",
+                                         "spill_bytes     ",     "spills" };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strstr(out, words[i]))
             fail_msg("'%s' is not in %s", words[i], out);

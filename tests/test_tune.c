@@ -20,7 +20,7 @@
 #define OUTPUT_SIZE 65536
 #define SPEC "'b1 h2 s8/1024 d64 f32'"
 #define SLOW "fwd_any_scalar_row__s1"
-#define QUICK "-t 1 --peers none --rivals 0.05 --duel 4 --json "
+#define QUICK "-t 1 --peers none --rivals 0.05 --duel 20 --json "
 
 static int run(void **state, const char *line, char out[OUTPUT_SIZE], char err[OUTPUT_SIZE])
 {
