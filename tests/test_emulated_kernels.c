@@ -159,13 +159,15 @@ static bool launch_kernel(emulated *it, const emulator_launch *launch)
 static bool launch_main(emulated *it, const emulated_kernel *kernel, const heed_cuda_args *args)
 {
     heed_cuda_mapped_args mapped;
-    uint32_t blocks = args->heads * args->blocks * it->splits;
+    uint32_t cluster = kernel->cluster ? kernel->cluster : 1;
+    uint32_t blocks = args->heads * args->blocks * it->splits * cluster;
     emulator_launch launch = { .kernel = kernel->run,
                                .args = args,
                                .grid = { blocks, 1, 1 },
                                .threads = kernel->threads,
                                .shared_bytes = kernel->shared_bytes,
-                               .seed = args->rows + args->seq_k };
+                               .seed = args->rows + args->seq_k,
+                               .cluster = cluster };
     if (kernel->in_turn && blocks > MULTIPROCESSORS)
         launch.grid[0] = MULTIPROCESSORS;
     if (kernel->mapped) {

@@ -11,12 +11,13 @@ static bool waits_at(const thread *t, uint32_t id)
     return t->state == MEETING && t->request->what == EMULATOR_BARRIER && t->request->x == id;
 }
 
-/* Lets the threads at barrier @id go on if all have come. */
-static bool release(machine *m, uint32_t id)
+/* Lets the threads at barrier @id of a block go on if all have come. */
+static bool release(machine *m, uint32_t block, uint32_t id)
 {
-    arrivals *early = &m->arrivals[id];
+    arrivals *early = &m->arrivals[block][id];
     uint32_t waiting[LANES * WARPS_MAX], come = 0, wanted = early->wanted;
-    for (uint32_t i = 0; i < m->launch->threads; i++)
+    uint32_t first = block * m->launch->threads, end = first + m->launch->threads;
+    for (uint32_t i = first; i < end; i++)
         if (waits_at(&m->threads[i], id)) {
             int n = m->threads[i].request->n;
             wanted = n ? (uint32_t)n : m->launch->threads;
@@ -34,21 +35,24 @@ static bool release(machine *m, uint32_t id)
 
 bool barrier_release_complete(machine *m)
 {
-    uint32_t ids = 0;
+    uint32_t ids[CLUSTER_MAX] = { 0 };
     bool any = false;
-    for (uint32_t i = 0; i < m->launch->threads; i++)
-        if (m->threads[i].state == MEETING && m->threads[i].request->what == EMULATOR_BARRIER)
-            ids |= 1u << m->threads[i].request->x;
-    for (; ids; ids &= ids - 1)
-        any = release(m, (uint32_t)__builtin_ctz(ids)) || any;
+    for (uint32_t i = 0; i < m->count; i++) {
+        const thread *t = &m->threads[i];
+        if (t->state == MEETING && t->request->what == EMULATOR_BARRIER)
+            ids[t->rank] |= 1u << t->request->x;
+    }
+    for (uint32_t b = 0; b < m->cluster; b++)
+        for (; ids[b]; ids[b] &= ids[b] - 1)
+            any = release(m, b, (uint32_t)__builtin_ctz(ids[b])) || any;
     return any;
 }
 
 void barrier_arrive(machine *m, thread *lanes)
 {
     const emulator_request *request = lanes->request;
-    arrivals *early = &m->arrivals[request->x];
-    release(m, request->x); /* if it is complete, this is another turn */
+    arrivals *early = &m->arrivals[lanes->rank][request->x];
+    release(m, lanes->rank, request->x); /* if it is complete, this is another turn */
     if (early->wanted && early->wanted != (uint32_t)request->n)
         machine_fail(m, "%s: barrier %u of %d threads is one of %u elsewhere",
                      machine_site_print(m, machine_site(m, lanes)).text, request->x, request->n,
@@ -57,13 +61,15 @@ void barrier_arrive(machine *m, thread *lanes)
     early->come += LANES;
     for (uint32_t i = 0; i < LANES; i++)
         order_release(m, machine_index(m, lanes) + i, early->clock);
-    release(m, request->x);
+    release(m, lanes->rank, request->x);
 }
 
 static const char *what_of(const thread *t)
 {
     if (t->state == WAITING)
-        return t->waits.barrier ? "a barrier in shared memory" : "stores to read shared memory";
+        return t->waits.barrier   ? "a barrier in shared memory"
+               : t->waits.meeting ? "the barrier of the cluster"
+                                  : "stores to read shared memory";
     return t->request->what == EMULATOR_BARRIER      ? "a barrier of the block"
            : t->request->what == EMULATOR_WGMMA_WAIT ? "a group of wgmma"
                                                      : "others of its warp";
@@ -76,7 +82,7 @@ static void fail_stuck(machine *m)
     size_t length = 0;
     site seen[4] = { 0 };
     uint32_t count = 0;
-    for (uint32_t i = 0; i < m->launch->threads && count < 4; i++) {
+    for (uint32_t i = 0; i < m->count && count < 4; i++) {
         const thread *t = &m->threads[i];
         site at = machine_site(m, t);
         bool known = t->state == GONE;
@@ -85,8 +91,9 @@ static void fail_stuck(machine *m)
         if (known)
             continue;
         seen[count++] = at;
-        int n = snprintf(text + length, sizeof text - length, "%s thread %u waits for %s at %s",
-                         length ? "," : "", i, what_of(t), machine_site_print(m, at).text);
+        int n = snprintf(text + length, sizeof text - length, "%s thread %s waits for %s at %s",
+                         length ? "," : "", machine_thread_print(m, i).text, what_of(t),
+                         machine_site_print(m, at).text);
         length = n < 0 || length + (size_t)n >= sizeof text ? sizeof text - 1 : length + (size_t)n;
     }
     machine_fail(m, "deadlock:%s", text);
@@ -96,7 +103,7 @@ void barrier_finish(machine *m)
 {
     const thread *waiting = NULL, *other = NULL;
     bool stuck = false;
-    for (uint32_t i = 0; i < m->launch->threads; i++) {
+    for (uint32_t i = 0; i < m->count; i++) {
         const thread *t = &m->threads[i];
         if (!waiting && t->state == MEETING)
             waiting = t;
@@ -107,9 +114,9 @@ void barrier_finish(machine *m)
         fail_stuck(m);
     if (!waiting || stuck)
         return;
-    uint32_t id = waiting->request->x;
+    uint32_t id = waiting->request->x, first = waiting->rank * m->launch->threads;
     uint32_t come = 0;
-    for (uint32_t i = 0; i < m->launch->threads; i++) {
+    for (uint32_t i = first; i < first + m->launch->threads; i++) {
         come += waits_at(&m->threads[i], id);
         if (!other && !waits_at(&m->threads[i], id))
             other = &m->threads[i];
@@ -118,8 +125,8 @@ void barrier_finish(machine *m)
     if (!other)
         machine_fail(m, "%s: deadlock: more threads than barrier %u is for", at.text, id);
     else
-        machine_fail(m, "%s: deadlock: %u threads wait at barrier %u, but thread %u %s %s", at.text,
-                     come, id, machine_index(m, other),
+        machine_fail(m, "%s: deadlock: %u threads wait at barrier %u, but thread %s %s %s", at.text,
+                     come, id, machine_thread_print(m, machine_index(m, other)).text,
                      other->state == GONE ? "has left after" : "waits at",
                      machine_site_print(m, machine_site(m, other)).text);
 }

@@ -2,7 +2,8 @@
  * emulator.h - CUDA kernels on a CPU
  *
  * A kernel of src/cuda/kernels, compiled as C with emulator/ptx.cuh in place of the real one, runs
- * here a block at a time, every thread of it a coroutine that gives way where lanes or warps meet.
+ * here a block or a cluster of blocks at a time, every thread of it a coroutine that gives way
+ * where lanes or warps meet.
  * It is a machine that forgives nothing:
  *
  *   - an address outside of shared memory, a misaligned one, lanes of a warp that are not at the
@@ -17,6 +18,9 @@
  *     they read must be left alone. Ordinary stores that they shall see need their fence.
  *   - barriers in shared memory that were not made, too many arrivals or bytes, a phase that a
  *     thread may miss, copies, stores or products that nobody has waited for: the run ends.
+ *   - stores to another block of the cluster come some turns later, too. Blocks must be known to
+ *     have begun before they are stored to, by the cluster's barrier, and must not leave while
+ *     bytes are still to come.
  *
  * What it cannot see: races in global memory, reads past a tensor unless its memory is guarded, and
  * anything of time. Products of mma are exact, their sum in double is rounded once, which is a
@@ -38,7 +42,9 @@ typedef struct emulator_launch {
     uint32_t grid[3];
     uint32_t threads;      /* of a block; a multiple of 32 up to 1024 */
     uint32_t shared_bytes; /* dynamic shared memory, up to 227 KiB */
-    uint64_t seed;         /* for the order in which copies of boxes arrive */
+    uint64_t seed;         /* for the order in which copies of boxes, and stores to other blocks,
+                              arrive */
+    uint32_t cluster;      /* blocks of a cluster, along x, up to 8; 0 and 1: there are none */
 } emulator_launch;
 
 typedef struct emulator_report {

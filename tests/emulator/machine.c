@@ -1,5 +1,5 @@
 /*
- * machine.c - threads of a block in turns, and where they meet
+ * machine.c - threads of a block, or of the blocks of a cluster, in turns, and where they meet
  *
  * Lanes of a warp run one after the other until each waits for others; then the instruction that
  * they wait at is executed for all of them. A warp runs on like this until it waits at a barrier of
@@ -33,12 +33,13 @@ void emulator_at(const char *file, int line)
 
 uint32_t emulator_thread(void)
 {
-    return machine_index(here, here->running);
+    const thread *t = here->running;
+    return machine_index(here, t) - t->rank * here->launch->threads;
 }
 
 uint32_t emulator_block(int axis)
 {
-    return here->block[axis];
+    return here->block[axis] + (axis == 0 ? here->running->rank : 0);
 }
 
 uint32_t emulator_grid(int axis)
@@ -77,9 +78,9 @@ void emulator_check_global(const void *p, uint32_t size)
 {
     machine *m = here;
     if ((uintptr_t)p % size != 0)
-        machine_fail(m, "%s: thread %u accesses %u bytes of global memory at %p",
+        machine_fail(m, "%s: thread %s accesses %u bytes of global memory at %p",
                      machine_site_print(m, machine_site(m, m->running)).text,
-                     machine_index(m, m->running), size, p);
+                     machine_thread_print(m, machine_index(m, m->running)).text, size, p);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -97,6 +98,15 @@ void *machine_grow(machine *m, void *list, size_t count, size_t *room, size_t si
     else
         *room = more;
     return larger;
+}
+
+/* xorshift64* */
+uint32_t machine_random(machine *m, uint32_t below)
+{
+    m->random ^= m->random >> 12;
+    m->random ^= m->random << 25;
+    m->random ^= m->random >> 27;
+    return (uint32_t)((m->random * 0x2545f4914f6cdd1dull >> 32) % below);
 }
 
 /* The first lane that is ready, of those from @t on in its warp. */
@@ -125,6 +135,7 @@ static void thread_body(void *data)
         m->running->copy_count = 0;
         tensor_left(m, m->running);
         wgmma_left(m, m->running);
+        cluster_left(m, m->running);
         m->running->state = GONE;
         machine_give_way(m);
     }
@@ -134,13 +145,14 @@ static void thread_body(void *data)
 static void fail_apart(machine *m, const thread *a, const thread *b)
 {
     site_text at = machine_site_print(m, machine_site(m, a));
+    number_text one = machine_thread_print(m, machine_index(m, a));
+    number_text two = machine_thread_print(m, machine_index(m, b));
     if (b->state == GONE)
-        machine_fail(m, "%s: thread %u waits for thread %u of its warp, which has left", at.text,
-                     machine_index(m, a), machine_index(m, b));
+        machine_fail(m, "%s: thread %s waits for thread %s of its warp, which has left", at.text,
+                     one.text, two.text);
     else
-        machine_fail(m, "%s: thread %u waits for thread %u of its warp, which waits at %s", at.text,
-                     machine_index(m, a), machine_index(m, b),
-                     machine_site_print(m, machine_site(m, b)).text);
+        machine_fail(m, "%s: thread %s waits for thread %s of its warp, which waits at %s", at.text,
+                     one.text, two.text, machine_site_print(m, machine_site(m, b)).text);
 }
 
 /* Are @a and @b, which wait, at the same instruction? */
@@ -245,27 +257,29 @@ static bool run_warp(machine *m, uint32_t warp)
 /* Blocks                                                                     */
 /* -------------------------------------------------------------------------- */
 
-static void begin_block(machine *m)
+static void begin_cluster(machine *m)
 {
     order_reset(m);
     mbarrier_reset(m);
     wgmma_reset(m);
-    memset(m->shared, POISON, m->launch->shared_bytes);
-    memset(m->registers, 0, sizeof m->registers);
-    for (uint32_t i = 0; i < 16; i++) {
-        memset(m->arrivals[i].clock, 0, m->stride * sizeof *m->arrivals[i].clock);
-        m->arrivals[i].come = m->arrivals[i].wanted = 0;
+    cluster_reset(m);
+    memset(m->shared, POISON, (m->cluster - 1) * m->pitch + m->shared_bytes);
+    memset(m->registers, 0, m->warps * sizeof *m->registers);
+    for (uint32_t i = 0; i < m->cluster * NAMED_MAX; i++) {
+        arrivals *early = &m->arrivals[i / NAMED_MAX][i % NAMED_MAX];
+        memset(early->clock, 0, m->stride * sizeof *early->clock);
+        early->come = early->wanted = 0;
     }
-    for (uint32_t i = 0; i < m->launch->threads; i++) {
+    for (uint32_t i = 0; i < m->count; i++) {
         thread *t = &m->threads[i];
         t->state = READY;
         t->stores_actor = t->stores_group = t->stores_open = t->stores_left = 0;
     }
 }
 
-static void run_block(machine *m)
+static void run_cluster(machine *m)
 {
-    begin_block(m);
+    begin_cluster(m);
     bool moved = true;
     while (moved && !m->report->error[0]) {
         moved = false;
@@ -276,6 +290,8 @@ static void run_block(machine *m)
             moved = barrier_release_complete(m) || moved;
         if (!m->report->error[0])
             moved = tensor_deliver(m, !moved) || moved;
+        if (!m->report->error[0])
+            moved = cluster_deliver(m, !moved) || moved;
     }
     barrier_finish(m);
     mbarrier_finish(m);
@@ -286,8 +302,8 @@ static void run_grid(machine *m)
     const uint32_t *grid = m->launch->grid;
     for (m->block[2] = 0; m->block[2] < grid[2]; m->block[2]++)
         for (m->block[1] = 0; m->block[1] < grid[1]; m->block[1]++)
-            for (m->block[0] = 0; m->block[0] < grid[0]; m->block[0]++) {
-                run_block(m);
+            for (m->block[0] = 0; m->block[0] < grid[0]; m->block[0] += m->cluster) {
+                run_cluster(m);
                 if (m->report->error[0])
                     return;
             }
@@ -302,6 +318,13 @@ bool emulator_run(const emulator_launch *launch, emulator_report *report)
         snprintf(report->error, sizeof report->error,
                  "a block of %u threads with %u bytes of shared memory", launch->threads,
                  launch->shared_bytes);
+        return false;
+    }
+    if (launch->cluster > 1 &&
+        (launch->cluster > CLUSTER_MAX || launch->grid[0] % launch->cluster != 0)) {
+        snprintf(report->error, sizeof report->error,
+                 "clusters of %u blocks, of %u in a row; %d is the most, and clusters are whole",
+                 launch->cluster, launch->grid[0], CLUSTER_MAX);
         return false;
     }
     machine *m = memory_take(launch, thread_body);

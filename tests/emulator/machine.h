@@ -1,6 +1,10 @@
 /*
  * machine.h - the emulated multiprocessor: types and functions that the files of the emulator share
  *
+ * A cluster of blocks is one machine. Its threads and warps are numbered on from block to block,
+ * and the shared memories of its blocks lie one behind the other, each at a place of its own;
+ * addresses that a thread names are turned into these (shared_access()).
+ *
  * Order between accesses is kept by clocks. Each thread counts its ticks: one ends where it lets
  * others know what it has done. The clock of a thread says of every actor which of its accesses
  * come before whatever the thread does now: those up to that tick. Actors are the threads, which
@@ -19,7 +23,9 @@
 #include "emulator/request.h"
 
 #define LANES 32
-#define WARPS_MAX 32
+#define WARPS_MAX 32 /* of a block */
+#define CLUSTER_MAX 8
+#define NAMED_MAX 16 /* barriers of a block */
 #define FILES_MAX 16
 #define SITES_MAX 512 /* a power of 2 */
 #define LOG_MAX 1024
@@ -27,7 +33,7 @@
 /* A line of a source file, as an index into machine.files and a line number; 0 is none. */
 typedef uint32_t site;
 
-/* Actors other than threads. */
+/* Actors other than threads, and barriers in shared memory, of a block. */
 #define ASYNC_MAX 128
 #define MBARRIERS_MAX 80
 #define WARPGROUP 4 /* warps */
@@ -69,7 +75,7 @@ typedef struct reading {
     bool together; /* by one instruction of the warp: it is over for all of them */
 } reading;
 
-/* An access: who, where in the kernel, at which bytes. */
+/* An access: who, where in the kernel, at which bytes of which block. */
 typedef struct machine machine;
 typedef struct access {
     machine *m;
@@ -77,6 +83,7 @@ typedef struct access {
     uint32_t actor;        /* who is asked for it in a message, and to whom a read belongs */
     uint32_t tick;
     uint32_t smem;
+    uint32_t base; /* of the block, in @smem */
     const char *verb;
     site at;
     bool async;    /* by way of the asynchronous proxy */
@@ -113,9 +120,10 @@ typedef enum thread_state {
     GONE
 } thread_state;
 
-/* What a thread waits for alone. */
+/* What a thread waits for alone: until phase @phase is over of ... */
 typedef struct waits {
-    struct mbarrier *barrier; /* until its phase @phase is over; NULL: until stores have read */
+    struct mbarrier *barrier;
+    struct meeting *meeting; /* ... either; both NULL: until stores have read */
     uint32_t phase;
 } waits;
 
@@ -128,6 +136,8 @@ typedef struct fences {
 
 typedef struct thread {
     fiber fiber;
+    uint32_t rank; /* of its block in the cluster */
+    uint32_t base; /* what its block's addresses of shared memory are more by, in the machine */
     thread_state state;
     const emulator_request *request;
     const char *file;
@@ -144,6 +154,8 @@ typedef struct thread {
     uint32_t stores_open;  /* those of that group */
     uint32_t stores_left;  /* those that have not read yet */
     site stores_at;
+    uint32_t meetings; /* of the cluster at which it has arrived */
+    bool met;          /* and waited for the last of them, if any */
 } thread;
 
 /* A barrier in shared memory. */
@@ -167,6 +179,16 @@ typedef struct arrivals {
     uint32_t *clock;
 } arrivals;
 
+/* The barrier of the cluster. */
+typedef struct meeting {
+    uint32_t phase;     /* its number, from 0 on */
+    uint32_t threads;   /* that have not left */
+    uint32_t come;      /* in this phase */
+    uint32_t pending;   /* those yet to come, of those that have not left */
+    uint32_t *gathered; /* as a barrier's in shared memory */
+    uint32_t *over;
+} meeting;
+
 /* How a line of the kernel did with the banks. */
 typedef struct tally {
     site at;
@@ -177,12 +199,16 @@ typedef struct tally {
 struct machine {
     const emulator_launch *launch;
     emulator_report *report;
-    uint32_t block[3];
+    uint32_t cluster;  /* blocks of one */
+    uint32_t block[3]; /* the first one of the cluster */
     fiber scheduler;
     thread *threads;
     thread *running; /* NULL: the scheduler */
+    uint32_t count;  /* of threads */
     uint32_t warps;
-    uint32_t shared_bytes;
+    uint32_t block_warps;
+    uint32_t shared_bytes; /* of a block */
+    uint32_t pitch;        /* from one block's shared memory to the next one's */
     void *stacks;
     access_record *logs;
 
@@ -196,16 +222,20 @@ struct machine {
     uint32_t reads_count, reads_room, reads_free;
     uint8_t *shared;
 
-    arrivals arrivals[16];
-    mbarrier mbarriers[MBARRIERS_MAX];
+    arrivals arrivals[CLUSTER_MAX][NAMED_MAX];
+    meeting meeting;
+    uint32_t staying[CLUSTER_MAX]; /* threads of a block that have not left */
+    mbarrier mbarriers[CLUSTER_MAX * MBARRIERS_MAX];
     uint32_t mbarrier_count;
     uint32_t *mbarrier_clocks;
     struct tensor_copy *tensor_copies; /* under way */
     size_t tensor_count, tensor_room;
+    struct remote_store *remote_stores; /* under way */
+    size_t remote_count, remote_room;
     uint32_t turn;
     uint64_t random;
-    struct warpgroup *warpgroups[WARPGROUPS_MAX];
-    uint32_t registers[WARPS_MAX]; /* of a thread, once its warp has said so */
+    struct warpgroup *warpgroups[CLUSTER_MAX * WARPGROUPS_MAX];
+    uint32_t registers[CLUSTER_MAX * WARPS_MAX]; /* of a thread, once its warp has said so */
 
     const char *files[FILES_MAX];
     tally tallies[SITES_MAX];
@@ -220,11 +250,20 @@ typedef struct site_text {
     char text[64];
 } site_text;
 site_text machine_site_print(const machine *m, site at);
+/* Write the number that thread @index, or the byte at @smem, has in its block, and if there are
+ * clusters of which block. */
+typedef struct number_text {
+    char text[32];
+} number_text;
+number_text machine_thread_print(const machine *m, uint32_t index);
+number_text machine_shared_print(const machine *m, uint32_t smem);
 uint32_t machine_index(const machine *m, const thread *t);
 
 /* machine.c: the running thread gives way; it is called with another state than READY. */
 void machine_give_way(machine *m);
 machine *machine_here(void);
+/* A number below @below, from the seed. */
+uint32_t machine_random(machine *m, uint32_t below);
 
 /* memory.c: memory_take() is a machine for a run, whose threads are fibers of body(machine), with
  * nothing left in it of runs before; NULL: no memory. memory_leave() says that the run is over, and
@@ -266,7 +305,8 @@ void order_copied(machine *m, uint32_t owner, uint32_t smem);
 /* Complains if the last write at @smem does not come before @it. */
 bool order_after_write(const access *it);
 
-/* shared.c: accesses on behalf of a thread; false after machine_fail(). */
+/* shared.c: accesses on behalf of a thread; false after machine_fail(). @smem is of the thread's
+ * own block. */
 access shared_access(machine *m, const thread *t, uint32_t smem, const char *verb);
 /* Where @size bytes at it->smem, a multiple of @align, are; NULL, after machine_fail(), if they are
  * not there. */
@@ -275,11 +315,13 @@ uint8_t *shared_locate(const access *it, uint32_t size, uint32_t align);
 bool shared_read(machine *m, thread *t, uint32_t smem, void *to, uint32_t size, bool together);
 bool shared_write(machine *m, thread *t, uint32_t smem, const void *from, uint32_t size);
 
-/* mbarrier.c: barriers in shared memory. mbarrier_at() is the one at @smem, which @t knows; NULL
- * after machine_fail(). mbarrier_bytes() says that @bytes have come. mbarrier_touched() is whether
- * one lies in @size bytes at @smem. */
+/* mbarrier.c: barriers in shared memory. mbarrier_at() is the one at it->smem, which it->actor
+ * knows; NULL after machine_fail(). mbarrier_count_copy() is before what it shall count is started;
+ * mbarrier_bytes() says that @bytes have come. mbarrier_touched() is whether one lies in @size
+ * bytes at @smem. */
 void mbarrier_reset(machine *m);
-mbarrier *mbarrier_at(machine *m, const thread *t, uint32_t smem, const char *verb);
+mbarrier *mbarrier_at(const access *it);
+void mbarrier_count_copy(const access *it, mbarrier *b);
 void mbarrier_bytes(machine *m, mbarrier *b, uint32_t bytes);
 bool mbarrier_touched(const machine *m, uint32_t smem, uint32_t size);
 /* Fails if copies came to a barrier that nobody waited for. */
@@ -289,6 +331,12 @@ void mbarrier_finish(machine *m);
  * false if none. tensor_left() is called when a thread has left. */
 bool tensor_deliver(machine *m, bool any);
 void tensor_left(machine *m, thread *t);
+
+/* cluster.c: blocks of a cluster. cluster_deliver() is for stores to other blocks what
+ * tensor_deliver() is for boxes; cluster_left() is called when a thread has left. */
+void cluster_reset(machine *m);
+bool cluster_deliver(machine *m, bool any);
+void cluster_left(machine *m, thread *t);
 
 /* Has a thread that is WAITING what it waits for? */
 bool waits_over(const thread *t);

@@ -32,16 +32,30 @@ static mbarrier *find(machine *m, uint32_t smem)
     return NULL;
 }
 
-mbarrier *mbarrier_at(machine *m, const thread *t, uint32_t smem, const char *verb)
+mbarrier *mbarrier_at(const access *it)
 {
-    access it = shared_access(m, t, smem, verb);
-    mbarrier *b = find(m, smem);
+    machine *m = it->m;
+    bool within = it->smem - it->base < EMULATOR_SHARED_BASE + m->shared_bytes;
+    mbarrier *b = within ? find(m, it->smem) : NULL;
     if (!b)
-        machine_fail(m, "%s: thread %u %s shared byte %u, which no barrier was made at",
-                     machine_site_print(m, it.at).text, it.actor, verb, smem);
+        machine_fail(m, "%s: thread %s %s shared byte %s, which no barrier was made at",
+                     machine_site_print(m, it->at).text, machine_thread_print(m, it->actor).text,
+                     it->verb, machine_shared_print(m, it->smem).text);
     else
-        order_after_write(&it);
+        order_after_write(it);
     return b;
+}
+
+void mbarrier_count_copy(const access *it, mbarrier *b)
+{
+    machine *m = it->m;
+    if (!b->fenced)
+        machine_race(m,
+                     "%s: thread %s copies for barrier %s, made at %s: missing "
+                     "fence.mbarrier_init",
+                     machine_site_print(m, it->at).text, machine_thread_print(m, it->actor).text,
+                     machine_shared_print(m, b->smem).text, machine_site_print(m, b->at).text);
+    b->copied = b->phase + 1;
 }
 
 void emulator_mbarrier_init(uint32_t smem, uint32_t count)
@@ -53,13 +67,13 @@ void emulator_mbarrier_init(uint32_t smem, uint32_t count)
     if (count == 0 || count > COUNT_MAX)
         machine_fail(m, "%s: a barrier for %u arrivals; %u is the most",
                      machine_site_print(m, it.at).text, count, COUNT_MAX);
-    if (m->mbarrier_count == MBARRIERS_MAX)
-        machine_fail(m, "%s: more than %d barriers", machine_site_print(m, it.at).text,
-                     MBARRIERS_MAX);
+    if (m->mbarrier_count == m->cluster * MBARRIERS_MAX)
+        machine_fail(m, "%s: more than %u barriers", machine_site_print(m, it.at).text,
+                     m->cluster * MBARRIERS_MAX);
     order_write(&it, BARRIER_BYTES, PLAIN, it.actor, it.tick);
     uint32_t *clocks = m->mbarrier_clocks + (size_t)2 * m->mbarrier_count * m->stride;
     memset(clocks, 0, (size_t)2 * m->stride * sizeof *clocks);
-    m->mbarriers[m->mbarrier_count++] = (mbarrier){ .smem = smem,
+    m->mbarriers[m->mbarrier_count++] = (mbarrier){ .smem = it.smem,
                                                     .count = count,
                                                     .pending = count,
                                                     .actor = order_actor(m),
@@ -98,8 +112,9 @@ void mbarrier_bytes(machine *m, mbarrier *b, uint32_t bytes)
 {
     b->bytes -= (int32_t)bytes;
     if (b->bytes < -(int32_t)COUNT_MAX)
-        machine_fail(m, "%s: barrier %u: %d bytes more than were announced",
-                     machine_site_print(m, b->at).text, b->smem, -b->bytes);
+        machine_fail(m, "%s: barrier %s: %d bytes more than were announced",
+                     machine_site_print(m, b->at).text, machine_shared_print(m, b->smem).text,
+                     -b->bytes);
     settle(m, b);
 }
 
@@ -107,16 +122,18 @@ void emulator_mbarrier_arrive(uint32_t smem, uint32_t bytes)
 {
     machine *m = machine_here();
     thread *t = m->running;
-    mbarrier *b = mbarrier_at(m, t, smem, "arrives at");
+    access it = shared_access(m, t, smem, "arrives at");
+    mbarrier *b = mbarrier_at(&it);
     if (!b)
         return;
-    site at = machine_site(m, t);
+    site at = it.at;
     if (b->pending == 0)
-        machine_fail(m, "%s: thread %u arrives at barrier %u, for whose phase all %u have come",
-                     machine_site_print(m, at).text, machine_index(m, t), smem, b->count);
+        machine_fail(m, "%s: thread %s arrives at barrier %s, for whose phase all %u have come",
+                     machine_site_print(m, at).text, machine_thread_print(m, it.actor).text,
+                     machine_shared_print(m, b->smem).text, b->count);
     if (bytes > COUNT_MAX || b->bytes + (int32_t)bytes > (int32_t)COUNT_MAX)
-        machine_fail(m, "%s: barrier %u awaits more than %u bytes", machine_site_print(m, at).text,
-                     smem, COUNT_MAX);
+        machine_fail(m, "%s: barrier %s awaits more than %u bytes", machine_site_print(m, at).text,
+                     machine_shared_print(m, b->smem).text, COUNT_MAX);
     b->bytes += (int32_t)bytes;
     b->pending--;
     order_release(m, machine_index(m, t), b->gathered);
@@ -127,13 +144,14 @@ void emulator_mbarrier_wait(uint32_t smem, uint32_t parity)
 {
     machine *m = machine_here();
     thread *t = m->running;
-    mbarrier *b = mbarrier_at(m, t, smem, "waits for");
+    access it = shared_access(m, t, smem, "waits for");
+    mbarrier *b = mbarrier_at(&it);
     if (!b)
         return;
-    site at = machine_site(m, t);
+    site at = it.at;
     if (parity > 1)
-        machine_fail(m, "%s: thread %u waits for parity %u", machine_site_print(m, at).text,
-                     machine_index(m, t), parity);
+        machine_fail(m, "%s: thread %s waits for parity %u", machine_site_print(m, at).text,
+                     machine_thread_print(m, it.actor).text, parity);
     bool over = b->phase % 2 != parity;
     if (over && b->phase == 0)
         return; /* there was no phase before */
@@ -143,14 +161,18 @@ void emulator_mbarrier_wait(uint32_t smem, uint32_t parity)
         machine_give_way(m);
     }
     if (b->phase > t->waits.phase + 1)
-        machine_fail(m, "%s: thread %u waits for a phase of barrier %u, and the next one is over",
-                     machine_site_print(m, at).text, machine_index(m, t), smem);
+        machine_fail(m, "%s: thread %s waits for a phase of barrier %s, and the next one is over",
+                     machine_site_print(m, at).text, machine_thread_print(m, it.actor).text,
+                     machine_shared_print(m, b->smem).text);
     order_join(m, order_clock(m, machine_index(m, t)), b->over);
 }
 
 bool waits_over(const thread *t)
 {
-    return t->waits.barrier ? t->waits.barrier->phase > t->waits.phase : t->stores_left == 0;
+    const waits *w = &t->waits;
+    return w->barrier   ? w->barrier->phase > w->phase
+           : w->meeting ? w->meeting->phase > w->phase
+                        : t->stores_left == 0;
 }
 
 void mbarrier_finish(machine *m)
@@ -158,11 +180,11 @@ void mbarrier_finish(machine *m)
     for (uint32_t i = 0; i < m->mbarrier_count && !m->report->error[0]; i++) {
         const mbarrier *b = &m->mbarriers[i];
         uint32_t known = 0;
-        for (uint32_t t = 0; t < m->launch->threads; t++)
+        for (uint32_t t = 0; t < m->count; t++)
             if (known < order_clock(m, t)[b->actor])
                 known = order_clock(m, t)[b->actor];
         if (known < b->copied)
-            machine_fail(m, "%s: barrier %u counts copies that no thread has waited for",
-                         machine_site_print(m, b->at).text, b->smem);
+            machine_fail(m, "%s: barrier %s counts copies that no thread has waited for",
+                         machine_site_print(m, b->at).text, machine_shared_print(m, b->smem).text);
     }
 }

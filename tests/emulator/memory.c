@@ -13,10 +13,19 @@
 #define STACK_BYTES ((size_t)256 << 10)
 #define WALL_BYTES ((size_t)4096)
 
+/* What the places of blocks' shared memories are multiples of: what is swizzled looks at bits up to
+ * here. */
+#define BLOCK_ALIGN 1024u
+
 /* Machines at rest of this thread of the host: a kernel's, that of what merges its parts, and one
  * more of each for a kernel that is compared with it. */
 #define KEPT 4
 static _Thread_local machine *kept[KEPT];
+
+static uint32_t cluster_of(const emulator_launch *launch)
+{
+    return launch->cluster ? launch->cluster : 1;
+}
 
 static bool create_threads(machine *m, size_t count, void (*body)(void *machine))
 {
@@ -30,6 +39,8 @@ static bool create_threads(machine *m, size_t count, void (*body)(void *machine)
         char *stack = (char *)m->stacks + i * STACK_BYTES;
         mprotect(stack, WALL_BYTES, PROT_NONE);
         m->threads[i].log = m->logs + i * LOG_MAX;
+        m->threads[i].rank = (uint32_t)i / LANES / m->block_warps;
+        m->threads[i].base = m->threads[i].rank * m->pitch;
         fiber_create(&m->threads[i].fiber, stack + WALL_BYTES, STACK_BYTES - WALL_BYTES, body, m);
     }
     return true;
@@ -37,27 +48,36 @@ static bool create_threads(machine *m, size_t count, void (*body)(void *machine)
 
 static bool create(machine *m, const emulator_launch *launch, void (*body)(void *machine))
 {
-    size_t count = launch->threads, cells = launch->shared_bytes / CELL_BYTES + 1;
-    m->warps = (uint32_t)count / LANES;
+    uint32_t blocks = cluster_of(launch);
+    size_t count = (size_t)blocks * launch->threads, clocks = count + 3 + blocks * NAMED_MAX;
+    m->cluster = blocks;
+    m->count = (uint32_t)count;
+    m->warps = m->count / LANES;
+    m->block_warps = launch->threads / LANES;
     m->shared_bytes = launch->shared_bytes;
+    m->pitch = (launch->shared_bytes / BLOCK_ALIGN + 1) * BLOCK_ALIGN;
+    size_t bytes = blocks == 1 ? launch->shared_bytes : (size_t)blocks * m->pitch;
     m->threads = calloc(count, sizeof *m->threads);
     m->logs = calloc(count * LOG_MAX, sizeof *m->logs);
-    m->shared = calloc(1, launch->shared_bytes + (size_t)1);
-    m->cells = calloc(cells, sizeof *m->cells);
-    m->stride = (uint32_t)count + ASYNC_MAX;
-    m->clocks = calloc((count + 17) * m->stride, sizeof *m->clocks);
-    m->mbarrier_clocks = calloc((size_t)2 * MBARRIERS_MAX * m->stride, sizeof *m->clocks);
+    m->shared = calloc(1, bytes + 1);
+    m->cells = calloc(bytes / CELL_BYTES + 1, sizeof *m->cells);
+    m->stride = m->count + blocks * ASYNC_MAX;
+    m->clocks = calloc(clocks * m->stride, sizeof *m->clocks);
+    m->mbarrier_clocks = calloc((size_t)2 * blocks * MBARRIERS_MAX * m->stride, sizeof *m->clocks);
     if (!m->threads || !m->logs || !m->shared || !m->cells || !m->clocks || !m->mbarrier_clocks)
         return false;
-    m->scratch = m->clocks + count * m->stride;
-    for (size_t i = 0; i < 16; i++)
-        m->arrivals[i].clock = m->clocks + (count + 1 + i) * m->stride;
+    uint32_t *clock = m->clocks + count * m->stride;
+    m->scratch = clock;
+    m->meeting.gathered = clock += m->stride;
+    m->meeting.over = clock += m->stride;
+    for (uint32_t i = 0; i < blocks * NAMED_MAX; i++)
+        m->arrivals[i / NAMED_MAX][i % NAMED_MAX].clock = clock += m->stride;
     return create_threads(m, count, body);
 }
 
 static void destroy(machine *m)
 {
-    size_t count = (size_t)m->warps * LANES;
+    size_t count = m->count;
     if (m->stacks) {
         for (size_t i = 0; i < count; i++)
             fiber_forget((char *)m->stacks + i * STACK_BYTES + WALL_BYTES,
@@ -69,6 +89,7 @@ static void destroy(machine *m)
         free(m->threads[i].fences.tick);
     }
     wgmma_free(m);
+    free(m->remote_stores);
     free(m->tensor_copies);
     free(m->reads);
     free(m->mbarrier_clocks);
@@ -80,15 +101,15 @@ static void destroy(machine *m)
     free(m);
 }
 
-/* What begin_block() does not begin anew. */
+/* What begin_cluster() does not begin anew. */
 static void forget_run(machine *m)
 {
     m->running = NULL;
-    m->tensor_count = 0;
+    m->tensor_count = m->remote_count = 0;
     m->turn = 0;
     memset(m->files, 0, sizeof m->files);
     memset(m->tallies, 0, sizeof m->tallies);
-    for (uint32_t i = 0; i < m->warps * LANES; i++) {
+    for (uint32_t i = 0; i < m->count; i++) {
         thread *t = &m->threads[i];
         t->request = NULL;
         t->file = NULL;
@@ -102,7 +123,8 @@ machine *memory_take(const emulator_launch *launch, void (*body)(void *machine))
 {
     machine *m = NULL;
     for (int i = 0; i < KEPT && !m; i++)
-        if (kept[i] && kept[i]->warps * LANES == launch->threads &&
+        if (kept[i] && kept[i]->cluster == cluster_of(launch) &&
+            kept[i]->block_warps * LANES == launch->threads &&
             kept[i]->shared_bytes == launch->shared_bytes) {
             m = kept[i];
             kept[i] = NULL;

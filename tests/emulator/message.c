@@ -54,6 +54,28 @@ site_text machine_site_print(const machine *m, site at)
     return text;
 }
 
+number_text machine_thread_print(const machine *m, uint32_t index)
+{
+    number_text it;
+    uint32_t threads = m->launch->threads;
+    if (m->cluster == 1 || index >= m->count)
+        snprintf(it.text, sizeof it.text, "%u", index);
+    else
+        snprintf(it.text, sizeof it.text, "%u of block %u", index % threads, index / threads);
+    return it;
+}
+
+number_text machine_shared_print(const machine *m, uint32_t smem)
+{
+    number_text it;
+    uint32_t block = m->cluster == 1 ? 0 : (smem - EMULATOR_SHARED_BASE) / m->pitch;
+    if (m->cluster == 1)
+        snprintf(it.text, sizeof it.text, "%u", smem);
+    else
+        snprintf(it.text, sizeof it.text, "%u of block %u", smem - block * m->pitch, block);
+    return it;
+}
+
 uint32_t machine_index(const machine *m, const thread *t)
 {
     return (uint32_t)(t - m->threads);

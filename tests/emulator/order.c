@@ -17,7 +17,7 @@
 
 void order_reset(machine *m)
 {
-    uint32_t threads = m->launch->threads;
+    uint32_t threads = m->count;
     m->stamp++;
     m->actors = threads;
     m->reads_count = 1;
@@ -82,22 +82,23 @@ void order_fence(machine *m, uint32_t index)
 /* -------------------------------------------------------------------------- */
 
 typedef struct actor_text {
-    char text[64];
+    char text[80];
 } actor_text;
 
 /* Who an actor is. */
 static actor_text actor_print(const machine *m, uint32_t actor)
 {
     actor_text it = { "?" };
-    if (actor < m->launch->threads)
-        snprintf(it.text, sizeof it.text, "thread %u", actor);
+    if (actor < m->count)
+        snprintf(it.text, sizeof it.text, "thread %s", machine_thread_print(m, actor).text);
     for (uint32_t i = 0; i < m->mbarrier_count; i++)
         if (m->mbarriers[i].actor == actor)
-            snprintf(it.text, sizeof it.text, "a copy that barrier %u counts",
-                     m->mbarriers[i].smem);
-    for (uint32_t i = 0; actor >= m->launch->threads && i < m->launch->threads; i++)
+            snprintf(it.text, sizeof it.text, "a copy that barrier %s counts",
+                     machine_shared_print(m, m->mbarriers[i].smem).text);
+    for (uint32_t i = 0; actor >= m->count && i < m->count; i++)
         if (m->threads[i].stores_actor == actor)
-            snprintf(it.text, sizeof it.text, "a store that thread %u started", i);
+            snprintf(it.text, sizeof it.text, "a store that thread %s started",
+                     machine_thread_print(m, i).text);
     if (it.text[0] == '?')
         snprintf(it.text, sizeof it.text, "a wgmma");
     return it;
@@ -105,9 +106,10 @@ static actor_text actor_print(const machine *m, uint32_t actor)
 
 static void race(const access *it, const char *other, const char *verb, site at)
 {
-    machine_race(it->m, "%s: %s %s shared byte %u, which %s %s at %s, with no barrier between",
+    machine_race(it->m, "%s: %s %s shared byte %s, which %s %s at %s, with no barrier between",
                  machine_site_print(it->m, it->at).text, actor_print(it->m, it->actor).text,
-                 it->verb, it->smem, other, verb, machine_site_print(it->m, at).text);
+                 it->verb, machine_shared_print(it->m, it->smem).text, other, verb,
+                 machine_site_print(it->m, at).text);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -154,7 +156,7 @@ static bool fenced(const access *it, const granule *last)
 static bool is_known(const access *it, const granule *last)
 {
     return !last->pending && it->clock[last->actor] >= last->tick &&
-           (!it->async || last->actor >= it->m->launch->threads);
+           (!it->async || last->actor >= it->m->count);
 }
 
 /* The last write must be done, and known. */
@@ -164,23 +166,25 @@ static bool after_write(const access *it, const granule *last, bool atomic)
     if (last->tick == 0 || (atomic && last->atomic))
         return true;
     if (last->pending && last->actor == it->actor) {
-        machine_race(m, "%s: thread %u %s shared byte %u, for whose copy at %s it has not waited",
-                     machine_site_print(m, it->at).text, it->actor, it->verb, it->smem,
+        machine_race(m, "%s: thread %s %s shared byte %s, for whose copy at %s it has not waited",
+                     machine_site_print(m, it->at).text, machine_thread_print(m, it->actor).text,
+                     it->verb, machine_shared_print(m, it->smem).text,
                      machine_site_print(m, last->at).text);
         return false;
     }
     if (last->pending || it->clock[last->actor] < last->tick) {
-        bool by_copy = last->pending || last->actor >= m->launch->threads;
+        bool by_copy = last->pending || last->actor >= m->count;
         race(it, actor_print(m, last->actor).text, by_copy ? "is copying to" : "wrote", last->at);
         return false;
     }
-    if (!it->async || last->actor >= m->launch->threads || fenced(it, last))
+    if (!it->async || last->actor >= m->count || fenced(it, last))
         return true;
     machine_race(m,
-                 "%s: %s %s shared byte %u, which thread %u wrote at %s: missing "
+                 "%s: %s %s shared byte %s, which thread %s wrote at %s: missing "
                  "fence.proxy.async",
                  machine_site_print(m, it->at).text, actor_print(m, it->actor).text, it->verb,
-                 it->smem, last->actor, machine_site_print(m, last->at).text);
+                 machine_shared_print(m, it->smem).text, machine_thread_print(m, last->actor).text,
+                 machine_site_print(m, last->at).text);
     return false;
 }
 
@@ -229,7 +233,7 @@ static bool after_read(const access *it, const reading *r)
     uint32_t left = unordered(it, r);
     if (r->lanes ? left == 0 : it->clock[r->who] >= r->tick)
         return true;
-    bool is_thread = it->actor < m->launch->threads;
+    bool is_thread = it->actor < m->count;
     if (r->together && is_thread && it->actor / LANES == r->who && !it->async)
         return true;
     if (!r->lanes)
@@ -374,7 +378,7 @@ static span span_at(machine *m, uint32_t smem, uint32_t end)
 
 bool order_read(const access *it, uint32_t size)
 {
-    bool is_thread = it->actor < it->m->launch->threads, fine = true;
+    bool is_thread = it->actor < it->m->count, fine = true;
     const reading note = { .tick = it->tick,
                            .lanes = is_thread ? 1u << it->actor % LANES : 0,
                            .at = it->at,

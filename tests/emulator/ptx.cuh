@@ -105,6 +105,13 @@ HEED_DEVICE heed_u32x4 ptx_ld_shared_16(u32 smem)
     return r;
 }
 
+HEED_DEVICE heed_u32x2 ptx_ld_shared_8(u32 smem)
+{
+    heed_u32x2 r;
+    emulator_load(smem, &r, 8);
+    return r;
+}
+
 HEED_DEVICE u32 ptx_ld_shared_4(u32 smem)
 {
     u32 r;
@@ -470,6 +477,7 @@ HEED_DEVICE u32 ptx_fma_f16x2(u32 x, u32 y, u32 z)
 #define ptx_barrier_named_arrive(id, threads) (EMULATOR_HERE, ptx_barrier_named_arrive(id, threads))
 #define ptx_warp_barrier() (EMULATOR_HERE, ptx_warp_barrier())
 #define ptx_ld_shared_16(smem) (EMULATOR_HERE, ptx_ld_shared_16(smem))
+#define ptx_ld_shared_8(smem) (EMULATOR_HERE, ptx_ld_shared_8(smem))
 #define ptx_ld_shared_4(smem) (EMULATOR_HERE, ptx_ld_shared_4(smem))
 #define ptx_ld_shared_u16(smem) (EMULATOR_HERE, ptx_ld_shared_u16(smem))
 #define ptx_ld_shared_f32(smem) (EMULATOR_HERE, ptx_ld_shared_f32(smem))

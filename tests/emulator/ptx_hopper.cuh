@@ -42,6 +42,33 @@ HEED_DEVICE void ptx_fence_async(void)
     emulator_fence(false);
 }
 
+/* ---- clusters of blocks ---- */
+
+HEED_DEVICE u32 ptx_cluster_rank(void)
+{
+    return emulator_rank();
+}
+
+HEED_DEVICE u32 ptx_mapa(u32 smem, u32 rank)
+{
+    return emulator_mapped(smem, rank);
+}
+
+HEED_DEVICE void ptx_st_async_8(u32 smem, heed_u32x2 x, u32 barrier)
+{
+    emulator_remote_store(smem, &x, barrier);
+}
+
+HEED_DEVICE void ptx_cluster_arrive(void)
+{
+    emulator_cluster_arrive();
+}
+
+HEED_DEVICE void ptx_cluster_wait(void)
+{
+    emulator_cluster_wait();
+}
+
 /* ---- the tensor memory accelerator ---- */
 
 HEED_DEVICE void ptx_prefetch_map(const heed_cuda_map *map)
@@ -227,6 +254,10 @@ HEED_DEVICE void ptx_wgmma_n256_rs(float d[128], const u32 a[4], u64 b, int add)
 #define ptx_mbarrier_arrive_expect(barrier, bytes) \
     (EMULATOR_HERE, ptx_mbarrier_arrive_expect(barrier, bytes))
 #define ptx_mbarrier_wait(barrier, parity) (EMULATOR_HERE, ptx_mbarrier_wait(barrier, parity))
+#define ptx_mapa(smem, rank) (EMULATOR_HERE, ptx_mapa(smem, rank))
+#define ptx_st_async_8(smem, x, barrier) (EMULATOR_HERE, ptx_st_async_8(smem, x, barrier))
+#define ptx_cluster_arrive() (EMULATOR_HERE, ptx_cluster_arrive())
+#define ptx_cluster_wait() (EMULATOR_HERE, ptx_cluster_wait())
 #define ptx_tensor_prefetch(map, column, head, row, batch) \
     (EMULATOR_HERE, ptx_tensor_prefetch(map, column, head, row, batch))
 #define ptx_tensor_load(smem, map, barrier, column, head, row, batch) \

@@ -10,15 +10,17 @@
 void registers_set(machine *m, const thread *lanes)
 {
     uint32_t warp = machine_index(m, lanes) / LANES, total = 0;
+    uint32_t first = lanes->rank * m->block_warps; /* of the block, as for warpgroups */
     uint32_t count = (uint32_t)lanes->request->n;
     site_text at = machine_site_print(m, machine_site(m, lanes));
     m->registers[warp] = count;
     if (count < 24 || count > 256 || count % REGISTERS_UNIT != 0)
         machine_fail(m, "%s: %u registers of a thread; multiples of 8 from 24 to 256 are possible",
                      at.text, count);
-    for (uint32_t w = 0; w < m->warps; w++) {
+    for (uint32_t w = first; w < first + m->block_warps; w++) {
         total += m->registers[w] * LANES;
-        if (w / WARPGROUP == warp / WARPGROUP && m->registers[w] && m->registers[w] != count)
+        if ((w - first) / WARPGROUP == (warp - first) / WARPGROUP && m->registers[w] &&
+            m->registers[w] != count)
             machine_fail(m, "%s: warps of a warpgroup have %u registers and %u", at.text, count,
                          m->registers[w]);
     }

@@ -83,6 +83,14 @@ void emulator_tensor_store(const void *map, uint32_t smem, const int at[4]);
 void emulator_bulk_commit(void);
 void emulator_bulk_wait(void);
 
+/* Blocks of a cluster. emulator_mapped() is where shared byte @smem of block @rank is to all of
+ * them; a remote store is of 8 bytes, to where that or a thread's own address says. */
+uint32_t emulator_rank(void);
+uint32_t emulator_mapped(uint32_t smem, uint32_t rank);
+void emulator_remote_store(uint32_t smem, const void *from, uint32_t barrier);
+void emulator_cluster_arrive(void);
+void emulator_cluster_wait(void);
+
 /* Is @p, which must be a multiple of @size, one? */
 void emulator_check_global(const void *p, uint32_t size);
 

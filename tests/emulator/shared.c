@@ -19,7 +19,8 @@ access shared_access(machine *m, const thread *t, uint32_t smem, const char *ver
                      .clock = clock,
                      .actor = index,
                      .tick = clock[index],
-                     .smem = smem,
+                     .smem = t->base + smem,
+                     .base = t->base,
                      .verb = verb,
                      .at = machine_site(m, t) };
 }
@@ -27,17 +28,19 @@ access shared_access(machine *m, const thread *t, uint32_t smem, const char *ver
 uint8_t *shared_locate(const access *it, uint32_t size, uint32_t align)
 {
     machine *m = it->m;
-    uint32_t offset = it->smem - EMULATOR_SHARED_BASE, room = m->launch->shared_bytes;
-    bool there = it->smem >= EMULATOR_SHARED_BASE && offset <= room && size <= room - offset;
+    uint32_t smem = it->smem - it->base, offset = smem - EMULATOR_SHARED_BASE;
+    uint32_t room = m->shared_bytes;
+    bool there = smem >= EMULATOR_SHARED_BASE && offset <= room && size <= room - offset;
     if (!there || it->smem % align != 0)
-        machine_fail(m, "%s: thread %u %s %u bytes at shared byte %u; there are %u to %u",
-                     machine_site_print(m, it->at).text, it->actor, it->verb, size, it->smem,
-                     EMULATOR_SHARED_BASE, EMULATOR_SHARED_BASE + room);
+        machine_fail(m, "%s: thread %s %s %u bytes at shared byte %u; there are %u to %u",
+                     machine_site_print(m, it->at).text, machine_thread_print(m, it->actor).text,
+                     it->verb, size, smem, EMULATOR_SHARED_BASE, EMULATOR_SHARED_BASE + room);
     else if (mbarrier_touched(m, it->smem, size))
-        machine_fail(m, "%s: thread %u %s %u bytes at shared byte %u, where a barrier is",
-                     machine_site_print(m, it->at).text, it->actor, it->verb, size, it->smem);
+        machine_fail(m, "%s: thread %s %s %u bytes at shared byte %s, where a barrier is",
+                     machine_site_print(m, it->at).text, machine_thread_print(m, it->actor).text,
+                     it->verb, size, machine_shared_print(m, it->smem).text);
     else
-        return m->shared + offset;
+        return m->shared + it->base + offset;
     return NULL;
 }
 
@@ -49,10 +52,11 @@ bool shared_read(machine *m, thread *t, uint32_t smem, void *to, uint32_t size, 
         return false;
     it.together = together;
     order_read(&it, size);
-    if (!together && !order_filled(m, smem, size) && m->report->uninitialised++ == 0)
+    if (!together && !order_filled(m, it.smem, size) && m->report->uninitialised++ == 0)
         snprintf(m->report->uninitialised_at, sizeof m->report->uninitialised_at,
-                 "%s: thread %u reads shared byte %u, which was never written",
-                 machine_site_print(m, it.at).text, it.actor, it.smem);
+                 "%s: thread %s reads shared byte %s, which was never written",
+                 machine_site_print(m, it.at).text, machine_thread_print(m, it.actor).text,
+                 machine_shared_print(m, it.smem).text);
     memcpy(to, from, size);
     return true;
 }
@@ -116,7 +120,7 @@ void emulator_copy(uint32_t smem, const void *global, uint32_t bytes)
         return;
     t->copies = list;
     copy *c = &list[t->copy_count++];
-    *c = (copy){ .smem = smem, .group = t->group };
+    *c = (copy){ .smem = it.smem, .group = t->group };
     memcpy(c->bytes, global, bytes);
     order_write(&it, 16, PENDING, it.actor, it.tick);
     memset(to, POISON, 16);

@@ -113,18 +113,10 @@ static void deliver(machine *m, size_t index)
         return;
     }
     if (c.barrier->phase != c.phase)
-        machine_fail(m, "%s: the phase of barrier %u is over before this copy is done",
-                     machine_site_print(m, c.site).text, c.barrier->smem);
+        machine_fail(m, "%s: the phase of barrier %s is over before this copy is done",
+                     machine_site_print(m, c.site).text,
+                     machine_shared_print(m, c.barrier->smem).text);
     mbarrier_bytes(m, c.barrier, c.bytes);
-}
-
-/* A number below @below (xorshift64*). */
-static uint32_t random_below(machine *m, uint32_t below)
-{
-    m->random ^= m->random >> 12;
-    m->random ^= m->random << 25;
-    m->random ^= m->random >> 27;
-    return (uint32_t)((m->random * 0x2545f4914f6cdd1dull >> 32) % below);
 }
 
 bool tensor_deliver(machine *m, bool any)
@@ -139,7 +131,7 @@ bool tensor_deliver(machine *m, bool any)
         moved = true;
     }
     if (!moved && any && m->tensor_count > 0) {
-        deliver(m, random_below(m, (uint32_t)m->tensor_count));
+        deliver(m, machine_random(m, (uint32_t)m->tensor_count));
         moved = true;
     }
     return moved;
@@ -160,14 +152,14 @@ static tensor_copy *start(machine *m, const access *it, const void *map, const i
     m->tensor_copies = list;
     memcpy(&c.map, map, sizeof c.map);
     if ((uintptr_t)map % 64 != 0 || c.map.magic != MAGIC || !fits(&c.map))
-        machine_fail(m, "%s: thread %u copies with what is no map",
-                     machine_site_print(m, it->at).text, it->actor);
+        machine_fail(m, "%s: thread %s copies with what is no map",
+                     machine_site_print(m, it->at).text, machine_thread_print(m, it->actor).text);
     c.bytes = (uint32_t)c.map.box[0] * GRANULE;
     for (int i = 0; i < 4; i++) {
         c.at[i] = at[i];
         c.bytes *= i > 0 ? (uint32_t)c.map.box[i] : 1;
     }
-    c.due = m->turn + random_below(m, TURNS_MAX + 1);
+    c.due = m->turn + machine_random(m, TURNS_MAX + 1);
     if (!shared_locate(it, c.bytes, BOX_ALIGN))
         return NULL;
     list[m->tensor_count] = c;
@@ -179,22 +171,17 @@ void emulator_tensor_load(uint32_t smem, const void *map, uint32_t barrier, cons
     machine *m = machine_here();
     thread *t = m->running;
     access it = shared_access(m, t, smem, "copies to");
-    mbarrier *b = mbarrier_at(m, t, barrier, "counts a copy at");
+    access counted = shared_access(m, t, barrier, "counts a copy at");
+    mbarrier *b = mbarrier_at(&counted);
     tensor_copy *c = start(m, &it, map, at);
     if (!b || !c)
         return;
-    if (!b->fenced)
-        machine_race(m,
-                     "%s: thread %u copies for barrier %u, made at %s: missing "
-                     "fence.mbarrier_init",
-                     machine_site_print(m, it.at).text, it.actor, barrier,
-                     machine_site_print(m, b->at).text);
+    mbarrier_count_copy(&counted, b);
     c->barrier = b;
     c->phase = b->phase;
-    b->copied = b->phase + 1;
     it.async = true;
     order_write(&it, c->bytes, PLAIN, b->actor, b->phase + 1);
-    memset(m->shared + (smem - EMULATOR_SHARED_BASE), POISON, c->bytes);
+    memset(m->shared + (it.smem - EMULATOR_SHARED_BASE), POISON, c->bytes);
 }
 
 void emulator_tensor_store(const void *map, uint32_t smem, const int at[4])
@@ -229,8 +216,9 @@ void emulator_bulk_wait(void)
     machine *m = machine_here();
     thread *t = m->running;
     if (t->stores_open > 0)
-        machine_fail(m, "%s: thread %u waits for stores, but that at %s is not in a group",
-                     machine_site_print(m, machine_site(m, t)).text, machine_index(m, t),
+        machine_fail(m, "%s: thread %s waits for stores, but that at %s is not in a group",
+                     machine_site_print(m, machine_site(m, t)).text,
+                     machine_thread_print(m, machine_index(m, t)).text,
                      machine_site_print(m, t->stores_at).text);
     t->waits = (waits){ .barrier = NULL };
     if (t->stores_left > 0) {
@@ -246,6 +234,6 @@ void tensor_left(machine *m, thread *t)
     uint32_t self = machine_index(m, t);
     if (t->stores_open > 0 ||
         (t->stores_actor && order_clock(m, self)[t->stores_actor] < t->stores_group))
-        machine_fail(m, "%s: thread %u leaves before this store has read shared memory",
-                     machine_site_print(m, t->stores_at).text, self);
+        machine_fail(m, "%s: thread %s leaves before this store has read shared memory",
+                     machine_site_print(m, t->stores_at).text, machine_thread_print(m, self).text);
 }

@@ -41,7 +41,7 @@ static void empty(warpgroup *g)
 
 void wgmma_reset(machine *m)
 {
-    for (int i = 0; i < WARPGROUPS_MAX; i++)
+    for (uint32_t i = 0; i < m->cluster * WARPGROUPS_MAX; i++)
         if (m->warpgroups[i])
             empty(m->warpgroups[i]);
 }
@@ -49,7 +49,7 @@ void wgmma_reset(machine *m)
 void wgmma_free(machine *m)
 {
     wgmma_reset(m);
-    for (int i = 0; i < WARPGROUPS_MAX; i++)
+    for (uint32_t i = 0; i < m->cluster * WARPGROUPS_MAX; i++)
         if (m->warpgroups[i]) {
             free(m->warpgroups[i]->products);
             free(m->warpgroups[i]->ends);
@@ -57,25 +57,35 @@ void wgmma_free(machine *m)
         }
 }
 
+/* The number of a thread's warp in its block. */
+static uint32_t warp_of(const machine *m, const thread *t)
+{
+    return machine_index(m, t) / LANES - t->rank * m->block_warps;
+}
+
 /* The warpgroup of a warp; NULL after machine_fail(). */
 static warpgroup *group_of(machine *m, const thread *lanes)
 {
-    uint32_t index = machine_index(m, lanes) / LANES / WARPGROUP;
-    if ((index + 1) * WARPGROUP > m->warps) {
-        machine_fail(m, "%s: thread %u is in no whole warpgroup",
-                     machine_site_print(m, machine_site(m, lanes)).text, machine_index(m, lanes));
+    uint32_t number = warp_of(m, lanes) / WARPGROUP;
+    uint32_t index = lanes->rank * WARPGROUPS_MAX + number;
+    if ((number + 1) * WARPGROUP > m->block_warps) {
+        machine_fail(m, "%s: thread %s is in no whole warpgroup",
+                     machine_site_print(m, machine_site(m, lanes)).text,
+                     machine_thread_print(m, machine_index(m, lanes)).text);
         return NULL;
     }
     if (!m->warpgroups[index])
         m->warpgroups[index] = calloc(1, sizeof(warpgroup));
-    if (!m->warpgroups[index])
+    if (m->warpgroups[index])
+        m->warpgroups[index]->base = lanes->base;
+    else
         machine_fail(m, "no memory for the emulator");
     return m->warpgroups[index];
 }
 
 static uint32_t part_of(const machine *m, const thread *lanes)
 {
-    return machine_index(m, lanes) / LANES % WARPGROUP;
+    return warp_of(m, lanes) % WARPGROUP;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -180,8 +190,9 @@ void wgmma_start(machine *m, thread *lanes)
     uint32_t w = part_of(m, lanes);
     if (p->at != machine_site(m, lanes) || p->n != request->n || p->flags != request->x ||
         p->desc[0] != request->desc[0] || p->desc[1] != request->desc[1]) {
-        machine_fail(m, "%s: thread %u starts another wgmma than its warpgroup, which is at %s",
-                     machine_site_print(m, machine_site(m, lanes)).text, machine_index(m, lanes),
+        machine_fail(m, "%s: thread %s starts another wgmma than its warpgroup, which is at %s",
+                     machine_site_print(m, machine_site(m, lanes)).text,
+                     machine_thread_print(m, machine_index(m, lanes)).text,
                      machine_site_print(m, p->at).text);
         return;
     }
@@ -210,8 +221,9 @@ void wgmma_commit(machine *m, thread *lanes)
     if (part->committed == g->groups)
         g->ends[g->groups++] = part->started;
     if (g->ends[part->committed++] != part->started)
-        machine_fail(m, "%s: thread %u commits another group than its warpgroup",
-                     machine_site_print(m, machine_site(m, lanes)).text, machine_index(m, lanes));
+        machine_fail(m, "%s: thread %s commits another group than its warpgroup",
+                     machine_site_print(m, machine_site(m, lanes)).text,
+                     machine_thread_print(m, machine_index(m, lanes)).text);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -315,10 +327,11 @@ void wgmma_finish(machine *m, thread *lanes)
 
 void wgmma_left(machine *m, thread *t)
 {
-    uint32_t warp = machine_index(m, t) / LANES;
-    const warpgroup *g = m->warpgroups[warp / WARPGROUP];
+    uint32_t warp = warp_of(m, t);
+    const warpgroup *g = m->warpgroups[t->rank * WARPGROUPS_MAX + warp / WARPGROUP];
     const warp_part *part = g ? &g->parts[warp % WARPGROUP] : NULL;
     if (part && part->done < part->started)
-        machine_fail(m, "%s: thread %u leaves before its warp has waited for this",
-                     machine_site_print(m, g->products[part->done]->at).text, machine_index(m, t));
+        machine_fail(m, "%s: thread %s leaves before its warp has waited for this",
+                     machine_site_print(m, g->products[part->done]->at).text,
+                     machine_thread_print(m, machine_index(m, t)).text);
 }

@@ -44,6 +44,7 @@ typedef struct warp_part {
 
 typedef struct warpgroup {
     uint32_t actor;
+    uint32_t base;      /* of its block's shared memory */
     product **products; /* by number, while a warp needs them */
     size_t count, room;
     uint32_t *ends; /* of groups: the number of the first product that is not of them */

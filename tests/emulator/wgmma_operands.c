@@ -28,11 +28,12 @@ static bool operand_of(operand *o, machine *m, const warpgroup *g, const product
                             .clock = p->clock,
                             .actor = g->actor,
                             .tick = group + 1,
+                            .base = g->base,
                             .verb = "reads",
                             .at = p->at,
                             .async = true,
                             .together = true },
-                    .smem = (uint32_t)(desc & 0x3fff) << 4,
+                    .smem = g->base + ((uint32_t)(desc & 0x3fff) << 4),
                     .leading = (uint32_t)(desc >> 16 & 0x3fff) << 4,
                     .stride = (uint32_t)(desc >> 32 & 0x3fff) << 4,
                     .bf16 = p->flags & EMULATOR_WGMMA_BF16 };
