@@ -14,6 +14,9 @@
 #include "measure/family.h"
 #include "src/message.h"
 
+/* Fewer pairs than this say nothing in so large a family. */
+#define PAIRS_MIN 20
+
 /* The delay that others are set by: long enough to be measured well in a moment. */
 #define DELAY_TRIED 0.25
 
@@ -59,6 +62,7 @@ static heed_status play(const scene *it, bench_engine *a, bench_engine *b, doubl
     const lab_side sides[] = { { bench_engine_block, bench_engine_renew, a },
                                { bench_engine_block, bench_engine_renew, b } };
     const lab_duel_options options = { .rules = { .margin = margin, .looks = 1 },
+                                       .pairs_min = PAIRS_MIN,
                                        .seconds = it->run->bench.seconds,
                                        .seed = seed };
     return lab_duel_run(duel, &sides[0], &sides[1], &options);

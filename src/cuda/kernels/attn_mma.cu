@@ -152,7 +152,7 @@ HEED_DEVICE void stream_v(walk *w, u32 j, const int whole)
 HEED_DEVICE void load_step(walk *w, u32 j, const int whole, const int aligned)
 {
     u32 k = j + K_AHEAD;
-    if (ABLATED(ABLATE_NO_LOADS) && whole) {
+    if (ABLATED(ABLATE_NO_LOADS) && whole && j >= HEED_S) {
         ; /* what the stages were filled with stays */
     } else if (aligned) {
         if (whole || k < w->tiles)
