@@ -2,7 +2,8 @@
  * test_emulated_kernels.c - the CUDA kernels through the gates of verification, on the emulator
  *
  * Beside the gates' own verdicts, a race in shared memory, a stray access or a read of what was
- * never written fails.
+ * never written fails. Kernels that are called wrong, builds without exponentials for one
+ * (ablate.cuh), must come to an end like any other, and fail at a gate on some shape.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +28,9 @@
 #define ROW_GAP 24    /* elements between rows of a problem with gaps */
 #define SKEWED_GAP 25 /* the same, such that no row is aligned */
 
-/* A sanitized build is several times as slow, and tries normal inputs only. */
+/* A sanitized build is several times as slow, and tries normal inputs only (1); builds that are
+ * worse on purpose, three small shapes, and one that fills a
+ * pipeline where a wrong one must be seen (2). */
 #ifndef EMULATED_QUICK
 #define EMULATED_QUICK 0
 #endif
@@ -67,6 +70,7 @@ typedef struct emulated {
     unsigned runs;
     uint64_t conflicts; /* of all runs */
     uint64_t passes;
+    bool stopped; /* by the emulator */
     char worst[EMULATOR_TEXT_SIZE];
 } emulated;
 
@@ -151,6 +155,7 @@ static bool launch_kernel(emulated *it, const emulator_launch *launch)
         memcpy(it->worst, report.worst, sizeof it->worst);
     if (fine && report.uninitialised == 0)
         return true;
+    it->stopped = true;
     snprintf(it->worst, sizeof it->worst, "%s",
              fine ? report.uninitialised_at : emulator_complaint(&report));
     return false;
@@ -321,6 +326,7 @@ typedef struct outcome {
     lab_report report;
     char spec[160];
     char inputs[16];
+    bool stopped;
     char worst[EMULATOR_TEXT_SIZE]; /* what the emulator has to say */
     uint64_t conflicts, passes;
 } outcome;
@@ -365,6 +371,11 @@ static size_t config_count(void)
     return count;
 }
 
+static bool is_wrong(const emulated_kernel *kernel)
+{
+    return strstr(kernel->name, "wrong") != NULL;
+}
+
 /* One kernel on one shape, with some or all kinds of inputs, up to the first failure. */
 static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
 {
@@ -381,6 +392,12 @@ static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
         out->report.outcome = LAB_FAIL;
         return;
     }
+    size_t number = index % SHAPES;
+    bool small = number < 6 && number % 2 == 1, long_one = number == 8;
+    if (EMULATED_QUICK == 2 && !small && !(long_one && is_wrong(config->aligned))) {
+        out->report.outcome = LAB_PASS;
+        return;
+    }
     for (size_t i = 0; lab_inputs_at(i) && out->report.outcome != LAB_FAIL; i++) {
         const lab_inputs *inputs = lab_inputs_at(i);
         bool wanted = i == 0 || (!EMULATED_QUICK && (s->all_inputs || !inputs->finite));
@@ -391,6 +408,7 @@ static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
             HEED_OK)
             out->report.outcome = LAB_FAIL;
     }
+    out->stopped = subject_data.stopped;
     memcpy(out->worst, subject_data.worst, sizeof out->worst);
     out->conflicts = subject_data.conflicts;
     out->passes = subject_data.passes;
@@ -403,6 +421,24 @@ static void explain(const emulated_kernel *kernel, const outcome *out, const lab
     for (size_t g = 0; g < LAB_GATES; g++)
         if (out->report.verdicts[g].outcome == LAB_FAIL)
             print_message("    %s: %s\n", lab_gate_at(g)->name, out->report.verdicts[g].reason);
+}
+
+static bool is_as_it_must_be(const emulated_kernel *kernel, const outcome *out,
+                             const lab_ending *ending)
+{
+    return ending->how == LAB_COMPLETED && !out->stopped &&
+           (is_wrong(kernel) || out->report.outcome == LAB_PASS);
+}
+
+/* Of a kernel that is wrong: does no shape show it? */
+static bool is_missed(const emulated_kernel *kernel, const outcome *all)
+{
+    size_t failed = 0;
+    for (size_t i = 0; i < SHAPES; i++)
+        failed += all[i].report.outcome == LAB_FAIL;
+    if (is_wrong(kernel) && failed == 0)
+        print_message("%s passes\n", kernel->name);
+    return is_wrong(kernel) && failed == 0;
 }
 
 /* How a kernel did with the banks of shared memory, on all shapes. */
@@ -434,11 +470,13 @@ static void test_every_kernel_passes(void **state)
                                       .deadline_s = 240 };
     assert_int_equal(lab_isolate(&isolation, outcomes, endings), HEED_OK);
     for (size_t i = 0; i < count; i++) {
-        if (endings[i].how == LAB_COMPLETED && outcomes[i].report.outcome == LAB_PASS)
+        if (is_as_it_must_be(emulated_configs[i / SHAPES].aligned, &outcomes[i], &endings[i]))
             continue;
         failed++;
         explain(emulated_configs[i / SHAPES].aligned, &outcomes[i], &endings[i]);
     }
+    for (size_t k = 0; k < config_count(); k++)
+        failed += is_missed(emulated_configs[k].aligned, &outcomes[k * SHAPES]);
     for (size_t k = 0; k < config_count(); k++)
         tell_conflicts(emulated_configs[k].aligned, &outcomes[k * SHAPES]);
     test_free(outcomes);
