@@ -95,6 +95,21 @@ static void test_blocks_keep_to_themselves(void **state)
         assert_int_equal(got[i], i / GROUP * 1000 + i % GROUP);
 }
 
+static void take_registers(const void *args)
+{
+    (void)args;
+    ptx_setmaxnreg_inc(ptx_cluster_rank() == 1 ? 176 : 168);
+}
+
+static void test_each_block_has_so_many_registers(void **state)
+{
+    const emulator_launch launch = {
+        .kernel = take_registers, .grid = { 2, 1, 1 }, .threads = GROUP * 3, .cluster = 2
+    };
+    emulator_report report = emulate(&launch);
+    assert_report(&report, "", "67584 registers in all");
+}
+
 /* Products of a warpgroup, in blocks that have a warp more. */
 typedef struct products {
     u16 a[2][64 * 64], b[64 * 64];
@@ -185,6 +200,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_has_left_is_not_awaited),
         cmocka_unit_test(test_blocks_keep_to_themselves),
+        cmocka_unit_test(test_each_block_has_so_many_registers),
         cmocka_unit_test(test_each_block_multiplies),
         cmocka_unit_test(test_clusters_are_whole),
     };
