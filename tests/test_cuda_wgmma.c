@@ -159,18 +159,23 @@ static void test_what_is_legal(void **state)
         { 90, "b2 h4 s256 d64 f16 k=0:256:64", "r2k1n128s4o2t1c1g1", "strides" },
         { 90, "b1 h4 s256 d64 f16", "r3k2n64s2o1t1c1g1", "4 warpgroups" },
         { 90, "b1 h4 s256 d64 f16", "r1k3n64s2o1t1c1g1", "a multiple of the key groups" },
-        { 90, "b1 h4 s256 d64 f16", "r1k2n64s2o2t1c1g1", "orders 2 to 4 twice that" },
-        { 90, "b1 h4 s256 d64 f16", "r2k1n64s2o3t2c1g1", "take no turns" },
+        { 90, "b1 h4 s256 d64 f16", "r1k2n64s2o2t1c1g1", "order 2 twice that" },
+        { 90, "b1 h4 s256 d64 f16", "r2k1n64s2o3t2c1g1", NULL },
         { 90, "b1 h4 s256 d64 f16", "r1k2n64s4o1t1c1g3", NULL },
         { 90, "b1 h4 s256 d64 f16", "r4k1n64s4o1t1c1g3", "two warpgroups that compute" },
         { 90, "b1 h4 s256 d64 f16", "r1k2n64s4o2t1c1g3", "registers" },
         { 90, "b1 h4 s256 d64 f16", "r1k2n64s8o1t1c1g3", "two blocks" },
-        { 90, "b1 h4 s256 d64 f16", "r2k1n64s4o4t1c1g1", NULL },
-        { 90, "b1 h4 s256 d64 f16", "r2k1n64s4o4t1c2g1", "under a mask" },
-        { 90, "b1 h4 s256 d64 f16 causal", "r4k1n64s8o2t2c2g1", NULL },
+        { 90, "b1 h4 s256 d64 f16", "r1k2n64s4o1t1c1g4", NULL },
+        { 90, "b1 h4 s256 d64 f16", "r2k1n64s3o1t1c1g4", "one row group" },
+        { 90, "b1 h4 s256 d64 f16", "r1k1n64s3o1t1c1g4", "two warpgroups that compute" },
+        { 90, "b1 h4 s256 d64 f16", "r1k2n64s6o1t1c1g4", "two blocks" },
+        { 90, "b1 h4 s256 d64 f16", "r2k1n64s4o3t1c1g1", NULL },
+        { 90, "b1 h4 s256 d64 f16", "r2k1n64s4o3t1c2g1", "under a mask" },
+        { 90, "b1 h4 s256 d64 f16", "r4k1n64s8o2t2c1g1", "registers" },
+        { 90, "b1 h4 s256 d64 f16 causal", "r4k1n64s8o3t2c2g1", NULL },
         { 90, "b1 h4 s256 d64 f16", "r1k2n64s2o1t1c1g2", "blocks of one item" },
         { 90, "b1 h4 s256 d64 f16", "r1k1n64s2o1t2c1g1", "turns" },
-        { 90, "b1 h4 s256 d128 f16", "r4k1n64s6o2t2c1g2", "other head dims" },
+        { 90, "b1 h4 s256 d128 f16", "r4k1n64s6o3t2c1g2", "other head dims" },
         { 90, "b1 h4 s256 d64 f16", "r3k1n256s2o1t1c1g1", "registers" },
         { 90, "b1 h4 s256 d256 f16", "r2k1n96s2o1t1c1g1", "shared memory" },
         { 90, "b1 h4 s2147483648/8 d64 f16", "r2k1n128s4o2t1c1g1", "32 bits" },
@@ -301,12 +306,12 @@ static void test_groups_that_are_not_packed(void **state)
 static void test_blocks_in_turn(void **state)
 {
     trial t;
-    assert_int_equal(trial_begin(&t, "b4 h16 s4096 d64 f16", "r3k1n128s3o2t2c1g2"), HEED_OK);
+    assert_int_equal(trial_begin(&t, "b4 h16 s4096 d64 f16", "r3k1n128s3o3t2c1g2"), HEED_OK);
     execute(&t);
     assert_int_equal(last.grid[0], 132);
     assert_int_equal(last_args.args.heads * last_args.args.blocks, 64 * 22);
     trial_end(&t);
-    assert_int_equal(trial_begin(&t, "b1 h2 s4096 d64 f16", "r3k1n128s3o2t2c1g2"), HEED_OK);
+    assert_int_equal(trial_begin(&t, "b1 h2 s4096 d64 f16", "r3k1n128s3o3t2c1g2"), HEED_OK);
     execute(&t);
     assert_int_equal(last.grid[0], 44);
     trial_end(&t);

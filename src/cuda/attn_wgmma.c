@@ -16,6 +16,7 @@
 #define PANEL 64      /* columns of a tile that lie together, */
 #define PANEL_ROW 128 /* bytes */
 #define BARRIERS_BYTES 512
+#define LEFT_EXTRA 40 /* bytes that a team leaves of a row beside its sums */
 
 /* The knobs, in the order in which a config has them. attn_wgmma.cu says what they are. */
 enum {
@@ -23,12 +24,12 @@ enum {
     K, /* key groups: warpgroups that take turns at the tiles of the same rows */
     N, /* keys of a tile */
     S, /* stages */
-    O, /* 2: the scores of the next tile along with the values of this one; 3: before its softmax;
-          4: as 2, and exponentials do not wait for the tile's maxima */
+    O, /* 1: the maxima of each tile first; 2: the scores of the next tile along with the values of
+          this one; 3: as 1, but new maxima only where old ones will not do */
     T, /* turns: 1 none, 2 of row groups at starting products, 3 at exponentials */
     C, /* 2: row groups pass by the tiles that their rows do not see */
-    G, /* 2: as many blocks as multiprocessors, which take items in turn; 3: two blocks fit on one
-        */
+    G, /* 2: as many blocks as multiprocessors, which take items in turn; 3: two blocks fit on one;
+          4: and two share an item */
     KNOBS
 };
 
@@ -42,34 +43,27 @@ typedef struct shipped {
  * equal ones, so more for those without a mask. */
 /* clang-format off */
 static const shipped table[] = {
-    { 1, 64, { 4, 1, 64, 6, 2, 2, 2, 2 } },
-    { 1, 64, { 4, 1, 64, 6, 2, 2, 1, 2 } },
-    { 1, 64, { 4, 1, 64, 8, 2, 2, 2, 1 } },
-    { 1, 64, { 4, 1, 64, 8, 2, 2, 1, 1 } },
-    { 1, 64, { 3, 1, 128, 4, 2, 2, 1, 2 } },
-    { 1, 64, { 3, 1, 128, 4, 2, 2, 1, 1 } },
-    { 1, 64, { 2, 1, 128, 4, 2, 2, 2, 1 } },
-    { 1, 64, { 2, 1, 128, 4, 2, 2, 1, 1 } },
-    { 1, 64, { 2, 1, 64, 6, 2, 2, 2, 2 } },
-    { 1, 64, { 2, 1, 64, 6, 2, 2, 1, 2 } },
+    { 1, 64, { 4, 1, 64, 6, 3, 2, 2, 2 } },
+    { 1, 64, { 4, 1, 64, 6, 3, 2, 1, 2 } },
+    { 1, 64, { 4, 1, 64, 8, 3, 2, 1, 1 } },
+    { 1, 64, { 3, 1, 128, 4, 3, 2, 1, 2 } },
+    { 1, 64, { 3, 1, 128, 4, 3, 2, 1, 1 } },
+    { 1, 64, { 2, 1, 128, 4, 3, 2, 1, 1 } },
+    { 1, 64, { 2, 1, 128, 4, 3, 2, 1, 2 } },
     { 1, 64, { 2, 1, 64, 3, 1, 1, 1, 3 } },
-    { 1, 64, { 2, 2, 64, 8, 2, 1, 1, 1 } },
-    { 1, 64, { 1, 2, 64, 8, 4, 1, 1, 1 } },
+    { 1, 64, { 2, 2, 64, 8, 3, 1, 1, 1 } },
+    { 1, 64, { 1, 2, 64, 8, 3, 1, 1, 1 } },
     { 1, 64, { 1, 2, 64, 4, 1, 1, 1, 3 } },
-    { 65, 96, { 3, 1, 96, 2, 2, 2, 1, 2 } },
-    { 65, 96, { 3, 1, 96, 2, 2, 2, 1, 1 } },
-    { 65, 128, { 2, 1, 128, 2, 2, 2, 2, 2 } },
+    { 1, 64, { 1, 2, 64, 4, 1, 1, 1, 4 } },
+    { 65, 96, { 3, 1, 96, 2, 3, 2, 1, 2 } },
+    { 65, 96, { 3, 1, 96, 2, 3, 2, 1, 1 } },
     { 65, 128, { 2, 1, 128, 2, 2, 2, 1, 2 } },
-    { 65, 128, { 3, 1, 80, 2, 2, 2, 2, 2 } },
     { 65, 192, { 2, 1, 128, 2, 2, 2, 1, 1 } },
-    { 65, 128, { 2, 1, 160, 2, 2, 2, 1, 2 } },
-    { 65, 128, { 1, 2, 64, 4, 2, 1, 1, 1 } },
-    { 65, 192, { 1, 2, 64, 4, 1, 1, 1, 1 } },
+    { 65, 192, { 1, 2, 64, 4, 3, 1, 1, 1 } },
     { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 2 } },
     { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 1 } },
-    { 193, 256, { 2, 1, 80, 2, 2, 2, 1, 1 } },
     { 193, 256, { 2, 1, 64, 2, 2, 2, 1, 1 } },
-    { 193, 256, { 1, 2, 64, 2, 1, 1, 1, 1 } },
+    { 193, 256, { 1, 2, 64, 2, 3, 1, 1, 1 } },
 };
 /* clang-format on */
 #define TABLE ((int)(sizeof table / sizeof *table))
@@ -83,7 +77,13 @@ static void config_at(int index, heed_config *config)
 /* Blocks that a multiprocessor has room for. */
 static int resident(const int *v)
 {
-    return v[G] == 3 ? 2 : 1;
+    return v[G] >= 3 ? 2 : 1;
+}
+
+/* Those that share an item. */
+static int pair(const int *v)
+{
+    return v[G] == 4 ? 2 : 1;
 }
 
 /* Where addresses are not aligned the small config of attn_mma.cu takes over. */
@@ -98,6 +98,7 @@ static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
                             .aligned = true,
                             .mapped = config->value[N],
                             .in_turn = config->value[G] == 2,
+                            .paired = pair(config->value) > 1,
                             .resident = resident(config->value),
                             .fallback = heed_cuda_mma_code.cut(problem, &any).fallback,
                             .fallback_kernel = mma };
@@ -141,11 +142,13 @@ static int64_t smem_of(const heed_problem *problem, const int *v)
 {
     int64_t qk = panels(problem->dim_qk), dv = panels(problem->dim_v);
     int64_t stages = (int64_t)v[S] * v[N] * (qk + dv) * PANEL_ROW;
-    int64_t parts = v[K] > 1 ? v[K] : 0; /* that are merged */
-    int64_t merge = parts * GROUP_ROWS * v[R] * (value_columns(problem) + 8) * 4;
+    int64_t teams = (int64_t)v[K] * pair(v), rows = GROUP_ROWS * v[R] / pair(v);
+    int64_t left = teams > 1 ? teams * rows * (4 * value_columns(problem) + LEFT_EXTRA) : 0;
     int64_t q = (int64_t)(v[G] == 2 ? 2 : 1) * v[R] * GROUP_ROWS * larger(qk, dv) * PANEL_ROW;
     int64_t bad = problem->mask != HEED_MASK_NONE ? dv * PANEL * 4 : 0;
-    return heed_div_up(larger(stages, merge), 1024) * 1024 + q + bad + BARRIERS_BYTES;
+    if (pair(v) > 1)
+        return heed_div_up(stages, 1024) * 1024 + q + bad + BARRIERS_BYTES + left + bad;
+    return heed_div_up(larger(stages, left), 1024) * 1024 + q + bad + BARRIERS_BYTES;
 }
 
 /* Registers that a thread that computes can have. */
@@ -161,8 +164,9 @@ static int registers_there(const heed_problem *problem, const int *v)
 /* And those that it needs, about: sums, scores, weights and what is beside these, and the rest. */
 static int registers_of(const heed_problem *problem, const int *v)
 {
-    static const int quarters[] = { 0, 2, 3, 5, 6 }; /* of a register per key, by the order */
-    return value_columns(problem) / 2 + quarters[v[O]] * v[N] / 4 + 28;
+    static const int quarters[] = { 0, 2, 3, 3 }; /* of a register per key, by the order */
+    int rest = v[O] == 2 ? 40 : 28; /* order 2 makes scores again beside products */
+    return value_columns(problem) / 2 + quarters[v[O]] * v[N] / 4 + rest;
 }
 
 /* ---- What is legal ---- */
@@ -197,25 +201,26 @@ static const char *unfit_problem(const heed_problem *problem)
  * tests/test_configs.c. */
 static bool spills(const heed_problem *problem, const int *v)
 {
-    return v[N] > 64 && value_columns(problem) == DIM_MAX && problem->mask != HEED_MASK_NONE;
+    bool masked = problem->mask != HEED_MASK_NONE;
+    return v[N] > 64 && value_columns(problem) == DIM_MAX && (masked || v[O] == 2);
 }
 
 static const char *unfit_config(const heed_problem *problem, const int *v)
 {
     if (consumers_of(v) > CONSUMERS_MAX)
         return "more than 4 warpgroups that compute";
-    if (v[S] % v[K] != 0 || v[S] < (v[O] == 1 ? 1 : 2) * v[K])
-        return "stages must be a multiple of the key groups, with orders 2 to 4 twice that or more";
+    if (v[S] % v[K] != 0 || v[S] < (v[O] == 2 ? 2 : 1) * v[K])
+        return "stages must be a multiple of the key groups, with order 2 twice that or more";
     if (v[T] != 1 && v[R] == 1)
         return "turns are for several row groups";
-    if (v[T] != 1 && v[O] > 2)
-        return "orders 3 and 4 take no turns";
     if (v[C] == 2 && (v[K] > 1 || problem->mask == HEED_MASK_NONE))
         return "row groups of their own tiles are without key groups, under a mask";
     if (v[G] == 2 && v[K] > 1)
         return "key groups are for blocks of one item";
-    if (v[G] == 3 && consumers_of(v) != 2)
+    if (v[G] >= 3 && consumers_of(v) != 2)
         return "two blocks fit where each has two warpgroups that compute";
+    if (v[G] == 4 && v[R] > 1)
+        return "two blocks share an item of one row group";
     if (for_other_dims(problem, v))
         return "is for other head dims";
     if (registers_of(problem, v) > registers_there(problem, v))
@@ -241,7 +246,7 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
         resident(v) * (smem_of(problem, v) + machine->gpu->smem_reserved) > machine->gpu->smem)
         *why = "needs more shared memory than two blocks can have";
     heed_problem seen = heed_cuda_mapped_problem(problem);
-    return !*why && heed_cuda_fits(&seen, GROUP_ROWS * (int64_t)v[R], 1, why);
+    return !*why && heed_cuda_fits(&seen, GROUP_ROWS * (int64_t)v[R], pair(v), why);
 }
 
 /* ---- Cost ----
@@ -249,24 +254,25 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
  * A multiprocessor has one block, whose warpgroups share tensor cores and special function units.
  * Constants are fitted to times on one H200. */
 
-#define CLOCK_SHARE 0.9      /* of the highest clock, under load */
-#define EXPS_PER_CLOCK 16.0  /* of the special function units of a multiprocessor */
-#define HINDRANCE 0.82       /* that the shorter of products and softmax still adds; */
-#define TURNS_HINDRANCE 0.77 /* where row groups take turns */
-#define MASK_TILES 0.55      /* that a mask adds to a tile */
-#define L2_BYTES 64.0        /* per clock and multiprocessor */
-#define LAUNCH_SECONDS 1.5e-6
-#define BLOCK_SECONDS 2.1e-6  /* to begin and end a block, */
-#define ITEM_SECONDS 0.7e-6   /* and to go on to its next item */
-#define MERGE_SECONDS 0.36e-6 /* per key group but the first */
-#define UNEQUAL_BESIDE 1.04   /* longer where blocks of unequal length meet on a multiprocessor */
-#define AHEAD_SECONDS 0.9e-6  /* saved where a block begins while the launch ahead still works */
+#define CLOCK_SHARE 0.9       /* of the highest clock, under load */
+#define EXPS_PER_CLOCK 16.0   /* of the special function units of a multiprocessor */
+#define HINDRANCE 0.894       /* that the shorter of products and softmax still adds; */
+#define TURNS_HINDRANCE 0.508 /* where row groups take turns */
+#define MASK_TILES 1.17       /* that a mask adds to a tile */
+#define L2_BYTES 64.0         /* per clock and multiprocessor */
+#define LAUNCH_SECONDS 0.52e-6
+#define BLOCK_SECONDS 2.52e-6 /* to begin and end a block, */
+#define ITEM_SECONDS 0.66e-6  /* and to go on to its next item */
+#define MERGE_SECONDS 0.21e-6 /* per key group but the first */
+#define PAIR_SECONDS 0.32e-6  /* for two blocks to share an item */
+#define UNEQUAL_BESIDE 1.01   /* longer where blocks of unequal length meet on a multiprocessor */
+#define AHEAD_SECONDS 0.55e-6 /* saved where a block begins while the launch ahead still works */
 
 /* Seconds that a warpgroup waits in a tile, by the order, and how much longer than alone its
  * products and softmax take. */
 static const struct {
     double wait, stretch;
-} orders[] = { { 0, 0 }, { 0.12e-6, 2.1 }, { 0.18e-6, 1.5 }, { 0.16e-6, 1.5 }, { 0.12e-6, 1.4 } };
+} orders[] = { { 0, 0 }, { 0.17e-6, 1.95 }, { 0.16e-6, 1.50 }, { 0.12e-6, 1.68 } };
 
 /* Seconds of a warpgroup's tile: its products, and its softmax, each if it had the multiprocessor
  * to itself. */
@@ -315,9 +321,10 @@ static item_tiles tiles_of_item(const heed_problem *problem, const heed_problem 
     int64_t rows = (int64_t)GROUP_ROWS * (v[C] == 2 ? 1 : v[R]); /* that are masked as one */
     int64_t queries = heed_div_up(rows, seen->heads_q / seen->heads_kv);
     double cut_through = share < 1 ? (double)heed_div_up(queries, v[N]) : 0;
-    double idle = v[K] > 1 ? 0.5 * (v[K] - 1) : 0; /* groups do not share tiles out evenly */
-    return (item_tiles){ .middle = tiles * share + cut_through * (0.5 + MASK_TILES) + idle,
-                         .longest = tiles + cut_through * MASK_TILES + idle,
+    double teams = v[K] * pair(v), idle = 0.5 * (teams - 1); /* they do not share out evenly */
+    double middle = tiles * share + cut_through * (0.5 + MASK_TILES) + idle;
+    return (item_tiles){ .middle = middle / pair(v),
+                         .longest = (tiles + cut_through * MASK_TILES + idle) / pair(v),
                          .equal = share >= 1 };
 }
 
@@ -326,9 +333,11 @@ static double compute_seconds(const heed_problem *problem, const heed_gpu *gpu, 
 {
     heed_problem seen = heed_cuda_mapped_problem(problem);
     item_tiles tiles = tiles_of_item(problem, &seen, v);
+    items *= pair(v);
     int beside = items > gpu->multiprocessors ? resident(v) : 1;
     double tile = block_tile_seconds(problem, gpu, v, beside);
-    double each = (v[G] == 2 ? ITEM_SECONDS : BLOCK_SECONDS) + MERGE_SECONDS * (v[K] - 1);
+    double each = (v[G] == 2 ? ITEM_SECONDS : BLOCK_SECONDS) + MERGE_SECONDS * (v[K] - 1) +
+                  PAIR_SECONDS * (pair(v) - 1);
     double at_once = (double)beside * gpu->multiprocessors;
     double rounds = (double)(int64_t)(items / at_once);
     double rest = items - rounds * at_once;
@@ -360,7 +369,7 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
     double running = items < gpu->multiprocessors ? items : gpu->multiprocessors;
     double compute = compute_seconds(problem, gpu, v, items);
     double memory = heed_gpu_memory_seconds(gpu, problem, in_flight(problem, v, running));
-    bool ahead = 2 * items <= (double)resident(v) * gpu->multiprocessors;
+    bool ahead = 2 * pair(v) * items <= (double)resident(v) * gpu->multiprocessors;
     return LAUNCH_SECONDS - (ahead ? AHEAD_SECONDS : 0) + heed_gpu_beside(compute, memory);
 }
 
@@ -401,10 +410,10 @@ const heed_algorithm heed_algorithm_cuda_wgmma = {
                { 'k', { 1, 2, 3, 4 } },
                { 'n', { 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 } },
                { 's', { 2, 3, 4, 5, 6, 7, 8 } },
-               { 'o', { 1, 2, 3, 4 } },
+               { 'o', { 1, 2, 3 } },
                { 't', { 1, 2, 3 } },
                { 'c', { 1, 2 } },
-               { 'g', { 1, 2, 3 } } },
+               { 'g', { 1, 2, 3, 4 } } },
     .config_at = config_at,
     .config_count = TABLE,
     .legal = legal,

@@ -154,6 +154,7 @@ static heed_status load(program *made, const compilation *from, const heed_cuda_
     heed_problem seen = cut->mapped ? heed_cuda_mapped_problem(&plan->problem) : plan->problem;
     heed_cuda_fill_args(&made->args, &seen, gpu, cut);
     made->grid = made->args.blocks * made->args.heads * made->args.splits.value;
+    made->grid *= cut->paired ? 2 : 1;
     if (cut->in_turn && made->grid > (unsigned)gpu->multiprocessors)
         made->grid = (unsigned)gpu->multiprocessors;
     heed_status status = cut->mapped ? load_maps(made, plan, &seen, cut) : HEED_OK;
@@ -252,6 +253,7 @@ heed_status heed_plan_create_foreign(heed_plan **plan, heed_context *context,
                                 .window = facts->window,
                                 .mapped = facts->mapped,
                                 .in_turn = facts->in_turn,
+                                .paired = facts->paired,
                                 .resident = facts->resident };
     const char *why;
     heed_status status = heed_plan_create_named(plan, context, problem, "fwd_any_sm80_naive");

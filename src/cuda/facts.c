@@ -40,6 +40,7 @@ static void describe_cut(const heed_kernel *kernel, const heed_problem *problem,
     facts->aligned = cut.aligned;
     facts->window = cut.window;
     facts->in_turn = cut.in_turn;
+    facts->paired = cut.paired;
     facts->resident = cut.resident;
 }
 

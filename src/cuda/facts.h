@@ -30,6 +30,7 @@ struct heed_cuda_facts {
     bool aligned;
     bool window;
     bool in_turn;
+    bool paired;
     int resident;
 };
 

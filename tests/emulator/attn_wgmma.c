@@ -23,9 +23,7 @@ const emulated_kernel EMULATED_KERNEL = {
     .rows = BLOCK_ROWS,
     .threads = THREADS,
     .shared_bytes = SHARED_BYTES,
-#ifdef PAIR
     .cluster = PAIR,
-#endif
     .mapped = HEED_N,
     .in_turn = HEED_G == 2,
     .run = run,

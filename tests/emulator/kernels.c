@@ -18,6 +18,8 @@ extern const emulated_kernel wgmma_d64_cut, wgmma_d64_cut_unaligned, wgmma_d64_c
 extern const emulated_kernel wgmma_d64_two, wgmma_d64_two_unaligned, wgmma_d64_two_negative;
 extern const emulated_kernel wgmma_d64_early, wgmma_d64_early_unaligned, wgmma_d64_early_negative,
     wgmma_d128_early, wgmma_d128_early_unaligned, wgmma_d128_early_negative;
+extern const emulated_kernel wgmma_d64_pair, wgmma_d64_pair_unaligned, wgmma_d64_pair_negative,
+    wgmma_d96_40_pair, wgmma_d96_40_pair_unaligned, wgmma_d96_40_pair_negative;
 extern const emulated_kernel wgmma_d64_40_groups, wgmma_d64_40_groups_unaligned,
     wgmma_d64_40_groups_negative;
 extern const emulated_kernel wgmma_d64, wgmma_d64_turns, wgmma_d64_groups, wgmma_d128,
@@ -50,6 +52,8 @@ const emulated_config emulated_configs[] = {
     { &wgmma_d64_cut, &wgmma_d64_cut_unaligned, &wgmma_d64_cut_negative },
     { &wgmma_d64_cut_late, &wgmma_d64_cut_late_unaligned, &wgmma_d64_cut_late_negative },
     { &wgmma_d64_two, &wgmma_d64_two_unaligned, &wgmma_d64_two_negative },
+    { &wgmma_d64_pair, &wgmma_d64_pair_unaligned, &wgmma_d64_pair_negative },
+    { &wgmma_d96_40_pair, &wgmma_d96_40_pair_unaligned, &wgmma_d96_40_pair_negative },
     { &wgmma_d64_groups, &wgmma_d64_groups_unaligned, &wgmma_d64_groups_negative },
     { &wgmma_d64_40_groups, &wgmma_d64_40_groups_unaligned, &wgmma_d64_40_groups_negative },
     { &wgmma_d128, &wgmma_d128_unaligned, &wgmma_d128_negative },

@@ -4,10 +4,11 @@
  * The online softmax of attn_mma.cu on wgmma, with copies by the tensor memory accelerator. A block
  * has HEED_R * HEED_K warpgroups that compute and one that loads (wgmma_load.cuh). Those that
  * compute have 64 rows of queries each: HEED_R of them have rows side by side and share all tiles
- * of keys; HEED_K such teams share the same rows, take turns at the tiles, and are merged at the
- * end. Tiles are worked on from the last one to the first, so that those that need a mask come
- * first. Here is what a block does with its items; how a warpgroup walks through the tiles is in
- * wgmma_walk.cuh, what it does to them in wgmma_tile.cuh and softmax.cuh.
+ * of keys; HEED_K such teams, or those of a pair of blocks, share the same rows, take turns at the
+ * tiles, and are merged at the end. Tiles are worked on from the last one to the first, so that
+ * those that need a mask come first. Here is what a block does with its items; how a warpgroup
+ * walks through the tiles is in wgmma_walk.cuh, what it does to them in wgmma_tile.cuh and
+ * softmax.cuh, how teams are merged in wgmma_merge.cuh.
  *
  * Compile-time parameters, beside the element type (HEED_BF16), mask (HEED_CAUSAL), head dims
  * (HEED_DIM_QK, HEED_DIM_V) and whether the scale is negative (HEED_NEGATE):
@@ -16,21 +17,21 @@
  *     HEED_K    key groups
  *     HEED_N    keys of a tile
  *     HEED_S    stages of K and V           a multiple of HEED_K, 2 or more
- *     HEED_O    order of a step             1: scores, softmax and values one after another;
- *                                           2: the scores of the next tile are started along with
- *                                           the values of this one, and its softmax runs beside;
- *                                           3: those scores are started before this softmax;
- *                                           4: as 2, and the exponentials do not wait for the
- *                                           tile's maxima, which are found beside them
- *     HEED_T    turns of the row groups     1: none; 2: at starting products; 3: at exponentials
- *     HEED_C    tiles of a row group        1: those of the block; 2: under a mask it passes by
- *                                           what its rows do not see, and masks only what they half
- *                                           see
- *     HEED_G    grid                        1: a block for each item; 2: as many blocks as there
- *                                           are multiprocessors, and each takes items in turn;
- *                                           3: a block for each item, two of them on a
- *                                           multiprocessor, so that those of the next launch are
- *                                           there and have fetched what they need into the L2
+ *     HEED_O    order of a step             1: scores, maxima, weights and values one after
+ * another; 2: the scores of the next tile are started along with the values of this one, and its
+ * weights are made beside; 3: as 1. With 2 and 3 the first tile's maxima stay until a weight
+ * becomes too large, which the sums of weights tell, so that none are looked for HEED_T    turns of
+ * the row groups     1: none; 2: at starting products; 3: at exponentials HEED_C    tiles of a row
+ * group        1: those of the block; 2: under a mask it passes by what its rows do not see, and
+ * masks only what they half see HEED_G    grid                        1: a block for each item; 2:
+ * as many blocks as there are multiprocessors, and each takes items in turn; 3: a block for each
+ * item, two of them on a multiprocessor, so that those of the next launch are there and have
+ * fetched what they need into the L2; 4: the same, and two blocks, a cluster, share the keys of
+ * each item
+ *
+ * Beside them HEED_ABLATE, for builds that are worse on purpose (ablate.cuh):
+ *
+ *     @ablate no-exp no-products no-loads divergent extra-barrier over-unrolled delay
  *
  * Version log. On one H200, f16, without a mask, cold: TF is TFLOP/s of b4 h32 s4096 d64 and b4 h16
  * s4096 d128, us the time of b2 h8 s512 d64 and b8 h16 s512 d64. cuDNN 9.19 did 482 / 659 TF
@@ -53,30 +54,54 @@
  * grid 3. Under a mask, cuDNN = 1: b32 h16 s512 d64 0.85 -> 1.11, b16 s1024 0.90 -> 1.12, b32 h16
  * s512 d128 0.83 -> 0.99, b4 h16 s4096 d128 (static turns) 0.94 -> 1.07.
  *
+ *     6  no maxima but the first tile's, unless sums of weights say    595 / 743      5.5 / 19.8
+ *        so; d64 without overlap in a warpgroup; what teams leave is   (other run)
+ *        merged row by row, and stored at once; pairs of blocks
+ *
+ * Version 6: a tile of 64 x 64 took 255 instructions a warp, which with four row groups is as many
+ * clocks as its exponentials and its products take, and a fifth were for the maxima. cuDNN's time
+ * over ours, before and after, in one run each: b4 h32 s4096 d64 1.07 and 1.16, b4 h16 s4096 d128
+ * 1.03 and 1.12, b8 h16 s512 d64 1.27 and 1.33. Order 3 needs fewer registers than 2 and is faster
+ * with four row groups (974 against 986 us for b4 h32 s4096 d64; old order 2: 1071); at d128 order
+ * 2 is (743 us against 764 and 770 with three row groups). Where two blocks fit (HEED_G 3) looking
+ * for maxima costs nothing (b2 h8 s512 5.50 us, without 5.56), for those wait more than they
+ * compute. b1 h8 s512 d64: 4.96 us by a block for each item, of which 0.92 is the end; 4.92 by
+ * pairs that end in word after word for the other block and a cluster's barrier (1.57 us of it the
+ * end); 4.39 by pairs with rows left as they are merged, 8 bytes at a time with a barrier that
+ * counts them.
+ *
  * What the compiler must be kept from: it moves the wait for the values in front of the
  * exponentials, unless branches lie between (see step() with HEED_O 2); and it serializes all wgmma
- * where one of them starts in a branch, or where it cannot tell that a wait covers it (order 3 has
- * its first and last steps apart for that). ptxas -v says so: C7510 to C7520.
+ * where one of them starts in a branch, or where it cannot tell that a wait covers it. ptxas -v
+ * says so: C7510 to C7520.
  *
- * Where time goes, b1 h8 s512 d64, in clocks of 5.6 us: 2200 until the first tile has come from
- * cold memory, 5600 for four tiles of each of two groups, 1200 to merge and normalize, 700 to
- * store. A tile of 64 keys takes 1250, of which the softmax is 800, and 256 would be the
- * exponentials' own; with four groups 1300 to 1600, for their exponentials come at the same time.
+ * Where time goes, b1 h8 s512 d64 by two key groups, in clocks: 1000 to 1400 from the end of the
+ * launch ahead until Q has come, then for each tile 460 for its scores, 720 for its weights (256
+ * are the exponentials' own, 512 those of both groups, which come at the same time), 310 for its
+ * values; 1200 to leave, merge and store. An empty launch takes 0.75 us, one without tiles 2.05.
  *
- * Tried, and no gain: HEED_O 3 (6.0 us; 437 TF); turns at exponentials (498 TF at d64, against 538
- * with turns at products and 471 without); 160 or 176 keys a tile at d128 (695 and 617 TF, but 674
- * against 641 for b1 h16 s16384 with a mask); three row groups at d128 (651); no O stored (5.6 us
- * against 5.6). For b2 h8 s512: tiles that never come (5.65 us, so the L2 does not bind, and a
- * cluster's multicast could not help); exponentials before maxima with the values of the tile
- * before awaited first (5.9); maxima of the next tile beside the exponentials of this one (6.04);
- * turns of key groups (6.0); key groups that leave only what others merge (6.0); barriers made by
- * four warps, or by lanes of one (6.0, 6.8: one thread makes 47 in 540 clocks, and each lane
- * fences); a launch that lets the next begin at once (7.1: its blocks then land two on a
- * multiprocessor); grid 3 with as many blocks as multiprocessors (7.4). Under a mask: 32 of 128
- * heads of d128 s512 a section (130 us, with 8 102): turns then give some blocks half as much
- * again, which section_of() now avoids.
+ * Tried, and no gain: 1 to 8 of 16 exponentials by a polynomial on the multiply-add units (Cody and
+ * Waite's reduction, degree 3, no branches: b4 h32 s4096 d64 1071 -> 1145 to 1218 us, b8 h16 s512
+ * 20.9 -> 21.6 to 24.1; b2 5.51 -> 5.42 was the best): issue slots bind, not the units. Constants
+ * in place of the address of shared memory (1 %). Key groups that begin half a tile apart (b2 5.49
+ * -> 5.39, b1 and the mask the same or worse). Four key groups (b1 5.07 against 4.78). Pairs for
+ * b2, where all multiprocessors have work without (6.7 against 5.6).
+ *
+ * Tried with version 5: turns at exponentials (498 TF at d64, against 538 with turns at products
+ * and 471 without); 160 or 176 keys a tile at d128 (695 and 617 TF); scores that start before the
+ * softmax (6.0 us; 437 TF); exponentials before the maxima (5.78 against 5.88 us, now moot). For b2
+ * h8 s512: tiles that never come (5.65 us, so the L2 does not bind, and a cluster's multicast could
+ * not help); maxima of the next tile beside the exponentials of this one (6.04); turns of key
+ * groups (6.0); barriers made by four warps, or by lanes of one (6.0, 6.8: one thread makes 47 in
+ * 540 clocks, and each lane fences); a launch that lets the next begin at once (7.1: its blocks
+ * then land two on a multiprocessor); grid 3 with as many blocks as multiprocessors (7.4). Under a
+ * mask: 32 of 128 heads of d128 s512 a section (130 us, with 8 102): turns then give some blocks
+ * half as much again, which section_of() now avoids.
  */
+#include "delay.cuh"
 #include "wgmma_load.cuh"
+#include "wgmma_merge.cuh"
+#include "wgmma_store.cuh"
 #include "wgmma_walk.cuh"
 
 /* ---- Items ---- */
@@ -97,15 +122,27 @@ HEED_DEVICE void negate_q(const walk *w)
     ptx_barrier_named(CONSUMERS_BARRIER, CONSUMER_THREADS);
 }
 
+/* The teams that share rows. */
+HEED_DEVICE void finish_team(walk *w, state *st)
+{
+    const heed_cuda_args *args = &w->m->args;
+    merged m;
+    if (PAIR == 1)
+        ptx_barrier_named(CONSUMERS_BARRIER, CONSUMER_THREADS); /* tiles have been read */
+    else
+        ptx_cluster_wait(); /* the other block has begun */
+    leave_sums(&w->at, st);
+    find_merged(args, &w->at, &m);
+    ptx_barrier_named(CONSUMERS_BARRIER, CONSUMER_THREADS);
+    if (PAIR > 1)
+        ptx_mbarrier_wait(left_barrier(), 0);
+    merge_row(&m);
+}
+
+/* A row group with rows of its own. */
 HEED_DEVICE void finish(walk *w, state *st)
 {
     place *at = &w->at;
-    if (HEED_K > 1) {
-        rows_barrier(at); /* tiles have been read */
-        leave_sums(at, st);
-        rows_barrier(at);
-        merge_sums(at, st);
-    }
     normalize(st);
     if (HEED_CAUSAL)
         spoil(&w->m->args, at, st);
@@ -125,7 +162,10 @@ HEED_DEVICE void compute_item(walk *w)
     if (HEED_NEGATE)
         negate_q(w);
     walk_tiles(w, &st);
-    finish(w, &st);
+    if (TEAMS > 1)
+        finish_team(w, &st);
+    else
+        finish(w, &st);
 }
 
 HEED_DEVICE void compute(const heed_cuda_mapped_args *m)
@@ -137,6 +177,8 @@ HEED_DEVICE void compute(const heed_cuda_mapped_args *m)
     w.at.lane = ptx_lane();
     w.at.key_group = HEED_K == 1 ? 0 : group / HEED_R;
     w.at.row_group = HEED_R == 1 ? 0 : group % HEED_R;
+    w.at.rank = PAIR == 1 ? 0 : ptx_cluster_rank();
+    w.at.team = w.at.rank * HEED_K + w.at.key_group;
     (void)group; /* of which there may be only one */
     w.tile.stage = w.clean.stage = w.at.key_group;
     w.tile.parity = w.clean.parity = 0;
@@ -166,24 +208,33 @@ HEED_DEVICE void make_barriers(void)
         ptx_mbarrier_init(group_barrier(Q_EMPTY, i), 1);
     }
     ptx_mbarrier_init(done_barrier(), CONSUMER_THREADS);
+    if (PAIR > 1)
+        ptx_mbarrier_init(left_barrier(), 1);
     ptx_fence_mbarrier_init();
+    if (PAIR > 1)
+        expect_left();
 }
 
-/* Makes the barriers. */
+/* Makes the barriers, and all else that threads find. */
 HEED_DEVICE void begin(const heed_cuda_mapped_args *m)
 {
     if (ptx_thread() == CONSUMER_THREADS)
         make_barriers();
+    if (HEED_CAUSAL && ptx_thread() >= THREADS - CLEANERS)
+        clear_bad(ptx_thread() - (THREADS - CLEANERS));
     if (ptx_thread() == CONSUMER_THREADS + 32) {
         ptx_prefetch_map(&m->q);
         ptx_prefetch_map(&m->k);
         ptx_prefetch_map(&m->v);
     }
     ptx_barrier();
+    if (PAIR > 1)
+        ptx_cluster_arrive();
 }
 
-HEED_ENTRY(THREADS, RESIDENT) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_args args)
+ENTRY(THREADS, RESIDENT) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_args args)
 {
+    u32 began = delay_begin();
     begin(&args);
     if (ptx_thread() >= CONSUMER_THREADS) {
         if (CONSUMERS > 1)
@@ -197,4 +248,5 @@ HEED_ENTRY(THREADS, RESIDENT) heed_attend(HEED_GRID_CONSTANT const heed_cuda_map
                                         */
         compute(&args);
     }
+    delay_end(began);
 }

@@ -140,6 +140,17 @@ HEED_DEVICE heed_u32x4 ptx_ld_shared_16(u32 smem)
     return r;
 }
 
+/* ld.shared.v2.u32: 8 bytes from an address that is a multiple of 8. */
+HEED_DEVICE heed_u32x2 ptx_ld_shared_8(u32 smem)
+{
+    heed_u32x2 r;
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(r.v[0]), "=r"(r.v[1])
+                 : "r"(smem)
+                 : "memory");
+    return r;
+}
+
 /* ld.shared.u32 */
 HEED_DEVICE u32 ptx_ld_shared_4(u32 smem)
 {

@@ -66,6 +66,46 @@ HEED_DEVICE void ptx_fence_async(void)
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+/* ---- clusters: two blocks that run at the same time and reach each other's shared memory ---- */
+
+/* %cluster_ctarank: which of the cluster's blocks this one is. */
+HEED_DEVICE u32 ptx_cluster_rank(void)
+{
+    u32 r;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+    return r;
+}
+
+/* mapa: where in the cluster's shared memory the block @rank has what this one has at @smem. */
+HEED_DEVICE u32 ptx_mapa(u32 smem, u32 rank)
+{
+    u32 r;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(r) : "r"(smem), "r"(rank));
+    return r;
+}
+
+/* st.async.v2.b32: stores 8 bytes in the shared memory of a block, which must have begun, and tells
+ * a barrier of that block so. Both are addresses in the cluster's. */
+HEED_DEVICE void ptx_st_async_8(u32 smem, heed_u32x2 x, u32 barrier)
+{
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1, %2}, "
+                 "[%3];" ::"r"(smem),
+                 "r"(x.v[0]), "r"(x.v[1]), "r"(barrier)
+                 : "memory");
+}
+
+/* barrier.cluster.arrive: the thread does not wait for those of the cluster's blocks, */
+HEED_DEVICE void ptx_cluster_arrive(void)
+{
+    asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+}
+
+/* barrier.cluster.wait: and now it does. What others did before they arrived is done. */
+HEED_DEVICE void ptx_cluster_wait(void)
+{
+    asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+}
+
 /* ---- the tensor memory accelerator: one thread starts a copy of a whole box ---- */
 
 /* prefetch.tensormap: the map will be needed. It is in the arguments of the kernel. */

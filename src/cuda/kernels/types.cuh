@@ -26,6 +26,8 @@ typedef long long i64;
 #else
 #define HEED_ENTRY(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 #endif
+/* The same of a kernel whose blocks come in pairs, clusters of two along x. */
+#define HEED_ENTRY_PAIR(threads, blocks) HEED_ENTRY(threads, blocks) __cluster_dims__(2, 1, 1)
 /* Before "const" and the argument struct of a kernel: it is read where it lies. */
 #define HEED_GRID_CONSTANT __grid_constant__
 #define HEED_UNROLL _Pragma("unroll")
@@ -35,6 +37,7 @@ typedef long long i64;
 #define HEED_ALIGNAS(bytes) _Alignas(bytes)
 #define HEED_DEVICE static inline __attribute__((unused))
 #define HEED_ENTRY(threads, blocks) static __attribute__((unused)) void
+#define HEED_ENTRY_PAIR(threads, blocks) HEED_ENTRY(threads, blocks)
 #define HEED_GRID_CONSTANT
 #define HEED_UNROLL
 #define HEED_NO_UNROLL

@@ -24,11 +24,22 @@ HEED_DEVICE void load_q(const heed_cuda_mapped_args *m, const place *at, u32 row
                         (i32)(panel * PANEL_COLUMNS), (i32)at->head_q, (i32)row, (i32)at->batch);
 }
 
-/* Loads a tile of K or V of @panels panels when its stage is empty. */
-HEED_DEVICE void load_tile(const heed_cuda_map *map, const place *at, u32 smem, u32 full, u32 empty,
-                           u32 parity, u32 key, const u32 panels)
+/* The first key of the block's tile @j. */
+HEED_DEVICE u32 loaded_key(const place *at, u32 j)
 {
+    return tile_key(at, block_tile(at, j));
+}
+
+/* Loads the block's tile @j of K or V, of @panels panels, when its stage is empty. */
+HEED_DEVICE void load_tile(const heed_cuda_map *map, const place *at, u32 smem, u32 full, u32 empty,
+                           u32 parity, u32 j, const u32 panels)
+{
+    u32 key = loaded_key(at, j);
     ptx_mbarrier_wait(empty, parity ^ 1);
+    if (ABLATED(ABLATE_NO_LOADS) && j >= HEED_S) { /* what is in the stage stays */
+        ptx_mbarrier_arrive(full);
+        return;
+    }
     ptx_mbarrier_arrive_expect(full, HEED_N * panels * PANEL_ROW);
     HEED_UNROLL
     for (u32 panel = 0; panel < panels; panel++)
@@ -40,9 +51,9 @@ HEED_DEVICE void load_tile(const heed_cuda_map *map, const place *at, u32 smem, 
 HEED_DEVICE void load_k(const heed_cuda_mapped_args *m, const place *at, ring *next)
 {
     HEED_NO_UNROLL
-    for (u32 j = 0; j < at->tiles; j++) {
+    for (u32 j = 0; j < block_count(at, at->tiles); j++) {
         load_tile(&m->k, at, k_tile(*next), stage_barrier(K_FULL, next->stage),
-                  stage_barrier(K_EMPTY, next->stage), next->parity, tile_key(at, j), QK_PANELS);
+                  stage_barrier(K_EMPTY, next->stage), next->parity, j, QK_PANELS);
         ring_advance(next, 1);
     }
 }
@@ -54,9 +65,9 @@ HEED_DEVICE void load_q_and_v(const heed_cuda_mapped_args *m, const place *at, r
     for (u32 r = 0; r < HEED_R; r++)
         load_q(m, at, r, round);
     HEED_NO_UNROLL
-    for (u32 j = 0; j < at->tiles; j++) {
+    for (u32 j = 0; j < block_count(at, at->tiles); j++) {
         load_tile(&m->v, at, v_tile(*next), stage_barrier(V_FULL, next->stage),
-                  stage_barrier(V_EMPTY, next->stage), next->parity, tile_key(at, j), V_PANELS);
+                  stage_barrier(V_EMPTY, next->stage), next->parity, j, V_PANELS);
         ring_advance(next, 1);
     }
 }
@@ -115,32 +126,43 @@ HEED_DEVICE void clean_tile(u32 smem, u32 key, u32 thread)
 HEED_DEVICE void clean_item(const place *at, ring all, ring *next, u32 thread)
 {
     HEED_NO_UNROLL
-    for (u32 j = 0; j < at->masked; j++) {
+    for (u32 j = 0; j < block_count(at, at->masked); j++) {
         ptx_mbarrier_wait(stage_barrier(V_FULL, all.stage), all.parity);
-        clean_tile(v_tile(all), tile_key(at, j), thread);
+        clean_tile(v_tile(all), loaded_key(at, j), thread);
         ptx_mbarrier_arrive(stage_barrier(V_CLEAN, next->stage));
         ring_advance(&all, 1);
         ring_advance(next, 1);
     }
 }
 
-/* Forgets the bad keys of the item before. */
+/* There are no bad keys yet. */
 HEED_DEVICE void clear_bad(u32 thread)
 {
     for (u32 i = thread; i < V_PANELS * PANEL_COLUMNS; i += CLEANERS)
         ptx_st_shared_4(ptx_shared_base() + BAD_AT + i * 4, NO_KEY);
+}
+
+/* Tells the other block of the pair the first bad keys. */
+HEED_DEVICE void send_bad(u32 thread, u32 rank)
+{
+    u32 other = 1 - rank, barrier = ptx_mapa(left_barrier(), other);
     ptx_barrier_named(LOADERS_BARRIER, CLEANERS);
+    ptx_cluster_wait();
+    for (u32 i = thread; i < V_PANELS * PANEL_COLUMNS / 2; i += CLEANERS) {
+        heed_u32x2 keys = ptx_ld_shared_8(ptx_shared_base() + BAD_AT + i * 8);
+        ptx_st_async_8(ptx_mapa(ptx_shared_base() + OTHER_BAD_AT + i * 8, other), keys, barrier);
+    }
 }
 
 /* Fetches an item's first tiles of K or V, as many as there are stages, into the L2. */
 HEED_DEVICE void fetch_tiles(const heed_cuda_map *map, const place *at, const u32 panels)
 {
     HEED_NO_UNROLL
-    for (u32 j = 0; j < at->tiles && j < HEED_S; j++) {
+    for (u32 j = 0; j < block_count(at, at->tiles) && j < HEED_S; j++) {
         HEED_UNROLL
         for (u32 panel = 0; panel < panels; panel++)
             ptx_tensor_prefetch(map, (i32)(panel * PANEL_COLUMNS), (i32)at->head_kv,
-                                (i32)tile_key(at, j), (i32)at->batch);
+                                (i32)loaded_key(at, j), (i32)at->batch);
     }
 }
 
@@ -175,6 +197,7 @@ HEED_DEVICE void load_items(const heed_cuda_mapped_args *m, const int of_k)
 {
     place at;
     ring next = { 0, 0 };
+    at.rank = PAIR == 1 ? 0 : ptx_cluster_rank();
     at.row_group = 0;
     for (u32 round = 0, number; (number = item_number(round)) < item_count(&m->args); round++) {
         find_place(m, &at, number);
@@ -194,15 +217,21 @@ HEED_DEVICE void clean_items(const heed_cuda_mapped_args *m, u32 thread)
 {
     place at;
     ring all = { 0, 0 }, next = { 0, 0 };
+    at.rank = PAIR == 1 ? 0 : ptx_cluster_rank();
     at.row_group = 0;
     for (u32 round = 0, number; (number = item_number(round)) < item_count(&m->args); round++) {
         find_place(m, &at, number);
-        ptx_mbarrier_wait(done_barrier(), round % 2 ^ 1);
-        clear_bad(thread);
+        if (round > 0) { /* the block has begun without bad keys */
+            ptx_mbarrier_wait(done_barrier(), round % 2 ^ 1);
+            clear_bad(thread);
+            ptx_barrier_named(LOADERS_BARRIER, CLEANERS);
+        }
         clean_item(&at, all, &next, thread);
-        for (u32 j = 0; j < at.tiles; j++)
+        for (u32 j = 0; j < block_count(&at, at.tiles); j++)
             ring_advance(&all, 1);
     }
+    if (PAIR > 1)
+        send_bad(thread, at.rank);
 }
 
 HEED_DEVICE void load(const heed_cuda_mapped_args *m)

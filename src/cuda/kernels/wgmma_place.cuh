@@ -13,8 +13,10 @@
 typedef struct place {
     u32 warp; /* in its warpgroup */
     u32 lane;
+    u32 rank;      /* of the block, in a pair */
     u32 row_group; /* of the warpgroup */
     u32 key_group;
+    u32 team; /* of both blocks */
     u32 batch;
     u32 head; /* as args counts them, */
     u32 head_q;
@@ -72,7 +74,23 @@ HEED_DEVICE u32 row_limit(const heed_cuda_args *args, const place *at, int mt, i
     return visible_keys(args, divide(row, args->group));
 }
 
-/* ---- Items: those of a block ---- */
+/* The block's tile @i is that of all with this number, */
+HEED_DEVICE u32 block_tile(const place *at, u32 i)
+{
+    return PAIR == 1 ? i : i / HEED_K * TEAMS + at->rank * HEED_K + i % HEED_K;
+}
+
+/* and so many of the first @count are its own. */
+HEED_DEVICE u32 block_count(const place *at, u32 count)
+{
+    u32 turns = count / TEAMS * HEED_K, rest = count % TEAMS, before = at->rank * HEED_K;
+    if (PAIR == 1)
+        return count;
+    rest = rest > before ? rest - before : 0;
+    return turns + (rest < HEED_K ? rest : HEED_K);
+}
+
+/* ---- Items: those of a block, or of a pair ---- */
 
 HEED_DEVICE u32 item_count(const heed_cuda_args *args)
 {
@@ -83,7 +101,7 @@ HEED_DEVICE u32 item_count(const heed_cuda_args *args)
  * longest of each. */
 HEED_DEVICE u32 item_number(u32 round)
 {
-    u32 blocks = ptx_grid_x(), block = ptx_block_x();
+    u32 blocks = ptx_grid_x() / PAIR, block = ptx_block_x() / PAIR;
     return round * blocks + (HEED_CAUSAL && round % 2 ? blocks - 1 - block : block);
 }
 
@@ -123,6 +141,12 @@ HEED_DEVICE u32 done_barrier(void)
 {
     return ptx_shared_base() + BARRIERS_AT +
            (STAGE_BARRIERS * HEED_S + GROUP_BARRIERS * HEED_R * Q_BUFFERS) * 8;
+}
+
+/* With pairs: what the other block leaves has come. */
+HEED_DEVICE u32 left_barrier(void)
+{
+    return done_barrier() + 8;
 }
 
 /* Which buffer a row group has Q and O of round @round in, and the parity of its barriers. */

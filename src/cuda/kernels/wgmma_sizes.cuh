@@ -15,8 +15,16 @@
 #define THREADS (CONSUMER_THREADS + GROUP_THREADS)
 #define BLOCK_ROWS (HEED_R * GROUP_ROWS)
 
-/* Blocks that a multiprocessor has room for. */
-#define RESIDENT (HEED_G == 3 ? 2 : 1)
+/* Blocks that a multiprocessor has room for; those that share an item, a cluster; and the teams of
+ * row groups that share its rows, HEED_K of them in a block. */
+#define RESIDENT (HEED_G >= 3 ? 2 : 1)
+#define PAIR (HEED_G == 4 ? 2 : 1)
+#define TEAMS (PAIR * HEED_K)
+#if defined HEED_G && HEED_G == 4
+#define ENTRY HEED_ENTRY_PAIR
+#else
+#define ENTRY HEED_ENTRY
+#endif
 
 /* Registers of a thread after the warpgroups have shared out those that the block began with, which
  * are the same for all threads: 168, 128 or 96, or 80 where two blocks are to fit. Those that load
@@ -47,13 +55,21 @@
 #define KEYS16 (HEED_N / 16)
 #define V8 (V_COLUMNS / 8)
 
-/* Shared memory: the stages of K and V, which later hold what groups merge; Q of each row group,
- * which later holds O; the first bad key of each column of V; barriers. */
+/* Rows that a block merges of those that teams share, and what a team leaves of one: 32 bytes more
+ * than its sums, so that rows lie in different banks. Behind all those are maximum and sum of the
+ * weights of each. */
+#define LEFT_ROWS (BLOCK_ROWS / PAIR)
+#define LEFT_ROW (V_COLUMNS * 4 + 32)
+#define LEFT_BYTES (TEAMS == 1 ? 0 : TEAMS * LEFT_ROWS * (LEFT_ROW + 8))
+
+/* Shared memory: the stages of K and V, which later hold what teams leave; Q of each row group,
+ * which later holds O; the first bad key of each column of V; barriers. What comes from another
+ * block may come while tiles are worked on, so it has a place of its own. */
 #define K_BYTES (HEED_N * QK_PANELS * PANEL_ROW)
 #define V_BYTES (HEED_N * V_PANELS * PANEL_ROW)
 #define STAGE_BYTES (K_BYTES + V_BYTES)
 #define STAGES_BYTES (HEED_S * STAGE_BYTES)
-#define MERGE_BYTES (HEED_K == 1 ? 0 : HEED_K * BLOCK_ROWS * (V_COLUMNS + 8) * 4)
+#define MERGE_BYTES (PAIR == 1 ? LEFT_BYTES : 0)
 #define Q_AT ((STAGES_BYTES > MERGE_BYTES ? STAGES_BYTES : MERGE_BYTES + 1023) / 1024 * 1024)
 #define Q_GROUP_BYTES (GROUP_ROWS * O_PANELS * PANEL_ROW)
 #define Q_BUFFERS (HEED_G == 2 ? 2 : 1) /* so that Q of the next item may come meanwhile */
@@ -61,7 +77,9 @@
 #define BAD_BYTES (HEED_CAUSAL ? V_PANELS * PANEL_COLUMNS * 4 : 0)
 #define BARRIERS_AT (BAD_AT + BAD_BYTES)
 #define BARRIERS_BYTES 512
-#define SHARED_BYTES (BARRIERS_AT + BARRIERS_BYTES)
+#define LEFT_AT (PAIR == 1 ? 0 : BARRIERS_AT + BARRIERS_BYTES)
+#define OTHER_BAD_AT (LEFT_AT + LEFT_BYTES) /* of a pair's other block */
+#define SHARED_BYTES (BARRIERS_AT + BARRIERS_BYTES + (PAIR == 1 ? 0 : LEFT_BYTES + BAD_BYTES))
 
 #if HEED_N % 16 != 0 || HEED_N < 64 || HEED_N > 256 || CONSUMERS > 4
 #error "HEED_N must be a multiple of 16 from 64 to 256, and HEED_R * HEED_K 4 at most"

@@ -69,9 +69,29 @@ HEED_DEVICE void value_step(float *d, const u32 a[4], u64 b)
 #endif
 }
 
+/* In place of scores: what the tile of K is made of, so that no two are the same. */
+HEED_DEVICE void take_keys(float s[ROWS16][KEYS8][4], u32 k)
+{
+    HEED_UNROLL
+    for (u32 nt = 0; nt < KEYS8; nt++) {
+        u32 chunk = nt * GROUP_THREADS % (K_BYTES / 16) + ptx_thread() % GROUP_THREADS;
+        heed_u32x4 x = ptx_ld_shared_16(k + chunk * 16);
+        HEED_UNROLL
+        for (int i = 0; i < 4; i++)
+            s[0][nt][i] = ptx_as_f32(x.v[i]);
+    }
+    ptx_warp_barrier();
+}
+
 /* Starts the scores of the tile of K at @k with the rows of Q at @q. */
 HEED_DEVICE void start_scores(float s[ROWS16][KEYS8][4], u32 q, u32 k)
 {
+    if (ABLATED(ABLATE_EXTRA_BARRIER))
+        ptx_barrier_named((int)(WARPGROUP_BARRIER + ptx_thread() / GROUP_THREADS), GROUP_THREADS);
+    if (ABLATED(ABLATE_NO_PRODUCTS)) {
+        take_keys(s, k);
+        return;
+    }
     u32 a = describe(q, 0), b = describe(k, 0);
     HEED_UNROLL
     for (u32 kk = 0; kk < QK16; kk++) {
@@ -86,6 +106,8 @@ HEED_DEVICE void start_scores(float s[ROWS16][KEYS8][4], u32 q, u32 k)
 HEED_DEVICE void start_values(state *st, weights *w, u32 v)
 {
     u32 b = describe(v, HEED_N * PANEL_ROW);
+    if (ABLATED(ABLATE_NO_PRODUCTS))
+        return;
     HEED_UNROLL
     for (u32 kk = 0; kk < KEYS16; kk++)
         value_step(&st->o[0][0][0], w->p[0][kk], descriptor(b, kk * 16 * PANEL_ROW));
@@ -103,9 +125,16 @@ HEED_DEVICE void values_done(state *st)
     ptx_wgmma_done(&st->o[0][0][0], V8 * 4);
 }
 
-/* Writes the weights of all keys to @e, which may be the scores' place, and their sums to @sum. */
+/* ---- Weights ---- */
+
+HEED_DEVICE float weight(const state *st, float score, float scale, int h)
+{
+    return power_of_two(score * scale - st->max[0][h]);
+}
+
+/* Puts the weights of all keys in place of their scores, and their sums in @sum. */
 HEED_DEVICE void exponentiate_all(const state *st, float s[ROWS16][KEYS8][4], float scale,
-                                  float e[ROWS16][KEYS8][4], float sum[ROWS16][2])
+                                  float sum[ROWS16][2])
 {
     HEED_UNROLL
     for (int h = 0; h < 2; h++)
@@ -114,25 +143,90 @@ HEED_DEVICE void exponentiate_all(const state *st, float s[ROWS16][KEYS8][4], fl
     for (int nt = 0; nt < KEYS8; nt++) {
         HEED_UNROLL
         for (int i = 0; i < 4; i++) {
-            e[0][nt][i] = ptx_ex2(s[0][nt][i] * scale - st->max[0][i / 2]);
-            sum[0][i / 2] += e[0][nt][i];
+            s[0][nt][i] = weight(st, s[0][nt][i], scale, i / 2);
+            sum[0][i / 2] += s[0][nt][i];
         }
     }
 }
 
-/* Adds the sums of the weights in @s to the rows', and leaves the weights for the product. */
-HEED_DEVICE void take_weights(state *st, weights *w, float s[ROWS16][KEYS8][4],
-                              float sum[ROWS16][2])
+/* Leaves the weights in @s for the product. */
+HEED_DEVICE void take_weights(weights *w, float s[ROWS16][KEYS8][4])
 {
-    HEED_UNROLL
-    for (int h = 0; h < 2; h++)
-        st->sum[0][h] += sum[0][h];
     HEED_UNROLL
     for (int nt = 0; nt < KEYS8; nt++) {
         HEED_UNROLL
         for (int h = 0; h < 2; h++)
             w->p[0][nt / 2][nt % 2 * 2 + h] = half_pack(s[0][nt][2 * h], s[0][nt][2 * h + 1]);
     }
+}
+
+/* Both at once, and the scores stay. */
+HEED_DEVICE void weigh(const state *st, weights *w, float s[ROWS16][KEYS8][4], float scale,
+                       float sum[ROWS16][2])
+{
+    HEED_UNROLL
+    for (int h = 0; h < 2; h++)
+        sum[0][h] = 0.0f;
+    HEED_UNROLL
+    for (int nt = 0; nt < KEYS8; nt++) {
+        HEED_UNROLL
+        for (int h = 0; h < 2; h++) {
+            float low = weight(st, s[0][nt][2 * h], scale, h);
+            float high = weight(st, s[0][nt][2 * h + 1], scale, h);
+            sum[0][h] += low + high;
+            w->p[0][nt / 2][nt % 2 * 2 + h] = half_pack(low, high);
+        }
+    }
+}
+
+HEED_DEVICE void add_sums(state *st, float sum[ROWS16][2])
+{
+    HEED_UNROLL
+    for (int h = 0; h < 2; h++)
+        st->sum[0][h] += sum[0][h];
+}
+
+/* Weights that are made with too small a maximum are as exact, so long as none is too large for
+ * float16: their @sum, of one lane's keys, says so. A NaN is none that fits. */
+#define WEIGHTS_MAX 32768.0f
+
+HEED_DEVICE int weights_fit(float sum[ROWS16][2])
+{
+    return sum[0][0] <= WEIGHTS_MAX && sum[0][1] <= WEIGHTS_MAX;
+}
+
+/* ---- Scores once more ---- */
+
+/* Where 16 bytes of a row are in a panel at @smem. */
+HEED_DEVICE u32 chunk_at(u32 smem, u32 row, u32 chunk)
+{
+    return smem + row * PANEL_ROW + (chunk ^ row % 8) * 16;
+}
+
+/* The scores of the tile at @k by the tensor instructions of single warps, whose fragments are the
+ * same: those of a warpgroup may not stand in a branch. */
+HEED_DEVICE void remake_scores(const place *at, float s[ROWS16][KEYS8][4], u32 q, u32 k)
+{
+    HEED_UNROLL
+    for (int nt = 0; nt < KEYS8; nt++) {
+        HEED_UNROLL
+        for (int i = 0; i < 4; i++)
+            s[0][nt][i] = 0.0f;
+    }
+    HEED_NO_UNROLL
+    for (u32 kk = 0; kk < QK16; kk++) {
+        u32 panel = kk / 4, chunk = kk % 4 * 2, a[4];
+        u32 rows = q + panel * GROUP_ROWS * PANEL_ROW, keys = k + panel * HEED_N * PANEL_ROW;
+        ptx_ldmatrix_x4(a, chunk_at(rows, at->warp * 16 + at->lane % 16, chunk + at->lane / 16));
+        HEED_UNROLL
+        for (int nt = 0; nt < KEYS8; nt += 2) {
+            u32 key = (u32)nt * 8 + at->lane / 16 * 8 + at->lane % 8, b[4];
+            ptx_ldmatrix_x4(b, chunk_at(keys, key, chunk + at->lane / 8 % 2));
+            half_mma(s[0][nt], a, b);
+            half_mma(s[0][nt + 1], a, b + 2);
+        }
+    }
+    ptx_warp_barrier(); /* all lanes have read the tile */
 }
 
 #endif /* HEED_WGMMA_TILE_CUH */

@@ -1,0 +1,180 @@
+/*
+ * wgmma_merge.cuh - teams of row groups that share their rows become one: each leaves its sums in
+ * shared memory, of this block or of the other one of a pair; then every thread takes columns of
+ * one row from all teams, divides by the sum of the weights, and stores them
+ *
+ * A pair of blocks merges half of the rows each. What one leaves in the other's shared memory comes
+ * with bytes that the other one's barrier expects, so that neither waits for the other to end.
+ */
+#ifndef HEED_WGMMA_MERGE_CUH
+#define HEED_WGMMA_MERGE_CUH
+
+#include "rows.cuh"
+#include "wgmma_tile.cuh"
+
+/* Four columns, 16 bytes of what is left; and of those in a row, how many a thread merges. */
+#define QUADS (V_COLUMNS / 4)
+#define ROW_THREADS (CONSUMER_THREADS / LEFT_ROWS)
+#define ROW_QUADS ((QUADS + ROW_THREADS - 1) / ROW_THREADS)
+
+/* Where a team leaves its sums of a row, */
+HEED_DEVICE u32 left_sums(u32 team, u32 row)
+{
+    return ptx_shared_base() + LEFT_AT + (team * LEFT_ROWS + row) * LEFT_ROW;
+}
+
+/* and the row's maximum and sum of weights. */
+HEED_DEVICE u32 left_weights(u32 team, u32 row)
+{
+    return left_sums(TEAMS, 0) + (team * LEFT_ROWS + row) * 8;
+}
+
+/* ---- Leaving ---- */
+
+/* Leaves two numbers at @smem, in the block @to of the pair. */
+HEED_DEVICE void leave_pair(const place *at, u32 smem, float first, float second, u32 to)
+{
+    heed_u32x2 x = { { ptx_as_u32(first), ptx_as_u32(second) } };
+    if (PAIR == 1 || to == at->rank)
+        ptx_st_shared_8(smem, x);
+    else
+        ptx_st_async_8(ptx_mapa(smem, to), x, ptx_mapa(left_barrier(), to));
+}
+
+/* Leaves the warp's rows. */
+HEED_DEVICE void leave_sums(const place *at, const state *st)
+{
+    u32 first = at->row_group * GROUP_ROWS + at->warp * 16, to = first / LEFT_ROWS;
+    HEED_UNROLL
+    for (u32 h = 0; h < 2; h++) {
+        u32 row = first % LEFT_ROWS + h * 8 + at->lane / 4;
+        float sum = st->sum[0][h];
+        sum += ptx_shfl_xor(sum, 1);
+        sum += ptx_shfl_xor(sum, 2);
+        if (at->lane % 4 == 0)
+            leave_pair(at, left_weights(at->team, row), st->max[0][h], sum, to);
+        HEED_UNROLL
+        for (u32 dt = 0; dt < V8; dt++)
+            leave_pair(at, left_sums(at->team, row) + dt * 32 + at->lane % 4 * 8,
+                       st->o[0][dt][2 * h], st->o[0][dt][2 * h + 1], to);
+    }
+}
+
+/* What the other block of a pair sends: the sums of its teams, and where values were taken out. */
+HEED_DEVICE void expect_left(void)
+{
+    ptx_mbarrier_arrive_expect(left_barrier(),
+                               HEED_K * LEFT_ROWS * (V_COLUMNS * 4 + 8) + BAD_BYTES);
+}
+
+/* ---- Merging ---- */
+
+/* A row of all teams, for one of the threads that merge it. */
+typedef struct merged {
+    u32 row;   /* of those that the block merges */
+    u32 quad;  /* the thread's first one; ROW_THREADS further is the next */
+    u8 *o;     /* NULL: there is no such row */
+    u32 limit; /* the first key that the row does not see, if that matters */
+    float *lse;
+} merged;
+
+/* Threads that read at the same time have rows in different banks. */
+HEED_DEVICE u32 spread_row(u32 row)
+{
+    return ROW_THREADS >= 8 ? row : (row & ~3u) + (row & 1) * 2 + (row >> 1 & 1);
+}
+
+HEED_DEVICE void find_merged(const heed_cuda_args *args, const place *at, merged *m)
+{
+    u32 first = at->row - at->row_group * GROUP_ROWS + at->rank * LEFT_ROWS;
+    m->row = spread_row(ptx_thread() / ROW_THREADS);
+    m->quad = ptx_thread() % ROW_THREADS;
+    m->o = 0;
+    m->lse = 0;
+    m->limit = 0;
+    u32 row = first + m->row;
+    if (row >= args->rows)
+        return;
+    m->o = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, row);
+    if (HEED_CAUSAL && at->masked > 0)
+        m->limit = visible_keys(args, divide(row, args->group));
+    if (args->lse && m->quad == 0)
+        m->lse = args->lse + lse_offset(args, at->head, row);
+}
+
+/* What the teams' sums count in the result; returns whether the row has any weight. */
+HEED_DEVICE int weigh_teams(const merged *m, float counts[TEAMS])
+{
+    heed_u32x2 left[TEAMS];
+    float top = NO_MAX, sum = 0.0f;
+    HEED_UNROLL
+    for (u32 k = 0; k < TEAMS; k++) {
+        left[k] = ptx_ld_shared_8(left_weights(k, m->row));
+        top = ptx_max(top, ptx_as_f32(left[k].v[0]));
+    }
+    HEED_UNROLL
+    for (u32 k = 0; k < TEAMS; k++) {
+        counts[k] = ptx_ex2(ptx_as_f32(left[k].v[0]) - top);
+        sum += counts[k] * ptx_as_f32(left[k].v[1]);
+    }
+    float factor = ptx_rcp(sum);
+    HEED_UNROLL
+    for (u32 k = 0; k < TEAMS; k++)
+        counts[k] *= factor;
+    if (m->lse)
+        ptx_st_global_f32(m->lse, sum == 0.0f ? -ptx_infinity() : (top + ptx_lg2(sum)) * LN_2);
+    return sum != 0.0f;
+}
+
+/* Makes NaN what depends on a value of V that was taken out. */
+HEED_DEVICE void spoil_quad(const merged *m, u32 bad_at, u32 quad, float o[4])
+{
+    heed_u32x4 bad = ptx_ld_shared_16(ptx_shared_base() + bad_at + quad * 16);
+    HEED_UNROLL
+    for (u32 i = 0; i < 4; i++)
+        if (bad.v[i] < m->limit)
+            o[i] = ptx_as_f32(0x7fffffffu);
+}
+
+/* Four columns of the row. */
+HEED_DEVICE void merge_quad(const merged *m, const float counts[TEAMS], u32 quad, float o[4])
+{
+    HEED_UNROLL
+    for (u32 i = 0; i < 4; i++)
+        o[i] = 0.0f;
+    HEED_UNROLL
+    for (u32 k = 0; k < TEAMS; k++) {
+        heed_u32x4 left = ptx_ld_shared_16(left_sums(k, m->row) + quad * 16);
+        HEED_UNROLL
+        for (u32 i = 0; i < 4; i++)
+            o[i] += counts[k] * ptx_as_f32(left.v[i]);
+    }
+    if (m->limit > 0)
+        spoil_quad(m, BAD_AT, quad, o);
+    if (PAIR > 1 && m->limit > 0)
+        spoil_quad(m, OTHER_BAD_AT, quad, o);
+}
+
+HEED_DEVICE void merge_row(const merged *m)
+{
+    float counts[TEAMS];
+    if (!m->o)
+        return;
+    int any = weigh_teams(m, counts);
+    HEED_UNROLL
+    for (u32 i = 0; i < ROW_QUADS; i++) {
+        u32 quad = i * ROW_THREADS + m->quad;
+        heed_u32x2 x = { { 0, 0 } }; /* of a row that saw no key, or none with a weight */
+        float o[4];
+        if (quad * 4 >= HEED_DIM_V)
+            continue;
+        if (any) {
+            merge_quad(m, counts, quad, o);
+            x.v[0] = half_pack(o[0], o[1]);
+            x.v[1] = half_pack(o[2], o[3]);
+        }
+        ptx_st_global_8(m->o + quad * 8, x);
+    }
+}
+
+#endif /* HEED_WGMMA_MERGE_CUH */
