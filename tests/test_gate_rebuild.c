@@ -275,7 +275,9 @@ static void launches_are_read_as_written(void **state)
         "in_turn=0 "
         "-DA=b",
     };
-    const lab_launch launch = { "heed_attend", 384, 200000, 168, 128, 2, 64, true, false, true };
+    const lab_launch launch = {
+        "heed_attend", 384, 200000, 168, 128, 2, 64, true, false, true, true
+    };
     const lab_knob knobs[] = { { "TILE_M", 64 }, { "SCALE", -3 } };
     char words[LAB_LAUNCH_SIZE];
     lab_launched launched;
@@ -290,10 +292,17 @@ static void launches_are_read_as_written(void **state)
     assert_true(launched.launch.rows == 128 && launched.launch.splits == 2);
     assert_true(launched.launch.mapped == 64 && launched.launch.aligned);
     assert_true(!launched.launch.window && launched.launch.in_turn);
+    assert_true(launched.launch.paired);
     assert_null(launched.source);
     assert_int_equal(launched.knob_count, 2);
     assert_string_equal(launched.knobs[1].name, "SCALE");
     assert_true(launched.knobs[1].value == -3);
+    /* Of a board from before there were pairs. */
+    assert_true(lab_launch_parse(&launched,
+                                 "entry=f threads=1 smem=0 registers=0 rows=1 splits=1 mapped=0 "
+                                 "aligned=0 window=0 in_turn=1",
+                                 &bad));
+    assert_true(launched.launch.in_turn && !launched.launch.paired);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         assert_false(lab_launch_parse(&launched, refused[i], &bad));
 }

@@ -65,15 +65,15 @@ static void find_names(names *all, const char *source, const lab_declared *decla
 
 /* ---- The words ---- */
 
-#define FIELDS 9
+#define FIELDS 10
 
 /* Reads "name=value"; bit i of *@seen is field i. */
 static heed_status read_word(const char *word, const names *all, lab_declared *it,
                              int64_t values[FIELDS], unsigned *seen, lab_error *error)
 {
-    static const char *const fields[FIELDS] = { "threads",   "rows",   "smem",
-                                                "registers", "splits", "mapped",
-                                                "aligned",   "window", "in_turn" };
+    static const char *const fields[FIELDS] = { "threads", "rows",   "smem",    "registers",
+                                                "splits",  "mapped", "aligned", "window",
+                                                "in_turn", "paired" };
     const lab_scope scope = { all->items, all->count };
     const char *value = strchr(word, '=');
     size_t length = value ? (size_t)(value++ - word) : 0;
@@ -114,7 +114,8 @@ static void take_values(lab_declared *it, const int64_t values[FIELDS])
                                .mapped = values[5],
                                .aligned = values[6] != 0,
                                .window = values[7] != 0,
-                               .in_turn = values[8] != 0 };
+                               .in_turn = values[8] != 0,
+                               .paired = values[9] != 0 };
 }
 
 static void take_kind(lab_declared *it, const heed_problem *problem)

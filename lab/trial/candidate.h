@@ -51,6 +51,7 @@ typedef struct lab_launch {
                        over where they are not. Needed for splits and maps */
     bool window;    /* K and V should stay in the L2 */
     bool in_turn;   /* no more blocks than multiprocessors: each takes several in turn */
+    bool paired;    /* two blocks, a cluster, do what else one does */
 } lab_launch;
 
 typedef struct lab_candidate {

@@ -7,16 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The numbers of a launch, each with its place. */
-#define FIELDS 9
-static const char *const names[FIELDS] = { "threads", "smem",    "registers", "rows",   "splits",
-                                           "mapped",  "aligned", "window",    "in_turn" };
+/* The numbers of a launch, each with its place. Those from LATER on may be missing: there were
+ * launches without. */
+#define FIELDS 10
+#define LATER 9
+static const char *const names[FIELDS] = { "threads", "smem",    "registers", "rows",    "splits",
+                                           "mapped",  "aligned", "window",    "in_turn", "paired" };
 
 static void get_fields(const lab_launch *launch, long long values[FIELDS])
 {
     const long long all[FIELDS] = { launch->threads, launch->smem,   launch->registers,
                                     launch->rows,    launch->splits, launch->mapped,
-                                    launch->aligned, launch->window, launch->in_turn };
+                                    launch->aligned, launch->window, launch->in_turn,
+                                    launch->paired };
     memcpy(values, all, sizeof all);
 }
 
@@ -31,6 +34,7 @@ static void set_fields(lab_launch *launch, const long long values[FIELDS])
     launch->aligned = values[6] != 0;
     launch->window = values[7] != 0;
     launch->in_turn = values[8] != 0;
+    launch->paired = values[9] != 0;
 }
 
 bool lab_launch_print(const lab_launch *launch, const char *source, const lab_knob *knobs,
@@ -106,7 +110,7 @@ static bool read_word(lab_launched *it, char *word, long long values[FIELDS], un
 bool lab_launch_parse(lab_launched *launched, const char *words, const char **bad)
 {
     long long values[FIELDS] = { 0 };
-    unsigned seen = 0;
+    unsigned seen = (1u << FIELDS) - (1u << LATER);
     char *rest = launched->text, *word;
 
     *launched = (lab_launched){ .source = NULL };

@@ -247,7 +247,8 @@ static void take_facts(runner *it)
                                    .mapped = launch.mapped,
                                    .aligned = launch.aligned,
                                    .window = launch.window,
-                                   .in_turn = launch.in_turn };
+                                   .in_turn = launch.in_turn,
+                                   .paired = launch.paired };
     it->cubin.data = (unsigned char *)runner_read_file(LAB_WIRE_CODE, &size);
     it->cubin.size = size;
     it->cubin.ptx = launch.ptx;

@@ -72,7 +72,8 @@ static lab_wire_launch wire_launch(const lab_trial *trial)
                              .mapped = launch->mapped,
                              .aligned = launch->aligned,
                              .window = launch->window,
-                             .in_turn = launch->in_turn };
+                             .in_turn = launch->in_turn,
+                             .paired = launch->paired };
 
     snprintf(wire.entry, sizeof wire.entry, "%s", trial->entry);
     snprintf(wire.device, sizeof wire.device, "%s", trial->limits.device);

@@ -77,7 +77,8 @@ static bool propose(const char *kernel, const heed_problem *problem, heed_cuda_f
                                               .mapped = facts->mapped,
                                               .aligned = facts->aligned,
                                               .window = facts->window,
-                                              .in_turn = facts->in_turn },
+                                              .in_turn = facts->in_turn,
+                                              .paired = facts->paired },
                                   .problem = problem };
     return true;
 }
