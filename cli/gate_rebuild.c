@@ -193,7 +193,8 @@ static heed_status code_plan(void *data, const heed_problem *problem, heed_plan 
                               .aligned = launch->aligned,
                               .window = launch->window,
                               .in_turn = launch->in_turn,
-                              .paired = launch->paired };
+                              .paired = launch->paired,
+                              .resident = launch->resident };
     heed_cubin cubin = { .data = it->code.data, .size = it->code.size, .ptx = it->code.ptx };
     snprintf(facts.name, sizeof facts.name, "%.95s", it->shape->champion);
     lab_record_hash(cubin.data, cubin.size, it->hash);

@@ -67,7 +67,8 @@ static void describe_launch(const heed_cuda_facts *facts, char words[LAB_RECORD_
                                 .aligned = facts->aligned,
                                 .window = facts->window,
                                 .in_turn = facts->in_turn,
-                                .paired = facts->paired };
+                                .paired = facts->paired,
+                                .resident = facts->resident };
     if (lab_launch_print(&launch, facts->source, knobs, (size_t)facts->define_count, text))
         snprintf(words, LAB_RECORD_LAUNCH_SIZE, "%s", text);
 }

@@ -65,7 +65,7 @@ static void find_names(names *all, const char *source, const lab_declared *decla
 
 /* ---- The words ---- */
 
-#define FIELDS 10
+#define FIELDS 11
 
 /* Reads "name=value"; bit i of *@seen is field i. */
 static heed_status read_word(const char *word, const names *all, lab_declared *it,
@@ -73,7 +73,7 @@ static heed_status read_word(const char *word, const names *all, lab_declared *i
 {
     static const char *const fields[FIELDS] = { "threads", "rows",   "smem",    "registers",
                                                 "splits",  "mapped", "aligned", "window",
-                                                "in_turn", "paired" };
+                                                "in_turn", "paired", "resident" };
     const lab_scope scope = { all->items, all->count };
     const char *value = strchr(word, '=');
     size_t length = value ? (size_t)(value++ - word) : 0;
@@ -115,7 +115,8 @@ static void take_values(lab_declared *it, const int64_t values[FIELDS])
                                .aligned = values[6] != 0,
                                .window = values[7] != 0,
                                .in_turn = values[8] != 0,
-                               .paired = values[9] != 0 };
+                               .paired = values[9] != 0,
+                               .resident = narrow(values[10]) };
 }
 
 static void take_kind(lab_declared *it, const heed_problem *problem)

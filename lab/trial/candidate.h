@@ -52,6 +52,7 @@ typedef struct lab_launch {
     bool window;    /* K and V should stay in the L2 */
     bool in_turn;   /* no more blocks than multiprocessors: each takes several in turn */
     bool paired;    /* two blocks, a cluster, do what else one does */
+    int resident;   /* if mapped: blocks that a multiprocessor has room for; 0: it is not known */
 } lab_launch;
 
 typedef struct lab_candidate {

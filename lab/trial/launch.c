@@ -9,17 +9,18 @@
 
 /* The numbers of a launch, each with its place. Those from LATER on may be missing: there were
  * launches without. */
-#define FIELDS 10
+#define FIELDS 11
 #define LATER 9
-static const char *const names[FIELDS] = { "threads", "smem",    "registers", "rows",    "splits",
-                                           "mapped",  "aligned", "window",    "in_turn", "paired" };
+static const char *const names[FIELDS] = { "threads", "smem",   "registers", "rows",
+                                           "splits",  "mapped", "aligned",   "window",
+                                           "in_turn", "paired", "resident" };
 
 static void get_fields(const lab_launch *launch, long long values[FIELDS])
 {
-    const long long all[FIELDS] = { launch->threads, launch->smem,   launch->registers,
-                                    launch->rows,    launch->splits, launch->mapped,
-                                    launch->aligned, launch->window, launch->in_turn,
-                                    launch->paired };
+    const long long all[FIELDS] = { launch->threads, launch->smem,    launch->registers,
+                                    launch->rows,    launch->splits,  launch->mapped,
+                                    launch->aligned, launch->window,  launch->in_turn,
+                                    launch->paired,  launch->resident };
     memcpy(values, all, sizeof all);
 }
 
@@ -35,6 +36,7 @@ static void set_fields(lab_launch *launch, const long long values[FIELDS])
     launch->window = values[7] != 0;
     launch->in_turn = values[8] != 0;
     launch->paired = values[9] != 0;
+    launch->resident = (int)values[10];
 }
 
 bool lab_launch_print(const lab_launch *launch, const char *source, const lab_knob *knobs,

@@ -2,7 +2,7 @@
  * launch.h - how device code is compiled and launched, as words that can be kept
  *
  *     source=attn_mma.cu entry=fwd threads=128 smem=49152 registers=0 rows=64 splits=1 mapped=0
- *     aligned=1 window=0 in_turn=0 paired=0 -DTILE_M=64 -DTILE_N=32
+ *     aligned=1 window=0 in_turn=0 paired=0 resident=1 -DTILE_M=64 -DTILE_N=32
  */
 #ifndef LAB_LAUNCH_H
 #define LAB_LAUNCH_H

@@ -248,7 +248,8 @@ static void take_facts(runner *it)
                                    .aligned = launch.aligned,
                                    .window = launch.window,
                                    .in_turn = launch.in_turn,
-                                   .paired = launch.paired };
+                                   .paired = launch.paired,
+                                   .resident = launch.resident };
     it->cubin.data = (unsigned char *)runner_read_file(LAB_WIRE_CODE, &size);
     it->cubin.size = size;
     it->cubin.ptx = launch.ptx;

@@ -73,7 +73,8 @@ static lab_wire_launch wire_launch(const lab_trial *trial)
                              .aligned = launch->aligned,
                              .window = launch->window,
                              .in_turn = launch->in_turn,
-                             .paired = launch->paired };
+                             .paired = launch->paired,
+                             .resident = launch->resident };
 
     snprintf(wire.entry, sizeof wire.entry, "%s", trial->entry);
     snprintf(wire.device, sizeof wire.device, "%s", trial->limits.device);

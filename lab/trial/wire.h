@@ -66,6 +66,7 @@ typedef struct lab_wire_launch {
     int32_t window;
     int32_t in_turn;
     int32_t paired;
+    int32_t resident;
     int64_t rows;
     int64_t splits;
     int64_t mapped;

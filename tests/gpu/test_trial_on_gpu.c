@@ -78,7 +78,8 @@ static bool propose(const char *kernel, const heed_problem *problem, heed_cuda_f
                                               .aligned = facts->aligned,
                                               .window = facts->window,
                                               .in_turn = facts->in_turn,
-                                              .paired = facts->paired },
+                                              .paired = facts->paired,
+                                              .resident = facts->resident },
                                   .problem = problem };
     return true;
 }
