@@ -275,9 +275,8 @@ static void launches_are_read_as_written(void **state)
         "in_turn=0 "
         "-DA=b",
     };
-    const lab_launch launch = {
-        "heed_attend", 384, 200000, 168, 128, 2, 64, true, false, true, true
-    };
+    const lab_launch launch = { "heed_attend", 384,   200000, 168,  128, 2, 64,
+                                true,          false, true,   true, 2 };
     const lab_knob knobs[] = { { "TILE_M", 64 }, { "SCALE", -3 } };
     char words[LAB_LAUNCH_SIZE];
     lab_launched launched;
@@ -292,7 +291,7 @@ static void launches_are_read_as_written(void **state)
     assert_true(launched.launch.rows == 128 && launched.launch.splits == 2);
     assert_true(launched.launch.mapped == 64 && launched.launch.aligned);
     assert_true(!launched.launch.window && launched.launch.in_turn);
-    assert_true(launched.launch.paired);
+    assert_true(launched.launch.paired && launched.launch.resident == 2);
     assert_null(launched.source);
     assert_int_equal(launched.knob_count, 2);
     assert_string_equal(launched.knobs[1].name, "SCALE");
@@ -303,6 +302,7 @@ static void launches_are_read_as_written(void **state)
                                  "aligned=0 window=0 in_turn=1",
                                  &bad));
     assert_true(launched.launch.in_turn && !launched.launch.paired);
+    assert_int_equal(launched.launch.resident, 0);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         assert_false(lab_launch_parse(&launched, refused[i], &bad));
 }
