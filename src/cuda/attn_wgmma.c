@@ -165,7 +165,7 @@ static int registers_there(const heed_problem *problem, const int *v)
 static int registers_of(const heed_problem *problem, const int *v)
 {
     static const int quarters[] = { 0, 2, 3, 3 }; /* of a register per key, by the order */
-    int rest = v[O] == 2 ? 40 : 28; /* order 2 makes scores again beside products */
+    int rest = v[O] == 2 ? 40 : 28;               /* order 2 makes scores again beside products */
     return value_columns(problem) / 2 + quarters[v[O]] * v[N] / 4 + rest;
 }
 
@@ -260,6 +260,8 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
 #define TURNS_HINDRANCE 0.508 /* where row groups take turns */
 #define MASK_TILES 1.17       /* that a mask adds to a tile */
 #define L2_BYTES 64.0         /* per clock and multiprocessor */
+#define MEMORY_LONGER 1.05 /* than attn_mma's small blocks, where memory binds: b16 h32/8 s1/8192 \
+                            */
 #define LAUNCH_SECONDS 0.52e-6
 #define BLOCK_SECONDS 2.52e-6 /* to begin and end a block, */
 #define ITEM_SECONDS 0.66e-6  /* and to go on to its next item */
@@ -368,7 +370,8 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
                    (double)seen.heads_kv;
     double running = items < gpu->multiprocessors ? items : gpu->multiprocessors;
     double compute = compute_seconds(problem, gpu, v, items);
-    double memory = heed_gpu_memory_seconds(gpu, problem, in_flight(problem, v, running));
+    double memory = MEMORY_LONGER *
+                    heed_gpu_memory_seconds(gpu, problem, in_flight(problem, v, running));
     bool ahead = 2 * pair(v) * items <= (double)resident(v) * gpu->multiprocessors;
     return LAUNCH_SECONDS - (ahead ? AHEAD_SECONDS : 0) + heed_gpu_beside(compute, memory);
 }
