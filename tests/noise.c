@@ -20,9 +20,10 @@ enum {
     PIECE = 32
 };
 
-const char *const noise_names[NOISE_COUNT] = { "cpu-short",        "cpu-short-threads", "cpu-half",
-                                               "cpu-long-threads", "cpu-tiny",          "gpu",
-                                               "cpu-disturbed" };
+const char *const noise_names[NOISE_COUNT] = {
+    "cpu-short", "cpu-short-threads", "cpu-half",     "cpu-long-threads", "cpu-tiny",
+    "gpu",       "gpu-same-cold",     "gpu-same-hot", "cpu-disturbed"
+};
 
 void noise_read(noise *recording, size_t index)
 {

@@ -20,7 +20,7 @@ typedef struct noise {
 /* noise_names: the recordings, NOISE_COUNT of them. The last one is of a machine so disturbed that
  * nothing can be told. */
 enum {
-    NOISE_COUNT = 7
+    NOISE_COUNT = 9
 };
 extern const char *const noise_names[NOISE_COUNT];
 
