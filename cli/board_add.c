@@ -265,8 +265,8 @@ static void fill_trial(const board_file *file, board_trial *t, const json_t *row
         .confirmed = true, /* nobody chose it by these samples */
         .seconds = number_of(seconds, "p50"),
         .p90 = number_of(seconds, "p90"),
-        .of_roofline =
-            number_of(row, json_object_get(row, "of_roofline") ? "of_roofline" : "of_ceiling"),
+        .of_roofline = number_of(row, json_object_get(row, "of_roofline") ? "of_roofline"
+                                                                          : "of_ceiling"),
         .samples = t->samples,
         .comparisons = t->comparisons,
         .facts = t->facts,

@@ -235,13 +235,13 @@ static void test_regions(void **state)
 static void test_findings(void **state)
 {
     static const char regions[] = "/* heed:region order */\n#define ORDER 1\n/* heed:or\n"
-                                 "#define ORDER 2\n*/\n/* heed:end */\n"
-                                 "/* heed:region rows */\n#define ROWS 64\n/* heed:or\n"
-                                 "#define ROWS 128\n*/\n/* heed:or\n#define ROWS 32\n*/\n"
-                                 "/* heed:end */\n"
-                                 "/* heed:region registers */\n#define CAP 96\n/* heed:or\n"
-                                 "#define CAP 64\n*/\n/* heed:or\n#define CAP 0\n*/\n"
-                                 "/* heed:end */\n";
+                                  "#define ORDER 2\n*/\n/* heed:end */\n"
+                                  "/* heed:region rows */\n#define ROWS 64\n/* heed:or\n"
+                                  "#define ROWS 128\n*/\n/* heed:or\n#define ROWS 32\n*/\n"
+                                  "/* heed:end */\n"
+                                  "/* heed:region registers */\n#define CAP 96\n/* heed:or\n"
+                                  "#define CAP 64\n*/\n/* heed:or\n#define CAP 0\n*/\n"
+                                  "/* heed:end */\n";
     static const char *const binds[] = { "boredom", "spills" };
     static const char *const better[] = { "ROWS 32", "CAP 0" };
     char path[1024];

@@ -260,8 +260,9 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
 #define TURNS_HINDRANCE 0.508 /* where row groups take turns */
 #define MASK_TILES 1.17       /* that a mask adds to a tile */
 #define L2_BYTES 64.0         /* per clock and multiprocessor */
-#define MEMORY_LONGER 1.05 /* than attn_mma's small blocks, where memory binds: b16 h32/8 s1/8192 \
-                            */
+#define MEMORY_LONGER                                                           \
+    1.05 /* than attn_mma's small blocks, where memory binds: b16 h32/8 s1/8192 \
+          */
 #define LAUNCH_SECONDS 0.52e-6
 #define BLOCK_SECONDS 2.52e-6 /* to begin and end a block, */
 #define ITEM_SECONDS 0.66e-6  /* and to go on to its next item */
