@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "inputs.h"
+#include "manifest.h"
 #include "roofline.h"
 
 static const char *const efforts[] = { "estimate", "measure", "patient", NULL };
@@ -77,11 +78,16 @@ static cli_exit verdict(const bench_run *bench)
     return codes[worst];
 }
 
-static cli_exit print(const bench_run *bench)
+static cli_exit print(bench_run *bench)
 {
     const char *folder = cli_args_text(bench->args, "record");
+    bench->manifest = folder ? cli_manifest_take() : NULL; /* what is printed names it, too */
     cli_exit code = cli_args_json(bench->args) ? bench_print_json(bench) : bench_print_table(bench);
-    return code == CLI_OK && folder ? bench_record(bench, folder) : code;
+    if (code == CLI_OK && folder)
+        code = bench_record(bench, folder);
+    json_decref(bench->manifest);
+    bench->manifest = NULL;
+    return code;
 }
 
 /* What the device means for the run. */

@@ -242,12 +242,9 @@ cli_exit bench_record(const bench_run *bench, const char *folder)
                   { "md", write_markdown },
                   { "lock", write_lock } };
     char path[PATH_MAX_SIZE];
-    bench_run whole = *bench;
     cli_exit code = make_path(bench, folder, path) ? CLI_OK : CLI_ENVIRONMENT;
-    whole.manifest = code == CLI_OK ? cli_manifest_take() : NULL;
     for (size_t i = 0; code == CLI_OK && i < sizeof forms / sizeof forms[0]; i++)
-        code = keep(&whole, path, forms[i].end, forms[i].write);
-    json_decref(whole.manifest);
+        code = keep(bench, path, forms[i].end, forms[i].write);
     if (code == CLI_OK)
         cli_message("recorded in %s.json, .csv, .md and .lock", path);
     return code;

@@ -160,7 +160,7 @@ static void test_what_is_legal(void **state)
         { 90, "b1 h4 s256 d64 f16", "r3k2n64s2o1t1c1g1", "4 warpgroups" },
         { 90, "b1 h4 s256 d64 f16", "r1k3n64s2o1t1c1g1", "a multiple of the key groups" },
         { 90, "b1 h4 s256 d64 f16", "r1k2n64s2o2t1c1g1", "order 2 twice that" },
-        { 90, "b1 h4 s256 d64 f16", "r2k1n64s2o3t2c1g1", NULL },
+        { 90, "b1 h4 s256 d64 f16", "r2k1n64s3o3t2c1g1", NULL },
         { 90, "b1 h4 s256 d64 f16", "r1k2n64s4o1t1c1g3", NULL },
         { 90, "b1 h4 s256 d64 f16", "r4k1n64s4o1t1c1g3", "two warpgroups that compute" },
         { 90, "b1 h4 s256 d64 f16", "r1k2n64s4o2t1c1g3", "registers" },
