@@ -2,7 +2,6 @@
  * inspect_code.c - machine code, disassembled by NVIDIA's program
  */
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -10,7 +9,7 @@
 
 #include "../src/measure.h"
 #include "inspect.h"
-#include "trial/process.h"
+#include "listen.h"
 
 /* Text of the largest code that is read: 200 bytes an instruction. Memory that is not used costs
  * nothing. */
@@ -19,7 +18,6 @@
 
 /* A large kernel takes a second or two. */
 #define PATIENCE_NS INT64_C(60000000000)
-#define TICK_MS 100
 
 /* Writes the code to a file of its own, whose name @path becomes. */
 static bool write_file(const void *data, size_t size, char *path, size_t path_size,
@@ -50,25 +48,6 @@ static bool write_file(const void *data, size_t size, char *path, size_t path_si
              strerror(reason ? reason : errno));
     unlink(path);
     return false;
-}
-
-/* Takes what it says until it is silent for good, @deadline (heed_clock_ns()), or Ctrl-C. */
-static bool listen_to(lab_process *process, lab_inlet *text, lab_inlet *complaints,
-                      int64_t deadline)
-{
-    while ((process->out >= 0 || process->err >= 0) && !cli_interrupted()) {
-        struct pollfd fds[] = { { .fd = process->out, .events = POLLIN },
-                                { .fd = process->err, .events = POLLIN } };
-        if (heed_clock_ns() >= deadline)
-            return false;
-        if (poll(fds, 2, TICK_MS) <= 0)
-            continue;
-        if (fds[0].revents)
-            lab_inlet_read(text, &process->out);
-        if (fds[1].revents)
-            lab_inlet_read(complaints, &process->err);
-    }
-    return !cli_interrupted() && lab_process_await(process->pid, deadline);
 }
 
 /* The last line of what it complained about, without its end: the first ones may be warnings. */
@@ -120,7 +99,7 @@ static heed_status run_tool(const lab_disassembler *tool, const char *file, char
     lab_inlet text = { .text = output, .size = TEXT_SIZE };
     lab_inlet complaints = { .text = said, .size = sizeof said };
     lab_close_fd(&process.in);
-    bool in_time = listen_to(&process, &text, &complaints, heed_clock_ns() + PATIENCE_NS);
+    bool in_time = cli_listen(&process, &text, &complaints, heed_clock_ns() + PATIENCE_NS);
     int status = lab_process_reap(process.pid);
     lab_process_close(&process);
     return judge_end(tool, &text, said, in_time, status, error);

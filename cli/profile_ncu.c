@@ -5,7 +5,6 @@
  * judged are shares of what the device could do at whatever clock it had.
  */
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -13,16 +12,13 @@
 
 #include "../src/measure.h"
 #include "doctor.h"
+#include "listen.h"
 #include "profile.h"
-#include "trial/process.h"
 
 #define OUTPUT_SIZE (1 << 20)
 #define ERRORS_SIZE (1 << 16)
 #define ARGUMENTS_MAX 24
 #define VARIABLES_MAX 4096
-
-/* How often it is looked whether Ctrl-C was pressed. */
-#define TICK_MS 100
 
 static const char install[] = "install Nsight Compute, which the CUDA toolkit has, or say where it "
                               "is with --ncu FILE";
@@ -79,24 +75,6 @@ static const char **make_environment(void)
     return all;
 }
 
-/* Takes what it says until it is silent for good, @deadline (heed_clock_ns()), or Ctrl-C. */
-static bool listen(lab_process *process, lab_inlet *output, lab_inlet *errors, int64_t deadline)
-{
-    while ((process->out >= 0 || process->err >= 0) && !cli_interrupted()) {
-        struct pollfd fds[] = { { .fd = process->out, .events = POLLIN },
-                                { .fd = process->err, .events = POLLIN } };
-        if (heed_clock_ns() >= deadline)
-            return false;
-        if (poll(fds, 2, TICK_MS) <= 0)
-            continue;
-        if (fds[0].revents)
-            lab_inlet_read(output, &process->out);
-        if (fds[1].revents)
-            lab_inlet_read(errors, &process->err);
-    }
-    return !cli_interrupted() && lab_process_await(process->pid, deadline);
-}
-
 static void answer_free(answer *it)
 {
     free(it->output);
@@ -120,7 +98,7 @@ static int ask(const char *const *arguments, int64_t deadline, answer *it)
         lab_inlet output = { .text = it->output, .size = OUTPUT_SIZE };
         lab_inlet errors = { .text = it->errors, .size = ERRORS_SIZE };
         lab_close_fd(&process.in);
-        it->late = !listen(&process, &output, &errors, deadline);
+        it->late = !cli_listen(&process, &output, &errors, deadline);
         it->status = lab_process_reap(process.pid);
         lab_process_close(&process);
     }
