@@ -33,12 +33,16 @@ format() {
 tidy() {
     mkdir -p "$build/lint/clean"
     scripts/lint_commands.py "$build" >"$build/lint/files" || return
+    while read -r key file; do
+        [ -e "$build/lint/clean/$key" ] || echo "$key $file"
+    done <"$build/lint/files" >"$build/lint/changed"
+    count=$(wc -l <"$build/lint/changed")
+    echo "$count of $(wc -l <"$build/lint/files") files are new or have changed since they were clean"
     # shellcheck disable=SC2016  # the inner shell's variables
-    xargs -P "$jobs" -n 2 sh -c '
-        clean=$0/lint/clean/$1
-        [ -e "$clean" ] && exit 0
-        clang-tidy --quiet -p "$0/lint" --extra-arg=-Wno-unknown-warning-option "$2" 2>/dev/null || exit 1
-        [ "$1" = - ] || : >"$clean"' "$build" <"$build/lint/files"
+    awk '{ print NR, $0 }' "$build/lint/changed" | xargs -r -P "$jobs" -n 3 sh -c '
+        echo "   $2 of $1: ${4#"$PWD"/}"
+        clang-tidy --quiet -p "$0/lint" --extra-arg=-Wno-unknown-warning-option "$4" 2>/dev/null || exit 1
+        [ "$3" = - ] || : >"$0/lint/clean/$3"' "$build" "$count"
 }
 
 cppcheck_all() {
