@@ -92,6 +92,8 @@ static cli_exit run_ablate(ablate_run *run, const cli_problems *problems)
 static cli_exit run(const cli_args *args)
 {
     ablate_run ablate = { .args = args,
+                          .only = cli_args_text(args, "only"),
+                          .planted = !cli_args_flag(args, "no-planted"),
                           .bench = { .args = args,
                                      .effort = HEED_ESTIMATE,
                                      .kernel = cli_args_text(args, "kernel"),

@@ -30,6 +30,9 @@ typedef struct ablate_planted {
 
 #define ABLATE_PLANTED 3
 
+/* Pairs that every ablation is measured by at least: fewer say nothing in so large a family. */
+#define ABLATE_PAIRS_MIN 20
+
 /* One problem. */
 typedef struct ablate_subject {
     heed_problem problem; /* normalized */
@@ -49,6 +52,10 @@ typedef struct ablate_run {
     const cli_args *args;
     bench_run bench;      /* context, cold, replay, seed, host_threads, seconds, margin, kernel */
     heed_context *single; /* of one thread; NULL where the device is no CPU, or has one alone */
+    const char *only;     /* the ablations that are wanted, with commas between; NULL: all */
+    bool planted;         /* delays are planted, too */
+    int64_t deadline_ns;  /* of heed_clock_ns(): what would not be done by then, as long as the
+                             longest one before took, is skipped; 0: none */
     ablate_subject *subjects;
     size_t count; /* of those that are begun */
     cli_progress progress;
@@ -56,9 +63,9 @@ typedef struct ablate_run {
 } ablate_run;
 
 /* ablate_cases.c: ablate_find_cases() lists the ablations that the kernel of @subject can be built
- * with, those of --only or all. ablate_plan() makes the plan of one of them; ablate_plan_delayed()
- * that of the kernel whose blocks take longer by @share of their time, and with @share 0 of the
- * same build without that. Return as heed_plan_create_named() does. */
+ * with, those of run->only or all. ablate_plan() makes the plan of one of them;
+ * ablate_plan_delayed() that of the kernel whose blocks take longer by @share of their time, and
+ * with @share 0 of the same build without that. Return as heed_plan_create_named() does. */
 heed_status ablate_find_cases(const ablate_run *run, ablate_subject *subject);
 heed_status ablate_plan(const ablate_run *run, const ablate_subject *subject,
                         const ablate_case *what, heed_plan **plan);
@@ -67,9 +74,11 @@ heed_status ablate_plan_intact(const ablate_run *run, const ablate_subject *subj
 heed_status ablate_plan_delayed(const ablate_run *run, const ablate_subject *subject, double share,
                                 heed_plan **plan);
 
-/* ablate_measure.c: ablate_measure() does all for one problem. What goes wrong with an ablation is
- * an outcome of it; a failure has been printed. After CLI_INTERRUPTED what was measured is there.
- */
+/* ablate_measure.c: ablate_try() does all for one problem: subject->problem, for the kernel of
+ * run->bench, or the one that is planned. What goes wrong with an ablation is an outcome of it;
+ * what ends everything is the status, with heed_message(). ablate_measure() prints that. After
+ * Ctrl-C, which both of them say in their way, what was measured is there. */
+heed_status ablate_try(ablate_run *run, ablate_subject *subject);
 cli_exit ablate_measure(ablate_run *run, ablate_subject *subject);
 void ablate_subject_free(ablate_subject *subject);
 

@@ -134,7 +134,7 @@ static bool find_case(const ablate_run *run, const ablate_subject *subject, abla
                                                    : is_declared(run, subject, it->name);
 }
 
-/* Is @name in the list of --only? */
+/* Is @name in @list? */
 static bool is_wanted(const char *list, const char *name)
 {
     size_t length = strlen(name);
@@ -157,7 +157,7 @@ heed_status ablate_find_cases(const ablate_run *run, ablate_subject *subject)
     for (size_t i = 0; i < most; i++) {
         ablate_case *next = &subject->cases[subject->count];
         *next = (ablate_case){ .it = lab_ablation_at(i), .error = -1 };
-        if (!is_wanted(cli_args_text(run->args, "only"), next->it->name))
+        if (!is_wanted(run->only, next->it->name))
             continue;
         if (find_case(run, subject, next))
             subject->count++;

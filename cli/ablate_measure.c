@@ -9,13 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../src/measure.h"
 #include "ablate.h"
 #include "bench_engine.h"
 #include "measure/family.h"
 #include "src/message.h"
-
-/* Fewer pairs than this say nothing in so large a family. */
-#define PAIRS_MIN 20
 
 /* The delay that others are set by: long enough to be measured well in a moment. */
 #define DELAY_TRIED 0.25
@@ -62,7 +60,7 @@ static heed_status play(const scene *it, bench_engine *a, bench_engine *b, doubl
     const lab_side sides[] = { { bench_engine_block, bench_engine_renew, a },
                                { bench_engine_block, bench_engine_renew, b } };
     const lab_duel_options options = { .rules = { .margin = margin, .looks = 1 },
-                                       .pairs_min = PAIRS_MIN,
+                                       .pairs_min = ABLATE_PAIRS_MIN,
                                        .seconds = it->run->bench.seconds,
                                        .seed = seed };
     return lab_duel_run(duel, &sides[0], &sides[1], &options);
@@ -99,10 +97,18 @@ static heed_status measure_case(scene *it, ablate_case *what)
 /* Only what ends everything is a failure. */
 static heed_status measure_cases(scene *it)
 {
+    int64_t longest = 0;
     for (size_t i = 0; i < it->subject->count; i++) {
         ablate_case *what = &it->subject->cases[i];
+        int64_t begin = heed_clock_ns();
+        if (it->run->deadline_ns > 0 && begin + longest > it->run->deadline_ns) {
+            set_outcome(what, BENCH_SKIPPED, "there is no time for it");
+            continue;
+        }
         step(it->run, what->it->name);
         heed_status status = measure_case(it, what);
+        if (heed_clock_ns() - begin > longest)
+            longest = heed_clock_ns() - begin;
         if (status == HEED_ERR_LOST || cli_interrupted())
             return status == HEED_OK ? HEED_ERR_SYSTEM : status;
         if (status != HEED_OK)
@@ -230,8 +236,7 @@ static heed_status plan_subject(ablate_run *run, ablate_subject *subject)
     snprintf(subject->kernel, sizeof subject->kernel, "%s", heed_plan_name(plan));
     heed_plan_destroy(plan);
     status = ablate_find_cases(run, subject);
-    run->progress.total += subject->count +
-                           (cli_args_flag(run->args, "no-planted") ? 0 : 1 + ABLATE_PLANTED);
+    run->progress.total += subject->count + (run->planted ? 1 + ABLATE_PLANTED : 0);
     return status;
 }
 
@@ -270,7 +275,7 @@ static void clear_scene(scene *it)
         bench_tensors_free(&it->tensors);
 }
 
-cli_exit ablate_measure(ablate_run *run, ablate_subject *subject)
+heed_status ablate_try(ablate_run *run, ablate_subject *subject)
 {
     scene it = { .run = run, .subject = subject };
     heed_status status = plan_subject(run, subject);
@@ -278,13 +283,19 @@ cli_exit ablate_measure(ablate_run *run, ablate_subject *subject)
         status = set_scene(&it);
     if (status == HEED_OK)
         status = measure_cases(&it);
-    if (status == HEED_OK && !cli_args_flag(run->args, "no-planted"))
+    if (status == HEED_OK && run->planted)
         status = plant(&it);
     if (status == HEED_OK || cli_interrupted()) {
         heed_status judged = judge(run, subject);
         status = status == HEED_OK ? judged : status;
     }
     clear_scene(&it);
+    return status;
+}
+
+cli_exit ablate_measure(ablate_run *run, ablate_subject *subject)
+{
+    heed_status status = ablate_try(run, subject);
     cli_progress_end(&run->progress);
     if (cli_interrupted())
         return CLI_INTERRUPTED;

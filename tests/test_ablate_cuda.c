@@ -16,20 +16,14 @@
 
 /* What the command line would say. */
 typedef struct told {
-    cli_args *args;
     ablate_run run;
     ablate_subject subject;
 } told;
 
 static void tell(told *it, const trial *t, const char *only)
 {
-    char words[3][64] = { "ablate", "--only" };
-    char *argv[] = { words[0], words[1], words[2], NULL };
-    snprintf(words[2], sizeof words[2], "%s", only ? only : "");
     memset(it, 0, sizeof *it);
-    assert_int_equal(cli_args_parse(&it->args, cli_verb_find("ablate"), only ? 3 : 1, argv),
-                     CLI_OK);
-    it->run = (ablate_run){ .args = it->args, .bench = { .context = t->context } };
+    it->run = (ablate_run){ .only = only, .bench = { .context = t->context } };
     it->subject.problem = *heed_plan_problem(t->plan);
     snprintf(it->subject.kernel, sizeof it->subject.kernel, "%s", heed_plan_name(t->plan));
     assert_int_equal(ablate_find_cases(&it->run, &it->subject), HEED_OK);
@@ -38,7 +32,6 @@ static void tell(told *it, const trial *t, const char *only)
 static void forget(told *it)
 {
     ablate_subject_free(&it->subject);
-    cli_args_free(it->args);
 }
 
 static const ablate_case *find(const told *it, const char *name)
