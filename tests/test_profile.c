@@ -144,6 +144,16 @@ static const struct {
       "has 3 cells, its head 5", 0, 0, 0 },
     { HEAD "\"\",\"\",\"\",\"\",\"byte\"\n\"0\",\"f\",\"9.0\",\"1\",\"1\n", HEED_ERR_CORRUPT,
       "quote is not closed", 0, 0, 0 },
+    /* thousands are groups of three; of another locale nothing is believed */
+    { HEAD "\"\",\"\",\"\",\"\",\"byte\"\n\"0\",\"f\",\"9.0\",\"1,234,567\",\"12,345.5\"\n",
+      HEED_OK, "", 1, 1234567, 12345.5 },
+    { HEAD "\"\",\"\",\"\",\"\",\"byte\"\n\"0\",\"f\",\"9.0\",\"1234,567\",\"1\"\n",
+      HEED_ERR_CORRUPT, "'1234,567' is a number of another locale", 0, 0, 0 },
+    { HEAD "\"\",\"\",\"\",\"\",\"byte\"\n\"0\",\"f\",\"9,0\",\"1.234\",\"72,11\"\n",
+      HEED_ERR_CORRUPT, "'9,0' is a number of another locale", 0, 0, 0 },
+    /* what cannot have been counted */
+    { HEAD "\"\",\"\",\"\",\"\",\"byte\"\n\"0\",\"f\",\"9.0\",\"-1\",\"1e300\"\n", HEED_OK, "", 1,
+      NAN, NAN },
     { "\"no\",\"table\"\n", HEED_ERR_CORRUPT, "no table of ncu's", 0, 0, 0 },
     { "", HEED_ERR_CORRUPT, "no table of ncu's", 0, 0, 0 },
     { "\"ID\",", HEED_ERR_CORRUPT, "no launch", 0, 0, 0 },
@@ -174,6 +184,27 @@ static void test_text(void **state)
     assert_int_equal(lab_profile_read(&p, tables[0].text, NULL, NULL), HEED_OK);
     assert_string_equal(p.kernel, "void f<int, 3>(char const*, \"x\")");
     assert_int_equal(p.arch, 86);
+}
+
+/* A share is in percent, or it is not known; and of a name nothing moves a terminal's cursor. */
+static void test_shares(void **state)
+{
+    static const struct {
+        const char *unit, *value;
+        double expected;
+    } cases[] = { { "%", "72.1", 72.1 }, { "%", "100.9", 100.9 }, { "%", "7,211", NAN },
+                  { "%", "-1", NAN },    { "ratio", "0.7", NAN }, { "", "72.1", NAN } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        lab_profile p;
+        snprintf(text, sizeof text,
+                 "\"ID\",\"Kernel Name\",\"sm__warps_active.avg.pct_of_peak_sustained_active\"\n"
+                 "\"\",\"\",\"%s\"\n\"0\",\"a\033[31m\",\"%s\"\n",
+                 cases[i].unit, cases[i].value);
+        assert_int_equal(lab_profile_read(&p, text, NULL, NULL), HEED_OK);
+        assert_true(same(p.value[LAB_METRIC_OCCUPANCY], cases[i].expected));
+        assert_string_equal(p.kernel, "a?[31m");
+    }
 }
 
 /* A recording cut at any place is refused or read, and nothing worse. */
@@ -333,11 +364,12 @@ static void test_architectures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tables),  cmocka_unit_test(test_values),
-        cmocka_unit_test(test_stalls),  cmocka_unit_test(test_text),
-        cmocka_unit_test(test_cut),     cmocka_unit_test(test_wish),
-        cmocka_unit_test(test_trouble), cmocka_unit_test(test_gates),
-        cmocka_unit_test(test_each),    cmocka_unit_test(test_architectures),
+        cmocka_unit_test(test_tables),        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_stalls),        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_shares),        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_wish),          cmocka_unit_test(test_trouble),
+        cmocka_unit_test(test_gates),         cmocka_unit_test(test_each),
+        cmocka_unit_test(test_architectures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,12 +7,18 @@
  */
 #include "profile.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* A long name of a kernel, a list of its opcodes: cells may be long, numbers are not. */
 #define NUMBER_SIZE 64
+
+/* Counters of several passes do not fit to each other exactly, so a share may be a little more than
+ * the whole. */
+#define PERCENT_MAX 200
+#define VALUE_MAX 9007199254740992.0 /* 2^53: what a double counts exactly */
 
 /* -------------------------------------------------------------------------- */
 /* Cells                                                                      */
@@ -94,17 +100,39 @@ static const char *find_line(const char *text)
 /* Values                                                                     */
 /* -------------------------------------------------------------------------- */
 
+#define DIGITS "0123456789"
+
+/* The length of the number that @text begins with, its digits in groups of three if there are
+ * commas between them; 0: it begins with none. */
+static size_t whole_part(const char *text)
+{
+    size_t length = strspn(text, DIGITS);
+    bool grouped = length > 0 && length <= 3;
+    while (grouped && text[length] == ',' && strspn(text + length + 1, DIGITS) == 3)
+        length += 4;
+    return length;
+}
+
 /* A number, with commas between its thousands; NAN: it is none, such as "n/a" or "no data". */
 static double number_of(const char *text)
 {
     char digits[NUMBER_SIZE], *end;
-    size_t length = 0;
+    size_t length = 0, whole = whole_part(text + (*text == '-')) + (*text == '-');
+    if (strchr(text + whole, ','))
+        return (double)NAN;
     for (; *text && length < sizeof digits - 1; text++)
         if (*text != ',')
             digits[length++] = *text;
     digits[length] = '\0';
     double value = strtod(digits, &end);
     return length > 0 && !*text && !*end && isfinite(value) ? value : (double)NAN;
+}
+
+/* Is @text a number as other locales write it, "72,11" or "1.234,5"? Lists have blanks. */
+static bool is_foreign(const char *text)
+{
+    return strchr(text, ',') && isdigit((unsigned char)*text) &&
+           text[strspn(text, DIGITS ".,")] == '\0' && isnan(number_of(text));
 }
 
 /* What a unit is in bytes or seconds. Older versions write them out. */
@@ -126,12 +154,15 @@ static double scale_of(const char *unit)
     return (double)NAN;
 }
 
+/* What @text says in the unit that is @wanted; NAN: it is none, or nothing that is counted. */
 static double value_of(const char *text, const char *unit, lab_unit wanted)
 {
     double value = number_of(text);
     if (wanted == LAB_UNIT_BYTES || wanted == LAB_UNIT_SECONDS)
         value *= scale_of(unit);
-    return value;
+    if (wanted == LAB_UNIT_PERCENT && (strcmp(unit, "%") != 0 || value > PERCENT_MAX))
+        return (double)NAN;
+    return value >= 0 && value <= VALUE_MAX ? value : (double)NAN;
 }
 
 /* The cell of @row under the name @name, @length bytes of it, and its unit; NULL: there is none. */
@@ -168,6 +199,9 @@ static void read_launch(lab_profile *profile, const record *names, const record 
     *profile = (lab_profile){ .arch = 0 };
     if ((cell = find_cell(names, units, row, "Kernel Name", 11, &unit)))
         strncat(profile->kernel, cell, sizeof profile->kernel - 1);
+    for (char *at = profile->kernel; *at; at++)
+        if (iscntrl((unsigned char)*at)) /* it is shown on a terminal */
+            *at = '?';
     if ((cell = find_cell(names, units, row, "CC", 2, &unit)) && number_of(cell) > 0)
         profile->arch = (int)lround(10 * number_of(cell));
     for (int i = 0; i < LAB_METRICS; i++) {
@@ -197,6 +231,18 @@ static heed_status read_row(record *row, const char **text, const record *names,
                         "ncu's table is damaged: a line has %zu cells, its head %zu", count,
                         names->count);
     }
+    return HEED_OK;
+}
+
+/* In a table of another locale 72,11 could be read as 7211, and pass. */
+static heed_status check_numbers(const record *row, lab_error *error)
+{
+    for (size_t i = 0; i < row->count; i++)
+        if (is_foreign(row->cells[i]))
+            return lab_fail(error, HEED_ERR_CORRUPT,
+                            "'%.40s' is a number of another locale; have ncu print as LC_ALL=C "
+                            "has them",
+                            row->cells[i]);
     return HEED_OK;
 }
 
@@ -231,7 +277,9 @@ heed_status lab_profile_read(lab_profile *profile, const char *text, size_t *lau
         status = read_row(&row, &text, &names, error);
         if (status != HEED_OK)
             break;
-        if (count++ == 0)
+        if (count == 0)
+            status = check_numbers(&row, error);
+        if (status == HEED_OK && count++ == 0)
             read_launch(profile, &names, &units, &row);
         record_free(&row);
     }
