@@ -7,8 +7,10 @@
  *     cli_seat_leave(&seat);
  *     cli_seat_close(&seat);
  *
- * The process works on copies in memory of its own, so tensors on a device are handed over by their
- * values in host memory.
+ * The process works on copies in memory of its own, and no two calls find the same values: else one
+ * that keeps answers would seem fast. Each call gets the tensors' values from another place on, so
+ * that all of them have moved, and one call of each block, nobody knows which, is compared with the
+ * reference.
  */
 #ifndef CLI_SEAT_H
 #define CLI_SEAT_H
@@ -19,14 +21,21 @@
 typedef struct cli_seat {
     lab_trial *trial;
     lab_limits limits;
-    lab_set sets[LAB_WIRE_SETS]; /* all of the same tensors: the process copies them apart */
+    heed_problem problem;        /* normalized */
+    void *values[LAB_ROLES - 1]; /* Q, K and V, longer than the tensors */
+    int64_t step[LAB_ROLES - 1]; /* elements between two places where a tensor may begin */
+    void *o, *rest;              /* O of the call that is looked at, and of the others */
+    size_t o_size;               /* bytes */
+    lab_set sets[LAB_WIRE_SETS];
     void *workspace;
-    void *o;   /* in host memory, where the tensors are on a device; else NULL */
-    int calls; /* of a block */
+    int calls;       /* of a block */
+    uint64_t seed;   /* of what is drawn by lot: of the clock, so that nobody can know it before */
+    uint64_t blocks; /* so far */
+    double worst;    /* error of a call that was looked at, see bench_error() */
     lab_trial_outcome outcome;
 } cli_seat;
 
-/* cli_seat_take() prepares the trial, which is open, for the problem of @tensors, which must stay.
+/* cli_seat_take() prepares the trial, which is open, for the problem and the values of @tensors.
  * False if it cannot: see seat->outcome. Either way cli_seat_leave() gives the memory back. */
 bool cli_seat_take(cli_seat *seat, const bench_tensors *tensors);
 void cli_seat_leave(cli_seat *seat);
@@ -39,13 +48,8 @@ void cli_seat_close(cli_seat *seat);
 void cli_seat_size(cli_seat *seat, double seconds, double block_seconds);
 
 /* cli_seat_block() is a block, as a lab_side takes it. HEED_ERR_SYSTEM after Ctrl-C;
- * HEED_ERR_UNSUPPORTED, with the outcome's text for a message, for whatever the candidate did. */
+ * HEED_ERR_UNSUPPORTED, with the outcome's text for a message, for whatever the candidate did:
+ * seat->worst above 1 says that it computed the wrong thing. */
 heed_status cli_seat_block(void *seat, double *seconds);
-
-/* cli_seat_poison() fills the O that the next block is to write with NaNs; cli_seat_error() writes
- * bench_error() of it to *@error. */
-heed_status cli_seat_poison(cli_seat *seat, const bench_tensors *tensors);
-heed_status cli_seat_error(const cli_seat *seat, const bench_tensors *tensors,
-                           const lab_expect *expect, double *error);
 
 #endif /* CLI_SEAT_H */
