@@ -31,6 +31,7 @@ TEXT(lab_text_ceiling_memory, "ceiling_memory.cu");
 
 enum {
     THREADS = 256, /* of a block, in all of the kernels */
+    WARPS = THREADS / 32,
     HOPPER = 90,
     SLICES = 12,       /* of which the best counts */
     MANY_SLICES = 48,  /* of matrices, until power holds the clocks down */
@@ -58,7 +59,6 @@ typedef struct loop {
 
 #define RATES "ceiling_rates.cu", lab_text_ceiling_rates
 #define WGMMA "ceiling_wgmma.cu", lab_text_ceiling_wgmma
-#define WARPS (THREADS / 32)
 #define MMA_OPERATIONS (2.0 * 16 * 8 * 16 * 32 * WARPS)
 #define WGMMA_OPERATIONS (2.0 * 64 * 256 * 16 * 16 * 2)
 #define CHAIN_OPERATIONS (16.0 * 4 * THREADS)
