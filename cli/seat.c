@@ -136,7 +136,8 @@ void cli_seat_size(cli_seat *seat, double seconds, double block_seconds)
 static void lay_out(cli_seat *seat, int call, uint64_t seed, void *o)
 {
     for (int role = 0; role < LAB_ROLES - 1; role++) {
-        int64_t place = lab_random_below(seed, (uint64_t)(call * LAB_ROLES + role), PLACES);
+        uint64_t number = (uint64_t)call * LAB_ROLES + (uint64_t)role;
+        int64_t place = lab_random_below(seed, number, PLACES);
         size_t at = (size_t)(place * seat->step[role]) * heed_type_size(seat->problem.type);
         seat->sets[call].span[role].room = (char *)seat->values[role] + at;
     }

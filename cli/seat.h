@@ -47,9 +47,9 @@ void cli_seat_close(cli_seat *seat);
  * room for so many sets. */
 void cli_seat_size(cli_seat *seat, double seconds, double block_seconds);
 
-/* cli_seat_block() is a block, as a lab_side takes it. HEED_ERR_SYSTEM after Ctrl-C;
- * HEED_ERR_UNSUPPORTED, with the outcome's text for a message, for whatever the candidate did:
- * seat->worst above 1 says that it computed the wrong thing. */
-heed_status cli_seat_block(void *seat, double *seconds);
+/* cli_seat_block() is a block of the cli_seat @data, as a lab_side takes it. HEED_ERR_SYSTEM after
+ * Ctrl-C; HEED_ERR_UNSUPPORTED, with the outcome's text for a message, for whatever the candidate
+ * did: seat->worst above 1 says that it computed the wrong thing. */
+heed_status cli_seat_block(void *data, double *seconds);
 
 #endif /* CLI_SEAT_H */

@@ -161,11 +161,11 @@ HEED_DEVICE void add_keys(row_state *st, u32 count, float logit2)
 HEED_DEVICE i64 place_of_row(const heed_cuda_args *args, u32 head, heed_cuda_strides stride,
                              u32 row)
 {
+    if (!IS(INTERLEAVED_HEADS))
+        return row_offset(args, head, stride, row);
     row_place place = find_row(args, row);
     u32 batch = divide(head, args->heads_kv);
     u32 head_kv = head - batch * args->heads_kv.value;
-    if (!IS(INTERLEAVED_HEADS))
-        return row_offset(args, head, stride, row);
     return batch * stride.batch + place.query * stride.seq +
            ((i64)place.head * args->heads_kv.value + head_kv) * stride.head;
 }
