@@ -44,6 +44,8 @@ static cli_exit breed(evolve_run *run)
         before = now;
         evolve_look_ahead(&run->sweep, run->evolution);
         status = lab_evolution_run(run->evolution, &nature, 1);
+        if (status == HEED_OK)
+            status = evolve_insight(run);
     }
     cli_progress_end(&run->progress);
     if (cli_interrupted())
@@ -142,6 +144,8 @@ static cli_exit evolve_knobs(evolve_run *run)
         code = create(run);
     if (code == CLI_OK)
         code = evolve_open_run(run, what);
+    if (code == CLI_OK && evolve_insight_open(run) != HEED_OK)
+        code = CLI_ENVIRONMENT;
     if (code != CLI_OK)
         return code;
     code = breed(run);
@@ -216,6 +220,7 @@ static cli_exit evolve(evolve_run *run)
 static void close_run(evolve_run *run)
 {
     lab_evolution_destroy(run->evolution);
+    free(run->insights);
     lab_record_close(run->record);
     sweep_pool_stop(run->sweep.pool);
     sweep_shapes_free(&run->sweep);
@@ -300,6 +305,7 @@ static const cli_option options[] = {
       .max = 9007199254740992,
       .standard = "1",
       .help = "Seed of all that is drawn by lot" },
+    CLI_OPTION_INSIGHTS,
     CLI_OPTION_BOARD,
     { .name = "afresh",
       .kind = CLI_FLAG,
@@ -331,6 +337,11 @@ const cli_verb cli_verb_evolve = {
         "Evolves configs of a kernel: islands with a population each, children by mutation and "
         "crossover, moves that a guide prefers by what holds a kernel back and by what became of "
         "such moves before. It begins with what heed plans by itself.\n"
+        "\n"
+        "What holds a kernel back is read from its machine code; each champion is also measured, "
+        "by ncu's counters where there are any and by the builds of 'heed ablate', in 15 % of "
+        "--seconds at most, 15 s without. --insights says how much of this is to be done, "
+        "docs/searching.md what the guide makes of it.\n"
         "\n"
         "A kernel replaces the champion only if it is FASTER by 3 % on two problems, or on the "
         "only "

@@ -12,6 +12,7 @@
 
 #include "bench_engine.h"
 #include "board.h"
+#include "insight.h"
 #include "measure/champion.h"
 #include "measure/family.h"
 #include "search/evolve.h"
@@ -43,7 +44,9 @@ typedef struct evolve_run {
     int64_t refuted;    /* challengers that won, and that a gate then refused */
     int64_t titles;     /* of the board that the champion took */
     char last[128];     /* what became of the newest challenge */
-    lab_error trouble;  /* why a run ended early */
+    insight_course course;
+    insight *insights; /* of the champion that was measured last, one for each problem */
+    lab_error trouble; /* why a run ended early */
 } evolve_run;
 
 /* evolve_open.c: the steps before; each prints its failure. */
@@ -75,6 +78,16 @@ void evolve_look_ahead(const sweep_run *sweep, const lab_evolution *evolution);
 
 /* evolve_nature.c: evaluation by the board, else by the device. */
 lab_nature evolve_nature(evolve_run *run);
+
+/* evolve_insight.c: what is found out about champions. evolve_insight_open() reads --insights;
+ * evolve_insight() measures the champion, if it is a new one, and tells the guide;
+ * evolve_findings() is what binds the kernel of a point, as far as that is known without;
+ * evolve_insight_json() is the report's member. */
+heed_status evolve_insight_open(evolve_run *run);
+heed_status evolve_insight(evolve_run *run);
+unsigned evolve_findings(const evolve_run *run, const lab_point *point);
+cli_exit evolve_insight_print(const evolve_run *run);
+json_t *evolve_insight_json(const evolve_run *run);
 
 /* evolve_contest.c: the rule of succession: FASTER by 3 % on two problems, or on the only one, and
  * SLOWER on none, and that again on fresh samples; and then through all gates. */

@@ -65,7 +65,7 @@ static heed_status evaluate(void *data, lab_individual *individual)
     }
     individual->fate = result.fate;
     memcpy(individual->why, result.why, sizeof individual->why);
-    individual->findings = sweep_findings(&run->sweep, &individual->genome.point);
+    individual->findings = evolve_findings(run, &individual->genome.point);
     run->launched += result.fate != LAB_FATE_PRUNED;
     run->timed += result.fate == LAB_FATE_TIMED;
     return HEED_OK;

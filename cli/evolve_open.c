@@ -80,9 +80,10 @@ static void make_key(const evolve_run *run, const char *what, char key[LAB_RECOR
     snprintf(key, LAB_RECORD_HASH_SIZE + 8, "evolve");
     if (!stream)
         return;
-    fprintf(stream, "%s\n%s\n%s %d\n%s\n%" PRIu64 " %g %d %d\n", what, run->sweep.device,
+    fprintf(stream, "%s\n%s\n%s %d\n%s\n%" PRIu64 " %g %d %d %d\n", what, run->sweep.device,
             run->place.features, run->place.environment.threads, heed_wisdom_build(), run->seed,
-            run->duel, run->sweep.cold, cli_args_flag(run->args, "no-verify"));
+            run->duel, run->sweep.cold, cli_args_flag(run->args, "no-verify"),
+            cli_args_choice(run->args, "insights"));
     for (size_t i = 0; i < run->sweep.problems.count; i++)
         fprintf(stream, "%s\n", run->sweep.shapes[i].spec);
     if (fclose(stream) == 0) {

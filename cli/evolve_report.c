@@ -67,6 +67,8 @@ static cli_exit report_text(const evolve_run *run, const lab_individual *champio
     printf("champion %s: number %lld, %s on average\n\n", point, (long long)champion->id,
            lab_format_seconds(exp(champion->score), text));
     cli_exit code = print_shapes(run, champion);
+    if (code == CLI_OK)
+        code = evolve_insight_print(run);
     if (run->sweep.verified)
         cli_message("the champion passes all gates");
     if (run->titles > 0)
@@ -134,7 +136,7 @@ static cli_exit report_json(const evolve_run *run, const lab_individual *champio
 {
     return cli_json_print(
         json_pack(
-            "{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:o}",
+            "{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:o, s:o}",
             "space", run->sweep.space.name, "kernel", run->sweep.kernel, "device",
             cli_json_text(run->sweep.device), "run", (json_int_t)run->run, "resumed", run->resumed,
             "bred", (json_int_t)lab_evolution_evaluations(run->evolution), "launched",
@@ -142,7 +144,7 @@ static cli_exit report_json(const evolve_run *run, const lab_individual *champio
             (json_int_t)run->reused, "challenges", (json_int_t)run->challenges, "refuted",
             (json_int_t)run->refuted, "titles", (json_int_t)run->titles, "verified",
             run->sweep.verified, "champion", json_individual(run, champion), "shapes",
-            json_shapes(run), "best", json_best(run)),
+            json_shapes(run), "best", json_best(run), "insights", evolve_insight_json(run)),
         "evolve");
 }
 

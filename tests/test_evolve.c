@@ -26,7 +26,7 @@ static const char space[] = "kernel fwd_any_scalar_row\n"
                             "knob splits 1 2 3 4 5 6 7 8 500 600 700 800 as splits\n"
                             "config s = splits\n";
 #define PROBLEM "'b1 h2 s2/4096 d16 f32'"
-#define EVOLVE "evolve " PROBLEM " --space few.txt -t 2 --duel 0.05 --board b.db "
+#define EVOLVE "evolve " PROBLEM " --space few.txt -t 2 --duel 0.05 --insights static --board b.db "
 
 static int run(void **state, const char *line, char out[OUTPUT_SIZE], char err[OUTPUT_SIZE])
 {
@@ -131,7 +131,7 @@ static void test_interruptions(void **state)
     static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
 #define LONG                                                                                      \
     "evolve 'b1 h1 s128/4096 d64 f32' --space cpu_tile -t 2 --trials 34 --duel 0.5 --board i.db " \
-    "--no-verify --no-compare "
+    "--no-verify --no-compare --insights static "
     static const char line[] =
         "set -m; for signal in KILL INT; do '" HEED_PROGRAM "' " LONG "& child=$!; "
         "for i in $(seq 500); do n=$('" HEED_PROGRAM "' board check --board i.db 2>/dev/null | "
@@ -157,7 +157,7 @@ static void test_title(void **state)
 #define LED "'b1 h2 s8/1024 d64 f32'"
 #define CLIMB                                                                               \
     "heed evolve " LED " --cpu avx2 --space cpu_few -t 1 --duel 1 --trials 3 --no-compare " \
-    "--board v.db --json "
+    "--insights static --board v.db --json "
     static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
     if (run(state, "heed plan --cpu avx2 -t 1 --kernel fwd_any_avx2_few " LED, out, err) != 0)
         skip();

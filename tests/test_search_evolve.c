@@ -104,68 +104,6 @@ static void test_history(void **state)
     lab_space_free(&space);
 }
 
-/* Facts and counters become findings. */
-static void test_what_binds(void **state)
-{
-    lab_prospect facts = lab_prospect_unknown();
-    assert_int_equal(lab_findings(&facts, 64, 232448, NULL), 0);
-    facts = (lab_prospect){ { [LAB_FACT_REGISTERS] = 128,
-                              [LAB_FACT_SPILLS] = 16,
-                              [LAB_FACT_SMEM] = 100000,
-                              [LAB_FACT_BLOCKS] = 2,
-                              [LAB_FACT_WARPS] = 8 } };
-    assert_int_equal(lab_findings(&facts, 64, 232448, NULL), 1 << LAB_FINDING_SPILLS |
-                                                                 1 << LAB_FINDING_LOW_OCCUPANCY |
-                                                                 1 << LAB_FINDING_SMEM_BOUND);
-    facts = lab_prospect_unknown();
-    static const struct {
-        lab_counters counters;
-        unsigned set;
-    } rows[] = {
-        { { -1, -1, -1, -1, -1 }, 0 },
-        { { 0.9, 0.2, 0.2, 1, 0 }, 1 << LAB_FINDING_TENSOR_BOUND },
-        { { 0.6, 0.8, 0.2, 1, 0 }, 1 << LAB_FINDING_EXP_BOUND },
-        { { 0.1, 0.1, 0.8, 1, 0 }, 1 << LAB_FINDING_MEMORY_BOUND },
-        { { 0.3, 0.3, 0.3, 1, 0 }, 1 << LAB_FINDING_LATENCY_BOUND },
-        { { 0.6, 0.3, 0.3, 0.5, 0 }, 1 << LAB_FINDING_UNCOALESCED },
-        { { 0.6, 0.3, 0.3, 1, 0.1 }, 1 << LAB_FINDING_BANK_CONFLICTS },
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_int_equal(lab_findings(&facts, 64, 0, &rows[i].counters), rows[i].set);
-}
-
-/* Whoever found it, and by whatever name. */
-static void test_clues(void **state)
-{
-    static const lab_clue cubin[] = { { "local-memory-in-loop", 1 }, { "block-too-big", 1 } };
-    static const lab_clue words[] = { { "uncoalesced", 1 }, { "boredom", 1 } };
-    static const lab_clue counted[] = {
-        { "tensor", 0.2 }, { "exp", 0.9 }, { "memory", 0.1 }, { "moon", 1 }
-    };
-    static const lab_clue changed[] = { { "no-exp", 0.12 },
-                                        { "no-products", 0.01 },
-                                        { "half-stages", 0.08 } };
-    char text[200];
-    lab_clues clues = lab_clues_unknown();
-    assert_int_equal(lab_clues_findings(&clues), 0);
-    clues.findings = cubin;
-    clues.finding_count = 2;
-    assert_int_equal(lab_clues_findings(&clues), 1 << LAB_FINDING_SPILLS);
-    clues.findings = words;
-    assert_int_equal(lab_clues_findings(&clues), 1 << LAB_FINDING_UNCOALESCED);
-    clues = lab_clues_unknown();
-    clues.counters = counted;
-    clues.counter_count = 4;
-    assert_int_equal(lab_clues_findings(&clues), 1 << LAB_FINDING_EXP_BOUND);
-    clues = lab_clues_unknown();
-    clues.effects = changed;
-    clues.effect_count = 3;
-    unsigned set = lab_clues_findings(&clues);
-    assert_int_equal(set, 1 << LAB_FINDING_EXP_BOUND | 1 << LAB_FINDING_LATENCY_BOUND);
-    assert_string_equal(lab_clue_explain(set, text, sizeof text), "exp_bound, latency_bound");
-    assert_string_equal(lab_clue_explain(0, text, sizeof text), "");
-}
-
 /* Moves of the children of one parent, towards what helps against spills and away from it. */
 typedef struct spilling {
     const lab_space *space;
@@ -482,6 +420,50 @@ static void test_succession(void **state)
     lab_space_free(&space);
 }
 
+static unsigned findings_of(const lab_evolution *evolution, int64_t id)
+{
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; lab_evolution_member(evolution, i, j); j++)
+            if (lab_evolution_member(evolution, i, j)->id == id)
+                return lab_evolution_member(evolution, i, j)->findings;
+    return 0;
+}
+
+/* What is found out later counts for that one alone, as champion, on an island, and in the text. */
+static void test_told(void **state)
+{
+    const unsigned word = 1u << LAB_FINDING_EXP_BOUND;
+    lab_space space;
+    lab_error error;
+    load(&space, "sweep90");
+    world self = { .space = &space, .trials = landscape_make(LANDSCAPE_VALLEY, &space, 3) };
+    lab_nature nature = nature_of(&self);
+    const lab_evolution_options options = { .seed = 1 };
+    lab_evolution *evolution, *again;
+    assert_int_equal(lab_evolution_create(&evolution, &space, NULL, &options, NULL, 0, &error),
+                     HEED_OK);
+    assert_int_equal(lab_evolution_run(evolution, &nature, 30), HEED_OK);
+    int64_t id = lab_evolution_champion(evolution)->id;
+    unsigned before = lab_evolution_champion(evolution)->findings;
+    assert_int_equal(before & word, 0);
+    lab_evolution_tell(evolution, id, word);
+    assert_int_equal(lab_evolution_champion(evolution)->findings, before | word);
+    assert_int_equal(findings_of(evolution, id), before | word);
+    int told = 0;
+    for (int64_t other = 1; other <= 30; other++)
+        told += (findings_of(evolution, other) & word) != 0;
+    assert_int_equal(told, 1);
+    char *text = lab_evolution_save(evolution);
+    assert_int_equal(lab_evolution_load(&again, &space, NULL, text, &error), HEED_OK);
+    assert_int_equal(lab_evolution_champion(again)->findings, before | word);
+    assert_int_equal(findings_of(again, id), before | word);
+    free(text);
+    lab_evolution_destroy(again);
+    lab_evolution_destroy(evolution);
+    lab_trials_free(&self.trials);
+    lab_space_free(&space);
+}
+
 static void test_bad_evolutions(void **state)
 {
     static const lab_evolution_options bad[] = { { .islands = 17 },   { .islands = -1 },
@@ -523,12 +505,12 @@ static void test_bad_evolutions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spills),     cmocka_unit_test(test_findings),
-        cmocka_unit_test(test_history),    cmocka_unit_test(test_what_binds),
-        cmocka_unit_test(test_clues),      cmocka_unit_test(test_spilling_champion),
-        cmocka_unit_test(test_source),     cmocka_unit_test(test_bad_sources),
-        cmocka_unit_test(test_finds),      cmocka_unit_test(test_same_story),
-        cmocka_unit_test(test_succession), cmocka_unit_test(test_bad_evolutions),
+        cmocka_unit_test(test_spills),         cmocka_unit_test(test_findings),
+        cmocka_unit_test(test_history),        cmocka_unit_test(test_spilling_champion),
+        cmocka_unit_test(test_source),         cmocka_unit_test(test_bad_sources),
+        cmocka_unit_test(test_finds),          cmocka_unit_test(test_same_story),
+        cmocka_unit_test(test_succession),     cmocka_unit_test(test_told),
+        cmocka_unit_test(test_bad_evolutions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

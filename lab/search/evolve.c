@@ -270,6 +270,16 @@ heed_status lab_evolution_run(lab_evolution *evolution, const lab_nature *nature
     return status;
 }
 
+void lab_evolution_tell(lab_evolution *evolution, int64_t id, unsigned findings)
+{
+    for (int i = 0; i < evolution->options.islands; i++)
+        for (int j = 0; j < evolution->islands[i].count; j++)
+            if (evolution->islands[i].members[j].id == id)
+                evolution->islands[i].members[j].findings |= findings;
+    if (evolution->champion.id == id)
+        evolution->champion.findings |= findings;
+}
+
 /* ---- Looking ---- */
 
 const lab_individual *lab_evolution_champion(const lab_evolution *evolution)

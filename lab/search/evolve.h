@@ -94,6 +94,10 @@ bool lab_evolution_offer(lab_evolution *evolution, const lab_genome *genome);
 heed_status lab_evolution_run(lab_evolution *evolution, const lab_nature *nature,
                               int64_t evaluations);
 
+/* lab_evolution_tell() adds @findings to those of the individual @id, wherever it is: what was
+ * found out about it after it was evaluated. Its children are bred by that from now on. */
+void lab_evolution_tell(lab_evolution *evolution, int64_t id, unsigned findings);
+
 /* What there is. Pointers are valid until the next run. */
 const lab_individual *lab_evolution_champion(const lab_evolution *evolution); /* NULL: none yet */
 const lab_guide *lab_evolution_guide(const lab_evolution *evolution);

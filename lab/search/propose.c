@@ -130,6 +130,15 @@ static const lab_tried *find_other(const lab_appeal *appeal)
     return best;
 }
 
+/* Figures by their names; what is not finite is left out. */
+static json_t *clues_of(const lab_clue *clues, size_t count)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < count; i++)
+        json_object_set_new(object, clues[i].name, json_real(clues[i].value));
+    return object;
+}
+
 static json_t *request_of(const lab_appeal *appeal, size_t history)
 {
     json_t *request = json_pack(
@@ -145,6 +154,8 @@ static json_t *request_of(const lab_appeal *appeal, size_t history)
         return request;
     json_object_set_new(request, "insights", texts_of(appeal->insights, appeal->insight_count));
     json_object_set_new(request, "findings", texts_of(appeal->findings, appeal->finding_count));
+    json_object_set_new(request, "counters", clues_of(appeal->counters, appeal->counter_count));
+    json_object_set_new(request, "effects", clues_of(appeal->effects, appeal->effect_count));
     json_object_set_new(request, "thoughts", thoughts_of(appeal));
     if (appeal->way == LAB_WAY_INSIGHT)
         return request;

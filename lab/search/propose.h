@@ -14,6 +14,7 @@
 
 #include "heed.h"
 #include "lab/report/error.h"
+#include "lab/search/clues.h"
 
 /* How much a proposer is told. */
 typedef enum lab_way {
@@ -55,6 +56,10 @@ typedef struct lab_appeal {
     size_t insight_count;
     const char *const *findings; /* words of lab_finding_name(): what binds the best source */
     size_t finding_count;
+    const lab_clue *counters; /* of the best source, by the names of lab_clues_of_profile() */
+    size_t counter_count;
+    const lab_clue *effects; /* of ablations of it, by their names; see lab_clues */
+    size_t effect_count;
     uint64_t seed;  /* for what the proposer draws by lot */
     int64_t number; /* of the proposal, from 1 */
 } lab_appeal;

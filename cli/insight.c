@@ -1,0 +1,243 @@
+/*
+ * insight.c - counters and effects of ablation of one kernel, as time permits
+ */
+#include "insight.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "../src/measure.h"
+#include "../src/message.h"
+#include "ablate.h"
+#include "profile.h"
+
+#define SHARE 0.15   /* of the time of a search */
+#define SECONDS 15.0 /* of a search without an end */
+
+/* Below this ncu is not started: it takes about so long to say anything. */
+#define COUNTERS_MIN 6.0
+#define COUNTERS_MAX 60.0
+
+/* Seconds in which an ablation takes turns with the kernel. */
+#define EFFECT_MIN 0.3
+#define EFFECT_MAX 0.5
+#define EFFECTS_USUAL 8 /* of a kernel, about, by which the time is shared out */
+
+/* A pair of blocks takes about so many calls, and so long at least. */
+#define CALLS_OF_PAIR 3
+#define PAIR_MIN 15e-3
+
+#define MARGIN 0.01
+
+const char *const insight_modes[] = { "none", "static", "measured", NULL };
+
+double insight_budget(double seconds)
+{
+    return seconds > 0 ? SHARE * seconds : SECONDS;
+}
+
+insight insight_unknown(void)
+{
+    insight it = { .effect_count = 0 };
+    for (size_t i = 0; i < LAB_CLUE_COUNTERS; i++)
+        it.counters[i] = (double)NAN;
+    return it;
+}
+
+/* ---- Counters ---- */
+
+static double left_of(const insight_question *question, int64_t begin)
+{
+    return question->budget - (double)(heed_clock_ns() - begin) * 1e-9;
+}
+
+/* May ncu be asked? */
+static bool can_count(const insight_question *question, insight *it)
+{
+    bool host = heed_device_is_host(question->context);
+    if (host)
+        snprintf(it->counters_why, sizeof it->counters_why, "a CPU has no such counters");
+    else if (question->budget < COUNTERS_MIN)
+        snprintf(it->counters_why, sizeof it->counters_why,
+                 "no time: ncu takes about %g s, and %.2g s are left for insights", COUNTERS_MIN,
+                 fmax(question->budget, 0));
+    return !*it->counters_why;
+}
+
+static void take_counters(const lab_profile *profile, insight *it)
+{
+    lab_clue clues[LAB_CLUE_COUNTERS];
+    size_t count = lab_clues_of_profile(profile, clues);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < LAB_CLUE_COUNTERS; j++)
+            if (strcmp(clues[i].name, lab_clue_counter(j)) == 0)
+                it->counters[j] = clues[i].value;
+}
+
+static heed_status count(const insight_question *question, insight *it)
+{
+    char ncu[512];
+    profile_trouble trouble = { .fix = NULL };
+    lab_profile profile;
+    if (!can_count(question, it))
+        return HEED_OK;
+    const char *device = cli_device(question->args);
+    const profile_question asked = {
+        .ncu = ncu,
+        .device = strncmp(device, "cuda", 4) == 0 ? device : "cuda",
+        .kernel = question->kernel,
+        .spec = it->spec,
+        .arch = heed_device_arch(question->context),
+        .keep_caches = !question->cold,
+        .seconds = fmin(question->budget, COUNTERS_MAX),
+    };
+    cli_exit code = profile_find_ncu(NULL, ncu, sizeof ncu, &trouble)
+                        ? profile_count(&asked, &profile, &trouble)
+                        : CLI_ENVIRONMENT;
+    if (code == CLI_INTERRUPTED)
+        return HEED_ERR_SYSTEM;
+    if (code == CLI_OK)
+        take_counters(&profile, it);
+    else
+        snprintf(it->counters_why, sizeof it->counters_why, "%.*s", INSIGHT_WHY_SIZE - 1,
+                 trouble.reason);
+    return HEED_OK;
+}
+
+/* ---- Effects ---- */
+
+static void take_effects(const ablate_subject *subject, insight *it)
+{
+    const ablate_case *bad = NULL;
+    size_t late = 0;
+    for (size_t i = 0; i < subject->count; i++) {
+        const ablate_case *one = &subject->cases[i];
+        if (one->outcome == BENCH_OK && one->duel.pairs > 0) {
+            if (it->effect_count < INSIGHT_EFFECTS)
+                it->effects[it->effect_count++] = one->effect;
+        } else if (one->outcome == BENCH_SKIPPED) {
+            late++;
+        } else {
+            bad = one;
+        }
+    }
+    if (subject->count == 0)
+        snprintf(it->effects_why, sizeof it->effects_why,
+                 "the kernel has no builds that say something to the guide");
+    else if (late > 0)
+        snprintf(it->effects_why, sizeof it->effects_why, "no time for %zu of %zu ablations", late,
+                 subject->count);
+    else if (bad)
+        snprintf(it->effects_why, sizeof it->effects_why, "%s: %.180s", bad->it->name, bad->reason);
+}
+
+/* Would @left seconds do for anything? */
+static bool has_time(const insight_question *question, double left, insight *it)
+{
+    double pair = fmax(CALLS_OF_PAIR * question->seconds, PAIR_MIN);
+    double least = fmax(ABLATE_PAIRS_MIN * pair, EFFECT_MIN);
+    if (least <= left)
+        return true;
+    snprintf(it->effects_why, sizeof it->effects_why,
+             "no time: an ablation takes about %.2g s, and %.2g s are left for insights", least,
+             fmax(left, 0));
+    return false;
+}
+
+static heed_status ablate(const insight_question *question, double left, insight *it)
+{
+    char only[256];
+    ablate_subject subject = { .problem = *question->problem };
+    bool host = heed_device_is_host(question->context);
+    ablate_run run = {
+        .args = question->args,
+        .bench = { .args = question->args,
+                   .context = question->context,
+                   .effort = HEED_ESTIMATE,
+                   .kernel = question->kernel,
+                   .seconds = fmin(fmax(left / EFFECTS_USUAL, EFFECT_MIN), EFFECT_MAX),
+                   .margin = MARGIN,
+                   .cold = question->cold,
+                   .replay = !host,
+                   .host_threads = question->threads,
+                   .seed = question->seed },
+        .only = lab_clue_ablations(only, sizeof only),
+        .deadline_ns = heed_clock_ns() + (int64_t)(left * 1e9),
+    };
+    snprintf(subject.spec, sizeof subject.spec, "%s", it->spec);
+    heed_status status = ablate_try(&run, &subject);
+    take_effects(&subject, it);
+    if (status != HEED_OK && status != HEED_ERR_LOST && !cli_interrupted()) {
+        snprintf(it->effects_why, sizeof it->effects_why, "%.*s", INSIGHT_WHY_SIZE - 1,
+                 heed_message());
+        status = HEED_OK;
+    }
+    ablate_subject_free(&subject);
+    return status;
+}
+
+/* ---- Both ---- */
+
+heed_status insight_take(const insight_question *question, insight *it)
+{
+    int64_t begin = heed_clock_ns();
+    *it = insight_unknown();
+    snprintf(it->kernel, sizeof it->kernel, "%s", question->kernel);
+    heed_problem_print(question->problem, it->spec, sizeof it->spec);
+    heed_status status = count(question, it);
+    double left = left_of(question, begin);
+    if (status == HEED_OK && has_time(question, left, it))
+        status = ablate(question, left, it);
+    it->seconds = (double)(heed_clock_ns() - begin) * 1e-9;
+    return cli_interrupted() && status == HEED_OK ? HEED_ERR_SYSTEM : status;
+}
+
+heed_status insight_follow(insight_course *course, insight_question *question, lab_record *record,
+                           lab_record_trial *trial, insight *it, lab_error *error)
+{
+    bool found = false;
+    trial->attempt = INSIGHT_ATTEMPT;
+    question->budget = course->budget - course->spent;
+    heed_status status = insight_find(record, trial, it, &found, error);
+    if (status != HEED_OK)
+        return status;
+    if (!found) {
+        status = insight_take(question, it);
+        if (status != HEED_OK && !cli_interrupted())
+            return lab_fail(error, status, "%s: %s", question->kernel, heed_message());
+        if (status == HEED_OK)
+            status = insight_add(record, trial, it, error);
+    }
+    course->spent += it->seconds;
+    return status;
+}
+
+/* ---- What they say ---- */
+
+void insight_clues_of(const insight *it, insight_clues *clues)
+{
+    clues->clues = lab_clues_unknown();
+    clues->clues.counters = clues->counters;
+    clues->clues.effects = clues->effects;
+    for (size_t i = 0; i < LAB_CLUE_COUNTERS; i++)
+        if (!isnan(it->counters[i]))
+            clues->counters[clues->clues.counter_count++] = (lab_clue){ lab_clue_counter(i),
+                                                                        it->counters[i] };
+    for (size_t i = 0; i < it->effect_count; i++)
+        clues->clues.effect_count += lab_clue_of_effect(&it->effects[i],
+                                                        &clues->effects[clues->clues.effect_count]);
+}
+
+unsigned insight_findings(const insight *it)
+{
+    insight_clues clues;
+    insight_clues_of(it, &clues);
+    return lab_clues_findings(&clues.clues);
+}
+
+bool insight_known(const insight *it)
+{
+    insight_clues clues;
+    insight_clues_of(it, &clues);
+    return clues.clues.counter_count > 0 || it->effect_count > 0;
+}

@@ -1,0 +1,105 @@
+/*
+ * test_insight_cuda.c - counters of a champion: ncu is asked about it, beside the fake driver
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cuda_trial.h"
+#include "insight.h"
+#include "scratch.h"
+
+#define DATA HEED_SOURCE_DIR "/tests/data/ncu/"
+
+/* An ncu that notes what it is asked about, and has recorded the answer. */
+static const char script[] =
+    "#!/bin/sh\n"
+    "echo \"$@\" >\"${0%/*}/asked.txt\"\n"
+    "[ \"$NCU\" = perm ] && { echo '==ERROR== ERR_NVGPUCTRPERM'; exit 1; }\n"
+    "cat '" DATA "h200-naive-b2.txt'\n";
+
+static int begin(void **state)
+{
+    char path[SCRATCH_PATH_SIZE], places[2048];
+    if (scratch_open(state) != 0 || scene_reset(state) != 0)
+        return -1;
+    scratch_write(scratch_path(state, "ncu", path), script, sizeof script - 1);
+    snprintf(places, sizeof places, "%s:%s", (const char *)*state, getenv("PATH"));
+    unsetenv("NCU");
+    return chmod(path, 0700) == 0 && setenv("PATH", places, 1) == 0 ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    return scratch_close(state);
+}
+
+static insight_question question_of(const trial *t, double budget)
+{
+    static char words[3][16] = { "evolve", "--device", "cuda" };
+    char *argv[] = { words[0], words[1], words[2], NULL };
+    static cli_args *args;
+    if (!args)
+        assert_int_equal(cli_args_parse(&args, cli_verb_find("evolve"), 3, argv), CLI_OK);
+    return (insight_question){ .args = args,
+                               .context = t->context,
+                               .problem = heed_plan_problem(t->plan),
+                               .kernel = heed_plan_name(t->plan),
+                               .seconds = 1e-5,
+                               .threads = 1,
+                               .seed = 1,
+                               .budget = budget };
+}
+
+static void test_counters(void **state)
+{
+    static char asked[65536];
+    char path[SCRATCH_PATH_SIZE];
+    trial t = trial_make(PLAIN);
+    insight_question question = question_of(&t, 20);
+    insight it;
+    assert_int_equal(insight_take(&question, &it), HEED_OK);
+    assert_string_equal(it.counters_why, "");
+    assert_true(insight_findings(&it) & 1u << LAB_FINDING_UNCOALESCED);
+    assert_true(fabs(it.counters[3] - 0.143) < 0.001);
+    asked[scratch_read(scratch_path(state, "asked.txt", path), asked, sizeof asked - 1)] = '\0';
+    assert_non_null(strstr(asked, "launch --device cuda --kernel fwd_16bit_sm80_mma__"));
+    assert_non_null(strstr(asked, PLAIN));
+    assert_non_null(strstr(asked, "--cache-control none"));
+    assert_string_not_equal(it.effects_why, ""); /* the fake computes nothing */
+    trial_end(&t);
+}
+
+/* What ncu may not do is unknown, with its reason, and no failure. */
+static void test_no_counters(void **state)
+{
+    trial t = trial_make(PLAIN);
+    insight_question question = question_of(&t, 20);
+    insight it;
+    setenv("NCU", "perm", 1);
+    assert_int_equal(insight_take(&question, &it), HEED_OK);
+    assert_non_null(strstr(it.counters_why, "ERR_NVGPUCTRPERM"));
+    assert_int_equal(insight_findings(&it), 0);
+    question.budget = 2;
+    assert_int_equal(insight_take(&question, &it), HEED_OK);
+    assert_non_null(strstr(it.counters_why, "no time: ncu takes about"));
+    trial_end(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_counters, begin, end),
+        cmocka_unit_test_setup_teardown(test_no_counters, begin, end),
+    };
+    if (!scene_begin())
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
