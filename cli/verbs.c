@@ -15,6 +15,7 @@ extern const cli_verb cli_verb_generate;
 extern const cli_verb cli_verb_inspect;
 extern const cli_verb cli_verb_launch;
 extern const cli_verb cli_verb_plan;
+extern const cli_verb cli_verb_report;
 extern const cli_verb cli_verb_roofline;
 extern const cli_verb cli_verb_profile;
 extern const cli_verb cli_verb_run;
@@ -36,6 +37,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_verb_tune,
     &cli_verb_board,
     &cli_verb_gate,
+    &cli_verb_report,
     &cli_verb_wisdom,
     &cli_verb_inspect,
     &cli_verb_profile,

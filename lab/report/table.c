@@ -10,6 +10,8 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "html.h"
+
 typedef struct column {
     char *head;
     lab_align align;
@@ -275,6 +277,99 @@ static void print_markdown(const lab_table *table, FILE *stream)
         print_markdown_row(table, stream, table->cells + row * table->column_count);
 }
 
+/* ---- HTML ---- */
+
+static void print_html_text(FILE *stream, const char *text, size_t length)
+{
+    char piece[256];
+    while (length > 0) { /* cut between characters */
+        size_t size = 0, next = 0;
+        while (next < length && next + 4 < sizeof piece) {
+            int bytes = lab_html_length(text + next);
+            next += bytes > 0 ? (size_t)bytes : 1;
+            size = next;
+        }
+        memcpy(piece, text, size);
+        piece[size] = '\0';
+        lab_html_text(stream, piece);
+        text += size;
+        length -= size;
+    }
+}
+
+/* The class for the colour sequence at @text, NULL for the one that ends all. */
+static const char *class_of(const char *text)
+{
+    static const struct {
+        const char *sequence, *name;
+    } classes[] = { { "\033[1m", "bold" },
+                    { "\033[2m", "faint" },
+                    { "\033[31m", "bad" },
+                    { "\033[32m", "good" },
+                    { "\033[33m", "warn" } };
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        if (strncmp(text, classes[i].sequence, strlen(classes[i].sequence)) == 0)
+            return classes[i].name;
+    return NULL;
+}
+
+static void print_html_cell(FILE *stream, const char *text)
+{
+    bool open = false;
+    while (*text) {
+        const char *next = text;
+        while (*next && colour_length(next) == 0)
+            next++;
+        print_html_text(stream, text, (size_t)(next - text));
+        text = next + colour_length(next);
+        if (text == next)
+            break;
+        fputs(open ? "</span>" : "", stream);
+        open = class_of(next) != NULL;
+        if (open)
+            fprintf(stream, "<span class=\"%s\">", class_of(next));
+    }
+    fputs(open ? "</span>" : "", stream);
+}
+
+/* A cell that would make its column too wide may be broken into lines. */
+#define LONG_CELL 60
+
+static void print_html_row(const lab_table *table, FILE *stream, const char *element,
+                           char *const *cells)
+{
+    fputs("<tr>", stream);
+    for (size_t i = 0; i < table->column_count; i++) {
+        const char *text = cells ? cells[i] : table->columns[i].head;
+        bool right = table->columns[i].align == LAB_RIGHT;
+        const char *kind = right                              ? " class=\"r\""
+                           : lab_text_width(text) > LONG_CELL ? " class=\"long\""
+                                                              : "";
+        fprintf(stream, "<%s%s>", element, kind);
+        print_html_cell(stream, text);
+        fprintf(stream, "</%s>", element);
+    }
+    fputs("</tr>\n", stream);
+}
+
+static void print_html(const lab_table *table, FILE *stream)
+{
+    size_t rows = table->cell_count / table->column_count;
+    fputs("<table>\n", stream);
+    if (has_heads(table)) {
+        fputs("<thead>\n", stream);
+        print_html_row(table, stream, "th", NULL);
+        fputs("</thead>\n", stream);
+    }
+    fputs("<tbody>\n", stream);
+    for (size_t row = 0; row < rows; row++) {
+        if (row && rule_before(table, row))
+            fputs("</tbody>\n<tbody>\n", stream);
+        print_html_row(table, stream, "td", table->cells + row * table->column_count);
+    }
+    fputs("</tbody>\n</table>\n", stream);
+}
+
 bool lab_table_print(const lab_table *table, FILE *stream, lab_table_form form)
 {
     if (!table || table->failed)
@@ -285,7 +380,9 @@ bool lab_table_print(const lab_table *table, FILE *stream, lab_table_form form)
     if (!widths)
         return false;
     measure_columns(table, widths);
-    if (form == LAB_MARKDOWN)
+    if (form == LAB_HTML)
+        print_html(table, stream);
+    else if (form == LAB_MARKDOWN)
         print_markdown(table, stream);
     else
         print_text(table, stream, widths);

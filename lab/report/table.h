@@ -25,8 +25,9 @@ typedef enum lab_align {
     LAB_RIGHT
 } lab_align;
 typedef enum lab_table_form {
-    LAB_TEXT,    /* for a terminal: blanks between the columns, a line under the heads */
-    LAB_MARKDOWN /* a GitHub table */
+    LAB_TEXT,     /* for a terminal: blanks between the columns, a line under the heads */
+    LAB_MARKDOWN, /* a GitHub table */
+    LAB_HTML      /* a table element; colours are spans of a class such as "good" (html_style.c) */
 } lab_table_form;
 
 /* lab_table_create() returns an empty table, or NULL if there is no memory; every call below takes

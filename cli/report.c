@@ -1,0 +1,166 @@
+/*
+ * report.c - `heed report`: what was measured, for people who were not there
+ */
+#include "report.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "tensor/file.h"
+
+/* -------------------------------------------------------------------------- */
+/* Out                                                                        */
+/* -------------------------------------------------------------------------- */
+
+static bool write_report(const report_run *run, FILE *stream)
+{
+    if (cli_args_json(run->args))
+        return cli_json_write(report_json(run), "report", stream);
+    if (cli_args_flag(run->args, "brief"))
+        return report_write_brief(run, stream);
+    return report_write(run, stream,
+                        cli_args_flag(run->args, "markdown") ? LAB_PAGE_MARKDOWN : LAB_PAGE_HTML);
+}
+
+static cli_exit no_memory(void)
+{
+    cli_error("not enough memory for the report");
+    return CLI_ENVIRONMENT;
+}
+
+/* The file appears as a whole, or stays what it was. */
+static cli_exit write_file(const report_run *run, const char *path)
+{
+    lab_error error;
+    lab_output output;
+    heed_status status = lab_output_begin(&output, path, &error);
+    if (status != HEED_OK)
+        return cli_board_fail(status, &error);
+    if (!write_report(run, output.file)) {
+        lab_output_abandon(&output);
+        return no_memory();
+    }
+    if (ferror(output.file))
+        output.reason = EIO; /* what it was is not known any more */
+    status = lab_output_commit(&output, &error);
+    if (status != HEED_OK)
+        return cli_board_fail(status, &error);
+    cli_message("written to %s", path);
+    return CLI_OK;
+}
+
+static cli_exit write_out(const report_run *run)
+{
+    const char *path = cli_args_text(run->args, "output");
+    if (path && strcmp(path, "-") != 0)
+        return write_file(run, path);
+    return write_report(run, stdout) ? CLI_OK : no_memory();
+}
+
+/* -------------------------------------------------------------------------- */
+/* The verb                                                                   */
+/* -------------------------------------------------------------------------- */
+
+static cli_exit check(const cli_args *args)
+{
+    bool brief = cli_args_flag(args, "brief");
+    if (cli_args_json(args) && (brief || cli_args_flag(args, "markdown"))) {
+        cli_error("--json cannot be used with --%s", brief ? "brief" : "markdown");
+        return CLI_USAGE;
+    }
+    if (brief && (cli_args_given(args, "board") || cli_args_operand_count(args) == 0)) {
+        cli_error("--brief is for records: it takes at least one, and no --board");
+        return CLI_USAGE;
+    }
+    return CLI_OK;
+}
+
+static cli_exit check_damage(const report_board *board)
+{
+    size_t damaged = 0;
+    for (size_t i = 0; i < board->count; i++)
+        damaged += strcmp(board->trials[i].row.trusted, "damaged") == 0;
+    if (damaged == 0)
+        return CLI_OK;
+    cli_error("%s: %zu trials are damaged: their content is not what was added", board->path,
+              damaged);
+    return CLI_CORRUPT;
+}
+
+static cli_exit run_verb(const cli_args *args)
+{
+    report_run run = { .args = args };
+    run.with_board = cli_args_given(args, "board") || cli_args_operand_count(args) == 0;
+    cli_exit code = check(args);
+    if (code == CLI_OK)
+        code = report_find(&run.records, args);
+    if (code == CLI_OK && run.with_board)
+        code = report_board_read(&run.board, args);
+    if (code == CLI_OK)
+        code = write_out(&run);
+    if (code == CLI_OK)
+        code = check_damage(&run.board);
+    report_board_free(&run.board);
+    report_records_free(&run.records);
+    return code;
+}
+
+static const cli_option options[] = {
+    CLI_OPTION_BOARD,
+    { .name = "output",
+      .letter = 'o',
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "Write to FILE, which appears as a whole or stays what it was; without it, or with "
+              "-, to standard output" },
+    { .name = "markdown",
+      .letter = 'm',
+      .kind = CLI_FLAG,
+      .help = "Write Markdown, without the drawings, in the place of a web page" },
+    { .name = "brief",
+      .kind = CLI_FLAG,
+      .help = "Write a short Markdown table for each record and nothing else, as a README has it" },
+    { .name = "title",
+      .kind = CLI_TEXT,
+      .argument = "TEXT",
+      .standard = "Attention kernels: what was measured",
+      .help = "The heading of the page" },
+    { .name = NULL },
+};
+
+extern const cli_verb cli_verb_report;
+const cli_verb cli_verb_report = {
+    .name = "report",
+    .summary = "a page about what was measured",
+    .operands = "[RECORD | FOLDER]...",
+    .operand_max = CLI_ANY,
+    .description =
+        "Writes one web page that needs nothing but itself: no scripts, no other files, no "
+        "network; "
+        "light or dark as its reader likes, and fit for paper. It is about the records of 'heed "
+        "bench --record', and about the board with --board or where no record is named.\n"
+        "\n"
+        "A record is a JSON file. Of a folder, the newest date of each device is taken; of several "
+        "records of one day that have a problem, the last one counts. For each the page says on "
+        "what machine, with what driver, commit and software it was made; shows heed against each "
+        "rival with ratio, interval and verdict, the share of the device's limit and what binds; "
+        "and notes what speaks against the figures: throttling, other programs, noise, changes on "
+        "top of the commit, outputs that nobody checked.\n"
+        "\n"
+        "Two records of one device are also put beside each other, before and after. That is "
+        "history: nothing in it was measured side by side, so it has no verdicts.\n"
+        "\n"
+        "Of the board it shows who leads, how the best of each problem came about, what became of "
+        "all trials, and which of them nobody beats in time, registers and shared memory.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "  heed report -o report.html benchmarks\n"
+        "  heed report -o change.html before.json after.json\n"
+        "  heed report --board run/board.db -o board.html\n"
+        "  heed report --brief benchmarks >>README.md\n"
+        "\n"
+        "The exit status is 7 if a record or the board is damaged or of another schema.",
+    .options = options,
+    .run = run_verb,
+};

@@ -1,0 +1,345 @@
+/*
+ * report_board_page.c - the board: who leads, how that came about, and what became of every trial
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+#include "report/format.h"
+#include "report/html_plot.h"
+
+#define DOTS_MAX 300 /* of a drawing */
+#define NAME_SIZE 512
+
+static const char *name_of(const report_trial *trial, char text[NAME_SIZE])
+{
+    snprintf(text, NAME_SIZE, "%.250s%s%.250s", trial->row.kernel, *trial->row.config ? "__" : "",
+             trial->row.config);
+    return text;
+}
+
+static bool same_device(const report_trial *a, const report_trial *b)
+{
+    return strcmp(a->row.device, b->row.device) == 0 && a->row.threads == b->row.threads;
+}
+
+/* ---- All trials ---- */
+
+static size_t count_trusted(const report_board *board, const char *word)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < board->count; i++)
+        count += strcmp(board->trials[i].row.trusted, word) == 0;
+    return count;
+}
+
+static void print_verdicts(lab_page *page, const report_board *board)
+{
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "verdict", LAB_LEFT);
+    lab_table_column(table, "trials", LAB_RIGHT);
+    lab_table_column(table, "meaning", LAB_LEFT);
+    for (int v = 0; v <= LAB_RECORD_VERDICTS; v++) {
+        size_t count = 0;
+        for (size_t i = 0; i < board->count; i++)
+            count += lab_record_verdict_find(board->trials[i].row.verdict) == (lab_record_verdict)v;
+        if (count == 0)
+            continue;
+        lab_table_cell(table, "%s", lab_record_verdict_name((lab_record_verdict)v));
+        lab_table_cell(table, "%zu", count);
+        lab_table_cell(table, "%s",
+                       v < LAB_RECORD_VERDICTS ? lab_record_verdict_meaning((lab_record_verdict)v)
+                                               : "a word of a newer heed");
+    }
+    lab_page_heading(page, 3, "What became of all trials");
+    lab_page_table(page, table);
+}
+
+static void print_trust(lab_page *page, const report_board *board)
+{
+    size_t confirmed = 0, dirty = 0;
+    for (size_t i = 0; i < board->count; i++) {
+        confirmed += report_ranked(&board->trials[i]);
+        dirty += board->trials[i].row.dirty;
+    }
+    size_t untested = count_trusted(board, "untested"), no = count_trusted(board, "no");
+    size_t damaged = count_trusted(board, "damaged");
+    lab_page_item(page,
+                  "%zu trials, %zu of them right, timed, and confirmed by samples taken "
+                  "after they were chosen: only these are ranked.",
+                  board->count, confirmed);
+    lab_page_item(page,
+                  "Judged by gates that had killed every wrong kernel before: %zu; untested: "
+                  "%zu; by gates that had let one pass: %zu.",
+                  count_trusted(board, "yes"), untested, no);
+    if (dirty > 0)
+        lab_page_item(page,
+                      "%zu were made by sources with changes on top of their commit, marked "
+                      "with +.",
+                      dirty);
+    if (no > 0)
+        lab_page_warning(page,
+                         "%zu trials are untrusted and not ranked: 'heed selftest' had "
+                         "failed.",
+                         no);
+    if (damaged > 0)
+        lab_page_warning(page,
+                         "%zu trials are damaged: their content is not what was added. They "
+                         "are left out.",
+                         damaged);
+}
+
+/* ---- Who leads ---- */
+
+static lab_page_style compared_style(const char *verdict)
+{
+    return !verdict                            ? LAB_PAGE_PLAIN
+           : strcmp(verdict, "FASTER") == 0    ? LAB_PAGE_GOOD
+           : strcmp(verdict, "SLOWER") == 0    ? LAB_PAGE_BAD
+           : strcmp(verdict, "AMBIGUOUS") == 0 ? LAB_PAGE_WARN
+                                               : LAB_PAGE_PLAIN;
+}
+
+/* The fastest rival, and how many times as long it took. */
+static void add_comparison(lab_page *page, lab_table *table, const lab_record_row *row)
+{
+    if (!row->against || !(row->ratio > 0)) {
+        lab_page_cell(page, table, LAB_PAGE_FAINT, "-");
+        lab_table_cell(table, "%s", "");
+        return;
+    }
+    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s %.2fx", row->against, row->ratio);
+    if (row->high > row->low)
+        lab_page_cell(page, table, compared_style(row->compared), "%.3f to %.3f %s", row->low,
+                      row->high, row->compared ? row->compared : "");
+    else
+        lab_page_cell(page, table, compared_style(row->compared), "%s",
+                      row->compared ? row->compared : "");
+}
+
+static void add_leader(lab_page *page, lab_table *table, const report_trial *trial)
+{
+    char text[LAB_FORMAT_SIZE], name[NAME_SIZE];
+    const lab_record_row *row = &trial->row;
+    double rate = row->rate * (strcmp(row->backend, "cpu") == 0 ? 1e-9 : 1e-12);
+    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%lld", (long long)row->trial);
+    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s, %s", row->problem, row->timing);
+    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s%s%s", name_of(trial, name),
+                  row->foreign ? ", a source of its own" : "", row->promoted ? " *" : "");
+    lab_page_cell(page, table, LAB_PAGE_BOLD, "%s", report_time(row->seconds, text));
+    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.*f",
+                  rate < 9.995   ? 2
+                  : rate < 99.95 ? 1
+                                 : 0,
+                  rate);
+    if (row->of_roofline > 0)
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.0f %%", 100 * row->of_roofline);
+    else
+        lab_page_cell(page, table, LAB_PAGE_FAINT, "-");
+    add_comparison(page, table, row);
+    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.12s%s", row->commit ? row->commit : "-",
+                  row->dirty ? "+" : "");
+    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.10s", row->ended);
+    lab_page_cell(page, table, strcmp(row->trusted, "yes") == 0 ? LAB_PAGE_GOOD : LAB_PAGE_WARN,
+                  "%s", row->trusted);
+}
+
+static void print_leaders(lab_page *page, const report_trial *trials, size_t count)
+{
+    static const struct {
+        const char *head;
+        lab_align align;
+    } columns[] = {
+        { "trial", LAB_RIGHT },      { "problem", LAB_LEFT },
+        { "kernel", LAB_LEFT },      { "time", LAB_RIGHT },
+        { "", LAB_RIGHT },           { "of limit", LAB_RIGHT },
+        { "rival/heed", LAB_RIGHT }, { "99 % interval", LAB_LEFT },
+        { "commit", LAB_LEFT },      { "date", LAB_LEFT },
+        { "trusted", LAB_LEFT },
+    };
+    bool cpu = strcmp(trials->row.backend, "cpu") == 0;
+    lab_table *table = lab_table_create();
+    size_t leaders = 0;
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        lab_table_column(table,
+                         *columns[i].head ? columns[i].head
+                         : cpu            ? "GFLOP/s"
+                                          : "TFLOP/s",
+                         columns[i].align);
+    for (size_t i = 0; i < count; i++)
+        if (trials[i].leads) {
+            add_leader(page, table, &trials[i]);
+            leaders++;
+        }
+    if (leaders > 0) {
+        lab_page_paragraph(
+            page, "Who leads. rival/heed: how many times as long the fastest rival "
+                  "took in the same run; *: promoted after a comparison side by side. Times of "
+                  "different days are history.");
+        lab_page_table(page, table);
+        return;
+    }
+    lab_table_destroy(table);
+    lab_page_paragraph(page, "Nobody leads: no trial was right, timed and confirmed.");
+}
+
+/* ---- How it came about ---- */
+
+/* Dots of a place: those that were the best so far, and of the others as many as there is room
+ * for. */
+static size_t choose_dots(const report_trial *trials, size_t count, lab_plot_moment *moments,
+                          char (*labels)[NAME_SIZE])
+{
+    char name[NAME_SIZE], time[LAB_FORMAT_SIZE];
+    size_t every = 1 + count / DOTS_MAX, chosen = 0;
+    double best = 0;
+    for (size_t i = 0; i < count; i++) {
+        const lab_record_row *row = &trials[i].row;
+        if (!report_ranked(&trials[i]))
+            continue;
+        bool better = best == 0 || row->seconds < best;
+        best = better ? row->seconds : best;
+        if (!better && i % every != 0 && i + 1 < count)
+            continue;
+        snprintf(labels[chosen], NAME_SIZE, "trial %lld, %.20s: %s, %.400s", (long long)row->trial,
+                 row->ended, report_time(row->seconds, time), name_of(&trials[i], name));
+        moments[chosen] = (lab_plot_moment){ trials[i].at, row->seconds, labels[chosen] };
+        chosen++;
+    }
+    return chosen;
+}
+
+/* The day, and the time of day where both ends are on the same. */
+static void moment_text(const char *ended, bool one_day, char text[24])
+{
+    snprintf(text, 24, "%.*s", one_day ? 19 : 10, ended);
+    for (char *at = text; *at; at++)
+        *at = *at == 'T' ? ' ' : *at;
+}
+
+static void draw_place(lab_page *page, const report_trial *trials, size_t count)
+{
+    char title[HEED_SPEC_SIZE + 16], first[24], last[24];
+    lab_plot_moment *moments = calloc(count, sizeof *moments);
+    char(*labels)[NAME_SIZE] = calloc(count, sizeof *labels);
+    page->failed |= !moments || !labels;
+    size_t dots = moments && labels ? choose_dots(trials, count, moments, labels) : 0;
+    if (dots > 1) {
+        const char *begin = trials[0].row.ended, *end = trials[count - 1].row.ended;
+        bool one_day = strncmp(begin, end, 10) == 0;
+        moment_text(begin, one_day, first);
+        moment_text(end, one_day, last);
+        snprintf(title, sizeof title, "%s, %s", trials->row.problem, trials->row.timing);
+        const lab_plot_history plot = { title, first, last, moments, dots };
+        lab_plot_history_print(&plot, page->stream);
+    }
+    free(moments);
+    free(labels);
+}
+
+/* A place is where the trials of one problem, on one device, cold or hot, compete. */
+static size_t place_end(const report_trial *trials, size_t begin, size_t count)
+{
+    size_t end = begin + 1;
+    while (end < count && report_same_place(&trials[begin], &trials[end]))
+        end++;
+    return end;
+}
+
+static bool has_history(const report_trial *trials, size_t count)
+{
+    size_t ranked = 0;
+    for (size_t i = 0; i < count; i++)
+        ranked += report_ranked(&trials[i]);
+    return ranked > 1;
+}
+
+static void draw_history(lab_page *page, const report_trial *trials, size_t count)
+{
+    bool begun = false;
+    for (size_t i = 0, end; i < count; i = end) {
+        end = place_end(trials, i, count);
+        if (!has_history(&trials[i], end - i) || !lab_page_figure(page))
+            continue;
+        if (!begun) {
+            lab_page_paragraph(page, "The best so far of each problem, over time: a dot is a "
+                                     "confirmed trial, the line the least until then. The axis "
+                                     "is logarithmic and does not begin at 0.");
+            fputs("<div class=\"many\">\n", page->stream);
+        }
+        begun = true;
+        draw_place(page, &trials[i], end - i);
+    }
+    if (begun)
+        fputs("</div>\n", page->stream);
+}
+
+/* ---- Whom nobody beats ---- */
+
+static void add_fact(lab_page *page, lab_table *table, int64_t value)
+{
+    if (value >= 0)
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%lld", (long long)value);
+    else
+        lab_page_cell(page, table, LAB_PAGE_FAINT, "-");
+}
+
+static void print_front(lab_page *page, const report_trial *trials, size_t count)
+{
+    static const char *const heads[] = { "problem",   "kernel",       "trial",        "time",
+                                         "registers", "shared bytes", "spilled bytes" };
+    char text[LAB_FORMAT_SIZE], name[NAME_SIZE];
+    lab_table *table = lab_table_create();
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        lab_table_column(table, heads[i], i < 2 ? LAB_LEFT : LAB_RIGHT);
+    for (size_t i = 0; i < count; i++) {
+        const report_trial *trial = &trials[i];
+        if (!trial->front)
+            continue;
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s, %s", trial->row.problem, trial->row.timing);
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", name_of(trial, name));
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%lld", (long long)trial->row.trial);
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", report_time(trial->row.seconds, text));
+        add_fact(page, table, trial->registers);
+        add_fact(page, table, trial->shared);
+        add_fact(page, table, trial->spills);
+    }
+    lab_page_heading(page, 3, "The Pareto front");
+    lab_page_paragraph(page, "Of each problem the trials that no other one equals in time, "
+                             "registers and shared memory while beating it in one of them.");
+    lab_page_table(page, table);
+}
+
+/* ---- The section ---- */
+
+static void print_device(lab_page *page, const report_trial *trials, size_t count)
+{
+    const lab_record_row *row = &trials->row;
+    lab_page_heading(page, 3, "%s (%s%s%s), %d thread%s", row->device, row->backend,
+                     row->features ? ", " : "", row->features ? row->features : "", row->threads,
+                     row->threads == 1 ? "" : "s");
+    print_leaders(page, trials, count);
+    draw_history(page, trials, count);
+}
+
+void report_board_page(lab_page *page, const report_board *board)
+{
+    lab_page_heading(page, 2, "The board");
+    lab_page_item(page, "File: %s", board->path);
+    if (board->count == 0) {
+        lab_page_paragraph(page, "%s",
+                           board->there ? "There is no trial on the board."
+                                        : "There is no board yet: the file does not exist.");
+        return;
+    }
+    print_trust(page, board);
+    for (size_t i = 0, end; i < board->count; i = end) {
+        for (end = i + 1; end < board->count; end++)
+            if (!same_device(&board->trials[i], &board->trials[end]))
+                break;
+        print_device(page, &board->trials[i], end - i);
+    }
+    print_verdicts(page, board);
+    if (board->fronts > 0)
+        print_front(page, board->trials, board->count);
+}

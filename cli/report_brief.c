@@ -1,0 +1,87 @@
+/*
+ * report_brief.c - a short table of each set, as README.md has it
+ */
+#include <math.h>
+#include <string.h>
+
+#include "report.h"
+
+/* Three digits, as microseconds and rates are in README.md. */
+static const char *three_digits(double value, char text[32])
+{
+    int decimals = value < 100 ? 2 - (int)floor(log10(value)) : 0;
+    snprintf(text, 32, "%.*f", decimals > 0 ? decimals : 0, value);
+    return text;
+}
+
+static void add_brief_row(lab_page *page, lab_table *table, const report_set *set,
+                          const report_row *row, double unit)
+{
+    char time[32], rate[32], label[REPORT_LABEL_SIZE];
+    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", report_label(row, label));
+    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s us, %s", three_digits(row->p50 * 1e6, time),
+                  row->rate > 0 ? three_digits(row->rate / unit, rate) : "-");
+    for (size_t i = 0; i < set->rival_count; i++) {
+        const report_match *match = report_match_of(row, set->rivals[i]);
+        bool slower = match && strcmp(match->verdict, "SLOWER") == 0;
+        if (match) /* what is bold is the ratio alone */
+            lab_table_cell(table, "%s us, %s%.2fx%s", three_digits(match->seconds * 1e6, time),
+                           slower ? "**" : "", match->ratio, slower ? "**" : "");
+        else
+            lab_table_cell(table, "-");
+    }
+}
+
+/* The folder of the record, as the target of a link. */
+static void print_folder(FILE *stream, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    for (const char *at = path; slash && at < slash; at++)
+        if (strchr(" <>()[]\\\"'`|%", *at) || (unsigned char)*at <= ' ' || *at == 0x7f)
+            fprintf(stream, "%%%02X", (unsigned)(unsigned char)*at);
+        else
+            fputc(*at, stream);
+    fputs(slash ? "" : ".", stream);
+}
+
+static void print_brief_head(FILE *stream, const report_record *r)
+{
+    const char *features = r->features ? r->features : r->cpu_level ? r->cpu_level : "unknown";
+    lab_markdown_text(stream, r->device);
+    fputs(" (", stream);
+    lab_markdown_text(stream, features);
+    fprintf(stream, "), %.10s, heed at commit ", r->time);
+    lab_markdown_text(stream, r->commit ? r->commit : "unknown");
+    fprintf(stream, ", %s buffers; [the records](", r->cold ? "cold" : "hot");
+    print_folder(stream, r->path);
+    fputs(").\n\n", stream);
+}
+
+static void print_brief(lab_page *page, const report_set *set)
+{
+    const report_record *r = report_newest(set);
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "problem", LAB_LEFT);
+    lab_table_column(table, r->replay ? "heed: time, TFLOP/s" : "heed: time, GFLOP/s", LAB_RIGHT);
+    for (size_t i = 0; i < set->rival_count; i++)
+        lab_page_column(page, table, set->rivals[i], LAB_RIGHT);
+    for (size_t i = 0; i < set->row_count; i++)
+        if (set->rows[i]->ok)
+            add_brief_row(page, table, set, set->rows[i], r->replay ? 1e12 : 1e9);
+    if (set->rival_count > 0) {
+        lab_table_cell(table, "geometric mean");
+        lab_table_cell(table, "%s", "");
+        for (size_t i = 0; i < set->rival_count; i++)
+            lab_table_cell(table, "%.2fx", report_geomean(set, set->rivals[i]));
+    }
+    print_brief_head(page->stream, r);
+    lab_page_table(page, table);
+}
+
+bool report_write_brief(const report_run *run, FILE *stream)
+{
+    lab_page page = { .stream = stream, .form = LAB_PAGE_MARKDOWN };
+    for (size_t i = 0; i < run->records.set_count; i++)
+        print_brief(&page, &run->records.sets[i]);
+    return !page.failed;
+}

@@ -1,0 +1,116 @@
+/*
+ * report_field.c - fields of JSON that must be what they should be
+ */
+#include "report_field.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void report_field_fail(report_reader *r, const char *name, const json_t *value, const char *wanted)
+{
+    char shown[64];
+    char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII)
+                       : NULL;
+    if (r->failed) {
+        free(text);
+        return;
+    }
+    r->failed = true;
+    snprintf(shown, sizeof shown, "%.40s%s", text ? text : "missing",
+             text && strlen(text) > 40 ? "..." : "");
+    free(text);
+    cli_error("%s: %s%s is %s; it must be %s", r->path, r->where, name, shown, wanted);
+}
+
+static bool is_absent(const json_t *value)
+{
+    return !value || json_is_null(value);
+}
+
+const char *report_field_text(report_reader *r, const json_t *object, const char *name, bool must)
+{
+    const json_t *value = json_object_get(object, name);
+    if (is_absent(value) && !must)
+        return NULL;
+    if (!json_is_string(value))
+        report_field_fail(r, name, value, "a text");
+    return json_string_value(value);
+}
+
+const char *report_field_word(report_reader *r, const json_t *object, const char *name, bool must,
+                              const char *const *words, const char *wanted)
+{
+    const char *text = report_field_text(r, object, name, must);
+    for (size_t i = 0; text && words[i]; i++)
+        if (strcmp(text, words[i]) == 0)
+            return text;
+    if (text)
+        report_field_fail(r, name, json_object_get(object, name), wanted);
+    return NULL;
+}
+
+double report_field_positive(report_reader *r, const json_t *object, const char *name, bool must)
+{
+    const json_t *value = json_object_get(object, name);
+    if (is_absent(value) && !must)
+        return 0;
+    double number = json_number_value(value);
+    if (!json_is_number(value) || !isfinite(number) || !(number > 0)) {
+        report_field_fail(r, name, value, "a number above 0");
+        return 0;
+    }
+    return number;
+}
+
+double report_field_number(report_reader *r, const json_t *object, const char *name, double none)
+{
+    const json_t *value = json_object_get(object, name);
+    if (is_absent(value))
+        return none;
+    double number = json_number_value(value);
+    if (!json_is_number(value) || !isfinite(number) || number < 0) {
+        report_field_fail(r, name, value, "a number from 0 on");
+        return none;
+    }
+    return number;
+}
+
+int64_t report_field_count(report_reader *r, const json_t *object, const char *name, int64_t none)
+{
+    double number = report_field_number(r, object, name, (double)none);
+    if (number > 9007199254740992.0 || number != floor(number)) {
+        report_field_fail(r, name, json_object_get(object, name), "a whole number up to 2^53");
+        return none;
+    }
+    return (int64_t)number;
+}
+
+bool report_field_flag(report_reader *r, const json_t *object, const char *name, bool must)
+{
+    const json_t *value = json_object_get(object, name);
+    if (!json_is_boolean(value) && (must || !is_absent(value)))
+        report_field_fail(r, name, value, "true or false");
+    return json_is_true(value);
+}
+
+const json_t *report_field_nested(report_reader *r, const json_t *object, const char *name,
+                                  bool array, bool must)
+{
+    const json_t *value = json_object_get(object, name);
+    if (is_absent(value) && !must)
+        return NULL;
+    if (array ? json_is_array(value) : json_is_object(value))
+        return value;
+    report_field_fail(r, name, value, array ? "an array" : "an object");
+    return NULL;
+}
+
+void report_field_enter(report_reader *r, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(r->where, sizeof r->where, format, list);
+    va_end(list);
+}

@@ -1,0 +1,169 @@
+/*
+ * report_json.c - heed.report/1: what the page says, for programs
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+
+static json_t *text_or_null(const char *text)
+{
+    return text ? cli_json_text(text) : json_null();
+}
+
+static json_t *positive_or_null(double value)
+{
+    return value > 0 ? cli_json_real(value) : json_null();
+}
+
+/* ---- Records ---- */
+
+static json_t *json_match(const report_match *m)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+                     cli_json_text(m->name), "outcome", cli_json_text(m->outcome), "reason",
+                     text_or_null(m->reason), "method", text_or_null(m->method), "seconds",
+                     positive_or_null(m->seconds), "eager_p50", positive_or_null(m->eager_p50),
+                     "eager_p90", positive_or_null(m->eager_p90), "ratio",
+                     positive_or_null(m->ratio), "low",
+                     m->high > 0 ? cli_json_real(m->low) : json_null(), "high",
+                     positive_or_null(m->high), "verdict", text_or_null(m->verdict), "pairs",
+                     m->ratio > 0 ? json_integer(m->pairs) : json_null(), "doubt",
+                     m->ratio > 0 ? text_or_null(report_doubt(m->error)) : json_null());
+}
+
+static json_t *json_row(const report_row *row)
+{
+    json_t *matches = json_array();
+    for (size_t i = 0; i < row->match_count; i++)
+        matches = cli_json_append(matches, json_match(&row->matches[i]));
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:o}",
+        "problem", cli_json_text(row->problem), "label", text_or_null(row->label), "kernel",
+        text_or_null(row->kernel), "record", cli_json_text(row->record->path), "outcome",
+        cli_json_text(row->outcome), "reason", text_or_null(row->reason), "p50",
+        positive_or_null(row->p50), "p90", positive_or_null(row->p90), "flops_per_second",
+        positive_or_null(row->rate), "share", positive_or_null(row->share), "share_of",
+        row->share > 0 ? json_string(row->share_of) : json_null(), "bound_by",
+        text_or_null(row->bound_by), "eager_p50", positive_or_null(row->eager_p50), "eager_p90",
+        positive_or_null(row->eager_p90), "launch", positive_or_null(row->launch), "throttle",
+        text_or_null(row->state.throttle), "doubt",
+        row->ok ? text_or_null(report_doubt(row->error)) : json_null(), "rivals", matches);
+}
+
+static json_t *json_record(const report_record *r)
+{
+    return json_pack(
+        "{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "path", cli_json_text(r->path), "time",
+        cli_json_text(r->time), "commit", text_or_null(r->commit), "dirty", r->dirty, "heed",
+        text_or_null(r->heed), "build", text_or_null(r->build), "manifest", text_or_null(r->hash),
+        "parts", r->manifest ? json_deep_copy(json_object_get(r->manifest, "parts")) : json_null());
+}
+
+static json_t *json_set(const report_set *set)
+{
+    const report_record *r = report_newest(set);
+    json_t *records = json_array(), *rows = json_array(), *means = json_object();
+    for (size_t i = 0; i < set->record_count; i++)
+        records = cli_json_append(records, json_record(set->records[i]));
+    for (size_t i = 0; i < set->row_count; i++)
+        rows = cli_json_append(rows, json_row(set->rows[i]));
+    for (size_t i = 0; i < set->rival_count; i++)
+        json_object_set_new(means, set->rivals[i],
+                            cli_json_real(report_geomean(set, set->rivals[i])));
+    return json_pack("{s:o, s:o, s:o, s:b, s:b, s:I, s:o, s:o, s:o}", "device",
+                     cli_json_text(r->device), "features", text_or_null(r->features), "host",
+                     text_or_null(r->cpu), "cold", r->cold, "replay", r->replay, "threads",
+                     (json_int_t)r->threads, "records", records, "geometric_means", means, "rows",
+                     rows);
+}
+
+static json_t *json_sets(const report_records *records)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < records->set_count; i++)
+        array = cli_json_append(array, json_set(&records->sets[i]));
+    return array;
+}
+
+/* ---- History ---- */
+
+static json_t *json_pair(const report_pair *pair)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < pair->after->row_count; i++) {
+        const report_row *after = pair->after->rows[i];
+        const report_row *before = report_row_find(pair->before, after);
+        if (before && before->ok && after->ok)
+            rows = cli_json_append(rows, json_pack("{s:o, s:o, s:o, s:o, s:o}", "problem",
+                                                   cli_json_text(after->problem), "label",
+                                                   text_or_null(after->label), "before",
+                                                   cli_json_real(before->p50), "after",
+                                                   cli_json_real(after->p50), "before_over_after",
+                                                   cli_json_real(before->p50 / after->p50)));
+    }
+    return json_pack("{s:o, s:o, s:n, s:o}", "before",
+                     cli_json_text(report_newest(pair->before)->path), "after",
+                     cli_json_text(report_newest(pair->after)->path), "verdict", "rows", rows);
+}
+
+static json_t *json_history(const report_records *records)
+{
+    report_pair *pairs = calloc(records->set_count + 1, sizeof *pairs);
+    size_t count = pairs ? report_history_pairs(records, pairs) : 0;
+    json_t *array = pairs ? json_array() : NULL;
+    for (size_t i = 0; i < count; i++)
+        array = cli_json_append(array, json_pair(&pairs[i]));
+    free(pairs);
+    return array;
+}
+
+/* ---- The board ---- */
+
+static json_t *json_trial(const report_trial *t)
+{
+    const lab_record_row *row = &t->row;
+    return json_pack("{s:I, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, "
+                     "s:o, s:b, s:b}",
+                     "trial", (json_int_t)row->trial, "problem", cli_json_text(row->problem),
+                     "device", cli_json_text(row->device), "threads", row->threads, "kernel",
+                     cli_json_text(row->kernel), "config", cli_json_text(row->config), "timing",
+                     text_or_null(row->timing), "seconds", positive_or_null(row->seconds),
+                     "of_roofline", positive_or_null(row->of_roofline), "against",
+                     text_or_null(row->against), "ratio", positive_or_null(row->ratio), "compared",
+                     text_or_null(row->compared), "commit", text_or_null(row->commit), "dirty",
+                     row->dirty, "ended", cli_json_text(row->ended), "trusted",
+                     cli_json_text(row->trusted), "leads", t->leads, "front", t->front);
+}
+
+static json_t *json_counts(const report_board *board, bool trusted)
+{
+    json_t *counts = json_object();
+    for (size_t i = 0; i < board->count; i++) {
+        const lab_record_row *row = &board->trials[i].row;
+        const char *word = trusted ? row->trusted : row->verdict;
+        json_int_t before = json_integer_value(json_object_get(counts, word));
+        json_object_set_new(counts, word, json_integer(before + 1));
+    }
+    return counts;
+}
+
+static json_t *json_board(const report_board *board)
+{
+    json_t *trials = json_array();
+    for (size_t i = 0; i < board->count; i++)
+        if (report_ranked(&board->trials[i]) || board->trials[i].leads)
+            trials = cli_json_append(trials, json_trial(&board->trials[i]));
+    return json_pack("{s:o, s:b, s:I, s:o, s:o, s:o}", "path", cli_json_text(board->path), "exists",
+                     board->there, "trials", (json_int_t)board->count, "verdicts",
+                     json_counts(board, false), "trusted", json_counts(board, true), "ranked",
+                     trials);
+}
+
+json_t *report_json(const report_run *run)
+{
+    return json_pack("{s:o, s:o, s:o}", "sets", json_sets(&run->records), "history",
+                     json_history(&run->records), "board",
+                     run->with_board ? json_board(&run->board) : json_null());
+}

@@ -1,0 +1,321 @@
+/*
+ * report_tables.c - who is how fast: a table by rival, one by problem, and one with every figure
+ */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+#include "report/format.h"
+
+const char *report_time(double seconds, char text[32])
+{
+    return lab_format_seconds(seconds > 0 ? seconds : -1, text);
+}
+
+const char *report_label(const report_row *row, char text[REPORT_LABEL_SIZE])
+{
+    snprintf(text, REPORT_LABEL_SIZE, "%.100s%s%s", row->label ? row->label : "",
+             row->label && *row->label ? " " : "", row->problem);
+    return text;
+}
+
+/* ---- What the ratios of one rival come to ---- */
+
+typedef struct tally {
+    size_t compared, faster, slower, equivalent, ambiguous, missing;
+    double mean, least, most;
+} tally;
+
+static void count_verdict(tally *t, const char *verdict)
+{
+    t->faster += strcmp(verdict, "FASTER") == 0;
+    t->slower += strcmp(verdict, "SLOWER") == 0;
+    t->equivalent += strcmp(verdict, "EQUIVALENT") == 0;
+    t->ambiguous += strcmp(verdict, "AMBIGUOUS") == 0;
+}
+
+static tally tally_of(const report_set *set, const char *rival)
+{
+    tally t = { .least = DBL_MAX };
+    double logs = 0;
+    for (size_t i = 0; i < set->row_count; i++) {
+        const report_match *match = report_match_of(set->rows[i], rival);
+        t.missing += !match;
+        if (!match)
+            continue;
+        t.compared++;
+        logs += log(match->ratio);
+        t.least = fmin(t.least, match->ratio);
+        t.most = fmax(t.most, match->ratio);
+        count_verdict(&t, match->verdict);
+    }
+    t.mean = t.compared ? exp(logs / (double)t.compared) : 0;
+    return t;
+}
+
+double report_geomean(const report_set *set, const char *rival)
+{
+    return tally_of(set, rival).mean;
+}
+
+static void add_heads(lab_table *table, const char *const *heads, size_t count, size_t left)
+{
+    for (size_t i = 0; i < count; i++)
+        lab_table_column(table, heads[i], i < left ? LAB_LEFT : LAB_RIGHT);
+}
+
+static void add_count(lab_page *page, lab_table *table, lab_page_style style, size_t count)
+{
+    lab_page_cell(page, table, count ? style : LAB_PAGE_PLAIN, "%zu", count);
+}
+
+static void print_tallies(lab_page *page, const report_set *set)
+{
+    static const char *const heads[] = { "rival",     "problems",       "heed is faster",
+                                         "slower",    "equivalent",     "ambiguous",
+                                         "no figure", "geometric mean", "least",
+                                         "most" };
+    lab_table *table = lab_table_create();
+    add_heads(table, heads, sizeof heads / sizeof *heads, 1);
+    for (size_t i = 0; i < set->rival_count; i++) {
+        const tally t = tally_of(set, set->rivals[i]);
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", set->rivals[i]);
+        add_count(page, table, LAB_PAGE_PLAIN, t.compared);
+        add_count(page, table, LAB_PAGE_GOOD, t.faster);
+        add_count(page, table, LAB_PAGE_BAD, t.slower);
+        add_count(page, table, LAB_PAGE_PLAIN, t.equivalent);
+        add_count(page, table, LAB_PAGE_WARN, t.ambiguous);
+        add_count(page, table, LAB_PAGE_PLAIN, t.missing);
+        lab_page_cell(page, table, LAB_PAGE_BOLD, "%.2fx", t.mean);
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.2fx", t.least);
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.2fx", t.most);
+    }
+    lab_page_table(page, table);
+}
+
+/* ---- A line for each problem ---- */
+
+/* GPUs are counted in TFLOP/s, CPUs in GFLOP/s. */
+static double unit_of(const report_set *set)
+{
+    return report_newest(set)->replay ? 1e12 : 1e9;
+}
+
+static void add_rate(lab_page *page, lab_table *table, double rate)
+{
+    if (rate > 0)
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.*f",
+                      rate < 9.995   ? 2
+                      : rate < 99.95 ? 1
+                                     : 0,
+                      rate);
+    else
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "-");
+}
+
+static void add_time(lab_page *page, lab_table *table, double seconds)
+{
+    char text[LAB_FORMAT_SIZE];
+    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", report_time(seconds, text));
+}
+
+static void add_share(lab_page *page, lab_table *table, const report_row *row)
+{
+    if (row->share > 0)
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.0f %%", 100 * row->share);
+    else
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "-");
+}
+
+static lab_page_style verdict_style(const char *verdict)
+{
+    return strcmp(verdict, "FASTER") == 0      ? LAB_PAGE_GOOD
+           : strcmp(verdict, "SLOWER") == 0    ? LAB_PAGE_BAD
+           : strcmp(verdict, "AMBIGUOUS") == 0 ? LAB_PAGE_WARN
+                                               : LAB_PAGE_PLAIN;
+}
+
+/* As the short table of `heed bench`. */
+static char verdict_sign(const char *verdict)
+{
+    return strcmp(verdict, "FASTER") == 0       ? '+'
+           : strcmp(verdict, "SLOWER") == 0     ? '-'
+           : strcmp(verdict, "EQUIVALENT") == 0 ? '='
+                                                : '?';
+}
+
+static void add_ratio(lab_page *page, lab_table *table, const report_match *match)
+{
+    if (match)
+        lab_page_cell(page, table, verdict_style(match->verdict), "%.2fx %c", match->ratio,
+                      verdict_sign(match->verdict));
+    else
+        lab_page_cell(page, table, LAB_PAGE_FAINT, "-");
+}
+
+static void add_problem(lab_page *page, lab_table *table, const report_set *set,
+                        const report_row *row)
+{
+    char label[REPORT_LABEL_SIZE];
+    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", report_label(row, label));
+    if (!row->ok) {
+        lab_page_cell(page, table, LAB_PAGE_BAD, "%s", row->outcome);
+        lab_table_row_end(table);
+        return;
+    }
+    add_time(page, table, row->p50);
+    add_rate(page, table, row->rate / unit_of(set));
+    add_share(page, table, row);
+    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", row->bound_by ? row->bound_by : "-");
+    for (size_t i = 0; i < set->rival_count; i++)
+        add_ratio(page, table, report_match_of(row, set->rivals[i]));
+}
+
+static void print_problems(lab_page *page, const report_set *set)
+{
+    bool replay = report_newest(set)->replay;
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "problem", LAB_LEFT);
+    lab_table_column(table, "heed", LAB_RIGHT);
+    lab_table_column(table, replay ? "TFLOP/s" : "GFLOP/s", LAB_RIGHT);
+    lab_table_column(table, "of limit", LAB_RIGHT);
+    lab_table_column(table, "bound by", LAB_LEFT);
+    for (size_t i = 0; i < set->rival_count; i++)
+        lab_page_column(page, table, set->rivals[i], LAB_RIGHT);
+    for (size_t i = 0; i < set->row_count; i++)
+        add_problem(page, table, set, set->rows[i]);
+    if (set->rival_count > 0) {
+        lab_table_rule(table);
+        lab_page_cell(page, table, LAB_PAGE_BOLD, "geometric mean");
+        for (int i = 0; i < 4; i++)
+            lab_table_cell(table, "%s", "");
+        for (size_t i = 0; i < set->rival_count; i++)
+            lab_page_cell(page, table, LAB_PAGE_BOLD, "%.2fx", report_geomean(set, set->rivals[i]));
+    }
+    lab_page_table(page, table);
+}
+
+void report_summary(lab_page *page, const report_set *set)
+{
+    if (set->rival_count > 0)
+        print_tallies(page, set);
+    lab_page_paragraph(page, "%s",
+                       set->rival_count > 0
+                           ? "A rival's figure is how many times as long as heed it takes, in the "
+                             "same run: + heed is faster, - slower, = equivalent, ? ambiguous."
+                           : "No rival has a figure here: these times say how long, and not how "
+                             "good.");
+    print_problems(page, set);
+}
+
+/* ---- Every figure ---- */
+
+/* Who it is, and whether its output can be trusted. */
+static void add_name(lab_page *page, lab_table *table, const char *name, const char *method,
+                     double error)
+{
+    const char *doubt = report_doubt(error);
+    lab_page_cell(page, table, doubt ? LAB_PAGE_WARN : LAB_PAGE_PLAIN, "%s%s%s%s%s%s", name,
+                  method ? " (" : "", method ? method : "", method ? ")" : "", doubt ? ", " : "",
+                  doubt ? doubt : "");
+}
+
+static void add_heed(lab_page *page, lab_table *table, const report_set *set, const report_row *row)
+{
+    char label[REPORT_LABEL_SIZE];
+    lab_page_cell(page, table, LAB_PAGE_BOLD, "%s", report_label(row, label));
+    lab_table_row_end(table);
+    add_name(page, table, row->kernel ? row->kernel : "heed", NULL, row->ok ? row->error : 0);
+    if (!row->ok) {
+        lab_page_cell(page, table, LAB_PAGE_BAD, "%s", row->outcome);
+        lab_table_row_end(table);
+        return;
+    }
+    add_time(page, table, row->p50);
+    add_time(page, table, row->p90);
+    add_rate(page, table, row->rate / unit_of(set));
+    add_share(page, table, row);
+    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", row->bound_by ? row->bound_by : "-");
+    if (report_newest(set)->replay) {
+        add_time(page, table, row->eager_p50);
+        add_time(page, table, row->eager_p90);
+        add_time(page, table, row->launch);
+    }
+    lab_table_row_end(table);
+}
+
+static void add_interval(lab_page *page, lab_table *table, const report_match *match)
+{
+    int decimals = match->high < 9.9995 ? 3 : 1;
+    if (match->high > 0)
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.*f to %.*f", decimals, match->low, decimals,
+                      match->high);
+    else
+        lab_page_cell(page, table, LAB_PAGE_WARN, "none");
+}
+
+static void add_match(lab_page *page, lab_table *table, const report_set *set,
+                      const report_row *row, const report_match *match)
+{
+    add_name(page, table, match->name, match->method, match->ratio > 0 ? match->error : 0);
+    if (!(match->ratio > 0)) {
+        lab_page_cell(page, table, LAB_PAGE_FAINT, "%s", match->outcome);
+        lab_table_row_end(table);
+        return;
+    }
+    double work = row->rate * row->p50;
+    add_time(page, table, match->seconds);
+    lab_table_cell(table, "%s", "");
+    add_rate(page, table, work / match->seconds / unit_of(set));
+    lab_table_cell(table, "%s", "");
+    lab_table_cell(table, "%s", "");
+    if (report_newest(set)->replay) {
+        add_time(page, table, match->eager_p50);
+        add_time(page, table, match->eager_p90);
+        lab_table_cell(table, "%s", "");
+    }
+    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.3fx", match->ratio);
+    add_interval(page, table, match);
+    lab_page_cell(page, table, verdict_style(match->verdict), "%s", match->verdict);
+}
+
+void report_details(lab_page *page, const report_set *set)
+{
+    static const struct {
+        const char *head;
+        lab_align align;
+        bool replay;
+    } columns[] = {
+        { "problem, kernel, rivals", LAB_LEFT, false },
+        { "p50", LAB_RIGHT, false },
+        { "p90", LAB_RIGHT, false },
+        { "", LAB_RIGHT, false },
+        { "of limit", LAB_RIGHT, false },
+        { "bound by", LAB_LEFT, false },
+        { "eager p50", LAB_RIGHT, true },
+        { "eager p90", LAB_RIGHT, true },
+        { "launch", LAB_RIGHT, true },
+        { "rival/heed", LAB_RIGHT, false },
+        { "99 % interval", LAB_LEFT, false },
+        { "heed is", LAB_LEFT, false },
+    };
+    bool replay = report_newest(set)->replay;
+    lab_table *table = lab_table_create();
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        if (replay || !columns[i].replay)
+            lab_table_column(table,
+                             *columns[i].head ? columns[i].head
+                             : replay         ? "TFLOP/s"
+                                              : "GFLOP/s",
+                             columns[i].align);
+    for (size_t i = 0; i < set->row_count; i++) {
+        if (i > 0)
+            lab_table_rule(table);
+        add_heed(page, table, set, set->rows[i]);
+        for (size_t j = 0; j < set->rows[i]->match_count; j++)
+            add_match(page, table, set, set->rows[i], &set->rows[i]->matches[j]);
+    }
+    lab_page_table(page, table);
+}

@@ -1,0 +1,275 @@
+/*
+ * html.c - headings, paragraphs and tables as a web page or as Markdown
+ */
+#include "html.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "html_style.h"
+
+/* -------------------------------------------------------------------------- */
+/* Text                                                                       */
+/* -------------------------------------------------------------------------- */
+
+/* RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
+int lab_html_length(const char *text)
+{
+    const unsigned char *byte = (const unsigned char *)text;
+    if (byte[0] < 0x80)
+        return byte[0] ? 1 : 0;
+    int length = byte[0] >= 0xf0 ? 4 : byte[0] >= 0xe0 ? 3 : 2;
+    if (byte[0] < 0xc2 || byte[0] > 0xf4)
+        return 0;
+    for (int i = 1; i < length; i++)
+        if ((byte[i] & 0xc0) != 0x80)
+            return 0;
+    bool bad = (byte[0] == 0xe0 && byte[1] < 0xa0) || (byte[0] == 0xed && byte[1] > 0x9f) ||
+               (byte[0] == 0xf0 && byte[1] < 0x90) || (byte[0] == 0xf4 && byte[1] > 0x8f);
+    return bad ? 0 : length;
+}
+
+/* Characters that a reader would obey and not show: controls, and those that turn the direction of
+ * the text around (Unicode's bidirectional controls), with which a name can pass for another. */
+static bool is_control(const char *text, int length)
+{
+    const unsigned char *byte = (const unsigned char *)text;
+    if (length == 1)
+        return byte[0] < ' ' || byte[0] == 0x7f;
+    if (length == 2)
+        return byte[0] == 0xc2 && byte[1] < 0xa0;
+    return length == 3 && byte[0] == 0xe2 &&
+           ((byte[1] == 0x80 && (byte[2] >= 0xa8 && byte[2] <= 0xae)) ||
+            (byte[1] == 0x81 && (byte[2] >= 0xa6 && byte[2] <= 0xa9)));
+}
+
+static const char *html_entity(char c)
+{
+    return c == '<'    ? "&lt;"
+           : c == '>'  ? "&gt;"
+           : c == '&'  ? "&amp;"
+           : c == '"'  ? "&quot;"
+           : c == '\'' ? "&#39;"
+                       : NULL;
+}
+
+/* One character, in the form that is wanted. Returns its bytes. */
+static int put_character(FILE *stream, const char *text, lab_page_form form)
+{
+    int length = lab_html_length(text);
+    const char *entity = html_entity(*text);
+    if (length == 0)
+        fputs("\xef\xbf\xbd", stream);
+    else if (is_control(text, length))
+        for (int i = 0; i < length; i++) /* the backslash must show in Markdown, too */
+            fprintf(stream, form == LAB_PAGE_MARKDOWN ? "\\\\x%02x" : "\\x%02x",
+                    (unsigned)(unsigned char)text[i]);
+    else if (form == LAB_PAGE_HTML && entity)
+        fputs(entity, stream);
+    else if (form == LAB_PAGE_MARKDOWN && (*text == '<' || *text == '>' || *text == '&'))
+        fputs(entity, stream);
+    else if (form == LAB_PAGE_MARKDOWN && strchr("\\`*[]~$", *text))
+        fprintf(stream, "\\%c", *text);
+    else
+        fwrite(text, 1, (size_t)length, stream);
+    return length ? length : 1;
+}
+
+static void put_text(FILE *stream, const char *text, lab_page_form form)
+{
+    while (*text)
+        text += put_character(stream, text, form);
+}
+
+void lab_html_text(FILE *stream, const char *text)
+{
+    put_text(stream, text, LAB_PAGE_HTML);
+}
+
+void lab_markdown_text(FILE *stream, const char *text)
+{
+    put_text(stream, text, LAB_PAGE_MARKDOWN);
+}
+
+/* What the format says, as a new text; NULL, and the page has failed, without memory. */
+static char *format_text(lab_page *page, const char *format, va_list list)
+    __attribute__((format(printf, 2, 0)));
+
+static char *format_text(lab_page *page, const char *format, va_list list)
+{
+    va_list again;
+    va_copy(again, list);
+    int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    char *text = length < 0 ? NULL : malloc((size_t)length + 1);
+    if (text)
+        vsnprintf(text, (size_t)length + 1, format, list);
+    page->failed |= !text;
+    return text;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Blocks                                                                     */
+/* -------------------------------------------------------------------------- */
+
+static void end_list(lab_page *page)
+{
+    if (page->listing)
+        fputs(page->form == LAB_PAGE_HTML ? "</ul>\n" : "\n", page->stream);
+    page->listing = false;
+}
+
+/* @text between what stands around it in the page's form. Frees it. */
+static void put_block(lab_page *page, char *text, const char *const around[2][2])
+{
+    const char *const *form = around[page->form == LAB_PAGE_MARKDOWN];
+    if (!text)
+        return;
+    fputs(form[0], page->stream);
+    put_text(page->stream, text, page->form);
+    fputs(form[1], page->stream);
+    free(text);
+}
+
+void lab_page_begin(lab_page *page, FILE *stream, lab_page_form form, const char *title)
+{
+    *page = (lab_page){ .stream = stream, .form = form };
+    if (form == LAB_PAGE_HTML) {
+        fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+              "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+              "<meta name=\"color-scheme\" content=\"light dark\"/>\n"
+              "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+              "style-src 'unsafe-inline'\"/>\n<title>",
+              stream);
+        lab_html_text(stream, title);
+        fprintf(stream, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n", lab_html_style);
+    }
+    fputs(form == LAB_PAGE_HTML ? "<h1>" : "# ", stream);
+    put_text(stream, title, form);
+    fputs(form == LAB_PAGE_HTML ? "</h1>\n" : "\n\n", stream);
+}
+
+bool lab_page_end(lab_page *page)
+{
+    end_list(page);
+    if (page->form == LAB_PAGE_HTML)
+        fputs("</main>\n</body>\n</html>\n", page->stream);
+    return !page->failed;
+}
+
+void lab_page_heading(lab_page *page, int level, const char *format, ...)
+{
+    va_list list;
+    end_list(page);
+    va_start(list, format);
+    char *text = format_text(page, format, list);
+    va_end(list);
+    static const char *const second[2][2] = { { "<h2>", "</h2>\n" }, { "## ", "\n\n" } };
+    static const char *const third[2][2] = { { "<h3>", "</h3>\n" }, { "### ", "\n\n" } };
+    put_block(page, text, level == 2 ? second : third);
+}
+
+void lab_page_paragraph(lab_page *page, const char *format, ...)
+{
+    va_list list;
+    end_list(page);
+    va_start(list, format);
+    char *text = format_text(page, format, list);
+    va_end(list);
+    static const char *const around[2][2] = { { "<p>", "</p>\n" }, { "", "\n\n" } };
+    put_block(page, text, around);
+}
+
+void lab_page_warning(lab_page *page, const char *format, ...)
+{
+    va_list list;
+    end_list(page);
+    va_start(list, format);
+    char *text = format_text(page, format, list);
+    va_end(list);
+    static const char *const around[2][2] = { { "<p class=\"note\"><b>Note:</b> ", "</p>\n" },
+                                              { "> **Note:** ", "\n\n" } };
+    put_block(page, text, around);
+}
+
+void lab_page_item(lab_page *page, const char *format, ...)
+{
+    va_list list;
+    if (!page->listing && page->form == LAB_PAGE_HTML)
+        fputs("<ul>\n", page->stream);
+    page->listing = true;
+    va_start(list, format);
+    char *text = format_text(page, format, list);
+    va_end(list);
+    static const char *const around[2][2] = { { "<li>", "</li>\n" }, { "- ", "\n" } };
+    put_block(page, text, around);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Tables and figures                                                         */
+/* -------------------------------------------------------------------------- */
+
+/* @text as a table takes it, new; NULL, and the page has failed, without memory. A web page is
+ * escaped by the table, as its colours are seen there. */
+static char *escape_cell(lab_page *page, const char *text)
+{
+    bool markdown = page->form == LAB_PAGE_MARKDOWN;
+    char *escaped = NULL;
+    size_t size;
+    FILE *memory = open_memstream(&escaped, &size);
+    if (memory) {
+        while (*text)
+            if (markdown || is_control(text, lab_html_length(text)))
+                text += put_character(memory, text, page->form);
+            else
+                fputc(*text++, memory);
+        bool bad = ferror(memory) != 0;
+        page->failed |= fclose(memory) != 0 || bad;
+    }
+    page->failed |= !escaped;
+    return escaped;
+}
+
+void lab_page_column(lab_page *page, lab_table *table, const char *head, lab_align align)
+{
+    char *escaped = escape_cell(page, head);
+    lab_table_column(table, escaped ? escaped : "", align);
+    free(escaped);
+}
+
+void lab_page_cell(lab_page *page, lab_table *table, lab_page_style style, const char *format, ...)
+{
+    /* The table shows these as colours of a page, or drops them. */
+    static const char *const html[] = {
+        "", "\033[32m", "\033[31m", "\033[33m", "\033[2m", "\033[1m"
+    };
+    bool markdown = page->form == LAB_PAGE_MARKDOWN;
+    const char *before = !markdown ? html[style] : style == LAB_PAGE_BAD ? "**" : "";
+    const char *after = markdown || style == LAB_PAGE_PLAIN ? before : "\033[0m";
+    va_list list;
+    va_start(list, format);
+    char *text = format_text(page, format, list);
+    va_end(list);
+    char *escaped = text ? escape_cell(page, text) : NULL;
+    lab_table_cell(table, "%s%s%s", before, escaped ? escaped : "", after);
+    free(escaped);
+    free(text);
+}
+
+void lab_page_table(lab_page *page, lab_table *table)
+{
+    bool html = page->form == LAB_PAGE_HTML;
+    end_list(page);
+    fputs(html ? "<div class=\"wide\">" : "", page->stream);
+    page->failed |= !lab_table_print(table, page->stream, html ? LAB_HTML : LAB_MARKDOWN);
+    fputs(html ? "</div>\n" : "\n", page->stream);
+    lab_table_destroy(table);
+}
+
+bool lab_page_figure(lab_page *page)
+{
+    if (page->form == LAB_PAGE_HTML)
+        end_list(page);
+    return page->form == LAB_PAGE_HTML;
+}

@@ -1,0 +1,83 @@
+/*
+ * html.h - a document in one of two forms: a web page that needs nothing but itself, or Markdown
+ *
+ *     lab_page page;
+ *     lab_page_begin(&page, stream, LAB_PAGE_HTML, "What was measured");
+ *     lab_page_heading(&page, 2, "%s", device);
+ *     lab_table *table = lab_table_create();
+ *     lab_table_column(table, "problem", LAB_LEFT);
+ *     lab_page_cell(&page, table, LAB_PAGE_BAD, "%s", name);
+ *     lab_page_table(&page, table);
+ *     if (!lab_page_end(&page)) ... no memory
+ *
+ * All texts may come from anybody: names of kernels and reasons are what their authors liked. They
+ * are escaped for the form, and control characters are written as \x1b and so on, so that nothing
+ * in them is ever markup. A page has no scripts and names no other file or host.
+ */
+#ifndef LAB_HTML_H
+#define LAB_HTML_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "table.h"
+
+typedef enum lab_page_form {
+    LAB_PAGE_HTML,
+    LAB_PAGE_MARKDOWN
+} lab_page_form;
+
+typedef struct lab_page {
+    FILE *stream; /* its failures are its owner's to see (ferror) */
+    lab_page_form form;
+    bool failed; /* memory ran out */
+    bool listing;
+    int headings;
+} lab_page;
+
+/* lab_page_begin() starts a document with @title, its first heading. lab_page_end() finishes it;
+ * false: memory ran out, and something is missing. */
+void lab_page_begin(lab_page *page, FILE *stream, lab_page_form form, const char *title);
+bool lab_page_end(lab_page *page);
+
+/* A heading of @level 2 or 3; a paragraph; one that warns; an item of a list, which anything else
+ * ends. */
+void lab_page_heading(lab_page *page, int level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void lab_page_paragraph(lab_page *page, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void lab_page_warning(lab_page *page, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void lab_page_item(lab_page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* How a cell looks: coloured on a web page. In Markdown LAB_PAGE_BAD is bold, the rest plain. */
+typedef enum lab_page_style {
+    LAB_PAGE_PLAIN,
+    LAB_PAGE_GOOD,
+    LAB_PAGE_BAD,
+    LAB_PAGE_WARN,
+    LAB_PAGE_FAINT,
+    LAB_PAGE_BOLD
+} lab_page_style;
+
+/* lab_page_column() and lab_page_cell() do as lab_table_column() and lab_table_cell(), for
+ * lab_page_table(), which prints the table and destroys it. */
+void lab_page_column(lab_page *page, lab_table *table, const char *head, lab_align align);
+void lab_page_cell(lab_page *page, lab_table *table, lab_page_style style, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+void lab_page_table(lab_page *page, lab_table *table);
+
+/* lab_page_figure() says whether the form has figures; then a drawing of html_plot.h may follow. */
+bool lab_page_figure(lab_page *page);
+
+/* lab_html_text() writes @text so that it is text and nothing else inside elements and quoted
+ * attributes of HTML and SVG. Bytes that are no UTF-8 become U+FFFD. */
+void lab_html_text(FILE *stream, const char *text);
+
+/* lab_markdown_text() does the same for Markdown. */
+void lab_markdown_text(FILE *stream, const char *text);
+
+/* lab_html_length() returns the bytes of the UTF-8 character at @text, 0 if that is none. */
+int lab_html_length(const char *text);
+
+#endif /* LAB_HTML_H */

@@ -1,0 +1,52 @@
+/*
+ * html_axis.h - what the drawings of html_plot.h share: axes, marks, labels, legends
+ */
+#ifndef LAB_HTML_AXIS_H
+#define LAB_HTML_AXIS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#define LAB_AXIS_TICKS 16
+#define LAB_AXIS_LABEL 48 /* characters of a label that are shown */
+
+/* Values from low to high on the pixels from..to. */
+typedef struct lab_axis {
+    double low, high;
+    double from, to;
+    bool logarithmic;
+    double ticks[LAB_AXIS_TICKS];
+    size_t tick_count;
+} lab_axis;
+
+/* lab_axis_logarithmic() returns an axis that holds @least and @most, both positive, with as many
+ * round numbers as have @apart pixels each. lab_axis_from_zero() is linear. */
+lab_axis lab_axis_logarithmic(double least, double most, double from, double to, double apart);
+lab_axis lab_axis_from_zero(double most, double from, double to, double apart);
+
+/* lab_axis_at() returns the pixel of @value. */
+double lab_axis_at(const lab_axis *axis, double value);
+
+/* lab_axis_number() writes a tick's number as short as it can be told from its neighbours. */
+const char *lab_axis_number(double value, char text[32]);
+
+/* lab_axis_label() writes a label that ends at, or begins at, @x, in the face whose letters are all
+ * as wide; lab_axis_label_width() returns the pixels that the widest of them takes. */
+void lab_axis_label(FILE *stream, double x, double y, const char *anchor, const char *text);
+double lab_axis_label_width(const char *const *labels, size_t count);
+
+/* lab_axis_mark() draws the shape of series @index; @hollow: with its border alone. @title, which
+ * may be NULL, is escaped. */
+void lab_axis_mark(FILE *stream, size_t index, double x, double y, bool hollow, const char *title);
+
+/* lab_axis_legend() draws shape and name of every series, or a square of its colour if @bars, from
+ * @x on. Returns the y below it. */
+double lab_axis_legend(FILE *stream, const char *const *series, size_t count, bool bars, double x,
+                       double y, double width);
+
+/* lab_axis_open() starts a drawing of that size; lab_axis_close() ends it, with @caption below. */
+void lab_axis_open(FILE *stream, double width, double height, const char *title, bool whole);
+void lab_axis_close(FILE *stream, const char *caption);
+
+#endif /* LAB_HTML_AXIS_H */
