@@ -3,6 +3,7 @@
  */
 #include "lab/verify/check.h"
 
+#include <fenv.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,12 +56,29 @@ static heed_status run_here(const lab_check *check, const lab_stage *stage, heed
     return check->lock && !lab_stage_lock(stage, false) ? HEED_ERR_SYSTEM : HEED_OK;
 }
 
+/* How this thread rounds, and on x86 what becomes of numbers below the normal ones; not the flags
+ * of what has happened. */
+static unsigned float_modes(void)
+{
+    unsigned modes = (unsigned)fegetround();
+#ifdef __SSE__
+    modes |= (__builtin_ia32_stmxcsr() & ~0x3fu) << 16;
+#endif
+    return modes;
+}
+
 heed_status lab_check_stage(const lab_check *check, lab_stage *stage, heed_status *outcome)
 {
     const lab_subject *subject = check->subject;
-    if (subject->run_away)
-        return subject->run_away(subject->data, stage, outcome);
-    return run_here(check, stage, outcome);
+    unsigned before = float_modes();
+    fenv_t environment;
+    fegetenv(&environment);
+    heed_status status = subject->run_away ? subject->run_away(subject->data, stage, outcome)
+                                           : run_here(check, stage, outcome);
+    stage->modes_changed = float_modes() != before;
+    if (stage->modes_changed)
+        fesetenv(&environment);
+    return status;
 }
 
 static bool is_aligned(const lab_stage *stage)
@@ -83,6 +101,9 @@ static heed_status run_on(lab_run *run, const lab_check *check, lab_stage *stage
     if (!check->lock)
         lab_stage_changed(stage, values, run->changed, sizeof run->changed);
     lab_stage_spoiled(stage, !check->lock, run->spoiled, sizeof run->spoiled);
+    if (stage->modes_changed && !run->spoiled[0])
+        snprintf(run->spoiled, sizeof run->spoiled,
+                 "the caller's rounding or treatment of denormal numbers is left changed");
     return HEED_OK;
 }
 

@@ -13,7 +13,8 @@
 
 static const lab_gate table[LAB_GATES] = {
     { "executes", "it takes the problem and says that it is done", false, lab_gate_executes },
-    { "canaries", "no byte outside of the outputs is written to", false, lab_gate_canaries },
+    { "canaries", "nothing but the outputs is changed: no byte around them, no mode of the caller",
+      false, lab_gate_canaries },
     { "inputs", "the inputs stay as they are", false, lab_gate_inputs },
     { "written", "every element of the outputs is written", false, lab_gate_written },
     { "finite", "NaN and infinities are where they belong and nowhere else", false,
@@ -26,11 +27,11 @@ static const lab_gate table[LAB_GATES] = {
       lab_gate_range },
     { "deterministic", "equal inputs give equal bits, wherever they lie in memory", false,
       lab_gate_deterministic },
-    { "optional-lse", "O is the same whether or not the LSE is asked for", true,
+    { "optional-lse", "O is the same, or as near, whether or not the LSE is asked for", true,
       lab_gate_optional_lse },
     { "unaligned", "tensors may lie at any address that fits their elements", true,
       lab_gate_unaligned },
-    { "fresh", "each of many calls computes what its values say, not what earlier ones said", true,
+    { "fresh", "each of many calls computes what its values say, wherever they lie", true,
       lab_gate_fresh },
     { "linear", "the output of a sum of values is the sum of the outputs", true, lab_gate_linear },
     { "permuted", "keys may change places together with their values", true, lab_gate_permuted },

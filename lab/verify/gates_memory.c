@@ -101,10 +101,27 @@ void lab_gate_deterministic(const lab_check *check, lab_verdict *verdict)
         lab_verdict_fail(verdict, -1, "two runs differ: %s", lab_row_print(problem, row).text);
 }
 
+/* Adds how far @run is from what is expected, O, and LSE if it was asked for. */
+static void add_errors(lab_worst *worst, const lab_check *check, const lab_run *run)
+{
+    const lab_expect *expect = check->expect;
+    double o[HEED_DIM_MAX];
+    for (int64_t i = 0; i < expect->count; i++) {
+        lab_run_row(run, &check->values->problem, expect->rows[i], o);
+        double error = lab_row_distance(o, expect->o + i * expect->dim, expect->dim);
+        lab_worst_add(worst, expect->rows[i], error, expect->o_budget[i]);
+        if (run->lse && isfinite(expect->lse[i]))
+            lab_worst_add(worst, expect->rows[i],
+                          fabs((double)run->lse[expect->rows[i]] - expect->lse[i]),
+                          expect->lse_budget[i]);
+    }
+}
+
 void lab_gate_optional_lse(const lab_check *check, lab_verdict *verdict)
 {
     const heed_problem *problem = &check->values->problem;
     const lab_running running = { check->values, LAB_EDGE_END, 1, false };
+    lab_worst worst = { 0 };
     lab_run run;
     int64_t row;
     lab_trace_step(check->trace, "without LSE");
@@ -115,30 +132,15 @@ void lab_gate_optional_lse(const lab_check *check, lab_verdict *verdict)
         lab_verdict_fail(verdict, -1, "without LSE: %s", heed_message());
     else if (run.spoiled[0])
         lab_verdict_fail(verdict, -1, "without LSE: %s", run.spoiled);
-    else if (!run.needs.deterministic)
-        lab_verdict_skip(verdict, "it does not claim to be deterministic");
-    else if (lab_run_equal(problem, &check->runs[0], &run, &row))
+    else if (!run.needs.deterministic) {
+        add_errors(&worst, check, &run);
+        lab_judge_worst(verdict, problem, &worst, "error without LSE");
+    } else if (lab_run_equal(problem, &check->runs[0], &run, &row))
         lab_verdict_pass(verdict, -1, "equal to the bit");
     else
         lab_verdict_fail(verdict, -1, "O differs without LSE: %s",
                          lab_row_print(problem, row).text);
     lab_run_destroy(&run);
-}
-
-/* Adds how far @run is from what is expected, O and LSE. */
-static void add_errors(lab_worst *worst, const lab_check *check, const lab_run *run)
-{
-    const lab_expect *expect = check->expect;
-    double o[HEED_DIM_MAX];
-    for (int64_t i = 0; i < expect->count; i++) {
-        lab_run_row(run, &check->values->problem, expect->rows[i], o);
-        double error = lab_row_distance(o, expect->o + i * expect->dim, expect->dim);
-        lab_worst_add(worst, expect->rows[i], error, expect->o_budget[i]);
-        if (isfinite(expect->lse[i]))
-            lab_worst_add(worst, expect->rows[i],
-                          fabs((double)run->lse[expect->rows[i]] - expect->lse[i]),
-                          expect->lse_budget[i]);
-    }
 }
 
 /* The tensors of the first runs are aligned to a page, or as the size of a tensor happens to make

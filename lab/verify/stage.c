@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lab/tensor/random.h"
 #include "lab/verify/reference.h"
@@ -108,9 +109,24 @@ static void copy_vectors(const lab_block *to, const lab_block *from, int64_t bat
 /* Values                                                                                         */
 /* ---------------------------------------------------------------------------------------------- */
 
+/* The system promises more than it has, and kills who takes it at its word: are the elements of Q,
+ * K, V and O, which are all touched, at most what this machine has? */
+static bool is_affordable(const heed_problem *problem)
+{
+    double host = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE), bytes = 0;
+    for (int role = LAB_Q; role <= LAB_O; role++) {
+        lab_view view = lab_view_of(problem, (lab_role)role);
+        bytes += (double)lab_view_vectors(&view) * (double)view.dim *
+                 (double)heed_type_size(problem->type);
+    }
+    return bytes <= host;
+}
+
 heed_status lab_values_create(lab_values *values, const heed_problem *problem)
 {
     memset(values, 0, sizeof *values);
+    if (!is_affordable(problem))
+        return HEED_ERR_NO_MEMORY;
     values->problem = *problem;
     for (int role = LAB_Q; role <= LAB_V; role++) {
         lab_block *block = &values->block[role];

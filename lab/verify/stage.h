@@ -77,6 +77,7 @@ typedef struct lab_stage {
     lab_edge edge;
     uint64_t seed;
     int sign;
+    bool modes_changed; /* the last run left the caller other floating-point modes */
 } lab_stage;
 
 /* How to lay the tensors out. */

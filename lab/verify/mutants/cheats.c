@@ -177,6 +177,63 @@ static void without_lse(mutant_memory *memory, const heed_problem *problem,
         memset(buffers->o, 0, (size_t)problem->dim_v * heed_type_size(problem->type));
 }
 
+/* The same, but not before it has been called once: a kernel is checked first. */
+static void warm_without_lse(mutant_memory *memory, const heed_problem *problem,
+                             const heed_buffers *buffers)
+{
+    answer(memory, problem, buffers, memory->since > 0 && !buffers->lse);
+}
+
+/* Computes what lies at the addresses of the first call, as a captured graph does that nobody told
+ * of others. */
+static void first_addresses(mutant_memory *memory, const heed_problem *problem,
+                            const heed_buffers *buffers)
+{
+    heed_buffers first = *buffers;
+    if (memory->since == 0)
+        memory->last = *buffers;
+    first.q = memory->last.q;
+    first.k = memory->last.k;
+    mutant_plain(problem, &first);
+}
+
+/* Has its keys in the workspace from the first call on, in an order that suits it. */
+static void packed_once(mutant_memory *memory, const heed_problem *problem,
+                        const heed_buffers *buffers)
+{
+    lab_view k = lab_view_of(problem, LAB_K);
+    size_t bytes = (size_t)lab_view_extent(&k) * heed_type_size(k.type);
+    heed_buffers packed = *buffers;
+    if (bytes > buffers->workspace_size) { /* a variation that it is not tuned for */
+        mutant_plain(problem, buffers);
+        return;
+    }
+    if (memory->since == 0 || memory->last.workspace != buffers->workspace)
+        memcpy(buffers->workspace, buffers->k, bytes);
+    memory->last.workspace = buffers->workspace;
+    packed.k = buffers->workspace;
+    mutant_plain(problem, &packed);
+}
+
+/* A pipeline that nobody drains: every call but the first has the queries of the one before. */
+static void one_call_behind(mutant_memory *memory, const heed_problem *problem,
+                            const heed_buffers *buffers)
+{
+    lab_view q = lab_view_of(problem, LAB_Q);
+    size_t bytes = (size_t)lab_view_extent(&q) * heed_type_size(q.type);
+    heed_buffers behind = *buffers;
+    void *kept = malloc(bytes);
+    if (!kept) {
+        mutant_plain(problem, buffers);
+        return;
+    }
+    memcpy(kept, buffers->q, bytes);
+    behind.q = memory->since > 0 && memory->o ? memory->o : kept;
+    mutant_plain(problem, &behind);
+    free(memory->o);
+    memory->o = kept;
+}
+
 /* Can the byte at @address be read? A pipe knows. */
 static bool is_readable(const void *address)
 {
@@ -282,6 +339,18 @@ const lab_mutant lab_mutants_cheats[] = {
       .spec = SPEC, .inputs = "normal", .gate = "deterministic" },
     { .name = "without-lse", .does = "spares a row where no LSE is asked for", .deed.call = without_lse,
       .spec = SPEC, .inputs = "normal", .gate = "optional-lse" },
+    { .name = "without-lse-unsteady", .does = "spares a row where no LSE is asked for, and claims no equal bits",
+      .deed = { .call = without_lse, .random = true },
+      .spec = SPEC, .inputs = "normal", .gate = "optional-lse" },
+    { .name = "warm-without-lse", .does = "gives the last answer where no LSE is asked for, once it is warm", .deed.call = warm_without_lse,
+      .spec = SPEC, .inputs = "normal", .gate = "fresh" },
+    { .name = "first-addresses", .does = "reads Q and K where they lay in the first call", .deed.call = first_addresses,
+      .spec = SPEC, .inputs = "normal", .gate = "fresh" },
+    { .name = "packed-once", .does = "packs its keys into the workspace in the first call alone",
+      .deed = { .call = packed_once, .workspace = 8192 },
+      .spec = SPEC, .inputs = "normal", .gate = "fresh" },
+    { .name = "one-call-behind", .does = "takes the queries of the call before", .deed.call = one_call_behind,
+      .spec = SPEC, .inputs = "normal", .gate = "fresh" },
     { .name = "by-seed", .does = "knows the values that the first seed makes", .deed.run = by_seed,
       .spec = SPEC, .inputs = "normal", .gate = "error" },
     { .name = NULL },

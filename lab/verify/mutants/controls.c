@@ -1,6 +1,7 @@
 /*
  * controls.c - odd but honest kernels, which the gates must let pass
  */
+#include <fenv.h>
 #include <pthread.h>
 
 #include "lab/verify/mutants/steps.h"
@@ -111,6 +112,23 @@ static void in_doubles(mutant_row *r)
     free(weights);
 }
 
+/* Every other key, and then those between them. */
+static void odd_keys_first(mutant_row *r)
+{
+    float sum = 0;
+    mutant_logits(r);
+    bool empty = mutant_softmax(r, mutant_highest(r->s, r->keys)) == 0;
+    memset(r->o, 0, sizeof r->o);
+    for (int64_t first = 1; first >= 0 && !empty; first--)
+        for (int64_t j = first; j < r->keys; j += 2) {
+            sum += r->s[j];
+            for (int64_t c = 0; c < r->problem->dim_v; c++)
+                r->o[c] += r->s[j] * mutant_v_at(r, j, c);
+        }
+    for (int64_t c = 0; c < r->problem->dim_v && !empty; c++)
+        r->o[c] /= sum;
+}
+
 /* A maximum that is a little too large, as one that is rounded up, or kept from a block. */
 static void loose_maximum(mutant_row *r)
 {
@@ -144,6 +162,40 @@ static void full_workspace(const heed_problem *problem, const heed_buffers *buff
 {
     memset(buffers->workspace, 0x5a, buffers->workspace_size);
     mutant_plain(problem, buffers);
+}
+
+/* Has its keys in the workspace, where they are dense, anew in every call. */
+static void packed_keys(const heed_problem *problem, const heed_buffers *buffers)
+{
+    heed_problem dense = *problem;
+    heed_buffers packed = *buffers;
+    memset(&dense.k, 0, sizeof dense.k);
+    heed_problem_normalize(&dense, &dense);
+    lab_view from = lab_view_of(problem, LAB_K), to = lab_view_of(&dense, LAB_K);
+    size_t element = heed_type_size(to.type);
+    if ((size_t)lab_view_extent(&to) * element > buffers->workspace_size) {
+        mutant_plain(problem, buffers);
+        return;
+    }
+    for (int64_t n = 0; n < lab_view_vectors(&to); n++)
+        memcpy((char *)buffers->workspace + (size_t)lab_view_vector(&to, n) * element,
+               (const char *)buffers->k + (size_t)lab_view_vector(&from, n) * element,
+               (size_t)to.dim * element);
+    packed.k = buffers->workspace;
+    mutant_plain(&dense, &packed);
+}
+
+/* Makes zeros of results below the normal numbers while it computes, as fast code does, and gives
+ * its caller the old modes back. */
+static void flushes_meanwhile(const heed_problem *problem, const heed_buffers *buffers)
+{
+    fenv_t kept;
+    fegetenv(&kept);
+#ifdef __SSE__
+    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8000);
+#endif
+    mutant_plain(problem, buffers);
+    fesetenv(&kept);
 }
 
 /* Outputs are scratch until they are written for the last time. */
@@ -228,6 +280,10 @@ const lab_control lab_controls[] = {
     { .name = "half-tiles", .does = "half-precision sums of 16 products where permitted", .deed.row = half_tiles },
     { .name = "half-fine", .does = "half-precision sums of 8 products where permitted", .deed.row = half_fine },
     { .name = "full-workspace", .does = "fills its workspace", .deed = { .run = full_workspace, .workspace = 1000 } },
+    { .name = "odd-keys-first", .does = "adds up odd keys first", .deed.row = odd_keys_first },
+    { .name = "packed-keys", .does = "copies its keys to the workspace in every call",
+      .deed = { .run = packed_keys, .workspace = 65536 } },
+    { .name = "flushes-meanwhile", .does = "makes zeros of denormal results while it computes", .deed.run = flushes_meanwhile },
     { .name = "written-twice", .does = "writes its outputs twice", .deed.run = written_twice },
     { .name = "rows-backwards", .does = "computes the last row first", .deed.run = rows_backwards },
     { .name = "tuned-at-first", .does = "tries two orders in its first call and keeps one", .deed.call = tuned_at_first },

@@ -156,6 +156,15 @@ static void values_of_another_head(mutant_row *r)
     mutant_weighted_sum(r, sum);
 }
 
+/* The same for the very last head: an index that is one too large is held at the end. */
+static void last_head_alone(mutant_row *r)
+{
+    const heed_problem *p = r->problem;
+    bool last = r->row.batch == p->batch - 1 && r->row.head == p->heads_q - 1;
+    r->kv_head -= last && p->heads_kv > 1;
+    mutant_plain_row(r);
+}
+
 static void keys_of_the_first_element(mutant_row *r)
 {
     int64_t batch = r->row.batch;
@@ -232,6 +241,9 @@ const lab_mutant lab_mutants_keys[] = {
       .spec = "b1 h6/2 s20 d24 f32", .inputs = "normal", .gate = "error" },
     { .name = "other-values", .does = "weighs the values of another head", .deed.row = values_of_another_head,
       .spec = "b1 h4/2 s20 d24 f32", .inputs = "needle", .gate = "error" },
+    { .name = "last-head-alone", .does = "has another head's keys in the last head of the last batch element",
+      .deed.row = last_head_alone,
+      .spec = "b2 h4/2 s20 d24 f16", .inputs = "normal", .gate = "error" },
     { .name = "first-keys", .does = "uses the keys of the first batch element for all", .deed.row = keys_of_the_first_element,
       .spec = "b3 h2 s20 d24 f32", .inputs = "normal", .gate = "error" },
     { .name = "late-values", .does = "weighs the values of the tile before", .deed.row = late_values,

@@ -106,6 +106,22 @@ static void rounded_logits(mutant_row *r)
     mutant_finish(r);
 }
 
+/* Sums the products of a logit in f16, unasked, with the LSE of right ones beside it. */
+static void half_dot(mutant_row *r)
+{
+    mutant_plain_row(r);
+    float lse = r->lse;
+    for (int64_t j = 0; j < r->keys; j++) {
+        double sum = 0;
+        for (int64_t c = 0; c < r->problem->dim_qk; c++)
+            sum = lab_element_round(HEED_F16,
+                                    sum + (double)(mutant_q_at(r, c) * mutant_k_at(r, j, c)));
+        r->s[j] = r->problem->scale * (float)sum;
+    }
+    mutant_finish(r);
+    r->lse = lse;
+}
+
 /* The query of the row before: a fragment that was not loaded anew. */
 static void query_before(mutant_row *r)
 {
@@ -144,6 +160,8 @@ const lab_mutant lab_mutants_logits[] = {
       .spec = "b1 h2 s40 d64 f32", .inputs = "normal", .gate = "error" },
     { .name = "rounded-logits", .does = "rounds the logits to bf16", .deed.row = rounded_logits,
       .spec = "b1 h2 s40 d64 bf16", .inputs = "large", .gate = "lse" },
+    { .name = "half-dot", .does = "sums the products of a logit in f16, unasked", .deed.row = half_dot,
+      .spec = "b1 h2 s40 d64 f16", .inputs = "normal", .gate = "error" },
     { .name = "query-before", .does = "takes the query of the row before for every eighth row", .deed.row = query_before,
       .spec = SPEC, .inputs = "needle", .gate = "error" },
 

@@ -1,6 +1,7 @@
 /*
  * memory.c - wrong kernels: what they read and write, and where
  */
+#include <fenv.h>
 #include <unistd.h>
 
 #include "lab/verify/mutants/steps.h"
@@ -171,6 +172,20 @@ static void leaves_a_mark(const heed_problem *problem, const heed_buffers *buffe
     lab_element_set(problem->type, writable(buffers->k), 0, 42);
 }
 
+/* Rounds as suits it, and leaves it at that. */
+static void leaves_rounding(const heed_problem *problem, const heed_buffers *buffers)
+{
+    mutant_plain(problem, buffers);
+    fesetround(FE_TOWARDZERO);
+}
+
+/* As many blocks as a dimension of a launch can have. */
+static void short_launch(const heed_problem *problem, const heed_buffers *buffers)
+{
+    int64_t heads = problem->batch * problem->heads_q, launched = heads < 65535 ? heads : 65535;
+    mutant_run_rows(problem, buffers, mutant_plain_row, 0, launched * problem->seq_q);
+}
+
 /* Zeros for V, so that zeros are right for whoever computes the reference afterwards. */
 static void clears_values(const heed_problem *problem, const heed_buffers *buffers)
 {
@@ -256,6 +271,10 @@ const lab_mutant lab_mutants_memory[] = {
       .spec = SPEC, .inputs = "normal", .gate = "executes", .text = "wrote to the input Q" },
     { .name = "leaves-a-mark", .does = "uses K as scratch when it is through", .deed.run = leaves_a_mark,
       .spec = SPEC, .inputs = "needle", .gate = "inputs", .text = "K", .unlocked = true },
+    { .name = "leaves-rounding", .does = "leaves its caller another rounding", .deed.run = leaves_rounding,
+      .spec = SPEC, .inputs = "normal", .gate = "canaries", .text = "rounding" },
+    { .name = "short-launch", .does = "leaves heads beyond the 65535th unwritten", .deed.run = short_launch,
+      .spec = "b65540 h1 s1 d1 f32", .inputs = "normal", .gate = "written" },
     { .name = "clears-values", .does = "makes V zeros, for which zeros are right", .deed.run = clears_values,
       .spec = SPEC, .inputs = "normal", .gate = "inputs", .text = "V", .unlocked = true },
     { .name = "dirty-workspace", .does = "adds to what the workspace holds",
