@@ -201,7 +201,7 @@ static size_t choose_dots(const report_trial *trials, size_t count, lab_plot_mom
         best = better ? row->seconds : best;
         if (!better && i % every != 0 && i + 1 < count)
             continue;
-        snprintf(labels[chosen], NAME_SIZE, "trial %lld, %.20s: %s, %.400s", (long long)row->trial,
+        snprintf(labels[chosen], NAME_SIZE, "trial %lld, %.19s: %s, %.400s", (long long)row->trial,
                  row->ended, report_time(row->seconds, time), name_of(&trials[i], name));
         moments[chosen] = (lab_plot_moment){ trials[i].at, row->seconds, labels[chosen] };
         chosen++;
