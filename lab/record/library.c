@@ -151,10 +151,10 @@ static bool keep_file(lab_record_library *library, const char *path, const char 
     size_t count = library->count;
     lab_record_file *files = (lab_record_file *)library->files;
     if ((count & (count - 1)) == 0) {
-        files = realloc(files, (count ? 2 * count : 1) * sizeof *files);
-        if (!files)
+        lab_record_file *more = realloc(files, (count ? 2 * count : 1) * sizeof *more);
+        if (!more)
             return false;
-        library->files = files;
+        library->files = files = more;
     }
     files[count] = (lab_record_file){ .path = path ? strdup(path) : NULL,
                                       .text = text ? strdup(text) : NULL };
