@@ -215,9 +215,9 @@ static void test_judgements(void **state)
 
 /* Sanitizers shadow memory with more address space than there are bounds for. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SHADOWED = 1 };
+static const bool shadowed = true;
 #else
-enum { SHADOWED = 0 };
+static const bool shadowed = false;
 #endif
 
 static void test_resources(void **state)
@@ -227,7 +227,7 @@ static void test_resources(void **state)
 
     scratch_path(state, "large", path);
     sandbox.resources = (lab_resources){ .memory = (size_t)1 << 30 };
-    if (!SHADOWED)
+    if (!shadowed)
         expect_errno(&sandbox, take_memory, NULL, ENOMEM);
     sandbox.resources = (lab_resources){ .file_size = 4096 };
     expect_errno(&sandbox, write_much, path, EFBIG);
