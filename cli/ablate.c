@@ -6,6 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measure/environment.h"
+
+/* For each ablation, unless --seconds says otherwise: a GPU's times vary little. */
+#define SECONDS_HOST 1.0
+#define SECONDS_DEVICE 0.25
+
 /* A context of one thread, where that is something else. */
 static heed_status open_single(ablate_run *run)
 {
@@ -40,21 +46,32 @@ static cli_exit check_only(const cli_args *args)
     return CLI_OK;
 }
 
-static cli_exit measure_all(ablate_run *run, const cli_problems *problems)
+/* Plans all problems first, so that the end can be foreseen, and what is compiled for one of them
+ * is while another one is measured. */
+static cli_exit prepare_all(ablate_run *run, const cli_problems *problems)
 {
-    cli_exit code = CLI_OK;
     run->subjects = calloc(problems->count, sizeof *run->subjects);
     if (!run->subjects) {
         cli_error("not enough memory for %zu problems", problems->count);
         return CLI_ENVIRONMENT;
     }
-    run->progress = cli_progress_start("ablating", 0);
-    while (run->count < problems->count && code == CLI_OK) {
+    for (size_t i = 0; i < problems->count && !cli_interrupted(); i++) {
         ablate_subject *subject = &run->subjects[run->count++];
-        subject->problem = problems->items[run->count - 1];
+        subject->problem = problems->items[i];
         heed_problem_print(&subject->problem, subject->spec, sizeof subject->spec);
-        code = ablate_measure(run, subject);
+        heed_status status = ablate_prepare(run, subject);
+        if (status != HEED_OK)
+            return cli_fail(status, subject->spec);
     }
+    return cli_interrupted() ? CLI_INTERRUPTED : CLI_OK;
+}
+
+static cli_exit measure_all(ablate_run *run, const cli_problems *problems)
+{
+    run->progress = cli_progress_start("ablating", 0);
+    cli_exit code = prepare_all(run, problems);
+    for (size_t i = 0; i < run->count && code == CLI_OK; i++)
+        code = ablate_measure(run, &run->subjects[i]);
     return code;
 }
 
@@ -68,14 +85,30 @@ static cli_exit verdict(const ablate_run *run)
     return CLI_OK;
 }
 
-static cli_exit run_ablate(ablate_run *run, const cli_problems *problems)
+/* What depends on the device. */
+static cli_exit set_up(ablate_run *run)
 {
+    lab_environment environment;
+    lab_environment_read(&environment);
     bool host = heed_device_is_host(run->bench.context);
+    int cores = environment.cores_allowed > 0 ? environment.cores_allowed : 1;
     run->bench.replay = !host;
-    run->bench.host_threads = host ? heed_context_threads(run->bench.context) : 1;
+    run->bench.host_threads = host ? heed_context_threads(run->bench.context) : cores;
+    if (!cli_args_given(run->args, "seconds"))
+        run->bench.seconds = host ? SECONDS_HOST : SECONDS_DEVICE;
     heed_status status = open_single(run);
     if (status != HEED_OK)
         return cli_fail(status, NULL);
+    if (!host)
+        run->pool = ablate_pool_start(run->bench.context, cores);
+    return CLI_OK;
+}
+
+static cli_exit run_ablate(ablate_run *run, const cli_problems *problems)
+{
+    cli_exit set = set_up(run);
+    if (set != CLI_OK)
+        return set;
     cli_exit code = measure_all(run, problems);
     if (code == CLI_OK || code == CLI_INTERRUPTED) {
         cli_exit printed = cli_args_json(run->args) ? ablate_print_json(run) : ablate_print(run);
@@ -85,6 +118,7 @@ static cli_exit run_ablate(ablate_run *run, const cli_problems *problems)
     for (size_t i = 0; i < run->count; i++)
         ablate_subject_free(&run->subjects[i]);
     free(run->subjects);
+    ablate_pool_stop(run->pool);
     heed_context_destroy(run->single);
     return code;
 }
@@ -97,7 +131,9 @@ static cli_exit run(const cli_args *args)
                           .bench = { .args = args,
                                      .effort = HEED_ESTIMATE,
                                      .kernel = cli_args_text(args, "kernel"),
-                                     .seconds = cli_args_real(args, "seconds"),
+                                     .seconds = cli_args_given(args, "seconds")
+                                                    ? cli_args_real(args, "seconds")
+                                                    : SECONDS_HOST,
                                      .margin = cli_args_real(args, "margin") / 100,
                                      .cold = cli_args_flag(args, "cold"),
                                      .seed = (uint64_t)cli_args_integer(args, "seed") } };
@@ -130,8 +166,8 @@ static const cli_option options[] = {
       .argument = "N",
       .min = 0.01,
       .max = 3600,
-      .standard = "1",
-      .help = "How long each ablation, and each delay, takes turns with the kernel" },
+      .help = "How long each ablation, and each delay, takes turns with the kernel; slow ones take "
+              "longer (default 1 on a CPU, 0.25 on a GPU)" },
     { .name = "margin",
       .kind = CLI_REAL,
       .argument = "PERCENT",
@@ -176,7 +212,8 @@ const cli_verb cli_verb_ablate = {
         "there. Where more is done of something, the opposite can gain about as much at most. "
         "What is done badly instead of well says what that is worth, and is no advice. Results "
         "of kernels without exponentials, products or loads are wrong, as the table says; those "
-        "of the others are compared with a float64 computation.\n"
+        "of the others are compared with a float64 computation. At the end of the table stand "
+        "those that there are none of for the kernel, with the reason.\n"
         "\n"
         "The reverse is asked, too: delays of 1, 2 and 5 % of the kernel's time are planted, and "
         "the last table says whether they were found. A delay that is not found says that effects "

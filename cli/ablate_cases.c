@@ -13,6 +13,8 @@
 /* Of a delay of all of it, what HEED_DELAY is. */
 #define DELAY_WHOLE 65536
 
+#define WARP 32
+
 /* ---- Plans ---- */
 
 /* All that 16 bytes at a time need: without it another kernel would take over. */
@@ -38,26 +40,56 @@ static heed_status find_facts(const ablate_run *run, const ablate_subject *subje
     return status;
 }
 
+/* The panels that attn_wgmma.cu keeps tiles in are 64 columns wide, but for these builds. */
+static int columns_of(int number)
+{
+    return number == ABLATE_STRIDED ? 16 : number == ABLATE_UNSWIZZLED ? 8 : 0;
+}
+
+/* Blocks of one warp: HEED_W, which in the kernel that declares it is the number of its rows, too.
+ */
+static void make_tiny(heed_cuda_facts *facts)
+{
+    for (int i = 0; i < facts->define_count; i++)
+        if (strcmp(facts->defines[i].name, "HEED_W") == 0)
+            facts->defines[i].value = 1;
+    facts->rows = 1;
+    facts->threads = WARP;
+}
+
+/* What is compiled and launched for the build with ablation @number. */
+static heed_status make_facts(const ablate_run *run, const ablate_subject *subject,
+                              const char *kernel, int number, double delay, heed_cuda_facts *facts)
+{
+    heed_status status = find_facts(run, subject, kernel, facts);
+    if (status != HEED_OK || number == ABLATE_NONE)
+        return status;
+    const heed_define more[] = { { "HEED_ABLATE", number },
+                                 { "HEED_DELAY", (long long)(delay * DELAY_WHOLE) } };
+    for (int i = 0; i < 2 && facts->define_count < HEED_DEFINES_MAX; i++)
+        facts->defines[facts->define_count++] = more[i];
+    if (number == ABLATE_TINY_BLOCKS)
+        make_tiny(facts);
+    if (facts->mapped)
+        facts->map_columns = columns_of(number);
+    return HEED_OK;
+}
+
 static heed_status plan_cuda(const ablate_run *run, const ablate_subject *subject,
                              const char *kernel, int number, double delay, heed_plan **plan)
 {
     heed_cuda_facts facts;
-    heed_status status = find_facts(run, subject, kernel, &facts);
+    heed_cubin own = { .data = NULL };
+    const heed_cubin *cubin = &own;
+    heed_status status = make_facts(run, subject, kernel, number, delay, &facts);
     if (status != HEED_OK)
         return status;
-    if (number != ABLATE_NONE) {
-        const heed_define more[] = { { "HEED_ABLATE", number },
-                                     { "HEED_DELAY", (long long)(delay * DELAY_WHOLE) } };
-        for (int i = 0; i < 2 && facts.define_count < HEED_DEFINES_MAX; i++)
-            facts.defines[facts.define_count++] = more[i];
-    }
     const heed_build build = heed_cuda_facts_build(&facts, heed_device_arch(run->bench.context));
-    heed_cubin cubin;
-    status = heed_jit_build(&build, &cubin);
+    status = run->pool ? ablate_pool_get(run->pool, &facts, &cubin) : heed_jit_build(&build, &own);
     if (status == HEED_OK)
         status = heed_plan_create_foreign(plan, run->bench.context, &subject->problem, &facts,
-                                          &cubin);
-    heed_cubin_free(&cubin);
+                                          cubin);
+    heed_cubin_free(&own);
     return status;
 }
 
@@ -92,18 +124,68 @@ heed_status ablate_plan(const ablate_run *run, const ablate_subject *subject,
     return plan_build(run, subject, what->kernel, config ? ABLATE_NONE : what->it->number, 0, plan);
 }
 
+/* ---- What they need compiled ---- */
+
+static void want(const ablate_run *run, const ablate_subject *subject, const char *kernel,
+                 int number, double delay)
+{
+    heed_cuda_facts facts;
+    if (make_facts(run, subject, kernel, number, delay, &facts) == HEED_OK)
+        ablate_pool_want(run->pool, &facts); /* else whoever plans it will say why not */
+}
+
+static void want_case(const ablate_run *run, const ablate_subject *subject, const ablate_case *what)
+{
+    bool config = strcmp(what->kernel, subject->kernel) != 0;
+    want(run, subject, what->kernel, config ? ABLATE_NONE : what->it->number, 0);
+}
+
+void ablate_want_delay(const ablate_run *run, const ablate_subject *subject, double share)
+{
+    if (run->pool)
+        want(run, subject, subject->kernel, ABLATE_DELAY, share);
+}
+
+/* In the order in which they are needed, but what takes the longest begins first. */
+void ablate_want_cases(const ablate_run *run, const ablate_subject *subject)
+{
+    if (!run->pool)
+        return;
+    want(run, subject, subject->kernel, ABLATE_NONE, 0);
+    if (run->planted) {
+        ablate_want_delay(run, subject, 0);
+        ablate_want_delay(run, subject, ABLATE_DELAY_TRIED);
+    }
+    for (size_t i = 0; i < subject->count; i++)
+        if (subject->cases[i].it->number == ABLATE_UNROLLED)
+            want_case(run, subject, &subject->cases[i]);
+    for (size_t i = 0; i < subject->count; i++)
+        want_case(run, subject, &subject->cases[i]);
+}
+
 /* ---- Which there are ---- */
+
+/* Can @kernel, in a config, do the problem? For a GPU nothing is compiled to find out. */
+static bool can_do(const ablate_run *run, const ablate_subject *subject, const char *kernel)
+{
+    heed_cuda_facts facts;
+    heed_plan *plan;
+    if (!heed_device_is_host(run->bench.context))
+        return find_facts(run, subject, kernel, &facts) == HEED_OK;
+    bool can = heed_plan_create_named(&plan, run->bench.context, &subject->problem, kernel) ==
+               HEED_OK;
+    if (can)
+        heed_plan_destroy(plan);
+    return can;
+}
 
 /* The first of the configs that are the ablation, and that can do the problem. */
 static bool find_config(const ablate_run *run, const ablate_subject *subject, ablate_case *what)
 {
     char changed[LAB_ABLATE_NAME_SIZE];
     for (size_t i = 0; lab_ablate_config(subject->kernel, what->it->name, i, changed); i++) {
-        heed_plan *plan;
-        if (!*changed || heed_plan_create_named(&plan, run->bench.context, &subject->problem,
-                                                changed) != HEED_OK)
+        if (!*changed || !can_do(run, subject, changed))
             continue;
-        heed_plan_destroy(plan);
         snprintf(what->kernel, sizeof what->kernel, "%s", changed);
         return true;
     }
@@ -119,19 +201,23 @@ static bool is_declared(const ablate_run *run, const ablate_subject *subject, co
            heed_source_find(facts.source, &source) && lab_ablate_declared(source.text, name);
 }
 
-/* Config before code: where a kernel has a knob for it, that is what it is. */
-static bool find_case(const ablate_run *run, const ablate_subject *subject, ablate_case *what)
+/* Config before code: where a kernel has a knob for it, that is what it is. Returns why there is
+ * none, or NULL if there is one. */
+static const char *find_case(const ablate_run *run, const ablate_subject *subject,
+                             ablate_case *what)
 {
     const lab_ablation *it = what->it;
+    bool host = heed_device_is_host(run->bench.context);
     snprintf(what->kernel, sizeof what->kernel, "%s", subject->kernel);
-    if (strcmp(it->name, LAB_ABLATE_ONE_THREAD) == 0)
-        return run->single != NULL;
+    if (strcmp(it->name, LAB_ABLATE_ONE_THREAD) == 0 && run->single)
+        return NULL;
     if (find_config(run, subject, what))
-        return true;
-    if (it->number == ABLATE_NONE)
-        return false;
-    return heed_device_is_host(run->bench.context) ? heed_cpu_ablated(subject->kernel, it->number)
-                                                   : is_declared(run, subject, it->name);
+        return NULL;
+    bool built = it->number != ABLATE_NONE && (host ? heed_cpu_ablated(subject->kernel, it->number)
+                                                    : is_declared(run, subject, it->name));
+    if (!built)
+        return lab_ablate_unfit(subject->kernel, it->name);
+    return host ? heed_cpu_ablated_unfit(subject->kernel, it->number, &subject->problem) : NULL;
 }
 
 /* Is @name in @list? */
@@ -148,22 +234,24 @@ static bool is_wanted(const char *list, const char *name)
 
 heed_status ablate_find_cases(const ablate_run *run, ablate_subject *subject)
 {
-    size_t most = 0, used = 0;
+    size_t most = 0;
     while (lab_ablation_at(most))
         most++;
     subject->cases = calloc(most, sizeof *subject->cases);
-    if (!subject->cases)
+    subject->absent = calloc(most, sizeof *subject->absent);
+    if (!subject->cases || !subject->absent)
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for %zu ablations", most);
     for (size_t i = 0; i < most; i++) {
-        ablate_case *next = &subject->cases[subject->count];
-        *next = (ablate_case){ .it = lab_ablation_at(i), .error = -1 };
-        if (!is_wanted(run->only, next->it->name))
+        const lab_ablation *it = lab_ablation_at(i);
+        if (!is_wanted(run->only, it->name))
             continue;
-        if (find_case(run, subject, next))
+        ablate_case *next = &subject->cases[subject->count];
+        *next = (ablate_case){ .it = it, .error = -1 };
+        const char *why = find_case(run, subject, next);
+        if (why)
+            subject->absent[subject->absent_count++] = (ablate_absent){ it, why };
+        else
             subject->count++;
-        else if (used < sizeof subject->without)
-            used += (size_t)snprintf(subject->without + used, sizeof subject->without - used,
-                                     "%s%s", used ? ", " : "", next->it->name);
     }
     return HEED_OK;
 }

@@ -15,9 +15,6 @@
 #include "measure/family.h"
 #include "src/message.h"
 
-/* The delay that others are set by: long enough to be measured well in a moment. */
-#define DELAY_TRIED 0.25
-
 /* A delay that shows by less than this share of it in the kernel's time is not planted. */
 #define REACH_MIN 0.05
 
@@ -186,30 +183,42 @@ static heed_status play_delay(scene *it, bench_engine *without, double share, ui
     return status;
 }
 
-/* How much of a delay of its blocks the time of the kernel shows: launches, and what blocks beside
- * each other make of it, are not in it. */
-static heed_status find_reach(scene *it, bench_engine *without)
+/* Makes ready what delayed builds meet: the same build without a delay. */
+static heed_status start_undelayed(scene *it, bench_engine *without)
 {
-    lab_duel duel;
-    heed_status status = play_delay(it, without, DELAY_TRIED, it->run->bench.seed, &duel);
+    heed_plan *plan = NULL;
+    double error;
+    *without = (bench_engine){ .tensors = NULL };
+    heed_status status = ablate_plan_delayed(it->run, it->subject, 0, &plan);
+    return status == HEED_OK ? start(it, plan, without, &error) : status;
+}
+
+/* How much of a delay of its blocks the time of the kernel shows: launches, and what blocks beside
+ * each other make of it, are not in it. That says how long the delays must be that are planted at
+ * the end, so those can be compiled while ablations are measured. */
+static heed_status find_reach(scene *it)
+{
+    ablate_subject *subject = it->subject;
+    bench_engine without;
+    lab_duel duel = { .a = NULL };
+    step(it->run, "how delays show");
+    heed_status status = start_undelayed(it, &without);
     if (status == HEED_OK)
-        it->subject->reach = (duel.comparison.ratio.estimate - 1) / DELAY_TRIED;
+        status = play_delay(it, &without, ABLATE_DELAY_TRIED, it->run->bench.seed, &duel);
+    if (status == HEED_OK)
+        subject->reach = (duel.comparison.ratio.estimate - 1) / ABLATE_DELAY_TRIED;
+    for (size_t i = 0; i < ABLATE_PLANTED && subject->reach >= REACH_MIN; i++)
+        ablate_want_delay(it->run, subject, planted_shares[i] / subject->reach);
     lab_duel_free(&duel);
+    bench_engine_stop(&without);
     return status;
 }
 
 static heed_status plant(scene *it)
 {
     ablate_subject *subject = it->subject;
-    bench_engine without = { .tensors = NULL };
-    heed_plan *plan = NULL;
-    double error;
-    step(it->run, "how delays show");
-    heed_status status = ablate_plan_delayed(it->run, subject, 0, &plan);
-    if (status == HEED_OK)
-        status = start(it, plan, &without, &error);
-    if (status == HEED_OK)
-        status = find_reach(it, &without);
+    bench_engine without;
+    heed_status status = start_undelayed(it, &without);
     for (size_t i = 0; i < ABLATE_PLANTED && status == HEED_OK; i++) {
         ablate_planted *planted = &subject->planted[i];
         step(it->run, "planted delays");
@@ -226,7 +235,7 @@ static heed_status plant(scene *it)
 
 /* ---- One problem ---- */
 
-static heed_status plan_subject(ablate_run *run, ablate_subject *subject)
+heed_status ablate_prepare(ablate_run *run, ablate_subject *subject)
 {
     heed_plan *plan;
     heed_status status = bench_plan(&run->bench, &subject->problem, &plan);
@@ -236,7 +245,9 @@ static heed_status plan_subject(ablate_run *run, ablate_subject *subject)
     snprintf(subject->kernel, sizeof subject->kernel, "%s", heed_plan_name(plan));
     heed_plan_destroy(plan);
     status = ablate_find_cases(run, subject);
-    run->progress.total += subject->count + (run->planted ? 1 + ABLATE_PLANTED : 0);
+    if (status == HEED_OK)
+        ablate_want_cases(run, subject);
+    run->progress.total += 1 + subject->count + (run->planted ? 1 + ABLATE_PLANTED : 0);
     return status;
 }
 
@@ -278,9 +289,12 @@ static void clear_scene(scene *it)
 heed_status ablate_try(ablate_run *run, ablate_subject *subject)
 {
     scene it = { .run = run, .subject = subject };
-    heed_status status = plan_subject(run, subject);
+    heed_status status = subject->cases ? HEED_OK : ablate_prepare(run, subject);
+    step(run, "the kernel as it is");
     if (status == HEED_OK)
         status = set_scene(&it);
+    if (status == HEED_OK && run->planted)
+        status = find_reach(&it);
     if (status == HEED_OK)
         status = measure_cases(&it);
     if (status == HEED_OK && run->planted)
@@ -309,4 +323,5 @@ void ablate_subject_free(ablate_subject *subject)
     for (size_t i = 0; i < ABLATE_PLANTED; i++)
         lab_duel_free(&subject->planted[i].duel);
     free(subject->cases);
+    free(subject->absent);
 }

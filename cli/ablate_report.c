@@ -62,6 +62,14 @@ static void add_effect(lab_table *table, const ablate_subject *subject, const la
     lab_table_cell(table, "%s", says);
 }
 
+static void add_absent(lab_table *table, const ablate_absent *absent)
+{
+    lab_table_cell(table, "%s", absent->it->name);
+    for (int i = 0; i < 3; i++)
+        lab_table_cell(table, "-");
+    lab_table_cell(table, "not applicable: %s", absent->why);
+}
+
 static cli_exit print_effects(const ablate_subject *subject)
 {
     size_t count;
@@ -74,6 +82,8 @@ static cli_exit print_effects(const ablate_subject *subject)
     lab_table_column(table, "what it says", LAB_LEFT);
     for (size_t i = 0; i < count; i++)
         add_effect(table, subject, &effects[i]);
+    for (size_t i = 0; i < subject->absent_count; i++)
+        add_absent(table, &subject->absent[i]);
     free(effects);
     return cli_table_print(table);
 }
@@ -115,8 +125,6 @@ static void print_notes(const ablate_subject *subject)
     }
     if (wrong)
         printf("* its results are wrong, as they must be\n");
-    if (*subject->without)
-        printf("not for this kernel in this config: %s\n", subject->without);
 }
 
 static cli_exit print_subject(const ablate_run *run, const ablate_subject *subject)
@@ -194,6 +202,15 @@ static json_t *json_failed(const ablate_subject *subject)
     return array;
 }
 
+static json_t *json_absent(const ablate_subject *subject)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < subject->absent_count; i++)
+        array = cli_json_append(array, json_pack("{s:s, s:s}", "name", subject->absent[i].it->name,
+                                                 "reason", subject->absent[i].why));
+    return array;
+}
+
 static json_t *json_planted(const ablate_subject *subject)
 {
     json_t *array = json_array();
@@ -209,12 +226,12 @@ static json_t *json_planted(const ablate_subject *subject)
 
 static json_t *json_subject(const ablate_subject *subject)
 {
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o}", "problem", subject->spec, "kernel",
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "problem", subject->spec, "kernel",
                      subject->kernel, "seconds",
                      cli_json_real(subject->seconds > 0 ? subject->seconds : (double)NAN),
                      "ablations", json_effects(subject), "failed", json_failed(subject),
-                     "not_for_this_kernel", subject->without, "reach",
-                     cli_json_real(subject->reach), "planted", json_planted(subject));
+                     "not_applicable", json_absent(subject), "reach", cli_json_real(subject->reach),
+                     "planted", json_planted(subject));
 }
 
 cli_exit ablate_print_json(const ablate_run *run)

@@ -57,7 +57,48 @@ static void test_declared(void **state)
     assert_true(heed_source_find("attn_mma.cu", &source));
     assert_true(lab_ablate_declared(source.text, "unswizzled"));
     assert_true(heed_source_find("attn_naive.cu", &source));
+    assert_true(lab_ablate_declared(source.text, "no-exp"));
+    assert_false(lab_ablate_declared(source.text, "unswizzled"));
+    assert_true(heed_source_find("combine.cuh", &source));
     assert_false(lab_ablate_declared(source.text, "no-exp"));
+}
+
+/* The source of a CUDA kernel; "" for one of a CPU. */
+static const char *source_of(const char *kernel)
+{
+    static const struct {
+        const char *end, *source;
+    } all[] = { { "_mma", "attn_mma.cu" },
+                { "_wgmma", "attn_wgmma.cu" },
+                { "_naive", "attn_naive.cu" } };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strstr(kernel, all[i].end))
+            return all[i].source;
+    return "";
+}
+
+/* Each kernel has each ablation, as a build or as a config, or says why not. */
+static void test_reasons(void **state)
+{
+    char changed[LAB_ABLATE_NAME_SIZE], config[LAB_ABLATE_NAME_SIZE];
+    for (size_t k = 0; heed_kernel_name(k); k++)
+        for (size_t a = 0; lab_ablation_at(a); a++) {
+            const lab_ablation *it = lab_ablation_at(a);
+            const char *kernel = heed_kernel_name(k);
+            heed_source source;
+            bool built = it->number != ABLATE_NONE && heed_cpu_ablated(kernel, it->number);
+            if (heed_source_find(source_of(kernel), &source))
+                built = it->number != ABLATE_NONE && lab_ablate_declared(source.text, it->name);
+            snprintf(config, sizeof config, "%s__m64", kernel);
+            if (built || lab_ablate_config(config, it->name, 0, changed))
+                continue;
+            if (strcmp(lab_ablate_unfit(kernel, it->name), "the kernel has no such build") == 0)
+                fail_msg("%s has no %s, and nobody says why", kernel, it->name);
+        }
+    assert_string_equal(lab_ablate_unfit("fwd_16bit_sm90_wgmma__r1k2", "no-staging"),
+                        "its tensor instruction reads keys and values in shared memory alone");
+    assert_string_equal(lab_ablate_unfit("fwd_any_avx2_few", "strange"),
+                        "the kernel has no such build");
 }
 
 static void test_configs(void **state)
@@ -72,6 +113,11 @@ static void test_configs(void **state)
     assert_true(lab_ablate_config(mma, "tiny-blocks", 2, changed));
     assert_string_equal(changed, "");
     assert_false(lab_ablate_config(mma, "no-exp", 0, changed));
+    assert_true(lab_ablate_config(mma, "in-order", 0, changed));
+    assert_string_equal(changed, ""); /* it is so already */
+    assert_true(
+        lab_ablate_config("fwd_16bit_sm90_wgmma__r2k1n128s2o2t2c1g2", "in-order", 0, changed));
+    assert_string_equal(changed, "fwd_16bit_sm90_wgmma__r2k1n128s2o3t2c1g2");
     assert_true(lab_ablate_config("fwd_any_avx512_tile__m512n128s2", "tiny-blocks", 0, changed));
     assert_string_equal(changed, "fwd_any_avx512_tile__m32n64s2");
     assert_false(lab_ablate_config("fwd_any_avx512_tile", "tiny-blocks", 0, changed));
@@ -227,6 +273,13 @@ static void test_cpu_refusals(void **state)
                                               ABLATE_UNSWIZZLED, 0),
                      HEED_ERR_UNSUPPORTED);
     assert_null(plan);
+    assert_int_equal(heed_problem_parse(&problem, "b1 h1 s64 d64 f16"), HEED_OK);
+    assert_null(heed_cpu_ablated_unfit("fwd_any_scalar_row", ABLATE_STRIDED, &problem));
+    assert_string_equal(heed_cpu_ablated_unfit("fwd_any_scalar_row", ABLATE_NO_STAGING, &problem),
+                        "elements must be converted to float32 first");
+    assert_int_equal(heed_plan_create_ablated(&plan, *state, &problem, "fwd_any_scalar_row",
+                                              ABLATE_NO_STAGING, 0),
+                     HEED_ERR_UNSUPPORTED);
 }
 
 /* The fastest of some calls: what else the machine does can only add. */
@@ -294,10 +347,10 @@ static int close_context(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_declared),   cmocka_unit_test(test_configs),
-        cmocka_unit_test(test_effects),    cmocka_unit_test(test_ranking),
-        cmocka_unit_test(test_cpu_builds), cmocka_unit_test(test_cpu_refusals),
-        cmocka_unit_test(test_cpu_delay),
+        cmocka_unit_test(test_declared),     cmocka_unit_test(test_configs),
+        cmocka_unit_test(test_reasons),      cmocka_unit_test(test_effects),
+        cmocka_unit_test(test_ranking),      cmocka_unit_test(test_cpu_builds),
+        cmocka_unit_test(test_cpu_refusals), cmocka_unit_test(test_cpu_delay),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

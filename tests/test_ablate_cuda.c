@@ -42,6 +42,21 @@ static const ablate_case *find(const told *it, const char *name)
     return NULL;
 }
 
+/* Those that there are none of are told with a reason. */
+static void expect_absent(const told *it, const char *name, const char *why)
+{
+    size_t all = 0;
+    while (lab_ablation_at(all))
+        all++;
+    assert_int_equal(it->subject.count + it->subject.absent_count, all);
+    for (size_t i = 0; i < it->subject.absent_count; i++)
+        if (strcmp(it->subject.absent[i].it->name, name) == 0) {
+            assert_string_equal(it->subject.absent[i].why, why);
+            return;
+        }
+    fail_msg("%s is not among those that there are none of for %s", name, it->subject.kernel);
+}
+
 /* Launches what the trial plans with @plan in its place, which is given back. */
 static fake_launch launch_of(trial *t, heed_plan *plan)
 {
@@ -55,9 +70,10 @@ static fake_launch launch_of(trial *t, heed_plan *plan)
 
 static void test_found(void **state)
 {
-    static const char *const there[] = { "no-exp",        "no-products", "no-loads",   "divergent",
-                                         "extra-barrier", "strided",     "unswizzled", "no-overlap",
-                                         "over-unrolled", "tiny-blocks" };
+    static const char *const there[] = { "no-exp",     "no-products",   "no-loads",
+                                         "divergent",  "extra-barrier", "strided",
+                                         "unswizzled", "no-staging",    "no-overlap",
+                                         "masked",     "tiny-blocks",   "over-unrolled" };
     trial t = trial_make(PLAIN);
     told all, some;
     tell(&all, &t, NULL);
@@ -66,8 +82,8 @@ static void test_found(void **state)
         if (!find(&all, there[i]))
             fail_msg("no %s for %s", there[i], all.subject.kernel);
     assert_null(find(&all, LAB_ABLATE_ONE_THREAD));
-    assert_null(find(&all, "masked"));
-    assert_non_null(strstr(all.subject.without, "masked"));
+    expect_absent(&all, LAB_ABLATE_ONE_THREAD, "is for a CPU");
+    assert_int_equal(some.subject.absent_count, 0);
     assert_int_equal(some.subject.count, 2);
     assert_string_not_equal(find(&all, "tiny-blocks")->kernel, all.subject.kernel);
     forget(&all);
@@ -98,9 +114,63 @@ static void test_launched_alike(void **state)
     trial_end(&t);
 }
 
+/* What is compiled beside is what would have been compiled when it is needed: once each, and those
+ * that nobody asked for, too. */
+static void test_compiled_beside(void **state)
+{
+    trial t = trial_make(PLAIN);
+    told it;
+    heed_plan *plan;
+    tell(&it, &t, NULL);
+    it.run.planted = true;
+    it.run.pool = ablate_pool_start(t.context, 4);
+    assert_non_null(it.run.pool);
+    ablate_want_cases(&it.run, &it.subject);
+    for (int turn = 0; turn < 2; turn++)
+        for (size_t i = 0; i < it.subject.count; i++) {
+            assert_int_equal(ablate_plan(&it.run, &it.subject, &it.subject.cases[i], &plan),
+                             HEED_OK);
+            launch_of(&t, plan);
+        }
+    ablate_want_delay(&it.run, &it.subject, 0.02);
+    static const double shares[] = { 0, 0.02, 0.05 };
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        assert_int_equal(ablate_plan_delayed(&it.run, &it.subject, shares[i], &plan), HEED_OK);
+        launch_of(&t, plan);
+    }
+    ablate_pool_stop(it.run.pool);
+    ablate_pool_stop(NULL);
+    forget(&it);
+    trial_end(&t);
+}
+
+/* A block of the simple kernel has a row for each warp; a tiny one has one. */
+static void test_tiny(void **state)
+{
+    trial t = trial_make(PLAIN);
+    told it;
+    heed_plan *plan;
+    tell(&it, &t, "tiny-blocks");
+    forget(&it);
+    it.subject.count = it.subject.absent_count = 0;
+    snprintf(it.subject.kernel, sizeof it.subject.kernel, "fwd_any_sm80_naive");
+    assert_int_equal(ablate_find_cases(&it.run, &it.subject), HEED_OK);
+    assert_int_equal(it.subject.count, 1);
+    assert_int_equal(ablate_plan_intact(&it.run, &it.subject, &plan), HEED_OK);
+    fake_launch intact = launch_of(&t, plan);
+    assert_int_equal(ablate_plan(&it.run, &it.subject, &it.subject.cases[0], &plan), HEED_OK);
+    fake_launch tiny = launch_of(&t, plan);
+    assert_int_equal(intact.block[0], 4 * tiny.block[0]);
+    assert_int_equal(4 * intact.grid[0], tiny.grid[0]);
+    forget(&it);
+    trial_end(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_compiled_beside, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_tiny, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_found, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_launched_alike, scene_reset, scene_check),
     };

@@ -21,16 +21,22 @@
 #define TILE 128
 
 /* Makes the maps of @spec on a device of its own. */
-static heed_status make(const char *spec, int64_t tile, heed_cuda_mapped_args *args)
+static heed_status make_wide(const char *spec, int64_t tile, int columns,
+                             heed_cuda_mapped_args *args)
 {
     heed_problem problem = scene_problem(spec);
     heed_context *context = scene_open("cuda");
     memset(args, 0, sizeof *args);
     assert_int_equal(heed_cuda_enter(context->cuda), HEED_OK);
-    heed_status status = heed_cuda_make_maps(context->cuda, &problem, tile, args);
+    heed_status status = heed_cuda_make_maps(context->cuda, &problem, tile, columns, args);
     heed_cuda_leave(context->cuda);
     heed_context_destroy(context);
     return status;
+}
+
+static heed_status make(const char *spec, int64_t tile, heed_cuda_mapped_args *args)
+{
+    return make_wide(spec, tile, HEED_MAP_COLUMNS, args);
 }
 
 static fake_map read_map(const heed_cuda_map *map)
@@ -60,6 +66,29 @@ static void expect_map(const char *spec, char name, const heed_cuda_map *map, co
     assert_int_equal(seen.swizzle, CU_MAP_SWIZZLE_128);
     assert_int_equal(seen.l2, CU_MAP_L2_256);
     assert_int_equal(seen.fill, CU_MAP_ZEROS);
+}
+
+/* What is narrower is swizzled less, and what is no wider than 16 bytes not at all. */
+static void test_narrow(void **state)
+{
+    static const struct {
+        int columns, swizzle;
+    } cases[] = { { 8, CU_MAP_SWIZZLE_NONE },
+                  { 16, CU_MAP_SWIZZLE_32 },
+                  { 32, CU_MAP_SWIZZLE_64 },
+                  { 64, CU_MAP_SWIZZLE_128 } };
+    heed_cuda_mapped_args args;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const heed_cuda_map *const maps[] = { &args.q, &args.k, &args.v, &args.o };
+        assert_int_equal(make_wide("b1 h2 s200 d64 f16", TILE, cases[i].columns, &args), HEED_OK);
+        for (size_t j = 0; j < 4; j++) {
+            fake_map seen = read_map(maps[j]);
+            assert_int_equal(seen.box[0], cases[i].columns);
+            assert_int_equal(seen.swizzle, cases[i].swizzle);
+        }
+    }
+    assert_int_equal(make_wide("b1 h2 s200 d64 f16", TILE, 24, &args), HEED_ERR_INVALID);
+    assert_string_equal(heed_message(), "a box has 24 columns; it must be 8, 16, 32 or 64");
 }
 
 /* Groups whose size divides 64 are packed into a box, others are not; strides that are never used
@@ -231,6 +260,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_what_is_mapped, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_narrow, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_groups_that_are_not_packed, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_what_cannot_be_mapped, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_far_rows, scene_reset, scene_check),

@@ -115,14 +115,14 @@ static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
 }
 
 /* The map of a tensor that has @heads and @seq, with boxes of @box_heads times @box_rows. */
-static void map_tensor(heed_cuda_map *map, const heed_tensor *t, const void *base, int box_heads,
-                       int box_rows)
+static void map_tensor(heed_cuda_map *map, const heed_tensor *t, const void *base, int columns,
+                       int box_heads, int box_rows)
 {
     const int64_t dims[4] = { t->dim, t->heads, t->seq, t->batch };
     const int64_t strides[3] = { t->heads > 1 ? t->strides.head * 2 : 16,
                                  t->seq > 1 ? t->strides.seq * 2 : 16,
                                  t->batch > 1 ? t->strides.batch * 2 : 16 };
-    const int box[4] = { HEED_MAP_COLUMNS, box_heads, box_rows, 1 };
+    const int box[4] = { columns, box_heads, box_rows, 1 };
     emulator_map(map, base, dims, strides, box);
 }
 
@@ -137,7 +137,8 @@ static heed_cuda_mapped_args mapped_args_of(const emulated *it, const emulated_k
     for (int i = 0; i < HEED_TENSORS; i++) {
         heed_tensor t = heed_problem_tensor(p, i);
         bool keys = t.name == 'k' || t.name == 'v';
-        map_tensor(maps[i], &t, bases[i], keys ? 1 : group, keys ? kernel->mapped : 64 / group);
+        map_tensor(maps[i], &t, bases[i], kernel->columns, keys ? 1 : group,
+                   keys ? kernel->mapped : 64 / group);
     }
     mapped.ahead = args->blocks == 1; /* sometimes */
     mapped.share = heed_cuda_divide_by(

@@ -18,16 +18,19 @@ static const lab_ablation ablations[] = {
     { "no-loads", ABLATE_NO_LOADS, LAB_ABLATE_OUT, true, "loads of K and V", NULL },
     { "divergent", ABLATE_DIVERGENT, LAB_ABLATE_MORE, false, "exponentials, in branches that diverge",
       "half as many exponentials" },
+    { "mispredicted", ABLATE_MISPREDICTED, LAB_ABLATE_BADLY, false, "exponentials without branches",
+      NULL },
     { "extra-barrier", ABLATE_EXTRA_BARRIER, LAB_ABLATE_MORE, false, "a barrier in each step",
       "one barrier less" },
     { "half-stages", 0, LAB_ABLATE_MORE, false, "stages, half as many", "twice the stages" },
     { "strided", ABLATE_STRIDED, LAB_ABLATE_BADLY, false, "loads along rows", NULL },
     { "unswizzled", ABLATE_UNSWIZZLED, LAB_ABLATE_BADLY, false, "the swizzle of shared memory", NULL },
     { "no-staging", ABLATE_NO_STAGING, LAB_ABLATE_BADLY, false, "gathering operands in fast memory", NULL },
-    { "no-overlap", ABLATE_NO_OVERLAP, LAB_ABLATE_BADLY, false, "overlap", NULL },
+    { "no-overlap", ABLATE_NO_OVERLAP, LAB_ABLATE_BADLY, false, "loading ahead", NULL },
+    { "in-order", 0, LAB_ABLATE_BADLY, false, "products beside the softmax", NULL },
     { "over-unrolled", ABLATE_UNROLLED, LAB_ABLATE_BADLY, false, "a short main loop", NULL },
     { "masked", ABLATE_MASKED, LAB_ABLATE_BADLY, false, "masking only where it is needed", NULL },
-    { "tiny-blocks", 0, LAB_ABLATE_BADLY, false, "the size of blocks", NULL },
+    { "tiny-blocks", ABLATE_TINY_BLOCKS, LAB_ABLATE_BADLY, false, "the size of blocks", NULL },
     { LAB_ABLATE_ONE_THREAD, 0, LAB_ABLATE_BADLY, false, "more than one thread", NULL },
 };
 /* clang-format on */
@@ -81,7 +84,8 @@ static const struct {
     { "_mma", "half-stages", { "s/2" } },
     { "_wgmma", "tiny-blocks", { "r1t1c1", "r1t1c1g1", "r1k1t1c1g1", "r1k1t1c1g1o1" } },
     { "_wgmma", "half-stages", { "s/2" } },
-    { "_wgmma", "no-overlap", { "o1" } },
+    { "_mma", "in-order", { "o1" } },
+    { "_wgmma", "in-order", { "o3" } },
 };
 #define CONFIGS (sizeof configs / sizeof *configs)
 
@@ -134,6 +138,62 @@ bool lab_ablate_config(const char *kernel, const char *name, size_t index,
         return true;
     }
     return false;
+}
+
+/* ---- Ablations that there are none of ---- */
+
+static const struct {
+    const char *kernel; /* what its name ends with; "" for any */
+    const char *name;
+    const char *why;
+} reasons[] = {
+    { "_mma", "half-stages", "two stages are the least that loading ahead needs" },
+    { "_mma", "in-order", "its products and softmax are one after the other in this config" },
+    { "_wgmma", "no-staging",
+      "its tensor instruction reads keys and values in shared memory alone" },
+    { "_wgmma", "half-stages", "it has as few stages as its groups of warps need" },
+    { "_wgmma", "in-order", "its products and softmax are one after the other in this config" },
+    { "_naive", "unswizzled", "it uses no shared memory" },
+    { "_naive", "no-staging", "nothing is staged: elements are read where they lie" },
+    { "_naive", "no-overlap", "it loads nothing ahead" },
+    { "_naive", "in-order", "its products and softmax are one after the other" },
+    { "_naive", "half-stages", "it has no stages" },
+    { "_naive", "masked", "it masks nothing: a row ends with the last key that it sees" },
+    { "_few", "no-overlap", "it asks for nothing ahead" },
+    { "_few", "masked", "it masks nothing: a row ends with the last key that it sees" },
+    { "_row", "no-overlap", "it asks for nothing ahead" },
+    { "_row", "masked", "it masks nothing: a row ends with the last key that it sees" },
+    { "bf16_tile", "no-staging", "keys are pairs of bfloat16, which must be put together first" },
+    { "_tile", "in-order", "a thread does one thing after another" },
+    { "_few", "in-order", "a thread does one thing after another" },
+    { "_row", "in-order", "a thread does one thing after another" },
+    { "_tile", "unswizzled", "a CPU's caches have no banks that rows of a tile could share" },
+    { "_few", "unswizzled", "a CPU's caches have no banks that rows of a tile could share" },
+    { "_row", "unswizzled", "a CPU's caches have no banks that rows of a tile could share" },
+    { "_tile", "half-stages", "a CPU's caches have no stages" },
+    { "_few", "half-stages", "a CPU's caches have no stages" },
+    { "_row", "half-stages", "a CPU's caches have no stages" },
+    { "_tile", "divergent", "the lanes of a vector cannot take branches of their own" },
+    { "_few", "divergent", "the lanes of a vector cannot take branches of their own" },
+    { "_row", "divergent", "the lanes of a vector cannot take branches of their own" },
+    { "_mma", "mispredicted", "is for a CPU: a GPU predicts no branches" },
+    { "_wgmma", "mispredicted", "is for a CPU: a GPU predicts no branches" },
+    { "_naive", "mispredicted", "is for a CPU: a GPU predicts no branches" },
+    { "_mma", LAB_ABLATE_ONE_THREAD, "is for a CPU" },
+    { "_wgmma", LAB_ABLATE_ONE_THREAD, "is for a CPU" },
+    { "_naive", LAB_ABLATE_ONE_THREAD, "is for a CPU" },
+    { "", LAB_ABLATE_ONE_THREAD, "there is one thread alone" },
+    { "", "tiny-blocks", "no config with smaller blocks can do this problem" },
+};
+
+const char *lab_ablate_unfit(const char *kernel, const char *name)
+{
+    const char *mark = strstr(kernel, "__");
+    size_t length = mark ? (size_t)(mark - kernel) : strlen(kernel);
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (strcmp(reasons[i].name, name) == 0 && ends_with(kernel, length, reasons[i].kernel))
+            return reasons[i].why;
+    return "the kernel has no such build";
 }
 
 /* ---- What an effect says ---- */

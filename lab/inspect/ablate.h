@@ -51,6 +51,10 @@ bool lab_ablate_declared(const char *text, const char *name);
 bool lab_ablate_config(const char *kernel, const char *name, size_t index,
                        char changed[LAB_ABLATE_NAME_SIZE]);
 
+/* lab_ablate_unfit() says why there is no ablation @name of @kernel, with or without a config,
+ * where it has none: in words that go on after "not applicable: ". */
+const char *lab_ablate_unfit(const char *kernel, const char *name);
+
 /* A measured effect. The ratio is time with the ablation over time without; low and high are the
  * ends of its interval. */
 typedef struct lab_effect {

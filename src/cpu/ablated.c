@@ -53,6 +53,25 @@ bool heed_cpu_ablated(const char *name, int ablation)
     return kernel && kernel->backend == HEED_BACKEND_CPU && find_code(kernel, ablation);
 }
 
+const char *heed_cpu_ablated_unfit(const char *name, int ablation, const heed_problem *problem)
+{
+    const char *config;
+    const heed_kernel *kernel = heed_kernel_find(name, &config);
+    if (ablation != ABLATE_NO_STAGING)
+        return NULL;
+    if (problem->type != HEED_F32)
+        return "elements must be converted to float32 first";
+    const heed_tile_code *tile = kernel->code;
+    const heed_few_code *few = kernel->code;
+    if (kernel->algorithm == &heed_algorithm_tile && problem->seq_k % tile->keys != 0)
+        return "the keys are no multiple of those that are computed together";
+    if (kernel->algorithm == &heed_algorithm_few &&
+        (problem->seq_k % FEW_KEYS != 0 || problem->dim_qk % few->step != 0 ||
+         problem->dim_v % few->step != 0))
+        return "keys or head dims are no multiple of those that are computed together";
+    return NULL;
+}
+
 /* A task of a plan knows the plan's problem, and so the plan. */
 static void run_delayed(const heed_job *job, const heed_task *task, void *scratch)
 {
@@ -87,6 +106,10 @@ static heed_status replace(heed_plan *plan, int ablation, double delay)
     if (plan->kernel->backend != HEED_BACKEND_CPU || !code)
         return heed_fail(HEED_ERR_UNSUPPORTED, "%s has no build with ablation %d",
                          plan->kernel->name, ablation);
+    const char *unfit = heed_cpu_ablated_unfit(plan->kernel->name, ablation, &plan->problem);
+    if (unfit)
+        return heed_fail(HEED_ERR_UNSUPPORTED, "%s with ablation %d: %s", plan->kernel->name,
+                         ablation, unfit);
     ablated_plan *made = calloc(1, sizeof *made);
     if (!made)
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a plan");
@@ -101,6 +124,8 @@ static heed_status replace(heed_plan *plan, int ablation, double delay)
     made->kernel.algorithm = &made->algorithm;
     plan->code = made;
     plan->kernel = &made->kernel;
+    plan->workspace_size = made->algorithm.workspace(plan->kernel, &plan->problem,
+                                                     &plan->context->machine, &plan->config);
     return HEED_OK;
 }
 

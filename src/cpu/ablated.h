@@ -15,6 +15,10 @@
  * @ablation, an ABLATE_ number; with ABLATE_NONE and ABLATE_DELAY every CPU kernel has. */
 bool heed_cpu_ablated(const char *name, int ablation);
 
+/* heed_cpu_ablated_unfit() says why that build is no other than the kernel for @problem, which is
+ * normalized; NULL if it is. */
+const char *heed_cpu_ablated_unfit(const char *name, int ablation, const heed_problem *problem);
+
 /* heed_plan_create_ablated() makes a plan for @problem of the CPU kernel @name, with a config or
  * without, in its build with @ablation. With ABLATE_DELAY every task takes longer by @delay of its
  * time. Returns as heed_plan_create_named() does; HEED_ERR_UNSUPPORTED if there is no such build.

@@ -18,7 +18,9 @@
  * Knobs m (rows per task) and s (tasks that share the keys) are in attn_few.c.
  *
  * HEED_ABLATE is for builds that are worse on purpose (cuda/kernels/ablate.cuh): no-exp,
- * no-products (sums stop at their first step), no-loads and extra-barrier.
+ * no-products (sums stop at their first step), no-loads, mispredicted (a branch for each vector of
+ * weights that nothing predicts), extra-barrier, strided (K and V are converted down their
+ * columns), no-staging (they are read where they lie, in float32) and over-unrolled.
  *
  * Version log; figures of one thread with AVX-512 on a Zen 4:
  *
@@ -34,6 +36,12 @@
 
 #define CHUNK 4 /* vectors of O that are kept in registers */
 
+#if HEED_ABLATE == ABLATE_UNROLLED
+#define INNER_LOOP _Pragma("GCC unroll 16")
+#else
+#define INNER_LOOP
+#endif
+
 extern const heed_few_code FEW_CODE;
 
 typedef struct few_state {
@@ -42,7 +50,34 @@ typedef struct few_state {
     heed_few_layout y;
     float *base;
     float factor; /* scale * log2(e) */
+#if HEED_ABLATE == ABLATE_NO_STAGING
+    int64_t first; /* key of the tile */
+#endif
 } few_state;
+
+/* Row @j of the tile of K, and how many floats further the next one is; */
+static inline const float *key_rows(const few_state *t, int64_t j, int64_t *stride)
+{
+#if HEED_ABLATE == ABLATE_NO_STAGING
+    *stride = t->job->problem->k.seq;
+    return heed_job_k(t->job, t->task, t->first + j);
+#else
+    *stride = t->y.dim_qk;
+    return t->base + t->y.k + j * t->y.dim_qk;
+#endif
+}
+
+/* of V, the first one. */
+static inline const float *value_rows(const few_state *t, int64_t *stride)
+{
+#if HEED_ABLATE == ABLATE_NO_STAGING
+    *stride = t->job->problem->v.seq;
+    return heed_job_v(t->job, t->task, t->first);
+#else
+    *stride = t->y.dim_v;
+    return t->base + t->y.v;
+#endif
+}
 
 static void load_filled(float *to, const void *from, int64_t count, int64_t filled, heed_type type)
 {
@@ -50,9 +85,34 @@ static void load_filled(float *to, const void *from, int64_t count, int64_t fill
     memset(to + count, 0, (size_t)(filled - count) * sizeof *to);
 }
 
+#if HEED_ABLATE == ABLATE_STRIDED
+
+/* One vector of each of @keys rows at a time, zeros behind the last. @rows is the first one, others
+ * are @stride bytes apart. */
+static void load_columns(const few_state *t, float *to, const char *rows, int64_t stride,
+                         int64_t keys, int64_t dim, int64_t filled)
+{
+    heed_type type = t->job->problem->type;
+    for (int64_t c = 0; c < filled; c += LANES)
+        for (int64_t j = 0; j < keys; j++) {
+            int64_t count = dim > c ? heed_min(dim - c, LANES) : 0;
+            load_filled(to + j * filled + c, rows + j * stride + c * t->job->element, count, LANES,
+                        type);
+        }
+}
+
+#endif
+
 static void load_tile(const few_state *t, int64_t first, int64_t keys)
 {
     const heed_problem *p = t->job->problem;
+#if HEED_ABLATE == ABLATE_STRIDED
+    load_columns(t, t->base + t->y.k, heed_job_k(t->job, t->task, first),
+                 p->k.seq * t->job->element, keys, p->dim_qk, t->y.dim_qk);
+    load_columns(t, t->base + t->y.v, heed_job_v(t->job, t->task, first),
+                 p->v.seq * t->job->element, keys, p->dim_v, t->y.dim_v);
+    return;
+#endif
     for (int64_t j = 0; j < keys; j++) {
         load_filled(t->base + t->y.k + j * t->y.dim_qk, heed_job_k(t->job, t->task, first + j),
                     p->dim_qk, t->y.dim_qk, p->type);
@@ -71,15 +131,17 @@ static inline __attribute__((always_inline)) void multiply_keys(const few_state 
     const float *q = t->base + t->y.q + row * t->y.dim_qk;
     const int group = LANES / rows; /* keys at a time */
     for (int64_t j = 0; j < keys; j += group) {
-        const float *k = t->base + t->y.k + j * t->y.dim_qk;
+        int64_t stride;
+        const float *k = key_rows(t, j, &stride);
         float sums[LANES];
         vf acc[LANES];
         for (int i = 0; i < LANES; i++)
             acc[i] = v_zero();
         const int64_t dims = ABLATED(ABLATE_NO_PRODUCTS) ? LANES : t->y.dim_qk;
+        INNER_LOOP
         for (int64_t c = 0; c < dims; c += LANES)
             for (int i = 0; i < group; i++) {
-                vf key = v_load(k + i * t->y.dim_qk + c);
+                vf key = v_load(k + i * stride + c);
                 for (int r = 0; r < rows; r++)
                     acc[r * group + i] = v_fma(v_load(q + r * t->y.dim_qk + c), key,
                                                acc[r * group + i]);
@@ -92,6 +154,18 @@ static inline __attribute__((always_inline)) void multiply_keys(const few_state 
         for (int r = 0; r < rows; r++)
             memcpy(s[r] + j, sums + r * group, (size_t)group * sizeof *sums);
     }
+}
+
+/* 2^x, of which weights are made. */
+static inline vf power_of_two(vf x)
+{
+    if (ABLATED(ABLATE_NO_EXP))
+        return x;
+    if (heed_cpu_mispredicts(&x)) {
+        __asm__ volatile(""); /* or both branches would become one */
+        return v_mul(v_set(2), v_exp2(v_sub(x, v_set(1))));
+    }
+    return v_exp2(x);
 }
 
 /* Turns the products of one row with @keys keys into weights, zero beyond, updates m and l, and
@@ -113,8 +187,7 @@ static float weigh(const few_state *t, int64_t row, int64_t keys, float s[FEW_KE
     if (now == -INFINITY)
         now = -3.402823466e38f; /* finite where no key was seen yet */
     for (int j = 0; j < FEW_KEYS; j += LANES) {
-        vf weight = v_sub(v_load(s + j), v_set(now));
-        weight = ABLATED(ABLATE_NO_EXP) ? weight : v_exp2(weight);
+        vf weight = power_of_two(v_sub(v_load(s + j), v_set(now)));
         v_store(s + j, weight);
         sum = v_add(sum, weight);
     }
@@ -135,12 +208,14 @@ static inline __attribute__((always_inline)) void accumulate(const few_state *t,
     if (ABLATED(ABLATE_NO_PRODUCTS))
         keys = heed_min(keys, 1);
     for (int64_t c = 0; c < t->y.dim_v; c += CHUNK * LANES) {
-        const float *v = t->base + t->y.v + c;
+        int64_t stride;
+        const float *v = value_rows(t, &stride) + c;
         vf acc[ROWS][CHUNK];
         for (int r = 0; r < rows; r++)
             for (int i = 0; i < CHUNK; i++)
                 acc[r][i] = v_mul(v_load(o + r * t->y.dim_v + c + i * LANES), v_set(alpha[r]));
-        for (int64_t j = 0; j < keys; j++, v += t->y.dim_v)
+        INNER_LOOP
+        for (int64_t j = 0; j < keys; j++, v += stride)
             for (int r = 0; r < rows; r++) {
                 vf weight = v_set(weights[r][j]);
                 for (int i = 0; i < CHUNK; i++)
@@ -221,7 +296,10 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
     memset(t.base + t.y.o, 0, (size_t)(rows * t.y.dim_v) * sizeof(float));
     for (int64_t first = task->key_begin; first < task->key_end; first += FEW_KEYS) {
         int64_t keys = heed_min(FEW_KEYS, task->key_end - first);
-        if (!ABLATED(ABLATE_NO_LOADS) || first == task->key_begin)
+#if HEED_ABLATE == ABLATE_NO_STAGING
+        t.first = first;
+#endif
+        if (!ABLATED(ABLATE_NO_STAGING) && (!ABLATED(ABLATE_NO_LOADS) || first == task->key_begin))
             load_tile(&t, first, keys);
         run_tile(&t, first, keys);
     }

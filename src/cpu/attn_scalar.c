@@ -13,6 +13,11 @@
  *
  * Knob s: tasks that share the keys of one block of rows.
  *
+ * HEED_ABLATE is for builds that are worse on purpose (cuda/kernels/ablate.cuh): no-exp,
+ * no-products (sums stop at their first step), no-loads, mispredicted, extra-barrier, strided (K
+ * and V are converted down their columns), no-staging (they are read where they lie, in float32),
+ * over-unrolled and tiny-blocks (of one row).
+ *
  * Version log
  *   1  rows of 16, key tiles of 64.
  */
@@ -21,8 +26,14 @@
 
 #include "cpu.h"
 
-#define ROWS 16
+#define ROWS (ABLATED(ABLATE_TINY_BLOCKS) ? 1 : 16)
 #define KEYS 64
+
+#if HEED_ABLATE == ABLATE_UNROLLED
+#define INNER_LOOP _Pragma("GCC unroll 32")
+#else
+#define INNER_LOOP
+#endif
 #define LANES 8 /* partial sums of a dot product, which the compiler may keep in a vector */
 
 typedef struct row_scratch {
@@ -33,7 +44,30 @@ typedef struct row_scratch {
     float k[KEYS][HEED_DIM_MAX];
     float v[KEYS][HEED_DIM_MAX];
     float p[KEYS];
+#if HEED_ABLATE == ABLATE_NO_STAGING
+    const float *k_rows[KEYS]; /* where they lie */
+    const float *v_rows[KEYS];
+#endif
 } row_scratch;
+
+/* Key @j of the tile, and its value. */
+static const float *key_of(const row_scratch *s, int64_t j)
+{
+#if HEED_ABLATE == ABLATE_NO_STAGING
+    return s->k_rows[j];
+#else
+    return s->k[j];
+#endif
+}
+
+static const float *value_of(const row_scratch *s, int64_t j)
+{
+#if HEED_ABLATE == ABLATE_NO_STAGING
+    return s->v_rows[j];
+#else
+    return s->v[j];
+#endif
+}
 
 static float dot(const float *a, const float *b, int64_t count)
 {
@@ -41,6 +75,7 @@ static float dot(const float *a, const float *b, int64_t count)
         count = heed_min(count, LANES);
     float lane[LANES] = { 0 };
     int64_t i = 0;
+    INNER_LOOP
     for (; i + LANES <= count; i += LANES)
         for (int64_t t = 0; t < LANES; t++)
             lane[t] += a[i + t] * b[i + t];
@@ -52,13 +87,26 @@ static float dot(const float *a, const float *b, int64_t count)
     return sum;
 }
 
+/* 2^x, of which weights are made. */
+static float power_of_two(float x)
+{
+    if (ABLATED(ABLATE_NO_EXP))
+        return x;
+    if (heed_cpu_mispredicts(&x)) {
+        __asm__ volatile(""); /* or both branches would become one */
+        return 2 * exp2f(x - 1);
+    }
+    return exp2f(x);
+}
+
 /* One row against the first @count keys of the tile. */
 static void row_step(row_scratch *s, int64_t r, int64_t count, const heed_problem *problem)
 {
     float scale = problem->scale * 1.44269504088896341f; /* log2(e) */
     float top = s->m[r];
+    heed_cpu_extra_barrier();
     for (int64_t j = 0; j < count; j++) {
-        s->p[j] = scale * dot(s->q[r], s->k[j], problem->dim_qk);
+        s->p[j] = scale * dot(s->q[r], key_of(s, j), problem->dim_qk);
         top = s->p[j] > top || isnan(s->p[j]) ? s->p[j] : top;
     }
     if (top == -INFINITY)
@@ -69,11 +117,13 @@ static void row_step(row_scratch *s, int64_t r, int64_t count, const heed_proble
     for (int64_t c = 0; c < problem->dim_v; c++)
         s->o[r][c] *= shrink;
     for (int64_t j = 0; j < count; j++) {
-        float p = ABLATED(ABLATE_NO_EXP) ? s->p[j] - top : exp2f(s->p[j] - top);
+        float p = power_of_two(s->p[j] - top);
+        const float *v = value_of(s, j);
         s->l[r] += p;
         const int64_t dims = ABLATED(ABLATE_NO_PRODUCTS) ? 1 : problem->dim_v;
+        INNER_LOOP
         for (int64_t c = 0; c < dims; c++)
-            s->o[r][c] += p * s->v[j][c];
+            s->o[r][c] += p * v[c];
     }
 }
 
@@ -86,6 +136,41 @@ static void finish_row(row_scratch *s, int64_t r, const heed_job *job, const hee
         s->o[r][c] = s->l[r] == 0 ? 0 : s->o[r][c] / s->l[r];
     heed_store_row(target.o, s->o[r], p->dim_v, target.partial ? HEED_F32 : p->type);
     heed_job_set_lse(job, task, row, s->l[r] == 0 ? -INFINITY : s->m[r] + log2f(s->l[r]));
+}
+
+/* Converts the keys from @first on, and their values. */
+static void load_tile(row_scratch *s, const heed_job *job, const heed_task *task, int64_t first,
+                      int64_t keys)
+{
+    const heed_problem *p = job->problem;
+    for (int64_t j = 0; j < keys; j++) {
+        const void *k = heed_job_k(job, task, first + j), *v = heed_job_v(job, task, first + j);
+#if HEED_ABLATE == ABLATE_NO_STAGING
+        s->k_rows[j] = k;
+        s->v_rows[j] = v;
+        (void)p;
+#else
+        heed_load_row(s->k[j], k, p->dim_qk, p->type);
+        heed_load_row(s->v[j], v, p->dim_v, p->type);
+#endif
+    }
+}
+
+/* The same element by element, down the columns. */
+static void load_tile_strided(row_scratch *s, const heed_job *job, const heed_task *task,
+                              int64_t first, int64_t keys)
+{
+    const heed_problem *p = job->problem;
+    for (int64_t c = 0; c < p->dim_qk; c++)
+        for (int64_t j = 0; j < keys; j++)
+            heed_load_row(&s->k[j][c],
+                          (const char *)heed_job_k(job, task, first + j) + c * job->element, 1,
+                          p->type);
+    for (int64_t c = 0; c < p->dim_v; c++)
+        for (int64_t j = 0; j < keys; j++)
+            heed_load_row(&s->v[j][c],
+                          (const char *)heed_job_v(job, task, first + j) + c * job->element, 1,
+                          p->type);
 }
 
 static void run(const heed_job *job, const heed_task *task, void *scratch)
@@ -101,10 +186,10 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
     }
     for (int64_t j0 = task->key_begin; j0 < task->key_end; j0 += KEYS) {
         int64_t keys = heed_min(KEYS, task->key_end - j0);
-        for (int64_t j = 0; j < keys; j++) {
-            heed_load_row(s->k[j], heed_job_k(job, task, j0 + j), p->dim_qk, p->type);
-            heed_load_row(s->v[j], heed_job_v(job, task, j0 + j), p->dim_v, p->type);
-        }
+        if (ABLATED(ABLATE_STRIDED))
+            load_tile_strided(s, job, task, j0, keys);
+        else if (!ABLATED(ABLATE_NO_LOADS) || j0 == task->key_begin)
+            load_tile(s, job, task, j0, keys);
         for (int64_t r = 0; r < rows; r++) {
             int64_t seen = heed_min(keys, heed_job_visible(job, task->row_begin + r) - j0);
             row_step(s, r, seen, p);

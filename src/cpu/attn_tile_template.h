@@ -25,9 +25,10 @@
  * Knobs m (rows per task), n (keys per tile) and s (tasks that share the keys) are in attn_tile.c.
  *
  * HEED_ABLATE is for builds that are worse on purpose (cuda/kernels/ablate.cuh): no-exp,
- * no-products (each sum stops at its first step), no-loads, extra-barrier, strided (K is packed
- * down its columns), no-staging (K is read where it lies, in float32), no-overlap (no prefetch),
- * over-unrolled and masked.
+ * no-products (each sum stops at its first step), no-loads, mispredicted (a branch for each vector
+ * of weights that nothing predicts), extra-barrier, strided (K is packed down its columns),
+ * no-staging (K is read where it lies, in float32), no-overlap (no prefetch), over-unrolled and
+ * masked.
  *
  * Version log; figures of one thread on a Zen 4, whose peak is 109 to 118 GFLOP/s:
  *
@@ -263,7 +264,13 @@ static bool all_finite(const tile_state *t, int64_t keys)
 /* 2^x, of which weights are made. */
 static inline vf power_of_two(vf x)
 {
-    return ABLATED(ABLATE_NO_EXP) ? x : v_exp2(x);
+    if (ABLATED(ABLATE_NO_EXP))
+        return x;
+    if (heed_cpu_mispredicts(&x)) {
+        __asm__ volatile(""); /* or both branches would become one */
+        return v_mul(v_set(2), v_exp2(v_sub(x, v_set(1))));
+    }
+    return v_exp2(x);
 }
 
 /* S = K Q for NR keys from @j on. Raises @top to the maximum if @plain: if all of them are

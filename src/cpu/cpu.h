@@ -10,6 +10,8 @@
 #ifndef HEED_CPU_H
 #define HEED_CPU_H
 
+#include <string.h>
+
 #include "../cuda/kernels/ablate.cuh"
 #include "../internal.h"
 
@@ -147,6 +149,16 @@ static inline void heed_cpu_extra_barrier(void)
 {
     if (ABLATED(ABLATE_EXTRA_BARRIER))
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* In builds with ABLATE_MISPREDICTED: says yes or no to every float or vector of them at @x as its
+ * lowest bit says, which nothing predicts, so that what follows is a branch taken wrong half of the
+ * time. */
+static inline bool heed_cpu_mispredicts(const void *x)
+{
+    uint32_t bits;
+    memcpy(&bits, x, sizeof bits);
+    return ABLATED(ABLATE_MISPREDICTED) && (bits & 1);
 }
 
 /* backend.c: the functions of heed_algorithm, for every CPU kernel. */

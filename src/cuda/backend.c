@@ -140,7 +140,9 @@ static heed_status load_maps(program *made, const heed_plan *plan, const heed_pr
     heed_status status = heed_cuda_enter(cuda);
     if (status != HEED_OK)
         return status;
-    status = heed_cuda_make_maps(cuda, &plan->problem, cut->mapped, made->mapped);
+    status = heed_cuda_make_maps(cuda, &plan->problem, cut->mapped,
+                                 cut->map_columns ? cut->map_columns : HEED_MAP_COLUMNS,
+                                 made->mapped);
     heed_cuda_leave(cuda);
     return status;
 }
@@ -252,6 +254,7 @@ heed_status heed_plan_create_foreign(heed_plan **plan, heed_context *context,
                                 .aligned = facts->aligned,
                                 .window = facts->window,
                                 .mapped = facts->mapped,
+                                .map_columns = facts->map_columns,
                                 .in_turn = facts->in_turn,
                                 .paired = facts->paired,
                                 .resident = facts->resident };

@@ -19,6 +19,7 @@ typedef struct heed_cuda_cut {
     bool aligned;   /* it reads and writes 16 bytes at a time: addresses must be multiples of 16 */
     bool window;    /* K and V should stay in the L2 */
     int64_t mapped; /* it takes heed_cuda_mapped_args (maps.h), with boxes of so many keys; 0: no */
+    int map_columns; /* if mapped: columns of the boxes, as in heed_cuda_facts */
     bool in_turn;   /* there are no more blocks than multiprocessors: each takes several in turn */
     bool paired;    /* two blocks, a cluster, do what else one does */
     int resident;   /* if mapped: blocks that a multiprocessor has room for */

@@ -37,6 +37,7 @@ static void describe_cut(const heed_kernel *kernel, const heed_problem *problem,
     facts->rows = cut.rows;
     facts->splits = cut.splits;
     facts->mapped = cut.mapped;
+    facts->map_columns = cut.map_columns;
     facts->aligned = cut.aligned;
     facts->window = cut.window;
     facts->in_turn = cut.in_turn;

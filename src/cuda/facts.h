@@ -27,6 +27,7 @@ struct heed_cuda_facts {
     int64_t rows;
     int64_t splits;
     int64_t mapped;
+    int map_columns; /* columns of its boxes, if mapped: 8, 16, 32, or 64, which 0 stands for */
     bool aligned;
     bool window;
     bool in_turn;

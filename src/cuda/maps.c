@@ -94,14 +94,35 @@ heed_problem heed_cuda_mapped_problem(const heed_problem *problem)
     return seen;
 }
 
+/* What is swizzled together is as wide as the box. */
+static int swizzle_of(int columns)
+{
+    switch (columns) {
+    case 8:
+        return CU_MAP_SWIZZLE_NONE;
+    case 16:
+        return CU_MAP_SWIZZLE_32;
+    case 32:
+        return CU_MAP_SWIZZLE_64;
+    default:
+        return CU_MAP_SWIZZLE_128;
+    }
+}
+
+/* What all boxes have in common. */
+typedef struct box_size {
+    int64_t tile; /* keys of K's and V's */
+    int columns;
+} box_size;
+
 /* The box of tensor @index: columns, heads, rows of the sequence, batch. */
-static void choose_box(const heed_problem *problem, int index, int64_t tile, uint32_t box[DIMS])
+static void choose_box(const heed_problem *problem, int index, box_size size, uint32_t box[DIMS])
 {
     bool keys = index == 1 || index == 2;
     int64_t heads = !keys && group_fits(problem) ? group_of(problem) : 1;
-    box[0] = HEED_MAP_COLUMNS;
+    box[0] = (uint32_t)size.columns;
     box[1] = (uint32_t)heads;
-    box[2] = (uint32_t)(keys ? tile : BOX_ROWS / heads);
+    box[2] = (uint32_t)(keys ? size.tile : BOX_ROWS / heads);
     box[3] = 1;
 }
 
@@ -114,7 +135,7 @@ static heed_status fail_fault(const map_fault *fault)
                      (long long)fault->most, (long long)fault->unit);
 }
 
-static heed_status make_map(heed_cuda *cuda, const heed_problem *problem, int index, int64_t tile,
+static heed_status make_map(heed_cuda *cuda, const heed_problem *problem, int index, box_size size,
                             heed_cuda_map *map)
 {
     static const uint32_t steps[DIMS] = { 1, 1, 1, 1 };
@@ -125,7 +146,7 @@ static heed_status make_map(heed_cuda *cuda, const heed_problem *problem, int in
     outer dims[3];
     uint32_t box[DIMS];
     uint64_t sizes[DIMS] = { (uint64_t)tensor.dim }, strides[DIMS - 1];
-    choose_box(problem, index, tile, box);
+    choose_box(problem, index, size, box);
     outer_dims(&tensor, dims);
     for (int i = 0; i < 3; i++) {
         sizes[i + 1] = (uint64_t)dims[i].size;
@@ -134,7 +155,7 @@ static heed_status make_map(heed_cuda *cuda, const heed_problem *problem, int in
     }
     int result = cuda->driver->map_encode(
         map, problem->type == HEED_BF16 ? CU_MAP_BF16 : CU_MAP_F16, DIMS, NOWHERE, sizes, strides,
-        box, steps, CU_MAP_APART, CU_MAP_SWIZZLE_128, CU_MAP_L2_256, CU_MAP_ZEROS);
+        box, steps, CU_MAP_APART, swizzle_of(size.columns), CU_MAP_L2_256, CU_MAP_ZEROS);
     char what[160];
     snprintf(what, sizeof what,
              "mapping %c (%lld x %lld x %lld x %lld, in boxes of %u rows by %u heads)", tensor.name,
@@ -144,7 +165,7 @@ static heed_status make_map(heed_cuda *cuda, const heed_problem *problem, int in
 }
 
 heed_status heed_cuda_make_maps(heed_cuda *cuda, const heed_problem *problem, int64_t tile,
-                                heed_cuda_mapped_args *args)
+                                int columns, heed_cuda_mapped_args *args)
 {
     heed_cuda_map *const maps[HEED_TENSORS] = { &args->q, &args->k, &args->v, &args->o };
     if (tile < 1 || tile > BOX_MAX)
@@ -152,9 +173,13 @@ heed_status heed_cuda_make_maps(heed_cuda *cuda, const heed_problem *problem, in
                          "a tile has %lld keys; the tensor memory accelerator copies 1 to %d at a "
                          "time",
                          (long long)tile, BOX_MAX);
+    if (columns != 8 && columns != 16 && columns != 32 && columns != HEED_MAP_COLUMNS)
+        return heed_fail(HEED_ERR_INVALID, "a box has %d columns; it must be 8, 16, 32 or %d",
+                         columns, HEED_MAP_COLUMNS);
+    const box_size size = { tile, columns };
     heed_status status = HEED_OK;
     for (int i = 0; i < HEED_TENSORS && status == HEED_OK; i++)
-        status = make_map(cuda, problem, i, tile, maps[i]);
+        status = make_map(cuda, problem, i, size, maps[i]);
     return status;
 }
 

@@ -25,6 +25,7 @@ const emulated_kernel EMULATED_KERNEL = {
     .shared_bytes = SHARED_BYTES,
     .cluster = PAIR,
     .mapped = HEED_N,
+    .columns = PANEL_COLUMNS,
     .in_turn = HEED_G == 2,
     .run = run,
 };

@@ -11,9 +11,8 @@
 #include <string.h>
 
 #define MAGIC 0x70616d20646565ull
-#define ROW_BYTES 128 /* of a box */
 #define CHUNK 16
-#define BOX_ALIGN 1024
+#define BOX_ALIGN 8 /* rows */
 #define TURNS_MAX 6 /* that a copy may take */
 
 /* What is in a map. */
@@ -53,10 +52,17 @@ void emulator_map(heed_cuda_map *map, const void *base, const int64_t dims[4],
     memcpy(map, &it, sizeof it);
 }
 
+/* Bytes of a row of a box. */
+static uint32_t row_bytes(const tensor_map *map)
+{
+    return (uint32_t)map->box[0] * GRANULE;
+}
+
 /* Can the accelerator do with the map? */
 static bool fits(const tensor_map *map)
 {
-    bool fine = map->base % 16 == 0 && map->box[0] == HEED_MAP_COLUMNS;
+    bool fine = map->base % 16 == 0 && (map->box[0] == 8 || map->box[0] == 16 ||
+                                        map->box[0] == 32 || map->box[0] == HEED_MAP_COLUMNS);
     for (int i = 0; i < 4; i++)
         fine = fine && map->dims[i] > 0 && map->dims[i] < INT64_C(1) << 32 && map->box[i] > 0 &&
                map->box[i] <= 256;
@@ -88,9 +94,10 @@ static uint8_t *row_of(const tensor_copy *c, uint32_t index)
 static void move_row(const tensor_copy *c, uint8_t *shared, uint32_t index)
 {
     uint8_t *row = row_of(c, index);
-    for (int i = 0; i < HEED_MAP_COLUMNS; i++) {
-        uint32_t smem = c->smem + index * ROW_BYTES + (uint32_t)i * GRANULE;
-        uint8_t *in = shared + ((smem ^ (smem >> 3 & 0x70)) - EMULATOR_SHARED_BASE);
+    uint32_t bytes = row_bytes(&c->map), turned = bytes - CHUNK;
+    for (int i = 0; i < c->map.box[0]; i++) {
+        uint32_t smem = c->smem + index * bytes + (uint32_t)i * GRANULE;
+        uint8_t *in = shared + ((smem ^ (smem >> 3 & turned)) - EMULATOR_SHARED_BASE);
         int64_t column = (int64_t)c->at[0] + i;
         bool there = row && column >= 0 && column < c->map.dims[0];
         if (there && c->thread)
@@ -106,7 +113,7 @@ static void deliver(machine *m, size_t index)
 {
     tensor_copy c = m->tensor_copies[index];
     m->tensor_copies[index] = m->tensor_copies[--m->tensor_count];
-    for (uint32_t i = 0; i < c.bytes / ROW_BYTES; i++)
+    for (uint32_t i = 0; i < c.bytes / row_bytes(&c.map); i++)
         move_row(&c, m->shared, i);
     if (c.thread) {
         c.thread->stores_left--;
@@ -160,7 +167,7 @@ static tensor_copy *start(machine *m, const access *it, const void *map, const i
         c.bytes *= i > 0 ? (uint32_t)c.map.box[i] : 1;
     }
     c.due = m->turn + machine_random(m, TURNS_MAX + 1);
-    if (!shared_locate(it, c.bytes, BOX_ALIGN))
+    if (!shared_locate(it, c.bytes, BOX_ALIGN * row_bytes(&c.map)))
         return NULL;
     list[m->tensor_count] = c;
     return &list[m->tensor_count++];

@@ -1,8 +1,9 @@
 /*
  * wgmma_operands.c - what products of a warpgroup take from shared memory and from registers
  *
- * Operands in shared memory are made of rows of 128 bytes, swizzled, eight of which are 1024 bytes.
- * Either the summed dimension is that of the rows, or the rows are of 64 columns of the product.
+ * Operands in shared memory are made of rows of 128, 64 or 32 bytes, swizzled, or of 16, which are
+ * not; eight of them lie one after another. Either the summed dimension is that of the rows, or the
+ * rows are of columns of the product, as many as go into one.
  */
 #include "emulator/wgmma.h"
 
@@ -12,11 +13,11 @@
 
 #define CHUNK 16 /* bytes */
 #define ELEMENTS 8
-#define PANEL 64 /* columns */
 
 typedef struct operand {
     access it;
     uint32_t smem, leading, stride; /* bytes */
+    uint32_t row;                   /* bytes of one */
     bool bf16;
 } operand;
 
@@ -24,6 +25,7 @@ typedef struct operand {
 static bool operand_of(operand *o, machine *m, const warpgroup *g, const product *p, uint64_t desc,
                        uint32_t group)
 {
+    static const uint32_t rows[] = { 16, 128, 64, 32 }; /* by the mode of swizzling */
     *o = (operand){ .it = { .m = m,
                             .clock = p->clock,
                             .actor = g->actor,
@@ -36,11 +38,15 @@ static bool operand_of(operand *o, machine *m, const warpgroup *g, const product
                     .smem = g->base + ((uint32_t)(desc & 0x3fff) << 4),
                     .leading = (uint32_t)(desc >> 16 & 0x3fff) << 4,
                     .stride = (uint32_t)(desc >> 32 & 0x3fff) << 4,
+                    .row = rows[desc >> 62],
                     .bf16 = p->flags & EMULATOR_WGMMA_BF16 };
-    if (desc >> 62 != 1 || (desc >> 49 & 7) != 0)
-        machine_fail(m, "%s: descriptor %#llx: 128-byte swizzle, 1 << 62, and no offset are known",
+    if ((desc >> 46 & 3) != 0 || (desc >> 49 & 0x1fff) != 0)
+        machine_fail(m, "%s: descriptor %#llx: only modes of swizzling, bits 62 and 63, are known",
                      machine_site_print(m, p->at).text, (unsigned long long)desc);
-    else if (o->smem % 1024 >= 128)
+    else if (o->row == CHUNK && o->leading == 0)
+        machine_fail(m, "%s: descriptor %#llx: what is not swizzled needs two distances",
+                     machine_site_print(m, p->at).text, (unsigned long long)desc);
+    else if (o->smem % (8 * o->row) >= o->row)
         machine_fail(m, "%s: descriptor %#llx begins amid eight rows",
                      machine_site_print(m, p->at).text, (unsigned long long)desc);
     else
@@ -52,7 +58,7 @@ static bool operand_of(operand *o, machine *m, const warpgroup *g, const product
 static bool read_chunk(operand *o, uint32_t smem, double to[ELEMENTS])
 {
     uint16_t bits[ELEMENTS];
-    o->it.smem = smem ^ (smem >> 3 & 0x70);
+    o->it.smem = smem ^ (smem >> 3 & (o->row - CHUNK));
     const uint8_t *from = shared_locate(&o->it, CHUNK, CHUNK);
     if (!from)
         return false;
@@ -65,7 +71,24 @@ static bool read_chunk(operand *o, uint32_t smem, double to[ELEMENTS])
 
 static uint32_t row_at(const operand *o, uint32_t row)
 {
-    return o->smem + row / 8 * o->stride + row % 8 * 128;
+    return o->smem + row / 8 * o->stride + row % 8 * o->row;
+}
+
+/* Where the chunk with column @k of row @row is, if rows have what is summed. */
+static uint32_t chunk_along(const operand *o, uint32_t row, uint32_t k)
+{
+    uint32_t columns = o->row / 2;
+    return row_at(o, row) + k / columns * o->leading + k % columns * 2;
+}
+
+/* And if rows have columns of the product. Where nothing is swizzled the two distances have changed
+ * places. */
+static uint32_t chunk_across(const operand *o, uint32_t row, uint32_t n)
+{
+    uint32_t columns = o->row / 2;
+    if (o->row == CHUNK)
+        return o->smem + row / 8 * o->leading + row % 8 * CHUNK + n / columns * o->stride;
+    return row_at(o, row) + n / columns * o->leading + n % columns * 2;
 }
 
 /* 64 or @n rows of which each has what is summed. */
@@ -73,7 +96,7 @@ static bool read_a(operand *o, product *p)
 {
     for (uint32_t r = 0; r < M; r++)
         for (uint32_t k = 0; k < K; k += ELEMENTS)
-            if (!read_chunk(o, row_at(o, r) + k * 2, &p->a[r][k]))
+            if (!read_chunk(o, chunk_along(o, r, k), &p->a[r][k]))
                 return false;
     return true;
 }
@@ -83,7 +106,7 @@ static bool read_b(operand *o, product *p)
     double chunk[ELEMENTS];
     for (uint32_t r = 0; r < (uint32_t)p->n; r++)
         for (uint32_t k = 0; k < K; k += ELEMENTS) {
-            if (!read_chunk(o, row_at(o, r) + k * 2, chunk))
+            if (!read_chunk(o, chunk_along(o, r, k), chunk))
                 return false;
             for (uint32_t i = 0; i < ELEMENTS; i++)
                 p->b[k + i][r] = chunk[i];
@@ -96,7 +119,7 @@ static bool read_b_across(operand *o, product *p)
 {
     for (uint32_t k = 0; k < K; k++)
         for (uint32_t n = 0; n < (uint32_t)p->n; n += ELEMENTS)
-            if (!read_chunk(o, row_at(o, k) + n / PANEL * o->leading + n % PANEL * 2, &p->b[k][n]))
+            if (!read_chunk(o, chunk_across(o, k, n), &p->b[k][n]))
                 return false;
     return true;
 }

@@ -16,14 +16,16 @@
 #define ABLATE_NO_PRODUCTS 2   /* of matrices: their operands come, and are not multiplied */
 #define ABLATE_DIVERGENT 3     /* odd lanes, or keys, make their exponentials in a branch apart */
 #define ABLATE_EXTRA_BARRIER 4 /* one more in every step */
-#define ABLATE_STRIDED 5       /* neighbours load from other rows, not from the same one */
-#define ABLATE_UNSWIZZLED 6    /* rows of tiles lie in the same banks of shared memory */
+#define ABLATE_STRIDED 5       /* neighbours load from other rows, or rows come in small pieces */
+#define ABLATE_UNSWIZZLED 6    /* tiles lie in shared memory as if it had no banks */
 #define ABLATE_NO_STAGING 7    /* operands are not gathered in fast memory first */
-#define ABLATE_NO_OVERLAP 8    /* loads are waited for as soon as they have been started */
+#define ABLATE_NO_OVERLAP 8    /* nothing is loaded while a tile is worked on */
 #define ABLATE_UNROLLED 9      /* eight steps of the main loop one after another in the code */
 #define ABLATE_MASKED 10       /* all tiles are masked, needed or not */
 #define ABLATE_DELAY 11 /* HEED_DELAY / 65536 of a block's time is spent waiting at its end */
 #define ABLATE_NO_LOADS 12     /* tiles of K and V but the first are the first ones again */
+#define ABLATE_TINY_BLOCKS 13  /* of one warp; on a CPU, tasks of one row */
+#define ABLATE_MISPREDICTED 14 /* on a CPU: a branch at each exponential that nothing predicts */
 
 #ifndef HEED_ABLATE
 #define HEED_ABLATE ABLATE_NONE

@@ -25,8 +25,8 @@
  *
  * Beside them HEED_ABLATE, for builds that are worse on purpose (ablate.cuh):
  *
- *     @ablate no-exp no-products divergent extra-barrier strided unswizzled no-overlap
- *     @ablate over-unrolled no-loads delay
+ *     @ablate no-exp no-products divergent extra-barrier strided unswizzled no-staging no-overlap
+ *     @ablate over-unrolled masked no-loads delay
  *
  * Version log. TF is TFLOP/s on one H200, f16, not causal, b4 h32 s4096 d64 and b4 h16 s4096 d128;
  * FlashAttention-2, as PyTorch 2.11 has it, did 303 and 336 in the same runs.
@@ -114,7 +114,9 @@ HEED_DEVICE void locate(walk *w, const heed_cuda_args *args)
     w->v = (const u8 *)args->v +
            2 * ((i64)at->batch * args->v_stride.batch + (i64)at->head_kv * args->v_stride.head);
     w->tiles = own_tiles(at, at->tile_end);
-    w->full = own_tiles(at, at->tile_full < at->tile_end ? at->tile_full : at->tile_end);
+    w->full = ABLATED(ABLATE_MASKED)
+                  ? 0
+                  : own_tiles(at, at->tile_full < at->tile_end ? at->tile_full : at->tile_end);
 }
 
 /* How many steps the main loop takes: as long as tile j needs no mask, and the tiles of the step
@@ -131,6 +133,23 @@ HEED_DEVICE u32 stage_of(const walk *w, u32 j)
 {
     return w->stages + j % HEED_S * STAGE_BYTES;
 }
+
+#if HEED_ABLATE == ABLATE_NO_STAGING
+
+/* Tile j, of those of the head that begin at @rows. @clean: a mask cuts through it. */
+HEED_DEVICE tile_source direct_source(const walk *w, const u8 *rows, i64 stride, u32 j, int clean)
+{
+    tile_source from;
+    from.key = tile_key(&w->at, j);
+    from.rows = rows + from.key * stride;
+    from.stride = stride;
+    from.valid = from.key < w->args->seq_k ? w->args->seq_k - from.key : 0;
+    from.lane = w->at.lane;
+    from.bad_smem = clean ? w->bad_smem : 0;
+    return from;
+}
+
+#endif
 
 /* The group's tiles of K come in the order of @j, each once, and so do those of V. */
 HEED_DEVICE void stream_k(walk *w, u32 j, const int whole)
@@ -152,8 +171,8 @@ HEED_DEVICE void stream_v(walk *w, u32 j, const int whole)
 HEED_DEVICE void load_step(walk *w, u32 j, const int whole, const int aligned)
 {
     u32 k = j + K_AHEAD;
-    if (ABLATED(ABLATE_NO_LOADS) && whole && j >= HEED_S) {
-        ; /* what the stages were filled with stays */
+    if (ABLATED(ABLATE_NO_STAGING) || (ABLATED(ABLATE_NO_LOADS) && whole && j >= HEED_S)) {
+        ; /* what the stages were filled with stays, if anything */
     } else if (aligned) {
         if (whole || k < w->tiles)
             stream_k(w, k, whole);
@@ -173,7 +192,7 @@ HEED_DEVICE void load_step(walk *w, u32 j, const int whole, const int aligned)
 HEED_DEVICE void advance(walk *w, u32 j, const int fast, const int aligned)
 {
     ptx_cp_async_wait(HEED_S - 2);
-    if (HEED_CAUSAL && !fast && j >= w->full)
+    if (HEED_CAUSAL && !fast && j >= w->full && !ABLATED(ABLATE_NO_STAGING))
         clean_v(&w->at, stage_of(w, j) + K_BYTES, w->bad_smem, tile_key(&w->at, j));
     group_barrier(&w->at);
     load_step(w, j + HEED_S - 1, fast, aligned);
@@ -181,27 +200,50 @@ HEED_DEVICE void advance(walk *w, u32 j, const int fast, const int aligned)
         ptx_cp_async_wait(0);
 }
 
+/* Where the lane finds tile j of K, */
+HEED_DEVICE tile_source k_source(const walk *w, u32 j)
+{
+#if HEED_ABLATE == ABLATE_NO_STAGING
+    return direct_source(w, w->k, 2 * w->args->k_stride.seq, j, 0);
+#else
+    return stage_of(w, j) + (w->kv_lanes & 0xffff);
+#endif
+}
+
+/* and of V. @fast: in the main loop. */
+HEED_DEVICE tile_source v_source(const walk *w, u32 j, const int fast)
+{
+#if HEED_ABLATE == ABLATE_NO_STAGING
+    return direct_source(w, w->v, 2 * w->args->v_stride.seq, j,
+                         HEED_CAUSAL && !fast && j >= w->full);
+#else
+    (void)fast;
+    return stage_of(w, j) + K_BYTES + (w->kv_lanes >> 16);
+#endif
+}
+
 /* The part of 16 columns in the scores of a tile. */
-HEED_DEVICE void score_columns(const walk *w, half_sum s[ROWS16][KEYS8], u32 q_lane, u32 k_lane,
+HEED_DEVICE void score_columns(const walk *w, half_sum s[ROWS16][KEYS8], u32 q_lane, tile_source k,
                                int kk)
 {
 #if HEED_Q == 2
     (void)q_lane;
-    multiply_k(s, (u32(*)[4])w->q[kk], k_lane, kk);
+    multiply_k(s, (u32(*)[4])w->q[kk], k, kk);
 #else
     u32 q[ROWS16][4];
     (void)w;
     load_q_fragments(q, q_lane, kk);
-    multiply_k(s, q, k_lane, kk);
+    multiply_k(s, q, k, kk);
 #endif
 }
 
 HEED_DEVICE void sum_scores(const walk *w, half_sum s[ROWS16][KEYS8], u32 j)
 {
-    u32 q_lane = w->q_lane, k_lane = stage_of(w, j) + (w->kv_lanes & 0xffff);
+    u32 q_lane = w->q_lane;
+    tile_source k = k_source(w, j);
     HEED_UNROLL
     for (int kk = 0; kk < QK16; kk++)
-        score_columns(w, s, q_lane, k_lane, kk);
+        score_columns(w, s, q_lane, k, kk);
 }
 
 /* The scores of tile j. */
@@ -232,7 +274,7 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int fast, const int align
     HEED_UNROLL
     for (int nt = 0; nt < KEYS8; nt++)
         exponentiate(st, &p, s, w->args->scale, nt);
-    multiply_v(st, &p, stage_of(w, j) + K_BYTES + (w->kv_lanes >> 16));
+    multiply_v(st, &p, v_source(w, j, fast));
 }
 
 HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
@@ -263,15 +305,16 @@ HEED_DEVICE void step(walk *w, state *st, float s[ROWS16][KEYS8][4], float next[
     if (!fast && j >= w->full)
         mask_scores(w->args, &w->at, s, tile_key(&w->at, j));
     raise_max(st, s, w->args->scale);
-    u32 q_lane = ptx_keep(w->q_lane), k_lane = stage_of(w, j + 1) + (w->kv_lanes & 0xffff);
+    u32 q_lane = ptx_keep(w->q_lane);
+    tile_source k = k_source(w, j + 1);
     HEED_UNROLL
     for (int kk = 0; kk < QK16; kk++) {
-        score_columns(w, next, q_lane, k_lane, kk);
+        score_columns(w, next, q_lane, k, kk);
         HEED_UNROLL
         for (int nt = kk * KEYS8 / QK16; nt < (kk + 1) * KEYS8 / QK16; nt++)
             exponentiate(st, &p, s, w->args->scale, nt);
     }
-    multiply_v(st, &p, stage_of(w, j) + K_BYTES + (w->kv_lanes >> 16));
+    multiply_v(st, &p, v_source(w, j, fast));
 }
 
 HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
@@ -312,7 +355,9 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
     w->k_stream = tile_stream_of(w->k + tile_key(at, 0) * k_row, k_row, HEED_N, QK_PAD, at->thread);
     w->v_stream = tile_stream_of(w->v + tile_key(at, 0) * v_row, v_row, HEED_N, V_PAD, at->thread);
     load_q(w->args, at, w->q_smem, aligned);
-    if (K_AHEAD && w->tiles > 0 && aligned)
+    if (ABLATED(ABLATE_NO_STAGING))
+        ; /* nothing is */
+    else if (K_AHEAD && w->tiles > 0 && aligned)
         stream_k(w, 0, 0);
     else if (K_AHEAD && w->tiles > 0)
         load_k(w->args, at, w->k, w->stages, 0);
@@ -341,6 +386,8 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
 HEED_DEVICE void store(const walk *w, const place *at, state *st, const int aligned)
 {
     normalize(st);
+    if (HEED_CAUSAL && HEED_K == 1 && ABLATED(ABLATE_NO_STAGING))
+        ptx_barrier(); /* values were looked at after the last one */
     if (HEED_CAUSAL)
         spoil(w->args, at, st, w->bad_smem);
     if (w->args->splits.value > 1) {

@@ -31,7 +31,8 @@
  *
  * Beside them HEED_ABLATE, for builds that are worse on purpose (ablate.cuh):
  *
- *     @ablate no-exp no-products no-loads divergent extra-barrier over-unrolled delay
+ *     @ablate no-exp no-products no-loads divergent extra-barrier strided unswizzled no-overlap
+ *     @ablate over-unrolled masked delay
  *
  * Version log. On one H200, f16, without a mask, cold: TF is TFLOP/s of b4 h32 s4096 d64 and b4 h16
  * s4096 d128, us the time of b2 h8 s512 d64 and b8 h16 s512 d64. cuDNN 9.19 did 482 / 659 TF
@@ -111,7 +112,7 @@ HEED_DEVICE void negate_q(const walk *w)
 {
     u32 thread = w->at.warp * 32 + w->at.lane;
     if (w->at.key_group == 0) {
-        for (u32 i = thread; i < GROUP_ROWS * QK_PANELS * 8; i += GROUP_THREADS) {
+        for (u32 i = thread; i < GROUP_ROWS * QK_PANELS * PANEL_CHUNKS; i += GROUP_THREADS) {
             heed_u32x4 x = ptx_ld_shared_16(w->q + i * 16);
             for (int word = 0; word < 4; word++)
                 x.v[word] ^= 0x80008000u;

@@ -4,6 +4,7 @@
 #ifndef HEED_MMA_TILE_CUH
 #define HEED_MMA_TILE_CUH
 
+#include "mma_direct.cuh"
 #include "mma_place.cuh"
 #include "softmax.cuh"
 #include "tile.cuh"
@@ -18,12 +19,12 @@ HEED_DEVICE void load_q_fragments(u32 q[ROWS16][4], u32 lane, u32 kk)
 
 /* The products of 16 columns of Q with those of all keys of a tile, added to @s; the first ones, of
  * @kk 0, take the place of what was there. */
-HEED_DEVICE void multiply_k(half_sum s[ROWS16][KEYS8], u32 q[ROWS16][4], u32 lane, u32 kk)
+HEED_DEVICE void multiply_k(half_sum s[ROWS16][KEYS8], u32 q[ROWS16][4], tile_source from, u32 kk)
 {
     HEED_UNROLL
     for (int nt = 0; nt < KEYS16; nt++) {
         u32 k[4];
-        ptx_ldmatrix_x4(k, tile_lane_at(lane, HEED_N, QK_PAD, nt, kk));
+        load_k_fragments(k, from, nt, kk);
         HEED_UNROLL
         for (int mt = 0; mt < ROWS16; mt++) {
             if (kk == 0) {
@@ -64,7 +65,7 @@ HEED_DEVICE void add_half_sum(float o[4], const half_sum sum)
 }
 
 /* Half precision is for the sum of a tile only, so that long sums keep their accuracy. */
-HEED_DEVICE void multiply_v(state *st, weights *w, u32 lane)
+HEED_DEVICE void multiply_v(state *st, weights *w, tile_source from)
 {
     HEED_UNROLL
     for (int dt = 0; dt < V8 / 2; dt++) {
@@ -72,7 +73,7 @@ HEED_DEVICE void multiply_v(state *st, weights *w, u32 lane)
         HEED_UNROLL
         for (int kk = 0; kk < KEYS16; kk++) {
             u32 v[4];
-            ptx_ldmatrix_x4_trans(v, tile_lane_at(lane, HEED_N, V_PAD, kk, dt));
+            load_v_fragments(v, from, kk, dt);
             HEED_UNROLL
             for (int mt = 0; mt < ROWS16; mt++) {
                 HEED_UNROLL
@@ -94,14 +95,14 @@ HEED_DEVICE void multiply_v(state *st, weights *w, u32 lane)
 
 #else
 
-HEED_DEVICE void multiply_v(state *st, weights *w, u32 lane)
+HEED_DEVICE void multiply_v(state *st, weights *w, tile_source from)
 {
     HEED_UNROLL
     for (int kk = 0; kk < KEYS16; kk++) {
         HEED_UNROLL
         for (int dt = 0; dt < V8 / 2; dt++) {
             u32 v[4];
-            ptx_ldmatrix_x4_trans(v, tile_lane_at(lane, HEED_N, V_PAD, kk, dt));
+            load_v_fragments(v, from, kk, dt);
             HEED_UNROLL
             for (int mt = 0; mt < ROWS16; mt++) {
                 half_mma(st->o[mt][2 * dt], w->p[mt][kk], v);

@@ -30,6 +30,16 @@ HEED_DEVICE u32 loaded_key(const place *at, u32 j)
     return tile_key(at, block_tile(at, j));
 }
 
+/* In builds without overlap: waits until the tile before that of @next, if there is one, has been
+ * read. */
+HEED_DEVICE void wait_before(u32 which, ring next, u32 j)
+{
+    u32 wrapped = next.stage == 0;
+    if (ABLATED(ABLATE_NO_OVERLAP) && (j > 0 || next.stage > 0 || next.parity > 0))
+        ptx_mbarrier_wait(stage_barrier(which, wrapped ? HEED_S - 1 : next.stage - 1),
+                          next.parity ^ wrapped);
+}
+
 /* Loads the block's tile @j of K or V, of @panels panels, when its stage is empty. */
 HEED_DEVICE void load_tile(const heed_cuda_map *map, const place *at, u32 smem, u32 full, u32 empty,
                            u32 parity, u32 j, const u32 panels)
@@ -52,6 +62,7 @@ HEED_DEVICE void load_k(const heed_cuda_mapped_args *m, const place *at, ring *n
 {
     HEED_NO_UNROLL
     for (u32 j = 0; j < block_count(at, at->tiles); j++) {
+        wait_before(K_EMPTY, *next, j);
         load_tile(&m->k, at, k_tile(*next), stage_barrier(K_FULL, next->stage),
                   stage_barrier(K_EMPTY, next->stage), next->parity, j, QK_PANELS);
         ring_advance(next, 1);
@@ -66,6 +77,7 @@ HEED_DEVICE void load_q_and_v(const heed_cuda_mapped_args *m, const place *at, r
         load_q(m, at, r, round);
     HEED_NO_UNROLL
     for (u32 j = 0; j < block_count(at, at->tiles); j++) {
+        wait_before(V_EMPTY, *next, j);
         load_tile(&m->v, at, v_tile(*next), stage_barrier(V_FULL, next->stage),
                   stage_barrier(V_EMPTY, next->stage), next->parity, j, V_PANELS);
         ring_advance(next, 1);
@@ -92,8 +104,8 @@ HEED_DEVICE void clean_pair(u32 smem, u32 column, u32 key)
 /* Cleans a chunk of 8 columns of a row: number @i of the tile. */
 HEED_DEVICE void clean_chunk(u32 smem, u32 key, u32 i)
 {
-    u32 row = i / 8 % HEED_N, chunk = (i ^ row) % 8;
-    u32 column = i / 8 / HEED_N * PANEL_COLUMNS + chunk * 8;
+    u32 row = i / PANEL_CHUNKS % HEED_N, chunk = (i ^ row / (128 / PANEL_ROW)) % PANEL_CHUNKS;
+    u32 column = i / PANEL_CHUNKS / HEED_N * PANEL_COLUMNS + chunk * 8;
     HEED_NO_UNROLL
     for (u32 pair = 0; pair < 4; pair++)
         clean_pair(smem + i * 16 + pair * 4, column + pair * 2, key + row);
@@ -109,7 +121,7 @@ HEED_DEVICE u32 chunk_not_finite(const heed_u32x4 *x)
 HEED_DEVICE void clean_tile(u32 smem, u32 key, u32 thread)
 {
     HEED_NO_UNROLL
-    for (u32 i = thread; i < V_PANELS * HEED_N * 8; i += 2 * CLEANERS) {
+    for (u32 i = thread; i < V_PANELS * HEED_N * PANEL_CHUNKS; i += 2 * CLEANERS) {
         heed_u32x4 first = ptx_ld_shared_16(smem + i * 16);
         heed_u32x4 second = ptx_ld_shared_16(smem + (i + CLEANERS) * 16);
         u32 bad_first = chunk_not_finite(&first), bad_second = chunk_not_finite(&second);

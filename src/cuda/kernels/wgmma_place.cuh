@@ -38,6 +38,8 @@ HEED_DEVICE void find_own_tiles(const heed_cuda_args *args, place *at)
         full = visible_keys(args, divide(at->row, args->group)) / HEED_N;
     }
     at->passed = at->tiles - end;
+    if (ABLATED(ABLATE_MASKED))
+        full = 0;
     at->cut = at->tiles - (full < end ? full : end);
 }
 
@@ -56,6 +58,8 @@ HEED_DEVICE void find_place(const heed_cuda_mapped_args *m, place *at, u32 numbe
     at->row = first + at->row_group * GROUP_ROWS;
     at->tiles = (visible_keys(args, divide(last, args->group)) + (HEED_N - 1)) / HEED_N;
     u32 full = visible_keys(args, divide(first, args->group)) / HEED_N;
+    if (ABLATED(ABLATE_MASKED))
+        full = 0;
     at->masked = at->tiles > full ? at->tiles - full : 0;
     if (HEED_C == 2)
         find_own_tiles(args, at);

@@ -65,7 +65,7 @@ HEED_DEVICE void store_lse(const heed_cuda_args *args, const place *at, const st
     }
 }
 
-/* Leaves the warp's 16 rows of O in shared memory at @smem, in panels of 64 columns. */
+/* Leaves the warp's 16 rows of O in shared memory at @smem, in panels. */
 HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem)
 {
     u32 row = at->warp * 16 + at->lane % 16;
@@ -76,8 +76,9 @@ HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem)
         for (u32 j = 0; j < 4; j++)
             r[j] = half_pack(st->o[0][2 * i + j / 2][j % 2 * 2],
                              st->o[0][2 * i + j / 2][j % 2 * 2 + 1]);
-        ptx_stmatrix_x4(
-            smem + (chunk / 8 * GROUP_ROWS + row) * PANEL_ROW + (chunk % 8 ^ row % 8) * 16, r);
+        ptx_stmatrix_x4(smem + (chunk / PANEL_CHUNKS * GROUP_ROWS + row) * PANEL_ROW +
+                            (chunk % PANEL_CHUNKS ^ PANEL_TURN(row)) * 16,
+                        r);
     }
 }
 

@@ -11,19 +11,19 @@
 #include "softmax.cuh"
 
 /* Descriptors of panels in shared memory, whose rows of 128 bytes are swizzled: 8 of them are 1024
- * bytes, and @leading bytes are from one panel to the next where the instruction looks at several.
- * Fields count 16 bytes. The lower half has the address, to which others in the same panels may be
- * added; */
+ * bytes, @stride, and @leading bytes are from one panel to the next where the instruction looks at
+ * several. Fields count 16 bytes. The lower half has the address, to which others in the same
+ * panels may be added; */
 HEED_DEVICE u32 describe(u32 smem, u32 leading)
 {
     return (smem & 0x3ffff) / 16 | leading / 16 << 16;
 }
 
 /* the upper half is always the same. */
-HEED_DEVICE u64 descriptor(u32 lower, u32 bytes)
+HEED_DEVICE u64 descriptor(u32 lower, u32 bytes, const u32 stride)
 {
-    const u64 rows8 = 8 * PANEL_ROW / 16, swizzle_128 = 1u << 30;
-    return (rows8 | swizzle_128) << 32 | (lower + bytes / 16);
+    const u64 swizzle = PANEL_COLUMNS == 64 ? 1u << 30 : PANEL_COLUMNS == 16 ? 3u << 30 : 0;
+    return (stride / 16 | swizzle) << 32 | (lower + bytes / 16);
 }
 
 /* One step of scores: d = a b of the right width, plus d if @add. */
@@ -83,6 +83,12 @@ HEED_DEVICE void take_keys(float s[ROWS16][KEYS8][4], u32 k)
     ptx_warp_barrier();
 }
 
+/* The panel where the 16 columns number @kk begin. */
+HEED_DEVICE u32 panel_of(u32 kk)
+{
+    return kk / 4 * (64 / PANEL_COLUMNS) + kk % 4 * 16 / PANEL_COLUMNS;
+}
+
 /* Starts the scores of the tile of K at @k with the rows of Q at @q. */
 HEED_DEVICE void start_scores(float s[ROWS16][KEYS8][4], u32 q, u32 k)
 {
@@ -92,12 +98,15 @@ HEED_DEVICE void start_scores(float s[ROWS16][KEYS8][4], u32 q, u32 k)
         take_keys(s, k);
         return;
     }
-    u32 a = describe(q, 0), b = describe(k, 0);
+    const int across = PANEL_COLUMNS < 16; /* a step has columns of two panels */
+    u32 a = describe(q, across ? GROUP_ROWS * PANEL_ROW : 0);
+    u32 b = describe(k, across ? HEED_N * PANEL_ROW : 0);
     HEED_UNROLL
     for (u32 kk = 0; kk < QK16; kk++) {
-        u32 panel = kk / 4, within = kk % 4 * 32;
-        score_step(&s[0][0][0], descriptor(a, panel * GROUP_ROWS * PANEL_ROW + within),
-                   descriptor(b, panel * HEED_N * PANEL_ROW + within), kk > 0);
+        u32 panel = panel_of(kk), within = kk % 4 * 32 % PANEL_ROW;
+        score_step(&s[0][0][0],
+                   descriptor(a, panel * GROUP_ROWS * PANEL_ROW + within, 8 * PANEL_ROW),
+                   descriptor(b, panel * HEED_N * PANEL_ROW + within, 8 * PANEL_ROW), kk > 0);
     }
     ptx_wgmma_commit();
 }
@@ -105,12 +114,15 @@ HEED_DEVICE void start_scores(float s[ROWS16][KEYS8][4], u32 q, u32 k)
 /* Starts adding the tile of V at @v to the sums, weighted. */
 HEED_DEVICE void start_values(state *st, weights *w, u32 v)
 {
-    u32 b = describe(v, HEED_N * PANEL_ROW);
+    /* Where nothing is swizzled the two distances have changed places. */
+    const u32 panel = HEED_N * PANEL_ROW, rows8 = 8 * PANEL_ROW;
+    u32 b = describe(v, PANEL_COLUMNS == 8 ? rows8 : panel);
     if (ABLATED(ABLATE_NO_PRODUCTS))
         return;
     HEED_UNROLL
     for (u32 kk = 0; kk < KEYS16; kk++)
-        value_step(&st->o[0][0][0], w->p[0][kk], descriptor(b, kk * 16 * PANEL_ROW));
+        value_step(&st->o[0][0][0], w->p[0][kk],
+                   descriptor(b, kk * 16 * PANEL_ROW, PANEL_COLUMNS == 8 ? panel : rows8));
     ptx_wgmma_commit();
 }
 
@@ -197,10 +209,15 @@ HEED_DEVICE int weights_fit(float sum[ROWS16][2])
 
 /* ---- Scores once more ---- */
 
-/* Where 16 bytes of a row are in a panel at @smem. */
-HEED_DEVICE u32 chunk_at(u32 smem, u32 row, u32 chunk)
+/* Where 16 bytes of a row are in panels of @rows rows, the first of which is at @smem. */
+HEED_DEVICE u32 chunk_at(u32 smem, const u32 rows, u32 row, u32 chunk)
 {
-    return smem + row * PANEL_ROW + (chunk ^ row % 8) * 16;
+    (void)rows;
+#if PANEL_COLUMNS != 64
+    smem += chunk / PANEL_CHUNKS * rows * PANEL_ROW;
+    chunk %= PANEL_CHUNKS;
+#endif
+    return smem + row * PANEL_ROW + (chunk ^ PANEL_TURN(row)) * 16;
 }
 
 /* The scores of the tile at @k by the tensor instructions of single warps, whose fragments are the
@@ -215,13 +232,14 @@ HEED_DEVICE void remake_scores(const place *at, float s[ROWS16][KEYS8][4], u32 q
     }
     HEED_NO_UNROLL
     for (u32 kk = 0; kk < QK16; kk++) {
-        u32 panel = kk / 4, chunk = kk % 4 * 2, a[4];
+        u32 panel = panel_of(kk), chunk = kk % 4 * 2 % PANEL_CHUNKS, a[4];
         u32 rows = q + panel * GROUP_ROWS * PANEL_ROW, keys = k + panel * HEED_N * PANEL_ROW;
-        ptx_ldmatrix_x4(a, chunk_at(rows, at->warp * 16 + at->lane % 16, chunk + at->lane / 16));
+        ptx_ldmatrix_x4(
+            a, chunk_at(rows, GROUP_ROWS, at->warp * 16 + at->lane % 16, chunk + at->lane / 16));
         HEED_UNROLL
         for (int nt = 0; nt < KEYS8; nt += 2) {
             u32 key = (u32)nt * 8 + at->lane / 16 * 8 + at->lane % 8, b[4];
-            ptx_ldmatrix_x4(b, chunk_at(keys, key, chunk + at->lane / 8 % 2));
+            ptx_ldmatrix_x4(b, chunk_at(keys, HEED_N, key, chunk + at->lane / 8 % 2));
             half_mma(s[0][nt], a, b);
             half_mma(s[0][nt + 1], a, b + 2);
         }
