@@ -294,10 +294,17 @@ static cli_exit read_trials(judge *self, const char *path)
 {
     lab_error error;
     heed_status status = lab_trials_read(&self->trials, &self->space, path, &error);
-    if (status == HEED_OK)
+    if (status != HEED_OK) {
+        cli_error("%s", error.text);
+        return cli_exit_of(status);
+    }
+    heed_gpu timed;
+    if (!self->run->machine || !heed_gpu_find(&timed, self->trials.device) ||
+        strcmp(timed.name, self->run->gpu.name) == 0)
         return CLI_OK;
-    cli_error("%s", error.text);
-    return cli_exit_of(status);
+    cli_error("--trials: %s has times of an %s, which say nothing of predictions for an %s", path,
+              timed.name, self->run->gpu.name);
+    return CLI_USAGE;
 }
 
 /* On a CPU, what other programs take is in the times. */
@@ -307,7 +314,8 @@ static void warn_if_busy(const roofline_run *run)
     lab_environment_read(&environment);
     if (run->context && heed_device_is_host(run->context) && environment.load > LOAD_QUIET)
         cli_warning("the load average of the last minute is %.2f: what other programs disturb says "
-                    "nothing of the cost model",
+                    "nothing of the cost model; 'chrt -f 5 heed roofline --judge --threads 1 ...', "
+                    "as root, keeps them away",
                     environment.load);
 }
 
