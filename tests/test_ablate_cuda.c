@@ -13,6 +13,8 @@
 
 #include "ablate.h"
 #include "cuda_trial.h"
+#include "device.h"
+#include "message.h"
 
 /* What the command line would say. */
 typedef struct told {
@@ -144,6 +146,36 @@ static void test_compiled_beside(void **state)
     trial_end(&t);
 }
 
+/* Each build is kept for itself, and once; what does not compile says so each time. */
+static void test_builds_apart(void **state)
+{
+    trial t = trial_make(PLAIN);
+    heed_cuda_facts facts;
+    const heed_cubin *first, *other, *again;
+    ablate_pool *pool = ablate_pool_start(t.context, 2);
+    assert_int_equal(heed_cuda_facts_find(heed_plan_name(t.plan), heed_plan_problem(t.plan),
+                                          heed_device_arch(t.context), &facts),
+                     HEED_OK);
+    heed_cuda_facts worse = facts;
+    worse.defines[worse.define_count++] = (heed_define){ "HEED_ABLATE", 1 };
+    ablate_pool_want(pool, &facts);
+    ablate_pool_want(pool, &worse);
+    assert_int_equal(ablate_pool_get(pool, &facts, &first), HEED_OK);
+    assert_int_equal(ablate_pool_get(pool, &worse, &other), HEED_OK);
+    assert_int_equal(ablate_pool_get(pool, &facts, &again), HEED_OK);
+    assert_ptr_equal(first, again);
+    assert_string_not_equal(first->key, other->key);
+    worse.source = "nothing.cu";
+    worse.defines[0].value += 1000;
+    ablate_pool_want(pool, &worse);
+    for (int turn = 0; turn < 2; turn++) {
+        assert_int_equal(ablate_pool_get(pool, &worse, &again), HEED_ERR_INVALID);
+        assert_non_null(strstr(heed_message(), "nothing.cu"));
+    }
+    ablate_pool_stop(pool);
+    trial_end(&t);
+}
+
 /* A block of the simple kernel has a row for each warp; a tiny one has one. */
 static void test_tiny(void **state)
 {
@@ -170,6 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_compiled_beside, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_builds_apart, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_tiny, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_found, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_launched_alike, scene_reset, scene_check),
