@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "ablate.h"
+#include "cuda/driver.h"
+#include "cuda/maps.h"
 #include "cuda_trial.h"
 #include "device.h"
 #include "message.h"
@@ -176,6 +178,56 @@ static void test_builds_apart(void **state)
     trial_end(&t);
 }
 
+/* Columns and swizzle of the map of K that the ablation @name is launched with; the kernel as it is
+ * for "". */
+static fake_map map_of(trial *t, const told *it, const char *name)
+{
+    heed_plan *plan;
+    fake_map seen;
+    heed_status status = *name ? ablate_plan(&it->run, &it->subject, find(it, name), &plan)
+                               : ablate_plan_intact(&it->run, &it->subject, &plan);
+    if (status != HEED_OK)
+        fail_msg("%s: %s", name, heed_message());
+    fake_launch launch = launch_of(t, plan);
+    memcpy(&seen, launch.kept + offsetof(heed_cuda_mapped_args, k), sizeof seen);
+    assert_true(seen.mark == FAKE_MAP_MARK);
+    return seen;
+}
+
+/* Where tiles lie in narrow panels, copies bring narrow boxes. */
+static void test_panels(void **state)
+{
+    static const struct {
+        const char *name;
+        unsigned columns;
+        int swizzle;
+    } cases[] = { { "", 64, CU_MAP_SWIZZLE_128 },
+                  { "strided", 16, CU_MAP_SWIZZLE_32 },
+                  { "unswizzled", 8, CU_MAP_SWIZZLE_NONE },
+                  { "no-overlap", 64, CU_MAP_SWIZZLE_128 },
+                  { "half-stages", 64, CU_MAP_SWIZZLE_128 } };
+    trial t = trial_make(PLAIN);
+    told it;
+    fake->args_size = sizeof(heed_cuda_mapped_args);
+    memset(&it, 0, sizeof it);
+    it.run = (ablate_run){ .bench = { .context = t.context } };
+    it.subject.problem = *heed_plan_problem(t.plan);
+    snprintf(it.subject.kernel, sizeof it.subject.kernel,
+             "fwd_16bit_sm90_wgmma__r2k1n128s4o3t2c1g2");
+    assert_int_equal(ablate_find_cases(&it.run, &it.subject), HEED_OK);
+    expect_absent(&it, "no-staging",
+                  "its tensor instruction reads keys and values in shared memory alone");
+    expect_absent(&it, "in-order",
+                  "its products and softmax are one after the other in this config");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fake_map seen = map_of(&t, &it, cases[i].name);
+        assert_int_equal(seen.box[0], cases[i].columns);
+        assert_int_equal(seen.swizzle, cases[i].swizzle);
+    }
+    forget(&it);
+    trial_end(&t);
+}
+
 /* A block of the simple kernel has a row for each warp; a tiny one has one. */
 static void test_tiny(void **state)
 {
@@ -203,6 +255,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_compiled_beside, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_builds_apart, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_panels, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_tiny, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_found, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_launched_alike, scene_reset, scene_check),
