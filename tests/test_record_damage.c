@@ -198,11 +198,31 @@ static void changed_content_is_told(void **state)
     lab_record_close(record);
 }
 
+/* SQLite reads zeros where the end is lost, and does not look at what follows it. */
+static void lost_or_grown_end_is_told(void **state)
+{
+    static unsigned char bytes[SIZE_MAX_BYTES], after[SIZE_MAX_BYTES];
+    char path[SCRATCH_PATH_SIZE];
+    size_t whole = make_board(scratch_path(state, "end.db", path), bytes);
+    const size_t sizes[] = { whole - 1, whole - 100, whole + 1, whole + 4096 };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        lab_record *record;
+        lab_error error;
+        scratch_write(path, bytes, sizes[i]);
+        assert_told(lab_record_open(&record, path, LAB_RECORD_WRITE, &error), &error, path);
+        assert_int_equal(scratch_read(path, after, sizeof after), sizes[i]);
+        assert_memory_equal(after, bytes, sizes[i]);
+    }
+    scratch_write(path, bytes, whole);
+    lab_record_close(record_scene_open(path, LAB_RECORD_WRITE));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(told_or_read),
         cmocka_unit_test(changed_content_is_told),
+        cmocka_unit_test(lost_or_grown_end_is_told),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }

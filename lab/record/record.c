@@ -156,9 +156,33 @@ static heed_status check_rows(lab_record *record, const char *pragma, const char
     return statement_end(&s);
 }
 
+/* The end of a file can be lost, or have grown, without SQLite's noticing: it reads zeros where
+ * nothing is, and writes over what should not be there. Nobody writes while it is read. */
+static heed_status check_size(lab_record *record, lab_error *error)
+{
+    struct stat file;
+    int64_t size = -1;
+    heed_status status = lab_record_run_sql(record, "BEGIN", error);
+    if (status != HEED_OK)
+        return status;
+    statement s = statement_make(
+        record, "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
+        error);
+    if (statement_row(&s))
+        size = statement_get_integer(&s, 0);
+    if (size >= 0 && (stat(record->path, &file) != 0 || (int64_t)file.st_size != size))
+        s.status = lab_fail(error, HEED_ERR_CORRUPT,
+                            "%s: damaged, and left as it is (its size is not the %lld bytes that "
+                            "it had)",
+                            record->path, (long long)size);
+    return lab_record_commit(record, statement_end(&s), error);
+}
+
 static heed_status check_structure(lab_record *record, lab_error *error)
 {
-    heed_status status = check_rows(record, "PRAGMA integrity_check(1)", "", error);
+    heed_status status = check_size(record, error);
+    if (status == HEED_OK)
+        status = check_rows(record, "PRAGMA integrity_check(1)", "", error);
     if (status == HEED_OK)
         status = check_rows(record, "PRAGMA foreign_key_check",
                             "a row refers to one that is not there, in ", error);
