@@ -87,9 +87,9 @@ HEED_DEVICE u32 block_tile(const place *at, u32 i)
 /* and so many of the first @count are its own. */
 HEED_DEVICE u32 block_count(const place *at, u32 count)
 {
-    u32 turns = count / TEAMS * HEED_K, rest = count % TEAMS, before = at->rank * HEED_K;
     if (PAIR == 1)
         return count;
+    u32 turns = count / TEAMS * HEED_K, rest = count % TEAMS, before = at->rank * HEED_K;
     rest = rest > before ? rest - before : 0;
     return turns + (rest < HEED_K ? rest : HEED_K);
 }
