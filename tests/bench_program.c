@@ -5,74 +5,45 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include <cmocka.h>
 
 #include "lab/measure/stats.h"
+#include "run_heed.h"
 #include "scratch.h"
 
-#define TEXT_SIZE 1000000
-
-static void read_text(void **state, const char *name, char *text)
-{
-    char path[SCRATCH_PATH_SIZE];
-    text[scratch_read(scratch_path(state, name, path), text, TEXT_SIZE - 1)] = '\0';
-}
+static const run_heed_way way = { HEED_PROGRAM, NULL };
 
 int run_bench(void **state, const char *before, const char *arguments)
 {
-    char command[4096];
-    int length = snprintf(command, sizeof command,
-                          "cd '%s' && %s '%s' bench %s >stdout.txt 2>stderr.txt",
-                          (const char *)*state, before, HEED_PROGRAM, arguments);
-    assert_in_range(length, 1, sizeof command - 1);
-    int status = system(command);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
+    static heed_said said;
+    char line[4096];
+    int length = snprintf(line, sizeof line, "%s '%s' bench %s", before, HEED_PROGRAM, arguments);
+    assert_in_range(length, 1, sizeof line - 1);
+    run_heed(state, &way, line, &said);
+    return said.code;
 }
 
 void expect_text(void **state, const char *file, const char *part)
 {
-    char *text = malloc(TEXT_SIZE);
-    assert_non_null(text);
-    read_text(state, file, text);
-    if (!strstr(text, part))
+    static char text[RUN_HEED_SIZE];
+    if (!strstr(scratch_text_read(state, file, text, sizeof text), part))
         fail_msg("%s lacks \"%s\":\n%s", file, part, text);
-    free(text);
 }
 
 json_t *json_of(void **state, const char *before, const char *arguments, int code)
 {
-    char line[2048];
-    char path[SCRATCH_PATH_SIZE];
-    json_error_t error;
-    snprintf(line, sizeof line, "--json %s", arguments);
-    int got = run_bench(state, before, line);
-    if (got != code) {
-        expect_text(state, "stderr.txt", "(that is what it said)");
-        fail();
-    }
-    json_t *answer = json_load_file(scratch_path(state, "stdout.txt", path), 0, &error);
-    if (!answer)
-        fail_msg("%s", error.text);
-    assert_string_equal(json_string_value(json_object_get(answer, "schema")), "heed.bench/1");
+    char line[4096];
+    int length = snprintf(line, sizeof line, "%s '%s' bench --json %s", before, HEED_PROGRAM,
+                          arguments);
+    assert_in_range(length, 1, sizeof line - 1);
+    json_t *answer = run_heed_json(state, &way, line, code);
+    assert_string_equal(text_of(answer, "schema"), "heed.bench/1");
     return answer;
-}
-
-const char *text_of(const json_t *object, const char *member)
-{
-    const char *text = json_string_value(json_object_get(object, member));
-    return text ? text : "";
-}
-
-double number_of(const json_t *object, const char *member)
-{
-    return json_number_value(json_object_get(object, member));
 }
 
 double median_of(const json_t *array)

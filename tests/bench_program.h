@@ -8,6 +8,8 @@
 
 #include <jansson.h>
 
+#include "members.h"
+
 /* run_bench() runs "heed bench @arguments" and returns the exit code; @before may set variables.
  * What it says is in stdout.txt and stderr.txt. */
 int run_bench(void **state, const char *before, const char *arguments);
@@ -17,10 +19,6 @@ void expect_text(void **state, const char *file, const char *part);
 
 /* json_of() is run_bench() with --json, which must exit with @code, and returns the answer. */
 json_t *json_of(void **state, const char *before, const char *arguments, int code);
-
-/* A member of an object: "" and 0 if it is no text and no number. */
-const char *text_of(const json_t *object, const char *member);
-double number_of(const json_t *object, const char *member);
 
 /* median_of() returns the median of an array of 4096 numbers at most. */
 double median_of(const json_t *array);

@@ -16,17 +16,12 @@
 
 #include "scratch.h"
 
-static void read_text(void **state, const char *name, char text[RUN_HEED_SIZE])
-{
-    char path[SCRATCH_PATH_SIZE];
-    text[scratch_read(scratch_path(state, name, path), text, RUN_HEED_SIZE - 1)] = '\0';
-}
-
 void run_heed(void **state, const run_heed_way *way, const char *line, heed_said *said)
 {
     char command[8192];
     int length = snprintf(command, sizeof command,
-                          "cd '%s' && export NO_COLOR= %s && heed() { '%s' \"$@\"; }; { %s\n} "
+                          "cd '%s' && export NO_COLOR= HEED_BOARD=\"$PWD/board.db\" %s && heed() { "
+                          "'%s' \"$@\"; }; { %s\n} "
                           ">stdout.txt 2>stderr.txt",
                           (const char *)*state, way->variables ? way->variables : "", way->program,
                           line);
@@ -34,12 +29,11 @@ void run_heed(void **state, const run_heed_way *way, const char *line, heed_said
     int status = system(command);
     assert_true(WIFEXITED(status));
     said->code = WEXITSTATUS(status);
-    read_text(state, "stdout.txt", said->out);
-    read_text(state, "stderr.txt", said->err);
+    scratch_text_read(state, "stdout.txt", said->out, sizeof said->out);
+    scratch_text_read(state, "stderr.txt", said->err, sizeof said->err);
 }
 
-static void run_as(void **state, const run_heed_way *way, const char *line, int code,
-                   heed_said *said)
+void run_heed_as(void **state, const run_heed_way *way, const char *line, int code, heed_said *said)
 {
     run_heed(state, way, line, said);
     if (said->code != code)
@@ -49,17 +43,27 @@ static void run_as(void **state, const run_heed_way *way, const char *line, int 
 void run_heed_must(void **state, const run_heed_way *way, const char *line, int code)
 {
     static heed_said said;
-    run_as(state, way, line, code, &said);
+    run_heed_as(state, way, line, code, &said);
 }
 
 json_t *run_heed_json(void **state, const run_heed_way *way, const char *line, int code)
 {
     static heed_said said;
-    run_as(state, way, line, code, &said);
+    run_heed_as(state, way, line, code, &said);
     json_t *json = json_loads(said.out, 0, NULL);
     if (!json)
         fail_msg("%s printed no JSON: %s", line, said.out);
     return json;
+}
+
+const heed_said *run_heed_says(void **state, const run_heed_way *way, const char *line, int code,
+                               const char *part)
+{
+    static heed_said said;
+    run_heed_as(state, way, line, code, &said);
+    if (!strstr(said.out, part) && !strstr(said.err, part))
+        fail_msg("%s did not say \"%s\": %s%s", line, part, said.out, said.err);
+    return &said;
 }
 
 static bool holds(const char *text, const char *part)

@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-#define RUN_HEED_SIZE 65536
+#define RUN_HEED_SIZE 1000000
 
 /* How to run it. */
 typedef struct run_heed_way {
@@ -27,13 +27,22 @@ typedef struct heed_said {
 } heed_said;
 
 /* run_heed() runs a line of shell, in which "heed" is the program, and fails the test if the shell
- * was ended by a signal. Colours are off. What it says also is in stdout.txt and stderr.txt. */
+ * was ended by a signal. Colours are off, and the board is one of the folder's own. What it says
+ * also is in stdout.txt and stderr.txt. */
 void run_heed(void **state, const run_heed_way *way, const char *line, heed_said *said);
 
-/* run_heed_must() fails the test unless the line exits with @code. run_heed_json() returns what it
- * then prints as JSON, for the caller to free. */
+/* run_heed_as() fails the test also unless the line exits with @code; run_heed_must() is for those
+ * who do not ask what it said. run_heed_json() returns what it prints as JSON, for the caller to
+ * free. */
+void run_heed_as(void **state, const run_heed_way *way, const char *line, int code,
+                 heed_said *said);
 void run_heed_must(void **state, const run_heed_way *way, const char *line, int code);
 json_t *run_heed_json(void **state, const run_heed_way *way, const char *line, int code);
+
+/* run_heed_says() fails the test unless the line exits with @code and @part is in what it says, on
+ * either stream. Returns all that it said, which the next call forgets. */
+const heed_said *run_heed_says(void **state, const run_heed_way *way, const char *line, int code,
+                               const char *part);
 
 /* A line, and what it must come to. */
 typedef struct run_heed_row {

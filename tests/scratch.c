@@ -3,13 +3,14 @@
  */
 #include "scratch.h"
 
-#include <dirent.h>
+#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -25,16 +26,15 @@ int scratch_open(void **state)
     return mkdtemp(path) ? 0 : -1;
 }
 
+static int remove_one(const char *path, const struct stat *facts, int kind, struct FTW *place)
+{
+    (void)facts, (void)kind, (void)place;
+    return remove(path);
+}
+
 int scratch_close(void **state)
 {
-    char path[SCRATCH_PATH_SIZE];
-    DIR *folder = opendir(*state);
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-        if (entry->d_name[0] != '.')
-            unlink(scratch_path(state, entry->d_name, path));
-    if (folder)
-        closedir(folder);
-    rmdir(*state);
+    nftw(*state, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     free(*state);
     return 0;
 }
@@ -62,4 +62,24 @@ size_t scratch_read(const char *path, void *data, size_t size)
     assert_int_equal(fgetc(file), EOF);
     fclose(file);
     return length;
+}
+
+void scratch_text_write(void **state, const char *name, const char *text)
+{
+    char path[SCRATCH_PATH_SIZE];
+    scratch_write(scratch_path(state, name, path), text, strlen(text));
+}
+
+void scratch_script_write(void **state, const char *name, const char *text)
+{
+    char path[SCRATCH_PATH_SIZE];
+    scratch_text_write(state, name, text);
+    assert_int_equal(chmod(scratch_path(state, name, path), 0700), 0);
+}
+
+const char *scratch_text_read(void **state, const char *name, char *text, size_t size)
+{
+    char path[SCRATCH_PATH_SIZE];
+    text[scratch_read(scratch_path(state, name, path), text, size - 1)] = '\0';
+    return text;
 }

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* scratch_open() makes an empty folder below TMPDIR; scratch_close() removes it and the files in
+/* scratch_open() makes an empty folder below TMPDIR; scratch_close() removes it and all that is in
  * it. Both fit cmocka's setup and teardown: *@state is the folder's path. */
 int scratch_open(void **state);
 int scratch_close(void **state);
@@ -20,5 +20,11 @@ const char *scratch_path(void **state, const char *name, char path[SCRATCH_PATH_
  * returns its length. Both fail the test if they cannot. */
 void scratch_write(const char *path, const void *data, size_t size);
 size_t scratch_read(const char *path, void *data, size_t size);
+
+/* The same of texts, by their names in the folder. A script can be run. scratch_text_read() returns
+ * @text, which has room for @size bytes with the NUL at the end. */
+void scratch_text_write(void **state, const char *name, const char *text);
+void scratch_script_write(void **state, const char *name, const char *text);
+const char *scratch_text_read(void **state, const char *name, char *text, size_t size);
 
 #endif /* SCRATCH_H */

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -46,11 +45,10 @@ static void write_rival(void **state, const char *name, const char *body)
         "#!/bin/sh\n"
         "ok='{\"status\": \"ok\"}'\n"
         "read x; echo '{\"status\": \"ok\", \"protocol\": \"heed.trial/1\", \"threads\": 1}'\n";
-    char path[SCRATCH_PATH_SIZE];
     char text[2048];
     int length = snprintf(text, sizeof text, "%s%s\n", hello, body);
-    scratch_write(scratch_path(state, name, path), text, (size_t)length);
-    assert_int_equal(chmod(path, 0700), 0);
+    assert_in_range(length, 1, sizeof text - 1);
+    scratch_script_write(state, name, text);
 }
 
 /* Whatever rivals do, heed's figure stands, the other rivals are timed, and the reason is recorded.
@@ -76,14 +74,12 @@ static void survives_bad_rivals(void **state)
           "*) echo $ok;; esac; done",
           "failed", "another size" },
     };
-    char path[SCRATCH_PATH_SIZE];
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char file[64];
         snprintf(file, sizeof file, "%s_peer", cases[i].name);
         write_rival(state, file, cases[i].body);
     }
-    scratch_write(scratch_path(state, "dies_peer", path), "#!/bin/sh\nexit 9\n", 17);
-    assert_int_equal(chmod(path, 0700), 0);
+    scratch_script_write(state, "dies_peer", "#!/bin/sh\nexit 9\n");
 
     json_t *answer = json_of(state, "HEED_PEERS=.",
                              "'b1 h1 s8 d8 f32' --threads 1 --seconds 0.1 "

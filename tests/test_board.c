@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "crown.h"
+#include "members.h"
 #include "run_heed.h"
 #include "scratch.h"
 
@@ -32,17 +33,6 @@ static json_t *json_of(void **state, const char *line, const char *schema)
         fail_msg("%s\nstdout: %s\nstderr: %s", line, said.out, said.err);
     assert_string_equal(json_string_value(json_object_get(json, "schema")), schema);
     return json;
-}
-
-static const char *text_of(const json_t *object, const char *member)
-{
-    const char *text = json_string_value(json_object_get(object, member));
-    return text ? text : "";
-}
-
-static double number_of(const json_t *object, const char *member)
-{
-    return json_number_value(json_object_get(object, member));
 }
 
 /* -------------------------------------------------------------------------- */

@@ -34,25 +34,6 @@ static int open_cache(void **state)
     return setenv("HEED_CACHE", *state, 1);
 }
 
-static int close_cache(void **state)
-{
-    char folder[PATH_MAX], path[PATH_MAX];
-    setenv("HEED_CACHE", *state, 1);
-    unsetenv("HEED_CACHE_LIMIT");
-    if (heed_cache_folder(folder)) {
-        DIR *directory = opendir(folder);
-        for (struct dirent *item; directory && (item = readdir(directory));) {
-            snprintf(path, sizeof path, "%s/%s", folder, item->d_name);
-            if (item->d_name[0] != '.' && unlink(path) != 0)
-                rmdir(path);
-        }
-        if (directory)
-            closedir(directory);
-        rmdir(folder);
-    }
-    return scratch_close(state);
-}
-
 /* The key that is @digit 64 times. */
 static const char *key_of(char digit, char key[HEED_CACHE_KEY_SIZE])
 {
@@ -467,7 +448,7 @@ static void test_threads_share_an_entry(void **state)
     assert_int_equal(count_files(), 1);
 }
 
-#define CACHE_TEST(function) cmocka_unit_test_setup_teardown(function, open_cache, close_cache)
+#define CACHE_TEST(function) cmocka_unit_test_setup_teardown(function, open_cache, scratch_close)
 
 int main(void)
 {

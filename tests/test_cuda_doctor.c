@@ -7,15 +7,15 @@
 
 #include <cmocka.h>
 
-#include <ftw.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
+
+#include "run_heed.h"
+#include "scratch.h"
 
 #define FAKE "HEED_LIBCUDA=" FAKE_CUDA " HEED_NVRTC=" FAKE_CUDA " HEED_NVML=" FAKE_CUDA " "
 #define BARE                                                                             \
@@ -69,28 +69,14 @@ static const struct {
     { FAKE "HEED_PYTHON=/nowhere/python", 3, { "WARN  torch", "HEED_PYTHON names" }, { "" } },
 };
 
-static void write_program(const char *path, const char *text)
+/* Runs the doctor under @settings, in a folder that stands for the machine. */
+static int run_doctor(void **state, const char *settings, heed_said *said)
 {
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fprintf(file, "#!/bin/sh\n%s\n", text);
-    assert_int_equal(fclose(file), 0);
-    assert_int_equal(chmod(path, 0755), 0);
-}
-
-/* Runs the doctor under @settings; returns his exit status and writes what he says to @out. */
-static int run_doctor(const char *settings, char *out, size_t size)
-{
-    char command[2048];
-    snprintf(command, sizeof command, BARE "%s '%s' doctor --no-rivals 2>&1", settings,
-             HEED_PROGRAM);
-    FILE *program = popen(command, "r"); /* NOLINT(cert-env33-c) */
-    assert_non_null(program);
-    size_t length = fread(out, 1, size - 1, program);
-    out[length] = '\0';
-    int status = pclose(program);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
+    static const run_heed_way way = { HEED_PROGRAM, NULL };
+    char line[2048];
+    snprintf(line, sizeof line, BARE "%s '%s' doctor --no-rivals 2>&1", settings, HEED_PROGRAM);
+    run_heed(state, &way, line, said);
+    return said->code;
 }
 
 /* Is @words in @text, where one blank in @words stands for any number? */
@@ -113,17 +99,17 @@ static bool says(const char *text, const char *words)
 
 static void test_machines(void **state)
 {
-    static char out[16384];
+    static heed_said said;
     int wrong = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        int status = run_doctor(cases[i].settings, out, sizeof out);
+        int status = run_doctor(state, cases[i].settings, &said);
         bool right = status == cases[i].status;
         for (int k = 0; k < 8 && cases[i].said[k]; k++)
-            right &= says(out, cases[i].said[k]);
+            right &= says(said.out, cases[i].said[k]);
         for (int k = 0; k < 4 && cases[i].unsaid[k] && *cases[i].unsaid[k]; k++)
-            right &= !says(out, cases[i].unsaid[k]);
+            right &= !says(said.out, cases[i].unsaid[k]);
         if (!right)
-            fprintf(stderr, "%s gave %d and\n%s\n", cases[i].settings, status, out);
+            fprintf(stderr, "%s gave %d and\n%s\n", cases[i].settings, status, said.out);
         wrong += !right;
     }
     assert_int_equal(wrong, 0);
@@ -132,39 +118,34 @@ static void test_machines(void **state)
 /* What is said where there is nothing, and nothing is set. */
 static void test_no_gpu(void **state)
 {
-    static char out[16384];
+    static heed_said said;
     if (access("/proc/driver/nvidia/version", F_OK) == 0)
         skip();
-    assert_int_equal(run_doctor("", out, sizeof out), 0);
-    assert_true(says(out, "OK driver"));
-    assert_true(says(out, "uses the CPU"));
-    assert_false(says(out, "FAIL"));
-    assert_false(says(out, "not found: no")); /* nor a word about tools */
-    assert_int_equal(run_doctor("HEED_DEVICE=cuda:3", out, sizeof out), 3);
-    assert_true(says(out, "FAIL driver HEED_DEVICE asks for a GPU"));
+    assert_int_equal(run_doctor(state, "", &said), 0);
+    assert_true(says(said.out, "OK driver"));
+    assert_true(says(said.out, "uses the CPU"));
+    assert_false(says(said.out, "FAIL"));
+    assert_false(says(said.out, "not found: no")); /* nor a word about tools */
+    assert_int_equal(run_doctor(state, "HEED_DEVICE=cuda:3", &said), 3);
+    assert_true(says(said.out, "FAIL driver HEED_DEVICE asks for a GPU"));
 }
 
-static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *where)
+static int open_machine(void **state)
 {
-    (void)info;
-    (void)kind;
-    (void)where;
-    return remove(path);
+    static const run_heed_way way = { HEED_PROGRAM, NULL };
+    if (scratch_open(state) != 0)
+        return -1;
+    run_heed_must(state, &way, "mkdir -p bin cuda/bin", 0);
+    scratch_script_write(state, "bin/ncu", "#!/bin/sh\nexit 0\n");
+    scratch_script_write(state, "cuda/bin/nvdisasm", "#!/bin/sh\nexit 0\n");
+    scratch_script_write(state, "bin/python3",
+                         "#!/bin/sh\necho '2.11.0+cu130 13.0 /opt/a folder/torch'\n");
+    return 0;
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_machines),
                                         cmocka_unit_test(test_no_gpu) };
-    char folder[] = "/tmp/heed-test-XXXXXX";
-    if (!mkdtemp(folder) || chdir(folder) != 0)
-        return 1;
-    if (mkdir("bin", 0755) || mkdir("cuda", 0755) || mkdir("cuda/bin", 0755))
-        return 1;
-    write_program("bin/ncu", "exit 0");
-    write_program("cuda/bin/nvdisasm", "exit 0");
-    write_program("bin/python3", "echo '2.11.0+cu130 13.0 /opt/a folder/torch'");
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-    return failed;
+    return cmocka_run_group_tests(tests, open_machine, scratch_close);
 }

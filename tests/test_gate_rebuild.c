@@ -20,6 +20,7 @@
 #include "lab/trial/compile.h"
 #include "lab/trial/library.h"
 #include "lab/trial/program.h"
+#include "members.h"
 #include "run_heed.h"
 #include "scratch.h"
 #include "wisdom_line.h"
@@ -38,16 +39,11 @@ static const json_t *shape_of(const json_t *json, const char *spec)
     json_t *shape;
     json_array_foreach(json_object_get(json, "shapes"), i, shape)
     {
-        if (strstr(json_string_value(json_object_get(shape, "problem")), spec))
+        if (strstr(text_of(shape, "problem"), spec))
             return shape;
     }
     fail_msg("no shape of %s", spec);
     return NULL;
-}
-
-static const char *text_of(const json_t *object, const char *name)
-{
-    return json_string_value(json_object_get(object, name));
 }
 
 /* What of the regressions is one is found, and what is none is not. */
@@ -63,7 +59,7 @@ static void regressions_are_found(void **state)
     const json_t *slower = shape_of(json, "b1"), *wrong = shape_of(json, "b2"),
                  *same = shape_of(json, "b3");
     assert_string_equal(text_of(slower, "verdict"), "SLOWER");
-    assert_true(json_real_value(json_object_get(slower, "high")) < 0.98);
+    assert_true(number_of(slower, "high") < 0.98);
     assert_true(json_is_true(json_object_get(slower, "rebuilt")));
     assert_string_equal(text_of(wrong, "verdict"), "WRONG");
     assert_non_null(strstr(text_of(wrong, "why"), "computes the wrong thing"));

@@ -9,47 +9,33 @@
 
 #include <cmocka.h>
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "inspect/disassembler.h"
 #include "inspect_cases.h"
+#include "run_heed.h"
 #include "scratch.h"
 
 #define DATA HEED_SOURCE_DIR "/tests/data/inspect/"
-#define HEED HEED_BUILD_DIR "/cli/heed"
 #define CUBIN HEED_SOURCE_DIR "/tests/fuzz/corpus/cubin/sm80_old"
 
-typedef struct outcome {
-    int code;
-    char out[262144];
-    char err[8192];
-} outcome;
-
-static outcome result;
+static const run_heed_way way = { HEED_BUILD_DIR "/cli/heed", "HEED_CACHE=/dev/null" };
+static heed_said result;
 
 /* Runs a line of shell in the scratch folder. */
 static void run(void **state, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static void run(void **state, const char *format, ...)
 {
-    char line[2048], command[4096], path[SCRATCH_PATH_SIZE];
+    char line[2048];
     va_list list;
     va_start(list, format);
     vsnprintf(line, sizeof line, format, list);
     va_end(list);
-    snprintf(command, sizeof command, "cd '%s' && { %s; } >out 2>err", (const char *)*state, line);
-    int status = system(command); /* NOLINT(cert-env33-c) */
-    assert_true(WIFEXITED(status));
-    result.code = WEXITSTATUS(status);
-    result.out[scratch_read(scratch_path(state, "out", path), result.out, sizeof result.out - 1)] =
-        '\0';
-    result.err[scratch_read(scratch_path(state, "err", path), result.err, sizeof result.err - 1)] =
-        '\0';
+    run_heed(state, &way, line, &result);
 }
 
 static void assert_said(const char *text, const char *words)
@@ -72,12 +58,11 @@ static void assert_said(const char *text, const char *words)
 
 static void write_script(void **state, const char *text)
 {
-    char path[SCRATCH_PATH_SIZE];
-    scratch_write(scratch_path(state, "tool", path), text, strlen(text));
-    run(state, "chmod +x tool; cp " CUBIN " k.cubin; rm -f calls");
+    scratch_script_write(state, "tool", text);
+    run(state, "cp " CUBIN " k.cubin; rm -f calls");
 }
 
-#define INSPECT "HEED_NVDISASM=$PWD/tool " HEED " inspect "
+#define INSPECT "HEED_NVDISASM=$PWD/tool heed inspect "
 
 static void test_counts_are_printed(void **state)
 {
@@ -153,10 +138,10 @@ static void test_tools_that_do_not_work(void **state)
 
 static void test_without_a_tool(void **state)
 {
-    run(state, "cp " CUBIN " k.cubin; HEED_NVDISASM=/none " HEED " inspect k.cubin");
+    run(state, "cp " CUBIN " k.cubin; HEED_NVDISASM=/none heed inspect k.cubin");
     assert_said(result.err, "HEED_NVDISASM=/none is no program");
     assert_said(result.out, "unknown");
-    run(state, "HEED_NVDISASM=/none " HEED " inspect --no-code k.cubin");
+    run(state, "HEED_NVDISASM=/none heed inspect --no-code k.cubin");
     assert_string_equal(result.err, "");
     assert_null(strstr(result.out, "unknown"));
 }
@@ -164,21 +149,21 @@ static void test_without_a_tool(void **state)
 /* Facts that need no disassembler have findings without one; and severities decide. */
 static void test_severities_decide(void **state)
 {
-    run(state, "cp " CUBIN " k.cubin; " HEED " inspect --no-code --smem 83000 k.cubin");
+    run(state, "cp " CUBIN " k.cubin; heed inspect --no-code --smem 83000 k.cubin");
     assert_int_equal(result.code, 0);
     assert_said(result.out, "smem-over-48k");
-    run(state, HEED " inspect --no-code --strict --smem 83000 k.cubin");
+    run(state, "heed inspect --no-code --strict --smem 83000 k.cubin");
     assert_int_equal(result.code, 1);
-    run(state, HEED " inspect --no-code --strict --opts-in --smem 83000 k.cubin");
+    run(state, "heed inspect --no-code --strict --opts-in --smem 83000 k.cubin");
     assert_int_equal(result.code, 0);
-    run(state, HEED " inspect --no-code --grid 7 k.cubin");
+    run(state, "heed inspect --no-code --grid 7 k.cubin");
     assert_said(result.out, "7 blocks for 108 multiprocessors");
-    run(state, HEED " inspect --no-code --opts-in --smem 170000 k.cubin");
+    run(state, "heed inspect --no-code --opts-in --smem 170000 k.cubin");
     assert_int_equal(result.code, 1);
-    run(state, HEED " inspect --device cpu 'b1 h1 s64 d64 f16'");
+    run(state, "heed inspect --device cpu 'b1 h1 s64 d64 f16'");
     assert_int_equal(result.code, 4);
     assert_said(result.err, "--device cpu: only kernels of GPUs");
-    run(state, HEED " inspect --device cuda --arch sm_90 'b1 h1 s64 d64 f16'");
+    run(state, "heed inspect --device cuda --arch sm_90 'b1 h1 s64 d64 f16'");
     assert_int_equal(result.code, 2);
 }
 
@@ -195,7 +180,7 @@ static bool has_tools(void **state)
         print_message("skipped: %s\n", error.text);
         return false;
     }
-    run(state, HEED " inspect -a sm_80 " DATA "narrow.cu");
+    run(state, "heed inspect -a sm_80 " DATA "narrow.cu");
     if (strstr(result.err, "NVRTC, CUDA"))
         print_message("skipped: %s", result.err);
     return !strstr(result.err, "NVRTC, CUDA");
@@ -206,7 +191,7 @@ static void check_case(void **state, const inspect_case *it)
     char grid[32] = "";
     if (it->grid)
         snprintf(grid, sizeof grid, "--grid %d", it->grid);
-    run(state, HEED " inspect --json -a sm_%d -t %d --smem %d %s %s %s %s " DATA "%s.cu", it->arch,
+    run(state, "heed inspect --json -a sm_%d -t %d --smem %d %s %s %s %s " DATA "%s.cu", it->arch,
         it->threads, it->smem, grid, it->opts_in ? "--opts-in" : "", it->macro ? "-D" : "",
         it->macro ? it->macro : "", it->file);
     if (result.code != (it->finding && it->severity == LAB_SEVERITY_FAULT))
@@ -233,12 +218,31 @@ static void test_each_is_found_when_compiled(void **state)
         check_case(state, it);
 }
 
+/* Of several kernels in a source it cannot be told which one declares what; but where none of them
+ * has any shared memory left, it was taken away. */
+static void test_kernels_are_judged_together(void **state)
+{
+    if (!has_tools(state))
+        skip();
+    run(state,
+        "printf '%%s\\n' 'template <int N> __global__ void lost(const float4 *x, float4 *y)' "
+        "'{ __shared__ float4 t[N]; int i = blockIdx.x * N + threadIdx.x;' "
+        "'t[threadIdx.x] = x[i]; __syncthreads(); y[i] = x[i]; }' "
+        "'template __global__ void lost<64>(const float4 *, float4 *);' "
+        "'template __global__ void lost<32>(const float4 *, float4 *);' >two.cu; "
+        "heed inspect -a sm_90 two.cu | grep -c shared-memory-unused");
+    assert_string_equal(result.out, "2\n");
+    run(state, "cat two.cu " DATA "honest.cu >three.cu; heed inspect -a sm_90 three.cu");
+    assert_int_equal(result.code, 0);
+    assert_said(result.out, "No findings.");
+}
+
 /* Kernels that ship have no fault, with and without products on the architecture's own cores. */
 static void test_shipped_kernels_have_no_fault(void **state)
 {
     if (!has_tools(state))
         skip();
-    run(state, HEED " inspect --json -a sm_89 -a sm_90 'b2 h8 s512 d64 f16 causal'");
+    run(state, "heed inspect --json -a sm_89 -a sm_90 'b2 h8 s512 d64 f16 causal'");
     if (result.code != 0)
         fail_msg("exit status %d: %s%s", result.code, result.out, result.err);
     json_t *all = json_loads(result.out, 0, NULL), *kernel;
@@ -262,7 +266,7 @@ static void test_a_device_has_its_plan(void **state)
 {
     static const char driver[] = "HEED_LIBCUDA=" FAKE_CUDA " HEED_NVML=" FAKE_CUDA
                                  " FAKE_CUDA_ARCH=90 ";
-    run(state, "%s" HEED " inspect --no-code --json --device cuda 'b2 h8 s512 d64 f16'", driver);
+    run(state, "%s heed inspect --no-code --json --device cuda 'b2 h8 s512 d64 f16'", driver);
     if (strstr(result.err, "NVRTC, CUDA")) {
         print_message("skipped: %s", result.err);
         skip();
@@ -271,28 +275,26 @@ static void test_a_device_has_its_plan(void **state)
     assert_said(result.out, "\"kernel\": \"fwd_16bit_sm90_wgmma__");
     assert_said(result.out, "\"arch\": 90");
     assert_null(strstr(result.out, "naive"));
-    run(state, "%s" HEED " inspect --no-code --device cuda -k fwd_any_sm80_naive b1 h1 s64 d64 f16",
+    run(state, "%s heed inspect --no-code --device cuda -k fwd_any_sm80_naive b1 h1 s64 d64 f16",
         driver);
     assert_said(result.out, "fwd_any_sm80_naive");
-}
-
-static int begin(void **state)
-{
-    setenv("HEED_CACHE", "/dev/null", 1);
-    return scratch_open(state);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_counts_are_printed, begin, scratch_close),
-        cmocka_unit_test_setup_teardown(test_counts_are_in_json, begin, scratch_close),
-        cmocka_unit_test_setup_teardown(test_tools_that_do_not_work, begin, scratch_close),
-        cmocka_unit_test_setup_teardown(test_without_a_tool, begin, scratch_close),
-        cmocka_unit_test_setup_teardown(test_severities_decide, begin, scratch_close),
-        cmocka_unit_test_setup_teardown(test_a_device_has_its_plan, begin, scratch_close),
-        cmocka_unit_test_setup_teardown(test_each_is_found_when_compiled, begin, scratch_close),
-        cmocka_unit_test_setup_teardown(test_shipped_kernels_have_no_fault, begin, scratch_close),
+        cmocka_unit_test_setup_teardown(test_counts_are_printed, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_counts_are_in_json, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_tools_that_do_not_work, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_without_a_tool, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_severities_decide, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_a_device_has_its_plan, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_each_is_found_when_compiled, scratch_open,
+                                        scratch_close),
+        cmocka_unit_test_setup_teardown(test_kernels_are_judged_together, scratch_open,
+                                        scratch_close),
+        cmocka_unit_test_setup_teardown(test_shipped_kernels_have_no_fault, scratch_open,
+                                        scratch_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

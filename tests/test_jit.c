@@ -53,22 +53,6 @@ static int open_cache(void **state)
     return scratch_open(state) == 0 ? setenv("HEED_CACHE", *state, 1) : -1;
 }
 
-/* Removes the cache's folder below the scratch folder, and that one. */
-static int close_cache(void **state)
-{
-    char folder[PATH_MAX], path[PATH_MAX];
-    DIR *directory = heed_cache_folder(folder) ? opendir(folder) : NULL;
-    for (struct dirent *item; directory && (item = readdir(directory));) {
-        snprintf(path, sizeof path, "%s/%s", folder, item->d_name);
-        if (item->d_name[0] != '.')
-            unlink(path);
-    }
-    if (directory)
-        closedir(directory);
-    rmdir(folder);
-    return scratch_close(state);
-}
-
 /* Skips the test where there is no compiler, and says so. */
 static const heed_nvrtc *need_nvrtc(void)
 {
@@ -564,7 +548,7 @@ static void test_threads_build_at_once(void **state)
         heed_cubin_free(&workers[i].cubin);
 }
 
-#define JIT_TEST(function) cmocka_unit_test_setup_teardown(function, open_cache, close_cache)
+#define JIT_TEST(function) cmocka_unit_test_setup_teardown(function, open_cache, scratch_close)
 
 int main(void)
 {

@@ -16,32 +16,24 @@
 
 #include "lab/trial/find.h"
 #include "lab/trial/peer.h"
+#include "scratch.h"
 #include "src/measure.h"
 
-static char folder[] = "/tmp/heed-test-peer-XXXXXX";
-static char path[128];
+static const char *folder;
+static char path[SCRATCH_PATH_SIZE];
 
-static int make_folder(void **state)
+static int open_folder(void **state)
 {
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    char command[128];
-
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
+    int failed = scratch_open(state);
+    folder = *state;
+    return failed;
 }
 
 static void write_file(const char *name, mode_t mode, const char *text)
 {
     snprintf(path, sizeof path, "%s/%s", folder, name);
     unlink(path);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
+    scratch_write(path, text, strlen(text));
     assert_int_equal(chmod(path, mode), 0);
 }
 
@@ -450,5 +442,5 @@ int main(void)
         cmocka_unit_test(test_finding),
     };
 
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, open_folder, scratch_close);
 }

@@ -7,15 +7,15 @@
 
 #include <cmocka.h>
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
+#include "members.h"
+#include "run_heed.h"
 #include "scratch.h"
 
-#define OUTPUT_SIZE 262144
+#define TEXT_SIZE 262144
 #define FAKE "HEED_LIBCUDA=" FAKE_CUDA " HEED_NVRTC=" FAKE_CUDA " HEED_NVML=" FAKE_CUDA " "
 #define DATA HEED_SOURCE_DIR "/tests/data/ncu/"
 #define SPEC "'b1 h2 s128 d64 f16'"
@@ -51,44 +51,36 @@ static const char script[] =
     "*) cat '" DATA "'$NCU.txt;;\n"
     "esac\n";
 
-static int run(void **state, const char *line, char out[OUTPUT_SIZE], char err[OUTPUT_SIZE])
+static const run_heed_way way = { HEED_PROGRAM,
+                                  "HEED_CACHE=\"$PWD/cache\" PATH=\"$PWD:$PATH\" " FAKE };
+
+static int open_folder(void **state)
 {
-    char command[8192], path[SCRATCH_PATH_SIZE];
-    scratch_write(scratch_path(state, "ncu", path), script, sizeof script - 1);
-    snprintf(command, sizeof command,
-             "cd '%s' && chmod +x ncu && rm -f args.txt pid.txt && "
-             "export NO_COLOR= HEED_CACHE=\"$PWD/cache\" PATH=\"$PWD:$PATH\" " FAKE
-             "&& heed() { '%s' \"$@\"; }; { %s\n} >stdout.txt 2>stderr.txt",
-             (const char *)*state, HEED_PROGRAM, line);
-    int status = system(command);
-    out[scratch_read(scratch_path(state, "stdout.txt", path), out, OUTPUT_SIZE - 1)] = '\0';
-    err[scratch_read(scratch_path(state, "stderr.txt", path), err, OUTPUT_SIZE - 1)] = '\0';
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (scratch_open(state) != 0)
+        return -1;
+    scratch_script_write(state, "ncu", script);
+    return 0;
+}
+
+/* @line, of which ncu begins its notes anew. */
+static const char *noted_anew(const char *line)
+{
+    static char text[4096];
+    int length = snprintf(text, sizeof text, "rm -f args.txt pid.txt; %s", line);
+    assert_in_range(length, 1, sizeof text - 1);
+    return text;
 }
 
 static void must(void **state, const char *line, int code, const char *says)
 {
-    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
-    int got = run(state, line, out, err);
-    if (got != code || (!strstr(out, says) && !strstr(err, says)))
-        fail_msg("%s gave %d, not %d, or did not say '%s': %s%s", line, got, code, says, out, err);
+    run_heed_says(state, &way, noted_anew(line), code, says);
 }
 
 static json_t *answer(void **state, const char *line, int code, const char *schema)
 {
-    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
-    int got = run(state, line, out, err);
-    json_t *json = json_loads(out, 0, NULL);
-    if (got != code || !json)
-        fail_msg("%s gave %d, not %d: %s%s", line, got, code, out, err);
-    assert_string_equal(json_string_value(json_object_get(json, "schema")), schema);
+    json_t *json = run_heed_json(state, &way, noted_anew(line), code);
+    assert_string_equal(text_of(json, "schema"), schema);
     return json;
-}
-
-static const char *text_of(const json_t *object, const char *member)
-{
-    const char *text = json_string_value(json_object_get(object, member));
-    return text ? text : "";
 }
 
 static const json_t *problem_of(const json_t *json, size_t index)
@@ -108,19 +100,13 @@ static const json_t *find(const json_t *array, const char *key, const char *valu
     return NULL;
 }
 
-static void read_file(void **state, const char *name, char text[OUTPUT_SIZE])
-{
-    char path[SCRATCH_PATH_SIZE];
-    text[scratch_read(scratch_path(state, name, path), text, OUTPUT_SIZE - 1)] = '\0';
-}
-
 /* -------------------------------------------------------------------------- */
 /* Counters                                                                   */
 /* -------------------------------------------------------------------------- */
 
 static void test_counters(void **state)
 {
-    static char text[OUTPUT_SIZE];
+    static char text[TEXT_SIZE];
     json_t *json = answer(state, "NCU=h200-wgmma-long heed profile --json --device cuda " SPEC, 0,
                           "heed.profile/1");
     const json_t *row = problem_of(json, 0);
@@ -132,11 +118,11 @@ static void test_counters(void **state)
     const json_t *gate = find(json_object_get(row, "gates"), "gate", "issue_slots");
     assert_string_equal(text_of(gate, "verdict"), "OFF");
     const json_t *busy = json_object_get(json_object_get(row, "metrics"), "sm_busy");
-    assert_true(json_number_value(json_object_get(busy, "value")) == 72.11);
+    assert_true(number_of(busy, "value") == 72.11);
     assert_string_equal(text_of(json_array_get(json_object_get(row, "stalls"), 0), "stall"),
                         "wait");
     json_decref(json);
-    read_file(state, "args.txt", text);
+    scratch_text_read(state, "args.txt", text, sizeof text);
     static const char *const wanted[] = { "--csv --page raw",
                                           "--clock-control none",
                                           "--cache-control all",
@@ -148,7 +134,7 @@ static void test_counters(void **state)
             fail_msg("ncu was not given '%s': %s", wanted[i], text);
     must(state, "NCU=h200-naive-b2 heed profile --caches keep --device cuda:0 " SPEC, 0,
          "lg_throttle");
-    read_file(state, "args.txt", text);
+    scratch_text_read(state, "args.txt", text, sizeof text);
     assert_non_null(strstr(text, "--cache-control none"));
     assert_non_null(strstr(text, "--device cuda:0"));
 }
@@ -156,27 +142,27 @@ static void test_counters(void **state)
 /* What is watched is this program, and it does start the kernel that was planned. */
 static void test_launch(void **state)
 {
-    static char text[OUTPUT_SIZE];
+    static char text[TEXT_SIZE];
     json_t *json = answer(state, "NCU=run heed profile --json --device cuda " SPEC, 0,
                           "heed.profile/1");
-    read_file(state, "status.txt", text);
+    scratch_text_read(state, "status.txt", text, sizeof text);
     assert_string_equal(text, "0\n");
-    read_file(state, "said.txt", text);
+    scratch_text_read(state, "said.txt", text, sizeof text);
     assert_non_null(strstr(text, "heed launched "));
     assert_non_null(strstr(text, text_of(problem_of(json, 0), "kernel")));
     json_decref(json);
     must(state, "NCU=run heed profile --device cuda --kernel fwd_any_sm80_naive " SPEC, 0,
          "fwd_any_sm80_naive");
-    read_file(state, "said.txt", text);
+    scratch_text_read(state, "said.txt", text, sizeof text);
     assert_non_null(strstr(text, "heed launched fwd_any_sm80_naive"));
     /* a source in the place of the kernel's own */
     must(state,
          "echo 'extern \"C\" __global__ void heed_attend() {}' >own.cu; NCU=run heed profile "
          "--device cuda --source own.cu --kernel fwd_16bit_sm80_mma " SPEC,
          0, "fwd_16bit_sm80_mma__");
-    read_file(state, "said.txt", text);
+    scratch_text_read(state, "said.txt", text, sizeof text);
     assert_non_null(strstr(text, "heed launched fwd_16bit_sm80_mma__"));
-    read_file(state, "args.txt", text);
+    scratch_text_read(state, "args.txt", text, sizeof text);
     assert_non_null(strstr(text, "--source own.cu"));
     must(state, "heed launch --device cuda --source /nowhere.cu " SPEC, 3, "/nowhere.cu");
     must(state, "heed launch --device cpu --source own.cu " SPEC, 2, "is for a GPU");
@@ -203,7 +189,7 @@ static void test_gate(void **state)
  */
 static void test_missing(void **state)
 {
-    static char text[OUTPUT_SIZE];
+    static char text[TEXT_SIZE];
     json_t *json = answer(state, "NCU=picky heed profile --json --device cuda " SPEC, 0,
                           "heed.profile/1");
     const json_t *metrics = json_object_get(problem_of(json, 0), "metrics");
@@ -216,7 +202,7 @@ static void test_missing(void **state)
                               "eligible_warps");
     assert_string_equal(text_of(gate, "verdict"), "UNKNOWN");
     json_decref(json);
-    read_file(state, "args.txt", text);
+    scratch_text_read(state, "args.txt", text, sizeof text);
     int runs = 0;
     for (const char *p = text; (p = strchr(p, '\n')); p++)
         runs++;
@@ -251,7 +237,7 @@ static void test_trouble(void **state)
                  rows[i].mood);
         json_t *json = answer(state, line, 3, "heed.profile/1");
         assert_string_equal(text_of(problem_of(json, 0), "verdict"), "UNKNOWN");
-        assert_int_equal(json_integer_value(json_object_get(json, "exit")), 3);
+        assert_int_equal(integer_of(json, "exit"), 3);
         json_decref(json);
     }
 }
@@ -330,28 +316,28 @@ static void check_axis(const json_t *row, const char *name, int64_t size, double
     assert_int_equal(json_array_size(points), 2);
     for (size_t i = 0; i < 2; i++) {
         const json_t *point = json_array_get(points, i);
-        assert_int_equal(json_integer_value(json_object_get(point, "size")), size << i);
-        assert_true(json_number_value(json_object_get(point, "seconds")) > 0);
+        assert_int_equal(integer_of(point, "size"), size << i);
+        assert_true(number_of(point, "seconds") > 0);
         assert_string_not_equal(text_of(point, "kernel"), "");
     }
-    double flops = json_number_value(json_object_get(json_array_get(points, 1), "flops")) /
-                   json_number_value(json_object_get(json_array_get(points, 0), "flops"));
+    double flops = number_of(json_array_get(points, 1), "flops") /
+                   number_of(json_array_get(points, 0), "flops");
     assert_true(flops == work);
     assert_string_not_equal(text_of(axis, "cause"), "");
 }
 
 static json_t *scale(void **state, const char *arguments)
 {
-    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
+    static heed_said said;
     char line[1024];
     snprintf(line, sizeof line, "heed profile --scaling --json --steps 2 --seconds 0.005 %s",
              arguments);
-    int code = run(state, line, out, err);
-    json_t *json = json_loads(out, 0, NULL);
-    if ((code != 0 && code != 1) || !json)
-        fail_msg("%s gave %d: %s%s", line, code, out, err);
+    run_heed(state, &way, line, &said);
+    json_t *json = json_loads(said.out, 0, NULL);
+    if ((said.code != 0 && said.code != 1) || !json)
+        fail_msg("%s gave %d: %s%s", line, said.code, said.out, said.err);
     assert_string_equal(text_of(json, "schema"), "heed.profile-scaling/1");
-    assert_int_equal(json_integer_value(json_object_get(json, "exit")), code);
+    assert_int_equal(integer_of(json, "exit"), said.code);
     return json;
 }
 
@@ -369,10 +355,10 @@ static void test_scaling(void **state)
     check_axis(problem_of(json, 0), "batch", 1, 2);
     const json_t *axis = find(json_object_get(problem_of(json, 0), "axes"), "axis", "batch");
     const json_t *points = json_object_get(axis, "points");
-    assert_true(json_integer_value(json_object_get(json_array_get(points, 0), "blocks")) > 0);
-    assert_true(json_integer_value(json_object_get(json_array_get(points, 0), "capacity")) >= 132);
-    assert_true(json_integer_value(json_object_get(json_array_get(points, 1), "blocks")) >
-                json_integer_value(json_object_get(json_array_get(points, 0), "blocks")));
+    assert_true(integer_of(json_array_get(points, 0), "blocks") > 0);
+    assert_true(integer_of(json_array_get(points, 0), "capacity") >= 132);
+    assert_true(integer_of(json_array_get(points, 1), "blocks") >
+                integer_of(json_array_get(points, 0), "blocks"));
     json_decref(json);
     /* strides that the larger size has no room in: that size alone is left out */
     must(state,
@@ -392,10 +378,10 @@ static void test_timeline(void **state)
     assert_int_equal(json_array_size(calls), 4);
     for (size_t i = 0; i < 4; i++) {
         const json_t *it = json_array_get(calls, i);
-        double start = json_number_value(json_object_get(it, "host_start"));
-        double seconds = json_number_value(json_object_get(it, "host_seconds"));
+        double start = number_of(it, "host_start");
+        double seconds = number_of(it, "host_seconds");
         assert_true(start >= end && seconds > 0);
-        assert_true(json_number_value(json_object_get(it, "device_seconds")) == seconds);
+        assert_true(number_of(it, "device_seconds") == seconds);
         end = start + seconds;
     }
     json_decref(json);
@@ -405,8 +391,7 @@ static void test_timeline(void **state)
     calls = json_object_get(problem_of(json, 0), "calls");
     assert_int_equal(json_array_size(calls), 5);
     for (size_t i = 0; i < 5; i++)
-        assert_true(
-            json_number_value(json_object_get(json_array_get(calls, i), "device_seconds")) >= 0);
+        assert_true(number_of(json_array_get(calls, i), "device_seconds") >= 0);
     assert_true(json_is_real(json_object_get(problem_of(json, 0), "replay_seconds")));
     json_decref(json);
     must(state, "heed profile --timeline --device cuda " SPEC, 0, "in a graph");
@@ -422,5 +407,5 @@ int main(void)
         cmocka_unit_test(test_usage),    cmocka_unit_test(test_scaling),
         cmocka_unit_test(test_timeline),
     };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+    return cmocka_run_group_tests(tests, open_folder, scratch_close);
 }

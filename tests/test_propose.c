@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lab/search/propose.h"
@@ -153,9 +152,8 @@ static heed_status ask_script(void **state, const char *reply, lab_proposal *pro
     char path[SCRATCH_PATH_SIZE], script[4096];
     const lab_appeal appeal = appeal_of(LAB_WAY_FULL);
     snprintf(script, sizeof script, "#!/bin/sh\nwhile read -r line; do\n%s\ndone\n", reply);
-    scratch_write(scratch_path(state, "proposer.sh", path), script, strlen(script));
-    assert_int_equal(chmod(path, 0700), 0);
-    lab_proposer *proposer = lab_proposer_start(path, NULL);
+    scratch_script_write(state, "proposer.sh", script);
+    lab_proposer *proposer = lab_proposer_start(scratch_path(state, "proposer.sh", path), NULL);
     heed_status status = lab_proposer_ask(proposer, &appeal, 1, proposal, error);
     lab_proposer_end(proposer);
     return status;
@@ -352,9 +350,8 @@ static heed_status ask_model(void **state, const char *url, lab_proposal *propos
              "no_proxy='*'\n{ '%s/heed-propose-openai' 2>&1 1>&3 | tee '%s.err' >&2; } 3>&1 | "
              "tee '%s'\n",
              url, HEED_PROPOSERS, log, log);
-    scratch_write(scratch_path(state, "model.sh", path), script, strlen(script));
-    assert_int_equal(chmod(path, 0700), 0);
-    lab_proposer *proposer = lab_proposer_start(path, NULL);
+    scratch_script_write(state, "model.sh", script);
+    lab_proposer *proposer = lab_proposer_start(scratch_path(state, "model.sh", path), NULL);
     heed_status status = lab_proposer_ask(proposer, &appeal, 20, proposal, error);
     lab_proposer_end(proposer);
     size_t length = scratch_read(log, all, size - 1);

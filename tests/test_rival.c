@@ -19,20 +19,15 @@
 #include "lab/tensor/random.h"
 #include "lab/trial/rival.h"
 #include "lab/verify/reference.h"
+#include "scratch.h"
 
-static char folder[] = "/tmp/heed-test-rival-XXXXXX";
+static const char *folder;
 
-static int make_folder(void **state)
+static int open_folder(void **state)
 {
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    char command[128];
-
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
+    int failed = scratch_open(state);
+    folder = *state;
+    return failed;
 }
 
 #define HELLO                                                                                      \
@@ -45,13 +40,13 @@ static int remove_folder(void **state)
 static lab_answer open_script(lab_rival *rival, const char *body)
 {
     lab_found found = { .name = "fake" };
+    char text[4096];
 
     snprintf(found.path, sizeof found.path, "%s/fake_peer", folder);
     unlink(found.path);
-    FILE *file = fopen(found.path, "w");
-    assert_non_null(file);
-    fprintf(file, "#!/bin/sh\ncd %s\n%s%s\n", folder, HELLO, body);
-    assert_int_equal(fclose(file), 0);
+    int length = snprintf(text, sizeof text, "#!/bin/sh\ncd %s\n%s%s\n", folder, HELLO, body);
+    assert_in_range(length, 1, sizeof text - 1);
+    scratch_write(found.path, text, (size_t)length);
     assert_int_equal(chmod(found.path, 0700), 0);
     return lab_rival_open(rival, &found, 2, NULL);
 }
@@ -381,5 +376,5 @@ int main(void)
         cmocka_unit_test(test_device),
     };
 
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, open_folder, scratch_close);
 }

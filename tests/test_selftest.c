@@ -3,7 +3,6 @@
  *
  * All of it is a test of its own.
  */
-#include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -19,22 +17,24 @@
 #include "cli/selftest.h"
 #include "lab/verify/gates.h"
 #include "lab/verify/mutants/suite.h"
+#include "members.h"
+#include "run_heed.h"
 #include "scratch.h"
 
-#define OUTPUT_SIZE 65536
+static const run_heed_way way = { HEED_PROGRAM, NULL };
 
-/* Runs "heed selftest" with @arguments; both streams go to @out. Returns the exit code. */
-static int run(void **state, const char *arguments, char out[OUTPUT_SIZE])
+/* Runs "heed selftest" with @arguments. */
+static void run(void **state, const char *arguments, heed_said *said)
 {
-    char command[2048], path[SCRATCH_PATH_SIZE];
-    scratch_path(state, "out.txt", path);
-    int length = snprintf(command, sizeof command, "NO_COLOR= '%s' selftest %s >'%s' 2>&1",
-                          HEED_PROGRAM, arguments, path);
-    assert_in_range(length, 1, sizeof command - 1);
-    int status = system(command);
-    assert_true(WIFEXITED(status));
-    out[scratch_read(path, out, OUTPUT_SIZE - 1)] = '\0';
-    return WEXITSTATUS(status);
+    char line[2048];
+    int length = snprintf(line, sizeof line, "heed selftest %s", arguments);
+    assert_in_range(length, 1, sizeof line - 1);
+    run_heed(state, &way, line, said);
+}
+
+static bool says(const heed_said *said, const char *words)
+{
+    return strstr(said->out, words) || strstr(said->err, words);
 }
 
 static void test_exit_codes_and_words(void **state)
@@ -65,49 +65,42 @@ static void test_exit_codes_and_words(void **state)
         { "--device cuda", 3, { "--device" } },
         { "--device cuda half-the-logit", 2, { "did you mean 'half-the-logits'" } },
     };
-    char *out = test_malloc(OUTPUT_SIZE);
+    static heed_said said;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        int code = run(state, cases[i].arguments, out);
-        if (code != cases[i].code)
-            fail_msg("selftest %s: exit code %d instead of %d\n%s", cases[i].arguments, code,
-                     cases[i].code, out);
-        if (code == 0 && (strstr(out, "REJECTED") || strstr(out, "SURVIVED")))
-            fail_msg("selftest %s is well, and complains:\n%s", cases[i].arguments, out);
+        run(state, cases[i].arguments, &said);
+        if (said.code != cases[i].code)
+            fail_msg("selftest %s: exit code %d instead of %d\n%s%s", cases[i].arguments, said.code,
+                     cases[i].code, said.out, said.err);
+        if (said.code == 0 && (says(&said, "REJECTED") || says(&said, "SURVIVED")))
+            fail_msg("selftest %s is well, and complains:\n%s", cases[i].arguments, said.out);
         for (int w = 0; w < 3 && cases[i].words[w]; w++)
-            if (!strstr(out, cases[i].words[w]))
-                fail_msg("selftest %s: no '%s' in\n%s", cases[i].arguments, cases[i].words[w], out);
+            if (!says(&said, cases[i].words[w]))
+                fail_msg("selftest %s: no '%s' in\n%s%s", cases[i].arguments, cases[i].words[w],
+                         said.out, said.err);
     }
-    test_free(out);
 }
 
 static json_t *run_json(void **state, const char *arguments, int code)
 {
-    char *out = test_malloc(OUTPUT_SIZE);
-    assert_int_equal(run(state, arguments, out), code);
-    json_t *json = json_loads(out, 0, NULL);
-    assert_non_null(json);
-    assert_string_equal(json_string_value(json_object_get(json, "schema")), "heed.selftest/1");
-    test_free(out);
+    char line[2048];
+    int length = snprintf(line, sizeof line, "heed selftest %s", arguments);
+    assert_in_range(length, 1, sizeof line - 1);
+    json_t *json = run_heed_json(state, &way, line, code);
+    assert_string_equal(text_of(json, "schema"), "heed.selftest/1");
     return json;
-}
-
-static int64_t integer(const json_t *json, const char *name)
-{
-    assert_true(json_is_integer(json_object_get(json, name)));
-    return json_integer_value(json_object_get(json, name));
 }
 
 static void test_json(void **state)
 {
     json_t *json = run_json(state, "--json capped-logits", 0);
-    assert_int_equal(integer(json, "mutants"), 1);
-    assert_int_equal(integer(json, "killed"), 1);
-    assert_int_equal(integer(json, "controls"), 0);
-    assert_true(integer(json, "skipped") > 100);
+    assert_int_equal(integer_of(json, "mutants"), 1);
+    assert_int_equal(integer_of(json, "killed"), 1);
+    assert_int_equal(integer_of(json, "controls"), 0);
+    assert_true(integer_of(json, "skipped") > 100);
     assert_true(json_is_false(json_object_get(json, "trusted"))); /* there are others */
     assert_int_equal(json_array_size(json_object_get(json, "gates")), LAB_GATES);
     const json_t *kernel = json_array_get(json_object_get(json, "kernels"), 0);
-    assert_string_equal(json_string_value(json_object_get(kernel, "mutant")), "capped-logits");
+    assert_string_equal(text_of(kernel, "mutant"), "capped-logits");
     assert_true(json_is_true(json_object_get(kernel, "as_meant")));
     const json_t *by = json_object_get(kernel, "by");
     assert_int_equal(json_array_size(by), 1);

@@ -8,61 +8,28 @@
 
 #include <cmocka.h>
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
+#include "members.h"
+#include "run_heed.h"
 #include "scratch.h"
 
-#define OUTPUT_SIZE 65536
 #define SPEC "'b1 h2 s8/1024 d64 f32'"
 #define SLOW "fwd_any_scalar_row__s1"
 #define QUICK "-t 1 --peers none --rivals 0.05 --duel 4 --json "
 
-static int run(void **state, const char *line, char out[OUTPUT_SIZE], char err[OUTPUT_SIZE])
-{
-    char command[4096], path[SCRATCH_PATH_SIZE];
-    snprintf(command, sizeof command,
-             "cd '%s' && export NO_COLOR= HEED_CACHE=\"$PWD/cache\" HEED_DEVICE=cpu "
-             "HEED_BOARD=board.db && heed() { '%s' \"$@\"; }; { %s\n} >stdout.txt 2>stderr.txt",
-             (const char *)*state, HEED_PROGRAM, line);
-    int status = system(command);
-    out[scratch_read(scratch_path(state, "stdout.txt", path), out, OUTPUT_SIZE - 1)] = '\0';
-    err[scratch_read(scratch_path(state, "stderr.txt", path), err, OUTPUT_SIZE - 1)] = '\0';
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static json_t *run_json(void **state, const char *line)
-{
-    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
-    int code = run(state, line, out, err);
-    if (code != 0)
-        fail_msg("%s gave %d: %s%s", line, code, out, err);
-    json_t *json = json_loads(out, 0, NULL);
-    assert_non_null(json);
-    return json;
-}
+static const run_heed_way way = { HEED_PROGRAM, "HEED_CACHE=\"$PWD/cache\" HEED_DEVICE=cpu "
+                                                "HEED_BOARD=board.db" };
+static heed_said said;
 
 static const json_t *shape_of(const json_t *json)
 {
     const json_t *shape = json_array_get(json_object_get(json, "shapes"), 0);
     assert_non_null(shape);
     return shape;
-}
-
-static json_int_t number(const json_t *json, const char *key)
-{
-    assert_true(json_is_integer(json_object_get(json, key)));
-    return json_integer_value(json_object_get(json, key));
-}
-
-static const char *text(const json_t *json, const char *key)
-{
-    const char *value = json_string_value(json_object_get(json, key));
-    return value ? value : "";
 }
 
 /* How long a unit of work may take, on a machine with others at work: the start of a rival among
@@ -77,48 +44,49 @@ static bool has_avx2(void **state)
     (void)state;
     return false;
 #else
-    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
-    return run(state, "heed plan --cpu avx2 -t 1 --kernel fwd_any_avx2_few " SPEC, out, err) == 0;
+    run_heed(state, &way, "heed plan --cpu avx2 -t 1 --kernel fwd_any_avx2_few " SPEC, &said);
+    return said.code == 0;
 #endif
 }
 
 /* A board that is led by a slow config: a better one is found, proved, kept and planned. */
 static void test_improvement(void **state)
 {
-    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
     if (!has_avx2(state))
         skip();
     json_t *json = NULL;
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(run(state,
-                             "rm -f board.db; heed bench --cpu avx2 " SPEC
-                             " --peers none --seconds 0.05 -t 1 --kernel " SLOW
-                             " --json >bench.json; heed board add bench.json",
-                             out, err),
-                         0);
+        run_heed_as(state, &way,
+                    "rm -f board.db; heed bench --cpu avx2 " SPEC
+                    " --peers none --seconds 0.05 -t 1 --kernel " SLOW
+                    " --json >bench.json; heed board add bench.json",
+                    0, &said);
         json_decref(json);
-        json = run_json(state, "heed tune --cpu avx2 " SPEC " --seconds 60 --trials 12 "
-                               "--space cpu_few --wisdom w.txt " QUICK);
+        json = run_heed_json(state, &way,
+                             "heed tune --cpu avx2 " SPEC " --seconds 60 --trials 12 "
+                             "--space cpu_few --wisdom w.txt " QUICK,
+                             0);
         if (json_is_true(json_object_get(shape_of(json), "improved")))
             break; /* else others are at work here, perhaps, and nothing could be told */
     }
     const json_t *shape = shape_of(json);
-    assert_string_equal(text(json, "schema"), "heed.tune/1");
-    assert_string_equal(text(shape, "champion"), SLOW);
+    assert_string_equal(text_of(json, "schema"), "heed.tune/1");
+    assert_string_equal(text_of(shape, "champion"), SLOW);
     if (!json_is_true(json_object_get(shape, "improved")))
-        fail_msg("no improvement: %s", text(shape, "why"));
-    assert_int_equal(number(json, "improved"), 1);
-    assert_true(number(shape, "launched") <= 12);
-    assert_string_equal(text(shape, "gates"), "all");
+        fail_msg("no improvement: %s", text_of(shape, "why"));
+    assert_int_equal(integer_of(json, "improved"), 1);
+    assert_true(integer_of(shape, "launched") <= 12);
+    assert_string_equal(text_of(shape, "gates"), "all");
     assert_true(json_number_value(json_object_get(json_object_get(shape, "again"), "low")) > 1.03);
-    assert_string_equal(text(json_object_get(shape, "after"), "kernel"), text(shape, "best"));
-    assert_int_equal(run(state, "heed plan --cpu avx2 -t 1 --wisdom w.txt " SPEC, out, err), 0);
-    assert_non_null(strstr(out, text(shape, "best")));
-    assert_int_equal(run(state, "heed board", out, err), 0);
-    assert_non_null(strstr(out, text(shape, "best")));
+    assert_string_equal(text_of(json_object_get(shape, "after"), "kernel"), text_of(shape, "best"));
+    run_heed_as(state, &way, "heed plan --cpu avx2 -t 1 --wisdom w.txt " SPEC, 0, &said);
+    assert_non_null(strstr(said.out, text_of(shape, "best")));
+    run_heed_as(state, &way, "heed board", 0, &said);
+    assert_non_null(strstr(said.out, text_of(shape, "best")));
     /* It is the champion from now on. */
-    json_t *later = run_json(state, "heed tune --cpu avx2 " SPEC " --trials 1 " QUICK);
-    assert_string_equal(text(shape_of(later), "champion"), text(shape, "best"));
+    json_t *later = run_heed_json(state, &way, "heed tune --cpu avx2 " SPEC " --trials 1 " QUICK,
+                                  0);
+    assert_string_equal(text_of(shape_of(later), "champion"), text_of(shape, "best"));
     assert_false(json_is_true(json_object_get(later, "resumed")));
     json_decref(later);
     json_decref(json);
@@ -127,37 +95,30 @@ static void test_improvement(void **state)
 /* One point, which is the champion: there is nothing to find, and no word of an improvement. */
 static void test_none(void **state)
 {
-    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
-    char path[SCRATCH_PATH_SIZE];
-    static const char space[] = "kernel fwd_any_scalar_row\nknob splits 1\nconfig s = splits\n";
-    scratch_write(scratch_path(state, "one.txt", path), space, strlen(space));
-    assert_int_equal(run(state,
-                         "heed tune --board none.db --cpu scalar 'b1 h1 s100 d16 f32' --space "
-                         "one.txt -t 1 --peers none --rivals 0.05",
-                         out, err),
-                     0);
-    assert_non_null(strstr(out, "no improvement"));
-    assert_non_null(strstr(out, "the search found nothing faster"));
-    assert_non_null(strstr(out, "no rival"));
+    scratch_text_write(state, "one.txt",
+                       "kernel fwd_any_scalar_row\nknob splits 1\nconfig s = splits\n");
+    run_heed_as(state, &way,
+                "heed tune --board none.db --cpu scalar 'b1 h1 s100 d16 f32' --space "
+                "one.txt -t 1 --peers none --rivals 0.05",
+                0, &said);
+    assert_non_null(strstr(said.out, "no improvement"));
+    assert_non_null(strstr(said.out, "the search found nothing faster"));
+    assert_non_null(strstr(said.out, "no rival"));
 }
 
 /* What no space has is timed, and kept. */
 static void test_nothing_to_search(void **state)
 {
-    json_t *json = run_json(state, "heed tune --board plain.db --cpu scalar 'b1 h1 s64 d16 f32' "
-                                   "--space cpu_few " QUICK);
+    json_t *json = run_heed_json(state, &way,
+                                 "heed tune --board plain.db --cpu scalar 'b1 h1 s64 d16 f32' "
+                                 "--space cpu_few " QUICK,
+                                 0);
     const json_t *shape = shape_of(json);
     assert_int_equal(json_array_size(json_object_get(shape, "spaces")), 0);
-    assert_string_equal(text(shape, "gates"), "all");
+    assert_string_equal(text_of(shape, "gates"), "all");
     assert_true(json_is_object(json_object_get(shape, "before")));
     assert_false(json_is_true(json_object_get(shape, "improved")));
     json_decref(json);
-}
-
-static double real(const json_t *json, const char *key)
-{
-    assert_true(json_is_number(json_object_get(json, key)));
-    return json_number_value(json_object_get(json, key));
 }
 
 /* All kernels that can do a problem are searched, then evolved, and who leads is verified. */
@@ -165,21 +126,23 @@ static void test_all_spaces(void **state)
 {
     if (!has_avx2(state))
         skip();
-    json_t *json = run_json(state, "heed tune --board all.db --cpu avx2 'b1 h2 s32/256 d32 f32' "
-                                   "--seconds 15 --trials 12 " QUICK);
+    json_t *json = run_heed_json(state, &way,
+                                 "heed tune --board all.db --cpu avx2 'b1 h2 s32/256 d32 f32' "
+                                 "--seconds 15 --trials 12 " QUICK,
+                                 0);
     const json_t *shape = shape_of(json), *spaces = json_object_get(shape, "spaces");
     json_int_t bred = 0, launched = 0;
     assert_int_equal(json_array_size(spaces), 2);
-    assert_string_not_equal(text(json_array_get(spaces, 0), "kernel"),
-                            text(json_array_get(spaces, 1), "kernel"));
+    assert_string_not_equal(text_of(json_array_get(spaces, 0), "kernel"),
+                            text_of(json_array_get(spaces, 1), "kernel"));
     for (size_t i = 0; i < 2; i++) {
-        assert_true(number(json_array_get(spaces, i), "launched") > 0);
-        launched += number(json_array_get(spaces, i), "launched");
-        bred += number(json_array_get(spaces, i), "bred");
+        assert_true(integer_of(json_array_get(spaces, i), "launched") > 0);
+        launched += integer_of(json_array_get(spaces, i), "launched");
+        bred += integer_of(json_array_get(spaces, i), "bred");
     }
     assert_true(bred > 0);
     assert_in_range(launched, 3, 12);
-    assert_string_equal(text(shape, "gates"), "all");
+    assert_string_equal(text_of(shape, "gates"), "all");
     json_decref(json);
 }
 
@@ -194,14 +157,14 @@ static void test_budget(void **state)
                  "heed tune --board tight.db 'b1 h4 s256 d64 f32' 'b1 h4 s256 d64 f16' "
                  "'b1 h4 s256 d64 f32 causal' --seconds %s -t 2 --json",
                  budgets[i]);
-        json_t *json = run_json(state, line);
+        json_t *json = run_heed_json(state, &way, line, 0);
         double budget = atof(budgets[i]);
-        assert_true(real(json, "seconds") == budget);
-        if (real(json, "took") > budget + UNIT_SECONDS)
-            fail_msg("%.2f s of %.2f were used", real(json, "took"), budget);
+        assert_true(number_of(json, "seconds") == budget);
+        if (number_of(json, "took") > budget + UNIT_SECONDS)
+            fail_msg("%.2f s of %.2f were used", number_of(json, "took"), budget);
         for (size_t j = 0; j < 3; j++) {
             const json_t *shape = json_array_get(json_object_get(json, "shapes"), j);
-            const char *gates = text(shape, "gates");
+            const char *gates = text_of(shape, "gates");
             assert_true(strcmp(gates, "no time") == 0 || strcmp(gates, "all") == 0);
             if (i == 0)
                 assert_string_equal(gates, "no time");
@@ -213,39 +176,30 @@ static void test_budget(void **state)
 /* Ctrl-C leaves every trial on the board, and the same command goes on. */
 static void test_interrupt(void **state)
 {
-    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
     static const char line[] =
         "set -m; '" HEED_PROGRAM "' tune --board i.db 'b1 h4 s512 d64 f32' --seconds 60 " QUICK
         "& for i in $(seq 3000); do [ \"$(heed board --board i.db --all --csv 2>/dev/null | wc "
         "-l)\" -ge 5 ] && break; sleep 0.05; done; kill -INT $!; wait $!";
-    assert_int_equal(run(state, line, out, err), 130);
-    assert_non_null(strstr(err, "goes on from there"));
-    json_t *json = run_json(
-        state, "heed tune --board i.db 'b1 h4 s512 d64 f32' --seconds 15 --trials 6 " QUICK);
+    run_heed_as(state, &way, line, 130, &said);
+    assert_non_null(strstr(said.err, "goes on from there"));
+    json_t *json = run_heed_json(
+        state, &way, "heed tune --board i.db 'b1 h4 s512 d64 f32' --seconds 15 --trials 6 " QUICK,
+        0);
     assert_true(json_is_true(json_object_get(json, "resumed")));
-    assert_true(number(shape_of(json), "reused") >= 2);
+    assert_true(integer_of(shape_of(json), "reused") >= 2);
     json_decref(json);
 }
 
 static void test_refusals(void **state)
 {
-    static const struct {
-        const char *line;
-        int code;
-        const char *says;
-    } rows[] = {
-        { "heed tune 'b1 h1 s8 d8'", 2, "type" },
-        { "heed tune --seconds 0 'b1 h1 s8 d8 f32'", 2, "--seconds" },
-        { "heed tune --shapes nowhere.txt", 3, "nowhere.txt" },
-        { "heed tune --space nowhere.txt 'b1 h1 s8 d8 f32' --peers none", 3, "nowhere.txt" },
-        { "echo none >bad.db; heed tune --board bad.db 'b1 h1 s8 d8 f32'", 7, "bad.db" },
+    static const run_heed_row rows[] = {
+        { "heed tune 'b1 h1 s8 d8'", 2, NULL, "type" },
+        { "heed tune --seconds 0 'b1 h1 s8 d8 f32'", 2, NULL, "--seconds" },
+        { "heed tune --shapes nowhere.txt", 3, NULL, "nowhere.txt" },
+        { "heed tune --space nowhere.txt 'b1 h1 s8 d8 f32' --peers none", 3, NULL, "nowhere.txt" },
+        { "echo none >bad.db; heed tune --board bad.db 'b1 h1 s8 d8 f32'", 7, NULL, "bad.db" },
     };
-    static char out[OUTPUT_SIZE], err[OUTPUT_SIZE];
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        int code = run(state, rows[i].line, out, err);
-        if (code != rows[i].code || !strstr(err, rows[i].says))
-            fail_msg("%s gave %d: %s", rows[i].line, code, err);
-    }
+    run_heed_rows(state, &way, rows, sizeof rows / sizeof *rows);
 }
 
 int main(void)

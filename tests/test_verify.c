@@ -1,7 +1,6 @@
 /*
  * test_verify.c - heed verify as people call it, and campaigns of verifications
  */
-#include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,11 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include <cmocka.h>
 
 #include "lab/verify/campaign.h"
+#include "members.h"
+#include "run_heed.h"
 #include "scratch.h"
 
 #define CAPTURE HEED_SOURCE_DIR "/tests/data/minilm.safetensors"
@@ -22,20 +22,20 @@
 /* The program                                                                */
 /* -------------------------------------------------------------------------- */
 
-#define OUTPUT_SIZE 65536
+static const run_heed_way way = { HEED_PROGRAM, NULL };
 
-/* Runs "heed verify" with @arguments; both streams go to @out. Returns the exit code. */
-static int run(void **state, const char *arguments, char out[OUTPUT_SIZE])
+/* Runs "heed verify" with @arguments. */
+static void run(void **state, const char *arguments, heed_said *said)
 {
-    char command[2048], path[SCRATCH_PATH_SIZE];
-    scratch_path(state, "out.txt", path);
-    int length = snprintf(command, sizeof command, "NO_COLOR= '%s' verify %s >'%s' 2>&1",
-                          HEED_PROGRAM, arguments, path);
-    assert_in_range(length, 1, sizeof command - 1);
-    int status = system(command);
-    assert_true(WIFEXITED(status));
-    out[scratch_read(path, out, OUTPUT_SIZE - 1)] = '\0';
-    return WEXITSTATUS(status);
+    char line[2048];
+    int length = snprintf(line, sizeof line, "heed verify %s", arguments);
+    assert_in_range(length, 1, sizeof line - 1);
+    run_heed(state, &way, line, said);
+}
+
+static bool says(const heed_said *said, const char *words)
+{
+    return strstr(said->out, words) || strstr(said->err, words);
 }
 
 static void test_exit_codes_and_words(void **state)
@@ -82,47 +82,40 @@ static void test_exit_codes_and_words(void **state)
           0,
           { "1 passed, 0 failed" } },
     };
-    char *out = test_malloc(OUTPUT_SIZE);
+    static heed_said said;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        int code = run(state, cases[i].arguments, out);
-        if (code != cases[i].code)
-            fail_msg("verify %s: exit code %d instead of %d\n%s", cases[i].arguments, code,
-                     cases[i].code, out);
+        run(state, cases[i].arguments, &said);
+        if (said.code != cases[i].code)
+            fail_msg("verify %s: exit code %d instead of %d\n%s%s", cases[i].arguments, said.code,
+                     cases[i].code, said.out, said.err);
         for (int w = 0; w < 3 && cases[i].words[w]; w++)
-            if (!strstr(out, cases[i].words[w]))
-                fail_msg("verify %s: no '%s' in\n%s", cases[i].arguments, cases[i].words[w], out);
+            if (!says(&said, cases[i].words[w]))
+                fail_msg("verify %s: no '%s' in\n%s%s", cases[i].arguments, cases[i].words[w],
+                         said.out, said.err);
     }
-    test_free(out);
 }
 
 static json_t *run_json(void **state, const char *arguments, int code)
 {
-    char *out = test_malloc(OUTPUT_SIZE);
-    assert_int_equal(run(state, arguments, out), code);
-    json_t *json = json_loads(out, 0, NULL);
-    assert_non_null(json);
-    assert_string_equal(json_string_value(json_object_get(json, "schema")), "heed.verify/1");
-    test_free(out);
+    char line[2048];
+    int length = snprintf(line, sizeof line, "heed verify %s", arguments);
+    assert_in_range(length, 1, sizeof line - 1);
+    json_t *json = run_heed_json(state, &way, line, code);
+    assert_string_equal(text_of(json, "schema"), "heed.verify/1");
     return json;
-}
-
-static int64_t integer(const json_t *json, const char *name)
-{
-    assert_true(json_is_integer(json_object_get(json, name)));
-    return json_integer_value(json_object_get(json, name));
 }
 
 static void test_json_counts_and_figures(void **state)
 {
     json_t *json = run_json(state, "--json --cpu scalar 'b1 h2 s9 d8 f32 causal' 'b1 h1 s3 d2 f16'",
                             0);
-    assert_int_equal(integer(json, "problems"), 2);
-    assert_int_equal(integer(json, "passed") + integer(json, "skipped"), 20);
-    assert_int_equal(integer(json, "failed"), 0);
+    assert_int_equal(integer_of(json, "problems"), 2);
+    assert_int_equal(integer_of(json, "passed") + integer_of(json, "skipped"), 20);
+    assert_int_equal(integer_of(json, "failed"), 0);
     assert_int_equal(json_array_size(json_object_get(json, "failures")), 0);
     assert_int_equal(json_array_size(json_object_get(json, "gates")), LAB_GATES);
     const json_t *kernel = json_array_get(json_object_get(json, "kernels"), 0);
-    double error = json_real_value(json_object_get(kernel, "worst_error"));
+    double error = number_of(kernel, "worst_error");
     assert_true(error > 0 && error < 1);
     json_decref(json);
 }
@@ -139,7 +132,7 @@ static json_t *run_late(void **state)
                  deadline);
         json_t *json = run_json(state, arguments, 5);
         const json_t *failure = json_array_get(json_object_get(json, "failures"), 0);
-        const char *command = json_string_value(json_object_get(failure, "repeat"));
+        const char *command = text_of(failure, "repeat");
         if (deadline > 10 || strstr(command ? command : "", "row__"))
             return json;
         json_decref(json);
@@ -150,9 +143,9 @@ static void test_a_failure_can_be_repeated(void **state)
 {
     json_t *json = run_late(state);
     const json_t *failure = json_array_get(json_object_get(json, "failures"), 0);
-    assert_string_equal(json_string_value(json_object_get(failure, "gate")), "executes");
-    assert_int_equal(integer(failure, "seed"), 77);
-    const char *command = json_string_value(json_object_get(failure, "repeat"));
+    assert_string_equal(text_of(failure, "gate"), "executes");
+    assert_int_equal(integer_of(failure, "seed"), 77);
+    const char *command = text_of(failure, "repeat");
     assert_string_equal(command, "heed verify 'b1 h1 s131072 d1 f32' --inputs normal --kernel "
                                  "fwd_any_scalar_row__s1 --cpu scalar --threads 1 --seed 77");
     json_decref(json);
@@ -166,7 +159,7 @@ static double worst_of_seed(void **state, int seed)
              "--json b1 h2 s40 d8 f32 --cpu scalar --inputs normal --seed %d", seed);
     json_t *json = run_json(state, arguments, 0);
     const json_t *kernel = json_array_get(json_object_get(json, "kernels"), 0);
-    double error = json_real_value(json_object_get(kernel, "worst_error"));
+    double error = number_of(kernel, "worst_error");
     json_decref(json);
     return error;
 }
