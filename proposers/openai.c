@@ -78,6 +78,16 @@ static json_t *hide_in_reply(const asker *it, json_t *reply)
     return reply;
 }
 
+/* A line break would end the header that the key is in, and what a server repeats of it would not
+ * be the key that is looked for. */
+static int is_word(const char *key)
+{
+    for (; *key; key++)
+        if ((unsigned char)*key <= ' ' || *key == 0x7f)
+            return 0;
+    return 1;
+}
+
 /* May a key go there? Encrypted, or no further than this machine. */
 static int is_safe(const asker *it)
 {
@@ -149,6 +159,8 @@ static CURLcode post(const asker *it, const char *text, body *out, long *code)
     curl_easy_setopt(curl, CURLOPT_TIMEOUT, it->seconds);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+    if (strncmp(it->url, "http://", 7) == 0) /* a proxy would be told the key, unencrypted */
+        curl_easy_setopt(curl, CURLOPT_PROXY, "");
     CURLcode result = curl_easy_perform(curl);
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, code);
     curl_slist_free_all(headers);
@@ -158,14 +170,15 @@ static CURLcode post(const asker *it, const char *text, body *out, long *code)
 
 /* ---- The answer ---- */
 
-static json_t *read_body(const body *it, long code, long long number)
+/* The key is hidden before anything is cut off, as a part of it would not be found. */
+static json_t *read_body(const asker *it, const body *from, long code, long long number)
 {
-    json_t *json = it->text ? json_loads(it->text, 0, NULL) : NULL;
+    json_t *json = from->text ? json_loads(from->text, 0, NULL) : NULL;
     const json_t *choice = json_array_get(json_object_get(json, "choices"), 0);
-    const char *said = json_string_value(
-        json_object_get(json_object_get(choice, "message"), "content"));
-    const char *trouble = json_string_value(
-        json_object_get(json_object_get(json, "error"), "message"));
+    json_t *message = hide_in_reply(it, json_object_get(choice, "message"));
+    json_t *error = hide_in_reply(it, json_object_get(json, "error"));
+    const char *said = json_string_value(json_object_get(message, "content"));
+    const char *trouble = json_string_value(json_object_get(error, "message"));
     json_t *reply;
     if (code != 200)
         reply = line_refuse("error", "the server answered %ld%s%.200s", code, trouble ? ": " : "",
@@ -188,7 +201,7 @@ static json_t *ask(const asker *it, const json_t *request)
         return NULL;
     CURLcode result = post(it, text, &out, &code);
     json_t *reply = result == CURLE_OK
-                        ? read_body(&out, code, number)
+                        ? read_body(it, &out, code, number)
                         : line_refuse("error", "%s: %s", it->url, curl_easy_strerror(result));
     free(text);
     free(out.text);
@@ -202,6 +215,9 @@ static json_t *answer(void *data, const json_t *request)
         return line_refuse("unsupported", "OPENAI_MODEL is not set: it names the model to ask");
     if (strncmp(it->url, "http://", 7) != 0 && strncmp(it->url, "https://", 8) != 0)
         return line_refuse("unsupported", "OPENAI_BASE_URL must begin with https:// or http://");
+    if (it->key && !is_word(it->key))
+        return line_refuse("unsupported",
+                           "OPENAI_API_KEY has a blank or a control character in it");
     if (it->key && !is_safe(it))
         return line_refuse("unsupported",
                            "OPENAI_BASE_URL is not encrypted: a key is sent over https, or to "

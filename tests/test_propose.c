@@ -347,7 +347,8 @@ static heed_status ask_model(void **state, const char *url, lab_proposal *propos
     scratch_path(state, "all.txt", log);
     snprintf(script, sizeof script,
              "#!/bin/sh\nexport OPENAI_API_KEY=" KEY " OPENAI_MODEL=tiny OPENAI_BASE_URL=%s "
-             "no_proxy='*'\n{ '%s/heed-propose-openai' 2>&1 1>&3 | tee '%s.err' >&2; } 3>&1 | "
+             "http_proxy=http://127.0.0.1:9\n{ '%s/heed-propose-openai' 2>&1 1>&3 | tee '%s.err' "
+             ">&2; } 3>&1 | "
              "tee '%s'\n",
              url, HEED_PROPOSERS, log, log);
     scratch_script_write(state, "model.sh", script);
@@ -365,6 +366,7 @@ static heed_status ask_model(void **state, const char *url, lab_proposal *propos
  * it wherever it can. */
 static void test_model(void **state)
 {
+#define DOTS "..............................................................."
 #define SAYS(text) "{\"choices\":[{\"message\":{\"content\":\"" text "\"}}]}"
     static const struct {
         int code;
@@ -388,6 +390,8 @@ static void test_model(void **state)
         { 302, "", HEED_ERR_INVALID, "answered 302", NULL },
         { 401, "{\"error\":{\"message\":\"Incorrect API key provided: " KEY "\"}}",
           HEED_ERR_INVALID, "answered 401: Incorrect", NULL },
+        { 401, "{\"error\":{\"message\":\"" DOTS DOTS DOTS KEY "\"}}", HEED_ERR_INVALID, "...*",
+          NULL }, /* the message is cut off within the key */
     };
     static stub server;
     static char all[1 << 18];
@@ -408,6 +412,7 @@ static void test_model(void **state)
         assert_non_null(strstr(server.got, "int header;"));
         assert_true(*all != '\0');
         assert_null(strstr(all, KEY));
+        assert_null(strstr(all, "sk-test"));
         assert_null(strstr(error.text, KEY));
         if (status == HEED_OK) {
             assert_string_equal(proposal.name, cases[i].name);
@@ -436,6 +441,18 @@ static void test_unsafe(void **state)
         assert_null(strstr(all, KEY));
     }
 }
+
+/* A key with a line break in it would not be found in what a server repeats of it. */
+static void test_odd_key(void **state)
+{
+    static char all[1 << 16];
+    lab_proposal proposal;
+    lab_error error;
+    assert_int_equal(ask_model(state, "http://127.0.0.1:9/ OPENAI_API_KEY=\"a$(printf '\\r\\nb')\"",
+                               &proposal, &error, all, sizeof all),
+                     HEED_ERR_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "control character"));
+}
 #endif
 
 int main(void)
@@ -450,6 +467,7 @@ int main(void)
 #ifdef HEED_HAS_OPENAI
         cmocka_unit_test_setup_teardown(test_model, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_unsafe, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_odd_key, scratch_open, scratch_close),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
