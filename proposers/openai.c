@@ -17,6 +17,7 @@
 #include "line.h"
 #include "prompt.h"
 
+#define SOURCE_MAX (24 << 10) /* that heed takes */
 #define ANSWER_MAX ((size_t)1 << 20)
 
 typedef struct asker {
@@ -203,6 +204,11 @@ static json_t *ask(const asker *it, const json_t *request)
     json_t *reply = result == CURLE_OK
                         ? read_body(it, &out, code, number)
                         : line_refuse("error", "%s: %s", it->url, curl_easy_strerror(result));
+    const char *source = json_string_value(json_object_get(reply, "source"));
+    if (source && strlen(source) > SOURCE_MAX) { /* the line might be too long as well */
+        json_decref(reply);
+        reply = line_refuse("error", "the model's source is longer than %d KiB", SOURCE_MAX >> 10);
+    }
     free(text);
     free(out.text);
     return reply;
