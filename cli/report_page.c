@@ -162,12 +162,13 @@ static void print_method(lab_page *page, const report_set *set)
                   "%s: operations by the usual count, a multiply-add as two, the softmax and "
                   "masked pairs as none, over p50.",
                   r->replay ? "TFLOP/s" : "GFLOP/s");
-    lab_page_item(page, "%s",
-                  "rival/heed: heed and the rival took turns in one run on the same values, "
-                  "the order of each pair drawn at random; the median of all means of two "
-                  "stretches of pairs (Hodges and Lehmann), with a 99 % interval by signed "
-                  "ranks. FASTER and SLOWER lie outside of the margin as a whole, EQUIVALENT "
-                  "inside of it, AMBIGUOUS across one of its ends.");
+    if (set->rival_count > 0)
+        lab_page_item(page, "%s",
+                      "rival/heed: heed and the rival took turns in one run on the same values, "
+                      "the order of each pair drawn at random; the median of all means of two "
+                      "stretches of pairs (Hodges and Lehmann), with a 99 % interval by signed "
+                      "ranks. FASTER and SLOWER lie outside of the margin as a whole, EQUIVALENT "
+                      "inside of it, AMBIGUOUS across one of its ends.");
     lab_page_item(page, "of limit: by the roofline, the least time that an exact kernel needs, "
                         "from ceilings measured on this device, over p50, and the unit that binds; "
                         "where that was not measured, the rate over that of a loop of nothing but "

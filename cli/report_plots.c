@@ -134,8 +134,12 @@ static void draw_shares(lab_page *page, const report_set *set, canvas *c)
     }
     const lab_plot_shares plot = {
         .title = "Percent of the limit, by problem",
-        .caption = "Bars: the least time that this device needs for the problem, by the unit that "
-                   "binds, as a share of heed's time. Hollow marks: the same of the rivals.",
+        .caption = set->rival_count > 0
+                       ? "Bars: the least time that this device needs for the problem, by the unit "
+                         "that binds, as a share of heed's time. Hollow marks: the same of the "
+                         "rivals."
+                       : "Bars: the least time that this device needs for the problem, by the unit "
+                         "that binds, as a share of heed's time.",
         .axis = "percent of the limit",
         .kinds = kinds,
         .kind_count = LAB_ROOFS + 1,

@@ -121,10 +121,10 @@ static void add_time(lab_page *page, lab_table *table, double seconds)
     lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", report_time(seconds, text));
 }
 
-static void add_share(lab_page *page, lab_table *table, const report_row *row)
+static void add_share(lab_page *page, lab_table *table, double share)
 {
-    if (row->share > 0)
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.0f %%", 100 * row->share);
+    if (share > 0)
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.0f %%", 100 * share);
     else
         lab_page_cell(page, table, LAB_PAGE_PLAIN, "-");
 }
@@ -167,7 +167,7 @@ static void add_problem(lab_page *page, lab_table *table, const report_set *set,
     }
     add_time(page, table, row->p50);
     add_rate(page, table, row->rate / unit_of(set));
-    add_share(page, table, row);
+    add_share(page, table, row->share);
     lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", row->bound_by ? row->bound_by : "-");
     for (size_t i = 0; i < set->rival_count; i++)
         add_ratio(page, table, report_match_of(row, set->rivals[i]));
@@ -236,7 +236,7 @@ static void add_heed(lab_page *page, lab_table *table, const report_set *set, co
     add_time(page, table, row->p50);
     add_time(page, table, row->p90);
     add_rate(page, table, row->rate / unit_of(set));
-    add_share(page, table, row);
+    add_share(page, table, row->share);
     lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", row->bound_by ? row->bound_by : "-");
     if (report_newest(set)->replay) {
         add_time(page, table, row->eager_p50);
@@ -265,11 +265,11 @@ static void add_match(lab_page *page, lab_table *table, const report_set *set,
         lab_table_row_end(table);
         return;
     }
-    double work = row->rate * row->p50;
+    double times = match->seconds / row->p50;
     add_time(page, table, match->seconds);
     lab_table_cell(table, "%s", "");
-    add_rate(page, table, work / match->seconds / unit_of(set));
-    lab_table_cell(table, "%s", "");
+    add_rate(page, table, row->rate / times / unit_of(set));
+    add_share(page, table, row->share / times);
     lab_table_cell(table, "%s", "");
     if (report_newest(set)->replay) {
         add_time(page, table, match->eager_p50);
@@ -286,25 +286,25 @@ void report_details(lab_page *page, const report_set *set)
     static const struct {
         const char *head;
         lab_align align;
-        bool replay;
+        bool replay, rivals;
     } columns[] = {
-        { "problem, kernel, rivals", LAB_LEFT, false },
-        { "p50", LAB_RIGHT, false },
-        { "p90", LAB_RIGHT, false },
-        { "", LAB_RIGHT, false },
-        { "of limit", LAB_RIGHT, false },
-        { "bound by", LAB_LEFT, false },
-        { "eager p50", LAB_RIGHT, true },
-        { "eager p90", LAB_RIGHT, true },
-        { "launch", LAB_RIGHT, true },
-        { "rival/heed", LAB_RIGHT, false },
-        { "99 % interval", LAB_LEFT, false },
-        { "heed is", LAB_LEFT, false },
+        { "problem, kernel, rivals", LAB_LEFT, false, false },
+        { "p50", LAB_RIGHT, false, false },
+        { "p90", LAB_RIGHT, false, false },
+        { "", LAB_RIGHT, false, false },
+        { "of limit", LAB_RIGHT, false, false },
+        { "bound by", LAB_LEFT, false, false },
+        { "eager p50", LAB_RIGHT, true, false },
+        { "eager p90", LAB_RIGHT, true, false },
+        { "launch", LAB_RIGHT, true, false },
+        { "rival/heed", LAB_RIGHT, false, true },
+        { "99 % interval", LAB_LEFT, false, true },
+        { "heed is", LAB_LEFT, false, true },
     };
     bool replay = report_newest(set)->replay;
     lab_table *table = lab_table_create();
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        if (replay || !columns[i].replay)
+        if ((replay || !columns[i].replay) && (set->rival_count > 0 || !columns[i].rivals))
             lab_table_column(table,
                              *columns[i].head ? columns[i].head
                              : replay         ? "TFLOP/s"

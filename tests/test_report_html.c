@@ -17,9 +17,19 @@
 #include "lab/report/html_plot.h"
 #include "well_formed.h"
 
-static const char hostile[] = "<script>alert(1)</script>\"'&]]>--><img src=x onerror=y>\n\t\033[31m"
-                              "|`*_[x](javascript:y)\xff\xc3(\xe2\x80\xae"
-                              "evil\xc2\x9b";
+/* U+202E, which turns the direction of what follows. */
+static const char turn[] = { '\xe2', '\x80', '\xae', '\0' };
+
+static char hostile[160];
+
+static int make_hostile(void **state)
+{
+    snprintf(hostile, sizeof hostile,
+             "<script>alert(1)</script>\"'&]]>--><img src=x onerror=y>\n\t\033[31m"
+             "|`*_[x](javascript:y)\xff\xc3(%sevil\xc2\x9b",
+             turn);
+    return 0;
+}
 
 static const char *text_of(void put(FILE *stream, const char *text), const char *text)
 {
@@ -50,7 +60,7 @@ static void escapes_text(void **state)
         { "\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd", NULL },
         { "\x80x", "\xef\xbf\xbdx", NULL },
         /* what turns text around, and controls of more than one byte */
-        { "\xe2\x80\xae", "\\xe2\\x80\\xae", NULL },
+        { turn, "\\xe2\\x80\\xae", NULL },
         { "\xc2\x9b"
           "31m",
           "\\xc2\\x9b31m", NULL },
@@ -267,5 +277,5 @@ int main(void)
         cmocka_unit_test(draws_odd_numbers), cmocka_unit_test(draws_histories),
         cmocka_unit_test(draws_to_scale),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_hostile, NULL);
 }

@@ -9,6 +9,6 @@
  * next call forgets: an element or attribute that is not on the list of those that a page may have,
  * one that is not closed in its turn, a stray < or &, a control character, bytes that are not
  * UTF-8. */
-const char *well_formed(const char *page);
+const char *well_formed(const char *text);
 
 #endif /* WELL_FORMED_H */

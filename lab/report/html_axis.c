@@ -59,7 +59,8 @@ static void add_logarithmic_ticks(lab_axis *axis, double apart)
         add_tick(axis, 1, apart);
     if (axis->high / axis->low < 3) {
         double step = round_up((axis->high - axis->low) * apart / fabs(axis->to - axis->from));
-        for (double i = ceil(axis->low / step); i * step <= axis->high; i++)
+        int from = (int)ceil(axis->low / step), to = (int)floor(axis->high / step);
+        for (int i = from; i <= to; i++)
             add_tick(axis, i * step, apart);
         return;
     }

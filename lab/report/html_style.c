@@ -31,7 +31,7 @@ const char lab_html_style[] =
     ".note{background:var(--note);border-left:4px solid var(--edge);padding:.4em .8em}\n"
     ".wide{overflow-x:auto;margin:.8em 0}\n"
     "table{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums}\n"
-    "th,td{padding:3px 10px;text-align:left;border-bottom:1px solid var(--line);"
+    "th,td{padding:3px 8px;text-align:left;border-bottom:1px solid var(--line);"
     "white-space:nowrap}\n"
     "td.long{white-space:normal;min-width:18em;max-width:44em}\n"
     "th{border-bottom:2px solid var(--faint);vertical-align:bottom}\n"
