@@ -144,10 +144,9 @@ static cli_exit evolve_knobs(evolve_run *run)
         code = create(run);
     if (code == CLI_OK)
         code = evolve_open_run(run, what);
-    if (code == CLI_OK && evolve_insight_open(run) != HEED_OK)
-        code = CLI_ENVIRONMENT;
     if (code != CLI_OK)
         return code;
+    evolve_insight_open(run);
     code = breed(run);
     if (code == CLI_OK)
         code = judge(run);
@@ -220,7 +219,6 @@ static cli_exit evolve(evolve_run *run)
 static void close_run(evolve_run *run)
 {
     lab_evolution_destroy(run->evolution);
-    free(run->insights);
     lab_record_close(run->record);
     sweep_pool_stop(run->sweep.pool);
     sweep_shapes_free(&run->sweep);

@@ -45,8 +45,8 @@ typedef struct evolve_run {
     int64_t titles;     /* of the board that the champion took */
     char last[128];     /* what became of the newest challenge */
     insight_course course;
-    insight *insights; /* of the champion that was measured last, one for each problem */
-    lab_error trouble; /* why a run ended early */
+    insight insights[LAB_SEARCH_SHAPES]; /* of the champion that was measured last */
+    lab_error trouble;                   /* why a run ended early */
 } evolve_run;
 
 /* evolve_open.c: the steps before; each prints its failure. */
@@ -83,7 +83,7 @@ lab_nature evolve_nature(evolve_run *run);
  * evolve_insight() measures the champion, if it is a new one, and tells the guide;
  * evolve_findings() is what binds the kernel of a point, as far as that is known without;
  * evolve_insight_json() is the report's member. */
-heed_status evolve_insight_open(evolve_run *run);
+void evolve_insight_open(evolve_run *run);
 heed_status evolve_insight(evolve_run *run);
 unsigned evolve_findings(const evolve_run *run, const lab_point *point);
 cli_exit evolve_insight_print(const evolve_run *run);

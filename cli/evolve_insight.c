@@ -5,21 +5,14 @@
  * time. What was found holds for it alone where its code decides it, and else is the best guess
  * there is for what is bred next.
  */
-#include <stdlib.h>
-
 #include "evolve.h"
 
-heed_status evolve_insight_open(evolve_run *run)
+void evolve_insight_open(evolve_run *run)
 {
-    run->course.mode = (insight_mode)cli_args_choice(run->args, "insights");
-    run->course.budget = insight_budget(cli_args_real(run->args, "seconds"));
-    run->insights = calloc(run->sweep.problems.count, sizeof *run->insights);
-    for (size_t i = 0; run->insights && i < run->sweep.problems.count; i++)
+    run->course = (insight_course){ .mode = (insight_mode)cli_args_choice(run->args, "insights"),
+                                    .budget = insight_budget(cli_args_real(run->args, "seconds")) };
+    for (size_t i = 0; i < LAB_SEARCH_SHAPES; i++)
         run->insights[i] = insight_unknown();
-    if (run->insights)
-        return HEED_OK;
-    cli_error("not enough memory for %zu problems", run->sweep.problems.count);
-    return HEED_ERR_NO_MEMORY;
 }
 
 /* One problem. What is known of an earlier champion stays until there is something new. */

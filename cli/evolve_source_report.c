@@ -46,6 +46,8 @@ static cli_exit report_text(const evolve_sources *all)
         lab_table_row_end(table);
     }
     cli_exit code = cli_table_print(table);
+    if (code == CLI_OK && all->measured > 0)
+        code = insight_print(&all->insight);
     if (all->run->titles > 0)
         cli_message("it leads the board on %lld problems from now on", (long long)all->run->titles);
     if (all->champion == 0)
@@ -80,13 +82,14 @@ static cli_exit report_json(const evolve_sources *all)
     json_t *champion = all->has_champion ? json_kernel(all, &all->kernels[all->champion], true)
                                          : json_null();
     return cli_json_print(
-        json_pack("{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o}",
+        json_pack("{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o}",
                   "proposer", all->proposer_name, "way", lab_way_name(all->way), "device",
                   cli_json_text(run->sweep.device), "run", (json_int_t)run->run, "resumed",
                   run->resumed, "tried", (json_int_t)(all->count > 0 ? all->count - 1 : 0), "right",
                   (json_int_t)run->timed, "reused", (json_int_t)run->reused, "refused",
                   (json_int_t)all->refused, "challenges", (json_int_t)run->challenges, "end",
-                  all->end, "problems", problems, "champion", champion, "kernels", list),
+                  all->end, "problems", problems, "champion", champion, "kernels", list, "insights",
+                  source_insight_json(all)),
         "evolve-sources");
 }
 

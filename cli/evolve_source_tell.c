@@ -10,7 +10,7 @@
 #include "src/cuda/sources.h"
 
 #define ANSWER_SECONDS 600.0
-#define INSIGHTS 4
+#define INSIGHTS 5
 #define INSIGHT_SIZE 400
 #define RECENT 10 /* kernels that failures are counted among */
 
@@ -136,6 +136,20 @@ static void say_code(const evolve_sources *all, char text[INSIGHT_SIZE])
                                        (long long)best->prospect.value[i]);
 }
 
+/* What hardware counted while the best source ran, in the words of the protocol. */
+static void say_counters(const evolve_sources *all, const insight_clues *clues,
+                         char text[INSIGHT_SIZE])
+{
+    size_t length = 0;
+    if (clues->clues.counter_count == 0)
+        return;
+    length += (size_t)snprintf(text, INSIGHT_SIZE,
+                               "counted while the best source ran %s:", all->insight.spec);
+    for (size_t i = 0; i < clues->clues.counter_count && length < INSIGHT_SIZE; i++)
+        length += (size_t)snprintf(text + length, INSIGHT_SIZE - length, "%s %s %.3g", i ? "," : "",
+                                   clues->counters[i].name, clues->counters[i].value);
+}
+
 static size_t find_words(unsigned findings, const char *words[LAB_FINDINGS])
 {
     size_t count = 0;
@@ -151,6 +165,8 @@ heed_status source_ask(evolve_sources *all, lab_proposal *proposal, lab_error *e
     size_t problems = run->sweep.problems.count, insight_count = 0;
     char texts[INSIGHTS][INSIGHT_SIZE] = { "" };
     const char *specs[LAB_SEARCH_SHAPES], *insights[INSIGHTS], *words[LAB_FINDINGS];
+    insight_clues clues = { .clues = lab_clues_unknown() };
+    unsigned findings = all->kernels[all->champion].findings;
     bool c = all->language == LAB_LANGUAGE_C;
     char *headers = c ? NULL : read_headers();
     lab_tried *history = calloc(all->count + 1, sizeof *history);
@@ -167,6 +183,9 @@ heed_status source_ask(evolve_sources *all, lab_proposal *proposal, lab_error *e
     say_gain(all, texts[1]);
     say_failures(all, texts[2]);
     say_code(all, texts[3]);
+    if (all->measured == all->champion + 1)
+        insight_clues_of(&all->insight, &clues);
+    say_counters(all, &clues, texts[4]);
     for (size_t i = 0; i < INSIGHTS; i++)
         if (*texts[i])
             insights[insight_count++] = texts[i];
@@ -184,8 +203,11 @@ heed_status source_ask(evolve_sources *all, lab_proposal *proposal, lab_error *e
                                 .insights = insights,
                                 .insight_count = insight_count,
                                 .findings = words,
-                                .finding_count = find_words(all->kernels[all->champion].findings,
-                                                            words),
+                                .finding_count = find_words(findings, words),
+                                .counters = clues.counters,
+                                .counter_count = clues.clues.counter_count,
+                                .effects = clues.effects,
+                                .effect_count = clues.clues.effect_count,
                                 .seed = run->seed,
                                 .number = (int64_t)all->count + all->refused };
     heed_status status = lab_proposer_ask(all->proposer, &appeal, ANSWER_SECONDS, proposal, error);

@@ -154,7 +154,8 @@ static void inspect(source_desk *desk, source_kernel *kernel)
         return;
     kernel->inspected = true;
     lab_prospect_worsen(&kernel->prospect, &it.clues.prospect);
-    kernel->findings |= lab_clues_findings(&it.clues);
+    if (desk->all->run->course.mode != INSIGHT_NONE)
+        kernel->findings |= lab_clues_findings(&it.clues);
 }
 
 /* A device that was left ill would make all that follows look so. */

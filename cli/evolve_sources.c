@@ -160,10 +160,14 @@ static heed_status breed(evolve_sources *all)
         if (i == 0 && !all->has_champion)
             break;
     }
+    if (status == HEED_OK)
+        status = source_measure(all);
     while (status == HEED_OK && more && all->has_champion && !cli_interrupted() &&
            (int64_t)all->count - 1 < run->trials &&
            (run->deadline_ns == 0 || heed_clock_ns() < run->deadline_ns)) {
         status = next(all, &useless, &more);
+        if (status == HEED_OK)
+            status = source_measure(all);
         show(all);
     }
     cli_progress_end(&run->progress);
@@ -217,6 +221,7 @@ cli_exit evolve_sources_run(evolve_run *run)
         all.limits.device = strncmp(device, "cuda", 4) == 0 ? device : "cuda";
         all.limits.arch = run->sweep.arch;
     }
+    evolve_insight_open(run);
     cli_exit code = begin(&all);
     if (code != CLI_OK) {
         sources_free(&all);

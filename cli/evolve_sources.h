@@ -48,6 +48,8 @@ typedef struct evolve_sources {
     size_t count, room;
     size_t champion; /* its number */
     bool has_champion;
+    size_t measured; /* number from 1 of the champion that was measured last; 0: none was */
+    insight insight; /* of that one */
     int64_t asked;   /* proposals that were asked for */
     int64_t refused; /* that were no source, or one that was tried */
     char end[300];   /* why it ended; "" : the trials are used up */
@@ -119,6 +121,11 @@ void sources_free(evolve_sources *all);
 
 /* sources_restore() reads the kernels of a run that goes on from the board. */
 heed_status sources_restore(evolve_sources *all);
+
+/* evolve_source_insight.c: source_measure() finds out what hardware counts of the champion, on the
+ * first problem, and adds what that says to its findings. source_insight_json() is the report's. */
+heed_status source_measure(evolve_sources *all);
+json_t *source_insight_json(const evolve_sources *all);
 
 /* evolve_source_tell.c: what the proposer is told: source_ask() asks for the next kernel. */
 heed_status source_ask(evolve_sources *all, lab_proposal *proposal, lab_error *error);

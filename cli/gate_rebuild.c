@@ -14,6 +14,7 @@
 #include "../src/device.h"
 #include "../src/message.h"
 #include "candidate.h"
+#include "code.h"
 #include "gate.h"
 #include "library.h"
 #include "trial/library.h"
@@ -182,24 +183,9 @@ static bool pass_gates(gate_rebuilt *it, const lab_candidate *candidate, const l
 static heed_status code_plan(void *data, const heed_problem *problem, heed_plan **plan)
 {
     gate_rebuilt *it = data;
-    const lab_launch *launch = &it->launched.launch;
-    heed_cuda_facts facts = { .entry = launch->entry,
-                              .registers = launch->registers,
-                              .threads = launch->threads,
-                              .smem = launch->smem,
-                              .rows = launch->rows,
-                              .splits = launch->splits,
-                              .mapped = launch->mapped,
-                              .aligned = launch->aligned,
-                              .window = launch->window,
-                              .in_turn = launch->in_turn,
-                              .paired = launch->paired,
-                              .resident = launch->resident };
-    heed_cubin cubin = { .data = it->code.data, .size = it->code.size, .ptx = it->code.ptx };
-    snprintf(facts.name, sizeof facts.name, "%.95s", it->shape->champion);
-    lab_record_hash(cubin.data, cubin.size, it->hash);
-    snprintf(cubin.key, sizeof cubin.key, "%s", it->hash);
-    return heed_plan_create_foreign(plan, it->gate->bench.context, problem, &facts, &cubin);
+    const heed_cubin code = { .data = it->code.data, .size = it->code.size, .ptx = it->code.ptx };
+    return cli_plan_code(plan, it->gate->bench.context, problem, it->shape->champion,
+                         &it->launched.launch, &code, it->hash);
 }
 
 static bool compile_code(gate_rebuilt *it, const char *text)

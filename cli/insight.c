@@ -3,8 +3,11 @@
  */
 #include "insight.h"
 
+#include <fcntl.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../src/measure.h"
 #include "../src/message.h"
@@ -57,6 +60,8 @@ static bool can_count(const insight_question *question, insight *it)
     bool host = heed_device_is_host(question->context);
     if (host)
         snprintf(it->counters_why, sizeof it->counters_why, "a CPU has no such counters");
+    else if (question->foreign && (!question->code || question->code->ptx || !question->launch))
+        snprintf(it->counters_why, sizeof it->counters_why, "its machine code is not known");
     else if (question->budget < COUNTERS_MIN)
         snprintf(it->counters_why, sizeof it->counters_why,
                  "no time: ncu takes about %g s, and %.2g s are left for insights", COUNTERS_MIN,
@@ -74,18 +79,19 @@ static void take_counters(const lab_profile *profile, insight *it)
                 it->counters[j] = clues[i].value;
 }
 
-static heed_status count(const insight_question *question, insight *it)
+/* Asks ncu about heed's own kernel, or about the code in the file @path. */
+static heed_status ask(const insight_question *question, const char *path, insight *it)
 {
     char ncu[512];
     profile_trouble trouble = { .fix = NULL };
     lab_profile profile;
-    if (!can_count(question, it))
-        return HEED_OK;
     const char *device = cli_device(question->args);
     const profile_question asked = {
         .ncu = ncu,
         .device = strncmp(device, "cuda", 4) == 0 ? device : "cuda",
-        .kernel = question->kernel,
+        .kernel = path ? NULL : question->kernel,
+        .code = path,
+        .launch = path ? question->launch : NULL,
         .spec = it->spec,
         .arch = heed_device_arch(question->context),
         .keep_caches = !question->cold,
@@ -102,6 +108,37 @@ static heed_status count(const insight_question *question, insight *it)
         snprintf(it->counters_why, sizeof it->counters_why, "%.*s", INSIGHT_WHY_SIZE - 1,
                  trouble.reason);
     return HEED_OK;
+}
+
+/* Code is handed over in a file of its own. */
+static heed_status ask_about_code(const insight_question *question, insight *it)
+{
+    const char *folder = getenv("TMPDIR");
+    char path[512];
+    int length = snprintf(path, sizeof path, "%s/heed-code-XXXXXX",
+                          folder && *folder ? folder : "/tmp");
+    int file = length < (int)sizeof path ? mkostemp(path, O_CLOEXEC) : -1;
+    FILE *stream = file >= 0 ? fdopen(file, "wb") : NULL;
+    bool written = stream && fwrite(question->code->data, 1, question->code->size, stream) ==
+                                 question->code->size;
+    written = stream && fclose(stream) == 0 && written;
+    if (file >= 0 && !stream)
+        close(file);
+    heed_status status = HEED_OK;
+    if (written)
+        status = ask(question, path, it);
+    else
+        snprintf(it->counters_why, sizeof it->counters_why, "%.200s cannot be written", path);
+    if (file >= 0)
+        unlink(path);
+    return status;
+}
+
+static heed_status count(const insight_question *question, insight *it)
+{
+    if (!can_count(question, it))
+        return HEED_OK;
+    return question->foreign ? ask_about_code(question, it) : ask(question, NULL, it);
 }
 
 /* ---- Effects ---- */
@@ -131,9 +168,14 @@ static void take_effects(const ablate_subject *subject, insight *it)
         snprintf(it->effects_why, sizeof it->effects_why, "%s: %.180s", bad->it->name, bad->reason);
 }
 
-/* Would @left seconds do for anything? */
-static bool has_time(const insight_question *question, double left, insight *it)
+/* Is there anything to be found out, and would @left seconds do for it? */
+static bool can_ablate(const insight_question *question, double left, insight *it)
 {
+    if (question->foreign) {
+        snprintf(it->effects_why, sizeof it->effects_why,
+                 "a source of somebody's has no builds that are worse on purpose");
+        return false;
+    }
     double pair = fmax(CALLS_OF_PAIR * question->seconds, PAIR_MIN);
     double least = fmax(ABLATE_PAIRS_MIN * pair, EFFECT_MIN);
     if (least <= left)
@@ -186,7 +228,7 @@ heed_status insight_take(const insight_question *question, insight *it)
     heed_problem_print(question->problem, it->spec, sizeof it->spec);
     heed_status status = count(question, it);
     double left = left_of(question, begin);
-    if (status == HEED_OK && has_time(question, left, it))
+    if (status == HEED_OK && can_ablate(question, left, it))
         status = ablate(question, left, it);
     it->seconds = (double)(heed_clock_ns() - begin) * 1e-9;
     return cli_interrupted() && status == HEED_OK ? HEED_ERR_SYSTEM : status;

@@ -15,6 +15,7 @@
 #include "record/record.h"
 #include "search/clues.h"
 #include "search/evolve.h"
+#include "src/cuda/jit.h"
 
 /* How much is to be found out. */
 typedef enum insight_mode {
@@ -61,7 +62,10 @@ typedef struct insight_question {
     const cli_args *args;
     heed_context *context;
     const heed_problem *problem; /* normalized */
-    const char *kernel;          /* and config */
+    const char *kernel;          /* and config; or the name of a source */
+    const heed_cubin *code;      /* what a source became; NULL: it is heed's own kernel */
+    const char *launch;          /* how that is launched, in words; NULL: a source in C */
+    bool foreign;                /* a source of somebody's: no builds of it are worse on purpose */
     double seconds;              /* of a call */
     bool cold;
     int threads; /* of the host, for references */

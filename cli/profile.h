@@ -32,6 +32,8 @@ typedef struct profile_question {
     const char *device; /* as --device takes it */
     const char *kernel; /* and its config */
     const char *source; /* file in the place of its own; NULL: none */
+    const char *code;   /* file of compiled code in the place of any kernel; NULL: none */
+    const char *launch; /* how that is launched, in words (lab/trial/launch.h) */
     const char *spec;
     int arch;         /* compute capability of the device, 10 * major + minor */
     bool keep_caches; /* else they are emptied before each pass */
@@ -62,7 +64,7 @@ typedef struct profile_row {
     char kernel[HEED_NAME_SIZE]; /* and config; empty: of a recording */
     bool known;                  /* else only trouble is */
     lab_profile profile;
-    lab_gate_result gates[LAB_GATES];
+    lab_gate_result gates[LAB_PROFILE_GATES];
     lab_gate_verdict verdict;
     profile_trouble trouble;
 } profile_row;

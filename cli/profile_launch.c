@@ -1,10 +1,48 @@
 /*
  * profile_launch.c - `heed launch`: one call and nothing beside it, for a profiler to watch
  */
+#include <stdlib.h>
+
 #include "bench_engine.h"
+#include "board.h"
+#include "code.h"
 #include "profile.h"
+#include "trial/launch.h"
 
 #define SEED 1
+#define CODE_MAX (INT64_C(64) << 20) /* bytes */
+
+/* A plan of the code in the file of --code, launched as --launch says. */
+static cli_exit plan_code(const cli_args *args, heed_context *context, const heed_problem *problem,
+                          heed_plan **plan)
+{
+    lab_launched launched;
+    char hash[LAB_RECORD_HASH_SIZE], *text;
+    size_t size;
+    const char *bad, *words = cli_args_text(args, "launch");
+    if (!words || !lab_launch_parse(&launched, words, &bad)) {
+        cli_error("--launch: %s%s", words ? "not understood: " : "must go with --code",
+                  words ? bad : "");
+        return CLI_USAGE;
+    }
+    cli_exit code = cli_read_file(cli_args_text(args, "code"), CODE_MAX, &text, &size);
+    if (code != CLI_OK)
+        return code;
+    const heed_cubin cubin = { .data = (unsigned char *)text, .size = size };
+    heed_status status = cli_plan_code(plan, context, problem, launched.launch.entry,
+                                       &launched.launch, &cubin, hash);
+    free(text);
+    return status == HEED_OK ? CLI_OK : cli_fail(status, NULL);
+}
+
+static cli_exit plan_for(const cli_args *args, heed_context *context, const heed_problem *problem,
+                         heed_plan **plan)
+{
+    if (cli_args_text(args, "code"))
+        return plan_code(args, context, problem, plan);
+    heed_status status = profile_plan(args, context, problem, plan);
+    return status == HEED_OK ? CLI_OK : cli_fail(status, NULL);
+}
 
 /* Takes over @plan. */
 static cli_exit execute(const cli_args *args, const bench_tensors *tensors, heed_plan *plan)
@@ -29,9 +67,10 @@ static cli_exit run_problem(const cli_args *args, const heed_problem *problem)
     bench_tensors tensors = { .copies = 0 };
     bench_source source = { .problem = *problem };
     cli_exit code = cli_context_open(&context, args);
-    heed_status status = code == CLI_OK ? profile_plan(args, context, problem, &plan) : HEED_OK;
-    if (code == CLI_OK && status == HEED_OK)
-        status = bench_tensors_create(&tensors, context, &source, SEED, 0);
+    if (code == CLI_OK)
+        code = plan_for(args, context, problem, &plan);
+    heed_status status = code == CLI_OK ? bench_tensors_create(&tensors, context, &source, SEED, 0)
+                                        : HEED_OK;
     if (status != HEED_OK) {
         heed_plan_destroy(plan);
         code = cli_fail(status, NULL);
@@ -62,6 +101,14 @@ static cli_exit run(const cli_args *args)
 static const cli_option options[] = {
     CLI_OPTION_KERNEL,
     PROFILE_OPTION_SOURCE,
+    { .name = "code",
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "A cubin, which you trust, in the place of any kernel; see --launch" },
+    { .name = "launch",
+      .kind = CLI_TEXT,
+      .argument = "WORDS",
+      .help = "How that is launched, as the board has it (docs/trials.md)" },
     CLI_OPTION_DEVICE,
     CLI_OPTION_THREADS,
     CLI_OPTION_CPU,

@@ -17,7 +17,7 @@
 
 #define OUTPUT_SIZE (1 << 20)
 #define ERRORS_SIZE (1 << 16)
-#define ARGUMENTS_MAX 24
+#define ARGUMENTS_MAX 32
 #define VARIABLES_MAX 4096
 
 static const char install[] = "install Nsight Compute, which the CUDA toolkit has, or say where it "
@@ -150,36 +150,49 @@ static cli_exit explain(const answer *it, const lab_error *error, profile_troubl
 /* The question                                                               */
 /* -------------------------------------------------------------------------- */
 
+/* What is launched, behind what is there. */
+static void add_options(const profile_question *question, const char *arguments[ARGUMENTS_MAX])
+{
+    const char *const rows[][2] = { { "--kernel", question->kernel },
+                                    { "--source", question->source },
+                                    { "--code", question->code },
+                                    { "--launch", question->launch } };
+    size_t at = 0;
+    while (arguments[at])
+        at++;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i][1]) {
+            arguments[at++] = rows[i][0];
+            arguments[at++] = rows[i][1];
+        }
+    arguments[at] = question->spec;
+}
+
 static cli_exit attempt(const profile_question *question, const char *metrics, int64_t deadline,
                         answer *it, profile_trouble *trouble)
 {
     char self[1024];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     self[length > 0 ? length : 0] = '\0';
-    const char *const arguments[ARGUMENTS_MAX] = { question->ncu,
-                                                   "--csv",
-                                                   "--page",
-                                                   "raw",
-                                                   "--print-units",
-                                                   "base",
-                                                   "--clock-control",
-                                                   "none",
-                                                   "--cache-control",
-                                                   question->keep_caches ? "none" : "all",
-                                                   "--launch-count",
-                                                   "1",
-                                                   "--metrics",
-                                                   metrics,
-                                                   self,
-                                                   "launch",
-                                                   "--device",
-                                                   question->device,
-                                                   "--kernel",
-                                                   question->kernel,
-                                                   question->spec,
-                                                   question->source ? "--source" : NULL,
-                                                   question->source,
-                                                   NULL };
+    const char *arguments[ARGUMENTS_MAX] = { question->ncu,
+                                             "--csv",
+                                             "--page",
+                                             "raw",
+                                             "--print-units",
+                                             "base",
+                                             "--clock-control",
+                                             "none",
+                                             "--cache-control",
+                                             question->keep_caches ? "none" : "all",
+                                             "--launch-count",
+                                             "1",
+                                             "--metrics",
+                                             metrics,
+                                             self,
+                                             "launch",
+                                             "--device",
+                                             question->device };
+    add_options(question, arguments);
     int error = ask(arguments, deadline, it);
     if (error != 0)
         return give_up(trouble, install, "'%s' cannot be started: %s", question->ncu,

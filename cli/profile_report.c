@@ -85,9 +85,9 @@ static bool print_table(lab_table *table)
 /* What the verdicts mean: one line for gates beside each other that have the same to say. */
 static void print_reasons(const profile_row *row)
 {
-    for (size_t i = 0, end; i < LAB_GATES; i = end) {
+    for (size_t i = 0, end; i < LAB_PROFILE_GATES; i = end) {
         const lab_gate_result *first = &row->gates[i];
-        for (end = i + 1; end < LAB_GATES && row->gates[end].why == first->why; end++)
+        for (end = i + 1; end < LAB_PROFILE_GATES && row->gates[end].why == first->why; end++)
             ;
         if (first->verdict == LAB_GATE_PASS)
             continue;
@@ -106,7 +106,7 @@ static bool print_gates(const profile_row *row)
     lab_table_column(table, "value", LAB_RIGHT);
     lab_table_column(table, "limit", LAB_LEFT);
     lab_table_column(table, "verdict", LAB_LEFT);
-    for (size_t i = 0; i < LAB_GATES; i++) {
+    for (size_t i = 0; i < LAB_PROFILE_GATES; i++) {
         const lab_gate_result *gate = &row->gates[i];
         lab_table_cell(table, "%s", gate->title);
         lab_table_cell(table, "%s",
@@ -222,7 +222,7 @@ static json_t *json_metrics(const lab_profile *profile)
 static json_t *json_gates(const profile_row *row)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < LAB_GATES; i++) {
+    for (size_t i = 0; i < LAB_PROFILE_GATES; i++) {
         const lab_gate_result *gate = &row->gates[i];
         bool off = gate->verdict == LAB_GATE_OFF;
         list = cli_json_append(

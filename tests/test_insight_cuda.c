@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cuda_trial.h"
 #include "insight.h"
@@ -93,11 +94,73 @@ static void test_no_counters(void **state)
     trial_end(&t);
 }
 
+/* ---- Code of a source ---- */
+
+#define WORDS                                                                                \
+    "entry=work threads=32 smem=0 registers=0 rows=64 splits=1 mapped=0 aligned=0 window=0 " \
+    "in_turn=0 paired=0 resident=1"
+
+/* A source that passed is launched as machine code, by what it says of itself, and is asked about
+ * so; nothing of it is left afterwards. */
+static void test_source(void **state)
+{
+    static char asked[65536];
+    char path[SCRATCH_PATH_SIZE], file[600] = "";
+    trial t = trial_make(PLAIN);
+    heed_cubin code = scene_cubin("a source");
+    insight_question question = question_of(&t, 20);
+    insight it;
+    setenv("TMPDIR", *state, 1);
+    question.kernel = "a source";
+    question.foreign = true;
+    assert_int_equal(insight_take(&question, &it), HEED_OK);
+    assert_non_null(strstr(it.counters_why, "machine code is not known"));
+    question.code = &code;
+    question.launch = WORDS;
+    assert_int_equal(insight_take(&question, &it), HEED_OK);
+    unsetenv("TMPDIR");
+    assert_string_equal(it.counters_why, "");
+    assert_true(insight_findings(&it) & 1u << LAB_FINDING_UNCOALESCED);
+    assert_non_null(strstr(it.effects_why, "no builds that are worse on purpose"));
+    asked[scratch_read(scratch_path(state, "asked.txt", path), asked, sizeof asked - 1)] = '\0';
+    assert_non_null(strstr(asked, "--launch " WORDS " " PLAIN));
+    assert_null(strstr(asked, "--kernel"));
+    assert_int_equal(sscanf(strstr(asked, "--code "), "--code %599s", file), 1);
+    assert_non_null(strstr(file, "heed-code-"));
+    assert_int_not_equal(access(file, F_OK), 0);
+    trial_end(&t);
+}
+
+static cli_exit launch(char *file, char *words)
+{
+    char names[5][16] = { "launch", "--device", "cuda", "--code", "--launch" };
+    char spec[] = PLAIN;
+    char *argv[] = { names[0], names[1], names[2], names[3], file, names[4], words, spec, NULL };
+    cli_args *args;
+    assert_int_equal(cli_args_parse(&args, cli_verb_find("launch"), 8, argv), CLI_OK);
+    cli_exit code = cli_verb_find("launch")->run(args);
+    cli_args_free(args);
+    return code;
+}
+
+static void test_launch(void **state)
+{
+    char path[SCRATCH_PATH_SIZE], words[] = WORDS, bad[] = "entry=work threads=many";
+    heed_cubin code = scene_cubin("a source");
+    scratch_write(scratch_path(state, "x.cubin", path), code.data, code.size);
+    assert_int_equal(launch(path, words), CLI_OK);
+    assert_int_equal(launch(path, bad), CLI_USAGE);
+    path[strlen(path) - 1] = 'x';
+    assert_int_equal(launch(path, words), CLI_ENVIRONMENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_counters, begin, end),
         cmocka_unit_test_setup_teardown(test_no_counters, begin, end),
+        cmocka_unit_test_setup_teardown(test_source, begin, end),
+        cmocka_unit_test_setup_teardown(test_launch, begin, end),
     };
     if (!scene_begin())
         return 1;

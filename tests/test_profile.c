@@ -283,13 +283,13 @@ static void test_trouble(void **state)
 /* -------------------------------------------------------------------------- */
 
 /* One letter for each gate, P F U or -. */
-static const char *letters(const lab_profile *p, char text[LAB_GATES + 1])
+static const char *letters(const lab_profile *p, char text[LAB_PROFILE_GATES + 1])
 {
-    lab_gate_result results[LAB_GATES];
+    lab_gate_result results[LAB_PROFILE_GATES];
     lab_profile_judge(p, results);
-    for (size_t i = 0; i < LAB_GATES; i++)
+    for (size_t i = 0; i < LAB_PROFILE_GATES; i++)
         text[i] = *lab_gate_verdict_name(results[i].verdict);
-    text[LAB_GATES] = '\0';
+    text[LAB_PROFILE_GATES] = '\0';
     return text;
 }
 
@@ -305,13 +305,13 @@ static void test_gates(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         lab_profile p;
-        char text[LAB_GATES + 1];
+        char text[LAB_PROFILE_GATES + 1];
         read_recording(rows[i].name, &p);
         if (strcmp(letters(&p, text), rows[i].verdicts) != 0)
             fail_msg("%s: %s", rows[i].name, text);
     }
     lab_profile p;
-    lab_gate_result results[LAB_GATES];
+    lab_gate_result results[LAB_PROFILE_GATES];
     read_recording("h200-wgmma-long", &p);
     assert_int_equal(lab_profile_judge(&p, results), LAB_GATE_PASS);
     assert_non_null(strstr(results[1].why, "run by themselves"));
@@ -335,7 +335,7 @@ static void test_each(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         lab_profile p;
-        char text[LAB_GATES + 1];
+        char text[LAB_PROFILE_GATES + 1];
         read_recording("h200-wgmma-long", &p);
         p.value[rows[i].metric] = rows[i].value;
         if (strcmp(letters(&p, text), rows[i].verdicts) != 0)

@@ -31,6 +31,9 @@ static lab_appeal appeal_of(lab_way way)
 {
     static const char *const problems[] = { "b1 h1 s8 d8 f32" };
     static const char *const insights[] = { "it spills" };
+    static const char *const findings[] = { "spills", "exp_bound" };
+    static const lab_clue counters[] = { { "local", 4096 }, { "exp", 0.75 } };
+    static const lab_clue effects[] = { { "no-exp", 0.125 } };
     static lab_tried history[] = {
         { .name = "first",
           .source = "int one;",
@@ -52,6 +55,12 @@ static lab_appeal appeal_of(lab_way way)
                          .history_count = 2,
                          .insights = insights,
                          .insight_count = 1,
+                         .findings = findings,
+                         .finding_count = 2,
+                         .counters = counters,
+                         .counter_count = 2,
+                         .effects = effects,
+                         .effect_count = 1,
                          .seed = 1,
                          .number = 2 };
 }
@@ -83,6 +92,30 @@ static void test_ways(void **state)
         assert_int_equal(json_array_size(json_object_get(json, "tried")), 2);
         json_decref(json);
     }
+}
+
+/* What binds the best source is told in words and figures, unless nothing is to be told. */
+static void test_insights(void **state)
+{
+    lab_appeal appeal = appeal_of(LAB_WAY_FREE);
+    json_t *json = request_of(&appeal);
+    assert_null(json_object_get(json, "findings"));
+    assert_null(json_object_get(json, "counters"));
+    json_decref(json);
+    appeal.way = LAB_WAY_INSIGHT;
+    json = request_of(&appeal);
+    const json_t *words = json_object_get(json, "findings");
+    assert_int_equal(json_array_size(words), 2);
+    assert_string_equal(json_string_value(json_array_get(words, 1)), "exp_bound");
+    assert_true(json_real_value(json_object_get(json_object_get(json, "counters"), "exp")) == 0.75);
+    assert_int_equal(json_object_size(json_object_get(json, "counters")), 2);
+    assert_true(json_real_value(json_object_get(json_object_get(json, "effects"), "no-exp")) ==
+                0.125);
+    json_decref(json);
+    appeal.counter_count = appeal.effect_count = 0;
+    json = request_of(&appeal);
+    assert_int_equal(json_object_size(json_object_get(json, "effects")), 0);
+    json_decref(json);
 }
 
 /* Logs: no folders, no control characters, and 8 KiB of them all together. */
@@ -459,6 +492,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ways),
+        cmocka_unit_test(test_insights),
         cmocka_unit_test(test_logs),
         cmocka_unit_test(test_long),
         cmocka_unit_test_setup_teardown(test_answers, scratch_open, scratch_close),

@@ -183,7 +183,7 @@ typedef struct lab_gate_result {
     const char *why; /* it does not apply; or what to look at if it fails */
 } lab_gate_result;
 
-#define LAB_GATES 9
+#define LAB_PROFILE_GATES 9
 
 /* lab_profile_asynchronous() says whether the kernel works by asynchronous products of warpgroups:
  * 1, 0, or -1 if that is not known. */
@@ -191,7 +191,8 @@ int lab_profile_asynchronous(const lab_profile *profile);
 
 /* lab_profile_judge() fills @results and returns the worst: LAB_GATE_FAIL, LAB_GATE_UNKNOWN, or
  * LAB_GATE_PASS. lab_gate_verdict_name() returns "PASS" and so on; "-" for LAB_GATE_OFF. */
-lab_gate_verdict lab_profile_judge(const lab_profile *profile, lab_gate_result results[LAB_GATES]);
+lab_gate_verdict lab_profile_judge(const lab_profile *profile,
+                                   lab_gate_result results[LAB_PROFILE_GATES]);
 const char *lab_gate_verdict_name(lab_gate_verdict verdict);
 
 #endif /* LAB_PROFILE_H */

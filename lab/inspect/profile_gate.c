@@ -81,7 +81,7 @@ static const struct gate {
     domain domain;
     value_fn *value;
     const char *hint;
-} gates[LAB_GATES] = {
+} gates[LAB_PROFILE_GATES] = {
     { "sm_busy", "SM busy", true, 70, LAB_UNIT_PERCENT, ALWAYS, busy,
       "no unit of the multiprocessors is near its limit: too few blocks for the device, or waiting "
       "(see the stalls)" },
@@ -160,10 +160,11 @@ static lab_gate_result judge(const struct gate *gate, const lab_profile *profile
     return result;
 }
 
-lab_gate_verdict lab_profile_judge(const lab_profile *profile, lab_gate_result results[LAB_GATES])
+lab_gate_verdict lab_profile_judge(const lab_profile *profile,
+                                   lab_gate_result results[LAB_PROFILE_GATES])
 {
     lab_gate_verdict worst = LAB_GATE_PASS;
-    for (size_t i = 0; i < LAB_GATES; i++) {
+    for (size_t i = 0; i < LAB_PROFILE_GATES; i++) {
         results[i] = judge(&gates[i], profile);
         if (results[i].verdict == LAB_GATE_FAIL ||
             (results[i].verdict == LAB_GATE_UNKNOWN && worst == LAB_GATE_PASS))
