@@ -52,10 +52,7 @@ heed_status evolve_insight(evolve_run *run)
         status = measure(run, champion, &name, i, &findings);
     if (status != HEED_OK)
         return status;
-    lab_evolution_tell(run->evolution, champion->id, findings);
-    if (findings || run->course.of == 0)
-        run->course.shared = lab_findings_shared(findings);
-    run->course.of = champion->id;
+    insight_tell(&run->course, run->evolution, champion->id, findings);
     return HEED_OK;
 }
 

@@ -254,6 +254,14 @@ heed_status insight_follow(insight_course *course, insight_question *question, l
     return status;
 }
 
+void insight_tell(insight_course *course, lab_evolution *evolution, int64_t id, unsigned findings)
+{
+    lab_evolution_tell(evolution, id, findings);
+    if (findings || course->of == 0)
+        course->shared = lab_findings_shared(findings);
+    course->of = id;
+}
+
 /* ---- What they say ---- */
 
 void insight_clues_of(const insight *it, insight_clues *clues)

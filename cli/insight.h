@@ -109,6 +109,9 @@ typedef struct insight_course {
 heed_status insight_follow(insight_course *course, insight_question *question, lab_record *record,
                            lab_record_trial *trial, insight *it, lab_error *error);
 
+/* insight_tell() tells @evolution what was found of its champion @id. */
+void insight_tell(insight_course *course, lab_evolution *evolution, int64_t id, unsigned findings);
+
 /* insight_report.c: a table of what is known; the same as JSON. */
 cli_exit insight_print(const insight *it);
 json_t *insight_json(const insight *it);

@@ -176,6 +176,7 @@ static const cli_option options[] = {
       .max = 1e15,
       .standard = "1",
       .help = "Of the searches, the values, and the order of the blocks" },
+    CLI_OPTION_INSIGHTS,
     CLI_OPTION_BOARD,
     CLI_OPTION_WISDOM,
     CLI_OPTION_DEVICE,
@@ -194,7 +195,9 @@ const cli_verb cli_verb_tune = {
     .description =
         "Times what there is, beside its rivals: the champion of the board for each problem, or "
         "what heed plans. Then sweeps the spaces of all kernels that can do the problem, as 'heed "
-        "sweep' does, and evolves the best that was found, as 'heed evolve' does. What comes out "
+        "sweep' does, and evolves the best that was found, as 'heed evolve' does, measuring what "
+        "binds "
+        "it. What comes out "
         "takes turns with the champion. It becomes the "
         "champion if it is FASTER by 3 %, with 99 % confidence for all problems together, and "
         "that once more on fresh samples, and passes all gates of 'heed verify'. The "

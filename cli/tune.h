@@ -17,6 +17,7 @@
 #define CLI_TUNE_H
 
 #include "board.h"
+#include "insight.h"
 #include "measure/champion.h"
 #include "pair.h"
 #include "search/evolve.h"
@@ -72,6 +73,8 @@ typedef struct tune_shape {
     char best[HEED_NAME_SIZE]; /* that the search found; "": nothing ran */
     double searched;           /* its seconds there, the luck of many included */
     int64_t reused;
+    insight_course course; /* what the guide of evolution is told */
+    insight insight;       /* of the best that evolution began with, or came to */
     cli_pair first, again; /* A: the best, B: the champion */
     lab_comparison one, two;
     int rounds; /* in turns, that are judged */

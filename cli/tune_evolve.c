@@ -37,8 +37,42 @@ static heed_status evaluate(void *data, lab_individual *individual)
     individual->fate = result.fate;
     individual->seconds[0] = result.seconds;
     memcpy(individual->why, result.why, sizeof individual->why);
-    individual->findings = sweep_findings(&quest->sweep, point);
+    if (quest->shape->course.mode != INSIGHT_NONE)
+        individual->findings = sweep_findings(&quest->sweep, point) | quest->shape->course.shared;
     it->launched += result.fate != LAB_FATE_PRUNED && !quest->known;
+    return HEED_OK;
+}
+
+/* What binds the champion is measured when it has become one. What is known of an earlier one stays
+ * until there is something new. */
+static heed_status measure(brood *it)
+{
+    tune_quest *quest = it->quest;
+    insight_course *course = &quest->shape->course;
+    const lab_individual *champion = lab_evolution_champion(it->evolution);
+    char whole[HEED_NAME_SIZE];
+    tune_name name;
+    insight found;
+    if (course->mode != INSIGHT_MEASURED || !champion || champion->id == course->of ||
+        lab_space_name(&quest->sweep.space, &champion->genome.point, quest->sweep.kernel, whole,
+                       NULL) != HEED_OK)
+        return HEED_OK;
+    insight_question question = { .args = quest->tune->args,
+                                  .context = quest->sweep.context,
+                                  .problem = &quest->shape->source->problem,
+                                  .kernel = whole,
+                                  .seconds = champion->seconds[0],
+                                  .cold = quest->sweep.cold,
+                                  .threads = quest->sweep.threads,
+                                  .seed = quest->tune->seed };
+    lab_record_trial trial = tune_trial(quest->tune, quest->shape, whole, INSIGHT_ATTEMPT, &name);
+    heed_status status = insight_follow(course, &question, quest->tune->record, &trial, &found,
+                                        &quest->error);
+    if (status != HEED_OK)
+        return status;
+    if (insight_known(&found) || !insight_known(&quest->shape->insight))
+        quest->shape->insight = found;
+    insight_tell(course, it->evolution, champion->id, insight_findings(&found));
     return HEED_OK;
 }
 
@@ -94,6 +128,8 @@ static heed_status breed(brood *it, int64_t until_ns, int64_t trials)
         before = now;
         evolve_look_ahead(&it->quest->sweep, it->evolution);
         status = lab_evolution_run(it->evolution, &nature, 1);
+        if (status == HEED_OK)
+            status = measure(it);
     }
     it->quest->hunt->bred = lab_evolution_evaluations(it->evolution);
     it->quest->hunt->launched += it->launched;
@@ -124,6 +160,11 @@ cli_exit tune_evolve(tune_quest *quest, int64_t until_ns, int64_t trials)
 {
     brood it = { .quest = quest };
     int64_t now = heed_clock_ns();
+    quest->shape->course = (insight_course){
+        .mode = (insight_mode)cli_args_choice(quest->tune->args, "insights"),
+        .budget = insight_budget((double)(until_ns - now) * 1e-9)
+    };
+    quest->shape->insight = insight_unknown();
     heed_status status = begin(&it);
     if (status == HEED_OK)
         status = breed(&it, until_ns - (until_ns - now) / 5, trials);

@@ -69,9 +69,9 @@ static void make_key(const tune_run *tune, char key[LAB_RECORD_HASH_SIZE + 8])
     snprintf(key, LAB_RECORD_HASH_SIZE + 8, "tune");
     if (!stream)
         return;
-    fprintf(stream, "%s\n%s %d\n%s\n%" PRIu64 " %d\n", heed_context_device(tune->bench.context),
+    fprintf(stream, "%s\n%s %d\n%s\n%" PRIu64 " %d %d\n", heed_context_device(tune->bench.context),
             tune->place.features, tune->place.environment.threads, heed_wisdom_build(), tune->seed,
-            tune->bench.cold);
+            tune->bench.cold, cli_args_choice(tune->args, "insights"));
     for (size_t i = 0; i < tune->count; i++)
         fprintf(stream, "%s\n", tune->shapes[i].spec);
     if (fclose(stream) == 0) {

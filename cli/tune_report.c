@@ -106,6 +106,21 @@ static cli_exit print_table(const tune_run *tune)
     return cli_table_print(table);
 }
 
+/* What the guide was told of them by measuring. */
+static void print_insight(const tune_shape *shape)
+{
+    char words[200];
+    const insight *it = &shape->insight;
+    if (shape->course.mode != INSIGHT_MEASURED || !*it->kernel)
+        return;
+    if (insight_known(it))
+        printf(" (%s)", *lab_clue_explain(insight_findings(it), words, sizeof words)
+                            ? words
+                            : "nothing binds it clearly");
+    else
+        printf(" (what binds it was not measured: %s)", it->effects_why);
+}
+
 /* "30 of 91 points of cpu_tile, 4 of 18 of cpu_few" */
 static void print_hunts(const tune_shape *shape)
 {
@@ -123,8 +138,10 @@ static void print_hunts(const tune_shape *shape)
     if (first)
         printf("nothing");
     printf(" tried");
-    if (bred > 0)
+    if (bred > 0) {
         printf(", %lld kernels bred from the best", (long long)bred);
+        print_insight(shape);
+    }
 }
 
 static void print_problems(const tune_run *tune)
@@ -237,8 +254,8 @@ static int64_t launched(const tune_shape *shape)
 static json_t *json_shape(const tune_shape *shape)
 {
     return json_pack(
-        "{s:s, s:s, s:o, s:o, s:b, s:s, s:b, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "problem",
-        shape->spec, "champion", shape->champion, "best",
+        "{s:s, s:s, s:o, s:o, s:b, s:s, s:b, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "problem", shape->spec, "champion", shape->champion, "best",
         *shape->best ? json_string(shape->best) : json_null(), "spaces", json_hunts(shape),
         "improved", shape->won, "gates", proof_word(shape), "refuted", shape->proof == TUNE_REFUTED,
         "why", *shape->why ? cli_json_text(shape->why) : json_null(), "launched",
@@ -246,7 +263,8 @@ static json_t *json_shape(const tune_shape *shape)
         cli_json_real(shape->searched > 0 ? shape->searched : (double)NAN), "first",
         json_comparison(&shape->one, shape->rounds > 0), "again",
         json_comparison(&shape->two, shape->rounds > 1), "before", json_row(&shape->before),
-        "after", json_row(row_after(shape)));
+        "after", json_row(row_after(shape)), "insights",
+        *shape->insight.kernel ? insight_json(&shape->insight) : json_null());
 }
 
 cli_exit tune_report(const tune_run *tune)

@@ -210,6 +210,28 @@ static void test_less(void **state)
     assert_non_null(strstr(said.err, "--insights"));
 }
 
+/* The evolution of `heed tune` is told as well, if its seconds allow, and else says why not. */
+static void test_tune(void **state)
+{
+#define TUNE                                                                                      \
+    "heed tune 'b1 h2 s2/4096 d16 f32' --space few.txt -t 2 --trials 3 --duel 0.05 --peers none " \
+    "--board t.db --json --seconds "
+    static const char *const seconds[] = { "60", "2" };
+    for (size_t i = 0; i < 2; i++) {
+        char line[400];
+        snprintf(line, sizeof line, TUNE "%s", seconds[i]);
+        json_t *json = run_heed_json(state, &way, line, 0);
+        const json_t *shape = json_array_get(json_object_get(json, "shapes"), 0);
+        const json_t *measured = json_object_get(shape, "insights");
+        if (i == 0)
+            assert_non_null(effect_of(measured, "no-products"));
+        else if (json_is_object(measured)) /* there may be no time even to evolve */
+            assert_non_null(
+                strstr(json_string_value(json_object_get(measured, "effects_unknown")), "no time"));
+        json_decref(json);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +240,7 @@ int main(void)
         cmocka_unit_test(test_effects),
         cmocka_unit_test_setup_teardown(test_measured, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_less, open_folder, scratch_close),
+        cmocka_unit_test_setup_teardown(test_tune, open_folder, scratch_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
