@@ -205,6 +205,7 @@ static heed_status ablate(const insight_question *question, double left, insight
                    .seed = question->seed },
         .only = lab_clue_ablations(only, sizeof only),
         .deadline_ns = heed_clock_ns() + (int64_t)(left * 1e9),
+        .pool = host ? NULL : ablate_pool_start(question->context, question->threads),
     };
     snprintf(subject.spec, sizeof subject.spec, "%s", it->spec);
     heed_status status = ablate_try(&run, &subject);
@@ -215,6 +216,7 @@ static heed_status ablate(const insight_question *question, double left, insight
         status = HEED_OK;
     }
     ablate_subject_free(&subject);
+    ablate_pool_stop(run.pool);
     return status;
 }
 

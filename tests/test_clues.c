@@ -141,8 +141,8 @@ static void test_effects(void **state)
                      lab_clue_explain(set, text, sizeof text));
     }
     assert_string_equal(lab_clue_ablations(text, sizeof text),
-                        "no-exp,no-products,no-loads,half-stages,no-overlap,extra-barrier,"
-                        "tiny-blocks");
+                        "no-exp,no-products,no-loads,half-stages,no-overlap,in-order,"
+                        "extra-barrier,tiny-blocks");
 }
 
 /* ---- Words change the odds ---- */
@@ -235,7 +235,7 @@ static void test_preferences(void **state)
         { "no-exp", 0.2, LAB_KNOB_ORDER, 1 },        { "no-products", 0.4, LAB_KNOB_ROWS, 1 },
         { "no-loads", 0.3, LAB_KNOB_ROWS, 1 },       { "no-loads", 0.3, LAB_KNOB_STAGES, 1 },
         { "no-overlap", 0.1, LAB_KNOB_STAGES, 1 },   { "half-stages", 0.1, LAB_KNOB_STAGES, 1 },
-        { "half-stages", -0.1, LAB_KNOB_STAGES, 0 }, { "no-overlap", -0.1, LAB_KNOB_ORDER, 0 },
+        { "half-stages", -0.1, LAB_KNOB_STAGES, 0 }, { "in-order", -0.1, LAB_KNOB_ORDER, 0 },
         { "tiny-blocks", -0.1, LAB_KNOB_ROWS, 0 },
     };
     const lab_clue local = { "local", 4096 };

@@ -73,6 +73,7 @@ static const lab_clue_rule rules[] = {
     { LAB_CLUE_ABLATION, "no-loads", false, 0.10, LAB_FINDING_MEMORY_BOUND },
     { LAB_CLUE_ABLATION, "half-stages", false, 0.03, LAB_FINDING_LATENCY_BOUND },
     { LAB_CLUE_ABLATION, "no-overlap", false, 0.03, LAB_FINDING_LATENCY_BOUND },
+    { LAB_CLUE_ABLATION, "in-order", false, 0.03, LAB_FINDING_LATENCY_BOUND },
     { LAB_CLUE_ABLATION, "extra-barrier", false, 0.03, LAB_FINDING_LATENCY_BOUND },
     { LAB_CLUE_INSPECTION, "narrow-global-loads", false, 0, LAB_FINDING_UNCOALESCED },
     { LAB_CLUE_COUNTER, "sectors", true, 0.7, LAB_FINDING_UNCOALESCED },
@@ -83,6 +84,7 @@ static const lab_clue_rule rules[] = {
     { LAB_CLUE_ABLATION, "tiny-blocks", true, -0.02, LAB_FINDING_FEW_BLOCKS },
     { LAB_CLUE_ABLATION, "half-stages", true, -0.02, LAB_FINDING_IDLE_STAGES },
     { LAB_CLUE_ABLATION, "no-overlap", true, -0.02, LAB_FINDING_IDLE_STAGES },
+    { LAB_CLUE_ABLATION, "in-order", true, -0.02, LAB_FINDING_IDLE_STAGES },
 };
 #define RULES (sizeof rules / sizeof *rules)
 
