@@ -102,6 +102,9 @@ void report_records_free(report_records *records);
 /* report_match_of() returns what @rival did in @row, or NULL if there is no figure. */
 const report_match *report_match_of(const report_row *row, const char *rival);
 
+/* report_order_text() compares as strcmp() does; NULL is as "". */
+int report_order_text(const char *a, const char *b);
+
 /* report_newest() returns the record that speaks for the set. */
 const report_record *report_newest(const report_set *set);
 
@@ -172,6 +175,9 @@ json_t *report_json(const report_run *run);
  * geometric mean of the ratios of a rival over the set, 0 if there are none. */
 const char *report_time(double seconds, char text[32]);
 double report_geomean(const report_set *set, const char *rival);
+
+/* report_verdict_style() returns the look of a verdict such as "FASTER"; NULL is a plain one. */
+lab_page_style report_verdict_style(const char *verdict);
 
 /* report_doubt() returns "unverified" or "untrusted" for an output whose error is that, NULL for a
  * good one. */

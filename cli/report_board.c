@@ -139,17 +139,12 @@ static heed_status read_trials(lab_record *record, report_board *board, lab_erro
 /* Order                                                                      */
 /* -------------------------------------------------------------------------- */
 
-static int by_text(const char *a, const char *b)
-{
-    return strcmp(a ? a : "", b ? b : "");
-}
-
 static int by_place(const report_trial *a, const report_trial *b)
 {
-    int order = by_text(a->row.device, b->row.device);
+    int order = report_order_text(a->row.device, b->row.device);
     order = order ? order : (a->row.threads > b->row.threads) - (a->row.threads < b->row.threads);
-    order = order ? order : by_text(a->row.problem, b->row.problem);
-    return order ? order : by_text(a->row.timing, b->row.timing);
+    order = order ? order : report_order_text(a->row.problem, b->row.problem);
+    return order ? order : report_order_text(a->row.timing, b->row.timing);
 }
 
 static int by_place_and_time(const void *a, const void *b)

@@ -91,15 +91,6 @@ static void print_trust(lab_page *page, const report_board *board)
 
 /* ---- Who leads ---- */
 
-static lab_page_style compared_style(const char *verdict)
-{
-    return !verdict                            ? LAB_PAGE_PLAIN
-           : strcmp(verdict, "FASTER") == 0    ? LAB_PAGE_GOOD
-           : strcmp(verdict, "SLOWER") == 0    ? LAB_PAGE_BAD
-           : strcmp(verdict, "AMBIGUOUS") == 0 ? LAB_PAGE_WARN
-                                               : LAB_PAGE_PLAIN;
-}
-
 /* The fastest rival, and how many times as long it took. */
 static void add_comparison(lab_page *page, lab_table *table, const lab_record_row *row)
 {
@@ -110,10 +101,10 @@ static void add_comparison(lab_page *page, lab_table *table, const lab_record_ro
     }
     lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s %.2fx", row->against, row->ratio);
     if (row->high > row->low)
-        lab_page_cell(page, table, compared_style(row->compared), "%.3f to %.3f %s", row->low,
+        lab_page_cell(page, table, report_verdict_style(row->compared), "%.3f to %.3f %s", row->low,
                       row->high, row->compared ? row->compared : "");
     else
-        lab_page_cell(page, table, compared_style(row->compared), "%s",
+        lab_page_cell(page, table, report_verdict_style(row->compared), "%s",
                       row->compared ? row->compared : "");
 }
 

@@ -119,23 +119,18 @@ typedef struct side {
     const report_row *row;
 } side;
 
-static int by_text(const char *a, const char *b)
-{
-    return strcmp(a ? a : "", b ? b : "");
-}
-
 static bool same_side(const side *a, const side *b)
 {
-    return by_text(a->name, b->name) == 0 && by_text(a->what, b->what) == 0 &&
-           by_text(a->why, b->why) == 0;
+    return report_order_text(a->name, b->name) == 0 && report_order_text(a->what, b->what) == 0 &&
+           report_order_text(a->why, b->why) == 0;
 }
 
 static int by_side(const void *a, const void *b)
 {
     const side *x = a, *y = b;
-    int order = by_text(x->name, y->name);
-    order = order ? order : by_text(x->what, y->what);
-    order = order ? order : by_text(x->why, y->why);
+    int order = report_order_text(x->name, y->name);
+    order = order ? order : report_order_text(x->what, y->what);
+    order = order ? order : report_order_text(x->why, y->why);
     return order ? order : (x->row > y->row) - (x->row < y->row);
 }
 

@@ -138,9 +138,14 @@ static cli_exit add_folder(report_records *records, const char *folder, int dept
 /* Sets                                                                       */
 /* -------------------------------------------------------------------------- */
 
+int report_order_text(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "");
+}
+
 static bool same_text(const char *a, const char *b)
 {
-    return a && b ? strcmp(a, b) == 0 : a == b;
+    return report_order_text(a, b) == 0;
 }
 
 /* The length of the folder's name in a path. */

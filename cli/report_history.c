@@ -11,17 +11,12 @@
 #include "report.h"
 #include "report/html_plot.h"
 
-static bool same_text(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 /* May times of the two stand beside each other? */
 static bool comparable(const report_set *a, const report_set *b)
 {
     const report_record *x = report_newest(a), *y = report_newest(b);
     return strcmp(x->device, y->device) == 0 && x->threads == y->threads && x->cold == y->cold &&
-           x->replay == y->replay && same_text(x->cpu_level, y->cpu_level);
+           x->replay == y->replay && report_order_text(x->cpu_level, y->cpu_level) == 0;
 }
 
 static size_t count_common(const report_set *a, const report_set *b)
@@ -187,7 +182,7 @@ static void print_pair(lab_page *page, const report_pair *pair)
                            "a rival were taken within one run each.");
     print_side(page, "Before", pair->before);
     print_side(page, "After", pair->after);
-    if (!same_text(before->features, after->features))
+    if (report_order_text(before->features, after->features) != 0)
         lab_page_warning(page, "The driver, the compiler or the architecture is not the same.");
     draw(page, pair);
     print_table(page, pair);

@@ -129,9 +129,10 @@ static void add_share(lab_page *page, lab_table *table, double share)
         lab_page_cell(page, table, LAB_PAGE_PLAIN, "-");
 }
 
-static lab_page_style verdict_style(const char *verdict)
+lab_page_style report_verdict_style(const char *verdict)
 {
-    return strcmp(verdict, "FASTER") == 0      ? LAB_PAGE_GOOD
+    return !verdict                            ? LAB_PAGE_PLAIN
+           : strcmp(verdict, "FASTER") == 0    ? LAB_PAGE_GOOD
            : strcmp(verdict, "SLOWER") == 0    ? LAB_PAGE_BAD
            : strcmp(verdict, "AMBIGUOUS") == 0 ? LAB_PAGE_WARN
                                                : LAB_PAGE_PLAIN;
@@ -149,7 +150,7 @@ static char verdict_sign(const char *verdict)
 static void add_ratio(lab_page *page, lab_table *table, const report_match *match)
 {
     if (match)
-        lab_page_cell(page, table, verdict_style(match->verdict), "%.2fx %c", match->ratio,
+        lab_page_cell(page, table, report_verdict_style(match->verdict), "%.2fx %c", match->ratio,
                       verdict_sign(match->verdict));
     else
         lab_page_cell(page, table, LAB_PAGE_FAINT, "-");
@@ -278,7 +279,7 @@ static void add_match(lab_page *page, lab_table *table, const report_set *set,
     }
     lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.3fx", match->ratio);
     add_interval(page, table, match);
-    lab_page_cell(page, table, verdict_style(match->verdict), "%s", match->verdict);
+    lab_page_cell(page, table, report_verdict_style(match->verdict), "%s", match->verdict);
 }
 
 void report_details(lab_page *page, const report_set *set)
