@@ -132,6 +132,13 @@ static void test_interruptions_and_cpus(void **state)
 
 /* ---- The CPU's ---- */
 
+/* Sanitizers look at every operand, which takes a multiply-add longer than an exponential. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+static const bool sanitized = true;
+#else
+static const bool sanitized = false;
+#endif
+
 static void test_cpu_ceilings(void **state)
 {
     static const char *const levels[] = { "scalar", "avx2", "avx512", "avx512bf16" };
@@ -141,8 +148,9 @@ static void test_cpu_ceilings(void **state)
     const char *level = heed_context_cpu(context);
     assert_int_equal(lab_ceiling_exp(&exps, 1, level), HEED_OK);
     assert_int_equal(lab_ceiling_flops(&flops, HEED_F32, 1, level), HEED_OK);
+    assert_true(exps.flops > 1e6 && flops.flops > 1e6);
     /* an exponential is five multiply-adds and more */
-    assert_true(exps.flops > 1e6 && 10 * exps.flops < 3 * flops.flops);
+    assert_true(sanitized || 10 * exps.flops < 3 * flops.flops);
     assert_non_null(strstr(exps.loop, "exp2"));
     for (size_t i = 0; i < sizeof levels / sizeof *levels && strcmp(levels[i], level) != 0; i++)
         assert_int_equal(lab_ceiling_exp(&exps, 1, levels[i]), HEED_OK);
