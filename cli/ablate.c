@@ -100,7 +100,7 @@ static cli_exit set_up(ablate_run *run)
     if (status != HEED_OK)
         return cli_fail(status, NULL);
     if (!host)
-        run->pool = ablate_pool_start(run->bench.context, cores);
+        run->pool = ablate_pool_start(run->bench.context, cores > 1 ? cores - 1 : 1);
     return CLI_OK;
 }
 
@@ -167,7 +167,7 @@ static const cli_option options[] = {
       .min = 0.01,
       .max = 3600,
       .help = "How long each ablation, and each delay, takes turns with the kernel; slow ones take "
-              "longer (default 1 on a CPU, 0.25 on a GPU)" },
+              "longer. Without it 1 on a CPU, 0.25 on a GPU" },
     { .name = "margin",
       .kind = CLI_REAL,
       .argument = "PERCENT",
