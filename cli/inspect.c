@@ -49,7 +49,7 @@ static void judge(inspect_row *row, const inspect_subject *subject, bool launche
 {
     heed_gpu gpu;
     const lab_cubin_kernel *code = &row->code;
-    bool known = heed_gpu_arch(&gpu, row->arch);
+    bool known = heed_gpu_arch(&gpu, row->arch) || heed_gpu_limits(&gpu, row->arch);
     row->resident = -1;
     if (row->threads > 0 && known) {
         row->resident = heed_gpu_resident(&gpu, row->threads, code->registers,
@@ -85,6 +85,12 @@ static void count_instructions(inspect_job *job, inspect_row *row, const char *t
         note_trouble(job, row->name, &error);
 }
 
+/* Is what @subject says of a launch said of the kernel @entry? */
+static bool is_launched(const inspect_subject *subject, const char *entry)
+{
+    return !subject->entry || strcmp(subject->entry, entry) == 0;
+}
+
 static bool add_row(inspect_job *job, const inspect_subject *subject, const lab_cubin *cubin,
                     const lab_cubin_kernel *code, const char *text)
 {
@@ -93,7 +99,6 @@ static bool add_row(inspect_job *job, const inspect_subject *subject, const lab_
         return false;
     job->rows = rows;
     inspect_row *row = &rows[job->count++];
-    bool launched = !subject->entry || strcmp(subject->entry, code->name) == 0;
     *row = (inspect_row){ .arch = cubin->arch, .code = *code };
     memcpy(row->compiler, cubin->compiler, sizeof row->compiler);
     snprintf(row->name, sizeof row->name, "%s", subject->name);
@@ -102,14 +107,33 @@ static bool add_row(inspect_job *job, const inspect_subject *subject, const lab_
     row->predicted = subject->spec ? subject->predicted : -1;
     row->roofline = subject->roofline;
     row->threads = code->max_threads;
-    if (launched) {
+    if (is_launched(subject, code->name)) {
         row->threads = subject->threads > 0 ? subject->threads : code->max_threads;
         row->dynamic = subject->dynamic;
     }
     if (text)
         count_instructions(job, row, text);
-    judge(row, subject, launched);
     return true;
+}
+
+/* What a source declares may be for another one of its kernels: one that has shared memory left, or
+ * whose code is not known. */
+static bool may_be_another_ones(const inspect_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count && count > 1; i++)
+        if (rows[i].code.smem > 0 || !rows[i].has_sass ||
+            lab_sass_sum(&rows[i].sass.all, LAB_SASS_GROUP_SHARED) > 0)
+            return true;
+    return false;
+}
+
+/* Judges the kernels of @subject, which are in the rows from the @first on. */
+static void judge_all(inspect_job *job, const inspect_subject *subject, size_t first)
+{
+    inspect_subject copy = *subject;
+    copy.declares_shared &= !may_be_another_ones(job->rows + first, job->count - first);
+    for (size_t i = first; i < job->count; i++)
+        judge(&job->rows[i], &copy, is_launched(subject, job->rows[i].code.name));
 }
 
 /* The disassembly of @subject; NULL: it is not wanted, or there is none. */
@@ -142,29 +166,29 @@ void inspect_job_free(inspect_job *job)
     job->count = 0;
 }
 
-/* Adds the kernels of @subject, in which what does not hold for them is changed. */
-static heed_status add_all(inspect_job *job, inspect_subject *subject, lab_error *error)
+heed_status inspect_try(inspect_job *job, const inspect_subject *subject, lab_error *error)
 {
     lab_cubin cubin;
+    size_t first = job->count;
     heed_status status = lab_cubin_read(&cubin, subject->data, subject->size, subject->name, error);
     if (status != HEED_OK)
         return status;
+    if (cubin.count == 0) {
+        lab_cubin_free(&cubin);
+        return lab_fail(error, HEED_ERR_UNSUPPORTED,
+                        "%s: no kernel is in it; is there a __global__ function, and if it is a "
+                        "template, is it instantiated?",
+                        subject->name);
+    }
     if (subject->log)
         lab_cubin_spills(&cubin, subject->log);
-    if (cubin.count > 1) /* it may be another one's */
-        subject->declares_shared = false;
-    char *text = cubin.count > 0 ? disassemble(job, subject) : NULL;
+    char *text = disassemble(job, subject);
     for (size_t i = 0; i < cubin.count && !job->failed; i++)
         job->failed = !add_row(job, subject, &cubin, &cubin.kernels[i], text);
+    judge_all(job, subject, first);
     free(text);
     lab_cubin_free(&cubin);
     return HEED_OK;
-}
-
-heed_status inspect_try(inspect_job *job, const inspect_subject *subject, lab_error *error)
-{
-    inspect_subject copy = *subject;
-    return add_all(job, &copy, error);
 }
 
 cli_exit inspect_add(inspect_job *job, const inspect_subject *subject)
@@ -270,6 +294,12 @@ static const cli_option options[] = {
       .argument = "NAME=VALUE",
       .help = "Define a macro for a source, with an integer as its value; may be given more than "
               "once" },
+    { .name = "include",
+      .letter = 'I',
+      .kind = CLI_LIST,
+      .argument = "FOLDER",
+      .help = "Look here for headers that a source includes; may be given more than once. The CUDA "
+              "toolkit's are found where they lie beside NVRTC" },
     { .name = "registers",
       .kind = CLI_INTEGER,
       .argument = "N",
@@ -336,8 +366,8 @@ const cli_verb cli_verb_inspect = {
         "roofline is the time that no kernel can go below there, from the device's data sheet: "
         "its matrix rate and its bandwidth.\n"
         "\n"
-        "A FILE is a cubin, or a source that ends in .cu and may include files beside it and the "
-        "headers of heed's own kernels.\n"
+        "A FILE is a cubin, or a source that ends in .cu and may include files beside it, those of "
+        "--include and the CUDA toolkit's, and the headers of heed's own kernels.\n"
         "\n"
         "Examples:\n"
         "\n"

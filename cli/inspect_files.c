@@ -1,11 +1,15 @@
 /*
  * inspect_files.c - cubins, and sources that are not heed's own
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "inspect.h"
 #include "src/cuda/jit.h"
+#include "src/cuda/nvrtc.h"
 #include "tensor/file.h"
 
 #define FILE_SIZE_MAX ((int64_t)64 << 20)
@@ -17,9 +21,16 @@ static bool ends_with(const char *text, const char *end)
     return length > end_length && strcmp(text + length - end_length, end) == 0;
 }
 
+/* A word of a spec has neither a dot nor the name of a file. */
+static bool is_there(const char *path)
+{
+    struct stat info;
+    return strpbrk(path, "./") && stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
 bool inspect_is_file(const char *operand)
 {
-    return ends_with(operand, ".cu") || ends_with(operand, ".cubin");
+    return ends_with(operand, ".cu") || ends_with(operand, ".cubin") || is_there(operand);
 }
 
 /* Reads a whole file, and a null byte after it. To be freed by the caller. */
@@ -81,6 +92,44 @@ static cli_exit read_macros(const cli_args *args, macros *all)
     return CLI_OK;
 }
 
+/* Where headers are, but for those beside the source: the folders of --include, and the toolkit's,
+ * if it is where NVRTC is. */
+typedef struct folders {
+    const char *names[HEED_FOLDERS_MAX];
+    char toolkit[PATH_MAX + 32];
+    int count;
+} folders;
+
+/* Is cuda_fp16.h in @folder below the parent of the folder that @library is in? */
+static bool find_toolkit(char text[PATH_MAX + 32], const char *library, const char *folder)
+{
+    const char *slash = strrchr(library, '/');
+    char header[PATH_MAX + 64];
+    if (!slash)
+        return false;
+    snprintf(text, PATH_MAX + 32, "%.*s/%s", (int)(slash - library), library, folder);
+    snprintf(header, sizeof header, "%s/cuda_fp16.h", text);
+    return access(header, R_OK) == 0;
+}
+
+static cli_exit read_folders(const cli_args *args, folders *all)
+{
+    const heed_nvrtc *nvrtc;
+    size_t given = cli_args_list_count(args, "include");
+    if (given > HEED_FOLDERS_MAX - 1) {
+        cli_error("--include: given %zu times; at most %d are taken", given, HEED_FOLDERS_MAX - 1);
+        return CLI_USAGE;
+    }
+    *all = (folders){ .count = (int)given };
+    for (size_t i = 0; i < given; i++)
+        all->names[i] = cli_args_list(args, "include", i);
+    if (heed_nvrtc_get(&nvrtc) == HEED_OK &&
+        (find_toolkit(all->toolkit, nvrtc->path, "../include") ||
+         find_toolkit(all->toolkit, nvrtc->path, "../../cuda_runtime/include")))
+        all->names[all->count++] = all->toolkit;
+    return CLI_OK;
+}
+
 static inspect_subject subject_of(const inspect_job *job, const char *name)
 {
     return (inspect_subject){ .name = name,
@@ -110,7 +159,7 @@ static bool declares_shared(const char *text)
 }
 
 static cli_exit compile(inspect_job *job, const char *path, const char *text, const macros *all,
-                        int arch)
+                        const folders *where, int arch)
 {
     heed_cubin code;
     inspect_subject subject = subject_of(job, path);
@@ -119,7 +168,9 @@ static cli_exit compile(inspect_job *job, const char *path, const char *text, co
                                .define_count = all->count,
                                .arch = arch,
                                .registers = (int)cli_args_integer(job->args, "registers"),
-                               .fresh = true };
+                               .fresh = true,
+                               .folders = where->names,
+                               .folder_count = where->count };
     heed_status status = heed_jit_build_text(&build, text, &code);
     cli_exit result = CLI_OK;
     subject.data = code.data;
@@ -142,11 +193,14 @@ static cli_exit compile_all(inspect_job *job, const char *path, const char *text
     int archs[INSPECT_ARCHS_MAX];
     size_t count;
     macros all;
+    folders where;
     cli_exit code = inspect_archs(job->args, archs, INSPECT_ARCHS_MAX, &count);
     if (code == CLI_OK)
         code = read_macros(job->args, &all);
+    if (code == CLI_OK)
+        code = read_folders(job->args, &where);
     for (size_t i = 0; code == CLI_OK && i < count; i++)
-        code = compile(job, path, text, &all, archs[i]);
+        code = compile(job, path, text, &all, &where, archs[i]);
     return code;
 }
 

@@ -9,6 +9,25 @@
 
 #define PROBLEM_COLUMNS 4 /* the first ones, which files do not have */
 #define CELL_SIZE 64
+#define ENTRY_END 20 /* characters of the end of a long name that are shown */
+
+/* The name of the entry, without the middle of a long one: those of templates fill pages. */
+static const char *entry_of(const inspect_row *row, char text[CELL_SIZE])
+{
+    const char *name = row->code.name;
+    size_t length = strlen(name);
+    if (length < CELL_SIZE)
+        return name;
+    snprintf(text, CELL_SIZE, "%.*s...%s", CELL_SIZE - 4 - ENTRY_END, name,
+             name + length - ENTRY_END);
+    return text;
+}
+
+static void add_entry(lab_table *table, const inspect_row *row)
+{
+    char text[CELL_SIZE];
+    lab_table_cell(table, "%s", entry_of(row, text));
+}
 
 /* A number that is unknown if negative. */
 static void add_number(lab_table *table, int64_t number)
@@ -55,7 +74,7 @@ static void add_row(lab_table *table, const inspect_row *row)
         lab_table_cell(table, "%.0f %%", 100 * row->roofline / row->predicted);
     }
     lab_table_cell(table, "%s", row->name);
-    lab_table_cell(table, "%s", row->code.name);
+    add_entry(table, row);
     lab_table_cell(table, "sm_%d", row->arch);
     add_number(table, row->code.registers);
     add_number(table, spills_of(row));
@@ -145,7 +164,7 @@ static void add_heads(lab_table *table)
 static void add_place(lab_table *table, const inspect_row *row, const char *place, int loops)
 {
     lab_table_cell(table, "%s", row->name);
-    lab_table_cell(table, "%s", row->code.name);
+    add_entry(table, row);
     lab_table_cell(table, "sm_%d", row->arch);
     if (loops > 1)
         lab_table_cell(table, "%d %ss", loops, place);
@@ -197,7 +216,7 @@ static void add_loops(lab_table *table, const inspect_row *row)
         if (loop->role == LAB_SASS_WAIT) /* two instructions each, and many of them */
             continue;
         lab_table_cell(table, "%s", row->name);
-        lab_table_cell(table, "%s", row->code.name);
+        add_entry(table, row);
         lab_table_cell(table, "sm_%d", row->arch);
         lab_table_cell(table, "%*s0x%llx", 2 * (loop->depth - 1), "", (long long)loop->first);
         lab_table_cell(table, "0x%llx", (long long)loop->last);
@@ -235,8 +254,9 @@ static void add_finding(lab_table *table, const inspect_row *row, bool first,
     static const cli_style_name styles[] = { [LAB_SEVERITY_NOTE] = CLI_FAINT,
                                              [LAB_SEVERITY_WARNING] = CLI_WARN,
                                              [LAB_SEVERITY_FAULT] = CLI_BAD };
+    char text[CELL_SIZE];
     if (first)
-        lab_table_cell(table, "%s %s sm_%d", row->name, row->code.name, row->arch);
+        lab_table_cell(table, "%s %s sm_%d", row->name, entry_of(row, text), row->arch);
     else
         lab_table_cell(table, "%s", "");
     lab_table_cell(table, "%s%s%s", cli_style(stdout, styles[finding->severity]),

@@ -25,6 +25,30 @@ static void test_only_known_architectures_are_known(void **state)
     assert_false(heed_gpu_arch(&gpu, 81));
 }
 
+/* Of an architecture that no device of the table has, limits alone are known. */
+static void test_limits_are_known_of_more(void **state)
+{
+    static const struct {
+        int arch, threads;
+        int64_t smem_block;
+    } known[] = { { 87, 1536, 163 * 1024 },
+                  { 90, 2048, 227 * 1024 },
+                  { 103, 2048, 227 * 1024 },
+                  { 120, 1536, 99 * 1024 },
+                  { 121, 1536, 99 * 1024 } };
+    heed_gpu gpu;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        assert_true(heed_gpu_limits(&gpu, known[i].arch));
+        assert_int_equal(gpu.arch, known[i].arch);
+        assert_int_equal(gpu.threads, known[i].threads);
+        assert_int_equal(gpu.smem_block, known[i].smem_block);
+        assert_int_equal(gpu.multiprocessors, 0);
+    }
+    assert_false(heed_gpu_limits(&gpu, 75));
+    assert_false(heed_gpu_arch(&gpu, 121));
+    assert_true(heed_gpu_get_rates(121).matrix == 0);
+}
+
 static void test_what_binds_is_named(void **state)
 {
     static const struct {
@@ -98,6 +122,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_only_known_architectures_are_known),
+        cmocka_unit_test(test_limits_are_known_of_more),
         cmocka_unit_test(test_what_binds_is_named),
         cmocka_unit_test(test_the_roofline_is_the_higher_of_two),
     };

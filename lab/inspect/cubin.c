@@ -6,6 +6,7 @@
  */
 #include "inspect/cubin.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,16 +81,35 @@ static uint64_t get64(const unsigned char *at)
 /* Header and sections                                                        */
 /* -------------------------------------------------------------------------- */
 
-static heed_status read_header(cubin_reader *reader)
+/* What other files of a compiler hold cubins, and how to come by these. */
+static heed_status refuse_container(const cubin_reader *reader)
 {
+    static const unsigned char fatbin[4] = { 0x50, 0xed, 0x55, 0xba };
+    static const char advice[] = "'cuobjdump --extract-elf all FILE' takes the cubins out of it";
     const unsigned char *head = reader->data;
+    if (reader->size >= sizeof fatbin && memcmp(head, fatbin, sizeof fatbin) == 0)
+        return lab_fail(reader->error, HEED_ERR_UNSUPPORTED, "%s: a fatbin, not a cubin; %s",
+                        reader->file, advice);
     if (reader->size < HEADER_SIZE || memcmp(head, "\177ELF", 4) != 0)
         return lab_fail(reader->error, HEED_ERR_CORRUPT, "%s: not an ELF file, so no cubin",
                         reader->file);
-    if (head[4] != 2 || head[5] != 1 || get16(head + 18) != MACHINE_CUDA)
-        return lab_fail(reader->error, HEED_ERR_UNSUPPORTED,
-                        "%s: an ELF file of machine %u; a cubin is of machine %d", reader->file,
-                        get16(head + 18), MACHINE_CUDA);
+    if (head[5] == 1 && get16(head + 18) == MACHINE_CUDA)
+        return HEED_OK;
+    return lab_fail(
+        reader->error, HEED_ERR_UNSUPPORTED,
+        "%s: an ELF file of machine %u; a cubin is of machine %d. If a program or object "
+        "holds kernels, %s",
+        reader->file, get16(head + 18), MACHINE_CUDA, advice);
+}
+
+static heed_status read_header(cubin_reader *reader)
+{
+    const unsigned char *head = reader->data;
+    heed_status status = refuse_container(reader);
+    if (status != HEED_OK)
+        return status;
+    if (head[4] != 2)
+        return corrupt(reader, "it is not of 64 bits");
     uint32_t flags = get32(head + 48);
     reader->cubin->arch = (int)((head[8] >= ABI_SPLIT_FLAGS ? flags >> 8 : flags) & 0xff);
     return HEED_OK;
@@ -192,6 +212,9 @@ static heed_status add_kernel(cubin_reader *reader, const elf_section *names,
     const elf_section *code = &reader->sections[text];
     lab_cubin_kernel *kernel = &reader->cubin->kernels[reader->cubin->count];
     snprintf(kernel->name, sizeof kernel->name, "%s", name);
+    for (char *at = kernel->name; *at; at++)
+        if (iscntrl((unsigned char)*at)) /* it is shown on a terminal */
+            *at = '?';
     kernel->registers = (int)(code->info >> 24);
     kernel->barriers = (int)(code->flags >> 20 & 0x7f);
     kernel->code = (int64_t)code->size;

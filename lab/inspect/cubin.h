@@ -13,8 +13,9 @@
 
 #include "report/error.h"
 
-/* Longest name of a kernel that is kept; a longer one is cut. */
-#define LAB_CUBIN_NAME_SIZE 256
+/* Longest name of a kernel that is kept; a longer one is cut, and its code and spills are unknown.
+ * Those of templates have thousands of characters. */
+#define LAB_CUBIN_NAME_SIZE 8192
 
 #define LAB_CUBIN_COMPILER_SIZE 32
 

@@ -226,6 +226,11 @@ static lab_sass_counts where_work_is(const lab_sass *sass)
     return sum;
 }
 
+static const char *in_main_loop(const lab_sass *sass)
+{
+    return sass->main_count > 0 ? " in the main loop" : "";
+}
+
 static bool narrow_global_loads(const lab_code_facts *facts, lab_code_finding *finding)
 {
     if (!facts->sass)
@@ -238,8 +243,8 @@ static bool narrow_global_loads(const lab_code_facts *facts, lab_code_finding *f
     if (narrow == 0 || (double)narrow < NARROW_SHARE * (double)all)
         return false;
     return say(finding, (double)narrow,
-               "%lld of %lld global loads in the main loop are of 32 bits a thread or fewer",
-               (long long)narrow, (long long)all);
+               "%lld of %lld global loads%s are of 32 bits a thread or fewer", (long long)narrow,
+               (long long)all, in_main_loop(facts->sass));
 }
 
 /* -------------------------------------------------------------------------- */
@@ -257,8 +262,8 @@ static bool tensor_cores_unused(const lab_code_facts *facts, lab_code_finding *f
     if (products < FMA_MANY || !(facts->wants_tensor || halves))
         return false;
     return say(finding, (double)products,
-               "%lld multiply-adds in the main loop on 16-bit values, and no tensor instruction",
-               (long long)products);
+               "%lld multiply-adds%s on 16-bit values, and no tensor instruction",
+               (long long)products, in_main_loop(facts->sass));
 }
 
 /* The tensor instruction of an architecture; what other ones run at is a half or less. */

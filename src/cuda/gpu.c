@@ -16,7 +16,8 @@
  * are those of the table "Technical specifications per compute capability" in the CUDA C++
  * Programming Guide, fma and exp of its table "Throughput of native arithmetic instructions",
  * operations by a multiprocessor in a clock; matrix are the most operations on 16-bit matrices of
- * any sum type, by the white papers of the architectures. */
+ * any sum type, by the white papers of the architectures. The latter three are 0 where nothing here
+ * is predicted for the architecture. */
 typedef struct architecture {
     int arch;
     int threads, blocks;
@@ -26,9 +27,11 @@ typedef struct architecture {
 } architecture;
 
 static const architecture architectures[] = {
-    { 80, 2048, 32, 164, 64, 16, 2048 },   { 86, 1536, 16, 100, 128, 16, 1024 },
-    { 89, 1536, 24, 100, 128, 16, 1024 },  { 90, 2048, 32, 228, 128, 16, 4096 },
-    { 100, 2048, 32, 228, 128, 16, 8192 }, { 120, 1536, 24, 100, 128, 16, 1024 },
+    { 80, 2048, 32, 164, 64, 16, 2048 },  { 86, 1536, 16, 100, 128, 16, 1024 },
+    { 87, 1536, 16, 164, 0, 0, 0 },       { 89, 1536, 24, 100, 128, 16, 1024 },
+    { 90, 2048, 32, 228, 128, 16, 4096 }, { 100, 2048, 32, 228, 128, 16, 8192 },
+    { 103, 2048, 32, 228, 0, 0, 0 },      { 120, 1536, 24, 100, 128, 16, 1024 },
+    { 121, 1536, 24, 100, 0, 0, 0 },
 };
 
 /* clang-format off */
@@ -61,25 +64,32 @@ static const architecture *find_architecture(int arch)
     return NULL;
 }
 
-bool heed_gpu_at(heed_gpu *gpu, size_t index, const char **brief)
+bool heed_gpu_limits(heed_gpu *gpu, int arch)
 {
-    if (index >= MACHINES)
+    const architecture *common = find_architecture(arch);
+    if (!common)
         return false;
-    const architecture *common = find_architecture(machines[index].arch);
-    *gpu = (heed_gpu){ .arch = machines[index].arch,
-                       .multiprocessors = machines[index].multiprocessors,
+    *gpu = (heed_gpu){ .arch = arch,
                        .registers = 65536,
                        .threads = common->threads,
                        .blocks = common->blocks,
                        .smem = common->smem * KIB,
                        .smem_block = (common->smem - 1) * KIB,
-                       .smem_reserved = KIB,
-                       .l2 = machines[index].l2 * MIB,
-                       .l2_window = machines[index].window * MIB,
-                       .memory = machines[index].memory * GIB,
-                       .clock = 1e6 * machines[index].clock,
-                       .bandwidth = 1e9 * machines[index].bandwidth,
-                       .matrix = 1e12 * machines[index].matrix };
+                       .smem_reserved = KIB };
+    return true;
+}
+
+bool heed_gpu_at(heed_gpu *gpu, size_t index, const char **brief)
+{
+    if (index >= MACHINES || !heed_gpu_limits(gpu, machines[index].arch))
+        return false;
+    gpu->multiprocessors = machines[index].multiprocessors;
+    gpu->l2 = machines[index].l2 * MIB;
+    gpu->l2_window = machines[index].window * MIB;
+    gpu->memory = machines[index].memory * GIB;
+    gpu->clock = 1e6 * machines[index].clock;
+    gpu->bandwidth = 1e9 * machines[index].bandwidth;
+    gpu->matrix = 1e12 * machines[index].matrix;
     snprintf(gpu->name, sizeof gpu->name, "%s", machines[index].name);
     if (brief)
         *brief = machines[index].brief;

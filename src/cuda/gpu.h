@@ -37,6 +37,11 @@ struct heed_gpu {
  * an architecture that is not in the table. */
 bool heed_gpu_arch(heed_gpu *gpu, int arch);
 
+/* heed_gpu_limits() fills @gpu with no more than what all devices of an architecture have in
+ * common, and so knows more of them; all else becomes 0. Returns false for one that it does not
+ * know. */
+bool heed_gpu_limits(heed_gpu *gpu, int arch);
+
 /* heed_gpu_at() fills @gpu with the @index-th device of machines.def; false past the last one.
  * *@brief, if not NULL, becomes its short name, such as "L4". heed_gpu_find() does so with the one
  * called @name, by its short name or the driver's, whatever the case, blanks and dashes of its

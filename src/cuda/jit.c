@@ -17,7 +17,8 @@
 #define REGISTERS_MAX 255
 #define HEADERS_MAX 32
 #define OPTION_SIZE 96
-#define OPTIONS_MAX (HEED_DEFINES_MAX + 8)
+#define OPTIONS_MAX (HEED_DEFINES_MAX + HEED_FOLDERS_MAX + 8)
+#define FOLDER_SIZE (PATH_MAX + 16)
 
 /* A build that is under way. */
 typedef struct jit_job {
@@ -26,6 +27,7 @@ typedef struct jit_job {
     const heed_nvrtc *nvrtc;
     bool ptx;
     char options[OPTIONS_MAX][OPTION_SIZE];
+    char folders[HEED_FOLDERS_MAX][FOLDER_SIZE]; /* the options that name them */
     const char *option_list[OPTIONS_MAX];
     int option_count;
     heed_source headers[HEADERS_MAX];
@@ -60,6 +62,11 @@ static heed_status check_build(const heed_build *build)
     if (build->define_count < 0 || build->define_count > HEED_DEFINES_MAX)
         return heed_fail(HEED_ERR_INVALID, "%s: define_count is %d; it must be 0 to %d",
                          build->source, build->define_count, HEED_DEFINES_MAX);
+    if (build->folder_count < 0 || build->folder_count > HEED_FOLDERS_MAX ||
+        (build->folder_count > 0 && !build->fresh))
+        return heed_fail(HEED_ERR_INVALID,
+                         "%s: folder_count is %d; it must be 0 to %d, and 0 of what is cached",
+                         build->source, build->folder_count, HEED_FOLDERS_MAX);
     for (int i = 0; i < build->define_count; i++)
         if (!is_identifier(build->defines[i].name))
             return heed_fail(HEED_ERR_INVALID,
@@ -78,10 +85,11 @@ static void add_option(jit_job *job, const char *option)
     job->option_list[job->option_count++] = room;
 }
 
-/* sm_90 is what runs on every 9.x; the instructions of Hopper's own are in sm_90a. */
+/* sm_90 is what runs on every 9.x; the instructions of Hopper's own are in sm_90a, and likewise of
+ * what came after it. What is compiled here is for this very architecture. */
 static const char *arch_suffix(const jit_job *job)
 {
-    return job->build->arch == 90 && job->nvrtc->major >= 12 ? "a" : "";
+    return job->build->arch >= 90 && job->nvrtc->major >= 12 ? "a" : "";
 }
 
 /* Machine code where NVRTC makes it, else the PTX nearest to it. */
@@ -101,6 +109,19 @@ static heed_status choose_arch(jit_job *job, char option[OPTION_SIZE])
         snprintf(option, OPTION_SIZE, "--gpu-architecture=compute_%d", nearest);
     else
         snprintf(option, OPTION_SIZE, "--gpu-architecture=sm_%d%s", arch, arch_suffix(job));
+    return HEED_OK;
+}
+
+static heed_status add_folders(jit_job *job)
+{
+    for (int i = 0; i < job->build->folder_count; i++) {
+        int length = snprintf(job->folders[i], FOLDER_SIZE, "--include-path=%s",
+                              job->build->folders[i]);
+        if (length >= FOLDER_SIZE)
+            return heed_fail(HEED_ERR_INVALID, "%s: a folder's name has more than %d characters",
+                             job->build->source, PATH_MAX);
+        job->option_list[job->option_count++] = job->folders[i];
+    }
     return HEED_OK;
 }
 
@@ -125,7 +146,7 @@ static heed_status choose_options(jit_job *job)
                  build->defines[i].value);
         add_option(job, option);
     }
-    return HEED_OK;
+    return add_folders(job);
 }
 
 static heed_status choose_headers(jit_job *job)

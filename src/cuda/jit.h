@@ -18,15 +18,18 @@ typedef struct heed_define {
 } heed_define;
 
 #define HEED_DEFINES_MAX 64
+#define HEED_FOLDERS_MAX 16
 
 /* One compilation. */
 typedef struct heed_build {
     const char *source; /* name of an embedded source, such as "attn_mma.cu" */
     const heed_define *defines;
-    int define_count; /* at most HEED_DEFINES_MAX */
-    int arch;         /* compute capability, 10 * major + minor: 80, 89, 90 */
-    int registers;    /* cap per thread; 0: none */
-    bool fresh;       /* without the cache, whose keys do not know the files of others */
+    int define_count;           /* at most HEED_DEFINES_MAX */
+    int arch;                   /* compute capability, 10 * major + minor: 80, 89, 90 */
+    int registers;              /* cap per thread; 0: none */
+    bool fresh;                 /* without the cache, whose keys do not know the files of others */
+    const char *const *folders; /* with headers of others, searched in this order */
+    int folder_count;           /* at most HEED_FOLDERS_MAX; if any, the build must be fresh */
 } heed_build;
 
 /* What came out of it. */
