@@ -1,14 +1,13 @@
 /*
  * doctor_lock.c - `heed doctor --lock` and `--check`: what a figure was made with
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "doctor.h"
 #include "manifest.h"
 #include "report/table.h"
+#include "tensor/file.h"
 
 #define DIFFERENCES_MAX 256
 
@@ -18,44 +17,45 @@ static cli_exit no_memory(void)
     return CLI_ENVIRONMENT;
 }
 
-/* Writes @manifest to a file beside @path, which then takes its name. */
-static cli_exit write_file(const json_t *manifest, const char *path)
+/* A file is replaced as a whole or not at all; a device is written to. */
+static cli_exit write_file(const char *text, const char *path)
 {
-    char beside[1024];
-    if (snprintf(beside, sizeof beside, "%s.new", path) >= (int)sizeof beside) {
-        cli_error("--lock: the name of the file has %zu bytes; %zu are the most", strlen(path),
-                  sizeof beside - 5);
-        return CLI_USAGE;
+    lab_output output;
+    lab_error error = { "" };
+    heed_status status = lab_output_begin(&output, path, &error);
+    if (status == HEED_OK) {
+        lab_output_write(&output, text, strlen(text));
+        lab_output_write(&output, "\n", 1);
+        status = lab_output_commit(&output, &error);
     }
-    FILE *file = fopen(beside, "we");
-    bool written = file && json_dumpf(manifest, file, JSON_INDENT(2)) == 0 &&
-                   fputc('\n', file) >= 0;
-    if (file && fclose(file) != 0)
-        written = false;
-    if (written && rename(beside, path) == 0)
-        return CLI_OK;
-    cli_error("--lock: %s: %s", path, strerror(errno));
-    if (file)
-        unlink(beside);
-    return CLI_ENVIRONMENT;
+    if (status != HEED_OK)
+        cli_error("--lock: %s", error.text);
+    return cli_exit_of(status);
+}
+
+static cli_exit tell(const cli_args *args, const json_t *manifest, const char *path)
+{
+    size_t parts = json_object_size(json_object_get(manifest, "parts"));
+    const char *hash = cli_manifest_hash(manifest);
+    if (cli_args_json(args))
+        return cli_json_print(json_pack("{s:o, s:s, s:I}", "file", cli_json_text(path), "hash",
+                                        hash, "parts", (json_int_t)parts),
+                              "doctor-lock");
+    cli_message("%zu tools and libraries in %s, hash %.12s", parts, path, hash);
+    return CLI_OK;
 }
 
 cli_exit doctor_lock(const cli_args *args)
 {
-    const char *path = cli_args_operand_count(args) > 0 ? cli_args_operand(args, 0) : NULL;
+    const char *path = cli_args_operand_count(args) > 0 ? cli_args_operand(args, 0) : "-";
     json_t *manifest = cli_manifest_take();
-    cli_exit code = CLI_OK;
-    if (!manifest)
-        return no_memory();
-    if (path) {
-        code = write_file(manifest, path);
-        if (code == CLI_OK)
-            cli_message("%zu tools and libraries in %s, hash %.12s",
-                        json_object_size(json_object_get(manifest, "parts")), path,
-                        cli_manifest_hash(manifest));
-    } else if (json_dumpf(manifest, stdout, JSON_INDENT(2)) != 0 || putchar('\n') < 0) {
-        code = no_memory();
-    }
+    char *text = manifest ? json_dumps(manifest, JSON_INDENT(2)) : NULL;
+    cli_exit code = text ? CLI_OK : no_memory();
+    if (text && strcmp(path, "-") == 0)
+        puts(text);
+    else if (text && (code = write_file(text, path)) == CLI_OK)
+        code = tell(args, manifest, path);
+    free(text);
     json_decref(manifest);
     return code;
 }

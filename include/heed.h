@@ -472,7 +472,8 @@ HEED_API heed_status heed_wisdom_load(heed_context *context, const char *path, s
                                       size_t *skipped);
 
 /* heed_wisdom_save() writes all wisdom of @context to the file @path, by way of a temporary file
- * beside it that is then renamed, so that a reader sees either the old file or the new one.
+ * beside it that is then renamed, so that a reader sees either the old file or the new one; of a
+ * symbolic link the file that it points to. A device or a pipe is written to as it is.
  * HEED_ERR_SYSTEM if that fails; the old file is then as it was. */
 HEED_API heed_status heed_wisdom_save(heed_context *context, const char *path);
 

@@ -108,18 +108,32 @@ static heed_status write_bytes(int file, const char *name, const char *text, siz
         text += part;
         length -= (size_t)part;
     }
-    return fsync(file) == 0 ? HEED_OK : fail_file(name, "write");
+    return HEED_OK;
+}
+
+/* A device or a pipe is written to, and nothing takes its place. */
+static heed_status write_device(const char *path, const char *text, size_t length)
+{
+    int file = open(path, O_WRONLY | O_CLOEXEC);
+    if (file < 0)
+        return fail_file(path, "open");
+    heed_status status = write_bytes(file, path, text, length);
+    if (close(file) != 0 && status == HEED_OK)
+        status = fail_file(path, "write");
+    return status;
 }
 
 /* Replaces the file @path by one that holds @text: the old one is there until the new one is whole.
  */
-static heed_status replace_file(const char *path, const char *text, size_t length)
+static heed_status replace_regular(const char *path, const char *text, size_t length)
 {
     char *name = NULL;
     int file;
     heed_status status = open_beside(path, &name, &file);
     if (status == HEED_OK) {
         status = write_bytes(file, name, text, length);
+        if (status == HEED_OK && fsync(file) != 0)
+            status = fail_file(name, "write");
         if (close(file) != 0 && status == HEED_OK)
             status = fail_file(name, "write");
         if (status == HEED_OK && rename(name, path) != 0)
@@ -128,6 +142,20 @@ static heed_status replace_file(const char *path, const char *text, size_t lengt
             unlink(name);
     }
     free(name);
+    return status;
+}
+
+/* What is at @path becomes @text; of a symbolic link that is what it points to. */
+static heed_status replace_file(const char *path, const char *text, size_t length)
+{
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return replace_regular(path, text, length);
+    if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+        return write_device(path, text, length);
+    char *target = realpath(path, NULL);
+    heed_status status = target ? replace_regular(target, text, length) : fail_file(path, "find");
+    free(target);
     return status;
 }
 

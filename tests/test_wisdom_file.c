@@ -2,6 +2,7 @@
  * test_wisdom_file.c - wisdom in files: saved as a whole or not at all
  */
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -76,6 +77,36 @@ static void test_a_file_comes_back(void **state)
     assert_int_equal(count_files(*state), 1);
     heed_context_destroy(reader);
     heed_context_destroy(writer);
+}
+
+/* What is no file stays what it is: a pipe here, as it might be /dev/null. */
+static void test_links_and_pipes_stay(void **state)
+{
+    char path[SCRATCH_PATH_SIZE], link[SCRATCH_PATH_SIZE], pipe[SCRATCH_PATH_SIZE];
+    char text[4096], said[4096];
+    struct stat info;
+    heed_context *context = make_context(2);
+    size_t length = heed_wisdom_export(context, text, sizeof text);
+    assert_int_equal(mkfifo(scratch_path(state, "pipe", pipe), 0600), 0);
+    int reader = open(pipe, O_RDWR | O_NONBLOCK);
+    assert_true(reader >= 0);
+    assert_int_equal(heed_wisdom_save(context, pipe), HEED_OK);
+    assert_int_equal(read(reader, said, sizeof said), length);
+    assert_memory_equal(said, text, length);
+    close(reader);
+    assert_int_equal(lstat(pipe, &info), 0);
+    assert_true(S_ISFIFO(info.st_mode));
+
+    scratch_path(state, "file", path);
+    assert_int_equal(heed_wisdom_save(context, path), HEED_OK);
+    assert_int_equal(symlink(path, scratch_path(state, "link", link)), 0);
+    heed_wisdom_forget(context);
+    assert_int_equal(heed_wisdom_save(context, link), HEED_OK);
+    assert_int_equal(lstat(link, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_true(scratch_read(path, said, sizeof said) < length);
+    assert_int_equal(count_files(*state), 3);
+    heed_context_destroy(context);
 }
 
 static void test_permissions_are_those_of_a_new_file(void **state)
@@ -193,6 +224,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_file_comes_back, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_links_and_pipes_stay, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_permissions_are_those_of_a_new_file, scratch_open,
                                         scratch_close),
         cmocka_unit_test_setup_teardown(test_a_full_disk_leaves_the_old_file, scratch_open,

@@ -90,13 +90,13 @@ static heed_status open_temporary(lab_output *output, mode_t mode, lab_error *er
 heed_status lab_output_begin(lab_output *output, const char *path, lab_error *error)
 {
     struct stat facts;
-    bool exists = stat(path, &facts) == 0;
+    bool exists = stat(path, &facts) == 0, regular = !exists || S_ISREG(facts.st_mode);
 
     memset(output, 0, sizeof *output);
-    output->path = exists ? realpath(path, NULL) : strdup(path);
+    output->path = exists && regular ? realpath(path, NULL) : strdup(path);
     if (!output->path)
         return lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, strerror(errno));
-    if (!exists || S_ISREG(facts.st_mode))
+    if (regular)
         return open_temporary(output, exists ? facts.st_mode & 07777 : new_file_mode(), error);
     output->file = fopen(output->path, "wb");
     return output->file ? HEED_OK : output_failed(output, path, errno, error);
