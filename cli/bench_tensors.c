@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "src/message.h"
 #include "tensor/convert.h"
 #include "tensor/random.h"
 
@@ -151,7 +152,9 @@ heed_status bench_tensors_create(bench_tensors *tensors, heed_context *context,
             tensors->period = element_count(&source->problem, (lab_role)role);
     if (!is_affordable(tensors)) {
         memset(tensors, 0, sizeof *tensors);
-        return HEED_ERR_NO_MEMORY;
+        return heed_fail(HEED_ERR_NO_MEMORY,
+                         "Q, K, V and O have %.3g GB, more than there is memory",
+                         (double)copy_bytes(&source->problem) * 1e-9);
     }
     tensors->data = calloc((size_t)tensors->copies * LAB_ROLES, sizeof *tensors->data);
     heed_status status = tensors->data ? HEED_OK : HEED_ERR_NO_MEMORY;

@@ -2,6 +2,7 @@
  * doctor_rivals.c - the check of `heed doctor` that asks the rivals how they are
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "doctor.h"
 #include "trial/rival.h"
@@ -9,6 +10,8 @@
 static void check_rival(doctor_report *report, const lab_found *found)
 {
     lab_rival rival;
+    static const char install[] = "Install it if you want to be compared with this rival";
+    static const char by_hand[] = "Run it by hand: it speaks lab/trial/protocol.md";
     lab_answer answer = lab_rival_open(&rival, found, 1, cli_interrupted);
     if (answer == LAB_ANSWER_OK)
         doctor_say(report, DOCTOR_OK, "rival", NULL, "%s %s %s", found->name, rival.version,
@@ -16,8 +19,9 @@ static void check_rival(doctor_report *report, const lab_found *found)
     else if (answer == LAB_ANSWER_UNSUPPORTED)
         doctor_say(report, DOCTOR_WARN, "rival", NULL, "%s: %s", found->name, rival.reason);
     else
-        doctor_say(report, DOCTOR_WARN, "rival", "Run it by hand: it speaks lab/trial/protocol.md",
-                   "%s: %s (%s)", found->name, rival.reason, found->path);
+        doctor_say(report, DOCTOR_WARN, "rival",
+                   strstr(rival.reason, "cannot be started") ? install : by_hand, "%s: %s (%s)",
+                   found->name, rival.reason, found->path);
     lab_rival_close(&rival);
 }
 

@@ -11,6 +11,7 @@
 #include "measure/environment.h"
 #include "roofline.h"
 
+#define LOAD_QUIET 0.5
 #define MEMORY_BYTES ((size_t)512 << 20) /* that are read to see how fast memory is, at most */
 #define L2_BYTES ((size_t)512 << 10)     /* of a core, where the system does not tell */
 #define DAY 86400.0
@@ -155,6 +156,19 @@ static void keep(const lab_ceilings *ceilings, char path[LAB_CEILINGS_PATH])
     *path = '\0';
 }
 
+/* What other programs take of a CPU is missing from its ceilings, which are believed for a month.
+ */
+static void warn_if_busy(const heed_context *context)
+{
+    lab_environment environment;
+    lab_environment_read(&environment);
+    if (heed_device_is_host(context) && environment.load > LOAD_QUIET)
+        cli_warning(
+            "the load average of the last minute is %.2f: ceilings are lower for what other "
+            "programs take; 'heed roofline --fresh' measures them again when it is quiet",
+            environment.load);
+}
+
 cli_exit roofline_get(lab_ceilings *ceilings, heed_context *context, bool fresh,
                       char path[LAB_CEILINGS_PATH])
 {
@@ -168,6 +182,7 @@ cli_exit roofline_get(lab_ceilings *ceilings, heed_context *context, bool fresh,
                         ceilings->device, days);
         return CLI_OK;
     }
+    warn_if_busy(context);
     cli_progress progress = cli_progress_start("ceilings", 1);
     cli_progress_step(&progress, 0, heed_context_device(context));
     heed_status status = measure(ceilings, context);

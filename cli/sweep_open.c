@@ -6,6 +6,7 @@
 
 #include "src/cuda/facts.h"
 #include "src/cuda/gpu.h"
+#include "src/cuda/nvrtc.h"
 #include "sweep.h"
 
 const char *const sweep_spaces[] = { "wgmma", "mma", "cpu_few", "cpu_tile", NULL };
@@ -132,8 +133,12 @@ void sweep_find_usual(sweep_run *run)
 
 cli_exit sweep_start_pool(sweep_run *run)
 {
+    const heed_nvrtc *nvrtc;
     if (!run->arch)
         return CLI_OK;
+    heed_status status = heed_nvrtc_get(&nvrtc); /* else each point would say it */
+    if (status != HEED_OK)
+        return cli_fail(status, NULL);
     run->pool = sweep_pool_start(run);
     if (run->pool)
         return CLI_OK;

@@ -214,7 +214,11 @@ static void inspects_files(void **state)
           "256 1 8 of 64 registers", "" },
         { "heed inspect --no-code old.cubin new.cubin", 0, "two ", "" },
         { "heed inspect --no-code --json new.cubin | grep -c entry", 0, "2\n", "" },
+        { "cp new.cubin renamed.bin; heed inspect --no-code renamed.bin", 0, "renamed.bin", "" },
         { "heed inspect cut.cubin", 7, "", "cut.cubin: damaged cubin" },
+        { "printf '\\120\\355\\125\\272rest' >f.o; heed inspect f.o", 4, "", "--extract-elf all" },
+        { "heed inspect /proc/self/exe", 4, "", "an ELF file of machine " },
+        { "echo text >t.o; heed inspect t.o", 7, "", "not an ELF file" },
         { "heed inspect none.cubin", 3, "", "none.cubin: " },
         { "heed inspect --no-code old.cubin old.txt", 2, "old.cubin",
           "neither a .cubin nor a .cu file" },
@@ -223,6 +227,8 @@ static void inspects_files(void **state)
         { "touch a.cu; heed inspect --arch volta a.cu", 2, "", "'volta' is no architecture" },
         { "heed inspect -D A=x a.cu", 2, "", "NAME or NAME=INTEGER is expected" },
         { "HEED_NVRTC=/dev/null heed inspect a.cu", 3, "", "HEED_NVRTC=/dev/null" },
+        { "HEED_NVRTC=/dev/null heed sweep --static sm_90 sweep90 'b1 h1 s64 d64 f16'", 3, "",
+          "HEED_NVRTC=/dev/null" },
     };
     EXPECT(state, lines);
 }
@@ -251,6 +257,13 @@ static void inspects_sources(void **state)
         { "HEED_CACHE=/dev/null heed inspect --no-code --json -D N=2 k.cu | grep -c '\"k.cu\"'", 0,
           "3\n", "" },
         { "HEED_CACHE=/dev/null heed inspect -a 90 w.cu", 3, "", "w.cu(1): error" },
+        { "echo '__device__ int f() { return 1; }' >none.cu; heed inspect -a 90 none.cu", 4, "",
+          "no kernel is in it" },
+        { "mkdir elsewhere; echo '#define N 3' >elsewhere/n.h; echo '#include <n.h>' >i.cu; "
+          "cat k.cu >>i.cu; heed inspect --no-code -a 89 i.cu",
+          3, "", "n.h" },
+        { "heed inspect --no-code -a 89 -I elsewhere i.cu", 0, "i.cu", "" },
+        { "heed inspect -a 89 $(yes -- -Ix | head -16) i.cu", 2, "", "--include: given 16 times" },
     };
     EXPECT(state, more);
 }
@@ -308,6 +321,16 @@ static void keeps_wisdom(void **state)
           7, "", "--wisdom: damaged.txt" },
         { "heed doctor --no-rivals --wisdom damaged.txt | grep -A1 FAIL", 0, "measure again", "" },
         { "heed doctor --no-rivals --wisdom damaged.txt >/dev/null", 3, "", "" },
+        { "mkdir own; touch own/odd_peer.py; HEED_PEERS=own HEED_PYTHON=/nowhere heed doctor | "
+          "grep -A1 odd:",
+          0, "Install it if you want", "" },
+        /* where a manifest goes stays what it is; as root it might be /dev/null */
+        { "mkfifo pipe; cat pipe >got.txt & heed doctor --lock pipe; wait; test -p pipe && "
+          "grep -c heed.manifest/1 got.txt",
+          0, "1\n", "hash" },
+        { "heed doctor --lock - | grep -c heed.manifest/1", 0, "1\n", "" },
+        { "heed doctor --lock l.json --json", 0, "heed.doctor-lock/1", "" },
+        { "ln -s l.json link; heed doctor --lock link && test -h link", 0, "", "hash" },
         { "heed plan --effort measure --wisdom no/such/folder b1 h1 s4 d8 f32", 3, "fwd_",
           "--wisdom: no/such/folder" },
         { "heed plan --wisdom new.txt b1 h1 s4 d8 f32 >&2; [ ! -e new.txt ]", 0, "", "fwd_" },
