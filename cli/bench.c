@@ -186,13 +186,7 @@ static const cli_option options[] = {
       .help = "Also time the captured values in FILE, a .safetensors file: every q, k and v with "
               "the same "
               "prefix is a problem" },
-    { .name = "mask",
-      .letter = 'm',
-      .kind = CLI_CHOICE,
-      .argument = "MASK",
-      .choices = cli_mask_names,
-      .standard = "none",
-      .help = "Mask of the problems in that file" },
+    CLI_OPTION_MASK("Mask of the problems in that file"),
     CLI_OPTION_KERNEL,
     { .name = "against",
       .kind = CLI_TEXT,
@@ -218,13 +212,7 @@ static const cli_option options[] = {
       .standard = "1",
       .help = "How long to time heed, and each rival beside it, on each problem; slow ones take "
               "longer" },
-    { .name = "margin",
-      .kind = CLI_REAL,
-      .argument = "PERCENT",
-      .min = 0.1,
-      .max = 100,
-      .standard = "1",
-      .help = "Differences up to this count as none" },
+    CLI_OPTION_MARGIN("Differences up to this count as none"),
     { .name = "calibrate",
       .kind = CLI_FLAG,
       .help = "Compare each kernel with itself for --seconds, and say what difference can be "
@@ -236,10 +224,7 @@ static const cli_option options[] = {
       .max = 100,
       .standard = "2",
       .help = "The difference that --calibrate is asked about" },
-    { .name = "cold",
-      .kind = CLI_FLAG,
-      .help =
-          "Rotate through so many copies of the tensors that none is in a cache when it is used" },
+    CLI_OPTION_COLD,
     { .name = "replay",
       .kind = CLI_FLAG,
       .help = "Time sequences of calls that were captured before, as is always done on a GPU" },
@@ -249,13 +234,7 @@ static const cli_option options[] = {
       .help = "Also keep everything in files below FOLDER, by device and date: JSON, CSV, "
               "Markdown, and "
               "the manifest of what it was made with, as 'heed doctor --lock' writes it" },
-    { .name = "seed",
-      .kind = CLI_INTEGER,
-      .argument = "N",
-      .min = 0,
-      .max = 1e15,
-      .standard = "1",
-      .help = "Of the random values, of the rows that are checked, and of the intervals" },
+    CLI_OPTION_SEED("Of the random values, of the rows that are checked, and of the intervals"),
     CLI_OPTION_DEVICE,
     CLI_OPTION_THREADS,
     CLI_OPTION_CPU,

@@ -111,13 +111,7 @@ static const cli_option options[] = {
       .help =
           "Only compare some rows of what is timed, and do not send what is planned through all "
           "gates of 'heed verify'" },
-    { .name = "seed",
-      .kind = CLI_INTEGER,
-      .argument = "N",
-      .min = 0,
-      .max = 1e15,
-      .standard = "1",
-      .help = "Of the values, the order of the blocks, and the rows that are compared" },
+    CLI_OPTION_SEED("Of the values, the order of the blocks, and the rows that are compared"),
     CLI_OPTION_KERNEL,
     CLI_OPTION_WISDOM,
     CLI_OPTION_DEVICE,

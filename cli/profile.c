@@ -124,11 +124,7 @@ static const cli_option options[] = {
     CLI_OPTION_DEVICE,
     CLI_OPTION_THREADS,
     CLI_OPTION_CPU,
-    { .name = "wisdom",
-      .letter = 'w',
-      .kind = CLI_PATH,
-      .argument = "FILE",
-      .help = "Let the wisdom in FILE choose the kernel" },
+    CLI_OPTION_WISDOM_READ("Let the wisdom in FILE choose the kernel"),
     { .name = NULL },
 };
 

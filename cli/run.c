@@ -301,15 +301,10 @@ static const cli_option options[] = {
       .help = "Compute in this type, to which arrays of another one are rounded; bf16 also says "
               "that 16-bit integers in "
               ".npy files are bfloat16. Without it the type of the arrays" },
-    { .name = "mask",
-      .letter = 'm',
-      .kind = CLI_CHOICE,
-      .argument = "MASK",
-      .choices = cli_mask_names,
-      .standard = "none",
-      .help = "Which keys a query sees. causal needs as many queries as keys; causal=tl aligns the "
-              "triangle top left, "
-              "causal=br bottom right" },
+    CLI_OPTION_MASK(
+        "Which keys a query sees. causal needs as many queries as keys; causal=tl aligns the "
+        "triangle top left, "
+        "causal=br bottom right"),
     { .name = "scale",
       .kind = CLI_REAL,
       .argument = "X",
@@ -329,11 +324,8 @@ static const cli_option options[] = {
     CLI_OPTION_DEVICE,
     CLI_OPTION_THREADS,
     CLI_OPTION_CPU,
-    { .name = "wisdom",
-      .letter = 'w',
-      .kind = CLI_PATH,
-      .argument = "FILE",
-      .help = "Let the wisdom in FILE choose the kernel; 'heed plan --effort measure' makes it" },
+    CLI_OPTION_WISDOM_READ(
+        "Let the wisdom in FILE choose the kernel; 'heed plan --effort measure' makes it"),
     { .name = NULL },
 };
 

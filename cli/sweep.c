@@ -235,14 +235,9 @@ static const cli_option options[] = {
       .min = 0,
       .max = 1e7,
       .help = "Time to search for at most; without it any" },
-    { .name = "seed",
-      .kind = CLI_INTEGER,
-      .argument = "N",
-      .min = 0,
-      .max = 9007199254740992,
-      .standard = "1",
-      .help = "Seed of the strategy: the same one asks the same questions, if it gets the same "
-              "answers" },
+    CLI_OPTION_SEED(
+        "Seed of the strategy: the same one asks the same questions, if it gets the same "
+        "answers"),
     { .name = "record",
       .letter = 'o',
       .kind = CLI_PATH,
