@@ -41,7 +41,9 @@ static const char cuda_task[] =
     "faster on two problems, or on the only one, and slower on none.";
 
 /* What sources in CUDA include, as far as it goes into a request. */
-static const char *const cuda_headers[] = { "args.cuh", "rows.cuh", "types.cuh", "ptx.cuh" };
+static const char *const cuda_headers[] = { "args.cuh",       "rows.cuh",       "types.cuh",
+                                            "ptx.cuh",        "ptx_thread.cuh", "ptx_math.cuh",
+                                            "ptx_memory.cuh", "ptx_warp.cuh" };
 
 static char *read_headers(void)
 {

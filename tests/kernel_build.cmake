@@ -7,8 +7,8 @@ include("${SOURCE}/cmake/HeedKernelBuild.cmake")
 set(deciding cmake/HeedFlags.cmake src/config.c src/cpu/attn_few_template.h src/cpu/attn_tile.c src/cpu/backend.c
     src/cpu/job.c src/cpu/simd_avx2.h src/cuda/args.c src/cuda/attn_mma.c src/cuda/attn_naive.c src/cuda/backend.c
     src/cuda/backend.h src/cuda/device.c src/cuda/facts.c src/cuda/gpu.c src/cuda/jit.c src/cuda/kernels/args.cuh
-    src/cuda/kernels/attn_mma.cu src/cuda/kernels/ptx.cuh src/cuda/module.c src/cuda/sources.def src/internal.h
-    src/kernels.def)
+    src/cuda/kernels/attn_mma.cu src/cuda/kernels/ptx_warp.cuh src/cuda/module.c src/cuda/sources.def
+    src/internal.h src/kernels.def)
 set(others src/error.c src/plan_explain.c src/wisdom.c include/heed.h src/CMakeLists.txt)
 
 file(REMOVE_RECURSE "${SCRATCH}")

@@ -1,7 +1,7 @@
 /*
  * matrix.c - what the lanes of a warp do together: matrices, shuffles, votes, warp barriers
  *
- * The fragments are drawn in src/cuda/kernels/ptx.cuh.
+ * The fragments are drawn in src/cuda/kernels/ptx_warp.cuh.
  */
 #include "emulator/half.h"
 #include "emulator/machine.h"

@@ -1,5 +1,5 @@
 /*
- * ptx.cuh - the instructions of src/cuda/kernels/ptx.cuh, in C on the emulator
+ * ptx.cuh - the instructions of src/cuda/kernels/ptx.cuh and what it includes, in C on the emulator
  *
  * A kernel that is compiled with this file included first (-include) finds the include guard set
  * and takes these prototypes for the real ones. What they do is said there. Arithmetic is done

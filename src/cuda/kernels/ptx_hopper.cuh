@@ -1,8 +1,8 @@
 /*
  * ptx_hopper.cuh - the instructions of compute capability 9.0 that C lacks, one wrapper each
  *
- * As in ptx.cuh, whose rules hold here too: nothing but these two files contains asm, and
- * tests/emulator has the same prototypes in C. wgmma and setmaxnreg need sm_90a, the rest sm_90.
+ * As in ptx.cuh, whose rules hold here too: tests/emulator has the same prototypes in C. wgmma and
+ * setmaxnreg need sm_90a, the rest sm_90.
  *
  * A warpgroup is four warps in succession, the first a multiple of four; all its threads execute
  * wgmma together. Warp w of it has rows 16w to 16w + 15 of the product, in fragments like those of
