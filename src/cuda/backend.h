@@ -20,9 +20,9 @@ typedef struct heed_cuda_cut {
     bool window;    /* K and V should stay in the L2 */
     int64_t mapped; /* it takes heed_cuda_mapped_args (maps.h), with boxes of so many keys; 0: no */
     int map_columns; /* if mapped: columns of the boxes, as in heed_cuda_facts */
-    bool in_turn;   /* there are no more blocks than multiprocessors: each takes several in turn */
-    bool paired;    /* two blocks, a cluster, do what else one does */
-    int resident;   /* if mapped: blocks that a multiprocessor has room for */
+    bool in_turn;    /* there are no more blocks than multiprocessors: each takes several in turn */
+    bool paired;     /* two blocks, a cluster, do what else one does */
+    int resident;    /* if mapped: blocks that a multiprocessor has room for */
     heed_config fallback; /* if aligned: the config that takes over where addresses are not ... */
     const heed_kernel *fallback_kernel; /* ... of this kernel, or if NULL of the same */
 } heed_cuda_cut;
