@@ -12,14 +12,16 @@
 
 #include "bench.h"
 
-/* Something else in the place of B. start() makes it ready for @tensors, whose first copy it works
- * on, and writes the seconds of a call; block() is a block, as a lab_side takes it, and stop() ends
- * it, also after start() failed. */
+/* Something else in the place of B, on memory of its own. start() makes it ready for the values of
+ * @tensors, and writes the seconds of a call; block() is a block, as a lab_side takes it, which
+ * fails if what it computed is wrong; error() is the worst there was, see bench_error(); and stop()
+ * ends it, also after start() failed. */
 typedef struct cli_guest {
     void *data;
     const char *name;
     heed_status (*start)(void *data, const bench_tensors *tensors, double *seconds);
     lab_block_fn *block;
+    double (*error)(void *data);
     void (*stop)(void *data);
 } cli_guest;
 

@@ -52,6 +52,12 @@ static heed_status start(void *data, const bench_tensors *tensors, double *secon
     return status;
 }
 
+static double error(void *data)
+{
+    const cli_worker *worker = data;
+    return worker->seat.worst;
+}
+
 static void stop(void *data)
 {
     cli_worker *worker = data;
@@ -60,9 +66,12 @@ static void stop(void *data)
 
 cli_guest cli_worker_guest(cli_worker *worker)
 {
-    return (cli_guest){
-        .data = worker, .name = worker->name, .start = start, .block = block, .stop = stop
-    };
+    return (cli_guest){ .data = worker,
+                        .name = worker->name,
+                        .start = start,
+                        .block = block,
+                        .error = error,
+                        .stop = stop };
 }
 
 double cli_worker_overhead(const cli_worker *worker, double seconds)
