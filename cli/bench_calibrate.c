@@ -233,10 +233,11 @@ static json_t *row_json(const bench_run *bench, const bench_calibration *row)
     bool found = row->outcome == BENCH_OK && row->detectable <= bench->detect;
     heed_problem_print(&row->source->problem, spec, sizeof spec);
     json_t *figures = row->outcome == BENCH_OK
-                          ? json_pack("{s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:s, s:b}", "seconds",
-                                      cli_json_real(row->seconds), "pairs", (json_int_t)pairs,
-                                      "noise", cli_json_real(c->noise), "ratio",
-                                      cli_json_real(c->ratio.estimate), "low",
+                          ? json_pack("{s:o, s:I, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:s, s:b}",
+                                      "seconds", cli_json_real(row->seconds), "pairs",
+                                      (json_int_t)pairs, "planned", (json_int_t)duel->planned,
+                                      "ended", duel->ended, "noise", cli_json_real(c->noise),
+                                      "ratio", cli_json_real(c->ratio.estimate), "low",
                                       cli_json_real(c->ratio.low), "high",
                                       cli_json_real(c->ratio.high), "detectable",
                                       cli_json_real(row->detectable), "verdict",

@@ -66,11 +66,9 @@ static cli_exit check(const cli_args *args)
 static cli_exit run(const cli_args *args)
 {
     static const cli_deed deeds[] = {
-        { "list", 0, 0, cli_board_list },
-        { "show", 1, 1, cli_board_show },
-        { "add", 1, CLI_ANY, cli_board_add },
-        { "check", 0, 0, check },
-        { NULL, 0, 0, NULL },
+        { "list", 0, 0, cli_board_list },         { "show", 1, 1, cli_board_show },
+        { "add", 1, CLI_ANY, cli_board_add },     { "check", 0, 0, check },
+        { "manifest", 1, 1, cli_board_manifest }, { NULL, 0, 0, NULL },
     };
     return cli_deed_run(deeds, args);
 }
@@ -108,7 +106,7 @@ extern const cli_verb cli_verb_board;
 const cli_verb cli_verb_board = {
     .name = "board",
     .summary = "show the leaderboard: the best kernel for each problem and device",
-    .operands = "[list | show ID | add FILE... | check]",
+    .operands = "[list | show ID | add FILE... | check | manifest ID]",
     .operand_max = CLI_ANY,
     .description =
         "The board is a file that keeps every trial with its evidence: samples, verdicts, the "
@@ -119,7 +117,9 @@ const cli_verb cli_verb_board = {
         "kernel its newest confirmed figure counts. A figure of another day is history and proves "
         "nothing by itself; the ratio to a rival was taken in one run.\n"
         "\n"
-        "show prints everything of one trial. add puts the JSON files of 'heed bench --record' on "
+        "show prints everything of one trial. manifest prints every tool and library that it was "
+        "made with, as 'heed doctor --lock' writes them, for 'heed doctor --check' to compare. add "
+        "puts the JSON files of 'heed bench --record' on "
         "the board; a file that is there already adds nothing. check reads the whole file and says "
         "whether anything in it is not as it was added.\n"
         "\n"
@@ -132,6 +132,7 @@ const cli_verb cli_verb_board = {
         "  heed board --problem 'b1 h8 s512 d64 f16' --history\n"
         "  heed board add benchmarks/nvidia-h200/*/*.json\n"
         "  heed board show 17 --json\n"
+        "  heed board manifest 17 >then.lock; heed doctor --check then.lock\n"
         "\n"
         "The exit status is 7 if the file is damaged or no board; it is then left as it is.",
     .options = options,

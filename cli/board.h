@@ -5,6 +5,7 @@
 #define CLI_BOARD_H
 
 #include "cli.h"
+#include "inspect/roofline.h"
 #include "measure/compare.h"
 #include "measure/environment.h"
 #include "record/record.h"
@@ -44,15 +45,36 @@ typedef struct cli_deed {
 /* cli_deed_run() runs the deed that the operands name, or says which there are. */
 cli_exit cli_deed_run(const cli_deed *deeds, const cli_args *args);
 
+/* What an environment is made with. Texts lie in this struct, which must not be copied. */
+typedef struct cli_board_tools {
+    char manifest[LAB_RECORD_HASH_SIZE], libraries[256];
+    char *text;
+} cli_board_tools;
+
 /* board_place.c: where and with what something is measured, as the board has it. Texts of both
- * structs lie in this one, which must not be copied; the name of the device is the context's. */
+ * structs lie in this one, which must not be copied; the name of the device is the context's.
+ * cli_board_place_read() asks all tools for their versions, which takes up to a second. To be freed
+ * with cli_board_place_free(), also if it was never read but zeroed. */
 typedef struct cli_board_place {
     lab_record_device device;
     lab_record_environment environment;
     lab_environment around;
+    cli_board_tools tools;
+    lab_ceilings ceilings; /* zeroed: not measured yet */
     char features[32], driver[16], nvrtc[16];
 } cli_board_place;
-void cli_board_place_read(cli_board_place *place, const heed_context *context);
+void cli_board_place_read(cli_board_place *place, heed_context *context);
+void cli_board_place_free(cli_board_place *place);
+
+/* cli_board_roof() fills in what part of the time of a trial that is timed its floor is, where the
+ * ceilings of the device are known. */
+void cli_board_roof(const cli_board_place *place, lab_record_trial *trial);
+
+/* cli_board_tools_take() makes @manifest, which stays the caller's, what @environment was made
+ * with. */
+void cli_board_tools_take(cli_board_tools *tools, const json_t *manifest,
+                          lab_record_environment *environment);
+void cli_board_tools_free(cli_board_tools *tools);
 
 /* cli_board_version() copies the version of @name, "driver" or "nvrtc", out of features such as
  * "sm_90-driver13.0-nvrtc13.0", and returns it; NULL if there is none. */
@@ -84,6 +106,13 @@ cli_exit cli_board_list(const cli_args *args);
 
 /* board_show.c: all of one trial. */
 cli_exit cli_board_show(const cli_args *args);
+
+/* board_manifest.c: what one trial was made with. */
+cli_exit cli_board_manifest(const cli_args *args);
+
+/* cli_board_read_id() reads the operand of the deed @word, the number of a trial. False, with a
+ * message, if it is none. */
+bool cli_board_read_id(const char *word, const char *text, int64_t *id);
 
 /* board_add.c: files that `heed bench` has recorded. */
 cli_exit cli_board_add(const cli_args *args);

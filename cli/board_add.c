@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "board.h"
 #include "library.h"
+#include "manifest.h"
 #include "wisdom_line.h"
 
 #define SCHEMA "heed.bench/1"
@@ -28,6 +30,7 @@ typedef struct board_file {
     lab_record_device device;
     lab_record_environment environment;
     char driver[16], nvrtc[16];
+    cli_board_tools tools;
     size_t added, known, left_out; /* trials; rows without a kernel */
 } board_file;
 
@@ -110,6 +113,27 @@ static void read_place(board_file *file)
         file->environment.library = cli_library_sources();
 }
 
+/* The manifest that the file names lies beside it, if it is still there: FILE.lock for FILE.json.
+ */
+static void read_manifest(board_file *file)
+{
+    char path[LAB_RECORD_PATH_SIZE];
+    const char *hash = text_of(file->json, "manifest"), *dot = strrchr(file->path, '.');
+    json_t *manifest = NULL;
+    if (!hash)
+        return;
+    file->environment.manifest = hash;
+    int length = dot ? (int)(dot - file->path) : (int)strlen(file->path);
+    snprintf(path, sizeof path, "%.*s.lock", length, file->path);
+    if (access(path, R_OK) != 0 || cli_manifest_read(&manifest, path) != CLI_OK)
+        return;
+    if (strcmp(cli_manifest_hash(manifest), hash) == 0)
+        cli_board_tools_take(&file->tools, manifest, &file->environment);
+    else
+        cli_warning("%s: is not the manifest that %s names, and is left out", path, file->path);
+    json_decref(manifest);
+}
+
 /* -------------------------------------------------------------------------- */
 /* One row of the file: a trial                                               */
 /* -------------------------------------------------------------------------- */
@@ -122,6 +146,7 @@ typedef struct board_trial {
     lab_record_samples samples[1 + 2 * RIVALS_MAX];
     double *values[1 + 2 * RIVALS_MAX];
     lab_record_fact facts[FACTS_MAX];
+    lab_record_gate gate;
     lab_record_trial trial;
 } board_trial;
 
@@ -235,12 +260,28 @@ static lab_record_verdict verdict_of(const char *outcome)
     return LAB_RECORD_FAILED;
 }
 
+/* What heed bench looks at: some rows of what was timed, where it came to that. */
+static void add_gate(board_trial *t, const json_t *row)
+{
+    const json_t *error = json_object_get(row, "error");
+    if (!json_is_number(error) || !(number_of(row, "rows_checked") > 0))
+        return;
+    t->gate = (lab_record_gate){ .name = "rows",
+                                 .passed = json_number_value(error) <= 1,
+                                 .detail = t->trial.verdict == LAB_RECORD_WRONG ? t->trial.reason
+                                                                                : NULL,
+                                 .seed = t->trial.seed };
+    t->trial.gates = &t->gate;
+    t->trial.gate_count = 1;
+}
+
 /* Splits "kernel__config" in place. */
 static void split_name(board_trial *t)
 {
     char *at = strstr(t->kernel, "__");
     t->trial.candidate.kernel = t->kernel;
     t->trial.candidate.proposer = "bench";
+    t->trial.candidate.seed = t->trial.seed;
     if (!at)
         return;
     *at = '\0';
@@ -274,6 +315,7 @@ static void fill_trial(const board_file *file, board_trial *t, const json_t *row
     if (t->trial.seconds > 0)
         t->trial.timing = cold ? LAB_RECORD_COLD : LAB_RECORD_HOT;
     split_name(t);
+    add_gate(t, row);
 }
 
 /* How many of the rows before @index are of the same kernel and problem: captured values may be. */
@@ -402,9 +444,11 @@ static cli_exit add_file(lab_record *record, const char *path)
     if (code == CLI_OK) {
         snprintf(key, sizeof key, "bench %s", hash);
         read_place(&file);
+        read_manifest(&file);
         code = add_run(&file, key);
     }
     json_decref(file.json);
+    cli_board_tools_free(&file.tools);
     return code;
 }
 

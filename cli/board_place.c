@@ -2,11 +2,14 @@
  * board_place.c - what the laboratory knows, in the words of the board
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../src/device.h"
 #include "board.h"
 #include "library.h"
+#include "manifest.h"
+#include "roofline.h"
 #include "wisdom_line.h"
 
 const char *cli_board_version(const char *features, const char *name, char version[16])
@@ -19,8 +22,42 @@ const char *cli_board_version(const char *features, const char *name, char versi
     return version;
 }
 
-void cli_board_place_read(cli_board_place *place, const heed_context *context)
+void cli_board_tools_take(cli_board_tools *tools, const json_t *manifest,
+                          lab_record_environment *environment)
 {
+    memset(tools, 0, sizeof *tools);
+    if (!*cli_manifest_hash(manifest))
+        return;
+    snprintf(tools->manifest, sizeof tools->manifest, "%s", cli_manifest_hash(manifest));
+    tools->text = cli_manifest_text(manifest);
+    environment->libraries = cli_manifest_libraries(manifest, tools->libraries,
+                                                    sizeof tools->libraries);
+    environment->manifest = tools->manifest;
+    environment->manifest_text = tools->text;
+}
+
+void cli_board_tools_free(cli_board_tools *tools)
+{
+    free(tools->text);
+    tools->text = NULL;
+}
+
+void cli_board_place_free(cli_board_place *place)
+{
+    cli_board_tools_free(&place->tools);
+}
+
+void cli_board_roof(const cli_board_place *place, lab_record_trial *trial)
+{
+    const lab_floor floor = lab_roofline_floor(trial->problem, &place->ceilings);
+    double least = trial->timing == LAB_RECORD_COLD ? floor.cold : floor.hot;
+    if (trial->seconds > 0 && least > 0 && !(trial->of_roofline > 0))
+        trial->of_roofline = least / trial->seconds;
+}
+
+void cli_board_place_read(cli_board_place *place, heed_context *context)
+{
+    json_t *manifest = cli_manifest_take();
     heed_device_limits limits = heed_device_get_limits(context);
     heed_device_features(context, place->features);
     lab_environment_read(&place->around);
@@ -47,6 +84,10 @@ void cli_board_place_read(cli_board_place *place, const heed_context *context)
         .governor = place->around.governor,
         .library = cli_library_sources(),
     };
+    cli_board_tools_take(&place->tools, manifest, &place->environment);
+    json_decref(manifest);
+    if (!roofline_known(&place->ceilings, context))
+        memset(&place->ceilings, 0, sizeof place->ceilings);
 }
 
 lab_record_comparison cli_board_comparison(const lab_comparison *comparison, const char *against,

@@ -153,15 +153,15 @@ static heed_status print_field(void *data, const lab_record_field *field)
 /* The verb                                                                   */
 /* -------------------------------------------------------------------------- */
 
-static bool read_id(const char *text, int64_t *id)
+bool cli_board_read_id(const char *word, const char *text, int64_t *id)
 {
     char *end;
     long long value = strtoll(text, &end, 10);
     *id = value;
     if (*end == '\0' && end != text && value > 0)
         return true;
-    cli_error("show: '%s' is not the number of a trial, which 'heed board' shows first in each row",
-              text);
+    cli_error("%s: '%s' is not the number of a trial, which 'heed board' shows first in each row",
+              word, text);
     return false;
 }
 
@@ -203,7 +203,7 @@ cli_exit cli_board_show(const cli_args *args)
 {
     lab_record *record;
     int64_t id;
-    if (!read_id(cli_args_operand(args, 1), &id))
+    if (!cli_board_read_id("show", cli_args_operand(args, 1), &id))
         return CLI_USAGE;
     cli_exit code = cli_board_open(&record, LAB_RECORD_READ, args);
     if (record)

@@ -226,6 +226,7 @@ static void close_run(evolve_run *run)
     cli_problems_free(&run->sweep.problems);
     lab_space_free(&run->sweep.space);
     free(run->hashes);
+    cli_board_place_free(&run->place);
 }
 
 static cli_exit run_verb(const cli_args *args)

@@ -101,8 +101,10 @@ typedef struct evolve_contest {
     /* What the challenger's trials on the board are, but for what came of them. */
     lab_record_trial (*trial)(void *data, size_t shape, int attempt);
 
-    /* *@yes is true; becomes false if a gate refuses the challenger. */
-    heed_status (*gates)(void *data, bool *yes);
+    /* *@yes is true; becomes false if a gate refuses the challenger. *@asked is false; becomes true
+     * if the gates were asked. */
+    heed_status (*gates)(void *data, bool *yes, bool *asked);
+    bool proved; /* it passed all gates before, so that also those may be ranked who do not win */
 
     /* Where it is not all problems, and not one champion that it meets: by the index of the family,
      * the numbers of the problems, and who is met there. NULL: all, and the champion. */
@@ -115,6 +117,10 @@ typedef struct evolve_contest {
     heed_status (*won)(void *data, size_t index, const lab_comparison *fresh, int64_t trial,
                        const char *reason);
 } evolve_contest;
+
+/* evolve_summarize() is lab_stats_summarize() of seconds that stay in the order in which they were
+ * taken. */
+heed_status evolve_summarize(const double *seconds, size_t count, lab_summary *summary);
 
 /* evolve_contest_run() decides, or finds on the board what was decided. */
 heed_status evolve_contest_run(const evolve_contest *it, bool *yes);
@@ -134,6 +140,12 @@ typedef struct evolve_challenger {
     heed_status (*start)(void *data, size_t shape, lab_side *side);
     void (*stop)(void *data);
     lab_record_trial (*trial)(void *data, size_t shape, int attempt);
+
+    /* The same for a source that it meets, where it runs in a process of its own itself: then what
+     * it takes to ask the two is the same. NULL: it runs in this one, see holder.h. */
+    heed_status (*start_source)(void *data, size_t shape, const char *name, const char *source,
+                                lab_side *side);
+    void (*stop_source)(void *data);
     void *data;
 } evolve_challenger;
 

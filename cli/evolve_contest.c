@@ -35,7 +35,7 @@ static int first_attempt(const evolve_contest *it)
     return it->attempt > 0 ? it->attempt : 1;
 }
 
-static heed_status summarize(const double *seconds, size_t count, lab_summary *summary)
+heed_status evolve_summarize(const double *seconds, size_t count, lab_summary *summary)
 {
     double *sorted = malloc((count + 1) * sizeof *sorted);
     if (!sorted)
@@ -48,16 +48,23 @@ static heed_status summarize(const double *seconds, size_t count, lab_summary *s
     return HEED_OK;
 }
 
-/* Only the second round may rank a kernel: nobody chose it by these samples. */
+/* What all trials of a round have in common. */
+typedef struct round_words {
+    int attempt;
+    bool confirmed;                  /* nobody chose it by these samples, and it passed all gates */
+    const lab_record_gate *gate;     /* what they said; NULL: they were not asked */
+    const lab_record_fact *decision; /* or NULL */
+} round_words;
+
 static heed_status add_duel(const evolve_contest *it, const lab_duel *duel, size_t index,
-                            int attempt, const lab_record_fact *decision, int64_t *id)
+                            const round_words *words, int64_t *id)
 {
     const char *against = it->holders ? it->holders[index] : it->champion;
     lab_record_timing timing = it->run->sweep.cold ? LAB_RECORD_COLD : LAB_RECORD_HOT;
     lab_summary own, other;
-    heed_status status = summarize(duel->a, duel->pairs, &own);
+    heed_status status = evolve_summarize(duel->a, duel->pairs, &own);
     if (status == HEED_OK)
-        status = summarize(duel->b, duel->pairs, &other);
+        status = evolve_summarize(duel->b, duel->pairs, &other);
     if (status != HEED_OK)
         return status;
     const lab_record_samples samples[2] = {
@@ -70,26 +77,30 @@ static heed_status add_duel(const evolve_contest *it, const lab_duel *duel, size
     };
     const lab_record_comparison compared = cli_board_comparison(&duel->comparison, against,
                                                                 other.p50);
-    lab_record_trial trial = it->trial(it->family.data, shape_of(it, index), attempt);
-    trial.verdict = LAB_RECORD_OK;
-    trial.confirmed = attempt > first_attempt(it);
+    lab_record_trial trial = it->trial(it->family.data, shape_of(it, index), words->attempt);
+    bool refused = words->gate && !words->gate->passed;
+    trial.verdict = refused ? LAB_RECORD_WRONG : LAB_RECORD_OK;
+    trial.reason = refused ? words->gate->detail : NULL;
+    trial.confirmed = words->confirmed;
+    trial.gates = words->gate;
+    trial.gate_count = words->gate != NULL;
     trial.seconds = own.p50;
     trial.p90 = own.p90;
     trial.samples = samples;
     trial.sample_count = 2;
     trial.comparisons = &compared;
     trial.comparison_count = 1;
-    trial.facts = decision;
-    trial.fact_count = decision != NULL;
+    trial.facts = words->decision;
+    trial.fact_count = words->decision != NULL;
     return evolve_add(it->run, &trial, id);
 }
 
-static heed_status add_round(const evolve_contest *it, const lab_duel *duels, int attempt,
-                             const lab_record_fact *decision, int64_t ids[LAB_SEARCH_SHAPES])
+static heed_status add_round(const evolve_contest *it, const lab_duel *duels,
+                             const round_words *words, int64_t ids[LAB_SEARCH_SHAPES])
 {
     heed_status status = HEED_OK;
     for (size_t i = 0; i < it->family.count && status == HEED_OK; i++)
-        status = add_duel(it, &duels[i], i, attempt, decision, &ids[i]);
+        status = add_duel(it, &duels[i], i, words, &ids[i]);
     return status;
 }
 
@@ -138,18 +149,27 @@ static heed_status decide(const evolve_contest *it, lab_duel *first, lab_duel *a
             return status;
         decision = lab_champion_decide(one, other, count, 0, wins);
         *yes = decision.succession == LAB_NEW_CHAMPION;
-        bool won = *yes;
+        bool won = *yes, asked = false;
         if (won)
-            status = it->gates(it->family.data, yes);
+            status = it->gates(it->family.data, yes, &asked);
         run->refuted += won && !*yes;
+        const lab_record_gate gate = { .name = "verify",
+                                       .passed = *yes,
+                                       .detail = *yes ? NULL
+                                                      : "the gates refuse it on these problems",
+                                       .seed = seed };
+        const round_words words = { .attempt = first_attempt(it) + 1,
+                                    .confirmed = it->proved || (asked && *yes),
+                                    .gate = asked ? &gate : NULL };
         if (status == HEED_OK)
-            status = add_round(it, again, first_attempt(it) + 1, NULL, ids);
+            status = add_round(it, again, &words, ids);
         if (status == HEED_OK && *yes)
             status = tell_won(it, other, ids, decision.reason);
     }
     snprintf(run->last, sizeof run->last, "%s", decision.reason);
     const lab_record_fact fact = { .name = "succeeds", .number = *yes };
-    return status == HEED_OK ? add_round(it, first, first_attempt(it), &fact, ids) : status;
+    const round_words words = { .attempt = first_attempt(it), .decision = &fact };
+    return status == HEED_OK ? add_round(it, first, &words, ids) : status;
 }
 
 heed_status evolve_contest_run(const evolve_contest *it, bool *yes)

@@ -57,7 +57,7 @@ static lab_record_trial trial_of(void *data, size_t shape, int attempt)
     return evolve_trial(it->run, it->challenger, shape, attempt);
 }
 
-static heed_status pass_gates(void *data, bool *yes)
+static heed_status pass_gates(void *data, bool *yes, bool *asked)
 {
     const meeting *it = data;
     evolve_run *run = it->run;
@@ -68,6 +68,7 @@ static heed_status pass_gates(void *data, bool *yes)
     if (sweep_verify(&run->sweep, it->index) != CLI_OK)
         return HEED_ERR_SYSTEM;
     *yes = !run->sweep.refuted;
+    *asked = run->sweep.refuted || run->sweep.verified;
     return HEED_OK;
 }
 

@@ -23,24 +23,23 @@ static heed_status answer(evolve_run *run, const lab_individual *individual,
                           const evolve_name *name, size_t shape, lab_evaluation *result)
 {
     lab_record_found found;
+    sweep_parts parts;
     lab_record_trial trial = evolve_trial(run, name, shape, 0);
     heed_status status = lab_record_find(run->record, &trial, &found, &run->trouble);
     if (status != HEED_OK)
         return status;
     if (found.trial) {
-        *result = (lab_evaluation){ .fate = sweep_fate_of(found.verdict),
-                                    .seconds = found.seconds };
-        if (run->sweep.shapes[shape].best == 0 || found.seconds < run->sweep.shapes[shape].best)
-            run->sweep.shapes[shape].best = found.seconds;
+        *result = sweep_evaluation_of(&found);
+        if (run->sweep.shapes[shape].best == 0 || result->seconds < run->sweep.shapes[shape].best)
+            run->sweep.shapes[shape].best = result->seconds;
         run->reused++;
         return HEED_OK;
     }
     status = ask_device(run, individual, shape, result);
     if (status != HEED_OK)
         return status;
-    trial.verdict = sweep_verdict_of(result->fate);
-    trial.reason = *result->why ? result->why : NULL;
-    trial.seconds = result->fate == LAB_FATE_TIMED ? result->seconds : 0;
+    trial.started = run->sweep.started;
+    sweep_fill_trial(&trial, &parts, result, run->sweep.cold);
     return evolve_add(run, &trial, NULL);
 }
 

@@ -70,6 +70,7 @@ heed_status evolve_add(evolve_run *run, lab_record_trial *trial, int64_t *id)
 {
     if (trial->seconds > 0)
         trial->timing = run->sweep.cold ? LAB_RECORD_COLD : LAB_RECORD_HOT;
+    cli_board_roof(&run->place, trial);
     return lab_record_append(run->record, trial, id, &run->trouble);
 }
 

@@ -1,8 +1,10 @@
 /*
  * evolve_source_contest.c - two sources that meet in turns
  */
+#include <stdint.h>
 #include <stdlib.h>
 
+#include "../src/message.h"
 #include "evolve_sources.h"
 
 #define BLOCK_SECONDS 2e-3
@@ -11,6 +13,7 @@ typedef struct source_meeting {
     evolve_sources *all;
     size_t challenger, champion;
     source_desk a, b;
+    source_kernel held; /* who leads the board */
     source_words words;
 } source_meeting;
 
@@ -50,11 +53,14 @@ static heed_status meet(void *data, size_t index, lab_side *a, lab_side *b)
 static lab_record_trial trial_of(void *data, size_t shape, int attempt)
 {
     source_meeting *it = data;
-    return source_trial(it->all, &it->all->kernels[it->challenger], shape, attempt, &it->words);
+    const source_kernel *kernel = &it->all->kernels[it->challenger];
+    lab_record_trial trial = source_trial(it->all, kernel, shape, attempt, &it->words);
+    trial.artifact = source_artifact(&it->a, kernel, it->words.artifact);
+    return trial;
 }
 
 /* Once more through the gates, with other values: the first time it was one of many. */
-static heed_status gates_again(void *data, bool *yes)
+static heed_status gates_again(void *data, bool *yes, bool *asked)
 {
     source_meeting *it = data;
     source_kernel again = it->all->kernels[it->challenger];
@@ -64,6 +70,7 @@ static heed_status gates_again(void *data, bool *yes)
         status = source_pass_gates(&it->a, &again, i, 2 + it->challenger);
     free(again.log);
     *yes = again.verdict == LAB_RECORD_OK;
+    *asked = status == HEED_OK;
     return status;
 }
 
@@ -79,7 +86,8 @@ static heed_status hold(source_meeting *it, size_t challenger, bool *yes)
                                                  .part = part,
                                                  .data = it },
                                      .trial = trial_of,
-                                     .gates = gates_again };
+                                     .gates = gates_again,
+                                     .proved = true };
     const heed_problem *first = &all->run->sweep.shapes[0].source.problem;
     heed_status status = HEED_ERR_SYSTEM;
     *yes = false;
@@ -129,6 +137,32 @@ static void stop_champion(void *data)
     cli_seat_leave(&it->a.seat);
 }
 
+/* Who leads in a process of its own, too. */
+static heed_status start_source(void *data, size_t shape, const char *name, const char *source,
+                                lab_side *side)
+{
+    source_meeting *it = data;
+    double seconds = 0;
+    it->held = (source_kernel){ .name = (char *)(uintptr_t)name,
+                                .source = (char *)(uintptr_t)source };
+    it->b.all = it->all;
+    it->b.kernel = &it->held;
+    *side = (lab_side){ .fn = cli_seat_block, .data = &it->b.seat };
+    heed_status status = start(&it->b, &it->all->run->sweep.shapes[shape], BLOCK_SECONDS);
+    for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first time pays for what is new */
+        status = cli_seat_block(&it->b.seat, &seconds);
+    if (status != HEED_OK)
+        return heed_fail(status, "%s", it->b.seat.outcome.text);
+    cli_seat_size(&it->b.seat, seconds, BLOCK_SECONDS);
+    return status;
+}
+
+static void stop_source(void *data)
+{
+    source_meeting *it = data;
+    source_desk_close(&it->b);
+}
+
 heed_status source_take_titles(evolve_sources *all)
 {
     source_meeting *it = calloc(1, sizeof *it);
@@ -142,6 +176,8 @@ heed_status source_take_titles(evolve_sources *all)
                                            .start = start_champion,
                                            .stop = stop_champion,
                                            .trial = trial_of,
+                                           .start_source = start_source,
+                                           .stop_source = stop_source,
                                            .data = it };
     heed_status status = evolve_take_titles(all->run, &challenger);
     source_desk_close(&it->a);

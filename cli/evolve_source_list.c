@@ -111,12 +111,25 @@ typedef struct past {
     char kernel[HEED_NAME_SIZE], thought[2100], spec[HEED_SPEC_SIZE], reason[512], parent[80];
     lab_record_verdict verdict;
     int64_t attempt;
-    double seconds;
+    double seconds, least; /* the median, and the least of its own samples */
+    bool own;              /* is the row of samples its own? */
 } past;
 
 static void take_text(char *to, size_t size, const lab_record_field *field)
 {
     snprintf(to, size, "%s", field->text ? field->text : "");
+}
+
+/* A row is of the source alone if it is against nothing. */
+static void take_samples(past *it, const lab_record_field *field)
+{
+    if (strcmp(field->name, "against") == 0)
+        it->own = field->text && !*field->text;
+    if (strcmp(field->name, "seconds") != 0 || !it->own || field->kind != LAB_RECORD_SAMPLES)
+        return;
+    for (size_t i = 0; i < field->count; i++)
+        if (i == 0 || field->samples[i] < it->least)
+            it->least = field->samples[i];
 }
 
 static heed_status take_field(void *data, const lab_record_field *field)
@@ -137,6 +150,8 @@ static heed_status take_field(void *data, const lab_record_field *field)
         if (strcmp(field->section, texts[i].section) == 0 &&
             strcmp(field->name, texts[i].name) == 0)
             take_text(texts[i].to, texts[i].size, field);
+    if (strcmp(field->section, "samples") == 0)
+        take_samples(it, field);
     if (strcmp(field->section, "trial") != 0)
         return HEED_OK;
     if (strcmp(field->name, "attempt") == 0)
@@ -176,7 +191,7 @@ static heed_status restore_trial(evolve_sources *all, int64_t trial)
     for (size_t i = 0; i < run->sweep.problems.count; i++)
         if (strcmp(run->sweep.shapes[i].spec, it.spec) == 0) {
             kernel->known[i] = true;
-            kernel->seconds[i] = it.seconds;
+            kernel->seconds[i] = it.least > 0 ? it.least : it.seconds;
         }
     if (it.verdict != LAB_RECORD_OK) {
         kernel->verdict = it.verdict;

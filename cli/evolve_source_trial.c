@@ -57,6 +57,23 @@ static void take_outcome(source_kernel *kernel, const lab_trial_outcome *outcome
         source_set_log(kernel, outcome->text);
 }
 
+/* What each gate said, for the board; those that have nothing to say of the problem say nothing. */
+static void take_gates(source_gates *gates, const lab_report *report, uint64_t seed)
+{
+    gates->count = 0;
+    for (size_t i = 0; i < LAB_GATES; i++) {
+        const lab_verdict *verdict = &report->verdicts[i];
+        char *detail = gates->details[gates->count];
+        if (verdict->outcome == LAB_SKIP)
+            continue;
+        snprintf(detail, sizeof gates->details[0], "%.199s", verdict->reason);
+        gates->items[gates->count++] = (lab_record_gate){ .name = lab_gate_at(i)->name,
+                                                          .passed = verdict->outcome == LAB_PASS,
+                                                          .detail = *detail ? detail : NULL,
+                                                          .seed = seed };
+    }
+}
+
 heed_status source_pass_gates(source_desk *desk, source_kernel *kernel, size_t shape, uint64_t seed)
 {
     evolve_sources *all = desk->all;
@@ -70,6 +87,8 @@ heed_status source_pass_gates(source_desk *desk, source_kernel *kernel, size_t s
     heed_status status = lab_verify_problem(&all->run->sweep.shapes[shape].source.problem,
                                             lab_inputs_find("normal"), &subject, &options, NULL,
                                             &report);
+    if (status == HEED_OK)
+        take_gates(&desk->gates, &report, seed);
     if (status != HEED_OK || report.outcome == LAB_PASS)
         return status;
     kernel->verdict = report.outcome == LAB_SKIP ? LAB_RECORD_UNFIT : LAB_RECORD_WRONG;
@@ -87,7 +106,8 @@ static heed_status time_it(source_desk *desk, source_kernel *kernel, size_t numb
     cli_seat *seat = &desk->seat;
     double least = INFINITY, seconds = 0;
     int64_t end = heed_clock_ns() + SAMPLE_NS;
-    for (int i = 0; i < SAMPLES_MIN || heed_clock_ns() < end; i++) {
+    desk->sample_count = 0;
+    for (int i = 0; i < SAMPLES_MIN || (i < SOURCE_SAMPLES_MAX && heed_clock_ns() < end); i++) {
         heed_status status = cli_seat_block(seat, &seconds);
         if (status == HEED_ERR_NO_MEMORY)
             return status;
@@ -98,6 +118,7 @@ static heed_status time_it(source_desk *desk, source_kernel *kernel, size_t numb
             return cli_interrupted() ? HEED_ERR_SYSTEM : HEED_OK;
         }
         least = fmin(least, seconds);
+        desk->samples[desk->sample_count++] = seconds;
         if (i == 0)
             cli_seat_size(seat, seconds, BLOCK_SECONDS);
     }
@@ -106,8 +127,8 @@ static heed_status time_it(source_desk *desk, source_kernel *kernel, size_t numb
 }
 
 /* What a compiler made, as the board has it. */
-static lab_record_artifact artifact_of(const source_desk *desk, const source_kernel *kernel,
-                                       char hash[LAB_RECORD_HASH_SIZE])
+lab_record_artifact source_artifact(const source_desk *desk, const source_kernel *kernel,
+                                    char hash[LAB_RECORD_HASH_SIZE])
 {
     const lab_code *code = desk->seat.trial ? lab_trial_code(desk->seat.trial) : NULL;
     const int64_t *facts = kernel->prospect.value;
@@ -129,6 +150,7 @@ static heed_status add_answer(source_desk *desk, source_kernel *kernel, size_t s
     source_words words;
     char reason[400], binds[200], hash[LAB_RECORD_HASH_SIZE];
     lab_record_fact facts[2];
+    lab_summary summary = { 0 };
     lab_record_trial trial = source_trial(desk->all, kernel, shape, 0, &words);
     if (trial.fact_count == 1)
         facts[0] = trial.facts[0];
@@ -138,10 +160,23 @@ static heed_status add_answer(source_desk *desk, source_kernel *kernel, size_t s
     }
     trial.facts = facts;
     snprintf(reason, sizeof reason, "%s", kernel->log ? kernel->log : "");
-    trial.artifact = artifact_of(desk, kernel, hash);
+    trial.artifact = source_artifact(desk, kernel, hash);
     trial.verdict = kernel->verdict;
     trial.reason = *reason ? reason : NULL;
-    trial.seconds = kernel->verdict == LAB_RECORD_OK ? kernel->seconds[shape] : 0;
+    trial.gates = desk->gates.items;
+    trial.gate_count = desk->gates.count;
+    const lab_record_samples samples = { .kind = desk->all->run->sweep.cold ? LAB_RECORD_COLD
+                                                                            : LAB_RECORD_HOT,
+                                         .seconds = desk->samples,
+                                         .count = desk->sample_count };
+    if (kernel->verdict == LAB_RECORD_OK) {
+        evolve_summarize(desk->samples, desk->sample_count, &summary);
+        trial.seconds = summary.p50;
+        trial.p90 = summary.p90;
+        trial.samples = &samples;
+        trial.sample_count = 1;
+    }
+    trial.started = desk->started;
     kernel->known[shape] = true;
     return evolve_add(desk->all->run, &trial, NULL);
 }
@@ -195,6 +230,8 @@ static heed_status judge_open(source_desk *desk, source_kernel *kernel, size_t n
 static heed_status judge_shape(source_desk *desk, source_kernel *kernel, size_t shape)
 {
     heed_status status = HEED_OK;
+    desk->gates.count = desk->sample_count = 0;
+    lab_record_now(desk->started);
     if (source_desk_open(desk, &desk->all->run->sweep.shapes[shape].source.problem)) {
         status = judge_open(desk, kernel, shape);
     } else {

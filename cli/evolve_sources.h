@@ -16,6 +16,8 @@
 #include "seat.h"
 #include "trial/launch.h"
 #include "trial/trial.h"
+#include "verify/gates.h"
+#include "verify/verify.h"
 
 /* A source that was tried, or is being. */
 typedef struct source_kernel {
@@ -60,11 +62,21 @@ cli_exit evolve_sources_run(evolve_run *run);
 
 /* evolve_desk.c: a source in its process. A CUDA source is compiled anew for each kind of problem.
  */
+#define SOURCE_SAMPLES_MAX 256
+typedef struct source_gates {
+    lab_record_gate items[LAB_GATES];
+    char details[LAB_GATES][200];
+    size_t count;
+} source_gates;
 typedef struct source_desk {
     evolve_sources *all;
     const source_kernel *kernel;
     cli_seat seat;
-    heed_problem home;      /* that the trial is of the kind of */
+    heed_problem home;                  /* that the trial is of the kind of */
+    double samples[SOURCE_SAMPLES_MAX]; /* of the problem that was timed last */
+    size_t sample_count;
+    char started[LAB_RECORD_TIME_SIZE];
+    source_gates gates;     /* what they said on it */
     char log[LAB_LOG_SIZE]; /* of a compiler that refused it */
 } source_desk;
 
@@ -106,8 +118,13 @@ heed_status source_contest(evolve_sources *all, size_t challenger, bool *yes);
 /* What a trial of it is on the board, but for what came of it; @words is what that points to. */
 typedef struct source_words {
     const char *parents[1];
+    char artifact[LAB_RECORD_HASH_SIZE];
     char launch[LAB_LAUNCH_SIZE];
 } source_words;
+/* source_artifact() returns what a compiler made of it, where a trial of it is open at @desk. */
+lab_record_artifact source_artifact(const source_desk *desk, const source_kernel *kernel,
+                                    char hash[LAB_RECORD_HASH_SIZE]);
+
 lab_record_trial source_trial(const evolve_sources *all, const source_kernel *kernel, size_t shape,
                               int attempt, source_words *words);
 

@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../src/device.h"
 #include "bench_engine.h"
 #include "evolve.h"
-#include "leader.h"
+#include "holder.h"
 
 #define TITLE_ATTEMPT 16 /* on the board; before it are the challenges within the evolution */
 
@@ -22,14 +23,41 @@ typedef struct title_bout {
     size_t shapes[LAB_SEARCH_SHAPES];
     const char *holders[LAB_SEARCH_SHAPES]; /* by bout, not by shape */
     cli_leader leaders[LAB_SEARCH_SHAPES];
+    cli_holder *held[LAB_SEARCH_SHAPES]; /* those with a source of their own; NULL: it is planned */
+    char *sources[LAB_SEARCH_SHAPES];    /* ... whom the challenger has meet it; NULL: see held */
     bench_engine holder;
 } title_bout;
+
+/* Makes whoever leads ready, by bout. */
+static heed_status start_holder(title_bout *it, size_t index, lab_side *side)
+{
+    sweep_run *sweep = &it->run->sweep;
+    size_t number = it->shapes[index];
+    const sweep_shape *shape = &sweep->shapes[number];
+    const char *name = it->leaders[index].name;
+    it->holder = (bench_engine){ .tensors = NULL };
+    if (it->sources[index])
+        return it->challenger->start_source(it->challenger->data, number, name, it->sources[index],
+                                            side);
+    if (it->held[index])
+        return cli_holder_start(it->held[index], &shape->tensors, sweep->replay, side);
+    *side = (lab_side){ bench_engine_block, bench_engine_renew, &it->holder };
+    return evolve_engine_start(sweep, shape, name, &it->holder);
+}
+
+static void stop_holder(title_bout *it, size_t index)
+{
+    if (it->sources[index])
+        it->challenger->stop_source(it->challenger->data);
+    if (it->held[index])
+        cli_holder_stop(it->held[index]);
+    bench_engine_stop(&it->holder);
+}
 
 static void part(void *data, size_t index)
 {
     title_bout *it = data;
-    (void)index;
-    bench_engine_stop(&it->holder);
+    stop_holder(it, index);
     it->challenger->stop(it->challenger->data);
 }
 
@@ -38,16 +66,13 @@ static heed_status meet(void *data, size_t index, lab_side *a, lab_side *b)
     title_bout *it = data;
     sweep_run *sweep = &it->run->sweep;
     size_t number = it->shapes[index];
-    it->holder = (bench_engine){ .tensors = NULL };
     heed_status status = sweep_open_shape(sweep, &sweep->shapes[number]);
     if (status == HEED_OK)
         status = it->challenger->start(it->challenger->data, number, a);
     if (status == HEED_OK)
-        status = evolve_engine_start(sweep, &sweep->shapes[number], it->holders[index],
-                                     &it->holder);
+        status = start_holder(it, index, b);
     if (status != HEED_OK)
         part(it, index);
-    *b = (lab_side){ bench_engine_block, bench_engine_renew, &it->holder };
     return status;
 }
 
@@ -58,10 +83,11 @@ static lab_record_trial trial_of(void *data, size_t shape, int attempt)
 }
 
 /* It passed them before it came here. */
-static heed_status no_gates(void *data, bool *yes)
+static heed_status no_gates(void *data, bool *yes, bool *asked)
 {
     (void)data;
     (void)yes;
+    (void)asked;
     return HEED_OK;
 }
 
@@ -74,6 +100,76 @@ static heed_status take_title(void *data, size_t index, const lab_comparison *fr
     it->run->titles++;
     return lab_record_promote(it->run->record, trial, it->leaders[index].trial, reason,
                               &it->run->trouble);
+}
+
+/* Finds the source of who leads, for the next bout; *@why says why it cannot be met, "" if it can.
+ */
+static heed_status open_source(title_bout *it, const cli_holder_place *place, char *why,
+                               size_t size)
+{
+    evolve_run *run = it->run;
+    const cli_leader *leader = &it->leaders[it->count];
+    const heed_problem *problem = &run->sweep.shapes[it->shapes[it->count]].source.problem;
+    *why = '\0';
+    if (it->challenger->start_source) {
+        heed_status status = lab_record_source(run->record, leader->trial, &it->sources[it->count],
+                                               &run->trouble);
+        if (status == HEED_OK && !it->sources[it->count])
+            snprintf(why, size,
+                     "it is a kernel of another heed, and has no source of its own: "
+                     "'heed gate' meets it");
+        return status;
+    }
+    cli_holder *held = it->held[it->count] = malloc(sizeof *held);
+    if (!held)
+        return HEED_ERR_NO_MEMORY;
+    heed_status status = cli_holder_open(held, place, run->record, leader->trial, leader->name,
+                                         problem, &run->trouble);
+    snprintf(why, size, "%s", held->why);
+    return status;
+}
+
+static void close_source(title_bout *it, size_t index)
+{
+    if (it->held[index])
+        cli_holder_close(it->held[index]);
+    free(it->held[index]);
+    free(it->sources[index]);
+    it->held[index] = NULL;
+    it->sources[index] = NULL;
+}
+
+/* A source that leads: can it be met here? It is begun once to see. */
+static bool find_source(title_bout *it, size_t number, heed_status *status)
+{
+    evolve_run *run = it->run;
+    sweep_run *sweep = &run->sweep;
+    const char *device = cli_device(run->args);
+    char why[GATE_WHY_SIZE];
+    lab_side side;
+    const cli_holder_place place = { .args = run->args,
+                                     .context = sweep->context,
+                                     .device = heed_device_is_host(sweep->context) ? ""
+                                               : strncmp(device, "cuda:", 5) == 0  ? device
+                                                                                   : "cuda:0",
+                                     .threads = sweep->threads,
+                                     .seed = run->seed };
+    it->shapes[it->count] = number;
+    *status = sweep_open_shape(sweep, &sweep->shapes[number]);
+    if (*status == HEED_OK)
+        *status = open_source(it, &place, why, sizeof why);
+    if (*status != HEED_OK)
+        return false;
+    if (!*why && start_holder(it, it->count, &side) != HEED_OK)
+        snprintf(why, sizeof why, "%.300s", heed_message());
+    stop_holder(it, it->count);
+    if (!*why)
+        return true;
+    close_source(it, it->count);
+    if (!cli_interrupted())
+        cli_message("%s: %s, which leads the board, keeps its title: it cannot be met: %s",
+                    sweep->shapes[number].spec, it->leaders[it->count].name, why);
+    return false;
 }
 
 /* Who leads on a problem: of the board, else what heed plans. False: nobody that can be met here.
@@ -93,9 +189,7 @@ static bool find_holder(title_bout *it, size_t number, heed_status *status)
         return false;
     if (sweep_kernel_runs(run->sweep.context, &shape->source.problem, leader->name) == HEED_OK)
         return true;
-    cli_message("%s: %s, which leads the board, cannot be planned and keeps its title", shape->spec,
-                leader->name);
-    return false;
+    return leader->trial > 0 && find_source(it, number, status);
 }
 
 heed_status evolve_take_titles(evolve_run *run, const evolve_challenger *challenger)
@@ -123,12 +217,15 @@ heed_status evolve_take_titles(evolve_run *run, const evolve_challenger *challen
         .attempt = TITLE_ATTEMPT,
         .trial = trial_of,
         .gates = no_gates,
+        .proved = true,
         .won = take_title
     };
     /* With several problems two wins are needed, also where it meets somebody on one of them alone.
      */
     if (status == HEED_OK && it->count > (run->sweep.problems.count > 1))
         status = evolve_contest_run(&contest, &yes);
+    for (size_t i = 0; i < it->count; i++)
+        close_source(it, i);
     free(it);
     return status;
 }

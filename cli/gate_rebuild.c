@@ -25,12 +25,18 @@
 #define COMPILE_SECONDS 300
 #define VERIFY_WORK (INT64_C(1) << 20)
 
+/* Other verbs that rebuild have fewer options. */
+static bool has_flag(const gate_run *gate, const char *name)
+{
+    return cli_args_has(gate->args, name) && cli_args_flag(gate->args, name);
+}
+
 static lab_limits limits_of(const gate_run *gate)
 {
     return (lab_limits){ .compile_seconds = COMPILE_SECONDS,
                          .device = *gate->bench.device ? gate->bench.device : NULL,
                          .arch = heed_device_arch(gate->bench.context),
-                         .unsafe = cli_args_flag(gate->args, "unsafe-candidates"),
+                         .unsafe = has_flag(gate, "unsafe-candidates"),
                          .interrupted = cli_interrupted };
 }
 
@@ -50,7 +56,7 @@ static bool trusts_board(const gate_run *gate, char *why, size_t size)
     char path[LAB_RECORD_PATH_SIZE];
     struct stat info;
     lab_error error;
-    if (cli_args_flag(gate->args, "trust-board"))
+    if (has_flag(gate, "trust-board"))
         return true;
     if (lab_record_path(cli_args_text(gate->args, "board"), path, &error) != HEED_OK ||
         stat(path, &info) != 0)
@@ -201,8 +207,7 @@ static bool compile_code(gate_rebuilt *it, const char *text)
                                       .knob_count = it->launched.knob_count,
                                       .launch = it->launched.launch,
                                       .problem = &it->shape->source.problem };
-    if (it->shape->code && !cli_args_flag(it->gate->args, "no-verify") &&
-        !pass_gates(it, &candidate, &limits))
+    if (it->shape->code && !has_flag(it->gate, "no-verify") && !pass_gates(it, &candidate, &limits))
         return false;
     if (!lab_program_find(LAB_RUNNER_CUDA, runner, &outcome) ||
         !lab_compile_cuda(&candidate, &limits, runner, limits.arch, &it->code, &outcome))

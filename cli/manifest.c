@@ -41,6 +41,26 @@ const char *cli_manifest_hash(const json_t *manifest)
     return hash ? hash : "";
 }
 
+char *cli_manifest_text(const json_t *manifest)
+{
+    return json_dumps(json_object_get(manifest, "parts"), JSON_COMPACT | JSON_SORT_KEYS);
+}
+
+const char *cli_manifest_libraries(const json_t *manifest, char *text, size_t size)
+{
+    static const char *const names[] = { "libc", "sqlite",   "jansson", "nvrtc",
+                                         "nvml", "openblas", "torch",   "onnxruntime" };
+    size_t length = 0;
+    *text = '\0';
+    for (size_t i = 0; i < sizeof names / sizeof *names && length < size; i++) {
+        const json_t *part = json_object_get(json_object_get(manifest, "parts"), names[i]);
+        if (part)
+            length += (size_t)snprintf(text + length, size - length, "%s%s %s", length ? ", " : "",
+                                       names[i], text_of(part, "version"));
+    }
+    return text;
+}
+
 /* ---- Read ---- */
 
 static bool has_good_parts(const json_t *parts)

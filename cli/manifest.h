@@ -19,11 +19,22 @@
  * are asked for their versions. */
 json_t *cli_manifest_take(void);
 
+/* manifest_hash.c: cli_manifest_hash_file() writes the SHA-256 of the file @path; false if it
+ * cannot be read. That of a large file is kept in the folder of caches until the file is another
+ * one. */
+bool cli_manifest_hash_file(const char *path, char hash[LAB_RECORD_HASH_SIZE]);
+
 /* cli_manifest_of() makes a manifest of its @parts, and takes them over; NULL for NULL. */
 json_t *cli_manifest_of(json_t *parts);
 
 /* cli_manifest_hash() returns the hash of a manifest; "" if it has none. */
 const char *cli_manifest_hash(const json_t *manifest);
+
+/* cli_manifest_text() returns the parts as the text that the hash is of, for the caller to free;
+ * NULL if there is no memory. cli_manifest_libraries() writes the libraries among them, with their
+ * versions, to @text and returns it: "libc 2.36, sqlite 3.40.1". */
+char *cli_manifest_text(const json_t *manifest);
+const char *cli_manifest_libraries(const json_t *manifest, char *text, size_t size);
 
 /* cli_manifest_read() reads a manifest from the file @path and makes sure that it is whole. Prints
  * what is wrong: CLI_ENVIRONMENT if it cannot be read, CLI_CORRUPT if it is no manifest, of another

@@ -1,16 +1,12 @@
 /*
  * manifest_take.c - what this machine has: tools, libraries, drivers
  */
-#include <fcntl.h>
 #include <glob.h>
 #include <gnu/libc-version.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include "../src/survey.h"
 #include "doctor.h"
@@ -19,26 +15,6 @@
 #include "wisdom_line.h"
 
 #define VERSION_SIZE 160
-
-/* The SHA-256 of a file; false if it cannot be read. */
-static bool hash_file(const char *path, char hash[LAB_RECORD_HASH_SIZE])
-{
-    struct stat about;
-    bool hashed = false;
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0) {
-        size_t size = (size_t)about.st_size;
-        void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, file, 0);
-        hashed = data != MAP_FAILED;
-        if (hashed) {
-            lab_record_hash(data, size, hash);
-            munmap(data, size);
-        }
-    }
-    if (file >= 0)
-        close(file);
-    return hashed;
-}
 
 /* Adds a part. Folders are left out: manifests are published with records, and are the user's own.
  * @path may be NULL, and is only hashed if @loaded. */
@@ -49,7 +25,7 @@ static void add(json_t *parts, const char *name, const char *version, const char
     const char *slash = path ? strrchr(path, '/') : NULL;
     if (path)
         json_object_set_new(part, "file", cli_json_text(slash ? slash + 1 : path));
-    if (path && loaded && hash_file(path, hash))
+    if (path && loaded && cli_manifest_hash_file(path, hash))
         json_object_set_new(part, "sha256", json_string(hash));
     json_object_set_new(parts, name, part);
 }

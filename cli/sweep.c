@@ -96,6 +96,11 @@ static cli_exit verify_finalists(sweep_run *run)
         code = sweep_verify(run, one->index);
         told = run->verified || run->refuted;
         if (run->refuted) {
+            const lab_point point = lab_space_at(&run->space, one->index);
+            if (sweep_board_add_refused(run, &point) != HEED_OK) {
+                cli_error("%s", run->trouble);
+                code = CLI_ENVIRONMENT;
+            }
             lab_search_disqualify(run->search, one->index, "it does not pass all gates");
             run->wrong++;
         }

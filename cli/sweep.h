@@ -37,6 +37,12 @@ typedef struct sweep_proof {
  * effort. */
 #define SWEEP_COMPARED 16
 
+/* That of a finalist that does not pass all gates. */
+#define SWEEP_REFUSED 17
+
+#define SWEEP_SAMPLES_MAX 256
+#define SWEEP_ROWS_SEED 1 /* of the values, and the rows of the output that are looked at */
+
 /* One problem, with what it takes to time kernels on it. */
 typedef struct sweep_shape {
     bench_source source;
@@ -47,9 +53,10 @@ typedef struct sweep_shape {
     char usual[HEED_NAME_SIZE]; /* what heed plans without wisdom */
     double usual_seconds;       /* 0: not timed */
     double found_seconds;       /* of the best point beside it; 0: not timed */
-    double ratio, low, high;    /* usual over found, with its interval */
-    const char *verdict;        /* of the found one; NULL: none */
-    bool same;                  /* the best point is what heed plans */
+    double found_p90;
+    double ratio, low, high; /* usual over found, with its interval */
+    const char *verdict;     /* of the found one; NULL: none */
+    bool same;               /* the best point is what heed plans */
 } sweep_shape;
 
 typedef struct sweep_run {
@@ -72,9 +79,11 @@ typedef struct sweep_run {
     cli_progress progress;
     size_t total; /* points that may be launched, for progress */
     int64_t start_ns;
-    int64_t reused;     /* answers that were known from before */
-    char trouble[512];  /* why the search ended early */
-    sweep_board *board; /* NULL: none */
+    int64_t reused;                     /* answers that were known from before */
+    char trouble[512];                  /* why the search ended early */
+    double samples[SWEEP_SAMPLES_MAX];  /* of the last evaluation */
+    char started[LAB_RECORD_TIME_SIZE]; /* when it began */
+    sweep_board *board;                 /* NULL: none */
     sweep_proof proofs[SWEEP_PROOFS];
     size_t proof_count;
     bool verified; /* the best point passed the gates, ... */
@@ -164,9 +173,20 @@ heed_status sweep_board_add(sweep_run *run, const lab_point *point, int shape, i
 heed_status sweep_board_add_duel(sweep_run *run, const lab_point *point, size_t number,
                                  const lab_duel *duel);
 
-/* The words of the board for what becomes of an evaluation, and back. */
-lab_record_verdict sweep_verdict_of(lab_fate fate);
-lab_fate sweep_fate_of(lab_record_verdict verdict);
+/* sweep_board_add_refused() adds that the gates of heed verify do not let a point pass on the
+ * problems of the sweep. */
+heed_status sweep_board_add_refused(sweep_run *run, const lab_point *point);
+
+/* What an evaluation is on the board, for every verb that searches. sweep_fill_trial() fills in
+ * what came of @trial: @parts is what it then points to, and must outlive it, as @result must.
+ * sweep_evaluation_of() is the reverse. */
+typedef struct sweep_parts {
+    lab_record_samples samples;
+    lab_record_gate gate;
+} sweep_parts;
+void sweep_fill_trial(lab_record_trial *trial, sweep_parts *parts, const lab_evaluation *result,
+                      bool cold);
+lab_evaluation sweep_evaluation_of(const lab_record_found *found);
 
 /* sweep_replay.c: strategies against the trials of --replay, without a device. */
 cli_exit sweep_replay(const sweep_run *run, const char *path);

@@ -17,17 +17,67 @@ static const lab_record_verdict verdicts[LAB_FATES] = {
     [LAB_FATE_CRASHED] = LAB_RECORD_CRASH, [LAB_FATE_LATE] = LAB_RECORD_HANG,
 };
 
-lab_record_verdict sweep_verdict_of(lab_fate fate)
+static lab_record_verdict verdict_of(lab_fate fate)
 {
     return fate < LAB_FATES ? verdicts[fate] : LAB_RECORD_FAILED;
 }
 
-lab_fate sweep_fate_of(lab_record_verdict verdict)
+static lab_fate fate_of(lab_record_verdict verdict)
 {
     for (int i = 0; i < LAB_FATES; i++)
         if (verdicts[i] == verdict)
             return (lab_fate)i;
     return LAB_FATE_FAILED;
+}
+
+/* ---- What an evaluation is on the board ---- */
+
+/* The board has the median of the samples, as of every trial; their least is what a search goes by.
+ */
+static void take_samples(lab_record_trial *trial, sweep_parts *parts, const lab_evaluation *result)
+{
+    lab_summary summary = { .n = 0 };
+    double *sorted = malloc((result->sample_count + 1) * sizeof *sorted);
+    if (sorted && result->sample_count > 0) {
+        memcpy(sorted, result->samples, result->sample_count * sizeof *sorted);
+        lab_stats_summarize(sorted, result->sample_count, &summary);
+        trial->seconds = summary.p50;
+        trial->p90 = summary.p90;
+        parts->samples = (lab_record_samples){ .kind = trial->timing,
+                                               .calls = result->calls,
+                                               .seconds = result->samples,
+                                               .count = result->sample_count };
+        trial->samples = &parts->samples;
+        trial->sample_count = 1;
+    }
+    free(sorted);
+}
+
+void sweep_fill_trial(lab_record_trial *trial, sweep_parts *parts, const lab_evaluation *result,
+                      bool cold)
+{
+    bool timed = result->fate == LAB_FATE_TIMED;
+    trial->verdict = verdict_of(result->fate);
+    trial->reason = *result->why ? result->why : NULL;
+    if (timed || result->fate == LAB_FATE_WRONG) {
+        parts->gate = (lab_record_gate){
+            .name = "rows", .passed = timed, .detail = trial->reason, .seed = SWEEP_ROWS_SEED
+        };
+        trial->gates = &parts->gate;
+        trial->gate_count = 1;
+    }
+    if (!timed)
+        return;
+    trial->seconds = result->seconds;
+    trial->timing = cold ? LAB_RECORD_COLD : LAB_RECORD_HOT;
+    if (result->samples)
+        take_samples(trial, parts, result);
+}
+
+lab_evaluation sweep_evaluation_of(const lab_record_found *found)
+{
+    return (lab_evaluation){ .fate = fate_of(found->verdict),
+                             .seconds = found->least > 0 ? found->least : found->seconds };
 }
 
 /* ---- A run ---- */
@@ -107,6 +157,7 @@ cli_exit sweep_board_close(sweep_run *run, cli_exit code)
     if (board->run > 0)
         status = lab_record_end(board->record, board->run, state, NULL, &error);
     lab_record_close(board->record);
+    cli_board_place_free(&board->place);
     free(board);
     run->board = NULL;
     return status == HEED_OK || code != CLI_OK ? code : cli_board_fail(status, &error);
@@ -158,14 +209,14 @@ heed_status sweep_board_find(sweep_run *run, const lab_point *point, int shape, 
         snprintf(run->trouble, sizeof run->trouble, "%s", error.text);
     *found = status == HEED_OK && known.trial > 0;
     if (*found)
-        *result = (lab_evaluation){ .fate = sweep_fate_of(known.verdict),
-                                    .seconds = known.seconds };
+        *result = sweep_evaluation_of(&known);
     return status;
 }
 
 static heed_status append(sweep_run *run, lab_record_trial *trial)
 {
     lab_error error;
+    cli_board_roof(&run->board->place, trial);
     heed_status status = lab_record_append(run->board->record, trial, NULL, &error);
     if (status != HEED_OK)
         snprintf(run->trouble, sizeof run->trouble, "%s", error.text);
@@ -176,16 +227,30 @@ heed_status sweep_board_add(sweep_run *run, const lab_point *point, int shape, i
                             const lab_evaluation *result)
 {
     trial_words words;
+    sweep_parts parts;
     if (!run->board || result->fate == LAB_FATE_PRUNED) /* which is soon found out anew */
         return HEED_OK;
     lab_record_trial trial = trial_of(run, point, (size_t)shape, effort, &words);
-    trial.verdict = sweep_verdict_of(result->fate);
-    trial.reason = *result->why ? result->why : NULL;
-    if (result->fate == LAB_FATE_TIMED) {
-        trial.seconds = result->seconds;
-        trial.timing = run->cold ? LAB_RECORD_COLD : LAB_RECORD_HOT;
-    }
+    trial.started = run->started;
+    sweep_fill_trial(&trial, &parts, result, run->cold);
     return append(run, &trial);
+}
+
+heed_status sweep_board_add_refused(sweep_run *run, const lab_point *point)
+{
+    static const char why[] = "it does not pass 'heed verify --once' on the problems of the sweep";
+    heed_status status = HEED_OK;
+    for (size_t i = 0; run->board && i < run->problems.count && status == HEED_OK; i++) {
+        trial_words words;
+        const lab_record_gate gate = { .name = "verify", .passed = false };
+        lab_record_trial trial = trial_of(run, point, i, SWEEP_REFUSED, &words);
+        trial.verdict = LAB_RECORD_WRONG;
+        trial.reason = why;
+        trial.gates = &gate;
+        trial.gate_count = 1;
+        status = append(run, &trial);
+    }
+    return status;
 }
 
 heed_status sweep_board_add_duel(sweep_run *run, const lab_point *point, size_t number,
@@ -207,10 +272,14 @@ heed_status sweep_board_add_duel(sweep_run *run, const lab_point *point, size_t 
     const lab_record_comparison compared = cli_board_comparison(&duel->comparison, shape->usual,
                                                                 shape->usual_seconds);
     lab_record_trial trial = trial_of(run, point, number, SWEEP_COMPARED, &words);
+    const lab_record_gate gate = { .name = "verify", .passed = true };
     trial.verdict = LAB_RECORD_OK;
     trial.confirmed = run->verified; /* nobody chose it by these samples */
+    trial.gates = &gate;
+    trial.gate_count = run->verified;
     trial.timing = timing;
     trial.seconds = shape->found_seconds;
+    trial.p90 = shape->found_p90;
     trial.samples = samples;
     trial.sample_count = 2;
     trial.comparisons = &compared;

@@ -24,24 +24,30 @@ static heed_status start(const sweep_run *run, const sweep_shape *shape, const c
     return status == HEED_OK ? bench_engine_ready(engine, run->replay, *seconds) : status;
 }
 
-/* The median of the blocks of one side, which it sorts. */
-static double median_of(double *seconds, size_t pairs)
+/* Of the blocks of one side, which stay in the order in which they were taken. */
+static lab_summary summary_of(const double *seconds, size_t pairs)
 {
     lab_summary summary = { 0 };
-    if (pairs > 0)
-        lab_stats_summarize(seconds, pairs, &summary);
-    return summary.p50;
+    double *sorted = malloc((pairs + 1) * sizeof *sorted);
+    if (sorted && pairs > 0) {
+        memcpy(sorted, seconds, pairs * sizeof *sorted);
+        lab_stats_summarize(sorted, pairs, &summary);
+    }
+    free(sorted);
+    return summary;
 }
 
-static void take_verdict(sweep_shape *shape, lab_duel *duel)
+static void take_verdict(sweep_shape *shape, const lab_duel *duel)
 {
     const lab_comparison *it = &duel->comparison;
+    const lab_summary found = summary_of(duel->a, duel->pairs);
     shape->ratio = it->ratio.estimate;
     shape->low = it->ratio.low;
     shape->high = it->ratio.high;
     shape->verdict = lab_compared_name(it->verdict);
-    shape->found_seconds = median_of(duel->a, duel->pairs);
-    shape->usual_seconds = median_of(duel->b, duel->pairs);
+    shape->found_seconds = found.p50;
+    shape->found_p90 = found.p90;
+    shape->usual_seconds = summary_of(duel->b, duel->pairs).p50;
 }
 
 static heed_status play(sweep_run *run, size_t number, const lab_point *point, const char *name,

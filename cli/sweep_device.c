@@ -13,7 +13,6 @@
 
 #define EXPECT_WORK (INT64_C(1) << 22)
 #define CACHE_BYTES (INT64_C(32) << 20) /* where the system does not tell */
-#define SAMPLES_MAX 256
 #define SAMPLES_MIN 3
 #define WARMUP_NS INT64_C(1000000)
 #define SAMPLE_NS INT64_C(20000)
@@ -33,11 +32,13 @@ heed_status sweep_open_shape(const sweep_run *run, sweep_shape *shape)
 {
     size_t cache = heed_device_cache(run->context);
     int64_t bytes = !run->cold ? 0 : 2 * (cache > 0 ? (int64_t)cache : CACHE_BYTES);
-    const lab_sampling rows = { .seed = 1, .work = EXPECT_WORK, .threads = run->threads };
+    const lab_sampling rows = { .seed = SWEEP_ROWS_SEED,
+                                .work = EXPECT_WORK,
+                                .threads = run->threads };
     if (shape->expect)
         return HEED_OK;
-    heed_status status = bench_tensors_create(&shape->tensors, run->context, &shape->source, 1,
-                                              bytes);
+    heed_status status = bench_tensors_create(&shape->tensors, run->context, &shape->source,
+                                              SWEEP_ROWS_SEED, bytes);
     if (status != HEED_OK)
         return status;
     heed_buffers data = bench_tensors_inputs(&shape->tensors);
@@ -56,37 +57,49 @@ void sweep_shapes_free(sweep_run *run)
 
 /* ---- Timing ---- */
 
-/* The fastest of the samples that @seconds are enough for: what disturbs a timing adds to it. */
-static heed_status sample(bench_engine *engine, bool replay, double seconds, double *least)
+/* As many samples as @seconds are enough for. */
+static heed_status sample(bench_engine *engine, bool replay, double seconds,
+                          double samples[SWEEP_SAMPLES_MAX], int *count)
 {
-    double samples[SAMPLES_MAX];
     const heed_sampling sampling = { .warmup_ns = WARMUP_NS,
                                      .sample_ns = SAMPLE_NS,
                                      .budget_ns = (int64_t)(seconds * 1e9),
                                      .samples_min = SAMPLES_MIN,
-                                     .samples_max = SAMPLES_MAX };
-    int count = 0;
+                                     .samples_max = SWEEP_SAMPLES_MAX };
     heed_status status = HEED_OK;
+    *count = 0;
     if (!replay)
-        status = heed_sample(bench_engine_call, engine, &sampling, samples, &count);
+        status = heed_sample(bench_engine_call, engine, &sampling, samples, count);
     int64_t end = heed_clock_ns() + sampling.budget_ns;
-    while (replay && status == HEED_OK && count < SAMPLES_MAX &&
-           (count < SAMPLES_MIN || heed_clock_ns() < end)) {
-        status = bench_engine_replay(engine, 1, 1, &samples[count]);
-        count += status == HEED_OK;
+    while (replay && status == HEED_OK && *count < SWEEP_SAMPLES_MAX &&
+           (*count < SAMPLES_MIN || heed_clock_ns() < end)) {
+        status = bench_engine_replay(engine, 1, 1, &samples[*count]);
+        *count += status == HEED_OK;
     }
-    for (int i = 0; i < count; i++)
-        *least = fmin(*least, samples[i]);
     return status;
 }
 
-static heed_status time_engine(const sweep_run *run, const sweep_shape *shape, bench_engine *engine,
+/* The fastest of the samples counts: what disturbs a timing adds to it. */
+static void take_samples(lab_evaluation *result, const double *samples, int count, int64_t calls)
+{
+    double least = INFINITY;
+    for (int i = 0; i < count; i++)
+        least = fmin(least, samples[i]);
+    *result = (lab_evaluation){ .fate = LAB_FATE_TIMED,
+                                .seconds = least,
+                                .samples = samples,
+                                .sample_count = (size_t)count,
+                                .calls = calls };
+}
+
+static heed_status time_engine(sweep_run *run, const sweep_shape *shape, bench_engine *engine,
                                double seconds, lab_evaluation *result)
 {
-    double error = 0, least = INFINITY;
+    double error = 0, *samples = run->samples;
+    int count = 1;
     heed_status status = bench_tensors_poison(&shape->tensors);
     if (status == HEED_OK)
-        status = bench_engine_estimate(engine, run->replay, &least);
+        status = bench_engine_estimate(engine, run->replay, &samples[0]);
     if (status == HEED_OK)
         status = bench_engine_error(engine, shape->expect, &error);
     if (status == HEED_OK && error > 1) {
@@ -94,13 +107,13 @@ static heed_status time_engine(const sweep_run *run, const sweep_shape *shape, b
         snprintf(result->why, sizeof result->why, "%.3g times the error allowed", error);
         return HEED_OK;
     }
-    bool hopeless = shape->best > 0 && least > HOPELESS * shape->best + AROUND_CALL;
+    bool hopeless = shape->best > 0 && samples[0] > HOPELESS * shape->best + AROUND_CALL;
     if (status == HEED_OK && !hopeless)
-        status = bench_engine_ready(engine, run->replay, least);
+        status = bench_engine_ready(engine, run->replay, samples[0]);
     if (status == HEED_OK && !hopeless)
-        status = sample(engine, run->replay, seconds, &least);
+        status = sample(engine, run->replay, seconds, samples, &count);
     if (status == HEED_OK)
-        *result = (lab_evaluation){ .fate = LAB_FATE_TIMED, .seconds = least };
+        take_samples(result, samples, count, run->replay ? engine->replay.calls : hopeless ? 1 : 0);
     return status;
 }
 
@@ -189,6 +202,7 @@ static heed_status evaluate(void *data, const lab_point *point, int shape, int e
         run->reused++;
         return keep(run, index, shape, effort, result);
     }
+    lab_record_now(run->started);
     if (!is_pruned(run, index, result))
         status = time_kernel(run, shape, name, efforts[effort], result);
     if (status != HEED_OK) {

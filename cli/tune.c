@@ -89,6 +89,7 @@ static void look_at_device(tune_run *tune)
         snprintf(bench->device, sizeof bench->device, "%s",
                  strncmp(device, "cuda:", 5) == 0 ? device : "cuda:0");
     cli_board_place_read(&tune->place, bench->context);
+    bench->roofline = tune->place.ceilings;
 }
 
 static cli_exit run(const cli_args *args)
@@ -165,6 +166,7 @@ static const cli_option options[] = {
       .help = "Rotate through copies of the tensors that exceed every cache" },
     CLI_OPTION_SEED("Of the searches, the values, and the order of the blocks"),
     CLI_OPTION_INSIGHTS,
+    CLI_OPTION_UNSAFE,
     CLI_OPTION_BOARD,
     CLI_OPTION_WISDOM,
     CLI_OPTION_DEVICE,
@@ -197,6 +199,12 @@ const cli_verb cli_verb_tune = {
         "rival, one problem beside one rival, one point compiled and timed, or one problem's "
         "comparison. A verification is broken off. What there was no time for is said: a champion "
         "is then 'not verified'.\n"
+        "\n"
+        "Where a source of somebody's leads the board, heed cannot plan it: what comes out meets "
+        "it "
+        "all the same, twice, and takes its title if it is FASTER by 3 % both times. A source in C "
+        "runs in a sandbox then, one in CUDA is compiled with the headers of its day and goes "
+        "through the gates first. If that cannot be done here, it says why.\n"
         "\n"
         "Everything is on the board: each trial before the next one begins. So after Ctrl-C, or a "
         "kill, the same command goes on where it stopped. With --wisdom the new champions are in "

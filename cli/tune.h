@@ -18,6 +18,7 @@
 
 #include "board.h"
 #include "insight.h"
+#include "leader.h"
 #include "measure/champion.h"
 #include "pair.h"
 #include "search/evolve.h"
@@ -32,7 +33,10 @@ enum {
     TUNE_FIRST = 16, /* in turns with the champion */
     TUNE_AGAIN,      /* the same on fresh samples */
     TUNE_BEFORE,     /* beside the rivals */
-    TUNE_AFTER
+    TUNE_AFTER,
+    TUNE_BROKEN, /* what failed in turns */
+    TUNE_TITLE,  /* in turns with who leads the board and cannot be planned */
+    TUNE_TITLE_AGAIN
 };
 
 /* Stages, in order, by when they have to end. */
@@ -60,14 +64,26 @@ typedef enum tune_proof {
     TUNE_UNTOLD /* nothing: 'heed verify' could not be run to its end */
 } tune_proof;
 
+/* Who leads the board cannot be planned, and is met by what comes out of the search. */
+typedef struct tune_meeting {
+    cli_pair first, again; /* A: what comes out, B: who leads */
+    lab_comparison one, two;
+    char times[2][2][LAB_RECORD_TIME_SIZE];
+    int rounds; /* that are judged */
+    bool won;
+    char why[TUNE_WHY_SIZE];
+} tune_meeting;
+
 /* One problem. */
 typedef struct tune_shape {
     const bench_source *source;
     char spec[HEED_SPEC_SIZE];
     char champion[2 * HEED_NAME_SIZE]; /* what there is: of the board, else what heed plans */
     int64_t title;                     /* the trial by which it leads the board; 0: it does not */
-    bool foreign; /* who leads the board cannot be planned, a source of somebody's say:
-                     nobody here has met it, and its title is not for us to give */
+    bool foreign; /* who leads the board cannot be planned, a source of somebody's say: its title is
+                     given to who has met it (tune_title.c) and won */
+    cli_leader leader;           /* then */
+    tune_meeting meeting;        /* then; what became of it */
     tune_hunt hunts[TUNE_HUNTS]; /* the champion's kernel first */
     size_t hunt_count;
     char best[HEED_NAME_SIZE]; /* that the search found; "": nothing ran */
@@ -77,8 +93,9 @@ typedef struct tune_shape {
     insight insight;       /* of the best that evolution began with, or came to */
     cli_pair first, again; /* A: the best, B: the champion */
     lab_comparison one, two;
-    int rounds; /* in turns, that are judged */
-    bool late;  /* there was no time for one more */
+    char times[2][2][LAB_RECORD_TIME_SIZE]; /* of each round: when it began and ended */
+    int rounds;                             /* in turns, that are judged */
+    bool late;                              /* there was no time for one more */
     bool won;
     tune_proof proof;
     char why[TUNE_WHY_SIZE]; /* what became of it, in a sentence */
@@ -136,8 +153,10 @@ typedef struct tune_quest {
     tune_hunt *hunt;
     sweep_run sweep; /* of one problem */
     lab_evaluator inner;
-    double best; /* seconds of its best point; 0: none */
-    bool known;  /* the last answer was on the board */
+    double best;            /* seconds of its best point; 0: none */
+    bool known;             /* the last answer was on the board */
+    const char *parents[2]; /* hashes of what the next point was bred from */
+    size_t parent_count;
     lab_error error;
     cli_progress *progress;
 } tune_quest;
@@ -154,12 +173,19 @@ cli_exit tune_evolve(tune_quest *quest, int64_t until_ns, int64_t trials);
  */
 cli_exit tune_challenge(tune_run *tune);
 
+/* tune_title.c: tune_meet_leaders() lets what came out of each search, or what heed plans where
+ * that was nothing, meet who leads the board and cannot be planned, twice. tune_contender() is who
+ * that is, and who has to pass the gates. */
+cli_exit tune_meet_leaders(tune_run *tune);
+const char *tune_contender(const tune_shape *shape);
+
 /* tune_prove.c: all gates of heed verify for the winners, or for those that nobody beat. Who is
  * refuted, or has no proof, is no winner any more. */
 cli_exit tune_prove(tune_run *tune, bool winners);
 
 /* tune_record.c: tune_trial() begins a trial; tune_name is what it points to. tune_add_pair() adds
- * a round of turns, tune_add_row() times beside the rivals, with *@id 0 if there are none. */
+ * a round of turns, tune_add_row() times beside the rivals, which began at @started, with *@id 0 if
+ * there are none. tune_add_broken() adds what became of a kernel that could not be timed. */
 typedef struct tune_name {
     char kernel[2 * HEED_NAME_SIZE];
     const char *config;
@@ -169,7 +195,10 @@ lab_record_trial tune_trial(const tune_run *tune, const tune_shape *shape, const
 heed_status tune_add_pair(const tune_run *tune, const tune_shape *shape, int attempt, int64_t *id,
                           lab_error *error);
 heed_status tune_add_row(const tune_run *tune, const tune_shape *shape, const bench_row *row,
-                         int attempt, int64_t *id, lab_error *error);
+                         int attempt, const char *started, int64_t *id, lab_error *error);
+heed_status tune_add_broken(const tune_run *tune, const tune_shape *shape, const char *kernel,
+                            int attempt, bench_outcome outcome, const char *reason,
+                            lab_error *error);
 
 /* tune_report.c: the answer. */
 cli_exit tune_report(const tune_run *tune);

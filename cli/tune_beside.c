@@ -36,14 +36,16 @@ static cli_exit time_shape(tune_run *tune, tune_shape *shape, bool after)
     bench_row *row = after ? &shape->after : &shape->before;
     lab_error error;
     int64_t trial = 0;
+    char started[LAB_RECORD_TIME_SIZE];
+    lab_record_now(started);
     tune->bench.kernel = after ? shape->best : shape->champion;
     cli_exit code = bench_measure(&tune->bench, shape->source, row);
     if (code != CLI_OK)
         return code;
     if (row->outcome != BENCH_OK)
         cli_warning("%s: %s", shape->spec, row->reason);
-    heed_status status = tune_add_row(tune, shape, row, after ? TUNE_AFTER : TUNE_BEFORE, &trial,
-                                      &error);
+    heed_status status = tune_add_row(tune, shape, row, after ? TUNE_AFTER : TUNE_BEFORE, started,
+                                      &trial, &error);
     if (status == HEED_OK && !after)
         status = crown(tune, shape, trial, &error);
     return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);

@@ -77,8 +77,16 @@ static cli_exit play(tune_run *tune, tune_shape *shape, int round, size_t player
     cli_pair *pair = pair_of(shape, round);
     pair->names[0] = shape->best;
     pair->names[1] = shape->champion;
+    lab_record_now(shape->times[round][0]);
     cli_exit code = cli_pair_run(pair, &tune->bench, shape->source, &options);
+    lab_record_now(shape->times[round][1]);
     if (code == CLI_OK && pair->outcome != BENCH_OK) {
+        lab_error error;
+        const char *who = pair->blame == 1 ? shape->champion : shape->best;
+        heed_status status = tune_add_broken(tune, shape, who, TUNE_BROKEN, pair->outcome,
+                                             pair->reason, &error);
+        if (status != HEED_OK)
+            code = cli_board_fail(status, &error);
         shape->won = false;
         if (pair->outcome == BENCH_WRONG && pair->blame == 0)
             shape->proof = TUNE_REFUTED;
@@ -156,6 +164,21 @@ static cli_exit play_round(tune_run *tune, int round)
 /* Board, wisdom                                                              */
 /* -------------------------------------------------------------------------- */
 
+/* What came of meeting who leads the board. */
+static heed_status record_title(tune_run *tune, tune_shape *shape, lab_error *error)
+{
+    int64_t id = 0;
+    heed_status status = HEED_OK;
+    if (shape->meeting.rounds > 0)
+        status = tune_add_pair(tune, shape, TUNE_TITLE, NULL, error);
+    if (status == HEED_OK && shape->meeting.rounds > 1)
+        status = tune_add_pair(tune, shape, TUNE_TITLE_AGAIN, &id, error);
+    if (status == HEED_OK && shape->meeting.won)
+        status = lab_record_promote(tune->record, id, shape->leader.trial, shape->meeting.why,
+                                    error);
+    return status;
+}
+
 static heed_status record_shape(tune_run *tune, tune_shape *shape, lab_error *error)
 {
     int64_t id = 0;
@@ -164,6 +187,8 @@ static heed_status record_shape(tune_run *tune, tune_shape *shape, lab_error *er
         status = tune_add_pair(tune, shape, TUNE_FIRST, NULL, error);
     if (status == HEED_OK && shape->rounds > 1)
         status = tune_add_pair(tune, shape, TUNE_AGAIN, &id, error);
+    if (status == HEED_OK)
+        status = record_title(tune, shape, error);
     if (status != HEED_OK || !shape->won)
         return status;
     if (!shape->foreign)
@@ -195,6 +220,8 @@ cli_exit tune_challenge(tune_run *tune)
         code = play_round(tune, 1);
     for (size_t i = 0; i < tune->count; i++)
         tune->shapes[i].won &= tune->shapes[i].rounds > 1;
+    if (code == CLI_OK)
+        code = tune_meet_leaders(tune);
     if (code == CLI_OK)
         code = tune_prove(tune, true);
     for (size_t i = 0; i < tune->count && code == CLI_OK; i++) {

@@ -20,7 +20,46 @@ typedef struct brood {
     tune_quest *quest;
     lab_evolution *evolution;
     int64_t launched;
+    char (*hashes)[LAB_RECORD_HASH_SIZE]; /* of candidates, by their number from 1 */
+    int64_t room;
 } brood;
+
+/* ---- Parents, which the board names by their hashes ---- */
+
+static heed_status keep_hash(brood *it, const lab_individual *one)
+{
+    char name[HEED_NAME_SIZE];
+    if (one->id > it->room) {
+        int64_t room = 2 * one->id + 64;
+        void *hashes = realloc(it->hashes, (size_t)room * sizeof *it->hashes);
+        if (!hashes)
+            return lab_fail(&it->quest->error, HEED_ERR_NO_MEMORY, "no memory for an evolution");
+        it->hashes = hashes;
+        memset(it->hashes + it->room, 0, (size_t)(room - it->room) * sizeof *it->hashes);
+        it->room = room;
+    }
+    if (lab_space_name(&it->quest->sweep.space, &one->genome.point, it->quest->sweep.kernel, name,
+                       NULL) != HEED_OK)
+        return HEED_OK;
+    char *config = strstr(name, "__");
+    if (config)
+        *config = '\0';
+    const lab_record_candidate candidate = { .kernel = name, .config = config ? config + 2 : "" };
+    lab_record_candidate_hash(&candidate, it->hashes[one->id - 1]);
+    return HEED_OK;
+}
+
+static void name_parents(brood *it, const lab_individual *one)
+{
+    it->quest->parent_count = 0;
+    for (int i = 0; i < 2; i++) {
+        int64_t parent = one->parents[i];
+        if (parent > 0 && parent <= it->room && *it->hashes[parent - 1])
+            it->quest->parents[it->quest->parent_count++] = it->hashes[parent - 1];
+    }
+}
+
+/* ---- Evolution ---- */
 
 static heed_status evaluate(void *data, lab_individual *individual)
 {
@@ -31,7 +70,12 @@ static heed_status evaluate(void *data, lab_individual *individual)
     individual->fate = LAB_FATE_PRUNED;
     if (quest->inner.refuse(quest->inner.data, point, individual->why))
         return HEED_OK;
-    heed_status status = tune_ask(quest, point, 0, &result);
+    heed_status status = keep_hash(it, individual); /* which may move the others */
+    if (status != HEED_OK)
+        return status;
+    name_parents(it, individual);
+    status = tune_ask(quest, point, 0, &result);
+    quest->parent_count = 0;
     if (status != HEED_OK)
         return status;
     individual->fate = result.fate;
@@ -171,6 +215,7 @@ cli_exit tune_evolve(tune_quest *quest, int64_t until_ns, int64_t trials)
     if (status == HEED_OK)
         status = play_finals(&it, until_ns);
     lab_evolution_destroy(it.evolution);
+    free(it.hashes);
     if (cli_interrupted())
         return CLI_INTERRUPTED;
     if (status == HEED_OK)

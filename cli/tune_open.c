@@ -51,10 +51,13 @@ void tune_free(tune_run *tune)
     for (size_t i = 0; i < tune->count; i++) {
         cli_pair_free(&tune->shapes[i].first);
         cli_pair_free(&tune->shapes[i].again);
+        cli_pair_free(&tune->shapes[i].meeting.first);
+        cli_pair_free(&tune->shapes[i].meeting.again);
         bench_row_free(&tune->shapes[i].before);
         bench_row_free(&tune->shapes[i].after);
     }
     free(tune->shapes);
+    cli_board_place_free(&tune->place);
     bench_sources_free(&tune->sources);
 }
 
@@ -116,8 +119,10 @@ static cli_exit plan_champion(tune_run *tune, tune_shape *shape)
     if (status != HEED_OK) {
         shape->foreign = *shape->champion != '\0';
         if (shape->foreign)
-            cli_message("%s: %s, which leads the board, cannot be planned and keeps its title",
-                        shape->spec, shape->champion);
+            cli_message(
+                "%s: %s, which leads the board, cannot be planned: what comes out will meet "
+                "it",
+                shape->spec, shape->champion);
         shape->title = 0;
         status = heed_plan_create(&plan, tune->bench.context, &shape->source->problem,
                                   HEED_ESTIMATE);
@@ -141,6 +146,7 @@ cli_exit tune_find_champions(tune_run *tune)
         if (status != HEED_OK)
             return cli_board_fail(status, &error);
         snprintf(shape->champion, sizeof shape->champion, "%s", leader.name);
+        shape->leader = leader;
         shape->title = leader.trial;
         code = plan_champion(tune, &tune->shapes[i]);
         if (code == CLI_OK)

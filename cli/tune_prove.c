@@ -12,17 +12,13 @@
 
 #define LEAST_SECONDS 0.05 /* less is not worth a process */
 
-/* Who leads, unless that is refuted. */
-static const char *leader_of(const tune_shape *shape)
-{
-    return shape->won ? shape->best : shape->champion;
-}
-
 static int verify(const tune_run *tune, const tune_shape *shape, int64_t until_ns)
 {
     char threads[16];
-    const char *words[20] = { "heed",     "verify",         "--device", cli_device(tune->args),
-                              "--kernel", leader_of(shape), "--once",   "--time-limit",
+    const char *words[20] = { "heed",     "verify",
+                              "--device", cli_device(tune->args),
+                              "--kernel", tune_contender(shape),
+                              "--once",   "--time-limit",
                               "1",        shape->spec };
     size_t count = 10;
     if (cli_args_given(tune->args, "cpu")) {
@@ -40,9 +36,13 @@ static int verify(const tune_run *tune, const tune_shape *shape, int64_t until_n
 /* A winner without a proof is none. */
 static void lose(tune_shape *shape, const char *why)
 {
+    if (shape->meeting.won)
+        snprintf(shape->meeting.why, sizeof shape->meeting.why,
+                 "%.100s is faster than %.40s, and %s", tune_contender(shape), shape->leader.name,
+                 why);
     if (shape->won)
         snprintf(shape->why, sizeof shape->why, "%.100s is faster, and %s", shape->best, why);
-    shape->won = false;
+    shape->won = shape->meeting.won = false;
 }
 
 static void judge(tune_shape *shape, int code)
@@ -64,7 +64,7 @@ static void judge(tune_shape *shape, int code)
                      : "could not be verified: 'heed verify' returned %d",
              code);
     cli_warning("%s: %.100s %s: see 'heed verify --once --kernel %.100s \"%s\"'", shape->spec,
-                leader_of(shape), why, leader_of(shape), shape->spec);
+                tune_contender(shape), why, tune_contender(shape), shape->spec);
     lose(shape, why);
 }
 
@@ -81,7 +81,8 @@ static size_t collect(const tune_run *tune, bool winners, tune_shape **list)
     size_t count = 0;
     for (size_t i = 0; i < tune->count; i++) {
         tune_shape *shape = &tune->shapes[i];
-        if (shape->won == winners && shape->proof == TUNE_NO_TIME &&
+        bool winner = shape->won || shape->meeting.won;
+        if (winner == winners && shape->proof == TUNE_NO_TIME &&
             (winners || shape->before.outcome == BENCH_OK))
             list[count++] = shape;
     }

@@ -8,6 +8,7 @@
 #include "tune.h"
 
 #define RIVALS_MAX 32
+#define FACTS_MAX 16
 
 lab_record_trial tune_trial(const tune_run *tune, const tune_shape *shape, const char *kernel,
                             int attempt, tune_name *name)
@@ -54,8 +55,17 @@ static double p90_of(const double *seconds, size_t count)
 heed_status tune_add_pair(const tune_run *tune, const tune_shape *shape, int attempt, int64_t *id,
                           lab_error *error)
 {
-    const cli_pair *pair = attempt == TUNE_AGAIN ? &shape->again : &shape->first;
-    const lab_comparison *compared = attempt == TUNE_AGAIN ? &shape->two : &shape->one;
+    const tune_meeting *met = &shape->meeting;
+    const struct {
+        const cli_pair *pair;
+        const lab_comparison *compared;
+        const char (*times)[LAB_RECORD_TIME_SIZE];
+    } rounds[] = { [TUNE_FIRST] = { &shape->first, &shape->one, shape->times[0] },
+                   [TUNE_AGAIN] = { &shape->again, &shape->two, shape->times[1] },
+                   [TUNE_TITLE] = { &met->first, &met->one, met->times[0] },
+                   [TUNE_TITLE_AGAIN] = { &met->again, &met->two, met->times[1] } };
+    const cli_pair *pair = rounds[attempt].pair;
+    const lab_comparison *compared = rounds[attempt].compared;
     tune_name name;
     lab_record_trial trial = tune_trial(tune, shape, pair->planned[0], attempt, &name);
     const lab_record_comparison comparison = cli_board_comparison(compared, pair->planned[1],
@@ -71,10 +81,18 @@ heed_status tune_add_pair(const tune_run *tune, const tune_shape *shape, int att
           .seconds = pair->duel.b,
           .count = pair->duel.pairs },
     };
+    const lab_record_gate gate = { .name = "verify",
+                                   .passed = shape->proof == TUNE_PROVED,
+                                   .detail = shape->proof == TUNE_PROVED ? NULL : shape->why,
+                                   .seed = tune->seed };
     bool wrong = shape->proof == TUNE_REFUTED;
+    trial.started = rounds[attempt].times[0];
+    trial.ended = rounds[attempt].times[1];
+    trial.gates = &gate;
+    trial.gate_count = wrong || shape->proof == TUNE_PROVED;
     trial.verdict = wrong ? LAB_RECORD_WRONG : LAB_RECORD_OK;
     trial.reason = wrong ? shape->why : NULL;
-    trial.confirmed = attempt == TUNE_AGAIN;
+    trial.confirmed = attempt == TUNE_AGAIN || attempt == TUNE_TITLE_AGAIN;
     trial.timing = timing_of(tune);
     trial.seconds = pair->seconds[0];
     trial.p90 = p90_of(pair->duel.a, pair->duel.pairs);
@@ -82,25 +100,114 @@ heed_status tune_add_pair(const tune_run *tune, const tune_shape *shape, int att
     trial.sample_count = 2;
     trial.comparisons = &comparison;
     trial.comparison_count = 1;
+    cli_board_roof(&tune->place, &trial);
     return lab_record_append(tune->record, &trial, id, error);
 }
 
-static lab_record_comparison rival_of(const bench_match *match)
+static const char *version_of(const tune_run *tune, const char *name)
+{
+    for (size_t i = 0; i < tune->bench.rival_count; i++) {
+        const bench_rival *rival = &tune->bench.rivals[i];
+        if (strcmp(rival->name, name) == 0 && rival->peer && *rival->peer->version)
+            return rival->peer->version;
+    }
+    return NULL;
+}
+
+static lab_record_comparison rival_of(const tune_run *tune, const bench_match *match)
 {
     lab_record_comparison comparison = cli_board_comparison(&match->comparison, match->name,
                                                             match->seconds);
+    comparison.version = version_of(tune, match->name);
     comparison.method = *match->method ? match->method : NULL;
     if (match->outcome == BENCH_OK)
         return comparison;
     return (lab_record_comparison){ .against = match->name,
+                                    .version = comparison.version,
                                     .outcome = bench_outcome_name(match->outcome),
                                     .reason = *match->reason ? match->reason : NULL };
 }
 
-heed_status tune_add_row(const tune_run *tune, const tune_shape *shape, const bench_row *row,
-                         int attempt, int64_t *id, lab_error *error)
-{
+/* What belongs to a trial beside the rivals. */
+typedef struct row_parts {
     lab_record_comparison rivals[RIVALS_MAX];
+    lab_record_samples samples[1 + 2 * RIVALS_MAX];
+    lab_record_fact facts[FACTS_MAX];
+    lab_record_gate gate;
+} row_parts;
+
+static void add_rival(const tune_run *tune, lab_record_trial *trial, row_parts *parts,
+                      const bench_match *match)
+{
+    lab_record_samples samples = { .against = match->name,
+                                   .kind = timing_of(tune),
+                                   .seconds = match->heed,
+                                   .count = match->pairs };
+    parts->rivals[trial->comparison_count++] = rival_of(tune, match);
+    if (match->outcome != BENCH_OK || match->pairs == 0)
+        return;
+    parts->samples[trial->sample_count++] = samples;
+    samples.other = true;
+    samples.calls = match->calls;
+    samples.seconds = match->other;
+    parts->samples[trial->sample_count++] = samples;
+}
+
+/* What was seen beside the samples, by the names that records of heed bench have. */
+static void add_facts(lab_record_trial *trial, row_parts *parts, const bench_row *row)
+{
+    const heed_device_state *state = &row->state;
+    bool replayed = row->calls > 0;
+    const lab_record_fact facts[FACTS_MAX] = {
+        { .name = "error", .number = row->error },
+        { .name = "rows_checked", .number = (double)row->rows_checked },
+        { .name = "copies", .number = (double)row->copies },
+        { .name = "hot_seconds", .number = replayed ? row->hot : 0 },
+        { .name = "cold_seconds", .number = replayed ? row->cold : 0 },
+        { .name = "launch_seconds", .number = replayed ? row->launch : 0 },
+        { .name = "eager_p50", .number = replayed ? row->eager.p50 : 0 },
+        { .name = "eager_p90", .number = replayed ? row->eager.p90 : 0 },
+        { .name = "sm_clock_hz", .number = replayed ? state->sm_clock_hz : 0 },
+        { .name = "memory_clock_hz", .number = replayed ? state->memory_clock_hz : 0 },
+        { .name = "power_w", .number = replayed ? state->power_w : 0 },
+        { .name = "temperature_c", .number = replayed ? state->temperature_c : 0 },
+    };
+    for (size_t i = 0; i < FACTS_MAX && facts[i].name; i++)
+        if (i == 0 || facts[i].number > 0)
+            parts->facts[trial->fact_count++] = facts[i];
+    if (replayed && *state->throttle)
+        parts->facts[trial->fact_count++] = (lab_record_fact){ .name = "throttle",
+                                                               .text = state->throttle };
+    if (replayed && state->other_processes >= 0)
+        parts->facts[trial->fact_count++] = (lab_record_fact){ .name = "other_processes",
+                                                               .number = state->other_processes };
+}
+
+heed_status tune_add_broken(const tune_run *tune, const tune_shape *shape, const char *kernel,
+                            int attempt, bench_outcome outcome, const char *reason,
+                            lab_error *error)
+{
+    static const lab_record_verdict verdicts[] = {
+        [BENCH_OK] = LAB_RECORD_OK,           [BENCH_REFUSED] = LAB_RECORD_UNFIT,
+        [BENCH_SKIPPED] = LAB_RECORD_SKIPPED, [BENCH_FAILED] = LAB_RECORD_FAILED,
+        [BENCH_WRONG] = LAB_RECORD_WRONG,     [BENCH_IMPOSSIBLE] = LAB_RECORD_IMPOSSIBLE,
+    };
+    tune_name name;
+    const lab_record_gate gate = { .name = "rows", .detail = reason, .seed = tune->bench.seed };
+    if (!*kernel || outcome == BENCH_OK || outcome == BENCH_SKIPPED)
+        return HEED_OK;
+    lab_record_trial trial = tune_trial(tune, shape, kernel, attempt, &name);
+    trial.verdict = verdicts[outcome];
+    trial.reason = reason;
+    trial.gates = &gate;
+    trial.gate_count = outcome == BENCH_WRONG;
+    return lab_record_append(tune->record, &trial, NULL, error);
+}
+
+heed_status tune_add_row(const tune_run *tune, const tune_shape *shape, const bench_row *row,
+                         int attempt, const char *started, int64_t *id, lab_error *error)
+{
+    row_parts parts = { .gate = { .name = "rows", .passed = true, .seed = tune->bench.seed } };
     tune_name name;
     const lab_record_samples own = { .kind = timing_of(tune),
                                      .calls = row->calls,
@@ -108,18 +215,24 @@ heed_status tune_add_row(const tune_run *tune, const tune_shape *shape, const be
                                      .count = (size_t)row->count };
     *id = 0;
     if (row->outcome != BENCH_OK || row->count <= 0)
-        return HEED_OK;
+        return tune_add_broken(tune, shape, row->kernel, attempt, row->outcome, row->reason, error);
     lab_record_trial trial = tune_trial(tune, shape, row->kernel, attempt, &name);
+    trial.started = started;
+    parts.samples[trial.sample_count++] = own;
     for (size_t i = 0; i < row->match_count && trial.comparison_count < RIVALS_MAX; i++)
-        rivals[trial.comparison_count++] = rival_of(&row->matches[i]);
+        add_rival(tune, &trial, &parts, &row->matches[i]);
+    add_facts(&trial, &parts, row);
     trial.verdict = LAB_RECORD_OK;
     trial.confirmed = true;
     trial.timing = timing_of(tune);
     trial.seconds = row->summary.p50;
     trial.p90 = row->summary.p90;
     trial.of_roofline = bench_of_roofline(row);
-    trial.samples = &own;
-    trial.sample_count = 1;
-    trial.comparisons = rivals;
+    trial.samples = parts.samples;
+    trial.comparisons = parts.rivals;
+    trial.facts = parts.facts;
+    trial.gates = &parts.gate;
+    trial.gate_count = 1;
+    cli_board_roof(&tune->place, &trial);
     return lab_record_append(tune->record, &trial, id, error);
 }

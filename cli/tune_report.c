@@ -157,6 +157,8 @@ static void print_problems(const tune_run *tune)
             print_hunts(shape);
         printf("%s%s%s; %s\n", shape->reused ? ", some before the interruption" : "",
                shape->hunt_count > 0 ? "; " : "", shape->why, proofs[shape->proof]);
+        if (shape->foreign)
+            printf("%s: who leads the board: %s\n", shape->spec, shape->meeting.why);
     }
 }
 
@@ -251,10 +253,22 @@ static int64_t launched(const tune_shape *shape)
     return sum;
 }
 
+/* Who leads the board and cannot be planned, and what became of that; else null. */
+static json_t *json_leader(const tune_shape *shape)
+{
+    const tune_meeting *met = &shape->meeting;
+    if (!shape->foreign)
+        return json_null();
+    return json_pack(
+        "{s:s, s:I, s:o, s:o, s:b, s:s}", "name", shape->leader.name, "trial",
+        (json_int_t)shape->leader.trial, "first", json_comparison(&met->one, met->rounds > 0),
+        "again", json_comparison(&met->two, met->rounds > 1), "beaten", met->won, "why", met->why);
+}
+
 static json_t *json_shape(const tune_shape *shape)
 {
     return json_pack(
-        "{s:s, s:s, s:o, s:o, s:b, s:s, s:b, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "{s:s, s:s, s:o, s:o, s:b, s:s, s:b, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
         "problem", shape->spec, "champion", shape->champion, "best",
         *shape->best ? json_string(shape->best) : json_null(), "spaces", json_hunts(shape),
         "improved", shape->won, "gates", proof_word(shape), "refuted", shape->proof == TUNE_REFUTED,
@@ -264,7 +278,8 @@ static json_t *json_shape(const tune_shape *shape)
         json_comparison(&shape->one, shape->rounds > 0), "again",
         json_comparison(&shape->two, shape->rounds > 1), "before", json_row(&shape->before),
         "after", json_row(row_after(shape)), "insights",
-        *shape->insight.kernel ? insight_json(&shape->insight) : json_null());
+        *shape->insight.kernel ? insight_json(&shape->insight) : json_null(), "leader",
+        json_leader(shape));
 }
 
 cli_exit tune_report(const tune_run *tune)

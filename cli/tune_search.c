@@ -18,14 +18,11 @@
 
 static heed_status append(tune_quest *it, lab_record_trial *trial, const lab_evaluation *result)
 {
+    sweep_parts parts;
     if (result->fate == LAB_FATE_PRUNED) /* nothing ran, and it is soon found out anew */
         return HEED_OK;
-    trial->verdict = sweep_verdict_of(result->fate);
-    trial->reason = *result->why ? result->why : NULL;
-    if (result->fate == LAB_FATE_TIMED) {
-        trial->seconds = result->seconds;
-        trial->timing = it->tune->bench.cold ? LAB_RECORD_COLD : LAB_RECORD_HOT;
-    }
+    sweep_fill_trial(trial, &parts, result, it->tune->bench.cold);
+    cli_board_roof(&it->tune->place, trial);
     return lab_record_append(it->tune->record, trial, NULL, &it->error);
 }
 
@@ -39,14 +36,17 @@ heed_status tune_ask(tune_quest *it, const lab_point *point, int effort, lab_eva
     lab_record_trial trial = tune_trial(it->tune, it->shape, whole, effort, &name);
     lab_point_print(&it->sweep.space, point, thought);
     trial.candidate.thought = thought;
+    trial.candidate.parents = it->parents;
+    trial.candidate.parent_count = it->parent_count;
     heed_status status = lab_record_find(it->tune->record, &trial, &found, &it->error);
     it->known = status == HEED_OK && found.trial > 0;
     if (it->known) {
         it->shape->reused += it->tune->resumed;
-        *result = (lab_evaluation){ .fate = sweep_fate_of(found.verdict),
-                                    .seconds = found.seconds };
+        *result = sweep_evaluation_of(&found);
         return HEED_OK;
     }
+    trial.started = it->sweep.started;
+    lab_record_now(it->sweep.started);
     if (status == HEED_OK)
         status = it->inner.evaluate(it->inner.data, point, 0, effort, result);
     return status == HEED_OK ? append(it, &trial, result) : status;

@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include "bench_program.h"
+#include "lab/measure/duel.h"
+#include "lab/measure/power.h"
 #include "scratch.h"
 
 #define CAPTURE HEED_SOURCE_DIR "/tests/data/minilm.safetensors"
@@ -122,6 +124,45 @@ static void says_what_cannot_be_done(void **state)
     json_decref(answer);
 }
 
+static void read_blocks(const json_t *row, const char *name, double blocks[LAB_PAIRS_MAX])
+{
+    const json_t *array = json_object_get(row, name);
+    for (size_t i = 0; i < json_array_size(array); i++)
+        blocks[i] = json_number_value(json_array_get(array, i));
+}
+
+/* What can be detected follows from the blocks that stand beside it: null, as nothing can be told,
+ * only where that is so of them, by their own arithmetic. And where there are many pairs and little
+ * noise it is a figure, of the size of the noise of so many. */
+static void expect_detectable(const json_t *answer, const json_t *row)
+{
+    double a[LAB_PAIRS_MAX], b[LAB_PAIRS_MAX], least;
+    const json_t *figures = json_object_get(row, "figures");
+    const json_t *said = json_object_get(figures, "detectable");
+    double pairs = number_of(figures, "pairs"), noise = number_of(figures, "noise");
+    assert_in_range(pairs, 8, LAB_PAIRS_MAX);
+    read_blocks(row, "a_blocks", a);
+    read_blocks(row, "b_blocks", b);
+    const lab_series series = { .a = a,
+                                .b = b,
+                                .pairs = (size_t)pairs,
+                                .planned = (size_t)number_of(figures, "planned"),
+                                .ended = json_is_true(json_object_get(figures, "ended")) };
+    const lab_rules rules = { .margin = number_of(answer, "margin"), .looks = LAB_DUEL_LOOKS };
+    assert_int_equal(
+        lab_power_detectable(&series, &rules, 0, (uint64_t)number_of(answer, "seed"), &least),
+        HEED_OK);
+    if (json_is_null(said) != !isfinite(least))
+        fail_msg("%g pairs with %g noise: detectable is %g, by their blocks %g", pairs, noise,
+                 json_number_value(said), least);
+    if (pairs >= 100 && noise < 0.1 && json_is_null(said))
+        fail_msg("%g pairs with %g noise, and nothing can be detected", pairs, noise);
+    if (json_is_null(said))
+        return;
+    assert_true(fabs(json_number_value(said) / least - 1) < 1e-9);
+    assert_true(least > noise / sqrt(pairs) && least <= LAB_POWER_WORST * (1 + 1e-9));
+}
+
 /* Every figure of a calibration, and in words what cannot be told; nothing of rivals. */
 static void says_what_it_can_detect(void **state)
 {
@@ -144,8 +185,10 @@ static void says_what_it_can_detect(void **state)
                      number_of(figures, "pairs"));
     assert_true(number_of(figures, "pairs") >= 8 && number_of(figures, "seconds") > 0);
     assert_true(number_of(figures, "noise") > 0);
-    json_t *detectable = json_object_get(figures, "detectable"); /* null: nothing, so noisy is it */
-    assert_true(json_is_null(detectable) || json_number_value(detectable) > 0);
+    expect_detectable(answer, row);
+    json_decref(answer);
+    answer = json_of(state, "", "'b1 h1 s64 d16 f32' --calibrate --seconds 2 --json", 0);
+    expect_detectable(answer, json_array_get(json_object_get(answer, "rows"), 0));
     json_decref(answer);
 
     assert_int_equal(run_bench(state, "", "'b1 h1 s64 d16 f32' --calibrate --against x"), 2);

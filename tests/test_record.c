@@ -173,7 +173,7 @@ static void nothing_is_changed_or_dropped(void **state)
              "db = sqlite3.connect('%s')\n"
              "tables = [r[0] for r in db.execute(\\\"SELECT name FROM sqlite_schema WHERE "
              "type = 'table'\\\")]\n"
-             "assert len(tables) == 21, tables\n"
+             "assert len(tables) == 23, tables\n"
              "for t in tables:\n"
              "    column = db.execute(f'SELECT name FROM pragma_table_info(\\\"{t}\\\")')"
              ".fetchone()[0]\n"

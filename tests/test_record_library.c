@@ -1,6 +1,7 @@
 /*
- * test_record_library.c - what version 2 of the leaderboard adds: the sources of heed, how device
- * code is launched, and files of version 1, which are read as they are and brought up to date
+ * test_record_library.c - what versions 2 and 3 of the leaderboard add: the sources of heed, how
+ * device code is launched, manifests; and older files, which are read as they are and brought up to
+ * date
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -161,17 +162,115 @@ static void launches_come_back(void **state)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Version 1                                                                  */
+/* Manifests                                                                  */
 /* -------------------------------------------------------------------------- */
 
-/* A board as heed made it before there was a version 2: with the words for verdicts of that day,
- * and one trial with its seal. */
-static void make_old(const char *path)
+static const char tools[] = "{\"cc\":{\"version\":\"12\"}}";
+
+/* Adds a trial that was made with that hash, or the one of @text. */
+static heed_status add_made_with(lab_record *record, int64_t run, int number, const char *hash,
+                                 const char *text, int64_t *id, lab_error *error)
+{
+    char own[LAB_RECORD_HASH_SIZE];
+    record_scene scene;
+    record_scene_make(&scene, run, number);
+    if (text)
+        lab_record_hash(text, strlen(text), own);
+    scene.trial.environment.manifest = hash ? hash : own;
+    scene.trial.environment.manifest_text = text;
+    return lab_record_append(record, &scene.trial, id, error);
+}
+
+static void expect_manifest(lab_record *record, int64_t trial, const char *wanted)
+{
+    char hash[LAB_RECORD_HASH_SIZE], own[LAB_RECORD_HASH_SIZE], *text;
+    lab_error error;
+    record_expect(lab_record_manifest(record, trial, hash, &text, &error), &error);
+    if (!wanted) {
+        assert_string_equal(hash, "");
+        assert_null(text);
+        return;
+    }
+    lab_record_hash(wanted, strlen(wanted), own);
+    assert_string_equal(hash, own);
+    assert_non_null(text);
+    assert_string_equal(text, wanted);
+    assert_string_equal(record_show(record, trial, "manifest", 0, "sha256").text, own);
+    free(text);
+}
+
+/* Of a hash alone it is known which one it was, and the text may come later, with another trial. */
+static void manifests_come_back(void **state)
+{
+    char path[SCRATCH_PATH_SIZE], hash[LAB_RECORD_HASH_SIZE], seen[LAB_RECORD_HASH_SIZE], *text;
+    int64_t first, second, alone, refused, trials;
+    lab_error error;
+    lab_record *record = record_scene_open(scratch_path(state, "m.db", path), LAB_RECORD_WRITE);
+    int64_t run = record_scene_begin(record, "work");
+    static const char later[] = "{\"cc\":{\"version\":\"13\"}}";
+    lab_record_hash(later, strlen(later), hash);
+    record_expect(add_made_with(record, run, 1, NULL, tools, &first, &error), &error);
+    record_expect(add_made_with(record, run, 2, NULL, tools, &second, &error), &error);
+    record_expect(add_made_with(record, run, 3, hash, NULL, &alone, &error), &error);
+    record_refused(add_made_with(record, run, 4, hash, tools, &refused, &error), HEED_ERR_INVALID,
+                   &error, "manifest is ");
+    expect_manifest(record, first, tools);
+    expect_manifest(record, second, tools);
+    record_expect(lab_record_manifest(record, alone, seen, &text, &error), &error);
+    assert_string_equal(seen, hash);
+    assert_null(text);
+    record_expect(add_made_with(record, run, 5, NULL, later, &refused, &error), &error);
+    expect_manifest(record, alone, later);
+    record_expect(lab_record_check(record, &trials, &error), &error);
+    assert_int_equal(trials, 4);
+    lab_record_close(record);
+}
+
+static void changed_manifests_are_told(void **state)
+{
+    static const char *const changes[] = { "UPDATE manifest SET text = replace(text, 12, 13)",
+                                           "UPDATE made_with SET manifest = replace(manifest, "
+                                           "substr(manifest, 1, 4), \\'beef\\')" };
+    static const char *const says[] = { "the manifest ", "trial 1 is not what was added" };
+    for (int i = 0; i < 2; i++) {
+        char path[SCRATCH_PATH_SIZE], name[16], code[1024];
+        int64_t trial, trials;
+        lab_error error;
+        snprintf(name, sizeof name, "n%d.db", i);
+        lab_record *record = record_scene_open(scratch_path(state, name, path), LAB_RECORD_WRITE);
+        record_expect(add_made_with(record, record_scene_begin(record, "work"), 1, NULL, tools,
+                                    &trial, &error),
+                      &error);
+        lab_record_close(record);
+        snprintf(code, sizeof code,
+                 "keep = db.execute('SELECT name, sql FROM sqlite_schema WHERE name IN "
+                 "(\\'manifest_keep\\', \\'made_with_keep\\')').fetchall()\n"
+                 "for name, sql in keep: db.execute('DROP TRIGGER ' + name)\n"
+                 "db.execute('%s')\n"
+                 "for name, sql in keep: db.execute(sql)\n"
+                 "db.commit()\n",
+                 changes[i]);
+        assert_int_equal(python(path, code), 0);
+        record = record_scene_open(path, LAB_RECORD_READ);
+        record_refused(lab_record_check(record, &trials, &error), HEED_ERR_CORRUPT, &error,
+                       says[i]);
+        lab_record_close(record);
+    }
+}
+
+/* -------------------------------------------------------------------------- */
+/* Older versions                                                             */
+/* -------------------------------------------------------------------------- */
+
+/* A board as heed made it before there was a version 2, or 3: with the words for verdicts of that
+ * day, and one trial with its seal. */
+static void make_old(const char *path, int version)
 {
     char code[4096];
     snprintf(code, sizeof code,
              "db.executescript(open('%s').read())\n"
-             "db.executescript('PRAGMA application_id = 1751475556; PRAGMA user_version = 1;')\n"
+             "if %d > 1: db.executescript(open('%s').read())\n"
+             "db.executescript('PRAGMA application_id = 1751475556; PRAGMA user_version = %d;')\n"
              "add = lambda table, *values: db.execute(f'INSERT INTO {table} VALUES (' + "
              "', '.join('?' * len(values)) + ')', values)\n"
              "add('verdict', 'ok', 'right, and timed')\n"
@@ -185,14 +284,14 @@ static void make_old(const char *path)
              "None, None)\n"
              "add('seal', 1, '" OLD_SEAL "')\n"
              "db.commit()\n",
-             HEED_SCHEMA);
+             HEED_SCHEMA, version, HEED_SCHEMA_2, version);
     assert_int_equal(python(path, code), 0);
 }
 
 static void expect_old(lab_record *record)
 {
     record_row row;
-    char *words;
+    char *words, hash[LAB_RECORD_HASH_SIZE];
     lab_record_library *library;
     lab_error error;
     int64_t trials;
@@ -204,13 +303,16 @@ static void expect_old(lab_record *record)
     assert_null(words);
     record_expect(lab_record_library_read(record, 1, &library, &error), &error);
     assert_null(library);
+    record_expect(lab_record_manifest(record, 1, hash, &words, &error), &error);
+    assert_string_equal(hash, "");
+    assert_null(words);
 }
 
-static void an_old_file_is_read_as_it_is(void **state)
+static void expect_left_alone(void **state, const char *name, int version)
 {
     static char before[1 << 20], after[1 << 20];
     char path[SCRATCH_PATH_SIZE];
-    make_old(scratch_path(state, "d.db", path));
+    make_old(scratch_path(state, name, path), version);
     size_t length = scratch_read(path, before, sizeof before);
     lab_record *record = record_scene_open(path, LAB_RECORD_READ);
     expect_old(record);
@@ -219,12 +321,18 @@ static void an_old_file_is_read_as_it_is(void **state)
     assert_memory_equal(before, after, length);
 }
 
+static void an_old_file_is_read_as_it_is(void **state)
+{
+    expect_left_alone(state, "d1.db", 1);
+    expect_left_alone(state, "d2.db", 2);
+}
+
 /* Among what is new are the words that the old heed did not know. */
-static void an_old_file_is_brought_up_to_date(void **state)
+static void expect_new(void **state, const char *name, int version)
 {
     char path[SCRATCH_PATH_SIZE];
     record_scene scene;
-    make_old(scratch_path(state, "e.db", path));
+    make_old(scratch_path(state, name, path), version);
     lab_record *record = record_scene_open(path, LAB_RECORD_WRITE);
     expect_old(record);
     int64_t run = record_scene_begin(record, "work");
@@ -237,12 +345,19 @@ static void an_old_file_is_brought_up_to_date(void **state)
     assert_string_equal(record_show(record, forbidden, "trial", 0, "verdict").text, "forbidden");
     lab_record_close(record);
     assert_int_equal(python(path, "sys.exit(db.execute('PRAGMA user_version').fetchone()[0] != "
-                                  "2)\n"),
+                                  "3)\n"),
                      0);
     record = record_scene_open(path, LAB_RECORD_READ);
     assert_int_equal(record_scene_count(record, &all), 3);
     expect_sources(record, trial);
+    expect_manifest(record, trial, NULL);
     lab_record_close(record);
+}
+
+static void an_old_file_is_brought_up_to_date(void **state)
+{
+    expect_new(state, "e1.db", 1);
+    expect_new(state, "e2.db", 2);
 }
 
 int main(void)
@@ -251,6 +366,8 @@ int main(void)
         cmocka_unit_test(sources_come_back),
         cmocka_unit_test(changed_sources_are_told),
         cmocka_unit_test(launches_come_back),
+        cmocka_unit_test(manifests_come_back),
+        cmocka_unit_test(changed_manifests_are_told),
         cmocka_unit_test(an_old_file_is_read_as_it_is),
         cmocka_unit_test(an_old_file_is_brought_up_to_date),
     };

@@ -3,6 +3,8 @@
  *
  * Each function below is for one table, in the order of schema.sql.
  */
+#include <stdlib.h>
+
 #include "store.h"
 
 /* -------------------------------------------------------------------------- */
@@ -224,6 +226,17 @@ heed_status lab_record_append(lab_record *record, const lab_record_trial *trial,
     return status;
 }
 
+static double least_of(statement *s, int column)
+{
+    size_t count = 0;
+    double least = 0, *samples = statement_get_reals(s, column, &count);
+    for (size_t i = 0; samples && i < count; i++)
+        if (i == 0 || samples[i] < least)
+            least = samples[i];
+    free(samples);
+    return least;
+}
+
 heed_status lab_record_find(lab_record *record, const lab_record_trial *trial,
                             lab_record_found *found, lab_error *error)
 {
@@ -233,7 +246,9 @@ heed_status lab_record_find(lab_record *record, const lab_record_trial *trial,
     heed_problem_print(trial->problem, spec, sizeof spec);
     statement s = statement_make(
         record,
-        "SELECT trial.id, verdict, seconds, p90 FROM trial "
+        "SELECT trial.id, verdict, trial.seconds, p90, sample.seconds FROM trial "
+        "LEFT JOIN sample ON sample.trial = trial.id AND against = '' AND side = 'self' "
+        "AND kind = timing "
         "WHERE run = ? AND candidate = (SELECT id FROM candidate WHERE hash = ?) "
         "AND problem = (SELECT id FROM problem WHERE spec = ?) AND attempt = ?",
         error);
@@ -247,6 +262,7 @@ heed_status lab_record_find(lab_record *record, const lab_record_trial *trial,
             .verdict = lab_record_verdict_find(statement_get_text(&s, 1)),
             .seconds = statement_get_real(&s, 2),
             .p90 = statement_get_real(&s, 3),
+            .least = least_of(&s, 4),
         };
     return statement_end(&s);
 }

@@ -16,7 +16,8 @@
 #define APPLICATION 0x68656564
 
 /* What brings a file of version i to i + 1. */
-static const char *const migrations[] = { lab_record_schema, lab_record_schema_2 };
+static const char *const migrations[] = { lab_record_schema, lab_record_schema_2,
+                                          lab_record_schema_3 };
 #define VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
 
 /* How long to wait for another process's transaction. */
@@ -211,6 +212,8 @@ heed_status lab_record_check(lab_record *record, int64_t *trials, lab_error *err
     heed_status status = check_structure(record, error);
     if (status == HEED_OK)
         status = library_check(record, error);
+    if (status == HEED_OK)
+        status = manifest_check(record, error);
     if (status == HEED_OK)
         status = check_seals(record, trials, error);
     return status;

@@ -231,6 +231,9 @@ typedef struct lab_record_environment {
     const char *driver, *nvrtc, *compiler, *libraries;
     const char *cpu, *system, *governor;
     const lab_record_library *library; /* the sources of that build, kept once; NULL: not known */
+    const char *manifest; /* hash of the manifest of its tools and libraries; NULL: not known */
+    const char
+        *manifest_text; /* its parts, of which that is the hash, kept once; NULL: not known */
 } lab_record_environment;
 
 /* What a compiler made, without the bytes. */
@@ -329,6 +332,7 @@ typedef struct lab_record_found {
     lab_record_verdict verdict;
     double seconds; /* 0: not timed */
     double p90;
+    double least; /* of its own samples; 0: there are none */
 } lab_record_found;
 
 /* lab_record_find() looks for the trial of the same run, candidate, problem and attempt. */
@@ -349,7 +353,7 @@ heed_status lab_record_promote(lab_record *record, int64_t trial, int64_t over, 
                                lab_error *error);
 
 /* -------------------------------------------------------------------------- */
-/* library.c: what it takes to build the code of a trial again                */
+/* library.c, manifest.c: what it takes to build the code of a trial again    */
 /* -------------------------------------------------------------------------- */
 
 /* What is known of the code of a trial that does not say it itself. */
@@ -376,6 +380,12 @@ heed_status lab_record_launch(lab_record *record, int64_t trial, char **words, l
 heed_status lab_record_library_read(lab_record *record, int64_t trial, lab_record_library **library,
                                     lab_error *error);
 void lab_record_library_free(lab_record_library *library);
+
+/* lab_record_manifest() writes the hash of the manifest that @trial was made with, "" if that is
+ * not known, and its parts to a new text, to be freed by the caller: NULL if the board does not
+ * have them. */
+heed_status lab_record_manifest(lab_record *record, int64_t trial, char hash[LAB_RECORD_HASH_SIZE],
+                                char **text, lab_error *error);
 
 /* -------------------------------------------------------------------------- */
 /* board.c: the leaderboard                                                   */

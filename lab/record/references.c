@@ -76,6 +76,8 @@ static heed_status add_environment(lab_record *record, const lab_record_environm
     hasher_integer(&h, dirty);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         hasher_text(&h, texts[i]);
+    if (e->manifest) /* not before version 3, whose environments stay what they were */
+        hasher_text(&h, e->manifest);
     hasher_end(&h, hash);
 
     statement s = statement_make(
@@ -93,6 +95,8 @@ static heed_status add_environment(lab_record *record, const lab_record_environm
     heed_status status = statement_do(&s);
     if (status == HEED_OK)
         status = find_id(record, "SELECT id FROM environment WHERE hash = ?", hash, id, error);
+    if (status == HEED_OK)
+        status = manifest_add(record, *id, e, error);
     return status;
 }
 

@@ -1,4 +1,4 @@
--- schema.sql - the leaderboard, version 1; schema_2.sql adds to it
+-- schema.sql - the leaderboard, version 1; schema_2.sql and schema_3.sql add to it
 --
 -- Rows are added and never changed: every table refuses UPDATE and DELETE. What changes in the
 -- world, such as how far a run has come, is a row more. The leaderboard is a view, at the end.

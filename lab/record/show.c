@@ -43,6 +43,10 @@ static const struct {
       "libraries, cpu, system, governor FROM environment "
       "WHERE id = (SELECT environment FROM trial WHERE id = ?1)",
       false, true },
+    { "manifest",
+      "SELECT manifest AS sha256 FROM made_with WHERE environment = "
+      "(SELECT environment FROM trial WHERE id = ?1)",
+      false, true },
     { "selftest",
       "SELECT at, backend, suite, git_commit, killed, wrong, accepted, honest FROM selftest "
       "WHERE id = (SELECT selftest FROM trial WHERE id = ?1)",

@@ -19,9 +19,10 @@ struct lab_record {
     char library[96];               /* a build whose library is there; "": none is known to be */
 };
 
-/* schema.c: schema.sql and schema_2.sql. */
+/* schema.c: schema.sql, schema_2.sql and schema_3.sql. */
 extern const char lab_record_schema[];
 extern const char lab_record_schema_2[];
+extern const char lab_record_schema_3[];
 
 /* lock.c: the right to write to @path. lab_record_lock() writes a file descriptor to *@lock, which
  * lab_record_unlock() closes (-1 is ignored); HEED_ERR_SYSTEM says who has the right. */
@@ -124,6 +125,16 @@ heed_status library_add_launch(lab_record *record, int64_t id, const char *words
 void library_describe(lab_record *record, const lab_record_trial *trial,
                       lab_record_described *described);
 heed_status library_check(lab_record *record, lab_error *error);
+
+/* -------------------------------------------------------------------------- */
+/* manifest.c                                                                 */
+/* -------------------------------------------------------------------------- */
+
+/* manifest_add() adds the manifest of @e, if it has one, to the environment of that number.
+ * manifest_check() looks whether every manifest is what was added. */
+heed_status manifest_add(lab_record *record, int64_t environment, const lab_record_environment *e,
+                         lab_error *error);
+heed_status manifest_check(lab_record *record, lab_error *error);
 
 /* -------------------------------------------------------------------------- */
 /* show.c                                                                     */

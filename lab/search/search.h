@@ -45,6 +45,13 @@ typedef struct lab_evaluation {
     lab_fate fate;
     double seconds;         /* of one execution; LAB_FATE_TIMED alone */
     char why[LAB_WHY_SIZE]; /* unless LAB_FATE_TIMED */
+
+    /* What seconds are the least of, as they were taken: seconds per call, each the mean of @calls
+     * (0: not known). They are the evaluator's, until it is asked again. NULL: not known any more.
+     */
+    const double *samples;
+    size_t sample_count;
+    int64_t calls;
 } lab_evaluation;
 
 #define LAB_SEARCH_SHAPES 64

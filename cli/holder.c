@@ -1,0 +1,165 @@
+/*
+ * holder.c - who leads the board with a source of its own, made to run again
+ */
+#include "holder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- A C source ---- */
+
+static heed_status worker_start(void *data, const bench_tensors *tensors, double *seconds)
+{
+    cli_holder *it = data;
+    return it->own.start(it->own.data, tensors, seconds);
+}
+
+/* Without what it may have taken to ask. */
+static heed_status worker_block(void *data, double *seconds)
+{
+    cli_holder *it = data;
+    heed_status status = it->own.block(it->own.data, seconds);
+    double asking = cli_worker_overhead(&it->worker, *seconds);
+    if (status == HEED_OK)
+        *seconds *= asking < 0.99 ? 1 - asking : 0.01;
+    return status;
+}
+
+static double worker_error(void *data)
+{
+    cli_holder *it = data;
+    return it->own.error(it->own.data);
+}
+
+static void worker_stop(void *data)
+{
+    cli_holder *it = data;
+    it->own.stop(it->own.data);
+}
+
+static void use_worker(cli_holder *it)
+{
+    const cli_args *args = it->gate.args;
+    it->worker = (cli_worker){ .name = it->name,
+                               .source = it->source,
+                               .limits = { .interrupted = cli_interrupted } };
+    it->worker.limits.unsafe = cli_args_has(args, "unsafe-candidates") &&
+                               cli_args_flag(args, "unsafe-candidates");
+    it->own = cli_worker_guest(&it->worker);
+    it->asked = (cli_guest){ .data = it,
+                             .name = it->name,
+                             .start = worker_start,
+                             .block = worker_block,
+                             .error = worker_error,
+                             .stop = worker_stop };
+    it->guest = &it->asked;
+}
+
+/* ---- A CUDA source ---- */
+
+/* What the board has of it, as the gate takes it. */
+static heed_status read_code(cli_holder *it, lab_record *record, lab_error *error)
+{
+    lab_record_library *sources = NULL;
+    heed_status status = lab_record_launch(record, it->shape.trial, &it->shape.launch, error);
+    if (status == HEED_OK)
+        status = lab_record_library_read(record, it->shape.trial, &sources, error);
+    if (status != HEED_OK || !sources)
+        return status;
+    it->gate.libraries = calloc(1, sizeof *it->gate.libraries);
+    if (!it->gate.libraries) {
+        lab_record_library_free(sources);
+        return lab_fail(error, HEED_ERR_NO_MEMORY, "no memory for the sources of %s", it->name);
+    }
+    it->gate.library_count = it->shape.library = 1;
+    it->gate.libraries[0] = (gate_library){ .sources = sources };
+    return HEED_OK;
+}
+
+static heed_status use_maker(cli_holder *it, lab_record *record, lab_error *error)
+{
+    heed_status status = read_code(it, record, error);
+    if (status != HEED_OK)
+        return status;
+    it->shape.code = it->source;
+    bool made = gate_rebuild(&it->rebuilt, &it->gate, &it->shape);
+    it->shape.code = NULL;
+    if (made)
+        it->maker = &it->rebuilt.maker;
+    else
+        snprintf(it->why, sizeof it->why, "%.300s", it->shape.lost);
+    return HEED_OK;
+}
+
+/* ---- Either ---- */
+
+heed_status cli_holder_open(cli_holder *it, const cli_holder_place *place, lab_record *record,
+                            int64_t trial, const char *name, const heed_problem *problem,
+                            lab_error *error)
+{
+    memset(it, 0, sizeof *it);
+    it->gate = (gate_run){ .args = place->args,
+                           .bench = { .args = place->args,
+                                      .context = place->context,
+                                      .host_threads = place->threads,
+                                      .seed = place->seed } };
+    it->shape = (gate_shape){ .source = { .problem = *problem }, .trial = trial };
+    snprintf(it->name, sizeof it->name, "%s", name);
+    snprintf(it->shape.champion, sizeof it->shape.champion, "%s", name);
+    snprintf(it->gate.bench.device, sizeof it->gate.bench.device, "%s", place->device);
+    heed_status status = lab_record_source(record, trial, &it->source, error);
+    if (status != HEED_OK)
+        return status;
+    if (!it->source)
+        snprintf(
+            it->why, sizeof it->why,
+            "it is a kernel of another heed, and has no source of its own: 'heed gate' meets it");
+    else if (heed_device_is_host(place->context))
+        use_worker(it);
+    else
+        status = use_maker(it, record, error);
+    return status;
+}
+
+void cli_holder_close(cli_holder *it)
+{
+    cli_holder_stop(it);
+    gate_rebuild_end(&it->rebuilt);
+    for (size_t i = 0; i < it->gate.library_count; i++)
+        gate_library_free(&it->gate.libraries[i]);
+    free(it->gate.libraries);
+    free(it->shape.launch);
+    free(it->source);
+    memset(it, 0, sizeof *it);
+}
+
+static heed_status start_engine(cli_holder *it, const bench_tensors *tensors, bool replay)
+{
+    heed_plan *plan = NULL;
+    double seconds = 0;
+    heed_status status = it->maker->plan(it->maker->data, &tensors->problem, &plan);
+    if (status == HEED_OK)
+        status = bench_engine_start_of(&it->engine, tensors, plan, it->maker->heed);
+    if (status == HEED_OK)
+        status = bench_engine_estimate(&it->engine, replay, &seconds);
+    return status == HEED_OK ? bench_engine_ready(&it->engine, replay, seconds) : status;
+}
+
+heed_status cli_holder_start(cli_holder *it, const bench_tensors *tensors, bool replay,
+                             lab_side *side)
+{
+    double seconds = 0;
+    if (it->guest) {
+        *side = (lab_side){ .fn = it->guest->block, .data = it->guest->data };
+        return it->guest->start(it->guest->data, tensors, &seconds);
+    }
+    *side = (lab_side){ bench_engine_block, bench_engine_renew, &it->engine };
+    return start_engine(it, tensors, replay);
+}
+
+void cli_holder_stop(cli_holder *it)
+{
+    if (it->guest)
+        it->guest->stop(it->guest->data);
+    bench_engine_stop(&it->engine);
+}

@@ -1,0 +1,99 @@
+/*
+ * manifest_hash.c - hashes of files, which are kept: a run-time compiler has a hundred megabytes
+ *
+ * A file is taken to be what it was if its place, size, number and times are. What is kept lies in
+ * the folder of caches, below "files", by the hash of all that, and may be deleted at any time.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "manifest.h"
+
+#define KEPT_FROM ((int64_t)1 << 20) /* bytes; smaller files are hashed as quickly */
+
+/* Where the hash of the file is kept; false if there is no such folder. */
+static bool place_of(const char *path, const struct stat *about, char place[PATH_MAX])
+{
+    static const struct {
+        const char *variable, *below;
+    } folders[] = { { "HEED_CACHE", "" },
+                    { "XDG_CACHE_HOME", "/heed" },
+                    { "HOME", "/.cache/heed" } };
+    char text[PATH_MAX + 160], hash[LAB_RECORD_HASH_SIZE];
+    size_t i = 0;
+    while (i < 3 && !(getenv(folders[i].variable) && *getenv(folders[i].variable)))
+        i++;
+    if (i == 3)
+        return false;
+    snprintf(text, sizeof text, "%s %ju %ju %jd %jd.%09ld %jd.%09ld", path,
+             (uintmax_t)about->st_dev, (uintmax_t)about->st_ino, (intmax_t)about->st_size,
+             (intmax_t)about->st_mtim.tv_sec, about->st_mtim.tv_nsec,
+             (intmax_t)about->st_ctim.tv_sec, about->st_ctim.tv_nsec);
+    lab_record_hash(text, strlen(text), hash);
+    return snprintf(place, PATH_MAX, "%s%s/files/%s", getenv(folders[i].variable), folders[i].below,
+                    hash) < PATH_MAX;
+}
+
+static bool read_kept(const char *place, char hash[LAB_RECORD_HASH_SIZE])
+{
+    FILE *file = fopen(place, "re");
+    bool good = file && fread(hash, 1, LAB_RECORD_HASH_SIZE - 1, file) == LAB_RECORD_HASH_SIZE - 1;
+    hash[good ? LAB_RECORD_HASH_SIZE - 1 : 0] = '\0';
+    if (file)
+        fclose(file);
+    return good && strspn(hash, "0123456789abcdef") == LAB_RECORD_HASH_SIZE - 1;
+}
+
+/* As a whole or not at all. That it cannot be kept is no failure. */
+static void keep(const char *place, const char *hash)
+{
+    char name[PATH_MAX + 16], folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", place);
+    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(folder, 0700);
+        *slash = '/';
+    }
+    snprintf(name, sizeof name, "%s.%ld", place, (long)getpid());
+    FILE *file = fopen(name, "wex");
+    if (!file)
+        return;
+    bool written = fputs(hash, file) >= 0;
+    if (fclose(file) != 0 || !written || rename(name, place) != 0)
+        unlink(name);
+}
+
+static bool hash_now(int file, size_t size, char hash[LAB_RECORD_HASH_SIZE])
+{
+    void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, file, 0);
+    if (data == MAP_FAILED)
+        return false;
+    lab_record_hash(data, size, hash);
+    munmap(data, size);
+    return true;
+}
+
+bool cli_manifest_hash_file(const char *path, char hash[LAB_RECORD_HASH_SIZE])
+{
+    struct stat about;
+    char place[PATH_MAX];
+    bool hashed = false;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0) {
+        bool kept = about.st_size >= KEPT_FROM && place_of(path, &about, place);
+        hashed = kept && read_kept(place, hash);
+        if (!hashed && hash_now(file, (size_t)about.st_size, hash)) {
+            hashed = true;
+            if (kept)
+                keep(place, hash);
+        }
+    }
+    if (file >= 0)
+        close(file);
+    return hashed;
+}

@@ -1,0 +1,155 @@
+/*
+ * test_holder.c - who leads the board with a source of its own is met by what heed finds: by `heed
+ * tune`, and by both kinds of `heed evolve`
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "crown.h"
+#include "lab/trial/sandbox.h"
+#include "run_heed.h"
+#include "scratch.h"
+
+/* The plain kernel takes ten times as long as heed's. */
+#define SPEC "b1 h2 s128 d64 f32"
+#define TUNE "heed tune -t 1 --peers none --rivals 0.05 --trials 1 --duel 1 --seconds 60 "
+
+static const run_heed_way way = { HEED_PROGRAM,
+                                  "HEED_DEVICE=cpu HEED_BOARD=board.db HEED_CACHE=\"$PWD/cache\"" };
+
+static void crown(void **state, const char *name)
+{
+    run_heed_must(state, &way, "rm -f board.db*", 0);
+    crown_source(state, name, SPEC, 1e-3);
+}
+
+static bool can_hold(void)
+{
+    const lab_protections protections = lab_protections_find();
+    return lab_protections_suffice(&protections);
+}
+
+/* Runs a line that must exit with 0 and returns all that it said, which the next call forgets. */
+static const heed_said *says(void **state, const char *line, const char *part)
+{
+    static heed_said said;
+    run_heed(state, &way, line, &said);
+    if (said.code != 0 || (!strstr(said.out, part) && !strstr(said.err, part)))
+        fail_msg("%s gave %d and not \"%s\": %s%s", line, said.code, part, said.out, said.err);
+    return &said;
+}
+
+static const char *text_of(const json_t *object, const char *member)
+{
+    const char *text = json_string_value(json_object_get(object, member));
+    return text ? text : "";
+}
+
+/* Who leads by what the board says. */
+static void expect_leader(void **state, const char *kernel, bool equal)
+{
+    json_t *board = run_heed_json(state, &way, "heed board --json", 0);
+    const json_t *row = json_array_get(json_object_get(board, "rows"), 0);
+    assert_true(json_is_true(json_object_get(row, "promoted")));
+    if ((strcmp(text_of(row, "kernel"), kernel) == 0) != equal)
+        fail_msg("%s leads", text_of(row, "kernel"));
+    json_decref(board);
+}
+
+static json_t *tune(void **state, const char *more)
+{
+    char line[400];
+    snprintf(line, sizeof line, TUNE "'" SPEC "' --json %s", more);
+    return run_heed_json(state, &way, line, 0);
+}
+
+static const json_t *leader_of(const json_t *json)
+{
+    const json_t *shape = json_array_get(json_object_get(json, "shapes"), 0);
+    const json_t *leader = json_object_get(shape, "leader");
+    assert_true(json_is_object(leader));
+    return leader;
+}
+
+/* A slow source loses its title to what heed plans, once both have been timed side by side twice,
+ * and the trials say so. */
+static void a_slow_one_is_beaten(void **state)
+{
+    if (!can_hold())
+        skip();
+    crown(state, "plain");
+    json_t *json = tune(state, "");
+    const json_t *leader = leader_of(json);
+    assert_string_equal(text_of(leader, "name"), "plain");
+    if (!json_is_true(json_object_get(leader, "beaten")))
+        fail_msg("it is not beaten: %s", text_of(leader, "why"));
+    assert_true(json_number_value(json_object_get(json_object_get(leader, "again"), "low")) > 1.03);
+    json_decref(json);
+    expect_leader(state, "plain", false);
+    says(state, "heed board show $(heed board --csv | tail -1 | cut -d, -f1)", "plain");
+    /* Now it is a kernel of heed's that leads, and everything is as ever. */
+    json = tune(state, "--seed 2");
+    assert_true(json_is_null(
+        json_object_get(json_array_get(json_object_get(json, "shapes"), 0), "leader")));
+    json_decref(json);
+}
+
+/* Also by evolution: of configs, whose champion runs here, and of sources, whose own runs in a
+ * sandbox too. */
+static void evolution_meets_it(void **state)
+{
+    static const char *const lines[] = {
+        "heed evolve -t 1 '" SPEC "' --trials 6 --duel 0.5 --no-compare",
+        "heed evolve -t 1 '" SPEC "' --proposer regions --trials 2 --duel 0.5 --no-verify",
+    };
+    if (!can_hold())
+        skip();
+    crown(state, "plain");
+    const heed_said *said = says(state, lines[0], "");
+    assert_null(strstr(said->err, "keeps its title"));
+    expect_leader(state, "plain", false);
+    crown(state, "plain");
+    said = says(state, lines[1], "");
+    assert_null(strstr(said->err, "cannot be met"));
+}
+
+/* What cannot be compiled, or held, keeps its title, and it is said why and what to do. */
+static void what_cannot_be_met_says_why(void **state)
+{
+    crown(state, "syntax");
+    json_t *json = tune(state, "");
+    const json_t *leader = leader_of(json);
+    assert_false(json_is_true(json_object_get(leader, "beaten")));
+    assert_non_null(strstr(text_of(leader, "why"), "keeps its title: it cannot be met: "));
+    json_decref(json);
+    expect_leader(state, "syntax", true);
+    /* A wrong one is told, too. */
+    if (!can_hold())
+        return;
+    crown(state, "mean");
+    json = tune(state, "");
+    assert_non_null(strstr(text_of(leader_of(json), "why"), "wrong"));
+    json_decref(json);
+    expect_leader(state, "mean", true);
+    says(state, TUNE "--seconds 0.01 --seed 3 '" SPEC "'", "there was no time to meet it");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_slow_one_is_beaten),
+        cmocka_unit_test(evolution_meets_it),
+        cmocka_unit_test(what_cannot_be_met_says_why),
+    };
+    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+}
