@@ -89,13 +89,13 @@ enum {
 enum {
     CU_MAP_F16 = 6, /* types of its elements */
     CU_MAP_BF16 = 9,
-    CU_MAP_APART = 0,       /* not interleaved */
+    CU_MAP_APART = 0,        /* not interleaved */
     CU_MAP_SWIZZLE_NONE = 0, /* of boxes in shared memory */
     CU_MAP_SWIZZLE_32 = 1,
     CU_MAP_SWIZZLE_64 = 2,
     CU_MAP_SWIZZLE_128 = 3,
-    CU_MAP_L2_256 = 3,      /* bytes that the L2 fetches at a time */
-    CU_MAP_ZEROS = 0        /* what elements out of bounds are read as */
+    CU_MAP_L2_256 = 3, /* bytes that the L2 fetches at a time */
+    CU_MAP_ZEROS = 0   /* what elements out of bounds are read as */
 };
 
 typedef struct cu_window {
