@@ -167,21 +167,21 @@ bool cli_args_json(const cli_args *args); /* was --json given? */
 #define CLI_OPTION_SEED(about)                                                                   \
     {                                                                                            \
         .name = "seed", .kind = CLI_INTEGER, .argument = "N", .min = 0, .max = 9007199254740992, \
-        .standard = "1", .help = about                                                           \
+        .standard = "1", .help = (about)                                                         \
     }
 #define CLI_OPTION_MARGIN(about)                                                           \
     {                                                                                      \
         .name = "margin", .kind = CLI_REAL, .argument = "PERCENT", .min = 0.1, .max = 100, \
-        .standard = "1", .help = about                                                     \
+        .standard = "1", .help = (about)                                                   \
     }
 #define CLI_OPTION_MASK(about)                                                 \
     {                                                                          \
         .name = "mask", .letter = 'm', .kind = CLI_CHOICE, .argument = "MASK", \
-        .choices = cli_mask_names, .standard = "none", .help = about           \
+        .choices = cli_mask_names, .standard = "none", .help = (about)         \
     }
-#define CLI_OPTION_WISDOM_READ(about)                                                        \
-    {                                                                                        \
-        .name = "wisdom", .letter = 'w', .kind = CLI_PATH, .argument = "FILE", .help = about \
+#define CLI_OPTION_WISDOM_READ(about)                                                          \
+    {                                                                                          \
+        .name = "wisdom", .letter = 'w', .kind = CLI_PATH, .argument = "FILE", .help = (about) \
     }
 extern const char *const cli_cpu_levels[];
 
