@@ -158,8 +158,10 @@ static bool find_source(title_bout *it, size_t number, heed_status *status)
     *status = sweep_open_shape(sweep, &sweep->shapes[number]);
     if (*status == HEED_OK)
         *status = open_source(it, &place, why, sizeof why);
-    if (*status != HEED_OK)
+    if (*status != HEED_OK) {
+        close_source(it, it->count);
         return false;
+    }
     if (!*why && start_holder(it, it->count, &side) != HEED_OK)
         snprintf(why, sizeof why, "%.300s", heed_message());
     stop_holder(it, it->count);
