@@ -82,8 +82,8 @@ static cli_exit check_damage(const report_board *board)
         damaged += strcmp(board->trials[i].row.trusted, "damaged") == 0;
     if (damaged == 0)
         return CLI_OK;
-    cli_error("%s: %zu trials are damaged: their content is not what was added", board->path,
-              damaged);
+    cli_error("%s: damaged: the content of %zu trial%s is not what was added", board->path, damaged,
+              damaged == 1 ? "" : "s");
     return CLI_CORRUPT;
 }
 

@@ -79,14 +79,14 @@ static void print_trust(lab_page *page, const report_board *board)
                       dirty);
     if (no > 0)
         lab_page_warning(page,
-                         "%zu trials are untrusted and not ranked: 'heed selftest' had "
-                         "failed.",
-                         no);
+                         "Untrusted and not ranked: %zu trial%s, made while 'heed selftest' "
+                         "let a wrong kernel pass or killed an honest one.",
+                         no, no == 1 ? "" : "s");
     if (damaged > 0)
         lab_page_warning(page,
-                         "%zu trials are damaged: their content is not what was added. They "
-                         "are left out.",
-                         damaged);
+                         "Damaged and left out: %zu trial%s, whose content is not what was "
+                         "added.",
+                         damaged, damaged == 1 ? "" : "s");
 }
 
 /* ---- Who leads ---- */

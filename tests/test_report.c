@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "lab/report/format.h"
+#include "record_scene.h"
 #include "run_heed.h"
 #include "scratch.h"
 #include "well_formed.h"
@@ -477,7 +478,7 @@ static void shows_the_board(void **state)
         { "heed report '" RECORD "' | grep -c '<h2>The board'", 1, "0\n", "" },
         { "heed report --board board.db '" RECORD "' | grep -c '<h2>The board'", 0, "1\n", "" },
         { "sed 's/not installed/not xnstalled/' board.db >d.db; heed report --board d.db", 7,
-          "trials are damaged", "trials are damaged" },
+          "Damaged and left out: ", "d.db: damaged: the content of " },
         { "head -c 9000 board.db >d.db; heed report --board d.db -o d.html; ls d.html", 2, "",
           "d.db: damaged" },
         { "echo rubbish >r.db; heed report --board r.db", 7, "", "r.db: not a board of heed" },
@@ -504,6 +505,58 @@ static void shows_the_board(void **state)
     assert_int_equal(
         json_integer_value(json_object_get(json_object_get(board, "verdicts"), "wrong")), 2);
     json_decref(report);
+}
+
+/* Trials whose code is known: the second is slower and takes fewer registers, the third is beaten
+ * in everything, the gates that judged the fourth had let a wrong kernel pass, and nobody confirmed
+ * the fifth. */
+static void shows_whom_nobody_beats(void **state)
+{
+    static const struct {
+        int64_t registers;
+        bool trusted, confirmed;
+    } trials[] = {
+        { 128, true, true }, { 96, true, true }, { 130, true, true },
+        { 8, false, true },  { 8, true, false },
+    };
+    char path[SCRATCH_PATH_SIZE], hash[3];
+    const lab_record_selftest failed = { .backend = "cuda", .suite = "s", .killed = 1, .wrong = 2 };
+    lab_error error;
+    int64_t selftest;
+    lab_record *record = record_scene_open(scratch_path(state, "board.db", path), LAB_RECORD_WRITE);
+    int64_t run = record_scene_begin(record, "sweep");
+    record_expect(lab_record_selftest_add(record, &failed, &selftest, &error), &error);
+    for (int i = 0; i < 5; i++) {
+        record_scene scene;
+        record_scene_make(&scene, run, i);
+        snprintf(hash, sizeof hash, "%02d", i);
+        scene.trial.artifact.sha256 = hash;
+        scene.trial.artifact.registers = trials[i].registers;
+        scene.trial.selftest = trials[i].trusted ? 0 : selftest;
+        scene.trial.confirmed = trials[i].confirmed;
+        record_append(record, &scene.trial);
+    }
+    lab_record_close(record);
+    json_t *report = run_heed_json(state, &way, "heed report --json", 0);
+    const json_t *ranked = json_object_get(json_object_get(report, "board"), "ranked");
+    static const struct {
+        bool leads, front;
+    } wanted[] = { { true, true }, { false, true }, { false, false } };
+    assert_int_equal(json_array_size(ranked), 3);
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *trial = json_array_get(ranked, i);
+        assert_int_equal(json_is_true(json_object_get(trial, "leads")), wanted[i].leads);
+        assert_int_equal(json_is_true(json_object_get(trial, "front")), wanted[i].front);
+    }
+    json_decref(report);
+    const char *text = make_page(state, "--board board.db", "p.html");
+    must_say(text, "Untrusted and not ranked: 1 trial, made while");
+    must_say(text, "<h3>The Pareto front</h3>");
+    must_say(text, "5 trials, 3 of them right, timed, and confirmed");
+    must_say(text, "<td class=\"r\">96</td>");
+    must_not_say(text, "<td class=\"r\">130</td>");
+    must_not_say(text, "m3n64");
+    must_not_say(text, "m4n64");
 }
 
 /* A board without a trial is no fault. */
@@ -534,6 +587,7 @@ int main(void)
         IN_SCRATCH(puts_two_beside_each_other),
         IN_SCRATCH(takes_the_newest_of_a_folder),
         IN_SCRATCH(shows_the_board),
+        IN_SCRATCH(shows_whom_nobody_beats),
         IN_SCRATCH(shows_an_empty_board),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
