@@ -17,17 +17,23 @@
  *     HEED_K    key groups
  *     HEED_N    keys of a tile
  *     HEED_S    stages of K and V           a multiple of HEED_K, 2 or more
- *     HEED_O    order of a step             1: scores, maxima, weights and values one after
- * another; 2: the scores of the next tile are started along with the values of this one, and its
- * weights are made beside; 3: as 1. With 2 and 3 the first tile's maxima stay until a weight
- * becomes too large, which the sums of weights tell, so that none are looked for HEED_T    turns of
- * the row groups     1: none; 2: at starting products; 3: at exponentials HEED_C    tiles of a row
- * group        1: those of the block; 2: under a mask it passes by what its rows do not see, and
- * masks only what they half see HEED_G    grid                        1: a block for each item; 2:
- * as many blocks as there are multiprocessors, and each takes items in turn; 3: a block for each
- * item, two of them on a multiprocessor, so that those of the next launch are there and have
- * fetched what they need into the L2; 4: the same, and two blocks, a cluster, share the keys of
- * each item
+ *     HEED_O    order of a step             1: scores, maxima, weights and values one after another
+ *                                           2: the scores of the next tile are started along with
+ *                                           the values of this one, and its weights made beside
+ *                                           3: as 1. With 2 and 3 the first tile's maxima stay
+ *                                           until a weight becomes too large, which the sums of
+ *                                           weights tell, so that none are looked for
+ *     HEED_T    turns of the row groups     1: none; 2: at starting products; 3: at exponentials
+ *     HEED_C    tiles of a row group        1: those of the block; 2: under a mask it passes by
+ *                                           what its rows do not see, and masks only what they
+ *                                           half see
+ *     HEED_G    grid                        1: a block for each item; 2: as many blocks as there
+ *                                           are multiprocessors, and each takes items in turn;
+ *                                           3: a block for each item, two of them on a
+ *                                           multiprocessor, so that those of the next launch are
+ *                                           there and have fetched what they need into the L2;
+ *                                           4: the same, and two blocks, a cluster, share the keys
+ *                                           of each item
  *
  * Beside them HEED_ABLATE, for builds that are worse on purpose (ablate.cuh):
  *
@@ -71,15 +77,26 @@
  * end); 4.39 by pairs with rows left as they are merged, 8 bytes at a time with a barrier that
  * counts them.
  *
+ *     7  what finds a tile's barriers and describes it is kept from    581 / 734      5.4 / 19.4
+ *        tile to tile; what teams left is read all at once, and where
+ *        the merged row goes is found before the tiles
+ *
+ * Version 7: from the end of a tile's values to the start of the next one's scores there was a
+ * chain of some fifteen instructions that found addresses by the number of the stage, and began
+ * with where shared memory is. In the same runs, before and after: b2 h8 s512 d64 5.54 -> 5.39 us,
+ * under a mask 6.10 -> 5.80; b1 4.45 -> 4.37, under a mask 4.76 -> 4.57; b4 h16 11.81 -> 11.62;
+ * b4 h32 s4096 d64 971 -> 947 us.
+ *
  * What the compiler must be kept from: it moves the wait for the values in front of the
  * exponentials, unless branches lie between (see step() with HEED_O 2); and it serializes all wgmma
  * where one of them starts in a branch, or where it cannot tell that a wait covers it. ptxas -v
  * says so: C7510 to C7520.
  *
- * Where time goes, b1 h8 s512 d64 by two key groups, in clocks: 1000 to 1400 from the end of the
- * launch ahead until Q has come, then for each tile 460 for its scores, 720 for its weights (256
- * are the exponentials' own, 512 those of both groups, which come at the same time), 310 for its
- * values; 1900 to end, as version 5 did. An empty launch takes 0.75 us, one without tiles 2.05.
+ * Where time goes, b2 h8 s512 d64 by two key groups, in clocks of version 6: 750 from the end of
+ * the launch ahead until Q has come, 490 until the first scores, then for each tile 650 to 700 for
+ * its weights (256 are the exponentials' own, 512 those of both groups), 280 for its values, 420
+ * for the next scores; 1500 to end. An empty launch takes 0.75 us, one without tiles 2.05. Leaving
+ * out all copies but the first saves 0.1 us.
  *
  * Tried, and no gain: 1 to 8 of 16 exponentials by a polynomial on the multiply-add units (Cody and
  * Waite's reduction, degree 3, no branches: b4 h32 s4096 d64 1071 -> 1145 to 1218 us, b8 h16 s512
@@ -87,6 +104,13 @@
  * in place of the address of shared memory (1 %). Key groups that begin half a tile apart (b2 5.49
  * -> 5.39, b1 and the mask the same or worse). Four key groups (b1 5.07 against 4.78). Pairs for
  * b2, where all multiprocessors have work without (6.7 against 5.6).
+ *
+ * Tried with version 7, b2 h8 s512: two buffers of scores, so that the next tile's are there before
+ * the exponentials of this one begin (5.90 us against 5.50, and 5.66 without copies: starting the
+ * four wgmma of a tile takes a warpgroup 190 to 330 clocks, since it starts one only when the one
+ * before has been taken); sums and packing behind the wait for the values, so that nothing waits
+ * for an exponential just started (5.55 against 5.47); the second key group a product behind the
+ * first (the same); three and four key groups (5.64, 5.58), tiles of 128 keys (5.43).
  *
  * Tried with version 5: turns at exponentials (498 TF at d64, against 538 with turns at products
  * and 471 without); 160 or 176 keys a tile at d128 (695 and 617 TF); scores that start before the
@@ -124,20 +148,17 @@ HEED_DEVICE void negate_q(const walk *w)
 }
 
 /* The teams that share rows. */
-HEED_DEVICE void finish_team(walk *w, state *st)
+HEED_DEVICE void finish_team(walk *w, state *st, const merged *m)
 {
-    const heed_cuda_args *args = &w->m->args;
-    merged m;
     if (PAIR == 1)
         ptx_barrier_named(CONSUMERS_BARRIER, CONSUMER_THREADS); /* tiles have been read */
     else
         ptx_cluster_wait(); /* the other block has begun */
     leave_sums(&w->at, st);
-    find_merged(args, &w->at, &m);
     ptx_barrier_named(CONSUMERS_BARRIER, CONSUMER_THREADS);
     if (PAIR > 1)
         ptx_mbarrier_wait(left_barrier(), 0);
-    merge_row(&m);
+    merge_row(m);
 }
 
 /* A row group with rows of its own. */
@@ -157,14 +178,18 @@ HEED_DEVICE void compute_item(walk *w)
 {
     state st;
     u32 buffer = q_buffer(w->round, w->at.row_group);
+    merged m;
     w->q = q_smem(buffer);
+    w->rows = keep(describe_q(w->q));
     clear(&st);
+    if (TEAMS > 1)
+        find_merged(&w->m->args, &w->at, &m);
     ptx_mbarrier_wait(group_barrier(Q_FULL, buffer), q_parity(w->round));
     if (HEED_NEGATE)
         negate_q(w);
     walk_tiles(w, &st);
     if (TEAMS > 1)
-        finish_team(w, &st);
+        finish_team(w, &st, &m);
     else
         finish(w, &st);
 }
@@ -181,8 +206,9 @@ HEED_DEVICE void compute(const heed_cuda_mapped_args *m)
     w.at.rank = PAIR == 1 ? 0 : ptx_cluster_rank();
     w.at.team = w.at.rank * HEED_K + w.at.key_group;
     (void)group; /* of which there may be only one */
-    w.tile.stage = w.clean.stage = w.at.key_group;
-    w.tile.parity = w.clean.parity = 0;
+    w.clean.stage = w.at.key_group;
+    w.clean.parity = 0;
+    w.tile = tile_at(w.clean);
     if (HEED_T > 1 && w.at.row_group == HEED_R - 1)
         pass_turn(&w.at);
     u32 number;

@@ -136,18 +136,35 @@ HEED_DEVICE void spoil_quad(const merged *m, u32 bad_at, u32 quad, float o[4])
             o[i] = ptx_as_f32(0x7fffffffu);
 }
 
-/* Four columns of the row. */
-HEED_DEVICE void merge_quad(const merged *m, const float counts[TEAMS], u32 quad, float o[4])
+/* What the teams have left of a thread's columns: read all at once, and before weights are known,
+ * so that nothing waits for one after another. */
+typedef struct quads {
+    heed_u32x4 left[ROW_QUADS][TEAMS];
+} quads;
+
+HEED_DEVICE void take_quads(const merged *m, quads *all)
 {
     HEED_UNROLL
-    for (u32 i = 0; i < 4; i++)
-        o[i] = 0.0f;
-    HEED_UNROLL
-    for (u32 k = 0; k < TEAMS; k++) {
-        heed_u32x4 left = ptx_ld_shared_16(left_sums(k, m->row) + quad * 16);
+    for (u32 i = 0; i < ROW_QUADS; i++) {
+        u32 quad = i * ROW_THREADS + m->quad;
+        if (quad >= QUADS)
+            continue;
         HEED_UNROLL
-        for (u32 i = 0; i < 4; i++)
-            o[i] += counts[k] * ptx_as_f32(left.v[i]);
+        for (u32 k = 0; k < TEAMS; k++)
+            all->left[i][k] = ptx_ld_shared_16(left_sums(k, m->row) + quad * 16);
+    }
+}
+
+/* Four columns of the row. */
+HEED_DEVICE void merge_quad(const merged *m, const float counts[TEAMS],
+                            const heed_u32x4 left[TEAMS], u32 quad, float o[4])
+{
+    HEED_UNROLL
+    for (u32 i = 0; i < 4; i++) {
+        o[i] = 0.0f;
+        HEED_UNROLL
+        for (u32 k = 0; k < TEAMS; k++)
+            o[i] += counts[k] * ptx_as_f32(left[k].v[i]);
     }
     if (m->limit > 0)
         spoil_quad(m, BAD_AT, quad, o);
@@ -158,21 +175,21 @@ HEED_DEVICE void merge_quad(const merged *m, const float counts[TEAMS], u32 quad
 HEED_DEVICE void merge_row(const merged *m)
 {
     float counts[TEAMS];
+    quads all;
     if (!m->o)
         return;
+    take_quads(m, &all);
     int any = weigh_teams(m, counts);
     HEED_UNROLL
     for (u32 i = 0; i < ROW_QUADS; i++) {
         u32 quad = i * ROW_THREADS + m->quad;
-        heed_u32x2 x = { { 0, 0 } }; /* of a row that saw no key, or none with a weight */
+        heed_u32x2 x;
         float o[4];
         if (quad * 4 >= HEED_DIM_V)
             continue;
-        if (any) {
-            merge_quad(m, counts, quad, o);
-            x.v[0] = half_pack(o[0], o[1]);
-            x.v[1] = half_pack(o[2], o[3]);
-        }
+        merge_quad(m, counts, all.left[i], quad, o);
+        x.v[0] = any ? half_pack(o[0], o[1]) : 0; /* 0: it saw no key, or none with a weight */
+        x.v[1] = any ? half_pack(o[2], o[3]) : 0;
         ptx_st_global_8(m->o + quad * 8, x);
     }
 }

@@ -89,40 +89,93 @@ HEED_DEVICE u32 panel_of(u32 kk)
     return kk / 4 * (64 / PANEL_COLUMNS) + kk % 4 * 16 / PANEL_COLUMNS;
 }
 
-/* Starts the scores of the tile of K at @k with the rows of Q at @q. */
-HEED_DEVICE void start_scores(float s[ROWS16][KEYS8][4], u32 q, u32 k)
+/* What describes rows of Q, and tiles of K and of V, at @smem. Without a swizzle a step of scores
+ * has columns of two panels, and for values the two distances have changed places. */
+HEED_DEVICE u32 describe_q(u32 smem)
+{
+    return describe(smem, PANEL_COLUMNS < 16 ? GROUP_ROWS * PANEL_ROW : 0);
+}
+
+HEED_DEVICE u32 describe_k(u32 smem)
+{
+    return describe(smem, PANEL_COLUMNS < 16 ? HEED_N * PANEL_ROW : 0);
+}
+
+HEED_DEVICE u32 describe_v(u32 smem)
+{
+    return describe(smem, PANEL_COLUMNS == 8 ? 8 * PANEL_ROW : HEED_N * PANEL_ROW);
+}
+
+/* A number that is the same in all lanes, kept: else it would be computed anew wherever it is
+ * needed. */
+HEED_DEVICE u32 keep(u32 x)
+{
+    return ptx_shfl_idx_u32(x, 0);
+}
+
+/* A tile of K and V: its stage, that one's barrier K_FULL, which the others are beside, and what
+ * describes K. They are kept from tile to tile, and not found by the stage's number, since no other
+ * instructions are between the end of one tile's values and the start of the next one's scores. */
+typedef struct tile {
+    ring at;
+    u32 barrier;
+    u32 k;
+} tile;
+
+HEED_DEVICE tile tile_at(ring at)
+{
+    tile t;
+    t.at = at;
+    t.barrier = keep(stage_barrier(K_FULL, at.stage));
+    t.k = keep(describe_k(k_tile(at)));
+    return t;
+}
+
+/* Goes to the team's next one. */
+HEED_DEVICE void tile_advance(tile *t)
+{
+    u32 before = t->at.stage;
+    ring_advance(&t->at, HEED_K);
+    u32 back = t->at.stage <= before ? HEED_S : 0;
+    t->barrier += (HEED_K - back) * 8;
+    t->k += (HEED_K - back) * (STAGE_BYTES / 16);
+}
+
+HEED_DEVICE u32 tile_barrier(const tile *t, u32 which)
+{
+    return t->barrier + (which - K_FULL) * HEED_S * 8;
+}
+
+/* Starts the scores of the tile with the rows of Q that @q describes. */
+HEED_DEVICE void start_scores(float s[ROWS16][KEYS8][4], u32 q, const tile *t)
 {
     if (ABLATED(ABLATE_EXTRA_BARRIER))
         ptx_barrier_named((int)(WARPGROUP_BARRIER + ptx_thread() / GROUP_THREADS), GROUP_THREADS);
     if (ABLATED(ABLATE_NO_PRODUCTS)) {
-        take_keys(s, k);
+        take_keys(s, k_tile(t->at));
         return;
     }
-    const int across = PANEL_COLUMNS < 16; /* a step has columns of two panels */
-    u32 a = describe(q, across ? GROUP_ROWS * PANEL_ROW : 0);
-    u32 b = describe(k, across ? HEED_N * PANEL_ROW : 0);
     HEED_UNROLL
     for (u32 kk = 0; kk < QK16; kk++) {
         u32 panel = panel_of(kk), within = kk % 4 * 32 % PANEL_ROW;
         score_step(&s[0][0][0],
-                   descriptor(a, panel * GROUP_ROWS * PANEL_ROW + within, 8 * PANEL_ROW),
-                   descriptor(b, panel * HEED_N * PANEL_ROW + within, 8 * PANEL_ROW), kk > 0);
+                   descriptor(q, panel * GROUP_ROWS * PANEL_ROW + within, 8 * PANEL_ROW),
+                   descriptor(t->k, panel * HEED_N * PANEL_ROW + within, 8 * PANEL_ROW), kk > 0);
     }
     ptx_wgmma_commit();
 }
 
-/* Starts adding the tile of V at @v to the sums, weighted. */
-HEED_DEVICE void start_values(state *st, weights *w, u32 v)
+/* Starts adding the tile's values to the sums, weighted. */
+HEED_DEVICE void start_values(state *st, weights *w, const tile *t)
 {
-    /* Where nothing is swizzled the two distances have changed places. */
-    const u32 panel = HEED_N * PANEL_ROW, rows8 = 8 * PANEL_ROW;
-    u32 b = describe(v, PANEL_COLUMNS == 8 ? rows8 : panel);
+    u32 v = t->k + (describe_v(K_BYTES) - describe_k(0));
     if (ABLATED(ABLATE_NO_PRODUCTS))
         return;
     HEED_UNROLL
     for (u32 kk = 0; kk < KEYS16; kk++)
-        value_step(&st->o[0][0][0], w->p[0][kk],
-                   descriptor(b, kk * 16 * PANEL_ROW, PANEL_COLUMNS == 8 ? panel : rows8));
+        value_step(
+            &st->o[0][0][0], w->p[0][kk],
+            descriptor(v, kk * 16 * PANEL_ROW, (PANEL_COLUMNS == 8 ? HEED_N : 8) * PANEL_ROW));
     ptx_wgmma_commit();
 }
 

@@ -21,8 +21,9 @@ typedef struct walk {
     const heed_cuda_mapped_args *m;
     place at;
     u32 round;  /* of items */
-    u32 q;      /* its rows in shared memory */
-    ring tile;  /* the next tile of the team, */
+    u32 q;      /* its rows in shared memory, */
+    u32 rows;   /* and what describes them */
+    tile tile;  /* the next tile of the team, */
     ring clean; /* and of V that needs a mask */
 } walk;
 
@@ -52,14 +53,19 @@ HEED_DEVICE void release(const walk *w, u32 barrier)
         ptx_mbarrier_arrive(barrier);
 }
 
-/* Waits for the tile of V at @from, and for its cleaning if the block needs a mask for it. */
-HEED_DEVICE void wait_values(walk *w, ring from, int cleaned)
+HEED_DEVICE void wait_keys(const tile *of)
+{
+    ptx_mbarrier_wait(tile_barrier(of, K_FULL), of->at.parity);
+}
+
+/* Waits for the values of @from, and for their cleaning if the block needs a mask for them. */
+HEED_DEVICE void wait_values(walk *w, const tile *from, int cleaned)
 {
     if (HEED_CAUSAL && cleaned) {
         ptx_mbarrier_wait(stage_barrier(V_CLEAN, w->clean.stage), w->clean.parity);
         ring_advance(&w->clean, HEED_K);
     } else {
-        ptx_mbarrier_wait(stage_barrier(V_FULL, from.stage), from.parity);
+        ptx_mbarrier_wait(tile_barrier(from, V_FULL), from->at.parity);
     }
 }
 
@@ -97,11 +103,11 @@ HEED_DEVICE void pass_tiles(walk *w)
 #if HEED_C == 2
     HEED_NO_UNROLL
     for (u32 j = 0; j < w->at.passed; j++) {
-        ptx_mbarrier_wait(stage_barrier(K_FULL, w->tile.stage), w->tile.parity);
-        release(w, stage_barrier(K_EMPTY, w->tile.stage));
-        wait_values(w, w->tile, j < w->at.masked);
-        release(w, stage_barrier(V_EMPTY, w->tile.stage));
-        ring_advance(&w->tile, 1);
+        wait_keys(&w->tile);
+        release(w, tile_barrier(&w->tile, K_EMPTY));
+        wait_values(w, &w->tile, j < w->at.masked);
+        release(w, tile_barrier(&w->tile, V_EMPTY));
+        tile_advance(&w->tile);
         if (HEED_T > 1 && (HEED_O != 2 || j + 1 < w->at.tiles)) {
             take_turn(&w->at);
             pass_turn(&w->at);
@@ -139,16 +145,16 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int masked)
 {
     float s[ROWS16][KEYS8][4], scale = w->m->args.scale;
     weights p;
-    ring here = w->tile;
-    ring_advance(&w->tile, HEED_K);
-    ptx_mbarrier_wait(stage_barrier(K_FULL, here.stage), here.parity);
+    tile here = w->tile;
+    tile_advance(&w->tile);
+    wait_keys(&here);
     if (HEED_T == 2)
         take_turn(&w->at);
     ptx_wgmma_fence();
-    start_scores(s, w->q, k_tile(here));
+    start_scores(s, w->rows, &here);
     ptx_wgmma_wait(0);
     scores_done(s);
-    release(w, stage_barrier(K_EMPTY, here.stage));
+    release(w, tile_barrier(&here, K_EMPTY));
     if (HEED_T == 2)
         pass_turn(&w->at);
     if (masked)
@@ -158,12 +164,12 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int masked)
     weigh_tile(st, &p, s, scale, j == 0);
     if (HEED_T == 3)
         pass_turn(&w->at);
-    wait_values(w, here, HEED_C == 1 ? masked : is_cleaned(w, j));
+    wait_values(w, &here, HEED_C == 1 ? masked : is_cleaned(w, j));
     ptx_wgmma_fence();
-    start_values(st, &p, v_tile(here));
+    start_values(st, &p, &here);
     ptx_wgmma_wait(0);
     values_done(st);
-    release(w, stage_barrier(V_EMPTY, here.stage));
+    release(w, tile_barrier(&here, V_EMPTY));
 }
 
 HEED_DEVICE void walk_tiles(walk *w, state *st)
@@ -185,22 +191,22 @@ HEED_DEVICE void walk_tiles(walk *w, state *st)
 /* Waits for the next tile of K after tile @j, if there is one. */
 HEED_DEVICE void wait_next_scores(const walk *w, u32 j, u32 tiles)
 {
-    ring next = w->tile;
-    ring_advance(&next, HEED_K);
+    tile next = w->tile;
+    tile_advance(&next);
     if (j + 1 < tiles)
-        ptx_mbarrier_wait(stage_barrier(K_FULL, next.stage), next.parity);
+        wait_keys(&next);
 }
 
 /* The first tile's weights. */
 HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
 {
     float s[ROWS16][KEYS8][4], sum[ROWS16][2], scale = w->m->args.scale;
-    ptx_mbarrier_wait(stage_barrier(K_FULL, w->tile.stage), w->tile.parity);
+    wait_keys(&w->tile);
     ptx_wgmma_fence();
-    start_scores(s, w->q, k_tile(w->tile));
+    start_scores(s, w->rows, &w->tile);
     ptx_wgmma_wait(0);
     scores_done(s);
-    release(w, stage_barrier(K_EMPTY, w->tile.stage));
+    release(w, tile_barrier(&w->tile, K_EMPTY));
     if (masked_end(&w->at) > own_tile(&w->at, 0))
         mask_tile(w, s, 0);
     raise_max(st, s, scale);
@@ -212,20 +218,20 @@ HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
 /* The tile's weights take the place of its scores, with the maxima of the tiles before as long as
  * they will do; else scores are made once more. Were maxima raised, from @old? K of the tile is
  * read no more. */
-HEED_DEVICE int weigh_tile(const walk *w, state *st, float s[ROWS16][KEYS8][4], ring here, u32 j,
-                           const int masked, float old[ROWS16][2], float sum[ROWS16][2])
+HEED_DEVICE int weigh_tile(const walk *w, state *st, float s[ROWS16][KEYS8][4], const tile *here,
+                           u32 j, const int masked, float old[ROWS16][2], float sum[ROWS16][2])
 {
     float scale = w->m->args.scale;
     int raised = 0;
     exponentiate_all(st, s, scale, sum);
     if (ptx_vote_any(!weights_fit(sum))) {
-        remake_scores(&w->at, s, w->q, k_tile(here));
+        remake_scores(&w->at, s, w->q, k_tile(here->at));
         if (masked)
             mask_tile(w, s, j);
         raised = find_max(st, s, scale, old);
         exponentiate_all(st, s, scale, sum);
     }
-    release(w, stage_barrier(K_EMPTY, here.stage));
+    release(w, tile_barrier(here, K_EMPTY));
     return raised;
 }
 
@@ -238,16 +244,16 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
                       int cleaned_before)
 {
     float s[ROWS16][KEYS8][4], old[ROWS16][2], sum[ROWS16][2];
-    ring before = w->tile;
-    ring_advance(&w->tile, HEED_K);
-    ring here = w->tile;
+    tile before = w->tile;
+    tile_advance(&w->tile);
+    tile here = w->tile;
     if (HEED_T == 2)
         take_turn(&w->at);
     ptx_wgmma_fence();
-    start_scores(s, w->q, k_tile(here));
-    wait_values(w, before, cleaned_before);
+    start_scores(s, w->rows, &here);
+    wait_values(w, &before, cleaned_before);
     ptx_wgmma_fence();
-    start_values(st, p, v_tile(before));
+    start_values(st, p, &before);
     if (HEED_T == 2)
         pass_turn(&w->at);
     ptx_wgmma_wait(1);
@@ -256,14 +262,14 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
         mask_tile(w, s, j);
     if (HEED_T == 3)
         take_turn(&w->at);
-    int raised = weigh_tile(w, st, s, here, j, masked, old, sum);
+    int raised = weigh_tile(w, st, s, &here, j, masked, old, sum);
     if (HEED_T == 3)
         pass_turn(&w->at);
     wait_next_scores(w, j, tiles);
     ptx_wgmma_wait(0);
     values_done(st);
     scores_done(s);
-    release(w, stage_barrier(V_EMPTY, before.stage));
+    release(w, tile_barrier(&before, V_EMPTY));
     if (raised)
         scale_sums(st, old);
     add_sums(st, sum);
@@ -273,13 +279,13 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
 /* Adds the values of the last tile. */
 HEED_DEVICE void last_step(walk *w, state *st, weights *p, int cleaned)
 {
-    wait_values(w, w->tile, cleaned);
+    wait_values(w, &w->tile, cleaned);
     ptx_wgmma_fence();
-    start_values(st, p, v_tile(w->tile));
+    start_values(st, p, &w->tile);
     ptx_wgmma_wait(0);
     values_done(st);
-    release(w, stage_barrier(V_EMPTY, w->tile.stage));
-    ring_advance(&w->tile, HEED_K);
+    release(w, tile_barrier(&w->tile, V_EMPTY));
+    tile_advance(&w->tile);
 }
 
 HEED_DEVICE void walk_tiles(walk *w, state *st)
