@@ -44,7 +44,7 @@ heed_status insight_add(lab_record *record, lab_record_trial *trial, const insig
                         lab_error *error)
 {
     fact_list list = { .count = 0 };
-    char binds[200];
+    char binds[200], reason[240];
     for (size_t i = 0; i < LAB_CLUE_COUNTERS; i++)
         add_number(&list, "counter", lab_clue_counter(i), "", it->counters[i]);
     for (size_t i = 0; i < it->effect_count; i++) {
@@ -57,7 +57,9 @@ heed_status insight_add(lab_record *record, lab_record_trial *trial, const insig
     add_text(&list, "ablations unknown", it->effects_why);
     add_text(&list, "binds", lab_clue_explain(insight_findings(it), binds, sizeof binds));
     add_number(&list, "insight", "seconds", "", it->seconds);
+    snprintf(reason, sizeof reason, "measured for the guide: %s", *binds ? binds : "nothing clear");
     trial->verdict = LAB_RECORD_OK;
+    trial->reason = reason;
     trial->facts = list.facts;
     trial->fact_count = list.count;
     return lab_record_append(record, trial, NULL, error);

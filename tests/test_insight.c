@@ -165,7 +165,7 @@ static const json_t *effect_of(const json_t *measured, const char *name)
 static void test_measured(void **state)
 {
     static heed_said said;
-    json_t *json = run_heed_json(state, &way, EVOLVE "--seconds 60 --json", 0);
+    json_t *json = run_heed_json(state, &way, EVOLVE "--seconds 40 --json", 0);
     const json_t *insights = json_object_get(json, "insights");
     const json_t *measured = json_array_get(json_object_get(insights, "measured"), 0);
     assert_string_equal(json_string_value(json_object_get(insights, "mode")), "measured");
@@ -210,13 +210,59 @@ static void test_less(void **state)
     assert_non_null(strstr(said.err, "--insights"));
 }
 
+/* The fact @name of any trial of the board k.db; not a number: there is none. */
+static double fact_of(void **state, const char *name)
+{
+    for (int i = 1; i < 8; i++) {
+        char line[100];
+        static heed_said said;
+        snprintf(line, sizeof line, "heed board show %d --board k.db --json", i);
+        run_heed(state, &way, line, &said);
+        json_t *json = said.code == 0 ? json_loads(said.out, 0, NULL) : NULL;
+        const json_t *facts = json_object_get(json, "facts");
+        double value = (double)NAN;
+        for (size_t j = 0; j < json_array_size(facts); j++) {
+            const json_t *fact = json_array_get(facts, j);
+            if (strcmp(json_string_value(json_object_get(fact, "name")), name) == 0)
+                value = json_number_value(json_object_get(fact, "value"));
+        }
+        json_decref(json);
+        if (!isnan(value))
+            return value;
+    }
+    return (double)NAN;
+}
+
+/* A run that was interrupted goes on with what was measured before. */
+static void test_resumed(void **state)
+{
+#define LONG                                                                                 \
+    "evolve 'b1 h2 s2/4096 d16 f32' --space few.txt -t 2 --duel 1 --no-verify --no-compare " \
+    "--board k.db --seconds 30 "
+    static const char line[] =
+        "set -m; '" HEED_PROGRAM "' " LONG "& child=$!; for i in $(seq 500); do "
+        "n=$('" HEED_PROGRAM "' board check --board k.db 2>/dev/null | cut -d' ' -f1); "
+        "[ \"${n:-0}\" -ge 3 ] && break; sleep 0.02; done; kill -KILL $child; wait $child; true";
+    static heed_said said;
+    run_heed(state, &way, line, &said);
+    double before = fact_of(state, "ablation no-products");
+    json_t *json = run_heed_json(state, &way, "heed " LONG "--json", 0);
+    const json_t *list = json_object_get(json_object_get(json, "insights"), "measured");
+    if (json_is_true(json_object_get(json, "resumed")) && !isnan(before) &&
+        json_integer_value(json_object_get(json_object_get(json, "champion"), "number")) == 1) {
+        const json_t *effect = effect_of(json_array_get(list, 0), "no-products");
+        assert_true(fabs(json_number_value(json_object_get(effect, "ratio")) - before) < 1e-6);
+    }
+    json_decref(json);
+}
+
 /* The evolution of `heed tune` is told as well, if its seconds allow, and else says why not. */
 static void test_tune(void **state)
 {
 #define TUNE                                                                                      \
     "heed tune 'b1 h2 s2/4096 d16 f32' --space few.txt -t 2 --trials 3 --duel 0.05 --peers none " \
     "--board t.db --json --seconds "
-    static const char *const seconds[] = { "60", "2" };
+    static const char *const seconds[] = { "600", "2" };
     for (size_t i = 0; i < 2; i++) {
         char line[400];
         snprintf(line, sizeof line, TUNE "%s", seconds[i]);
@@ -240,6 +286,7 @@ int main(void)
         cmocka_unit_test(test_effects),
         cmocka_unit_test_setup_teardown(test_measured, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_less, open_folder, scratch_close),
+        cmocka_unit_test_setup_teardown(test_resumed, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_tune, open_folder, scratch_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
