@@ -104,7 +104,7 @@ static void test_no_time(void **state)
 
 static void test_effects(void **state)
 {
-    subject it = subject_make(4);
+    subject it = subject_make(30);
     insight found;
     it.question.problem = &it.problem;
     assert_int_equal(insight_take(&it.question, &found), HEED_OK);
@@ -165,7 +165,7 @@ static const json_t *effect_of(const json_t *measured, const char *name)
 static void test_measured(void **state)
 {
     static heed_said said;
-    json_t *json = run_heed_json(state, &way, EVOLVE "--seconds 25 --json", 0);
+    json_t *json = run_heed_json(state, &way, EVOLVE "--seconds 200 --json", 0);
     const json_t *insights = json_object_get(json, "insights");
     const json_t *measured = json_array_get(json_object_get(insights, "measured"), 0);
     assert_string_equal(json_string_value(json_object_get(insights, "mode")), "measured");
@@ -238,7 +238,7 @@ static void test_resumed(void **state)
 {
 #define LONG                                                                                   \
     "evolve 'b1 h2 s2/4096 d16 f32' --space few.txt -t 2 --duel 0.3 --no-verify --no-compare " \
-    "--board k.db --seconds 30 "
+    "--board k.db --seconds 200 "
     static const char line[] =
         "set -m; '" HEED_PROGRAM "' " LONG "& child=$!; for i in $(seq 500); do "
         "n=$('" HEED_PROGRAM "' board check --board k.db 2>/dev/null | cut -d' ' -f1); "
