@@ -153,6 +153,10 @@ static void test_judged(void **state)
                   "/spaces/sweep90.txt' --trials /nowhere",
                   3, "/nowhere");
     run_heed_says(state, &way, "heed roofline --judge --space nowhere.txt", 3, "nowhere.txt");
+    run_heed_says(state, &way,
+                  "heed roofline --judge --machine L4 --space '" HEED_SOURCE_DIR
+                  "/spaces/sweep90.txt' --trials '" TRIALS "sweep90-h200.txt'",
+                  2, "has times of an NVIDIA H200");
 
     /* for real, on this CPU */
     json = run_heed_json(

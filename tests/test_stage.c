@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -226,6 +227,20 @@ static void test_slices_are_parts_of_the_whole(void **state)
     lab_values_destroy(&part);
 }
 
+/* A system promises more memory than it has: what would fill all of it is refused, and at once.
+ * Elements far apart are few. */
+static void test_more_than_there_is_memory(void **state)
+{
+    lab_values values;
+    heed_problem much = parsed("b1 h1 s2147483648 d64 f32");
+    heed_problem sparse = parsed("b1 h1 s4 d4 f32 q=3000000000:4:4");
+    alarm(5); /* seconds; else memory would be gone */
+    assert_int_equal(lab_values_create(&values, &much), HEED_ERR_NO_MEMORY);
+    alarm(0);
+    assert_int_equal(lab_values_create(&values, &sparse), HEED_OK);
+    lab_values_destroy(&values);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +252,7 @@ int main(void)
         cmocka_unit_test(test_poison),
         cmocka_unit_test(test_outputs_are_taken_densely),
         cmocka_unit_test(test_slices_are_parts_of_the_whole),
+        cmocka_unit_test(test_more_than_there_is_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
