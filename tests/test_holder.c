@@ -22,7 +22,8 @@
 
 /* The plain kernel takes ten times as long as heed's. */
 #define SPEC "b1 h2 s128 d64 f32"
-#define TUNE "heed tune -t 1 --peers none --rivals 0.05 --trials 1 --duel 1 --seconds 60 "
+#define TUNE \
+    "heed tune -t 1 --peers none --rivals 0.05 --trials 1 --duel 1 --seconds 300 --insights none "
 
 static const run_heed_way way = { HEED_PROGRAM,
                                   "HEED_DEVICE=cpu HEED_BOARD=board.db HEED_CACHE=\"$PWD/cache\"" };
@@ -109,7 +110,7 @@ static void a_slow_one_is_beaten(void **state)
 static void evolution_meets_it(void **state)
 {
     static const char *const lines[] = {
-        "heed evolve -t 1 '" SPEC "' --trials 6 --duel 0.5 --no-compare",
+        "heed evolve -t 1 '" SPEC "' --trials 6 --duel 0.5 --no-compare --insights none",
         "heed evolve -t 1 '" SPEC "' --proposer regions --trials 2 --duel 0.5 --no-verify",
     };
     if (!can_hold())
