@@ -34,10 +34,11 @@ HEED_DEVICE u32 loaded_key(const place *at, u32 j)
  * read. */
 HEED_DEVICE void wait_before(u32 which, ring next, u32 j)
 {
-    u32 wrapped = next.stage == 0;
-    if (ABLATED(ABLATE_NO_OVERLAP) && (j > 0 || next.stage > 0 || next.parity > 0))
+    if (ABLATED(ABLATE_NO_OVERLAP) && (j > 0 || next.stage > 0 || next.parity > 0)) {
+        u32 wrapped = next.stage == 0;
         ptx_mbarrier_wait(stage_barrier(which, wrapped ? HEED_S - 1 : next.stage - 1),
                           next.parity ^ wrapped);
+    }
 }
 
 /* Loads the block's tile @j of K or V, of @panels panels, when its stage is empty. */
