@@ -164,7 +164,9 @@ size_t cli_manifest_compare(const json_t *then, const json_t *now,
     json_t *part;
     size_t count = 0;
     json_object_foreach((json_t *)(uintptr_t)old, name, part)
+    {
         note(name, part, json_object_get(new, name), differences, room, &count);
+    }
     json_object_foreach((json_t *)(uintptr_t) new, name, part)
     {
         if (!json_object_get(old, name))

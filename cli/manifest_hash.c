@@ -81,7 +81,7 @@ static bool hash_now(int file, size_t size, char hash[LAB_RECORD_HASH_SIZE])
 bool cli_manifest_hash_file(const char *path, char hash[LAB_RECORD_HASH_SIZE])
 {
     struct stat about;
-    char place[PATH_MAX];
+    char place[PATH_MAX] = "";
     bool hashed = false;
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0) {

@@ -77,7 +77,7 @@ static const lab_try *next_finalist(const sweep_run *run)
     if (best && strcmp(sweep_proof_word(run, best->index), "unknown") == 0)
         return best;
     for (size_t i = 0; best && i < result.count; i++) {
-        const lab_try *one = &result.tries[i];
+        const lab_try *one = result.tries + i;
         if (isfinite(one->score) && one->shapes == best->shapes &&
             one->efforts[0] == best->efforts[0] && one->efforts[0] > 0 &&
             strcmp(sweep_proof_word(run, one->index), "unknown") == 0)

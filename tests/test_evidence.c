@@ -143,7 +143,7 @@ static int by_value(const void *a, const void *b)
 static double median_of(const json_t *seconds)
 {
     size_t count = json_array_size(seconds);
-    double values[4096];
+    double values[4096] = { 0 };
     assert_in_range(count, 1, 4096);
     for (size_t i = 0; i < count; i++) {
         values[i] = json_number_value(json_array_get(seconds, i));
