@@ -160,7 +160,7 @@ typedef struct tune_quest {
     lab_error error;
     cli_progress *progress;
 } tune_quest;
-heed_status tune_ask(tune_quest *quest, const lab_point *point, int effort, lab_evaluation *result);
+heed_status tune_ask(tune_quest *it, const lab_point *point, int effort, lab_evaluation *result);
 void tune_quest_take(tune_quest *quest, const lab_point *point, double seconds);
 void tune_quest_show(tune_quest *quest);
 
