@@ -261,7 +261,6 @@ HEED_DEVICE void begin(const heed_cuda_mapped_args *m)
 
 ENTRY(THREADS, RESIDENT) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_args args)
 {
-    u32 began = delay_begin();
     begin(&args);
     if (ptx_thread() >= CONSUMER_THREADS) {
         if (CONSUMERS > 1)
@@ -273,7 +272,8 @@ ENTRY(THREADS, RESIDENT) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_a
         if (RESIDENT > 1)
             ptx_griddepcontrol_wait(); /* asking barriers meanwhile would keep others from working
                                         */
+        u32 began = delay_begin();
         compute(&args);
+        delay_end(began);
     }
-    delay_end(began);
 }
