@@ -1,6 +1,7 @@
 /*
  * attn_mma.c - attn_mma.cu as the planner sees it: its knobs, what a config needs, what it may cost
  */
+#include <math.h>
 #include <string.h>
 
 #include "backend.h"
@@ -56,6 +57,7 @@ static const shipped table[] = {
     { 96, 128, { 16, 32, 1, 4, 3, 1, 1, 1, 1, 1, 1 } },
     { 96, 128, { 16, 32, 1, 4, 2, 1, 1, 1, 1, 1, 1 } },
     { 96, 128, { 64, 32, 4, 1, 2, 1, 1, 2, 1, 1, 1 } },
+    { 96, 128, { 16, 32, 1, 2, 3, 2, 1, 1, 1, 1, 1 } },
     { 96, 256, { 16, 16, 1, 4, 2, 1, 1, 1, 1, 1, 1 } },
     { 160, 256, { 128, 64, 8, 1, 2, 1, 1, 1, 1, 1, 1 } },
     { 160, 256, { 128, 32, 8, 1, 2, 1, 1, 1, 1, 1, 1 } },
@@ -320,6 +322,21 @@ static double in_flight(const heed_problem *problem, const int *v, double runnin
     return running * v[K] * (v[S] - 1) * stage;
 }
 
+/* Time to load what @blocks blocks read, @slots at a time: those of the last round, which may be
+ * few, keep less in flight. */
+static double loading_seconds(const heed_gpu *gpu, const heed_problem *problem, const int *v,
+                              double blocks, double slots)
+{
+    double rest = fmod(blocks, slots), seconds = 0;
+    if (blocks > rest)
+        seconds += (blocks - rest) / blocks *
+                   heed_gpu_memory_seconds(gpu, problem, in_flight(problem, v, slots));
+    if (rest > 0)
+        seconds += rest / blocks *
+                   heed_gpu_memory_seconds(gpu, problem, in_flight(problem, v, rest));
+    return seconds;
+}
+
 /* Time of the last block of @rows rows to merge what was split. A warp takes one or four rows at a
  * time, and as many of their parts as combine.cuh has room for. */
 static double merge_seconds(const heed_problem *problem, const int *v, int64_t rows)
@@ -378,8 +395,7 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
         clocks += clocks_of_blocks(v, step, rounds > 0 && seen < 1 ? steps / 2 : longest, last,
                                    last);
     double seconds = clocks / (0.9 * gpu->clock);
-    double loads = in_flight(problem, v, blocks < slots ? blocks : slots);
-    seconds = heed_gpu_beside(seconds, heed_gpu_memory_seconds(gpu, problem, loads));
+    seconds = heed_gpu_beside(seconds, loading_seconds(gpu, problem, v, blocks, slots));
     double launch = LAUNCH_SECONDS - (gpu->arch >= 90 ? OVERLAP_SECONDS : 0);
     return seconds + launch + merge_seconds(problem, v, all_rows);
 }
