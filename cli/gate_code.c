@@ -16,23 +16,35 @@ static const char no_gpu[] = "a CPU has no such figure: ask with --device cuda";
 /* Spills                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* Bytes of spills per thread of the kernel that @facts launch; negative: not known. */
-static int64_t spills_of(const heed_cuda_facts *facts, int arch)
+/* Bytes of spills per thread that the compiler tells of @entry; negative: nothing. */
+static int64_t spills_told(const lab_cubin *cubin, const char *entry)
+{
+    for (size_t i = 0; i < cubin->count; i++)
+        if (strcmp(cubin->kernels[i].name, entry) == 0 && cubin->kernels[i].spill_stores >= 0 &&
+            cubin->kernels[i].spill_loads >= 0)
+            return cubin->kernels[i].spill_stores + cubin->kernels[i].spill_loads;
+    return -1;
+}
+
+/* Bytes of spills per thread of the kernel that @facts launch; negative: not known, @why says why,
+ * a static text or that of the last failure. */
+static int64_t spills_of(const heed_cuda_facts *facts, int arch, const char **why)
 {
     int64_t spills = -1;
     heed_cubin built;
     lab_cubin cubin;
     lab_error error;
     const heed_build build = heed_cuda_facts_build(facts, arch);
-    if (heed_jit_build(&build, &built) != HEED_OK)
+    if (heed_jit_build(&build, &built) != HEED_OK) {
+        *why = heed_message();
         return -1;
+    }
+    *why = built.ptx ? "it is PTX, which the driver compiles" : "its machine code cannot be read";
     if (!built.ptx &&
         lab_cubin_read(&cubin, built.data, built.size, facts->name, &error) == HEED_OK) {
         lab_cubin_spills(&cubin, built.log);
-        for (size_t i = 0; i < cubin.count; i++)
-            if (strcmp(cubin.kernels[i].name, facts->entry) == 0 &&
-                cubin.kernels[i].spill_stores >= 0 && cubin.kernels[i].spill_loads >= 0)
-                spills = cubin.kernels[i].spill_stores + cubin.kernels[i].spill_loads;
+        spills = spills_told(&cubin, facts->entry);
+        *why = "the compiler's log does not tell";
         lab_cubin_free(&cubin);
     }
     heed_cubin_free(&built);
@@ -53,10 +65,12 @@ void criterion_spills(criterion *it, const bench_run *bench)
         const bench_row *row = &bench->rows[i];
         heed_cuda_facts facts;
         int64_t spills = -1;
+        const char *why = heed_message();
         if (heed_cuda_facts_find(row->kernel, &row->source->problem, arch, &facts) == HEED_OK)
-            spills = spills_of(&facts, arch);
+            spills = spills_of(&facts, arch, &why);
         if (spills < 0) {
-            criterion_set(it, CRITERION_UNKNOWN, "not known of '%s' for sm_%d", row->kernel, arch);
+            criterion_set(it, CRITERION_UNKNOWN, "not known of '%s' for sm_%d: %s", row->kernel,
+                          arch, why);
             return;
         }
         known++;
