@@ -158,11 +158,15 @@ static heed_status check_rows(lab_record *record, const char *pragma, const char
 }
 
 /* The end of a file can be lost, or have grown, without SQLite's noticing: it reads zeros where
- * nothing is, and writes over what should not be there. Nobody writes while it is read. */
+ * nothing is, and writes over what should not be there. Nobody writes while it is read. What is
+ * read through a copy in memory has another size than its file. */
 static heed_status check_size(lab_record *record, lab_error *error)
 {
     struct stat file;
     int64_t size = -1;
+    const char *path = sqlite3_db_filename(record->db, "main");
+    if (!path || !*path)
+        return HEED_OK;
     heed_status status = lab_record_run_sql(record, "BEGIN", error);
     if (status != HEED_OK)
         return status;
@@ -171,7 +175,7 @@ static heed_status check_size(lab_record *record, lab_error *error)
         error);
     if (statement_row(&s))
         size = statement_get_integer(&s, 0);
-    if (size >= 0 && (stat(record->path, &file) != 0 || (int64_t)file.st_size != size))
+    if (size >= 0 && (stat(path, &file) != 0 || (int64_t)file.st_size != size))
         s.status = lab_fail(error, HEED_ERR_CORRUPT,
                             "%s: damaged, and left as it is (its size is not the %lld bytes that "
                             "it had)",
