@@ -106,16 +106,20 @@ HEED_DEVICE u32 describe_v(u32 smem)
     return describe(smem, PANEL_COLUMNS == 8 ? 8 * PANEL_ROW : HEED_N * PANEL_ROW);
 }
 
+/* Is what finds barriers and tiles kept from tile to tile, and not found by the stage's number? No
+ * other instructions are between the end of one tile's values and the start of the next one's
+ * scores. With HEED_O 2 there are, and no registers to spare at head dim 192. */
+#define KEPT (HEED_O != 2)
+
 /* A number that is the same in all lanes, kept: else it would be computed anew wherever it is
  * needed. */
 HEED_DEVICE u32 keep(u32 x)
 {
-    return ptx_shfl_idx_u32(x, 0);
+    return KEPT ? ptx_shfl_idx_u32(x, 0) : x;
 }
 
 /* A tile of K and V: its stage, that one's barrier K_FULL, which the others are beside, and what
- * describes K. They are kept from tile to tile, and not found by the stage's number, since no other
- * instructions are between the end of one tile's values and the start of the next one's scores. */
+ * describes K. */
 typedef struct tile {
     ring at;
     u32 barrier;
@@ -143,7 +147,12 @@ HEED_DEVICE void tile_advance(tile *t)
 
 HEED_DEVICE u32 tile_barrier(const tile *t, u32 which)
 {
-    return t->barrier + (which - K_FULL) * HEED_S * 8;
+    return KEPT ? t->barrier + (which - K_FULL) * HEED_S * 8 : stage_barrier(which, t->at.stage);
+}
+
+HEED_DEVICE u32 tile_k(const tile *t)
+{
+    return KEPT ? t->k : describe_k(k_tile(t->at));
 }
 
 /* Starts the scores of the tile with the rows of Q that @q describes. */
@@ -155,12 +164,13 @@ HEED_DEVICE void start_scores(float s[ROWS16][KEYS8][4], u32 q, const tile *t)
         take_keys(s, k_tile(t->at));
         return;
     }
+    u32 k = tile_k(t);
     HEED_UNROLL
     for (u32 kk = 0; kk < QK16; kk++) {
         u32 panel = panel_of(kk), within = kk % 4 * 32 % PANEL_ROW;
         score_step(&s[0][0][0],
                    descriptor(q, panel * GROUP_ROWS * PANEL_ROW + within, 8 * PANEL_ROW),
-                   descriptor(t->k, panel * HEED_N * PANEL_ROW + within, 8 * PANEL_ROW), kk > 0);
+                   descriptor(k, panel * HEED_N * PANEL_ROW + within, 8 * PANEL_ROW), kk > 0);
     }
     ptx_wgmma_commit();
 }
@@ -168,7 +178,7 @@ HEED_DEVICE void start_scores(float s[ROWS16][KEYS8][4], u32 q, const tile *t)
 /* Starts adding the tile's values to the sums, weighted. */
 HEED_DEVICE void start_values(state *st, weights *w, const tile *t)
 {
-    u32 v = t->k + (describe_v(K_BYTES) - describe_k(0));
+    u32 v = tile_k(t) + (describe_v(K_BYTES) - describe_k(0));
     if (ABLATED(ABLATE_NO_PRODUCTS))
         return;
     HEED_UNROLL
