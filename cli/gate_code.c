@@ -27,14 +27,15 @@ static int64_t spills_told(const lab_cubin *cubin, const char *entry)
 }
 
 /* Bytes of spills per thread of the kernel that @facts launch; negative: not known, @why says why,
- * a static text or that of the last failure. */
-static int64_t spills_of(const heed_cuda_facts *facts, int arch, const char **why)
+ * a static text or that of the last failure. @fresh: compiled for this, not taken from the cache. */
+static int64_t spills_of(const heed_cuda_facts *facts, int arch, bool fresh, const char **why)
 {
     int64_t spills = -1;
     heed_cubin built;
     lab_cubin cubin;
     lab_error error;
-    const heed_build build = heed_cuda_facts_build(facts, arch);
+    heed_build build = heed_cuda_facts_build(facts, arch);
+    build.fresh = fresh;
     if (heed_jit_build(&build, &built) != HEED_OK) {
         *why = heed_message();
         return -1;
@@ -66,8 +67,11 @@ void criterion_spills(criterion *it, const bench_run *bench)
         heed_cuda_facts facts;
         int64_t spills = -1;
         const char *why = heed_message();
-        if (heed_cuda_facts_find(row->kernel, &row->source->problem, arch, &facts) == HEED_OK)
-            spills = spills_of(&facts, arch, &why);
+        if (heed_cuda_facts_find(row->kernel, &row->source->problem, arch, &facts) == HEED_OK) {
+            spills = spills_of(&facts, arch, false, &why);
+            if (spills < 0) /* where many were compiled at a time, logs may lack what ptxas said */
+                spills = spills_of(&facts, arch, true, &why);
+        }
         if (spills < 0) {
             criterion_set(it, CRITERION_UNKNOWN, "not known of '%s' for sm_%d: %s", row->kernel,
                           arch, why);
