@@ -27,7 +27,8 @@ static int64_t spills_told(const lab_cubin *cubin, const char *entry)
 }
 
 /* Bytes of spills per thread of the kernel that @facts launch; negative: not known, @why says why,
- * a static text or that of the last failure. @fresh: compiled for this, not taken from the cache. */
+ * a static text or that of the last failure. @fresh: compiled for this, not taken from the cache.
+ */
 static int64_t spills_of(const heed_cuda_facts *facts, int arch, bool fresh, const char **why)
 {
     int64_t spills = -1;
