@@ -85,8 +85,8 @@
  * chain of some fifteen instructions that found addresses by the number of the stage, and began
  * with where shared memory is. In the same runs, before and after: b2 h8 s512 d64 5.54 -> 5.39 us,
  * under a mask 6.10 -> 5.80; b1 4.45 -> 4.37, under a mask 4.76 -> 4.57; b4 h16 11.81 -> 11.62;
- * b4 h32 s4096 d64 971 -> 947 us. HEED_O 2 keeps nothing: other work lies between there (753 and 749
- * us), and at head dim 192 it spilled.
+ * b4 h32 s4096 d64 971 -> 947 us. HEED_O 2 keeps nothing: other work lies between there (753 and
+ * 749 us), and at head dim 192 it spilled.
  *
  * What the compiler must be kept from: it moves the wait for the values in front of the
  * exponentials, unless branches lie between (see step() with HEED_O 2); and it serializes all wgmma
