@@ -8,12 +8,6 @@
 
 #define LEAST_SECONDS 0.01 /* of a match */
 
-/* The kernels in turns have said how long the best takes beside what was before: a figure that is
- * so many times as long was disturbed, as a machine that is busy with something else does it to one
- * of two moments, and is taken again. */
-#define DISTURBED 1.25
-#define TRIES 3
-
 /* The first champion of a problem is what heed plans: it has the title until it loses it. */
 static heed_status crown(tune_run *tune, tune_shape *shape, int64_t trial, lab_error *error)
 {
@@ -37,27 +31,6 @@ static void set_time(tune_run *tune, tune_stage stage, size_t problems)
     tune->bench.deadline_ns = tune_share(tune, stage, problems);
 }
 
-static bool is_disturbed(const tune_shape *shape)
-{
-    const bench_row *before = &shape->before, *after = &shape->after;
-    return before->outcome == BENCH_OK && after->outcome == BENCH_OK && before->count > 0 &&
-           after->count > 0 &&
-           after->summary.p50 * shape->two.ratio.estimate > DISTURBED * before->summary.p50;
-}
-
-static cli_exit measure(tune_run *tune, tune_shape *shape, bool after)
-{
-    bench_row *row = after ? &shape->after : &shape->before;
-    cli_exit code = bench_measure(&tune->bench, shape->source, row);
-    for (int i = 1; after && code == CLI_OK && i < TRIES && is_disturbed(shape) &&
-                    tune_left(tune, TUNE_AFTERWARDS) > 0;
-         i++) {
-        bench_row_free(row);
-        code = bench_measure(&tune->bench, shape->source, row);
-    }
-    return code;
-}
-
 static cli_exit time_shape(tune_run *tune, tune_shape *shape, bool after)
 {
     bench_row *row = after ? &shape->after : &shape->before;
@@ -66,7 +39,7 @@ static cli_exit time_shape(tune_run *tune, tune_shape *shape, bool after)
     char started[LAB_RECORD_TIME_SIZE];
     lab_record_now(started);
     tune->bench.kernel = after ? shape->best : shape->champion;
-    cli_exit code = measure(tune, shape, after);
+    cli_exit code = bench_measure(&tune->bench, shape->source, row);
     if (code != CLI_OK)
         return code;
     if (row->outcome != BENCH_OK)
