@@ -12,6 +12,7 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/verify/inputs.h"
+#include "lab/verify/mirror.h"
 #include "lab/verify/stage.h"
 
 static heed_problem parsed(const char *spec)
@@ -241,6 +242,32 @@ static void test_more_than_there_is_memory(void **state)
     lab_values_destroy(&values);
 }
 
+/* A kernel that keeps the addresses of one call must be wrong in the next. */
+static void test_an_exact_mirror_moves(void **state)
+{
+    const heed_options options = { .device = "cpu", .threads = 1 };
+    heed_context *context;
+    heed_buffers last = { 0 };
+    scene s;
+    open_scene(&s, "b2 h4/2 s9/5 d3/7 f32", LAB_EDGE_END, 64);
+    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    lab_mirror mirror = lab_mirror_create(context, true);
+    for (int run = 0; run < 5; run++) {
+        assert_int_equal(lab_mirror_place(&mirror, &s.stage), HEED_OK);
+        heed_buffers now = lab_mirror_buffers(&mirror, &s.stage);
+        assert_ptr_not_equal(now.q, last.q);
+        assert_ptr_not_equal(now.k, last.k);
+        assert_ptr_not_equal(now.v, last.v);
+        assert_ptr_not_equal(now.o, last.o);
+        assert_ptr_not_equal(now.lse, last.lse);
+        assert_ptr_not_equal(now.workspace, last.workspace);
+        last = now;
+    }
+    lab_mirror_destroy(&mirror);
+    heed_context_destroy(context);
+    close_scene(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +280,7 @@ int main(void)
         cmocka_unit_test(test_outputs_are_taken_densely),
         cmocka_unit_test(test_slices_are_parts_of_the_whole),
         cmocka_unit_test(test_more_than_there_is_memory),
+        cmocka_unit_test(test_an_exact_mirror_moves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,13 +56,17 @@ static heed_status walled_slot(const lab_mirror *mirror, lab_slot *slot, size_t 
     return heed_device_allocate(mirror->context, slot->size, &slot->memory);
 }
 
-/* The data alone, where it is aligned as in the stage. */
+/* The data alone, where it is aligned as in the stage. What the slot held goes back only when the
+ * new memory is there, so that never two runs after each other have the same addresses. */
 static heed_status exact_slot(const lab_mirror *mirror, lab_slot *slot, const lab_region *region)
 {
     size_t before = (uintptr_t)region->data % ALIGNMENT;
-    slot->size = before + region->size;
+    lab_slot old = *slot;
+    *slot = (lab_slot){ .size = before + region->size };
     heed_status status = heed_device_allocate(mirror->context, slot->size, &slot->memory);
     slot->room = (uintptr_t)slot->memory + before - (uintptr_t)(region->data - region->room);
+    if (old.memory)
+        free_slot(mirror, &old);
     return status;
 }
 
@@ -76,10 +80,10 @@ static heed_status place_block(lab_mirror *mirror, const lab_stage *stage, int i
     const lab_region *region = &stage->block[index].region;
     lab_slot *slot = &mirror->slots[index];
     heed_status status = HEED_OK;
-    if (slot->memory && (mirror->exact || !fits(slot, region->room_size)))
-        free_slot(mirror, slot);
     if (mirror->exact)
         return exact_slot(mirror, slot, region);
+    if (slot->memory && !fits(slot, region->room_size))
+        free_slot(mirror, slot);
     if (!slot->memory)
         status = walled_slot(mirror, slot, region->room_size);
     slot->room = (uintptr_t)slot->memory;

@@ -34,9 +34,9 @@ typedef struct lab_mirror {
 } lab_mirror;
 
 /* lab_mirror_create() makes an empty mirror on the device of @context. With @exact set, every
- * tensor is an allocation of its own without a byte to spare, and the workspace is left as it is,
- * so that tools that watch allocations notice all there is to notice; slack is not looked at then.
- */
+ * tensor is an allocation of its own without a byte to spare, elsewhere than in the run before, and
+ * the workspace is left as it is, so that tools that watch allocations notice all there is to
+ * notice; slack is not looked at then. */
 lab_mirror lab_mirror_create(heed_context *context, bool exact);
 void lab_mirror_destroy(lab_mirror *mirror);
 
