@@ -252,7 +252,7 @@ static void test_an_exact_mirror_moves(void **state)
     open_scene(&s, "b2 h4/2 s9/5 d3/7 f32", LAB_EDGE_END, 64);
     assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     lab_mirror mirror = lab_mirror_create(context, true);
-    for (int run = 0; run < 5; run++) {
+    for (int run = 0; run < 40; run++) { /* a heap may keep some for later */
         assert_int_equal(lab_mirror_place(&mirror, &s.stage), HEED_OK);
         heed_buffers now = lab_mirror_buffers(&mirror, &s.stage);
         assert_ptr_not_equal(now.q, last.q);
