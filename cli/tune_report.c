@@ -52,11 +52,21 @@ static const char *proof_word(const tune_shape *shape)
     return words[shape->proof];
 }
 
-static void add_seconds(lab_table *table, const bench_row *row)
+/* The two that are compared, of the blocks in which they took turns: what was timed beside the
+ * rivals, minutes apart, may differ by what the machine did meanwhile. Where nothing won, what
+ * there is beside the rivals. 0: not timed. */
+static double seconds_of(const tune_shape *shape, bool after)
+{
+    const bench_row *row = &shape->before;
+    if (shape->won)
+        return shape->again.seconds[after ? 0 : 1];
+    return row->outcome == BENCH_OK && row->count > 0 ? row->summary.p50 : 0;
+}
+
+static void add_seconds(lab_table *table, double seconds)
 {
     char text[LAB_FORMAT_SIZE];
-    bool good = row && row->outcome == BENCH_OK && row->count > 0;
-    lab_table_cell(table, "%s", lab_format_seconds(good ? row->summary.p50 : -1, text));
+    lab_table_cell(table, "%s", lab_format_seconds(seconds > 0 ? seconds : -1, text));
 }
 
 static void add_shape(lab_table *table, const tune_run *tune, const tune_shape *shape)
@@ -65,9 +75,9 @@ static void add_shape(lab_table *table, const tune_run *tune, const tune_shape *
     char one[32], two[32];
     lab_table_cell(table, "%s", shape->spec);
     lab_table_cell(table, "%s", shape->champion);
-    add_seconds(table, &shape->before);
+    add_seconds(table, seconds_of(shape, false));
     lab_table_cell(table, "%s", shape->won ? shape->best : "the same");
-    add_seconds(table, after ? after : &shape->before);
+    add_seconds(table, seconds_of(shape, true));
     if (shape->won)
         lab_table_cell(table, "%s%.3fx [%.3f, %.3f]%s", cli_style(stdout, CLI_GOOD),
                        shape->two.ratio.estimate, shape->two.ratio.low, shape->two.ratio.high,
@@ -245,6 +255,12 @@ static json_t *json_hunts(const tune_shape *shape)
     return list;
 }
 
+/* Seconds of a side, 0 the best and 1 the champion, in the turns that "again" judges; else null. */
+static json_t *json_turns(const tune_shape *shape, int side)
+{
+    return cli_json_real(shape->rounds > 1 ? shape->again.seconds[side] : (double)NAN);
+}
+
 static int64_t launched(const tune_shape *shape)
 {
     int64_t sum = 0;
@@ -268,7 +284,9 @@ static json_t *json_leader(const tune_shape *shape)
 static json_t *json_shape(const tune_shape *shape)
 {
     return json_pack(
-        "{s:s, s:s, s:o, s:o, s:b, s:s, s:b, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "{s:s, s:s, s:o, s:o, s:b, s:s, s:b, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:o, "
+        "s:o}",
         "problem", shape->spec, "champion", shape->champion, "best",
         *shape->best ? json_string(shape->best) : json_null(), "spaces", json_hunts(shape),
         "improved", shape->won, "gates", proof_word(shape), "refuted", shape->proof == TUNE_REFUTED,
@@ -276,8 +294,9 @@ static json_t *json_shape(const tune_shape *shape)
         (json_int_t)launched(shape), "reused", (json_int_t)shape->reused, "searched_seconds",
         cli_json_real(shape->searched > 0 ? shape->searched : (double)NAN), "first",
         json_comparison(&shape->one, shape->rounds > 0), "again",
-        json_comparison(&shape->two, shape->rounds > 1), "before", json_row(&shape->before),
-        "after", json_row(row_after(shape)), "insights",
+        json_comparison(&shape->two, shape->rounds > 1), "best_seconds", json_turns(shape, 0),
+        "champion_seconds", json_turns(shape, 1), "before", json_row(&shape->before), "after",
+        json_row(row_after(shape)), "insights",
         *shape->insight.kernel ? insight_json(&shape->insight) : json_null(), "leader",
         json_leader(shape));
 }

@@ -78,6 +78,8 @@ static void test_improvement(void **state)
     assert_true(integer_of(shape, "launched") <= 12);
     assert_string_equal(text_of(shape, "gates"), "all");
     assert_true(json_number_value(json_object_get(json_object_get(shape, "again"), "low")) > 1.03);
+    assert_true(number_of(shape, "best_seconds") > 0);
+    assert_true(number_of(shape, "champion_seconds") > number_of(shape, "best_seconds"));
     assert_string_equal(text_of(json_object_get(shape, "after"), "kernel"), text_of(shape, "best"));
     run_heed_as(state, &way, "heed plan --cpu avx2 -t 1 --wisdom w.txt " SPEC, 0, &said);
     assert_non_null(strstr(said.out, text_of(shape, "best")));
