@@ -100,7 +100,7 @@ typedef struct sweep_facts {
     char why[LAB_WHY_SIZE];
 } sweep_facts;
 
-/* sweep_pool_start() starts threads that compile; NULL if there is no memory or no thread.
+/* sweep_pool_start() starts threads that compile; NULL if there is no memory.
  * sweep_pool_want() says what to compile next, sweep_pool_get() waits for a point. */
 sweep_pool *sweep_pool_start(const sweep_run *run);
 void sweep_pool_want(sweep_pool *pool, const lab_point *points, size_t count);

@@ -2,16 +2,15 @@
  * sweep_compile.c - points are compiled on all cores while the device is busy with others
  *
  * What comes out is in the cache of machine code, where planning finds it, and its facts are kept
- * here. Each point is compiled once, by the thread that takes it first; who needs one that nobody
- * has taken compiles it himself.
+ * here.
  */
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../src/measure.h"
 #include "inspect/cubin.h"
+#include "pool.h"
 #include "src/cuda/facts.h"
 #include "src/cuda/gpu.h"
 #include "sweep.h"
@@ -19,25 +18,18 @@
 #define WARP 32
 #define WANTED_MAX 64
 
-typedef enum progress_of_point {
-    UNTOUCHED,
-    BUSY,
-    DONE
-} progress_of_point;
+typedef struct pool_point {
+    cli_job job;
+    sweep_facts *facts; /* once it is done; NULL if there was no memory */
+} pool_point;
 
 struct sweep_pool {
+    cli_pool jobs;
     const sweep_run *run;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    pthread_t *threads;
-    int thread_count;
-    bool ending;
-    unsigned char *state; /* by point: progress_of_point */
-    sweep_facts **facts;  /* by point, once it is DONE; NULL if there was no memory */
+    pool_point *points; /* all of the space */
     int64_t wanted[WANTED_MAX];
     size_t wanted_count;
-    int64_t until_ns;   /* nothing is begun in advance that would not be done by then; 0: never */
-    int64_t longest_ns; /* that a point took to compile so far */
+    int64_t until_ns; /* nothing is begun in advance that would not be done by then; 0: never */
 };
 
 static void refuse(sweep_facts *facts, const char *why)
@@ -114,105 +106,66 @@ static sweep_facts compile_point(const sweep_run *run, int64_t index)
     return facts;
 }
 
-/* Compiles a point that is marked as busy; the lock is held before and after. */
-static void work_on(sweep_pool *pool, int64_t point)
+static void compile(void *data, cli_job *job)
 {
-    pthread_mutex_unlock(&pool->lock);
-    int64_t begin = heed_clock_ns();
-    sweep_facts *kept = malloc(sizeof *kept);
-    if (kept)
-        *kept = compile_point(pool->run, point);
-    int64_t took = heed_clock_ns() - begin;
-    pthread_mutex_lock(&pool->lock);
-    if (took > pool->longest_ns)
-        pool->longest_ns = took;
-    pool->facts[point] = kept;
-    pool->state[point] = DONE;
-    pthread_cond_broadcast(&pool->changed);
+    const sweep_pool *pool = data;
+    pool_point *point = (pool_point *)job;
+    point->facts = malloc(sizeof *point->facts);
+    if (point->facts)
+        *point->facts = compile_point(pool->run, point - pool->points);
 }
 
-/* The next point that is wanted and that nobody works on; -1: none. */
-static int64_t next_wanted(sweep_pool *pool)
+static cli_job *next_wanted(void *data)
 {
-    if (pool->until_ns > 0 && heed_clock_ns() + pool->longest_ns > pool->until_ns)
-        return -1;
+    const sweep_pool *pool = data;
+    if (pool->until_ns > 0 && heed_clock_ns() + pool->jobs.longest_ns > pool->until_ns)
+        return NULL;
     for (size_t i = 0; i < pool->wanted_count; i++)
-        if (pool->state[pool->wanted[i]] == UNTOUCHED)
-            return pool->wanted[i];
-    return -1;
-}
-
-static void *work(void *data)
-{
-    sweep_pool *pool = data;
-    pthread_mutex_lock(&pool->lock);
-    while (!pool->ending) {
-        int64_t point = next_wanted(pool);
-        if (point < 0) {
-            pthread_cond_wait(&pool->changed, &pool->lock);
-            continue;
-        }
-        pool->state[point] = BUSY;
-        work_on(pool, point);
-    }
-    pthread_mutex_unlock(&pool->lock);
+        if (pool->points[pool->wanted[i]].job.state == CLI_JOB_UNTOUCHED)
+            return &pool->points[pool->wanted[i]].job;
     return NULL;
 }
 
 sweep_pool *sweep_pool_start(const sweep_run *run)
 {
-    size_t points = (size_t)lab_space_count(&run->space);
     sweep_pool *pool = calloc(1, sizeof *pool);
-    if (!pool)
-        return NULL;
-    pool->run = run;
-    pthread_mutex_init(&pool->lock, NULL);
-    pthread_cond_init(&pool->changed, NULL);
-    pool->state = calloc(points, sizeof *pool->state);
-    pool->facts = calloc(points, sizeof *pool->facts);
-    pool->threads = calloc((size_t)run->threads, sizeof *pool->threads);
-    if (!pool->state || !pool->facts || !pool->threads) {
-        sweep_pool_stop(pool);
+    pool_point *points = calloc((size_t)lab_space_count(&run->space), sizeof *points);
+    if (!pool || !points) {
+        free(pool);
+        free(points);
         return NULL;
     }
-    for (int i = 0; i < run->threads; i++)
-        if (pthread_create(&pool->threads[pool->thread_count], NULL, work, pool) == 0)
-            pool->thread_count++;
+    pool->run = run;
+    pool->points = points;
+    pool->jobs = (cli_pool){ .owner = pool, .next = next_wanted, .work = compile };
+    cli_pool_start(&pool->jobs, run->threads);
     return pool;
 }
 
 void sweep_pool_want(sweep_pool *pool, const lab_point *points, size_t count)
 {
-    pthread_mutex_lock(&pool->lock);
+    cli_pool_lock(&pool->jobs);
     pool->wanted_count = count < WANTED_MAX ? count : WANTED_MAX;
     for (size_t i = 0; i < pool->wanted_count; i++)
         pool->wanted[i] = lab_space_index(&pool->run->space, &points[i]);
-    pthread_cond_broadcast(&pool->changed);
-    pthread_mutex_unlock(&pool->lock);
+    cli_pool_unlock(&pool->jobs);
 }
 
 void sweep_pool_until(sweep_pool *pool, int64_t until_ns)
 {
-    pthread_mutex_lock(&pool->lock);
+    cli_pool_lock(&pool->jobs);
     pool->until_ns = until_ns;
-    pthread_mutex_unlock(&pool->lock);
+    cli_pool_unlock(&pool->jobs);
 }
 
 sweep_facts sweep_pool_get(sweep_pool *pool, int64_t point)
 {
     sweep_facts facts = { .prospect = lab_prospect_unknown() };
-    pthread_mutex_lock(&pool->lock);
-    if (pool->state[point] == UNTOUCHED) {
-        pool->state[point] = BUSY;
-        work_on(pool, point);
-    }
-    while (pool->state[point] != DONE)
-        pthread_cond_wait(&pool->changed, &pool->lock);
-    if (pool->facts[point])
-        facts = *pool->facts[point];
+    cli_pool_finish(&pool->jobs, &pool->points[point].job);
+    if (pool->points[point].facts)
+        facts = *pool->points[point].facts;
     else
         refuse(&facts, "no memory");
-    pthread_mutex_unlock(&pool->lock);
     return facts;
 }
 
@@ -237,18 +190,9 @@ void sweep_pool_stop(sweep_pool *pool)
 {
     if (!pool)
         return;
-    pthread_mutex_lock(&pool->lock);
-    pool->ending = true;
-    pthread_cond_broadcast(&pool->changed);
-    pthread_mutex_unlock(&pool->lock);
-    for (int i = 0; i < pool->thread_count; i++)
-        pthread_join(pool->threads[i], NULL);
-    for (int64_t i = 0; pool->facts && i < lab_space_count(&pool->run->space); i++)
-        free(pool->facts[i]);
-    free(pool->state);
-    free(pool->facts);
-    free(pool->threads);
-    pthread_cond_destroy(&pool->changed);
-    pthread_mutex_destroy(&pool->lock);
+    cli_pool_stop(&pool->jobs);
+    for (int64_t i = 0; i < lab_space_count(&pool->run->space); i++)
+        free(pool->points[i].facts);
+    free(pool->points);
     free(pool);
 }
