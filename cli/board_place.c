@@ -10,6 +10,7 @@
 #include "library.h"
 #include "manifest.h"
 #include "roofline.h"
+#include "verify/mutants/suite.h"
 #include "wisdom_line.h"
 
 const char *cli_board_version(const char *features, const char *name, char version[16])
@@ -106,13 +107,20 @@ lab_record_comparison cli_board_comparison(const lab_comparison *comparison, con
     };
 }
 
+#define SUITE_SIZE 17
+
+static void write_suite(char suite[SUITE_SIZE], uint64_t digest)
+{
+    snprintf(suite, SUITE_SIZE, "%016" PRIx64, digest);
+}
+
 heed_status cli_board_selftest_add(lab_record *record, const char *backend,
                                    const lab_selftest_result *result, int64_t *id, lab_error *error)
 {
-    char suite[32];
+    char suite[SUITE_SIZE];
     lab_environment around;
     lab_environment_read(&around);
-    snprintf(suite, sizeof suite, "%016" PRIx64, result->digest);
+    write_suite(suite, result->digest);
     const lab_record_selftest selftest = {
         .backend = backend,
         .suite = suite,
@@ -139,10 +147,27 @@ cli_exit cli_board_selftest(const cli_args *args, const char *backend,
     return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
 }
 
+heed_status cli_board_selftest_look(lab_record *record, const char *backend, int64_t *id,
+                                    lab_error *error)
+{
+    char suite[SUITE_SIZE];
+    lab_environment around;
+    lab_environment_read(&around);
+    const lab_record_selftest alike = { .backend = backend,
+                                        .suite = suite,
+                                        .commit = around.commit };
+    write_suite(suite, lab_suite_digest());
+    return lab_record_selftest_find(record, &alike, id, error);
+}
+
 heed_status cli_board_selftest_find(lab_record *record, const char *backend, int64_t *id,
                                     lab_error *error)
 {
-    lab_environment around;
-    lab_environment_read(&around);
-    return lab_record_selftest_find(record, backend, around.commit, id, error);
+    heed_status status = cli_board_selftest_look(record, backend, id, error);
+    if (status == HEED_OK && !*id)
+        cli_message("what is tried now will be 'untested' on the board, as the gates of this heed "
+                    "were not tried: 'heed selftest%s --record --board %s' does that, for what is "
+                    "tried after it",
+                    strcmp(backend, "cpu") == 0 ? "" : " --device cuda", lab_record_place(record));
+    return status;
 }

@@ -189,9 +189,6 @@ static cli_exit find_trust(evolve_run *run)
     if (host || strcmp(device, "auto") != 0)
         return cli_selftest_trust(run->record, host ? NULL : device, &run->selftest);
     heed_status status = cli_board_selftest_find(run->record, "cuda", &run->selftest, &error);
-    if (status == HEED_OK && !run->selftest)
-        cli_message("the gates were not tried on this device: 'heed selftest --device cuda "
-                    "--record' does that, and the board then trusts later trials");
     return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
 }
 
@@ -203,6 +200,13 @@ static cli_exit open_board(evolve_run *run)
     return code;
 }
 
+/* The seconds are those of evolving: what had to be tried before it, once, is not on them. */
+static void start_clock(evolve_run *run)
+{
+    double seconds = cli_args_real(run->args, "seconds");
+    run->deadline_ns = seconds > 0 ? heed_clock_ns() + (int64_t)(seconds * NS_PER_SECOND) : 0;
+}
+
 static cli_exit evolve(evolve_run *run)
 {
     cli_exit code = sweep_load_problems(&run->sweep, 0);
@@ -212,6 +216,7 @@ static cli_exit evolve(evolve_run *run)
         code = evolve_open_device(run);
     if (code != CLI_OK)
         return code;
+    start_clock(run);
     bool sources = cli_args_text(run->args, "proposer") || cli_args_text(run->args, "source");
     return sources ? evolve_sources_run(run) : evolve_knobs(run);
 }
@@ -231,15 +236,11 @@ static void close_run(evolve_run *run)
 
 static cli_exit run_verb(const cli_args *args)
 {
-    double seconds = cli_args_real(args, "seconds");
     evolve_run run = { .args = args,
                        .sweep = { .args = args, .cold = cli_args_flag(args, "cold") },
                        .seed = (uint64_t)cli_args_integer(args, "seed"),
                        .duel = cli_args_real(args, "duel"),
-                       .trials = cli_args_integer(args, "trials"),
-                       .deadline_ns = seconds > 0
-                                          ? heed_clock_ns() + (int64_t)(seconds * NS_PER_SECOND)
-                                          : 0 };
+                       .trials = cli_args_integer(args, "trials") };
     cli_interrupt_catch();
     cli_exit code = evolve(&run);
     close_run(&run);

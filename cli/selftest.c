@@ -77,14 +77,18 @@ static cli_exit check_name(const char *name, const char *(*name_at)(size_t))
     return CLI_USAGE;
 }
 
-/* "cuda" or "cuda:N". Whether there is such a device is for the trial to say. */
-static cli_exit check_device(const char *device)
+/* Leaves "cuda" and "cuda:N" in *@device, and NULL for the host. Whether there is such a device is
+ * for the trial to say. */
+static cli_exit check_device(const char **device)
 {
-    if (!device || strcmp(device, "cuda") == 0 ||
-        (strncmp(device, "cuda:", 5) == 0 && device[5] &&
-         strspn(device + 5, "0123456789") == strlen(device + 5)))
+    const char *name = *device;
+    if (name && strcmp(name, "cpu") == 0)
+        *device = NULL;
+    if (!*device || strcmp(name, "cuda") == 0 ||
+        (strncmp(name, "cuda:", 5) == 0 && name[5] &&
+         strspn(name + 5, "0123456789") == strlen(name + 5)))
         return CLI_OK;
-    cli_error("--device: \"%s\" is no CUDA device; it must be cuda or cuda:N", device);
+    cli_error("--device: \"%s\" is no device; it must be cpu, cuda or cuda:N", name);
     return CLI_USAGE;
 }
 
@@ -327,7 +331,7 @@ static cli_exit run(const cli_args *args)
         return CLI_USAGE;
     }
     if (code == CLI_OK)
-        code = check_device(name);
+        code = check_device(&name);
     if (code == CLI_OK && options.only)
         code = check_name(options.only, name ? device_name : host_name);
     if (code == CLI_OK && name)
@@ -341,8 +345,8 @@ static const cli_option options[] = {
       .letter = 'd',
       .kind = CLI_TEXT,
       .argument = "DEVICE",
-      .help = "Try CUDA kernels on this device, cuda or cuda:N; without it kernels are functions "
-              "of the host" },
+      .help = "Try CUDA kernels on this device, cuda or cuda:N; with cpu, and without it, kernels "
+              "are functions of the host" },
     { .name = "gate",
       .letter = 'g',
       .kind = CLI_LIST,

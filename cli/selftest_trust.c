@@ -41,7 +41,7 @@ static cli_exit run_now(lab_record *record, const char *device, int64_t *id)
 cli_exit cli_selftest_trust(lab_record *record, const char *device, int64_t *id)
 {
     lab_error error;
-    heed_status status = cli_board_selftest_find(record, device ? "cuda" : "cpu", id, &error);
+    heed_status status = cli_board_selftest_look(record, device ? "cuda" : "cpu", id, &error);
     if (status != HEED_OK)
         return cli_board_fail(status, &error);
     return *id ? CLI_OK : run_now(record, device, id);

@@ -114,10 +114,16 @@ static void a_failing_selftest_taints(void **state)
         assert_string_equal(rows[2 - i].row.trusted, trusted[i]);
     assert_int_equal(record_scene_rows(record, &ranked, rows, 4), 1);
     int64_t newest;
-    record_expect(lab_record_selftest_find(record, "cpu", "commit", &newest, &error), &error);
+    record_expect(lab_record_selftest_find(record, &good, &newest, &error), &error);
     assert_int_equal(newest, 3);
-    record_expect(lab_record_selftest_find(record, "cuda", "commit", &newest, &error), &error);
-    assert_int_equal(newest, 0);
+    static const lab_record_selftest others[] = { { "cuda", "suite", "commit", 0, 0, 0, 0 },
+                                                  { "cpu", "fewer", "commit", 0, 0, 0, 0 },
+                                                  { "cpu", "suite", "another", 0, 0, 0, 0 },
+                                                  { "cpu", "suite", NULL, 0, 0, 0, 0 } };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        record_expect(lab_record_selftest_find(record, &others[i], &newest, &error), &error);
+        assert_int_equal(newest, 0);
+    }
     const lab_record_selftest odd = { "cpu", "suite", "commit", 41, 40, 0, 0 };
     int64_t id;
     record_refused(lab_record_selftest_add(record, &odd, &id, &error), HEED_ERR_INVALID, &error,

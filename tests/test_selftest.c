@@ -60,7 +60,8 @@ static void test_exit_codes_and_words(void **state)
         { "--gate zzzzzzzz", 2, { "heed verify --list" } },
         { "zzzzzzzzzzzzz", 2, { "heed selftest --list" } },
         { "plain plain", 2, { "plain" } },
-        { "--device cpu", 2, { "--device", "cuda:N" } },
+        { "--device cpu half-the-logits", 0, { "killed 1/1", "accepted 0/0", "executes" } },
+        { "--device gpu", 2, { "--device", "\"gpu\"", "cpu, cuda or cuda:N" } },
         { "--device cuda:x", 2, { "--device", "cuda:N" } },
         { "--device cuda", 3, { "--device" } },
         { "--device cuda half-the-logit", 2, { "did you mean 'half-the-logits'" } },
@@ -125,7 +126,9 @@ static void test_json_list(void **state)
  * must be a device. */
 static void test_trust(void **state)
 {
-    const lab_selftest_result result = { .mutants = 3, .killed = 2, .controls = 1, .accepted = 1 };
+    const lab_selftest_result result = {
+        .digest = lab_suite_digest(), .mutants = 3, .killed = 2, .controls = 1, .accepted = 1
+    };
     char path[SCRATCH_PATH_SIZE];
     lab_record *record;
     lab_error error;

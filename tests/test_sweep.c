@@ -74,6 +74,8 @@ static void test_board(void **state)
         "sleep 0.02; done; kill -INT $!; wait $!";
     run_heed_as(state, &way, line, 130, &said);
     assert_non_null(strstr(said.err, "on the board, and the same command goes on from there"));
+    assert_non_null(strstr(said.err, "'untested' on the board"));
+    assert_non_null(strstr(said.err, "'heed selftest --record --board own.db'"));
     json_t *json = run_heed_json(state, &way,
                                  "heed sweep cpu_tile 'b1 h4 s512 d64 f32' -t 1 --no-verify "
                                  "--no-compare --board own.db --trials 4 --json",

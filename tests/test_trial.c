@@ -26,6 +26,13 @@
 #include "src/measure.h"
 #include "trial_scene.h"
 
+/* x86 tells no address of these. */
+#ifdef __x86_64__
+#define NO_ADDRESS "general protection fault"
+#else
+#define NO_ADDRESS NULL
+#endif
+
 static trial_scene scene;
 
 /* Evils are over soon, so that the test is. */
@@ -147,6 +154,8 @@ static void test_evils(void **state)
         { "abort", LAB_TRIAL_CRASHED, "SIGABRT" },
         { "illegal", LAB_TRIAL_CRASHED, "SIGILL" },
         { "null", LAB_TRIAL_ILLEGAL_ACCESS, "null pointer" },
+        { "impossible", LAB_TRIAL_ILLEGAL_ACCESS, NO_ADDRESS },
+        { "misaligned", LAB_TRIAL_ILLEGAL_ACCESS, NO_ADDRESS },
         { "read_past", LAB_TRIAL_ILLEGAL_ACCESS, "past the end of K" },
         { "write_input", LAB_TRIAL_ILLEGAL_ACCESS, "wrote to the input Q at byte 12" },
         { "unlock_input", LAB_TRIAL_ILLEGAL_ACCESS, "wrote to the input Q at byte 12" },

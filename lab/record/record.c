@@ -413,6 +413,11 @@ void lab_record_close(lab_record *record)
     free(record);
 }
 
+const char *lab_record_place(const lab_record *record)
+{
+    return record->path;
+}
+
 const char *lab_record_software(void)
 {
     return sqlite3_libversion();

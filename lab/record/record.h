@@ -76,6 +76,9 @@ heed_status lab_record_open(lab_record **record, const char *path, lab_record_mo
                             lab_error *error);
 void lab_record_close(lab_record *record);
 
+/* lab_record_place() returns the path of the file, as long as it is open. */
+const char *lab_record_place(const lab_record *record);
+
 /* lab_record_check() reads the whole file: its structure, that what it refers to is there, and for
  * every trial whether its content is what was added. HEED_ERR_CORRUPT names the first damage;
  * *@trials is how many trials there are. */
@@ -175,9 +178,9 @@ typedef struct lab_record_selftest {
 heed_status lab_record_selftest_add(lab_record *record, const lab_record_selftest *selftest,
                                     int64_t *id, lab_error *error);
 
-/* lab_record_selftest_find() looks for the newest selftest of that backend and commit: *@id is 0 if
- * there is none. */
-heed_status lab_record_selftest_find(lab_record *record, const char *backend, const char *commit,
+/* lab_record_selftest_find() looks for the newest selftest of the backend, suite and commit of
+ * @alike: *@id is 0 if there is none. */
+heed_status lab_record_selftest_find(lab_record *record, const lab_record_selftest *alike,
                                      int64_t *id, lab_error *error);
 
 /* -------------------------------------------------------------------------- */

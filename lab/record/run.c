@@ -128,14 +128,15 @@ heed_status lab_record_selftest_add(lab_record *record, const lab_record_selftes
     return statement_one(&s, 0, id);
 }
 
-heed_status lab_record_selftest_find(lab_record *record, const char *backend, const char *commit,
+heed_status lab_record_selftest_find(lab_record *record, const lab_record_selftest *alike,
                                      int64_t *id, lab_error *error)
 {
-    statement s = statement_make(
-        record,
-        "SELECT id FROM selftest WHERE backend = ? AND git_commit IS ? ORDER BY id DESC LIMIT 1",
-        error);
-    statement_text(&s, backend);
-    statement_text(&s, commit);
+    statement s = statement_make(record,
+                                 "SELECT id FROM selftest WHERE backend = ? AND suite = ? AND "
+                                 "git_commit IS ? ORDER BY id DESC LIMIT 1",
+                                 error);
+    statement_text(&s, alike->backend);
+    statement_text(&s, alike->suite);
+    statement_text(&s, alike->commit);
     return statement_one(&s, 0, id);
 }

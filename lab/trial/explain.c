@@ -124,6 +124,11 @@ static bool explain_fault(const char *line, const lab_wire_orders *orders, uint6
         return lab_trial_outcome_set(outcome, LAB_TRIAL_OUT_OF_MEMORY,
                                      "was refused memory, and crashed at address 0x%" PRIx64,
                                      address);
+    if (strchr(flags, 'g'))
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_ILLEGAL_ACCESS,
+                                     "general protection fault: an address that is not aligned as "
+                                     "its instruction needs, or that no memory can have, or an "
+                                     "instruction of the system's; the CPU does not say which");
     return explain_address(address, orders, inputs, outputs, outcome);
 }
 

@@ -78,6 +78,13 @@ static _Noreturn void fail(const char *word, const char *text)
 /* Faults                                                                                         */
 /* ---------------------------------------------------------------------------------------------- */
 
+/* x86 reports an address that is misaligned or impossible as a general protection fault, which has
+ * no address: what stands in its place is 0. */
+static bool has_no_address(int number, const siginfo_t *info)
+{
+    return (number == SIGSEGV || number == SIGBUS) && info->si_code == SI_KERNEL;
+}
+
 static void report_fault(int number, siginfo_t *info, void *context)
 {
     runner_line line = { .length = 0 };
@@ -91,6 +98,8 @@ static void report_fault(int number, siginfo_t *info, void *context)
     runner_add(&line, runner_exhausted() ? " m" : " ");
     if (address >= stack_end - BELOW_STACK && address < stack_end)
         runner_add(&line, "s");
+    if (has_no_address(number, info))
+        runner_add(&line, "g");
     runner_add(&line, "-");
     runner_say(&line);
     _exit(1);

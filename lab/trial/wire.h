@@ -17,8 +17,11 @@
  *     failed WORDS           it could not be loaded
  *     exhausted WORDS        likewise, for lack of memory
  *     trapped NUMBER         it made this system call
- *     fault SIGNAL ADDRESS FLAGS   FLAGS are letters: m, an allocation had failed; s, the address
- * is where the stack would grow; - neither lost WORDS             the device failed
+ *     fault SIGNAL ADDRESS FLAGS
+ *                            FLAGS are letters: m, an allocation had failed; s, the address is
+ *                            where the stack would grow; g, the CPU told no address; - ends them
+ *     spoiled NAME           it wrote to this input on a device
+ *     lost WORDS             the device failed
  *
  * None of it is trusted: the candidate can write to stdout too. What counts is what lies in the
  * outputs when the process is frozen after its answer, and the clock of the laboratory.
