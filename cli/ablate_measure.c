@@ -115,9 +115,9 @@ static heed_status measure_cases(scene *it)
     return HEED_OK;
 }
 
-static void take_effect(const ablate_run *run, ablate_case *what, const lab_comparison *found)
+static void take_effect(const ablate_run *run, ablate_case *what)
 {
-    what->duel.comparison = *found;
+    const lab_comparison *found = &what->duel.comparison;
     what->effect = (lab_effect){ .ratio = found->ratio.estimate,
                                  .low = found->ratio.low,
                                  .high = found->ratio.high,
@@ -142,27 +142,25 @@ static double median_of(const lab_duel *duel)
 /* The effects of all that were measured, as a family. */
 static heed_status judge(const ablate_run *run, ablate_subject *subject)
 {
-    lab_series *series = calloc(subject->count + 1, sizeof *series);
-    lab_comparison *found = calloc(subject->count + 1, sizeof *found);
+    lab_family_member *members = calloc(subject->count + 1, sizeof *members);
     const lab_rules rules = { .margin = run->bench.margin };
-    size_t count = 0, next = 0;
-    heed_status status = series && found ? HEED_OK : HEED_ERR_NO_MEMORY;
-    for (size_t i = 0; status == HEED_OK && i < subject->count; i++)
-        if (subject->cases[i].duel.pairs > 0)
-            series[count++] = lab_duel_series(&subject->cases[i].duel);
+    size_t count = 0;
+    for (size_t i = 0; members && i < subject->count; i++) {
+        lab_duel *duel = &subject->cases[i].duel;
+        if (duel->pairs > 0)
+            members[count++] = (lab_family_member){ lab_duel_series(duel), &duel->comparison };
+    }
     for (size_t i = 0; i < count; i++) /* what an interrupt cut off is judged as it is */
-        series[i].planned = 0;
-    if (status == HEED_OK && count > 0)
-        status = lab_family_judge(series, count, &rules, found);
+        members[i].series.planned = 0;
+    heed_status status = members ? lab_family_judge(members, count, &rules) : HEED_ERR_NO_MEMORY;
     for (size_t i = 0; status == HEED_OK && i < subject->count; i++) {
         ablate_case *what = &subject->cases[i];
         if (what->duel.pairs == 0)
             continue;
-        take_effect(run, what, &found[next++]);
+        take_effect(run, what);
         subject->seconds = median_of(&what->duel);
     }
-    free(series);
-    free(found);
+    free(members);
     return status;
 }
 

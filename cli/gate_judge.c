@@ -221,23 +221,19 @@ static void judge_shape(const gate_run *gate, gate_shape *shape)
 cli_exit gate_judge(gate_run *gate)
 {
     const lab_rules rules = rules_of(gate);
-    lab_series *series = calloc(gate->count, sizeof *series);
-    lab_comparison *comparisons = calloc(gate->count, sizeof *comparisons);
-    size_t count = 0, at = 0;
-    heed_status status = series && comparisons ? HEED_OK : HEED_ERR_NO_MEMORY;
+    lab_family_member *members = calloc(gate->count, sizeof *members);
+    size_t count = 0;
+    for (size_t i = 0; members && i < gate->count; i++) {
+        gate_shape *shape = &gate->shapes[i];
+        if (shape->judged)
+            members[count++] = (lab_family_member){ lab_duel_series(&shape->pair.duel),
+                                                    &shape->comparison };
+    }
+    heed_status status = members ? lab_family_judge(members, count, &rules) : HEED_ERR_NO_MEMORY;
     for (size_t i = 0; status == HEED_OK && i < gate->count; i++)
         if (gate->shapes[i].judged)
-            series[count++] = lab_duel_series(&gate->shapes[i].pair.duel);
-    if (status == HEED_OK && count > 0)
-        status = lab_family_judge(series, count, &rules, comparisons);
-    for (size_t i = 0; status == HEED_OK && i < gate->count; i++) {
-        if (!gate->shapes[i].judged)
-            continue;
-        gate->shapes[i].comparison = comparisons[at++];
-        judge_shape(gate, &gate->shapes[i]);
-    }
-    free(series);
-    free(comparisons);
+            judge_shape(gate, &gate->shapes[i]);
+    free(members);
     if (status == HEED_OK)
         return CLI_OK;
     cli_error("the shapes cannot be judged: %s", heed_status_name(status));

@@ -116,23 +116,19 @@ static void decide(tune_shape *shape, int round)
 static cli_exit judge(tune_run *tune, int round)
 {
     const lab_rules rules = rules_of();
-    lab_series *series = calloc(tune->count, sizeof *series);
-    lab_comparison *comparisons = calloc(tune->count, sizeof *comparisons);
-    size_t count = 0, at = 0;
-    heed_status status = series && comparisons ? HEED_OK : HEED_ERR_NO_MEMORY;
+    lab_family_member *members = calloc(tune->count, sizeof *members);
+    size_t count = 0;
+    for (size_t i = 0; members && i < tune->count; i++) {
+        tune_shape *shape = &tune->shapes[i];
+        if (plays(shape, round))
+            members[count++] = (lab_family_member){ lab_duel_series(&pair_of(shape, round)->duel),
+                                                    comparison_of(shape, round) };
+    }
+    heed_status status = members ? lab_family_judge(members, count, &rules) : HEED_ERR_NO_MEMORY;
     for (size_t i = 0; status == HEED_OK && i < tune->count; i++)
         if (plays(&tune->shapes[i], round))
-            series[count++] = lab_duel_series(&pair_of(&tune->shapes[i], round)->duel);
-    if (status == HEED_OK && count > 0)
-        status = lab_family_judge(series, count, &rules, comparisons);
-    for (size_t i = 0; status == HEED_OK && i < tune->count; i++) {
-        if (!plays(&tune->shapes[i], round))
-            continue;
-        *comparison_of(&tune->shapes[i], round) = comparisons[at++];
-        decide(&tune->shapes[i], round);
-    }
-    free(series);
-    free(comparisons);
+            decide(&tune->shapes[i], round);
+    free(members);
     if (status == HEED_OK)
         return CLI_OK;
     cli_error("the kernels cannot be compared: %s", heed_status_name(status));

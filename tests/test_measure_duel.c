@@ -256,22 +256,22 @@ static void test_family_keeps_its_word(void **state)
     const lab_rules rules = { .margin = 1e-6, .confidence = 0.9 };
     int single = 0, together = 0, runs = 200;
     for (uint64_t run = 0; run < (uint64_t)runs; run++) {
-        lab_series series[20];
+        lab_family_member members[20];
         lab_comparison each, all[20];
         bool any = false, any_together = false;
         for (uint64_t i = 0; i < 20; i++) {
-            series[i] = series_of(room[i], run * 20 + i, 0, 0.02);
-            assert_int_equal(lab_compare(&series[i], &rules, &each), HEED_OK);
+            members[i] = (lab_family_member){ series_of(room[i], run * 20 + i, 0, 0.02), &all[i] };
+            assert_int_equal(lab_compare(&members[i].series, &rules, &each), HEED_OK);
             any |= each.verdict == LAB_FASTER || each.verdict == LAB_SLOWER;
         }
-        assert_int_equal(lab_family_judge(series, 20, &rules, all), HEED_OK);
+        assert_int_equal(lab_family_judge(members, 20, &rules), HEED_OK);
         for (size_t i = 0; i < 20; i++)
             any_together |= all[i].verdict == LAB_FASTER || all[i].verdict == LAB_SLOWER;
         single += any;
         together += any_together;
-        assert_int_equal(lab_family_judge(series + 19, 1, &rules, all), HEED_OK);
-        assert_int_equal(all[0].verdict, each.verdict);
-        assert_true(all[0].ratio.low == each.ratio.low);
+        assert_int_equal(lab_family_judge(members + 19, 1, &rules), HEED_OK);
+        assert_int_equal(all[19].verdict, each.verdict);
+        assert_true(all[19].ratio.low == each.ratio.low);
     }
     assert_true(single > 0.7 * runs);
     assert_in_range(together, 0, 0.16 * runs); /* 10 %, and three standard deviations */
@@ -284,12 +284,15 @@ static void test_family_steps_down(void **state)
     const lab_rules rules = { .margin = 1e-6 };
     bool seen = false;
     for (uint64_t seed = 0; seed < 200 && !seen; seed++) {
-        lab_series series[3] = { series_of(room[0], 1, 0.2, 0.02), series_of(room[1], 2, 0.2, 0.02),
-                                 series_of(room[2], 1000 + seed, 0.013, 0.02) };
         lab_comparison first, all[3];
+        const lab_family_member members[3] = {
+            { series_of(room[0], 1, 0.2, 0.02), &all[0] },
+            { series_of(room[1], 2, 0.2, 0.02), &all[1] },
+            { series_of(room[2], 1000 + seed, 0.013, 0.02), &all[2] },
+        };
         lab_rules share = lab_family_rules(&rules, 3);
-        assert_int_equal(lab_compare(&series[2], &share, &first), HEED_OK);
-        assert_int_equal(lab_family_judge(series, 3, &rules, all), HEED_OK);
+        assert_int_equal(lab_compare(&members[2].series, &share, &first), HEED_OK);
+        assert_int_equal(lab_family_judge(members, 3, &rules), HEED_OK);
         assert_int_equal(all[0].verdict, LAB_FASTER);
         if (first.verdict == LAB_FASTER)
             assert_int_equal(all[2].verdict, LAB_FASTER);

@@ -28,21 +28,22 @@ static bool differs(const lab_comparison *comparison)
     return comparison->verdict == LAB_FASTER || comparison->verdict == LAB_SLOWER;
 }
 
-heed_status lab_family_judge(const lab_series *series, size_t count, const lab_rules *rules,
-                             lab_comparison *comparisons)
+heed_status lab_family_judge(const lab_family_member *members, size_t count, const lab_rules *rules)
 {
     size_t done = 0, before;
-    memset(comparisons, 0, count * sizeof *comparisons);
+    for (size_t i = 0; i < count; i++)
+        *members[i].comparison = (lab_comparison){ 0 };
     do {
         lab_rules share = share_of(rules, 2 * count - done);
         before = done;
         for (size_t i = 0; i < count; i++) {
-            if (differs(&comparisons[i]))
+            lab_comparison *comparison = members[i].comparison;
+            if (differs(comparison))
                 continue;
-            heed_status status = lab_compare(&series[i], &share, &comparisons[i]);
+            heed_status status = lab_compare(&members[i].series, &share, comparison);
             if (status != HEED_OK)
                 return status;
-            done += differs(&comparisons[i]);
+            done += differs(comparison);
         }
     } while (done > before && done < count);
     return HEED_OK;
@@ -50,17 +51,11 @@ heed_status lab_family_judge(const lab_series *series, size_t count, const lab_r
 
 static heed_status judge_duels(lab_duel *duels, size_t count, const lab_rules *rules)
 {
-    lab_series *series = calloc(count, sizeof *series);
-    lab_comparison *comparisons = calloc(count, sizeof *comparisons);
-    heed_status status = series && comparisons ? HEED_OK : HEED_ERR_NO_MEMORY;
-    for (size_t i = 0; status == HEED_OK && i < count; i++)
-        series[i] = lab_duel_series(&duels[i]);
-    if (status == HEED_OK)
-        status = lab_family_judge(series, count, rules, comparisons);
-    for (size_t i = 0; status == HEED_OK && i < count; i++)
-        duels[i].comparison = comparisons[i];
-    free(series);
-    free(comparisons);
+    lab_family_member *members = calloc(count, sizeof *members);
+    for (size_t i = 0; members && i < count; i++)
+        members[i] = (lab_family_member){ lab_duel_series(&duels[i]), &duels[i].comparison };
+    heed_status status = members ? lab_family_judge(members, count, rules) : HEED_ERR_NO_MEMORY;
+    free(members);
     return status;
 }
 

@@ -23,10 +23,16 @@
  * and judged together at the end: what is clear then stays clear. NULL: all defaults. */
 lab_rules lab_family_rules(const lab_rules *rules, size_t count);
 
-/* lab_family_judge() judges @count series as a family by @rules (NULL: all defaults) and writes
- * their comparisons. Returns as lab_compare() does. */
-heed_status lab_family_judge(const lab_series *series, size_t count, const lab_rules *rules,
-                             lab_comparison *comparisons);
+/* What was measured on one shape of a family, and where its comparison goes. */
+typedef struct lab_family_member {
+    lab_series series;
+    lab_comparison *comparison;
+} lab_family_member;
+
+/* lab_family_judge() judges @count members as a family by @rules (NULL: all defaults) and writes
+ * their comparisons; with no member it does nothing. Returns as lab_compare() does. */
+heed_status lab_family_judge(const lab_family_member *members, size_t count,
+                             const lab_rules *rules);
 
 /* Makes the sides of shape number @index ready, and gives back what that took. */
 typedef heed_status lab_meet_fn(void *data, size_t index, lab_side *a, lab_side *b);
