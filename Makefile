@@ -29,7 +29,7 @@ test: ## build and run all tests
 	$(call build,release)
 	@ctest --preset release --parallel $(JOBS)
 
-test-gpu: ## verify every CUDA kernel on the GPU of this machine, and watch it with compute-sanitizer
+test-gpu: ## verify every CUDA kernel on the GPU of this machine, under compute-sanitizer too, and try the laboratory there
 	$(REQUIRE) build
 	$(call build,release)
 	@scripts/test-gpu.sh build/release/cli/heed build/release/tests/gpu || [ $$? -eq 77 ]

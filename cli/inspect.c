@@ -68,11 +68,24 @@ static void note_trouble(inspect_job *job, const char *name, const lab_error *er
         lab_fail(&job->trouble, HEED_OK, "%s%s%s", name, *name ? ": " : "", error->text);
 }
 
+/* How threads lie in a block: as @subject says, else as the code does; NULL: neither says. */
+static const lab_sass_shape *shape_of(const inspect_row *row, const lab_sass_shape *said,
+                                      lab_sass_shape *room)
+{
+    *room = said->x > 0
+                ? *said
+                : (lab_sass_shape){ row->code.shape[0], row->code.shape[1], row->code.shape[2] };
+    return room->x > 0 ? room : NULL;
+}
+
 /* Counts the instructions of a kernel, if what was disassembled is all of it. */
-static void count_instructions(inspect_job *job, inspect_row *row, const char *text)
+static void count_instructions(inspect_job *job, inspect_row *row, const lab_sass_shape *said,
+                               const char *text)
 {
     lab_error error = { "" };
-    heed_status status = lab_sass_read(&row->sass, text, row->code.name, &error);
+    lab_sass_shape room;
+    heed_status status = lab_sass_read(&row->sass, text, row->code.name, shape_of(row, said, &room),
+                                       &error);
     if (status == HEED_OK && row->sass.all.total * INSTRUCTION_BYTES != row->code.code) {
         status = lab_fail(&error, HEED_ERR_CORRUPT,
                           "the disassembler shows %lld of %lld instructions of %s",
@@ -107,12 +120,14 @@ static bool add_row(inspect_job *job, const inspect_subject *subject, const lab_
     row->predicted = subject->spec ? subject->predicted : -1;
     row->roofline = subject->roofline;
     row->threads = code->max_threads;
+    lab_sass_shape shape = { 0, 0, 0 };
     if (is_launched(subject, code->name)) {
         row->threads = subject->threads > 0 ? subject->threads : code->max_threads;
         row->dynamic = subject->dynamic;
+        shape = subject->shape;
     }
     if (text)
-        count_instructions(job, row, text);
+        count_instructions(job, row, &shape, text);
     return true;
 }
 
@@ -292,7 +307,7 @@ static const cli_option options[] = {
       .letter = 'D',
       .kind = CLI_LIST,
       .argument = "NAME=VALUE",
-      .help = "Define a macro for a source, with an integer as its value; may be given more than "
+      .help = "Define a macro for a source, as 1 where no value is given; may be given more than "
               "once" },
     { .name = "include",
       .letter = 'I',
@@ -308,11 +323,11 @@ static const cli_option options[] = {
       .help = "Cap the registers per thread of a source" },
     { .name = "threads",
       .letter = 't',
-      .kind = CLI_INTEGER,
-      .argument = "N",
-      .min = 1,
-      .max = 1024,
-      .help = "Threads per block of a file's kernels; without it what their launch bounds say" },
+      .kind = CLI_TEXT,
+      .argument = "N|XxY",
+      .help = "Threads per block of a file's kernels, and with XxY or XxYxZ how they lie in it, "
+              "which bank conflicts of kernels that ask for threadIdx.y depend on; without it what "
+              "their launch bounds say" },
     { .name = "smem",
       .kind = CLI_INTEGER,
       .argument = "BYTES",

@@ -52,8 +52,10 @@ typedef struct inspect_job {
     size_t count;
     inspect_tool_state tool_state;
     lab_disassembler tool;
-    lab_error trouble; /* why some code is unknown; the first reason; empty: none is */
-    bool failed;       /* memory ran out */
+    lab_error trouble;    /* why some code is unknown; the first reason; empty: none is */
+    bool failed;          /* memory ran out */
+    int threads;          /* of --threads; 0: not given */
+    lab_sass_shape shape; /* of --threads; zeros: not said */
 } inspect_job;
 
 /* What is inspected: machine code and how it is launched. */
@@ -65,9 +67,10 @@ typedef struct inspect_subject {
     double roofline;
     const void *data;
     size_t size;
-    const char *log;   /* of the assembler, or NULL */
-    const char *entry; /* the kernel that the facts below are for; NULL: all in the file */
-    int threads;       /* per block; 0: what the code says */
+    const char *log;      /* of the assembler, or NULL */
+    const char *entry;    /* the kernel that the facts below are for; NULL: all in the file */
+    int threads;          /* per block; 0: what the code says */
+    lab_sass_shape shape; /* of a block; zeros: what the code says */
     int64_t dynamic;
     int64_t blocks;       /* of the grid; 0: unknown */
     bool opts_in;         /* whoever launches it asks for the shared memory that it needs */

@@ -1,6 +1,7 @@
 /*
  * inspect_files.c - cubins, and sources that are not heed's own
  */
+#include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,9 @@
 #include "tensor/file.h"
 
 #define FILE_SIZE_MAX ((int64_t)64 << 20)
-#define MACRO_SIZE 48
+#define THREADS_MAX 1024
+#define MACROS_MAX 64
+#define MACRO_SIZE 512
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -60,35 +63,48 @@ static heed_status read_file(const char *path, char **data, size_t *size, lab_er
     return status;
 }
 
-/* The macros of --define. @names holds what they point to. */
-typedef struct macros {
-    heed_define defines[HEED_DEFINES_MAX];
-    char names[HEED_DEFINES_MAX][MACRO_SIZE];
-    int count;
-} macros;
+/* Is @text NAME or NAME=VALUE, as -D of a compiler takes it? Whatever stays on its line is a value.
+ */
+static bool is_macro(const char *text)
+{
+    size_t length = strcspn(text, "="), size = strlen(text);
+    bool named = length > 0 && !isdigit((unsigned char)*text);
+    for (size_t i = 0; i < length; i++)
+        named = named && (isalnum((unsigned char)text[i]) || text[i] == '_');
+    for (size_t i = 0; i < size; i++)
+        named = named && !iscntrl((unsigned char)text[i]);
+    return named && size < MACRO_SIZE && text[size - 1] != '\\';
+}
 
-static cli_exit read_macros(const cli_args *args, macros *all)
+/* The macros of --define as lines before @source, whose own first line stays number 1. *@whole is
+ * to be freed. */
+static cli_exit add_macros(const cli_args *args, const char *source, char **whole)
 {
     size_t given = cli_args_list_count(args, "define");
-    if (given > HEED_DEFINES_MAX) {
-        cli_error("--define: given %zu times; at most %d are taken", given, HEED_DEFINES_MAX);
+    size_t size = given * (MACRO_SIZE + 16) + strlen(source) + 16, at = 0;
+    *whole = NULL;
+    if (given > MACROS_MAX) {
+        cli_error("--define: given %zu times; at most %d are taken", given, MACROS_MAX);
         return CLI_USAGE;
     }
-    all->count = (int)given;
+    char *text = malloc(size);
+    if (!text) {
+        cli_error("--define: no memory for %zu bytes", size);
+        return CLI_ENVIRONMENT;
+    }
     for (size_t i = 0; i < given; i++) {
-        const char *text = cli_args_list(args, "define", i);
-        const char *value = strchr(text, '=');
-        char *end = NULL;
-        size_t length = value ? (size_t)(value - text) : strlen(text);
-        all->defines[i].value = value ? strtoll(value + 1, &end, 10) : 1;
-        if (length == 0 || length >= MACRO_SIZE || (value && (*end || end == value + 1))) {
-            cli_error("--define: '%s'; NAME or NAME=INTEGER is expected", text);
+        const char *macro = cli_args_list(args, "define", i), *value = strchr(macro, '=');
+        if (!is_macro(macro)) {
+            cli_error("--define: '%s'; NAME or NAME=VALUE of less than %d characters is expected",
+                      macro, MACRO_SIZE);
+            free(text);
             return CLI_USAGE;
         }
-        memcpy(all->names[i], text, length);
-        all->names[i][length] = '\0';
-        all->defines[i].name = all->names[i];
+        at += (size_t)snprintf(text + at, size - at, "#define %.*s %s\n", (int)strcspn(macro, "="),
+                               macro, value ? value + 1 : "1");
     }
+    snprintf(text + at, size - at, "%s%s", given > 0 ? "#line 1\n" : "", source);
+    *whole = text;
     return CLI_OK;
 }
 
@@ -130,10 +146,41 @@ static cli_exit read_folders(const cli_args *args, folders *all)
     return CLI_OK;
 }
 
+/* --threads, "256" or "32x8" or "8x8x4"; a shape of zeros where it has one number, or is not
+ * given. */
+static cli_exit read_threads(const cli_args *args, int *threads, lab_sass_shape *shape)
+{
+    const char *text = cli_args_text(args, "threads"), *at = text;
+    long side[3] = { 0, 1, 1 };
+    int count = 0;
+    *threads = 0;
+    *shape = (lab_sass_shape){ 0, 0, 0 };
+    if (!text)
+        return CLI_OK;
+    for (char *end; count < 3 && isdigit((unsigned char)*at); at = end) {
+        side[count] = strtol(at, &end, 10);
+        if (side[count++] > THREADS_MAX)
+            break;
+        end += *end == 'x' && isdigit((unsigned char)end[1]);
+    }
+    long all = side[0] * side[1] * side[2];
+    if (*at || all < 1 || all > THREADS_MAX) {
+        cli_error("--threads: '%s'; N, or XxY or XxYxZ as of blockDim, 1 to %d threads in all, is "
+                  "expected",
+                  text, THREADS_MAX);
+        return CLI_USAGE;
+    }
+    *threads = (int)all;
+    if (count > 1)
+        *shape = (lab_sass_shape){ (int)side[0], (int)side[1], (int)side[2] };
+    return CLI_OK;
+}
+
 static inspect_subject subject_of(const inspect_job *job, const char *name)
 {
     return (inspect_subject){ .name = name,
-                              .threads = (int)cli_args_integer(job->args, "threads"),
+                              .threads = job->threads,
+                              .shape = job->shape,
                               .dynamic = cli_args_integer(job->args, "smem"),
                               .blocks = cli_args_integer(job->args, "grid"),
                               .opts_in = cli_args_flag(job->args, "opts-in") };
@@ -158,14 +205,12 @@ static bool declares_shared(const char *text)
     return false;
 }
 
-static cli_exit compile(inspect_job *job, const char *path, const char *text, const macros *all,
-                        const folders *where, int arch)
+static cli_exit compile(inspect_job *job, const char *path, const char *text, const folders *where,
+                        int arch)
 {
     heed_cubin code;
     inspect_subject subject = subject_of(job, path);
     const heed_build build = { .source = path,
-                               .defines = all->defines,
-                               .define_count = all->count,
                                .arch = arch,
                                .registers = (int)cli_args_integer(job->args, "registers"),
                                .fresh = true,
@@ -192,15 +237,16 @@ static cli_exit compile_all(inspect_job *job, const char *path, const char *text
 {
     int archs[INSPECT_ARCHS_MAX];
     size_t count;
-    macros all;
+    char *whole = NULL;
     folders where;
     cli_exit code = inspect_archs(job->args, archs, INSPECT_ARCHS_MAX, &count);
     if (code == CLI_OK)
-        code = read_macros(job->args, &all);
-    if (code == CLI_OK)
         code = read_folders(job->args, &where);
+    if (code == CLI_OK)
+        code = add_macros(job->args, text, &whole);
     for (size_t i = 0; code == CLI_OK && i < count; i++)
-        code = compile(job, path, text, &all, &where, archs[i]);
+        code = compile(job, path, whole, &where, archs[i]);
+    free(whole);
     return code;
 }
 
@@ -225,6 +271,9 @@ static cli_exit inspect_file(inspect_job *job, const char *path)
 
 cli_exit inspect_files(inspect_job *job)
 {
+    cli_exit result = read_threads(job->args, &job->threads, &job->shape);
+    if (result != CLI_OK)
+        return result;
     for (int i = 0; i < cli_args_operand_count(job->args); i++) {
         const char *operand = cli_args_operand(job->args, i);
         if (!inspect_is_file(operand)) {

@@ -52,9 +52,10 @@ static json_t *json_loops(const lab_sass *sass)
 static json_t *json_banks(const lab_sass_banks *banks)
 {
     bool known = banks->ways > 0;
-    return json_pack("{s:i, s:i, s:i, s:o, s:o, s:s?}", "accesses_judged", banks->known,
-                     "accesses_unknown", banks->unknown, "accesses_conflicting", banks->conflicting,
-                     "worst_ways", json_number(known ? banks->ways : -1), "worst_address",
+    return json_pack("{s:i, s:i, s:b, s:i, s:o, s:o, s:s?}", "accesses_judged", banks->known,
+                     "accesses_unknown", banks->unknown, "block_shape_unknown", banks->shapeless,
+                     "accesses_conflicting", banks->conflicting, "worst_ways",
+                     json_number(known ? banks->ways : -1), "worst_address",
                      json_number(known ? banks->address : -1), "worst_instruction",
                      known ? banks->instruction : NULL);
 }

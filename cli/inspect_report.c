@@ -291,6 +291,19 @@ static cli_exit print_findings(const inspect_job *job)
     return cli_table_print(table);
 }
 
+/* What would be known if it were said how the threads of a block lie. */
+static void print_unjudged(const inspect_job *job)
+{
+    for (size_t i = 0; i < job->count; i++) {
+        const inspect_row *row = &job->rows[i];
+        char text[CELL_SIZE];
+        if (row->has_sass && row->sass.banks.shapeless)
+            printf("\n%s %s sm_%d: bank conflicts of %d accesses depend on how the block's threads "
+                   "lie; --threads XxY says so.\n",
+                   row->name, entry_of(row, text), row->arch, row->sass.banks.unknown);
+    }
+}
+
 /* -------------------------------------------------------------------------- */
 /* The whole                                                                  */
 /* -------------------------------------------------------------------------- */
@@ -303,7 +316,11 @@ static cli_exit print_text(const inspect_job *job)
         code = print_code(job);
     if (code == CLI_OK && code_wanted && cli_args_flag(job->args, "loops"))
         code = print_loops(job);
-    return code == CLI_OK ? print_findings(job) : code;
+    if (code == CLI_OK)
+        code = print_findings(job);
+    if (code == CLI_OK && code_wanted)
+        print_unjudged(job);
+    return code;
 }
 
 cli_exit inspect_report(const inspect_job *job)

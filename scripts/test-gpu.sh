@@ -2,13 +2,14 @@
 # test-gpu.sh [HEED [TESTS]] - everything that only a GPU can show, on the GPU of this machine
 #
 # HEED is the program, TESTS the folder with test_on_gpu; those of build/release if not given. Needs no
-# build tools. HEED_DEVICE=cuda:N chooses the device. In five parts:
+# build tools. HEED_DEVICE=cuda:N chooses the device. In six parts:
 #
 #   selftest    wrong kernels that the gates must kill, and an honest one
 #   verify      heed verify with every CUDA kernel over all shape files, captured values, all configs
 #   sanitizer   compute-sanitizer's four tools over a few problems that cover every kernel
 #   tests       graphs, streams, threads, refusals, a lost device
 #   trials      built-in sources as candidates in a process of their own, and candidates with a fault each
+#   laboratory  sweep, evolve, tune, board and gate, killed and gone on with
 #
 # Names of parts after "--" choose some. Ends with a line that counts what passed, failed and was
 # skipped; the exit status is 1 if anything failed, 77 if there is no GPU.
@@ -19,7 +20,7 @@ tests=$here/build/release/tests/gpu
 if [ $# -gt 0 ] && [ "$1" != -- ]; then heed=$1 && shift; fi
 if [ $# -gt 0 ] && [ "$1" != -- ]; then tests=$1 && shift; fi
 if [ $# -gt 0 ]; then shift; fi
-parts=${*:-selftest verify sanitizer tests trials}
+parts=${*:-selftest verify sanitizer tests trials laboratory}
 
 case ${HEED_DEVICE:-} in
 cuda*) ;;
@@ -147,30 +148,31 @@ part_sanitizer() {
     done
 }
 
-part_tests() {
-    if [ ! -x "$tests/test_on_gpu" ]; then
+# program PART NAME ARGUMENTS...: one of the programs in $tests, whose last line has the counts.
+program() {
+    part=$1 name=$2
+    shift 2
+    if [ ! -x "$tests/$name" ]; then
         failed=$((failed + 1))
-        note "tests: there is no $tests/test_on_gpu"
+        note "$part: there is no $tests/$name"
         return
     fi
-    "$tests/test_on_gpu" >"$out/tests"
-    code=$?
-    count "$out/tests" $code
-    sed 's/^/        /' "$out/tests"
-    note "tests: $(tail -1 "$out/tests")"
+    "$tests/$name" "$@" >"$out/$part"
+    count "$out/$part" $?
+    sed 's/^/        /' "$out/$part"
+    note "$part: $(tail -1 "$out/$part")"
+}
+
+part_tests() {
+    program tests test_on_gpu
 }
 
 part_trials() {
-    if [ ! -x "$tests/test_trial_on_gpu" ]; then
-        failed=$((failed + 1))
-        note "trials: there is no $tests/test_trial_on_gpu"
-        return
-    fi
-    "$tests/test_trial_on_gpu" "$here/tests/data/trial" >"$out/trials"
-    code=$?
-    count "$out/trials" $code
-    sed 's/^/        /' "$out/trials"
-    note "trials: $(tail -1 "$out/trials")"
+    program trials test_trial_on_gpu "$here/tests/data/trial"
+}
+
+part_laboratory() {
+    program laboratory test_laboratory "$heed"
 }
 
 # Looking for wisdom makes a context and nothing else: it says whether there is a GPU that heed can use.

@@ -9,6 +9,7 @@ set(seconds
     verify_grid 110
     verify_edge 60
     dist_build 50
+    laboratory 40
     verify_cpus 30
     verify_seed 20
     valgrind_test_cuda_device 20
@@ -23,7 +24,7 @@ set(seconds
     verify_configs 8
     test_peer 7
     test_record_damage 7)
-set(two_cpus dist_build selftest test_configs test_emulated_kernels)
+set(two_cpus dist_build laboratory selftest test_configs test_emulated_kernels)
 set(alone test_bench test_gate test_gate_rebuild test_measure_real test_trial test_tune)
 
 while(seconds)

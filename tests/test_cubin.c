@@ -69,6 +69,35 @@ static void test_a_newer_file_is_read(void **state)
     lab_cubin_free(&cubin);
 }
 
+/* What was compiled for blocks of one shape has its threads in another attribute than launch bounds
+ * are in; here they are turned into it. */
+static void test_a_required_shape_is_read(void **state)
+{
+    static const unsigned char bounds[] = { 0x04, 0x05, 0x0c, 0x00 };
+    unsigned char data[4096];
+    lab_cubin cubin;
+    lab_error error;
+    size_t size = read_corpus("sm80_old", data, sizeof data);
+    unsigned char *at = memmem(data, size, bounds, sizeof bounds);
+    assert_non_null(at);
+    assert_int_equal(lab_cubin_read(&cubin, data, size, "x", &error), HEED_OK);
+    int threads = cubin.kernels[0].max_threads;
+    assert_int_equal(cubin.kernels[0].shape[0], 0);
+    lab_cubin_free(&cubin);
+    at[1] = 0x10;
+    at[8] = 4;
+    assert_int_equal(lab_cubin_read(&cubin, data, size, "x", &error), HEED_OK);
+    assert_int_equal(cubin.kernels[0].max_threads, threads * 4);
+    assert_int_equal(cubin.kernels[0].shape[0], threads);
+    assert_int_equal(cubin.kernels[0].shape[1], 4);
+    assert_int_equal(cubin.kernels[0].shape[2], 1);
+    lab_cubin_free(&cubin);
+    at[4] = 0; /* of no threads at all: nothing is said */
+    assert_int_equal(lab_cubin_read(&cubin, data, size, "x", &error), HEED_OK);
+    assert_int_equal(cubin.kernels[0].shape[1], 0);
+    lab_cubin_free(&cubin);
+}
+
 static void test_spills_are_in_the_log(void **state)
 {
     static const char log[] =
@@ -249,6 +278,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_older_file_is_read),
         cmocka_unit_test(test_a_newer_file_is_read),
+        cmocka_unit_test(test_a_required_shape_is_read),
         cmocka_unit_test(test_spills_are_in_the_log),
         cmocka_unit_test(test_other_files_are_refused),
         cmocka_unit_test(test_damage_is_survived),

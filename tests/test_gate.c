@@ -27,7 +27,7 @@
 
 #define FAKE "HEED_LIBCUDA=" FAKE_CUDA " HEED_NVRTC=" FAKE_CUDA " HEED_NVML=" FAKE_CUDA " "
 #define SPEC "'b1 h2 s128 d64 f32'"
-#define CHEAP "--seconds 0.1 -t 1 --no-verify "
+#define CHEAP "--seconds ${GIVEN:-0.1} -t 1 --no-verify "
 
 static const run_heed_way way = { HEED_PROGRAM,
                                   "HEED_CACHE=\"$PWD/cache\" HEED_DEVICE=cpu HEED_CPU=scalar "
@@ -35,23 +35,57 @@ static const run_heed_way way = { HEED_PROGRAM,
 
 static heed_said said;
 
-/* The verdict on the first shape of a gate that has to give @code. */
-static const char *verdict(void **state, const char *line, int code, json_t **json)
+/* ---- What is judged in so little time that a busy machine may leave it open ---- */
+
+/* Seconds to judge in, as the shell's variable GIVEN: what is AMBIGUOUS gets more of them, and a
+ * wrong verdict none. */
+static const char *const given[] = { "0.2", "2", "15" };
+#define GIVEN_COUNT (sizeof given / sizeof *given)
+
+/* Runs a line that prints JSON, which is the caller's to free. Its exit code is in said. */
+static json_t *run_given(void **state, const char *line, const char *seconds)
 {
-    *json = run_heed_json(state, &way, line, code);
-    assert_string_equal(json_string_value(json_object_get(*json, "schema")), "heed.gate/1");
-    assert_int_equal(json_integer_value(json_object_get(*json, "exit")), code);
-    const json_t *shape = json_array_get(json_object_get(*json, "shapes"), 0);
+    char all[4096];
+    int length = snprintf(all, sizeof all, "GIVEN=%s; %s", seconds, line);
+    assert_in_range(length, 1, sizeof all - 1);
+    run_heed(state, &way, all, &said);
+    json_t *json = json_loads(said.out, 0, NULL);
+    if (!json)
+        fail_msg("%s printed no JSON: %s%s", line, said.out, said.err);
+    return json;
+}
+
+static const char *verdict_of(const json_t *json)
+{
+    const json_t *shape = json_array_get(json_object_get(json, "shapes"), 0);
     assert_non_null(shape);
     return json_string_value(json_object_get(shape, "verdict"));
 }
 
+/* What a gate says, to be freed, which has to exit with @code and give @word as the verdict on its
+ * first shape. */
+static json_t *judged(void **state, const char *line, int code, const char *word)
+{
+    json_t *json = run_given(state, line, given[0]);
+    for (size_t i = 1; i < GIVEN_COUNT && strcmp(word, "AMBIGUOUS") != 0 &&
+                       strcmp(verdict_of(json), "AMBIGUOUS") == 0;
+         i++) {
+        json_decref(json);
+        json = run_given(state, line, given[i]);
+    }
+    if (said.code != code || strcmp(verdict_of(json), word) != 0)
+        fail_msg("%s gave %d, %s: %s%s", line, said.code, verdict_of(json), said.out, said.err);
+    assert_string_equal(json_string_value(json_object_get(json, "schema")), "heed.gate/1");
+    assert_int_equal(json_integer_value(json_object_get(json, "exit")), code);
+    return json;
+}
+
 static void expect(void **state, const char *line, int code, const char *word)
 {
-    json_t *json;
-    assert_string_equal(verdict(state, line, code, &json), word);
-    json_decref(json);
+    json_decref(judged(state, line, code, word));
 }
+
+/* ---- The board's champion, and what is planned ---- */
 
 /* A board whose champion is @kernel, and the file that it was made from. */
 static void make_board(void **state, const char *kernel)
@@ -67,8 +101,7 @@ static void make_board(void **state, const char *kernel)
 static void test_same(void **state)
 {
     make_board(state, NULL);
-    json_t *json;
-    assert_string_equal(verdict(state, "heed gate --seconds 0.1 -t 1 --json", 0, &json), "SAME");
+    json_t *json = judged(state, "heed gate --seconds 0.1 -t 1 --json", 0, "SAME");
     const json_t *counts = json_object_get(json, "counts");
     assert_int_equal(json_integer_value(json_object_get(counts, "SAME")), 1);
     json_decref(json);
@@ -90,10 +123,8 @@ static void test_slower(void **state)
     expect(state, "unset HEED_CPU; heed gate " CHEAP "--json --kernel fwd_any_scalar_row", 1,
            "SLOWER");
     make_board(state, "fwd_any_scalar_row");
-    json_t *json;
-    const char *word = verdict(state, "unset HEED_CPU; heed gate " CHEAP "--json", 0, &json);
+    json_t *json = judged(state, "unset HEED_CPU; heed gate " CHEAP "--json", 0, "PASS");
     const json_t *shape = json_array_get(json_object_get(json, "shapes"), 0);
-    assert_string_equal(word, "PASS");
     assert_true(json_real_value(json_object_get(shape, "low")) > 1);
     json_decref(json);
 }
@@ -180,11 +211,10 @@ static void crown(void **state, const char *name)
 static void test_source(void **state)
 {
     const lab_protections protections = lab_protections_find();
-    json_t *json;
     if (!lab_protections_suffice(&protections))
         skip();
     crown(state, "plain");
-    assert_string_equal(verdict(state, "heed gate " CHEAP "--json", 0, &json), "PASS");
+    json_t *json = judged(state, "heed gate " CHEAP "--json", 0, "PASS");
     const json_t *shape = json_array_get(json_object_get(json, "shapes"), 0);
     assert_string_equal(json_string_value(json_object_get(shape, "champion")), "plain");
     assert_true(json_real_value(json_object_get(shape, "champion_seconds")) > 0);
@@ -236,12 +266,13 @@ static void test_unsafe(void **state)
 
 #define THREE "'b1 h2 s128 d64 f32' 'b1 h2 s100 d64 f32' 'b1 h2 s256 d64 f32' "
 
-/* The verdicts of a run of --criteria that has to give @code, one letter each. */
-static void judge(void **state, const char *line, int code, char verdicts[8], char figure[512])
+/* The verdicts of a run of --criteria, one letter each, and its last figure. */
+static void judge(void **state, const char *line, const char *seconds, char verdicts[8],
+                  char figure[512])
 {
     size_t index;
     json_t *one;
-    json_t *json = run_heed_json(state, &way, line, code);
+    json_t *json = run_given(state, line, seconds);
     memset(verdicts, 0, 8);
     json_array_foreach(json_object_get(json, "criteria"), index, one)
     {
@@ -251,40 +282,48 @@ static void judge(void **state, const char *line, int code, char verdicts[8], ch
     json_decref(json);
 }
 
+/* Is all that is not as wanted AMBIGUOUS or UNKNOWN, where more time may tell? */
+static bool is_open(const char *verdicts, const char *wanted)
+{
+    for (size_t i = 0; wanted[i]; i++)
+        if (verdicts[i] != wanted[i] && !strchr("AU", verdicts[i]))
+            return false;
+    return strcmp(verdicts, wanted) != 0;
+}
+
+static void expect_criteria(void **state, const char *line, int code, const char *wanted)
+{
+    char verdicts[8], figure[512];
+    judge(state, line, given[0], verdicts, figure);
+    for (size_t i = 1; i < GIVEN_COUNT && is_open(verdicts, wanted); i++)
+        judge(state, line, given[i], verdicts, figure);
+    if (said.code != code || strcmp(verdicts, wanted) != 0)
+        fail_msg("%s gave %d, %s: %s%s", line, said.code, verdicts, said.out, said.err);
+}
+
 /* Who has no rival, no GPU and no tool knows nothing, and that is no pass. */
 static void test_unknown(void **state)
 {
-    char verdicts[8], figure[512];
-    judge(state,
-          "mkdir -p none; HEED_PEERS=none HEED_PYTHON=none heed gate --criteria " SPEC
-          " --json --seconds 0.05 --peers torch-none",
-          3, verdicts, figure);
-    assert_string_equal(verdicts, "UUUUU");
+    expect_criteria(state,
+                    "mkdir -p none; HEED_PEERS=none HEED_PYTHON=none heed gate --criteria " SPEC
+                    " --json --seconds 0.05 --peers torch-none",
+                    3, "UUUUU");
 }
 
 /* A peer that is slower or faster in the place of SDPA. */
 static void test_criteria(void **state)
 {
-    char verdicts[8], figure[512];
+#define CRITERIA "HEED_PEERS=$PWD heed gate --criteria --json --seconds $GIVEN -t 1 "
     run_heed(state, &way, "unset HEED_CPU; heed plan " SPEC, &said);
     assert_int_equal(said.code, 0);
     if (strstr(said.out, "fwd_any_scalar_row"))
         skip();
-    judge(state,
-          "ln -sf " NAIVE_PEER " torch_peer; unset HEED_CPU; HEED_PEERS=$PWD heed gate --criteria "
-          "--json --seconds 0.2 -t 1 " THREE,
-          3, verdicts, figure);
-    assert_string_equal(verdicts, "PPPUU");
-    judge(state,
-          "unset HEED_CPU; HEED_PEERS=$PWD heed gate --criteria --json --seconds 0.2 -t 1 " SPEC, 3,
-          verdicts, figure);
-    assert_string_equal(verdicts, "UUPUU"); /* one problem is neither two nor a third */
+    expect_criteria(state, "ln -sf " NAIVE_PEER " torch_peer; unset HEED_CPU; " CRITERIA THREE, 3,
+                    "PPPUU");
+    expect_criteria(state, "unset HEED_CPU; " CRITERIA SPEC, 3,
+                    "UUPUU"); /* one problem is neither two nor a third */
 #ifdef FAST_PEER
-    judge(state,
-          "ln -sf " FAST_PEER " torch_peer; HEED_PEERS=$PWD heed gate --criteria --json "
-          "--seconds 0.2 -t 1 " THREE,
-          1, verdicts, figure);
-    assert_string_equal(verdicts, "FFFUU");
+    expect_criteria(state, "ln -sf " FAST_PEER " torch_peer; " CRITERIA THREE, 1, "FFFUU");
 #endif
     run_heed_must(state, &way, "rm torch_peer", 0);
 }
@@ -324,7 +363,8 @@ static void test_conflicts(void **state)
                  "; heed gate --criteria --device cuda 'b1 h2 s64 d64 f16' --seconds 0.05 --json "
                  "--peers none",
                  says);
-        judge(state, line, 1, verdicts, figure);
+        judge(state, line, given[0], verdicts, figure);
+        assert_int_equal(said.code, 1);
         if (verdicts[4] != rows[i].verdict || !strstr(figure, rows[i].figure))
             fail_msg("%zu: %s, %s", i, verdicts, figure);
     }

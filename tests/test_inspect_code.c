@@ -245,6 +245,30 @@ static void test_kernels_are_judged_together(void **state)
     assert_said(result.out, "No findings.");
 }
 
+/* A tile that is read by columns conflicts in 32 ways in blocks of 32 by 8, in 8 in blocks of 8 by
+ * 32, and what is not said is not known; but a kernel may say it itself. */
+static void test_how_threads_lie_is_said(void **state)
+{
+    if (!has_tools(state))
+        skip();
+    run(state,
+        "printf '%%s\n' 'extern \"C\" __global__ void SHAPE tile(const float *x, float *y) {' "
+        "'__shared__ float t[32 * 33]; int i = threadIdx.x, j = threadIdx.y;' "
+        "'t[i * 32 + j] = x[blockIdx.x * 256 + threadIdx.y * blockDim.x + threadIdx.x];' "
+        "'__syncthreads(); y[blockIdx.x * 256 + i] = t[j * 32 + i]; }' >tile.cu; "
+        "for t in 256 32x8 8x32; do heed inspect -a sm_90 -D SHAPE= -t $t tile.cu | "
+        "grep -e conflicts; done; true");
+    assert_said(result.out, "tile.cu tile sm_90: bank conflicts of 2 accesses depend on how the "
+                            "block's threads lie; --threads XxY says so.\n");
+    assert_said(result.out, "32-way conflicts of shared memory");
+    assert_said(result.out, "8-way conflicts of shared memory");
+    run(state, "heed inspect -a sm_90 -D 'SHAPE=__block_size__((32, 8, 1))' tile.cu | "
+               "grep -e 32-way -e depend -e ' 256 '");
+    assert_said(result.out, " 256 ");
+    assert_said(result.out, "32-way");
+    assert_null(strstr(result.out, "depend"));
+}
+
 /* Kernels that ship have no fault, with and without products on the architecture's own cores. */
 static void test_shipped_kernels_have_no_fault(void **state)
 {
@@ -299,6 +323,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_device_has_its_plan, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_each_is_found_when_compiled, scratch_open,
                                         scratch_close),
+        cmocka_unit_test_setup_teardown(test_how_threads_lie_is_said, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_kernels_are_judged_together, scratch_open,
                                         scratch_close),
         cmocka_unit_test_setup_teardown(test_shipped_kernels_have_no_fault, scratch_open,

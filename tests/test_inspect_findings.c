@@ -52,7 +52,7 @@ static lab_code_facts facts_of(const inspect_case *it, const char *text, lab_sas
     facts.stack = stack;
     facts.spill_stores = stores;
     facts.spill_loads = loads;
-    if (lab_sass_read(sass, text, it->file, &error) != HEED_OK)
+    if (lab_sass_read(sass, text, it->file, NULL, &error) != HEED_OK)
         fail_msg("%s", error.text);
     assert_int_equal(sass->all.total * 16, code);
     assert_true(heed_gpu_arch(&gpu, it->arch));

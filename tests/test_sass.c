@@ -16,17 +16,22 @@
 
 #define DATA HEED_SOURCE_DIR "/tests/data/inspect/"
 
-static lab_sass read_text(const char *text, const char *name)
+static lab_sass read_shaped(const char *text, const char *name, const lab_sass_shape *shape)
 {
     lab_sass sass;
     lab_error error = { "" };
-    if (lab_sass_read(&sass, text, name, &error) != HEED_OK)
+    if (lab_sass_read(&sass, text, name, shape, &error) != HEED_OK)
         fail_msg("%s", error.text);
     return sass;
 }
 
-/* Code from one instruction, or label, a line. */
-static lab_sass read_lines(const char *lines)
+static lab_sass read_text(const char *text, const char *name)
+{
+    return read_shaped(text, name, NULL);
+}
+
+/* Code from one instruction, or label, a line, in blocks of @shape. */
+static lab_sass read_lines_in(const char *lines, const lab_sass_shape *shape)
 {
     static char text[16384];
     size_t length = (size_t)snprintf(text, sizeof text, ".text.k:\n");
@@ -41,7 +46,12 @@ static lab_sass read_lines(const char *lines)
                                        "        /*%04x*/ %.*s ;\n", (unsigned)address, size, lines);
         lines += size + (lines[size] == '\n');
     }
-    return read_text(text, "k");
+    return read_shaped(text, "k", shape);
+}
+
+static lab_sass read_lines(const char *lines)
+{
+    return read_lines_in(lines, NULL);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -274,12 +284,17 @@ static void test_branches_through_registers(void **state)
 /* Banks                                                                      */
 /* -------------------------------------------------------------------------- */
 
-static void assert_ways(const char *code, int ways)
+static void assert_ways_in(const char *code, const lab_sass_shape *shape, int ways)
 {
-    lab_sass sass = read_lines(code);
+    lab_sass sass = read_lines_in(code, shape);
     if (sass.banks.ways != ways)
         fail_msg("%d ways, not %d: %s", sass.banks.ways, ways, code);
     lab_sass_free(&sass);
+}
+
+static void assert_ways(const char *code, int ways)
+{
+    assert_ways_in(code, NULL, ways);
 }
 
 #define TID "S2R R0, SR_TID.X\n"
@@ -329,6 +344,39 @@ static void test_banks_of_unknown_addresses(void **state)
                 32);
 }
 
+/* Threads in more than a row: lane i is thread (i % x, i / x % y, i / x / y). */
+static void test_banks_of_blocks_with_rows(void **state)
+{
+    static const lab_sass_shape row = { 256, 1, 1 }, wide = { 32, 8, 1 }, narrow = { 8, 8, 4 },
+                                column = { 1, 32, 8 }, deep = { 2, 2, 64 }, few = { 4, 2, 1 };
+    static const char by_y[] = "S2R R0, SR_TID.Y\nSHF.L.U32 R1, R0, 0x7, RZ\nLDS R2, [R1]\n";
+    static const char by_z[] = "S2R R0, SR_TID.Z\nSHF.L.U32 R1, R0, 0x7, RZ\nLDS R2, [R1]\n";
+    static const char by_x[] = TID "SHF.L.U32 R1, R0, 0x7, RZ\nLDS R2, [R1]\n";
+    static const char by_row[] = TID "S2R R5, SR_TID.Y\nIMAD R1, R5, 0x80, RZ\n"
+                                     "LEA R1, R0, R1, 0x2\nLDS R2, [R1]\n";
+    assert_ways_in(by_y, &row, 1);
+    assert_ways_in(by_y, &wide, 1);
+    assert_ways_in(by_y, &narrow, 4);
+    assert_ways_in(by_y, &column, 32);
+    assert_ways_in(by_z, &narrow, 1);
+    assert_ways_in(by_z, &deep, 8);
+    assert_ways_in(by_x, &wide, 32);
+    assert_ways_in(by_x, &narrow, 8);
+    assert_ways_in(by_x, &column, 1);
+    assert_ways_in(by_x, &few, 4); /* lanes that are not there conflict with nothing */
+    assert_ways_in(by_row, &wide, 1);
+    assert_ways_in(by_row, &narrow, 4);
+    lab_sass sass = read_lines(by_row);
+    assert_true(sass.banks.shapeless);
+    lab_sass_free(&sass);
+    sass = read_lines_in(by_row, &narrow);
+    assert_false(sass.banks.shapeless);
+    lab_sass_free(&sass);
+    sass = read_lines(TID "LDG.E R1, [R2.64]\nLDS R2, [R1]\n"); /* nor would a shape help */
+    assert_false(sass.banks.shapeless);
+    lab_sass_free(&sass);
+}
+
 /* -------------------------------------------------------------------------- */
 /* Texts                                                                      */
 /* -------------------------------------------------------------------------- */
@@ -364,7 +412,7 @@ static void assert_refused(const char *text, const char *name, const char *words
 {
     lab_sass sass;
     lab_error error = { "" };
-    assert_int_equal(lab_sass_read(&sass, text, name, &error), HEED_ERR_CORRUPT);
+    assert_int_equal(lab_sass_read(&sass, text, name, NULL, &error), HEED_ERR_CORRUPT);
     if (!strstr(error.text, words))
         fail_msg("\"%s\" does not say \"%s\"", error.text, words);
     assert_null(sass.loops);
@@ -398,7 +446,7 @@ static void test_damage_is_survived(void **state)
         text[at] = signs[at % (sizeof signs - 1)];
         if (at % 5 == 0)
             text[at] = '\0';
-        if (lab_sass_read(&sass, text, "honest_wgmma", NULL) == HEED_OK)
+        if (lab_sass_read(&sass, text, "honest_wgmma", NULL, NULL) == HEED_OK)
             lab_sass_free(&sass);
         free(text);
     }
@@ -418,6 +466,7 @@ int main(void)
         cmocka_unit_test(test_branches_through_registers),
         cmocka_unit_test(test_banks_of_known_addresses),
         cmocka_unit_test(test_banks_of_unknown_addresses),
+        cmocka_unit_test(test_banks_of_blocks_with_rows),
         cmocka_unit_test(test_both_tools_say_the_same),
         cmocka_unit_test(test_what_is_no_disassembly),
         cmocka_unit_test(test_damage_is_survived),

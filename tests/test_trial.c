@@ -35,11 +35,16 @@
 
 static trial_scene scene;
 
-/* Evils are over soon, so that the test is. */
+/* What hangs is over soon, so that the test is; the others have the time that a busy machine may
+ * take. */
 static const lab_limits quick = { .run_seconds = 1,
                                   .compile_seconds = 20,
                                   .tensor_bytes = (size_t)16 << 20,
                                   .memory_bytes = (size_t)128 << 20 };
+static const lab_limits patient = { .run_seconds = 20,
+                                    .compile_seconds = 20,
+                                    .tensor_bytes = (size_t)16 << 20,
+                                    .memory_bytes = (size_t)128 << 20 };
 
 static int open_scene(void **state)
 {
@@ -61,31 +66,47 @@ static double seconds_since(int64_t start)
     return (double)(heed_clock_ns() - start) * 1e-9;
 }
 
-/* An honest candidate runs, within 5 s, and is right. */
-static void expect_next_trial(const char *after)
+/* An honest candidate runs, and is right. Returns the seconds that this took. */
+static double expect_next_trial(const char *after)
 {
     lab_trial_outcome outcome;
     int64_t start = heed_clock_ns();
 
-    if (!scene_try(&scene, "plain", 0, &quick, &outcome))
+    if (!scene_try(&scene, "plain", 0, &patient, &outcome))
         fail_msg("after %s: %s", after, outcome.text);
     assert_true(scene_is_right(&scene));
-    assert_true(seconds_since(start) < 5);
+    return seconds_since(start);
 }
 
-static void expect(const char *name, long long value, lab_trial_verdict verdict, const char *words)
+/* Returns the seconds that the trial took. */
+static double try_once(const char *name, long long value, lab_trial_verdict verdict,
+                       const char *words)
 {
+    const lab_limits *limits = verdict == LAB_TRIAL_HUNG ? &quick : &patient;
     lab_trial_outcome outcome;
     int64_t start = heed_clock_ns();
-    bool well = scene_try(&scene, name, value, &quick, &outcome);
+    bool well = scene_try(&scene, name, value, limits, &outcome);
+    double seconds = seconds_since(start);
 
     if (outcome.verdict != verdict || (words && !strstr(outcome.text, words)))
         fail_msg("%s: %s: \"%s\" instead of %s: \"%s\"", name,
                  lab_trial_verdict_name(outcome.verdict), outcome.text,
                  lab_trial_verdict_name(verdict), words ? words : "");
     assert_int_equal(well, verdict == LAB_TRIAL_OK);
-    assert_true(seconds_since(start) < 10);
     expect_no_children(name);
+    return seconds;
+}
+
+/* Something is soon if one of three is: a busy machine may make one late, and not all. */
+#define SOON_TRIES 3
+
+static void expect(const char *name, long long value, lab_trial_verdict verdict, const char *words)
+{
+    double seconds = try_once(name, value, verdict, words);
+
+    for (int i = 1; i < SOON_TRIES && seconds >= 10; i++)
+        seconds = try_once(name, value, verdict, words);
+    assert_true(seconds < 10);
 }
 
 static void expect_ones(void)
@@ -120,7 +141,7 @@ static void test_many_sets(void **state)
     lab_trial *trial;
     size_t size;
 
-    assert_true(lab_trial_open(&trial, &candidate, &quick, &outcome));
+    assert_true(lab_trial_open(&trial, &candidate, &patient, &outcome));
     assert_true(lab_trial_prepare(trial, &scene.problem, &size, &outcome));
     for (int i = 0; i < 4; i++) {
         sets[i] = scene_set(&scene, NULL, 0);
@@ -129,9 +150,10 @@ static void test_many_sets(void **state)
     assert_true(lab_trial_run(trial, sets, 4, 0, &outcome));
     for (int i = 0; i < 4; i++)
         assert_true(o[i][SCENE_ELEMENTS - 1] == (float)(i + 1));
+    int64_t start = heed_clock_ns();
     assert_true(lab_trial_run(trial, sets, 1, 0, &outcome));
+    assert_true(outcome.seconds > 0 && outcome.seconds <= seconds_since(start));
     assert_true(o[0][0] == 5);
-    assert_true(outcome.seconds > 0 && outcome.seconds < 1);
     assert_true(lab_trial_code(trial)->size > 1000);
     lab_trial_close(trial);
     expect_no_children("remember");
@@ -183,8 +205,13 @@ static void test_evils(void **state)
     };
 
     for (size_t i = 0; i < sizeof evils / sizeof *evils; i++) {
-        expect(evils[i].name, 0, evils[i].verdict, evils[i].words);
-        expect_next_trial(evils[i].name);
+        double next = 5;
+        for (int j = 0; j < SOON_TRIES && next >= 5; j++) {
+            expect(evils[i].name, 0, evils[i].verdict, evils[i].words);
+            next = expect_next_trial(evils[i].name);
+        }
+        if (next >= 5)
+            fail_msg("%.1f s for a trial after %s", next, evils[i].name);
     }
 }
 
@@ -256,14 +283,14 @@ static void test_forged_answer(void **state)
     size_t size;
 
     scene_poison(&scene);
-    assert_true(lab_trial_open(&trial, &candidate, &quick, &outcome));
+    assert_true(lab_trial_open(&trial, &candidate, &patient, &outcome));
     assert_true(lab_trial_prepare(trial, &scene.problem, &size, &outcome));
     assert_true(lab_trial_run(trial, &set, 1, 0, &outcome));
     for (int i = 0; i < SCENE_ELEMENTS; i++)
         assert_true(scene.o[i] == SCENE_POISON);
     assert_int_equal(waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG | WNOWAIT), 0);
     assert_int_equal(info.si_code, CLD_STOPPED);
-    assert_false(lab_trial_run(trial, &set, 1, 0, &outcome)); /* it does not listen any more */
+    assert_false(lab_trial_run(trial, &set, 1, 1, &outcome)); /* it does not listen any more */
     assert_int_equal(outcome.verdict, LAB_TRIAL_HUNG);
     lab_trial_close(trial);
     expect_no_children("forge");
@@ -280,7 +307,7 @@ static void test_rooms_are_closed(void **state)
     size_t size;
 
     set.span[3] = (lab_span){ .room = large, .room_size = sizeof large, .size = sizeof large };
-    assert_true(lab_trial_open(&trial, &candidate, &quick, &outcome));
+    assert_true(lab_trial_open(&trial, &candidate, &patient, &outcome));
     assert_true(lab_trial_prepare(trial, &scene.problem, &size, &outcome));
     assert_true(lab_trial_run(trial, &set, 1, 0, &outcome));
     assert_true(large[512 * 256] == 1);
@@ -299,7 +326,7 @@ static void test_goes_on(void **state)
     lab_trial *trial;
     size_t size;
 
-    assert_true(lab_trial_open(&trial, &candidate, &quick, &outcome));
+    assert_true(lab_trial_open(&trial, &candidate, &patient, &outcome));
     for (int i = 0; i < 3; i++) {
         assert_true(lab_trial_prepare(trial, &scene.problem, &size, &outcome));
         assert_false(lab_trial_run(trial, &set, 1, 0, &outcome));
@@ -316,7 +343,7 @@ static bool always(void)
 
 static void test_interrupt(void **state)
 {
-    lab_limits limits = quick;
+    lab_limits limits = patient;
     lab_trial_outcome outcome;
 
     limits.interrupted = always;
@@ -330,7 +357,7 @@ static void test_too_large(void **state)
 {
     static float large[1 << 20];
     const lab_candidate candidate = scene_candidate(&scene, "plain", 0);
-    lab_limits limits = quick;
+    lab_limits limits = patient;
     lab_set set = scene_set(&scene, NULL, 0), sets[65] = { { { { 0 } } } };
     lab_trial_outcome outcome;
     lab_trial *trial;

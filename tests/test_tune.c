@@ -192,6 +192,28 @@ static void test_interrupt(void **state)
     json_decref(json);
 }
 
+/* What was acknowledged before a termination is there, sound, and not asked for again. */
+static void test_terminated(void **state)
+{
+    static const char line[] =
+        "set -m; '" HEED_PROGRAM "' tune --board k.db 'b1 h4 s512 d64 f32' --seconds 60 " QUICK
+        "& for i in $(seq 3000); do n=$(heed board check --board k.db 2>/dev/null | cut -d' ' -f1);"
+        " [ \"${n:-0}\" -ge 4 ] && break; sleep 0.05; done; echo $n >known.txt; kill -TERM $!; "
+        "wait $!";
+    run_heed_as(state, &way, line, 143, &said); /* 128 and SIGTERM */
+    run_heed_as(state, &way,
+                "n=$(heed board check --board k.db | cut -d' ' -f1); [ $n -ge $(cat known.txt) ] "
+                "&& [ $n -ge 4 ]",
+                0, &said);
+    json_t *json = run_heed_json(
+        state, &way, "heed tune --board k.db 'b1 h4 s512 d64 f32' --seconds 6 --trials 4 " QUICK,
+        0);
+    assert_true(json_is_true(json_object_get(json, "resumed")));
+    assert_true(integer_of(shape_of(json), "reused") >= 1);
+    json_decref(json);
+    run_heed_as(state, &way, "heed board check --board k.db", 0, &said);
+}
+
 static void test_refusals(void **state)
 {
     static const run_heed_row rows[] = {
@@ -207,9 +229,13 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_improvement),       cmocka_unit_test(test_none),
-        cmocka_unit_test(test_nothing_to_search), cmocka_unit_test(test_interrupt),
-        cmocka_unit_test(test_all_spaces),        cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_improvement),
+        cmocka_unit_test(test_none),
+        cmocka_unit_test(test_nothing_to_search),
+        cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_terminated),
+        cmocka_unit_test(test_all_spaces),
+        cmocka_unit_test(test_budget),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);

@@ -32,6 +32,7 @@ enum {
     FORM_DATA = 4,
     ATTRIBUTE_MAX_THREADS = 0x05, /* x, y, z */
     ATTRIBUTE_PARAMETERS = 0x0a,  /* symbol; offset and size, of 16 bits */
+    ATTRIBUTE_SHAPE = 0x10,       /* x, y, z */
     ATTRIBUTE_FRAME = 0x11,       /* symbol, bytes */
     ATTRIBUTE_REGISTERS = 0x2f,   /* symbol, count */
     ATTRIBUTE_BARRIERS = 0x4c
@@ -257,13 +258,27 @@ static lab_cubin_kernel *kernel_of(const cubin_reader *reader, const uint32_t *n
 /* Attributes                                                                 */
 /* -------------------------------------------------------------------------- */
 
+/* Three numbers and their product; false: they are no threads of a block. */
+static bool take_shape(const unsigned char *data, uint32_t size, int shape[3], int *threads)
+{
+    uint64_t product = size >= 12;
+    for (int i = 0; i < 3 && size >= 12; i++) {
+        shape[i] = get16(data + 4 * i);
+        product *= (uint64_t)shape[i];
+    }
+    if (product == 0 || product > INT32_MAX)
+        return false;
+    *threads = (int)product;
+    return true;
+}
+
 /* An attribute whose @size bytes are at @data. @owner is the kernel that the section belongs to, or
  * NULL for that of the file, where attributes name their kernel's symbol. */
 static void take_data(const cubin_reader *reader, lab_cubin_kernel *owner, int attribute,
                       const unsigned char *data, uint32_t size)
 {
     lab_cubin_kernel *named = size >= 8 ? kernel_of(reader, reader->symbols, get32(data)) : NULL;
-    uint64_t threads;
+    int shape[3], threads;
     switch (attribute) {
     case ATTRIBUTE_REGISTERS:
         if (named && get32(data + 4) <= 256)
@@ -278,9 +293,14 @@ static void take_data(const cubin_reader *reader, lab_cubin_kernel *owner, int a
             owner->params = get16(data + 6);
         break;
     case ATTRIBUTE_MAX_THREADS:
-        threads = size >= 12 ? (uint64_t)get16(data) * get16(data + 4) * get16(data + 8) : 0;
-        if (owner && threads <= INT32_MAX)
-            owner->max_threads = (int)threads;
+        if (owner && take_shape(data, size, shape, &threads))
+            owner->max_threads = threads;
+        break;
+    case ATTRIBUTE_SHAPE:
+        if (owner && take_shape(data, size, shape, &threads)) {
+            memcpy(owner->shape, shape, sizeof shape);
+            owner->max_threads = threads;
+        }
         break;
     default:
         break;

@@ -25,6 +25,7 @@ typedef struct lab_cubin_kernel {
     int registers;        /* per thread */
     int barriers;         /* named ones, of 16 */
     int max_threads;      /* per block, that it was compiled for; 0: not said */
+    int shape[3];         /* of a block, x, y, z, the only one that it may be launched with; or 0 */
     int64_t stack;        /* per thread, in local memory: arrays and spills */
     int64_t spill_stores; /* -1: unknown, see lab_cubin_spills() */
     int64_t spill_loads;

@@ -237,7 +237,8 @@ static void sum_roles(lab_sass *sass)
 /* The whole                                                                  */
 /* -------------------------------------------------------------------------- */
 
-static heed_status judge(lab_sass *sass, const sass_code *code, sass_flow *flow)
+static heed_status judge(lab_sass *sass, const sass_code *code, const lab_sass_shape *shape,
+                         sass_flow *flow)
 {
     lab_sass_counts *own = calloc((size_t)flow->loop_count + 1, sizeof *own);
     if (!own)
@@ -247,7 +248,7 @@ static heed_status judge(lab_sass *sass, const sass_code *code, sass_flow *flow)
     free(own);
     for (int i = 0; i < code->count; i++)
         sass->reads_block = sass->reads_block || asks_for_block(&code->list[i]);
-    if (!sass_banks_judge(code, flow, &sass->banks))
+    if (!sass_banks_judge(code, flow, shape, &sass->banks))
         return HEED_ERR_NO_MEMORY;
     sass->indirect = flow->indirect;
     sass->loops = flow->loops;
@@ -257,7 +258,8 @@ static heed_status judge(lab_sass *sass, const sass_code *code, sass_flow *flow)
     return HEED_OK;
 }
 
-heed_status lab_sass_read(lab_sass *sass, const char *text, const char *name, lab_error *error)
+heed_status lab_sass_read(lab_sass *sass, const char *text, const char *name,
+                          const lab_sass_shape *shape, lab_error *error)
 {
     sass_code code;
     sass_flow flow = { .block_count = 0 };
@@ -266,7 +268,7 @@ heed_status lab_sass_read(lab_sass *sass, const char *text, const char *name, la
     if (status == HEED_OK) {
         status = sass_flow_find(&flow, &code);
         if (status == HEED_OK)
-            status = judge(sass, &code, &flow);
+            status = judge(sass, &code, shape, &flow);
         if (status != HEED_OK)
             lab_fail(error, status, "%s: no memory for its loops", name);
     }

@@ -83,6 +83,11 @@ typedef struct lab_sass_loop {
     lab_sass_counts counts; /* loops inside it included */
 } lab_sass_loop;
 
+/* Threads of a block along x, y and z. */
+typedef struct lab_sass_shape {
+    int x, y, z;
+} lab_sass_shape;
+
 /* Accesses to shared memory whose addresses are a known function of the lane. */
 typedef struct lab_sass_banks {
     int known;       /* accesses of which the conflicts could be told */
@@ -91,6 +96,8 @@ typedef struct lab_sass_banks {
     int64_t address; /* where that is */
     bool in_loop;    /* it is in a loop */
     int conflicting; /* accesses of two ways or more */
+    bool shapeless;  /* some are unknown because threads lie in more than a row, and nobody said how
+                      */
     char instruction[64];
 } lab_sass_banks;
 
@@ -108,10 +115,12 @@ typedef struct lab_sass {
 } lab_sass;
 
 /* lab_sass_read() finds the kernel @name in @text, which may be anything, and fills @sass, to be
- * freed. HEED_ERR_CORRUPT if @text has no such kernel, or one without instructions;
- * HEED_ERR_UNSUPPORTED if it has more than 250,000; HEED_ERR_NO_MEMORY. After a failure @sass is
- * empty. */
-heed_status lab_sass_read(lab_sass *sass, const char *text, const char *name, lab_error *error);
+ * freed. Bank conflicts are those of blocks of @shape; where that is NULL, of blocks with one row
+ * of threads, if the kernel never asks for another coordinate. HEED_ERR_CORRUPT if @text has no
+ * such kernel, or one without instructions; HEED_ERR_UNSUPPORTED if it has more than 250,000;
+ * HEED_ERR_NO_MEMORY. After a failure @sass is empty. */
+heed_status lab_sass_read(lab_sass *sass, const char *text, const char *name,
+                          const lab_sass_shape *shape, lab_error *error);
 void lab_sass_free(lab_sass *sass);
 
 #endif /* LAB_SASS_H */

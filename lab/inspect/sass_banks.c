@@ -112,7 +112,7 @@ typedef struct bank_walk {
     bool *reached;  /* by block */
     bool *waiting;  /* by block: in the list */
     int *list;
-    bool flat; /* blocks have one dimension, by all that the code asks */
+    const lab_sass_shape *shape; /* of blocks; NULL: unknown */
 } bank_walk;
 
 /* Takes what @state is at the end of a block to the beginning of @block. Returns whether that is
@@ -142,7 +142,7 @@ static void spread(bank_walk *walk, sass_state *state)
         walk->waiting[block] = false;
         *state = walk->at[block];
         for (int i = walk->flow->blocks[block].first; i <= walk->flow->blocks[block].last; i++)
-            sass_lanes_step(state, &walk->code->list[i], walk->flat);
+            sass_lanes_step(state, &walk->code->list[i], walk->shape);
         for (int e = walk->flow->out[block]; e >= 0; e = walk->flow->edges[e].next_out) {
             int to = walk->flow->edges[e].to;
             if (!carry(walk, state, to) || walk->waiting[to])
@@ -162,7 +162,7 @@ static void judge_all(const bank_walk *walk, sass_state *state, lab_sass_banks *
         *state = walk->at[b];
         for (int i = block->first; i <= block->last; i++) {
             judge(state, &walk->code->list[i], block->loop >= 0, banks);
-            sass_lanes_step(state, &walk->code->list[i], walk->flat);
+            sass_lanes_step(state, &walk->code->list[i], walk->shape);
         }
     }
 }
@@ -179,8 +179,10 @@ static bool is_flat(const sass_code *code)
     return true;
 }
 
-bool sass_banks_judge(const sass_code *code, const sass_flow *flow, lab_sass_banks *banks)
+bool sass_banks_judge(const sass_code *code, const sass_flow *flow, const lab_sass_shape *shape,
+                      lab_sass_banks *banks)
 {
+    static const lab_sass_shape row = { SASS_LANES, 1, 1 };
     size_t count = (size_t)flow->block_count;
     *banks = (lab_sass_banks){ .ways = 0 };
     if (flow->block_count > BLOCKS_MAX)
@@ -191,12 +193,15 @@ bool sass_banks_judge(const sass_code *code, const sass_flow *flow, lab_sass_ban
                        .reached = calloc(count, sizeof *walk.reached),
                        .waiting = calloc(count, sizeof *walk.waiting),
                        .list = calloc(count, sizeof *walk.list),
-                       .flat = is_flat(code) };
+                       .shape = shape           ? shape
+                                : is_flat(code) ? &row
+                                                : NULL };
     sass_state *state = malloc(sizeof *state);
     bool done = walk.at && walk.reached && walk.waiting && walk.list && state;
     if (done) {
         spread(&walk, state);
         judge_all(&walk, state, banks);
+        banks->shapeless = !walk.shape && banks->unknown > 0;
     }
     free(walk.at);
     free(walk.reached);

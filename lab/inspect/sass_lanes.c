@@ -122,7 +122,7 @@ typedef struct step {
     sass_value from[4];
     const char *text[4];
     int count;
-    bool flat;
+    const lab_sass_shape *shape; /* of blocks; NULL: unknown */
 } step;
 
 static sass_value do_move(const step *s)
@@ -180,14 +180,26 @@ static sass_value do_bits(const step *s)
     return sass_combine_bits(s->from, (unsigned)s->from[3].lane[0]);
 }
 
+/* One coordinate of the first warp's threads: x runs fastest. Lanes beyond the block repeat it. */
+static sass_value coordinate(const lab_sass_shape *shape, char axis)
+{
+    sass_value value = { .kind = SASS_EXACT };
+    for (int i = 0; i < SASS_LANES; i++)
+        value.lane[i] = axis == 'X'   ? i % shape->x
+                        : axis == 'Y' ? i / shape->x % shape->y
+                                      : i / shape->x / shape->y % shape->z;
+    return value;
+}
+
 static sass_value do_ask(const step *s)
 {
     static const char *const same[] = { "SR_CTAID.X", "SR_CTAID.Y", "SR_CTAID.Z", "SR_CgaCtaId" };
-    sass_value lanes = { .kind = SASS_EXACT };
-    for (int i = 0; i < SASS_LANES; i++)
-        lanes.lane[i] = i;
-    if (strcmp(s->text[0], "SR_LANEID") == 0 || (s->flat && strcmp(s->text[0], "SR_TID.X") == 0))
-        return lanes;
+    static const lab_sass_shape row = { SASS_LANES, 1, 1 };
+    static const char place[] = "SR_TID.";
+    if (strcmp(s->text[0], "SR_LANEID") == 0)
+        return coordinate(&row, 'X');
+    if (s->shape && strncmp(s->text[0], place, strlen(place)) == 0)
+        return coordinate(s->shape, s->text[0][strlen(place)]);
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         if (strcmp(s->text[0], same[i]) == 0)
             return sass_uniform;
@@ -277,9 +289,10 @@ static int find_result(const sass_instruction *instruction, const operands *list
 }
 
 static sass_value evaluate(const sass_state *state, const sass_instruction *instruction,
-                           const operands *list, int result, bool flat, bool *is_known)
+                           const operands *list, int result, const lab_sass_shape *shape,
+                           bool *is_known)
 {
-    step s = { .instruction = instruction, .flat = flat };
+    step s = { .instruction = instruction, .shape = shape };
     size_t at = 0;
     while (at < sizeof known / sizeof *known && !sass_is(instruction, known[at].word))
         at++;
@@ -299,7 +312,8 @@ static sass_value evaluate(const sass_state *state, const sass_instruction *inst
     return s.count > 0 ? known[at].run(&s) : sass_unknown;
 }
 
-void sass_lanes_step(sass_state *state, const sass_instruction *instruction, bool flat)
+void sass_lanes_step(sass_state *state, const sass_instruction *instruction,
+                     const lab_sass_shape *shape)
 {
     const operands list = split(instruction);
     bool is_known;
@@ -308,7 +322,7 @@ void sass_lanes_step(sass_state *state, const sass_instruction *instruction, boo
     if ((result < 0 || number == REGISTER_ZERO) && !calls)
         return;
     sass_value value = calls ? sass_unknown
-                             : evaluate(state, instruction, &list, result, flat, &is_known);
+                             : evaluate(state, instruction, &list, result, shape, &is_known);
     if (calls)
         number = 0;
     int count = results(instruction, !calls && is_known);

@@ -124,16 +124,18 @@ typedef struct sass_state {
 } sass_state;
 
 /* sass_lanes_step() does to @state what @instruction does. Where a thread's place in the block is
- * asked for, it is the first warp's; with @flat false, as in blocks of two dimensions, it is
- * unknown. */
-void sass_lanes_step(sass_state *state, const sass_instruction *instruction, bool flat);
+ * asked for, it is the first warp's in a block of @shape; NULL: it is unknown. */
+void sass_lanes_step(sass_state *state, const sass_instruction *instruction,
+                     const lab_sass_shape *shape);
 
 /* sass_lanes_address() returns the addresses that the operand in brackets has. */
 sass_value sass_lanes_address(const sass_state *state, const sass_instruction *instruction);
 
 /* ---- sass_banks.c: conflicts of shared memory ---- */
 
-/* sass_banks_judge() judges all accesses whose addresses are known by lane. False: no memory. */
-bool sass_banks_judge(const sass_code *code, const sass_flow *flow, lab_sass_banks *banks);
+/* sass_banks_judge() judges all accesses whose addresses are known by lane, in blocks of @shape or,
+ * where that is NULL, of one row. False: no memory. */
+bool sass_banks_judge(const sass_code *code, const sass_flow *flow, const lab_sass_shape *shape,
+                      lab_sass_banks *banks);
 
 #endif /* LAB_SASS_PARTS_H */

@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(text != NULL, "there is memory");
     if (size > 0)
         memcpy(text, data, size);
-    heed_status status = lab_sass_read(&sass, text, "k", &error);
+    heed_status status = lab_sass_read(&sass, text, "k", NULL, &error);
     if (status == HEED_OK) {
         const lab_code_facts facts = { .arch = 90, .resident = -1, .sass = &sass };
         check(&sass);

@@ -7,7 +7,6 @@
  *
  * This process never uses CUDA; those that it starts do.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "cuda/sources.h"
 #include "lab/verify/verify.h"
 #include "measure.h"
+#include "tally.h"
 
 #define EXIT_SKIPPED 77
 
@@ -25,22 +25,7 @@ static lab_limits limits = { .run_seconds = 10,
                              .tensor_bytes = (size_t)64 << 20 };
 static lab_report report;
 static const char *folder = HEED_SOURCE_DIR "/tests/data/trial";
-static int passed, failed, skipped;
-
-static void note(int *count, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void note(int *count, const char *format, ...)
-{
-    va_list list;
-
-    va_start(list, format);
-    printf("%s", count == &failed ? "    FAIL " : count == &skipped ? "    skipped: " : "    ");
-    vprintf(format, list);
-    putchar('\n');
-    va_end(list);
-    fflush(stdout);
-    ++*count;
-}
+static tally counts;
 
 static double seconds_since(int64_t start)
 {
@@ -104,7 +89,7 @@ static void try_honest(const char *kernel, const char *spec)
 
     if (heed_problem_parse(&problem, spec) != HEED_OK ||
         !propose(kernel, &problem, &facts, knobs, &proposed)) {
-        note(&skipped, "%s on %s: %s", kernel, spec, heed_message());
+        tally_skip(&counts, "%s on %s: %s", kernel, spec, heed_message());
         return;
     }
     cli_candidate candidate = { .name = facts.name, .seconds = -1 };
@@ -112,14 +97,14 @@ static void try_honest(const char *kernel, const char *spec)
         options.gates = 1u << lab_gate_index("error");
     options.unlocked = true;
     if (!lab_trial_open(&candidate.trial, &proposed, &limits, &candidate.outcome)) {
-        note(&failed, "%s on %s: %s", facts.name, spec, candidate.outcome.text);
+        tally_judge(&counts, false, "%s on %s: %s", facts.name, spec, candidate.outcome.text);
     } else {
         const lab_subject subject = cli_candidate_subject(&candidate);
         heed_status status = lab_verify_problem(&problem, lab_inputs_find("normal"), &subject,
                                                 &options, NULL, &report);
         bool well = status == HEED_OK && report.outcome == LAB_PASS;
-        note(well ? &passed : &failed, "%s on %s: %.1f s, %s", facts.name, spec,
-             seconds_since(start), well ? "passes the gates" : candidate.worst.text);
+        tally_judge(&counts, well, "%s on %s: %.1f s, %s", facts.name, spec, seconds_since(start),
+                    well ? "passes the gates" : candidate.worst.text);
         if (!well)
             print_failures();
     }
@@ -179,12 +164,12 @@ static void try_evil(const char *name, lab_trial_verdict verdict)
     };
     run_evil(&candidate, &outcome);
     bool right = outcome.verdict == verdict;
-    note(right ? &passed : &failed, "%s: %s: %s", name, lab_trial_verdict_name(outcome.verdict),
-         outcome.text);
+    tally_judge(&counts, right, "%s: %s: %s", name, lab_trial_verdict_name(outcome.verdict),
+                outcome.text);
     int64_t start = heed_clock_ns();
     bool well = lab_trial_probe(&limits, &arch, &outcome);
-    note(well ? &passed : &failed, "    the device %s after %.1f s %s",
-         well ? "is well" : "is not well", seconds_since(start), outcome.text);
+    tally_judge(&counts, well, "    the device %s after %.1f s %s",
+                well ? "is well" : "is not well", seconds_since(start), outcome.text);
 }
 
 int main(int count, char **arguments)
@@ -212,6 +197,5 @@ int main(int count, char **arguments)
     try_evil("write_far", LAB_TRIAL_LOST);
     try_evil("write_input", LAB_TRIAL_ILLEGAL_ACCESS);
     try_evil("write_past", LAB_TRIAL_WROTE_OUTSIDE);
-    printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
-    return failed ? 1 : 0;
+    return tally_end(&counts);
 }

@@ -1,0 +1,334 @@
+/*
+ * test_laboratory.c - sweep, evolve, tune, board and gate, one after the other, on any device
+ *
+ *     test_laboratory HEED
+ *
+ * HEED is the program; HEED_DEVICE names the device, and needs to. What the laboratory's other
+ * tests show on a CPU at length is shown here in short, by the same program, where they cannot go:
+ * on a GPU. The last line counts what passed; the exit status is 77 where there is nothing to test.
+ *
+ * Each row below is a line of shell in a folder that they share, what it must exit with, and what
+ * must be true of the JSON that it prints. No time is asserted, but by how much a naive kernel is
+ * slower than a fast one.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "measure.h"
+#include "tally.h"
+
+#define EXIT_SKIPPED 77
+#define NOTHING (-1) /* the exit status does not matter */
+
+/* What there is to try on a kind of device: a space of configs, two problems, a naive kernel. */
+typedef struct scene {
+    const char *device, *space, *problem, *other, *naive;
+} scene;
+
+static const scene scenes[] = {
+    { "cuda", "sweep90", "b1 h8 s512 d64 f16", "b2 h8 s512 d64 f16 causal", "fwd_any_sm80_naive" },
+    { "cpu", "cpu_tile", "b1 h2 s256 d64 f32", "b1 h4 s128 d64 f32 causal", "fwd_any_scalar_row" },
+};
+
+/* A line, and what must be true of what it says; the check has the JSON, or NULL. */
+typedef struct step {
+    const char *name, *line;
+    int code;
+    bool (*check)(const json_t *said);
+} step;
+
+/* -------------------------------------------------------------------------- */
+/* What must be true                                                          */
+/* -------------------------------------------------------------------------- */
+
+static json_int_t integer_of(const json_t *object, const char *name)
+{
+    return json_integer_value(json_object_get(object, name));
+}
+
+static double number_of(const json_t *object, const char *name)
+{
+    return json_number_value(json_object_get(object, name));
+}
+
+static const char *text_of(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text ? text : "";
+}
+
+static bool is_true(const json_t *object, const char *name)
+{
+    return json_is_true(json_object_get(object, name));
+}
+
+static const json_t *first_of(const json_t *object, const char *name)
+{
+    return json_array_get(json_object_get(object, name), 0);
+}
+
+/* Points ran, and the best went through all gates. */
+static bool swept(const json_t *said)
+{
+    const json_t *best = first_of(said, "trials");
+    return integer_of(said, "launched") > 0 && integer_of(said, "launched") <= 4 &&
+           is_true(said, "verified") && number_of(best, "mean_seconds") > 0 &&
+           strcmp(text_of(best, "gates"), "all") == 0;
+}
+
+static bool known(const json_t *said)
+{
+    return integer_of(said, "evaluations") > 0 &&
+           integer_of(said, "reused") == integer_of(said, "evaluations");
+}
+
+/* What a killed one had put on the board, two trials at least, is not asked for again. */
+static bool went_on(const json_t *said)
+{
+    return integer_of(said, "reused") >= 2 && integer_of(said, "launched") > 0;
+}
+
+static bool halved(const json_t *said)
+{
+    return json_array_size(json_object_get(said, "shapes")) == 2 &&
+           integer_of(said, "launched") > 0 &&
+           number_of(first_of(said, "trials"), "mean_seconds") > 0;
+}
+
+static bool replayed(const json_t *said)
+{
+    return number_of(said, "best_seconds") > 0 &&
+           json_array_size(json_object_get(said, "strategies")) >= 4;
+}
+
+static bool evolved(const json_t *said)
+{
+    return integer_of(said, "launched") > 0 && is_true(said, "verified") &&
+           strcmp(text_of(first_of(said, "best"), "gates"), "all") == 0;
+}
+
+static bool proposed(const json_t *said)
+{
+    return integer_of(said, "tried") == 2 && integer_of(said, "right") >= 1 &&
+           number_of(json_object_get(said, "champion"), "mean_seconds") > 0;
+}
+
+/* The naive kernel led, and lost its title to another, which has to be known to what follows. */
+static bool tuned(const json_t *said)
+{
+    const json_t *shape = first_of(said, "shapes"), *again = json_object_get(shape, "again");
+    setenv("best", text_of(shape, "best"), 1);
+    return strncmp(text_of(shape, "champion"), getenv("naive"), strlen(getenv("naive"))) == 0 &&
+           is_true(shape, "improved") && strcmp(text_of(shape, "gates"), "all") == 0 &&
+           strcmp(text_of(again, "verdict"), "FASTER") == 0 && number_of(again, "low") > 1.03 &&
+           number_of(shape, "best_seconds") < number_of(shape, "champion_seconds");
+}
+
+static bool resumed(const json_t *said)
+{
+    return is_true(said, "resumed") && integer_of(first_of(said, "shapes"), "reused") >= 2;
+}
+
+static bool plans_best(const json_t *said)
+{
+    return strcmp(text_of(first_of(said, "plans"), "kernel"), getenv("best")) == 0;
+}
+
+static bool leads(const json_t *said)
+{
+    const json_t *row = first_of(said, "rows");
+    const char *kernel = text_of(row, "kernel"), *best = getenv("best");
+    size_t length = strlen(kernel); /* best: "KERNEL__CONFIG" */
+    return length > 0 && strncmp(best, kernel, length) == 0 && strlen(best) > length + 2 &&
+           strcmp(best + length + 2, text_of(row, "config")) == 0 && is_true(row, "promoted") &&
+           number_of(row, "seconds") > 0;
+}
+
+static bool same(const json_t *said)
+{
+    return strcmp(text_of(first_of(said, "shapes"), "verdict"), "SAME") == 0;
+}
+
+static bool slower(const json_t *said)
+{
+    const json_t *shape = first_of(said, "shapes");
+    return strcmp(text_of(shape, "verdict"), "SLOWER") == 0 && number_of(shape, "high") < 0.98;
+}
+
+/* Every criterion is judged, and has a figure or the reason why there is none. */
+static bool judged(const json_t *said)
+{
+    const json_t *criteria = json_object_get(said, "criteria"), *one;
+    size_t i;
+    json_array_foreach(criteria, i,
+                       one) if (!*text_of(one, "verdict") || !*text_of(one, "figure")) return false;
+    return json_array_size(criteria) == 5;
+}
+
+/* Of 50 kernels that were compared with themselves, with 99 % confidence each, by chance alone more
+ * than 3 are called FASTER or SLOWER once in 600 runs. */
+static bool honest(const json_t *said)
+{
+    const json_t *rows = json_object_get(said, "rows"), *row;
+    size_t i, told = 0;
+    json_array_foreach(rows, i, row)
+    {
+        const json_t *figures = json_object_get(row, "figures");
+        const char *verdict = text_of(figures, "verdict");
+        if (strcmp(text_of(row, "outcome"), "ok") != 0)
+            return false;
+        told += strcmp(verdict, "FASTER") == 0 || strcmp(verdict, "SLOWER") == 0;
+    }
+    return json_array_size(rows) == 50 && told <= 3;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The steps                                                                  */
+/* -------------------------------------------------------------------------- */
+
+/* Begins "$heed" with the arguments of a line and the board $1, in a process group of its own, and
+ * sends it the signal $2 when two trials are on that board. */
+#define UNTIL_TWO_TRIALS                                                                      \
+    " & for i in $(seq 3000); do n=$(\"$heed\" board check --board $board 2>/dev/null | "     \
+    "cut -d' ' -f1); [ \"${n:-0}\" -ge 2 ] && break; kill -0 $! 2>/dev/null || break; sleep " \
+    "0.02; "                                                                                  \
+    "done; kill -$signal $!; wait $!"
+
+#define SWEEP_KILLED                                                                             \
+    "\"$heed\" sweep $space \"$problem\" --board killed.db --trials 5 --strategy random --json " \
+    "--no-verify --no-compare"
+#define TUNE_STOPPED                                                                         \
+    "\"$heed\" tune \"$problem\" --board stopped.db --space $space --seconds 40 --trials 5 " \
+    "--peers none --rivals 0.05 --duel 0.3 --insights none --json"
+
+static const step steps[] = {
+    { "sweep", "\"$heed\" sweep $space \"$problem\" --trials 4 --record trials.txt --json", 0,
+      swept },
+    { "the same again, from its record",
+      "\"$heed\" sweep $space \"$problem\" --trials 4 --record trials.txt --no-verify --no-compare "
+      "--board other.db --json",
+      0, known },
+    { "sweep, killed", "set -m; board=killed.db signal=KILL; " SWEEP_KILLED UNTIL_TWO_TRIALS, 137,
+      NULL },
+    { "its board is whole", "\"$heed\" board check --board killed.db", 0, NULL },
+    { "sweep, gone on with", SWEEP_KILLED, 0, went_on },
+    { "sweep over two problems by halves",
+      "\"$heed\" sweep $space \"$problem\" \"$other\" --strategy halving --trials 4 --no-verify "
+      "--no-compare --json",
+      0, halved },
+    { "replay", "\"$heed\" sweep $space --replay trials.txt --runs 5 --json", 0, replayed },
+    { "evolve", "\"$heed\" evolve \"$problem\" --trials 3 --seconds 20 --json", 0, evolved },
+    { "evolve sources", "\"$heed\" evolve \"$problem\" --proposer regions --trials 2 --json", 0,
+      proposed },
+    { "a naive kernel leads",
+      "\"$heed\" bench \"$problem\" --kernel $naive --peers none --seconds 0.05 --json >naive.json "
+      "&& \"$heed\" board add naive.json --board tuned.db",
+      0, NULL },
+    { "tune",
+      "\"$heed\" tune \"$problem\" --board tuned.db --seconds 60 --trials 4 --peers none --rivals "
+      "0.1 --duel 0.5 --wisdom wisdom.txt --json",
+      0, tuned },
+    { "plan by its wisdom", "\"$heed\" plan --wisdom wisdom.txt \"$problem\" --json", 0,
+      plans_best },
+    { "board", "\"$heed\" board --board tuned.db --json", 0, leads },
+    { "wisdom from the board",
+      "\"$heed\" wisdom export --board tuned.db >exported.txt && \"$heed\" plan --wisdom "
+      "exported.txt \"$problem\" --json",
+      0, plans_best },
+    { "tune, interrupted", "set -m; board=stopped.db signal=INT; " TUNE_STOPPED UNTIL_TWO_TRIALS,
+      130, NULL },
+    { "tune, gone on with", TUNE_STOPPED, 0, resumed },
+    { "gate: the champion passes",
+      "\"$heed\" gate --board tuned.db --kernel \"$best\" --seconds 0.5 --json", 0, same },
+    { "gate: the naive kernel does not",
+      "\"$heed\" gate --board tuned.db --kernel $naive --seconds 0.5 --json", 1, slower },
+    { "criteria", "\"$heed\" gate --criteria \"$problem\" \"$other\" --seconds 0.2 --json", NOTHING,
+      judged },
+    { "kernels beside themselves",
+      "for b in $(seq 50); do echo \"b$b h1 s64 d64 ${problem##* }\"; done >fifty.txt; \"$heed\" "
+      "bench --calibrate --seconds 0.05 --shapes fifty.txt --json",
+      0, honest },
+};
+#define STEPS (sizeof steps / sizeof steps[0])
+
+static void print_errors(void)
+{
+    char line[300];
+    FILE *file = fopen("errors.txt", "r");
+    while (file && fgets(line, sizeof line, file))
+        printf("        %s", line);
+    if (file)
+        fclose(file);
+}
+
+static void take(tally *counts, const step *it)
+{
+    char line[2000];
+    int64_t start = heed_clock_ns();
+    snprintf(line, sizeof line, "{ %s\n} >said.json 2>errors.txt", it->line);
+    int ending = system(line); /* NOLINT(cert-env33-c): lines of this file */
+    int code = WIFEXITED(ending) ? WEXITSTATUS(ending) : -1;
+    json_t *said = it->check ? json_load_file("said.json", 0, NULL) : NULL;
+    bool right = (it->code == NOTHING ? code >= 0 : code == it->code) &&
+                 (!it->check || (said && it->check(said)));
+    tally_judge(counts, right, "%s: %.1f s, exit status %d", it->name,
+                (double)(heed_clock_ns() - start) * 1e-9, code);
+    if (!right)
+        print_errors();
+    json_decref(said);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Where it happens                                                           */
+/* -------------------------------------------------------------------------- */
+
+static const scene *find_scene(void)
+{
+    const char *device = getenv("HEED_DEVICE");
+    for (size_t i = 0; device && i < sizeof scenes / sizeof scenes[0]; i++)
+        if (strncmp(device, scenes[i].device, strlen(scenes[i].device)) == 0)
+            return &scenes[i];
+    return NULL;
+}
+
+static bool prepare(const scene *where, const char *heed, char *folder)
+{
+    char path[4096];
+    return realpath(heed, path) && mkdtemp(folder) && chdir(folder) == 0 &&
+           setenv("heed", path, 1) == 0 && setenv("HEED_BOARD", "board.db", 1) == 0 &&
+           setenv("space", where->space, 1) == 0 && setenv("problem", where->problem, 1) == 0 &&
+           setenv("other", where->other, 1) == 0 && setenv("naive", where->naive, 1) == 0 &&
+           setenv("best", "", 1) == 0;
+}
+
+int main(int count, char **arguments)
+{
+    const scene *where = find_scene();
+    char folder[] = "/tmp/heed-laboratory-XXXXXX", line[100];
+    tally counts = { 0 };
+    if (count != 2 || !where) {
+        fprintf(stderr, "usage: HEED_DEVICE=cpu|cuda[:N] %s HEED\n", arguments[0]);
+        return 2;
+    }
+    if (!prepare(where, arguments[1], folder)) {
+        perror(arguments[1]);
+        return 2;
+    }
+    /* NOLINTNEXTLINE(cert-env33-c) */
+    if (system("\"$heed\" sweep $space \"$problem\" --trials 1 --no-verify --no-compare --no-board "
+               ">said.json 2>&1") != 0) {
+        printf("skipped: nothing of %s runs here\n", where->space);
+        counts.skipped = -1;
+    }
+    for (size_t i = 0; i < STEPS && counts.skipped == 0; i++)
+        take(&counts, &steps[i]);
+    snprintf(line, sizeof line, "rm -rf '%s'", folder);
+    if (chdir("/") != 0 || system(line) != 0) /* NOLINT(cert-env33-c) */
+        perror(folder);
+    return counts.skipped < 0 ? EXIT_SKIPPED : tally_end(&counts);
+}
