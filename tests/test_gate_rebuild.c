@@ -46,6 +46,13 @@ static const json_t *shape_of(const json_t *json, const char *spec)
     return NULL;
 }
 
+static json_t *gate_planted(void **state, const char *seconds)
+{
+    char line[100];
+    snprintf(line, sizeof line, "heed gate --seconds %s -t 1 --no-verify --json", seconds);
+    return run_heed_json(state, &planted, line, 1);
+}
+
 /* What of the regressions is one is found, and what is none is not. */
 static void regressions_are_found(void **state)
 {
@@ -54,11 +61,15 @@ static void regressions_are_found(void **state)
         "heed bench 'b1 h2 s128 d64 f32' 'b2 h2 s128 d64 f32' 'b3 h2 s128 d64 f32' "
         "--peers none --seconds 0.05 -t 1 --json >bench.json && heed board add bench.json",
         0);
-    json_t *json = run_heed_json(state, &planted, "heed gate --seconds 15 -t 1 --no-verify --json",
-                                 1);
+    json_t *json = gate_planted(state, "15");
+    if (strcmp(text_of(shape_of(json, "b1"), "verdict"), "AMBIGUOUS") == 0) {
+        json_decref(json); /* others are at work here: it takes longer */
+        json = gate_planted(state, "60");
+    }
     const json_t *slower = shape_of(json, "b1"), *wrong = shape_of(json, "b2"),
                  *same = shape_of(json, "b3");
-    assert_string_equal(text_of(slower, "verdict"), "SLOWER");
+    if (strcmp(text_of(slower, "verdict"), "SLOWER") != 0)
+        fail_msg("what is slower is %s: %s", text_of(slower, "verdict"), text_of(slower, "why"));
     assert_true(number_of(slower, "high") < 0.98);
     assert_true(json_is_true(json_object_get(slower, "rebuilt")));
     assert_string_equal(text_of(wrong, "verdict"), "WRONG");
