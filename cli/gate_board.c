@@ -97,8 +97,9 @@ static heed_status find_sources(gate_run *gate, lab_record *record, lab_error *e
     return status;
 }
 
-static cli_exit say_nothing_there(const gate_run *gate)
+static cli_exit say_nothing_there(const gate_run *gate, const lab_record *record)
 {
+    const char *problem = cli_args_text(gate->args, "problem");
     const char *device = heed_context_device(gate->bench.context);
     int threads = heed_context_threads(gate->bench.context);
     if (gate->elsewhere)
@@ -106,7 +107,10 @@ static cli_exit say_nothing_there(const gate_run *gate)
                   "of threads: see --threads",
                   device, threads, gate->elsewhere);
     else
-        cli_error("no champion of the board is for %s: nothing can be judged", device);
+        cli_error("%s: no champion of this board is for %s%s%s: nothing can be judged; 'heed tune "
+                  "--board %s' finds some",
+                  lab_record_place(record), device, problem ? " and " : "", problem ? problem : "",
+                  lab_record_place(record));
     return CLI_ENVIRONMENT;
 }
 
@@ -123,10 +127,10 @@ cli_exit gate_read_champions(gate_run *gate)
     heed_status status = lab_record_visit(record, &filter, take_row, gate, &error);
     if (status == HEED_OK)
         status = find_sources(gate, record, &error);
+    if (status == HEED_OK && gate->count == 0)
+        code = say_nothing_there(gate, record);
     lab_record_close(record);
-    if (status != HEED_OK)
-        return cli_board_fail(status, &error);
-    return gate->count > 0 ? CLI_OK : say_nothing_there(gate);
+    return status == HEED_OK ? code : cli_board_fail(status, &error);
 }
 
 void gate_free(gate_run *gate)

@@ -22,7 +22,7 @@ heed=${HEED:-$(cd "$(dirname "$0")/.." && pwd)/build/release/cli/heed}
 HEED_DEVICE=${HEED_DEVICE:-cuda}
 export HEED_DEVICE
 
-[ -x "$heed" ] || { echo "$heed is not there: build it with make" >&2 && exit 3; }
+command -v "$heed" >/dev/null || { echo "$heed is not there: build it with make" >&2 && exit 3; }
 [ -r "$board" ] || { echo "$board is not there: make it with heed tune --board $board" >&2 && exit 3; }
 case $HEED_DEVICE in
 cuda*) "$heed" plan b1 h1 s64 d64 f16 >/dev/null 2>&1 || { echo "no GPU that works: skipped" >&2 && exit 77; } ;;
@@ -46,11 +46,7 @@ strict=
 [ "${GATE_STRICT:-0}" = 0 ] || strict=--strict
 trust=
 [ "${GATE_TRUST:-0}" = 0 ] || trust=--trust-board
-# Without --device the suite is that of the host.
-case $HEED_DEVICE in
-cuda*) step "Do the gates kill what is wrong?" selftest --device "$HEED_DEVICE" ;;
-*) step "Do the gates kill what is wrong?" selftest ;;
-esac
+step "Do the gates kill what is wrong?" selftest --device "$HEED_DEVICE"
 step "Is it right?" verify --shapes seed --once --time-limit 1
 # shellcheck disable=SC2086  # options or none
 step "Is it as fast?" gate --board "$board" --seconds "${GATE_SECONDS:-5}" $strict $trust

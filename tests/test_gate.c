@@ -188,7 +188,8 @@ static void test_nothing(void **state)
     static const run_heed_row rows[] = {
         { "heed gate --board none.db", 3, NULL, "no board yet" },
         { "heed gate -t 7", 3, NULL, "with 7 threads" },
-        { "heed gate -t 1 --problem d192", 3, NULL, "nothing can be judged" },
+        { "heed gate -t 1 --problem d192", 3, NULL,
+          "d192: nothing can be judged; 'heed tune --board board.db' finds some" },
         { "heed gate --limit 0", 2, NULL, "--limit" },
         { "heed gate 'b1 h1 s8 d8 f32'", 2, NULL, "--criteria" },
         { "heed gate --kernel fwd_any_scaler_row", 2, NULL, "fwd_any_scalar_row" },
