@@ -125,20 +125,6 @@ static void take_effect(const ablate_run *run, ablate_case *what)
     snprintf(what->effect.name, sizeof what->effect.name, "%s", what->it->name);
 }
 
-/* The medians of the intact side. */
-static double median_of(const lab_duel *duel)
-{
-    double *sorted = calloc(duel->pairs + 1, sizeof *sorted);
-    double median = 0;
-    if (sorted && duel->pairs > 0) {
-        memcpy(sorted, duel->a, duel->pairs * sizeof *sorted);
-        lab_stats_sort(sorted, duel->pairs);
-        median = lab_stats_median(sorted, duel->pairs);
-    }
-    free(sorted);
-    return median;
-}
-
 /* The effects of all that were measured, as a family. */
 static heed_status judge(const ablate_run *run, ablate_subject *subject)
 {
@@ -158,7 +144,7 @@ static heed_status judge(const ablate_run *run, ablate_subject *subject)
         if (what->duel.pairs == 0)
             continue;
         take_effect(run, what);
-        subject->seconds = median_of(&what->duel);
+        subject->seconds = lab_stats_median_of(what->duel.a, what->duel.pairs);
     }
     free(members);
     return status;

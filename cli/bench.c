@@ -63,19 +63,11 @@ static cli_exit measure_all(bench_run *bench, const bench_sources *sources)
 /* The worst that happened to heed. What rivals do has no influence. */
 static cli_exit verdict(const bench_run *bench)
 {
-    static const cli_exit codes[] = {
-        [BENCH_OK] = CLI_OK,
-        [BENCH_REFUSED] = CLI_UNSUPPORTED,
-        [BENCH_SKIPPED] = CLI_OK,
-        [BENCH_FAILED] = CLI_ENVIRONMENT,
-        [BENCH_WRONG] = CLI_VERIFY_FAILED,
-        [BENCH_IMPOSSIBLE] = CLI_FINDING,
-    };
     bench_outcome worst = BENCH_OK;
     for (size_t i = 0; i < bench->row_count; i++)
         if (bench->rows[i].outcome > worst)
             worst = bench->rows[i].outcome;
-    return codes[worst];
+    return bench_exit_of(worst);
 }
 
 static cli_exit print(bench_run *bench)

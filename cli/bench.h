@@ -111,6 +111,11 @@ typedef enum bench_outcome {
 } bench_outcome;
 const char *bench_outcome_name(bench_outcome outcome);
 
+/* bench_outcome_of() returns what the failure @status is for a figure, and writes why to @reason,
+ * with heed_message(). bench_exit_of() returns the exit code of an outcome of heed's own. */
+bench_outcome bench_outcome_of(heed_status status, char reason[LAB_PEER_REASON_SIZE]);
+cli_exit bench_exit_of(bench_outcome outcome);
+
 /* heed against one opponent on one problem. */
 typedef struct bench_match {
     const char *name; /* of the opponent */
@@ -254,6 +259,11 @@ void bench_rivals_close(bench_run *bench);
 /* bench_print_machine() prints the lines above the table: the machine, and what the figures are. */
 void bench_print_machine(const bench_run *bench);
 cli_exit bench_print_table(const bench_run *bench);
+
+/* bench_table_row() begins a row with problem and kernel, "" if it is not known. Returns whether
+ * figures follow: else the row is ended, with a dash in their place. */
+bool bench_table_row(lab_table *table, const bench_source *source, const char *kernel,
+                     bench_outcome outcome);
 cli_exit bench_print_json(const bench_run *bench);
 
 /* bench_summary() returns a table with a line for each problem and a column for each opponent, and

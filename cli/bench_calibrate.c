@@ -14,12 +14,6 @@ enum {
     PAIRS_MAX = 1000
 };
 
-static void set_outcome(bench_calibration *row, bench_outcome outcome, const char *reason)
-{
-    row->outcome = outcome;
-    snprintf(row->reason, sizeof row->reason, "%s", reason);
-}
-
 /* Makes an engine ready: its plan, the same kernel for each of a pair, and the size of its blocks.
  */
 static heed_status start_engine(const bench_run *bench, bench_calibration *row,
@@ -43,16 +37,8 @@ static heed_status start_engine(const bench_run *bench, bench_calibration *row,
 static heed_status check_engine(bench_calibration *row, bench_engine *engine,
                                 const lab_expect *expect)
 {
-    double error = 0;
-    heed_status status = bench_checker_restore(engine->checker);
-    if (status == HEED_OK)
-        status = bench_tensors_poison(engine->tensors);
-    if (status == HEED_OK)
-        status = bench_engine_call(engine);
-    if (status == HEED_OK)
-        status = bench_engine_error(engine, expect, &error);
-    if (!(engine->worst <= error))
-        error = engine->worst;
+    double error;
+    heed_status status = bench_engine_check(engine, expect, &error);
     if (status == HEED_OK && !(error <= 1)) {
         row->outcome = BENCH_WRONG;
         snprintf(row->reason, sizeof row->reason,
@@ -131,11 +117,8 @@ cli_exit bench_calibrate_problem(const bench_run *bench, const bench_source *sou
     }
     if (status != HEED_OK && cli_interrupted())
         return CLI_INTERRUPTED;
-    if (status == HEED_ERR_NO_MEMORY)
-        set_outcome(row, BENCH_FAILED, "not enough memory");
-    else if (status != HEED_OK)
-        set_outcome(row, status == HEED_ERR_UNSUPPORTED ? BENCH_REFUSED : BENCH_FAILED,
-                    heed_message());
+    if (status != HEED_OK)
+        row->outcome = bench_outcome_of(status, row->reason);
     return CLI_OK;
 }
 
@@ -151,16 +134,10 @@ static const char *percent(double share, char text[LAB_FORMAT_SIZE])
 
 static void add_row(lab_table *table, const bench_calibration *row)
 {
-    char spec[HEED_SPEC_SIZE], text[LAB_FORMAT_SIZE];
+    char text[LAB_FORMAT_SIZE];
     const lab_comparison *c = &row->duel.comparison;
-    heed_problem_print(&row->source->problem, spec, sizeof spec);
-    lab_table_cell(table, "%s%s%s", row->source->label, row->source->label[0] ? " " : "", spec);
-    lab_table_cell(table, "%s", row->kernel[0] ? row->kernel : "heed");
-    if (row->outcome != BENCH_OK) {
-        lab_table_cell(table, "-");
-        lab_table_row_end(table);
+    if (!bench_table_row(table, row->source, row->kernel, row->outcome))
         return;
-    }
     lab_table_cell(table, "%s", lab_format_seconds(row->seconds, text));
     lab_table_cell(table, "%zu", row->duel.pairs);
     lab_table_cell(table, "%s", percent(c->noise, text));
@@ -272,17 +249,11 @@ static cli_exit print_json(const bench_run *bench, const bench_calibration *rows
 /* The worst that happened; what cannot be detected is an answer, not a failure. */
 static cli_exit verdict(const bench_calibration *rows, size_t count)
 {
-    static const cli_exit codes[] = {
-        [BENCH_OK] = CLI_OK,
-        [BENCH_REFUSED] = CLI_UNSUPPORTED,
-        [BENCH_FAILED] = CLI_ENVIRONMENT,
-        [BENCH_WRONG] = CLI_VERIFY_FAILED,
-    };
     bench_outcome worst = BENCH_OK;
     for (size_t i = 0; i < count; i++)
         if (rows[i].outcome > worst)
             worst = rows[i].outcome;
-    return codes[worst];
+    return bench_exit_of(worst);
 }
 
 cli_exit bench_calibrate(bench_run *bench, const bench_sources *sources)

@@ -204,6 +204,21 @@ heed_status bench_engine_error(const bench_engine *engine, const lab_expect *exp
     return bench_tensors_error(engine->tensors, engine->last % engine->copies, expect, error);
 }
 
+heed_status bench_engine_check(bench_engine *engine, const lab_expect *expect, double *error)
+{
+    *error = 0;
+    heed_status status = bench_checker_restore(engine->checker);
+    if (status == HEED_OK)
+        status = bench_tensors_poison(engine->tensors);
+    if (status == HEED_OK)
+        status = bench_engine_call(engine);
+    if (status == HEED_OK)
+        status = bench_engine_error(engine, expect, error);
+    if (!(engine->worst <= *error))
+        *error = engine->worst;
+    return status;
+}
+
 void bench_block_size(double seconds, int64_t *warmup, int64_t *calls)
 {
     *calls = seconds < BLOCK_SECONDS ? (int64_t)ceil(BLOCK_SECONDS / seconds) : 1;

@@ -73,6 +73,10 @@ double bench_engine_round(const bench_engine *engine, double seconds);
 /* bench_engine_error() is bench_tensors_error() of the last call. */
 heed_status bench_engine_error(const bench_engine *engine, const lab_expect *expect, double *error);
 
+/* bench_engine_check() makes one more call when blocks are over, and writes its error to *@error,
+ * or that of a block if it was larger. */
+heed_status bench_engine_check(bench_engine *engine, const lab_expect *expect, double *error);
+
 /* bench_block_size() chooses the calls of a block, and before it, if one takes @seconds.
  * bench_replay_size() chooses the calls of a replay and the replays of a block. */
 void bench_block_size(double seconds, int64_t *warmup, int64_t *calls);

@@ -40,12 +40,6 @@ double bench_ceiling(bench_run *bench, heed_type type, bool again)
     return bench->ceilings[type];
 }
 
-static void set_outcome(bench_row *row, bench_outcome outcome, const char *reason)
-{
-    row->outcome = outcome;
-    snprintf(row->reason, sizeof row->reason, "%s", reason);
-}
-
 int64_t bench_rotation_bytes(const bench_run *bench)
 {
     size_t cache = heed_device_cache(bench->context);
@@ -192,8 +186,10 @@ static heed_status check_again(bench_row *row, const bench_engine *engine, const
         return status;
     if (!(engine->worst <= error))
         error = engine->worst;
-    if (row->outcome == BENCH_OK && !(error <= 1))
-        set_outcome(row, BENCH_WRONG, "its output became wrong while it was timed");
+    if (row->outcome == BENCH_OK && !(error <= 1)) {
+        row->outcome = BENCH_WRONG;
+        snprintf(row->reason, sizeof row->reason, "its output became wrong while it was timed");
+    }
     if (error > row->error)
         row->error = error;
     return HEED_OK;
@@ -237,11 +233,8 @@ static cli_exit finish(bench_row *row, heed_status status)
         bench_row_free(row);
         return CLI_INTERRUPTED;
     }
-    if (status == HEED_ERR_NO_MEMORY)
-        set_outcome(row, BENCH_FAILED, "not enough memory");
-    else if (status != HEED_OK)
-        set_outcome(row, status == HEED_ERR_UNSUPPORTED ? BENCH_REFUSED : BENCH_FAILED,
-                    heed_message());
+    if (status != HEED_OK)
+        row->outcome = bench_outcome_of(status, row->reason);
     return CLI_OK;
 }
 

@@ -18,6 +18,26 @@ const char *bench_outcome_name(bench_outcome outcome)
     return names[outcome];
 }
 
+bench_outcome bench_outcome_of(heed_status status, char reason[LAB_PEER_REASON_SIZE])
+{
+    snprintf(reason, LAB_PEER_REASON_SIZE, "%s",
+             status == HEED_ERR_NO_MEMORY ? "not enough memory" : heed_message());
+    return status == HEED_ERR_UNSUPPORTED ? BENCH_REFUSED : BENCH_FAILED;
+}
+
+cli_exit bench_exit_of(bench_outcome outcome)
+{
+    static const cli_exit codes[] = {
+        [BENCH_OK] = CLI_OK,
+        [BENCH_REFUSED] = CLI_UNSUPPORTED,
+        [BENCH_SKIPPED] = CLI_OK,
+        [BENCH_FAILED] = CLI_ENVIRONMENT,
+        [BENCH_WRONG] = CLI_VERIFY_FAILED,
+        [BENCH_IMPOSSIBLE] = CLI_FINDING,
+    };
+    return codes[outcome];
+}
+
 static bench_rival *add_rival(bench_run *bench)
 {
     bench_rival *rivals = realloc(bench->rivals, (bench->rival_count + 1) * sizeof *rivals);

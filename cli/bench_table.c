@@ -76,17 +76,25 @@ static void add_eager(lab_table *table, const lab_summary *eager)
     lab_table_cell(table, "%s", eager->n ? lab_format_seconds(eager->p90, p90) : "");
 }
 
+bool bench_table_row(lab_table *table, const bench_source *source, const char *kernel,
+                     bench_outcome outcome)
+{
+    char spec[HEED_SPEC_SIZE];
+    heed_problem_print(&source->problem, spec, sizeof spec);
+    lab_table_cell(table, "%s%s%s", source->label, source->label[0] ? " " : "", spec);
+    lab_table_cell(table, "%s", kernel[0] ? kernel : "heed");
+    if (outcome == BENCH_OK)
+        return true;
+    lab_table_cell(table, "-");
+    lab_table_row_end(table);
+    return false;
+}
+
 static void add_heed(lab_table *table, const bench_row *row, bool replay)
 {
-    char spec[HEED_SPEC_SIZE], text[LAB_FORMAT_SIZE];
-    heed_problem_print(&row->source->problem, spec, sizeof spec);
-    lab_table_cell(table, "%s%s%s", row->source->label, row->source->label[0] ? " " : "", spec);
-    lab_table_cell(table, "%s", row->kernel[0] ? row->kernel : "heed");
-    if (row->outcome != BENCH_OK) {
-        lab_table_cell(table, "-");
-        lab_table_row_end(table);
+    char text[LAB_FORMAT_SIZE];
+    if (!bench_table_row(table, row->source, row->kernel, row->outcome))
         return;
-    }
     lab_table_cell(table, "%s", lab_format_seconds(row->summary.p50, text));
     lab_table_cell(table, "%s", lab_format_seconds(row->summary.p90, text));
     add_number(table, row->flops / row->summary.p50 * 1e-9, "");

@@ -109,34 +109,13 @@ static heed_status start_guest(cli_pair *pair, const bench_tensors *tensors)
 static heed_status check_side(cli_pair *pair, bench_engine *engine, const lab_expect *expect,
                               int side)
 {
-    double error = 0;
-    heed_status status = bench_checker_restore(engine->checker);
-    if (status == HEED_OK)
-        status = bench_tensors_poison(engine->tensors);
-    if (status == HEED_OK)
-        status = bench_engine_call(engine);
-    if (status == HEED_OK)
-        status = bench_engine_error(engine, expect, &error);
-    if (!(engine->worst <= error))
-        error = engine->worst;
+    double error;
+    heed_status status = bench_engine_check(engine, expect, &error);
     if (status == HEED_OK && !(error <= pair->error[side]))
         pair->error[side] = error;
     if (status == HEED_OK && pair->outcome == BENCH_OK && !(error <= 1))
         set_wrong(pair, side);
     return status;
-}
-
-static double median_of(const double *seconds, size_t pairs)
-{
-    double *sorted = malloc((pairs > 0 ? pairs : 1) * sizeof *sorted);
-    double median = 0;
-    if (sorted && pairs > 0) {
-        memcpy(sorted, seconds, pairs * sizeof *sorted);
-        lab_stats_sort(sorted, pairs);
-        median = lab_stats_median(sorted, pairs);
-    }
-    free(sorted);
-    return median;
 }
 
 static heed_status take_turns(cli_pair *pair, bench_engine engines[2],
@@ -152,8 +131,8 @@ static heed_status take_turns(cli_pair *pair, bench_engine engines[2],
                     bench_engine_round(&engines[1], pair->seconds[1]);
     heed_status status = lab_duel_run(&pair->duel, &a, &b, &own);
     if (status == HEED_OK) {
-        pair->seconds[0] = median_of(pair->duel.a, pair->duel.pairs);
-        pair->seconds[1] = median_of(pair->duel.b, pair->duel.pairs);
+        pair->seconds[0] = lab_stats_median_of(pair->duel.a, pair->duel.pairs);
+        pair->seconds[1] = lab_stats_median_of(pair->duel.b, pair->duel.pairs);
     }
     return status;
 }
@@ -166,7 +145,7 @@ static heed_status time_alone(cli_pair *pair, bench_engine *engine)
     for (int i = 0; i < 5 && status == HEED_OK; i++)
         status = bench_engine_block(engine, &seconds[i]);
     if (status == HEED_OK)
-        pair->seconds[0] = pair->seconds[1] = median_of(seconds, 5);
+        pair->seconds[0] = pair->seconds[1] = lab_stats_median_of(seconds, 5);
     return status;
 }
 
@@ -222,13 +201,10 @@ cli_exit cli_pair_run(cli_pair *pair, const bench_run *bench, const bench_source
     }
     if (status != HEED_OK && cli_interrupted())
         return CLI_INTERRUPTED;
-    if (status == HEED_ERR_NO_MEMORY)
-        set_outcome(pair, pair->blame, BENCH_FAILED, "not enough memory");
-    else if (status != HEED_OK)
-        set_outcome(pair, pair->blame,
-                    status == HEED_ERR_UNSUPPORTED || status == HEED_ERR_INVALID ? BENCH_REFUSED
-                                                                                 : BENCH_FAILED,
-                    heed_message());
+    if (status != HEED_OK)
+        pair->outcome = bench_outcome_of(status, pair->reason);
+    if (status == HEED_ERR_INVALID)
+        pair->outcome = BENCH_REFUSED;
     return CLI_OK;
 }
 

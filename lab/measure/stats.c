@@ -45,6 +45,18 @@ double lab_stats_median(const double *sorted, size_t n)
     return lab_stats_quantile(sorted, n, 0.5);
 }
 
+double lab_stats_median_of(const double *samples, size_t n)
+{
+    double *sorted = n > 0 ? malloc(n * sizeof *sorted) : NULL;
+    if (!sorted)
+        return 0;
+    memcpy(sorted, samples, n * sizeof *sorted);
+    lab_stats_sort(sorted, n);
+    double median = lab_stats_median(sorted, n);
+    free(sorted);
+    return median;
+}
+
 /* The @rank-th smallest deviation (counted from 0) from @center. The deviations of sorted samples
  * are two sorted runs, one on each side of the center, so merging them from the inside outwards
  * finds it without a copy. */

@@ -3,7 +3,7 @@
  *
  * All functions take finite numbers. "sorted" means ascending, as lab_stats_sort() leaves them.
  * With no samples the result is NaN. Nothing here allocates behind the caller's back but the
- * bootstrap, which says so.
+ * bootstrap and lab_stats_median_of(), which say so.
  *
  * Method and sources: quantiles are type 7 of Hyndman and Fan (1996), the default of R and NumPy.
  * Intervals are percentile bootstrap intervals (Efron and Tibshirani, "An Introduction to the
@@ -28,6 +28,10 @@ double lab_stats_quantile(const double *sorted, size_t n, double p);
 
 /* lab_stats_median() is lab_stats_quantile() at 0.5. */
 double lab_stats_median(const double *sorted, size_t n);
+
+/* lab_stats_median_of() is the median of @n samples in any order, which stay as they are: it sorts
+ * a copy. 0 if there are none, or no memory. */
+double lab_stats_median_of(const double *samples, size_t n);
 
 /* lab_stats_mad() returns the median absolute deviation from the median, unscaled, of @n sorted
  * samples. */
