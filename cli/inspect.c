@@ -267,10 +267,29 @@ static bool has_files(const cli_args *args)
     return false;
 }
 
+/* An option of the one kind of operands would do nothing with the other. */
+static cli_exit check_options(const cli_args *args, bool files)
+{
+    static const char *const of_files[] = { "define", "include", "registers", "threads",
+                                            "smem",   "grid",    "opts-in",   NULL };
+    static const char *const of_specs[] = { "device", "shapes", "kernel", "configs", NULL };
+    const char *const *wrong = files ? of_specs : of_files;
+    for (; *wrong; wrong++)
+        if (cli_args_given(args, *wrong)) {
+            cli_error("--%s is for %s, and %s given", *wrong,
+                      files ? "problems" : "files, .cu or .cubin", files ? "a file is" : "none is");
+            return CLI_USAGE;
+        }
+    return CLI_OK;
+}
+
 static cli_exit run(const cli_args *args)
 {
     inspect_job job = { .args = args, .no_code = cli_args_flag(args, "no-code") };
-    cli_exit code = has_files(args) ? inspect_files(&job) : inspect_kernels(&job);
+    bool files = has_files(args);
+    cli_exit code = check_options(args, files);
+    if (code == CLI_OK)
+        code = files ? inspect_files(&job) : inspect_kernels(&job);
     if (code == CLI_OK || job.count > 0) {
         cli_exit reported = inspect_report(&job);
         code = code == CLI_OK ? reported : code;

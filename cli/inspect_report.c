@@ -323,6 +323,17 @@ static cli_exit print_text(const inspect_job *job)
     return code;
 }
 
+/* Launch bounds in the code decide, whatever the compiler is told. */
+static void warn_of_caps(const inspect_job *job)
+{
+    int64_t cap = cli_args_integer(job->args, "registers");
+    for (size_t i = 0; i < job->count && cap > 0; i++)
+        if (job->rows[i].code.registers > cap)
+            cli_warning("--registers %lld: %.200s has %d all the same; launch bounds in the source "
+                        "go before it",
+                        (long long)cap, job->rows[i].code.name, job->rows[i].code.registers);
+}
+
 cli_exit inspect_report(const inspect_job *job)
 {
     lab_severity least = cli_args_flag(job->args, "strict") ? LAB_SEVERITY_WARNING
@@ -332,6 +343,7 @@ cli_exit inspect_report(const inspect_job *job)
         return CLI_ENVIRONMENT;
     }
     cli_exit code = cli_args_json(job->args) ? inspect_json(job) : print_text(job);
+    warn_of_caps(job);
     if (*job->trouble.text)
         cli_warning("some instructions are unknown, and what follows from them: %s",
                     job->trouble.text);

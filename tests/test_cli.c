@@ -228,11 +228,16 @@ static void inspects_files(void **state)
         { "heed inspect -D 9A=1 a.cu", 2, "", "'9A=1'; NAME or NAME=VALUE of less than 512" },
         { "heed inspect -D 'A(x)=x' a.cu", 2, "", "NAME or NAME=VALUE" },
         { "heed inspect -D \"$(printf 'A=1\\nint')\" a.cu", 2, "", "NAME or NAME=VALUE" },
+        { "heed inspect --grid 3 b1 h1 s64 d64 f16", 2, "",
+          "--grid is for files, .cu or .cubin, and none" },
+        { "heed inspect -k fwd_any_sm80_naive a.cu", 2, "",
+          "--kernel is for problems, and a file is" },
         { "heed inspect -t 32x a.cu", 2, "", "--threads: '32x'; N, or XxY or XxYxZ" },
         { "heed inspect -t 32x0 a.cu", 2, "", "1 to 1024 threads in all" },
         { "heed inspect -t 2048 a.cu", 2, "", "1 to 1024 threads in all" },
         { "heed inspect -t 64x8x4 a.cu", 2, "", "1 to 1024 threads in all" },
-        { "heed inspect --no-code -t 8x8x4 old.cubin | tr -s ' '", 0, "256 1 8 of 64 registers", "" },
+        { "heed inspect --no-code -t 8x8x4 old.cubin | tr -s ' '", 0, "256 1 8 of 64 registers",
+          "" },
         { "HEED_NVRTC=/dev/null heed inspect a.cu", 3, "", "HEED_NVRTC=/dev/null" },
         { "HEED_NVRTC=/dev/null heed sweep --static sm_90 sweep90 'b1 h1 s64 d64 f16'", 3, "",
           "HEED_NVRTC=/dev/null" },
@@ -272,6 +277,13 @@ static void inspects_sources(void **state)
         { "heed inspect --no-code -a 89 -I elsewhere i.cu", 0, "i.cu", "" },
         { "heed inspect --no-code -a 89 -D 'N=(1.5f + 010)' -D EMPTY= -D UNUSED k.cu", 0, "k.cu",
           "" },
+        { "heed inspect --no-code -a 89 -D N=2 --registers 16 k.cu; echo $?", 0, "0\n", "" },
+        { "echo 'extern \"C\" __global__ void __launch_bounds__(64, 1) big(const float *x, float "
+          "*y) "
+          "{ float a[40]; for (int i = 0; i < 40; i++) a[i] = x[i]; __syncthreads(); "
+          "for (int i = 0; i < 40; i++) y[i] = a[i]; }' >big.cu; "
+          "heed inspect --no-code -a 89 --registers 16 big.cu",
+          0, "big.cu", "--registers 16: big has " },
         { "HEED_CACHE=/dev/null heed inspect -a 90 -D A -D 'B=a b' w.cu", 3, "", "w.cu(1): error" },
         { "heed inspect -a 89 $(yes -- -Ix | head -16) i.cu", 2, "", "--include: given 16 times" },
     };

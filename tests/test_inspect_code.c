@@ -291,6 +291,15 @@ static void test_shipped_kernels_have_no_fault(void **state)
         assert_int_equal(own, group > 0);
     }
     json_decref(all);
+    /* the loops of a long problem are those of the softmax, with and without a mask */
+    run(state,
+        "heed inspect --json -a sm_90 -k fwd_16bit_sm90_wgmma 'b4 h16 s4096 d128 f16 causal'");
+    all = json_loads(result.out, 0, NULL);
+    kernel = json_object_get(json_array_get(json_object_get(all, "kernels"), 0), "instructions");
+    assert_int_equal(json_integer_value(json_object_get(kernel, "main_loop_count")), 2);
+    kernel = json_object_get(kernel, "main_loops");
+    assert_true(json_integer_value(json_object_get(kernel, "exponentials")) > 100);
+    json_decref(all);
 }
 
 /* The kernel of the plan, for the architecture of the device. */

@@ -138,6 +138,29 @@ static void test_nothing_is_assumed(void **state)
     assert_non_null(strstr(found[1].fact, "or registers that did not fit"));
 }
 
+/* Few warps are enough for asynchronous products, which code that nobody has seen may have. */
+static void test_few_warps_of_unknown_code(void **state)
+{
+    lab_code_finding found[LAB_CODE_FINDINGS_MAX];
+    lab_code_facts facts = { .arch = 89,
+                             .threads = 128,
+                             .spill_stores = -1,
+                             .spill_loads = -1,
+                             .resident = 1,
+                             .warps = 4,
+                             .warps_max = 64,
+                             .limit = "registers" };
+    assert_int_equal(lab_code_judge(&facts, found), 1);
+    assert_string_equal(found[0].name, "low-occupancy");
+    facts.arch = 90;
+    assert_int_equal(lab_code_judge(&facts, found), 0);
+    facts.limit = "shared memory";
+    assert_int_equal(lab_code_judge(&facts, found), 0);
+    facts.arch = 80;
+    assert_int_equal(lab_code_judge(&facts, found), 1);
+    assert_string_equal(found[0].name, "smem-limits-occupancy");
+}
+
 static void test_the_gravest_comes_first(void **state)
 {
     lab_code_finding found[LAB_CODE_FINDINGS_MAX];
@@ -169,6 +192,7 @@ int main(void)
         cmocka_unit_test(test_every_rule_has_a_case),
         cmocka_unit_test(test_every_rule_is_documented),
         cmocka_unit_test(test_nothing_is_assumed),
+        cmocka_unit_test(test_few_warps_of_unknown_code),
         cmocka_unit_test(test_the_gravest_comes_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -197,6 +197,24 @@ static void test_little_work_is_no_main_loop(void **state)
 
 /* Warps that fetch, and warps that multiply: the fetching loop has a turn for each value of a
  * register, which is none of its own. */
+/* A product of a warpgroup is as much work as dozens of a warp's: what is in a loop of those,
+ * inside or beside it, is not where the work is. */
+static void test_products_of_warpgroups_are_the_work(void **state)
+{
+    static const char code[] = ".A:\nHGMMA.64x128x16.F32 R24, gdesc[UR4], R24\nMUFU.EX2 R1, R1\n"
+                               ".B:\nHMMA.16816.F32 R4, R4, R8, R4\nHMMA.16816.F32 R4, R4, R8, R4\n"
+                               "@P1 BRA `(.B)\n@P0 BRA `(.A)\n"
+                               ".C:\nHMMA.16816.F32 R4, R4, R8, R4\nHMMA.16816.F32 R4, R4, R8, R4\n"
+                               "@P0 BRA `(.C)\nEXIT\n";
+    lab_sass sass = read_lines(code);
+    assert_int_equal(sass.main_count, 1);
+    assert_int_equal(sass.main.of[LAB_SASS_TENSOR_GROUP], 1);
+    assert_int_equal(sass.main.of[LAB_SASS_EXP], 1);
+    assert_int_equal(sass.main.of[LAB_SASS_TENSOR_WARP], 2);
+    assert_int_equal(sass.main.total, 6);
+    lab_sass_free(&sass);
+}
+
 static void test_producers_are_told_apart(void **state)
 {
     static const char code[] = "@P0 BRA `(.MULTIPLY)\n"
@@ -460,6 +478,7 @@ int main(void)
         cmocka_unit_test(test_what_never_runs_is_nothing),
         cmocka_unit_test(test_loops_are_found),
         cmocka_unit_test(test_little_work_is_no_main_loop),
+        cmocka_unit_test(test_products_of_warpgroups_are_the_work),
         cmocka_unit_test(test_producers_are_told_apart),
         cmocka_unit_test(test_functions_belong_to_their_callers),
         cmocka_unit_test(test_convergence_is_followed),

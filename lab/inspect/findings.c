@@ -13,6 +13,7 @@ enum {
     WARP = 32,
     THREADS_MAX = 1024,   /* of a block, on every architecture */
     WAYS_BAD = 8,         /* conflicts that cost more than anything near them */
+    ASYNC_ARCH = 90,      /* the first with asynchronous products */
     CONVERSIONS_MANY = 2, /* in a loop of multiply-adds: its operands are of 16 bits */
     FMA_MANY = 4
 };
@@ -90,12 +91,16 @@ static bool are_few(const lab_code_facts *facts)
 }
 
 /* Asynchronous products need no warps to hide behind: one warpgroup can keep the tensor cores busy.
- */
+ * Where the code is not known, there may be some from sm_90 on. */
+static bool may_be_async(const lab_code_facts *facts)
+{
+    return facts->sass ? lab_sass_sum(&facts->sass->all, LAB_SASS_GROUP_TENSOR_ASYNC) > 0
+                       : facts->arch >= ASYNC_ARCH;
+}
+
 static bool low_occupancy(const lab_code_facts *facts, lab_code_finding *finding)
 {
-    bool async = facts->sass && (facts->sass->all.of[LAB_SASS_TENSOR_GROUP] > 0 ||
-                                 facts->sass->all.of[LAB_SASS_TENSOR_BLOCK] > 0);
-    if (!are_few(facts) || async || is_limited_by(facts, "shared memory"))
+    if (!are_few(facts) || may_be_async(facts) || is_limited_by(facts, "shared memory"))
         return false;
     return say(finding, facts->warps, "%d of %d warps a multiprocessor, limited by %s",
                facts->warps, facts->warps_max, facts->limit ? facts->limit : "something");
@@ -103,9 +108,7 @@ static bool low_occupancy(const lab_code_facts *facts, lab_code_finding *finding
 
 static bool smem_limits(const lab_code_facts *facts, lab_code_finding *finding)
 {
-    bool async = facts->sass && (facts->sass->all.of[LAB_SASS_TENSOR_GROUP] > 0 ||
-                                 facts->sass->all.of[LAB_SASS_TENSOR_BLOCK] > 0);
-    if (!are_few(facts) || async || !is_limited_by(facts, "shared memory"))
+    if (!are_few(facts) || may_be_async(facts) || !is_limited_by(facts, "shared memory"))
         return false;
     return say(finding, facts->warps,
                "%d of %d warps a multiprocessor, limited by %lld bytes of shared memory a block",

@@ -37,6 +37,7 @@ static const struct {
     lab_sass_class first, last;
 } groups[] = {
     [LAB_SASS_GROUP_TENSOR] = { LAB_SASS_TENSOR_WARP, LAB_SASS_TENSOR_BLOCK },
+    [LAB_SASS_GROUP_TENSOR_ASYNC] = { LAB_SASS_TENSOR_GROUP, LAB_SASS_TENSOR_BLOCK },
     [LAB_SASS_GROUP_SHARED] = { LAB_SASS_TENSOR_GROUP, LAB_SASS_BULK_STORE },
     [LAB_SASS_GROUP_SHARED_LOAD] = { LAB_SASS_SHARED_LOAD, LAB_SASS_SHARED_LOAD_MATRIX },
     [LAB_SASS_GROUP_SHARED_STORE] = { LAB_SASS_SHARED_STORE, LAB_SASS_SHARED_STORE_MATRIX },
@@ -203,8 +204,8 @@ static bool is_wait(const lab_sass_loop *loop, const lab_sass_counts *own)
 
 static void give_roles(const sass_flow *flow, const lab_sass_counts *own)
 {
-    static const lab_sass_group work[] = { LAB_SASS_GROUP_TENSOR, LAB_SASS_GROUP_ARITHMETIC,
-                                           LAB_SASS_GROUP_MEMORY };
+    static const lab_sass_group work[] = { LAB_SASS_GROUP_TENSOR_ASYNC, LAB_SASS_GROUP_TENSOR,
+                                           LAB_SASS_GROUP_ARITHMETIC, LAB_SASS_GROUP_MEMORY };
     bool found = false;
     for (int i = 0; i < flow->loop_count; i++)
         if (is_wait(&flow->loops[i], &own[i]))

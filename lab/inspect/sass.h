@@ -6,12 +6,13 @@
  *
  * Loops are natural loops: a branch back to an instruction that every way to the branch passes. So
  * a wait that the compiler moved behind the end of the kernel belongs to the loop that waits, and
- * its way back is no loop of its own. Of these the main ones are chosen by where the work is:
- * tensor instructions if any loop has some, else arithmetic in floating point, else accesses to
- * memory. A loop is a main loop if it has at least an eighth as much of that work as the loop with
- * the most of it, loops inside not counted, and none inside it is one. There may be several: with
- * and without a mask, or one of each kind of warps. Producers are loops that start asynchronous
- * copies and neither contain a main loop nor lie inside one.
+ * its way back is no loop of its own. Of these the main ones are chosen by where the work is: the
+ * asynchronous tensor instructions of a warpgroup or a block, each of which does the work of dozens
+ * of a warp's, if any loop has some, else a warp's, else arithmetic in floating point, else
+ * accesses to memory. A loop is a main loop if it has at least an eighth as much of that work as
+ * the loop with the most of it, loops inside not counted, and none inside it is one. There may be
+ * several: with and without a mask, or one of each kind of warps. Producers are loops that start
+ * asynchronous copies and neither contain a main loop nor lie inside one.
  *
  * What this does not see: code that was unrolled altogether has no loop; a function that is called
  * from inside and from outside a loop counts as outside; the targets of a branch through a register
@@ -50,6 +51,7 @@ typedef struct lab_sass_counts {
 /* Some classes together. */
 typedef enum lab_sass_group {
     LAB_SASS_GROUP_TENSOR,       /* products on tensor cores */
+    LAB_SASS_GROUP_TENSOR_ASYNC, /* those that a warpgroup or a block starts */
     LAB_SASS_GROUP_SHARED,       /* all that touches shared memory, but for barriers */
     LAB_SASS_GROUP_SHARED_LOAD,  /* into registers */
     LAB_SASS_GROUP_SHARED_STORE, /* from registers */
