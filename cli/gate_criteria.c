@@ -87,7 +87,7 @@ static size_t find_shapes(const bench_run *bench, sdpa_shape *shapes)
     return count;
 }
 
-/* Why SDPA has no figure. */
+/* Why SDPA has no figure. What became of heed has been printed. */
 static const char *why_absent(const bench_run *bench)
 {
     for (size_t i = 0; i < bench->rival_count; i++)
@@ -97,7 +97,7 @@ static const char *why_absent(const bench_run *bench)
         for (size_t j = 0; j < bench->rows[i].match_count; j++)
             if (bench->rows[i].matches[j].outcome != BENCH_OK)
                 return bench->rows[i].matches[j].reason;
-    return bench->row_count > 0 && *bench->rows[0].reason ? bench->rows[0].reason
+    return bench->row_count > 0 && *bench->rows[0].reason ? "heed has none to compare it with"
                                                           : "no rival of the name " RIVAL;
 }
 

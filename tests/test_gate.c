@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
 #include <linux/filter.h>
@@ -24,6 +25,7 @@
 #include "lab/trial/sandbox.h"
 #include "run_heed.h"
 #include "scratch.h"
+#include "src/cuda/cache.h"
 
 #define FAKE "HEED_LIBCUDA=" FAKE_CUDA " HEED_NVRTC=" FAKE_CUDA " HEED_NVML=" FAKE_CUDA " "
 #define SPEC "'b1 h2 s128 d64 f32'"
@@ -371,6 +373,53 @@ static void test_conflicts(void **state)
     }
 }
 
+/* Takes what the compiler said out of every kernel of the cache, as compiling many at a time can.
+ * Returns how many there are. */
+static int forget_logs(void **state)
+{
+    static const char suffix[] = ".cubin";
+    char path[SCRATCH_PATH_SIZE];
+    int count = 0;
+    setenv("HEED_CACHE", scratch_path(state, "logs", path), 1);
+    DIR *folder = opendir(scratch_path(state, "logs/cubin", path));
+    for (struct dirent *file; folder && (file = readdir(folder));) {
+        char key[HEED_CACHE_KEY_SIZE];
+        heed_cache_entry entry;
+        if (strlen(file->d_name) != sizeof key - 1 + strlen(suffix))
+            continue;
+        snprintf(key, sizeof key, "%s", file->d_name);
+        assert_true(heed_cache_load(key, &entry));
+        assert_non_null(strstr(entry.log, "bytes spill stores"));
+        entry.log_size = 0;
+        assert_true(heed_cache_store(key, &entry));
+        heed_cache_entry_free(&entry);
+        count++;
+    }
+    if (folder)
+        closedir(folder);
+    unsetenv("HEED_CACHE");
+    return count;
+}
+
+/* Spills are known also of code whose compiler was not heard: it is compiled once more. By the
+ * machine's own compiler, if there is one, and a driver that runs nothing. */
+static void test_spills(void **state)
+{
+    static const char line[] = "unset HEED_CPU; export HEED_CACHE=$PWD/logs HEED_LIBCUDA=" FAKE_CUDA
+                               " HEED_NVML=" FAKE_CUDA
+                               "; heed gate --criteria --device cuda 'b1 h2 s64 d64 f16' "
+                               "--seconds 0.05 --json --peers none";
+    for (int i = 0; i < 2; i++) {
+        run_heed(state, &way, line, &said);
+        if (strstr(said.err, "NVRTC"))
+            skip();
+        if (!strstr(said.out, "\"0 bytes a thread at most"))
+            fail_msg("%s: %s", i ? "without logs" : "with logs", said.out);
+        if (i == 0)
+            assert_true(forget_logs(state) > 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,7 +428,7 @@ int main(void)
         cmocka_unit_test(test_wrong),     cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_source),    cmocka_unit_test(test_unsafe),
         cmocka_unit_test(test_unknown),   cmocka_unit_test(test_criteria),
-        cmocka_unit_test(test_conflicts),
+        cmocka_unit_test(test_conflicts), cmocka_unit_test(test_spills),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }
