@@ -23,6 +23,11 @@ static heed_status open_single(ablate_run *run)
     return heed_context_create(&run->single, &options);
 }
 
+static const char *ablation_name(size_t index)
+{
+    return lab_ablation_at(index) ? lab_ablation_at(index)->name : NULL;
+}
+
 /* Every name of --only must be one. */
 static cli_exit check_only(const cli_args *args)
 {
@@ -33,15 +38,9 @@ static cli_exit check_only(const cli_args *args)
         snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1),
                  at);
         at += length;
-        cli_suggestion suggestion = cli_suggest(name);
-        for (size_t i = 0; lab_ablation_at(i); i++)
-            cli_suggest_consider(&suggestion, lab_ablation_at(i)->name);
-        if (lab_ablation_find(name))
-            continue;
-        cli_error("--only: there is no ablation '%s'%s%s%s", name,
-                  suggestion.best ? "; did you mean '" : "", suggestion.best ? suggestion.best : "",
-                  suggestion.best ? "'?" : "");
-        return CLI_USAGE;
+        cli_exit code = cli_name_check("--only: there is no ablation", name, ablation_name, NULL);
+        if (code != CLI_OK)
+            return code;
     }
     return CLI_OK;
 }
@@ -88,10 +87,8 @@ static cli_exit verdict(const ablate_run *run)
 /* What depends on the device. */
 static cli_exit set_up(ablate_run *run)
 {
-    lab_environment environment;
-    lab_environment_read(&environment);
     bool host = heed_device_is_host(run->bench.context);
-    int cores = environment.cores_allowed > 0 ? environment.cores_allowed : 1;
+    int cores = lab_environment_cores();
     run->bench.replay = !host;
     run->bench.host_threads = host ? heed_context_threads(run->bench.context) : cores;
     if (!cli_args_given(run->args, "seconds"))

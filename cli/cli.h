@@ -242,6 +242,12 @@ typedef struct cli_suggestion {
 cli_suggestion cli_suggest(const char *word);
 void cli_suggest_consider(cli_suggestion *suggestion, const char *name);
 
+/* cli_name_check() makes sure that @word is one of the names that @name returns for 0, 1, ... until
+ * NULL. Else prints an error, "@what 'WORD'" with the nearest name or, without one, with @hint,
+ * which may be NULL, and returns CLI_USAGE. */
+cli_exit cli_name_check(const char *what, const char *word, const char *(*name)(size_t index),
+                        const char *hint);
+
 /* -------------------------------------------------------------------------- */
 /* output.c: data on stdout, messages on stderr                               */
 /* -------------------------------------------------------------------------- */

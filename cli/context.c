@@ -118,15 +118,6 @@ cli_exit cli_kernel_check(const cli_args *args)
     size_t length = config ? (size_t)(config - given) : strlen(given);
     snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1),
              given);
-    cli_suggestion suggestion = cli_suggest(name);
-    for (size_t i = 0; heed_kernel_name(i); i++) {
-        if (strcmp(heed_kernel_name(i), name) == 0)
-            return CLI_OK;
-        cli_suggest_consider(&suggestion, heed_kernel_name(i));
-    }
-    if (suggestion.best)
-        cli_error("--kernel: there is no kernel '%s'; did you mean '%s'?", name, suggestion.best);
-    else
-        cli_error("--kernel: there is no kernel '%s'; 'heed plan --list' lists them", name);
-    return CLI_USAGE;
+    return cli_name_check("--kernel: there is no kernel", name, heed_kernel_name,
+                          "'heed plan --list' lists them");
 }

@@ -4,10 +4,10 @@
 #include "selftest.h"
 
 #include <inttypes.h>
-#include <sched.h>
 #include <string.h>
 
 #include "board.h"
+#include "measure/environment.h"
 #include "report/table.h"
 #include "verify/isolate.h"
 #include "verify/mutants/device.h"
@@ -25,17 +25,11 @@ static cli_exit read_gates(const cli_args *args, uint32_t *gates)
     *gates = UINT32_MAX;
     for (size_t i = 0; i < cli_args_list_count(args, "gate"); i++) {
         const char *word = cli_args_list(args, "gate", i);
-        size_t index = lab_gate_index(word);
-        cli_suggestion suggestion = cli_suggest(word);
-        for (size_t g = 0; lab_gate_at(g); g++)
-            cli_suggest_consider(&suggestion, lab_gate_at(g)->name);
-        if (index == LAB_GATES && suggestion.best)
-            cli_error("--gate: there is no '%s'; did you mean '%s'?", word, suggestion.best);
-        else if (index == LAB_GATES)
-            cli_error("--gate: there is no '%s'; 'heed verify --list' lists what there is", word);
-        if (index == LAB_GATES)
-            return CLI_USAGE;
-        *gates &= ~((uint32_t)1 << index);
+        cli_exit code = cli_name_check("--gate: there is no", word, lab_gate_name,
+                                       "'heed verify --list' lists what there is");
+        if (code != CLI_OK)
+            return code;
+        *gates &= ~((uint32_t)1 << lab_gate_index(word));
     }
     return CLI_OK;
 }
@@ -62,21 +56,6 @@ static const char *device_name(size_t index)
     return index == mutants ? "plain" : NULL;
 }
 
-static cli_exit check_name(const char *name, const char *(*name_at)(size_t))
-{
-    cli_suggestion suggestion = cli_suggest(name);
-    for (size_t i = 0; name_at(i); i++) {
-        if (strcmp(name_at(i), name) == 0)
-            return CLI_OK;
-        cli_suggest_consider(&suggestion, name_at(i));
-    }
-    if (suggestion.best)
-        cli_error("there is no kernel '%s'; did you mean '%s'?", name, suggestion.best);
-    else
-        cli_error("there is no kernel '%s'; 'heed selftest --list' lists what there is", name);
-    return CLI_USAGE;
-}
-
 /* Leaves "cuda" and "cuda:N" in *@device, and NULL for the host. Whether there is such a device is
  * for the trial to say. */
 static cli_exit check_device(const char **device)
@@ -92,19 +71,11 @@ static cli_exit check_device(const char **device)
     return CLI_USAGE;
 }
 
-static int machine_cpus(void)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return count < 1 ? 1 : count > LAB_JOBS_MAX ? LAB_JOBS_MAX : count;
-}
-
 int selftest_jobs(bool device)
 {
-    int cpus = machine_cpus(), half = cpus / 2;
+    int cpus = lab_environment_cores(), half = cpus / 2;
     if (!device)
-        return cpus;
+        return cpus > LAB_JOBS_MAX ? LAB_JOBS_MAX : cpus;
     return half < 1 ? 1 : half > DEVICE_JOBS_MAX ? DEVICE_JOBS_MAX : half;
 }
 
@@ -333,7 +304,8 @@ static cli_exit run(const cli_args *args)
     if (code == CLI_OK)
         code = check_device(&name);
     if (code == CLI_OK && options.only)
-        code = check_name(options.only, name ? device_name : host_name);
+        code = cli_name_check("there is no kernel", options.only, name ? device_name : host_name,
+                              "'heed selftest --list' lists what there is");
     if (code == CLI_OK && name)
         code = selftest_device_probe(&name);
     options.device = name ? &device : NULL;

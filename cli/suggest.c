@@ -61,3 +61,19 @@ void cli_suggest_consider(cli_suggestion *suggestion, const char *name)
         suggestion->best = name;
     }
 }
+
+cli_exit cli_name_check(const char *what, const char *word, const char *(*name)(size_t index),
+                        const char *hint)
+{
+    cli_suggestion suggestion = cli_suggest(word);
+    for (size_t i = 0; name(i); i++) {
+        if (strcmp(name(i), word) == 0)
+            return CLI_OK;
+        cli_suggest_consider(&suggestion, name(i));
+    }
+    if (suggestion.best)
+        cli_error("%s '%s'; did you mean '%s'?", what, word, suggestion.best);
+    else
+        cli_error("%s '%s'%s%s", what, word, hint ? "; " : "", hint ? hint : "");
+    return CLI_USAGE;
+}

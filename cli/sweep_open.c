@@ -86,16 +86,13 @@ cli_exit sweep_choose_kernel(sweep_run *run)
 
 cli_exit sweep_open_device(sweep_run *run)
 {
-    lab_environment environment;
-    lab_environment_read(&environment);
     cli_exit code = cli_context_open(&run->context, run->args);
     if (code != CLI_OK)
         return code;
     bool host = heed_device_is_host(run->context);
-    int cores = environment.cores_allowed > 0 ? environment.cores_allowed : 1;
     run->replay = !host;
     run->arch = heed_device_arch(run->context);
-    run->threads = host ? heed_context_threads(run->context) : cores;
+    run->threads = host ? heed_context_threads(run->context) : lab_environment_cores();
     snprintf(run->device, sizeof run->device, "%s", heed_context_device(run->context));
     return CLI_OK;
 }
@@ -104,13 +101,11 @@ cli_exit sweep_open_device(sweep_run *run)
 cli_exit sweep_read_arch(sweep_run *run)
 {
     const char *text = cli_args_text(run->args, "static");
-    lab_environment environment;
     heed_gpu gpu;
     char *end;
     const char *digits = strncmp(text, "sm_", 3) == 0 ? text + 3 : text;
     long arch = strtol(digits, &end, 10);
-    lab_environment_read(&environment);
-    run->threads = environment.cores_allowed > 0 ? environment.cores_allowed : 1;
+    run->threads = lab_environment_cores();
     if (*end || end == digits || arch < 0 || arch > 1000 || !heed_gpu_arch(&gpu, (int)arch)) {
         cli_error("--static: '%s' is no architecture that heed knows, such as sm_90", text);
         return CLI_USAGE;

@@ -3,11 +3,11 @@
  */
 #include "verify.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "inputs.h"
+#include "measure/environment.h"
 
 /* Each has a CUDA context of its own. */
 #define DEVICE_JOBS_MAX 8
@@ -16,22 +16,7 @@
 /* Options                                                                    */
 /* -------------------------------------------------------------------------- */
 
-static cli_exit unknown(const char *option, const char *word, const char *(*name)(size_t))
-{
-    cli_suggestion suggestion = cli_suggest(word);
-    for (size_t i = 0; name(i); i++)
-        cli_suggest_consider(&suggestion, name(i));
-    if (suggestion.best)
-        cli_error("--%s: there is no '%s'; did you mean '%s'?", option, word, suggestion.best);
-    else
-        cli_error("--%s: there is no '%s'; 'heed verify --list' lists what there is", option, word);
-    return CLI_USAGE;
-}
-
-static const char *gate_name(size_t index)
-{
-    return lab_gate_at(index) ? lab_gate_at(index)->name : NULL;
-}
+static const char hint[] = "'heed verify --list' lists what there is";
 
 static const char *inputs_name(size_t index)
 {
@@ -46,15 +31,12 @@ static const char *cpu_name(size_t index)
 /* Every word of the list option @option must be one of the names. */
 static cli_exit check_list(const cli_args *args, const char *option, const char *(*name)(size_t))
 {
-    for (size_t i = 0; i < cli_args_list_count(args, option); i++) {
-        const char *word = cli_args_list(args, option, i);
-        size_t n = 0;
-        while (name(n) && strcmp(name(n), word) != 0)
-            n++;
-        if (!name(n))
-            return unknown(option, word, name);
-    }
-    return CLI_OK;
+    char what[64];
+    cli_exit code = CLI_OK;
+    snprintf(what, sizeof what, "--%s: there is no", option);
+    for (size_t i = 0; code == CLI_OK && i < cli_args_list_count(args, option); i++)
+        code = cli_name_check(what, cli_args_list(args, option, i), name, hint);
+    return code;
 }
 
 /* A kernel may have a config after its name. Whether there is such a config the library says. */
@@ -68,14 +50,14 @@ static cli_exit check_kernels(const cli_args *args)
                                        strncmp(heed_kernel_name(n), word, length) != 0))
             n++;
         if (!heed_kernel_name(n))
-            return unknown("kernel", word, heed_kernel_name);
+            return cli_name_check("--kernel: there is no", word, heed_kernel_name, hint);
     }
     return CLI_OK;
 }
 
 static cli_exit check_options(const cli_args *args)
 {
-    cli_exit code = check_list(args, "gate", gate_name);
+    cli_exit code = check_list(args, "gate", lab_gate_name);
     if (code == CLI_OK)
         code = check_list(args, "inputs", inputs_name);
     if (code == CLI_OK)
@@ -122,19 +104,11 @@ static cli_exit conclude(const verify_job *job)
     return CLI_UNSUPPORTED;
 }
 
-static int machine_cpus(void)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return count > 0 ? count : 1;
-}
-
 /* Kernels on the CPU have all its threads to themselves, and so has the reference between them.
  * Those on a device leave the CPUs to references of several cases at a time. */
 static void share_cpus(verify_job *job)
 {
-    int given = (int)cli_args_integer(job->args, "jobs"), cpus = machine_cpus();
+    int given = (int)cli_args_integer(job->args, "jobs"), cpus = lab_environment_cores();
     int jobs = cpus / 2 < DEVICE_JOBS_MAX ? cpus / 2 : DEVICE_JOBS_MAX;
     if (job->contenders.on_host)
         jobs = 1;

@@ -71,6 +71,13 @@ static int allowed_cores(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
 }
 
+int lab_environment_cores(void)
+{
+    int cores = allowed_cores();
+
+    return cores > 0 ? cores : 1;
+}
+
 static void read_kernel(char *kernel, size_t size)
 {
     struct utsname name;

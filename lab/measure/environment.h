@@ -27,6 +27,9 @@ typedef struct lab_environment {
 /* lab_environment_read() fills @environment. It cannot fail. */
 void lab_environment_read(lab_environment *environment);
 
+/* lab_environment_cores() returns the cores that this process may use, 1 if that is not known. */
+int lab_environment_cores(void);
+
 /* lab_environment_json() returns @environment as an object with its fields' names; what is unknown
  * is null. The caller owns it. NULL if there is no memory. */
 json_t *lab_environment_json(const lab_environment *environment);

@@ -48,6 +48,11 @@ const lab_gate *lab_gate_at(size_t index)
     return index < LAB_GATES ? &table[index] : NULL;
 }
 
+const char *lab_gate_name(size_t index)
+{
+    return index < LAB_GATES ? table[index].name : NULL;
+}
+
 size_t lab_gate_index(const char *name)
 {
     size_t i = 0;

@@ -39,6 +39,9 @@ typedef struct lab_gate {
  * ran at all; if it did not, the others cannot be asked. */
 const lab_gate *lab_gate_at(size_t index);
 
+/* lab_gate_name() returns its name; NULL past the last. */
+const char *lab_gate_name(size_t index);
+
 /* lab_gate_index() returns the index of the gate @name, or LAB_GATES if there is none. */
 size_t lab_gate_index(const char *name);
 
