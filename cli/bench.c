@@ -82,14 +82,13 @@ static cli_exit print(bench_run *bench)
     return code;
 }
 
-/* What the device means for the run. */
-static void look_at_device(bench_run *bench)
+void bench_look_at_device(bench_run *bench)
 {
     const char *device = cli_device(bench->args);
-    int cores = bench->environment.cores_allowed;
     bool host = heed_device_is_host(bench->context);
-    bench->replay = !host || cli_args_flag(bench->args, "replay");
-    bench->host_threads = host ? heed_context_threads(bench->context) : cores > 0 ? cores : 1;
+    lab_environment_read(&bench->environment);
+    bench->replay |= !host;
+    bench->host_threads = host ? heed_context_threads(bench->context) : lab_environment_cores();
     if (bench->replay)
         snprintf(bench->device, sizeof bench->device, "%s",
                  host                               ? "cpu"
@@ -99,8 +98,7 @@ static void look_at_device(bench_run *bench)
 
 static cli_exit run_bench(bench_run *bench, const bench_sources *sources)
 {
-    lab_environment_read(&bench->environment);
-    look_at_device(bench);
+    bench_look_at_device(bench);
     if (heed_device_is_host(bench->context))
         warn_if_busy(&bench->environment);
     if (cli_args_flag(bench->args, "calibrate")) {
@@ -153,6 +151,7 @@ static cli_exit run(const cli_args *args)
                         .margin = cli_args_real(args, "margin") / 100,
                         .detect = cli_args_real(args, "detect") / 100,
                         .cold = cli_args_flag(args, "cold"),
+                        .replay = cli_args_flag(args, "replay"),
                         .seed = (uint64_t)cli_args_integer(args, "seed") };
     bench_sources sources;
     cli_exit code = check_calibrate(args);

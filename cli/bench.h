@@ -201,6 +201,10 @@ typedef struct bench_run {
     size_t row_count;
 } bench_run;
 
+/* bench_look_at_device() reads environment, and fills in what the context of @bench, made as its
+ * args say, means for a run: replay, device, host_threads. */
+void bench_look_at_device(bench_run *bench);
+
 /* bench_ceiling() returns the ceiling for @type, measuring it the first time, and again if @again.
  * 0: it could not. */
 double bench_ceiling(bench_run *bench, heed_type type, bool again);

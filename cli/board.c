@@ -75,11 +75,7 @@ static cli_exit run(const cli_args *args)
 
 static const cli_option options[] = {
     CLI_OPTION_BOARD,
-    { .name = "problem",
-      .letter = 'p',
-      .kind = CLI_TEXT,
-      .argument = "SPEC",
-      .help = "Only this problem, or those whose spec holds this text, such as d128 or causal" },
+    CLI_OPTION_PROBLEM,
     { .name = "device",
       .letter = 'd',
       .kind = CLI_TEXT,

@@ -19,6 +19,13 @@
                 "XDG_DATA_HOME or ~/.local/share"                                 \
     }
 
+/* That of verbs that look at some of its problems. */
+#define CLI_OPTION_PROBLEM                                                                       \
+    {                                                                                            \
+        .name = "problem", .letter = 'p', .kind = CLI_TEXT, .argument = "SPEC",                  \
+        .help = "Only this problem, or those whose spec holds this text, such as d128 or causal" \
+    }
+
 /* The row of option tables of verbs that run sources of somebody's. */
 #define CLI_OPTION_UNSAFE                                                                      \
     {                                                                                          \

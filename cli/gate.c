@@ -52,16 +52,7 @@ static cli_exit run(const cli_args *args)
         code = cli_context_open(&gate.bench.context, args);
     if (code != CLI_OK)
         return code;
-    lab_environment_read(&gate.bench.environment);
-    bool host = heed_device_is_host(gate.bench.context);
-    int cores = gate.bench.environment.cores_allowed;
-    gate.bench.replay = !host;
-    gate.bench.host_threads = host        ? heed_context_threads(gate.bench.context)
-                              : cores > 0 ? cores
-                                          : 1;
-    if (!host)
-        snprintf(gate.bench.device, sizeof gate.bench.device, "%s",
-                 strncmp(cli_device(args), "cuda:", 5) == 0 ? cli_device(args) : "cuda:0");
+    bench_look_at_device(&gate.bench);
     code = cli_args_flag(args, "criteria") ? gate_criteria(&gate.bench) : pass_gates(&gate);
     gate_free(&gate);
     heed_context_destroy(gate.bench.context);
@@ -70,11 +61,7 @@ static cli_exit run(const cli_args *args)
 
 static const cli_option options[] = {
     CLI_OPTION_BOARD,
-    { .name = "problem",
-      .letter = 'p',
-      .kind = CLI_TEXT,
-      .argument = "SPEC",
-      .help = "Only this problem, or those whose spec holds this text, such as d128 or causal" },
+    CLI_OPTION_PROBLEM,
     { .name = "limit",
       .kind = CLI_REAL,
       .argument = "PERCENT",
