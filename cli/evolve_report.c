@@ -113,25 +113,6 @@ static json_t *json_best(const evolve_run *run)
     return list;
 }
 
-static json_t *json_shapes(const evolve_run *run)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < run->sweep.problems.count; i++) {
-        const sweep_shape *shape = &run->sweep.shapes[i];
-        bool compared = shape->verdict != NULL;
-        list = cli_json_append(
-            list,
-            json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:s?}", "problem", shape->spec,
-                      "planned", shape->usual, "same", shape->same, "planned_seconds",
-                      cli_json_real(compared ? shape->usual_seconds : NAN), "champion_seconds",
-                      cli_json_real(compared ? shape->found_seconds : NAN), "ratio",
-                      cli_json_real(compared ? shape->ratio : NAN), "low",
-                      cli_json_real(compared ? shape->low : NAN), "high",
-                      cli_json_real(compared ? shape->high : NAN), "verdict", shape->verdict));
-    }
-    return list;
-}
-
 static cli_exit report_json(const evolve_run *run, const lab_individual *champion)
 {
     return cli_json_print(
@@ -144,7 +125,8 @@ static cli_exit report_json(const evolve_run *run, const lab_individual *champio
             (json_int_t)run->reused, "challenges", (json_int_t)run->challenges, "refuted",
             (json_int_t)run->refuted, "titles", (json_int_t)run->titles, "verified",
             run->sweep.verified, "champion", json_individual(run, champion), "shapes",
-            json_shapes(run), "best", json_best(run), "insights", evolve_insight_json(run)),
+            sweep_json_shapes(&run->sweep, "champion_seconds"), "best", json_best(run), "insights",
+            evolve_insight_json(run)),
         "evolve");
 }
 

@@ -191,8 +191,10 @@ lab_evaluation sweep_evaluation_of(const lab_record_found *found);
 /* sweep_replay.c: strategies against the trials of --replay, without a device. */
 cli_exit sweep_replay(const sweep_run *run, const char *path);
 
-/* sweep_report.c: the answer. */
+/* sweep_report.c: the answer. sweep_json_shapes() returns what was found for each problem beside
+ * what heed plans; @found is what the seconds of the best are called. */
 cli_exit sweep_report(const sweep_run *run);
+json_t *sweep_json_shapes(const sweep_run *run, const char *found);
 
 /* sweep_report_static() prints what is known of every point without running any. */
 cli_exit sweep_report_static(sweep_run *run);

@@ -260,7 +260,7 @@ static json_t *json_tries(const sweep_run *run, const ranking *all)
     return list;
 }
 
-static json_t *json_shapes(const sweep_run *run)
+json_t *sweep_json_shapes(const sweep_run *run, const char *found)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < run->problems.count; i++) {
@@ -270,7 +270,7 @@ static json_t *json_shapes(const sweep_run *run)
             list,
             json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:s?}", "problem", shape->spec,
                       "planned", shape->usual, "same", shape->same, "planned_seconds",
-                      cli_json_real(compared ? shape->usual_seconds : NAN), "best_seconds",
+                      cli_json_real(compared ? shape->usual_seconds : NAN), found,
                       cli_json_real(compared ? shape->found_seconds : NAN), "ratio",
                       cli_json_real(compared ? shape->ratio : NAN), "low",
                       cli_json_real(compared ? shape->low : NAN), "high",
@@ -289,7 +289,7 @@ static cli_exit report_json(const sweep_run *run, const ranking *all)
                   (json_int_t)result.refused, "pruned", (json_int_t)result.pruned, "launched",
                   (json_int_t)result.launched, "evaluations", (json_int_t)result.evaluations,
                   "reused", (json_int_t)run->reused, "verified", run->verified, "wrong", run->wrong,
-                  "shapes", json_shapes(run), "trials", json_tries(run, all)),
+                  "shapes", sweep_json_shapes(run, "best_seconds"), "trials", json_tries(run, all)),
         "sweep");
 }
 
