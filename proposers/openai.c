@@ -6,25 +6,33 @@
  *     OPENAI_MODEL      name of the model
  *     HEED_PROPOSE_SECONDS   how long to wait for an answer; default 300
  *
+ * A server that is busy (429, 503) is asked again, when it says or a little later each time.
+ *
  * A key goes to the server named and nowhere else: redirects are not followed, and without
  * encryption it goes to this machine alone.
  */
 #include <curl/curl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "line.h"
 #include "prompt.h"
 
 #define SOURCE_MAX (24 << 10) /* that heed takes */
 #define ANSWER_MAX ((size_t)1 << 20)
+#define THOUGHT_MAX 2000
+#define URL_MAX 2000
+#define TRIES_MAX 5
+#define SECONDS_MAX 600 /* so long heed waits */
 
 typedef struct asker {
     const char *key; /* NULL: none */
     const char *url;
     const char *model;
-    long seconds;
+    long seconds; /* 0: what was asked for is no number of them */
 } asker;
 
 /* What the server sends, as far as it is taken. */
@@ -141,9 +149,15 @@ static struct curl_slist *headers_of(const asker *it)
     return list;
 }
 
-static CURLcode post(const asker *it, const char *text, body *out, long *code)
+/* What the server answered, beside its words. */
+typedef struct response {
+    long code;
+    curl_off_t retry_after; /* seconds; 0: it did not say */
+} response;
+
+static CURLcode post(const asker *it, const char *text, long seconds, body *out, response *answer)
 {
-    char url[2048];
+    char url[URL_MAX + 32];
     CURL *curl = curl_easy_init();
     if (!curl)
         return CURLE_OUT_OF_MEMORY;
@@ -157,16 +171,43 @@ static CURLcode post(const asker *it, const char *text, body *out, long *code)
     curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, (long)strlen(text));
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, out);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT, it->seconds);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT, seconds);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
     if (strncmp(it->url, "http://", 7) == 0) /* a proxy would be told the key, unencrypted */
         curl_easy_setopt(curl, CURLOPT_PROXY, "");
     CURLcode result = curl_easy_perform(curl);
-    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, code);
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer->code);
+    curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &answer->retry_after);
     curl_slist_free_all(headers);
     curl_easy_cleanup(curl);
     return result;
+}
+
+static long seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (long)now.tv_sec;
+}
+
+/* Asks again while the server is busy and there is time; one whose quota is used up stays busy. */
+static CURLcode post_patiently(const asker *it, const char *text, body *out, response *answer)
+{
+    long end = seconds_now() + it->seconds, pause = 1;
+    for (int tries = 1;; tries++) {
+        long left = end - seconds_now();
+        *answer = (response){ 0, 0 };
+        CURLcode result = post(it, text, left > 0 ? left : 1, out, answer);
+        bool busy = result == CURLE_OK && (answer->code == 429 || answer->code == 503);
+        long wait = answer->retry_after > pause ? (long)answer->retry_after : pause;
+        if (!busy || tries == TRIES_MAX || wait >= end - seconds_now())
+            return result;
+        nanosleep(&(struct timespec){ .tv_sec = wait }, NULL);
+        pause *= 2;
+        free(out->text);
+        *out = (body){ NULL, 0 };
+    }
 }
 
 /* ---- The answer ---- */
@@ -185,10 +226,52 @@ static json_t *read_body(const asker *it, const body *from, long code, long long
         reply = line_refuse("error", "the server answered %ld%s%.200s", code, trouble ? ": " : "",
                             trouble ? trouble : "");
     else if (!said)
-        reply = line_refuse("error", "the server's answer has no choices[0].message.content");
+        reply = line_refuse("error",
+                            "the server's answer has no choices[0].message.content%s%.200s",
+                            trouble ? ": " : "", trouble ? trouble : "");
     else
         reply = prompt_read(said, number);
     json_decref(json);
+    return reply;
+}
+
+/* The address without a name, a password or a query, which may be secrets. */
+static json_t *refuse_result(const asker *it, CURLcode result)
+{
+    static const CURLUPart secrets[] = { CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_OPTIONS,
+                                         CURLUPART_QUERY, CURLUPART_FRAGMENT };
+    char *shown = NULL;
+    CURLU *url = curl_url();
+    json_t *reply;
+    bool known = url && curl_url_set(url, CURLUPART_URL, it->url, 0) == CURLUE_OK;
+    for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++)
+        known = known && curl_url_set(url, secrets[i], NULL, 0) == CURLUE_OK;
+    known = known && curl_url_get(url, CURLUPART_URL, &shown, 0) == CURLUE_OK;
+    if (result == CURLE_OPERATION_TIMEDOUT)
+        reply = line_refuse("error",
+                            "%.200s: no answer in %ld s; HEED_PROPOSE_SECONDS gives it more",
+                            known ? shown : "OPENAI_BASE_URL", it->seconds);
+    else if (result == CURLE_WRITE_ERROR)
+        reply = line_refuse("error", "%.200s: the answer is longer than %zu KiB",
+                            known ? shown : "OPENAI_BASE_URL", ANSWER_MAX >> 10);
+    else
+        reply = line_refuse("error", "%.200s: %s", known ? shown : "OPENAI_BASE_URL",
+                            curl_easy_strerror(result));
+    curl_free(shown);
+    curl_url_cleanup(url);
+    return reply;
+}
+
+/* A thought is a sentence or two. UTF-8 is cut between characters. */
+static json_t *shorten_thought(json_t *reply)
+{
+    const char *thought = json_string_value(json_object_get(reply, "thought"));
+    size_t length = THOUGHT_MAX;
+    if (!thought || strlen(thought) <= THOUGHT_MAX)
+        return reply;
+    while (length > 0 && ((unsigned char)thought[length] & 0xc0) == 0x80)
+        length--;
+    json_object_set_new(reply, "thought", json_stringn(thought, length));
     return reply;
 }
 
@@ -196,14 +279,13 @@ static json_t *ask(const asker *it, const json_t *request)
 {
     long long number = json_integer_value(json_object_get(request, "number"));
     body out = { NULL, 0 };
-    long code = 0;
+    response got = { 0, 0 };
     char *text = question(it, request);
     if (!text)
         return NULL;
-    CURLcode result = post(it, text, &out, &code);
-    json_t *reply = result == CURLE_OK
-                        ? read_body(it, &out, code, number)
-                        : line_refuse("error", "%s: %s", it->url, curl_easy_strerror(result));
+    CURLcode result = post_patiently(it, text, &out, &got);
+    json_t *reply = result == CURLE_OK ? read_body(it, &out, got.code, number)
+                                       : refuse_result(it, result);
     const char *source = json_string_value(json_object_get(reply, "source"));
     if (source && strlen(source) > SOURCE_MAX) { /* the line might be too long as well */
         json_decref(reply);
@@ -221,6 +303,12 @@ static json_t *answer(void *data, const json_t *request)
         return line_refuse("unsupported", "OPENAI_MODEL is not set: it names the model to ask");
     if (strncmp(it->url, "http://", 7) != 0 && strncmp(it->url, "https://", 8) != 0)
         return line_refuse("unsupported", "OPENAI_BASE_URL must begin with https:// or http://");
+    if (strlen(it->url) > URL_MAX)
+        return line_refuse("unsupported", "OPENAI_BASE_URL has %zu bytes; %d are the most",
+                           strlen(it->url), URL_MAX);
+    if (it->seconds == 0)
+        return line_refuse("unsupported", "HEED_PROPOSE_SECONDS is \"%.40s\"; it must be 1 to %d",
+                           getenv("HEED_PROPOSE_SECONDS"), SECONDS_MAX);
     if (it->key && !is_word(it->key))
         return line_refuse("unsupported",
                            "OPENAI_API_KEY has a blank or a control character in it");
@@ -228,7 +316,7 @@ static json_t *answer(void *data, const json_t *request)
         return line_refuse("unsupported",
                            "OPENAI_BASE_URL is not encrypted: a key is sent over https, or to "
                            "this machine");
-    return hide_in_reply(it, ask(it, request));
+    return shorten_thought(hide_in_reply(it, ask(it, request)));
 }
 
 static const char *variable(const char *name)
@@ -237,15 +325,21 @@ static const char *variable(const char *name)
     return value && *value ? value : NULL;
 }
 
+/* 0: it is none. */
+static long seconds_of(const char *text)
+{
+    char *end;
+    long seconds = text ? strtol(text, &end, 10) : 300;
+    return text && (*end || seconds < 1 || seconds > SECONDS_MAX) ? 0 : seconds;
+}
+
 int main(void)
 {
-    const char *url = variable("OPENAI_BASE_URL"), *seconds = variable("HEED_PROPOSE_SECONDS");
+    const char *url = variable("OPENAI_BASE_URL");
     asker it = { .key = variable("OPENAI_API_KEY"),
                  .url = url ? url : "https://api.openai.com/v1",
                  .model = variable("OPENAI_MODEL"),
-                 .seconds = seconds ? strtol(seconds, NULL, 10) : 300 };
-    if (it.seconds < 1)
-        it.seconds = 300;
+                 .seconds = seconds_of(variable("HEED_PROPOSE_SECONDS")) };
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
         return EXIT_FAILURE;
     int code = line_serve(answer, &it);

@@ -311,8 +311,10 @@ static void test_findings(void **state)
 #ifdef HEED_HAS_OPENAI
 #define KEY "sk-test-0123456789abcdef"
 
-/* Answers one request on a socket of this machine with @body, and keeps what it was sent. */
+/* Answers one request on a socket of this machine with @body, and keeps what it was sent; says
+ * before to as many as @busy that it has no time. */
 typedef struct stub {
+    int busy;
     int listener;
     int port;
     int code;
@@ -321,9 +323,8 @@ typedef struct stub {
     pthread_t thread;
 } stub;
 
-static void *serve(void *data)
+static void serve_one(stub *it, int code, const char *body)
 {
-    stub *it = data;
     size_t length = 0;
     int client = accept(it->listener, NULL, NULL);
     for (;;) {
@@ -342,18 +343,27 @@ static void *serve(void *data)
     snprintf(head, sizeof head,
              "HTTP/1.1 %d Stub\r\nContent-Length: %zu\r\nLocation: http://127.0.0.1:1/\r\n"
              "Connection: close\r\n\r\n",
-             it->code, strlen(it->body));
+             code, strlen(body));
     send(client, head, strlen(head), MSG_NOSIGNAL);
-    send(client, it->body, strlen(it->body), MSG_NOSIGNAL);
+    send(client, body, strlen(body), MSG_NOSIGNAL);
     close(client);
+}
+
+static void *serve(void *data)
+{
+    stub *it = data;
+    for (int i = 0; i < it->busy; i++)
+        serve_one(it, 429, "{\"error\":{\"message\":\"too many\"}}");
+    serve_one(it, it->code, it->body);
     return NULL;
 }
 
-static void stub_start(stub *it, int code, const char *body)
+static void stub_start(stub *it, int busy, int code, const char *body)
 {
     struct sockaddr_in address = { .sin_family = AF_INET };
     socklen_t size = sizeof address;
     memset(it, 0, sizeof *it);
+    it->busy = busy;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     it->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(it->listener, (struct sockaddr *)&address, sizeof address), 0);
@@ -421,6 +431,8 @@ static void test_model(void **state)
         { 200, SAYS("I cannot do that."), HEED_ERR_INVALID, "no source", NULL },
         { 200, "{}", HEED_ERR_INVALID, "choices", NULL },
         { 200, KEY, HEED_ERR_INVALID, "choices", NULL },
+        { 200, "{\"error\":{\"message\":\"no such model\"}}", HEED_ERR_INVALID,
+          "content: no such model", NULL },
         { 302, "", HEED_ERR_INVALID, "answered 302", NULL },
         { 401, "{\"error\":{\"message\":\"Incorrect API key provided: " KEY "\"}}",
           HEED_ERR_INVALID, "answered 401: Incorrect", NULL },
@@ -433,7 +445,7 @@ static void test_model(void **state)
         lab_proposal proposal;
         lab_error error;
         char url[64];
-        stub_start(&server, cases[i].code, cases[i].body);
+        stub_start(&server, 0, cases[i].code, cases[i].body);
         snprintf(url, sizeof url, "http://127.0.0.1:%d/v1", server.port);
         heed_status status = ask_model(state, url, &proposal, &error, all, sizeof all);
         stub_end(&server);
@@ -456,6 +468,84 @@ static void test_model(void **state)
             assert_non_null(strstr(error.text, cases[i].name));
         }
         lab_proposal_free(&proposal);
+    }
+}
+
+/* Asks a server that answers with @body once it is no longer @busy. */
+static heed_status ask_stub(void **state, int busy, const char *body, lab_proposal *proposal,
+                            lab_error *error)
+{
+    static stub server;
+    static char all[1 << 18];
+    char url[64];
+    stub_start(&server, busy, 200, body);
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/v1", server.port);
+    heed_status status = ask_model(state, url, proposal, error, all, sizeof all);
+    stub_end(&server);
+    assert_null(strstr(all, KEY));
+    return status;
+}
+
+/* Who is busy is asked again. */
+static void test_busy(void **state)
+{
+    lab_proposal proposal;
+    lab_error error;
+    heed_status status = ask_stub(state, 1, SAYS("```c\\nint x;\\n```"), &proposal, &error);
+    if (status != HEED_OK)
+        fail_msg("%s", error.text);
+    assert_string_equal(proposal.source, "int x;\n");
+    lab_proposal_free(&proposal);
+}
+
+/* A thought that fills pages is cut, between characters, and an answer without end is given up. */
+static void test_large(void **state)
+{
+    static char body[(2 << 20) + 200];
+    lab_proposal proposal;
+    lab_error error;
+    int length = snprintf(body, sizeof body,
+                          "{\"choices\":[{\"message\":{\"content\":\"{"
+                          "\\\"source\\\":\\\"int x;\\\",\\\"thought\\\":\\\"a");
+    for (int i = 0; i < 50000; i++)
+        length += snprintf(body + length, 3, "\xc3\xa9");
+    snprintf(body + length, sizeof body - (size_t)length, "\\\"}\"}}]}");
+    heed_status status = ask_stub(state, 0, body, &proposal, &error);
+    if (status != HEED_OK)
+        fail_msg("%s", error.text);
+    assert_int_equal(strlen(proposal.thought), 1999);
+    assert_string_equal(proposal.thought + 1997, "\xc3\xa9");
+    lab_proposal_free(&proposal);
+    memset(body, ' ', sizeof body - 1);
+    body[sizeof body - 1] = '\0';
+    assert_int_equal(ask_stub(state, 0, body, &proposal, &error), HEED_ERR_INVALID);
+    assert_non_null(strstr(error.text, "longer than 1024 KiB"));
+}
+
+/* What cannot be meant is said, and no more of an address than where it is. */
+static void test_settings(void **state)
+{
+    static const struct {
+        const char *url, *words;
+        heed_status status;
+    } rows[] = {
+        { "http://127.0.0.1:9/ HEED_PROPOSE_SECONDS=0", "HEED_PROPOSE_SECONDS is \"0\"",
+          HEED_ERR_UNSUPPORTED },
+        { "http://127.0.0.1:9/ HEED_PROPOSE_SECONDS=9m", "it must be 1 to 600",
+          HEED_ERR_UNSUPPORTED },
+        { "http://127.0.0.1:9/$(printf %02001d 0)", "2000 are the most", HEED_ERR_UNSUPPORTED },
+        { "ftp://127.0.0.1/", "must begin with https://", HEED_ERR_UNSUPPORTED },
+        { "'http://me:secret@127.0.0.1:9/v1?code=secret'",
+          "http://127.0.0.1:9/v1: ", HEED_ERR_INVALID },
+    };
+    static char all[1 << 16];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        lab_proposal proposal;
+        lab_error error;
+        heed_status status = ask_model(state, rows[i].url, &proposal, &error, all, sizeof all);
+        if (status != rows[i].status || !strstr(error.text, rows[i].words))
+            fail_msg("%s: %s: %s", rows[i].url, heed_status_name(status), error.text);
+        assert_null(strstr(all, "secret"));
     }
 }
 
@@ -501,6 +591,9 @@ int main(void)
         cmocka_unit_test(test_findings),
 #ifdef HEED_HAS_OPENAI
         cmocka_unit_test_setup_teardown(test_model, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_busy, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_large, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_settings, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_unsafe, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_odd_key, scratch_open, scratch_close),
 #endif
