@@ -1,6 +1,7 @@
 /*
  * profile_counters.c - the hardware counters of every problem, or of a recording
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +49,7 @@ static cli_exit read_recording(profile_job *job, const char *path)
     bool input = strcmp(path, "-") == 0;
     FILE *file = input ? stdin : fopen(path, "re");
     if (!file) {
-        cli_error("--read: '%s' cannot be read", path);
+        cli_error("--read: '%s' cannot be read: %s", path, strerror(errno));
         return CLI_ENVIRONMENT;
     }
     char *text = read_text(file, path);

@@ -180,12 +180,15 @@ static bool print_row(const profile_row *row)
 static cli_exit report_text(const profile_job *job)
 {
     bool keep = cli_args_choice(job->args, "caches") == 1;
-    for (size_t i = 0; i < job->count; i++)
+    bool counted = false;
+    for (size_t i = 0; i < job->count; i++) {
+        counted = counted || job->rows[i].known;
         if (!print_row(&job->rows[i]))
             return CLI_ENVIRONMENT;
+    }
     if (job->recorded)
         printf("of a recording\n");
-    else if (!*job->ncu)
+    else if (!counted)
         printf("on %s\n", job->device);
     else
         printf("on %s; %s\n", job->device,
