@@ -397,7 +397,7 @@ static void test_wisdom_arguments(void **state)
 
 static void test_wisdom_paths(void **state)
 {
-    static const char *const paths[] = { "/nonexistent/wisdom", "/" };
+    static const char *const paths[] = { "/dev/null/wisdom", "/" }; /* which nobody can make */
     heed_context *context = make_context(NULL);
     for (size_t i = 0; i < COUNT(paths); i++) {
         assert_true(is_refused("load", heed_wisdom_load(context, paths[i], NULL, NULL),

@@ -164,27 +164,49 @@ static bool could_find(lab_duel *duel)
         duel->b[i] /= 1.03;
     lab_series series = lab_duel_series(duel);
     assert_int_equal(lab_power_detectable(&series, &rules, 0, 1, &limit), HEED_OK);
-    printf("missed where %.1f %% could be detected\n", 100 * limit);
+    printf("not found where %.1f %% could be detected\n", 100 * limit);
     return limit <= 0.025;
+}
+
+/* What becomes of delays of 3 %, as many as there are duels. */
+typedef struct delays {
+    int found;
+    int missed; /* though they could be found with ease */
+    int wrong;  /* taken for something else, though they could be found with ease */
+    int wild;   /* taken for something else in noise that hides them */
+} delays;
+
+static delays delayed(const scene *s, uint64_t seed)
+{
+    delays sum = { 0 };
+    for (uint64_t i = 0; i < DELAY_DUELS; i++) {
+        lab_duel duel = run_duel(s, 0.03, 0.6, seed + i);
+        lab_compared verdict = duel.comparison.verdict;
+        bool clear = verdict != LAB_FASTER && could_find(&duel);
+        sum.found += verdict == LAB_FASTER;
+        sum.missed += verdict == LAB_AMBIGUOUS && clear;
+        sum.wrong += verdict != LAB_FASTER && verdict != LAB_AMBIGUOUS && clear;
+        sum.wild += verdict != LAB_FASTER && verdict != LAB_AMBIGUOUS && !clear;
+        lab_duel_free(&duel);
+    }
+    printf("3 %% slower: found %d of %d, taken for something else %d\n", sum.found, DELAY_DUELS,
+           sum.wrong + sum.wild);
+    return sum;
 }
 
 /* A delay of 3 % is found 19 times of 20, and never taken for anything else; unless the machine is
  * so busy meanwhile that 3 % is at the limit of what can be detected. Where 2.5 % are found 95
- * times of 100, 3 % are missed once in 1000, and so twice in 20 once in 5000. */
+ * times of 100, 3 % are missed once in 1000, and so twice in 20 once in 5000. In noise beside which
+ * 3 % are nothing verdicts are as those of a kernel beside itself: at most one is false, or none of
+ * twenty more. */
 static void planted_delay(void **state)
 {
-    int found = 0, missed = 0;
-    for (uint64_t i = 0; i < DELAY_DUELS; i++) {
-        lab_duel duel = run_duel(*state, 0.03, 0.6, i);
-        lab_compared verdict = duel.comparison.verdict;
-        assert_true(verdict == LAB_FASTER || verdict == LAB_AMBIGUOUS);
-        found += verdict == LAB_FASTER;
-        missed += verdict == LAB_AMBIGUOUS && could_find(&duel);
-        lab_duel_free(&duel);
-    }
-    printf("3 %% slower: found %d of %d\n", found, DELAY_DUELS);
-    assert_in_range(missed, 0, DELAY_DUELS / 20);
-    if (found < DELAY_DUELS / 2)
+    delays sum = delayed(*state, 0);
+    assert_int_equal(sum.wrong, 0);
+    assert_in_range(sum.missed, 0, DELAY_DUELS / 20);
+    if (sum.wild > 1)
+        assert_int_equal(delayed(*state, 1000).wild, 0);
+    if (sum.found < DELAY_DUELS / 2)
         skip();
 }
 

@@ -19,7 +19,7 @@
 
 #define SPEC "'b1 h2 s8/1024 d64 f32'"
 #define SLOW "fwd_any_scalar_row__s1"
-#define QUICK "-t 1 --peers none --rivals 0.05 --duel 4 --json "
+#define QUICK "-t 1 --peers none --rivals 0.05 --duel ${DUEL:-4} --json "
 
 static const run_heed_way way = { HEED_PROGRAM, "HEED_CACHE=\"$PWD/cache\" HEED_DEVICE=cpu "
                                                 "HEED_BOARD=board.db" };
@@ -55,19 +55,21 @@ static void test_improvement(void **state)
     if (!has_avx2(state))
         skip();
     json_t *json = NULL;
-    for (int i = 0; i < 3; i++) {
+    for (int duel = 4; duel < 100; duel *= 3) {
+        char line[300];
+        snprintf(line, sizeof line,
+                 "DUEL=%d; heed tune --cpu avx2 " SPEC " --seconds 60 --trials 12 "
+                 "--space cpu_few --wisdom w.txt " QUICK,
+                 duel);
         run_heed_as(state, &way,
                     "rm -f board.db; heed bench --cpu avx2 " SPEC
                     " --peers none --seconds 0.05 -t 1 --kernel " SLOW
                     " --json >bench.json; heed board add bench.json",
                     0, &said);
         json_decref(json);
-        json = run_heed_json(state, &way,
-                             "heed tune --cpu avx2 " SPEC " --seconds 60 --trials 12 "
-                             "--space cpu_few --wisdom w.txt " QUICK,
-                             0);
+        json = run_heed_json(state, &way, line, 0);
         if (json_is_true(json_object_get(shape_of(json), "improved")))
-            break; /* else others are at work here, perhaps, and nothing could be told */
+            break; /* else others are at work here, perhaps: what cannot be told gets more time */
     }
     const json_t *shape = shape_of(json);
     assert_string_equal(text_of(json, "schema"), "heed.tune/1");
