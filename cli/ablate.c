@@ -32,13 +32,18 @@ static const char *ablation_name(size_t index)
 static cli_exit check_only(const cli_args *args)
 {
     const char *list = cli_args_text(args, "only");
+    char names[512] = "there are";
+    size_t used = strlen(names);
+    for (size_t i = 0; ablation_name(i) && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s %s", i > 0 ? "," : "",
+                                 ablation_name(i));
     for (const char *at = list; at && *at; at += *at == ',') {
         char name[64];
         size_t length = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1),
                  at);
         at += length;
-        cli_exit code = cli_name_check("--only: there is no ablation", name, ablation_name, NULL);
+        cli_exit code = cli_name_check("--only: there is no ablation", name, ablation_name, names);
         if (code != CLI_OK)
             return code;
     }

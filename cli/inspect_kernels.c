@@ -6,6 +6,7 @@
 #include "../src/device.h"
 #include "inspect.h"
 #include "src/cuda/facts.h"
+#include "src/cuda/gpu.h"
 
 /* What is being compiled. */
 typedef struct compilation {
@@ -106,7 +107,13 @@ static cli_exit inspect_problem(compilation *work)
             code = all ? inspect_configs(work, i) : inspect_kernel(work, heed_kernel_name(i));
     if (code != CLI_OK || work->rows > 0)
         return code;
-    cli_error("%s: no CUDA kernel can do it on sm_%d", work->spec, work->arch);
+    heed_gpu gpu;
+    if (!heed_gpu_arch(&gpu, work->arch))
+        cli_error("%s: heed knows no device of sm_%d to choose configs for; sm_80, sm_86, sm_89, "
+                  "sm_90 and sm_100 have one, and sources are compiled for others too",
+                  work->spec, work->arch);
+    else
+        cli_error("%s: no CUDA kernel can do it on sm_%d", work->spec, work->arch);
     return CLI_UNSUPPORTED;
 }
 
