@@ -7,7 +7,6 @@
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../src/measure.h"
 #include "ablate.h"
@@ -144,7 +143,7 @@ static heed_status judge(const ablate_run *run, ablate_subject *subject)
         if (what->duel.pairs == 0)
             continue;
         take_effect(run, what);
-        subject->seconds = lab_stats_median_of(what->duel.a, what->duel.pairs);
+        subject->seconds = lab_stats_summary_of(what->duel.a, what->duel.pairs).p50;
     }
     free(members);
     return status;

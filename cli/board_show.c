@@ -74,13 +74,7 @@ typedef struct show_print {
 static void print_samples(FILE *out, const lab_record_field *field)
 {
     char p50[LAB_FORMAT_SIZE], p90[LAB_FORMAT_SIZE], min[LAB_FORMAT_SIZE];
-    double *copy = malloc(field->count * sizeof *copy + 1);
-    lab_summary summary = { .n = 0 };
-    if (copy) {
-        memcpy(copy, field->samples, field->count * sizeof *copy);
-        lab_stats_summarize(copy, field->count, &summary);
-    }
-    free(copy);
+    const lab_summary summary = lab_stats_summary_of(field->samples, field->count);
     fprintf(out, "%zu samples", field->count);
     if (summary.n > 0)
         fprintf(out, ", median %s, p90 %s, least %s", lab_format_seconds(summary.p50, p50),

@@ -5,7 +5,6 @@
  * every problem, and if it wins once more on fresh samples, and then it has to pass all gates.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "evolve.h"
 
@@ -37,15 +36,8 @@ static int first_attempt(const evolve_contest *it)
 
 heed_status evolve_summarize(const double *seconds, size_t count, lab_summary *summary)
 {
-    double *sorted = malloc((count + 1) * sizeof *sorted);
-    if (!sorted)
-        return HEED_ERR_NO_MEMORY;
-    memcpy(sorted, seconds, count * sizeof *sorted);
-    *summary = (lab_summary){ 0 };
-    if (count > 0)
-        lab_stats_summarize(sorted, count, summary);
-    free(sorted);
-    return HEED_OK;
+    *summary = lab_stats_summary_of(seconds, count);
+    return summary->n == count ? HEED_OK : HEED_ERR_NO_MEMORY;
 }
 
 /* What all trials of a round have in common. */

@@ -53,14 +53,8 @@ static const bench_match *find_sdpa(const bench_row *row)
 
 static double p90_of(const double *seconds, size_t count)
 {
-    lab_summary summary = { .p90 = (double)NAN };
-    double *sorted = malloc((count + 1) * sizeof *sorted);
-    if (sorted && count > 0) {
-        memcpy(sorted, seconds, count * sizeof *sorted);
-        lab_stats_summarize(sorted, count, &summary);
-    }
-    free(sorted);
-    return summary.p90;
+    const lab_summary summary = lab_stats_summary_of(seconds, count);
+    return summary.n > 0 ? summary.p90 : (double)NAN;
 }
 
 /* The best ratio first. */
@@ -269,6 +263,8 @@ cli_exit gate_criteria(bench_run *bench)
         code = bench_rivals_open(bench);
     if (code == CLI_OK)
         code = measure(bench, &sources);
+    if (code == CLI_INTERRUPTED)
+        cli_message("interrupted: nothing has been judged");
     cli_exit wrong = code == CLI_OK ? check(bench) : CLI_OK;
     if (code == CLI_OK)
         code = judge_all(bench, criteria);

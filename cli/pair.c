@@ -131,8 +131,8 @@ static heed_status take_turns(cli_pair *pair, bench_engine engines[2],
                     bench_engine_round(&engines[1], pair->seconds[1]);
     heed_status status = lab_duel_run(&pair->duel, &a, &b, &own);
     if (status == HEED_OK) {
-        pair->seconds[0] = lab_stats_median_of(pair->duel.a, pair->duel.pairs);
-        pair->seconds[1] = lab_stats_median_of(pair->duel.b, pair->duel.pairs);
+        pair->seconds[0] = lab_stats_summary_of(pair->duel.a, pair->duel.pairs).p50;
+        pair->seconds[1] = lab_stats_summary_of(pair->duel.b, pair->duel.pairs).p50;
     }
     return status;
 }
@@ -145,7 +145,7 @@ static heed_status time_alone(cli_pair *pair, bench_engine *engine)
     for (int i = 0; i < 5 && status == HEED_OK; i++)
         status = bench_engine_block(engine, &seconds[i]);
     if (status == HEED_OK)
-        pair->seconds[0] = pair->seconds[1] = lab_stats_median_of(seconds, 5);
+        pair->seconds[0] = pair->seconds[1] = lab_stats_summary_of(seconds, 5).p50;
     return status;
 }
 

@@ -36,21 +36,17 @@ static lab_fate fate_of(lab_record_verdict verdict)
  */
 static void take_samples(lab_record_trial *trial, sweep_parts *parts, const lab_evaluation *result)
 {
-    lab_summary summary = { .n = 0 };
-    double *sorted = malloc((result->sample_count + 1) * sizeof *sorted);
-    if (sorted && result->sample_count > 0) {
-        memcpy(sorted, result->samples, result->sample_count * sizeof *sorted);
-        lab_stats_summarize(sorted, result->sample_count, &summary);
-        trial->seconds = summary.p50;
-        trial->p90 = summary.p90;
-        parts->samples = (lab_record_samples){ .kind = trial->timing,
-                                               .calls = result->calls,
-                                               .seconds = result->samples,
-                                               .count = result->sample_count };
-        trial->samples = &parts->samples;
-        trial->sample_count = 1;
-    }
-    free(sorted);
+    const lab_summary summary = lab_stats_summary_of(result->samples, result->sample_count);
+    if (summary.n == 0)
+        return;
+    trial->seconds = summary.p50;
+    trial->p90 = summary.p90;
+    parts->samples = (lab_record_samples){ .kind = trial->timing,
+                                           .calls = result->calls,
+                                           .seconds = result->samples,
+                                           .count = result->sample_count };
+    trial->samples = &parts->samples;
+    trial->sample_count = 1;
 }
 
 void sweep_fill_trial(lab_record_trial *trial, sweep_parts *parts, const lab_evaluation *result,

@@ -4,7 +4,6 @@
  * The times of the search are the fastest samples of different moments, good for choosing. Whether
  * the choice is faster than what there was is asked here anew, on fresh samples.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench_engine.h"
@@ -24,30 +23,17 @@ static heed_status start(const sweep_run *run, const sweep_shape *shape, const c
     return status == HEED_OK ? bench_engine_ready(engine, run->replay, *seconds) : status;
 }
 
-/* Of the blocks of one side, which stay in the order in which they were taken. */
-static lab_summary summary_of(const double *seconds, size_t pairs)
-{
-    lab_summary summary = { 0 };
-    double *sorted = malloc((pairs + 1) * sizeof *sorted);
-    if (sorted && pairs > 0) {
-        memcpy(sorted, seconds, pairs * sizeof *sorted);
-        lab_stats_summarize(sorted, pairs, &summary);
-    }
-    free(sorted);
-    return summary;
-}
-
 static void take_verdict(sweep_shape *shape, const lab_duel *duel)
 {
     const lab_comparison *it = &duel->comparison;
-    const lab_summary found = summary_of(duel->a, duel->pairs);
+    const lab_summary found = lab_stats_summary_of(duel->a, duel->pairs);
     shape->ratio = it->ratio.estimate;
     shape->low = it->ratio.low;
     shape->high = it->ratio.high;
     shape->verdict = lab_compared_name(it->verdict);
     shape->found_seconds = found.p50;
     shape->found_p90 = found.p90;
-    shape->usual_seconds = summary_of(duel->b, duel->pairs).p50;
+    shape->usual_seconds = lab_stats_summary_of(duel->b, duel->pairs).p50;
 }
 
 static heed_status play(sweep_run *run, size_t number, const lab_point *point, const char *name,

@@ -2,7 +2,6 @@
  * tune_record.c - what `heed tune` puts on the board
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tune.h"
@@ -36,19 +35,6 @@ lab_record_trial tune_trial(const tune_run *tune, const tune_shape *shape, const
 static lab_record_timing timing_of(const tune_run *tune)
 {
     return tune->bench.cold ? LAB_RECORD_COLD : LAB_RECORD_HOT;
-}
-
-/* The 90th percentile of samples in any order; 0 without memory. */
-static double p90_of(const double *seconds, size_t count)
-{
-    lab_summary summary = { 0 };
-    double *sorted = malloc((count + 1) * sizeof *sorted);
-    if (sorted && count > 0) {
-        memcpy(sorted, seconds, count * sizeof *sorted);
-        lab_stats_summarize(sorted, count, &summary);
-    }
-    free(sorted);
-    return summary.p90;
 }
 
 /* Only the second round may rank a kernel: nobody chose it by these samples. */
@@ -95,7 +81,7 @@ heed_status tune_add_pair(const tune_run *tune, const tune_shape *shape, int att
     trial.confirmed = attempt == TUNE_AGAIN || attempt == TUNE_TITLE_AGAIN;
     trial.timing = timing_of(tune);
     trial.seconds = pair->seconds[0];
-    trial.p90 = p90_of(pair->duel.a, pair->duel.pairs);
+    trial.p90 = lab_stats_summary_of(pair->duel.a, pair->duel.pairs).p90;
     trial.samples = samples;
     trial.sample_count = 2;
     trial.comparisons = &comparison;

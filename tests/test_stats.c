@@ -74,6 +74,8 @@ static void test_nothing_is_nan(void **state)
     assert_true(isnan(lab_stats_geomean(NULL, 0)));
     lab_stats_summarize(NULL, 0, &summary);
     assert_true(summary.n == 0 && isnan(summary.p50));
+    summary = lab_stats_summary_of(NULL, 0);
+    assert_true(summary.n == 0 && summary.p50 == 0);
 }
 
 static void test_summary(void **state)
@@ -82,7 +84,10 @@ static void test_summary(void **state)
     lab_summary summary;
 
     memcpy(samples, ten, sizeof samples);
+    const lab_summary of_copy = lab_stats_summary_of(samples, 10);
+    assert_memory_equal(samples, ten, sizeof samples);
     lab_stats_summarize(samples, 10, &summary);
+    assert_memory_equal(&of_copy, &summary, sizeof summary);
     assert_int_equal(summary.n, 10);
     assert_near(summary.min, 1.2, 0);
     assert_near(summary.p50, 5.55, 1e-14);

@@ -45,18 +45,6 @@ double lab_stats_median(const double *sorted, size_t n)
     return lab_stats_quantile(sorted, n, 0.5);
 }
 
-double lab_stats_median_of(const double *samples, size_t n)
-{
-    double *sorted = n > 0 ? malloc(n * sizeof *sorted) : NULL;
-    if (!sorted)
-        return 0;
-    memcpy(sorted, samples, n * sizeof *sorted);
-    lab_stats_sort(sorted, n);
-    double median = lab_stats_median(sorted, n);
-    free(sorted);
-    return median;
-}
-
 /* The @rank-th smallest deviation (counted from 0) from @center. The deviations of sorted samples
  * are two sorted runs, one on each side of the center, so merging them from the inside outwards
  * finds it without a copy. */
@@ -113,6 +101,19 @@ void lab_stats_summarize(double *samples, size_t n, lab_summary *summary)
     summary->p90 = lab_stats_quantile(samples, n, 0.9);
     summary->mean = lab_stats_mean(samples, n);
     summary->mad = lab_stats_mad(samples, n);
+}
+
+lab_summary lab_stats_summary_of(const double *samples, size_t n)
+{
+    lab_summary summary = { 0 };
+    double *sorted = n > 0 ? malloc(n * sizeof *sorted) : NULL;
+
+    if (sorted) {
+        memcpy(sorted, samples, n * sizeof *sorted);
+        lab_stats_summarize(sorted, n, &summary);
+    }
+    free(sorted);
+    return summary;
 }
 
 /* The options with their defaults filled in. */

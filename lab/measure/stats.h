@@ -3,7 +3,7 @@
  *
  * All functions take finite numbers. "sorted" means ascending, as lab_stats_sort() leaves them.
  * With no samples the result is NaN. Nothing here allocates behind the caller's back but the
- * bootstrap and lab_stats_median_of(), which say so.
+ * bootstrap and lab_stats_summary_of(), which say so.
  *
  * Method and sources: quantiles are type 7 of Hyndman and Fan (1996), the default of R and NumPy.
  * Intervals are percentile bootstrap intervals (Efron and Tibshirani, "An Introduction to the
@@ -29,10 +29,6 @@ double lab_stats_quantile(const double *sorted, size_t n, double p);
 /* lab_stats_median() is lab_stats_quantile() at 0.5. */
 double lab_stats_median(const double *sorted, size_t n);
 
-/* lab_stats_median_of() is the median of @n samples in any order, which stay as they are: it sorts
- * a copy. 0 if there are none, or no memory. */
-double lab_stats_median_of(const double *samples, size_t n);
-
 /* lab_stats_mad() returns the median absolute deviation from the median, unscaled, of @n sorted
  * samples. */
 double lab_stats_mad(const double *sorted, size_t n);
@@ -55,6 +51,10 @@ typedef struct lab_summary {
 
 /* lab_stats_summarize() sorts @n samples in place and fills @summary. */
 void lab_stats_summarize(double *samples, size_t n, lab_summary *summary);
+
+/* lab_stats_summary_of() is the same of samples that stay as they are: it sorts a copy. All zero if
+ * there are none, or no memory. */
+lab_summary lab_stats_summary_of(const double *samples, size_t n);
 
 /* How to bootstrap. Zero in a field means its default. */
 typedef struct lab_bootstrap {
