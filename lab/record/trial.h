@@ -1,0 +1,192 @@
+/*
+ * trial.h - what is kept of a trial: its verdict, what was tried, where and how, what came of it
+ *
+ * Texts that are NULL are not known; so are numbers that are 0 where 0 makes no sense, or NaN.
+ */
+#ifndef LAB_RECORD_TRIAL_H
+#define LAB_RECORD_TRIAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "heed.h"
+
+typedef enum lab_record_verdict {
+    LAB_RECORD_OK,          /* right, and timed */
+    LAB_RECORD_PRUNED,      /* not tried: static facts speak against it */
+    LAB_RECORD_SKIPPED,     /* not tried: it would take too long */
+    LAB_RECORD_REFUSED,     /* an option, an include or a size that candidates may not have */
+    LAB_RECORD_COMPILE,     /* does not compile */
+    LAB_RECORD_UNFIT,       /* cannot do the problem, and says so */
+    LAB_RECORD_HANG,        /* was not ready in time */
+    LAB_RECORD_CRASH,       /* ended by a signal */
+    LAB_RECORD_ACCESS,      /* touched memory that is not its own */
+    LAB_RECORD_MEMORY,      /* asked for more memory than there is for it */
+    LAB_RECORD_PROTOCOL,    /* answered with garbage */
+    LAB_RECORD_FLOOD,       /* said more than it may */
+    LAB_RECORD_FORK,        /* tried to start a process or a thread */
+    LAB_RECORD_FILES,       /* tried to reach a file */
+    LAB_RECORD_NETWORK,     /* tried to reach the network */
+    LAB_RECORD_FORBIDDEN,   /* asked the system for what computing does not need */
+    LAB_RECORD_EXITED,      /* ended before it was told to */
+    LAB_RECORD_OUTSIDE,     /* wrote outside its outputs */
+    LAB_RECORD_LOST,        /* the device was lost */
+    LAB_RECORD_WRONG,       /* a gate did not let it pass */
+    LAB_RECORD_IMPOSSIBLE,  /* timed as faster than the device can be */
+    LAB_RECORD_UNPROTECTED, /* not tried: this system cannot hold it */
+    LAB_RECORD_STOPPED,     /* somebody interrupted it */
+    LAB_RECORD_FAILED,      /* the laboratory failed, not the candidate */
+    LAB_RECORD_VERDICTS
+} lab_record_verdict;
+
+/* lab_record_verdict_name() returns the word for @verdict, such as "compile" or "wrong"; "unknown"
+ * outside the enum. lab_record_verdict_find() is its inverse: LAB_RECORD_VERDICTS if there is none.
+ * lab_record_verdict_meaning() returns the sentence beside it above. */
+const char *lab_record_verdict_name(lab_record_verdict verdict);
+lab_record_verdict lab_record_verdict_find(const char *name);
+const char *lab_record_verdict_meaning(lab_record_verdict verdict);
+
+/* A kernel in a config. What it is are kernel, config, language and source; the rest is told of it
+ * when it is first seen. */
+typedef struct lab_record_candidate {
+    const char *kernel;   /* without its config */
+    const char *config;   /* knob values in one word, "" if there are none; NULL is "" */
+    const char *language; /* "c" or "cuda"; NULL: a kernel of heed's own, without a source */
+    const char *source;
+    const char *proposer; /* who thought of it: "sweep", "evolve", a program */
+    uint64_t seed;
+    const char *thought;
+    const char *const *parents; /* hashes of candidates that are on the board */
+    size_t parent_count;
+} lab_record_candidate;
+
+/* lab_record_candidate_hash() writes the hash that names a candidate on every board. */
+#define LAB_RECORD_HASH_SIZE 65
+void lab_record_candidate_hash(const lab_record_candidate *candidate,
+                               char hash[LAB_RECORD_HASH_SIZE]);
+
+/* lab_record_hash() writes the SHA-256 of @size bytes, for the fields that are one. */
+void lab_record_hash(const void *data, size_t size, char hash[LAB_RECORD_HASH_SIZE]);
+
+typedef struct lab_record_device {
+    const char *name;    /* as heed_context_device() says */
+    const char *backend; /* "cpu" or "cuda" */
+    double memory_bytes, cache_bytes, multiprocessors, clock_hz, bandwidth;
+} lab_record_device;
+
+/* A file of heed's sources, and all of them: what it takes to build a libheed again. */
+typedef struct lab_record_file {
+    const char *path; /* from the root of the source tree */
+    const char *text;
+} lab_record_file;
+typedef struct lab_record_library {
+    const lab_record_file *files;
+    size_t count;
+} lab_record_library;
+
+typedef struct lab_record_environment {
+    const char *features; /* as wisdom has them, for `heed wisdom export` */
+    int threads;
+    const char *build;  /* of the kernels, as wisdom has it */
+    const char *heed;   /* version */
+    const char *commit; /* one that ends with "-dirty" had changes on top of it */
+    const char *driver, *nvrtc, *compiler, *libraries;
+    const char *cpu, *system, *governor;
+    const lab_record_library *library; /* the sources of that build, kept once; NULL: not known */
+    const char *manifest; /* hash of the manifest of its tools and libraries; NULL: not known */
+    const char
+        *manifest_text; /* its parts, of which that is the hash, kept once; NULL: not known */
+} lab_record_environment;
+
+/* What a compiler made, without the bytes. */
+typedef struct lab_record_artifact {
+    const char *sha256; /* NULL: there is none */
+    const char *form;   /* "cubin", "ptx" or "so" */
+    int64_t bytes;
+    int64_t registers, spill_bytes, shared_bytes; /* negative: not known */
+} lab_record_artifact;
+
+typedef enum lab_record_timing {
+    LAB_RECORD_UNTIMED,
+    LAB_RECORD_COLD,
+    LAB_RECORD_HOT,
+    LAB_RECORD_EAGER /* single calls by the clock; of samples alone */
+} lab_record_timing;
+
+/* Seconds per call, as they were taken. */
+typedef struct lab_record_samples {
+    const char *against; /* NULL: of the candidate alone; else the comparison that they are of */
+    bool other;          /* of the other side of it */
+    lab_record_timing kind;
+    int64_t calls; /* that each is the mean of; 0: not known */
+    const double *seconds;
+    size_t count;
+} lab_record_samples;
+
+typedef struct lab_record_comparison {
+    const char *against; /* a rival, or a kernel with its config */
+    const char *other;   /* hash of the candidate that it is, or NULL */
+    const char *version;
+    const char *method;
+    const char *outcome; /* "ok", or a word for why there is no figure, with @reason */
+    const char *reason;
+    double seconds;          /* of the other */
+    double ratio, low, high; /* seconds of the other over those of the candidate */
+    double margin;
+    const char *verdict; /* "FASTER", "SLOWER", "EQUIVALENT" or "AMBIGUOUS" */
+    int64_t pairs;
+} lab_record_comparison;
+
+typedef struct lab_record_gate {
+    const char *name;
+    bool passed;
+    const char *detail; /* what repeats a failure */
+    uint64_t seed;
+} lab_record_gate;
+
+/* Something else that was noticed: a number, or @text if that is not NULL. One that is neither is
+ * left out. */
+typedef struct lab_record_fact {
+    const char *name;
+    double number;
+    const char *text;
+} lab_record_fact;
+
+typedef struct lab_record_trial {
+    /* What it is: no two trials of a record agree in all of these. */
+    int64_t run;
+    lab_record_candidate candidate;
+    const heed_problem *problem;
+    int attempt; /* 0, 1, ...: the same once more, such as the confirmation of a winner */
+
+    /* Where and how. */
+    lab_record_device device;
+    lab_record_environment environment;
+    lab_record_artifact artifact;
+    int64_t selftest;   /* its number; 0: none */
+    const char *launch; /* how device code is compiled and launched, in words; NULL: not known, or
+                           a kernel of heed's own that lab_record_describe() knows */
+    uint64_t seed;
+    const char *started; /* as lab_record_now() writes it; NULL: now */
+    const char *ended;
+
+    /* What came of it. */
+    lab_record_verdict verdict;
+    const char *reason; /* a sentence */
+    bool confirmed; /* the samples were taken after it was chosen: only such trials are ranked */
+    lab_record_timing timing; /* of the figures below: LAB_RECORD_COLD or LAB_RECORD_HOT */
+    double seconds;           /* median; 0: not timed */
+    double p90;
+    double of_roofline;
+    const lab_record_samples *samples;
+    size_t sample_count;
+    const lab_record_comparison *comparisons;
+    size_t comparison_count;
+    const lab_record_gate *gates;
+    size_t gate_count;
+    const lab_record_fact *facts;
+    size_t fact_count;
+} lab_record_trial;
+
+#endif /* LAB_RECORD_TRIAL_H */
