@@ -15,6 +15,13 @@ static void on_interrupt(int signal_number)
     interrupted = 1;
 }
 
+/* A file that may not grow is an error of the write then, which is told, and no sudden end. Not
+ * ignored, as programs that are started would inherit that. */
+static void on_file_limit(int signal_number)
+{
+    (void)signal_number;
+}
+
 void cli_interrupt_catch(void)
 {
     struct sigaction action;
@@ -24,6 +31,9 @@ void cli_interrupt_catch(void)
     action.sa_flags = (int)
         SA_RESETHAND; /* the second one kills, in case the first is not looked at */
     sigaction(SIGINT, &action, NULL);
+    action.sa_flags = SA_RESTART;
+    action.sa_handler = on_file_limit;
+    sigaction(SIGXFSZ, &action, NULL);
     action.sa_handler = SIG_IGN;
     action.sa_flags = 0;
     sigaction(SIGPIPE, &action, NULL);
