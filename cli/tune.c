@@ -3,8 +3,6 @@
  */
 #include "tune.h"
 
-#include <stdlib.h>
-#include <string.h>
 
 #include "../src/measure.h"
 #include "inputs.h"
@@ -79,15 +77,7 @@ static cli_exit run_tune(tune_run *tune)
 static void look_at_device(tune_run *tune)
 {
     bench_run *bench = &tune->bench;
-    const char *device = cli_device(tune->args);
-    bool host = heed_device_is_host(bench->context);
-    lab_environment_read(&bench->environment);
-    int cores = bench->environment.cores_allowed;
-    bench->replay = !host;
-    bench->host_threads = host ? heed_context_threads(bench->context) : cores > 0 ? cores : 1;
-    if (!host)
-        snprintf(bench->device, sizeof bench->device, "%s",
-                 strncmp(device, "cuda:", 5) == 0 ? device : "cuda:0");
+    bench_look_at_device(bench);
     cli_board_place_read(&tune->place, bench->context);
     bench->roofline = tune->place.ceilings;
 }
