@@ -3,7 +3,6 @@
  */
 #include "tune.h"
 
-
 #include "../src/measure.h"
 #include "inputs.h"
 
