@@ -120,9 +120,9 @@ cli_exit cli_board_show(const cli_args *args);
 /* board_manifest.c: what one trial was made with. */
 cli_exit cli_board_manifest(const cli_args *args);
 
-/* cli_board_read_id() reads the operand of the deed @word, the number of a trial. False, with a
- * message, if it is none. */
-bool cli_board_read_id(const char *word, const char *text, int64_t *id);
+/* cli_board_tell() is a deed about the trial whose number is its operand: tell() is asked with the
+ * board that is open, and says what is wrong. */
+cli_exit cli_board_tell(const cli_args *args, cli_exit (*tell)(lab_record *record, int64_t id));
 
 /* board_add.c: files that `heed bench` has recorded. */
 cli_exit cli_board_add(const cli_args *args);

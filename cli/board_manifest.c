@@ -48,15 +48,5 @@ static cli_exit answer(lab_record *record, int64_t id)
 
 cli_exit cli_board_manifest(const cli_args *args)
 {
-    lab_record *record;
-    int64_t id;
-    if (!cli_board_read_id("manifest", cli_args_operand(args, 1), &id))
-        return CLI_USAGE;
-    cli_exit code = cli_board_open(&record, LAB_RECORD_READ, args);
-    if (record)
-        code = answer(record, id);
-    else if (code == CLI_OK)
-        code = CLI_USAGE; /* there is no such trial */
-    lab_record_close(record);
-    return code;
+    return cli_board_tell(args, answer);
 }

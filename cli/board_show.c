@@ -147,7 +147,7 @@ static heed_status print_field(void *data, const lab_record_field *field)
 /* The verb                                                                   */
 /* -------------------------------------------------------------------------- */
 
-bool cli_board_read_id(const char *word, const char *text, int64_t *id)
+static bool read_id(const char *word, const char *text, int64_t *id)
 {
     char *end;
     long long value = strtoll(text, &end, 10);
@@ -193,17 +193,22 @@ static cli_exit show_text(lab_record *record, int64_t id)
     return failed ? CLI_ENVIRONMENT : CLI_OK;
 }
 
-cli_exit cli_board_show(const cli_args *args)
+cli_exit cli_board_tell(const cli_args *args, cli_exit (*tell)(lab_record *record, int64_t id))
 {
     lab_record *record;
     int64_t id;
-    if (!cli_board_read_id("show", cli_args_operand(args, 1), &id))
+    if (!read_id(cli_args_operand(args, 0), cli_args_operand(args, 1), &id))
         return CLI_USAGE;
     cli_exit code = cli_board_open(&record, LAB_RECORD_READ, args);
     if (record)
-        code = cli_args_json(args) ? show_json(record, id) : show_text(record, id);
+        code = tell(record, id);
     else if (code == CLI_OK)
         code = CLI_USAGE; /* there is no such trial */
     lab_record_close(record);
     return code;
+}
+
+cli_exit cli_board_show(const cli_args *args)
+{
+    return cli_board_tell(args, cli_args_json(args) ? show_json : show_text);
 }

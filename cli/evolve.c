@@ -116,25 +116,6 @@ static cli_exit judge(evolve_run *run)
 /* A run                                                                      */
 /* -------------------------------------------------------------------------- */
 
-static lab_record_state state_of(cli_exit code)
-{
-    return code == CLI_OK || code == CLI_VERIFY_FAILED ? LAB_RECORD_FINISHED
-           : code == CLI_INTERRUPTED                   ? LAB_RECORD_INTERRUPTED
-                                                       : LAB_RECORD_BROKEN;
-}
-
-static cli_exit end_run(const evolve_run *run, cli_exit code)
-{
-    lab_error error;
-    heed_status status = lab_record_end(run->record, run->run, state_of(code), NULL, &error);
-    if (status != HEED_OK && code == CLI_OK)
-        return cli_board_fail(status, &error);
-    if (code == CLI_INTERRUPTED)
-        cli_message("interrupted: all trials are on the board, and the same command goes on from "
-                    "there");
-    return code;
-}
-
 static cli_exit evolve_knobs(evolve_run *run)
 {
     char what[HEED_NAME_SIZE + 80];
@@ -150,7 +131,7 @@ static cli_exit evolve_knobs(evolve_run *run)
     code = breed(run);
     if (code == CLI_OK)
         code = judge(run);
-    code = end_run(run, code);
+    code = evolve_end_run(run, code, NULL);
     if (code == CLI_OK || code == CLI_INTERRUPTED) {
         cli_exit printed = evolve_report(run);
         code = printed != CLI_OK ? printed : code;

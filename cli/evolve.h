@@ -54,6 +54,10 @@ cli_exit evolve_open_device(evolve_run *run);
 cli_exit evolve_open_space(evolve_run *run);
 cli_exit evolve_open_run(evolve_run *run, const char *what);
 
+/* evolve_end_run() notes on the board how the run ended, with @code and @note, which may be NULL;
+ * returns @code, or what went wrong. */
+cli_exit evolve_end_run(const evolve_run *run, cli_exit code, const char *note);
+
 /* evolve_record.c: evolve_find() looks for a trial of an individual on the board, attempt 0 being
  * its first times and 1 its challenge; evolve_add() puts one there, which the caller has filled in
  * as far as it is about what came of it. */

@@ -114,3 +114,18 @@ cli_exit evolve_open_run(evolve_run *run, const char *what)
         cli_message("run %lld, which was not finished, goes on", (long long)run->run);
     return CLI_OK;
 }
+
+cli_exit evolve_end_run(const evolve_run *run, cli_exit code, const char *note)
+{
+    lab_error error;
+    lab_record_state state = code == CLI_OK || code == CLI_VERIFY_FAILED ? LAB_RECORD_FINISHED
+                             : code == CLI_INTERRUPTED                   ? LAB_RECORD_INTERRUPTED
+                                                                         : LAB_RECORD_BROKEN;
+    heed_status status = lab_record_end(run->record, run->run, state, note, &error);
+    if (status != HEED_OK && code == CLI_OK)
+        return cli_board_fail(status, &error);
+    if (code == CLI_INTERRUPTED)
+        cli_message("interrupted: all trials are on the board, and the same command goes on from "
+                    "there");
+    return code;
+}

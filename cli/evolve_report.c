@@ -21,33 +21,6 @@ static void print_counts(const evolve_run *run)
         cli_warning("%lld challengers won and did not pass all gates", (long long)run->refuted);
 }
 
-static cli_exit print_shapes(const evolve_run *run, const lab_individual *champion)
-{
-    char text[LAB_FORMAT_SIZE];
-    lab_table *table = lab_table_create();
-    lab_table_column(table, "problem", LAB_LEFT);
-    lab_table_column(table, "champion", LAB_RIGHT);
-    lab_table_column(table, "heed plans", LAB_LEFT);
-    lab_table_column(table, "time", LAB_RIGHT);
-    lab_table_column(table, "champion is", LAB_LEFT);
-    for (size_t i = 0; i < run->sweep.problems.count; i++) {
-        const sweep_shape *shape = &run->sweep.shapes[i];
-        bool compared = shape->verdict != NULL;
-        double seconds = compared ? shape->found_seconds : champion->seconds[i];
-        lab_table_cell(table, "%s", shape->spec);
-        lab_table_cell(table, "%s", lab_format_seconds(seconds, text));
-        lab_table_cell(table, "%s", *shape->usual ? shape->usual : "-");
-        lab_table_cell(table, "%s", lab_format_seconds(compared ? shape->usual_seconds : -1, text));
-        if (compared)
-            lab_table_cell(table, "%s  %.3f (%.3f to %.3f)", shape->verdict, shape->ratio,
-                           shape->low, shape->high);
-        else
-            lab_table_cell(table, "%s", shape->same ? "the same" : "-");
-        lab_table_row_end(table);
-    }
-    return cli_table_print(table);
-}
-
 /* Is there a problem on which the champion is FASTER than what heed plans? */
 static bool is_better(const evolve_run *run)
 {
@@ -66,7 +39,7 @@ static cli_exit report_text(const evolve_run *run, const lab_individual *champio
     lab_point_print(&run->sweep.space, &champion->genome.point, point);
     printf("champion %s: number %lld, %s on average\n\n", point, (long long)champion->id,
            lab_format_seconds(exp(champion->score), text));
-    cli_exit code = print_shapes(run, champion);
+    cli_exit code = sweep_print_shapes(&run->sweep, champion->seconds, "champion", "champion is");
     if (code == CLI_OK)
         code = evolve_insight_print(run);
     if (run->sweep.verified)

@@ -4,7 +4,6 @@
 #include "evolve_sources.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../src/device.h"
@@ -192,23 +191,6 @@ static cli_exit code_of(const evolve_sources *all, heed_status status)
     return first->verdict == LAB_RECORD_UNPROTECTED ? CLI_ENVIRONMENT : CLI_FINDING;
 }
 
-static cli_exit finish(evolve_sources *all, cli_exit code)
-{
-    lab_error error;
-    evolve_run *run = all->run;
-    lab_record_state state = code == CLI_OK            ? LAB_RECORD_FINISHED
-                             : code == CLI_INTERRUPTED ? LAB_RECORD_INTERRUPTED
-                                                       : LAB_RECORD_BROKEN;
-    heed_status status = lab_record_end(run->record, run->run, state, *all->end ? all->end : NULL,
-                                        &error);
-    if (status != HEED_OK && code == CLI_OK)
-        return cli_board_fail(status, &error);
-    if (code == CLI_INTERRUPTED)
-        cli_message("interrupted: all trials are on the board, and the same command goes on from "
-                    "there");
-    return code;
-}
-
 cli_exit evolve_sources_run(evolve_run *run)
 {
     evolve_sources all = { .run = run,
@@ -233,7 +215,7 @@ cli_exit evolve_sources_run(evolve_run *run)
         status = source_take_titles(&all);
     code = code_of(&all, status);
     lab_proposer_end(all.proposer);
-    code = finish(&all, code);
+    code = evolve_end_run(run, code, *all.end ? all.end : NULL);
     if (code == CLI_OK || code == CLI_INTERRUPTED) {
         cli_exit printed = sources_report(&all);
         code = printed != CLI_OK ? printed : code;

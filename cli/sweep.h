@@ -191,9 +191,12 @@ lab_evaluation sweep_evaluation_of(const lab_record_found *found);
 /* sweep_replay.c: strategies against the trials of --replay, without a device. */
 cli_exit sweep_replay(const sweep_run *run, const char *path);
 
-/* sweep_report.c: the answer. sweep_json_shapes() returns what was found for each problem beside
- * what heed plans; @found is what the seconds of the best are called. */
+/* sweep_report.c: the answer. sweep_print_shapes() and sweep_json_shapes() tell what was found for
+ * each problem beside what heed plans; @found is what the best is called, or its seconds, and @is
+ * what the comparison is. Where there was none, the best has the @seconds of the search. */
 cli_exit sweep_report(const sweep_run *run);
+cli_exit sweep_print_shapes(const sweep_run *run, const double *seconds, const char *found,
+                            const char *is);
 json_t *sweep_json_shapes(const sweep_run *run, const char *found);
 
 /* sweep_report_static() prints what is known of every point without running any. */

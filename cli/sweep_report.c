@@ -133,23 +133,23 @@ static cli_exit print_ranking(const sweep_run *run, const ranking *all)
     return cli_table_print(table);
 }
 
-static cli_exit print_shapes(const sweep_run *run, const lab_try *best)
+cli_exit sweep_print_shapes(const sweep_run *run, const double *seconds, const char *found,
+                            const char *is)
 {
     char text[LAB_FORMAT_SIZE];
     lab_table *table = lab_table_create();
     lab_table_column(table, "problem", LAB_LEFT);
-    lab_table_column(table, "best point", LAB_RIGHT);
+    lab_table_column(table, found, LAB_RIGHT);
     lab_table_column(table, "heed plans", LAB_LEFT);
     lab_table_column(table, "time", LAB_RIGHT);
-    lab_table_column(table, "best is", LAB_LEFT);
+    lab_table_column(table, is, LAB_LEFT);
     for (size_t i = 0; i < run->problems.count; i++) {
         const sweep_shape *shape = &run->shapes[i];
         bool compared = shape->verdict != NULL;
         lab_table_cell(table, "%s", shape->spec);
-        lab_table_cell(
-            table, "%s",
-            lab_format_seconds(compared ? shape->found_seconds : best->seconds[i], text));
-        lab_table_cell(table, "%s", shape->usual);
+        lab_table_cell(table, "%s",
+                       lab_format_seconds(compared ? shape->found_seconds : seconds[i], text));
+        lab_table_cell(table, "%s", *shape->usual ? shape->usual : "-");
         lab_table_cell(table, "%s", lab_format_seconds(compared ? shape->usual_seconds : -1, text));
         if (compared)
             lab_table_cell(table, "%s  %.3f (%.3f to %.3f)", shape->verdict, shape->ratio,
@@ -202,7 +202,7 @@ static cli_exit report_text(const sweep_run *run, const ranking *all)
     if (code != CLI_OK || best->shapes < (int)run->problems.count)
         return code;
     printf("\n");
-    code = print_shapes(run, best);
+    code = sweep_print_shapes(run, best->seconds, "best point", "best is");
     if (run->verified)
         cli_message("the best point passes all gates");
     return code;
