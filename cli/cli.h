@@ -207,6 +207,9 @@ cli_exit cli_wisdom_save(heed_context *context, const cli_args *args);
  * prints an error with a suggestion. */
 cli_exit cli_kernel_check(const cli_args *args);
 
+/* cli_config_count() returns how many configs the kernel of heed_kernel_name(@kernel) has. */
+size_t cli_config_count(size_t kernel);
+
 /* problems.c: the problems of a command line. */
 typedef struct cli_problems {
     heed_problem *items;

@@ -108,6 +108,15 @@ cli_exit cli_wisdom_save(heed_context *context, const cli_args *args)
     return status == HEED_OK ? CLI_OK : cli_fail(status, "--wisdom");
 }
 
+size_t cli_config_count(size_t kernel)
+{
+    char name[HEED_NAME_SIZE];
+    size_t count = 0;
+    while (heed_kernel_config(kernel, count, name, sizeof name) == HEED_OK)
+        count++;
+    return count;
+}
+
 cli_exit cli_kernel_check(const cli_args *args)
 {
     const char *given = cli_args_text(args, "kernel");

@@ -1,8 +1,6 @@
 /*
  * plan.c - `heed plan`: which kernel heed would run, and why
  */
-#include <string.h>
-
 #include "cli.h"
 #include "report/format.h"
 #include "report/table.h"
@@ -249,15 +247,6 @@ static cli_exit plan_problems(const cli_args *args)
 /* --list                                                                     */
 /* -------------------------------------------------------------------------- */
 
-static size_t count_configs(size_t kernel)
-{
-    char name[HEED_NAME_SIZE];
-    size_t count = 0;
-    while (heed_kernel_config(kernel, count, name, sizeof name) == HEED_OK)
-        count++;
-    return count;
-}
-
 static json_t *json_configs(size_t kernel)
 {
     char name[HEED_NAME_SIZE];
@@ -287,7 +276,7 @@ static cli_exit list_kernels(const cli_args *args)
     lab_table_column(table, "what it is", LAB_LEFT);
     for (size_t i = 0; heed_kernel_name(i); i++) {
         lab_table_cell(table, "%s", heed_kernel_name(i));
-        lab_table_cell(table, "%zu", count_configs(i));
+        lab_table_cell(table, "%zu", cli_config_count(i));
         lab_table_cell(table, "%s", heed_kernel_summary(i));
     }
     return cli_table_print(table);

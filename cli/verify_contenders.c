@@ -24,15 +24,6 @@ static bool add_contender(verify_contenders *list, const lab_contender *place, c
     return true;
 }
 
-static size_t config_count(size_t kernel)
-{
-    char name[HEED_NAME_SIZE];
-    size_t count = 0;
-    while (heed_kernel_config(kernel, count, name, sizeof name) == HEED_OK)
-        count++;
-    return count;
-}
-
 /* -------------------------------------------------------------------------- */
 /* What there is                                                              */
 /* -------------------------------------------------------------------------- */
@@ -171,7 +162,7 @@ static bool add_kernel(verify_contenders *list, const lab_contender *place, cons
     while (heed_kernel_name(index) && strcmp(heed_kernel_name(index), kernel) != 0)
         index++;
     bool room = true;
-    for (size_t c = 0; c < config_count(index) && room; c++)
+    for (size_t c = 0; c < cli_config_count(index) && room; c++)
         room = heed_kernel_config(index, c, name, sizeof name) == HEED_OK &&
                add_contender(list, place, name);
     return room;
@@ -272,7 +263,7 @@ static size_t room_for(const cli_args *args)
 {
     size_t kernels = cli_args_list_count(args, "kernel"), levels = 0;
     for (size_t i = 0; heed_kernel_name(i); i++)
-        kernels += config_count(i) + 1;
+        kernels += cli_config_count(i) + 1;
     while (cli_cpu_levels[levels])
         levels++;
     return kernels * levels;
