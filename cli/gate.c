@@ -3,8 +3,6 @@
  */
 #include "gate.h"
 
-#include <string.h>
-
 #include "../src/device.h"
 #include "gate_criteria.h"
 
