@@ -98,6 +98,54 @@ static void test_a_required_shape_is_read(void **state)
     lab_cubin_free(&cubin);
 }
 
+/* Overwrites the @from in @data. */
+static void patch(unsigned char *data, size_t size, const char *from, const char *to)
+{
+    unsigned char *at = memmem(data, size, from, strlen(from));
+    assert_non_null(at);
+    memcpy(at, to, strlen(to));
+}
+
+/* Code for a debugger: the kilobyte that is the system's has a symbol and no section. */
+static void test_a_reserve_without_a_section(void **state)
+{
+    static const char symbol[] = ".nv.reservedSmem.offset0";
+    unsigned char data[4096];
+    lab_cubin cubin;
+    lab_error error;
+    size_t size = read_corpus("sm90_new", data, sizeof data);
+    patch(data, size, ".nv.shared.reserved", ".nv.shared.otherwise");
+    for (int step = 0; step < 3; step++) { /* neither; a symbol; a symbol, but yet to be linked */
+        data[16] = step == 2 ? 1 : 2;
+        if (step == 1) {
+            memcpy(data + size, symbol, sizeof symbol);
+            size += sizeof symbol;
+        }
+        assert_int_equal(lab_cubin_read(&cubin, data, size, "x", &error), HEED_OK);
+        assert_int_equal(cubin.kernels[1].smem, step == 1 ? 0 : 1024);
+        lab_cubin_free(&cubin);
+    }
+}
+
+/* What is to be linked has sections of another type that take no room in the file. */
+static void test_code_that_is_to_be_linked(void **state)
+{
+    static const unsigned char empty[] = { 8, 0, 0, 0 }, shared[] = { 0x0a, 0, 0, 0x70 };
+    unsigned char data[4096];
+    lab_cubin cubin;
+    lab_error error;
+    size_t size = read_corpus("sm80_old", data, sizeof data);
+    size_t table = (size_t)data[40] | (size_t)data[41] << 8, entry = table;
+    while (entry + 64 <= size && memcmp(data + entry + 4, empty, sizeof empty) != 0)
+        entry += 64;
+    assert_true(entry + 64 <= size);
+    memcpy(data + entry + 4, shared, sizeof shared);
+    memset(data + entry + 24, 0x7f, 3); /* its place, far behind the file */
+    assert_int_equal(lab_cubin_read(&cubin, data, size, "x", &error), HEED_OK);
+    assert_int_equal(cubin.kernels[0].smem, 320);
+    lab_cubin_free(&cubin);
+}
+
 static void test_spills_are_in_the_log(void **state)
 {
     static const char log[] =
@@ -279,6 +327,8 @@ int main(void)
         cmocka_unit_test(test_an_older_file_is_read),
         cmocka_unit_test(test_a_newer_file_is_read),
         cmocka_unit_test(test_a_required_shape_is_read),
+        cmocka_unit_test(test_a_reserve_without_a_section),
+        cmocka_unit_test(test_code_that_is_to_be_linked),
         cmocka_unit_test(test_spills_are_in_the_log),
         cmocka_unit_test(test_other_files_are_refused),
         cmocka_unit_test(test_damage_is_survived),

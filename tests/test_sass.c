@@ -331,6 +331,11 @@ static void test_banks_of_known_addresses(void **state)
     assert_ways(TID "IMAD R1, R0, c[0x0][0x160], RZ\nLDS R2, [R1]\n", 0);
     assert_ways(TID "LOP3.LUT R1, R0, 0x10, RZ, 0xc0, !PT\nLDS R2, [R1.X8]\n", 2);
     assert_ways("LDS R2, [RZ]\n", 1); /* all lanes read the same word */
+    /* with what newer disassemblers say of their issue behind them */
+    assert_ways("S2R R0, SR_TID.X      &wr=0x0          ?trans7\n"
+                "IMAD.SHL.U32 R1, R0, 0x8, RZ  &req={0}  ?WAIT5_END_GROUP\n"
+                "MOV R1, R1            ?trans1\nSTS [R1+UR4], R15       ?trans1\n",
+                2);
     /* rows of 128 bytes: by rows, by columns, and by columns of swizzled rows */
     assert_ways(TID "LOP3.LUT R1, R0, 0x7, RZ, 0xc0, !PT\nLEA R1, R1, UR4, 0x4\n"
                     "LDSM.16.M88 R2, [R1]\n",

@@ -18,7 +18,9 @@ enum {
     SYMBOL_SIZE = 24,
     MACHINE_CUDA = 190,
     SECTION_SYMBOLS = 2,
-    SECTION_EMPTY = 8, /* has a size, but nothing in the file */
+    EXECUTABLE = 2,              /* a file that can be loaded; one that is to be linked is 1 */
+    SECTION_EMPTY = 8,           /* has a size, but nothing in the file */
+    SECTION_SHARED = 0x7000000a, /* the same, of what is to be linked */
     SYMBOL_FUNCTION = 2,
     SYMBOL_ENTRY = 0x10, /* of st_other: a kernel, not a function that kernels call */
     ABI_SPLIT_FLAGS = 8, /* from this ABI version on the architecture is one byte further up */
@@ -86,11 +88,18 @@ static uint64_t get64(const unsigned char *at)
 static heed_status refuse_container(const cubin_reader *reader)
 {
     static const unsigned char fatbin[4] = { 0x50, 0xed, 0x55, 0xba };
+    static const char target[] = "\n.target sm_";
     static const char advice[] = "'cuobjdump --extract-elf all FILE' takes the cubins out of it";
     const unsigned char *head = reader->data;
     if (reader->size >= sizeof fatbin && memcmp(head, fatbin, sizeof fatbin) == 0)
         return lab_fail(reader->error, HEED_ERR_UNSUPPORTED, "%s: a fatbin, not a cubin; %s",
                         reader->file, advice);
+    if (reader->size > 0 &&
+        memmem(head, reader->size < 4096 ? reader->size : 4096, target, strlen(target)))
+        return lab_fail(reader->error, HEED_ERR_UNSUPPORTED,
+                        "%s: PTX, not machine code; 'ptxas -arch sm_90 FILE -o FILE.cubin' makes "
+                        "a cubin of it",
+                        reader->file);
     if (reader->size < HEADER_SIZE || memcmp(head, "\177ELF", 4) != 0)
         return lab_fail(reader->error, HEED_ERR_CORRUPT, "%s: not an ELF file, so no cubin",
                         reader->file);
@@ -134,7 +143,7 @@ static heed_status place_section(const cubin_reader *reader, const unsigned char
     section->size = get64(entry + 32);
     section->link = get32(entry + 40);
     section->info = get32(entry + 44);
-    if (section->type == SECTION_EMPTY)
+    if (section->type == SECTION_EMPTY || section->type == SECTION_SHARED)
         return section->size <= INT32_MAX ? HEED_OK : corrupt(reader, "a section is too large");
     if (offset > reader->size || section->size > reader->size - offset)
         return corrupt(reader, "a section lies outside the file");
@@ -332,9 +341,15 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Where the system reserves shared memory, the sizes of the sections include it. */
+/* Where the system reserves shared memory, the sizes of the sections include it. Code for debuggers
+ * has no section for it, but its symbol, which code that is yet to be linked has too, and no room.
+ */
 static int64_t reserved_smem(const cubin_reader *reader)
 {
+    static const char symbol[] = ".nv.reservedSmem.offset0";
+    if (get16(reader->data + 16) == EXECUTABLE &&
+        memmem(reader->data, reader->size, symbol, strlen(symbol)))
+        return 1024;
     for (size_t i = 0; i < reader->section_count; i++)
         if (starts_with(reader->sections[i].name, ".nv.shared.reserved."))
             return 1024;

@@ -43,6 +43,19 @@ static bool begins_kernel(const char *at, const char *end, const char **name, in
     return true;
 }
 
+/* Where operands end, before @stop: some disassemblers write when an instruction may be issued
+ * behind them, "&req={0} &wr=0x3 ?trans1". */
+static const char *end_operands(const char *at, const char *stop)
+{
+    const char *end = at;
+    for (; end < stop; end++)
+        if ((*end == '&' || *end == '?') && end > at && isspace((unsigned char)end[-1]))
+            break;
+    while (end > at && isspace((unsigned char)end[-1]))
+        end--;
+    return end;
+}
+
 /* An instruction is its address in a comment, [@[!]predicate], opcode, operands and a semicolon. */
 static bool read_instruction(const char *at, const char *end, sass_instruction *instruction)
 {
@@ -68,7 +81,8 @@ static bool read_instruction(const char *at, const char *end, sass_instruction *
         at++;
     instruction->opcode_length = (int)(at - instruction->opcode);
     instruction->operands = skip_blanks(at, stop);
-    instruction->operand_length = (int)(stop - instruction->operands);
+    instruction->operand_length = (int)(end_operands(instruction->operands, stop) -
+                                        instruction->operands);
     return instruction->opcode_length > 0;
 }
 
