@@ -92,13 +92,11 @@ const char *cli_board_version(const char *features, const char *name, char versi
 lab_record_comparison cli_board_comparison(const lab_comparison *comparison, const char *against,
                                            double seconds);
 
-/* cli_board_selftest() puts what a selftest of all kernels with all gates found on the board of
- * --board; @backend is that of the kernels. cli_board_selftest_add() does so on one that is open.
+/* cli_board_selftest_add() puts what a selftest of all kernels with all gates found on the board;
+ * @backend is that of the kernels.
  * cli_board_selftest_find() looks for the newest one of this heed, with the suite and the commit
  * that it has, for lab_record_trial.selftest; *@id is 0 if there is none, and a message says what
  * to do. cli_board_selftest_look() says nothing. See also cli_selftest_trust(). */
-cli_exit cli_board_selftest(const cli_args *args, const char *backend,
-                            const lab_selftest_result *result);
 heed_status cli_board_selftest_add(lab_record *record, const char *backend,
                                    const lab_selftest_result *result, int64_t *id,
                                    lab_error *error);

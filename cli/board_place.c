@@ -133,20 +133,6 @@ heed_status cli_board_selftest_add(lab_record *record, const char *backend,
     return lab_record_selftest_add(record, &selftest, id, error);
 }
 
-cli_exit cli_board_selftest(const cli_args *args, const char *backend,
-                            const lab_selftest_result *result)
-{
-    lab_record *record;
-    lab_error error;
-    int64_t id;
-    cli_exit code = cli_board_open(&record, LAB_RECORD_WRITE, args);
-    if (code != CLI_OK)
-        return code;
-    heed_status status = cli_board_selftest_add(record, backend, result, &id, &error);
-    lab_record_close(record);
-    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
-}
-
 heed_status cli_board_selftest_look(lab_record *record, const char *backend, int64_t *id,
                                     lab_error *error)
 {

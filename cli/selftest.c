@@ -258,8 +258,8 @@ static cli_exit conclude(const lab_selftest_result *result, const lab_selftest_o
     return code != CLI_OK || whole ? code : CLI_FINDING;
 }
 
-/* Tries the suite and prints what came of it. */
-static cli_exit try_all(const cli_args *args, lab_selftest_options options)
+/* Tries the suite and prints what came of it, and keeps it on @record unless that is NULL. */
+static cli_exit try_all(const cli_args *args, lab_selftest_options options, lab_record *record)
 {
     lab_selftest_result result;
     cli_progress progress = cli_progress_start("selftest", 1);
@@ -279,11 +279,27 @@ static cli_exit try_all(const cli_args *args, lab_selftest_options options)
         return cli_exit_of(status);
     }
     cli_exit code = conclude(&result, &options, cli_args_json(args));
-    if (cli_args_flag(args, "record") && (code == CLI_OK || code == CLI_FINDING)) {
-        cli_exit kept = cli_board_selftest(args, options.device ? "cuda" : "cpu", &result);
-        code = kept == CLI_OK ? code : kept;
+    if (record && (code == CLI_OK || code == CLI_FINDING)) {
+        lab_error error;
+        int64_t id;
+        status = cli_board_selftest_add(record, options.device ? "cuda" : "cpu", &result, &id,
+                                        &error);
+        code = status == HEED_OK ? code : cli_board_fail(status, &error);
     }
     lab_selftest_free(&result);
+    return code;
+}
+
+/* The board is opened first: what cannot be kept need not be found out. */
+static cli_exit try_and_keep(const cli_args *args, lab_selftest_options options)
+{
+    lab_record *record = NULL;
+    cli_exit code = CLI_OK;
+    if (cli_args_flag(args, "record"))
+        code = cli_board_open(&record, LAB_RECORD_WRITE, args);
+    if (code == CLI_OK)
+        code = try_all(args, options, record);
+    lab_record_close(record);
     return code;
 }
 
@@ -309,7 +325,7 @@ static cli_exit run(const cli_args *args)
     if (code == CLI_OK && name)
         code = selftest_device_probe(&name);
     options.device = name ? &device : NULL;
-    return code == CLI_OK ? try_all(args, options) : code;
+    return code == CLI_OK ? try_and_keep(args, options) : code;
 }
 
 static const cli_option options[] = {

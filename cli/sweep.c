@@ -135,6 +135,27 @@ static void say_how_to_resume(const sweep_run *run)
         cli_message("interrupted: with --record FILE a sweep can be resumed");
 }
 
+/* Nothing could be tried: says why, of the first point. */
+static cli_exit say_nothing_ran(sweep_run *run)
+{
+    const lab_evaluator evaluator = sweep_evaluator(run);
+    const lab_search_result result = lab_search_get(run->search);
+    const lab_point first = lab_space_at(&run->space, 0);
+    char name[HEED_NAME_SIZE] = "", why[LAB_WHY_SIZE] = "";
+    lab_error error = { "" };
+    if (result.refused < result.points)
+        cli_error("no point of %s ran", run->space.name);
+    else if (!lab_space_allows(&run->space, &first, &error))
+        cli_error("no point of %s has a meaning: the first one has none because %s",
+                  run->space.name, error.text);
+    else if (evaluator.refuse(evaluator.data, &first, why)) {
+        lab_space_name(&run->space, &first, run->kernel, name, &error);
+        cli_error("no point of %s is legal: the first one, %s, is not because %s", run->space.name,
+                  *name ? name : "which has no name", why);
+    }
+    return CLI_FINDING;
+}
+
 static cli_exit search_and_judge(sweep_run *run)
 {
     cli_exit code = sweep_open_device(run);
@@ -159,10 +180,8 @@ static cli_exit search_and_judge(sweep_run *run)
     }
     if (code == CLI_OK && run->wrong > 0)
         code = CLI_VERIFY_FAILED;
-    if (code == CLI_OK && !lab_search_get(run->search).best) {
-        cli_error("no point of %s ran", run->space.name);
-        code = CLI_FINDING;
-    }
+    if (code == CLI_OK && !lab_search_get(run->search).best)
+        code = say_nothing_ran(run);
     return code;
 }
 

@@ -154,6 +154,14 @@ static void test_refusals(void **state)
         { "heed sweep", 2, NULL, "SPACE" },
         { "heed sweep nothing.txt 'b1 h1 s8 d8 f32'", 3, NULL, "nothing.txt" },
         { "heed sweep odd.txt", 2, NULL, "no problem given" },
+        { "printf 'kernel fwd_any_scalar_row\\nknob a 1 2\\nconfig z = a\\n' >z.txt; heed sweep "
+          "z.txt "
+          "'b1 h1 s8 d8 f32' --no-board",
+          1, NULL,
+          "no point of z is legal: the first one, fwd_any_scalar_row__z1, is not because" },
+        { "printf 'kernel fwd_any_scalar_row\\nknob a 1 2\\nrequire a / 0 because of nothing\\n"
+          "config s = a\\n' >n.txt; heed sweep n.txt 'b1 h1 s8 d8 f32' --no-board",
+          1, NULL, "no point of n has a meaning: the first one has none because" },
         { "heed sweep odd.txt 'b1 h1 s8 d8'", 2, NULL, "type" },
         { "heed sweep odd.txt 'b1 h1 s8 d8 f32' --strategy luck", 2, NULL, "--strategy" },
         { "heed sweep odd.txt 'b1 h1 s8 d8 f32' --static sm_1", 2, NULL, "--static: 'sm_1'" },
