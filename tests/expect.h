@@ -9,6 +9,16 @@
 
 #include "heed.h"
 
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+/* A problem that everything takes, to be made a bad one. */
+#define VALID_PROBLEM                                                                      \
+    {                                                                                      \
+        .type = HEED_F32, .batch = 2, .heads_q = 4, .heads_kv = 2, .seq_q = 5, .seq_k = 7, \
+        .dim_qk = 8, .dim_v = 8                                                            \
+    }
+
 /* The call must have given @wanted, and its message must hold every one of the @words, which end
  * with NULL. Returns 1 if so; else says on stderr what was @tried and what came of it, and returns
  * 0. */

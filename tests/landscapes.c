@@ -107,3 +107,26 @@ lab_trials landscape_make(landscape which, const lab_space *space, uint64_t seed
     }
     return trials;
 }
+
+void landscape_space(lab_space *space, const char *name)
+{
+    char path[512];
+    lab_error error;
+    snprintf(path, sizeof path, HEED_SOURCE_DIR "/spaces/%s.txt", name);
+    assert_int_equal(lab_space_load(space, path, &error), HEED_OK);
+}
+
+const char landscape_source[] = "int a;\n"
+                                "    /* heed:region one */\n"
+                                "    x = 1;\n"
+                                "/* heed:or\n"
+                                "    x = 2;\n"
+                                "    x++;\n"
+                                "*/\n"
+                                "/* heed:or\n"
+                                "*/\n"
+                                "/* heed:end */\n"
+                                "int b; /* heed:not a mark */\n"
+                                "/* heed:region two */\n"
+                                "y();\n"
+                                "/* heed:end */\n";

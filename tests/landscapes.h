@@ -25,4 +25,11 @@ const char *landscape_name(landscape which);
  * if there is no memory. */
 lab_trials landscape_make(landscape which, const lab_space *space, uint64_t seed);
 
+/* landscape_space() reads spaces/@name.txt, to be freed with lab_space_free(). Fails the test if it
+ * cannot. */
+void landscape_space(lab_space *space, const char *name);
+
+/* A source with two marked regions, of three texts and of one. */
+extern const char landscape_source[];
+
 #endif /* LANDSCAPES_H */

@@ -27,8 +27,8 @@ typedef struct heed_said {
 } heed_said;
 
 /* run_heed() runs a line of shell, in which "heed" is the program, and fails the test if the shell
- * was ended by a signal. Colours are off, and the board is one of the folder's own. What it says
- * also is in stdout.txt and stderr.txt. */
+ * was ended by a signal. Colours are off, and the board and the cache are the folder's own. What it
+ * says also is in stdout.txt and stderr.txt. */
 void run_heed(void **state, const run_heed_way *way, const char *line, heed_said *said);
 
 /* run_heed_as() fails the test also unless the line exits with @code; run_heed_must() is for those
@@ -54,5 +54,22 @@ typedef struct run_heed_row {
 
 /* run_heed_rows() runs all lines and fails the test at the first that comes to something else. */
 void run_heed_rows(void **state, const run_heed_way *way, const run_heed_row *rows, size_t count);
+
+/* Arguments of a verb, and what they must come to: words on either stream. */
+typedef struct run_heed_case {
+    const char *arguments;
+    int code;
+    const char *words[3];
+} run_heed_case;
+
+/* run_heed_cases() runs "heed @verb" with all of them and fails the test at the first that comes to
+ * something else, or exits with 0 and says one of the @complaints, which end with NULL. */
+void run_heed_cases(void **state, const run_heed_way *way, const char *verb,
+                    const run_heed_case *cases, size_t count, const char *const *complaints);
+
+/* run_heed_answer() is run_heed_json() of "heed @verb @arguments", whose schema must be the verb's
+ * first. */
+json_t *run_heed_answer(void **state, const run_heed_way *way, const char *verb,
+                        const char *arguments, int code);
 
 #endif /* RUN_HEED_H */

@@ -16,7 +16,7 @@ set(seconds
     test_evolve 15
     test_gates 11
     test_gates_cuda 11
-    test_search 11
+    test_search_trials 11
     test_bench_device 10
     predicted_table 10
     selftest 10

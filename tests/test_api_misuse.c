@@ -18,17 +18,7 @@
 #include "expect.h"
 #include "heed.h"
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-#define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
-
-static const heed_problem valid = { .type = HEED_F32,
-                                    .batch = 2,
-                                    .heads_q = 4,
-                                    .heads_kv = 2,
-                                    .seq_q = 5,
-                                    .seq_k = 7,
-                                    .dim_qk = 8,
-                                    .dim_v = 8 };
+static const heed_problem valid = VALID_PROBLEM;
 
 static heed_context *make_context(const char *cpu)
 {

@@ -218,13 +218,9 @@ static void answer_close(answer *right)
     heed_context_destroy(right->cpu);
 }
 
-/* A whole problem by replays: every figure comes with an output that was checked. */
-static void times_by_replays(void **state)
+static bench_run by_replays(heed_context *context)
 {
-    heed_context *context = open_device();
-    bench_source source = source_of("b1 h2 s16 d8 f16");
-    answer right;
-    bench_run bench = { .context = context,
+    return (bench_run){ .context = context,
                         .kernel = "fwd_any_sm80_naive",
                         .seconds = 0.01,
                         .margin = 0.01,
@@ -232,6 +228,15 @@ static void times_by_replays(void **state)
                         .replay = true,
                         .host_threads = 1,
                         .seed = 1 };
+}
+
+/* A whole problem by replays: every figure comes with an output that was checked. */
+static void times_by_replays(void **state)
+{
+    heed_context *context = open_device();
+    bench_source source = source_of("b1 h2 s16 d8 f16");
+    answer right;
+    bench_run bench = by_replays(context);
     bench_row row;
     answer_open(&right, &source);
     assert_int_equal(bench_measure(&bench, &source, &row), CLI_OK);
@@ -274,14 +279,7 @@ static void calibrates_by_replays(void **state)
     heed_context *context = open_device();
     bench_source source = source_of("b1 h2 s16 d8 f16");
     answer right;
-    bench_run bench = { .context = context,
-                        .kernel = "fwd_any_sm80_naive",
-                        .seconds = 0.01,
-                        .margin = 0.01,
-                        .cold = true,
-                        .replay = true,
-                        .host_threads = 1,
-                        .seed = 1 };
+    bench_run bench = by_replays(context);
     bench_calibration row;
     answer_open(&right, &source);
     assert_int_equal(bench_calibrate_problem(&bench, &source, &row), CLI_OK);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "cli/candidate.h"
-#include "lab/trial/sandbox.h"
+#include "hold.h"
 #include "lab/verify/verify.h"
 #include "trial_scene.h"
 
@@ -102,12 +102,9 @@ int main(void)
         cmocka_unit_test(test_wrong),
         cmocka_unit_test(test_misdeeds),
     };
-    const lab_protections protections = lab_protections_find();
 
-    if (!lab_protections_suffice(&protections)) {
-        fprintf(stderr, "skipped: this system cannot hold a candidate\n");
-        return 77;
-    }
+    if (!can_hold_aloud())
+        return HOLD_SKIPPED;
     scene_open(&scene);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

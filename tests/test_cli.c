@@ -251,6 +251,8 @@ static void inspects_sources(void **state)
         { "heed inspect --no-code -a 89 -D 'N=(1.5f + 010)' -D EMPTY= -D UNUSED k.cu", 0, "k.cu",
           "" },
         { "heed inspect --no-code -a 89 -D N=2 --registers 16 k.cu; echo $?", 0, "0\n", "" },
+        { "heed inspect --no-code -a 89 -D N=2 -t 16x16 k.cu", 1, "it was compiled for 128 at most",
+          "" },
         { "echo 'extern \"C\" __global__ void __launch_bounds__(64, 1) big(const float *x, float "
           "*y) "
           "{ float a[40]; for (int i = 0; i < 40; i++) a[i] = x[i]; __syncthreads(); "

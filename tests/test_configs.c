@@ -26,29 +26,11 @@
 
 #include <cmocka.h>
 
+#include "config_specs.h"
 #include "cuda/backend.h"
 #include "cuda/gpu.h"
-#include "cuda/nvrtc.h"
 #include "inspect/cubin.h"
-
-/* Every head dim that kernels pad to, with the mask, which is the longer code; the largest of each
- * class without it as well. Then samples of the other types, of head dims that need padding, and of
- * unequal ones. */
-static const char *const specs[] = {
-    "b4 h16 s4096 d32 f16 causal",  "b4 h16 s4096 d64 f16",
-    "b4 h16 s4096 d64 f16 causal",  "b4 h16 s4096 d96 f16 causal",
-    "b4 h16 s4096 d128 f16",        "b4 h16 s4096 d128 f16 causal",
-    "b4 h16 s4096 d160 f16 causal", "b4 h16 s4096 d192 f16 causal",
-    "b4 h16 s4096 d224 f16 causal", "b4 h16 s4096 d256 f16",
-    "b4 h16 s4096 d256 f16 causal", "b4 h16 s4096 d64 bf16 causal",
-    "b4 h16 s4096 d128 bf16",       "b4 h16 s4096 d192/128 bf16 causal",
-    "b4 h16 s4096 d80 bf16 causal", "b4 h16 s4096 d64 f16 causal acc=f16",
-    "b4 h16 s4096 d64 f32",         "b4 h16 s4096 d512 f32 causal",
-};
-#define SPECS (sizeof specs / sizeof *specs)
-
-static const int archs[] = { 80, 89, 90 };
-#define ARCHS (sizeof archs / sizeof *archs)
+#include "jit_scene.h"
 
 /* More than what a kernel ever took on sm_89 beyond what it takes on sm_80. */
 #define REGISTERS_APART 32
@@ -241,24 +223,15 @@ static void run_items(work *shared)
     }
 }
 
-static void skip_without_compiler(void)
-{
-    const heed_nvrtc *nvrtc;
-    if (heed_nvrtc_get(&nvrtc) == HEED_OK)
-        return;
-    print_message("skipped: %s\n", heed_message());
-    skip();
-}
-
 static void test_every_config_fits(void **state)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     work *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
                         -1, 0);
     assert_true(shared != MAP_FAILED);
-    skip_without_compiler();
-    for (size_t i = 0; i < ARCHS * SPECS; i++)
-        add_all(specs[i % SPECS], archs[i / SPECS]);
+    jit_scene_compiler();
+    for (size_t i = 0; i < CONFIG_ARCHS * CONFIG_SPECS; i++)
+        add_all(config_specs[i % CONFIG_SPECS], config_archs[i / CONFIG_SPECS]);
     fflush(NULL);
     for (long i = 0; i < cpus; i++) {
         pid_t child = fork();
@@ -295,7 +268,7 @@ static void test_what_is_wrong_is_found(void **state)
     item good = { .spec = "b4 h16 s4096 d64 f16 causal", .arch = 89 };
     heed_problem problem;
     bool compiled;
-    skip_without_compiler();
+    jit_scene_compiler();
     assert_int_equal(heed_problem_parse(&problem, good.spec), HEED_OK);
     assert_int_equal(heed_cuda_facts_find("fwd_16bit_sm80_mma", &problem, 89, &good.facts),
                      HEED_OK);
@@ -351,138 +324,11 @@ static void test_splits_share_code(void **state)
     count = 0;
 }
 
-/* Whatever the cost model thinks, no device is faster than its data sheet. */
-static void test_no_prediction_passes_the_roofline(void **state)
-{
-    static const int all[] = { 80, 86, 89, 90 };
-    static const int lengths[] = { 1, 16, 100, 512, 4096, 65536 };
-    char name[HEED_NAME_SIZE];
-    for (size_t n = 0; n < 4 * 6 * SPECS; n++) {
-        heed_problem problem;
-        assert_int_equal(heed_problem_parse(&problem, specs[n % SPECS]), HEED_OK);
-        problem.seq_q = problem.seq_k = lengths[n / SPECS % 6];
-        for (size_t kernel = 0; heed_kernel_name(kernel); kernel++)
-            for (size_t i = 0; heed_kernel_config(kernel, i, name, sizeof name) == HEED_OK; i++) {
-                heed_cuda_facts facts;
-                int arch = all[n / SPECS / 6];
-                if (heed_cuda_facts_find(name, &problem, arch, &facts) == HEED_OK &&
-                    facts.seconds < facts.roofline)
-                    fail_msg("%s for %s, length %d, on sm_%d: %g s, roofline %g s", name,
-                             specs[n % SPECS], lengths[n / SPECS % 6], arch, facts.seconds,
-                             facts.roofline);
-            }
-    }
-}
-
-/* How many configs that sum in half precision are legal for a problem. */
-static int count_half(const char *spec, int arch)
-{
-    char name[HEED_NAME_SIZE];
-    int legal = 0;
-    heed_problem problem;
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
-    for (size_t kernel = 0; heed_kernel_name(kernel); kernel++)
-        for (size_t i = 0; heed_kernel_config(kernel, i, name, sizeof name) == HEED_OK; i++) {
-            heed_cuda_facts facts;
-            if (strstr(name, "_mma__") && strcmp(name + strlen(name) - 2, "a2") == 0)
-                legal += heed_cuda_facts_find(name, &problem, arch, &facts) == HEED_OK;
-        }
-    return legal;
-}
-
-static void test_half_precision_is_for_those_who_ask(void **state)
-{
-    static const char *const dims[] = { "d64", "d128", "d256" };
-    for (size_t i = 0; i < ARCHS * 3; i++) {
-        char spec[64], half[96];
-        int arch = archs[i % ARCHS];
-        snprintf(spec, sizeof spec, "b4 h16 s4096 %s f16 causal", dims[i / ARCHS]);
-        snprintf(half, sizeof half, "%s acc=f16", spec);
-        assert_int_equal(count_half(spec, arch), 0);
-        assert_true(count_half(half, arch) > 0);
-    }
-}
-
-/* Code for sm_90a runs on no other device. */
-static void test_hopper_alone(void **state)
-{
-    heed_problem problem;
-    heed_cuda_facts facts;
-    const char *name = "fwd_16bit_sm90_wgmma";
-    assert_int_equal(heed_problem_parse(&problem, "b4 h16 s4096 d64 f16 causal"), HEED_OK);
-    assert_int_equal(heed_cuda_facts_find(name, &problem, 80, &facts), HEED_ERR_UNSUPPORTED);
-    assert_int_equal(heed_cuda_facts_find(name, &problem, 89, &facts), HEED_ERR_UNSUPPORTED);
-    assert_non_null(strstr(heed_message(), "needs a newer device"));
-    assert_int_equal(heed_cuda_facts_find(name, &problem, 90, &facts), HEED_OK);
-    assert_string_equal(facts.source, "attn_wgmma.cu");
-}
-
-/* A cap on registers is an option of the compiler, and it holds; configs that planning looks at
- * have none, and code of their own. */
-static void test_caps(void **state)
-{
-    heed_problem problem;
-    heed_cuda_facts plain, capped;
-    heed_cubin built;
-    lab_cubin cubin;
-    lab_error error;
-    assert_int_equal(heed_problem_parse(&problem, "b2 h8 s512 d64 f16"), HEED_OK);
-    assert_int_equal(
-        heed_cuda_facts_find("fwd_16bit_sm80_mma__m32n32w2k2s2q1o1b2p1l1a1", &problem, 90, &plain),
-        HEED_OK);
-    assert_int_equal(heed_cuda_facts_find("fwd_16bit_sm80_mma__m32n32w2k2s2q1o1b72p1l1a1", &problem,
-                                          90, &capped),
-                     HEED_OK);
-    assert_int_equal(plain.registers, 0);
-    assert_int_equal(capped.registers, 72);
-    assert_int_equal(capped.define_count, plain.define_count + 1);
-    assert_string_equal(capped.defines[plain.define_count].name, "HEED_CAPPED");
-    assert_int_equal(heed_cuda_facts_find("fwd_16bit_sm80_mma__m128n16w8k2s2q1o1b128p1l1a1",
-                                          &problem, 90, &capped),
-                     HEED_OK);
-    assert_int_equal(heed_cuda_facts_find("fwd_16bit_sm80_mma__m128n16w8k3s2q1o1b128p1l1a1",
-                                          &problem, 90, &capped),
-                     HEED_ERR_UNSUPPORTED);
-    assert_non_null(strstr(heed_message(), "more than its block can have"));
-    skip_without_compiler();
-    assert_int_equal(heed_cuda_facts_find("fwd_16bit_sm80_mma__m32n32w2k2s2q1o1b72p1l1a1", &problem,
-                                          90, &capped),
-                     HEED_OK);
-    const heed_build build = heed_cuda_facts_build(&capped, 90);
-    assert_int_equal(heed_jit_build(&build, &built), HEED_OK);
-    assert_int_equal(lab_cubin_read(&cubin, built.data, built.size, "capped", &error), HEED_OK);
-    for (size_t i = 0; i < cubin.count; i++)
-        assert_in_range(cubin.kernels[i].registers, 16, 72);
-    lab_cubin_free(&cubin);
-    heed_cubin_free(&built);
-}
-
-static void test_what_is_no_CUDA_kernel_has_no_facts(void **state)
-{
-    heed_problem problem;
-    heed_cuda_facts facts;
-    assert_int_equal(heed_problem_parse(&problem, specs[0]), HEED_OK);
-    assert_int_equal(heed_cuda_facts_find("fwd_any_scalar_row", &problem, 80, &facts),
-                     HEED_ERR_UNSUPPORTED);
-    assert_non_null(strstr(heed_message(), "another kind of device"));
-    assert_int_equal(heed_cuda_facts_find("fwd_none", &problem, 80, &facts), HEED_ERR_INVALID);
-    assert_int_equal(heed_cuda_facts_find("fwd_any_scalar_row", &problem, 81, &facts),
-                     HEED_ERR_UNSUPPORTED);
-    problem.batch = 0;
-    assert_int_equal(heed_cuda_facts_find("fwd_any_scalar_row", &problem, 80, &facts),
-                     HEED_ERR_INVALID);
-}
-
 int main(void)
 {
     setenv("HEED_CACHE", HEED_BUILD_DIR "/cubins", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_no_CUDA_kernel_has_no_facts),
-        cmocka_unit_test(test_hopper_alone),
-        cmocka_unit_test(test_caps),
         cmocka_unit_test(test_splits_share_code),
-        cmocka_unit_test(test_half_precision_is_for_those_who_ask),
-        cmocka_unit_test(test_no_prediction_passes_the_roofline),
         cmocka_unit_test(test_what_is_wrong_is_found),
         cmocka_unit_test(test_every_config_fits),
     };

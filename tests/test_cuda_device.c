@@ -24,11 +24,11 @@
 /* Memory                                                                     */
 /* -------------------------------------------------------------------------- */
 
-static void test_memory(void **state)
+/* Memory of the device takes what it is sent, and gives it back. */
+static void there_and_back(heed_context *context)
 {
-    heed_context *context = scene_open("cuda");
-    char text[] = "up and down", back[sizeof text] = "";
-    void *memory, *none;
+    char text[] = "there and back", back[sizeof text] = "";
+    void *memory;
     assert_int_equal(heed_device_allocate(context, sizeof text, &memory), HEED_OK);
     assert_int_equal((uintptr_t)memory % 256, 0);
     assert_int_equal(heed_device_upload(context, memory, text, sizeof text), HEED_OK);
@@ -37,6 +37,13 @@ static void test_memory(void **state)
     assert_string_equal(back, text);
     assert_int_equal(heed_device_upload(context, memory, text, 0), HEED_OK);
     heed_device_free(context, memory);
+}
+
+static void test_memory(void **state)
+{
+    heed_context *context = scene_open("cuda");
+    void *none;
+    there_and_back(context);
     heed_device_free(context, NULL);
     assert_int_equal(heed_device_allocate(context, 0, &none), HEED_OK);
     heed_device_free(context, none);
@@ -408,17 +415,10 @@ static void test_cpu(void **state)
     heed_replay replay;
     double seconds = -1;
     int calls = 0;
-    char text[] = "there and back", back[sizeof text] = "";
     void *memory;
     assert_true(heed_device_is_host(context));
     assert_int_equal(heed_device_arch(context), 0);
-    assert_int_equal(heed_device_allocate(context, sizeof text, &memory), HEED_OK);
-    assert_int_equal((uintptr_t)memory % 256, 0);
-    assert_int_equal(heed_device_upload(context, memory, text, sizeof text), HEED_OK);
-    assert_int_equal(heed_device_wait(context), HEED_OK);
-    assert_int_equal(heed_device_download(context, back, memory, sizeof text), HEED_OK);
-    assert_string_equal(back, text);
-    heed_device_free(context, memory);
+    there_and_back(context);
     assert_int_equal(heed_device_allocate(context, SIZE_MAX - 9, &memory), HEED_ERR_NO_MEMORY);
     assert_int_equal(heed_device_reserve(context, SIZE_MAX - 9, true, &memory), HEED_ERR_NO_MEMORY);
     assert_false(heed_device_read_state(context, &now));

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/trial/sandbox.h"
+#include "hold.h"
 #include "members.h"
 #include "run_heed.h"
 #include "scratch.h"
@@ -146,13 +146,6 @@ static void test_title(void **state)
 
 #define SMALL "'b1 h1 s32 d32 f32'"
 
-/* Can this machine hold candidates? */
-static bool holds_candidates(void)
-{
-    const lab_protections protections = lab_protections_find();
-    return lab_protections_suffice(&protections);
-}
-
 static const json_t *kernel_at(const json_t *json, size_t index)
 {
     return json_array_get(json_object_get(json, "kernels"), index);
@@ -161,7 +154,7 @@ static const json_t *kernel_at(const json_t *json, size_t index)
 /* The marked regions of the source that comes with heed, without a model. */
 static void test_regions(void **state)
 {
-    if (!holds_candidates())
+    if (!can_hold())
         skip();
     json_t *json = run_heed_json(state, &way,
                                  "heed evolve " SMALL " --proposer regions --trials 3 --duel 0.05 "
@@ -197,7 +190,7 @@ static void test_bad_sources(void **state)
         "*) echo '{\"status\":\"unsupported\",\"reason\":\"no idea\"}' ;;\nesac\ndone\n";
     static const char *const verdicts[] = { "ok", "compile", "wrong", "access", "unfit" };
     static char asked[1 << 20];
-    if (!holds_candidates())
+    if (!can_hold())
         skip();
     scratch_script_write(state, "bad", script);
     json_t *json = run_heed_json(state, &way,
@@ -226,7 +219,7 @@ static void test_killed_sources(void **state)
         "'" HEED_PROGRAM "' " SOURCES "& child=$!; for i in $(seq 500); do n=$('" HEED_PROGRAM
         "' board check --board k.db 2>/dev/null | cut -d' ' -f1); [ \"${n:-0}\" -ge 2 ] && break; "
         "sleep 0.02; done; kill -KILL $child; wait $child; true";
-    if (!holds_candidates())
+    if (!can_hold())
         skip();
     run_heed_as(state, &way, line, 0, &said);
     json_t *json = run_heed_json(state, &way, "heed " SOURCES "--json", 0);
@@ -322,7 +315,7 @@ static void test_refusals(void **state)
           "j.db" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (holds_candidates() || !strstr(rows[i].line, "proposer"))
+        if (can_hold() || !strstr(rows[i].line, "proposer"))
             run_heed_rows(state, &way, &rows[i], 1);
 }
 

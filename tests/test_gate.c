@@ -8,21 +8,16 @@
 #include <cmocka.h>
 
 #include <dirent.h>
-#include <errno.h>
 #include <jansson.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "crown.h"
-#include "lab/trial/sandbox.h"
+#include "hold.h"
 #include "run_heed.h"
 #include "scratch.h"
 #include "src/cuda/cache.h"
@@ -213,8 +208,7 @@ static void crown(void **state, const char *name)
 /* It is compiled from the board and runs in its sandbox, beside what heed plans. */
 static void test_source(void **state)
 {
-    const lab_protections protections = lab_protections_find();
-    if (!lab_protections_suffice(&protections))
+    if (!can_hold())
         skip();
     crown(state, "plain");
     json_t *json = judged(state, "heed gate " CHEAP "--json", 0, "PASS");
@@ -228,26 +222,11 @@ static void test_source(void **state)
     expect(state, "heed gate " CHEAP "--json", 0, "AMBIGUOUS");
 }
 
-/* Makes this process one of a kernel without Landlock. */
-static bool lose_landlock(void)
-{
-    struct sock_filter code[] = {
-        { BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr) },
-        { BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_landlock_create_ruleset },
-        { BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | ENOSYS },
-        { BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW },
-    };
-    const struct sock_fprog program = { .len = 4, .filter = code };
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0;
-}
-
 /* Where nothing holds a source it is not run, unless that is asked for. */
 static void test_unsafe(void **state)
 {
-    const lab_protections protections = lab_protections_find();
     int status = 0;
-    if (!lab_protections_suffice(&protections))
+    if (!can_hold())
         skip();
     crown(state, "plain");
     pid_t child = fork();

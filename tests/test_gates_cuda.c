@@ -19,8 +19,7 @@
 #include "cuda/gpu.h"
 #include "cuda/jit.h"
 #include "cuda/nvrtc.h"
-#include "emulator/emulator.h"
-#include "emulator/kernel.h"
+#include "emulated.h"
 #include "lab/verify/mutants/device.h"
 #include "lab/verify/selftest.h"
 
@@ -72,25 +71,22 @@ static const emulated_kernel *const kernels[] = {
 };
 #define KERNELS (sizeof kernels / sizeof kernels[0])
 
-typedef struct emulated {
+typedef struct mistaken {
     const emulated_kernel *kernel;
     heed_problem problem;
-} emulated;
+} mistaken;
 
 static heed_status prepare(void *data, const heed_problem *problem, lab_needs *needs)
 {
-    emulated *it = data;
+    mistaken *it = data;
     it->problem = *problem;
-    snprintf(needs->name, sizeof needs->name, "emulated");
-    needs->workspace_size = 0;
-    needs->deterministic = true;
-    needs->seconds = -1;
+    emulated_needs(needs);
     return HEED_OK;
 }
 
 static heed_status run(void *data, const heed_buffers *buffers)
 {
-    const emulated *it = data;
+    const mistaken *it = data;
     const heed_gpu gpu = { .multiprocessors = 1, .clock = 1, .bandwidth = 1 };
     const heed_cuda_cut cut = { .rows = it->kernel->rows, .splits = 1 };
     heed_cuda_args args;
@@ -113,7 +109,7 @@ static heed_status run(void *data, const heed_buffers *buffers)
 
 static heed_status open_mistake(void *data, int mistake, lab_subject *subject)
 {
-    emulated *it = calloc(1, sizeof *it);
+    mistaken *it = calloc(1, sizeof *it);
     if (!it || mistake < 0 || (size_t)mistake >= KERNELS)
         abort();
     it->kernel = kernels[mistake];

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "crown.h"
-#include "lab/trial/sandbox.h"
+#include "hold.h"
 #include "run_heed.h"
 #include "scratch.h"
 
@@ -32,12 +32,6 @@ static void crown(void **state, const char *name)
 {
     run_heed_must(state, &way, "rm -f board.db*", 0);
     crown_source(state, name, SPEC, 1e-3);
-}
-
-static bool can_hold(void)
-{
-    const lab_protections protections = lab_protections_find();
-    return lab_protections_suffice(&protections);
 }
 
 /* Runs a line that must exit with 0 and returns all that it said, which the next call forgets. */

@@ -1,8 +1,5 @@
 /*
  * test_jit.c - kernels compiled when they are needed, where there is an NVRTC
- *
- * The search for NVRTC is tested in child processes: one that a process has loaded is found before
- * all others.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -14,29 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "cuda/jit.h"
-#include "cuda/nvrtc.h"
 #include "cuda/sources.h"
+#include "jit_scene.h"
 #include "scratch.h"
-
-static const char tiny[] = "#include \"ptx.cuh\"\n"
-                           "extern \"C\" __global__ void tiny(float *x)\n"
-                           "{\n"
-                           "    x[threadIdx.x] *= FACTOR;\n"
-                           "}\n";
-
-static const heed_define factor_2[] = { { "FACTOR", 2 } };
-
-static heed_build build_for(int arch)
-{
-    return (
-        heed_build){ .source = "tiny.cu", .defines = factor_2, .define_count = 1, .arch = arch };
-}
 
 static void assert_message(const char *words)
 {
@@ -44,161 +25,10 @@ static void assert_message(const char *words)
         fail_msg("\"%s\" does not say \"%s\"", heed_message(), words);
 }
 
-/* -------------------------------------------------------------------------- */
-/* Fixtures                                                                   */
-/* -------------------------------------------------------------------------- */
-
-static int open_cache(void **state)
-{
-    return scratch_open(state) == 0 ? setenv("HEED_CACHE", *state, 1) : -1;
-}
-
-/* Skips the test where there is no compiler, and says so. */
-static const heed_nvrtc *need_nvrtc(void)
-{
-    const heed_nvrtc *nvrtc;
-    if (heed_nvrtc_get(&nvrtc) != HEED_OK) {
-        print_message("skipped: %s\n", heed_message());
-        skip();
-    }
-    return nvrtc;
-}
-
 static void assert_builds(const heed_build *build, const char *text, heed_cubin *cubin)
 {
     if (heed_jit_build_text(build, text, cubin) != HEED_OK)
         fail_msg("%s", heed_message());
-}
-
-/* Runs @body in a process of its own. What it checks it checks with require(). */
-static void in_child(void (*body)(const char *folder), const char *folder)
-{
-    int status = 0;
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        body(folder);
-        _exit(0);
-    }
-    assert_true(child > 0);
-    assert_true(waitpid(child, &status, 0) == child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-static void require(bool good, const char *what)
-{
-    if (good)
-        return;
-    fprintf(stderr, "not so: %s (%s)\n", what, heed_message());
-    _exit(1);
-}
-
-/* -------------------------------------------------------------------------- */
-/* Finding NVRTC                                                              */
-/* -------------------------------------------------------------------------- */
-
-static void child_refuses_a_bad_name(const char *folder)
-{
-    static const char *const names[] = { "/no/such/file", "/etc/passwd", "/dev/null", "libm.so.6" };
-    heed_nvrtc nvrtc;
-    heed_nvrtc_search search;
-    (void)folder;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        setenv("HEED_NVRTC", names[i], 1);
-        require(heed_nvrtc_load(&nvrtc, &search) == HEED_ERR_DEVICE, "it is refused");
-        require(strstr(heed_message(), "HEED_NVRTC") && strstr(heed_message(), names[i]),
-                "the message names variable and value");
-        require(search.count == 1 && !nvrtc.library, "no other place was tried");
-    }
-    const heed_nvrtc *process;
-    require(heed_nvrtc_get(&process) == HEED_ERR_DEVICE && !process, "the process has none");
-    setenv("HEED_NVRTC", "", 1);
-    require(heed_nvrtc_get(&process) == HEED_ERR_DEVICE && strstr(heed_message(), "libm.so.6"),
-            "nor later, for the same reason");
-    heed_cubin cubin;
-    const heed_build build = build_for(80);
-    require(heed_jit_build_text(&build, tiny, &cubin) == HEED_ERR_DEVICE, "nothing is compiled");
-    heed_cubin_free(&cubin);
-}
-
-static void test_a_bad_HEED_NVRTC_is_an_error(void **state)
-{
-    in_child(child_refuses_a_bad_name, *state);
-}
-
-/* Is a try of @place, at a path with @part, among those made? */
-static bool tried(const heed_nvrtc_search *search, const char *place, const char *part)
-{
-    for (int i = 0; i < search->count; i++)
-        if (strcmp(search->tries[i].place, place) == 0 && strstr(search->tries[i].path, part))
-            return true;
-    return false;
-}
-
-static void child_looks_everywhere(const char *folder)
-{
-    char path[PATH_MAX];
-    heed_nvrtc nvrtc;
-    heed_nvrtc_search search;
-    unsetenv("HEED_NVRTC");
-    setenv("VIRTUAL_ENV", "/none/v[e]nv", 1); /* a name is no pattern */
-    setenv("CONDA_PREFIX", "/none/conda", 1);
-    setenv("CUDA_HOME", folder, 1);
-    snprintf(path, sizeof path, "%s/lib64", folder);
-    mkdir(path, 0700);
-    snprintf(path, sizeof path, "%s/lib64/libnvrtc.so.12", folder);
-    FILE *file = fopen(path, "w");
-    require(file && fputs("no library", file) >= 0 && fclose(file) == 0, "a file can be made");
-    heed_status status = heed_nvrtc_load(&nvrtc, &search);
-    unlink(path);
-    snprintf(path, sizeof path, "%s/lib64", folder);
-    rmdir(path);
-    require(status == HEED_OK || strstr(heed_message(), "pip install"), "none: says what to do");
-    require(strcmp(search.tries[0].place, "this process") == 0, "what is loaded comes first");
-    if (status == HEED_OK && strcmp(nvrtc.place, "this process") != 0)
-        require(strncmp(nvrtc.path, "/", 1) == 0, "the path of the file is known");
-    require(tried(&search, "VIRTUAL_ENV", "/none/v\\[e]nv/lib/python3"), "VIRTUAL_ENV");
-    require(tried(&search, "CONDA_PREFIX", "/none/conda/lib/python3"), "CONDA_PREFIX");
-    if (status != HEED_OK || strncmp(nvrtc.place, "python3", 7) != 0)
-        require(tried(&search, "CUDA_HOME", "/lib64/libnvrtc.so.12"), "CUDA_HOME");
-}
-
-static void test_every_place_is_tried(void **state)
-{
-    in_child(child_looks_everywhere, *state);
-}
-
-static void child_takes_the_one_it_has(const char *folder)
-{
-    heed_nvrtc one, other;
-    heed_nvrtc_search search;
-    (void)folder;
-    if (heed_nvrtc_load(&one, &search) != HEED_OK)
-        return;
-    require(heed_nvrtc_load(&other, &search) == HEED_OK, "it is found again");
-    require(strcmp(other.place, "this process") == 0, "as one that is loaded");
-    require(strcmp(one.path, other.path) == 0 && one.compile == other.compile, "and the same");
-    setenv("HEED_NVRTC", one.path, 1);
-    require(heed_nvrtc_load(&other, &search) == HEED_OK, "it can be named");
-    require(strcmp(other.place, "HEED_NVRTC") == 0, "HEED_NVRTC comes first");
-}
-
-static void test_a_loaded_one_is_taken(void **state)
-{
-    in_child(child_takes_the_one_it_has, *state);
-}
-
-static void test_nvrtc_says_what_it_is(void **state)
-{
-    const heed_nvrtc *nvrtc = need_nvrtc();
-    assert_true(nvrtc->major >= 11);
-    assert_true(nvrtc->file_size > 0);
-    assert_true(heed_nvrtc_supports(nvrtc, 80));
-    assert_false(heed_nvrtc_supports(nvrtc, 81));
-    const heed_nvrtc_search *search = heed_nvrtc_tried();
-    assert_true(search->count > 0);
-    assert_string_equal(search->tries[search->count - 1].path, nvrtc->path);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -241,12 +71,12 @@ static void test_every_device_source_is_carried(void **state)
 static void test_each_architecture_gets_its_code(void **state)
 {
     static const int archs[] = { 80, 86, 89, 90 };
-    const heed_nvrtc *nvrtc = need_nvrtc();
+    const heed_nvrtc *nvrtc = jit_scene_compiler();
     char target[16];
     for (size_t i = 0; i < sizeof archs / sizeof *archs; i++) {
         heed_cubin cubin;
-        const heed_build build = build_for(archs[i]);
-        assert_builds(&build, tiny, &cubin);
+        const heed_build build = jit_scene_build(archs[i]);
+        assert_builds(&build, jit_scene_text, &cubin);
         assert_int_equal(cubin.ptx, !heed_nvrtc_supports(nvrtc, archs[i]));
         assert_false(cubin.cached);
         assert_memory_equal(cubin.data, cubin.ptx ? "//" : "\177ELF", cubin.ptx ? 2 : 4);
@@ -260,11 +90,11 @@ static void test_each_architecture_gets_its_code(void **state)
 
 static void test_the_second_time_is_cached(void **state)
 {
-    need_nvrtc();
+    jit_scene_compiler();
     heed_cubin first, second;
-    const heed_build build = build_for(80);
-    assert_builds(&build, tiny, &first);
-    assert_builds(&build, tiny, &second);
+    const heed_build build = jit_scene_build(80);
+    assert_builds(&build, jit_scene_text, &first);
+    assert_builds(&build, jit_scene_text, &second);
     assert_false(first.cached);
     assert_true(second.cached);
     assert_int_equal(first.size, second.size);
@@ -279,37 +109,42 @@ static void test_the_second_time_is_cached(void **state)
 
 static void test_a_fresh_build_is_compiled_each_time(void **state)
 {
-    need_nvrtc();
+    jit_scene_compiler();
     heed_cubin cubin;
-    heed_build build = build_for(80);
+    heed_build build = jit_scene_build(80);
     build.fresh = true;
     for (int i = 0; i < 2; i++) {
-        assert_builds(&build, tiny, &cubin);
+        assert_builds(&build, jit_scene_text, &cubin);
         assert_false(cubin.cached);
         heed_cubin_free(&cubin);
     }
     build.fresh = false; /* nor was it stored */
     for (int i = 0; i < 2; i++) {
-        assert_builds(&build, tiny, &cubin);
+        assert_builds(&build, jit_scene_text, &cubin);
         assert_int_equal(cubin.cached, i);
         heed_cubin_free(&cubin);
     }
     build.fresh = true;
-    assert_builds(&build, tiny, &cubin);
+    assert_builds(&build, jit_scene_text, &cubin);
     assert_false(cubin.cached);
     heed_cubin_free(&cubin);
 }
 
 static void test_everything_is_part_of_the_key(void **state)
 {
-    need_nvrtc();
+    jit_scene_compiler();
     static const heed_define factor_3[] = { { "FACTOR", 3 } };
     static const heed_define two[] = { { "FACTOR", 2 }, { "OTHER", -1 } };
-    static const char *const texts[] = {
-        tiny, tiny, tiny, tiny, tiny, tiny, "extern \"C\" __global__ void other() {}"
-    };
-    heed_build builds[] = { build_for(80), build_for(80), build_for(80), build_for(80),
-                            build_for(80), build_for(89), build_for(80) };
+    static const char *const texts[] = { jit_scene_text,
+                                         jit_scene_text,
+                                         jit_scene_text,
+                                         jit_scene_text,
+                                         jit_scene_text,
+                                         jit_scene_text,
+                                         "extern \"C\" __global__ void other() {}" };
+    heed_build builds[] = { jit_scene_build(80), jit_scene_build(80), jit_scene_build(80),
+                            jit_scene_build(80), jit_scene_build(80), jit_scene_build(89),
+                            jit_scene_build(80) };
     char keys[7][HEED_CACHE_KEY_SIZE];
     builds[1].defines = factor_3;
     builds[2].defines = two;
@@ -329,7 +164,7 @@ static void test_everything_is_part_of_the_key(void **state)
 
 static void test_registers_can_be_capped(void **state)
 {
-    need_nvrtc();
+    jit_scene_compiler();
     static const char hungry[] =
         "extern \"C\" __global__ void hungry(float *x) {\n"
         "    float a[48];\n"
@@ -338,7 +173,7 @@ static void test_registers_can_be_capped(void **state)
         "    _Pragma(\"unroll\") for (int i = 0; i < 48; i++) x[i + threadIdx.x] = a[i];\n"
         "}\n";
     heed_cubin cubin;
-    heed_build build = build_for(80);
+    heed_build build = jit_scene_build(80);
     build.registers = 32;
     assert_builds(&build, hungry, &cubin);
     assert_non_null(strstr(cubin.log, "Used 32 registers"));
@@ -347,29 +182,29 @@ static void test_registers_can_be_capped(void **state)
 
 static void test_an_unknown_architecture_gets_ptx(void **state)
 {
-    const heed_nvrtc *nvrtc = need_nvrtc();
+    const heed_nvrtc *nvrtc = jit_scene_compiler();
     heed_cubin cubin;
-    heed_build build = build_for(999);
+    heed_build build = jit_scene_build(999);
     char target[32];
-    assert_builds(&build, tiny, &cubin);
+    assert_builds(&build, jit_scene_text, &cubin);
     assert_true(cubin.ptx);
     assert_int_equal(cubin.data[cubin.size - 1], 0);
     snprintf(target, sizeof target, ".target sm_%d\n",
              nvrtc->supported[nvrtc->supported_count - 1]);
     assert_non_null(strstr((char *)cubin.data, target));
     heed_cubin_free(&cubin);
-    assert_builds(&build, tiny, &cubin);
+    assert_builds(&build, jit_scene_text, &cubin);
     assert_true(cubin.cached && cubin.ptx);
     heed_cubin_free(&cubin);
 
-    build = build_for(81); /* between two that it knows */
-    assert_builds(&build, tiny, &cubin);
+    build = jit_scene_build(81); /* between two that it knows */
+    assert_builds(&build, jit_scene_text, &cubin);
     assert_non_null(strstr((char *)cubin.data, ".target sm_80\n"));
     heed_cubin_free(&cubin);
 
-    build = build_for(50);
+    build = jit_scene_build(50);
     if (nvrtc->supported[0] > 50) {
-        assert_int_equal(heed_jit_build_text(&build, tiny, &cubin), HEED_ERR_UNSUPPORTED);
+        assert_int_equal(heed_jit_build_text(&build, jit_scene_text, &cubin), HEED_ERR_UNSUPPORTED);
         assert_message("not for sm_50");
         heed_cubin_free(&cubin);
     }
@@ -381,7 +216,7 @@ static void test_an_unknown_architecture_gets_ptx(void **state)
 
 static void test_an_error_is_shown_and_the_log_kept(void **state)
 {
-    need_nvrtc();
+    jit_scene_compiler();
     static const char wrong[] = "static __device__ int warned() {}\n"
                                 "extern \"C\" __global__ void wrong(float *x)\n"
                                 "{\n"
@@ -390,7 +225,7 @@ static void test_an_error_is_shown_and_the_log_kept(void **state)
     static char log[1 << 16];
     char path[PATH_MAX];
     heed_cubin cubin;
-    heed_build build = build_for(80);
+    heed_build build = jit_scene_build(80);
     build.source = "wrong.cu";
     assert_int_equal(heed_jit_build_text(&build, wrong, &cubin), HEED_ERR_DEVICE);
     assert_message("wrong.cu(4): error");
@@ -415,12 +250,12 @@ static void test_an_error_is_shown_and_the_log_kept(void **state)
 
 static void test_without_a_cache_it_is_compiled_again(void **state)
 {
-    need_nvrtc();
+    jit_scene_compiler();
     heed_cubin cubin;
-    const heed_build build = build_for(80);
+    const heed_build build = jit_scene_build(80);
     setenv("HEED_CACHE", "/dev/null", 1);
     for (int i = 0; i < 2; i++) {
-        assert_builds(&build, tiny, &cubin);
+        assert_builds(&build, jit_scene_text, &cubin);
         assert_false(cubin.cached);
         heed_cubin_free(&cubin);
     }
@@ -429,18 +264,18 @@ static void test_without_a_cache_it_is_compiled_again(void **state)
 
 static void test_a_damaged_entry_is_compiled_again(void **state)
 {
-    need_nvrtc();
+    jit_scene_compiler();
     char path[PATH_MAX];
     heed_cubin cubin;
-    const heed_build build = build_for(80);
-    assert_builds(&build, tiny, &cubin);
+    const heed_build build = jit_scene_build(80);
+    assert_builds(&build, jit_scene_text, &cubin);
     snprintf(path, sizeof path, "%s/cubin/%s.cubin", (char *)*state, cubin.key);
     heed_cubin_free(&cubin);
     assert_int_equal(truncate(path, 1000), 0);
-    assert_builds(&build, tiny, &cubin);
+    assert_builds(&build, jit_scene_text, &cubin);
     assert_false(cubin.cached);
     heed_cubin_free(&cubin);
-    assert_builds(&build, tiny, &cubin);
+    assert_builds(&build, jit_scene_text, &cubin);
     assert_true(cubin.cached);
     heed_cubin_free(&cubin);
 }
@@ -449,7 +284,7 @@ static void assert_refused(const heed_build *build, const char *words)
 {
     heed_cubin cubin;
     memset(&cubin, 0x5a, sizeof cubin);
-    assert_int_equal(heed_jit_build_text(build, tiny, &cubin), HEED_ERR_INVALID);
+    assert_int_equal(heed_jit_build_text(build, jit_scene_text, &cubin), HEED_ERR_INVALID);
     assert_message(words);
     assert_null(cubin.data);
     heed_cubin_free(&cubin);
@@ -458,11 +293,11 @@ static void assert_refused(const heed_build *build, const char *words)
 static void test_a_bad_build_is_refused(void **state)
 {
     static const heed_define bad[] = { { "A=1 -I/", 1 }, { "", 1 }, { "9A", 1 }, { NULL, 1 } };
-    heed_build build = build_for(49);
+    heed_build build = jit_scene_build(49);
     assert_refused(&build, "arch is 49; it must be 50 to 999");
-    build = build_for(1000);
+    build = jit_scene_build(1000);
     assert_refused(&build, "arch is 1000");
-    build = build_for(80);
+    build = jit_scene_build(80);
     build.registers = 256;
     assert_refused(&build, "registers is 256; it must be 0 to 255");
     build.registers = 0;
@@ -473,7 +308,7 @@ static void test_a_bad_build_is_refused(void **state)
         build.defines = &bad[i];
         assert_refused(&build, "defines[0]");
     }
-    build = build_for(80);
+    build = jit_scene_build(80);
     build.source = NULL;
     assert_refused(&build, "source is NULL");
 }
@@ -483,7 +318,7 @@ static void test_only_kernels_that_are_carried_have_a_name(void **state)
     static const char *const names[] = { "none.cu", "ptx.cuh", "", NULL };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         heed_cubin cubin;
-        heed_build build = build_for(80);
+        heed_build build = jit_scene_build(80);
         build.source = names[i];
         assert_int_equal(heed_jit_build(&build, &cubin), HEED_ERR_INVALID);
         assert_message("carries no such kernel");
@@ -494,14 +329,14 @@ static void test_only_kernels_that_are_carried_have_a_name(void **state)
 /* A file in the current folder may have the name of an embedded header: it is not the one meant. */
 static void test_headers_are_the_embedded_ones(void **state)
 {
-    need_nvrtc();
+    jit_scene_compiler();
     char before[PATH_MAX], path[SCRATCH_PATH_SIZE];
     heed_cubin cubin;
-    const heed_build build = build_for(80);
+    const heed_build build = jit_scene_build(80);
     assert_non_null(getcwd(before, sizeof before));
     scratch_write(scratch_path(state, "ptx.cuh", path), "#error wrong one\n", 17);
     assert_int_equal(chdir(*state), 0);
-    heed_status status = heed_jit_build_text(&build, tiny, &cubin);
+    heed_status status = heed_jit_build_text(&build, jit_scene_text, &cubin);
     assert_int_equal(chdir(before), 0);
     assert_int_equal(status, HEED_OK);
     heed_cubin_free(&cubin);
@@ -521,14 +356,14 @@ typedef struct worker {
 static void *work(void *data)
 {
     worker *self = data;
-    const heed_build build = build_for(self->arch);
-    self->status = heed_jit_build_text(&build, tiny, &self->cubin);
+    const heed_build build = jit_scene_build(self->arch);
+    self->status = heed_jit_build_text(&build, jit_scene_text, &self->cubin);
     return NULL;
 }
 
 static void test_threads_build_at_once(void **state)
 {
-    need_nvrtc();
+    jit_scene_compiler();
     static const int archs[] = { 80, 86, 89, 90 };
     worker workers[8] = { 0 };
     for (int i = 0; i < 8; i++) {
@@ -548,16 +383,9 @@ static void test_threads_build_at_once(void **state)
         heed_cubin_free(&workers[i].cubin);
 }
 
-#define JIT_TEST(function) cmocka_unit_test_setup_teardown(function, open_cache, scratch_close)
-
 int main(void)
 {
-    /* Children first, while no NVRTC is loaded. */
     const struct CMUnitTest tests[] = {
-        JIT_TEST(test_a_bad_HEED_NVRTC_is_an_error),
-        JIT_TEST(test_every_place_is_tried),
-        JIT_TEST(test_a_loaded_one_is_taken),
-        JIT_TEST(test_nvrtc_says_what_it_is),
         JIT_TEST(test_every_device_source_is_carried),
         JIT_TEST(test_each_architecture_gets_its_code),
         JIT_TEST(test_the_second_time_is_cached),

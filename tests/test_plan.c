@@ -15,8 +15,6 @@
 #include "expect.h"
 #include "heed.h"
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
 static heed_context *make_context(const char *cpu, int threads)
 {
     heed_context *context = NULL;

@@ -10,20 +10,18 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "hold.h"
 #include "lab/trial/sandbox.h"
 #include "scratch.h"
 #include "trial_scene.h"
@@ -237,21 +235,6 @@ static void test_resources(void **state)
 /* Systems that have less                                                                         */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Makes this process one of a kernel without Landlock. */
-static bool lose_landlock(void)
-{
-    struct sock_filter code[] = {
-        { BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr) },
-        { BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_landlock_create_ruleset },
-        { BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | ENOSYS },
-        { BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW },
-    };
-    const struct sock_fprog program = { .len = 4, .filter = code };
-
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0;
-}
-
 /* What a trial does there: 0 if it is refused, and runs if that is asked for. */
 static int try_without_landlock(void)
 {
@@ -274,10 +257,9 @@ static int try_without_landlock(void)
 
 static void test_without_landlock(void **state)
 {
-    const lab_protections protections = lab_protections_find();
     int status = 0;
 
-    if (!lab_protections_suffice(&protections))
+    if (!can_hold())
         skip();
     pid_t child = fork();
     if (child == 0)

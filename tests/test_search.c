@@ -1,5 +1,5 @@
 /*
- * test_search.c - strategies: that they keep their budgets, can be resumed, and need few trials
+ * test_search.c - strategies: that they keep their budgets, and can be resumed
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,21 +18,6 @@
 #include "landscapes.h"
 #include "scratch.h"
 
-/* A build that is slow itself takes fewer runs. */
-#ifdef SEARCH_FEWER_RUNS
-#define RUNS(count) ((count) / 10 + 5)
-#else
-#define RUNS(count) (count)
-#endif
-
-static void load(lab_space *space, const char *name)
-{
-    char path[512];
-    lab_error error;
-    snprintf(path, sizeof path, HEED_SOURCE_DIR "/spaces/%s.txt", name);
-    assert_int_equal(lab_space_load(space, path, &error), HEED_OK);
-}
-
 /* An evaluator that counts what it is asked. The time of a point falls with the distance from the
  * middle of the space; a point that is divisible by @faulty fails. */
 typedef struct counter {
@@ -41,7 +26,6 @@ typedef struct counter {
     int64_t faulty;
     int64_t *log; /* of points, shapes, efforts, as one number each */
     int64_t announced;
-    const lab_trials *trials; /* of a landscape, where that answers */
 } counter;
 
 static counter *current; /* interrupted() is told nothing */
@@ -87,7 +71,7 @@ static void test_every_point(void **state)
 {
     lab_space space;
     lab_error error;
-    load(&space, "sweep90");
+    landscape_space(&space, "sweep90");
     for (size_t i = 0; lab_strategy_at(i); i++) {
         counter self = { .space = &space, .faulty = 7 };
         lab_evaluator evaluator = evaluator_of(&self);
@@ -117,7 +101,7 @@ static void test_budget(void **state)
 {
     lab_space space;
     lab_error error;
-    load(&space, "sweep90");
+    landscape_space(&space, "sweep90");
     for (size_t i = 0; lab_strategy_at(i); i++) {
         counter self = { .space = &space };
         lab_evaluator evaluator = evaluator_of(&self);
@@ -154,7 +138,7 @@ static void test_seeds(void **state)
 {
     lab_space space;
     lab_error error;
-    load(&space, "cpu_tile");
+    landscape_space(&space, "cpu_tile");
     int64_t count = lab_space_count(&space);
     for (size_t i = 0; lab_strategy_at(i); i++) {
         int64_t *logs[3];
@@ -199,7 +183,7 @@ static void test_bad_options(void **state)
     lab_space space;
     lab_error error;
     lab_search *search;
-    load(&space, "sweep90");
+    landscape_space(&space, "sweep90");
     counter self = { .space = &space };
     lab_evaluator evaluator = evaluator_of(&self);
     lab_search_options options = { .strategy = "magic" };
@@ -237,7 +221,7 @@ static void test_finals(void **state)
 {
     lab_space space;
     lab_error error;
-    load(&space, "sweep90");
+    landscape_space(&space, "sweep90");
     lab_evaluator evaluator = {
         .data = &space, .shapes = 2, .efforts = 3, .evaluate = lucky_evaluate
     };
@@ -266,7 +250,7 @@ static void test_trials_file(void **state)
     lab_space space;
     lab_error error;
     FILE *file;
-    load(&space, "sweep90");
+    landscape_space(&space, "sweep90");
     lab_trials head = { .space = "sweep90",
                         .kernel = "k",
                         .device = "a device",
@@ -330,7 +314,7 @@ static void test_bad_trials(void **state)
     };
     char path[SCRATCH_PATH_SIZE];
     lab_space space;
-    load(&space, "sweep90");
+    landscape_space(&space, "sweep90");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         lab_trials trials;
         lab_error error;
@@ -340,205 +324,6 @@ static void test_bad_trials(void **state)
             fail_msg("%s: the message is \"%s\"", rows[i][0], error.text);
         assert_null(trials.records);
     }
-    lab_space_free(&space);
-}
-
-/* ---- How many trials ---- */
-
-/* The criterion: within 5 % of the best after at most 30 % of the grid's 90 points, in the median
- * over 200 seeds; and in nine of ten runs after half of it. On five landscapes of each kind, which
- * no constant of the strategy was fitted to. */
-static void test_trials_needed(void **state)
-{
-    lab_space space;
-    lab_error error;
-    load(&space, "sweep90");
-    for (int which = 0; which < LANDSCAPE_RUGGED; which++) {
-        double medians = 0, random_medians = 0;
-        for (uint64_t seed = 0; seed < 5; seed++) {
-            lab_trials trials = landscape_make((landscape)which, &space, 1000 + seed);
-            lab_replay_options options = { .seeds = RUNS(20), .noise = 0.01, .trials = 40 };
-            lab_replay_result model, random;
-            assert_int_equal(lab_replay_run(&space, &trials, &options, &model, &error), HEED_OK);
-            options.strategy = "random";
-            options.trials = 90;
-            assert_int_equal(lab_replay_run(&space, &trials, &options, &random, &error), HEED_OK);
-            lab_trials_free(&trials);
-            medians += model.median / 5;
-            random_medians += random.median / 5;
-            if (model.median > 27)
-                fail_msg("%s %d: %.0f trials", landscape_name((landscape)which), (int)seed,
-                         model.median);
-        }
-        print_message("%s: %.1f trials of 90 in the median, %.1f at random\n",
-                      landscape_name((landscape)which), medians, random_medians);
-        assert_true(medians < 0.75 * random_medians);
-    }
-    lab_space_free(&space);
-}
-
-static double true_score(const lab_trials *trials, int64_t point)
-{
-    double sum = 0;
-    for (int shape = 0; shape < trials->shape_count; shape++) {
-        const lab_evaluation *answer = lab_trials_find(trials, point, shape, -1);
-        sum += answer ? log(answer->seconds) : INFINITY;
-    }
-    return sum / trials->shape_count;
-}
-
-static heed_status landscape_evaluate(void *data, const lab_point *point, int shape, int effort,
-                                      lab_evaluation *result)
-{
-    const counter *self = data;
-    int64_t index = lab_space_index(self->space, point);
-    (void)effort;
-    *result = *lab_trials_find(self->trials, index, shape, -1);
-    return HEED_OK;
-}
-
-/* How much slower than the best of a landscape is what 60 trials find. */
-static double regret(const lab_space *space, const lab_trials *trials, const char *strategy)
-{
-    counter self = { .space = space, .trials = trials };
-    const lab_evaluator evaluator = {
-        .data = &self, .shapes = 3, .efforts = 1, .evaluate = landscape_evaluate
-    };
-    const lab_search_options options = { .strategy = strategy, .seed = 3, .trials = 60 };
-    lab_search *search;
-    lab_error error;
-    double best = INFINITY;
-    for (int64_t i = 0; i < lab_space_count(space); i++)
-        best = fmin(best, true_score(trials, i));
-    assert_int_equal(lab_search_run(&search, space, &evaluator, &options, &error), HEED_OK);
-    double found = true_score(trials, lab_search_get(search).best->index);
-    lab_search_free(search);
-    return exp(found - best) - 1;
-}
-
-/* 60 trials in a space of 7488 points with a meaning. */
-static void test_large_space(void **state)
-{
-    static const landscape kinds[] = { LANDSCAPE_VALLEY, LANDSCAPE_CLIFFS, LANDSCAPE_WAVES };
-    lab_space space;
-    load(&space, "mma");
-    for (int i = 0; i < 3; i++) {
-        lab_trials trials = landscape_make(kinds[i], &space, 200);
-        double model = regret(&space, &trials, "model");
-        double random = regret(&space, &trials, "random");
-        print_message("%s: after 60 trials %.1f %% above the best, %.1f %% at random\n",
-                      landscape_name(kinds[i]), 100 * model, 100 * random);
-        assert_true(model < 0.05 && model < random);
-        lab_trials_free(&trials);
-    }
-    lab_space_free(&space);
-}
-
-/* 200 seeds, on one landscape with cliffs. */
-static void test_criterion(void **state)
-{
-    lab_space space;
-    lab_error error;
-    load(&space, "sweep90");
-    lab_trials trials = landscape_make(LANDSCAPE_CLIFFS, &space, 77);
-    const lab_replay_options options = { .seeds = RUNS(200), .noise = 0.01, .trials = 45 };
-    lab_replay_result result;
-    assert_int_equal(lab_replay_run(&space, &trials, &options, &result, &error), HEED_OK);
-    print_message("cliffs once more: median %.0f, 90th percentile %.0f, worst %.0f\n",
-                  result.median, result.p90, result.worst);
-    assert_int_equal(result.runs, RUNS(200));
-    assert_true(result.median <= 27);
-    assert_true(result.p90 <= 45);
-    lab_trials_free(&trials);
-    lab_space_free(&space);
-}
-
-/* The same on trials that were recorded, in all the files that are there. */
-static void test_recorded(void **state)
-{
-    glob_t files;
-    assert_int_equal(glob(HEED_SOURCE_DIR "/tests/data/trials/*.txt", 0, NULL, &files), 0);
-    assert_true(files.gl_pathc > 0);
-    for (size_t i = 0; i < files.gl_pathc; i++) {
-        const char *name = strrchr(files.gl_pathv[i], '/') + 1;
-        char space_name[64];
-        lab_space space;
-        lab_error error;
-        lab_trials trials;
-        lab_replay_options options = { .seeds = RUNS(200), .trials = 50 };
-        lab_replay_result model, random;
-        snprintf(space_name, sizeof space_name, "%.*s", (int)strcspn(name, "-."), name);
-        load(&space, space_name);
-        if (lab_trials_read(&trials, &space, files.gl_pathv[i], &error) != HEED_OK)
-            fail_msg("%s", error.text);
-        assert_int_equal(lab_replay_run(&space, &trials, &options, &model, &error), HEED_OK);
-        options.strategy = "random";
-        options.trials = 0;
-        assert_int_equal(lab_replay_run(&space, &trials, &options, &random, &error), HEED_OK);
-        print_message("%s: of %d points, %d of them working: median %.0f trials, 90th percentile "
-                      "%.0f; at random %.0f and %.0f\n",
-                      name, (int)model.points, (int)model.working, model.median, model.p90,
-                      random.median, random.p90);
-        assert_true(model.median <= 0.3 * (double)model.points);
-        lab_trials_free(&trials);
-        lab_space_free(&space);
-    }
-    globfree(&files);
-}
-
-/* What nobody can foresee takes as long as chance does, but not longer. */
-static void test_rugged(void **state)
-{
-    lab_space space;
-    lab_error error;
-    load(&space, "sweep90");
-    double model_sum = 0, random_sum = 0;
-    for (uint64_t seed = 0; seed < 6; seed++) {
-        lab_trials trials = landscape_make(LANDSCAPE_RUGGED, &space, seed);
-        lab_replay_options options = { .seeds = RUNS(20) };
-        lab_replay_result model, random;
-        assert_int_equal(lab_replay_run(&space, &trials, &options, &model, &error), HEED_OK);
-        options.strategy = "random";
-        assert_int_equal(lab_replay_run(&space, &trials, &options, &random, &error), HEED_OK);
-        model_sum += model.median;
-        random_sum += random.median;
-        assert_int_equal(model.missed + random.missed, 0);
-        lab_trials_free(&trials);
-    }
-    assert_true(model_sum < 1.6 * random_sum);
-    lab_space_free(&space);
-}
-
-/* Replays count what they should: a table in which all is known by hand. */
-static void test_replay(void **state)
-{
-    static char shapes[1][HEED_SPEC_SIZE] = { "x" };
-    lab_trial_record records[90];
-    lab_space space;
-    lab_error error;
-    load(&space, "sweep90");
-    for (int i = 0; i < 90; i++)
-        records[i] = (lab_trial_record){ .point = i, .answer = { .seconds = i == 9 ? 1.0 : 2.0 } };
-    for (int i = 3; i < 9; i++)
-        records[i].answer.fate = i < 6 ? LAB_FATE_PRUNED : LAB_FATE_WRONG;
-    const lab_trials trials = {
-        .shapes = shapes, .shape_count = 1, .records = records, .count = 89
-    };
-    const lab_replay_options options = { .strategy = "exhaustive", .seeds = 3 };
-    lab_replay_result result;
-    assert_int_equal(lab_replay_run(&space, &trials, &options, &result, &error), HEED_OK);
-    assert_int_equal(result.points, 90);
-    assert_int_equal(result.runnable, 86); /* without three pruned ones and one not recorded */
-    assert_int_equal(result.working, 83);
-    assert_int_equal(result.good, 1);
-    assert_true(result.median == 7 && result.worst == 7); /* 0 1 2, then 6 7 8 that fail, then 9 */
-    assert_true(result.evaluations == 7);
-    const lab_replay_options few = { .strategy = "exhaustive", .seeds = 3, .trials = 6 };
-    assert_int_equal(lab_replay_run(&space, &trials, &few, &result, &error), HEED_OK);
-    assert_int_equal(result.missed, 3);
-    assert_true(isinf(result.median));
-    const lab_trials none = { .shapes = shapes, .shape_count = 1, .records = records, .count = 0 };
-    assert_int_equal(lab_replay_run(&space, &none, &options, &result, &error), HEED_ERR_INVALID);
     lab_space_free(&space);
 }
 
@@ -552,12 +337,6 @@ int main(void)
         cmocka_unit_test(test_finals),
         cmocka_unit_test_setup_teardown(test_trials_file, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_bad_trials, scratch_open, scratch_close),
-        cmocka_unit_test(test_replay),
-        cmocka_unit_test(test_trials_needed),
-        cmocka_unit_test(test_large_space),
-        cmocka_unit_test(test_criterion),
-        cmocka_unit_test(test_recorded),
-        cmocka_unit_test(test_rugged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

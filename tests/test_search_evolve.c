@@ -1,5 +1,5 @@
 /*
- * test_search_evolve.c - evolution, what guides it, and sources with marked regions
+ * test_search_evolve.c - evolution: what it finds, who succeeds, and that it can be told again
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,226 +13,6 @@
 
 #include "lab/search/evolve.h"
 #include "landscapes.h"
-
-static void load(lab_space *space, const char *name)
-{
-    char path[512];
-    lab_error error;
-    snprintf(path, sizeof path, HEED_SOURCE_DIR "/spaces/%s.txt", name);
-    assert_int_equal(lab_space_load(space, path, &error), HEED_OK);
-}
-
-static int knob_of(const lab_space *space, const char *name)
-{
-    int i = 0;
-    while (strcmp(space->knobs[i].name, name) != 0)
-        i++;
-    return i;
-}
-
-/* ---- The guide ---- */
-
-static double weight(const lab_guide *guide, const lab_space *space, const lab_point *point,
-                     unsigned findings, const char *knob, int up)
-{
-    double weights[LAB_MOVES], sum = 0;
-    int count = lab_guide_weigh(guide, space, point, findings, 0, weights);
-    for (int i = 0; i < count; i++)
-        sum += weights[i];
-    return weights[2 * knob_of(space, knob) + up] / sum;
-}
-
-/* A champion that spills makes smaller tiles and more registers likelier, by far, and the opposite
- * next to impossible. */
-static void test_spills(void **state)
-{
-    const unsigned spills = 1u << LAB_FINDING_SPILLS;
-    const lab_guide none = { { { 0 } } };
-    lab_space space;
-    load(&space, "mma");
-    lab_point middle = { { 2, 2, 2, 1, 1, 0, 0, 1 } };
-    static const struct {
-        const char *knob;
-        int up;
-        bool likelier;
-    } rows[] = { { "rows", 0, true },  { "keys", 0, true },  { "blocks", 1, true },
-                 { "rows", 1, false }, { "keys", 1, false }, { "blocks", 0, false } };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        double before = weight(&none, &space, &middle, 0, rows[i].knob, rows[i].up);
-        double after = weight(&none, &space, &middle, spills, rows[i].knob, rows[i].up);
-        assert_true(rows[i].likelier ? after > 1.5 * before : after < 0.5 * before);
-    }
-    lab_space_free(&space);
-}
-
-/* Each finding changes something, and moves past the end have no weight. */
-static void test_findings(void **state)
-{
-    const lab_guide none = { { { 0 } } };
-    lab_space space;
-    double plain[LAB_MOVES], other[LAB_MOVES];
-    load(&space, "wgmma");
-    lab_point middle = { { 1, 1, 3, 2, 1, 1, 0, 0 } };
-    int count = lab_guide_weigh(&none, &space, &middle, 0, 2, plain);
-    assert_int_equal(count, 2 * space.knob_count + 2);
-    assert_true(plain[2 * 6] == 0 && plain[2 * 6 + 1] > 0);
-    for (int i = 0; i < LAB_FINDINGS; i++) {
-        lab_guide_weigh(&none, &space, &middle, 1u << i, 2, other);
-        assert_memory_not_equal(plain, other, (size_t)count * sizeof *plain);
-        assert_int_equal(lab_finding_of(lab_finding_name((lab_finding)i)), i);
-    }
-    assert_int_equal(lab_finding_of("boredom"), LAB_FINDINGS);
-    lab_space_free(&space);
-}
-
-static void test_history(void **state)
-{
-    lab_guide guide = { { { 0 } } };
-    lab_space space;
-    load(&space, "mma");
-    lab_point middle = { { 2, 2, 2, 1, 1, 0, 0, 1 } };
-    const lab_move wins = { .knob = knob_of(&space, "stages"), .up = 1 };
-    const lab_move fails = { .knob = knob_of(&space, "keys"), .up = 1 };
-    double wins_before = weight(&guide, &space, &middle, 0, "stages", 1);
-    double fails_before = weight(&guide, &space, &middle, 0, "keys", 1);
-    for (int i = 0; i < 5; i++) {
-        lab_guide_learn(&guide, &space, &wins, LAB_GAIN_BETTER);
-        lab_guide_learn(&guide, &space, &fails, LAB_GAIN_FAILED);
-    }
-    assert_true(weight(&guide, &space, &middle, 0, "stages", 1) > 1.5 * wins_before);
-    assert_true(weight(&guide, &space, &middle, 0, "keys", 1) < 0.5 * fails_before);
-    lab_space_free(&space);
-}
-
-/* Moves of the children of one parent, towards what helps against spills and away from it. */
-typedef struct spilling {
-    const lab_space *space;
-    bool spills;
-    int better, worse;
-} spilling;
-
-static heed_status spill(void *data, lab_individual *child)
-{
-    spilling *it = data;
-    lab_clues clues = lab_clues_unknown();
-    for (int i = 0; i < child->move_count && !child->parents[1]; i++) {
-        const lab_space_knob *knob = &it->space->knobs[child->moves[i].knob];
-        bool cap = knob->role == LAB_KNOB_REGISTERS;
-        if (!cap && knob->role != LAB_KNOB_ROWS && knob->role != LAB_KNOB_KEYS)
-            continue;
-        *(cap == child->moves[i].up ? &it->better : &it->worse) += 1;
-    }
-    clues.prospect.value[LAB_FACT_SPILLS] = it->spills ? 512 : 0;
-    child->findings = lab_clues_findings(&clues);
-    child->fate = LAB_FATE_TIMED;
-    child->seconds[0] = 1e-5; /* all alike: history teaches nothing */
-    return HEED_OK;
-}
-
-static void breed_spilling(const lab_space *space, spilling *it)
-{
-    for (int seed = 1; seed <= 20; seed++) {
-        const lab_evolution_options options = { .seed = (uint64_t)seed, .islands = 1 };
-        const lab_nature nature = { .data = it, .shapes = 1, .evaluate = spill };
-        const lab_genome start = { .point = { { 2, 1, 0, 1 } } };
-        lab_evolution *evolution;
-        assert_int_equal(lab_evolution_create(&evolution, space, NULL, &options, &start, 1, NULL),
-                         HEED_OK);
-        assert_int_equal(lab_evolution_run(evolution, &nature, 30), HEED_OK);
-        lab_evolution_destroy(evolution);
-    }
-}
-
-/* A champion that spills has children with smaller tiles, or more registers. */
-static void test_spilling_champion(void **state)
-{
-    lab_space space;
-    load(&space, "sweep90");
-    spilling sick = { .space = &space, .spills = true }, sound = { .space = &space };
-    breed_spilling(&space, &sick);
-    breed_spilling(&space, &sound);
-    if (sick.better < 3 * sick.worse || sound.better > 2 * sound.worse)
-        fail_msg("%d moves against spills, %d for them; without spills %d and %d", sick.better,
-                 sick.worse, sound.better, sound.worse);
-    lab_space_free(&space);
-}
-
-/* ---- Sources ---- */
-
-static const char two_regions[] = "int a;\n"
-                                  "    /* heed:region one */\n"
-                                  "    x = 1;\n"
-                                  "/* heed:or\n"
-                                  "    x = 2;\n"
-                                  "    x++;\n"
-                                  "*/\n"
-                                  "/* heed:or\n"
-                                  "*/\n"
-                                  "/* heed:end */\n"
-                                  "int b; /* heed:not a mark */\n"
-                                  "/* heed:region two */\n"
-                                  "y();\n"
-                                  "/* heed:end */\n";
-
-static void test_source(void **state)
-{
-    lab_source source, again;
-    lab_error error;
-    int number;
-    assert_int_equal(lab_source_parse(&source, two_regions, "k.cu", &error), HEED_OK);
-    assert_int_equal(source.count, 2);
-    assert_int_equal(source.regions[0].count, 3);
-    assert_int_equal(source.regions[1].count, 1);
-    assert_string_equal(source.regions[0].texts[1], "    x = 2;\n    x++;\n");
-    assert_string_equal(source.regions[0].texts[2], "");
-    assert_int_equal(lab_source_find(&source, "two"), 1);
-    assert_int_equal(lab_source_find(&source, "three"), -1);
-    assert_int_equal(lab_source_add(&source, 1, "z(); /* faster */", &number, &error), HEED_OK);
-    assert_int_equal(number, 1);
-    assert_int_equal(lab_source_add(&source, 1, "y();\n", &number, &error), HEED_OK);
-    assert_int_equal(number, 0);
-    char *text = lab_source_render(&source, (int[]){ 1, 1 });
-    assert_non_null(text);
-    assert_string_equal(text, "int a;\n/* heed:region one */\n    x = 2;\n    x++;\n"
-                              "/* heed:end */\nint b; /* heed:not a mark */\n"
-                              "/* heed:region two */\nz(); /* faster */\n/* heed:end */\n");
-    assert_int_equal(lab_source_parse(&again, text, "again", &error), HEED_OK);
-    assert_int_equal(again.count, 2);
-    assert_int_equal(again.regions[0].count, 1);
-    free(text);
-    lab_source_free(&again);
-    lab_source_free(&source);
-    assert_int_equal(lab_source_parse(&source, "", "empty", &error), HEED_OK);
-    text = lab_source_render(&source, NULL);
-    assert_string_equal(text, "");
-    free(text);
-    lab_source_free(&source);
-}
-
-static void test_bad_sources(void **state)
-{
-    static const char *const rows[][2] = {
-        { "/* heed:end */\n", "k:1: outside of a region" },
-        { "\n/* heed:or\n*/\n", "k:2: outside of a region" },
-        { "/* heed:region a */\nx\n", "heed:or or heed:end expected" },
-        { "/* heed:region a */\n/* heed:region b */\n", "k:2: heed:or or heed:end expected" },
-        { "/* heed:region a */\n/* heed:end */\n/* heed:region a */\n/* heed:end */\n",
-          "k:3: there is a region of that name" },
-        { "/* heed:region 1 */\n/* heed:end */\n", "k:1: a name" },
-        { "/* heed:region a*/\n/* heed:end */\n", "k:1: a name" },
-        { "/* heed:region a */\n/* heed:or\nx\n/* heed:end */\n", "no end of its comment" },
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        lab_source source;
-        lab_error error;
-        assert_int_equal(lab_source_parse(&source, rows[i][0], "k", &error), HEED_ERR_INVALID);
-        if (!strstr(error.text, rows[i][1]))
-            fail_msg("\"%s\": %s", rows[i][0], error.text);
-        assert_int_equal(source.count, 0);
-    }
-}
-
-/* ---- Evolution ---- */
 
 /* A world out of a landscape; each text but the first of a region costs or gains its number of
  * percents. */
@@ -298,7 +78,7 @@ static void test_finds(void **state)
 {
     lab_space space;
     lab_error error;
-    load(&space, "sweep90");
+    landscape_space(&space, "sweep90");
     double best = INFINITY;
     world self = { .space = &space, .trials = landscape_make(LANDSCAPE_CLIFFS, &space, 77) };
     lab_nature nature = nature_of(&self);
@@ -339,8 +119,8 @@ static void test_same_story(void **state)
     lab_space space;
     lab_source source;
     lab_error error;
-    load(&space, "mma");
-    assert_int_equal(lab_source_parse(&source, two_regions, "k.cu", &error), HEED_OK);
+    landscape_space(&space, "mma");
+    assert_int_equal(lab_source_parse(&source, landscape_source, "k.cu", &error), HEED_OK);
     int number;
     lab_source_add(&source, 1, "z();", &number, &error);
     const lab_evolution_options options = { .seed = 4, .islands = 2, .migration = 7 };
@@ -393,7 +173,7 @@ static void test_succession(void **state)
 {
     lab_space space;
     lab_error error;
-    load(&space, "sweep90");
+    landscape_space(&space, "sweep90");
     world self = { .space = &space, .trials = landscape_make(LANDSCAPE_VALLEY, &space, 3) };
     lab_nature nature = nature_of(&self);
     const lab_evolution_options options = { .seed = 1 };
@@ -435,7 +215,7 @@ static void test_told(void **state)
     const unsigned word = 1u << LAB_FINDING_EXP_BOUND;
     lab_space space;
     lab_error error;
-    load(&space, "sweep90");
+    landscape_space(&space, "sweep90");
     world self = { .space = &space, .trials = landscape_make(LANDSCAPE_VALLEY, &space, 3) };
     lab_nature nature = nature_of(&self);
     const lab_evolution_options options = { .seed = 1 };
@@ -473,7 +253,7 @@ static void test_bad_evolutions(void **state)
     lab_space space;
     lab_error error;
     lab_evolution *evolution;
-    load(&space, "sweep90");
+    landscape_space(&space, "sweep90");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(lab_evolution_create(&evolution, &space, NULL, &bad[i], NULL, 0, &error),
                          HEED_ERR_INVALID);
@@ -505,9 +285,6 @@ static void test_bad_evolutions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spills),         cmocka_unit_test(test_findings),
-        cmocka_unit_test(test_history),        cmocka_unit_test(test_spilling_champion),
-        cmocka_unit_test(test_source),         cmocka_unit_test(test_bad_sources),
         cmocka_unit_test(test_finds),          cmocka_unit_test(test_same_story),
         cmocka_unit_test(test_succession),     cmocka_unit_test(test_told),
         cmocka_unit_test(test_bad_evolutions),

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "cli/seat.h"
-#include "lab/trial/sandbox.h"
+#include "hold.h"
 #include "trial_scene.h"
 
 /* What becomes of an honest source: from its fourth call on ... */
@@ -130,12 +130,9 @@ int main(void)
         cmocka_unit_test(test_values_move),
         cmocka_unit_test(test_cheats),
     };
-    const lab_protections protections = lab_protections_find();
 
-    if (!lab_protections_suffice(&protections)) {
-        fprintf(stderr, "skipped: this system cannot hold a candidate\n");
-        return 77;
-    }
+    if (!can_hold_aloud())
+        return HOLD_SKIPPED;
     scene_open(&scene);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

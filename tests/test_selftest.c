@@ -23,27 +23,9 @@
 
 static const run_heed_way way = { HEED_PROGRAM, NULL };
 
-/* Runs "heed selftest" with @arguments. */
-static void run(void **state, const char *arguments, heed_said *said)
-{
-    char line[2048];
-    int length = snprintf(line, sizeof line, "heed selftest %s", arguments);
-    assert_in_range(length, 1, sizeof line - 1);
-    run_heed(state, &way, line, said);
-}
-
-static bool says(const heed_said *said, const char *words)
-{
-    return strstr(said->out, words) || strstr(said->err, words);
-}
-
 static void test_exit_codes_and_words(void **state)
 {
-    static const struct {
-        const char *arguments;
-        int code;
-        const char *words[3];
-    } cases[] = {
+    static const run_heed_case cases[] = {
         { "half-the-logits", 0, { "killed 1/1", "accepted 0/0", "seed 1" } },
         { "half-the-logits --seed 3 --jobs 1", 0, { "killed 1/1", "seed 3" } },
         { "capped-logits", 0, { "killed 1/1" } },
@@ -66,34 +48,13 @@ static void test_exit_codes_and_words(void **state)
         { "--device cuda", 3, { "--device" } },
         { "--device cuda half-the-logit", 2, { "did you mean 'half-the-logits'" } },
     };
-    static heed_said said;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        run(state, cases[i].arguments, &said);
-        if (said.code != cases[i].code)
-            fail_msg("selftest %s: exit code %d instead of %d\n%s%s", cases[i].arguments, said.code,
-                     cases[i].code, said.out, said.err);
-        if (said.code == 0 && (says(&said, "REJECTED") || says(&said, "SURVIVED")))
-            fail_msg("selftest %s is well, and complains:\n%s", cases[i].arguments, said.out);
-        for (int w = 0; w < 3 && cases[i].words[w]; w++)
-            if (!says(&said, cases[i].words[w]))
-                fail_msg("selftest %s: no '%s' in\n%s%s", cases[i].arguments, cases[i].words[w],
-                         said.out, said.err);
-    }
-}
-
-static json_t *run_json(void **state, const char *arguments, int code)
-{
-    char line[2048];
-    int length = snprintf(line, sizeof line, "heed selftest %s", arguments);
-    assert_in_range(length, 1, sizeof line - 1);
-    json_t *json = run_heed_json(state, &way, line, code);
-    assert_string_equal(text_of(json, "schema"), "heed.selftest/1");
-    return json;
+    static const char *const complaints[] = { "REJECTED", "SURVIVED", NULL };
+    run_heed_cases(state, &way, "selftest", cases, sizeof cases / sizeof *cases, complaints);
 }
 
 static void test_json(void **state)
 {
-    json_t *json = run_json(state, "--json capped-logits", 0);
+    json_t *json = run_heed_answer(state, &way, "selftest", "--json capped-logits", 0);
     assert_int_equal(integer_of(json, "mutants"), 1);
     assert_int_equal(integer_of(json, "killed"), 1);
     assert_int_equal(integer_of(json, "controls"), 0);
@@ -116,10 +77,17 @@ static void test_json_list(void **state)
         mutants++;
     while (lab_control_at(controls))
         controls++;
-    json_t *json = run_json(state, "--list --json", 0);
+    json_t *json = run_heed_answer(state, &way, "selftest", "--list --json", 0);
     assert_int_equal(json_array_size(json_object_get(json, "mutants")), mutants);
     assert_int_equal(json_array_size(json_object_get(json, "controls")), controls);
     json_decref(json);
+}
+
+/* A result that cannot be kept is not found out first. */
+static void test_record(void **state)
+{
+    run_heed_says(state, &way, "echo none >bad.db; heed selftest --record --board bad.db", 7,
+                  "bad.db: not a board");
 }
 
 /* Trials rely on the newest selftest of this heed; where there is none one is run, for which there
@@ -148,6 +116,7 @@ int main(void)
         cmocka_unit_test(test_exit_codes_and_words),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_json_list),
+        cmocka_unit_test(test_record),
         cmocka_unit_test(test_trust),
     };
     setenv("HEED_LIBCUDA", "/nowhere", 1); /* as on a machine without a GPU */

@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lab/trial/sandbox.h"
+#include "hold.h"
 #include "src/measure.h"
 #include "trial_scene.h"
 
@@ -45,14 +45,6 @@ static const lab_limits patient = { .run_seconds = 20,
                                     .compile_seconds = 20,
                                     .tensor_bytes = (size_t)16 << 20,
                                     .memory_bytes = (size_t)128 << 20 };
-
-static int open_scene(void **state)
-{
-    const lab_protections protections = lab_protections_find();
-
-    scene_open(&scene);
-    return lab_protections_suffice(&protections) ? 0 : 77;
-}
 
 /* No child is left, and no zombie. */
 static void expect_no_children(const char *name)
@@ -400,9 +392,9 @@ int main(void)
         cmocka_unit_test(test_goes_on),       cmocka_unit_test(test_interrupt),
         cmocka_unit_test(test_too_large),     cmocka_unit_test(test_names),
     };
-    if (open_scene(NULL) != 0) {
-        fprintf(stderr, "skipped: this system cannot hold a candidate\n");
-        return 77;
-    }
+
+    if (!can_hold_aloud())
+        return HOLD_SKIPPED;
+    scene_open(&scene);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

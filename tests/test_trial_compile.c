@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lab/trial/sandbox.h"
+#include "hold.h"
 #include "scratch.h"
 #include "src/measure.h"
 #include "trial_scene.h"
@@ -278,12 +278,8 @@ int main(int count, char **arguments)
     if (count > 1 && strcmp(arguments[count - 1], "-lm") == 0)
         return be_evil();
 #endif
-    const lab_protections protections = lab_protections_find();
-
-    if (!lab_protections_suffice(&protections)) {
-        fprintf(stderr, "skipped: this system cannot hold a compiler\n");
-        return 77;
-    }
+    if (!can_hold_aloud())
+        return HOLD_SKIPPED;
     scene_open(&scene);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

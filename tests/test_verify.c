@@ -24,27 +24,9 @@
 
 static const run_heed_way way = { HEED_PROGRAM, NULL };
 
-/* Runs "heed verify" with @arguments. */
-static void run(void **state, const char *arguments, heed_said *said)
-{
-    char line[2048];
-    int length = snprintf(line, sizeof line, "heed verify %s", arguments);
-    assert_in_range(length, 1, sizeof line - 1);
-    run_heed(state, &way, line, said);
-}
-
-static bool says(const heed_said *said, const char *words)
-{
-    return strstr(said->out, words) || strstr(said->err, words);
-}
-
 static void test_exit_codes_and_words(void **state)
 {
-    static const struct {
-        const char *arguments;
-        int code;
-        const char *words[3];
-    } cases[] = {
+    static const run_heed_case cases[] = {
         { "b2 h4/2 s9/20 d7/5 f16 causal=br --cpu scalar",
           0,
           { "10 passed, 0 failed, 0 skipped", "100 %", "1 problem," } },
@@ -82,33 +64,14 @@ static void test_exit_codes_and_words(void **state)
           0,
           { "1 passed, 0 failed" } },
     };
-    static heed_said said;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        run(state, cases[i].arguments, &said);
-        if (said.code != cases[i].code)
-            fail_msg("verify %s: exit code %d instead of %d\n%s%s", cases[i].arguments, said.code,
-                     cases[i].code, said.out, said.err);
-        for (int w = 0; w < 3 && cases[i].words[w]; w++)
-            if (!says(&said, cases[i].words[w]))
-                fail_msg("verify %s: no '%s' in\n%s%s", cases[i].arguments, cases[i].words[w],
-                         said.out, said.err);
-    }
-}
-
-static json_t *run_json(void **state, const char *arguments, int code)
-{
-    char line[2048];
-    int length = snprintf(line, sizeof line, "heed verify %s", arguments);
-    assert_in_range(length, 1, sizeof line - 1);
-    json_t *json = run_heed_json(state, &way, line, code);
-    assert_string_equal(text_of(json, "schema"), "heed.verify/1");
-    return json;
+    static const char *const complaints[] = { NULL };
+    run_heed_cases(state, &way, "verify", cases, sizeof cases / sizeof *cases, complaints);
 }
 
 static void test_json_counts_and_figures(void **state)
 {
-    json_t *json = run_json(state, "--json --cpu scalar 'b1 h2 s9 d8 f32 causal' 'b1 h1 s3 d2 f16'",
-                            0);
+    json_t *json = run_heed_answer(
+        state, &way, "verify", "--json --cpu scalar 'b1 h2 s9 d8 f32 causal' 'b1 h1 s3 d2 f16'", 0);
     assert_int_equal(integer_of(json, "problems"), 2);
     assert_int_equal(integer_of(json, "passed") + integer_of(json, "skipped"), 20);
     assert_int_equal(integer_of(json, "failed"), 0);
@@ -130,7 +93,7 @@ static json_t *run_late(void **state)
                  "--json b1 h1 s131072 d1 f32 --cpu scalar --inputs normal --quick --deadline %d "
                  "--time-limit 1000 --seed 77 --threads 1",
                  deadline);
-        json_t *json = run_json(state, arguments, 5);
+        json_t *json = run_heed_answer(state, &way, "verify", arguments, 5);
         const json_t *failure = json_array_get(json_object_get(json, "failures"), 0);
         const char *command = text_of(failure, "repeat");
         if (deadline > 10 || strstr(command ? command : "", "row__"))
@@ -157,7 +120,7 @@ static double worst_of_seed(void **state, int seed)
     char arguments[128];
     snprintf(arguments, sizeof arguments,
              "--json b1 h2 s40 d8 f32 --cpu scalar --inputs normal --seed %d", seed);
-    json_t *json = run_json(state, arguments, 0);
+    json_t *json = run_heed_answer(state, &way, "verify", arguments, 0);
     const json_t *kernel = json_array_get(json_object_get(json, "kernels"), 0);
     double error = number_of(kernel, "worst_error");
     json_decref(json);

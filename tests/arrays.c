@@ -1,0 +1,45 @@
+/*
+ * arrays.c - a folder with arrays for `heed run`
+ */
+#include "arrays.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "lab/tensor/convert.h"
+#include "lab/tensor/npy.h"
+#include "lab/tensor/random.h"
+#include "scratch.h"
+
+static void writes_array(void **state, const char *name, heed_type type, const int64_t shape[4])
+{
+    char path[SCRATCH_PATH_SIZE];
+    lab_tensor tensor;
+    assert_int_equal(lab_tensor_create(&tensor, type, shape, 4, NULL), HEED_OK);
+    for (int64_t i = 0; i < lab_tensor_elements(&tensor); i++)
+        lab_element_set(type, tensor.data, i, lab_random_normal((uint64_t)name[0], (uint64_t)i));
+    assert_int_equal(lab_npy_write(&tensor, scratch_path(state, name, path), NULL), HEED_OK);
+    lab_tensor_free(&tensor);
+}
+
+int arrays_open(void **state)
+{
+    if (scratch_open(state) != 0)
+        return -1;
+    writes_array(state, "Q.npy", HEED_F32, (int64_t[]){ 2, 5, 8, 16 });
+    writes_array(state, "K.npy", HEED_F32, (int64_t[]){ 2, 9, 4, 16 });
+    writes_array(state, "V.npy", HEED_F32, (int64_t[]){ 2, 9, 4, 24 });
+    writes_array(state, "Q16.npy", HEED_F16, (int64_t[]){ 2, 5, 8, 16 });
+    writes_array(state, "Qbf.npy", HEED_BF16, (int64_t[]){ 2, 5, 8, 16 });
+    writes_array(state, "K_batch3.npy", HEED_F32, (int64_t[]){ 3, 9, 4, 16 });
+    writes_array(state, "K_dim8.npy", HEED_F32, (int64_t[]){ 2, 9, 4, 8 });
+    writes_array(state, "K_heads3.npy", HEED_F32, (int64_t[]){ 2, 9, 3, 16 });
+    writes_array(state, "V_heads3.npy", HEED_F32, (int64_t[]){ 2, 9, 3, 24 });
+    writes_array(state, "V_seq8.npy", HEED_F32, (int64_t[]){ 2, 8, 4, 24 });
+    writes_array(state, "Q_empty.npy", HEED_F32, (int64_t[]){ 2, 0, 8, 16 });
+    return 0;
+}

@@ -1,0 +1,18 @@
+/*
+ * config_specs.c - problems and devices for which every config is tried
+ */
+#include "config_specs.h"
+
+const char *const config_specs[CONFIG_SPECS] = {
+    "b4 h16 s4096 d32 f16 causal",  "b4 h16 s4096 d64 f16",
+    "b4 h16 s4096 d64 f16 causal",  "b4 h16 s4096 d96 f16 causal",
+    "b4 h16 s4096 d128 f16",        "b4 h16 s4096 d128 f16 causal",
+    "b4 h16 s4096 d160 f16 causal", "b4 h16 s4096 d192 f16 causal",
+    "b4 h16 s4096 d224 f16 causal", "b4 h16 s4096 d256 f16",
+    "b4 h16 s4096 d256 f16 causal", "b4 h16 s4096 d64 bf16 causal",
+    "b4 h16 s4096 d128 bf16",       "b4 h16 s4096 d192/128 bf16 causal",
+    "b4 h16 s4096 d80 bf16 causal", "b4 h16 s4096 d64 f16 causal acc=f16",
+    "b4 h16 s4096 d64 f32",         "b4 h16 s4096 d512 f32 causal",
+};
+
+const int config_archs[CONFIG_ARCHS] = { 80, 89, 90 };

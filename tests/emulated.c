@@ -1,0 +1,274 @@
+/*
+ * emulated.c - a kernel on the emulator as a subject of verification
+ */
+#include "emulated.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cuda/backend.h"
+#include "cuda/gpu.h"
+#include "cuda/maps.h"
+#include "emulator/map.h"
+#include "problem.h"
+
+void emulated_needs(lab_needs *needs)
+{
+    snprintf(needs->name, sizeof needs->name, "emulated");
+    needs->workspace_size = 0;
+    needs->deterministic = true;
+    needs->seconds = -1;
+}
+
+static heed_status prepare(void *data, const heed_problem *problem, lab_needs *needs)
+{
+    emulated *it = data;
+    it->problem = *problem;
+    emulated_needs(needs);
+    return HEED_OK;
+}
+
+static bool is_aligned(const void *data, const heed_strides *strides)
+{
+    return (uintptr_t)data % 16 == 0 && strides->batch % 8 == 0 && strides->seq % 8 == 0 &&
+           strides->head % 8 == 0;
+}
+
+#define MULTIPROCESSORS 2
+
+/* What the host tells of an imaginary device, on which under a mask two heads are worked on at a
+ * time, so that there are several sections, the last one of them not full. */
+static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
+                              const emulated_kernel *kernel)
+{
+    const heed_gpu gpu = { .multiprocessors = 1, .clock = 1, .bandwidth = 4100.0 / kernel->rows };
+    const heed_cuda_cut cut = { .rows = kernel->rows, .splits = it->splits };
+    const heed_problem problem = kernel->mapped ? heed_cuda_mapped_problem(&it->problem)
+                                                : it->problem;
+    heed_cuda_args args;
+    heed_cuda_fill_args(&args, &problem, &gpu, &cut);
+    if (it->problem.mask == HEED_MASK_NONE) /* a gate's: a kernel that knows masks takes it too */
+        args.visible = it->problem.seq_k;
+    args.q = buffers->q;
+    args.k = buffers->k;
+    args.v = buffers->v;
+    args.o = buffers->o;
+    args.lse = buffers->lse;
+    return args;
+}
+
+/* The map of a tensor that has @heads and @seq, with boxes of @box_heads times @box_rows. */
+static void map_tensor(heed_cuda_map *map, const heed_tensor *t, const void *base, int columns,
+                       int box_heads, int box_rows)
+{
+    const int64_t dims[4] = { t->dim, t->heads, t->seq, t->batch };
+    const int64_t strides[3] = { t->heads > 1 ? t->strides.head * 2 : 16,
+                                 t->seq > 1 ? t->strides.seq * 2 : 16,
+                                 t->batch > 1 ? t->strides.batch * 2 : 16 };
+    const int box[4] = { columns, box_heads, box_rows, 1 };
+    emulator_map(map, base, dims, strides, box);
+}
+
+static heed_cuda_mapped_args mapped_args_of(const emulated *it, const emulated_kernel *kernel,
+                                            const heed_cuda_args *args)
+{
+    const heed_problem *p = &it->problem;
+    heed_cuda_mapped_args mapped = { .args = *args };
+    const void *const bases[] = { args->q, args->k, args->v, args->o };
+    heed_cuda_map *const maps[] = { &mapped.q, &mapped.k, &mapped.v, &mapped.o };
+    int group = (int)args->group.value;
+    for (int i = 0; i < HEED_TENSORS; i++) {
+        heed_tensor t = heed_problem_tensor(p, i);
+        bool keys = t.name == 'k' || t.name == 'v';
+        map_tensor(maps[i], &t, bases[i], kernel->columns, keys ? 1 : group,
+                   keys ? kernel->mapped : 64 / group);
+    }
+    mapped.ahead = args->blocks == 1; /* sometimes */
+    mapped.share = heed_cuda_divide_by(
+        (unsigned)(heed_cuda_mapped_problem(p).heads_kv / p->heads_kv));
+    return mapped;
+}
+
+static bool launch_kernel(emulated *it, const emulator_launch *launch)
+{
+    emulator_report report;
+    bool fine = emulator_run(launch, &report);
+    it->conflicts += report.conflicts;
+    it->passes += report.passes;
+    if (report.worst[0])
+        memcpy(it->worst, report.worst, sizeof it->worst);
+    if (fine && report.uninitialised == 0)
+        return true;
+    it->stopped = true;
+    snprintf(it->worst, sizeof it->worst, "%s",
+             fine ? report.uninitialised_at : emulator_complaint(&report));
+    return false;
+}
+
+static bool launch_main(emulated *it, const emulated_kernel *kernel, const heed_cuda_args *args)
+{
+    heed_cuda_mapped_args mapped;
+    uint32_t cluster = kernel->cluster ? kernel->cluster : 1;
+    uint32_t blocks = args->heads * args->blocks * it->splits * cluster;
+    emulator_launch launch = { .kernel = kernel->run,
+                               .args = args,
+                               .grid = { blocks, 1, 1 },
+                               .threads = kernel->threads,
+                               .shared_bytes = kernel->shared_bytes,
+                               .seed = args->rows + args->seq_k,
+                               .cluster = cluster };
+    if (kernel->in_turn && blocks > MULTIPROCESSORS)
+        launch.grid[0] = MULTIPROCESSORS;
+    if (kernel->mapped) {
+        mapped = mapped_args_of(it, kernel, args);
+        launch.args = &mapped;
+    }
+    return launch_kernel(it, &launch);
+}
+
+/* Merges what the kernel left. */
+static bool launch_combine(emulated *it, const emulated_kernel *kernel, const heed_cuda_args *args)
+{
+    uint32_t warps = kernel->combine_threads / 32;
+    const emulator_launch launch = { .kernel = kernel->combine,
+                                     .args = args,
+                                     .grid = { (args->heads * args->rows + warps - 1) / warps, 1,
+                                               1 },
+                                     .threads = kernel->combine_threads };
+    return launch_kernel(it, &launch);
+}
+
+/* Of how many counters the kernel makes use, and what they must be again at the end. */
+typedef struct counters {
+    unsigned *values;
+    size_t count;
+    unsigned start;
+} counters;
+
+static void set_counters(counters *c, unsigned start)
+{
+    c->start = start;
+    for (size_t i = 0; i < c->count; i++)
+        c->values[i] = start;
+}
+
+static bool counters_kept(const counters *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->values[i] != c->start)
+            return false;
+    return true;
+}
+
+/* Bytes from the first to the last element of O. */
+static size_t o_size(const heed_problem *p)
+{
+    int64_t last = (p->batch - 1) * p->o.batch + (p->seq_q - 1) * p->o.seq +
+                   (p->heads_q - 1) * p->o.head + p->dim_v;
+    return (size_t)last * heed_type_size(p->type);
+}
+
+/* O and LSE as they were, and as the first way left them. */
+typedef struct images {
+    size_t o_size, lse_size;
+    char *before, *first;
+} images;
+
+static void keep(const heed_cuda_args *args, const images *all, char *image)
+{
+    memcpy(image, args->o, all->o_size);
+    if (args->lse)
+        memcpy(image + all->o_size, args->lse, all->lse_size);
+}
+
+static void put_back(const heed_cuda_args *args, const images *all)
+{
+    memcpy(args->o, all->before, all->o_size);
+    if (args->lse)
+        memcpy(args->lse, all->before + all->o_size, all->lse_size);
+}
+
+static bool is_same(const heed_cuda_args *args, const images *all)
+{
+    return memcmp(args->o, all->first, all->o_size) == 0 &&
+           (!args->lse || memcmp(args->lse, all->first + all->o_size, all->lse_size) == 0);
+}
+
+/* One launch that merges by itself, the counters at @start, after one that did not: the bits must
+ * be the same. */
+static bool launch_merging(emulated *it, const emulated_kernel *kernel, heed_cuda_args args,
+                           const images *all, counters *c, unsigned start)
+{
+    set_counters(c, start);
+    put_back(&args, all);
+    args.arrived = c->values;
+    if (!launch_main(it, kernel, &args))
+        return false;
+    if (is_same(&args, all) && counters_kept(c))
+        return true;
+    snprintf(it->worst, sizeof it->worst, "counters from %u: %s", start,
+             counters_kept(c) ? "other bits than heed_combine's" : "not left as they were");
+    return false;
+}
+
+/* Split keys in one launch; every fourth time with heed_combine before, and after it in one where
+ * the first block to finish takes itself for the last, which is no harm, since the parts of the
+ * others are there from before. */
+static bool launch_split(emulated *it, const emulated_kernel *kernel, const heed_cuda_args *args)
+{
+    const heed_problem *p = &it->problem;
+    images all = { .o_size = o_size(p),
+                   .lse_size = (size_t)args->heads * args->rows * sizeof(float) };
+    counters c = { .count = (size_t)args->heads * args->blocks };
+    c.values = test_calloc(c.count, sizeof *c.values);
+    heed_cuda_args merging = *args;
+    merging.arrived = c.values;
+    if (it->runs++ % 4 != 0) {
+        bool alone = launch_main(it, kernel, &merging) && counters_kept(&c);
+        test_free(c.values);
+        return alone;
+    }
+    all.before = test_calloc(2, all.o_size + all.lse_size);
+    all.first = all.before + all.o_size + all.lse_size;
+    keep(args, &all, all.before);
+    bool fine = launch_main(it, kernel, args) && launch_combine(it, kernel, args);
+    keep(args, &all, all.first);
+    fine = fine && launch_merging(it, kernel, *args, &all, &c, 0) &&
+           launch_merging(it, kernel, *args, &all, &c, it->splits - 1);
+    test_free(all.before);
+    test_free(c.values);
+    return fine;
+}
+
+static heed_status run(void *data, const heed_buffers *buffers)
+{
+    emulated *it = data;
+    const heed_problem *p = &it->problem;
+    bool aligned = is_aligned(buffers->q, &p->q) && is_aligned(buffers->k, &p->k) &&
+                   is_aligned(buffers->v, &p->v) && is_aligned(buffers->o, &p->o);
+    const emulated_config *config = it->config;
+    const emulated_kernel *kernel = !aligned                           ? config->unaligned
+                                    : p->scale < 0 && config->negative ? config->negative
+                                                                       : config->aligned;
+    heed_cuda_args args = args_of(it, buffers, kernel);
+    size_t rows = (size_t)args.heads * it->splits * args.rows;
+    args.partial = test_calloc(rows * (size_t)p->dim_v, sizeof *args.partial);
+    args.partial_lse = test_calloc(rows, sizeof *args.partial_lse);
+    memset(args.partial, 0xff, rows * (size_t)p->dim_v * sizeof *args.partial);
+    memset(args.partial_lse, 0xff, rows * sizeof *args.partial_lse);
+    bool fine = it->splits > 1 ? launch_split(it, kernel, &args) : launch_main(it, kernel, &args);
+    test_free(args.partial);
+    test_free(args.partial_lse);
+    return fine ? HEED_OK : HEED_ERR_SYSTEM;
+}
+
+lab_subject emulated_subject(emulated *it)
+{
+    return (lab_subject){ .data = it, .prepare = prepare, .run = run };
+}

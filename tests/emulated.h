@@ -1,0 +1,35 @@
+/*
+ * emulated.h - a kernel on the emulator as a subject of verification
+ *
+ * Beside the gates' own verdicts, a race in shared memory, a stray access or a read of what was
+ * never written fails a run.
+ */
+#ifndef EMULATED_H
+#define EMULATED_H
+
+#include "emulator/emulator.h"
+#include "emulator/kernel.h"
+#include "lab/verify/verify.h"
+
+/* A kernel, how many blocks share the keys, and what came of its runs. */
+typedef struct emulated {
+    const emulated_config *config;
+    unsigned splits;
+    heed_problem problem;
+    unsigned runs;
+    uint64_t conflicts; /* of all runs */
+    uint64_t passes;
+    bool stopped; /* by the emulator */
+    char worst[EMULATOR_TEXT_SIZE];
+} emulated;
+
+/* emulated_subject() returns @it, of which the first two members are set, as a subject. It is
+ * launched on an imaginary device, with what its splits leave merged both ways, by the last block
+ * and by a second kernel, which must agree. */
+lab_subject emulated_subject(emulated *it);
+
+/* emulated_needs() fills in what any kernel here needs: no workspace; and that nobody knows how
+ * long it takes. */
+void emulated_needs(lab_needs *needs);
+
+#endif /* EMULATED_H */

@@ -1,0 +1,13 @@
+/*
+ * propose_scene.h - what a proposer is asked
+ */
+#ifndef PROPOSE_SCENE_H
+#define PROPOSE_SCENE_H
+
+#include "lab/search/propose.h"
+
+/* propose_scene_appeal() returns an appeal in which everything is said, about a source with two
+ * marked regions. It does not change and is nobody's to free. */
+lab_appeal propose_scene_appeal(lab_way way);
+
+#endif /* PROPOSE_SCENE_H */

@@ -1,0 +1,153 @@
+/*
+ * test_config_facts.c - what is known of the configs of CUDA kernels, for every kind of device
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "config_specs.h"
+#include "cuda/backend.h"
+#include "cuda/gpu.h"
+#include "inspect/cubin.h"
+#include "jit_scene.h"
+
+/* Whatever the cost model thinks, no device is faster than its data sheet. */
+static void test_no_prediction_passes_the_roofline(void **state)
+{
+    static const int all[] = { 80, 86, 89, 90 };
+    static const int lengths[] = { 1, 16, 100, 512, 4096, 65536 };
+    char name[HEED_NAME_SIZE];
+    for (size_t n = 0; n < 4 * 6 * CONFIG_SPECS; n++) {
+        heed_problem problem;
+        assert_int_equal(heed_problem_parse(&problem, config_specs[n % CONFIG_SPECS]), HEED_OK);
+        problem.seq_q = problem.seq_k = lengths[n / CONFIG_SPECS % 6];
+        for (size_t kernel = 0; heed_kernel_name(kernel); kernel++)
+            for (size_t i = 0; heed_kernel_config(kernel, i, name, sizeof name) == HEED_OK; i++) {
+                heed_cuda_facts facts;
+                int arch = all[n / CONFIG_SPECS / 6];
+                if (heed_cuda_facts_find(name, &problem, arch, &facts) == HEED_OK &&
+                    facts.seconds < facts.roofline)
+                    fail_msg("%s for %s, length %d, on sm_%d: %g s, roofline %g s", name,
+                             config_specs[n % CONFIG_SPECS], lengths[n / CONFIG_SPECS % 6], arch,
+                             facts.seconds, facts.roofline);
+            }
+    }
+}
+
+/* How many configs that sum in half precision are legal for a problem. */
+static int count_half(const char *spec, int arch)
+{
+    char name[HEED_NAME_SIZE];
+    int legal = 0;
+    heed_problem problem;
+    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    for (size_t kernel = 0; heed_kernel_name(kernel); kernel++)
+        for (size_t i = 0; heed_kernel_config(kernel, i, name, sizeof name) == HEED_OK; i++) {
+            heed_cuda_facts facts;
+            if (strstr(name, "_mma__") && strcmp(name + strlen(name) - 2, "a2") == 0)
+                legal += heed_cuda_facts_find(name, &problem, arch, &facts) == HEED_OK;
+        }
+    return legal;
+}
+
+static void test_half_precision_is_for_those_who_ask(void **state)
+{
+    static const char *const dims[] = { "d64", "d128", "d256" };
+    for (size_t i = 0; i < CONFIG_ARCHS * 3; i++) {
+        char spec[64], half[96];
+        int arch = config_archs[i % CONFIG_ARCHS];
+        snprintf(spec, sizeof spec, "b4 h16 s4096 %s f16 causal", dims[i / CONFIG_ARCHS]);
+        snprintf(half, sizeof half, "%s acc=f16", spec);
+        assert_int_equal(count_half(spec, arch), 0);
+        assert_true(count_half(half, arch) > 0);
+    }
+}
+
+/* Code for sm_90a runs on no other device. */
+static void test_hopper_alone(void **state)
+{
+    heed_problem problem;
+    heed_cuda_facts facts;
+    const char *name = "fwd_16bit_sm90_wgmma";
+    assert_int_equal(heed_problem_parse(&problem, "b4 h16 s4096 d64 f16 causal"), HEED_OK);
+    assert_int_equal(heed_cuda_facts_find(name, &problem, 80, &facts), HEED_ERR_UNSUPPORTED);
+    assert_int_equal(heed_cuda_facts_find(name, &problem, 89, &facts), HEED_ERR_UNSUPPORTED);
+    assert_non_null(strstr(heed_message(), "needs a newer device"));
+    assert_int_equal(heed_cuda_facts_find(name, &problem, 90, &facts), HEED_OK);
+    assert_string_equal(facts.source, "attn_wgmma.cu");
+}
+
+/* A cap on registers is an option of the compiler, and it holds; configs that planning looks at
+ * have none, and code of their own. */
+static void test_caps(void **state)
+{
+    heed_problem problem;
+    heed_cuda_facts plain, capped;
+    heed_cubin built;
+    lab_cubin cubin;
+    lab_error error;
+    assert_int_equal(heed_problem_parse(&problem, "b2 h8 s512 d64 f16"), HEED_OK);
+    assert_int_equal(
+        heed_cuda_facts_find("fwd_16bit_sm80_mma__m32n32w2k2s2q1o1b2p1l1a1", &problem, 90, &plain),
+        HEED_OK);
+    assert_int_equal(heed_cuda_facts_find("fwd_16bit_sm80_mma__m32n32w2k2s2q1o1b72p1l1a1", &problem,
+                                          90, &capped),
+                     HEED_OK);
+    assert_int_equal(plain.registers, 0);
+    assert_int_equal(capped.registers, 72);
+    assert_int_equal(capped.define_count, plain.define_count + 1);
+    assert_string_equal(capped.defines[plain.define_count].name, "HEED_CAPPED");
+    assert_int_equal(heed_cuda_facts_find("fwd_16bit_sm80_mma__m128n16w8k2s2q1o1b128p1l1a1",
+                                          &problem, 90, &capped),
+                     HEED_OK);
+    assert_int_equal(heed_cuda_facts_find("fwd_16bit_sm80_mma__m128n16w8k3s2q1o1b128p1l1a1",
+                                          &problem, 90, &capped),
+                     HEED_ERR_UNSUPPORTED);
+    assert_non_null(strstr(heed_message(), "more than its block can have"));
+    jit_scene_compiler();
+    assert_int_equal(heed_cuda_facts_find("fwd_16bit_sm80_mma__m32n32w2k2s2q1o1b72p1l1a1", &problem,
+                                          90, &capped),
+                     HEED_OK);
+    const heed_build build = heed_cuda_facts_build(&capped, 90);
+    assert_int_equal(heed_jit_build(&build, &built), HEED_OK);
+    assert_int_equal(lab_cubin_read(&cubin, built.data, built.size, "capped", &error), HEED_OK);
+    for (size_t i = 0; i < cubin.count; i++)
+        assert_in_range(cubin.kernels[i].registers, 16, 72);
+    lab_cubin_free(&cubin);
+    heed_cubin_free(&built);
+}
+
+static void test_what_is_no_CUDA_kernel_has_no_facts(void **state)
+{
+    heed_problem problem;
+    heed_cuda_facts facts;
+    assert_int_equal(heed_problem_parse(&problem, config_specs[0]), HEED_OK);
+    assert_int_equal(heed_cuda_facts_find("fwd_any_scalar_row", &problem, 80, &facts),
+                     HEED_ERR_UNSUPPORTED);
+    assert_non_null(strstr(heed_message(), "another kind of device"));
+    assert_int_equal(heed_cuda_facts_find("fwd_none", &problem, 80, &facts), HEED_ERR_INVALID);
+    assert_int_equal(heed_cuda_facts_find("fwd_any_scalar_row", &problem, 81, &facts),
+                     HEED_ERR_UNSUPPORTED);
+    problem.batch = 0;
+    assert_int_equal(heed_cuda_facts_find("fwd_any_scalar_row", &problem, 80, &facts),
+                     HEED_ERR_INVALID);
+}
+
+int main(void)
+{
+    setenv("HEED_CACHE", HEED_BUILD_DIR "/cubins", 1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_no_CUDA_kernel_has_no_facts),
+        cmocka_unit_test(test_hopper_alone),
+        cmocka_unit_test(test_caps),
+        cmocka_unit_test(test_half_precision_is_for_those_who_ask),
+        cmocka_unit_test(test_no_prediction_passes_the_roofline),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,218 @@
+/*
+ * test_report_refusals.c - what `heed report` refuses, and what does no harm in it
+ */
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report_scene.h"
+#include "scratch.h"
+
+#define H200 HEED_SOURCE_DIR "/benchmarks/nvidia-h200/2026-11-21/"
+#define EXPECT(state, table) \
+    run_heed_rows(state, &report_scene_way, table, sizeof(table) / sizeof(table)[0])
+
+/* -------------------------------------------------------------------------- */
+/* Hostile names                                                              */
+/* -------------------------------------------------------------------------- */
+
+static const char evil[] =
+    "</td><script>alert('x')</script>\"><img src=x onerror=\"y\">|**\n\033[31m&";
+
+static void put_evil(json_t *object, const char *const *names)
+{
+    for (; *names; names++)
+        json_object_set_new(object, *names, json_string(evil));
+}
+
+static void save_evil(void **state, const char *name)
+{
+    static const char *const of_record[] = { "device", "build", "cpu", "effort", "manifest", NULL };
+    static const char *const of_environment[] = { "cpu", "kernel", "commit", "heed", "time", NULL };
+    static const char *const of_row[] = { "label", "kernel", "reason", "bound_by", NULL };
+    static const char *const of_rival[] = { "name", "reason", "method", NULL };
+    static const char *const of_peer[] = { "name", "version", "detail", "reason", NULL };
+    static const char *const of_state[] = { "throttle", NULL };
+    json_t *record = report_scene_load(REPORT_RECORD);
+    put_evil(record, of_record);
+    put_evil(json_object_get(record, "environment"), of_environment);
+    json_object_set_new(json_object_get(record, "device_facts"), "features", json_string(evil));
+    for (size_t i = 0; i < 4; i++)
+        put_evil(report_scene_row(record, i), of_row);
+    json_object_set_new(report_scene_row(record, 0), "of_roofline", json_real(0.5));
+    put_evil(report_scene_rival(record, 0, 0), of_rival);
+    put_evil(report_scene_rival(record, 0, 1), of_rival);
+    put_evil(json_array_get(json_object_get(record, "rivals"), 0), of_peer);
+    put_evil(json_object_get(json_object_get(report_scene_row(record, 0), "replay"), "state"),
+             of_state);
+    report_scene_save(state, record, name);
+}
+
+static void must_be_harmless(const char *text)
+{
+    report_scene_lacks(text, "<script");
+    report_scene_lacks(text, "<img");
+    report_scene_lacks(text, "\033");
+}
+
+static void escapes_hostile_names(void **state)
+{
+    save_evil(state, "evil.json");
+    must_be_harmless(report_scene_page(state, "--title \"</title><script>\" evil.json", "e.html"));
+    report_scene_says(report_scene_last(), "&lt;script&gt;alert(&#39;x&#39;)");
+    must_be_harmless(report_scene_page(state, "evil.json " REPORT_RECORD, "e.html"));
+    must_be_harmless(report_scene_page(state, "--markdown evil.json", "e.md"));
+    must_be_harmless(report_scene_page(state, "--brief evil.json", "e.md"));
+    run_heed_must(state, &report_scene_way, "cp evil.json '<script>.json'", 0);
+    must_be_harmless(report_scene_page(state, "'<script>.json'", "e.html"));
+}
+
+static void escapes_hostile_names_of_the_board(void **state)
+{
+    json_t *record = report_scene_load(REPORT_RECORD);
+    for (size_t i = 0; i < 3; i++) {
+        json_object_set_new(report_scene_row(record, i), "kernel", json_string(evil));
+        json_object_set_new(report_scene_row(record, i), "reason", json_string(evil));
+    }
+    json_object_set_new(report_scene_rival(record, 0, 0), "name", json_string(evil));
+    json_object_set_new(record, "device", json_string(evil));
+    json_object_set_new(json_object_get(record, "environment"), "commit", json_string(evil));
+    report_scene_save(state, record, "evil.json");
+    run_heed_must(state, &report_scene_way, "heed board add --board evil.db evil.json", 0);
+    must_be_harmless(report_scene_page(state, "--board evil.db", "b.html"));
+    report_scene_says(report_scene_last(), "&lt;script&gt;alert");
+    must_be_harmless(report_scene_page(state, "--markdown --board evil.db", "b.md"));
+}
+
+/* -------------------------------------------------------------------------- */
+/* What is refused                                                            */
+/* -------------------------------------------------------------------------- */
+
+typedef struct change {
+    const char *path;  /* of a member: keys and indices between points */
+    const char *value; /* JSON; NULL: the member is removed */
+    const char *said;
+} change;
+
+/* The object that holds the last key of @path; the key in @key. */
+static json_t *find(json_t *json, const char *path, char key[64])
+{
+    for (;;) {
+        size_t length = strcspn(path, ".");
+        snprintf(key, 64, "%.*s", (int)length, path);
+        if (!path[length])
+            return json;
+        json = json_is_array(json) ? json_array_get(json, (size_t)atoi(key))
+                                   : json_object_get(json, key);
+        assert_non_null(json);
+        path += length + 1;
+    }
+}
+
+static void refuses_bad_fields(void **state)
+{
+    static const change changes[] = {
+        { "schema", "\"heed.bench/2\"", "bad.json: schema is heed.bench/2; heed.bench/1 is what" },
+        { "schema", NULL, "schema is missing" },
+        { "device", NULL, "device is missing; it must be a text" },
+        { "device", "7", "device is 7; it must be a text" },
+        { "cold", "\"yes\"", "cold is \"yes\"; it must be true or false" },
+        { "threads", "-1", "threads is -1; it must be a number from 0 on" },
+        { "threads", "1.5", "threads is 1.5; it must be a whole number" },
+        { "environment", "[]", "environment is []; it must be an object" },
+        { "environment.time", NULL, "environment.time is missing" },
+        { "device_facts.features", "[1]", "device_facts.features is [1]" },
+        { "rows", "{}", "rows is {}; it must be an array" },
+        { "rows.0.problem", "\"b1 h8\"", "rows[0].problem: " },
+        { "rows.1.outcome", "\"fine\"", "rows[1].outcome is \"fine\"; it must be ok, refused" },
+        { "rows.0.seconds", "null", "rows[0].seconds is null; it must be an object" },
+        { "rows.0.seconds.p50", "0", "rows[0].seconds.p50 is 0; it must be a number above 0" },
+        { "rows.0.seconds.p90", "\"x\"", "rows[0].seconds.p90 is \"x\"" },
+        { "rows.0.error", "-3", "rows[0].error is -3" },
+        { "rows.0.replay.eager.p50", "-1", "rows[0].replay.eager.p50 is -1" },
+        { "rows.0.replay.state.throttle", "1", "rows[0].replay.state.throttle is 1" },
+        { "rows.0.rivals", "1", "rows[0].rivals is 1; it must be an array" },
+        { "rows.0.rivals.0.name", NULL, "rows[0].rivals[0].name is missing" },
+        { "rows.0.rivals.0.comparison", "null", "rows[0].rivals[0].comparison is null" },
+        { "rows.0.rivals.0.comparison.ratio", "0", "rows[0].rivals[0].comparison.ratio is 0" },
+        { "rows.0.rivals.0.comparison.ratio", "9",
+          "rows[0].rivals[0].comparison.ratio is 9; it must be between low and high" },
+        { "rows.0.rivals.0.comparison.verdict", "\"GREAT\"", "verdict is \"GREAT\"" },
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        char key[64];
+        json_t *record = report_scene_load(REPORT_RECORD),
+               *holder = find(record, changes[i].path, key);
+        if (changes[i].value)
+            json_object_set_new(holder, key, json_loads(changes[i].value, JSON_DECODE_ANY, NULL));
+        else
+            json_object_del(holder, key);
+        report_scene_save(state, record, "bad.json");
+        const run_heed_row row = { "heed report bad.json", 7, "", changes[i].said };
+        run_heed_rows(state, &report_scene_way, &row, 1);
+    }
+}
+
+static void refuses_bad_files(void **state)
+{
+    static const run_heed_row lines[] = {
+        { "echo '{' >bad.json; heed report bad.json", 7, "", "bad.json: line " },
+        { "echo '[]' >bad.json; heed report bad.json", 7, "", "schema is missing" },
+        { "head -c 900 '" REPORT_RECORD "' >bad.json; heed report bad.json", 7, "", "not JSON" },
+        { ": >bad.json; heed report bad.json", 7, "", "bad.json: line " },
+        { "heed report none.json", 3, "", "none.json: No such file" },
+        { "mkdir -p empty; heed report empty", 3, "", "empty: no record in it" },
+        { "heed report --json --markdown '" REPORT_RECORD "'", 2, "",
+          "--json cannot be used with" },
+        { "heed report --brief", 2, "", "--brief is for records" },
+        { "heed report --brieff", 2, "", "did you mean" },
+        /* A page that is there stays, whatever happens. */
+        { "echo old >page; heed report -o page bad.json; cat page; ls page.*", 2, "old\n", NULL },
+        { "heed report -o no/such/page '" REPORT_RECORD "'", 3, "", "no/such/page: No such file" },
+        { "[ ! -e /dev/full ] || { heed report -o /dev/full '" REPORT_RECORD "'; [ $? = 3 ]; }", 0,
+          "", NULL },
+        { "heed report -o page '" REPORT_RECORD "' && head -1 page", 0, "<!DOCTYPE html>\n",
+          "page" },
+        { "heed report -o - '" REPORT_RECORD "' | head -1", 0, "<!DOCTYPE html>\n", "" },
+        { "heed report --help", 0, "Usage: heed report [OPTION]... [RECORD | FOLDER]...",
+          "" },
+    };
+    EXPECT(state, lines);
+}
+
+/* The manifest beside a record must be the one that it names. */
+static void looks_at_the_manifest(void **state)
+{
+    static const run_heed_row lines[] = {
+        { "cp '" H200 "'rivals-cold-171012.* .; heed report -m rivals-cold-171012.json | "
+          "grep -c '## Software'",
+          0, "1\n", "" },
+        { "sed -i 's/\"2.11.0\"/\"2.12.0\"/' rivals-cold-171012.lock; "
+          "heed report rivals-cold-171012.json",
+          7, "", "its hash does not fit its parts" },
+        { "sed -i 's/\"manifest\": \"ff7f/\"manifest\": \"ff70/' rivals-cold-171012.json; "
+          "cp '" H200 "'rivals-cold-171012.lock .; heed report rivals-cold-171012.json",
+          7, "", "its hash is ff7fd579f15b; the record beside it refers to ff70d579f15b" },
+        { "rm *.lock; heed report -m rivals-cold-171012.json | grep -c 'whose .lock is not'", 0,
+          "1\n", "" },
+    };
+    EXPECT(state, lines);
+}
+
+int main(void)
+{
+#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
+    const struct CMUnitTest tests[] = {
+        IN_SCRATCH(escapes_hostile_names), IN_SCRATCH(escapes_hostile_names_of_the_board),
+        IN_SCRATCH(refuses_bad_fields),    IN_SCRATCH(refuses_bad_files),
+        IN_SCRATCH(looks_at_the_manifest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,224 @@
+/*
+ * test_run.c - `heed run` as people call it: what it computes, refuses, reads and replaces
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "arrays.h"
+#include "lab/tensor/convert.h"
+#include "lab/tensor/npy.h"
+#include "lab/tensor/safetensors.h"
+#include "lab/verify/reference.h"
+#include "run_heed.h"
+#include "scratch.h"
+
+#define CAPTURE HEED_SOURCE_DIR "/tests/data/minilm.safetensors"
+
+static const run_heed_way way = { HEED_PROGRAM, NULL };
+
+#define EXPECT(state, table) run_heed_rows(state, &way, table, sizeof(table) / sizeof(table)[0])
+
+#define RUN "heed run --q Q.npy --k K.npy --v V.npy "
+
+static void refuses_arrays_that_do_not_fit(void **state)
+{
+    static const run_heed_row lines[] = {
+        { "heed run", 2, "", "--q is missing: give --q, --k and --v, or --tensors" },
+        { "heed run --q Q.npy --k K.npy", 2, "", "--v is missing" },
+        { RUN "--tensors x.safetensors", 2, "", "exclude each other" },
+        { RUN "--prefix a.", 2, "", "--prefix needs --tensors" },
+        { RUN "extra", 2, "", "'extra' is one operand too many" },
+        { "heed run --q none.npy --k K.npy --v V.npy", 3, "", "none.npy: No such file" },
+        { "heed run --q stdout.txt --k K.npy --v V.npy", 7, "", "stdout.txt: " },
+        { "head -c 300 Q.npy >cut.npy; heed run --q cut.npy --k K.npy --v V.npy", 7, "",
+          "cut.npy: shape [2, 5, 8, 16]" },
+        { "heed run --q " HEED_SOURCE_DIR "/tests/data/f2_v2.npy --k K.npy --v V.npy", 2, "",
+          "f2_v2.npy: [3, 2]) has 2 dimensions" },
+        { "heed run --q Q.npy --k K_batch3.npy --v V.npy", 2, "",
+          "and K (K_batch3.npy: [3, 9, 4, 16]) differ in batch: 2 and 3" },
+        { "heed run --q Q.npy --k K_dim8.npy --v V.npy", 2, "", "differ in dim: 16 and 8" },
+        { "heed run --q Q.npy --k K.npy --v V_heads3.npy", 2, "", "differ in heads: 4 and 3" },
+        { "heed run --q Q.npy --k K.npy --v V_seq8.npy", 2, "", "differ in seq: 9 and 8" },
+        { "heed run --q Q.npy --k K_heads3.npy --v V_heads3.npy", 2, "",
+          "8 heads cannot be shared out among 3" },
+        { "heed run --q Q_empty.npy --k K.npy --v V.npy", 2, "", "seq_q is 0" },
+        { "heed run --q Q16.npy --k K.npy --v V.npy", 2, "", "different types, f16 and f32" },
+        { "heed run --q Qbf.npy --k K.npy --v V.npy", 4, "", "type bf16" },
+        { RUN "--mask causal", 2, "", "--mask causal: there are 5 queries and 9 keys" },
+        { RUN "--mask casual", 2, "", "did you mean 'causal'?" },
+        { RUN "--scale 0x", 2, "", "--scale: '0x' is not a finite number" },
+        { RUN "--out O.txt", 2, "", "--out: 'O.txt' must end in .npy or .safetensors" },
+        { RUN "--lse L", 2, "", "--lse: 'L' must end in" },
+        { RUN "--out O.npy --lse O.npy", 2, "", "name the same file" },
+        { RUN "--out no/O.npy", 3, "", "no/O.npy: No such file" },
+        { RUN "--kernel none", 2, "", "there is no kernel 'none'" },
+        { "heed run --cpu scalar --q Q.npy --k K.npy --v V.npy -k fwd_any_avx2_tile", 4, "",
+          "--kernel: " },
+        { "heed run --tensors none.safetensors", 3, "", "none.safetensors: No such file" },
+        { "heed run --tensors Q.npy", 7, "", "Q.npy: " },
+        { "heed run --tensors " CAPTURE, 2, "", "prefixes: layer0., " },
+    };
+    EXPECT(state, lines);
+}
+
+static void read_array(void **state, const char *name, lab_tensor *tensor)
+{
+    char path[SCRATCH_PATH_SIZE];
+    assert_int_equal(lab_npy_read(tensor, scratch_path(state, name, path), LAB_NPY_BF16, NULL),
+                     HEED_OK);
+}
+
+/* Compares O.npy and LSE.npy with the float64 reference on the inputs rounded to the type of O. */
+static void assert_right(void **state, const char *spec, const char *q_name, double tolerance)
+{
+    lab_tensor q, k, v, o, lse;
+    heed_problem problem;
+    read_array(state, q_name, &q);
+    read_array(state, "K.npy", &k);
+    read_array(state, "V.npy", &v);
+    read_array(state, "O.npy", &o);
+    read_array(state, "LSE.npy", &lse);
+    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    assert_int_equal(o.type, problem.type);
+    assert_int_equal(lse.type, HEED_F32);
+    assert_int_equal(lab_tensor_elements(&lse), lab_rows(&problem));
+    lab_tensor *inputs[] = { &q, &k, &v };
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(lab_tensor_convert(inputs[i], problem.type, NULL), HEED_OK);
+
+    heed_buffers data = { .q = q.data, .k = k.data, .v = v.data };
+    double weights[64], row_o[64], row_lse;
+    for (int64_t n = 0; n < lab_rows(&problem); n++) {
+        lab_row row = lab_row_at(&problem, n);
+        int64_t at = row.batch * problem.o.batch + row.query * problem.o.seq +
+                     row.head * problem.o.head;
+        lab_reference_row(&problem, &data, row, weights, row_o, &row_lse);
+        for (int64_t d = 0; d < problem.dim_v; d++)
+            assert_true(fabs(lab_element_get(o.type, o.data, at + d) - row_o[d]) < tolerance);
+        double got = lab_element_get(HEED_F32, lse.data, n);
+        assert_true(got == row_lse || fabs(got - row_lse) < 1e-5);
+    }
+    lab_tensor *all[] = { &q, &k, &v, &o, &lse };
+    for (int i = 0; i < 5; i++)
+        lab_tensor_free(all[i]);
+}
+
+static void computes_attention(void **state)
+{
+    static const struct {
+        const char *options;
+        const char *spec;
+        const char *q;
+        double tolerance;
+    } runs[] = {
+        { "--q Q.npy", "b2 h8/4 s5/9 d16/24 f32", "Q.npy", 1e-5 },
+        { "--q Q.npy --mask causal=br --scale -0.5", "b2 h8/4 s5/9 d16/24 f32 causal=br scale=-0.5",
+          "Q.npy", 1e-5 },
+        { "--q Q.npy --mask causal=tl --kernel fwd_any_scalar_row",
+          "b2 h8/4 s5/9 d16/24 f32 causal=tl", "Q.npy", 1e-5 },
+        { "--q Q16.npy --type f16 --threads 1", "b2 h8/4 s5/9 d16/24 f16", "Q16.npy", 4e-3 },
+        { "--q Qbf.npy --type bf16", "b2 h8/4 s5/9 d16/24 bf16", "Qbf.npy", 3e-2 },
+        { "--q Q16.npy --type f32 --cpu scalar", "b2 h8/4 s5/9 d16/24 f32", "Q16.npy", 1e-5 },
+    };
+    heed_said *result = malloc(sizeof *result);
+    assert_non_null(result);
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        char line[512];
+        snprintf(line, sizeof line, "heed run %s --k K.npy --v V.npy --out O.npy --lse LSE.npy",
+                 runs[i].options);
+        run_heed(state, &way, line, result);
+        if (result->code != 0 || !strstr(result->out, runs[i].spec))
+            fail_msg("%s\n gave %d: %s%s", line, result->code, result->out, result->err);
+        assert_right(state, runs[i].spec, runs[i].q, runs[i].tolerance);
+    }
+    free(result);
+}
+
+/* The capture holds the model's own output of its first layer. */
+static void agrees_with_a_real_model(void **state)
+{
+    lab_safetensors *file;
+    lab_tensor expected, o;
+    char path[SCRATCH_PATH_SIZE];
+    static const run_heed_row lines[] = {
+        { "heed run --tensors " CAPTURE " --prefix layer0. --out O.safetensors", 0,
+          "O.safetensors: f32 [1, 128, 12, 32]", "" },
+    };
+    EXPECT(state, lines);
+    assert_int_equal(lab_safetensors_open(&file, CAPTURE, NULL), HEED_OK);
+    assert_int_equal(lab_safetensors_read(file, "layer0.o", &expected, NULL), HEED_OK);
+    lab_safetensors_close(file);
+    assert_int_equal(lab_safetensors_open(&file, scratch_path(state, "O.safetensors", path), NULL),
+                     HEED_OK);
+    assert_int_equal(lab_safetensors_read(file, "o", &o, NULL), HEED_OK);
+    lab_safetensors_close(file);
+    assert_memory_equal(o.shape, expected.shape, sizeof o.shape);
+    for (int64_t i = 0; i < lab_tensor_elements(&o); i++)
+        assert_true(fabsf(((const float *)o.data)[i] - ((const float *)expected.data)[i]) < 1e-4f);
+    lab_tensor_free(&o);
+    lab_tensor_free(&expected);
+}
+
+static void warns_of_what_is_not_finite(void **state)
+{
+    lab_tensor v;
+    char path[SCRATCH_PATH_SIZE];
+    read_array(state, "V.npy", &v);
+    lab_element_set(HEED_F32, v.data, 3, NAN);
+    assert_int_equal(lab_npy_write(&v, scratch_path(state, "V_nan.npy", path), NULL), HEED_OK);
+    lab_tensor_free(&v);
+    static const run_heed_row lines[] = {
+        { "heed run --q Q.npy --k K.npy --v V_nan.npy --json", 0, "\"not_finite\": 10",
+          "10 elements of O are NaN or infinite" },
+    };
+    EXPECT(state, lines);
+}
+
+/* Their size is not known before the end. */
+static void reads_pipes(void **state)
+{
+    static const run_heed_row lines[] = {
+        { "cat Q.npy | heed run --q /dev/stdin --k K.npy --v V.npy", 0, "b2 h8/4 s5/9", "" },
+        { "{ cat Q.npy; echo; } | heed run --q /dev/stdin --k K.npy --v V.npy", 7, "",
+          "/dev/stdin: more data than shape [2, 5, 8, 16]" },
+        { "head -c 300 Q.npy | heed run --q /dev/stdin --k K.npy --v V.npy", 7, "",
+          "/dev/stdin: cut short" },
+    };
+    EXPECT(state, lines);
+}
+
+/* An old result stays until the new one is whole; nothing else is left behind. */
+static void replaces_results_as_a_whole(void **state)
+{
+    static const run_heed_row lines[] = {
+        { "mkdir d && cp Q.npy d/O.npy && cd d && ln -s O.npy L.npy", 0, "", "" },
+        { "cd d; heed run --q ../Q.npy --k ../K.npy --v ../V.npy -o L.npy >/dev/null; ls -l | wc "
+          "-l; [ -h L.npy ]",
+          0, "3\n", "" },
+        { "[ $(wc -c <d/O.npy) = 7808 ]", 0, "", "" },
+        { "cp Q.npy d/O.npy; (ulimit -f 4; " RUN "-o d/O.npy)", 3, "", "O.npy: File too large" },
+        { "cmp Q.npy d/O.npy; ls d | wc -l; rm -r d", 0, "2\n", "" },
+    };
+    EXPECT(state, lines);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refuses_arrays_that_do_not_fit),
+        cmocka_unit_test(computes_attention),
+        cmocka_unit_test(agrees_with_a_real_model),
+        cmocka_unit_test(warns_of_what_is_not_finite),
+        cmocka_unit_test(reads_pipes),
+        cmocka_unit_test(replaces_results_as_a_whole),
+    };
+    return cmocka_run_group_tests(tests, arrays_open, scratch_close);
+}

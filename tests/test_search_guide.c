@@ -1,0 +1,159 @@
+/*
+ * test_search_guide.c - what guides evolution: which moves are likelier, and what comes of them
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/search/evolve.h"
+#include "landscapes.h"
+
+static int knob_of(const lab_space *space, const char *name)
+{
+    int i = 0;
+    while (strcmp(space->knobs[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+static double weight(const lab_guide *guide, const lab_space *space, const lab_point *point,
+                     unsigned findings, const char *knob, int up)
+{
+    double weights[LAB_MOVES], sum = 0;
+    int count = lab_guide_weigh(guide, space, point, findings, 0, weights);
+    for (int i = 0; i < count; i++)
+        sum += weights[i];
+    return weights[2 * knob_of(space, knob) + up] / sum;
+}
+
+/* A champion that spills makes smaller tiles and more registers likelier, by far, and the opposite
+ * next to impossible. */
+static void test_spills(void **state)
+{
+    const unsigned spills = 1u << LAB_FINDING_SPILLS;
+    const lab_guide none = { { { 0 } } };
+    lab_space space;
+    landscape_space(&space, "mma");
+    lab_point middle = { { 2, 2, 2, 1, 1, 0, 0, 1 } };
+    static const struct {
+        const char *knob;
+        int up;
+        bool likelier;
+    } rows[] = { { "rows", 0, true },  { "keys", 0, true },  { "blocks", 1, true },
+                 { "rows", 1, false }, { "keys", 1, false }, { "blocks", 0, false } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double before = weight(&none, &space, &middle, 0, rows[i].knob, rows[i].up);
+        double after = weight(&none, &space, &middle, spills, rows[i].knob, rows[i].up);
+        assert_true(rows[i].likelier ? after > 1.5 * before : after < 0.5 * before);
+    }
+    lab_space_free(&space);
+}
+
+/* Each finding changes something, and moves past the end have no weight. */
+static void test_findings(void **state)
+{
+    const lab_guide none = { { { 0 } } };
+    lab_space space;
+    double plain[LAB_MOVES], other[LAB_MOVES];
+    landscape_space(&space, "wgmma");
+    lab_point middle = { { 1, 1, 3, 2, 1, 1, 0, 0 } };
+    int count = lab_guide_weigh(&none, &space, &middle, 0, 2, plain);
+    assert_int_equal(count, 2 * space.knob_count + 2);
+    assert_true(plain[2 * 6] == 0 && plain[2 * 6 + 1] > 0);
+    for (int i = 0; i < LAB_FINDINGS; i++) {
+        lab_guide_weigh(&none, &space, &middle, 1u << i, 2, other);
+        assert_memory_not_equal(plain, other, (size_t)count * sizeof *plain);
+        assert_int_equal(lab_finding_of(lab_finding_name((lab_finding)i)), i);
+    }
+    assert_int_equal(lab_finding_of("boredom"), LAB_FINDINGS);
+    lab_space_free(&space);
+}
+
+static void test_history(void **state)
+{
+    lab_guide guide = { { { 0 } } };
+    lab_space space;
+    landscape_space(&space, "mma");
+    lab_point middle = { { 2, 2, 2, 1, 1, 0, 0, 1 } };
+    const lab_move wins = { .knob = knob_of(&space, "stages"), .up = 1 };
+    const lab_move fails = { .knob = knob_of(&space, "keys"), .up = 1 };
+    double wins_before = weight(&guide, &space, &middle, 0, "stages", 1);
+    double fails_before = weight(&guide, &space, &middle, 0, "keys", 1);
+    for (int i = 0; i < 5; i++) {
+        lab_guide_learn(&guide, &space, &wins, LAB_GAIN_BETTER);
+        lab_guide_learn(&guide, &space, &fails, LAB_GAIN_FAILED);
+    }
+    assert_true(weight(&guide, &space, &middle, 0, "stages", 1) > 1.5 * wins_before);
+    assert_true(weight(&guide, &space, &middle, 0, "keys", 1) < 0.5 * fails_before);
+    lab_space_free(&space);
+}
+
+/* Moves of the children of one parent, towards what helps against spills and away from it. */
+typedef struct spilling {
+    const lab_space *space;
+    bool spills;
+    int better, worse;
+} spilling;
+
+static heed_status spill(void *data, lab_individual *child)
+{
+    spilling *it = data;
+    lab_clues clues = lab_clues_unknown();
+    for (int i = 0; i < child->move_count && !child->parents[1]; i++) {
+        const lab_space_knob *knob = &it->space->knobs[child->moves[i].knob];
+        bool cap = knob->role == LAB_KNOB_REGISTERS;
+        if (!cap && knob->role != LAB_KNOB_ROWS && knob->role != LAB_KNOB_KEYS)
+            continue;
+        *(cap == child->moves[i].up ? &it->better : &it->worse) += 1;
+    }
+    clues.prospect.value[LAB_FACT_SPILLS] = it->spills ? 512 : 0;
+    child->findings = lab_clues_findings(&clues);
+    child->fate = LAB_FATE_TIMED;
+    child->seconds[0] = 1e-5; /* all alike: history teaches nothing */
+    return HEED_OK;
+}
+
+static void breed_spilling(const lab_space *space, spilling *it)
+{
+    for (int seed = 1; seed <= 20; seed++) {
+        const lab_evolution_options options = { .seed = (uint64_t)seed, .islands = 1 };
+        const lab_nature nature = { .data = it, .shapes = 1, .evaluate = spill };
+        const lab_genome start = { .point = { { 2, 1, 0, 1 } } };
+        lab_evolution *evolution;
+        assert_int_equal(lab_evolution_create(&evolution, space, NULL, &options, &start, 1, NULL),
+                         HEED_OK);
+        assert_int_equal(lab_evolution_run(evolution, &nature, 30), HEED_OK);
+        lab_evolution_destroy(evolution);
+    }
+}
+
+/* A champion that spills has children with smaller tiles, or more registers. */
+static void test_spilling_champion(void **state)
+{
+    lab_space space;
+    landscape_space(&space, "sweep90");
+    spilling sick = { .space = &space, .spills = true }, sound = { .space = &space };
+    breed_spilling(&space, &sick);
+    breed_spilling(&space, &sound);
+    if (sick.better < 3 * sick.worse || sound.better > 2 * sound.worse)
+        fail_msg("%d moves against spills, %d for them; without spills %d and %d", sick.better,
+                 sick.worse, sound.better, sound.worse);
+    lab_space_free(&space);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_spills),
+        cmocka_unit_test(test_findings),
+        cmocka_unit_test(test_history),
+        cmocka_unit_test(test_spilling_champion),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
