@@ -23,6 +23,7 @@ static lab_code_facts facts_of(const inspect_row *row, const inspect_subject *su
     lab_code_facts facts = { .arch = row->arch,
                              .registers = code->registers,
                              .threads = row->threads,
+                             .threads_max = code->max_threads,
                              .smem = code->smem + row->dynamic,
                              .stack = code->stack,
                              .spill_stores = code->spill_stores,

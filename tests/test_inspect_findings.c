@@ -161,6 +161,27 @@ static void test_few_warps_of_unknown_code(void **state)
     assert_string_equal(found[0].name, "smem-limits-occupancy");
 }
 
+/* A launch with more threads than the code's bounds fails. */
+static void test_more_threads_than_bounds(void **state)
+{
+    lab_code_finding found[LAB_CODE_FINDINGS_MAX];
+    lab_code_facts facts = { .arch = 90,
+                             .threads = 512,
+                             .threads_max = 512,
+                             .spill_stores = -1,
+                             .spill_loads = -1,
+                             .resident = 4,
+                             .warps = 64,
+                             .warps_max = 64 };
+    assert_int_equal(lab_code_judge(&facts, found), 0);
+    facts.threads_max = 256;
+    assert_int_equal(lab_code_judge(&facts, found), 1);
+    assert_string_equal(found[0].name, "block-too-big");
+    assert_non_null(strstr(found[0].fact, "compiled for 256 at most"));
+    facts.threads_max = 0; /* nobody said */
+    assert_int_equal(lab_code_judge(&facts, found), 0);
+}
+
 static void test_the_gravest_comes_first(void **state)
 {
     lab_code_finding found[LAB_CODE_FINDINGS_MAX];
@@ -193,6 +214,7 @@ int main(void)
         cmocka_unit_test(test_every_rule_is_documented),
         cmocka_unit_test(test_nothing_is_assumed),
         cmocka_unit_test(test_few_warps_of_unknown_code),
+        cmocka_unit_test(test_more_threads_than_bounds),
         cmocka_unit_test(test_the_gravest_comes_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,6 +57,10 @@ static bool block_too_big(const lab_code_facts *facts, lab_code_finding *finding
     if (facts->threads > THREADS_MAX)
         return say(finding, facts->threads, "%d threads a block; at most %d can be launched",
                    facts->threads, THREADS_MAX);
+    if (facts->threads_max > 0 && facts->threads > facts->threads_max)
+        return say(finding, facts->threads,
+                   "%d threads a block; it was compiled for %d at most, and cannot be launched",
+                   facts->threads, facts->threads_max);
     if (facts->resident != 0 || is_limited_by(facts, "shared memory"))
         return false;
     return say(finding, facts->threads,

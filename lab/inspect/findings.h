@@ -28,6 +28,7 @@ typedef struct lab_code_facts {
     int arch;             /* compute capability, 10 * major + minor */
     int registers;        /* per thread */
     int threads;          /* per block; 0: unknown */
+    int threads_max;      /* that it was compiled for; 0: not said */
     int64_t blocks;       /* of the grid; 0: unknown */
     int64_t smem;         /* shared memory per block, static and dynamic, bytes */
     int64_t stack;        /* local memory per thread, bytes */
