@@ -16,16 +16,21 @@
 
 #include "scratch.h"
 
+/* A function of the shell, which also sets n to the number of trials that there are. */
+static const char await_trials[] =
+    "await_trials() { for i in $(seq 3000); do "
+    "n=$(heed board check --board \"$1\" 2>/dev/null | cut -d' ' -f1); "
+    "[ \"${n:-0}\" -ge \"$2\" ] && break; sleep 0.02; done; }; ";
+
 void run_heed(void **state, const run_heed_way *way, const char *line, heed_said *said)
 {
     char command[8192];
     int length = snprintf(command, sizeof command,
                           "cd '%s' && export NO_COLOR= HEED_BOARD=\"$PWD/board.db\" "
-                          "HEED_CACHE=\"$PWD/cache\" %s && heed() { "
-                          "'%s' \"$@\"; }; { %s\n} "
+                          "HEED_CACHE=\"$PWD/cache\" %s && heed() { '%s' \"$@\"; }; %s{ %s\n} "
                           ">stdout.txt 2>stderr.txt",
                           (const char *)*state, way->variables ? way->variables : "", way->program,
-                          line);
+                          await_trials, line);
     assert_in_range(length, 1, sizeof command - 1);
     int status = system(command);
     assert_true(WIFEXITED(status));

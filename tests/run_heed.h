@@ -27,8 +27,9 @@ typedef struct heed_said {
 } heed_said;
 
 /* run_heed() runs a line of shell, in which "heed" is the program, and fails the test if the shell
- * was ended by a signal. Colours are off, and the board and the cache are the folder's own. What it
- * says also is in stdout.txt and stderr.txt. */
+ * was ended by a signal; "await_trials BOARD COUNT" there waits until a board has as many. Colours
+ * are off, and the board and the cache are the folder's own. What it says also is in stdout.txt and
+ * stderr.txt. */
 void run_heed(void **state, const run_heed_way *way, const char *line, heed_said *said);
 
 /* run_heed_as() fails the test also unless the line exits with @code; run_heed_must() is for those

@@ -13,7 +13,6 @@
 
 #include "config_specs.h"
 #include "cuda/backend.h"
-#include "cuda/gpu.h"
 #include "inspect/cubin.h"
 #include "jit_scene.h"
 

@@ -9,7 +9,6 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "hold.h"
@@ -95,11 +94,10 @@ static void test_interruptions(void **state)
 #define LONG                                                                                      \
     "evolve 'b1 h1 s128/4096 d64 f32' --space cpu_tile -t 2 --trials 34 --duel 0.5 --board i.db " \
     "--no-verify --no-compare --insights static "
-    static const char line[] =
-        "set -m; for signal in KILL INT; do '" HEED_PROGRAM "' " LONG "& child=$!; "
-        "for i in $(seq 500); do n=$('" HEED_PROGRAM "' board check --board i.db 2>/dev/null | "
-        "cut -d' ' -f1); [ \"${n:-0}\" -gt \"${before:-1}\" ] && break; sleep 0.02; done; "
-        "before=$n; kill -$signal $child; wait $child; echo $?; done";
+    static const char line[] = "set -m; for signal in KILL INT; do '" HEED_PROGRAM "' " LONG
+                               "& child=$!; "
+                               "await_trials i.db $((${before:-1} + 1)); before=$n; kill -$signal "
+                               "$child; wait $child; echo $?; done";
     run_heed_as(state, &way, line, 0, &said);
     if (!strstr(said.out, "130"))
         skip(); /* it was through too soon */
@@ -118,9 +116,9 @@ static void test_interruptions(void **state)
 static void test_title(void **state)
 {
 #define LED "'b1 h2 s8/1024 d64 f32'"
-#define CLIMB                                                                               \
-    "heed evolve " LED " --cpu avx2 --space cpu_few -t 1 --duel 1 --trials 3 --no-compare " \
-    "--insights static --board v.db --json "
+#define CLIMB(duel)                                                    \
+    "heed evolve " LED " --cpu avx2 --space cpu_few -t 1 --duel " duel \
+    " --trials 3 --no-compare --insights static --board v.db --json "
     run_heed(state, &way, "heed plan --cpu avx2 -t 1 --kernel fwd_any_avx2_few " LED, &said);
     if (said.code != 0)
         skip();
@@ -129,11 +127,15 @@ static void test_title(void **state)
                 "fwd_any_scalar_row --json >bench.json && heed board add --board v.db "
                 "bench.json",
                 0, &said);
-    json_t *json = run_heed_json(state, &way, CLIMB "--no-verify", 0);
+    json_t *json = run_heed_json(state, &way, CLIMB("1") "--no-verify", 0);
     assert_int_equal(integer_of(json, "titles"), 0);
     json_decref(json);
-    json = run_heed_json(state, &way, CLIMB, 0);
+    json = run_heed_json(state, &way, CLIMB("1"), 0);
     assert_true(json_is_true(json_object_get(json, "verified")));
+    if (integer_of(json, "titles") == 0) {
+        json_decref(json); /* others are at work here: it takes longer */
+        json = run_heed_json(state, &way, CLIMB("20"), 0);
+    }
     assert_int_equal(integer_of(json, "titles"), 1);
     const json_t *best = json_array_get(json_object_get(json, "best"), 0);
     assert_string_equal(text_of(best, "gates"), "all");
@@ -216,9 +218,8 @@ static void test_killed_sources(void **state)
 #define SOURCES \
     "evolve " SMALL " --proposer regions --trials 5 --duel 0.3 --no-verify --board k.db "
     static const char line[] =
-        "'" HEED_PROGRAM "' " SOURCES "& child=$!; for i in $(seq 500); do n=$('" HEED_PROGRAM
-        "' board check --board k.db 2>/dev/null | cut -d' ' -f1); [ \"${n:-0}\" -ge 2 ] && break; "
-        "sleep 0.02; done; kill -KILL $child; wait $child; true";
+        "'" HEED_PROGRAM "' " SOURCES
+        "& child=$!; await_trials k.db 2; kill -KILL $child; wait $child; true";
     if (!can_hold())
         skip();
     run_heed_as(state, &way, line, 0, &said);

@@ -243,9 +243,8 @@ static void test_resumed(void **state)
     "evolve 'b1 h2 s2/4096 d16 f32' --space few.txt -t 2 --duel 0.3 --no-verify --no-compare " \
     "--board k.db --seconds 200 "
     static const char line[] =
-        "set -m; '" HEED_PROGRAM "' " LONG "& child=$!; for i in $(seq 500); do "
-        "n=$('" HEED_PROGRAM "' board check --board k.db 2>/dev/null | cut -d' ' -f1); "
-        "[ \"${n:-0}\" -ge 3 ] && break; sleep 0.02; done; kill -KILL $child; wait $child; true";
+        "set -m; '" HEED_PROGRAM "' " LONG
+        "& child=$!; await_trials k.db 3; kill -KILL $child; wait $child; true";
     static heed_said said;
     run_heed(state, &way, line, &said);
     double before = fact_of(state, "ablation no-products");

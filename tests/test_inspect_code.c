@@ -262,9 +262,13 @@ static void test_how_threads_lie_is_said(void **state)
                             "block's threads lie; --threads XxY says so.\n");
     assert_said(result.out, "32-way conflicts of shared memory");
     assert_said(result.out, "8-way conflicts of shared memory");
-    run(state, "heed inspect -a sm_90 -D 'SHAPE=__block_size__((32, 8, 1))' tile.cu | "
-               "grep -e 32-way -e depend -e ' 256 '");
-    assert_said(result.out, " 256 ");
+    run(state, "heed inspect -a sm_90 -D 'SHAPE=__block_size__((32, 8, 1))' tile.cu");
+    if (result.code == 3) { /* an older compiler */
+        assert_said(result.err, "__block_size__");
+        return;
+    }
+    assert_int_equal(result.code, 1);
+    assert_said(result.out, "  256  ");
     assert_said(result.out, "32-way");
     assert_null(strstr(result.out, "depend"));
 }

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/search/source.h"
 #include "propose_scene.h"
 #include "scratch.h"
 

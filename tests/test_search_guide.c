@@ -7,8 +7,6 @@
 
 #include <cmocka.h>
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lab/search/evolve.h"

@@ -68,10 +68,7 @@ static void test_board(void **state)
 {
     static const char line[] =
         "set -m; '" HEED_PROGRAM "' sweep cpu_tile 'b1 h4 s512 d64 f32' -t 1 --no-verify "
-        "--no-compare --board own.db & for i in $(seq 3000); do n=$('" HEED_PROGRAM
-        "' board check --board own.db 2>/dev/null | cut -d' ' -f1); [ \"${n:-0}\" -ge 3 ] && "
-        "break; "
-        "sleep 0.02; done; kill -INT $!; wait $!";
+        "--no-compare --board own.db & await_trials own.db 3; kill -INT $!; wait $!";
     run_heed_as(state, &way, line, 130, &said);
     assert_non_null(strstr(said.err, "on the board, and the same command goes on from there"));
     assert_non_null(strstr(said.err, "'untested' on the board"));

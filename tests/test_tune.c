@@ -180,10 +180,9 @@ static void test_budget(void **state)
 /* Ctrl-C leaves every trial on the board, and the same command goes on. */
 static void test_interrupt(void **state)
 {
-    static const char line[] =
-        "set -m; '" HEED_PROGRAM "' tune --board i.db 'b1 h4 s512 d64 f32' --seconds 60 " QUICK
-        "& for i in $(seq 3000); do [ \"$(heed board --board i.db --all --csv 2>/dev/null | wc "
-        "-l)\" -ge 5 ] && break; sleep 0.05; done; kill -INT $!; wait $!";
+    static const char line[] = "set -m; '" HEED_PROGRAM
+                               "' tune --board i.db 'b1 h4 s512 d64 f32' --seconds 60 " QUICK
+                               "& await_trials i.db 4; kill -INT $!; wait $!";
     run_heed_as(state, &way, line, 130, &said);
     assert_non_null(strstr(said.err, "goes on from there"));
     json_t *json = run_heed_json(
