@@ -1,4 +1,5 @@
-# Writes the commit of the source tree to a header, at every build, but touches the file only when it says something new:
+# Writes the commit of the source tree, and a hash of the sources of the gates, to a header, at every build, but touches
+# the file only when it says something new:
 #   cmake -DSOURCE=... -DHEADER=... -P HeedCommit.cmake
 cmake_minimum_required(VERSION 3.25)
 
@@ -12,4 +13,14 @@ if(git)
         set(commit "${described}")
     endif()
 endif()
-file(CONFIGURE OUTPUT "${HEADER}" CONTENT "#define HEED_COMMIT \"@commit@\"\n" @ONLY)
+# Two trees with changes on top of a commit have one name, and may have other gates.
+file(GLOB files LIST_DIRECTORIES false "${SOURCE}/lab/verify/*.[ch]" "${SOURCE}/lab/verify/mutants/*")
+list(SORT files)
+set(hashes)
+foreach(file IN LISTS files)
+    file(SHA256 "${file}" hash)
+    string(APPEND hashes " ${hash}")
+endforeach()
+string(SHA256 gates "${hashes}")
+
+file(CONFIGURE OUTPUT "${HEADER}" CONTENT "#define HEED_COMMIT \"@commit@\"\n#define HEED_GATES \"@gates@\"\n" @ONLY)

@@ -1,5 +1,5 @@
 # The hash that wisdom is bound to changes with every file that decides which code a plan runs, and with the flags, but
-# not with the rest of the library:
+# not with the rest of the library; so does that of the gates, with theirs:
 #   cmake -DSOURCE=... -DSCRATCH=... -P kernel_build.cmake
 cmake_minimum_required(VERSION 3.25)
 include("${SOURCE}/cmake/HeedKernelBuild.cmake")
@@ -43,7 +43,29 @@ heed_kernel_hash(other_flags "-O3" ${files})
 if(hash STREQUAL other_flags)
     list(APPEND wrong "flags")
 endif()
+
+# The hash of the gates that results on a board rely on, likewise.
+function(gates_now out)
+    execute_process(COMMAND "${CMAKE_COMMAND}" "-DSOURCE=${SCRATCH}" "-DHEADER=${SCRATCH}/commit.h"
+        -P "${SOURCE}/cmake/HeedCommit.cmake" COMMAND_ERROR_IS_FATAL ANY)
+    file(STRINGS "${SCRATCH}/commit.h" line REGEX "HEED_GATES \"[0-9a-f]+\"")
+    set(${out} "${line}" PARENT_SCOPE)
+endfunction()
+file(COPY "${SOURCE}/lab" DESTINATION "${SCRATCH}")
+gates_now(last)
+if(NOT last)
+    list(APPEND wrong "no gates at all")
+endif()
+foreach(file lab/verify/gates_error.c lab/verify/expect.h lab/verify/mutants/attend.cu lab/trial/trial.c)
+    file(APPEND "${SCRATCH}/${file}" "\n")
+    gates_now(hash)
+    if(hash STREQUAL last AND file MATCHES "verify" OR NOT hash STREQUAL last AND NOT file MATCHES "verify")
+        list(APPEND wrong ${file})
+    endif()
+    set(last "${hash}")
+endforeach()
+
 file(REMOVE_RECURSE "${SCRATCH}")
 if(wrong)
-    message(FATAL_ERROR "the hash of the kernels does not change as it should with: ${wrong}")
+    message(FATAL_ERROR "the hash of the kernels, or of the gates, does not change as it should with: ${wrong}")
 endif()

@@ -10,6 +10,8 @@
 #include "lab/verify/mutants/device.h"
 #include "lab/verify/mutants/steps.h"
 
+#include "commit.h" /* made by the build: HEED_GATES */
+
 static const lab_mutant *const tables[] = {
     lab_mutants_keys,   lab_mutants_logits, lab_mutants_softmax, lab_mutants_output,
     lab_mutants_memory, lab_mutants_rows,   lab_mutants_cheats,
@@ -75,7 +77,7 @@ static uint64_t add_mutant(uint64_t digest, const char *name, const char *spec, 
 
 uint64_t lab_suite_digest(void)
 {
-    uint64_t digest = 0;
+    uint64_t digest = add_text(0, HEED_GATES);
     for (size_t i = 0; lab_gate_at(i); i++)
         digest = add_text(digest, lab_gate_at(i)->name);
     for (size_t i = 0; lab_mutant_at(i); i++) {

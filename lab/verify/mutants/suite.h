@@ -62,7 +62,7 @@ const lab_control *lab_control_at(size_t index);
 const char *lab_scene_at(size_t index);
 
 /* lab_suite_digest() returns a number that changes when the suite does: its kernels' names, their
- * problems, values and gates. It does not look at code. */
+ * problems, values and gates, or the sources that it and the gates were built from. */
 uint64_t lab_suite_digest(void);
 
 /* ---------------------------------------------------------------------------------------------- */
