@@ -116,7 +116,7 @@ static const struct {
     { "async", LAB_SASS_ASYNC_COPY, LAB_SASS_BULK_STORE },
     { "local", LAB_SASS_LOCAL_LOAD, LAB_SASS_LOCAL_STORE },
     { "barriers", LAB_SASS_BARRIER_BLOCK, LAB_SASS_BARRIER_WARP },
-    { "convert", LAB_SASS_CONVERT, LAB_SASS_CONVERT },
+    { "convert", LAB_SASS_CONVERT, LAB_SASS_WIDEN },
     { "exp", LAB_SASS_EXP, LAB_SASS_EXP },
     { "ffma", LAB_SASS_FMA, LAB_SASS_FMA },
     { "shuffle", LAB_SASS_SHUFFLE, LAB_SASS_SHUFFLE },

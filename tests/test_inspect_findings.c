@@ -161,6 +161,22 @@ static void test_few_warps_of_unknown_code(void **state)
     assert_string_equal(found[0].name, "smem-limits-occupancy");
 }
 
+/* Sums in float32 that are stored as 16-bit values are no products of them. */
+static void test_stores_of_halves_want_no_tensor_cores(void **state)
+{
+    lab_code_finding found[LAB_CODE_FINDINGS_MAX];
+    lab_sass sass = { .main_count = 1, .reads_block = true };
+    const lab_code_facts facts = {
+        .arch = 80, .spill_stores = -1, .spill_loads = -1, .resident = -1, .sass = &sass
+    };
+    sass.main.of[LAB_SASS_FMA] = 67;
+    sass.main.of[LAB_SASS_CONVERT] = 64;
+    assert_int_equal(lab_code_judge(&facts, found), 0);
+    sass.main.of[LAB_SASS_WIDEN] = 64;
+    assert_int_equal(lab_code_judge(&facts, found), 1);
+    assert_string_equal(found[0].name, "tensor-cores-unused");
+}
+
 /* A launch with more threads than the code's bounds fails. */
 static void test_more_threads_than_bounds(void **state)
 {
@@ -214,6 +230,7 @@ int main(void)
         cmocka_unit_test(test_every_rule_is_documented),
         cmocka_unit_test(test_nothing_is_assumed),
         cmocka_unit_test(test_few_warps_of_unknown_code),
+        cmocka_unit_test(test_stores_of_halves_want_no_tensor_cores),
         cmocka_unit_test(test_more_threads_than_bounds),
         cmocka_unit_test(test_the_gravest_comes_first),
     };

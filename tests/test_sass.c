@@ -92,7 +92,7 @@ static void test_opcodes_have_classes(void **state)
         { "WARPSYNC.ALL", LAB_SASS_BARRIER_WARP },
         { "WARPGROUP.DEPBAR.LE", LAB_SASS_WAIT_GROUP },
         { "F2FP.F16.F32.PACK_AB", LAB_SASS_CONVERT },
-        { "HADD2.F32", LAB_SASS_CONVERT },
+        { "HADD2.F32", LAB_SASS_WIDEN },
         { "HADD2", LAB_SASS_HALF },
         { "MUFU.EX2", LAB_SASS_EXP },
         { "MUFU.RCP", LAB_SASS_SPECIAL },

@@ -11,10 +11,10 @@
 
 enum {
     WARP = 32,
-    THREADS_MAX = 1024,   /* of a block, on every architecture */
-    WAYS_BAD = 8,         /* conflicts that cost more than anything near them */
-    ASYNC_ARCH = 90,      /* the first with asynchronous products */
-    CONVERSIONS_MANY = 2, /* in a loop of multiply-adds: its operands are of 16 bits */
+    THREADS_MAX = 1024, /* of a block, on every architecture */
+    WAYS_BAD = 8,       /* conflicts that cost more than anything near them */
+    ASYNC_ARCH = 90,    /* the first with asynchronous products */
+    WIDENINGS_MANY = 2, /* in a loop of multiply-adds: its operands are of 16 bits */
     FMA_MANY = 4
 };
 
@@ -264,8 +264,7 @@ static bool tensor_cores_unused(const lab_code_facts *facts, lab_code_finding *f
         return false;
     const lab_sass_counts work = where_work_is(facts->sass);
     int64_t products = work.of[LAB_SASS_FMA] + work.of[LAB_SASS_HALF];
-    bool halves = work.of[LAB_SASS_CONVERT] >= CONVERSIONS_MANY ||
-                  work.of[LAB_SASS_HALF] >= FMA_MANY;
+    bool halves = work.of[LAB_SASS_WIDEN] >= WIDENINGS_MANY || work.of[LAB_SASS_HALF] >= FMA_MANY;
     if (products < FMA_MANY || !(facts->wants_tensor || halves))
         return false;
     return say(finding, (double)products,
