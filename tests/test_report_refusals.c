@@ -181,8 +181,7 @@ static void refuses_bad_files(void **state)
         { "heed report -o page '" REPORT_RECORD "' && head -1 page", 0, "<!DOCTYPE html>\n",
           "page" },
         { "heed report -o - '" REPORT_RECORD "' | head -1", 0, "<!DOCTYPE html>\n", "" },
-        { "heed report --help", 0, "Usage: heed report [OPTION]... [RECORD | FOLDER]...",
-          "" },
+        { "heed report --help", 0, "Usage: heed report [OPTION]... [RECORD | FOLDER]...", "" },
     };
     EXPECT(state, lines);
 }
