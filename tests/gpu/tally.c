@@ -6,7 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void print_line(const char *what, const char *format, va_list list)
+static void __attribute__((format(printf, 2, 0)))
+print_line(const char *what, const char *format, va_list list)
 {
     printf("    %s", what);
     vprintf(format, list);
