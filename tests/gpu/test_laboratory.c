@@ -24,6 +24,8 @@
 
 #define EXIT_SKIPPED 77
 #define NOTHING (-1) /* the exit status does not matter */
+#define NO_POINT 1   /* of heed sweep: none of the space ran */
+#define NO_KERNEL 4  /* and: its kernel needs another device */
 
 /* What there is to try on a kind of device: a space of configs, two problems, a naive kernel. */
 typedef struct scene {
@@ -306,6 +308,15 @@ static bool prepare(const scene *where, const char *heed, char *folder)
            setenv("best", "", 1) == 0;
 }
 
+/* One point: the exit status of heed sweep. */
+static int try_space(void)
+{
+    /* NOLINTNEXTLINE(cert-env33-c) */
+    int ending = system("\"$heed\" sweep $space \"$problem\" --trials 1 --no-verify --no-compare "
+                        "--no-board >said.json 2>errors.txt");
+    return WIFEXITED(ending) ? WEXITSTATUS(ending) : -1;
+}
+
 int main(int count, char **arguments)
 {
     const scene *where = find_scene();
@@ -319,16 +330,18 @@ int main(int count, char **arguments)
         perror(arguments[1]);
         return 2;
     }
-    /* NOLINTNEXTLINE(cert-env33-c) */
-    if (system("\"$heed\" sweep $space \"$problem\" --trials 1 --no-verify --no-compare --no-board "
-               ">said.json 2>&1") != 0) {
+    int code = try_space();
+    bool absent = code == NO_POINT || code == NO_KERNEL;
+    if (absent)
         printf("skipped: nothing of %s runs here\n", where->space);
-        counts.skipped = -1;
-    }
-    for (size_t i = 0; i < STEPS && counts.skipped == 0; i++)
+    else if (code != 0)
+        tally_judge(&counts, false, "%s cannot be tried: exit status %d", where->space, code);
+    if (code != 0)
+        print_errors();
+    for (size_t i = 0; i < STEPS && code == 0; i++)
         take(&counts, &steps[i]);
     snprintf(line, sizeof line, "rm -rf '%s'", folder);
     if (chdir("/") != 0 || system(line) != 0) /* NOLINT(cert-env33-c) */
         perror(folder);
-    return counts.skipped < 0 ? EXIT_SKIPPED : tally_end(&counts);
+    return absent ? EXIT_SKIPPED : tally_end(&counts);
 }
