@@ -284,9 +284,8 @@ static json_t *json_leader(const tune_shape *shape)
 static json_t *json_shape(const tune_shape *shape)
 {
     return json_pack(
-        "{s:s, s:s, s:o, s:o, s:b, s:s, s:b, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:o, "
-        "s:o}",
+        "{s:s, s:s, s:o, s:o, s:b, s:s, s:b, s:o, s:I, s:I, "
+        "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
         "problem", shape->spec, "champion", shape->champion, "best",
         *shape->best ? json_string(shape->best) : json_null(), "spaces", json_hunts(shape),
         "improved", shape->won, "gates", proof_word(shape), "refuted", shape->proof == TUNE_REFUTED,
