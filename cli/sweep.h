@@ -79,7 +79,7 @@ typedef struct sweep_run {
     cli_progress progress;
     size_t total; /* points that may be launched, for progress */
     int64_t start_ns;
-    int64_t reused;                     /* answers that were known from before */
+    int64_t reused;                     /* launches whose answers were known from before */
     char trouble[512];                  /* why the search ended early */
     double samples[SWEEP_SAMPLES_MAX];  /* of the last evaluation */
     char started[LAB_RECORD_TIME_SIZE]; /* when it began */

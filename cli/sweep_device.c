@@ -185,7 +185,7 @@ static heed_status evaluate(void *data, const lab_point *point, int shape, int e
     char name[HEED_NAME_SIZE];
     lab_error error;
     if (known) {
-        run->reused++;
+        run->reused += known->fate != LAB_FATE_PRUNED; /* which is no launch */
         *result = *known;
         return HEED_OK;
     }

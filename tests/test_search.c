@@ -258,7 +258,7 @@ static void test_trials_file(void **state)
                read;
     scratch_path(state, "trials.txt", path);
     const lab_trial_record rows[] = {
-        { .point = 7, .shape = 1, .answer = { .seconds = 1.25e-5 } },
+        { .point = 7, .shape = 1, .answer = { .seconds = 1e-5 / 3 } },
         { .point = 7, .shape = 0, .effort = 1, .answer = { .seconds = 3e-5 } },
         { .point = 7, .shape = 0, .answer = { .seconds = 2e-5 } },
         { .point = 8, .answer = { .fate = LAB_FATE_PRUNED, .why = "two\nlines ; of it" } },
@@ -276,7 +276,7 @@ static void test_trials_file(void **state)
     assert_string_equal(read.shapes[1], "b2");
     assert_true(lab_trials_find(&read, 7, 0, 0)->seconds == 2.5e-5);
     assert_true(lab_trials_find(&read, 7, 0, -1)->seconds == 3e-5);
-    assert_true(lab_trials_find(&read, 7, 1, -1)->seconds == 1.25e-5);
+    assert_true(lab_trials_find(&read, 7, 1, -1)->seconds == 1e-5 / 3); /* exactly */
     assert_string_equal(lab_trials_find(&read, 8, 0, 0)->why, "two lines ; of it");
     assert_null(lab_trials_find(&read, 8, 0, 1));
     assert_null(lab_trials_find(&read, 8, 1, -1));

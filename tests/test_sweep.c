@@ -145,6 +145,23 @@ static void test_device(void **state)
     assert_non_null(strstr(said.err, "no point of sweep90 ran"));
 }
 
+/* What was pruned is known from the record too, and is no launch, neither now nor then. */
+static void test_pruned_record(void **state)
+{
+    static const char line[] = FAKE
+        "'" HEED_PROGRAM "' sweep sweep90 'b1 h2 s64 d64 f16' --device cuda --record p.txt "
+        "--no-board --json";
+    for (int i = 0; i < 2; i++) {
+        json_t *json = run_heed_json(state, &way, line, 1);
+        assert_int_equal(integer_of(json, "pruned"), 90);
+        assert_int_equal(integer_of(json, "evaluations"), 0);
+        assert_int_equal(integer_of(json, "reused"), 0);
+        json_decref(json);
+    }
+    run_heed_as(state, &way, "grep -c '^trial 0 0 pruned' p.txt", 0, &said);
+    assert_string_equal(said.out, "90\n"); /* once each */
+}
+
 static void test_refusals(void **state)
 {
     static const run_heed_row rows[] = {
@@ -176,9 +193,10 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_search), cmocka_unit_test(test_board),
-        cmocka_unit_test(test_record), cmocka_unit_test(test_interrupt),
-        cmocka_unit_test(test_device), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_search),   cmocka_unit_test(test_board),
+        cmocka_unit_test(test_record),   cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_device),   cmocka_unit_test(test_pruned_record),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, open_folder, scratch_close);
 }

@@ -294,7 +294,8 @@ heed_status lab_trials_write(FILE *file, const lab_space *space, const lab_trial
     for (char *at = why; *at; at++)
         if (*at < ' ')
             *at = ' ';
-    fprintf(file, "trial %d %d %s %.9g %s%s%s\n", record->shape, record->effort,
+    /* All digits: the same answers are to lead to the same questions. */
+    fprintf(file, "trial %d %d %s %.17g %s%s%s\n", record->shape, record->effort,
             lab_fate_name(record->answer.fate), record->answer.seconds, text, *why ? " ; " : "",
             why);
     return fflush(file) == 0 ? HEED_OK : HEED_ERR_SYSTEM;

@@ -268,6 +268,24 @@ static void print_errors(void)
         fclose(file);
 }
 
+/* The figures and words of an answer that is not what it should be; its lists are too long. */
+static void print_members(const json_t *said)
+{
+    const char *name;
+    json_t *value;
+    bool any = false;
+    json_object_foreach((json_t *)said, name, value)
+    {
+        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(4));
+        if (text && !json_is_array(value) && !json_is_object(value)) {
+            printf("%s%s %s", any ? ", " : "        ", name, text);
+            any = true;
+        }
+        free(text);
+    }
+    printf("%s", any ? "\n" : "");
+}
+
 static void take(tally *counts, const step *it)
 {
     char line[2000];
@@ -280,8 +298,10 @@ static void take(tally *counts, const step *it)
                  (!it->check || (said && it->check(said)));
     tally_judge(counts, right, "%s: %.1f s, exit status %d", it->name,
                 (double)(heed_clock_ns() - start) * 1e-9, code);
-    if (!right)
+    if (!right) {
+        print_members(said);
         print_errors();
+    }
     json_decref(said);
 }
 
