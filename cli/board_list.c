@@ -285,6 +285,54 @@ static lab_record_filter read_filter(const cli_args *args, char spec[HEED_SPEC_S
     return filter;
 }
 
+/* Why a trial is not ranked: the first of these that holds. */
+enum {
+    NOT_RIGHT,
+    NOT_TIMED,
+    NOT_CONFIRMED,
+    NOT_TRUSTED,
+    REASONS
+};
+
+static heed_status count_unranked(void *data, const lab_record_row *row)
+{
+    size_t *counts = data;
+    counts[strcmp(row->verdict, "ok") != 0 ? NOT_RIGHT
+           : !(row->seconds > 0)           ? NOT_TIMED
+           : !row->confirmed               ? NOT_CONFIRMED
+                                           : NOT_TRUSTED]++;
+    return HEED_OK;
+}
+
+/* Nothing is ranked: are there trials that are not, and why? */
+static heed_status explain_nothing(lab_record *record, const lab_record_filter *filter,
+                                   lab_error *error)
+{
+    static const char *const reasons[REASONS] = {
+        [NOT_RIGHT] = "did not come out right",
+        [NOT_TIMED] = "without a time",
+        [NOT_CONFIRMED] = "not timed again once they were chosen",
+        [NOT_TRUSTED] = "judged by gates that failed their own test",
+    };
+    size_t counts[REASONS] = { 0 }, total = 0, length = 0;
+    char text[300] = "";
+    lab_record_filter every = *filter;
+    every.part = LAB_BOARD_ALL;
+    heed_status status = lab_record_visit(record, &every, count_unranked, counts, error);
+    for (int i = 0; i < REASONS; i++)
+        if (counts[i] > 0) {
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s%zu %s",
+                                       total ? ", " : "", counts[i], reasons[i]);
+            total += counts[i];
+        }
+    if (total > 0)
+        cli_message("nothing that fits is ranked: %s; --all shows all of it", text);
+    else if (status == HEED_OK)
+        cli_message("nothing on the board fits; --all shows every trial, and without --problem and "
+                    "--device all of them");
+    return status;
+}
+
 /* All that the filter lets through, to print->out. */
 static cli_exit read_rows(board_print *print)
 {
@@ -298,11 +346,10 @@ static cli_exit read_rows(board_print *print)
     if (cli_args_flag(print->args, "csv") && !cli_args_json(print->args))
         print_csv_head(print->out);
     heed_status status = lab_record_visit(record, &filter, visit, print, &error);
+    if (status == HEED_OK && !print->count)
+        status = explain_nothing(record, &filter, &error);
     lab_record_close(record);
     end_table(print);
-    if (status == HEED_OK && !print->count)
-        cli_message("nothing on the board fits; --all shows every trial, and without --problem and "
-                    "--device all of them");
     return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
 }
 

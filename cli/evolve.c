@@ -108,7 +108,9 @@ static cli_exit judge(evolve_run *run)
         code = sweep_compare(&run->sweep, index);
     if (code != CLI_OK || !run->sweep.verified)
         return code;
-    heed_status status = evolve_knobs_titles(run, champion);
+    heed_status status = run->succeeded ? HEED_OK : evolve_confirm(run, champion);
+    if (status == HEED_OK)
+        status = evolve_knobs_titles(run, champion);
     return status == HEED_OK && !cli_interrupted() ? CLI_OK : fail(run, status);
 }
 

@@ -43,6 +43,7 @@ typedef struct evolve_run {
     int64_t challenges; /* of champions */
     int64_t refuted;    /* challengers that won, and that a gate then refused */
     int64_t titles;     /* of the board that the champion took */
+    bool succeeded;     /* the champion is one that won a challenge */
     char last[128];     /* what became of the newest challenge */
     insight_course course;
     insight insights[LAB_SEARCH_SHAPES]; /* of the champion that was measured last */
@@ -57,6 +58,9 @@ cli_exit evolve_open_run(evolve_run *run, const char *what);
 /* evolve_end_run() notes on the board how the run ended, with @code and @note, which may be NULL;
  * returns @code, or what went wrong. */
 cli_exit evolve_end_run(const evolve_run *run, cli_exit code, const char *note);
+
+/* The number on the board of the trial of evolve_confirm(). */
+#define EVOLVE_CONFIRMED 15
 
 /* evolve_record.c: evolve_find() looks for a trial of an individual on the board, attempt 0 being
  * its first times and 1 its challenge; evolve_add() puts one there, which the caller has filled in
@@ -126,6 +130,10 @@ typedef struct evolve_contest {
  * taken. */
 heed_status evolve_summarize(const double *seconds, size_t count, lab_summary *summary);
 
+/* evolve_confirm.c: evolve_confirm() times a config that was the first and is the last on fresh
+ * samples, for the board. It has passed all gates. */
+heed_status evolve_confirm(evolve_run *run, const lab_individual *champion);
+
 /* evolve_contest_run() decides, or finds on the board what was decided. */
 heed_status evolve_contest_run(const evolve_contest *it, bool *yes);
 
@@ -140,6 +148,7 @@ heed_status evolve_engine_start(const sweep_run *sweep, const sweep_shape *shape
  * a problem, and stop() ends that, also after start() failed. */
 typedef struct evolve_challenger {
     const char *name;
+    const char *source; /* its text; NULL: it is a config, whose name is all of it */
     int64_t number;
     heed_status (*start)(void *data, size_t shape, lab_side *side);
     void (*stop)(void *data);

@@ -94,7 +94,10 @@ heed_status evolve_succeeds(void *data, const lab_individual *challenger,
     heed_status status = evolve_name_of(run, challenger, &names[0]);
     if (status == HEED_OK)
         status = evolve_name_of(run, champion, &names[1]);
-    return status == HEED_OK ? evolve_contest_run(&contest, yes) : status;
+    if (status == HEED_OK)
+        status = evolve_contest_run(&contest, yes);
+    run->succeeded |= *yes;
+    return status;
 }
 
 /* ---- Against those who lead the board ---- */

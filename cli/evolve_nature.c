@@ -30,8 +30,9 @@ static heed_status answer(evolve_run *run, const lab_individual *individual,
         return status;
     if (found.trial) {
         *result = sweep_evaluation_of(&found);
-        if (run->sweep.shapes[shape].best == 0 || result->seconds < run->sweep.shapes[shape].best)
-            run->sweep.shapes[shape].best = result->seconds;
+        sweep_shape *at = &run->sweep.shapes[shape];
+        if (result->fate == LAB_FATE_TIMED && (at->best == 0 || result->seconds < at->best))
+            at->best = result->seconds;
         run->reused++;
         return HEED_OK;
     }

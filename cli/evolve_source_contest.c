@@ -172,6 +172,7 @@ heed_status source_take_titles(evolve_sources *all)
     it->challenger = all->champion;
     it->a.kernel = &all->kernels[all->champion];
     const evolve_challenger challenger = { .name = it->a.kernel->name,
+                                           .source = it->a.kernel->source,
                                            .number = (int64_t)all->champion,
                                            .start = start_champion,
                                            .stop = stop_champion,

@@ -82,14 +82,15 @@ static cli_exit report_json(const evolve_sources *all)
     json_t *champion = all->has_champion ? json_kernel(all, &all->kernels[all->champion], true)
                                          : json_null();
     return cli_json_print(
-        json_pack("{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o}",
-                  "proposer", all->proposer_name, "way", lab_way_name(all->way), "device",
-                  cli_json_text(run->sweep.device), "run", (json_int_t)run->run, "resumed",
-                  run->resumed, "tried", (json_int_t)(all->count > 0 ? all->count - 1 : 0), "right",
-                  (json_int_t)run->timed, "reused", (json_int_t)run->reused, "refused",
-                  (json_int_t)all->refused, "challenges", (json_int_t)run->challenges, "end",
-                  all->end, "problems", problems, "champion", champion, "kernels", list, "insights",
-                  source_insight_json(all)),
+        json_pack(
+            "{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o}",
+            "proposer", all->proposer_name, "way", lab_way_name(all->way), "device",
+            cli_json_text(run->sweep.device), "run", (json_int_t)run->run, "resumed", run->resumed,
+            "tried", (json_int_t)(all->count > 0 ? all->count - 1 : 0), "right",
+            (json_int_t)run->timed, "reused", (json_int_t)run->reused, "refused",
+            (json_int_t)all->refused, "challenges", (json_int_t)run->challenges, "titles",
+            (json_int_t)run->titles, "end", all->end, "problems", problems, "champion", champion,
+            "kernels", list, "insights", source_insight_json(all)),
         "evolve-sources");
 }
 

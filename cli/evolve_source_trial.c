@@ -165,6 +165,8 @@ static heed_status add_answer(source_desk *desk, source_kernel *kernel, size_t s
     trial.reason = *reason ? reason : NULL;
     trial.gates = desk->gates.items;
     trial.gate_count = desk->gates.count;
+    /* Nobody chose the first source by its times: it was there before them. */
+    trial.confirmed = kernel->verdict == LAB_RECORD_OK && kernel == desk->all->kernels;
     const lab_record_samples samples = { .kind = desk->all->run->sweep.cold ? LAB_RECORD_COLD
                                                                             : LAB_RECORD_HOT,
                                          .seconds = desk->samples,

@@ -173,6 +173,12 @@ static heed_status breed(evolve_sources *all)
     return status;
 }
 
+/* Is the champion somebody's work? The plain source that comes with heed, as it is, is nobody's. */
+static bool is_contender(const evolve_sources *all)
+{
+    return all->has_champion && (all->champion > 0 || cli_args_text(all->run->args, "source"));
+}
+
 static cli_exit code_of(const evolve_sources *all, heed_status status)
 {
     if (cli_interrupted())
@@ -211,7 +217,7 @@ cli_exit evolve_sources_run(evolve_run *run)
     }
     all.proposer = lab_proposer_start(all.program, cli_interrupted);
     heed_status status = all.proposer ? breed(&all) : HEED_ERR_NO_MEMORY;
-    if (status == HEED_OK && all.has_champion && all.champion > 0 && !cli_interrupted())
+    if (status == HEED_OK && is_contender(&all) && !cli_interrupted())
         status = source_take_titles(&all);
     code = code_of(&all, status);
     lab_proposer_end(all.proposer);

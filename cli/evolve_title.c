@@ -174,20 +174,50 @@ static bool find_source(title_bout *it, size_t number, heed_status *status)
     return false;
 }
 
-/* Who leads on a problem: of the board, else what heed plans. False: nobody that can be met here.
- */
+/* Is who leads the challenger itself? Sources of two runs may have the same name. */
+static heed_status is_itself(title_bout *it, const cli_leader *leader, bool *yes)
+{
+    const evolve_challenger *one = it->challenger;
+    char *source = NULL;
+    heed_status status = HEED_OK;
+    *yes = strcmp(leader->name, one->name) == 0;
+    if (!*yes || !one->source)
+        return HEED_OK;
+    status = lab_record_source(it->run->record, leader->trial, &source, &it->run->trouble);
+    *yes = source && strcmp(source, one->source) == 0;
+    free(source);
+    return status;
+}
+
+/* Finds who leads on a problem: of the board, else what heed plans. The name is "" if that is the
+ * challenger itself; but where its own trials lead for want of others, the title is to be won. */
+static heed_status find_leader(title_bout *it, size_t number, cli_leader *leader)
+{
+    evolve_run *run = it->run;
+    const sweep_shape *shape = &run->sweep.shapes[number];
+    bool itself = false;
+    heed_status status = cli_leader_find(run->record, run->sweep.context, shape->spec,
+                                         run->sweep.cold, leader, &run->trouble);
+    if (status == HEED_OK && leader->trial > 0)
+        status = is_itself(it, leader, &itself);
+    if (leader->trial == 0 || (itself && !leader->promoted)) {
+        *leader = (cli_leader){ .trial = 0 };
+        snprintf(leader->name, sizeof leader->name, "%s", shape->usual);
+        itself = strcmp(leader->name, it->challenger->name) == 0;
+    }
+    if (itself)
+        *leader->name = '\0';
+    return status;
+}
+
+/* Whom the challenger meets on a problem. False: nobody that can be met here. */
 static bool find_holder(title_bout *it, size_t number, heed_status *status)
 {
     evolve_run *run = it->run;
     const sweep_shape *shape = &run->sweep.shapes[number];
     cli_leader *leader = &it->leaders[it->count];
-    *status = cli_leader_find(run->record, run->sweep.context, shape->spec, run->sweep.cold, leader,
-                              &run->trouble);
-    if (*status != HEED_OK)
-        return false;
-    if (leader->trial == 0)
-        snprintf(leader->name, sizeof leader->name, "%s", shape->usual);
-    if (!*leader->name || strcmp(leader->name, it->challenger->name) == 0)
+    *status = find_leader(it, number, leader);
+    if (*status != HEED_OK || !*leader->name)
         return false;
     if (sweep_kernel_runs(run->sweep.context, &shape->source.problem, leader->name) == HEED_OK)
         return true;

@@ -21,6 +21,7 @@ static heed_status take(void *data, const lab_record_row *row)
     snprintf(it->leader->name, sizeof it->leader->name, "%.95s%s%.95s", row->kernel,
              *row->config ? "__" : "", row->config);
     it->leader->trial = row->trial;
+    it->leader->promoted = row->promoted;
     return HEED_OK;
 }
 

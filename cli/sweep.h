@@ -144,6 +144,11 @@ void sweep_shapes_free(sweep_run *run);
  * there yet. */
 heed_status sweep_open_shape(const sweep_run *run, sweep_shape *shape);
 
+/* sweep_time_anew() times a kernel on shape number @number once it was chosen, as long as those in
+ * the finals. What goes wrong with it is a result, and was said. */
+heed_status sweep_time_anew(sweep_run *run, size_t number, const char *name,
+                            lab_evaluation *result);
+
 /* sweep_find_point() returns the point whose kernel and config have that name; -1: none. */
 int64_t sweep_find_point(const sweep_run *run, const char *wanted);
 
@@ -173,6 +178,11 @@ heed_status sweep_board_add(sweep_run *run, const lab_point *point, int shape, i
 heed_status sweep_board_add_duel(sweep_run *run, const lab_point *point, size_t number,
                                  const lab_duel *duel);
 
+/* sweep_board_add_alone() adds the time of the best point where it is what heed plans, and has
+ * nobody to be timed beside. */
+heed_status sweep_board_add_alone(sweep_run *run, const lab_point *point, size_t number,
+                                  const lab_evaluation *result);
+
 /* sweep_board_add_refused() adds that the gates of heed verify do not let a point pass on the
  * problems of the sweep. */
 heed_status sweep_board_add_refused(sweep_run *run, const lab_point *point);
@@ -187,6 +197,11 @@ typedef struct sweep_parts {
 void sweep_fill_trial(lab_record_trial *trial, sweep_parts *parts, const lab_evaluation *result,
                       bool cold);
 lab_evaluation sweep_evaluation_of(const lab_record_found *found);
+
+/* sweep_fill_confirmed() is sweep_fill_trial() of a kernel that passed all gates, timed once it was
+ * chosen. */
+void sweep_fill_confirmed(lab_record_trial *trial, sweep_parts *parts, const lab_evaluation *result,
+                          bool cold);
 
 /* sweep_replay.c: strategies against the trials of --replay, without a device. */
 cli_exit sweep_replay(const sweep_run *run, const char *path);

@@ -70,6 +70,16 @@ void sweep_fill_trial(lab_record_trial *trial, sweep_parts *parts, const lab_eva
         take_samples(trial, parts, result);
 }
 
+void sweep_fill_confirmed(lab_record_trial *trial, sweep_parts *parts, const lab_evaluation *result,
+                          bool cold)
+{
+    sweep_fill_trial(trial, parts, result, cold);
+    trial->confirmed = result->fate == LAB_FATE_TIMED;
+    parts->gate = (lab_record_gate){ .name = "verify", .passed = true };
+    trial->gates = &parts->gate;
+    trial->gate_count = 1;
+}
+
 lab_evaluation sweep_evaluation_of(const lab_record_found *found)
 {
     return (lab_evaluation){ .fate = fate_of(found->verdict),
@@ -247,6 +257,17 @@ heed_status sweep_board_add_refused(sweep_run *run, const lab_point *point)
         status = append(run, &trial);
     }
     return status;
+}
+
+heed_status sweep_board_add_alone(sweep_run *run, const lab_point *point, size_t number,
+                                  const lab_evaluation *result)
+{
+    trial_words words;
+    sweep_parts parts;
+    lab_record_trial trial = trial_of(run, point, number, SWEEP_COMPARED, &words);
+    trial.started = run->started;
+    sweep_fill_confirmed(&trial, &parts, result, run->cold);
+    return append(run, &trial);
 }
 
 heed_status sweep_board_add_duel(sweep_run *run, const lab_point *point, size_t number,

@@ -65,6 +65,20 @@ static heed_status play(sweep_run *run, size_t number, const lab_point *point, c
     return status;
 }
 
+/* It is what heed plans: the board gets a time of it by which nobody chose it. */
+static heed_status time_alone(sweep_run *run, size_t number, const lab_point *point,
+                              const char *name)
+{
+    lab_evaluation result;
+    run->shapes[number].same = true;
+    if (!run->board || !run->verified)
+        return HEED_OK;
+    heed_status status = sweep_time_anew(run, number, name, &result);
+    return status == HEED_OK && result.fate == LAB_FATE_TIMED
+               ? sweep_board_add_alone(run, point, number, &result)
+               : status;
+}
+
 cli_exit sweep_compare(sweep_run *run, int64_t index)
 {
     const lab_point point = lab_space_at(&run->space, index);
@@ -77,7 +91,7 @@ cli_exit sweep_compare(sweep_run *run, int64_t index)
         cli_progress_step(&progress, i, shape->spec);
         status = sweep_open_shape(run, shape);
         if (status == HEED_OK && strcmp(name, shape->usual) == 0)
-            shape->same = true;
+            status = time_alone(run, i, &point, name);
         else if (status == HEED_OK && *shape->usual)
             status = play(run, i, &point, name, seed + i);
     }

@@ -144,6 +144,21 @@ static void test_title(void **state)
     assert_non_null(strstr(said.out, "fwd_any_avx2_few"));
 }
 
+/* A champion that was there from the beginning is ranked by a time that it was not chosen by: one
+ * that passed all gates. */
+static void test_first_is_ranked(void **state)
+{
+#define ALONE                                                                                     \
+    "heed evolve 'b1 h2 s1/512 d64 f32' --space few.txt -t 1 --trials 1 --no-compare --insights " \
+    "static --board one.db "
+    run_heed_as(state, &way, ALONE "--no-verify", 0, &said);
+    run_heed_as(state, &way, "heed board --board one.db", 0, &said);
+    assert_non_null(strstr(said.err, "is ranked: 1 not timed again once they were chosen"));
+    run_heed_as(state, &way, ALONE, 0, &said);
+    run_heed_as(state, &way, "heed board --board one.db --csv", 0, &said);
+    assert_non_null(strstr(said.out, "\"fwd_any_scalar_row\""));
+}
+
 /* ---- Sources ---- */
 
 #define SMALL "'b1 h1 s32 d32 f32'"
@@ -207,6 +222,10 @@ static void test_bad_sources(void **state)
     assert_non_null(strstr(text_of(json, "end"), "no idea"));
     assert_string_equal(text_of(json_object_get(json, "champion"), "name"), "origin");
     json_decref(json);
+    /* Nobody chose it by its time, so that it is ranked; what the others are is not. */
+    run_heed_as(state, &way, "heed board --board b.db --ranking --csv | tail -n +2", 0, &said);
+    assert_non_null(strstr(said.out, "\"origin\""));
+    assert_string_equal(strchr(said.out, '\n'), "\n");
     scratch_text_read(state, "asked.txt", asked, sizeof asked);
     assert_non_null(strstr(asked, "expected expression"));
     assert_non_null(strstr(asked, "2 of the last 3 kernels failed"));
@@ -326,6 +345,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_champion, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_interruptions, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_title, open_folder, scratch_close),
+        cmocka_unit_test_setup_teardown(test_first_is_ranked, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_regions, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_bad_sources, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_killed_sources, open_folder, scratch_close),

@@ -105,7 +105,11 @@ static void evolution_meets_it(void **state)
     static const char *const lines[] = {
         "heed evolve -t 1 '" SPEC "' --trials 6 --duel 0.5 --no-compare --insights none",
         "heed evolve -t 1 '" SPEC "' --proposer regions --trials 2 --duel 0.5 --no-verify",
+        "heed evolve -t 1 '" SPEC "' --source '" HEED_SOURCE_DIR
+        "/proposers/attention.c' --proposer ./useless --trials 1 --duel 0.5 --no-verify",
     };
+    static const char useless[] = "#!/bin/sh\nwhile read -r line; do echo '{\"status\": \"ok\", "
+                                  "\"name\": \"none\", \"source\": \"int x = ;\"}'; done\n";
     if (!can_hold())
         skip();
     crown(state, "plain");
@@ -115,6 +119,14 @@ static void evolution_meets_it(void **state)
     crown(state, "plain");
     said = says(state, lines[1], "");
     assert_null(strstr(said->err, "cannot be met"));
+    /* A source that somebody gave is somebody's work also where nothing beats it. */
+    crown(state, "plain");
+    scratch_script_write(state, "useless", useless);
+    says(state, lines[2], "champion origin");
+    says(state,
+         "for i in $(seq 2 9); do heed board show $i --json; done 2>/dev/null | grep '\"against\": "
+         "\"plain\"'",
+         "plain");
 }
 
 /* What cannot be compiled, or held, keeps its title, and it is said why and what to do. */

@@ -79,6 +79,11 @@ static void test_board(void **state)
                                  0);
     assert_true(integer_of(json, "reused") >= 3);
     json_decref(json);
+    /* What is the best is ranked, also where it is what heed plans: it was timed again. */
+    run_heed_must(state, &way,
+                  "heed sweep cpu_tile 'b1 h4 s128 d64 f32' -t 1 --board one.db --trials 1", 0);
+    run_heed_as(state, &way, "heed board --board one.db --csv | wc -l", 0, &said);
+    assert_string_equal(said.out, "2\n");
     run_heed_as(state, &way, "heed board show 1 --board own.db", 0, &said);
     assert_non_null(strstr(said.out, "proposer        sweep"));
     run_heed_as(state, &way,
