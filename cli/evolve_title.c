@@ -189,24 +189,27 @@ static heed_status is_itself(title_bout *it, const cli_leader *leader, bool *yes
     return status;
 }
 
-/* Finds who leads on a problem: of the board, else what heed plans. The name is "" if that is the
- * challenger itself; but where its own trials lead for want of others, the title is to be won. */
+/* Finds who leads on a problem but for the challenger: of the board, else what heed plans. What it
+ * leads without having been promoted it has to win. The name is "" if there is nothing to win. */
 static heed_status find_leader(title_bout *it, size_t number, cli_leader *leader)
 {
     evolve_run *run = it->run;
     const sweep_shape *shape = &run->sweep.shapes[number];
-    bool itself = false;
-    heed_status status = cli_leader_find(run->record, run->sweep.context, shape->spec,
-                                         run->sweep.cold, leader, &run->trouble);
-    if (status == HEED_OK && leader->trial > 0)
-        status = is_itself(it, leader, &itself);
-    if (leader->trial == 0 || (itself && !leader->promoted)) {
-        *leader = (cli_leader){ .trial = 0 };
-        snprintf(leader->name, sizeof leader->name, "%s", shape->usual);
-        itself = strcmp(leader->name, it->challenger->name) == 0;
+    cli_leader ranked[CLI_LEADERS];
+    size_t count = 0;
+    bool itself = true;
+    heed_status status = cli_leaders_find(run->record, run->sweep.context, shape->spec,
+                                          run->sweep.cold, ranked, &count, &run->trouble);
+    *leader = (cli_leader){ .trial = 0 };
+    for (size_t i = 0; i < count && itself && status == HEED_OK; i++) {
+        status = is_itself(it, &ranked[i], &itself);
+        if (itself && ranked[i].promoted)
+            return status;
+        if (!itself)
+            *leader = ranked[i];
     }
-    if (itself)
-        *leader->name = '\0';
+    if (leader->trial == 0 && strcmp(shape->usual, it->challenger->name) != 0)
+        snprintf(leader->name, sizeof leader->name, "%s", shape->usual);
     return status;
 }
 

@@ -8,31 +8,62 @@
 typedef struct search {
     const heed_context *context;
     bool cold;
-    cli_leader *leader;
+    cli_leader *leaders; /* in the order of their places */
+    int places[CLI_LEADERS];
+    size_t count, room;
 } search;
+
+/* Puts a row in its place; the last one goes where there is no room. */
+static void insert(search *it, const lab_record_row *row)
+{
+    size_t at = it->count < it->room ? it->count++ : it->room - 1;
+    for (; at > 0 && it->places[at - 1] > row->place; at--) {
+        it->places[at] = it->places[at - 1];
+        it->leaders[at] = it->leaders[at - 1];
+    }
+    cli_leader *leader = &it->leaders[at];
+    it->places[at] = row->place;
+    snprintf(leader->name, sizeof leader->name, "%.95s%s%.95s", row->kernel,
+             *row->config ? "__" : "", row->config);
+    leader->trial = row->trial;
+    leader->promoted = row->promoted;
+}
 
 static heed_status take(void *data, const lab_record_row *row)
 {
     search *it = data;
-    if (strcmp(row->device, heed_context_device(it->context)) != 0 || !row->timing ||
-        row->threads != heed_context_threads(it->context) ||
-        strcmp(row->timing, it->cold ? "cold" : "hot") != 0 || strcmp(row->trusted, "damaged") == 0)
-        return HEED_OK;
-    snprintf(it->leader->name, sizeof it->leader->name, "%.95s%s%.95s", row->kernel,
-             *row->config ? "__" : "", row->config);
-    it->leader->trial = row->trial;
-    it->leader->promoted = row->promoted;
+    bool here = strcmp(row->device, heed_context_device(it->context)) == 0 && row->timing &&
+                row->threads == heed_context_threads(it->context) &&
+                strcmp(row->timing, it->cold ? "cold" : "hot") == 0;
+    bool full = it->count == it->room && it->places[it->room - 1] <= row->place;
+    if (here && !full && strcmp(row->trusted, "damaged") != 0)
+        insert(it, row);
     return HEED_OK;
+}
+
+static heed_status find(search *it, lab_record *record, const char *spec, lab_record_part part,
+                        lab_error *error)
+{
+    const lab_record_filter filter = {
+        .part = part, .problem = spec, .exact = true, .device = heed_context_device(it->context)
+    };
+    return lab_record_visit(record, &filter, take, it, error);
 }
 
 heed_status cli_leader_find(lab_record *record, const heed_context *context, const char *spec,
                             bool cold, cli_leader *leader, lab_error *error)
 {
-    search it = { context, cold, leader };
-    const lab_record_filter filter = { .part = LAB_BOARD_BEST,
-                                       .problem = spec,
-                                       .exact = true,
-                                       .device = heed_context_device(context) };
+    search it = { .context = context, .cold = cold, .leaders = leader, .room = 1 };
     *leader = (cli_leader){ .trial = 0 };
-    return lab_record_visit(record, &filter, take, &it, error);
+    return find(&it, record, spec, LAB_BOARD_BEST, error);
+}
+
+heed_status cli_leaders_find(lab_record *record, const heed_context *context, const char *spec,
+                             bool cold, cli_leader leaders[CLI_LEADERS], size_t *count,
+                             lab_error *error)
+{
+    search it = { .context = context, .cold = cold, .leaders = leaders, .room = CLI_LEADERS };
+    heed_status status = find(&it, record, spec, LAB_BOARD_RANKED, error);
+    *count = it.count;
+    return status;
 }

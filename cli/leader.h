@@ -17,4 +17,10 @@ typedef struct cli_leader {
 heed_status cli_leader_find(lab_record *record, const heed_context *context, const char *spec,
                             bool cold, cli_leader *leader, lab_error *error);
 
+/* cli_leaders_find() writes the first places, *@count of them, of which none may be. */
+#define CLI_LEADERS 8
+heed_status cli_leaders_find(lab_record *record, const heed_context *context, const char *spec,
+                             bool cold, cli_leader leaders[CLI_LEADERS], size_t *count,
+                             lab_error *error);
+
 #endif /* CLI_LEADER_H */

@@ -108,16 +108,50 @@ static bool replayed(const json_t *said)
            json_array_size(json_object_get(said, "strategies")) >= 4;
 }
 
-static bool evolved(const json_t *said)
-{
-    return integer_of(said, "launched") > 0 && is_true(said, "verified") &&
-           strcmp(text_of(first_of(said, "best"), "gates"), "all") == 0;
-}
-
 static bool proposed(const json_t *said)
 {
     return integer_of(said, "tried") == 2 && integer_of(said, "right") >= 1 &&
            number_of(json_object_get(said, "champion"), "mean_seconds") > 0;
+}
+
+/* A source leads, whose name has to be known to what follows; none is named as heed's kernels are.
+ */
+static bool source_leads(const json_t *said)
+{
+    const char *kernel = text_of(first_of(said, "rows"), "kernel");
+    setenv("source", kernel, 1);
+    return *kernel && strncmp(kernel, "fwd", 3) != 0;
+}
+
+/* The champion took the title from it. */
+static bool evolved(const json_t *said)
+{
+    return integer_of(said, "launched") > 0 && is_true(said, "verified") &&
+           integer_of(said, "titles") == 1 &&
+           strcmp(text_of(first_of(said, "best"), "gates"), "all") == 0;
+}
+
+/* What heed plans is not slower than the source that leads. */
+static bool passes(const json_t *said)
+{
+    const json_t *shape = first_of(said, "shapes");
+    return strcmp(text_of(shape, "champion"), getenv("source")) == 0 &&
+           strcmp(text_of(shape, "verdict"), "PASS") == 0 && number_of(shape, "low") > 1.03;
+}
+
+/* The source was met side by side, twice, and lost. */
+static bool dethroned(const json_t *said)
+{
+    const json_t *leader = json_object_get(first_of(said, "shapes"), "leader");
+    return strcmp(text_of(leader, "name"), getenv("source")) == 0 && is_true(leader, "beaten") &&
+           number_of(json_object_get(leader, "first"), "low") > 1.03 &&
+           number_of(json_object_get(leader, "again"), "low") > 1.03;
+}
+
+static bool source_is_gone(const json_t *said)
+{
+    const json_t *row = first_of(said, "rows");
+    return strcmp(text_of(row, "kernel"), getenv("source")) != 0 && is_true(row, "promoted");
 }
 
 /* The naive kernel led, and lost its title to another, which has to be known to what follows. */
@@ -224,9 +258,20 @@ static const step steps[] = {
       "--no-compare --json",
       0, halved },
     { "replay", "\"$heed\" sweep $space --replay trials.txt --runs 5 --json", 0, replayed },
-    { "evolve", "\"$heed\" evolve \"$problem\" --trials 3 --seconds 20 --json", 0, evolved },
-    { "evolve sources", "\"$heed\" evolve \"$problem\" --proposer regions --trials 2 --json", 0,
-      proposed },
+    { "evolve sources",
+      "\"$heed\" evolve \"$problem\" --proposer regions --trials 2 --board source.db --json && cp "
+      "source.db met.db",
+      0, proposed },
+    { "a source leads", "\"$heed\" board --board source.db --json", 0, source_leads },
+    { "evolve, which meets it",
+      "\"$heed\" evolve \"$problem\" --trials 3 --seconds 20 --board met.db --json", 0, evolved },
+    { "gate: the plan beside it", "\"$heed\" gate --board source.db --seconds 0.5 --json", 0,
+      passes },
+    { "tune, which meets it",
+      "\"$heed\" tune \"$problem\" --board source.db --seconds 60 --trials 2 --peers none --rivals "
+      "0.1 --duel 0.5 --insights none --json",
+      0, dethroned },
+    { "it leads no more", "\"$heed\" board --board source.db --json", 0, source_is_gone },
     { "a naive kernel leads",
       "\"$heed\" bench \"$problem\" --kernel $naive --peers none --seconds 0.05 --json >naive.json "
       "&& \"$heed\" board add naive.json --board tuned.db",
@@ -325,7 +370,7 @@ static bool prepare(const scene *where, const char *heed, char *folder)
            setenv("heed", path, 1) == 0 && setenv("HEED_BOARD", "board.db", 1) == 0 &&
            setenv("space", where->space, 1) == 0 && setenv("problem", where->problem, 1) == 0 &&
            setenv("other", where->other, 1) == 0 && setenv("naive", where->naive, 1) == 0 &&
-           setenv("best", "", 1) == 0;
+           setenv("best", "", 1) == 0 && setenv("source", "", 1) == 0;
 }
 
 /* One point: the exit status of heed sweep. */
