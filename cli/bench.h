@@ -130,6 +130,7 @@ typedef struct bench_match {
     int64_t calls;     /* of a replay; 0: timed by blocks */
     lab_summary eager; /* of single calls, by the clock; n = 0: not timed */
     lab_comparison comparison;
+    bool looked; /* it had the time of a look alone: it is not near the fastest */
 } bench_match;
 
 /* One problem. */
@@ -177,6 +178,9 @@ typedef struct bench_run {
     const char *kernel;  /* NULL: the planner's choice */
     const char *against; /* another kernel as an opponent, or NULL */
     double seconds;      /* for heed alone, and for each match */
+    double look;         /* for heed alone, and for a first match with each rival, where all that is
+                            asked is who is the fastest: he alone, and who is near him, gets the whole
+                            time. 0: all do */
     double margin;
     double detect;       /* the difference that --calibrate is asked about */
     int64_t deadline_ns; /* of heed_clock_ns(): no rival is started or met later; 0: none */

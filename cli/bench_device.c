@@ -105,8 +105,7 @@ static heed_status sample_replays(bench_run *bench, bench_row *row, bench_engine
     if (status == HEED_OK)
         status = bench_engine_ready(engine, true, seconds);
     if (status == HEED_OK)
-        status = sample(engine, (int64_t)(bench->seconds * 0.5e9), SAMPLES_MIN, row->samples,
-                        &row->count);
+        status = sample(engine, bench_alone_ns(bench), SAMPLES_MIN, row->samples, &row->count);
     if (status != HEED_OK)
         return status;
     memcpy(sorted, row->samples, (size_t)row->count * sizeof *sorted);

@@ -119,6 +119,9 @@ heed_status bench_sample_replays(bench_run *bench, bench_row *row, bench_engine 
  * sheet; 0: not known. */
 double bench_device_floor(const bench_run *bench, const bench_row *row);
 
+/* bench_measure.c: how long heed alone is timed. */
+int64_t bench_alone_ns(const bench_run *bench);
+
 /* bench_match.c: plays a match on the problem and tensors of @heed, whose call takes @heed_seconds.
  * What goes wrong with the opponent is an outcome of @match; HEED_ERR_NO_MEMORY, and
  * HEED_ERR_SYSTEM after Ctrl-C, are the only failures. */

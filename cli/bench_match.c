@@ -29,9 +29,9 @@ static void set_outcome(bench_match *match, bench_outcome outcome, const char *r
 
 /* How many pairs to take at least. @round: seconds that one takes. Slow sides get fewer, but not
  * forever. */
-static size_t least_pairs(const bench_run *bench, double round)
+static size_t least_pairs(double seconds, double round)
 {
-    double affordable = 4 * bench->seconds / round;
+    double affordable = 4 * seconds / round;
     return affordable < 1 ? 1 : affordable < PAIRS_USUAL ? (size_t)affordable : PAIRS_USUAL;
 }
 
@@ -42,10 +42,11 @@ static heed_status interleave(const bench_run *bench, bench_match *match, bench_
 {
     lab_duel duel;
     lab_side mine = { bench_engine_block, bench_engine_renew, heed };
+    double seconds = match->looked ? bench->look : bench->seconds;
     const lab_duel_options options = { .rules = { .margin = bench->margin, .looks = 1 },
-                                       .seconds = bench->seconds,
+                                       .seconds = seconds,
                                        .round = round,
-                                       .pairs_min = least_pairs(bench, round),
+                                       .pairs_min = least_pairs(seconds, round),
                                        .pairs_max = PAIRS_MAX,
                                        .seed = bench->seed };
     heed_status status = lab_duel_run(&duel, &mine, other, &options);

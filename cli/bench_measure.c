@@ -1,6 +1,7 @@
 /*
  * bench_measure.c - times heed on one problem: alone, and then against every opponent
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,9 @@ enum {
  * nanoseconds. */
 #define SAMPLE_NS INT64_C(20000)
 #define WARMUP_NS INT64_C(50000000)
+
+/* A rival whose time at a look is so many times that of the fastest is not the fastest. */
+#define NEAR 1.25
 
 /* A figure this far above the measured ceiling is a mistake of the measurement. */
 #define CEILING_SLACK 1.05
@@ -55,13 +59,18 @@ heed_status bench_plan(const bench_run *bench, const heed_problem *problem, heed
     return heed_plan_create(plan, bench->context, problem, bench->effort);
 }
 
+int64_t bench_alone_ns(const bench_run *bench)
+{
+    return (int64_t)((bench->look > 0 ? bench->look : 0.5 * bench->seconds) * 1e9);
+}
+
 /* Samples heed alone, and looks at what it computed. */
 static heed_status sample_alone(bench_run *bench, bench_row *row, bench_engine *engine,
                                 const lab_expect *expect)
 {
     const heed_sampling sampling = { .warmup_ns = WARMUP_NS,
                                      .sample_ns = SAMPLE_NS,
-                                     .budget_ns = (int64_t)(bench->seconds * 0.5e9),
+                                     .budget_ns = bench_alone_ns(bench),
                                      .samples_min = SAMPLES_MIN,
                                      .samples_max = SAMPLES_MAX };
     double *sorted = malloc(SAMPLES_MAX * sizeof *sorted);
@@ -156,6 +165,58 @@ static bench_match *add_match(bench_row *row)
     return match;
 }
 
+/* A first look at a rival, unless he is the only one. */
+static heed_status look_at(bench_run *bench, bench_row *row, bench_rival *entry,
+                           bench_engine *engine, const lab_expect *expect)
+{
+    bench_match *match = add_match(row);
+    size_t open = 0;
+    for (size_t i = 0; i < bench->rival_count; i++)
+        open += bench->rivals[i].open;
+    match->looked = bench->look > 0 && open > 1;
+    if (!bench_late(bench))
+        return bench_meet_rival(bench, match, entry, engine, row->summary.p50, expect);
+    skip_match(match, entry->name);
+    return HEED_OK;
+}
+
+/* The least time of the backends of a peer. */
+static double fastest_of(const bench_run *bench, const bench_row *row, const lab_rival *peer)
+{
+    double fastest = INFINITY;
+    const bench_match *match = row->matches;
+    for (size_t i = 0; i < bench->rival_count; i++) {
+        if (!bench->rivals[i].open)
+            continue;
+        if (bench->rivals[i].peer == peer && match->outcome == BENCH_OK)
+            fastest = fmin(fastest, match->seconds);
+        match++;
+    }
+    return fastest;
+}
+
+/* Those who may be the fastest of their peer get the whole time after the look at all. */
+static heed_status play_near(bench_run *bench, bench_row *row, bench_engine *engine,
+                             const lab_expect *expect)
+{
+    heed_status status = HEED_OK;
+    bench_match *next = row->matches;
+    for (size_t i = 0; status == HEED_OK && i < bench->rival_count && !cli_interrupted(); i++) {
+        bench_rival *entry = &bench->rivals[i];
+        if (!entry->open)
+            continue;
+        bench_match *match = next++;
+        if (!match->looked || match->outcome != BENCH_OK || bench_late(bench) ||
+            match->seconds > NEAR * fastest_of(bench, row, entry->peer))
+            continue;
+        free(match->heed);
+        free(match->other);
+        *match = (bench_match){ .error = -1 };
+        status = bench_meet_rival(bench, match, entry, engine, row->summary.p50, expect);
+    }
+    return status;
+}
+
 /* Plays all matches of a row that has a figure. */
 static heed_status play_matches(bench_run *bench, bench_row *row, bench_engine *engine,
                                 const lab_expect *expect)
@@ -167,11 +228,10 @@ static heed_status play_matches(bench_run *bench, bench_row *row, bench_engine *
     if (!row->matches)
         return HEED_ERR_NO_MEMORY;
     for (size_t i = 0; status == HEED_OK && i < bench->rival_count && !cli_interrupted(); i++)
-        if (bench->rivals[i].open && bench_late(bench))
-            skip_match(add_match(row), bench->rivals[i].name);
-        else if (bench->rivals[i].open)
-            status = bench_meet_rival(bench, add_match(row), &bench->rivals[i], engine,
-                                      row->summary.p50, expect);
+        if (bench->rivals[i].open)
+            status = look_at(bench, row, &bench->rivals[i], engine, expect);
+    if (status == HEED_OK && bench->look > 0)
+        status = play_near(bench, row, engine, expect);
     if (status == HEED_OK && bench->against)
         status = bench_meet_kernel(bench, add_match(row), engine, row->summary.p50, expect);
     return cli_interrupted() ? HEED_ERR_SYSTEM : status;

@@ -314,7 +314,7 @@ cli_exit cli_output_close(cli_exit code);
 /* progress.c: a line on stderr that shows how far a long verb is             */
 /* -------------------------------------------------------------------------- */
 
-/* Shown only if stderr is a terminal; at most ten times a second. Clear it (cli_progress_end)
+/* On a terminal at most ten times a second, in a log every 30 s. Clear it (cli_progress_end)
  * before printing anything. */
 typedef struct cli_progress {
     const char *title;

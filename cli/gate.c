@@ -73,7 +73,9 @@ static const cli_option options[] = {
       .min = 0.01,
       .max = 3600,
       .standard = "2",
-      .help = "How long to time each problem at most; it takes less where the answer is clear" },
+      .help =
+          "How long to time each problem at most; it takes less where the answer is clear. With "
+          "--criteria, so long beside the fastest backend of SDPA, and any that is near it" },
     { .name = "criteria",
       .kind = CLI_FLAG,
       .help = "Judge by the classic criteria instead: beside PyTorch's SDPA, spills, bank "

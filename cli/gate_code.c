@@ -107,6 +107,7 @@ void criterion_spills(criterion *it, const bench_run *bench)
 static double count_conflicts(const char *ncu, const bench_run *bench, const bench_row *row,
                               profile_trouble *why)
 {
+    static const lab_metric only[] = { LAB_METRIC_CONFLICTS, LAB_METRIC_WAVEFRONTS };
     char spec[HEED_SPEC_SIZE];
     lab_profile profile;
     const profile_question question = { .ncu = ncu,
@@ -114,7 +115,9 @@ static double count_conflicts(const char *ncu, const bench_run *bench, const ben
                                         .kernel = row->kernel,
                                         .spec = spec,
                                         .arch = heed_device_arch(bench->context),
-                                        .seconds = NCU_SECONDS };
+                                        .seconds = NCU_SECONDS,
+                                        .only = only,
+                                        .only_count = sizeof only / sizeof *only };
     heed_problem_print(&row->source->problem, spec, sizeof spec);
     snprintf(why->reason, sizeof why->reason, "ncu said nothing that heed understands");
     if (profile_count(&question, &profile, why) != CLI_OK)
@@ -136,9 +139,12 @@ void criterion_conflicts(criterion *it, const bench_run *bench)
         criterion_set(it, CRITERION_UNKNOWN, "%s", why.reason);
         return;
     }
+    cli_progress progress = cli_progress_start("bank conflicts", bench->row_count);
     for (size_t i = 0; i < bench->row_count; i++) {
+        cli_progress_step(&progress, i, bench->rows[i].kernel);
         double conflicts = count_conflicts(ncu, bench, &bench->rows[i], &why);
         if (isnan(conflicts)) {
+            cli_progress_end(&progress);
             criterion_set(it, CRITERION_UNKNOWN, "%s", why.reason);
             return;
         }
@@ -147,6 +153,7 @@ void criterion_conflicts(criterion *it, const bench_run *bench)
             name = bench->rows[i].kernel;
         }
     }
+    cli_progress_end(&progress);
     criterion_set(it,
                   bench->row_count == 0    ? CRITERION_UNKNOWN
                   : worst <= CONFLICTS_MAX ? CRITERION_PASS

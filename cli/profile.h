@@ -35,9 +35,11 @@ typedef struct profile_question {
     const char *code;   /* file of compiled code in the place of any kernel; NULL: none */
     const char *launch; /* how that is launched, in words (lab/trial/launch.h) */
     const char *spec;
-    int arch;         /* compute capability of the device, 10 * major + minor */
-    bool keep_caches; /* else they are emptied before each pass */
-    double seconds;   /* that it may take, all attempts together */
+    int arch;               /* compute capability of the device, 10 * major + minor */
+    bool keep_caches;       /* else they are emptied before each pass */
+    double seconds;         /* that it may take, all attempts together */
+    const lab_metric *only; /* what alone is to be counted, only_count of them; NULL: everything */
+    size_t only_count;
 } profile_question;
 
 /* Why there are no counters. */

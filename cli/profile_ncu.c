@@ -208,7 +208,9 @@ static cli_exit attempt(const profile_question *question, const char *metrics, i
 cli_exit profile_count(const profile_question *question, lab_profile *profile,
                        profile_trouble *trouble)
 {
-    lab_profile_wish wish = lab_profile_wish_for(question->arch);
+    lab_profile_wish wish = question->only ? lab_profile_wish_only(question->arch, question->only,
+                                                                   question->only_count)
+                                           : lab_profile_wish_for(question->arch);
     int64_t deadline = heed_clock_ns() + (int64_t)(question->seconds * 1e9);
     for (;;) {
         char metrics[LAB_PROFILE_WISH_SIZE];

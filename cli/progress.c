@@ -1,5 +1,8 @@
 /*
  * progress.c - a line on stderr that shows how far a long verb is, and how long it will take
+ *
+ * On a terminal it is drawn over again and again, and gone in the end. In a log, which nobody wants
+ * full of it, there is a line now and then.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +12,7 @@
 #include "cli.h"
 
 #define REDRAW_NS 100000000
+#define LOG_NS INT64_C(30000000000)
 #define LINE_SIZE                                                                   \
     79 /* narrower than the narrowest terminal in use, so that the line never wraps \
         */
@@ -18,9 +22,11 @@ cli_progress cli_progress_start(const char *title, size_t total)
     const char *term = getenv("TERM");
     bool shown = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
     int64_t now = heed_clock_ns();
-    return (cli_progress){
-        .title = title, .total = total, .shown = shown, .start_ns = now, .last_ns = now - REDRAW_NS
-    };
+    return (cli_progress){ .title = title,
+                           .total = total,
+                           .shown = shown,
+                           .start_ns = now,
+                           .last_ns = shown ? now - REDRAW_NS : now };
 }
 
 /* "1:05" or "2:03:09". */
@@ -36,7 +42,7 @@ static void print_duration(char *text, size_t size, int64_t seconds)
 void cli_progress_step(cli_progress *progress, size_t done, const char *what)
 {
     int64_t now = heed_clock_ns();
-    if (!progress->shown || now - progress->last_ns < REDRAW_NS)
+    if (now - progress->last_ns < (progress->shown ? REDRAW_NS : LOG_NS))
         return;
 
     char left[32] = "", duration[24];
@@ -49,10 +55,10 @@ void cli_progress_step(cli_progress *progress, size_t done, const char *what)
     char line[LINE_SIZE + 1];
     snprintf(line, sizeof line, "%s: %zu of %zu%s%s%s", progress->title, done, progress->total,
              left, what ? "  " : "", what ? what : "");
-    fprintf(stderr, "\r\033[K%s", line);
+    fprintf(stderr, progress->shown ? "\r\033[K%s" : "%s\n", line);
     fflush(stderr);
     progress->last_ns = now;
-    progress->dirty = true;
+    progress->dirty = progress->shown;
 }
 
 void cli_progress_end(cli_progress *progress)

@@ -310,6 +310,50 @@ static void test_criteria(void **state)
     run_heed_must(state, &way, "rm torch_peer", 0);
 }
 
+/* An SDPA with two backends, which notes each call that it is asked for. */
+static const char two_backends[] =
+    "import math, struct, sys, time\n"
+    "sys.path.insert(0, '" HEED_SOURCE_DIR "/peers')\n"
+    "import peer\n"
+    "class Two:\n"
+    "    name, kinds = 'torch', {'cpu'}\n"
+    "    def setup(self, threads):\n"
+    "        return {'version': '1', 'types': ['f32'], 'backends': ['math', 'flash']}\n"
+    "    def prepare(self, p, data):\n"
+    "        x = {n: struct.unpack(f'{len(d) // 4}f', d) for n, d in data.items()}\n"
+    "        at = lambda n, i: x[n][i * p.dim_qk : (i + 1) * p.dim_qk]\n"
+    "        def row(i):\n"
+    "            w = [math.exp(p.scale * sum(map(float.__mul__, at('q', i), at('k', j))))\n"
+    "                 for j in range(p.seq_k)]\n"
+    "            return [sum(a * b for a, b in zip(w, c)) / sum(w)\n"
+    "                    for c in zip(*(at('v', j) for j in range(p.seq_k)))]\n"
+    "        o = sum((row(i) for i in range(p.seq_q)), [])\n"
+    "        answer = struct.pack(f'{len(o)}f', *o)\n"
+    "        def step():\n"
+    "            print(p.backend, file=log, flush=True)\n"
+    "            time.sleep(0.002 if p.backend == 'flash' else 0.006)\n"
+    "        return peer.Prepared([step] * p.copies, lambda c: answer, 'bshd', p.backend)\n"
+    "log = open('calls.txt', 'a')\n"
+    "peer.serve(Two)\n";
+
+/* All that is asked is who is the fastest: who is not has a look alone, and no more of the time. */
+static void test_backends(void **state)
+{
+    run_heed(state, &way, "python3 -c ''", &said);
+    if (said.code != 0)
+        skip();
+    scratch_text_write(state, "torch_peer.py", two_backends);
+    run_heed(state, &way,
+             "HEED_PEERS=$PWD heed gate --criteria --seconds 0.5 -t 1 'b1 h1 s8 d8 f32' "
+             "'b1 h1 s9 d8 f32'",
+             &said);
+    assert_non_null(strstr(said.out, "2 of 2 problems"));
+    assert_non_null(strstr(said.out, "(torch-flash)"));
+    run_heed_must(state, &way,
+                  "[ $(grep -c flash calls.txt) -gt $((6 * $(grep -c math calls.txt))) ]", 0);
+    run_heed_must(state, &way, "rm torch_peer.py", 0);
+}
+
 /* What ncu counts, from one that counts what it is told to, or what it did on an H200. What the
  * driver here computes is wrong, which fails whatever the criteria are. */
 static void test_conflicts(void **state)
@@ -340,13 +384,20 @@ static void test_conflicts(void **state)
                      "STOP",
                      rows[i].counts);
         snprintf(line, sizeof line,
-                 "cat >ncu <<'END'\n#!/bin/sh\n%s\nEND\nchmod +x ncu; unset HEED_CPU; "
+                 "cat >ncu <<'END'\n#!/bin/sh\necho \"$@\" >asked.txt\n%s\nEND\nchmod +x ncu; "
+                 "unset HEED_CPU; "
                  "export PATH=$PWD:$PATH " FAKE
                  "; heed gate --criteria --device cuda 'b1 h2 s64 d64 f16' --seconds 0.05 --json "
                  "--peers none",
                  says);
         judge(state, line, given[0], verdicts, figure);
         assert_int_equal(said.code, 1);
+        if (i == 0) /* about nothing else: each metric may take a pass more */
+            run_heed_must(
+                state, &way,
+                "grep -qE -- '--metrics [^ ,]*bank_conflicts[^ ,]*,[^ ,]*wavefronts[^ ,]* ' "
+                "asked.txt",
+                0);
         if (verdicts[4] != rows[i].verdict || !strstr(figure, rows[i].figure))
             fail_msg("%zu: %s, %s", i, verdicts, figure);
     }
@@ -407,7 +458,8 @@ int main(void)
         cmocka_unit_test(test_wrong),     cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_source),    cmocka_unit_test(test_unsafe),
         cmocka_unit_test(test_unknown),   cmocka_unit_test(test_criteria),
-        cmocka_unit_test(test_conflicts), cmocka_unit_test(test_spills),
+        cmocka_unit_test(test_backends),  cmocka_unit_test(test_conflicts),
+        cmocka_unit_test(test_spills),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }

@@ -249,6 +249,32 @@ static void every_option_is_documented(void **state)
             assert_mentions(print(print_man, NULL), (*verb)->name);
 }
 
+/* -------------------------------------------------------------------------- */
+/* Progress                                                                   */
+/* -------------------------------------------------------------------------- */
+
+/* In a log there is a line when nothing was said for long, with the time that is left, and no
+ * other. */
+static void progress_speaks_up_in_logs(void **state)
+{
+    char path[SCRATCH_PATH_SIZE], text[300];
+    int kept = dup(STDERR_FILENO);
+    assert_non_null(freopen(scratch_path(state, "log.txt", path), "w", stderr));
+    cli_progress progress = cli_progress_start("tests", 4);
+    cli_progress_step(&progress, 1, "the first");
+    progress.start_ns -= INT64_C(60000000000);
+    progress.last_ns -= INT64_C(60000000000);
+    cli_progress_step(&progress, 1, "the second");
+    cli_progress_step(&progress, 2, "the third");
+    cli_progress_end(&progress);
+    fflush(stderr);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    scratch_text_read(state, "log.txt", text, sizeof text);
+    assert_int_equal(strncmp(text, "tests: 1 of 4, 3:", 17), 0); /* and some seconds */
+    assert_string_equal(strstr(text, " left"), " left  the second\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,6 +283,7 @@ int main(void)
         cmocka_unit_test(slips_get_a_suggestion),
         cmocka_unit_test(help_fits),
         cmocka_unit_test(every_option_is_documented),
+        cmocka_unit_test(progress_speaks_up_in_logs),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }

@@ -108,6 +108,10 @@ typedef struct lab_profile_wish {
 /* lab_profile_wish_for() wishes for everything that architecture @arch has. */
 lab_profile_wish lab_profile_wish_for(int arch);
 
+/* lab_profile_wish_only() wishes for the @count metrics @wanted, as far as @arch has them: fewer
+ * take ncu fewer passes. */
+lab_profile_wish lab_profile_wish_only(int arch, const lab_metric *wanted, size_t count);
+
 /* lab_profile_wish_text() writes the names, commas between them, as ncu's --metrics takes them.
  * lab_profile_wish_drop() takes back what ncu, in @text, says it has no metric for, and wishes for
  * its next name, if it has one. Returns whether there was anything: then asking again may help. */

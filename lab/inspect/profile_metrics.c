@@ -59,6 +59,18 @@ lab_profile_wish lab_profile_wish_for(int arch)
     return wish;
 }
 
+lab_profile_wish lab_profile_wish_only(int arch, const lab_metric *wanted, size_t count)
+{
+    const lab_profile_wish all = lab_profile_wish_for(arch);
+    lab_profile_wish wish = { .arch = arch };
+    memset(wish.choice, LAB_METRIC_NAMES_MAX, sizeof wish.choice);
+    for (size_t i = 0; i < count; i++)
+        wish.choice[wanted[i]] = all.choice[wanted[i]];
+    for (size_t i = 0; i < LAB_STALLS; i++)
+        wish.stalls_refused[i] = true;
+    return wish;
+}
+
 /* The name that is wished for; empty: none. */
 static void wished(const lab_profile_wish *wish, size_t index, char name[LAB_METRIC_NAME_SIZE])
 {
