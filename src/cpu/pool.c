@@ -5,6 +5,10 @@
  * worker that has finished spins for a moment before it goes to sleep. One caller at a time has the
  * workers; another one that comes meanwhile does its work alone, which is right when all CPUs are
  * busy anyway.
+ *
+ * A system whose other CPUs are busy wakes a worker on its caller's, and leaves it there call after
+ * call: two threads are then as slow as one, and the other program has a CPU to itself. So a worker
+ * that comes for work and meets its caller goes to another CPU, where there is one.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,9 +16,15 @@
 #include <string.h>
 
 #include "../internal.h"
+#include "../measure.h"
+#include "affinity.h"
 
 #define CACHE_LINE 64
 #define SPINS 4000 /* about 50 to 100 us */
+
+/* A worker moves once in this time at most. A move takes 20 to 40 us, and where there are more
+ * threads than CPUs, or other programs have the other CPUs, the system may well undo it. */
+#define MOVE_NS 10000000
 
 /* A worker is offered work, accepts it, and is idle again when it has done it. An offer that has
  * not been accepted when the caller is done is withdrawn, so that a worker which the system has no
@@ -29,7 +39,9 @@ enum {
 typedef struct worker {
     _Alignas(CACHE_LINE) atomic_int state;
     atomic_bool asleep;
+    atomic_int cpu; /* where it last came for work */
     int index;
+    int64_t moved_ns; /* when it last tried to move */
     heed_pool *pool;
     pthread_t thread;
     pthread_mutex_t mutex;
@@ -41,6 +53,7 @@ struct heed_pool {
     heed_parallel_fn *parallel; /* the caller's own pool, or NULL */
     void *user;
     pthread_mutex_t busy; /* held by the caller that has the workers */
+    atomic_int cpu;       /* where that caller began */
     int workers;          /* started: threads - 1, or 0 with a pool of the caller's */
     worker *worker;
     void (*body)(void *data, int index); /* the job, written before any offer */
@@ -69,6 +82,35 @@ static void wait_for_offer(worker *self)
     pthread_mutex_unlock(&self->mutex);
 }
 
+/* Moves to a CPU that nobody is on who works for the same caller. */
+static void move(worker *self, int cpu)
+{
+    heed_pool *pool = self->pool;
+    cpu_set_t taken;
+    CPU_ZERO(&taken);
+    CPU_SET(cpu, &taken);
+    for (int i = 0; i < pool->workers; i++) {
+        const worker *other = &pool->worker[i];
+        if (atomic_load(&other->state) != IDLE)
+            CPU_SET(atomic_load(&other->cpu), &taken);
+    }
+    if (heed_affinity_leave(&taken))
+        atomic_store(&self->cpu, sched_getcpu());
+}
+
+static void part_from_caller(worker *self)
+{
+    int cpu = sched_getcpu();
+    atomic_store_explicit(&self->cpu, cpu, memory_order_relaxed);
+    if (cpu < 0 || cpu != atomic_load_explicit(&self->pool->cpu, memory_order_relaxed))
+        return;
+    int64_t now = heed_clock_ns();
+    if (self->moved_ns && now - self->moved_ns < MOVE_NS)
+        return;
+    self->moved_ns = now;
+    move(self, cpu);
+}
+
 static bool change_state(worker *self, int from, int to)
 {
     return atomic_compare_exchange_strong(&self->state, &from, to);
@@ -79,11 +121,12 @@ static void *work(void *argument)
     worker *self = argument;
     for (;;) {
         wait_for_offer(self);
+        if (atomic_load(&self->state) == STOP)
+            return NULL;
+        part_from_caller(self); /* before it accepts: until then nobody waits for it */
         if (change_state(self, OFFERED, ACCEPTED)) {
             self->pool->body(self->pool->data, self->index);
             atomic_store_explicit(&self->state, IDLE, memory_order_release);
-        } else if (atomic_load(&self->state) == STOP) {
-            return NULL;
         }
     }
 }
@@ -180,6 +223,7 @@ static void run_with_workers(heed_pool *pool, void (*body)(void *data, int index
 {
     pool->body = body;
     pool->data = data;
+    atomic_store_explicit(&pool->cpu, sched_getcpu(), memory_order_relaxed);
     for (int i = 1; i < count; i++)
         set_state(&pool->worker[i - 1], OFFERED);
     body(data, 0);
