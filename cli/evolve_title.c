@@ -189,23 +189,23 @@ static heed_status is_itself(title_bout *it, const cli_leader *leader, bool *yes
     return status;
 }
 
-/* Finds who leads on a problem but for the challenger: of the board, else what heed plans. What it
- * leads without having been promoted it has to win. The name is "" if there is nothing to win. */
+/* Finds who leads on a problem: of the board, else what heed plans. Who is ranked there by this run
+ * alone has no title yet, but something to win. The name is "" if there is nothing. */
 static heed_status find_leader(title_bout *it, size_t number, cli_leader *leader)
 {
     evolve_run *run = it->run;
     const sweep_shape *shape = &run->sweep.shapes[number];
     cli_leader ranked[CLI_LEADERS];
     size_t count = 0;
-    bool itself = true;
     heed_status status = cli_leaders_find(run->record, run->sweep.context, shape->spec,
                                           run->sweep.cold, ranked, &count, &run->trouble);
     *leader = (cli_leader){ .trial = 0 };
-    for (size_t i = 0; i < count && itself && status == HEED_OK; i++) {
+    for (size_t i = 0; i < count && leader->trial == 0 && status == HEED_OK; i++) {
+        bool itself = false;
         status = is_itself(it, &ranked[i], &itself);
         if (itself && ranked[i].promoted)
             return status;
-        if (!itself)
+        if (!itself && (ranked[i].promoted || ranked[i].run != run->run))
             *leader = ranked[i];
     }
     if (leader->trial == 0 && strcmp(shape->usual, it->challenger->name) != 0)

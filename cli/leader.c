@@ -26,6 +26,7 @@ static void insert(search *it, const lab_record_row *row)
     snprintf(leader->name, sizeof leader->name, "%.95s%s%.95s", row->kernel,
              *row->config ? "__" : "", row->config);
     leader->trial = row->trial;
+    leader->run = row->run;
     leader->promoted = row->promoted;
 }
 

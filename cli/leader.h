@@ -8,6 +8,7 @@
 
 typedef struct cli_leader {
     int64_t trial; /* by which it holds the title; 0: nobody leads */
+    int64_t run;   /* that this is of */
     bool promoted; /* else it has the least time, and nobody was promoted */
     char name[2 * HEED_NAME_SIZE];
 } cli_leader;
