@@ -111,6 +111,22 @@ static void test_interruptions(void **state)
     assert_parents(state);
 }
 
+/* A champion that was there from the beginning is ranked by a time that it was not chosen by: one
+ * that passed all gates. The board has a selftest. */
+static void expect_first_is_ranked(void **state)
+{
+#define ALONE                                                                                     \
+    "heed evolve 'b1 h2 s1/512 d64 f32' --space few.txt -t 1 --trials 1 --no-compare --insights " \
+    "static --board v.db "
+#define RANKED "heed board --board v.db --problem 'b1 h2 s1/512 d64 f32' --csv"
+    run_heed_as(state, &way, ALONE "--no-verify", 0, &said);
+    run_heed_as(state, &way, RANKED, 0, &said);
+    assert_non_null(strstr(said.err, "is ranked: 1 not timed again once they were chosen"));
+    run_heed_as(state, &way, ALONE, 0, &said);
+    run_heed_as(state, &way, RANKED, 0, &said);
+    assert_non_null(strstr(said.out, "\"fwd_any_scalar_row\""));
+}
+
 /* The champion takes the title of the board from a slow leader, and is promoted; who was not
  * verified takes nothing. */
 static void test_title(void **state)
@@ -142,21 +158,7 @@ static void test_title(void **state)
     json_decref(json);
     run_heed_as(state, &way, "heed board --board v.db", 0, &said);
     assert_non_null(strstr(said.out, "fwd_any_avx2_few"));
-}
-
-/* A champion that was there from the beginning is ranked by a time that it was not chosen by: one
- * that passed all gates. */
-static void test_first_is_ranked(void **state)
-{
-#define ALONE                                                                                     \
-    "heed evolve 'b1 h2 s1/512 d64 f32' --space few.txt -t 1 --trials 1 --no-compare --insights " \
-    "static --board one.db "
-    run_heed_as(state, &way, ALONE "--no-verify", 0, &said);
-    run_heed_as(state, &way, "heed board --board one.db", 0, &said);
-    assert_non_null(strstr(said.err, "is ranked: 1 not timed again once they were chosen"));
-    run_heed_as(state, &way, ALONE, 0, &said);
-    run_heed_as(state, &way, "heed board --board one.db --csv", 0, &said);
-    assert_non_null(strstr(said.out, "\"fwd_any_scalar_row\""));
+    expect_first_is_ranked(state);
 }
 
 /* ---- Sources ---- */
@@ -345,7 +347,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_champion, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_interruptions, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_title, open_folder, scratch_close),
-        cmocka_unit_test_setup_teardown(test_first_is_ranked, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_regions, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_bad_sources, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_killed_sources, open_folder, scratch_close),
