@@ -4,26 +4,41 @@
 # keeps two CPUs busy counts for two, and one that judges how fast something is, or what is done in time, has the
 # machine to itself. The kernels' threads are not counted: verification computes on one thread for longer than they do.
 set(seconds
-    test_configs 270
-    test_emulated_kernels 100
-    verify_grid 110
-    verify_edge 60
-    dist_build 50
-    laboratory 40
-    verify_cpus 30
-    verify_seed 20
-    valgrind_test_cuda_device 20
-    test_evolve 15
-    test_gates 11
-    test_gates_cuda 11
-    test_search_trials 11
-    test_bench_device 10
-    predicted_table 10
+    test_configs 180
+    verify_grid 140
+    test_emulated_kernels 130
+    verify_edge 75
+    laboratory 50
+    dist_build 45
+    test_evolve 40
+    verify_cpus 35
+    test_gate_rebuild 30
+    test_holder 30
+    test_tune 25
+    valgrind_test_cuda_device 25
+    verify_seed 25
+    test_emulated_ablated 20
+    test_gate 20
+    test_insight 17
+    test_measure_real 17
+    test_evidence 14
+    test_gates 13
+    test_roofline_verb 11
     selftest 10
+    test_search 10
+    test_bench_device 9
+    test_gates_cuda 9
     test_measure_noise 9
-    verify_configs 8
+    test_bench 8
     test_peer 7
-    test_record_damage 7)
+    test_record_damage 7
+    test_record_kill 7
+    test_trial 7
+    verify_configs 7
+    test_profile_program 6
+    test_sweep 6
+    predicted_table 5
+    test_ablate 5)
 set(two_cpus dist_build laboratory selftest test_configs test_emulated_kernels)
 set(alone test_bench test_gate test_gate_rebuild test_measure_real test_trial test_tune)
 
