@@ -15,8 +15,9 @@
 #define RIVAL "torch" /* and its backends, torch-flash say: the fastest of them counts */
 #define GAIN_TWO 1.10
 #define GAIN_THIRD 1.05
-#define LOOK_SHARE 0.05 /* of the time for a problem, to see which backend is the fastest */
-#define TAIL_SLACK 0.99 /* a p90 within 1 % is not worse for certain, nor certainly not */
+#define LOOK_SHARE 0.05  /* of the time for a problem, to see which backend is the fastest */
+#define LOOK_SECONDS 0.1 /* and at least so long, if that is no more than half of it */
+#define TAIL_SLACK 0.99  /* a p90 within 1 % is not worse for certain, nor certainly not */
 
 static const char *const names[CRITERION_VERDICTS] = { "UNKNOWN", "PASS", "FAIL", "AMBIGUOUS" };
 
@@ -161,7 +162,7 @@ static cli_exit judge_all(const bench_run *bench, criterion criteria[CRITERIA])
     free(shapes);
     criterion_spills(&criteria[3], bench);
     criterion_conflicts(&criteria[4], bench);
-    return CLI_OK;
+    return cli_interrupted() ? CLI_INTERRUPTED : CLI_OK;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -258,18 +259,18 @@ cli_exit gate_criteria(bench_run *bench)
     };
     bench_sources sources = { .count = 0 };
     bool named = cli_args_operand_count(bench->args) > 0 || cli_args_text(bench->args, "shapes");
-    bench->look = LOOK_SHARE * bench->seconds;
+    bench->look = fmin(fmax(LOOK_SHARE * bench->seconds, LOOK_SECONDS), bench->seconds / 2);
     cli_exit code = named ? bench_sources_read(&sources, bench->args)
                           : bench_sources_canonical(&sources);
     if (code == CLI_OK)
         code = bench_rivals_open(bench);
     if (code == CLI_OK)
         code = measure(bench, &sources);
-    if (code == CLI_INTERRUPTED)
-        cli_message("interrupted: nothing has been judged");
     cli_exit wrong = code == CLI_OK ? check(bench) : CLI_OK;
     if (code == CLI_OK)
         code = judge_all(bench, criteria);
+    if (code == CLI_INTERRUPTED)
+        cli_message("interrupted: nothing has been judged");
     if (code == CLI_OK)
         code = print(bench, criteria);
     for (size_t i = 0; i < bench->row_count; i++)
