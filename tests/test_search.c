@@ -290,11 +290,31 @@ static void test_trials_file(void **state)
     lab_space_free(&space);
 }
 
+static void refuse_trials(void **state, const char *text, size_t size, const char *wanted)
+{
+    char path[SCRATCH_PATH_SIZE];
+    lab_space space;
+    lab_trials trials;
+    lab_error error;
+    landscape_space(&space, "sweep90");
+    scratch_write(scratch_path(state, "bad.txt", path), text, size);
+    assert_int_equal(lab_trials_read(&trials, &space, path, &error), HEED_ERR_CORRUPT);
+    if (!strstr(error.text, wanted))
+        fail_msg("%s: the message is \"%s\"", text, error.text);
+    assert_null(trials.records);
+    lab_space_free(&space);
+}
+
 static void test_bad_trials(void **state)
 {
     static const char *const rows[][2] = {
-        { "", "it is about the space" },
-        { "heed-trials 2\n", ":1: not heed-trials 1" },
+        { "", "it is empty" },
+        { "heed-trials 2\n", ":1: not heed-trials 1, but trials of another version" },
+        { "{\"schema\": \"heed.sweep/1\"}", ":1: not heed-trials 1, but JSON" },
+        { "heed wisdom 1: problem, device\n", ":1: not heed-trials 1, but wisdom" },
+        { "one line", ":1: not heed-trials 1: \"one line\"" },
+        { "heed-trials", "does not say which space" },
+        { "heed-trials 1\nkernel sweep90\n", "does not say which space" },
         { "heed-trials 1\nspace other\n", "about the space \"other\"" },
         { "heed-trials 1\nspace sweep90\nshape x\ntrial 0 0 time\n", ":4: not SHAPE EFFORT" },
         { "heed-trials 1\nspace sweep90\nshape x\ntrial 1 0 time 1 registers=64 threads=128 "
@@ -311,18 +331,27 @@ static void test_bad_trials(void **state)
           ":4: no point of the space" },
         { "heed-trials 1\nspace sweep90\nnonsense\n", ":3: not a line of trials" },
     };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        refuse_trials(state, rows[i][0], strlen(rows[i][0]), rows[i][1]);
+}
+
+/* Bytes that are 0 end a text, but not what is read. */
+static void test_binary_trials(void **state)
+{
+    static const char board[] = "SQLite format 3\0\20\0\1\1\0\n@ and more\n";
+    static const char middle[] = "heed-trials 1\nspace sweep90\nshape x\0\nshape y\n";
+    static const char lost[] = "heed-trials 1\nspace sweep90\nshape x\n\0\0\0"; /* by a crash */
     char path[SCRATCH_PATH_SIZE];
     lab_space space;
+    lab_trials trials;
+    lab_error error;
+    refuse_trials(state, board, sizeof board - 1, ":1: not heed-trials 1, but an SQLite database");
+    refuse_trials(state, middle, sizeof middle - 1, ":3: a line with a byte that is 0");
     landscape_space(&space, "sweep90");
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        lab_trials trials;
-        lab_error error;
-        scratch_write(scratch_path(state, "bad.txt", path), rows[i][0], strlen(rows[i][0]));
-        assert_int_equal(lab_trials_read(&trials, &space, path, &error), HEED_ERR_CORRUPT);
-        if (!strstr(error.text, rows[i][1]))
-            fail_msg("%s: the message is \"%s\"", rows[i][0], error.text);
-        assert_null(trials.records);
-    }
+    scratch_write(scratch_path(state, "lost.txt", path), lost, sizeof lost - 1);
+    assert_int_equal(lab_trials_read(&trials, &space, path, &error), HEED_OK);
+    assert_int_equal(trials.shape_count, 1);
+    lab_trials_free(&trials);
     lab_space_free(&space);
 }
 
@@ -336,6 +365,7 @@ int main(void)
         cmocka_unit_test(test_finals),
         cmocka_unit_test_setup_teardown(test_trials_file, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_bad_trials, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_binary_trials, scratch_open, scratch_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,22 @@ static heed_status fail(const reader *r, const char *what, const char *text)
                     text);
 }
 
+/* Files that are taken for trials, by how they begin. */
+static heed_status fail_as_other(const reader *r, const char *text)
+{
+    static const char *const others[][2] = {
+        { "SQLite format 3", "an SQLite database, as a board is" },
+        { "heed wisdom", "wisdom" },
+        { "heed-trials", "trials of another version of heed" },
+        { "{", "JSON" },
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strncmp(text, others[i][0], strlen(others[i][0])) == 0)
+            return lab_fail(r->error, HEED_ERR_CORRUPT, "%s:1: not " MAGIC ", but %s", r->path,
+                            others[i][1]);
+    return fail(r, "not " MAGIC ":", text);
+}
+
 void lab_trials_free(lab_trials *trials)
 {
     free(trials->shapes);
@@ -105,7 +121,7 @@ static heed_status read_line(reader *r, char *text)
                   { "kernel ", trials->kernel, sizeof trials->kernel },
                   { "device ", trials->device, sizeof trials->device } };
     if (r->line == 1)
-        return strcmp(text, MAGIC) == 0 ? HEED_OK : fail(r, "not " MAGIC ":", text);
+        return strcmp(text, MAGIC) == 0 ? HEED_OK : fail_as_other(r, text);
     if (strncmp(text, "trial ", 6) == 0)
         return read_trial(r, text + 6);
     if (strncmp(text, "shape ", 6) == 0)
@@ -149,6 +165,32 @@ static void arrange(lab_trials *trials)
     trials->count = kept;
 }
 
+/* A line without its end: of trials only the last may be one. */
+static heed_status read_torn(const reader *r, FILE *file, const char *text, size_t length)
+{
+    if (r->line == 1 && strncmp(text, MAGIC, length) != 0)
+        return fail_as_other(r, text);
+    if (length == LINE_SIZE - 1)
+        return fail(r, "too long a line:", text);
+    return feof(file) ? HEED_OK : fail(r, "a line with a byte that is 0:", text);
+}
+
+static heed_status check_space(const reader *r)
+{
+    const char *name = r->trials->space;
+    if (r->line == 0)
+        return lab_fail(r->error, HEED_ERR_CORRUPT, "%s: it is empty, and should begin with " MAGIC,
+                        r->path);
+    if (!*name)
+        return lab_fail(r->error, HEED_ERR_CORRUPT,
+                        "%s: it does not say which space it is about; \"%s\" was asked for",
+                        r->path, r->space->name);
+    if (strcmp(name, r->space->name) != 0)
+        return lab_fail(r->error, HEED_ERR_CORRUPT, "%s: it is about the space \"%s\", not \"%s\"",
+                        r->path, name, r->space->name);
+    return HEED_OK;
+}
+
 static heed_status read_lines(reader *r, FILE *file)
 {
     char text[LINE_SIZE];
@@ -156,20 +198,16 @@ static heed_status read_lines(reader *r, FILE *file)
     while (status == HEED_OK && fgets(text, sizeof text, file)) {
         size_t length = strlen(text);
         r->line++;
-        if (length == 0 || text[length - 1] != '\n') {
-            if (length == sizeof text - 1)
-                return fail(r, "too long a line:", text);
-            break; /* the end of the file came in the middle */
+        if (length > 0 && text[length - 1] == '\n') {
+            text[length - 1] = '\0';
+            status = read_line(r, text);
+        } else {
+            status = read_torn(r, file, text, length);
         }
-        text[length - 1] = '\0';
-        status = read_line(r, text);
     }
     if (status == HEED_OK && ferror(file))
         return lab_fail(r->error, HEED_ERR_SYSTEM, "%s: %s", r->path, strerror(errno));
-    if (status == HEED_OK && (r->line == 0 || strcmp(r->trials->space, r->space->name) != 0))
-        return lab_fail(r->error, HEED_ERR_CORRUPT, "%s: it is about the space \"%s\", not \"%s\"",
-                        r->path, r->trials->space, r->space->name);
-    return status;
+    return status == HEED_OK ? check_space(r) : status;
 }
 
 heed_status lab_trials_read(lab_trials *trials, const lab_space *space, const char *path,
