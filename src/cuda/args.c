@@ -77,7 +77,10 @@ static int64_t most_heads(const heed_problem *problem, const heed_gpu *gpu,
 #define BLOCKS_MAX 1024 /* that are looked at, and items: enough to see what repeats */
 #define ITEMS_MAX 4096
 #define SECTIONS_MAX 32
-#define ITEM_TILES 1.5 /* what an item takes beside its tiles, in tiles */
+#define SECTION_ITEMS 32 /* of a small section: b16 h16 s1024 d128 takes 147 us so, 152 with 8 */
+#define SECTIONS_SMALL 8 /* all up to here are looked at */
+#define WORTH 0.03       /* that another section must be better */
+#define ITEM_TILES 1.5   /* what an item takes beside its tiles, in tiles */
 
 /* Tiles of keys that the @block-th block of rows looks at. */
 static int64_t tiles_of(const heed_problem *problem, const heed_cuda_cut *cut, int64_t block)
@@ -109,19 +112,30 @@ static double imbalance(const heed_problem *problem, const heed_gpu *gpu, const 
 
 /* Heads of a section. Where blocks take items in turn and a mask makes these unequal, few lengths
  * of a section let all blocks have about as much to do, and some make a few have half as much
- * again: b8 h16 s2048 d128 on an H200 takes 365 us with 16 heads, 272 with 64. The best from all
- * that may be down to an eighth. */
+ * again: b2 h16 s8192 d128 on an H200 takes 778 us with 1 head, 1099 with 2 and 834 with 7; b1 h16
+ * s16384 d128 takes 1710 with 3, as many as the L2 holds, and 1537 with all 16. So it is the best,
+ * but a small one where that is about as good. Where all blocks run at once the longest come first;
+ * but those that begin two on a multiprocessor, since there is room, should not all be long. */
 static int64_t section_of(const heed_problem *problem, const heed_gpu *gpu,
                           const heed_cuda_cut *cut)
 {
-    int64_t heads = problem->batch * problem->heads_kv, most = most_heads(problem, gpu, cut);
+    int64_t heads = problem->batch * problem->heads_kv;
+    int64_t blocks = heed_div_up(problem->seq_q * group_of(problem), cut->rows);
+    bool at_once = blocks * heads <= gpu->multiprocessors;
+    if (at_once && cut->resident > 1)
+        return 1;
     if (problem->mask == HEED_MASK_NONE || !cut->in_turn || gpu->multiprocessors > BLOCKS_MAX)
-        return heed_div_up(heads, heed_div_up(heads, most));
-    int64_t best = most, step = heed_div_up(most, SECTIONS_MAX);
-    double least = imbalance(problem, gpu, cut, most);
-    for (int64_t section = most - step; section > most / 8; section -= step) {
+        return heed_div_up(heads, heed_div_up(heads, most_heads(problem, gpu, cut)));
+    if (at_once)
+        return heads;
+    int64_t best = blocks < SECTION_ITEMS ? SECTION_ITEMS / blocks : 1;
+    best = best < heads ? best : heads;
+    double least = imbalance(problem, gpu, cut, best);
+    for (int64_t i = 0; i < SECTIONS_MAX && i < heads; i++) {
+        int64_t step = (heads - 1) / (SECTIONS_MAX - 1);
+        int64_t section = 1 + (i < SECTIONS_SMALL || step == 0 ? i : i * step);
         double unequal = imbalance(problem, gpu, cut, section);
-        if (unequal < least) {
+        if (unequal < least - WORTH) {
             least = unequal;
             best = section;
         }

@@ -16,6 +16,7 @@
 #define PANEL 64      /* columns of a tile that lie together, */
 #define PANEL_ROW 128 /* bytes */
 #define BARRIERS_BYTES 512
+#define BAD_EXTRA 16  /* beside the first bad key of each column of V */
 #define LEFT_EXTRA 40 /* bytes that a team leaves of a row beside its sums */
 
 /* The knobs, in the order in which a config has them. attn_wgmma.cu says what they are. */
@@ -145,7 +146,7 @@ static int64_t smem_of(const heed_problem *problem, const int *v)
     int64_t teams = (int64_t)v[K] * pair(v), rows = GROUP_ROWS * v[R] / pair(v);
     int64_t left = teams > 1 ? teams * rows * (4 * value_columns(problem) + LEFT_EXTRA) : 0;
     int64_t q = (int64_t)(v[G] == 2 ? 2 : 1) * v[R] * GROUP_ROWS * larger(qk, dv) * PANEL_ROW;
-    int64_t bad = problem->mask != HEED_MASK_NONE ? dv * PANEL * 4 : 0;
+    int64_t bad = problem->mask != HEED_MASK_NONE ? dv * PANEL * 4 + BAD_EXTRA : 0;
     if (pair(v) > 1)
         return heed_div_up(stages, 1024) * 1024 + q + bad + BARRIERS_BYTES + left + bad;
     return heed_div_up(larger(stages, left), 1024) * 1024 + q + bad + BARRIERS_BYTES;
@@ -277,7 +278,7 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
  * products and softmax take. */
 static const struct {
     double wait, stretch;
-} orders[] = { { 0, 0 }, { 0.17e-6, 1.95 }, { 0.16e-6, 1.50 }, { 0.12e-6, 1.68 } };
+} orders[] = { { 0, 0 }, { 0.06e-6, 1.95 }, { 0.16e-6, 1.50 }, { 0.12e-6, 1.68 } };
 
 /* Seconds of a warpgroup's tile: its products, and its softmax, each if it had the multiprocessor
  * to itself. */
@@ -341,9 +342,10 @@ static double compute_seconds(const heed_problem *problem, const heed_gpu *gpu, 
     items *= pair(v);
     int beside = items > gpu->multiprocessors ? resident(v) : 1;
     double tile = block_tile_seconds(problem, gpu, v, beside);
-    double each = (v[G] == 2 ? ITEM_SECONDS : BLOCK_SECONDS) + MERGE_SECONDS * (v[K] - 1) +
-                  PAIR_SECONDS * (pair(v) - 1);
     double at_once = (double)beside * gpu->multiprocessors;
+    double next = items > at_once ? ITEM_SECONDS : 0;
+    double each = (v[G] == 2 ? next : BLOCK_SECONDS) + MERGE_SECONDS * (v[K] - 1) +
+                  PAIR_SECONDS * (pair(v) - 1);
     double rounds = (double)(int64_t)(items / at_once);
     double rest = items - rounds * at_once;
     double seconds = rounds * (tiles.middle * tile + each);

@@ -17,12 +17,15 @@
  *     HEED_K    key groups
  *     HEED_N    keys of a tile
  *     HEED_S    stages of K and V           a multiple of HEED_K, 2 or more
- *     HEED_O    order of a step             1: scores, maxima, weights and values one after another
+ *     HEED_O    order of a step             1: scores, maxima, weights and values one after
+ *                                           another, but the values of 32 keys are started
+ *                                           beside the weights of the next
  *                                           2: the scores of the next tile are started along with
  *                                           the values of this one, and its weights made beside
- *                                           3: as 1. With 2 and 3 the first tile's maxima stay
- *                                           until a weight becomes too large, which the sums of
- *                                           weights tell, so that none are looked for
+ *                                           3: one after another. With 2 and 3 the first
+ *                                           tile's maxima stay until a weight becomes too large,
+ *                                           which the sums of weights tell, so that none are
+ *                                           looked for
  *     HEED_T    turns of the row groups     1: none; 2: at starting products; 3: at exponentials
  *     HEED_C    tiles of a row group        1: those of the block; 2: under a mask it passes by
  *                                           what its rows do not see, and masks only what they
@@ -88,6 +91,22 @@
  * b4 h32 s4096 d64 971 -> 947 us. HEED_O 2 keeps nothing: other work lies between there (753 and
  * 749 us), and at head dim 192 it spilled.
  *
+ *     8  blocks that begin early share out what they fetch ahead;      577 / 763      5.0 / 18.9
+ *        Q is on its way before all but the first keys; order 1 by     (other run)
+ *        parts; two stages unrolled; small sections of heads
+ *
+ * Version 8, in the same runs before and after. Fetching ahead: each block had fetched as many of
+ * its head's tiles as it has stages, so eight blocks the same ones; now each fetches others: b2 h8
+ * s512 by grid 3 5.38 -> 5.03 us. Under a mask the next launch begins before tiles are loaded, else
+ * its blocks come two on a multiprocessor whose short ones have ended: with the former 6.72 ->
+ * 5.10. Order 1 by parts: b2 by tiles of 128 keys 5.55 -> 5.28, with data in the L2 4.84 -> 4.66;
+ * b1 by pairs, with the shared fetching, 4.40 -> 4.27. Copies of K that wait until those of Q have
+ * been started: b4 h16 s512 11.54 -> 11.15, b8 19.25 -> 18.87. Main loop of order 2 twice, where
+ * there are two stages: b4 h16 s4096 d128 744 -> 721 us, under a mask 542 -> 520. Whether a value
+ * of V was taken out is asked once for all columns: under a mask b32 h16 s512 d128 103.5 -> 99.7,
+ * b32 h32 s512 d64 114.8 -> 111.1, b4 h16 12.3 -> 11.8. Sections (args.c): b4 h32 s4096 d64 under a
+ * mask 558 us with 28 heads, 514 with one; b1 h16 s16384 d128 1710 with 3, 1537 with 16.
+ *
  * What the compiler must be kept from: it moves the wait for the values in front of the
  * exponentials, unless branches lie between (see step() with HEED_O 2); and it serializes all wgmma
  * where one of them starts in a branch, or where it cannot tell that a wait covers it. ptxas -v
@@ -105,6 +124,15 @@
  * in place of the address of shared memory (1 %). Key groups that begin half a tile apart (b2 5.49
  * -> 5.39, b1 and the mask the same or worse). Four key groups (b1 5.07 against 4.78). Pairs for
  * b2, where all multiprocessors have work without (6.7 against 5.6).
+ *
+ * Tried with version 8, b2 h8 s512: a cluster's multicast of K and V to two blocks with other rows
+ * (5.74 us against 5.28); pairs with two row groups and half of the keys (6.1 to 7.5 against 5.4);
+ * blocks on the four idle multiprocessors that fetch for all others (5.54 against 5.32; b4 16.4
+ * against 11.6); values and the next tile's scores started together, one wait for both (5.50
+ * against 4.96, data in the L2); teams that keep the columns they merge in registers and leave a
+ * third as many bytes (the same: shared memory is not what a merge takes); all first loads from one
+ * thread (5.41 against 5.06, though b4 11.21 against 11.59). Without exponentials 4.8 against 5.5.
+ * Main loops of d64 unrolled twice to eight times (1 % faster to 30 % slower).
  *
  * Tried with version 7, b2 h8 s512: two buffers of scores, so that the next tile's are there before
  * the exponentials of this one begin (5.90 us against 5.50, and 5.66 without copies: starting the
@@ -229,15 +257,18 @@ HEED_DEVICE void make_barriers(void)
         ptx_mbarrier_init(stage_barrier(V_FULL, i), 1);
         ptx_mbarrier_init(stage_barrier(K_EMPTY, i), 4 * HEED_R);
         ptx_mbarrier_init(stage_barrier(V_EMPTY, i), 4 * HEED_R);
-        ptx_mbarrier_init(stage_barrier(V_CLEAN, i), CLEANERS);
+        if (HEED_CAUSAL)
+            ptx_mbarrier_init(stage_barrier(V_CLEAN, i), CLEANERS);
     }
     for (u32 i = 0; i < HEED_R * Q_BUFFERS; i++) {
         ptx_mbarrier_init(group_barrier(Q_FULL, i), 1);
         ptx_mbarrier_init(group_barrier(Q_EMPTY, i), 1);
     }
-    ptx_mbarrier_init(done_barrier(), CONSUMER_THREADS);
+    if (HEED_CAUSAL)
+        ptx_mbarrier_init(done_barrier(), CONSUMER_THREADS);
     if (PAIR > 1)
         ptx_mbarrier_init(left_barrier(), 1);
+    ptx_mbarrier_init(begun_barrier(), 1);
     ptx_fence_mbarrier_init();
     if (PAIR > 1)
         expect_left();

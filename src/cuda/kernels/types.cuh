@@ -32,6 +32,7 @@ typedef long long i64;
 #define HEED_GRID_CONSTANT __grid_constant__
 #define HEED_UNROLL _Pragma("unroll")
 #define HEED_NO_UNROLL _Pragma("unroll 1")
+#define HEED_UNROLL_BY_TWO _Pragma("unroll 2")
 #else
 #include <stdbool.h>
 #define HEED_ALIGNAS(bytes) _Alignas(bytes)
@@ -41,6 +42,7 @@ typedef long long i64;
 #define HEED_GRID_CONSTANT
 #define HEED_UNROLL
 #define HEED_NO_UNROLL
+#define HEED_UNROLL_BY_TWO
 #endif
 
 /* Four registers that memory is read and written with at once. */

@@ -58,11 +58,14 @@ HEED_DEVICE void load_tile(const heed_cuda_map *map, const place *at, u32 smem, 
                         (i32)at->head_kv, (i32)key, (i32)at->batch);
 }
 
-/* All loads of K of an item. */
-HEED_DEVICE void load_k(const heed_cuda_mapped_args *m, const place *at, ring *next)
+/* All loads of K of an item. In the first round those of Q go ahead of all but the tiles that the
+ * teams begin with. */
+HEED_DEVICE void load_k(const heed_cuda_mapped_args *m, const place *at, ring *next, u32 round)
 {
     HEED_NO_UNROLL
     for (u32 j = 0; j < block_count(at, at->tiles); j++) {
+        if (round == 0 && j == HEED_K)
+            ptx_mbarrier_wait(begun_barrier(), 0);
         wait_before(K_EMPTY, *next, j);
         load_tile(&m->k, at, k_tile(*next), stage_barrier(K_FULL, next->stage),
                   stage_barrier(K_EMPTY, next->stage), next->parity, j, QK_PANELS);
@@ -76,6 +79,8 @@ HEED_DEVICE void load_q_and_v(const heed_cuda_mapped_args *m, const place *at, r
 {
     for (u32 r = 0; r < HEED_R; r++)
         load_q(m, at, r, round);
+    if (round == 0)
+        ptx_mbarrier_arrive(begun_barrier());
     HEED_NO_UNROLL
     for (u32 j = 0; j < block_count(at, at->tiles); j++) {
         wait_before(V_EMPTY, *next, j);
@@ -86,20 +91,22 @@ HEED_DEVICE void load_q_and_v(const heed_cuda_mapped_args *m, const place *at, r
 }
 
 /* Puts zeros in place of what is not finite in two elements of V, and keeps the least key of such a
- * column. */
+ * column, and of all. */
 HEED_DEVICE void clean_pair(u32 smem, u32 column, u32 key)
 {
     u32 x = ptx_ld_shared_4(smem), bad = half_not_finite(x);
+    if (!bad)
+        return;
     if (bad & 0x8000u) {
         x &= 0xffff0000u;
-        ptx_min_shared_u32(ptx_shared_base() + BAD_AT + column * 4, key);
+        ptx_min_shared_u32(bad_key(BAD_AT, column), key);
     }
     if (bad & 0x80000000u) {
         x &= 0xffffu;
-        ptx_min_shared_u32(ptx_shared_base() + BAD_AT + column * 4 + 4, key);
+        ptx_min_shared_u32(bad_key(BAD_AT, column + 1), key);
     }
-    if (bad)
-        ptx_st_shared_4(smem, x);
+    ptx_min_shared_u32(bad_key(BAD_AT, BAD_COLUMNS), key);
+    ptx_st_shared_4(smem, x);
 }
 
 /* Cleans a chunk of 8 columns of a row: number @i of the tile. */
@@ -151,8 +158,8 @@ HEED_DEVICE void clean_item(const place *at, ring all, ring *next, u32 thread)
 /* There are no bad keys yet. */
 HEED_DEVICE void clear_bad(u32 thread)
 {
-    for (u32 i = thread; i < V_PANELS * PANEL_COLUMNS; i += CLEANERS)
-        ptx_st_shared_4(ptx_shared_base() + BAD_AT + i * 4, NO_KEY);
+    for (u32 i = thread; i < BAD_KEYS; i += CLEANERS)
+        ptx_st_shared_4(bad_key(BAD_AT, i), NO_KEY);
 }
 
 /* Tells the other block of the pair the first bad keys. */
@@ -161,21 +168,23 @@ HEED_DEVICE void send_bad(u32 thread, u32 rank)
     u32 other = 1 - rank, barrier = ptx_mapa(left_barrier(), other);
     ptx_barrier_named(LOADERS_BARRIER, CLEANERS);
     ptx_cluster_wait();
-    for (u32 i = thread; i < V_PANELS * PANEL_COLUMNS / 2; i += CLEANERS) {
-        heed_u32x2 keys = ptx_ld_shared_8(ptx_shared_base() + BAD_AT + i * 8);
-        ptx_st_async_8(ptx_mapa(ptx_shared_base() + OTHER_BAD_AT + i * 8, other), keys, barrier);
+    for (u32 i = thread * 2; i < BAD_KEYS; i += CLEANERS * 2) {
+        heed_u32x2 keys = ptx_ld_shared_8(bad_key(BAD_AT, i));
+        ptx_st_async_8(ptx_mapa(bad_key(OTHER_BAD_AT, i), other), keys, barrier);
     }
 }
 
-/* Fetches an item's first tiles of K or V, as many as there are stages, into the L2. */
-HEED_DEVICE void fetch_tiles(const heed_cuda_map *map, const place *at, const u32 panels)
+/* Fetches the block's share of its head's tiles of K or V into the L2: all @blocks of rows of the
+ * head are about to read them, and each fetches others. */
+HEED_DEVICE void fetch_tiles(const heed_cuda_map *map, const place *at, u32 blocks,
+                             const u32 panels)
 {
     HEED_NO_UNROLL
-    for (u32 j = 0; j < block_count(at, at->tiles) && j < HEED_S; j++) {
+    for (u32 i = at->row / BLOCK_ROWS; i < at->tiles; i += blocks) {
         HEED_UNROLL
         for (u32 panel = 0; panel < panels; panel++)
             ptx_tensor_prefetch(map, (i32)(panel * PANEL_COLUMNS), (i32)at->head_kv,
-                                (i32)loaded_key(at, j), (i32)at->batch);
+                                (i32)(i * HEED_N), (i32)at->batch);
     }
 }
 
@@ -190,19 +199,23 @@ HEED_DEVICE void fetch_q(const heed_cuda_mapped_args *m, const place *at, u32 ro
 }
 
 /* Fetches what the block's first item reads while the launch ahead of this one may still write it:
- * writes go by way of the L2, too. */
+ * writes go by way of the L2, too. Of a pair one block fetches K, the other one V. */
 HEED_DEVICE void fetch_ahead(const heed_cuda_mapped_args *m, const place *at, const int of_k)
 {
     if (!m->ahead)
         return;
-    if (of_k) {
-        fetch_tiles(&m->k, at, QK_PANELS);
-        return;
-    }
-    for (u32 r = 0; r < HEED_R; r++)
+    for (u32 r = 0; r < HEED_R && !of_k; r++)
         fetch_q(m, at, r);
-    fetch_tiles(&m->v, at, V_PANELS);
+    if (of_k && (PAIR == 1 || at->rank == 0))
+        fetch_tiles(&m->k, at, m->args.blocks, QK_PANELS);
+    if (!of_k && (PAIR == 1 || at->rank == 1))
+        fetch_tiles(&m->v, at, m->args.blocks, V_PANELS);
 }
+
+/* Do the next launch's blocks begin before this one has loaded its tiles? Where there is room for
+ * two, those of unequal lengths are else put on multiprocessors whose short ones have ended, two on
+ * one. */
+#define EARLY (HEED_CAUSAL && RESIDENT > 1)
 
 /* What one of the threads that load does: @of_k, or else Q and V. It looks for its first item
  * before it waits for what runs ahead of this launch. */
@@ -217,13 +230,16 @@ HEED_DEVICE void load_items(const heed_cuda_mapped_args *m, const int of_k)
         if (round == 0) {
             fetch_ahead(m, &at, of_k);
             ptx_griddepcontrol_wait();
+            if (EARLY)
+                ptx_griddepcontrol_launch();
         }
         if (of_k)
-            load_k(m, &at, &next);
+            load_k(m, &at, &next, round);
         else
             load_q_and_v(m, &at, &next, round);
     }
-    ptx_griddepcontrol_launch();
+    if (!EARLY)
+        ptx_griddepcontrol_launch();
 }
 
 HEED_DEVICE void clean_items(const heed_cuda_mapped_args *m, u32 thread)

@@ -126,10 +126,16 @@ HEED_DEVICE int weigh_teams(const merged *m, float counts[TEAMS])
     return sum != 0.0f;
 }
 
-/* Makes NaN what depends on a value of V that was taken out. */
+/* Was a value of V taken out that the row sees? */
+HEED_DEVICE int is_spoiled(const merged *m, u32 bad_at)
+{
+    return HEED_CAUSAL && m->limit > 0 && ptx_ld_shared_4(bad_key(bad_at, BAD_COLUMNS)) < m->limit;
+}
+
+/* Makes NaN what depends on it. */
 HEED_DEVICE void spoil_quad(const merged *m, u32 bad_at, u32 quad, float o[4])
 {
-    heed_u32x4 bad = ptx_ld_shared_16(ptx_shared_base() + bad_at + quad * 16);
+    heed_u32x4 bad = ptx_ld_shared_16(bad_key(bad_at, quad * 4));
     HEED_UNROLL
     for (u32 i = 0; i < 4; i++)
         if (bad.v[i] < m->limit)
@@ -157,7 +163,7 @@ HEED_DEVICE void take_quads(const merged *m, quads *all)
 
 /* Four columns of the row. */
 HEED_DEVICE void merge_quad(const merged *m, const float counts[TEAMS],
-                            const heed_u32x4 left[TEAMS], u32 quad, float o[4])
+                            const heed_u32x4 left[TEAMS], u32 quad, int spoiled, float o[4])
 {
     HEED_UNROLL
     for (u32 i = 0; i < 4; i++) {
@@ -166,9 +172,9 @@ HEED_DEVICE void merge_quad(const merged *m, const float counts[TEAMS],
         for (u32 k = 0; k < TEAMS; k++)
             o[i] += counts[k] * ptx_as_f32(left[k].v[i]);
     }
-    if (m->limit > 0)
+    if (spoiled)
         spoil_quad(m, BAD_AT, quad, o);
-    if (PAIR > 1 && m->limit > 0)
+    if (PAIR > 1 && spoiled)
         spoil_quad(m, OTHER_BAD_AT, quad, o);
 }
 
@@ -180,6 +186,7 @@ HEED_DEVICE void merge_row(const merged *m)
         return;
     take_quads(m, &all);
     int any = weigh_teams(m, counts);
+    int spoiled = is_spoiled(m, BAD_AT) || (PAIR > 1 && is_spoiled(m, OTHER_BAD_AT));
     HEED_UNROLL
     for (u32 i = 0; i < ROW_QUADS; i++) {
         u32 quad = i * ROW_THREADS + m->quad;
@@ -187,7 +194,7 @@ HEED_DEVICE void merge_row(const merged *m)
         float o[4];
         if (quad * 4 >= HEED_DIM_V)
             continue;
-        merge_quad(m, counts, all.left[i], quad, o);
+        merge_quad(m, counts, all.left[i], quad, spoiled, o);
         x.v[0] = any ? half_pack(o[0], o[1]) : 0; /* 0: it saw no key, or none with a weight */
         x.v[1] = any ? half_pack(o[2], o[3]) : 0;
         ptx_st_global_8(m->o + quad * 8, x);

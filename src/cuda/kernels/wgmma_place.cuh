@@ -153,6 +153,12 @@ HEED_DEVICE u32 left_barrier(void)
     return done_barrier() + 8;
 }
 
+/* The loads of the first Q have begun. */
+HEED_DEVICE u32 begun_barrier(void)
+{
+    return left_barrier() + 8;
+}
+
 /* Which buffer a row group has Q and O of round @round in, and the parity of its barriers. */
 HEED_DEVICE u32 q_buffer(u32 round, u32 row_group)
 {
@@ -193,6 +199,13 @@ HEED_DEVICE u32 k_tile(ring at)
 HEED_DEVICE u32 v_tile(ring at)
 {
     return k_tile(at) + K_BYTES;
+}
+
+/* Where the first bad key of a column of V is kept, and behind those of all columns the first one
+ * of any; @at is BAD_AT, or OTHER_BAD_AT for what the other block of a pair has found. */
+HEED_DEVICE u32 bad_key(u32 at, u32 column)
+{
+    return ptx_shared_base() + at + column * 4;
 }
 
 /* Named barriers: 0 is that of the whole block. */

@@ -87,7 +87,9 @@
 #define Q_GROUP_BYTES (GROUP_ROWS * O_PANELS * PANEL_ROW)
 #define Q_BUFFERS (HEED_G == 2 ? 2 : 1) /* so that Q of the next item may come meanwhile */
 #define BAD_AT (Q_AT + Q_BUFFERS * HEED_R * Q_GROUP_BYTES)
-#define BAD_BYTES (HEED_CAUSAL ? V_PANELS * PANEL_COLUMNS * 4 : 0)
+#define BAD_COLUMNS (V_PANELS * PANEL_COLUMNS)
+#define BAD_KEYS (BAD_COLUMNS + 4) /* behind them the first one of all columns */
+#define BAD_BYTES (HEED_CAUSAL ? BAD_KEYS * 4 : 0)
 #define BARRIERS_AT (BAD_AT + BAD_BYTES)
 #define BARRIERS_BYTES 512
 #define LEFT_AT (PAIR == 1 ? 0 : BARRIERS_AT + BARRIERS_BYTES)

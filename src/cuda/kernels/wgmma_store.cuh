@@ -30,7 +30,7 @@ HEED_DEVICE void normalize(state *st)
 HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st)
 {
     u32 limit[2];
-    if (at->masked == 0)
+    if (at->masked == 0 || ptx_ld_shared_4(bad_key(BAD_AT, BAD_COLUMNS)) == NO_KEY)
         return; /* nothing was */
     HEED_UNROLL
     for (int h = 0; h < 2; h++) /* a row without any weight is zero, whatever its values are */
@@ -38,7 +38,7 @@ HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st)
     HEED_UNROLL
     for (u32 i = 0; i < V8 * 2; i++) {
         u32 column = i / 2 * 8 + at->lane % 4 * 2 + i % 2;
-        u32 bad = ptx_ld_shared_4(ptx_shared_base() + BAD_AT + column * 4);
+        u32 bad = ptx_ld_shared_4(bad_key(BAD_AT, column));
         HEED_UNROLL
         for (int h = 0; h < 2; h++)
             if (bad < limit[h])

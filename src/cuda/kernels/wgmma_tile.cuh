@@ -175,17 +175,18 @@ HEED_DEVICE void start_scores(float s[ROWS16][KEYS8][4], u32 q, const tile *t)
     ptx_wgmma_commit();
 }
 
-/* Starts adding the tile's values to the sums, weighted. */
-HEED_DEVICE void start_values(state *st, weights *w, const tile *t)
+/* Starts adding the tile's values to the sums, weighted: those of the keys from 8 * @first up to
+ * 8 * @end, which are even. */
+HEED_DEVICE void start_values(state *st, weights *w, const tile *t, int first, int end)
 {
     u32 v = tile_k(t) + (describe_v(K_BYTES) - describe_k(0));
     if (ABLATED(ABLATE_NO_PRODUCTS))
         return;
     HEED_UNROLL
-    for (u32 kk = 0; kk < KEYS16; kk++)
+    for (int kk = first / 2; kk < end / 2; kk++)
         value_step(
             &st->o[0][0][0], w->p[0][kk],
-            descriptor(v, kk * 16 * PANEL_ROW, (PANEL_COLUMNS == 8 ? HEED_N : 8) * PANEL_ROW));
+            descriptor(v, (u32)kk * 16 * PANEL_ROW, (PANEL_COLUMNS == 8 ? HEED_N : 8) * PANEL_ROW));
     ptx_wgmma_commit();
 }
 
@@ -235,15 +236,12 @@ HEED_DEVICE void take_weights(weights *w, float s[ROWS16][KEYS8][4])
     }
 }
 
-/* Both at once, and the scores stay. */
+/* Both at once for the keys from 8 * @first up to 8 * @end, adding to @sum; the scores stay. */
 HEED_DEVICE void weigh(const state *st, weights *w, float s[ROWS16][KEYS8][4], float scale,
-                       float sum[ROWS16][2])
+                       float sum[ROWS16][2], int first, int end)
 {
     HEED_UNROLL
-    for (int h = 0; h < 2; h++)
-        sum[0][h] = 0.0f;
-    HEED_UNROLL
-    for (int nt = 0; nt < KEYS8; nt++) {
+    for (int nt = first; nt < end; nt++) {
         HEED_UNROLL
         for (int h = 0; h < 2; h++) {
             float low = weight(st, s[0][nt][2 * h], scale, h);

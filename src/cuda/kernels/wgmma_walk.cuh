@@ -16,6 +16,14 @@
     "HEED_S must be a multiple of HEED_K, with HEED_O 2 twice it or more; key groups need HEED_G other than 2, turns several row groups, and pairs one"
 #endif
 
+/* Before the main loop of order 2: with two stages they are known where two steps are one after
+ * another in the code. */
+#if HEED_S == 2 && HEED_ABLATE != ABLATE_UNROLLED
+#define HEED_STAGE_LOOP HEED_UNROLL_BY_TWO
+#else
+#define HEED_STAGE_LOOP HEED_MAIN_LOOP
+#endif
+
 /* All that a thread knows while it goes through the tiles. */
 typedef struct walk {
     const heed_cuda_mapped_args *m;
@@ -125,25 +133,41 @@ HEED_DEVICE void mask_tile(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
 
 #if HEED_O != 2
 
-/* The weights of the tile's keys, with the maxima of the tiles before as long as they will do, but
- * in the first one, or with HEED_O 1. */
-HEED_DEVICE void weigh_tile(state *st, weights *p, float s[ROWS16][KEYS8][4], float scale,
-                            int first)
+/* How many keys' weights, in eights, are made before their values are started. */
+#define PART8 (HEED_O == 1 ? 4 : KEYS8)
+
+/* The weights of the tile's first keys; and with HEED_O 3 of all of them, with the maxima of the
+ * tiles before as long as they will do. */
+HEED_DEVICE void weigh_first(state *st, weights *p, float s[ROWS16][KEYS8][4], float scale,
+                             int first, float sum[ROWS16][2])
 {
-    float sum[ROWS16][2];
+    sum[0][0] = sum[0][1] = 0.0f;
     if (HEED_O == 1 || first)
         raise_max(st, s, scale);
-    weigh(st, p, s, scale, sum);
+    weigh(st, p, s, scale, sum, 0, PART8);
     if (HEED_O == 3 && ptx_vote_any(!weights_fit(sum))) {
         raise_max(st, s, scale);
-        weigh(st, p, s, scale, sum);
+        sum[0][0] = sum[0][1] = 0.0f;
+        weigh(st, p, s, scale, sum, 0, PART8);
     }
-    add_sums(st, sum);
+}
+
+/* Makes the other weights beside the products of those before. */
+HEED_DEVICE void weigh_others(state *st, weights *p, float s[ROWS16][KEYS8][4], float scale,
+                              float sum[ROWS16][2], const tile *of)
+{
+    HEED_UNROLL
+    for (int nt = PART8; nt < KEYS8; nt += PART8) {
+        int end = nt + PART8 < KEYS8 ? nt + PART8 : KEYS8;
+        weigh(st, p, s, scale, sum, nt, end);
+        ptx_wgmma_fence();
+        start_values(st, p, of, nt, end);
+    }
 }
 
 HEED_DEVICE void step(walk *w, state *st, u32 j, const int masked)
 {
-    float s[ROWS16][KEYS8][4], scale = w->m->args.scale;
+    float s[ROWS16][KEYS8][4], sum[ROWS16][2], scale = w->m->args.scale;
     weights p;
     tile here = w->tile;
     tile_advance(&w->tile);
@@ -161,12 +185,14 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int masked)
         mask_tile(w, s, j);
     if (HEED_T == 3)
         take_turn(&w->at);
-    weigh_tile(st, &p, s, scale, j == 0);
+    weigh_first(st, &p, s, scale, j == 0, sum);
     if (HEED_T == 3)
         pass_turn(&w->at);
     wait_values(w, &here, HEED_C == 1 ? masked : is_cleaned(w, j));
     ptx_wgmma_fence();
-    start_values(st, &p, &here);
+    start_values(st, &p, &here, 0, PART8);
+    weigh_others(st, &p, s, scale, sum, &here);
+    add_sums(st, sum);
     ptx_wgmma_wait(0);
     values_done(st);
     release(w, tile_barrier(&here, V_EMPTY));
@@ -210,7 +236,8 @@ HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
     if (masked_end(&w->at) > own_tile(&w->at, 0))
         mask_tile(w, s, 0);
     raise_max(st, s, scale);
-    weigh(st, p, s, scale, sum);
+    sum[0][0] = sum[0][1] = 0.0f;
+    weigh(st, p, s, scale, sum, 0, KEYS8);
     add_sums(st, sum);
     wait_next_scores(w, 0, tiles);
 }
@@ -253,7 +280,7 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
     start_scores(s, w->rows, &here);
     wait_values(w, &before, cleaned_before);
     ptx_wgmma_fence();
-    start_values(st, p, &before);
+    start_values(st, p, &before, 0, KEYS8);
     if (HEED_T == 2)
         pass_turn(&w->at);
     ptx_wgmma_wait(1);
@@ -281,7 +308,7 @@ HEED_DEVICE void last_step(walk *w, state *st, weights *p, int cleaned)
 {
     wait_values(w, &w->tile, cleaned);
     ptx_wgmma_fence();
-    start_values(st, p, &w->tile);
+    start_values(st, p, &w->tile, 0, KEYS8);
     ptx_wgmma_wait(0);
     values_done(st);
     release(w, tile_barrier(&w->tile, V_EMPTY));
@@ -304,7 +331,7 @@ HEED_DEVICE void walk_tiles(walk *w, state *st)
         step(w, st, &p, j, tiles, 1, 1);
     if (j < tiles && masked > 0)
         step(w, st, &p, j++, tiles, 0, 1);
-    HEED_MAIN_LOOP
+    HEED_STAGE_LOOP
     for (; j < tiles; j++)
         step(w, st, &p, j, tiles, 0, HEED_C == 2 && is_cleaned(w, j - 1));
     last_step(w, st, &p, HEED_C == 1 ? masked == tiles : is_cleaned(w, tiles - 1));
