@@ -64,14 +64,14 @@ typedef enum tune_proof {
     TUNE_UNTOLD /* nothing: 'heed verify' could not be run to its end */
 } tune_proof;
 
-/* Who leads the board cannot be planned, and is met by what comes out of the search. */
+/* What comes out of the search (A) in turns with who was there before (B), and that again. */
 typedef struct tune_meeting {
-    cli_pair first, again; /* A: what comes out, B: who leads */
+    cli_pair first, again;
     lab_comparison one, two;
-    char times[2][2][LAB_RECORD_TIME_SIZE];
-    int rounds; /* that are judged */
+    char times[2][2][LAB_RECORD_TIME_SIZE]; /* of each round: when it began and ended */
+    int rounds;                             /* that are judged */
     bool won;
-    char why[TUNE_WHY_SIZE];
+    char why[TUNE_WHY_SIZE]; /* what became of it, in a sentence */
 } tune_meeting;
 
 /* One problem. */
@@ -83,22 +83,17 @@ typedef struct tune_shape {
     bool foreign; /* who leads the board cannot be planned, a source of somebody's say: its title is
                      given to who has met it (tune_title.c) and won */
     cli_leader leader;           /* then */
-    tune_meeting meeting;        /* then; what became of it */
+    tune_meeting meeting;        /* then: B is the leader */
     tune_hunt hunts[TUNE_HUNTS]; /* the champion's kernel first */
     size_t hunt_count;
     char best[HEED_NAME_SIZE]; /* that the search found; "": nothing ran */
     double searched;           /* its seconds there, the luck of many included */
     int64_t reused;
-    insight_course course; /* what the guide of evolution is told */
-    insight insight;       /* of the best that evolution began with, or came to */
-    cli_pair first, again; /* A: the best, B: the champion */
-    lab_comparison one, two;
-    char times[2][2][LAB_RECORD_TIME_SIZE]; /* of each round: when it began and ended */
-    int rounds;                             /* in turns, that are judged */
-    bool late;                              /* there was no time for one more */
-    bool won;
+    insight_course course;  /* what the guide of evolution is told */
+    insight insight;        /* of the best that evolution began with, or came to */
+    tune_meeting challenge; /* B is the champion */
+    bool late;              /* there was no time for one more round of it */
     tune_proof proof;
-    char why[TUNE_WHY_SIZE]; /* what became of it, in a sentence */
     bench_row before, after;
 } tune_shape;
 

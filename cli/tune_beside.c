@@ -55,7 +55,7 @@ static size_t count_wanted(const tune_run *tune, bool after)
 {
     size_t count = 0;
     for (size_t i = 0; i < tune->count; i++)
-        count += !after || tune->shapes[i].won;
+        count += !after || tune->shapes[i].challenge.won;
     return count;
 }
 
@@ -68,7 +68,7 @@ cli_exit tune_time_all(tune_run *tune, bool after)
     for (size_t i = 0; i < tune->count && code == CLI_OK; i++) {
         tune_shape *shape = &tune->shapes[i];
         bench_row *row = after ? &shape->after : &shape->before;
-        if (after && !shape->won)
+        if (after && !shape->challenge.won)
             continue;
         cli_progress_step(&progress, done++, shape->spec);
         set_time(tune, stage, left--);

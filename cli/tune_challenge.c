@@ -25,7 +25,7 @@ static lab_rules rules_of(void)
 
 static void say(tune_shape *shape, const char *why)
 {
-    snprintf(shape->why, sizeof shape->why, "%s", why);
+    snprintf(shape->challenge.why, sizeof shape->challenge.why, "%s", why);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -36,7 +36,7 @@ static void say(tune_shape *shape, const char *why)
 static bool plays(const tune_shape *shape, int round)
 {
     return *shape->best && strcmp(shape->best, shape->champion) != 0 && !shape->late &&
-           shape->rounds == round && (round == 0 || shape->won);
+           shape->challenge.rounds == round && (round == 0 || shape->challenge.won);
 }
 
 static size_t count_players(const tune_run *tune, int round)
@@ -49,21 +49,22 @@ static size_t count_players(const tune_run *tune, int round)
 
 static cli_pair *pair_of(tune_shape *shape, int round)
 {
-    return round ? &shape->again : &shape->first;
+    return round ? &shape->challenge.again : &shape->challenge.first;
 }
 
 static lab_comparison *comparison_of(tune_shape *shape, int round)
 {
-    return round ? &shape->two : &shape->one;
+    return round ? &shape->challenge.two : &shape->challenge.one;
 }
 
 /* There is no time for it. */
 static void give_up(tune_shape *shape, int round)
 {
     shape->late = true;
-    shape->won = false;
-    snprintf(shape->why, sizeof shape->why, "%.100s was found, and there was no time to %s it",
-             shape->best, round ? "compare it once more" : "compare it");
+    shape->challenge.won = false;
+    snprintf(shape->challenge.why, sizeof shape->challenge.why,
+             "%.100s was found, and there was no time to %s it", shape->best,
+             round ? "compare it once more" : "compare it");
 }
 
 /* Lets two kernels take turns; a kernel that fails at it has lost. */
@@ -77,9 +78,9 @@ static cli_exit play(tune_run *tune, tune_shape *shape, int round, size_t player
     cli_pair *pair = pair_of(shape, round);
     pair->names[0] = shape->best;
     pair->names[1] = shape->champion;
-    lab_record_now(shape->times[round][0]);
+    lab_record_now(shape->challenge.times[round][0]);
     cli_exit code = cli_pair_run(pair, &tune->bench, shape->source, &options);
-    lab_record_now(shape->times[round][1]);
+    lab_record_now(shape->challenge.times[round][1]);
     if (code == CLI_OK && pair->outcome != BENCH_OK) {
         lab_error error;
         const char *who = pair->blame == 1 ? shape->champion : shape->best;
@@ -87,7 +88,7 @@ static cli_exit play(tune_run *tune, tune_shape *shape, int round, size_t player
                                              pair->reason, &error);
         if (status != HEED_OK)
             code = cli_board_fail(status, &error);
-        shape->won = false;
+        shape->challenge.won = false;
         if (pair->outcome == BENCH_WRONG && pair->blame == 0)
             shape->proof = TUNE_REFUTED;
         say(shape, pair->reason);
@@ -99,18 +100,18 @@ static cli_exit play(tune_run *tune, tune_shape *shape, int round, size_t player
 /* Who won the rounds that there have been? */
 static void decide(tune_shape *shape, int round)
 {
-    const lab_decision decision = lab_champion_decide(&shape->one, round ? &shape->two : NULL, 1,
-                                                      LAB_CHAMPION_GAIN, 1);
+    const lab_decision decision = lab_champion_decide(
+        &shape->challenge.one, round ? &shape->challenge.two : NULL, 1, LAB_CHAMPION_GAIN, 1);
     const lab_comparison *last = comparison_of(shape, round);
-    shape->rounds = round + 1;
-    shape->won = decision.succession != LAB_KEEP_CHAMPION;
+    shape->challenge.rounds = round + 1;
+    shape->challenge.won = decision.succession != LAB_KEEP_CHAMPION;
     char interval[64] = "; too few pairs for an interval";
     if (isfinite(last->ratio.high))
         snprintf(interval, sizeof interval, " [%.3f, %.3f]", last->ratio.low, last->ratio.high);
-    snprintf(shape->why, sizeof shape->why, "%.100s is %s%s, %.3fx%s%s", shape->best,
-             lab_compared_name(last->verdict), round ? " on fresh samples too" : "",
+    snprintf(shape->challenge.why, sizeof shape->challenge.why, "%.100s is %s%s, %.3fx%s%s",
+             shape->best, lab_compared_name(last->verdict), round ? " on fresh samples too" : "",
              last->ratio.estimate, interval,
-             shape->won ? "" : ", where a champion has to be FASTER by 3 %");
+             shape->challenge.won ? "" : ", where a champion has to be FASTER by 3 %");
 }
 
 static cli_exit judge(tune_run *tune, int round)
@@ -179,18 +180,19 @@ static heed_status record_shape(tune_run *tune, tune_shape *shape, lab_error *er
 {
     int64_t id = 0;
     heed_status status = HEED_OK;
-    if (shape->rounds > 0)
+    if (shape->challenge.rounds > 0)
         status = tune_add_pair(tune, shape, TUNE_FIRST, NULL, error);
-    if (status == HEED_OK && shape->rounds > 1)
+    if (status == HEED_OK && shape->challenge.rounds > 1)
         status = tune_add_pair(tune, shape, TUNE_AGAIN, &id, error);
     if (status == HEED_OK)
         status = record_title(tune, shape, error);
-    if (status != HEED_OK || !shape->won)
+    if (status != HEED_OK || !shape->challenge.won)
         return status;
     if (!shape->foreign)
-        status = lab_record_promote(tune->record, id, shape->title, shape->why, error);
-    if (status == HEED_OK && heed_wisdom_learn(tune->bench.context, &shape->source->problem,
-                                               shape->best, shape->again.seconds[0]) != HEED_OK)
+        status = lab_record_promote(tune->record, id, shape->title, shape->challenge.why, error);
+    if (status == HEED_OK &&
+        heed_wisdom_learn(tune->bench.context, &shape->source->problem, shape->best,
+                          shape->challenge.again.seconds[0]) != HEED_OK)
         cli_warning("%s: no wisdom: %s", shape->spec, heed_message());
     return status;
 }
@@ -215,7 +217,7 @@ cli_exit tune_challenge(tune_run *tune)
     if (code == CLI_OK)
         code = play_round(tune, 1);
     for (size_t i = 0; i < tune->count; i++)
-        tune->shapes[i].won &= tune->shapes[i].rounds > 1;
+        tune->shapes[i].challenge.won &= tune->shapes[i].challenge.rounds > 1;
     if (code == CLI_OK)
         code = tune_meet_leaders(tune);
     if (code == CLI_OK)

@@ -49,8 +49,8 @@ cli_exit tune_open_problems(tune_run *tune)
 void tune_free(tune_run *tune)
 {
     for (size_t i = 0; i < tune->count; i++) {
-        cli_pair_free(&tune->shapes[i].first);
-        cli_pair_free(&tune->shapes[i].again);
+        cli_pair_free(&tune->shapes[i].challenge.first);
+        cli_pair_free(&tune->shapes[i].challenge.again);
         cli_pair_free(&tune->shapes[i].meeting.first);
         cli_pair_free(&tune->shapes[i].meeting.again);
         bench_row_free(&tune->shapes[i].before);

@@ -40,9 +40,10 @@ static void lose(tune_shape *shape, const char *why)
         snprintf(shape->meeting.why, sizeof shape->meeting.why,
                  "%.100s is faster than %.40s, and %s", tune_contender(shape), shape->leader.name,
                  why);
-    if (shape->won)
-        snprintf(shape->why, sizeof shape->why, "%.100s is faster, and %s", shape->best, why);
-    shape->won = shape->meeting.won = false;
+    if (shape->challenge.won)
+        snprintf(shape->challenge.why, sizeof shape->challenge.why, "%.100s is faster, and %s",
+                 shape->best, why);
+    shape->challenge.won = shape->meeting.won = false;
 }
 
 static void judge(tune_shape *shape, int code)
@@ -81,7 +82,7 @@ static size_t collect(const tune_run *tune, bool winners, tune_shape **list)
     size_t count = 0;
     for (size_t i = 0; i < tune->count; i++) {
         tune_shape *shape = &tune->shapes[i];
-        bool winner = shape->won || shape->meeting.won;
+        bool winner = shape->challenge.won || shape->meeting.won;
         if (winner == winners && shape->proof == TUNE_NO_TIME &&
             (winners || shape->before.outcome == BENCH_OK))
             list[count++] = shape;

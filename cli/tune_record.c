@@ -41,17 +41,11 @@ static lab_record_timing timing_of(const tune_run *tune)
 heed_status tune_add_pair(const tune_run *tune, const tune_shape *shape, int attempt, int64_t *id,
                           lab_error *error)
 {
-    const tune_meeting *met = &shape->meeting;
-    const struct {
-        const cli_pair *pair;
-        const lab_comparison *compared;
-        const char (*times)[LAB_RECORD_TIME_SIZE];
-    } rounds[] = { [TUNE_FIRST] = { &shape->first, &shape->one, shape->times[0] },
-                   [TUNE_AGAIN] = { &shape->again, &shape->two, shape->times[1] },
-                   [TUNE_TITLE] = { &met->first, &met->one, met->times[0] },
-                   [TUNE_TITLE_AGAIN] = { &met->again, &met->two, met->times[1] } };
-    const cli_pair *pair = rounds[attempt].pair;
-    const lab_comparison *compared = rounds[attempt].compared;
+    const bool title = attempt == TUNE_TITLE || attempt == TUNE_TITLE_AGAIN;
+    const bool again = attempt == TUNE_AGAIN || attempt == TUNE_TITLE_AGAIN;
+    const tune_meeting *met = title ? &shape->meeting : &shape->challenge;
+    const cli_pair *pair = again ? &met->again : &met->first;
+    const lab_comparison *compared = again ? &met->two : &met->one;
     tune_name name;
     lab_record_trial trial = tune_trial(tune, shape, pair->planned[0], attempt, &name);
     const lab_record_comparison comparison = cli_board_comparison(compared, pair->planned[1],
@@ -69,16 +63,17 @@ heed_status tune_add_pair(const tune_run *tune, const tune_shape *shape, int att
     };
     const lab_record_gate gate = { .name = "verify",
                                    .passed = shape->proof == TUNE_PROVED,
-                                   .detail = shape->proof == TUNE_PROVED ? NULL : shape->why,
+                                   .detail = shape->proof == TUNE_PROVED ? NULL
+                                                                         : shape->challenge.why,
                                    .seed = tune->seed };
     bool wrong = shape->proof == TUNE_REFUTED;
-    trial.started = rounds[attempt].times[0];
-    trial.ended = rounds[attempt].times[1];
+    trial.started = met->times[again][0];
+    trial.ended = met->times[again][1];
     trial.gates = &gate;
     trial.gate_count = wrong || shape->proof == TUNE_PROVED;
     trial.verdict = wrong ? LAB_RECORD_WRONG : LAB_RECORD_OK;
-    trial.reason = wrong ? shape->why : NULL;
-    trial.confirmed = attempt == TUNE_AGAIN || attempt == TUNE_TITLE_AGAIN;
+    trial.reason = wrong ? shape->challenge.why : NULL;
+    trial.confirmed = again;
     trial.timing = timing_of(tune);
     trial.seconds = pair->seconds[0];
     trial.p90 = lab_stats_summary_of(pair->duel.a, pair->duel.pairs).p90;

@@ -9,8 +9,9 @@
 
 static const bench_row *row_after(const tune_shape *shape)
 {
-    return shape->won && shape->after.outcome == BENCH_OK && shape->after.count > 0 ? &shape->after
-                                                                                    : NULL;
+    return shape->challenge.won && shape->after.outcome == BENCH_OK && shape->after.count > 0
+               ? &shape->after
+               : NULL;
 }
 
 static const bench_match *find_match(const bench_row *row, const char *name)
@@ -25,7 +26,7 @@ static size_t count_won(const tune_run *tune)
 {
     size_t won = 0;
     for (size_t i = 0; i < tune->count; i++)
-        won += tune->shapes[i].won;
+        won += tune->shapes[i].challenge.won;
     return won;
 }
 
@@ -58,8 +59,8 @@ static const char *proof_word(const tune_shape *shape)
 static double seconds_of(const tune_shape *shape, bool after)
 {
     const bench_row *row = &shape->before;
-    if (shape->won)
-        return shape->again.seconds[after ? 0 : 1];
+    if (shape->challenge.won)
+        return shape->challenge.again.seconds[after ? 0 : 1];
     return row->outcome == BENCH_OK && row->count > 0 ? row->summary.p50 : 0;
 }
 
@@ -76,12 +77,12 @@ static void add_shape(lab_table *table, const tune_run *tune, const tune_shape *
     lab_table_cell(table, "%s", shape->spec);
     lab_table_cell(table, "%s", shape->champion);
     add_seconds(table, seconds_of(shape, false));
-    lab_table_cell(table, "%s", shape->won ? shape->best : "the same");
+    lab_table_cell(table, "%s", shape->challenge.won ? shape->best : "the same");
     add_seconds(table, seconds_of(shape, true));
-    if (shape->won)
+    if (shape->challenge.won)
         lab_table_cell(table, "%s%.3fx [%.3f, %.3f]%s", cli_style(stdout, CLI_GOOD),
-                       shape->two.ratio.estimate, shape->two.ratio.low, shape->two.ratio.high,
-                       cli_style(stdout, CLI_PLAIN));
+                       shape->challenge.two.ratio.estimate, shape->challenge.two.ratio.low,
+                       shape->challenge.two.ratio.high, cli_style(stdout, CLI_PLAIN));
     else
         lab_table_cell(table, "-");
     lab_table_cell(table, "%s", proof_word(shape));
@@ -166,7 +167,7 @@ static void print_problems(const tune_run *tune)
         if (shape->hunt_count > 0)
             print_hunts(shape);
         printf("%s%s%s; %s\n", shape->reused ? ", some before the interruption" : "",
-               shape->hunt_count > 0 ? "; " : "", shape->why, proofs[shape->proof]);
+               shape->hunt_count > 0 ? "; " : "", shape->challenge.why, proofs[shape->proof]);
         if (shape->foreign)
             printf("%s: who leads the board: %s\n", shape->spec, shape->meeting.why);
     }
@@ -178,7 +179,8 @@ static void print_sum(const tune_run *tune)
     size_t won = count_won(tune);
     double sum = 0;
     for (size_t i = 0; i < tune->count; i++)
-        sum += tune->shapes[i].won ? log(tune->shapes[i].two.ratio.estimate) : 0;
+        sum += tune->shapes[i].challenge.won ? log(tune->shapes[i].challenge.two.ratio.estimate)
+                                             : 0;
     if (won == 0)
         printf("\nno improvement: on %s nothing that was tried is FASTER by %.3g %% twice, and all "
                "%zu problems keep what they had\n",
@@ -258,7 +260,8 @@ static json_t *json_hunts(const tune_shape *shape)
 /* Seconds of a side, 0 the best and 1 the champion, in the turns that "again" judges; else null. */
 static json_t *json_turns(const tune_shape *shape, int side)
 {
-    return cli_json_real(shape->rounds > 1 ? shape->again.seconds[side] : (double)NAN);
+    return cli_json_real(shape->challenge.rounds > 1 ? shape->challenge.again.seconds[side]
+                                                     : (double)NAN);
 }
 
 static int64_t launched(const tune_shape *shape)
@@ -288,14 +291,15 @@ static json_t *json_shape(const tune_shape *shape)
         "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
         "problem", shape->spec, "champion", shape->champion, "best",
         *shape->best ? json_string(shape->best) : json_null(), "spaces", json_hunts(shape),
-        "improved", shape->won, "gates", proof_word(shape), "refuted", shape->proof == TUNE_REFUTED,
-        "why", *shape->why ? cli_json_text(shape->why) : json_null(), "launched",
+        "improved", shape->challenge.won, "gates", proof_word(shape), "refuted",
+        shape->proof == TUNE_REFUTED, "why",
+        *shape->challenge.why ? cli_json_text(shape->challenge.why) : json_null(), "launched",
         (json_int_t)launched(shape), "reused", (json_int_t)shape->reused, "searched_seconds",
         cli_json_real(shape->searched > 0 ? shape->searched : (double)NAN), "first",
-        json_comparison(&shape->one, shape->rounds > 0), "again",
-        json_comparison(&shape->two, shape->rounds > 1), "best_seconds", json_turns(shape, 0),
-        "champion_seconds", json_turns(shape, 1), "before", json_row(&shape->before), "after",
-        json_row(row_after(shape)), "insights",
+        json_comparison(&shape->challenge.one, shape->challenge.rounds > 0), "again",
+        json_comparison(&shape->challenge.two, shape->challenge.rounds > 1), "best_seconds",
+        json_turns(shape, 0), "champion_seconds", json_turns(shape, 1), "before",
+        json_row(&shape->before), "after", json_row(row_after(shape)), "insights",
         *shape->insight.kernel ? insight_json(&shape->insight) : json_null(), "leader",
         json_leader(shape));
 }

@@ -60,7 +60,7 @@ cli_exit tune_find_spaces(const tune_run *tune, tune_shape *shape)
         lab_space_free(&space);
     }
     if (shape->hunt_count == 0)
-        snprintf(shape->why, sizeof shape->why,
+        snprintf(shape->challenge.why, sizeof shape->challenge.why,
                  "no space has a kernel for it: there is nothing to search");
     return CLI_OK;
 }

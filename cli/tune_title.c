@@ -18,7 +18,7 @@
 
 const char *tune_contender(const tune_shape *shape)
 {
-    return shape->won ? shape->best : shape->champion;
+    return shape->challenge.won ? shape->best : shape->champion;
 }
 
 static bool plays(const tune_shape *shape, int round)
