@@ -41,6 +41,10 @@ typedef struct bench_sources {
 cli_exit bench_sources_read(bench_sources *sources, const cli_args *args);
 void bench_sources_free(bench_sources *sources);
 
+/* bench_sources_unique() drops problems that were named before, and says so: for verbs in whose
+ * rules problems are counted. */
+void bench_sources_unique(bench_sources *sources);
+
 /* bench_sources_canonical() takes the canonical shapes, shapes/seed.txt, for those who name none.
  */
 cli_exit bench_sources_canonical(bench_sources *sources);

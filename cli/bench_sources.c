@@ -179,6 +179,30 @@ cli_exit bench_sources_canonical(bench_sources *sources)
     return code;
 }
 
+/* Is it one of the first @count, with random values as it has? */
+static bool is_repeated(const bench_sources *sources, size_t count, const bench_source *one)
+{
+    char spec[HEED_SPEC_SIZE], other[HEED_SPEC_SIZE];
+    heed_problem_print(&one->problem, spec, sizeof spec);
+    for (size_t i = 0; i < count && !*one->label; i++) {
+        heed_problem_print(&sources->items[i].problem, other, sizeof other);
+        if (!*sources->items[i].label && strcmp(spec, other) == 0) {
+            cli_message("%s is named more than once, and counts once", spec);
+            return true;
+        }
+    }
+    return false;
+}
+
+void bench_sources_unique(bench_sources *sources)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < sources->count; i++)
+        if (!is_repeated(sources, kept, &sources->items[i]))
+            sources->items[kept++] = sources->items[i];
+    sources->count = kept;
+}
+
 void bench_sources_free(bench_sources *sources)
 {
     for (size_t i = 0; i < sources->count; i++)

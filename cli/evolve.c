@@ -139,7 +139,8 @@ static cli_exit evolve_knobs(evolve_run *run)
         code = printed != CLI_OK ? printed : code;
     }
     if (code == CLI_OK && !lab_evolution_champion(run->evolution)) {
-        cli_error("no kernel of %s ran", run->sweep.space.name);
+        cli_error("no kernel of %s ran%s", run->sweep.space.name,
+                  has_time(run) ? "" : ": there was no time for one, see --seconds");
         code = CLI_FINDING;
     }
     return code;
@@ -190,9 +191,25 @@ static void start_clock(evolve_run *run)
     run->deadline_ns = seconds > 0 ? heed_clock_ns() + (int64_t)(seconds * NS_PER_SECOND) : 0;
 }
 
+/* What says where configs are looked for says nothing of sources. */
+static cli_exit check_options(const cli_args *args, bool sources)
+{
+    static const char *const names[] = { "space", "kernel" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (sources && cli_args_given(args, names[i])) {
+            cli_error("--%s is about configs, and with --proposer or --source sources are evolved",
+                      names[i]);
+            return CLI_USAGE;
+        }
+    return CLI_OK;
+}
+
 static cli_exit evolve(evolve_run *run)
 {
-    cli_exit code = sweep_load_problems(&run->sweep, 0);
+    bool sources = cli_args_text(run->args, "proposer") || cli_args_text(run->args, "source");
+    cli_exit code = check_options(run->args, sources);
+    if (code == CLI_OK)
+        code = sweep_load_problems(&run->sweep, 0);
     if (code == CLI_OK)
         code = open_board(run);
     if (code == CLI_OK)
@@ -200,7 +217,6 @@ static cli_exit evolve(evolve_run *run)
     if (code != CLI_OK)
         return code;
     start_clock(run);
-    bool sources = cli_args_text(run->args, "proposer") || cli_args_text(run->args, "source");
     return sources ? evolve_sources_run(run) : evolve_knobs(run);
 }
 

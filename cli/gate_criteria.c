@@ -262,6 +262,7 @@ cli_exit gate_criteria(bench_run *bench)
     bench->look = fmin(fmax(LOOK_SHARE * bench->seconds, LOOK_SECONDS), bench->seconds / 2);
     cli_exit code = named ? bench_sources_read(&sources, bench->args)
                           : bench_sources_canonical(&sources);
+    bench_sources_unique(&sources);
     if (code == CLI_OK)
         code = bench_rivals_open(bench);
     if (code == CLI_OK)

@@ -144,7 +144,9 @@ static cli_exit say_nothing_ran(sweep_run *run)
     char name[HEED_NAME_SIZE] = "", why[LAB_WHY_SIZE] = "";
     lab_error error = { "" };
     if (result.refused < result.points)
-        cli_error("no point of %s ran", run->space.name);
+        cli_error("no point of %s ran%s", run->space.name,
+                  result.end == LAB_SEARCH_TIME ? ": there was no time for one, see --seconds"
+                                                : "");
     else if (!lab_space_allows(&run->space, &first, &error))
         cli_error("no point of %s has a meaning: the first one has none because %s",
                   run->space.name, error.text);

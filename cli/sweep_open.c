@@ -27,11 +27,33 @@ cli_exit sweep_load_space(sweep_run *run)
     return CLI_OK;
 }
 
+/* A problem that is named twice is one: it would count twice in every mean, and as two of those on
+ * which a champion has to win. */
+static void drop_repeated(cli_problems *problems)
+{
+    char spec[HEED_SPEC_SIZE], other[HEED_SPEC_SIZE];
+    size_t kept = 0;
+    for (size_t i = 0; i < problems->count; i++) {
+        bool known = false;
+        heed_problem_print(&problems->items[i], spec, sizeof spec);
+        for (size_t j = 0; j < kept && !known; j++) {
+            heed_problem_print(&problems->items[j], other, sizeof other);
+            known = strcmp(spec, other) == 0;
+        }
+        if (known)
+            cli_message("%s is named more than once, and counts once", spec);
+        else
+            problems->items[kept++] = problems->items[i];
+    }
+    problems->count = kept;
+}
+
 cli_exit sweep_load_problems(sweep_run *run, int first)
 {
     cli_exit code = cli_problems_read_from(&run->problems, run->args, first);
     if (code != CLI_OK)
         return code;
+    drop_repeated(&run->problems);
     if (run->problems.count > LAB_SEARCH_SHAPES) {
         cli_error("%zu problems; a search takes at most %d", run->problems.count,
                   LAB_SEARCH_SHAPES);

@@ -189,6 +189,8 @@ static void test_nothing(void **state)
           "d192: nothing can be judged; 'heed tune --board board.db' finds some" },
         { "heed gate --limit 0", 2, NULL, "--limit" },
         { "heed gate 'b1 h1 s8 d8 f32'", 2, NULL, "--criteria" },
+        { "heed gate --criteria " SPEC " " SPEC " --peers none --seconds 0.05", 3, NULL,
+          "is named more than once, and counts once" },
         { "heed gate --kernel fwd_any_scaler_row", 2, NULL, "fwd_any_scalar_row" },
         { "echo none >bad.db; heed gate --board bad.db", 7, NULL, "bad.db" },
     };

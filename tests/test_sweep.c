@@ -181,6 +181,11 @@ static void test_refusals(void **state)
         { "printf 'kernel fwd_any_scalar_row\\nknob a 1 2\\nrequire a / 0 because of nothing\\n"
           "config s = a\\n' >n.txt; heed sweep n.txt 'b1 h1 s8 d8 f32' --no-board",
           1, NULL, "no point of n has a meaning: the first one has none because" },
+        { "heed sweep odd.txt 'b1 h1 s8/200 d16 f32' --seconds 1e-9 --no-board", 1, NULL,
+          "no time for one" },
+        { "heed sweep odd.txt 'b1 h1 s8/200 d16 f32' 'f32 d16 s8/200 h1 b1' -t 1 --no-board "
+          "--no-verify --no-compare",
+          0, NULL, "is named more than once" },
         { "heed sweep odd.txt 'b1 h1 s8 d8'", 2, NULL, "type" },
         { "heed sweep odd.txt 'b1 h1 s8 d8 f32' --strategy luck", 2, NULL, "--strategy" },
         { "heed sweep odd.txt 'b1 h1 s8 d8 f32' --static sm_1", 2, NULL, "--static: 'sm_1'" },
