@@ -79,7 +79,7 @@ static int64_t most_heads(const heed_problem *problem, const heed_gpu *gpu,
 #define SECTIONS_MAX 32
 #define SECTION_ITEMS 32 /* of a small section: b16 h16 s1024 d128 takes 147 us so, 152 with 8 */
 #define SECTIONS_SMALL 8 /* all up to here are looked at */
-#define WORTH 0.03       /* that another section must be better */
+#define WORTH 0.04       /* that another section must be better */
 #define ITEM_TILES 1.5   /* what an item takes beside its tiles, in tiles */
 
 /* Tiles of keys that the @block-th block of rows looks at. */
@@ -110,6 +110,15 @@ static double imbalance(const heed_problem *problem, const heed_gpu *gpu, const 
     return most / (all / (double)takers);
 }
 
+/* The section that is looked at as number @i: small ones, all heads, and some between. */
+static int64_t candidate(int64_t i, int64_t heads)
+{
+    int64_t step = (heads - 1) / (SECTIONS_MAX - 1);
+    if (i < SECTIONS_SMALL)
+        return i + 1;
+    return i == SECTIONS_SMALL ? heads : i * (step > 0 ? step : 1);
+}
+
 /* Heads of a section. Where blocks take items in turn and a mask makes these unequal, few lengths
  * of a section let all blocks have about as much to do, and some make a few have half as much
  * again: b2 h16 s8192 d128 on an H200 takes 778 us with 1 head, 1099 with 2 and 834 with 7; b1 h16
@@ -132,8 +141,7 @@ static int64_t section_of(const heed_problem *problem, const heed_gpu *gpu,
     best = best < heads ? best : heads;
     double least = imbalance(problem, gpu, cut, best);
     for (int64_t i = 0; i < SECTIONS_MAX && i < heads; i++) {
-        int64_t step = (heads - 1) / (SECTIONS_MAX - 1);
-        int64_t section = 1 + (i < SECTIONS_SMALL || step == 0 ? i : i * step);
+        int64_t section = candidate(i, heads);
         double unequal = imbalance(problem, gpu, cut, section);
         if (unequal < least - WORTH) {
             least = unequal;

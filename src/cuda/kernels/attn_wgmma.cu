@@ -91,7 +91,7 @@
  * b4 h32 s4096 d64 971 -> 947 us. HEED_O 2 keeps nothing: other work lies between there (753 and
  * 749 us), and at head dim 192 it spilled.
  *
- *     8  blocks that begin early share out what they fetch ahead;      577 / 763      5.0 / 18.9
+ *     8  blocks that begin early share out what they fetch ahead;      595 / 700      4.9 / 18.9
  *        Q is on its way before all but the first keys; order 1 by     (other run)
  *        parts; two stages unrolled; small sections of heads
  *
@@ -101,11 +101,13 @@
  * its blocks come two on a multiprocessor whose short ones have ended: with the former 6.72 ->
  * 5.10. Order 1 by parts: b2 by tiles of 128 keys 5.55 -> 5.28, with data in the L2 4.84 -> 4.66;
  * b1 by pairs, with the shared fetching, 4.40 -> 4.27. Copies of K that wait until those of Q have
- * been started: b4 h16 s512 11.54 -> 11.15, b8 19.25 -> 18.87. Main loop of order 2 twice, where
- * there are two stages: b4 h16 s4096 d128 744 -> 721 us, under a mask 542 -> 520. Whether a value
- * of V was taken out is asked once for all columns: under a mask b32 h16 s512 d128 103.5 -> 99.7,
- * b32 h32 s512 d64 114.8 -> 111.1, b4 h16 12.3 -> 11.8. Sections (args.c): b4 h32 s4096 d64 under a
- * mask 558 us with 28 heads, 514 with one; b1 h16 s16384 d128 1710 with 3, 1537 with 16.
+ * been started: b4 h16 s512 11.54 -> 11.15, b8 19.25 -> 18.87; and until that of the first values
+ * has, and rows that are set to zero only where one is to be: b4 11.23 -> 11.08. Main loop of order
+ * 2 twice, where there are two stages: b4 h16 s4096 d128 744 -> 721 us, under a mask 542 -> 520.
+ * Whether a value of V was taken out is asked once for all columns: under a mask b32 h16 s512 d128
+ * 103.5 -> 99.7, b32 h32 s512 d64 114.8 -> 111.1, b4 h16 12.3 -> 11.8. Sections (args.c): b4 h32
+ * s4096 d64 under a mask 558 us with 28 heads, 514 with one; b1 h16 s16384 d128 1710 with 3, 1537
+ * with 16.
  *
  * What the compiler must be kept from: it moves the wait for the values in front of the
  * exponentials, unless branches lie between (see step() with HEED_O 2); and it serializes all wgmma

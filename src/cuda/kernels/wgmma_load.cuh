@@ -79,13 +79,13 @@ HEED_DEVICE void load_q_and_v(const heed_cuda_mapped_args *m, const place *at, r
 {
     for (u32 r = 0; r < HEED_R; r++)
         load_q(m, at, r, round);
-    if (round == 0)
-        ptx_mbarrier_arrive(begun_barrier());
     HEED_NO_UNROLL
     for (u32 j = 0; j < block_count(at, at->tiles); j++) {
         wait_before(V_EMPTY, *next, j);
         load_tile(&m->v, at, v_tile(*next), stage_barrier(V_FULL, next->stage),
                   stage_barrier(V_EMPTY, next->stage), next->parity, j, V_PANELS);
+        if (round == 0 && j == 0)
+            ptx_mbarrier_arrive(begun_barrier());
         ring_advance(next, 1);
     }
 }

@@ -20,10 +20,14 @@ HEED_DEVICE void normalize(state *st)
         factor[h] = ptx_rcp(sum);
     }
     HEED_UNROLL
-    for (u32 i = 0; i < V8 * 4; i++) {
-        float o = st->o[0][i / 4][i % 4] * factor[i / 2 % 2];
-        st->o[0][i / 4][i % 4] = st->sum[0][i / 2 % 2] == 0.0f ? 0.0f : o;
-    }
+    for (u32 i = 0; i < V8 * 4; i++)
+        st->o[0][i / 4][i % 4] *= factor[i / 2 % 2];
+    if (!ptx_vote_any(st->sum[0][0] == 0.0f || st->sum[0][1] == 0.0f))
+        return;
+    HEED_UNROLL
+    for (u32 i = 0; i < V8 * 4; i++)
+        if (st->sum[0][i / 2 % 2] == 0.0f)
+            st->o[0][i / 4][i % 4] = 0.0f;
 }
 
 /* Makes NaN what depends on a value of V that was taken out. */

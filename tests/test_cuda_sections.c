@@ -1,0 +1,70 @@
+/*
+ * test_cuda_sections.c - how many heads blocks of a GPU work on at a time (cuda/args.c)
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdint.h>
+
+#include "cuda/backend.h"
+#include "cuda/gpu.h"
+
+#define ARCH 90 /* an H200 */
+
+static unsigned section_of(const char *spec, int64_t rows, bool in_turn, int resident)
+{
+    heed_gpu gpu;
+    heed_problem problem;
+    heed_cuda_args args;
+    const heed_cuda_cut cut = {
+        .rows = rows, .splits = 1, .mapped = 128, .in_turn = in_turn, .resident = resident
+    };
+    assert_true(heed_gpu_arch(&gpu, ARCH));
+    assert_int_equal(gpu.multiprocessors, 132);
+    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    heed_cuda_fill_args(&args, &problem, &gpu, &cut);
+    return args.section.value;
+}
+
+/* Where blocks take items in turn, lengths that give some of them half as much again are passed by:
+ * with 2 heads one has 1.52 times its share, with 1 or 3 all have about the same; and of 16 heads
+ * of 16384 only all 16 will do, more than the L2 holds. */
+static void test_items_are_shared_out(void **state)
+{
+    (void)state;
+    assert_int_equal(section_of("b2 h16 s8192 d128 f16 causal", 128, true, 1), 1);
+    assert_int_equal(section_of("b1 h16 s16384 d128 f16 causal", 128, true, 1), 16);
+    assert_int_equal(section_of("b16 h16 s1024 d128 f16 causal", 128, true, 1), 4);
+    assert_int_equal(section_of("b32 h16 s512 d128 f16 causal", 128, true, 1), 8);
+}
+
+/* Where all blocks run at once, the longest of all heads come first; but not if they begin two on a
+ * multiprocessor. */
+static void test_blocks_that_run_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(section_of("b4 h16 s512 d64 f16 causal", 256, true, 1), 64);
+    assert_int_equal(section_of("b2 h8 s512 d64 f16 causal", 64, false, 1), 16);
+    assert_int_equal(section_of("b2 h8 s512 d64 f16 causal", 64, false, 2), 1);
+}
+
+/* Without a mask a head's blocks follow each other. */
+static void test_no_mask(void **state)
+{
+    (void)state;
+    assert_int_equal(section_of("b4 h32 s4096 d64 f16", 256, true, 1), 1);
+    assert_int_equal(section_of("b2 h8 s512 d64 f16", 64, false, 2), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_items_are_shared_out),
+        cmocka_unit_test(test_blocks_that_run_at_once),
+        cmocka_unit_test(test_no_mask),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
