@@ -128,13 +128,14 @@
  * b2, where all multiprocessors have work without (6.7 against 5.6).
  *
  * Tried with version 8, b2 h8 s512: a cluster's multicast of K and V to two blocks with other rows
- * (5.74 us against 5.28); pairs with two row groups and half of the keys (6.1 to 7.5 against 5.4);
+ * (5.74 us against 5.28); pairs with two row groups and half of the keys (6.1 to 7.4 against 5.4);
  * blocks on the four idle multiprocessors that fetch for all others (5.54 against 5.32; b4 16.4
- * against 11.6); values and the next tile's scores started together, one wait for both (5.50
- * against 4.96, data in the L2); teams that keep the columns they merge in registers and leave a
- * third as many bytes (the same: shared memory is not what a merge takes); all first loads from one
- * thread (5.41 against 5.06, though b4 11.21 against 11.59). Without exponentials 4.8 against 5.5.
- * Main loops of d64 unrolled twice to eight times (1 % faster to 30 % slower).
+ * against 11.6); values and the next tile's scores started together, one wait for both (4.85 by
+ * tiles of 128 keys, data in the L2, where parts take 4.66); teams that keep the columns they merge
+ * in registers and leave a third as many bytes (the same: shared memory is not what a merge takes);
+ * all first loads from one thread (5.41 against 5.06, though b4 11.21 against 11.59). Without
+ * exponentials 4.8 against 5.5. Main loops of d64 unrolled twice to eight times (1 % faster to 30 %
+ * slower).
  *
  * Tried with version 7, b2 h8 s512: two buffers of scores, so that the next tile's are there before
  * the exponentials of this one begin (5.90 us against 5.50, and 5.66 without copies: starting the

@@ -58,8 +58,8 @@ HEED_DEVICE void load_tile(const heed_cuda_map *map, const place *at, u32 smem, 
                         (i32)at->head_kv, (i32)key, (i32)at->batch);
 }
 
-/* All loads of K of an item. In the first round those of Q go ahead of all but the tiles that the
- * teams begin with. */
+/* All loads of K of an item. In the first round those of Q and of the first tile of V go ahead of
+ * all but the tiles that the teams begin with. */
 HEED_DEVICE void load_k(const heed_cuda_mapped_args *m, const place *at, ring *next, u32 round)
 {
     HEED_NO_UNROLL
@@ -174,8 +174,8 @@ HEED_DEVICE void send_bad(u32 thread, u32 rank)
     }
 }
 
-/* Fetches the block's share of its head's tiles of K or V into the L2: all @blocks of rows of the
- * head are about to read them, and each fetches others. */
+/* Fetches the block's share of its head's tiles of K or V into the L2: all @blocks of the head's
+ * rows are about to read them, and each fetches others. */
 HEED_DEVICE void fetch_tiles(const heed_cuda_map *map, const place *at, u32 blocks,
                              const u32 panels)
 {

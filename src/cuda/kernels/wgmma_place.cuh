@@ -153,7 +153,7 @@ HEED_DEVICE u32 left_barrier(void)
     return done_barrier() + 8;
 }
 
-/* The loads of the first Q have begun. */
+/* The loads of the first Q, and then of the first tile of V, have begun. */
 HEED_DEVICE u32 begun_barrier(void)
 {
     return left_barrier() + 8;
