@@ -17,8 +17,8 @@
 #endif
 
 /* Before the main loop of order 2: with two stages they are known where two steps are one after
- * another in the code. */
-#if HEED_S == 2 && HEED_ABLATE != ABLATE_UNROLLED
+ * another in the code. Wider heads would spill. */
+#if HEED_S == 2 && HEED_DIM_QK <= 128 && HEED_DIM_V <= 128 && HEED_ABLATE != ABLATE_UNROLLED
 #define HEED_STAGE_LOOP HEED_UNROLL_BY_TWO
 #else
 #define HEED_STAGE_LOOP HEED_MAIN_LOOP
