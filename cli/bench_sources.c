@@ -182,15 +182,10 @@ cli_exit bench_sources_canonical(bench_sources *sources)
 /* Is it one of the first @count, with random values as it has? */
 static bool is_repeated(const bench_sources *sources, size_t count, const bench_source *one)
 {
-    char spec[HEED_SPEC_SIZE], other[HEED_SPEC_SIZE];
-    heed_problem_print(&one->problem, spec, sizeof spec);
-    for (size_t i = 0; i < count && !*one->label; i++) {
-        heed_problem_print(&sources->items[i].problem, other, sizeof other);
-        if (!*sources->items[i].label && strcmp(spec, other) == 0) {
-            cli_message("%s is named more than once, and counts once", spec);
+    for (size_t i = 0; i < count && !*one->label; i++)
+        if (!*sources->items[i].label &&
+            cli_problem_repeated(&one->problem, &sources->items[i].problem))
             return true;
-        }
-    }
     return false;
 }
 

@@ -226,6 +226,10 @@ cli_exit cli_problems_read(cli_problems *problems, const cli_args *args);
 cli_exit cli_problems_read_from(cli_problems *problems, const cli_args *args, int first);
 void cli_problems_free(cli_problems *problems);
 
+/* cli_problem_repeated() tells whether @again is @first once more, by its canonical spec, and says
+ * so: for verbs in whose rules problems are counted. */
+bool cli_problem_repeated(const heed_problem *again, const heed_problem *first);
+
 /* cli_find_list() finds the list @name of a @folder such as "shapes": a plain name that is no file
  * here may be one of those that come with heed. Returns @name, or the path of that list in @path,
  * which has room for @size bytes. */

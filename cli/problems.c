@@ -129,3 +129,14 @@ void cli_problems_free(cli_problems *problems)
     free(problems->items);
     memset(problems, 0, sizeof *problems);
 }
+
+bool cli_problem_repeated(const heed_problem *again, const heed_problem *first)
+{
+    char spec[HEED_SPEC_SIZE], other[HEED_SPEC_SIZE];
+    heed_problem_print(again, spec, sizeof spec);
+    heed_problem_print(first, other, sizeof other);
+    if (strcmp(spec, other) != 0)
+        return false;
+    cli_message("%s is named more than once, and counts once", spec);
+    return true;
+}

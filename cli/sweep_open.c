@@ -31,18 +31,12 @@ cli_exit sweep_load_space(sweep_run *run)
  * which a champion has to win. */
 static void drop_repeated(cli_problems *problems)
 {
-    char spec[HEED_SPEC_SIZE], other[HEED_SPEC_SIZE];
     size_t kept = 0;
     for (size_t i = 0; i < problems->count; i++) {
         bool known = false;
-        heed_problem_print(&problems->items[i], spec, sizeof spec);
-        for (size_t j = 0; j < kept && !known; j++) {
-            heed_problem_print(&problems->items[j], other, sizeof other);
-            known = strcmp(spec, other) == 0;
-        }
-        if (known)
-            cli_message("%s is named more than once, and counts once", spec);
-        else
+        for (size_t j = 0; j < kept && !known; j++)
+            known = cli_problem_repeated(&problems->items[i], &problems->items[j]);
+        if (!known)
             problems->items[kept++] = problems->items[i];
     }
     problems->count = kept;
