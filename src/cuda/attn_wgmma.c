@@ -270,15 +270,15 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
 #define BLOCK_SECONDS 2.52e-6 /* to begin and end a block, */
 #define ITEM_SECONDS 0.66e-6  /* and to go on to its next item */
 #define MERGE_SECONDS 0.21e-6 /* per key group but the first */
-#define PAIR_SECONDS 0.32e-6  /* for two blocks to share an item */
+#define PAIR_SECONDS 0.80e-6  /* for two blocks to share an item */
 #define UNEQUAL_BESIDE 1.01   /* longer where blocks of unequal length meet on a multiprocessor */
-#define AHEAD_SECONDS 0.55e-6 /* saved where a block begins while the launch ahead still works */
+#define AHEAD_SECONDS 1.0e-6  /* saved where a block begins while the launch ahead still works */
 
 /* Seconds that a warpgroup waits in a tile, by the order, and how much longer than alone its
  * products and softmax take. */
 static const struct {
     double wait, stretch;
-} orders[] = { { 0, 0 }, { 0.06e-6, 1.95 }, { 0.16e-6, 1.50 }, { 0.12e-6, 1.68 } };
+} orders[] = { { 0, 0 }, { 0.25e-6, 1.05 }, { 0.16e-6, 1.50 }, { 0.12e-6, 1.68 } };
 
 /* Seconds of a warpgroup's tile: its products, and its softmax, each if it had the multiprocessor
  * to itself. */
@@ -349,8 +349,10 @@ static double compute_seconds(const heed_problem *problem, const heed_gpu *gpu, 
     double rounds = (double)(int64_t)(items / at_once);
     double rest = items - rounds * at_once;
     double seconds = rounds * (tiles.middle * tile + each);
-    if (rest > 0) /* the last round of unequal items has the short ones */
-        seconds += (rounds > 0 && !tiles.equal ? tiles.middle / 2 : tiles.longest) * tile + each;
+    if (rest > 0) /* of unequal items the short ones come last, to those that have had long ones */
+        seconds += (rounds > 0 && !tiles.equal ? tiles.middle * rest / at_once : tiles.longest) *
+                       tile +
+                   each;
     if (resident(v) > 1 && !tiles.equal)
         seconds *= UNEQUAL_BESIDE;
     return seconds + (v[G] == 2 ? BLOCK_SECONDS : 0);

@@ -17,9 +17,10 @@
  *     HEED_K    key groups
  *     HEED_N    keys of a tile
  *     HEED_S    stages of K and V           a multiple of HEED_K, 2 or more
- *     HEED_O    order of a step             1: scores, maxima, weights and values one after
- *                                           another, but the values of 32 keys are started
- *                                           beside the weights of the next
+ *     HEED_O    order of a step             1: scores, weights and values one after another, but
+ *                                           the values of 32 keys are started beside the weights
+ *                                           of the next, and weights are begun before it is known
+ *                                           whether the maxima of the tiles before will do
  *                                           2: the scores of the next tile are started along with
  *                                           the values of this one, and its weights made beside
  *                                           3: one after another. With 2 and 3 the first
@@ -34,7 +35,7 @@
  *                                           are multiprocessors, and each takes items in turn;
  *                                           3: a block for each item, two of them on a
  *                                           multiprocessor, so that those of the next launch are
- *                                           there and have fetched what they need into the L2;
+ *                                           there and have what they need in the L2;
  *                                           4: the same, and two blocks, a cluster, share the keys
  *                                           of each item
  *
@@ -109,10 +110,29 @@
  * s4096 d64 under a mask 558 us with 28 heads, 514 with one; b1 h16 s16384 d128 1710 with 3, 1537
  * with 16.
  *
+ *     9  first loads ahead of all barriers but their own; order 1    595 / 700      4.6 / 18.9
+ *        begins weights before maxima are known; what a block reads    (other run)
+ *        first is copied twice, once ahead
+ *
+ * Version 9, in the same runs before and after. One thread had made all barriers (47 take 540
+ * clocks) before the first copy; now three do, and with grid 2 the first copies come before all
+ * else: b4 h16 s512 11.31 -> 10.98 us, b4 h16 s512 d128 under a mask 20.4 -> 19.8. With order 1
+ * maxima stood in front of the exponentials, 32 comparisons and two shuffles one after another; now
+ * these begin with the maximum that is there, each lane compares beside them, and only where a lane
+ * finds its maximum too far behind are they made again, with the same result: b2 h8 s512 4.90 ->
+ * 4.75. That blocks other than grid 2's have one item is known in compilation, and the first tile
+ * stands by itself: -> 4.71, under a mask 5.19 -> 4.89 (2300 instructions; a mask of 2800 instead
+ * of 2470 takes 0.2 us longer). What had been fetched ahead came 280 clocks later than what the
+ * launch before had read too, and under a mask K 600: copied to shared memory, twice, it comes as
+ * soon: -> 4.64 to 4.70, under a mask too. By pairs b1 h8 s512 4.23 -> 4.21, under a mask 4.44
+ * -> 4.14.
+ *
  * What the compiler must be kept from: it moves the wait for the values in front of the
  * exponentials, unless branches lie between (see step() with HEED_O 2); and it serializes all wgmma
  * where one of them starts in a branch, or where it cannot tell that a wait covers it. ptxas -v
- * says so: C7510 to C7520.
+ * says so: C7510 to C7520. And it keeps addresses of tiles in the registers of all lanes, and moves
+ * them for each product, where it cannot tell that all lanes are there: the team without tiles
+ * leaves walk_tiles() before the first step, since a condition around that costs 0.1 us.
  *
  * Where time goes, b2 h8 s512 d64 by two key groups, in clocks of version 6: 750 from the end of
  * the launch ahead until Q has come, 490 until the first scores, then for each tile 650 to 700 for
@@ -126,6 +146,17 @@
  * in place of the address of shared memory (1 %). Key groups that begin half a tile apart (b2 5.49
  * -> 5.39, b1 and the mask the same or worse). Four key groups (b1 5.07 against 4.78). Pairs for
  * b2, where all multiprocessors have work without (6.7 against 5.6).
+ *
+ * Tried with version 9, b2 h8 s512, in the same runs: key groups that load for themselves, without
+ * the other warpgroup, two blocks of 128 registers a thread (tiles of 64 keys 5.24, of 128 5.19,
+ * where 4.87 was had); Q and first keys by cp.async of those that compute (5.45 against 4.89: there
+ * after 1380 clocks, by boxes after 820); those that compute kept at the barrier of the block until
+ * first copies have begun (5.10 against 4.91; with grid 2 it is what helps); key groups 150 to 300
+ * clocks apart (4.87 of 4.91, under a mask longer); one loop for tiles with and without a mask
+ * (4.85 against 4.71); what teams leave in a place of its own, without a barrier before (4.63
+ * against 4.64, and 38 KB more); a fetch of O, or of own rows by other loads (the same, or longer).
+ * Other loads delayed until the first have come: b4 h16 11.5 against 11.1, though d128 under a
+ * mask 19.5 against 19.9.
  *
  * Tried with version 8, b2 h8 s512: a cluster's multicast of K and V to two blocks with other rows
  * (5.74 us against 5.28); pairs with two row groups and half of the keys (6.1 to 7.4 against 5.4);
@@ -180,17 +211,19 @@ HEED_DEVICE void negate_q(const walk *w)
 }
 
 /* The teams that share rows. */
-HEED_DEVICE void finish_team(walk *w, state *st, const merged *m)
+HEED_DEVICE void finish_team(walk *w, state *st, merged *m)
 {
     if (PAIR == 1)
         ptx_barrier_named(CONSUMERS_BARRIER, CONSUMER_THREADS); /* tiles have been read */
     else
         ptx_cluster_wait(); /* the other block has begun */
     leave_sums(&w->at, st);
+    if (PAIR > 1)
+        find_merged(&w->m->args, &w->at, m); /* while what the other block leaves is on its way */
     ptx_barrier_named(CONSUMERS_BARRIER, CONSUMER_THREADS);
     if (PAIR > 1)
         ptx_mbarrier_wait(left_barrier(), 0);
-    merge_row(m);
+    merge_row(&w->m->args, &w->at, m);
 }
 
 /* A row group with rows of its own. */
@@ -214,7 +247,7 @@ HEED_DEVICE void compute_item(walk *w)
     w->q = q_smem(buffer);
     w->rows = keep(describe_q(w->q));
     clear(&st);
-    if (TEAMS > 1)
+    if (TEAMS > 1 && PAIR == 1)
         find_merged(&w->m->args, &w->at, &m);
     ptx_mbarrier_wait(group_barrier(Q_FULL, buffer), q_parity(w->round));
     if (HEED_NEGATE)
@@ -244,7 +277,7 @@ HEED_DEVICE void compute(const heed_cuda_mapped_args *m)
     if (HEED_T > 1 && w.at.row_group == HEED_R - 1)
         pass_turn(&w.at);
     u32 number;
-    for (w.round = 0; (number = item_number(w.round)) < item_count(&m->args); w.round++) {
+    for (w.round = 0; has_item(&m->args, w.round, number = item_number(w.round)); w.round++) {
         find_place(m, &w.at, number);
         compute_item(&w);
     }
@@ -253,55 +286,66 @@ HEED_DEVICE void compute(const heed_cuda_mapped_args *m)
         take_turn(&w.at);
 }
 
-HEED_DEVICE void make_barriers(void)
+/* The barriers that one of the threads that load needs for its first loads, */
+HEED_DEVICE void make_first_barriers(const int of_k)
+{
+    for (u32 i = 0; i < HEED_R * Q_BUFFERS && !of_k; i++)
+        ptx_mbarrier_init(group_barrier(Q_FULL, i), 1);
+    for (u32 i = 0; i < HEED_S; i++)
+        ptx_mbarrier_init(stage_barrier(of_k ? K_FULL : V_FULL, i), 1);
+    ptx_mbarrier_init(rehearsal_barrier(of_k), 1);
+    ptx_fence_mbarrier_init();
+}
+
+/* and all others. */
+HEED_DEVICE void make_other_barriers(void)
 {
     for (u32 i = 0; i < HEED_S; i++) {
-        ptx_mbarrier_init(stage_barrier(K_FULL, i), 1);
-        ptx_mbarrier_init(stage_barrier(V_FULL, i), 1);
         ptx_mbarrier_init(stage_barrier(K_EMPTY, i), 4 * HEED_R);
         ptx_mbarrier_init(stage_barrier(V_EMPTY, i), 4 * HEED_R);
         if (HEED_CAUSAL)
             ptx_mbarrier_init(stage_barrier(V_CLEAN, i), CLEANERS);
     }
-    for (u32 i = 0; i < HEED_R * Q_BUFFERS; i++) {
-        ptx_mbarrier_init(group_barrier(Q_FULL, i), 1);
+    for (u32 i = 0; i < HEED_R * Q_BUFFERS; i++)
         ptx_mbarrier_init(group_barrier(Q_EMPTY, i), 1);
-    }
     if (HEED_CAUSAL)
         ptx_mbarrier_init(done_barrier(), CONSUMER_THREADS);
     if (PAIR > 1)
         ptx_mbarrier_init(left_barrier(), 1);
-    ptx_mbarrier_init(begun_barrier(), 1);
     ptx_fence_mbarrier_init();
     if (PAIR > 1)
         expect_left();
 }
 
-/* Makes the barriers, and all else that threads find. */
+/* Makes what threads find; three of them make the barriers, so that those that load need not wait
+ * for barriers that they do not begin with. */
 HEED_DEVICE void begin(const heed_cuda_mapped_args *m)
 {
-    if (ptx_thread() == CONSUMER_THREADS)
-        make_barriers();
-    if (HEED_CAUSAL && ptx_thread() >= THREADS - CLEANERS)
-        clear_bad(ptx_thread() - (THREADS - CLEANERS));
-    if (ptx_thread() == CONSUMER_THREADS + 32) {
-        ptx_prefetch_map(&m->q);
+    u32 warp = ptx_thread() / 32, first = ptx_lane() == 0;
+    if (warp == K_WARP && first) {
         ptx_prefetch_map(&m->k);
+        make_first_barriers(1);
+    } else if (warp == V_WARP && first) {
+        ptx_prefetch_map(&m->q);
         ptx_prefetch_map(&m->v);
+        make_first_barriers(0);
+    } else if (warp == CLEAN_WARP && first) {
+        make_other_barriers();
     }
-    ptx_barrier();
-    if (PAIR > 1)
-        ptx_cluster_arrive();
+    if (HEED_CAUSAL && warp >= CLEAN_WARP)
+        clear_bad(ptx_thread() - CLEAN_WARP * 32);
+    ptx_warp_barrier();
+    if (warp == CLEAN_WARP)
+        ptx_barrier_named_arrive(FIRST_BARRIER, FIRST_THREADS);
 }
 
 ENTRY(THREADS, RESIDENT) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_args args)
 {
     begin(&args);
     if (ptx_thread() >= CONSUMER_THREADS) {
-        if (CONSUMERS > 1)
-            ptx_setmaxnreg_dec(LOADER_REGISTERS);
         load(&args);
     } else {
+        wait_for_barriers();
         if (CONSUMERS > 1)
             ptx_setmaxnreg_inc(CONSUMER_REGISTERS);
         if (RESIDENT > 1)

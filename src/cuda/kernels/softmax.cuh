@@ -144,6 +144,24 @@ HEED_DEVICE void raise_max(state *st, float s[ROWS16][KEYS8][4], float scale)
         scale_sums(st, old);
 }
 
+/* Is the maximum of a row of the lane's too far behind one of its scores? */
+HEED_DEVICE int max_lags(const state *st, float s[ROWS16][KEYS8][4], float scale)
+{
+    int lags = 0;
+    HEED_UNROLL
+    for (int mt = 0; mt < ROWS16; mt++) {
+        HEED_UNROLL
+        for (int h = 0; h < 2; h++) {
+            float top = ptx_max(s[mt][0][2 * h], s[mt][0][2 * h + 1]);
+            HEED_UNROLL
+            for (int nt = 1; nt < KEYS8; nt++)
+                top = ptx_max(top, ptx_max(s[mt][nt][2 * h], s[mt][nt][2 * h + 1]));
+            lags |= top * scale > st->max[mt][h] + LAG;
+        }
+    }
+    return lags;
+}
+
 /* 2^x, of which weights are made. */
 HEED_DEVICE float power_of_two(float x)
 {

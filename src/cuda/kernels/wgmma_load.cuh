@@ -11,17 +11,33 @@
 /* The threads that clean. */
 #define CLEANERS 64
 
-/* Loads a row group's Q when its buffer is free. */
-HEED_DEVICE void load_q(const heed_cuda_mapped_args *m, const place *at, u32 row_group, u32 round)
+/* Starts copying a row group's Q to its buffer; @barrier awaits the bytes. */
+HEED_DEVICE void copy_q(const heed_cuda_mapped_args *m, const place *at, u32 row_group, u32 buffer,
+                        u32 barrier)
 {
-    u32 buffer = q_buffer(round, row_group), barrier = group_barrier(Q_FULL, buffer);
     u32 row = divide(at->row + row_group * GROUP_ROWS, m->args.group);
-    ptx_mbarrier_wait(group_barrier(Q_EMPTY, buffer), q_parity(round) ^ 1);
-    ptx_mbarrier_arrive_expect(barrier, QK_PANELS * GROUP_ROWS * PANEL_ROW);
     HEED_UNROLL
     for (u32 panel = 0; panel < QK_PANELS; panel++)
         ptx_tensor_load(q_smem(buffer) + panel * GROUP_ROWS * PANEL_ROW, &m->q, barrier,
                         (i32)(panel * PANEL_COLUMNS), (i32)at->head_q, (i32)row, (i32)at->batch);
+}
+
+/* Loads a row group's Q to its buffer, which is free. */
+HEED_DEVICE void load_q(const heed_cuda_mapped_args *m, const place *at, u32 row_group, u32 buffer)
+{
+    u32 full = group_barrier(Q_FULL, buffer);
+    ptx_mbarrier_arrive_expect(full, Q_BYTES);
+    copy_q(m, at, row_group, buffer, full);
+}
+
+/* Loads those of all row groups, each when its buffer is free. */
+HEED_DEVICE void load_rows(const heed_cuda_mapped_args *m, const place *at, u32 round)
+{
+    for (u32 r = 0; r < HEED_R; r++) {
+        u32 buffer = q_buffer(round, r);
+        ptx_mbarrier_wait(group_barrier(Q_EMPTY, buffer), q_parity(round) ^ 1);
+        load_q(m, at, r, buffer);
+    }
 }
 
 /* The first key of the block's tile @j. */
@@ -30,62 +46,66 @@ HEED_DEVICE u32 loaded_key(const place *at, u32 j)
     return tile_key(at, block_tile(at, j));
 }
 
+/* Which tiles one of the threads loads: those of K, or of V. */
+typedef struct tiles {
+    const heed_cuda_map *map;
+    u32 full, empty; /* stage barriers */
+    u32 at;          /* in a stage */
+    u32 panels;
+} tiles;
+
+HEED_DEVICE tiles tiles_of(const heed_cuda_mapped_args *m, const int of_k)
+{
+    tiles t;
+    t.map = of_k ? &m->k : &m->v;
+    t.full = of_k ? K_FULL : V_FULL;
+    t.empty = of_k ? K_EMPTY : V_EMPTY;
+    t.at = of_k ? 0 : K_BYTES;
+    t.panels = of_k ? QK_PANELS : V_PANELS;
+    return t;
+}
+
+/* Starts copying the block's tile @j to the stage; @barrier awaits the bytes. */
+HEED_DEVICE void copy_tile(const tiles *t, const place *at, ring stage, u32 j, u32 barrier)
+{
+    u32 smem = k_tile(stage) + t->at, key = loaded_key(at, j);
+    HEED_UNROLL
+    for (u32 panel = 0; panel < t->panels; panel++)
+        ptx_tensor_load(smem + panel * HEED_N * PANEL_ROW, t->map, barrier,
+                        (i32)(panel * PANEL_COLUMNS), (i32)at->head_kv, (i32)key, (i32)at->batch);
+}
+
 /* In builds without overlap: waits until the tile before that of @next, if there is one, has been
  * read. */
-HEED_DEVICE void wait_before(u32 which, ring next, u32 j)
+HEED_DEVICE void wait_before(const tiles *t, ring next, u32 j)
 {
     if (ABLATED(ABLATE_NO_OVERLAP) && (j > 0 || next.stage > 0 || next.parity > 0)) {
         u32 wrapped = next.stage == 0;
-        ptx_mbarrier_wait(stage_barrier(which, wrapped ? HEED_S - 1 : next.stage - 1),
+        ptx_mbarrier_wait(stage_barrier(t->empty, wrapped ? HEED_S - 1 : next.stage - 1),
                           next.parity ^ wrapped);
     }
 }
 
-/* Loads the block's tile @j of K or V, of @panels panels, when its stage is empty. */
-HEED_DEVICE void load_tile(const heed_cuda_map *map, const place *at, u32 smem, u32 full, u32 empty,
-                           u32 parity, u32 j, const u32 panels)
+/* Loads the block's tile @j to the stage, which is empty. */
+HEED_DEVICE void load_tile(const tiles *t, const place *at, ring stage, u32 j)
 {
-    u32 key = loaded_key(at, j);
-    ptx_mbarrier_wait(empty, parity ^ 1);
+    u32 full = stage_barrier(t->full, stage.stage);
     if (ABLATED(ABLATE_NO_LOADS) && j >= HEED_S) { /* what is in the stage stays */
         ptx_mbarrier_arrive(full);
         return;
     }
-    ptx_mbarrier_arrive_expect(full, HEED_N * panels * PANEL_ROW);
-    HEED_UNROLL
-    for (u32 panel = 0; panel < panels; panel++)
-        ptx_tensor_load(smem + panel * HEED_N * PANEL_ROW, map, full, (i32)(panel * PANEL_COLUMNS),
-                        (i32)at->head_kv, (i32)key, (i32)at->batch);
+    ptx_mbarrier_arrive_expect(full, HEED_N * t->panels * PANEL_ROW);
+    copy_tile(t, at, stage, j, full);
 }
 
-/* All loads of K of an item. In the first round those of Q and of the first tile of V go ahead of
- * all but the tiles that the teams begin with. */
-HEED_DEVICE void load_k(const heed_cuda_mapped_args *m, const place *at, ring *next, u32 round)
+/* Loads the tiles from @j on, each when its stage is empty. */
+HEED_DEVICE void load_tiles(const tiles *t, const place *at, ring *next, u32 j)
 {
     HEED_NO_UNROLL
-    for (u32 j = 0; j < block_count(at, at->tiles); j++) {
-        if (round == 0 && j == HEED_K)
-            ptx_mbarrier_wait(begun_barrier(), 0);
-        wait_before(K_EMPTY, *next, j);
-        load_tile(&m->k, at, k_tile(*next), stage_barrier(K_FULL, next->stage),
-                  stage_barrier(K_EMPTY, next->stage), next->parity, j, QK_PANELS);
-        ring_advance(next, 1);
-    }
-}
-
-/* Those of Q and V. */
-HEED_DEVICE void load_q_and_v(const heed_cuda_mapped_args *m, const place *at, ring *next,
-                              u32 round)
-{
-    for (u32 r = 0; r < HEED_R; r++)
-        load_q(m, at, r, round);
-    HEED_NO_UNROLL
-    for (u32 j = 0; j < block_count(at, at->tiles); j++) {
-        wait_before(V_EMPTY, *next, j);
-        load_tile(&m->v, at, v_tile(*next), stage_barrier(V_FULL, next->stage),
-                  stage_barrier(V_EMPTY, next->stage), next->parity, j, V_PANELS);
-        if (round == 0 && j == 0)
-            ptx_mbarrier_arrive(begun_barrier());
+    for (; j < block_count(at, at->tiles); j++) {
+        wait_before(t, *next, j);
+        ptx_mbarrier_wait(stage_barrier(t->empty, next->stage), next->parity ^ 1);
+        load_tile(t, at, *next, j);
         ring_advance(next, 1);
     }
 }
@@ -174,42 +194,47 @@ HEED_DEVICE void send_bad(u32 thread, u32 rank)
     }
 }
 
-/* Fetches the block's share of its head's tiles of K or V into the L2: all @blocks of the head's
- * rows are about to read them, and each fetches others. */
-HEED_DEVICE void fetch_tiles(const heed_cuda_map *map, const place *at, u32 blocks,
-                             const u32 panels)
+/* ---- First loads ---- */
+
+/* How many of the block's tiles are loaded first: of K those that the teams begin with, of V one.
+ * They and Q go ahead of all others. */
+HEED_DEVICE u32 first_tiles(const place *at, const int of_k)
 {
+    u32 most = of_k && !ABLATED(ABLATE_NO_OVERLAP) ? HEED_K : 1;
+    u32 count = block_count(at, at->tiles);
+    return most < count ? most : count;
+}
+
+/* Fetches the block's share of its head's tiles of K or V into the L2: all blocks of the head's
+ * rows are about to read them, and each fetches others. Of a pair one block fetches K, the other
+ * one V. */
+HEED_DEVICE void fetch_tiles(const heed_cuda_mapped_args *m, const tiles *t, const place *at,
+                             const int of_k)
+{
+    if (PAIR > 1 && at->rank == (u32)of_k)
+        return;
     HEED_NO_UNROLL
-    for (u32 i = at->row / BLOCK_ROWS; i < at->tiles; i += blocks) {
+    for (u32 i = at->row / BLOCK_ROWS; i < at->tiles; i += m->args.blocks) {
         HEED_UNROLL
-        for (u32 panel = 0; panel < panels; panel++)
-            ptx_tensor_prefetch(map, (i32)(panel * PANEL_COLUMNS), (i32)at->head_kv,
+        for (u32 panel = 0; panel < t->panels; panel++)
+            ptx_tensor_prefetch(t->map, (i32)(panel * PANEL_COLUMNS), (i32)at->head_kv,
                                 (i32)(i * HEED_N), (i32)at->batch);
     }
 }
 
-/* Fetches a row group's Q. */
-HEED_DEVICE void fetch_q(const heed_cuda_mapped_args *m, const place *at, u32 row_group)
+/* Copies what the block begins with to where it will be, while the launch ahead of this one may
+ * still write it; it is copied again when it may not. But then it is in the part of the L2 that is
+ * near this multiprocessor, and what is only fetched may be in the far one. */
+HEED_DEVICE void rehearse(const heed_cuda_mapped_args *m, const tiles *t, const place *at,
+                          const int of_k)
 {
-    u32 row = divide(at->row + row_group * GROUP_ROWS, m->args.group);
-    HEED_UNROLL
-    for (u32 panel = 0; panel < QK_PANELS; panel++)
-        ptx_tensor_prefetch(&m->q, (i32)(panel * PANEL_COLUMNS), (i32)at->head_q, (i32)row,
-                            (i32)at->batch);
-}
-
-/* Fetches what the block's first item reads while the launch ahead of this one may still write it:
- * writes go by way of the L2, too. Of a pair one block fetches K, the other one V. */
-HEED_DEVICE void fetch_ahead(const heed_cuda_mapped_args *m, const place *at, const int of_k)
-{
-    if (!m->ahead)
-        return;
+    u32 barrier = rehearsal_barrier(of_k), count = of_k ? first_tiles(at, 1) : 0;
+    ptx_mbarrier_arrive_expect(barrier, of_k ? count * K_BYTES : HEED_R * Q_BYTES);
     for (u32 r = 0; r < HEED_R && !of_k; r++)
-        fetch_q(m, at, r);
-    if (of_k && (PAIR == 1 || at->rank == 0))
-        fetch_tiles(&m->k, at, m->args.blocks, QK_PANELS);
-    if (!of_k && (PAIR == 1 || at->rank == 1))
-        fetch_tiles(&m->v, at, m->args.blocks, V_PANELS);
+        copy_q(m, at, r, r, barrier);
+    for (ring stage = { 0, 0 }; stage.stage < count; stage.stage++)
+        copy_tile(t, at, stage, stage.stage, barrier);
+    ptx_mbarrier_wait(barrier, 0);
 }
 
 /* Do the next launch's blocks begin before this one has loaded its tiles? Where there is room for
@@ -217,26 +242,42 @@ HEED_DEVICE void fetch_ahead(const heed_cuda_mapped_args *m, const place *at, co
  * one. */
 #define EARLY (HEED_CAUSAL && RESIDENT > 1)
 
-/* What one of the threads that load does: @of_k, or else Q and V. It looks for its first item
- * before it waits for what runs ahead of this launch. */
-HEED_DEVICE void load_items(const heed_cuda_mapped_args *m, const int of_k)
+/* Finds the block's first item before it waits for what runs ahead of this launch, and starts the
+ * first loads. */
+HEED_DEVICE void load_first(const heed_cuda_mapped_args *m, const tiles *t, place *at, ring *next,
+                            const int of_k)
 {
-    place at;
-    ring next = { 0, 0 };
-    at.rank = PAIR == 1 ? 0 : ptx_cluster_rank();
-    at.row_group = 0;
-    for (u32 round = 0, number; (number = item_number(round)) < item_count(&m->args); round++) {
-        find_place(m, &at, number);
-        if (round == 0) {
-            fetch_ahead(m, &at, of_k);
-            ptx_griddepcontrol_wait();
-            if (EARLY)
-                ptx_griddepcontrol_launch();
-        }
-        if (of_k)
-            load_k(m, &at, &next, round);
-        else
-            load_q_and_v(m, &at, &next, round);
+    at->rank = PAIR == 1 ? 0 : ptx_cluster_rank();
+    at->row_group = 0;
+    find_place(m, at, item_number(0));
+    if (m->ahead) {
+        fetch_tiles(m, t, at, of_k);
+        rehearse(m, t, at, of_k);
+    }
+    ptx_griddepcontrol_wait();
+    if (EARLY)
+        ptx_griddepcontrol_launch();
+    for (u32 r = 0; r < HEED_R && !of_k; r++)
+        load_q(m, at, r, r);
+    for (u32 j = 0; j < first_tiles(at, of_k); j++) {
+        load_tile(t, at, *next, j);
+        ring_advance(next, 1);
+    }
+}
+
+/* ---- All loads ---- */
+
+/* Those that follow the first. */
+HEED_DEVICE void load_items(const heed_cuda_mapped_args *m, const tiles *t, place *at, ring *next,
+                            const int of_k)
+{
+    u32 first = first_tiles(at, of_k);
+    for (u32 round = 0, number; has_item(&m->args, round, number = item_number(round)); round++) {
+        if (round > 0)
+            find_place(m, at, number);
+        if (round > 0 && !of_k)
+            load_rows(m, at, round);
+        load_tiles(t, at, next, round > 0 ? 0 : first);
     }
     if (!EARLY)
         ptx_griddepcontrol_launch();
@@ -246,9 +287,11 @@ HEED_DEVICE void clean_items(const heed_cuda_mapped_args *m, u32 thread)
 {
     place at;
     ring all = { 0, 0 }, next = { 0, 0 };
+    if (RESIDENT > 1)
+        ptx_griddepcontrol_wait(); /* as those that compute do */
     at.rank = PAIR == 1 ? 0 : ptx_cluster_rank();
     at.row_group = 0;
-    for (u32 round = 0, number; (number = item_number(round)) < item_count(&m->args); round++) {
+    for (u32 round = 0, number; has_item(&m->args, round, number = item_number(round)); round++) {
         find_place(m, &at, number);
         if (round > 0) { /* the block has begun without bad keys */
             ptx_mbarrier_wait(done_barrier(), round % 2 ^ 1);
@@ -263,15 +306,62 @@ HEED_DEVICE void clean_items(const heed_cuda_mapped_args *m, u32 thread)
         send_bad(thread, at.rank);
 }
 
+/* ---- Who does what ---- */
+
+/* Do the first loads go ahead of all else? Where a block begins while the launch ahead still works,
+ * there is time to begin meanwhile, and all wait for that launch alike. */
+#define LOADS_FIRST (HEED_G == 2)
+
+/* What a warp that loads has made is there for all others; they need not come to the barrier before
+ * it goes on. */
+HEED_DEVICE void let_others_begin(void)
+{
+    ptx_barrier_named_arrive(BLOCK_BARRIER, THREADS);
+    if (PAIR > 1)
+        ptx_cluster_arrive();
+    if (CONSUMERS > 1)
+        ptx_setmaxnreg_dec(LOADER_REGISTERS);
+}
+
+/* What a warp does one of whose threads loads: @of_k, or else Q and V. Other loads than the first
+ * wait until all barriers are made, and until the other warp has started its own first ones. */
+HEED_DEVICE void load_tensors(const heed_cuda_mapped_args *m, const int of_k)
+{
+    int loads = ptx_lane() == 0;
+    tiles t = tiles_of(m, of_k);
+    ring next = { 0, 0 };
+    place at;
+    if (!LOADS_FIRST)
+        let_others_begin();
+    if (loads)
+        load_first(m, &t, &at, &next, of_k);
+    ptx_warp_barrier();
+    if (LOADS_FIRST)
+        let_others_begin();
+    ptx_barrier_named(FIRST_BARRIER, FIRST_THREADS);
+    if (loads)
+        load_items(m, &t, &at, &next, of_k);
+}
+
+/* The warps that do not load. */
+HEED_DEVICE void clean(const heed_cuda_mapped_args *m)
+{
+    wait_for_barriers();
+    if (CONSUMERS > 1)
+        ptx_setmaxnreg_dec(LOADER_REGISTERS);
+    if (HEED_CAUSAL)
+        clean_items(m, ptx_thread() - (THREADS - CLEANERS));
+}
+
 HEED_DEVICE void load(const heed_cuda_mapped_args *m)
 {
-    u32 thread = ptx_thread() - CONSUMER_THREADS;
-    if (thread == 0)
-        load_items(m, 1);
-    else if (thread == 32)
-        load_items(m, 0);
-    else if (HEED_CAUSAL && thread >= 64)
-        clean_items(m, thread - 64);
+    u32 warp = ptx_thread() / 32;
+    if (warp == K_WARP)
+        load_tensors(m, 1);
+    else if (warp == V_WARP)
+        load_tensors(m, 0);
+    else
+        clean(m);
 }
 
 #endif /* HEED_WGMMA_LOAD_CUH */

@@ -71,45 +71,50 @@ HEED_DEVICE void expect_left(void)
 
 /* A row of all teams, for one of the threads that merge it. */
 typedef struct merged {
-    u32 row;   /* of those that the block merges */
-    u32 quad;  /* the thread's first one; ROW_THREADS further is the next */
     u8 *o;     /* NULL: there is no such row */
     u32 limit; /* the first key that the row does not see, if that matters */
-    float *lse;
 } merged;
 
-/* Threads that read at the same time have rows in different banks. */
-HEED_DEVICE u32 spread_row(u32 row)
+/* The thread's row among those that the block merges. Threads that read at the same time have rows
+ * in different banks. */
+HEED_DEVICE u32 merged_row(void)
 {
+    u32 row = ptx_thread() / ROW_THREADS;
     return ROW_THREADS >= 8 ? row : (row & ~3u) + (row & 1) * 2 + (row >> 1 & 1);
+}
+
+/* Its first quad; ROW_THREADS further is the next. */
+HEED_DEVICE u32 merged_quad(void)
+{
+    return ptx_thread() % ROW_THREADS;
+}
+
+/* The row, as args.cuh counts them. */
+HEED_DEVICE u32 merged_at(const place *at)
+{
+    return at->row - at->row_group * GROUP_ROWS + at->rank * LEFT_ROWS + merged_row();
 }
 
 HEED_DEVICE void find_merged(const heed_cuda_args *args, const place *at, merged *m)
 {
-    u32 first = at->row - at->row_group * GROUP_ROWS + at->rank * LEFT_ROWS;
-    m->row = spread_row(ptx_thread() / ROW_THREADS);
-    m->quad = ptx_thread() % ROW_THREADS;
+    u32 row = merged_at(at);
     m->o = 0;
-    m->lse = 0;
     m->limit = 0;
-    u32 row = first + m->row;
     if (row >= args->rows)
         return;
     m->o = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, row);
     if (HEED_CAUSAL && at->masked > 0)
         m->limit = visible_keys(args, divide(row, args->group));
-    if (args->lse && m->quad == 0)
-        m->lse = args->lse + lse_offset(args, at->head, row);
 }
 
 /* What the teams' sums count in the result; returns whether the row has any weight. */
-HEED_DEVICE int weigh_teams(const merged *m, float counts[TEAMS])
+HEED_DEVICE int weigh_teams(const heed_cuda_args *args, const place *at, float counts[TEAMS])
 {
     heed_u32x2 left[TEAMS];
     float top = NO_MAX, sum = 0.0f;
     HEED_UNROLL
     for (u32 k = 0; k < TEAMS; k++) {
-        left[k] = ptx_ld_shared_8(left_weights(k, m->row));
+        left[k] = ptx_ld_shared_8(left_weights(k, merged_row()));
         top = ptx_max(top, ptx_as_f32(left[k].v[0]));
     }
     HEED_UNROLL
@@ -121,8 +126,9 @@ HEED_DEVICE int weigh_teams(const merged *m, float counts[TEAMS])
     HEED_UNROLL
     for (u32 k = 0; k < TEAMS; k++)
         counts[k] *= factor;
-    if (m->lse)
-        ptx_st_global_f32(m->lse, sum == 0.0f ? -ptx_infinity() : (top + ptx_lg2(sum)) * LN_2);
+    if (args->lse && merged_quad() == 0)
+        ptx_st_global_f32(args->lse + lse_offset(args, at->head, merged_at(at)),
+                          sum == 0.0f ? -ptx_infinity() : (top + ptx_lg2(sum)) * LN_2);
     return sum != 0.0f;
 }
 
@@ -148,16 +154,16 @@ typedef struct quads {
     heed_u32x4 left[ROW_QUADS][TEAMS];
 } quads;
 
-HEED_DEVICE void take_quads(const merged *m, quads *all)
+HEED_DEVICE void take_quads(quads *all)
 {
     HEED_UNROLL
     for (u32 i = 0; i < ROW_QUADS; i++) {
-        u32 quad = i * ROW_THREADS + m->quad;
+        u32 quad = i * ROW_THREADS + merged_quad();
         if (quad >= QUADS)
             continue;
         HEED_UNROLL
         for (u32 k = 0; k < TEAMS; k++)
-            all->left[i][k] = ptx_ld_shared_16(left_sums(k, m->row) + quad * 16);
+            all->left[i][k] = ptx_ld_shared_16(left_sums(k, merged_row()) + quad * 16);
     }
 }
 
@@ -178,18 +184,18 @@ HEED_DEVICE void merge_quad(const merged *m, const float counts[TEAMS],
         spoil_quad(m, OTHER_BAD_AT, quad, o);
 }
 
-HEED_DEVICE void merge_row(const merged *m)
+HEED_DEVICE void merge_row(const heed_cuda_args *args, const place *at, const merged *m)
 {
     float counts[TEAMS];
     quads all;
     if (!m->o)
         return;
-    take_quads(m, &all);
-    int any = weigh_teams(m, counts);
+    take_quads(&all);
+    int any = weigh_teams(args, at, counts);
     int spoiled = is_spoiled(m, BAD_AT) || (PAIR > 1 && is_spoiled(m, OTHER_BAD_AT));
     HEED_UNROLL
     for (u32 i = 0; i < ROW_QUADS; i++) {
-        u32 quad = i * ROW_THREADS + m->quad;
+        u32 quad = i * ROW_THREADS + merged_quad();
         heed_u32x2 x;
         float o[4];
         if (quad * 4 >= HEED_DIM_V)

@@ -109,6 +109,12 @@ HEED_DEVICE u32 item_number(u32 round)
     return round * blocks + (HEED_CAUSAL && round % 2 ? blocks - 1 - block : block);
 }
 
+/* Does the block have an item number @number, in its round @round? */
+HEED_DEVICE int has_item(const heed_cuda_args *args, u32 round, u32 number)
+{
+    return HEED_G == 2 ? number < item_count(args) : round == 0;
+}
+
 /* ---- Barriers ----
  *
  * Stages go round a ring. A tile has come to a stage when its barrier "full" is over, and the
@@ -153,10 +159,10 @@ HEED_DEVICE u32 left_barrier(void)
     return done_barrier() + 8;
 }
 
-/* The loads of the first Q, and then of the first tile of V, have begun. */
-HEED_DEVICE u32 begun_barrier(void)
+/* What is copied of K, or of Q, while the launch ahead still works. */
+HEED_DEVICE u32 rehearsal_barrier(int of_k)
 {
-    return left_barrier() + 8;
+    return left_barrier() + (of_k ? 8 : 16);
 }
 
 /* Which buffer a row group has Q and O of round @round in, and the parity of its barriers. */
@@ -208,11 +214,23 @@ HEED_DEVICE u32 bad_key(u32 at, u32 column)
     return ptx_shared_base() + at + column * 4;
 }
 
-/* Named barriers: 0 is that of the whole block. */
+/* Named barriers. */
+#define BLOCK_BARRIER 0
 #define CONSUMERS_BARRIER 1
 #define LOADERS_BARRIER 2
 #define WARPGROUP_BARRIER 3 /* and the ones that follow, for each warpgroup */
 #define TURN_BARRIER 7      /* likewise */
+#define FIRST_BARRIER \
+    11 /* of the warps that load, and of the one that makes their other barriers: */
+#define FIRST_THREADS 96
+
+/* What the threads that wait for all barriers to be made do first. */
+HEED_DEVICE void wait_for_barriers(void)
+{
+    ptx_barrier_named(BLOCK_BARRIER, THREADS);
+    if (PAIR > 1)
+        ptx_cluster_arrive();
+}
 
 HEED_DEVICE void warpgroup_barrier(const place *at)
 {

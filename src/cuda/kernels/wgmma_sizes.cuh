@@ -16,6 +16,12 @@
 #define THREADS (CONSUMER_THREADS + GROUP_THREADS)
 #define BLOCK_ROWS (HEED_R * GROUP_ROWS)
 
+/* The warps of the last warpgroup: one of whose threads loads K, one of whose loads Q and V, and
+ * the first of two that clean. */
+#define K_WARP (CONSUMER_THREADS / 32)
+#define V_WARP (K_WARP + 1)
+#define CLEAN_WARP (K_WARP + 2)
+
 /* Blocks that a multiprocessor has room for; those that share an item, a cluster; and the teams of
  * row groups that share its rows, HEED_K of them in a block. */
 #define RESIDENT (HEED_G >= 3 ? 2 : 1)
@@ -84,6 +90,7 @@
 #define STAGES_BYTES (HEED_S * STAGE_BYTES)
 #define MERGE_BYTES (PAIR == 1 ? LEFT_BYTES : 0)
 #define Q_AT ((STAGES_BYTES > MERGE_BYTES ? STAGES_BYTES : MERGE_BYTES + 1023) / 1024 * 1024)
+#define Q_BYTES (GROUP_ROWS * QK_PANELS * PANEL_ROW) /* of a row group */
 #define Q_GROUP_BYTES (GROUP_ROWS * O_PANELS * PANEL_ROW)
 #define Q_BUFFERS (HEED_G == 2 ? 2 : 1) /* so that Q of the next item may come meanwhile */
 #define BAD_AT (Q_AT + Q_BUFFERS * HEED_R * Q_GROUP_BYTES)

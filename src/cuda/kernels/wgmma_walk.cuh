@@ -136,21 +136,47 @@ HEED_DEVICE void mask_tile(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
 /* How many keys' weights, in eights, are made before their values are started. */
 #define PART8 (HEED_O == 1 ? 4 : KEYS8)
 
-/* The weights of the tile's first keys; and with HEED_O 3 of all of them, with the maxima of the
- * tiles before as long as they will do. */
+#if HEED_O == 1
+
+/* The weights of the tile's first keys. But with the first tile they are made before it is known
+ * whether the maxima will do, so that nothing waits for that: no lane asks others for it. */
+HEED_DEVICE void weigh_first(state *st, weights *p, float s[ROWS16][KEYS8][4], float scale,
+                             const int first, float sum[ROWS16][2])
+{
+    int lags = 1;
+    sum[0][0] = sum[0][1] = 0.0f;
+    if (!first) {
+        weigh(st, p, s, scale, sum, 0, PART8);
+        lags = ptx_vote_any(max_lags(st, s, scale));
+    }
+    if (!lags)
+        return;
+    float old[ROWS16][2];
+    if (find_max(st, s, scale, old) && !first)
+        scale_sums(st, old);
+    sum[0][0] = sum[0][1] = 0.0f;
+    weigh(st, p, s, scale, sum, 0, PART8);
+}
+
+#else
+
+/* The weights of all keys of the tile, with the maxima of the tiles before as long as they will do.
+ */
 HEED_DEVICE void weigh_first(state *st, weights *p, float s[ROWS16][KEYS8][4], float scale,
                              int first, float sum[ROWS16][2])
 {
     sum[0][0] = sum[0][1] = 0.0f;
-    if (HEED_O == 1 || first)
+    if (first)
         raise_max(st, s, scale);
     weigh(st, p, s, scale, sum, 0, PART8);
-    if (HEED_O == 3 && ptx_vote_any(!weights_fit(sum))) {
+    if (ptx_vote_any(!weights_fit(sum))) {
         raise_max(st, s, scale);
         sum[0][0] = sum[0][1] = 0.0f;
         weigh(st, p, s, scale, sum, 0, PART8);
     }
 }
+
+#endif
 
 /* Makes the other weights beside the products of those before. */
 HEED_DEVICE void weigh_others(state *st, weights *p, float s[ROWS16][KEYS8][4], float scale,
@@ -165,7 +191,7 @@ HEED_DEVICE void weigh_others(state *st, weights *p, float s[ROWS16][KEYS8][4], 
     }
 }
 
-HEED_DEVICE void step(walk *w, state *st, u32 j, const int masked)
+HEED_DEVICE void step(walk *w, state *st, u32 j, const int masked, const int first)
 {
     float s[ROWS16][KEYS8][4], sum[ROWS16][2], scale = w->m->args.scale;
     weights p;
@@ -185,7 +211,7 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int masked)
         mask_tile(w, s, j);
     if (HEED_T == 3)
         take_turn(&w->at);
-    weigh_first(st, &p, s, scale, j == 0, sum);
+    weigh_first(st, &p, s, scale, first, sum);
     if (HEED_T == 3)
         pass_turn(&w->at);
     wait_values(w, &here, HEED_C == 1 ? masked : is_cleaned(w, j));
@@ -204,12 +230,17 @@ HEED_DEVICE void walk_tiles(walk *w, state *st)
         j = 0;
     pass_tiles(w);
     release_last(w);
+    if (HEED_O == 1) {
+        if (tiles == 0)
+            return;
+        step(w, st, j++, masked > 0, 1);
+    }
     HEED_NO_UNROLL
     for (; j < masked; j++)
-        step(w, st, j, 1);
+        step(w, st, j, 1, HEED_O != 1 && j == 0);
     HEED_MAIN_LOOP
     for (; j < tiles; j++)
-        step(w, st, j, 0);
+        step(w, st, j, 0, HEED_O != 1 && j == 0);
 }
 
 #else
