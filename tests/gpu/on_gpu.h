@@ -26,6 +26,7 @@ int on_gpu_child(gpu_test_fn *test);
 /* Results: of calls, of graphs, in streams and in threads. */
 void on_gpu_known_answers(void);
 void on_gpu_graphs(void);
+void on_gpu_chains(void);
 void on_gpu_two_streams(void);
 void on_gpu_many_threads(void);
 

@@ -67,6 +67,107 @@ void on_gpu_graphs(void)
 }
 
 /* -------------------------------------------------------------------------- */
+/* Launches that read what the one ahead of them writes                       */
+/* -------------------------------------------------------------------------- */
+
+#define CHAIN_CALLS 9
+#define CHAIN_ROUNDS 20
+
+/* Small ones, whose blocks have room beside those of the launch ahead and so begin before it has
+ * ended, and a larger one. Q, K, V and O are alike; the scale keeps rows from becoming the mean. */
+static const char *const chained[] = {
+    "b1 h8 s512 d64 f16 scale=4",         "b1 h8 s512 d64 f16 causal scale=4",
+    "b2 h8 s512 d64 f16 scale=4",         "b2 h8 s512 d64 bf16 causal scale=4",
+    "b1 h2 s300 d128 f16 causal scale=4", "b4 h16 s512 d64 f16 scale=4",
+};
+#define CHAINED (sizeof chained / sizeof *chained)
+
+/* The buffers of call @index: what the call before wrote is its Q, K or V in turn, and it writes to
+ * where that was before. */
+static heed_buffers chain_link(const gpu_scene *scene, int index)
+{
+    heed_buffers buffers = scene->buffers;
+    for (int i = 0; i < index; i++) {
+        const void **input = i % 3 == 0 ? &buffers.q : i % 3 == 1 ? &buffers.k : &buffers.v;
+        void *before = (void *)(uintptr_t)*input;
+        *input = buffers.o;
+        buffers.o = before;
+    }
+    return buffers;
+}
+
+static heed_status execute_link(void *data, int index, void *stream)
+{
+    const replayed *r = data;
+    heed_buffers buffers = chain_link(r->scene, index);
+    buffers.stream = stream;
+    return heed_execute(r->plan, &buffers);
+}
+
+/* What call @index has written. */
+static unsigned char *take_link(const gpu_scene *scene, int index)
+{
+    gpu_scene at = *scene;
+    at.buffers = chain_link(scene, index);
+    return gpu_scene_take(&at);
+}
+
+/* One call after another, each waited for. */
+static unsigned char *run_slowly(const replayed *r)
+{
+    unsigned char *before = NULL, *output = NULL;
+    gpu_scene_fill(r->scene, 1);
+    for (int i = 0; i < CHAIN_CALLS; i++) {
+        gpu_expect(execute_link((void *)(uintptr_t)r, i, NULL), HEED_OK, "heed_execute");
+        gpu_expect(heed_device_wait(r->scene->context), HEED_OK, "heed_device_wait");
+        free(before);
+        before = output;
+        output = take_link(r->scene, i);
+        if (before && memcmp(before, output, r->scene->size[3]) == 0)
+            gpu_fail("%s: call %d writes what the one before did", heed_plan_name(r->plan), i);
+    }
+    free(before);
+    return output;
+}
+
+static void check_chain(heed_context *context, const heed_plan *plan)
+{
+    gpu_scene scene = gpu_scene_create(context, plan, 1);
+    replayed r = { plan, &scene };
+    heed_replay replay;
+    double seconds = 0;
+    unsigned char *expected = run_slowly(&r);
+    gpu_expect(heed_replay_create(&replay, context, execute_link, &r, CHAIN_CALLS), HEED_OK,
+               "heed_replay_create");
+    for (int round = 0; round < CHAIN_ROUNDS; round++) {
+        gpu_scene_fill(&scene, 1);
+        gpu_expect(heed_replay_run(&replay, &seconds), HEED_OK, "heed_replay_run");
+        unsigned char *output = take_link(&scene, CHAIN_CALLS - 1);
+        on_gpu_same(&scene, output, expected, heed_plan_name(plan));
+        free(output);
+    }
+    heed_replay_destroy(&replay);
+    free(expected);
+    gpu_scene_destroy(&scene);
+}
+
+void on_gpu_chains(void)
+{
+    heed_context *context = gpu_context();
+    int plans = 0;
+    for (size_t k = 0; heed_kernel_name(k); k++)
+        for (size_t i = 0; i < CHAINED; i++) {
+            heed_plan *plan = gpu_plan(context, chained[i], heed_kernel_name(k));
+            if (plan)
+                check_chain(context, plan);
+            plans += plan != NULL;
+            heed_plan_destroy(plan);
+        }
+    heed_context_destroy(context);
+    gpu_note("%d plans", plans);
+}
+
+/* -------------------------------------------------------------------------- */
 /* Streams and threads                                                        */
 /* -------------------------------------------------------------------------- */
 

@@ -27,6 +27,7 @@ static const struct {
 } tests[] = {
     { "known-answers", on_gpu_known_answers },
     { "graphs", on_gpu_graphs },
+    { "chains", on_gpu_chains },
     { "two-streams", on_gpu_two_streams },
     { "many-threads", on_gpu_many_threads },
     { "bad-buffers", on_gpu_bad_buffers },

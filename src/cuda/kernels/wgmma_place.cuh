@@ -215,7 +215,7 @@ HEED_DEVICE u32 bad_key(u32 at, u32 column)
 }
 
 /* Named barriers. */
-#define BLOCK_BARRIER 0
+#define BLOCK_BARRIER 12
 #define CONSUMERS_BARRIER 1
 #define LOADERS_BARRIER 2
 #define WARPGROUP_BARRIER 3 /* and the ones that follow, for each warpgroup */
