@@ -110,7 +110,7 @@
  * s4096 d64 under a mask 558 us with 28 heads, 514 with one; b1 h16 s16384 d128 1710 with 3, 1537
  * with 16.
  *
- *     9  first loads ahead of all barriers but their own; order 1    595 / 700      4.6 / 18.9
+ *     9  first loads ahead of all barriers but their own; order 1    577 / 702      4.6 / 18.7
  *        begins weights before maxima are known; what a block reads    (other run)
  *        first is copied twice, once ahead
  *
@@ -132,12 +132,16 @@
  * where one of them starts in a branch, or where it cannot tell that a wait covers it. ptxas -v
  * says so: C7510 to C7520. And it keeps addresses of tiles in the registers of all lanes, and moves
  * them for each product, where it cannot tell that all lanes are there: the team without tiles
- * leaves walk_tiles() before the first step, since a condition around that costs 0.1 us.
+ * leaves walk_tiles() before the first step, since a condition around that costs 0.1 us. The four
+ * warps of a warpgroup must give registers away by one and the same instruction, and none may end
+ * before all have: synccheck alone says so.
  *
- * Where time goes, b2 h8 s512 d64 by two key groups, in clocks of version 6: 750 from the end of
- * the launch ahead until Q has come, 490 until the first scores, then for each tile 650 to 700 for
- * its weights (256 are the exponentials' own, 512 those of both groups), 280 for its values, 420
- * for the next scores; 1500 to end. An empty launch takes 0.75 us, one without tiles 2.05. Leaving
+ * Where time goes, b2 h8 s512 d64 by grid 3, in clocks between stamps of one thread, before version
+ * 9 took maxima out of the way: 820 from the end of the launch ahead until Q has come (1100 where it
+ * was only fetched), 500 until the first scores, then for each tile 860 for its weights (the first
+ * 1050), 140 for its values, 430 for the next scores; 140 until the other team is done, 320 to
+ * leave, 600 to merge; 1300 from there to the next launch's start, which is what an empty one takes,
+ * 0.75 us. One team alone takes 1150 a tile in place of 1430, and tiles of 128 keys 1650. Leaving
  * out all copies but the first saves 0.1 us.
  *
  * Tried, and no gain: 1 to 8 of 16 exponentials by a polynomial on the multiply-add units (Cody and
@@ -318,7 +322,7 @@ HEED_DEVICE void make_other_barriers(void)
 }
 
 /* Makes what threads find; three of them make the barriers, so that those that load need not wait
- * for barriers that they do not begin with. */
+ * for barriers that their first loads do without. */
 HEED_DEVICE void begin(const heed_cuda_mapped_args *m)
 {
     u32 warp = ptx_thread() / 32, first = ptx_lane() == 0;
@@ -335,8 +339,6 @@ HEED_DEVICE void begin(const heed_cuda_mapped_args *m)
     if (HEED_CAUSAL && warp >= CLEAN_WARP)
         clear_bad(ptx_thread() - CLEAN_WARP * 32);
     ptx_warp_barrier();
-    if (warp == CLEAN_WARP)
-        ptx_barrier_named_arrive(FIRST_BARRIER, FIRST_THREADS);
 }
 
 ENTRY(THREADS, RESIDENT) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_args args)

@@ -244,15 +244,15 @@ HEED_DEVICE void rehearse(const heed_cuda_mapped_args *m, const tiles *t, const 
 
 /* Finds the block's first item before it waits for what runs ahead of this launch, and starts the
  * first loads. */
-HEED_DEVICE void load_first(const heed_cuda_mapped_args *m, const tiles *t, place *at, ring *next,
-                            const int of_k)
+HEED_DEVICE void load_first(const heed_cuda_mapped_args *m, const int of_k, place *at, ring *next)
 {
+    tiles t = tiles_of(m, of_k);
     at->rank = PAIR == 1 ? 0 : ptx_cluster_rank();
     at->row_group = 0;
     find_place(m, at, item_number(0));
     if (m->ahead) {
-        fetch_tiles(m, t, at, of_k);
-        rehearse(m, t, at, of_k);
+        fetch_tiles(m, &t, at, of_k);
+        rehearse(m, &t, at, of_k);
     }
     ptx_griddepcontrol_wait();
     if (EARLY)
@@ -260,7 +260,7 @@ HEED_DEVICE void load_first(const heed_cuda_mapped_args *m, const tiles *t, plac
     for (u32 r = 0; r < HEED_R && !of_k; r++)
         load_q(m, at, r, r);
     for (u32 j = 0; j < first_tiles(at, of_k); j++) {
-        load_tile(t, at, *next, j);
+        load_tile(&t, at, *next, j);
         ring_advance(next, 1);
     }
 }
@@ -268,16 +268,16 @@ HEED_DEVICE void load_first(const heed_cuda_mapped_args *m, const tiles *t, plac
 /* ---- All loads ---- */
 
 /* Those that follow the first. */
-HEED_DEVICE void load_items(const heed_cuda_mapped_args *m, const tiles *t, place *at, ring *next,
-                            const int of_k)
+HEED_DEVICE void load_items(const heed_cuda_mapped_args *m, const int of_k, place *at, ring *next)
 {
+    tiles t = tiles_of(m, of_k);
     u32 first = first_tiles(at, of_k);
     for (u32 round = 0, number; has_item(&m->args, round, number = item_number(round)); round++) {
         if (round > 0)
             find_place(m, at, number);
         if (round > 0 && !of_k)
             load_rows(m, at, round);
-        load_tiles(t, at, next, round > 0 ? 0 : first);
+        load_tiles(&t, at, next, round > 0 ? 0 : first);
     }
     if (!EARLY)
         ptx_griddepcontrol_launch();
@@ -287,8 +287,6 @@ HEED_DEVICE void clean_items(const heed_cuda_mapped_args *m, u32 thread)
 {
     place at;
     ring all = { 0, 0 }, next = { 0, 0 };
-    if (RESIDENT > 1)
-        ptx_griddepcontrol_wait(); /* as those that compute do */
     at.rank = PAIR == 1 ? 0 : ptx_cluster_rank();
     at.row_group = 0;
     for (u32 round = 0, number; has_item(&m->args, round, number = item_number(round)); round++) {
@@ -312,56 +310,47 @@ HEED_DEVICE void clean_items(const heed_cuda_mapped_args *m, u32 thread)
  * there is time to begin meanwhile, and all wait for that launch alike. */
 #define LOADS_FIRST (HEED_G == 2)
 
-/* What a warp that loads has made is there for all others; they need not come to the barrier before
- * it goes on. */
-HEED_DEVICE void let_others_begin(void)
-{
-    ptx_barrier_named_arrive(BLOCK_BARRIER, THREADS);
-    if (PAIR > 1)
-        ptx_cluster_arrive();
-    if (CONSUMERS > 1)
-        ptx_setmaxnreg_dec(LOADER_REGISTERS);
-}
-
-/* What a warp does one of whose threads loads: @of_k, or else Q and V. Other loads than the first
- * wait until all barriers are made, and until the other warp has started its own first ones. */
-HEED_DEVICE void load_tensors(const heed_cuda_mapped_args *m, const int of_k)
-{
-    int loads = ptx_lane() == 0;
-    tiles t = tiles_of(m, of_k);
-    ring next = { 0, 0 };
+/* What one of the threads that load knows from its first loads to the others. */
+typedef struct loader {
     place at;
-    if (!LOADS_FIRST)
-        let_others_begin();
-    if (loads)
-        load_first(m, &t, &at, &next, of_k);
-    ptx_warp_barrier();
-    if (LOADS_FIRST)
-        let_others_begin();
-    ptx_barrier_named(FIRST_BARRIER, FIRST_THREADS);
-    if (loads)
-        load_items(m, &t, &at, &next, of_k);
-}
+    ring next;
+} loader;
 
-/* The warps that do not load. */
-HEED_DEVICE void clean(const heed_cuda_mapped_args *m)
+/* Starts the first loads, in the threads that do. */
+HEED_DEVICE void start_loads(const heed_cuda_mapped_args *m, u32 warp, loader *l)
 {
-    wait_for_barriers();
-    if (CONSUMERS > 1)
-        ptx_setmaxnreg_dec(LOADER_REGISTERS);
-    if (HEED_CAUSAL)
-        clean_items(m, ptx_thread() - (THREADS - CLEANERS));
+    if (warp == K_WARP && ptx_lane() == 0)
+        load_first(m, 1, &l->at, &l->next);
+    else if (warp == V_WARP && ptx_lane() == 0)
+        load_first(m, 0, &l->at, &l->next);
+    ptx_warp_barrier();
 }
 
+/* The last warpgroup. All four warps give their registers away by the same instruction, as that
+ * demands, and none ends before all have; and none of the loads that follow is started before all
+ * barriers are made and both warps have started their first ones. */
 HEED_DEVICE void load(const heed_cuda_mapped_args *m)
 {
     u32 warp = ptx_thread() / 32;
-    if (warp == K_WARP)
-        load_tensors(m, 1);
-    else if (warp == V_WARP)
-        load_tensors(m, 0);
+    loader l;
+    l.next.stage = l.next.parity = 0;
+    if (LOADS_FIRST)
+        start_loads(m, warp, &l);
+    if (warp < CLEAN_WARP)
+        let_others_begin();
     else
-        clean(m);
+        wait_for_barriers();
+    if (CONSUMERS > 1)
+        ptx_setmaxnreg_dec(LOADER_REGISTERS);
+    if (!LOADS_FIRST)
+        start_loads(m, warp, &l);
+    ptx_barrier_named(FIRST_BARRIER, GROUP_THREADS);
+    if (warp == K_WARP && ptx_lane() == 0)
+        load_items(m, 1, &l.at, &l.next);
+    else if (warp == V_WARP && ptx_lane() == 0)
+        load_items(m, 0, &l.at, &l.next);
+    else if (HEED_CAUSAL && warp >= CLEAN_WARP)
+        clean_items(m, ptx_thread() - (THREADS - CLEANERS));
 }
 
 #endif /* HEED_WGMMA_LOAD_CUH */

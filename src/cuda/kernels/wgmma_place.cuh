@@ -214,17 +214,24 @@ HEED_DEVICE u32 bad_key(u32 at, u32 column)
     return ptx_shared_base() + at + column * 4;
 }
 
-/* Named barriers. */
-#define BLOCK_BARRIER 12
+/* Named barriers. Barrier 0 is left to what all threads reach at the same place. */
 #define CONSUMERS_BARRIER 1
 #define LOADERS_BARRIER 2
 #define WARPGROUP_BARRIER 3 /* and the ones that follow, for each warpgroup */
 #define TURN_BARRIER 7      /* likewise */
-#define FIRST_BARRIER \
-    11 /* of the warps that load, and of the one that makes their other barriers: */
-#define FIRST_THREADS 96
+#define FIRST_BARRIER 11    /* of the last warpgroup, when the first loads have been started */
+#define BLOCK_BARRIER 12
 
-/* What the threads that wait for all barriers to be made do first. */
+/* The barriers in shared memory are made. Threads that load need not wait for that before they
+ * start what they have made their own for; */
+HEED_DEVICE void let_others_begin(void)
+{
+    ptx_barrier_named_arrive(BLOCK_BARRIER, THREADS);
+    if (PAIR > 1)
+        ptx_cluster_arrive();
+}
+
+/* all others do. */
 HEED_DEVICE void wait_for_barriers(void)
 {
     ptx_barrier_named(BLOCK_BARRIER, THREADS);
