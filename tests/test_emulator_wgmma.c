@@ -151,6 +151,16 @@ static void share_registers(const void *args)
     const int *counts = args;
     if (ptx_thread() < GROUP)
         ptx_setmaxnreg_inc(counts[0]);
+    else
+        ptx_setmaxnreg_dec(ptx_thread() / 32 == 4 ? counts[1] : counts[2]);
+}
+
+/* The warps of the second warpgroup by two instructions. */
+static void share_registers_apart(const void *args)
+{
+    const int *counts = args;
+    if (ptx_thread() < GROUP)
+        ptx_setmaxnreg_inc(counts[0]);
     else if (ptx_thread() / 32 == 4)
         ptx_setmaxnreg_dec(counts[1]);
     else
@@ -169,6 +179,8 @@ static void test_registers_are_shared(void **state)
     assert_report(&report, "", "264 registers of a thread");
     report = run(share_registers, right, 5 * GROUP, 0, 0);
     assert_report(&report, "", "");
+    report = run(share_registers_apart, right, 2 * GROUP, 0, 0);
+    assert_report(&report, "", "warps of a warpgroup set registers here and at ");
 }
 
 int main(void)

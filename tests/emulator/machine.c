@@ -265,6 +265,7 @@ static void begin_cluster(machine *m)
     cluster_reset(m);
     memset(m->shared, POISON, (m->cluster - 1) * m->pitch + m->shared_bytes);
     memset(m->registers, 0, m->warps * sizeof *m->registers);
+    memset(m->registers_times, 0, m->warps * sizeof *m->registers_times);
     for (uint32_t i = 0; i < m->cluster * NAMED_MAX; i++) {
         arrivals *early = &m->arrivals[i / NAMED_MAX][i % NAMED_MAX];
         memset(early->clock, 0, m->stride * sizeof *early->clock);

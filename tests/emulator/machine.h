@@ -235,7 +235,9 @@ struct machine {
     uint32_t turn;
     uint64_t random;
     struct warpgroup *warpgroups[CLUSTER_MAX * WARPGROUPS_MAX];
-    uint32_t registers[CLUSTER_MAX * WARPS_MAX]; /* of a thread, once its warp has said so */
+    uint32_t registers[CLUSTER_MAX * WARPS_MAX];       /* of a thread, once its warp has said so, */
+    uint32_t registers_times[CLUSTER_MAX * WARPS_MAX]; /* how often it has, */
+    site registers_at[CLUSTER_MAX * WARPS_MAX];        /* and where the last time */
 
     const char *files[FILES_MAX];
     tally tallies[SITES_MAX];

@@ -7,22 +7,35 @@
 #define REGISTERS 65536u
 #define REGISTERS_UNIT 8
 
+/* The warps of a warpgroup set their registers by the same instruction, with the same number. */
+static void check_warpgroup(machine *m, uint32_t warp, uint32_t other)
+{
+    site here = m->registers_at[warp], there = m->registers_at[other];
+    site_text at = machine_site_print(m, here);
+    if (m->registers[other] && m->registers[other] != m->registers[warp])
+        machine_fail(m, "%s: warps of a warpgroup have %u registers and %u", at.text,
+                     m->registers[warp], m->registers[other]);
+    if (m->registers_times[other] == m->registers_times[warp] && there != here)
+        machine_fail(m, "%s: warps of a warpgroup set registers here and at %s", at.text,
+                     machine_site_print(m, there).text);
+}
+
 void registers_set(machine *m, const thread *lanes)
 {
     uint32_t warp = machine_index(m, lanes) / LANES, total = 0;
     uint32_t first = lanes->rank * m->block_warps; /* of the block, as for warpgroups */
     uint32_t count = (uint32_t)lanes->request->n;
-    site_text at = machine_site_print(m, machine_site(m, lanes));
     m->registers[warp] = count;
+    m->registers_at[warp] = machine_site(m, lanes);
+    m->registers_times[warp]++;
+    site_text at = machine_site_print(m, m->registers_at[warp]);
     if (count < 24 || count > 256 || count % REGISTERS_UNIT != 0)
         machine_fail(m, "%s: %u registers of a thread; multiples of 8 from 24 to 256 are possible",
                      at.text, count);
     for (uint32_t w = first; w < first + m->block_warps; w++) {
         total += m->registers[w] * LANES;
-        if ((w - first) / WARPGROUP == (warp - first) / WARPGROUP && m->registers[w] &&
-            m->registers[w] != count)
-            machine_fail(m, "%s: warps of a warpgroup have %u registers and %u", at.text, count,
-                         m->registers[w]);
+        if ((w - first) / WARPGROUP == (warp - first) / WARPGROUP)
+            check_warpgroup(m, warp, w);
     }
     if (total > REGISTERS)
         machine_fail(m, "%s: %u registers in all; there are %u", at.text, total, REGISTERS);
