@@ -18,13 +18,13 @@ const char *const on_gpu_specs[ON_GPU_SPECS] = {
     "b1 h2 s128 d64 f16 layout=bhsd",
 };
 
-void on_gpu_each(void (*body)(heed_context *context, const heed_plan *plan))
+void on_gpu_each_of(const char *const specs[], size_t count, on_gpu_body *body)
 {
     heed_context *context = gpu_context();
     int bodies = 0;
     for (size_t k = 0; heed_kernel_name(k); k++)
-        for (size_t i = 0; i < ON_GPU_SPECS; i++) {
-            heed_plan *plan = gpu_plan(context, on_gpu_specs[i], heed_kernel_name(k));
+        for (size_t i = 0; i < count; i++) {
+            heed_plan *plan = gpu_plan(context, specs[i], heed_kernel_name(k));
             if (plan)
                 body(context, plan);
             bodies += plan != NULL;
@@ -34,6 +34,11 @@ void on_gpu_each(void (*body)(heed_context *context, const heed_plan *plan))
     if (bodies == 0)
         gpu_skip("there is no kernel for this device");
     gpu_note("%d plans", bodies);
+}
+
+void on_gpu_each(on_gpu_body *body)
+{
+    on_gpu_each_of(on_gpu_specs, ON_GPU_SPECS, body);
 }
 
 void on_gpu_same(const gpu_scene *scene, const unsigned char *a, const unsigned char *b,

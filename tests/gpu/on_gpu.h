@@ -10,8 +10,11 @@
 #define ON_GPU_SPECS 7
 extern const char *const on_gpu_specs[ON_GPU_SPECS];
 
-/* on_gpu_each() calls @body with every kernel of the device and every problem that it can do. */
-void on_gpu_each(void (*body)(heed_context *context, const heed_plan *plan));
+/* on_gpu_each_of() calls @body with every kernel of the device and every problem of @specs that it
+ * can do; on_gpu_each() with those of on_gpu_specs. */
+typedef void on_gpu_body(heed_context *context, const heed_plan *plan);
+void on_gpu_each_of(const char *const specs[], size_t count, on_gpu_body *body);
+void on_gpu_each(on_gpu_body *body);
 
 /* on_gpu_same() fails unless two outputs are the same; on_gpu_answer() unless that of @plan is what
  * the CPU computes. */

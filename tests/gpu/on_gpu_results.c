@@ -80,7 +80,6 @@ static const char *const chained[] = {
     "b2 h8 s512 d64 f16 scale=4",         "b2 h8 s512 d64 bf16 causal scale=4",
     "b1 h2 s300 d128 f16 causal scale=4", "b4 h16 s512 d64 f16 scale=4",
 };
-#define CHAINED (sizeof chained / sizeof *chained)
 
 /* The buffers of call @index: what the call before wrote is its Q, K or V in turn, and it writes to
  * where that was before. */
@@ -153,18 +152,7 @@ static void check_chain(heed_context *context, const heed_plan *plan)
 
 void on_gpu_chains(void)
 {
-    heed_context *context = gpu_context();
-    int plans = 0;
-    for (size_t k = 0; heed_kernel_name(k); k++)
-        for (size_t i = 0; i < CHAINED; i++) {
-            heed_plan *plan = gpu_plan(context, chained[i], heed_kernel_name(k));
-            if (plan)
-                check_chain(context, plan);
-            plans += plan != NULL;
-            heed_plan_destroy(plan);
-        }
-    heed_context_destroy(context);
-    gpu_note("%d plans", plans);
+    on_gpu_each_of(chained, sizeof chained / sizeof *chained, check_chain);
 }
 
 /* -------------------------------------------------------------------------- */
