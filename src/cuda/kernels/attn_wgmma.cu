@@ -321,8 +321,8 @@ HEED_DEVICE void make_other_barriers(void)
         expect_left();
 }
 
-/* Makes what threads find; three of them make the barriers, so that those that load need not wait
- * for barriers that their first loads do without. */
+/* Makes what threads find; three of them make the barriers, at the same time, so that those that
+ * load have theirs before all are made. */
 HEED_DEVICE void begin(const heed_cuda_mapped_args *m)
 {
     u32 warp = ptx_thread() / 32, first = ptx_lane() == 0;

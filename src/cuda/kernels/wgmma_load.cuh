@@ -327,8 +327,8 @@ HEED_DEVICE void start_loads(const heed_cuda_mapped_args *m, u32 warp, loader *l
 }
 
 /* The last warpgroup. All four warps give their registers away by the same instruction, as that
- * demands, and none ends before all have; and none of the loads that follow is started before all
- * barriers are made and both warps have started their first ones. */
+ * demands, and none ends before all have; and none of the loads that follow is started before both
+ * warps have started their first ones. */
 HEED_DEVICE void load(const heed_cuda_mapped_args *m)
 {
     u32 warp = ptx_thread() / 32;
@@ -336,10 +336,7 @@ HEED_DEVICE void load(const heed_cuda_mapped_args *m)
     l.next.stage = l.next.parity = 0;
     if (LOADS_FIRST)
         start_loads(m, warp, &l);
-    if (warp < CLEAN_WARP)
-        let_others_begin();
-    else
-        wait_for_barriers();
+    wait_for_barriers();
     if (CONSUMERS > 1)
         ptx_setmaxnreg_dec(LOADER_REGISTERS);
     if (!LOADS_FIRST)

@@ -222,16 +222,8 @@ HEED_DEVICE u32 bad_key(u32 at, u32 column)
 #define FIRST_BARRIER 11    /* of the last warpgroup, when the first loads have been started */
 #define BLOCK_BARRIER 12
 
-/* The barriers in shared memory are made. Threads that load need not wait for that before they
- * start what they have made their own for; */
-HEED_DEVICE void let_others_begin(void)
-{
-    ptx_barrier_named_arrive(BLOCK_BARRIER, THREADS);
-    if (PAIR > 1)
-        ptx_cluster_arrive();
-}
-
-/* all others do. */
+/* All threads wait here until the barriers in shared memory are made; with LOADS_FIRST those that
+ * load come when they have started what they made their own ones for. */
 HEED_DEVICE void wait_for_barriers(void)
 {
     ptx_barrier_named(BLOCK_BARRIER, THREADS);
