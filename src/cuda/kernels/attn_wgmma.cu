@@ -121,11 +121,13 @@
  * these begin with the maximum that is there, each lane compares beside them, and only where a lane
  * finds its maximum too far behind are they made again, with the same result: b2 h8 s512 4.90 ->
  * 4.75. That blocks other than grid 2's have one item is known in compilation, and the first tile
- * stands by itself: -> 4.71, under a mask 5.19 -> 4.89 (2300 instructions; a mask of 2800 instead
- * of 2470 takes 0.2 us longer). What had been fetched ahead came 280 clocks later than what the
+ * stands by itself: -> 4.71, under a mask 5.19 -> 4.89 (2300 instructions; in another form 2800
+ * took 0.2 us longer than 2470). What had been fetched ahead came 280 clocks later than what the
  * launch before had read too, and under a mask K 600: copied to shared memory, twice, it comes as
  * soon: -> 4.64 to 4.70, under a mask too. By pairs b1 h8 s512 4.23 -> 4.21, under a mask 4.44
- * -> 4.14.
+ * -> 4.14. After all these figures the warps of the last warpgroup were made to wait for each other
+ * as load() in wgmma_load.cuh has it now, for synccheck; that has not been timed by itself, but
+ * with grid 2 about so: b4 11.58 -> 11.22.
  *
  * What the compiler must be kept from: it moves the wait for the values in front of the
  * exponentials, unless branches lie between (see step() with HEED_O 2); and it serializes all wgmma
@@ -134,7 +136,7 @@
  * them for each product, where it cannot tell that all lanes are there: the team without tiles
  * leaves walk_tiles() before the first step, since a condition around that costs 0.1 us. The four
  * warps of a warpgroup must give registers away by one and the same instruction, and none may end
- * before all have: synccheck alone says so.
+ * before all have: synccheck says so, and the emulator the former.
  *
  * Where time goes, b2 h8 s512 d64 by grid 3, in clocks between stamps of one thread, before version
  * 9 took maxima out of the way: 820 from the end of the launch ahead until Q has come (1100 where it

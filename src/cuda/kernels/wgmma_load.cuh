@@ -223,8 +223,8 @@ HEED_DEVICE void fetch_tiles(const heed_cuda_mapped_args *m, const tiles *t, con
 }
 
 /* Copies what the block begins with to where it will be, while the launch ahead of this one may
- * still write it; it is copied again when it may not. But then it is in the part of the L2 that is
- * near this multiprocessor, and what is only fetched may be in the far one. */
+ * still write it; it is copied again when it may not, and comes sooner then than what was only
+ * fetched: the L2 has parts, and that may be in the one that is far from this multiprocessor. */
 HEED_DEVICE void rehearse(const heed_cuda_mapped_args *m, const tiles *t, const place *at,
                           const int of_k)
 {
