@@ -139,12 +139,12 @@
  * before all have: synccheck says so, and the emulator the former.
  *
  * Where time goes, b2 h8 s512 d64 by grid 3, in clocks between stamps of one thread, before version
- * 9 took maxima out of the way: 820 from the end of the launch ahead until Q has come (1100 where it
- * was only fetched), 500 until the first scores, then for each tile 860 for its weights (the first
- * 1050), 140 for its values, 430 for the next scores; 140 until the other team is done, 320 to
- * leave, 600 to merge; 1300 from there to the next launch's start, which is what an empty one takes,
- * 0.75 us. One team alone takes 1150 a tile in place of 1430, and tiles of 128 keys 1650. Leaving
- * out all copies but the first saves 0.1 us.
+ * 9 took maxima out of the way: 820 from the end of the launch ahead until Q has come (1100 where
+ * it was only fetched), 500 until the first scores, then for each tile 860 for its weights (the
+ * first 1050), 140 for its values, 430 for the next scores; 140 until the other team is done, 320
+ * to leave, 600 to merge; 1300 from there to the next launch's start, which is what an empty one
+ * takes, 0.75 us. One team alone takes 1150 a tile in place of 1430, and tiles of 128 keys 1650.
+ * Leaving out all copies but the first saves 0.1 us.
  *
  * Tried, and no gain: 1 to 8 of 16 exponentials by a polynomial on the multiply-add units (Cody and
  * Waite's reduction, degree 3, no branches: b4 h32 s4096 d64 1071 -> 1145 to 1218 us, b8 h16 s512
