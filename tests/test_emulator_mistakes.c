@@ -146,6 +146,7 @@ typedef enum mistake {
     LEFT_BEFORE_A_BARRIER,
     LEFT_BEFORE_A_SHUFFLE,
     TWO_BARRIERS,
+    TWO_PLACES,
     APART,
     BAD_BARRIER
 } mistake;
@@ -196,6 +197,12 @@ static void mistaken(const void *args)
     case TWO_BARRIERS:
         ptx_barrier_named(1 + (int)thread / WARP, 64);
         break;
+    case TWO_PLACES:
+        if (thread < WARP)
+            ptx_barrier();
+        else
+            ptx_barrier();
+        break;
     case APART:
         if (thread % 2)
             (void)ptx_shfl_xor_u32(thread, 1);
@@ -226,6 +233,7 @@ static void test_mistakes_are_caught(void **state)
         { LEFT_BEFORE_A_BARRIER, "", "deadlock: 32 threads wait at barrier 0, but thread 32" },
         { LEFT_BEFORE_A_SHUFFLE, "", "waits for thread 40 of its warp, which has left" },
         { TWO_BARRIERS, "", "deadlock: 32 threads wait at barrier 1, but thread 32 waits at" },
+        { TWO_PLACES, "", "threads wait at barrier 0 here and at test_emulator_mistakes.c:" },
         { APART, "",
           "thread 0 waits for thread 1 of its warp, which waits at test_emulator_mistakes.c" },
         { BAD_BARRIER, "", "barrier 16 of 64 threads" },

@@ -7,7 +7,8 @@
  * It is a machine that forgives nothing:
  *
  *   - an address outside of shared memory, a misaligned one, lanes of a warp that are not at the
- *     same instruction where they must be, a barrier that will never be complete: the run ends.
+ *     same instruction where they must be, a barrier that will never be complete, or that threads
+ *     wait at in two places: the run ends.
  *   - shared memory that was not written reads as NaN, and so does what cp.async brings until the
  *     thread that started it has waited.
  *   - two accesses to the same bytes of shared memory, one of them a write, that no barrier

@@ -125,18 +125,21 @@
  * took 0.2 us longer than 2470). What had been fetched ahead came 280 clocks later than what the
  * launch before had read too, and under a mask K 600: copied to shared memory, twice, it comes as
  * soon: -> 4.64 to 4.70, under a mask too. By pairs b1 h8 s512 4.23 -> 4.21, under a mask 4.44
- * -> 4.14. After all these figures the warps of the last warpgroup were made to wait for each other
- * as load() in wgmma_load.cuh has it now, for synccheck; that has not been timed by itself, but
- * with grid 2 about so: b4 11.58 -> 11.22.
+ * -> 4.14. The barrier of the block had been waited for by those that compute and by those that
+ * load, each in a place of their own, which synccheck takes for divergent; one place for all
+ * (heed_attend) is as fast: b1 4.0, b2 4.6, b4 10.7.
  *
  * What the compiler must be kept from: it moves the wait for the values in front of the
  * exponentials, unless branches lie between (see step() with HEED_O 2); and it serializes all wgmma
  * where one of them starts in a branch, or where it cannot tell that a wait covers it. ptxas -v
  * says so: C7510 to C7520. And it keeps addresses of tiles in the registers of all lanes, and moves
  * them for each product, where it cannot tell that all lanes are there: the team without tiles
- * leaves walk_tiles() before the first step, since a condition around that costs 0.1 us. The four
- * warps of a warpgroup must give registers away by one and the same instruction, and none may end
- * before all have: synccheck says so, and the emulator the former.
+ * leaves walk_tiles() before the first step, since a condition around that costs 0.1 us.
+ *
+ * What PTX and synccheck ask for: the four warps of a warpgroup give registers away by one and the
+ * same instruction (PTX), and all that wait at a barrier do so by one and the same (synccheck, with
+ * part of a block's threads as well; bar.arrive may be anywhere). The emulator asks for both, but
+ * knows lines of the source: in an inline function that is called in two places it sees one.
  *
  * Where time goes, b2 h8 s512 d64 by grid 3, in clocks between stamps of one thread, before version
  * 9 took maxima out of the way: 820 from the end of the launch ahead until Q has come (1100 where
@@ -345,11 +348,20 @@ HEED_DEVICE void begin(const heed_cuda_mapped_args *m)
 
 ENTRY(THREADS, RESIDENT) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_args args)
 {
+    u32 loads = ptx_thread() >= CONSUMER_THREADS;
+    loader l;
+    l.next.stage = l.next.parity = 0;
     begin(&args);
-    if (ptx_thread() >= CONSUMER_THREADS) {
-        load(&args);
+    if (LOADS_FIRST && loads)
+        start_loads(&args, ptx_thread() / 32, &l);
+    ptx_barrier(); /* one place for all */
+    if (PAIR > 1)
+        ptx_cluster_arrive();
+    if (loads) {
+        if (CONSUMERS > 1)
+            ptx_setmaxnreg_dec(LOADER_REGISTERS);
+        load(&args, &l);
     } else {
-        wait_for_barriers();
         if (CONSUMERS > 1)
             ptx_setmaxnreg_inc(CONSUMER_REGISTERS);
         if (RESIDENT > 1)

@@ -326,26 +326,19 @@ HEED_DEVICE void start_loads(const heed_cuda_mapped_args *m, u32 warp, loader *l
     ptx_warp_barrier();
 }
 
-/* The last warpgroup. All four warps give their registers away by the same instruction, as that
- * demands, and none ends before all have; and none of the loads that follow is started before both
- * warps have started their first ones. */
-HEED_DEVICE void load(const heed_cuda_mapped_args *m)
+/* The last warpgroup. None of the loads that follow is started before both warps have started their
+ * first ones. */
+HEED_DEVICE void load(const heed_cuda_mapped_args *m, loader *l)
 {
     u32 warp = ptx_thread() / 32;
-    loader l;
-    l.next.stage = l.next.parity = 0;
-    if (LOADS_FIRST)
-        start_loads(m, warp, &l);
-    wait_for_barriers();
-    if (CONSUMERS > 1)
-        ptx_setmaxnreg_dec(LOADER_REGISTERS);
-    if (!LOADS_FIRST)
-        start_loads(m, warp, &l);
-    ptx_barrier_named(FIRST_BARRIER, GROUP_THREADS);
+    if (!LOADS_FIRST) {
+        start_loads(m, warp, l);
+        ptx_barrier_named(FIRST_BARRIER, GROUP_THREADS);
+    }
     if (warp == K_WARP && ptx_lane() == 0)
-        load_items(m, 1, &l.at, &l.next);
+        load_items(m, 1, &l->at, &l->next);
     else if (warp == V_WARP && ptx_lane() == 0)
-        load_items(m, 0, &l.at, &l.next);
+        load_items(m, 0, &l->at, &l->next);
     else if (HEED_CAUSAL && warp >= CLEAN_WARP)
         clean_items(m, ptx_thread() - (THREADS - CLEANERS));
 }

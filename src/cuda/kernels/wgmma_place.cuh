@@ -214,22 +214,12 @@ HEED_DEVICE u32 bad_key(u32 at, u32 column)
     return ptx_shared_base() + at + column * 4;
 }
 
-/* Named barriers. Barrier 0 is left to what all threads reach at the same place. */
+/* Named barriers. */
 #define CONSUMERS_BARRIER 1
 #define LOADERS_BARRIER 2
 #define WARPGROUP_BARRIER 3 /* and the ones that follow, for each warpgroup */
 #define TURN_BARRIER 7      /* likewise */
 #define FIRST_BARRIER 11    /* of the last warpgroup, when the first loads have been started */
-#define BLOCK_BARRIER 12
-
-/* All threads wait here until the barriers in shared memory are made; with LOADS_FIRST those that
- * load come when they have started what they made their own ones for. */
-HEED_DEVICE void wait_for_barriers(void)
-{
-    ptx_barrier_named(BLOCK_BARRIER, THREADS);
-    if (PAIR > 1)
-        ptx_cluster_arrive();
-}
 
 HEED_DEVICE void warpgroup_barrier(const place *at)
 {
