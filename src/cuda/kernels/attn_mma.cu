@@ -62,7 +62,8 @@
  * its own: 142 where they begin when those have started their last loads, since they then land two
  * on a multiprocessor; first keys fetched into the L2 before the wait for that launch 121.6, and b1
  * s1/4096 9.4 for 8.7; keys in 2 to 32 parts 125 to 140; other tiles, stages and groups 123 to 124
- * where the shipped config took 123.
+ * where the shipped config took 123; copies that have the L2 fetch 256 bytes at a time 132 where it
+ * took 119, and without a word about that 119.
  */
 #include "delay.cuh"
 #include "mma_load.cuh"
