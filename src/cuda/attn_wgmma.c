@@ -261,7 +261,6 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
 #define EXPS_PER_CLOCK 16.0   /* of the special function units of a multiprocessor */
 #define HINDRANCE 0.894       /* that the shorter of products and softmax still adds; */
 #define TURNS_HINDRANCE 0.508 /* where row groups take turns */
-#define MASK_TILES 1.17       /* that a mask adds to a tile */
 #define L2_BYTES 64.0         /* per clock and multiprocessor */
 #define MEMORY_LONGER                                                           \
     1.05 /* than attn_mma's small blocks, where memory binds: b16 h32/8 s1/8192 \
@@ -274,11 +273,13 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
 #define UNEQUAL_BESIDE 1.01   /* longer where blocks of unequal length meet on a multiprocessor */
 #define AHEAD_SECONDS 1.0e-6  /* saved where a block begins while the launch ahead still works */
 
-/* Seconds that a warpgroup waits in a tile, by the order, and how much longer than alone its
- * products and softmax take. */
+/* Seconds that a warpgroup waits in a tile, by the order, how much longer than alone its products
+ * and softmax take, and tiles that a mask adds to one that it cuts through. */
 static const struct {
-    double wait, stretch;
-} orders[] = { { 0, 0 }, { 0.25e-6, 1.05 }, { 0.16e-6, 1.50 }, { 0.12e-6, 1.68 } };
+    double wait, stretch, mask;
+} orders[] = {
+    { 0, 0, 0 }, { 0.25e-6, 1.05, 0.90 }, { 0.16e-6, 1.50, 1.17 }, { 0.12e-6, 1.68, 1.17 }
+};
 
 /* Seconds of a warpgroup's tile: its products, and its softmax, each if it had the multiprocessor
  * to itself. */
@@ -328,9 +329,9 @@ static item_tiles tiles_of_item(const heed_problem *problem, const heed_problem 
     int64_t queries = heed_div_up(rows, seen->heads_q / seen->heads_kv);
     double cut_through = share < 1 ? (double)heed_div_up(queries, v[N]) : 0;
     double teams = v[K] * pair(v), idle = 0.5 * (teams - 1); /* they do not share out evenly */
-    double middle = tiles * share + cut_through * (0.5 + MASK_TILES) + idle;
+    double middle = tiles * share + cut_through * (0.5 + orders[v[O]].mask) + idle;
     return (item_tiles){ .middle = middle / pair(v),
-                         .longest = (tiles + cut_through * MASK_TILES + idle) / pair(v),
+                         .longest = (tiles + cut_through * orders[v[O]].mask + idle) / pair(v),
                          .equal = share >= 1 };
 }
 

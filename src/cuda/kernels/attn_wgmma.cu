@@ -129,6 +129,16 @@
  * load, each in a place of their own, which synccheck takes for divergent; one place for all
  * (heed_attend) is as fast: b1 4.0, b2 4.6, b4 10.7.
  *
+ *    10  blocks that find room begin as soon as all of the launch   573 / 710      4.4 / 19.8
+ *        ahead have begun, without a mask, too                         (other run)
+ *
+ * Version 10: without a mask that had been when the launch ahead had loaded its tiles. Where
+ * tensors lay so that some of its blocks ended much before others, two went to one multiprocessor,
+ * and then again at each launch behind: b2 h8 s512 took 4.57 us by itself, but 4.9 to 6.2, from
+ * replay to replay, with the tensors that a program has after it has timed two other problems.
+ * Now 4.42 and 4.43; b1 h8 s1024 7.66 -> 6.80, b8 h8 s128 3.55 -> 3.25; b1 h8 s512 in bfloat16,
+ * timed second, 4.11 -> 3.94, and first 3.92 -> 3.97.
+ *
  * What the compiler must be kept from: it moves the wait for the values in front of the
  * exponentials, unless branches lie between (see step() with HEED_O 2); and it serializes all wgmma
  * where one of them starts in a branch, or where it cannot tell that a wait covers it. ptxas -v
@@ -190,10 +200,10 @@
  * h8 s512: tiles that never come (5.65 us, so the L2 does not bind, and a cluster's multicast could
  * not help); maxima of the next tile beside the exponentials of this one (6.04); turns of key
  * groups (6.0); barriers made by four warps, or by lanes of one (6.0, 6.8: one thread makes 47 in
- * 540 clocks, and each lane fences); a launch that lets the next begin at once (7.1: its blocks
- * then land two on a multiprocessor); grid 3 with as many blocks as multiprocessors (7.4). Under a
- * mask: 32 of 128 heads of d128 s512 a section (130 us, with 8 102): turns then give some blocks
- * half as much again, which section_of() now avoids.
+ * 540 clocks, and each lane fences); a launch that lets the next begin at once (7.1, but see
+ * version 10: its blocks then land two on a multiprocessor); grid 3 with as many blocks as
+ * multiprocessors (7.4). Under a mask: 32 of 128 heads of d128 s512 a section (130 us, with 8 102):
+ * turns then give some blocks half as much again, which section_of() now avoids.
  */
 #include "delay.cuh"
 #include "wgmma_load.cuh"

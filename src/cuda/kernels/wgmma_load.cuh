@@ -237,10 +237,10 @@ HEED_DEVICE void rehearse(const heed_cuda_mapped_args *m, const tiles *t, const 
     ptx_mbarrier_wait(barrier, 0);
 }
 
-/* Do the next launch's blocks begin before this one has loaded its tiles? Where there is room for
- * two, those of unequal lengths are else put on multiprocessors whose short ones have ended, two on
- * one. */
-#define EARLY (HEED_CAUSAL && RESIDENT > 1)
+/* Do the next launch's blocks begin as soon as all of this one's have? Where there is room for two:
+ * later they are put on multiprocessors whose blocks have ended, two on one, that launch takes
+ * longer, and the one behind it meets the same. */
+#define EARLY (RESIDENT > 1)
 
 /* Finds the block's first item before it waits for what runs ahead of this launch, and starts the
  * first loads. */
