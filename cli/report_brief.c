@@ -44,14 +44,54 @@ static void print_folder(FILE *stream, const char *path)
     fputs(slash ? "" : ".", stream);
 }
 
-static void print_brief_head(FILE *stream, const report_record *r)
+static const char *commit_of(const report_record *r)
 {
+    return r->commit ? r->commit : "unknown";
+}
+
+static bool has_rows(const report_set *set, const report_record *r)
+{
+    for (size_t i = 0; i < set->row_count; i++)
+        if (set->rows[i]->ok && set->rows[i]->record == r)
+            return true;
+    return false;
+}
+
+/* Has a later record than number @at, with rows in the table, the same commit? */
+static bool named_already(const report_set *set, size_t at)
+{
+    for (size_t i = at + 1; i < set->record_count; i++)
+        if (has_rows(set, set->records[i]) &&
+            strcmp(commit_of(set->records[i]), commit_of(set->records[at])) == 0)
+            return true;
+    return false;
+}
+
+/* The commits that the rows are of, the newest first; without rows that of the newest record. */
+static void print_commits(FILE *stream, const report_set *set)
+{
+    bool any = false;
+    for (size_t i = set->record_count; i-- > 0;)
+        if (has_rows(set, set->records[i]) && !named_already(set, i)) {
+            fputs(any ? ", other rows at " : "heed at commit ", stream);
+            lab_markdown_text(stream, commit_of(set->records[i]));
+            any = true;
+        }
+    if (!any) {
+        fputs("heed at commit ", stream);
+        lab_markdown_text(stream, commit_of(report_newest(set)));
+    }
+}
+
+static void print_brief_head(FILE *stream, const report_set *set)
+{
+    const report_record *r = report_newest(set);
     const char *features = r->features ? r->features : r->cpu_level ? r->cpu_level : "unknown";
     lab_markdown_text(stream, r->device);
     fputs(" (", stream);
     lab_markdown_text(stream, features);
-    fprintf(stream, "), %.10s, heed at commit ", r->time);
-    lab_markdown_text(stream, r->commit ? r->commit : "unknown");
+    fprintf(stream, "), %.10s, ", r->time);
+    print_commits(stream, set);
     fprintf(stream, ", %s buffers; [the records](", r->cold ? "cold" : "hot");
     print_folder(stream, r->path);
     fputs(").\n\n", stream);
@@ -74,7 +114,7 @@ static void print_brief(lab_page *page, const report_set *set)
         for (size_t i = 0; i < set->rival_count; i++)
             lab_table_cell(table, "%.2fx", report_geomean(set, set->rivals[i]));
     }
-    print_brief_head(page->stream, r);
+    print_brief_head(page->stream, set);
     lab_page_table(page, table);
 }
 

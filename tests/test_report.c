@@ -211,6 +211,38 @@ static void takes_the_newest_of_a_folder(void **state)
     report_scene_lacks(report_scene_last(), "old.json");
 }
 
+/* A record of commit @commit; without @all only of the first problem. */
+static void save_commit(void **state, const char *name, const char *time, const char *commit,
+                        bool all)
+{
+    char path[SCRATCH_PATH_SIZE];
+    save_faster(state, name, time, 3e-6, true);
+    json_t *record = report_scene_load(scratch_path(state, name, path));
+    json_t *rows = json_object_get(record, "rows");
+    json_object_set_new(json_object_get(record, "environment"), "commit", json_string(commit));
+    while (!all && json_array_size(rows) > 1)
+        json_array_remove(rows, 1);
+    report_scene_save(state, record, name);
+}
+
+/* A short table names the commits that its rows are of, each once. */
+static void names_the_commits_of_its_rows(void **state)
+{
+    static const run_heed_row folder[] = { { "mkdir -p b/dev/2026-01-02", 0, "", "" } };
+    static const run_heed_row same[] = { { "heed report --brief b", 0,
+                                           ", heed at commit aaaa, cold", "" } };
+    static const run_heed_row other[] = {
+        { "heed report --brief b", 0, ", heed at commit bbbb, other rows at aaaa, cold", "" },
+    };
+    EXPECT(state, folder);
+    save_commit(state, "b/dev/2026-01-02/y.json", "2026-01-02T01:00:00Z", "aaaa", true);
+    EXPECT(state, same);
+    save_commit(state, "b/dev/2026-01-02/z.json", "2026-01-02T02:00:00Z", "aaaa", false);
+    EXPECT(state, same);
+    save_commit(state, "b/dev/2026-01-02/z.json", "2026-01-02T02:00:00Z", "bbbb", false);
+    EXPECT(state, other);
+}
+
 /* -------------------------------------------------------------------------- */
 /* The board                                                                  */
 /* -------------------------------------------------------------------------- */
@@ -330,11 +362,11 @@ int main(void)
 {
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
     const struct CMUnitTest tests[] = {
-#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
         IN_SCRATCH(shows_the_figures_of_a_record), IN_SCRATCH(json_has_the_same),
         IN_SCRATCH(says_what_speaks_against),      IN_SCRATCH(puts_two_beside_each_other),
         IN_SCRATCH(takes_the_newest_of_a_folder),  IN_SCRATCH(shows_the_board),
         IN_SCRATCH(shows_whom_nobody_beats),       IN_SCRATCH(shows_an_empty_board),
+        IN_SCRATCH(names_the_commits_of_its_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
