@@ -36,11 +36,11 @@ static bool release(machine *m, uint32_t block, uint32_t id)
         }
     if (wanted == 0 || come + early->come != wanted)
         return false;
-    for (uint32_t i = 1; i < come; i++)
-        check_place(m, id, &m->threads[waiting[0]], &m->threads[waiting[i]]);
     order_meet(m, waiting, come, early->clock);
-    for (uint32_t i = 0; i < come; i++)
+    for (uint32_t i = 0; i < come; i++) {
+        check_place(m, id, &m->threads[waiting[0]], &m->threads[waiting[i]]);
         m->threads[waiting[i]].state = READY;
+    }
     memset(early->clock, 0, m->stride * sizeof *early->clock);
     early->come = early->wanted = 0;
     return true;
