@@ -20,6 +20,8 @@ extern const emulated_kernel wgmma_d64_early, wgmma_d64_early_unaligned, wgmma_d
     wgmma_d128_early, wgmma_d128_early_unaligned, wgmma_d128_early_negative;
 extern const emulated_kernel wgmma_d64_pair, wgmma_d64_pair_unaligned, wgmma_d64_pair_negative,
     wgmma_d96_40_pair, wgmma_d96_40_pair_unaligned, wgmma_d96_40_pair_negative;
+extern const emulated_kernel wgmma_d64_groups_turns, wgmma_d64_groups_turns_unaligned,
+    wgmma_d64_groups_turns_negative;
 extern const emulated_kernel wgmma_d64_40_groups, wgmma_d64_40_groups_unaligned,
     wgmma_d64_40_groups_negative;
 extern const emulated_kernel wgmma_d64, wgmma_d64_turns, wgmma_d64_groups, wgmma_d128,
@@ -55,6 +57,8 @@ const emulated_config emulated_configs[] = {
     { &wgmma_d64_pair, &wgmma_d64_pair_unaligned, &wgmma_d64_pair_negative },
     { &wgmma_d96_40_pair, &wgmma_d96_40_pair_unaligned, &wgmma_d96_40_pair_negative },
     { &wgmma_d64_groups, &wgmma_d64_groups_unaligned, &wgmma_d64_groups_negative },
+    { &wgmma_d64_groups_turns, &wgmma_d64_groups_turns_unaligned,
+      &wgmma_d64_groups_turns_negative },
     { &wgmma_d64_40_groups, &wgmma_d64_40_groups_unaligned, &wgmma_d64_40_groups_negative },
     { &wgmma_d128, &wgmma_d128_unaligned, &wgmma_d128_negative },
     { &wgmma_d128_late, &wgmma_d128_late_unaligned, &wgmma_d128_late_negative },

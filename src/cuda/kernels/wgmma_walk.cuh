@@ -90,17 +90,23 @@ HEED_DEVICE void release_last(const walk *w)
         release_o(&w->at, q_buffer(w->round - 1, w->at.row_group));
 }
 
-/* ---- Turns: row group r goes after r - 1, and the first one after the last ---- */
+/* ---- Turns: row group r goes after r - 1, and the first one after the last; each key group, which
+ * may have another number of tiles, by itself ---- */
+
+HEED_DEVICE int turn_barrier(const place *at, u32 row_group)
+{
+    return (int)(TURN_BARRIER + at->key_group * HEED_R + row_group);
+}
 
 HEED_DEVICE void pass_turn(const place *at)
 {
     u32 next = at->row_group + 1 < HEED_R ? at->row_group + 1 : 0;
-    ptx_barrier_named_arrive((int)(TURN_BARRIER + next), 2 * GROUP_THREADS);
+    ptx_barrier_named_arrive(turn_barrier(at, next), 2 * GROUP_THREADS);
 }
 
 HEED_DEVICE void take_turn(const place *at)
 {
-    ptx_barrier_named((int)(TURN_BARRIER + at->row_group), 2 * GROUP_THREADS);
+    ptx_barrier_named(turn_barrier(at, at->row_group), 2 * GROUP_THREADS);
 }
 
 /* ---- Steps ---- */
