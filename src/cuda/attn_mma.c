@@ -254,14 +254,15 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
 #define MERGE_CLOCKS 500.0  /* per group */
 #define LAUNCH_SECONDS 2.2e-6
 #define OVERLAP_SECONDS 1e-6 /* less where a launch may begin before the one ahead has ended */
-/* Of splits and masks; fitted to 951 times of 118 problems on an H200. */
-#define COMBINE_SECONDS 1.6e-6 /* to leave a part and be counted, */
-#define BATCH_SECONDS 0.5e-6   /* to wait for parts that are under way together, */
-#define PARTS_RATE \
-    (1.0 / 3)          /* and of the memory's bandwidth, at which parts go to the L2 and back */
-#define MASK_STEPS 0.4 /* that a mask adds to a step, */
-#define MASKED 1.156   /* and how much longer blocks with one then take */
-#define HIDDEN 0.01    /* that the shorter of computing and loading still adds */
+/* Of splits and masks; fitted to 1300 times of 147 problems on an H200. */
+#define COMBINE_SECONDS 1.45e-6 /* to leave a part and be counted, */
+#define ROUND_SECONDS 1.7e-6    /* and again where blocks come after others; */
+#define BATCH_SECONDS 0.6e-6    /* to wait for parts that are under way together; */
+#define PARTS_RATE 0.24         /* of the memory's bandwidth: of parts, to the L2 and back */
+#define MASK_STEPS 0.4          /* that a mask adds to a step, */
+#define MASKED 1.14             /* and how much longer blocks with one then take */
+#define HIDDEN 0.01             /* that the shorter of computing and loading still adds, */
+#define FIRST_TILE 0.22         /* and once more for each tile of the keys */
 #define SCHEDULERS 4
 
 /* Clocks of one step of one warp: @own when alone, @busy of its scheduler. */
@@ -344,18 +345,19 @@ static double loading_seconds(const heed_gpu *gpu, const heed_problem *problem, 
 /* Both at the same time; but how the last blocks end is not beside any loading, which is why fewer
  * groups are better where memory binds: b16 h32/8 s1/8192 d128 takes 121 us of an H200 with two,
  * 123 with four, which compute in half the time. */
-static double beside_loading(const heed_gpu *gpu, const int *v, double computing, double loading)
+static double beside_loading(const heed_gpu *gpu, const int *v, double tiles, double computing,
+                             double loading)
 {
     double end = (BLOCK_CLOCKS + MERGE_CLOCKS * (v[K] - 1)) / (0.9 * gpu->clock);
     double longer = computing > loading + end ? computing : loading + end;
-    return longer + HIDDEN * (computing + loading + end - longer);
+    return longer + (HIDDEN + FIRST_TILE / tiles) * (computing + loading + end - longer);
 }
 
-/* Time of the last block of @rows rows to merge what was split. A warp takes one or four rows at a
- * time, and as many of their parts as combine.cuh has room for. All parts, in single precision, are
- * written and read by then. */
+/* Time of the last block of @rows rows to merge what was split, and of all blocks, which come in
+ * @rounds, to leave it. A warp takes one or four rows at a time, and as many of their parts as
+ * combine.cuh has room for. All parts, in single precision, are written and read by then. */
 static double merge_seconds(const heed_problem *problem, const heed_gpu *gpu, const int *v,
-                            int64_t rows)
+                            int64_t rows, double rounds)
 {
     int warps = v[W] * v[K];
     int at_once = v[M] >= 8 * warps ? 4 : 1;
@@ -366,8 +368,9 @@ static double merge_seconds(const heed_problem *problem, const heed_gpu *gpu, co
                    (double)problem->heads_q * (double)problem->seq_q;
     if (v[P] == 1)
         return 0;
-    return COMBINE_SECONDS + BATCH_SECONDS * (double)(turns * heed_div_up(v[P], batch)) +
-           2 * parts / (PARTS_RATE * gpu->bandwidth);
+    double waiting = BATCH_SECONDS * (double)(turns * heed_div_up(v[P], batch));
+    double moving = 2 * parts / (PARTS_RATE * gpu->bandwidth);
+    return COMBINE_SECONDS + ROUND_SECONDS * (rounds - 1) + (waiting > moving ? waiting : moving);
 }
 
 /* Blocks of the last round on the busiest multiprocessor. Where each has room for three, and they
@@ -414,10 +417,11 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
         clocks += clocks_of_blocks(v, step, rounds > 0 && seen < 1 ? steps / 2 : longest, last,
                                    last);
     clocks *= seen < 1 ? MASKED : 1;
-    double seconds = beside_loading(gpu, v, clocks / (0.9 * gpu->clock),
+    double seconds = beside_loading(gpu, v, (double)problem->seq_k / v[N],
+                                    clocks / (0.9 * gpu->clock),
                                     loading_seconds(gpu, problem, v, blocks, slots));
     double launch = LAUNCH_SECONDS - (gpu->arch >= 90 ? OVERLAP_SECONDS : 0);
-    return seconds + launch + merge_seconds(problem, gpu, v, all_rows);
+    return seconds + launch + merge_seconds(problem, gpu, v, all_rows, ceil(blocks / slots));
 }
 
 /* ---- Code ---- */
