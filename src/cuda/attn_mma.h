@@ -1,0 +1,56 @@
+/*
+ * attn_mma.h - a config of attn_mma.cu, for attn_mma.c and attn_mma_cost.c alone
+ */
+#ifndef HEED_CUDA_ATTN_MMA_H
+#define HEED_CUDA_ATTN_MMA_H
+
+#include "internal.h"
+
+#define HEED_MMA_WARP 32
+#define HEED_MMA_CAP_MIN 64 /* of registers */
+
+/* The knobs, in the order in which a config has them. attn_mma.cu says what they are. */
+enum {
+    M, /* rows of a block */
+    N, /* keys of a tile */
+    W, /* warps of a group */
+    K, /* groups */
+    S, /* stages */
+    Q, /* 2: Q in registers */
+    O, /* 2: the scores of the next tile along with the softmax of this one */
+    B, /* blocks per multiprocessor that registers are allotted for; from HEED_MMA_CAP_MIN on,
+          registers that a thread may have: a cap, beyond which the compiler spills */
+    P, /* splits: blocks that share the keys of the same rows */
+    L, /* 2: K and V should stay in the L2 */
+    A, /* 2: sums in half precision, where the problem permits it */
+    KNOBS
+};
+
+/* A head dim as it is computed. */
+static inline int heed_mma_pad(int64_t dim)
+{
+    return (int)heed_div_up(dim, 32) * 32;
+}
+
+static inline int heed_mma_threads(const int *v)
+{
+    return HEED_MMA_WARP * v[W] * v[K];
+}
+
+/* The cap on registers that is given to the compiler; 0: none. */
+static inline int heed_mma_cap(const int *v)
+{
+    return v[B] >= HEED_MMA_CAP_MIN ? v[B] : 0;
+}
+
+/* Shared memory of a block, laid out as attn_mma.cu says. */
+int64_t heed_mma_smem(const heed_problem *problem, const int *v);
+
+/* Registers of a thread, about: sums, scores, Q, weights, and what addresses and loops take. */
+int heed_mma_registers(const heed_problem *problem, const int *v);
+
+/* attn_mma_cost.c: predicted seconds of one execution. */
+double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
+                     const heed_machine *machine, const heed_config *config);
+
+#endif /* HEED_CUDA_ATTN_MMA_H */

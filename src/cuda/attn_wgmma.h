@@ -1,0 +1,45 @@
+/*
+ * attn_wgmma.h - a config of attn_wgmma.cu, for attn_wgmma.c and attn_wgmma_cost.c alone
+ */
+#ifndef HEED_CUDA_ATTN_WGMMA_H
+#define HEED_CUDA_ATTN_WGMMA_H
+
+#include "internal.h"
+
+#define HEED_WGMMA_ROWS 64 /* of a warpgroup */
+
+/* The knobs, in the order in which a config has them. attn_wgmma.cu says what they are. */
+enum {
+    R, /* row groups: warpgroups with rows of their own */
+    K, /* key groups: warpgroups that take turns at the tiles of the same rows */
+    N, /* keys of a tile */
+    S, /* stages */
+    O, /* 1: the maxima of each tile first; 2: the scores of the next tile along with the values of
+          this one; 3: as 1, but new maxima only where old ones will not do */
+    T, /* turns: 1 none, 2 of row groups at starting products, 3 at exponentials */
+    C, /* 2: row groups pass by the tiles that their rows do not see */
+    G, /* 2: as many blocks as multiprocessors, which take items in turn; 3: two blocks fit on one;
+          4: and two share an item */
+    KNOBS
+};
+
+/* Blocks that a multiprocessor has room for. */
+static inline int heed_wgmma_resident(const int *v)
+{
+    return v[G] >= 3 ? 2 : 1;
+}
+
+/* Those that share an item. */
+static inline int heed_wgmma_pair(const int *v)
+{
+    return v[G] == 4 ? 2 : 1;
+}
+
+/* Columns of V that are computed. */
+int heed_wgmma_value_columns(const heed_problem *problem);
+
+/* attn_wgmma_cost.c: predicted seconds of one execution. */
+double heed_wgmma_cost(const heed_kernel *kernel, const heed_problem *problem,
+                       const heed_machine *machine, const heed_config *config);
+
+#endif /* HEED_CUDA_ATTN_WGMMA_H */
