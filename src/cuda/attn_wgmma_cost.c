@@ -20,7 +20,8 @@
 #define LAUNCH_SECONDS 0.35e-6
 #define BLOCK_SECONDS 2.65e-6 /* to begin and end a block, */
 #define ITEM_SECONDS 0.49e-6  /* and to go on to its next item */
-#define TURN_SECONDS 0.62e-6  /* of an item until row groups that take turns are a turn apart */
+#define TURN_SECONDS 0.62e-6  /* of an item until row groups that take turns are a turn apart, */
+#define WAIT_SECONDS 0.07e-6  /* and of a tile for its turn */
 #define MERGE_SECONDS 0.13e-6 /* per key group but the first */
 #define PAIR_SECONDS 0.76e-6  /* for two blocks to share an item */
 #define AHEAD_SECONDS 1.45e-6 /* saved where a block begins while the launch ahead still works */
@@ -33,7 +34,7 @@ static const struct {
     double wait, stretch, mask, item, hindrance[2];
 } orders[] = { { 0, 0, 0, 0, { 0, 0 } },
                { 0.20e-6, 1.45, 0.86, 0, { 0.78, 0.71 } },
-               { 0.09e-6, 1.65, 0.77, 0.32e-6, { 0.89, 0.64 } },
+               { 0.02e-6, 1.65, 0.70, 0.32e-6, { 0.89, 0.64 } },
                { 0, 1.94, 0.98, 0, { 0.74, 0.62 } } };
 
 /* Seconds of a warpgroup's tile: its products, and its softmax, each if it had the multiprocessor
@@ -61,7 +62,8 @@ static double block_tile_seconds(const heed_problem *problem, const heed_gpu *gp
     double longer = products_longer ? tile.products : tile.softmax;
     double shorter = products_longer ? tile.softmax : tile.products;
     double busy = beside * v[R] * (longer + orders[v[O]].hindrance[v[T] > 1] * shorter);
-    double alone = orders[v[O]].wait + orders[v[O]].stretch * (longer + shorter);
+    double alone = orders[v[O]].wait + (v[T] > 1 ? WAIT_SECONDS : 0) +
+                   orders[v[O]].stretch * (longer + shorter);
     double bytes = 2.0 * v[N] * (double)(problem->dim_qk + problem->dim_v);
     double loads = bytes / (L2_BYTES * CLOCK_SHARE * gpu->clock);
     double seconds = busy > alone / v[K] ? busy : alone / v[K];
