@@ -1,0 +1,174 @@
+/*
+ * test_costs.c - what the cost models of the tensor-core kernels predict and choose, against times
+ * that were recorded on an H200 (data/times-h200.txt)
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cuda/gpu.h"
+#include "internal.h"
+#include "plan.h"
+
+#define LISTED_MAX 40
+
+/* A problem of the file, and the times of its configs. */
+typedef struct recorded {
+    char spec[80];
+    heed_problem problem;
+    int count;
+    struct {
+        char name[HEED_NAME_SIZE]; /* as planning has it */
+        double seconds;
+    } listed[LISTED_MAX];
+} recorded;
+
+/* Sums over problems, or over times. */
+typedef struct tally {
+    double sum, most;
+    int count;
+} tally;
+
+static heed_machine h200(heed_gpu *gpu)
+{
+    assert_true(heed_gpu_find(gpu, "H200"));
+    return (heed_machine){ .backend = HEED_BACKEND_CUDA, .level = gpu->arch, .gpu = gpu };
+}
+
+static void add(tally *to, double value)
+{
+    to->sum += value;
+    to->most = fmax(to->most, value);
+    to->count++;
+}
+
+static double mean(const tally *of)
+{
+    return of->count ? of->sum / of->count : 0;
+}
+
+/* The full name of "wgmma__..." or "mma__...". */
+static void complete(const char *brief, char name[HEED_NAME_SIZE])
+{
+    const char *arch = strncmp(brief, "wgmma", 5) == 0 ? "sm90" : "sm80";
+    snprintf(name, HEED_NAME_SIZE, "fwd_16bit_%s_%s", arch, brief);
+}
+
+/* Reads the next problem with its times; false at the end. The first line of the one behind it
+ * stays in @ahead. */
+static bool read_recorded(FILE *file, char ahead[160], recorded *it)
+{
+    char brief[80];
+    double microseconds;
+    while (ahead[0] == '#' && fgets(ahead, 160, file))
+        continue;
+    if (!ahead[0])
+        return false;
+    ahead[strcspn(ahead, "\n")] = '\0';
+    snprintf(it->spec, sizeof it->spec, "%s", ahead);
+    assert_int_equal(heed_problem_parse(&it->problem, it->spec), HEED_OK);
+    it->count = 0;
+    ahead[0] = '\0';
+    while (fgets(ahead, 160, file) && sscanf(ahead, "  %79s %lf", brief, &microseconds) == 2 &&
+           ahead[0] == ' ') {
+        assert_true(it->count < LISTED_MAX);
+        complete(brief, it->listed[it->count].name);
+        it->listed[it->count++].seconds = microseconds * 1e-6;
+        ahead[0] = '\0';
+    }
+    return true;
+}
+
+/* Predictions of what is listed: squares of logarithms of how far they are off. */
+static void judge_predictions(const recorded *it, const heed_machine *machine, tally squares[2])
+{
+    for (int i = 0; i < it->count; i++) {
+        const char *text;
+        heed_config config = { { 0 } };
+        const heed_kernel *kernel = heed_kernel_find(it->listed[i].name, &text);
+        assert_non_null(kernel);
+        assert_true(heed_config_parse(kernel->algorithm, text, &config));
+        double predicted = kernel->algorithm->cost(kernel, &it->problem, machine, &config);
+        double off = log(predicted / it->listed[i].seconds);
+        add(&squares[kernel->level == 90], off * off);
+    }
+}
+
+/* What planning chooses of both kernels; its name is in @name. */
+static void choose(const recorded *it, const heed_machine *machine, char name[HEED_NAME_SIZE])
+{
+    static const char *const kernels[] = { "fwd_16bit_sm80_mma", "fwd_16bit_sm90_wgmma" };
+    double least = INFINITY;
+    for (int i = 0; i < 2; i++) {
+        const char *text, *why;
+        double seconds;
+        const heed_kernel *kernel = heed_kernel_find(kernels[i], &text);
+        if (heed_plan_reject(kernel, &it->problem, machine))
+            continue;
+        heed_config best = heed_plan_best_config(kernel, &it->problem, machine, &seconds, &why);
+        if (seconds >= least)
+            continue;
+        least = seconds;
+        heed_config_print(kernel, &best, name, HEED_NAME_SIZE);
+    }
+}
+
+/* How much longer the choice takes than the fastest: logarithms. Where it was not timed, nothing is
+ * known. */
+static void judge_choice(const recorded *it, const heed_machine *machine, tally *longer)
+{
+    char name[HEED_NAME_SIZE] = "";
+    double fastest = INFINITY, chosen = 0;
+    choose(it, machine, name);
+    for (int i = 0; i < it->count; i++) {
+        fastest = fmin(fastest, it->listed[i].seconds);
+        if (strcmp(it->listed[i].name, name) == 0)
+            chosen = it->listed[i].seconds;
+    }
+    if (chosen > 0)
+        add(longer, log(chosen / fastest));
+    if (chosen > 1.1 * fastest)
+        printf("%s: %s takes %.4g us, %.4g could be had\n", it->spec, name, chosen * 1e6,
+               fastest * 1e6);
+}
+
+static void test_choices_on_an_h200(void **state)
+{
+    static recorded it;
+    heed_gpu gpu;
+    heed_machine machine = h200(&gpu);
+    tally squares[2] = { { 0 } }, longer = { 0 };
+    char ahead[160] = "#";
+    int problems = 0;
+    FILE *file = fopen(TIMES, "r");
+    assert_non_null(file);
+    for (; read_recorded(file, ahead, &it); problems++) {
+        judge_predictions(&it, &machine, squares);
+        judge_choice(&it, &machine, &longer);
+    }
+    fclose(file);
+    printf("%d problems: attn_mma is off by %.3f, attn_wgmma by %.3f; %d choices take %.4f longer "
+           "than the fastest, %.3f at most\n",
+           problems, sqrt(mean(&squares[0])), sqrt(mean(&squares[1])), longer.count, mean(&longer),
+           longer.most);
+    assert_true(problems > 250);
+    assert_true(longer.count > 0.9 * problems);
+    assert_true(sqrt(mean(&squares[0])) < 0.25);
+    assert_true(sqrt(mean(&squares[1])) < 0.15);
+    assert_true(mean(&longer) < 0.015);
+    assert_true(longer.most < 0.25);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_choices_on_an_h200),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
