@@ -32,8 +32,8 @@
 #define PARTS_RATE 0.24         /* of the memory's bandwidth: of parts, to the L2 and back */
 #define MASK_STEPS 0.4          /* that a mask adds to a step, */
 #define MASKED 1.14             /* and how much longer blocks with one then take */
-#define HIDDEN 0.01             /* that the shorter of computing and loading still adds, */
-#define FIRST_TILE 0.22         /* and once more for each tile of the keys */
+#define HIDDEN 0.01             /* that the shorter of computing and loading still adds; */
+#define FIRST_TILE 0.22 /* by a tile's share of the keys more: the first one is waited for */
 #define SCHEDULERS 4
 
 /* Clocks of one step of one warp: @own when alone, @busy of its scheduler. */
@@ -120,9 +120,9 @@ static double loading_seconds(const heed_gpu *gpu, const heed_problem *problem, 
     return seconds;
 }
 
-/* Both at the same time; but how the last blocks end is not beside any loading, which is why fewer
- * groups are better where memory binds: b16 h32/8 s1/8192 d128 takes 121 us of an H200 with two,
- * 123 with four, which compute in half the time. */
+/* Both at the same time, @tiles of all keys; but how the last blocks end is not beside any loading,
+ * which is why fewer groups are better where memory binds: b16 h32/8 s1/8192 d128 takes 121 us of
+ * an H200 with two, 123 with four, which compute in half the time. */
 static double beside_loading(const heed_gpu *gpu, const int *v, double tiles, double computing,
                              double loading)
 {
@@ -195,7 +195,7 @@ double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
         clocks += clocks_of_blocks(v, step, rounds > 0 && seen < 1 ? steps / 2 : longest, last,
                                    last);
     clocks *= seen < 1 ? MASKED : 1;
-    double seconds = beside_loading(gpu, v, (double)problem->seq_k / v[N],
+    double seconds = beside_loading(gpu, v, (double)heed_div_up(problem->seq_k, v[N]),
                                     clocks / (0.9 * gpu->clock),
                                     loading_seconds(gpu, problem, v, blocks, slots));
     double launch = LAUNCH_SECONDS - (gpu->arch >= 90 ? OVERLAP_SECONDS : 0);
