@@ -25,8 +25,8 @@ typedef struct shipped {
     int value[KNOBS];
 } shipped;
 
-/* Row groups are for many rows, key groups for few of them, and one warpgroup for 64; order 1 is for
- * few tiles, orders 2 and 3 for many; tiles of their own are for row groups under a mask. */
+/* Row groups are for many rows, key groups for few of them, and one warpgroup for 64; order 1 is
+ * for few tiles, orders 2 and 3 for many; tiles of their own are for row groups under a mask. */
 /* clang-format off */
 static const shipped table[] = {
     { 1, 64, { 4, 1, 64, 6, 3, 2, 1, 2 } },
