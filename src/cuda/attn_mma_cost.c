@@ -25,7 +25,7 @@
 #define MERGE_CLOCKS 500.0  /* per group */
 #define LAUNCH_SECONDS 2.2e-6
 #define OVERLAP_SECONDS 1e-6 /* less where a launch may begin before the one ahead has ended */
-/* Of splits and masks; fitted to 1300 times of 147 problems on an H200. */
+/* Of splits and masks; fitted to 1400 times of 146 problems on an H200. */
 #define COMBINE_SECONDS 1.45e-6 /* to leave a part and be counted, */
 #define ROUND_SECONDS 1.7e-6    /* and again where blocks come after others; */
 #define BATCH_SECONDS 0.6e-6    /* to wait for parts that are under way together; */

@@ -4,9 +4,8 @@
  * A multiprocessor has one block or two, whose warpgroups share its tensor cores and special
  * function units.
  *
- * Constants are fitted to 6900 times of 400 problems on an H200: they are off by 9 % (root of the
- * mean square), and what has the least cost of the table takes 0.7 % longer than its fastest, on
- * average.
+ * Constants are fitted to 6900 times of 252 problems on an H200; tests/test_costs.c says how far
+ * they are off.
  */
 #include "attn_wgmma.h"
 #include "gpu.h"
@@ -128,10 +127,9 @@ static double in_flight(const heed_problem *problem, const int *v, double runnin
     return stages < most ? stages : most;
 }
 
-/* Do two blocks of a launch come to the same multiprocessor though there are enough? Those that
- * begin early go where one ahead of them has ended first; blocks with the same keys end together,
- * others do not if they wait for stages: b4 h32 s1/2048 d64 takes 31 us so, 18 with one block for
- * each. */
+/* Do two blocks of a launch come to the same multiprocessor though there are enough? So it seems
+ * where blocks begin early, wait for stages and each read keys of their own, and therefore do not
+ * end together: b4 h32 s1/2048 d64 takes 31 us then, 18 with one block for each. */
 static bool meet(const heed_problem *problem, const heed_gpu *gpu, const int *v, double items,
                  double heads)
 {

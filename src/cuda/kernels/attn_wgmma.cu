@@ -177,16 +177,17 @@
  * Other loads delayed until the first have come: b4 h16 11.5 against 11.1, though d128 under a
  * mask 19.5 against 19.9.
  *
- * Configs. All legal ones that the model did not think hopeless were timed for 140 problems, each
- * with cold tensors in turn: 3600 times. Before and after, in one run: one head's chunk of queries
- * by two or three key groups (b1 h32/8 s256/4096 d128 83 -> 29 us, though most of that was
- * attn_mma's to lose), short rows of d128 likewise (b1 h8 s512 8.2 -> 5.4) or by one warpgroup
- * (b32 h16 s64 causal 14.6 -> 11.5); order 1 where an item has few tiles of d128 (b4 h32/8 s512
- * 32.6 -> 28.9; from 1024 keys on order 2 is faster, at 4096 by 11 %); under a mask two row groups
- * of 64 keys with tiles of their own (b4 h16 s512 d64 12.4 -> 11.0, b32 h16 s512 d128 103.8 ->
- * 98.6) or four without turns (b32 h32 s512 d64 113.8 -> 106.5, but b4 h32 s4096 513 -> 537). What
- * the table had and no problem missed then is gone. It also showed that two row groups with two
- * key groups that take turns never ended: turn_barrier() says why.
+ * Configs. Of the legal ones with tiles of 64, 96 or 128 keys and as many stages as fit, those
+ * that the model predicted within a quarter of the best were timed for 139 problems with cold
+ * tensors: 3600 times; and what won, for 95 others beside the table there was. Before and after,
+ * each pair from one run: short rows of d128 by order 1 (b1 h32/8 s256 6.4 -> 5.4 us, s128 causal
+ * 4.4 -> 3.7), 64 rows by one warpgroup (b32 h16 s64 d64 8.0 -> 7.0), order 1 where an item has
+ * few tiles of d128 (b4 h32/8 s512 32.6 -> 28.9; from 2048 keys on order 2 is mostly faster, at
+ * 4096 by 13 %); under a mask two row groups of 64 keys with tiles of their own (b4 h16 s512 d64
+ * 12.4 -> 11.0, b32 h16 s512 d128 103.8 -> 98.6) or four without turns (b32 h32 s512 d64 113.8 ->
+ * 106.5, but b4 h32 s4096 513 -> 537). What the table had and no problem missed then is gone. It
+ * also showed that two row groups with two key groups that take turns never ended: turn_barrier()
+ * says why.
  *
  * Tried with version 8, b2 h8 s512: a cluster's multicast of K and V to two blocks with other rows
  * (5.74 us against 5.28); pairs with two row groups and half of the keys (6.1 to 7.4 against 5.4);
