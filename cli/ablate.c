@@ -89,7 +89,7 @@ static cli_exit verdict(const ablate_run *run)
     return CLI_OK;
 }
 
-/* What depends on the device. */
+/* The parts that depend on the device. */
 static cli_exit set_up(ablate_run *run)
 {
     bool host = heed_device_is_host(run->bench.context);
@@ -195,9 +195,11 @@ const cli_verb cli_verb_ablate = {
         "--seconds, and the table ranks them by the change of the kernel's time, with intervals "
         "that hold for all of them together at 99 %.\n"
         "\n"
-        "What is left out costs at most what the kernel becomes faster, so nobody can gain more "
+        "Work that is left out costs at most as much as the kernel becomes faster: nobody gains "
+        "more "
         "there. Where more is done of something, the opposite can gain about as much at most. "
-        "What is done badly instead of well says what that is worth, and is no advice. Results "
+        "A thing done badly instead of well shows the worth of doing it well; it is no advice. "
+        "Results "
         "of kernels without exponentials, products or loads are wrong, as the table says; those "
         "of the others are compared with a float64 computation. At the end of the table stand "
         "those that there are none of for the kernel, with the reason.\n"

@@ -106,7 +106,7 @@ heed_status ablate_plan_delayed(const ablate_run *run, const ablate_subject *sub
 
 /* ablate_measure.c: ablate_prepare() plans the problem of @subject, for the kernel of run->bench or
  * for the one that is planned, and finds its ablations. ablate_try() does so if that was not done,
- * and all the rest. What goes wrong with an ablation is an outcome of it; what ends everything is
+ * and all the rest. A failure of an ablation is an outcome of it; an error that ends everything is
  * the status, with heed_message(). ablate_measure() prints that. After Ctrl-C, which both of them
  * say in their way, what was measured is there. */
 heed_status ablate_prepare(ablate_run *run, ablate_subject *subject);

@@ -57,7 +57,7 @@ static void make_tiny(heed_cuda_facts *facts)
     facts->threads = WARP;
 }
 
-/* What is compiled and launched for the build with ablation @number. */
+/* The kernel of the build with ablation @number. */
 static heed_status make_facts(const ablate_run *run, const ablate_subject *subject,
                               const char *kernel, int number, double delay, heed_cuda_facts *facts)
 {

@@ -59,7 +59,8 @@ static heed_status play(const scene *it, bench_engine *a, bench_engine *b, doubl
                                        .pairs_min = ABLATE_PAIRS_MIN,
                                        .seconds = it->run->bench.seconds,
                                        .seed = seed };
-    return lab_duel_run(duel, &sides[0], &sides[1], &options);
+    heed_status status = bench_engine_level(a, b);
+    return status == HEED_OK ? lab_duel_run(duel, &sides[0], &sides[1], &options) : status;
 }
 
 /* ---- Ablations ---- */

@@ -111,7 +111,7 @@ static cli_exit print_planted(const ablate_subject *subject)
     return cli_table_print(table);
 }
 
-/* What is not in the tables. */
+/* Notes below the tables. */
 static void print_notes(const ablate_subject *subject)
 {
     bool wrong = false;

@@ -9,6 +9,7 @@
 #include "inputs.h"
 #include "manifest.h"
 #include "roofline.h"
+#include "source.h"
 
 static const char *const efforts[] = { "estimate", "measure", "patient", NULL };
 
@@ -60,14 +61,30 @@ static cli_exit measure_all(bench_run *bench, const bench_sources *sources)
     return code;
 }
 
-/* The worst that happened to heed. What rivals do has no influence. */
+/* Was a backend asked for of a peer that is not available? Nobody knows then whether there is one
+ * of that name. */
+static cli_exit check_backends(const bench_run *bench)
+{
+    for (size_t i = 0; i < bench->rival_count; i++) {
+        const bench_rival *rival = &bench->rivals[i];
+        if (!rival->peer && rival->outcome == BENCH_REFUSED && strchr(rival->name, '-')) {
+            cli_error("--peers: '%s' was not compared: %s", rival->name, rival->reason);
+            return CLI_ENVIRONMENT;
+        }
+    }
+    return CLI_OK;
+}
+
+/* The worst outcome of heed, else of the user's source, else a backend that is missing. Figures
+ * of rivals have no influence. */
 static cli_exit verdict(const bench_run *bench)
 {
     bench_outcome worst = BENCH_OK;
     for (size_t i = 0; i < bench->row_count; i++)
         if (bench->rows[i].outcome > worst)
             worst = bench->rows[i].outcome;
-    return bench_exit_of(worst);
+    cli_exit code = bench_exit_of(worst != BENCH_OK ? worst : bench_own_outcome(bench));
+    return code == CLI_OK ? check_backends(bench) : code;
 }
 
 static cli_exit print(bench_run *bench)
@@ -102,10 +119,13 @@ static cli_exit run_bench(bench_run *bench, const bench_sources *sources)
     if (heed_device_is_host(bench->context))
         warn_if_busy(&bench->environment);
     if (cli_args_flag(bench->args, "calibrate")) {
-        cli_exit done = bench_calibrate(bench, sources);
+        cli_exit done = cli_args_given(bench->args, "duels") ? bench_duel_itself(bench, sources)
+                                                             : bench_calibrate(bench, sources);
         return done == CLI_OK ? cli_wisdom_save(bench->context, bench->args) : done;
     }
-    cli_exit code = bench_rivals_open(bench);
+    cli_exit code = bench_own_open(bench, sources);
+    if (code == CLI_OK)
+        code = bench_rivals_open(bench);
     if (code == CLI_OK) {
         if (!roofline_known(&bench->roofline, bench->context))
             memset(&bench->roofline, 0, sizeof bench->roofline);
@@ -131,14 +151,49 @@ static cli_exit run_bench(bench_run *bench, const bench_sources *sources)
  */
 static cli_exit check_calibrate(const cli_args *args)
 {
-    static const char *const others[] = { "against", "peers", "record" };
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+    static const char *const others[] = { "against", "peers", "record", "source" };
+    size_t count = sizeof others / sizeof others[0];
+    if (cli_args_given(args, "duels")) /* takes the source, the last one */
+        count--;
+    for (size_t i = 0; i < count; i++) {
         if (!cli_args_flag(args, "calibrate") || !cli_args_given(args, others[i]))
             continue;
         cli_error("--calibrate compares each kernel with itself alone; leave out --%s", others[i]);
         return CLI_USAGE;
     }
     return CLI_OK;
+}
+
+/* The option --duels needs --calibrate. */
+static cli_exit check_duels(const cli_args *args)
+{
+    if (!cli_args_given(args, "duels") || cli_args_flag(args, "calibrate"))
+        return CLI_OK;
+    cli_error("--duels counts verdicts of a kernel beside itself; add --calibrate");
+    return CLI_USAGE;
+}
+
+/* A record is of heed and its rivals. */
+static cli_exit check_record(const cli_args *args)
+{
+    if (!cli_args_given(args, "record") || !cli_args_given(args, "source"))
+        return CLI_OK;
+    cli_error("--record keeps heed and its rivals alone; leave out --source, or keep what --json "
+              "prints");
+    return CLI_USAGE;
+}
+
+/* Checks of options and files, before anything is done. */
+static cli_exit check(const cli_args *args)
+{
+    cli_exit code = check_calibrate(args);
+    if (code == CLI_OK)
+        code = check_duels(args);
+    if (code == CLI_OK)
+        code = check_record(args);
+    if (code == CLI_OK)
+        code = cli_kernel_check(args);
+    return code == CLI_OK ? cli_kernel_check_of(args, "against") : code;
 }
 
 static cli_exit run(const cli_args *args)
@@ -153,19 +208,22 @@ static cli_exit run(const cli_args *args)
                         .cold = cli_args_flag(args, "cold"),
                         .replay = cli_args_flag(args, "replay"),
                         .seed = (uint64_t)cli_args_integer(args, "seed") };
-    bench_sources sources;
-    cli_exit code = check_calibrate(args);
+    bench_sources sources = { .count = 0 };
+    cli_source own = { .text = NULL };
+    cli_exit code = check(args);
+    if (code == CLI_OK && cli_args_given(args, "source") && !cli_args_flag(args, "calibrate")) {
+        bench.own = &own;
+        code = cli_source_read(&own, args);
+    }
     if (code == CLI_OK)
-        code = cli_kernel_check(args);
-    if (code != CLI_OK)
-        return code;
-    code = bench_sources_read(&sources, args);
+        code = bench_sources_read(&sources, args);
     if (code == CLI_OK)
         code = cli_context_open(&bench.context, args);
     if (code == CLI_OK)
         code = run_bench(&bench, &sources);
     heed_context_destroy(bench.context);
     bench_sources_free(&sources);
+    cli_source_free(&own);
     return code;
 }
 
@@ -177,12 +235,17 @@ static const cli_option options[] = {
       .help = "Also time the captured values in FILE, a .safetensors file: every q, k and v with "
               "the same "
               "prefix is a problem" },
+    CLI_OPTION_LAYOUT,
     CLI_OPTION_MASK("Mask of the problems in that file"),
     CLI_OPTION_KERNEL,
     { .name = "against",
       .kind = CLI_TEXT,
       .argument = "NAME",
       .help = "Compare with this kernel of heed's own as well, named likewise" },
+    CLI_OPTION_SOURCE(
+        "Prove this kernel of your own, a .c or .cu file (docs/your-own-kernel.md), and "
+        "time it in turns with heed; rivals are then those of --peers alone. With --duels: time "
+        "the C file beside a copy of itself, each in its sandbox"),
     { .name = "effort",
       .letter = 'e',
       .kind = CLI_CHOICE,
@@ -215,6 +278,29 @@ static const cli_option options[] = {
       .max = 100,
       .standard = "2",
       .help = "The difference that --calibrate is asked about" },
+    { .name = "duels",
+      .kind = CLI_INTEGER,
+      .argument = "N",
+      .min = 1,
+      .max = 100000,
+      .help = "With --calibrate: so many comparisons of --seconds, and how often their verdict is "
+              "wrong" },
+    { .name = "planted",
+      .kind = CLI_REAL,
+      .argument = "PERCENT",
+      .min = 0,
+      .max = 100,
+      .standard = "0",
+      .help = "With --duels and --source: the copy takes so much longer, by the system's account "
+              "of its "
+              "CPU; FASTER is right" },
+    { .name = "time-limit",
+      .kind = CLI_REAL,
+      .argument = "SECONDS",
+      .min = 0.001,
+      .max = 1e6,
+      .standard = "1e6",
+      .help = "With --duels: begin no other one after this" },
     CLI_OPTION_COLD,
     { .name = "replay",
       .kind = CLI_FLAG,
@@ -262,8 +348,8 @@ const cli_verb cli_verb_bench = {
         "stand "
         "the time of single calls from start to completion (eager), by the clock, and what "
         "starting "
-        "one takes of the host's time (launch). What the time is of the floor by the roofline, and "
-        "which unit binds, is shown once 'heed roofline' has measured the device.\n"
+        "one takes of the host's time (launch). The share of the floor by the roofline, and "
+        "the unit that binds are shown once 'heed roofline' has measured the device.\n"
         "\n"
         "No figure is printed before the output that was timed has been compared with a float64 "
         "computation, a sample of "
@@ -271,11 +357,17 @@ const cli_verb cli_verb_bench = {
         "rival "
         "that refuses a problem, crashes, hangs, or computes the wrong thing.\n"
         "\n"
+        "With --source a kernel of your own takes turns with heed's, once it has passed all gates "
+        "that "
+        "a kernel must pass to be ranked. One that is wrong is not timed, and the exit status is "
+        "5; "
+        "one that refuses a problem is unfit, and the exit status is 4.\n"
+        "\n"
         "With --calibrate each kernel is compared with itself instead. From how much its blocks "
         "vary "
         "follows the smallest difference that would be detected 95 times of 100 in a comparison of "
         "--seconds with that --margin; for a problem where that is more than --detect, a line says "
-        "so. What cannot be detected cannot be ruled out either.\n"
+        "so. A difference that cannot be detected cannot be ruled out either.\n"
         "\n"
         "Examples:\n"
         "\n"
@@ -283,6 +375,7 @@ const cli_verb cli_verb_bench = {
         "  heed bench --shapes shapes/seed.txt --peers openblas --json > bench.json\n"
         "  heed bench --device cuda --cold --peers torch-flash,torch-cudnn --shapes "
         "shapes/rivals.txt\n"
+        "  heed bench --source mine.c --threads 1 b1 h8 s512 d64 f32\n"
         "  heed bench --calibrate --seconds 2 --shapes shapes/seed.txt\n"
         "  heed bench --kernel fwd_any_avx512_tile --against fwd_any_avx2_tile b1 h8 s512 d64 f32",
     .options = options,

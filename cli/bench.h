@@ -134,7 +134,9 @@ typedef struct bench_match {
     int64_t calls;     /* of a replay; 0: timed by blocks */
     lab_summary eager; /* of single calls, by the clock; n = 0: not timed */
     lab_comparison comparison;
-    bool looked; /* it had the time of a look alone: it is not near the fastest */
+    double asking; /* of a user's source: the share of its time that may be what its
+                      process took to be asked; else 0 */
+    bool looked;   /* it had the time of a look alone: it is not near the fastest */
 } bench_match;
 
 /* One problem. */
@@ -179,12 +181,13 @@ typedef struct bench_run {
     const cli_args *args;
     heed_context *context;
     heed_effort effort;
-    const char *kernel;  /* NULL: the planner's choice */
-    const char *against; /* another kernel as an opponent, or NULL */
-    double seconds;      /* for heed alone, and for each match */
-    double look;         /* for heed alone, and for a first match with each rival, where all that is
-                            asked is who is the fastest: he alone, and who is near him, gets the whole
-                            time. 0: all do */
+    const char *kernel;     /* NULL: the planner's choice */
+    const char *against;    /* another kernel as an opponent, or NULL */
+    struct cli_source *own; /* a user's source as an opponent, or NULL */
+    double seconds;         /* for heed alone, and for each match */
+    double look; /* for heed alone, and for a first match with each rival, where all that is
+                    asked is which is the fastest: it alone, and those near it, get the whole
+                    time. 0: all do */
     double margin;
     double detect;       /* the difference that --calibrate is asked about */
     int64_t deadline_ns; /* of heed_clock_ns(): no rival is started or met later; 0: none */
@@ -221,7 +224,7 @@ double bench_ceiling(bench_run *bench, heed_type type, bool again);
  * that is not known, its rate of the ceiling; 0: neither is known. */
 double bench_of_roofline(const bench_row *row);
 
-/* bench_measure() times one problem: heed alone, then against each opponent. What goes wrong with a
+/* bench_measure() times one problem: heed alone, then against each opponent. A failure of a
  * kernel or a rival is an outcome of the row; CLI_ENVIRONMENT and CLI_INTERRUPTED, with @row freed,
  * are the only failures. */
 cli_exit bench_measure(bench_run *bench, const bench_source *source, bench_row *row);
@@ -229,6 +232,15 @@ void bench_row_free(bench_row *row);
 
 /* bench_late() says whether the deadline of @bench has passed. */
 bool bench_late(const bench_run *bench);
+
+/* -------------------------------------------------------------------------- */
+/* bench_own.c: a user's source                                    */
+/* -------------------------------------------------------------------------- */
+
+/* bench_own_open() makes sure that bench->own, if there is one, can run on the problems of
+ * @sources: see cli_source_check(). bench_own_outcome() returns the worst that happened to it. */
+cli_exit bench_own_open(bench_run *bench, const bench_sources *sources);
+bench_outcome bench_own_outcome(const bench_run *bench);
 
 /* -------------------------------------------------------------------------- */
 /* bench_calibrate.c: what can be told on this machine                        */
@@ -247,13 +259,17 @@ typedef struct bench_calibration {
     lab_duel duel;     /* free with lab_duel_free() */
 } bench_calibration;
 
-/* bench_calibrate_problem() measures it, for --seconds. What goes wrong with the kernel is an
+/* bench_calibrate_problem() measures it, for --seconds. A failure of the kernel is an
  * outcome of the row; CLI_INTERRUPTED is the only failure. */
 cli_exit bench_calibrate_problem(const bench_run *bench, const bench_source *source,
                                  bench_calibration *row);
 
 /* bench_calibrate() does so for all problems and prints what differences can be detected. */
 cli_exit bench_calibrate(bench_run *bench, const bench_sources *sources);
+
+/* bench_duels.c: bench_duel_itself() runs --duels of what a problem is computed by with itself, and
+ * prints how often the verdicts are right. */
+cli_exit bench_duel_itself(const bench_run *bench, const bench_sources *sources);
 
 /* -------------------------------------------------------------------------- */
 /* bench_rivals.c: which rivals there are                                     */
@@ -272,10 +288,6 @@ void bench_rivals_close(bench_run *bench);
 void bench_print_machine(const bench_run *bench);
 cli_exit bench_print_table(const bench_run *bench);
 
-/* bench_table_row() begins a row with problem and kernel, "" if it is not known. Returns whether
- * figures follow: else the row is ended, with a dash in their place. */
-bool bench_table_row(lab_table *table, const bench_source *source, const char *kernel,
-                     bench_outcome outcome);
 cli_exit bench_print_json(const bench_run *bench);
 
 /* bench_summary() returns a table with a line for each problem and a column for each opponent, and

@@ -33,7 +33,7 @@ static heed_status start_engine(const bench_run *bench, bench_calibration *row,
     return status == HEED_OK ? bench_engine_ready(engine, bench->replay, seconds) : status;
 }
 
-/* What the engine computes must be right, or its times say nothing. */
+/* The engine's results must be right, or its times say nothing. */
 static heed_status check_engine(bench_calibration *row, bench_engine *engine,
                                 const lab_expect *expect)
 {
@@ -90,6 +90,8 @@ static heed_status measure(const bench_run *bench, bench_calibration *row,
     for (int i = 0; i < 2 && status == HEED_OK; i++)
         status = start_engine(bench, row, &engines[i], tensors);
     if (status == HEED_OK)
+        status = bench_engine_level(&engines[0], &engines[1]);
+    if (status == HEED_OK)
         bench_checker_create(&checker, tensors, bench->seed, bench->host_threads);
     engines[0].checker = engines[1].checker = checker;
     if (status == HEED_OK)
@@ -134,10 +136,17 @@ static const char *percent(double share, char text[LAB_FORMAT_SIZE])
 
 static void add_row(lab_table *table, const bench_calibration *row)
 {
-    char text[LAB_FORMAT_SIZE];
+    char text[LAB_FORMAT_SIZE], spec[HEED_SPEC_SIZE];
     const lab_comparison *c = &row->duel.comparison;
-    if (!bench_table_row(table, row->source, row->kernel, row->outcome))
+    const char *label = row->source->label;
+    heed_problem_print(&row->source->problem, spec, sizeof spec);
+    lab_table_cell(table, "%s%s%s", label, *label ? " " : "", spec);
+    lab_table_cell(table, "%s", row->kernel[0] ? row->kernel : "heed");
+    if (row->outcome != BENCH_OK) {
+        lab_table_cell(table, "-");
+        lab_table_row_end(table);
         return;
+    }
     lab_table_cell(table, "%s", lab_format_seconds(row->seconds, text));
     lab_table_cell(table, "%zu", row->duel.pairs);
     lab_table_cell(table, "%s", percent(c->noise, text));
@@ -149,7 +158,7 @@ static void add_row(lab_table *table, const bench_calibration *row)
     lab_table_row_end(table);
 }
 
-/* What cannot be told, in a sentence for each problem. */
+/* The differences that cannot be told, in a sentence for each problem. */
 static void print_limits(const bench_run *bench, const bench_calibration *rows, size_t count)
 {
     char spec[HEED_SPEC_SIZE], noise[LAB_FORMAT_SIZE], least[LAB_FORMAT_SIZE];

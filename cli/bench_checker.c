@@ -13,7 +13,7 @@
 /* Elements read for the rows that are compared after each block: a few rows. */
 #define CHECK_WORK (INT64_C(1) << 16)
 
-/* What is known of each row takes as many numbers as there are keys: not more than this in all. */
+/* The facts about a row take as many numbers as there are keys: not more than this in all. */
 #define CHECK_NUMBERS (INT64_C(1) << 24)
 
 /* Q, K and V that stay as they are: on a CPU the first copy is changed itself. */

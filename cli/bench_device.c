@@ -18,8 +18,8 @@ enum {
 /* Work to launch over and over lasts at most this long. */
 #define LAUNCH_SECONDS 0.05
 
-/* What a device gets out of a figure of its data sheet, at most, and what a rotation past twice the
- * cache leaves in there, at most. */
+/* The largest share of a data sheet's figure that a device reaches, and the largest share of the
+ * cache that a rotation past twice its size leaves. */
 #define SHEET_SLACK 1.05
 #define CACHED_SHARE 0.5
 
@@ -72,7 +72,7 @@ static heed_status sample_single(bench_row *row, bench_engine *engine, double se
     return status;
 }
 
-/* What heed_execute() itself takes while the device is busy with the calls before. */
+/* The time of heed_execute() itself while the device is busy with the calls before. */
 static heed_status sample_launch(bench_row *row, bench_engine *engine, double seconds)
 {
     double samples[LAUNCHES];

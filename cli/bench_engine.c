@@ -1,11 +1,13 @@
 /*
  * bench_engine.c - one side of a comparison runs its blocks
  */
+#define _GNU_SOURCE /* RUSAGE_THREAD */
 #include "bench_engine.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "../src/measure.h"
@@ -53,6 +55,14 @@ static const bench_heed own_heed = { .execute = own_execute,
                                      .workspace_size = own_workspace_size,
                                      .plan_destroy = own_plan_destroy };
 
+/* Bytes for the workspace, wherever it lies in them. */
+static size_t room_of(const bench_engine *engine)
+{
+    size_t size = engine->heed->workspace_size(engine->heed->data, engine->plan);
+    bool moves = heed_device_is_host(engine->tensors->context);
+    return moves ? size + PLACES * PLACE_BYTES : size;
+}
+
 heed_status bench_engine_start(bench_engine *engine, const bench_tensors *tensors, heed_plan *plan)
 {
     return bench_engine_start_of(engine, tensors, plan, NULL);
@@ -61,20 +71,16 @@ heed_status bench_engine_start(bench_engine *engine, const bench_tensors *tensor
 heed_status bench_engine_start_of(bench_engine *engine, const bench_tensors *tensors,
                                   heed_plan *plan, const bench_heed *heed)
 {
-    heed = heed ? heed : &own_heed;
-    size_t size = heed->workspace_size(heed->data, plan);
     *engine = (bench_engine){
-        .tensors = tensors, .plan = plan, .heed = heed, .copies = tensors->copies
+        .tensors = tensors, .plan = plan, .heed = heed ? heed : &own_heed, .copies = tensors->copies
     };
-    if (heed_device_is_host(tensors->context))
-        size += PLACES * PLACE_BYTES;
-    return heed_device_allocate(tensors->context, size, &engine->workspace);
+    return heed_device_allocate(tensors->context, room_of(engine), &engine->workspace);
 }
 
 void bench_engine_stop(bench_engine *engine)
 {
     heed_replay_destroy(&engine->replay);
-    if (engine->tensors)
+    if (engine->tensors && !engine->shared)
         heed_device_free(engine->tensors->context, engine->workspace);
     if (engine->heed)
         engine->heed->plan_destroy(engine->heed->data, engine->plan);
@@ -127,16 +133,44 @@ heed_status bench_engine_replay(bench_engine *engine, int64_t warmup, int64_t ru
     return heed_replay_repeat(&engine->replay, (int)warmup, (int)runs, seconds);
 }
 
+/* Clocks and counters at one moment. */
+typedef struct moment {
+    int64_t clock_ns;
+    int64_t cpu_ns; /* of this thread */
+    long waits;     /* how often it gave the CPU away */
+} moment;
+
+static moment now(void)
+{
+    struct timespec time = { .tv_sec = 0 };
+    struct rusage usage = { .ru_nvcsw = 0 };
+    moment it = { .clock_ns = heed_clock_ns() };
+    getrusage(RUSAGE_THREAD, &usage);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    it.cpu_ns = time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+    it.waits = usage.ru_nvcsw;
+    return it;
+}
+
+/* Nanoseconds from @start until now: what had to wait for something took what the clock says. */
+static int64_t passed(const bench_engine *engine, const moment *start)
+{
+    if (!engine->by_cpu)
+        return heed_clock_ns() - start->clock_ns;
+    moment end = now();
+    return end.waits == start->waits ? end.cpu_ns - start->cpu_ns : end.clock_ns - start->clock_ns;
+}
+
 /* The block itself, with the calls before it that are not timed. */
 static heed_status run_block(bench_engine *engine, double *seconds)
 {
     if (engine->replay.calls)
         return bench_engine_replay(engine, engine->warmup, engine->calls, seconds);
     heed_status status = engine_calls(engine, engine->warmup);
-    int64_t start = heed_clock_ns();
+    moment start = now();
     if (status == HEED_OK)
         status = engine_calls(engine, engine->calls);
-    *seconds = (double)(heed_clock_ns() - start) * 1e-9 / (double)engine->calls;
+    *seconds = (double)passed(engine, &start) * 1e-9 / (double)engine->calls;
     return status;
 }
 
@@ -164,12 +198,13 @@ heed_status bench_engine_block(void *data, double *seconds)
     return status;
 }
 
-/* What a device has captured keeps its places. */
-heed_status bench_engine_renew(void *data, uint64_t random)
+/* A captured graph keeps its places. */
+heed_status bench_engine_renew(void *data, uint64_t common, uint64_t own)
 {
     bench_engine *self = data;
+    (void)common;
     if (heed_device_is_host(self->tensors->context))
-        self->place = random % PLACES * PLACE_BYTES;
+        self->place = own % PLACES * PLACE_BYTES;
     return HEED_OK;
 }
 
@@ -184,6 +219,7 @@ heed_status bench_engine_estimate(bench_engine *engine, bool replay, double *sec
 heed_status bench_engine_ready(bench_engine *engine, bool replay, double seconds)
 {
     int64_t calls;
+    engine->seconds = seconds;
     if (!replay) {
         bench_block_size(seconds, &engine->warmup, &engine->calls);
         return HEED_OK;
@@ -191,6 +227,40 @@ heed_status bench_engine_ready(bench_engine *engine, bool replay, double seconds
     bench_replay_size(seconds, &calls, &engine->calls);
     engine->warmup = 1;
     return bench_engine_capture(engine, calls, engine->tensors->copies);
+}
+
+/* @b works where @a does, if there is room for both. */
+static heed_status share_workspace(bench_engine *a, bench_engine *b)
+{
+    heed_context *context = a->tensors->context;
+    heed_status status = HEED_OK;
+    if (b->shared)
+        return HEED_OK;
+    if (room_of(b) > room_of(a)) {
+        heed_device_free(context, a->workspace);
+        a->workspace = NULL;
+        status = heed_device_allocate(context, room_of(b), &a->workspace);
+    }
+    heed_device_free(context, b->workspace);
+    b->workspace = a->workspace;
+    b->shared = true;
+    return status;
+}
+
+heed_status bench_engine_level(bench_engine *a, bench_engine *b)
+{
+    heed_context *context = a->tensors->context;
+    bool replay = a->replay.calls > 0;
+    double seconds = sqrt(a->seconds * b->seconds);
+    heed_status status = HEED_OK;
+    if (heed_device_is_host(context) && !replay)
+        status = share_workspace(a, b);
+    if (status == HEED_OK)
+        status = bench_engine_ready(a, replay, seconds);
+    if (status == HEED_OK)
+        status = bench_engine_ready(b, replay, seconds);
+    a->by_cpu = b->by_cpu = heed_device_is_host(context) && heed_context_threads(context) == 1;
+    return status;
 }
 
 double bench_engine_round(const bench_engine *engine, double seconds)

@@ -25,6 +25,9 @@ typedef struct bench_engine {
     heed_plan *plan;
     const bench_heed *heed; /* that made it */
     void *workspace;
+    bool shared;            /* the workspace is the other side's */
+    double seconds;         /* of a call, by which blocks were sized */
+    bool by_cpu;            /* blocks are timed by the CPU that the thread had, not by the clock */
     size_t place;           /* bytes from there on that are not used */
     int64_t copies;         /* of the tensors that calls rotate through, all of them or the first */
     int64_t call;           /* number of the next one, which says what copy it works on */
@@ -50,7 +53,7 @@ void bench_engine_stop(bench_engine *engine);
  * engine. After Ctrl-C the first two fail with HEED_ERR_SYSTEM. */
 heed_status bench_engine_call(void *data);
 heed_status bench_engine_block(void *data, double *seconds);
-heed_status bench_engine_renew(void *data, uint64_t random);
+heed_status bench_engine_renew(void *data, uint64_t common, uint64_t own);
 
 /* bench_engine_capture() makes the blocks of replays of @calls calls, which rotate through the
  * first
@@ -66,6 +69,13 @@ heed_status bench_engine_estimate(bench_engine *engine, bool replay, double *sec
 /* bench_engine_ready() sizes the blocks for calls that take @seconds, and captures what is to be
  * replayed if @replay. */
 heed_status bench_engine_ready(bench_engine *engine, bool replay, double seconds);
+
+/* bench_engine_level() makes two engines that are ready the sides of a duel: nothing but what they
+ * compute is to differ. Blocks of both have as many calls, sized by the mean of what calls take of
+ * either; on a CPU both work in the workspace of @a, which must outlive @b; and with one thread
+ * both are timed by the CPU that it had, which does not tell how many others wanted it, unless it
+ * waited for something by itself. Returns as heed_device_allocate() and bench_engine_ready() do. */
+heed_status bench_engine_level(bench_engine *a, bench_engine *b);
 
 /* bench_engine_round() returns the seconds that a block takes with its warm-up. */
 double bench_engine_round(const bench_engine *engine, double seconds);
@@ -123,11 +133,20 @@ double bench_device_floor(const bench_run *bench, const bench_row *row);
 int64_t bench_alone_ns(const bench_run *bench);
 
 /* bench_match.c: plays a match on the problem and tensors of @heed, whose call takes @heed_seconds.
- * What goes wrong with the opponent is an outcome of @match; HEED_ERR_NO_MEMORY, and
+ * A failure of the opponent is an outcome of @match; HEED_ERR_NO_MEMORY, and
  * HEED_ERR_SYSTEM after Ctrl-C, are the only failures. */
 heed_status bench_meet_rival(bench_run *bench, bench_match *match, bench_rival *entry,
                              bench_engine *heed, double heed_seconds, const lab_expect *expect);
 heed_status bench_meet_kernel(bench_run *bench, bench_match *match, bench_engine *heed,
                               double heed_seconds, const lab_expect *expect);
+
+/* bench_meet_own() does so with bench->own, after it was proved. */
+heed_status bench_meet_own(const bench_run *bench, bench_match *match, bench_engine *heed,
+                           double heed_seconds);
+
+/* bench_match_interleave() interleaves blocks of heed and of @other, of which a pair takes @round
+ * seconds, and judges. */
+heed_status bench_match_interleave(const bench_run *bench, bench_match *match, bench_engine *heed,
+                                   const lab_side *other, double round);
 
 #endif /* CLI_BENCH_ENGINE_H */

@@ -60,7 +60,7 @@ static json_t *state_of(const heed_device_state *state)
         state->other_processes >= 0 ? json_integer(state->other_processes) : json_null());
 }
 
-/* What is timed beside the samples where these are replays; else null. */
+/* Figures beside the samples where these are replays; else null. */
 static json_t *replay_of(const bench_row *row)
 {
     if (row->calls == 0)
@@ -74,7 +74,7 @@ static json_t *replay_of(const bench_row *row)
 static json_t *match_of(const bench_match *match)
 {
     bool good = match->outcome == BENCH_OK;
-    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
                      cli_json_text(match->name), "outcome", bench_outcome_name(match->outcome),
                      "reason", text_or_null(match->reason), "method", text_or_null(match->method),
                      "error", error_of(match->error), "seconds",
@@ -82,7 +82,8 @@ static json_t *match_of(const bench_match *match)
                      verdict_of(match), "heed_blocks", reals(match->heed, good ? match->pairs : 0),
                      "rival_blocks", reals(match->other, good ? match->pairs : 0), "replay_calls",
                      match->calls ? json_integer(match->calls) : json_null(), "eager",
-                     match->eager.n ? summary_json(&match->eager) : json_null());
+                     match->eager.n ? summary_json(&match->eager) : json_null(), "asking",
+                     positive_or_null(match->asking));
 }
 
 static json_t *matches_of(const bench_row *row)
@@ -175,13 +176,14 @@ json_t *bench_json_device(const bench_run *bench)
 json_t *bench_json(const bench_run *bench)
 {
     return json_pack(
-        "{s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:s, s:o, s:b, s:b, s:o, s:I, s:o, s:o, s:o}",
+        "{s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:s, s:o, s:o, s:b, s:b, s:o, s:I, s:o, s:o, s:o}",
         "environment", lab_environment_json(&bench->environment), "manifest",
         text_or_null(cli_manifest_hash(bench->manifest)), "build", heed_wisdom_build(), "device",
         heed_context_device(bench->context), "device_facts", bench_json_device(bench), "cpu",
         heed_context_cpu(bench->context), "threads", heed_context_threads(bench->context), "effort",
-        effort_names[bench->effort], "kernel", text_or_null(bench->kernel), "cold", bench->cold,
-        "replay", bench->replay, "seconds", cli_json_real(bench->seconds), "seed",
+        effort_names[bench->effort], "kernel", text_or_null(bench->kernel), "source",
+        bench->own ? cli_json_text(cli_args_text(bench->args, "source")) : json_null(), "cold",
+        bench->cold, "replay", bench->replay, "seconds", cli_json_real(bench->seconds), "seed",
         (json_int_t)bench->seed, "ceilings", ceilings_of(bench), "rivals", rivals_of(bench), "rows",
         rows_of(bench));
 }

@@ -35,10 +35,9 @@ static size_t least_pairs(double seconds, double round)
     return affordable < 1 ? 1 : affordable < PAIRS_USUAL ? (size_t)affordable : PAIRS_USUAL;
 }
 
-/* Interleaves blocks of heed and of the opponent, and judges. All the time is used: the figures are
- * as much wanted as the verdict. */
-static heed_status interleave(const bench_run *bench, bench_match *match, bench_engine *heed,
-                              const lab_side *other, double round)
+/* All the time is used: the figures are as much wanted as the verdict. */
+heed_status bench_match_interleave(const bench_run *bench, bench_match *match, bench_engine *heed,
+                                   const lab_side *other, double round)
 {
     lab_duel duel;
     lab_side mine = { bench_engine_block, bench_engine_renew, heed };
@@ -182,9 +181,9 @@ static heed_status play_rival(bench_run *bench, bench_match *match, bench_rival 
     match->calls = guest.replay;
     heed->rival = rival;
     lab_side other = { bench_guest_block, NULL, &guest };
-    heed_status status = interleave(bench, match, heed, &other,
-                                    bench_engine_round(heed, heed_seconds) +
-                                        bench_guest_round(&guest));
+    heed_status status = bench_match_interleave(bench, match, heed, &other,
+                                                bench_engine_round(heed, heed_seconds) +
+                                                    bench_guest_round(&guest));
     heed->rival = NULL;
     if (guest.answer != LAB_ANSWER_OK) {
         rival_failed(match, rival, guest.answer);
@@ -275,13 +274,15 @@ heed_status bench_meet_kernel(bench_run *bench, bench_match *match, bench_engine
         status = bench_engine_estimate(&other, bench->replay, &seconds);
     if (status == HEED_OK)
         status = bench_engine_ready(&other, bench->replay, seconds);
+    if (status == HEED_OK)
+        status = bench_engine_level(heed, &other);
     other.checker = heed->checker;
     if (status == HEED_OK) {
         lab_side side = { bench_engine_block, bench_engine_renew, &other };
         match->calls = other.replay.calls;
-        status = interleave(bench, match, heed, &side,
-                            bench_engine_round(heed, heed_seconds) +
-                                bench_engine_round(&other, seconds));
+        status = bench_match_interleave(bench, match, heed, &side,
+                                        bench_engine_round(heed, heed_seconds) +
+                                            bench_engine_round(&other, seconds));
     }
     /* Both write the same O: a call more shows whose it is. */
     if (status == HEED_OK)

@@ -165,7 +165,7 @@ static bench_match *add_match(bench_row *row)
     return match;
 }
 
-/* A first look at a rival, unless he is the only one. */
+/* A first look at a rival, unless it is the only one. */
 static heed_status look_at(bench_run *bench, bench_row *row, bench_rival *entry,
                            bench_engine *engine, const lab_expect *expect)
 {
@@ -224,7 +224,7 @@ static heed_status play_matches(bench_run *bench, bench_row *row, bench_engine *
     heed_status status = HEED_OK;
     if (row->outcome != BENCH_OK)
         return HEED_OK;
-    row->matches = calloc(bench->rival_count + 1, sizeof *row->matches);
+    row->matches = calloc(bench->rival_count + 2, sizeof *row->matches);
     if (!row->matches)
         return HEED_ERR_NO_MEMORY;
     for (size_t i = 0; status == HEED_OK && i < bench->rival_count && !cli_interrupted(); i++)
@@ -234,6 +234,8 @@ static heed_status play_matches(bench_run *bench, bench_row *row, bench_engine *
         status = play_near(bench, row, engine, expect);
     if (status == HEED_OK && bench->against)
         status = bench_meet_kernel(bench, add_match(row), engine, row->summary.p50, expect);
+    if (status == HEED_OK && bench->own)
+        status = bench_meet_own(bench, add_match(row), engine, row->summary.p50);
     return cli_interrupted() ? HEED_ERR_SYSTEM : status;
 }
 

@@ -44,7 +44,7 @@ static bool make_folders(char *path)
     return mkdir(path, 0777) == 0 || errno == EEXIST;
 }
 
-/* What was timed: the name of the shape file, or of the kernel, or simply "bench". */
+/* The subject of the times: the name of the shape file, or of the kernel, or simply "bench". */
 static void describe(const bench_run *bench, char *text, size_t size)
 {
     const char *shapes = cli_args_text(bench->args, "shapes");

@@ -119,6 +119,42 @@ static lab_rival *open_peer(bench_run *bench, const lab_found *found, lab_answer
     return peer;
 }
 
+/* @name, or what stands before its first dash, must be a peer that was found: a slip is no reason
+ * to time without it. */
+static cli_exit refuse_peer(const lab_found *found, size_t count, const char *first)
+{
+    cli_suggestion suggestion = cli_suggest(first);
+    for (size_t i = 0; i < count; i++)
+        cli_suggest_consider(&suggestion, found[i].name);
+    if (suggestion.best)
+        cli_error("--peers: there is no rival '%s' here; did you mean '%s'?", first,
+                  suggestion.best);
+    else
+        cli_error("--peers: there is no rival '%s' here ('heed doctor' lists them, HEED_PEERS says "
+                  "where else to look)",
+                  first);
+    return CLI_USAGE;
+}
+
+/* The same of a backend, of which a peer has told what there is on this device. */
+static cli_exit refuse_backend(const lab_rival *peer, const char *backend)
+{
+    char list[256] = "";
+    cli_suggestion suggestion = cli_suggest(backend);
+    for (size_t i = 0, length = 0; i < peer->backend_count && length < sizeof list; i++) {
+        length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "",
+                                   peer->backends[i]);
+        cli_suggest_consider(&suggestion, peer->backends[i]);
+    }
+    if (suggestion.best)
+        cli_error("--peers: %s has no backend '%s' here; did you mean '%s-%s'?", peer->found.name,
+                  backend, peer->found.name, suggestion.best);
+    else
+        cli_error("--peers: %s has no backend '%s' here%s%s", peer->found.name, backend,
+                  *list ? "; it has " : "", list);
+    return CLI_USAGE;
+}
+
 /* Adds the rival @name, all its backends if it has any, or the one that follows a dash. */
 static cli_exit open_rival(bench_run *bench, const lab_found *found, size_t count, const char *name)
 {
@@ -128,8 +164,7 @@ static cli_exit open_rival(bench_run *bench, const lab_found *found, size_t coun
     snprintf(first, sizeof first, "%.*s", dash ? (int)(dash - name) : (int)sizeof first, name);
     const lab_found *file = find_named(found, count, first);
     if (!file)
-        return add_absent(bench, name, BENCH_FAILED,
-                          "there is no such peer (HEED_PEERS says where to look)");
+        return refuse_peer(found, count, first);
     if (bench_late(bench))
         return add_absent(bench, name, BENCH_SKIPPED, "no time was left to start it");
     lab_rival *peer = open_peer(bench, file, &answer);
@@ -148,9 +183,9 @@ static cli_exit open_rival(bench_run *bench, const lab_found *found, size_t coun
         if (!dash || strcmp(peer->backends[i], dash + 1) == 0)
             if (add_present(bench, peer, peer->backends[i]) != CLI_OK)
                 return CLI_ENVIRONMENT;
-    if (bench->rival_count > before)
+    if (bench->rival_count > before || !dash)
         return CLI_OK;
-    return add_absent(bench, name, BENCH_FAILED, "the peer has no such backend here");
+    return refuse_backend(peer, dash + 1);
 }
 
 static cli_exit open_all(bench_run *bench, const lab_found *found, size_t count)
@@ -165,9 +200,21 @@ static cli_exit open_all(bench_run *bench, const lab_found *found, size_t count)
     return code;
 }
 
-/* Starts those of @list, names separated by commas. */
-static cli_exit open_listed(bench_run *bench, const lab_found *found, size_t count,
-                            const char *list)
+/* Are the files of a name there? Asked of all before the first is started. */
+static cli_exit check_rival(bench_run *bench, const lab_found *found, size_t count,
+                            const char *name)
+{
+    char first[LAB_PEER_NAME_SIZE];
+    (void)bench;
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(name, "-"), name);
+    return find_named(found, count, first) ? CLI_OK : refuse_peer(found, count, first);
+}
+
+typedef cli_exit rival_fn(bench_run *bench, const lab_found *found, size_t count, const char *name);
+
+/* Does @each to those of @list, names separated by commas. */
+static cli_exit for_listed(bench_run *bench, const lab_found *found, size_t count, const char *list,
+                           rival_fn *each)
 {
     char name[sizeof bench->rivals->name];
     cli_exit code = CLI_OK;
@@ -181,10 +228,17 @@ static cli_exit open_listed(bench_run *bench, const lab_found *found, size_t cou
         }
         memcpy(name, list, length);
         name[length] = '\0';
-        code = open_rival(bench, found, count, name);
+        code = each(bench, found, count, name);
         list += length + (list[length] == ',');
     }
     return code;
+}
+
+static cli_exit open_listed(bench_run *bench, const lab_found *found, size_t count,
+                            const char *list)
+{
+    cli_exit code = for_listed(bench, found, count, list, check_rival);
+    return code == CLI_OK ? for_listed(bench, found, count, list, open_rival) : code;
 }
 
 /* The first peer that can tells how fast its matrix product is. */
@@ -207,8 +261,8 @@ cli_exit bench_rivals_open(bench_run *bench)
     const char *list = cli_args_text(bench->args, "peers");
     lab_found *found;
     size_t count;
-    if (list && strcmp(list, "none") == 0)
-        return CLI_OK;
+    if (list ? strcmp(list, "none") == 0 : bench->own != NULL)
+        return CLI_OK; /* who brings a kernel along wants to know of that one */
     if (lab_peers_find(&found, &count) != HEED_OK) {
         cli_error("not enough memory to look for rivals");
         return CLI_ENVIRONMENT;

@@ -17,7 +17,7 @@
 /* Random values repeat after this many: a prime, so that no two head vectors are alike. */
 #define PERIOD INT64_C(1048573)
 
-/* What is uploaded at a time to poison O. */
+/* The bytes uploaded at a time to poison O. */
 #define POISON_BYTES ((size_t)4 << 20)
 
 /* From this many rows on it is quicker to download all of O. */
@@ -128,7 +128,7 @@ static heed_status make_tensor(bench_tensors *tensors, int64_t copy, lab_role ro
     return heed_device_upload(tensors->context, *data, tensors->host[role], bytes);
 }
 
-/* The system promises more than it has, and kills who takes it at its word. */
+/* The system promises more than it has, and kills a process that uses it. */
 static bool is_affordable(const bench_tensors *tensors)
 {
     size_t each = copy_bytes(&tensors->problem);
@@ -224,15 +224,18 @@ void *bench_tensors_dense(const bench_tensors *tensors, lab_role role)
     return dense;
 }
 
-/* The error of the row @i of @expect, whose elements begin at @row. */
+/* The error of the row @i of @expect, whose elements begin at @row; infinite if one of them is
+ * finite and should not be, or the other way round. */
 static double row_error(heed_type type, const void *row, const lab_expect *expect, int64_t i)
 {
     double sum = 0;
     if (isinf(expect->o_budget[i]))
         return 0; /* not judged */
     for (int64_t d = 0; d < expect->dim; d++) {
-        double off = lab_element_get(type, row, d) - expect->o[i * expect->dim + d];
-        sum += off * off;
+        double expected = expect->o[i * expect->dim + d], value = lab_element_get(type, row, d);
+        if (!isfinite(value) != !isfinite(expected))
+            return INFINITY;
+        sum += isfinite(expected) ? (value - expected) * (value - expected) : 0;
     }
     double ratio = sum == 0 ? 0 : sqrt(sum) / expect->o_budget[i];
     return isnan(ratio) ? INFINITY : ratio;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "library.h"
+#include "plausible.h"
 
 /* -------------------------------------------------------------------------- */
 /* The file                                                                   */
@@ -35,9 +36,18 @@ cli_exit cli_board_open(lab_record **record, lab_record_mode mode, const cli_arg
     }
     if (status == HEED_OK)
         status = lab_record_open(record, path, mode, &error);
-    if (status == HEED_OK)
-        lab_record_describe(*record, cli_library_describe);
-    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
+    if (status != HEED_OK)
+        return cli_board_fail(status, &error);
+    cli_judge *judge = cli_judge_create();
+    if (!judge) {
+        cli_error("not enough memory for the board");
+        lab_record_close(*record);
+        *record = NULL;
+        return CLI_ENVIRONMENT;
+    }
+    lab_record_describe(*record, cli_library_describe);
+    lab_record_judge(*record, cli_plausible, judge, cli_judge_destroy);
+    return CLI_OK;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -48,18 +58,21 @@ static cli_exit check(const cli_args *args)
 {
     lab_error error;
     lab_record *record;
-    int64_t trials = 0;
+    lab_record_chain chain;
     cli_exit code = cli_board_open(&record, LAB_RECORD_READ, args);
     if (!record)
         return code;
-    heed_status status = lab_record_check(record, &trials, &error);
+    heed_status status = lab_record_check(record, cli_args_text(args, "head"), &chain, &error);
     lab_record_close(record);
     if (status != HEED_OK)
         return cli_board_fail(status, &error);
     if (cli_args_json(args))
-        return cli_json_print(json_pack("{s:I, s:b}", "trials", (json_int_t)trials, "sound", 1),
+        return cli_json_print(json_pack("{s:I, s:I, s:s, s:b}", "trials", (json_int_t)chain.trials,
+                                        "links", (json_int_t)chain.links, "head", chain.head,
+                                        "sound", 1),
                               "board.check");
-    printf("%lld trials, all as they were added\n", (long long)trials);
+    printf("%lld trials, all as they were added\n%lld links, head %s\n", (long long)chain.trials,
+           (long long)chain.links, chain.head);
     return CLI_OK;
 }
 
@@ -86,7 +99,10 @@ static const cli_option options[] = {
       .kind = CLI_TEXT,
       .argument = "NAME",
       .help = "Compare with this rival; without it with the fastest" },
-    { .name = "ranking", .letter = 'r', .kind = CLI_FLAG, .help = "Show who follows the first" },
+    { .name = "ranking",
+      .letter = 'r',
+      .kind = CLI_FLAG,
+      .help = "Show the kernels behind the first too" },
     { .name = "history",
       .kind = CLI_FLAG,
       .help = "Show every confirmed trial, the newest first, also those that a newer figure of the "
@@ -94,6 +110,11 @@ static const cli_option options[] = {
     { .name = "all",
       .kind = CLI_FLAG,
       .help = "Show every trial, also those that failed, were not confirmed or cannot be trusted" },
+    { .name = "head",
+      .kind = CLI_TEXT,
+      .argument = "HASH",
+      .help = "Check that the board still has all that it had when 'heed board check' printed this "
+              "head" },
     { .name = "csv", .kind = CLI_FLAG, .help = "Print comma-separated values with all columns" },
     { .name = NULL },
 };
@@ -109,7 +130,7 @@ const cli_verb cli_verb_board = {
         "source, the environment, the commit. Trials are added and never changed.\n"
         "\n"
         "list, the default, shows for every problem the kernel that leads on each device, cold or "
-        "hot: who was promoted last after a comparison side by side, else the fastest. Of each "
+        "hot: the one promoted last after a comparison side by side, else the fastest. Of each "
         "kernel its newest confirmed figure counts. A figure of another day is history and proves "
         "nothing by itself; the ratio to a rival was taken in one run.\n"
         "\n"
@@ -117,7 +138,9 @@ const cli_verb cli_verb_board = {
         "made with, as 'heed doctor --lock' writes them, for 'heed doctor --check' to compare. add "
         "puts the JSON files of 'heed bench --record' on "
         "the board; a file that is there already adds nothing. check reads the whole file and says "
-        "whether anything in it is not as it was added.\n"
+        "whether anything in it is not as it was added. It prints the head of the chain that all "
+        "rows form: kept elsewhere, and given as --head later, it shows that nothing was taken "
+        "from the end either.\n"
         "\n"
         "trusted says whether 'heed selftest' had killed all wrong kernels with the gates that "
         "judged the trial: yes, no, or untested.\n"

@@ -26,12 +26,12 @@
         .help = "Only this problem, or those whose spec holds this text, such as d128 or causal" \
     }
 
-/* The row of option tables of verbs that run sources of somebody's. */
-#define CLI_OPTION_UNSAFE                                                                      \
-    {                                                                                          \
-        .name = "unsafe-candidates", .kind = CLI_FLAG,                                         \
-        .help = "Run C sources of somebody's also where this system has no sandbox for them: " \
-                "they can then do all that you can"                                            \
+/* The row of option tables of verbs that run users' sources. */
+#define CLI_OPTION_UNSAFE                                                               \
+    {                                                                                   \
+        .name = "unsafe-candidates", .kind = CLI_FLAG,                                  \
+        .help = "Run users' C sources also where this system has no sandbox for them: " \
+                "they can then do all that you can"                                     \
     }
 
 /* cli_board_open() opens the board of --board. A failure has been printed. Where @mode is
@@ -52,7 +52,7 @@ typedef struct cli_deed {
 /* cli_deed_run() runs the deed that the operands name, or says which there are. */
 cli_exit cli_deed_run(const cli_deed *deeds, const cli_args *args);
 
-/* What an environment is made with. Texts lie in this struct, which must not be copied. */
+/* The tools of an environment. Texts lie in this struct, which must not be copied. */
 typedef struct cli_board_tools {
     char manifest[LAB_RECORD_HASH_SIZE], libraries[256];
     char *text;
@@ -105,8 +105,14 @@ heed_status cli_board_selftest_find(lab_record *record, const char *backend, int
 heed_status cli_board_selftest_look(lab_record *record, const char *backend, int64_t *id,
                                     lab_error *error);
 
-/* read.c: cli_read_file() reads a file of at most @most bytes into a new text, which ends with a
- * null byte, for the caller to free. A failure has been printed. */
+/* context.c: cli_wisdom_load() is heed_wisdom_load() that also takes a pipe, and "-". */
+heed_status cli_wisdom_load(heed_context *context, const char *path, size_t *taken, size_t *skipped,
+                            lab_error *error);
+
+/* read.c: cli_read_text() reads a file or a pipe of at most @most bytes into a new text, which ends
+ * with a null byte, for the caller to free; cli_read_file() also prints the failure. */
+heed_status cli_read_text(const char *path, int64_t most, char **text, size_t *size,
+                          lab_error *error);
 cli_exit cli_read_file(const char *path, int64_t most, char **text, size_t *size);
 
 /* board_list.c: the leaderboard. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "board.h"
+#include "board_claims.h"
 #include "library.h"
 #include "manifest.h"
 #include "wisdom_line.h"
@@ -107,7 +108,7 @@ static void read_place(board_file *file)
         .system = text_of(around, "kernel"),
         .governor = text_of(around, "governor"),
     };
-    /* What another heed recorded has sources that are not here. */
+    /* A record of another heed has sources that are not here. */
     const char *build = file->environment.build;
     if (build && strcmp(build, heed_wisdom_build()) == 0)
         file->environment.library = cli_library_sources();
@@ -138,7 +139,7 @@ static void read_manifest(board_file *file)
 /* One row of the file: a trial                                               */
 /* -------------------------------------------------------------------------- */
 
-/* What a trial points to. */
+/* The texts that a trial points to. */
 typedef struct board_trial {
     heed_problem problem;
     char kernel[HEED_NAME_SIZE];
@@ -260,7 +261,7 @@ static lab_record_verdict verdict_of(const char *outcome)
     return LAB_RECORD_FAILED;
 }
 
-/* What heed bench looks at: some rows of what was timed, where it came to that. */
+/* The checks of heed bench: some rows of the timed output, where there is one. */
 static void add_gate(board_trial *t, const json_t *row)
 {
     const json_t *error = json_object_get(row, "error");
@@ -331,31 +332,38 @@ static int attempt_of(const json_t *rows, size_t index)
     return count;
 }
 
-static cli_exit append(board_file *file, board_trial *t)
-{
-    lab_error error;
-    lab_record_found found;
-    heed_status status = lab_record_find(file->record, &t->trial, &found, &error);
-    if (status == HEED_OK && !found.trial)
-        status = lab_record_append(file->record, &t->trial, NULL, &error);
-    if (status != HEED_OK) {
-        cli_error("%s: %s", file->path, error.text);
-        return status == HEED_ERR_INVALID ? CLI_CORRUPT : cli_exit_of(status);
-    }
-    *(found.trial ? &file->known : &file->added) += 1;
-    return CLI_OK;
-}
-
 static cli_exit fail_row(const board_file *file, size_t index, const char *why)
 {
     cli_error("%s: rows[%zu]: %s", file->path, index, why);
     return CLI_CORRUPT;
 }
 
+/* A record whose figures cannot be is refused: somebody else than heed made it, or changed it. */
+static cli_exit append(board_file *file, board_trial *t, size_t index)
+{
+    lab_error error;
+    lab_record_found found;
+    heed_status status = lab_record_find(file->record, &t->trial, &found, &error);
+    if (status == HEED_OK && !found.trial && t->trial.verdict == LAB_RECORD_OK &&
+        !lab_record_plausible(file->record, &t->trial, &error))
+        status = HEED_ERR_INVALID;
+    else if (status == HEED_OK && !found.trial)
+        status = lab_record_append(file->record, &t->trial, NULL, &error);
+    if (status == HEED_ERR_INVALID)
+        return fail_row(file, index, error.text);
+    if (status != HEED_OK) {
+        cli_error("%s: %s", file->path, error.text);
+        return cli_exit_of(status);
+    }
+    *(found.trial ? &file->known : &file->added) += 1;
+    return CLI_OK;
+}
+
 static cli_exit add_row(board_file *file, const json_t *rows, size_t index)
 {
     const json_t *row = json_array_get(rows, index), *rivals = json_object_get(row, "rivals");
     const char *spec = text_of(row, "problem"), *kernel = text_of(row, "kernel");
+    lab_error error;
     board_trial t = { .kernel = "" };
     if (!spec || heed_problem_parse(&t.problem, spec) != HEED_OK)
         return fail_row(file, index, spec ? heed_message() : "problem is missing");
@@ -375,8 +383,10 @@ static cli_exit add_row(board_file *file, const json_t *rows, size_t index)
         good = add_rival(file, &t, json_array_get(rivals, i));
     add_facts(&t, row);
     cli_exit code = CLI_ENVIRONMENT;
-    if (good)
-        code = append(file, &t);
+    if (good && board_claims_check(file->json, row, &t.trial, &error) != HEED_OK)
+        code = fail_row(file, index, error.text);
+    else if (good)
+        code = append(file, &t, index);
     else
         cli_error("%s: not enough memory", file->path);
     free_values(&t);

@@ -138,7 +138,7 @@ static void print_csv_head(FILE *out)
 /* The table                                                                  */
 /* -------------------------------------------------------------------------- */
 
-/* What is being printed. Rows come device by device; each has a table of its own. While they are
+/* The printing in progress. Rows come device by device; each has a table of its own. While they are
  * read nobody can add a trial, and a pager may take for ever: what is printed is kept in memory
  * until the last row has been read. */
 typedef struct board_print {
@@ -251,7 +251,7 @@ static heed_status visit(void *data, const lab_record_row *row)
     board_print *print = data;
     if (print->history && !print->all && !row->confirmed)
         return HEED_OK;
-    print->damaged += strcmp(row->trusted, "damaged") == 0;
+    print->damaged += !row->sound;
     if (cli_args_json(print->args))
         print->rows = cli_json_append(print->rows, json_row(row));
     else if (cli_args_flag(print->args, "csv"))
@@ -290,6 +290,8 @@ enum {
     NOT_RIGHT,
     NOT_TIMED,
     NOT_CONFIRMED,
+    NOT_SOUND,
+    NOT_VERIFIED,
     NOT_TRUSTED,
     REASONS
 };
@@ -300,6 +302,8 @@ static heed_status count_unranked(void *data, const lab_record_row *row)
     counts[strcmp(row->verdict, "ok") != 0 ? NOT_RIGHT
            : !(row->seconds > 0)           ? NOT_TIMED
            : !row->confirmed               ? NOT_CONFIRMED
+           : !row->sound                   ? NOT_SOUND
+           : !row->verified                ? NOT_VERIFIED
                                            : NOT_TRUSTED]++;
     return HEED_OK;
 }
@@ -312,6 +316,8 @@ static heed_status explain_nothing(lab_record *record, const lab_record_filter *
         [NOT_RIGHT] = "did not come out right",
         [NOT_TIMED] = "without a time",
         [NOT_CONFIRMED] = "not timed again once they were chosen",
+        [NOT_SOUND] = "damaged, or faster than can be",
+        [NOT_VERIFIED] = "without a proof by all gates",
         [NOT_TRUSTED] = "judged by gates that failed their own test",
     };
     size_t counts[REASONS] = { 0 }, total = 0, length = 0;

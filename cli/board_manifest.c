@@ -23,7 +23,7 @@ static cli_exit print(const char *text, const char *hash)
     return code;
 }
 
-/* What is known of trials that came as files is what lay beside these. */
+/* The manifest of a trial that came as a file is the one that lay beside it. */
 static cli_exit answer(lab_record *record, int64_t id)
 {
     lab_error error;

@@ -6,9 +6,10 @@
 #include <stdio.h>
 
 #include "../src/message.h"
+#include "tensor/random.h"
 
-/* What the laboratory's statuses make of a verdict. What was written outside is in the tensors, for
- * the gates to find. */
+/* The laboratory's status for a verdict. The gates find writes outside the outputs in the tensors.
+ */
 static heed_status status_of(cli_candidate *candidate)
 {
     const lab_trial_outcome *outcome = &candidate->outcome;
@@ -27,6 +28,8 @@ static heed_status prepare(void *data, const heed_problem *problem, lab_needs *n
     cli_candidate *candidate = data;
     size_t workspace;
 
+    if (candidate->worst.verdict != LAB_TRIAL_OK) /* it need not hang once more */
+        return heed_fail(HEED_ERR_DEVICE, "%s", candidate->worst.text);
     if (candidate->open && !candidate->open(candidate, problem))
         return status_of(candidate);
     if (!lab_trial_prepare(candidate->trial, problem, &workspace, &candidate->outcome))
@@ -51,6 +54,10 @@ static heed_status run_away(void *data, lab_stage *stage, heed_status *outcome)
     cli_candidate *candidate = data;
     lab_set set;
 
+    if (candidate->worst.verdict != LAB_TRIAL_OK) {
+        *outcome = heed_fail(HEED_ERR_DEVICE, "%s", candidate->worst.text);
+        return HEED_OK;
+    }
     for (int i = 0; i < LAB_SPANS; i++)
         set.span[i] = span_of(&stage->block[i].region);
     lab_trial_run(candidate->trial, &set, 1, 0, &candidate->outcome);
@@ -71,4 +78,14 @@ _Static_assert(LAB_SPANS == LAB_BLOCKS, "a stage has the tensors of a set");
 lab_subject cli_candidate_subject(cli_candidate *candidate)
 {
     return (lab_subject){ .data = candidate, .prepare = prepare, .run = run, .run_away = run_away };
+}
+
+heed_status cli_candidate_prove(cli_candidate *candidate, const heed_problem *problem, int threads,
+                                lab_report *report, uint64_t *seed)
+{
+    const lab_subject subject = cli_candidate_subject(candidate);
+    if (!lab_random_hidden(seed))
+        return heed_fail(HEED_ERR_SYSTEM, "the system gives no random numbers");
+    const lab_proof proof = { .problem = *problem, .seed = *seed, .threads = threads };
+    return lab_prove(&proof, &subject, report);
 }

@@ -5,7 +5,7 @@
 #define CLI_CANDIDATE_H
 
 #include "trial/trial.h"
-#include "verify/check.h"
+#include "verify/proof.h"
 
 typedef struct cli_candidate {
     lab_trial *trial;
@@ -21,8 +21,13 @@ typedef struct cli_candidate {
 } cli_candidate;
 
 /* cli_candidate_subject() returns @candidate, whose trial is open, as a subject, which runs in a
- * process of its own: what becomes of it there is what its statuses and messages say. What it
- * refers to must outlive it. */
+ * process of its own: what becomes of it there is what its statuses and messages say. Its
+ * pointers must outlive it. */
 lab_subject cli_candidate_subject(cli_candidate *candidate);
+
+/* cli_candidate_prove() is lab_prove() of a candidate, by a seed that nobody can know before, which
+ * is written to *@seed. Also HEED_ERR_SYSTEM if the system has no random numbers. */
+heed_status cli_candidate_prove(cli_candidate *candidate, const heed_problem *problem, int threads,
+                                lab_report *report, uint64_t *seed);
 
 #endif /* CLI_CANDIDATE_H */

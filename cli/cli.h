@@ -17,7 +17,7 @@
 #include "heed.h"
 #include "report/table.h"
 
-/* What the process returns. The values are part of the interface: scripts depend on them. */
+/* The exit status. The values are part of the interface: scripts depend on them. */
 typedef enum cli_exit {
     CLI_OK = 0,
     CLI_FINDING =
@@ -28,6 +28,7 @@ typedef enum cli_exit {
     CLI_VERIFY_FAILED = 5, /* a kernel computes the wrong thing */
     CLI_TIMEOUT = 6,
     CLI_CORRUPT = 7, /* a file is damaged, or not what it should be */
+    CLI_OPEN = 8,    /* it worked, and the answer is not known: no good news */
     CLI_INTERRUPTED = 130
 } cli_exit;
 
@@ -186,7 +187,8 @@ bool cli_args_json(const cli_args *args); /* was --json given? */
 extern const char *const cli_cpu_levels[];
 
 /* cli_device() returns the device that --device asks for, else HEED_DEVICE: "cpu", "cuda",
- * "cuda:N", or "auto". With --cpu given, "auto" is "cpu". Nothing is checked. */
+ * "cuda:N", or "auto". With --cpu given, or a --source in C, "auto" is "cpu". Nothing is checked.
+ */
 const char *cli_device(const cli_args *args);
 
 /* cli_context_create() makes a context with @options, whose device may be "auto": that is replaced
@@ -203,9 +205,14 @@ cli_exit cli_context_open(heed_context **context, const cli_args *args);
  * drop them. */
 cli_exit cli_wisdom_save(heed_context *context, const cli_args *args);
 
-/* cli_kernel_check() makes sure that --kernel, if given, begins with the name of a kernel, or
- * prints an error with a suggestion. */
+/* kernel_name.c: cli_kernel_check() makes sure that --kernel, if given, is the name of a kernel,
+ * with a config of it or without, or prints an error with a suggestion. */
 cli_exit cli_kernel_check(const cli_args *args);
+
+/* cli_kernel_check_of() does so for the text of another @option, cli_kernel_name_check() for one
+ * @word of it. */
+cli_exit cli_kernel_check_of(const cli_args *args, const char *option);
+cli_exit cli_kernel_name_check(const char *option, const char *word);
 
 /* cli_config_count() returns how many configs the kernel of heed_kernel_name(@kernel) has. */
 size_t cli_config_count(size_t kernel);
@@ -234,6 +241,18 @@ bool cli_problem_repeated(const heed_problem *again, const heed_problem *first);
  * here may be one of those that come with heed. Returns @name, or the path of that list in @path,
  * which has room for @size bytes. */
 const char *cli_find_list(const char *folder, const char *name, char *path, size_t size);
+
+/* cli_list_hint() returns "; did you mean 'NAME'?" with the list of @folder that is nearest to
+ * @name in @text, which has room for @size bytes; "" where @name is a file or a path, or nothing is
+ * near.
+ */
+const char *cli_list_hint(const char *folder, const char *name, char *text, size_t size);
+
+struct lab_space; /* search/space.h */
+
+/* cli_space_load() loads the space of configs @name, a file or one that comes with heed. A failure
+ * has been printed, after @before. */
+cli_exit cli_space_load(struct lab_space *space, const char *name, const char *before);
 
 /* -------------------------------------------------------------------------- */
 /* suggest.c: "did you mean"                                                  */
@@ -290,6 +309,12 @@ cli_exit cli_table_print(lab_table *table);
  * want of memory: CLI_ENVIRONMENT. Otherwise CLI_OK. */
 cli_exit cli_json_print(json_t *json, const char *verb);
 
+/* cli_json_finish() is what main() does last where JSON was asked for: if the exit is not CLI_OK
+ * and nothing was printed as JSON yet, it prints a heed.error/1 with @code and what cli_error()
+ * said, so that whoever reads stdout finds one document whatever happens. Returns @code. @verb may
+ * be NULL. */
+cli_exit cli_json_finish(cli_exit code, const char *verb);
+
 /* cli_json_write() is the same to any stream, whose failures are its owner's to see (ferror).
  * Returns false if there is no memory. */
 bool cli_json_write(json_t *json, const char *verb, FILE *stream);
@@ -318,17 +343,22 @@ cli_exit cli_output_close(cli_exit code);
 /* progress.c: a line on stderr that shows how far a long verb is             */
 /* -------------------------------------------------------------------------- */
 
-/* On a terminal at most ten times a second, in a log every 30 s. Clear it (cli_progress_end)
+/* On a terminal at most ten times a second, in a log every 10 s. Clear it (cli_progress_end)
  * before printing anything. */
 typedef struct cli_progress {
     const char *title;
     size_t total;
     bool shown; /* is stderr a terminal that can? */
     bool dirty; /* is there a line to clear? */
+    bool timed; /* done and total are seconds */
     int64_t start_ns;
     int64_t last_ns;
 } cli_progress;
 cli_progress cli_progress_start(const char *title, size_t total);
+
+/* cli_progress_start_seconds() is for what has @seconds: the line says how many minutes and seconds
+ * of them are over, and steps are seconds. A progress that was not started shows nothing. */
+cli_progress cli_progress_start_seconds(const char *title, double seconds);
 void cli_progress_step(cli_progress *progress, size_t done,
                        const char *what);      /* @what: the present item, or NULL */
 void cli_progress_end(cli_progress *progress); /* may be followed by another step */
@@ -358,6 +388,13 @@ int cli_run_self(char *const arguments[]);
 /* cli_run_self_until() stops it if it has not ended at @deadline_ns of heed_clock_ns(), 0 for
  * never, and then returns CLI_TIMEOUT; with a deadline what it says is not shown at all. */
 int cli_run_self_until(char *const arguments[], int64_t deadline_ns);
+
+/* cli_prove() lets @kernel, with its config, through all gates on @count problems, on the device,
+ * with the threads and the CPU features that @args asks for: what 'heed verify --once --proof'
+ * returns, CLI_OK if it passed, CLI_VERIFY_FAILED if not, or CLI_TIMEOUT; -1: it could not be run.
+ */
+int cli_prove(const cli_args *args, const char *kernel, const char *const *specs, size_t count,
+              int64_t deadline_ns);
 
 /* -------------------------------------------------------------------------- */
 /* help.c, man.c, completion.c: what is made from the tables                  */

@@ -9,8 +9,8 @@
 #include "trial/candidate.h"
 
 /* cli_plan_code() makes a plan for @problem out of device code that was compiled, @size bytes, @ptx
- * or a cubin, launched as @launch says; it answers for @name. @hash becomes that of the code. What
- * it executes runs in this process, so only what did well in one of its own should. Returns as
+ * or a cubin, launched as @launch says; it answers for @name. @hash becomes that of the code. It
+ * executes in this process, so it should have done well in one of its own before. Returns as
  * heed_plan_create() does. */
 heed_status cli_plan_code(heed_plan **plan, heed_context *context, const heed_problem *problem,
                           const char *name, const lab_launch *launch, const heed_cubin *code,

@@ -46,7 +46,7 @@ static void print_bash_pattern(FILE *stream, const cli_verb *verb, const cli_opt
         fprintf(stream, "|%s:-%c", verb->name, option->letter);
 }
 
-/* What may follow an option; one without an argument has no row. */
+/* The words that may follow an option; one without an argument has no row. */
 static void print_bash_arguments(FILE *stream, const cli_verb *verb)
 {
     const cli_option *option;

@@ -6,17 +6,39 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "../src/measure.h"
+#include "board.h"
+#include "tensor/file.h"
 
 const char *const cli_cpu_levels[] = { "scalar", "avx2", "avx512", "avx512bf16", NULL };
 
-/* Loads @path into @context. *@skipped: lines that do not match this machine. */
-static heed_status load(heed_context *context, const char *path, size_t *skipped)
+#define WISDOM_MAX ((int64_t)64 << 20)
+
+heed_status cli_wisdom_load(heed_context *context, const char *path, size_t *taken, size_t *skipped,
+                            lab_error *error)
+{
+    char *text = NULL;
+    size_t size;
+    bool stream = lab_file_is_stream(path);
+    heed_status status = stream ? cli_read_text(path, WISDOM_MAX, &text, &size, error) : HEED_OK;
+    if (status != HEED_OK)
+        return status;
+    status = stream ? heed_wisdom_import(context, text, taken, skipped)
+                    : heed_wisdom_load(context, path, taken, skipped);
+    if (status != HEED_OK)
+        lab_fail(error, status, "%s%s%s", stream ? path : "", stream ? ": " : "", heed_message());
+    free(text);
+    return status;
+}
+
+/* Loads @path, which need not be there, into @context. *@skipped: lines that do not match this
+ * machine. */
+static heed_status load(heed_context *context, const char *path, size_t *skipped, lab_error *error)
 {
     *skipped = 0;
-    if (access(path, F_OK) != 0 && errno == ENOENT)
+    if (strcmp(path, "-") != 0 && access(path, F_OK) != 0 && errno == ENOENT)
         return HEED_OK;
-    return heed_wisdom_load(context, path, NULL, skipped);
+    return cli_wisdom_load(context, path, NULL, skipped, error);
 }
 
 const char *cli_device(const cli_args *args)
@@ -27,22 +49,34 @@ const char *cli_device(const cli_args *args)
     if (!device || !*device)
         device = "auto";
     bool cpu = cli_args_has(args, "cpu") && cli_args_given(args, "cpu");
+    const char *source = cli_args_has(args, "source") ? cli_args_text(args, "source") : NULL;
+    size_t length = source ? strlen(source) : 0;
+    cpu |= length > 2 && strcmp(source + length - 2, ".c") == 0;
     return cpu && strcmp(device, "auto") == 0 ? "cpu" : device;
+}
+
+/* A context in which Ctrl-C ends measuring. */
+static heed_status create(heed_context **context, const heed_options *options)
+{
+    heed_status status = heed_context_create(context, options);
+    if (status == HEED_OK)
+        heed_context_stop(*context, cli_interrupted);
+    return status;
 }
 
 heed_status cli_context_create(heed_context **context, heed_options *options)
 {
     if (!options->device || strcmp(options->device, "auto") != 0)
-        return heed_context_create(context, options);
+        return create(context, options);
     options->device = "cuda";
-    heed_status status = heed_context_create(context, options);
+    heed_status status = create(context, options);
     if (status == HEED_OK || status == HEED_ERR_INVALID) /* which the CPU would say as well */
         return status;
     options->device = "cpu";
-    return heed_context_create(context, options);
+    return create(context, options);
 }
 
-/* What the command line says of a context. */
+/* The options of a context, from the command line. */
 static heed_options read_options(const cli_args *args)
 {
     heed_options options = { .device = cli_device(args) };
@@ -62,12 +96,14 @@ cli_exit cli_context_open(heed_context **context, const cli_args *args)
 
     const char *path = cli_args_has(args, "wisdom") ? cli_args_text(args, "wisdom") : NULL;
     size_t skipped = 0;
+    lab_error error;
     if (path)
-        status = load(*context, path, &skipped);
+        status = load(*context, path, &skipped, &error);
     if (status != HEED_OK) {
+        cli_error("--wisdom: %s", error.text);
         heed_context_destroy(*context);
         *context = NULL;
-        return cli_fail(status, "--wisdom");
+        return cli_exit_of(status);
     }
     if (skipped)
         cli_warning("--wisdom: %s: %zu lines not used; the last one because %s", path, skipped,
@@ -79,12 +115,13 @@ cli_exit cli_context_open(heed_context **context, const cli_args *args)
  * says, without what was learned since. */
 static heed_status count_foreign(const cli_args *args, const char *path, size_t *skipped)
 {
+    lab_error error;
     heed_context *fresh;
     heed_options options = read_options(args);
     heed_status status = cli_context_create(&fresh, &options);
     if (status != HEED_OK)
         return status;
-    status = load(fresh, path, skipped);
+    status = load(fresh, path, skipped, &error);
     heed_context_destroy(fresh);
     return status;
 }
@@ -95,6 +132,10 @@ cli_exit cli_wisdom_save(heed_context *context, const cli_args *args)
     size_t foreign = 0;
     if (!path)
         return CLI_OK;
+    if (lab_file_is_stream(path)) {
+        cli_warning("--wisdom: %s is a pipe, which was read; nothing is saved", path);
+        return CLI_OK;
+    }
     heed_status status = count_foreign(args, path, &foreign);
     if (status == HEED_OK && foreign) {
         cli_warning("--wisdom: %s is left as it is: saving would drop %zu lines for other machines "
@@ -106,27 +147,4 @@ cli_exit cli_wisdom_save(heed_context *context, const cli_args *args)
     if (status == HEED_OK)
         status = heed_wisdom_save(context, path);
     return status == HEED_OK ? CLI_OK : cli_fail(status, "--wisdom");
-}
-
-size_t cli_config_count(size_t kernel)
-{
-    char name[HEED_NAME_SIZE];
-    size_t count = 0;
-    while (heed_kernel_config(kernel, count, name, sizeof name) == HEED_OK)
-        count++;
-    return count;
-}
-
-cli_exit cli_kernel_check(const cli_args *args)
-{
-    const char *given = cli_args_text(args, "kernel");
-    if (!given)
-        return CLI_OK;
-    char name[HEED_NAME_SIZE];
-    const char *config = strstr(given, "__");
-    size_t length = config ? (size_t)(config - given) : strlen(given);
-    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1),
-             given);
-    return cli_name_check("--kernel: there is no kernel", name, heed_kernel_name,
-                          "'heed plan --list' lists them");
 }

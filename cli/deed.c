@@ -9,10 +9,16 @@ static cli_exit unknown(const cli_deed *deeds, const char *word)
 {
     char names[256] = "";
     size_t length = 0;
-    for (; deeds->name && length < sizeof names; deeds++)
+    cli_suggestion suggestion = cli_suggest(word);
+    for (; deeds->name && length < sizeof names; deeds++) {
+        cli_suggest_consider(&suggestion, deeds->name);
         length += (size_t)snprintf(names + length, sizeof names - length, "%s%s",
                                    length ? ", " : "", deeds->name);
-    cli_error("'%s' is not one of: %s", word, names);
+    }
+    if (suggestion.best)
+        cli_error("'%s' is not one of %s; did you mean '%s'?", word, names, suggestion.best);
+    else
+        cli_error("'%s' is not one of %s", word, names);
     return CLI_USAGE;
 }
 

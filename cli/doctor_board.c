@@ -11,7 +11,7 @@ void doctor_check_board(doctor_report *report)
     char path[LAB_RECORD_PATH_SIZE];
     lab_record *record = NULL;
     lab_error error;
-    int64_t trials;
+    lab_record_chain chain;
     heed_status status = lab_record_path(NULL, path, &error);
     if (status == HEED_OK && access(path, F_OK) != 0) {
         doctor_say(report, DOCTOR_OK, "board", NULL, "none yet at %.300s; SQLite %s", path,
@@ -21,11 +21,11 @@ void doctor_check_board(doctor_report *report)
     if (status == HEED_OK)
         status = lab_record_open(&record, path, LAB_RECORD_READ, &error);
     if (status == HEED_OK)
-        status = lab_record_check(record, &trials, &error);
+        status = lab_record_check(record, NULL, &chain, &error);
     if (status == HEED_OK)
         doctor_say(report, DOCTOR_OK, "board", NULL,
-                   "%lld trials in %.300s; SQLite %s, rollback journal", (long long)trials, path,
-                   lab_record_software());
+                   "%lld trials in %.300s; SQLite %s, rollback journal", (long long)chain.trials,
+                   path, lab_record_software());
     else
         doctor_say(report, DOCTOR_WARN, "board",
                    "restore the file from a copy, or move it away: a new one is then begun", "%s",

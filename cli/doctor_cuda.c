@@ -118,7 +118,7 @@ static void say_nvml(doctor_report *report, const heed_survey *survey)
 /* A GPU                                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* What holds its clocks down, but for those that are no surprise. */
+/* The reasons that hold its clocks down, but for those that are no surprise. */
 static bool is_throttled(const heed_device_state *state)
 {
     return *state->throttle && strcmp(state->throttle, "none") != 0 &&

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../src/device.h"
+#include "board.h"
 #include "doctor.h"
 #include "measure/environment.h"
 
@@ -11,7 +12,7 @@ enum {
     DIM = 64
 };
 
-/* What the probe has on the device: Q, K and V in one, O, and a workspace. */
+/* The probe's memory on the device: Q, K and V in one, O, and a workspace. */
 typedef struct probe_memory {
     void *tensor, *o, *workspace;
 } probe_memory;
@@ -103,13 +104,16 @@ void doctor_check_wisdom(doctor_report *report)
     size_t taken = 0, skipped = 0;
     if (!path)
         return;
+    lab_error error;
     heed_status status = heed_context_create(&context, NULL);
-    if (status == HEED_OK)
-        status = heed_wisdom_load(context, path, &taken, &skipped);
+    if (status != HEED_OK)
+        lab_fail(&error, status, "%s", heed_message());
+    else
+        status = cli_wisdom_load(context, path, &taken, &skipped, &error);
     if (status != HEED_OK)
         doctor_say(report, DOCTOR_FAIL, "wisdom",
                    "Remove the file and measure again: heed plan --effort measure --wisdom FILE",
-                   "%s", heed_message());
+                   "%s", error.text);
     else if (skipped)
         doctor_say(report, DOCTOR_WARN, "wisdom",
                    "Measure again into a new file: heed plan --effort measure --wisdom FILE",

@@ -130,7 +130,9 @@ static cli_exit evolve_knobs(evolve_run *run)
     if (code != CLI_OK)
         return code;
     evolve_insight_open(run);
-    code = breed(run);
+    bool ranked = !cli_args_flag(run->args, "no-verify") && !cli_args_flag(run->args, "no-compare");
+    heed_status status = ranked ? evolve_rank_plans(run) : HEED_OK;
+    code = status == HEED_OK ? breed(run) : fail(run, status);
     if (code == CLI_OK)
         code = judge(run);
     code = evolve_end_run(run, code, NULL);
@@ -160,7 +162,7 @@ static bool means_host(const cli_args *args, cli_exit *code)
     return host;
 }
 
-/* What the gates are worth: found on the board, or found out now. Where "auto" turned out to be a
+/* Finds the selftest to rely on, on the board or by running it now. Where "auto" turned out to be a
  * GPU it is too late for the latter. */
 static cli_exit find_trust(evolve_run *run)
 {
@@ -191,7 +193,7 @@ static void start_clock(evolve_run *run)
     run->deadline_ns = seconds > 0 ? heed_clock_ns() + (int64_t)(seconds * NS_PER_SECOND) : 0;
 }
 
-/* What says where configs are looked for says nothing of sources. */
+/* Options about the space of configs have no meaning for sources. */
 static cli_exit check_options(const cli_args *args, bool sources)
 {
     static const char *const names[] = { "space", "kernel" };
@@ -208,6 +210,8 @@ static cli_exit evolve(evolve_run *run)
 {
     bool sources = cli_args_text(run->args, "proposer") || cli_args_text(run->args, "source");
     cli_exit code = check_options(run->args, sources);
+    if (code == CLI_OK)
+        code = sources ? evolve_sources_check(run->args) : evolve_read_space(run);
     if (code == CLI_OK)
         code = sweep_load_problems(&run->sweep, 0);
     if (code == CLI_OK)
@@ -226,6 +230,7 @@ static void close_run(evolve_run *run)
     lab_record_close(run->record);
     sweep_pool_stop(run->sweep.pool);
     sweep_shapes_free(&run->sweep);
+    cli_judge_destroy(run->sweep.judge);
     heed_context_destroy(run->sweep.context);
     cli_problems_free(&run->sweep.problems);
     lab_space_free(&run->sweep.space);
@@ -235,11 +240,13 @@ static void close_run(evolve_run *run)
 
 static cli_exit run_verb(const cli_args *args)
 {
-    evolve_run run = { .args = args,
-                       .sweep = { .args = args, .cold = cli_args_flag(args, "cold") },
-                       .seed = (uint64_t)cli_args_integer(args, "seed"),
-                       .duel = cli_args_real(args, "duel"),
-                       .trials = cli_args_integer(args, "trials") };
+    evolve_run run = {
+        .args = args,
+        .sweep = { .args = args, .cold = cli_args_flag(args, "cold"), .judge = cli_judge_create() },
+        .seed = (uint64_t)cli_args_integer(args, "seed"),
+        .duel = cli_args_real(args, "duel"),
+        .trials = cli_args_integer(args, "trials")
+    };
     cli_interrupt_catch();
     cli_exit code = evolve(&run);
     close_run(&run);
@@ -268,7 +275,7 @@ static const cli_option options[] = {
       .argument = "WAY",
       .choices = lab_way_names,
       .standard = "full",
-      .help = "What a proposer is told: free, the task and the best source; insight, also what is "
+      .help = "Input of a proposer: free, the task and the best source; insight, also what is "
               "known and was thought; full, also what was tried and a second source" },
     { .name = "source",
       .kind = CLI_PATH,
@@ -311,7 +318,8 @@ static const cli_option options[] = {
       .help = "Do not time the champion beside what heed plans" },
     { .name = "no-verify",
       .kind = CLI_FLAG,
-      .help = "Do not let champions through all gates of heed verify" },
+      .help = "Do not let champions through all gates of heed verify, nor rank them. Sources, and "
+              "what heed plans beside them, go through the gates all the same" },
     CLI_OPTION_UNSAFE,
     CLI_OPTION_KERNEL,
     CLI_OPTION_DEVICE,
@@ -331,7 +339,7 @@ const cli_verb cli_verb_evolve = {
         "crossover, moves that a guide prefers by what holds a kernel back and by what became of "
         "such moves before. It begins with what heed plans by itself.\n"
         "\n"
-        "What holds a kernel back is read from its machine code; each champion is also measured, "
+        "The limits of a kernel are read from its machine code; each champion is also measured, "
         "by ncu's counters where there are any and by the builds of 'heed ablate', in 15 % of "
         "--seconds at most, 15 s without. --insights says how much of this is to be done, "
         "docs/searching.md what the guide makes of it.\n"

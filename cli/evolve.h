@@ -3,7 +3,7 @@
  *
  * space, problems -> evolution, whose nature is a device and the board -> champion, table or JSON
  *
- * Every answer that evolution gets is on the board before it goes on. What it does follows from its
+ * Every answer that evolution gets is on the board before it goes on. Its steps follow from its
  * seed and the answers; so an interrupted run is resumed by doing it again, with the answers of the
  * board in the place of those of the device.
  */
@@ -50,7 +50,9 @@ typedef struct evolve_run {
     lab_error trouble;                   /* why a run ended early */
 } evolve_run;
 
-/* evolve_open.c: the steps before; each prints its failure. */
+/* evolve_open.c: the steps before; each prints its failure. evolve_read_space() reads --space, and
+ * checks --kernel, before anything that takes time. */
+cli_exit evolve_read_space(evolve_run *run);
 cli_exit evolve_open_device(evolve_run *run);
 cli_exit evolve_open_space(evolve_run *run);
 cli_exit evolve_open_run(evolve_run *run, const char *what);
@@ -77,11 +79,15 @@ lab_record_trial evolve_trial(const evolve_run *run, const evolve_name *name, si
                               int attempt);
 heed_status evolve_add(evolve_run *run, lab_record_trial *trial, int64_t *id);
 
+/* evolve_rank_plans() times what heed plans for each problem, and ranks it if it passes all gates,
+ * before anything that could lead in its place is tried. --seconds begin after it. */
+heed_status evolve_rank_plans(evolve_run *run);
+
 /* evolve_find_number() reads the fact @name of a trial of the board; false: there is none. */
 bool evolve_find_number(evolve_run *run, int64_t trial, const char *name, double *number);
 
 /* evolve_ahead.c: evolve_look_ahead() has the next kernels of @evolution compiled on all cores
- * while the device is busy. What is foreseen wrongly costs idle cores some time. */
+ * while the device is busy. A wrong guess costs idle cores some time. */
 void evolve_look_ahead(const sweep_run *sweep, const lab_evolution *evolution);
 
 /* evolve_nature.c: evaluation by the board, else by the device. */
@@ -106,7 +112,7 @@ typedef struct evolve_contest {
     int64_t number;    /* of the challenger, for seeds */
     lab_family family; /* whose data the functions below get */
 
-    /* What the challenger's trials on the board are, but for what came of them. */
+    /* The challenger's trials on the board, without their outcomes. */
     lab_record_trial (*trial)(void *data, size_t shape, int attempt);
 
     /* *@yes is true; becomes false if a gate refuses the challenger. *@asked is false; becomes true

@@ -1,8 +1,8 @@
 /*
  * evolve_confirm.c - a champion that nobody beat, timed again for the board
  *
- * Who wins a challenge has a time on fresh samples, by which it is ranked. Who was the first and
- * stayed has only the times that all were compared with.
+ * The winner of a challenge has a time on fresh samples, by which it is ranked. A first kernel that
+ * stayed champion has only the times that all were compared with.
  */
 #include "evolve.h"
 

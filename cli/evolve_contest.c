@@ -40,7 +40,7 @@ heed_status evolve_summarize(const double *seconds, size_t count, lab_summary *s
     return summary->n == count ? HEED_OK : HEED_ERR_NO_MEMORY;
 }
 
-/* What all trials of a round have in common. */
+/* The parts that all trials of a round have in common. */
 typedef struct round_words {
     int attempt;
     bool confirmed;                  /* nobody chose it by these samples, and it passed all gates */
@@ -96,7 +96,7 @@ static heed_status add_round(const evolve_contest *it, const lab_duel *duels,
     return status;
 }
 
-/* What was decided before, if this is a run that goes on. The problem that is added last tells. */
+/* The earlier decision, if this is a run that goes on: the problem that is added last tells. */
 static heed_status find_decision(const evolve_contest *it, bool *known, bool *yes)
 {
     evolve_run *run = it->run;
@@ -113,7 +113,7 @@ static heed_status find_decision(const evolve_contest *it, bool *known, bool *ye
 
 /* ---- The rule ---- */
 
-/* What follows from having won, before the decision is on the board. */
+/* The consequences of having won, before the decision is on the board. */
 static heed_status tell_won(const evolve_contest *it, const lab_comparison *fresh,
                             const int64_t *ids, const char *reason)
 {
@@ -146,13 +146,14 @@ static heed_status decide(const evolve_contest *it, lab_duel *first, lab_duel *a
             status = it->gates(it->family.data, yes, &asked);
         run->refuted += won && !*yes;
         const lab_record_gate gate = { .name = "verify",
-                                       .passed = *yes,
-                                       .detail = *yes ? NULL
-                                                      : "the gates refuse it on these problems",
+                                       .passed = *yes || !asked,
+                                       .detail = *yes || !asked
+                                                     ? NULL
+                                                     : "the gates refuse it on these problems",
                                        .seed = seed };
         const round_words words = { .attempt = first_attempt(it) + 1,
                                     .confirmed = it->proved || (asked && *yes),
-                                    .gate = asked ? &gate : NULL };
+                                    .gate = asked || it->proved ? &gate : NULL };
         if (status == HEED_OK)
             status = add_round(it, again, &words, ids);
         if (status == HEED_OK && *yes)

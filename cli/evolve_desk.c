@@ -12,60 +12,19 @@
 
 #define WARP 32
 
-static const char *const c_options[] = { "-O3", "-march=native" };
-
-/* ---- The candidate ---- */
-
-static lab_candidate candidate_of(const source_desk *desk, lab_declared *declared)
-{
-    const source_kernel *kernel = desk->kernel;
-    lab_candidate candidate = { .name = kernel->name,
-                                .language = desk->all->language,
-                                .source = kernel->source,
-                                .source_size = strlen(kernel->source) };
-    if (candidate.language == LAB_LANGUAGE_C) {
-        candidate.options = c_options;
-        candidate.option_count = sizeof c_options / sizeof *c_options;
-        return candidate;
-    }
-    candidate.knobs = declared->knobs;
-    candidate.knob_count = LAB_DECLARED_KNOBS;
-    candidate.launch = declared->launch;
-    return candidate;
-}
-
-/* Is the trial that is open one for @problem? */
-static bool serves(const source_desk *desk, const heed_problem *problem)
-{
-    return desk->seat.trial &&
-           (desk->all->language == LAB_LANGUAGE_C || lab_declare_same_kind(&desk->home, problem));
-}
-
 bool source_desk_open(source_desk *desk, const heed_problem *problem)
 {
-    lab_declared declared;
-    lab_error error;
-    cli_seat *seat = &desk->seat;
-    if (serves(desk, problem))
-        return true;
-    cli_seat_close(seat);
-    desk->home = *problem;
-    seat->limits = desk->all->limits;
-    if (desk->all->language == LAB_LANGUAGE_CUDA &&
-        lab_declare_read(desk->kernel->source, problem, &declared, &error) != HEED_OK)
-        return lab_trial_outcome_set(&seat->outcome, LAB_TRIAL_REFUSED, "%s", error.text);
-    const lab_candidate candidate = candidate_of(desk, &declared);
-    if (lab_trial_open(&seat->trial, &candidate, &seat->limits, &seat->outcome))
-        return true;
-    if (seat->trial && seat->outcome.verdict == LAB_TRIAL_COMPILE_ERROR)
-        snprintf(desk->log, sizeof desk->log, "%s", lab_trial_code(seat->trial)->log);
-    cli_seat_close(seat);
-    return false;
+    cli_worker *worker = &desk->worker;
+    worker->name = desk->kernel->name;
+    worker->source = desk->kernel->source;
+    worker->language = desk->all->language;
+    worker->limits = desk->all->limits;
+    return cli_worker_open(worker, problem);
 }
 
 void source_desk_close(source_desk *desk)
 {
-    cli_seat_close(&desk->seat);
+    cli_seat_close(&desk->worker.seat);
 }
 
 /* ---- What its code says ---- */
@@ -85,10 +44,10 @@ static void add_residency(lab_clues *clues, const lab_launch *launch, int arch)
     clues->smem_max = gpu.smem;
 }
 
-/* What the rules of `heed inspect` find in it, by name. */
+/* The findings of `heed inspect` in it, by name. */
 static void add_findings(const source_desk *desk, const lab_launch *launch, source_clues *it)
 {
-    const lab_code *code = lab_trial_code(desk->seat.trial);
+    const lab_code *code = lab_trial_code(desk->worker.seat.trial);
     const inspect_subject subject = { .name = desk->kernel->name,
                                       .data = code->data,
                                       .size = code->size,
@@ -97,7 +56,7 @@ static void add_findings(const source_desk *desk, const lab_launch *launch, sour
                                       .threads = launch->threads,
                                       .dynamic = launch->smem,
                                       .opts_in = true,
-                                      .wants_tensor = desk->home.type != HEED_F32,
+                                      .wants_tensor = desk->worker.home.type != HEED_F32,
                                       .declares_shared = launch->smem > 0 };
     it->clues.findings = it->found;
     it->clues.finding_count = inspect_clues(&subject, it->found);
@@ -106,14 +65,14 @@ static void add_findings(const source_desk *desk, const lab_launch *launch, sour
 bool source_desk_inspect(const source_desk *desk, source_clues *it)
 {
     lab_clues *clues = &it->clues;
-    const lab_code *code = desk->seat.trial ? lab_trial_code(desk->seat.trial) : NULL;
+    const lab_code *code = desk->worker.seat.trial ? lab_trial_code(desk->worker.seat.trial) : NULL;
     lab_declared declared;
     lab_cubin cubin;
     lab_error error;
     bool found = false;
     *clues = lab_clues_unknown();
     if (!code || code->ptx || desk->all->language != LAB_LANGUAGE_CUDA ||
-        lab_declare_read(desk->kernel->source, &desk->home, &declared, &error) != HEED_OK ||
+        lab_declare_read(desk->kernel->source, &desk->worker.home, &declared, &error) != HEED_OK ||
         lab_cubin_read(&cubin, code->data, code->size, desk->kernel->name, &error) != HEED_OK)
         return false;
     lab_cubin_spills(&cubin, code->log);
@@ -131,27 +90,6 @@ bool source_desk_inspect(const source_desk *desk, source_clues *it)
     }
     lab_cubin_free(&cubin);
     return found;
-}
-
-/* ---- As a subject of verification ---- */
-
-static bool reopen(cli_candidate *candidate, const heed_problem *problem)
-{
-    source_desk *desk = candidate->data;
-    bool well = source_desk_open(desk, problem);
-    candidate->trial = desk->seat.trial;
-    if (!well)
-        candidate->outcome = desk->seat.outcome;
-    return well;
-}
-
-cli_candidate source_desk_candidate(source_desk *desk)
-{
-    return (cli_candidate){ .trial = desk->seat.trial,
-                            .name = desk->kernel->name,
-                            .seconds = -1,
-                            .open = reopen,
-                            .data = desk };
 }
 
 /* ---- On the board ---- */

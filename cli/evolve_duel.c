@@ -44,6 +44,8 @@ static heed_status meet(void *data, size_t index, lab_side *a, lab_side *b)
         status = evolve_engine_start(&it->run->sweep, shape, it->challenger->whole, &it->a);
     if (status == HEED_OK)
         status = evolve_engine_start(&it->run->sweep, shape, it->champion->whole, &it->b);
+    if (status == HEED_OK)
+        status = bench_engine_level(&it->a, &it->b);
     if (status != HEED_OK)
         part(it, index);
     *a = (lab_side){ bench_engine_block, bench_engine_renew, &it->a };

@@ -2,7 +2,7 @@
  * evolve_insight.c - what is found out about the champions of `heed evolve`, and told to the guide
  *
  * A champion is measured when it has become one, on one problem after the other while there is
- * time. What was found holds for it alone where its code decides it, and else is the best guess
+ * time. A finding holds for it alone where its code decides it, and else is the best guess
  * there is for what is bred next.
  */
 #include "evolve.h"
@@ -15,7 +15,7 @@ void evolve_insight_open(evolve_run *run)
         run->insights[i] = insight_unknown();
 }
 
-/* One problem. What is known of an earlier champion stays until there is something new. */
+/* One problem. Facts about an earlier champion stay until there are newer ones. */
 static heed_status measure(evolve_run *run, const lab_individual *champion, const evolve_name *name,
                            size_t shape, unsigned *findings)
 {

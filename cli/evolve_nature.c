@@ -18,7 +18,7 @@ static heed_status ask_device(evolve_run *run, const lab_individual *individual,
     return status;
 }
 
-/* One problem. What the board knows is not asked again. */
+/* One problem. The board's answers are not asked for again. */
 static heed_status answer(evolve_run *run, const lab_individual *individual,
                           const evolve_name *name, size_t shape, lab_evaluation *result)
 {
@@ -49,7 +49,7 @@ static heed_status evaluate(void *data, lab_individual *individual)
     evolve_run *run = data;
     evolve_name name;
     lab_evaluation result = { .fate = LAB_FATE_TIMED };
-    /* What the kernel itself refuses is no trial, and soon refused again. */
+    /* A point that the kernel itself refuses is no trial, and soon refused again. */
     if (run->evaluator.refuse(run->evaluator.data, &individual->genome.point, individual->why)) {
         individual->fate = LAB_FATE_PRUNED;
         return HEED_OK;

@@ -18,16 +18,6 @@ cli_exit evolve_open_device(evolve_run *run)
     return CLI_OK;
 }
 
-static heed_status load(sweep_run *sweep, const char *name, lab_error *error)
-{
-    char found[1024];
-    lab_space_free(&sweep->space);
-    heed_status status = lab_space_load(&sweep->space,
-                                        cli_find_list("spaces", name, found, sizeof found), error);
-    sweep->limits = sweep->space.limits;
-    return status;
-}
-
 /* Does heed plan a kernel of the space for a problem? */
 static bool is_usual(const sweep_run *sweep)
 {
@@ -42,27 +32,30 @@ static bool is_usual(const sweep_run *sweep)
 
 static cli_exit choose_space(evolve_run *run)
 {
-    lab_error error = { "" };
-    for (size_t i = 0; sweep_spaces[i]; i++)
-        if (load(&run->sweep, sweep_spaces[i], &error) == HEED_OK && is_usual(&run->sweep))
+    for (size_t i = 0; sweep_spaces[i]; i++) {
+        lab_space_free(&run->sweep.space);
+        cli_exit code = cli_space_load(&run->sweep.space, sweep_spaces[i], "");
+        if (code != CLI_OK)
+            return code;
+        if (is_usual(&run->sweep))
             return CLI_OK;
+    }
     cli_error("there is no space of what heed plans for '%s', %s: name one with --space",
               run->sweep.shapes[0].spec, run->sweep.shapes[0].usual);
     return CLI_UNSUPPORTED;
 }
 
-cli_exit evolve_open_space(evolve_run *run)
+cli_exit evolve_read_space(evolve_run *run)
 {
     const char *name = cli_args_text(run->args, "space");
-    lab_error error;
-    cli_exit code = CLI_OK;
-    heed_status status = name ? load(&run->sweep, name, &error) : HEED_OK;
-    if (status != HEED_OK) {
-        cli_error("--space: %s", error.text);
-        return cli_exit_of(status);
-    }
-    if (!name)
-        code = choose_space(run);
+    cli_exit code = cli_kernel_check(run->args);
+    return code == CLI_OK && name ? cli_space_load(&run->sweep.space, name, "--space: ") : code;
+}
+
+cli_exit evolve_open_space(evolve_run *run)
+{
+    cli_exit code = cli_args_text(run->args, "space") ? CLI_OK : choose_space(run);
+    run->sweep.limits = run->sweep.space.limits;
     if (code == CLI_OK)
         code = sweep_choose_kernel(&run->sweep);
     if (code == CLI_OK)

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../src/measure.h"
 #include "evolve.h"
+
+#define PLAN_ATTEMPT 40 /* on the board */
 
 /* Hashes of candidates, since parents are named by them. */
 static heed_status keep_hash(evolve_run *run, const lab_individual *individual,
@@ -72,6 +75,50 @@ heed_status evolve_add(evolve_run *run, lab_record_trial *trial, int64_t *id)
         trial->timing = run->sweep.cold ? LAB_RECORD_COLD : LAB_RECORD_HOT;
     cli_board_roof(&run->place, trial);
     return lab_record_append(run->record, trial, id, &run->trouble);
+}
+
+/* ---- What heed plans ---- */
+
+static heed_status rank_plan(evolve_run *run, size_t number)
+{
+    evolve_name name = { .thought = "what heed plans" };
+    lab_evaluation result;
+    sweep_parts parts;
+    lab_record_found found;
+    const char *usual = run->sweep.shapes[number].usual;
+    snprintf(name.kernel, sizeof name.kernel, "%s", usual);
+    char *at = strstr(name.kernel, "__");
+    name.config = at ? at + 2 : "";
+    if (at)
+        *at = '\0';
+    lab_record_trial trial = evolve_trial(run, &name, number, PLAN_ATTEMPT);
+    heed_status status = lab_record_find(run->record, &trial, &found, &run->trouble);
+    if (status != HEED_OK || found.trial)
+        return status;
+    status = sweep_time_anew(&run->sweep, number, usual, &result);
+    if (status != HEED_OK || result.fate != LAB_FATE_TIMED ||
+        !sweep_plan_passes(&run->sweep, number))
+        return status;
+    trial.started = run->sweep.started;
+    sweep_fill_confirmed(&trial, &parts, &result, run->sweep.cold);
+    return evolve_add(run, &trial, NULL);
+}
+
+heed_status evolve_rank_plans(evolve_run *run)
+{
+    int64_t start = heed_clock_ns();
+    size_t count = run->sweep.problems.count;
+    heed_status status = HEED_OK;
+    cli_progress progress = cli_progress_start("what heed plans", count);
+    for (size_t i = 0; i < count && status == HEED_OK && !cli_interrupted(); i++) {
+        cli_progress_step(&progress, i, run->sweep.shapes[i].spec);
+        if (*run->sweep.shapes[i].usual)
+            status = rank_plan(run, i);
+    }
+    cli_progress_end(&progress);
+    if (run->deadline_ns)
+        run->deadline_ns += heed_clock_ns() - start;
+    return cli_interrupted() ? HEED_ERR_SYSTEM : status;
 }
 
 /* ---- Facts ---- */

@@ -1,17 +1,17 @@
 /*
  * evolve_source_contest.c - two sources that meet in turns
  */
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "../src/message.h"
 #include "evolve_sources.h"
 
-#define BLOCK_SECONDS 2e-3
-
 typedef struct source_meeting {
     evolve_sources *all;
     size_t challenger, champion;
+    size_t shape; /* the problem that they met on last */
     source_desk a, b;
     source_kernel held; /* who leads the board */
     source_words words;
@@ -20,9 +20,9 @@ typedef struct source_meeting {
 static heed_status start(source_desk *side, const sweep_shape *shape, double seconds)
 {
     if (!source_desk_open(side, &shape->tensors.problem) ||
-        !cli_seat_take(&side->seat, &shape->tensors))
+        !cli_seat_take(&side->worker.seat, &shape->tensors))
         return HEED_ERR_SYSTEM;
-    cli_seat_size(&side->seat, seconds, BLOCK_SECONDS);
+    cli_seat_size(&side->worker.seat, seconds, CLI_SEAT_BLOCK_SECONDS);
     return HEED_OK;
 }
 
@@ -30,23 +30,26 @@ static void part(void *data, size_t index)
 {
     source_meeting *it = data;
     (void)index;
-    cli_seat_leave(&it->a.seat);
-    cli_seat_leave(&it->b.seat);
+    cli_seat_leave(&it->a.worker.seat);
+    cli_seat_leave(&it->b.worker.seat);
 }
 
 static heed_status meet(void *data, size_t index, lab_side *a, lab_side *b)
 {
     source_meeting *it = data;
+    it->shape = index;
     sweep_shape *shape = &it->all->run->sweep.shapes[index];
     heed_status status = sweep_open_shape(&it->all->run->sweep, shape);
+    double seconds = sqrt(it->all->kernels[it->challenger].seconds[index] *
+                          it->all->kernels[it->champion].seconds[index]);
+    if (status == HEED_OK) /* blocks of as many calls for both: nothing but the sources differs */
+        status = start(&it->a, shape, seconds);
     if (status == HEED_OK)
-        status = start(&it->a, shape, it->all->kernels[it->challenger].seconds[index]);
-    if (status == HEED_OK)
-        status = start(&it->b, shape, it->all->kernels[it->champion].seconds[index]);
+        status = start(&it->b, shape, seconds);
     if (status != HEED_OK)
         part(it, index);
-    *a = (lab_side){ .fn = cli_seat_block, .data = &it->a.seat };
-    *b = (lab_side){ .fn = cli_seat_block, .data = &it->b.seat };
+    *a = cli_seat_side(&it->a.worker.seat);
+    *b = cli_seat_side(&it->b.worker.seat);
     return status;
 }
 
@@ -67,7 +70,7 @@ static heed_status gates_again(void *data, bool *yes, bool *asked)
     heed_status status = HEED_OK;
     again.log = NULL;
     for (size_t i = 0; i < it->all->run->sweep.problems.count && status == HEED_OK; i++)
-        status = source_pass_gates(&it->a, &again, i, 2 + it->challenger);
+        status = source_pass_gates(&it->a, &again, i);
     free(again.log);
     *yes = again.verdict == LAB_RECORD_OK;
     *asked = status == HEED_OK;
@@ -99,11 +102,13 @@ static heed_status hold(source_meeting *it, size_t challenger, bool *yes)
         return status;
     /* A challenger that breaks in the middle has lost; what breaks the laboratory shows again. */
     *yes = false;
-    const char *words = *it->a.seat.outcome.text ? it->a.seat.outcome.text
-                                                 : it->b.seat.outcome.text;
+    const char *words = *it->a.worker.seat.outcome.text ? it->a.worker.seat.outcome.text
+                                                        : it->b.worker.seat.outcome.text;
     cli_warning("%s: the contest was broken off: %s", contest.challenger, words);
     all->run->trouble.text[0] = '\0';
-    return HEED_OK;
+    status = source_add_fault(all, it->a.kernel, it->shape, &it->a.worker.seat);
+    return status == HEED_OK ? source_add_fault(all, it->b.kernel, it->shape, &it->b.worker.seat)
+                             : status;
 }
 
 heed_status source_contest(evolve_sources *all, size_t challenger, bool *yes)
@@ -126,7 +131,8 @@ heed_status source_contest(evolve_sources *all, size_t challenger, bool *yes)
 static heed_status start_champion(void *data, size_t shape, lab_side *side)
 {
     source_meeting *it = data;
-    *side = (lab_side){ .fn = cli_seat_block, .data = &it->a.seat };
+    it->a.worker.seat.by_clock = true; /* beside a plan of heed's; see start_source() */
+    *side = cli_seat_side(&it->a.worker.seat);
     return start(&it->a, &it->all->run->sweep.shapes[shape],
                  it->all->kernels[it->challenger].seconds[shape]);
 }
@@ -134,10 +140,10 @@ static heed_status start_champion(void *data, size_t shape, lab_side *side)
 static void stop_champion(void *data)
 {
     source_meeting *it = data;
-    cli_seat_leave(&it->a.seat);
+    cli_seat_leave(&it->a.worker.seat);
 }
 
-/* Who leads in a process of its own, too. */
+/* A leader runs in a process of its own, too. */
 static heed_status start_source(void *data, size_t shape, const char *name, const char *source,
                                 lab_side *side)
 {
@@ -147,13 +153,14 @@ static heed_status start_source(void *data, size_t shape, const char *name, cons
                                 .source = (char *)(uintptr_t)source };
     it->b.all = it->all;
     it->b.kernel = &it->held;
-    *side = (lab_side){ .fn = cli_seat_block, .data = &it->b.seat };
-    heed_status status = start(&it->b, &it->all->run->sweep.shapes[shape], BLOCK_SECONDS);
+    it->a.worker.seat.by_clock = it->b.worker.seat.by_clock = false;
+    *side = cli_seat_side(&it->b.worker.seat);
+    heed_status status = start(&it->b, &it->all->run->sweep.shapes[shape], CLI_SEAT_BLOCK_SECONDS);
     for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first time pays for what is new */
-        status = cli_seat_block(&it->b.seat, &seconds);
+        status = cli_seat_block(&it->b.worker.seat, &seconds);
     if (status != HEED_OK)
-        return heed_fail(status, "%s", it->b.seat.outcome.text);
-    cli_seat_size(&it->b.seat, seconds, BLOCK_SECONDS);
+        return heed_fail(status, "%s", it->b.worker.seat.outcome.text);
+    cli_seat_size(&it->b.worker.seat, seconds, CLI_SEAT_BLOCK_SECONDS);
     return status;
 }
 

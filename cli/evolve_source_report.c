@@ -46,6 +46,9 @@ static cli_exit report_text(const evolve_sources *all)
         lab_table_row_end(table);
     }
     cli_exit code = cli_table_print(table);
+    putchar('\n');
+    if (code == CLI_OK)
+        code = sweep_print_shapes(&all->run->sweep, champion->seconds, "champion", "champion is");
     if (code == CLI_OK && all->measured > 0)
         code = insight_print(&all->insight);
     if (all->run->titles > 0)
@@ -83,14 +86,15 @@ static cli_exit report_json(const evolve_sources *all)
                                          : json_null();
     return cli_json_print(
         json_pack(
-            "{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o}",
+            "{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o}",
             "proposer", all->proposer_name, "way", lab_way_name(all->way), "device",
             cli_json_text(run->sweep.device), "run", (json_int_t)run->run, "resumed", run->resumed,
             "tried", (json_int_t)(all->count > 0 ? all->count - 1 : 0), "right",
             (json_int_t)run->timed, "reused", (json_int_t)run->reused, "refused",
             (json_int_t)all->refused, "challenges", (json_int_t)run->challenges, "titles",
             (json_int_t)run->titles, "end", all->end, "problems", problems, "champion", champion,
-            "kernels", list, "insights", source_insight_json(all)),
+            "shapes", sweep_json_shapes(&run->sweep, "champion_seconds"), "kernels", list,
+            "insights", source_insight_json(all)),
         "evolve-sources");
 }
 

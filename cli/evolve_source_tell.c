@@ -40,7 +40,7 @@ static const char cuda_task[] =
     "outside by the device's timers, and replaces the best kernel only if it is at least 3 % "
     "faster on two problems, or on the only one, and slower on none.";
 
-/* What sources in CUDA include, as far as it goes into a request. */
+/* The headers that sources in CUDA include, as far as they go into a request. */
 static const char *const cuda_headers[] = { "args.cuh",       "rows.cuh",       "types.cuh",
                                             "ptx.cuh",        "ptx_thread.cuh", "ptx_math.cuh",
                                             "ptx_memory.cuh", "ptx_warp.cuh" };
@@ -122,7 +122,7 @@ static void say_laggard(const evolve_sources *all, char text[INSIGHT_SIZE])
              first->seconds[slowest] / best->seconds[slowest]);
 }
 
-/* What the machine code of the best source takes. */
+/* The resources of the best source's machine code. */
 static void say_code(const evolve_sources *all, char text[INSIGHT_SIZE])
 {
     const source_kernel *best = &all->kernels[all->champion];
@@ -138,7 +138,7 @@ static void say_code(const evolve_sources *all, char text[INSIGHT_SIZE])
                                        (long long)best->prospect.value[i]);
 }
 
-/* What hardware counted while the best source ran, in the words of the protocol. */
+/* The counters of the best source's run, in the words of the protocol. */
 static void say_counters(const evolve_sources *all, const insight_clues *clues,
                          char text[INSIGHT_SIZE])
 {

@@ -8,12 +8,9 @@
 #include "../src/measure.h"
 #include "evolve_sources.h"
 #include "trial/sandbox.h"
-#include "verify/verify.h"
 
 #define SAMPLES_MIN 3
 #define SAMPLE_NS INT64_C(20000000) /* for the first times of a problem, about */
-#define BLOCK_SECONDS 2e-3
-#define VERIFY_WORK (INT64_C(1) << 20)
 
 lab_record_trial source_trial(const evolve_sources *all, const source_kernel *kernel, size_t shape,
                               int attempt, source_words *words)
@@ -57,7 +54,7 @@ static void take_outcome(source_kernel *kernel, const lab_trial_outcome *outcome
         source_set_log(kernel, outcome->text);
 }
 
-/* What each gate said, for the board; those that have nothing to say of the problem say nothing. */
+/* The answer of each gate, for the board; gates with nothing to say of the problem are left out. */
 static void take_gates(source_gates *gates, const lab_report *report, uint64_t seed)
 {
     gates->count = 0;
@@ -74,21 +71,21 @@ static void take_gates(source_gates *gates, const lab_report *report, uint64_t s
     }
 }
 
-heed_status source_pass_gates(source_desk *desk, source_kernel *kernel, size_t shape, uint64_t seed)
+heed_status source_pass_gates(source_desk *desk, source_kernel *kernel, size_t shape)
 {
     evolve_sources *all = desk->all;
-    cli_candidate candidate = source_desk_candidate(desk);
-    const lab_subject subject = cli_candidate_subject(&candidate);
-    lab_verify_options options = lab_verify_standard();
+    cli_candidate candidate = cli_worker_candidate(&desk->worker);
     static lab_report report;
-    options.work = options.property_work = VERIFY_WORK;
-    options.threads = all->run->sweep.threads;
-    options.seed = seed;
-    heed_status status = lab_verify_problem(&all->run->sweep.shapes[shape].source.problem,
-                                            lab_inputs_find("normal"), &subject, &options, NULL,
-                                            &report);
+    uint64_t seed;
+    heed_status status = cli_candidate_prove(&candidate,
+                                             &all->run->sweep.shapes[shape].source.problem,
+                                             all->run->sweep.threads, &report, &seed);
     if (status == HEED_OK)
         take_gates(&desk->gates, &report, seed);
+    if (status == HEED_OK && report.outcome == LAB_PASS)
+        desk->gates.items[desk->gates.count++] = (lab_record_gate){ .name = "verify",
+                                                                    .passed = true,
+                                                                    .seed = seed };
     if (status != HEED_OK || report.outcome == LAB_PASS)
         return status;
     kernel->verdict = report.outcome == LAB_SKIP ? LAB_RECORD_UNFIT : LAB_RECORD_WRONG;
@@ -100,14 +97,25 @@ heed_status source_pass_gates(source_desk *desk, source_kernel *kernel, size_t s
     return HEED_OK;
 }
 
+/* Each kind of what is hard comes up in some of so many calls. */
+#define HARD_CALLS 24
+
+/* Have all those blocks that are needed been timed? */
+static bool is_timed(const source_desk *desk, int64_t end)
+{
+    return desk->sample_count >= SAMPLES_MIN && heed_clock_ns() >= end &&
+           desk->worker.seat.hardened >= HARD_CALLS;
+}
+
 /* The least of some blocks, which also look whether what was computed is right. */
 static heed_status time_it(source_desk *desk, source_kernel *kernel, size_t number)
 {
-    cli_seat *seat = &desk->seat;
+    cli_seat *seat = &desk->worker.seat;
     double least = INFINITY, seconds = 0;
     int64_t end = heed_clock_ns() + SAMPLE_NS;
     desk->sample_count = 0;
-    for (int i = 0; i < SAMPLES_MIN || (i < SOURCE_SAMPLES_MAX && heed_clock_ns() < end); i++) {
+    seat->hardened = 0;
+    for (int i = 0; i < SOURCE_SAMPLES_MAX && !is_timed(desk, end); i++) {
         heed_status status = cli_seat_block(seat, &seconds);
         if (status == HEED_ERR_NO_MEMORY)
             return status;
@@ -120,17 +128,17 @@ static heed_status time_it(source_desk *desk, source_kernel *kernel, size_t numb
         least = fmin(least, seconds);
         desk->samples[desk->sample_count++] = seconds;
         if (i == 0)
-            cli_seat_size(seat, seconds, BLOCK_SECONDS);
+            cli_seat_size(seat, seconds, CLI_SEAT_BLOCK_SECONDS);
     }
     kernel->seconds[number] = least;
     return HEED_OK;
 }
 
-/* What a compiler made, as the board has it. */
+/* The product of a compiler, as the board has it. */
 lab_record_artifact source_artifact(const source_desk *desk, const source_kernel *kernel,
                                     char hash[LAB_RECORD_HASH_SIZE])
 {
-    const lab_code *code = desk->seat.trial ? lab_trial_code(desk->seat.trial) : NULL;
+    const lab_code *code = desk->worker.seat.trial ? lab_trial_code(desk->worker.seat.trial) : NULL;
     const int64_t *facts = kernel->prospect.value;
     if (!code || !code->data)
         return (lab_record_artifact){ .sha256 = NULL };
@@ -150,6 +158,7 @@ static heed_status add_answer(source_desk *desk, source_kernel *kernel, size_t s
     source_words words;
     char reason[400], binds[200], hash[LAB_RECORD_HASH_SIZE];
     lab_record_fact facts[2];
+    lab_error why;
     lab_summary summary = { 0 };
     lab_record_trial trial = source_trial(desk->all, kernel, shape, 0, &words);
     if (trial.fact_count == 1)
@@ -173,14 +182,42 @@ static heed_status add_answer(source_desk *desk, source_kernel *kernel, size_t s
                                          .count = desk->sample_count };
     if (kernel->verdict == LAB_RECORD_OK) {
         evolve_summarize(desk->samples, desk->sample_count, &summary);
+        trial.timing = samples.kind;
         trial.seconds = summary.p50;
         trial.p90 = summary.p90;
         trial.samples = &samples;
         trial.sample_count = 1;
     }
+    /* An impossible time has lost, whatever the output was. */
+    if (!lab_record_plausible(desk->all->run->record, &trial, &why)) {
+        kernel->verdict = trial.verdict = LAB_RECORD_IMPOSSIBLE;
+        source_set_log(kernel, why.text);
+        trial.reason = why.text;
+        trial.confirmed = false;
+    }
     trial.started = desk->started;
     kernel->known[shape] = true;
     return evolve_add(desk->all->run, &trial, NULL);
+}
+
+/* The attempt of a kernel that is found out after it was timed: no contest has as many. */
+#define FAULT_ATTEMPT 100
+
+heed_status source_add_fault(const evolve_sources *all, const source_kernel *kernel, size_t shape,
+                             const cli_seat *seat)
+{
+    source_words words;
+    lab_record_verdict verdict = lab_record_verdict_find(
+        lab_trial_verdict_name(seat->outcome.verdict));
+    if (seat->worst > 1)
+        verdict = LAB_RECORD_WRONG;
+    else if (seat->outcome.verdict == LAB_TRIAL_OK || cli_interrupted() ||
+             verdict >= LAB_RECORD_VERDICTS)
+        return HEED_OK;
+    lab_record_trial trial = source_trial(all, kernel, shape, FAULT_ATTEMPT, &words);
+    trial.verdict = verdict;
+    trial.reason = seat->outcome.text;
+    return evolve_add(all->run, &trial, NULL);
 }
 
 /* The facts of the code for this kind of problem, and what binds it. */
@@ -216,16 +253,16 @@ static heed_status judge_open(source_desk *desk, source_kernel *kernel, size_t n
     inspect(desk, kernel);
     heed_status status = sweep_open_shape(&desk->all->run->sweep, shape);
     if (status == HEED_OK)
-        status = source_pass_gates(desk, kernel, number, 1);
+        status = source_pass_gates(desk, kernel, number);
     if (status != HEED_OK || kernel->verdict != LAB_RECORD_OK)
         return status;
     /* The gates asked for other kinds of problems too. */
     if (source_desk_open(desk, &shape->tensors.problem) &&
-        cli_seat_take(&desk->seat, &shape->tensors))
+        cli_seat_take(&desk->worker.seat, &shape->tensors))
         status = time_it(desk, kernel, number);
     else
-        take_outcome(kernel, &desk->seat.outcome);
-    cli_seat_leave(&desk->seat);
+        take_outcome(kernel, &desk->worker.seat.outcome);
+    cli_seat_leave(&desk->worker.seat);
     return status;
 }
 
@@ -237,9 +274,9 @@ static heed_status judge_shape(source_desk *desk, source_kernel *kernel, size_t 
     if (source_desk_open(desk, &desk->all->run->sweep.shapes[shape].source.problem)) {
         status = judge_open(desk, kernel, shape);
     } else {
-        if (*desk->log)
-            source_set_log(kernel, desk->log);
-        take_outcome(kernel, &desk->seat.outcome);
+        if (*desk->worker.log)
+            source_set_log(kernel, desk->worker.log);
+        take_outcome(kernel, &desk->worker.seat.outcome);
     }
     if (cli_interrupted())
         return HEED_ERR_SYSTEM;

@@ -3,46 +3,121 @@
  */
 #include "evolve_sources.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../src/device.h"
 #include "../src/measure.h"
 #include "report/format.h"
+#include "source.h"
+#include "tensor/file.h"
 
 #define SOURCE_FILE_MAX ((int64_t)24 << 10)
 #define REFUSED_MAX 5 /* answers in a row that are of no use, before it is given up */
 
 /* ---- Before ---- */
 
-static bool ends_with(const char *text, const char *end)
+/* The file of --source, or of one that comes with heed; NULL: none is given. */
+static const char *find_origin(const cli_args *args, char *path, size_t size)
 {
-    size_t length = strlen(text), least = strlen(end);
-    return length >= least && strcmp(text + length - least, end) == 0;
+    const char *given = cli_args_text(args, "source");
+    return given ? cli_find_list("proposers", given, path, size) : NULL;
+}
+
+/* Is there a program of that name in one of the folders of PATH? */
+static bool is_in_path(const char *name)
+{
+    char file[PATH_MAX];
+    const char *folder = getenv("PATH");
+    while (folder && *folder) {
+        int length = (int)strcspn(folder, ":");
+        snprintf(file, sizeof file, "%.*s/%s", length, folder, name);
+        if (access(file, X_OK) == 0)
+            return true;
+        folder += length + (folder[length] == ':');
+    }
+    return false;
+}
+
+static const char *proposer_name(size_t index)
+{
+    static const char *const names[] = { "regions", "openai" };
+    return index < sizeof names / sizeof *names ? names[index] : NULL;
+}
+
+static cli_exit check_proposer(const char *command)
+{
+    char path[512];
+    lab_proposer_find(command, path, sizeof path);
+    if (!strchr(path, '/') && !is_in_path(path))
+        return cli_name_check("--proposer: there is no program", command, proposer_name,
+                              "regions and openai come with heed");
+    if (!strchr(path, '/') || access(path, X_OK) == 0)
+        return CLI_OK;
+    cli_error("--proposer: %s: %s", path, strerror(errno));
+    return CLI_ENVIRONMENT;
+}
+
+/* Is the file text that compiles and can be loaded? It is found out before the gates are tried and
+ * a device is opened, which takes a minute; so of C alone, and of a pipe, which has one reader,
+ * not.
+ */
+static cli_exit try_file(const cli_args *args, const char *path)
+{
+    const cli_source_place place = { .on_host = true };
+    const heed_problem any = { .batch = 1 };
+    cli_source own = { .text = NULL };
+    if (lab_file_is_stream(path) || cli_source_language(path, "") != LAB_LANGUAGE_C ||
+        strcmp(path, cli_args_text(args, "source")) != 0)
+        return CLI_OK;
+    cli_exit code = cli_source_read(&own, args);
+    own.worker.limits.unsafe = cli_args_flag(args, "unsafe-candidates");
+    if (code == CLI_OK)
+        code = cli_source_check(&own, &place, &any, 1);
+    cli_source_free(&own);
+    return code;
+}
+
+cli_exit evolve_sources_check(const cli_args *args)
+{
+    char found[1024];
+    const char *path = find_origin(args, found, sizeof found);
+    const char *proposer = cli_args_text(args, "proposer");
+    if (path && !cli_source_is_named(path)) {
+        cli_error("--source: %s ends neither with .c nor with .cu", path);
+        return CLI_USAGE;
+    }
+    if (path && strcmp(path, "-") != 0 && access(path, R_OK) != 0) {
+        cli_error("--source: %s: %s", path, strerror(errno));
+        return CLI_ENVIRONMENT;
+    }
+    cli_exit code = proposer ? check_proposer(proposer) : CLI_OK;
+    return code == CLI_OK && path ? try_file(args, path) : code;
 }
 
 static cli_exit read_origin(evolve_sources *all)
 {
-    const char *given = cli_args_text(all->run->args, "source");
     bool host = heed_device_is_host(all->run->sweep.context);
-    const char *usual = host ? "attention.c" : "attention.cu";
-    const char *path = cli_find_list("proposers", given ? given : usual, all->path,
-                                     sizeof all->path);
+    const char *path = find_origin(all->run->args, all->path, sizeof all->path);
     size_t size;
+    if (!path)
+        path = cli_find_list("proposers", host ? "attention.c" : "attention.cu", all->path,
+                             sizeof all->path);
     if (path != all->path)
         snprintf(all->path, sizeof all->path, "%s", path);
-    bool c = ends_with(path, ".c");
-    if (!c && !ends_with(path, ".cu")) {
-        cli_error("--source: %s ends neither with .c nor with .cu", path);
-        return CLI_USAGE;
-    }
-    if (c != host) {
-        cli_error("--source: %s is for %s, and the device is %s: see --device", path,
-                  c ? "the CPU" : "a CUDA device", all->run->sweep.device);
-        return CLI_UNSUPPORTED;
-    }
-    all->language = c ? LAB_LANGUAGE_C : LAB_LANGUAGE_CUDA;
-    return cli_read_file(path, SOURCE_FILE_MAX, &all->origin, &size);
+    cli_exit code = cli_read_file(path, SOURCE_FILE_MAX, &all->origin, &size);
+    if (code != CLI_OK)
+        return code;
+    all->language = cli_source_language(path, all->origin);
+    if ((all->language == LAB_LANGUAGE_C) == host)
+        return CLI_OK;
+    cli_error("--source: %s is for %s, and the device is %s: see --device", path,
+              host ? "a CUDA device" : "the CPU", all->run->sweep.device);
+    return CLI_UNSUPPORTED;
 }
 
 static cli_exit begin(evolve_sources *all)
@@ -79,8 +154,8 @@ static void show(evolve_sources *all)
     cli_progress_step(&all->run->progress, all->count > 0 ? all->count - 1 : 0, what);
 }
 
-/* What is not known of kernel number @index is found out; then it may challenge the champion. What
- * the board knows of it already costs nothing. */
+/* Measures what is not known of kernel number @index; then it may challenge the champion. Answers
+ * that are on the board cost nothing. */
 static heed_status settle(evolve_sources *all, size_t index)
 {
     bool yes = !all->has_champion;
@@ -216,7 +291,11 @@ cli_exit evolve_sources_run(evolve_run *run)
         return code;
     }
     all.proposer = lab_proposer_start(all.program, cli_interrupted);
-    heed_status status = all.proposer ? breed(&all) : HEED_ERR_NO_MEMORY;
+    heed_status status = all.proposer ? evolve_rank_plans(run) : HEED_ERR_NO_MEMORY;
+    if (status == HEED_OK)
+        status = breed(&all);
+    if (status == HEED_OK && all.has_champion && !cli_interrupted())
+        status = source_meet_plan(&all);
     if (status == HEED_OK && is_contender(&all) && !cli_interrupted())
         status = source_take_titles(&all);
     code = code_of(&all, status);

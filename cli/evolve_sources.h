@@ -8,16 +8,15 @@
 #ifndef CLI_EVOLVE_SOURCES_H
 #define CLI_EVOLVE_SOURCES_H
 
-#include "candidate.h"
 #include "evolve.h"
 #include "inspect/findings.h"
 #include "search/guide.h"
 #include "search/propose.h"
-#include "seat.h"
 #include "trial/launch.h"
 #include "trial/trial.h"
 #include "verify/gates.h"
 #include "verify/verify.h"
+#include "worker.h"
 
 /* A source that was tried, or is being. */
 typedef struct source_kernel {
@@ -57,31 +56,31 @@ typedef struct evolve_sources {
     char end[300];   /* why it ended; "" : the trials are used up */
 } evolve_sources;
 
+/* evolve_sources_check() makes sure that --source and --proposer can be used, before anything that
+ * takes time; the error has been printed. */
+cli_exit evolve_sources_check(const cli_args *args);
+
 /* evolve_sources_run() does the whole run, of which problems, board and device are open. */
 cli_exit evolve_sources_run(evolve_run *run);
 
-/* evolve_desk.c: a source in its process. A CUDA source is compiled anew for each kind of problem.
- */
+/* evolve_desk.c: a source in its process, and what is known of it. */
 #define SOURCE_SAMPLES_MAX 256
 typedef struct source_gates {
-    lab_record_gate items[LAB_GATES];
+    lab_record_gate items[LAB_GATES + 1]; /* each of them, and "verify" if all let it pass */
     char details[LAB_GATES][200];
     size_t count;
 } source_gates;
 typedef struct source_desk {
     evolve_sources *all;
     const source_kernel *kernel;
-    cli_seat seat;
-    heed_problem home;                  /* that the trial is of the kind of */
+    cli_worker worker;                  /* that runs it */
     double samples[SOURCE_SAMPLES_MAX]; /* of the problem that was timed last */
     size_t sample_count;
     char started[LAB_RECORD_TIME_SIZE];
-    source_gates gates;     /* what they said on it */
-    char log[LAB_LOG_SIZE]; /* of a compiler that refused it */
+    source_gates gates; /* what they said on it */
 } source_desk;
 
-/* source_desk_open() makes sure that desk->seat.trial is open and for @problem, normalized. False:
- * see desk->seat.outcome. */
+/* source_desk_open() is cli_worker_open() of desk->kernel. */
 bool source_desk_open(source_desk *desk, const heed_problem *problem);
 void source_desk_close(source_desk *desk);
 
@@ -93,9 +92,6 @@ typedef struct source_clues {
 } source_clues;
 bool source_desk_inspect(const source_desk *desk, source_clues *it);
 
-/* source_desk_candidate() returns the source as the gates take it; @desk must outlive it. */
-cli_candidate source_desk_candidate(source_desk *desk);
-
 /* source_launch_words() writes how it is launched on a problem; false: it is in C, or says nothing.
  */
 bool source_launch_words(const evolve_sources *all, const source_kernel *kernel,
@@ -105,9 +101,9 @@ bool source_launch_words(const evolve_sources *all, const source_kernel *kernel,
  * that are not known yet, and puts it on the board. */
 heed_status source_judge(evolve_sources *all, source_kernel *kernel);
 
-/* All gates on one problem. Verdict and log of @kernel are set if one refuses it. */
-heed_status source_pass_gates(source_desk *desk, source_kernel *kernel, size_t shape,
-                              uint64_t seed);
+/* All that lab_prove() asks on one problem, by a seed of its own that nobody knows before. Verdict
+ * and log of @kernel are set if a gate refuses it. */
+heed_status source_pass_gates(source_desk *desk, source_kernel *kernel, size_t shape);
 
 /* evolve_source_contest.c: source_take_titles() lets the champion meet those who lead the board. */
 heed_status source_take_titles(evolve_sources *all);
@@ -115,7 +111,7 @@ heed_status source_take_titles(evolve_sources *all);
 /* source_contest() is evolve_contest_run() of two of them. */
 heed_status source_contest(evolve_sources *all, size_t challenger, bool *yes);
 
-/* What a trial of it is on the board, but for what came of it; @words is what that points to. */
+/* A trial of it as the board has it, without its outcome; @words is what that points to. */
 typedef struct source_words {
     const char *parents[1];
     char artifact[LAB_RECORD_HASH_SIZE];
@@ -127,6 +123,12 @@ lab_record_artifact source_artifact(const source_desk *desk, const source_kernel
 
 lab_record_trial source_trial(const evolve_sources *all, const source_kernel *kernel, size_t shape,
                               int attempt, source_words *words);
+
+/* source_add_fault() puts on the board what @seat found of @kernel after it had passed: it was
+ * wrong, or broke a rule, when it met another one on problem number @shape, so that it is ranked no
+ * more. */
+heed_status source_add_fault(const evolve_sources *all, const source_kernel *kernel, size_t shape,
+                             const cli_seat *seat);
 
 /* evolve_source_list.c: source_add() takes over nothing: it copies. NULL: no memory. */
 source_kernel *source_add(evolve_sources *all, const char *name, const char *source,
@@ -146,6 +148,10 @@ json_t *source_insight_json(const evolve_sources *all);
 
 /* evolve_source_tell.c: what the proposer is told: source_ask() asks for the next kernel. */
 heed_status source_ask(evolve_sources *all, lab_proposal *proposal, lab_error *error);
+
+/* evolve_source_plan.c: source_meet_plan() lets the champion take turns with what heed plans, for
+ * the report. */
+heed_status source_meet_plan(evolve_sources *all);
 
 /* evolve_source_report.c: the answer. */
 cli_exit sources_report(const evolve_sources *all);

@@ -2,7 +2,7 @@
  * evolve_title.c - the champion of an evolution against those who lead the board
  *
  * Evolution begins with what heed plans, so its champion has not met whoever holds the titles. It
- * meets them here, each on his problem: FASTER by 3 % on two problems, or on the only one, SLOWER
+ * meets them here, each on its problem: FASTER by 3 % on two problems, or on the only one, SLOWER
  * on none, and that again on fresh samples. Then it takes the titles of the problems on which it is
  * FASTER.
  */
@@ -95,8 +95,14 @@ static heed_status take_title(void *data, size_t index, const lab_comparison *fr
                               const char *reason)
 {
     title_bout *it = data;
+    const sweep_shape *shape = &it->run->sweep.shapes[it->shapes[index]];
     if (fresh->verdict != LAB_FASTER || trial == 0)
         return HEED_OK;
+    if (shape->verdict && strcmp(shape->verdict, lab_compared_name(LAB_SLOWER)) == 0) {
+        cli_message("%s: %s takes no title: it is slower than heed's plan, %s", shape->spec,
+                    it->challenger->name, shape->usual);
+        return HEED_OK;
+    }
     it->run->titles++;
     return lab_record_promote(it->run->record, trial, it->leaders[index].trial, reason,
                               &it->run->trouble);
@@ -189,8 +195,8 @@ static heed_status is_itself(title_bout *it, const cli_leader *leader, bool *yes
     return status;
 }
 
-/* Finds who leads on a problem: of the board, else what heed plans. Who is ranked there by this run
- * alone has no title yet, but something to win. The name is "" if there is nothing. */
+/* Finds the leader on a problem: of the board, else heed's plan. Other kernels that are ranked
+ * there by this run alone have no title yet, but one to win. The name is "" if there is nothing. */
 static heed_status find_leader(title_bout *it, size_t number, cli_leader *leader)
 {
     evolve_run *run = it->run;
@@ -205,7 +211,8 @@ static heed_status find_leader(title_bout *it, size_t number, cli_leader *leader
         status = is_itself(it, &ranked[i], &itself);
         if (itself && ranked[i].promoted)
             return status;
-        if (!itself && (ranked[i].promoted || ranked[i].run != run->run))
+        bool planned = strcmp(ranked[i].name, shape->usual) == 0;
+        if (!itself && (ranked[i].promoted || ranked[i].run != run->run || planned))
             *leader = ranked[i];
     }
     if (leader->trial == 0 && strcmp(shape->usual, it->challenger->name) != 0)
@@ -244,7 +251,7 @@ heed_status evolve_take_titles(evolve_run *run, const evolve_challenger *challen
     const evolve_contest contest = {
         .run = run,
         .challenger = challenger->name,
-        .champion = "who leads the board",
+        .champion = "the leader of the board",
         .number = challenger->number + TITLE_ATTEMPT,
         .family = { .count = it->count, .meet = meet, .part = part, .data = it },
         .shapes = it->shapes,

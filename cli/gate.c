@@ -87,7 +87,7 @@ static const cli_option options[] = {
       .standard = "torch",
       .help = "With --criteria, which backends of torch count as SDPA, such as torch-flash; the "
               "fastest of them counts" },
-    { .name = "strict", .kind = CLI_FLAG, .help = "AMBIGUOUS fails as well" },
+    { .name = "allow-ambiguous", .kind = CLI_FLAG, .help = "Let what cannot be told pass" },
     { .name = "trust-board",
       .kind = CLI_FLAG,
       .help = "Compile and load the sources of heed that the board has kept, even where others may "
@@ -115,7 +115,8 @@ const cli_verb cli_verb_gate = {
     .operand_min = 0,
     .operand_max = CLI_ANY,
     .description =
-        "Takes from the board who leads on this device, rebuilds each of these champions and lets "
+        "Takes from the board the leaders on this device, rebuilds each of these champions and "
+        "lets "
         "it and what heed plans now take turns, in blocks of calls on the same values. A champion "
         "of the kernels that there are now is its kernel and config; one of other code, or with a "
         "source of its own, is compiled from what the board has kept. The figure of the day when "
@@ -130,16 +131,18 @@ const cli_verb cli_verb_gate = {
         "  WRONG      what is timed, or planned, computes the wrong thing\n"
         "  AMBIGUOUS  it cannot be told, for a reason that is printed\n"
         "\n"
-        "The exit status is 1 if anything is SLOWER or WRONG. AMBIGUOUS is a warning, and no "
-        "failure: it is what noise looks like, and a gate that fails by noise is soon ignored. "
-        "With --strict it is 1 as well. It is 3 where nothing can be judged at all, as without a "
-        "board.\n"
+        "The exit status is 1 if anything is SLOWER or WRONG. It is 8 if something is AMBIGUOUS, "
+        "or could not be verified: what is not known is no pass. The line says how small a "
+        "slowdown would have been told; more --seconds tell more, and with --allow-ambiguous the "
+        "status is 0. It is 3 where nothing can be judged at all, as without a board. So many "
+        "pairs of blocks as a verdict takes are timed, 8 or more, even past --seconds.\n"
         "\n"
         "--criteria judges by what kernels for attention are usually held to, on SPEC, or the "
         "canonical shapes: at least 10 % faster than SDPA on two problems and 5 % on a third, by "
         "the median, with the whole interval; the 90th percentile not worse on any; no spills of "
         "registers; and of the wavefronts of shared memory at most 5 % conflicts of banks, which "
-        "ncu counts. What cannot be measured here is UNKNOWN, never PASS. The exit status is 1 if "
+        "ncu counts. A criterion that cannot be measured here is UNKNOWN, never PASS. The exit "
+        "status is 1 if "
         "one of them fails, else 3 if one is UNKNOWN or AMBIGUOUS.\n"
         "\n"
         "--kernel asks about that kernel in the place of what heed plans.\n"
@@ -147,7 +150,7 @@ const cli_verb cli_verb_gate = {
         "Examples:\n"
         "\n"
         "  heed gate\n"
-        "  heed gate --device cuda --board champions.db --seconds 5 --strict\n"
+        "  heed gate --device cuda --board champions.db --seconds 5\n"
         "  heed gate --problem causal --limit 5 --json\n"
         "  heed gate --criteria --device cuda",
     .options = options,

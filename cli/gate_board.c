@@ -45,7 +45,7 @@ static heed_status take_row(void *data, const lab_record_row *row)
     snprintf(shape.champion, sizeof shape.champion, "%.95s%s%.95s", row->kernel,
              *row->config ? "__" : "", row->config);
     shape.cold = row->timing && strcmp(row->timing, "cold") == 0;
-    shape.damaged = strcmp(row->trusted, "damaged") == 0;
+    shape.damaged = !row->sound;
     snprintf(shape.build, sizeof shape.build, "%s", row->build ? row->build : "");
     shape.rebuilt_elsewhere = !row->build || strcmp(row->build, heed_wisdom_build()) != 0;
     if (is_known(gate, &shape) || heed_problem_parse(&problem, row->problem) != HEED_OK ||
@@ -80,7 +80,7 @@ static heed_status find_library(gate_run *gate, lab_record *record, gate_shape *
     return HEED_OK;
 }
 
-/* What it takes to rebuild them: asked when the visit is over. */
+/* The means to rebuild them: asked for when the visit is over. */
 static heed_status find_sources(gate_run *gate, lab_record *record, lab_error *error)
 {
     bool host = heed_device_is_host(gate->bench.context);

@@ -83,7 +83,7 @@ static size_t find_shapes(const bench_run *bench, sdpa_shape *shapes)
     return count;
 }
 
-/* Why SDPA has no figure. What became of heed has been printed. */
+/* The reason why SDPA has no figure. The outcome of heed has been printed. */
 static const char *why_absent(const bench_run *bench)
 {
     for (size_t i = 0; i < bench->rival_count; i++)

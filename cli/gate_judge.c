@@ -22,7 +22,7 @@ static void doubt(gate_shape *shape, const char *why)
 /* Timing                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* What the pair came to, where there is no comparison. */
+/* The outcome of the pair, where there is no comparison. */
 static void take_outcome(gate_shape *shape)
 {
     const cli_pair *pair = &shape->pair;
@@ -55,7 +55,7 @@ static cli_exit finish(gate_shape *shape, cli_exit code)
     return code;
 }
 
-/* A C source of somebody's, in a process of its own. */
+/* A user's C source, in a process of its own. */
 static cli_exit time_source(gate_run *gate, gate_shape *shape, const lab_duel_options *options)
 {
     const lab_limits limits = { .unsafe = cli_args_flag(gate->args, "unsafe-candidates"),
@@ -138,9 +138,8 @@ enum {
 static int verify_kernel(gate_run *gate, const char *kernel, bool *done)
 {
     const char *words[SPECS_MAX + 16] = { "heed",     "verify", "--device", cli_device(gate->args),
-                                          "--kernel", kernel,   "--once",   "--time-limit",
-                                          "1" };
-    size_t count = 9;
+                                          "--kernel", kernel,   "--once",   "--proof" };
+    size_t count = 8;
     if (cli_args_given(gate->args, "cpu")) {
         words[count++] = "--cpu";
         words[count++] = cli_args_text(gate->args, "cpu");

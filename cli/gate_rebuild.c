@@ -19,11 +19,9 @@
 #include "library.h"
 #include "trial/library.h"
 #include "trial/program.h"
-#include "verify/verify.h"
 
 /* Compilers of others may be slow, and the machine busy. */
 #define COMPILE_SECONDS 300
-#define VERIFY_WORK (INT64_C(1) << 20)
 
 /* Other verbs that rebuild have fewer options. */
 static bool has_flag(const gate_run *gate, const char *name)
@@ -50,7 +48,8 @@ static bool fail(gate_shape *shape, const char *why)
 /* A libheed of that day                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* What is loaded runs in this process: a board that others can write to must not decide what. */
+/* A library that is loaded runs in this process: a board that others can write to must not decide
+ * which. */
 static bool trusts_board(const gate_run *gate, char *why, size_t size)
 {
     char path[LAB_RECORD_PATH_SIZE];
@@ -155,25 +154,21 @@ static bool rebuild_on_host(gate_rebuilt *it)
 /* Device code of that day                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* A source of somebody's goes through the gates in a process of its own before it runs in this one:
+/* A user's source goes through the gates in a process of its own before it runs in this one:
  * there it may hang, or lose the device. */
 static bool pass_gates(gate_rebuilt *it, const lab_candidate *candidate, const lab_limits *limits)
 {
     static lab_report report;
     lab_trial_outcome outcome;
     lab_trial *trial;
-    lab_verify_options options = lab_verify_standard();
-    options.work = options.property_work = VERIFY_WORK;
-    options.threads = it->gate->bench.host_threads;
-    options.seed = it->gate->bench.seed;
+    uint64_t seed;
     if (!lab_trial_open(&trial, candidate, limits, &outcome)) {
         lab_trial_close(trial);
         return fail(it->shape, outcome.text);
     }
     cli_candidate judged = { .trial = trial, .name = candidate->name, .seconds = -1 };
-    const lab_subject subject = cli_candidate_subject(&judged);
-    heed_status status = lab_verify_problem(&it->shape->source.problem, lab_inputs_find("normal"),
-                                            &subject, &options, NULL, &report);
+    heed_status status = cli_candidate_prove(&judged, &it->shape->source.problem,
+                                             it->gate->bench.host_threads, &report, &seed);
     lab_trial_close(trial);
     if (status != HEED_OK)
         return fail(it->shape, heed_message());

@@ -27,7 +27,7 @@ cli_exit gate_exit(const gate_run *gate)
     if (gate_count(gate, GATE_WRONG) + gate_count(gate, GATE_SLOWER) > 0)
         return CLI_FINDING;
     bool doubtful = gate_count(gate, GATE_AMBIGUOUS) > 0 || gate->unverified;
-    return doubtful && cli_args_flag(gate->args, "strict") ? CLI_FINDING : CLI_OK;
+    return doubtful && !cli_args_flag(gate->args, "allow-ambiguous") ? CLI_OPEN : CLI_OK;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -87,7 +87,7 @@ static cli_exit print_table(const gate_run *gate)
     return code;
 }
 
-/* What it comes to, and what the exit code is. */
+/* The verdict, and the exit code. */
 static void print_sum(const gate_run *gate)
 {
     size_t doubtful = gate_count(gate, GATE_AMBIGUOUS);
@@ -96,10 +96,12 @@ static void print_sum(const gate_run *gate)
            gate->count, heed_context_device(gate->bench.context), gate_count(gate, GATE_PASS),
            gate_count(gate, GATE_SAME), gate_count(gate, GATE_SLOWER), 100 * gate->limit,
            gate_count(gate, GATE_WRONG), doubtful);
-    if (doubtful && !cli_args_flag(gate->args, "strict"))
-        cli_warning("%zu of %zu shapes are AMBIGUOUS: nothing is known against them, nor for them; "
-                    "more --seconds or a quieter machine may tell, and --strict makes them fail",
-                    doubtful, gate->count);
+    if (doubtful)
+        cli_warning("%zu of %zu shapes are AMBIGUOUS: nothing is known against them, nor for them, "
+                    "and so %s; more --seconds or a quieter machine may tell",
+                    doubtful, gate->count,
+                    gate_exit(gate) == CLI_OK ? "--allow-ambiguous lets them pass"
+                                              : "they do not pass");
 }
 
 /* -------------------------------------------------------------------------- */
@@ -138,9 +140,9 @@ static cli_exit print_json(const gate_run *gate)
                                     heed_context_device(gate->bench.context), "threads",
                                     heed_context_threads(gate->bench.context), "limit",
                                     cli_json_real(gate->limit), "seconds",
-                                    cli_json_real(gate->seconds), "strict",
-                                    cli_args_flag(gate->args, "strict"), "exit", gate_exit(gate),
-                                    "counts", counts, "shapes", list),
+                                    cli_json_real(gate->seconds), "allow_ambiguous",
+                                    cli_args_flag(gate->args, "allow-ambiguous"), "exit",
+                                    gate_exit(gate), "counts", counts, "shapes", list),
                           "gate");
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "report/wrap.h"
 
 #define INDENT 2
 #define OPTION_COLUMN 28 /* where the help of an option begins */
@@ -12,21 +13,8 @@
  * the cursor is now. */
 static void print_wrapped(FILE *stream, const char *text, size_t length, int column)
 {
-    int at = column;
-    const char *end = text + length;
-    while (text < end) {
-        int word = (int)strcspn(text, " \n");
-        word = word > end - text ? (int)(end - text) : word;
-        if (at > column && at + 1 + word > CLI_HELP_WIDTH) {
-            fprintf(stream, "\n%*s", column, "");
-            at = column;
-        }
-        at += fprintf(stream, "%s%.*s", at > column ? " " : "", word, text);
-        text += word;
-        while (text < end && (*text == ' ' || *text == '\n'))
-            text++;
-    }
-    fputc('\n', stream);
+    const lab_wrap wrap = { .at = column, .indent = column, .limit = CLI_HELP_WIDTH };
+    lab_wrap_print(stream, text, length, wrap);
 }
 
 /* Lines that start with two blanks stay as they are; the others are filled. */

@@ -1,5 +1,5 @@
 /*
- * holder.c - who leads the board with a source of its own, made to run again
+ * holder.c - a leader of the board with a source of its own, made to run again
  */
 #include "holder.h"
 
@@ -57,7 +57,7 @@ static void use_worker(cli_holder *it)
 
 /* ---- A CUDA source ---- */
 
-/* What the board has of it, as the gate takes it. */
+/* The board's facts about it, as the gate takes them. */
 static heed_status read_code(cli_holder *it, lab_record *record, lab_error *error)
 {
     lab_record_library *sources = NULL;
@@ -150,7 +150,7 @@ heed_status cli_holder_start(cli_holder *it, const bench_tensors *tensors, bool 
 {
     double seconds = 0;
     if (it->guest) {
-        *side = (lab_side){ .fn = it->guest->block, .data = it->guest->data };
+        *side = (lab_side){ it->guest->block, it->guest->renew, it->guest->data };
         return it->guest->start(it->guest->data, tensors, &seconds);
     }
     *side = (lab_side){ bench_engine_block, bench_engine_renew, &it->engine };

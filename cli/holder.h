@@ -1,5 +1,5 @@
 /*
- * holder.h - who leads the board with a source of its own, made to run again
+ * holder.h - a leader of the board with a source of its own, made to run again
  *
  *     cli_holder holder;
  *     cli_holder_open(&holder, &place, record, trial, name, &problem, &error);

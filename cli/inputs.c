@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "tensor/npy.h"
-#include "tensor/safetensors.h"
 
 const char *const cli_type_names[] = { "f32", "f16", "bf16", NULL };
 static const heed_type types[] = { HEED_F32, HEED_F16, HEED_BF16 };
@@ -16,7 +15,9 @@ static const heed_mask masks[] = { HEED_MASK_NONE, HEED_MASK_CAUSAL_TOP_LEFT,
                                    HEED_MASK_CAUSAL_TOP_LEFT, HEED_MASK_CAUSAL_BOTTOM_RIGHT };
 #define MASK_CAUSAL 1 /* the choice that is only right where queries = keys */
 
-/* Dimensions of the arrays. */
+const char *const cli_layout_names[] = { "bshd", "bhsd", NULL };
+
+/* The dimensions of the arrays. */
 enum {
     BATCH,
     SEQ,
@@ -25,6 +26,33 @@ enum {
     RANK
 };
 static const char *const dimension_names[] = { "batch", "seq", "heads", "dim" };
+
+/* Where each of them is in the shape of an array. */
+static const int places[][RANK] = {
+    [CLI_BSHD] = { [BATCH] = 0, [SEQ] = 1, [HEADS] = 2, [DIM] = 3 },
+    [CLI_BHSD] = { [BATCH] = 0, [SEQ] = 2, [HEADS] = 1, [DIM] = 3 },
+};
+static const char *const orders[] = {
+    [CLI_BSHD] = "[batch, seq, heads, dim]", [CLI_BHSD] = "[batch, heads, seq, dim]"
+};
+
+static int64_t size_of(const cli_input *input, cli_layout layout, int dimension)
+{
+    return input->tensor.shape[places[layout][dimension]];
+}
+
+static cli_layout other_layout(cli_layout layout)
+{
+    return layout == CLI_BSHD ? CLI_BHSD : CLI_BSHD;
+}
+
+void cli_layout_shape(cli_layout layout, int64_t batch, int64_t seq, int64_t heads, int64_t dim,
+                      int64_t shape[4])
+{
+    const int64_t sizes[RANK] = { batch, seq, heads, dim };
+    for (int i = 0; i < RANK; i++)
+        shape[places[layout][i]] = sizes[i];
+}
 
 cli_format cli_format_of(const char *path)
 {
@@ -101,18 +129,12 @@ static heed_status read_named(lab_safetensors *file, cli_input *input, const cha
     return lab_safetensors_read(file, input->name, &input->tensor, error);
 }
 
-static cli_exit read_tensors(cli_inputs *inputs, const cli_args *args)
+static cli_exit read_group(cli_inputs *inputs, lab_safetensors *file, const char *path,
+                           const char *prefix)
 {
     lab_error error;
-    lab_safetensors *file;
-    const char *path = cli_args_text(args, "tensors"), *given = cli_args_text(args, "prefix");
-    const char *prefix = given ? given : "";
-
     inputs->q.path = inputs->k.path = inputs->v.path = path;
-    heed_status status = lab_safetensors_open(&file, path, &error);
-    if (status != HEED_OK)
-        return lab_failed(status, &error);
-    status = read_named(file, &inputs->q, prefix, "q", &error);
+    heed_status status = read_named(file, &inputs->q, prefix, "q", &error);
     if (status == HEED_OK)
         status = read_named(file, &inputs->k, prefix, "k", &error);
     if (status == HEED_OK)
@@ -121,8 +143,20 @@ static cli_exit read_tensors(cli_inputs *inputs, const cli_args *args)
         lab_failed(status, &error);
     if (status == HEED_ERR_INVALID)
         list_prefixes(file, path);
-    lab_safetensors_close(file);
     return cli_exit_of(status);
+}
+
+static cli_exit read_tensors(cli_inputs *inputs, const cli_args *args)
+{
+    lab_error error;
+    lab_safetensors *file;
+    const char *path = cli_args_text(args, "tensors"), *given = cli_args_text(args, "prefix");
+    heed_status status = lab_safetensors_open(&file, path, &error);
+    if (status != HEED_OK)
+        return lab_failed(status, &error);
+    cli_exit code = read_group(inputs, file, path, given ? given : "");
+    lab_safetensors_close(file);
+    return code;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -140,33 +174,81 @@ static const char *print_place(const cli_input *input, char text[PLACE_SIZE])
     return text;
 }
 
-static cli_exit check_rank(const cli_input *input)
+static cli_exit check_rank(const cli_input *input, cli_layout layout)
 {
     char place[PLACE_SIZE];
     if (input->tensor.rank == RANK)
         return CLI_OK;
-    cli_error("%s has %d dimensions; it must have 4: [batch, seq, heads, dim]",
-              print_place(input, place), input->tensor.rank);
+    cli_error("%s has %d dimensions; it must have 4: %s", print_place(input, place),
+              input->tensor.rank, orders[layout]);
     return CLI_USAGE;
 }
 
-static cli_exit check_same(const cli_input *a, const cli_input *b, int dimension)
+/* Two arrays that must have a dimension in common. */
+typedef struct pair {
+    const cli_input *a, *b;
+    int dimension;
+} pair;
+
+static bool is_same(const pair *two, cli_layout layout)
+{
+    return size_of(two->a, layout, two->dimension) == size_of(two->b, layout, two->dimension);
+}
+
+static bool are_groups(const cli_inputs *inputs, cli_layout layout)
+{
+    int64_t heads_kv = size_of(&inputs->k, layout, HEADS);
+    /* heed_problem_check() speaks about zeros */
+    return heads_kv < 1 || size_of(&inputs->q, layout, HEADS) % heads_kv == 0;
+}
+
+/* The first two that do not fit each other; PAIRS: there are none. */
+#define PAIRS 5
+static int find_misfit(const cli_inputs *inputs, cli_layout layout, pair pairs[PAIRS])
+{
+    const cli_input *q = &inputs->q, *k = &inputs->k, *v = &inputs->v;
+    const pair all[PAIRS] = {
+        { q, k, BATCH }, { q, v, BATCH }, { k, v, SEQ }, { k, v, HEADS }, { q, k, DIM }
+    };
+    int i = 0;
+    memcpy(pairs, all, sizeof all);
+    while (i < PAIRS && is_same(&pairs[i], layout))
+        i++;
+    return i;
+}
+
+static bool fits(const cli_inputs *inputs, cli_layout layout)
+{
+    pair pairs[PAIRS];
+    return find_misfit(inputs, layout, pairs) == PAIRS && are_groups(inputs, layout);
+}
+
+/* Arrays that do not fit in one order may do so in the other. */
+static void suggest_layout(const cli_inputs *inputs)
+{
+    cli_layout other = other_layout(inputs->layout);
+    if (fits(inputs, other))
+        cli_message("as %s they fit: --layout %s", orders[other], cli_layout_names[other]);
+}
+
+static cli_exit check_same(const pair *two, cli_layout layout)
 {
     char place[2][PLACE_SIZE];
-    if (a->tensor.shape[dimension] == b->tensor.shape[dimension])
+    cli_error("%s and %s differ in %s: %lld and %lld", print_place(two->a, place[0]),
+              print_place(two->b, place[1]), dimension_names[two->dimension],
+              (long long)size_of(two->a, layout, two->dimension),
+              (long long)size_of(two->b, layout, two->dimension));
+    return CLI_USAGE;
+}
+
+static cli_exit check_groups(const cli_inputs *inputs)
+{
+    const cli_input *q = &inputs->q, *k = &inputs->k;
+    char place[2][PLACE_SIZE];
+    int64_t heads_q = size_of(q, inputs->layout, HEADS);
+    int64_t heads_kv = size_of(k, inputs->layout, HEADS);
+    if (are_groups(inputs, inputs->layout))
         return CLI_OK;
-    cli_error("%s and %s differ in %s: %lld and %lld", print_place(a, place[0]),
-              print_place(b, place[1]), dimension_names[dimension],
-              (long long)a->tensor.shape[dimension], (long long)b->tensor.shape[dimension]);
-    return CLI_USAGE;
-}
-
-static cli_exit check_groups(const cli_input *q, const cli_input *k)
-{
-    char place[2][PLACE_SIZE];
-    int64_t heads_q = q->tensor.shape[HEADS], heads_kv = k->tensor.shape[HEADS];
-    if (heads_kv < 1 || heads_q % heads_kv == 0)
-        return CLI_OK; /* heed_problem_check() speaks about zeros */
     cli_error("%s and %s: %lld heads cannot be shared out among %lld; K's must divide Q's",
               print_place(q, place[0]), print_place(k, place[1]), (long long)heads_q,
               (long long)heads_kv);
@@ -187,20 +269,18 @@ static cli_exit check_types(const cli_input *a, const cli_input *b)
 static cli_exit check_shapes(const cli_inputs *inputs)
 {
     const cli_input *q = &inputs->q, *k = &inputs->k, *v = &inputs->v;
-    const struct {
-        const cli_input *a, *b;
-        int dimension;
-    } same[] = { { q, k, BATCH }, { q, v, BATCH }, { k, v, SEQ }, { k, v, HEADS }, { q, k, DIM } };
-
-    cli_exit code = check_rank(q);
+    pair pairs[PAIRS];
+    cli_exit code = check_rank(q, inputs->layout);
     if (code == CLI_OK)
-        code = check_rank(k);
+        code = check_rank(k, inputs->layout);
     if (code == CLI_OK)
-        code = check_rank(v);
-    for (size_t i = 0; code == CLI_OK && i < sizeof same / sizeof same[0]; i++)
-        code = check_same(same[i].a, same[i].b, same[i].dimension);
-    if (code == CLI_OK)
-        code = check_groups(q, k);
+        code = check_rank(v, inputs->layout);
+    if (code != CLI_OK)
+        return code;
+    int misfit = find_misfit(inputs, inputs->layout, pairs);
+    code = misfit < PAIRS ? check_same(&pairs[misfit], inputs->layout) : check_groups(inputs);
+    if (code != CLI_OK)
+        suggest_layout(inputs);
     if (code == CLI_OK)
         code = check_types(q, k);
     return code == CLI_OK ? check_types(q, v) : code;
@@ -209,7 +289,7 @@ static cli_exit check_shapes(const cli_inputs *inputs)
 static cli_exit convert(cli_inputs *inputs, const cli_args *args)
 {
     lab_error error;
-    int choice = cli_args_choice(args, "type");
+    int choice = cli_args_has(args, "type") ? cli_args_choice(args, "type") : -1;
     cli_input *all[] = { &inputs->q, &inputs->k, &inputs->v };
     for (int i = 0; choice >= 0 && i < 3; i++) {
         heed_status status = lab_tensor_convert(&all[i]->tensor, types[choice], &error);
@@ -233,9 +313,25 @@ static cli_exit check_sources(const cli_args *args)
     return CLI_OK;
 }
 
+static cli_inputs no_inputs(const cli_args *args)
+{
+    return (cli_inputs){ .q = { .label = "Q" },
+                         .k = { .label = "K" },
+                         .v = { .label = "V" },
+                         .layout = (cli_layout)cli_args_choice(args, "layout") };
+}
+
+cli_exit cli_inputs_read_group(cli_inputs *inputs, lab_safetensors *file, const char *path,
+                               const char *prefix, const cli_args *args)
+{
+    *inputs = no_inputs(args);
+    cli_exit code = read_group(inputs, file, path, prefix);
+    return code == CLI_OK ? check_shapes(inputs) : code;
+}
+
 cli_exit cli_inputs_read(cli_inputs *inputs, const cli_args *args)
 {
-    *inputs = (cli_inputs){ .q = { .label = "Q" }, .k = { .label = "K" }, .v = { .label = "V" } };
+    *inputs = no_inputs(args);
     cli_exit code = check_sources(args);
     if (code == CLI_OK)
         code = cli_args_text(args, "tensors") ? read_tensors(inputs, args)
@@ -252,23 +348,73 @@ void cli_inputs_free(cli_inputs *inputs)
     lab_tensor_free(&inputs->v.tensor);
 }
 
+cli_exit cli_inputs_sort(cli_inputs *inputs)
+{
+    cli_input *all[] = { &inputs->q, &inputs->k, &inputs->v };
+    lab_error error;
+    for (int i = 0; inputs->layout != CLI_BSHD && i < 3; i++) {
+        heed_status status = lab_tensor_swap(&all[i]->tensor, &error);
+        if (status != HEED_OK)
+            return lab_failed(status, &error);
+    }
+    inputs->layout = CLI_BSHD;
+    return CLI_OK;
+}
+
+/* Arrays in the wrong order look as if there were more heads than keys, which is rare. Without a
+ * warning they would give wrong answers. A user who gives --layout has decided. */
+static void warn_of_layout(const cli_inputs *inputs, const cli_args *args)
+{
+    cli_layout layout = inputs->layout, other = other_layout(layout);
+    int64_t heads = size_of(&inputs->k, layout, HEADS), keys = size_of(&inputs->k, layout, SEQ);
+    if (heads > keys && !cli_args_given(args, "layout") && fits(inputs, other))
+        cli_warning(
+            "the arrays are read as %s: %lld heads, %lld keys; if they are %s, say --layout "
+            "%s, else --layout %s",
+            orders[layout], (long long)heads, (long long)keys, orders[other],
+            cli_layout_names[other], cli_layout_names[layout]);
+}
+
+/* Of a dense array [batch, heads, seq, dim]; all zero stands for the other order. */
+static heed_strides strides_of(cli_layout layout, int64_t seq, int64_t heads, int64_t dim)
+{
+    if (layout == CLI_BSHD)
+        return (heed_strides){ 0 };
+    /* of an array without elements they may overflow, and its sizes are refused */
+    uint64_t head = (uint64_t)seq * (uint64_t)dim;
+    return (heed_strides){ .batch = (int64_t)((uint64_t)heads * head),
+                           .seq = dim,
+                           .head = (int64_t)head };
+}
+
+static heed_strides strides_in(const cli_input *input, cli_layout layout)
+{
+    return strides_of(layout, size_of(input, layout, SEQ), size_of(input, layout, HEADS),
+                      size_of(input, layout, DIM));
+}
+
 cli_exit cli_inputs_problem(heed_problem *problem, const cli_inputs *inputs, const cli_args *args)
 {
-    const int64_t *q = inputs->q.tensor.shape, *k = inputs->k.tensor.shape,
-                  *v = inputs->v.tensor.shape;
+    const cli_input *q = &inputs->q, *k = &inputs->k, *v = &inputs->v;
+    cli_layout layout = inputs->layout;
     int mask = cli_args_choice(args, "mask");
     *problem = (heed_problem){
-        .type = inputs->q.tensor.type,
+        .type = q->tensor.type,
         .mask = masks[mask],
-        .batch = q[BATCH],
-        .heads_q = q[HEADS],
-        .heads_kv = k[HEADS],
-        .seq_q = q[SEQ],
-        .seq_k = k[SEQ],
-        .dim_qk = q[DIM],
-        .dim_v = v[DIM],
-        .scale = (float)cli_args_real(args, "scale"),
+        .batch = size_of(q, layout, BATCH),
+        .heads_q = size_of(q, layout, HEADS),
+        .heads_kv = size_of(k, layout, HEADS),
+        .seq_q = size_of(q, layout, SEQ),
+        .seq_k = size_of(k, layout, SEQ),
+        .dim_qk = size_of(q, layout, DIM),
+        .dim_v = size_of(v, layout, DIM),
+        .scale = cli_args_has(args, "scale") ? (float)cli_args_real(args, "scale") : 0,
+        .q = strides_in(q, layout),
+        .k = strides_in(k, layout),
+        .v = strides_in(v, layout),
     };
+    problem->o = strides_of(layout, problem->seq_q, problem->heads_q, problem->dim_v);
+    warn_of_layout(inputs, args);
     if (mask == MASK_CAUSAL && problem->seq_q != problem->seq_k) {
         cli_error("--mask causal: there are %lld queries and %lld keys; say causal=tl or causal=br",
                   (long long)problem->seq_q, (long long)problem->seq_k);

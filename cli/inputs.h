@@ -5,7 +5,23 @@
 #define CLI_INPUTS_H
 
 #include "cli.h"
+#include "tensor/safetensors.h"
 #include "tensor/tensor.h"
+
+/* The order of the dimensions of Q, K, V and O in files: [batch, seq, heads, dim], or
+ * [batch, heads, seq, dim], as PyTorch's scaled_dot_product_attention() takes them. */
+typedef enum cli_layout {
+    CLI_BSHD,
+    CLI_BHSD
+} cli_layout;
+extern const char *const cli_layout_names[];
+#define CLI_OPTION_LAYOUT                                                                         \
+    {                                                                                             \
+        .name = "layout", .kind = CLI_CHOICE, .argument = "LAYOUT", .choices = cli_layout_names,  \
+        .standard = "bshd",                                                                       \
+        .help = "Order of the dimensions of arrays in files: bshd for [batch, seq, heads, dim], " \
+                "bhsd for [batch, heads, seq, dim], PyTorch's"                                    \
+    }
 
 /* One input array and where it is from. */
 typedef struct cli_input {
@@ -17,17 +33,31 @@ typedef struct cli_input {
 
 typedef struct cli_inputs {
     cli_input q, k, v;
+    cli_layout layout;
 } cli_inputs;
 
 /* cli_inputs_read() reads the arrays that --q, --k and --v, or --tensors and --prefix, name, rounds
- * them to --type if that is given, and checks that they fit each other. Free with
- * cli_inputs_free(), also after a failure, which has been printed. */
+ * them to --type if that is given, and checks that they fit each other in the order of --layout.
+ * Free with cli_inputs_free(), also after a failure, which has been printed. */
 cli_exit cli_inputs_read(cli_inputs *inputs, const cli_args *args);
 void cli_inputs_free(cli_inputs *inputs);
 
-/* cli_inputs_problem() makes the problem from the shapes, --mask and --scale. A failure has been
- * printed. */
+/* cli_inputs_read_group() reads those three alone that have @prefix in @file, which is at @path. */
+cli_exit cli_inputs_read_group(cli_inputs *inputs, lab_safetensors *file, const char *path,
+                               const char *prefix, const cli_args *args);
+
+/* cli_inputs_problem() makes the problem from the shapes, --layout, --mask, and --scale if the verb
+ * has it: its strides are those of the arrays as they lie. Warns where --layout was not given and
+ * the shapes look like the other order. A failure has been printed. */
 cli_exit cli_inputs_problem(heed_problem *problem, const cli_inputs *inputs, const cli_args *args);
+
+/* cli_inputs_sort() brings the elements into the order [batch, seq, heads, dim], in which
+ * lab_values and bench_tensors count them, whatever the strides of their problem. */
+cli_exit cli_inputs_sort(cli_inputs *inputs);
+
+/* cli_layout_shape() writes the shape of Q, K, V or O as a file of @layout has it. */
+void cli_layout_shape(cli_layout layout, int64_t batch, int64_t seq, int64_t heads, int64_t dim,
+                      int64_t shape[4]);
 
 /* Choices of --type and --mask. */
 extern const char *const cli_type_names[];

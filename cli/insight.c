@@ -173,7 +173,7 @@ static bool can_ablate(const insight_question *question, double left, insight *i
 {
     if (question->foreign) {
         snprintf(it->effects_why, sizeof it->effects_why,
-                 "a source of somebody's has no builds that are worse on purpose");
+                 "a user's source has no builds that are worse on purpose");
         return false;
     }
     double pair = fmax(CALLS_OF_PAIR * question->seconds, PAIR_MIN);
@@ -206,6 +206,7 @@ static heed_status ablate(const insight_question *question, double left, insight
         .only = lab_clue_ablations(only, sizeof only),
         .deadline_ns = heed_clock_ns() + (int64_t)(left * 1e9),
         .pool = host ? NULL : ablate_pool_start(question->context, question->threads),
+        .progress = cli_progress_start("measuring what binds the best", 0),
     };
     snprintf(subject.spec, sizeof subject.spec, "%s", it->spec);
     heed_status status = ablate_try(&run, &subject);

@@ -4,8 +4,8 @@
  * counters of its hardware (profile.h), effects of making it worse (ablate.h) -> clues, and what
  * they say (lab/search/clues.h) -> the guide, proposers, the board, reports
  *
- * What cannot be found out, for want of time, rights or a tool, is unknown with a reason, and no
- * failure: a search goes on without it.
+ * A fact that cannot be found out, for want of time, rights or a tool, is unknown with a reason,
+ * and no failure: a search goes on without it.
  */
 #ifndef CLI_INSIGHT_H
 #define CLI_INSIGHT_H
@@ -26,13 +26,13 @@ typedef enum insight_mode {
 
 /* The row of option tables, whose choices are in the order of insight_mode. */
 extern const char *const insight_modes[];
-#define CLI_OPTION_INSIGHTS                                                                      \
-    {                                                                                            \
-        .name = "insights", .kind = CLI_CHOICE, .argument = "HOW", .choices = insight_modes,     \
-        .standard = "measured",                                                                  \
-        .help = "What the guide is told of what binds a kernel: none; static, what its machine " \
-                "code says; measured, also what hardware counts and what 'heed ablate' finds "   \
-                "of each champion, in 15 % of the time at most"                                  \
+#define CLI_OPTION_INSIGHTS                                                                       \
+    {                                                                                             \
+        .name = "insights", .kind = CLI_CHOICE, .argument = "HOW", .choices = insight_modes,      \
+        .standard = "measured",                                                                   \
+        .help = "What to tell the guide about a kernel's limits: none; static, what its machine " \
+                "code says; measured, also what hardware counts and what 'heed ablate' finds "    \
+                "of each champion, in 15 % of the time at most"                                   \
     }
 
 /* insight_budget() returns the seconds that may go into it where a search has @seconds, 0 for any
@@ -42,7 +42,7 @@ double insight_budget(double seconds);
 #define INSIGHT_EFFECTS 16
 #define INSIGHT_WHY_SIZE 240
 
-/* What was measured of one kernel on one problem. */
+/* Measurements of one kernel on one problem. */
 typedef struct insight {
     char kernel[HEED_NAME_SIZE]; /* and config; "": nothing was tried */
     char spec[HEED_SPEC_SIZE];
@@ -57,7 +57,7 @@ typedef struct insight {
 /* insight_unknown() returns that of nothing. */
 insight insight_unknown(void);
 
-/* What is to be measured. */
+/* A request to measure. */
 typedef struct insight_question {
     const cli_args *args;
     heed_context *context;
@@ -65,7 +65,7 @@ typedef struct insight_question {
     const char *kernel;          /* and config; or the name of a source */
     const heed_cubin *code;      /* what a source became; NULL: it is heed's own kernel */
     const char *launch;          /* how that is launched, in words; NULL: a source in C */
-    bool foreign;                /* a source of somebody's: no builds of it are worse on purpose */
+    bool foreign;                /* a user's source: no builds of it are worse on purpose */
     double seconds;              /* of a call */
     bool cold;
     int threads; /* of the host, for references */

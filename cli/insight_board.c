@@ -73,7 +73,7 @@ typedef struct reader {
     char name[FACT_NAME_SIZE];
 } reader;
 
-/* What follows @begin in @name; NULL: it begins otherwise. */
+/* The text behind @begin in @name; NULL: it begins otherwise. */
 static const char *after(const char *name, const char *begin)
 {
     size_t length = strlen(begin);

@@ -6,7 +6,7 @@
 #include "insight.h"
 #include "report/table.h"
 
-/* What one clue says by itself, "-" for nothing. */
+/* The finding of one clue by itself, "-" for none. */
 static const char *say(const lab_clue *counter, const lab_clue *effect, char *text, size_t size)
 {
     lab_clues one = lab_clues_unknown();

@@ -15,7 +15,7 @@
 /* Rows                                                                       */
 /* -------------------------------------------------------------------------- */
 
-/* What is known of a row, for the rules. */
+/* Facts about a row, for the rules. */
 static lab_code_facts facts_of(const inspect_row *row, const inspect_subject *subject,
                                bool launched, const heed_gpu *gpu)
 {
@@ -132,7 +132,7 @@ static bool add_row(inspect_job *job, const inspect_subject *subject, const lab_
     return true;
 }
 
-/* What a source declares may be for another one of its kernels: one that has shared memory left, or
+/* A source's declaration may be for another one of its kernels: one that has shared memory left, or
  * whose code is not known. */
 static bool may_be_another_ones(const inspect_row *rows, size_t count)
 {
@@ -362,7 +362,7 @@ static const cli_option options[] = {
       .help = "Blocks that a file's kernels are launched with" },
     { .name = "opts-in",
       .kind = CLI_FLAG,
-      .help = "Whoever launches a file's kernels asks for more than 48 KB of shared memory where "
+      .help = "The launches of a file's kernels ask for more than 48 KB of shared memory where "
               "they need it, so that this is no finding" },
     { .name = "loops",
       .kind = CLI_FLAG,
@@ -401,7 +401,8 @@ const cli_verb cli_verb_inspect = {
         "roofline is the time that no kernel can go below there, from the device's data sheet: "
         "its matrix rate and its bandwidth.\n"
         "\n"
-        "A FILE is a cubin, or a source that ends in .cu and may include files beside it, those of "
+        "A FILE is a cubin, or a source, which ends in .cu or comes through a pipe and may include "
+        "files beside it, those of "
         "--include and the CUDA toolkit's, and the headers of heed's own kernels.\n"
         "\n"
         "Examples:\n"

@@ -58,7 +58,7 @@ typedef struct inspect_job {
     lab_sass_shape shape; /* of --threads; zeros: not said */
 } inspect_job;
 
-/* What is inspected: machine code and how it is launched. */
+/* The subject of inspection: machine code and how it is launched. */
 typedef struct inspect_subject {
     const char *name;
     const char *spec;   /* NULL for a file */

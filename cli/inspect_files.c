@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "board.h"
 #include "inspect.h"
 #include "src/cuda/jit.h"
 #include "src/cuda/nvrtc.h"
@@ -28,39 +29,13 @@ static bool ends_with(const char *text, const char *end)
 static bool is_there(const char *path)
 {
     struct stat info;
-    return strpbrk(path, "./") && stat(path, &info) == 0 && S_ISREG(info.st_mode);
+    return strcmp(path, "-") == 0 ||
+           (strpbrk(path, "./") && stat(path, &info) == 0 && !S_ISDIR(info.st_mode));
 }
 
 bool inspect_is_file(const char *operand)
 {
     return ends_with(operand, ".cu") || ends_with(operand, ".cubin") || is_there(operand);
-}
-
-/* Reads a whole file, and a null byte after it. To be freed by the caller. */
-static heed_status read_file(const char *path, char **data, size_t *size, lab_error *error)
-{
-    FILE *file;
-    *data = NULL;
-    heed_status status = lab_file_open(&file, path, error);
-    if (status != HEED_OK)
-        return status;
-    int64_t left = lab_file_left(file);
-    if (left < 0 || left > FILE_SIZE_MAX)
-        status = lab_fail(error, HEED_ERR_UNSUPPORTED,
-                          "%s: %s; a regular file of at most %lld bytes is expected", path,
-                          left < 0 ? "of unknown size" : "too large", (long long)FILE_SIZE_MAX);
-    else if (!(*data = calloc((size_t)left + 1, 1)))
-        status = lab_fail(error, HEED_ERR_NO_MEMORY, "%s: no memory for %lld bytes", path,
-                          (long long)left);
-    else
-        status = lab_file_read(file, path, "file", *data, (size_t)left, error);
-    fclose(file);
-    *size = (size_t)left;
-    if (status != HEED_OK) {
-        free(*data);
-        *data = NULL;
-    }
-    return status;
 }
 
 /* Is @text NAME or NAME=VALUE, as -D of a compiler takes it? Whatever stays on its line is a value.
@@ -250,21 +225,23 @@ static cli_exit compile_all(inspect_job *job, const char *path, const char *text
     return code;
 }
 
+/* A pipe has no ending: a cubin begins as every ELF file does. */
+static bool is_source(const char *path, const char *data)
+{
+    return ends_with(path, ".cu") || (lab_file_is_stream(path) && strncmp(data, "\177ELF", 4) != 0);
+}
+
 static cli_exit inspect_file(inspect_job *job, const char *path)
 {
     char *data;
     size_t size;
-    lab_error error = { "" };
-    heed_status status = read_file(path, &data, &size, &error);
-    if (status != HEED_OK) {
-        cli_error("%s", error.text);
-        return cli_exit_of(status);
-    }
+    cli_exit code = cli_read_file(path, FILE_SIZE_MAX, &data, &size);
+    if (code != CLI_OK)
+        return code;
     inspect_subject subject = subject_of(job, path);
     subject.data = data;
     subject.size = size;
-    cli_exit code = ends_with(path, ".cu") ? compile_all(job, path, data)
-                                           : inspect_add(job, &subject);
+    code = is_source(path, data) ? compile_all(job, path, data) : inspect_add(job, &subject);
     free(data);
     return code;
 }

@@ -8,7 +8,7 @@ static json_t *json_number(int64_t number)
     return number < 0 ? json_null() : json_integer((json_int_t)number);
 }
 
-/* What is predicted and not measured, with the device that it is for; null for a file. */
+/* The prediction, with the device that it is for; null for a file. */
 static json_t *json_prediction(const inspect_row *row)
 {
     if (!*row->spec)

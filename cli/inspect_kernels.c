@@ -8,7 +8,7 @@
 #include "src/cuda/facts.h"
 #include "src/cuda/gpu.h"
 
-/* What is being compiled. */
+/* The compilation in progress. */
 typedef struct compilation {
     inspect_job *job;
     const heed_problem *problem;

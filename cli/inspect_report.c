@@ -39,7 +39,7 @@ static void add_number(lab_table *table, int64_t number)
 }
 
 /* -------------------------------------------------------------------------- */
-/* What a launch takes                                                        */
+/* Resources of a launch                                                      */
 /* -------------------------------------------------------------------------- */
 
 static const struct {
@@ -105,7 +105,7 @@ static cli_exit print_launches(const inspect_job *job)
 /* Instructions                                                               */
 /* -------------------------------------------------------------------------- */
 
-/* What a column adds up: classes from the first to the last. */
+/* The classes that a column adds up, from the first to the last. */
 static const struct {
     const char *head;
     lab_sass_class first, last;
@@ -197,6 +197,7 @@ static cli_exit print_code(const inspect_job *job)
     lab_table *table = lab_table_create();
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         lab_table_column(table, heads[i], LAB_LEFT);
+    lab_table_keys(table, sizeof heads / sizeof *heads);
     add_heads(table);
     for (size_t i = 0; i < job->count; i++)
         add_code(table, &job->rows[i]);
@@ -231,6 +232,7 @@ static cli_exit print_loops(const inspect_job *job)
     lab_table *table = lab_table_create();
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         lab_table_column(table, heads[i], LAB_LEFT);
+    lab_table_keys(table, 5); /* all but the role */
     add_heads(table);
     for (size_t i = 0; i < job->count; i++)
         add_loops(table, &job->rows[i]);
@@ -291,7 +293,7 @@ static cli_exit print_findings(const inspect_job *job)
     return cli_table_print(table);
 }
 
-/* What would be known if it were said how the threads of a block lie. */
+/* The facts that would be known if the shape of blocks were given. */
 static void print_unjudged(const inspect_job *job)
 {
     for (size_t i = 0; i < job->count; i++) {

@@ -1,5 +1,5 @@
 /*
- * leader.c - who leads the board where we are
+ * leader.c - the leader of the board on this device
  */
 #include "leader.h"
 
@@ -34,10 +34,11 @@ static heed_status take(void *data, const lab_record_row *row)
 {
     search *it = data;
     bool here = strcmp(row->device, heed_context_device(it->context)) == 0 && row->timing &&
+                strcmp(row->backend, heed_context_backend(it->context)) == 0 &&
                 row->threads == heed_context_threads(it->context) &&
                 strcmp(row->timing, it->cold ? "cold" : "hot") == 0;
     bool full = it->count == it->room && it->places[it->room - 1] <= row->place;
-    if (here && !full && strcmp(row->trusted, "damaged") != 0)
+    if (here && !full && row->sound)
         insert(it, row);
     return HEED_OK;
 }

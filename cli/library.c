@@ -73,7 +73,7 @@ static void describe_launch(const heed_cuda_facts *facts, char words[LAB_RECORD_
         snprintf(words, LAB_RECORD_LAUNCH_SIZE, "%s", text);
 }
 
-/* What the compiler made: it ran just now, so the cache has it. */
+/* The compiler's product: it ran just now, so the cache has it. */
 static void describe_code(const heed_cuda_facts *facts, int arch, lab_record_described *described)
 {
     heed_cubin built;

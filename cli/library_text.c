@@ -10,7 +10,7 @@
 
 #define FOLDER "src/cuda/kernels/"
 
-/* What the host hands to every kernel. Where these files say something else now, a kernel of
+/* The arguments of every kernel. Where these files differ now, a kernel of
  * another day cannot be launched. */
 static const char *const arguments[] = { "args.cuh", "maps.cuh" };
 
@@ -25,7 +25,7 @@ static const char *find(const lab_record_library *sources, const char *name)
 }
 
 /* -------------------------------------------------------------------------- */
-/* What is launched                                                           */
+/* The launch                                                                 */
 /* -------------------------------------------------------------------------- */
 
 /* The next character of code: comments are passed over, and blanks. */

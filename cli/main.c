@@ -68,13 +68,26 @@ static cli_exit run(int argc, char **argv)
     return verb ? run_verb(verb, argc - 1, argv + 1) : unknown_verb(word);
 }
 
+/* Was --json given? Asked before options are read too, whose errors are JSON as well. */
+static bool wants_json(int argc, char **argv)
+{
+    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
+    bool json = wants_json(argc, argv);
+    const char *verb = argc > 1 ? argv[1] : NULL; /* options move the other words */
     setlocale(LC_CTYPE, ""); /* for the width of characters; numbers stay with a point */
     cli_output_open();
     cli_interrupt_catch();
     cli_exit code = run(argc, argv);
     if (cli_interrupted())
         code = CLI_INTERRUPTED;
+    if (json)
+        code = cli_json_finish(code, verb);
     return cli_output_close(code);
 }

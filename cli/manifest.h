@@ -14,9 +14,9 @@
 
 /* cli_manifest_take() looks at this machine and returns an object with "schema", "hash" and
  * "parts": an object by name, each of which has "version", and of those that are a file "file", its
- * name without folders, and for libraries and compilers that are loaded "sha256". What is not there
- * is not in it. The hash is over the parts. NULL if there is no memory. Takes up to a second: tools
- * are asked for their versions. */
+ * name without folders, and for libraries and compilers that are loaded "sha256". A part that is
+ * not there is left out. The hash is over the parts. NULL if there is no memory. Takes up to a
+ * second: tools are asked for their versions. */
 json_t *cli_manifest_take(void);
 
 /* manifest_hash.c: cli_manifest_hash_file() writes the SHA-256 of the file @path; false if it

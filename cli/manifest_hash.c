@@ -1,7 +1,7 @@
 /*
  * manifest_hash.c - hashes of files, which are kept: a run-time compiler has a hundred megabytes
  *
- * A file is taken to be what it was if its place, size, number and times are. What is kept lies in
+ * A file counts as unchanged if its place, size, number and times are. The hashes are kept in
  * the folder of caches, below "files", by the hash of all that, and may be deleted at any time.
  */
 #include <fcntl.h>

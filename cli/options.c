@@ -10,7 +10,7 @@
 
 #include "cli.h"
 
-/* What getopt_long() returns for the option at index 0; letters are all below. */
+/* The value that getopt_long() returns for the option at index 0; letters are all below. */
 #define LONG_BASE 256
 
 typedef struct cli_value {
@@ -33,7 +33,7 @@ struct cli_args {
 static const cli_option common_options[] = {
     { .name = "json",
       .kind = CLI_FLAG,
-      .help = "Print the result as JSON with a versioned schema" },
+      .help = "Print the result as JSON with a versioned schema; a failure as heed.error/1" },
     { .name = "help", .letter = 'h', .kind = CLI_FLAG, .help = "Show this help and exit" },
     { .name = NULL },
 };

@@ -27,15 +27,6 @@ cli_exit cli_exit_of(heed_status status)
     return index < sizeof codes / sizeof codes[0] ? codes[index] : CLI_ENVIRONMENT;
 }
 
-void cli_message(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    vfprintf(stderr, format, list);
-    va_end(list);
-    fputc('\n', stderr);
-}
-
 static void print_labelled(cli_style_name style, const char *label, const char *format,
                            va_list list) __attribute__((format(printf, 3, 0)));
 
@@ -56,12 +47,71 @@ void cli_warning(const char *format, ...)
     va_end(list);
 }
 
+/* The errors for a program that reads JSON, printed in the end if nothing else was: the second
+ * variable, after that of interrupt.c, that outlives a call, as stdout does. */
+#define ERRORS_MAX 16
+static struct {
+    char texts[ERRORS_MAX][1024];
+    size_t count;
+    char message[1024]; /* the last one, which gives the reason where no error does */
+    bool answered;      /* a document is on stdout */
+} said;
+
+static void keep_error(const char *format, va_list list) __attribute__((format(printf, 1, 0)));
+
+static void keep_error(const char *format, va_list list)
+{
+    if (said.count < ERRORS_MAX)
+        vsnprintf(said.texts[said.count++], sizeof said.texts[0], format, list);
+}
+
+void cli_message(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vfprintf(stderr, format, list);
+    va_end(list);
+    fputc('\n', stderr);
+    va_start(list, format);
+    vsnprintf(said.message, sizeof said.message, format, list);
+    va_end(list);
+}
+
 void cli_error(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
     print_labelled(CLI_BAD, "error", format, list);
     va_end(list);
+    va_start(list, format);
+    keep_error(format, list);
+    va_end(list);
+}
+
+cli_exit cli_json_finish(cli_exit code, const char *verb)
+{
+    static const char *const kinds[] = {
+        [CLI_FINDING] = "finding",         [CLI_USAGE] = "usage",
+        [CLI_ENVIRONMENT] = "environment", [CLI_UNSUPPORTED] = "unsupported",
+        [CLI_VERIFY_FAILED] = "wrong",     [CLI_TIMEOUT] = "timeout",
+        [CLI_CORRUPT] = "corrupt",         [CLI_OPEN] = "open",
+        [CLI_INTERRUPTED] = "interrupted",
+    };
+    json_t *errors = json_array();
+    if (code == CLI_OK || said.answered) {
+        json_decref(errors);
+        return code;
+    }
+    if (code == CLI_INTERRUPTED)
+        errors = cli_json_append(errors, json_string("interrupted"));
+    for (size_t i = 0; i < said.count; i++)
+        errors = cli_json_append(errors, cli_json_text(said.texts[i]));
+    if (json_array_size(errors) == 0 && *said.message)
+        errors = cli_json_append(errors, cli_json_text(said.message));
+    cli_json_print(json_pack("{s:s?, s:i, s:s, s:o}", "verb", verb, "exit", (int)code, "kind",
+                             kinds[code], "errors", errors),
+                   "error");
+    return code;
 }
 
 cli_exit cli_fail(heed_status status, const char *subject)
@@ -120,6 +170,7 @@ bool cli_json_write(json_t *json, const char *verb, FILE *stream)
     json_t *document = json_pack("{s:o, s:s}", "schema", json_sprintf("heed.%s/1", verb), "version",
                                  heed_version());
     bool complete = json && document && json_object_update(document, json) == 0;
+    said.answered |= complete && stream == stdout;
     if (complete) {
         /* @stream keeps a failure for its owner */
         json_dumpf(document, stream, JSON_INDENT(2) | JSON_REAL_PRECISION(9));

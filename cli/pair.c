@@ -87,7 +87,7 @@ static heed_status start_side(cli_pair *pair, const bench_run *bench, const benc
     return status == HEED_OK ? bench_engine_ready(engine, bench->replay, seconds) : status;
 }
 
-/* A guest looks itself at what it computes, in every block. What is wrong is an outcome. */
+/* A guest checks its own output, in every block. A wrong one is an outcome. */
 static heed_status judge_guest(cli_pair *pair, heed_status status)
 {
     pair->error[1] = pair->guest->error(pair->guest->data);
@@ -105,7 +105,7 @@ static heed_status start_guest(cli_pair *pair, const bench_tensors *tensors)
     return judge_guest(pair, guest->start(guest->data, tensors, &pair->seconds[1]));
 }
 
-/* What the blocks of a side left must have been right, and so must one more call be. */
+/* The blocks of a side must have left right outputs, and so must one more call. */
 static heed_status check_side(cli_pair *pair, bench_engine *engine, const lab_expect *expect,
                               int side)
 {
@@ -123,13 +123,11 @@ static heed_status take_turns(cli_pair *pair, bench_engine engines[2],
 {
     const lab_side a = { bench_engine_block, bench_engine_renew, &engines[0] };
     const cli_guest *guest = pair->guest;
-    const lab_side b = guest ? (lab_side){ guest->block, NULL, guest->data }
+    const lab_side b = guest ? (lab_side){ guest->block, guest->renew, guest->data }
                              : (lab_side){ bench_engine_block, bench_engine_renew, &engines[1] };
-    lab_duel_options own = *options;
-    if (!guest && !(own.round > 0))
-        own.round = bench_engine_round(&engines[0], pair->seconds[0]) +
-                    bench_engine_round(&engines[1], pair->seconds[1]);
-    heed_status status = lab_duel_run(&pair->duel, &a, &b, &own);
+    heed_status status = guest ? HEED_OK : bench_engine_level(&engines[0], &engines[1]);
+    if (status == HEED_OK)
+        status = lab_duel_run(&pair->duel, &a, &b, options);
     if (status == HEED_OK) {
         pair->seconds[0] = lab_stats_summary_of(pair->duel.a, pair->duel.pairs).p50;
         pair->seconds[1] = lab_stats_summary_of(pair->duel.b, pair->duel.pairs).p50;
@@ -242,6 +240,7 @@ void cli_pair_doubt(const cli_pair *pair, const lab_comparison *of, double margi
     else
         snprintf(reason, size,
                  "%.4f to %.4f crosses what is allowed; less than %.3g %% cannot be told here in "
-                 "%.3g s, as a pair of blocks varies by %.2g %%",
-                 of->ratio.low, of->ratio.high, 100 * least, pair->duel.seconds, 100 * of->noise);
+                 "%.3g s, as a pair of blocks varies by %.3g %%%s",
+                 of->ratio.low, of->ratio.high, 100 * least, pair->duel.seconds, 100 * of->noise,
+                 of->merged > 1 ? ", and what disturbs it lasts long" : "");
 }

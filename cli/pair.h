@@ -13,14 +13,15 @@
 #include "bench.h"
 
 /* Something else in the place of B, on memory of its own. start() makes it ready for the values of
- * @tensors, and writes the seconds of a call; block() is a block, as a lab_side takes it, which
- * fails if what it computed is wrong; error() is the worst there was, see bench_error(); and stop()
- * ends it, also after start() failed. */
+ * @tensors, and writes the seconds of a call; block() is a block and renew() makes it anew, as a
+ * lab_side takes them; the first fails if what it computed is wrong; error() is the worst there
+ * was, see bench_error(); and stop() ends it, also after start() failed. */
 typedef struct cli_guest {
     void *data;
     const char *name;
     heed_status (*start)(void *data, const bench_tensors *tensors, double *seconds);
     lab_block_fn *block;
+    lab_renew_fn *renew;
     double (*error)(void *data);
     void (*stop)(void *data);
 } cli_guest;
@@ -53,7 +54,7 @@ typedef struct cli_pair {
 
 /* cli_pair_run() plans both, looks at what each computes, lets them take turns as @options say, on
  * values of which some are changed before every block, and looks again. Of @bench it takes context,
- * cold, replay, seed and host_threads. What goes wrong with a kernel is an outcome; CLI_INTERRUPTED
+ * cold, replay, seed and host_threads. A failure of a kernel is an outcome; CLI_INTERRUPTED
  * is the only failure. Free in any case. */
 cli_exit cli_pair_run(cli_pair *pair, const bench_run *bench, const bench_source *source,
                       const lab_duel_options *options);

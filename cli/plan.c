@@ -9,7 +9,7 @@ static const char *const efforts[] = { "estimate", "measure", "patient", "wisdom
 static const heed_effort effort_values[] = { HEED_ESTIMATE, HEED_MEASURE, HEED_PATIENT,
                                              HEED_WISDOM_ONLY };
 
-/* What is being done: the context, and where the results go. */
+/* The work in progress: the context, and where the results go. */
 typedef struct plan_job {
     const cli_args *args;
     heed_context *context;
@@ -143,6 +143,8 @@ static cli_exit plan_one(plan_job *job, const heed_problem *problem)
     heed_status status = kernel ? heed_plan_create_named(&plan, job->context, problem, kernel)
                                 : heed_plan_create(&plan, job->context, problem, effort);
     cli_progress_end(&job->progress);
+    if (status != HEED_OK && cli_interrupted())
+        return CLI_INTERRUPTED;
     if (status != HEED_OK)
         return no_plan(job, status, spec);
     job->planned = true;
@@ -169,12 +171,13 @@ static cli_exit plan_all(plan_job *job, const cli_problems *problems)
     cli_exit code = CLI_OK;
     job->progress = cli_progress_start("plan", problems->count);
     for (size_t i = 0; i < problems->count; i++) {
-        if (cli_interrupted()) {
-            cli_message("stopped after %zu of %zu problems", i, problems->count);
-            return CLI_INTERRUPTED;
-        }
         cli_progress_step(&job->progress, i, NULL);
-        cli_exit result = plan_one(job, &problems->items[i]);
+        cli_exit result = cli_interrupted() ? CLI_INTERRUPTED : plan_one(job, &problems->items[i]);
+        if (result == CLI_INTERRUPTED) {
+            cli_progress_end(&job->progress);
+            cli_message("stopped after %zu of %zu problems", i, problems->count);
+            return result;
+        }
         code = code == CLI_OK ? result : code;
     }
     return code;

@@ -1,5 +1,5 @@
 /*
- * pool.c - jobs that are done on all cores, ahead of whoever needs them
+ * pool.c - jobs that are done on all cores, before they are needed
  */
 #include "pool.h"
 

@@ -34,8 +34,8 @@ typedef struct cli_pool {
 } cli_pool;
 
 /* cli_pool_start() starts @threads threads, or fewer where there is no memory for them;
- * cli_pool_stop() waits for the jobs that they are at. What next() looks at is changed between
- * cli_pool_lock() and cli_pool_unlock(). cli_pool_finish() returns when @job is done. */
+ * cli_pool_stop() waits for the jobs that they are at. The state that next() reads is changed
+ * between cli_pool_lock() and cli_pool_unlock(). cli_pool_finish() returns when @job is done. */
 void cli_pool_start(cli_pool *pool, int threads);
 void cli_pool_stop(cli_pool *pool);
 void cli_pool_lock(cli_pool *pool);

@@ -1,12 +1,14 @@
 /*
  * problems.c - the problems of a command line
  */
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "report/beside.h"
+#include "search/space.h"
 #include "shapes/shapes.h"
 
 /* Makes room for @more problems. */
@@ -70,9 +72,39 @@ static cli_exit add_operands(cli_problems *problems, const cli_args *args, int f
     return code;
 }
 
+/* Where lists that come with heed are, beside the program: in the build, and installed. */
+static const char *const places[] = { "..", "../share/heed" };
+
+const char *cli_list_hint(const char *folder, const char *name, char *text, size_t size)
+{
+    char place[256], path[1024], best[256] = "";
+    cli_suggestion suggestion = cli_suggest(name);
+    text[0] = '\0';
+    if (strchr(name, '/') || access(name, F_OK) == 0)
+        return text;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(place, sizeof place, "%s/%s", places[i], folder);
+        DIR *all = lab_beside(place, path, sizeof path) ? opendir(path) : NULL;
+        for (struct dirent *one; all && (one = readdir(all));) {
+            char *end = strstr(one->d_name, ".txt");
+            size_t distance = suggestion.distance;
+            if (!end || end[4])
+                continue;
+            *end = '\0';
+            cli_suggest_consider(&suggestion, one->d_name);
+            if (suggestion.distance < distance)
+                snprintf(best, sizeof best, "%s", one->d_name);
+        }
+        if (all)
+            closedir(all);
+    }
+    if (*best)
+        snprintf(text, size, "; did you mean '%s'?", best);
+    return text;
+}
+
 const char *cli_find_list(const char *folder, const char *name, char *path, size_t size)
 {
-    static const char *const places[] = { "..", "../share/heed" };
     static const char *const ends[] = { "", ".txt" };
     char place[256];
     if (strchr(name, '/') || access(name, F_OK) == 0)
@@ -87,15 +119,27 @@ const char *cli_find_list(const char *folder, const char *name, char *path, size
     return name;
 }
 
+cli_exit cli_space_load(lab_space *space, const char *name, const char *before)
+{
+    char found[1024], hint[300];
+    lab_error error;
+    const char *path = cli_find_list("spaces", name, found, sizeof found);
+    heed_status status = lab_space_load(space, path, &error);
+    if (status == HEED_OK)
+        return CLI_OK;
+    cli_error("%s%s%s", before, error.text, cli_list_hint("spaces", name, hint, sizeof hint));
+    return cli_exit_of(status);
+}
+
 static cli_exit add_file(cli_problems *problems, const char *name)
 {
     lab_shapes list;
     lab_error error;
-    char found[1024];
+    char found[1024], hint[300];
     const char *path = cli_find_list("shapes", name, found, sizeof found);
     heed_status status = lab_shapes_load(&list, path, &error);
     if (status != HEED_OK) {
-        cli_error("--shapes: %s", error.text);
+        cli_error("--shapes: %s%s", error.text, cli_list_hint("shapes", name, hint, sizeof hint));
         return cli_exit_of(status);
     }
     cli_exit code = reserve(problems, list.count);

@@ -7,7 +7,7 @@
 
 #define MODES 3
 
-/* What may be asked for, one at a time. */
+/* The kinds of requests, one at a time. */
 static const struct {
     const char *option; /* NULL: nothing of these */
     cli_exit (*run)(const cli_args *args);

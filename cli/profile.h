@@ -26,7 +26,7 @@ heed_status profile_plan(const cli_args *args, heed_context *context, const heed
 /* profile_ncu.c: NVIDIA's profiler, watching one launch                      */
 /* -------------------------------------------------------------------------- */
 
-/* What is to be counted: the first launch of `heed launch`. */
+/* The launch to be counted: the first launch of `heed launch`. */
 typedef struct profile_question {
     const char *ncu;    /* its file */
     const char *device; /* as --device takes it */

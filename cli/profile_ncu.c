@@ -23,7 +23,7 @@
 static const char install[] = "install Nsight Compute, which the CUDA toolkit has, or say where it "
                               "is with --ncu FILE";
 
-/* What one run of ncu said. */
+/* The output of one run of ncu. */
 typedef struct answer {
     char *output, *errors; /* null-terminated */
     int status;            /* as waitpid() has it */
@@ -107,7 +107,7 @@ static int ask(const char *const *arguments, int64_t deadline, answer *it)
 }
 
 /* -------------------------------------------------------------------------- */
-/* What it said                                                               */
+/* Its output                                                                 */
 /* -------------------------------------------------------------------------- */
 
 /* The first line of @text with @phrase, without its end; NULL: none. */
@@ -150,7 +150,7 @@ static cli_exit explain(const answer *it, const lab_error *error, profile_troubl
 /* The question                                                               */
 /* -------------------------------------------------------------------------- */
 
-/* What is launched, behind what is there. */
+/* Appends the command to launch. */
 static void add_options(const profile_question *question, const char *arguments[ARGUMENTS_MAX])
 {
     const char *const rows[][2] = { { "--kernel", question->kernel },

@@ -45,7 +45,7 @@ static heed_status read_source(const char *path, char **text)
     lab_error error;
     FILE *file;
     *text = NULL;
-    heed_status status = lab_file_open(&file, path, &error);
+    heed_status status = lab_file_open_whole(&file, path, &error);
     if (status != HEED_OK)
         return heed_fail(status, "%s", error.text);
     int64_t left = lab_file_left(file);

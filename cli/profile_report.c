@@ -13,7 +13,7 @@
 
 static const cli_style_name styles[LAB_GATE_VERDICTS] = { CLI_WARN, CLI_GOOD, CLI_BAD, CLI_FAINT };
 
-/* What stands above the tables, or among the gates, and not in the table of counters. */
+/* Metrics that stand above the tables, or among the gates, and not in the table of counters. */
 static const lab_metric elsewhere[] = {
     LAB_METRIC_DURATION,     LAB_METRIC_BLOCKS,       LAB_METRIC_THREADS,
     LAB_METRIC_WAVES,        LAB_METRIC_REGISTERS,    LAB_METRIC_SMEM_STATIC,
@@ -82,7 +82,7 @@ static bool print_table(lab_table *table)
     return printed;
 }
 
-/* What the verdicts mean: one line for gates beside each other that have the same to say. */
+/* The meaning of the verdicts: one line for neighbouring gates that have the same to say. */
 static void print_reasons(const profile_row *row)
 {
     for (size_t i = 0, end; i < LAB_PROFILE_GATES; i = end) {

@@ -19,8 +19,8 @@
 /* A size whose call would take longer than so many times --seconds is left out. */
 #define PATIENCE 25
 
-/* What looks wrong is timed again so many times, twice as long each time, for a busy machine looks
- * wrong too. */
+/* A suspicious time is taken again so many times, twice as long each time: on a busy machine times
+ * look suspicious too. */
 #define CONFIRMATIONS 3
 
 /* -------------------------------------------------------------------------- */
@@ -127,7 +127,7 @@ static heed_status sample_calls(bench_engine *engine, double budget, double *sam
     return heed_sample(bench_engine_call, engine, &sampling, samples, count);
 }
 
-/* What disturbs a machine only ever adds, so the least counts. */
+/* Disturbances only ever add to a time, so the least counts. */
 static heed_status sample(bench_engine *engine, double budget, lab_scale_point *figure)
 {
     double samples[SAMPLES_MAX];

@@ -2,7 +2,7 @@
  * profile_timeline.c - `heed profile --timeline`: single calls as they come
  *
  * Each call of heed_execute() is timed by the host's clock, and what it started by the device's own
- * timers before and after it. What lies between the work of two calls is a gap, in which the device
+ * timers before and after it. Between the work of two calls is a gap, in which the device
  * waits: for the host, or for a launch to take effect.
  */
 #include <stdlib.h>
@@ -88,7 +88,7 @@ static cli_exit measure(timeline *line, const cli_args *args, heed_context *cont
 /* The answer                                                                 */
 /* -------------------------------------------------------------------------- */
 
-/* What the device did nothing before call @index; 0 for the first. */
+/* The idle time of the device before call @index; 0 for the first. */
 static double gap_before(const timeline *line, int index)
 {
     return index ? line->times[index].device_start - line->times[index - 1].device_end : 0;
@@ -151,7 +151,7 @@ static void add_median(lab_table *table, const timeline *line, const timeline_su
         add_seconds(table, summary->device.p50);
 }
 
-/* What is to be made of it, on a device that works by itself. */
+/* The conclusions, on a device that works by itself. */
 static void print_verdict(const timeline *line, const timeline_summary *summary)
 {
     char text[LAB_FORMAT_SIZE], host[LAB_FORMAT_SIZE], device[LAB_FORMAT_SIZE];

@@ -10,9 +10,10 @@
 
 #include "../src/measure.h"
 #include "cli.h"
+#include "report/format.h"
 
 #define REDRAW_NS 100000000
-#define LOG_NS INT64_C(30000000000)
+#define LOG_NS INT64_C(10000000000)
 #define LINE_SIZE                                                                   \
     79 /* narrower than the narrowest terminal in use, so that the line never wraps \
         */
@@ -29,32 +30,45 @@ cli_progress cli_progress_start(const char *title, size_t total)
                            .last_ns = shown ? now - REDRAW_NS : now };
 }
 
-/* "1:05" or "2:03:09". */
-static void print_duration(char *text, size_t size, int64_t seconds)
+cli_progress cli_progress_start_seconds(const char *title, double seconds)
 {
-    if (seconds < 3600)
-        snprintf(text, size, "%d:%02d", (int)(seconds / 60), (int)(seconds % 60));
-    else
-        snprintf(text, size, "%d:%02d:%02d", (int)(seconds / 3600), (int)(seconds / 60 % 60),
-                 (int)(seconds % 60));
+    cli_progress progress = cli_progress_start(title, (size_t)(seconds + 0.5));
+    progress.timed = true;
+    return progress;
+}
+
+/* "3 of 9, 1:05 left  ", "0:12 of 1:00  ", or "3  " where nobody knows how many there will be. */
+static void print_amount(const cli_progress *progress, size_t done, int64_t now, char *text,
+                         size_t size)
+{
+    char left[48] = "", one[LAB_FORMAT_SIZE], all[LAB_FORMAT_SIZE];
+    if (progress->timed) {
+        snprintf(text, size, "%s of %s", lab_format_duration((double)done, one),
+                 lab_format_duration((double)progress->total, all));
+        return;
+    }
+    if (done > progress->total || progress->total == 0) {
+        snprintf(text, size, "%zu", done);
+        return;
+    }
+    if (done > 0) {
+        double elapsed = (double)(now - progress->start_ns) * 1e-9;
+        double rest = elapsed * (double)(progress->total - done) / (double)done;
+        snprintf(left, sizeof left, ", %s left", lab_format_duration(rest, one));
+    }
+    snprintf(text, size, "%zu of %zu%s", done, progress->total, left);
 }
 
 void cli_progress_step(cli_progress *progress, size_t done, const char *what)
 {
     int64_t now = heed_clock_ns();
-    if (now - progress->last_ns < (progress->shown ? REDRAW_NS : LOG_NS))
+    if (!progress->title || now - progress->last_ns < (progress->shown ? REDRAW_NS : LOG_NS))
         return;
 
-    char left[32] = "", duration[24];
-    if (done > 0 && done <= progress->total) {
-        double elapsed = (double)(now - progress->start_ns) * 1e-9;
-        double rest = elapsed * (double)(progress->total - done) / (double)done;
-        print_duration(duration, sizeof duration, (int64_t)(rest + 0.5));
-        snprintf(left, sizeof left, ", %s left", duration);
-    }
-    char line[LINE_SIZE + 1];
-    snprintf(line, sizeof line, "%s: %zu of %zu%s%s%s", progress->title, done, progress->total,
-             left, what ? "  " : "", what ? what : "");
+    char amount[96], line[LINE_SIZE + 1];
+    print_amount(progress, done, now, amount, sizeof amount);
+    snprintf(line, sizeof line, "%s: %s%s%s", progress->title, amount, what ? "  " : "",
+             what ? what : "");
     fprintf(stderr, progress->shown ? "\r\033[K%s" : "%s\n", line);
     fflush(stderr);
     progress->last_ns = now;

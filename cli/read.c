@@ -23,20 +23,27 @@ static heed_status read_open(FILE *file, const char *path, int64_t most, char **
     return lab_file_read(file, path, "its content", *text, *size, error);
 }
 
-cli_exit cli_read_file(const char *path, int64_t most, char **text, size_t *size)
+heed_status cli_read_text(const char *path, int64_t most, char **text, size_t *size,
+                          lab_error *error)
 {
-    lab_error error;
     FILE *file;
     *text = NULL;
     *size = 0;
-    heed_status status = lab_file_open(&file, path, &error);
-    if (status == HEED_OK) {
-        status = read_open(file, path, most, text, size, &error);
-        fclose(file);
+    heed_status status = lab_file_open_whole(&file, path, error);
+    if (status != HEED_OK)
+        return status;
+    status = read_open(file, path, most, text, size, error);
+    fclose(file);
+    if (status != HEED_OK) {
+        free(*text);
+        *text = NULL;
     }
-    if (status == HEED_OK)
-        return CLI_OK;
-    free(*text);
-    *text = NULL;
-    return cli_board_fail(status, &error);
+    return status;
+}
+
+cli_exit cli_read_file(const char *path, int64_t most, char **text, size_t *size)
+{
+    lab_error error;
+    heed_status status = cli_read_text(path, most, text, size, &error);
+    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
 }

@@ -79,7 +79,7 @@ static cli_exit check_damage(const report_board *board)
 {
     size_t damaged = 0;
     for (size_t i = 0; i < board->count; i++)
-        damaged += strcmp(board->trials[i].row.trusted, "damaged") == 0;
+        damaged += !board->trials[i].row.sound;
     if (damaged == 0)
         return CLI_OK;
     cli_error("%s: damaged: the content of %zu trial%s is not what was added", board->path, damaged,
@@ -150,8 +150,9 @@ const cli_verb cli_verb_report = {
         "Two records of one device are also put beside each other, before and after. That is "
         "history: nothing in it was measured side by side, so it has no verdicts.\n"
         "\n"
-        "Of the board it shows who leads, how the best of each problem came about, what became of "
-        "all trials, and which of them nobody beats in time, registers and shared memory.\n"
+        "Of the board it shows the leaders, how the best of each problem came about, the verdicts "
+        "of "
+        "all trials, and those that none beats in time, registers and shared memory.\n"
         "\n"
         "Examples:\n"
         "\n"

@@ -33,7 +33,7 @@ static const char **text_at(lab_record_row *row, size_t index)
 /* `trusted` is one of a few words. */
 static const char *trusted_word(const char *word)
 {
-    static const char *const words[] = { "yes", "no", "untested", "damaged" };
+    static const char *const words[] = { "yes", "no", "untested", "damaged", "impossible" };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i], word) == 0)
             return words[i];
@@ -164,7 +164,7 @@ bool report_ranked(const report_trial *trial)
 {
     return trial->row.confirmed && trial->row.seconds > 0 && trial->row.timing &&
            strcmp(trial->row.verdict, "ok") == 0 && strcmp(trial->row.trusted, "no") != 0 &&
-           strcmp(trial->row.trusted, "damaged") != 0;
+           trial->row.sound;
 }
 
 /* -------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /*
- * report_board_page.c - the board: who leads, how that came about, and what became of every trial
+ * report_board_page.c - the board: the leaders, how that came about, and the verdict of every trial
  */
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static void print_verdicts(lab_page *page, const report_board *board)
                        v < LAB_RECORD_VERDICTS ? lab_record_verdict_meaning((lab_record_verdict)v)
                                                : "a word of a newer heed");
     }
-    lab_page_heading(page, 3, "What became of all trials");
+    lab_page_heading(page, 3, "Verdicts of all trials");
     lab_page_table(page, table);
 }
 
@@ -89,7 +89,7 @@ static void print_trust(lab_page *page, const report_board *board)
                          damaged, damaged == 1 ? "" : "s");
 }
 
-/* ---- Who leads ---- */
+/* ---- Leaders ---- */
 
 /* The fastest rival, and how many times as long it took. */
 static void add_comparison(lab_page *page, lab_table *table, const lab_record_row *row)
@@ -164,7 +164,7 @@ static void print_leaders(lab_page *page, const report_trial *trials, size_t cou
         }
     if (leaders > 0) {
         lab_page_paragraph(
-            page, "Who leads. rival/heed: how many times as long the fastest rival "
+            page, "The leaders. rival/heed: how many times as long the fastest rival "
                   "took in the same run; *: promoted after a comparison side by side. Times of "
                   "different days are history.");
         lab_page_table(page, table);

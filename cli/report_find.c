@@ -75,8 +75,8 @@ static char *join(const char *folder, const char *name)
 
 static cli_exit add_folder(report_records *records, const char *folder, int depth);
 
-/* What is wanted of a folder's entries: the records in it; else, of those that are dates the newest
- * that has any, and what lies in the others. */
+/* The wanted entries of a folder: the records in it; else the newest of those that are dates and
+ * have any, and the content of the others. */
 typedef enum wanted {
     RECORDS,
     DATES,

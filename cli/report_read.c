@@ -1,8 +1,8 @@
 /*
  * report_read.c - a record of `heed bench --record`, every field of which is checked
  *
- * A record may come from anywhere. What a page needs must be there and of its kind; what older
- * records lack may be missing.
+ * A record may come from anywhere. Fields that a page needs must be there and of the right type;
+ * fields that older records lack may be missing.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ static void read_replay(report_reader *r, const json_t *replay, report_row *row,
     };
 }
 
-/* What there is of a problem that has a figure. */
+/* The fields of a problem that has a figure. */
 static void read_figures(report_reader *r, const json_t *json, report_row *row, size_t index)
 {
     const json_t *seconds = report_field_nested(r, json, "seconds", false, true);
@@ -201,7 +201,7 @@ static void read_head(report_reader *r, report_record *record)
     record->dirty = end && !end[strlen("-dirty")];
 }
 
-/* What the file itself says may be part of the message: lab_fail() makes it harmless. */
+/* Text of the file may be part of the message: lab_fail() makes it harmless. */
 static cli_exit parse(report_record *record)
 {
     json_error_t where;

@@ -213,7 +213,7 @@ void report_summary(lab_page *page, const report_set *set)
 
 /* ---- Every figure ---- */
 
-/* Who it is, and whether its output can be trusted. */
+/* Its identity, and whether its output can be trusted. */
 static void add_name(lab_page *page, lab_table *table, const char *name, const char *method,
                      double error)
 {

@@ -10,7 +10,7 @@ static bool wants_problems(const cli_args *args)
     return cli_args_operand_count(args) > 0 || cli_args_given(args, "shapes");
 }
 
-/* What makes no sense together. */
+/* Options that make no sense together. */
 static cli_exit check(const cli_args *args)
 {
     static const struct {
@@ -77,7 +77,8 @@ static const cli_option options[] = {
       .kind = CLI_TEXT,
       .argument = "NAME",
       .help = "A GPU that need not be there, by its data sheet: A100, RTX 3090, L4, L40S, RTX "
-              "4090, H100, H200, B200. What heed would take there, and its time, are the cost "
+              "4090, H100, H200, B200. The config that heed would take there, and its time, are "
+              "the cost "
               "model's" },
     { .name = "fresh",
       .kind = CLI_FLAG,

@@ -41,7 +41,7 @@ cli_exit roofline_machine_find(heed_gpu *gpu, const char *name);
 /* roofline_machine_ceilings() returns what the data sheet promises. */
 lab_ceilings roofline_machine_ceilings(const heed_gpu *gpu);
 
-/* What the cost model expects of a problem. */
+/* The cost model's expectation for a problem. */
 typedef struct roofline_prediction {
     char kernel[HEED_NAME_SIZE]; /* kernel and config; "" if none can do it */
     double seconds;

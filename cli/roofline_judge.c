@@ -3,7 +3,7 @@
  *
  * For each problem, Spearman's rank correlation of predicted and measured times over the points of
  * a sweep; and of their geometric means over the problems, for points that were timed on all of
- * them. What the model would have taken stands beside it: how much longer it takes than the best.
+ * them. The model's own choice stands beside it: how much longer it takes than the best.
  */
 #include <errno.h>
 #include <math.h>
@@ -26,7 +26,7 @@ typedef struct judged {
     double measured[LAB_SEARCH_SHAPES], predicted[LAB_SEARCH_SHAPES];
 } judged;
 
-/* What came out for one problem, or for all together. */
+/* The result for one problem, or for all together. */
 typedef struct verdict {
     size_t points;
     double correlation;
@@ -354,18 +354,13 @@ static cli_exit find_gpu(roofline_run *run)
 cli_exit roofline_judge(roofline_run *run)
 {
     judge self = { .run = run };
-    char path[LAB_CEILINGS_PATH];
-    lab_error error;
     const char *trials = cli_args_text(run->args, "trials"), *space = space_name(run);
     cli_exit code = find_gpu(run);
     if (code != CLI_OK)
         return code;
-    heed_status status = lab_space_load(&self.space,
-                                        cli_find_list("spaces", space, path, sizeof path), &error);
-    if (status != HEED_OK) {
-        cli_error("%s", error.text);
-        return cli_exit_of(status);
-    }
+    code = cli_space_load(&self.space, space, "");
+    if (code != CLI_OK)
+        return code;
     code = trials ? read_trials(&self, trials) : make_trials(&self, space);
     if (code == CLI_OK)
         code = take_points(&self);

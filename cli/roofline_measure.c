@@ -43,6 +43,12 @@ static heed_status measure_cuda(lab_ceilings *ceilings, heed_context *context)
 
 /* ---- A CPU ---- */
 
+/* Asked between two measurements, each of which takes up to a second or two. */
+static heed_status unless_interrupted(heed_status status)
+{
+    return status == HEED_OK && cli_interrupted() ? HEED_ERR_SYSTEM : status;
+}
+
 static heed_status measure_rates(lab_ceilings *ceilings, int threads, const char *cpu)
 {
     static const heed_type types[] = { HEED_F32, HEED_F16, HEED_BF16 };
@@ -50,7 +56,7 @@ static heed_status measure_rates(lab_ceilings *ceilings, int threads, const char
     heed_status status = lab_ceiling_exp(&found, threads, cpu);
     ceilings->exp = found.flops;
     for (size_t i = 0; i < sizeof types / sizeof *types && status == HEED_OK; i++) {
-        status = lab_ceiling_flops(&found, types[i], threads, cpu);
+        status = unless_interrupted(lab_ceiling_flops(&found, types[i], threads, cpu));
         ceilings->matrix[types[i]] = found.flops;
     }
     ceilings->fma = ceilings->matrix[HEED_F32] / 2;
@@ -71,9 +77,9 @@ static heed_status measure_memory(lab_ceilings *ceilings, const heed_context *co
     bytes = bytes < MEMORY_BYTES ? bytes : MEMORY_BYTES;
     if (memory > 0 && bytes > memory)
         bytes = memory;
-    heed_status status = lab_ceiling_copy(&ceilings->copy, threads);
+    heed_status status = unless_interrupted(lab_ceiling_copy(&ceilings->copy, threads));
     if (status == HEED_OK)
-        status = lab_ceiling_stream(&ceilings->read, threads, bytes);
+        status = unless_interrupted(lab_ceiling_stream(&ceilings->read, threads, bytes));
     if (status == HEED_OK)
         status = lab_ceiling_stream(&ceilings->cache, threads, own / 2 * (size_t)threads);
     ceilings->cache_bytes = (double)(all > 0 ? all : own * (size_t)threads);
@@ -156,7 +162,7 @@ static void keep(const lab_ceilings *ceilings, char path[LAB_CEILINGS_PATH])
     *path = '\0';
 }
 
-/* What other programs take of a CPU is missing from its ceilings, which are believed for a month.
+/* CPU time of other programs is missing from the ceilings, which are believed for a month.
  */
 static void warn_if_busy(const heed_context *context)
 {

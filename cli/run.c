@@ -14,7 +14,7 @@
 #include "tensor/npy.h"
 #include "tensor/safetensors.h"
 
-/* What an execution works on. */
+/* The arguments of an execution. */
 enum {
     RUN_Q,
     RUN_K,
@@ -83,10 +83,12 @@ static cli_exit make_plan(run_job *job)
 static cli_exit make_outputs(run_job *job)
 {
     const heed_problem *problem = &job->problem;
-    const int64_t o[] = { problem->batch, problem->seq_q, problem->heads_q, problem->dim_v };
+    int64_t o[4];
     const int64_t lse[] = { problem->batch, problem->heads_q, problem->seq_q };
     lab_error error;
 
+    cli_layout_shape(job->inputs.layout, problem->batch, problem->seq_q, problem->heads_q,
+                     problem->dim_v, o);
     heed_status status = lab_tensor_create(&job->o, problem->type, o, 4, &error);
     if (status == HEED_OK && cli_args_text(job->args, "lse"))
         status = lab_tensor_create(&job->lse, HEED_F32, lse, 3, &error);
@@ -293,7 +295,8 @@ static const cli_option options[] = {
       .letter = 'p',
       .kind = CLI_TEXT,
       .argument = "TEXT",
-      .help = "What stands before the names q, k and v in that file, such as \"layer0.\"" },
+      .help = "Prefix of the names q, k and v in that file, such as \"layer0.\"" },
+    CLI_OPTION_LAYOUT,
     { .name = "type",
       .kind = CLI_CHOICE,
       .argument = "TYPE",
@@ -336,7 +339,9 @@ const cli_verb cli_verb_run = {
     .description =
         "Reads Q, K and V, computes O = softmax(scale * Q K^T + mask) V, and writes O, and the LSE "
         "if wanted. The arrays have "
-        "the shape [batch, seq, heads, dim], the last dimension contiguous; K and V may have fewer "
+        "the shape [batch, seq, heads, dim], the last dimension contiguous, or, with --layout "
+        "bhsd, [batch, heads, seq, dim], which is PyTorch's order, and O then has it too; K and V "
+        "may have fewer "
         "heads than Q, if their "
         "number divides that of Q, and V a dim of its own.\n"
         "\n"
@@ -349,6 +354,7 @@ const cli_verb cli_verb_run = {
         "Examples:\n"
         "\n"
         "  heed run --q Q.npy --k K.npy --v V.npy --mask causal --out O.npy\n"
+        "  heed run --layout bhsd --q Q.npy --k K.npy --v V.npy --out O.npy\n"
         "  heed run --tensors capture.safetensors --prefix layer0. --out O.npy --lse LSE.npy",
     .options = options,
     .run = run,

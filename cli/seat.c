@@ -1,25 +1,28 @@
 /*
  * seat.c - a candidate in its process, at work on the tensors of a problem
  */
+#define _GNU_SOURCE /* sched_getaffinity() */
 #include "seat.h"
 
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/measure.h"
 #include "../src/message.h"
 #include "tensor/random.h"
 
-#define ROOM_AROUND 16384 /* bytes around each tensor of a set */
+#define ROOM_AROUND 16384 /* bytes around each tensor of a call */
 
-/* Tensors begin at one of so many places, each at a multiple of LINE bytes and at the first element
- * of a head vector, for what vectors have in common, as captured ones do. */
+/* A call's values begin at one of so many places, each at a multiple of LINE bytes and at the first
+ * element of a head vector, for what vectors have in common, as captured ones do. */
 #define PLACES 256
 #define LINE 64
 
-/* Elements that the reference reads for the rows that are compared: a few rows. */
-#define CHECK_WORK (INT64_C(1) << 14)
+/* Elements that the reference reads for the rows of a block that are compared; in any case so many
+ * rows, and one of each call. */
+#define CHECK_WORK (INT64_C(1) << 18)
+#define CHECK_ROWS 16
 
 static bool fail_memory(cli_seat *seat)
 {
@@ -55,8 +58,18 @@ static bool make_values(cli_seat *seat, const bench_tensors *tensors, lab_role r
     return values || fail_memory(seat);
 }
 
-/* Is there room for one set? The process looks once more. */
-static bool fits(cli_seat *seat)
+/* Which elements from the first to the last of O are written: not the gaps. */
+static bool make_written(cli_seat *seat)
+{
+    lab_view view = lab_view_of(&seat->problem, LAB_O);
+    seat->written = calloc((size_t)lab_view_extent(&view), 1);
+    for (int64_t n = 0; seat->written && n < lab_view_vectors(&view); n++)
+        memset(seat->written + lab_view_vector(&view, n), 1, (size_t)view.dim);
+    return seat->written || fail_memory(seat);
+}
+
+/* Is there room for one call? The trial looks once more. */
+static bool take_sizes(cli_seat *seat, size_t workspace)
 {
     size_t limit = lab_limits_fill(&seat->limits).tensor_bytes;
     for (int role = 0; role < LAB_ROLES; role++) {
@@ -65,41 +78,69 @@ static bool fits(cli_seat *seat)
             return lab_trial_outcome_set(&seat->outcome, LAB_TRIAL_UNSUPPORTED,
                                          "the tensors need more than the %zu bytes of a trial",
                                          limit);
+        seat->calls.size[role] = (size_t)lab_view_extent(&view) * heed_type_size(view.type);
     }
+    seat->calls.size[LAB_SPANS - 1] = workspace;
     return true;
 }
 
-static bool make_outputs(cli_seat *seat, size_t workspace)
+/* In one of so many calls there is something hard: of blocks of so many calls, and of smaller ones.
+ * It may take a kernel a little longer, as more than one maximum, but hardly shows in the time. */
+#define HARD_ONE_IN 4
+#define HARD_BLOCK 16
+#define HARD_ONE_IN_FEW 2
+
+/* Numbers of what is drawn for tensors are below this, and of what is drawn for calls above. */
+#define LOTS_OF_CALLS ((uint64_t)LAB_WIRE_SETS * LAB_ROLES)
+
+static void harden(cli_seat *seat, int call)
 {
-    lab_view view = lab_view_of(&seat->problem, LAB_O);
-    seat->o_size = (size_t)lab_view_extent(&view) * heed_type_size(view.type);
-    seat->o = malloc(seat->o_size);
-    seat->rest = malloc(seat->o_size);
-    seat->workspace = workspace > 0 ? aligned_alloc(64, (workspace + 63) / 64 * 64) : NULL;
-    return (seat->o && seat->rest && (seat->workspace || workspace == 0)) || fail_memory(seat);
+    uint64_t lot = lab_random_stream(seat->lot, LOTS_OF_CALLS + (uint64_t)call);
+    int64_t one_in = seat->calls.count < HARD_BLOCK ? HARD_ONE_IN_FEW : HARD_ONE_IN;
+    seat->hard[call] = (cli_hard){ .what = NULL };
+    if (lab_random_below(lot, 0, one_in) == 0)
+        seat->hard[call] = cli_hard_put(&seat->problem, seat->laid, (uint64_t)seat->hardened++,
+                                        lab_random_stream(lot, 1));
+}
+
+/* Values for a tensor of a call, of which V is the last. */
+static void fill(void *data, int call, int role, void *to)
+{
+    cli_seat *seat = data;
+    lab_view view = lab_view_of(&seat->problem, (lab_role)role);
+    uint64_t number = (uint64_t)call * LAB_ROLES + (uint64_t)role;
+    int64_t place = lab_random_below(seat->lot, number, PLACES) * seat->step[role];
+    const char *from = (const char *)seat->values[role] + (size_t)place * heed_type_size(view.type);
+    lab_fresh_copy(&seat->fresh, view.type, from, to, lab_view_extent(&view));
+    seat->laid[role] = to;
+    if (role == LAB_V)
+        harden(seat, call);
+}
+
+bool cli_seat_open(cli_seat *seat, const char *name, const char *source)
+{
+    static const char *const options[] = { "-O3", "-march=native" };
+    const lab_candidate candidate = { .name = name,
+                                      .language = LAB_LANGUAGE_C,
+                                      .source = source,
+                                      .source_size = strlen(source),
+                                      .options = options,
+                                      .option_count = 2 };
+    return lab_trial_open(&seat->trial, &candidate, &seat->limits, &seat->outcome);
 }
 
 bool cli_seat_take(cli_seat *seat, const bench_tensors *tensors)
 {
     size_t workspace = 0;
-    seat->calls = 1;
     seat->worst = 0;
-    seat->seed = (uint64_t)heed_clock_ns();
     seat->problem = tensors->problem;
+    seat->calls = (lab_calls){ .count = 1, .fill = fill, .data = seat };
     if (!lab_trial_prepare(seat->trial, &seat->problem, &workspace, &seat->outcome) ||
-        !fits(seat) || !make_outputs(seat, workspace))
+        !take_sizes(seat, workspace) || !make_written(seat))
         return false;
     for (int role = 0; role < LAB_ROLES - 1; role++)
         if (!make_values(seat, tensors, (lab_role)role))
             return false;
-    const heed_buffers buffers = { .q = seat->values[LAB_Q],
-                                   .k = seat->values[LAB_K],
-                                   .v = seat->values[LAB_V],
-                                   .o = seat->o,
-                                   .workspace = seat->workspace,
-                                   .workspace_size = workspace };
-    for (int i = 0; i < LAB_WIRE_SETS; i++)
-        seat->sets[i] = lab_set_of(&seat->problem, &buffers);
     return true;
 }
 
@@ -109,10 +150,8 @@ void cli_seat_leave(cli_seat *seat)
         free(seat->values[role]);
         seat->values[role] = NULL;
     }
-    free(seat->workspace);
-    free(seat->o);
-    free(seat->rest);
-    seat->workspace = seat->o = seat->rest = NULL;
+    free(seat->written);
+    seat->written = NULL;
 }
 
 void cli_seat_close(cli_seat *seat)
@@ -126,61 +165,140 @@ void cli_seat_size(cli_seat *seat, double seconds, double block_seconds)
 {
     size_t bytes = 1;
     for (int i = 0; i < LAB_SPANS; i++)
-        bytes += seat->sets[0].span[i].room_size + ROOM_AROUND;
+        bytes += seat->calls.size[i] + ROOM_AROUND;
     double room = (double)lab_limits_fill(&seat->limits).tensor_bytes / 2 / (double)bytes;
     double calls = fmin(ceil(block_seconds / fmax(seconds, 1e-9)), fmin(room, LAB_WIRE_SETS));
-    seat->calls = calls > 1 ? (int)calls : 1;
+    seat->calls.count = calls > 1 ? (int)calls : 1;
 }
 
-/* Where each tensor of a call begins, and where its output goes. */
-static void lay_out(cli_seat *seat, int call, uint64_t seed, void *o)
+static heed_status find_wrong(cli_seat *seat, int call, double error, const char *why)
 {
-    for (int role = 0; role < LAB_ROLES - 1; role++) {
-        uint64_t number = (uint64_t)call * LAB_ROLES + (uint64_t)role;
-        int64_t place = lab_random_below(seed, number, PLACES);
-        size_t at = (size_t)(place * seat->step[role]) * heed_type_size(seat->problem.type);
-        seat->sets[call].span[role].room = (char *)seat->values[role] + at;
-    }
-    seat->sets[call].span[LAB_O].room = o;
+    const char *hard = seat->hard[call].what;
+    seat->worst = fmax(seat->worst, error);
+    lab_trial_outcome_set(&seat->outcome, LAB_TRIAL_OK,
+                          "what it computed while it was timed is wrong: call %d of %d %s%s%s%s",
+                          call + 1, seat->calls.count, why, hard ? " (there was " : "",
+                          hard ? hard : "", hard ? ")" : "");
+    return heed_fail(HEED_ERR_UNSUPPORTED, "%s", seat->outcome.text);
 }
 
-/* Is what a call left in seat->o right? */
-static heed_status look_at(cli_seat *seat, int call, uint64_t seed)
+/* Elements of O that are poisoned though they are to be written, or the other way round. */
+static int64_t count_singles(const uint32_t *o, const unsigned char *written, int64_t count)
 {
-    const lab_span *spans = seat->sets[call].span;
-    const heed_buffers inputs = { .q = spans[LAB_Q].room,
-                                  .k = spans[LAB_K].room,
-                                  .v = spans[LAB_V].room };
-    const lab_sampling rows = { .seed = seed, .work = CHECK_WORK, .threads = 1 };
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < count; i++)
+        wrong += (o[i] == UINT32_MAX) == written[i];
+    return wrong;
+}
+
+static int64_t count_halves(const uint16_t *o, const unsigned char *written, int64_t count)
+{
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < count; i++)
+        wrong += (o[i] == UINT16_MAX) == written[i];
+    return wrong;
+}
+
+/* Was all of O written, and no gap? */
+static heed_status look_over(cli_seat *seat, int call)
+{
+    lab_view view = lab_view_of(&seat->problem, LAB_O);
+    const void *o = seat->calls.made[call].o;
+    int64_t count = lab_view_extent(&view);
+    int64_t wrong = view.type == HEED_F32 ? count_singles(o, seat->written, count)
+                                          : count_halves(o, seat->written, count);
+    char why[96];
+    if (wrong <= (seat->hard[call].what ? seat->hard[call].odd : 0)) /* NaN may look like poison */
+        return HEED_OK;
+    snprintf(why, sizeof why, "left %lld elements of O unwritten, or wrote between its rows",
+             (long long)wrong);
+    return find_wrong(seat, call, INFINITY, why);
+}
+
+/* Are rows of a call right? */
+static heed_status look_at(cli_seat *seat, int call, uint64_t lot)
+{
+    const heed_buffers *made = &seat->calls.made[call];
+    const int count = seat->calls.count;
+    const lab_sampling rows = { .seed = lot,
+                                .work = CHECK_WORK / count,
+                                .threads = 1,
+                                .least = (CHECK_ROWS + count - 1) / count,
+                                .also = seat->hard[call].what ? seat->hard[call].row + 1 : 0 };
     lab_expect *expect;
-    heed_status status = lab_expect_create(&expect, &seat->problem, &inputs, &rows);
+    char why[64];
+    heed_status status = lab_expect_create(&expect, &seat->problem, made, &rows);
     if (status != HEED_OK)
         return status;
-    double error = bench_error(&seat->problem, seat->o, expect);
+    double error = bench_error(&seat->problem, made->o, expect);
     lab_expect_destroy(expect);
     seat->worst = fmax(seat->worst, error);
     if (error <= 1)
         return HEED_OK;
-    lab_trial_outcome_set(&seat->outcome, LAB_TRIAL_OK,
-                          "what it computed while it was timed is wrong: call %d of %d has %.3g "
-                          "times the error allowed",
-                          call + 1, seat->calls, error);
-    return heed_fail(HEED_ERR_UNSUPPORTED, "%s", seat->outcome.text);
+    snprintf(why, sizeof why, "has %.3g times the error allowed", error);
+    return find_wrong(seat, call, error, why);
+}
+
+static heed_status fail_random(void)
+{
+    return heed_fail(HEED_ERR_SYSTEM, "the system has no random numbers");
+}
+
+/* The rows are drawn when the process stands still, and nobody can foresee them. */
+static heed_status look(cli_seat *seat)
+{
+    uint64_t lot;
+    heed_status status = lab_random_secret(&lot, 1) ? HEED_OK : fail_random();
+    for (int i = 0; i < seat->calls.count && status == HEED_OK; i++)
+        status = look_over(seat, i);
+    for (int i = 0; i < seat->calls.count && status == HEED_OK; i++)
+        status = look_at(seat, i, lab_random_stream(lot, (uint64_t)i));
+    return status;
 }
 
 heed_status cli_seat_block(void *data, double *seconds)
 {
     cli_seat *seat = data;
-    uint64_t seed = lab_random_stream(seat->seed, seat->blocks++);
-    int chosen = (int)lab_random_below(seed, UINT64_MAX, seat->calls);
     if (cli_interrupted())
         return HEED_ERR_SYSTEM;
-    memset(seat->o, 0xff, seat->o_size); /* NaN: what is not written cannot be right */
-    memset(seat->rest, 0xff, seat->o_size);
-    for (int i = 0; i < seat->calls; i++)
-        lay_out(seat, i, seed, i == chosen ? seat->o : seat->rest);
-    if (!lab_trial_run(seat->trial, seat->sets, seat->calls, 0, &seat->outcome))
+    seat->blocks++;
+    if (!lab_fresh_begin(&seat->fresh) || !lab_random_secret(&seat->lot, 1))
+        return fail_random();
+    if (!lab_trial_time(seat->trial, &seat->calls, &seat->outcome))
         return heed_fail(HEED_ERR_UNSUPPORTED, "%s", seat->outcome.text);
-    *seconds = seat->outcome.seconds / seat->calls;
-    return look_at(seat, chosen, seed);
+    bool by_clock = seat->by_clock || !(seat->outcome.own_seconds > 0);
+    *seconds = (by_clock ? seat->outcome.seconds : seat->outcome.own_seconds) / seat->calls.count;
+    return look(seat);
+}
+
+/* One of the CPUs that this process may use; -1 if they are not known. */
+static int draw_cpu(uint64_t random)
+{
+    cpu_set_t all;
+    if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) == 0)
+        return -1;
+    int64_t left = lab_random_below(random, 0, CPU_COUNT(&all));
+    int cpu = 0;
+    while (!CPU_ISSET((size_t)cpu, &all) || left-- > 0)
+        cpu++;
+    return cpu;
+}
+
+heed_status cli_seat_renew(void *data, uint64_t common, uint64_t own)
+{
+    cli_seat *seat = data;
+    double seconds;
+    (void)own; /* the system draws addresses for each process */
+    if (lab_trial_on_device(seat->trial) && seat->renewed)
+        return HEED_OK;
+    seat->renewed = true;
+    if (!lab_trial_renew(seat->trial, seat->by_clock ? -1 : draw_cpu(common), &seat->outcome))
+        return heed_fail(HEED_ERR_UNSUPPORTED, "%s", seat->outcome.text);
+    return cli_seat_block(seat, &seconds);
+}
+
+lab_side cli_seat_side(cli_seat *seat)
+{
+    seat->renewed = false;
+    return (lab_side){ .fn = cli_seat_block, .renew = cli_seat_renew, .data = seat };
 }

@@ -1,21 +1,24 @@
 /*
  * seat.h - a candidate in its process, at work on the tensors of a problem
  *
- *     lab_trial_open(&seat.trial, &candidate, &seat.limits, &seat.outcome);
+ *     cli_seat_open(&seat, name, source);
  *     cli_seat_take(&seat, &tensors);
  *     cli_seat_block(&seat, &seconds);   again and again; size the blocks by cli_seat_size()
  *     cli_seat_leave(&seat);
  *     cli_seat_close(&seat);
  *
- * The process works on copies in memory of its own, and no two calls find the same values: else one
- * that keeps answers would seem fast. Each call gets the tensors' values from another place on, so
- * that all of them have moved, and one call of each block, nobody knows which, is compared with the
- * reference.
+ * No call finds values that any other had: else one that keeps answers would seem fast. Each gets
+ * the tensors' values from another place on, with fresh bits behind the point (lab/tensor/fresh.h).
+ * In some calls, which are drawn, one key or query is not tame (seat_hard.h).
+ * All calls of a block are alike for the kernel, and of all of them everything must have been
+ * written, and rows that are drawn afterwards are compared with the reference.
  */
 #ifndef CLI_SEAT_H
 #define CLI_SEAT_H
 
 #include "bench.h"
+#include "seat_hard.h"
+#include "tensor/fresh.h"
 #include "trial/trial.h"
 
 typedef struct cli_seat {
@@ -24,16 +27,27 @@ typedef struct cli_seat {
     heed_problem problem;        /* normalized */
     void *values[LAB_ROLES - 1]; /* Q, K and V, longer than the tensors */
     int64_t step[LAB_ROLES - 1]; /* elements between two places where a tensor may begin */
-    void *o, *rest;              /* O of the call that is looked at, and of the others */
-    size_t o_size;               /* bytes */
-    lab_set sets[LAB_WIRE_SETS];
-    void *workspace;
-    int calls;       /* of a block */
-    uint64_t seed;   /* of what is drawn by lot: of the clock, so that nobody can know it before */
-    uint64_t blocks; /* so far */
-    double worst;    /* error of a call that was looked at, see bench_error() */
+    unsigned char *written;      /* of each element from the first to the last of O: 1; of gaps 0 */
+    lab_calls calls;             /* of a block */
+    void *laid[LAB_ROLES - 1];   /* Q, K and V of the call that is laid out */
+    cli_hard hard[LAB_WIRE_SETS]; /* of each call */
+    int64_t hardened;             /* calls so far that were to have something hard */
+    lab_fresh fresh;              /* of this block */
+    uint64_t lot;                 /* that its places are drawn with; nobody can foresee it */
+    uint64_t blocks;              /* so far */
+    double worst;                 /* error of a row that was looked at, see bench_error() */
+    bool by_clock; /* blocks are timed by the clock, and the process may be on any CPU: for what
+                      stands beside something that is no seat */
+    bool renewed;  /* since it became a side */
     lab_trial_outcome outcome;
 } cli_seat;
+
+/* A block lasts about this long. */
+#define CLI_SEAT_BLOCK_SECONDS 2e-3
+
+/* cli_seat_open() opens the trial of a C @source, under seat->limits; false if it cannot: see
+ * seat->outcome. A caller that compiles it otherwise calls lab_trial_open(). */
+bool cli_seat_open(cli_seat *seat, const char *name, const char *source);
 
 /* cli_seat_take() prepares the trial, which is open, for the problem and the values of @tensors.
  * False if it cannot: see seat->outcome. Either way cli_seat_leave() gives the memory back. */
@@ -47,9 +61,22 @@ void cli_seat_close(cli_seat *seat);
  * room for so many sets. */
 void cli_seat_size(cli_seat *seat, double seconds, double block_seconds);
 
-/* cli_seat_block() is a block of the cli_seat @data, as a lab_side takes it. HEED_ERR_SYSTEM after
- * Ctrl-C; HEED_ERR_UNSUPPORTED, with the outcome's text for a message, for whatever the candidate
- * did: seat->worst above 1 says that it computed the wrong thing. */
+/* cli_seat_side() returns @seat as a side of a duel, with the two functions below. Two seats that
+ * are its sides share a CPU, another one for each stretch.
+ *
+ * cli_seat_block() is a block of the cli_seat @data. Its seconds are those that the process had a
+ * CPU, or its device took, which do not tell how many others wanted one: a candidate has one thread
+ * and nobody to wait for. HEED_ERR_SYSTEM after Ctrl-C; HEED_ERR_UNSUPPORTED, with the outcome's
+ * text for a message, for whatever the candidate did: seat->worst above 1 says that it computed the
+ * wrong thing.
+ *
+ * cli_seat_renew() starts the process of the cli_seat @data anew: in other memory, at other
+ * addresses, and on one CPU of those that heed may use, which follows from @common. One block is
+ * run and not counted, as the first calls pay for what is new. A CUDA candidate, whose start may
+ * take a second, is renewed before the first stretch of a duel only. Returns as cli_seat_block()
+ * does. */
+lab_side cli_seat_side(cli_seat *seat);
 heed_status cli_seat_block(void *data, double *seconds);
+heed_status cli_seat_renew(void *data, uint64_t common, uint64_t own);
 
 #endif /* CLI_SEAT_H */

@@ -5,6 +5,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -71,4 +74,41 @@ int cli_run_self_until(char *const arguments[], int64_t deadline_ns)
 int cli_run_self(char *const arguments[])
 {
     return cli_run_self_until(arguments, 0);
+}
+
+/* Adds what was given of the options that say on what machine a kernel runs. */
+static size_t add_place(const cli_args *args, char threads[16], const char **words)
+{
+    size_t count = 0;
+    words[count++] = "--device";
+    words[count++] = cli_device(args);
+    if (cli_args_given(args, "cpu")) {
+        words[count++] = "--cpu";
+        words[count++] = cli_args_text(args, "cpu");
+    }
+    if (cli_args_given(args, "threads")) {
+        snprintf(threads, 16, "%d", (int)cli_args_integer(args, "threads"));
+        words[count++] = "--threads";
+        words[count++] = threads;
+    }
+    return count;
+}
+
+int cli_prove(const cli_args *args, const char *kernel, const char *const *specs, size_t count,
+              int64_t deadline_ns)
+{
+    static const char *const first[] = { "heed", "verify", "--once", "--proof", "--kernel" };
+    const size_t firsts = sizeof first / sizeof *first;
+    char threads[16];
+    const char **words = calloc(firsts + 8 + count, sizeof *words);
+    if (!words)
+        return -1;
+    memcpy(words, first, sizeof first);
+    size_t used = firsts;
+    words[used++] = kernel;
+    used += add_place(args, threads, words + used);
+    memcpy(words + used, specs, count * sizeof *specs);
+    int code = cli_run_self_until((char *const *)(const void *)words, deadline_ns);
+    free(words);
+    return code;
 }

@@ -8,7 +8,9 @@
 
 #include "board.h"
 #include "measure/environment.h"
+#include "report/format.h"
 #include "report/table.h"
+#include "report/wrap.h"
 #include "verify/isolate.h"
 #include "verify/mutants/device.h"
 
@@ -25,11 +27,11 @@ static cli_exit read_gates(const cli_args *args, uint32_t *gates)
     *gates = UINT32_MAX;
     for (size_t i = 0; i < cli_args_list_count(args, "gate"); i++) {
         const char *word = cli_args_list(args, "gate", i);
-        cli_exit code = cli_name_check("--gate: there is no", word, lab_gate_name,
+        cli_exit code = cli_name_check("--gate: there is no", word, lab_judge_name,
                                        "'heed verify --list' lists what there is");
         if (code != CLI_OK)
             return code;
-        *gates &= ~((uint32_t)1 << lab_gate_index(word));
+        *gates &= ~((uint32_t)1 << lab_judge_index(word));
     }
     return CLI_OK;
 }
@@ -37,13 +39,17 @@ static cli_exit read_gates(const cli_args *args, uint32_t *gates)
 /* The names of the kernels of the host's suite, or of the device's, its honest one last. */
 static const char *host_name(size_t index)
 {
-    size_t mutants = 0;
+    size_t mutants = 0, controls = 0;
     while (lab_mutant_at(mutants))
         mutants++;
     if (index < mutants)
         return lab_mutant_at(index)->name;
-    const lab_control *control = lab_control_at(index - mutants);
-    return control ? control->name : NULL;
+    while (lab_control_at(controls))
+        controls++;
+    if (index - mutants < controls)
+        return lab_control_at(index - mutants)->name;
+    const lab_mutant_source *source = lab_mutant_source_at(index - mutants - controls);
+    return source ? source->name : NULL;
 }
 
 static const char *device_name(size_t index)
@@ -86,6 +92,7 @@ int selftest_jobs(bool device)
 static cli_exit list_json(void)
 {
     json_t *mutants = json_array(), *controls = json_array(), *device = json_array();
+    json_t *sources = json_array();
     for (size_t i = 0; lab_mutant_at(i); i++) {
         const lab_mutant *m = lab_mutant_at(i);
         mutants = cli_json_append(mutants, json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", m->name,
@@ -102,9 +109,15 @@ static cli_exit list_json(void)
                                                    "does", m->does, "problem", m->spec, "inputs",
                                                    m->inputs, "gate", m->gate));
     }
-    return cli_json_print(
-        json_pack("{s:o, s:o, s:o}", "mutants", mutants, "controls", controls, "device", device),
-        "selftest");
+    for (size_t i = 0; lab_mutant_source_at(i); i++) {
+        const lab_mutant_source *m = lab_mutant_source_at(i);
+        sources = cli_json_append(sources,
+                                  json_pack("{s:s, s:s, s:s, s:s?}", "name", m->name, "does",
+                                            m->does, "problem", m->spec, "gate", m->gate));
+    }
+    return cli_json_print(json_pack("{s:o, s:o, s:o, s:o}", "mutants", mutants, "controls",
+                                    controls, "device", device, "sources", sources),
+                          "selftest");
 }
 
 static cli_exit list(const cli_args *args)
@@ -130,6 +143,16 @@ static cli_exit list(const cli_args *args)
         lab_table_cell(table, "%s", lab_control_at(i)->does);
     }
     lab_table_rule(table);
+    lab_table_cell(table, "source");
+    lab_table_row_end(table);
+    lab_table_rule(table);
+    for (size_t i = 0; lab_mutant_source_at(i); i++) {
+        lab_table_cell(table, "%s", lab_mutant_source_at(i)->name);
+        lab_table_cell(table, "%s",
+                       lab_mutant_source_at(i)->gate ? lab_mutant_source_at(i)->gate : "none");
+        lab_table_cell(table, "%s", lab_mutant_source_at(i)->does);
+    }
+    lab_table_rule(table);
     lab_table_cell(table, "with --device");
     lab_table_row_end(table);
     lab_table_rule(table);
@@ -148,8 +171,8 @@ static cli_exit list(const cli_args *args)
 static json_t *json_gates(const lab_selftest_result *result)
 {
     json_t *gates = json_array();
-    for (size_t i = 0; i < LAB_GATES; i++)
-        gates = cli_json_append(gates, json_pack("{s:s, s:I, s:I}", "gate", lab_gate_at(i)->name,
+    for (size_t i = 0; i < LAB_JUDGES; i++)
+        gates = cli_json_append(gates, json_pack("{s:s, s:I, s:I}", "gate", lab_judge_name(i),
                                                  "kills", (json_int_t)result->gates[i].kills,
                                                  "alone", (json_int_t)result->gates[i].alone));
     return gates;
@@ -158,9 +181,9 @@ static json_t *json_gates(const lab_selftest_result *result)
 static json_t *json_failed(uint32_t failed)
 {
     json_t *names = json_array();
-    for (size_t i = 0; i < LAB_GATES; i++)
+    for (size_t i = 0; i < LAB_JUDGES; i++)
         if (failed >> i & 1)
-            names = cli_json_append(names, json_string(lab_gate_at(i)->name));
+            names = cli_json_append(names, json_string(lab_judge_name(i)));
     return names;
 }
 
@@ -194,7 +217,8 @@ static cli_exit print_json(const lab_selftest_result *result, const lab_selftest
     return cli_json_print(json, "selftest");
 }
 
-/* Survivors, the rejected, and who was killed by another gate than the one that is meant to. */
+/* Survivors, rejected controls, and mutants that another gate killed than the one that is meant to.
+ */
 static void print_entry(const lab_selftest_entry *entry)
 {
     const char *bad = cli_style(stderr, CLI_BAD), *plain = cli_style(stderr, CLI_PLAIN);
@@ -202,7 +226,8 @@ static void print_entry(const lab_selftest_entry *entry)
         cli_message("%sSURVIVED%s %s, which %s: %s, %s inputs: %s", bad, plain, entry->name,
                     entry->does, entry->spec, entry->inputs, entry->reason);
     else if (entry->gate && !entry->meant)
-        cli_message("%s was not killed by %s, but: %s", entry->name, entry->gate, entry->reason);
+        lab_wrap_format(stderr, 4, "%s was not killed by %s, but: %s", entry->name, entry->gate,
+                        entry->reason);
     else if (!entry->gate && entry->failed)
         cli_message("%sREJECTED%s %s (%s): %s, %s inputs: %s", bad, plain, entry->name, entry->does,
                     entry->spec, entry->inputs, entry->reason);
@@ -210,6 +235,7 @@ static void print_entry(const lab_selftest_entry *entry)
 
 static cli_exit print_text(const lab_selftest_result *result, const lab_selftest_options *options)
 {
+    char time[LAB_FORMAT_SIZE];
     lab_table *table = lab_table_create();
     for (size_t i = 0; i < result->entry_count; i++)
         if (result->entries[i].done)
@@ -217,8 +243,8 @@ static cli_exit print_text(const lab_selftest_result *result, const lab_selftest
     lab_table_column(table, "gate", LAB_LEFT);
     lab_table_column(table, "kills", LAB_RIGHT);
     lab_table_column(table, "alone", LAB_RIGHT);
-    for (size_t i = 0; i < LAB_GATES; i++) {
-        lab_table_cell(table, "%s", lab_gate_at(i)->name);
+    for (size_t i = 0; i < LAB_JUDGES; i++) {
+        lab_table_cell(table, "%s", lab_judge_name(i));
         if (!(options->gates >> i & 1)) {
             lab_table_cell(table, "left out");
             lab_table_row_end(table);
@@ -230,8 +256,8 @@ static cli_exit print_text(const lab_selftest_result *result, const lab_selftest
     cli_exit code = cli_table_print(table);
     printf("\nkilled %zu/%zu, accepted %zu/%zu\n", result->killed, result->mutants,
            result->accepted, result->controls);
-    printf("suite %016" PRIx64 ", seed %llu, %.1f s\n", result->digest,
-           (unsigned long long)options->seed, result->seconds);
+    printf("suite %016" PRIx64 ", seed %llu, %s\n", result->digest,
+           (unsigned long long)options->seed, lab_format_duration(result->seconds, time));
     return code;
 }
 
@@ -239,7 +265,7 @@ static cli_exit print_text(const lab_selftest_result *result, const lab_selftest
 /* The verb                                                                   */
 /* -------------------------------------------------------------------------- */
 
-static void show_progress(void *data, size_t done, size_t total)
+void selftest_progress(void *data, size_t done, size_t total)
 {
     cli_progress *progress = data;
     progress->total = total;
@@ -268,9 +294,9 @@ static cli_exit try_all(const cli_args *args, lab_selftest_options options, lab_
     options.jobs = jobs > 0 ? jobs : selftest_jobs(options.device != NULL);
     options.deadline_s = (unsigned)cli_args_integer(args, "deadline");
     options.stop = cli_interrupted;
-    options.progress = progress.shown ? show_progress : NULL;
+    options.progress = selftest_progress;
     options.data = &progress;
-    heed_status status = lab_selftest_run(&options, &result);
+    heed_status status = selftest_run(&options, &result);
     cli_progress_end(&progress);
     if (status != HEED_OK) {
         cli_error("cannot try the gates: %s", status == HEED_ERR_NO_MEMORY
@@ -325,6 +351,7 @@ static cli_exit run(const cli_args *args)
     if (code == CLI_OK && name)
         code = selftest_device_probe(&name);
     options.device = name ? &device : NULL;
+    options.sources = selftest_sources();
     return code == CLI_OK ? try_and_keep(args, options) : code;
 }
 
@@ -393,7 +420,7 @@ const cli_verb cli_verb_selftest = {
         "  heed selftest --device cuda\n"
         "\n"
         "The exit status is 0 only if all mutants were killed and all controls accepted, else 1. "
-        "What is verified by gates that fail this is not to be trusted.",
+        "Results of gates that fail this are not to be trusted.",
     .options = options,
     .run = run,
 };

@@ -18,9 +18,14 @@ static cli_exit run_now(lab_record *record, const char *device, int64_t *id)
     cli_message("the gates are tried first, as 'heed selftest%s%s' does",
                 device ? " --device " : "", device ? device : "");
     options.device = device ? &launched : NULL;
+    options.sources = selftest_sources();
     options.jobs = selftest_jobs(device != NULL);
     options.stop = cli_interrupted;
-    heed_status status = lab_selftest_run(&options, &result);
+    cli_progress progress = cli_progress_start("selftest", 1);
+    options.progress = selftest_progress;
+    options.data = &progress;
+    heed_status status = selftest_run(&options, &result);
+    cli_progress_end(&progress);
     if (status != HEED_OK) {
         cli_error("the gates cannot be tried: %s", heed_status_name(status));
         return cli_exit_of(status);

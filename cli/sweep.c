@@ -210,6 +210,7 @@ static void close_run(sweep_run *run)
     if (run->record)
         fclose(run->record);
     sweep_shapes_free(run);
+    cli_judge_destroy(run->judge);
     heed_context_destroy(run->context);
     cli_problems_free(&run->problems);
     lab_space_free(&run->space);
@@ -217,7 +218,9 @@ static void close_run(sweep_run *run)
 
 static cli_exit run_verb(const cli_args *args)
 {
-    sweep_run run = { .args = args, .cold = cli_args_flag(args, "cold") };
+    sweep_run run = { .args = args,
+                      .cold = cli_args_flag(args, "cold"),
+                      .judge = cli_judge_create() };
     const char *replay = cli_args_text(args, "replay");
     cli_exit code = sweep_load_space(&run);
     if (code == CLI_OK && replay)
@@ -254,7 +257,7 @@ static const cli_option options[] = {
       .argument = "N",
       .min = 1,
       .max = 1048576,
-      .help = "Points to launch at most; without it all. What is pruned is no launch" },
+      .help = "Points to launch at most; without it all. A pruned point is no launch" },
     { .name = "seconds",
       .kind = CLI_REAL,
       .argument = "S",

@@ -9,6 +9,7 @@
 #include "bench.h"
 #include "board.h"
 #include "cli.h"
+#include "plausible.h"
 #include "search/guide.h"
 #include "search/replay.h"
 #include "search/search.h"
@@ -25,7 +26,7 @@ typedef struct sweep_board {
     cli_board_place place;
 } sweep_board;
 
-/* What the gates said of a point. */
+/* The verdict of the gates on a point. */
 typedef struct sweep_proof {
     int64_t index;
     bool passed, refused;
@@ -74,6 +75,7 @@ typedef struct sweep_run {
     sweep_pool *pool; /* NULL: nothing is compiled */
     lab_bounds limits;
     lab_trials known; /* from before */
+    cli_judge *judge; /* of times that cannot be; NULL: none are doubted */
     FILE *record;     /* NULL: none */
     lab_search *search;
     cli_progress progress;
@@ -145,7 +147,7 @@ void sweep_shapes_free(sweep_run *run);
 heed_status sweep_open_shape(const sweep_run *run, sweep_shape *shape);
 
 /* sweep_time_anew() times a kernel on shape number @number once it was chosen, as long as those in
- * the finals. What goes wrong with it is a result, and was said. */
+ * the finals. A failure of it is a result, and was printed. */
 heed_status sweep_time_anew(sweep_run *run, size_t number, const char *name,
                             lab_evaluation *result);
 
@@ -156,14 +158,19 @@ int64_t sweep_find_point(const sweep_run *run, const char *wanted);
  * shape, *@count of them; to be freed. */
 lab_point *sweep_find_starts(const sweep_run *run, size_t *count);
 
+/* sweep_take_verdict() keeps what a duel with what heed plans (B) said. */
+void sweep_take_verdict(sweep_shape *shape, const lab_duel *duel);
+
 /* sweep_compare.c: sweep_compare() times the best point beside what heed usually plans, shape by
- * shape. */
+ * shape; where the best may be ranked on the board of a sweep, the plan is too. */
 cli_exit sweep_compare(sweep_run *run, int64_t index);
 
 /* sweep_verify.c: sweep_verify() lets a point through all gates, in a process of its own, unless
  * that was done before; run->verified and run->refuted are about that point then.
+ * sweep_plan_passes() says whether what heed plans for shape @number does; why not is printed.
  * sweep_proof_word() says what came of it: "all", "refused", or "unknown". */
 cli_exit sweep_verify(sweep_run *run, int64_t index);
+bool sweep_plan_passes(const sweep_run *run, size_t number);
 const char *sweep_proof_word(const sweep_run *run, int64_t index);
 
 /* sweep_board.c: sweep_board_open() begins a run on the board, or goes on with one, unless
@@ -183,11 +190,14 @@ heed_status sweep_board_add_duel(sweep_run *run, const lab_point *point, size_t 
 heed_status sweep_board_add_alone(sweep_run *run, const lab_point *point, size_t number,
                                   const lab_evaluation *result);
 
+/* sweep_board_add_plan() ranks what heed plans, which passed all gates, by its side of @duel, B. */
+heed_status sweep_board_add_plan(sweep_run *run, size_t number, const lab_duel *duel);
+
 /* sweep_board_add_refused() adds that the gates of heed verify do not let a point pass on the
  * problems of the sweep. */
 heed_status sweep_board_add_refused(sweep_run *run, const lab_point *point);
 
-/* What an evaluation is on the board, for every verb that searches. sweep_fill_trial() fills in
+/* An evaluation as the board has it, for every verb that searches. sweep_fill_trial() fills in
  * what came of @trial: @parts is what it then points to, and must outlive it, as @result must.
  * sweep_evaluation_of() is the reverse. */
 typedef struct sweep_parts {

@@ -12,9 +12,13 @@
 
 /* The words of the board for what becomes of an evaluation. */
 static const lab_record_verdict verdicts[LAB_FATES] = {
-    [LAB_FATE_TIMED] = LAB_RECORD_OK,      [LAB_FATE_PRUNED] = LAB_RECORD_PRUNED,
-    [LAB_FATE_FAILED] = LAB_RECORD_FAILED, [LAB_FATE_WRONG] = LAB_RECORD_WRONG,
-    [LAB_FATE_CRASHED] = LAB_RECORD_CRASH, [LAB_FATE_LATE] = LAB_RECORD_HANG,
+    [LAB_FATE_TIMED] = LAB_RECORD_OK,
+    [LAB_FATE_PRUNED] = LAB_RECORD_PRUNED,
+    [LAB_FATE_FAILED] = LAB_RECORD_FAILED,
+    [LAB_FATE_WRONG] = LAB_RECORD_WRONG,
+    [LAB_FATE_CRASHED] = LAB_RECORD_CRASH,
+    [LAB_FATE_LATE] = LAB_RECORD_HANG,
+    [LAB_FATE_IMPOSSIBLE] = LAB_RECORD_IMPOSSIBLE,
 };
 
 static lab_record_verdict verdict_of(lab_fate fate)
@@ -52,7 +56,7 @@ static void take_samples(lab_record_trial *trial, sweep_parts *parts, const lab_
 void sweep_fill_trial(lab_record_trial *trial, sweep_parts *parts, const lab_evaluation *result,
                       bool cold)
 {
-    bool timed = result->fate == LAB_FATE_TIMED;
+    bool timed = result->fate == LAB_FATE_TIMED || result->fate == LAB_FATE_IMPOSSIBLE;
     trial->verdict = verdict_of(result->fate);
     trial->reason = *result->why ? result->why : NULL;
     if (timed || result->fate == LAB_FATE_WRONG) {
@@ -176,13 +180,12 @@ typedef struct trial_words {
     char kernel[HEED_NAME_SIZE], thought[LAB_POINT_TEXT];
 } trial_words;
 
-static lab_record_trial trial_of(const sweep_run *run, const lab_point *point, size_t shape,
-                                 int attempt, trial_words *words)
+/* That of the kernel, with its config, that is the first of @words. */
+static lab_record_trial trial_named(const sweep_run *run, size_t shape, int attempt,
+                                    trial_words *words)
 {
     const sweep_board *board = run->board;
     uint64_t seed = (uint64_t)cli_args_integer(run->args, "seed");
-    lab_space_name(&run->space, point, run->kernel, words->kernel, NULL);
-    lab_point_print(&run->space, point, words->thought);
     char *config = strstr(words->kernel, "__");
     if (config)
         *config = '\0';
@@ -198,6 +201,14 @@ static lab_record_trial trial_of(const sweep_run *run, const lab_point *point, s
                                .environment = board->place.environment,
                                .selftest = board->selftest,
                                .seed = seed };
+}
+
+static lab_record_trial trial_of(const sweep_run *run, const lab_point *point, size_t shape,
+                                 int attempt, trial_words *words)
+{
+    lab_space_name(&run->space, point, run->kernel, words->kernel, NULL);
+    lab_point_print(&run->space, point, words->thought);
+    return trial_named(run, shape, attempt, words);
 }
 
 heed_status sweep_board_find(sweep_run *run, const lab_point *point, int shape, int effort,
@@ -267,6 +278,17 @@ heed_status sweep_board_add_alone(sweep_run *run, const lab_point *point, size_t
     lab_record_trial trial = trial_of(run, point, number, SWEEP_COMPARED, &words);
     trial.started = run->started;
     sweep_fill_confirmed(&trial, &parts, result, run->cold);
+    return append(run, &trial);
+}
+
+heed_status sweep_board_add_plan(sweep_run *run, size_t number, const lab_duel *duel)
+{
+    const lab_evaluation result = { .samples = duel->b, .sample_count = duel->pairs };
+    trial_words words = { .thought = "what heed plans" };
+    sweep_parts parts;
+    snprintf(words.kernel, sizeof words.kernel, "%s", run->shapes[number].usual);
+    lab_record_trial trial = trial_named(run, number, SWEEP_COMPARED, &words);
+    sweep_fill_confirmed(&trial, &parts, &result, run->cold);
     return append(run, &trial);
 }
 

@@ -23,7 +23,7 @@ static heed_status start(const sweep_run *run, const sweep_shape *shape, const c
     return status == HEED_OK ? bench_engine_ready(engine, run->replay, *seconds) : status;
 }
 
-static void take_verdict(sweep_shape *shape, const lab_duel *duel)
+void sweep_take_verdict(sweep_shape *shape, const lab_duel *duel)
 {
     const lab_comparison *it = &duel->comparison;
     const lab_summary found = lab_stats_summary_of(duel->a, duel->pairs);
@@ -46,16 +46,17 @@ static heed_status play(sweep_run *run, size_t number, const lab_point *point, c
     heed_status status = start(run, shape, name, &found, &found_seconds);
     if (status == HEED_OK)
         status = start(run, shape, shape->usual, &usual, &usual_seconds);
+    if (status == HEED_OK)
+        status = bench_engine_level(&found, &usual);
     if (status == HEED_OK) {
         const lab_side a = { bench_engine_block, bench_engine_renew, &found };
         const lab_side b = { bench_engine_block, bench_engine_renew, &usual };
-        const lab_duel_options options = { .seconds = DUEL_SECONDS,
-                                           .round = bench_engine_round(&found, found_seconds) +
-                                                    bench_engine_round(&usual, usual_seconds),
-                                           .seed = seed };
+        const lab_duel_options options = { .seconds = DUEL_SECONDS, .seed = seed };
         status = lab_duel_run(&duel, &a, &b, &options);
         if (status == HEED_OK)
-            take_verdict(shape, &duel);
+            sweep_take_verdict(shape, &duel);
+        if (status == HEED_OK && run->board && run->verified && sweep_plan_passes(run, number))
+            status = sweep_board_add_plan(run, number, &duel);
         if (status == HEED_OK)
             status = sweep_board_add_duel(run, point, number, &duel);
         lab_duel_free(&duel);

@@ -1,8 +1,7 @@
 /*
  * sweep_compile.c - points are compiled on all cores while the device is busy with others
  *
- * What comes out is in the cache of machine code, where planning finds it, and its facts are kept
- * here.
+ * The code goes to the cache of machine code, where planning finds it, and its facts are kept here.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -38,7 +37,7 @@ static void refuse(sweep_facts *facts, const char *why)
     snprintf(facts->why, sizeof facts->why, "%s", why);
 }
 
-/* What the machine code of the kernel that is launched says of itself. */
+/* Facts from the machine code of the kernel that is launched. */
 static void add_code(sweep_facts *facts, const heed_cuda_facts *kernel,
                      const lab_cubin_kernel *code, int arch)
 {

@@ -17,7 +17,7 @@
 #define WARMUP_NS INT64_C(1000000)
 #define SAMPLE_NS INT64_C(20000)
 
-/* What is so much slower than the best so far is timed once and no more. A single call has more
+/* A point so much slower than the best so far is timed once and no more. A single call has more
  * around it than one of many. */
 #define HOPELESS 3.0
 #define AROUND_CALL 50e-6
@@ -117,7 +117,19 @@ static heed_status time_engine(sweep_run *run, const sweep_shape *shape, bench_e
     return status;
 }
 
-/* Times a kernel on a shape. What goes wrong with the kernel is a result; only a lost device and
+/* A time that cannot be is none: a search would follow it. */
+static void doubt(const sweep_run *run, int shape, lab_evaluation *result)
+{
+    lab_error why = { "" };
+    if (result->fate == LAB_FATE_TIMED &&
+        !cli_plausible_here(run->judge, run->context, &run->problems.items[shape], run->cold,
+                            result->seconds, &why)) {
+        result->fate = LAB_FATE_IMPOSSIBLE;
+        snprintf(result->why, sizeof result->why, "%.150s", why.text);
+    }
+}
+
+/* Times a kernel on a shape. A failure of the kernel is a result; only a lost device and
  * Ctrl-C are failures. */
 static heed_status time_kernel(sweep_run *run, int number, const char *name, double seconds,
                                lab_evaluation *result)
@@ -140,6 +152,7 @@ static heed_status time_kernel(sweep_run *run, int number, const char *name, dou
         result->fate = LAB_FATE_FAILED;
         snprintf(result->why, sizeof result->why, "%s", heed_message());
     }
+    doubt(run, number, result);
     if (result->fate == LAB_FATE_TIMED && (shape->best == 0 || result->seconds < shape->best))
         shape->best = result->seconds;
     return HEED_OK;
@@ -197,6 +210,7 @@ static heed_status evaluate(void *data, const lab_point *point, int shape, int e
     if (known) {
         run->reused += known->fate != LAB_FATE_PRUNED; /* which is no launch */
         *result = *known;
+        doubt(run, shape, result);
         return HEED_OK;
     }
     if (lab_space_name(&run->space, point, run->kernel, name, &error) != HEED_OK) {
@@ -210,6 +224,7 @@ static heed_status evaluate(void *data, const lab_point *point, int shape, int e
         return status;
     if (found) {
         run->reused++;
+        doubt(run, shape, result);
         return keep(run, index, shape, effort, result);
     }
     lab_record_now(run->started);

@@ -13,14 +13,9 @@ const char *const sweep_spaces[] = { "wgmma", "mma", "cpu_few", "cpu_tile", NULL
 
 cli_exit sweep_load_space(sweep_run *run)
 {
-    char found[1024];
-    lab_error error;
-    const char *path = cli_find_list("spaces", cli_args_operand(run->args, 0), found, sizeof found);
-    heed_status status = lab_space_load(&run->space, path, &error);
-    if (status != HEED_OK) {
-        cli_error("%s", error.text);
-        return cli_exit_of(status);
-    }
+    cli_exit code = cli_space_load(&run->space, cli_args_operand(run->args, 0), "");
+    if (code != CLI_OK)
+        return code;
     run->limits = run->space.limits;
     if (cli_args_given(run->args, "spills"))
         run->limits.value[LAB_FACT_SPILLS] = cli_args_integer(run->args, "spills");
@@ -87,6 +82,9 @@ heed_status sweep_kernel_runs(heed_context *context, const heed_problem *problem
 cli_exit sweep_choose_kernel(sweep_run *run)
 {
     const char *wanted = cli_args_text(run->args, "kernel");
+    cli_exit code = cli_kernel_check(run->args);
+    if (code != CLI_OK)
+        return code;
     int count = wanted ? 1 : run->space.kernel_count;
     heed_status status = HEED_OK;
     for (int i = 0; i < count; i++) {
@@ -113,7 +111,7 @@ cli_exit sweep_open_device(sweep_run *run)
     return CLI_OK;
 }
 
-/* What the space is to be compiled for, where nothing is to run: "sm_90" or "90". */
+/* The architecture to compile the space for, where nothing is to run: "sm_90" or "90". */
 cli_exit sweep_read_arch(sweep_run *run)
 {
     const char *text = cli_args_text(run->args, "static");
@@ -130,7 +128,7 @@ cli_exit sweep_read_arch(sweep_run *run)
     return CLI_OK;
 }
 
-/* What heed would take, without having searched. */
+/* The plan of heed without a search. */
 void sweep_find_usual(sweep_run *run)
 {
     for (size_t i = 0; i < run->problems.count; i++) {

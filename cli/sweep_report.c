@@ -160,7 +160,7 @@ cli_exit sweep_print_shapes(const sweep_run *run, const double *seconds, const c
     return cli_table_print(table);
 }
 
-/* What became of points that do not stand in the tables, with some examples of each fate. */
+/* The fates of points that do not stand in the tables, with some examples of each. */
 static void print_reasons(const sweep_run *run)
 {
     const lab_search_result result = lab_search_get(run->search);

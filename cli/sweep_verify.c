@@ -4,19 +4,7 @@
  * heed verify does that, in a process of its own: a process that has talked to CUDA can have no
  * children that do, and what crashes there leaves this one alone.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "sweep.h"
-
-#define ARGUMENTS_MAX (LAB_SEARCH_SHAPES + 16)
-
-/* A copy that posix_spawn may have: its arguments are not const. */
-static void add(char *arguments[ARGUMENTS_MAX], int *count, const char *text)
-{
-    if (*count < ARGUMENTS_MAX - 1)
-        arguments[(*count)++] = strdup(text);
-}
 
 static const sweep_proof *find_proof(const sweep_run *run, int64_t index)
 {
@@ -49,25 +37,14 @@ cli_exit sweep_verify(sweep_run *run, int64_t index)
         return CLI_OK;
     }
     const lab_point point = lab_space_at(&run->space, index);
-    char *arguments[ARGUMENTS_MAX] = { NULL };
+    const char *specs[LAB_SEARCH_SHAPES];
     char name[HEED_NAME_SIZE];
-    int count = 0;
     lab_error error;
     if (lab_space_name(&run->space, &point, run->kernel, name, &error) != HEED_OK)
         return CLI_ENVIRONMENT;
-    const char *const words[] = { "heed",     "verify", "--device", cli_device(run->args),
-                                  "--kernel", name,     "--once" };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        add(arguments, &count, words[i]);
-    if (cli_args_given(run->args, "cpu")) {
-        add(arguments, &count, "--cpu");
-        add(arguments, &count, cli_args_text(run->args, "cpu"));
-    }
     for (size_t i = 0; i < run->problems.count; i++)
-        add(arguments, &count, run->shapes[i].spec);
-    int code = cli_run_self(arguments);
-    for (int i = 0; i < count; i++)
-        free(arguments[i]);
+        specs[i] = run->shapes[i].spec;
+    int code = cli_prove(run->args, name, specs, run->problems.count, 0);
     run->verified = code == CLI_OK;
     run->refuted = code == CLI_VERIFY_FAILED || code == CLI_FINDING;
     if (code == CLI_INTERRUPTED || cli_interrupted())
@@ -78,4 +55,15 @@ cli_exit sweep_verify(sweep_run *run, int64_t index)
     else if (!run->verified)
         cli_warning("%s could not be verified: heed verify returned %d", name, code);
     return CLI_OK;
+}
+
+bool sweep_plan_passes(const sweep_run *run, size_t number)
+{
+    const sweep_shape *shape = &run->shapes[number];
+    const char *spec = shape->spec;
+    int code = cli_prove(run->args, shape->usual, &spec, 1, 0);
+    if (code != CLI_OK && !cli_interrupted())
+        cli_warning("%s: %s, which heed plans, is not ranked: 'heed verify --proof' returned %d",
+                    spec, shape->usual, code);
+    return code == CLI_OK;
 }

@@ -64,6 +64,8 @@ static cli_exit run_tune(tune_run *tune)
     if (code == CLI_OK)
         code = end_run(tune, tune_all(tune));
     if (code == CLI_OK)
+        tune_keep(tune);
+    if (code == CLI_OK)
         code = tune_report(tune);
     if (code == CLI_OK)
         code = cli_wisdom_save(tune->bench.context, tune->args);
@@ -72,7 +74,7 @@ static cli_exit run_tune(tune_run *tune)
     return code == CLI_OK ? verdict(tune) : code;
 }
 
-/* What the device means for the run. */
+/* Adapts the run to the device. */
 static void look_at_device(tune_run *tune)
 {
     bench_run *bench = &tune->bench;
@@ -88,11 +90,14 @@ static cli_exit run(const cli_args *args)
                       .seconds = cli_args_real(args, "seconds"),
                       .duel = cli_args_real(args, "duel"),
                       .rivals = cli_args_real(args, "rivals"),
-                      .start_ns = heed_clock_ns() };
+                      .start_ns = heed_clock_ns(),
+                      .judge = cli_judge_create() };
     tune.bench = (bench_run){
         .args = args, .margin = 0.01, .cold = cli_args_flag(args, "cold"), .seed = tune.seed
     };
     cli_exit code = tune_open_problems(&tune);
+    if (code == CLI_OK)
+        code = tune_check_space(&tune);
     if (code == CLI_OK)
         code = cli_context_open(&tune.bench.context, args);
     if (code == CLI_OK) {
@@ -100,6 +105,7 @@ static cli_exit run(const cli_args *args)
         code = run_tune(&tune);
     }
     tune_free(&tune);
+    cli_judge_destroy(tune.judge);
     heed_context_destroy(tune.bench.context);
     return code;
 }
@@ -111,6 +117,7 @@ static const cli_option options[] = {
       .argument = "FILE",
       .help = "Also tune for the captured values in FILE, a .safetensors file: every q, k and v "
               "with the same prefix is a problem, of equal ones the first" },
+    CLI_OPTION_LAYOUT,
     CLI_OPTION_MASK("Mask of the problems in that file"),
     { .name = "seconds",
       .kind = CLI_REAL,
@@ -176,28 +183,30 @@ const cli_verb cli_verb_tune = {
         "what heed plans. Then sweeps the spaces of all kernels that can do the problem, as 'heed "
         "sweep' does, and evolves the best that was found, as 'heed evolve' does, measuring what "
         "binds "
-        "it. What comes out "
+        "it. The winner "
         "takes turns with the champion. It becomes the "
         "champion if it is FASTER by 3 %, with 99 % confidence for all problems together, and "
         "that once more on fresh samples, and passes all gates of 'heed verify'. The "
-        "new champions are timed beside the rivals again, and champions that nobody beat go "
+        "new champions are timed beside the rivals again, and champions that were not beaten go "
         "through the gates too. Without a problem it is the canonical "
         "shapes, --shapes seed, that are tuned for.\n"
         "\n"
         "All of this is done in --seconds; what is under way then is finished: the start of a "
         "rival, one problem beside one rival, one point compiled and timed, or one problem's "
-        "comparison. A verification is broken off. What there was no time for is said: a champion "
+        "comparison. A verification is broken off. Steps without time are named: a champion "
         "is then 'not verified'.\n"
         "\n"
-        "Where a source of somebody's leads the board, heed cannot plan it: what comes out meets "
+        "Where a user's source leads the board, heed cannot plan it: the winner meets "
         "it "
         "all the same, twice, and takes its title if it is FASTER by 3 % both times. A source in C "
         "runs in a sandbox then, one in CUDA is compiled with the headers of its day and goes "
         "through the gates first. If that cannot be done here, it says why.\n"
         "\n"
         "Everything is on the board: each trial before the next one begins. So after Ctrl-C, or a "
-        "kill, the same command goes on where it stopped. With --wisdom the new champions are in "
-        "that file, and heed plans them from then on; 'heed wisdom export' makes wisdom from the "
+        "kill, the same command goes on where it stopped. With --wisdom what was proved best for "
+        "each "
+        "problem, new or not, is in that file, and heed plans it from then on; 'heed wisdom "
+        "export' makes wisdom from the "
         "board at any time.\n"
         "\n"
         "Where nothing is faster it says so: heed's own choices are good, and noise is no "

@@ -10,8 +10,8 @@
  *
  * All of it has to be done in the seconds that there are. Each stage ends at its share of them, and
  * looks at the clock between two pieces of work: the start of a rival, one problem beside one
- * rival, a point that is compiled and timed, a problem on which two kernels take turns. What is
- * under way then is the one thing that may take longer; a verification is broken off.
+ * rival, a point that is compiled and timed, a problem on which two kernels take turns. Only the
+ * unit of work under way then may take longer; a verification is broken off.
  */
 #ifndef CLI_TUNE_H
 #define CLI_TUNE_H
@@ -35,8 +35,9 @@ enum {
     TUNE_BEFORE,     /* beside the rivals */
     TUNE_AFTER,
     TUNE_BROKEN, /* what failed in turns */
-    TUNE_TITLE,  /* in turns with who leads the board and cannot be planned */
-    TUNE_TITLE_AGAIN
+    TUNE_TITLE,  /* in turns with a leader of the board that cannot be planned */
+    TUNE_TITLE_AGAIN,
+    TUNE_PROVEN /* as TUNE_BEFORE, once it has passed all gates */
 };
 
 /* Stages, in order, by when they have to end. */
@@ -56,7 +57,7 @@ typedef struct tune_hunt {
     int64_t bred;                     /* by evolution */
 } tune_hunt;
 
-/* What the gates said of the kernel that leads in the end. */
+/* The verdict of the gates on the kernel that leads in the end. */
 typedef enum tune_proof {
     TUNE_NO_TIME, /* nothing: there was no time */
     TUNE_PROVED,
@@ -64,7 +65,7 @@ typedef enum tune_proof {
     TUNE_UNTOLD /* nothing: 'heed verify' could not be run to its end */
 } tune_proof;
 
-/* What comes out of the search (A) in turns with who was there before (B), and that again. */
+/* The winner of the search (A) in turns with the champion before it (B), and that again. */
 typedef struct tune_meeting {
     cli_pair first, again;
     lab_comparison one, two;
@@ -80,8 +81,8 @@ typedef struct tune_shape {
     char spec[HEED_SPEC_SIZE];
     char champion[2 * HEED_NAME_SIZE]; /* what there is: of the board, else what heed plans */
     int64_t title;                     /* the trial by which it leads the board; 0: it does not */
-    bool foreign; /* who leads the board cannot be planned, a source of somebody's say: its title is
-                     given to who has met it (tune_title.c) and won */
+    bool foreign; /* the leader of the board cannot be planned, a user's source say: its title is
+                     given to a kernel that met it (tune_title.c) and won */
     cli_leader leader;           /* then */
     tune_meeting meeting;        /* then: B is the leader */
     tune_hunt hunts[TUNE_HUNTS]; /* the champion's kernel first */
@@ -94,6 +95,7 @@ typedef struct tune_shape {
     tune_meeting challenge; /* B is the champion */
     bool late;              /* there was no time for one more round of it */
     tune_proof proof;
+    bool kept; /* as wisdom */
     bench_row before, after;
 } tune_shape;
 
@@ -113,6 +115,7 @@ typedef struct tune_run {
     double rivals;  /* for each match, at most */
     uint64_t seed;
     int64_t start_ns;
+    cli_judge *judge; /* of times that cannot be */
 } tune_run;
 
 /* tune_time.c: what is left of the time. tune_until() is the end of a stage, in ns of
@@ -129,7 +132,9 @@ cli_exit tune_open_run(tune_run *tune);
 cli_exit tune_find_champions(tune_run *tune);
 void tune_free(tune_run *tune);
 
-/* tune_spaces.c: tune_find_spaces() finds every space that has a kernel for the problem. */
+/* tune_spaces.c: tune_check_space() makes sure that --space can be read, and more than once, before
+ * any work. tune_find_spaces() finds every space that has a kernel for the problem. */
+cli_exit tune_check_space(const tune_run *tune);
 cli_exit tune_find_spaces(const tune_run *tune, tune_shape *shape);
 
 /* tune_beside.c: tune_time_all() times all problems beside the rivals, or @after the search those
@@ -169,14 +174,18 @@ cli_exit tune_evolve(tune_quest *quest, int64_t until_ns, int64_t trials);
 cli_exit tune_challenge(tune_run *tune);
 
 /* tune_title.c: tune_meet_leaders() lets what came out of each search, or what heed plans where
- * that was nothing, meet who leads the board and cannot be planned, twice. tune_contender() is who
- * that is, and who has to pass the gates. */
+ * that was nothing, meet a leader of the board that cannot be planned, twice. tune_contender() is
+ * the kernel that does, and has to pass the gates. */
 cli_exit tune_meet_leaders(tune_run *tune);
 const char *tune_contender(const tune_shape *shape);
 
-/* tune_prove.c: all gates of heed verify for the winners, or for those that nobody beat. Who is
- * refuted, or has no proof, is no winner any more. */
+/* tune_prove.c: all gates of heed verify for the winners, or for those that nobody beat. A kernel
+ * that is refuted, or has no proof, is no winner any more. */
 cli_exit tune_prove(tune_run *tune, bool winners);
+
+/* tune_keep() makes wisdom of the final leader, whether it is new or was there before, where
+ * all gates have been passed. */
+void tune_keep(tune_run *tune);
 
 /* tune_record.c: tune_trial() begins a trial; tune_name is what it points to. tune_add_pair() adds
  * a round of turns, tune_add_row() times beside the rivals, which began at @started, with *@id 0 if

@@ -8,18 +8,6 @@
 
 #define LEAST_SECONDS 0.01 /* of a match */
 
-/* The first champion of a problem is what heed plans: it has the title until it loses it. */
-static heed_status crown(tune_run *tune, tune_shape *shape, int64_t trial, lab_error *error)
-{
-    if (shape->title || shape->foreign || !trial)
-        return HEED_OK;
-    heed_status status = lab_record_promote(tune->record, trial, 0,
-                                            "it is what heed plans, and nothing led before", error);
-    if (status == HEED_OK)
-        shape->title = trial;
-    return status;
-}
-
 /* Shares out what is left among heed and the rivals, with as much again for what is around it. */
 static void set_time(tune_run *tune, tune_stage stage, size_t problems)
 {
@@ -46,8 +34,6 @@ static cli_exit time_shape(tune_run *tune, tune_shape *shape, bool after)
         cli_warning("%s: %s", shape->spec, row->reason);
     heed_status status = tune_add_row(tune, shape, row, after ? TUNE_AFTER : TUNE_BEFORE, started,
                                       &trial, &error);
-    if (status == HEED_OK && !after)
-        status = crown(tune, shape, trial, &error);
     return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
 }
 

@@ -12,7 +12,6 @@
 #include "measure/family.h"
 #include "report/format.h"
 #include "tune.h"
-#include "wisdom_line.h"
 
 /* Of the time for a comparison so much is for the turns themselves; less is not worth it. */
 #define DUEL_SHARE 0.7
@@ -97,7 +96,7 @@ static cli_exit play(tune_run *tune, tune_shape *shape, int round, size_t player
     return code;
 }
 
-/* Who won the rounds that there have been? */
+/* The winner of the rounds so far. */
 static void decide(tune_shape *shape, int round)
 {
     const lab_decision decision = lab_champion_decide(
@@ -161,7 +160,7 @@ static cli_exit play_round(tune_run *tune, int round)
 /* Board, wisdom                                                              */
 /* -------------------------------------------------------------------------- */
 
-/* What came of meeting who leads the board. */
+/* The outcome of meeting the leader of the board. */
 static heed_status record_title(tune_run *tune, tune_shape *shape, lab_error *error)
 {
     int64_t id = 0;
@@ -188,13 +187,9 @@ static heed_status record_shape(tune_run *tune, tune_shape *shape, lab_error *er
         status = record_title(tune, shape, error);
     if (status != HEED_OK || !shape->challenge.won)
         return status;
-    if (!shape->foreign)
-        status = lab_record_promote(tune->record, id, shape->title, shape->challenge.why, error);
-    if (status == HEED_OK &&
-        heed_wisdom_learn(tune->bench.context, &shape->source->problem, shape->best,
-                          shape->challenge.again.seconds[0]) != HEED_OK)
-        cli_warning("%s: no wisdom: %s", shape->spec, heed_message());
-    return status;
+    return shape->foreign
+               ? HEED_OK
+               : lab_record_promote(tune->record, id, shape->title, shape->challenge.why, error);
 }
 
 /* Where there is nothing to compare. */

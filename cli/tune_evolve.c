@@ -87,8 +87,8 @@ static heed_status evaluate(void *data, lab_individual *individual)
     return HEED_OK;
 }
 
-/* What binds the champion is measured when it has become one. What is known of an earlier one stays
- * until there is something new. */
+/* The limits of a champion are measured when it has become one. Those of an earlier one stay until
+ * there are new ones. */
 static heed_status measure(brood *it)
 {
     tune_quest *quest = it->quest;

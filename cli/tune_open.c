@@ -106,7 +106,7 @@ cli_exit tune_open_run(tune_run *tune)
     return CLI_OK;
 }
 
-/* ---- Who leads ---- */
+/* ---- The leader ---- */
 
 /* Makes sure that the champion can be planned, or takes what heed plans. */
 static cli_exit plan_champion(tune_run *tune, tune_shape *shape)

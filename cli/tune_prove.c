@@ -9,29 +9,9 @@
 
 #include "../src/measure.h"
 #include "tune.h"
+#include "wisdom_line.h"
 
 #define LEAST_SECONDS 0.05 /* less is not worth a process */
-
-static int verify(const tune_run *tune, const tune_shape *shape, int64_t until_ns)
-{
-    char threads[16];
-    const char *words[20] = { "heed",     "verify",
-                              "--device", cli_device(tune->args),
-                              "--kernel", tune_contender(shape),
-                              "--once",   "--time-limit",
-                              "1",        shape->spec };
-    size_t count = 10;
-    if (cli_args_given(tune->args, "cpu")) {
-        words[count++] = "--cpu";
-        words[count++] = cli_args_text(tune->args, "cpu");
-    }
-    if (cli_args_given(tune->args, "threads")) {
-        snprintf(threads, sizeof threads, "%d", (int)cli_args_integer(tune->args, "threads"));
-        words[count++] = "--threads";
-        words[count++] = threads;
-    }
-    return cli_run_self_until((char *const *)(const void *)words, until_ns);
-}
 
 /* A winner without a proof is none. */
 static void lose(tune_shape *shape, const char *why)
@@ -64,7 +44,7 @@ static void judge(tune_shape *shape, int code)
              refuted ? "does not pass 'heed verify'"
                      : "could not be verified: 'heed verify' returned %d",
              code);
-    cli_warning("%s: %.100s %s: see 'heed verify --once --kernel %.100s \"%s\"'", shape->spec,
+    cli_warning("%s: %.100s %s: see 'heed verify --proof --kernel %.100s \"%s\"'", shape->spec,
                 tune_contender(shape), why, tune_contender(shape), shape->spec);
     lose(shape, why);
 }
@@ -92,22 +72,79 @@ static size_t collect(const tune_run *tune, bool winners, tune_shape **list)
     return count;
 }
 
+/* A champion that nobody beat has the time that it had beside the rivals: now it can be ranked. The
+ * first one of a problem, which heed plans, has the title until it loses it. */
+static cli_exit confirm(const tune_run *tune, tune_shape *shape)
+{
+    lab_error error;
+    int64_t id = 0;
+    if (shape->proof != TUNE_PROVED)
+        return CLI_OK;
+    heed_status status = tune_add_row(tune, shape, &shape->before, TUNE_PROVEN, NULL, &id, &error);
+    if (status == HEED_OK && id && !shape->title && !shape->foreign) {
+        shape->title = id;
+        status = lab_record_promote(tune->record, id, 0,
+                                    "it is what heed plans, and nothing led before", &error);
+    }
+    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
+}
+
 cli_exit tune_prove(tune_run *tune, bool winners)
 {
+    cli_exit code = CLI_OK;
     int64_t until = tune_until(tune, winners ? TUNE_PROOFS : TUNE_AFTERWARDS);
     tune_shape **list = calloc(tune->count + 1, sizeof(tune_shape *));
     size_t count = list ? collect(tune, winners, list) : 0;
     cli_progress progress = cli_progress_start(winners ? "verifying" : "verifying champions",
                                                count);
-    for (size_t i = 0; i < count && !cli_interrupted(); i++) {
+    for (size_t i = 0; i < count && code == CLI_OK && !cli_interrupted(); i++) {
         bool time = heed_clock_ns() + (int64_t)(LEAST_SECONDS * 1e9) < until;
         cli_progress_step(&progress, i, list[i]->spec);
-        judge(list[i], time ? verify(tune, list[i], until) : CLI_TIMEOUT);
+        const char *spec = list[i]->spec;
+        judge(list[i],
+              time ? cli_prove(tune->args, tune_contender(list[i]), &spec, 1, until) : CLI_TIMEOUT);
+        if (!winners)
+            code = confirm(tune, list[i]);
     }
     cli_progress_end(&progress);
     free(list);
     if (list || tune->count == 0)
-        return cli_interrupted() ? CLI_INTERRUPTED : CLI_OK;
+        return cli_interrupted() ? CLI_INTERRUPTED : code;
     cli_error("not enough memory to verify %zu problems", tune->count);
     return CLI_ENVIRONMENT;
+}
+
+/* ---- What is kept ---- */
+
+/* The time of the final leader, if it has passed all gates: not the one that it was chosen by. 0:
+ * it has not, or was not timed. */
+static double proved_seconds(const tune_shape *shape)
+{
+    if (shape->proof != TUNE_PROVED)
+        return 0;
+    if (shape->challenge.won)
+        return shape->challenge.again.seconds[0];
+    return shape->before.outcome == BENCH_OK && shape->before.count > 0 ? shape->before.summary.p50
+                                                                        : 0;
+}
+
+void tune_keep(tune_run *tune)
+{
+    const char *path = cli_args_text(tune->args, "wisdom");
+    size_t kept = 0;
+    for (size_t i = 0; i < tune->count; i++) {
+        tune_shape *shape = &tune->shapes[i];
+        double seconds = proved_seconds(shape);
+        if (!(seconds > 0))
+            continue;
+        shape->kept = heed_wisdom_learn(tune->bench.context, &shape->source->problem,
+                                        tune_contender(shape), seconds) == HEED_OK;
+        kept += shape->kept;
+        if (!shape->kept)
+            cli_warning("%s: no wisdom: %s", shape->spec, heed_message());
+    }
+    if (path && kept < tune->count)
+        cli_message("--wisdom: %s gets %zu of %zu problems; of the others nothing was proved, and "
+                    "more --seconds may change that",
+                    path, kept, tune->count);
 }

@@ -109,12 +109,12 @@ static lab_record_comparison rival_of(const tune_run *tune, const bench_match *m
                                     .reason = *match->reason ? match->reason : NULL };
 }
 
-/* What belongs to a trial beside the rivals. */
+/* The parts of a trial beside the rivals. */
 typedef struct row_parts {
     lab_record_comparison rivals[RIVALS_MAX];
     lab_record_samples samples[1 + 2 * RIVALS_MAX];
     lab_record_fact facts[FACTS_MAX];
-    lab_record_gate gate;
+    lab_record_gate gates[2];
 } row_parts;
 
 static void add_rival(const tune_run *tune, lab_record_trial *trial, row_parts *parts,
@@ -134,7 +134,7 @@ static void add_rival(const tune_run *tune, lab_record_trial *trial, row_parts *
     parts->samples[trial->sample_count++] = samples;
 }
 
-/* What was seen beside the samples, by the names that records of heed bench have. */
+/* Observations beside the samples, by the names that records of heed bench have. */
 static void add_facts(lab_record_trial *trial, row_parts *parts, const bench_row *row)
 {
     const heed_device_state *state = &row->state;
@@ -188,7 +188,10 @@ heed_status tune_add_broken(const tune_run *tune, const tune_shape *shape, const
 heed_status tune_add_row(const tune_run *tune, const tune_shape *shape, const bench_row *row,
                          int attempt, const char *started, int64_t *id, lab_error *error)
 {
-    row_parts parts = { .gate = { .name = "rows", .passed = true, .seed = tune->bench.seed } };
+    /* This confirms the final leader if all gates let it pass; see tune_prove(). */
+    bool proved = (attempt == TUNE_AFTER || attempt == TUNE_PROVEN) && shape->proof == TUNE_PROVED;
+    row_parts parts = { .gates = { { .name = "rows", .passed = true, .seed = tune->bench.seed },
+                                   { .name = "verify", .passed = true } } };
     tune_name name;
     const lab_record_samples own = { .kind = timing_of(tune),
                                      .calls = row->calls,
@@ -204,7 +207,7 @@ heed_status tune_add_row(const tune_run *tune, const tune_shape *shape, const be
         add_rival(tune, &trial, &parts, &row->matches[i]);
     add_facts(&trial, &parts, row);
     trial.verdict = LAB_RECORD_OK;
-    trial.confirmed = true;
+    trial.confirmed = proved;
     trial.timing = timing_of(tune);
     trial.seconds = row->summary.p50;
     trial.p90 = row->summary.p90;
@@ -212,8 +215,8 @@ heed_status tune_add_row(const tune_run *tune, const tune_shape *shape, const be
     trial.samples = parts.samples;
     trial.comparisons = parts.rivals;
     trial.facts = parts.facts;
-    trial.gates = &parts.gate;
-    trial.gate_count = 1;
+    trial.gates = parts.gates;
+    trial.gate_count = proved ? 2 : 1;
     cli_board_roof(&tune->place, &trial);
     return lab_record_append(tune->record, &trial, id, error);
 }

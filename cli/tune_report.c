@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/format.h"
+#include "report/wrap.h"
 #include "tune.h"
 
 static const bench_row *row_after(const tune_shape *shape)
@@ -70,43 +71,45 @@ static void add_seconds(lab_table *table, double seconds)
     lab_table_cell(table, "%s", lab_format_seconds(seconds > 0 ? seconds : -1, text));
 }
 
-static void add_shape(lab_table *table, const tune_run *tune, const tune_shape *shape)
+/* How many times as long as heed the rivals take that could be asked. */
+static void add_rivals(lab_table *table, const tune_run *tune, const bench_row *row)
 {
-    const bench_row *after = row_after(shape);
-    char one[32], two[32];
-    lab_table_cell(table, "%s", shape->spec);
-    lab_table_cell(table, "%s", shape->champion);
-    add_seconds(table, seconds_of(shape, false));
-    lab_table_cell(table, "%s", shape->challenge.won ? shape->best : "the same");
-    add_seconds(table, seconds_of(shape, true));
-    if (shape->challenge.won)
-        lab_table_cell(table, "%s%.3fx [%.3f, %.3f]%s", cli_style(stdout, CLI_GOOD),
-                       shape->challenge.two.ratio.estimate, shape->challenge.two.ratio.low,
-                       shape->challenge.two.ratio.high, cli_style(stdout, CLI_PLAIN));
-    else
-        lab_table_cell(table, "-");
-    lab_table_cell(table, "%s", proof_word(shape));
+    char text[32];
     for (size_t i = 0; i < tune->bench.rival_count; i++) {
-        const char *name = tune->bench.rivals[i].name;
-        if (!tune->bench.rivals[i].open)
-            continue;
-        if (after)
-            lab_table_cell(table, "%s -> %s", ratio_of(find_match(&shape->before, name), one),
-                           ratio_of(find_match(after, name), two));
-        else
-            lab_table_cell(table, "%s", ratio_of(find_match(&shape->before, name), one));
+        const bench_rival *rival = &tune->bench.rivals[i];
+        if (rival->open)
+            lab_table_cell(table, "%s", ratio_of(find_match(row, rival->name), text));
     }
     lab_table_row_end(table);
+}
+
+/* The problem has a line of its own, and below it who was there before and who won, if any. */
+static void add_shape(lab_table *table, const tune_run *tune, const tune_shape *shape)
+{
+    bool won = shape->challenge.won;
+    const lab_interval *ratio = &shape->challenge.two.ratio;
+    lab_table_cell(table, "%s", shape->spec);
+    lab_table_row_end(table);
+    lab_table_cell(table, "  %s", shape->champion);
+    add_seconds(table, seconds_of(shape, false));
+    lab_table_cell(table, won ? "" : "-");
+    lab_table_cell(table, "%s", won ? "" : proof_word(shape));
+    add_rivals(table, tune, &shape->before);
+    if (!won)
+        return;
+    lab_table_cell(table, "  -> %s", shape->best);
+    add_seconds(table, seconds_of(shape, true));
+    lab_table_cell(table, "%s%.3fx [%.3f, %.3f]%s", cli_style(stdout, CLI_GOOD), ratio->estimate,
+                   ratio->low, ratio->high, cli_style(stdout, CLI_PLAIN));
+    lab_table_cell(table, "%s", proof_word(shape));
+    add_rivals(table, tune, row_after(shape));
 }
 
 static cli_exit print_table(const tune_run *tune)
 {
     lab_table *table = lab_table_create();
-    lab_table_column(table, "problem", LAB_LEFT);
-    lab_table_column(table, "before", LAB_LEFT);
-    lab_table_column(table, "", LAB_RIGHT);
-    lab_table_column(table, "after", LAB_LEFT);
-    lab_table_column(table, "", LAB_RIGHT);
+    lab_table_column(table, "problem, kernel", LAB_LEFT);
+    lab_table_column(table, "time", LAB_RIGHT);
     lab_table_column(table, "before/after", LAB_LEFT);
     lab_table_column(table, "gates", LAB_LEFT);
     for (size_t i = 0; i < tune->bench.rival_count; i++)
@@ -117,23 +120,24 @@ static cli_exit print_table(const tune_run *tune)
     return cli_table_print(table);
 }
 
-/* What the guide was told of them by measuring. */
-static void print_insight(const tune_shape *shape)
+/* The measurements that the guide was given. */
+static void write_insight(FILE *stream, const tune_shape *shape)
 {
     char words[200];
     const insight *it = &shape->insight;
     if (shape->course.mode != INSIGHT_MEASURED || !*it->kernel)
         return;
     if (insight_known(it))
-        printf(" (%s)", *lab_clue_explain(insight_findings(it), words, sizeof words)
-                            ? words
-                            : "nothing binds it clearly");
+        fprintf(stream, " (%s)",
+                *lab_clue_explain(insight_findings(it), words, sizeof words)
+                    ? words
+                    : "nothing binds it clearly");
     else
-        printf(" (what binds it was not measured: %s)", it->effects_why);
+        fprintf(stream, " (what binds it was not measured: %s)", it->effects_why);
 }
 
 /* "30 of 91 points of cpu_tile, 4 of 18 of cpu_few" */
-static void print_hunts(const tune_shape *shape)
+static void write_hunts(FILE *stream, const tune_shape *shape)
 {
     int64_t bred = 0;
     bool first = true;
@@ -142,38 +146,46 @@ static void print_hunts(const tune_shape *shape)
         bred += hunt->bred;
         if (hunt->points == 0) /* there was no time for it */
             continue;
-        printf("%s%lld of %lld%s of %s", first ? "" : ", ", (long long)hunt->launched,
-               (long long)hunt->points, first ? " points" : "", hunt->space);
+        fprintf(stream, "%s%lld of %lld%s of %s", first ? "" : ", ", (long long)hunt->launched,
+                (long long)hunt->points, first ? " points" : "", hunt->space);
         first = false;
     }
     if (first)
-        printf("nothing");
-    printf(" tried");
+        fprintf(stream, "nothing");
+    fprintf(stream, " tried");
     if (bred > 0) {
-        printf(", %lld kernels bred from the best", (long long)bred);
-        print_insight(shape);
+        fprintf(stream, ", %lld kernels bred from the best", (long long)bred);
+        write_insight(stream, shape);
     }
+}
+
+/* The steps taken for a problem, and their outcome. */
+static void write_shape(FILE *stream, const void *data)
+{
+    static const char *const proofs[] = { [TUNE_NO_TIME] = "not verified: no time",
+                                          [TUNE_PROVED] = "the leader passes all gates",
+                                          [TUNE_REFUTED] = "the gates refused a kernel",
+                                          [TUNE_UNTOLD] = "not verified: heed verify failed" };
+    const tune_shape *shape = data;
+    fprintf(stream, "%s: ", shape->spec);
+    if (shape->hunt_count > 0)
+        write_hunts(stream, shape);
+    fprintf(stream, "%s%s%s; %s", shape->reused ? ", some before the interruption" : "",
+            shape->hunt_count > 0 ? "; " : "", shape->challenge.why, proofs[shape->proof]);
 }
 
 static void print_problems(const tune_run *tune)
 {
-    static const char *const proofs[] = { [TUNE_NO_TIME] = "not verified: no time",
-                                          [TUNE_PROVED] = "who leads passes all gates",
-                                          [TUNE_REFUTED] = "the gates refused a kernel",
-                                          [TUNE_UNTOLD] = "not verified: heed verify failed" };
     for (size_t i = 0; i < tune->count; i++) {
         const tune_shape *shape = &tune->shapes[i];
-        printf("%s: ", shape->spec);
-        if (shape->hunt_count > 0)
-            print_hunts(shape);
-        printf("%s%s%s; %s\n", shape->reused ? ", some before the interruption" : "",
-               shape->hunt_count > 0 ? "; " : "", shape->challenge.why, proofs[shape->proof]);
+        lab_wrap_paragraph(stdout, 4, write_shape, shape);
         if (shape->foreign)
-            printf("%s: who leads the board: %s\n", shape->spec, shape->meeting.why);
+            lab_wrap_format(stdout, 4, "%s: the leader of the board: %s", shape->spec,
+                            shape->meeting.why);
     }
 }
 
-/* What it comes to, in a sentence that promises nothing. */
+/* The result, in a sentence that promises nothing. */
 static void print_sum(const tune_run *tune)
 {
     size_t won = count_won(tune);
@@ -181,31 +193,39 @@ static void print_sum(const tune_run *tune)
     for (size_t i = 0; i < tune->count; i++)
         sum += tune->shapes[i].challenge.won ? log(tune->shapes[i].challenge.two.ratio.estimate)
                                              : 0;
+    printf("\n");
     if (won == 0)
-        printf("\nno improvement: on %s nothing that was tried is FASTER by %.3g %% twice, and all "
-               "%zu problems keep what they had\n",
-               heed_context_device(tune->bench.context), 100 * LAB_CHAMPION_GAIN, tune->count);
+        lab_wrap_format(stdout, 0,
+                        "no improvement: on %s nothing that was tried is FASTER by %.3g %% twice; "
+                        "%zu problem%s",
+                        heed_context_device(tune->bench.context), 100 * LAB_CHAMPION_GAIN,
+                        tune->count,
+                        tune->count == 1 ? " keeps what it had" : "s keep what they had");
     else
-        printf("\n%zu of %zu problems have a new champion on %s, %.3fx as fast in the geometric "
-               "mean; the others keep what they had\n",
-               won, tune->count, heed_context_device(tune->bench.context), exp(sum / (double)won));
+        lab_wrap_format(
+            stdout, 0,
+            "%zu of %zu problems have a new champion on %s, %.3fx as fast in the geometric "
+            "mean; the others keep what they had",
+            won, tune->count, heed_context_device(tune->bench.context), exp(sum / (double)won));
 }
 
 static cli_exit print_text(const tune_run *tune)
 {
+    char used[LAB_FORMAT_SIZE], all[LAB_FORMAT_SIZE];
     cli_exit code = print_table(tune);
     bool rivals = false;
     for (size_t i = 0; i < tune->bench.rival_count; i++) {
         const bench_rival *rival = &tune->bench.rivals[i];
         rivals |= rival->open;
         if (!rival->open)
-            printf("%s: %s\n", rival->name, rival->reason);
+            lab_wrap_format(stdout, 4, "%s: %s", rival->name, rival->reason);
     }
-    printf(rivals ? "Rivals: how many times as long as heed they take, before and after.\n\n"
+    printf(rivals ? "Rivals: how many times as long as heed they take.\n\n"
                   : "There is no rival here to compare with.\n\n");
     print_problems(tune);
     print_sum(tune);
-    printf("%.1f s of %g s were used\n", tune_passed(tune), tune->seconds);
+    printf("%s of %s were used\n", lab_format_duration(tune_passed(tune), used),
+           lab_format_duration(tune->seconds, all));
     return code;
 }
 
@@ -272,7 +292,7 @@ static int64_t launched(const tune_shape *shape)
     return sum;
 }
 
-/* Who leads the board and cannot be planned, and what became of that; else null. */
+/* A leader of the board that cannot be planned, and the outcome of meeting it; else null. */
 static json_t *json_leader(const tune_shape *shape)
 {
     const tune_meeting *met = &shape->meeting;
@@ -288,7 +308,7 @@ static json_t *json_shape(const tune_shape *shape)
 {
     return json_pack(
         "{s:s, s:s, s:o, s:o, s:b, s:s, s:b, s:o, s:I, s:I, "
-        "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}",
         "problem", shape->spec, "champion", shape->champion, "best",
         *shape->best ? json_string(shape->best) : json_null(), "spaces", json_hunts(shape),
         "improved", shape->challenge.won, "gates", proof_word(shape), "refuted",
@@ -301,7 +321,7 @@ static json_t *json_shape(const tune_shape *shape)
         json_turns(shape, 0), "champion_seconds", json_turns(shape, 1), "before",
         json_row(&shape->before), "after", json_row(row_after(shape)), "insights",
         *shape->insight.kernel ? insight_json(&shape->insight) : json_null(), "leader",
-        json_leader(shape));
+        json_leader(shape), "wisdom", shape->kept);
 }
 
 cli_exit tune_report(const tune_run *tune)

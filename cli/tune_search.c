@@ -73,16 +73,15 @@ static void announce(void *data, const lab_point *points, size_t count)
 
 /* ---- What comes out ---- */
 
-/* Progress in tenths of a second of all the time that there is. */
 void tune_quest_show(tune_quest *quest)
 {
     char text[LAB_FORMAT_SIZE], what[HEED_SPEC_SIZE + 64];
     if (quest->sweep.shapes && quest->sweep.shapes[0].best > 0)
-        snprintf(what, sizeof what, "tenths of a second  %s  best %s", quest->shape->spec,
+        snprintf(what, sizeof what, "%s  best %s", quest->shape->spec,
                  lab_format_seconds(quest->sweep.shapes[0].best, text));
     else
-        snprintf(what, sizeof what, "tenths of a second  %s", quest->shape->spec);
-    cli_progress_step(quest->progress, (size_t)(10 * tune_passed(quest->tune)), what);
+        snprintf(what, sizeof what, "%s", quest->shape->spec);
+    cli_progress_step(quest->progress, (size_t)tune_passed(quest->tune), what);
 }
 
 void tune_quest_take(tune_quest *quest, const lab_point *point, double seconds)
@@ -118,6 +117,7 @@ static cli_exit open_quest(tune_quest *it, sweep_shape *shape)
                           .replay = tune->bench.replay,
                           .arch = heed_device_arch(tune->bench.context),
                           .cold = tune->bench.cold,
+                          .judge = tune->judge,
                           .threads = tune->bench.host_threads };
     heed_status status = lab_space_load(&sweep->space, path, &it->error);
     if (status != HEED_OK)
@@ -288,10 +288,10 @@ cli_exit tune_search(tune_run *tune)
 {
     size_t left = 0;
     cli_exit code = CLI_OK;
-    cli_progress progress = cli_progress_start("searching", (size_t)(10 * tune->seconds));
+    cli_progress progress = cli_progress_start_seconds("searching", tune->seconds);
     for (size_t i = 0; i < tune->count; i++)
         left += tune->shapes[i].hunt_count > 0;
-    /* What one search leaves of its share the others have. */
+    /* Time that one search leaves of its share goes to the others. */
     for (size_t i = 0; i < tune->count && code == CLI_OK; i++) {
         tune_shape *shape = &tune->shapes[i];
         if (shape->hunt_count == 0)

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "tensor/file.h"
 #include "tune.h"
 
 /* The kernel of the space to search with: the champion's, else the first that runs; NULL: none. */
@@ -34,6 +35,23 @@ static void add_hunt(tune_shape *shape, const char *space, const char *kernel, c
     snprintf(hunt->kernel, sizeof hunt->kernel, "%s", kernel);
 }
 
+cli_exit tune_check_space(const tune_run *tune)
+{
+    lab_space space;
+    const char *wanted = cli_args_text(tune->args, "space");
+    if (!wanted)
+        return CLI_OK;
+    if (lab_file_is_stream(wanted)) {
+        cli_error("--space: %s is a pipe, and each problem reads the space anew: name a file",
+                  wanted);
+        return CLI_USAGE;
+    }
+    cli_exit code = cli_space_load(&space, wanted, "--space: ");
+    if (code == CLI_OK)
+        lab_space_free(&space);
+    return code;
+}
+
 cli_exit tune_find_spaces(const tune_run *tune, tune_shape *shape)
 {
     const char *wanted = cli_args_text(tune->args, "space");
@@ -45,15 +63,10 @@ cli_exit tune_find_spaces(const tune_run *tune, tune_shape *shape)
     if (end)
         *end = '\0';
     for (size_t i = 0; names[i]; i++) {
-        char found[1024];
         lab_space space;
-        lab_error error;
-        heed_status status = lab_space_load(
-            &space, cli_find_list("spaces", names[i], found, sizeof found), &error);
-        if (status != HEED_OK) {
-            cli_error("%s", error.text);
-            return cli_exit_of(status);
-        }
+        cli_exit code = cli_space_load(&space, names[i], "--space: ");
+        if (code != CLI_OK)
+            return code;
         const char *kernel = choose_kernel(tune, shape, &space, champion);
         if (kernel)
             add_hunt(shape, names[i], kernel, champion);

@@ -8,12 +8,12 @@
 
 #define NS_PER_SECOND 1e9
 
-/* When each stage has to end, as a share of all the time. What one does not use the next ones have.
- */
-static const double ends[TUNE_STAGES] = { [TUNE_BASELINES] = 0.25,
-                                          [TUNE_SEARCHES] = 0.60,
-                                          [TUNE_DUELS] = 0.78,
-                                          [TUNE_PROOFS] = 0.92,
+/* When each stage has to end, as a share of all the time. Time that one does not use goes to the
+ * next ones. A third is kept for the gates: nothing is ranked or kept that did not pass them. */
+static const double ends[TUNE_STAGES] = { [TUNE_BASELINES] = 0.20,
+                                          [TUNE_SEARCHES] = 0.50,
+                                          [TUNE_DUELS] = 0.65,
+                                          [TUNE_PROOFS] = 0.85,
                                           [TUNE_AFTERWARDS] = 1.0 };
 
 int64_t tune_until(const tune_run *tune, tune_stage stage)

@@ -1,7 +1,7 @@
 /*
- * tune_title.c - who leads the board and cannot be planned: a source of somebody's
+ * tune_title.c - a leader of the board that cannot be planned: a user's source
  *
- * What comes out of the search, or what heed plans where nothing did, meets it as any champion is
+ * The winner of the search, or heed's plan where there is none, meets it as any champion is
  * met: FASTER by the gain that a champion needs, and that again on fresh samples; all such problems
  * are judged together, and the gates come after.
  */
@@ -90,7 +90,7 @@ static cli_exit play(tune_run *tune, tune_shape *shape, int round, const lab_due
     return cli_interrupted() ? CLI_INTERRUPTED : code;
 }
 
-/* Who won the rounds that there have been? */
+/* The winner of the rounds so far. */
 static void decide(tune_shape *shape, int round)
 {
     tune_meeting *met = &shape->meeting;
@@ -135,7 +135,7 @@ static cli_exit play_round(tune_run *tune, int round)
     const lab_rules rules = { .gain = LAB_CHAMPION_GAIN, .looks = LAB_DUEL_LOOKS };
     size_t players = count_players(tune, round), done = 0;
     cli_exit code = CLI_OK;
-    cli_progress progress = cli_progress_start("meeting who leads the board", players);
+    cli_progress progress = cli_progress_start("meeting leaders of the board", players);
     for (size_t i = 0; i < tune->count && code == CLI_OK; i++) {
         tune_shape *shape = &tune->shapes[i];
         if (!plays(shape, round))

@@ -39,20 +39,12 @@ static cli_exit check_list(const cli_args *args, const char *option, const char 
     return code;
 }
 
-/* A kernel may have a config after its name. Whether there is such a config the library says. */
 static cli_exit check_kernels(const cli_args *args)
 {
-    for (size_t i = 0; i < cli_args_list_count(args, "kernel"); i++) {
-        const char *word = cli_args_list(args, "kernel", i);
-        const char *config = strstr(word, "__");
-        size_t length = config ? (size_t)(config - word) : strlen(word), n = 0;
-        while (heed_kernel_name(n) && (strlen(heed_kernel_name(n)) != length ||
-                                       strncmp(heed_kernel_name(n), word, length) != 0))
-            n++;
-        if (!heed_kernel_name(n))
-            return cli_name_check("--kernel: there is no", word, heed_kernel_name, hint);
-    }
-    return CLI_OK;
+    cli_exit code = CLI_OK;
+    for (size_t i = 0; code == CLI_OK && i < cli_args_list_count(args, "kernel"); i++)
+        code = cli_kernel_name_check("kernel", cli_args_list(args, "kernel", i));
+    return code;
 }
 
 static cli_exit check_options(const cli_args *args)
@@ -70,6 +62,7 @@ static lab_verify_options read_options(const cli_args *args)
     lab_verify_options options = lab_verify_standard();
     options.seed = (uint64_t)cli_args_integer(args, "seed");
     options.strict = cli_args_flag(args, "strict");
+    options.parts = !cli_args_given(args, "source");
     if (cli_args_flag(args, "quick"))
         options.work /= 4;
     if (cli_args_flag(args, "all-rows"))
@@ -97,9 +90,17 @@ static cli_exit conclude(const verify_job *job)
         return code;
     if (job->total.failed)
         return CLI_VERIFY_FAILED;
-    if (job->total.passed)
+    if (job->refused) {
+        cli_error("%s cannot do %zu of the problems, as is said above", job->own.name,
+                  job->refused);
+        return CLI_UNSUPPORTED;
+    }
+    bool proof = cli_args_flag(job->args, "proof");
+    if (job->total.passed && !(proof && job->unproved))
         return CLI_OK;
-    cli_error("nothing was verified: every kernel was skipped; the last one because %s",
+    cli_error("%s; the last one because %s",
+              job->total.passed ? "nothing is proved: cases were skipped"
+                                : "nothing was verified: every kernel was skipped",
               job->last_skip);
     return CLI_UNSUPPORTED;
 }
@@ -118,34 +119,53 @@ static void share_cpus(verify_job *job)
         job->options.threads = job->contenders.items[0].threads;
 }
 
+static cli_exit make_room(verify_job *job)
+{
+    job->tallies = calloc(job->contenders.count, sizeof *job->tallies);
+    job->failures = job->json ? json_array() : NULL;
+    if (!job->tallies) {
+        cli_error("not enough memory for the counts");
+        return CLI_ENVIRONMENT;
+    }
+    for (size_t c = 0; c < job->contenders.count; c++)
+        job->tallies[c].worst_error = job->tallies[c].worst_lse = -1;
+    return CLI_OK;
+}
+
+/* Finds errors of files, names and sources before anything is verified. */
+static cli_exit prepare(verify_job *job)
+{
+    bool own = cli_args_given(job->args, "source");
+    cli_exit code = own ? cli_source_read(&job->own, job->args) : CLI_OK;
+    if (code == CLI_OK)
+        code = verify_read(job);
+    if (code == CLI_OK)
+        code = verify_contenders_list(&job->contenders, job->args);
+    if (code == CLI_OK && own)
+        code = verify_source_add(job);
+    if (code == CLI_OK && job->contenders.count == 0) {
+        cli_error("there is no kernel for %s", job->contenders.name);
+        code = CLI_UNSUPPORTED;
+    }
+    return code == CLI_OK ? make_room(job) : code;
+}
+
 static cli_exit verify(const cli_args *args)
 {
     verify_job job = { .args = args, .json = cli_args_json(args), .options = read_options(args) };
     job.total.worst_error = job.total.worst_lse = -1;
-    cli_exit code = verify_contenders_list(&job.contenders, args);
-    if (code == CLI_OK && job.contenders.count == 0) {
-        cli_error("there is no kernel for %s", job.contenders.name);
-        code = CLI_UNSUPPORTED;
-    }
+    cli_exit code = prepare(&job);
     if (code == CLI_OK) {
-        job.tallies = calloc(job.contenders.count, sizeof *job.tallies);
-        job.failures = job.json ? json_array() : NULL;
-        if (!job.tallies) {
-            cli_error("not enough memory for the counts");
-            code = CLI_ENVIRONMENT;
-        }
-    }
-    if (code == CLI_OK)
         share_cpus(&job);
-    for (size_t c = 0; c < job.contenders.count && job.tallies; c++)
-        job.tallies[c].worst_error = job.tallies[c].worst_lse = -1;
-    if (code == CLI_OK)
         code = verify_run(&job);
+    }
     if (code == CLI_OK)
         code = conclude(&job);
     json_decref(job.failures);
     free(job.tallies);
     verify_contenders_free(&job.contenders);
+    cli_problems_free(&job.asked);
+    cli_source_free(&job.own);
     return code;
 }
 
@@ -168,6 +188,8 @@ static const cli_option options[] = {
       .help =
           "Verify this kernel, in the config after \"__\" if NAME has one; may be given more than "
           "once. Without it all kernels" },
+    CLI_OPTION_SOURCE("Verify this kernel of your own, a .c or .cu file (docs/your-own-kernel.md), "
+                      "beside what heed plans or, with --kernel, beside that"),
     { .name = "configs",
       .kind = CLI_CHOICE,
       .argument = "WHICH",
@@ -216,6 +238,12 @@ static const cli_option options[] = {
       .help =
           "Verify a kernel in one config once per problem, under the fewest CPU features that let "
           "it run, rather than under all" },
+    { .name = "proof",
+      .kind = CLI_FLAG,
+      .help = "Take all cases that are required for ranking: every kind of values for every "
+              "problem, all rows "
+              "of those that are not large, and four drawn neighbours of each problem. A case that "
+              "is skipped proves nothing, and the exit status is 4" },
     { .name = "quick",
       .kind = CLI_FLAG,
       .help = "Use two kinds of values for every problem, the normal one and another one in turn, "
@@ -250,13 +278,14 @@ static const cli_option options[] = {
     { .name = "prefix",
       .kind = CLI_TEXT,
       .argument = "TEXT",
-      .help = "What the names q, k and v begin with in the file of --tensors" },
+      .help = "Prefix of the names q, k and v in the file of --tensors" },
     { .name = "q",
       .kind = CLI_PATH,
       .argument = "FILE",
-      .help = "Values of Q, [batch, seq, heads, dim], in a .npy file instead" },
+      .help = "Values of Q in a .npy file instead" },
     { .name = "k", .kind = CLI_PATH, .argument = "FILE", .help = "Values of K" },
     { .name = "v", .kind = CLI_PATH, .argument = "FILE", .help = "Values of V" },
+    CLI_OPTION_LAYOUT,
     { .name = "type",
       .kind = CLI_CHOICE,
       .argument = "TYPE",
@@ -293,16 +322,23 @@ const cli_verb cli_verb_verify = {
         "kernels are verified; inputs can be written to there, which shows afterwards, and a "
         "process has as many problems as it survives.\n"
         "\n"
+        "With --source a kernel of your own is verified, in a sandbox and as strictly as one that "
+        "is "
+        "to be ranked, beside the kernel that heed plans.\n"
+        "\n"
         "A failure says which gate failed, and prints the command that repeats it. A skipped "
         "verification is one that the kernel cannot do, or that has no values of the kind.\n"
         "\n"
         "Examples:\n"
         "\n"
         "  heed verify 'b2 h4/2 s100/130 d64 f16 causal=br'\n"
+        "  heed verify --source mine.c 'b1 h8 s512 d64 f32 causal'\n"
         "  heed verify --shapes shapes/edge.txt --cpu avx2 --inputs normal\n"
         "  heed verify --kernel fwd_any_scalar_row --gate error 'b1 h8 s512 d64 f32'\n"
         "\n"
-        "The exit status is 5 if a gate failed.",
+        "The exit status is 5 if a gate failed, and 4 if a source is unfit: it does not compile, "
+        "or "
+        "refuses a problem.",
     .options = options,
     .run = run,
 };

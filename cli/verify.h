@@ -5,9 +5,10 @@
 #define CLI_VERIFY_H
 
 #include "cli.h"
+#include "source.h"
 #include "verify/campaign.h"
 
-/* What became of one contender, over all problems and inputs. */
+/* The outcome of one contender, over all problems and inputs. */
 typedef struct verify_tally {
     size_t passed;
     size_t failed;
@@ -23,7 +24,7 @@ typedef struct verify_gate_tally {
     size_t skipped;
 } verify_gate_tally;
 
-/* What is verified. */
+/* The subject of verification. */
 typedef struct verify_contenders {
     lab_contender *items;
     size_t count;
@@ -39,6 +40,12 @@ typedef struct verify_job {
     bool json;
     lab_verify_options options;
     verify_contenders contenders;
+    cli_problems asked;      /* those of the command line */
+    cli_source own;          /* of --source; its text is NULL without that */
+    cli_candidate candidate; /* then */
+    lab_subject subject;
+    size_t refused; /* problems that it cannot do; the last of them: */
+    char refused_spec[HEED_SPEC_SIZE];
     int jobs;              /* cases at a time */
     verify_tally *tallies; /* by contender */
     verify_gate_tally gates[LAB_GATES];
@@ -46,6 +53,7 @@ typedef struct verify_job {
     int64_t rows;          /* of all problems ... */
     int64_t rows_compared; /* ... and how many were compared with the reference */
     size_t problems;       /* begun */
+    size_t unproved;       /* cases that were skipped, but for neighbours of a --proof */
     size_t half_problems;  /* those of them that permit half-precision accumulation */
     char last_skip[LAB_TEXT_SIZE];
     size_t done;        /* problems that are through */
@@ -56,17 +64,27 @@ typedef struct verify_job {
 } verify_job;
 
 /* verify_contenders.c: what --device, --kernel, --configs, --cpu and --threads ask for. Free with
- * verify_contenders_free(), also after a failure, which has been printed. What a device has to say
- * of itself is asked in a child process, as a process that has talked to CUDA cannot have children
+ * verify_contenders_free(), also after a failure, which has been printed. A device is asked
+ * for its facts in a child process, as a process that has talked to CUDA cannot have children
  * that do. */
 cli_exit verify_contenders_list(verify_contenders *list, const cli_args *args);
 void verify_contenders_free(verify_contenders *list);
 
+/* verify_contender_name() returns the kernel's, or says that it is heed's choice. */
+const char *verify_contender_name(const lab_contender *contender);
+
 /* verify_contender_place() says where it runs: its CPU features, or its device. */
 const char *verify_contender_place(const lab_contender *contender);
 
-/* verify_run.c: verifies the problems of the command line - operands and --shapes, files, or both.
- */
+/* verify_source.c: verify_source_add() adds the source of --source, which has been read, to the
+ * contenders, after it was compiled and started once; an error has been printed.
+ * verify_source_refusal() says that it cannot do @problem, once for each. */
+cli_exit verify_source_add(verify_job *job);
+void verify_source_refusal(verify_job *job, const heed_problem *problem, const lab_report *report);
+
+/* verify_run.c: verify_read() reads the problems of the command line - operands and --shapes;
+ * verify_run() verifies them, values from files, or both. */
+cli_exit verify_read(verify_job *job);
 cli_exit verify_run(verify_job *job);
 
 /* verify_report.c: adds the results of a campaign. Failures are printed on stderr at once, each

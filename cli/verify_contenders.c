@@ -7,31 +7,44 @@
 #include "../src/device.h"
 #include "verify.h"
 
+const char *verify_contender_name(const lab_contender *contender)
+{
+    return contender->kernel ? contender->kernel : "what heed plans";
+}
+
 const char *verify_contender_place(const lab_contender *contender)
 {
     return contender->cpu ? contender->cpu : contender->device;
 }
 
-/* Adds @kernel to run in the same place as @place. */
+/* Beside a user's source stands what heed plans, unless kernels are named. */
+static bool plans_alone(const cli_args *args)
+{
+    return cli_args_given(args, "source") && cli_args_list_count(args, "kernel") == 0;
+}
+
+/* Adds @kernel, NULL for heed's choice, to run in the same place as @place. */
 static bool add_contender(verify_contenders *list, const lab_contender *place, const char *kernel)
 {
     if (list->count == list->room)
         return false;
     char *name = list->names[list->count];
-    snprintf(name, HEED_NAME_SIZE, "%s", kernel);
+    snprintf(name, HEED_NAME_SIZE, "%s", kernel ? kernel : "");
     list->items[list->count] = *place;
-    list->items[list->count++].kernel = name;
+    list->items[list->count++].kernel = kernel ? name : NULL;
     return true;
 }
 
 /* -------------------------------------------------------------------------- */
-/* What there is                                                              */
+/* Kernels and devices                                                        */
 /* -------------------------------------------------------------------------- */
 
 /* The @index-th kernel of --kernel, or of all kernels; NULL past the last. */
 static const char *wanted_kernel(const cli_args *args, size_t index)
 {
     size_t named = cli_args_list_count(args, "kernel");
+    if (plans_alone(args))
+        return NULL;
     if (named == 0)
         return heed_kernel_name(index);
     return index < named ? cli_args_list(args, "kernel", index) : NULL;
@@ -45,7 +58,7 @@ static size_t wanted_kernels(const cli_args *args)
     return count;
 }
 
-/* What became of a context with some options. */
+/* The outcome of making a context with some options. */
 typedef struct probe {
     heed_status status;
     char message[240]; /* unless HEED_OK */
@@ -62,8 +75,8 @@ typedef struct prober {
 } prober;
 
 /* HEED_OK if the kernel runs at all in @context; HEED_ERR_UNSUPPORTED if it needs another device or
- * other CPU features; HEED_ERR_INVALID if there is none of that name and config. What it does
- * beyond that is for the gates to say. */
+ * other CPU features; HEED_ERR_INVALID if there is none of that name and config. The gates
+ * judge the rest. */
 static heed_status try_kernel(heed_context *context, const char *kernel)
 {
     static const char *const specs[] = { "b1 h1 s1 d1 f32", "b1 h1 s1 d1 f16", "b1 h1 s1 d1 bf16",
@@ -177,6 +190,10 @@ static cli_exit add_place(verify_contenders *list, const cli_args *args, const l
     bool asked = (cli_args_list_count(args, "cpu") > 0 || !found->on_host) &&
                  cli_args_list_count(args, "kernel") > 0;
     const char *kernel;
+    if (plans_alone(args)) {
+        list->count = cli_args_list_count(args, "cpu") > 0 ? list->count : 0; /* the best level */
+        add_contender(list, place, NULL);
+    }
     for (size_t i = 0; (kernel = wanted_kernel(args, i)) != NULL; i++) {
         if (found->kernels[i] == HEED_ERR_INVALID) {
             cli_error("--kernel: %s", found->message);
@@ -266,7 +283,7 @@ static size_t room_for(const cli_args *args)
         kernels += cli_config_count(i) + 1;
     while (cli_cpu_levels[levels])
         levels++;
-    return kernels * levels;
+    return (kernels + 1) * levels + 1; /* what heed plans, and a user's source */
 }
 
 cli_exit verify_contenders_list(verify_contenders *list, const cli_args *args)

@@ -5,10 +5,13 @@
 #include <string.h>
 
 #include "report/table.h"
+#include "report/wrap.h"
 #include "verify.h"
 
-/* As many failures are printed on stderr; all are counted. */
+/* As many failures are printed on stderr, and fewer of a user's source, of which one is
+ * enough; all are counted. */
 #define FAILURES_SHOWN 20
+#define FAILURES_SHOWN_OWN 4
 
 /* -------------------------------------------------------------------------- */
 /* Failures                                                                   */
@@ -25,31 +28,46 @@ typedef struct verify_item {
 /* The kernel with its config, so that planning another one tomorrow does not hide the failure. */
 static const char *kernel_of(const verify_item *item)
 {
-    return item->report->name[0] ? item->report->name : item->contender->kernel;
+    return item->report->name[0] ? item->report->name : verify_contender_name(item->contender);
 }
 
-/* The command that does it again. Captured values come from files: the options that named them. */
+/* Captured values come from files: the options that named them. */
+static int print_files(const cli_args *args, char *text, size_t size)
+{
+    const char *prefix = cli_args_text(args, "prefix");
+    const char *order = cli_args_text(args, "layout"), *mask = cli_args_text(args, "mask");
+    if (cli_args_text(args, "tensors"))
+        return snprintf(text, size,
+                        "heed verify --tensors '%s' --prefix '%s' --layout %s --mask %s",
+                        cli_args_text(args, "tensors"), prefix ? prefix : "", order, mask);
+    return snprintf(text, size, "heed verify --q '%s' --k '%s' --v '%s' --layout %s --mask %s",
+                    cli_args_text(args, "q"), cli_args_text(args, "k"), cli_args_text(args, "v"),
+                    order, mask);
+}
+
+/* The command that does it again. */
 static void print_command(const verify_job *job, const verify_item *item, char *text, size_t size)
 {
     char spec[HEED_SPEC_SIZE];
     heed_problem_print(item->problem, spec, sizeof spec);
-    int length =
-        item->inputs == &lab_inputs_captured
-            ? snprintf(text, size, "heed verify --tensors %s --prefix '%s' --mask %s",
-                       cli_args_text(job->args, "tensors"),
-                       cli_args_text(job->args, "prefix") ? cli_args_text(job->args, "prefix") : "",
-                       cli_args_text(job->args, "mask"))
-            : snprintf(text, size, "heed verify '%s' --inputs %s", spec, item->inputs->name);
+    int length = item->inputs == &lab_inputs_captured
+                     ? print_files(job->args, text, size)
+                     : snprintf(text, size, "heed verify '%s' --inputs %s", spec,
+                                item->inputs->name);
     char place[96];
     const lab_contender *contender = item->contender;
-    if (contender->cpu)
-        snprintf(place, sizeof place, "--cpu %s --threads %d", contender->cpu, contender->threads);
+    if (contender->subject)
+        snprintf(place, sizeof place, "--source %.200s%s", cli_args_text(job->args, "source"),
+                 job->contenders.on_host ? " --device cpu" : "");
+    else if (contender->cpu)
+        snprintf(place, sizeof place, "--kernel %s --cpu %s --threads %d", kernel_of(item),
+                 contender->cpu, contender->threads);
     else
-        snprintf(place, sizeof place, "--device %s", contender->device);
+        snprintf(place, sizeof place, "--kernel %s --device %s", kernel_of(item),
+                 contender->device);
     if (length >= 0 && (size_t)length < size)
-        snprintf(text + length, size - (size_t)length, " --kernel %s %s --seed %llu%s",
-                 kernel_of(item), place, (unsigned long long)job->options.seed,
-                 job->options.strict ? " --strict" : "");
+        snprintf(text + length, size - (size_t)length, " %s --seed %llu%s", place,
+                 (unsigned long long)job->options.seed, job->options.strict ? " --strict" : "");
 }
 
 static void add_failure(verify_job *job, const verify_item *item, size_t gate)
@@ -69,14 +87,15 @@ static void add_failure(verify_job *job, const verify_item *item, size_t gate)
                       "reason", cli_json_text(verdict->reason), "repeat", cli_json_text(command)));
         return;
     }
-    if (job->printed++ >= FAILURES_SHOWN)
+    size_t shown = job->own.text ? FAILURES_SHOWN_OWN : FAILURES_SHOWN;
+    if (job->printed++ >= shown)
         return;
     cli_progress_end(&job->progress);
     cli_message("%sFAIL%s %s: %s, %s inputs, %s: %s: %s", cli_style(stderr, CLI_BAD),
                 cli_style(stderr, CLI_PLAIN), spec, kernel_of(item), item->inputs->name,
                 verify_contender_place(item->contender), name, verdict->reason);
     cli_message("     %s", command);
-    if (job->printed == FAILURES_SHOWN)
+    if (job->printed == shown)
         cli_message("further failures are counted, not shown; --json lists all");
 }
 
@@ -126,8 +145,13 @@ void verify_report_add(verify_job *job, const lab_campaign *campaign,
             const lab_campaign_result *result = &results[i * campaign->contender_count + c];
             const verify_item item = { &campaign->cases[i].problem, campaign->cases[i].inputs,
                                        &campaign->contenders[c], &result->report };
-            if (result->ended != LAB_NOT_RUN)
-                add_item(job, &item, c);
+            if (result->ended == LAB_NOT_RUN)
+                continue;
+            add_item(job, &item, c);
+            bool skipped = result->report.outcome == LAB_SKIP && !campaign->cases[i].optional;
+            job->unproved += skipped;
+            if (skipped && item.contender->subject && !lab_case_absent(item.problem, item.inputs))
+                verify_source_refusal(job, item.problem, item.report);
         }
 }
 
@@ -140,14 +164,15 @@ static void ratio_cell(lab_table *table, double ratio)
     if (ratio < 0)
         lab_table_cell(table, "-");
     else
-        lab_table_cell(table, "%s%.2f%s", ratio > 1 ? cli_style(stdout, CLI_BAD) : "", ratio,
+        lab_table_cell(table, ratio < 1e4 ? "%s%.2f%s" : "%s%.1e%s",
+                       ratio > 1 ? cli_style(stdout, CLI_BAD) : "", ratio,
                        ratio > 1 ? cli_style(stdout, CLI_PLAIN) : "");
 }
 
 static void add_row(lab_table *table, const lab_contender *contender, const verify_tally *tally)
 {
     bool bad = tally->failed > 0;
-    lab_table_cell(table, "%s", contender->kernel);
+    lab_table_cell(table, "%s", verify_contender_name(contender));
     lab_table_cell(table, "%s", verify_contender_place(contender));
     lab_table_cell(table, "%zu", tally->passed);
     lab_table_cell(table, "%s%zu%s", bad ? cli_style(stdout, CLI_BAD) : "", tally->failed,
@@ -170,7 +195,8 @@ static cli_exit print_text(const verify_job *job)
     size_t hidden = 0;
     for (size_t c = 0; c < job->contenders.count; c++) {
         const verify_tally *tally = &job->tallies[c];
-        bool idle = tally->passed + tally->failed == 0 && job->total.passed + job->total.failed > 0;
+        bool idle = tally->passed + tally->failed == 0 &&
+                    job->total.passed + job->total.failed > 0 && !job->contenders.items[c].subject;
         if (!idle)
             add_row(table, &job->contenders.items[c], tally);
         hidden += idle;
@@ -184,10 +210,13 @@ static cli_exit print_text(const verify_job *job)
     if (hidden)
         printf("and %zu more that can do none of this\n", hidden);
     double share = job->rows ? 100.0 * (double)job->rows_compared / (double)job->rows : 0;
-    printf("\n%s: %zu problem%s, seed %llu; %.3g %% of the rows were compared with the float64 "
-           "reference\n",
-           job->contenders.name, job->problems, job->problems == 1 ? "" : "s",
-           (unsigned long long)job->options.seed, share);
+    printf("\n");
+    lab_wrap_format(
+        stdout, 4,
+        "%s: %zu problem%s, seed %llu; %.3g %% of the rows were compared with the float64 "
+        "reference",
+        job->contenders.name, job->problems, job->problems == 1 ? "" : "s",
+        (unsigned long long)job->options.seed, share);
     if (job->half_problems)
         printf("%zu with acc=f16, by the error budget of half-precision accumulation\n",
                job->half_problems);
@@ -213,7 +242,7 @@ static json_t *json_kernels(const verify_job *job)
         kernels = cli_json_append(
             kernels,
             json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:o}", "kernel",
-                      job->contenders.items[c].kernel, "cpu",
+                      verify_contender_name(&job->contenders.items[c]), "cpu",
                       verify_contender_place(&job->contenders.items[c]), "passed",
                       (json_int_t)tally->passed, "failed", (json_int_t)tally->failed, "skipped",
                       (json_int_t)tally->skipped, "worst_error", json_ratio(tally->worst_error),
@@ -237,13 +266,15 @@ static json_t *json_gates(const verify_job *job)
 static cli_exit print_json(const verify_job *job)
 {
     json_t *json = json_pack(
-        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:O}", "device",
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:O, s:o, s:I}", "device",
         job->contenders.name, "backend", job->contenders.on_host ? "cpu" : "cuda", "seed",
         (json_int_t)job->options.seed, "problems", (json_int_t)job->problems, "half_problems",
         (json_int_t)job->half_problems, "passed", (json_int_t)job->total.passed, "failed",
         (json_int_t)job->total.failed, "skipped", (json_int_t)job->total.skipped, "rows",
         (json_int_t)job->rows, "rows_compared", (json_int_t)job->rows_compared, "kernels",
-        json_kernels(job), "gates", json_gates(job), "failures", job->failures);
+        json_kernels(job), "gates", json_gates(job), "failures", job->failures, "source",
+        job->own.text ? cli_json_text(cli_args_text(job->args, "source")) : json_null(), "refused",
+        (json_int_t)job->refused);
     return cli_json_print(json, "verify");
 }
 

@@ -6,6 +6,7 @@
 
 #include "inputs.h"
 #include "verify.h"
+#include "verify/proof.h"
 
 /* Problems with more floating-point operations or more bytes than this get normal values and one
  * other kind; smaller ones every kind there is. */
@@ -52,7 +53,7 @@ static uint32_t property_gates(void)
 #define BATCH_RESULTS 20000
 #define LARGE_BYTES ((double)(1 << 30))
 
-/* What --device and --jobs do with the next problems. */
+/* The options --device and --jobs for the next problems. */
 typedef struct batch {
     lab_campaign_case *cases;
     size_t room;
@@ -133,13 +134,33 @@ static bool is_full(const verify_job *job, const batch *next, bool large)
            next->count * job->contenders.count > BATCH_RESULTS;
 }
 
-/* Adds the cases of the @index-th problem to @next, after running those for which there is no more
- * room. */
-static cli_exit add_problem(verify_job *job, batch *next, const heed_problem *problem, size_t index)
+/* Adds what proves a kernel on @problem. */
+static void add_proof(const verify_job *job, batch *next, const heed_problem *problem)
+{
+    const lab_proof proof = { .problem = *problem,
+                              .seed = job->options.seed,
+                              .sliced = !job->own.text };
+    lab_proof_case cases[LAB_PROOF_CASES];
+    size_t count = lab_proof_list(&proof, cases);
+    for (size_t i = 0; i < count; i++)
+        next->cases[next->count++] = (lab_campaign_case){ .problem = cases[i].problem,
+                                                          .inputs = cases[i].inputs,
+                                                          .gates = cases[i].gates,
+                                                          .work = cases[i].work,
+                                                          .optional = cases[i].neighbour };
+}
+
+/* A user's source goes through all that one that is to be ranked goes through, unless
+ * less is asked for. */
+static bool wants_proof(const verify_job *job)
+{
+    bool less = cli_args_list_count(job->args, "inputs") > 0 || cli_args_flag(job->args, "quick");
+    return cli_args_flag(job->args, "proof") || (job->own.text && !less);
+}
+
+static void add_kinds(const verify_job *job, batch *next, const heed_problem *problem, size_t index)
 {
     const lab_inputs *inputs[INPUTS_MAX];
-    bool large = extent(problem) > LARGE_BYTES;
-    cli_exit code = is_full(job, next, large) ? run_batch(job, next) : CLI_OK;
     size_t count = choose_inputs(inputs, problem, index, job->args);
     bool properties = !cli_args_flag(job->args, "quick") || index % QUICK_PROPERTIES == 0;
     for (size_t i = 0; i < count; i++)
@@ -147,6 +168,18 @@ static cli_exit add_problem(verify_job *job, batch *next, const heed_problem *pr
                                                           .inputs = inputs[i],
                                                           .gates = properties ? UINT32_MAX
                                                                               : ~property_gates() };
+}
+
+/* Adds the cases of the @index-th problem to @next, after running those for which there is no more
+ * room. */
+static cli_exit add_problem(verify_job *job, batch *next, const heed_problem *problem, size_t index)
+{
+    bool large = extent(problem) > LARGE_BYTES;
+    cli_exit code = is_full(job, next, large) ? run_batch(job, next) : CLI_OK;
+    if (wants_proof(job))
+        add_proof(job, next, problem);
+    else
+        add_kinds(job, next, problem, index);
     next->problems++;
     job->half_problems += problem->accumulate == HEED_ACC_F16;
     next->large = large;
@@ -172,7 +205,7 @@ static cli_exit verify_problems(verify_job *job, const cli_problems *problems)
     return code;
 }
 
-/* Values from files. Arrays are dense, and so is the problem that they make. */
+/* Values from files, at strides of the order that they have there. */
 static cli_exit verify_captured(verify_job *job)
 {
     lab_campaign_case captured = { .inputs = &lab_inputs_captured, .gates = UINT32_MAX };
@@ -182,6 +215,8 @@ static cli_exit verify_captured(verify_job *job)
     cli_exit code = cli_inputs_read(&files, job->args);
     if (code == CLI_OK)
         code = cli_inputs_problem(&captured.problem, &files, job->args);
+    if (code == CLI_OK)
+        code = cli_inputs_sort(&files);
     heed_status status = HEED_OK;
     memset(&values, 0, sizeof values);
     if (code == CLI_OK)
@@ -206,16 +241,21 @@ static cli_exit verify_captured(verify_job *job)
     return code;
 }
 
+static bool has_captured(const cli_args *args)
+{
+    return cli_args_text(args, "tensors") || cli_args_text(args, "q");
+}
+
+cli_exit verify_read(verify_job *job)
+{
+    bool specs = cli_args_operand_count(job->args) > 0 || cli_args_text(job->args, "shapes");
+    return specs || !has_captured(job->args) ? cli_problems_read(&job->asked, job->args) : CLI_OK;
+}
+
 cli_exit verify_run(verify_job *job)
 {
-    cli_problems problems = { 0 };
-    bool captured = cli_args_text(job->args, "tensors") || cli_args_text(job->args, "q");
-    bool specs = cli_args_operand_count(job->args) > 0 || cli_args_text(job->args, "shapes");
-    cli_exit code = specs || !captured ? cli_problems_read(&problems, job->args) : CLI_OK;
-    if (code == CLI_OK)
-        code = verify_problems(job, &problems);
-    if (code == CLI_OK && captured && !cli_interrupted())
+    cli_exit code = verify_problems(job, &job->asked);
+    if (code == CLI_OK && has_captured(job->args) && !cli_interrupted())
         code = verify_captured(job);
-    cli_problems_free(&problems);
     return code;
 }

@@ -17,7 +17,7 @@
 /* show and check: a file, line by line                                       */
 /* -------------------------------------------------------------------------- */
 
-/* What is being printed. */
+/* The printing in progress. */
 typedef struct line_print {
     bool json, unused_alone;
     lab_table *table;
@@ -121,9 +121,10 @@ static cli_exit look(const cli_args *args, bool check)
 static cli_exit import_file(heed_context *context, const char *path)
 {
     size_t taken, skipped;
-    heed_status status = heed_wisdom_load(context, path, &taken, &skipped);
+    lab_error error;
+    heed_status status = cli_wisdom_load(context, path, &taken, &skipped, &error);
     if (status != HEED_OK)
-        return cli_fail(status, NULL);
+        return cli_board_fail(status, &error);
     if (skipped)
         cli_warning("%s: %zu lines taken, %zu not; the last one because %s", path, taken, skipped,
                     heed_message());
@@ -200,12 +201,13 @@ const cli_verb cli_verb_wisdom = {
         "Wisdom is a text that tells planning which kernel and config is the fastest for a problem "
         "on this machine. It can only choose among the kernels that heed has.\n"
         "\n"
-        "export takes from the board who leads on this device, with as many threads, and prints it "
-        "as wisdom, or adds it to the file of --wisdom. Where there are figures for cold and for "
+        "export takes from the board the leaders on this device, with as many threads, and prints "
+        "them "
+        "as wisdom, or adds them to the file of --wisdom. Where there are figures for cold and for "
         "hot buffers those for cold ones count. import adds the lines of other files that are for "
-        "this machine to that of --wisdom. Wisdom chooses among heed's own kernels: where a source "
-        "of "
-        "somebody's leads the best of heed's own is taken, and a warning says so.\n"
+        "this machine to that of --wisdom. Wisdom chooses among heed's own kernels: where a user's "
+        "source "
+        "leads the best of heed's own is taken, and a warning says so.\n"
         "\n"
         "show prints each line of a file, and whether it is used here or which field differs. "
         "check prints only those that are not used.\n"

@@ -19,7 +19,14 @@ typedef struct passed_over {
     double taken_seconds;
 } passed_over;
 
-/* What the board's leaders come to. */
+/* One that no trial has shown to pass all gates: it has to, before it is wisdom. */
+typedef struct unproven {
+    char problem[HEED_SPEC_SIZE], name[2 * HEED_NAME_SIZE];
+    int64_t trial;
+    double seconds;
+} unproven;
+
+/* The outcome of each of the board's leaders. */
 typedef struct board_export {
     heed_context *context;
     bool stale;
@@ -28,6 +35,8 @@ typedef struct board_export {
     char why[256]; /* of the last one that was left out */
     passed_over *passed;
     size_t passed_count;
+    unproven *open;
+    size_t open_count;
 } board_export;
 
 /* Why the row is nothing for this machine, or NULL. */
@@ -38,11 +47,12 @@ static const char *refuse(const board_export *e, const lab_record_row *row, char
         bool may_differ;
     } pairs[] = {
         { "device", row->device, heed_context_device(e->context), false },
+        { "backend", row->backend, heed_context_backend(e->context), false },
         { "features", row->features, e->features, e->stale },
         { "build", row->build, heed_wisdom_build(), e->stale },
     };
-    if (strcmp(row->trusted, "damaged") == 0)
-        return "it is damaged";
+    if (!row->sound)
+        return row->trusted;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         const char *there = pairs[i].there ? pairs[i].there : "not known";
         if (!pairs[i].may_differ && strcmp(there, pairs[i].here) != 0) {
@@ -72,7 +82,7 @@ static passed_over *passed_of(const board_export *e, const lab_record_row *row)
     return last && strcmp(last->problem, row->problem) == 0 ? last : NULL;
 }
 
-/* Wisdom cannot select @row; whoever comes after it may do. */
+/* Wisdom cannot select @row; the row after it may do. */
 static heed_status pass_over(board_export *e, const lab_record_row *row, const char *name,
                              const char *why)
 {
@@ -102,6 +112,67 @@ static void take(board_export *e, const lab_record_row *row, const char *name)
     e->taken++;
 }
 
+/* To be proved when the board is closed. */
+static heed_status put_off(board_export *e, const lab_record_row *row, const char *name)
+{
+    unproven *open = realloc(e->open, (e->open_count + 1) * sizeof *open);
+    if (!open)
+        return HEED_ERR_NO_MEMORY;
+    e->open = open;
+    unproven *it = &open[e->open_count++];
+    *it = (unproven){ .trial = row->trial, .seconds = row->seconds };
+    snprintf(it->problem, sizeof it->problem, "%s", row->problem);
+    snprintf(it->name, sizeof it->name, "%s", name);
+    return HEED_OK;
+}
+
+/* 'heed verify' does that in a process of its own, as for heed tune. */
+static bool passes(const cli_args *args, const unproven *it)
+{
+    static const char *const options[] = { "device", "cpu", "threads" };
+    char words[3][2][64];
+    const char *line[20] = { "heed",   "verify",  "--kernel", it->name,
+                             "--once", "--proof", it->problem };
+    size_t count = 7;
+    for (size_t i = 0; i < 3; i++) {
+        if (!cli_args_given(args, options[i]))
+            continue;
+        snprintf(words[i][0], sizeof words[i][0], "--%s", options[i]);
+        if (i < 2)
+            snprintf(words[i][1], sizeof words[i][1], "%s", cli_args_text(args, options[i]));
+        else
+            snprintf(words[i][1], sizeof words[i][1], "%d", (int)cli_args_integer(args, "threads"));
+        line[count++] = words[i][0];
+        line[count++] = words[i][1];
+    }
+    return cli_run_self((char *const *)(const void *)line) == CLI_OK;
+}
+
+static cli_exit prove(board_export *e, const cli_args *args)
+{
+    heed_status status = HEED_OK;
+    cli_progress progress = cli_progress_start("verifying", e->open_count);
+    for (size_t i = 0; i < e->open_count && status == HEED_OK && !cli_interrupted(); i++) {
+        const unproven *it = &e->open[i];
+        heed_problem problem;
+        cli_progress_step(&progress, i, it->problem);
+        if (!passes(args, it)) {
+            e->taken--;
+            e->left_out++;
+            snprintf(e->why, sizeof e->why, "trial %lld: it does not pass all gates",
+                     (long long)it->trial);
+            continue;
+        }
+        status = heed_problem_parse(&problem, it->problem);
+        if (status == HEED_OK)
+            status = heed_wisdom_learn(e->context, &problem, it->name, it->seconds);
+    }
+    cli_progress_end(&progress);
+    if (cli_interrupted())
+        return CLI_INTERRUPTED;
+    return status == HEED_OK ? CLI_OK : cli_fail(status, "wisdom");
+}
+
 /* Rows of a problem come in the order of their places, cold ones before hot ones: the first that
  * can be selected is the one. Of those that are for another machine only leaders are spoken of. */
 static heed_status take_row(void *data, const lab_record_row *row)
@@ -117,9 +188,15 @@ static heed_status take_row(void *data, const lab_record_row *row)
     snprintf(name, sizeof name, "%.95s%s%.95s", row->kernel, *row->config ? "__" : "", row->config);
     if (row->foreign)
         return pass_over(e, row, name, "it has a source of its own");
+    heed_plan *plan = NULL;
     heed_status status = heed_problem_parse(&problem, row->problem);
-    if (status == HEED_OK)
+    if (status == HEED_OK && row->verified)
         status = heed_wisdom_learn(e->context, &problem, name, row->seconds);
+    else if (status == HEED_OK)
+        status = heed_plan_create_named(&plan, e->context, &problem, name);
+    heed_plan_destroy(plan);
+    if (status == HEED_OK && !row->verified)
+        status = put_off(e, row, name);
     if (status == HEED_ERR_NO_MEMORY)
         return status;
     if (status != HEED_OK)
@@ -128,7 +205,7 @@ static heed_status take_row(void *data, const lab_record_row *row)
     return HEED_OK;
 }
 
-/* Who leads and is not in the wisdom, and who is in its place. */
+/* Leaders that are not in the wisdom, and the kernels in their place. */
 static void print_passed(const board_export *e)
 {
     for (size_t i = 0; i < e->passed_count; i++) {
@@ -195,7 +272,10 @@ static cli_exit take_board(board_export *e, const cli_args *args)
         return code == CLI_OK ? CLI_FINDING : code;
     heed_status status = lab_record_visit(record, &filter, take_row, e, &error);
     lab_record_close(record);
-    return status == HEED_OK ? end_export(e, args) : cli_board_fail(status, &error);
+    if (status != HEED_OK)
+        return cli_board_fail(status, &error);
+    code = prove(e, args);
+    return code == CLI_OK ? end_export(e, args) : code;
 }
 
 cli_exit cli_wisdom_export(const cli_args *args)
@@ -207,6 +287,7 @@ cli_exit cli_wisdom_export(const cli_args *args)
     heed_device_features(e.context, e.features);
     code = take_board(&e, args);
     free(e.passed);
+    free(e.open);
     heed_context_destroy(e.context);
     return code;
 }

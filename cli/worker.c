@@ -6,30 +6,72 @@
 #include <string.h>
 
 #include "../src/message.h"
+#include "search/declare.h"
 
 /* A block lasts about this long, if memory has room for so many sets. */
 #define BLOCK_SECONDS 5e-3
 
-/* What asking takes beside computing is some 50 microseconds; so much is allowed for. */
+/* Asking takes some 50 microseconds beside computing; this much is allowed for it. */
 #define OVERHEAD_SECONDS 100e-6
-
-static const char *const compiler_options[] = { "-O3", "-march=native" };
 
 static heed_status fail(const cli_worker *worker)
 {
     return heed_fail(HEED_ERR_UNSUPPORTED, "%s: %s", worker->name, worker->seat.outcome.text);
 }
 
-static bool open_trial(cli_worker *worker)
+/* Code for a device is compiled for one kind of problem. */
+static bool open_cuda(cli_worker *worker, const heed_problem *problem)
 {
+    lab_declared declared;
+    lab_error error;
+    cli_seat *seat = &worker->seat;
+    if (lab_declare_read(worker->source, problem, &declared, &error) != HEED_OK)
+        return lab_trial_outcome_set(&seat->outcome, LAB_TRIAL_REFUSED, "%s", error.text);
     const lab_candidate candidate = { .name = worker->name,
-                                      .language = LAB_LANGUAGE_C,
+                                      .language = LAB_LANGUAGE_CUDA,
                                       .source = worker->source,
                                       .source_size = strlen(worker->source),
-                                      .options = compiler_options,
-                                      .option_count = 2 };
-    worker->seat.limits = worker->limits;
-    return lab_trial_open(&worker->seat.trial, &candidate, &worker->limits, &worker->seat.outcome);
+                                      .knobs = declared.knobs,
+                                      .knob_count = LAB_DECLARED_KNOBS,
+                                      .launch = declared.launch };
+    return lab_trial_open(&seat->trial, &candidate, &seat->limits, &seat->outcome);
+}
+
+bool cli_worker_open(cli_worker *worker, const heed_problem *problem)
+{
+    cli_seat *seat = &worker->seat;
+    bool cuda = worker->language == LAB_LANGUAGE_CUDA;
+    if (seat->trial && (!cuda || lab_declare_same_kind(&worker->home, problem)))
+        return true;
+    cli_seat_close(seat);
+    worker->home = *problem;
+    worker->log[0] = '\0';
+    seat->limits = worker->limits;
+    if (cuda ? open_cuda(worker, problem) : cli_seat_open(seat, worker->name, worker->source))
+        return true;
+    if (seat->trial && seat->outcome.verdict == LAB_TRIAL_COMPILE_ERROR)
+        snprintf(worker->log, sizeof worker->log, "%s", lab_trial_code(seat->trial)->log);
+    cli_seat_close(seat);
+    return false;
+}
+
+static bool reopen(cli_candidate *candidate, const heed_problem *problem)
+{
+    cli_worker *worker = candidate->data;
+    bool well = cli_worker_open(worker, problem);
+    candidate->trial = worker->seat.trial;
+    if (!well)
+        candidate->outcome = worker->seat.outcome;
+    return well;
+}
+
+cli_candidate cli_worker_candidate(cli_worker *worker)
+{
+    return (cli_candidate){ .trial = worker->seat.trial,
+                            .name = worker->name,
+                            .seconds = -1,
+                            .open = reopen,
+                            .data = worker };
 }
 
 static heed_status block(void *data, double *seconds)
@@ -39,11 +81,19 @@ static heed_status block(void *data, double *seconds)
     return status == HEED_OK || cli_interrupted() ? status : fail(worker);
 }
 
+static heed_status renew(void *data, uint64_t common, uint64_t own)
+{
+    cli_worker *worker = data;
+    heed_status status = cli_seat_renew(&worker->seat, common, own);
+    return status == HEED_OK || cli_interrupted() ? status : fail(worker);
+}
+
 static heed_status start(void *data, const bench_tensors *tensors, double *seconds)
 {
     cli_worker *worker = data;
     heed_status status = HEED_OK;
-    if (!open_trial(worker) || !cli_seat_take(&worker->seat, tensors))
+    worker->seat.by_clock = true;
+    if (!cli_worker_open(worker, &tensors->problem) || !cli_seat_take(&worker->seat, tensors))
         return fail(worker);
     for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first time pays for what is new */
         status = block(worker, seconds);
@@ -70,12 +120,13 @@ cli_guest cli_worker_guest(cli_worker *worker)
                         .name = worker->name,
                         .start = start,
                         .block = block,
+                        .renew = renew,
                         .error = error,
                         .stop = stop };
 }
 
 double cli_worker_overhead(const cli_worker *worker, double seconds)
 {
-    double block_seconds = seconds * worker->seat.calls;
+    double block_seconds = seconds * worker->seat.calls.count;
     return block_seconds > OVERHEAD_SECONDS ? OVERHEAD_SECONDS / block_seconds : 1;
 }

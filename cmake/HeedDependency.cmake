@@ -17,7 +17,7 @@ function(heed_dependency prefix module)
     if(NOT ${prefix}_ARCHIVE)
         message(FATAL_ERROR "lib${own}.a is missing in ${folder}: a portable build links ${module} statically")
     endif()
-    # Who passes the library on must pass on its license; this is where Debian keeps it.
+    # Passing the library on requires its license; this is where Debian keeps it.
     set(license "/usr/share/doc/lib${own}-dev/copyright")
     if(EXISTS "${license}")
         install(FILES "${license}" DESTINATION "${CMAKE_INSTALL_DOCDIR}/licenses" RENAME "${own}.txt")

@@ -1,4 +1,4 @@
-# What `make install` copies: the library both ways, the header, and the files by which pkg-config
+# The files that `make install` copies: the library both ways, the header, and the files by which pkg-config
 # and CMake find them. The command line installs itself, in cli/CMakeLists.txt.
 include(CMakePackageConfigHelpers)
 

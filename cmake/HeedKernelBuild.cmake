@@ -1,4 +1,4 @@
-# What wisdom is bound to: all that decides which code a plan of a given kernel and config runs.
+# The build that wisdom is bound to: all that decides which code a plan of a given kernel and config runs.
 
 # heed_kernel_files(OUT ROOT) sets OUT to the files that decide it in the source tree ROOT, sorted: the kernels, what
 # prepares, compiles and launches them, the table of kernels, how configs are read, and the flags.

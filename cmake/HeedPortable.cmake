@@ -4,7 +4,7 @@
 # Paths of this machine stay out of messages and debugging information.
 add_compile_options("-ffile-prefix-map=${PROJECT_BINARY_DIR}=build" "-ffile-prefix-map=${PROJECT_SOURCE_DIR}=heed")
 
-# What the build dates, such as the manual pages, has the date of the commit.
+# Files with a date, such as the manual pages, have that of the commit.
 find_program(HEED_GIT git)
 if(HEED_GIT AND NOT DEFINED ENV{SOURCE_DATE_EPOCH})
     execute_process(COMMAND "${HEED_GIT}" log -1 --format=%ct WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"

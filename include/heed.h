@@ -15,7 +15,7 @@
  *                              .workspace = w, .workspace_size = heed_plan_workspace_size(plan) };
  *     heed_execute(plan, &buffers);
  *
- * What is computed, the same on every backend:
+ * The computation, the same on every backend:
  *
  *  - O = softmax(scale * Q K^T + mask) V for every batch element and query head. The softmax
  *    is over keys. Sums are accumulated in float32 or better, but for those of the two matrix
@@ -25,6 +25,30 @@
  *    query i sees the keys j <= i + seq_k - seq_q.
  *  - A row that sees no key, or only keys whose logit is -infinity, gives O = 0 and LSE =
  *    -infinity.
+ *  - A logit is finite, and counts for what it is however large, as long as the sum of
+ *    |q_c k_c| over the head dim, and 1.45 |scale| times it and times each q_c, are below 3.4e38,
+ *    float32's largest number. Beyond, sums may overflow to an infinity, or to NaN where terms of
+ *    both signs do. +infinity and NaN make O and LSE of the row NaN or infinite; -infinity is a
+ *    key without weight.
+ *  - Weighted values are added up before the sum is divided by that of the weights. A finite O
+ *    is sure where (keys + 1) * max |v| is below 1.7e38 = 2^127; beyond, a column of O may be
+ *    infinite or NaN, but not finite and wrong. That can concern f32 and bf16 alone.
+ *  - Error. With u = 2^-24 and unit the unit roundoff of the type (2^-24, 2^-11, 2^-8), to first
+ *    order and for every row,
+ *
+ *        |logit - exact| <= L = (a + 4) u |scale| sum_c |q_c k_c|, of the key where it is largest
+ *        |O_c - exact|   <= (2 L + (b + 16) u + w) sum_j p_j |v_jc| + unit |O_c|
+ *        |LSE - exact|   <= L + (b + 16) u + 2 u |LSE|
+ *
+ *    p being the weights; w unit where matrix units take weights in the type of V, else 0; a and
+ *    b the most additions that one product goes through. For the CPU's kernels a <= 128 +
+ *    dim_qk / 128 and b <= 128 + keys / 128, plus 64 where keys are split, else a <= dim_qk and
+ *    b <= keys: the error of a sum in parts (N. Higham, Accuracy and Stability of Numerical
+ *    Algorithms, 2nd ed., sections 3.1 and 4.2). Errors are mostly far smaller, as roundings
+ *    differ in sign. tests/test_accuracy.c holds the CPU's float32 errors on five problems to
+ *    twice those of sgemm, softmax, sgemm of a matrix library, in the root mean square. That is
+ *    no bound for all problems: with logits to +-1e4 they were measured at 2.0 to 2.9 times (5.6
+ *    on one odd shape), and with a needle and Q a hundred times as large at more than that.
  *  - LSE, when asked for, is the natural logarithm of the sum of exp(logit) over the visible
  *    keys: float32, dense [batch, heads_q, seq_q].
  *  - A NaN or an infinity in a masked position never reaches an output; one in a visible
@@ -60,7 +84,7 @@ extern "C" {
 
 /* ---- Status and messages ------------------------------------------------------------------- */
 
-/* What every fallible call returns. The values are stable: they may be stored. */
+/* The result of every fallible call. The values are stable: they may be stored. */
 typedef enum heed_status {
     HEED_OK = 0,
     HEED_ERR_INVALID = 1,     /* an argument is wrong; the message names field, value and limit */
@@ -270,8 +294,12 @@ typedef struct heed_options {
  * cannot be started; HEED_ERR_DEVICE if there is no such device, driver or compiler, or the device
  * is too old. On failure *@context is NULL.
  *
- * A context may be used by many threads at once. It must not be used in a child process after
- * fork(), nor can such a child use CUDA at all if its parent has: make contexts after forking. */
+ * A context may be used by many threads at once. A child process after fork() has neither its
+ * threads nor its device, so make contexts after forking. In such a child no call waits for what is
+ * not there: a CPU's plans still execute, on the calling thread alone; destroying frees the child's
+ * copy; everything else that is given the context, and an execution on a CUDA device, returns
+ * HEED_ERR_INVALID (heed_wisdom_export() writes nothing). CUDA serves no child whose parent has
+ * used it, whatever context it makes. */
 HEED_API heed_status heed_context_create(heed_context **context, const heed_options *options);
 
 /* heed_context_destroy() ends the threads of @context and frees it. All its plans must have been
@@ -367,7 +395,7 @@ HEED_API const heed_problem *heed_plan_problem(const heed_plan *plan);
  * may round otherwise. */
 HEED_API int heed_plan_deterministic(const heed_plan *plan);
 
-/* What the planner thought of one kernel. Times are seconds per execution; a negative one is not
+/* The planner's estimate of one kernel. Times are seconds per execution; a negative one is not
  * known. */
 typedef struct heed_candidate {
     const char *name;     /* kernel and config */
@@ -414,7 +442,7 @@ typedef struct heed_buffers {
  * neither waits nor copies, and may be captured into a CUDA graph, whose launches then need what
  * the call needed: plan, buffers, workspace.
  *
- * What is checked of pointers: that they are not NULL, their alignment and, on a CUDA device, whose
+ * Checks of pointers: that they are not NULL, their alignment and, on a CUDA device, whose
  * memory begins there. Device memory must be of the plan's own device, even where the device could
  * reach that of others; managed memory and pinned host memory will do. How far the memory
  * reaches, and what overlaps, is the caller's responsibility.

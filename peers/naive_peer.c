@@ -2,7 +2,7 @@
  * naive_peer.c - attention as a textbook has it: three plain loops per head, the heads shared out
  * over threads
  *
- * What one gets by writing down the formula in C and turning the optimiser on. 16-bit types are
+ * The formula, written down in C, with the optimiser on. 16-bit types are
  * widened to float first, in every call, and O is rounded at the end.
  */
 #include <math.h>

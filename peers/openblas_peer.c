@@ -49,7 +49,7 @@ static softmax_row *best_softmax(void)
     return softmax_row_base;
 }
 
-/* What a task works on. */
+/* The arguments of a task. */
 typedef struct tile {
     const float *q; /* its first row */
     const float *k; /* the head */

@@ -48,7 +48,7 @@ typedef struct peer_tensors {
 /* Reasons are texts of at most this many bytes with the null, for people. */
 #define PEER_REASON_SIZE 200
 
-/* What a function of the peer says. For the last two it has written a reason. */
+/* The answer of a function of the peer. For the last two it has written a reason. */
 typedef enum peer_answer {
     PEER_OK,
     PEER_UNSUPPORTED,

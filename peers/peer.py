@@ -284,7 +284,7 @@ def shorten(text):
 
 
 def serve(rival):
-    """Answers requests until quit or the end of stdin. What libraries print goes to stderr."""
+    """Answers requests until quit or the end of stdin. Output of libraries goes to stderr."""
     sys.stdout.flush()
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)

@@ -25,7 +25,7 @@ BACKENDS = {
 # PyTorch keeps memory for later; heed needs some of it too.
 RESERVE_BYTES = 16 << 30
 
-# What PyTorch warns of that says nothing about the backend in question, and where it says so.
+# Warnings of PyTorch that say nothing about the backend in question, and where they come.
 OTHERS = ("runtime disabled", "not used because")
 ORIGIN = re.compile(r"\(Triggered internally at [^)]*\)")
 

@@ -3,7 +3,7 @@
 of torch_cuda.py.
 
 The tensors stay [batch, seq, heads, dim] in memory; the calls get transposed views, which PyTorch's
-fused kernel reads in place. Whatever applies to the problem is tried, and the fastest way is kept:
+fused kernel reads in place. All ways that apply to the problem are tried, and the fastest is kept:
 the fused kernel ("flash") or plain matrix products ("math"); for grouped heads, enable_gqa or K and
 V repeated in every call.
 """

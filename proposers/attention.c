@@ -96,7 +96,7 @@ static int64_t visible(const heed_candidate_problem *p, int64_t row)
     return count < 0 ? 0 : count > p->seq_k ? p->seq_k : count;
 }
 
-/* What is known of a row after some keys. */
+/* The state of a row after some keys. */
 typedef struct row_state {
     float top; /* the largest logit */
     float sum; /* of exp(logit - top) */

@@ -35,7 +35,7 @@ typedef struct asker {
     long seconds; /* 0: what was asked for is no number of them */
 } asker;
 
-/* What the server sends, as far as it is taken. */
+/* The text that the server sends, as far as it is taken. */
 typedef struct body {
     char *text;
     size_t length;
@@ -149,7 +149,7 @@ static struct curl_slist *headers_of(const asker *it)
     return list;
 }
 
-/* What the server answered, beside its words. */
+/* The server's answer, beside its words. */
 typedef struct response {
     long code;
     curl_off_t retry_after; /* seconds; 0: it did not say */

@@ -84,10 +84,10 @@ char *prompt_write(const json_t *request)
     write_text(stream, "Language", json_object_get(request, "language"));
     write_text(stream, "Device", json_object_get(request, "device"));
     write_list(stream, "Timed on the problems", json_object_get(request, "problems"));
-    write_list(stream, "What is known", json_object_get(request, "insights"));
-    write_list(stream, "What binds the best source", json_object_get(request, "findings"));
+    write_list(stream, "Known facts", json_object_get(request, "insights"));
+    write_list(stream, "Limits of the best source", json_object_get(request, "findings"));
     write_kernels(stream, "Thoughts behind earlier kernels", json_object_get(request, "thoughts"));
-    write_kernels(stream, "What was tried, the newest last", json_object_get(request, "history"));
+    write_kernels(stream, "Earlier kernels, the newest last", json_object_get(request, "history"));
     if (header)
         fprintf(stream, "\nThe header that it includes:\n```%s\n%s\n```\n",
                 language ? language : "", header);

@@ -64,7 +64,7 @@ static int was_tried(const json_t *request, const char *name)
     return 0;
 }
 
-/* What the current source chose; where it has a text that the first one had not, the first. */
+/* The choice of the current source; where its text is not among the first one's, the first. */
 static void read_current(const lab_source *source, const char *text, int *choice)
 {
     lab_source current;
@@ -93,7 +93,7 @@ static int take(const lab_source *source, const json_t *request, const int *choi
 
 /* ---- Told what binds ---- */
 
-/* What the region is for, by its name. */
+/* The purpose of the region, by its name. */
 static lab_knob_role role_of(const lab_source_region *region)
 {
     for (int i = 0; i < LAB_KNOB_ROLES; i++)
@@ -125,7 +125,7 @@ static unsigned findings_of(const json_t *request)
     return set;
 }
 
-/* What the guide thinks of another text for a region. */
+/* The guide's opinion of another text for a region. */
 static double weigh(const lab_source_region *region, int from, int to, unsigned findings)
 {
     lab_knob_role role = role_of(region);

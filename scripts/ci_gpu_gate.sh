@@ -7,7 +7,7 @@
 #   HEED            the program; build/release/cli/heed if that is not set
 #   HEED_DEVICE     cuda, cuda:N or cpu; cuda if that is not set
 #   GATE_SECONDS    for each problem, 5 if that is not set
-#   GATE_STRICT     1: what cannot be told fails too
+#   GATE_ALLOW_AMBIGUOUS  1: what cannot be told passes; else the exit status is 8
 #   GATE_CRITERIA   1: judge by the criteria beside SDPA as well
 #   GATE_TRUST      1: champions are rebuilt from the board's sources also where others may write to it
 #
@@ -42,14 +42,14 @@ step() {
     fi
 }
 
-strict=
-[ "${GATE_STRICT:-0}" = 0 ] || strict=--strict
+allow=
+[ "${GATE_ALLOW_AMBIGUOUS:-0}" = 0 ] || allow=--allow-ambiguous
 trust=
 [ "${GATE_TRUST:-0}" = 0 ] || trust=--trust-board
 step "Do the gates kill what is wrong?" selftest --device "$HEED_DEVICE"
 step "Is it right?" verify --shapes seed --once --time-limit 1
 # shellcheck disable=SC2086  # options or none
-step "Is it as fast?" gate --board "$board" --seconds "${GATE_SECONDS:-5}" $strict $trust
+step "Is it as fast?" gate --board "$board" --seconds "${GATE_SECONDS:-5}" $allow $trust
 if [ "${GATE_CRITERIA:-0}" != 0 ]; then
     step "Is it good enough?" gate --criteria --seconds "${GATE_SECONDS:-5}"
 fi

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What there is to analyse: one command for each file that was compiled.
+"""Lists the work of the analysis: one command for each file that was compiled.
 
 lint_commands.py BUILD reads BUILD/compile_commands.json and writes BUILD/lint/compile_commands.json, in
 which each file stands once, with its shortest command: analysers take every command for a file, and a

@@ -2,7 +2,7 @@
 # require.sh GROUP... - see that the Debian packages of each group are there, and install those that are not
 #
 # Installs with apt-get, as root or through sudo, and says what and why. HEED_NO_INSTALL=1 forbids
-# that. Whatever remains missing is named, with the command that would install it, and the exit
+# that. Packages that are still missing are named, with the command that would install them, and the exit
 # status is 3.
 set -eu
 

@@ -37,8 +37,8 @@ note() {
     printf '%4d s  %s\n' $(($(date +%s) - start)) "$*"
 }
 
-# Adds "P passed, F failed, S skipped", the last line of the file $1 that has such counts. What the
-# command returned, $2, must agree with it: a crash counts as a failure.
+# Adds "P passed, F failed, S skipped", the last line of the file $1 that has such counts. The
+# command's status, $2, must agree with it: a crash counts as a failure.
 count() {
     line=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$1" | tail -1)
     # shellcheck disable=SC2086

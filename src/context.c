@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cuda/device.h"
 #include "cuda/gpu.h"
 #include "cuda/nvrtc.h"
 #include "internal.h"
+#include "measure.h"
 
 #define THREADS_MAX 1024
 #define ORDINAL_MAX 1023
@@ -103,6 +105,7 @@ heed_status heed_context_create(heed_context **context, const heed_options *opti
     heed_context *made = calloc(1, sizeof *made);
     if (!made)
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a context");
+    made->process = getpid();
     made->trace = heed_trace_get();
     status = heed_machine_detect(&made->machine, options->cpu, options->threads);
     if (status == HEED_OK)
@@ -125,6 +128,23 @@ void heed_context_destroy(heed_context *context)
     heed_pool_destroy(context->pool);
     heed_cuda_close(context->cuda);
     free(context);
+}
+
+heed_status heed_context_check(const heed_context *context)
+{
+    if (!context)
+        return heed_fail(HEED_ERR_INVALID, "context is NULL; make one with heed_context_create()");
+    if (context->process != getpid())
+        return heed_fail(HEED_ERR_INVALID,
+                         "context was made by process %ld, and inherited by fork(); make one in "
+                         "process %ld with heed_context_create()",
+                         (long)context->process, (long)getpid());
+    return HEED_OK;
+}
+
+void heed_context_stop(heed_context *context, heed_stop_fn *stop)
+{
+    context->stop = stop;
 }
 
 int heed_context_threads(const heed_context *context)

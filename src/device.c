@@ -125,7 +125,7 @@ heed_status heed_device_wait(heed_context *context)
 }
 
 /* -------------------------------------------------------------------------- */
-/* What it is                                                                 */
+/* Facts about a device                                                       */
 /* -------------------------------------------------------------------------- */
 
 bool heed_device_is_host(const heed_context *context)

@@ -1,7 +1,7 @@
 /*
  * device.h - memory and timing on the device of a context
  *
- * What the planner and the laboratory need to run kernels by themselves, the same for every
+ * The means of the planner and the laboratory to run kernels by themselves, the same for every
  * backend: on a CPU it is host memory and the clock, on a CUDA device its memory and its own
  * timers.
  */
@@ -53,7 +53,7 @@ int heed_device_arch(const heed_context *context);
  * "avx512", or architecture, driver and compiler. */
 void heed_device_features(const heed_context *context, char text[32]);
 
-/* What a device can do at most, by its data sheet; zeros where that is not known, as for a CPU. */
+/* The most that a device can do, by its data sheet; zeros where that is not known, as for a CPU. */
 typedef struct heed_device_limits {
     int multiprocessors;
     double clock_hz;  /* of the multiprocessors at their fastest */
@@ -104,7 +104,7 @@ heed_status heed_replay_repeat(heed_replay *replay, int warmup, int runs, double
 /* heed_replay_destroy() frees it; a zeroed one is ignored. */
 void heed_replay_destroy(heed_replay *replay);
 
-/* What an execution of a plan launches, with tensors that begin at multiples of 16 bytes. */
+/* The launches of an execution of a plan, with tensors that begin at multiples of 16 bytes. */
 typedef struct heed_device_launch {
     int64_t blocks;
     int threads;  /* per block */

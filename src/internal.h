@@ -8,6 +8,7 @@
 #define HEED_INTERNAL_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "heed.h"
 #include "message.h"
@@ -22,7 +23,7 @@ typedef struct heed_gpu heed_gpu;               /* cuda/gpu.h */
 typedef struct heed_cuda heed_cuda;             /* cuda/device.h */
 typedef struct heed_cuda_facts heed_cuda_facts; /* cuda/facts.h */
 
-/* What runs kernels. A context is for one device of one backend. */
+/* A backend runs kernels. A context is for one device of one backend. */
 typedef enum heed_backend {
     HEED_BACKEND_CPU,
     HEED_BACKEND_CUDA
@@ -64,8 +65,8 @@ struct heed_config {
     int value[HEED_KNOBS_MAX];
 };
 
-/* What all the instantiations of one algorithm share. Problems given to these functions are
- * normalized. */
+/* The parts that all the instantiations of one algorithm share. Problems given to these functions
+ * are normalized. */
 typedef struct heed_algorithm {
     heed_knob knobs[HEED_KNOBS_MAX]; /* ends with letter 0 */
 
@@ -129,10 +130,12 @@ struct heed_plan {
 
 struct heed_context {
     heed_machine machine;
+    pid_t process;   /* that made it: a child after fork() has neither its threads nor its device */
     heed_pool *pool; /* NULL on a CUDA device */
     heed_cuda *cuda; /* NULL on a CPU */
     heed_wisdom *wisdom;
     const heed_trace *trace; /* the tool that watches, or NULL */
+    bool (*stop)(void);      /* ends measuring; or NULL */
 };
 
 /* text.c: append to a fixed buffer as snprintf does, counting what did not fit; heed_text_none()
@@ -193,6 +196,11 @@ heed_status heed_wisdom_add(heed_wisdom *wisdom, const heed_problem *problem,
 /* cpu/machine.c: what the machine is, masked by @cpu (NULL: HEED_CPU, else all). */
 heed_status heed_machine_detect(heed_machine *machine, const char *cpu, int threads);
 const char *heed_cpu_level_name(heed_cpu_level level);
+
+/* context.c: heed_context_check() returns HEED_OK if the calling process may lock and change
+ * @context, else HEED_ERR_INVALID: it is NULL, or another process's, inherited by fork(), in which
+ * a lock may have been held that nobody gives back. */
+heed_status heed_context_check(const heed_context *context);
 
 /* context.c: the features in use as one word: "avx512", or "sm_90-driver13.0-nvrtc13.0". */
 void heed_machine_features(const heed_machine *machine, char text[32]);

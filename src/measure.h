@@ -1,12 +1,13 @@
 /*
  * measure.h - the clock and the sampler: the only timer in heed
  *
- * The planner times candidates with it, and so does the laboratory. What samples mean (medians,
- * intervals, verdicts) is not decided here.
+ * The planner times candidates with it, and so does the laboratory. The meaning of samples
+ * (medians, intervals, verdicts) is not decided here.
  */
 #ifndef HEED_MEASURE_H
 #define HEED_MEASURE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "heed.h"
@@ -31,5 +32,11 @@ typedef struct heed_sampling {
  * the status of fn; on failure the samples taken so far are there. */
 heed_status heed_sample(heed_sample_fn *fn, void *data, const heed_sampling *sampling,
                         double *seconds, int *count);
+
+/* heed_context_stop() lets @stop, from any thread, end what takes long in calls with @context: a
+ * heed_plan_create() that measures asks it before each execution, and returns HEED_ERR_SYSTEM with
+ * nothing learnt of that problem once it says true. NULL: nobody ends it. */
+typedef bool heed_stop_fn(void);
+void heed_context_stop(heed_context *context, heed_stop_fn *stop);
 
 #endif /* HEED_MEASURE_H */

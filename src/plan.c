@@ -113,10 +113,10 @@ static heed_status prepare(heed_plan **plan, heed_context *context, const heed_p
     if (!plan)
         return heed_fail(HEED_ERR_INVALID, "plan is NULL; it must point to a heed_plan *");
     *plan = NULL;
-    if (!context)
-        return heed_fail(HEED_ERR_INVALID, "context is NULL; make one with heed_context_create()");
     heed_problem normal;
-    heed_status status = heed_problem_normalize(&normal, problem);
+    heed_status status = heed_context_check(context);
+    if (status == HEED_OK)
+        status = heed_problem_normalize(&normal, problem);
     if (status != HEED_OK)
         return status;
 

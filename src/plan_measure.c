@@ -97,9 +97,21 @@ static heed_status make_tensors(bench *b, const heed_problem *p)
     return status;
 }
 
+/* Asked before every execution: a long problem's may take seconds. */
+static heed_status go_on(const bench *b)
+{
+    const heed_context *context = b->trial.context;
+    if (context->stop && context->stop())
+        return heed_fail(HEED_ERR_SYSTEM, "measuring was interrupted");
+    return HEED_OK;
+}
+
 static heed_status execute_trial(void *data)
 {
     bench *b = data;
+    heed_status status = go_on(b);
+    if (status != HEED_OK)
+        return status;
     return heed_execute(&b->trial, &b->buffers);
 }
 
@@ -133,7 +145,9 @@ static heed_status sample_device(bench *b, double *seconds)
     heed_status status = heed_replay_create(&replay, b->trial.context, execute_on_stream, b,
                                             REPLAY_CALLS);
     for (int i = 0; i < REPLAYS && status == HEED_OK; i++) {
-        status = heed_replay_run(&replay, &sample);
+        status = go_on(b);
+        if (status == HEED_OK)
+            status = heed_replay_run(&replay, &sample);
         if (status == HEED_OK && i > 0) /* the first one warms up */
             *seconds = fmin(*seconds, sample);
         if (i > 1 && sample * REPLAY_CALLS * i > (double)sampling.budget_ns * 1e-9)
@@ -160,7 +174,9 @@ static heed_status make_workspace(bench *b, size_t size)
 static heed_status measure(bench *b, const heed_kernel *kernel, const heed_config *config,
                            double *seconds)
 {
-    heed_status status = heed_plan_set(&b->trial, kernel, config);
+    heed_status status = go_on(b);
+    if (status == HEED_OK)
+        status = heed_plan_set(&b->trial, kernel, config);
     if (status == HEED_OK)
         status = make_workspace(b, b->trial.workspace_size);
     if (status != HEED_OK)

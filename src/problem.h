@@ -29,7 +29,7 @@ typedef enum heed_part {
     HEED_PART_COUNT
 } heed_part;
 
-/* What is wrong with a problem. */
+/* An error in a problem. */
 typedef struct heed_fault {
     heed_part part;
     char text[192]; /* names field, value and limit */

@@ -1,7 +1,7 @@
 /*
  * problem_parse.c - a problem from its spec
  *
- * Reads the line word by word and looks at the whole at the end. What the words are is in
+ * Reads the line word by word and looks at the whole at the end. The words are in
  * problem_words.c. An error shows the spec and points at the character.
  */
 #include <stdarg.h>
@@ -52,7 +52,7 @@ heed_status heed_parse_fail(const heed_parser *p, const char *at, const char *fo
 /* Words                                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* What to call the parts that are given twice or not at all, and a word that gives those which
+/* Names for the parts that are given twice or not at all, and a word that gives each part which
  * every spec must have. */
 static const struct {
     heed_part part;

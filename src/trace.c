@@ -41,7 +41,7 @@ static const unsigned function_counts[MODULES] = { 0, 16, 9, 15, 7, 16, 7 };
 
 typedef void any_fn(void);
 
-/* What a range is made of; 48 bytes on 64-bit machines. */
+/* A range; 48 bytes on 64-bit machines. */
 typedef struct attributes {
     uint16_t version;
     uint16_t size;
@@ -92,7 +92,7 @@ static const struct {
     [HEED_TRACE_EXECUTE] = { "execute", 0xff59a14f },
 };
 
-/* What a tool writes to, once per process: its library is never unloaded. */
+/* The table that a tool writes to, once per process: its library is never unloaded. */
 static struct {
     pthread_once_t once;
     bool watched;

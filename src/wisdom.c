@@ -166,7 +166,7 @@ bool heed_wisdom_lookup(heed_wisdom *wisdom, const heed_problem *problem, heed_e
 
 void heed_wisdom_forget(heed_context *context)
 {
-    if (!context)
+    if (heed_context_check(context) != HEED_OK)
         return;
     heed_wisdom *wisdom = context->wisdom;
     pthread_mutex_lock(&wisdom->mutex);

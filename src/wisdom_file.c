@@ -60,15 +60,23 @@ static heed_status load_open(heed_context *context, const char *path, int file, 
     return status;
 }
 
+static heed_status check_arguments(const heed_context *context, const char *path)
+{
+    if (context && !path)
+        return heed_fail(HEED_ERR_INVALID, "path is NULL");
+    return heed_context_check(context);
+}
+
 heed_status heed_wisdom_load(heed_context *context, const char *path, size_t *taken,
                              size_t *skipped)
 {
-    if (!context || !path)
-        return heed_fail(HEED_ERR_INVALID, "%s is NULL", context ? "path" : "context");
+    heed_status status = check_arguments(context, path);
+    if (status != HEED_OK)
+        return status;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make us wait */
     if (file < 0)
         return fail_file(path, "open");
-    heed_status status = load_open(context, path, file, taken, skipped);
+    status = load_open(context, path, file, taken, skipped);
     close(file);
     return status;
 }
@@ -145,7 +153,7 @@ static heed_status replace_regular(const char *path, const char *text, size_t le
     return status;
 }
 
-/* What is at @path becomes @text; of a symbolic link that is what it points to. */
+/* Replaces the content of @path by @text; of a symbolic link, that of its target. */
 static heed_status replace_file(const char *path, const char *text, size_t length)
 {
     struct stat info;
@@ -175,11 +183,11 @@ static heed_status copy_text(heed_context *context, char **text, size_t *length)
 
 heed_status heed_wisdom_save(heed_context *context, const char *path)
 {
-    if (!context || !path)
-        return heed_fail(HEED_ERR_INVALID, "%s is NULL", context ? "path" : "context");
     char *text;
     size_t length;
-    heed_status status = copy_text(context, &text, &length);
+    heed_status status = check_arguments(context, path);
+    if (status == HEED_OK)
+        status = copy_text(context, &text, &length);
     if (status != HEED_OK)
         return status;
     if (length > HEED_WISDOM_SIZE_MAX)

@@ -1,5 +1,5 @@
 /*
- * wisdom_line.c - choices that somebody else has measured
+ * wisdom_line.c - choices that were measured elsewhere
  */
 #include "wisdom_line.h"
 
@@ -20,9 +20,11 @@ heed_status heed_wisdom_learn(heed_context *context, const heed_problem *problem
     const char *config_text, *why = NULL;
     heed_problem normal;
     heed_config config;
-    if (!context || !kernel)
-        return heed_fail(HEED_ERR_INVALID, "%s is NULL", context ? "kernel" : "context");
-    heed_status status = heed_problem_normalize(&normal, problem);
+    if (context && !kernel)
+        return heed_fail(HEED_ERR_INVALID, "kernel is NULL");
+    heed_status status = heed_context_check(context);
+    if (status == HEED_OK)
+        status = heed_problem_normalize(&normal, problem);
     if (status != HEED_OK)
         return status;
     const heed_kernel *known = heed_kernel_find(kernel, &config_text);

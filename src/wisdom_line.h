@@ -1,10 +1,12 @@
 /*
  * wisdom_line.h - wisdom line by line, for tools that show it and add to it
  *
- * What heed.h has for applications takes what fits the machine and drops the rest.
+ * The functions for applications in heed.h take the lines that fit the machine and drop the rest.
  */
 #ifndef HEED_WISDOM_LINE_H
 #define HEED_WISDOM_LINE_H
+
+#include <stdbool.h>
 
 #include "heed.h"
 
@@ -32,6 +34,9 @@ heed_status heed_wisdom_visit(heed_context *context, const char *source, const c
  * cannot do the problem on this machine; HEED_ERR_NO_MEMORY. */
 heed_status heed_wisdom_learn(heed_context *context, const heed_problem *problem,
                               const char *kernel, double seconds);
+
+/* heed_wisdom_kernel() says whether @name is that of a kernel with a config that it knows. */
+bool heed_wisdom_kernel(const char *name);
 
 /* heed_wisdom_build() returns what this library writes into the column of the build. */
 const char *heed_wisdom_build(void);

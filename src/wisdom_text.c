@@ -36,7 +36,7 @@ enum column {
 #define LINE_SIZE 1024
 #define WHY_SIZE (LINE_SIZE + 256)
 
-/* What the columns DEVICE to BUILD hold for this context. */
+/* The columns DEVICE to BUILD as this context has them. */
 typedef struct identity {
     char device[sizeof((heed_machine *)0)->device];
     char threads[16];
@@ -122,7 +122,7 @@ size_t heed_wisdom_write(heed_context *context, char *text, size_t size)
 
 size_t heed_wisdom_export(heed_context *context, char *text, size_t size)
 {
-    if (!context)
+    if (heed_context_check(context) != HEED_OK)
         return heed_text_none(text, size);
     pthread_mutex_lock(&context->wisdom->mutex);
     size_t length = heed_wisdom_write(context, text, size);
@@ -187,7 +187,7 @@ static heed_status read_entry(const reader *r, char *const columns[COLUMNS],
     return HEED_OK;
 }
 
-static bool kernel_known(const char *name)
+bool heed_wisdom_kernel(const char *name)
 {
     const char *config_text;
     heed_config config;
@@ -216,7 +216,7 @@ static bool applies(const reader *r, char *const columns[COLUMNS], char why[WHY_
             return false;
         }
     }
-    if (!kernel_known(columns[KERNEL])) {
+    if (!heed_wisdom_kernel(columns[KERNEL])) {
         snprintf(why, WHY_SIZE, "kernel is \"%s\", which this library does not have",
                  columns[KERNEL]);
         return false;
@@ -365,7 +365,10 @@ heed_status heed_wisdom_visit(heed_context *context, const char *source, const c
 heed_status heed_wisdom_import(heed_context *context, const char *text, size_t *taken,
                                size_t *skipped)
 {
-    if (!context || !text)
-        return heed_fail(HEED_ERR_INVALID, "%s is NULL", context ? "text" : "context");
+    if (context && !text)
+        return heed_fail(HEED_ERR_INVALID, "text is NULL");
+    heed_status status = heed_context_check(context);
+    if (status != HEED_OK)
+        return status;
     return heed_wisdom_read(context, "wisdom", text, strlen(text), taken, skipped);
 }

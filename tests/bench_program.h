@@ -11,7 +11,7 @@
 #include "members.h"
 
 /* run_bench() runs "heed bench @arguments" and returns the exit code; @before may set variables.
- * What it says is in stdout.txt and stderr.txt. */
+ * Its output is in stdout.txt and stderr.txt. */
 int run_bench(void **state, const char *before, const char *arguments);
 
 /* expect_text() fails the test unless @part is in the file @file of its folder. */

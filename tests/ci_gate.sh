@@ -4,7 +4,7 @@ set -eu
 script=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-unset HEED_DEVICE GATE_SECONDS GATE_STRICT GATE_CRITERIA GATE_TRUST
+unset HEED_DEVICE GATE_SECONDS GATE_ALLOW_AMBIGUOUS GATE_CRITERIA GATE_TRUST
 
 # A heed that notes what it is asked, and answers each verb with its line of $ANSWERS, "VERB STATUS", else with 0.
 cat >"$work/heed" <<'EOF'
@@ -45,13 +45,13 @@ expect '' 0 HEED_DEVICE=cpu
 asked 'cpu: selftest --device cpu'
 asked 'cpu: verify --shapes seed --once --time-limit 1'
 asked "cpu: gate --board $work/board.db --seconds 5"
-not_asked 'plan\|criteria\|strict\|trust'
+not_asked 'plan\|criteria\|ambiguous\|trust'
 expect '' 0
 asked 'cuda: plan b1 h1 s64 d64 f16'
 asked 'cuda: selftest --device cuda'
-expect '' 0 HEED_DEVICE=cuda:1 GATE_SECONDS=9 GATE_STRICT=1 GATE_TRUST=1 GATE_CRITERIA=1
+expect '' 0 HEED_DEVICE=cuda:1 GATE_SECONDS=9 GATE_ALLOW_AMBIGUOUS=1 GATE_TRUST=1 GATE_CRITERIA=1
 asked 'cuda:1: selftest --device cuda:1'
-asked "cuda:1: gate --board $work/board.db --seconds 9 --strict --trust-board"
+asked "cuda:1: gate --board $work/board.db --seconds 9 --allow-ambiguous --trust-board"
 asked 'cuda:1: gate --criteria --seconds 9'
 
 # The first answer that is not good ends it.
@@ -64,6 +64,8 @@ not_asked 'criteria'
 expect 'gate 3' 3 HEED_DEVICE=cpu
 grep -q 'cannot be told' "$work/said" || fail 'it does not say that nothing is known'
 expect 'gate 7' 7 HEED_DEVICE=cpu
+expect 'gate 8' 8 HEED_DEVICE=cpu GATE_CRITERIA=1 # what cannot be told is no pass
+not_asked 'criteria'
 expect 'plan 3' 77
 not_asked 'selftest'
 

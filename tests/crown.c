@@ -1,5 +1,5 @@
 /*
- * crown.c - a source of somebody's as the leader of a board
+ * crown.c - a user's source as the leader of a board
  */
 #include "crown.h"
 
@@ -37,6 +37,11 @@ void crown_source(void **state, const char *name, const char *spec, double secon
         lab_record_open(&record, scratch_path(state, "board.db", path), LAB_RECORD_WRITE, &error),
         HEED_OK);
     assert_int_equal(lab_record_begin(record, &work, &run_id, &resumed, &error), HEED_OK);
+    const lab_record_gate gate = { .name = "verify", .passed = true };
+    const lab_record_samples samples = { .kind = LAB_RECORD_HOT,
+                                         .calls = 1,
+                                         .seconds = (double[]){ seconds, seconds, seconds },
+                                         .count = 3 };
     const lab_record_trial trial = {
         .run = run_id,
         .candidate = { .kernel = name, .language = "c", .source = source, .proposer = "test" },
@@ -47,6 +52,11 @@ void crown_source(void **state, const char *name, const char *spec, double secon
         .confirmed = true,
         .timing = LAB_RECORD_HOT,
         .seconds = seconds,
+        .p90 = seconds,
+        .samples = &samples,
+        .sample_count = 1,
+        .gates = &gate,
+        .gate_count = 1,
     };
     if (lab_record_append(record, &trial, &id, &error) != HEED_OK)
         fail_msg("%s", error.text);

@@ -1,5 +1,5 @@
 /*
- * crown.h - a source of somebody's as the leader of a board
+ * crown.h - a user's source as the leader of a board
  */
 #ifndef CROWN_H
 #define CROWN_H

@@ -20,7 +20,7 @@ void assert_clean(const emulator_report *report);
 /* @text must contain @part. */
 void assert_says(const char *text, const char *part);
 
-/* What a run must say: nothing where a text is "". */
+/* The expected output of a run: nothing where a text is "". */
 void assert_report(const emulator_report *report, const char *race, const char *error);
 
 #endif /* HEED_TESTS_EMULATOR_SCENE_H */

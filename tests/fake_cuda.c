@@ -4,6 +4,7 @@
 #include "fake_driver.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "cuda/kernels/args.cuh"
 
@@ -20,6 +21,7 @@ fake_cuda fake_cuda_controls = {
 
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 bool fake_started;
+pid_t fake_process;
 _Thread_local fake_thread fake_this;
 
 static void read_number(const char *name, int *value)
@@ -43,7 +45,7 @@ static void __attribute__((constructor)) read_environment(void)
 }
 
 /* -------------------------------------------------------------------------- */
-/* What every entry begins with                                               */
+/* The beginning of every entry                                               */
 /* -------------------------------------------------------------------------- */
 
 static int count_call(const char *name)
@@ -63,6 +65,8 @@ int fake_begin(const char *name)
 {
     pthread_mutex_lock(&fake_lock);
     int result = fake->sticky ? fake->sticky : count_call(name);
+    if (fake_process != 0 && fake_process != getpid()) /* as the real one after fork() */
+        result = NOT_INITIALIZED;
     if (result == CU_SUCCESS && !fake_started && strcmp(name, "cuInit") != 0)
         result = NOT_INITIALIZED;
     pthread_mutex_unlock(&fake_lock);

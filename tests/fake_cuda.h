@@ -37,7 +37,7 @@ typedef struct fake_launch {
     unsigned char kept[FAKE_ARGS_MAX];
 } fake_launch;
 
-/* What the fake writes into a map of a tensor, which is opaque to everybody else. */
+/* The fake's content of a map of a tensor, which is opaque to everybody else. */
 #define FAKE_MAP_MARK 0x66616b65206d6170ULL
 typedef struct fake_map {
     unsigned long long mark; /* FAKE_MAP_MARK */
@@ -51,7 +51,7 @@ typedef struct fake_map {
 typedef void fake_hook_fn(void *data, const fake_launch *launch);
 
 typedef struct fake_cuda {
-    /* What it is. */
+    /* Its kind. */
     int driver; /* CUDA's version, 1000 * major + 10 * minor */
     int devices;
     int arch;      /* of all devices, 10 * major + minor */
@@ -62,7 +62,7 @@ typedef struct fake_cuda {
     int copies;      /* what a launch does: so many bytes of V become O */
     long long ahead; /* nanoseconds that its clock is ahead of the host's */
 
-    /* What fails: call number @fail_call of the entry @fail_name, or, where that is NULL, call
+    /* The call that fails: number @fail_call of the entry @fail_name, or, where that is NULL, call
      * number @fail_call of all that are counted; 0: none. */
     const char *fail_name;
     int fail_call;
@@ -71,7 +71,7 @@ typedef struct fake_cuda {
     int hang;         /* launches never end */
     const char *compile_error; /* what the compiler says of every source; NULL: it takes them */
 
-    /* What happened. */
+    /* The events so far. */
     int calls;          /* that could have failed */
     const char *failed; /* the entry that did fail */
     int sticky;         /* the result of every call from now on */

@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fake_driver.h"
 
@@ -18,6 +19,8 @@ static int init(unsigned flags)
     if (result == CU_SUCCESS && flags)
         return INVALID_VALUE;
     fake_started |= result == CU_SUCCESS && fake->devices > 0;
+    if (fake_process == 0)
+        fake_process = getpid();
     return result == CU_SUCCESS && fake->devices == 0 ? CU_NO_DEVICE : result;
 }
 

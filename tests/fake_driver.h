@@ -8,6 +8,7 @@
 #define HEED_TESTS_FAKE_DRIVER_H
 
 #include <pthread.h>
+#include <sys/types.h>
 
 #include "cuda/driver.h"
 #include "fake_cuda.h"
@@ -43,6 +44,7 @@ extern fake_cuda fake_cuda_controls;
 #define fake (&fake_cuda_controls)
 extern pthread_mutex_t fake_lock; /* guards the controls and all lists */
 extern bool fake_started;         /* cuInit() was called */
+extern pid_t fake_process;        /* that called it first */
 
 #define STACK_MAX 16
 #define SMEM_BLOCK (227 << 10)
@@ -51,7 +53,7 @@ struct cu_context {
     int device;
 };
 
-/* What the driver knows of a thread. */
+/* The driver's state of a thread. */
 typedef struct fake_thread {
     cu_context *stack[STACK_MAX];
     int depth;

@@ -8,7 +8,7 @@
 
 #define GRANULE ((size_t)2 << 20)
 
-/* What CUDA knows of an address. */
+/* CUDA's record of an address. */
 typedef struct known {
     struct known *next;
     cu_address address;

@@ -2,7 +2,7 @@
  * fake_nvtx.c - a tool that watches by NVTX, and remembers what it saw
  *
  * FAKE_NVTX says what kind of tool: "refuse" does not want to, "deaf" has no functions; any other
- * watches. What it saw is read by fake_nvtx_event() from the library itself, loaded once more.
+ * watches. Its events are read by fake_nvtx_event() from the library itself, loaded once more.
  */
 #include <pthread.h>
 #include <stdint.h>

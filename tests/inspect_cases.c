@@ -41,6 +41,8 @@ const inspect_case inspect_cases[] = {
     { "scalar_half", NULL, 90, 256, 0, 1024, false, "tensor-cores-unused", WARNING },
     { "honest_mma", NULL, 90, 128, 0, 1024, false, "wrong-tensor-instruction", WARNING },
     { "narrow", NULL, 90, 256, 0, 1024, false, "narrow-global-loads", WARNING },
+    { "rows_apart", NULL, 90, 128, 0, 1024, false, "lanes-rows-apart", WARNING },
+    { "one_thread", NULL, 90, 128, 0, 1024, false, "one-thread-loop", WARNING },
     { "few_warps", NULL, 90, 64, 0, 1024, false, "low-occupancy", NOTE },
     { "few_blocks", NULL, 90, 64, 0, 1024, false, "smem-limits-occupancy", NOTE },
     { "staged_mma", NULL, 80, 128, 0, 1024, false, "no-async-copies", NOTE },

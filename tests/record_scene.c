@@ -23,14 +23,17 @@ void record_scene_make(record_scene *scene, int64_t run, int number)
     scene->samples[1] = (lab_record_samples){
         .against = "torch-flash", .kind = LAB_RECORD_COLD, .seconds = scene->seconds, .count = 4
     };
+    for (int i = 0; i < 4; i++)
+        scene->others[i] = 1.5 * scene->seconds[i];
     scene->samples[2] = scene->samples[1];
     scene->samples[2].other = true;
+    scene->samples[2].seconds = scene->others;
     scene->comparisons[0] = (lab_record_comparison){
         .against = "torch-flash",
         .version = "2.11.0",
         .method = "flash",
         .outcome = "ok",
-        .seconds = 2e-5,
+        .seconds = scene->others[0],
         .ratio = 1.5,
         .low = 1.4,
         .high = 1.6,
@@ -42,7 +45,7 @@ void record_scene_make(record_scene *scene, int64_t run, int number)
                                                      .outcome = "refused",
                                                      .reason = "not installed" };
     scene->gates[0] = (lab_record_gate){ .name = "error", .passed = true, .seed = 7 };
-    scene->gates[1] = (lab_record_gate){ .name = "exact", .passed = true, .detail = "0 ulp" };
+    scene->gates[1] = (lab_record_gate){ .name = "verify", .passed = true, .detail = "0 ulp" };
     scene->facts[0] = (lab_record_fact){ .name = "power_w", .number = 123.5 };
     scene->facts[1] = (lab_record_fact){ .name = "throttle", .text = "none" };
     scene->facts[2] = (lab_record_fact){ .name = "clock_hz", .number = 1.98e9 };
@@ -86,6 +89,20 @@ void record_scene_make(record_scene *scene, int64_t run, int number)
         .facts = scene->facts,
         .fact_count = 3,
     };
+}
+
+void record_scene_time(record_scene *scene, double seconds, lab_record_timing timing)
+{
+    for (int i = 0; i < 16; i++)
+        scene->seconds[i] = seconds * (1 + 1e-3 * (i - 8));
+    for (int i = 0; i < 4; i++)
+        scene->others[i] = 1.5 * scene->seconds[i];
+    for (int i = 0; i < 3; i++)
+        scene->samples[i].kind = timing;
+    scene->trial.timing = timing;
+    scene->trial.seconds = scene->seconds[8];
+    scene->trial.p90 = scene->seconds[14];
+    scene->comparisons[0].seconds = scene->others[0];
 }
 
 lab_record *record_scene_open(const char *path, lab_record_mode mode)
@@ -159,7 +176,7 @@ size_t record_scene_count(lab_record *record, const lab_record_filter *filter)
 }
 
 /* -------------------------------------------------------------------------- */
-/* What must be                                                               */
+/* Expectations                                                               */
 /* -------------------------------------------------------------------------- */
 
 void record_expect(heed_status status, const lab_error *error)

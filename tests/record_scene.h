@@ -10,7 +10,7 @@
 typedef struct record_scene {
     heed_problem problem;
     char config[32];
-    double seconds[16];
+    double seconds[16], others[4];
     lab_record_samples samples[3];
     lab_record_comparison comparisons[2];
     lab_record_gate gates[2];
@@ -20,6 +20,9 @@ typedef struct record_scene {
 
 /* record_scene_make() fills @scene, whose parts point at each other: do not copy it. */
 void record_scene_make(record_scene *scene, int64_t run, int number);
+
+/* record_scene_time() gives it another median, and samples that have it. */
+void record_scene_time(record_scene *scene, double seconds, lab_record_timing timing);
 
 /* record_scene_open() opens a board, or fails the test. record_scene_begin() begins a run of that
  * key. */

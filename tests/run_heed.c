@@ -19,7 +19,7 @@
 /* A function of the shell, which also sets n to the number of trials that there are. */
 static const char await_trials[] =
     "await_trials() { for i in $(seq 3000); do "
-    "n=$(heed board check --board \"$1\" 2>/dev/null | cut -d' ' -f1); "
+    "n=$(heed board check --board \"$1\" 2>/dev/null | head -1 | cut -d' ' -f1); "
     "[ \"${n:-0}\" -ge \"$2\" ] && break; sleep 0.02; done; }; ";
 
 void run_heed(void **state, const run_heed_way *way, const char *line, heed_said *said)

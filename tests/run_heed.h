@@ -19,7 +19,7 @@ typedef struct run_heed_way {
                               NULL: none */
 } run_heed_way;
 
-/* What it did. */
+/* Its result. */
 typedef struct heed_said {
     int code;
     char out[RUN_HEED_SIZE];
@@ -28,7 +28,7 @@ typedef struct heed_said {
 
 /* run_heed() runs a line of shell, in which "heed" is the program, and fails the test if the shell
  * was ended by a signal; "await_trials BOARD COUNT" there waits until a board has as many. Colours
- * are off, and the board and the cache are the folder's own. What it says also is in stdout.txt and
+ * are off, and the board and the cache are the folder's own. Its output also is in stdout.txt and
  * stderr.txt. */
 void run_heed(void **state, const run_heed_way *way, const char *line, heed_said *said);
 

@@ -15,6 +15,8 @@ set(seconds
     test_gate_rebuild 30
     test_holder 30
     test_tune 25
+    make_run 25
+    test_own 25
     valgrind_test_cuda_device 25
     verify_seed 25
     test_emulated_ablated 20

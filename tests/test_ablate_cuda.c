@@ -18,7 +18,7 @@
 #include "device.h"
 #include "message.h"
 
-/* What the command line would say. */
+/* The options of the command line. */
 typedef struct told {
     ablate_run run;
     ablate_subject subject;
@@ -118,8 +118,8 @@ static void test_launched_alike(void **state)
     trial_end(&t);
 }
 
-/* What is compiled beside is what would have been compiled when it is needed: once each, and those
- * that nobody asked for, too. */
+/* Builds that are compiled ahead are those that would have been compiled when needed: once each,
+ * and those that nobody asked for, too. */
 static void test_compiled_beside(void **state)
 {
     trial t = trial_make(PLAIN);

@@ -312,7 +312,7 @@ static void test_buffer_pointers(void **state)
     heed_context_destroy(context);
 }
 
-/* What follows a heed_plan_create() whose status nobody looked at must reach heed_execute(), which
+/* After a heed_plan_create() whose status nobody looked at, the next call is heed_execute(), which
  * says what is wrong. */
 static void test_nothing_to_ask(void **state)
 {

@@ -156,7 +156,7 @@ static void knows_what_cannot_be(void **state)
     heed_context_destroy(context);
 }
 
-/* What a fake kernel computes: what a kernel of the CPU does; or nothing, or always the first O. */
+/* The result of a fake kernel: that of a kernel of the CPU; or none, or always the first O. */
 typedef struct answer {
     heed_context *cpu;
     heed_plan *plan;
@@ -286,7 +286,7 @@ static void calibrates_by_replays(void **state)
     if (row.outcome != BENCH_OK)
         fail_msg("%s: %s", bench_outcome_name(row.outcome), row.reason);
     assert_true(row.copies > 1 && row.calls >= 1 && row.seconds > 0);
-    assert_true(row.duel.pairs >= LAB_DUEL_PAIRS_MIN && row.detectable > 0);
+    assert_true(row.duel.pairs >= LAB_COMPARE_PAIRS_MIN && row.detectable > 0);
     lab_duel_free(&row.duel);
 
     right.last_honest = right.launches + 10;

@@ -21,7 +21,7 @@
 
 /* ---- Rates ---- */
 
-/* What the imaginary device takes for a round of a kernel, in seconds. */
+/* The time of the imaginary device for a round of a kernel, in seconds. */
 static const struct {
     const char *entry;
     double seconds; /* of an empty launch as a whole */

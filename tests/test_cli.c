@@ -67,6 +67,80 @@ static void notices_lost_output(void **state)
     EXPECT(state, lines);
 }
 
+/* With --json a failure is a document too, and the exit and what people read are as they were. */
+static void errors_are_json_where_it_was_asked_for(void **state)
+{
+    static const run_heed_row lines[] = {
+        { "heed plan nonsense --json", 2, "\"schema\": \"heed.error/1\"", "heed: error: " },
+        { "heed plan --json --effort fast x", 2, "\"kind\": \"usage\"", "--effort: 'fast'" },
+        { "heed run --json --q none.npy --k K.npy --v V.npy", 3, "none.npy: No such file",
+          "none.npy" },
+        { "heed plam --json", 2, "\"verb\": \"plam\"", "did you mean 'plan'?" },
+        { "heed bench --json --tensors Q.npy", 7, "\"exit\": 7", "Q.npy" },
+        { "timeout --preserve-status -k 60 -s INT 1 '" HEED_PROGRAM
+          "' tune --seconds 100 --peers none --device cpu --json 'b1 h8 s4096 d64 f32'",
+          130, "\"kind\": \"interrupted\"", "interrupted: " },
+        /* An answer with a failure is one document, not two. */
+        { "heed plan --json -e wisdom 'b1 h1 s8 d8 f32' | grep -c schema", 0, "1\n", "no wisdom" },
+        { "heed gate --json --board none.db", 3, "no board yet", "no board yet" },
+        { "heed plan nonsense -- --json", 2, "", "heed: error: " },
+    };
+    EXPECT(state, lines);
+}
+
+static void slips_are_told(void **state)
+{
+    static const run_heed_row lines[] = {
+        { "heed plan --shapes sed", 3, "", "sed: No such file or directory; did you mean 'seed'?" },
+        { "heed sweep cpu_fwe 'b1 h1 s8 d8 f32'", 3, "", "did you mean 'cpu_few'?" },
+        { "heed sweep cpu_few -k fwd_any_avx2_fwe 'b1 h1 s8 d8 f32'", 2, "",
+          "did you mean 'fwd_any_avx2_few'?" },
+        { "heed tune --space wgmm 'b1 h1 s8 d8 f32'", 3, "", "did you mean 'wgmma'?" },
+        { "heed bench --against fwd_any_scalar_rwo 'b1 h1 s8 d8 f32'", 2, "",
+          "--against: there is no kernel 'fwd_any_scalar_rwo'; did you mean" },
+        { "heed bench --against fwd_any_scalar_row__s10 'b1 h1 s8 d8 f32'", 2, "",
+          "--against: fwd_any_scalar_row has no config 's10'; did you mean "
+          "'fwd_any_scalar_row__s1'?" },
+        { "heed plan -k fwd_any_avx2_tile__m64n12s1 'b1 h1 s8 d8 f32'", 2, "",
+          "did you mean 'fwd_any_avx2_tile__m64n128s1'?" },
+        { "heed verify -k fwd_any_avx2_tile__nonsense 'b1 h1 s8 d8 f32'", 2, "",
+          "'heed plan --list --json' lists them" },
+        { "heed board lisst", 2, "", "did you mean 'list'?" },
+        { "heed wisdom exprt", 2, "", "did you mean 'export'?" },
+        { "heed plan --device cdua 'b1 h1 s8 d8 f32'", 2, "", "it must be cpu, cuda or cuda:N" },
+        { "echo b1 h1 s8 d8 f32 | heed plan --shapes -", 0, "b1 h1 s8 d8 f32", "" },
+        { "heed plan --shapes /dev/fd/3 3<<E\nb1 h1 s8 d8 f32\nE\n", 0, "b1 h1 s8 d8 f32", "" },
+    };
+    EXPECT(state, lines);
+}
+
+/* A pipe is read as a file is. */
+static void pipes_are_files(void **state)
+{
+    static const run_heed_row lines[] = {
+        { "heed plan -e measure -w pipe.txt --cpu scalar 'b1 h1 s8 d8 f32'", 0, NULL, "" },
+        { "heed plan -e wisdom -w - --cpu scalar 'b1 h1 s8 d8 f32' <pipe.txt", 0,
+          "fwd_any_scalar_row", "" },
+        { "cat pipe.txt | heed plan -e wisdom -w /dev/stdin --cpu scalar 'b1 h1 s8 d8 f32'", 0,
+          "fwd_any_scalar_row", "" },
+        { "cat pipe.txt | heed plan -e measure -w - --cpu scalar 'b1 h1 s9 d8 f32'", 0,
+          "fwd_any_scalar_row", "nothing is saved" },
+        { "head -1 pipe.txt | heed plan -w - 'b1 h1 s8 d8 f32'", 7, "",
+          "--wisdom: -: wisdom: line 2" },
+        { "cat pipe.txt | heed wisdom import --cpu scalar -w pipe2.txt - && cmp pipe.txt pipe2.txt",
+          0, "", "-: 1 lines taken" },
+        { "cat pipe.txt | heed doctor --no-rivals -w - | grep wisdom", 0, "-: ", "" },
+        /* nobody waits for what this process itself would write */
+        { "heed plan -w /dev/stdout 'b1 h1 s8 d8 f32' | cat", 0, "", "not a regular file" },
+        { "echo 'no such' | heed inspect --arch sm_90 - 2>&1 | grep -c ELF; true", 0, "0\n", "" },
+        { "cat Q.npy | heed run --q - --k K.npy --v V.npy -o piped.npy", 0, "piped.npy", "" },
+        { "cat " HEED_SOURCE_DIR "/spaces/cpu_fepipe.txt | "
+          "heed tune --peers none --space - 'b1 h1 s8 d8 f32'",
+          2, "", "- is a pipe" },
+    };
+    EXPECT(state, lines);
+}
+
 /* Thousands of problems, and Ctrl-C after the first ones. A busy machine may not be through the
  * first problem yet when it is interrupted; then it gets more time. */
 static void stops_when_interrupted(void **state)
@@ -79,6 +153,10 @@ static void stops_when_interrupted(void **state)
           "grep -q 'after [1-9][0-9]* of' errors && break; done; cat plans; cat errors >&2; exit "
           "$code",
           130, "b1 h1 s1 d64 f32", "of 5000 problems" },
+        /* One problem whose configs take a minute to measure. */
+        { "timeout --preserve-status -k 60 -s INT 1 '" HEED_PROGRAM
+          "' plan --effort patient 'b1 h8 s4096 d64 f32'",
+          130, "", "stopped after 0 of 1 problems" },
     };
     EXPECT(state, lines);
 }
@@ -339,6 +417,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(has_a_front_door),
         cmocka_unit_test(notices_lost_output),
+        cmocka_unit_test(errors_are_json_where_it_was_asked_for),
+        cmocka_unit_test(slips_are_told),
+        cmocka_unit_test(pipes_are_files),
         cmocka_unit_test(stops_when_interrupted),
         cmocka_unit_test(colours_only_where_wanted),
         cmocka_unit_test(json_has_a_schema),

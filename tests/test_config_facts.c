@@ -16,7 +16,7 @@
 #include "inspect/cubin.h"
 #include "jit_scene.h"
 
-/* Whatever the cost model thinks, no device is faster than its data sheet. */
+/* By the cost model, no device is faster than its data sheet. */
 static void test_no_prediction_passes_the_roofline(void **state)
 {
     static const int all[] = { 80, 86, 89, 90 };

@@ -125,7 +125,7 @@ static void add_all(const char *spec, int arch)
     }
 }
 
-/* What is wrong with a kernel in the code; only the one that is launched takes what the facts say.
+/* The error of a kernel in the code; only the one that is launched takes what the facts say.
  */
 static const char *wrong_kernel(const item *it, const heed_gpu *gpu, const lab_cubin_kernel *kernel)
 {
@@ -151,7 +151,7 @@ static bool is_short(const item *it, const heed_gpu *gpu, const lab_cubin_kernel
                heed_gpu_resident(gpu, it->facts.threads, kernel->registers, it->facts.smem, NULL);
 }
 
-/* What is wrong with the code on the device of @it; and if @short_of_registers is given, is it? */
+/* The error of the code on the device of @it; and if @short_of_registers is given, is it? */
 static const char *wrong_code(const item *it, const heed_cubin *code, bool *short_of_registers)
 {
     heed_gpu gpu;
@@ -200,7 +200,7 @@ static const char *wrong_alike(const item *it, bool *compiled)
     return *compiled ? wrong_item(it) : wrong;
 }
 
-/* What the processes share. */
+/* State that the processes share. */
 typedef struct work {
     atomic_size_t next, done, alike, failures;
 } work;

@@ -100,7 +100,7 @@ static void judge_predictions(const recorded *it, const heed_machine *machine, t
     }
 }
 
-/* What planning chooses of both kernels; its name is in @name. */
+/* The choice of planning among both kernels; its name is in @name. */
 static void choose(const recorded *it, const heed_machine *machine, char name[HEED_NAME_SIZE])
 {
     static const char *const kernels[] = { "fwd_16bit_sm80_mma", "fwd_16bit_sm90_wgmma" };

@@ -69,8 +69,8 @@ static void test_a_newer_file_is_read(void **state)
     lab_cubin_free(&cubin);
 }
 
-/* What was compiled for blocks of one shape has its threads in another attribute than launch bounds
- * are in; here they are turned into it. */
+/* Code that was compiled for blocks of one shape has its threads in another attribute than launch
+ * bounds; here they are turned into it. */
 static void test_a_required_shape_is_read(void **state)
 {
     static const unsigned char bounds[] = { 0x04, 0x05, 0x0c, 0x00 };
@@ -127,7 +127,7 @@ static void test_a_reserve_without_a_section(void **state)
     }
 }
 
-/* What is to be linked has sections of another type that take no room in the file. */
+/* Code that is to be linked has sections of another type that take no room in the file. */
 static void test_code_that_is_to_be_linked(void **state)
 {
     static const unsigned char empty[] = { 8, 0, 0, 0 }, shared[] = { 0x0a, 0, 0, 0x70 };
@@ -189,7 +189,7 @@ static void test_other_files_are_refused(void **state)
     assert_refused("far_table", HEED_ERR_CORRUPT, "table of sections lies outside the file");
 }
 
-/* Whatever is changed, nothing outside the file is read: the copy has exactly its size, for the
+/* With any byte changed, nothing outside the file is read: the copy has exactly its size, for the
  * tools that see more than this test does. */
 static void test_damage_is_survived(void **state)
 {

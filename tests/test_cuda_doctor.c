@@ -23,7 +23,7 @@
     "HEED_PYTHON "                                                                       \
     "-u CUDA_HOME -u CUDA_PATH HEED_CACHE=/dev/null PATH=/usr/bin:/bin "
 
-/* A machine made of settings; the exit status of the doctor there, and what he says and does not
+/* A machine made of settings; the exit status of the doctor there, and what it says and does not
  * say. */
 static const struct {
     const char *settings;
@@ -115,7 +115,7 @@ static void test_machines(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* What is said where there is nothing, and nothing is set. */
+/* The report where there is nothing, and nothing is set. */
 static void test_no_gpu(void **state)
 {
     static heed_said said;

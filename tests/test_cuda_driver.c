@@ -1,7 +1,7 @@
 /*
  * test_cuda_driver.c - CUDA drivers and devices as they may be (fake_cuda.h)
  *
- * What is asked of a driver once per process, whether it is there and fit, is tried in children.
+ * Questions asked once per process, whether a driver is there and fit, are tried in children.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,8 +73,8 @@ static int refuse(const bad_driver *bad)
     return fake_cuda_live(fake) != 0;
 }
 
-/* A driver of CUDA 12.0 lacks entries of later ones, which can be done without. What it does not
- * take may be the code of a later compiler. */
+/* A driver of CUDA 12.0 lacks entries of later ones, which can be done without. Code that it
+ * refuses may be that of a later compiler. */
 static int use_oldest(void)
 {
     static const char *const words[] = { "NVRTC 13.0", "CUDA 12.0", "nvidia-cuda-nvrtc-cu12",
@@ -128,7 +128,7 @@ static void run_task(int task)
 #define TASK_OLDEST 100
 #define TASK_NO_COMPILER 101
 
-/* What such a child does. */
+/* The body of such a child. */
 static int do_task(int task)
 {
     if (task == TASK_OLDEST)

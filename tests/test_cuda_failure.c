@@ -194,7 +194,7 @@ static void test_threads(void **state)
     heed_context_destroy(context);
 }
 
-/* Whoever meets the loss first, all tell the same reason. */
+/* All threads tell the same reason, whichever meets the loss first. */
 static void test_loss_among_threads(void **state)
 {
     worker workers[THREADS];

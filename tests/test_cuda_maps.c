@@ -47,7 +47,7 @@ static fake_map read_map(const heed_cuda_map *map)
     return seen;
 }
 
-/* What is expected of one map, from the innermost dimension outwards. */
+/* The expected map, from the innermost dimension outwards. */
 typedef struct expected {
     unsigned long long dims[4], strides[3]; /* in bytes */
     unsigned box[4];
@@ -68,7 +68,7 @@ static void expect_map(const char *spec, char name, const heed_cuda_map *map, co
     assert_int_equal(seen.fill, CU_MAP_ZEROS);
 }
 
-/* What is narrower is swizzled less, and what is no wider than 16 bytes not at all. */
+/* Narrower rows are swizzled less, and rows of at most 16 bytes not at all. */
 static void test_narrow(void **state)
 {
     static const struct {
@@ -229,7 +229,7 @@ static void test_addresses(void **state)
     heed_context_destroy(context);
 }
 
-/* What the driver refuses is an error that says which tensor it was. */
+/* A map that the driver refuses is an error that says which tensor it was. */
 static void test_what_the_driver_refuses(void **state)
 {
     static const char *const encode[] = { "mapping v (2 x 256 x 4 x 64, in boxes of 128 rows by 1",

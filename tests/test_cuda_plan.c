@@ -1,7 +1,7 @@
 /*
  * test_cuda_plan.c - plans for a CUDA device, and which launches an execution becomes (fake_cuda.h)
  *
- * What kernels compute is tested elsewhere. Here is what the host makes of a problem and of
+ * The results of kernels are tested elsewhere. Here it is the host's launches for problems and
  * addresses: good ones and slow ones.
  */
 #include <setjmp.h>

@@ -97,7 +97,7 @@ static void test_compile_error(void **state)
     heed_context_destroy(context);
 }
 
-/* What 32 bits do not count no CUDA kernel can do. */
+/* No CUDA kernel can do sizes that 32 bits do not count. */
 static void test_too_large(void **state)
 {
     static const char *const words[] = { "no kernel", "fwd_any_sm80_naive", "than 32 bits count",

@@ -99,8 +99,8 @@ static heed_machine machine_of(heed_gpu *gpu, int arch)
 /* Configs                                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* What the host asks for is what the device lays out, and fits. Every problem has several configs
- * to choose from. */
+/* The host asks for as much as the device lays out, and that fits. Every problem has several
+ * configs to choose from. */
 static void test_sizes(void **state)
 {
     heed_gpu gpu;

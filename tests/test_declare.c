@@ -48,7 +48,7 @@ static void test_fields(void **state)
     assert_true(lab_candidate_check(&candidate, &outcome));
 }
 
-/* What cannot be is said, with the word. */
+/* Impossible values are errors that name the word. */
 static void test_refusals(void **state)
 {
     static const char *const rows[][2] = {

@@ -17,7 +17,7 @@
 #include "hopper_scene.h"
 
 /* -------------------------------------------------------------------------- */
-/* Who comes to the barrier                                                   */
+/* Arrivals at the barrier                                                    */
 /* -------------------------------------------------------------------------- */
 
 /* Some leave before it, some after they have arrived, and some wait; twice. */
@@ -50,7 +50,7 @@ static void test_who_has_left_is_not_awaited(void **state)
 }
 
 /* -------------------------------------------------------------------------- */
-/* What each block has for itself                                             */
+/* State of each block                                                        */
 /* -------------------------------------------------------------------------- */
 
 /* Barriers of a block, and its registers, are no affair of the other one's. */

@@ -274,7 +274,7 @@ static void test_turns(void **state)
 /* The rest                                                                   */
 /* -------------------------------------------------------------------------- */
 
-/* What stmatrix stores, ldmatrix loads again. */
+/* ldmatrix loads what stmatrix has stored. */
 static void store_and_load(const void *args)
 {
     u32 *const *out = args;

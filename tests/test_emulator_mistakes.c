@@ -260,8 +260,8 @@ static void test_launches_that_cannot_be(void **state)
                 "232449 bytes of shared memory");
 }
 
-/* What ldmatrix has read may be written by any lane, what lanes read by themselves may not; nor may
- * ldmatrix read what lanes wrote without a warp barrier. */
+/* Any lane may write memory that ldmatrix has read, but not memory that other lanes have read; nor
+ * may ldmatrix read what lanes wrote without a warp barrier. */
 typedef struct matrix_order {
     bool read_alone, no_barrier;
 } matrix_order;
@@ -293,7 +293,7 @@ static void test_matrices_and_other_accesses(void **state)
     assert_int_equal(report.races, WARP);
 }
 
-/* What is known of 16 bytes together, and of parts of them by themselves. */
+/* Records of 16 bytes together, and of parts of them by themselves. */
 typedef enum parts {
     PART_AFTER_WHOLE_READ,
     WHOLE_AFTER_PART_READ,

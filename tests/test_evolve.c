@@ -66,7 +66,7 @@ static void test_champion(void **state)
     json_int_t challenges = integer_of(json, "challenges"), trials = trials_of_board(state, "b.db");
     assert_in_range(trials, 4 + challenges, 4 + 2 * challenges);
     json_decref(json);
-    /* What is finished is not gone on with. */
+    /* A finished run is not continued. */
     json = run_heed_json(state, &way, "heed " EVOLVE "--no-verify --no-compare --trials 2 --json",
                          0);
     assert_int_equal(integer_of(json, "reused"), 0);
@@ -115,16 +115,21 @@ static void test_interruptions(void **state)
  * that passed all gates. The board has a selftest. */
 static void expect_first_is_ranked(void **state)
 {
-#define ALONE                                                                                     \
-    "heed evolve 'b1 h2 s1/512 d64 f32' --space few.txt -t 1 --trials 1 --no-compare --insights " \
-    "static --board v.db "
+#define ALONE \
+    "'b1 h2 s1/512 d64 f32' --space few.txt -t 1 --trials 1 --insights static --board v.db "
 #define RANKED "heed board --board v.db --problem 'b1 h2 s1/512 d64 f32' --csv"
-    run_heed_as(state, &way, ALONE "--no-verify", 0, &said);
+    run_heed_as(state, &way, "heed evolve --no-compare --no-verify " ALONE, 0, &said);
     run_heed_as(state, &way, RANKED, 0, &said);
     assert_non_null(strstr(said.err, "is ranked: 1 not timed again once they were chosen"));
-    run_heed_as(state, &way, ALONE, 0, &said);
+    run_heed_as(state, &way, "heed evolve --no-compare " ALONE, 0, &said);
     run_heed_as(state, &way, RANKED, 0, &said);
     assert_non_null(strstr(said.out, "\"fwd_any_scalar_row\""));
+    assert_null(strstr(said.out, "\"fwd_any_avx2_few\""));
+    /* heed's plan is faster, and ranked as soon as it was timed beside it. */
+    run_heed_as(state, &way,
+                "heed evolve " ALONE " --cpu avx2 --afresh && " RANKED " | tail -n +2 | head -1", 0,
+                &said);
+    assert_non_null(strstr(said.out, "\"fwd_any_avx2_few\""));
 }
 
 /* The champion takes the title of the board from a slow leader, and is promoted; who was not
@@ -170,6 +175,18 @@ static const json_t *kernel_at(const json_t *json, size_t index)
     return json_array_get(json_object_get(json, "kernels"), index);
 }
 
+/* The champion took turns with what heed plans: both times are there, and the verdict. */
+static void expect_plan_is_met(const json_t *json)
+{
+    const json_t *shape = json_array_get(json_object_get(json, "shapes"), 0);
+    assert_string_equal(text_of(shape, "problem"), "b1 h1 s32 d32 f32");
+    assert_string_not_equal(text_of(shape, "planned"), "");
+    assert_string_not_equal(text_of(shape, "verdict"), "");
+    assert_true(number_of(shape, "planned_seconds") > 0);
+    assert_true(number_of(shape, "champion_seconds") > 0);
+    assert_true(number_of(shape, "ratio") > 0);
+}
+
 /* The marked regions of the source that comes with heed, without a model. */
 static void test_regions(void **state)
 {
@@ -187,12 +204,32 @@ static void test_regions(void **state)
     assert_non_null(strstr(text_of(champion, "source"), "heed_candidate_run"));
     assert_true(number_of(champion, "mean_seconds") <=
                 number_of(kernel_at(json, 0), "mean_seconds"));
+    expect_plan_is_met(json);
     json_int_t challenges = integer_of(json, "challenges");
     json_decref(json);
-    assert_in_range(trials_of_board(state, "b.db"), 4 + challenges, 4 + 2 * challenges);
+    assert_in_range(trials_of_board(state, "b.db"), 5 + challenges, 5 + 2 * challenges);
 }
 
-/* What a proposer gets wrong is a verdict, and it is told. */
+/* heed's own plan goes through all gates and onto the board, whatever else is verified: on all its
+ * threads and with the CPU features that evolve was given. */
+static void test_plan_is_ranked(void **state)
+{
+    if (!can_hold())
+        skip();
+    json_t *json = run_heed_json(state, &way,
+                                 "heed evolve " SMALL " --proposer regions --trials 1 -t 2 "
+                                 "--cpu scalar --duel 0.05 --no-verify --board p.db --json",
+                                 0);
+    expect_plan_is_met(json);
+    const json_t *shape = json_array_get(json_object_get(json, "shapes"), 0);
+    run_heed_as(state, &way, "heed board --ranking --board p.db --csv", 0, &said);
+    assert_non_null(strstr(text_of(shape, "planned"), "fwd_any_scalar_row"));
+    if (!strstr(said.out, "\"fwd_any_scalar_row\"") || !strstr(said.out, "\"origin\""))
+        fail_msg("%s is not in %s", text_of(shape, "planned"), said.out);
+    json_decref(json);
+}
+
+/* An error of a proposer's source is a verdict, which the proposer is told. */
 static void test_bad_sources(void **state)
 {
     static const char script[] =
@@ -225,7 +262,9 @@ static void test_bad_sources(void **state)
     assert_string_equal(text_of(json_object_get(json, "champion"), "name"), "origin");
     json_decref(json);
     /* Nobody chose it by its time, so that it is ranked; what the others are is not. */
-    run_heed_as(state, &way, "heed board --board b.db --ranking --csv | tail -n +2", 0, &said);
+    run_heed_as(state, &way,
+                "heed board --board b.db --ranking --csv | tail -n +2 | grep -v '\"fwd_'", 0,
+                &said); /* but for what heed plans */
     assert_non_null(strstr(said.out, "\"origin\""));
     assert_string_equal(strchr(said.out, '\n'), "\n");
     scratch_text_read(state, "asked.txt", asked, sizeof asked);
@@ -238,12 +277,14 @@ static void test_killed_sources(void **state)
 {
 #define SOURCES \
     "evolve " SMALL " --proposer regions --trials 5 --duel 0.3 --no-verify --board k.db "
-    static const char line[] =
-        "'" HEED_PROGRAM "' " SOURCES
-        "& child=$!; await_trials k.db 2; kill -KILL $child; wait $child; true";
+    static const char line[] = "'" HEED_PROGRAM "' " SOURCES
+                               "& child=$!; await_trials k.db 3; kill -KILL $child; wait $child; "
+                               "heed board --ranking --csv "
+                               "--board k.db";
     if (!can_hold())
         skip();
     run_heed_as(state, &way, line, 0, &said);
+    assert_non_null(strstr(said.out, "\"fwd_")); /* no source leads where the plan is not ranked */
     json_t *json = run_heed_json(state, &way, "heed " SOURCES "--json", 0);
     assert_true(json_is_true(json_object_get(json, "resumed")));
     assert_true(integer_of(json, "reused") >= 2);
@@ -295,7 +336,8 @@ static void test_cuda_source(void **state)
     assert_null(strstr(said.out, "spill_bytes     0"));
 }
 
-/* What it says of itself is looked at before anything is compiled, and the compiler is heard. */
+/* Its words about its launch are checked before it is compiled; the compiler's messages are shown.
+ */
 static void test_bad_cuda_sources(void **state)
 {
     static const char *const rows[][2] = {
@@ -314,7 +356,7 @@ static void test_bad_cuda_sources(void **state)
     }
 }
 
-/* What cannot be is said. */
+/* Impossible requests are refused with a reason. */
 static void test_refusals(void **state)
 {
     static const run_heed_row rows[] = {
@@ -327,16 +369,26 @@ static void test_refusals(void **state)
           "no time for one" },
         { "heed evolve 'b1 h1 s8 d16 f32' --proposer x --source x.cpp --board r.db --no-verify", 2,
           NULL, "ends neither with .c nor with .cu" },
-        { "heed evolve 'b1 h1 s8 d16 f32' --source x.cu --board r.db --no-verify", 4, NULL,
-          "is for a CUDA device" },
+        { "echo >x.cu; heed evolve 'b1 h1 s8 d16 f32' --source x.cu --board r.db --no-verify", 4,
+          NULL, "is for a CUDA device" },
         { "heed evolve 'b1 h1 s8 d16 f32' --proposer regions --source x.c --board r.db "
           "--no-verify",
           3, NULL, "x.c" },
-        { "echo 'int x = ;' > y.c; heed evolve 'b1 h1 s8 d16 f32' --proposer regions --source y.c "
-          "--board r.db --no-verify",
-          1, NULL, "y.c" },
+        { "echo 'int x = ;' > y.c; timeout 5 '" HEED_PROGRAM "' evolve 'b1 h1 s8 d16 f32' "
+          "--source y.c --board r.db",
+          4, NULL, "y.c does not define heed_candidate_run()" },
+        { "echo 'int heed_candidate_run = ;' > y.c; timeout 5 '" HEED_PROGRAM "' evolve "
+          "'b1 h1 s8 d16 f32' --proposer regions --source y.c --board r.db",
+          4, NULL, "expected expression" },
         { "heed evolve 'b1 h1 s8 d16 f32' --proposer ./nobody --board r.db --no-verify", 3, NULL,
-          "cannot be started" },
+          "--proposer: ./nobody: No such file" },
+        /* said before the gates are tried, which takes half a minute */
+        { "timeout 5 '" HEED_PROGRAM "' evolve 'b1 h1 s8 d16 f32' --proposer regins --board r.db",
+          2, NULL, "did you mean 'regions'?" },
+        { "timeout 5 '" HEED_PROGRAM "' evolve 'b1 h1 s8 d16 f32' --space cpu_fwe --board r.db", 3,
+          NULL, "did you mean 'cpu_few'?" },
+        { "timeout 5 '" HEED_PROGRAM "' evolve 'b1 h1 s8 d16 f32' -k fwd_any_avx2_fwe --board r.db",
+          2, NULL, "did you mean 'fwd_any_avx2_few'?" },
         { "echo junk > j.db; heed evolve 'b1 h1 s8 d16 f32' --board j.db --no-verify", 7, NULL,
           "j.db" },
     };
@@ -352,6 +404,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_interruptions, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_title, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_regions, open_folder, scratch_close),
+        cmocka_unit_test_setup_teardown(test_plan_is_ranked, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_bad_sources, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_killed_sources, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_device, open_folder, scratch_close),

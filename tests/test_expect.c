@@ -114,6 +114,26 @@ static void test_budgets_are_tight(void **state)
     }
 }
 
+/* Values that are alike: one sum over all keys has an error of 11 units in the root mean square,
+ * one in parts of 128 keys of 4. */
+static void test_long_sums_are_made_in_parts(void **state)
+{
+    const lab_sampling sampling = { .seed = 4, .work = 1 << 20, .threads = 1, .parts = true };
+    question q;
+    ask(&q, "b1 h1 s8/2048 d64 f32", "normal", 1, 1);
+    lab_expect_destroy(q.expect);
+    void *v = lab_values_data(&q.values, LAB_V);
+    for (int64_t i = 0; i < 2048 * 64; i++)
+        lab_element_set(HEED_F32, v, i, 1 + 0.1 * lab_element_get(HEED_F32, v, i));
+    heed_buffers data = lab_values_buffers(&q.values);
+    assert_int_equal(lab_expect_create(&q.expect, &q.values.problem, &data, &sampling), HEED_OK);
+    for (int64_t r = 0; r < q.expect->count; r++) {
+        double budget = q.expect->o_budget[r] / norm(q.expect->o + r * 64, 64) * 0x1p24;
+        assert_true(budget > 6 && budget < 16);
+    }
+    done(&q);
+}
+
 /* Half-precision accumulation has a budget that is larger, and still tight. */
 static void test_half_precision_has_its_own_budget(void **state)
 {
@@ -219,6 +239,7 @@ int main(void)
         cmocka_unit_test(test_large_ones_are_sampled),
         cmocka_unit_test(test_threads_change_nothing),
         cmocka_unit_test(test_budgets_are_tight),
+        cmocka_unit_test(test_long_sums_are_made_in_parts),
         cmocka_unit_test(test_half_precision_has_its_own_budget),
         cmocka_unit_test(test_rows_that_may_overflow_are_not_judged),
         cmocka_unit_test(test_the_mean_of_values_is_far_out),

@@ -53,7 +53,7 @@ static json_t *gate_planted(void **state, const char *seconds)
     return run_heed_json(state, &planted, line, 1);
 }
 
-/* What of the regressions is one is found, and what is none is not. */
+/* Real regressions are found, and others are not. */
 static void regressions_are_found(void **state)
 {
     run_heed_must(
@@ -83,13 +83,26 @@ static void regressions_are_found(void **state)
     json_decref(json);
 }
 
+/* A kernel that takes 8.5 times as long is found however little time there is: as many pairs are
+ * taken as a verdict needs. It passes in no case, and least of all because nothing could be told.
+ */
+static void far_slower_in_no_time(void **state)
+{
+    const run_heed_way far = { HEED_PLANTED, VARIABLES "HEED_PLANTED=750 " };
+    json_t *json = run_heed_json(
+        state, &far,
+        "heed gate --seconds 0.01 -t 1 --no-verify --problem b1 --allow-ambiguous --json", 1);
+    assert_string_equal(text_of(shape_of(json, "b1"), "verdict"), "SLOWER");
+    json_decref(json);
+}
+
 /* Where the code of that day cannot be had nothing passes. */
 static void what_cannot_be_rebuilt(void **state)
 {
     static const char gate[] = "heed gate --seconds 0.2 -t 1 --no-verify --problem b3 --json";
     char path[SCRATCH_PATH_SIZE];
     assert_int_equal(chmod(scratch_path(state, "board.db", path), 0666), 0);
-    json_t *json = run_heed_json(state, &planted, gate, 0);
+    json_t *json = run_heed_json(state, &planted, gate, 8);
     const json_t *shape = shape_of(json, "b3");
     assert_string_equal(text_of(shape, "verdict"), "AMBIGUOUS");
     assert_false(json_is_true(json_object_get(shape, "rebuilt")));
@@ -97,7 +110,7 @@ static void what_cannot_be_rebuilt(void **state)
     json_decref(json);
     assert_int_equal(chmod(path, 0644), 0);
     const run_heed_way without = { HEED_PLANTED, VARIABLES "HEED_CC=none " };
-    json = run_heed_json(state, &without, gate, 0);
+    json = run_heed_json(state, &without, gate, 8);
     shape = shape_of(json, "b3");
     assert_string_equal(text_of(shape, "verdict"), "AMBIGUOUS");
     assert_non_null(strstr(text_of(shape, "why"), "no C compiler"));
@@ -159,7 +172,7 @@ static void refused_sources(void **state)
 static const char *const kernels[] = { "fwd_any_sm80_naive", "fwd_16bit_sm80_mma",
                                        "fwd_16bit_sm90_wgmma" };
 
-/* What the board is told of a trial of @kernel. */
+/* A trial of @kernel as the board gets it. */
 static void describe(const char *kernel, heed_problem *problem, lab_launched *launched)
 {
     static lab_record_described described;
@@ -319,7 +332,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_are_read_as_written),  cmocka_unit_test(refused_sources),
         cmocka_unit_test(device_sources_of_another_day), cmocka_unit_test(device_code_is_the_same),
-        cmocka_unit_test(regressions_are_found),         cmocka_unit_test(what_cannot_be_rebuilt),
+        cmocka_unit_test(regressions_are_found),         cmocka_unit_test(far_slower_in_no_time),
+        cmocka_unit_test(what_cannot_be_rebuilt),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }

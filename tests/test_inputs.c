@@ -215,6 +215,85 @@ static void test_masked_and_visible(void **state)
     lab_values_destroy(&values);
 }
 
+/* A logit is as large as numbers of float32 are, and the highest is beyond doubt: in float64 the
+ * rows are one-hot. */
+static void test_huge_and_low_logits(void **state)
+{
+    static const char *const specs[] = { "b1 h2 s70 d64 f32 causal", "b1 h1 s40/70 d24 bf16",
+                                         "b1 h2 s70 d64 f16 causal=br",
+                                         "b1 h1 s9/70 d8 f32 scale=-2" };
+    static answer result;
+    for (int i = 0; i < 8; i++) {
+        double highest = -INFINITY, least = INFINITY;
+        lab_values values;
+        fill(&values, specs[i / 2], i % 2 ? "low" : "huge", 1);
+        for (int64_t row = 0; row < lab_rows(&values.problem); row++) {
+            double heaviest = 0;
+            ask(&values, row, &result);
+            for (int64_t j = 0; j < lab_visible(&values.problem, row % values.problem.seq_q); j++)
+                heaviest = fmax(heaviest, result.weights[j]);
+            assert_true(heaviest == 1 || i % 2 == 0);
+            assert_true(isfinite((float)result.lse) && fabs(result.lse) > 2e9);
+            highest = fmax(highest, result.lse);
+            least = fmin(least, result.lse);
+        }
+        double most = values.problem.type == HEED_F16 ? 8e9 : 1e36;
+        assert_true(i % 2 ? highest < -2e9 && least < -most : highest > most);
+        lab_values_destroy(&values);
+    }
+}
+
+static void test_near_logits(void **state)
+{
+    answer result;
+    lab_values values;
+    fill(&values, "b1 h2 s4/200 d16 bf16", "near", 1);
+    ask(&values, 5, &result);
+    double least = 1, highest = 0;
+    for (int j = 0; j < 200; j++) {
+        least = fmin(least, result.weights[j]);
+        highest = fmax(highest, result.weights[j]);
+    }
+    assert_true(highest < 2.0 / 200 && least > 0.5 / 200 && highest > 1.1 * least);
+    lab_values_destroy(&values);
+}
+
+/* Every key adds about as much to the output, however light it is. */
+static void test_tails_count(void **state)
+{
+    static const heed_type types[] = { HEED_F32, HEED_F16 };
+    for (int t = 0; t < 2; t++) {
+        answer result;
+        lab_values values;
+        fill(&values, t ? "b1 h1 s2/100 d16 f16" : "b1 h1 s2/100 d16 f32", "tails", 1);
+        assert_int_equal(values.problem.type, types[t]);
+        ask(&values, 1, &result);
+        assert_true(result.weights[0] > 0.3);
+        for (int j = 1; j < 100; j++) {
+            double part = result.weights[j] * element(&values, LAB_V, 0, j, 0, 3);
+            assert_true(result.weights[j] < 0.02 && fabs(part) > 0.3 * result.weights[0]);
+        }
+        lab_values_destroy(&values);
+    }
+}
+
+/* A column of a head has a NaN where it is seen; nothing else has. */
+static void test_nan_in_one_column(void **state)
+{
+    answer result;
+    int64_t infected = 0;
+    lab_values values;
+    fill(&values, "b1 h1 s20 d8 f32", "nan-in-v", 1);
+    for (int64_t row = 0; row < 20; row++) {
+        ask(&values, row, &result);
+        assert_true(isfinite(result.lse));
+        for (int c = 0; c < 8; c++)
+            infected += isnan(result.o[c]);
+    }
+    assert_int_equal(infected, 20);
+    lab_values_destroy(&values);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +306,10 @@ int main(void)
         cmocka_unit_test(test_equal_and_rising_logits),
         cmocka_unit_test(test_tiny_outputs_are_subnormal_in_f16),
         cmocka_unit_test(test_masked_and_visible),
+        cmocka_unit_test(test_huge_and_low_logits),
+        cmocka_unit_test(test_near_logits),
+        cmocka_unit_test(test_tails_count),
+        cmocka_unit_test(test_nan_in_one_column),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,7 +84,7 @@ static subject subject_make(double budget)
     return it;
 }
 
-/* What there is no time for is said and not done. */
+/* Steps without time are named and left out. */
 static void test_no_time(void **state)
 {
     subject it = subject_make(0.1);

@@ -78,7 +78,7 @@ static void test_counters(void **state)
     trial_end(&t);
 }
 
-/* What ncu may not do is unknown, with its reason, and no failure. */
+/* Counters that ncu may not read are unknown, with its reason, and no failure. */
 static void test_no_counters(void **state)
 {
     trial t = trial_make(PLAIN);

@@ -15,7 +15,7 @@
 #include "lab/verify/isolate.h"
 #include "lab/verify/region.h"
 
-/* What a piece does, by its letter. */
+/* The action of a piece, by its letter. */
 typedef struct script {
     const char *letters;
     int runs; /* pieces that this process has run */

@@ -210,7 +210,7 @@ static void test_an_unknown_architecture_gets_ptx(void **state)
 }
 
 /* -------------------------------------------------------------------------- */
-/* What goes wrong                                                            */
+/* Failures                                                                   */
 /* -------------------------------------------------------------------------- */
 
 static void test_an_error_is_shown_and_the_log_kept(void **state)
@@ -238,6 +238,27 @@ static void test_an_error_is_shown_and_the_log_kept(void **state)
     size_t size = scratch_read(path, log, sizeof log - 1);
     log[size] = '\0';
     assert_string_equal(log, cubin.log);
+    heed_cubin_free(&cubin);
+
+    /* The word in a name is no error, and a log without one is explained. */
+    static const char named[] = "extern \"C\" __global__ void wrong(float *x)\n"
+                                "{\n"
+                                "    int error;\n"
+                                "    x[0] = no_such_thing;\n"
+                                "}\n";
+    assert_int_equal(heed_jit_build_text(&build, named, &cubin), HEED_ERR_DEVICE);
+    assert_message("wrong.cu(4): error");
+    heed_cubin_free(&cubin);
+    static const char large[] = "extern \"C\" __global__ void wrong(float *x)\n"
+                                "{\n"
+                                "    __shared__ float s[15 * 1024];\n"
+                                "    s[threadIdx.x] = x[0];\n"
+                                "    __syncthreads();\n"
+                                "    x[threadIdx.x] = s[99 - threadIdx.x];\n"
+                                "}\n";
+    assert_int_equal(heed_jit_build_text(&build, large, &cubin), HEED_ERR_DEVICE);
+    assert_null(strstr(heed_message(), "gmem"));
+    assert_message("61440"); /* bytes, or 0xf000 of them where the assembler speaks */
     heed_cubin_free(&cubin);
 
     setenv("HEED_CACHE", "/dev/null", 1);

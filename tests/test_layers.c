@@ -23,8 +23,8 @@
 
 #define NAMES_MAX 12
 
-/* What the files of one folder may do. Of several rows the longest folder that fits counts. Entries
- * of
+/* The rights of the files of one folder. Of several rows the longest folder that fits counts.
+ * Entries of
  * @includes are beginnings of paths from the root of the tree, those of @libraries whole names. */
 typedef struct layer {
     const char *folder;

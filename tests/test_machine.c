@@ -38,7 +38,7 @@ static void test_environment(void **state)
     json_decref(json);
 }
 
-/* What the system does not tell is null, never an invented value. */
+/* A fact that the system does not tell is null, never an invented value. */
 static void test_unknown_is_null(void **state)
 {
     lab_environment environment = { .cpu = "unknown",

@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include "lab/measure/looks.h"
+#include "lab/measure/pooled.h"
+#include "lab/measure/serial.h"
 #include "lab/tensor/random.h"
 
 static void assert_near(double got, double want, double slack)
@@ -186,6 +188,80 @@ static void stretches_and_looks(void **state)
     }
 }
 
+/* Two ways to have the law: here all 5040 orders of seven numbers, of which as many have neighbours
+ * that are as much alike as it says, about. */
+static void serial_orders(void **state)
+{
+    static const double rising[10] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 };
+    static const double turns[10] = { 1, 10, 2, 9, 3, 8, 4, 7, 5, 6 };
+    static const double equal[4] = { 1, 1, 1, 1 };
+    int alike = 0, orders = 0;
+    for (int code = 0; code < 823543; code++) { /* 7^7 */
+        double values[7];
+        unsigned seen = 0;
+        for (int i = 0, rest = code; i < 7; i++, rest /= 7) {
+            values[i] = rest % 7;
+            seen |= 1u << rest % 7;
+        }
+        if (seen != 127)
+            continue;
+        orders++;
+        alike += lab_serial_chance(values, 7) <= 0.1;
+    }
+    assert_int_equal(orders, 5040);
+    assert_in_range(alike, 0.07 * orders, 0.14 * orders);
+    assert_true(lab_serial_chance(rising, 10) < 0.01);
+    assert_true(lab_serial_chance(turns, 10) > 0.9);
+    assert_near(lab_serial_chance(equal, 4), 1, 0);
+    assert_near(lab_serial_chance(equal, 0), 1, 0);
+}
+
+/* Independent units are merged as seldom as it says; and two by two, with one that is left over. */
+static void merges_what_is_alike(void **state)
+{
+    double units[48], slow[9] = { 1, 1, 2, 2, 3, 7, 8, 9, 9.5 };
+    size_t count = 9, merged = 0;
+    assert_int_equal(lab_units_merge(slow, &count), 2);
+    assert_int_equal(count, 4);
+    assert_near(slow[0], 1, 0);
+    assert_near(slow[3], 26.5 / 3, 1e-12);
+    for (uint64_t run = 0; run < 2000; run++) {
+        for (uint64_t i = 0; i < 48; i++)
+            units[i] = lab_random_normal(run, i);
+        count = 48;
+        merged += lab_units_merge(units, &count) > 1;
+    }
+    assert_in_range(merged, 60, 2000 * LAB_ALIKE_CHANCE + 40); /* four standard deviations */
+}
+
+/* A disturbance longer than a stretch, by which a third of each unit or more is that of the one
+ * before, gives false verdicts; counting units that are alike as one takes most of them back. */
+static void dependence_is_seen(void **state)
+{
+    static const double shares[] = { 0.35, 0.5, 0.8 };
+    for (size_t s = 0; s < 3; s++) {
+        int wrong = 0, believed = 0, runs = 1000;
+        for (uint64_t run = 0; run < (uint64_t)runs; run++) {
+            double units[48], low, high, now = lab_random_normal(run, 99);
+            size_t count = 48;
+            lab_paired paired;
+            for (uint64_t i = 0; i < 48; i++)
+                units[i] = now = shares[s] * now +
+                                 sqrt(1 - shares[s] * shares[s]) * lab_random_normal(run, i);
+            lab_paired_make(&paired, units, count);
+            lab_paired_interval(&paired, 0.005, &low, &high);
+            believed += low > 0 || high < 0;
+            lab_units_merge(units, &count);
+            lab_paired_make(&paired, units, count);
+            lab_paired_interval(&paired, 0.005, &low, &high);
+            wrong += low > 0 || high < 0;
+        }
+        print_message("neighbours share %.2f: %d false, %d as they are\n", shares[s], wrong,
+                      believed);
+        assert_true(10 * wrong < 6 * believed);
+    }
+}
+
 /* While the pairs come in, only looks that are due count; a clear difference ends it early, and a
  * deadline ends it with what there is. */
 static void looks_while_it_grows(void **state)
@@ -227,6 +303,71 @@ static void looks_while_it_grows(void **state)
     assert_true(isinf(c.ratio.high));
 }
 
+/* Somebody else's interval is believed if its pairs give it, and not if it is narrower, or another.
+ */
+static void intervals_follow(void **state)
+{
+    static double a[600], b[600];
+    const lab_rules rules = { .looks = LAB_LOOKS_MAX };
+    for (uint64_t seed = 1; seed <= 190; seed++) {
+        size_t pairs = 8 + 3 * (size_t)seed;
+        for (size_t i = 0; i < pairs; i++) {
+            a[i] = 1 + 0.01 * lab_random_normal(seed, 2 * i);
+            b[i] = 1 + 0.01 * lab_random_normal(seed, 2 * i + 1);
+        }
+        const lab_series grown = { .a = a, .b = b, .pairs = pairs, .planned = 2 * pairs };
+        lab_comparison c;
+        assert_int_equal(lab_compare(&grown, &rules, &c), HEED_OK);
+        if (!(c.ratio.low > 0))
+            continue;
+        const lab_series said = { .a = a, .b = b, .pairs = c.pairs };
+        const lab_interval *r = &c.ratio, wide = { r->estimate, r->low / 2, INFINITY };
+        const lab_interval forged[] = { { 1.001 * r->estimate, r->low, 2 * r->high },
+                                        { r->estimate, r->estimate, r->high },
+                                        { r->estimate, r->low, r->estimate } };
+        assert_true(lab_interval_follows(&said, r));
+        assert_true(lab_interval_follows(&said, &wide));
+        for (size_t i = 0; i < sizeof forged / sizeof *forged; i++)
+            assert_false(lab_interval_follows(&said, &forged[i]));
+    }
+}
+
+/* Duels of sides that differ by 3 %, all together: the interval holds that, and is as much narrower
+ * than that of a single one as it should be, roughly. */
+static void pools_duels(void **state)
+{
+    enum {
+        DUELS = 30,
+        PAIRS = 96,
+        RUNS = 100
+    };
+    static double a[DUELS][PAIRS], b[DUELS][PAIRS];
+    lab_series series[DUELS];
+    lab_interval one, all;
+    int missed = 0;
+    for (uint64_t run = 0; run < RUNS; run++) {
+        for (uint64_t i = 0; i < DUELS; i++) {
+            for (uint64_t j = 0; j < PAIRS; j++) {
+                a[i][j] = exp(0.02 * lab_random_normal(run, 2 * (i * PAIRS + j)));
+                b[i][j] = 1.03 * exp(0.02 * lab_random_normal(run, 2 * (i * PAIRS + j) + 1));
+            }
+            series[i] = (lab_series){ .a = a[i], .b = b[i], .pairs = PAIRS };
+        }
+        assert_int_equal(lab_pooled_ratio(series, 1, 0.99, &one), HEED_OK);
+        assert_int_equal(lab_pooled_ratio(series, DUELS, 0.99, &all), HEED_OK);
+        missed += all.low > 1.03 || all.high < 1.03;
+        assert_near(all.estimate, 1.03, 0.003);
+        assert_true(all.high - all.low < (one.high - one.low) / 2);
+    }
+    assert_in_range(missed, 0, 5);
+    series[0].pairs = 7;
+    assert_int_equal(lab_pooled_ratio(series, 1, 0.99, &one), HEED_OK);
+    assert_true(one.low == 0 && isinf(one.high));
+    assert_int_equal(lab_pooled_ratio(series, 0, 0.99, &one), HEED_ERR_INVALID);
+    series[0].planned = 3072;
+    assert_int_equal(lab_pooled_ratio(series, 1, 0.99, &one), HEED_ERR_INVALID);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,7 +375,9 @@ int main(void)
         cmocka_unit_test(robust_estimates),     cmocka_unit_test(spends_by_plan),
         cmocka_unit_test(peeking_is_paid_for),  cmocka_unit_test(verdict_bounds),
         cmocka_unit_test(refuses_nonsense),     cmocka_unit_test(stretches_and_looks),
-        cmocka_unit_test(looks_while_it_grows),
+        cmocka_unit_test(looks_while_it_grows), cmocka_unit_test(serial_orders),
+        cmocka_unit_test(merges_what_is_alike), cmocka_unit_test(dependence_is_seen),
+        cmocka_unit_test(intervals_follow),     cmocka_unit_test(pools_duels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 #include "lab/tensor/random.h"
 #include "measure.h"
 
-/* What both sides write down. */
+/* The log of both sides. */
 typedef struct log {
     char text[4096];
     size_t length;
@@ -53,10 +53,10 @@ static heed_status act(void *data, double *seconds)
     return enter(self->log, self->name);
 }
 
-static heed_status move(void *data, uint64_t random)
+static heed_status move(void *data, uint64_t common, uint64_t own)
 {
     actor *self = data;
-    self->place = random;
+    self->place = own;
     return enter(self->log, '.');
 }
 
@@ -81,20 +81,20 @@ static void test_turns(void **state)
     actor one = { .log = &log, .name = 'a', .seconds = 1 };
     actor two = { .log = &log, .name = 'b', .seconds = 2 };
     lab_side a = { act, move, &one }, b = { act, NULL, &two };
-    lab_duel_options options = { .round = 1, .seconds = 8, .seed = 2, .rules = { .looks = 1 } };
+    lab_duel_options options = { .round = 1, .seconds = 16, .seed = 2, .rules = { .looks = 1 } };
     lab_duel duel;
     assert_int_equal(lab_duel_run(&duel, &a, &b, &options), HEED_OK);
-    assert_int_equal(duel.pairs, 8);
-    assert_int_equal(duel.planned, 8);
-    assert_int_equal(log.length, 8 + 16); /* a new place for each stretch, of one pair */
-    char want[32] = "";
-    for (size_t block = 0, length = 0; block < 16; block++) {
+    assert_int_equal(duel.pairs, 16);
+    assert_int_equal(duel.planned, 16);
+    assert_int_equal(log.length, 16 + 32); /* a new place for each stretch, of one pair */
+    char want[64] = "";
+    for (size_t block = 0, length = 0; block < 32; block++) {
         if (block % 2 == 0)
             want[length++] = '.';
         want[length++] = lab_interleave_second(2, block) ? 'b' : 'a';
     }
     assert_string_equal(log.text, want);
-    for (size_t i = 0; i < 8; i++)
+    for (size_t i = 0; i < 16; i++)
         assert_true(duel.a[i] == 1 && duel.b[i] == 2);
     assert_int_equal(duel.comparison.verdict, LAB_FASTER);
     lab_duel_free(&duel);
@@ -154,6 +154,91 @@ static void test_stops_in_time(void **state)
     assert_int_equal(duel.pairs, 3);
     assert_int_equal(log.length, 8);
     lab_duel_free(&duel);
+}
+
+/* A side whose first blocks take long, as its CPU was somebody else's. */
+static heed_status act_late(void *data, double *seconds)
+{
+    actor *self = data;
+    int64_t start = heed_clock_ns(), ns = self->blocks < 2 ? 20000000 : 100000;
+    while (heed_clock_ns() - start < ns)
+        continue;
+    self->blocks++;
+    *seconds = 1;
+    return HEED_OK;
+}
+
+/* The first two pairs take 200 times as long as all others, and the time is used nevertheless. */
+static void test_tries_typical(void **state)
+{
+    actor one = { .name = 'a' }, two = { .name = 'b' };
+    lab_side a = { act_late, NULL, &one }, b = { act_late, NULL, &two };
+    const lab_duel_options options = { .seconds = 4, .pairs_max = 1000, .rules = { .looks = 1 } };
+    lab_duel duel;
+    assert_int_equal(lab_duel_run(&duel, &a, &b, &options), HEED_OK);
+    assert_true(duel.planned > 400);
+    lab_duel_free(&duel);
+}
+
+/* A side whose process is lucky or not, by up to a fifth, until it is renewed; what it shares with
+ * the other one slows both down. */
+typedef struct lucky {
+    uint64_t seed;
+    uint64_t common, own; /* of the stretch */
+    double luck;
+    double shared;
+    int renewals;
+    int *turn; /* of both sides */
+    int firsts;
+} lucky;
+
+static heed_status blocks_by_luck(void *data, double *seconds)
+{
+    lucky *self = data;
+    *seconds = self->shared * exp(self->luck + 0.01 * lab_random_normal(self->seed++, 0));
+    return HEED_OK;
+}
+
+static heed_status draw_luck(void *data, uint64_t common, uint64_t own)
+{
+    lucky *self = data;
+    self->common = common;
+    self->own = own;
+    self->luck = 0.1 * lab_random_normal(own, 1);
+    self->shared = 1 + (double)(common % 2);
+    self->renewals++;
+    self->firsts += (*self->turn)++ % 2 == 0;
+    return HEED_OK;
+}
+
+/* Luck that lasts for a stretch does no harm, however large it is: each stretch draws it anew, for
+ * either side first, and with one number that both know. Drawn once it is a wrong verdict, though
+ * the pairs say that it is clear. */
+static void test_luck(void **state)
+{
+    int turn = 0, wrong = 0, wrong_kept = 0, firsts = 0, renewals = 0;
+    for (uint64_t run = 0; run < 300; run++) {
+        lucky one = { .seed = run << 32, .turn = &turn };
+        lucky two = { .seed = (run << 32) + (1u << 30), .turn = &turn };
+        lab_side a = { blocks_by_luck, draw_luck, &one }, b = { blocks_by_luck, draw_luck, &two };
+        const lab_duel_options options = { .round = 1, .seconds = 96, .seed = 100 + run };
+        lab_duel duel;
+        assert_int_equal(lab_duel_run(&duel, &a, &b, &options), HEED_OK);
+        assert_true(one.common == two.common && one.own != two.own);
+        assert_int_equal(one.renewals, two.renewals);
+        wrong += duel.comparison.verdict != LAB_AMBIGUOUS;
+        firsts += one.firsts;
+        renewals += one.renewals;
+        lab_duel_free(&duel);
+        a.renew = b.renew = NULL;
+        assert_int_equal(lab_duel_run(&duel, &a, &b, &options), HEED_OK);
+        wrong_kept += duel.comparison.verdict == LAB_FASTER ||
+                      duel.comparison.verdict == LAB_SLOWER;
+        lab_duel_free(&duel);
+    }
+    assert_in_range(wrong, 0, 10); /* 3 are to be expected, and this is four standard deviations */
+    assert_true(wrong_kept > 200);
+    assert_in_range(firsts, renewals * 45 / 100, renewals * 55 / 100);
 }
 
 static void test_failures(void **state)
@@ -359,6 +444,8 @@ int main(void)
         cmocka_unit_test(test_turns),
         cmocka_unit_test(test_stops_when_clear),
         cmocka_unit_test(test_stops_in_time),
+        cmocka_unit_test(test_tries_typical),
+        cmocka_unit_test(test_luck),
         cmocka_unit_test(test_failures),
         cmocka_unit_test(test_family),
         cmocka_unit_test(test_family_keeps_its_word),

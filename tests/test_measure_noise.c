@@ -105,11 +105,11 @@ static double share_found(const noise *recording, size_t pairs, double factor,
     return found / 200.0;
 }
 
-/* What is said to be detectable, from one comparison of a kernel with itself, is found, and 3/5 of
- * it clearly less often. One comparison may have met with more noise than the recording has on the
- * whole, so this holds on the average. Not yet for "gpu-same-cold" and "gpu-same-hot", which drift
- * from block to block as clocks do: of them 1.1 % is said to be detectable and found 83 and 66
- * times of 100. */
+/* A difference that is called detectable, from one comparison of a kernel with itself, is found,
+ * and 3/5 of it clearly less often. One comparison may have met with more noise than the recording
+ * has on the whole, so this holds on the average. Not yet for "gpu-same-cold" and "gpu-same-hot",
+ * which drift from block to block as clocks do: of them 1.1 % is said to be detectable and found 83
+ * and 66 times of 100. */
 static void detectable_difference(void **state)
 {
     static double a[PAIRS_MAX], b[PAIRS_MAX];

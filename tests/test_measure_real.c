@@ -84,10 +84,11 @@ static int close_scene(void **state)
     return 0;
 }
 
-static heed_status move(void *data, uint64_t random)
+static heed_status move(void *data, uint64_t common, uint64_t own)
 {
     kernel_side *self = data;
-    self->place = random % PLACES * PLACE_BYTES;
+    (void)common;
+    self->place = own % PLACES * PLACE_BYTES;
     return HEED_OK;
 }
 
@@ -168,7 +169,7 @@ static bool could_find(lab_duel *duel)
     return limit <= 0.025;
 }
 
-/* What becomes of delays of 3 %, as many as there are duels. */
+/* The verdicts on delays of 3 %, as many as there are duels. */
 typedef struct delays {
     int found;
     int missed; /* though they could be found with ease */

@@ -20,7 +20,7 @@
 #include "jit_scene.h"
 #include "scratch.h"
 
-/* Runs @body in a process of its own. What it checks it checks with require(). */
+/* Runs @body in a process of its own. It checks with require(). */
 static void in_child(void (*body)(const char *folder), const char *folder)
 {
     int status = 0;

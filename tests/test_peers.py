@@ -311,7 +311,7 @@ def try_backend(np, peer, backend, problem):
 
 
 def test_memory():
-    """What was prepared is gone when it is closed, without a collection of garbage."""
+    """Prepared tensors are gone when it is closed, without a collection of garbage."""
     sys.path[:0] = [str(FAKE_TORCH), str(PEERS)]
     import torch
     import torch_cuda

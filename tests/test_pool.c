@@ -303,7 +303,7 @@ static void test_leave(void **state)
     }
 }
 
-/* What someone else sets in between stays. */
+/* A mask that is set in between stays. */
 static void test_leave_respects(void **state)
 {
     played.meddled = 0x2;

@@ -281,7 +281,7 @@ static void test_every_field_tells_problems_apart(void **state)
 /* Amount of work                                                             */
 /* -------------------------------------------------------------------------- */
 
-/* What heed.h says, without any arithmetic on alignments: does query @i see key @j? */
+/* By heed.h, without any arithmetic on alignments: does query @i see key @j? */
 static bool sees(const heed_problem *problem, int64_t i, int64_t j)
 {
     switch (problem->mask) {

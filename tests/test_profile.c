@@ -222,7 +222,7 @@ static void test_cut(void **state)
 }
 
 /* -------------------------------------------------------------------------- */
-/* What is asked for                                                          */
+/* The questions                                                              */
 /* -------------------------------------------------------------------------- */
 
 static bool asks(const lab_profile_wish *wish, const char *name)

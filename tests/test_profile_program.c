@@ -141,7 +141,7 @@ static void test_counters(void **state)
     assert_non_null(strstr(text, "--device cuda:0"));
 }
 
-/* What is watched is this program, and it does start the kernel that was planned. */
+/* The program being watched is this one, and it starts the kernel that was planned. */
 static void test_launch(void **state)
 {
     static char text[TEXT_SIZE];

@@ -45,7 +45,7 @@ static void test_ways(void **state)
     }
 }
 
-/* What binds the best source is told in words and figures, unless nothing is to be told. */
+/* The best source's limits are told in words and figures, unless nothing is to be told. */
 static void test_insights(void **state)
 {
     lab_appeal appeal = propose_scene_appeal(LAB_WAY_FREE);
@@ -104,7 +104,7 @@ static void test_logs(void **state)
     json_decref(json);
 }
 
-/* What is too long for a line loses its history first, and then fails. */
+/* A request too long for a line loses its history first, and then fails. */
 static void test_long(void **state)
 {
     char *source = malloc(LAB_PROPOSE_SOURCE + 1);

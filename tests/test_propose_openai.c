@@ -117,8 +117,8 @@ static heed_status ask_model(void **state, const char *url, lab_proposal *propos
     return status;
 }
 
-/* What a model may say, and what becomes of it. The key is in none of it, though the server prints
- * it wherever it can. */
+/* Answers that a model may give, and their outcome. The key is in none of it, though the server
+ * prints it wherever it can. */
 static void test_model(void **state)
 {
 #define DOTS "..............................................................."
@@ -197,7 +197,7 @@ static heed_status ask_stub(void **state, int busy, const char *body, lab_propos
     return status;
 }
 
-/* Who is busy is asked again. */
+/* A busy server is asked again. */
 static void test_busy(void **state)
 {
     lab_proposal proposal;
@@ -233,7 +233,7 @@ static void test_large(void **state)
     assert_non_null(strstr(error.text, "longer than 1024 KiB"));
 }
 
-/* What cannot be meant is said, and no more of an address than where it is. */
+/* Impossible settings are errors, which show no more of an address than its host. */
 static void test_settings(void **state)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /*
- * test_record_board.c - who leads the leaderboard, and what filters let through
+ * test_record_board.c - the leaders of the leaderboard, and what filters let through
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@ static int64_t add(lab_record *record, int64_t run, int number, int attempt, dou
     record_scene scene;
     record_scene_make(&scene, run, number);
     scene.trial.attempt = attempt;
-    scene.trial.seconds = seconds;
+    record_scene_time(&scene, seconds, LAB_RECORD_COLD);
     scene.trial.ended = ended;
     return record_append(record, &scene.trial);
 }
@@ -57,6 +57,32 @@ static void the_newest_figure_counts(void **state)
     lab_record_close(record);
 }
 
+/* A source that is found to be wrong after it was timed is ranked no more, on any problem. */
+static void what_was_found_out(void **state)
+{
+    static const lab_record_verdict faults[] = { LAB_RECORD_UNFIT, LAB_RECORD_WRONG };
+    char path[SCRATCH_PATH_SIZE];
+    record_scene scene;
+    lab_record *record = record_scene_open(scratch_path(state, "w.db", path), LAB_RECORD_WRITE);
+    int64_t run = record_scene_begin(record, "work");
+    for (int i = 0; i < 2; i++) {
+        record_scene_make(&scene, run, 1);
+        scene.trial.attempt = 2 * i;
+        assert_non_null(scene.trial.candidate.source);
+        record_append(record, &scene.trial);
+        assert_int_equal(record_scene_count(record, &ranked), 1);
+        scene.trial.attempt = 2 * i + 1;
+        scene.trial.verdict = faults[i];
+        scene.trial.confirmed = false;
+        scene.trial.timing = LAB_RECORD_UNTIMED;
+        scene.trial.seconds = scene.trial.p90 = 0;
+        scene.trial.gate_count = scene.trial.sample_count = scene.trial.comparison_count = 0;
+        record_append(record, &scene.trial);
+        assert_int_equal(record_scene_count(record, &ranked), i == 0);
+    }
+    lab_record_close(record);
+}
+
 static void what_is_ranked(void **state)
 {
     char path[SCRATCH_PATH_SIZE];
@@ -68,6 +94,7 @@ static void what_is_ranked(void **state)
     record_append(record, &scene.trial);
     record_scene_make(&scene, run, 2);
     scene.trial.verdict = LAB_RECORD_WRONG;
+    scene.gates[1].passed = false;
     record_append(record, &scene.trial);
     record_scene_make(&scene, run, 3);
     scene.trial.verdict = LAB_RECORD_COMPILE;
@@ -80,7 +107,7 @@ static void what_is_ranked(void **state)
     for (int i = 0; i < 2; i++) { /* cold and hot, and threads, do not compare */
         record_scene_make(&scene, run, 4);
         scene.trial.attempt = i;
-        scene.trial.timing = i ? LAB_RECORD_HOT : LAB_RECORD_COLD;
+        record_scene_time(&scene, 5e-5, i ? LAB_RECORD_HOT : LAB_RECORD_COLD);
         record_append(record, &scene.trial);
     }
     scene.trial.attempt = 2;
@@ -170,6 +197,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_newest_figure_counts),
+        cmocka_unit_test(what_was_found_out),
         cmocka_unit_test(what_is_ranked),
         cmocka_unit_test(a_failing_selftest_taints),
         cmocka_unit_test(filters),

@@ -19,7 +19,7 @@ enum {
     SIZE_MAX_BYTES = 1 << 20
 };
 
-/* What came of the rounds. */
+/* The outcome of the rounds. */
 typedef struct tally {
     int unopened, unread, failed_checks, sound, added;
 } tally;
@@ -90,7 +90,7 @@ static void try_to_read(const char *path, tally *sum, bool *broken)
 {
     lab_record *record;
     lab_error error;
-    int64_t trials;
+    lab_record_chain chain;
     *broken = true;
     heed_status status = lab_record_open(&record, path, LAB_RECORD_READ, &error);
     if (status != HEED_OK) {
@@ -99,7 +99,7 @@ static void try_to_read(const char *path, tally *sum, bool *broken)
         return;
     }
     sum->unread += read_all(record) != HEED_OK;
-    status = lab_record_check(record, &trials, &error);
+    status = lab_record_check(record, NULL, &chain, &error);
     *broken = status != HEED_OK && !strstr(error.text, "belongs to trial");
     if (status != HEED_OK)
         assert_told(status, &error, path);
@@ -180,13 +180,13 @@ static void changed_content_is_told(void **state)
         assert_non_null(at);
         lab_record *record;
         lab_error error;
-        int64_t trials;
+        lab_record_chain chain;
         at[1] ^= 1;
         scratch_write(path, bytes, size);
         at[1] ^= 1;
         heed_status status = lab_record_open(&record, path, LAB_RECORD_READ, &error);
         assert_int_equal(status, HEED_OK);
-        assert_told(lab_record_check(record, &trials, &error), &error, path);
+        assert_told(lab_record_check(record, NULL, &chain, &error), &error, path);
         lab_record_close(record);
     }
     scratch_write(path, bytes, size);

@@ -30,7 +30,7 @@ enum {
     SECONDS_MAX = 40  /* on a disk where each trial takes long, fewer kills must do */
 };
 
-/* What the kills met. */
+/* The states that the kills met. */
 typedef struct tally {
     int kills, journals, files, unsaid;
     int64_t acknowledged;
@@ -103,14 +103,14 @@ static void check_file(const char *path, const bool acknowledged[TRIALS])
     static record_row rows[TRIALS + 1];
     int there[TRIALS] = { 0 };
     lab_error error;
-    int64_t trials;
+    lab_record_chain chain;
     lab_record *record = record_scene_open(path, LAB_RECORD_READ);
-    if (lab_record_check(record, &trials, &error) != HEED_OK)
+    if (lab_record_check(record, NULL, &chain, &error) != HEED_OK)
         fail_msg("%s", error.text);
     size_t count = record_scene_rows(record, &(lab_record_filter){ .part = LAB_BOARD_ALL }, rows,
                                      TRIALS + 1);
     assert_in_range(count, 0, TRIALS);
-    assert_int_equal(trials, count);
+    assert_int_equal(chain.trials, count);
     for (size_t i = 0; i < count; i++)
         there[number_of(&rows[i])]++;
     for (int i = 0; i < TRIALS; i++) {
@@ -215,8 +215,8 @@ static void killed_at_any_instant(void **state)
     assert_true(sum.journals > 0);
 }
 
-/* What is written outlives the process that is killed, on any disk, so one in memory, which is the
- * faster, will do. */
+/* Written data outlives a killed process on any disk, so one in memory, which is faster, will
+ * do. */
 static int open_folder(void **state)
 {
     if (access("/dev/shm", W_OK | X_OK) == 0)

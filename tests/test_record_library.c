@@ -16,7 +16,7 @@
 #include "record_scene.h"
 #include "scratch.h"
 
-/* What heed wrote for the trial of make_old() when there was no version 2. */
+/* The rows that heed wrote for the trial of make_old() before there was a version 2. */
 #define OLD_SEAL "44c135d911ab695ec68ad1f60c27cf9c1ecc2507bd237c93bd2774f37053f9b1"
 
 static const lab_record_filter all = { .part = LAB_BOARD_ALL };
@@ -90,10 +90,10 @@ static void changed_sources_are_told(void **state)
     char path[SCRATCH_PATH_SIZE];
     lab_record_library *library;
     lab_error error;
-    int64_t trials;
+    lab_record_chain chain;
     lab_record *record = record_scene_open(scratch_path(state, "b.db", path), LAB_RECORD_WRITE);
     int64_t trial = add(record, record_scene_begin(record, "work"), 1, "one", &sources);
-    record_expect(lab_record_check(record, &trials, &error), &error);
+    record_expect(lab_record_check(record, NULL, &chain, &error), &error);
     lab_record_close(record);
     assert_int_equal(python(path, "sql = db.execute('SELECT sql FROM sqlite_schema WHERE name = "
                                   "\\'source_keep\\'').fetchone()[0]\n"
@@ -107,7 +107,8 @@ static void changed_sources_are_told(void **state)
     record_refused(lab_record_library_read(record, trial, &library, &error), HEED_ERR_CORRUPT,
                    &error, "library 1 are not what was added");
     assert_null(library);
-    record_refused(lab_record_check(record, &trials, &error), HEED_ERR_CORRUPT, &error, "library");
+    record_refused(lab_record_check(record, NULL, &chain, &error), HEED_ERR_CORRUPT, &error,
+                   "library");
     lab_record_close(record);
 }
 
@@ -203,7 +204,8 @@ static void expect_manifest(lab_record *record, int64_t trial, const char *wante
 static void manifests_come_back(void **state)
 {
     char path[SCRATCH_PATH_SIZE], hash[LAB_RECORD_HASH_SIZE], seen[LAB_RECORD_HASH_SIZE], *text;
-    int64_t first, second, alone, refused, trials;
+    int64_t first, second, alone, refused;
+    lab_record_chain chain;
     lab_error error;
     lab_record *record = record_scene_open(scratch_path(state, "m.db", path), LAB_RECORD_WRITE);
     int64_t run = record_scene_begin(record, "work");
@@ -221,8 +223,8 @@ static void manifests_come_back(void **state)
     assert_null(text);
     record_expect(add_made_with(record, run, 5, NULL, later, &refused, &error), &error);
     expect_manifest(record, alone, later);
-    record_expect(lab_record_check(record, &trials, &error), &error);
-    assert_int_equal(trials, 4);
+    record_expect(lab_record_check(record, NULL, &chain, &error), &error);
+    assert_int_equal(chain.trials, 4);
     lab_record_close(record);
 }
 
@@ -234,7 +236,8 @@ static void changed_manifests_are_told(void **state)
     static const char *const says[] = { "the manifest ", "trial 1 is not what was added" };
     for (int i = 0; i < 2; i++) {
         char path[SCRATCH_PATH_SIZE], name[16], code[1024];
-        int64_t trial, trials;
+        int64_t trial;
+        lab_record_chain chain;
         lab_error error;
         snprintf(name, sizeof name, "n%d.db", i);
         lab_record *record = record_scene_open(scratch_path(state, name, path), LAB_RECORD_WRITE);
@@ -252,7 +255,7 @@ static void changed_manifests_are_told(void **state)
                  changes[i]);
         assert_int_equal(python(path, code), 0);
         record = record_scene_open(path, LAB_RECORD_READ);
-        record_refused(lab_record_check(record, &trials, &error), HEED_ERR_CORRUPT, &error,
+        record_refused(lab_record_check(record, NULL, &chain, &error), HEED_ERR_CORRUPT, &error,
                        says[i]);
         lab_record_close(record);
     }
@@ -294,11 +297,11 @@ static void expect_old(lab_record *record)
     char *words, hash[LAB_RECORD_HASH_SIZE];
     lab_record_library *library;
     lab_error error;
-    int64_t trials;
+    lab_record_chain chain;
     assert_int_equal(record_scene_rows(record, &all, &row, 1), 1);
     assert_string_equal(row.row.kernel, "fwd_any_avx2_tile");
     assert_string_equal(row.row.trusted, "untested"); /* and not damaged: the seal holds */
-    record_expect(lab_record_check(record, &trials, &error), &error);
+    record_expect(lab_record_check(record, NULL, &chain, &error), &error);
     record_expect(lab_record_launch(record, 1, &words, &error), &error);
     assert_null(words);
     record_expect(lab_record_library_read(record, 1, &library, &error), &error);
@@ -345,7 +348,7 @@ static void expect_new(void **state, const char *name, int version)
     assert_string_equal(record_show(record, forbidden, "trial", 0, "verdict").text, "forbidden");
     lab_record_close(record);
     assert_int_equal(python(path, "sys.exit(db.execute('PRAGMA user_version').fetchone()[0] != "
-                                  "3)\n"),
+                                  "4)\n"),
                      0);
     record = record_scene_open(path, LAB_RECORD_READ);
     assert_int_equal(record_scene_count(record, &all), 3);

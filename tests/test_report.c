@@ -147,10 +147,11 @@ static void says_what_speaks_against(void **state)
 
 static void save_faster(void **state, const char *name, const char *time, double p50, bool cold)
 {
-    json_t *record = report_scene_load(REPORT_RECORD);
+    json_t *record = report_scene_load(REPORT_RECORD), *row = report_scene_row(record, 0);
     json_object_set_new(json_object_get(record, "environment"), "time", json_string(time));
-    json_object_set_new(json_object_get(report_scene_row(record, 0), "seconds"), "p50",
-                        json_real(p50));
+    json_object_set_new(json_object_get(row, "seconds"), "p50", json_real(p50));
+    json_object_set_new(json_object_get(row, "replay"), "cold", json_real(p50));
+    json_object_set_new(row, "samples", json_pack("[f, f, f]", p50, p50, 6e-6));
     json_object_set_new(record, "cold", json_boolean(cold));
     report_scene_save(state, record, name);
 }

@@ -92,7 +92,7 @@ static void escapes_hostile_names_of_the_board(void **state)
 }
 
 /* -------------------------------------------------------------------------- */
-/* What is refused                                                            */
+/* Refusals                                                                   */
 /* -------------------------------------------------------------------------- */
 
 typedef struct change {
@@ -169,7 +169,7 @@ static void refuses_bad_files(void **state)
         { ": >bad.json; heed report bad.json", 7, "", "bad.json: line " },
         { "heed report none.json", 3, "", "none.json: No such file" },
         { "mkdir -p empty; heed report empty", 3, "", "empty: no record in it" },
-        { "heed report --json --markdown '" REPORT_RECORD "'", 2, "",
+        { "heed report --json --markdown '" REPORT_RECORD "'", 2, "heed.error/1",
           "--json cannot be used with" },
         { "heed report --brief", 2, "", "--brief is for records" },
         { "heed report --brieff", 2, "", "did you mean" },

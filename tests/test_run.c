@@ -142,6 +142,50 @@ static void computes_attention(void **state)
     free(result);
 }
 
+/* Writes @name.npy in the other order as @name_t.npy. */
+static void swap_array(void **state, const char *name)
+{
+    lab_tensor tensor;
+    char file[32], path[SCRATCH_PATH_SIZE];
+    snprintf(file, sizeof file, "%s.npy", name);
+    read_array(state, file, &tensor);
+    assert_int_equal(lab_tensor_swap(&tensor, NULL), HEED_OK);
+    snprintf(file, sizeof file, "%s_t.npy", name);
+    assert_int_equal(lab_npy_write(&tensor, scratch_path(state, file, path), NULL), HEED_OK);
+    lab_tensor_free(&tensor);
+}
+
+/* PyTorch's order: said, it gives the same numbers in that order; not said, what looks like it is
+ * warned of, and what does not fit otherwise is an error that names the option. */
+static void knows_both_layouts(void **state)
+{
+#define SWAPPED "heed run --q Q_t.npy --k K_t.npy --v V_t.npy "
+    static const char *const names[] = { "Q", "K", "V" };
+    static const run_heed_row lines[] = {
+        { SWAPPED "--layout bhsd --kernel fwd_any_scalar_row --out P.npy --lse LSE_t.npy", 0,
+          "f32 [2, 8, 5, 24]", "" },
+        { RUN "--kernel fwd_any_scalar_row --out O.npy --lse LSE.npy", 0, "f32 [2, 5, 8, 24]", "" },
+        { "cmp LSE.npy LSE_t.npy", 0, "", "" },
+        { SWAPPED, 2, "", "as [batch, heads, seq, dim] they fit: --layout bhsd" },
+        { SWAPPED "--layout bhds", 2, "", "--layout: 'bhds' is not one of bshd, bhsd" },
+        { RUN "--layout bhsd", 2, "", "as [batch, seq, heads, dim] they fit: --layout bshd" },
+        { "heed run --q K_t.npy --k K_t.npy --v V_t.npy", 0, "b2 h9 s4 d16/24",
+          "warning: the arrays are read as [batch, seq, heads, dim]: 9 heads, 4 keys; if they are "
+          "[batch, heads, seq, dim], say --layout bhsd, else --layout bshd" },
+        { "heed run --q K_t.npy --k K_t.npy --v V_t.npy --layout bshd", 0, "b2 h9 s4 d16/24", "" },
+        { "heed run --q K_t.npy --k K_t.npy --v V_t.npy --layout bhsd", 0, "b2 h4 s9 d16/24", "" },
+        { "heed verify --once --cpu scalar --layout bhsd --q Q_t.npy --k K_t.npy --v V_t.npy", 0,
+          "0 failed", "" },
+    };
+    for (int i = 0; i < 3; i++)
+        swap_array(state, names[i]);
+    EXPECT(state, lines);
+    swap_array(state, "O");
+    static const run_heed_row same[] = { { "cmp P.npy O_t.npy", 0, "", "" } };
+    EXPECT(state, same);
+#undef SWAPPED
+}
+
 /* The capture holds the model's own output of its first layer. */
 static void agrees_with_a_real_model(void **state)
 {
@@ -189,6 +233,9 @@ static void reads_pipes(void **state)
         { "cat Q.npy | heed run --q /dev/stdin --k K.npy --v V.npy", 0, "b2 h8/4 s5/9", "" },
         { "{ cat Q.npy; echo; } | heed run --q /dev/stdin --k K.npy --v V.npy", 7, "",
           "/dev/stdin: more data than shape [2, 5, 8, 16]" },
+        { "cat Q.npy | heed run --q - --k K.npy --v V.npy", 0, "b2 h8/4 s5/9", "" },
+        { "cat " CAPTURE " | heed run --tensors - --prefix layer0.", 0, "b1 h12 s128 d32 f32", "" },
+        { "heed run --tensors /dev/fd/3 --prefix layer0. 3<" CAPTURE, 0, "b1 h12 s128", "" },
         { "head -c 300 Q.npy | heed run --q /dev/stdin --k K.npy --v V.npy", 7, "",
           "/dev/stdin: cut short" },
     };
@@ -215,6 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses_arrays_that_do_not_fit),
         cmocka_unit_test(computes_attention),
+        cmocka_unit_test(knows_both_layouts),
         cmocka_unit_test(agrees_with_a_real_model),
         cmocka_unit_test(warns_of_what_is_not_finite),
         cmocka_unit_test(reads_pipes),

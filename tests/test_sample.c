@@ -84,7 +84,7 @@ static double error_of(scene *it, const lab_values *values)
     return lab_sample_error(it->sample, it->o, it->lse);
 }
 
-/* What is expected is what the reference says of the tensors as they are. */
+/* The expected rows are the reference's for the tensors as they are. */
 static void compare_with_reference(const scene *it)
 {
     heed_buffers data = lab_values_buffers(&it->now);

@@ -98,7 +98,7 @@ static int write_much(void *path)
     return put == 4096 && write(fd, data, 1) < 0 ? errno : 0;
 }
 
-/* What is wrong with looking at @path, as an errno value. */
+/* The error of looking at @path, as an errno value. */
 static int access_of(const char *path)
 {
     struct stat status;
@@ -234,7 +234,7 @@ static void test_resources(void **state)
 /* Systems that have less                                                                         */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* What a trial does there: 0 if it is refused, and runs if that is asked for. */
+/* The outcome of a trial there: 0 if it is refused, and runs if that is asked for. */
 static int try_without_landlock(void)
 {
     static trial_scene scene;

@@ -326,7 +326,7 @@ static void test_what_is_no_disassembly(void **state)
                    "goes back at address 0x10");
 }
 
-/* Whatever is changed or cut off, nothing outside the text is read and the end comes. */
+/* With any change or cut, nothing outside the text is read, and reading ends. */
 static void test_damage_is_survived(void **state)
 {
     static const char signs[] = "\n ;`(.:@*/[]+-0RBx\xff";

@@ -158,7 +158,7 @@ static void test_config(void **state)
     expect(LAB_AXIS_LENGTH, points, LAB_SCALE_UNKNOWN, "read again");
 }
 
-/* What would be found is doubted where the times of one size differ. */
+/* A finding is doubted where the times of one size differ. */
 static void test_noise(void **state)
 {
     lab_scale_point points[POINTS];

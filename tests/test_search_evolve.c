@@ -1,5 +1,5 @@
 /*
- * test_search_evolve.c - evolution: what it finds, who succeeds, and that it can be told again
+ * test_search_evolve.c - evolution: its findings, successions, and that it can be repeated
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -209,7 +209,7 @@ static unsigned findings_of(const lab_evolution *evolution, int64_t id)
     return 0;
 }
 
-/* What is found out later counts for that one alone, as champion, on an island, and in the text. */
+/* A fact found out later counts for that one alone, as champion, on an island, and in the text. */
 static void test_told(void **state)
 {
     const unsigned word = 1u << LAB_FINDING_EXP_BOUND;

@@ -168,7 +168,7 @@ static void test_recorded(void **state)
     globfree(&files);
 }
 
-/* What nobody can foresee takes as long as chance does, but not longer. */
+/* An unpredictable landscape takes as long as chance does, but not longer. */
 static void test_rugged(void **state)
 {
     lab_space space;

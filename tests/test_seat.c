@@ -2,12 +2,15 @@
  * test_seat.c - a candidate that is timed: no two calls have the same values, and what it computes
  * is looked at
  */
+#define _GNU_SOURCE /* sched_getaffinity() */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
 
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +18,7 @@
 #include "hold.h"
 #include "trial_scene.h"
 
-/* What becomes of an honest source: from its fourth call on ... */
+/* The behaviour of a source that is honest at first: from its fourth call on ... */
 enum {
     STAYS_HONEST,
     KEEPS_ANSWER, /* it gives the answer of the third */
@@ -59,28 +62,46 @@ static void open_cheat(cli_seat *seat, long long id)
         fail_msg("%s", seat->outcome.text);
 }
 
-static heed_status run_blocks(cli_seat *seat, long long id, const char *spec, int blocks)
+/* The things that a seat needs to work on a problem. */
+typedef struct held_seat {
+    heed_context *context;
+    bench_tensors tensors;
+    pid_t pid; /* of its process */
+} held_seat;
+
+static void open_seat(held_seat *held, cli_seat *seat, long long id, const char *spec)
 {
     const heed_options options = { .device = "cpu", .threads = 1 };
-    heed_context *context;
     bench_source source = { .label = "" };
-    bench_tensors tensors;
+
+    assert_int_equal(heed_context_create(&held->context, &options), HEED_OK);
+    assert_int_equal(heed_problem_parse(&source.problem, spec), HEED_OK);
+    assert_int_equal(bench_tensors_create(&held->tensors, held->context, &source, 7, 0), HEED_OK);
+    *seat = (cli_seat){ .trial = NULL };
+    open_cheat(seat, id);
+    assert_true(cli_seat_take(seat, &held->tensors));
+    cli_seat_size(seat, 1e-5, 8e-5);
+    assert_int_equal(seat->calls.count, 8);
+    held->pid = scene_only_child();
+}
+
+static void close_seat(held_seat *held, cli_seat *seat)
+{
+    cli_seat_close(seat);
+    bench_tensors_free(&held->tensors);
+    heed_context_destroy(held->context);
+}
+
+static heed_status run_blocks(cli_seat *seat, long long id, const char *spec, int blocks)
+{
+    held_seat held;
     double seconds = 0;
     heed_status status = HEED_OK;
 
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    assert_int_equal(heed_problem_parse(&source.problem, spec), HEED_OK);
-    assert_int_equal(bench_tensors_create(&tensors, context, &source, 7, 0), HEED_OK);
-    *seat = (cli_seat){ .trial = NULL };
-    open_cheat(seat, id);
-    assert_true(cli_seat_take(seat, &tensors));
-    cli_seat_size(seat, 1e-5, 8e-5);
-    assert_int_equal(seat->calls, 8);
+    open_seat(&held, seat, id, spec);
     for (int i = 0; i < blocks && status == HEED_OK; i++)
         status = cli_seat_block(seat, &seconds);
-    cli_seat_close(seat);
-    bench_tensors_free(&tensors);
-    heed_context_destroy(context);
+    close_seat(&held, seat);
     return status;
 }
 
@@ -98,20 +119,6 @@ static void test_honest(void **state)
     }
 }
 
-/* Every tensor of every call begins elsewhere, but for chance. */
-static void test_values_move(void **state)
-{
-    cli_seat seat;
-    int same = 0;
-
-    assert_int_equal(run_blocks(&seat, STAYS_HONEST, "b1 h1 s40 d24 f32", 1), HEED_OK);
-    for (int i = 0; i < seat.calls; i++)
-        for (int n = 0; n < i; n++)
-            for (int role = LAB_Q; role <= LAB_V; role++)
-                same += seat.sets[i].span[role].room == seat.sets[n].span[role].room;
-    assert_true(same < 8); /* of 84 */
-}
-
 static void test_cheats(void **state)
 {
     cli_seat seat;
@@ -123,12 +130,78 @@ static void test_cheats(void **state)
     }
 }
 
+/* The CPU that a process is bound to; -1: more than one. */
+static int only_cpu(pid_t pid)
+{
+    cpu_set_t set;
+    assert_int_equal(sched_getaffinity(pid, sizeof set, &set), 0);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET((size_t)cpu, &set))
+            return CPU_COUNT(&set) == 1 ? cpu : -1;
+    return -1;
+}
+
+/* Each stretch of a duel has another process, which is bound to the CPU that both sides drew, and
+ * CPUs take turns; beside something that is timed by the clock it is bound to none. */
+static void test_renew(void **state)
+{
+    cpu_set_t allowed;
+    cli_seat seat;
+    held_seat held;
+    int used[CPU_SETSIZE] = { 0 }, cpus = 0;
+
+    assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    open_seat(&held, &seat, STAYS_HONEST, "b1 h1 s40 d24 f32");
+    lab_side side = cli_seat_side(&seat);
+    for (uint64_t common = 0; common < 12; common++) {
+        double seconds = 0;
+        assert_int_equal(side.renew(side.data, common, 3 * common), HEED_OK);
+        pid_t now = scene_only_child();
+        int cpu = only_cpu(now);
+        assert_true(now != held.pid && cpu >= 0 && CPU_ISSET((size_t)cpu, &allowed));
+        assert_int_equal(side.fn(side.data, &seconds), HEED_OK);
+        assert_true(seconds > 0 && seconds <= seat.outcome.seconds / seat.calls.count * 1.01);
+        assert_int_equal(scene_only_child(), now); /* that of the whole stretch */
+        assert_int_equal(side.renew(side.data, common, 7), HEED_OK);
+        assert_int_equal(only_cpu(scene_only_child()), cpu);
+        cpus += used[cpu]++ == 0;
+        held.pid = now;
+    }
+    assert_true(cpus > 1 || CPU_COUNT(&allowed) == 1);
+    seat.by_clock = true;
+    assert_int_equal(side.renew(side.data, 1, 1), HEED_OK);
+    assert_true(only_cpu(scene_only_child()) < 0 || CPU_COUNT(&allowed) == 1);
+    held.pid = scene_only_child();
+    close_seat(&held, &seat);
+}
+
+/* A process that was let go on by anybody else is not believed, whether or not it is stopped again.
+ */
+static void test_stands_still(void **state)
+{
+    static const int signals[][2] = { { SIGCONT, 0 }, { SIGCONT, SIGSTOP } };
+
+    for (int i = 0; i < 2; i++) {
+        cli_seat seat;
+        held_seat held;
+        double seconds = 0;
+        open_seat(&held, &seat, STAYS_HONEST, "b1 h1 s40 d24 f32");
+        assert_int_equal(cli_seat_block(&seat, &seconds), HEED_OK);
+        for (int j = 0; j < 2 && signals[i][j]; j++)
+            assert_int_equal(kill(held.pid, signals[i][j]), 0);
+        assert_int_equal(cli_seat_block(&seat, &seconds), HEED_ERR_UNSUPPORTED);
+        assert_non_null(strstr(seat.outcome.text, "computed while it was stopped"));
+        close_seat(&held, &seat);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_honest),
-        cmocka_unit_test(test_values_move),
         cmocka_unit_test(test_cheats),
+        cmocka_unit_test(test_renew),
+        cmocka_unit_test(test_stands_still),
     };
 
     if (!can_hold_aloud())

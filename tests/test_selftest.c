@@ -33,6 +33,12 @@ static void test_exit_codes_and_words(void **state)
         { "past-the-end", 0, { "killed 1/1" } },
         { "past-the-end --gate executes", 1, { "SURVIVED past-the-end", "killed 0/1" } },
         { "endless", 0, { "killed 1/1" } },
+        { "clamps_outputs", 0, { "killed 1/1" } },
+        { "clamps_outputs --gate error --gate range --gate linear --gate written --gate timed",
+          1,
+          { "SURVIVED clamps_outputs" } },
+        { "refuses_others", 0, { "accepted 1/1" } },
+        { "maps_rwx", 0, { "killed 1/1", "sandbox" } },
         { "split-keys", 0, { "killed 0/0", "accepted 1/1" } },
         { "--list", 0, { "half-the-logits", "split-keys", "halves the logits" } },
         { "half-the-logit", 2, { "did you mean 'half-the-logits'" } },
@@ -58,7 +64,7 @@ static void test_json(void **state)
     assert_int_equal(integer_of(json, "controls"), 0);
     assert_true(integer_of(json, "skipped") > 100);
     assert_true(json_is_false(json_object_get(json, "trusted"))); /* there are others */
-    assert_int_equal(json_array_size(json_object_get(json, "gates")), LAB_GATES);
+    assert_int_equal(json_array_size(json_object_get(json, "gates")), LAB_JUDGES);
     const json_t *kernel = json_array_get(json_object_get(json, "kernels"), 0);
     assert_string_equal(text_of(kernel, "mutant"), "capped-logits");
     assert_true(json_is_true(json_object_get(kernel, "as_meant")));
@@ -78,6 +84,7 @@ static void test_json_list(void **state)
     json_t *json = run_heed_answer(state, &way, "selftest", "--list --json", 0);
     assert_int_equal(json_array_size(json_object_get(json, "mutants")), mutants);
     assert_int_equal(json_array_size(json_object_get(json, "controls")), controls);
+    assert_true(json_array_size(json_object_get(json, "sources")) > 30);
     json_decref(json);
 }
 
@@ -86,6 +93,15 @@ static void test_record(void **state)
 {
     run_heed_says(state, &way, "echo none >bad.db; heed selftest --record --board bad.db", 7,
                   "bad.db: not a board");
+}
+
+/* Whatever is being compiled when it is interrupted: nothing is left of it. */
+static void test_interrupted(void **state)
+{
+    run_heed_says(state, &way,
+                  "mkdir t; TMPDIR=$PWD/t timeout --foreground -s INT 0.7 '" HEED_PROGRAM
+                  "' selftest -j 2; ls t | wc -l | sed s/^/left:/ >&2; exit 3",
+                  3, "left:0");
 }
 
 /* Trials rely on the newest selftest of this heed; where there is none one is run, for which there
@@ -115,6 +131,7 @@ int main(void)
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_json_list),
         cmocka_unit_test(test_record),
+        cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_trust),
     };
     setenv("HEED_LIBCUDA", "/nowhere", 1); /* as on a machine without a GPU */

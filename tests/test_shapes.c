@@ -199,7 +199,7 @@ static bool has_length(const lab_shapes *list, heed_type type, int64_t length)
     return false;
 }
 
-/* What the comment in grid.txt says. */
+/* The facts in the comment of grid.txt. */
 static void test_the_grid_has_no_holes(void **state)
 {
     static const int64_t dims[] = { 32, 64, 80, 96, 128, 192, 256 };

@@ -2,7 +2,7 @@
  * test_smoke.c - every kernel once over a few awkward problems, in blocks of exactly their size
  *
  * Small enough for valgrind, which sees a read outside a tensor, a use of a value that was never
- * written, and whatever is not freed. What the values ought to be is tested elsewhere.
+ * written, and whatever is not freed. The values are tested elsewhere.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -171,7 +171,7 @@ static void test_every_kind_of_damage_is_noticed(void **state)
     assert_noticed(specs[3], LAB_EDGE_END, LAB_K, -3, true, "K was written to");
 }
 
-/* What is in O when nobody writes it differs everywhere between the signs. */
+/* The content of an unwritten O differs everywhere between the signs. */
 static void test_poison(void **state)
 {
     for (int type = HEED_F32; type <= HEED_BF16; type++)

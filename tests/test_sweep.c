@@ -60,6 +60,12 @@ static void test_search(void **state)
                             "all");
     const json_t *shape = json_array_get(json_object_get(json, "shapes"), 0);
     assert_string_equal(text_of(shape, "problem"), "b1 h1 s8/200 d16 f32");
+    /* heed's plan passed them too, and is ranked. */
+    char planned[100], line[200];
+    snprintf(planned, sizeof planned, "%s", text_of(shape, "planned"));
+    *strstr(planned, "__") = '\0';
+    snprintf(line, sizeof line, "heed board --ranking --csv | grep -c '\"%s\"'", planned);
+    run_heed_as(state, &way, line, 0, &said);
     json_decref(json);
 }
 
@@ -79,7 +85,7 @@ static void test_board(void **state)
                                  0);
     assert_true(integer_of(json, "reused") >= 3);
     json_decref(json);
-    /* What is the best is ranked, also where it is what heed plans: it was timed again. */
+    /* The best point is ranked, also where it is heed's plan: it was timed again. */
     run_heed_must(state, &way,
                   "heed sweep cpu_tile 'b1 h4 s128 d64 f32' -t 1 --board one.db --trials 1", 0);
     run_heed_as(state, &way, "heed board --board one.db --csv | wc -l", 0, &said);
@@ -122,6 +128,26 @@ static void test_record(void **state)
     assert_non_null(strstr(said.err, "other"));
 }
 
+/* A time that the machine cannot reach, here one that the file has, is none that a search follows.
+ */
+static void test_impossible(void **state)
+{
+#define IMPOSSIBLE                                                                            \
+    "heed sweep odd.txt 'b1 h1 s8/200 d16 f32' -t 1 --record f.txt --no-verify --no-compare " \
+    "--strategy exhaustive --board f.db --json"
+    json_decref(run_heed_json(state, &way, IMPOSSIBLE, 0));
+    run_heed_as(state, &way,
+                "awk '/^trial/ && / time / && !n { n = 1; $5 = 1e-12 } { print }' "
+                "f.txt >g.txt && "
+                "! cmp -s f.txt g.txt && mv g.txt f.txt && grep -c 1e-12 f.txt",
+                0, &said);
+    json_t *json = run_heed_json(state, &way, IMPOSSIBLE, 0);
+    const json_t *trials = json_object_get(json, "trials");
+    assert_string_equal(text_of(json_array_get(trials, 0), "fate"), "time");
+    assert_string_equal(text_of(json_array_get(trials, 1), "fate"), "impossible");
+    json_decref(json);
+}
+
 /* Ctrl-C leaves every trial in the file, and the same command goes on. */
 static void test_interrupt(void **state)
 {
@@ -150,7 +176,7 @@ static void test_device(void **state)
     assert_non_null(strstr(said.err, "no point of sweep90 ran"));
 }
 
-/* What was pruned is known from the record too, and is no launch, neither now nor then. */
+/* A pruned point is known from the record too, and is no launch, neither now nor then. */
 static void test_pruned_record(void **state)
 {
     static const char line[] = FAKE
@@ -203,10 +229,10 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_search),   cmocka_unit_test(test_board),
-        cmocka_unit_test(test_record),   cmocka_unit_test(test_interrupt),
-        cmocka_unit_test(test_device),   cmocka_unit_test(test_pruned_record),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_search),        cmocka_unit_test(test_board),
+        cmocka_unit_test(test_record),        cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_impossible),    cmocka_unit_test(test_device),
+        cmocka_unit_test(test_pruned_record), cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, open_folder, scratch_close);
 }

@@ -14,6 +14,7 @@
 
 #include "lab/report/format.h"
 #include "lab/report/table.h"
+#include "lab/report/wrap.h"
 
 static void assert_prints(const lab_table *table, lab_table_form form, const char *expected)
 {
@@ -51,6 +52,76 @@ static void lines_columns_up(void **state)
                   "|---|---:|---|\n"
                   "| a\\|b | 1000.5 | fast |\n"
                   "| tile | 3.2 |  |\n");
+    lab_table_destroy(table);
+}
+
+/* Columns that a line has no room for go on below, behind those that name the row. */
+static void no_line_is_too_long(void **state)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    lab_table *table = lab_table_create();
+    assert_non_null(stream);
+    for (int i = 0; i < 12; i++)
+        lab_table_column(table, i == 0 ? "problem" : "a figure", LAB_RIGHT);
+    lab_table_keys(table, 2);
+    for (int i = 0; i < 24; i++)
+        lab_table_cell(table, "%d seconds, %d", 100 + i, i);
+    assert_true(lab_table_print(table, stream, LAB_TEXT));
+    fclose(stream);
+    int longest = 0, rows = 0;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        longest = lab_text_width(line) > longest ? lab_text_width(line) : longest;
+        rows += strncmp(line, "  100 seconds, 0   101 seconds, 1  ", 35) == 0 ||
+                strncmp(line, " 100 seconds, 0   101 seconds, 1  ", 34) == 0;
+    }
+    assert_in_range(longest, 60, LAB_LINE_WIDTH);
+    assert_int_equal(rows, 2);
+    free(text);
+    lab_table_destroy(table);
+}
+
+/* A long text in the last column goes on below itself. */
+static void long_texts_go_on_below(void **state)
+{
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "", LAB_LEFT);
+    lab_table_column(table, "", LAB_LEFT);
+    lab_table_cell(table, "WARN");
+    lab_table_cell(table, "%s",
+                   "a rival cannot be imported: there is no module of that name (python3 -m pip "
+                   "install it; HEED_PYTHON names the interpreter)");
+    assert_prints(table, LAB_TEXT,
+                  "WARN  a rival cannot be imported: there is no module of that name (python3 -m "
+                  "pip install it; HEED_PYTHON names the\n"
+                  "      interpreter)\n");
+    lab_table_destroy(table);
+}
+
+/* Where the columns before it leave too little room, it stands below, behind the first one alone.
+ */
+static void long_texts_stand_below(void **state)
+{
+    lab_table *table = lab_table_create();
+    char *text = NULL;
+    size_t size = 0;
+    for (int i = 0; i < 3; i++)
+        lab_table_column(table, "", LAB_LEFT);
+    for (int i = 0; i < 2; i++)
+        lab_table_cell(table, "a-column-of-forty-eight-letters-and-a-few-more-%d", i);
+    lab_table_cell(table, "%s",
+                   "share the work among the threads of the block, and combine the parts by "
+                   "shuffles or shared memory, whichever is faster on the device at hand");
+    FILE *stream = open_memstream(&text, &size);
+    assert_true(lab_table_print(table, stream, LAB_TEXT));
+    fclose(stream);
+    for (const char *line = text; *line;) {
+        size_t length = strcspn(line, "\n");
+        assert_in_range(length, 0, LAB_LINE_WIDTH);
+        line += length + (line[length] == '\n');
+    }
+    free(text);
     lab_table_destroy(table);
 }
 
@@ -125,9 +196,10 @@ static void formats_sizes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_columns_up), cmocka_unit_test(counts_terminal_columns),
-        cmocka_unit_test(survives_misuse),  cmocka_unit_test(formats_times),
-        cmocka_unit_test(formats_sizes),
+        cmocka_unit_test(lines_columns_up),        cmocka_unit_test(no_line_is_too_long),
+        cmocka_unit_test(long_texts_go_on_below),  cmocka_unit_test(long_texts_stand_below),
+        cmocka_unit_test(counts_terminal_columns), cmocka_unit_test(survives_misuse),
+        cmocka_unit_test(formats_times),           cmocka_unit_test(formats_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ static void test_appends(void **state)
     assert_int_equal(text.length, 7);
 }
 
-/* Whatever the size, the text is the beginning of the whole one, and nothing is written behind it.
+/* For any size, the text is the beginning of the whole one, and nothing is written behind it.
  */
 static void test_counts_what_does_not_fit(void **state)
 {

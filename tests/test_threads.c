@@ -264,7 +264,7 @@ static void test_shared_wisdom(void **state)
 /* The caller's own pool                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* What a caller's pool has seen. */
+/* The calls that a caller's pool has seen. */
 typedef struct own_pool {
     int calls;
     int largest;

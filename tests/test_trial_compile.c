@@ -1,6 +1,7 @@
 /*
  * test_trial_compile.c - what a candidate may ask of its compiler, and what it cannot get out of it
  */
+#define _GNU_SOURCE /* asprintf() */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "hold.h"
+#include "lab/trial/compiler.h"
 #include "scratch.h"
 #include "src/measure.h"
 #include "trial_scene.h"
@@ -45,15 +47,68 @@ static void test_verdicts(void **state)
     expect("plain", LAB_TRIAL_OK, "");
     expect("syntax", LAB_TRIAL_COMPILE_ERROR, "missing");
     assert_non_null(strstr(code.log, "candidate.c:"));
-    expect("include_file", LAB_TRIAL_COMPILE_ERROR, "ermission denied");
+    expect("include_file", LAB_TRIAL_COMPILE_ERROR, "may not be read");
     assert_null(strstr(code.log, "root"));
     assert_null(strstr(code.log, "/etc"));
-    expect("include_process", LAB_TRIAL_COMPILE_ERROR, "ermission denied");
-    expect("embed", LAB_TRIAL_COMPILE_ERROR, "passwd");
+    expect("include_process", LAB_TRIAL_COMPILE_ERROR, "may not be read");
+    expect("embed", LAB_TRIAL_COMPILE_ERROR, "may not be read");
     assert_null(strstr(code.log, "root:"));
 }
 
-/* What is wrong only when the code is loaded, which takes a process. */
+/* Compiles @form, in which the path of a file takes the place of @. */
+static void ask_for(const char *form, const char *path, char said[LAB_LOG_SIZE])
+{
+    char source[2 * SCRATCH_PATH_SIZE];
+    lab_candidate candidate = scene_candidate(&scene, "plain", 1);
+
+    const char *name = strchr(form, '@');
+    snprintf(source, sizeof source, "%.*s%s%s", (int)(name - form), form, path, name + 1);
+    candidate.source = source;
+    candidate.source_size = strlen(source);
+    bool well = lab_compile_c(&candidate, NULL, &code, &outcome);
+    snprintf(said, LAB_LOG_SIZE, "%d %s %.7000s", well, outcome.text, code.log);
+    lab_code_free(&code);
+    for (char *at; (at = strstr(said, "there"));) /* as long, and all that may differ */
+        memcpy(at, "never", 5);
+    for (char *at; (at = strstr(said, ".s:")) && at - said >= 8;) /* of the assembler's: drawn */
+        memcpy(at - 8, "temporary..", 11);
+}
+
+/* Whether there is a file that may not be read is not told: not by an error, nor by its words. */
+static void test_existence(void **state)
+{
+    static const char *const forms[] = {
+        "#include \"@\"\n",
+        "#include </../../../../../..@>\n",
+        "#include_next \"@\"\n",
+        "#define F \"@\"\n#include F\n",
+        "#pragma GCC dependency \"@\"\n",
+        "__asm__(\".include \\\"@\\\"\");\n",
+        "__asm__(\".incbin \\\"@\\\"\");\n",
+        "#if __has_include(\"@\")\n#error yes\n#endif\n",
+        "#ifdef __has_include\n#if __has_include(\"@\")\n#error yes\n#endif\n#endif\n",
+        "#define CAT(a, b) a##b\n#if CAT(__has_, include_next)(\"@\")\n#error yes\n#endif\n",
+    };
+    static const char *const compilers[] = { "gcc", "clang" };
+    static char there[LAB_LOG_SIZE], absent[LAB_LOG_SIZE];
+    char path[SCRATCH_PATH_SIZE], other[SCRATCH_PATH_SIZE], found[PATH_MAX];
+
+    scratch_text_write(state, "there.h", "int secret;\n");
+    scratch_path(state, "there.h", path);
+    scratch_path(state, "never.h", other);
+    for (size_t c = 0; c < 2; c++) {
+        setenv("HEED_CC", compilers[c], 1);
+        for (size_t i = 0; i < sizeof forms / sizeof *forms && lab_compiler_find(found); i++) {
+            ask_for(forms[i], path, there);
+            ask_for(forms[i], other, absent);
+            assert_null(strstr(there, "secret"));
+            assert_string_equal(there, absent);
+        }
+    }
+    unsetenv("HEED_CC");
+}
+
+/* Errors that show only when the code is loaded, which takes a process. */
 static void test_loading(void **state)
 {
     assert_false(scene_try(&scene, "no_entry", 0, NULL, &outcome));
@@ -226,6 +281,32 @@ static void test_compilers(void **state)
     unsetenv("HEED_CC");
 }
 
+/* A script in a folder of the user's is passed over, and what lies beside a compiler is out of
+ * reach. */
+static void test_wrappers(void **state)
+{
+    char path[PATH_MAX], script[SCRATCH_PATH_SIZE], *usual = strdup(getenv("PATH"));
+    char paths[LAB_COMPILER_PATHS][PATH_MAX];
+
+    scratch_script_write(state, "cc", "#!/bin/sh\nexec /usr/bin/cc \"$@\"\n");
+    scratch_path(state, "cc", script);
+    char *both = NULL;
+    assert_true(asprintf(&both, "%s:%s", (const char *)*state, usual) > 0);
+    assert_int_equal(setenv("PATH", both, 1), 0);
+    assert_true(lab_compiler_find(path));
+    assert_string_not_equal(path, script);
+    assert_int_equal(setenv("HEED_CC", script, 1), 0);
+    assert_false(lab_compiler_find(path));
+    unsetenv("HEED_CC");
+    assert_int_equal(setenv("PATH", usual, 1), 0);
+    size_t count = lab_compiler_paths(script, paths);
+    for (size_t i = 0; i < count; i++)
+        assert_true(strncmp(paths[i], script, strlen(paths[i])) != 0 ||
+                    strcmp(paths[i], script) == 0);
+    free(both);
+    free(usual);
+}
+
 #ifndef __SANITIZE_ADDRESS__ /* which needs more memory than a compiler gets */
 
 /* This program in the place of the compiler: tells what it was let do. */
@@ -262,6 +343,8 @@ int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_verdicts),
+        cmocka_unit_test_setup_teardown(test_existence, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_wrappers, scratch_open, scratch_close),
         cmocka_unit_test(test_loading),
         cmocka_unit_test(test_deadline),
         cmocka_unit_test_setup_teardown(test_folder_is_removed, scratch_open, scratch_close),

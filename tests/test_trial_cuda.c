@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,7 +202,7 @@ static void test_hang(void **state)
     expect(LAB_TRIAL_OK, "");
 }
 
-/* What lies around O is not the candidate's. */
+/* Memory around O is not the candidate's. */
 static void test_outside(void **state)
 {
     static float room[DIM + 32];
@@ -222,6 +223,50 @@ static void test_outside(void **state)
     set.span[2].room = other;
     assert_false(lab_trial_run(trial, &set, 1, 0, &outcome));
     assert_int_equal(outcome.verdict, LAB_TRIAL_WROTE_OUTSIDE);
+    lab_trial_close(trial);
+}
+
+/* Values of V that no other call has. */
+static void fill(void *data, int call, int index, void *to)
+{
+    float *values = to;
+
+    for (int i = 0; i < DIM; i++)
+        values[i] = (float)(*(int *)data * 1000 + call * 100 + index * 10 + i);
+}
+
+/* Calls find their values wherever they lie in the slots that are dealt out anew. */
+static void test_time(void **state)
+{
+    const lab_candidate candidate = candidate_of("a kernel");
+    const lab_limits limits = { .arch = 90, .tensor_bytes = (size_t)8 << 20 };
+    const size_t bytes = DIM * sizeof(float);
+    int block = 0, moved = 0;
+    lab_calls calls = {
+        .size = { bytes, bytes, bytes, bytes }, .count = 8, .fill = fill, .data = &block
+    };
+    const void *before = NULL;
+    lab_trial *trial;
+    size_t workspace;
+
+    assert_true(lab_trial_open(&trial, &candidate, &limits, &outcome));
+    assert_true(lab_trial_prepare(trial, &problem, &workspace, &outcome));
+    for (; block < 10; block++) {
+        if (!lab_trial_time(trial, &calls, &outcome))
+            fail_msg("%s", outcome.text);
+        for (int i = 0; i < calls.count; i++)
+            assert_memory_equal(calls.made[i].o, calls.made[i].v, bytes);
+        moved += calls.made[0].v != before;
+        before = calls.made[0].v;
+    }
+    assert_true(moved > 5);
+    tell_fake("FAKE_CUDA_COPIES", "128"); /* half of O is left as it was */
+    lab_trial_close(trial);
+    assert_true(lab_trial_open(&trial, &candidate, &limits, &outcome));
+    assert_true(lab_trial_prepare(trial, &problem, &workspace, &outcome));
+    assert_true(lab_trial_time(trial, &calls, &outcome));
+    for (int i = 0; i < calls.count; i++)
+        assert_true(isnan(((const float *)calls.made[i].o)[DIM - 1]));
     lab_trial_close(trial);
 }
 
@@ -266,6 +311,7 @@ int main(void)
         cmocka_unit_test_setup(test_lost, begin),
         cmocka_unit_test_setup(test_hang, begin),
         cmocka_unit_test_setup(test_outside, begin),
+        cmocka_unit_test_setup(test_time, begin),
         cmocka_unit_test_setup(test_home, begin),
         cmocka_unit_test_setup(test_arch_is_asked, begin),
     };

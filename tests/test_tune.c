@@ -96,6 +96,18 @@ static void test_improvement(void **state)
     json_decref(json);
 }
 
+/* Lines that go on below, in one again. */
+static void unfold(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from;) {
+        bool goes_on = strncmp(from, "\n    ", 5) == 0;
+        *to++ = goes_on ? ' ' : *from;
+        from += goes_on ? 5 : 1;
+    }
+    *to = '\0';
+}
+
 /* One point, which is the champion: there is nothing to find, and no word of an improvement. */
 static void test_none(void **state)
 {
@@ -103,14 +115,27 @@ static void test_none(void **state)
                        "kernel fwd_any_scalar_row\nknob splits 1\nconfig s = splits\n");
     run_heed_as(state, &way,
                 "heed tune --board none.db --cpu scalar 'b1 h1 s100 d16 f32' --space "
-                "one.txt -t 1 --peers none --rivals 0.05",
+                "one.txt -t 1 --peers none --rivals 0.05 --wisdom kept.txt",
                 0, &said);
+    unfold(said.out);
     assert_non_null(strstr(said.out, "no improvement"));
+    assert_non_null(strstr(said.out, " of 1:00 were used"));
     assert_non_null(strstr(said.out, "the search found nothing faster"));
     assert_non_null(strstr(said.out, "no rival"));
+    /* The kernel that was there is proved best, and wisdom alone is enough from then on. */
+    run_heed_as(state, &way,
+                "heed plan --cpu scalar -t 1 --wisdom kept.txt --effort wisdom "
+                "'b1 h1 s100 d16 f32'",
+                0, &said);
+    assert_non_null(strstr(said.out, "fwd_any_scalar_row"));
+    run_heed_as(state, &way,
+                "heed tune --board late.db --cpu scalar 'b1 h1 s100 d16 f32' --space one.txt -t 1 "
+                "--peers none --seconds 0.01 --wisdom late.txt",
+                0, &said);
+    assert_non_null(strstr(said.err, "late.txt gets 0 of 1 problems"));
 }
 
-/* What no space has is timed, and kept. */
+/* A kernel that no space has is timed, and kept. */
 static void test_nothing_to_search(void **state)
 {
     json_t *json = run_heed_json(state, &way,
@@ -151,7 +176,7 @@ static void test_all_spaces(void **state)
 }
 
 /* The seconds are those of everything, and one unit of work more: a point, a match, a comparison.
- * What there was no time for is said. */
+ * Steps without time are named. */
 static void test_budget(void **state)
 {
     static const char *const budgets[] = { "0.01", "0.3", "2" };
@@ -172,6 +197,8 @@ static void test_budget(void **state)
             assert_true(strcmp(gates, "no time") == 0 || strcmp(gates, "all") == 0);
             if (i == 0)
                 assert_string_equal(gates, "no time");
+            if (strcmp(gates, "no time") == 0)
+                assert_false(json_is_true(json_object_get(shape, "wisdom")));
         }
         json_decref(json);
     }
@@ -193,19 +220,21 @@ static void test_interrupt(void **state)
     json_decref(json);
 }
 
-/* What was acknowledged before a termination is there, sound, and not asked for again. */
+/* Trials acknowledged before a termination are there, sound, and not asked for again. */
 static void test_terminated(void **state)
 {
     static const char line[] =
         "set -m; '" HEED_PROGRAM "' tune --board k.db 'b1 h4 s512 d64 f32' --seconds 60 " QUICK
-        "& for i in $(seq 3000); do n=$(heed board check --board k.db 2>/dev/null | cut -d' ' -f1);"
+        "& for i in $(seq 3000); do n=$(heed board check --board k.db 2>/dev/null | head -1 | cut "
+        "-d' ' -f1);"
         " [ \"${n:-0}\" -ge 4 ] && break; sleep 0.05; done; echo $n >known.txt; kill -TERM $!; "
         "wait $!";
     run_heed_as(state, &way, line, 143, &said); /* 128 and SIGTERM */
-    run_heed_as(state, &way,
-                "n=$(heed board check --board k.db | cut -d' ' -f1); [ $n -ge $(cat known.txt) ] "
-                "&& [ $n -ge 4 ]",
-                0, &said);
+    run_heed_as(
+        state, &way,
+        "n=$(heed board check --board k.db | head -1 | cut -d' ' -f1); [ $n -ge $(cat known.txt) ] "
+        "&& [ $n -ge 4 ]",
+        0, &said);
     json_t *json = run_heed_json(
         state, &way, "heed tune --board k.db 'b1 h4 s512 d64 f32' --seconds 6 --trials 4 " QUICK,
         0);

@@ -161,7 +161,7 @@ static void slips_get_a_suggestion(void **state)
 }
 
 /* -------------------------------------------------------------------------- */
-/* What is made from the tables                                               */
+/* Products of the tables                                                     */
 /* -------------------------------------------------------------------------- */
 
 static char *print(void (*printer)(FILE *stream, const cli_verb *verb), const cli_verb *verb)
@@ -253,8 +253,8 @@ static void every_option_is_documented(void **state)
 /* Progress                                                                   */
 /* -------------------------------------------------------------------------- */
 
-/* In a log there is a line when nothing was said for long, with the time that is left, and no
- * other. */
+/* In a log there is a line when nothing was said for ten seconds, with the time that is left, and
+ * no other. */
 static void progress_speaks_up_in_logs(void **state)
 {
     char path[SCRATCH_PATH_SIZE], text[300];
@@ -263,16 +263,18 @@ static void progress_speaks_up_in_logs(void **state)
     cli_progress progress = cli_progress_start("tests", 4);
     cli_progress_step(&progress, 1, "the first");
     progress.start_ns -= INT64_C(60000000000);
-    progress.last_ns -= INT64_C(60000000000);
+    progress.last_ns -= INT64_C(9000000000);
     cli_progress_step(&progress, 1, "the second");
-    cli_progress_step(&progress, 2, "the third");
+    progress.last_ns -= INT64_C(1100000000);
+    cli_progress_step(&progress, 1, "the third");
+    cli_progress_step(&progress, 2, "the fourth");
     cli_progress_end(&progress);
     fflush(stderr);
     dup2(kept, STDERR_FILENO);
     close(kept);
     scratch_text_read(state, "log.txt", text, sizeof text);
     assert_int_equal(strncmp(text, "tests: 1 of 4, 3:", 17), 0); /* and some seconds */
-    assert_string_equal(strstr(text, " left"), " left  the second\n");
+    assert_string_equal(strstr(text, " left"), " left  the third\n");
 }
 
 int main(void)

@@ -29,7 +29,7 @@ static void test_exit_codes_and_words(void **state)
     static const run_heed_case cases[] = {
         { "b2 h4/2 s9/20 d7/5 f16 causal=br --cpu scalar",
           0,
-          { "10 passed, 0 failed, 0 skipped", "100 %", "1 problem," } },
+          { "16 passed, 0 failed, 0 skipped", "100 %", "1 problem," } },
         { "b1 h1 s4 d8 f32 --cpu scalar --inputs normal --gate error",
           0,
           { "1 passed, 0 failed, 0" } },
@@ -73,7 +73,7 @@ static void test_json_counts_and_figures(void **state)
     json_t *json = run_heed_answer(
         state, &way, "verify", "--json --cpu scalar 'b1 h2 s9 d8 f32 causal' 'b1 h1 s3 d2 f16'", 0);
     assert_int_equal(integer_of(json, "problems"), 2);
-    assert_int_equal(integer_of(json, "passed") + integer_of(json, "skipped"), 20);
+    assert_int_equal(integer_of(json, "passed") + integer_of(json, "skipped"), 32);
     assert_int_equal(integer_of(json, "failed"), 0);
     assert_int_equal(json_array_size(json_object_get(json, "failures")), 0);
     assert_int_equal(json_array_size(json_object_get(json, "gates")), LAB_GATES);
@@ -167,9 +167,11 @@ static void make_campaign(lab_campaign *campaign, const char *spec, const lab_co
  * after a kernel that does not exist. */
 static void test_apart_and_together(void **state)
 {
-    const lab_contender contenders[] = { { "scalar", "fwd_any_scalar_row", 1, NULL },
-                                         { "scalar", "nonsense", 1, "cpu" },
-                                         { "scalar", NULL, 2, NULL } };
+    const lab_contender contenders[] = {
+        { .cpu = "scalar", .kernel = "fwd_any_scalar_row", .threads = 1 },
+        { .cpu = "scalar", .kernel = "nonsense", .threads = 1, .device = "cpu" },
+        { .cpu = "scalar", .threads = 2 },
+    };
     const lab_inputs *inputs[] = { lab_inputs_find("normal"), lab_inputs_find("masked") };
     lab_campaign_result apart[6], together[6];
     lab_campaign campaign;
@@ -190,7 +192,7 @@ static void test_apart_and_together(void **state)
 
 static void test_captured_values(void **state)
 {
-    const lab_contender contender = { "scalar", NULL, 1, NULL };
+    const lab_contender contender = { .cpu = "scalar", .threads = 1 };
     const lab_inputs *inputs[] = { &lab_inputs_captured };
     lab_campaign_result result;
     lab_campaign campaign;
@@ -209,7 +211,7 @@ static void test_captured_values(void **state)
 
 static void test_stopping(void **state)
 {
-    const lab_contender contender = { "scalar", NULL, 1, NULL };
+    const lab_contender contender = { .cpu = "scalar", .threads = 1 };
     const lab_inputs *inputs[] = { lab_inputs_at(0) };
     lab_campaign_result result;
     lab_campaign campaign;

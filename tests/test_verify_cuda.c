@@ -168,7 +168,7 @@ const heed_kernel *__wrap_heed_kernel_find(const char *name, const char **config
 /* Series                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* What must become of a kernel in every case. */
+/* The outcome that a kernel must have in every case. */
 static const struct {
     const char *kernel;
     lab_ended ended;

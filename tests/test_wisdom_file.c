@@ -79,7 +79,7 @@ static void test_a_file_comes_back(void **state)
     heed_context_destroy(writer);
 }
 
-/* What is no file stays what it is: a pipe here, as it might be /dev/null. */
+/* A path that is no file stays as it is: a pipe here, as it might be /dev/null. */
 static void test_links_and_pipes_stay(void **state)
 {
     char path[SCRATCH_PATH_SIZE], link[SCRATCH_PATH_SIZE], pipe[SCRATCH_PATH_SIZE];

@@ -94,7 +94,7 @@ static void refuses(void **state)
     heed_context_destroy(context);
 }
 
-/* What was seen of a text. */
+/* The lines seen of a text. */
 typedef struct seen {
     size_t lines, used;
     char why[512], build[128];

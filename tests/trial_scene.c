@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -128,4 +129,17 @@ bool scene_is_right(const trial_scene *scene)
         if (!row_is_right(scene, i))
             return false;
     return true;
+}
+
+pid_t scene_only_child(void)
+{
+    char path[64];
+    int pid = 0;
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%d", &pid), 1);
+    fclose(file);
+    return pid;
 }

@@ -4,6 +4,8 @@
 #ifndef TRIAL_SCENE_H
 #define TRIAL_SCENE_H
 
+#include <sys/types.h>
+
 #include "lab/trial/trial.h"
 
 /* b1 h1 s8 d8 f32: 64 elements in each tensor. */
@@ -37,5 +39,8 @@ bool scene_try(trial_scene *scene, const char *name, long long value, const lab_
 
 /* scene_is_right() says whether O and LSE are those of the problem. */
 bool scene_is_right(const trial_scene *scene);
+
+/* scene_only_child() returns the child of this thread that there is. */
+pid_t scene_only_child(void);
 
 #endif /* TRIAL_SCENE_H */

@@ -1,13 +1,14 @@
 /*
  * ablate.h - what binds a kernel, seen by making it worse
  *
- * A kernel is timed beside itself with one thing taken out, added or done badly. What then changes
- * its time binds it; what does not, does not. Leaving a thing out says what it costs at most, and
- * so what anybody could gain there; doing one more of the same says about what the one costs; doing
- * badly what is done well says what that is worth, and that there is nothing left to gain.
+ * A kernel is timed beside itself with one thing taken out, added or done badly. A change that
+ * changes its time touches a limit of the kernel; one that does not, does not. Leaving a thing out
+ * says what it costs at most, and so what anybody could gain there; doing one more of the same says
+ * about what the one costs; doing badly what is done well says what that is worth, and that there
+ * is nothing left to gain.
  *
  * This is the vocabulary, which kernel has which, and what a measured effect says. How kernels are
- * built so is cuda/kernels/ablate.cuh, and who times them is the command line.
+ * built so is cuda/kernels/ablate.cuh, and the command line times them.
  */
 #ifndef LAB_ABLATE_H
 #define LAB_ABLATE_H
@@ -64,7 +65,7 @@ typedef struct lab_effect {
     double margin; /* a difference up to this share counts as none */
 } lab_effect;
 
-/* What it says. */
+/* Its verdict. */
 typedef enum lab_effect_word {
     LAB_EFFECT_UNCLEAR, /* the interval is too wide to say */
     LAB_EFFECT_NONE,

@@ -84,7 +84,7 @@ static uint64_t get64(const unsigned char *at)
 /* Header and sections                                                        */
 /* -------------------------------------------------------------------------- */
 
-/* What other files of a compiler hold cubins, and how to come by these. */
+/* Other files of a compiler that hold cubins, and how to come by these. */
 static heed_status refuse_container(const cubin_reader *reader)
 {
     static const unsigned char fatbin[4] = { 0x50, 0xed, 0x55, 0xba };
@@ -208,7 +208,7 @@ static heed_status make_room(cubin_reader *reader, const elf_section *table)
                     reader->file, count);
 }
 
-/* What the section of a kernel's code says; the number of registers is elsewhere too, in newer
+/* Facts in the section of a kernel's code; the number of registers is elsewhere too, in newer
  * files. */
 static heed_status add_kernel(cubin_reader *reader, const elf_section *names,
                               const unsigned char *symbol, uint32_t index)

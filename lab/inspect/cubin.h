@@ -1,7 +1,7 @@
 /*
  * cubin.h - what a compiled kernel takes, read from the machine code's own file
  *
- * A cubin is an ELF file. What a kernel needs stands in its sections: registers, stack and limits
+ * A cubin is an ELF file. Its sections have a kernel's needs: registers, stack and limits
  * in .nv.info, shared memory and parameters in the sizes of .nv.shared and .nv.constant0. No tool
  * and no GPU is needed. Spills are not in the file; they are told by the assembler's log.
  */

@@ -192,7 +192,7 @@ static bool shared_memory_unused(const lab_code_facts *facts, lab_code_finding *
                : say(finding, 0, "the source declares shared memory; the code has none left");
 }
 
-/* What reads shared memory other than into registers: products, and the copy engine. */
+/* Readers of shared memory other than loads into registers: products, and the copy engine. */
 static bool shared_memory_unread(const lab_code_facts *facts, lab_code_finding *finding)
 {
     if (!facts->sass)
@@ -252,6 +252,29 @@ static bool narrow_global_loads(const lab_code_facts *facts, lab_code_finding *f
     return say(finding, (double)narrow,
                "%lld of %lld global loads%s are of 32 bits a thread or fewer", (long long)narrow,
                (long long)all, in_main_loop(facts->sass));
+}
+
+static bool lanes_rows_apart(const lab_code_facts *facts, lab_code_finding *finding)
+{
+    const lab_sass_rows *rows = facts->sass ? &facts->sass->rows : NULL;
+    if (!rows || rows->apart == 0)
+        return false;
+    return say(finding, rows->lines,
+               "lanes read %d lines of 128 bytes%s at 0x%llx where %d would do: %s (%d of %d loads "
+               "that can be judged)",
+               rows->lines, rows->in_loop ? " in a loop" : "", (unsigned long long)rows->address,
+               rows->least, rows->instruction, rows->apart, rows->known);
+}
+
+static bool one_thread_loop(const lab_code_facts *facts, lab_code_finding *finding)
+{
+    const lab_sass_single *single = facts->sass ? &facts->sass->single : NULL;
+    if (!single || single->loops == 0)
+        return false;
+    return say(finding, (double)single->amount,
+               "one thread of a warp at most comes to the loop at 0x%llx: %lld instructions of "
+               "arithmetic and loads there",
+               (unsigned long long)single->first, (long long)single->amount);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -353,6 +376,12 @@ static const struct {
     { "smem-over-48k", LAB_SEVERITY_WARNING, smem_over_plain, 48 * KIB, "bytes", ASK_FOR_MORE },
     { "narrow-global-loads", LAB_SEVERITY_WARNING, narrow_global_loads, 0, "loads",
       "16 bytes a thread: float4, uint4, cp.async of 16 bytes, or the copy engine" },
+    { "lanes-rows-apart", LAB_SEVERITY_WARNING, lanes_rows_apart, 0, "lines",
+      "let neighbouring threads read neighbouring addresses: lanes along the head dim, not along "
+      "the "
+      "rows; or stage tiles in shared memory" },
+    { "one-thread-loop", LAB_SEVERITY_WARNING, one_thread_loop, 0, "instructions",
+      "share the work among the threads of the block, and combine by shuffles or shared memory" },
     { "local-memory", LAB_SEVERITY_WARNING, local_memory, 0, "bytes",
       "index arrays by constants only: unroll the loops that do" },
     { "grid-unused", LAB_SEVERITY_WARNING, grid_unused, 0, "",

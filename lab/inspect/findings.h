@@ -2,7 +2,7 @@
  * findings.h - rules that turn the facts of compiled code into findings
  *
  * The names of findings are a fixed vocabulary: scripts may depend on them, and the guide of a
- * search takes them (lab_clues, search/guide.h). What is not known gives no finding, so a kernel
+ * search takes them (lab_clues, search/guide.h). An unknown fact gives no finding, so a kernel
  * without findings is only as well as its facts are complete.
  */
 #ifndef LAB_FINDINGS_H
@@ -23,7 +23,7 @@ typedef enum lab_severity {
 /* lab_severity_name() returns "note", "warning" or "fault". */
 const char *lab_severity_name(lab_severity severity);
 
-/* What is known of one kernel on one architecture. */
+/* Facts about one kernel on one architecture. */
 typedef struct lab_code_facts {
     int arch;             /* compute capability, 10 * major + minor */
     int registers;        /* per thread */
@@ -40,7 +40,7 @@ typedef struct lab_code_facts {
     int warps_max;        /* that it could hold */
     const char *limit;    /* what keeps it from holding more blocks; NULL: unknown */
     int multiprocessors;  /* of the device; 0: unknown */
-    bool opts_in;         /* who launches it asks for more than 48 KB where it needs them */
+    bool opts_in;         /* its launch asks for more than 48 KB where it needs them */
     bool declares_shared; /* its source declares shared memory */
     bool wants_tensor;    /* its problem is one for tensor cores */
     const lab_sass *sass; /* its machine code; NULL: unknown */

@@ -135,7 +135,7 @@ static bool is_foreign(const char *text)
            text[strspn(text, DIGITS ".,")] == '\0' && isnan(number_of(text));
 }
 
-/* What a unit is in bytes or seconds. Older versions write them out. */
+/* The size of a unit in bytes or seconds. Older versions of ncu write them out. */
 static double scale_of(const char *unit)
 {
     static const struct {
@@ -154,7 +154,7 @@ static double scale_of(const char *unit)
     return (double)NAN;
 }
 
-/* What @text says in the unit that is @wanted; NAN: it is none, or nothing that is counted. */
+/* The value of @text in the unit that is @wanted; NAN: it is none, or nothing that is counted. */
 static double value_of(const char *text, const char *unit, lab_unit wanted)
 {
     double value = number_of(text);
@@ -293,7 +293,7 @@ heed_status lab_profile_read(lab_profile *profile, const char *text, size_t *lau
 }
 
 /* -------------------------------------------------------------------------- */
-/* What follows from them                                                     */
+/* Conclusions                                                                */
 /* -------------------------------------------------------------------------- */
 
 /* 100 a / b; of none nothing is lost: @empty. */

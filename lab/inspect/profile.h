@@ -1,8 +1,8 @@
 /*
  * profile.h - hardware counters of one launch, as NVIDIA's profiler prints them
  *
- * What is asked of ncu (metrics.def, stalls.def), its answer read, and the gates that the answer
- * has to pass. Starting ncu is left to others, so all of this works on a recording too.
+ * The questions to ncu (metrics.def, stalls.def), the reading of its answer, and the gates that the
+ * answer has to pass. Starting ncu is left to others, so all of this works on a recording too.
  */
 #ifndef LAB_PROFILE_H
 #define LAB_PROFILE_H
@@ -57,7 +57,7 @@ typedef enum lab_metric {
     LAB_METRICS
 } lab_metric;
 
-/* What a value is in, whatever ncu printed it in. */
+/* The unit of a value, whatever ncu printed it in. */
 typedef enum lab_unit {
     LAB_UNIT_COUNT,
     LAB_UNIT_NUMBER,
@@ -95,7 +95,7 @@ void lab_stall_metric(size_t index, char name[LAB_METRIC_NAME_SIZE]); /* what nc
 /* profile_metrics.c: the question                                            */
 /* -------------------------------------------------------------------------- */
 
-/* What to ask ncu for, which learns from its refusals. */
+/* The metrics to ask ncu for; its refusals shorten the list. */
 typedef struct lab_profile_wish {
     int arch;
     unsigned char choice[LAB_METRICS]; /* which of its names; LAB_METRIC_NAMES_MAX: none is left */
@@ -150,7 +150,7 @@ typedef struct lab_profile_trouble {
  */
 const lab_profile_trouble *lab_profile_trouble_in(const char *text);
 
-/* What is worked out of several metrics. NAN: not known. */
+/* Figures that follow from several metrics. NAN: not known. */
 double lab_profile_conflicts(const lab_profile *profile); /* of the wavefronts, %; 0 without any */
 double lab_profile_sectors(const lab_profile *profile);   /* that are needed, % */
 

@@ -1,7 +1,11 @@
 /*
  * roofline.c - the least time that a device needs for a problem, and which of its units binds
  */
+#include <string.h>
+
 #include "roofline.h"
+
+#define CALL_SECONDS 1e-8 /* a call of a function that does nothing takes longer */
 
 const char *lab_roof_name(lab_roof unit)
 {
@@ -50,4 +54,46 @@ lab_floor lab_roofline_floor(const heed_problem *problem, const lab_ceilings *ce
     floor.cold = floor.units[floor.cold_binds];
     floor.hot = floor.units[floor.hot_binds];
     return floor;
+}
+
+bool lab_roofline_allows(const heed_problem *problem, const lab_ceilings *ceilings, bool cold,
+                         double seconds, double margin, lab_error *why)
+{
+    lab_ceilings hard = *ceilings;
+    hard.exp = hard.fma = 0;
+    const lab_floor floor = lab_roofline_floor(problem, &hard);
+    double least = cold ? floor.cold : floor.hot;
+    lab_roof binds = cold ? floor.cold_binds : floor.hot_binds;
+    if (seconds * margin >= least)
+        return true;
+    lab_fail(why, HEED_ERR_INVALID,
+             "seconds is %.4g, or %.4g FLOP/s; %.60s needs %.4g at least (%s), and %.3g times less "
+             "is no error of measurement",
+             seconds, heed_problem_flops(problem) / seconds, ceilings->device, least,
+             lab_roof_name(binds), margin);
+    return false;
+}
+
+lab_ceilings lab_roofline_cpu(const char *features, int threads, bool any)
+{
+    /* Operations per cycle and core: two units, two operations to a multiply-add; for bf16 those of
+     * the dot product, for f16 and all else the best that is known, AMX. */
+    static const struct {
+        const char *features;
+        double cycle[3]; /* by heed_type */
+    } levels[] = {
+        { "scalar", { [HEED_F32] = 16, [HEED_F16] = 16, [HEED_BF16] = 16 } },
+        { "avx2", { [HEED_F32] = 32, [HEED_F16] = 32, [HEED_BF16] = 32 } },
+        { "avx512", { [HEED_F32] = 64, [HEED_F16] = 64, [HEED_BF16] = 64 } },
+        { "avx512bf16", { [HEED_F32] = 64, [HEED_F16] = 64, [HEED_BF16] = 128 } },
+        { "", { [HEED_F32] = 64, [HEED_F16] = 2048, [HEED_BF16] = 2048 } },
+    };
+    lab_ceilings ceilings = { .device = "a CPU", .launch = CALL_SECONDS };
+    size_t last = sizeof levels / sizeof *levels - 1, level = 0;
+    while (level < last && (any || !features || strcmp(features, levels[level].features) != 0))
+        level++;
+    for (int type = 0; type < 3; type++)
+        ceilings.matrix[type] = levels[level].cycle[type] * LAB_ROOFLINE_CLOCK *
+                                (threads > 1 ? threads : 1);
+    return ceilings;
 }

@@ -39,7 +39,7 @@ const char *lab_roof_name(lab_roof unit);
 
 #define LAB_CEILINGS_TEXT 96
 
-/* What a device can do at best. Zero: not known, and then that roof is left out. */
+/* The best that a device can do. Zero: not known, and then that roof is left out. */
 typedef struct lab_ceilings {
     char device[LAB_CEILINGS_TEXT];   /* its name, such as "NVIDIA H200" */
     char features[LAB_CEILINGS_TEXT]; /* what else the figures depend on: architecture, driver,
@@ -67,6 +67,20 @@ typedef struct lab_floor {
 /* lab_roofline_floor() returns the floor of @problem, which heed_problem_parse() or
  * heed_problem_normalize() has made. A problem with nothing to compute needs its launch. */
 lab_floor lab_roofline_floor(const heed_problem *problem, const lab_ceilings *ceilings);
+
+/* lab_roofline_allows() says whether a call on @problem can take @seconds, with tensors out of
+ * memory if @cold: not less than the floor by @ceilings over @margin, which is above 1 for the
+ * errors of both measurements. Ceilings of exponentials and multiply-adds are left out, since a
+ * kernel can do without the unit that they are of. If not, @why has the figures. */
+bool lab_roofline_allows(const heed_problem *problem, const lab_ceilings *ceilings, bool cold,
+                         double seconds, double margin, lab_error *why);
+
+/* lab_roofline_cpu() returns what no CPU with these @features, as wisdom has them, does: the most
+ * operations per cycle of its instructions, at LAB_ROOFLINE_CLOCK, by @threads threads. Words that
+ * are not known stand for all that there is; so does @any, for code that may use any instruction.
+ */
+#define LAB_ROOFLINE_CLOCK 6.5e9
+lab_ceilings lab_roofline_cpu(const char *features, int threads, bool any);
 
 /* -------------------------------------------------------------------------- */
 /* roofline_file.c: ceilings in a file of text                                */

@@ -171,7 +171,7 @@ static bool next_line(const char **at, char *line, size_t room)
     return true;
 }
 
-/* What follows @name and a blank in @line, or NULL. */
+/* The text behind @name and a blank in @line, or NULL. */
 static const char *value_of(const char *line, const char *name)
 {
     size_t length = strlen(name);

@@ -249,7 +249,7 @@ static heed_status judge(lab_sass *sass, const sass_code *code, const lab_sass_s
     free(own);
     for (int i = 0; i < code->count; i++)
         sass->reads_block = sass->reads_block || asks_for_block(&code->list[i]);
-    if (!sass_banks_judge(code, flow, shape, &sass->banks))
+    if (!sass_banks_judge(code, flow, shape, sass))
         return HEED_ERR_NO_MEMORY;
     sass->indirect = flow->indirect;
     sass->loops = flow->loops;

@@ -14,7 +14,7 @@
  * several: with and without a mask, or one of each kind of warps. Producers are loops that start
  * asynchronous copies and neither contain a main loop nor lie inside one.
  *
- * What this does not see: code that was unrolled altogether has no loop; a function that is called
+ * Blind spots: code that was unrolled altogether has no loop; a function that is called
  * from inside and from outside a loop counts as outside; the targets of a branch through a register
  * are only known where the disassembler says them (lab_sass.indirect).
  */
@@ -103,6 +103,26 @@ typedef struct lab_sass_banks {
     char instruction[64];
 } lab_sass_banks;
 
+/* Loads from global memory whose lanes read far apart, each from a line of 128 bytes of its own or
+ * nearly: told like banks, from addresses that are a known function of the lane. */
+typedef struct lab_sass_rows {
+    int known;       /* loads that could be judged */
+    int apart;       /* that touch many times the lines that their bytes fill */
+    int lines;       /* of the worst */
+    int least;       /* that its bytes would fill */
+    int64_t address; /* where that is */
+    bool in_loop;
+    char instruction[64];
+} lab_sass_rows;
+
+/* Loops that one thread of each warp at most comes to, because of what a branch asks of its index.
+ */
+typedef struct lab_sass_single {
+    int loops;      /* with arithmetic in floating point or loads from global memory */
+    int64_t first;  /* the head of the one with most of that */
+    int64_t amount; /* of that, instructions */
+} lab_sass_single;
+
 typedef struct lab_sass {
     lab_sass_counts all;
     lab_sass_counts main;     /* of all main loops together */
@@ -114,6 +134,8 @@ typedef struct lab_sass {
     bool indirect;    /* it branches through registers to where nobody knows */
     bool reads_block; /* it asks for the index of its block or cluster */
     lab_sass_banks banks;
+    lab_sass_rows rows;
+    lab_sass_single single;
 } lab_sass;
 
 /* lab_sass_read() finds the kernel @name in @text, which may be anything, and fills @sass, to be

@@ -81,7 +81,7 @@ static void judge(const sass_state *state, const sass_instruction *instruction, 
     if (bytes == 0 || instruction->never)
         return;
     const sass_value address = sass_lanes_address(state, instruction);
-    /* What only some lanes do has fewer conflicts than all lanes would have. */
+    /* An access by some lanes has fewer conflicts than one by all lanes would have. */
     if (address.kind == SASS_UNKNOWN || instruction->guarded) {
         banks->unknown++;
         return;
@@ -102,7 +102,7 @@ static void judge(const sass_state *state, const sass_instruction *instruction, 
 }
 
 /* -------------------------------------------------------------------------- */
-/* What every block begins with                                               */
+/* The state at the beginning of each block                                   */
 /* -------------------------------------------------------------------------- */
 
 typedef struct bank_walk {
@@ -153,17 +153,24 @@ static void spread(bank_walk *walk, sass_state *state)
     }
 }
 
-static void judge_all(const bank_walk *walk, sass_state *state, lab_sass_banks *banks)
+/* @alone gets, by block, the one that one lane at most goes to from there, or -1. */
+static void judge_all(const bank_walk *walk, sass_state *state, int *alone, lab_sass *sass)
 {
     for (int b = 0; b < walk->flow->block_count; b++) {
         const sass_block *block = &walk->flow->blocks[b];
+        sass_choice choice = { .predicate = -1 };
+        alone[b] = -1;
         if (!walk->reached[b])
             continue;
         *state = walk->at[b];
         for (int i = block->first; i <= block->last; i++) {
-            judge(state, &walk->code->list[i], block->loop >= 0, banks);
-            sass_lanes_step(state, &walk->code->list[i], walk->shape);
+            const sass_instruction *instruction = &walk->code->list[i];
+            judge(state, instruction, block->loop >= 0, &sass->banks);
+            sass_rows_judge(state, instruction, block->loop >= 0, &sass->rows);
+            sass_single_step(&choice, state, instruction);
+            sass_lanes_step(state, instruction, walk->shape);
         }
+        alone[b] = sass_single_edge(&choice, walk->code, walk->flow, b);
     }
 }
 
@@ -180,11 +187,13 @@ static bool is_flat(const sass_code *code)
 }
 
 bool sass_banks_judge(const sass_code *code, const sass_flow *flow, const lab_sass_shape *shape,
-                      lab_sass_banks *banks)
+                      lab_sass *sass)
 {
     static const lab_sass_shape row = { SASS_LANES, 1, 1 };
     size_t count = (size_t)flow->block_count;
-    *banks = (lab_sass_banks){ .ways = 0 };
+    sass->banks = (lab_sass_banks){ .ways = 0 };
+    sass->rows = (lab_sass_rows){ .known = 0 };
+    sass->single = (lab_sass_single){ .loops = 0 };
     if (flow->block_count > BLOCKS_MAX)
         return true;
     bank_walk walk = { .code = code,
@@ -197,12 +206,15 @@ bool sass_banks_judge(const sass_code *code, const sass_flow *flow, const lab_sa
                                 : is_flat(code) ? &row
                                                 : NULL };
     sass_state *state = malloc(sizeof *state);
-    bool done = walk.at && walk.reached && walk.waiting && walk.list && state;
+    int *alone = calloc(count, sizeof *alone);
+    bool done = walk.at && walk.reached && walk.waiting && walk.list && state && alone;
     if (done) {
         spread(&walk, state);
-        judge_all(&walk, state, banks);
-        banks->shapeless = !walk.shape && banks->unknown > 0;
+        judge_all(&walk, state, alone, sass);
+        sass->banks.shapeless = !walk.shape && sass->banks.unknown > 0;
+        done = sass_single_find(code, flow, alone, &sass->single);
     }
+    free(alone);
     free(walk.at);
     free(walk.reached);
     free(walk.waiting);

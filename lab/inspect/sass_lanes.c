@@ -3,8 +3,8 @@
  *
  * An address in shared memory is mostly made of the thread's index and constants. So the code is
  * executed with what can be known: the index in the first warp, constants, and that kernel
- * parameters, block indices and uniform registers are the same for all lanes. Whatever else comes
- * in makes a register unknown, and with it all that is made of it.
+ * parameters, block indices and uniform registers are the same for all lanes. Any other
+ * source makes a register unknown, and with it all that is made of it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -358,7 +358,8 @@ static sass_value summand(const sass_state *state, char *text)
 sass_value sass_lanes_address(const sass_state *state, const sass_instruction *instruction)
 {
     char text[64];
-    const char *open = memchr(instruction->operands, '[', (size_t)instruction->operand_length);
+    /* the last one: of "desc[UR6][R12.64]" it is the address */
+    const char *open = memrchr(instruction->operands, '[', (size_t)instruction->operand_length);
     sass_value sum = sass_zero;
     if (!open)
         return sass_unknown;
@@ -376,4 +377,45 @@ sass_value sass_lanes_address(const sass_state *state, const sass_instruction *i
         sum = sass_add(&sum, &more);
     }
     return sum;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Comparisons                                                                */
+/* -------------------------------------------------------------------------- */
+
+static bool is_true(const char *word, int32_t a, int32_t b)
+{
+    const struct {
+        const char *word;
+        bool holds;
+    } all[] = { { "EQ", a == b }, { "NE", a != b }, { "LT", a < b },
+                { "LE", a <= b }, { "GT", a > b },  { "GE", a >= b } };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(all[i].word, word) == 0)
+            return all[i].holds;
+    return false;
+}
+
+uint32_t sass_lanes_compare(const sass_state *state, const sass_instruction *instruction,
+                            int *predicate)
+{
+    static const char *const words[] = { "EQ", "NE", "LT", "LE", "GT", "GE" };
+    const operands list = split(instruction);
+    size_t word = 0;
+    uint32_t lanes = 0;
+    *predicate = -1;
+    while (word < sizeof words / sizeof *words && !sass_has(instruction, words[word]))
+        word++;
+    if (!sass_is(instruction, "ISETP") || instruction->guarded || list.count < 5 ||
+        word == sizeof words / sizeof *words || !sass_has(instruction, "AND") ||
+        strcmp(list.text[1], "PT") != 0 || strcmp(list.text[4], "PT") != 0)
+        return 0;
+    const sass_value a = source(state, list.text[2]), b = source(state, list.text[3]);
+    if (a.kind != SASS_EXACT || b.kind != SASS_EXACT || list.text[0][0] != 'P' ||
+        list.text[0][1] < '0' || list.text[0][1] > '9')
+        return 0;
+    for (int i = 0; i < SASS_LANES; i++)
+        lanes |= (uint32_t)is_true(words[word], a.lane[i], b.lane[i]) << i;
+    *predicate = list.text[0][1] - '0';
+    return lanes;
 }

@@ -85,7 +85,7 @@ void sass_flow_free(sass_flow *flow);
 
 #define SASS_LANES 32
 
-/* What 32 lanes have in a register. */
+/* The values of 32 lanes in a register. */
 typedef struct sass_value {
     enum {
         SASS_UNKNOWN,
@@ -131,11 +131,42 @@ void sass_lanes_step(sass_state *state, const sass_instruction *instruction,
 /* sass_lanes_address() returns the addresses that the operand in brackets has. */
 sass_value sass_lanes_address(const sass_state *state, const sass_instruction *instruction);
 
+/* sass_lanes_compare() returns the lanes for which the comparison @instruction is true, a bit each,
+ * and the number of the predicate that it sets; -1: it is none, or that is not known by lane. */
+uint32_t sass_lanes_compare(const sass_state *state, const sass_instruction *instruction,
+                            int *predicate);
+
 /* ---- sass_banks.c: conflicts of shared memory ---- */
 
 /* sass_banks_judge() judges all accesses whose addresses are known by lane, in blocks of @shape or,
- * where that is NULL, of one row. False: no memory. */
+ * where that is NULL, of one row, and fills banks, rows and single of @sass. False: no memory. */
 bool sass_banks_judge(const sass_code *code, const sass_flow *flow, const lab_sass_shape *shape,
-                      lab_sass_banks *banks);
+                      lab_sass *sass);
+
+/* ---- sass_rows.c: loads from global memory whose lanes are apart ---- */
+
+void sass_rows_judge(const sass_state *state, const sass_instruction *instruction, bool in_loop,
+                     lab_sass_rows *rows);
+
+/* ---- sass_single.c: what one thread does alone ---- */
+
+/* sass_single_step() follows, through a block, @predicate (-1: none), which is true for one lane
+ * alone, or @others for all but one. */
+typedef struct sass_choice {
+    int predicate;
+    bool others;
+} sass_choice;
+void sass_single_step(sass_choice *choice, const sass_state *state,
+                      const sass_instruction *instruction);
+
+/* sass_single_edge() returns the block that one lane at most goes to from the end of @block, as
+ * @choice is then; -1: none. */
+int sass_single_edge(const sass_choice *choice, const sass_code *code, const sass_flow *flow,
+                     int block);
+
+/* sass_single_find() finds the loops that are reached over edges to @alone alone, which has such a
+ * block or -1 by block. False: no memory. */
+bool sass_single_find(const sass_code *code, const sass_flow *flow, const int *alone,
+                      lab_sass_single *single);
 
 #endif /* LAB_SASS_PARTS_H */

@@ -60,7 +60,7 @@ sass_value sass_shift_left(const sass_value *a, const sass_value *by)
     return sass_multiply(a, &factor);
 }
 
-/* What is shifted out may have carried: only what is known exactly can be shifted right. */
+/* Bits that are shifted out may have carried: only exact values can be shifted right. */
 sass_value sass_shift_right(const sass_value *a, const sass_value *by, bool is_signed)
 {
     sass_value result = { .kind = SASS_EXACT };

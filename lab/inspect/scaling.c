@@ -27,7 +27,7 @@ static const char *const axes[LAB_AXES] = { "batch", "heads", "length", "queries
 static const char *const causes[LAB_SCALE_CAUSES] = { "fine",  "ambiguous", "serial", "waves",
                                                       "cache", "config",    "unknown" };
 
-/* What to suspect on each axis where nothing else is known. */
+/* The cause to suspect on each axis where nothing else is known. */
 static const char *const suspects[LAB_AXES] = {
     "batch elements may be treated one after another, each slower than the one before",
     "heads may be treated one after another, each slower than the one before",

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What grows. */
+/* The size that grows. */
 typedef enum lab_axis {
     LAB_AXIS_BATCH,
     LAB_AXIS_HEADS,
@@ -49,7 +49,7 @@ typedef enum lab_scale_cause {
     LAB_SCALE_CAUSES
 } lab_scale_cause;
 
-/* What is found on one axis. Ratios are of the figures of point @to over those of point @from. */
+/* A finding on one axis. Ratios are of the figures of point @to over those of point @from. */
 typedef struct lab_scale_finding {
     lab_scale_cause cause;
     lab_axis axis;

@@ -21,7 +21,7 @@ typedef struct lab_ceiling_loop {
 
 /* Exponentials, which a CPU has no unit for: 2 to the power of what is left of a whole number, by a
  * polynomial of degree 5, times 2 to the power of that number. The coefficients are those of the
- * exponential series; others would take as long. What a loop computes is -2^x of -2^x and so on,
+ * exponential series; others would take as long. A loop computes -2^x of -2^x and so on,
  * which comes to rest at -0.64. An operation is an exponential. */
 #define LAB_EXP_1 0.693147181f
 #define LAB_EXP_2 0.240226507f

@@ -10,6 +10,9 @@
 /* The standard deviation of normal numbers is so many times their median absolute deviation. */
 #define DEVIATION_PER_MAD 1.4826
 
+/* Numbers that went through JSON have nine digits. */
+#define DIGITS 1e-6
+
 const char *lab_compared_name(lab_compared verdict)
 {
     static const char *const names[] = {
@@ -62,7 +65,9 @@ static void look_at(const lab_series *series, size_t pairs, size_t stretch, doub
 {
     lab_paired paired;
     double units[LAB_PAIRED_MAX], low, high;
-    lab_paired_make(&paired, units, lab_stretch_units(series, pairs, stretch, units));
+    size_t count = lab_stretch_units(series, pairs, stretch, units);
+    comparison->merged = lab_units_merge(units, &count);
+    lab_paired_make(&paired, units, count);
     lab_paired_interval(&paired, tail, &low, &high);
     comparison->ratio = (lab_interval){ exp(lab_paired_center(&paired)), exp(low), exp(high) };
     comparison->verdict = lab_judge(&comparison->ratio, rules);
@@ -97,4 +102,34 @@ heed_status lab_compare(const lab_series *series, const lab_rules *rules,
     comparison->noise = noise_of(series, series->pairs, log(comparison->ratio.estimate));
     comparison->stop = stop_of(series, comparison);
     return HEED_OK;
+}
+
+/* ---- Of a comparison that somebody else made ---- */
+
+static bool units_allow(const double *units, size_t count, const lab_interval *ratio)
+{
+    lab_paired paired;
+    double low, high;
+    lab_paired_make(&paired, units, count);
+    lab_paired_interval(&paired, (1 - LAB_COMPARE_CONFIDENCE) / 2, &low, &high);
+    return fabs(log(ratio->estimate) - lab_paired_center(&paired)) <= DIGITS &&
+           log(ratio->low) <= low + DIGITS && log(ratio->high) >= high - DIGITS;
+}
+
+bool lab_interval_follows(const lab_series *series, const lab_interval *ratio)
+{
+    double units[LAB_PAIRED_MAX];
+    if (!series_fits(series))
+        return false;
+    for (size_t stretch = 1; stretch <= LAB_PAIRED_MAX; stretch += stretch > 1 ? 2 : 1) {
+        if (series->pairs / stretch > LAB_PAIRED_MAX || series->pairs < stretch)
+            continue;
+        size_t count = lab_stretch_units(series, series->pairs, stretch, units);
+        bool well = units_allow(units, count, ratio);
+        if (!well && lab_units_merge(units, &count) > 1)
+            well = units_allow(units, count, ratio);
+        if (well)
+            return true;
+    }
+    return false;
 }

@@ -48,7 +48,8 @@ typedef enum lab_compared {
 /* lab_compared_name() returns "FASTER", "SLOWER", "EQUIVALENT" or "AMBIGUOUS". */
 const char *lab_compared_name(lab_compared verdict);
 
-/* What counts, how sure to be, how often to look. Zero in a field means its default. */
+/* The rules: what counts as a difference, how sure to be, how often to look. Zero means the
+ * default. */
 typedef struct lab_rules {
     double margin;     /* a difference up to this is none; up to 1, default 1 % */
     double gain;       /* how much faster is FASTER; default as margin */
@@ -101,8 +102,9 @@ typedef struct lab_comparison {
     lab_interval ratio; /* time of B over time of A; without ends: from 0 to infinity */
     lab_compared verdict;
     lab_stop stop;
-    size_t pairs; /* that the verdict was made from; there may be more */
-    size_t looks; /* that were taken */
+    size_t pairs;  /* that the verdict was made from; there may be more */
+    size_t looks;  /* that were taken */
+    size_t merged; /* neighbouring stretches that count as one, as they were too much alike */
     double margin;
     double gain;
     double confidence; /* that the interval has */
@@ -114,5 +116,11 @@ typedef struct lab_comparison {
  * HEED_ERR_INVALID for no pairs, too many, times that are not positive, or a rule out of range. */
 heed_status lab_compare(const lab_series *series, const lab_rules *rules,
                         lab_comparison *comparison);
+
+/* lab_interval_follows() says whether lab_compare() can have made @ratio from all pairs of @series,
+ * with LAB_COMPARE_CONFIDENCE or more, however many pairs were planned and looks taken: with the
+ * estimate of stretches of some length, and an interval that is not narrower than theirs at a
+ * single look. Numbers of nine digits are allowed for. */
+bool lab_interval_follows(const lab_series *series, const lab_interval *ratio);
 
 #endif /* LAB_COMPARE_H */

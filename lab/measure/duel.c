@@ -7,11 +7,17 @@
 #include <string.h>
 
 #include "lab/tensor/random.h"
+#include "looks.h"
 #include "measure.h"
 
-/* A pair that takes less than this share of the time is run a second time to see how long it takes:
- * the first time pays for what is new. */
+/* How long a pair takes is tried before: once, and if that took less than CHEAP of the time a few
+ * times more, up to TRYOUT of it. The first one pays for what is new, and on a busy machine any may
+ * take many times as long as most; a duel that believed such a one would take far too few. */
 #define CHEAP 0.02
+#define TRYOUT 0.05
+enum {
+    TRIES = 6
+};
 
 bool lab_interleave_second(uint64_t seed, size_t block)
 {
@@ -19,17 +25,30 @@ bool lab_interleave_second(uint64_t seed, size_t block)
     return turned != (block % 2 == 1);
 }
 
-static heed_status full_options(const lab_duel_options *options, lab_duel_options *full)
+/* Options with what has been seen. */
+typedef struct full_duel {
+    lab_duel_options options;
+    size_t stretches_min;
+    double renewal; /* seconds that renewing both sides takes */
+} full_duel;
+
+static heed_status full_options(const lab_duel_options *options, lab_duel_options *full,
+                                size_t *stretches_min)
 {
     *full = options ? *options : (lab_duel_options){ 0 };
     if (full->seconds == 0)
         full->seconds = LAB_DUEL_SECONDS;
-    if (full->pairs_min == 0)
-        full->pairs_min = LAB_DUEL_PAIRS_MIN;
     if (full->pairs_max == 0)
         full->pairs_max = LAB_PAIRS_MAX;
     if (full->rules.looks == 0)
         full->rules.looks = LAB_DUEL_LOOKS;
+    lab_rules rules;
+    if (lab_rules_fill(&full->rules, &rules) != HEED_OK)
+        return HEED_ERR_INVALID;
+    /* Twice, so that neighbours can be put together once and there are still enough. */
+    *stretches_min = full->pairs_min == 0 ? 2 * lab_units_least(&rules) : 1;
+    if (full->pairs_min == 0)
+        full->pairs_min = *stretches_min;
     bool good = full->seconds > 0 && full->round >= 0 && full->pairs_min <= full->pairs_max &&
                 full->pairs_max <= LAB_PAIRS_MAX;
     return good ? HEED_OK : HEED_ERR_INVALID;
@@ -47,43 +66,74 @@ static heed_status run_pair(const lab_side *a, const lab_side *b, uint64_t seed,
     return status;
 }
 
-/* How long a pair of blocks takes, with all that belongs to it. */
-static heed_status time_round(const lab_side *a, const lab_side *b, lab_duel_options *options)
+static heed_status renew(const lab_side *side, uint64_t common, uint64_t own)
+{
+    return side->renew ? side->renew(side->data, common, own) : HEED_OK;
+}
+
+/* Both sides move. They are not to get the same place, and either may be the first one. */
+static heed_status renew_both(const lab_side *a, const lab_side *b, uint64_t seed, size_t pair)
+{
+    uint64_t stream = lab_random_stream(seed, 1), common = lab_random_bits(stream, 3 * pair);
+    bool turned = lab_random_bits(lab_random_stream(seed, 2), pair) & 1;
+    const lab_side *first = turned ? b : a, *second = turned ? a : b;
+    heed_status status = renew(first, common, lab_random_bits(stream, 3 * pair + 1));
+    if (status == HEED_OK)
+        status = renew(second, common, lab_random_bits(stream, 3 * pair + 2));
+    return status;
+}
+
+/* One try: how long renewing and a pair of blocks take, with all that belongs to it. */
+static heed_status try_round(const lab_side *a, const lab_side *b, uint64_t seed, size_t number,
+                             double *renewal, double *round)
 {
     double unused;
+    int64_t start = heed_clock_ns();
+    heed_status status = renew_both(a, b, seed, number);
+    int64_t renewed = heed_clock_ns();
+    if (status == HEED_OK)
+        status = run_pair(a, b, 0, number, &unused, &unused);
+    *renewal = (double)(renewed - start) * 1e-9;
+    *round = (double)(heed_clock_ns() - renewed) * 1e-9;
+    return status;
+}
+
+/* The median of all tries but the first, if there are more. */
+static double typical(double tries[TRIES], size_t count)
+{
+    size_t first = count > 1;
+    lab_stats_sort(tries + first, count - first);
+    return lab_stats_median(tries + first, count - first);
+}
+
+static heed_status time_round(const lab_side *a, const lab_side *b, full_duel *full)
+{
+    double renewals[TRIES], rounds[TRIES], passed = 0;
+    lab_duel_options *options = &full->options;
     heed_status status = HEED_OK;
-    for (int run = 0; run < 2 && status == HEED_OK; run++) {
-        int64_t start = heed_clock_ns();
-        status = run_pair(a, b, 0, 0, &unused, &unused);
-        options->round = (double)(heed_clock_ns() - start) * 1e-9;
-        if (options->round > CHEAP * options->seconds)
-            break;
-    }
+    size_t count = 0;
+    do {
+        status = try_round(a, b, options->seed, count, &renewals[count], &rounds[count]);
+        passed += renewals[count] + rounds[count];
+        count++;
+    } while (status == HEED_OK && count < TRIES &&
+             passed <= (count == 1 ? CHEAP : TRYOUT) * options->seconds);
+    full->renewal = typical(renewals, count);
+    options->round = typical(rounds, count);
     return status;
 }
 
 /* As many pairs as there is time for, in whole stretches. */
-static size_t plan_pairs(const lab_duel_options *options)
+static size_t plan_pairs(const full_duel *full)
 {
-    double affordable = options->round > 0 ? options->seconds / options->round
-                                           : (double)options->pairs_max;
-    size_t pairs = affordable < (double)options->pairs_min   ? options->pairs_min
-                   : affordable > (double)options->pairs_max ? options->pairs_max
-                                                             : (size_t)affordable;
+    const lab_duel_options *options = &full->options;
+    size_t pairs = options->pairs_max;
+    for (; pairs > options->pairs_min; pairs--) {
+        size_t stretches = pairs / lab_stretch_pairs(pairs);
+        if ((double)pairs * options->round + (double)stretches * full->renewal <= options->seconds)
+            break;
+    }
     return pairs / lab_stretch_pairs(pairs) * lab_stretch_pairs(pairs);
-}
-
-static heed_status renew(const lab_side *side, uint64_t seed, size_t pair)
-{
-    return side->renew ? side->renew(side->data, lab_random_bits(lab_random_stream(seed, 1), pair))
-                       : HEED_OK;
-}
-
-/* Both sides move. They are not to get the same place. */
-static heed_status renew_both(const lab_side *a, const lab_side *b, uint64_t seed, size_t pair)
-{
-    heed_status status = renew(a, seed, 2 * pair);
-    return status == HEED_OK ? renew(b, seed, 2 * pair + 1) : status;
 }
 
 lab_series lab_duel_series(const lab_duel *duel)
@@ -110,16 +160,27 @@ static bool look_is_due(const lab_duel *duel, const lab_rules *rules)
     return false;
 }
 
+/* Is the time over, or, if there are not @enough pairs, overtime as well? */
+static bool is_over(const lab_duel_options *options, int64_t passed_ns, bool enough)
+{
+    double passed = (double)passed_ns * 1e-9, longer = LAB_DUEL_OVERTIME * options->seconds;
+    double overtime = longer > LAB_DUEL_OVERTIME_SECONDS ? longer : LAB_DUEL_OVERTIME_SECONDS;
+    return passed >= (enough ? options->seconds : overtime);
+}
+
 /* The turns. Between two stretches it is seen whether the time is over. */
 static heed_status take_turns(lab_duel *duel, const lab_side *a, const lab_side *b,
-                              const lab_duel_options *options)
+                              const full_duel *full)
 {
+    const lab_duel_options *options = &full->options;
     size_t stretch = lab_stretch_pairs(duel->planned);
-    int64_t end = heed_clock_ns() + (int64_t)(options->seconds * 1e9);
+    size_t least = full->stretches_min * stretch;
+    least = least > options->pairs_min ? least : options->pairs_min;
+    int64_t start = heed_clock_ns();
     heed_status status = HEED_OK;
     while (status == HEED_OK && duel->pairs < duel->planned) {
         if (duel->pairs % stretch == 0) {
-            if (duel->pairs >= options->pairs_min && heed_clock_ns() >= end) {
+            if (is_over(options, heed_clock_ns() - start, duel->pairs >= least)) {
                 duel->ended = true;
                 break;
             }
@@ -143,11 +204,11 @@ static heed_status take_turns(lab_duel *duel, const lab_side *a, const lab_side 
 heed_status lab_duel_run(lab_duel *duel, const lab_side *a, const lab_side *b,
                          const lab_duel_options *options)
 {
-    lab_duel_options full;
+    full_duel full = { .renewal = 0 };
     int64_t start = heed_clock_ns();
     memset(duel, 0, sizeof *duel);
-    heed_status status = full_options(options, &full);
-    if (status == HEED_OK && full.round == 0)
+    heed_status status = full_options(options, &full.options, &full.stretches_min);
+    if (status == HEED_OK && full.options.round == 0)
         status = time_round(a, b, &full);
     if (status != HEED_OK)
         return status;
@@ -158,7 +219,7 @@ heed_status lab_duel_run(lab_duel *duel, const lab_side *a, const lab_side *b,
         return HEED_ERR_NO_MEMORY;
     status = take_turns(duel, a, b, &full);
     if (status == HEED_OK)
-        status = judge(duel, &full.rules);
+        status = judge(duel, &full.options.rules);
     duel->seconds = (double)(heed_clock_ns() - start) * 1e-9;
     return status;
 }

@@ -10,10 +10,12 @@
  * pairs.) Blocks are run until the verdict is clear or the time is spent; compare.h says what is
  * made of them, and why stopping early is no cheating.
  *
- * How fast a kernel is depends by a percent or two on where its memory happens to lie. This is the
- * same for all blocks and no interval can know of it; so each side may be given a new place for
- * every stretch (T. Mytkowicz et al., "Producing wrong data without doing anything obviously
- * wrong", 2009), and then the interval covers that luck as well.
+ * How fast a kernel is depends by a percent or two on where its memory happens to lie, and by far
+ * more on the CPU that its process happens to be on, beside others. Such luck is the same for all
+ * blocks, and no interval can know of it; so each side is renewed for every stretch (T. Mytkowicz
+ * et al., "Producing wrong data without doing anything obviously wrong", 2009), and then the
+ * interval covers that luck as well. Two processes that were not gave 4.9 % false verdicts in place
+ * of 1 %.
  *
  * A winner is measured again before it counts, with another seed: the best of many that were tried
  * owes some of it to luck (champion.h).
@@ -24,10 +26,12 @@
 #include "compare.h"
 
 /* A side: fn(data, &seconds) runs one block and writes its seconds per call. Any status other than
- * HEED_OK ends the duel. renew(data, random), which may be NULL, is called before each stretch:
- * moves what can be moved to a place that depends on @random. */
+ * HEED_OK ends the duel. renew(data, common, own), which may be NULL, is called before each
+ * stretch, of the two sides in an order that is drawn: makes anew what may last longer than a
+ * stretch and be of one side alone, a process, its CPU, a place in memory. Choices by @common
+ * are the same for both sides, as they are given the same number; @own is another one for each. */
 typedef heed_status lab_block_fn(void *data, double *seconds);
-typedef heed_status lab_renew_fn(void *data, uint64_t random);
+typedef heed_status lab_renew_fn(void *data, uint64_t common, uint64_t own);
 
 typedef struct lab_side {
     lab_block_fn *fn;
@@ -40,15 +44,21 @@ typedef struct lab_duel_options {
     lab_rules rules;  /* whose default here is LAB_DUEL_LOOKS looks; with one look all the time is
                          spent, however clear it is */
     double seconds;   /* to spend, about; default 1 */
-    double round;     /* seconds that a pair of blocks takes; default: a pair or two are run to see,
-                         and are not used */
-    size_t pairs_min; /* take this many even if it takes longer; default 8 */
+    double round;     /* seconds that a pair of blocks takes, beside which renewing is nothing;
+                         default: a few are run to see, each after both were renewed, and are
+                         not used */
+    size_t pairs_min; /* take this many even if it takes longer; default: twice as many stretches as
+                         a verdict by the rules takes, 16 for a single shape, within overtime */
     size_t pairs_max; /* default LAB_PAIRS_MAX, the most there may be */
     uint64_t seed;    /* of the order and the places */
 } lab_duel_options;
 
 #define LAB_DUEL_SECONDS 1.0
-#define LAB_DUEL_PAIRS_MIN 8
+
+/* For the pairs that a verdict takes a duel goes on past its time, up to the larger of these: so
+ * many seconds, or times its own. */
+#define LAB_DUEL_OVERTIME_SECONDS 60.0
+#define LAB_DUEL_OVERTIME 10.0
 #define LAB_DUEL_LOOKS 5
 
 /* A duel, running or over. */

@@ -23,7 +23,7 @@
  * and judged together at the end: what is clear then stays clear. NULL: all defaults. */
 lab_rules lab_family_rules(const lab_rules *rules, size_t count);
 
-/* What was measured on one shape of a family, and where its comparison goes. */
+/* The measurement of one shape of a family, and where its comparison goes. */
 typedef struct lab_family_member {
     lab_series series;
     lab_comparison *comparison;

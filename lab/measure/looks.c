@@ -5,17 +5,13 @@
 
 #include <math.h>
 
+#include "serial.h"
+
 /* Stretches that are aimed at, at most, and from how many pairs on they are more than one pair. So
  * no stretch has more than LAB_PAIRS_MAX / STRETCHES = LAB_PAIRED_MAX pairs. */
 enum {
     STRETCHES = 48,
     PAIRS_FEW = 32
-};
-
-/* Looks wait for this many stretches: with fewer nothing can be told from so small a share of the
- * error. */
-enum {
-    STRETCHES_MIN = 8
 };
 
 size_t lab_stretch_pairs(size_t planned)
@@ -29,7 +25,7 @@ size_t lab_look_pairs(size_t planned, size_t looks, size_t look)
 {
     size_t stretch = lab_stretch_pairs(planned);
     size_t all = planned / stretch;
-    size_t least = all < STRETCHES_MIN ? all : STRETCHES_MIN;
+    size_t least = all < LAB_UNITS_MIN ? all : LAB_UNITS_MIN;
     size_t units = (all * (look + 1) + looks - 1) / looks;
     return stretch * (units < least ? least : units);
 }
@@ -75,6 +71,35 @@ size_t lab_stretch_units(const lab_series *series, size_t pairs, size_t stretch,
         units[count++] = lab_paired_estimate(differences, stretch);
     }
     return count;
+}
+
+/* All of n units lie on one side with probability 2^-n. Looks before the last one leave it less. */
+size_t lab_units_least(const lab_rules *rules)
+{
+    size_t units = LAB_UNITS_MIN;
+    while (units < STRETCHES && ldexp(1, -(int)units) > (1 - rules->confidence) / 2)
+        units++;
+    return units > LAB_UNITS_MIN && rules->looks > 1 ? units + 1 : units;
+}
+
+/* A single one at the end goes to its neighbours. */
+static size_t put_together(double *units, size_t count)
+{
+    size_t half = count / 2;
+    for (size_t i = 0; i < half; i++)
+        units[i] = (units[2 * i] + units[2 * i + 1]) / 2;
+    if (count % 2 == 1)
+        units[half - 1] = (2 * units[half - 1] + units[count - 1]) / 3;
+    return half;
+}
+
+size_t lab_units_merge(double *units, size_t *count)
+{
+    size_t merged = 1;
+    for (; *count >= LAB_UNITS_MIN && lab_serial_chance(units, *count) <= LAB_ALIKE_CHANCE;
+         merged *= 2)
+        *count = put_together(units, *count);
+    return merged;
 }
 
 void lab_schedule_make(lab_schedule *schedule, const lab_series *series, const lab_rules *rules)

@@ -1,7 +1,7 @@
 /*
  * looks.h - the parts of a comparison: stretches, the moments to look at them, the verdict
  *
- * compare.h puts them together; who simulates comparisons uses them one by one.
+ * compare.h puts them together; simulations of comparisons use them one by one.
  */
 #ifndef LAB_LOOKS_H
 #define LAB_LOOKS_H
@@ -33,5 +33,22 @@ void lab_schedule_make(lab_schedule *schedule, const lab_series *series, const l
  * most, of the first @pairs pairs: the logarithm of the ratio of B to A. Returns how many. */
 size_t lab_stretch_units(const lab_series *series, size_t pairs, size_t stretch,
                          double units[LAB_PAIRED_MAX]);
+
+/* With fewer units than this nothing can be told at the usual confidence, nor from so small a share
+ * of the error as an early look has. lab_units_least() returns how many it takes for an interval
+ * with ends by full @rules: more, where a shape has a share of a family's error. */
+enum {
+    LAB_UNITS_MIN = LAB_COMPARE_PAIRS_MIN
+};
+size_t lab_units_least(const lab_rules *rules);
+
+/* Neighbouring units are too much alike if, were they independent, that had at most this
+ * probability (serial.h). */
+#define LAB_ALIKE_CHANCE 0.05
+
+/* lab_units_merge() puts neighbouring units together, two by two, as long as they are too much
+ * alike and there are LAB_UNITS_MIN: *@count is how many are left then. Returns how many stretches
+ * each of them is made of: 1 if they are independent as far as can be seen. */
+size_t lab_units_merge(double *units, size_t *count);
 
 #endif /* LAB_LOOKS_H */

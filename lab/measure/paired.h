@@ -1,11 +1,11 @@
 /*
  * paired.h - the shift between two sides that were measured in turns, with an exact interval
  *
- * Each unit is one number, log(b) - log(a) of two times taken next to each other. What disturbs
- * both cancels in it, and if the sides are alike it is as often above 0 as below, whatever the law
- * of the disturbance. That symmetry is all that the interval needs: it holds the true shift with at
- * least the probability asked for, for any number of units, of any spread, with any outliers, as
- * long as the units are independent. (sequential.h makes units that are.)
+ * Each unit is one number, log(b) - log(a) of two times taken next to each other. A disturbance
+ * of both cancels in it, and if the sides are alike it is as often above 0 as below, whatever the
+ * law of the disturbance. That symmetry is all that the interval needs: it holds the true shift
+ * with at least the probability asked for, for any number of units, of any spread, with any
+ * outliers, as long as the units are independent. (duel.h makes units that are.)
  *
  * The estimate is the median of all means of two units, which stands up to 29 % of spoilt units and
  * is nearly as exact as the mean without any. The interval drops as many of the smallest and of the

@@ -1,11 +1,12 @@
 /*
  * power.h - the smallest difference that would be found
  *
- * A gate for 2 % on a machine where 2 % cannot be told from noise is none. What can be told is
- * measured: the stretches of a comparison of a kernel with itself are drawn anew, many times, as if
- * the whole comparison had been repeated; each time a difference is added to all of them, and the
- * looks are taken as they would be. The smallest difference that gets the right verdict often
- * enough, as something faster and as something slower, is the one that can be detected.
+ * A gate for 2 % on a machine where 2 % cannot be told from noise is none. The detectable
+ * difference is measured: the stretches of a comparison of a kernel with itself are drawn anew,
+ * many times, as if the whole comparison had been repeated; each time a difference is added to all
+ * of them, and the looks are taken as they would be. The smallest difference that gets the right
+ * verdict often enough, as something faster and as something slower, is the one that can be
+ * detected.
  */
 #ifndef LAB_POWER_H
 #define LAB_POWER_H

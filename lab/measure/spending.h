@@ -1,10 +1,10 @@
 /*
  * spending.h - looking several times without being wrong more often
  *
- * Who looks at growing data until they please finds a difference sooner or later, if there is one
+ * Looking at growing data until it pleases finds a difference sooner or later, if there is one
  * or not. Here the probability of a false alarm, @tail on one side, is spent over the looks by a
  * plan that is fixed beforehand: hardly any of it early, when the data are few, and most of it at
- * the last look. What is left for a look follows from how much of the data there is then, its
+ * the last look. The share left for a look follows from how much of the data there is then, its
  * fraction, so that a look may also be left out, or the last one come early because time ran out.
  *
  * The function is that of Lan and DeMets after O'Brien and Fleming, spent(t) = 2 - 2 Phi(z(tail /

@@ -8,10 +8,10 @@
 #include "store.h"
 
 /* -------------------------------------------------------------------------- */
-/* What came of it                                                            */
+/* Results                                                                    */
 /* -------------------------------------------------------------------------- */
 
-static const char *timing_name(lab_record_timing timing)
+const char *timing_name(lab_record_timing timing)
 {
     static const char *const names[] = { NULL, "cold", "hot", "eager" };
     return (unsigned)timing < sizeof names / sizeof *names ? names[timing] : NULL;
@@ -142,18 +142,6 @@ static heed_status insert_trial(lab_record *record, const lab_record_trial *tria
     return statement_one(&s, 0, id);
 }
 
-static heed_status seal(lab_record *record, int64_t id, lab_error *error)
-{
-    char hash[LAB_RECORD_HASH_SIZE];
-    heed_status status = lab_record_seal(record, id, hash, error);
-    if (status != HEED_OK)
-        return status;
-    statement s = statement_make(record, "INSERT INTO seal VALUES (?, ?)", error);
-    statement_integer(&s, id);
-    statement_text(&s, hash);
-    return statement_do(&s);
-}
-
 static heed_status add_described(lab_record *record, const lab_record_trial *trial, int64_t *id,
                                  lab_error *error)
 {
@@ -166,7 +154,7 @@ static heed_status add_described(lab_record *record, const lab_record_trial *tri
     if (status == HEED_OK && trial->launch)
         status = library_add_launch(record, *id, trial->launch, error);
     if (status == HEED_OK)
-        status = seal(record, *id, error);
+        status = link_add(record, "trial", *id, error);
     return status;
 }
 
@@ -203,23 +191,32 @@ static heed_status check_trial(const lab_record_trial *trial, lab_error *error)
         return lab_fail(error, HEED_ERR_INVALID,
                         "seconds is %g, which must be above 0 if and only if timing is cold or hot",
                         trial->seconds);
-    return heed_problem_check(trial->problem) == HEED_OK
-               ? HEED_OK
-               : lab_fail_lines(error, HEED_ERR_INVALID, "problem: %s", heed_message());
+    if (heed_problem_check(trial->problem) != HEED_OK)
+        return lab_fail_lines(error, HEED_ERR_INVALID, "problem: %s", heed_message());
+    heed_status status = evidence_demand(trial, error);
+    return status == HEED_OK ? evidence_check(trial, error) : status;
 }
 
 heed_status lab_record_append(lab_record *record, const lab_record_trial *trial, int64_t *id,
                               lab_error *error)
 {
     int64_t added = 0;
+    lab_error why = { "" };
     lab_record_described described;
+    lab_record_trial judged = *trial;
     heed_status status = check_trial(trial, error);
+    if (status == HEED_OK && trial->verdict == LAB_RECORD_OK &&
+        !lab_record_plausible(record, trial, &why)) {
+        judged.verdict = LAB_RECORD_IMPOSSIBLE;
+        judged.reason = why.text;
+        judged.confirmed = false;
+    }
     if (status == HEED_OK) /* before the transaction, as it may take a moment */
         library_describe(record, trial, &described);
     if (status == HEED_OK)
         status = lab_record_run_sql(record, "BEGIN IMMEDIATE", error);
     if (status == HEED_OK)
-        status = lab_record_commit(record, add_trial(record, trial, &described, &added, error),
+        status = lab_record_commit(record, add_trial(record, &judged, &described, &added, error),
                                    error);
     if (id)
         *id = status == HEED_OK ? added : 0;
@@ -267,29 +264,45 @@ heed_status lab_record_find(lab_record *record, const lab_record_trial *trial,
     return statement_end(&s);
 }
 
+static heed_status add_promotion(lab_record *record, int64_t trial, int64_t over,
+                                 const char *reason, lab_error *error)
+{
+    char now[LAB_RECORD_TIME_SIZE];
+    int64_t id;
+    lab_record_now(now);
+    statement s = statement_make(record,
+                                 "INSERT INTO promotion (trial, over, at, reason) "
+                                 "VALUES (?, ?, ?, ?) ON CONFLICT (trial) DO NOTHING RETURNING id",
+                                 error);
+    statement_integer(&s, trial);
+    statement_at_least(&s, 1, over);
+    statement_text(&s, now);
+    statement_text(&s, reason);
+    heed_status status = statement_one(&s, 0, &id);
+    return status == HEED_OK && id > 0 ? link_add(record, "promotion", id, error) : status;
+}
+
 heed_status lab_record_promote(lab_record *record, int64_t trial, int64_t over, const char *reason,
                                lab_error *error)
 {
     int64_t fit;
     statement look = statement_make(
-        record, "SELECT count(*) FROM trial WHERE id = ? AND verdict = 'ok' AND confirmed", error);
+        record,
+        "SELECT count(*) FROM trial WHERE id = ? AND verdict = 'ok' AND confirmed AND EXISTS "
+        "(SELECT 1 FROM gate WHERE trial = trial.id AND name = 'verify' AND passed)",
+        error);
     statement_integer(&look, trial);
     heed_status status = statement_one(&look, 0, &fit);
     if (status != HEED_OK)
         return status;
     if (!fit)
         return lab_fail(error, HEED_ERR_INVALID,
-                        "%s: trial %lld cannot be promoted: it must be ok and confirmed",
+                        "%s: trial %lld cannot be promoted: it must be ok, confirmed, and have "
+                        "passed the gate verify",
                         record->path, (long long)trial);
-    char now[LAB_RECORD_TIME_SIZE];
-    lab_record_now(now);
-    statement s = statement_make(record,
-                                 "INSERT INTO promotion (trial, over, at, reason) "
-                                 "VALUES (?, ?, ?, ?) ON CONFLICT (trial) DO NOTHING",
-                                 error);
-    statement_integer(&s, trial);
-    statement_at_least(&s, 1, over);
-    statement_text(&s, now);
-    statement_text(&s, reason);
-    return statement_do(&s);
+    status = lab_record_run_sql(record, "BEGIN IMMEDIATE", error);
+    if (status == HEED_OK)
+        status = lab_record_commit(record, add_promotion(record, trial, over, reason, error),
+                                   error);
+    return status;
 }

@@ -10,23 +10,88 @@
     "r.config, r.verdict, r.reason, r.timing, r.confirmed, r.seconds, r.p90, r.rate, "        \
     "r.of_roofline, r.heed, r.git_commit, r.dirty, r.ended, r.trusted, c.against, c.ratio, "  \
     "c.low, c.high, c.verdict, "                                                              \
-    "(SELECT source IS NOT NULL FROM candidate WHERE id = r.candidate), "
-#define JOINED                                                                      \
-    " AS r LEFT JOIN comparison AS c ON c.trial = r.trial AND c.against = "         \
-    "(SELECT against FROM comparison WHERE trial = r.trial AND ratio IS NOT NULL "  \
-    "AND (?4 IS NULL OR against = ?4) ORDER BY ratio LIMIT 1) "                     \
-    "WHERE (?1 IS NULL OR (?2 AND r.spec = ?1) OR (NOT ?2 AND instr(r.spec, ?1))) " \
-    "AND (?3 IS NULL OR instr(lower(r.device), lower(?3))) AND (?5 = 0 OR r.run = ?5) "
+    "(SELECT source IS NOT NULL FROM candidate WHERE id = r.candidate), "                     \
+    "EXISTS (SELECT 1 FROM gate WHERE trial = r.trial AND name = 'verify' AND passed), "
+#define JOINED                                                                     \
+    " AS r LEFT JOIN comparison AS c ON c.trial = r.trial AND c.against = "        \
+    "(SELECT against FROM comparison WHERE trial = r.trial AND ratio IS NOT NULL " \
+    "AND (?4 IS NULL OR against = ?4) ORDER BY ratio LIMIT 1) WHERE " FITS         \
+    "AND (?5 = 0 OR r.run = ?5) "
+#define FITS                                                                  \
+    "(?1 IS NULL OR (?2 AND r.spec = ?1) OR (NOT ?2 AND instr(r.spec, ?1))) " \
+    "AND (?3 IS NULL OR instr(lower(r.device), lower(?3))) "
+
+/* Places are for one problem, on one device with so many threads, cold or hot. Of each candidate
+ * the newest confirmed trial counts, not the luckiest. The kernel promoted last holds the title;
+ * where none was, the fastest one that passed all gates. Records of 'heed bench' were checked in
+ * some rows only: they come after those. Unsound trials are left out, and those of a source that
+ * was found to be wrong later. */
+#define PARTITION "(PARTITION BY r.spec, r.device, r.backend, r.threads, r.timing"
+#define LEADERBOARD                                                                                \
+    "WITH latest AS (SELECT r.*, verified, row_number() OVER " PARTITION                           \
+    ", r.candidate ORDER BY r.ended DESC, r.trial) AS age, max(promotion) OVER " PARTITION         \
+    ", r.candidate) AS title FROM (SELECT result.*, EXISTS (SELECT 1 FROM gate WHERE trial = "     \
+    "result.trial AND name = 'verify' AND passed) AS verified FROM result) AS r "                  \
+    "JOIN run ON run.id = r.run JOIN candidate ON candidate.id = r.candidate "                     \
+    "WHERE CASE WHEN r.verdict = 'ok' AND r.confirmed AND r.seconds IS NOT NULL "                  \
+    "AND r.trusted <> 'no' AND (verified OR (run.verb = 'bench' AND candidate.source IS "          \
+    "NULL)) AND " FITS "AND NOT EXISTS (SELECT 1 FROM gate WHERE trial = r.trial AND NOT passed) " \
+    "AND (candidate.source IS NULL OR NOT EXISTS (SELECT 1 FROM trial WHERE candidate = "          \
+    "r.candidate AND id > r.trial AND verdict IN ('wrong', 'outside', 'access', 'forbidden', "     \
+    "'protocol'))) "                                                                               \
+    "THEN heed_sound(r.trial) END), leaderboard AS (SELECT r.*, row_number() OVER " PARTITION      \
+    " ORDER BY title DESC NULLS LAST, verified DESC, seconds, trial) AS place "                    \
+    "FROM latest AS r WHERE age = 1) "
 #define RANKED "r.place, r.title FROM leaderboard" JOINED
 #define BY_DEVICE "ORDER BY r.device, r.threads, r.features, "
 #define IN_PLACES BY_DEVICE "r.spec, r.timing, r.place"
 
 static const char *const queries[] = {
-    [LAB_BOARD_BEST] = "SELECT " COLUMNS RANKED "AND r.place = 1 " IN_PLACES,
-    [LAB_BOARD_RANKED] = "SELECT " COLUMNS RANKED IN_PLACES,
+    [LAB_BOARD_BEST] = LEADERBOARD "SELECT " COLUMNS RANKED "AND r.place = 1 " IN_PLACES,
+    [LAB_BOARD_RANKED] = LEADERBOARD "SELECT " COLUMNS RANKED IN_PLACES,
     [LAB_BOARD_ALL] = "SELECT " COLUMNS "0, r.promotion FROM result" JOINED
                       "ORDER BY r.ended DESC, r.trial DESC",
 };
+
+/* The objection to a trial: "damaged" if it is not what was added, "impossible" if its figures
+ * cannot be; NULL: nothing. */
+static heed_status find_fault(lab_record *record, int64_t trial, const char **fault,
+                              lab_error *error)
+{
+    bool intact = false, sound = false;
+    heed_status status = lab_record_intact(record, trial, &intact, error);
+    *fault = "damaged";
+    if (status != HEED_OK || !intact)
+        return status;
+    status = evidence_recall(record, trial, &sound, NULL, error);
+    *fault = sound ? NULL : "impossible";
+    return status;
+}
+
+/* heed_sound(trial), for the queries: is there nothing against it? */
+static void answer_sound(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    const char *fault;
+    (void)count;
+    heed_status status = find_fault(sqlite3_user_data(context), sqlite3_value_int64(values[0]),
+                                    &fault, NULL);
+    if (status == HEED_OK)
+        sqlite3_result_int(context, !fault);
+    else
+        sqlite3_result_error_code(context,
+                                  status == HEED_ERR_NO_MEMORY ? SQLITE_NOMEM : SQLITE_CORRUPT);
+}
+
+/* A file that is not whole has no leaders. */
+static heed_status prepare_to_rank(lab_record *record, lab_error *error)
+{
+    heed_status status = lab_record_whole(record, error);
+    if (status != HEED_OK)
+        return status;
+    int code = sqlite3_create_function(record->db, "heed_sound", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
+                                       record, answer_sound, NULL, NULL);
+    return code == SQLITE_OK ? HEED_OK : lab_record_blame(record, error);
+}
 
 static lab_record_row read_row(statement *s)
 {
@@ -61,12 +126,13 @@ static lab_record_row read_row(statement *s)
     row.high = statement_get_real(s, at++);
     row.compared = statement_get_text(s, at++);
     row.foreign = statement_get_integer(s, at++) != 0;
+    row.verified = statement_get_integer(s, at++) != 0;
     row.place = (int)statement_get_integer(s, at++);
     row.promoted = statement_get_integer(s, at++) != 0;
     return row;
 }
 
-/* What a sound file always has. */
+/* Facts about every sound file. */
 static bool is_complete(const lab_record_row *row)
 {
     return row->problem && row->device && row->backend && row->kernel && row->config &&
@@ -76,14 +142,15 @@ static bool is_complete(const lab_record_row *row)
 static heed_status visit_row(statement *s, lab_record_visitor *fn, void *data)
 {
     lab_record_row row = read_row(s);
-    bool intact = false;
+    const char *fault;
     if (!is_complete(&row))
         return lab_fail(s->error, HEED_ERR_CORRUPT,
                         "%s: damaged, and left as it is (trial %lld lacks a field)",
                         s->record->path, (long long)row.trial);
-    heed_status status = lab_record_intact(s->record, row.trial, &intact, s->error);
-    if (!intact)
-        row.trusted = "damaged";
+    heed_status status = find_fault(s->record, row.trial, &fault, s->error);
+    row.sound = !fault;
+    if (fault)
+        row.trusted = fault;
     return status == HEED_OK ? fn(data, &row) : status;
 }
 
@@ -93,6 +160,9 @@ heed_status lab_record_visit(lab_record *record, const lab_record_filter *filter
     if ((unsigned)filter->part >= sizeof queries / sizeof *queries)
         return lab_fail(error, HEED_ERR_INVALID, "part is %d; the last one is %d",
                         (int)filter->part, LAB_BOARD_ALL);
+    heed_status status = filter->part == LAB_BOARD_ALL ? HEED_OK : prepare_to_rank(record, error);
+    if (status != HEED_OK)
+        return status;
     statement s = statement_make(record, queries[filter->part], error);
     statement_text(&s, filter->problem);
     statement_integer(&s, filter->exact);

@@ -72,7 +72,7 @@ static heed_status add_files(lab_record *record, const lab_record_library *libra
     for (size_t i = 0; status == HEED_OK && i < library->count; i++)
         status = add_file(record, id, &files[i], error);
     free(files);
-    return status;
+    return status == HEED_OK ? link_add(record, "library", id, error) : status;
 }
 
 heed_status library_add(lab_record *record, const lab_record_environment *environment,

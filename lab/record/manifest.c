@@ -26,6 +26,8 @@ heed_status manifest_add(lab_record *record, int64_t environment, const lab_reco
         statement_text(&s, e->manifest);
         statement_text(&s, e->manifest_text);
         status = statement_do(&s);
+        if (status == HEED_OK)
+            status = link_add_named(record, "manifest", hash, error);
     }
     if (status != HEED_OK)
         return status;

@@ -15,9 +15,10 @@
 /* "heed": tells a board from other SQLite files. */
 #define APPLICATION 0x68656564
 
-/* What brings a file of version i to i + 1. */
+/* The statements that bring a file of version i to i + 1. */
 static const char *const migrations[] = { lab_record_schema, lab_record_schema_2,
-                                          lab_record_schema_3 };
+                                          lab_record_schema_3, lab_record_schema_4 };
+#define CHAINED 4 /* the version that has links */
 #define VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
 
 /* How long to wait for another process's transaction. */
@@ -117,6 +118,9 @@ static heed_status add_verdicts(lab_record *record, lab_error *error)
         statement_text(&s, lab_record_verdict_name((lab_record_verdict)i));
         statement_text(&s, lab_record_verdict_meaning((lab_record_verdict)i));
         status = statement_do(&s);
+        if (status == HEED_OK)
+            status = link_add_named(record, "verdict",
+                                    lab_record_verdict_name((lab_record_verdict)i), error);
     }
     return status;
 }
@@ -132,6 +136,8 @@ static heed_status migrate(lab_record *record, int64_t version, lab_error *error
         return status;
     for (int64_t i = version; status == HEED_OK && i < VERSION; i++)
         status = lab_record_run_sql(record, migrations[i], error);
+    if (status == HEED_OK && version < CHAINED)
+        status = link_adopt(record, error);
     if (status == HEED_OK)
         status = add_verdicts(record, error);
     if (status == HEED_OK && version < VERSION)
@@ -158,8 +164,8 @@ static heed_status check_rows(lab_record *record, const char *pragma, const char
 }
 
 /* The end of a file can be lost, or have grown, without SQLite's noticing: it reads zeros where
- * nothing is, and writes over what should not be there. Nobody writes while it is read. What is
- * read through a copy in memory has another size than its file. */
+ * nothing is, and writes over what should not be there. Nobody writes while it is read. A board
+ * that is read through a copy in memory has another size than its file. */
 static heed_status check_size(lab_record *record, lab_error *error)
 {
     struct stat file;
@@ -194,38 +200,37 @@ static heed_status check_structure(lab_record *record, lab_error *error)
     return status;
 }
 
-static heed_status check_seals(lab_record *record, int64_t *trials, lab_error *error)
+heed_status lab_record_check(lab_record *record, const char *known, lab_record_chain *chain,
+                             lab_error *error)
 {
-    statement s = statement_make(record, "SELECT id FROM trial ORDER BY id", error);
-    while (statement_row(&s)) {
-        int64_t trial = statement_get_integer(&s, 0);
-        bool intact = false;
-        s.status = lab_record_intact(record, trial, &intact, error);
-        if (s.status == HEED_OK && !intact)
-            s.status = lab_fail(error, HEED_ERR_CORRUPT,
-                                "%s: damaged: what belongs to trial %lld is not what was added",
-                                record->path, (long long)trial);
-        *trials += 1;
-    }
-    return statement_end(&s);
-}
-
-heed_status lab_record_check(lab_record *record, int64_t *trials, lab_error *error)
-{
-    *trials = 0;
+    *chain = (lab_record_chain){ .links = 0 };
     heed_status status = check_structure(record, error);
     if (status == HEED_OK)
         status = library_check(record, error);
     if (status == HEED_OK)
         status = manifest_check(record, error);
     if (status == HEED_OK)
-        status = check_seals(record, trials, error);
+        status = link_check(record, known, true, chain, error);
+    if (status == HEED_OK)
+        status = ask(record, "SELECT count(*) FROM trial", &chain->trials, error);
+    if (status == HEED_OK && known && !chain->known)
+        status = lab_fail(error, HEED_ERR_CORRUPT,
+                          "%s: damaged: %.64s is no link of it: rows were taken out, or another "
+                          "program made it anew",
+                          record->path, known);
     return status;
 }
 
 /* -------------------------------------------------------------------------- */
 /* Open and close                                                             */
 /* -------------------------------------------------------------------------- */
+
+heed_status lab_record_whole(lab_record *record, lab_error *error)
+{
+    heed_status status = record->whole ? HEED_OK : link_check(record, NULL, false, NULL, error);
+    record->whole = status == HEED_OK;
+    return status;
+}
 
 static heed_status open_database(lab_record *record, lab_record_mode mode, lab_error *error)
 {
@@ -251,7 +256,8 @@ static heed_status open_memory(lab_record *record, lab_error *error)
     return migrate(record, 0, error);
 }
 
-/* What a killed process has only begun to make is read as the empty board that it was to become. */
+/* A board that a killed process has only begun to make is read as the empty one it was to become.
+ */
 static heed_status read_nothing(lab_record *record, lab_error *error)
 {
     sqlite3_close(record->db);
@@ -297,6 +303,19 @@ static heed_status read_older(lab_record *record, int64_t version, lab_error *er
 
 static heed_status compare_schemas(lab_record *record, lab_record *fresh, lab_error *error)
 {
+    int64_t ours = 0, theirs = 0;
+    static const char count[] = "SELECT count(*) FROM sqlite_schema WHERE sql IS NOT NULL AND name "
+                                "NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
+    heed_status status = ask(fresh, count, &ours, error);
+    if (status == HEED_OK)
+        status = ask(record, count, &theirs, error);
+    if (status == HEED_OK && ours != theirs)
+        status = lab_fail(error, HEED_ERR_CORRUPT,
+                          "%s: damaged, and left as it is (it has %lld tables, views and triggers, "
+                          "and version %lld has %lld)",
+                          record->path, (long long)theirs, (long long)VERSION, (long long)ours);
+    if (status != HEED_OK)
+        return status;
     statement s = statement_make(fresh, "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL",
                                  error);
     while (statement_row(&s)) {
@@ -357,6 +376,8 @@ static heed_status prepare_to_write(lab_record *record, int64_t version, lab_err
         status = check_schema(record, error);
     if (status == HEED_OK)
         status = migrate(record, version, error);
+    if (status == HEED_OK)
+        status = lab_record_whole(record, error);
     return status;
 }
 
@@ -408,6 +429,8 @@ void lab_record_close(lab_record *record)
     if (!record)
         return;
     sqlite3_close(record->db);
+    if (record->judge_end)
+        record->judge_end(record->judge_data);
     lab_record_unlock(record->lock);
     free(record->path);
     free(record);

@@ -75,10 +75,22 @@ void lab_record_close(lab_record *record);
 /* lab_record_place() returns the path of the file, as long as it is open. */
 const char *lab_record_place(const lab_record *record);
 
-/* lab_record_check() reads the whole file: its structure, that what it refers to is there, and for
- * every trial whether its content is what was added. HEED_ERR_CORRUPT names the first damage;
- * *@trials is how many trials there are. */
-heed_status lab_record_check(lab_record *record, int64_t *trials, lab_error *error);
+/* The result of lab_record_check(). Every row that is added is a link of a chain, which holds the
+ * hash of the link before. */
+typedef struct lab_record_chain {
+    int64_t trials; /* on the board */
+    int64_t links;
+    bool known;                      /* the hash that was asked for is one of them */
+    char head[LAB_RECORD_HASH_SIZE]; /* of the last link: it stands for all that is on the board */
+} lab_record_chain;
+
+/* lab_record_check() reads the whole file: its structure, that what it refers to is there, the
+ * chain, and whether each row is what was added. HEED_ERR_CORRUPT names the first damage. Rows that
+ * were taken from the end together with their links, and everything that was made anew by someone
+ * who computed all hashes again, are found by a hash that was kept elsewhere alone: @known, a @head
+ * of an earlier day, must be a link. NULL: none is asked for. */
+heed_status lab_record_check(lab_record *record, const char *known, lab_record_chain *chain,
+                             lab_error *error);
 
 /* lab_record_software() returns the version of the SQLite that runs, such as "3.40.1". */
 const char *lab_record_software(void);
@@ -122,7 +134,7 @@ heed_status lab_record_end(lab_record *record, int64_t run, lab_record_state sta
 heed_status lab_record_finished(lab_record *record, const char *key, int64_t *run,
                                 lab_error *error);
 
-/* What `heed selftest` found. Trials that name it are trusted only if nothing was wrong. */
+/* The result of `heed selftest`. Trials that name it are trusted only if nothing was wrong. */
 typedef struct lab_record_selftest {
     const char *backend; /* of the kernels that were tried, "cpu" or "cuda" */
     const char *suite;   /* hash of which they are */
@@ -158,13 +170,26 @@ heed_status lab_record_find(lab_record *record, const lab_record_trial *trial,
                             lab_record_found *found, lab_error *error);
 
 /* lab_record_append() adds a trial with all that belongs to it, in one transaction, and writes its
- * number to *@id, which may be NULL. If it is there already nothing is added, and *@id is that
+ * number to *@id, which may be NULL. HEED_ERR_INVALID also for figures that contradict each other,
+ * such as a median that is none of the samples; see lab_record_judge() for a time that cannot be.
+ * If it is there already nothing is added, and *@id is that
  * one's. After a failure nothing of it is there, and it may be tried again: HEED_ERR_SYSTEM may
  * mean a full disk, or a reader who does not let go. */
 heed_status lab_record_append(lab_record *record, const lab_record_trial *trial, int64_t *id,
                               lab_error *error);
 
-/* lab_record_promote() gives the trial @trial, which must be confirmed and ok, the title for its
+/* lab_record_judge() lets @judge be asked whether the time of a trial can be: false, with a reason
+ * in @why, if the device cannot do that. It is asked with @data by lab_record_append(), which makes
+ * such a trial LAB_RECORD_IMPOSSIBLE, and of every trial that could be ranked. Of one that is on
+ * the board already it gets problem, device, environment, timing and seconds; the source, if it has
+ * one, is "". lab_record_plausible() asks it. */
+typedef bool lab_record_judging(void *data, const lab_record_trial *trial, lab_error *why);
+void lab_record_judge(lab_record *record, lab_record_judging *judge, void *data,
+                      void (*end)(void *data));
+bool lab_record_plausible(lab_record *record, const lab_record_trial *trial, lab_error *why);
+
+/* lab_record_promote() gives the trial @trial, which must be confirmed, ok, and have passed the
+ * gate "verify", the title for its
  * problem and device. @over is the trial that held it, or 0; @reason a sentence with the figures.
  * Once more for the same trial changes nothing. */
 heed_status lab_record_promote(lab_record *record, int64_t trial, int64_t over, const char *reason,
@@ -174,7 +199,7 @@ heed_status lab_record_promote(lab_record *record, int64_t trial, int64_t over, 
 /* library.c, manifest.c: what it takes to build the code of a trial again    */
 /* -------------------------------------------------------------------------- */
 
-/* What is known of the code of a trial that does not say it itself. */
+/* Facts about the code of a trial that does not state them itself. */
 #define LAB_RECORD_LAUNCH_SIZE 4096
 typedef struct lab_record_described {
     char launch[LAB_RECORD_LAUNCH_SIZE]; /* how it is launched, in words; "": not known */
@@ -210,12 +235,12 @@ heed_status lab_record_manifest(lab_record *record, int64_t trial, char hash[LAB
 /* -------------------------------------------------------------------------- */
 
 typedef enum lab_record_part {
-    LAB_BOARD_BEST,   /* who leads: one row per problem, device, threads, cold or hot */
+    LAB_BOARD_BEST,   /* the leaders: one row per problem, device, threads, cold or hot */
     LAB_BOARD_RANKED, /* every confirmed candidate in its place */
     LAB_BOARD_ALL     /* every trial, the newest first on each device */
 } lab_record_part;
 
-/* What to show. Zero or NULL: no matter. */
+/* A choice of rows. Zero or NULL: no matter. */
 typedef struct lab_record_filter {
     lab_record_part part;
     const char *problem; /* a part of the canonical spec */
@@ -247,8 +272,11 @@ typedef struct lab_record_row {
     const char *heed, *commit;
     bool dirty;
     const char *ended;
+    bool verified;       /* its trial passed all gates of heed verify */
+    bool sound;          /* neither of the last two below: only such trials are ranked */
     const char *trusted; /* "yes"; "no": made under a selftest that failed; "untested"; "damaged":
-                            the trial's content is not what was added */
+                            the trial's content is not what was added; "impossible": its figures
+                            contradict each other, or the device */
 } lab_record_row;
 
 /* lab_record_visit() calls fn(data, row) for each row that @filter lets through, until one returns

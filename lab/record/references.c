@@ -1,7 +1,7 @@
 /*
  * references.c - the rows that trials share: devices, problems, candidates
  *
- * What is equal is one row, found by its hash or another unique text. Each function is for one
+ * Equal things are one row, found by its hash or another unique text. Each function is for one
  * table.
  */
 #include <string.h>
@@ -49,6 +49,8 @@ static heed_status add_device(lab_record *record, const lab_record_device *devic
     heed_status status = statement_do(&s);
     if (status == HEED_OK)
         status = find_id(record, "SELECT id FROM device WHERE hash = ?", hash, id, error);
+    if (status == HEED_OK)
+        status = link_add(record, "device", *id, error);
     return status;
 }
 
@@ -96,6 +98,8 @@ static heed_status add_environment(lab_record *record, const lab_record_environm
     if (status == HEED_OK)
         status = find_id(record, "SELECT id FROM environment WHERE hash = ?", hash, id, error);
     if (status == HEED_OK)
+        status = link_add(record, "environment", *id, error);
+    if (status == HEED_OK)
         status = manifest_add(record, *id, e, error);
     return status;
 }
@@ -115,11 +119,13 @@ static heed_status add_problem(lab_record *record, const heed_problem *problem, 
     heed_status status = statement_do(&s);
     if (status == HEED_OK)
         status = find_id(record, "SELECT id FROM problem WHERE spec = ?", spec, id, error);
+    if (status == HEED_OK)
+        status = link_add(record, "problem", *id, error);
     return status;
 }
 
 /* -------------------------------------------------------------------------- */
-/* What                                                                       */
+/* Candidates                                                                 */
 /* -------------------------------------------------------------------------- */
 
 void lab_record_candidate_hash(const lab_record_candidate *candidate,
@@ -149,6 +155,8 @@ heed_status references_add_source(lab_record *record, const char *language, cons
     heed_status status = statement_do(&s);
     if (status == HEED_OK)
         status = find_id(record, "SELECT id FROM source WHERE sha256 = ?", hash, id, error);
+    if (status == HEED_OK)
+        status = link_add(record, "source", *id, error);
     return status;
 }
 
@@ -172,6 +180,8 @@ static heed_status add_artifact(lab_record *record, const lab_record_artifact *a
     if (status == HEED_OK)
         status = find_id(record, "SELECT id FROM artifact WHERE sha256 = ?", artifact->sha256, id,
                          error);
+    if (status == HEED_OK)
+        status = link_add(record, "artifact", *id, error);
     return status;
 }
 
@@ -224,6 +234,8 @@ static heed_status insert_candidate(lab_record *record, const lab_record_candida
     statement_integer(&s, (int64_t)candidate->seed);
     statement_text(&s, candidate->thought);
     status = statement_one(&s, 0, id);
+    if (status == HEED_OK)
+        status = link_add(record, "candidate", *id, error);
     return status == HEED_OK ? add_parents(record, candidate, *id, error) : status;
 }
 

@@ -15,14 +15,16 @@ static heed_status add_event(lab_record *record, int64_t run, lab_record_state s
                              const char *note, lab_error *error)
 {
     char now[LAB_RECORD_TIME_SIZE];
+    int64_t id;
     lab_record_now(now);
     statement s = statement_make(
-        record, "INSERT INTO event (run, at, state, note) VALUES (?, ?, ?, ?)", error);
+        record, "INSERT INTO event (run, at, state, note) VALUES (?, ?, ?, ?) RETURNING id", error);
     statement_integer(&s, run);
     statement_text(&s, now);
     statement_text(&s, states[state]);
     statement_text(&s, note);
-    return statement_do(&s);
+    heed_status status = statement_one(&s, 0, &id);
+    return status == HEED_OK ? link_add(record, "event", id, error) : status;
 }
 
 /* The newest run of @key: *@run is 0 if there is none. */
@@ -59,7 +61,8 @@ static heed_status add_run(lab_record *record, const lab_record_work *work, int6
     statement_text(&s, work->command);
     statement_text(&s, work->budget);
     statement_integer(&s, (int64_t)work->seed);
-    return statement_one(&s, 0, run);
+    heed_status status = statement_one(&s, 0, run);
+    return status == HEED_OK ? link_add(record, "run", *run, error) : status;
 }
 
 static heed_status begin_run(lab_record *record, const lab_record_work *work, int64_t *run,
@@ -99,7 +102,10 @@ heed_status lab_record_end(lab_record *record, int64_t run, lab_record_state sta
     if (state != LAB_RECORD_INTERRUPTED && state != LAB_RECORD_BROKEN &&
         state != LAB_RECORD_FINISHED)
         return lab_fail(error, HEED_ERR_INVALID, "a run cannot end as %d", (int)state);
-    return add_event(record, run, state, note, error);
+    heed_status status = lab_record_run_sql(record, "BEGIN IMMEDIATE", error);
+    if (status == HEED_OK)
+        status = lab_record_commit(record, add_event(record, run, state, note, error), error);
+    return status;
 }
 
 heed_status lab_record_finished(lab_record *record, const char *key, int64_t *run, lab_error *error)
@@ -107,8 +113,8 @@ heed_status lab_record_finished(lab_record *record, const char *key, int64_t *ru
     return newest(record, key, true, run, error);
 }
 
-heed_status lab_record_selftest_add(lab_record *record, const lab_record_selftest *selftest,
-                                    int64_t *id, lab_error *error)
+static heed_status add_selftest(lab_record *record, const lab_record_selftest *selftest,
+                                int64_t *id, lab_error *error)
 {
     char now[LAB_RECORD_TIME_SIZE];
     lab_record_now(now);
@@ -125,7 +131,17 @@ heed_status lab_record_selftest_add(lab_record *record, const lab_record_selftes
     statement_integer(&s, selftest->wrong);
     statement_integer(&s, selftest->accepted);
     statement_integer(&s, selftest->honest);
-    return statement_one(&s, 0, id);
+    heed_status status = statement_one(&s, 0, id);
+    return status == HEED_OK ? link_add(record, "selftest", *id, error) : status;
+}
+
+heed_status lab_record_selftest_add(lab_record *record, const lab_record_selftest *selftest,
+                                    int64_t *id, lab_error *error)
+{
+    heed_status status = lab_record_run_sql(record, "BEGIN IMMEDIATE", error);
+    if (status == HEED_OK)
+        status = lab_record_commit(record, add_selftest(record, selftest, id, error), error);
+    return status;
 }
 
 heed_status lab_record_selftest_find(lab_record *record, const lab_record_selftest *alike,

@@ -1,7 +1,7 @@
--- schema.sql - the leaderboard, version 1; schema_2.sql and schema_3.sql add to it
+-- schema.sql - the leaderboard, version 1; schema_2.sql to schema_4.sql add to it
 --
 -- Rows are added and never changed: every table refuses UPDATE and DELETE. What changes in the
--- world, such as how far a run has come, is a row more. The leaderboard is a view, at the end.
+-- world, such as how far a run has come, is a row more. The leaderboard was a view until version 4.
 --
 -- Times are seconds, sizes bytes, moments UTC in ISO 8601 with milliseconds, hashes SHA-256 in
 -- lower-case hexadecimal digits. NULL: not known. A `hash` is that of everything that makes the row

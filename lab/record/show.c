@@ -82,7 +82,8 @@ static const struct {
       "ORDER BY id",
       true, false },
     { "promotion", "SELECT at, over, reason FROM promotion WHERE trial = ?1", false, false },
-    { "seal", "SELECT sha256 FROM seal WHERE trial = ?1", false, false },
+    { "seal", "SELECT sha256, chain FROM link WHERE kind = 'trial' AND name = CAST(?1 AS TEXT)",
+      false, false },
 };
 
 /* Fills in what the column holds. Samples are to be freed. */
@@ -204,6 +205,12 @@ static heed_status hash_field(void *data, const lab_record_field *field)
     return HEED_OK;
 }
 
+heed_status lab_record_hash_row(statement *s, const char *section, hasher *h)
+{
+    const lab_record_field frame = { .section = section };
+    return show_row(s, &frame, hash_field, h);
+}
+
 heed_status lab_record_seal(lab_record *record, int64_t trial, char hash[LAB_RECORD_HASH_SIZE],
                             lab_error *error)
 {
@@ -212,20 +219,4 @@ heed_status lab_record_seal(lab_record *record, int64_t trial, char hash[LAB_REC
     heed_status status = show_sections(record, trial, true, hash_field, &h, error);
     hasher_end(&h, hash);
     return status;
-}
-
-heed_status lab_record_intact(lab_record *record, int64_t trial, bool *intact, lab_error *error)
-{
-    char hash[LAB_RECORD_HASH_SIZE];
-    *intact = false;
-    heed_status status = lab_record_seal(record, trial, hash, error);
-    if (status != HEED_OK)
-        return status;
-    statement s = statement_make(record, "SELECT sha256 FROM seal WHERE trial = ?", error);
-    statement_integer(&s, trial);
-    if (statement_row(&s)) {
-        const char *text = statement_get_text(&s, 0);
-        *intact = text && strcmp(text, hash) == 0;
-    }
-    return statement_end(&s);
 }

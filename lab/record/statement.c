@@ -12,7 +12,7 @@
 /* Failures                                                                   */
 /* -------------------------------------------------------------------------- */
 
-/* What SQLite answers that has a meaning of its own here. */
+/* Answers of SQLite that have a meaning of their own here. */
 static const struct {
     int code;
     heed_status status;

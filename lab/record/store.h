@@ -16,13 +16,18 @@ struct lab_record {
     char *path;
     int lock;                       /* file descriptor; -1: read only */
     lab_record_describer *describe; /* how code is launched; or NULL */
-    char library[96];               /* a build whose library is there; "": none is known to be */
+    lab_record_judging *judge;      /* can a time be? Or NULL */
+    void *judge_data;
+    void (*judge_end)(void *data);
+    bool whole;       /* its chain was looked at, and is */
+    char library[96]; /* a build whose library is there; "": none is known to be */
 };
 
-/* schema.c: schema.sql, schema_2.sql and schema_3.sql. */
+/* schema.c: schema.sql, and schema_2.sql to schema_4.sql. */
 extern const char lab_record_schema[];
 extern const char lab_record_schema_2[];
 extern const char lab_record_schema_3[];
+extern const char lab_record_schema_4[];
 
 /* lock.c: the right to write to @path. lab_record_lock() writes a file descriptor to *@lock, which
  * lab_record_unlock() closes (-1 is ignored); HEED_ERR_SYSTEM says who has the right. */
@@ -43,7 +48,7 @@ heed_status lab_record_run_sql(lab_record *record, const char *sql, lab_error *e
  * HEED_OK, else as if it had not been. Returns @status, or why it could not. */
 heed_status lab_record_commit(lab_record *record, heed_status status, lab_error *error);
 
-/* A statement on its way. What fails is remembered, and what follows ignored, so that one look at
+/* A statement on its way. A failure is remembered, and later steps ignored, so that one look at
  * the end is enough:
  *
  *     statement s = statement_make(record, "SELECT name FROM device WHERE id = ?", error);
@@ -137,17 +142,6 @@ heed_status manifest_add(lab_record *record, int64_t environment, const lab_reco
 heed_status manifest_check(lab_record *record, lab_error *error);
 
 /* -------------------------------------------------------------------------- */
-/* show.c                                                                     */
-/* -------------------------------------------------------------------------- */
-
-/* lab_record_seal() writes the hash of all that belongs to @trial to @hash. */
-heed_status lab_record_seal(lab_record *record, int64_t trial, char hash[LAB_RECORD_HASH_SIZE],
-                            lab_error *error);
-
-/* lab_record_intact() looks whether that is the one that it was added with. */
-heed_status lab_record_intact(lab_record *record, int64_t trial, bool *intact, lab_error *error);
-
-/* -------------------------------------------------------------------------- */
 /* hash.c: SHA-256 of several things                                          */
 /* -------------------------------------------------------------------------- */
 
@@ -162,5 +156,60 @@ void hasher_text(hasher *h, const char *text); /* NULL differs from "" */
 void hasher_real(hasher *h, double value);
 void hasher_integer(hasher *h, int64_t value);
 void hasher_end(hasher *h, char hash[LAB_RECORD_HASH_SIZE]);
+
+/* -------------------------------------------------------------------------- */
+/* show.c                                                                     */
+/* -------------------------------------------------------------------------- */
+
+/* lab_record_seal() writes the hash of all that belongs to @trial to @hash. */
+heed_status lab_record_seal(lab_record *record, int64_t trial, char hash[LAB_RECORD_HASH_SIZE],
+                            lab_error *error);
+
+/* lab_record_hash_row() adds the row of @s to @h, column by column, as fields of @section. */
+heed_status lab_record_hash_row(statement *s, const char *section, hasher *h);
+
+/* -------------------------------------------------------------------------- */
+/* link.c                                                                     */
+/* -------------------------------------------------------------------------- */
+
+/* link_add() makes the row @id of the table @kind the next link of the chain, unless it is one;
+ * link_add_named() a row whose key is a text. To be called in the transaction that adds the row,
+ * when all that belongs to it is there.
+ * link_adopt() makes links of all rows of an older file. */
+heed_status link_add(lab_record *record, const char *kind, int64_t id, lab_error *error);
+heed_status link_add_named(lab_record *record, const char *kind, const char *name,
+                           lab_error *error);
+heed_status link_adopt(lab_record *record, lab_error *error);
+
+/* link_check() looks whether the chain is whole, whether every row is a link and every link a row,
+ * and whether each row is what was added; what belongs to @trials, which takes long, only if that
+ * is asked for. @chain, which may be NULL, is what was found, also of @known (lab_record_check()).
+ */
+heed_status link_check(lab_record *record, const char *known, bool trials, lab_record_chain *chain,
+                       lab_error *error);
+
+/* lab_record_whole() does so once for an open file, without what belongs to trials: of a file that
+ * is not whole has no leaders. */
+heed_status lab_record_whole(lab_record *record, lab_error *error);
+
+/* lab_record_intact() looks whether what belongs to @trial is what it was added with. */
+heed_status lab_record_intact(lab_record *record, int64_t trial, bool *intact, lab_error *error);
+
+/* -------------------------------------------------------------------------- */
+/* evidence.c, recall.c                                                       */
+/* -------------------------------------------------------------------------- */
+
+/* evidence_check() returns HEED_OK if the figures of @trial agree with each other, else
+ * HEED_ERR_INVALID with the field, its value and what it must be.
+ * evidence_demand() does if it has the samples that a trial to be ranked must have.
+ * evidence_recall() is the former of the trial @id of the board, and asks the judge: *@sound, else
+ * @why not. */
+heed_status evidence_check(const lab_record_trial *trial, lab_error *error);
+heed_status evidence_demand(const lab_record_trial *trial, lab_error *error);
+heed_status evidence_recall(lab_record *record, int64_t id, bool *sound, lab_error *why,
+                            lab_error *error);
+
+/* append.c: "cold", "hot" or "eager"; NULL: untimed. */
+const char *timing_name(lab_record_timing timing);
 
 #endif /* LAB_RECORD_STORE_H */

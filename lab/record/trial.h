@@ -47,7 +47,7 @@ const char *lab_record_verdict_name(lab_record_verdict verdict);
 lab_record_verdict lab_record_verdict_find(const char *name);
 const char *lab_record_verdict_meaning(lab_record_verdict verdict);
 
-/* A kernel in a config. What it is are kernel, config, language and source; the rest is told of it
+/* A kernel in a config. Kernel, config, language and source identify it; the rest is recorded
  * when it is first seen. */
 typedef struct lab_record_candidate {
     const char *kernel;   /* without its config */
@@ -99,7 +99,7 @@ typedef struct lab_record_environment {
         *manifest_text; /* its parts, of which that is the hash, kept once; NULL: not known */
 } lab_record_environment;
 
-/* What a compiler made, without the bytes. */
+/* The product of a compiler, without the bytes. */
 typedef struct lab_record_artifact {
     const char *sha256; /* NULL: there is none */
     const char *form;   /* "cubin", "ptx" or "so" */
@@ -154,7 +154,7 @@ typedef struct lab_record_fact {
 } lab_record_fact;
 
 typedef struct lab_record_trial {
-    /* What it is: no two trials of a record agree in all of these. */
+    /* Its identity: no two trials of a record agree in all of these. */
     int64_t run;
     lab_record_candidate candidate;
     const heed_problem *problem;
@@ -171,7 +171,7 @@ typedef struct lab_record_trial {
     const char *started; /* as lab_record_now() writes it; NULL: now */
     const char *ended;
 
-    /* What came of it. */
+    /* Its result. */
     lab_record_verdict verdict;
     const char *reason; /* a sentence */
     bool confirmed; /* the samples were taken after it was chosen: only such trials are ranked */

@@ -31,7 +31,7 @@ static const struct {
     [LAB_RECORD_WRONG] = { "wrong", "a gate did not let it pass" },
     [LAB_RECORD_IMPOSSIBLE] = { "impossible", "timed as faster than the device can be" },
     [LAB_RECORD_UNPROTECTED] = { "unprotected", "not tried: this system cannot hold it" },
-    [LAB_RECORD_STOPPED] = { "interrupted", "somebody interrupted it" },
+    [LAB_RECORD_STOPPED] = { "interrupted", "it was interrupted" },
     [LAB_RECORD_FAILED] = { "failed", "the laboratory failed, not the candidate" },
 };
 

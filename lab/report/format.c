@@ -33,6 +33,21 @@ const char *lab_format_seconds(double seconds, char text[LAB_FORMAT_SIZE])
     return text;
 }
 
+const char *lab_format_duration(double seconds, char text[LAB_FORMAT_SIZE])
+{
+    if (!isfinite(seconds) || seconds < 0 || seconds > 1e12) {
+        snprintf(text, LAB_FORMAT_SIZE, "-");
+        return text;
+    }
+    int64_t whole = (int64_t)(seconds + 0.5), minutes = whole / 60;
+    if (minutes < 60)
+        snprintf(text, LAB_FORMAT_SIZE, "%d:%02d", (int)minutes, (int)(whole % 60));
+    else
+        snprintf(text, LAB_FORMAT_SIZE, "%lld:%02d:%02d", (long long)(minutes / 60),
+                 (int)(minutes % 60), (int)(whole % 60));
+    return text;
+}
+
 const char *lab_format_bytes(uint64_t bytes, char text[LAB_FORMAT_SIZE])
 {
     static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };

@@ -12,6 +12,10 @@
  * negative or non-finite value. Returns @text. */
 const char *lab_format_seconds(double seconds, char text[LAB_FORMAT_SIZE]);
 
+/* lab_format_duration() writes minutes and seconds, or hours too, of @seconds that people wait:
+ * "0:07", "1:05", "2:03:09"; "-" for a negative or non-finite value. Returns @text. */
+const char *lab_format_duration(double seconds, char text[LAB_FORMAT_SIZE]);
+
 /* lab_format_bytes() writes @bytes with three digits and its unit, such as "416 KiB"; whole bytes
  * below 1 KiB. Returns @text. */
 const char *lab_format_bytes(uint64_t bytes, char text[LAB_FORMAT_SIZE]);

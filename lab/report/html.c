@@ -92,7 +92,7 @@ void lab_markdown_text(FILE *stream, const char *text)
     put_text(stream, text, LAB_PAGE_MARKDOWN);
 }
 
-/* What the format says, as a new text; NULL, and the page has failed, without memory. */
+/* The formatted text, as a new one; NULL, and the page has failed, without memory. */
 static char *format_text(lab_page *page, const char *format, va_list list)
     __attribute__((format(printf, 2, 0)));
 

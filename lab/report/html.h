@@ -2,7 +2,7 @@
  * html.h - a document in one of two forms: a web page that needs nothing but itself, or Markdown
  *
  *     lab_page page;
- *     lab_page_begin(&page, stream, LAB_PAGE_HTML, "What was measured");
+ *     lab_page_begin(&page, stream, LAB_PAGE_HTML, "Measurements");
  *     lab_page_heading(&page, 2, "%s", device);
  *     lab_table *table = lab_table_create();
  *     lab_table_column(table, "problem", LAB_LEFT);

@@ -93,7 +93,7 @@ static void draw_ratio(const lab_plot_ratios *plot, FILE *stream, const lab_axis
     lab_axis_mark(stream, series, lab_axis_at(axis, mark->value), y, false, title);
 }
 
-/* What lies on both sides of 1. */
+/* Values on both sides of 1. */
 static void draw_sides(const lab_plot_ratios *plot, FILE *stream, const lab_axis *axis, double y)
 {
     double one = lab_axis_at(axis, 1);

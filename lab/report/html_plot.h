@@ -2,8 +2,8 @@
  * html_plot.h - drawings on a web page, as SVG in the page itself
  *
  * Every mark has its figures in a <title>, which browsers show where the pointer rests. Labels may
- * be any text; they are escaped, and shortened where there is no room. What is not a positive
- * finite number is not drawn.
+ * be any text; they are escaped, and shortened where there is no room. Only positive
+ * finite numbers are drawn.
  */
 #ifndef LAB_HTML_PLOT_H
 #define LAB_HTML_PLOT_H
@@ -49,7 +49,7 @@ typedef struct lab_plot_shares {
 } lab_plot_shares;
 void lab_plot_shares_print(const lab_plot_shares *plot, FILE *stream);
 
-/* What happened to a figure over time: dots, and the least so far as steps. */
+/* A figure over time: dots, and the least so far as steps. */
 typedef struct lab_plot_moment {
     double at;    /* seconds since any moment, ascending */
     double value; /* seconds */

@@ -11,6 +11,10 @@
 #include <wchar.h>
 
 #include "html.h"
+#include "wrap.h"
+
+/* The last column is not made narrower than this. */
+#define LAST_LEAST 40
 
 typedef struct column {
     char *head;
@@ -21,6 +25,7 @@ typedef struct column {
 struct lab_table {
     column *columns;
     size_t column_count;
+    size_t keys; /* columns that name a row */
     char **cells;
     size_t cell_count;
     size_t cell_room;
@@ -84,7 +89,16 @@ static void print_markdown_cell(FILE *stream, const char *text)
 
 lab_table *lab_table_create(void)
 {
-    return calloc(1, sizeof(lab_table));
+    lab_table *table = calloc(1, sizeof *table);
+    if (table)
+        table->keys = 1;
+    return table;
+}
+
+void lab_table_keys(lab_table *table, size_t count)
+{
+    if (table)
+        table->keys = count;
 }
 
 void lab_table_destroy(lab_table *table)
@@ -194,6 +208,27 @@ static void measure_columns(const lab_table *table, int *widths)
     }
 }
 
+/* Some columns of a table that are printed together: the key ones, and those from @first to before
+ * @end. */
+typedef struct block {
+    size_t keys, first, end;
+    const int *widths;
+} block;
+
+/* The column of @part after @i, from SIZE_MAX on; its end is past the last. */
+static size_t next_column(const block *part, size_t i)
+{
+    i = i == SIZE_MAX ? 0 : i + 1;
+    return i < part->keys ? i : i < part->first ? part->first : i;
+}
+
+/* A cell of the last column that is too long for it goes on below itself. */
+static void print_rest(FILE *stream, const char *text, int at, int width)
+{
+    const lab_wrap wrap = { .at = at, .indent = at, .limit = at + width };
+    lab_wrap_print(stream, text, strlen(text), wrap);
+}
+
 /* Blanks that are owed are written only when text follows, so that no line ends in blanks. */
 static int print_text_cell(FILE *stream, const char *text, lab_align align, int width, int owed)
 {
@@ -204,23 +239,30 @@ static int print_text_cell(FILE *stream, const char *text, lab_align align, int 
     return align == LAB_RIGHT ? 0 : fill;
 }
 
-static void print_text_row(const lab_table *table, FILE *stream, const int *widths,
+static void print_text_row(const lab_table *table, FILE *stream, const block *part,
                            char *const *cells)
 {
-    int owed = 0;
-    for (size_t i = 0; i < table->column_count; i++) {
+    int owed = 0, at = 0;
+    for (size_t i = next_column(part, SIZE_MAX); i < part->end; i = next_column(part, i)) {
         const char *text = cells ? cells[i] : table->columns[i].head;
-        owed = print_text_cell(stream, text, table->columns[i].align, widths[i],
-                               owed + (i ? 2 : 0));
+        owed += i ? 2 : 0;
+        at += i ? 2 : 0;
+        if (lab_text_width(text) > part->widths[i]) {
+            fprintf(stream, "%*s", owed, "");
+            print_rest(stream, text, at, part->widths[i]);
+            return;
+        }
+        owed = print_text_cell(stream, text, table->columns[i].align, part->widths[i], owed);
+        at += part->widths[i];
     }
     fputc('\n', stream);
 }
 
-static void print_text_rule(const lab_table *table, FILE *stream, const int *widths)
+static void print_text_rule(FILE *stream, const block *part)
 {
-    for (size_t i = 0; i < table->column_count; i++) {
+    for (size_t i = next_column(part, SIZE_MAX); i < part->end; i = next_column(part, i)) {
         fputs(i ? "  " : "", stream);
-        for (int j = 0; j < widths[i]; j++)
+        for (int j = 0; j < part->widths[i]; j++)
             fputc('-', stream);
     }
     fputc('\n', stream);
@@ -242,18 +284,58 @@ static bool rule_before(const lab_table *table, size_t row)
     return false;
 }
 
-static void print_text(const lab_table *table, FILE *stream, const int *widths)
+static void print_block(const lab_table *table, FILE *stream, const block *part)
 {
     size_t rows = table->cell_count / table->column_count;
     if (has_heads(table)) {
-        print_text_row(table, stream, widths, NULL);
-        print_text_rule(table, stream, widths);
+        print_text_row(table, stream, part, NULL);
+        print_text_rule(stream, part);
     }
     for (size_t row = 0; row < rows; row++) {
         if (row && rule_before(table, row))
-            print_text_rule(table, stream, widths);
-        print_text_row(table, stream, widths, table->cells + row * table->column_count);
+            print_text_rule(stream, part);
+        print_text_row(table, stream, part, table->cells + row * table->column_count);
     }
+}
+
+/* The columns before @end, with blanks between them. */
+static int width_before(const int *widths, size_t end)
+{
+    int width = 0;
+    for (size_t i = 0; i < end; i++)
+        width += widths[i] + (i ? 2 : 0);
+    return width;
+}
+
+/* Makes the last column, if it is one of texts, narrow enough for all to stand in a line or, where
+ * that leaves too little of it, to stand below, behind the @keys columns alone. */
+static void narrow_last(const lab_table *table, size_t keys, int *widths)
+{
+    size_t last = table->column_count - 1;
+    int room = LAB_LINE_WIDTH - width_before(widths, last) - 2;
+    if (room < LAST_LEAST)
+        room = LAB_LINE_WIDTH - width_before(widths, keys < last ? keys : last) - 2;
+    if (table->columns[last].align == LAB_LEFT && room >= LAST_LEAST && widths[last] > room)
+        widths[last] = room;
+}
+
+/* Columns that do not fit into a line go on below, behind the key columns once more. */
+static void print_text(const lab_table *table, FILE *stream, int *widths)
+{
+    size_t keys = table->keys < table->column_count ? table->keys : table->column_count;
+    block part = { .keys = keys, .first = keys, .end = keys, .widths = widths };
+    narrow_last(table, keys, widths);
+    do {
+        int width = width_before(widths, keys);
+        for (part.end = part.first; part.end < table->column_count; part.end++) {
+            width += 2 + widths[part.end];
+            if (width > LAB_LINE_WIDTH && part.end > part.first)
+                break;
+        }
+        fputs(part.first > keys ? "\n" : "", stream);
+        print_block(table, stream, &part);
+        part.first = part.end;
+    } while (part.end < table->column_count);
 }
 
 static void print_markdown_row(const lab_table *table, FILE *stream, char *const *cells)

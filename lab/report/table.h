@@ -25,7 +25,8 @@ typedef enum lab_align {
     LAB_RIGHT
 } lab_align;
 typedef enum lab_table_form {
-    LAB_TEXT,     /* for a terminal: blanks between the columns, a line under the heads */
+    LAB_TEXT,     /* for a terminal: blanks between the columns, a line under the heads, and no line
+                     longer than LAB_LINE_WIDTH (wrap.h) */
     LAB_MARKDOWN, /* a GitHub table */
     LAB_HTML      /* a table element; colours are spans of a class such as "good" (html_style.c) */
 } lab_table_form;
@@ -44,6 +45,10 @@ void lab_table_column(lab_table *table, const char *head, lab_align align);
  * left out of markdown. */
 void lab_table_cell(lab_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* lab_table_keys() says that the first @count columns, 1 unless it is called, name a row: where not
+ * all columns fit into a line, those that are left stand below, behind these once more. */
+void lab_table_keys(lab_table *table, size_t count);
 
 /* lab_table_row_end() fills the rest of the present row, if it has begun, with empty cells. */
 void lab_table_row_end(lab_table *table);

@@ -56,8 +56,8 @@ const char *lab_clue_explain(unsigned findings, char *text, size_t size)
 
 /* ---- The rules ---- */
 
-/* A unit that is busy for 70 % of the time binds. What is gained without a unit's work is what that
- * unit costs; what is lost with less overlap says that waiting binds; what is gained by doing worse
+/* A unit that is busy for 70 % of the time binds. The gain without a unit's work is the cost of
+ * that unit; what is lost with less overlap says that waiting binds; what is gained by doing worse
  * was not worth doing. */
 static const lab_clue_rule rules[] = {
     { LAB_CLUE_INSPECTION, "spills", false, 0, LAB_FINDING_SPILLS },
@@ -76,6 +76,7 @@ static const lab_clue_rule rules[] = {
     { LAB_CLUE_ABLATION, "in-order", false, 0.03, LAB_FINDING_LATENCY_BOUND },
     { LAB_CLUE_ABLATION, "extra-barrier", false, 0.03, LAB_FINDING_LATENCY_BOUND },
     { LAB_CLUE_INSPECTION, "narrow-global-loads", false, 0, LAB_FINDING_UNCOALESCED },
+    { LAB_CLUE_INSPECTION, "lanes-rows-apart", false, 0, LAB_FINDING_UNCOALESCED },
     { LAB_CLUE_COUNTER, "sectors", true, 0.7, LAB_FINDING_UNCOALESCED },
     { LAB_CLUE_INSPECTION, "bank-conflicts", false, 0, LAB_FINDING_BANK_CONFLICTS },
     { LAB_CLUE_COUNTER, "conflicts", false, 0.05, LAB_FINDING_BANK_CONFLICTS },

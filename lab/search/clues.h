@@ -19,7 +19,7 @@
 struct lab_effect;  /* lab/inspect/ablate.h */
 struct lab_profile; /* lab/inspect/profile.h */
 
-/* What binds. A set of them has bit 1 << finding for each. */
+/* The limits of a kernel. A set of them has bit 1 << finding for each. */
 typedef enum lab_finding {
     LAB_FINDING_SPILLS,         /* registers go to memory and back */
     LAB_FINDING_LOW_OCCUPANCY,  /* few warps to hide latency with */
@@ -56,14 +56,14 @@ typedef struct lab_clue {
     double value;
 } lab_clue;
 
-/* All that is known of a kernel, by whoever looked: each part may be missing. */
+/* All that is known of a kernel; each part may be missing. */
 typedef struct lab_clues {
     lab_prospect prospect; /* registers, spills, shared memory, blocks, warps */
     int64_t warps_max;     /* that a multiprocessor holds; 0: not known */
     int64_t smem_max;      /* bytes of shared memory that it has; 0: not known */
 
-    /* What inspection says, by its names: "spills", "local-memory-in-loop", ...; the value says
-     * nothing. A name of the vocabulary above means itself. */
+    /* The findings of inspection, by its names: "spills", "local-memory-in-loop", ...; the value
+     * says nothing. A name of the vocabulary above means itself. */
     const lab_clue *findings;
     size_t finding_count;
 
@@ -72,7 +72,7 @@ typedef struct lab_clues {
     const lab_clue *counters;
     size_t counter_count;
 
-    /* What became of the time when one thing was changed, as a share of it, by the names of
+    /* The change of the time when one thing was changed, as a share of it, by the names of
      * ablations (lab/inspect/ablate.h) and as lab_effect_value() has it: "no-exp" 0.12 was 12 %
      * faster, "half-stages" 0.08 was 8 % slower. */
     const lab_clue *effects;

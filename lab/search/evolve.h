@@ -1,8 +1,8 @@
 /*
  * evolve.h - evolution: islands of kernels that are mutated, crossed, and replaced by better ones
  *
- *     parents (an elite, or who wins a tournament) -> child, by moves that the guide prefers ->
- *     evaluation -> a place on the island, if it is better than the worst -> champion, if the
+ *     parents (an elite, or the winner of a tournament) -> child, by moves that the guide prefers
+ * -> evaluation -> a place on the island, if it is better than the worst -> champion, if the
  *     caller's rule says so
  *
  * A genome is a point of a space and one text for each marked region of a source. Everything that
@@ -41,7 +41,7 @@ typedef struct lab_individual {
     char why[LAB_WHY_SIZE];
 } lab_individual;
 
-/* Who knows kernels. */
+/* The source of facts about kernels. */
 typedef struct lab_nature {
     void *data;
     int shapes;
@@ -98,7 +98,7 @@ heed_status lab_evolution_run(lab_evolution *evolution, const lab_nature *nature
  * found out about it after it was evaluated. Its children are bred by that from now on. */
 void lab_evolution_tell(lab_evolution *evolution, int64_t id, unsigned findings);
 
-/* What there is. Pointers are valid until the next run. */
+/* The state of an evolution. Pointers are valid until the next run. */
 const lab_individual *lab_evolution_champion(const lab_evolution *evolution); /* NULL: none yet */
 const lab_guide *lab_evolution_guide(const lab_evolution *evolution);
 int64_t lab_evolution_evaluations(const lab_evolution *evolution);

@@ -1,9 +1,9 @@
 /*
  * expression.c - integer expressions over named values: computed as they are read
  *
- * Precedence climbing over a table of operators. What is not to count (the other branch of ?:, the
- * right side of a decided && or ||) is read like the rest, with reader.dead set: then values are
- * zero and nothing can overflow.
+ * Precedence climbing over a table of operators. A part that does not count (the other branch of
+ * ?:, the right side of a decided && or ||) is read like the rest, with reader.dead set: then
+ * values are zero and nothing can overflow.
  */
 #include "lab/search/expression.h"
 

@@ -23,7 +23,7 @@ typedef struct lab_named {
     int64_t value;
 } lab_named;
 
-/* What an expression can see. */
+/* The names that an expression can see. */
 typedef struct lab_scope {
     const lab_named *items;
     size_t count;

@@ -7,7 +7,7 @@
 
 #define REGION LAB_GUIDE_REGION
 
-/* What is not here stays as it is. */
+/* Knobs that are not here stay as they are. */
 static const lab_guide_rule rules[] = {
     { LAB_FINDING_SPILLS, LAB_KNOB_REGISTERS, 0.1, 6, "a higher cap keeps them in registers" },
     { LAB_FINDING_SPILLS, LAB_KNOB_ROWS, 6, 0.1, "a smaller tile needs fewer registers" },
@@ -35,7 +35,7 @@ static const lab_guide_rule rules[] = {
     { LAB_FINDING_LATENCY_BOUND, LAB_KNOB_THREADS, 0.5, 2, "others run while one waits" },
     { LAB_FINDING_LATENCY_BOUND, LAB_KNOB_SPLITS, 0.5, 3, "shorter chains, more of them" },
     { LAB_FINDING_LATENCY_BOUND, LAB_KNOB_ROWS, 2, 1, "smaller blocks, more of them" },
-    { LAB_FINDING_UNCOALESCED, REGION, 4, 4, "who loads what is in the code" },
+    { LAB_FINDING_UNCOALESCED, REGION, 4, 4, "the code decides which lane loads what" },
     { LAB_FINDING_UNCOALESCED, LAB_KNOB_KEYS, 1, 2, "longer tiles are loaded in longer runs" },
     { LAB_FINDING_BANK_CONFLICTS, REGION, 4, 4, "how tiles lie is in the code" },
     { LAB_FINDING_BANK_CONFLICTS, LAB_KNOB_KEYS, 1.5, 1.5,

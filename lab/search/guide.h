@@ -3,7 +3,7 @@
  *
  * Inspection, counters and ablation say in a fixed vocabulary (clues.h) what holds a kernel back. A
  * table says for each of these words which knobs, by what they are for, are worth turning which
- * way, and why. What became of moves that were made before makes each of them more or less likely,
+ * way, and why. The outcomes of earlier moves make each of them more or less likely,
  * whatever the table says: it knows the rule, history the case.
  */
 #ifndef LAB_GUIDE_H
@@ -49,7 +49,7 @@ typedef struct lab_move {
 lab_move lab_move_at(const lab_space *space, int number);
 int lab_move_number(const lab_space *space, const lab_move *move);
 
-/* What became of a move. */
+/* The outcome of a move. */
 typedef enum lab_gain {
     LAB_GAIN_BETTER, /* faster than the parent */
     LAB_GAIN_NONE,
@@ -57,7 +57,7 @@ typedef enum lab_gain {
     LAB_GAINS
 } lab_gain;
 
-/* What is remembered. Zeroed: nothing yet. Plain data: it may be copied, and kept in a file. */
+/* The memory of a guide. Zeroed: nothing yet. Plain data: it may be copied, and kept in a file. */
 typedef struct lab_guide {
     int seen[LAB_MOVES][LAB_GAINS];
 } lab_guide;

@@ -39,7 +39,7 @@ typedef struct lab_tried {
     double seconds;      /* of one execution, geometric mean over the problems; 0: it did not run */
 } lab_tried;
 
-/* What is asked. */
+/* A request. */
 typedef struct lab_appeal {
     lab_way way;
     const char *task;            /* in words: what is to be made faster, and the rules */

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* What each fact means. */
+/* The meaning of each fact. */
 static const struct {
     const char *name;
     const char *unit;

@@ -38,7 +38,7 @@ lab_prospect lab_prospect_unknown(void);
 /* lab_prospect_worsen() makes @prospect that of two kernels together: of each fact the worse. */
 void lab_prospect_worsen(lab_prospect *prospect, const lab_prospect *other);
 
-/* What a point may take, or must have at least, by the fact. */
+/* The most that a point may take, or the least that it must have, by the fact. */
 typedef struct lab_bounds {
     int64_t value[LAB_FACTS]; /* -1: no limit */
 } lab_bounds;
@@ -59,7 +59,7 @@ typedef struct lab_standing {
 
 /* lab_prospect_front() sets front[i] for those of @count standings that no other one beats: there
  * is none that is at least as good in time, registers, shared memory and warps, and better in one
- * of them. What has no time is never among them. */
+ * of them. A point without a time is never among them. */
 void lab_prospect_front(const lab_standing *standings, size_t count, bool *front);
 
 #endif /* LAB_PROSPECT_H */

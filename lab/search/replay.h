@@ -31,7 +31,7 @@ typedef struct lab_replay_result {
 } lab_replay_result;
 
 /* lab_replay_run() runs a strategy against @trials. A point without records, or that was pruned, is
- * refused beforehand and costs nothing; one that failed is a trial. What a run takes for its best
+ * refused beforehand and costs nothing; one that failed is a trial. A run's best point
  * is judged by the records without noise. Returns HEED_OK; HEED_ERR_INVALID if no point has seconds
  * on all shapes or an option is bad; HEED_ERR_NO_MEMORY. */
 heed_status lab_replay_run(const lab_space *space, const lab_trials *trials,

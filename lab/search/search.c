@@ -32,8 +32,10 @@ struct lab_search {
 };
 
 static const char *const fates[LAB_FATES] = {
-    [LAB_FATE_TIMED] = "time",  [LAB_FATE_PRUNED] = "pruned",   [LAB_FATE_FAILED] = "failed",
-    [LAB_FATE_WRONG] = "wrong", [LAB_FATE_CRASHED] = "crashed", [LAB_FATE_LATE] = "late"
+    [LAB_FATE_TIMED] = "time",           [LAB_FATE_PRUNED] = "pruned",
+    [LAB_FATE_FAILED] = "failed",        [LAB_FATE_WRONG] = "wrong",
+    [LAB_FATE_CRASHED] = "crashed",      [LAB_FATE_LATE] = "late",
+    [LAB_FATE_IMPOSSIBLE] = "impossible"
 };
 
 const char *lab_fate_name(lab_fate found)

@@ -7,7 +7,7 @@
  * (replay.h). It cannot tell which. All it does follows from its seed and the answers, so a search
  * that was interrupted is resumed by starting it again with an evaluator that has the old answers.
  *
- * What is minimised is the mean over shapes of the logarithm of the seconds, that is their
+ * The search minimises the mean over shapes of the logarithm of the seconds, that is their
  * geometric mean, in which no shape counts more for being long.
  */
 #ifndef LAB_SEARCH_H
@@ -22,18 +22,20 @@
 #include "lab/search/dice.h"
 #include "lab/search/space.h"
 
-/* What became of an evaluation. */
+/* The outcome of an evaluation. */
 typedef enum lab_fate {
     LAB_FATE_TIMED = 0, /* it ran, and has seconds */
     LAB_FATE_PRUNED,    /* refused by what is known without running it: no trial */
     LAB_FATE_FAILED,    /* it could not be made or run */
     LAB_FATE_WRONG,     /* it computed something else */
     LAB_FATE_CRASHED,
-    LAB_FATE_LATE, /* it ran out of time */
+    LAB_FATE_LATE,       /* it ran out of time */
+    LAB_FATE_IMPOSSIBLE, /* it seemed faster than the device can be */
     LAB_FATES
 } lab_fate;
 
-/* lab_fate_name() returns "time", "pruned", "failed", "wrong", "crashed" or "late". */
+/* lab_fate_name() returns "time", "pruned", "failed", "wrong", "crashed", "late" or
+ * "impossible". */
 const char *lab_fate_name(lab_fate found);
 
 /* lab_fate_of() is the reverse; LAB_FATES for no name of these. */
@@ -46,8 +48,9 @@ typedef struct lab_evaluation {
     double seconds;         /* of one execution; LAB_FATE_TIMED alone */
     char why[LAB_WHY_SIZE]; /* unless LAB_FATE_TIMED */
 
-    /* What seconds are the least of, as they were taken: seconds per call, each the mean of @calls
-     * (0: not known). They are the evaluator's, until it is asked again. NULL: not known any more.
+    /* The samples that seconds are the least of, as they were taken: seconds per call, each the
+     * mean of @calls (0: not known). They are the evaluator's, until it is asked again. NULL: not
+     * known any more.
      */
     const double *samples;
     size_t sample_count;
@@ -57,7 +60,7 @@ typedef struct lab_evaluation {
 #define LAB_SEARCH_SHAPES 64
 #define LAB_SEARCH_EFFORTS 8
 
-/* Who knows how long a point takes. */
+/* The evaluator times points. */
 typedef struct lab_evaluator {
     void *data;
     int shapes;  /* problems, 1 to LAB_SEARCH_SHAPES, the most telling ones first */
@@ -125,7 +128,7 @@ heed_status lab_search_run(lab_search **search, const lab_space *space,
                            lab_error *error);
 void lab_search_free(lab_search *search);
 
-/* What came out. Pointers are valid until lab_search_free(). */
+/* The result. Pointers are valid until lab_search_free(). */
 typedef struct lab_search_result {
     lab_search_end end;
     const lab_try *tries; /* in the order in which they were begun */

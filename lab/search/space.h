@@ -42,7 +42,7 @@
 #define LAB_SPACE_TEXT 160
 #define LAB_POINT_TEXT 512 /* of a point */
 
-/* What a knob turns. */
+/* The purpose of a knob. */
 typedef enum lab_knob_role {
     LAB_KNOB_OTHER,
     LAB_KNOB_REGISTERS, /* that a thread may have */

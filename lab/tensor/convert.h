@@ -16,7 +16,7 @@
 double lab_element_get(heed_type type, const void *base, int64_t index);
 
 /* lab_element_set() writes @value to the element at @index, rounded once to nearest, ties to even:
- * straight from the double, not by way of float32. What is too large becomes an infinity;
+ * straight from the double, not by way of float32. Too large a value becomes an infinity;
  * subnormals are kept; a NaN becomes a quiet NaN. */
 void lab_element_set(heed_type type, void *base, int64_t index, double value);
 

@@ -13,7 +13,8 @@
 heed_status lab_file_open(FILE **file, const char *path, lab_error *error)
 {
     struct stat facts;
-    *file = fopen(path, "rb");
+    int input = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : -1;
+    *file = input >= 0 ? fdopen(input, "rb") : fopen(path, "rb");
     if (!*file)
         return lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, strerror(errno));
     if (fstat(fileno(*file), &facts) == 0 && S_ISDIR(facts.st_mode)) {
@@ -22,6 +23,50 @@ heed_status lab_file_open(FILE **file, const char *path, lab_error *error)
         return lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, strerror(EISDIR));
     }
     return HEED_OK;
+}
+
+/* Everything that @from has, at the beginning of @to. */
+static bool copy_all(FILE *from, FILE *to)
+{
+    char part[1 << 16];
+    size_t size;
+    while ((size = fread(part, 1, sizeof part, from)) > 0)
+        if (fwrite(part, 1, size, to) != size)
+            return false;
+    return !ferror(from) && fflush(to) == 0 && fseeko(to, 0, SEEK_SET) == 0;
+}
+
+heed_status lab_file_open_whole(FILE **file, const char *path, lab_error *error)
+{
+    struct stat facts;
+    heed_status status = lab_file_open(file, path, error);
+    if (status != HEED_OK || fstat(fileno(*file), &facts) != 0 ||
+        !(S_ISFIFO(facts.st_mode) || S_ISSOCK(facts.st_mode) || isatty(fileno(*file))))
+        return status;
+    FILE *whole = tmpfile();
+    errno = 0;
+    if (!whole || !copy_all(*file, whole)) {
+        lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, strerror(errno ? errno : EIO));
+        fclose(*file);
+        if (whole)
+            fclose(whole);
+        *file = NULL;
+        return HEED_ERR_SYSTEM;
+    }
+    fclose(*file);
+    *file = whole;
+    return HEED_OK;
+}
+
+bool lab_file_is_stream(const char *path)
+{
+    struct stat facts, own;
+    if (strcmp(path, "-") == 0)
+        return true;
+    if (stat(path, &facts) != 0 || !(S_ISFIFO(facts.st_mode) || S_ISSOCK(facts.st_mode)))
+        return false;
+    return fstat(STDOUT_FILENO, &own) != 0 || own.st_dev != facts.st_dev ||
+           own.st_ino != facts.st_ino;
 }
 
 int64_t lab_file_left(FILE *file)

@@ -4,6 +4,7 @@
 #ifndef LAB_FILE_H
 #define LAB_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,9 +12,17 @@
 #include "heed.h"
 #include "report/error.h"
 
-/* lab_file_open() opens @path for reading. HEED_ERR_SYSTEM, with the system's reason, if it cannot
- * or it is a folder. */
+/* lab_file_open() opens @path for reading, "-" being the standard input. HEED_ERR_SYSTEM, with the
+ * system's reason, if it cannot or it is a folder. */
 heed_status lab_file_open(FILE **file, const char *path, lab_error *error);
+
+/* lab_file_open_whole() is the same for a reader that needs the length or seeks: a pipe's content
+ * is copied to a file without a name first. */
+heed_status lab_file_open_whole(FILE **file, const char *path, lab_error *error);
+
+/* lab_file_is_stream() says whether @path is the standard input or a pipe, which can be read once
+ * alone; what this process writes to is none. */
+bool lab_file_is_stream(const char *path);
 
 /* lab_file_left() returns the bytes from the present position to the end of a regular file; -1 for
  * a pipe or a device, whose end is not known beforehand. */

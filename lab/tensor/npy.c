@@ -24,7 +24,7 @@
 #define PREAMBLE_SIZE (MAGIC_SIZE + 4)
 #define DICT_SIZE (64 + LAB_RANK_MAX * 22 + 64)
 
-/* What the header says. */
+/* The fields of the header. */
 typedef struct npy_header {
     char descr[32];
     bool fortran_order;

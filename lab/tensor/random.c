@@ -3,6 +3,9 @@
  */
 #include "lab/tensor/random.h"
 
+#include <errno.h>
+#include <sys/random.h>
+
 /* The finalizer of splitmix64 (Steele, Lea, Flood 2014): every bit of the result depends on every
  * bit of @x. */
 static uint64_t mix(uint64_t x)
@@ -35,4 +38,29 @@ double lab_random_normal(uint64_t seed, uint64_t index)
     uint64_t sum = (bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48);
     /* Each part is uniform on 0 .. 65535: mean 32767.5, variance (65536^2 - 1) / 12. */
     return ((double)sum - 4 * 32767.5) * (1.7320508075688772 / 65536.0);
+}
+
+bool lab_random_secret(uint64_t *words, size_t count)
+{
+    char *to = (char *)words;
+    size_t left = count * sizeof *words;
+
+    while (left > 0) {
+        ssize_t got = getrandom(to, left, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        to += got;
+        left -= (size_t)got;
+    }
+    return true;
+}
+
+bool lab_random_hidden(uint64_t *seed)
+{
+    bool drawn = lab_random_secret(seed, 1);
+
+    *seed &= (UINT64_C(1) << 53) - 1;
+    return drawn;
 }

@@ -270,7 +270,7 @@ heed_status lab_safetensors_open(lab_safetensors **file, const char *path, lab_e
         free(opened);
         return lab_fail(error, HEED_ERR_NO_MEMORY, "%s: not enough memory", path);
     }
-    heed_status status = lab_file_open(&opened->stream, path, error);
+    heed_status status = lab_file_open_whole(&opened->stream, path, error);
     if (status == HEED_OK)
         status = read_header(opened, error);
     if (status == HEED_OK)

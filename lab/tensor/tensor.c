@@ -103,3 +103,25 @@ heed_status lab_tensor_convert(lab_tensor *tensor, heed_type type, lab_error *er
     *tensor = converted;
     return HEED_OK;
 }
+
+heed_status lab_tensor_swap(lab_tensor *tensor, lab_error *error)
+{
+    const int64_t *from = tensor->shape;
+    const int64_t shape[] = { from[0], from[2], from[1], from[3] };
+    lab_tensor swapped;
+    if (tensor->rank != 4)
+        return lab_fail(error, HEED_ERR_INVALID, "rank is %d; it must be 4", tensor->rank);
+    heed_status status = lab_tensor_create(&swapped, tensor->type, shape, 4, error);
+    if (status != HEED_OK)
+        return status;
+    size_t row = (size_t)from[3] * heed_type_size(tensor->type);
+    const char *read = tensor->data;
+    for (int64_t i = 0; i < from[0]; i++)
+        for (int64_t j = 0; j < from[1]; j++)
+            for (int64_t k = 0; k < from[2]; k++, read += row)
+                memcpy((char *)swapped.data + (size_t)((i * from[2] + k) * from[1] + j) * row, read,
+                       row);
+    lab_tensor_free(tensor);
+    *tensor = swapped;
+    return HEED_OK;
+}

@@ -48,4 +48,9 @@ int64_t lab_tensor_elements(const lab_tensor *tensor);
  * HEED_ERR_NO_MEMORY leaves the tensor as it was. */
 heed_status lab_tensor_convert(lab_tensor *tensor, heed_type type, lab_error *error);
 
+/* lab_tensor_swap() makes a tensor of shape [a, b, c, d] one of shape [a, c, b, d] whose element
+ * [i, k, j, l] is what [i, j, k, l] was. HEED_ERR_INVALID for another rank than 4;
+ * HEED_ERR_NO_MEMORY; either leaves the tensor as it was. */
+heed_status lab_tensor_swap(lab_tensor *tensor, lab_error *error);
+
 #endif /* LAB_TENSOR_H */

@@ -22,7 +22,7 @@ typedef struct job {
     const lab_limits *limits;
     lab_code *code;
     lab_trial_outcome *outcome;
-    char folder[64]; /* of this job alone */
+    char folder[128]; /* of this job alone */
 } job;
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -118,8 +118,18 @@ static bool run_compiler(job *it)
                  candidate->knobs[i].value);
         arguments[count++] = defines[i];
     }
-    static const char *const rest[] = { "-shared", "-fPIC",        "-w",          "-I.",
-                                        "-o",      "candidate.so", "candidate.c", "-lm" };
+    /* A source that can ask for files can tell which there are, by whether it compiles. */
+    static const char *const rest[] = { "-U__has_include",
+                                        "-U__has_include_next",
+                                        "-U__has_embed",
+                                        "-shared",
+                                        "-fPIC",
+                                        "-w",
+                                        "-I.",
+                                        "-o",
+                                        "candidate.so",
+                                        "candidate.c",
+                                        "-lm" };
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         arguments[count++] = rest[i];
     const lab_compiler_task task = { .compiler = it->code->compiler,
@@ -134,8 +144,10 @@ static bool run_compiler(job *it)
 static bool compile(job *it)
 {
     if (!lab_compiler_find(it->code->compiler))
-        return lab_trial_outcome_set(it->outcome, LAB_TRIAL_SYSTEM,
-                                     "there is no C compiler: none of cc, gcc, clang is in PATH");
+        return lab_trial_outcome_set(
+            it->outcome, LAB_TRIAL_SYSTEM,
+            "there is no C compiler that may be run: HEED_CC or one of "
+            "cc, gcc, clang in PATH; scripts only in the system's folders");
     if (!make_folder(it))
         return lab_trial_outcome_set(it->outcome, LAB_TRIAL_SYSTEM, "cannot make a folder: %s",
                                      strerror(errno));

@@ -25,7 +25,8 @@ typedef struct lab_code {
 } lab_code;
 
 /* lab_compiler_find() writes the path of the C compiler to @path: the one in HEED_CC, or the first
- * of cc, gcc and clang in PATH. False if there is none. */
+ * of cc, gcc and clang in PATH. A script counts only in the system's folders: one in a folder of
+ * the user's would be run with that folder within reach. False if there is none. */
 bool lab_compiler_find(char path[PATH_MAX]);
 
 /* lab_compile_c() checks and compiles a C candidate. True if @outcome is LAB_TRIAL_OK; @code is

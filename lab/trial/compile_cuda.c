@@ -23,7 +23,7 @@
 #define ARGUMENTS_MAX (LAB_KNOBS_MAX + 8)
 #define RAW_LOG_SIZE (4 * LAB_LOG_SIZE)
 
-/* What goes there and what comes back, each a file in memory. */
+/* The request and the answer, each a file in memory. */
 typedef struct files {
     int source, code, log;
 } files;
@@ -65,7 +65,7 @@ static int start(lab_host *host, const lab_candidate *candidate, const char *run
     return lab_process_start(&host->process, &command);
 }
 
-/* What lies in @fd, at most @most bytes and a null byte; NULL if there is nothing. */
+/* The content of @fd, at most @most bytes and a null byte; NULL if there is nothing. */
 static char *read_back(int fd, size_t most, size_t *size)
 {
     struct stat status;

@@ -27,74 +27,12 @@
 /* More than is kept, as paths are yet to be taken out. */
 #define RAW_LOG_SIZE (4 * LAB_LOG_SIZE)
 
-/* Where compilers and what they read are, in distributions that are out of the ordinary too. */
-static const char *const system_folders[] = { "/usr",       "/bin",      "/lib",
-                                              "/lib32",     "/lib64",    "/etc/ld.so.cache",
-                                              "/nix/store", "/gnu/store" };
-#define SYSTEM_FOLDERS (sizeof system_folders / sizeof *system_folders)
-
 /* The compiler at work. */
 typedef struct job {
     const lab_compiler_task *task;
     lab_trial_outcome *outcome;
-    char prefix[PATH_MAX]; /* where it is installed */
     char raw[RAW_LOG_SIZE];
 } job;
-
-/* ---------------------------------------------------------------------------------------------- */
-/* The compiler                                                                                   */
-/* ---------------------------------------------------------------------------------------------- */
-
-/* Is there a program @name in the folder that @folder begins with, up to a colon? */
-static bool is_program(const char *folder, const char *name, char path[PATH_MAX])
-{
-    int length = snprintf(path, PATH_MAX, "%.*s/%s", (int)strcspn(folder, ":"), folder, name);
-
-    return length > 0 && length < PATH_MAX && path[0] == '/' && access(path, X_OK) == 0;
-}
-
-static bool find_in_path(const char *name, char path[PATH_MAX])
-{
-    const char *folder = getenv("PATH");
-
-    while (folder && *folder) {
-        if (is_program(folder, name, path))
-            return true;
-        folder += strcspn(folder, ":");
-        folder += *folder == ':';
-    }
-    return false;
-}
-
-bool lab_compiler_find(char path[PATH_MAX])
-{
-    static const char *const names[] = { "cc", "gcc", "clang" };
-    const char *asked = getenv("HEED_CC");
-
-    if (asked && asked[0] == '/')
-        return snprintf(path, PATH_MAX, "%s", asked) < PATH_MAX && access(path, X_OK) == 0;
-    if (asked && asked[0])
-        return find_in_path(asked, path);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (find_in_path(names[i], path))
-            return true;
-    return false;
-}
-
-/* The folder above that of the program @path, once links are followed: /opt/gcc for
- * /opt/gcc/bin/gcc. */
-static void find_prefix(const char *path, char prefix[PATH_MAX])
-{
-    char *real = realpath(path, NULL);
-
-    snprintf(prefix, PATH_MAX, "%s", real ? real : path);
-    free(real);
-    for (int i = 0; i < 2; i++) {
-        char *slash = strrchr(prefix, '/');
-        if (slash)
-            *slash = '\0';
-    }
-}
 
 /* ---------------------------------------------------------------------------------------------- */
 /* The process                                                                                    */
@@ -115,13 +53,12 @@ static unsigned process_limit(void)
 
 static bool make_sandbox(const job *it, lab_sandbox *sandbox)
 {
-    lab_access access[SYSTEM_FOLDERS + 3];
-    size_t count = 0;
+    char paths[LAB_COMPILER_PATHS][PATH_MAX];
+    lab_access access[LAB_COMPILER_PATHS + 2];
+    size_t count = lab_compiler_paths(it->task->compiler, paths);
 
-    for (size_t i = 0; i < SYSTEM_FOLDERS; i++)
-        access[count++] = (lab_access){ .path = system_folders[i] };
-    if (strrchr(it->prefix, '/') && strrchr(it->prefix, '/')[1])
-        access[count++] = (lab_access){ .path = it->prefix };
+    for (size_t i = 0; i < count; i++)
+        access[i] = (lab_access){ .path = paths[i] };
     access[count++] = (lab_access){ .path = it->task->folder, .write = true };
     access[count++] = (lab_access){ .path = "/dev/null", .write = true };
     *sandbox = (lab_sandbox){
@@ -202,7 +139,7 @@ static const char *first_error(const char *log, int *length)
     return line;
 }
 
-/* What the end of the compiler, with the wait status @status, means. */
+/* The meaning of the end of the compiler, with the wait status @status. */
 static bool judge_end(const job *it, int status)
 {
     int length;
@@ -231,6 +168,7 @@ static bool run(job *it)
     int status = lab_process_reap(process.pid);
     lab_process_close(&process);
     lab_log_strip(it->raw);
+    lab_log_hide_files(it->raw);
     memcpy(it->task->log, it->raw, LAB_LOG_SIZE);
     if (verdict == LAB_TRIAL_HUNG)
         return lab_trial_outcome_set(it->outcome, verdict, "was not compiled within %.3g s",
@@ -248,7 +186,6 @@ bool lab_compiler_run(const lab_compiler_task *task, lab_trial_outcome *outcome)
         return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "no memory to compile it");
     it->task = task;
     it->outcome = outcome;
-    find_prefix(task->compiler, it->prefix);
     bool done = run(it);
     free(it);
     return done;

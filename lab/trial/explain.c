@@ -164,7 +164,9 @@ bool lab_explain(const char *line, const lab_wire_orders *orders, uint64_t input
     char text[LAB_WIRE_LINE];
 
     if (strcmp(line, "unsupported") == 0)
-        return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED, NULL);
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
+                                     "says that it cannot do this problem: heed_candidate_run() "
+                                     "did not return 0");
     if (starts_with(line, "fault "))
         return explain_fault(line, orders, inputs, outputs, outcome);
     if (starts_with(line, "trapped "))

@@ -11,7 +11,9 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/futex.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -32,7 +34,8 @@
 
 #define ANY (-1)
 
-/* A call that is in the table: always, or if an argument's bits @mask are @value. */
+/* A call that is in the table: always, or if the bits @mask of an argument are @value. A row whose
+ * number is ALSO is one more condition of the row before it. */
 typedef struct rule {
     uint32_t number;
     int argument; /* ANY: whatever they are */
@@ -40,14 +43,21 @@ typedef struct rule {
     uint32_t value;
 } rule;
 
+#define ALSO UINT32_MAX
+
 /* In the place of a value: the calling process. */
 #define SELF UINT32_MAX
 
 #define ALL UINT32_MAX
 #define CHANGING ((uint32_t)(O_ACCMODE | O_CREAT | O_TRUNC))
 
-/* What computing takes: the runner's own requests, memory that cannot become code, clocks, and the
- * end. */
+/* MADV_POPULATE_READ and the same to write, which older headers lack. */
+#define POPULATE 22u
+
+#define FUTEX_COMMAND (~(uint32_t)FUTEX_PRIVATE_FLAG)
+
+/* Calls for computing: the runner's own requests, memory that cannot become code, clocks, and the
+ * end. Calls that sleep or yield are refused: time without a CPU would not be counted. */
 static const rule computing[] = {
     { __NR_read, 0, ALL, 0 },
     { __NR_write, 0, ALL, 1 },
@@ -59,24 +69,25 @@ static const rule computing[] = {
     { __NR_mprotect, 2, PROT_EXEC, 0 },
     { __NR_mremap, ANY, 0, 0 },
     { __NR_munmap, ANY, 0, 0 },
-    { __NR_madvise, ANY, 0, 0 },
-    { __NR_futex, ANY, 0, 0 },
+    { __NR_madvise, 2, ~7u, 0 },                  /* from MADV_NORMAL to MADV_DONTNEED ... */
+    { __NR_madvise, 2, ALL, 8 },                  /* ... MADV_FREE ... */
+    { __NR_madvise, 2, ~1u, MADV_HUGEPAGE },      /* ... and not ... */
+    { __NR_madvise, 2, ~1u, POPULATE },           /* ... but what fails memory, or merges it */
+    { __NR_futex, 1, FUTEX_COMMAND, FUTEX_WAKE }, /* what nobody waits for */
     { __NR_clock_gettime, ANY, 0, 0 },
     { __NR_clock_getres, ANY, 0, 0 },
-    { __NR_clock_nanosleep, ANY, 0, 0 },
-    { __NR_nanosleep, ANY, 0, 0 },
     { __NR_gettimeofday, ANY, 0, 0 },
-    { __NR_sched_yield, ANY, 0, 0 },
     { __NR_getrandom, ANY, 0, 0 },
     { __NR_getpid, ANY, 0, 0 },
     { __NR_gettid, ANY, 0, 0 },
-    { __NR_tgkill, 0, ALL, SELF }, /* abort() */
+    { __NR_tgkill, 0, ALL, SELF }, /* abort() ... */
+    { ALSO, 2, ALL, SIGABRT },     /* ... for SIGCONT would undo a stop */
     { __NR_rt_sigprocmask, ANY, 0, 0 },
     { __NR_rt_sigreturn, ANY, 0, 0 },
-    { __NR_restart_syscall, ANY, 0, 0 },
 };
 
-/* What the dynamic linker does beside that; and the filter that comes next. */
+/* Calls of the dynamic linker beside these; and the filter that comes next. Code may be mapped of
+ * files, and not be written: nothing else ever becomes code, nor does code change. */
 static const rule loading[] = {
     { __NR_openat, 2, CHANGING, 0 },
 #ifdef __NR_open
@@ -91,13 +102,13 @@ static const rule loading[] = {
 #ifdef __NR_readlink
     { __NR_readlink, ANY, 0, 0 },
 #endif
-    { __NR_faccessat, ANY, 0, 0 },   { __NR_newfstatat, ANY, 0, 0 }, { __NR_fstat, ANY, 0, 0 },
-    { __NR_readlinkat, ANY, 0, 0 },  { __NR_getcwd, ANY, 0, 0 },     { __NR_read, ANY, 0, 0 },
-    { __NR_pread64, ANY, 0, 0 },     { __NR_lseek, ANY, 0, 0 },      { __NR_close, ANY, 0, 0 },
-    { __NR_mmap, ANY, 0, 0 },        { __NR_mprotect, ANY, 0, 0 },   { __NR_seccomp, 1, ALL, 0 },
+    { __NR_faccessat, ANY, 0, 0 },   { __NR_newfstatat, ANY, 0, 0 },  { __NR_fstat, ANY, 0, 0 },
+    { __NR_readlinkat, ANY, 0, 0 },  { __NR_getcwd, ANY, 0, 0 },      { __NR_read, ANY, 0, 0 },
+    { __NR_pread64, ANY, 0, 0 },     { __NR_lseek, ANY, 0, 0 },       { __NR_close, ANY, 0, 0 },
+    { __NR_seccomp, 1, ALL, 0 },     { __NR_mmap, 2, PROT_WRITE, 0 }, { ALSO, 3, MAP_ANONYMOUS, 0 },
 };
 
-/* What a compiler may not: the network, other processes, the kernel. */
+/* Calls that a compiler may not make: the network, other processes, the kernel. */
 static const rule denied[] = {
     { __NR_socket, ANY, 0, 0 },
     { __NR_connect, ANY, 0, 0 },
@@ -154,24 +165,42 @@ static void emit_load(program *to, size_t offset)
     emit(to, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
+#define CONDITION 3 /* instructions */
+
+/* Goes on if the condition of @r is met; else leaves out @skipped instructions. */
+static void emit_condition(program *to, const rule *r, size_t skipped)
+{
+    size_t low = offsetof(struct seccomp_data, args) + (size_t)r->argument * sizeof(uint64_t);
+
+    emit_load(to, low); /* both architectures keep the lower half first */
+    emit(to, BPF_ALU | BPF_AND | BPF_K, r->mask, 0, 0);
+    emit(to, BPF_JMP | BPF_JEQ | BPF_K, r->value == SELF ? (uint32_t)getpid() : r->value, 0,
+         (uint8_t)skipped);
+}
+
+/* Conditions of the call at the start of @rules. */
+static size_t count_conditions(const rule *rules, size_t count)
+{
+    size_t conditions = rules->argument != ANY;
+
+    while (conditions > 0 && conditions < count && rules[conditions].number == ALSO)
+        conditions++;
+    return conditions;
+}
+
 /* Ends with @action for a call that is in the table. The number is loaded before and after. */
 static void emit_rules(program *to, const rule *rules, size_t count, uint32_t action)
 {
     for (size_t i = 0; i < count; i++) {
-        const rule *r = &rules[i];
-        if (r->argument == ANY) {
-            emit(to, BPF_JMP | BPF_JEQ | BPF_K, r->number, 0, 1);
-            emit(to, BPF_RET | BPF_K, action, 0, 0);
-            continue;
-        }
-        size_t low = offsetof(struct seccomp_data, args) + (size_t)r->argument * sizeof(uint64_t);
-        uint32_t value = r->value == SELF ? (uint32_t)getpid() : r->value;
-        emit(to, BPF_JMP | BPF_JEQ | BPF_K, r->number, 0, 5);
-        emit_load(to, low); /* both architectures keep the lower half first */
-        emit(to, BPF_ALU | BPF_AND | BPF_K, r->mask, 0, 0);
-        emit(to, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
+        size_t conditions = count_conditions(&rules[i], count - i);
+        size_t length = conditions > 0 ? CONDITION * conditions + 2 : 1;
+        emit(to, BPF_JMP | BPF_JEQ | BPF_K, rules[i].number, 0, (uint8_t)length);
+        for (size_t c = 0; c < conditions; c++)
+            emit_condition(to, &rules[i + c], CONDITION * (conditions - c - 1) + 1);
         emit(to, BPF_RET | BPF_K, action, 0, 0);
-        emit_load(to, offsetof(struct seccomp_data, nr));
+        if (conditions > 0)
+            emit_load(to, offsetof(struct seccomp_data, nr));
+        i += conditions > 0 ? conditions - 1 : 0;
     }
 }
 
@@ -219,7 +248,7 @@ bool lab_filter_install(lab_filter filter)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* What a call means                                                                              */
+/* The verdict on a call                                                                          */
 /* ---------------------------------------------------------------------------------------------- */
 
 typedef struct meaning {
@@ -274,6 +303,7 @@ static const meaning meanings[] = {
     { __NR_process_vm_readv, LAB_TRIAL_FORBIDDEN, "process_vm_readv" },
     { __NR_process_vm_writev, LAB_TRIAL_FORBIDDEN, "process_vm_writev" },
     { __NR_rt_sigaction, LAB_TRIAL_FORBIDDEN, "rt_sigaction" },
+    { __NR_setpgid, LAB_TRIAL_FORBIDDEN, "setpgid" },
     { __NR_mmap, LAB_TRIAL_FORBIDDEN, "mmap of code" },
     { __NR_mprotect, LAB_TRIAL_FORBIDDEN, "mprotect of code" },
     { __NR_read, LAB_TRIAL_FORBIDDEN, "read of another descriptor" },
@@ -281,6 +311,11 @@ static const meaning meanings[] = {
     { __NR_ioctl, LAB_TRIAL_FORBIDDEN, "ioctl" },
     { __NR_prctl, LAB_TRIAL_FORBIDDEN, "prctl" },
     { __NR_sched_setaffinity, LAB_TRIAL_FORBIDDEN, "sched_setaffinity" },
+    { __NR_sched_yield, LAB_TRIAL_FORBIDDEN, "sched_yield" },
+    { __NR_nanosleep, LAB_TRIAL_FORBIDDEN, "nanosleep" },
+    { __NR_clock_nanosleep, LAB_TRIAL_FORBIDDEN, "clock_nanosleep" },
+    { __NR_futex, LAB_TRIAL_FORBIDDEN, "futex" },
+    { __NR_madvise, LAB_TRIAL_FORBIDDEN, "madvise" },
 };
 
 lab_trial_verdict lab_filter_judge(int number, const char **name)

@@ -42,7 +42,7 @@ bool lab_peer_name_of(const char *file, char name[LAB_PEER_NAME_SIZE])
     return true;
 }
 
-/* What has been found so far. */
+/* The rivals that have been found so far. */
 typedef struct found_list {
     lab_found *items;
     size_t count;

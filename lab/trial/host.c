@@ -1,18 +1,18 @@
 /*
  * host.c - the process that runs a candidate, and talking with it under a deadline
  */
-#define _GNU_SOURCE /* memfd_create() */
 #include "lab/trial/host.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "lab/trial/share.h"
 #include "measure.h"
 
 #define LOOK_MS 100
@@ -26,33 +26,9 @@
 #define RUNNER_FILES 32
 #define RUNNER_SECONDS 3600
 
-#ifndef MFD_EXEC
-#define MFD_EXEC 0x0010U
-#endif
-
 /* ---------------------------------------------------------------------------------------------- */
 /* Start                                                                                          */
 /* ---------------------------------------------------------------------------------------------- */
-
-/* A file in memory with the code, to be loaded; older kernels do not ask to be told that. */
-static int share_code(const lab_code *code)
-{
-    int fd = memfd_create("heed-candidate", MFD_CLOEXEC | MFD_EXEC);
-    size_t done = 0;
-
-    if (fd < 0)
-        fd = memfd_create("heed-candidate", MFD_CLOEXEC);
-    while (fd >= 0 && done < code->size) {
-        ssize_t put = write(fd, code->data + done, code->size - done);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0)
-            lab_close_fd(&fd);
-        else
-            done += (size_t)put;
-    }
-    return fd;
-}
 
 static int start(lab_host *host, const lab_host_command *command, const lab_sandbox *sandbox,
                  const char *const *environment)
@@ -61,7 +37,7 @@ static int start(lab_host *host, const lab_host_command *command, const lab_sand
     bool filtered = sandbox && sandbox->protections.seccomp;
     const char *const arguments[] = { "heed_candidate", size, filtered ? "filtered" : "open",
                                       NULL };
-    int code = share_code(command->code);
+    int code = lab_share("heed-candidate", command->code->data, command->code->size);
 
     if (code < 0)
         return errno;
@@ -72,6 +48,8 @@ static int start(lab_host *host, const lab_host_command *command, const lab_sand
         .environment = environment,
         .folder = sandbox ? "/" : NULL,
         .sandbox = sandbox,
+        .pinned = command->pinned,
+        .cpu = command->cpu,
         .files = { command->inputs->fd, command->outputs->fd, code },
     };
     int error = lab_process_start(&host->process, &process);
@@ -238,7 +216,7 @@ static bool take_line(lab_host *host, char reply[LAB_WIRE_LINE], lab_trial_outco
     return true;
 }
 
-/* What is on stdout although nobody asked. */
+/* The bytes on stdout that nobody asked for. */
 static bool refuse_unasked(lab_host *host, lab_trial_outcome *outcome)
 {
     struct pollfd out = { .fd = host->process.out, .events = POLLIN };
@@ -260,10 +238,30 @@ static void send_request(const lab_host *host, const char *request)
     (void)put;
 }
 
+/* CPU time of the process so far, of all its threads; 0 if nobody can tell any more. */
+static int64_t cpu_time(const lab_host *host)
+{
+    struct timespec time;
+    clockid_t clock;
+
+    if (clock_getcpuclockid(host->process.pid, &clock) != 0 || clock_gettime(clock, &time) != 0)
+        return 0;
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/* Did nobody but us let it go on? Its CPU time cannot tell: a stopped process may be charged some
+ * milliseconds more for its last steps, on a machine that is busy. */
+static bool stood_still(lab_host *host, lab_trial_outcome *outcome)
+{
+    if (!host->frozen || lab_process_stood_still(host->process.pid))
+        return true;
+    return give_up(host, outcome, LAB_TRIAL_FORBIDDEN, "computed while it was stopped");
+}
+
 bool lab_host_ask(lab_host *host, const char *request, double seconds, char reply[LAB_WIRE_LINE],
                   lab_trial_outcome *outcome)
 {
-    if (request && !refuse_unasked(host, outcome))
+    if (request && (!refuse_unasked(host, outcome) || !stood_still(host, outcome)))
         return false;
     if (request)
         send_request(host, request);
@@ -275,5 +273,8 @@ bool lab_host_ask(lab_host *host, const char *request, double seconds, char repl
         return false;
     host->frozen = lab_process_freeze(host->process.pid);
     outcome->seconds = (double)(heed_clock_ns() - start) * 1e-9;
+    int64_t before = host->cpu_ns;
+    host->cpu_ns = cpu_time(host);
+    host->cpu_seconds = (double)(host->cpu_ns - before) * 1e-9;
     return take_line(host, reply, outcome);
 }

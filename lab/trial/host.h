@@ -11,14 +11,16 @@
 typedef struct lab_host {
     lab_process process; /* pid 0: there is none */
     bool frozen;
-    lab_inlet words; /* its stdout */
+    double cpu_seconds; /* of its CPU time that the last request took */
+    int64_t cpu_ns;     /* all of it when it was frozen */
+    lab_inlet words;    /* its stdout */
     lab_inlet complaints;
     char line[LAB_WIRE_LINE];
     char stderr_text[512];
     bool (*interrupted)(void);
 } lab_host;
 
-/* What a host is made of. */
+/* The parts of a host. */
 typedef struct lab_host_command {
     const char *program; /* the path of the runner */
     const lab_code *code;
@@ -26,6 +28,8 @@ typedef struct lab_host_command {
     const lab_arena *outputs;
     const lab_limits *limits; /* filled */
     const lab_protections *protections;
+    bool pinned; /* to @cpu */
+    int cpu;
 } lab_host_command;
 
 /* lab_host_start() starts the runner of C candidates in a sandbox without files, network and more
@@ -36,14 +40,15 @@ bool lab_host_start(lab_host *host, const lab_host_command *command, lab_trial_o
 bool lab_host_start_open(lab_host *host, const lab_host_command *command,
                          lab_trial_outcome *outcome);
 
-/* lab_host_clear() makes @host one without a process; whoever starts host->process by itself begins
- * with it. */
+/* lab_host_clear() makes @host one without a process; a caller that starts host->process by itself
+ * begins with it. */
 void lab_host_clear(lab_host *host, bool (*interrupted)(void));
 
 /* lab_host_ask() sends @request, a word, or if that is NULL nothing, and waits up to @seconds for a
  * line, which it copies to @reply without its newline; then it freezes the process until the next
  * request. @outcome->seconds is the time from the request until nothing moves any more. Returns
- * false, with @outcome, if there is no line: the process is then no more. */
+ * false, with @outcome, if there is no line, or if the process used the CPU while it should have
+ * stood still: it is then no more. */
 bool lab_host_ask(lab_host *host, const char *request, double seconds, char reply[LAB_WIRE_LINE],
                   lab_trial_outcome *outcome);
 

@@ -11,7 +11,7 @@
 
 #define LAB_LAUNCH_SIZE 4096
 
-/* What the words say. Names lie in @text: do not copy it. */
+/* The launch by the words. Names lie in @text: do not copy it. */
 typedef struct lab_launched {
     lab_launch launch;
     const char

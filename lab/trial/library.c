@@ -160,7 +160,7 @@ static bool write_text(const job *it, const char *path, const char *text)
                                             path, strerror(errno));
 }
 
-/* What both sides must agree on: where the fields of the structs that are handed over lie. The
+/* Both sides must agree on the offsets of fields in the structs that are handed over. The
  * compiler compares that of the old header with what it is here. */
 static bool write_interface(const job *it)
 {

@@ -1,8 +1,8 @@
 /*
  * library.h - a libheed of another day: made of its sources, and loaded into this process
  *
- * What was fast once can only be compared with what there is now if it can be run again, host code
- * and all. So the sources of heed are kept with what they made (cmake/HeedLibrary.cmake says what
+ * An earlier kernel can only be compared with a present one if it can be run again, host code and
+ * all. So the sources of heed are kept with what they made (cmake/HeedLibrary.cmake says what
  * is among them), and become a shared object again here. They are compiled in a sandbox as
  * candidates are; the object itself runs without one, as it is heed.
  */

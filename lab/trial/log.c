@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool in_path(char c)
@@ -47,4 +48,42 @@ void lab_log_strip(char *text)
     char *end = strrchr(text, '\n');
     if (end)
         end[1] = '\0';
+}
+
+/* The first place in @text where a compiler, an assembler or a linker says that it could not read a
+ * file; NULL if none does. */
+static const char *find_unread(const char *text)
+{
+    static const char *const words[] = {
+        "Permission denied",  "No such file",       "Not a directory", "Is a directory",
+        "levels of symbolic", "File name too long", "No such device",  "not permitted",
+        "file not found",     "cannot open",        "can't open",      "cannot find source file",
+        "Could not find",
+    };
+    const char *first = NULL;
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const char *found = strstr(text, words[i]);
+        if (found && (!first || found < first))
+            first = found;
+    }
+    return first;
+}
+
+void lab_log_hide_files(char *text)
+{
+    static const char *const ends[] = { ": fatal error:", ": error:", ": Error:" };
+    char place[LAB_LOG_SIZE / 8] = "";
+    const char *line = find_unread(text), *end;
+
+    if (!line)
+        return;
+    while (line > text && line[-1] != '\n')
+        line--;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && !place[0]; i++) {
+        end = strstr(line, ends[i]);
+        if (end && !memchr(line, '\n', (size_t)(end - line)))
+            snprintf(place, sizeof place, "%.*s: ", (int)(end - line), line);
+    }
+    sprintf(text, "%serror: a file that it reads is not there, or may not be read\n", place);
 }

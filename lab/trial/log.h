@@ -1,5 +1,5 @@
 /*
- * log.h - what a compiler said, made fit to be shown and to be handed back to whoever wrote the
+ * log.h - what a compiler said, made fit to be shown and to be handed back to the author of the
  * code
  */
 #ifndef LAB_LOG_H
@@ -14,5 +14,10 @@
  * not of the code, puts blanks for control characters other than newlines, and cuts @text at the
  * end of a line where it is longer than a log may be. */
 void lab_log_strip(char *text);
+
+/* lab_log_hide_files() replaces a log that says that a file could not be read by one line, the same
+ * whether there is no such file or it may not be read; of more only where in the source that was.
+ */
+void lab_log_hide_files(char *text);
 
 #endif /* LAB_LOG_H */

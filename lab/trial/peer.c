@@ -200,7 +200,7 @@ static json_t *take_reply(lab_peer *peer)
     return NULL;
 }
 
-/* Whatever is on stdout now was not asked for. */
+/* Bytes on stdout now were not asked for. */
 static void refuse_unasked(lab_peer *peer)
 {
     struct pollfd out = { .fd = peer->out, .events = POLLIN };

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What has become of a peer. All but the first are final. */
+/* The state of a peer. All but the first are final. */
 typedef enum lab_peer_state {
     LAB_PEER_READY = 0,
     LAB_PEER_ABSENT,      /* could not be started */
@@ -55,7 +55,7 @@ json_t *lab_peer_ask(lab_peer *peer, json_t *request, double seconds);
 /* lab_peer_pause() stops the processes of @peer until the next lab_peer_ask(). */
 void lab_peer_pause(lab_peer *peer);
 
-/* What has become of @peer, and why: "" while it is ready, else one line that has been through
+/* The state of @peer, and its reason: "" while it is ready, else one line that has been through
  * lab_peer_tame(). */
 lab_peer_state lab_peer_state_of(const lab_peer *peer);
 const char *lab_peer_reason(const lab_peer *peer);

@@ -4,11 +4,12 @@
  * Between fork() and exec() the child does only what a signal handler may do, since another thread
  * of ours may have held any lock.
  */
-#define _GNU_SOURCE /* pipe2() */
+#define _GNU_SOURCE /* pipe2(), sched_setaffinity() */
 #include "lab/trial/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -79,6 +80,18 @@ static bool place_files(int *files, int count)
     return true;
 }
 
+/* Stays on the CPU that was chosen for it, if one was. */
+static bool pin(const lab_process_command *command)
+{
+    cpu_set_t one;
+
+    if (!command->pinned)
+        return true;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)command->cpu, &one);
+    return sched_setaffinity(0, sizeof one, &one) == 0;
+}
+
 /* Becomes the program; returns only if that fails, with errno. */
 static void become(const lab_process_command *command, pid_t parent, const int channels[CHANNELS])
 {
@@ -92,7 +105,7 @@ static void become(const lab_process_command *command, pid_t parent, const int c
         return;
     if (getppid() != parent) /* it ended before it could take us along */
         _exit(127);
-    if (!reset_signals() || !place_files(files, count))
+    if (!reset_signals() || !place_files(files, count) || !pin(command))
         return;
     if (command->folder && chdir(command->folder) != 0)
         return;
@@ -144,7 +157,7 @@ static pid_t fork_child(const lab_process_command *command, const channels *c)
     _exit(told > 0 ? 126 : 127);
 }
 
-/* What went wrong between fork() and exec(), as an errno value; 0 if nothing did. */
+/* The failure between fork() and exec(), as an errno value; 0 if there was none. */
 static int read_news(int fd)
 {
     int error = 0;
@@ -216,15 +229,23 @@ bool lab_process_freeze(pid_t pid)
     while ((result = waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOWAIT)) < 0 &&
            errno == EINTR)
         ;
-    return result == 0 && info.si_code == CLD_STOPPED;
+    if (result != 0 || info.si_code != CLD_STOPPED)
+        return false;
+    /* The news of the stop is taken: any that comes now is of another one. */
+    waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG);
+    return true;
+}
+
+bool lab_process_stood_still(pid_t pid)
+{
+    siginfo_t info = { .si_pid = 0 };
+
+    return waitid(P_PID, (id_t)pid, &info, WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT) != 0 ||
+           info.si_pid == 0;
 }
 
 void lab_process_thaw(pid_t pid)
 {
-    siginfo_t info;
-
-    /* The news of the stop is taken, or the next freeze would see this one. */
-    waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG);
     kill(-pid, SIGCONT);
 }
 

@@ -27,7 +27,9 @@ typedef struct lab_process_command {
     const char *const *environment; /* ending with NULL */
     const char *folder;             /* where it works; NULL: where we do */
     const lab_sandbox *sandbox;     /* NULL: none */
-    int files[LAB_PROCESS_FILES];   /* what becomes its descriptors 3 and on; -1: nothing */
+    bool pinned;                    /* to @cpu, else it may run where we may */
+    int cpu;
+    int files[LAB_PROCESS_FILES]; /* what becomes its descriptors 3 and on; -1: nothing */
 } lab_process_command;
 
 /* lab_process_start() starts a process, which is killed when the calling thread ends. Its pid must
@@ -44,16 +46,19 @@ bool lab_process_await(pid_t pid, int64_t deadline);
 int lab_process_reap(pid_t pid);
 
 /* lab_process_freeze() stops the child @pid, all of it, and waits until it is; false if it ended
- * instead, and is left to be waited for. lab_process_thaw() lets it go on. */
+ * instead, and is left to be waited for. lab_process_thaw() lets it go on.
+ * lab_process_stood_still() returns whether nothing else has since it was frozen: the system tells
+ * of each time that a child goes on or is stopped again. */
 bool lab_process_freeze(pid_t pid);
 void lab_process_thaw(pid_t pid);
+bool lab_process_stood_still(pid_t pid);
 
 /* lab_process_close() closes our ends of the channels of @process. lab_close_fd() closes one
  * descriptor and makes it -1. */
 void lab_process_close(lab_process *process);
 void lab_close_fd(int *fd);
 
-/* Text that arrives in pieces. What does not fit is read and dropped, but counted. */
+/* Text that arrives in pieces. A part that does not fit is read and dropped, but counted. */
 typedef struct lab_inlet {
     char *text; /* @size bytes, always null-terminated */
     size_t size;

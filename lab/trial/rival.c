@@ -85,7 +85,7 @@ static lab_answer tell(lab_rival *rival, json_t *request, double seconds)
     return answer;
 }
 
-/* What a reply to hello offers beside the ordinary. */
+/* The options that a reply to hello offers. */
 static void read_offers(lab_rival *rival, const json_t *reply)
 {
     const json_t *backends = json_object_get(reply, "backends");

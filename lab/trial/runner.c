@@ -39,7 +39,7 @@ typedef struct runner {
     unsigned char *outputs;
     candidate_fn *compute;
     workspace_fn *workspace;
-    lab_wire_orders opened; /* whose rooms are open */
+    lab_wire_orders opened; /* whose rooms are open; where tensors lie in them is told later */
 } runner;
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -140,6 +140,8 @@ static void map_arenas(runner *it)
     if (it->inputs == MAP_FAILED || it->outputs == MAP_FAILED ||
         mprotect(it->inputs, LAB_WIRE_ORDERS, PROT_READ) != 0)
         fail("failed", "the tensors' memory cannot be mapped");
+    close(LAB_WIRE_INPUTS); /* or the candidate's constructors map them otherwise */
+    close(LAB_WIRE_OUTPUTS);
 }
 
 static void note_stack(const void *top)
@@ -163,8 +165,6 @@ static void load(runner *it)
     *(void **)&it->workspace = dlsym(object, "heed_candidate_workspace");
     if (!it->compute)
         fail("failed", "it does not define heed_candidate_run()");
-    close(LAB_WIRE_INPUTS);
-    close(LAB_WIRE_OUTPUTS);
     close(LAB_WIRE_CODE);
 }
 
@@ -221,7 +221,7 @@ static void *data_of(const runner *it, const lab_wire_set *set, int index)
 
 static void run(const runner *it)
 {
-    const lab_wire_orders *orders = &it->opened;
+    const lab_wire_orders *orders = (const lab_wire_orders *)(const void *)it->inputs;
     int result = 0;
 
     for (int i = 0; i < orders->count && result == 0; i++) {

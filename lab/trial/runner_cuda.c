@@ -209,8 +209,8 @@ static void probe(const char *device)
         runner_say("wrong %d", heed_device_arch(context));
 }
 
-/* What the driver, and what a sanitizer, does at an orderly end takes a while, and more than there
- * is left. */
+/* An orderly end of the driver, or of a sanitizer, takes a while, and more memory than there is
+ * left. */
 int main(int count, char **arguments)
 {
     if (count >= 4 && strcmp(arguments[1], "compile") == 0)

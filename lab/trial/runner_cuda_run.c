@@ -23,6 +23,7 @@ typedef struct mirror {
     size_t size;
     bool walled;
     unsigned char *room;
+    uint64_t start; /* of that room */
 } mirror;
 
 typedef struct runner {
@@ -104,7 +105,7 @@ static void make_mirror(const runner *it, const lab_wire_room *room, mirror *m)
     size_t lean = room->start % ALIGNMENT;
     size_t size = (room->size + lean + ALIGNMENT + PIECE - 1) / PIECE * PIECE;
 
-    *m = (mirror){ .size = size, .walled = true };
+    *m = (mirror){ .size = size, .walled = true, .start = room->start };
     heed_status status = heed_device_reserve(it->context, size, true, &m->memory);
     if (status != HEED_OK && status != HEED_ERR_LOST && status != HEED_ERR_NO_MEMORY) {
         m->walled = false;
@@ -124,15 +125,40 @@ static void place(runner *it)
         for (int index = 0; index < LAB_WIRE_ROOMS; index++) {
             const lab_wire_room *room = &it->opened.set[i].room[index];
             mirror *m = &it->mirrors[i][index];
-            if (room->size == 0)
-                continue;
-            make_mirror(it, room, m);
-            runner_must(heed_device_upload(it->context, m->room, arena_of(it, index) + room->start,
-                                           room->size));
+            if (room->size > 0)
+                make_mirror(it, room, m);
         }
-    runner_must(heed_device_wait(it->context));
     if (it->plan || make_plan(it))
         runner_say("placed");
+}
+
+/* Puts the mirror of @room, one of those of @index, into the place of set @i. */
+static void find_mirror(runner *it, int i, int index, const lab_wire_room *room)
+{
+    for (int j = i; j < it->opened.count && j < LAB_WIRE_SETS; j++)
+        if (it->mirrors[j][index].memory && it->mirrors[j][index].start == room->start) {
+            mirror other = it->mirrors[i][index];
+            it->mirrors[i][index] = it->mirrors[j][index];
+            it->mirrors[j][index] = other;
+            return;
+        }
+    runner_fail_system("a room that is not open");
+}
+
+/* Takes the values to the device, to where the orders say now. */
+static void upload(runner *it)
+{
+    memcpy(&it->opened, it->inputs, sizeof it->opened);
+    for (int i = 0; i < it->opened.count && i < LAB_WIRE_SETS; i++)
+        for (int index = 0; index < LAB_WIRE_ROOMS; index++) {
+            const lab_wire_room *room = &it->opened.set[i].room[index];
+            if (room->size == 0)
+                continue;
+            find_mirror(it, i, index, room);
+            runner_must(heed_device_upload(it->context, it->mirrors[i][index].room,
+                                           arena_of(it, index) + room->start, room->size));
+        }
+    runner_must(heed_device_wait(it->context));
 }
 
 static void *data_of(const runner *it, int set, int index)
@@ -194,10 +220,11 @@ static void run(runner *it)
 {
     heed_replay replay;
     double seconds = 0;
-    int count = it->opened.count;
 
     if (!it->plan)
         runner_fail_system("run before place");
+    upload(it);
+    int count = it->opened.count;
     runner_must(heed_replay_create(&replay, it->context, compute, it, count));
     runner_must(heed_replay_run(&replay, &seconds));
     runner_must(heed_device_wait(it->context));

@@ -2,9 +2,9 @@
  * runner_front.c - functions of the C library that a candidate gets from this program instead
  *
  * The dynamic linker takes the program's own first. Allocators note that they failed: a candidate
- * that fails for lack of memory is told apart from one that is wrong. What makes threads and
- * processes is told at once, since the C library blocks all signals first, so that the filter would
- * then end this process without a word. Whoever asks the system directly is told of by the filter.
+ * that fails for lack of memory is told apart from one that is wrong. Calls that make threads
+ * and processes are reported at once, since the C library blocks all signals first, so that the
+ * filter would then end this process without a word. The filter reports direct system calls.
  */
 #include <dlfcn.h>
 #include <errno.h>

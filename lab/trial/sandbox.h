@@ -12,7 +12,7 @@
 
 #include "lab/trial/filter.h"
 
-/* What this kernel offers. */
+/* The features of this kernel. */
 typedef struct lab_protections {
     int landlock; /* version of its interface; 0: there is none */
     bool seccomp;

@@ -24,10 +24,17 @@ static bool write_all(int fd, const char *data, size_t size)
     return true;
 }
 
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+
 int lab_share(const char *name, const void *data, size_t size)
 {
-    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    /* It may be loaded as code; older kernels do not ask to be told that. */
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
 
+    if (fd < 0 && errno == EINVAL)
+        fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0 || !data)
         return fd;
     if (write_all(fd, data, size) &&

@@ -15,7 +15,7 @@
  * Nothing a candidate does ends or blocks the caller: a hang, a crash, a forbidden system call are
  * verdicts, its process is killed, and the next call starts another one. Inputs are copied to
  * memory that the process cannot write to; of the outputs, what lies there when the process is
- * frozen after its answer is copied back, gaps and slack with it, so that whoever made them can
+ * frozen after its answer is copied back, gaps and slack with it, so that their maker can
  * judge.
  *
  * Use a trial from one thread: its process ends with the thread that started it. A CUDA candidate
@@ -62,11 +62,41 @@ bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *wo
  * order, within @seconds all together (0: what the limits say). On success the outputs are written
  * to the sets, and @outcome->seconds is the time of all executions: by the laboratory's clock, from
  * the request until the process is frozen, which takes some 50 microseconds more than computing; of
- * a CUDA candidate by the device's own timers. With several sets of different values and addresses
- * nothing can be kept from one execution for the next. LAB_TRIAL_WROTE_OUTSIDE if a byte of a
- * room outside of its tensor was changed; the outputs are then written too. */
+ * a CUDA candidate by the device's own timers. The process finds the values when the clock has
+ * started. LAB_TRIAL_WROTE_OUTSIDE if a byte of a room outside of its tensor was changed; the
+ * outputs are then written too. */
 bool lab_trial_run(lab_trial *trial, const lab_set *sets, int count, double seconds,
                    lab_trial_outcome *outcome);
+
+/* Calls to be timed, one after another, on tensors that the process has never seen. */
+typedef struct lab_calls {
+    size_t size[LAB_SPANS]; /* bytes of Q, K, V, O, LSE, workspace; 0: there is none */
+    int count;              /* 1 to LAB_WIRE_SETS */
+
+    /* Writes the values of Q, K or V, 0 to 2, of a call: size[@index] bytes. */
+    void (*fill)(void *data, int call, int index, void *to);
+    void *data;
+
+    heed_buffers made[LAB_WIRE_SETS]; /* of each call, to be looked at: in memory of the trial's,
+                                       * valid until something else is asked of it */
+} lab_calls;
+
+/* lab_trial_time() executes the prepared problem once for each of @calls, within the seconds
+ * of the limits, and takes the time as lab_trial_run() does. Which memory a call gets is drawn by
+ * lot, for all calls by the same rule. Values are written when the process stands still. Outputs
+ * hold bits that are all ones before: what is still so afterwards was not written. False, with
+ * @outcome, for whatever the candidate did wrong, writing beside an output included. */
+bool lab_trial_time(lab_trial *trial, lab_calls *calls, lab_trial_outcome *outcome);
+
+/* lab_trial_renew() ends the process and gives its memory back; the next call starts another one,
+ * in other memory and with addresses of its own. It stays on CPU @cpu, or runs anywhere if that is
+ * -1; that of a CUDA candidate, which has no code on the CPU, always does. False, with @outcome, if
+ * there is no memory to share. */
+bool lab_trial_renew(lab_trial *trial, int cpu, lab_trial_outcome *outcome);
+
+/* lab_trial_on_device() says whether it is one of a CUDA candidate, whose start may take a second.
+ */
+bool lab_trial_on_device(const lab_trial *trial);
 
 /* lab_trial_code() returns what was compiled, and the compiler's log. It belongs to @trial. */
 const lab_code *lab_trial_code(const lab_trial *trial);

@@ -39,11 +39,13 @@ typedef enum lab_trial_verdict {
 const char *lab_trial_verdict_name(lab_trial_verdict verdict);
 const char *lab_trial_verdict_sentence(lab_trial_verdict verdict);
 
-/* What came of one step of a trial. */
+/* The outcome of one step of a trial. */
 typedef struct lab_trial_outcome {
     lab_trial_verdict verdict;
     char text[256]; /* unless all is well: what happened, in one line without control characters */
     double seconds; /* that it took, by the clock of the laboratory */
+    double own_seconds; /* of them, if the candidate computed: those that it had a CPU, or that its
+                           device took, which do not tell who else wanted one */
 } lab_trial_outcome;
 
 /* lab_trial_outcome_set() fills in @outcome, with the verdict's sentence where @format is NULL, and

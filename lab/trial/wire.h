@@ -7,9 +7,9 @@
  *
  *     (started)   ready INPUTS OUTPUTS   addresses of the arenas, in hexadecimal
  *     size        size BYTES             of workspace, for the problem of the orders
- *     place       placed                 the tensors of the orders can be reached, and only these
+ *     place       placed                 the rooms of the orders can be reached, and only these
  *     run         done NANOSECONDS       all sets of the orders are computed; 0: not timed by
- * itself
+ *                                        itself
  *
  * or with one of these, after all but the first of which it ends:
  *
@@ -23,8 +23,10 @@
  *     spoiled NAME           it wrote to this input on a device
  *     lost WORDS             the device failed
  *
- * None of it is trusted: the candidate can write to stdout too. What counts is what lies in the
- * outputs when the process is frozen after its answer, and the clock of the laboratory.
+ * None of it is trusted: the candidate can write to stdout too, and may never return from its first
+ * call. The result is the content of the outputs when the process is frozen after its answer, and
+ * the clock of the laboratory. Values, and where tensors begin in their rooms, are written while it
+ * is frozen, after "placed" and before "run": before the clock starts there is nothing to compute.
  */
 #ifndef LAB_WIRE_H
 #define LAB_WIRE_H

@@ -17,7 +17,7 @@ typedef struct workplace {
     bool mirrored; /* the device has memory of its own */
 } workplace;
 
-/* What a process keeps from one verification to the next. */
+/* State that a process keeps from one verification to the next. */
 typedef struct campaign_state {
     const lab_campaign *campaign;
     lab_case values;    /* of the case with the index ... */
@@ -79,9 +79,27 @@ static heed_status prepare_case(campaign_state *state, size_t index)
     const lab_values *values = wanted->inputs == &lab_inputs_captured ? campaign->values : NULL;
     lab_case_destroy(&state->values);
     state->index = index;
+    lab_verify_options options = campaign->options;
+    options.work = wanted->work ? wanted->work : options.work;
     state->status = lab_case_create(&state->values, &wanted->problem, wanted->inputs, values,
-                                    &campaign->options);
+                                    &options);
     return state->status;
+}
+
+/* A kernel of heed's, as contender @index plans it. */
+static bool plan_subject(campaign_state *state, size_t index, lab_planned *planned,
+                         lab_subject *subject, lab_report *report)
+{
+    workplace *place;
+    if (place_of(state, index, &place) != HEED_OK) {
+        conclude(report, LAB_FAIL, "no context", heed_message());
+        return false;
+    }
+    *planned = (lab_planned){ .context = place->context,
+                              .kernel = state->campaign->contenders[index].kernel,
+                              .mirror = place->mirrored ? &place->mirror : NULL };
+    *subject = lab_planned_subject(planned);
+    return true;
 }
 
 static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
@@ -89,28 +107,24 @@ static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
     campaign_state *state = data;
     const lab_campaign *campaign = state->campaign;
     const lab_campaign_case *wanted = &campaign->cases[index / campaign->contender_count];
-    size_t contender = index % campaign->contender_count;
+    const lab_contender *contender = &campaign->contenders[index % campaign->contender_count];
     lab_report *report = &((lab_campaign_result *)result)->report;
-    workplace *place;
+    lab_planned planned = { .plan = NULL };
+    lab_subject subject;
 
     lab_trace_step(trace, "making a context");
-    heed_status status = place_of(state, contender, &place);
-    if (status != HEED_OK) {
-        conclude(report, LAB_FAIL, "no context", heed_message());
+    if (contender->subject)
+        subject = *contender->subject;
+    else if (!plan_subject(state, index % campaign->contender_count, &planned, &subject, report))
         return;
-    }
     lab_trace_step(trace, "making values");
-    status = prepare_case(state, index / campaign->contender_count);
+    heed_status status = prepare_case(state, index / campaign->contender_count);
     if (status != HEED_OK) {
         const char *absent = lab_case_absent(&wanted->problem, wanted->inputs);
         conclude(report, LAB_SKIP, "no such values", absent ? absent : heed_status_name(status));
         return;
     }
     lab_trace_step(trace, NULL);
-    lab_planned planned = { .context = place->context,
-                            .kernel = campaign->contenders[contender].kernel,
-                            .mirror = place->mirrored ? &place->mirror : NULL };
-    lab_subject subject = lab_planned_subject(&planned);
     lab_verify_options options = campaign->options;
     options.gates &= wanted->gates;
     lab_case_verify(&state->values, &subject, &options, trace, report);
@@ -149,7 +163,7 @@ static void run_together(campaign_state *state, lab_campaign_result *results, si
     release(state);
 }
 
-/* Each in a process of its own, as far as need be. What a child keeps goes with it. */
+/* Each in a process of its own, as far as need be. The state that a child keeps ends with it. */
 static heed_status run_apart(campaign_state *state, lab_campaign_result *results, size_t count)
 {
     const lab_isolation isolation = {

@@ -17,6 +17,8 @@ typedef struct lab_contender {
     const char *kernel; /* NULL: what the planner chooses */
     int threads;        /* as in heed_options */
     const char *device; /* as in heed_options, but NULL is the CPU */
+    const lab_subject
+        *subject; /* in the place of a kernel of heed's, that needs no context; NULL */
 } lab_contender;
 
 /* A problem with one kind of values. */
@@ -24,6 +26,8 @@ typedef struct lab_campaign_case {
     heed_problem problem;
     const lab_inputs *inputs;
     uint32_t gates; /* to ask, of those in the options: bit i for the i-th */
+    int64_t work;   /* of the reference; 0: as in the options */
+    bool optional;  /* to refuse it proves nothing either way: see lab_proof_case */
 } lab_campaign_case;
 
 typedef struct lab_campaign {

@@ -14,7 +14,7 @@
 #include "lab/verify/isolate.h"
 #include "lab/verify/stage.h"
 
-/* What a kernel says of itself for a problem. */
+/* A kernel's own statement about a problem. */
 typedef struct lab_needs {
     char name[HEED_NAME_SIZE]; /* kernel and config */
     size_t workspace_size;     /* bytes */
@@ -44,7 +44,7 @@ typedef struct lab_subject {
 
 #define LAB_TEXT_SIZE 160
 
-/* What one execution left behind. */
+/* The outputs and traces of one execution. */
 typedef struct lab_run {
     heed_status status; /* as the subject returned it; without HEED_OK there is nothing else */
     lab_needs needs;

@@ -32,13 +32,14 @@ static double square(double x)
 /* Which rows                                                                                     */
 /* ---------------------------------------------------------------------------------------------- */
 
-static int64_t sample_size(const heed_problem *problem, int64_t work)
+static int64_t sample_size(const heed_problem *problem, const lab_sampling *sampling)
 {
     int64_t rows = lab_rows(problem);
     int64_t cost = problem->seq_k * (problem->dim_qk + problem->dim_v);
-    int64_t count = work / cost;
-    if (count < ROWS_MIN)
-        count = ROWS_MIN;
+    int64_t least = sampling->least > 0 ? sampling->least : ROWS_MIN;
+    int64_t count = sampling->work / cost;
+    if (count < least)
+        count = least;
     return count < rows ? count : rows;
 }
 
@@ -48,11 +49,11 @@ static int compare_rows(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Fills expect->rows with at most @count rows: where kernels go wrong first - the ends of the first
- * and the last head - and random ones, which are half of them at least, as the others are known to
- * everybody. */
-static void choose_rows(lab_expect *expect, const heed_problem *problem, uint64_t seed,
-                        int64_t count)
+/* Fills expect->rows with at most @count rows and that of @sampling: where kernels go wrong first -
+ * the ends of the first and the last head - and random ones, which are half of them at least, as
+ * the others are known to everybody. */
+static void choose_rows(lab_expect *expect, const heed_problem *problem,
+                        const lab_sampling *sampling, int64_t count)
 {
     int64_t rows = lab_rows(problem), queries = problem->seq_q;
     const int64_t first[] = {
@@ -66,8 +67,10 @@ static void choose_rows(lab_expect *expect, const heed_problem *problem, uint64_
         else if (i < known)
             expect->rows[i] = first[i];
         else
-            expect->rows[i] = lab_random_below(seed, (uint64_t)i, rows);
+            expect->rows[i] = lab_random_below(sampling->seed, (uint64_t)i, rows);
     }
+    if (sampling->also > 0)
+        expect->rows[count++] = sampling->also - 1;
     qsort(expect->rows, (size_t)count, sizeof expect->rows[0], compare_rows);
     for (int64_t i = 0; i < count; i++)
         if (i == 0 || expect->rows[i] != expect->rows[expect->count - 1])
@@ -78,10 +81,11 @@ static void choose_rows(lab_expect *expect, const heed_problem *problem, uint64_
 /* One row                                                                                        */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* What a worker needs to compute rows. */
+/* Arguments of a worker that computes rows. */
 typedef struct row_scratch {
     double *weights; /* [seq_k] */
     float *singles;  /* [seq_k] */
+    int64_t part;    /* products in a part of a float32 sum */
 } row_scratch;
 
 /* Standard errors of a row. */
@@ -124,23 +128,58 @@ static int64_t rounding_count(const heed_problem *problem, int64_t terms)
     return (terms + block - 1) / block;
 }
 
-/* The sum of the squares of the partial sums of a logit that are rounded: in the order of its terms
- * or in the mean over all orders, whichever is larger; in float32 units. */
+/* Partial sums of a sum whose terms come one after the other. */
+typedef struct partial_sums {
+    double terms;
+    double sum;
+    double squares; /* of the terms */
+    double ordered; /* of the partial sums, in the order of the terms */
+} partial_sums;
+
+static void add_term(partial_sums *sums, double term)
+{
+    sums->terms++;
+    sums->sum += term;
+    sums->squares += square(term);
+    sums->ordered += square(sums->sum);
+}
+
+/* The sum of the squares of the partial sums, each of which is rounded: in the order of the terms
+ * or in the mean over all orders, whichever is larger. */
+static double rounded_squares(const partial_sums *sums)
+{
+    double mean = (sums->terms + 1) * (sums->squares / 6 + square(sums->sum) / 3);
+    return fmax(sums->ordered, mean);
+}
+
+/* That of a logit, in float32 units. */
 static double partial_squares(const heed_problem *problem, const double *query, const double *key)
 {
     int64_t block = rounding_of(problem).block, dim = problem->dim_qk;
-    double sum = 0, squares = 0, ordered = 0;
+    partial_sums sums = { 0 };
     for (int64_t first = 0; first < dim; first += block) {
         double term = 0;
         for (int64_t c = first; c < first + block && c < dim; c++)
             term += query[c] * key[c];
-        sum += term;
-        squares += square(term);
-        ordered += square(sum);
+        add_term(&sums, term);
     }
-    double terms = (double)rounding_count(problem, dim);
-    double mean = (terms + 1) * (squares / 6 + square(sum) / 3);
-    return square((double)problem->scale) * fmax(ordered, mean) * rounding_square(problem);
+    return square((double)problem->scale) * rounded_squares(&sums) * rounding_square(problem);
+}
+
+/* That of the sum of a row's weights in parts of @part keys: what the roundings of a sum of
+ * weighted values are worth where the values are alike. */
+static double weight_squares(const double *weights, int64_t keys, int64_t part)
+{
+    partial_sums all = { 0 };
+    double squares = 0;
+    for (int64_t j = 0; j < keys;) {
+        partial_sums open = { 0 };
+        for (int64_t end = j + part; j < end && j < keys; j++)
+            add_term(&open, isfinite(weights[j]) ? weights[j] : 0);
+        squares += rounded_squares(&open);
+        add_term(&all, open.sum);
+    }
+    return squares + rounded_squares(&all);
 }
 
 /* @squares is partial_squares() of the key. */
@@ -187,11 +226,15 @@ static row_sums sum_keys(const heed_problem *problem, const heed_buffers *data, 
 }
 
 static row_model model_row(const heed_problem *problem, const heed_buffers *data, lab_row row,
-                           const double *weights, const double *o, double lse)
+                           const row_scratch *scratch, const double *o, double lse)
 {
+    const double *weights = scratch->weights;
     row_sums sums = sum_keys(problem, data, row, weights, o);
     int64_t keys = lab_visible(problem, row.query);
-    double roundings = (double)rounding_count(problem, keys);
+    bool half = problem->accumulate == HEED_ACC_F16;
+    bool parts = scratch->part < keys;
+    double adding = parts ? weight_squares(weights, keys, scratch->part) : (double)keys;
+    double roundings = half ? (double)rounding_count(problem, keys) : adding;
     double norm = 0, absolute = 0;
     for (int64_t c = 0; c < problem->dim_v; c++) {
         norm += isfinite(o[c]) ? square(o[c]) : 0;
@@ -200,7 +243,7 @@ static row_model model_row(const heed_problem *problem, const heed_buffers *data
     double element = square(lab_type_unit(problem->type));
     double single = square(lab_type_unit(HEED_F32));
     double tiny = square(lab_type_quantum(problem->type)) * (double)problem->dim_v;
-    if (problem->accumulate == HEED_ACC_F16)
+    if (half)
         tiny *= 1 + roundings; /* sums can be subnormal too */
     double highest = sums.heaviest > 0 ? lse + log(sums.heaviest) : 0; /* logit */
     return (row_model){
@@ -210,7 +253,7 @@ static row_model model_row(const heed_problem *problem, const heed_buffers *data
                       (rounding_square(problem) * (roundings * norm + absolute) + sums.shifted) +
                   tiny),
         .lse = MODEL_MARGIN *
-               sqrt(single * (square(lse) + square(highest) + (double)keys + square(sums.logits))),
+               sqrt(single * (square(lse) + square(highest) + adding + square(sums.logits))),
     };
 }
 
@@ -245,8 +288,8 @@ static void expect_row(lab_expect *expect, const heed_problem *problem, const he
     double naive[HEED_DIM_MAX], naive_lse;
 
     lab_reference_row(problem, data, row, scratch->weights, o, &expect->lse[i]);
-    lab_naive_row(problem, data, row, scratch->singles, naive, &naive_lse);
-    row_model model = model_row(problem, data, row, scratch->weights, o, expect->lse[i]);
+    lab_naive_row(problem, data, row, scratch->part, scratch->singles, naive, &naive_lse);
+    row_model model = model_row(problem, data, row, scratch, o, expect->lse[i]);
 
     double unit = lab_type_unit(problem->type), single = lab_type_unit(HEED_F32);
     double o_error = larger(distance(naive, o, expect->dim), model.o);
@@ -296,9 +339,9 @@ static void run_workers(worker *workers, int64_t count)
 }
 
 static heed_status compute_rows(lab_expect *expect, const heed_problem *problem,
-                                const heed_buffers *data, int threads)
+                                const heed_buffers *data, const lab_sampling *sampling)
 {
-    int64_t count = threads < expect->count ? threads : expect->count;
+    int64_t count = sampling->threads < expect->count ? sampling->threads : expect->count;
     worker *workers = calloc((size_t)count, sizeof *workers);
     bool complete = workers != NULL;
     for (int64_t t = 0; complete && t < count; t++) {
@@ -306,6 +349,7 @@ static heed_status compute_rows(lab_expect *expect, const heed_problem *problem,
         *w = (worker){ .expect = expect, .problem = problem, .data = data };
         w->first = t;
         w->step = count;
+        w->scratch.part = sampling->parts ? LAB_PART : INT64_MAX;
         w->scratch.weights = calloc((size_t)problem->seq_k, sizeof(double));
         w->scratch.singles = calloc((size_t)problem->seq_k, sizeof(float));
         complete = w->scratch.weights && w->scratch.singles;
@@ -323,22 +367,22 @@ static heed_status compute_rows(lab_expect *expect, const heed_problem *problem,
 heed_status lab_expect_create(lab_expect **result, const heed_problem *problem,
                               const heed_buffers *data, const lab_sampling *sampling)
 {
-    int64_t count = sample_size(problem, sampling->work);
+    int64_t count = sample_size(problem, sampling);
     lab_expect *expect = calloc(1, sizeof *expect);
     *result = NULL;
     if (!expect)
         return HEED_ERR_NO_MEMORY;
     expect->dim = problem->dim_v;
-    expect->rows = calloc((size_t)count, sizeof *expect->rows);
-    expect->o = calloc((size_t)count, sizeof *expect->o * (size_t)expect->dim);
-    expect->lse = calloc((size_t)count, sizeof *expect->lse);
-    expect->o_budget = calloc((size_t)count, sizeof *expect->o_budget);
-    expect->lse_budget = calloc((size_t)count, sizeof *expect->lse_budget);
+    expect->rows = calloc((size_t)count + 1, sizeof *expect->rows);
+    expect->o = calloc((size_t)count + 1, sizeof *expect->o * (size_t)expect->dim);
+    expect->lse = calloc((size_t)count + 1, sizeof *expect->lse);
+    expect->o_budget = calloc((size_t)count + 1, sizeof *expect->o_budget);
+    expect->lse_budget = calloc((size_t)count + 1, sizeof *expect->lse_budget);
 
     heed_status status = HEED_ERR_NO_MEMORY;
     if (expect->rows && expect->o && expect->lse && expect->o_budget && expect->lse_budget) {
-        choose_rows(expect, problem, sampling->seed, count);
-        status = compute_rows(expect, problem, data, sampling->threads);
+        choose_rows(expect, problem, sampling, count);
+        status = compute_rows(expect, problem, data, sampling);
     }
     if (status == HEED_OK)
         *result = expect;

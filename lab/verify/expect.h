@@ -12,7 +12,7 @@
  *
  *     (model / 1.5)^2 =
  *               unit^2 * (|o|^2 + sum p_j^2 |v_j|^2)           outputs; weights
- *             + e^2 * (n |o|^2 + |a|^2)                        n float32 sums, a = sum p_j |v_j|
+ *             + e^2 * (n |o|^2 + |a|^2)                        float32 sums, a = sum p_j |v_j|
  *             + e^2 * sum p_j^2 (1 + r_j^2) |v_j - o|^2        exponentials; logits
  *
  * with e the unit roundoff of float32, p the softmax, and r_j^2 the sum of the squares of the
@@ -20,6 +20,12 @@
  * that is the larger of the sum in their own order and its mean over all orders,
  *
  *     (d + 1) * (sum x_c^2 / 6 + (sum x_c)^2 / 3)
+ *
+ * n is the number of keys. Where long sums are to be made in parts (lab_sampling), the naive
+ * implementation makes them in parts of LAB_PART products, and n is the same sum of squares as
+ * r_j^2, of the sum of more weights than that: in parts, and then of the parts. A kernel that adds
+ * thousands of keys one after the other has larger errors where values are alike. heed's own
+ * kernels are judged so; a kernel of somebody else's may add as it likes.
  *
  * Where half-precision accumulation is permitted (acc=f16), the naive implementation rounds its
  * sums of both products to f16 after every B = LAB_HALF_BLOCK terms. In the model the x_c are then
@@ -42,6 +48,7 @@
 #ifndef LAB_EXPECT_H
 #define LAB_EXPECT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "heed.h"
@@ -51,6 +58,9 @@ typedef struct lab_sampling {
     uint64_t seed; /* chooses the rows of a sample */
     int64_t work;  /* key and value elements to read, about; a few rows are taken in any case */
     int threads;   /* 1 or more */
+    int64_t least; /* rows to look at in any case; 0: a few. A single one is a random one */
+    int64_t also;  /* a row to look at too, counted from 1; 0: none */
+    bool parts;    /* budgets are those of long float32 sums that are made in parts */
 } lab_sampling;
 
 typedef struct lab_expect {

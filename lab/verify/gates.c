@@ -176,6 +176,8 @@ void lab_gate_executes(const lab_check *check, lab_verdict *verdict)
             continue;
         if (status == HEED_ERR_UNSUPPORTED)
             lab_verdict_skip(verdict, "%s", heed_message());
+        else if (check->subject->run_away) /* that is what became of its process */
+            lab_verdict_fail(verdict, -1, "%s", heed_message());
         else
             lab_verdict_fail(verdict, -1, "returned %s: %s", heed_status_name(status),
                              heed_message());

@@ -2,6 +2,7 @@
  * gates_memory.c - gates that look at what was written where, and whether it was the same twice
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lab/verify/gates.h"
@@ -143,26 +144,51 @@ void lab_gate_optional_lse(const lab_check *check, lab_verdict *verdict)
     lab_run_destroy(&run);
 }
 
-/* The tensors of the first runs are aligned to a page, or as the size of a tensor happens to make
- * them: here to nothing but their elements, so that whatever reads many bytes at once has to do
- * without. A kernel may round elsewhere then, so bits are not compared. */
-void lab_gate_unaligned(const lab_check *check, lab_verdict *verdict)
+/* Adds how far a run is off whose tensors lie at @edge; false, with a verdict, if it cannot be told
+ * or is wrong otherwise. */
+static bool add_unaligned(lab_worst *worst, const lab_check *check, lab_edge edge, const char *how,
+                          lab_verdict *verdict)
 {
-    const lab_running running = { check->values, LAB_EDGE_ODD, 1, true };
-    lab_worst worst = { 0 };
+    const lab_running running = { check->values, edge, 1, true };
     lab_run run;
-    lab_trace_step(check->trace, "with unaligned tensors");
+    bool well = false;
     heed_status status = lab_run_create(&run, check, &running);
     if (status != HEED_OK)
         lab_verdict_skip_status(verdict, status);
     else if (run.status != HEED_OK)
-        lab_verdict_fail(verdict, -1, "with unaligned tensors: %s", heed_message());
+        lab_verdict_fail(verdict, -1, "with %s: %s", how, heed_message());
     else if (run.spoiled[0] || run.changed[0])
-        lab_verdict_fail(verdict, -1, "with unaligned tensors: %s",
+        lab_verdict_fail(verdict, -1, "with %s: %s", how,
                          run.spoiled[0] ? run.spoiled : run.changed);
     else {
-        add_errors(&worst, check, &run);
-        lab_judge_worst(verdict, &check->values->problem, &worst, "error");
+        add_errors(worst, check, &run);
+        well = true;
     }
     lab_run_destroy(&run);
+    return well;
+}
+
+/* The tensors of the first runs are aligned to a page, or as the size of a tensor happens to make
+ * them: here to nothing but their elements, so that whatever reads many bytes at once has to do
+ * without; first all alike, and then each otherwise. A kernel may round elsewhere then, so bits are
+ * not compared. */
+void lab_gate_unaligned(const lab_check *check, lab_verdict *verdict)
+{
+    static const struct {
+        lab_edge edge;
+        const char *how;
+    } ways[] = { { LAB_EDGE_ODD, "unaligned tensors" },
+                 { LAB_EDGE_APART, "tensors aligned each otherwise" } };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        lab_worst worst = { 0 };
+        char what[48];
+        lab_trace_step(check->trace,
+                       i ? "with tensors aligned each otherwise" : "with unaligned tensors");
+        if (!add_unaligned(&worst, check, ways[i].edge, ways[i].how, verdict))
+            return;
+        snprintf(what, sizeof what, "%s: error", ways[i].how);
+        lab_judge_worst(verdict, &check->values->problem, &worst, what);
+        if (verdict->outcome == LAB_FAIL)
+            return;
+    }
 }

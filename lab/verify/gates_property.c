@@ -211,7 +211,7 @@ static double some_shift(uint64_t stream, int64_t n)
     return (double)(lab_random_below(stream, (uint64_t)n, 2 * SHIFT_MAX + 1) - SHIFT_MAX);
 }
 
-/* What the shift of the logits of @row is, as the query has it in memory. */
+/* The shift of the logits of @row, as the query has it in memory. */
 static double shift_of(const lab_values *values, int64_t row, int64_t column)
 {
     const lab_block *q = &values->block[LAB_Q];

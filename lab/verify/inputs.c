@@ -8,13 +8,12 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
+#include "lab/verify/inputs_fill.h"
 #include "lab/verify/reference.h"
 
-/* Streams of random numbers; Q, K and V have those of their roles. */
-enum {
-    STREAM_CHOICE = 8,
-    STREAM_NOISE = 9
-};
+/* How far elements of uneven vectors are from their mean, and in how many steps. */
+#define UNEVEN 0.25
+#define PARTS (INT64_C(1) << 20)
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -25,38 +24,56 @@ static int64_t least(int64_t a, int64_t b)
 /* Building blocks                                                                                */
 /* ---------------------------------------------------------------------------------------------- */
 
-static double get(const lab_values *values, lab_role role, int64_t at)
+double lab_fill_get(const lab_values *values, lab_role role, int64_t at)
 {
     return lab_element_get(values->problem.type, lab_values_data(values, role), at);
 }
 
-static void set(lab_values *values, lab_role role, int64_t at, double value)
+void lab_fill_set(lab_values *values, lab_role role, int64_t at, double value)
 {
     lab_element_set(values->problem.type, lab_values_data(values, role), at, value);
 }
 
-/* Normal values of standard deviation @size. */
-static void fill_normal(lab_values *values, uint64_t seed, lab_role role, double size)
+void lab_fill_vector(lab_values *values, lab_role role, int64_t n, double value)
+{
+    const lab_view *view = &values->block[role].view;
+    int64_t at = lab_view_vector(view, n);
+    for (int64_t c = 0; c < view->dim; c++)
+        lab_fill_set(values, role, at + c, value);
+}
+
+void lab_fill_uneven(lab_values *values, uint64_t seed, lab_role role, int64_t n, double value)
+{
+    const lab_view *view = &values->block[role].view;
+    uint64_t stream = lab_random_stream(seed, role);
+    int64_t at = lab_view_vector(view, n), pairs = view->dim / 2;
+    lab_fill_vector(values, role, n, value);
+    for (int64_t i = 0; i < pairs; i++) {
+        double part = (double)lab_random_below(stream, (uint64_t)(n * pairs + i), PARTS + 1);
+        part = UNEVEN * part / PARTS;
+        lab_fill_set(values, role, at + 2 * i, value * (1 + part));
+        lab_fill_set(values, role, at + 2 * i + 1, value * (1 - part));
+    }
+}
+
+void lab_fill_normal(lab_values *values, uint64_t seed, lab_role role, double mean, double size)
 {
     const lab_view *view = &values->block[role].view;
     uint64_t stream = lab_random_stream(seed, role);
     for (int64_t n = 0; n < lab_view_vectors(view); n++)
         for (int64_t c = 0, at = lab_view_vector(view, n); c < view->dim; c++) {
             uint64_t index = (uint64_t)(n * view->dim + c);
-            set(values, role, at + c, size * lab_random_normal(stream, index));
+            lab_fill_set(values, role, at + c, mean + size * lab_random_normal(stream, index));
         }
 }
 
 static void clear(lab_values *values, lab_role role)
 {
-    const lab_view *view = &values->block[role].view;
-    for (int64_t n = 0; n < lab_view_vectors(view); n++)
-        for (int64_t c = 0, at = lab_view_vector(view, n); c < view->dim; c++)
-            set(values, role, at + c, 0);
+    for (int64_t n = 0; n < lab_view_vectors(&values->block[role].view); n++)
+        lab_fill_vector(values, role, n, 0);
 }
 
-/* The logit of two vectors of ones is this. */
-static double logit_of_ones(const heed_problem *problem)
+double lab_fill_logit_of_ones(const heed_problem *problem)
 {
     return (double)problem->scale * (double)problem->dim_qk;
 }
@@ -67,9 +84,9 @@ static double logit_of_ones(const heed_problem *problem)
 
 static void normal(lab_values *values, uint64_t seed)
 {
-    fill_normal(values, seed, LAB_Q, 1);
-    fill_normal(values, seed, LAB_K, 1);
-    fill_normal(values, seed, LAB_V, 1);
+    lab_fill_normal(values, seed, LAB_Q, 0, 1);
+    lab_fill_normal(values, seed, LAB_K, 0, 1);
+    lab_fill_normal(values, seed, LAB_V, 0, 1);
 }
 
 /* Every query is a multiple of one of the keys it sees, whose logit is about NEEDLE_LOGIT. */
@@ -80,8 +97,8 @@ static void needle(lab_values *values, uint64_t seed)
 {
     const heed_problem *problem = &values->problem;
     const lab_view *q = &values->block[LAB_Q].view, *k = &values->block[LAB_K].view;
-    uint64_t choice = lab_random_stream(seed, STREAM_CHOICE);
-    double factor = NEEDLE_LOGIT / logit_of_ones(problem);
+    uint64_t choice = lab_random_stream(seed, LAB_FILL_CHOICE);
+    double factor = NEEDLE_LOGIT / lab_fill_logit_of_ones(problem);
     factor = fmax(fmin(factor, NEEDLE_FACTOR_MAX), -NEEDLE_FACTOR_MAX);
 
     normal(values, seed);
@@ -94,7 +111,7 @@ static void needle(lab_values *values, uint64_t seed)
         int64_t from = lab_view_at(k, row.batch, key, lab_row_kv_head(problem, row));
         int64_t to = lab_view_at(q, row.batch, row.query, row.head);
         for (int64_t c = 0; c < problem->dim_qk; c++)
-            set(values, LAB_Q, to + c, factor * get(values, LAB_K, from + c));
+            lab_fill_set(values, LAB_Q, to + c, factor * lab_fill_get(values, LAB_K, from + c));
     }
 }
 
@@ -109,7 +126,7 @@ static void impulse(lab_values *values, uint64_t seed)
         for (int64_t h = 0; h < v->heads; h++)
             for (int64_t c = 0; c < v->dim; c++) {
                 int64_t key = v->dim == 1 ? v->seq - 1 : c * (v->seq - 1) / (v->dim - 1);
-                set(values, LAB_V, lab_view_at(v, b, key, h) + c, 1);
+                lab_fill_set(values, LAB_V, lab_view_at(v, b, key, h) + c, 1);
             }
 }
 
@@ -136,7 +153,7 @@ static void fill_integers(lab_values *values, uint64_t seed)
     for (int64_t n = 0; n < lab_view_vectors(v); n++)
         for (int64_t c = 0, at = lab_view_vector(v, n); c < v->dim; c++) {
             int64_t integer = lab_random_below(stream, (uint64_t)(n * v->dim + c), 17) - 8;
-            set(values, LAB_V, at + c, (double)integer);
+            lab_fill_set(values, LAB_V, at + c, (double)integer);
         }
 }
 
@@ -149,11 +166,11 @@ static void exact(lab_values *values, uint64_t seed)
     clear(values, LAB_Q);
     clear(values, LAB_K);
     for (int64_t n = 0; n < lab_view_vectors(q); n++)
-        set(values, LAB_Q, lab_view_vector(q, n), scale < 0 ? -query : query);
+        lab_fill_set(values, LAB_Q, lab_view_vector(q, n), scale < 0 ? -query : query);
     for (int64_t n = 0; n < lab_view_vectors(k); n++) {
         int64_t key = n % k->seq;
         bool is_live = key % LIVE_STEP == 0 && key / LIVE_STEP < live;
-        set(values, LAB_K, lab_view_vector(k, n), is_live ? 0 : DEAD_KEY);
+        lab_fill_set(values, LAB_K, lab_view_vector(k, n), is_live ? 0 : DEAD_KEY);
     }
     fill_integers(values, seed);
 }
@@ -172,9 +189,9 @@ static void large(lab_values *values, uint64_t seed)
     const heed_problem *problem = &values->problem;
     double deviation = fabs((double)problem->scale) * sqrt((double)problem->dim_qk);
     double size = fmin(sqrt(4e3 / deviation), 1e4);
-    fill_normal(values, seed, LAB_Q, size);
-    fill_normal(values, seed, LAB_K, size);
-    fill_normal(values, seed, LAB_V, 1);
+    lab_fill_normal(values, seed, LAB_Q, 0, size);
+    lab_fill_normal(values, seed, LAB_K, 0, size);
+    lab_fill_normal(values, seed, LAB_V, 0, 1);
 }
 
 /* All keys of a head are the same vector. */
@@ -186,8 +203,8 @@ static void equal(lab_values *values, uint64_t seed)
         for (int64_t h = 0; h < k->heads; h++)
             for (int64_t s = 1; s < k->seq; s++)
                 for (int64_t c = 0; c < k->dim; c++)
-                    set(values, LAB_K, lab_view_at(k, b, s, h) + c,
-                        get(values, LAB_K, lab_view_at(k, b, 0, h) + c));
+                    lab_fill_set(values, LAB_K, lab_view_at(k, b, s, h) + c,
+                                 lab_fill_get(values, LAB_K, lab_view_at(k, b, 0, h) + c));
 }
 
 /* Logits rise from 0 to about RISE over the keys, so that the maximum changes all the time. */
@@ -196,17 +213,17 @@ static void equal(lab_values *values, uint64_t seed)
 static void rising(lab_values *values, uint64_t seed)
 {
     const lab_view *q = &values->block[LAB_Q].view, *k = &values->block[LAB_K].view;
-    uint64_t noise = lab_random_stream(seed, STREAM_NOISE);
-    double slope = fmax(fmin(RISE / logit_of_ones(&values->problem), 1e4), -1e4);
-    fill_normal(values, seed, LAB_V, 1);
+    uint64_t noise = lab_random_stream(seed, LAB_FILL_NOISE);
+    double slope = fmax(fmin(RISE / lab_fill_logit_of_ones(&values->problem), 1e4), -1e4);
+    lab_fill_normal(values, seed, LAB_V, 0, 1);
     for (int64_t n = 0; n < lab_view_vectors(q); n++)
         for (int64_t c = 0; c < q->dim; c++)
-            set(values, LAB_Q, lab_view_vector(q, n) + c,
-                1 + 0.1 * lab_random_normal(noise, (uint64_t)(n * q->dim + c)));
+            lab_fill_set(values, LAB_Q, lab_view_vector(q, n) + c,
+                         1 + 0.1 * lab_random_normal(noise, (uint64_t)(n * q->dim + c)));
     for (int64_t n = 0; n < lab_view_vectors(k); n++)
         for (int64_t c = 0; c < k->dim; c++)
-            set(values, LAB_K, lab_view_vector(k, n) + c,
-                slope * (double)(n % k->seq + 1) / (double)k->seq);
+            lab_fill_set(values, LAB_K, lab_view_vector(k, n) + c,
+                         slope * (double)(n % k->seq + 1) / (double)k->seq);
 }
 
 /* V so small that an f16 output is subnormal. In f32 and bf16 it stays normal: units that work on
@@ -214,7 +231,7 @@ static void rising(lab_values *values, uint64_t seed)
 static void tiny(lab_values *values, uint64_t seed)
 {
     normal(values, seed);
-    fill_normal(values, seed, LAB_V, values->problem.type == HEED_F16 ? 0x1p-17 : 0x1p-100);
+    lab_fill_normal(values, seed, LAB_V, 0, values->problem.type == HEED_F16 ? 0x1p-17 : 0x1p-100);
 }
 
 static void plant(lab_values *values, int64_t batch, int64_t key, int64_t head)
@@ -223,8 +240,8 @@ static void plant(lab_values *values, int64_t batch, int64_t key, int64_t head)
     for (int role = LAB_K; role <= LAB_V; role++) {
         const lab_view *view = &values->block[role].view;
         for (int64_t c = 0; c < view->dim; c++)
-            set(values, (lab_role)role, lab_view_at(view, batch, key, head) + c,
-                poisons[(key + c) % 3]);
+            lab_fill_set(values, (lab_role)role, lab_view_at(view, batch, key, head) + c,
+                         poisons[(key + c) % 3]);
     }
 }
 
@@ -253,14 +270,27 @@ static void visible(lab_values *values, uint64_t seed)
     const heed_problem *problem = &values->problem;
     const lab_view *q = &values->block[LAB_Q].view;
     const lab_view *k = &values->block[LAB_K].view, *v = &values->block[LAB_V].view;
-    uint64_t choice = lab_random_stream(seed, STREAM_CHOICE);
+    uint64_t choice = lab_random_stream(seed, LAB_FILL_CHOICE);
     int64_t key = lab_random_below(choice, 0, problem->seq_k);
     int64_t query = lab_random_below(choice, 1, problem->seq_q);
     int64_t c = lab_random_below(choice, 2, least(problem->dim_qk, problem->dim_v));
     normal(values, seed);
-    set(values, LAB_V, lab_view_at(v, 0, key, 0) + c, NAN);
-    set(values, LAB_K, lab_view_at(k, problem->batch - 1, key, problem->heads_kv - 1) + c, NAN);
-    set(values, LAB_Q, lab_view_at(q, 0, query, problem->heads_q - 1) + c, INFINITY);
+    lab_fill_set(values, LAB_V, lab_view_at(v, 0, key, 0) + c, NAN);
+    lab_fill_set(values, LAB_K, lab_view_at(k, problem->batch - 1, key, problem->heads_kv - 1) + c,
+                 NAN);
+    lab_fill_set(values, LAB_Q, lab_view_at(q, 0, query, problem->heads_q - 1) + c, INFINITY);
+}
+
+/* One NaN in V and nothing else: one in K would hide it in all columns of the same head. */
+static void nan_in_v(lab_values *values, uint64_t seed)
+{
+    const lab_view *v = &values->block[LAB_V].view;
+    uint64_t choice = lab_random_stream(seed, LAB_FILL_CHOICE);
+    int64_t keys = lab_visible(&values->problem, values->problem.seq_q - 1);
+    int64_t key = keys > 0 ? lab_random_below(choice, 0, keys) : 0;
+    int64_t head = lab_random_below(choice, 1, v->heads), c = lab_random_below(choice, 2, v->dim);
+    normal(values, seed);
+    lab_fill_set(values, LAB_V, lab_view_at(v, v->batch - 1, key, head) + c, NAN);
 }
 
 static const lab_inputs table[] = {
@@ -281,6 +311,18 @@ static const lab_inputs table[] = {
     { "masked", "NaN and infinities where some queries do not look", false, false, masked,
       masked_absent },
     { "visible", "NaN and infinities where queries do look", false, false, visible, NULL },
+    { "nan-in-v", "one NaN in V: the column of the rows that see it, and nothing else", false,
+      false, nan_in_v, NULL },
+    { "near", "logits that differ by about a tenth: a few keys do not speak for all", true, false,
+      lab_fill_near, NULL },
+    { "tails", "one heavy key and many light ones of large values: each key counts the same", true,
+      false, lab_fill_tails, NULL },
+    { "vast", "V up to 2^100, in f16 2^14: outputs that no bound holds", true, false, lab_fill_vast,
+      NULL },
+    { "huge", "finite logits up to the largest of float32, of either sign", true, false,
+      lab_fill_huge, NULL },
+    { "low", "every logit far below zero, down to the least of float32", true, false, lab_fill_low,
+      NULL },
 };
 
 const lab_inputs lab_inputs_captured = { "captured", "values captured from a real model",

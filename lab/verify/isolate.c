@@ -38,7 +38,7 @@ typedef struct shared_page {
     child_seat seats[LAB_JOBS_MAX];
 } shared_page;
 
-/* What parent and children work on. */
+/* The state that parent and children share. */
 typedef struct workshop {
     const lab_isolation *isolation;
     shared_page *page;

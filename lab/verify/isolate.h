@@ -22,7 +22,7 @@ typedef struct lab_place {
 
 #define LAB_PLACES_MAX 8
 
-/* What the work is at. It outlives a crash, so that the crash can be explained. */
+/* The progress of the work. It outlives a crash, so that the crash can be explained. */
 typedef struct lab_trace {
     char step[64]; /* what is being done, as in "ran the second time"; "" for nothing special */
     lab_place places[LAB_PLACES_MAX];

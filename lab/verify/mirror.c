@@ -56,8 +56,8 @@ static heed_status walled_slot(const lab_mirror *mirror, lab_slot *slot, size_t 
     return heed_device_allocate(mirror->context, slot->size, &slot->memory);
 }
 
-/* The data alone, where it is aligned as in the stage. What the slot held goes back only when the
- * new memory is there, so that never two runs after each other have the same addresses. */
+/* The data alone, where it is aligned as in the stage. The slot's old memory goes back only when
+ * the new one is there, so that never two runs after each other have the same addresses. */
 static heed_status exact_slot(const lab_mirror *mirror, lab_slot *slot, const lab_region *region)
 {
     size_t before = (uintptr_t)region->data % ALIGNMENT;
@@ -106,7 +106,7 @@ static heed_status place_blocks(lab_mirror *mirror, const lab_stage *stage)
     return status;
 }
 
-/* What is kept may be what is in the way. */
+/* An allocation that is kept may be the one in the way. */
 heed_status lab_mirror_place(lab_mirror *mirror, const lab_stage *stage)
 {
     heed_status status = place_blocks(mirror, stage);
@@ -139,7 +139,7 @@ heed_buffers lab_mirror_buffers(const lab_mirror *mirror, const lab_stage *stage
     };
 }
 
-/* What is copied of a stretch: all of it, or as much as lies within the data. */
+/* The part of a stretch that is copied: all of it, or as much as lies within the data. */
 static lab_stretch copied(const lab_mirror *mirror, const lab_region *region, lab_stretch stretch)
 {
     size_t start = (size_t)(region->data - region->room), end = start + region->size;

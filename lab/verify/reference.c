@@ -87,30 +87,35 @@ void lab_reference_row(const heed_problem *problem, const heed_buffers *data, la
     }
 }
 
-/* Adds the products of @query and @key, in half precision if @half. */
-static float naive_dot(const double *query, const double *key, int64_t dim, bool half)
+/* Does a part of @part products end with number @i of @count? */
+static bool ends_part(int64_t i, int64_t count, int64_t part)
 {
-    float dot = 0, block = 0;
-    for (int64_t c = 0; c < dim; c++) {
-        block += (float)query[c] * (float)key[c];
-        if (half && (c % LAB_HALF_BLOCK == LAB_HALF_BLOCK - 1 || c == dim - 1)) {
-            dot = (float)lab_element_round(HEED_F16, (double)dot + (double)block);
-            block = 0;
-        }
-    }
-    return half ? dot : block;
+    return i % part == part - 1 || i == count - 1;
 }
 
-/* Adds a block to sums in half precision, and empties it. */
-static void naive_add_half(float *sums, float *block, int64_t dim)
+/* Adds parts to sums, in half precision if @half, and empties them. */
+static void naive_add(float *sums, float *parts, int64_t dim, bool half)
 {
     for (int64_t c = 0; c < dim; c++) {
-        sums[c] = (float)lab_element_round(HEED_F16, (double)sums[c] + (double)block[c]);
-        block[c] = 0;
+        double sum = (double)sums[c] + (double)parts[c];
+        sums[c] = half ? (float)lab_element_round(HEED_F16, sum) : (float)sum;
+        parts[c] = 0;
     }
 }
 
-void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_row row,
+/* Adds the products of @query and @key. */
+static float naive_dot(const double *query, const double *key, int64_t dim, int64_t part, bool half)
+{
+    float dot = 0, sum = 0;
+    for (int64_t c = 0; c < dim; c++) {
+        sum += (float)query[c] * (float)key[c];
+        if (ends_part(c, dim, part))
+            naive_add(&dot, &sum, 1, half);
+    }
+    return dot;
+}
+
+void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_row row, int64_t part,
                    float *weights, double *o, double *lse)
 {
     const lab_view q = lab_view_of(problem, LAB_Q);
@@ -119,36 +124,38 @@ void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_ro
     int64_t kv_head = lab_row_kv_head(problem, row);
     int64_t keys = lab_visible(problem, row.query);
     double query[HEED_DIM_MAX], vector[HEED_DIM_MAX];
-    float sums[HEED_DIM_MAX], block[HEED_DIM_MAX];
+    float sums[HEED_DIM_MAX], parts[HEED_DIM_MAX];
     bool half = problem->accumulate == HEED_ACC_F16;
-    float *open = half ? block : sums; /* what the next product is added to */
+    int64_t block = half ? LAB_HALF_BLOCK : part;
 
     load(&q, data->q, row.batch, row.query, row.head, query);
     float highest = -INFINITY;
     for (int64_t j = 0; j < keys; j++) {
         load(&k, data->k, row.batch, j, kv_head, vector);
-        weights[j] = problem->scale * naive_dot(query, vector, problem->dim_qk, half);
+        weights[j] = problem->scale * naive_dot(query, vector, problem->dim_qk, block, half);
         if (weights[j] > highest || isnan(weights[j]))
             highest = weights[j];
     }
 
     bool empty = highest == -INFINITY;
-    float sum = 0;
+    float sum = 0, open = 0;
     for (int64_t j = 0; j < keys; j++) {
         weights[j] = empty ? 0 : expf(weights[j] - highest);
-        sum += weights[j];
+        open += weights[j];
+        if (ends_part(j, keys, part))
+            naive_add(&sum, &open, 1, false);
     }
     *lse = empty ? -INFINITY : highest + logf(sum);
 
     for (int64_t c = 0; c < problem->dim_v; c++)
-        sums[c] = block[c] = 0;
+        sums[c] = parts[c] = 0;
     for (int64_t j = 0; j < keys && !empty; j++) {
         load(&v, data->v, row.batch, j, kv_head, vector);
         float weight = (float)lab_element_round(problem->type, weights[j]);
         for (int64_t c = 0; c < problem->dim_v; c++)
-            open[c] += weight * (float)vector[c];
-        if (half && (j % LAB_HALF_BLOCK == LAB_HALF_BLOCK - 1 || j == keys - 1))
-            naive_add_half(sums, block, problem->dim_v);
+            parts[c] += weight * (float)vector[c];
+        if (ends_part(j, keys, block))
+            naive_add(sums, parts, problem->dim_v, half);
     }
     for (int64_t c = 0; c < problem->dim_v; c++)
         o[c] = empty ? 0 : lab_element_round(problem->type, sums[c] / sum);

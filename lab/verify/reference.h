@@ -39,11 +39,16 @@ void lab_reference_row(const heed_problem *problem, const heed_buffers *data, la
  * The smallest step of those that have one (mma.m16n8k8) has eight. */
 #define LAB_HALF_BLOCK 8
 
+/* Products that a float32 sum takes before its part is added to the others, where long sums are
+ * made in parts. */
+#define LAB_PART 128
+
 /* lab_naive_row() is like lab_reference_row(), but computes as three loops in the precision of the
- * problem would: float32 sums in the order of the keys, weights and outputs rounded to the element
- * type. Where half-precision accumulation is permitted, the sums of both matrix products are
- * rounded to f16 after every LAB_HALF_BLOCK products. */
-void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_row row,
+ * problem would: float32 sums in the order of the keys, each of them one or in parts of @part
+ * products; weights and outputs rounded to the element type. Where half-precision accumulation is
+ * permitted, the sums of both matrix products are rounded to f16 after every LAB_HALF_BLOCK
+ * products. */
+void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_row row, int64_t part,
                    float *weights, double *o, double *lse);
 
 #endif /* LAB_REFERENCE_H */

@@ -20,7 +20,13 @@ heed_status lab_region_create(lab_region *region, size_t size, size_t alignment,
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t wall = WALL_PAGES * page, room, total;
     memset(region, 0, sizeof *region);
-    size_t odd = edge == LAB_EDGE_ODD && alignment < LAB_ODD_BYTES ? LAB_ODD_BYTES : 0;
+    size_t odd = 0, over = alignment; /* bytes over a multiple of odd */
+    if (edge == LAB_EDGE_ODD && alignment < LAB_ODD_BYTES)
+        odd = LAB_ODD_BYTES;
+    if (edge >= LAB_EDGE_APART && alignment < LAB_ODD_BYTES) {
+        odd = LAB_APART_BYTES;
+        over = (2 * (size_t)(edge - LAB_EDGE_APART) + 1) * alignment;
+    }
     size_t margins = edge == LAB_EDGE_NONE ? 2 * page : 0;
     if (__builtin_add_overflow(size, page - 1 + odd + margins, &room))
         return HEED_ERR_NO_MEMORY;
@@ -42,7 +48,7 @@ heed_status lab_region_create(lab_region *region, size_t size, size_t alignment,
 #endif
     size_t slack = edge == LAB_EDGE_START ? 0 : (room - size) / alignment * alignment;
     if (odd) /* pages are aligned to more than that */
-        slack = (room - size - alignment) / odd * odd + alignment;
+        slack = (room - size - over) / odd * odd + over;
     if (margins)
         slack = page;
     *region = (lab_region){ .map = map,

@@ -18,15 +18,19 @@
 /* Which wall the data lies against. LAB_EDGE_ODD is the end, but as far from it as makes the
  * address one alignment more than a multiple of LAB_ODD_BYTES: no alignment but the one asked for.
  * LAB_EDGE_NONE is neither: a page or more from both, aligned to a page, as memory usually is.
+ * LAB_EDGE_APART + n, n up to 3, is the end, but 2 n + 1 alignments more than a multiple of
+ * LAB_APART_BYTES: no two tensors that have different n are aligned alike.
  */
 typedef enum lab_edge {
     LAB_EDGE_END,
     LAB_EDGE_START,
     LAB_EDGE_ODD,
-    LAB_EDGE_NONE
+    LAB_EDGE_NONE,
+    LAB_EDGE_APART
 } lab_edge;
 
 #define LAB_ODD_BYTES 16
+#define LAB_APART_BYTES 64
 
 typedef struct lab_region {
     unsigned char *map; /* with the walls */

@@ -5,7 +5,7 @@
  * A kernel that is timed computes the same problem a thousand times, and need not do so: the answer
  * is known from the first time. Here one element of Q, K or V is touched before each call, which
  * moves the expected output of a row of the sample much farther than it may be off, and after the
- * call the rows are compared. What is expected then follows from what is known of the row:
+ * call the rows are compared. The expected output then follows from the facts about the row:
  *
  *     V    the element's column moves by the key's weight times the change
  *     K    one logit moves, so the output moves towards or away from the key's values

@@ -22,7 +22,7 @@
 #define REST_MIN 1e-6
 
 /* ---------------------------------------------------------------------------------------------- */
-/* What a touch does to a row                                                                     */
+/* The effect of a touch on a row                                                                 */
 /* ---------------------------------------------------------------------------------------------- */
 
 static const void *base_of(const lab_sample *sample, lab_role role)
@@ -62,7 +62,7 @@ typedef struct change {
     double step;    /* by how much the element moves */
 } change;
 
-/* What rounding may do to a row beyond what it may do to the one that was: it has weights of up to
+/* The error of rounding in a row beyond that in the row before: it has weights of up to
  * @weight on values of norm @size, and logits of about @logit. */
 static void widen(lab_sample *sample, int64_t i, double weight, double size, double logit)
 {
@@ -233,7 +233,7 @@ static void choose_query(const lab_sample *sample, change *it, int64_t i, uint64
     set_step(sample, it, -LOGIT_STEP / 2 / ((double)sample->problem.scale * key[it->column]));
 }
 
-/* What can be touched: how an element is chosen, and what that does to a row. */
+/* The elements to touch: how one is chosen, and its effect on a row. */
 static const struct {
     lab_role role;
     void (*choose)(const lab_sample *sample, change *it, int64_t i, uint64_t seed);

@@ -9,8 +9,8 @@
 
 #include "lab/tensor/random.h"
 #include "lab/verify/isolate.h"
+#include "lab/verify/proof.h"
 #include "lab/verify/selftest_trials.h"
-#include "lab/verify/verify.h"
 #include "src/measure.h"
 
 /* Seconds that an endless kernel gets. */
@@ -30,6 +30,22 @@ lab_selftest_options lab_selftest_standard(void)
     return (lab_selftest_options){ .seed = 1, .gates = UINT32_MAX, .jobs = 1, .deadline_s = 60 };
 }
 
+const char *lab_judge_name(size_t index)
+{
+    static const char *const others[] = { "sandbox", "timed" };
+    if (index < LAB_GATES)
+        return lab_gate_at(index)->name;
+    return index < LAB_JUDGES ? others[index - LAB_GATES] : NULL;
+}
+
+size_t lab_judge_index(const char *name)
+{
+    size_t index = 0;
+    while (index < LAB_JUDGES && strcmp(lab_judge_name(index), name) != 0)
+        index++;
+    return index;
+}
+
 /* ---------------------------------------------------------------------------------------------- */
 /* One kernel on one problem                                                                      */
 /* ---------------------------------------------------------------------------------------------- */
@@ -45,34 +61,62 @@ typedef struct trials {
     const lab_selftest_trial *filled; /* whose values they are, or NULL */
 } trials;
 
-static lab_verify_options options_of(const trials *all, const lab_selftest_trial *it)
+/* A kernel is tried here on the cases that it has to pass before it is ranked: those of a proof
+ * (proof.h) that are of the trial's kind of values, or neighbours. Not by the seed itself, whose
+ * values a kernel may know. */
+static size_t list_cases(const trials *all, const lab_selftest_trial *it,
+                         lab_proof_case cases[LAB_PROOF_CASES])
 {
-    lab_verify_options options = lab_verify_standard();
-    options.gates = all->options->gates;
+    lab_proof proof = { .seed = lab_random_stream(all->options->seed, STREAM_SELFTEST) };
+    lab_proof_case every[LAB_PROOF_CASES];
+    size_t count = 0, listed = 0;
+    if (heed_problem_parse(&proof.problem, it->spec) == HEED_OK)
+        listed = lab_proof_list(&proof, every);
+    for (size_t i = 0; i < listed; i++) {
+        lab_proof_case *last = count ? &cases[count - 1] : NULL;
+        if (every[i].neighbour != it->nearby || every[i].inputs != it->inputs)
+            continue;
+        if (!it->nearby && last) /* both halves of the normal values */
+            last->gates |= every[i].gates;
+        else
+            cases[count++] = every[i];
+    }
+    return count;
+}
+
+/* The result of one trial. */
+typedef struct selftest_result {
+    lab_report report;
+    lab_selftest_outcome source; /* of a source alone */
+} selftest_result;
+
+static lab_verify_options options_of(const trials *all, const lab_selftest_trial *it,
+                                     const lab_proof_case *one)
+{
+    const lab_proof proof = { .seed = lab_random_stream(all->options->seed, STREAM_SELFTEST),
+                              .threads = 1 };
+    lab_verify_options options = lab_proof_options(&proof, one);
+    options.gates &= all->options->gates;
     options.unlocked = it->unlocked;
     if (it->few)
         options.work = options.property_work = WORK_FEW;
-    /* Not the seed itself, whose values a kernel may know. */
-    options.seed = lab_random_stream(all->options->seed, STREAM_SELFTEST);
     return options;
 }
 
 static bool same_values(const lab_selftest_trial *a, const lab_selftest_trial *b)
 {
-    return strcmp(a->spec, b->spec) == 0 && a->inputs == b->inputs && a->few == b->few;
+    return strcmp(a->spec, b->spec) == 0 && a->inputs == b->inputs && a->few == b->few &&
+           !a->nearby && !b->nearby;
 }
 
-static heed_status fill(trials *all, const lab_selftest_trial *it,
+static heed_status fill(trials *all, const lab_selftest_trial *it, const lab_proof_case *one,
                         const lab_verify_options *options)
 {
-    heed_problem problem;
     if (all->filled && same_values(all->filled, it))
         return HEED_OK;
     lab_case_destroy(&all->values);
     all->filled = NULL;
-    heed_status status = heed_problem_parse(&problem, it->spec);
-    if (status == HEED_OK)
-        status = lab_case_create(&all->values, &problem, it->inputs, NULL, options);
+    heed_status status = lab_case_create(&all->values, &one->problem, it->inputs, NULL, options);
     if (status == HEED_OK)
         all->filled = it;
     return status;
@@ -102,17 +146,11 @@ static void try_mistake(trials *all, int mistake, const lab_verify_options *opti
     device->close(device->data, &subject);
 }
 
-/* A problem that has no such values is skipped, which is as good as accepted; a mutant that is
- * skipped survives. */
-static void try_one(void *data, size_t index, lab_trace *trace, void *result)
+static void try_case(trials *all, const lab_selftest_trial *it, const lab_proof_case *one,
+                     lab_trace *trace, lab_report *report)
 {
-    trials *all = data;
-    const lab_selftest_trial *it = &all->items[index];
-    lab_verify_options options = options_of(all, it);
-    lab_report *report = result;
-    lab_trace_step(trace, NULL);
-    report->outcome = LAB_SKIP;
-    if (fill(all, it, &options) != HEED_OK)
+    lab_verify_options options = options_of(all, it, one);
+    if (fill(all, it, one, &options) != HEED_OK)
         return;
     if (it->deed)
         try_deed(all, it->deed, &options, trace, report);
@@ -120,11 +158,31 @@ static void try_one(void *data, size_t index, lab_trace *trace, void *result)
         try_mistake(all, it->mistake, &options, trace, report);
 }
 
+/* A problem that has no such values is skipped, which is as good as accepted; a mutant that is
+ * skipped survives. */
+static void try_one(void *data, size_t index, lab_trace *trace, void *result)
+{
+    trials *all = data;
+    const lab_selftest_trial *it = &all->items[index];
+    lab_proof_case cases[LAB_PROOF_CASES];
+    lab_report *report = &((selftest_result *)result)->report;
+    lab_trace_step(trace, NULL);
+    report->outcome = LAB_SKIP;
+    if (it->source) {
+        const lab_selftest_sources *sources = all->options->sources;
+        sources->run(sources->data, it->source, &((selftest_result *)result)->source);
+        return;
+    }
+    size_t count = list_cases(all, it, cases);
+    for (size_t i = 0; i < count && report->outcome != LAB_FAIL; i++)
+        try_case(all, it, &cases[i], trace, report);
+}
+
 /* ---------------------------------------------------------------------------------------------- */
-/* What came of it                                                                                */
+/* Results                                                                                        */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* The gates that failed the kernel, of those that there are. What was said before a crash counts
+/* The gates that failed the kernel, of those that there are. Verdicts before a crash count
  * too. */
 static uint32_t failed_gates(const trials *all, const lab_report *report, const lab_ending *ending)
 {
@@ -134,7 +192,7 @@ static uint32_t failed_gates(const trials *all, const lab_report *report, const 
     return failed & all->options->gates;
 }
 
-/* What gate @index said. */
+/* The answer of gate @index. */
 static const char *reason_of(const lab_report *report, const lab_ending *ending, size_t index)
 {
     bool crashed = ending->how == LAB_CRASHED || ending->how == LAB_TIMED_OUT;
@@ -179,6 +237,15 @@ static void conclude_control(lab_selftest_entry *entry, const trials *all,
     entry->failed |= failed;
 }
 
+static void conclude_source(lab_selftest_entry *entry, const trials *all,
+                            const lab_selftest_outcome *outcome, const lab_ending *ending)
+{
+    bool crashed = ending->how == LAB_CRASHED || ending->how == LAB_TIMED_OUT;
+    entry->failed = (outcome->failed | (uint32_t)crashed) & all->options->gates;
+    entry->meant = entry->gate && (entry->failed >> lab_judge_index(entry->gate) & 1);
+    snprintf(entry->reason, sizeof entry->reason, "%s", crashed ? ending->text : outcome->reason);
+}
+
 static void report_progress(void *data, size_t done)
 {
     const trials *all = data;
@@ -187,31 +254,33 @@ static void report_progress(void *data, size_t done)
 
 static heed_status run_trials(trials *all, unsigned deadline_s, lab_selftest_entry *entries)
 {
-    lab_report *reports = calloc(all->count + 1, sizeof *reports);
+    selftest_result *results = calloc(all->count + 1, sizeof *results);
     lab_ending *endings = calloc(all->count + 1, sizeof *endings);
     const lab_isolation isolation = { .run = try_one,
                                       .data = all,
                                       .count = all->count,
-                                      .result_size = sizeof *reports,
+                                      .result_size = sizeof *results,
                                       .group = GROUP,
                                       .jobs = all->options->jobs,
                                       .deadline_s = deadline_s,
                                       .stop = all->options->stop,
                                       .progress = all->options->progress ? report_progress : NULL };
     heed_status status = HEED_ERR_NO_MEMORY;
-    if (reports && endings)
-        status = lab_isolate(&isolation, reports, endings);
+    if (results && endings)
+        status = lab_isolate(&isolation, results, endings);
     for (size_t i = 0; i < all->count && status == HEED_OK; i++) {
         const lab_selftest_trial *it = &all->items[i];
         lab_selftest_entry *entry = &entries[it->entry];
         if (endings[i].how == LAB_NOT_RUN)
             entry->done = false;
+        else if (it->source)
+            conclude_source(entry, all, &results[i].source, &endings[i]);
         else if (entry->gate)
-            conclude_mutant(entry, all, &reports[i], &endings[i]);
+            conclude_mutant(entry, all, &results[i].report, &endings[i]);
         else
-            conclude_control(entry, all, it, &reports[i], &endings[i]);
+            conclude_control(entry, all, it, &results[i].report, &endings[i]);
     }
-    free(reports);
+    free(results);
     free(endings);
     return status;
 }
@@ -224,7 +293,7 @@ static void count_mutant(lab_selftest_result *result, const lab_selftest_entry *
 {
     bool alone = (entry->failed & (entry->failed - 1)) == 0;
     result->killed += entry->failed != 0;
-    for (size_t i = 0; i < LAB_GATES; i++) {
+    for (size_t i = 0; i < LAB_JUDGES; i++) {
         bool kills = entry->failed >> i & 1;
         result->gates[i].kills += kills;
         result->gates[i].alone += kills && alone;
@@ -233,7 +302,7 @@ static void count_mutant(lab_selftest_result *result, const lab_selftest_entry *
 
 static void count(lab_selftest_result *result, const lab_selftest_options *options)
 {
-    uint32_t every = ((uint32_t)1 << LAB_GATES) - 1;
+    uint32_t every = ((uint32_t)1 << LAB_JUDGES) - 1;
     for (size_t i = 0; i < result->entry_count; i++) {
         const lab_selftest_entry *entry = &result->entries[i];
         result->skipped += !entry->done;

@@ -2,7 +2,7 @@
  * selftest.h - the gates, tried on kernels of which it is known whether they are right
  *
  * Every mutant of the suite (mutants/suite.h) must be killed by a gate, and every control must be
- * accepted by all. What was verified or measured by gates that do not do so is not to be trusted:
+ * accepted by all. Results of gates that do not do so are not to be trusted:
  * a result is trusted if it says so, and should be kept together with the counts and the digest.
  */
 #ifndef LAB_SELFTEST_H
@@ -14,9 +14,10 @@
 
 #include "heed.h"
 #include "lab/verify/gates.h"
+#include "lab/verify/mutants/sources.h"
 #include "lab/verify/mutants/suite.h"
 
-/* Where kernels are CUDA: whoever knows how to launch one. The suite is then that of
+/* Where kernels are CUDA: the means to launch one. The suite is then that of
  * mutants/device.h. */
 typedef struct lab_selftest_device {
     void *data;
@@ -27,6 +28,31 @@ typedef struct lab_selftest_device {
     void (*close)(void *data, lab_subject *subject);
 } lab_selftest_device;
 
+/* Beside the gates, what may stop a source: the sandbox, before it computes, and the blocks that
+ * are timed. Bits of lab_selftest_entry.failed follow those of the gates. */
+enum {
+    LAB_JUDGE_SANDBOX = LAB_GATES,
+    LAB_JUDGE_TIMED,
+    LAB_JUDGES
+};
+
+/* lab_judge_name() returns the name of a gate or one of those; NULL past the last.
+ * lab_judge_index() returns the index of that name, or LAB_JUDGES. */
+const char *lab_judge_name(size_t index);
+size_t lab_judge_index(const char *name);
+
+/* The outcome of a source. */
+typedef struct lab_selftest_outcome {
+    uint32_t failed; /* judges that stopped it */
+    char reason[LAB_TEXT_SIZE];
+} lab_selftest_outcome;
+
+/* Tries sources as `heed evolve` does: compiles them, lab_prove() them, times them. */
+typedef struct lab_selftest_sources {
+    void *data;
+    void (*run)(void *data, const lab_mutant_source *source, lab_selftest_outcome *outcome);
+} lab_selftest_sources;
+
 typedef struct lab_selftest_options {
     uint64_t seed;       /* of values, rows of samples, poison */
     uint32_t gates;      /* that there are: bit i for the i-th; without the first one a crash or a
@@ -35,8 +61,9 @@ typedef struct lab_selftest_options {
     unsigned deadline_s; /* for each kernel on one problem; 0: none */
     const char *only;    /* the name of one mutant or control; NULL: all */
     const char *gate;    /* mutants alone that this gate is meant to kill; NULL: all */
-    const lab_selftest_device *device; /* NULL: kernels are functions of the host */
-    bool (*stop)(void);                /* asked now and then: true ends it early. May be NULL */
+    const lab_selftest_device *device;   /* NULL: kernels are functions of the host */
+    const lab_selftest_sources *sources; /* NULL: none is tried */
+    bool (*stop)(void);                  /* asked now and then: true ends it early. May be NULL */
     void (*progress)(void *data, size_t done, size_t total); /* may be NULL */
     void *data;                                              /* for progress() */
 } lab_selftest_options;
@@ -44,7 +71,7 @@ typedef struct lab_selftest_options {
 /* lab_selftest_standard() returns the options that fit most: seed 1, all gates. */
 lab_selftest_options lab_selftest_standard(void);
 
-/* What became of one kernel: mutants first, then controls, in the order of the suite. */
+/* The outcome of one kernel: mutants first, then controls, in the order of the suite. */
 typedef struct lab_selftest_entry {
     const char *name;
     const char *does;
@@ -59,7 +86,7 @@ typedef struct lab_selftest_entry {
                                    why a survivor was not tried */
 } lab_selftest_entry;
 
-/* What one gate is worth. */
+/* The worth of one gate. */
 typedef struct lab_selftest_gate {
     size_t kills; /* mutants */
     size_t alone; /* of them, those that no other gate killed */
@@ -75,7 +102,7 @@ typedef struct lab_selftest_result {
     size_t skipped;  /* not tried, as somebody stopped, or others were asked for */
     uint64_t digest; /* of the suite: see lab_suite_digest() */
     double seconds;  /* that it took */
-    lab_selftest_gate gates[LAB_GATES];
+    lab_selftest_gate gates[LAB_JUDGES];
     lab_selftest_entry *entries; /* [entry_count] */
     size_t entry_count;
 } lab_selftest_result;

@@ -49,6 +49,7 @@ static void add_mutants(lab_selftest_maker *it, bool endless)
                                             .spec = m->spec,
                                             .inputs = lab_inputs_find(m->inputs),
                                             .few = m->few,
+                                            .nearby = m->nearby,
                                             .unlocked = m->unlocked });
     }
 }
@@ -102,12 +103,31 @@ static void add_device(lab_selftest_maker *it)
                                                 .unlocked = true });
 }
 
+static void add_sources(lab_selftest_maker *it)
+{
+    for (size_t i = 0; lab_mutant_source_at(i); i++) {
+        const lab_mutant_source *source = lab_mutant_source_at(i);
+        const lab_selftest_entry entry = { .name = source->name,
+                                           .does = source->does,
+                                           .gate = source->gate,
+                                           .spec = source->spec,
+                                           .inputs = "all" };
+        if (add_entry(it, entry))
+            add_trial(it, (lab_selftest_trial){ .entry = it->entry_count - 1,
+                                                .source = source,
+                                                .spec = source->spec,
+                                                .inputs = lab_inputs_at(0) });
+    }
+}
+
 size_t lab_selftest_make(lab_selftest_maker *it)
 {
     if (it->options->device) {
         add_device(it);
         return it->trial_count;
     }
+    if (it->options->sources)
+        add_sources(it);
     add_mutants(it, false);
     add_controls(it);
     size_t ending = it->trial_count;

@@ -17,7 +17,9 @@ typedef struct lab_selftest_trial {
     int mistake;          /* ... this one */
     const char *spec;
     const lab_inputs *inputs;
+    const lab_mutant_source *source; /* NULL: none; else what is tried instead */
     bool few, unlocked;
+    bool nearby; /* on neighbours of the problem instead */
 } lab_selftest_trial;
 
 /* The entries of a result and the trials that fill them. */

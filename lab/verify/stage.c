@@ -109,7 +109,7 @@ static void copy_vectors(const lab_block *to, const lab_block *from, int64_t bat
 /* Values                                                                                         */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* The system promises more than it has, and kills who takes it at its word: are the elements of Q,
+/* The system promises more than it has, and kills a process that uses it: are the elements of Q,
  * K, V and O, which are all touched, at most what this machine has? */
 static bool is_affordable(const heed_problem *problem)
 {
@@ -211,13 +211,19 @@ static void poison(const lab_stage *stage, const lab_block *block, bool lse)
     }
 }
 
+/* That of @role, if tensors are to differ. */
+static lab_edge edge_of(lab_edge edge, int role)
+{
+    return edge == LAB_EDGE_APART ? (lab_edge)(LAB_EDGE_APART + role) : edge;
+}
+
 static heed_status create_inputs(lab_stage *stage, const lab_values *values, lab_edge edge)
 {
     for (int role = LAB_Q; role <= LAB_V; role++) {
         const lab_block *source = &values->block[role];
         lab_block *block = &stage->block[role];
         heed_status status = block_create(block, &source->view, source->element, source->element,
-                                          edge, LAB_PATTERN_ONES);
+                                          edge_of(edge, role), LAB_PATTERN_ONES);
         if (status != HEED_OK)
             return status;
         copy_vectors(block, source, 0, 0);
@@ -231,7 +237,7 @@ static heed_status create_outputs(lab_stage *stage, const lab_layout *layout)
     lab_block *o = &stage->block[LAB_O], *lse = &stage->block[LAB_LSE];
     lab_view view = lab_view_of(problem, LAB_O);
     size_t element = heed_type_size(problem->type);
-    heed_status status = block_create(o, &view, element, element, layout->edge,
+    heed_status status = block_create(o, &view, element, element, edge_of(layout->edge, LAB_O),
                                       lab_random_stream(layout->seed, 2));
     if (status != HEED_OK)
         return status;
@@ -327,7 +333,7 @@ void lab_stage_take(const lab_stage *stage, void *o, float *lse)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* What was done to them                                                                          */
+/* Checks of the tensors afterwards                                                               */
 /* ---------------------------------------------------------------------------------------------- */
 
 bool lab_stage_changed(const lab_stage *stage, const lab_values *values, char *text, size_t size)

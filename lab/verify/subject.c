@@ -8,7 +8,7 @@
 
 #include "src/device.h"
 
-/* What the cost model predicts for the chosen kernel. */
+/* The time that the cost model predicts for the chosen kernel. */
 static double predicted(const heed_plan *plan)
 {
     heed_candidate candidate;

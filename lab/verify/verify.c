@@ -38,7 +38,8 @@ static lab_sampling sampling_of(const lab_verify_options *options, int64_t work)
 {
     return (lab_sampling){ .seed = lab_random_stream(options->seed, STREAM_ROWS),
                            .work = work,
-                           .threads = options->threads };
+                           .threads = options->threads,
+                           .parts = options->parts };
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -176,6 +177,8 @@ static bool is_feasible(const lab_check *check, const lab_verify_options *option
     double seconds = 2 * estimate(&needs, &check->values->problem);
     if (status == HEED_ERR_UNSUPPORTED)
         lab_verdict_skip(verdict, "%s", heed_message());
+    else if (status != HEED_OK && subject->run_away) /* that is what became of its process */
+        lab_verdict_fail(verdict, -1, "%s", heed_message());
     else if (status != HEED_OK)
         lab_verdict_fail(verdict, -1, "planning returned %s: %s", heed_status_name(status),
                          heed_message());

@@ -19,6 +19,7 @@ typedef struct lab_verify_options {
     uint64_t seed;         /* of values, rows of a sample, poison */
     uint32_t gates;        /* which to ask: bit i for the i-th; the first is always asked */
     bool strict;           /* see lab_check */
+    bool parts;            /* budgets of long sums in parts: see lab_sampling */
     bool unlocked;         /* writes to inputs do not trap: they are noticed afterwards */
     int64_t work;          /* of the reference: see lab_sampling */
     int64_t property_work; /* the same for each variation of the values */
@@ -37,7 +38,7 @@ typedef struct lab_case {
     lab_expect *memos[LAB_MEMOS]; /* of variations of the values, made when they are needed */
 } lab_case;
 
-/* What the gates said of one kernel. */
+/* The verdicts of the gates on one kernel. */
 typedef struct lab_report {
     lab_outcome outcome;       /* LAB_FAIL if a gate failed, LAB_SKIP if the kernel did not run */
     char name[HEED_NAME_SIZE]; /* kernel and config, or "" */

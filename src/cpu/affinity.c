@@ -1,8 +1,8 @@
 /*
  * affinity.c - a thread that goes to another CPU
  *
- * There is no call that moves a thread, but one that takes away the CPU it is on. What the user
- * chose (taskset, a cpuset) is its mask before; it is narrowed for a moment, and put back unless
+ * There is no call that moves a thread, but one that takes away the CPU it is on. The user's
+ * choice (taskset, a cpuset) is its mask before; it is narrowed for a moment, and put back unless
  * someone has changed it meanwhile.
  */
 #include "affinity.h"

@@ -23,6 +23,9 @@ heed_few_layout heed_few_layout_of(const heed_few_code *code, const heed_problem
         { &y.o, cut->block_rows * y.dim_v },
         { &y.m, cut->block_rows },
         { &y.l, cut->block_rows },
+        { &y.all_o, cut->block_rows * y.dim_v },
+        { &y.all_m, cut->block_rows },
+        { &y.all_l, cut->block_rows },
         { &y.k, FEW_KEYS * y.dim_qk },
         { &y.v, FEW_KEYS * y.dim_v },
     };

@@ -49,7 +49,7 @@ typedef struct few_state {
     const heed_task *task;
     heed_few_layout y;
     float *base;
-    float factor; /* scale * log2(e) */
+    float factor; /* of logits */
 #if HEED_ABLATE == ABLATE_NO_STAGING
     int64_t first; /* key of the tile */
 #endif
@@ -213,7 +213,7 @@ static inline __attribute__((always_inline)) void accumulate(const few_state *t,
         vf acc[ROWS][CHUNK];
         for (int r = 0; r < rows; r++)
             for (int i = 0; i < CHUNK; i++)
-                acc[r][i] = v_mul(v_load(o + r * t->y.dim_v + c + i * LANES), v_set(alpha[r]));
+                acc[r][i] = v_zero();
         INNER_LOOP
         for (int64_t j = 0; j < keys; j++, v += stride)
             for (int r = 0; r < rows; r++) {
@@ -222,8 +222,10 @@ static inline __attribute__((always_inline)) void accumulate(const few_state *t,
                     acc[r][i] = v_fma(weight, v_load(v + i * LANES), acc[r][i]);
             }
         for (int r = 0; r < rows; r++)
-            for (int i = 0; i < CHUNK; i++)
-                v_store(o + r * t->y.dim_v + c + i * LANES, acc[r][i]);
+            for (int i = 0; i < CHUNK; i++) {
+                float *to = o + r * t->y.dim_v + c + i * LANES;
+                v_store(to, v_fma(v_load(to), v_set(alpha[r]), acc[r][i]));
+            }
     }
 }
 
@@ -259,14 +261,26 @@ static void run_tile(const few_state *t, int64_t first, int64_t keys)
     }
 }
 
+/* Adds the sums of the section that ends to those before it. */
+static void end_section(const few_state *t, int64_t rows)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        heed_sums all = { t->base + t->y.all_o + r * t->y.dim_v, t->base + t->y.all_m + r,
+                          t->base + t->y.all_l + r };
+        heed_sums section = { t->base + t->y.o + r * t->y.dim_v, t->base + t->y.m + r,
+                              t->base + t->y.l + r };
+        heed_sums_add(all, section, t->y.dim_v);
+    }
+}
+
 static void store_rows(const few_state *t, int64_t rows)
 {
     const heed_problem *p = t->job->problem;
     bool lse = t->job->buffers->lse || t->job->cut.splits > 1;
     for (int64_t r = 0; r < rows; r++) {
         int64_t row = t->task->row_begin + r;
-        float *o = t->base + t->y.o + r * t->y.dim_v;
-        float l = t->base[t->y.l + r];
+        float *o = t->base + t->y.all_o + r * t->y.dim_v;
+        float l = t->base[t->y.all_l + r];
         heed_target target = heed_job_target(t->job, t->task, row);
         bool empty = l == 0;
         vf inverse = v_set(1 / l);
@@ -275,8 +289,7 @@ static void store_rows(const few_state *t, int64_t rows)
             v_store(o + c, empty ? v_zero() : v_mul(v_load(o + c), inverse));
         store_row(target.o, o, p->dim_v, target.partial ? HEED_F32 : p->type);
         if (lse)
-            heed_job_set_lse(t->job, t->task, row,
-                             empty ? -INFINITY : t->base[t->y.m + r] + log2f(l));
+            heed_job_set_sums(t->job, t->task, row, t->base[t->y.all_m + r], l);
     }
 }
 
@@ -285,15 +298,23 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
     const heed_problem *p = job->problem;
     few_state t = { .job = job, .task = task, .base = scratch };
     t.y = heed_few_layout_of(&FEW_CODE, p, &job->cut);
-    t.factor = p->scale * 1.44269504088896341f; /* log2(e) */
+    t.factor = heed_job_factor(p);
     int64_t rows = task->row_end - task->row_begin;
+    const bool sections = task->key_end - task->key_begin > HEED_SECTION;
+    if (!sections) { /* the only one is all */
+        t.y.all_o = t.y.o;
+        t.y.all_m = t.y.m;
+        t.y.all_l = t.y.l;
+    }
     for (int64_t r = 0; r < rows; r++) {
         load_filled(t.base + t.y.q + r * t.y.dim_qk, heed_job_q(job, task, task->row_begin + r),
                     p->dim_qk, t.y.dim_qk, p->type);
-        t.base[t.y.m + r] = -INFINITY;
-        t.base[t.y.l + r] = 0;
+        t.base[t.y.m + r] = t.base[t.y.all_m + r] = -INFINITY;
+        t.base[t.y.l + r] = t.base[t.y.all_l + r] = 0;
     }
     memset(t.base + t.y.o, 0, (size_t)(rows * t.y.dim_v) * sizeof(float));
+    if (sections)
+        memset(t.base + t.y.all_o, 0, (size_t)(rows * t.y.dim_v) * sizeof(float));
     for (int64_t first = task->key_begin; first < task->key_end; first += FEW_KEYS) {
         int64_t keys = heed_min(FEW_KEYS, task->key_end - first);
 #if HEED_ABLATE == ABLATE_NO_STAGING
@@ -302,6 +323,9 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
         if (!ABLATED(ABLATE_NO_STAGING) && (!ABLATED(ABLATE_NO_LOADS) || first == task->key_begin))
             load_tile(&t, first, keys);
         run_tile(&t, first, keys);
+        if (sections &&
+            ((first + keys - task->key_begin) % HEED_SECTION == 0 || first + keys == task->key_end))
+            end_section(&t, rows);
     }
     store_rows(&t, rows);
 }

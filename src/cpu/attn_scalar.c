@@ -39,8 +39,11 @@
 typedef struct row_scratch {
     float q[ROWS][HEED_DIM_MAX];
     float o[ROWS][HEED_DIM_MAX];
-    float m[ROWS]; /* running maximum of the logits, base 2 */
-    float l[ROWS]; /* running sum */
+    float m[ROWS];                   /* running maximum of the logits, base 2 */
+    float l[ROWS];                   /* running sum */
+    float all_o[ROWS][HEED_DIM_MAX]; /* the same of sections that are done */
+    float all_m[ROWS];
+    float all_l[ROWS];
     float k[KEYS][HEED_DIM_MAX];
     float v[KEYS][HEED_DIM_MAX];
     float p[KEYS];
@@ -81,10 +84,10 @@ static float dot(const float *a, const float *b, int64_t count)
             lane[t] += a[i + t] * b[i + t];
     for (int64_t t = 0; i < count; i++, t++)
         lane[t] += a[i] * b[i];
-    float sum = 0;
-    for (int64_t t = 0; t < LANES; t++)
-        sum += lane[t];
-    return sum;
+    for (int64_t width = LANES / 2; width > 0; width /= 2)
+        for (int64_t t = 0; t < width; t++)
+            lane[t] += lane[t + width];
+    return lane[0];
 }
 
 /* 2^x, of which weights are made. */
@@ -102,29 +105,39 @@ static float power_of_two(float x)
 /* One row against the first @count keys of the tile. */
 static void row_step(row_scratch *s, int64_t r, int64_t count, const heed_problem *problem)
 {
-    float scale = problem->scale * 1.44269504088896341f; /* log2(e) */
+    const float factor = heed_job_factor(problem);
     float top = s->m[r];
     heed_cpu_extra_barrier();
     for (int64_t j = 0; j < count; j++) {
-        s->p[j] = scale * dot(s->q[r], key_of(s, j), problem->dim_qk);
+        s->p[j] = factor * dot(s->q[r], key_of(s, j), problem->dim_qk);
         top = s->p[j] > top || isnan(s->p[j]) ? s->p[j] : top;
     }
     if (top == -INFINITY)
         return;
     float shrink = exp2f(s->m[r] - top);
-    s->m[r] = top;
-    s->l[r] *= shrink;
-    for (int64_t c = 0; c < problem->dim_v; c++)
-        s->o[r][c] *= shrink;
+    float l = 0, o[HEED_DIM_MAX];
+    memset(o, 0, (size_t)problem->dim_v * sizeof *o);
     for (int64_t j = 0; j < count; j++) {
         float p = power_of_two(s->p[j] - top);
         const float *v = value_of(s, j);
-        s->l[r] += p;
+        l += p;
         const int64_t dims = ABLATED(ABLATE_NO_PRODUCTS) ? 1 : problem->dim_v;
         INNER_LOOP
         for (int64_t c = 0; c < dims; c++)
-            s->o[r][c] += p * v[c];
+            o[c] += p * v[c];
     }
+    s->m[r] = top;
+    s->l[r] = s->l[r] * shrink + l;
+    for (int64_t c = 0; c < problem->dim_v; c++)
+        s->o[r][c] = s->o[r][c] * shrink + o[c];
+}
+
+/* Adds the sums of the section that ends to those before it. */
+static void end_section(row_scratch *s, int64_t rows, int64_t dim)
+{
+    for (int64_t r = 0; r < rows; r++)
+        heed_sums_add((heed_sums){ s->all_o[r], &s->all_m[r], &s->all_l[r] },
+                      (heed_sums){ s->o[r], &s->m[r], &s->l[r] }, dim);
 }
 
 static void finish_row(row_scratch *s, int64_t r, const heed_job *job, const heed_task *task)
@@ -132,10 +145,11 @@ static void finish_row(row_scratch *s, int64_t r, const heed_job *job, const hee
     const heed_problem *p = job->problem;
     int64_t row = task->row_begin + r;
     heed_target target = heed_job_target(job, task, row);
+    float l = s->all_l[r], *o = s->all_o[r];
     for (int64_t c = 0; c < p->dim_v; c++)
-        s->o[r][c] = s->l[r] == 0 ? 0 : s->o[r][c] / s->l[r];
-    heed_store_row(target.o, s->o[r], p->dim_v, target.partial ? HEED_F32 : p->type);
-    heed_job_set_lse(job, task, row, s->l[r] == 0 ? -INFINITY : s->m[r] + log2f(s->l[r]));
+        o[c] = l == 0 ? 0 : o[c] / l;
+    heed_store_row(target.o, o, p->dim_v, target.partial ? HEED_F32 : p->type);
+    heed_job_set_sums(job, task, row, s->all_m[r], l);
 }
 
 /* Converts the keys from @first on, and their values. */
@@ -180,9 +194,10 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
     int64_t rows = task->row_end - task->row_begin;
     for (int64_t r = 0; r < rows; r++) {
         heed_load_row(s->q[r], heed_job_q(job, task, task->row_begin + r), p->dim_qk, p->type);
-        memset(s->o[r], 0, sizeof s->o[r]);
-        s->m[r] = -INFINITY;
-        s->l[r] = 0;
+        memset(s->o[r], 0, (size_t)p->dim_v * sizeof *s->o[r]);
+        memset(s->all_o[r], 0, (size_t)p->dim_v * sizeof *s->all_o[r]);
+        s->m[r] = s->all_m[r] = -INFINITY;
+        s->l[r] = s->all_l[r] = 0;
     }
     for (int64_t j0 = task->key_begin; j0 < task->key_end; j0 += KEYS) {
         int64_t keys = heed_min(KEYS, task->key_end - j0);
@@ -194,6 +209,8 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
             int64_t seen = heed_min(keys, heed_job_visible(job, task->row_begin + r) - j0);
             row_step(s, r, seen, p);
         }
+        if ((j0 + keys - task->key_begin) % HEED_SECTION == 0 || j0 + keys == task->key_end)
+            end_section(s, rows, p->dim_v);
     }
     for (int64_t r = 0; r < rows; r++)
         finish_row(s, r, job, task);

@@ -44,6 +44,7 @@
  *     3  Addresses without calls and divisions: s128 d32 83 -> 87 GFLOP/s, s512 d64 97 -> 99. Four
  *        steps of the micro-kernel unrolled: no difference. Blocks of up to 512 rows: s512 d64
  *        +1 %.
+ *     4  Logits too large to have an exact shift are rounded before they are shifted: from 2^20 on.
  */
 #include <math.h>
 
@@ -51,6 +52,13 @@
 
 #define WIDTH (MV * LANES)
 #define CACHE_LINE 64
+
+/* Products that a sum takes one after the other: its error grows with their number, so long sums
+ * are made of parts. One more part costs what adding NR * MV vectors does, up to 2 % of a tile, so
+ * parts are short where little work depends on it: logits of a few rows, O of few columns. */
+#define PART_LONG 128
+#define PART_SHORT 32
+#define COLUMNS_FEW 16
 
 #if HEED_ABLATE == ABLATE_UNROLLED
 #define MULTIPLY_LOOP _Pragma("GCC unroll 32")
@@ -65,12 +73,21 @@ typedef struct tile_state {
     const heed_task *task;
     heed_tile_layout y;
     float *base;
-    float factor; /* |scale| * log2(e), by which logits are multiplied; the sign of scale is in Q */
-    bool finite;  /* no value of the tile in v is infinite or NaN; known only where it matters */
+    float factor;    /* that the products of Q and K are still to be multiplied by; 0 or more */
+    int64_t qk_part; /* products in a part of the sum of a logit, in units; */
+    int64_t pv_part; /* of a tile's sum of O */
+    bool finite;     /* no value of the tile in v is infinite or NaN; known only where it matters */
 #if HEED_ABLATE == ABLATE_NO_STAGING
     int64_t first; /* key of the tile */
 #endif
 } tile_state;
+
+static inline void clear(vf acc[NR][MV])
+{
+    for (int r = 0; r < NR; r++)
+        for (int v = 0; v < MV; v++)
+            acc[r][v] = v_zero();
+}
 
 /* acc[r][v] += a[r * a_row + step * a_step] * b[step][v], over @steps. */
 static inline __attribute__((always_inline)) void multiply(vf acc[NR][MV], const float *a,
@@ -95,7 +112,7 @@ static inline __attribute__((always_inline)) void multiply(vf acc[NR][MV], const
 }
 
 /* Transposes strips: rows of the row buffer to the columns of a strip of @steps rows. */
-static void rows_to_strip(float *strip, const float *rows, int64_t row, int64_t steps)
+static void rows_to_strip(float *strip, const float *rows, int64_t row, int64_t steps, float factor)
 {
     for (int v = 0; v < MV; v++)
         for (int64_t c = 0; c < steps; c += LANES) {
@@ -104,7 +121,7 @@ static void rows_to_strip(float *strip, const float *rows, int64_t row, int64_t 
                 block[i] = v_load(rows + (v * LANES + i) * row + c);
             v_transpose(block);
             for (int i = 0; i < LANES && c + i < steps; i++)
-                v_store(strip + (c + i) * WIDTH + v * LANES, block[i]);
+                v_store(strip + (c + i) * WIDTH + v * LANES, unit_scale(block[i], factor));
         }
 }
 
@@ -124,8 +141,8 @@ static void strip_to_rows(float *rows, const float *strip, int64_t row, int64_t 
         }
 }
 
-/* Reads the rows of one strip of Q, with the sign of scale; rows past the end of the block are
- * zero. */
+/* Reads the rows of one strip of Q, with what unit_scale() can take of the factor of logits; rows
+ * past the end of the block are zero. */
 static void load_queries(const tile_state *t, int64_t strip)
 {
     const heed_problem *p = t->job->problem;
@@ -141,12 +158,7 @@ static void load_queries(const tile_state *t, int64_t strip)
         visible[i] = heed_job_visible(t->job, heed_min(row, t->task->row_end - 1));
     }
     float *q = t->base + t->y.q + strip * t->y.steps * WIDTH;
-    rows_to_strip(q, rows, t->y.row, t->y.steps);
-    if (p->scale < 0) {
-        const vf signs = v_signs(UNIT_SIGNS);
-        for (int64_t i = 0; i < t->y.steps * WIDTH; i += LANES)
-            v_store(q + i, v_xor(v_load(q + i), signs));
-    }
+    rows_to_strip(q, rows, t->y.row, t->y.steps, heed_job_factor(p));
 }
 
 static void clear_state(const tile_state *t)
@@ -273,6 +285,18 @@ static inline vf power_of_two(vf x)
     return v_exp2(x);
 }
 
+/* Adds @sums, unless they are the @first, and leaves the result there too. */
+static inline void gather(vf acc[NR][MV], float *sums, bool first)
+{
+    for (int r = 0; r < NR; r++)
+        for (int v = 0; v < MV; v++) {
+            float *sum = sums + r * WIDTH + v * LANES;
+            if (!first)
+                acc[r][v] = v_add(acc[r][v], v_load(sum));
+            v_store(sum, acc[r][v]);
+        }
+}
+
 /* S = K Q for NR keys from @j on. Raises @top to the maximum if @plain: if all of them are
  * visible to all rows. */
 static inline void logits_step(const tile_state *t, const float *q, int64_t j, bool plain,
@@ -281,20 +305,22 @@ static inline void logits_step(const tile_state *t, const float *q, int64_t j, b
     const float *k = t->base + t->y.k + j * TILE_PANEL;
     float *s = t->base + t->y.s + j * WIDTH;
     vf acc[NR][MV];
-    for (int r = 0; r < NR; r++)
-        for (int v = 0; v < MV; v++)
-            acc[r][v] = v_zero();
-    for (int64_t c = 0; c < t->y.steps; c += TILE_PANEL) {
-        if (keys_in_place(t, j))
-            multiply(acc, keys_in_place(t, j) + c, t->job->problem->k.seq, 1, q + c * WIDTH,
-                     heed_min(t->y.steps - c, TILE_PANEL));
-        else
-            multiply(acc, k, TILE_PANEL, 1, q + c * WIDTH, heed_min(t->y.steps - c, TILE_PANEL));
-        k += t->y.keys * TILE_PANEL;
+    clear(acc);
+    for (int64_t c = 0, end = 0; c < t->y.steps; c = end) {
+        end = heed_min(c + t->qk_part, t->y.steps);
+        if (c > 0)
+            clear(acc);
+        for (int64_t i = c; i < end; i += TILE_PANEL) {
+            int64_t steps = heed_min(end - i, TILE_PANEL);
+            if (keys_in_place(t, j))
+                multiply(acc, keys_in_place(t, j) + i, t->job->problem->k.seq, 1, q + i * WIDTH,
+                         steps);
+            else
+                multiply(acc, k + i / TILE_PANEL * t->y.keys * TILE_PANEL + i % TILE_PANEL,
+                         TILE_PANEL, 1, q + i * WIDTH, steps);
+        }
+        gather(acc, s, c == 0);
     }
-    for (int r = 0; r < NR; r++)
-        for (int v = 0; v < MV; v++)
-            v_store(s + r * WIDTH + v * LANES, acc[r][v]);
     if (plain)
         for (int r = 0; r < NR; r++)
             for (int v = 0; v < MV; v++)
@@ -314,14 +340,41 @@ static void mask_logits(const tile_state *t, const float *limit, int64_t begin, 
         }
 }
 
+/* Above this the shift of a row, rounded where its logits are not, may be so far from the largest
+ * one that the weights overflow or vanish. */
+#define FAR 0x1p20f
+
+/* Multiplies @keys rows of logits by @factor, each rounded as the shift was. */
+static void scale_logits(float *s, int64_t keys, vf factor)
+{
+    for (int64_t j = 0; j < keys; j++)
+        v_store(s + j * WIDTH, v_mul(v_load(s + j * WIDTH), factor));
+}
+
+/* Turns the rows of logits from @begin to @end into weights, and returns their sum. */
+static inline vf weigh_run(float *s, int64_t begin, int64_t end, vf factor, vf minus)
+{
+    vf sum = v_zero();
+    for (int64_t j = begin; j < end; j += UNIT) {
+        vf weights[UNIT];
+        for (int64_t u = 0; u < UNIT; u++) {
+            const float *from = s + (j + u) * WIDTH;
+            weights[u] = j + u < end ? power_of_two(v_fma(v_load(from), factor, minus)) : v_zero();
+            sum = v_add(sum, weights[u]);
+        }
+        unit_store_weights(s + j / UNIT * WIDTH, weights);
+    }
+    return sum;
+}
+
 /* Turns @keys rows of logits into weights, updates m and l, and returns in @alpha what O must be
  * multiplied by. */
 static void weigh(const tile_state *t, int64_t strip, int64_t keys, const vf top[MV],
                   float alpha[WIDTH])
 {
     float *s = t->base + t->y.s;
-    const vf factor = v_set(t->factor);
     for (int v = 0; v < MV; v++) {
+        vf factor = v_set(t->factor);
         float *m = t->base + t->y.m + strip * WIDTH + v * LANES;
         float *l = t->base + t->y.l + strip * WIDTH + v * LANES;
         vf old = v_load(m);
@@ -329,17 +382,14 @@ static void weigh(const tile_state *t, int64_t strip, int64_t keys, const vf top
         vf shift = v_max(now, v_set(-3.402823466e38f)); /* finite where no key was seen yet */
         vf shrink = v_exp2(v_sub(old, shift));
         vf minus = v_sub(v_zero(), shift);
-        vf sum = v_zero();
-        for (int64_t j = 0; j < keys; j += UNIT) {
-            vf weights[UNIT];
-            for (int64_t u = 0; u < UNIT; u++) {
-                const float *from = s + (j + u) * WIDTH + v * LANES;
-                weights[u] = j + u < keys ? power_of_two(v_fma(v_load(from), factor, minus))
-                                          : v_zero();
-                sum = v_add(sum, weights[u]);
-            }
-            unit_store_weights(s + j / UNIT * WIDTH + v * LANES, weights);
+        if (UNIT > 1 && v_any_beyond(shift, FAR)) {
+            scale_logits(s + v * LANES, keys, factor);
+            factor = v_set(1);
         }
+        vf sum = v_zero();
+        for (int64_t j = 0; j < keys; j += PART_LONG / 2)
+            sum = v_add(
+                sum, weigh_run(s + v * LANES, j, heed_min(j + PART_LONG / 2, keys), factor, minus));
         v_store(m, now);
         v_store(l, v_fma(v_load(l), shrink, sum));
         v_store(alpha + v * LANES, shrink);
@@ -351,16 +401,25 @@ static void accumulate(const tile_state *t, int64_t strip, int64_t keys, const f
 {
     float *o = t->base + t->y.o + strip * t->y.dims * WIDTH;
     const float *v = t->base + t->y.v;
+    const float *s = t->base + t->y.s;
+    int64_t units = heed_div_up(keys, UNIT);
     for (int64_t c = 0; c < t->y.dims; c += NR) {
         vf acc[NR][MV];
+        float sums[NR * WIDTH];
+        clear(acc);
+        for (int64_t j = 0, end = 0; j < units; j = end) {
+            end = heed_min(j + t->pv_part, units);
+            if (j > 0)
+                clear(acc);
+            multiply(acc, v + j * t->y.dims + c, 1, t->y.dims, s + j * WIDTH, end - j);
+            if (t->pv_part < units)
+                gather(acc, sums, j == 0);
+        }
         for (int r = 0; r < NR; r++)
-            for (int i = 0; i < MV; i++)
-                acc[r][i] = v_mul(v_load(o + (c + r) * WIDTH + i * LANES),
-                                  v_load(alpha + i * LANES));
-        multiply(acc, v + c, 1, t->y.dims, t->base + t->y.s, heed_div_up(keys, UNIT));
-        for (int r = 0; r < NR; r++)
-            for (int i = 0; i < MV; i++)
-                v_store(o + (c + r) * WIDTH + i * LANES, acc[r][i]);
+            for (int i = 0; i < MV; i++) {
+                float *to = o + (c + r) * WIDTH + i * LANES;
+                v_store(to, v_fma(v_load(to), v_load(alpha + i * LANES), acc[r][i]));
+            }
     }
 }
 
@@ -440,7 +499,7 @@ static void store_strip(const tile_state *t, int64_t strip)
             memset(rows + i * t->y.row, 0, (size_t)p->dim_v * sizeof *rows);
         store_row(target.o, rows + i * t->y.row, p->dim_v, target.partial ? HEED_F32 : p->type);
         if (lse)
-            heed_job_set_lse(t->job, t->task, row + i, l[i] == 0 ? -INFINITY : m[i] + log2f(l[i]));
+            heed_job_set_sums(t->job, t->task, row + i, m[i], l[i]);
     }
 }
 
@@ -449,8 +508,10 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
     const heed_problem *p = job->problem;
     tile_state t = { .job = job, .task = task, .base = scratch };
     t.y = heed_tile_layout_of(&TILE_CODE, p, &job->cut);
-    t.factor = fabsf(p->scale) * 1.44269504088896341f; /* log2(e) */
+    t.factor = unit_factor(heed_job_factor(p));
     int64_t strips = heed_div_up(task->row_end - task->row_begin, WIDTH);
+    t.qk_part = strips == 1 ? PART_SHORT : PART_LONG;
+    t.pv_part = t.y.dims > COLUMNS_FEW ? PART_LONG : PART_SHORT;
     int64_t all = heed_job_visible(job, task->row_begin);
     for (int64_t strip = 0; strip < strips; strip++)
         load_queries(&t, strip);

@@ -5,7 +5,7 @@
  * matrix: row r is query r / group of the group's head r % group, so that rows in order see ever
  * more keys under a causal mask, and K and V are read once for the whole group. A task is a block
  * of these rows against one range of the keys. Where keys are split among tasks, each task leaves a
- * normalized partial result and its LSE, and a second pass merges them.
+ * normalized partial result with its maximum and sum, and a second pass merges them.
  */
 #ifndef HEED_CPU_H
 #define HEED_CPU_H
@@ -34,8 +34,8 @@ typedef struct heed_job {
     int64_t rows;    /* seq_q * group */
     int64_t blocks;  /* blocks of rows per key/value head */
     int64_t element; /* bytes of one */
-    float *partial; /* [batch][heads_kv][rows][splits][dim_v + 1], the last element being the LSE in
-                       base 2 */
+    float *partial;  /* [batch][heads_kv][rows][splits][dim_v + 2], O before the row's maximum and
+                        sum */
 } heed_job;
 
 /* One block of rows against one range of keys. */
@@ -59,6 +59,21 @@ size_t heed_job_workspace(const heed_problem *problem, const heed_cut *cut, int 
 void heed_job_run(const heed_plan *plan, const heed_buffers *buffers, const heed_cut *cut,
                   size_t scratch, heed_task_fn *run);
 
+/* Keys whose sums a kernel that adds few keys at a time keeps apart from those of the keys before:
+ * the error of a sum grows with the number of its terms. */
+#define HEED_SECTION 1024
+
+/* Sums of one row over some keys. */
+typedef struct heed_sums {
+    float *o; /* of weights times values */
+    float *m; /* largest logit in base 2, which weights are relative to */
+    float *l; /* of weights */
+} heed_sums;
+
+/* Adds the sums of a section to those of all keys before it, and empties them, but for the
+ * maximum, which is never below that of @all. @dim is that of O. */
+void heed_sums_add(heed_sums all, heed_sums section, int64_t dim);
+
 /* Where a task leaves the result of @row: dim_v elements at @o, of the problem's type, or float32
  * if @partial is set. */
 typedef struct heed_target {
@@ -66,8 +81,11 @@ typedef struct heed_target {
     bool partial;
 } heed_target;
 heed_target heed_job_target(const heed_job *job, const heed_task *task, int64_t row);
-/* And its LSE, in base 2. */
-void heed_job_set_lse(const heed_job *job, const heed_task *task, int64_t row, float lse2);
+/* And the largest of its logits, in base 2, with the sum of its weights, those being relative to
+ * that one; a sum of 0 says that it saw no key. Together they are the LSE, but a sum of them would
+ * lose the smaller one where logits are large. */
+void heed_job_set_sums(const heed_job *job, const heed_task *task, int64_t row, float maximum,
+                       float sum);
 
 /* ---- Addresses ------------------------------------------------------------------------------- */
 
@@ -120,9 +138,15 @@ static inline int64_t heed_job_visible(const heed_job *job, int64_t row)
     return heed_problem_visible(job->problem, job->group == 1 ? row : row / job->group);
 }
 
+/* The factor of the products of Q and K: logits are in base 2. */
+static inline float heed_job_factor(const heed_problem *problem)
+{
+    return problem->scale * 1.44269504088896341f; /* log2(e) */
+}
+
 /* ---- Planning -------------------------------------------------------------------------------- */
 
-/* What one thread does per second, for the cost model. Only the ratios between kernels matter. */
+/* Work of one thread per second, for the cost model. Only the ratios between kernels matter. */
 typedef struct heed_rates {
     double multiply_adds; /* of the two products */
     double exps;
@@ -131,7 +155,7 @@ typedef struct heed_rates {
     bool bf16;        /* the products are bfloat16 dot products: times the machine's bf16_speed */
 } heed_rates;
 
-/* What the backend must know of an instantiation; the code of a CPU kernel begins with one. */
+/* Facts about an instantiation for the backend; the code of a CPU kernel begins with one. */
 typedef struct heed_cpu_code heed_cpu_code;
 struct heed_cpu_code {
     heed_cut (*cut)(const heed_config *config);

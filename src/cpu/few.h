@@ -23,10 +23,13 @@ extern const heed_few_code heed_few_avx512;
 typedef struct heed_few_layout {
     int64_t dim_qk; /* filled up */
     int64_t dim_v;
-    int64_t q; /* [rows][dim_qk] */
-    int64_t o; /* [rows][dim_v] */
-    int64_t m; /* [rows]: running maximum */
-    int64_t l; /* [rows]: running sum */
+    int64_t q;     /* [rows][dim_qk] */
+    int64_t o;     /* [rows][dim_v] */
+    int64_t m;     /* [rows]: running maximum */
+    int64_t l;     /* [rows]: running sum */
+    int64_t all_o; /* the same of sections that are done */
+    int64_t all_m;
+    int64_t all_l;
     int64_t k; /* [FEW_KEYS][dim_qk] */
     int64_t v; /* [FEW_KEYS][dim_v] */
     int64_t end;

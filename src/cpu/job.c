@@ -6,6 +6,13 @@
 #include <math.h>
 #include <stdatomic.h>
 
+/* The fields behind O in a partial result. */
+enum {
+    PARTIAL_MAXIMUM,
+    PARTIAL_SUM,
+    PARTIAL_SUMS
+};
+
 void heed_job_init(heed_job *job, const heed_problem *problem, const heed_cut *cut)
 {
     *job = (heed_job){ .problem = problem, .cut = *cut };
@@ -35,7 +42,7 @@ size_t heed_job_workspace(const heed_problem *problem, const heed_cut *cut, int 
     size_t workspace = scratch_stride(scratch) * (size_t)heed_min(tasks, threads);
     if (cut->splits > 1)
         workspace += (size_t)(problem->batch * problem->heads_kv * job.rows * cut->splits *
-                              (problem->dim_v + 1)) *
+                              (problem->dim_v + PARTIAL_SUMS)) *
                      sizeof(float);
     return scratch_stride(workspace);
 }
@@ -44,7 +51,7 @@ static float *partial_row(const heed_job *job, const heed_task *task, int64_t ro
 {
     const heed_problem *p = job->problem;
     int64_t index = (task->batch * p->heads_kv + task->head_kv) * job->rows + row;
-    return job->partial + (index * job->cut.splits + task->split) * (p->dim_v + 1);
+    return job->partial + (index * job->cut.splits + task->split) * (p->dim_v + PARTIAL_SUMS);
 }
 
 static void *output_row(const heed_job *job, const heed_task *task, int64_t row)
@@ -60,21 +67,42 @@ heed_target heed_job_target(const heed_job *job, const heed_task *task, int64_t 
     return (heed_target){ output_row(job, task, row), false };
 }
 
-static void set_output_lse(const heed_job *job, const heed_task *task, int64_t row, float lse2)
+/* In float64, and by what the logits were really multiplied by: each rounding of a large logit on
+ * the way to the LSE would be as large as that of the logit itself. */
+static void set_output_lse(const heed_job *job, const heed_task *task, int64_t row, float maximum,
+                           float sum)
 {
     const heed_problem *p = job->problem;
+    if (!job->buffers->lse)
+        return;
     heed_place place = heed_job_place(job, task, row);
     int64_t index = (task->batch * p->heads_q + place.head) * p->seq_q + place.seq;
-    if (job->buffers->lse)
-        job->buffers->lse[index] = lse2 * 0.693147180559945309f; /* ln 2 */
+    double largest = (double)maximum * ((double)p->scale / (double)heed_job_factor(p));
+    double lse = largest + (double)log2f(sum) * 0.693147180559945309; /* ln 2 */
+    job->buffers->lse[index] = sum == 0 ? -INFINITY : (float)lse;
 }
 
-void heed_job_set_lse(const heed_job *job, const heed_task *task, int64_t row, float lse2)
+void heed_job_set_sums(const heed_job *job, const heed_task *task, int64_t row, float maximum,
+                       float sum)
 {
-    if (job->cut.splits > 1)
-        partial_row(job, task, row)[job->problem->dim_v] = lse2;
-    else
-        set_output_lse(job, task, row, lse2);
+    if (job->cut.splits == 1) {
+        set_output_lse(job, task, row, maximum, sum);
+        return;
+    }
+    float *sums = partial_row(job, task, row) + job->problem->dim_v;
+    sums[PARTIAL_MAXIMUM] = maximum;
+    sums[PARTIAL_SUM] = sum;
+}
+
+void heed_sums_add(heed_sums all, heed_sums section, int64_t dim)
+{
+    float shrink = *all.m == *section.m ? 1 : exp2f(*all.m - *section.m);
+    for (int64_t c = 0; c < dim; c++)
+        all.o[c] = all.o[c] * shrink + section.o[c];
+    memset(section.o, 0, (size_t)dim * sizeof *section.o);
+    *all.l = *all.l * shrink + *section.l;
+    *section.l = 0;
+    *all.m = *section.m;
 }
 
 /* Blocks are numbered from the last rows to the first, since under a causal mask the last ones see
@@ -99,8 +127,8 @@ static heed_task task_at(const heed_job *job, int64_t index)
     return task;
 }
 
-/* Merges the partial results of one row: their LSEs tell how much each weighs. The method is the
- * merge of FlashDecoding: o = sum_s 2^(lse_s - lse) o_s, lse = log2 sum_s 2^lse_s. */
+/* Merges the partial results of one row: their maxima and sums tell how much each weighs. The
+ * method is the merge of FlashDecoding: o = sum_s w_s o_s / sum_s w_s, w_s = l_s 2^(m_s - m). */
 static void merge_row(const heed_job *job, const heed_task *task, int64_t row)
 {
     int64_t dim = job->problem->dim_v;
@@ -108,27 +136,30 @@ static void merge_row(const heed_job *job, const heed_task *task, int64_t row)
     float top = -INFINITY;
     float sum = 0;
     for (part.split = 0; part.split < job->cut.splits; part.split++) {
-        float lse2 = partial_row(job, &part, row)[dim];
-        top = lse2 > top || isnan(lse2) ? lse2 : top;
+        const float *sums = partial_row(job, &part, row) + dim;
+        if (sums[PARTIAL_SUM] != 0 && !(sums[PARTIAL_MAXIMUM] <= top))
+            top = sums[PARTIAL_MAXIMUM];
     }
-    float shift = top == -INFINITY ? 0 : top;
     part.split = 0;
     float *o = partial_row(job, &part, row);
     for (; part.split < job->cut.splits; part.split++) {
         const float *from = partial_row(job, &part, row);
-        float weight = exp2f(from[dim] - shift);
+        const float *sums = from + dim;
+        float weight = sums[PARTIAL_SUM];
+        if (weight != 0)
+            weight *= exp2f(sums[PARTIAL_MAXIMUM] - top);
         sum += weight;
         for (int64_t c = 0; c < dim; c++)
-            o[c] = (part.split ? o[c] : 0) + (weight == 0 ? 0 : weight * from[c]);
+            o[c] = (part.split ? o[c] : 0) + weight * from[c];
     }
     for (int64_t c = 0; c < dim; c++)
         o[c] = sum == 0 ? 0 : o[c] / sum;
     heed_store_row(output_row(job, task, row), o, dim, job->problem->type);
-    set_output_lse(job, task, row, sum == 0 ? -INFINITY : top + log2f(sum));
+    set_output_lse(job, task, row, top, sum);
 }
 
-/* What the threads of one execution share. They take the units of work, first tasks and then rows
- * to merge, off a counter. */
+/* State that the threads of one execution share. They take the units of work, first tasks and then
+ * rows to merge, off a counter. */
 typedef struct region {
     heed_job job;
     heed_task_fn *run;

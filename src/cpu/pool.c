@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../internal.h"
 #include "../measure.h"
@@ -50,6 +51,7 @@ typedef struct worker {
 
 struct heed_pool {
     int threads;
+    pid_t process;              /* whose threads they are: a child after fork() has none of them */
     heed_parallel_fn *parallel; /* the caller's own pool, or NULL */
     void *user;
     pthread_mutex_t busy; /* held by the caller that has the workers */
@@ -82,7 +84,7 @@ static void wait_for_offer(worker *self)
     pthread_mutex_unlock(&self->mutex);
 }
 
-/* Moves to a CPU that nobody is on who works for the same caller. */
+/* Moves to a CPU on which no other worker of the same caller is. */
 static void move(worker *self, int cpu)
 {
     heed_pool *pool = self->pool;
@@ -131,10 +133,18 @@ static void *work(void *argument)
     }
 }
 
+/* Are the workers another process's, which forked this one? Nobody will accept an offer then, and
+ * whoever held a lock of theirs will not give it back. Asked only where waking a thread takes far
+ * longer. */
+static bool is_inherited(const heed_pool *pool)
+{
+    return pool->process != getpid();
+}
+
 static void set_state(worker *self, int state)
 {
     atomic_store(&self->state, state);
-    if (atomic_load(&self->asleep)) {
+    if (atomic_load(&self->asleep) && !is_inherited(self->pool)) {
         pthread_mutex_lock(&self->mutex);
         pthread_cond_signal(&self->wake);
         pthread_mutex_unlock(&self->mutex);
@@ -178,6 +188,7 @@ heed_status heed_pool_create(heed_pool **pool, int threads, heed_parallel_fn *pa
     if (!made)
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a thread pool");
     made->threads = threads;
+    made->process = getpid();
     made->parallel = parallel;
     made->user = user;
     pthread_mutex_init(&made->busy, NULL);
@@ -201,10 +212,8 @@ heed_status heed_pool_create(heed_pool **pool, int threads, heed_parallel_fn *pa
     return HEED_OK;
 }
 
-void heed_pool_destroy(heed_pool *pool)
+static void end_workers(heed_pool *pool)
 {
-    if (!pool)
-        return;
     for (int i = 0; i < pool->workers; i++)
         set_state(&pool->worker[i], STOP);
     for (int i = 0; i < pool->workers; i++) {
@@ -214,6 +223,14 @@ void heed_pool_destroy(heed_pool *pool)
         pthread_mutex_destroy(&self->mutex);
     }
     pthread_mutex_destroy(&pool->busy);
+}
+
+void heed_pool_destroy(heed_pool *pool)
+{
+    if (!pool)
+        return;
+    if (!is_inherited(pool))
+        end_workers(pool);
     free(pool->worker);
     free(pool);
 }

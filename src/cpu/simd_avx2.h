@@ -1,12 +1,13 @@
 /*
  * simd_avx2.h - the vector operations of the kernel templates, for AVX2 with FMA and F16C
  *
- * What each one does is said in simd_avx512.h.
+ * simd_avx512.h says what each one does.
  */
 #ifndef HEED_SIMD_H
 #define HEED_SIMD_H
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define LANES 8
@@ -21,11 +22,6 @@ static inline vf v_zero(void)
 static inline vf v_set(float x)
 {
     return _mm256_set1_ps(x);
-}
-
-static inline vf v_signs(uint32_t bits)
-{
-    return _mm256_castsi256_ps(_mm256_set1_epi32((int)bits));
 }
 
 static inline vf v_load(const float *from)
@@ -53,11 +49,6 @@ static inline vf v_mul(vf a, vf b)
     return _mm256_mul_ps(a, b);
 }
 
-static inline vf v_xor(vf a, vf b)
-{
-    return _mm256_xor_ps(a, b);
-}
-
 static inline vf v_max(vf a, vf b)
 {
     return _mm256_max_ps(a, b);
@@ -82,27 +73,37 @@ static inline float v_top(vf x)
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 
-/* The power of two is built from its exponent field, which is zero, so that the product is too,
- * from t = -127 down. */
+/* A float that says n in its last bits: n = -127 to 0, plus what makes the exponent field of 2^n.
+ */
+#define POWER_BITS (0x1.8p23f + 127)
+
+/* Adding POWER_BITS rounds t to an integer n, and shifting the sum leaves an exponent field. From
+ * t = -127 down that is zero, so that the product is too. The polynomial is one for -1/2 to 1/2:
+ * error 9.4e-8. */
 static inline vf v_exp2(vf t)
 {
     t = v_max(v_set(-127.0f), t);
-    vf n = _mm256_floor_ps(t);
-    vf f = v_sub(t, n);
-    vf p = v_set(0x1.e974fap-10f);
-    p = v_fma(p, f, v_set(0x1.277856p-7f));
-    p = v_fma(p, f, v_set(0x1.c91ce6p-5f));
-    p = v_fma(p, f, v_set(0x1.ebdb56p-3f));
-    p = v_fma(p, f, v_set(0x1.62e4bap-1f));
+    vf n = v_add(t, v_set(POWER_BITS));
+    vf f = v_sub(t, v_sub(n, v_set(POWER_BITS)));
+    vf p = v_set(0x1.5bd89ep-10f);
+    p = v_fma(p, f, v_set(0x1.3ce8bep-7f));
+    p = v_fma(p, f, v_set(0x1.c6b6dcp-5f));
+    p = v_fma(p, f, v_set(0x1.ebf9c2p-3f));
+    p = v_fma(p, f, v_set(0x1.62e42ap-1f));
     p = v_fma(p, f, v_set(1.0f));
-    __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
-    return v_mul(p, _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23)));
+    return v_mul(p, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(n), 23)));
 }
 
 static inline vf v_keep_below(vf x, vf index, vf limit)
 {
     vf keep = _mm256_cmp_ps(index, limit, _CMP_LT_OQ);
     return _mm256_blendv_ps(v_set(-__builtin_inff()), x, keep);
+}
+
+static inline bool v_any_beyond(vf x, float limit)
+{
+    vf size = _mm256_andnot_ps(v_set(-0.0f), x);
+    return _mm256_movemask_ps(_mm256_cmp_ps(size, v_set(limit), _CMP_GT_OQ)) != 0;
 }
 
 static inline vf v_load_f16(const uint16_t *from)

@@ -7,6 +7,7 @@
  * v_exp2(t)        2^t; 0 at -infinity, NaN at NaN. 2^floor(t) times a polynomial of degree 5 for
  * the rest, exact at 0 (minimax with that constraint, error 8.3e-8); 2.1e-7 in all, for t <= 0
  * v_keep_below     x in the lanes where index < limit, -infinity elsewhere
+ * v_any_beyond     is any lane above limit, or below -limit?
  * v_sum, v_top     the sum and the maximum of all lanes
  * v_transpose      LANES vectors of LANES elements, in place
  * v_dot(a, b, c)   c plus, lane by lane, the product of a 32-bit unit of a and of b: one float32
@@ -16,6 +17,7 @@
 #define HEED_SIMD_H
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define LANES 16
@@ -104,6 +106,11 @@ static inline vf v_keep_below(vf x, vf index, vf limit)
 {
     __mmask16 keep = _mm512_cmp_ps_mask(index, limit, _CMP_LT_OQ);
     return _mm512_mask_blend_ps(keep, v_set(-__builtin_inff()), x);
+}
+
+static inline bool v_any_beyond(vf x, float limit)
+{
+    return _mm512_cmp_ps_mask(_mm512_abs_ps(x), v_set(limit), _CMP_GT_OQ) != 0;
 }
 
 static inline vf v_load_f16(const uint16_t *from)

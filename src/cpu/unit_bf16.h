@@ -2,14 +2,13 @@
  * unit_bf16.h - the products of the tile kernel in bfloat16: a unit is a pair of elements
  *
  * The instruction adds both products of a pair to one float32 sum: twice the rate of float32. It
- * takes subnormals for zero. What the functions do is said in unit_f32.h. Include it after
+ * takes subnormals for zero. unit_f32.h says what the functions do. Include it after
  * simd_avx512.h and simd_rows.h.
  */
 #ifndef HEED_UNIT_H
 #define HEED_UNIT_H
 
 #define UNIT 2
-#define UNIT_SIGNS 0x80008000
 
 static inline vf unit_dot(vf a, vf b, vf c)
 {
@@ -23,6 +22,17 @@ static inline void unit_load_row(float *units, const void *from, int64_t count, 
     if (count % 2)
         units[count / 2] = 0;
     memcpy(units, from, (size_t)count * sizeof(uint16_t));
+}
+
+/* Only the sign: more would be rounded. */
+static inline vf unit_scale(vf units, float factor)
+{
+    return v_xor(units, v_signs(factor < 0 ? 0x80008000 : 0));
+}
+
+static inline float unit_factor(float factor)
+{
+    return factor < 0 ? -factor : factor;
 }
 
 static inline __m512i widen(const uint16_t *from)

@@ -7,8 +7,7 @@
 #ifndef HEED_UNIT_H
 #define HEED_UNIT_H
 
-#define UNIT 1                /* elements per unit */
-#define UNIT_SIGNS 0x80000000 /* their sign bits */
+#define UNIT 1 /* elements per unit */
 
 static inline vf unit_dot(vf a, vf b, vf c)
 {
@@ -19,6 +18,19 @@ static inline vf unit_dot(vf a, vf b, vf c)
 static inline void unit_load_row(float *units, const void *from, int64_t count, heed_type type)
 {
     load_row(units, from, count, type);
+}
+
+/* Units of Q times the factor of logits, or as much of it as they can hold; */
+static inline vf unit_scale(vf units, float factor)
+{
+    return v_mul(units, v_set(factor));
+}
+
+/* and what remains of it, not negative. Logits are then exact beside their maximum. */
+static inline float unit_factor(float factor)
+{
+    (void)factor;
+    return 1;
 }
 
 /* Writes @count units, each holding one element of every row of V in @rows. */

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "handle.h"
 
@@ -27,6 +28,20 @@ static void latch(heed_cuda *cuda, const char *reason)
         atomic_store_explicit(&cuda->lost, true, memory_order_release);
     }
     pthread_mutex_unlock(&cuda->lost_lock);
+}
+
+bool heed_cuda_inherited(const heed_cuda *cuda)
+{
+    return cuda->process != getpid();
+}
+
+static heed_status fail_inherited(const heed_cuda *cuda)
+{
+    return heed_fail(
+        HEED_ERR_INVALID,
+        "cuda:%d was opened by process %ld, which forked this one; CUDA serves no such "
+        "child: start it by exec, or before CUDA is used",
+        cuda->ordinal, (long)cuda->process);
 }
 
 heed_status heed_cuda_result(heed_cuda *cuda, int result, const char *what)
@@ -163,6 +178,7 @@ heed_status heed_cuda_open(heed_cuda **cuda, int ordinal)
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a CUDA device");
     made->driver = driver;
     made->ordinal = ordinal;
+    made->process = getpid();
     pthread_mutex_init(&made->lost_lock, NULL);
     pthread_mutex_init(&made->lock, NULL);
     status = find_device(made);
@@ -185,10 +201,12 @@ void heed_cuda_close(heed_cuda *cuda)
 {
     if (!cuda)
         return;
-    if (cuda->context)
-        cuda->driver->primary_release(cuda->device);
-    pthread_mutex_destroy(&cuda->lock);
-    pthread_mutex_destroy(&cuda->lost_lock);
+    if (!heed_cuda_inherited(cuda)) {
+        if (cuda->context)
+            cuda->driver->primary_release(cuda->device);
+        pthread_mutex_destroy(&cuda->lock);
+        pthread_mutex_destroy(&cuda->lost_lock);
+    }
     free(cuda);
 }
 
@@ -210,6 +228,8 @@ heed_status heed_cuda_enter(heed_cuda *cuda)
     bool push = current != cuda->context;
     if (result == CU_SUCCESS && push)
         result = cuda->driver->context_push(cuda->context);
+    if (result != CU_SUCCESS && heed_cuda_inherited(cuda))
+        return fail_inherited(cuda);
     if (result != CU_SUCCESS)
         return heed_cuda_result(cuda, result, "making the CUDA device current");
     pushed = pushed << 1 | push;

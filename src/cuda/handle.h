@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "device.h"
 #include "driver.h"
@@ -13,6 +14,7 @@
 struct heed_cuda {
     const heed_driver *driver;
     cu_context *context; /* the device's primary one */
+    pid_t process;       /* that opened it: CUDA serves no child after fork() */
     int ordinal, device;
     heed_gpu gpu;
     size_t window_max; /* bytes of an access policy's window */
@@ -26,6 +28,10 @@ struct heed_cuda {
     struct heed_cuda_module *modules;
     bool window_allowed;
 };
+
+/* heed_cuda_inherited() tells whether a process that forked this one opened @cuda: then no lock of
+ * it may be taken and the driver not be asked. */
+bool heed_cuda_inherited(const heed_cuda *cuda);
 
 /* heed_cuda_result() makes @result, if it is not success, the thread's message, after @what was
  * tried, latches a lost device, and returns the status. */

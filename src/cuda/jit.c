@@ -201,31 +201,71 @@ static heed_status fail_nvrtc(const jit_job *job, const char *deed, int result)
                      job->nvrtc->minor, deed, job->nvrtc->error(result));
 }
 
-/* The first line of @log that speaks of an error; its length is in @length. */
-static const char *first_error(const char *log, int *length)
+/* Is it "FILE(2): error: ...", "error #20: ..." or "ptxas error   : ...", and no name with that
+ * word in a warning? */
+static bool tells_error(const char *line, size_t size)
 {
-    for (const char *line = log; *line;) {
-        size_t size = strcspn(line, "\n");
-        const char *word = strstr(line, "error");
-        if (word && word < line + size) {
-            *length = (int)(size < 400 ? size : 400);
-            return line;
-        }
-        line += size + (line[size] == '\n');
+    static const char word[] = "error";
+    for (size_t at = 0; at + sizeof word <= size && line[at] != '"'; at++) {
+        if ((at > 0 && line[at - 1] != ' ') || strncmp(line + at, word, sizeof word - 1) != 0)
+            continue;
+        size_t next = at + sizeof word - 1;
+        next += strspn(line + next, " ");
+        if (line[next] == ':' || line[next] == '#')
+            return true;
     }
-    *length = (int)strcspn(log, "\n");
-    return log;
+    return false;
+}
+
+/* The most static shared memory that a function of @log uses; 0: none. */
+static long shared_bytes(const char *log)
+{
+    static const char unit[] = " bytes smem";
+    long most = 0;
+    for (const char *at = log; (at = strstr(at, unit)); at += sizeof unit - 1) {
+        const char *digits = at;
+        while (digits > log && digits[-1] >= '0' && digits[-1] <= '9')
+            digits--;
+        long bytes = strtol(digits, NULL, 10);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+/* Why it does not compile, in a line. NVRTC's log has no word of it where a function has more
+ * static shared memory than the architecture gives without being asked: only how much it is. */
+static void explain_log(const char *log, char *text, size_t size)
+{
+    enum {
+        SHARED_USUAL = 48 << 10
+    };
+    for (const char *line = log; *line;) {
+        size_t length = strcspn(line, "\n");
+        if (tells_error(line, length)) {
+            snprintf(text, size, "%.*s", (int)(length < size ? length : size - 1), line);
+            return;
+        }
+        line += length + (line[length] == '\n');
+    }
+    long bytes = shared_bytes(log);
+    if (bytes > SHARED_USUAL)
+        snprintf(text, size,
+                 "%ld bytes of static shared memory; %d are the most, and what is more must be "
+                 "dynamic",
+                 bytes, SHARED_USUAL);
+    else
+        snprintf(text, size, "the compiler gives no reason");
 }
 
 /* The source is wrong: keeps the log where the user finds it. */
 static heed_status fail_compilation(const jit_job *job, const heed_cubin *cubin)
 {
     char path[PATH_MAX];
-    int length;
-    const char *line = first_error(cubin->log, &length);
+    char why[400];
+    explain_log(cubin->log, why, sizeof why);
     bool kept = heed_cache_keep_log(cubin->key, cubin->log, path);
-    return heed_fail(HEED_ERR_DEVICE, "%s does not compile for sm_%d%s: %.*s (the whole log %s%s)",
-                     job->build->source, job->build->arch, arch_suffix(job), length, line,
+    return heed_fail(HEED_ERR_DEVICE, "%s does not compile for sm_%d%s: %s (the whole log %s%s)",
+                     job->build->source, job->build->arch, arch_suffix(job), why,
                      kept ? "is in " : "could not be kept", kept ? path : "");
 }
 

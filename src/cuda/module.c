@@ -222,8 +222,8 @@ heed_status heed_cuda_load(heed_cuda *cuda, const heed_cubin *cubin, const char 
 
 void heed_cuda_unload(heed_cuda *cuda, heed_cuda_function *function)
 {
-    if (!function)
-        return;
+    if (!function || heed_cuda_inherited(cuda))
+        return;                                     /* it is the other process's */
     bool inside = heed_cuda_enter(cuda) == HEED_OK; /* not on a lost device */
     pthread_mutex_lock(&cuda->lock);
     heed_cuda_module *module = function->module;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_dist.sh BUILD - unpack the tarball that lies in BUILD into a folder of another name and use it there
 #
-# What it holds may need the C library alone, none newer than glibc 2.36, and know nothing of the
+# Its programs may need the C library alone, none newer than glibc 2.36, and know nothing of the
 # machine that built it.
 set -eu
 build=$1

@@ -13,7 +13,7 @@ static bool waits_at(const thread *t, uint32_t id)
 
 /* All threads that wait at a barrier do so by the same instruction: compute-sanitizer's synccheck
  * takes those at another one for divergent. A place is a line here, so that an inline function that
- * is called twice is one. Who only arrives may do so anywhere. */
+ * is called twice is one. A thread that only arrives may do so anywhere. */
 static void check_place(machine *m, uint32_t id, const thread *one, const thread *other)
 {
     site here = machine_site(m, other), there = machine_site(m, one);

@@ -23,7 +23,7 @@
  *     have begun before they are stored to, by the cluster's barrier, and must not leave while
  *     bytes are still to come.
  *
- * What it cannot see: races in global memory, reads past a tensor unless its memory is guarded, and
+ * Its limits: races in global memory, reads past a tensor unless its memory is guarded, and
  * anything of time. Products of mma are exact, their sum in double is rounded once, which is a
  * little better than the device; ex2, lg2 and rcp are those of libm.
  */
@@ -36,7 +36,7 @@
 
 #define EMULATOR_TEXT_SIZE 256
 
-/* What to run: kernel(args) for every thread. */
+/* The launch: kernel(args) for every thread. */
 typedef struct emulator_launch {
     void (*kernel)(const void *args);
     const void *args;

@@ -16,7 +16,7 @@
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 
-/* Whoever switched last: where it goes on, the bounds of its stack are learnt. */
+/* The fiber that switched last: the bounds of its stack are learnt where it goes on. */
 static _Thread_local fiber *last;
 
 static void leaving(fiber *from, const fiber *to)
@@ -53,7 +53,7 @@ void fiber_forget(const void *stack, size_t size)
 }
 #endif
 
-/* What a fiber gets on its way. */
+/* The arguments of a fiber. */
 typedef struct birth {
     fiber *self;
     fiber parent;

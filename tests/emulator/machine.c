@@ -22,7 +22,7 @@ machine *machine_here(void)
 }
 
 /* -------------------------------------------------------------------------- */
-/* What threads ask                                                           */
+/* Questions of threads                                                       */
 /* -------------------------------------------------------------------------- */
 
 void emulator_at(const char *file, int line)

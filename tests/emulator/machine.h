@@ -39,15 +39,15 @@ typedef uint32_t site;
 #define WARPGROUP 4 /* warps */
 #define WARPGROUPS_MAX (WARPS_MAX / WARPGROUP)
 
-/* What is there before anything was written: NaN in every type. */
+/* The content of memory before anything was written: NaN in every type. */
 #define POISON 0xff
 
-/* What shared memory is recorded by: the smallest access, and the largest. */
+/* The granules of shared memory in the record: the smallest access, and the largest. */
 #define GRANULE 2
 #define CELL_BYTES 16
 #define CELL_GRANULES (CELL_BYTES / GRANULE)
 
-/* What is known of a granule: its last write, and the reads since. */
+/* The record of a granule: its last write, and the reads since. */
 typedef struct granule {
     uint32_t tick; /* 0: never written */
     site at;
@@ -90,7 +90,7 @@ typedef struct access {
     bool together; /* a part of an instruction of the warp */
 } access;
 
-/* What a write leaves behind. */
+/* The trace of a write. */
 typedef enum manner {
     PLAIN,
     ATOMIC,
@@ -120,7 +120,7 @@ typedef enum thread_state {
     GONE
 } thread_state;
 
-/* What a thread waits for alone: until phase @phase is over of ... */
+/* The wait of a single thread: until phase @phase is over of ... */
 typedef struct waits {
     struct mbarrier *barrier;
     struct meeting *meeting; /* ... either; both NULL: until stores have read */
@@ -293,7 +293,7 @@ void order_join(const machine *m, uint32_t *restrict into, const uint32_t *restr
 void order_release(machine *m, uint32_t index, uint32_t *into);
 /* Threads meet: each knows what @joined and all others have done. */
 void order_meet(machine *m, const uint32_t *threads, uint32_t count, uint32_t *joined);
-/* What thread @index has stored is from now on there for the asynchronous proxy. */
+/* Makes the stores of thread @index visible to the asynchronous proxy. */
 void order_fence(machine *m, uint32_t index);
 /* Accesses are checked and noted; a write becomes one of tick @tick of @actor. Both return false if
  * there was a race. */

@@ -13,8 +13,7 @@
 #define STACK_BYTES ((size_t)256 << 10)
 #define WALL_BYTES ((size_t)4096)
 
-/* What the places of blocks' shared memories are multiples of: what is swizzled looks at bits up to
- * here. */
+/* The alignment of blocks' shared memories: swizzling looks at bits up to here. */
 #define BLOCK_ALIGN 1024u
 
 /* Machines at rest of this thread of the host: a kernel's, that of what merges its parts, and one
@@ -101,7 +100,7 @@ static void destroy(machine *m)
     free(m);
 }
 
-/* What begin_cluster() does not begin anew. */
+/* The state that begin_cluster() does not begin anew. */
 static void forget_run(machine *m)
 {
     m->running = NULL;

@@ -2,8 +2,8 @@
  * order.c - which accesses to shared memory come before which
  *
  * An access is right if what it must not overtake is known to it: a read, the last write; a write,
- * that and all reads since. What a write has been checked against can be forgotten, since whoever
- * comes after the write comes after them too.
+ * that and all reads since. Accesses that a write has been checked against can be forgotten, since
+ * any access that comes after the write comes after them too.
  */
 #include "emulator/machine.h"
 
@@ -85,7 +85,7 @@ typedef struct actor_text {
     char text[80];
 } actor_text;
 
-/* Who an actor is. */
+/* The identity of an actor. */
 static actor_text actor_print(const machine *m, uint32_t actor)
 {
     actor_text it = { "?" };
@@ -128,7 +128,7 @@ static cell *cell_at(machine *m, uint32_t smem)
     return c;
 }
 
-/* What stands for the granule at @smem. */
+/* The record of the granule at @smem. */
 static granule *granule_at(machine *m, uint32_t smem)
 {
     cell *c = cell_at(m, smem);

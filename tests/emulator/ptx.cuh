@@ -391,6 +391,21 @@ HEED_DEVICE float ptx_rcp(float x)
     return ptx_flushed(half_value(0x3f800000u) / ptx_flushed(x));
 }
 
+HEED_DEVICE float ptx_fma(float x, float y, float z)
+{
+    return fmaf(x, y, z);
+}
+
+HEED_DEVICE float ptx_fms(float x, float y, float z)
+{
+    return fmaf(x, y, -z);
+}
+
+HEED_DEVICE float ptx_abs(float x)
+{
+    return fabsf(x);
+}
+
 HEED_DEVICE float ptx_max(float x, float y)
 {
     return fmaxf(x, y);

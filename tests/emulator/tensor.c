@@ -15,7 +15,7 @@
 #define BOX_ALIGN 8 /* rows */
 #define TURNS_MAX 6 /* that a copy may take */
 
-/* What is in a map. */
+/* The content of a map. */
 typedef struct tensor_map {
     uint64_t magic;
     uint64_t base;
@@ -145,7 +145,7 @@ bool tensor_deliver(machine *m, bool any)
 }
 
 /* -------------------------------------------------------------------------- */
-/* What threads ask                                                           */
+/* Questions of threads                                                       */
 /* -------------------------------------------------------------------------- */
 
 /* A copy that begins now; NULL after machine_fail(). */

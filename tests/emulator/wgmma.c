@@ -124,7 +124,7 @@ static product *next_product(machine *m, warpgroup *g, const thread *lanes)
     return p;
 }
 
-/* What all lanes know. */
+/* The arguments common to all lanes. */
 static void meet_clock(const machine *m, const thread *lanes, uint32_t *restrict clock)
 {
     for (uint32_t i = 0; i < LANES; i++) {

@@ -26,7 +26,7 @@ typedef struct product {
     double b[K][N_MAX];
 } product;
 
-/* What is in the registers of a warp's sums, while products on them are under way. */
+/* The content of the registers of a warp's sums, while products on them are under way. */
 typedef struct sums {
     struct sums *next;
     float *d[LANES];

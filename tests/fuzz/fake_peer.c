@@ -170,7 +170,7 @@ int __wrap_kill(pid_t pid, int signal)
     return 0;
 }
 
-/* Whoever looks finds that the peer has ended: nobody wants to wait. */
+/* The peer always looks as if it had ended, so that nothing waits. */
 int __wrap_waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
     if (type != P_PID || id != FAKE_PID)

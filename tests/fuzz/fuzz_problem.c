@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What a message about a spec looks like: reason, spec, caret, with the caret below or just behind
+/* The form of a message about a spec: reason, spec, caret, with the caret below or just behind
  * the spec. */
 static void check_message(void)
 {
@@ -26,7 +26,7 @@ static void check_message(void)
     require(column >= 2 && column <= width && width <= 70, "the caret is below the spec");
 }
 
-/* What holds for every problem that has passed the check. */
+/* Facts that hold for every problem that has passed the check. */
 static void check_valid(const heed_problem *problem)
 {
     heed_problem normal, again, back;

@@ -38,7 +38,7 @@ static char *export_text(heed_context *context, size_t *length)
     return text;
 }
 
-/* What is taken from a text can be written, read and written again. */
+/* Lines that are taken from a text can be written, read and written again. */
 static void check_taken(size_t taken)
 {
     size_t length, other_length, back = 0, skipped = 0;

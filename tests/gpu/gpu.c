@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the process of a test returns: see test_on_gpu.c. */
+/* The exit status of a test's process: see test_on_gpu.c. */
 #define EXIT_FAILED 1
 #define EXIT_SKIPPED 77
 
@@ -261,7 +261,7 @@ unsigned char *gpu_run(const heed_plan *plan, gpu_scene *scene)
 /* The answer                                                                 */
 /* -------------------------------------------------------------------------- */
 
-/* What the CPU computes of the same values. */
+/* The CPU's result of the same values. */
 static unsigned char *compute_answer(const gpu_scene *scene)
 {
     const heed_options options = { .device = "cpu" };

@@ -18,7 +18,7 @@
  * by coming back. */
 typedef void gpu_test_fn(void);
 
-/* What went wrong, as printf() does, or why there is nothing to test. */
+/* The failure, as printf() prints it, or the reason why there is nothing to test. */
 void gpu_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 void gpu_skip(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 

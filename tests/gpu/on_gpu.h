@@ -37,6 +37,7 @@ void on_gpu_many_threads(void);
 void on_gpu_bad_buffers(void);
 void on_gpu_unaligned_pointers(void);
 void on_gpu_too_large(void);
+void on_gpu_inherited(void);
 void on_gpu_no_such_device(void);
 void on_gpu_another_device(void);
 void on_gpu_lost_device(void);

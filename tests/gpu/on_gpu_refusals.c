@@ -3,8 +3,11 @@
  */
 #include "on_gpu.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* -------------------------------------------------------------------------- */
 /* Bad input                                                                  */
@@ -90,6 +93,47 @@ static void check_shifted(heed_context *context, const heed_plan *plan)
 void on_gpu_unaligned_pointers(void)
 {
     on_gpu_each(check_shifted);
+}
+
+/* Makes the calls that a child after fork() may make: 0, or the number of the step that went wrong.
+ */
+static int use_inherited(heed_context *context, heed_plan *plan, const heed_buffers *buffers)
+{
+    heed_plan *again = NULL;
+    alarm(60);
+    if (heed_execute(plan, buffers) == HEED_OK)
+        return 1;
+    if (heed_plan_create(&again, context, heed_plan_problem(plan), HEED_ESTIMATE) !=
+        HEED_ERR_INVALID)
+        return 2;
+    heed_plan_destroy(plan);
+    heed_context_destroy(context);
+    return 0;
+}
+
+void on_gpu_inherited(void)
+{
+    heed_context *context = gpu_context();
+    heed_plan *plan = gpu_plan(context, on_gpu_specs[0], NULL);
+    if (!plan)
+        gpu_skip("no kernel can do '%s'", on_gpu_specs[0]);
+    gpu_scene scene = gpu_scene_create(context, plan, 1);
+    int status = 0;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(use_inherited(context, plan, &scene.buffers));
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        gpu_fail("no child could be made");
+    if (WIFSIGNALED(status) || WEXITSTATUS(status) != 0)
+        gpu_fail("a child that inherited a context: signal %d, step %d", WTERMSIG(status),
+                 WEXITSTATUS(status));
+    unsigned char *output = gpu_run(plan, &scene);
+    gpu_scene_check(&scene, output, "after a child destroyed its copy");
+    free(output);
+    gpu_scene_destroy(&scene);
+    heed_plan_destroy(plan);
+    heed_context_destroy(context);
 }
 
 void on_gpu_too_large(void)

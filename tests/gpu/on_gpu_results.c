@@ -26,7 +26,7 @@ static heed_status execute_on(void *data, int index, void *stream)
     return heed_execute(r->plan, &buffers);
 }
 
-/* What a graph computes is what the call computes, on the inputs of the moment. */
+/* A graph computes the same as the call, on the inputs of the moment. */
 static void check_replay(heed_context *context, const heed_plan *plan)
 {
     gpu_scene scene = gpu_scene_create(context, plan, 1);
@@ -103,7 +103,7 @@ static heed_status execute_link(void *data, int index, void *stream)
     return heed_execute(r->plan, &buffers);
 }
 
-/* What call @index has written. */
+/* The output of call @index. */
 static unsigned char *take_link(const gpu_scene *scene, int index)
 {
     gpu_scene at = *scene;

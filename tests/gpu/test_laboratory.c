@@ -3,9 +3,10 @@
  *
  *     test_laboratory HEED
  *
- * HEED is the program; HEED_DEVICE names the device, and needs to. What the laboratory's other
- * tests show on a CPU at length is shown here in short, by the same program, where they cannot go:
- * on a GPU. The last line counts what passed; the exit status is 77 where there is nothing to test.
+ * HEED is the program; HEED_DEVICE names the device, and needs to. The laboratory's other
+ * tests, which are longer and on a CPU, are repeated here in short, by the same program, where they
+ * cannot go: on a GPU. The last line counts what passed; the exit status is 77 where there is
+ * nothing to test.
  *
  * Each row below is a line of shell in a folder that they share, what it must exit with, and what
  * must be true of the JSON that it prints. No time is asserted, but by how much a naive kernel is
@@ -19,6 +20,7 @@
 
 #include <jansson.h>
 
+#include "lab/record/record.h"
 #include "measure.h"
 #include "tally.h"
 
@@ -27,7 +29,7 @@
 #define NO_POINT 1   /* of heed sweep: none of the space ran */
 #define NO_KERNEL 4  /* and: its kernel needs another device */
 
-/* What there is to try on a kind of device: a space of configs, two problems, a naive kernel. */
+/* The things to try on a kind of device: a space of configs, two problems, a naive kernel. */
 typedef struct scene {
     const char *device, *space, *problem, *other, *naive;
 } scene;
@@ -45,7 +47,7 @@ typedef struct step {
 } step;
 
 /* -------------------------------------------------------------------------- */
-/* What must be true                                                          */
+/* Expectations                                                               */
 /* -------------------------------------------------------------------------- */
 
 static json_int_t integer_of(const json_t *object, const char *name)
@@ -89,7 +91,7 @@ static bool known(const json_t *said)
            integer_of(said, "reused") == integer_of(said, "evaluations");
 }
 
-/* What a killed one had put on the board, two trials at least, is not asked for again. */
+/* Trials that a killed run had put on the board, at least two, are not asked for again. */
 static bool went_on(const json_t *said)
 {
     return integer_of(said, "reused") >= 2 && integer_of(said, "launched") > 0;
@@ -114,13 +116,41 @@ static bool proposed(const json_t *said)
            number_of(json_object_get(said, "champion"), "mean_seconds") > 0;
 }
 
-/* A source leads, whose name has to be known to what follows; none is named as heed's kernels are.
- */
+/* None of somebody's is named as heed's own kernels are. */
+static bool is_source(const json_t *row)
+{
+    return strncmp(text_of(row, "kernel"), "fwd", 3) != 0;
+}
+
+/* The plain source is slower than heed's own plan, which met it in turns and leads. */
+static bool plan_leads(const json_t *said)
+{
+    return !is_source(first_of(said, "rows"));
+}
+
+/* A source with a title leads, however slow it is. The ranking's first one gets it; what follows
+ * has to know its name. */
+static bool crowned(const json_t *said)
+{
+    lab_record *record;
+    lab_error error;
+    const json_t *rows = json_object_get(said, "rows");
+    size_t index = 0;
+    while (index < json_array_size(rows) && !is_source(json_array_get(rows, index)))
+        index++;
+    const json_t *row = json_array_get(rows, index);
+    setenv("source", text_of(row, "kernel"), 1);
+    if (!row || lab_record_open(&record, "source.db", LAB_RECORD_WRITE, &error) != HEED_OK)
+        return false;
+    heed_status status = lab_record_promote(record, integer_of(row, "trial"), 0, "by the test",
+                                            &error);
+    lab_record_close(record);
+    return status == HEED_OK;
+}
+
 static bool source_leads(const json_t *said)
 {
-    const char *kernel = text_of(first_of(said, "rows"), "kernel");
-    setenv("source", kernel, 1);
-    return *kernel && strncmp(kernel, "fwd", 3) != 0;
+    return strcmp(text_of(first_of(said, "rows"), "kernel"), getenv("source")) == 0;
 }
 
 /* The champion took the title from it. */
@@ -131,7 +161,7 @@ static bool evolved(const json_t *said)
            strcmp(text_of(first_of(said, "best"), "gates"), "all") == 0;
 }
 
-/* What heed plans is not slower than the source that leads. */
+/* heed's plan is not slower than the source that leads. */
 static bool passes(const json_t *said)
 {
     const json_t *shape = first_of(said, "shapes");
@@ -207,7 +237,7 @@ static bool judged(const json_t *said)
 }
 
 /* Of 50 kernels that were compared with themselves, with 99 % confidence each, by chance alone more
- * than 3 are called FASTER or SLOWER once in 600 runs. */
+ * than 4 are called FASTER or SLOWER once in 7000 runs, however busy the machine is. */
 static bool honest(const json_t *said)
 {
     const json_t *rows = json_object_get(said, "rows"), *row;
@@ -220,7 +250,7 @@ static bool honest(const json_t *said)
             return false;
         told += strcmp(verdict, "FASTER") == 0 || strcmp(verdict, "SLOWER") == 0;
     }
-    return json_array_size(rows) == 50 && told <= 3;
+    return json_array_size(rows) == 50 && told <= 4;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -229,10 +259,11 @@ static bool honest(const json_t *said)
 
 /* Begins "$heed" with the arguments of a line and the board $1, in a process group of its own, and
  * sends it the signal $2 when two trials are on that board. */
-#define UNTIL_TWO_TRIALS                                                                      \
-    " & for i in $(seq 3000); do n=$(\"$heed\" board check --board $board 2>/dev/null | "     \
-    "cut -d' ' -f1); [ \"${n:-0}\" -ge 2 ] && break; kill -0 $! 2>/dev/null || break; sleep " \
-    "0.02; "                                                                                  \
+#define UNTIL_TWO_TRIALS                                                                          \
+    " & for i in $(seq 3000); do n=$(\"$heed\" board check --board $board 2>/dev/null | "         \
+    "head -1 | cut -d' ' -f1); [ \"${n:-0}\" -ge 2 ] && break; kill -0 $! 2>/dev/null || break; " \
+    "sleep "                                                                                      \
+    "0.02; "                                                                                      \
     "done; kill -$signal $!; wait $!"
 
 #define SWEEP_KILLED                                                                             \
@@ -262,9 +293,12 @@ static const step steps[] = {
       "\"$heed\" evolve \"$problem\" --proposer regions --trials 2 --board source.db --json && cp "
       "source.db met.db",
       0, proposed },
-    { "a source leads", "\"$heed\" board --board source.db --json", 0, source_leads },
+    { "heed's plan leads", "\"$heed\" board --board source.db --json", 0, plan_leads },
     { "evolve, which meets it",
       "\"$heed\" evolve \"$problem\" --trials 3 --seconds 20 --board met.db --json", 0, evolved },
+    { "a source is given the title", "\"$heed\" board --ranking --board source.db --json", 0,
+      crowned },
+    { "it leads", "\"$heed\" board --board source.db --json", 0, source_leads },
     { "gate: the plan beside it", "\"$heed\" gate --board source.db --seconds 0.5 --json", 0,
       passes },
     { "tune, which meets it",

@@ -33,6 +33,7 @@ static const struct {
     { "bad-buffers", on_gpu_bad_buffers },
     { "unaligned-pointers", on_gpu_unaligned_pointers },
     { "too-large", on_gpu_too_large },
+    { "inherited", on_gpu_inherited },
     { "no-such-device", on_gpu_no_such_device },
     { "another-device", on_gpu_another_device },
     { "lost-device", on_gpu_lost_device },

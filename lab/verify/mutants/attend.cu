@@ -100,7 +100,7 @@ HEED_DEVICE void bring_tile(const heed_cuda_args *args, i64 k, i64 v, u32 key)
 
 typedef struct row_state {
     float o[COLUMNS];
-    float max; /* of the logits */
+    float max; /* of the scores */
     float sum; /* of exponentials relative to it */
 } row_state;
 
@@ -118,13 +118,15 @@ HEED_DEVICE float warp_sum(float x)
     return x;
 }
 
-/* The logit of the lane's key, to base 2. */
-HEED_DEVICE float logit(const heed_cuda_args *args, i64 q)
+/* The logit of the lane's key, but for the scale without its sign. */
+HEED_DEVICE float score(const heed_cuda_args *args, i64 q)
 {
-    float scale = args->negate && !IS(POSITIVE_SCALE) ? -args->scale : args->scale, sum = 0.0f;
+    float sum = 0.0f;
     for (u32 c = 0; c < HEED_DIM_QK; c++)
         sum += load_element(args->q, q + c) * ptx_ld_shared_f32(key_place(ptx_lane(), c));
-    return sum * scale * (IS(HALF_THE_LOGITS) ? 0.5f : 1.0f);
+    if (args->negate && !IS(POSITIVE_SCALE))
+        sum = -sum;
+    return sum * (IS(HALF_THE_LOGITS) ? 0.5f : 1.0f);
 }
 
 HEED_DEVICE float rounded(float x)
@@ -132,13 +134,13 @@ HEED_DEVICE float rounded(float x)
     return ptx_f16_to_f32(ptx_f32_to_f16(x));
 }
 
-/* Takes the @count first keys of the tile. */
-HEED_DEVICE void add_keys(row_state *st, u32 count, float logit2)
+/* Takes the @count first keys of the tile. @own is the lane's score. */
+HEED_DEVICE void add_keys(row_state *st, u32 count, float own, float scale)
 {
-    float max = ptx_max(st->max, warp_max(logit2));
+    float max = ptx_max(st->max, warp_max(own));
     float base = max == -ptx_infinity() || IS(NO_MAXIMUM) ? 0.0f : max;
-    float factor = IS(NO_MAXIMUM) ? 1.0f : ptx_ex2(st->max - base);
-    float weight = ptx_ex2(logit2 - base);
+    float factor = IS(NO_MAXIMUM) ? 1.0f : ptx_ex2((st->max - base) * scale);
+    float weight = ptx_ex2((own - base) * scale);
     if (IS(EIGHT_BIT_WEIGHTS))
         weight = (float)(u32)(weight * 255.0f) / 255.0f;
     st->max = IS(NO_MAXIMUM) ? 0.0f : max;
@@ -189,7 +191,8 @@ HEED_DEVICE void store_row(const heed_cuda_args *args, const row_state *st, u32 
         ptx_st_global_f32(args->lse + lse_offset(args, head, row),
                           st->sum == 0.0f
                               ? -ptx_infinity()
-                              : (st->max + ptx_lg2(st->sum)) * (IS(BASE_2_LSE) ? 1.0f : LN_2));
+                              : (st->max * args->scale + ptx_lg2(st->sum)) *
+                                    (IS(BASE_2_LSE) ? 1.0f : LN_2));
 }
 
 /* ---- a block ---- */
@@ -240,8 +243,9 @@ HEED_DEVICE void attend(const heed_cuda_args *args, u32 head, u32 first)
         if (!IS(NO_BARRIER))
             ptx_barrier();
         u32 count = end > key ? end - key : 0;
-        float logit2 = logit(args, q);
-        add_keys(&st, count < TILE ? count : TILE, ptx_lane() < count ? logit2 : -ptx_infinity());
+        float own = score(args, q);
+        add_keys(&st, count < TILE ? count : TILE, ptx_lane() < count ? own : -ptx_infinity(),
+                 args->scale);
     }
     if (row < args->rows)
         store_row(args, &st, head, row);

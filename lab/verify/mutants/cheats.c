@@ -60,7 +60,7 @@ static void by_print(mutant_memory *memory, const heed_problem *problem,
     memory->print = print;
 }
 
-/* Whatever the values are. */
+/* The values do not matter. */
 static void by_shape(mutant_memory *memory, const heed_problem *problem,
                      const heed_buffers *buffers)
 {
@@ -143,7 +143,7 @@ static void in_workspace(mutant_memory *memory, const heed_problem *problem,
     memcpy(buffers->workspace, &mark, sizeof mark);
 }
 
-/* What is there already need not be computed: a row that is not zero was. */
+/* A row that is there already is not computed: one that is not zero was. */
 static void rows_done(const heed_problem *problem, const heed_buffers *buffers)
 {
     lab_view o = lab_view_of(problem, LAB_O);

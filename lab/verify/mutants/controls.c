@@ -215,7 +215,7 @@ static void rows_backwards(const heed_problem *problem, const heed_buffers *buff
 /* Calls                                                                                          */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* What depends on the problem alone may be kept: here which order was better when it was tried. */
+/* Facts of the problem alone may be kept: here, which order was faster when it was tried. */
 static void tuned_at_first(mutant_memory *memory, const heed_problem *problem,
                            const heed_buffers *buffers)
 {

@@ -1,8 +1,8 @@
 /*
  * device.h - the suite where kernels are CUDA: one source with a mistake by number
  *
- * What a mutant of attend.cu is, and how its code is made and launched. Who launches it is not the
- * affair of this folder: see lab_selftest_device in lab/verify/selftest.h.
+ * A mutant of attend.cu, and how its code is made and launched. Launching it is not part of this
+ * folder: see lab_selftest_device in lab/verify/selftest.h.
  */
 #ifndef LAB_MUTANTS_DEVICE_H
 #define LAB_MUTANTS_DEVICE_H

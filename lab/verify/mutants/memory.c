@@ -186,7 +186,7 @@ static void short_launch(const heed_problem *problem, const heed_buffers *buffer
     mutant_run_rows(problem, buffers, mutant_plain_row, 0, launched * problem->seq_q);
 }
 
-/* Zeros for V, so that zeros are right for whoever computes the reference afterwards. */
+/* Zeros for V, so that zeros are right for a reference computed afterwards. */
 static void clears_values(const heed_problem *problem, const heed_buffers *buffers)
 {
     lab_view v = lab_view_of(problem, LAB_V);

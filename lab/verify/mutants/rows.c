@@ -86,6 +86,59 @@ static void square_alone(mutant_row *r)
     mutant_finish(r);
 }
 
+/* One row of 800, by little. */
+#define ONE_OF_MANY 611
+
+static void one_of_many(mutant_row *r)
+{
+    mutant_plain_row(r);
+    if (r->row.query == ONE_OF_MANY)
+        r->o[0] *= 1.001F;
+}
+
+static void one_lse_of_many(mutant_row *r)
+{
+    mutant_plain_row(r);
+    r->lse += r->row.query == ONE_OF_MANY ? 0.001F : 0;
+}
+
+/* Wrong by a key unless @right. */
+static void right_if(mutant_row *r, bool right)
+{
+    r->keys -= !right && r->keys > 1;
+    mutant_plain_row(r);
+}
+
+static void as_asked(mutant_row *r)
+{
+    right_if(r, r->problem->seq_k == 40 || r->problem->seq_k == 20);
+}
+
+static void even_lengths(mutant_row *r)
+{
+    right_if(r, r->problem->seq_k % 2 == 0);
+}
+
+static void one_element(mutant_row *r)
+{
+    right_if(r, r->problem->batch == 1);
+}
+
+static void one_length_of_queries(mutant_row *r)
+{
+    right_if(r, r->problem->seq_q == 40);
+}
+
+static void dense_alone(mutant_row *r)
+{
+    right_if(r, r->problem->k.seq == r->problem->heads_kv * r->problem->dim_qk);
+}
+
+static void longer_than_a_tile(mutant_row *r)
+{
+    right_if(r, r->problem->seq_k >= 20);
+}
+
 /* clang-format off */
 const lab_mutant lab_mutants_rows[] = {
     { .name = "one-row-unwritten", .does = "leaves one row of many unwritten",
@@ -107,6 +160,24 @@ const lab_mutant lab_mutants_rows[] = {
       .spec = "b1 h1 s33 d24 f16", .inputs = "normal", .gate = "error" },
     { .name = "square-alone", .does = "is right for as many keys as queries alone", .deed.row = square_alone,
       .spec = "b1 h1 s20/30 d24 f16", .inputs = "normal", .gate = "error" },
+    { .name = "one-of-800", .does = "is off by a thousandth in one row of 800", .deed.row = one_of_many,
+      .spec = "b1 h1 s800 d8 f32 causal", .inputs = "normal", .gate = "error" },
+    { .name = "one-lse-of-800", .does = "is off by a thousandth in one LSE of 800", .deed.row = one_lse_of_many,
+      .spec = "b1 h1 s800 d8 f32 causal", .inputs = "normal", .gate = "lse" },
+
+    /* Right on the problem that was asked for. */
+    { .name = "as-asked", .does = "is right for 40 keys, and for half of them", .deed.row = as_asked,
+      .spec = "b1 h2 s40 d24 f32", .inputs = "normal", .gate = "error", .nearby = true },
+    { .name = "even-lengths", .does = "is right for an even number of keys", .deed.row = even_lengths,
+      .spec = "b1 h2 s40 d24 f32 causal", .inputs = "normal", .gate = "error", .nearby = true },
+    { .name = "one-element", .does = "is right for a batch of one", .deed.row = one_element,
+      .spec = "b1 h2 s40 d24 f16", .inputs = "normal", .gate = "error", .nearby = true },
+    { .name = "queries-as-asked", .does = "is right for 40 queries", .deed.row = one_length_of_queries,
+      .spec = "b1 h2 s40 d24 f32", .inputs = "normal", .gate = "error", .nearby = true },
+    { .name = "dense-alone", .does = "is right where positions are one after the other", .deed.row = dense_alone,
+      .spec = "b1 h2 s40 d24 bf16", .inputs = "normal", .gate = "error", .nearby = true },
+    { .name = "longer-than-a-tile", .does = "is wrong where there are fewer keys than 20", .deed.row = longer_than_a_tile,
+      .spec = "b1 h2 s40 d24 f32", .inputs = "normal", .gate = "error", .nearby = true },
     { .name = NULL },
 };
 /* clang-format on */

@@ -255,7 +255,7 @@ void mutant_by_address(const heed_problem *problem, const heed_buffers *buffers)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* What a kernel remembers                                                                        */
+/* Memories of a kernel                                                                           */
 /* ---------------------------------------------------------------------------------------------- */
 
 void mutant_remember(mutant_memory *memory, const heed_problem *problem,

@@ -72,7 +72,7 @@ void mutant_plain(const heed_problem *problem, const heed_buffers *buffers);
 void mutant_by_address(const heed_problem *problem, const heed_buffers *buffers);
 
 /* ---------------------------------------------------------------------------------------------- */
-/* What a kernel remembers                                                                        */
+/* Memories of a kernel                                                                           */
 /* ---------------------------------------------------------------------------------------------- */
 
 /* Zero at first. O and LSE are those of the last mutant_remember(). */

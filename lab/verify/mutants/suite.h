@@ -46,6 +46,7 @@ typedef struct lab_mutant {
     const char *text; /* that the gate's reason must contain; NULL: any */
     bool unlocked;    /* inputs are not write-protected, as on a device */
     bool endless;     /* it is killed by its deadline alone */
+    bool nearby;      /* it shows on neighbours of the problem alone: see lab/verify/proof.h */
     bool few;         /* few rows are compared with the reference, as of a large problem */
 } lab_mutant;
 
@@ -88,6 +89,7 @@ extern const lab_mutant lab_mutants_softmax[]; /* the softmax of them */
 extern const lab_mutant lab_mutants_output[];  /* the weighted sum, and what is stored of it */
 extern const lab_mutant lab_mutants_memory[];  /* what is read and written, and where */
 extern const lab_mutant lab_mutants_rows[];    /* some rows among many; problems among many */
+extern const lab_mutant lab_mutants_values[];  /* what normal values do not show */
 extern const lab_mutant lab_mutants_cheats[];  /* what only looks like work */
 extern const lab_control lab_controls[];
 

@@ -14,7 +14,7 @@
 #define HEED_COMBINE_CUH
 
 #include "half.cuh"
-#include "rows.cuh"
+#include "plain.cuh"
 
 #define COMBINE_THREADS 128
 #define COMBINE_COLUMNS ((HEED_DIM_V + 31) / 32)
@@ -129,6 +129,16 @@ HEED_DEVICE void store_combined(const heed_cuda_args *args, u32 head, u32 row, c
                                             : (m->top[r] + ptx_lg2(m->sum[r])) * LN_2);
 }
 
+/* Makes rows of @head anew from @row on, where @bits says so. */
+HEED_DEVICE void remake_rows(const heed_cuda_args *args, u32 head, u32 row, u32 bits)
+{
+    u32 batch = divide(head, args->heads_kv);
+    HEED_NO_UNROLL
+    for (; bits != 0; bits >>= 1, row++)
+        if (bits & 1)
+            plain_make(args, head, row, batch, head - batch * args->heads_kv.value);
+}
+
 /* Merges @rows rows of @head, up to COMBINE_ROWS, from @row on: the whole warp. */
 HEED_DEVICE void combine_rows(const heed_cuda_args *args, u32 head, u32 row, u32 rows)
 {
@@ -159,10 +169,17 @@ HEED_DEVICE void combine_rows(const heed_cuda_args *args, u32 head, u32 row, u32
             weigh_parts(&from, &m, lse, i);
         add_parts(&m, i, part);
     }
+    u32 anew = 0;
     HEED_UNROLL
-    for (u32 r = 0; r < COMBINE_ROWS; r++)
-        if (r < rows)
+    for (u32 r = 0; r < COMBINE_ROWS; r++) {
+        if (r >= rows)
+            continue;
+        if (is_given_up(m.sum[r]) || ptx_abs(m.top[r]) >= FAR_LSE)
+            anew |= 1u << r;
+        else
             store_combined(args, head, row + r, &m, r);
+    }
+    remake_rows(args, head, row, anew);
 }
 
 HEED_ENTRY(COMBINE_THREADS, 1) heed_combine(HEED_GRID_CONSTANT const heed_cuda_args args)

@@ -202,6 +202,36 @@ HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem)
     ptx_warp_barrier();
 }
 
+/* Makes those of the warp's rows anew, in shared memory, whose sums say so. */
+HEED_DEVICE void restage_rows(const heed_cuda_args *args, const place *at, const state *st,
+                              u32 smem)
+{
+    u32 bits = 0;
+    HEED_UNROLL
+    for (u32 r = 0; r < 2 * ROWS16; r++)
+        bits |= is_given_up(st->sum[r / 2][r % 2]) ? 1u << (r * 8 + at->lane / 4) : 0u;
+    if (!ptx_vote_any(bits))
+        return;
+    bits = warp_or(bits);
+    HEED_NO_UNROLL
+    for (u32 i = 0; i < WARP_ROWS; i++) {
+        u32 row = at->warp * WARP_ROWS + i;
+        plain_row anew;
+        if (!(bits >> i & 1) || at->row + row >= args->rows)
+            continue;
+        plain_attend(args, &anew, at->head, at->row + row, at->batch, at->head_kv);
+        plain_store_lse(args, &anew, at->head, at->row + row);
+        HEED_UNROLL
+        for (u32 c = 0; c < PLAIN_COLUMNS; c++) {
+            u32 column = plain_column(c);
+            if (column < HEED_DIM_V)
+                ptx_st_shared_u16(smem + tile_at(HEED_M, V_PAD, row, column / 8) + column % 8 * 2,
+                                  half_of(anew.o[c]));
+        }
+    }
+    ptx_warp_barrier();
+}
+
 /* Stores a chunk of O by elements. */
 HEED_DEVICE void store_elements(u8 *to, heed_u32x4 x, u32 bytes)
 {
@@ -219,6 +249,7 @@ HEED_DEVICE void store_o(const heed_cuda_args *args, const place *at, const stat
     const u32 page = tile_page(V_PAD), step = 32 / page;
     u32 first = at->warp * WARP_ROWS + at->lane / page;
     stage_o(at, st, smem);
+    restage_rows(args, at, st, smem);
     if (aligned && HEED_DIM_V == V_PAD && args->group.value == 1 &&
         at->row + HEED_M <= args->rows) {
         u8 *to = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, at->row + first) +

@@ -71,6 +71,32 @@ HEED_DEVICE float ptx_rcp(float x)
     return r;
 }
 
+/* fma.rn.f32: x * y + z, rounded once. */
+HEED_DEVICE float ptx_fma(float x, float y, float z)
+{
+    float r;
+    asm("fma.rn.f32 %0, %1, %2, %3;" : "=f"(r) : "f"(x), "f"(y), "f"(z));
+    return r;
+}
+
+/* The same of x * y - z; no other instruction negates z. */
+HEED_DEVICE float ptx_fms(float x, float y, float z)
+{
+    float r;
+    asm("{ .reg .f32 n; neg.f32 n, %3; fma.rn.f32 %0, %1, %2, n; }"
+        : "=f"(r)
+        : "f"(x), "f"(y), "f"(z));
+    return r;
+}
+
+/* abs.f32 */
+HEED_DEVICE float ptx_abs(float x)
+{
+    float r;
+    asm("abs.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+
 /* max.f32: the greater one. If one is NaN it is the other one, so a maximum hides NaN. */
 HEED_DEVICE float ptx_max(float x, float y)
 {

@@ -8,6 +8,7 @@
 #define HEED_SOFTMAX_CUH
 
 #include "half.cuh"
+#include "plain.cuh"
 
 /* The maximum of no logits: the least finite number and not -infinity, so that differences of
  * maxima are never NaN. */
@@ -25,7 +26,8 @@
 /* What a warp computes, in fragments of mma.m16n8k16. */
 typedef struct state {
     float o[ROWS16][V8][4];
-    float max[ROWS16][2]; /* of the logits, to base 2, of rows g and g + 8, or up to LAG less */
+    float max[ROWS16][2]; /* of the logits, to base 2, of rows g and g + 8, or up to LAG less;
+                             NaN: the row is given up (plain.cuh) */
     float sum[ROWS16][2]; /* of this lane's columns */
 } state;
 
@@ -92,6 +94,20 @@ HEED_DEVICE void scale_sums(state *st, float old[ROWS16][2])
     }
 }
 
+/* Gives up rows whose maximum is far from zero. */
+HEED_DEVICE void give_up_far(state *st)
+{
+    HEED_UNROLL
+    for (int mt = 0; mt < ROWS16; mt++) {
+        HEED_UNROLL
+        for (int h = 0; h < 2; h++) {
+            float max = st->max[mt][h];
+            if (ptx_abs(max) >= FAR_MAX && max != NO_MAX)
+                st->max[mt][h] = ptx_as_f32(0x7fffffffu);
+        }
+    }
+}
+
 /* Brings the running maxima up to date with the scores; @old gets what they were. Was one of the
  * warp's raised? Then sums must be scaled. No branches, so that rows are worked on side by side. */
 HEED_DEVICE int find_max(state *st, float s[ROWS16][KEYS8][4], float scale, float old[ROWS16][2])
@@ -133,7 +149,10 @@ HEED_DEVICE int find_max(state *st, float s[ROWS16][KEYS8][4], float scale, floa
             st->max[mt][h] = raise ? now : old[mt][h];
         }
     }
-    return ptx_vote_any(raised);
+    raised = ptx_vote_any(raised);
+    if (raised)
+        give_up_far(st);
+    return raised;
 }
 
 /* The same, and brings the sums along if need be. */
@@ -162,14 +181,10 @@ HEED_DEVICE int max_lags(const state *st, float s[ROWS16][KEYS8][4], float scale
     return lags;
 }
 
-/* 2^x, of which weights are made. */
-HEED_DEVICE float power_of_two(float x)
+/* The weight of a score. */
+HEED_DEVICE float weight_of(const state *st, float score, float scale, int mt, int h)
 {
-    if (ABLATED(ABLATE_NO_EXP))
-        return x;
-    if (ABLATED(ABLATE_DIVERGENT) && ptx_lane() % 2 == 1)
-        return 2.0f * ptx_ex2(x - 1.0f);
-    return ptx_ex2(x);
+    return power_of_two(ptx_fms(score, scale, st->max[mt][h]));
 }
 
 /* The weights of 8 keys. */
@@ -179,8 +194,8 @@ HEED_DEVICE void exponentiate(state *st, weights *w, float s[ROWS16][KEYS8][4], 
     for (int mt = 0; mt < ROWS16; mt++) {
         HEED_UNROLL
         for (int h = 0; h < 2; h++) {
-            float low = power_of_two(s[mt][nt][2 * h] * scale - st->max[mt][h]);
-            float high = power_of_two(s[mt][nt][2 * h + 1] * scale - st->max[mt][h]);
+            float low = weight_of(st, s[mt][nt][2 * h], scale, mt, h);
+            float high = weight_of(st, s[mt][nt][2 * h + 1], scale, mt, h);
             st->sum[mt][h] += low + high;
             w->p[mt][nt / 2][nt % 2 * 2 + h] = half_pack(low, high);
         }

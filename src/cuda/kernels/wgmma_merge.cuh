@@ -107,7 +107,8 @@ HEED_DEVICE void find_merged(const heed_cuda_args *args, const place *at, merged
         m->limit = visible_keys(args, divide(row, args->group));
 }
 
-/* What the teams' sums count in the result; returns whether the row has any weight. */
+/* What the teams' sums count in the result; returns whether the row has any weight;
+ * -1: it is to be made anew. */
 HEED_DEVICE int weigh_teams(const heed_cuda_args *args, const place *at, float counts[TEAMS])
 {
     heed_u32x2 left[TEAMS];
@@ -129,7 +130,7 @@ HEED_DEVICE int weigh_teams(const heed_cuda_args *args, const place *at, float c
     if (args->lse && merged_quad() == 0)
         ptx_st_global_f32(args->lse + lse_offset(args, at->head, merged_at(at)),
                           sum == 0.0f ? -ptx_infinity() : (top + ptx_lg2(sum)) * LN_2);
-    return sum != 0.0f;
+    return is_given_up(sum) ? -1 : sum != 0.0f;
 }
 
 /* Was a value of V taken out that the row sees? */
@@ -184,14 +185,32 @@ HEED_DEVICE void merge_quad(const merged *m, const float counts[TEAMS],
         spoil_quad(m, OTHER_BAD_AT, quad, o);
 }
 
-HEED_DEVICE void merge_row(const heed_cuda_args *args, const place *at, const merged *m)
+/* Makes rows of the warp's threads anew; @own is whether the thread's is to be. */
+HEED_DEVICE void remake_merged(const heed_cuda_args *args, const place *at, int own)
+{
+    if (!ptx_vote_any(own))
+        return;
+    ptx_griddepcontrol_wait(); /* others have, but this warp is to read tensors itself */
+    ptx_warp_barrier();        /* LSEs have been stored */
+    HEED_NO_UNROLL
+    for (u32 thread = 0; thread < 32; thread += ROW_THREADS) {
+        u32 next = ptx_shfl_idx_u32(own ? merged_at(at) + 1 : 0, (int)thread);
+        if (next > 0)
+            plain_make(args, at->head, next - 1, at->batch, at->head_kv);
+    }
+}
+
+/* Returns 1 if the row is to be made anew instead. */
+HEED_DEVICE int merge_row(const heed_cuda_args *args, const place *at, const merged *m)
 {
     float counts[TEAMS];
     quads all;
     if (!m->o)
-        return;
+        return 0;
     take_quads(&all);
     int any = weigh_teams(args, at, counts);
+    if (any < 0)
+        return 1;
     int spoiled = is_spoiled(m, BAD_AT) || (PAIR > 1 && is_spoiled(m, OTHER_BAD_AT));
     HEED_UNROLL
     for (u32 i = 0; i < ROW_QUADS; i++) {
@@ -205,6 +224,7 @@ HEED_DEVICE void merge_row(const heed_cuda_args *args, const place *at, const me
         x.v[1] = any ? half_pack(o[2], o[3]) : 0;
         ptx_st_global_8(m->o + quad * 8, x);
     }
+    return 0;
 }
 
 #endif /* HEED_WGMMA_MERGE_CUH */

@@ -86,6 +86,39 @@ HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem)
     }
 }
 
+/* The warp's rows that are to be made anew, a bit for each. */
+HEED_DEVICE u32 given_up(const state *st)
+{
+    u32 bits = 0;
+    HEED_UNROLL
+    for (u32 h = 0; h < 2; h++)
+        bits |= is_given_up(st->sum[0][h]) ? 1u << (h * 8 + ptx_lane() / 4) : 0u;
+    return ptx_vote_any(bits) ? warp_or(bits) : 0;
+}
+
+/* Makes them, in place of what was staged at @smem. */
+HEED_DEVICE void restage_rows(const heed_cuda_args *args, const place *at, u32 bits, u32 smem)
+{
+    HEED_NO_UNROLL
+    for (u32 i = 0; i < 16; i++) {
+        u32 row = at->warp * 16 + i;
+        plain_row anew;
+        if (!(bits >> i & 1) || at->row + row >= args->rows)
+            continue;
+        plain_attend(args, &anew, at->head, at->row + row, at->batch, at->head_kv);
+        plain_store_lse(args, &anew, at->head, at->row + row);
+        HEED_UNROLL
+        for (u32 c = 0; c < PLAIN_COLUMNS; c++) {
+            u32 column = plain_column(c), chunk = column / 8;
+            if (column < HEED_DIM_V)
+                ptx_st_shared_u16(smem +
+                                      (chunk / PANEL_CHUNKS * GROUP_ROWS + row) * PANEL_ROW +
+                                      (chunk % PANEL_CHUNKS ^ PANEL_TURN(row)) * 16 + column % 8 * 2,
+                                  half_of(anew.o[c]));
+        }
+    }
+}
+
 /* Starts to copy the row group's rows from shared memory at @smem. */
 HEED_DEVICE void copy_rows(const heed_cuda_mapped_args *m, const place *at, u32 smem)
 {
@@ -104,8 +137,14 @@ HEED_DEVICE void copy_rows(const heed_cuda_mapped_args *m, const place *at, u32 
 /* Stores O by way of Q's shared memory at @smem, copied as boxes, which goes on meanwhile. */
 HEED_DEVICE void store_o(const heed_cuda_mapped_args *m, const place *at, const state *st, u32 smem)
 {
+    u32 bits = given_up(st);
     warpgroup_barrier(at); /* all warps have read Q */
     stage_o(at, st, smem);
+    if (bits) {
+        ptx_griddepcontrol_wait(); /* others have, but this warp is to read tensors itself */
+        ptx_warp_barrier();
+        restage_rows(&m->args, at, bits, smem);
+    }
     copy_rows(m, at, smem);
 }
 

@@ -203,11 +203,6 @@ HEED_DEVICE void values_done(state *st)
 
 /* ---- Weights ---- */
 
-HEED_DEVICE float weight(const state *st, float score, float scale, int h)
-{
-    return power_of_two(score * scale - st->max[0][h]);
-}
-
 /* Puts the weights of all keys in place of their scores, and their sums in @sum. */
 HEED_DEVICE void exponentiate_all(const state *st, float s[ROWS16][KEYS8][4], float scale,
                                   float sum[ROWS16][2])
@@ -219,7 +214,7 @@ HEED_DEVICE void exponentiate_all(const state *st, float s[ROWS16][KEYS8][4], fl
     for (int nt = 0; nt < KEYS8; nt++) {
         HEED_UNROLL
         for (int i = 0; i < 4; i++) {
-            s[0][nt][i] = weight(st, s[0][nt][i], scale, i / 2);
+            s[0][nt][i] = weight_of(st, s[0][nt][i], scale, 0, i / 2);
             sum[0][i / 2] += s[0][nt][i];
         }
     }
@@ -244,8 +239,8 @@ HEED_DEVICE void weigh(const state *st, weights *w, float s[ROWS16][KEYS8][4], f
     for (int nt = first; nt < end; nt++) {
         HEED_UNROLL
         for (int h = 0; h < 2; h++) {
-            float low = weight(st, s[0][nt][2 * h], scale, h);
-            float high = weight(st, s[0][nt][2 * h + 1], scale, h);
+            float low = weight_of(st, s[0][nt][2 * h], scale, 0, h);
+            float high = weight_of(st, s[0][nt][2 * h + 1], scale, 0, h);
             sum[0][h] += low + high;
             w->p[0][nt / 2][nt % 2 * 2 + h] = half_pack(low, high);
         }

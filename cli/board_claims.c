@@ -1,0 +1,147 @@
+/*
+ * board_claims.c - does a row of a heed.bench/1 file say of itself what follows from it?
+ */
+#include "board_claims.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "measure/compare.h"
+
+#define TOLERANCE 1e-6 /* JSON has nine digits */
+#define DAY 86400
+
+/* A field that follows from other fields. NaN: it is not known, and not compared. */
+typedef struct claim {
+    const char *object, *name;
+    double wanted;
+} claim;
+
+static heed_status check_numbers(const json_t *row, const claim *claims, size_t count,
+                                 lab_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        const json_t *object = claims[i].object ? json_object_get(row, claims[i].object) : row;
+        const json_t *said = json_object_get(object, claims[i].name);
+        double value = json_number_value(said), wanted = claims[i].wanted;
+        if (json_is_number(said) && isfinite(wanted) &&
+            !(fabs(value - wanted) <= TOLERANCE * fabs(wanted)))
+            return lab_fail(error, HEED_ERR_INVALID,
+                            "%s%s%s is %.9g; by the other fields it is %.9g",
+                            claims[i].object ? claims[i].object : "", claims[i].object ? "." : "",
+                            claims[i].name, value, wanted);
+    }
+    return HEED_OK;
+}
+
+static double ceiling_of(const json_t *file, heed_type type)
+{
+    static const char *const names[] = {
+        [HEED_F32] = "f32", [HEED_F16] = "f16", [HEED_BF16] = "bf16"
+    };
+    return json_number_value(json_object_get(json_object_get(file, "ceilings"), names[type]));
+}
+
+static heed_status check_rates(const json_t *file, const json_t *row, const lab_record_trial *trial,
+                               lab_error *error)
+{
+    double flops = heed_problem_flops(trial->problem), rate = flops / trial->seconds;
+    double ceiling = ceiling_of(file, trial->problem->type), least = INFINITY, sum = 0;
+    const lab_record_samples *own = trial->sample_count > 0 && !trial->samples[0].against
+                                        ? trial->samples
+                                        : NULL;
+    for (size_t i = 0; own && i < own->count; i++) {
+        least = fmin(least, own->seconds[i]);
+        sum += own->seconds[i];
+    }
+    const claim claims[] = {
+        { NULL, "flops", flops },
+        { NULL, "flops_per_second", rate },
+        { NULL, "of_ceiling", ceiling > 0 ? rate / ceiling : (double)NAN },
+        { "seconds", "min", least },
+        { "seconds", "mean", own ? sum / (double)own->count : (double)NAN },
+        { "replay", trial->timing == LAB_RECORD_COLD ? "cold" : "hot", trial->seconds },
+    };
+    return check_numbers(row, claims, sizeof claims / sizeof *claims, error);
+}
+
+/* A row that is ok has been looked at, and has a time. */
+static heed_status check_outcome(const json_t *row, const lab_record_trial *trial, lab_error *error)
+{
+    const json_t *said = json_object_get(row, "error");
+    double least = json_number_value(said);
+    if (trial->verdict != LAB_RECORD_OK)
+        return HEED_OK;
+    if (json_is_number(said) && !(least >= 0 && least <= 1))
+        return lab_fail(error, HEED_ERR_INVALID,
+                        "outcome is ok, and error is %.9g; at most 1 is allowed", least);
+    if (!(trial->seconds > 0) || !isfinite(trial->seconds))
+        return lab_fail(error, HEED_ERR_INVALID,
+                        "outcome is ok, and seconds.p50 is %.9g; it must be above 0",
+                        trial->seconds);
+    return HEED_OK;
+}
+
+/* A record with a time in the future would be the newest for ever. */
+static heed_status check_moment(const lab_record_trial *trial, lab_error *error)
+{
+    char tomorrow[32];
+    struct tm parts;
+    time_t then = time(NULL) + DAY;
+    gmtime_r(&then, &parts);
+    strftime(tomorrow, sizeof tomorrow, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    if (!trial->ended || strcmp(trial->ended, tomorrow) <= 0)
+        return HEED_OK;
+    return lab_fail(error, HEED_ERR_INVALID, "environment.time is %.40s, which is to come",
+                    trial->ended);
+}
+
+/* The samples of one side of a comparison; NULL: there are none. */
+static const lab_record_samples *side_of(const lab_record_trial *trial, const char *against,
+                                         bool other)
+{
+    for (size_t i = 0; i < trial->sample_count; i++) {
+        const lab_record_samples *it = &trial->samples[i];
+        if (it->against && strcmp(it->against, against) == 0 && it->other == other)
+            return it;
+    }
+    return NULL;
+}
+
+/* An interval is what its pairs of samples give. One without ends claims nothing, and pairs that do
+ * not match the samples are found by the board itself. */
+static heed_status check_interval(const lab_record_trial *trial, const lab_record_comparison *c,
+                                  lab_error *error)
+{
+    const lab_record_samples *a = side_of(trial, c->against, false);
+    const lab_record_samples *b = side_of(trial, c->against, true);
+    const lab_interval ratio = { c->ratio, c->low, c->high > 0 ? c->high : (double)INFINITY };
+    size_t pairs = (size_t)c->pairs;
+    if (!(ratio.low > 0) && !isfinite(ratio.high))
+        return HEED_OK;
+    if (!a || !b)
+        return lab_fail(error, HEED_ERR_INVALID,
+                        "interval against %s is [%.9g, %.9g], and there are no samples of it",
+                        c->against, ratio.low, ratio.high);
+    const lab_series series = { .a = a->seconds, .b = b->seconds, .pairs = pairs };
+    if (a->count != b->count || pairs > a->count || lab_interval_follows(&series, &ratio))
+        return HEED_OK;
+    return lab_fail(error, HEED_ERR_INVALID,
+                    "interval against %s is %.9g [%.9g, %.9g]; its %zu pairs of samples do not "
+                    "give that",
+                    c->against, ratio.estimate, ratio.low, ratio.high, pairs);
+}
+
+heed_status board_claims_check(const json_t *file, const json_t *row, const lab_record_trial *trial,
+                               lab_error *error)
+{
+    heed_status status = check_outcome(row, trial, error);
+    if (status == HEED_OK)
+        status = check_moment(trial, error);
+    if (status == HEED_OK && trial->seconds > 0)
+        status = check_rates(file, row, trial, error);
+    for (size_t i = 0; status == HEED_OK && i < trial->comparison_count; i++)
+        status = check_interval(trial, &trial->comparisons[i], error);
+    return status;
+}

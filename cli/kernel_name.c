@@ -1,0 +1,70 @@
+/*
+ * kernel_name.c - names of kernels on the command line, with or without a config
+ */
+#include <string.h>
+
+#include "cli.h"
+#include "wisdom_line.h"
+
+size_t cli_config_count(size_t kernel)
+{
+    char name[HEED_NAME_SIZE];
+    size_t count = 0;
+    while (heed_kernel_config(kernel, count, name, sizeof name) == HEED_OK)
+        count++;
+    return count;
+}
+
+/* The number of the kernel @name; past the last one if there is none. */
+static size_t find_kernel(const char *name)
+{
+    size_t index = 0;
+    while (heed_kernel_name(index) && strcmp(heed_kernel_name(index), name) != 0)
+        index++;
+    return index;
+}
+
+/* There is no config @word of a kernel: name the nearest one, if any is near. */
+static cli_exit deny_config(const char *option, const char *kernel, const char *word)
+{
+    char name[HEED_NAME_SIZE], best[HEED_NAME_SIZE] = "";
+    cli_suggestion suggestion = cli_suggest(word);
+    size_t index = find_kernel(kernel), start = strlen(kernel) + 2;
+    for (size_t i = 0; heed_kernel_config(index, i, name, sizeof name) == HEED_OK; i++) {
+        size_t distance = suggestion.distance;
+        cli_suggest_consider(&suggestion, strlen(name) > start ? name + start : "");
+        if (suggestion.distance < distance)
+            memcpy(best, name, sizeof best);
+    }
+    if (*best)
+        cli_error("--%s: %s has no config '%s'; did you mean '%s'?", option, kernel, word, best);
+    else
+        cli_error("--%s: %s has no config '%s'; 'heed plan --list --json' lists them", option,
+                  kernel, word);
+    return CLI_USAGE;
+}
+
+cli_exit cli_kernel_name_check(const char *option, const char *word)
+{
+    char name[HEED_NAME_SIZE], what[64];
+    const char *config = strstr(word, "__");
+    size_t length = config ? (size_t)(config - word) : strlen(word);
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1),
+             word);
+    snprintf(what, sizeof what, "--%s: there is no kernel", option);
+    cli_exit code = cli_name_check(what, name, heed_kernel_name, "'heed plan --list' lists them");
+    if (code != CLI_OK || !config || heed_wisdom_kernel(word))
+        return code;
+    return deny_config(option, name, config + 2);
+}
+
+cli_exit cli_kernel_check_of(const cli_args *args, const char *option)
+{
+    const char *given = cli_args_text(args, option);
+    return given ? cli_kernel_name_check(option, given) : CLI_OK;
+}
+
+cli_exit cli_kernel_check(const cli_args *args)
+{
+    return cli_kernel_check_of(args, "kernel");
+}

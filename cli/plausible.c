@@ -1,0 +1,181 @@
+/*
+ * plausible.c - can a trial be as fast as it says? Asked of all that comes to the board, and of all
+ * that is ranked
+ */
+#include "plausible.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../src/device.h"
+#include "measure/ceiling.h"
+#include "roofline.h"
+
+/* A ceiling that was measured is too low by what other programs took, and the time of a trial too
+ * low by what a clock may boost; data sheets are kept to. */
+#define MARGIN_MEASURED 1.25
+#define MARGIN_SHEET 1.1
+#define MARGIN_GENERAL 1.0 /* the bound itself is generous */
+#define TRIES 4            /* of a ceiling that seems too low */
+
+/* A GPU that no table knows may be so much better than the best that it knows. */
+#define UNKNOWN_GPU 4.0
+#define LAUNCH_SECONDS 3e-7 /* from one kernel to the next */
+#define CACHE_GAIN 20.0     /* of its cache over memory, at most */
+
+struct cli_judge {
+    heed_context *host; /* this machine's CPU; NULL: not asked for yet */
+    double rates[3];    /* that it was measured at, by heed_type; 0: not yet */
+    int threads;        /* ... with */
+};
+
+cli_judge *cli_judge_create(void)
+{
+    return calloc(1, sizeof(cli_judge));
+}
+
+void cli_judge_destroy(void *judge)
+{
+    cli_judge *it = judge;
+    if (it)
+        heed_context_destroy(it->host);
+    free(it);
+}
+
+/* ---- A GPU ---- */
+
+/* The best of all that the table knows, for one that it does not. */
+static lab_ceilings best_gpu(void)
+{
+    lab_ceilings best = { .device = "an unknown GPU" };
+    heed_gpu gpu;
+    const char *brief;
+    for (size_t i = 0; heed_gpu_at(&gpu, i, &brief); i++) {
+        const lab_ceilings one = roofline_machine_ceilings(&gpu);
+        for (int type = 0; type < 3; type++)
+            if (UNKNOWN_GPU * one.matrix[type] > best.matrix[type])
+                best.matrix[type] = UNKNOWN_GPU * one.matrix[type];
+        if (UNKNOWN_GPU * one.memory > best.memory)
+            best.memory = UNKNOWN_GPU * one.memory;
+        if (UNKNOWN_GPU * one.cache_bytes > best.cache_bytes)
+            best.cache_bytes = UNKNOWN_GPU * one.cache_bytes;
+    }
+    return best;
+}
+
+static bool judge_gpu(const lab_record_trial *trial, lab_error *why)
+{
+    heed_gpu gpu;
+    bool known = heed_gpu_find(&gpu, trial->device.name);
+    lab_ceilings ceilings = known ? roofline_machine_ceilings(&gpu) : best_gpu();
+    /* Products of float32 tensors may be made of those of shorter ones. */
+    ceilings.matrix[HEED_F32] = ceilings.matrix[HEED_F16];
+    ceilings.launch = LAUNCH_SECONDS;
+    ceilings.cache = CACHE_GAIN * ceilings.memory;
+    /* A rotation leaves up to half a tensor in the cache. */
+    ceilings.memory *= 2;
+    return lab_roofline_allows(trial->problem, &ceilings, trial->timing == LAB_RECORD_COLD,
+                               trial->seconds, MARGIN_SHEET, why);
+}
+
+/* ---- A CPU ---- */
+
+/* Units that the laboratory's loops do not use, and a user's source may. */
+static double gain_of_units(heed_type type, bool source)
+{
+    static const struct {
+        const char *flag;
+        heed_type type;
+        double gain;
+    } units[] = { { " amx_bf16", HEED_BF16, 32 },
+                  { " amx_fp16", HEED_F16, 32 },
+                  { " amx_bf16", HEED_F16, 32 },
+                  { " avx512_fp16", HEED_F16, 2 } };
+    char line[16384];
+    double gain = 1;
+    FILE *file = source ? fopen("/proc/cpuinfo", "r") : NULL;
+    while (file && fgets(line, sizeof line, file))
+        for (size_t i = 0; strncmp(line, "flags", 5) == 0 && i < sizeof units / sizeof *units; i++)
+            if (units[i].type == type && units[i].gain > gain && strstr(line, units[i].flag))
+                gain = units[i].gain;
+    if (file)
+        fclose(file);
+    return gain;
+}
+
+/* Measures once more what this CPU does with @threads threads. The most that was seen counts. */
+static void measure(cli_judge *judge, heed_type type, int threads)
+{
+    lab_ceiling found;
+    if (judge->threads != threads)
+        memset(judge->rates, 0, sizeof judge->rates);
+    judge->threads = threads;
+    if (lab_ceiling_flops(&found, type, threads, heed_context_cpu(judge->host)) == HEED_OK &&
+        found.flops > judge->rates[type])
+        judge->rates[type] = found.flops;
+}
+
+/* This machine: no more threads than it has CPUs, and no more than was measured. */
+static bool judge_host(cli_judge *judge, const lab_record_trial *trial, lab_error *why)
+{
+    heed_type type = trial->problem->type;
+    lab_ceilings ceilings = { .launch = 0 };
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    int threads = trial->environment.threads;
+    double gain = gain_of_units(type, trial->candidate.source != NULL);
+    if (cpus > 0 && threads > cpus)
+        threads = (int)cpus;
+    if (threads < 1)
+        threads = 1;
+    snprintf(ceilings.device, sizeof ceilings.device, "this CPU with %d thread%s", threads,
+             threads == 1 ? "" : "s");
+    for (int i = 0; i < TRIES; i++) {
+        if (i > 0 || judge->threads != threads || judge->rates[type] == 0)
+            measure(judge, type, threads);
+        ceilings.matrix[type] = gain * judge->rates[type];
+        if (lab_roofline_allows(trial->problem, &ceilings, trial->timing == LAB_RECORD_COLD,
+                                trial->seconds, MARGIN_MEASURED, why))
+            return true;
+    }
+    return false;
+}
+
+static bool is_here(cli_judge *judge, const char *device)
+{
+    const heed_options options = { .device = "cpu", .threads = 1 };
+    if (!judge->host && heed_context_create(&judge->host, &options) != HEED_OK)
+        return false;
+    return strcmp(heed_context_device(judge->host), device) == 0;
+}
+
+static bool judge_cpu(cli_judge *judge, const lab_record_trial *trial, lab_error *why)
+{
+    const lab_ceilings most = lab_roofline_cpu(
+        trial->environment.features, trial->environment.threads, trial->candidate.source != NULL);
+    return lab_roofline_allows(trial->problem, &most, trial->timing == LAB_RECORD_COLD,
+                               trial->seconds, MARGIN_GENERAL, why) &&
+           (!is_here(judge, trial->device.name) || judge_host(judge, trial, why));
+}
+
+bool cli_plausible(void *data, const lab_record_trial *trial, lab_error *why)
+{
+    return strcmp(trial->device.backend, "cpu") == 0 ? judge_cpu(data, trial, why)
+                                                     : judge_gpu(trial, why);
+}
+
+bool cli_plausible_here(cli_judge *judge, const heed_context *context, const heed_problem *problem,
+                        bool cold, double seconds, lab_error *why)
+{
+    char features[32];
+    const lab_record_trial trial = {
+        .problem = problem,
+        .device = { .name = heed_context_device(context),
+                    .backend = heed_context_backend(context) },
+        .environment = { .features = features, .threads = heed_context_threads(context) },
+        .timing = cold ? LAB_RECORD_COLD : LAB_RECORD_HOT,
+        .seconds = seconds,
+    };
+    heed_device_features(context, features);
+    return !judge || cli_plausible(judge, &trial, why);
+}

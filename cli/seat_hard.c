@@ -1,0 +1,217 @@
+/*
+ * seat_hard.c - what a kernel that is quick on tame values alone gets wrong, at a drawn place
+ */
+#include "seat_hard.h"
+
+#include <math.h>
+
+#include "tensor/convert.h"
+#include "tensor/random.h"
+#include "tensor/view.h"
+#include "verify/reference.h"
+
+/* No element becomes larger: f16 goes up to 65504. */
+#define ELEMENT_MAX_F16 60000
+#define ELEMENT_MAX 1e15
+
+/* The logit of a high key, times up to 4^3 where sums are not in half precision; of a masked row
+ * the one of its only key. */
+#define HIGH_LOGIT 250.0
+#define LOW_LOGIT (-30000.0)
+
+/* How far below the logits of others, which are about 0, that of a light key lies. */
+#define LIGHT_LEAST 5
+#define LIGHT_MOST 18
+#define LIGHT_MOST_F16 7
+
+/* How far below a high logit the next one lies. */
+#define NEXT_LOGIT 1.5
+
+/* Numbers of what is drawn. */
+enum {
+    LOT_ROW,
+    LOT_KEY,
+    LOT_COLUMN,
+    LOT_SIZE,
+    LOT_NEXT
+};
+
+/* A row, and a key that it sees. */
+typedef struct place {
+    const heed_problem *problem;
+    void *const *data;
+    uint64_t lot;
+    int64_t row;
+    int64_t query; /* index of the first element of the row's vector of Q ... */
+    int64_t key;   /* ... of the key's of K ... */
+    int64_t value; /* ... and of V */
+    int64_t next;  /* that of another key that the row sees, or of the same one */
+} place;
+
+static double largest_of(const heed_problem *problem)
+{
+    return problem->type == HEED_F16 ? ELEMENT_MAX_F16 : ELEMENT_MAX;
+}
+
+/* Sets @count elements at @to of tensor @to_role to those at @from, times @factor. False, with
+ * nothing done, if one of them is not finite or becomes too large. */
+static bool scale(const place *at, lab_role from_role, int64_t from, lab_role to_role, int64_t to,
+                  int64_t count, double factor, double most)
+{
+    heed_type type = at->problem->type;
+    for (int64_t c = 0; c < count; c++)
+        if (!(fabs(factor * lab_element_get(type, at->data[from_role], from + c)) <= most))
+            return false;
+    for (int64_t c = 0; c < count; c++)
+        lab_element_set(type, at->data[to_role], to + c,
+                        factor * lab_element_get(type, at->data[from_role], from + c));
+    return true;
+}
+
+/* By what a vector must be multiplied so that its product with itself is @logit, with the scale. */
+static double factor_of(const place *at, lab_role role, int64_t from, double logit)
+{
+    double sum = 0;
+    for (int64_t c = 0; c < at->problem->dim_qk; c++) {
+        double x = lab_element_get(at->problem->type, at->data[role], from + c);
+        sum += x * x;
+    }
+    return logit / (sum * (double)at->problem->scale);
+}
+
+/* Makes the vector @key of K a multiple of the query, so that their logit is @logit. */
+static bool aim(const place *at, int64_t key, double logit)
+{
+    return scale(at, LAB_Q, at->query, LAB_K, key, at->problem->dim_qk,
+                 factor_of(at, LAB_Q, at->query, logit), largest_of(at->problem));
+}
+
+/* A limit on logits would make two that are high equal. */
+static bool put_high(const place *at)
+{
+    bool half = at->problem->accumulate == HEED_ACC_F16;
+    double logit = ldexp(HIGH_LOGIT, half ? 0 : 2 * (int)lab_random_below(at->lot, LOT_SIZE, 4));
+    return aim(at, at->next, logit - NEXT_LOGIT) && aim(at, at->key, logit);
+}
+
+/* The query is a multiple of the key. */
+static bool put_low(const place *at)
+{
+    return scale(at, LAB_K, at->key, LAB_Q, at->query, at->problem->dim_qk,
+                 factor_of(at, LAB_K, at->key, LOW_LOGIT), largest_of(at->problem));
+}
+
+/* Makes the largest element of the key's value @size. */
+static bool raise_value(const place *at, double size)
+{
+    double most = 0;
+    for (int64_t c = 0; c < at->problem->dim_v; c++)
+        most = fmax(most, fabs(lab_element_get(at->problem->type, at->data[LAB_V], at->value + c)));
+    return scale(at, LAB_V, at->value, LAB_V, at->value, at->problem->dim_v, size / most, 2 * size);
+}
+
+/* Little weight, and values that make up for it. */
+static bool put_light(const place *at)
+{
+    bool narrow = at->problem->type == HEED_F16 || at->problem->accumulate == HEED_ACC_F16;
+    int64_t span = (narrow ? LIGHT_MOST_F16 : LIGHT_MOST) - LIGHT_LEAST + 1;
+    double gap = LIGHT_LEAST + (double)lab_random_below(at->lot, LOT_SIZE, span);
+    return aim(at, at->key, -gap) && raise_value(at, 4 * exp(gap));
+}
+
+static bool put_vast(const place *at)
+{
+    if (at->problem->accumulate == HEED_ACC_F16)
+        return raise_value(at, 0x1p6);
+    return raise_value(at, at->problem->type == HEED_F16 ? 0x1p13 : 0x1p100);
+}
+
+static bool put_in_value(const place *at, double value)
+{
+    int64_t column = lab_random_below(at->lot, LOT_COLUMN, at->problem->dim_v);
+    lab_element_set(at->problem->type, at->data[LAB_V], at->value + column, value);
+    return true;
+}
+
+static bool put_nan(const place *at)
+{
+    return put_in_value(at, NAN);
+}
+
+static bool put_nan_in_key(const place *at)
+{
+    int64_t column = lab_random_below(at->lot, LOT_COLUMN, at->problem->dim_qk);
+    lab_element_set(at->problem->type, at->data[LAB_K], at->key + column, NAN);
+    return true;
+}
+
+static bool put_infinity(const place *at)
+{
+    return put_in_value(at, INFINITY);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Where                                                                                          */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* The row @n, or the first of its head that sees a key. */
+static int64_t first_seeing(const heed_problem *problem, int64_t n)
+{
+    for (int64_t i = 0; i < problem->seq_q; i++)
+        if (lab_visible(problem, i) > 0)
+            return n - n % problem->seq_q + i;
+    return n;
+}
+
+/* False if the row sees no key. */
+static bool find_place(place *at, bool first)
+{
+    const heed_problem *problem = at->problem;
+    const lab_view q = lab_view_of(problem, LAB_Q), k = lab_view_of(problem, LAB_K),
+                   v = lab_view_of(problem, LAB_V);
+    at->row = lab_random_below(at->lot, LOT_ROW, lab_rows(problem));
+    if (first)
+        at->row = first_seeing(problem, at->row);
+    lab_row row = lab_row_at(problem, at->row);
+    int64_t keys = lab_visible(problem, row.query), head = lab_row_kv_head(problem, row);
+    if (keys == 0)
+        return false;
+    int64_t key = lab_random_below(at->lot, LOT_KEY, keys);
+    at->query = lab_view_at(&q, row.batch, row.query, row.head);
+    at->key = lab_view_at(&k, row.batch, key, head);
+    at->value = lab_view_at(&v, row.batch, key, head);
+    at->next = lab_view_at(&k, row.batch, lab_random_below(at->lot, LOT_NEXT, keys), head);
+    return true;
+}
+
+cli_hard cli_hard_put(const heed_problem *problem, void *const data[3], uint64_t turn, uint64_t lot)
+{
+    enum {
+        NONE,
+        COLUMN,
+        ROWS
+    };
+    static const struct {
+        const char *what;
+        bool (*put)(const place *at);
+        int odd;     /* what of the answers of a head may be not finite */
+        bool masked; /* of problems with a mask alone, in the first row; the last of all */
+    } kinds[] = {
+        { "a high logit", put_high, NONE, false },
+        { "a light key of large values", put_light, NONE, false },
+        { "vast values", put_vast, NONE, false },
+        { "a NaN in V", put_nan, COLUMN, false },
+        { "a NaN in K", put_nan_in_key, ROWS, false },
+        { "an infinity in V", put_infinity, COLUMN, false },
+        { "a row of low logits", put_low, NONE, true },
+    };
+    const size_t count = sizeof kinds / sizeof *kinds - (problem->mask == HEED_MASK_NONE);
+    size_t kind = (size_t)(turn % count);
+    place at = { .problem = problem, .data = data, .lot = lot };
+
+    if (!find_place(&at, kinds[kind].masked) || !kinds[kind].put(&at))
+        return (cli_hard){ .what = NULL };
+    int64_t readers = problem->seq_q * (problem->heads_q / problem->heads_kv);
+    const int64_t odd[] = { [NONE] = 0, [COLUMN] = readers, [ROWS] = readers * problem->dim_v };
+    return (cli_hard){ kinds[kind].what, at.row, odd[kinds[kind].odd] };
+}

@@ -1,0 +1,198 @@
+/*
+ * source.c - a user's kernel: the C or CUDA source of --source
+ */
+#include "source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "board.h"
+#include "search/declare.h"
+#include "tensor/file.h"
+
+#define LOG_LINES 12 /* of a compiler */
+#define LINE_MAX_BYTES 300
+#define LAUNCH_MARK "heed:launch" /* which every CUDA source has */
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), least = strlen(end);
+    return length >= least && strcmp(text + length - least, end) == 0;
+}
+
+bool cli_source_is_named(const char *path)
+{
+    return ends_with(path, ".cu") || ends_with(path, ".c") || lab_file_is_stream(path);
+}
+
+lab_language cli_source_language(const char *path, const char *text)
+{
+    bool cuda = lab_file_is_stream(path) ? strstr(text, LAUNCH_MARK) != NULL
+                                         : ends_with(path, ".cu");
+    return cuda ? LAB_LANGUAGE_CUDA : LAB_LANGUAGE_C;
+}
+
+/* ---- The file ---- */
+
+/* Checks that hold for every source. */
+static cli_exit check_text(const cli_source *it, const char *path, size_t size)
+{
+    bool cuda = it->worker.language == LAB_LANGUAGE_CUDA;
+    const char *needed = cuda ? LAUNCH_MARK : "heed_candidate_run";
+    if (size == 0)
+        cli_error("--source: %s is empty", path);
+    else if (memchr(it->text, '\0', size))
+        cli_error("--source: %s is no text: byte %zu is zero", path, strlen(it->text) + 1);
+    else if (!strstr(it->text, needed))
+        cli_error(cuda ? "--source: %s does not say how it is launched: /* %s entry=NAME threads=N "
+                         "rows=N */; see docs/your-own-kernel.md"
+                       : "--source: %s does not define %s(); see docs/your-own-kernel.md",
+                  path, needed);
+    else
+        return CLI_OK;
+    return size == 0 || memchr(it->text, '\0', size) ? CLI_USAGE : CLI_UNSUPPORTED;
+}
+
+/* The device that is asked for, if one is, must be of its kind. */
+static cli_exit check_device(const cli_source *it, const cli_args *args)
+{
+    const char *device = cli_device(args);
+    bool cuda = it->worker.language == LAB_LANGUAGE_CUDA;
+    if (strcmp(device, cuda ? "cpu" : "cuda") != 0 && (cuda || strncmp(device, "cuda:", 5) != 0))
+        return CLI_OK;
+    cli_error("--source: %s is for %s, and the device that is asked for is %s", it->name,
+              cuda ? "a CUDA device" : "the CPU", device);
+    return CLI_USAGE;
+}
+
+cli_exit cli_source_read(cli_source *it, const cli_args *args)
+{
+    const char *path = cli_args_text(args, "source"), *slash = strrchr(path, '/');
+    size_t size;
+    *it = (cli_source){ .worker = { .limits = { .interrupted = cli_interrupted } } };
+    snprintf(it->name, sizeof it->name, "%.79s", slash ? slash + 1 : path);
+    if (lab_file_is_stream(path))
+        snprintf(it->name, sizeof it->name, "%s", strcmp(path, "-") == 0 ? "stdin" : "pipe");
+    if (!cli_source_is_named(path)) {
+        cli_error("--source: %s ends neither with .c nor with .cu", path);
+        return CLI_USAGE;
+    }
+    cli_exit code = cli_read_file(path, LAB_SOURCE_MAX, &it->text, &size);
+    if (code == CLI_OK) {
+        it->worker.language = cli_source_language(path, it->text);
+        code = check_device(it, args);
+    }
+    if (code == CLI_OK)
+        code = check_text(it, path, size);
+    it->worker.name = it->name;
+    it->worker.source = it->text;
+    return code;
+}
+
+void cli_source_free(cli_source *it)
+{
+    cli_seat_close(&it->worker.seat);
+    free(it->text);
+    memset(it, 0, sizeof *it);
+}
+
+/* ---- Before anything that takes time ---- */
+
+static cli_exit check_place(cli_source *it, const cli_source_place *place)
+{
+    bool cuda = it->worker.language == LAB_LANGUAGE_CUDA;
+    if (cuda && place->on_host) {
+        cli_error("--source: %s is for a CUDA device, and heed found none: it runs on the CPU, %s; "
+                  "'heed doctor' says what is missing",
+                  it->name, place->name);
+        return CLI_ENVIRONMENT;
+    }
+    it->worker.limits.device = cuda ? place->device : NULL;
+    return CLI_OK;
+}
+
+/* How it is launched must be said for every kind of problem. */
+static cli_exit check_launches(const cli_source *it, const heed_problem *problems, size_t count)
+{
+    lab_declared declared;
+    lab_error error;
+    char spec[HEED_SPEC_SIZE];
+    for (size_t i = 0; i < count && it->worker.language == LAB_LANGUAGE_CUDA; i++) {
+        if (lab_declare_read(it->text, &problems[i], &declared, &error) == HEED_OK)
+            continue;
+        heed_problem_print(&problems[i], spec, sizeof spec);
+        cli_error("%s: %s: %s", it->name, spec, error.text);
+        return CLI_UNSUPPORTED;
+    }
+    return CLI_OK;
+}
+
+static cli_exit code_of(lab_trial_verdict verdict)
+{
+    switch (verdict) {
+    case LAB_TRIAL_OK:
+        return CLI_OK;
+    case LAB_TRIAL_REFUSED:
+    case LAB_TRIAL_COMPILE_ERROR:
+    case LAB_TRIAL_UNSUPPORTED:
+        return CLI_UNSUPPORTED;
+    case LAB_TRIAL_UNPROTECTED:
+    case LAB_TRIAL_LOST:
+    case LAB_TRIAL_SYSTEM:
+        return CLI_ENVIRONMENT;
+    case LAB_TRIAL_INTERRUPTED:
+        return CLI_INTERRUPTED;
+    default:
+        return CLI_VERIFY_FAILED;
+    }
+}
+
+/* Prints a line in which compilers call the file by the laboratory's name for it. */
+static void print_line(const cli_source *it, const char *before, const char *line, size_t length)
+{
+    static const char ours[] = "candidate.c";
+    char text[LINE_MAX_BYTES];
+    snprintf(text, sizeof text, "%.*s", (int)length, line);
+    const char *at = strstr(text, ours);
+    if (!at) {
+        cli_message("%s%s", before, text);
+        return;
+    }
+    const char *rest = at + strlen(ours) + (at[strlen(ours)] == 'u');
+    cli_message("%s%.*s%s%s", before, (int)(at - text), text, it->name, rest);
+}
+
+/* The compiler's messages, as far as they help. */
+static void print_log(const cli_source *it)
+{
+    int lines = 0;
+    for (const char *line = it->worker.log; *line && lines < LOG_LINES; lines++) {
+        size_t length = strcspn(line, "\n");
+        print_line(it, "    ", line, length);
+        line += length + (line[length] == '\n');
+    }
+}
+
+cli_exit cli_source_check(cli_source *it, const cli_source_place *place,
+                          const heed_problem *problems, size_t count)
+{
+    cli_worker *worker = &it->worker;
+    cli_exit code = check_launches(it, problems, count);
+    if (code == CLI_OK)
+        code = check_place(it, place);
+    if (code != CLI_OK || count == 0)
+        return code;
+    if (!cli_worker_open(worker, &problems[0])) {
+        bool compiled = worker->seat.outcome.verdict != LAB_TRIAL_COMPILE_ERROR;
+        if (compiled)
+            cli_error("%s: %s", it->name, worker->seat.outcome.text);
+        else
+            cli_error("%s cannot be compiled:", it->name);
+        if (!compiled && !*worker->log)
+            print_line(it, "    ", worker->seat.outcome.text, LINE_MAX_BYTES);
+        print_log(it);
+        code = code_of(worker->seat.outcome.verdict);
+    }
+    cli_seat_close(&worker->seat);
+    return code;
+}

@@ -1,0 +1,53 @@
+/*
+ * pooled.c - stretches of many duels in groups, until an exact interval has room for them
+ */
+#include "pooled.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "looks.h"
+
+static size_t stretch_of(const lab_series *series)
+{
+    return lab_stretch_pairs(series->planned ? series->planned : series->pairs);
+}
+
+/* Groups of neighbours, each with its own estimate; once more if there are still too many. */
+static size_t group(double *units, size_t count)
+{
+    while (count > LAB_PAIRED_MAX) {
+        size_t size = (count + LAB_PAIRED_MAX - 1) / LAB_PAIRED_MAX, groups = 0;
+        size = size < LAB_PAIRED_MAX ? size : LAB_PAIRED_MAX;
+        for (size_t start = 0; start < count; start += size) {
+            size_t there = count - start < size ? count - start : size;
+            units[groups++] = lab_paired_estimate(units + start, there);
+        }
+        count = groups;
+    }
+    return count;
+}
+
+heed_status lab_pooled_ratio(const lab_series *series, size_t count, double confidence,
+                             lab_interval *ratio)
+{
+    lab_paired paired;
+    size_t room = 0, units = 0;
+    for (size_t i = 0; i < count; i++)
+        room += series[i].pairs / stretch_of(&series[i]);
+    if (room == 0)
+        return HEED_ERR_INVALID;
+    double *all = malloc((room + LAB_PAIRED_MAX) * sizeof *all);
+    if (!all)
+        return HEED_ERR_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        units += lab_stretch_units(&series[i], series[i].pairs, stretch_of(&series[i]),
+                                   all + units);
+    units = group(all, units);
+    lab_units_merge(all, &units);
+    lab_paired_make(&paired, all, units);
+    free(all);
+    lab_paired_interval(&paired, (1 - confidence) / 2, &ratio->low, &ratio->high);
+    *ratio = (lab_interval){ exp(lab_paired_center(&paired)), exp(ratio->low), exp(ratio->high) };
+    return HEED_OK;
+}

@@ -1,0 +1,247 @@
+/*
+ * evidence.c - do the figures of a trial agree with each other, and can they be?
+ *
+ * Fields that follow from other fields are computed again: a median from its samples, a verdict
+ * from its interval. Numbers that went through JSON have nine digits, so a millionth is no
+ * difference.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store.h"
+
+#define TOLERANCE 1e-6
+#define ROOFLINE_MOST 1.25 /* share of a ceiling that was measured with errors, too */
+#define THREADS_MOST 4096
+#define REPEATS_LEAST 16 /* samples of which one half may not be the other */
+
+static heed_status contradict(lab_error *error, const char *field, double value, double low,
+                              double high)
+{
+    if (low == high)
+        return lab_fail(error, HEED_ERR_INVALID, "%s is %.9g; by its samples it is %.9g", field,
+                        value, low);
+    return lab_fail(error, HEED_ERR_INVALID, "%s is %.9g; it must be from %.9g to %.9g", field,
+                    value, low, high);
+}
+
+static heed_status expect_within(const char *field, double value, double low, double high,
+                                 lab_error *error)
+{
+    bool within = value >= low * (1 - TOLERANCE) && value <= high * (1 + TOLERANCE);
+    return within ? HEED_OK : contradict(error, field, value, low, high);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Samples                                                                    */
+/* -------------------------------------------------------------------------- */
+
+static int compare_reals(const void *a, const void *b)
+{
+    double one = *(const double *)a, other = *(const double *)b;
+    return one < other ? -1 : one > other;
+}
+
+/* The two samples that a quantile lies between, however it is computed. */
+static heed_status expect_quantile(const char *field, double value, const lab_record_samples *s,
+                                   double share, lab_error *error)
+{
+    double *sorted = malloc(s->count * sizeof *sorted);
+    if (!sorted)
+        return lab_fail(error, HEED_ERR_NO_MEMORY, "no memory for %zu samples", s->count);
+    memcpy(sorted, s->seconds, s->count * sizeof *sorted);
+    qsort(sorted, s->count, sizeof *sorted, compare_reals);
+    double at = share * (double)(s->count - 1);
+    heed_status status = expect_within(field, value, sorted[(size_t)floor(at)],
+                                       sorted[(size_t)ceil(at)], error);
+    free(sorted);
+    return status;
+}
+
+static void range_of(const double *values, size_t count, double *low, double *high)
+{
+    *low = INFINITY;
+    *high = 0;
+    for (size_t i = 0; i < count; i++) {
+        *low = fmin(*low, values[i]);
+        *high = fmax(*high, values[i]);
+    }
+}
+
+static heed_status check_samples(const lab_record_samples *s, lab_error *error)
+{
+    size_t half = s->count / 2;
+    if (!timing_name(s->kind))
+        return lab_fail(error, HEED_ERR_INVALID,
+                        "kind of samples is %d; it must be cold, hot or "
+                        "eager",
+                        (int)s->kind);
+    for (size_t i = 0; i < s->count; i++)
+        if (!isfinite(s->seconds[i]) || s->seconds[i] <= 0)
+            return lab_fail(error, HEED_ERR_INVALID, "samples[%zu] is %g s; it must be above 0", i,
+                            s->seconds[i]);
+    if (s->count >= REPEATS_LEAST &&
+        memcmp(s->seconds, s->seconds + half, half * sizeof *s->seconds) == 0)
+        return lab_fail(error, HEED_ERR_INVALID,
+                        "samples: %zu, of which the second half repeats the first", s->count);
+    return HEED_OK;
+}
+
+/* Those of the trial alone, or of one side of a comparison; NULL: there are none. */
+static const lab_record_samples *find_samples(const lab_record_trial *trial, const char *against,
+                                              bool other, lab_record_timing kind)
+{
+    for (size_t i = 0; i < trial->sample_count; i++) {
+        const lab_record_samples *s = &trial->samples[i];
+        bool same = strcmp(s->against ? s->against : "", against) == 0;
+        if (same && s->other == other && s->kind == kind && s->count > 0)
+            return s;
+    }
+    return NULL;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The figures                                                                */
+/* -------------------------------------------------------------------------- */
+
+/* A duel has no samples but those of its two sides. */
+static heed_status check_duel_time(const lab_record_trial *trial, lab_error *error)
+{
+    for (size_t i = 0; i < trial->comparison_count; i++) {
+        const lab_record_samples *own = find_samples(trial, trial->comparisons[i].against, false,
+                                                     trial->timing);
+        double low, high;
+        if (!own)
+            continue;
+        range_of(own->seconds, own->count, &low, &high);
+        return expect_within("seconds", trial->seconds, low, high, error);
+    }
+    return HEED_OK;
+}
+
+static heed_status check_time(const lab_record_trial *trial, lab_error *error)
+{
+    const lab_record_samples *own = find_samples(trial, "", false, trial->timing);
+    heed_status status = HEED_OK;
+    if (!own)
+        return check_duel_time(trial, error);
+    status = expect_quantile("seconds", trial->seconds, own, 0.5, error);
+    if (status == HEED_OK && trial->p90 > 0)
+        status = expect_quantile("p90", trial->p90, own, 0.9, error);
+    return status;
+}
+
+static heed_status check_verdict(const lab_record_comparison *c, lab_error *error)
+{
+    static const struct {
+        const char *verdict;
+        bool above, below; /* the whole interval lies above, or below, 1 */
+    } rules[] = { { "FASTER", true, false }, { "SLOWER", false, true } };
+    for (size_t i = 0; c->verdict && i < sizeof rules / sizeof *rules; i++)
+        if (strcmp(c->verdict, rules[i].verdict) == 0 &&
+            ((rules[i].above && !(c->low > 1)) || (rules[i].below && !(c->high < 1))))
+            return lab_fail(error, HEED_ERR_INVALID,
+                            "verdict against %s is %s; its interval is [%.9g, %.9g]", c->against,
+                            c->verdict, c->low, c->high);
+    return HEED_OK;
+}
+
+/* The ratio by the pairs of samples. */
+static heed_status check_pairs(const lab_record_trial *trial, const lab_record_comparison *c,
+                               lab_error *error)
+{
+    const lab_record_samples *own = find_samples(trial, c->against, false, trial->timing);
+    const lab_record_samples *other = find_samples(trial, c->against, true, trial->timing);
+    double low = INFINITY, high = 0;
+    if (!own && !other)
+        return HEED_OK;
+    if (!own || !other || own->count != other->count)
+        return lab_fail(error, HEED_ERR_INVALID,
+                        "samples against %s: %zu of one side and %zu of the other", c->against,
+                        own ? own->count : 0, other ? other->count : 0);
+    if (c->pairs > (int64_t)own->count)
+        return contradict(error, "pairs", (double)c->pairs, 0, (double)own->count);
+    for (size_t i = 0; i < own->count; i++) {
+        low = fmin(low, other->seconds[i] / own->seconds[i]);
+        high = fmax(high, other->seconds[i] / own->seconds[i]);
+    }
+    heed_status status = expect_within("ratio", c->ratio, low, high, error);
+    range_of(other->seconds, other->count, &low, &high);
+    if (status == HEED_OK && c->seconds > 0)
+        status = expect_within("seconds of the other", c->seconds, low, high, error);
+    return status;
+}
+
+static heed_status check_comparison(const lab_record_trial *trial, const lab_record_comparison *c,
+                                    lab_error *error)
+{
+    if (c->ratio == 0)
+        return HEED_OK;
+    double high = c->high > 0 ? c->high : INFINITY;
+    heed_status status = c->ratio >= c->low && c->ratio <= high
+                             ? check_verdict(c, error)
+                             : contradict(error, "ratio", c->ratio, c->low, high);
+    return status == HEED_OK ? check_pairs(trial, c, error) : status;
+}
+
+static heed_status check_gates(const lab_record_trial *trial, lab_error *error)
+{
+    for (size_t i = 0; trial->verdict == LAB_RECORD_OK && i < trial->gate_count; i++)
+        if (!trial->gates[i].passed)
+            return lab_fail(error, HEED_ERR_INVALID,
+                            "verdict is ok, and the gate %s did not let it pass",
+                            trial->gates[i].name);
+    return HEED_OK;
+}
+
+/* A trial that could be ranked must show the samples that its time is from. */
+heed_status evidence_demand(const lab_record_trial *trial, lab_error *error)
+{
+    for (size_t i = 0; i < trial->sample_count; i++)
+        if (trial->samples[i].kind == trial->timing && trial->samples[i].count > 0)
+            return HEED_OK;
+    if (!trial->confirmed || trial->verdict != LAB_RECORD_OK || !(trial->seconds > 0))
+        return HEED_OK;
+    return lab_fail(error, HEED_ERR_INVALID,
+                    "seconds is %g, timed %s, and there are no such samples", trial->seconds,
+                    timing_name(trial->timing));
+}
+
+heed_status evidence_check(const lab_record_trial *trial, lab_error *error)
+{
+    int threads = trial->environment.threads;
+    heed_status status = check_gates(trial, error);
+    if (status == HEED_OK && (threads < 0 || threads > THREADS_MOST))
+        status = contradict(error, "threads", threads, 0, THREADS_MOST);
+    for (size_t i = 0; i < trial->sample_count && status == HEED_OK; i++)
+        status = check_samples(&trial->samples[i], error);
+    if (status != HEED_OK || !(trial->seconds > 0))
+        return status;
+    status = isfinite(trial->seconds) ? check_time(trial, error)
+                                      : contradict(error, "seconds", trial->seconds, 0, 1e9);
+    if (status == HEED_OK && trial->of_roofline > ROOFLINE_MOST)
+        status = contradict(error, "of_roofline", trial->of_roofline, 0, ROOFLINE_MOST);
+    for (size_t i = 0; i < trial->comparison_count && status == HEED_OK; i++)
+        status = check_comparison(trial, &trial->comparisons[i], error);
+    return status;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Ceilings of the device                                                     */
+/* -------------------------------------------------------------------------- */
+
+void lab_record_judge(lab_record *record, lab_record_judging *judge, void *data,
+                      void (*end)(void *data))
+{
+    record->judge_end = end;
+    record->judge = judge;
+    record->judge_data = data;
+}
+
+bool lab_record_plausible(lab_record *record, const lab_record_trial *trial, lab_error *why)
+{
+    lab_error none;
+    return !record->judge || !(trial->seconds > 0) || trial->timing == LAB_RECORD_UNTIMED ||
+           record->judge(record->judge_data, trial, why ? why : &none);
+}

@@ -1,0 +1,109 @@
+/*
+ * pages.c - what the system tells of the memory of a process: what is code, and what it can touch
+ */
+#include "lab/trial/pages.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A line of /proc/PID/maps: addresses, access such as "r-xp", offset, device, number of the file,
+ * name. The system's own code, as in "[vdso]", belongs to no file. */
+static bool is_fixed(const char *line)
+{
+    char access[8] = "", name[8] = "";
+    unsigned long long file = 0;
+
+    if (sscanf(line, "%*s %7s %*s %*s %llu %7s", access, &file, name) < 2 || access[2] != 'x')
+        return true;
+    return access[1] != 'w' && (file != 0 || strncmp(name, "[v", 2) == 0);
+}
+
+bool lab_pages_fixed(pid_t pid)
+{
+    char path[48], line[4096];
+    bool fixed = true;
+
+    snprintf(path, sizeof path, "/proc/%ld/maps", (long)pid);
+    FILE *file = fopen(path, "re");
+    while (file && fixed && fgets(line, sizeof line, file))
+        fixed = is_fixed(line);
+    if (file)
+        fclose(file);
+    return fixed;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Walls                                                                                          */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Memory that is mapped: where, and which bytes of which file. */
+typedef struct stretch {
+    uint64_t start, end;
+    uint64_t offset;
+    bool closed; /* nobody may touch it */
+    bool arena;  /* it belongs to the file that is asked about */
+} stretch;
+
+static bool read_stretch(const char *line, ino_t arena, stretch *to)
+{
+    unsigned long long start, end, offset, file;
+    char access[8] = "";
+
+    if (sscanf(line, "%llx-%llx %7s %llx %*s %llu", &start, &end, access, &offset, &file) != 5)
+        return false;
+    *to = (stretch){ start, end, offset, strncmp(access, "---", 3) == 0, file == arena };
+    return true;
+}
+
+/* Does it hold the pages of a room of @sets, and no others? */
+static bool is_room(const stretch *it, bool outputs, const lab_wire_set *sets, int count)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), size = it->end - it->start;
+
+    for (int i = 0; i < count * LAB_WIRE_ROOMS; i++) {
+        const lab_wire_room *room = &sets[i / LAB_WIRE_ROOMS].room[i % LAB_WIRE_ROOMS];
+        uint64_t first = room->start / page * page;
+        uint64_t end = (room->start + room->size + page - 1) / page * page;
+        if ((i % LAB_WIRE_ROOMS >= LAB_WIRE_FIRST_OUTPUT) == outputs && room->size > 0 &&
+            it->offset == first && size == end - first)
+            return true;
+    }
+    return false;
+}
+
+/* Is @b, at the end of @a, the bytes of the arena that come next? */
+static bool is_next(const stretch *a, const stretch *b)
+{
+    return a->arena && b->arena && a->end == b->start &&
+           a->offset + (a->end - a->start) == b->offset;
+}
+
+bool lab_pages_walled(pid_t pid, int fd, bool outputs, size_t kept, const lab_wire_set *sets,
+                      int count)
+{
+    char path[48], line[4096];
+    stretch before = { .arena = false }, now = before, it;
+    struct stat status;
+    bool walled = true;
+
+    snprintf(path, sizeof path, "/proc/%ld/maps", (long)pid);
+    FILE *file = fstat(fd, &status) == 0 ? fopen(path, "re") : NULL;
+    while (file && walled && fgets(line, sizeof line, file)) {
+        if (!read_stretch(line, status.st_ino, &it))
+            continue;
+        if (is_next(&now, &it) && now.closed == it.closed) { /* madvise() may part a room */
+            now.end = it.end;
+            continue;
+        }
+        bool open = now.arena && !now.closed && (now.offset > 0 || now.end - now.start != kept);
+        walled = !open || (is_next(&before, &now) && is_next(&now, &it) &&
+                           is_room(&now, outputs, sets, count));
+        before = now;
+        now = it;
+    }
+    if (file)
+        fclose(file);
+    return walled;
+}

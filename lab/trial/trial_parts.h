@@ -1,0 +1,56 @@
+/*
+ * trial_parts.h - what the files of a trial share (trial.c, trial_run.c, trial_time.c)
+ */
+#ifndef LAB_TRIAL_PARTS_H
+#define LAB_TRIAL_PARTS_H
+
+#include "lab/trial/host.h"
+#include "lab/trial/trial.h"
+#include "lab/trial/wire.h"
+
+struct lab_trial {
+    lab_language language;
+    lab_launch launch;
+    char entry[LAB_KNOB_NAME_MAX + 1];
+    lab_limits limits;
+    lab_protections protections;
+    lab_code code;
+    char program[PATH_MAX];
+    lab_arena inputs, outputs;
+    lab_host host;
+    uint64_t inputs_at, outputs_at; /* in the process */
+    heed_problem problem;           /* prepared last */
+    bool made_for_one;
+    heed_problem home; /* that it is made for, if it is */
+    bool pinned;       /* to @cpu */
+    int cpu;
+    int opened_count; /* sets whose rooms the process has opened ... */
+    lab_wire_set opened[LAB_WIRE_SETS];
+};
+
+/* lab_trial_start() starts the process, unless there is one. lab_trial_orders() returns what it is
+ * told, at the start of the arena of inputs. */
+bool lab_trial_start(lab_trial *trial, lab_trial_outcome *outcome);
+lab_wire_orders *lab_trial_orders(const lab_trial *trial);
+lab_arena *lab_trial_arena(lab_trial *trial, int index);
+
+/* lab_trial_fail() explains @line, the last words of the process. Returns false. */
+bool lab_trial_fail(lab_trial *trial, const char *line, lab_trial_outcome *outcome);
+
+/* lab_trial_demand() asks for a deed that computes nothing, whose answer must begin with @wanted
+ * and is written to @line. Such a deed may take little time of the CPU. */
+bool lab_trial_demand(lab_trial *trial, const char *deed, const char *wanted,
+                      char line[LAB_WIRE_LINE], lab_trial_outcome *outcome);
+
+/* lab_trial_reach() has the process open the rooms of the first @count sets of the orders, and
+ * nothing else, unless they are open; it has not been told then where tensors lie in them, nor
+ * their values. On success the process stands still. lab_trial_compute() has it do what the orders
+ * say, once that has been written, within @seconds (0: what the limits say), and takes the time. */
+bool lab_trial_reach(lab_trial *trial, int count, lab_trial_outcome *outcome);
+bool lab_trial_compute(lab_trial *trial, double seconds, lab_trial_outcome *outcome);
+
+/* lab_trial_look_at_walls() says whether the process, which stands still, has left the memory of
+ * the arenas as it is to be: the rooms that it opened, and nothing else. If not, it is ended. */
+bool lab_trial_look_at_walls(lab_trial *trial, lab_trial_outcome *outcome);
+
+#endif /* LAB_TRIAL_PARTS_H */

@@ -1,0 +1,173 @@
+/*
+ * trial_time.c - calls to be timed, of which the candidate knows nothing before the clock starts
+ *
+ * Every tensor has as many slots as there are calls, each a page longer than the tensor, with walls
+ * around it. The process opens all of them before. Once it stands still, lots are drawn that nobody
+ * can foresee: which call gets which slot, and where in it the tensor begins. Half the tensors end
+ * at the wall behind them, a quarter begin at the one before; so no tensor's place says anything of
+ * what becomes of its call, and a read past the end is a fault in half the calls.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "lab/tensor/random.h"
+#include "lab/trial/explain.h"
+#include "lab/trial/trial_parts.h"
+
+/* A tensor begins at a multiple of this many bytes, unless it ends at the wall. */
+#define LINE ((size_t)64)
+
+#define WORKSPACE (LAB_SPANS - 1)
+
+/* In one of so many blocks the walls are looked at, which takes a millisecond of many slots. */
+#define WALLS_ONE_IN 8
+
+/* The pattern around tensors, and in outputs beforehand: NaN in every type. */
+#define POISON 0xff
+
+/* Slots for all calls. */
+static bool lay_out(lab_trial *trial, const lab_calls *calls, lab_trial_outcome *outcome)
+{
+    lab_wire_orders *orders = lab_trial_orders(trial);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    lab_arena_clear(&trial->inputs, LAB_WIRE_ORDERS);
+    lab_arena_clear(&trial->outputs, 0);
+    for (int i = 0; i < calls->count; i++) {
+        for (int index = 0; index < LAB_SPANS; index++) {
+            const lab_span slot = { .room_size = (calls->size[index] + 2 * page - 1) / page * page,
+                                    .size = calls->size[index] };
+            if (!lab_arena_place(lab_trial_arena(trial, index), &slot, &orders->set[i].room[index]))
+                return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
+                                             "the tensors need more than the %zu bytes of a trial",
+                                             trial->limits.tensor_bytes);
+        }
+        orders->set[i].workspace_size = calls->size[WORKSPACE];
+    }
+    return true;
+}
+
+/* Where a tensor of @size bytes begins in a slot of @whole: at its end, at its start, or anywhere.
+ */
+static size_t draw_place(uint64_t lot, size_t size, size_t whole, bool lines)
+{
+    size_t slack = whole - size;
+
+    if (lines)
+        slack = slack / LINE * LINE;
+    switch (lab_random_below(lot, 0, 4)) {
+    case 0:
+        return 0;
+    case 1:
+        return (size_t)lab_random_below(lot, 1, (int64_t)(slack / LINE) + 1) * LINE;
+    default:
+        return slack;
+    }
+}
+
+/* Deals the slots of @index out to the calls. */
+static void deal(lab_trial *trial, const lab_calls *calls, int index, uint64_t lot)
+{
+    lab_wire_orders *orders = lab_trial_orders(trial);
+
+    for (int i = 0; i < calls->count; i++) {
+        int j = (int)lab_random_below(lot, (uint64_t)i, i + 1);
+        orders->set[i].room[index] = orders->set[j].room[index];
+        orders->set[j].room[index] = trial->opened[i].room[index];
+    }
+    for (int i = 0; i < calls->count; i++) {
+        lab_wire_room *room = &orders->set[i].room[index];
+        uint64_t place = lab_random_stream(lot, (uint64_t)i);
+        room->data = room->start +
+                     draw_place(place, calls->size[index], room->size, index == WORKSPACE);
+    }
+}
+
+static unsigned char *tensor_at(lab_trial *trial, int call, int index)
+{
+    const lab_wire_room *room = &lab_trial_orders(trial)->set[call].room[index];
+
+    return room->size > 0 ? lab_trial_arena(trial, index)->map + room->data : NULL;
+}
+
+/* Poisons what is around a tensor, and all of an output but the workspace. */
+static void poison(lab_trial *trial, int call, int index, size_t size)
+{
+    const lab_wire_room *room = &lab_trial_orders(trial)->set[call].room[index];
+    unsigned char *start = lab_trial_arena(trial, index)->map + room->start;
+    size_t before = (size_t)(room->data - room->start), behind = room->size - before - size;
+
+    memset(start, POISON, before);
+    if (index >= LAB_WIRE_FIRST_OUTPUT && index != WORKSPACE)
+        memset(start + before, POISON, size);
+    memset(start + before + size, POISON, behind);
+}
+
+static void fill(lab_trial *trial, lab_calls *calls, int call)
+{
+    for (int index = 0; index < LAB_SPANS; index++) {
+        if (calls->size[index] == 0)
+            continue;
+        poison(trial, call, index, calls->size[index]);
+        if (index < LAB_WIRE_FIRST_OUTPUT)
+            calls->fill(calls->data, call, index, tensor_at(trial, call, index));
+    }
+    calls->made[call] = (heed_buffers){ .q = tensor_at(trial, call, 0),
+                                        .k = tensor_at(trial, call, 1),
+                                        .v = tensor_at(trial, call, 2),
+                                        .o = tensor_at(trial, call, 3),
+                                        .lse = (float *)(void *)tensor_at(trial, call, 4) };
+}
+
+static bool all_poison(const unsigned char *bytes, size_t size)
+{
+    return size == 0 || (bytes[0] == POISON && memcmp(bytes, bytes + 1, size - 1) == 0);
+}
+
+/* Are the bytes around an output as they were? */
+static bool look_around(lab_trial *trial, int call, int index, size_t size,
+                        lab_trial_outcome *outcome)
+{
+    const lab_wire_room *room = &lab_trial_orders(trial)->set[call].room[index];
+    const unsigned char *start = trial->outputs.map + room->start;
+    size_t before = (size_t)(room->data - room->start), behind = room->size - before - size;
+
+    if (size == 0)
+        return true;
+    if (!all_poison(start, before))
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_WROTE_OUTSIDE,
+                                     "wrote before the start of %s, while it was timed",
+                                     lab_room_name(index));
+    if (!all_poison(start + before + size, behind))
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_WROTE_OUTSIDE,
+                                     "wrote past the end of %s, while it was timed",
+                                     lab_room_name(index));
+    return true;
+}
+
+bool lab_trial_time(lab_trial *trial, lab_calls *calls, lab_trial_outcome *outcome)
+{
+    uint64_t lots[LAB_SPANS + 1];
+
+    *outcome = (lab_trial_outcome){ .verdict = LAB_TRIAL_OK };
+    if (calls->count < 1 || calls->count > LAB_WIRE_SETS)
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "%d calls; there must be 1 to %d",
+                                     calls->count, LAB_WIRE_SETS);
+    if (!lab_random_secret(lots, LAB_SPANS + 1))
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "no random numbers");
+    if (!lab_trial_start(trial, outcome) || !lay_out(trial, calls, outcome) ||
+        !lab_trial_reach(trial, calls->count, outcome))
+        return false;
+    for (int index = 0; index < LAB_SPANS; index++)
+        deal(trial, calls, index, lots[index]);
+    for (int i = 0; i < calls->count; i++)
+        fill(trial, calls, i);
+    if (!lab_trial_compute(trial, 0, outcome) ||
+        (lots[LAB_SPANS] % WALLS_ONE_IN == 0 && !lab_trial_look_at_walls(trial, outcome)))
+        return false;
+    for (int i = 0; i < calls->count; i++)
+        for (int index = LAB_WIRE_FIRST_OUTPUT; index < LAB_SPANS; index++)
+            if (!look_around(trial, i, index, calls->size[index], outcome))
+                return false;
+    return true;
+}

@@ -1,0 +1,40 @@
+/*
+ * inputs_fill.h - what the distributions of input values are made of
+ */
+#ifndef LAB_INPUTS_FILL_H
+#define LAB_INPUTS_FILL_H
+
+#include "lab/verify/inputs.h"
+
+/* Streams of random numbers; Q, K and V have those of their roles. */
+enum {
+    LAB_FILL_CHOICE = 8,
+    LAB_FILL_NOISE = 9
+};
+
+/* The element at place @at of Q, K or V. */
+double lab_fill_get(const lab_values *values, lab_role role, int64_t at);
+void lab_fill_set(lab_values *values, lab_role role, int64_t at, double value);
+
+/* lab_fill_vector() makes all elements of the @n-th head vector @value. */
+void lab_fill_vector(lab_values *values, lab_role role, int64_t n, double value);
+
+/* lab_fill_uneven() makes the elements of the @n-th head vector differ by up to a quarter from
+ * their mean @value: sums of equal terms are rounded alike at every step, which no kernel can help
+ * and no model of independent roundings covers. */
+void lab_fill_uneven(lab_values *values, uint64_t seed, lab_role role, int64_t n, double value);
+
+/* Normal values of mean @mean and standard deviation @size. */
+void lab_fill_normal(lab_values *values, uint64_t seed, lab_role role, double mean, double size);
+
+/* The logit of two vectors of ones is this. */
+double lab_fill_logit_of_ones(const heed_problem *problem);
+
+/* The distributions of inputs_hard.c. */
+void lab_fill_huge(lab_values *values, uint64_t seed);
+void lab_fill_low(lab_values *values, uint64_t seed);
+void lab_fill_near(lab_values *values, uint64_t seed);
+void lab_fill_tails(lab_values *values, uint64_t seed);
+void lab_fill_vast(lab_values *values, uint64_t seed);
+
+#endif /* LAB_INPUTS_FILL_H */

@@ -1,0 +1,55 @@
+/*
+ * sources.c - the suite's candidates in C: cheats that evolve's own path must stop, and honest ones
+ *
+ * sources.def lists them. The assembler copies the files of sources/ into the program as they are.
+ * Each follows the honest candidate plain.c, whose function it calls compute(). HEED_MUTANT_SOURCES
+ * is their folder and HEED_MUTANT_PLAIN the path of plain.c, from CMake.
+ */
+#include "lab/verify/mutants/sources.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SPEC "b1 h1 s16 d16 f32"
+#define CAUSAL "b1 h1 s16 d16 f32 causal"
+#define GAPS "b1 h1 s16 d16 f32 o=512:32:16"
+
+/* clang-format off */
+#define FILE_OF(symbol, place)                                        \
+    __asm__(".pushsection .rodata\n"                                  \
+            ".globl " #symbol "\n.hidden " #symbol "\n" #symbol ":\n" \
+            ".incbin \"" place "\"\n"                                 \
+            ".byte 0\n"                                               \
+            ".popsection\n");                                         \
+    extern const char symbol[] __attribute__((visibility("hidden")));
+/* clang-format on */
+
+FILE_OF(text_plain, HEED_MUTANT_PLAIN)
+
+#define SOURCE(name, does, gate, spec) FILE_OF(text_##name, HEED_MUTANT_SOURCES "/" #name ".c")
+#include "lab/verify/mutants/sources.def"
+#undef SOURCE
+
+static const lab_mutant_source table[] = {
+#define SOURCE(name, does, gate, spec) { #name, does, gate, spec, text_##name },
+#include "lab/verify/mutants/sources.def"
+#undef SOURCE
+    { "plain_source", "computes", NULL, CAUSAL, "" },
+};
+
+const lab_mutant_source *lab_mutant_source_at(size_t index)
+{
+    return index < sizeof table / sizeof *table ? &table[index] : NULL;
+}
+
+char *lab_mutant_source_text(const lab_mutant_source *source)
+{
+    bool calls = strstr(source->text, "heed_candidate_run"); /* or its constructor cheats */
+    size_t size = strlen(text_plain) + strlen(source->text) + 100;
+    char *text = malloc(size);
+    if (text)
+        snprintf(text, size, "#define _GNU_SOURCE\n%s%s\n%s",
+                 calls ? "#define heed_candidate_run compute\n" : "", text_plain, source->text);
+    return text;
+}

@@ -1,0 +1,21 @@
+/* busy_size: computes when it is asked for the size of its workspace; killed by the limit on what
+ * computes nothing */
+#undef heed_candidate_run
+#include <string.h>
+#include <time.h>
+
+__attribute__((visibility("default"))) size_t heed_candidate_workspace(
+    const heed_candidate_problem *p)
+{
+    struct timespec now = { 0 }, end;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    while (now.tv_sec < end.tv_sec + 4)
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (size_t)p->dim_v * 4;
+}
+
+__attribute__((visibility("default"))) int heed_candidate_run(const heed_candidate_problem *p,
+                                                              const heed_candidate_buffers *b)
+{
+    return compute(p, b);
+}

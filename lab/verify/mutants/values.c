@@ -1,0 +1,381 @@
+/*
+ * values.c - wrong kernels that normal values do not show: limits, masks that are numbers, light
+ * keys, a NaN that is lost
+ */
+#include "lab/verify/mutants/steps.h"
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Limits                                                                                         */
+/* ---------------------------------------------------------------------------------------------- */
+
+static float limited(float x, float limit)
+{
+    return x > limit ? limit : x < -limit ? -limit : x;
+}
+
+static void with_limited_logits(mutant_row *r, float limit)
+{
+    mutant_logits(r);
+    for (int64_t j = 0; j < r->keys; j++)
+        r->s[j] = limited(r->s[j], limit);
+    mutant_finish(r);
+}
+
+static void logits_to_60(mutant_row *r)
+{
+    with_limited_logits(r, 60);
+}
+
+static void logits_to_integers(mutant_row *r)
+{
+    with_limited_logits(r, 2.1e9F);
+}
+
+static void with_limited_outputs(mutant_row *r, float limit)
+{
+    mutant_plain_row(r);
+    for (int64_t c = 0; c < r->problem->dim_v; c++)
+        r->o[c] = limited(r->o[c], limit);
+}
+
+static void outputs_to_8(mutant_row *r)
+{
+    with_limited_outputs(r, 8);
+}
+
+static void outputs_to_half(mutant_row *r)
+{
+    with_limited_outputs(r, 65504);
+}
+
+/* Logits go through f16, where there is nothing between 65504 and infinity. */
+static void logits_of_half(mutant_row *r)
+{
+    mutant_logits(r);
+    for (int64_t j = 0; j < r->keys; j++)
+        r->s[j] = fabsf(r->s[j]) > 65504 ? r->s[j] * INFINITY : r->s[j];
+    mutant_finish(r);
+}
+
+static void huge_is_masked(mutant_row *r)
+{
+    mutant_logits(r);
+    for (int64_t j = 0; j < r->keys; j++)
+        r->s[j] = fabsf(r->s[j]) > 1e30F ? -INFINITY : r->s[j];
+    mutant_finish(r);
+}
+
+/* The shift in base 2 is rounded before it is subtracted. */
+static void rounded_shift(mutant_row *r)
+{
+    mutant_logits(r);
+    float high = mutant_highest(r->s, r->keys), shift = high * 1.44269504F, sum = 0;
+    for (int64_t j = 0; j < r->keys; j++) {
+        r->s[j] = high == -INFINITY ? 0 : exp2f(fmaf(r->s[j], 1.44269504F, -shift));
+        sum += r->s[j];
+    }
+    r->lse = sum == 0 ? -INFINITY : high + logf(sum);
+    mutant_weighted_sum(r, sum);
+}
+
+/* The exponent is taken apart as an integer of 32 bits, which wraps. */
+static void integer_exponent(mutant_row *r)
+{
+    mutant_logits(r);
+    float high = mutant_highest(r->s, r->keys);
+    for (int64_t j = 0; j < r->keys; j++) {
+        double x = fmax((double)r->s[j] - (double)high, -9e18);
+        r->s[j] = x < -2e9 ? high - (float)((uint64_t)-x % 50) : r->s[j];
+    }
+    mutant_finish(r);
+}
+
+/* Products are scaled up before they are added, against numbers that are too small. */
+static void raised_sums(mutant_row *r)
+{
+    mutant_logits(r);
+    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    for (int64_t c = 0; c < r->problem->dim_v; c++) {
+        r->o[c] = 0;
+        for (int64_t j = 0; j < r->keys; j++)
+            r->o[c] += 0x1p40F * r->s[j] * mutant_v_at(r, j, c);
+        r->o[c] = sum == 0 ? 0 : r->o[c] / sum * 0x1p-40F;
+    }
+}
+
+static void vast_is_infinite(mutant_row *r)
+{
+    mutant_plain_row(r);
+    for (int64_t c = 0; c < r->problem->dim_v; c++)
+        r->o[c] = fabsf(r->o[c]) > 1e25F ? r->o[c] * INFINITY : r->o[c];
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Masks and maxima that are numbers                                                              */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void with_mask(mutant_row *r, float mask)
+{
+    int64_t seen = r->keys;
+    mutant_logits(r);
+    for (r->keys = r->problem->seq_k; seen < r->keys; seen++)
+        r->s[seen] = mask;
+    mutant_finish(r);
+}
+
+static void mask_1e4(mutant_row *r)
+{
+    with_mask(r, -1e4F);
+}
+
+static void mask_1e9(mutant_row *r)
+{
+    with_mask(r, -1e9F);
+}
+
+static void mask_1e30(mutant_row *r)
+{
+    with_mask(r, -1e30F);
+}
+
+static void from_1e30(mutant_row *r)
+{
+    mutant_logits(r);
+    mutant_weighted_sum(r, mutant_softmax(r, fmaxf(mutant_highest(r->s, r->keys), -1e30F)));
+}
+
+/* A maximum is taken off where there is one above 80: sums of what is far below are 0. */
+static void maximum_above_80(mutant_row *r)
+{
+    mutant_logits(r);
+    float high = mutant_highest(r->s, r->keys);
+    mutant_weighted_sum(r, mutant_softmax(r, high > 80 || isnan(high) ? high : 0));
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Keys that seem not to matter                                                                   */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void without_light_keys(mutant_row *r, float gap)
+{
+    mutant_logits(r);
+    float high = mutant_highest(r->s, r->keys);
+    for (int64_t j = 0; j < r->keys; j++)
+        r->s[j] = r->s[j] < high - gap ? -INFINITY : r->s[j];
+    mutant_finish(r);
+}
+
+static void light_keys(mutant_row *r)
+{
+    without_light_keys(r, 15);
+}
+
+static void lightest_of_half(mutant_row *r)
+{
+    without_light_keys(r, 8);
+}
+
+/* Tiles of keys that are all far below the highest so far. */
+static void light_tiles(mutant_row *r)
+{
+    mutant_logits(r);
+    float high = mutant_highest(r->s, r->keys);
+    for (int64_t first = 0; first < r->keys; first += 4) {
+        int64_t count = r->keys - first < 4 ? r->keys - first : 4;
+        if (mutant_highest(r->s + first, count) < high - 8)
+            for (int64_t j = first; j < first + count; j++)
+                r->s[j] = -INFINITY;
+    }
+    mutant_finish(r);
+}
+
+/* A row that is nearly one-hot is taken for it. */
+static void nearly_one_hot(mutant_row *r)
+{
+    int64_t top = 0;
+    mutant_plain_row(r);
+    mutant_logits(r);
+    for (int64_t j = 1; j < r->keys; j++)
+        top = r->s[j] > r->s[top] ? j : top;
+    if (r->keys == 0 || !(expf(r->s[top] - r->lse) > 0.9F))
+        return;
+    for (int64_t c = 0; c < r->problem->dim_v; c++)
+        r->o[c] = mutant_v_at(r, top, c);
+}
+
+/* Are the logits so near to each other that any few stand for all? */
+static bool are_near(const mutant_row *r)
+{
+    float low = INFINITY, high = -INFINITY;
+    for (int64_t j = 0; j < r->keys; j++) {
+        low = fminf(low, r->s[j]);
+        high = fmaxf(high, r->s[j]);
+    }
+    return r->keys >= 8 && high - low < 1;
+}
+
+/* The sum of the weights, of every fourth key, four times. */
+static float sampled_sum(const mutant_row *r)
+{
+    float sum = 0;
+    int64_t count = 0;
+    for (int64_t j = 0; j < r->keys; j += 4, count++)
+        sum += r->s[j];
+    return sum * (float)r->keys / (float)count;
+}
+
+static void sampled_weights(mutant_row *r)
+{
+    mutant_plain_row(r);
+    float lse = r->lse;
+    mutant_logits(r);
+    bool near = are_near(r);
+    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    mutant_weighted_sum(r, near ? sampled_sum(r) : sum);
+    r->lse = lse;
+}
+
+static void sampled_lse(mutant_row *r)
+{
+    mutant_logits(r);
+    bool near = are_near(r);
+    float high = mutant_highest(r->s, r->keys), sum = mutant_softmax(r, high);
+    mutant_weighted_sum(r, sum);
+    r->lse = near ? high + logf(sampled_sum(r)) : r->lse;
+}
+
+static void near_is_equal(mutant_row *r)
+{
+    mutant_plain_row(r);
+    mutant_logits(r);
+    if (!are_near(r))
+        return;
+    float lse = r->lse;
+    for (int64_t j = 0; j < r->keys; j++)
+        r->s[j] = 0;
+    mutant_finish(r);
+    r->lse = lse;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* NaN                                                                                            */
+/* ---------------------------------------------------------------------------------------------- */
+
+static void nan_to_zero(mutant_row *r)
+{
+    mutant_plain_row(r);
+    for (int64_t c = 0; c < r->problem->dim_v; c++)
+        r->o[c] = isnan(r->o[c]) && isfinite(r->lse) ? 0 : r->o[c];
+}
+
+/* Maxima and minima that return the number of the two: a NaN becomes a limit. */
+static void nan_to_limit(mutant_row *r)
+{
+    mutant_plain_row(r);
+    for (int64_t c = 0; c < r->problem->dim_v && isfinite(r->lse); c++)
+        r->o[c] = fmaxf(fminf(r->o[c], 3e38F), -3e38F);
+}
+
+static void nan_everywhere(mutant_row *r)
+{
+    mutant_plain_row(r);
+    float all = 0;
+    for (int64_t c = 0; c < r->problem->dim_v; c++)
+        all += 0 * r->o[c];
+    for (int64_t c = 0; c < r->problem->dim_v; c++)
+        r->o[c] += all;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Signs of a benchmark                                                                           */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Works where values look like normal ones, and averages elsewhere. */
+static void looks_normal(mutant_row *r)
+{
+    float most = 0;
+    for (int64_t c = 0; c < r->problem->dim_qk; c++)
+        most = fmaxf(most, fabsf(mutant_q_at(r, c)));
+    mutant_plain_row(r);
+    if (most > 0.5F && most < 3.5F)
+        return;
+    memset(r->s, 0, (size_t)r->keys * sizeof *r->s);
+    mutant_finish(r);
+}
+
+/* Peels the loop over Q until that is aligned, and takes K and V to be so too: where they are not,
+ * it begins at the vector before. */
+static void aligned_alike(const heed_problem *problem, const heed_buffers *buffers)
+{
+    uintptr_t q = (uintptr_t)buffers->q % 64, k = (uintptr_t)buffers->k % 64;
+    uintptr_t v = (uintptr_t)buffers->v % 64;
+    mutant_plain(problem, buffers);
+    if (q != k && k != v && q != v)
+        lab_element_set(problem->type, buffers->o, 0, 0.25);
+}
+
+#define SPEC "b1 h2 s40 d24 f32"
+#define CAUSAL "b1 h2 s40 d24 f32 causal"
+#define HALF "b1 h2 s40 d64 f16"
+
+/* clang-format off */
+const lab_mutant lab_mutants_values[] = {
+    { .name = "logits-to-60", .does = "limits logits to 60", .deed.row = logits_to_60,
+      .spec = SPEC, .inputs = "large", .gate = "error" },
+    { .name = "logits-to-integers", .does = "limits logits to what an integer holds", .deed.row = logits_to_integers,
+      .spec = SPEC, .inputs = "huge", .gate = "error" },
+    { .name = "logits-of-half", .does = "takes logits above 65504 for infinite", .deed.row = logits_of_half,
+      .spec = HALF, .inputs = "huge", .gate = "finite" },
+    { .name = "huge-is-masked", .does = "masks keys whose logit is above 1e30", .deed.row = huge_is_masked,
+      .spec = CAUSAL, .inputs = "huge", .gate = "error" },
+    { .name = "rounded-shift", .does = "rounds the maximum in base 2 before it is taken off", .deed.row = rounded_shift,
+      .spec = SPEC, .inputs = "huge", .gate = "finite" },
+    { .name = "rounded-shift-half", .does = "the same, with logits that f16 makes", .deed.row = rounded_shift,
+      .spec = HALF, .inputs = "huge", .gate = "error" },
+    { .name = "integer-exponent", .does = "takes exponents apart as integers of 32 bits, which wrap", .deed.row = integer_exponent,
+      .spec = SPEC, .inputs = "huge", .gate = "error" },
+    { .name = "outputs-to-8", .does = "limits outputs to 8", .deed.row = outputs_to_8,
+      .spec = SPEC, .inputs = "vast", .gate = "error" },
+    { .name = "outputs-to-half", .does = "limits outputs to what f16 holds", .deed.row = outputs_to_half,
+      .spec = SPEC, .inputs = "vast", .gate = "error" },
+    { .name = "raised-sums", .does = "scales products up before it adds them", .deed.row = raised_sums,
+      .spec = SPEC, .inputs = "vast", .gate = "finite" },
+    { .name = "vast-is-infinite", .does = "takes outputs above 1e25 for infinite", .deed.row = vast_is_infinite,
+      .spec = SPEC, .inputs = "vast", .gate = "finite" },
+    { .name = "mask-1e4", .does = "masks by a logit of -1e4", .deed.row = mask_1e4,
+      .spec = CAUSAL, .inputs = "low", .gate = "error" },
+    { .name = "mask-1e9", .does = "masks by a logit of -1e9", .deed.row = mask_1e9,
+      .spec = "b1 h2 s40 d64 f16 causal", .inputs = "low", .gate = "error" },
+    { .name = "mask-1e30", .does = "masks by a logit of -1e30", .deed.row = mask_1e30,
+      .spec = "b1 h2 s40 d24 bf16 causal", .inputs = "low", .gate = "lse" },
+    { .name = "maximum-from-1e30", .does = "begins its maximum at -1e30", .deed.row = from_1e30,
+      .spec = SPEC, .inputs = "low", .gate = "finite" },
+    { .name = "maximum-above-80", .does = "takes a maximum off above 80 alone", .deed.row = maximum_above_80,
+      .spec = SPEC, .inputs = "low", .gate = "finite" },
+    { .name = "light-keys-15", .does = "leaves out keys that weigh less than e^-15 of the heaviest", .deed.row = light_keys,
+      .spec = SPEC, .inputs = "tails", .gate = "error" },
+    { .name = "light-keys-8", .does = "leaves out keys that weigh less than e^-8 of the heaviest", .deed.row = lightest_of_half,
+      .spec = HALF, .inputs = "tails", .gate = "error" },
+    { .name = "light-tiles", .does = "leaves out tiles of light keys", .deed.row = light_tiles,
+      .spec = SPEC, .inputs = "tails", .gate = "error" },
+    { .name = "nearly-one-hot", .does = "takes a row for one-hot that nearly is", .deed.row = nearly_one_hot,
+      .spec = SPEC, .inputs = "tails", .gate = "error" },
+    { .name = "sampled-weights", .does = "adds up every fourth weight where logits are near each other", .deed.row = sampled_weights,
+      .spec = SPEC, .inputs = "near", .gate = "error" },
+    { .name = "sampled-lse", .does = "makes the LSE of every fourth key where logits are near each other", .deed.row = sampled_lse,
+      .spec = SPEC, .inputs = "near", .gate = "lse" },
+    { .name = "near-is-equal", .does = "averages where logits are near each other", .deed.row = near_is_equal,
+      .spec = "b1 h2 s60 d24 bf16", .inputs = "near", .gate = "error" },
+    { .name = "nan-to-zero", .does = "makes zeros of NaN in V", .deed.row = nan_to_zero,
+      .spec = SPEC, .inputs = "nan-in-v", .gate = "finite" },
+    { .name = "nan-to-limit", .does = "makes the largest number of NaN in V", .deed.row = nan_to_limit,
+      .spec = "b1 h1 s20 d8 f32", .inputs = "nan-in-v", .gate = "finite" },
+    { .name = "nan-everywhere", .does = "makes all columns of a row NaN that has one", .deed.row = nan_everywhere,
+      .spec = CAUSAL, .inputs = "nan-in-v", .gate = "finite" },
+    { .name = "looks-normal", .does = "averages where Q does not look normal", .deed.row = looks_normal,
+      .spec = SPEC, .inputs = "needle", .gate = "error" },
+    { .name = "aligned-alike", .does = "takes Q, K and V to be aligned alike", .deed.run = aligned_alike,
+      .spec = SPEC, .inputs = "normal", .gate = "unaligned", .text = "each otherwise" },
+    { .name = NULL },
+};
+/* clang-format on */

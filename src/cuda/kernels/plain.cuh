@@ -1,0 +1,226 @@
+/*
+ * plain.cuh - a row of queries by one warp, straight from the tensors
+ *
+ * The warp takes the keys 32 at a time: each lane computes the score of one of them; the softmax is
+ * the online one; then all lanes together add up the values, each the columns lane, lane + 32, ...
+ * The maximum is that of the scores, and is taken off before the scale. Sums of products are made in
+ * parts, each of which is rounded less often.
+ *
+ * This is all that attn_naive.cu does. Faster kernels do so with rows that they give up. Their
+ * weights are 2^(score * scale - maximum), with a maximum that is itself a product, rounded: at 2^24
+ * by up to 1, at 2^31 by 128, which makes the weights infinite or zero. Such a row's maximum becomes
+ * NaN, so that its sum does, and whoever has the sum of a row in the end makes it anew if that is
+ * NaN, or zero. So rows with NaN in their tensors are made twice, for the same result, and rows that
+ * see no key at no cost.
+ */
+#ifndef HEED_PLAIN_CUH
+#define HEED_PLAIN_CUH
+
+#include "ablate.cuh"
+#include "rows.cuh"
+
+/* 0 float32, 1 float16, 2 bfloat16 */
+#ifndef HEED_TYPE
+#define HEED_TYPE (HEED_BF16 ? 2 : 1)
+#endif
+
+/* The compiler unrolls as it sees fit; where rows are seldom made this way, not at all. */
+#ifndef PLAIN_LOOP
+#define PLAIN_LOOP HEED_NO_UNROLL
+#define PLAIN_KEY_LOOP HEED_NO_UNROLL
+#endif
+
+#define PLAIN_COLUMNS ((HEED_DIM_V + 31) / 32) /* of a lane */
+#define PLAIN_CHAINS 4                         /* parts of a sum of products */
+
+/* Maxima from here on are rounded too much. */
+#define FAR_MAX 16777216.0f /* 2^24 */
+
+/* A merge that weighs parts by the logarithms of their sums needs more of their bits. */
+#define FAR_LSE 16384.0f /* 2^14 */
+
+/* Is a row to be made anew whose sum of weights is this? Not in builds that are wrong anyway. */
+HEED_DEVICE int is_given_up(float sum)
+{
+    if (ABLATED(ABLATE_NO_EXP) || ABLATED(ABLATE_NO_PRODUCTS) || ABLATED(ABLATE_NO_LOADS))
+        return 0;
+    return sum != sum || sum == 0.0f;
+}
+
+/* 2^x, of which weights are made. */
+HEED_DEVICE float power_of_two(float x)
+{
+    if (ABLATED(ABLATE_NO_EXP))
+        return x;
+    if (ABLATED(ABLATE_DIVERGENT) && ptx_lane() % 2 == 1)
+        return 2.0f * ptx_ex2(x - 1.0f);
+    return ptx_ex2(x);
+}
+
+HEED_DEVICE float load_element(const void *tensor, i64 index)
+{
+#if HEED_TYPE == 0
+    return ptx_ld_global_f32((const float *)tensor + index);
+#elif HEED_TYPE == 1
+    return ptx_f16_to_f32(ptx_ld_global_u16((const u16 *)tensor + index));
+#else
+    return ptx_bf16_to_f32(ptx_ld_global_u16((const u16 *)tensor + index));
+#endif
+}
+
+HEED_DEVICE void store_element(void *tensor, i64 index, float x)
+{
+#if HEED_TYPE == 0
+    ptx_st_global_f32((float *)tensor + index, x);
+#elif HEED_TYPE == 1
+    ptx_st_global_u16((u16 *)tensor + index, ptx_f32_to_f16(x));
+#else
+    ptx_st_global_u16((u16 *)tensor + index, ptx_f32_to_bf16(x));
+#endif
+}
+
+HEED_DEVICE float warp_max(float x)
+{
+    for (int turn = 1; turn < 32; turn *= 2)
+        x = ptx_max(x, ptx_shfl_xor(x, turn));
+    return x;
+}
+
+HEED_DEVICE float warp_sum(float x)
+{
+    for (int turn = 1; turn < 32; turn *= 2)
+        x += ptx_shfl_xor(x, turn);
+    return x;
+}
+
+/* All bits that any lane has. */
+HEED_DEVICE u32 warp_or(u32 x)
+{
+    for (int turn = 1; turn < 32; turn *= 2)
+        x |= ptx_as_u32(ptx_shfl_xor(ptx_as_f32(x), turn));
+    return x;
+}
+
+/* An element of K or V; without loads, one that is made up. */
+HEED_DEVICE float load_key(const void *tensor, i64 index)
+{
+    return ABLATED(ABLATE_NO_LOADS) ? (float)((u32)index & 15) : load_element(tensor, index);
+}
+
+/* Column number @c of the lane's. */
+HEED_DEVICE u32 plain_column(u32 c)
+{
+    return ABLATED(ABLATE_STRIDED) ? ptx_lane() * PLAIN_COLUMNS + c : c * 32 + ptx_lane();
+}
+
+/* The logit of a key, but for the scale without its sign. */
+HEED_DEVICE float plain_score(const heed_cuda_args *args, i64 q, i64 k)
+{
+    float sum[PLAIN_CHAINS] = { 0.0f, 0.0f, 0.0f, 0.0f };
+    PLAIN_LOOP
+    for (int first = 0; first < HEED_DIM_QK; first += PLAIN_CHAINS) {
+        HEED_UNROLL
+        for (int i = 0; i < PLAIN_CHAINS; i++) {
+            int d = first + i;
+            if (d >= HEED_DIM_QK)
+                continue;
+            float x = load_element(args->q, q + d), y = load_key(args->k, k + d);
+            sum[i] = ABLATED(ABLATE_NO_PRODUCTS) ? ptx_max(x, y) : sum[i] + x * y;
+        }
+    }
+    float all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    return args->negate ? -all : all;
+}
+
+/* What a warp knows of its row so far; @o is relative to nothing once the row is finished. */
+typedef struct plain_row {
+    float o[PLAIN_COLUMNS];
+    float max; /* of the scores */
+    float sum; /* of exponentials relative to it */
+} plain_row;
+
+/* Takes the 32 keys from @key on, of which the row sees those below @end. @own is the lane's score.
+ */
+HEED_DEVICE void plain_add(const heed_cuda_args *args, plain_row *st, i64 v, u32 key, u32 end,
+                           float own)
+{
+    float max = ptx_max(st->max, warp_max(own)), o[PLAIN_COLUMNS];
+    float base = max == -ptx_infinity() ? 0.0f : max;
+    float factor = ptx_ex2((st->max - base) * args->scale);
+    float weight = power_of_two((own - base) * args->scale);
+    st->max = max;
+    st->sum = st->sum * factor + warp_sum(weight);
+    HEED_UNROLL
+    for (int c = 0; c < PLAIN_COLUMNS; c++)
+        o[c] = 0.0f;
+    PLAIN_LOOP
+    for (u32 j = 0; j < 32 && key + j < end; j++) {
+        float p = ptx_shfl_idx(weight, (int)j);
+        i64 row = v + (i64)(key + j) * args->v_stride.seq;
+        HEED_UNROLL
+        for (int c = 0; c < PLAIN_COLUMNS; c++) {
+            u32 column = plain_column(c);
+            if (column >= HEED_DIM_V)
+                continue;
+            float x = load_key(args->v, row + column);
+            o[c] = ABLATED(ABLATE_NO_PRODUCTS) ? ptx_max(o[c], x) : o[c] + p * x;
+        }
+    }
+    HEED_UNROLL
+    for (int c = 0; c < PLAIN_COLUMNS; c++)
+        st->o[c] = st->o[c] * factor + o[c];
+}
+
+/* A row of @head, whose keys and values are those of @head_kv of @batch, as the tensors count them.
+ */
+HEED_DEVICE void plain_attend(const heed_cuda_args *args, plain_row *st, u32 head, u32 row,
+                              u32 batch, u32 head_kv)
+{
+    i64 q = row_offset(args, head, args->q_stride, row);
+    i64 k = batch * args->k_stride.batch + head_kv * args->k_stride.head;
+    i64 v = batch * args->v_stride.batch + head_kv * args->v_stride.head;
+    u32 end = visible_keys(args, find_row(args, row).query);
+    st->max = -ptx_infinity();
+    st->sum = 0.0f;
+    HEED_UNROLL
+    for (int c = 0; c < PLAIN_COLUMNS; c++)
+        st->o[c] = 0.0f;
+    PLAIN_KEY_LOOP
+    for (u32 key = 0; key < end; key += 32) {
+        u32 own = key + ptx_lane();
+        if (ABLATED(ABLATE_EXTRA_BARRIER))
+            ptx_warp_barrier();
+        float score = own < end ? plain_score(args, q, k + (i64)own * args->k_stride.seq)
+                                : -ptx_infinity();
+        plain_add(args, st, v, key, end, score);
+    }
+    HEED_UNROLL
+    for (int c = 0; c < PLAIN_COLUMNS; c++)
+        st->o[c] = st->sum == 0.0f ? 0.0f : st->o[c] / st->sum;
+}
+
+HEED_DEVICE void plain_store_lse(const heed_cuda_args *args, const plain_row *st, u32 head, u32 row)
+{
+    if (args->lse && ptx_lane() == 0)
+        ptx_st_global_f32(args->lse + lse_offset(args, head, row),
+                          st->sum == 0.0f ? -ptx_infinity()
+                                          : ptx_fma(st->max, args->scale * LN_2,
+                                                    ptx_lg2(st->sum) * LN_2));
+}
+
+/* Makes and stores a row of @head. */
+HEED_DEVICE void plain_make(const heed_cuda_args *args, u32 head, u32 row, u32 batch, u32 head_kv)
+{
+    plain_row st;
+    plain_attend(args, &st, head, row, batch, head_kv);
+    i64 o = row_offset(args, head, args->o_stride, row);
+    HEED_UNROLL
+    for (int c = 0; c < PLAIN_COLUMNS; c++) {
+        u32 column = plain_column(c);
+        if (column < HEED_DIM_V)
+            store_element(args->o, o + column, st.o[c]);
+    }
+    plain_store_lse(args, &st, head, row);
+}
+
+#endif /* HEED_PLAIN_CUH */

@@ -1,0 +1,34 @@
+#!/bin/sh
+# make_run.sh HEED SOURCE - what `make run` prints after the build, with two seconds to search in
+#
+# No line has more than 120 columns; the rivals that it compares are those that are there; and what README shows of
+# it, titles and commands, is what it prints, word for word and in that order.
+set -eu
+heed=$1 source=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+mkdir "$folder/cli"
+ln -s "$heed" "$folder/cli/heed"
+cd "$source"
+HEED_RUN_SECONDS=2 HEED_DEVICE=cpu scripts/run.sh "$folder" >"$folder/said" 2>&1 || {
+    echo "make_run: scripts/run.sh returned $?" >&2
+    tail -5 "$folder/said" >&2
+    exit 1
+}
+awk 'length > 120 { print "make_run: a line of " length " columns: " $0; bad = 1 } END { exit bad }' "$folder/said" >&2
+
+# A rival that cannot be started is named where the doctor says so, and nowhere else.
+awk '$1 == "WARN" && $2 == "rival" && $3 ~ /:$/ { print $3 }' "$folder/said" | while read -r name; do
+    [ "$(grep -c "$name" "$folder/said")" -eq 1 ] || {
+        echo "make_run: $name cannot be started, and is named more than once" >&2
+        exit 1
+    }
+done
+
+# Folders differ, and so do the rivals that there are.
+same() {
+    sed -n "$1" "$2" | sed -e "s,$folder,build/release,g" -e 's/--peers .*/--peers .../'
+}
+same '/^`make run` takes/,/^`make test` ends/{/^    \(## \|\$ heed\)/s/^    //p}' README.md >"$folder/readme"
+same '/^## \|^\$ heed/p' "$folder/said" | grep -v '^\$ heed tune' >"$folder/printed"
+[ -s "$folder/readme" ] && diff "$folder/readme" "$folder/printed"

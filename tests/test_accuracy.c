@@ -1,0 +1,161 @@
+/*
+ * test_accuracy.c - the errors of the CPU's kernels in float32, against those of a matrix library
+ *
+ * The limits are twice the root mean square of the errors of OpenBLAS 0.3.21 (sgemm, softmax,
+ * sgemm) on the same values, in the least of its core types SkylakeX and Haswell.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "heed.h"
+#include "lab/tensor/convert.h"
+#include "lab/tensor/view.h"
+#include "lab/verify/inputs.h"
+#include "lab/verify/reference.h"
+
+#define KEYS_MAX 2048
+
+typedef struct accuracy {
+    const char *spec;
+    const char *inputs;
+    double query; /* Q is multiplied by this */
+    double value; /* V is value + spread * V */
+    double spread;
+    double o_limit;   /* root mean square of |o - reference| / |reference|, in units of 2^-24 */
+    double lse_limit; /* of the LSE's error, in units of 2^-24 */
+} accuracy;
+
+static const accuracy cases[] = {
+    { "b1 h8 s8/2048 d64 f32", "normal", 1, 1, 0.1, 2 * 2.60, 2 * 4.98 },
+    { "b1 h8 s8/2048 d64 f32", "normal", 1e-4, 0, 1, 2 * 6.39, 2 * 3.32 },
+    { "b1 h4 s256 d8 f32", "normal", 1, 1, 0.1, 2 * 1.12, 2 * 3.18 },
+    { "b1 h8 s4/300 d128 f32", "rising", 1, 0, 1, 2 * 27.0, 2 * 19.4 },
+    { "b1 h2 s256 d64 f32", "needle", 3.3, 0, 1, 0.01, 2 * 203.0 },
+};
+
+typedef struct scene {
+    lab_values values;
+    double *o, *lse; /* the reference */
+    float *out, *out_lse;
+} scene;
+
+static void change(scene *s, lab_role role, double factor, double offset)
+{
+    const lab_view *view = &s->values.block[role].view;
+    void *data = lab_values_data(&s->values, role);
+    for (int64_t n = 0; n < lab_view_vectors(view); n++)
+        for (int64_t c = 0, at = lab_view_vector(view, n); c < view->dim; c++) {
+            double x = lab_element_get(HEED_F32, data, at + c);
+            lab_element_set(HEED_F32, data, at + c, offset + factor * x);
+        }
+}
+
+static void make(scene *s, const accuracy *a)
+{
+    heed_problem problem;
+    static double weights[KEYS_MAX];
+    assert_int_equal(heed_problem_parse(&problem, a->spec), HEED_OK);
+    assert_int_equal(lab_values_create(&s->values, &problem), HEED_OK);
+    lab_inputs_find(a->inputs)->fill(&s->values, 1);
+    change(s, LAB_Q, a->query, 0);
+    change(s, LAB_V, a->spread, a->value);
+    int64_t rows = lab_rows(&problem);
+    s->o = calloc((size_t)(rows * problem.dim_v), sizeof *s->o);
+    s->lse = calloc((size_t)rows, sizeof *s->lse);
+    s->out = calloc((size_t)(rows * problem.dim_v), sizeof *s->out);
+    s->out_lse = calloc((size_t)rows, sizeof *s->out_lse);
+    assert_true(s->o && s->lse && s->out && s->out_lse);
+    heed_buffers data = lab_values_buffers(&s->values);
+    for (int64_t n = 0; n < rows; n++)
+        lab_reference_row(&problem, &data, lab_row_at(&problem, n), weights,
+                          s->o + n * problem.dim_v, &s->lse[n]);
+}
+
+static void done(scene *s)
+{
+    lab_values_destroy(&s->values);
+    free(s->o);
+    free(s->lse);
+    free(s->out);
+    free(s->out_lse);
+}
+
+static void judge(const scene *s, const accuracy *a, const char *kernel)
+{
+    const heed_problem *p = &s->values.problem;
+    const lab_view o = lab_view_of(p, LAB_O);
+    double o_sum = 0, lse_sum = 0;
+    int64_t rows = lab_rows(p);
+    for (int64_t n = 0; n < rows; n++) {
+        lab_row row = lab_row_at(p, n);
+        int64_t at = lab_view_at(&o, row.batch, row.query, row.head);
+        double error = 0, size = 0, lse = (double)s->out_lse[n] - s->lse[n];
+        for (int64_t c = 0; c < p->dim_v; c++) {
+            double reference = s->o[n * p->dim_v + c], off = (double)s->out[at + c] - reference;
+            error += off * off;
+            size += reference * reference;
+        }
+        o_sum += error / size;
+        lse_sum += lse * lse;
+    }
+    double o_error = sqrt(o_sum / (double)rows) * 0x1p24;
+    double lse_error = sqrt(lse_sum / (double)rows) * 0x1p24;
+    if (!(o_error <= a->o_limit))
+        fail_msg("%s, %s: error of O %.2f, limit %.2f", a->spec, kernel, o_error, a->o_limit);
+    if (!(lse_error <= a->lse_limit))
+        fail_msg("%s, %s: error of the LSE %.2f, limit %.2f", a->spec, kernel, lse_error,
+                 a->lse_limit);
+}
+
+static bool run(scene *s, heed_context *context, const char *kernel)
+{
+    heed_plan *plan;
+    heed_buffers buffers = lab_values_buffers(&s->values);
+    heed_status status = heed_plan_create_named(&plan, context, &s->values.problem, kernel);
+    if (status == HEED_ERR_UNSUPPORTED)
+        return false;
+    assert_int_equal(status, HEED_OK);
+    buffers.o = s->out;
+    buffers.lse = s->out_lse;
+    buffers.workspace_size = heed_plan_workspace_size(plan);
+    buffers.workspace = aligned_alloc(HEED_ALIGNMENT, buffers.workspace_size + HEED_ALIGNMENT);
+    assert_non_null(buffers.workspace);
+    assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
+    free(buffers.workspace);
+    heed_plan_destroy(plan);
+    return true;
+}
+
+static void test_errors_are_those_of_a_matrix_library(void **state)
+{
+    heed_context *context;
+    heed_options options = { .threads = 1 };
+    int runs = 0;
+    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        scene s;
+        make(&s, &cases[i]);
+        for (size_t k = 0; heed_kernel_name(k); k++)
+            if (run(&s, context, heed_kernel_name(k))) {
+                judge(&s, &cases[i], heed_kernel_name(k));
+                runs++;
+            }
+        done(&s);
+    }
+    heed_context_destroy(context);
+    assert_true(runs >= (int)(sizeof cases / sizeof *cases));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(
+        test_errors_are_those_of_a_matrix_library) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,195 @@
+/*
+ * test_extreme_logits.c - every config of every CPU kernel on logits as large as float32 has them
+ *
+ * All keys are copies of two vectors, so that which logits are equal is certain however they are
+ * rounded: the output is the mean over the keys with the larger one, and the LSE is that logit plus
+ * the logarithm of their number.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "heed.h"
+#include "lab/tensor/convert.h"
+
+#define ROWS 5
+#define KEYS 300
+
+typedef struct extreme {
+    const char *spec; /* of ROWS queries and up to KEYS keys, one head */
+    double query;     /* every element of Q */
+    double key;       /* every element of the keys that count */
+    double other;     /* of the keys between them, whose logits are lower */
+    int step;         /* the keys 0, step, 2 step, ... count */
+} extreme;
+
+static const extreme extremes[] = {
+    { "b1 h1 s5/1 d64 f32", 1e5, 1e5, 0, 1 },
+    { "b1 h1 s5/1 d64 f32", -1e5, 1e5, 0, 1 },
+    { "b1 h1 s5/300 d64 f32", 1e5, 1e5, 0, 1 },
+    { "b1 h1 s5/300 d64 f32", 1e5, 1e5, 5e4, 97 },
+    { "b1 h1 s5/300 d64 f32", -1e5, 5e4, 1e5, 97 },
+    { "b1 h1 s5/300 d64 f32 scale=-3", 1e5, 5e4, 1e5, 97 },
+    { "b1 h1 s5/300 d100 f32 causal=br", 3e3, 7e3, 6e3, 7 },
+    { "b1 h1 s5/300 d64 f32", 700, 800, 799, 97 },
+    { "b1 h1 s5/300 d17 f32", 1e18, 1e18, -1e18, 130 },
+    { "b1 h1 s5/300 d17 f32 scale=1e-30", 1e18, 1e18, -1e18, 130 },
+    { "b1 h1 s5/300 d64 f32 scale=1", 1e17, 2e19, 1e19, 97 },
+    { "b1 h1 s5/1 d64 f16", 6e4, 6e4, 0, 1 },
+    { "b1 h1 s5/300 d64 f16", 6e4, 6e4, 5e4, 97 },
+    { "b1 h1 s5/300 d80 f16", -6e4, 5e4, 6e4, 97 },
+    { "b1 h1 s5/1 d64 bf16", 1e5, 1e5, 0, 1 },
+    { "b1 h1 s5/300 d64 bf16", 1e5, 1e5, 5e4, 97 },
+    { "b1 h1 s5/300 d65 bf16 scale=-0.7", 1e17, 2e18, 1e19, 97 },
+};
+
+typedef struct scene {
+    heed_problem problem;
+    heed_context *context;
+    float q[ROWS * HEED_DIM_MAX], k[KEYS * HEED_DIM_MAX], v[KEYS * HEED_DIM_MAX];
+    float o[ROWS * HEED_DIM_MAX], lse[ROWS];
+    double value[KEYS]; /* of every column of V */
+    double query, key;  /* as the type has them */
+} scene;
+
+static double rounded(const scene *s, double x)
+{
+    return lab_element_round(s->problem.type, x);
+}
+
+static void fill(scene *s, const extreme *e)
+{
+    heed_type type = s->problem.type;
+    int64_t dim = s->problem.dim_qk;
+    s->query = rounded(s, e->query);
+    s->key = rounded(s, e->key);
+    for (int64_t i = 0; i < s->problem.seq_q * dim; i++)
+        lab_element_set(type, s->q, i, s->query);
+    for (int64_t j = 0; j < s->problem.seq_k; j++) {
+        s->value[j] = (double)(j % 11) - 3;
+        for (int64_t c = 0; c < dim; c++) {
+            lab_element_set(type, s->k, j * dim + c, j % e->step ? rounded(s, e->other) : s->key);
+            lab_element_set(type, s->v, j * dim + c, s->value[j]);
+        }
+    }
+}
+
+static int64_t seen_by(const heed_problem *p, int64_t row)
+{
+    return p->mask == HEED_MASK_NONE ? p->seq_k : row + 1 + p->seq_k - p->seq_q;
+}
+
+static void judge(const scene *s, const extreme *e, const char *kernel)
+{
+    const heed_problem *p = &s->problem;
+    double logit = (double)p->scale * s->query * s->key * (double)p->dim_qk;
+    for (int64_t row = 0; row < p->seq_q; row++) {
+        double sum = 0, count = 0;
+        for (int64_t j = 0; j < seen_by(p, row); j += e->step) {
+            sum += s->value[j];
+            count++;
+        }
+        double lse = logit + log(count);
+        double roundings = (double)p->dim_qk + 4; /* of the logit's sum; of what comes after it */
+        if (!(fabs((double)s->lse[row] - lse) <= roundings * 0x1p-24 * fabs(lse)))
+            fail_msg("%s, %s: LSE %g instead of %g", e->spec, kernel, (double)s->lse[row], lse);
+        for (int64_t c = 0; c < p->dim_v; c++) {
+            double o = lab_element_get(p->type, s->o, row * p->dim_v + c);
+            if (!(fabs(o - sum / count) <= 10 * lab_type_unit(p->type)))
+                fail_msg("%s, %s: O %g instead of %g", e->spec, kernel, o, sum / count);
+        }
+    }
+}
+
+static bool run(scene *s, const char *kernel)
+{
+    heed_plan *plan;
+    heed_buffers buffers = { .q = s->q, .k = s->k, .v = s->v, .o = s->o, .lse = s->lse };
+    heed_status status = heed_plan_create_named(&plan, s->context, &s->problem, kernel);
+    if (status == HEED_ERR_UNSUPPORTED)
+        return false;
+    assert_int_equal(status, HEED_OK);
+    buffers.workspace_size = heed_plan_workspace_size(plan);
+    buffers.workspace = aligned_alloc(HEED_ALIGNMENT, buffers.workspace_size + HEED_ALIGNMENT);
+    assert_non_null(buffers.workspace);
+    memset(s->o, 0xff, sizeof s->o);
+    assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
+    free(buffers.workspace);
+    heed_plan_destroy(plan);
+    return true;
+}
+
+/* V is @value everywhere, and so is O. Returns what @kernel made of it at first. */
+static double large_values(scene *s, const char *kernel, double value)
+{
+    const heed_problem *p = &s->problem;
+    for (int64_t i = 0; i < p->seq_k * p->dim_v; i++)
+        lab_element_set(p->type, s->v, i, value);
+    return run(s, kernel) ? lab_element_get(p->type, s->o, 0) : value;
+}
+
+/* The bound of heed.h on (keys + 1) * max |v|, and that nothing beyond it is finite and wrong. */
+static void test_sums_of_large_values(void **state)
+{
+    static const char *const specs[] = { "b1 h1 s5/300 d64 f32", "b1 h1 s5/300 d64 bf16" };
+    static scene s;
+    heed_options options = { .threads = 1 };
+    char kernel[HEED_NAME_SIZE];
+    assert_int_equal(heed_context_create(&s.context, &options), HEED_OK);
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        const extreme ones = { specs[i], 1, 1, 1, 1 };
+        assert_int_equal(heed_problem_parse(&s.problem, specs[i]), HEED_OK);
+        fill(&s, &ones);
+        const double within = rounded(&s, 5.6e35), beyond = rounded(&s, 3e38);
+        for (size_t j = 0; heed_kernel_name(j); j++)
+            for (size_t c = 0; heed_kernel_config(j, c, kernel, sizeof kernel) == HEED_OK; c++) {
+                double unit = 8 * lab_type_unit(s.problem.type) + 300 * 0x1p-24;
+                double o = large_values(&s, kernel, within);
+                if (!(fabs(o / within - 1) <= unit))
+                    fail_msg("%s, %s: O %g instead of %g", specs[i], kernel, o, within);
+                o = large_values(&s, kernel, beyond);
+                if (isfinite(o) && !(fabs(o / beyond - 1) <= unit))
+                    fail_msg("%s, %s: O %g instead of %g", specs[i], kernel, o, beyond);
+            }
+    }
+    heed_context_destroy(s.context);
+}
+
+static void test_every_finite_logit_counts(void **state)
+{
+    static scene s;
+    heed_options options = { .threads = 1 };
+    char kernel[HEED_NAME_SIZE];
+    int runs = 0;
+    assert_int_equal(heed_context_create(&s.context, &options), HEED_OK);
+    for (size_t i = 0; i < sizeof extremes / sizeof *extremes; i++) {
+        assert_int_equal(heed_problem_parse(&s.problem, extremes[i].spec), HEED_OK);
+        fill(&s, &extremes[i]);
+        for (size_t j = 0; heed_kernel_name(j); j++)
+            for (size_t c = 0; heed_kernel_config(j, c, kernel, sizeof kernel) == HEED_OK; c++) {
+                if (!run(&s, kernel))
+                    continue;
+                judge(&s, &extremes[i], kernel);
+                runs++;
+            }
+    }
+    heed_context_destroy(s.context);
+    assert_true(runs >= (int)(sizeof extremes / sizeof *extremes));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_finite_logit_counts),
+        cmocka_unit_test(test_sums_of_large_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

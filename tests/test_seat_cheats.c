@@ -1,0 +1,199 @@
+/*
+ * test_seat_cheats.c - hostile candidates that are honest until they are timed, or cheat about time
+ *
+ * lab/verify/mutants/sources has one file each, which follows the honest source plain.c, whose
+ * function it calls compute().
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cli/seat.h"
+#include "hold.h"
+#include "lab/trial/pages.h"
+#include "trial_scene.h"
+
+#define BLOCKS 40
+#define CALLS 8
+
+static trial_scene scene;
+
+/* Reads a candidate's file, and nothing that was read before. */
+static lab_candidate read_source(const char *name, long long id)
+{
+    memset(scene.source, 0, sizeof scene.source);
+    return scene_candidate(&scene, name, id);
+}
+
+/* The honest source, and the cheat behind it. */
+static lab_candidate cheat(const char *name, long long id)
+{
+    static char source[2 * sizeof scene.source];
+    char path[64], honest[sizeof scene.source];
+
+    read_source("plain", id);
+    snprintf(honest, sizeof honest, "%s", scene.source);
+    snprintf(path, sizeof path, "../../../lab/verify/mutants/sources/%s", name);
+    lab_candidate candidate = read_source(path, id);
+    bool calls = strstr(scene.source, "heed_candidate_run"); /* or its constructor cheats */
+    snprintf(source, sizeof source, "#define _GNU_SOURCE\n%s%s\n%s",
+             calls ? "#define heed_candidate_run compute\n" : "", honest, scene.source);
+    candidate.source = source;
+    candidate.source_size = strlen(source);
+    return candidate;
+}
+
+/* Opens a trial of the cheat and times blocks of it; true if nothing was found. */
+static bool time_cheat(cli_seat *seat, const char *name, long long id, const char *spec)
+{
+    const heed_options options = { .device = "cpu", .threads = 1 };
+    const lab_candidate candidate = cheat(name, id);
+    heed_context *context;
+    bench_source source = { .label = "" };
+    bench_tensors tensors;
+    double seconds = 0;
+
+    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    assert_int_equal(heed_problem_parse(&source.problem, spec), HEED_OK);
+    assert_int_equal(bench_tensors_create(&tensors, context, &source, 7, 0), HEED_OK);
+    *seat = (cli_seat){ .limits = { .run_seconds = 20, .tensor_bytes = (size_t)16 << 20 } };
+    bool well = lab_trial_open(&seat->trial, &candidate, &seat->limits, &seat->outcome) &&
+                cli_seat_take(seat, &tensors) && cli_seat_block(seat, &seconds) == HEED_OK;
+    if (well)
+        cli_seat_size(seat, 1, CALLS);
+    for (int i = 0; i < BLOCKS && well; i++)
+        well = cli_seat_block(seat, &seconds) == HEED_OK;
+    cli_seat_close(seat);
+    bench_tensors_free(&tensors);
+    heed_context_destroy(context);
+    return well;
+}
+
+#define PLAIN "b1 h1 s16 d16 f32"
+#define GAPS "b1 h1 s16 d16 f32 o=512:32:16"
+
+static void expect(const char *name, long long id, const char *spec, lab_trial_verdict verdict,
+                   const char *words)
+{
+    cli_seat seat;
+    bool well = time_cheat(&seat, name, id, spec);
+
+    if (verdict == LAB_TRIAL_WROTE_OUTSIDE && seat.outcome.verdict == LAB_TRIAL_ILLEGAL_ACCESS)
+        verdict = LAB_TRIAL_ILLEGAL_ACCESS; /* it was at the wall */
+    if (strcmp(name, "private_output") == 0 && seat.outcome.verdict == LAB_TRIAL_FORBIDDEN) {
+        verdict = LAB_TRIAL_FORBIDDEN; /* this block was one whose walls are looked at */
+        words = "around its tensors";
+    }
+    if (well == (words != NULL) || seat.outcome.verdict != verdict ||
+        (words && !strstr(seat.outcome.text, words)))
+        fail_msg("%s: %s: \"%s\" instead of %s: \"%s\"", name,
+                 lab_trial_verdict_name(seat.outcome.verdict), seat.outcome.text,
+                 lab_trial_verdict_name(verdict), words ? words : "");
+}
+
+static void test_cheats(void **state)
+{
+    static const struct {
+        const char *name;
+        const char *spec;
+        lab_trial_verdict verdict;
+        const char *words; /* NULL: it gains nothing, and passes */
+    } cheats[] = {
+        { "stays", PLAIN, LAB_TRIAL_OK, "unwritten" },
+        { "done_early", PLAIN, LAB_TRIAL_OK, "unwritten" },
+        { "idle", PLAIN, LAB_TRIAL_OK, "unwritten" },
+        { "page_offset", PLAIN, LAB_TRIAL_OK, "unwritten" },
+        { "address_order", PLAIN, LAB_TRIAL_OK, "unwritten" },
+        { "slot_reuse", PLAIN, LAB_TRIAL_OK, "unwritten" },
+        { "private_output", PLAIN, LAB_TRIAL_OK, "unwritten" },
+        { "keeps", PLAIN, LAB_TRIAL_OK, "error allowed" },
+        { "one_in_four", PLAIN, LAB_TRIAL_OK, "error allowed" },
+        { "row_less", PLAIN, LAB_TRIAL_OK, "error allowed" },
+        { "corner_rows", PLAIN, LAB_TRIAL_OK, "error allowed" },
+        { "first_bytes", PLAIN, LAB_TRIAL_OK, "error allowed" },
+        { "memo", PLAIN, LAB_TRIAL_OK, NULL },
+        { "rotations", PLAIN, LAB_TRIAL_OK, NULL },
+        { "read_before", PLAIN, LAB_TRIAL_ILLEGAL_ACCESS, "before the start of V" },
+        { "write_past", PLAIN, LAB_TRIAL_WROTE_OUTSIDE, "past the end of O" },
+        { "write_gap", GAPS, LAB_TRIAL_OK, "between its rows" },
+        { "opens_walls", PLAIN, LAB_TRIAL_FORBIDDEN, "around its tensors" },
+        { "sleeps", PLAIN, LAB_TRIAL_FORBIDDEN, "nanosleep" },
+        { "continues", PLAIN, LAB_TRIAL_FORBIDDEN, "tgkill" },
+        { "leaves_group", PLAIN, LAB_TRIAL_FORBIDDEN, "setpgid" },
+        { "busy_size", PLAIN, LAB_TRIAL_HUNG, "used" },
+    };
+
+    for (size_t i = 0; i < sizeof cheats / sizeof *cheats; i++)
+        expect(cheats[i].name, 0, cheats[i].spec, cheats[i].verdict, cheats[i].words);
+}
+
+/* A tensor of whole lines, and one of 3 * 5 elements, of which none is. */
+static void test_reads_past(void **state)
+{
+    static const long long bytes[] = { 1, 4, 32, 64 };
+
+    for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
+        expect("read_past", bytes[i], PLAIN, LAB_TRIAL_ILLEGAL_ACCESS, "past the end of K");
+        expect("read_past", bytes[i], "b1 h1 s3 d5 f32", LAB_TRIAL_ILLEGAL_ACCESS,
+               "past the end of K");
+    }
+}
+
+/* No page may be written and executed, or become code, even while the code is loaded. */
+static void test_code_is_fixed(void **state)
+{
+    static const struct {
+        const char *name;
+        lab_trial_verdict verdict;
+        const char *words;
+    } cheats[] = {
+        { "maps_rwx", LAB_TRIAL_FORBIDDEN, "mmap of code" },
+        { "maps_wx", LAB_TRIAL_FORBIDDEN, "mprotect of code" },
+        { "maps_anonymous", LAB_TRIAL_FORBIDDEN, "mmap of code" },
+        { "maps_changed", LAB_TRIAL_FORBIDDEN, "mprotect of code" },
+        { "stack_code", LAB_TRIAL_FORBIDDEN, "mprotect of code" },
+        { "section_code", LAB_TRIAL_FORBIDDEN, "mmap of code" },
+        { "maps_code", LAB_TRIAL_OK, NULL },
+        { "maps_outputs", LAB_TRIAL_OK, NULL },
+    };
+
+    for (size_t i = 0; i < sizeof cheats / sizeof *cheats; i++)
+        expect(cheats[i].name, 0, PLAIN, cheats[i].verdict, cheats[i].words);
+}
+
+/* A deed that no filter stopped is seen before the first call. */
+static void test_pages_are_looked_at(void **state)
+{
+    static const int access[] = { PROT_READ | PROT_WRITE, PROT_READ | PROT_EXEC,
+                                  PROT_READ | PROT_WRITE | PROT_EXEC };
+
+    for (size_t i = 0; i < sizeof access / sizeof *access; i++) {
+        void *page = mmap(NULL, 4096, access[i], MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        assert_true(page != MAP_FAILED);
+        assert_int_equal(lab_pages_fixed(getpid()), !(access[i] & PROT_EXEC));
+        munmap(page, 4096);
+    }
+    assert_true(lab_pages_fixed(getpid()));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cheats),
+        cmocka_unit_test(test_reads_past),
+        cmocka_unit_test(test_code_is_fixed),
+        cmocka_unit_test(test_pages_are_looked_at),
+    };
+
+    if (!can_hold_aloud())
+        return HOLD_SKIPPED;
+    scene_open(&scene);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,139 @@
+/*
+ * test_seat_hard.c - what is put into timed calls changes their answer, and no honest kernel's
+ * verdict
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/bench.h"
+#include "cli/seat_hard.h"
+#include "lab/tensor/convert.h"
+#include "lab/tensor/random.h"
+
+#define LOTS 28
+#define KINDS 6
+
+static const char *const specs[] = {
+    "b1 h2 s40 d64 f32",
+    "b2 h4/2 s33/47 d24/16 f32 causal=br",
+    "b1 h1 s24/9 d8 f32 causal=br scale=-0.3",
+    "b1 h2 s64 d64 f16 causal",
+    "b1 h2 s40 d128 f16 acc=f16",
+    "b1 h2 s17/90 d80 bf16 causal=br",
+    "b1 h1 s1 d1 f32",
+    "b1 h3/1 s5/300 d32/40 f16 q=600:40:1500 k=50:100:9",
+};
+
+/* The largest error of a kernel, over all rows. */
+static double run(heed_context *context, const char *name, const bench_tensors *tensors)
+{
+    const lab_sampling all = { .seed = 1, .work = INT64_MAX, .threads = 1 };
+    heed_buffers buffers = bench_tensors_buffers(tensors, 0);
+    lab_expect *expect;
+    heed_plan *plan;
+
+    heed_status status = heed_plan_create_named(&plan, context, &tensors->problem, name);
+    if (status == HEED_ERR_UNSUPPORTED)
+        return 0;
+    assert_int_equal(status, HEED_OK);
+    buffers.workspace_size = heed_plan_workspace_size(plan);
+    buffers.workspace = aligned_alloc(HEED_ALIGNMENT, (buffers.workspace_size / 64 + 1) * 64);
+    assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
+    free(buffers.workspace);
+    heed_plan_destroy(plan);
+    assert_int_equal(lab_expect_create(&expect, &tensors->problem, &buffers, &all), HEED_OK);
+    double error = bench_error(&tensors->problem, buffers.o, expect);
+    lab_expect_destroy(expect);
+    return error;
+}
+
+static bench_tensors open_tensors(heed_context *context, const char *spec, uint64_t seed)
+{
+    bench_source source = { .label = "" };
+    bench_tensors tensors;
+
+    assert_int_equal(heed_problem_parse(&source.problem, spec), HEED_OK);
+    assert_int_equal(heed_problem_normalize(&source.problem, &source.problem), HEED_OK);
+    assert_int_equal(bench_tensors_create(&tensors, context, &source, seed, 0), HEED_OK);
+    return tensors;
+}
+
+/* For any values, anywhere, heed's own kernels stay within the allowed error. */
+static void test_honest(void **state)
+{
+    static const char *const kernels[] = { "fwd_any_scalar_row", "fwd_any_avx2_tile",
+                                           "fwd_any_avx2_few", "fwd_any_avx512_tile" };
+    const heed_options options = { .device = "cpu", .threads = 1 };
+    heed_context *context;
+    int put = 0;
+
+    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
+        for (uint64_t lot = 0; lot < LOTS; lot++) {
+            bench_tensors tensors = open_tensors(context, specs[i], lot);
+            heed_buffers data = bench_tensors_buffers(&tensors, 0);
+            cli_hard hard = cli_hard_put(
+                &tensors.problem, (void *[]){ (void *)data.q, (void *)data.k, (void *)data.v }, lot,
+                lab_random_stream(7, lot));
+            put += hard.what != NULL;
+            for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++) {
+                double error = run(context, kernels[k], &tensors);
+                if (error > 1)
+                    fail_msg("%s on %s with %s (lot %d): %g of what is allowed", kernels[k],
+                             specs[i], hard.what ? hard.what : "nothing", (int)lot, error);
+            }
+            bench_tensors_free(&tensors);
+        }
+    assert_true(put > (int)(sizeof specs / sizeof *specs) * LOTS * 3 / 4);
+    heed_context_destroy(context);
+}
+
+/* The row that is named has another answer than before, and every kind that needs no mask comes up
+ * in its turn. */
+static void test_shows(void **state)
+{
+    const heed_options options = { .device = "cpu", .threads = 1 };
+    heed_context *context;
+    const char *seen[KINDS] = { NULL };
+
+    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    for (uint64_t turn = 0; turn < KINDS * LOTS; turn++) {
+        bench_tensors tensors = open_tensors(context, "b2 h4/2 s16/20 d16 f32", turn);
+        heed_buffers data = bench_tensors_buffers(&tensors, 0);
+        assert_true(run(context, "fwd_any_scalar_row", &tensors) <= 1);
+        cli_hard hard = cli_hard_put(&tensors.problem,
+                                     (void *[]){ (void *)data.q, (void *)data.k, (void *)data.v },
+                                     turn, lab_random_stream(9, turn));
+        lab_expect *expect;
+        const lab_sampling one = { .seed = 1, .threads = 1, .least = 1, .also = hard.row + 1 };
+        assert_non_null(hard.what);
+        assert_true(!seen[turn % KINDS] || seen[turn % KINDS] == hard.what);
+        seen[turn % KINDS] = hard.what;
+        assert_int_equal(lab_expect_create(&expect, &tensors.problem, &data, &one), HEED_OK);
+        assert_true(expect->count == 2 || expect->rows[0] == hard.row);
+        if (bench_error(&tensors.problem, data.o, expect) <= 1)
+            fail_msg("the answer is the same with %s", hard.what);
+        lab_expect_destroy(expect);
+        bench_tensors_free(&tensors);
+    }
+    for (int i = 0; i < KINDS; i++)
+        for (int j = 0; j < i; j++)
+            assert_ptr_not_equal(seen[i], seen[j]);
+    heed_context_destroy(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_honest),
+        cmocka_unit_test(test_shows),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
