@@ -62,7 +62,7 @@ static lab_verify_options read_options(const cli_args *args)
     lab_verify_options options = lab_verify_standard();
     options.seed = (uint64_t)cli_args_integer(args, "seed");
     options.strict = cli_args_flag(args, "strict");
-    options.parts = !cli_args_given(args, "source");
+    options.own = !cli_args_given(args, "source");
     if (cli_args_flag(args, "quick"))
         options.work /= 4;
     if (cli_args_flag(args, "all-rows"))

@@ -126,7 +126,7 @@ static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
                               .splits = config->aligned->combine ? (unsigned)s->splits : 1 };
     const lab_subject subject = emulated_subject(&subject_data);
     lab_verify_options options = lab_verify_standard();
-    options.parts = true;
+    options.own = true;
     heed_problem problem;
     if (!problem_of(config->aligned, s, &problem, out)) {
         snprintf(out->worst, sizeof out->worst, "%s", heed_message());

@@ -118,7 +118,7 @@ static void test_budgets_are_tight(void **state)
  * one in parts of 128 keys of 4. */
 static void test_long_sums_are_made_in_parts(void **state)
 {
-    const lab_sampling sampling = { .seed = 4, .work = 1 << 20, .threads = 1, .parts = true };
+    const lab_sampling sampling = { .seed = 4, .work = 1 << 20, .threads = 1, .own = true };
     question q;
     ask(&q, "b1 h1 s8/2048 d64 f32", "normal", 1, 1);
     lab_expect_destroy(q.expect);
@@ -216,6 +216,29 @@ static void test_empty_rows_are_zero_to_the_bit(void **state)
     done(&q);
 }
 
+/* Logits of -infinity alone: heed promises zeros, and the formula gives NaN. */
+static void test_rows_without_weight_are_judged_of_heed_alone(void **state)
+{
+    for (int own = 0; own < 2; own++) {
+        const lab_sampling sampling = { .seed = 4, .work = 1 << 20, .threads = 1, .own = own != 0 };
+        question q;
+        ask(&q, "b1 h1 s4 d8 f32 causal", "normal", (int64_t)1 << 20, 1);
+        lab_expect_destroy(q.expect);
+        lab_element_set(HEED_F32, lab_values_data(&q.values, LAB_K), 3, 1);
+        lab_element_set(HEED_F32, lab_values_data(&q.values, LAB_K), 11, -1);
+        lab_element_set(HEED_F32, lab_values_data(&q.values, LAB_Q), 3, -INFINITY);
+        lab_element_set(HEED_F32, lab_values_data(&q.values, LAB_Q), 11, -INFINITY);
+        heed_buffers data = lab_values_buffers(&q.values);
+        assert_int_equal(lab_expect_create(&q.expect, &q.values.problem, &data, &sampling),
+                         HEED_OK);
+        assert_true(q.expect->lse[0] == -INFINITY && q.expect->o[0] == 0);
+        assert_true(q.expect->o_budget[0] == (own ? 0 : INFINITY));
+        assert_true(q.expect->lse_budget[0] == (own ? 0 : INFINITY));
+        assert_true(isnan(q.expect->o[8]) && isfinite(q.expect->o_budget[1]));
+        done(&q);
+    }
+}
+
 /* Columns with a NaN are left out of the budget, the others are not. */
 static void test_budgets_of_rows_with_nan_are_finite(void **state)
 {
@@ -244,6 +267,7 @@ int main(void)
         cmocka_unit_test(test_rows_that_may_overflow_are_not_judged),
         cmocka_unit_test(test_the_mean_of_values_is_far_out),
         cmocka_unit_test(test_empty_rows_are_zero_to_the_bit),
+        cmocka_unit_test(test_rows_without_weight_are_judged_of_heed_alone),
         cmocka_unit_test(test_budgets_of_rows_with_nan_are_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

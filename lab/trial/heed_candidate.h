@@ -8,7 +8,8 @@
  *
  * The semantics are those of heed.h: O = softmax(scale * Q K^T + mask) V for every batch element
  * and query head, accumulated in float32 or better. Query head h reads key/value head
- * h / (heads_q / heads_kv). A row that sees no key gives O = 0 and LSE = -infinity.
+ * h / (heads_q / heads_kv). A row that sees no key gives O = 0 and LSE = -infinity; one that sees
+ * keys, all of them with logits of -infinity, may give anything.
  */
 #ifndef HEED_CANDIDATE_H
 #define HEED_CANDIDATE_H

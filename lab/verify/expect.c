@@ -86,6 +86,7 @@ typedef struct row_scratch {
     double *weights; /* [seq_k] */
     float *singles;  /* [seq_k] */
     int64_t part;    /* products in a part of a float32 sum */
+    bool own;        /* as in lab_sampling */
 } row_scratch;
 
 /* Standard errors of a row. */
@@ -297,8 +298,9 @@ static void expect_row(lab_expect *expect, const heed_problem *problem, const he
     bool empty = expect->lse[i] == -INFINITY; /* nothing to round: zeros, exactly */
     expect->o_budget[i] = empty ? 0 : 2 * o_error + unit * norm(o, expect->dim);
     expect->lse_budget[i] = empty ? 0 : 2 * lse_error + single * fabs(expect->lse[i]);
-    if (problem->accumulate == HEED_ACC_F16 &&
-        lab_half_overflows(problem, data, row, scratch->weights))
+    bool either = empty && !scratch->own && lab_visible(problem, row.query) > 0;
+    if (either || (problem->accumulate == HEED_ACC_F16 &&
+                   lab_half_overflows(problem, data, row, scratch->weights)))
         expect->o_budget[i] = expect->lse_budget[i] = INFINITY;
 }
 
@@ -349,7 +351,8 @@ static heed_status compute_rows(lab_expect *expect, const heed_problem *problem,
         *w = (worker){ .expect = expect, .problem = problem, .data = data };
         w->first = t;
         w->step = count;
-        w->scratch.part = sampling->parts ? LAB_PART : INT64_MAX;
+        w->scratch.own = sampling->own;
+        w->scratch.part = sampling->own ? LAB_PART : INT64_MAX;
         w->scratch.weights = calloc((size_t)problem->seq_k, sizeof(double));
         w->scratch.singles = calloc((size_t)problem->seq_k, sizeof(float));
         complete = w->scratch.weights && w->scratch.singles;

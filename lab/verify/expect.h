@@ -21,11 +21,12 @@
  *
  *     (d + 1) * (sum x_c^2 / 6 + (sum x_c)^2 / 3)
  *
- * n is the number of keys. Where long sums are to be made in parts (lab_sampling), the naive
+ * n is the number of keys. Of heed's own kernels (lab_sampling) long sums are in parts: the naive
  * implementation makes them in parts of LAB_PART products, and n is the same sum of squares as
  * r_j^2, of the sum of more weights than that: in parts, and then of the parts. A kernel that adds
- * thousands of keys one after the other has larger errors where values are alike. heed's own
- * kernels are judged so; a kernel of somebody else's may add as it likes.
+ * thousands of keys one after the other has larger errors where values are alike: a kernel of
+ * somebody else's may. Nor is it judged on a row that sees keys, all of them with logits of
+ * -infinity: O = 0 is heed's convention, NaN comes of the formula.
  *
  * Where half-precision accumulation is permitted (acc=f16), the naive implementation rounds its
  * sums of both products to f16 after every B = LAB_HALF_BLOCK terms. In the model the x_c are then
@@ -60,7 +61,7 @@ typedef struct lab_sampling {
     int threads;   /* 1 or more */
     int64_t least; /* rows to look at in any case; 0: a few. A single one is a random one */
     int64_t also;  /* a row to look at too, counted from 1; 0: none */
-    bool parts;    /* budgets are those of long float32 sums that are made in parts */
+    bool own;      /* a kernel of heed is judged, which promises what heed.h says */
 } lab_sampling;
 
 typedef struct lab_expect {

@@ -129,7 +129,7 @@ void lab_gate_fresh(const lab_check *check, lab_verdict *verdict)
     const lab_sampling sampling = { .seed = lab_random_stream(check->seed, STREAM_ROWS),
                                     .work = WORK,
                                     .threads = check->sampling.threads,
-                                    .parts = check->sampling.parts };
+                                    .own = check->sampling.own };
     heed_buffers data = lab_values_buffers(check->values);
     lab_sample *sample;
     for (int role = LAB_Q; role <= LAB_V; role++)

@@ -39,7 +39,7 @@ static lab_sampling sampling_of(const lab_verify_options *options, int64_t work)
     return (lab_sampling){ .seed = lab_random_stream(options->seed, STREAM_ROWS),
                            .work = work,
                            .threads = options->threads,
-                           .parts = options->parts };
+                           .own = options->own };
 }
 
 /* ---------------------------------------------------------------------------------------------- */

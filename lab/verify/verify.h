@@ -19,7 +19,7 @@ typedef struct lab_verify_options {
     uint64_t seed;         /* of values, rows of a sample, poison */
     uint32_t gates;        /* which to ask: bit i for the i-th; the first is always asked */
     bool strict;           /* see lab_check */
-    bool parts;            /* budgets of long sums in parts: see lab_sampling */
+    bool own;              /* kernels of heed are judged: see lab_sampling */
     bool unlocked;         /* writes to inputs do not trap: they are noticed afterwards */
     int64_t work;          /* of the reference: see lab_sampling */
     int64_t property_work; /* the same for each variation of the values */
