@@ -17,6 +17,7 @@
 #include "measure/family.h"
 #include "search/evolve.h"
 #include "sweep.h"
+#include "worker.h"
 
 #define EVOLVE_ISLANDS 3
 
@@ -165,6 +166,7 @@ typedef struct evolve_challenger {
     heed_status (*start_source)(void *data, size_t shape, const char *name, const char *source,
                                 lab_side *side);
     void (*stop_source)(void *data);
+    const cli_worker *(*source_worker)(void *data); /* that it runs in */
     void *data;
 } evolve_challenger;
 

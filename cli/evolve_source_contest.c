@@ -77,6 +77,20 @@ static heed_status gates_again(void *data, bool *yes, bool *asked)
     return status;
 }
 
+bool source_falls(evolve_sources *all, size_t number, size_t shape, const cli_worker *worker)
+{
+    source_kernel *kernel = &all->kernels[number];
+    lab_record_verdict fault = cli_worker_fault(worker);
+    if (fault == LAB_RECORD_OK)
+        return false;
+    kernel->verdict = fault;
+    kernel->score = INFINITY;
+    source_set_log(kernel, worker->seat.outcome.text);
+    cli_warning("%s has lost, on %s: %s", kernel->name, all->run->sweep.shapes[shape].spec,
+                worker->seat.outcome.text);
+    return true;
+}
+
 static heed_status hold(source_meeting *it, size_t challenger, bool *yes)
 {
     evolve_sources *all = it->all;
@@ -101,11 +115,12 @@ static heed_status hold(source_meeting *it, size_t challenger, bool *yes)
     if (status == HEED_OK || cli_interrupted())
         return status;
     /* A challenger that breaks in the middle has lost; what breaks the laboratory shows again. */
-    *yes = false;
     const char *words = *it->a.worker.seat.outcome.text ? it->a.worker.seat.outcome.text
                                                         : it->b.worker.seat.outcome.text;
     cli_warning("%s: the contest was broken off: %s", contest.challenger, words);
     all->run->trouble.text[0] = '\0';
+    /* A champion that breaks in the middle has lost, too. */
+    *yes = source_falls(all, it->champion, it->shape, &it->b.worker);
     status = source_add_fault(all, it->a.kernel, it->shape, &it->a.worker.seat);
     return status == HEED_OK ? source_add_fault(all, it->b.kernel, it->shape, &it->b.worker.seat)
                              : status;
@@ -131,6 +146,7 @@ heed_status source_contest(evolve_sources *all, size_t challenger, bool *yes)
 static heed_status start_champion(void *data, size_t shape, lab_side *side)
 {
     source_meeting *it = data;
+    it->shape = shape;
     it->a.worker.seat.by_clock = true; /* beside a plan of heed's; see start_source() */
     *side = cli_seat_side(&it->a.worker.seat);
     return start(&it->a, &it->all->run->sweep.shapes[shape],
@@ -164,6 +180,12 @@ static heed_status start_source(void *data, size_t shape, const char *name, cons
     return status;
 }
 
+static const cli_worker *source_worker(void *data)
+{
+    const source_meeting *it = data;
+    return &it->b.worker;
+}
+
 static void stop_source(void *data)
 {
     source_meeting *it = data;
@@ -186,8 +208,13 @@ heed_status source_take_titles(evolve_sources *all)
                                            .trial = trial_of,
                                            .start_source = start_source,
                                            .stop_source = stop_source,
+                                           .source_worker = source_worker,
                                            .data = it };
     heed_status status = evolve_take_titles(all->run, &challenger);
+    if (status != HEED_OK && source_falls(all, all->champion, it->shape, &it->a.worker)) {
+        all->run->trouble.text[0] = '\0';
+        status = source_add_fault(all, it->a.kernel, it->shape, &it->a.worker.seat);
+    }
     source_desk_close(&it->a);
     free(it);
     return status;

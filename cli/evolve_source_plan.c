@@ -38,8 +38,10 @@ static heed_status meet(evolve_sources *all, source_desk *desk, size_t index)
     }
     if (status == HEED_OK)
         status = play(run, index, &desk->worker.seat, &plan);
-    if (status != HEED_OK)
+    if (status != HEED_OK) {
         source_add_fault(all, desk->kernel, index, &desk->worker.seat);
+        source_falls(all, all->champion, index, &desk->worker);
+    }
     cli_seat_leave(&desk->worker.seat);
     bench_engine_stop(&plan);
     return status;
@@ -58,8 +60,9 @@ heed_status source_meet_plan(evolve_sources *all)
             status = meet(all, desk, i);
     const char *broken = desk->worker.seat.outcome.text;
     if (status != HEED_OK && *broken && !cli_interrupted()) {
-        cli_warning("%s beside what heed plans: the comparison was broken off: %s",
-                    desk->kernel->name, broken);
+        if (desk->kernel->verdict == LAB_RECORD_OK)
+            cli_warning("%s beside what heed plans: the comparison was broken off: %s",
+                        desk->kernel->name, broken);
         status = HEED_OK;
     }
     source_desk_close(desk);

@@ -251,7 +251,38 @@ static heed_status breed(evolve_sources *all)
 /* Is the champion somebody's work? The plain source that comes with heed, as it is, is nobody's. */
 static bool is_contender(const evolve_sources *all)
 {
-    return all->has_champion && (all->champion > 0 || cli_args_text(all->run->args, "source"));
+    return all->kernels[all->champion].verdict == LAB_RECORD_OK &&
+           (all->champion > 0 || cli_args_text(all->run->args, "source"));
+}
+
+/* The fastest of those of which nothing ill is known. */
+static void find_champion(evolve_sources *all)
+{
+    all->has_champion = false;
+    for (size_t i = 0; i < all->count; i++) {
+        const source_kernel *it = &all->kernels[i];
+        if (!isfinite(it->score) ||
+            (all->has_champion && it->score >= all->kernels[all->champion].score))
+            continue;
+        all->champion = i;
+        all->has_champion = true;
+    }
+}
+
+/* The champion beside heed's plan and those who lead the board; one that falls there leaves its
+ * place to the next. */
+static heed_status meet_others(evolve_sources *all)
+{
+    heed_status status = HEED_OK;
+    while (status == HEED_OK && all->has_champion && !cli_interrupted()) {
+        status = source_meet_plan(all);
+        if (status == HEED_OK && is_contender(all) && !cli_interrupted())
+            status = source_take_titles(all);
+        if (all->kernels[all->champion].verdict == LAB_RECORD_OK)
+            break;
+        find_champion(all);
+    }
+    return status;
 }
 
 static cli_exit code_of(const evolve_sources *all, heed_status status)
@@ -294,10 +325,8 @@ cli_exit evolve_sources_run(evolve_run *run)
     heed_status status = all.proposer ? evolve_rank_plans(run) : HEED_ERR_NO_MEMORY;
     if (status == HEED_OK)
         status = breed(&all);
-    if (status == HEED_OK && all.has_champion && !cli_interrupted())
-        status = source_meet_plan(&all);
-    if (status == HEED_OK && is_contender(&all) && !cli_interrupted())
-        status = source_take_titles(&all);
+    if (status == HEED_OK)
+        status = meet_others(&all);
     code = code_of(&all, status);
     lab_proposer_end(all.proposer);
     code = evolve_end_run(run, code, *all.end ? all.end : NULL);

@@ -108,6 +108,10 @@ heed_status source_pass_gates(source_desk *desk, source_kernel *kernel, size_t s
 /* evolve_source_contest.c: source_take_titles() lets the champion meet those who lead the board. */
 heed_status source_take_titles(evolve_sources *all);
 
+/* source_falls() takes the champion's place from kernel @number, if it was found to be wrong, or
+ * broke a rule, in @worker on problem number @shape; false: it did nothing of the kind. */
+bool source_falls(evolve_sources *all, size_t number, size_t shape, const cli_worker *worker);
+
 /* source_contest() is evolve_contest_run() of two of them. */
 heed_status source_contest(evolve_sources *all, size_t challenger, bool *yes);
 

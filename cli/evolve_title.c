@@ -26,6 +26,9 @@ typedef struct title_bout {
     cli_holder *held[LAB_SEARCH_SHAPES]; /* those with a source of their own; NULL: it is planned */
     char *sources[LAB_SEARCH_SHAPES];    /* ... whom the challenger has meet it; NULL: see held */
     bench_engine holder;
+    lab_record_verdict fault; /* of a leader, when it was met; LAB_RECORD_OK: none */
+    size_t faulty;            /* its bout */
+    char why[300];
 } title_bout;
 
 /* Makes whoever leads ready, by bout. */
@@ -45,8 +48,25 @@ static heed_status start_holder(title_bout *it, size_t index, lab_side *side)
     return evolve_engine_start(sweep, shape, name, &it->holder);
 }
 
+/* Notes what the leader of a bout was found to do, before it is stopped. */
+static void take_fault(title_bout *it, size_t index)
+{
+    const cli_holder *held = it->held[index];
+    const cli_worker *worker = NULL;
+    if (it->sources[index])
+        worker = it->challenger->source_worker(it->challenger->data);
+    else if (held && held->guest)
+        worker = &held->worker;
+    if (!worker || it->fault != LAB_RECORD_OK)
+        return;
+    it->fault = cli_worker_fault(worker);
+    it->faulty = index;
+    snprintf(it->why, sizeof it->why, "%.290s", worker->seat.outcome.text);
+}
+
 static void stop_holder(title_bout *it, size_t index)
 {
+    take_fault(it, index);
     if (it->sources[index])
         it->challenger->stop_source(it->challenger->data);
     if (it->held[index])
@@ -145,8 +165,21 @@ static void close_source(title_bout *it, size_t index)
     it->sources[index] = NULL;
 }
 
-/* A source that leads: can it be met here? It is begun once to see. */
-static bool find_source(title_bout *it, size_t number, heed_status *status)
+/* A leader that does not do any more what it got its title for has lost it: else whoever refuses to
+ * be met would lead for ever. */
+static heed_status refute(title_bout *it)
+{
+    evolve_run *run = it->run;
+    const cli_leader *leader = &it->leaders[it->faulty];
+    lab_record_verdict fault = it->fault;
+    it->fault = LAB_RECORD_OK;
+    cli_warning("%s: %s, which led the board, is ranked no more: %s",
+                run->sweep.shapes[it->shapes[it->faulty]].spec, leader->name, it->why);
+    return lab_record_refute(run->record, run->run, leader->trial, fault, it->why, &run->trouble);
+}
+
+/* A source that leads: can it be met here? It is begun once to see. *@again: it leads no more. */
+static bool find_source(title_bout *it, size_t number, heed_status *status, bool *again)
 {
     evolve_run *run = it->run;
     sweep_run *sweep = &run->sweep;
@@ -174,7 +207,10 @@ static bool find_source(title_bout *it, size_t number, heed_status *status)
     if (!*why)
         return true;
     close_source(it, it->count);
-    if (!cli_interrupted())
+    if (it->fault != LAB_RECORD_OK) {
+        *again = true;
+        *status = refute(it);
+    } else if (!cli_interrupted())
         cli_message("%s: %s, which leads the board, keeps its title: it cannot be met: %s",
                     sweep->shapes[number].spec, it->leaders[it->count].name, why);
     return false;
@@ -226,23 +262,28 @@ static bool find_holder(title_bout *it, size_t number, heed_status *status)
     evolve_run *run = it->run;
     const sweep_shape *shape = &run->sweep.shapes[number];
     cli_leader *leader = &it->leaders[it->count];
-    *status = find_leader(it, number, leader);
-    if (*status != HEED_OK || !*leader->name)
-        return false;
-    if (sweep_kernel_runs(run->sweep.context, &shape->source.problem, leader->name) == HEED_OK)
-        return true;
-    return leader->trial > 0 && find_source(it, number, status);
+    bool found = false, again = true;
+    while (again && !found) {
+        again = false;
+        *status = find_leader(it, number, leader);
+        if (*status != HEED_OK || !*leader->name)
+            return false;
+        if (sweep_kernel_runs(run->sweep.context, &shape->source.problem, leader->name) == HEED_OK)
+            return true;
+        found = leader->trial > 0 && find_source(it, number, status, &again);
+        again = again && *status == HEED_OK;
+    }
+    return found;
 }
 
-heed_status evolve_take_titles(evolve_run *run, const evolve_challenger *challenger)
+/* Meets all leaders. *@again: one of them has lost its title by itself. */
+static heed_status meet_leaders(title_bout *it, bool *again)
 {
+    evolve_run *run = it->run;
+    const evolve_challenger *challenger = it->challenger;
     heed_status status = HEED_OK;
     bool yes = false;
-    title_bout *it = calloc(1, sizeof *it);
-    if (!it)
-        return HEED_ERR_NO_MEMORY;
-    it->run = run;
-    it->challenger = challenger;
+    it->count = 0;
     for (size_t i = 0; i < run->sweep.problems.count && status == HEED_OK; i++)
         if (find_holder(it, i, &status)) {
             it->holders[it->count] = it->leaders[it->count].name;
@@ -268,6 +309,24 @@ heed_status evolve_take_titles(evolve_run *run, const evolve_challenger *challen
         status = evolve_contest_run(&contest, &yes);
     for (size_t i = 0; i < it->count; i++)
         close_source(it, i);
+    *again = it->fault != LAB_RECORD_OK;
+    if (!*again)
+        return status;
+    run->trouble.text[0] = '\0';
+    return refute(it);
+}
+
+heed_status evolve_take_titles(evolve_run *run, const evolve_challenger *challenger)
+{
+    heed_status status = HEED_OK;
+    bool again = true;
+    title_bout *it = calloc(1, sizeof *it);
+    if (!it)
+        return HEED_ERR_NO_MEMORY;
+    it->run = run;
+    it->challenger = challenger;
+    while (again && status == HEED_OK)
+        status = meet_leaders(it, &again);
     free(it);
     return status;
 }

@@ -43,6 +43,19 @@ static void keep_title(tune_shape *shape, const char *what, const char *reason)
     shape->meeting.won = false;
 }
 
+/* A leader that does not do any more what it got its title for has lost it. */
+static cli_exit refute(tune_run *tune, tune_shape *shape, lab_record_verdict fault,
+                       const char *reason)
+{
+    lab_error error;
+    snprintf(shape->meeting.why, sizeof shape->meeting.why, "%.60s is ranked no more: %.160s",
+             shape->leader.name, reason);
+    shape->meeting.won = false;
+    heed_status status = lab_record_refute(tune->record, tune->run, shape->leader.trial, fault,
+                                           reason, &error);
+    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
+}
+
 /* In turns with a leader that is ready. */
 static cli_exit play_pair(tune_run *tune, tune_shape *shape, int round, const cli_holder *holder,
                           const lab_duel_options *options)
@@ -58,7 +71,13 @@ static cli_exit play_pair(tune_run *tune, tune_shape *shape, int round, const cl
     lab_record_now(met->times[round][1]);
     pair->guest = NULL;
     pair->maker = NULL;
-    if (code == CLI_OK && pair->outcome != BENCH_OK)
+    if (code != CLI_OK || pair->outcome == BENCH_OK)
+        return code;
+    lab_record_verdict fault = holder->guest && pair->blame == 1 ? cli_worker_fault(&holder->worker)
+                                                                 : LAB_RECORD_OK;
+    if (fault != LAB_RECORD_OK)
+        code = refute(tune, shape, fault, holder->worker.seat.outcome.text);
+    else
         keep_title(shape, pair->blame == 1 ? "it cannot be met: " : "", pair->reason);
     return code;
 }

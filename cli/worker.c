@@ -125,6 +125,25 @@ cli_guest cli_worker_guest(cli_worker *worker)
                         .stop = stop };
 }
 
+lab_record_verdict cli_worker_fault(const cli_worker *worker)
+{
+    static const bool own[LAB_RECORD_VERDICTS] = {
+        [LAB_RECORD_UNFIT] = true,   [LAB_RECORD_HANG] = true,      [LAB_RECORD_CRASH] = true,
+        [LAB_RECORD_ACCESS] = true,  [LAB_RECORD_MEMORY] = true,    [LAB_RECORD_PROTOCOL] = true,
+        [LAB_RECORD_FLOOD] = true,   [LAB_RECORD_FORK] = true,      [LAB_RECORD_FILES] = true,
+        [LAB_RECORD_NETWORK] = true, [LAB_RECORD_FORBIDDEN] = true, [LAB_RECORD_EXITED] = true,
+        [LAB_RECORD_OUTSIDE] = true, [LAB_RECORD_WRONG] = true,
+    };
+    const cli_seat *seat = &worker->seat;
+    lab_record_verdict verdict = lab_record_verdict_find(
+        lab_trial_verdict_name(seat->outcome.verdict));
+    if (cli_interrupted())
+        return LAB_RECORD_OK;
+    if (seat->worst > 1)
+        return LAB_RECORD_WRONG;
+    return (size_t)verdict < LAB_RECORD_VERDICTS && own[verdict] ? verdict : LAB_RECORD_OK;
+}
+
 double cli_worker_overhead(const cli_worker *worker, double seconds)
 {
     double block_seconds = seconds * worker->seat.calls.count;

@@ -7,6 +7,7 @@
 
 #include "candidate.h"
 #include "pair.h"
+#include "record/record.h"
 #include "seat.h"
 #include "trial/log.h"
 
@@ -31,6 +32,11 @@ cli_candidate cli_worker_candidate(cli_worker *worker);
 /* cli_worker_guest() returns @worker, of which name, source and limits are set, as a guest of a
  * pair. A failure of its functions is explained by worker->seat.outcome, and heed_message(). */
 cli_guest cli_worker_guest(cli_worker *worker);
+
+/* cli_worker_fault() returns what the source itself is to blame for, of what came of it last: that
+ * it was wrong, broke a rule, or did not do what it had done before. LAB_RECORD_OK: nothing, or
+ * what may be the system's fault, such as that it does not compile here. */
+lab_record_verdict cli_worker_fault(const cli_worker *worker);
 
 /* cli_worker_overhead() returns the share of a block, whose calls take @seconds each, that may be
  * what it takes to ask the process: so much too slow may it seem. */

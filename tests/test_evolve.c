@@ -272,6 +272,32 @@ static void test_bad_sources(void **state)
     assert_non_null(strstr(asked, "2 of the last 3 kernels failed"));
 }
 
+/* A champion that will not be met is none: here one that knows a process by its first call. */
+static void test_shy_champion(void **state)
+{
+    static const char shy[] =
+        "\n#undef heed_candidate_run\n__attribute__((visibility(\"default\"))) int "
+        "heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)\n"
+        "{\n    static int known;\n    known |= b->lse != NULL;\n    return known ? plain(p, b) : "
+        "1;\n}\n";
+    static char plain[1 << 16], text[1 << 17];
+    if (!can_hold())
+        skip();
+    plain[scratch_read(HEED_SOURCE_DIR "/proposers/attention.c", plain, sizeof plain - 1)] = '\0';
+    snprintf(text, sizeof text, "#define heed_candidate_run plain\n%s%s", plain, shy);
+    scratch_text_write(state, "shy.c", text);
+    scratch_script_write(state, "silent", "#!/bin/sh\nexit 0\n");
+    run_heed(state, &way,
+             "heed evolve " SMALL " --source ./shy.c --proposer ./silent --duel 0.05 "
+             "--board shy.db",
+             &said);
+    if (said.code != 1 || !strstr(said.err, "shy.c, which is to be begun with: unfit: "))
+        fail_msg("%d: %s", said.code, said.err);
+    run_heed_as(state, &way, "heed board --board shy.db --ranking --csv", 0, &said);
+    assert_null(strstr(said.out, "origin"));
+    assert_non_null(strstr(said.out, "fwd_"));
+}
+
 /* A killed run goes on with what the board has, and ends as if it had not been. */
 static void test_killed_sources(void **state)
 {
@@ -406,6 +432,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_regions, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_plan_is_ranked, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_bad_sources, open_folder, scratch_close),
+        cmocka_unit_test_setup_teardown(test_shy_champion, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_killed_sources, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_device, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_cuda_source, open_folder, scratch_close),

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+
 #include "record_scene.h"
 #include "scratch.h"
 
@@ -57,29 +59,78 @@ static void the_newest_figure_counts(void **state)
     lab_record_close(record);
 }
 
-/* A source that is found to be wrong after it was timed is ranked no more, on any problem. */
+/* A source that is found to be wrong after it was timed is ranked no more, on any problem; one that
+ * does not do a problem any more is not ranked on that one. An earlier fault of the same run counts
+ * as well. */
 static void what_was_found_out(void **state)
 {
-    static const lab_record_verdict faults[] = { LAB_RECORD_UNFIT, LAB_RECORD_WRONG };
+    static const struct {
+        lab_record_verdict verdict;
+        bool elsewhere; /* on another problem */
+        bool before;    /* it was timed */
+        bool ranked;
+    } faults[] = {
+        { LAB_RECORD_WRONG, false, false, false },  { LAB_RECORD_WRONG, true, false, false },
+        { LAB_RECORD_WRONG, false, true, false },   { LAB_RECORD_EXITED, true, false, false },
+        { LAB_RECORD_FILES, false, false, false },  { LAB_RECORD_UNFIT, false, false, false },
+        { LAB_RECORD_UNFIT, true, false, true },    { LAB_RECORD_CRASH, false, false, false },
+        { LAB_RECORD_HANG, true, false, true },     { LAB_RECORD_COMPILE, false, false, true },
+        { LAB_RECORD_FAILED, false, false, true },  { LAB_RECORD_LOST, false, false, true },
+        { LAB_RECORD_MEMORY, false, false, false }, { LAB_RECORD_MEMORY, false, true, false },
+    };
     char path[SCRATCH_PATH_SIZE];
     record_scene scene;
-    lab_record *record = record_scene_open(scratch_path(state, "w.db", path), LAB_RECORD_WRITE);
-    int64_t run = record_scene_begin(record, "work");
-    for (int i = 0; i < 2; i++) {
-        record_scene_make(&scene, run, 1);
-        scene.trial.attempt = 2 * i;
-        assert_non_null(scene.trial.candidate.source);
-        record_append(record, &scene.trial);
-        assert_int_equal(record_scene_count(record, &ranked), 1);
-        scene.trial.attempt = 2 * i + 1;
-        scene.trial.verdict = faults[i];
-        scene.trial.confirmed = false;
-        scene.trial.timing = LAB_RECORD_UNTIMED;
-        scene.trial.seconds = scene.trial.p90 = 0;
-        scene.trial.gate_count = scene.trial.sample_count = scene.trial.comparison_count = 0;
-        record_append(record, &scene.trial);
-        assert_int_equal(record_scene_count(record, &ranked), i == 0);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        remove(scratch_path(state, "w.db", path));
+        lab_record *record = record_scene_open(path, LAB_RECORD_WRITE);
+        int64_t run = record_scene_begin(record, "work");
+        for (int turn = 0; turn < 2; turn++) {
+            record_scene_make(&scene, run, 1);
+            assert_non_null(scene.trial.candidate.source);
+            scene.trial.attempt = turn;
+            if (turn == faults[i].before) {
+                record_append(record, &scene.trial);
+                continue;
+            }
+            scene.problem.seq_q += faults[i].elsewhere;
+            scene.trial.verdict = faults[i].verdict;
+            scene.trial.confirmed = false;
+            scene.trial.timing = LAB_RECORD_UNTIMED;
+            scene.trial.seconds = scene.trial.p90 = 0;
+            scene.trial.gate_count = scene.trial.sample_count = scene.trial.comparison_count = 0;
+            record_append(record, &scene.trial);
+        }
+        if (record_scene_count(record, &ranked) != faults[i].ranked)
+            fail_msg("%s, row %zu", lab_record_verdict_name(faults[i].verdict), i);
+        lab_record_close(record);
     }
+}
+
+/* A leader that is refuted has no title, and the board is as heed made it. */
+static void a_leader_is_refuted(void **state)
+{
+    char path[SCRATCH_PATH_SIZE];
+    record_scene scene;
+    record_row rows[4];
+    lab_error error;
+    lab_record_chain chain;
+    lab_record *record = record_scene_open(scratch_path(state, "l.db", path), LAB_RECORD_WRITE);
+    int64_t run = record_scene_begin(record, "work");
+    record_scene_make(&scene, run, 1);
+    int64_t leader = record_append(record, &scene.trial);
+    record_expect(lab_record_promote(record, leader, 0, "first", &error), &error);
+    for (int i = 0; i < 2; i++) { /* in the same run and in another one */
+        record_expect(lab_record_refute(record, run, leader, LAB_RECORD_UNFIT, "will not", &error),
+                      &error);
+        assert_int_equal(record_scene_count(record, &ranked), 0);
+        run = record_scene_begin(record, "other work");
+    }
+    assert_int_equal(record_scene_rows(record, &all, rows, 4), 3);
+    assert_string_equal(rows[0].row.verdict, "unfit");
+    assert_string_equal(rows[0].row.reason, "will not");
+    assert_string_equal(rows[0].row.problem, rows[2].row.problem);
+    record_expect(lab_record_check(record, NULL, &chain, &error), &error);
+    assert_int_equal(chain.trials, 3);
     lab_record_close(record);
 }
 
@@ -196,11 +247,9 @@ static void filters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_newest_figure_counts),
-        cmocka_unit_test(what_was_found_out),
-        cmocka_unit_test(what_is_ranked),
-        cmocka_unit_test(a_failing_selftest_taints),
-        cmocka_unit_test(filters),
+        cmocka_unit_test(the_newest_figure_counts),  cmocka_unit_test(what_was_found_out),
+        cmocka_unit_test(a_leader_is_refuted),       cmocka_unit_test(what_is_ranked),
+        cmocka_unit_test(a_failing_selftest_taints), cmocka_unit_test(filters),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }

@@ -223,6 +223,43 @@ heed_status lab_record_append(lab_record *record, const lab_record_trial *trial,
     return status;
 }
 
+/* Attempts below this are those of the run itself. */
+#define REFUTED_ATTEMPT 100
+
+static heed_status add_refuted(lab_record *record, int64_t run, int64_t trial,
+                               lab_record_verdict verdict, const char *reason, lab_error *error)
+{
+    char now[LAB_RECORD_TIME_SIZE];
+    int64_t id;
+    lab_record_now(now);
+    statement s = statement_make(
+        record,
+        "INSERT INTO trial (run, candidate, problem, attempt, environment, artifact, verdict, "
+        "reason, seed, started, ended, confirmed) SELECT ?1, candidate, problem, (SELECT "
+        "max(?2, coalesce(max(attempt) + 1, 0)) FROM trial AS t WHERE t.run = ?1 AND t.candidate = "
+        "it.candidate AND t.problem = it.problem), environment, artifact, ?3, ?4, seed, ?5, ?5, 0 "
+        "FROM trial AS it WHERE id = ?6 RETURNING id",
+        error);
+    statement_integer(&s, run);
+    statement_integer(&s, REFUTED_ATTEMPT);
+    statement_text(&s, lab_record_verdict_name(verdict));
+    statement_text(&s, reason);
+    statement_text(&s, now);
+    statement_integer(&s, trial);
+    heed_status status = statement_one(&s, 0, &id);
+    return status == HEED_OK && id > 0 ? link_add(record, "trial", id, error) : status;
+}
+
+heed_status lab_record_refute(lab_record *record, int64_t run, int64_t trial,
+                              lab_record_verdict verdict, const char *reason, lab_error *error)
+{
+    heed_status status = lab_record_run_sql(record, "BEGIN IMMEDIATE", error);
+    if (status != HEED_OK)
+        return status;
+    return lab_record_commit(record, add_refuted(record, run, trial, verdict, reason, error),
+                             error);
+}
+
 static double least_of(statement *s, int column)
 {
     size_t count = 0;

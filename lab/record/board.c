@@ -21,6 +21,17 @@
     "(?1 IS NULL OR (?2 AND r.spec = ?1) OR (NOT ?2 AND instr(r.spec, ?1))) " \
     "AND (?3 IS NULL OR instr(lower(r.device), lower(?3))) "
 
+/* What a source was found to do, after the trial r or in its run: wrong anywhere is wrong; one that
+ * fails at a problem fails there, on that device. Else a leader that will not be met leads for
+ * ever. */
+#define FAULTS                                                                                 \
+    "SELECT 1 FROM trial AS t JOIN problem AS q ON q.id = t.problem "                          \
+    "JOIN environment AS e ON e.id = t.environment JOIN device AS d ON d.id = e.device "       \
+    "WHERE t.candidate = r.candidate AND (t.id > r.trial OR t.run = r.run) AND (t.verdict IN " \
+    "('wrong', 'outside', 'access', 'forbidden', 'protocol', 'flood', 'fork', 'files', "       \
+    "'network', 'exited') OR (t.verdict IN ('unfit', 'hang', 'crash', 'memory') AND "          \
+    "q.spec = r.spec AND d.name = r.device))"
+
 /* Places are for one problem, on one device with so many threads, cold or hot. Of each candidate
  * the newest confirmed trial counts, not the luckiest. The kernel promoted last holds the title;
  * where none was, the fastest one that passed all gates. Records of 'heed bench' were checked in
@@ -36,9 +47,7 @@
     "WHERE CASE WHEN r.verdict = 'ok' AND r.confirmed AND r.seconds IS NOT NULL "                  \
     "AND r.trusted <> 'no' AND (verified OR (run.verb = 'bench' AND candidate.source IS "          \
     "NULL)) AND " FITS "AND NOT EXISTS (SELECT 1 FROM gate WHERE trial = r.trial AND NOT passed) " \
-    "AND (candidate.source IS NULL OR NOT EXISTS (SELECT 1 FROM trial WHERE candidate = "          \
-    "r.candidate AND id > r.trial AND verdict IN ('wrong', 'outside', 'access', 'forbidden', "     \
-    "'protocol'))) "                                                                               \
+    "AND (candidate.source IS NULL OR NOT EXISTS (" FAULTS ")) "                                   \
     "THEN heed_sound(r.trial) END), leaderboard AS (SELECT r.*, row_number() OVER " PARTITION      \
     " ORDER BY title DESC NULLS LAST, verified DESC, seconds, trial) AS place "                    \
     "FROM latest AS r WHERE age = 1) "

@@ -195,6 +195,12 @@ bool lab_record_plausible(lab_record *record, const lab_record_trial *trial, lab
 heed_status lab_record_promote(lab_record *record, int64_t trial, int64_t over, const char *reason,
                                lab_error *error);
 
+/* lab_record_refute() adds to @run that the source of @trial, when it was met again on the same
+ * problem and device, did what @verdict and @reason say: it is ranked no more, and holds no title.
+ */
+heed_status lab_record_refute(lab_record *record, int64_t run, int64_t trial,
+                              lab_record_verdict verdict, const char *reason, lab_error *error);
+
 /* -------------------------------------------------------------------------- */
 /* library.c, manifest.c: what it takes to build the code of a trial again    */
 /* -------------------------------------------------------------------------- */
