@@ -79,16 +79,17 @@ static int run_doctor(void **state, const char *settings, heed_said *said)
     return said->code;
 }
 
-/* Is @words in @text, where one blank in @words stands for any number? */
+/* Is @words in @text, where one blank in @words stands for any number, and for the end of a line
+ * that was too long? */
 static bool says(const char *text, const char *words)
 {
     for (; *text; text++) {
         const char *t = text, *w = words;
-        while (*w && *w == *t) {
+        while (*w && (*w == *t || (*w == ' ' && *t == '\n'))) {
             bool blank = *w == ' ';
             for (w++, t++; blank && *w == ' '; w++) {
             }
-            for (; blank && *t == ' '; t++) {
+            for (; blank && (*t == ' ' || *t == '\n'); t++) {
             }
         }
         if (!*w)
