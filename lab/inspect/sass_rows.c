@@ -36,7 +36,7 @@ static int bytes_of(const sass_instruction *instruction)
 /* Lines that the lanes read from, where the lowest address begins one. */
 static int count_lines(const sass_value *address)
 {
-    int64_t least = address->lane[0], seen[SASS_LANES];
+    int64_t least = address->lane[0], seen[SASS_LANES] = { 0 };
     int count = 0;
     for (int i = 1; i < SASS_LANES; i++)
         least = address->lane[i] < least ? address->lane[i] : least;

@@ -274,7 +274,7 @@ static heed_status check_content(lab_record *record, size_t kind, lab_error *err
 heed_status link_check(lab_record *record, const char *known, bool trials, lab_record_chain *chain,
                        lab_error *error)
 {
-    lab_record_chain own;
+    lab_record_chain own = { .links = 0 };
     chain = chain ? chain : &own;
     *chain = (lab_record_chain){ .links = 0 };
     heed_status status = check_chain(record, known, chain, error);

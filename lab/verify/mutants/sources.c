@@ -16,18 +16,18 @@
 #define GAPS "b1 h1 s16 d16 f32 o=512:32:16"
 
 /* clang-format off */
-#define FILE_OF(symbol, place)                                        \
-    __asm__(".pushsection .rodata\n"                                  \
-            ".globl " #symbol "\n.hidden " #symbol "\n" #symbol ":\n" \
-            ".incbin \"" place "\"\n"                                 \
-            ".byte 0\n"                                               \
-            ".popsection\n");                                         \
-    extern const char symbol[] __attribute__((visibility("hidden")));
+#define FILE_OF(name, place)                                               \
+    __asm__(".pushsection .rodata\n"                                       \
+            ".globl text_" #name "\n.hidden text_" #name "\ntext_" #name ":\n" \
+            ".incbin \"" place "\"\n"                                      \
+            ".byte 0\n"                                                    \
+            ".popsection\n");                                              \
+    extern const char text_##name[] __attribute__((visibility("hidden")));
 /* clang-format on */
 
-FILE_OF(text_plain, HEED_MUTANT_PLAIN)
+FILE_OF(plain, HEED_MUTANT_PLAIN)
 
-#define SOURCE(name, does, gate, spec) FILE_OF(text_##name, HEED_MUTANT_SOURCES "/" #name ".c")
+#define SOURCE(name, does, gate, spec) FILE_OF(name, HEED_MUTANT_SOURCES "/" #name ".c")
 #include "lab/verify/mutants/sources.def"
 #undef SOURCE
 

@@ -16,7 +16,8 @@ static int64_t visible(const heed_candidate_problem *p, int64_t i)
 
 /* Not inlined: a fused multiply-add would take the maximum off a logit that is not rounded yet, and
  * the maximum is; of huge logits the difference is huge. */
-__attribute__((noinline)) static double dot(const heed_candidate_problem *p, const float *q, const float *k)
+__attribute__((noinline)) static double dot(const heed_candidate_problem *p, const float *q,
+                                            const float *k)
 {
     double sum = 0;
 
