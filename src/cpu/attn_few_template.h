@@ -22,13 +22,7 @@
  * weights that nothing predicts), extra-barrier, strided (K and V are converted down their
  * columns), no-staging (they are read where they lie, in float32) and over-unrolled.
  *
- * Version log; figures of one thread with AVX-512 on a Zen 4:
- *
- *     1  Tiles of 32 keys, converted to float32 first; 4 vectors of O at a time.
- *     -  Prefetching the next tile by software: 65536 keys from memory 88 -> 69 ms with rows 2 KB
- *        apart, no change with dense rows, 512 keys from the caches 131 -> 163 us. Dropped.
- *     2  ROWS rows share what is loaded of K and V: h32/8 s1/512 d128 f32 263 -> 210 us,
- *        h32/4 s1/1000 d128 f16 357 -> 277 us, h8 s8/512 d64 f32 247 -> 188 us.
+ * docs/kernels/attn_few.md has the log: versions with their figures, and what was tried.
  */
 #include <math.h>
 

@@ -17,9 +17,6 @@
  * no-products (sums stop at their first step), no-loads, mispredicted, extra-barrier, strided (K
  * and V are converted down their columns), no-staging (they are read where they lie, in float32),
  * over-unrolled and tiny-blocks (of one row).
- *
- * Version log
- *   1  rows of 16, key tiles of 64.
  */
 #include <math.h>
 #include <string.h>

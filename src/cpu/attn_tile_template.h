@@ -30,21 +30,7 @@
  * no-staging (K is read where it lies, in float32), no-overlap (no prefetch), over-unrolled and
  * masked.
  *
- * Version log; figures of one thread on a Zen 4, whose peak is 109 to 118 GFLOP/s:
- *
- *     1  MV x NR = 2 x 8 (AVX-512), 2 x 4 (AVX2). s512 d64: 97 and 87 GFLOP/s in float32, 185 with
- *        the bfloat16 dot product. Alone, the micro-kernel reaches 106 to 109 at 2x6 to 2x14, 3x8,
- *        4x6 and 6x4 too, so the shape that suits the most dims and lengths was taken.
- *     -  AVX2 with MV = 3: s2048 d128 93 -> 96 GFLOP/s, s512 d64 86 -> 84, and s128 d32 77 -> 70,
- *        since strips of 24 do not divide 128. Dropped.
- *     -  V packed in panels of NR dims, so that the micro-kernel reads it from end to end:
- *        s2048 d128 105 -> 103 GFLOP/s, s512 d64 97 -> 94. Dropped.
- *     2  The next tile of K and V is prefetched while a tile is used: s2048 d128 with rows 8 KB
- *        apart, as in h16, 83 -> 102 GFLOP/s; no difference where all fits the caches.
- *     3  Addresses without calls and divisions: s128 d32 83 -> 87 GFLOP/s, s512 d64 97 -> 99. Four
- *        steps of the micro-kernel unrolled: no difference. Blocks of up to 512 rows: s512 d64
- *        +1 %.
- *     4  Logits too large to have an exact shift are rounded before they are shifted: from 2^20 on.
+ * docs/kernels/attn_tile.md has the log: versions with their figures, and what was tried.
  */
 #include <math.h>
 

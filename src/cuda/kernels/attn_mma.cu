@@ -28,45 +28,9 @@
  *     @ablate no-exp no-products divergent extra-barrier strided unswizzled no-staging no-overlap
  *     @ablate over-unrolled masked no-loads delay
  *
- * Version log. TF is TFLOP/s on one H200, f16, not causal, b4 h32 s4096 d64 and b4 h16 s4096 d128;
- * FlashAttention-2, as PyTorch 2.11 has it, did 303 and 336 in the same runs.
+ * Rows whose maximum is 2^24 or more from zero are computed again by plain.cuh.
  *
- *     1  as first written, with 64-bit addresses for each chunk, and scores       275 / 327 TF
- *        cleared by moves
- *     2  the first mma of a sum writes it instead of adding to zeros; scores of   286 / 327
- *        two steps in two arrays instead of copies; the main loop's loads know
- *        no bounds
- *     3  maxima of all rows raised side by side, where the compiler had made      310 / 376
- *        four branches of them, and sums scaled only where one rose by more than
- *        2^8; streams instead of pointers; no masks in the main loop, nor loads
- *        past the end
- *     4  divisions by multiplication; lanes' addresses kept and not found anew;   323 / 360 to 378
- *        under a mask all heads in one section (311 / 372 then)
- *     5  streams go on from tile to tile by themselves, and load the last ones    356 / 398
- *        too: 613 instructions in the main loop where there were 658 (d64),   (340 / 348 causal)
- *        900 where there were 969
- *     6  parts of split keys merged by the last block in the same launch, and     11.9 to 8.7 us
- *        as many of them loaded at once as there are registers for               (b1 h32/8 s1/4096,
- *     7  a launch begins before the one ahead of it has ended, and waits for     with 7) 6.4 to 5.4
- *        that by itself                                                          (b1 h8 s512 d64)
- *     8  rows whose maximum is 2^24 or more from zero, which had been 0 or NaN,  8.73 to 8.85 us
- *        are given up and made anew (plain.cuh): 539 instructions a tile where   (b1 h32/8 s1/4096,
- *        there were 537 (d64, without what only a raised maximum takes)          b16 to b128 same)
- *
- * Measured there: mma.m16n8k16 alone runs at 642 TF, 5.9 clocks of a scheduler each, and other
- * instructions hardly overlap with it: 540 TF with two FFMA for each mma, 390 with four. So every
- * instruction in the loop counts.
- *
- * Tried, and no gain: HEED_O 2 (328 against 323 for d64, which is noise, and worse for d128, for
- * want of registers); 16 rows for each warp (287); tiles of 80, 96 or 128 keys for d64 (308, 304,
- * 305); an access-policy window over K and V (knob l: 34.7 us against 33.6 for b8 h16 s512 d64);
- * half-precision sums (knob a: never the fastest when every config was measured). Decoding, b16
- * h32/8 s1/8192 d128, 121.5 us, 4.4 TB/s, where blocks begin as soon as the launch ahead has all of
- * its own: 142 where they begin when those have started their last loads, since they then land two
- * on a multiprocessor; first keys fetched into the L2 before the wait for that launch 121.6, and b1
- * s1/4096 9.4 for 8.7; keys in 2 to 32 parts 125 to 140; other tiles, stages and groups 123 to 124
- * where the shipped config took 123; copies that have the L2 fetch 256 bytes at a time 132 where it
- * took 119, and without a word about that 119.
+ * docs/kernels/attn_mma.md has the log: versions with their figures, and what was tried.
  */
 #include "delay.cuh"
 #include "mma_load.cuh"

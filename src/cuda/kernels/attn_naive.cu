@@ -13,11 +13,7 @@
  *     @ablate no-exp no-products divergent extra-barrier strided over-unrolled no-loads tiny-blocks
  *     @ablate delay
  *
- * Version log. TF is TFLOP/s on one H200, f16, cold.
- *
- *     1  as described
- *     2  sums of products in four parts, of values by 32 keys; scores are scaled when the maximum
- *        has been taken off. Not timed; predicted: the same, for it waits for loads
+ * docs/kernels/attn_naive.md has the log.
  */
 
 #include "delay.cuh"
