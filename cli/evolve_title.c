@@ -305,7 +305,8 @@ static heed_status meet_leaders(title_bout *it, bool *again)
     };
     /* With several problems two wins are needed, also where it meets somebody on one of them alone.
      */
-    if (status == HEED_OK && it->count > (run->sweep.problems.count > 1))
+    const size_t least = run->sweep.problems.count > 1 ? 2 : 1;
+    if (status == HEED_OK && it->count >= least)
         status = evolve_contest_run(&contest, &yes);
     for (size_t i = 0; i < it->count; i++)
         close_source(it, i);
