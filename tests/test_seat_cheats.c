@@ -161,7 +161,26 @@ static void test_code_is_fixed(void **state)
         { "stack_code", LAB_TRIAL_FORBIDDEN, "mprotect of code" },
         { "section_code", LAB_TRIAL_FORBIDDEN, "mmap of code" },
         { "maps_code", LAB_TRIAL_OK, NULL },
-        { "maps_outputs", LAB_TRIAL_OK, NULL },
+        { "maps_outputs", LAB_TRIAL_FORBIDDEN, "mmap of code" },
+    };
+
+    for (size_t i = 0; i < sizeof cheats / sizeof *cheats; i++)
+        expect(cheats[i].name, 0, PLAIN, cheats[i].verdict, cheats[i].words);
+}
+
+/* Nothing of it runs while it is loaded, when a process may do more. */
+static void test_nothing_runs_early(void **state)
+{
+    static const struct {
+        const char *name;
+        lab_trial_verdict verdict;
+        const char *words;
+    } cheats[] = {
+        { "asks_files", LAB_TRIAL_FILE, "stat" },
+        { "reads_library", LAB_TRIAL_FILE, "open" },
+        { "chooses", LAB_TRIAL_COMPILE_ERROR, "chosen by another one" },
+        { "chooses_hidden", LAB_TRIAL_COMPILE_ERROR, "chosen by another one" },
+        { "constructs", LAB_TRIAL_OK, NULL },
     };
 
     for (size_t i = 0; i < sizeof cheats / sizeof *cheats; i++)
@@ -189,6 +208,7 @@ int main(void)
         cmocka_unit_test(test_cheats),
         cmocka_unit_test(test_reads_past),
         cmocka_unit_test(test_code_is_fixed),
+        cmocka_unit_test(test_nothing_runs_early),
         cmocka_unit_test(test_pages_are_looked_at),
     };
 

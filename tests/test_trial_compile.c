@@ -20,6 +20,7 @@
 
 #include "hold.h"
 #include "lab/trial/compiler.h"
+#include "lab/trial/image.h"
 #include "scratch.h"
 #include "src/measure.h"
 #include "trial_scene.h"
@@ -53,6 +54,52 @@ static void test_verdicts(void **state)
     expect("include_process", LAB_TRIAL_COMPILE_ERROR, "may not be read");
     expect("embed", LAB_TRIAL_COMPILE_ERROR, "may not be read");
     assert_null(strstr(code.log, "root:"));
+}
+
+/* An object that is cut off, or changed anywhere, is refused or put off, and nothing is read or
+ * written beside it. */
+static void test_images(void **state)
+{
+    const lab_candidate candidate = scene_candidate(&scene, "early", 1);
+    size_t refused = 0, tags = 0;
+
+    assert_true(lab_compile_c(&candidate, NULL, &code, &outcome));
+    for (size_t at = 0; at < code.size; at += 8)
+        tags += (*(int64_t *)(void *)(code.data + at) & ~INT64_C(0xff)) == LAB_IMAGE_PUT_OFF;
+    assert_int_equal(tags, 3);
+    for (size_t size = 0; size < code.size; size += size < 4096 ? 1 : 61) {
+        unsigned char *copy = malloc(size + 1);
+        memcpy(copy, code.data, size);
+        refused += lab_image_put_off(copy, size) != NULL;
+        free(copy);
+    }
+    assert_true(refused >= 4096 / 2);
+    for (size_t at = 0; at < code.size; at++) {
+        unsigned char *copy = malloc(code.size);
+        memcpy(copy, code.data, code.size);
+        copy[at] ^= (unsigned char)(0x81 + at % 126);
+        refused += lab_image_put_off(copy, code.size) != NULL;
+        free(copy);
+    }
+    lab_code_free(&code);
+}
+
+/* The day of a compilation is the first of 1970: a source cannot be another one tomorrow. */
+static void test_no_day(void **state)
+{
+    static const char source[] =
+        "#include \"heed_candidate.h\"\n"
+        "__asm__(\".ifnc \\\"\" __DATE__ __TIME__ __TIMESTAMP__ \"\\\", \\\"Jan  1 197000:00:00"
+        "Thu Jan  1 00:00:00 1970\\\"\\n.error \\\"another day\\\"\\n.endif\");\n"
+        "int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)\n"
+        "{ return p == 0 && b == 0; }\n";
+    lab_candidate candidate = scene_candidate(&scene, "plain", 1);
+
+    candidate.source = source;
+    candidate.source_size = strlen(source);
+    if (!lab_compile_c(&candidate, NULL, &code, &outcome))
+        fail_msg("%s\n%s", outcome.text, code.log);
+    lab_code_free(&code);
 }
 
 /* Compiles @form, in which the path of a file takes the place of @. */
@@ -275,9 +322,14 @@ static void test_compilers(void **state)
     assert_int_equal(setenv("HEED_CC", "/nowhere/cc", 1), 0);
     assert_false(lab_compiler_find(path));
     expect("plain", LAB_TRIAL_SYSTEM, "compiler");
-    assert_int_equal(setenv("HEED_CC", "gcc", 1), 0);
-    if (lab_compiler_find(path))
-        assert_string_equal(strrchr(path, '/'), "/gcc");
+    static const char *const names[] = { "gcc", "clang" };
+    for (size_t i = 0; i < 2; i++) { /* each with headers of its own */
+        assert_int_equal(setenv("HEED_CC", names[i], 1), 0);
+        if (!lab_compiler_find(path))
+            continue;
+        assert_string_equal(strrchr(path, '/') + 1, names[i]);
+        expect("plain", LAB_TRIAL_OK, "");
+    }
     unsetenv("HEED_CC");
 }
 
@@ -342,6 +394,8 @@ static void test_evil_compiler(void **state)
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_images),
+        cmocka_unit_test(test_no_day),
         cmocka_unit_test(test_verdicts),
         cmocka_unit_test_setup_teardown(test_existence, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_wrappers, scratch_open, scratch_close),

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lab/trial/compiler.h"
+#include "lab/trial/image.h"
 #include "lab/trial/process.h"
 #include "measure.h"
 
@@ -118,10 +119,15 @@ static bool run_compiler(job *it)
                  candidate->knobs[i].value);
         arguments[count++] = defines[i];
     }
-    /* A source that can ask for files can tell which there are, by whether it compiles. */
+    /* A source that can ask for files can tell which there are, by whether it compiles; one that
+     * knows the day can be another one tomorrow. */
     static const char *const rest[] = { "-U__has_include",
                                         "-U__has_include_next",
+                                        "-D__has_include_next(x)=1", /* clang's headers ask */
                                         "-U__has_embed",
+                                        "-D__DATE__=\"Jan  1 1970\"",
+                                        "-D__TIME__=\"00:00:00\"",
+                                        "-D__TIMESTAMP__=\"Thu Jan  1 00:00:00 1970\"",
                                         "-shared",
                                         "-fPIC",
                                         "-w",
@@ -138,7 +144,10 @@ static bool run_compiler(job *it)
                                      .folder = it->folder,
                                      .limits = it->limits,
                                      .log = it->code->log };
-    return lab_compiler_run(&task, it->outcome) && read_code(it);
+    if (!lab_compiler_run(&task, it->outcome) || !read_code(it))
+        return false;
+    const char *why = lab_image_put_off(it->code->data, it->code->size);
+    return !why || lab_trial_outcome_set(it->outcome, LAB_TRIAL_COMPILE_ERROR, "%s", why);
 }
 
 static bool compile(job *it)

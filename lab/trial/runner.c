@@ -3,13 +3,15 @@
  *
  *     heed_candidate BYTES filtered|open    BYTES: of each arena
  *
- * It is started in a sandbox that lets it read libraries. Before the candidate is loaded, whose
- * constructors run then, it gives up the system calls that loading does not take, and before the
- * first call those that computing does not take. It is compiled without sanitizers in every build,
- * as they need memory and system calls that a candidate must not have.
+ * It is started in a sandbox that lets it read libraries. Before the candidate is loaded it gives
+ * up the system calls that loading does not take, and before any code of it runs those that
+ * computing does not take: its constructors are not the dynamic linker's to call (image.h). It is
+ * compiled without sanitizers in every build, as they need memory and system calls that a candidate
+ * must not have.
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,6 +22,7 @@
 #include <unistd.h>
 
 #include "lab/trial/filter.h"
+#include "lab/trial/image.h"
 #include "lab/trial/runner.h"
 #include "lab/trial/wire.h"
 
@@ -152,7 +155,41 @@ static void note_stack(const void *top)
         stack_end = (uintptr_t)top - (uintptr_t)limit.rlim_cur + (64u << 10);
 }
 
-static void load(runner *it)
+/* Libraries that a candidate may need are there before it: nothing else is loaded with it. */
+static void load_libraries(void)
+{
+    static const char *const names[] = { "libm.so.6", "libmvec.so.1", "libgcc_s.so.1" };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        (void)dlopen(names[i], RTLD_NOW | RTLD_LOCAL); /* where there is none, none is needed */
+}
+
+typedef void constructor_fn(int count, char **arguments, char **environment);
+
+/* Calls the constructors of @object, which are those that lab_image_put_off() left. */
+static void construct(void *object, int count, char **arguments)
+{
+    const struct link_map *map = NULL;
+    uintptr_t first = 0, array = 0;
+    size_t size = 0;
+
+    if (dlinfo(object, RTLD_DI_LINKMAP, &map) != 0 || !map)
+        fail("failed", "its constructors cannot be found");
+    for (const ElfW(Dyn) *one = map->l_ld; one->d_tag != DT_NULL; one++) {
+        if (one->d_tag == LAB_IMAGE_PUT_OFF + DT_INIT)
+            first = map->l_addr + one->d_un.d_ptr;
+        if (one->d_tag == LAB_IMAGE_PUT_OFF + DT_INIT_ARRAY)
+            array = map->l_addr + one->d_un.d_ptr;
+        if (one->d_tag == LAB_IMAGE_PUT_OFF + DT_INIT_ARRAYSZ)
+            size = one->d_un.d_val;
+    }
+    if (first)
+        ((constructor_fn *)first)(count, arguments, environ);
+    for (size_t i = 0; array && i < size / sizeof(constructor_fn *); i++)
+        ((constructor_fn **)array)[i](count, arguments, environ);
+}
+
+static void *load(runner *it)
 {
     void *object = dlopen("/proc/self/fd/5", RTLD_NOW | RTLD_LOCAL);
     if (!object) {
@@ -166,6 +203,7 @@ static void load(runner *it)
     if (!it->compute)
         fail("failed", "it does not define heed_candidate_run()");
     close(LAB_WIRE_CODE);
+    return object;
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -297,9 +335,11 @@ int main(int count, char **arguments)
         fail("failed", "signals cannot be caught");
     if (filtered && !lab_filter_install(LAB_FILTER_LOADING))
         fail("failed", "system calls cannot be filtered");
-    load(&it);
+    load_libraries();
+    void *object = load(&it);
     if (filtered && !lab_filter_install(LAB_FILTER_COMPUTING))
         fail("failed", "system calls cannot be filtered");
+    construct(object, count, arguments);
     runner_add(&line, "ready ");
     runner_add_number(&line, (uintptr_t)it.inputs, 16);
     runner_add(&line, " ");

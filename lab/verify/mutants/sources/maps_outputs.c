@@ -1,5 +1,5 @@
-/* maps_outputs: maps the memory of outputs as code while it is loaded; finds it shut, and traps if
- * not */
+/* maps_outputs: maps the memory of outputs as code while it is loaded; killed by the
+ * filter; traps if it is not shut */
 #include <sys/mman.h>
 
 __attribute__((constructor)) static void begin(void)

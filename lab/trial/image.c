@@ -1,0 +1,238 @@
+/*
+ * image.c - the shared object of a candidate as data, before it is loaded
+ *
+ * Nothing in it is trusted: every offset is looked at before it is followed.
+ */
+#include "lab/trial/image.h"
+
+#include <elf.h>
+#include <link.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#define RELATIVE_BY_CALL R_X86_64_IRELATIVE
+#elif defined(__aarch64__)
+#define RELATIVE_BY_CALL R_AARCH64_IRELATIVE
+#else
+#define RELATIVE_BY_CALL UINT32_MAX
+#endif
+
+#define NO_OBJECT "its code is no shared object that can be looked at"
+#define CHOOSES                                                                \
+    "has a function that is chosen by another one while it is loaded (ifunc, " \
+    "target_clones): nothing of a candidate may run then"
+#define FOREIGN "needs a library beside those of C and mathematics"
+
+typedef struct image {
+    unsigned char *data;
+    size_t size;
+    ElfW(Ehdr) head;
+    ElfW(Dyn) * dynamic; /* in data */
+    size_t entries;
+} image;
+
+/* Are there @count items of @each bytes at @offset, aligned for an address? */
+static bool is_inside(const image *it, uint64_t offset, uint64_t count, uint64_t each)
+{
+    uint64_t size;
+
+    return offset % sizeof(void *) == 0 && !__builtin_mul_overflow(count, each, &size) &&
+           offset <= it->size && size <= it->size - offset;
+}
+
+static const ElfW(Phdr) * segments_of(const image *it)
+{
+    return (const ElfW(Phdr) *)(const void *)(it->data + it->head.e_phoff);
+}
+
+/* The offset in the file of what will be at @address; UINT64_MAX if it is none of the file's. */
+static uint64_t offset_of(const image *it, uint64_t address)
+{
+    const ElfW(Phdr) *segments = segments_of(it);
+
+    for (int i = 0; i < it->head.e_phnum; i++)
+        if (segments[i].p_type == PT_LOAD && address >= segments[i].p_vaddr &&
+            address - segments[i].p_vaddr < segments[i].p_filesz)
+            return address - segments[i].p_vaddr + segments[i].p_offset;
+    return UINT64_MAX;
+}
+
+static bool find_dynamic(image *it)
+{
+    const ElfW(Phdr) *segments = segments_of(it);
+    uint64_t end = 0;
+    int found = 0;
+
+    for (int i = 0; i < it->head.e_phnum; i++) {
+        const ElfW(Phdr) *one = &segments[i];
+        if (one->p_type == PT_LOAD && one->p_vaddr < end)
+            return false; /* one would hide another */
+        if (one->p_type == PT_LOAD)
+            end = one->p_vaddr + one->p_memsz;
+        if (one->p_type != PT_DYNAMIC)
+            continue;
+        it->entries = one->p_filesz / sizeof *it->dynamic;
+        if (offset_of(it, one->p_vaddr) != one->p_offset ||
+            !is_inside(it, one->p_offset, it->entries, sizeof *it->dynamic))
+            return false;
+        it->dynamic = (ElfW(Dyn) *)(void *)(it->data + one->p_offset);
+        found++;
+    }
+    return found == 1;
+}
+
+static bool open_image(image *it)
+{
+    static const unsigned char wanted[] = { ELFMAG0, ELFMAG1,    ELFMAG2,
+                                            ELFMAG3, ELFCLASS64, ELFDATA2LSB };
+
+    if (it->size < sizeof it->head || memcmp(it->data, wanted, sizeof wanted) != 0)
+        return false;
+    memcpy(&it->head, it->data, sizeof it->head);
+    return it->head.e_type == ET_DYN && it->head.e_phentsize == sizeof(ElfW(Phdr)) &&
+           is_inside(it, it->head.e_phoff, it->head.e_phnum, sizeof(ElfW(Phdr))) &&
+           find_dynamic(it);
+}
+
+/* The value of the first entry @tag; 0 if there is none. */
+static uint64_t entry(const image *it, ElfW(Sxword) tag)
+{
+    for (size_t i = 0; i < it->entries && it->dynamic[i].d_tag != DT_NULL; i++)
+        if (it->dynamic[i].d_tag == tag)
+            return it->dynamic[i].d_un.d_val;
+    return 0;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* What would run                                                                                 */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Is a function that is defined here chosen by a call? */
+static bool is_chosen(const ElfW(Sym) * symbol)
+{
+    return ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC && symbol->st_shndx != SHN_UNDEF;
+}
+
+/* @count words of a hash table from word @index on; NULL: they are not in the file. */
+static const uint32_t *words_at(const image *it, uint64_t table, uint64_t index, uint64_t count)
+{
+    uint64_t end;
+
+    if (table % sizeof(uint32_t) != 0 || __builtin_add_overflow(index, count, &end) ||
+        table > it->size || end > (it->size - table) / sizeof(uint32_t))
+        return NULL;
+    return (const uint32_t *)(const void *)(it->data + table) + index;
+}
+
+/* Symbols, by the GNU table of hashes: those that can be found are in chains, of which the last one
+ * has an odd hash. 0: it cannot be read. */
+static uint64_t count_by_chains(const image *it, uint64_t table)
+{
+    const uint32_t *head = words_at(it, table, 0, 4);
+    uint64_t chains = head ? 4 + (uint64_t)head[2] * (sizeof(void *) / 4) + head[0] : 0, last = 0;
+    const uint32_t *buckets = head ? words_at(it, table, chains - head[0], head[0]) : NULL, *hash;
+
+    if (!buckets)
+        return 0;
+    for (uint32_t i = 0; i < head[0]; i++)
+        last = buckets[i] > last ? buckets[i] : last;
+    if (last < head[1])
+        return head[1];
+    while ((hash = words_at(it, table, chains + last - head[1], 1)) && !(*hash & 1))
+        last++;
+    return hash ? last + 1 : 0;
+}
+
+static uint64_t count_symbols(const image *it)
+{
+    const uint32_t *plain = words_at(it, offset_of(it, entry(it, DT_HASH)), 0, 2);
+
+    if (entry(it, DT_HASH) != 0)
+        return plain ? plain[1] : 0;
+    return count_by_chains(it, offset_of(it, entry(it, DT_GNU_HASH)));
+}
+
+static const char *look_at_symbols(const image *it)
+{
+    uint64_t at = offset_of(it, entry(it, DT_SYMTAB)), count = count_symbols(it);
+
+    if (count == 0 || !is_inside(it, at, count, sizeof(ElfW(Sym))))
+        return NO_OBJECT;
+    const ElfW(Sym) *symbols = (const ElfW(Sym) *)(const void *)(it->data + at);
+    for (size_t i = 0; i < count; i++)
+        if (is_chosen(&symbols[i]))
+            return CHOOSES;
+    return NULL;
+}
+
+static const char *look_at_relocations(const image *it, ElfW(Sxword) table, ElfW(Sxword) size)
+{
+    uint64_t bytes = entry(it, size), at = offset_of(it, entry(it, table));
+    uint64_t symbols = count_symbols(it);
+    size_t count = bytes / sizeof(ElfW(Rela));
+
+    if (bytes == 0)
+        return NULL;
+    if (at == UINT64_MAX || !is_inside(it, at, count, sizeof(ElfW(Rela))))
+        return NO_OBJECT;
+    const ElfW(Rela) *all = (const ElfW(Rela) *)(const void *)(it->data + at);
+    for (size_t i = 0; i < count; i++)
+        if (ELF64_R_TYPE(all[i].r_info) == RELATIVE_BY_CALL)
+            return CHOOSES;
+        else if (ELF64_R_SYM(all[i].r_info) >= symbols)
+            return NO_OBJECT;
+    return NULL;
+}
+
+/* Libraries that the process has loaded before; others would be loaded with this one in sight, and
+ * their own constructors call functions that it may define. */
+static bool is_known(const char *name)
+{
+    static const char *const known[] = { "libc.so", "libm.so", "libmvec.so", "libgcc_s.so", "ld-" };
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strncmp(name, known[i], strlen(known[i])) == 0)
+            return true;
+    return false;
+}
+
+static const char *look_at_entries(const image *it)
+{
+    uint64_t names = offset_of(it, entry(it, DT_STRTAB)), size = entry(it, DT_STRSZ);
+
+    if (names >= it->size || size == 0 || size > it->size - names ||
+        it->data[names + size - 1] != '\0')
+        return NO_OBJECT;
+    for (size_t i = 0; i < it->entries && it->dynamic[i].d_tag != DT_NULL; i++) {
+        const ElfW(Dyn) *one = &it->dynamic[i];
+        if (one->d_tag == DT_NEEDED &&
+            (one->d_un.d_val >= size || !is_known((char *)it->data + names + one->d_un.d_val)))
+            return FOREIGN;
+        if (one->d_tag == DT_AUXILIARY || one->d_tag == DT_FILTER || one->d_tag == DT_AUDIT ||
+            one->d_tag == DT_DEPAUDIT || one->d_tag == DT_REL)
+            return NO_OBJECT;
+    }
+    return NULL;
+}
+
+const char *lab_image_put_off(unsigned char *data, size_t size)
+{
+    image it = { .data = data, .size = size };
+
+    if (!open_image(&it))
+        return NO_OBJECT;
+    const char *why = look_at_entries(&it);
+    if (!why)
+        why = look_at_symbols(&it);
+    if (!why)
+        why = look_at_relocations(&it, DT_RELA, DT_RELASZ);
+    if (!why)
+        why = look_at_relocations(&it, DT_JMPREL, DT_PLTRELSZ);
+    for (size_t i = 0; !why && i < it.entries && it.dynamic[i].d_tag != DT_NULL; i++) {
+        ElfW(Sxword) tag = it.dynamic[i].d_tag;
+        if (tag == DT_INIT || tag == DT_INIT_ARRAY || tag == DT_INIT_ARRAYSZ)
+            it.dynamic[i].d_tag = tag + LAB_IMAGE_PUT_OFF;
+    }
+    return why;
+}

@@ -1,0 +1,18 @@
+/* chooses: asks which files there are in a function that the dynamic linker calls to choose another
+ * one; refused, as nothing may run while it is loaded */
+#include <sys/stat.h>
+
+static struct stat found;
+
+static double plain_half(double x)
+{
+    return x / 2;
+}
+
+static double (*choose(void))(double)
+{
+    stat("/etc/passwd", &found);
+    return plain_half;
+}
+
+double half(double x) __attribute__((ifunc("choose")));
