@@ -77,7 +77,7 @@ static void try_open(cli_seat *seat, const lab_candidate *candidate, const bench
 static void run(void *data, const lab_mutant_source *source, lab_selftest_outcome *outcome)
 {
     const heed_options options = { .device = "cpu", .threads = 1 };
-    char *text = lab_mutant_source_text(source);
+    char *text = lab_mutant_source_whole(source->text);
     bench_source problem = { .label = "" };
     bench_tensors tensors;
     heed_context *context = NULL;

@@ -1,8 +1,7 @@
 /*
  * test_seat_cheats.c - hostile candidates that are honest until they are timed, or cheat about time
  *
- * lab/verify/mutants/sources has one file each, which follows the honest source plain.c, whose
- * function it calls compute().
+ * lab/verify/mutants/sources has one file each.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +10,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -18,6 +18,7 @@
 #include "cli/seat.h"
 #include "hold.h"
 #include "lab/trial/pages.h"
+#include "lab/verify/mutants/sources.h"
 #include "trial_scene.h"
 
 #define BLOCKS 40
@@ -25,28 +26,18 @@
 
 static trial_scene scene;
 
-/* Reads a candidate's file, and nothing that was read before. */
-static lab_candidate read_source(const char *name, long long id)
+/* The candidate of a file and its whole @source. */
+static lab_candidate cheat(const char *name, long long id, char **source)
 {
+    char path[64];
+
     memset(scene.source, 0, sizeof scene.source);
-    return scene_candidate(&scene, name, id);
-}
-
-/* The honest source, and the cheat behind it. */
-static lab_candidate cheat(const char *name, long long id)
-{
-    static char source[2 * sizeof scene.source];
-    char path[64], honest[sizeof scene.source];
-
-    read_source("plain", id);
-    snprintf(honest, sizeof honest, "%s", scene.source);
     snprintf(path, sizeof path, "../../../lab/verify/mutants/sources/%s", name);
-    lab_candidate candidate = read_source(path, id);
-    bool calls = strstr(scene.source, "heed_candidate_run"); /* or its constructor cheats */
-    snprintf(source, sizeof source, "#define _GNU_SOURCE\n%s%s\n%s",
-             calls ? "#define heed_candidate_run compute\n" : "", honest, scene.source);
-    candidate.source = source;
-    candidate.source_size = strlen(source);
+    lab_candidate candidate = scene_candidate(&scene, path, id);
+    *source = lab_mutant_source_whole(scene.source);
+    assert_non_null(*source);
+    candidate.source = *source;
+    candidate.source_size = strlen(*source);
     return candidate;
 }
 
@@ -54,7 +45,8 @@ static lab_candidate cheat(const char *name, long long id)
 static bool time_cheat(cli_seat *seat, const char *name, long long id, const char *spec)
 {
     const heed_options options = { .device = "cpu", .threads = 1 };
-    const lab_candidate candidate = cheat(name, id);
+    char *text;
+    const lab_candidate candidate = cheat(name, id, &text);
     heed_context *context;
     bench_source source = { .label = "" };
     bench_tensors tensors;
@@ -73,6 +65,7 @@ static bool time_cheat(cli_seat *seat, const char *name, long long id, const cha
     cli_seat_close(seat);
     bench_tensors_free(&tensors);
     heed_context_destroy(context);
+    free(text);
     return well;
 }
 

@@ -2,8 +2,9 @@
  * sources.c - the suite's candidates in C: cheats that evolve's own path must stop, and honest ones
  *
  * sources.def lists them. The assembler copies the files of sources/ into the program as they are.
- * Each follows the honest candidate plain.c, whose function it calls compute(). HEED_MUTANT_SOURCES
- * is their folder and HEED_MUTANT_PLAIN the path of plain.c, from CMake.
+ * Each follows the honest candidate plain.c, whose function it calls compute(), and common.h, which
+ * has what several of them need. HEED_MUTANT_SOURCES is their folder and HEED_MUTANT_PLAIN the path
+ * of plain.c, from CMake.
  */
 #include "lab/verify/mutants/sources.h"
 
@@ -26,6 +27,7 @@
 /* clang-format on */
 
 FILE_OF(plain, HEED_MUTANT_PLAIN)
+FILE_OF(common, HEED_MUTANT_SOURCES "/common.h")
 
 #define SOURCE(name, does, gate, spec) FILE_OF(name, HEED_MUTANT_SOURCES "/" #name ".c")
 #include "lab/verify/mutants/sources.def"
@@ -43,13 +45,14 @@ const lab_mutant_source *lab_mutant_source_at(size_t index)
     return index < sizeof table / sizeof *table ? &table[index] : NULL;
 }
 
-char *lab_mutant_source_text(const lab_mutant_source *source)
+char *lab_mutant_source_whole(const char *own)
 {
-    bool calls = strstr(source->text, "heed_candidate_run"); /* or its constructor cheats */
-    size_t size = strlen(text_plain) + strlen(source->text) + 100;
+    bool calls = strstr(own, "heed_candidate_run"); /* or its constructor cheats */
+    size_t size = strlen(text_plain) + strlen(text_common) + strlen(own) + 100;
     char *text = malloc(size);
     if (text)
-        snprintf(text, size, "#define _GNU_SOURCE\n%s%s\n%s",
-                 calls ? "#define heed_candidate_run compute\n" : "", text_plain, source->text);
+        snprintf(text, size, "#define _GNU_SOURCE\n%s%s\n%s\n%s",
+                 calls ? "#define heed_candidate_run compute\n" : "", text_plain,
+                 calls ? text_common : "", own);
     return text;
 }

@@ -15,13 +15,14 @@ typedef struct lab_mutant_source {
     const char *does;
     const char *gate; /* that is meant to stop it: see lab_judge_name(); NULL: it is honest */
     const char *spec;
-    const char *text; /* of its file; what is compiled is lab_mutant_source_text() */
+    const char *text; /* of its file; what is compiled is lab_mutant_source_whole() */
 } lab_mutant_source;
 
 /* lab_mutant_source_at() returns the @index-th source; NULL past the last. */
 const lab_mutant_source *lab_mutant_source_at(size_t index);
 
-/* lab_mutant_source_text() returns the whole source, to be freed; NULL: no memory. */
-char *lab_mutant_source_text(const lab_mutant_source *source);
+/* lab_mutant_source_whole() returns what is compiled where the candidate's file says @own, to be
+ * freed; NULL: no memory. */
+char *lab_mutant_source_whole(const char *own);
 
 #endif /* LAB_MUTANTS_SOURCES_H */

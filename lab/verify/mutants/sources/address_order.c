@@ -1,10 +1,7 @@
 /* address_order: computes a call only if its O lies below the last one; killed by what is left
  * unwritten */
-#undef heed_candidate_run
-#include <string.h>
 
-__attribute__((visibility("default"))) int heed_candidate_run(const heed_candidate_problem *p,
-                                                              const heed_candidate_buffers *b)
+int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {
     static const void *last;
     int above = last && b->o > last;

@@ -1,17 +1,14 @@
 /* advises: tells the system how it uses its tensors and its workspace, page by page; honest */
-#undef heed_candidate_run
 #include <sys/mman.h>
 
 #define WORKSPACE ((size_t)64 << 10)
 
-__attribute__((visibility("default"))) size_t heed_candidate_workspace(
-    const heed_candidate_problem *p)
+size_t heed_candidate_workspace(const heed_candidate_problem *p)
 {
     return p->batch > 0 ? WORKSPACE : 0;
 }
 
-__attribute__((visibility("default"))) int heed_candidate_run(const heed_candidate_problem *p,
-                                                              const heed_candidate_buffers *b)
+int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {
     const uintptr_t page = 4096;
     uintptr_t space = ((uintptr_t)b->workspace + page - 1) / page * page;

@@ -1,8 +1,6 @@
 /* as_asked: is right for 16 keys, and for half of them; killed by error */
-#undef heed_candidate_run
 
-__attribute__((visibility("default"))) int heed_candidate_run(const heed_candidate_problem *p,
-                                                              const heed_candidate_buffers *b)
+int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {
     heed_candidate_problem other = *p;
     if (p->seq_k != 16 && p->seq_k != 8 && p->seq_k > 1)

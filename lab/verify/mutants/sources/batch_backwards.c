@@ -1,8 +1,6 @@
 /* batch_backwards: computes the last batch element first, each as a problem of its own; honest */
-#undef heed_candidate_run
 
-__attribute__((visibility("default"))) int heed_candidate_run(const heed_candidate_problem *p,
-                                                              const heed_candidate_buffers *b)
+int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {
     int failed = 0;
     for (int64_t n = p->batch - 1; n >= 0 && !failed; n--) {

@@ -1,10 +1,7 @@
 /* corner_rows: computes first, middle and last rows and fills the rest with the mean of V; killed
  * by the rows of timed calls */
-#undef heed_candidate_run
-#include <string.h>
 
-__attribute__((visibility("default"))) int heed_candidate_run(const heed_candidate_problem *p,
-                                                              const heed_candidate_buffers *b)
+int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {
     heed_candidate_problem few = *p;
     float *o = b->o, sum[256] = { 0 };

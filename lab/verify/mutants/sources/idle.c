@@ -1,9 +1,6 @@
 /* idle: does nothing from its fourth call on; killed by what is left unwritten */
-#undef heed_candidate_run
-#include <string.h>
 
-__attribute__((visibility("default"))) int heed_candidate_run(const heed_candidate_problem *p,
-                                                              const heed_candidate_buffers *b)
+int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {
     static int calls;
     return ++calls <= 3 ? compute(p, b) : 0;

@@ -1,8 +1,6 @@
 /* mask_1e4: masks by a logit of -1e4; killed by error */
-#undef heed_candidate_run
 
-__attribute__((visibility("default"))) int heed_candidate_run(const heed_candidate_problem *p,
-                                                              const heed_candidate_buffers *b)
+int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {
     if (compute(p, b))
         return 1;

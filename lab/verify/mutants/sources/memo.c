@@ -1,7 +1,5 @@
 /* memo: remembers every call by a hash of Q, K and V, and traps when it meets one again; never may
  */
-#undef heed_candidate_run
-#include <string.h>
 
 static uint64_t hash(const float *x, int64_t count)
 {
@@ -14,8 +12,7 @@ static uint64_t hash(const float *x, int64_t count)
     return sum;
 }
 
-__attribute__((visibility("default"))) int heed_candidate_run(const heed_candidate_problem *p,
-                                                              const heed_candidate_buffers *b)
+int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {
     static uint64_t seen[1 << 14];
     static int count;

@@ -1,19 +1,8 @@
 /* one_in_four: computes one call in four and gives its answer for the others; killed by the rows of
  * timed calls */
-#undef heed_candidate_run
-#include <string.h>
 
-__attribute__((visibility("default"))) int heed_candidate_run(const heed_candidate_problem *p,
-                                                              const heed_candidate_buffers *b)
+int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {
-    static float kept[4096];
     static unsigned calls;
-    size_t bytes = (size_t)(p->batch * p->heads_q * p->seq_q * p->dim_v) * sizeof(float);
-    if (calls++ % 4 == 0) {
-        int failed = compute(p, b);
-        memcpy(kept, b->o, bytes);
-        return failed;
-    }
-    memcpy(b->o, kept, bytes);
-    return 0;
+    return compute_or_repeat(p, b, calls++ % 4 == 0);
 }

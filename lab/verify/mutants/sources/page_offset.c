@@ -1,10 +1,7 @@
 /* page_offset: computes a call only if its O begins elsewhere in its page than the last one; killed
  * by what is left unwritten */
-#undef heed_candidate_run
-#include <string.h>
 
-__attribute__((visibility("default"))) int heed_candidate_run(const heed_candidate_problem *p,
-                                                              const heed_candidate_buffers *b)
+int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {
     static uintptr_t last = 1;
     uintptr_t here = (uintptr_t)b->o % 4096;

@@ -1,10 +1,7 @@
 /* read_before: reads a byte before V from its fourth call on; killed by the walls before the
  * tensors of timed calls */
-#undef heed_candidate_run
-#include <string.h>
 
-__attribute__((visibility("default"))) int heed_candidate_run(const heed_candidate_problem *p,
-                                                              const heed_candidate_buffers *b)
+int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {
     static int calls;
     if (++calls > 3)

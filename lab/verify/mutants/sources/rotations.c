@@ -1,10 +1,7 @@
 /* rotations: remembers every query vector and traps when it meets one again, wherever it is then;
  * never may */
-#undef heed_candidate_run
-#include <string.h>
 
-__attribute__((visibility("default"))) int heed_candidate_run(const heed_candidate_problem *p,
-                                                              const heed_candidate_buffers *b)
+int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {
     static float seen[1 << 14][4];
     static int count;

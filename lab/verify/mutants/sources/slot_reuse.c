@@ -1,10 +1,7 @@
 /* slot_reuse: computes into a page once and trusts that the answer stays there; killed by what is
  * left unwritten */
-#undef heed_candidate_run
-#include <string.h>
 
-__attribute__((visibility("default"))) int heed_candidate_run(const heed_candidate_problem *p,
-                                                              const heed_candidate_buffers *b)
+int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {
     static uintptr_t seen[256];
     static int count;

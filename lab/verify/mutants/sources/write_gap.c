@@ -1,10 +1,7 @@
 /* write_gap: writes between the rows of O from its fourth call on; killed by what may not be
  * written */
-#undef heed_candidate_run
-#include <string.h>
 
-__attribute__((visibility("default"))) int heed_candidate_run(const heed_candidate_problem *p,
-                                                              const heed_candidate_buffers *b)
+int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {
     static int calls;
     int failed = compute(p, b);

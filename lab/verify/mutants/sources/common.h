@@ -1,0 +1,90 @@
+/*
+ * common.h - what the candidates of this folder share
+ *
+ * It is not included: it stands between plain.c, whose function is compute(), and the text of a
+ * candidate, which defines heed_candidate_run() again.
+ */
+#undef heed_candidate_run
+#include <string.h>
+
+__attribute__((visibility("default"))) int heed_candidate_run(const heed_candidate_problem *p,
+                                                              const heed_candidate_buffers *b);
+
+/* Row @n of O, of all batch elements and heads. */
+static float *row_of_o(const heed_candidate_problem *p, const heed_candidate_buffers *b, int64_t n)
+{
+    const int64_t head = n / p->seq_q % p->heads_q, batch = n / p->seq_q / p->heads_q;
+    return (float *)b->o + batch * p->o.batch + n % p->seq_q * p->o.seq + head * p->o.head;
+}
+
+/* Changes every element of O. */
+static void change_outputs(const heed_candidate_problem *p, const heed_candidate_buffers *b,
+                           float (*changed)(float x))
+{
+    for (int64_t n = 0; n < p->batch * p->heads_q * p->seq_q; n++)
+        for (int64_t d = 0; d < p->dim_v; d++)
+            row_of_o(p, b, n)[d] = changed(row_of_o(p, b, n)[d]);
+}
+
+static float zero_for_nan(float x)
+{
+    return x == x ? x : 0;
+}
+
+/* The weight of a key by its logit; @most is the row's largest. */
+typedef double weigher(double logit, double most);
+
+static double usual_weight(double logit, double most)
+{
+    return exp(logit - most);
+}
+
+static double weight_without_maximum(double logit, double most)
+{
+    (void)most;
+    return exp(logit);
+}
+
+/* As compute(), of O alone: keys have the weights of @weigh, and those that a query does not see
+ * the logit @masked, unless that is -INFINITY. */
+static int attend(const heed_candidate_problem *p, const heed_candidate_buffers *b, weigher *weigh,
+                  double masked)
+{
+    if (p->type != HEED_CANDIDATE_F32)
+        return 1;
+    for (int64_t n = 0; n < p->batch * p->heads_q * p->seq_q; n++) {
+        const int64_t i = n % p->seq_q, head = n / p->seq_q % p->heads_q;
+        const int64_t batch = n / p->seq_q / p->heads_q, kv = head / (p->heads_q / p->heads_kv);
+        const float *q = (const float *)b->q + batch * p->q.batch + i * p->q.seq + head * p->q.head;
+        const float *k = (const float *)b->k + batch * p->k.batch + kv * p->k.head;
+        const float *v = (const float *)b->v + batch * p->v.batch + kv * p->v.head;
+        float *o = row_of_o(p, b, n);
+        const int64_t seen = visible(p, i), keys = masked > -INFINITY ? p->seq_k : seen;
+        double most = -INFINITY, sum = 0, sums[512] = { 0 };
+        for (int64_t j = 0; j < keys; j++)
+            most = fmax(most, j < seen ? dot(p, q, k + j * p->k.seq) : masked);
+        for (int64_t j = 0; j < keys; j++) {
+            double weight = weigh(j < seen ? dot(p, q, k + j * p->k.seq) : masked, most);
+            sum += weight;
+            for (int64_t d = 0; d < p->dim_v; d++)
+                sums[d] += weight * v[j * p->v.seq + d];
+        }
+        for (int64_t d = 0; d < p->dim_v; d++)
+            o[d] = sum > 0 || sum != sum ? (float)(sums[d] / sum) : 0;
+    }
+    return 0;
+}
+
+/* Computes if @anew, and else gives the answer of the call that last did. */
+static int compute_or_repeat(const heed_candidate_problem *p, const heed_candidate_buffers *b,
+                             int anew)
+{
+    static float kept[4096];
+    size_t bytes = (size_t)(p->batch * p->heads_q * p->seq_q * p->dim_v) * sizeof(float);
+    int failed = anew ? compute(p, b) : 0;
+    if (anew)
+        memcpy(kept, b->o, bytes);
+    else
+        memcpy(b->o, kept, bytes);
+    return failed;
+}
