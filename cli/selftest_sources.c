@@ -1,8 +1,6 @@
 /*
  * selftest_sources.c - the suite's candidates in C, on the path that sources of `heed evolve` take
  */
-#define _GNU_SOURCE /* nftw() */
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +11,7 @@
 #include "candidate.h"
 #include "seat.h"
 #include "selftest.h"
+#include "trial/folder.h"
 #include "trial/sandbox.h"
 
 /* As evolve compiles them. */
@@ -119,24 +118,13 @@ const lab_selftest_sources *selftest_sources(void)
 
 #define TRIES 50
 
-static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *where)
-{
-    (void)status;
-    (void)type;
-    (void)where;
-    remove(path);
-    return 0;
-}
-
 /* A child that is killed in the middle of compiling leaves a folder. So all of them are in one. */
 heed_status selftest_run(const lab_selftest_options *options, lab_selftest_result *result)
 {
     const char *base = getenv("TMPDIR");
-    char *before = base ? strdup(base) : NULL, folder[100] = "";
-    if (!base || base[0] != '/' || strlen(base) > 64)
-        base = "/tmp"; /* the laboratory takes no longer path */
-    snprintf(folder, sizeof folder, "%s/heed-selftest-XXXXXX", base);
-    bool made = mkdtemp(folder);
+    char *before = base ? strdup(base) : NULL;
+    char folder[LAB_FOLDER_SIZE - 24]; /* those of the candidates are in it */
+    bool made = lab_folder_make(folder, sizeof folder, "selftest");
     if (made)
         setenv("TMPDIR", folder, 1);
     heed_status status = lab_selftest_run(options, result);
@@ -144,7 +132,7 @@ heed_status selftest_run(const lab_selftest_options *options, lab_selftest_resul
     for (int i = 0; made && i < TRIES && access(folder, F_OK) == 0; i++) {
         const struct timespec nap = { .tv_nsec = i ? 20000000 : 0 };
         nanosleep(&nap, NULL);
-        nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+        lab_folder_remove(folder);
     }
     if (made && before)
         setenv("TMPDIR", before, 1);

@@ -3,7 +3,6 @@
  */
 #include "lab/trial/compile.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "lab/trial/compiler.h"
+#include "lab/trial/folder.h"
 #include "lab/trial/image.h"
 #include "lab/trial/process.h"
 #include "measure.h"
@@ -23,7 +23,7 @@ typedef struct job {
     const lab_limits *limits;
     lab_code *code;
     lab_trial_outcome *outcome;
-    char folder[128]; /* of this job alone */
+    char folder[LAB_FOLDER_SIZE]; /* of this job alone */
 } job;
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -44,32 +44,12 @@ static bool write_file(const char *folder, const char *name, const char *text, s
 
 static bool make_folder(job *it)
 {
-    const char *base = getenv("TMPDIR");
     const char *header = lab_candidate_header();
 
-    if (!base || base[0] != '/' || strlen(base) > sizeof it->folder - 24)
-        base = "/tmp";
-    snprintf(it->folder, sizeof it->folder, "%s/heed-trial-XXXXXX", base);
-    if (!mkdtemp(it->folder)) {
-        it->folder[0] = '\0';
-        return false;
-    }
-    return write_file(it->folder, "candidate.c", it->candidate->source,
+    return lab_folder_make(it->folder, sizeof it->folder, "trial") &&
+           write_file(it->folder, "candidate.c", it->candidate->source,
                       it->candidate->source_size) &&
            write_file(it->folder, "heed_candidate.h", header, strlen(header));
-}
-
-static void remove_folder(const char *folder)
-{
-    DIR *directory = folder[0] ? opendir(folder) : NULL;
-    const struct dirent *entry;
-
-    while (directory && (entry = readdir(directory)))
-        unlinkat(dirfd(directory), entry->d_name, 0);
-    if (directory)
-        closedir(directory);
-    if (folder[0])
-        rmdir(folder);
 }
 
 /* Takes the compiler's result. */
@@ -179,7 +159,7 @@ bool lab_compile_c(const lab_candidate *candidate, const lab_limits *limits, lab
     it->code = code;
     it->outcome = outcome;
     bool done = lab_candidate_check(candidate, outcome) && compile(it);
-    remove_folder(it->folder);
+    lab_folder_remove(it->folder);
     free(it);
     outcome->seconds = (double)(heed_clock_ns() - start) * 1e-9;
     return done;

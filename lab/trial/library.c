@@ -1,12 +1,10 @@
 /*
  * library.c - a libheed of another day: made of its sources, and loaded into this process
  */
-#define _GNU_SOURCE /* nftw() */
 #include "lab/trial/library.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +13,7 @@
 
 #include "lab/trial/compile.h"
 #include "lab/trial/compiler.h"
+#include "lab/trial/folder.h"
 
 #define HEADER "heed library 1\n"
 #define INTERFACE "interface.c"
@@ -42,7 +41,7 @@ typedef struct job {
     size_t count;
     lab_limits limits;
     lab_trial_outcome *outcome;
-    char folder[64];
+    char folder[LAB_FOLDER_SIZE];
     char compiler[PATH_MAX];
     char *recipe; /* a copy, cut into words */
     char log[LAB_LOG_SIZE];
@@ -218,29 +217,14 @@ static bool write_interface(const job *it)
 
 static bool make_folder(job *it)
 {
-    const char *base = getenv("TMPDIR");
     bool written = true;
 
-    if (!base || base[0] != '/' || strlen(base) > sizeof it->folder - 24)
-        base = "/tmp";
-    snprintf(it->folder, sizeof it->folder, "%s/heed-library-XXXXXX", base);
-    if (!mkdtemp(it->folder)) {
-        it->folder[0] = '\0';
+    if (!lab_folder_make(it->folder, sizeof it->folder, "library"))
         return lab_trial_outcome_set(it->outcome, LAB_TRIAL_SYSTEM, "cannot make a folder: %s",
                                      strerror(errno));
-    }
     for (size_t i = 0; i < it->count && written; i++)
         written = write_text(it, it->files[i].path, it->files[i].text);
     return written && write_interface(it);
-}
-
-static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *where)
-{
-    (void)status;
-    (void)type;
-    (void)where;
-    remove(path);
-    return 0;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -360,8 +344,7 @@ bool lab_library_load(lab_library *library, const lab_library_file *files, size_
                               "there is no C compiler: none of cc, gcc, clang is in PATH");
     else
         done = read_recipe(it) && make_folder(it) && compile_all(it) && load(it, library);
-    if (it->folder[0])
-        nftw(it->folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    lab_folder_remove(it->folder);
     if (!done)
         lab_library_unload(library);
     free(it->recipe);

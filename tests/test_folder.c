@@ -1,0 +1,93 @@
+/*
+ * test_folder.c - folders for what a compiler makes: where they are, and that nothing is left
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lab/trial/folder.h"
+#include "scratch.h"
+
+static bool make(char path[LAB_FOLDER_SIZE], const char *base)
+{
+    setenv("TMPDIR", base, 1);
+    bool made = lab_folder_make(path, LAB_FOLDER_SIZE, "test");
+    unsetenv("TMPDIR");
+    return made;
+}
+
+static void expect_below(const char *base, const char *given)
+{
+    char path[LAB_FOLDER_SIZE];
+    struct stat status;
+
+    assert_true(make(path, given));
+    assert_memory_equal(path, base, strlen(base));
+    assert_memory_equal(path + strlen(base), "/heed-test-", 11);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0700);
+    lab_folder_remove(path);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+static void test_place(void **state)
+{
+    char long_path[LAB_FOLDER_SIZE];
+
+    memset(long_path, '/', sizeof long_path - 1);
+    long_path[sizeof long_path - 1] = '\0';
+    expect_below(*state, *state);
+    expect_below("/tmp", "");
+    expect_below("/tmp", ".");
+    expect_below("/tmp", long_path);
+}
+
+static void test_no_place(void **state)
+{
+    char path[LAB_FOLDER_SIZE] = "left";
+
+    (void)state;
+    assert_false(make(path, "/none"));
+    assert_string_equal(path, "");
+    lab_folder_remove(path);
+}
+
+/* Folders in it go too; what links lead to stays. */
+static void test_all_of_it_goes(void **state)
+{
+    char path[LAB_FOLDER_SIZE], outside[SCRATCH_PATH_SIZE], name[LAB_FOLDER_SIZE + 40];
+
+    scratch_text_write(state, "stays", "here");
+    assert_true(make(path, *state));
+    snprintf(name, sizeof name, "%s/one", path);
+    assert_int_equal(mkdir(name, 0700), 0);
+    snprintf(name, sizeof name, "%s/one/two", path);
+    assert_int_equal(mkdir(name, 0700), 0);
+    snprintf(name, sizeof name, "%s/one/two/file", path);
+    scratch_write(name, "text", 4);
+    snprintf(name, sizeof name, "%s/one/link", path);
+    assert_int_equal(symlink(*state, name), 0);
+    lab_folder_remove(path);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(access(scratch_path(state, "stays", outside), F_OK), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_place, scratch_open, scratch_close),
+        cmocka_unit_test(test_no_place),
+        cmocka_unit_test_setup_teardown(test_all_of_it_goes, scratch_open, scratch_close),
+    };
+
+    unsetenv("TMPDIR");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
