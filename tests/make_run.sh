@@ -1,8 +1,8 @@
 #!/bin/sh
 # make_run.sh HEED SOURCE - what `make run` prints after the build, with two seconds to search in
 #
-# No line has more than 120 columns; the rivals that it compares are those that are there; and what README shows of
-# it, titles and commands, is what it prints, word for word and in that order.
+# No line has more than 120 columns; the rivals that it compares are those that are there; and what
+# docs/command-line.md shows of it, titles and commands, is what it prints, word for word and in that order.
 set -eu
 heed=$1 source=$2
 folder=$(mktemp -d)
@@ -29,6 +29,6 @@ done
 same() {
     sed -n "$1" "$2" | sed -e "s,$folder,build/release,g" -e 's/--peers .*/--peers .../'
 }
-same '/^`make run` takes/,/^`make test` ends/{/^    \(## \|\$ heed\)/s/^    //p}' README.md >"$folder/readme"
+same '/^`make run` prints/,/^A log of it/{/^    \(## \|\$ heed\)/s/^    //p}' docs/command-line.md >"$folder/shown"
 same '/^## \|^\$ heed/p' "$folder/said" | grep -v '^\$ heed tune' >"$folder/printed"
-[ -s "$folder/readme" ] && diff "$folder/readme" "$folder/printed"
+[ -s "$folder/shown" ] && diff "$folder/shown" "$folder/printed"

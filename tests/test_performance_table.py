@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of scripts/performance_table.py, and that README.md has the tables that it makes.
+"""Tests of scripts/performance_table.py, and that the pages have the tables that it makes.
 
     test_performance_table.py HEED
 """
@@ -41,17 +41,19 @@ def write(folder, date, name, time, *rows):
 
 
 def run(folder, *arguments):
-    command = [sys.executable, "-B", SCRIPT, HEED, "--readme", folder / "README.md", "--benchmarks",
-               folder / "benchmarks", *arguments]
+    command = [sys.executable, "-B", SCRIPT, HEED, "--root", folder, *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_table(folder):
-    readme = folder / "README.md"
-    readme.write_text(f"before\n{performance_table.BEGIN}\nold\n{performance_table.END}\nafter\n")
+    readme, page = folder / "README.md", folder / "docs" / "performance.md"
+    page.parent.mkdir()
+    for file in (readme, page):
+        file.write_text(f"before\n{performance_table.BEGIN}\nold\n{performance_table.END}\nafter\n")
     assert run(folder, "--check").returncode == 1
     assert run(folder).returncode == 0
-    assert "old" not in readme.read_text() and run(folder, "--check").returncode == 0
+    assert "old" not in readme.read_text() + page.read_text()
+    assert run(folder, "--check").returncode == 0
     write(folder, "2026-01-01", "a.json", "00:00:00", row(OLD, 1e-6))
     write(folder, "2026-01-02", "b.json", "10:00:00", row(P1, 1e-4), row(P3, 3e-5))
     write(folder, "2026-01-02", "a.json", "11:00:00",
@@ -60,7 +62,8 @@ def test_table(folder):
           row(BAD, None, outcome="wrong"))
     assert run(folder, "--check").returncode == 1
     assert run(folder).returncode == 0 and run(folder, "--check").returncode == 0
-    text = readme.read_text()
+    text = page.read_text()
+    assert "](../benchmarks/some-gpu/2026-01-02)" in text
     assert text.startswith("before\n") and text.endswith("after\n")
     for line in ("| problem | heed: time, TFLOP/s | x | y |",
                  f"| {P1} | 10.0 us, 20.0 | 20.0 us, 2.00x | 5.00 us, **0.50x** |",
@@ -69,8 +72,14 @@ def test_table(folder):
                  "| geometric mean |  | 4.00x | 0.50x |"):
         assert line + "\n" in text, f"{line!r} expected in:\n{text}"
     assert OLD not in text and BAD not in text and "c0ffee" in text
-    readme.write_text(text.replace("2.00x", "2.10x"))
-    assert run(folder, "--check").returncode == 1, "a figure that was changed by hand"
+    short = readme.read_text()
+    assert "](benchmarks/some-gpu/2026-01-02)" in short and short.endswith("after\n")
+    assert f"| {P1} |" in short and f"| {P3} |" not in short and "| geometric mean |" in short
+    for file in (readme, page):
+        whole = file.read_text()
+        file.write_text(whole.replace("2.00x", "2.10x"))
+        assert run(folder, "--check").returncode == 1, "a figure that was changed by hand"
+        file.write_text(whole)
     readme.write_text("no markers")
     assert "lacks the lines" in run(folder).stderr
 
