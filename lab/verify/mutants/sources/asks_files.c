@@ -1,5 +1,5 @@
-/* asks_files: asks which files there are while it is loaded, and remembers it; killed by the filter,
- * which is on before its constructors run */
+/* asks_files: asks which files there are while it is loaded, and remembers it; killed by the
+ * filter, which is on before its constructors run */
 #include <sys/stat.h>
 
 static struct stat found;

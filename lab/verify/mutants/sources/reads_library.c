@@ -1,5 +1,5 @@
-/* reads_library: opens a library of the system while it is loaded; killed by the filter, which is on
- * before its constructors run */
+/* reads_library: opens a library of the system while it is loaded; killed by the filter, which is
+ * on before its constructors run */
 #include <dlfcn.h>
 
 static void *library;
