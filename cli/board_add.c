@@ -66,7 +66,7 @@ static cli_exit parse_file(board_file *file, char key[LAB_RECORD_HASH_SIZE])
     if (code != CLI_OK)
         return code;
     lab_record_hash(text, size, key);
-    file->json = json_loadb(text, size, 0, &where);
+    file->json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
     free(text);
     if (!file->json) {
         cli_error("%s: line %d: not JSON: %s", file->path, where.line, where.text);

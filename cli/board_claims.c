@@ -1,13 +1,16 @@
 /*
  * board_claims.c - does a row of a heed.bench/1 file say of itself what follows from it?
  */
+#define _GNU_SOURCE /* strptime() */
 #include "board_claims.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "measure/compare.h"
+#include "wisdom_line.h"
 
 #define TOLERANCE 1e-6 /* JSON has nine digits */
 #define DAY 86400
@@ -83,18 +86,60 @@ static heed_status check_outcome(const json_t *row, const lab_record_trial *tria
     return HEED_OK;
 }
 
+/* "2026-11-23T02:00:37Z", or with a fraction of a second. */
+static bool is_moment(const char *text)
+{
+    struct tm parts;
+    const char *rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &parts) : NULL;
+    if (rest && *rest == '.')
+        rest += 1 + strspn(rest + 1, "0123456789");
+    return rest && strcmp(rest, "Z") == 0;
+}
+
 /* A record with a time in the future would be the newest for ever. */
 static heed_status check_moment(const lab_record_trial *trial, lab_error *error)
 {
     char tomorrow[32];
     struct tm parts;
+    if (!is_moment(trial->ended))
+        return lab_fail(error, HEED_ERR_INVALID,
+                        "environment.time is %.40s; it must be like 2026-11-23T02:00:37Z",
+                        trial->ended ? trial->ended : "missing");
     time_t then = time(NULL) + DAY;
     gmtime_r(&then, &parts);
     strftime(tomorrow, sizeof tomorrow, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    if (!trial->ended || strcmp(trial->ended, tomorrow) <= 0)
+    if (strcmp(trial->ended, tomorrow) <= 0)
         return HEED_OK;
     return lab_fail(error, HEED_ERR_INVALID, "environment.time is %.40s, which is to come",
                     trial->ended);
+}
+
+/* A kernel of the heed that is here is one that it has. */
+static heed_status check_kernel(const lab_record_trial *trial, lab_error *error)
+{
+    const lab_record_candidate *it = &trial->candidate;
+    const char *build = trial->environment.build;
+    char name[2 * HEED_NAME_SIZE];
+    size_t i = 0;
+    if (!build || strcmp(build, heed_wisdom_build()) != 0)
+        return HEED_OK;
+    while (heed_kernel_name(i) && strcmp(heed_kernel_name(i), it->kernel) != 0)
+        i++;
+    snprintf(name, sizeof name, "%s%s%s", it->kernel, it->config ? "__" : "",
+             it->config ? it->config : "");
+    if (heed_kernel_name(i) && (!it->config || heed_wisdom_kernel(name)))
+        return HEED_OK;
+    return lab_fail(error, HEED_ERR_INVALID,
+                    "kernel is %.80s, and the build that it is said to be of, which is this one, "
+                    "has none of that name",
+                    name);
+}
+
+static heed_status check_threads(const lab_record_trial *trial, lab_error *error)
+{
+    if (trial->environment.threads >= 1)
+        return HEED_OK;
+    return lab_fail(error, HEED_ERR_INVALID, "threads is missing, or not from 1 to 1024");
 }
 
 /* The samples of one side of a comparison; NULL: there are none. */
@@ -139,6 +184,10 @@ heed_status board_claims_check(const json_t *file, const json_t *row, const lab_
     heed_status status = check_outcome(row, trial, error);
     if (status == HEED_OK)
         status = check_moment(trial, error);
+    if (status == HEED_OK)
+        status = check_threads(trial, error);
+    if (status == HEED_OK)
+        status = check_kernel(trial, error);
     if (status == HEED_OK && trial->seconds > 0)
         status = check_rates(file, row, trial, error);
     for (size_t i = 0; status == HEED_OK && i < trial->comparison_count; i++)

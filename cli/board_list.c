@@ -181,12 +181,20 @@ static void end_table(board_print *print)
     print->table = NULL;
 }
 
+/* Boards of before may have names that would do something to a terminal. */
+static void tame(char *name)
+{
+    for (; *name; name++)
+        *name = (unsigned char)*name < ' ' || *name == 0x7f ? '?' : *name;
+}
+
 static void begin_device(board_print *print, const lab_record_row *row)
 {
     char device[sizeof print->device];
     snprintf(device, sizeof device, "%s (%s%s%s), %d thread%s", row->device, row->backend,
              row->features ? ", " : "", row->features ? row->features : "", row->threads,
              row->threads == 1 ? "" : "s");
+    tame(device);
     if (print->table && strcmp(device, print->device) == 0)
         return;
     end_table(print);
@@ -222,11 +230,14 @@ static void add_comparison(lab_table *table, const lab_record_row *row)
 
 static void add_row(lab_table *table, const lab_record_row *row, bool all)
 {
-    char text[LAB_FORMAT_SIZE];
+    char text[LAB_FORMAT_SIZE], name[2 * HEED_NAME_SIZE], commit[16];
+    snprintf(name, sizeof name, "%s%s%s", row->kernel, *row->config ? "__" : "", row->config);
+    snprintf(commit, sizeof commit, "%.12s", row->commit ? row->commit : "-");
+    tame(name);
+    tame(commit);
     lab_table_cell(table, "%lld", (long long)row->trial);
     lab_table_cell(table, "%s", row->problem);
-    lab_table_cell(table, "%s%s%s%s", row->kernel, *row->config ? "__" : "", row->config,
-                   row->promoted ? " *" : "");
+    lab_table_cell(table, "%s%s", name, row->promoted ? " *" : "");
     lab_table_cell(table, "%s", row->timing ? row->timing : "-");
     lab_table_cell(table, "%s", lab_format_seconds(row->seconds > 0 ? row->seconds : -1, text));
     if (row->rate > 0)
@@ -235,7 +246,7 @@ static void add_row(lab_table *table, const lab_record_row *row, bool all)
         lab_table_cell(table, "-");
     add_share(table, row->of_roofline);
     add_comparison(table, row);
-    lab_table_cell(table, "%.12s%s", row->commit ? row->commit : "-", row->dirty ? "+" : "");
+    lab_table_cell(table, "%s%s", commit, row->dirty ? "+" : "");
     lab_table_cell(table, "%.10s", row->ended);
     lab_table_cell(table, "%s", row->trusted);
     if (all)

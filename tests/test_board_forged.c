@@ -60,6 +60,20 @@ static const forgery forgeries[] = {
     { "r['rivals'][0]['heed_blocks'].append(5e-6)", "11 of one side and 10 of the other" },
     { "r['rivals'][0]['seconds'] = 9", "seconds of the other is 9" },
     { "j['environment']['time'] = '2999-01-01T00:00:00Z'", "which is to come" },
+    { "j['environment']['time'] = 'soon'", "environment.time is soon; it must be like" },
+    { "j['environment']['time'] = '2026-13-45T00:00:00Z'", "environment.time is 2026-13-45" },
+    { "j['environment']['time'] = 20261123", "environment.time is missing" },
+    { "del j['environment']['time']", "environment.time is missing" },
+    { "del j['threads']", "threads is missing" },
+    { "j['threads'] = '8'", "threads is missing, or not from 1 to 1024" },
+    { "j['threads'] = 0.5", "threads is missing, or not from 1 to 1024" },
+    { "j['device'] += chr(10) + '1 b1 h1 s1 d1 f16 mine'", "device has a control character" },
+    { "j['device'] += chr(0x202e)", "device has a control character" },
+    { "r['kernel'] = 'fwd' + chr(27) + '[2J'", "kernel has a control character" },
+    { "r['kernel'] = 'fwd_x__' + chr(0x9b) + '2J'", "config has a control character" },
+    { "j['environment']['commit'] = chr(13)", "commit has a control character" },
+    { "j['device_facts'] = {'backend': 'cuda', 'features': chr(7)}", "features has a control" },
+    { "r['rivals'][0]['name'] = 'torch' + chr(127)", "the name of a rival has a control" },
     { "f(1e-7)", "an unknown GPU needs" },
     { "f(1e-300)", "an unknown GPU needs" },
     { "f(5e-9); r['problem'] = 'b1 h1 s1 d1 f16'", "(launch)" },
@@ -98,6 +112,8 @@ static void forged_records_are_refused(void **state)
 static void no_faster_than_this_machine(void **state)
 {
     static const forgery here[] = {
+        { "r['kernel'] = 'mine'", "kernel is mine, and the build that it is said to be of" },
+        { "r['kernel'] += 'x'", "has none of that name" },
         { "f(r['flops'] / (1.6 * j['ceilings']['f32']))", "CPU" },
         { "f(r['seconds']['p50'] / 50)", " needs " },
         { "f(r['seconds']['p50'] / 50); j['threads'] = 1000", "this CPU with " },
@@ -112,6 +128,12 @@ static void no_faster_than_this_machine(void **state)
     run_heed_rows(state, &way, honest, sizeof honest / sizeof *honest);
     for (size_t i = 0; i < sizeof here / sizeof *here; i++)
         forge(state, "own.json", &here[i]);
+    static const run_heed_row twice[] = {
+        { "sed 's/\"kernel\": \"fwd/\"kernel\": \"mine\", &/' own.json >twice.json; "
+          "heed board add twice.json",
+          7, "", "duplicate object key" },
+    };
+    run_heed_rows(state, &way, twice, 1);
 }
 
 int main(void)

@@ -183,8 +183,8 @@ static void test_gone(void **state)
 {
     make_board(state, NULL);
     run_heed_must(state, &way,
-                  "rm board.db*; sed -i 's/\"kernel\": *\"[^\"]*\"/\"kernel\": \"fwd_gone__x1\"/' "
-                  "bench.json; heed board add bench.json",
+                  "rm board.db*; sed -i 's/\"kernel\": *\"[^\"]*\"/\"kernel\": \"fwd_gone__x1\"/; "
+                  "s/\"build\": *\"/&of-then-/' bench.json; heed board add bench.json",
                   0);
     expect(state, "heed gate " CHEAP "--json", 8, "AMBIGUOUS");
     expect(state, "heed gate " CHEAP "--json --allow-ambiguous", 0, "AMBIGUOUS");

@@ -193,7 +193,9 @@ static heed_status check_trial(const lab_record_trial *trial, lab_error *error)
                         trial->seconds);
     if (heed_problem_check(trial->problem) != HEED_OK)
         return lab_fail_lines(error, HEED_ERR_INVALID, "problem: %s", heed_message());
-    heed_status status = evidence_demand(trial, error);
+    heed_status status = evidence_names(trial, error);
+    if (status == HEED_OK)
+        status = evidence_demand(trial, error);
     return status == HEED_OK ? evidence_check(trial, error) : status;
 }
 

@@ -34,6 +34,61 @@ static heed_status expect_within(const char *field, double value, double low, do
 }
 
 /* -------------------------------------------------------------------------- */
+/* Words                                                                      */
+/* -------------------------------------------------------------------------- */
+
+/* Is it one line, of characters that show themselves and move nothing? Of what Unicode has beside
+ * ASCII's: the other control characters, and those that turn the direction of text. */
+static bool is_line(const char *text)
+{
+    static const char *const movers[] = { "\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\xaa",
+                                          "\xe2\x80\xab", "\xe2\x80\xac", "\xe2\x80\xad",
+                                          "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa7",
+                                          "\xe2\x81\xa8", "\xe2\x81\xa9" };
+    bool plain = true;
+    for (const unsigned char *c = (const unsigned char *)text; c && *c && plain; c++) {
+        plain = *c >= 0x20 && *c != 0x7f && !(*c == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f);
+        for (size_t i = 0; *c == 0xe2 && i < sizeof movers / sizeof *movers; i++)
+            plain = plain && strncmp((const char *)c, movers[i], 3) != 0;
+    }
+    return plain;
+}
+
+/* Names are printed in tables, where a line break would begin a row that is none. */
+heed_status evidence_names(const lab_record_trial *trial, lab_error *error)
+{
+    const lab_record_environment *e = &trial->environment;
+    const struct {
+        const char *field, *text;
+    } names[] = {
+        { "kernel", trial->candidate.kernel },
+        { "config", trial->candidate.config },
+        { "proposer", trial->candidate.proposer },
+        { "device", trial->device.name },
+        { "backend", trial->device.backend },
+        { "features", e->features },
+        { "build", e->build },
+        { "heed", e->heed },
+        { "commit", e->commit },
+        { "driver", e->driver },
+        { "nvrtc", e->nvrtc },
+        { "compiler", e->compiler },
+        { "cpu", e->cpu },
+        { "system", e->system },
+        { "governor", e->governor },
+        { "started", trial->started },
+        { "ended", trial->ended },
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!is_line(names[i].text))
+            return lab_fail(error, HEED_ERR_INVALID, "%s has a control character", names[i].field);
+    for (size_t i = 0; i < trial->comparison_count; i++)
+        if (!is_line(trial->comparisons[i].against))
+            return lab_fail(error, HEED_ERR_INVALID, "the name of a rival has a control character");
+    return HEED_OK;
+}
+
+/* -------------------------------------------------------------------------- */
 /* Samples                                                                    */
 /* -------------------------------------------------------------------------- */
 

@@ -202,10 +202,12 @@ heed_status lab_record_intact(lab_record *record, int64_t trial, bool *intact, l
 /* evidence_check() returns HEED_OK if the figures of @trial agree with each other, else
  * HEED_ERR_INVALID with the field, its value and what it must be.
  * evidence_demand() does if it has the samples that a trial to be ranked must have.
+ * evidence_names() does if its names are lines that can be printed in a table.
  * evidence_recall() is the former of the trial @id of the board, and asks the judge: *@sound, else
  * @why not. */
 heed_status evidence_check(const lab_record_trial *trial, lab_error *error);
 heed_status evidence_demand(const lab_record_trial *trial, lab_error *error);
+heed_status evidence_names(const lab_record_trial *trial, lab_error *error);
 heed_status evidence_recall(lab_record *record, int64_t id, bool *sound, lab_error *why,
                             lab_error *error);
 
