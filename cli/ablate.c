@@ -168,8 +168,8 @@ static const cli_option options[] = {
       .argument = "N",
       .min = 0.01,
       .max = 3600,
-      .help = "How long each ablation, and each delay, takes turns with the kernel; slow ones take "
-              "longer. Without it 1 on a CPU, 0.25 on a GPU" },
+      .help = "Seconds that each ablation, and each delay, takes turns with the kernel; slow ones "
+              "take longer [default: 1 on a CPU, 0.25 on a GPU]" },
     CLI_OPTION_MARGIN("Effects up to this count as none"),
     CLI_OPTION_COLD,
     CLI_OPTION_SEED("Of the random values, of the order of turns, and of the intervals"),
@@ -183,7 +183,7 @@ static const cli_option options[] = {
 extern const cli_verb cli_verb_ablate;
 const cli_verb cli_verb_ablate = {
     .name = "ablate",
-    .summary = "what binds a kernel, seen by making it worse on purpose",
+    .summary = "find what binds a kernel by making it worse on purpose",
     .operands = "SPEC...",
     .operand_min = 0,
     .operand_max = CLI_ANY,

@@ -256,8 +256,8 @@ static const cli_option options[] = {
     { .name = "peers",
       .kind = CLI_TEXT,
       .argument = "LIST",
-      .help = "Names of the rivals to time, separated by commas, or none; without it all that are "
-              "found. One with several backends counts as that many, such as torch-flash" },
+      .help = "Rivals to time, separated by commas, or none [default: all that are found]. Each "
+              "backend of a rival counts as one, such as torch-flash" },
     { .name = "seconds",
       .kind = CLI_REAL,
       .argument = "N",
@@ -322,7 +322,7 @@ static const cli_option options[] = {
 extern const cli_verb cli_verb_bench;
 const cli_verb cli_verb_bench = {
     .name = "bench",
-    .summary = "time attention, beside its rivals",
+    .summary = "time kernels beside their rivals",
     .operands = "[SPEC...]",
     .operand_min = 0,
     .operand_max = CLI_ANY,

@@ -12,11 +12,11 @@
 #include "verify/selftest.h"
 
 /* The row of option tables for the file. */
-#define CLI_OPTION_BOARD                                                          \
-    {                                                                             \
-        .name = "board", .letter = 'b', .kind = CLI_PATH, .argument = "FILE",     \
-        .help = "The board to use; without it HEED_BOARD, else heed/board.db in " \
-                "XDG_DATA_HOME or ~/.local/share"                                 \
+#define CLI_OPTION_BOARD                                                        \
+    {                                                                           \
+        .name = "board", .letter = 'b', .kind = CLI_PATH, .argument = "FILE",   \
+        .help = "The board to use [default: HEED_BOARD, else heed/board.db in " \
+                "XDG_DATA_HOME or ~/.local/share]"                              \
     }
 
 /* That of verbs that look at some of its problems. */

@@ -122,22 +122,22 @@ bool cli_args_json(const cli_args *args); /* was --json given? */
 /* -------------------------------------------------------------------------- */
 
 /* Rows for option tables. */
-#define CLI_OPTION_THREADS                                                                 \
-    {                                                                                      \
-        .name = "threads", .letter = 't', .kind = CLI_INTEGER, .argument = "N", .min = 1,  \
-        .max = 1024, .help = "Threads to use; without it as many as this process has CPUs" \
+#define CLI_OPTION_THREADS                                                                \
+    {                                                                                     \
+        .name = "threads", .letter = 't', .kind = CLI_INTEGER, .argument = "N", .min = 1, \
+        .max = 1024, .help = "Threads to use [default: as many as this process has CPUs]" \
     }
 #define CLI_OPTION_CPU                                                                     \
     {                                                                                      \
         .name = "cpu", .kind = CLI_CHOICE, .argument = "LEVEL", .choices = cli_cpu_levels, \
-        .help = "Best CPU features to use; without it HEED_CPU, else all that there are"   \
+        .help = "Best CPU features to use [default: HEED_CPU, else all that there are]"    \
     }
 #define CLI_OPTION_DEVICE                                                                    \
     {                                                                                        \
         .name = "device", .letter = 'd', .kind = CLI_TEXT, .argument = "DEVICE",             \
         .help = "Device to use: cpu, cuda, cuda:N, or auto, which is the first CUDA device " \
-                "that works, else the CPU, which --cpu alone means as well. Without it "     \
-                "HEED_DEVICE, else auto"                                                     \
+                "that works, else the CPU; --cpu alone means the CPU too [default: "         \
+                "HEED_DEVICE, else auto]"                                                    \
     }
 #define CLI_OPTION_WISDOM                                                                  \
     {                                                                                      \

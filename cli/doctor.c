@@ -115,7 +115,7 @@ static const cli_option options[] = {
     { .name = "lock",
       .kind = CLI_FLAG,
       .help = "Write a manifest of every tool and library that figures depend on, with versions "
-              "and hashes, as JSON to FILE, or without it to stdout" },
+              "and hashes, as JSON to FILE [default: stdout]" },
     { .name = "check",
       .kind = CLI_PATH,
       .argument = "FILE",
@@ -135,7 +135,7 @@ static const cli_option options[] = {
 extern const cli_verb cli_verb_doctor;
 const cli_verb cli_verb_doctor = {
     .name = "doctor",
-    .summary = "say whether this machine is fit for heed, and how to make it so",
+    .summary = "check that this machine is fit for heed, with remedies",
     .operands = "[FILE]",
     .operand_max = 1,
     .description = "Looks at the library, the CPU and its features, caches, threads, memory, "

@@ -262,14 +262,14 @@ static const cli_option options[] = {
     { .name = "space",
       .kind = CLI_PATH,
       .argument = "SPACE",
-      .help = "The space of configs, as 'heed sweep' takes it; without it the one of what heed "
-              "plans for the problems" },
+      .help = "The space of configs, as 'heed sweep' takes it [default: that of heed's plans for "
+              "the problems]" },
     { .name = "proposer",
       .letter = 'p',
       .kind = CLI_TEXT,
       .argument = "PROGRAM",
-      .help = "Evolve sources in the place of configs, which PROGRAM proposes: regions, openai, or "
-              "any that speaks the protocol of docs/proposers.md" },
+      .help = "Evolve sources instead of configs. PROGRAM proposes them: regions, openai, or any "
+              "program that speaks the protocol of docs/proposers.md" },
     { .name = "way",
       .kind = CLI_CHOICE,
       .argument = "WAY",
@@ -281,8 +281,8 @@ static const cli_option options[] = {
       .kind = CLI_PATH,
       .argument = "FILE",
       .help = "Evolve sources, beginning with FILE, a candidate in C for the CPU or in CUDA for a "
-              "device (docs/trials.md); without it the plain one that comes with heed. Without "
-              "--proposer its marked regions are varied" },
+              "device (docs/trials.md) [default: heed's plain one]. Without --proposer its marked "
+              "regions are varied" },
     { .name = "trials",
       .letter = 'n',
       .kind = CLI_INTEGER,
@@ -296,7 +296,7 @@ static const cli_option options[] = {
       .argument = "S",
       .min = 0,
       .max = 1e7,
-      .help = "Time to evolve for at most; without it any" },
+      .help = "Time limit in seconds [default: none]" },
     { .name = "duel",
       .kind = CLI_REAL,
       .argument = "S",
@@ -331,7 +331,7 @@ static const cli_option options[] = {
 extern const cli_verb cli_verb_evolve;
 const cli_verb cli_verb_evolve = {
     .name = "evolve",
-    .summary = "breed faster kernels from those that there are",
+    .summary = "search configs or sources for faster kernels by evolution",
     .operands = "[SPEC]...",
     .operand_max = CLI_ANY,
     .description =

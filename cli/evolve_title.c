@@ -211,7 +211,7 @@ static bool find_source(title_bout *it, size_t number, heed_status *status, bool
         *again = true;
         *status = refute(it);
     } else if (!cli_interrupted())
-        cli_message("%s: %s, which leads the board, keeps its title: it cannot be met: %s",
+        cli_message("%s: %s, which leads the board, keeps its title: it cannot be run here: %s",
                     sweep->shapes[number].spec, it->leaders[it->count].name, why);
     return false;
 }

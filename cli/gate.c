@@ -110,7 +110,7 @@ static const cli_option options[] = {
 extern const cli_verb cli_verb_gate;
 const cli_verb cli_verb_gate = {
     .name = "gate",
-    .summary = "fail if heed became slower than the champions of the leaderboard, or wrong",
+    .summary = "check for performance regressions",
     .operands = "[SPEC...]",
     .operand_min = 0,
     .operand_max = CLI_ANY,

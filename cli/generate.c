@@ -48,12 +48,12 @@ static const cli_option options[] = {
     { .name = "verb",
       .kind = CLI_TEXT,
       .argument = "NAME",
-      .help = "Of 'man': the page of this verb, not of heed itself" },
+      .help = "The page that man writes: this verb's, not that of heed" },
     { .name = "date",
       .kind = CLI_TEXT,
       .argument = "DATE",
       .standard = "$Mdocdate$",
-      .help = "Of 'man': the date on the page, such as \"March 1, 2026\"" },
+      .help = "The date on the page that man writes, such as \"March 1, 2026\"" },
     { .name = NULL },
 };
 

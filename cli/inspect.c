@@ -345,9 +345,9 @@ static const cli_option options[] = {
       .letter = 't',
       .kind = CLI_TEXT,
       .argument = "N|XxY",
-      .help = "Threads per block of a file's kernels, and with XxY or XxYxZ how they lie in it, "
-              "which bank conflicts of kernels that ask for threadIdx.y depend on; without it what "
-              "their launch bounds say" },
+      .help = "Threads per block of a file's kernels; XxY or XxYxZ gives the shape of the block, "
+              "on which the bank conflicts of kernels that use threadIdx.y depend [default: their "
+              "launch bounds]" },
     { .name = "smem",
       .kind = CLI_INTEGER,
       .argument = "BYTES",
@@ -362,8 +362,8 @@ static const cli_option options[] = {
       .help = "Blocks that a file's kernels are launched with" },
     { .name = "opts-in",
       .kind = CLI_FLAG,
-      .help = "The launches of a file's kernels ask for more than 48 KB of shared memory where "
-              "they need it, so that this is no finding" },
+      .help = "Assume that the launcher of a file's kernels opts in to more than 48 KB of shared "
+              "memory, and report no finding for it" },
     { .name = "loops",
       .kind = CLI_FLAG,
       .help = "Also list the loops of each kernel, but for those that only wait" },
@@ -377,7 +377,7 @@ static const cli_option options[] = {
 extern const cli_verb cli_verb_inspect;
 const cli_verb cli_verb_inspect = {
     .name = "inspect",
-    .summary = "what compiled kernels take of a GPU, without one",
+    .summary = "read resource usage and faults from compiled kernels (no GPU needed)",
     .operands = "SPEC...|FILE...",
     .operand_max = CLI_ANY,
     .description =

@@ -320,7 +320,7 @@ static const cli_option options[] = {
 extern const cli_verb cli_verb_plan;
 const cli_verb cli_verb_plan = {
     .name = "plan",
-    .summary = "show which kernel heed would run, and why",
+    .summary = "show which kernel runs a problem, and why",
     .operands = "SPEC...",
     .operand_max = CLI_ANY,
     .description = "Makes a plan for every problem and prints the kernel that it chose, the time "

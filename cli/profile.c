@@ -77,7 +77,7 @@ static const cli_option options[] = {
     { .name = "ncu",
       .kind = CLI_PATH,
       .argument = "FILE",
-      .help = "Nsight Compute's program; without it PATH and CUDA's folders are asked" },
+      .help = "Nsight Compute's program [default: search PATH and CUDA's folders]" },
     { .name = "timeout",
       .kind = CLI_REAL,
       .argument = "SECONDS",
@@ -131,7 +131,7 @@ static const cli_option options[] = {
 extern const cli_verb cli_verb_profile;
 const cli_verb cli_verb_profile = {
     .name = "profile",
-    .summary = "what binds a kernel while it runs: counters, scaling, timeline",
+    .summary = "find what binds a kernel: counters, scaling, timeline",
     .operands = "SPEC...",
     .operand_max = CLI_ANY,
     .description =

@@ -111,8 +111,8 @@ static const cli_option options[] = {
       .letter = 'o',
       .kind = CLI_PATH,
       .argument = "FILE",
-      .help = "Write to FILE, which appears as a whole or stays what it was; without it, or with "
-              "-, to standard output" },
+      .help = "Write to FILE, which is replaced as a whole or left as it was [default, and -: "
+              "standard output]" },
     { .name = "markdown",
       .letter = 'm',
       .kind = CLI_FLAG,
@@ -131,7 +131,7 @@ static const cli_option options[] = {
 extern const cli_verb cli_verb_report;
 const cli_verb cli_verb_report = {
     .name = "report",
-    .summary = "a page about what was measured",
+    .summary = "make a page of all results",
     .operands = "[RECORD | FOLDER]...",
     .operand_max = CLI_ANY,
     .description =

@@ -91,8 +91,8 @@ static const cli_option options[] = {
     { .name = "space",
       .kind = CLI_PATH,
       .argument = "SPACE",
-      .help = "With --judge, the configs, as 'heed sweep' takes them; without it sweep90, on a CPU "
-              "cpu_tile" },
+      .help = "With --judge, the configs, as 'heed sweep' takes them [default: sweep90, on a CPU "
+              "cpu_tile]" },
     { .name = "trials",
       .kind = CLI_PATH,
       .argument = "FILE",
@@ -107,7 +107,7 @@ static const cli_option options[] = {
 extern const cli_verb cli_verb_roofline;
 const cli_verb cli_verb_roofline = {
     .name = "roofline",
-    .summary = "how fast a device could be, and what binds",
+    .summary = "measure a device's limits, and judge the cost model",
     .operands = "[SPEC]...",
     .operand_max = CLI_ANY,
     .description =

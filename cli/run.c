@@ -301,9 +301,8 @@ static const cli_option options[] = {
       .kind = CLI_CHOICE,
       .argument = "TYPE",
       .choices = cli_type_names,
-      .help = "Compute in this type, to which arrays of another one are rounded; bf16 also says "
-              "that 16-bit integers in "
-              ".npy files are bfloat16. Without it the type of the arrays" },
+      .help = "Compute in this type; arrays of another type are rounded to it. With bf16, 16-bit "
+              "integers in .npy files are read as bfloat16 [default: the type of the arrays]" },
     CLI_OPTION_MASK(
         "Which keys a query sees. causal needs as many queries as keys; causal=tl aligns the "
         "triangle top left, "
@@ -313,7 +312,7 @@ static const cli_option options[] = {
       .argument = "X",
       .min = -3e38,
       .max = 3e38,
-      .help = "Factor of the logits; without it, or 0, 1/sqrt(dim)" },
+      .help = "Factor of the logits [default, and 0: 1/sqrt(dim)]" },
     CLI_OPTION_KERNEL,
     { .name = "out",
       .letter = 'o',

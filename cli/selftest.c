@@ -360,8 +360,8 @@ static const cli_option options[] = {
       .letter = 'd',
       .kind = CLI_TEXT,
       .argument = "DEVICE",
-      .help = "Try CUDA kernels on this device, cuda or cuda:N; with cpu, and without it, kernels "
-              "are functions of the host" },
+      .help =
+          "Try CUDA kernels on this device, cuda or cuda:N [default: cpu, functions of the host]" },
     { .name = "gate",
       .letter = 'g',
       .kind = CLI_LIST,
@@ -374,8 +374,8 @@ static const cli_option options[] = {
       .argument = "N",
       .min = 1,
       .max = LAB_JOBS_MAX,
-      .help = "Try so many kernels at a time, each in a process of its own; without it as many as "
-              "this process has CPUs, and on a device half as many, up to 8" },
+      .help = "Try N kernels in parallel, each in a process of its own [default: the number of "
+              "CPUs; on a device half of it, up to 8]" },
     { .name = "deadline",
       .kind = CLI_INTEGER,
       .argument = "SECONDS",
@@ -385,7 +385,7 @@ static const cli_option options[] = {
       .help = "A kernel that has not finished a problem after this time is rejected" },
     { .name = "record",
       .kind = CLI_FLAG,
-      .help = "Keep the result on the board: it is what trials of this heed are trusted by" },
+      .help = "Record the result on the board; it marks this build's trials as trusted" },
     CLI_OPTION_BOARD,
     { .name = "list",
       .letter = 'l',

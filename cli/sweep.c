@@ -148,7 +148,7 @@ static cli_exit say_nothing_ran(sweep_run *run)
                   result.end == LAB_SEARCH_TIME ? ": there was no time for one, see --seconds"
                                                 : "");
     else if (!lab_space_allows(&run->space, &first, &error))
-        cli_error("no point of %s has a meaning: the first one has none because %s",
+        cli_error("no point of %s satisfies its constraints; the first one fails: %s",
                   run->space.name, error.text);
     else if (evaluator.refuse(evaluator.data, &first, why)) {
         lab_space_name(&run->space, &first, run->kernel, name, &error);
@@ -257,13 +257,13 @@ static const cli_option options[] = {
       .argument = "N",
       .min = 1,
       .max = 1048576,
-      .help = "Points to launch at most; without it all. A pruned point is no launch" },
+      .help = "Maximum number of points to time; pruned points do not count [default: all]" },
     { .name = "seconds",
       .kind = CLI_REAL,
       .argument = "S",
       .min = 0,
       .max = 1e7,
-      .help = "Time to search for at most; without it any" },
+      .help = "Time limit in seconds [default: none]" },
     CLI_OPTION_SEED(
         "Seed of the strategy: the same one asks the same questions, if it gets the same "
         "answers"),
@@ -310,8 +310,8 @@ static const cli_option options[] = {
       .argument = "BYTES",
       .min = 0,
       .max = 1048576,
-      .help = "Prune what spills more bytes per thread than that, stores and loads together; "
-              "without it what the space says, or 0" },
+      .help = "Prune configs that spill more than BYTES per thread, stores and loads together "
+              "[default: the space's limit, else 0]" },
     { .name = "cold",
       .kind = CLI_FLAG,
       .help = "Rotate through copies of the tensors that exceed every cache" },
@@ -331,7 +331,7 @@ static const cli_option options[] = {
 extern const cli_verb cli_verb_sweep;
 const cli_verb cli_verb_sweep = {
     .name = "sweep",
-    .summary = "search a kernel's configs for the fastest",
+    .summary = "search a space of configs",
     .operands = "SPACE [SPEC]...",
     .operand_min = 1,
     .operand_max = CLI_ANY,

@@ -137,7 +137,7 @@ static const cli_option options[] = {
     { .name = "space",
       .kind = CLI_PATH,
       .argument = "SPACE",
-      .help = "Search this space alone; without it those of all kernels that can do the problem" },
+      .help = "Search this space alone [default: those of all kernels that take the problem]" },
     { .name = "duel",
       .kind = CLI_REAL,
       .argument = "S",
@@ -155,8 +155,7 @@ static const cli_option options[] = {
     { .name = "peers",
       .kind = CLI_TEXT,
       .argument = "LIST",
-      .help = "Names of the rivals to time, separated by commas, or none; without it all that are "
-              "found" },
+      .help = "Rivals to time, separated by commas, or none [default: all that are found]" },
     { .name = "cold",
       .kind = CLI_FLAG,
       .help = "Rotate through copies of the tensors that exceed every cache" },
@@ -174,7 +173,7 @@ static const cli_option options[] = {
 extern const cli_verb cli_verb_tune;
 const cli_verb cli_verb_tune = {
     .name = "tune",
-    .summary = "find the fastest config for each problem, prove it, and keep it",
+    .summary = "search, prove and rank kernels for a list of problems",
     .operands = "[SPEC...]",
     .operand_min = 0,
     .operand_max = CLI_ANY,

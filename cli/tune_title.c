@@ -38,7 +38,7 @@ static size_t count_players(const tune_run *tune, int round)
 /* It keeps its title, for a reason. */
 static void keep_title(tune_shape *shape, const char *what, const char *reason)
 {
-    snprintf(shape->meeting.why, sizeof shape->meeting.why, "%.60s keeps its title: %.20s%.160s",
+    snprintf(shape->meeting.why, sizeof shape->meeting.why, "%.60s keeps its title: %.24s%.160s",
              shape->leader.name, what, reason);
     shape->meeting.won = false;
 }
@@ -78,7 +78,7 @@ static cli_exit play_pair(tune_run *tune, tune_shape *shape, int round, const cl
     if (fault != LAB_RECORD_OK)
         code = refute(tune, shape, fault, holder->worker.seat.outcome.text);
     else
-        keep_title(shape, pair->blame == 1 ? "it cannot be met: " : "", pair->reason);
+        keep_title(shape, pair->blame == 1 ? "it cannot be run here: " : "", pair->reason);
     return code;
 }
 
@@ -101,7 +101,7 @@ static cli_exit play(tune_run *tune, tune_shape *shape, int round, const lab_due
     if (status != HEED_OK)
         code = cli_board_fail(status, &error);
     else if (*holder->why)
-        keep_title(shape, "it cannot be met: ", holder->why);
+        keep_title(shape, "it cannot be run here: ", holder->why);
     else
         code = play_pair(tune, shape, round, holder, options);
     cli_holder_close(holder);

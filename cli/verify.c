@@ -185,9 +185,8 @@ static const cli_option options[] = {
       .letter = 'k',
       .kind = CLI_LIST,
       .argument = "NAME",
-      .help =
-          "Verify this kernel, in the config after \"__\" if NAME has one; may be given more than "
-          "once. Without it all kernels" },
+      .help = "Verify this kernel, in the config after \"__\" if NAME has one; may be given more "
+              "than once [default: all kernels]" },
     CLI_OPTION_SOURCE("Verify this kernel of your own, a .c or .cu file (docs/your-own-kernel.md), "
                       "beside what heed plans or, with --kernel, beside that"),
     { .name = "configs",
@@ -200,9 +199,8 @@ static const cli_option options[] = {
     { .name = "cpu",
       .kind = CLI_LIST,
       .argument = "LEVEL",
-      .help =
-          "Verify with these CPU features alone: scalar, avx2, avx512 or avx512bf16; may be given "
-          "more than once. Without it every level that the machine has, one after the other" },
+      .help = "Verify with these CPU features alone: scalar, avx2, avx512 or avx512bf16; may be "
+              "given more than once [default: each level that the machine has]" },
     CLI_OPTION_DEVICE,
     CLI_OPTION_THREADS,
     { .name = "jobs",
@@ -211,14 +209,14 @@ static const cli_option options[] = {
       .argument = "N",
       .min = 1,
       .max = LAB_JOBS_MAX,
-      .help = "Verify so many cases at a time, each in a process of its own; without it one on the "
-              "CPU, and on a device half as many as there are CPUs, up to 8" },
+      .help = "Verify N cases in parallel, each in a process of its own [default: 1 on the CPU; on "
+              "a device half the number of CPUs, up to 8]" },
     { .name = "inputs",
       .letter = 'i',
       .kind = CLI_LIST,
       .argument = "NAME",
-      .help = "Use this kind of values; may be given more than once. Without it small problems get "
-              "every kind, large ones two" },
+      .help = "Use this kind of values; may be given more than once [default: every kind for small "
+              "problems, two for large ones]" },
     { .name = "gate",
       .letter = 'g',
       .kind = CLI_LIST,
@@ -295,7 +293,7 @@ static const cli_option options[] = {
     { .name = "scale",
       .kind = CLI_REAL,
       .argument = "X",
-      .help = "Logit scale of the problem that files make; without it 1/sqrt(dim)" },
+      .help = "Logit scale of the problem that files make [default: 1/sqrt(dim)]" },
     { .name = "list",
       .letter = 'l',
       .kind = CLI_FLAG,
@@ -306,7 +304,7 @@ static const cli_option options[] = {
 extern const cli_verb cli_verb_verify;
 const cli_verb cli_verb_verify = {
     .name = "verify",
-    .summary = "prove that kernels compute what they should",
+    .summary = "prove that kernels are right",
     .operands = "SPEC...",
     .operand_max = CLI_ANY,
     .description =

@@ -193,7 +193,7 @@ static const cli_option options[] = {
 extern const cli_verb cli_verb_wisdom;
 const cli_verb cli_verb_wisdom = {
     .name = "wisdom",
-    .summary = "make wisdom from the leaderboard, merge it, and see which of it applies here",
+    .summary = "export the fastest kernels as wisdom for planning; merge and show wisdom",
     .operands = "export | import FILE... | show FILE... | check FILE...",
     .operand_min = 1,
     .operand_max = CLI_ANY,

@@ -172,7 +172,7 @@ static void what_cannot_be_met_says_why(void **state)
     json_t *json = tune(state, "");
     const json_t *leader = leader_of(json);
     assert_false(json_is_true(json_object_get(leader, "beaten")));
-    assert_non_null(strstr(text_of(leader, "why"), "keeps its title: it cannot be met: "));
+    assert_non_null(strstr(text_of(leader, "why"), "keeps its title: it cannot be run here: "));
     json_decref(json);
     assert_true(leads(state, "syntax"));
     if (!can_hold())

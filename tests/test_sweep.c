@@ -206,7 +206,7 @@ static void test_refusals(void **state)
           "no point of z is legal: the first one, fwd_any_scalar_row__z1, is not because" },
         { "printf 'kernel fwd_any_scalar_row\\nknob a 1 2\\nrequire a / 0 because of nothing\\n"
           "config s = a\\n' >n.txt; heed sweep n.txt 'b1 h1 s8 d8 f32' --no-board",
-          1, NULL, "no point of n has a meaning: the first one has none because" },
+          1, NULL, "no point of n satisfies its constraints; the first one fails:" },
         { "heed sweep odd.txt 'b1 h1 s8/200 d16 f32' --seconds 1e-9 --no-board", 1, NULL,
           "no time for one" },
         { "heed sweep odd.txt 'b1 h1 s8/200 d16 f32' 'f32 d16 s8/200 h1 b1' -t 1 --no-board "

@@ -120,8 +120,8 @@ static heed_status check_version(heed_driver *driver)
     int (*version)(int *version);
     if (!find_symbol(driver->library, "cuDriverGetVersion", &version) ||
         version(&driver->version) != CU_SUCCESS)
-        return heed_fail(HEED_ERR_DEVICE, "%s is no driver of CUDA: it does not tell its version",
-                         driver->path);
+        return heed_fail(HEED_ERR_DEVICE,
+                         "%s is not a CUDA driver: the query of its version failed", driver->path);
     if (driver->version < HEED_DRIVER_NEEDED)
         return heed_fail(HEED_ERR_DEVICE,
                          "the NVIDIA driver (%s) is for CUDA %d.%d; one for CUDA %d.%d or later is "
