@@ -283,6 +283,9 @@ void cli_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* cli_error_detail() adds to the errors of --json what stderr says in lines of its own. */
+void cli_error_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* cli_fail() prints heed_message() as an error, after "@subject: " if that is not NULL, and returns
  * cli_exit_of(@status): "return cli_fail(status, spec);" */
 cli_exit cli_fail(heed_status status, const char *subject);

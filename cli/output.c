@@ -88,6 +88,14 @@ void cli_error(const char *format, ...)
     va_end(list);
 }
 
+void cli_error_detail(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    keep_error(format, list);
+    va_end(list);
+}
+
 cli_exit cli_json_finish(cli_exit code, const char *verb)
 {
     static const char *const kinds[] = {

@@ -147,19 +147,24 @@ static cli_exit code_of(lab_trial_verdict verdict)
     }
 }
 
-/* Prints a line in which compilers call the file by the laboratory's name for it. */
-static void print_line(const cli_source *it, const char *before, const char *line, size_t length)
+/* Writes to @to a line in which compilers call the file by the laboratory's name for it. */
+static const char *rename_in(const cli_source *it, const char *line, size_t length,
+                             char to[LINE_MAX_BYTES + 256])
 {
     static const char ours[] = "candidate.c";
     char text[LINE_MAX_BYTES];
     snprintf(text, sizeof text, "%.*s", (int)length, line);
     const char *at = strstr(text, ours);
-    if (!at) {
-        cli_message("%s%s", before, text);
-        return;
-    }
-    const char *rest = at + strlen(ours) + (at[strlen(ours)] == 'u');
-    cli_message("%s%.*s%s%s", before, (int)(at - text), text, it->name, rest);
+    const char *rest = at ? at + strlen(ours) + (at[strlen(ours)] == 'u') : text;
+    snprintf(to, LINE_MAX_BYTES + 256, "%.*s%.255s%s", at ? (int)(at - text) : 0, text,
+             at ? it->name : "", rest);
+    return to;
+}
+
+static void print_line(const cli_source *it, const char *before, const char *line, size_t length)
+{
+    char text[LINE_MAX_BYTES + 256];
+    cli_message("%s%s", before, rename_in(it, line, length, text));
 }
 
 /* The compiler's messages, as far as they help. */
@@ -177,6 +182,7 @@ cli_exit cli_source_check(cli_source *it, const cli_source_place *place,
                           const heed_problem *problems, size_t count)
 {
     cli_worker *worker = &it->worker;
+    char text[LINE_MAX_BYTES + 256];
     cli_exit code = check_launches(it, problems, count);
     if (code == CLI_OK)
         code = check_place(it, place);
@@ -188,6 +194,8 @@ cli_exit cli_source_check(cli_source *it, const cli_source_place *place,
             cli_error("%s: %s", it->name, worker->seat.outcome.text);
         else
             cli_error("%s cannot be compiled:", it->name);
+        if (!compiled)
+            cli_error_detail("%s", rename_in(it, worker->seat.outcome.text, LINE_MAX_BYTES, text));
         if (!compiled && !*worker->log)
             print_line(it, "    ", worker->seat.outcome.text, LINE_MAX_BYTES);
         print_log(it);

@@ -107,6 +107,8 @@ static void test_wrong(void **state)
         { VERIFY DATA "plain.c " SPEC " " HALF, 4, NULL, "plain.c cannot do b1 h2 s33 d16 f16" },
         { BENCH DATA "plain.c " SPEC " " HALF, 4, "plain.c: b1 h2 s33 d16 f16: says", NULL },
         { VERIFY DATA "syntax.c " SPEC, 4, "", "syntax.c cannot be compiled" },
+        { VERIFY DATA "syntax.c " SPEC " --json", 4, "\"syntax.c:5:12: error: 'missing' undeclared",
+          NULL },
     };
     run_heed_rows(state, &way, rows, sizeof rows / sizeof *rows);
     run_heed_as(state, &way, BENCH DATA "mean.c " SPEC, 5, &said);
