@@ -124,7 +124,7 @@ heed_status ablate_plan(const ablate_run *run, const ablate_subject *subject,
     return plan_build(run, subject, what->kernel, config ? ABLATE_NONE : what->it->number, 0, plan);
 }
 
-/* ---- What they need compiled ---- */
+/* ---- The code they need ---- */
 
 static void want(const ablate_run *run, const ablate_subject *subject, const char *kernel,
                  int number, double delay)

@@ -27,7 +27,7 @@ void source_desk_close(source_desk *desk)
     cli_seat_close(&desk->worker.seat);
 }
 
-/* ---- What its code says ---- */
+/* ---- Facts of its code ---- */
 
 /* Residency on the architecture that it was compiled for. */
 static void add_residency(lab_clues *clues, const lab_launch *launch, int arch)

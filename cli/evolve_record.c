@@ -77,7 +77,7 @@ heed_status evolve_add(evolve_run *run, lab_record_trial *trial, int64_t *id)
     return lab_record_append(run->record, trial, id, &run->trouble);
 }
 
-/* ---- What heed plans ---- */
+/* ---- heed's plan ---- */
 
 static heed_status rank_plan(evolve_run *run, size_t number)
 {

@@ -256,7 +256,7 @@ static heed_status find_leader(title_bout *it, size_t number, cli_leader *leader
     return status;
 }
 
-/* Whom the challenger meets on a problem. False: nobody that can be met here. */
+/* Finds the leader that the challenger meets on a problem. False: there is none that runs here. */
 static bool find_holder(title_bout *it, size_t number, heed_status *status)
 {
     evolve_run *run = it->run;

@@ -265,7 +265,7 @@ void insight_tell(insight_course *course, lab_evolution *evolution, int64_t id, 
     course->of = id;
 }
 
-/* ---- What they say ---- */
+/* ---- The findings ---- */
 
 void insight_clues_of(const insight *it, insight_clues *clues)
 {

@@ -38,7 +38,7 @@ bool inspect_is_file(const char *operand)
     return ends_with(operand, ".cu") || ends_with(operand, ".cubin") || is_there(operand);
 }
 
-/* Is @text NAME or NAME=VALUE, as -D of a compiler takes it? Whatever stays on its line is a value.
+/* Is @text NAME or NAME=VALUE, as -D of a compiler takes it? All that stays on its line is a value.
  */
 static bool is_macro(const char *text)
 {

@@ -30,7 +30,7 @@ static void add(json_t *parts, const char *name, const char *version, const char
     json_object_set_new(parts, name, part);
 }
 
-/* ---- What is part of the process and the system ---- */
+/* ---- Parts of the process and the system ---- */
 
 static void add_own(json_t *parts)
 {

@@ -265,7 +265,7 @@ static void draw_history(lab_page *page, const report_trial *trials, size_t coun
         fputs("</div>\n", page->stream);
 }
 
-/* ---- Whom nobody beats ---- */
+/* ---- Unbeaten leaders ---- */
 
 static void add_fact(lab_page *page, lab_table *table, int64_t value)
 {

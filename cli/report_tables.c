@@ -21,7 +21,7 @@ const char *report_label(const report_row *row, char text[REPORT_LABEL_SIZE])
     return text;
 }
 
-/* ---- What the ratios of one rival come to ---- */
+/* ---- The ratios of one rival, summed up ---- */
 
 typedef struct tally {
     size_t compared, faster, slower, equivalent, ambiguous, missing;

@@ -42,7 +42,7 @@ typedef struct judge {
     size_t count;
 } judge;
 
-/* ---- What the model says ---- */
+/* ---- The model's predictions ---- */
 
 static double predict_cpu(heed_context *context, const heed_problem *problem, const char *name)
 {

@@ -34,7 +34,7 @@ static lab_fate fate_of(lab_record_verdict verdict)
     return LAB_FATE_FAILED;
 }
 
-/* ---- What an evaluation is on the board ---- */
+/* ---- An evaluation as a row of the board ---- */
 
 /* The board has the median of the samples, as of every trial; their least is what a search goes by.
  */

@@ -114,7 +114,7 @@ cli_exit tune_prove(tune_run *tune, bool winners)
     return CLI_ENVIRONMENT;
 }
 
-/* ---- What is kept ---- */
+/* ---- Keeping ---- */
 
 /* The time of the final leader, if it has passed all gates: not the one that it was chosen by. 0:
  * it has not, or was not timed. */

@@ -71,7 +71,7 @@ static void announce(void *data, const lab_point *points, size_t count)
     it->inner.announce(it->inner.data, points, count);
 }
 
-/* ---- What comes out ---- */
+/* ---- Results ---- */
 
 void tune_quest_show(tune_quest *quest)
 {

@@ -84,7 +84,7 @@ HEED_DEVICE void store_element(void *tensor, i64 index, float x)
 #endif
 }
 
-/* What a thread knows of its row so far. */
+/* A thread's partial result of its row. */
 typedef struct row_state {
     float q[HEED_DIM_QK]; /* times the scale */
     float o[HEED_DIM_V];
@@ -169,7 +169,7 @@ HEED_DEVICE void add_key(row_state *st, u32 v, float x)
 */
 /* heed:end */
 
-/* The keys of a tile that the row sees. What is no number stays none; a key of weight nothing, as
+/* The keys of a tile that the row sees. NaN stays NaN; a key of weight nothing, as
  * -infinity is, changes nothing, also while there is no maximum yet. */
 HEED_DEVICE void add_tile(row_state *st, u32 keys)
 {

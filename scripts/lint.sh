@@ -63,6 +63,10 @@ for path in sys.argv[1:]:
         ast.parse(file.read(), path)'
 }
 
+prose() {
+    scripts/prose.py
+}
+
 manuals() {
     find "$build" -name '*.[1-9]' -path '*man*' -print0 2>/dev/null |
         xargs -0 -r mandoc -T lint -W warning
@@ -74,6 +78,7 @@ check clang-tidy tidy
 check cppcheck cppcheck_all
 check shellcheck scripts
 check python python
+check prose prose
 check mandoc manuals
 if [ -n "$failed" ]; then
     echo "not clean:$failed"

@@ -32,7 +32,7 @@ static const run_heed_way way = { HEED_PROGRAM,
 
 static heed_said said;
 
-/* ---- What is judged in so little time that a busy machine may leave it open ---- */
+/* ---- Verdicts in so little time that a busy machine may leave them open ---- */
 
 /* Seconds to judge in, as the shell's variable GIVEN: what is AMBIGUOUS gets more of them, and a
  * wrong verdict none. */

@@ -95,7 +95,7 @@ static void test_record(void **state)
                   "bad.db: not a board");
 }
 
-/* Whatever is being compiled when it is interrupted: nothing is left of it. */
+/* Nothing is left of what is being compiled when it is interrupted. */
 static void test_interrupted(void **state)
 {
     run_heed_says(state, &way,

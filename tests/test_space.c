@@ -238,7 +238,7 @@ static void test_loading(void **state)
     lab_space_free(&space);
 }
 
-/* ---- What is known beforehand ---- */
+/* ---- Facts known beforehand ---- */
 
 static lab_prospect facts(int64_t registers, int64_t spills, int64_t smem, int64_t warps)
 {

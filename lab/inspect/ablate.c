@@ -196,7 +196,7 @@ const char *lab_ablate_unfit(const char *kernel, const char *name)
     return "the kernel has no such build";
 }
 
-/* ---- What an effect says ---- */
+/* ---- The meaning of an effect ---- */
 
 lab_effect_word lab_effect_of(const lab_effect *effect)
 {

@@ -21,7 +21,7 @@
     "(?1 IS NULL OR (?2 AND r.spec = ?1) OR (NOT ?2 AND instr(r.spec, ?1))) " \
     "AND (?3 IS NULL OR instr(lower(r.device), lower(?3))) "
 
-/* What a source was found to do, after the trial r or in its run: wrong anywhere is wrong; one that
+/* Faults found in a source after the trial r, or in its run: wrong anywhere is wrong; one that
  * fails at a problem fails there, on that device. Else a leader that will not be met leads for
  * ever. */
 #define FAULTS                                                                                 \

@@ -129,7 +129,7 @@ static unsigned apply(lab_clue_source source, const lab_clue *clues, size_t coun
     return set;
 }
 
-/* ---- What binds ---- */
+/* ---- Limits ---- */
 
 #define FEW_WARPS 0.25 /* of those that a multiprocessor holds */
 

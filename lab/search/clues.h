@@ -48,7 +48,7 @@ unsigned lab_findings_shared(unsigned findings);
 /* lab_clue_explain() writes what a set says as words, "spills, exp_bound", and returns @text. */
 const char *lab_clue_explain(unsigned findings, char *text, size_t size);
 
-/* ---- What was found out ---- */
+/* ---- Findings ---- */
 
 /* A figure with a name. */
 typedef struct lab_clue {

@@ -14,7 +14,7 @@
 
 static const char mark[] = "/* heed:launch";
 
-/* ---- What expressions can see ---- */
+/* ---- Names in expressions ---- */
 
 typedef struct names {
     lab_named items[NAMES_MAX];

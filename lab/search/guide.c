@@ -3,7 +3,7 @@
  */
 #include "lab/search/guide.h"
 
-/* ---- What to do about it ---- */
+/* ---- Remedies ---- */
 
 #define REGION LAB_GUIDE_REGION
 

@@ -72,7 +72,7 @@ const lab_strategy *lab_strategy_find(const char *name)
     return NULL;
 }
 
-/* ---- What strategies see ---- */
+/* ---- The view of a strategy ---- */
 
 size_t lab_search_open(const lab_search *search, const int64_t **indices)
 {
@@ -183,8 +183,8 @@ static void take_answer(lab_search *search, lab_try *one, int shape, int effort,
         one->shapes++;
 }
 
-/* Is @one better known, or as well and faster? Who was timed at a higher effort has shown that it
- * was not luck. */
+/* Is @one better known, or as well and faster? A point that was timed at a higher effort was no
+ * luck. */
 static bool is_better(const lab_try *one, const lab_try *other)
 {
     if (one->shapes != other->shapes)

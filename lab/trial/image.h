@@ -3,8 +3,8 @@
  *
  * Loading runs code: constructors, and functions that choose functions. It takes system calls that
  * a candidate must not have. So heed takes the constructors off the list of the dynamic linker, and
- * the process calls them when it has given up those calls (runner.c). What cannot be put off like
- * that is refused.
+ * the process calls them when it has given up those calls (runner.c). Calls that cannot be put off
+ * so are refused.
  */
 #ifndef LAB_IMAGE_H
 #define LAB_IMAGE_H

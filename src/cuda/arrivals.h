@@ -2,9 +2,9 @@
  * arrivals.h - counters in device memory, by which the last of several blocks knows that it is
  *
  * Each block adds one when it has done; the kernel's atomic wraps, so between executions a counter
- * is zero again. Executions that may run at the same time need counters of their own. What tells
- * them apart is their workspace, which they may not share either; so counters come in sets, and a
- * set belongs to a workspace, by its address, from the first execution with it on. A captured graph
+ * is zero again. Executions that may run at the same time need counters of their own. Their
+ * workspaces tell them apart, which they may not share either; so counters come in sets, and a set
+ * belongs to a workspace, by its address, from the first execution with it on. A captured graph
  * therefore has the right set for as long as its workspace.
  */
 #ifndef HEED_CUDA_ARRIVALS_H

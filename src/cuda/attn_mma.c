@@ -67,7 +67,7 @@ static void config_at(int index, heed_config *config)
     config->value[P] = split_values[index % SPLITS];
 }
 
-/* What takes over where addresses are not aligned: small enough for every device and head dim. */
+/* The config for addresses that are not aligned: small enough for every device and head dim. */
 static const heed_config fallback = { { 64, 16, 4, 1, 2, 1, 1, 1, 1, 1, 1 } };
 
 static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)

@@ -93,7 +93,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* ---- What a config takes: as wgmma_sizes.cuh says ---- */
+/* ---- The resources of a config, as in wgmma_sizes.cuh says ---- */
 
 static int consumers_of(const int *v)
 {
@@ -152,7 +152,7 @@ static int registers_of(const heed_problem *problem, const int *v)
     return heed_wgmma_value_columns(problem) / 2 + quarters[v[O]] * v[N] / 4 + rest;
 }
 
-/* ---- What is legal ---- */
+/* ---- Legal configs ---- */
 
 /* A config of the table is for the head dims that it stands there with; any other one may be tried.
  */

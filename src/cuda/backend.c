@@ -169,7 +169,7 @@ static heed_status load(program *made, const compilation *from, const heed_cuda_
                           &made->function);
 }
 
-/* What a main program that splits keys needs to merge them, by itself or not. */
+/* Loads the code that merges split keys, if the main program does not do so itself. */
 static heed_status load_combine(cuda_plan *made, const compilation *from)
 {
     program *combine = &made->combine;

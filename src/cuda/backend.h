@@ -27,7 +27,7 @@ typedef struct heed_cuda_cut {
     const heed_kernel *fallback_kernel; /* ... of this kernel, or if NULL of the same */
 } heed_cuda_cut;
 
-/* What the backend must know of a kernel; the code of a CUDA kernel points to one. */
+/* The backend's view of a kernel; the code of a CUDA kernel points to one. */
 typedef struct heed_cuda_code {
     heed_cuda_cut (*cut)(const heed_problem *problem, const heed_config *config);
 } heed_cuda_code;

@@ -108,7 +108,7 @@ static bool file_path(const char *key, const char *suffix, char path[PATH_MAX])
            snprintf(path, PATH_MAX, "%s/%s%s", folder, key, suffix) < PATH_MAX;
 }
 
-/* Makes the folder of the cache, and those above it. What a cache holds is nobody else's affair. */
+/* Makes the folder of the cache, and those above it. Nobody else may read it. */
 static bool make_folder(void)
 {
     char path[PATH_MAX];

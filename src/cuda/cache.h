@@ -26,7 +26,7 @@ typedef struct heed_cache_part {
     size_t size;
 } heed_cache_part;
 
-/* What an entry holds: the code, and what the compiler said while it made it. */
+/* An entry: the code, and the compiler's messages about it. */
 typedef struct heed_cache_entry {
     unsigned char *data;
     size_t size;

@@ -23,7 +23,7 @@ typedef struct heed_cubin heed_cubin; /* jit.h */
 heed_status heed_cuda_open(heed_cuda **cuda, int ordinal);
 void heed_cuda_close(heed_cuda *cuda);
 
-/* What the device is; belongs to @cuda. */
+/* The facts of the device; owned by @cuda. */
 const heed_gpu *heed_cuda_gpu(const heed_cuda *cuda);
 
 /* Its place on the bus, such as "0000:18:00.0", by which the management library knows it. */

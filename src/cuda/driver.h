@@ -85,7 +85,7 @@ enum {
     CU_PROPERTY_PERSISTING = 2
 };
 
-/* What a map of a tensor is made with. */
+/* Constants for maps of tensors. */
 enum {
     CU_MAP_F16 = 6, /* types of its elements */
     CU_MAP_BF16 = 9,

@@ -1,7 +1,7 @@
 /*
  * facts.h - how the code of a CUDA kernel is made and launched
  *
- * What a kernel in a config says of itself for a problem, before anything is compiled: enough to
+ * The facts of a kernel in a config for a problem, before anything is compiled: enough to
  * compile it for any architecture and to tell whether a device can hold it, without a device.
  */
 #ifndef HEED_CUDA_FACTS_H

@@ -12,7 +12,7 @@
 #define MIB ((int64_t)1 << 20)
 #define GIB ((int64_t)1 << 30)
 
-/* What all devices of an architecture have in common. Registers, threads, blocks and shared memory
+/* Facts that all devices of an architecture share. Registers, threads, blocks and shared memory
  * are those of the table "Technical specifications per compute capability" in the CUDA C++
  * Programming Guide, fma and exp of its table "Throughput of native arithmetic instructions",
  * operations by a multiprocessor in a clock; matrix are the most operations on 16-bit matrices of

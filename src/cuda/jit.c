@@ -86,7 +86,7 @@ static void add_option(jit_job *job, const char *option)
 }
 
 /* sm_90 is what runs on every 9.x; the instructions of Hopper's own are in sm_90a, and likewise of
- * what came after it. What is compiled here is for this very architecture. */
+ * what came after it. Code compiled here is for this very architecture. */
 static const char *arch_suffix(const jit_job *job)
 {
     return job->build->arch >= 90 && job->nvrtc->major >= 12 ? "a" : "";

@@ -32,7 +32,7 @@ typedef struct heed_build {
     int folder_count;           /* at most HEED_FOLDERS_MAX; if any, the build must be fresh */
 } heed_build;
 
-/* What came out of it. */
+/* The result. */
 typedef struct heed_cubin {
     unsigned char *data; /* an ELF file; or PTX, a text with a null byte at its end */
     size_t size;

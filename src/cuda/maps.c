@@ -37,7 +37,7 @@ static void outer_dims(const heed_tensor *tensor, outer dims[3])
     dims[2] = (outer){ "batch", "batch stride", tensor->batch, s->batch };
 }
 
-/* What cannot be mapped: "@field is @value; it must be ...". */
+/* The reason why a tensor cannot be mapped: "@field is @value; it must be ...". */
 typedef struct map_fault {
     char tensor;
     const char *field;
@@ -94,7 +94,7 @@ heed_problem heed_cuda_mapped_problem(const heed_problem *problem)
     return seen;
 }
 
-/* What is swizzled together is as wide as the box. */
+/* Columns that are swizzled together are as wide as the box. */
 static int swizzle_of(int columns)
 {
     switch (columns) {
@@ -109,7 +109,7 @@ static int swizzle_of(int columns)
     }
 }
 
-/* What all boxes have in common. */
+/* Sizes that all boxes have in common. */
 typedef struct box_size {
     int64_t tile; /* keys of K's and V's */
     int columns;

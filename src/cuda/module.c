@@ -57,7 +57,7 @@ static void hint_at_compiler(const heed_cuda *cuda, char *text, size_t size)
                  nvrtc->major, nvrtc->minor, driver, cuda->gpu.driver % 1000 / 10, driver, driver);
 }
 
-/* What the driver says of code that it refuses: its own words, then its compiler's. */
+/* Fails with the driver's words about code that it refuses, then its compiler's. */
 static heed_status fail_load(heed_cuda *cuda, const heed_cubin *cubin, int result, const char *log)
 {
     char what[1024], hint[192];

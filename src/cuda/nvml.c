@@ -19,8 +19,8 @@
 /* Loading                                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* Entries, and what they are called in libraries that know them by another name. What only tells a
- * figure may be absent; then the figure is unknown. */
+/* Entries, and what they are called in libraries that know them by another name. An entry that only
+ * tells a figure may be absent; then the figure is unknown. */
 static const struct {
     const char *name, *other_name;
     bool needed;

@@ -167,7 +167,7 @@ static const search_place places[] = {
     { "the system", ROOT_SYSTEM, NULL, NULL },
 };
 
-/* What the library calls itself. All of CUDA 11.2 to 11.8 is 11.2. */
+/* Names of the library. All of CUDA 11.2 to 11.8 is 11.2. */
 static const char *const sonames[] = { "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2" };
 
 /* Looks for python3 on PATH without running it. */

@@ -12,7 +12,7 @@
 
 #include "internal.h"
 
-/* What the entries return. */
+/* Results of the entries. */
 enum {
     NVRTC_SUCCESS = 0,
     NVRTC_OUT_OF_MEMORY = 1,

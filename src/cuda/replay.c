@@ -112,7 +112,7 @@ heed_status heed_cuda_replay_repeat(heed_replay *replay, heed_cuda *cuda, int wa
     return status;
 }
 
-/* What a lost device had is lost with it. */
+/* Nothing is freed of a lost device: it is lost with it. */
 void heed_cuda_replay_destroy(heed_replay *replay, heed_cuda *cuda)
 {
     const heed_driver *driver = cuda->driver;

@@ -2,7 +2,7 @@
  * ptx.cuh - the instructions of src/cuda/kernels/ptx.cuh and what it includes, in C on the emulator
  *
  * A kernel that is compiled with this file included first (-include) finds the include guard set
- * and takes these prototypes for the real ones. What they do is said there. Arithmetic is done
+ * and takes these prototypes for the real ones. Their meaning is said there. Arithmetic is done
  * here; what touches shared memory or waits is the machine's affair. Macros at the end tell it
  * which line of the kernel asks.
  */
@@ -370,7 +370,7 @@ HEED_DEVICE float ptx_infinity(void)
     return half_value(0x7f800000u);
 }
 
-/* What .ftz makes of a subnormal. */
+/* A subnormal as .ftz flushes it. */
 HEED_DEVICE float ptx_flushed(float x)
 {
     return fabsf(x) < 0x1p-126f ? copysignf(0.0f, x) : x;

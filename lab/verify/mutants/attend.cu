@@ -45,7 +45,7 @@
 #define THREADS (32u * HEED_W)
 #define COLUMNS ((HEED_DIM_V + 31) / 32) /* of a lane */
 
-/* What stays from one launch to the next. */
+/* State that stays from one launch to the next. */
 #ifdef __CUDACC__
 #define LASTING static __device__
 #else

@@ -17,7 +17,7 @@ typedef struct heed_cuda_strides {
     long long head;
 } heed_cuda_strides;
 
-/* What a division by a number known before the launch takes: n / value = n * multiplier >> 32 >>
+/* Division by a number that is known before the launch: n / value = n * multiplier >> 32 >>
  * shift for n below 2^31 (Granlund and Montgomery 1994), a few instructions instead of some twenty.
  */
 typedef struct heed_cuda_divisor {

@@ -6,7 +6,7 @@
  * their LSEs. A kernel may call combine_rows() where all parts are there, in its last block to get
  * so far; else heed_combine is a second launch. Both add the same numbers in the same order.
  *
- * A warp merges COMBINE_ROWS rows at a time; its lanes take every 32nd column. What takes time is
+ * A warp merges COMBINE_ROWS rows at a time; its lanes take every 32nd column. The time goes into
  * waiting for memory, so COMBINE_BATCH parts of each row are on their way at once, and their LSEs,
  * one in each lane, with the first of them.
  */
@@ -24,7 +24,7 @@
 #define COMBINE_ROWS 1
 #endif
 
-/* What a lane has on its way is up to 64 registers: those of the sums are free by then. */
+/* A lane has loads for up to 64 registers on their way: those of the sums are free by then. */
 #define COMBINE_ACROSS (COMBINE_ROWS * COMBINE_COLUMNS)
 #define COMBINE_BATCH \
     (COMBINE_ACROSS <= 4 ? 16 : COMBINE_ACROSS <= 8 ? 8 : COMBINE_ACROSS <= 16 ? 4 : 2)
@@ -40,7 +40,7 @@ typedef struct parts {
 
 typedef float part_batch[COMBINE_BATCH][COMBINE_ROWS][COMBINE_COLUMNS];
 
-/* What is known of the rows so far: sums relative to @top, and each lane's weight of one split. */
+/* The rows so far: sums relative to @top, and each lane's weight of one split. */
 typedef struct merged {
     float top[COMBINE_ROWS]; /* the largest LSE */
     float weight[COMBINE_ROWS];

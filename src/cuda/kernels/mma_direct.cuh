@@ -28,7 +28,7 @@ HEED_DEVICE u32 direct_element(tile_source from, u32 row, u32 column, const u32 
                : 0u;
 }
 
-/* What ldmatrix hands out of 16 keys and 16 columns: 8 keys of one matrix after another. */
+/* Loads 16 keys and 16 columns as ldmatrix would: 8 keys of one matrix after another. */
 HEED_DEVICE void load_k_fragments(u32 k[4], tile_source from, u32 nt, u32 kk)
 {
     HEED_UNROLL

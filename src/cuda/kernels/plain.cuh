@@ -132,7 +132,7 @@ HEED_DEVICE float plain_score(const heed_cuda_args *args, i64 q, i64 k)
     return args->negate ? -all : all;
 }
 
-/* What a warp knows of its row so far; @o is relative to nothing once the row is finished. */
+/* A warp's partial result of its row; @o is relative to nothing once the row is finished. */
 typedef struct plain_row {
     float o[PLAIN_COLUMNS];
     float max; /* of the scores */

@@ -5,8 +5,8 @@
  * tests/emulator/ptx.cuh has the same prototypes in C, which is how kernels run where there is no
  * GPU; a wrapper added here is added there.
  *
- * What is asynchronous, a barrier, or an access to memory that others write, is volatile and
- * clobbers memory, so that the compiler keeps their order; arithmetic is neither, so that it may be
+ * Asynchronous operations, barriers, and accesses to memory that others write are volatile and
+ * clobber memory, so that the compiler keeps their order; arithmetic is neither, so that it may be
  * scheduled freely.
  */
 #ifndef HEED_PTX_CUH

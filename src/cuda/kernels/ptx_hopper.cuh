@@ -100,7 +100,7 @@ HEED_DEVICE void ptx_cluster_arrive(void)
     asm volatile("barrier.cluster.arrive.release;" ::: "memory");
 }
 
-/* barrier.cluster.wait: and now it does. What others did before they arrived is done. */
+/* barrier.cluster.wait: and now it does. Work that others did before they arrived is done. */
 HEED_DEVICE void ptx_cluster_wait(void)
 {
     asm volatile("barrier.cluster.wait.acquire;" ::: "memory");

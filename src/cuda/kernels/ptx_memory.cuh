@@ -233,8 +233,8 @@ HEED_DEVICE void ptx_st_global_f32(void *p, float x)
 }
 
 /* atom.acq_rel.gpu.global.inc.u32: what is at @p, which becomes one more, or 0 where it was @limit
- * or more. What comes before, and what a barrier put before it, is seen after a later one at the
- * same place, by any block. */
+ * or more. Writes before it, and those that a barrier put before it, are seen after a later one at
+ * the same place, by any block. */
 HEED_DEVICE u32 ptx_inc_global_u32(void *p, u32 limit)
 {
     u32 r;

@@ -23,7 +23,7 @@
 #define LAG 8.0f
 #endif
 
-/* What a warp computes, in fragments of mma.m16n8k16. */
+/* A warp's partial result, in fragments of mma.m16n8k16. */
 typedef struct state {
     float o[ROWS16][V8][4];
     float max[ROWS16][2]; /* of the logits, to base 2, of rows g and g + 8, or up to LAG less;

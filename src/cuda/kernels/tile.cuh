@@ -19,7 +19,7 @@ HEED_DEVICE u32 tile_page(u32 pad)
     return pad % 64 == 0 ? 8 : 4;
 }
 
-/* What the place of a chunk in @row is XORed with. */
+/* The number that the place of a chunk in @row is XORed with. */
 HEED_DEVICE u32 tile_turn(u32 pad, u32 row)
 {
     if (ABLATED(ABLATE_UNSWIZZLED))

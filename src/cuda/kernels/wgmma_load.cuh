@@ -304,13 +304,13 @@ HEED_DEVICE void clean_items(const heed_cuda_mapped_args *m, u32 thread)
         send_bad(thread, at.rank);
 }
 
-/* ---- Who does what ---- */
+/* ---- Roles ---- */
 
 /* Do the first loads go ahead of all else? Where a block begins while the launch ahead still works,
  * there is time to begin meanwhile, and all wait for that launch alike. */
 #define LOADS_FIRST (HEED_G == 2)
 
-/* What one of the threads that load knows from its first loads to the others. */
+/* State of one of the threads that load, from its first loads to the others. */
 typedef struct loader {
     place at;
     ring next;

@@ -3,7 +3,7 @@
  * shared memory, of this block or of the other one of a pair; then every thread takes columns of
  * one row from all teams, divides by the sum of the weights, and stores them
  *
- * A pair of blocks merges half of the rows each. What one leaves in the other's shared memory comes
+ * A pair of blocks merges half of the rows each. Sums that one leaves in the other's shared memory come
  * with bytes that the other one's barrier expects, so that neither waits for the other to end.
  */
 #ifndef HEED_WGMMA_MERGE_CUH
@@ -60,7 +60,7 @@ HEED_DEVICE void leave_sums(const place *at, const state *st)
     }
 }
 
-/* What the other block of a pair sends: the sums of its teams, and where values were taken out. */
+/* Expects what the other block of a pair sends: the sums of its teams, and where values were taken out. */
 HEED_DEVICE void expect_left(void)
 {
     ptx_mbarrier_arrive_expect(left_barrier(),
@@ -107,7 +107,7 @@ HEED_DEVICE void find_merged(const heed_cuda_args *args, const place *at, merged
         m->limit = visible_keys(args, divide(row, args->group));
 }
 
-/* What the teams' sums count in the result; returns whether the row has any weight;
+/* Finds the weights of the teams' sums in the result; returns whether the row has any weight;
  * -1: it is to be made anew. */
 HEED_DEVICE int weigh_teams(const heed_cuda_args *args, const place *at, float counts[TEAMS])
 {
@@ -149,7 +149,7 @@ HEED_DEVICE void spoil_quad(const merged *m, u32 bad_at, u32 quad, float o[4])
             o[i] = ptx_as_f32(0x7fffffffu);
 }
 
-/* What the teams have left of a thread's columns: read all at once, and before weights are known,
+/* The teams' sums of a thread's columns: read all at once, and before weights are known,
  * so that nothing waits for one after another. */
 typedef struct quads {
     heed_u32x4 left[ROW_QUADS][TEAMS];

@@ -159,7 +159,7 @@ HEED_DEVICE u32 left_barrier(void)
     return done_barrier() + 8;
 }
 
-/* What is copied of K, or of Q, while the launch ahead still works. */
+/* The part of K, or of Q, that is copied while the launch ahead still works. */
 HEED_DEVICE u32 rehearsal_barrier(int of_k)
 {
     return left_barrier() + (of_k ? 8 : 16);

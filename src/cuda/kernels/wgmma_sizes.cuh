@@ -55,7 +55,7 @@
 #define QK_PANELS ((HEED_DIM_QK + 63) / 64 * (64 / PANEL_COLUMNS))
 #define V_PANELS ((HEED_DIM_V + 63) / 64 * (64 / PANEL_COLUMNS))
 
-/* What the place of a chunk in its row of a panel is XORed with. */
+/* The number that the place of a chunk in its row of a panel is XORed with. */
 #define PANEL_TURN(row) ((row) / (128 / PANEL_ROW) % PANEL_CHUNKS)
 #define O_PANELS (QK_PANELS > V_PANELS ? QK_PANELS : V_PANELS)
 
@@ -82,7 +82,7 @@
 #define LEFT_BYTES (TEAMS == 1 ? 0 : TEAMS * LEFT_ROWS * (LEFT_ROW + 8))
 
 /* Shared memory: the stages of K and V, which later hold what teams leave; Q of each row group,
- * which later holds O; the first bad key of each column of V; barriers. What comes from another
+ * which later holds O; the first bad key of each column of V; barriers. Sums from another
  * block may come while tiles are worked on, so it has a place of its own. */
 #define K_BYTES (HEED_N * QK_PANELS * PANEL_ROW)
 #define V_BYTES (HEED_N * V_PANELS * PANEL_ROW)

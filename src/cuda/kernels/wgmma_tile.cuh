@@ -89,7 +89,7 @@ HEED_DEVICE u32 panel_of(u32 kk)
     return kk / 4 * (64 / PANEL_COLUMNS) + kk % 4 * 16 / PANEL_COLUMNS;
 }
 
-/* What describes rows of Q, and tiles of K and of V, at @smem. Without a swizzle a step of scores
+/* Describe rows of Q, and tiles of K and of V, at @smem. Without a swizzle a step of scores
  * has columns of two panels, and for values the two distances have changed places. */
 HEED_DEVICE u32 describe_q(u32 smem)
 {
