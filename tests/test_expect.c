@@ -239,6 +239,54 @@ static void test_rows_without_weight_are_judged_of_heed_alone(void **state)
     }
 }
 
+/* The error of a row in float32 whose weights are exp(logit - LSE), over what is allowed. */
+static double lse_first(const question *q, int64_t i)
+{
+    const lab_values *values = &q->values;
+    const int64_t dim = q->expect->dim, row = q->expect->rows[i], keys = values->problem.seq_k;
+    const float *query = (const float *)lab_values_data(values, LAB_Q) + row * dim;
+    const float *k = lab_values_data(values, LAB_K), *v = lab_values_data(values, LAB_V);
+    float logits[64], o[64] = { 0 }, most = -INFINITY, sum = 0;
+    double error = 0;
+    for (int64_t j = 0; j < keys; j++) {
+        logits[j] = 0;
+        for (int64_t c = 0; c < dim; c++)
+            logits[j] += query[c] * k[j * dim + c];
+        logits[j] *= values->problem.scale;
+        most = fmaxf(most, logits[j]);
+    }
+    for (int64_t j = 0; j < keys; j++)
+        sum += expf(logits[j] - most);
+    float lse = most + logf(sum);
+    for (int64_t j = 0; j < keys; j++)
+        for (int64_t c = 0; c < dim; c++)
+            o[c] += expf(logits[j] - lse) * v[j * dim + c];
+    for (int64_t c = 0; c < dim; c++)
+        error += pow((double)o[c] - q->expect->o[i * dim + c], 2);
+    return sqrt(error) / q->expect->o_budget[i];
+}
+
+/* An honest kernel may make the LSE first; heed's own do not. */
+static void test_weights_may_be_made_of_the_lse(void **state)
+{
+    int beyond[2] = { 0 };
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        const lab_sampling sampling = { .seed = 4, .work = 1 << 20, .threads = 1, .own = seed % 2 };
+        question q;
+        ask(&q, "b1 h1 s32 d16 f32", "normal", 1, 1);
+        lab_expect_destroy(q.expect);
+        lab_inputs_find(seed % 4 < 2 ? "needle" : "tails")->fill(&q.values, seed / 2);
+        heed_buffers data = lab_values_buffers(&q.values);
+        assert_int_equal(lab_expect_create(&q.expect, &q.values.problem, &data, &sampling),
+                         HEED_OK);
+        for (int64_t i = 0; i < q.expect->count; i++)
+            beyond[seed % 2] += lse_first(&q, i) > 1;
+        done(&q);
+    }
+    assert_int_equal(beyond[0], 0);
+    assert_true(beyond[1] > 0);
+}
+
 /* Columns with a NaN are left out of the budget, the others are not. */
 static void test_budgets_of_rows_with_nan_are_finite(void **state)
 {
@@ -268,6 +316,7 @@ int main(void)
         cmocka_unit_test(test_the_mean_of_values_is_far_out),
         cmocka_unit_test(test_empty_rows_are_zero_to_the_bit),
         cmocka_unit_test(test_rows_without_weight_are_judged_of_heed_alone),
+        cmocka_unit_test(test_weights_may_be_made_of_the_lse),
         cmocka_unit_test(test_budgets_of_rows_with_nan_are_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -226,6 +226,12 @@ static row_sums sum_keys(const heed_problem *problem, const heed_buffers *data, 
     return sums;
 }
 
+/* The square of what weights may be off together, in float32 units: see the head of expect.h. */
+static double common_square(const row_scratch *scratch, double lse)
+{
+    return scratch->own || !(fabs(lse) <= LAB_LSE_FAR) ? 0 : square(lse);
+}
+
 static row_model model_row(const heed_problem *problem, const heed_buffers *data, lab_row row,
                            const row_scratch *scratch, const double *o, double lse)
 {
@@ -250,8 +256,8 @@ static row_model model_row(const heed_problem *problem, const heed_buffers *data
     return (row_model){
         .o = MODEL_MARGIN *
              sqrt(element * (norm + sums.weighted) +
-                  single *
-                      (rounding_square(problem) * (roundings * norm + absolute) + sums.shifted) +
+                  single * (rounding_square(problem) * (roundings * norm + absolute) +
+                            sums.shifted + common_square(scratch, lse) * norm) +
                   tiny),
         .lse = MODEL_MARGIN *
                sqrt(single * (square(lse) + square(highest) + adding + square(sums.logits))),

@@ -25,8 +25,13 @@
  * implementation makes them in parts of LAB_PART products, and n is the same sum of squares as
  * r_j^2, of the sum of more weights than that: in parts, and then of the parts. A kernel that adds
  * thousands of keys one after the other has larger errors where values are alike: a kernel of
- * somebody else's may. Nor is it judged on a row that sees keys, all of them with logits of
- * -infinity: O = 0 is heed's convention, NaN comes of the formula.
+ * somebody else's may. It may also make the LSE first and take exp(logit - LSE) for a weight, or
+ * merge by LSEs, so that the rounding of the LSE is in all weights: the model has the term
+ *
+ *             + e^2 * LSE^2 |o|^2                              if |LSE| is at most 2^15
+ *
+ * Nor is it judged on a row that sees keys, all of them with logits of -infinity: O = 0 is heed's
+ * convention, NaN comes of the formula.
  *
  * Where half-precision accumulation is permitted (acc=f16), the naive implementation rounds its
  * sums of both products to f16 after every B = LAB_HALF_BLOCK terms. In the model the x_c are then
@@ -53,6 +58,9 @@
 #include <stdint.h>
 
 #include "heed.h"
+
+/* Beyond this the rounding of an LSE leaves too little of a weight that is made of it. */
+#define LAB_LSE_FAR 0x1p15
 
 /* Which rows to look at: all, if that is little enough work, else a sample. */
 typedef struct lab_sampling {

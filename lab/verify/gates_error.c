@@ -173,12 +173,25 @@ static bool in_question(const lab_check *check, int64_t row)
     return low < expect->count && expect->rows[low] == row && !isinf(expect->o_budget[low]);
 }
 
-/* Adds how far the row is out of range, over what rounding of weights, sums and output explains. */
-static void add_row(lab_worst *worst, const lab_check *check, const seen_range *seen, int64_t row)
+/* What weights may be off together if they are made of an LSE: see the head of expect.h. */
+static double common_error(const lab_check *check)
+{
+    const lab_expect *expect = check->expect;
+    double most = 0;
+    for (int64_t i = 0; i < expect->count && !check->sampling.own; i++)
+        if (fabs(expect->lse[i]) <= LAB_LSE_FAR)
+            most = fmax(most, fabs(expect->lse[i]));
+    return 2 * most * lab_type_unit(HEED_F32);
+}
+
+/* Adds how far the row is out of range, over what rounding of weights, @common, sums and output
+ * explains. */
+static void add_row(lab_worst *worst, const lab_check *check, const seen_range *seen, double common,
+                    int64_t row)
 {
     const heed_problem *problem = &check->values->problem;
     bool half = problem->accumulate == HEED_ACC_F16;
-    double unit = 4 * lab_type_unit(problem->type) +
+    double unit = common + 4 * lab_type_unit(problem->type) +
                   4 * sqrt((double)seen->keys) * lab_type_unit(half ? HEED_F16 : HEED_F32);
     double o[HEED_DIM_MAX];
     lab_run_row(&check->runs[0], problem, row, o);
@@ -199,6 +212,7 @@ void lab_gate_range(const lab_check *check, lab_verdict *verdict)
 {
     const heed_problem *problem = &check->values->problem;
     lab_worst worst = { 0 };
+    double common = common_error(check);
     if (!check->inputs->finite) {
         lab_verdict_skip(verdict, "the values are not finite");
         return;
@@ -214,7 +228,7 @@ void lab_gate_range(const lab_check *check, lab_verdict *verdict)
                 int64_t query_head = batch * problem->heads_q + head * group + g;
                 int64_t row = query_head * problem->seq_q + i;
                 if (in_question(check, row))
-                    add_row(&worst, check, &seen, row);
+                    add_row(&worst, check, &seen, common, row);
             }
         }
     }
