@@ -294,6 +294,22 @@ static void test_nan_in_one_column(void **state)
     lab_values_destroy(&values);
 }
 
+/* All of every row that sees the first key is NaN, whatever the seed. */
+static void test_nan_in_the_first_key(void **state)
+{
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        answer result;
+        lab_values values;
+        fill(&values, "b2 h4/2 s20/18 d8 f32 causal=br", "nan-in-k", seed);
+        for (int64_t row = 0; row < 160; row++) {
+            ask(&values, row, &result);
+            assert_true(row % 20 < 2 ? result.lse == -INFINITY : isnan(result.lse));
+            assert_true(row % 20 < 2 ? result.o[7] == 0 : isnan(result.o[7]));
+        }
+        lab_values_destroy(&values);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +326,7 @@ int main(void)
         cmocka_unit_test(test_near_logits),
         cmocka_unit_test(test_tails_count),
         cmocka_unit_test(test_nan_in_one_column),
+        cmocka_unit_test(test_nan_in_the_first_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,16 @@
  * and query head, accumulated in float32 or better. Query head h reads key/value head
  * h / (heads_q / heads_kv). A row that sees no key gives O = 0 and LSE = -infinity; one that sees
  * keys, all of them with logits of -infinity, may give anything.
+ *
+ * All of these are tried, and -O3 -march=native compiles them:
+ *
+ *  - Keys and values that are masked hold NaN and infinities. Leave them out: a NaN plus -infinity
+ *    is NaN, and so is a weight of 0 times a NaN of V.
+ *  - A NaN that a row sees makes the row not finite: in K its LSE and all of O, in V its column of
+ *    O. fmaxf() passes over a NaN, and a test for a maximum of -infinity may then skip its key.
+ *  - Finite logits lie anywhere in float32: maxima begin at -INFINITY or -FLT_MAX, not at -1e30.
+ *  - A logit that is computed twice may differ from itself, as the compiler fuses the product with
+ *    scale into the next subtraction. Keep it, or compute it where nothing is inlined.
  */
 #ifndef HEED_CANDIDATE_H
 #define HEED_CANDIDATE_H

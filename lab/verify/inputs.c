@@ -293,6 +293,17 @@ static void nan_in_v(lab_values *values, uint64_t seed)
     lab_fill_set(values, LAB_V, lab_view_at(v, v->batch - 1, key, head) + c, NAN);
 }
 
+/* A NaN in the first key of each head, where a running maximum is still -infinity: a kernel that
+ * takes it for a key without weight would be found by chance alone if the key were drawn. */
+static void nan_in_k(lab_values *values, uint64_t seed)
+{
+    const lab_view *k = &values->block[LAB_K].view;
+    int64_t c = lab_random_below(lab_random_stream(seed, LAB_FILL_CHOICE), 2, k->dim);
+    normal(values, seed);
+    for (int64_t n = 0; n < k->batch * k->heads; n++)
+        lab_fill_set(values, LAB_K, lab_view_at(k, n / k->heads, 0, n % k->heads) + c, NAN);
+}
+
 static const lab_inputs table[] = {
     { "normal", "normal values: the common case", true, false, normal, NULL },
     { "needle", "each query finds one key: a softmax of nearly one hot weight", true, false, needle,
@@ -313,6 +324,7 @@ static const lab_inputs table[] = {
     { "visible", "NaN and infinities where queries do look", false, false, visible, NULL },
     { "nan-in-v", "one NaN in V: the column of the rows that see it, and nothing else", false,
       false, nan_in_v, NULL },
+    { "nan-in-k", "a NaN in each first key: all rows that see one", false, false, nan_in_k, NULL },
     { "near", "logits that differ by about a tenth: a few keys do not speak for all", true, false,
       lab_fill_near, NULL },
     { "tails", "one heavy key and many light ones of large values: each key counts the same", true,

@@ -268,6 +268,16 @@ static void nan_to_zero(mutant_row *r)
         r->o[c] = isnan(r->o[c]) && isfinite(r->lse) ? 0 : r->o[c];
 }
 
+/* The running maximum is still -infinity when a NaN comes, and fmaxf() leaves it there: the key
+ * passes for one without weight. */
+static void first_nan_skipped(mutant_row *r)
+{
+    mutant_logits(r);
+    if (r->keys > 1 && isnan(r->s[0]))
+        r->s[0] = -INFINITY;
+    mutant_weighted_sum(r, mutant_softmax(r, mutant_highest(r->s, r->keys)));
+}
+
 /* Maxima and minima that return the number of the two: a NaN becomes a limit. */
 static void nan_to_limit(mutant_row *r)
 {
@@ -370,6 +380,8 @@ const lab_mutant lab_mutants_values[] = {
       .spec = SPEC, .inputs = "nan-in-v", .gate = "finite" },
     { .name = "nan-to-limit", .does = "makes the largest number of NaN in V", .deed.row = nan_to_limit,
       .spec = "b1 h1 s20 d8 f32", .inputs = "nan-in-v", .gate = "finite" },
+    { .name = "first-nan-skipped", .does = "leaves the first key out if its logit is NaN", .deed.row = first_nan_skipped,
+      .spec = "b1 h1 s60 d24 f32", .inputs = "nan-in-k", .gate = "finite" },
     { .name = "nan-everywhere", .does = "makes all columns of a row NaN that has one", .deed.row = nan_everywhere,
       .spec = CAUSAL, .inputs = "nan-in-v", .gate = "finite" },
     { .name = "looks-normal", .does = "averages where Q does not look normal", .deed.row = looks_normal,
