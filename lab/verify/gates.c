@@ -27,7 +27,7 @@ static const lab_gate table[LAB_GATES] = {
       lab_gate_range },
     { "deterministic", "equal inputs give equal bits, wherever they lie in memory", false,
       lab_gate_deterministic },
-    { "optional-lse", "O is the same, or as near, whether or not the LSE is asked for", true,
+    { "optional-lse", "O is the same, or as near, whether or not the LSE is asked for", false,
       lab_gate_optional_lse },
     { "unaligned", "tensors may lie at any address that fits their elements", true,
       lab_gate_unaligned },

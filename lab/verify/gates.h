@@ -81,6 +81,10 @@ void lab_worst_add(lab_worst *worst, int64_t row, double error, double allowed);
 void lab_judge_worst(lab_verdict *verdict, const heed_problem *problem, const lab_worst *worst,
                      const char *what);
 
+/* lab_judge_classes() says whether NaN and infinities of @run are where they belong, in the rows
+ * that are compared; else it fails. */
+bool lab_judge_classes(const lab_check *check, const lab_run *run, lab_verdict *verdict);
+
 /* lab_run_row() writes the dim_v elements of O in a row to @o. */
 void lab_run_row(const lab_run *run, const heed_problem *problem, int64_t row, double *o);
 

@@ -32,30 +32,32 @@ static int64_t misplaced(const lab_check *check, const lab_run *run, int64_t i, 
     return expect->dim;
 }
 
-void lab_gate_finite(const lab_check *check, lab_verdict *verdict)
+bool lab_judge_classes(const lab_check *check, const lab_run *run, lab_verdict *verdict)
 {
     const lab_expect *expect = check->expect;
     const heed_problem *problem = &check->values->problem;
     double o[HEED_DIM_MAX];
-    for (int r = 0; r < 2; r++)
-        for (int64_t i = 0; i < expect->count; i++) {
-            lab_run_row(&check->runs[r], problem, expect->rows[i], o);
-            int64_t column = misplaced(check, &check->runs[r], i, o);
-            lab_row_text where = lab_row_print(problem, expect->rows[i]);
-            if (column == -1) {
-                lab_verdict_fail(verdict, -1, "LSE is %g instead of %g: %s",
-                                 (double)check->runs[r].lse[expect->rows[i]], expect->lse[i],
-                                 where.text);
-                return;
-            }
-            if (column < expect->dim) {
-                lab_verdict_fail(verdict, -1, "O is %g instead of %g: %s, column %lld", o[column],
-                                 expect->o[i * expect->dim + column], where.text,
-                                 (long long)column);
-                return;
-            }
-        }
-    lab_verdict_pass(verdict, -1, "on %lld rows", (long long)expect->count);
+    for (int64_t i = 0; i < expect->count; i++) {
+        lab_run_row(run, problem, expect->rows[i], o);
+        int64_t column = misplaced(check, run, i, o);
+        lab_row_text where = lab_row_print(problem, expect->rows[i]);
+        if (column == -1)
+            lab_verdict_fail(verdict, -1, "LSE is %g instead of %g: %s",
+                             (double)run->lse[expect->rows[i]], expect->lse[i], where.text);
+        else if (column < expect->dim)
+            lab_verdict_fail(verdict, -1, "O is %g instead of %g: %s, column %lld", o[column],
+                             expect->o[i * expect->dim + column], where.text, (long long)column);
+        if (column < expect->dim)
+            return false;
+    }
+    return true;
+}
+
+void lab_gate_finite(const lab_check *check, lab_verdict *verdict)
+{
+    if (lab_judge_classes(check, &check->runs[0], verdict) &&
+        lab_judge_classes(check, &check->runs[1], verdict))
+        lab_verdict_pass(verdict, -1, "on %lld rows", (long long)check->expect->count);
 }
 
 void lab_gate_error(const lab_check *check, lab_verdict *verdict)

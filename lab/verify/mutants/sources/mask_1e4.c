@@ -1,4 +1,4 @@
-/* mask_1e4: masks by a logit of -1e4; killed by error */
+/* mask_1e4: masks by a logit of -1e4; killed by a NaN in the first key */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {
