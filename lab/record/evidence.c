@@ -37,21 +37,21 @@ static heed_status expect_within(const char *field, double value, double low, do
 /* Words                                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* Is it one line, of characters that show themselves and move nothing? Of what Unicode has beside
- * ASCII's: the other control characters, and those that turn the direction of text. */
+/* Is the character at @c one that moves what follows? Beside ASCII's control characters Unicode has
+ * others, line breaks, and those that turn the direction of text. */
+static bool is_mover(const unsigned char *c)
+{
+    return *c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f) ||
+           (*c == 0xe2 && c[1] == 0x80 && c[2] >= 0xa8 && c[2] <= 0xae) ||
+           (*c == 0xe2 && c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9);
+}
+
 static bool is_line(const char *text)
 {
-    static const char *const movers[] = { "\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\xaa",
-                                          "\xe2\x80\xab", "\xe2\x80\xac", "\xe2\x80\xad",
-                                          "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa7",
-                                          "\xe2\x81\xa8", "\xe2\x81\xa9" };
-    bool plain = true;
-    for (const unsigned char *c = (const unsigned char *)text; c && *c && plain; c++) {
-        plain = *c >= 0x20 && *c != 0x7f && !(*c == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f);
-        for (size_t i = 0; *c == 0xe2 && i < sizeof movers / sizeof *movers; i++)
-            plain = plain && strncmp((const char *)c, movers[i], 3) != 0;
-    }
-    return plain;
+    const unsigned char *c = (const unsigned char *)text;
+    while (c && *c && !is_mover(c))
+        c++;
+    return !c || !*c;
 }
 
 /* Names are printed in tables, where a line break would begin a row that is none. */

@@ -6,7 +6,6 @@
 #include "lab/trial/image.h"
 
 #include <elf.h>
-#include <link.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -27,8 +26,8 @@
 typedef struct image {
     unsigned char *data;
     size_t size;
-    ElfW(Ehdr) head;
-    ElfW(Dyn) * dynamic; /* in data */
+    Elf64_Ehdr head;
+    Elf64_Dyn *dynamic; /* in data */
     size_t entries;
 } image;
 
@@ -41,15 +40,15 @@ static bool is_inside(const image *it, uint64_t offset, uint64_t count, uint64_t
            offset <= it->size && size <= it->size - offset;
 }
 
-static const ElfW(Phdr) * segments_of(const image *it)
+static const Elf64_Phdr *segments_of(const image *it)
 {
-    return (const ElfW(Phdr) *)(const void *)(it->data + it->head.e_phoff);
+    return (const Elf64_Phdr *)(const void *)(it->data + it->head.e_phoff);
 }
 
 /* The offset in the file of what will be at @address; UINT64_MAX if it is none of the file's. */
 static uint64_t offset_of(const image *it, uint64_t address)
 {
-    const ElfW(Phdr) *segments = segments_of(it);
+    const Elf64_Phdr *segments = segments_of(it);
 
     for (int i = 0; i < it->head.e_phnum; i++)
         if (segments[i].p_type == PT_LOAD && address >= segments[i].p_vaddr &&
@@ -60,12 +59,12 @@ static uint64_t offset_of(const image *it, uint64_t address)
 
 static bool find_dynamic(image *it)
 {
-    const ElfW(Phdr) *segments = segments_of(it);
+    const Elf64_Phdr *segments = segments_of(it);
     uint64_t end = 0;
     int found = 0;
 
     for (int i = 0; i < it->head.e_phnum; i++) {
-        const ElfW(Phdr) *one = &segments[i];
+        const Elf64_Phdr *one = &segments[i];
         if (one->p_type == PT_LOAD && one->p_vaddr < end)
             return false; /* one would hide another */
         if (one->p_type == PT_LOAD)
@@ -76,7 +75,7 @@ static bool find_dynamic(image *it)
         if (offset_of(it, one->p_vaddr) != one->p_offset ||
             !is_inside(it, one->p_offset, it->entries, sizeof *it->dynamic))
             return false;
-        it->dynamic = (ElfW(Dyn) *)(void *)(it->data + one->p_offset);
+        it->dynamic = (Elf64_Dyn *)(void *)(it->data + one->p_offset);
         found++;
     }
     return found == 1;
@@ -90,13 +89,13 @@ static bool open_image(image *it)
     if (it->size < sizeof it->head || memcmp(it->data, wanted, sizeof wanted) != 0)
         return false;
     memcpy(&it->head, it->data, sizeof it->head);
-    return it->head.e_type == ET_DYN && it->head.e_phentsize == sizeof(ElfW(Phdr)) &&
-           is_inside(it, it->head.e_phoff, it->head.e_phnum, sizeof(ElfW(Phdr))) &&
+    return it->head.e_type == ET_DYN && it->head.e_phentsize == sizeof(Elf64_Phdr) &&
+           is_inside(it, it->head.e_phoff, it->head.e_phnum, sizeof(Elf64_Phdr)) &&
            find_dynamic(it);
 }
 
 /* The value of the first entry @tag; 0 if there is none. */
-static uint64_t entry(const image *it, ElfW(Sxword) tag)
+static uint64_t entry(const image *it, Elf64_Sxword tag)
 {
     for (size_t i = 0; i < it->entries && it->dynamic[i].d_tag != DT_NULL; i++)
         if (it->dynamic[i].d_tag == tag)
@@ -109,7 +108,7 @@ static uint64_t entry(const image *it, ElfW(Sxword) tag)
 /* ---------------------------------------------------------------------------------------------- */
 
 /* Is a function that is defined here chosen by a call? */
-static bool is_chosen(const ElfW(Sym) * symbol)
+static bool is_chosen(const Elf64_Sym *symbol)
 {
     return ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC && symbol->st_shndx != SHN_UNDEF;
 }
@@ -157,26 +156,26 @@ static const char *look_at_symbols(const image *it)
 {
     uint64_t at = offset_of(it, entry(it, DT_SYMTAB)), count = count_symbols(it);
 
-    if (count == 0 || !is_inside(it, at, count, sizeof(ElfW(Sym))))
+    if (count == 0 || !is_inside(it, at, count, sizeof(Elf64_Sym)))
         return NO_OBJECT;
-    const ElfW(Sym) *symbols = (const ElfW(Sym) *)(const void *)(it->data + at);
+    const Elf64_Sym *symbols = (const Elf64_Sym *)(const void *)(it->data + at);
     for (size_t i = 0; i < count; i++)
         if (is_chosen(&symbols[i]))
             return CHOOSES;
     return NULL;
 }
 
-static const char *look_at_relocations(const image *it, ElfW(Sxword) table, ElfW(Sxword) size)
+static const char *look_at_relocations(const image *it, Elf64_Sxword table, Elf64_Sxword size)
 {
     uint64_t bytes = entry(it, size), at = offset_of(it, entry(it, table));
     uint64_t symbols = count_symbols(it);
-    size_t count = bytes / sizeof(ElfW(Rela));
+    size_t count = bytes / sizeof(Elf64_Rela);
 
     if (bytes == 0)
         return NULL;
-    if (at == UINT64_MAX || !is_inside(it, at, count, sizeof(ElfW(Rela))))
+    if (at == UINT64_MAX || !is_inside(it, at, count, sizeof(Elf64_Rela)))
         return NO_OBJECT;
-    const ElfW(Rela) *all = (const ElfW(Rela) *)(const void *)(it->data + at);
+    const Elf64_Rela *all = (const Elf64_Rela *)(const void *)(it->data + at);
     for (size_t i = 0; i < count; i++)
         if (ELF64_R_TYPE(all[i].r_info) == RELATIVE_BY_CALL)
             return CHOOSES;
@@ -205,7 +204,7 @@ static const char *look_at_entries(const image *it)
         it->data[names + size - 1] != '\0')
         return NO_OBJECT;
     for (size_t i = 0; i < it->entries && it->dynamic[i].d_tag != DT_NULL; i++) {
-        const ElfW(Dyn) *one = &it->dynamic[i];
+        const Elf64_Dyn *one = &it->dynamic[i];
         if (one->d_tag == DT_NEEDED &&
             (one->d_un.d_val >= size || !is_known((char *)it->data + names + one->d_un.d_val)))
             return FOREIGN;
@@ -230,7 +229,7 @@ const char *lab_image_put_off(unsigned char *data, size_t size)
     if (!why)
         why = look_at_relocations(&it, DT_JMPREL, DT_PLTRELSZ);
     for (size_t i = 0; !why && i < it.entries && it.dynamic[i].d_tag != DT_NULL; i++) {
-        ElfW(Sxword) tag = it.dynamic[i].d_tag;
+        Elf64_Sxword tag = it.dynamic[i].d_tag;
         if (tag == DT_INIT || tag == DT_INIT_ARRAY || tag == DT_INIT_ARRAYSZ)
             it.dynamic[i].d_tag = tag + LAB_IMAGE_PUT_OFF;
     }

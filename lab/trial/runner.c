@@ -173,9 +173,9 @@ static void construct(void *object, int count, char **arguments)
     uintptr_t first = 0, array = 0;
     size_t size = 0;
 
-    if (dlinfo(object, RTLD_DI_LINKMAP, &map) != 0 || !map)
+    if (dlinfo(object, RTLD_DI_LINKMAP, &map) != 0)
         fail("failed", "its constructors cannot be found");
-    for (const ElfW(Dyn) *one = map->l_ld; one->d_tag != DT_NULL; one++) {
+    for (const Elf64_Dyn *one = map ? map->l_ld : NULL; one && one->d_tag != DT_NULL; one++) {
         if (one->d_tag == LAB_IMAGE_PUT_OFF + DT_INIT)
             first = map->l_addr + one->d_un.d_ptr;
         if (one->d_tag == LAB_IMAGE_PUT_OFF + DT_INIT_ARRAY)

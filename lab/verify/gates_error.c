@@ -175,7 +175,7 @@ static bool in_question(const lab_check *check, int64_t row)
     return low < expect->count && expect->rows[low] == row && !isinf(expect->o_budget[low]);
 }
 
-/* What weights may be off together if they are made of an LSE: see the head of expect.h. */
+/* The error that weights may have in common if they are made of an LSE: see expect.h. */
 static double common_error(const lab_check *check)
 {
     const lab_expect *expect = check->expect;
