@@ -23,8 +23,9 @@
 /* Hostile names                                                              */
 /* -------------------------------------------------------------------------- */
 
-static const char evil[] =
-    "</td><script>alert('x')</script>\"><img src=x onerror=\"y\">|**\n\033[31m&";
+#define EVIL "</td><script>alert('x')</script>\"><img src=x onerror=\"y\">|**"
+static const char evil[] = EVIL "\n\033[31m&";
+static const char evil_line[] = EVIL "&";
 
 static void put_evil(json_t *object, const char *const *names)
 {
@@ -74,17 +75,25 @@ static void escapes_hostile_names(void **state)
     must_be_harmless(report_scene_page(state, "'<script>.json'", "e.html"));
 }
 
-static void escapes_hostile_names_of_the_board(void **state)
+/* Names that a board takes have one line, and no codes for a terminal. */
+static void save_evil_record(void **state, const char *words)
 {
     json_t *record = report_scene_load(REPORT_RECORD);
     for (size_t i = 0; i < 3; i++) {
-        json_object_set_new(report_scene_row(record, i), "kernel", json_string(evil));
-        json_object_set_new(report_scene_row(record, i), "reason", json_string(evil));
+        json_object_set_new(report_scene_row(record, i), "kernel", json_string(words));
+        json_object_set_new(report_scene_row(record, i), "reason", json_string(words));
     }
-    json_object_set_new(report_scene_rival(record, 0, 0), "name", json_string(evil));
-    json_object_set_new(record, "device", json_string(evil));
-    json_object_set_new(json_object_get(record, "environment"), "commit", json_string(evil));
+    json_object_set_new(report_scene_rival(record, 0, 0), "name", json_string(words));
+    json_object_set_new(record, "device", json_string(words));
+    json_object_set_new(json_object_get(record, "environment"), "commit", json_string(words));
     report_scene_save(state, record, "evil.json");
+}
+
+static void escapes_hostile_names_of_the_board(void **state)
+{
+    save_evil_record(state, evil);
+    run_heed_must(state, &report_scene_way, "heed board add --board evil.db evil.json", 7);
+    save_evil_record(state, evil_line);
     run_heed_must(state, &report_scene_way, "heed board add --board evil.db evil.json", 0);
     must_be_harmless(report_scene_page(state, "--board evil.db", "b.html"));
     report_scene_says(report_scene_last(), "&lt;script&gt;alert");
