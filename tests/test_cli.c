@@ -77,7 +77,7 @@ static void errors_are_json_where_it_was_asked_for(void **state)
           "none.npy" },
         { "heed plam --json", 2, "\"verb\": \"plam\"", "did you mean 'plan'?" },
         { "heed bench --json --tensors Q.npy", 7, "\"exit\": 7", "Q.npy" },
-        { "timeout --preserve-status -k 60 -s INT 1 '" HEED_PROGRAM
+        { "timeout --foreground --preserve-status -k 60 -s INT 1 '" HEED_PROGRAM
           "' tune --seconds 100 --peers none --device cpu --json 'b1 h8 s4096 d64 f32'",
           130, "\"kind\": \"interrupted\"", "interrupted: " },
         /* An answer with a failure is one document, not two. */
@@ -142,19 +142,20 @@ static void pipes_are_files(void **state)
 }
 
 /* Thousands of problems, and Ctrl-C after the first ones. A busy machine may not be through the
- * first problem yet when it is interrupted; then it gets more time. */
+ * first problem yet when it is interrupted; then it gets more time. Without --foreground timeout
+ * interrupts the program twice, and the second time ends it at once. */
 static void stops_when_interrupted(void **state)
 {
     static const run_heed_row lines[] = {
         { "i=0; while [ $i -lt 5000 ]; do i=$((i + 1)); echo \"b1 h1 s$i d64 f32\"; done >many.txt",
           0, "", "" },
-        { "for t in 0.4 2 8 20; do timeout --preserve-status -s INT $t '" HEED_PROGRAM
+        { "for t in 0.4 2 8 20; do timeout --foreground --preserve-status -s INT $t '" HEED_PROGRAM
           "' plan --effort measure --shapes many.txt >plans 2>errors; code=$?; "
           "grep -q 'after [1-9][0-9]* of' errors && break; done; cat plans; cat errors >&2; exit "
           "$code",
           130, "b1 h1 s1 d64 f32", "of 5000 problems" },
         /* One problem whose configs take a minute to measure. */
-        { "timeout --preserve-status -k 60 -s INT 1 '" HEED_PROGRAM
+        { "timeout --foreground --preserve-status -k 60 -s INT 1 '" HEED_PROGRAM
           "' plan --effort patient 'b1 h8 s4096 d64 f32'",
           130, "", "stopped after 0 of 1 problems" },
     };
