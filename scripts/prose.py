@@ -55,7 +55,7 @@ def findings(path):
                 first = number
             paragraph.append(line.strip().lstrip("-*> "))
             continue
-        text = " ".join(paragraph)
+        text = " ".join(paragraph).strip()
         for match in OPENING.finditer(text):
             if not match.group().endswith("?"):
                 yield first, match.group().strip()

@@ -104,7 +104,7 @@ static uint64_t entry(const image *it, Elf64_Sxword tag)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* What would run                                                                                 */
+/* Code that would run                                                                            */
 /* ---------------------------------------------------------------------------------------------- */
 
 /* Is a function that is defined here chosen by a call? */

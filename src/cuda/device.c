@@ -54,7 +54,7 @@ heed_status heed_cuda_result(heed_cuda *cuda, int result, const char *what)
 }
 
 /* -------------------------------------------------------------------------- */
-/* What it is                                                                 */
+/* Facts of the device                                                        */
 /* -------------------------------------------------------------------------- */
 
 /* An attribute of the device; keeps the first failure in *@result. */
