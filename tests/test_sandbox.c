@@ -241,7 +241,7 @@ static int try_without_landlock(void)
     lab_limits limits = { .run_seconds = 5 };
     lab_trial_outcome outcome;
 
-    scene_open(&scene);
+    trial_scene_open(&scene);
     if (!lose_landlock())
         return 1;
     if (scene_try(&scene, "plain", 0, &limits, &outcome) ||

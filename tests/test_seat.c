@@ -206,6 +206,6 @@ int main(void)
 
     if (!can_hold_aloud())
         return HOLD_SKIPPED;
-    scene_open(&scene);
+    trial_scene_open(&scene);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

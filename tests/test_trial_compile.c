@@ -417,6 +417,6 @@ int main(int count, char **arguments)
 #endif
     if (!can_hold_aloud())
         return HOLD_SKIPPED;
-    scene_open(&scene);
+    trial_scene_open(&scene);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

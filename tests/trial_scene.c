@@ -22,7 +22,7 @@ enum {
 static const char *const knob_names[] = { "ID", "PORT", "KIB", "MIB" };
 #define KNOBS (sizeof knob_names / sizeof *knob_names)
 
-void scene_open(trial_scene *scene)
+void trial_scene_open(trial_scene *scene)
 {
     memset(scene, 0, sizeof *scene);
     assert_int_equal(heed_problem_parse(&scene->problem, "b1 h1 s8 d8 f32"), HEED_OK);

@@ -21,8 +21,9 @@ typedef struct trial_scene {
     float lse[8];
 } trial_scene;
 
-/* scene_open() makes the problem and the inputs. scene_poison() fills O and what is around it. */
-void scene_open(trial_scene *scene);
+/* trial_scene_open() makes the problem and the inputs. scene_poison() fills O and what is around
+ * it. */
+void trial_scene_open(trial_scene *scene);
 void scene_poison(trial_scene *scene);
 
 /* scene_candidate() reads tests/data/trial/@name.c, with the knob ID, PORT, KIB and MIB being
