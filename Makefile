@@ -13,7 +13,13 @@ define build
 	@cmake --build --preset $(1) --parallel $(JOBS)
 endef
 
-.PHONY: build run test test-gpu bench lint install dist fuzz coverage asan tsan valgrind clean help
+# Runs the tests that $(1) selects, and ends with the kernels that this machine could not run.
+define ctest
+	@status=0; ctest --preset release --parallel $(JOBS) $(1) || status=$$?; \
+		scripts/not-run.sh build/release/cli/heed; exit $$status
+endef
+
+.PHONY: build run test test-all test-rest test-gpu bench lint install dist fuzz coverage asan tsan valgrind clean help
 
 build: ## build the library and the command line into build/release
 	$(REQUIRE) build
@@ -24,10 +30,20 @@ run: ## tune attention for this machine: real inputs and the canonical shapes, b
 	$(call build,release) --target heed_cli heed_rivals
 	@scripts/run.sh build/release
 
-test: ## build and run all tests
+test: ## build, and run the tests: all but the longest, of which it takes samples
 	$(REQUIRE) build rivals test
 	$(call build,release)
-	@status=0; ctest --preset release --parallel $(JOBS) || status=$$?; scripts/not-run.sh build/release/cli/heed; exit $$status
+	$(call ctest,--label-exclude thorough)
+
+test-all: ## build, and run every test there is
+	$(REQUIRE) build rivals test
+	$(call build,release)
+	$(call ctest)
+
+test-rest: ## build, and run the tests that make test leaves out of make test-all
+	$(REQUIRE) build rivals test
+	$(call build,release)
+	$(call ctest,--label-regex thorough)
 
 test-gpu: ## verify every CUDA kernel on the GPU of this machine, under compute-sanitizer too, and try the laboratory there
 	$(REQUIRE) build

@@ -4,45 +4,64 @@
 # keeps two CPUs busy counts for two, and one that judges how fast something is, or what is done in time, has the
 # machine to itself. The kernels' threads are not counted: verification computes on one thread for longer than they do.
 set(seconds
-    test_configs 180
-    verify_grid 140
-    test_emulated_kernels 130
-    verify_edge 75
-    laboratory 50
-    dist_build 45
-    test_evolve 40
-    verify_cpus 35
-    test_gate_rebuild 30
-    test_holder 30
-    test_tune 25
-    make_run 25
-    test_own 25
-    valgrind_test_cuda_device 25
-    verify_seed 25
-    test_emulated_ablated 20
-    test_gate 20
-    test_insight 17
-    test_measure_real 17
-    test_evidence 14
-    test_gates 13
+    test_configs 200
+    test_emulated_kernels 200
+    test_holder_long 130
+    verify_grid 110
+    verify_edge 85
+    test_evolve_long 75
+    laboratory 60
+    dist_build 40
+    make_run 30
+    verify_cpus 28
+    test_evolve 27
+    test_emulated_ablated 25
+    test_gate_rebuild_long 22
+    test_gate 22
+    verify_seed 20
+    selftest 20
+    test_tune 18
+    valgrind_test_cuda_device 18
+    test_tune_long 16
+    test_emulated_kernels_sample 15
+    test_gate_long 14
+    test_own_long 14
+    test_insight_long 14
+    test_evidence 12
+    test_configs_sample 12
     test_roofline_verb 11
-    selftest 10
-    test_search 10
-    test_bench_device 9
+    test_emulated_ablated_sample 10
+    test_gate_rebuild 10
+    test_insight 10
+    test_measure_real_long 10
+    test_holder 9
+    test_own 9
     test_gates_cuda 9
     test_measure_noise 9
+    test_emulated_far 9
+    make_run_sample 8
+    verify_edge_sample 8
     test_bench 8
+    test_bench_device 7
     test_peer 7
     test_record_damage 7
     test_record_kill 7
     test_trial 7
     verify_configs 7
+    test_gates_long 7
+    verify_grid_sample 6
+    test_measure_real 6
+    test_gates 6
     test_profile_program 6
     test_sweep 6
+    verify_seed_sample 6
+    verify_cpus_sample 5
     predicted_table 5
     test_ablate 5)
-set(two_cpus dist_build laboratory selftest test_configs test_emulated_kernels)
-set(alone test_bench test_gate test_gate_rebuild test_measure_real test_trial test_tune)
+set(two_cpus dist_build laboratory make_run selftest test_configs test_configs_sample test_emulated_ablated
+    test_emulated_ablated_sample test_emulated_kernels test_emulated_kernels_sample)
+set(alone test_bench test_gate test_gate_long test_gate_rebuild test_gate_rebuild_long test_measure_real
+    test_measure_real_long test_trial test_tune test_tune_long)
 
 while(seconds)
     list(POP_FRONT seconds name cost)

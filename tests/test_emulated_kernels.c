@@ -4,6 +4,11 @@
  * Beside the gates' own verdicts, a race in shared memory, a stray access or a read of what was
  * never written fails. Kernels that are called wrong, builds without exponentials for one
  * (ablate.cuh), must come to an end like any other, and fail at a gate on some shape.
+ *
+ *     test_emulated_kernels [sample|ablated|ablated-sample]
+ *
+ * With "sample" every kernel sees one shape, always the same; with "ablated" the kernels are the
+ * builds that are worse on purpose.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,18 +20,19 @@
 #include <cmocka.h>
 
 #include "emulated.h"
+#include "lab/tensor/random.h"
 #include "lab/verify/isolate.h"
 #include "problem.h"
 
 #define ROW_GAP 24    /* elements between rows of a problem with gaps */
 #define SKEWED_GAP 25 /* the same, such that no row is aligned */
 
-/* A sanitized build is several times as slow, and tries normal inputs only (1); builds that are
- * worse on purpose, three small shapes, and one that fills a
- * pipeline where a wrong one must be seen (2). */
+/* A sanitized build is several times as slow, and tries normal inputs only. */
 #ifndef EMULATED_QUICK
 #define EMULATED_QUICK 0
 #endif
+
+#define SAMPLE_SEED 18
 
 /* Sizes that a kernel sees, whatever its head dims. */
 typedef struct shape {
@@ -97,10 +103,10 @@ static bool problem_of(const emulated_kernel *kernel, const shape *s, heed_probl
     return heed_problem_normalize(problem, problem) == HEED_OK;
 }
 
-static size_t config_count(void)
+static size_t config_count(const emulated_config *configs)
 {
     size_t count = 0;
-    while (emulated_configs[count].aligned)
+    while (configs[count].aligned)
         count++;
     return count;
 }
@@ -110,18 +116,54 @@ static bool is_wrong(const emulated_kernel *kernel)
     return strstr(kernel->name, "wrong") != NULL;
 }
 
-/* Builds that are worse on purpose take the small shapes, and those that must fail the long one. */
-static bool is_for_worse(const emulated_kernel *kernel, size_t number)
+/* A way to test: which kernels, which shapes each of them sees, and which kinds of values beside
+ * the normal ones. */
+typedef struct way {
+    const char *name;
+    const emulated_config *configs;
+    bool (*takes)(const emulated_kernel *kernel, size_t config, size_t number);
+    bool all_inputs;
+} way;
+
+static bool takes_all(const emulated_kernel *kernel, size_t config, size_t number)
+{
+    return true;
+}
+
+/* One shape, drawn for each config. */
+static bool takes_sample(const emulated_kernel *kernel, size_t config, size_t number)
+{
+    return (int64_t)number == lab_random_below(SAMPLE_SEED, config, SHAPES);
+}
+
+/* Builds that are worse on purpose take the small shapes, and those that must fail the long one,
+ * which fills a pipeline. */
+static bool takes_worse(const emulated_kernel *kernel, size_t config, size_t number)
 {
     return (number < 6 && number % 2 == 1) || (number == 8 && is_wrong(kernel));
 }
 
+/* Of those that must fail the same, of the others one small shape. */
+static bool takes_worse_sample(const emulated_kernel *kernel, size_t config, size_t number)
+{
+    return is_wrong(kernel) ? takes_worse(kernel, config, number)
+                            : (int64_t)number == 1 + 2 * lab_random_below(SAMPLE_SEED, config, 3);
+}
+
+static const way ways[] = {
+    { "all", emulated_configs, takes_all, !EMULATED_QUICK },
+    { "sample", emulated_configs, takes_sample, !EMULATED_QUICK },
+    { "ablated", emulated_ablated, takes_worse, false },
+    { "ablated-sample", emulated_ablated, takes_worse_sample, false },
+};
+
 /* One kernel on one shape, with some or all kinds of inputs, up to the first failure. */
 static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
 {
+    const way *how = data;
     const shape *s = &shapes[index % SHAPES];
     outcome *out = result;
-    const emulated_config *config = &emulated_configs[index / SHAPES];
+    const emulated_config *config = &how->configs[index / SHAPES];
     emulated subject_data = { .config = config,
                               .splits = config->aligned->combine ? (unsigned)s->splits : 1 };
     const lab_subject subject = emulated_subject(&subject_data);
@@ -133,13 +175,13 @@ static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
         out->report.outcome = LAB_FAIL;
         return;
     }
-    if (EMULATED_QUICK == 2 && !is_for_worse(config->aligned, index % SHAPES)) {
+    if (!how->takes(config->aligned, index / SHAPES, index % SHAPES)) {
         out->report.outcome = LAB_PASS;
         return;
     }
     for (size_t i = 0; lab_inputs_at(i) && out->report.outcome != LAB_FAIL; i++) {
         const lab_inputs *inputs = lab_inputs_at(i);
-        bool wanted = i == 0 || (!EMULATED_QUICK && (s->all_inputs || !inputs->finite));
+        bool wanted = i == 0 || (how->all_inputs && (s->all_inputs || !inputs->finite));
         if (!wanted || lab_case_absent(&problem, inputs))
             continue;
         snprintf(out->inputs, sizeof out->inputs, "%s", inputs->name);
@@ -198,10 +240,14 @@ static void tell_conflicts(const emulated_kernel *kernel, const outcome *all)
 
 static void test_every_kernel_passes(void **state)
 {
-    size_t count = config_count() * SHAPES, failed = 0;
+    const way *how = *state;
+    const emulated_config *configs = how->configs;
+    size_t configs_count = config_count(configs);
+    size_t count = configs_count * SHAPES, failed = 0;
     outcome *outcomes = test_calloc(count, sizeof *outcomes);
     lab_ending *endings = test_calloc(count, sizeof *endings);
     const lab_isolation isolation = { .run = verify_one,
+                                      .data = *state,
                                       .count = count,
                                       .result_size = sizeof *outcomes,
                                       .group = SHAPES,
@@ -209,24 +255,28 @@ static void test_every_kernel_passes(void **state)
                                       .deadline_s = 240 };
     assert_int_equal(lab_isolate(&isolation, outcomes, endings), HEED_OK);
     for (size_t i = 0; i < count; i++) {
-        if (is_as_it_must_be(emulated_configs[i / SHAPES].aligned, &outcomes[i], &endings[i]))
+        if (is_as_it_must_be(configs[i / SHAPES].aligned, &outcomes[i], &endings[i]))
             continue;
         failed++;
-        explain(emulated_configs[i / SHAPES].aligned, &outcomes[i], &endings[i]);
+        explain(configs[i / SHAPES].aligned, &outcomes[i], &endings[i]);
     }
-    for (size_t k = 0; k < config_count(); k++)
-        failed += is_missed(emulated_configs[k].aligned, &outcomes[k * SHAPES]);
-    for (size_t k = 0; k < config_count(); k++)
-        tell_conflicts(emulated_configs[k].aligned, &outcomes[k * SHAPES]);
+    for (size_t k = 0; k < configs_count; k++)
+        failed += is_missed(configs[k].aligned, &outcomes[k * SHAPES]);
+    for (size_t k = 0; k < configs_count; k++)
+        tell_conflicts(configs[k].aligned, &outcomes[k * SHAPES]);
     test_free(outcomes);
     test_free(endings);
     assert_int_equal(failed, 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    size_t chosen = 0;
+    for (size_t i = 0; argc > 1 && i < sizeof ways / sizeof *ways; i++)
+        if (strcmp(argv[1], ways[i].name) == 0)
+            chosen = i;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_kernel_passes),
+        cmocka_unit_test_prestate(test_every_kernel_passes, (void *)&ways[chosen]),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

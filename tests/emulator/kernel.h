@@ -33,7 +33,9 @@ typedef struct emulated_config {
     const emulated_kernel *negative; /* aligned, where the scale is; NULL: the same */
 } emulated_config;
 
-/* Ends with NULLs. */
+/* The kernels as they are, and builds that are worse on purpose (ablate.cuh). Both end with NULLs.
+ */
 extern const emulated_config emulated_configs[];
+extern const emulated_config emulated_ablated[];
 
 #endif /* EMULATOR_KERNEL_H */

@@ -1,5 +1,5 @@
 /*
- * kernels_ablated.c - kernels that are worse on purpose (ablate.cuh), in the place of kernels.c
+ * kernels_ablated.c - kernels that are worse on purpose (ablate.cuh)
  */
 #include "emulator/kernel.h"
 
@@ -19,7 +19,7 @@ extern const emulated_kernel wgmma_divergent, wgmma_extra_barrier, wgmma_strided
 extern const emulated_kernel naive_divergent, naive_extra_barrier, naive_strided, naive_delay,
     naive_wrong_no_exp, naive_wrong_no_products, naive_wrong_no_loads;
 
-const emulated_config emulated_configs[] = {
+const emulated_config emulated_ablated[] = {
     { &mma_divergent, &mma_d64_unaligned, NULL },
     { &mma_extra_barrier, &mma_d64_unaligned, NULL },
     { &mma_strided, &mma_d64_unaligned, NULL },

@@ -1,0 +1,53 @@
+# Tests that `make test` leaves to `make test-all`: those that are long, and whose subject a shorter test touches as
+# well. They have the label "thorough".
+#
+#   heed_thorough(NAMES...)           these tests
+#   heed_sampled(NAME PROGRAM WORD)   the test NAME, of which PROGRAM tries a part, always the same, where it is
+#                                     called with WORD: the test NAME_sample
+#   heed_long(NAME TESTS...)          of the program NAME these tests, which become the test NAME_long
+function(heed_thorough)
+    foreach(name ${ARGN})
+        if(TEST ${name})
+            set_property(TEST ${name} APPEND PROPERTY LABELS thorough)
+        endif()
+    endforeach()
+endfunction()
+
+function(heed_sampled name program argument)
+    heed_run_test(${name}_sample ${program} ${argument})
+    heed_thorough(${name})
+endfunction()
+
+function(heed_long name)
+    if(NOT TEST ${name})
+        return()
+    endif()
+    list(JOIN ARGN " " tests)
+    heed_run_test(${name}_long ${name})
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "HEED_TEST_SKIP=${tests}")
+    set_property(TEST ${name}_long APPEND PROPERTY ENVIRONMENT "HEED_TEST_ONLY=${tests}")
+    get_test_property(${name} SKIP_RETURN_CODE code)
+    if(code)
+        set_tests_properties(${name}_long PROPERTIES SKIP_RETURN_CODE ${code})
+    endif()
+    heed_thorough(${name}_long)
+endfunction()
+
+# They have samples of their own, as make_run and verify_*, or other tests beside them: dist_configure, test_cuda_device
+# itself, those of each verb, and for selftest, which tries all mutants, test_gates and test_selftest.
+heed_thorough(dist dist_build laboratory make_run selftest valgrind_test_cuda_device verify_cpus verify_edge
+    verify_grid verify_seed)
+heed_sampled(test_configs test_configs sample)
+heed_sampled(test_emulated_ablated test_emulated_kernels ablated-sample)
+heed_sampled(test_emulated_far test_emulated_far sample)
+heed_sampled(test_emulated_kernels test_emulated_kernels sample)
+heed_long(test_bench_device calibrates_by_replays)
+heed_long(test_evolve test_killed_sources test_shy_champion test_title)
+heed_long(test_gate test_criteria test_little_time)
+heed_long(test_gate_rebuild regressions_are_found)
+heed_long(test_gates test_no_gate_is_idle)
+heed_long(test_holder evolution_meets_it who_will_not_be_met_has_lost)
+heed_long(test_insight test_resumed test_tune)
+heed_long(test_measure_real same_kernel)
+heed_long(test_own test_duels test_hang)
+heed_long(test_tune test_interrupt test_terminated)
