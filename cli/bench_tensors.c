@@ -224,18 +224,19 @@ void *bench_tensors_dense(const bench_tensors *tensors, lab_role role)
     return dense;
 }
 
-/* The error of the row @i of @expect, whose elements begin at @row; infinite if one of them is
- * finite and should not be, or the other way round. */
+/* The error of the row @i of @expect, whose elements begin at @row; infinite if one of them has no
+ * business there: see lab_expect_misplaced(). */
 static double row_error(heed_type type, const void *row, const lab_expect *expect, int64_t i)
 {
-    double sum = 0;
+    double o[HEED_DIM_MAX], sum = 0;
+    lab_elements_load(type, row, 0, expect->dim, o);
+    if (lab_expect_misplaced(expect, i, o, NULL) < expect->dim)
+        return INFINITY;
     if (isinf(expect->o_budget[i]))
         return 0; /* not judged */
     for (int64_t d = 0; d < expect->dim; d++) {
-        double expected = expect->o[i * expect->dim + d], value = lab_element_get(type, row, d);
-        if (!isfinite(value) != !isfinite(expected))
-            return INFINITY;
-        sum += isfinite(expected) ? (value - expected) * (value - expected) : 0;
+        double expected = expect->o[i * expect->dim + d];
+        sum += isfinite(expected) ? (o[d] - expected) * (o[d] - expected) : 0;
     }
     double ratio = sum == 0 ? 0 : sqrt(sum) / expect->o_budget[i];
     return isnan(ratio) ? INFINITY : ratio;

@@ -165,6 +165,28 @@ static void judges_rows(void **state)
     heed_context_destroy(context);
 }
 
+/* Rows whose logits are all -infinity give 0 or NaN in timed calls, too. */
+static void judges_weightless_rows(void **state)
+{
+    static const struct {
+        float o;
+        bool right;
+    } cases[] = { { 0, true },          { -0.0F, true },     { NAN, true },       { 0.25F, false },
+                  { 0x1p-149F, false }, { INFINITY, false }, { -INFINITY, false } };
+    const lab_sampling all = { .seed = 1, .work = INT64_MAX, .threads = 1 };
+    float q[2] = { -INFINITY, 1 }, k[4] = { 1, 2, 3, 4 }, v[4] = { 1, 2, 3, 4 };
+    const heed_buffers data = { .q = q, .k = k, .v = v };
+    bench_source source = source_of("b1 h1 s1/2 d2 f32");
+    lab_expect *expect;
+    assert_int_equal(lab_expect_create(&expect, &source.problem, &data, &all), HEED_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        float o[2] = { 0, cases[i].o };
+        assert_true((bench_error(&source.problem, o, expect) <= 1) == cases[i].right);
+        assert_true((bench_rows_error(HEED_F32, o, expect) <= 1) == cases[i].right);
+    }
+    lab_expect_destroy(expect);
+}
+
 static void refuses_more_than_the_machine_has(void **state)
 {
     heed_context *context = open_context();
@@ -183,6 +205,7 @@ int main(void)
         cmocka_unit_test(packs_strided_tensors),
         cmocka_unit_test(repeats_values),
         cmocka_unit_test(judges_rows),
+        cmocka_unit_test(judges_weightless_rows),
         cmocka_unit_test(refuses_more_than_the_machine_has),
     };
 

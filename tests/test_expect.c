@@ -217,7 +217,7 @@ static void test_empty_rows_are_zero_to_the_bit(void **state)
 }
 
 /* Logits of -infinity alone: heed promises zeros, and the formula gives NaN. */
-static void test_rows_without_weight_are_judged_of_heed_alone(void **state)
+static void test_weightless_rows_have_no_budgets(void **state)
 {
     for (int own = 0; own < 2; own++) {
         const lab_sampling sampling = { .seed = 4, .work = 1 << 20, .threads = 1, .own = own != 0 };
@@ -234,9 +234,71 @@ static void test_rows_without_weight_are_judged_of_heed_alone(void **state)
         assert_true(q.expect->lse[0] == -INFINITY && q.expect->o[0] == 0);
         assert_true(q.expect->o_budget[0] == (own ? 0 : INFINITY));
         assert_true(q.expect->lse_budget[0] == (own ? 0 : INFINITY));
+        assert_true(lab_expect_weightless(q.expect, 0) == !own);
         assert_true(isnan(q.expect->o[8]) && isfinite(q.expect->o_budget[1]));
+        assert_false(lab_expect_weightless(q.expect, 1));
         done(&q);
     }
+}
+
+/* An output, and where lab_expect_misplaced() finds fault with it. */
+typedef struct placement {
+    double o[2];
+    float lse;
+    int64_t others; /* of a weightless row of somebody else's kernel; 2: nowhere */
+    int64_t heeds; /* of heed's, or of a row that sees no key; errors are judged there */
+} placement;
+
+static void place_all(const lab_expect *expect, int64_t i, bool own)
+{
+    static const placement placements[] = {
+        { { 0, 0 }, -INFINITY, 2, 2 },        { { -0.0, 0 }, -INFINITY, 2, 2 },
+        { { NAN, NAN }, NAN, 2, -1 },         { { 0, NAN }, -INFINITY, 2, 1 },
+        { { NAN, 0 }, -INFINITY, 2, 0 },      { { 0, 0 }, NAN, 2, -1 },
+        { { 0, 0x1p-149 }, NAN, 1, -1 },      { { 0.5, 0 }, -INFINITY, 0, 2 },
+        { { 0, INFINITY }, -INFINITY, 1, 1 }, { { -INFINITY, NAN }, -INFINITY, 0, 0 },
+        { { 0, 0 }, INFINITY, -1, -1 },       { { 0, 0 }, -1e30F, -1, -1 },
+        { { NAN, NAN }, 0, -1, -1 },          { { 3, 3 }, 3, -1, -1 },
+    };
+    for (size_t n = 0; n < sizeof placements / sizeof *placements; n++) {
+        const placement *it = &placements[n];
+        int64_t due = own ? it->heeds : it->others;
+        assert_int_equal(lab_expect_misplaced(expect, i, it->o, &it->lse), due);
+        if (due >= 0) /* or the LSE hides it */
+            assert_int_equal(lab_expect_misplaced(expect, i, it->o, NULL), due);
+    }
+}
+
+/* Others may give 0 or NaN there, and -infinity or NaN for the LSE, and nothing else. */
+static void test_what_weightless_rows_may_give(void **state)
+{
+    for (int own = 0; own < 2; own++) {
+        const lab_sampling sampling = { .seed = 4, .work = 1 << 20, .threads = 1, .own = own != 0 };
+        question q;
+        ask(&q, "b1 h1 s5/4 d2 f32 causal=br", "weightless", (int64_t)1 << 20, 1);
+        lab_expect_destroy(q.expect);
+        heed_buffers data = lab_values_buffers(&q.values);
+        assert_int_equal(lab_expect_create(&q.expect, &q.values.problem, &data, &sampling),
+                         HEED_OK);
+        assert_int_equal(q.expect->count, 5);
+        assert_true(q.expect->lse[0] == -INFINITY && q.expect->lse[4] == -INFINITY);
+        place_all(q.expect, 0, true); /* it sees no key */
+        place_all(q.expect, 4, own);
+        done(&q);
+    }
+}
+
+/* Half-precision sums may overflow there, which is no excuse. */
+static void test_weightless_rows_in_half_precision(void **state)
+{
+    const double mean[64] = { 0.5 }, zeros[64] = { 0 };
+    const float lse = -INFINITY;
+    question q;
+    ask(&q, "b1 h1 s4 d64 f16 acc=f16", "weightless", (int64_t)1 << 20, 1);
+    assert_true(lab_expect_weightless(q.expect, 3));
+    assert_int_equal(lab_expect_misplaced(q.expect, 3, mean, &lse), 0);
+    assert_int_equal(lab_expect_misplaced(q.expect, 3, zeros, &lse), 64);
+    done(&q);
 }
 
 /* The error of a row in float32 whose weights are exp(logit - LSE), over what is allowed. */
@@ -315,7 +377,9 @@ int main(void)
         cmocka_unit_test(test_rows_that_may_overflow_are_not_judged),
         cmocka_unit_test(test_the_mean_of_values_is_far_out),
         cmocka_unit_test(test_empty_rows_are_zero_to_the_bit),
-        cmocka_unit_test(test_rows_without_weight_are_judged_of_heed_alone),
+        cmocka_unit_test(test_weightless_rows_have_no_budgets),
+        cmocka_unit_test(test_what_weightless_rows_may_give),
+        cmocka_unit_test(test_weightless_rows_in_half_precision),
         cmocka_unit_test(test_weights_may_be_made_of_the_lse),
         cmocka_unit_test(test_budgets_of_rows_with_nan_are_finite),
     };

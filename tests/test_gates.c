@@ -16,6 +16,7 @@
 
 #include "lab/verify/isolate.h"
 #include "lab/verify/mirror.h"
+#include "lab/verify/mutants/steps.h"
 #include "lab/verify/selftest.h"
 #include "lab/verify/verify.h"
 
@@ -131,6 +132,42 @@ static void test_normal_values_show_nothing(void **state)
         tried++;
     }
     assert_true(tried > 20);
+}
+
+/* Gives a number in a row without weight, where Q lies at an odd address alone. */
+static void careless_where_odd(mutant_row *r)
+{
+    mutant_plain_row(r);
+    if ((uintptr_t)r->buffers->q % LAB_ODD_BYTES && r->lse == -INFINITY)
+        r->o[0] = 0.5F;
+}
+
+/* Captured values may have such rows, and are those that property gates work on. */
+static void test_unaligned_tensors_and_rows_without_weight(void **state)
+{
+    static const lab_deed deeds[] = { { .row = mutant_plain_row }, { .row = careless_where_odd } };
+    const lab_verify_options options = lab_verify_standard();
+    size_t unaligned = lab_gate_index("unaligned"), finite = lab_gate_index("finite");
+    heed_problem problem;
+    lab_values values;
+    assert_int_equal(heed_problem_parse(&problem, "b1 h1 s16 d16 f32"), HEED_OK);
+    assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
+    assert_int_equal(lab_values_create(&values, &problem), HEED_OK);
+    lab_inputs_find("weightless")->fill(&values, 1);
+    for (int wrong = 0; wrong < 2; wrong++) {
+        lab_actor *actor = lab_actor_create(&deeds[wrong]);
+        const lab_subject subject = lab_actor_subject(actor);
+        lab_case one;
+        lab_report report;
+        assert_int_equal(lab_case_create(&one, &problem, &lab_inputs_captured, &values, &options),
+                         HEED_OK);
+        lab_case_verify(&one, &subject, &options, NULL, &report);
+        assert_int_equal(report.verdicts[finite].outcome, LAB_PASS);
+        assert_int_equal(report.verdicts[unaligned].outcome, wrong ? LAB_FAIL : LAB_PASS);
+        lab_case_destroy(&one);
+        lab_actor_destroy(actor);
+    }
+    lab_values_destroy(&values);
 }
 
 static void test_only_what_is_asked_for(void **state)
@@ -276,12 +313,12 @@ static void test_mutants_are_killed_in_a_mirror(void **state)
 
 /* Every control on every problem, with one kind of values in turn. */
 #define SCENES 14
-#define INPUTS 17
+#define INPUTS 18
 
 static void verify_control(void *data, size_t index, lab_trace *trace, void *result)
 {
     const lab_control *control = lab_control_at(index / SCENES);
-    const lab_inputs *inputs = lab_inputs_at(index % INPUTS);
+    const lab_inputs *inputs = lab_inputs_at((index / SCENES + index % SCENES) % INPUTS);
     const lab_verify_options options = lab_verify_standard();
     traveller it;
     lab_subject subject = depart(&it, &control->deed, index / 3 % AWAYS);
@@ -330,6 +367,7 @@ int main(void)
         cmocka_unit_test(test_a_gate_alone_kills),
         cmocka_unit_test(test_no_gate_is_idle),
         cmocka_unit_test(test_normal_values_show_nothing),
+        cmocka_unit_test(test_unaligned_tensors_and_rows_without_weight),
         cmocka_unit_test(test_only_what_is_asked_for),
         cmocka_unit_test(test_mutants_are_killed_in_a_mirror),
         cmocka_unit_test(test_controls_are_accepted_in_a_mirror),

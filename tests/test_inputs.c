@@ -310,6 +310,33 @@ static void test_nan_in_the_first_key(void **state)
     }
 }
 
+/* The last row of each head sees logits of -infinity alone, whatever the seed; some others do, and
+ * some do not. */
+static void test_weightless_rows(void **state)
+{
+    static const char *const specs[] = { "b2 h4/2 s20/18 d8 f32 causal=br",
+                                         "b1 h1 s16 d16 f16 scale=-2", "b1 h2 s9 d1 bf16 causal",
+                                         "b1 h1 s9 d8 f32 q=100:1:16 k=100:0:16" };
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        static answer result;
+        lab_values values;
+        int64_t weightless = 0, judged = 0;
+        fill(&values, specs[seed % 4], "weightless", seed);
+        int64_t queries = values.problem.seq_q;
+        for (int64_t row = 0; row < lab_rows(&values.problem); row++) {
+            if (lab_visible(&values.problem, row % queries) == 0)
+                continue;
+            ask(&values, row, &result);
+            assert_true(result.lse == -INFINITY || isfinite(result.lse));
+            assert_true(row % queries < queries - 1 || result.lse == -INFINITY);
+            weightless += result.lse == -INFINITY;
+            judged++;
+        }
+        assert_true(weightless > 0 && (weightless < judged || seed % 4 == 3));
+        lab_values_destroy(&values);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -327,6 +354,7 @@ int main(void)
         cmocka_unit_test(test_tails_count),
         cmocka_unit_test(test_nan_in_one_column),
         cmocka_unit_test(test_nan_in_the_first_key),
+        cmocka_unit_test(test_weightless_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

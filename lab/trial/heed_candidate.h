@@ -8,8 +8,9 @@
  *
  * The semantics are those of heed.h: O = softmax(scale * Q K^T + mask) V for every batch element
  * and query head, accumulated in float32 or better. Query head h reads key/value head
- * h / (heads_q / heads_kv). A row that sees no key gives O = 0 and LSE = -infinity; one that sees
- * keys, all of them with logits of -infinity, may give anything.
+ * h / (heads_q / heads_kv). A row that sees no key gives O = 0 and LSE = -infinity. One that sees
+ * keys, all of them with logits of -infinity, gives 0 or NaN for each element of O, and -infinity
+ * or NaN for the LSE.
  *
  * All of these are tried, and -O3 -march=native compiles them:
  *

@@ -400,6 +400,39 @@ heed_status lab_expect_create(lab_expect **result, const heed_problem *problem,
     return status;
 }
 
+/* ---------------------------------------------------------------------------------------------- */
+/* NaN and infinities                                                                             */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* The budgets are 0 if the row sees no key, or if heed's promise is to be kept. */
+bool lab_expect_weightless(const lab_expect *expect, int64_t i)
+{
+    return expect->lse[i] == -INFINITY && isinf(expect->o_budget[i]);
+}
+
+static bool is_lse_misplaced(double lse, double expected, bool weightless)
+{
+    if (weightless && isnan(lse))
+        return false;
+    if (isfinite(expected))
+        return !isfinite(lse);
+    return expected == -INFINITY ? lse != -INFINITY : isfinite(lse);
+}
+
+int64_t lab_expect_misplaced(const lab_expect *expect, int64_t i, const double *o, const float *lse)
+{
+    const double *reference = expect->o + i * expect->dim;
+    bool weightless = lab_expect_weightless(expect, i);
+    if (isinf(expect->o_budget[i]) && !weightless)
+        return expect->dim;
+    if (lse && is_lse_misplaced((double)*lse, expect->lse[i], weightless))
+        return -1;
+    for (int64_t c = 0; c < expect->dim; c++)
+        if (weightless ? !isnan(o[c]) && o[c] != 0 : !isfinite(o[c]) != !isfinite(reference[c]))
+            return c;
+    return expect->dim;
+}
+
 void lab_expect_destroy(lab_expect *expect)
 {
     if (!expect)

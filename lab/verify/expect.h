@@ -30,8 +30,10 @@
  *
  *             + e^2 * LSE^2 |o|^2                              if |LSE| is at most 2^15
  *
- * Nor is it judged on a row that sees keys, all of them with logits of -infinity: O = 0 is heed's
- * convention, NaN comes of the formula.
+ * A row is weightless that sees keys, all of them with logits of -infinity: O = 0 and LSE =
+ * -infinity are heed's convention, NaN comes of the formula. Of heed's own kernels the budgets are
+ * 0 there. Of others' they are infinite, but each element of O must be 0 or NaN, and the LSE
+ * -infinity or NaN: see lab_expect_misplaced().
  *
  * Where half-precision accumulation is permitted (acc=f16), the naive implementation rounds its
  * sums of both products to f16 after every B = LAB_HALF_BLOCK terms. In the model the x_c are then
@@ -42,7 +44,8 @@
  *
  * A row may overflow if, in half precision, terms of one sum can add up to more than 65504: the
  * products q_c k_c that raise a logit, those that lower it if its key has any weight, or |v_j|
- * times exp(logit_j - highest logit). It is not judged: its budgets are infinite.
+ * times exp(logit_j - highest logit). It is not judged, unless it is weightless: its budgets are
+ * infinite.
  *
  * Budgets are small beside |o| on every other row, so that no kernel passes that computes something
  * else. The LSE is judged likewise, in float32 throughout.
@@ -79,7 +82,7 @@ typedef struct lab_expect {
     double *o;          /* [count][dim] */
     double *lse;        /* [count] */
     double *o_budget;   /* [count]: largest norm of a row's error; of its finite elements alone.
-                         * INFINITY: not judged */
+                         * INFINITY: not judged, or weightless */
     double *lse_budget; /* [count] */
 } lab_expect;
 
@@ -87,6 +90,18 @@ typedef struct lab_expect {
  * Returns HEED_OK or HEED_ERR_NO_MEMORY, with *@result NULL. */
 heed_status lab_expect_create(lab_expect **result, const heed_problem *problem,
                               const heed_buffers *data, const lab_sampling *sampling);
+
+/* lab_expect_weightless() says whether row @i of @expect is weightless, and not held to what heed
+ * promises of such rows. */
+bool lab_expect_weightless(const lab_expect *expect, int64_t i);
+
+/* lab_expect_misplaced() returns the first column of @o, the output of row @i of @expect, that is
+ * finite and should not be, or the other way round; -1 for the LSE, which is not looked at if @lse
+ * is NULL; expect->dim for none, and for a row that is not judged. In a weightless row that is a
+ * column that is neither 0 nor NaN, and an LSE that is neither -infinity nor NaN. The sign of an
+ * infinity in O is not judged elsewhere: it may as well have become a NaN. */
+int64_t lab_expect_misplaced(const lab_expect *expect, int64_t i, const double *o,
+                             const float *lse);
 
 /* lab_expect_destroy() frees @expect; NULL is ignored. */
 void lab_expect_destroy(lab_expect *expect);

@@ -8,28 +8,20 @@
 #include "lab/verify/gates.h"
 #include "lab/verify/reference.h"
 
-static bool same_class(double value, double expected)
-{
-    if (isfinite(expected))
-        return isfinite(value);
-    return expected == -INFINITY ? value == -INFINITY : !isfinite(value);
-}
-
-/* The first column of O that is finite and should not be, or the other way round; -1 for the LSE;
- * dim for none, and for a row that is not judged. The sign of an infinity in O is not judged: it
- * may as well have become a NaN. */
-static int64_t misplaced(const lab_check *check, const lab_run *run, int64_t i, const double *o)
+/* "3 instead of NaN", as @verdict's reason, of O at @column or, at -1, of the LSE. */
+static void fail_class(lab_verdict *verdict, const lab_check *check, int64_t i, int64_t column,
+                       double value)
 {
     const lab_expect *expect = check->expect;
-    const double *reference = expect->o + i * expect->dim;
-    if (isinf(expect->o_budget[i]))
-        return expect->dim;
-    if (run->lse && !same_class((double)run->lse[expect->rows[i]], expect->lse[i]))
-        return -1;
-    for (int64_t c = 0; c < expect->dim; c++)
-        if (!isfinite(o[c]) != !isfinite(reference[c]))
-            return c;
-    return expect->dim;
+    lab_row_text where = lab_row_print(&check->values->problem, expect->rows[i]);
+    const char *or_nan = lab_expect_weightless(expect, i) ? " or NaN" : "";
+    if (column == -1)
+        lab_verdict_fail(verdict, -1, "LSE is %g instead of %g%s: %s", value, expect->lse[i],
+                         or_nan, where.text);
+    else
+        lab_verdict_fail(verdict, -1, "O is %g instead of %g%s: %s, column %lld", value,
+                         expect->o[i * expect->dim + column], or_nan, where.text,
+                         (long long)column);
 }
 
 bool lab_judge_classes(const lab_check *check, const lab_run *run, lab_verdict *verdict)
@@ -39,16 +31,12 @@ bool lab_judge_classes(const lab_check *check, const lab_run *run, lab_verdict *
     double o[HEED_DIM_MAX];
     for (int64_t i = 0; i < expect->count; i++) {
         lab_run_row(run, problem, expect->rows[i], o);
-        int64_t column = misplaced(check, run, i, o);
-        lab_row_text where = lab_row_print(problem, expect->rows[i]);
-        if (column == -1)
-            lab_verdict_fail(verdict, -1, "LSE is %g instead of %g: %s",
-                             (double)run->lse[expect->rows[i]], expect->lse[i], where.text);
-        else if (column < expect->dim)
-            lab_verdict_fail(verdict, -1, "O is %g instead of %g: %s, column %lld", o[column],
-                             expect->o[i * expect->dim + column], where.text, (long long)column);
-        if (column < expect->dim)
-            return false;
+        const float *lse = run->lse ? &run->lse[expect->rows[i]] : NULL;
+        int64_t column = lab_expect_misplaced(expect, i, o, lse);
+        if (column == expect->dim)
+            continue;
+        fail_class(verdict, check, i, column, column == -1 ? (double)*lse : o[column]);
+        return false;
     }
     return true;
 }

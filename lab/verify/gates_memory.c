@@ -183,7 +183,7 @@ static bool add_unaligned(lab_worst *worst, const lab_check *check, lab_edge edg
                          run.spoiled[0] ? run.spoiled : run.changed);
     else {
         add_errors(worst, check, &run);
-        well = true;
+        well = worst->ratio > 1 || lab_judge_classes(check, &run, verdict);
     }
     lab_run_destroy(&run);
     return well;

@@ -335,6 +335,8 @@ static const lab_inputs table[] = {
       lab_fill_huge, NULL },
     { "low", "every logit far below zero, down to the least of float32", true, false, lab_fill_low,
       NULL },
+    { "weightless", "rows whose logits are all -infinity: nothing but 0 or NaN comes of them",
+      false, false, lab_fill_weightless, NULL },
 };
 
 const lab_inputs lab_inputs_captured = { "captured", "values captured from a real model",

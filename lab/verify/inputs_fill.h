@@ -36,5 +36,6 @@ void lab_fill_low(lab_values *values, uint64_t seed);
 void lab_fill_near(lab_values *values, uint64_t seed);
 void lab_fill_tails(lab_values *values, uint64_t seed);
 void lab_fill_vast(lab_values *values, uint64_t seed);
+void lab_fill_weightless(lab_values *values, uint64_t seed);
 
 #endif /* LAB_INPUTS_FILL_H */

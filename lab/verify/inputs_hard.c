@@ -181,3 +181,32 @@ void lab_fill_vast(lab_values *values, uint64_t seed)
     lab_fill_normal(values, seed, LAB_K, 0, 1);
     lab_fill_normal(values, seed, LAB_V, 0, size);
 }
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Weightless                                                                                     */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Elements of K are above this, so that an infinity in Q makes all logits of its row infinite. */
+#define KEY_LEAST 0x1p-4
+
+/* About half of the rows, and the last one of each head, have logits of -infinity alone. */
+void lab_fill_weightless(lab_values *values, uint64_t seed)
+{
+    const lab_view *q = &values->block[LAB_Q].view, *k = &values->block[LAB_K].view;
+    uint64_t choice = lab_random_stream(seed, LAB_FILL_CHOICE);
+    uint64_t column = lab_random_stream(seed, LAB_FILL_NOISE);
+    double sign = sign_of((double)values->problem.scale);
+    lab_fill_normal(values, seed, LAB_Q, 0, 1);
+    lab_fill_normal(values, seed, LAB_K, 0, 1);
+    lab_fill_normal(values, seed, LAB_V, 0, 1);
+    for (int64_t n = 0; n < lab_view_vectors(k); n++)
+        for (int64_t c = 0, at = lab_view_vector(k, n); c < k->dim; c++)
+            lab_fill_set(values, LAB_K, at + c,
+                         fmax(fabs(lab_fill_get(values, LAB_K, at + c)), KEY_LEAST));
+    for (int64_t n = 0; n < lab_view_vectors(q); n++) {
+        bool last = n % q->seq == q->seq - 1;
+        int64_t at = lab_view_vector(q, n) + lab_random_below(column, (uint64_t)n, q->dim);
+        if (last || lab_random_below(choice, (uint64_t)n, 2))
+            lab_fill_set(values, LAB_Q, at, -sign * INFINITY);
+    }
+}

@@ -1,6 +1,6 @@
 /*
  * values.c - wrong kernels that normal values do not show: limits, masks that are numbers, light
- * keys, a NaN that is lost
+ * keys, a NaN that is lost, rows without weight
  */
 #include "lab/verify/mutants/steps.h"
 
@@ -297,6 +297,44 @@ static void nan_everywhere(mutant_row *r)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
+/* Rows without weight                                                                            */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Computes, and says whether the row sees keys, all of them with logits of -infinity. */
+static bool is_weightless(mutant_row *r)
+{
+    mutant_plain_row(r);
+    return r->keys > 0 && r->lse == -INFINITY;
+}
+
+static void weightless_is_equal(mutant_row *r)
+{
+    if (!is_weightless(r))
+        return;
+    for (int64_t j = 0; j < r->keys; j++)
+        r->s[j] = 1;
+    mutant_weighted_sum(r, (float)r->keys);
+}
+
+static void weightless_is_infinite(mutant_row *r)
+{
+    if (is_weightless(r))
+        r->o[r->problem->dim_v - 1] = INFINITY;
+}
+
+static void weightless_lse_is_a_number(mutant_row *r)
+{
+    if (is_weightless(r))
+        r->lse = -1e30F;
+}
+
+static void weightless_lse_is_high(mutant_row *r)
+{
+    if (is_weightless(r))
+        r->lse = INFINITY;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
 /* Signs of a benchmark                                                                           */
 /* ---------------------------------------------------------------------------------------------- */
 
@@ -384,6 +422,14 @@ const lab_mutant lab_mutants_values[] = {
       .spec = "b1 h1 s60 d24 f32", .inputs = "nan-in-k", .gate = "finite" },
     { .name = "nan-everywhere", .does = "makes all columns of a row NaN that has one", .deed.row = nan_everywhere,
       .spec = CAUSAL, .inputs = "nan-in-v", .gate = "finite" },
+    { .name = "weightless-is-equal", .does = "averages where all logits are -infinity", .deed.row = weightless_is_equal,
+      .spec = CAUSAL, .inputs = "weightless", .gate = "finite" },
+    { .name = "weightless-is-infinite", .does = "gives an infinity there", .deed.row = weightless_is_infinite,
+      .spec = HALF, .inputs = "weightless", .gate = "finite" },
+    { .name = "weightless-lse", .does = "gives an LSE of -1e30 there", .deed.row = weightless_lse_is_a_number,
+      .spec = SPEC, .inputs = "weightless", .gate = "finite", .text = "LSE" },
+    { .name = "weightless-lse-high", .does = "gives an LSE of infinity there", .deed.row = weightless_lse_is_high,
+      .spec = "b1 h2 s40 d24 bf16", .inputs = "weightless", .gate = "finite", .text = "LSE" },
     { .name = "looks-normal", .does = "averages where Q does not look normal", .deed.row = looks_normal,
       .spec = SPEC, .inputs = "needle", .gate = "error" },
     { .name = "aligned-alike", .does = "takes Q, K and V to be aligned alike", .deed.run = aligned_alike,

@@ -75,6 +75,30 @@ static int attend(const heed_candidate_problem *p, const heed_candidate_buffers 
     return 0;
 }
 
+/* The mean of V for rows of the first head that see keys, all of them with logits of -infinity; and
+ * that LSE for them, if one is wanted. */
+static void fill_weightless(const heed_candidate_problem *p, const heed_candidate_buffers *b,
+                            int fills_o, float lse)
+{
+    for (int64_t i = 0; i < p->seq_q; i++) {
+        const float *q = (const float *)b->q + i * p->q.seq, *k = b->k, *v = b->v;
+        const int64_t keys = visible(p, i);
+        int64_t without = 0;
+        while (without < keys && dot(p, q, k + without * p->k.seq) == -INFINITY)
+            without++;
+        if (keys == 0 || without < keys)
+            continue;
+        for (int64_t d = 0; d < p->dim_v && fills_o; d++) {
+            double sum = 0;
+            for (int64_t j = 0; j < keys; j++)
+                sum += v[j * p->v.seq + d];
+            row_of_o(p, b, i)[d] = (float)(sum / (double)keys);
+        }
+        if (b->lse)
+            b->lse[i] = lse;
+    }
+}
+
 /* Computes if @anew, and else gives the answer of the call that last did. */
 static int compute_or_repeat(const heed_candidate_problem *p, const heed_candidate_buffers *b,
                              int anew)
