@@ -16,7 +16,7 @@
 #define PANEL 64      /* columns of a tile that lie together, */
 #define PANEL_ROW 128 /* bytes */
 #define BARRIERS_BYTES 512
-#define BAD_EXTRA 16  /* beside the first bad key of each column of V */
+#define BAD_BYTES 16  /* for the first bad key */
 #define LEFT_EXTRA 40 /* bytes that a team leaves of a row beside its sums */
 
 /* A config that planning looks at, and the larger of the two head dims that it is for. */
@@ -128,7 +128,7 @@ static int64_t smem_of(const heed_problem *problem, const int *v)
     int64_t left = teams > 1 ? teams * rows * (4 * heed_wgmma_value_columns(problem) + LEFT_EXTRA)
                              : 0;
     int64_t q = (int64_t)(v[G] == 2 ? 2 : 1) * v[R] * HEED_WGMMA_ROWS * larger(qk, dv) * PANEL_ROW;
-    int64_t bad = problem->mask != HEED_MASK_NONE ? dv * PANEL * 4 + BAD_EXTRA : 0;
+    int64_t bad = problem->mask != HEED_MASK_NONE ? BAD_BYTES : 0;
     if (heed_wgmma_pair(v) > 1)
         return heed_div_up(stages, 1024) * 1024 + q + bad + BARRIERS_BYTES + left + bad;
     return heed_div_up(larger(stages, left), 1024) * 1024 + q + bad + BARRIERS_BYTES;

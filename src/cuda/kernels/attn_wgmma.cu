@@ -43,7 +43,8 @@
  *     @ablate no-exp no-products no-loads divergent extra-barrier strided unswizzled no-overlap
  *     @ablate over-unrolled masked delay
  *
- * Rows whose maximum is 2^24 or more from zero are computed again by plain.cuh.
+ * Rows whose maximum is 2^24 or more from zero are computed again by plain.cuh, and so are those
+ * under a mask that see values which are not finite.
  *
  * docs/kernels/attn_wgmma.md has the log: versions with their figures, what was tried, where the
  * time goes, and the rules that keep the compiler from serializing wgmma.
@@ -72,8 +73,8 @@ HEED_DEVICE void negate_q(const walk *w)
     ptx_barrier_named(CONSUMERS_BARRIER, CONSUMER_THREADS);
 }
 
-/* The teams that share rows. */
-HEED_DEVICE void finish_team(walk *w, state *st, merged *m)
+/* The teams that share rows. Returns whether the thread's row is still to be made anew. */
+HEED_DEVICE int finish_team(walk *w, state *st, merged *m)
 {
     if (PAIR == 1)
         ptx_barrier_named(CONSUMERS_BARRIER, CONSUMER_THREADS); /* tiles have been read */
@@ -85,7 +86,12 @@ HEED_DEVICE void finish_team(walk *w, state *st, merged *m)
     ptx_barrier_named(CONSUMERS_BARRIER, CONSUMER_THREADS);
     if (PAIR > 1)
         ptx_mbarrier_wait(left_barrier(), 0);
-    remake_merged(&w->m->args, &w->at, merge_row(&w->m->args, &w->at, m));
+    int own = merge_row(&w->m->args, &w->at, m);
+    if (ANEW_LAST)
+        return own;
+    if (ptx_vote_any(own))
+        call_remake_merged(w->m, own);
+    return 0;
 }
 
 /* A row group with rows of its own. */
@@ -93,15 +99,14 @@ HEED_DEVICE void finish(walk *w, state *st)
 {
     place *at = &w->at;
     normalize(st);
-    if (HEED_CAUSAL)
-        spoil(&w->m->args, at, st);
+    u32 own = given_up(&w->m->args, at, st);
     if (HEED_CAUSAL && HEED_G == 2)
         ptx_mbarrier_arrive(done_barrier());
-    store_lse(&w->m->args, at, st);
-    store_o(w->m, at, st, w->q);
+    store_o(w->m, at, st, w->round, own, w->q);
+    store_lse(&w->m->args, at, st, own); /* nothing of O waits for where it is */
 }
 
-HEED_DEVICE void compute_item(walk *w)
+HEED_DEVICE int compute_item(walk *w)
 {
     state st;
     u32 buffer = q_buffer(w->round, w->at.row_group);
@@ -116,12 +121,12 @@ HEED_DEVICE void compute_item(walk *w)
         negate_q(w);
     walk_tiles(w, &st);
     if (TEAMS > 1)
-        finish_team(w, &st, &m);
-    else
-        finish(w, &st);
+        return finish_team(w, &st, &m);
+    finish(w, &st);
+    return 0;
 }
 
-HEED_DEVICE void compute(const heed_cuda_mapped_args *m)
+HEED_DEVICE int compute(const heed_cuda_mapped_args *m)
 {
     walk w;
     u32 group = ptx_shfl_idx_u32(ptx_thread() / GROUP_THREADS, 0); /* the same in all lanes */
@@ -139,13 +144,15 @@ HEED_DEVICE void compute(const heed_cuda_mapped_args *m)
     if (HEED_T > 1 && w.at.row_group == HEED_R - 1)
         pass_turn(&w.at);
     u32 number;
+    int own = 0;
     for (w.round = 0; has_item(&m->args, w.round, number = item_number(w.round)); w.round++) {
         find_place(m, &w.at, number);
-        compute_item(&w);
+        own = compute_item(&w);
     }
     release_o(&w.at, q_buffer(w.round - 1, w.at.row_group));
     if (HEED_T > 1 && w.at.row_group == 0)
         take_turn(&w.at);
+    return own;
 }
 
 /* The barriers that one of the threads that load needs for its first loads, */
@@ -202,6 +209,7 @@ HEED_DEVICE void begin(const heed_cuda_mapped_args *m)
 ENTRY(THREADS, RESIDENT) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_args args)
 {
     u32 loads = ptx_thread() >= CONSUMER_THREADS;
+    int own = 0;
     loader l;
     l.next.stage = l.next.parity = 0;
     begin(&args);
@@ -221,7 +229,9 @@ ENTRY(THREADS, RESIDENT) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_a
             ptx_griddepcontrol_wait(); /* asking barriers meanwhile would keep others from working
                                         */
         u32 began = delay_begin();
-        compute(&args);
+        own = compute(&args);
         delay_end(began);
     }
+    if (TEAMS > 1 && ANEW_LAST && ptx_vote_any(own))
+        remake_merged(&args, own);
 }

@@ -174,7 +174,7 @@ HEED_DEVICE void combine_rows(const heed_cuda_args *args, u32 head, u32 row, u32
     for (u32 r = 0; r < COMBINE_ROWS; r++) {
         if (r >= rows)
             continue;
-        if (is_given_up(m.sum[r]) || ptx_abs(m.top[r]) >= FAR_LSE)
+        if (is_given_up(m.sum[r], ptx_abs(m.top[r]), FAR_LSE))
             anew |= 1u << r;
         else
             store_combined(args, head, row + r, &m, r);

@@ -209,7 +209,9 @@ HEED_DEVICE void restage_rows(const heed_cuda_args *args, const place *at, const
     u32 bits = 0;
     HEED_UNROLL
     for (u32 r = 0; r < 2 * ROWS16; r++)
-        bits |= is_given_up(st->sum[r / 2][r % 2]) ? 1u << (r * 8 + at->lane / 4) : 0u;
+        bits |= is_given_up(st->sum[r / 2][r % 2], st->max[r / 2][r % 2], FAR_MAX)
+                    ? 1u << (r * 8 + at->lane / 4)
+                    : 0u;
     if (!ptx_vote_any(bits))
         return;
     bits = warp_or(bits);

@@ -8,10 +8,10 @@
  *
  * This is all that attn_naive.cu does. Faster kernels do so with rows that they give up. Their
  * weights are 2^(score * scale - maximum), with a maximum that is itself a product, rounded: at 2^24
- * by up to 1, at 2^31 by 128, which makes the weights infinite or zero. Such a row's maximum becomes
- * NaN, so that its sum does, and whoever has the sum of a row in the end makes it anew if that is
- * NaN, or zero. So rows with NaN in their tensors are made twice, for the same result, and rows that
- * see no key at no cost.
+ * by up to 1, at 2^31 by 128, which makes the weights infinite or zero. So whoever has the sum of a
+ * row in the end makes it anew if its maximum is that large, or if the sum is zero, which it is if
+ * all logits are far below zero, or NaN. So rows with NaN in their tensors are made twice, for the
+ * same result, and rows that see no key at no cost.
  */
 #ifndef HEED_PLAIN_CUH
 #define HEED_PLAIN_CUH
@@ -39,12 +39,13 @@
 /* A merge that weighs parts by the logarithms of their sums needs more of their bits. */
 #define FAR_LSE 16384.0f /* 2^14 */
 
-/* Is a row to be made anew whose sum of weights is this? Not in builds that are wrong anyway. */
-HEED_DEVICE int is_given_up(float sum)
+/* Is a row to be made anew, with this sum of weights and a maximum that may not reach @far? Not in
+ * builds that are wrong anyway. */
+HEED_DEVICE int is_given_up(float sum, float max, const float far)
 {
     if (ABLATED(ABLATE_NO_EXP) || ABLATED(ABLATE_NO_PRODUCTS) || ABLATED(ABLATE_NO_LOADS))
         return 0;
-    return sum != sum || sum == 0.0f;
+    return !(sum > 0.0f && max < far);
 }
 
 /* 2^x, of which weights are made. */

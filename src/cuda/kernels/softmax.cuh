@@ -10,9 +10,10 @@
 #include "half.cuh"
 #include "plain.cuh"
 
-/* The maximum of no logits: the least finite number and not -infinity, so that differences of
- * maxima are never NaN. */
-#define NO_MAX (-3.402823466e+38f)
+/* The running maximum before the first logit. It only rises, so that it is never far below zero,
+ * where it would be rounded too much; a row whose logits are all below it has no weight, and is
+ * made anew (plain.cuh). Finite, so that differences of maxima are never NaN. */
+#define NO_MAX (-FAR_MAX / 2)
 
 /* A row's running maximum may fall behind the true one by this factor, as a power of two, before
  * sums are scaled anew. Weights stay below 2^8, well within float16; but where that is what sums
@@ -26,8 +27,7 @@
 /* A warp's partial result, in fragments of mma.m16n8k16. */
 typedef struct state {
     float o[ROWS16][V8][4];
-    float max[ROWS16][2]; /* of the logits, to base 2, of rows g and g + 8, or up to LAG less;
-                             NaN: the row is given up (plain.cuh) */
+    float max[ROWS16][2]; /* of the logits, to base 2, of rows g and g + 8, or up to LAG less */
     float sum[ROWS16][2]; /* of this lane's columns */
 } state;
 
@@ -94,20 +94,6 @@ HEED_DEVICE void scale_sums(state *st, float old[ROWS16][2])
     }
 }
 
-/* Gives up rows whose maximum is far from zero. */
-HEED_DEVICE void give_up_far(state *st)
-{
-    HEED_UNROLL
-    for (int mt = 0; mt < ROWS16; mt++) {
-        HEED_UNROLL
-        for (int h = 0; h < 2; h++) {
-            float max = st->max[mt][h];
-            if (ptx_abs(max) >= FAR_MAX && max != NO_MAX)
-                st->max[mt][h] = ptx_as_f32(0x7fffffffu);
-        }
-    }
-}
-
 /* Brings the running maxima up to date with the scores; @old gets what they were. Was one of the
  * warp's raised? Then sums must be scaled. No branches, so that rows are worked on side by side. */
 HEED_DEVICE int find_max(state *st, float s[ROWS16][KEYS8][4], float scale, float old[ROWS16][2])
@@ -149,10 +135,7 @@ HEED_DEVICE int find_max(state *st, float s[ROWS16][KEYS8][4], float scale, floa
             st->max[mt][h] = raise ? now : old[mt][h];
         }
     }
-    raised = ptx_vote_any(raised);
-    if (raised)
-        give_up_far(st);
-    return raised;
+    return ptx_vote_any(raised);
 }
 
 /* The same, and brings the sums along if need be. */

@@ -18,6 +18,10 @@ typedef long long i64;
 #define HEED_ALIGNAS(bytes) alignas(bytes)
 /* A function of the device, always inlined: arrays that it gets stay in registers. */
 #define HEED_DEVICE static __device__ __forceinline__
+/* One that hardly ever runs: not inlined, and behind the kernel's end, so that the code that does
+ * run lies as close together, and keeps as few registers, as without it. Scalars are handed to it
+ * in registers; it finds all else anew. */
+#define HEED_RARE static __device__ __noinline__
 /* A kernel, by a name that the driver finds: HEED_ENTRY(128, 2) my_kernel(my_args args). Of
  * @threads threads a block; registers are allotted for @blocks blocks a multiprocessor, or as an
  * option of the compiler caps them, which bounds would overrule. */
@@ -37,6 +41,7 @@ typedef long long i64;
 #include <stdbool.h>
 #define HEED_ALIGNAS(bytes) _Alignas(bytes)
 #define HEED_DEVICE static inline __attribute__((unused))
+#define HEED_RARE HEED_DEVICE
 #define HEED_ENTRY(threads, blocks) static __attribute__((unused)) void
 #define HEED_ENTRY_PAIR(threads, blocks) HEED_ENTRY(threads, blocks)
 #define HEED_GRID_CONSTANT

@@ -110,39 +110,24 @@ HEED_DEVICE void load_tiles(const tiles *t, const place *at, ring *next, u32 j)
     }
 }
 
-/* Puts zeros in place of what is not finite in two elements of V, and keeps the least key of such a
- * column, and of all. */
-HEED_DEVICE void clean_pair(u32 smem, u32 column, u32 key)
-{
-    u32 x = ptx_ld_shared_4(smem), bad = half_not_finite(x);
-    if (!bad)
-        return;
-    if (bad & 0x8000u) {
-        x &= 0xffff0000u;
-        ptx_min_shared_u32(bad_key(BAD_AT, column), key);
-    }
-    if (bad & 0x80000000u) {
-        x &= 0xffffu;
-        ptx_min_shared_u32(bad_key(BAD_AT, column + 1), key);
-    }
-    ptx_min_shared_u32(bad_key(BAD_AT, BAD_COLUMNS), key);
-    ptx_st_shared_4(smem, x);
-}
-
-/* Cleans a chunk of 8 columns of a row: number @i of the tile. */
-HEED_DEVICE void clean_chunk(u32 smem, u32 key, u32 i)
-{
-    u32 row = i / PANEL_CHUNKS % HEED_N, chunk = (i ^ row / (128 / PANEL_ROW)) % PANEL_CHUNKS;
-    u32 column = i / PANEL_CHUNKS / HEED_N * PANEL_COLUMNS + chunk * 8;
-    HEED_NO_UNROLL
-    for (u32 pair = 0; pair < 4; pair++)
-        clean_pair(smem + i * 16 + pair * 4, column + pair * 2, key + row);
-}
-
 HEED_DEVICE u32 chunk_not_finite(const heed_u32x4 *x)
 {
     return half_not_finite(x->v[0]) | half_not_finite(x->v[1]) | half_not_finite(x->v[2]) |
            half_not_finite(x->v[3]);
+}
+
+/* Puts zeros in place of what is not finite in a chunk of 8 columns of V, number @i of the tile,
+ * and notes its key. */
+HEED_DEVICE void clean_chunk(u32 smem, u32 key, u32 i)
+{
+    HEED_NO_UNROLL
+    for (u32 word = 0; word < 4; word++) {
+        u32 at = smem + i * 16 + word * 4, x = ptx_ld_shared_4(at), bad = half_not_finite(x);
+        if (!bad)
+            continue;
+        ptx_st_shared_4(at, x & ~((bad >> 15) * 0xffffu));
+        ptx_min_shared_u32(ptx_shared_base() + BAD_AT, key + i / PANEL_CHUNKS % HEED_N);
+    }
 }
 
 /* Looks at two chunks at a time, side by side. */
@@ -175,23 +160,23 @@ HEED_DEVICE void clean_item(const place *at, ring all, ring *next, u32 thread)
     }
 }
 
-/* There are no bad keys yet. */
+/* There is no bad key yet. */
 HEED_DEVICE void clear_bad(u32 thread)
 {
-    for (u32 i = thread; i < BAD_KEYS; i += CLEANERS)
-        ptx_st_shared_4(bad_key(BAD_AT, i), NO_KEY);
+    if (thread == 0)
+        ptx_st_shared_4(ptx_shared_base() + BAD_AT, NO_KEY);
 }
 
-/* Tells the other block of the pair the first bad keys. */
+/* Tells the other block of the pair the first bad key. */
 HEED_DEVICE void send_bad(u32 thread, u32 rank)
 {
-    u32 other = 1 - rank, barrier = ptx_mapa(left_barrier(), other);
+    u32 other = 1 - rank;
     ptx_barrier_named(LOADERS_BARRIER, CLEANERS);
     ptx_cluster_wait();
-    for (u32 i = thread * 2; i < BAD_KEYS; i += CLEANERS * 2) {
-        heed_u32x2 keys = ptx_ld_shared_8(bad_key(BAD_AT, i));
-        ptx_st_async_8(ptx_mapa(bad_key(OTHER_BAD_AT, i), other), keys, barrier);
-    }
+    heed_u32x2 key = { { bad_key(BAD_AT), 0 } };
+    if (thread == 0)
+        ptx_st_async_8(ptx_mapa(ptx_shared_base() + OTHER_BAD_AT, other), key,
+                       ptx_mapa(left_barrier(), other));
 }
 
 /* ---- First loads ---- */

@@ -3,8 +3,8 @@
  * shared memory, of this block or of the other one of a pair; then every thread takes columns of
  * one row from all teams, divides by the sum of the weights, and stores them
  *
- * A pair of blocks merges half of the rows each. Sums that one leaves in the other's shared memory come
- * with bytes that the other one's barrier expects, so that neither waits for the other to end.
+ * A pair of blocks merges half of the rows each. Sums that one leaves in the other's shared memory
+ * come with bytes that the other one's barrier expects, so that neither waits for the other to end.
  */
 #ifndef HEED_WGMMA_MERGE_CUH
 #define HEED_WGMMA_MERGE_CUH
@@ -60,19 +60,21 @@ HEED_DEVICE void leave_sums(const place *at, const state *st)
     }
 }
 
-/* Expects what the other block of a pair sends: the sums of its teams, and where values were taken out. */
+/* Expects what the other block of a pair sends: the sums of its teams, and where values were taken
+ * out. */
 HEED_DEVICE void expect_left(void)
 {
     ptx_mbarrier_arrive_expect(left_barrier(),
-                               HEED_K * LEFT_ROWS * (V_COLUMNS * 4 + 8) + BAD_BYTES);
+                               HEED_K * LEFT_ROWS * (V_COLUMNS * 4 + 8) + (HEED_CAUSAL ? 8 : 0));
 }
 
 /* ---- Merging ---- */
 
 /* A row of all teams, for one of the threads that merge it. */
 typedef struct merged {
-    u8 *o;     /* NULL: there is no such row */
-    u32 limit; /* the first key that the row does not see, if that matters */
+    u8 *o;      /* the thread's first columns; NULL: there is no such row */
+    float *lse; /* of a pair: where the LSE belongs */
+    u32 limit;  /* the first key that the row does not see, if that matters */
 } merged;
 
 /* The thread's row among those that the block merges. Threads that read at the same time have rows
@@ -95,58 +97,53 @@ HEED_DEVICE u32 merged_at(const place *at)
     return at->row - at->row_group * GROUP_ROWS + at->rank * LEFT_ROWS + merged_row();
 }
 
+HEED_DEVICE float *merged_lse(const heed_cuda_args *args, const place *at)
+{
+    return args->lse + lse_offset(args, at->head, merged_at(at));
+}
+
 HEED_DEVICE void find_merged(const heed_cuda_args *args, const place *at, merged *m)
 {
     u32 row = merged_at(at);
     m->o = 0;
+    m->lse = 0;
     m->limit = 0;
     if (row >= args->rows)
         return;
-    m->o = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, row);
+    m->o = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, row) + merged_quad() * 8;
+    if (PAIR > 1)
+        m->lse = merged_lse(args, at);
     if (HEED_CAUSAL && at->masked > 0)
         m->limit = visible_keys(args, divide(row, args->group));
 }
 
-/* Finds the weights of the teams' sums in the result; returns whether the row has any weight;
- * -1: it is to be made anew. */
-HEED_DEVICE int weigh_teams(const heed_cuda_args *args, const place *at, float counts[TEAMS])
+/* Finds the weights of the teams' sums in the result, and the row's maximum and sum of weights. */
+HEED_DEVICE void weigh_teams(float counts[TEAMS], float *top, float *sum)
 {
     heed_u32x2 left[TEAMS];
-    float top = NO_MAX, sum = 0.0f;
+    *top = NO_MAX;
+    *sum = 0.0f;
     HEED_UNROLL
     for (u32 k = 0; k < TEAMS; k++) {
         left[k] = ptx_ld_shared_8(left_weights(k, merged_row()));
-        top = ptx_max(top, ptx_as_f32(left[k].v[0]));
+        *top = ptx_max(*top, ptx_as_f32(left[k].v[0]));
     }
     HEED_UNROLL
     for (u32 k = 0; k < TEAMS; k++) {
-        counts[k] = ptx_ex2(ptx_as_f32(left[k].v[0]) - top);
-        sum += counts[k] * ptx_as_f32(left[k].v[1]);
+        counts[k] = ptx_ex2(ptx_as_f32(left[k].v[0]) - *top);
+        *sum += counts[k] * ptx_as_f32(left[k].v[1]);
     }
-    float factor = ptx_rcp(sum);
+    float factor = ptx_rcp(*sum);
     HEED_UNROLL
     for (u32 k = 0; k < TEAMS; k++)
         counts[k] *= factor;
-    if (args->lse && merged_quad() == 0)
-        ptx_st_global_f32(args->lse + lse_offset(args, at->head, merged_at(at)),
-                          sum == 0.0f ? -ptx_infinity() : (top + ptx_lg2(sum)) * LN_2);
-    return is_given_up(sum) ? -1 : sum != 0.0f;
 }
 
-/* Was a value of V taken out that the row sees? */
-HEED_DEVICE int is_spoiled(const merged *m, u32 bad_at)
+/* Does the row see a bad key, of those of this block or of the other one of a pair? */
+HEED_DEVICE int sees_bad(const merged *m)
 {
-    return HEED_CAUSAL && m->limit > 0 && ptx_ld_shared_4(bad_key(bad_at, BAD_COLUMNS)) < m->limit;
-}
-
-/* Makes NaN what depends on it. */
-HEED_DEVICE void spoil_quad(const merged *m, u32 bad_at, u32 quad, float o[4])
-{
-    heed_u32x4 bad = ptx_ld_shared_16(bad_key(bad_at, quad * 4));
-    HEED_UNROLL
-    for (u32 i = 0; i < 4; i++)
-        if (bad.v[i] < m->limit)
-            o[i] = ptx_as_f32(0x7fffffffu);
+    return HEED_CAUSAL && m->limit > 0 &&
+           (bad_key(BAD_AT) < m->limit || (PAIR > 1 && bad_key(OTHER_BAD_AT) < m->limit));
 }
 
 /* The teams' sums of a thread's columns: read all at once, and before weights are known,
@@ -169,8 +166,7 @@ HEED_DEVICE void take_quads(quads *all)
 }
 
 /* Four columns of the row. */
-HEED_DEVICE void merge_quad(const merged *m, const float counts[TEAMS],
-                            const heed_u32x4 left[TEAMS], u32 quad, int spoiled, float o[4])
+HEED_DEVICE void merge_quad(const float counts[TEAMS], const heed_u32x4 left[TEAMS], float o[4])
 {
     HEED_UNROLL
     for (u32 i = 0; i < 4; i++) {
@@ -179,39 +175,43 @@ HEED_DEVICE void merge_quad(const merged *m, const float counts[TEAMS],
         for (u32 k = 0; k < TEAMS; k++)
             o[i] += counts[k] * ptx_as_f32(left[k].v[i]);
     }
-    if (spoiled)
-        spoil_quad(m, BAD_AT, quad, o);
-    if (PAIR > 1 && spoiled)
-        spoil_quad(m, OTHER_BAD_AT, quad, o);
 }
 
+/* Are rows made anew at the kernel's very end, and not by a call? So short rows without a mask take
+ * 2 % less time (the log says more). With one block a multiprocessor registers would spill. */
+#define ANEW_LAST (HEED_G == 3 && !HEED_CAUSAL)
+
 /* Makes rows of the warp's threads anew; @own is whether the thread's is to be. */
-HEED_DEVICE void remake_merged(const heed_cuda_args *args, const place *at, int own)
+HEED_DEVICE void remake_merged(const heed_cuda_mapped_args *m, int own)
 {
-    if (!ptx_vote_any(own))
-        return;
+    place at;
+    at.rank = PAIR == 1 ? 0 : ptx_cluster_rank();
+    at.row_group = 0;
+    find_place(m, &at, item_number(0));
     ptx_griddepcontrol_wait(); /* others have, but this warp is to read tensors itself */
-    ptx_warp_barrier();        /* LSEs have been stored */
+    ptx_warp_barrier();        /* rows and LSEs have been stored */
     HEED_NO_UNROLL
     for (u32 thread = 0; thread < 32; thread += ROW_THREADS) {
-        u32 next = ptx_shfl_idx_u32(own ? merged_at(at) + 1 : 0, (int)thread);
+        u32 next = ptx_shfl_idx_u32(own ? merged_at(&at) + 1 : 0, (int)thread);
         if (next > 0)
-            plain_make(args, at->head, next - 1, at->batch, at->head_kv);
+            plain_make(&m->args, at.head, next - 1, at.batch, at.head_kv);
     }
 }
 
-/* Returns 1 if the row is to be made anew instead. */
+HEED_RARE void call_remake_merged(const heed_cuda_mapped_args *m, int own)
+{
+    remake_merged(m, own);
+}
+
+/* Merges the thread's part of its row; returns whether that is to be made anew. Its LSE comes last:
+ * nothing of O waits for where that is. */
 HEED_DEVICE int merge_row(const heed_cuda_args *args, const place *at, const merged *m)
 {
-    float counts[TEAMS];
+    float counts[TEAMS], top, sum;
     quads all;
-    if (!m->o)
-        return 0;
     take_quads(&all);
-    int any = weigh_teams(args, at, counts);
-    if (any < 0)
-        return 1;
-    int spoiled = is_spoiled(m, BAD_AT) || (PAIR > 1 && is_spoiled(m, OTHER_BAD_AT));
+    weigh_teams(counts, &top, &sum);
+    int bad = sees_bad(m);
     HEED_UNROLL
     for (u32 i = 0; i < ROW_QUADS; i++) {
         u32 quad = i * ROW_THREADS + merged_quad();
@@ -219,12 +219,15 @@ HEED_DEVICE int merge_row(const heed_cuda_args *args, const place *at, const mer
         float o[4];
         if (quad * 4 >= HEED_DIM_V)
             continue;
-        merge_quad(m, counts, all.left[i], quad, spoiled, o);
-        x.v[0] = any ? half_pack(o[0], o[1]) : 0; /* 0: it saw no key, or none with a weight */
-        x.v[1] = any ? half_pack(o[2], o[3]) : 0;
-        ptx_st_global_8(m->o + quad * 8, x);
+        merge_quad(counts, all.left[i], o);
+        x.v[0] = half_pack(o[0], o[1]);
+        x.v[1] = half_pack(o[2], o[3]);
+        if (m->o)
+            ptx_st_global_8(m->o + i * ROW_THREADS * 8, x);
     }
-    return 0;
+    if (m->o && args->lse && merged_quad() == 0)
+        ptx_st_global_f32(PAIR > 1 ? m->lse : merged_lse(args, at), (top + ptx_lg2(sum)) * LN_2);
+    return m->o && (bad || is_given_up(sum, top, FAR_MAX));
 }
 
 #endif /* HEED_WGMMA_MERGE_CUH */

@@ -207,11 +207,12 @@ HEED_DEVICE u32 v_tile(ring at)
     return k_tile(at) + K_BYTES;
 }
 
-/* Where the first bad key of a column of V is kept, and behind those of all columns the first one
- * of any; @at is BAD_AT, or OTHER_BAD_AT for what the other block of a pair has found. */
-HEED_DEVICE u32 bad_key(u32 at, u32 column)
+/* The first key whose values are bad, not all finite, among those that needed a mask; @at is
+ * BAD_AT, or OTHER_BAD_AT for what the other block of a pair has found. Those values were zeroed,
+ * and rows that see the key are made anew. */
+HEED_DEVICE u32 bad_key(u32 at)
 {
-    return ptx_shared_base() + at + column * 4;
+    return ptx_ld_shared_4(ptx_shared_base() + at);
 }
 
 /* Named barriers. */

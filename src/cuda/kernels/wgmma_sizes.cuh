@@ -82,7 +82,7 @@
 #define LEFT_BYTES (TEAMS == 1 ? 0 : TEAMS * LEFT_ROWS * (LEFT_ROW + 8))
 
 /* Shared memory: the stages of K and V, which later hold what teams leave; Q of each row group,
- * which later holds O; the first bad key of each column of V; barriers. Sums from another
+ * which later holds O; the first bad key; barriers. Sums from another
  * block may come while tiles are worked on, so it has a place of its own. */
 #define K_BYTES (HEED_N * QK_PANELS * PANEL_ROW)
 #define V_BYTES (HEED_N * V_PANELS * PANEL_ROW)
@@ -94,9 +94,7 @@
 #define Q_GROUP_BYTES (GROUP_ROWS * O_PANELS * PANEL_ROW)
 #define Q_BUFFERS (HEED_G == 2 ? 2 : 1) /* so that Q of the next item may come meanwhile */
 #define BAD_AT (Q_AT + Q_BUFFERS * HEED_R * Q_GROUP_BYTES)
-#define BAD_COLUMNS (V_PANELS * PANEL_COLUMNS)
-#define BAD_KEYS (BAD_COLUMNS + 4) /* behind them the first one of all columns */
-#define BAD_BYTES (HEED_CAUSAL ? BAD_KEYS * 4 : 0)
+#define BAD_BYTES (HEED_CAUSAL ? 16 : 0)
 #define BARRIERS_AT (BAD_AT + BAD_BYTES)
 #define BARRIERS_BYTES 512
 #define LEFT_AT (PAIR == 1 ? 0 : BARRIERS_AT + BARRIERS_BYTES)

@@ -7,7 +7,7 @@
 
 #include "wgmma_tile.cuh"
 
-/* Divides by the sums. A row that saw no key, or none with a weight, becomes zero. */
+/* Divides by the sums; those of rows without any weight are made anew. */
 HEED_DEVICE void normalize(state *st)
 {
     float factor[2];
@@ -22,51 +22,6 @@ HEED_DEVICE void normalize(state *st)
     HEED_UNROLL
     for (u32 i = 0; i < V8 * 4; i++)
         st->o[0][i / 4][i % 4] *= factor[i / 2 % 2];
-    if (!ptx_vote_any(st->sum[0][0] == 0.0f || st->sum[0][1] == 0.0f))
-        return;
-    HEED_UNROLL
-    for (u32 i = 0; i < V8 * 4; i++)
-        if (st->sum[0][i / 2 % 2] == 0.0f)
-            st->o[0][i / 4][i % 4] = 0.0f;
-}
-
-/* Makes NaN what depends on a value of V that was taken out. */
-HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st)
-{
-    u32 limit[2];
-    if (at->masked == 0 || ptx_ld_shared_4(bad_key(BAD_AT, BAD_COLUMNS)) == NO_KEY)
-        return; /* nothing was */
-    HEED_UNROLL
-    for (int h = 0; h < 2; h++) /* a row without any weight is zero, whatever its values are */
-        limit[h] = st->sum[0][h] == 0.0f ? 0 : row_limit(args, at, 0, h);
-    HEED_UNROLL
-    for (u32 i = 0; i < V8 * 2; i++) {
-        u32 column = i / 2 * 8 + at->lane % 4 * 2 + i % 2;
-        u32 bad = ptx_ld_shared_4(bad_key(BAD_AT, column));
-        HEED_UNROLL
-        for (int h = 0; h < 2; h++)
-            if (bad < limit[h])
-                st->o[0][i / 2][2 * h + i % 2] = ptx_as_f32(0x7fffffffu);
-    }
-}
-
-/* The logarithm of a row's sum, to base 2. */
-HEED_DEVICE float row_lse(const state *st, int h)
-{
-    float sum = st->sum[0][h];
-    return sum == 0.0f ? -ptx_infinity() : st->max[0][h] + ptx_lg2(sum);
-}
-
-HEED_DEVICE void store_lse(const heed_cuda_args *args, const place *at, const state *st)
-{
-    if (!args->lse || at->lane % 4 != 0)
-        return;
-    HEED_UNROLL
-    for (int h = 0; h < 2; h++) {
-        u32 row = at->row + at->warp * 16 + h * 8 + at->lane / 4;
-        if (row < args->rows)
-            ptx_st_global_f32(args->lse + lse_offset(args, at->head, row), row_lse(st, h) * LN_2);
-    }
 }
 
 /* Leaves the warp's 16 rows of O in shared memory at @smem, in panels. */
@@ -86,19 +41,33 @@ HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem)
     }
 }
 
-/* The warp's rows that are to be made anew, a bit for each. */
-HEED_DEVICE u32 given_up(const state *st)
+/* Which of the lane's two rows are to be made anew, a bit for each. */
+HEED_DEVICE u32 given_up(const heed_cuda_args *args, const place *at, const state *st)
 {
-    u32 bits = 0;
+    u32 bad = HEED_CAUSAL && at->masked > 0 ? bad_key(BAD_AT) : NO_KEY, own = 0;
     HEED_UNROLL
     for (u32 h = 0; h < 2; h++)
-        bits |= is_given_up(st->sum[0][h]) ? 1u << (h * 8 + ptx_lane() / 4) : 0u;
-    return ptx_vote_any(bits) ? warp_or(bits) : 0;
+        own |= is_given_up(st->sum[0][h], st->max[0][h], FAR_MAX) ? 1u << h : 0u;
+    if (!HEED_CAUSAL || bad == NO_KEY)
+        return own;
+    HEED_UNROLL
+    for (u32 h = 0; h < 2; h++)
+        own |= bad < row_limit(args, at, 0, (int)h) ? 1u << h : 0u;
+    return own;
 }
 
-/* Makes them, in place of what was staged at @smem. */
-HEED_DEVICE void restage_rows(const heed_cuda_args *args, const place *at, u32 bits, u32 smem)
+/* Makes those of the warp's rows anew that @own says of each lane, in place of what was staged. */
+HEED_RARE void restage_rows(const heed_cuda_mapped_args *m, u32 round, u32 own)
 {
+    const heed_cuda_args *args = &m->args;
+    u32 bits = warp_or(((own & 1) | own >> 1 << 8) << ptx_lane() / 4);
+    place where, *at = &where;
+    at->warp = ptx_thread() / 32 % 4;
+    at->row_group = ptx_thread() / GROUP_THREADS;
+    find_place(m, at, item_number(round));
+    u32 smem = q_smem(q_buffer(round, at->row_group));
+    ptx_griddepcontrol_wait(); /* others have, but this warp is to read tensors itself */
+    ptx_warp_barrier();
     HEED_NO_UNROLL
     for (u32 i = 0; i < 16; i++) {
         u32 row = at->warp * 16 + i;
@@ -111,9 +80,9 @@ HEED_DEVICE void restage_rows(const heed_cuda_args *args, const place *at, u32 b
         for (u32 c = 0; c < PLAIN_COLUMNS; c++) {
             u32 column = plain_column(c), chunk = column / 8;
             if (column < HEED_DIM_V)
-                ptx_st_shared_u16(smem +
-                                      (chunk / PANEL_CHUNKS * GROUP_ROWS + row) * PANEL_ROW +
-                                      (chunk % PANEL_CHUNKS ^ PANEL_TURN(row)) * 16 + column % 8 * 2,
+                ptx_st_shared_u16(smem + (chunk / PANEL_CHUNKS * GROUP_ROWS + row) * PANEL_ROW +
+                                      (chunk % PANEL_CHUNKS ^ PANEL_TURN(row)) * 16 +
+                                      column % 8 * 2,
                                   half_of(anew.o[c]));
         }
     }
@@ -134,18 +103,30 @@ HEED_DEVICE void copy_rows(const heed_cuda_mapped_args *m, const place *at, u32 
     ptx_bulk_commit();
 }
 
-/* Stores O by way of Q's shared memory at @smem, copied as boxes, which goes on meanwhile. */
-HEED_DEVICE void store_o(const heed_cuda_mapped_args *m, const place *at, const state *st, u32 smem)
+/* Stores O of round @round by way of Q's shared memory at @smem, copied as boxes, which goes on
+ * meanwhile. @own are the lane's rows to be made anew. */
+HEED_DEVICE void store_o(const heed_cuda_mapped_args *m, const place *at, const state *st,
+                         u32 round, u32 own, u32 smem)
 {
-    u32 bits = given_up(st);
     warpgroup_barrier(at); /* all warps have read Q */
     stage_o(at, st, smem);
-    if (bits) {
-        ptx_griddepcontrol_wait(); /* others have, but this warp is to read tensors itself */
-        ptx_warp_barrier();
-        restage_rows(&m->args, at, bits, smem);
-    }
+    if (ptx_vote_any(own))
+        restage_rows(m, round, own);
     copy_rows(m, at, smem);
+}
+
+/* But for those of rows made anew, which have theirs. */
+HEED_DEVICE void store_lse(const heed_cuda_args *args, const place *at, const state *st, u32 own)
+{
+    if (!args->lse || at->lane % 4 != 0)
+        return;
+    HEED_UNROLL
+    for (u32 h = 0; h < 2; h++) {
+        u32 row = at->row + at->warp * 16 + h * 8 + at->lane / 4;
+        if (row < args->rows && !(own >> h & 1))
+            ptx_st_global_f32(args->lse + lse_offset(args, at->head, row),
+                              (st->max[0][h] + ptx_lg2(st->sum[0][h])) * LN_2);
+    }
 }
 
 /* Waits until O has left the shared memory of @buffer, which then is free for another Q. */

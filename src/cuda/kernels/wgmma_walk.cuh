@@ -171,9 +171,10 @@ HEED_DEVICE void weigh_first(state *st, weights *p, float s[ROWS16][KEYS8][4], f
 HEED_DEVICE void weigh_first(state *st, weights *p, float s[ROWS16][KEYS8][4], float scale,
                              int first, float sum[ROWS16][2])
 {
+    float none[ROWS16][2];
     sum[0][0] = sum[0][1] = 0.0f;
     if (first)
-        raise_max(st, s, scale);
+        find_max(st, s, scale, none);
     weigh(st, p, s, scale, sum, 0, PART8);
     if (ptx_vote_any(!weights_fit(sum))) {
         raise_max(st, s, scale);
@@ -263,7 +264,7 @@ HEED_DEVICE void wait_next_scores(const walk *w, u32 j, u32 tiles)
 /* The first tile's weights. */
 HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
 {
-    float s[ROWS16][KEYS8][4], sum[ROWS16][2], scale = w->m->args.scale;
+    float s[ROWS16][KEYS8][4], none[ROWS16][2], sum[ROWS16][2], scale = w->m->args.scale;
     wait_keys(&w->tile);
     ptx_wgmma_fence();
     start_scores(s, w->rows, &w->tile);
@@ -272,7 +273,7 @@ HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
     release(w, tile_barrier(&w->tile, K_EMPTY));
     if (masked_end(&w->at) > own_tile(&w->at, 0))
         mask_tile(w, s, 0);
-    raise_max(st, s, scale);
+    find_max(st, s, scale, none);
     sum[0][0] = sum[0][1] = 0.0f;
     weigh(st, p, s, scale, sum, 0, KEYS8);
     add_sums(st, sum);
