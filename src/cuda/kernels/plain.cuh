@@ -3,8 +3,9 @@
  *
  * The warp takes the keys 32 at a time: each lane computes the score of one of them; the softmax is
  * the online one; then all lanes together add up the values, each the columns lane, lane + 32, ...
- * The maximum is that of the scores, and is taken off before the scale. Sums of products are made in
- * parts, each of which is rounded less often.
+ * The maximum is that of the scores, and is taken off before the scale. Sums are made in parts, each
+ * of which is rounded less often: of products over the head dim in four, of values over 32 keys,
+ * then over PLAIN_PART times as many, then over all.
  *
  * This is all that attn_naive.cu does. Faster kernels do so with rows that they give up. Their
  * weights are 2^(score * scale - maximum), with a maximum that is itself a product, rounded: at 2^24
@@ -32,6 +33,7 @@
 
 #define PLAIN_COLUMNS ((HEED_DIM_V + 31) / 32) /* of a lane */
 #define PLAIN_CHAINS 4                         /* parts of a sum of products */
+#define PLAIN_PART 16                          /* steps of 32 keys whose sums are added up first */
 
 /* Maxima from here on are rounded too much. */
 #define FAR_MAX 16777216.0f /* 2^24 */
@@ -136,9 +138,37 @@ HEED_DEVICE float plain_score(const heed_cuda_args *args, i64 q, i64 k)
 /* A warp's partial result of its row; @o is relative to nothing once the row is finished. */
 typedef struct plain_row {
     float o[PLAIN_COLUMNS];
-    float max; /* of the scores */
-    float sum; /* of exponentials relative to it */
+    float part_o[PLAIN_COLUMNS]; /* of the last steps, */
+    float max;                   /* of the scores */
+    float sum;                   /* of exponentials relative to it, */
+    float part_sum;              /* and of the last steps */
 } plain_row;
+
+HEED_DEVICE void plain_clear(float o[PLAIN_COLUMNS], float *sum)
+{
+    *sum = 0.0f;
+    HEED_UNROLL
+    for (int c = 0; c < PLAIN_COLUMNS; c++)
+        o[c] = 0.0f;
+}
+
+/* Adds the part to the rest. */
+HEED_DEVICE void plain_fold(plain_row *st)
+{
+    st->sum += st->part_sum;
+    HEED_UNROLL
+    for (int c = 0; c < PLAIN_COLUMNS; c++)
+        st->o[c] += st->part_o[c];
+    plain_clear(st->part_o, &st->part_sum);
+}
+
+HEED_DEVICE void plain_scale(float o[PLAIN_COLUMNS], float *sum, float factor)
+{
+    *sum *= factor;
+    HEED_UNROLL
+    for (int c = 0; c < PLAIN_COLUMNS; c++)
+        o[c] *= factor;
+}
 
 /* Takes the 32 keys from @key on, of which the row sees those below @end. @own is the lane's score.
  */
@@ -150,7 +180,11 @@ HEED_DEVICE void plain_add(const heed_cuda_args *args, plain_row *st, i64 v, u32
     float factor = ptx_ex2((st->max - base) * args->scale);
     float weight = power_of_two((own - base) * args->scale);
     st->max = max;
-    st->sum = st->sum * factor + warp_sum(weight);
+    if (factor != 1.0f) {
+        plain_scale(st->o, &st->sum, factor);
+        plain_scale(st->part_o, &st->part_sum, factor);
+    }
+    st->part_sum += warp_sum(weight);
     HEED_UNROLL
     for (int c = 0; c < PLAIN_COLUMNS; c++)
         o[c] = 0.0f;
@@ -169,7 +203,9 @@ HEED_DEVICE void plain_add(const heed_cuda_args *args, plain_row *st, i64 v, u32
     }
     HEED_UNROLL
     for (int c = 0; c < PLAIN_COLUMNS; c++)
-        st->o[c] = st->o[c] * factor + o[c];
+        st->part_o[c] += o[c];
+    if ((key / 32 + 1) % PLAIN_PART == 0)
+        plain_fold(st);
 }
 
 /* A row of @head, whose keys and values are those of @head_kv of @batch, as the tensors count them.
@@ -182,10 +218,8 @@ HEED_DEVICE void plain_attend(const heed_cuda_args *args, plain_row *st, u32 hea
     i64 v = batch * args->v_stride.batch + head_kv * args->v_stride.head;
     u32 end = visible_keys(args, find_row(args, row).query);
     st->max = -ptx_infinity();
-    st->sum = 0.0f;
-    HEED_UNROLL
-    for (int c = 0; c < PLAIN_COLUMNS; c++)
-        st->o[c] = 0.0f;
+    plain_clear(st->o, &st->sum);
+    plain_clear(st->part_o, &st->part_sum);
     PLAIN_KEY_LOOP
     for (u32 key = 0; key < end; key += 32) {
         u32 own = key + ptx_lane();
@@ -195,6 +229,7 @@ HEED_DEVICE void plain_attend(const heed_cuda_args *args, plain_row *st, u32 hea
                                 : -ptx_infinity();
         plain_add(args, st, v, key, end, score);
     }
+    plain_fold(st);
     HEED_UNROLL
     for (int c = 0; c < PLAIN_COLUMNS; c++)
         st->o[c] = st->sum == 0.0f ? 0.0f : st->o[c] / st->sum;

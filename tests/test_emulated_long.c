@@ -1,0 +1,83 @@
+/*
+ * test_emulated_long.c - the plain CUDA kernel on rows of many keys, on the emulator
+ *
+ * All values are the same, so that the sums of a row round in one direction for long: summed one
+ * after another, they err by more than sums in parts may.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "emulated.h"
+#include "problem.h"
+
+#define KEYS 16384
+
+/* Parts of 32 keys, of 16 such parts, and of all of these: one rounding for each addition, and some
+ * for the division and the weights. */
+#define ROUNDINGS (32 + 16 + KEYS / 512 + 8)
+
+/* The largest error of a row of the mean of @value, in units of the last place. */
+static double error_of(const emulated_config *config, float value)
+{
+    const emulated_kernel *kernel = config->aligned;
+    emulated it = { .config = config, .splits = 1 };
+    const lab_subject subject = emulated_subject(&it);
+    heed_problem problem;
+    lab_needs needs;
+    char spec[96];
+    snprintf(spec, sizeof spec, "b1 h1 s1/%d d%d/%d f32 %s", KEYS, kernel->dim_qk, kernel->dim_v,
+             kernel->causal ? "causal=br" : "");
+    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
+    float *q = test_calloc((size_t)kernel->dim_qk + 8, sizeof *q);
+    float *k = test_calloc((size_t)kernel->dim_qk * KEYS + 8, sizeof *k);
+    float *v = test_calloc((size_t)kernel->dim_v * KEYS + 8, sizeof *v);
+    float *o = test_calloc((size_t)kernel->dim_v + 8, sizeof *o);
+    heed_buffers data = { .q = q, .k = k, .v = v, .o = o };
+    for (size_t i = 0; i < (size_t)kernel->dim_v * KEYS; i++)
+        v[i] = value;
+    assert_int_equal(subject.prepare(&it, &problem, &needs), HEED_OK);
+    assert_int_equal(subject.run(&it, &data), HEED_OK);
+    double worst = 0;
+    for (int c = 0; c < kernel->dim_v; c++)
+        worst = fmax(worst, fabs((double)o[c] - (double)value));
+    test_free(q);
+    test_free(k);
+    test_free(v);
+    test_free(o);
+    return worst / ((double)value * 0x1p-24);
+}
+
+static void test_sums_are_made_in_parts(void **state)
+{
+    static const float values[] = { 0.7f, 0.34f, 1.3f };
+    size_t kernels = 0;
+    for (const emulated_config *config = emulated_configs; config->aligned; config++) {
+        const emulated_kernel *kernel = config->aligned;
+        if (kernel->type != HEED_F32 || !strstr(kernel->name, "naive"))
+            continue;
+        kernels++;
+        for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+            double error = error_of(config, values[i]);
+            if (error > ROUNDINGS)
+                fail_msg("%s: the mean of %d times %g errs by %.0f roundings; %d are allowed",
+                         kernel->name, KEYS, (double)values[i], error, ROUNDINGS);
+        }
+    }
+    assert_true(kernels > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sums_are_made_in_parts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
