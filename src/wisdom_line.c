@@ -28,7 +28,9 @@ heed_status heed_wisdom_learn(heed_context *context, const heed_problem *problem
     if (status != HEED_OK)
         return status;
     const heed_kernel *known = heed_kernel_find(kernel, &config_text);
-    if (!known || !config_text || !heed_config_parse(known->algorithm, config_text, &config))
+    if (!config_text)
+        config_text = "";
+    if (!known || !heed_config_parse(known->algorithm, config_text, &config))
         return heed_fail(HEED_ERR_INVALID, "kernel is \"%s\", which this library does not have",
                          kernel);
     if (!(seconds > 0) || isinf(seconds))

@@ -192,7 +192,9 @@ bool heed_wisdom_kernel(const char *name)
     const char *config_text;
     heed_config config;
     const heed_kernel *kernel = heed_kernel_find(name, &config_text);
-    return kernel && config_text && heed_config_parse(kernel->algorithm, config_text, &config);
+    if (!config_text)
+        config_text = "";
+    return kernel && heed_config_parse(kernel->algorithm, config_text, &config);
 }
 
 /* Is the line for this machine and library? If not, writes in which column they differ to @why. */

@@ -83,6 +83,8 @@ static void refuses(void **state)
         { &bad, scalar_name(), 1, HEED_ERR_INVALID, "batch" },
         { &problem, config_of("sm80_mma", other), 1, HEED_ERR_UNSUPPORTED,
           "another kind of device" },
+        { &problem, "fwd_any_sm80_naive", 1, HEED_ERR_UNSUPPORTED, "another kind of device" },
+        { &problem, "fwd_any_sm80_naive__m1", 1, HEED_ERR_INVALID, "does not have" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         heed_status status = heed_wisdom_learn(context, cases[i].problem, cases[i].kernel,
