@@ -35,8 +35,8 @@ heed_status heed_wisdom_visit(heed_context *context, const char *source, const c
 heed_status heed_wisdom_learn(heed_context *context, const heed_problem *problem,
                               const char *kernel, double seconds);
 
-/* heed_wisdom_kernel() says whether @name is that of a kernel with a config that it knows, or of one
- * that has no configs. */
+/* heed_wisdom_kernel() says whether @name is that of a kernel with a config that it knows, or of
+ * one that has no configs. */
 bool heed_wisdom_kernel(const char *name);
 
 /* heed_wisdom_build() returns what this library writes into the column of the build. */
