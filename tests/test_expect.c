@@ -246,7 +246,7 @@ typedef struct placement {
     double o[2];
     float lse;
     int64_t others; /* of a weightless row of somebody else's kernel; 2: nowhere */
-    int64_t heeds; /* of heed's, or of a row that sees no key; errors are judged there */
+    int64_t heeds;  /* of heed's, or of a row that sees no key; errors are judged there */
 } placement;
 
 static void place_all(const lab_expect *expect, int64_t i, bool own)
