@@ -130,7 +130,7 @@ HEED_DEVICE void store_combined(const heed_cuda_args *args, u32 head, u32 row, c
 }
 
 /* Makes rows of @head anew from @row on, where @bits says so. */
-HEED_DEVICE void remake_rows(const heed_cuda_args *args, u32 head, u32 row, u32 bits)
+HEED_RARE void remake_rows(const heed_cuda_args *args, u32 head, u32 row, u32 bits)
 {
     u32 batch = divide(head, args->heads_kv);
     HEED_NO_UNROLL
@@ -179,7 +179,8 @@ HEED_DEVICE void combine_rows(const heed_cuda_args *args, u32 head, u32 row, u32
         else
             store_combined(args, head, row + r, &m, r);
     }
-    remake_rows(args, head, row, anew);
+    if (anew)
+        remake_rows(args, head, row, anew);
 }
 
 HEED_ENTRY(COMBINE_THREADS, 1) heed_combine(HEED_GRID_CONSTANT const heed_cuda_args args)

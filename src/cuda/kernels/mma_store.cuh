@@ -202,18 +202,26 @@ HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem)
     ptx_warp_barrier();
 }
 
-/* Makes those of the warp's rows anew, in shared memory, whose sums say so. */
-HEED_DEVICE void restage_rows(const heed_cuda_args *args, const place *at, const state *st,
-                              u32 smem)
+/* Which of the lane's rows are to be made anew, a bit for each. */
+HEED_DEVICE u32 given_up(const state *st)
 {
-    u32 bits = 0;
+    u32 own = 0;
     HEED_UNROLL
     for (u32 r = 0; r < 2 * ROWS16; r++)
-        bits |= is_given_up(st->sum[r / 2][r % 2], st->max[r / 2][r % 2], FAR_MAX)
-                    ? 1u << (r * 8 + at->lane / 4)
-                    : 0u;
-    if (!ptx_vote_any(bits))
-        return;
+        own |= is_given_up(st->sum[r / 2][r % 2], st->max[r / 2][r % 2], FAR_MAX) ? 1u << r : 0u;
+    return own;
+}
+
+/* Makes those of the warp's rows anew that @own says of each lane, in shared memory. */
+HEED_RARE void restage_rows(const heed_cuda_args *args, u32 own, u32 smem)
+{
+    place where, *at = &where;
+    u32 bits = 0;
+    find_rows(args, at);
+    at->warp = ptx_thread() / 32; /* of the first group */
+    HEED_UNROLL
+    for (u32 r = 0; r < 2 * ROWS16; r++)
+        bits |= (own >> r & 1) << (r * 8 + ptx_lane() / 4);
     bits = warp_or(bits);
     HEED_NO_UNROLL
     for (u32 i = 0; i < WARP_ROWS; i++) {
@@ -251,7 +259,9 @@ HEED_DEVICE void store_o(const heed_cuda_args *args, const place *at, const stat
     const u32 page = tile_page(V_PAD), step = 32 / page;
     u32 first = at->warp * WARP_ROWS + at->lane / page;
     stage_o(at, st, smem);
-    restage_rows(args, at, st, smem);
+    u32 own = given_up(st);
+    if (ptx_vote_any(own))
+        restage_rows(args, own, smem);
     if (aligned && HEED_DIM_V == V_PAD && args->group.value == 1 &&
         at->row + HEED_M <= args->rows) {
         u8 *to = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, at->row + first) +
