@@ -55,17 +55,18 @@ static void test_all_kinds_are_tried(void **state)
     }
 }
 
-/* Neighbours are of the same kind, not the problem, and others with every seed. */
+/* Neighbours are of the same kind, not the problem, and others with every seed; one of each proof
+ * has few keys. */
 static void test_neighbours(void **state)
 {
     static const char *const specs[] = { SPEC, "b1 h8/2 s1/4096 d64 bf16", "b1 h1 s1 d1 f16",
                                          "b2 h1 s5000 d64/32 f32" };
     char seen[200][HEED_SPEC_SIZE];
     for (int s = 0; s < 4; s++) {
-        size_t count = 0, same = 0, scaled = 0;
+        size_t count = 0, same = 0, scaled = 0, few = 0;
         for (uint64_t seed = 1; seed <= 20; seed++) {
             lab_proof_case cases[LAB_PROOF_CASES];
-            size_t total = list(specs[s], seed, cases);
+            size_t total = list(specs[s], seed, cases), short_ones = 0;
             for (size_t c = 0; c < total; c++) {
                 const heed_problem *near = &cases[c].problem, *whole = &cases[0].problem;
                 if (!cases[c].neighbour)
@@ -75,14 +76,17 @@ static void test_neighbours(void **state)
                             fabsf(near->scale) <= fabsf(whole->scale) &&
                             near->scale * whole->scale > 0);
                 scaled += near->scale != whole->scale;
+                short_ones += near->seq_k < 16;
                 assert_true((near->mask == HEED_MASK_NONE) == (whole->mask == HEED_MASK_NONE) ||
                             near->seq_q == 1);
                 assert_true(near->seq_q <= 1025 && near->seq_k <= 1025 && near->heads_kv <= 2);
                 heed_problem_print(near, seen[count++], HEED_SPEC_SIZE);
             }
+            few += short_ones > 0;
         }
         assert_int_equal(count, 20 * LAB_NEIGHBOURS);
         assert_int_equal(scaled, 20); /* one of those of each proof */
+        assert_int_equal(few, 20);
         for (size_t i = 0; i < count; i++)
             for (size_t n = 0; n < i; n++)
                 same += strcmp(seen[i], seen[n]) == 0;
