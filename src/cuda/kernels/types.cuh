@@ -20,8 +20,9 @@ typedef long long i64;
 #define HEED_DEVICE static __device__ __forceinline__
 /* One that hardly ever runs: not inlined, and behind the kernel's end, so that the code that does
  * run lies as close together, and keeps as few registers, as without it. Scalars are handed to it
- * in registers; it finds all else anew. */
-#define HEED_RARE static __device__ __noinline__
+ * in registers; it finds all else anew. Its linkage is external: the name of a static function
+ * has the file's name in it, and the same source in another file would be another cubin. */
+#define HEED_RARE inline __device__ __noinline__
 /* A kernel, by a name that the driver finds: HEED_ENTRY(128, 2) my_kernel(my_args args). Of
  * @threads threads a block; registers are allotted for @blocks blocks a multiprocessor, or as an
  * option of the compiler caps them, which bounds would overrule. */
