@@ -308,9 +308,8 @@ static const cli_option options[] = {
     { .name = "record",
       .kind = CLI_PATH,
       .argument = "FOLDER",
-      .help = "Also keep everything in files below FOLDER, by device and date: JSON, CSV, "
-              "Markdown, and "
-              "the manifest of what it was made with, as 'heed doctor --lock' writes it" },
+      .help = "Also write all figures, samples and tool versions to one JSON file below FOLDER, by "
+              "device and date; 'heed report' reads it" },
     CLI_OPTION_SEED("Of the random values, of the rows that are checked, and of the intervals"),
     CLI_OPTION_DEVICE,
     CLI_OPTION_THREADS,

@@ -301,8 +301,8 @@ json_t *bench_json_device(const bench_run *bench);
 /* bench_json() returns everything, for the caller to release; NULL if there is no memory. */
 json_t *bench_json(const bench_run *bench);
 
-/* bench_record() writes everything to files in the folder of the device and the date below @folder:
- * JSON, CSV and Markdown. Says on stderr where they are. */
+/* bench_record() writes everything to one file of compact JSON in the folder of the device and the
+ * date below @folder, with the manifest's parts. Says on stderr where it is. */
 cli_exit bench_record(const bench_run *bench, const char *folder);
 
 #endif /* CLI_BENCH_H */

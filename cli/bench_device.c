@@ -33,6 +33,8 @@ static heed_status sample(bench_engine *engine, int64_t budget_ns, int least, do
         if (*count >= least && heed_clock_ns() >= end)
             break;
         status = bench_engine_replay(engine, 1, 1, &samples[*count]);
+        if (status == HEED_OK)
+            samples[*count] = lab_stats_round(samples[*count]);
     }
     return status;
 }

@@ -83,7 +83,8 @@ static heed_status sample_alone(bench_run *bench, bench_row *row, bench_engine *
     if (status == HEED_OK)
         status = heed_sample(bench_engine_call, engine, &sampling, row->samples, &row->count);
     if (status == HEED_OK) {
-        memcpy(sorted, row->samples, (size_t)row->count * sizeof *sorted);
+        for (int i = 0; i < row->count; i++)
+            sorted[i] = row->samples[i] = lab_stats_round(row->samples[i]);
         lab_stats_summarize(sorted, (size_t)row->count, &row->summary);
         status = bench_engine_error(engine, expect, &row->error);
     }

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "board.h"
 #include "board_claims.h"
@@ -114,25 +113,15 @@ static void read_place(board_file *file)
         file->environment.library = cli_library_sources();
 }
 
-/* The manifest that the file names lies beside it, if it is still there: FILE.lock for FILE.json.
- */
-static void read_manifest(board_file *file)
+static cli_exit read_manifest(board_file *file)
 {
-    char path[LAB_RECORD_PATH_SIZE];
-    const char *hash = text_of(file->json, "manifest"), *dot = strrchr(file->path, '.');
-    json_t *manifest = NULL;
-    if (!hash)
-        return;
-    file->environment.manifest = hash;
-    int length = dot ? (int)(dot - file->path) : (int)strlen(file->path);
-    snprintf(path, sizeof path, "%.*s.lock", length, file->path);
-    if (access(path, R_OK) != 0 || cli_manifest_read(&manifest, path) != CLI_OK)
-        return;
-    if (strcmp(cli_manifest_hash(manifest), hash) == 0)
+    json_t *manifest;
+    cli_exit code = cli_manifest_of_record(&manifest, file->json, file->path);
+    file->environment.manifest = text_of(file->json, "manifest");
+    if (manifest)
         cli_board_tools_take(&file->tools, manifest, &file->environment);
-    else
-        cli_warning("%s: is not the manifest that %s names, and is left out", path, file->path);
     json_decref(manifest);
+    return code;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -454,8 +443,8 @@ static cli_exit add_file(lab_record *record, const char *path)
     if (code == CLI_OK) {
         snprintf(key, sizeof key, "bench %s", hash);
         read_place(&file);
-        read_manifest(&file);
-        code = add_run(&file, key);
+        code = read_manifest(&file);
+        code = code == CLI_OK ? add_run(&file, key) : code;
     }
     json_decref(file.json);
     cli_board_tools_free(&file.tools);

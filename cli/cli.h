@@ -318,9 +318,9 @@ cli_exit cli_json_print(json_t *json, const char *verb);
  * be NULL. */
 cli_exit cli_json_finish(cli_exit code, const char *verb);
 
-/* cli_json_write() is the same to any stream, whose failures are its owner's to see (ferror).
- * Returns false if there is no memory. */
-bool cli_json_write(json_t *json, const char *verb, FILE *stream);
+/* cli_json_write() is the same to any stream, whose failures are its owner's to see (ferror), with
+ * jansson's flags @layout, JSON_INDENT(2) or JSON_COMPACT. Returns false if there is no memory. */
+bool cli_json_write(json_t *json, const char *verb, size_t layout, FILE *stream);
 
 /* cli_json_append() appends @value to @array, takes it over, and returns @array; NULL if either of
  * them is NULL or there is no memory, with both released. So a chain of calls needs one check at

@@ -119,8 +119,7 @@ static const cli_option options[] = {
     { .name = "check",
       .kind = CLI_PATH,
       .argument = "FILE",
-      .help = "Say what is different on this machine from the manifest in FILE, such as the one "
-              "beside a record of 'heed bench'" },
+      .help = "Compare this machine with the manifest in FILE, or in a record of 'heed bench'" },
     { .name = "wisdom",
       .letter = 'w',
       .kind = CLI_PATH,

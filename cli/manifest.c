@@ -96,6 +96,25 @@ static const char *find_fault(const json_t *json)
     return NULL;
 }
 
+cli_exit cli_manifest_of_record(json_t **manifest, const json_t *record, const char *path)
+{
+    json_t *parts = json_object_get(record, "parts");
+    const char *hash = text_of(record, "manifest");
+    *manifest = NULL;
+    if (!parts)
+        return CLI_OK;
+    json_t *made = has_good_parts(parts) ? cli_manifest_of(json_incref(parts)) : NULL;
+    if (made && hash && strcmp(cli_manifest_hash(made), hash) == 0) {
+        *manifest = made;
+        return CLI_OK;
+    }
+    cli_error("%s: its parts do not have the hash that \"manifest\" says: they were changed after "
+              "they were written",
+              path);
+    json_decref(made);
+    return CLI_CORRUPT;
+}
+
 cli_exit cli_manifest_read(json_t **manifest, const char *path)
 {
     json_error_t error;
@@ -118,6 +137,11 @@ cli_exit cli_manifest_read(json_t **manifest, const char *path)
         cli_error("%s: it cannot be read", path);
         json_decref(json);
         return CLI_ENVIRONMENT;
+    }
+    if (json_object_get(json, "parts") && json_object_get(json, "rows")) {
+        cli_exit code = cli_manifest_of_record(manifest, json, path);
+        json_decref(json);
+        return code;
     }
     const char *fault = size > FILE_MAX ? "it has more than a MiB, so it is no manifest"
                         : !json         ? error.text

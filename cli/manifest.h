@@ -1,8 +1,8 @@
 /*
  * manifest.h - every tool and library that a figure may depend on, with its version
  *
- * A record refers to the manifest that lies beside it by its hash; `heed doctor --check` says what
- * is another one today.
+ * A record contains the manifest's parts and its hash; `heed doctor --check` compares them with the
+ * machine of today.
  */
 #ifndef CLI_MANIFEST_H
 #define CLI_MANIFEST_H
@@ -36,7 +36,13 @@ const char *cli_manifest_hash(const json_t *manifest);
 char *cli_manifest_text(const json_t *manifest);
 const char *cli_manifest_libraries(const json_t *manifest, char *text, size_t size);
 
-/* cli_manifest_read() reads a manifest from the file @path and makes sure that it is whole. Prints
+/* cli_manifest_of_record() makes a manifest of the "parts" of a record of `heed bench --record`,
+ * read from @path. *@manifest is NULL if it has none. Prints that the parts do not have the hash
+ * that the record says, and returns CLI_CORRUPT. The caller releases *@manifest. */
+cli_exit cli_manifest_of_record(json_t **manifest, const json_t *record, const char *path);
+
+/* cli_manifest_read() reads a manifest from the file @path, or from a record of `heed bench
+ * --record`, and makes sure that it is whole. Prints
  * what is wrong: CLI_ENVIRONMENT if it cannot be read, CLI_CORRUPT if it is no manifest, of another
  * schema, or changed after it was written. The caller releases *@manifest. */
 cli_exit cli_manifest_read(json_t **manifest, const char *path);

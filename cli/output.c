@@ -173,7 +173,7 @@ json_t *cli_json_real(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-bool cli_json_write(json_t *json, const char *verb, FILE *stream)
+bool cli_json_write(json_t *json, const char *verb, size_t layout, FILE *stream)
 {
     json_t *document = json_pack("{s:o, s:s}", "schema", json_sprintf("heed.%s/1", verb), "version",
                                  heed_version());
@@ -181,7 +181,7 @@ bool cli_json_write(json_t *json, const char *verb, FILE *stream)
     said.answered |= complete && stream == stdout;
     if (complete) {
         /* @stream keeps a failure for its owner */
-        json_dumpf(document, stream, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+        json_dumpf(document, stream, layout | JSON_REAL_PRECISION(9));
         fputc('\n', stream);
     }
     json_decref(json);
@@ -201,7 +201,7 @@ cli_exit cli_table_print(lab_table *table)
 
 cli_exit cli_json_print(json_t *json, const char *verb)
 {
-    if (cli_json_write(json, verb, stdout))
+    if (cli_json_write(json, verb, JSON_INDENT(2), stdout))
         return CLI_OK;
     cli_error("not enough memory for the JSON output");
     return CLI_ENVIRONMENT;

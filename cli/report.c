@@ -15,7 +15,7 @@
 static bool write_report(const report_run *run, FILE *stream)
 {
     if (cli_args_json(run->args))
-        return cli_json_write(report_json(run), "report", stream);
+        return cli_json_write(report_json(run), "report", JSON_INDENT(2), stream);
     if (cli_args_flag(run->args, "brief"))
         return report_write_brief(run, stream);
     return report_write(run, stream,

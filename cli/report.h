@@ -56,7 +56,7 @@ typedef struct report_row {
 typedef struct report_record {
     char *path;
     json_t *json;     /* that all texts lie in */
-    json_t *manifest; /* the .lock beside it, or NULL */
+    json_t *manifest; /* made of its parts; NULL: it has none */
     const char *device, *features, *backend, *cpu_level, *build, *hash, *effort, *kernel;
     const char *cpu, *system, *compiler, *heed, *commit, *time, *governor;
     bool dirty, cold, replay;
@@ -66,7 +66,7 @@ typedef struct report_record {
     size_t row_count;
 } report_record;
 
-/* report_read() reads and checks the record @path, and the manifest beside it, if there is one. A
+/* report_read() reads and checks the record @path, and the manifest in it, if there is one. A
  * failure, which names file and field, has been printed, and *@record is NULL. */
 cli_exit report_read(report_record **record, const char *path);
 void report_record_free(report_record *record);

@@ -179,14 +179,15 @@ const report_row *report_row_find(const report_set *set, const report_row *row)
     return NULL;
 }
 
-/* Puts @row in the place of an older one of the same problem, unless that alone has a figure. */
+/* Adds @row unless there is a newer one of the same problem, which it replaces only if it alone has
+ * a figure. */
 static void add_row(report_set *set, const report_row *row)
 {
     for (size_t i = 0; i < set->row_count; i++)
         if (set->rows[i]->record != row->record &&
             strcmp(set->rows[i]->problem, row->problem) == 0 &&
             same_text(set->rows[i]->label, row->label)) {
-            if (row->ok || !set->rows[i]->ok)
+            if (row->ok && !set->rows[i]->ok)
                 set->rows[i] = row;
             return;
         }
@@ -211,7 +212,7 @@ static void add_rivals(report_set *set)
         }
 }
 
-/* Rows and rivals of the records that the set has. */
+/* Rows and rivals of the records that the set has, those of the newest record first. */
 static bool fill_set(report_set *set)
 {
     size_t rows = 1, rivals = 1;
@@ -225,7 +226,7 @@ static bool fill_set(report_set *set)
     set->rivals = calloc(rivals, sizeof *set->rivals);
     if (!set->rows || !set->rivals)
         return false;
-    for (size_t i = 0; i < set->record_count; i++)
+    for (size_t i = set->record_count; i-- > 0;)
         for (size_t j = 0; j < set->records[i]->row_count; j++)
             add_row(set, &set->records[i]->rows[j]);
     add_rivals(set);

@@ -73,11 +73,8 @@ static void print_sources(lab_page *page, const report_set *set)
                           r->time);
             continue;
         }
-        lab_page_item(page, "Record %s, of %s: %zu problems at commit %s; manifest %.12s%s.",
-                      r->path, r->time, used, or_unknown(r->commit), r->hash ? r->hash : "unknown",
-                      r->manifest ? ", as in the .lock beside it"
-                      : r->hash   ? ", whose .lock is not beside it"
-                                  : "");
+        lab_page_item(page, "Record %s, of %s: %zu problems at commit %s; manifest %.12s.", r->path,
+                      r->time, used, or_unknown(r->commit), r->hash ? r->hash : "unknown");
     }
 }
 

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "manifest.h"
 #include "report.h"
@@ -226,29 +225,6 @@ static cli_exit parse(report_record *record)
     return cli_board_fail(HEED_ERR_CORRUPT, &error);
 }
 
-/* The manifest lies beside the record, with another ending, and must be the one it refers to. */
-static cli_exit read_manifest(report_record *record)
-{
-    size_t length = strlen(record->path);
-    char *path = length > 5 && strcmp(record->path + length - 5, ".json") == 0
-                     ? strdup(record->path)
-                     : NULL;
-    if (!path)
-        return CLI_OK;
-    memcpy(path + length - 5, ".lock", 5);
-    cli_exit code = CLI_OK;
-    if (access(path, F_OK) == 0)
-        code = cli_manifest_read(&record->manifest, path);
-    if (record->manifest && record->hash &&
-        strcmp(cli_manifest_hash(record->manifest), record->hash) != 0) {
-        cli_error("%s: its hash is %.12s; the record beside it refers to %.12s", path,
-                  cli_manifest_hash(record->manifest), record->hash);
-        code = CLI_CORRUPT;
-    }
-    free(path);
-    return code;
-}
-
 cli_exit report_read(report_record **record, const char *path)
 {
     report_reader r = { .path = path };
@@ -266,7 +242,7 @@ cli_exit report_read(report_record **record, const char *path)
     if (code == CLI_OK)
         code = r.failed ? CLI_CORRUPT : read_rows(&r, made);
     if (code == CLI_OK)
-        code = read_manifest(made);
+        code = cli_manifest_of_record(&made->manifest, made->json, path);
     if (code == CLI_OK)
         *record = made;
     else

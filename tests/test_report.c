@@ -19,7 +19,7 @@
 #include "report_scene.h"
 #include "scratch.h"
 
-#define H200 HEED_SOURCE_DIR "/benchmarks/nvidia-h200/2026-11-21/"
+#define H200 HEED_SOURCE_DIR "/benchmarks/nvidia-h200/2026-11-22/rivals-cold-120914.json"
 #define EXPECT(state, table) \
     run_heed_rows(state, &report_scene_way, table, sizeof(table) / sizeof(table)[0])
 
@@ -30,8 +30,8 @@
 /* Every figure of a long record is on the page, as the record has it. */
 static void shows_the_figures_of_a_record(void **state)
 {
-    json_t *record = report_scene_load(H200 "rivals-cold-171012.json"), *row, *rival;
-    const char *text = report_scene_page(state, H200 "rivals-cold-171012.json", "h.html");
+    json_t *record = report_scene_load(H200), *row, *rival;
+    const char *text = report_scene_page(state, H200, "h.html");
     size_t i, j;
     char wanted[160], time[LAB_FORMAT_SIZE];
     json_array_foreach(json_object_get(record, "rows"), i, row)
@@ -53,14 +53,14 @@ static void shows_the_figures_of_a_record(void **state)
     }
     json_decref(record);
     static const char *const parts[] = {
-        "bc6c3a46e70d",
+        "e86381b2828b",
         "sm_90-driver13.0-nvrtc13.0",
-        "manifest ff7fd579f15b, as in the .lock",
-        "power cap, during 23 of 39 problems",
+        "manifest df4ab8a3e417.",
+        "power cap, during 22 of 39 problems",
         "<h3>Software</h3>",
         "of driver 580.159.04",
-        "<td>torch-cudnn</td><td class=\"r\">39</td><td class=\"r\"><span class=\"good\">35</span>",
-        "power 126 to 561 W",
+        "<td>torch-cudnn</td><td class=\"r\">39</td><td class=\"r\"><span class=\"good\">36</span>",
+        "power 126 to 603 W",
         "Hodges and Lehmann",
         "Cold: calls rotate",
         "bound by",
@@ -76,9 +76,8 @@ static void shows_the_figures_of_a_record(void **state)
 static void json_has_the_same(void **state)
 {
     char path[SCRATCH_PATH_SIZE];
-    run_heed_must(state, &report_scene_way,
-                  "heed report --json -o r.json '" H200 "rivals-cold-171012.json'", 0);
-    json_t *record = report_scene_load(H200 "rivals-cold-171012.json"), *row;
+    run_heed_must(state, &report_scene_way, "heed report --json -o r.json '" H200 "'", 0);
+    json_t *record = report_scene_load(H200), *row;
     json_t *report = report_scene_load(scratch_path(state, "r.json", path));
     const json_t *set = json_array_get(json_object_get(report, "sets"), 0);
     assert_string_equal(json_string_value(json_object_get(report, "schema")), "heed.report/1");
@@ -244,6 +243,27 @@ static void names_the_commits_of_its_rows(void **state)
     EXPECT(state, other);
 }
 
+/* The rows of the newest record come first, in its order; then those that only older ones have. */
+static void begins_with_the_newest_rows(void **state)
+{
+    static const run_heed_row folder[] = { { "mkdir -p b/dev/2026-01-02", 0, "", "" } };
+    char path[SCRATCH_PATH_SIZE];
+    EXPECT(state, folder);
+    save_commit(state, "b/dev/2026-01-02/a.json", "2026-01-02T01:00:00Z", "aaaa", true);
+    save_commit(state, "b/dev/2026-01-02/b.json", "2026-01-02T02:00:00Z", "bbbb", true);
+    json_t *record = report_scene_load(scratch_path(state, "b/dev/2026-01-02/b.json", path));
+    json_array_remove(json_object_get(record, "rows"), 0);
+    report_scene_save(state, record, "b/dev/2026-01-02/b.json");
+    json_t *report = run_heed_json(state, &report_scene_way, "heed report --json b", 0);
+    const json_t *set = json_array_get(json_object_get(report, "sets"), 0);
+    const json_t *rows = json_object_get(set, "rows");
+    assert_int_equal(json_array_size(rows), 4);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(rows, 0), "label")),
+                        "layer1.");
+    assert_true(json_number_value(json_object_get(json_array_get(rows, 3), "p50")) == 3e-6);
+    json_decref(report);
+}
+
 /* -------------------------------------------------------------------------- */
 /* The board                                                                  */
 /* -------------------------------------------------------------------------- */
@@ -367,7 +387,7 @@ int main(void)
         IN_SCRATCH(says_what_speaks_against),      IN_SCRATCH(puts_two_beside_each_other),
         IN_SCRATCH(takes_the_newest_of_a_folder),  IN_SCRATCH(shows_the_board),
         IN_SCRATCH(shows_whom_nobody_beats),       IN_SCRATCH(shows_an_empty_board),
-        IN_SCRATCH(names_the_commits_of_its_rows),
+        IN_SCRATCH(names_the_commits_of_its_rows), IN_SCRATCH(begins_with_the_newest_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

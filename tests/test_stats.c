@@ -166,6 +166,26 @@ static void test_interval_coverage(void **state)
     assert_in_range(held, 364, 396); /* 91 % to 99 % */
 }
 
+/* Five digits, which print as such; what is no time stays. */
+static void test_round(void **state)
+{
+    static const struct {
+        double value, rounded;
+    } cases[] = { { 4.00037794e-06, 4.0004e-6 },
+                  { 1.00004999e-3, 1e-3 },
+                  { 9.99996e-05, 1e-4 },
+                  { 2.5, 2.5 },
+                  { 3.14159265, 3.1416 },
+                  { 123456.789, 123456.789 },
+                  { 0, 0 },
+                  { -1.23456789, -1.23456789 } };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_true(lab_stats_round(cases[i].value) == cases[i].rounded);
+    assert_true(isinf(lab_stats_round(INFINITY)) && isnan(lab_stats_round(NAN)));
+    assert_true(lab_stats_round(1e-320) == 1e-320); /* ten to a power that does not exist */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +197,7 @@ int main(void)
         cmocka_unit_test(test_median_interval),
         cmocka_unit_test(test_bad_options),
         cmocka_unit_test(test_interval_coverage),
+        cmocka_unit_test(test_round),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,10 @@ static heed_status run_pair(const lab_side *a, const lab_side *b, uint64_t seed,
     for (size_t half = 0; half < 2 && status == HEED_OK; half++) {
         bool second = lab_interleave_second(seed, 2 * pair + half);
         const lab_side *side = second ? b : a;
-        status = side->fn(side->data, second ? b_seconds : a_seconds);
+        double *seconds = second ? b_seconds : a_seconds;
+        status = side->fn(side->data, seconds);
+        if (status == HEED_OK)
+            *seconds = lab_stats_round(*seconds);
     }
     return status;
 }

@@ -19,6 +19,12 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+double lab_stats_round(double seconds)
+{
+    double scale = seconds > 0 && isfinite(seconds) ? pow(10, 4 - floor(log10(seconds))) : 1;
+    return scale > 1 && isfinite(scale) ? round(seconds * scale) / scale : seconds;
+}
+
 void lab_stats_sort(double *samples, size_t n)
 {
     if (n > 1)

@@ -26,6 +26,10 @@ void lab_stats_sort(double *samples, size_t n);
  * samples: with h = (n - 1) p, the value at h, interpolated linearly between its two neighbours. */
 double lab_stats_quantile(const double *sorted, size_t n, double p);
 
+/* lab_stats_round() returns @seconds with the five significant digits that a timing is worth:
+ * clocks and neighbours move the others. */
+double lab_stats_round(double seconds);
+
 /* lab_stats_median() is lab_stats_quantile() at 0.5. */
 double lab_stats_median(const double *sorted, size_t n);
 
