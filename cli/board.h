@@ -87,11 +87,6 @@ void cli_board_tools_free(cli_board_tools *tools);
  * "sm_90-driver13.0-nvrtc13.0", and returns it; NULL if there is none. */
 const char *cli_board_version(const char *features, const char *name, char version[16]);
 
-/* cli_board_comparison() returns what a comparison of a candidate (A) with @against (B), which took
- * @seconds, is on the board. */
-lab_record_comparison cli_board_comparison(const lab_comparison *comparison, const char *against,
-                                           double seconds);
-
 /* cli_board_selftest_add() puts what a selftest of all kernels with all gates found on the board;
  * @backend is that of the kernels.
  * cli_board_selftest_find() looks for the newest one of this heed, with the suite and the commit

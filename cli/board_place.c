@@ -91,22 +91,6 @@ void cli_board_place_read(cli_board_place *place, heed_context *context)
         memset(&place->ceilings, 0, sizeof place->ceilings);
 }
 
-lab_record_comparison cli_board_comparison(const lab_comparison *comparison, const char *against,
-                                           double seconds)
-{
-    return (lab_record_comparison){
-        .against = against,
-        .outcome = "ok",
-        .seconds = seconds,
-        .ratio = comparison->ratio.estimate,
-        .low = comparison->ratio.low,
-        .high = comparison->ratio.high,
-        .margin = comparison->margin,
-        .verdict = lab_compared_name(comparison->verdict),
-        .pairs = (int64_t)comparison->pairs,
-    };
-}
-
 #define SUITE_SIZE 17
 
 static void write_suite(char suite[SUITE_SIZE], uint64_t digest)

@@ -10,11 +10,9 @@
 #ifndef CLI_EVOLVE_H
 #define CLI_EVOLVE_H
 
-#include "bench_engine.h"
 #include "board.h"
 #include "insight.h"
 #include "measure/champion.h"
-#include "measure/family.h"
 #include "search/evolve.h"
 #include "sweep.h"
 #include "worker.h"
@@ -110,8 +108,14 @@ typedef struct evolve_contest {
     evolve_run *run;
     const char *challenger; /* names */
     const char *champion;
-    int64_t number;    /* of the challenger, for seeds */
-    lab_family family; /* whose data the functions below get */
+    int64_t number; /* of the challenger, for seeds */
+    size_t count;   /* of the problems that they meet on */
+    void *data;     /* that the functions below get */
+
+    /* meet() makes both ready for problem number @index; part() ends that, and is not called where
+     * meet() failed. */
+    heed_status (*meet)(void *data, size_t index, lab_side *a, lab_side *b);
+    void (*part)(void *data, size_t index);
 
     /* The challenger's trials on the board, without their outcomes. */
     lab_record_trial (*trial)(void *data, size_t shape, int attempt);
@@ -121,8 +125,8 @@ typedef struct evolve_contest {
     heed_status (*gates)(void *data, bool *yes, bool *asked);
     bool proved; /* it passed all gates before, so that also those may be ranked who do not win */
 
-    /* Where it is not all problems, and not one champion that it meets: by the index of the family,
-     * the numbers of the problems, and who is met there. NULL: all, and the champion. */
+    /* Where it is not all problems, and not one champion that it meets: by index, the numbers of
+     * the problems, and the leader that is met there. NULL: all, and the champion. */
     const size_t *shapes;
     const char *const *holders;
     int attempt; /* of the first round on the board; the next number is that of the second; 0: 1 */
@@ -133,10 +137,6 @@ typedef struct evolve_contest {
                        const char *reason);
 } evolve_contest;
 
-/* evolve_summarize() is lab_stats_summarize() of seconds that stay in the order in which they were
- * taken. */
-heed_status evolve_summarize(const double *seconds, size_t count, lab_summary *summary);
-
 /* evolve_confirm.c: evolve_confirm() times a config that was the first and is the last on fresh
  * samples, for the board. It has passed all gates. */
 heed_status evolve_confirm(evolve_run *run, const lab_individual *champion);
@@ -144,12 +144,9 @@ heed_status evolve_confirm(evolve_run *run, const lab_individual *champion);
 /* evolve_contest_run() decides, or finds on the board what was decided. */
 heed_status evolve_contest_run(const evolve_contest *it, bool *yes);
 
-/* evolve_duel.c: the same for configs, as evolution asks for it. evolve_engine_start() plans a
- * kernel by its name and makes it ready for blocks. */
+/* evolve_duel.c: the same for configs, as evolution asks for it. */
 heed_status evolve_succeeds(void *data, const lab_individual *challenger,
                             const lab_individual *champion, bool *yes);
-heed_status evolve_engine_start(const sweep_run *sweep, const sweep_shape *shape, const char *name,
-                                bench_engine *engine);
 
 /* evolve_title.c: who has come out, and meets those who lead the board. start() makes it ready for
  * a problem, and stop() ends that, also after start() failed. */

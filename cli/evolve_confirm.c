@@ -12,13 +12,13 @@ heed_status evolve_confirm(evolve_run *run, const lab_individual *champion)
     heed_status status = evolve_name_of(run, champion, &name);
     for (size_t i = 0; i < run->sweep.problems.count && status == HEED_OK; i++) {
         lab_evaluation result;
-        sweep_parts parts;
+        lab_entry_parts parts;
         lab_record_trial trial = evolve_trial(run, &name, i, EVOLVE_CONFIRMED);
         status = sweep_time_anew(&run->sweep, i, name.whole, &result);
         if (status != HEED_OK || result.fate != LAB_FATE_TIMED)
             continue;
         trial.started = run->sweep.started;
-        sweep_fill_confirmed(&trial, &parts, &result, run->sweep.cold);
+        lab_entry_take_confirmed(&trial, &parts, &result, run->sweep.cold);
         status = evolve_add(run, &trial, NULL);
     }
     return status;

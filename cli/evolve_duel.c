@@ -12,20 +12,6 @@ typedef struct meeting {
     bench_engine a, b;
 } meeting;
 
-heed_status evolve_engine_start(const sweep_run *sweep, const sweep_shape *shape, const char *name,
-                                bench_engine *engine)
-{
-    double seconds = 0;
-    heed_plan *plan;
-    heed_status status = heed_plan_create_named(&plan, sweep->context, &shape->source.problem,
-                                                name);
-    if (status == HEED_OK)
-        status = bench_engine_start(engine, &shape->tensors, plan);
-    if (status == HEED_OK)
-        status = bench_engine_estimate(engine, sweep->replay, &seconds);
-    return status == HEED_OK ? bench_engine_ready(engine, sweep->replay, seconds) : status;
-}
-
 static void part(void *data, size_t index)
 {
     meeting *it = data;
@@ -41,9 +27,9 @@ static heed_status meet(void *data, size_t index, lab_side *a, lab_side *b)
     it->a = it->b = (bench_engine){ .tensors = NULL };
     heed_status status = sweep_open_shape(&it->run->sweep, shape);
     if (status == HEED_OK)
-        status = evolve_engine_start(&it->run->sweep, shape, it->challenger->whole, &it->a);
+        status = sweep_start_engine(&it->run->sweep, shape, it->challenger->whole, &it->a);
     if (status == HEED_OK)
-        status = evolve_engine_start(&it->run->sweep, shape, it->champion->whole, &it->b);
+        status = sweep_start_engine(&it->run->sweep, shape, it->champion->whole, &it->b);
     if (status == HEED_OK)
         status = bench_engine_level(&it->a, &it->b);
     if (status != HEED_OK)
@@ -83,15 +69,16 @@ heed_status evolve_succeeds(void *data, const lab_individual *challenger,
                    .challenger = &names[0],
                    .champion = &names[1],
                    .index = lab_space_index(&run->sweep.space, &challenger->genome.point) };
-    const evolve_contest contest = {
-        .run = run,
-        .challenger = names[0].whole,
-        .champion = names[1].whole,
-        .number = challenger->id,
-        .family = { .count = run->sweep.problems.count, .meet = meet, .part = part, .data = &it },
-        .trial = trial_of,
-        .gates = pass_gates
-    };
+    const evolve_contest contest = { .run = run,
+                                     .challenger = names[0].whole,
+                                     .champion = names[1].whole,
+                                     .number = challenger->id,
+                                     .count = run->sweep.problems.count,
+                                     .data = &it,
+                                     .meet = meet,
+                                     .part = part,
+                                     .trial = trial_of,
+                                     .gates = pass_gates };
     *yes = false;
     heed_status status = evolve_name_of(run, challenger, &names[0]);
     if (status == HEED_OK)
@@ -109,8 +96,8 @@ static heed_status start_champion(void *data, size_t shape, lab_side *side)
     meeting *it = data;
     it->a = (bench_engine){ .tensors = NULL };
     *side = (lab_side){ bench_engine_block, bench_engine_renew, &it->a };
-    return evolve_engine_start(&it->run->sweep, &it->run->sweep.shapes[shape],
-                               it->challenger->whole, &it->a);
+    return sweep_start_engine(&it->run->sweep, &it->run->sweep.shapes[shape], it->challenger->whole,
+                              &it->a);
 }
 
 static void stop_champion(void *data)

@@ -23,13 +23,13 @@ static heed_status answer(evolve_run *run, const lab_individual *individual,
                           const evolve_name *name, size_t shape, lab_evaluation *result)
 {
     lab_record_found found;
-    sweep_parts parts;
+    lab_entry_parts parts;
     lab_record_trial trial = evolve_trial(run, name, shape, 0);
     heed_status status = lab_record_find(run->record, &trial, &found, &run->trouble);
     if (status != HEED_OK)
         return status;
     if (found.trial) {
-        *result = sweep_evaluation_of(&found);
+        *result = lab_entry_evaluation(&found);
         sweep_shape *at = &run->sweep.shapes[shape];
         if (result->fate == LAB_FATE_TIMED && (at->best == 0 || result->seconds < at->best))
             at->best = result->seconds;
@@ -40,7 +40,7 @@ static heed_status answer(evolve_run *run, const lab_individual *individual,
     if (status != HEED_OK)
         return status;
     trial.started = run->sweep.started;
-    sweep_fill_trial(&trial, &parts, result, run->sweep.cold);
+    lab_entry_take(&trial, &parts, result, run->sweep.cold);
     return evolve_add(run, &trial, NULL);
 }
 

@@ -83,7 +83,7 @@ static heed_status rank_plan(evolve_run *run, size_t number)
 {
     evolve_name name = { .thought = "what heed plans" };
     lab_evaluation result;
-    sweep_parts parts;
+    lab_entry_parts parts;
     lab_record_found found;
     const char *usual = run->sweep.shapes[number].usual;
     snprintf(name.kernel, sizeof name.kernel, "%s", usual);
@@ -100,7 +100,7 @@ static heed_status rank_plan(evolve_run *run, size_t number)
         !sweep_plan_passes(&run->sweep, number))
         return status;
     trial.started = run->sweep.started;
-    sweep_fill_confirmed(&trial, &parts, &result, run->sweep.cold);
+    lab_entry_take_confirmed(&trial, &parts, &result, run->sweep.cold);
     return evolve_add(run, &trial, NULL);
 }
 

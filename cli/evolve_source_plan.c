@@ -34,7 +34,7 @@ static heed_status meet(evolve_sources *all, source_desk *desk, size_t index)
         status = HEED_ERR_SYSTEM;
     if (status == HEED_OK) {
         cli_seat_size(&desk->worker.seat, desk->kernel->seconds[index], BLOCK_SECONDS);
-        status = evolve_engine_start(&run->sweep, shape, shape->usual, &plan);
+        status = sweep_start_engine(&run->sweep, shape, shape->usual, &plan);
     }
     if (status == HEED_OK)
         status = play(run, index, &desk->worker.seat, &plan);

@@ -159,7 +159,6 @@ static heed_status add_answer(source_desk *desk, source_kernel *kernel, size_t s
     char reason[400], binds[200], hash[LAB_RECORD_HASH_SIZE];
     lab_record_fact facts[2];
     lab_error why;
-    lab_summary summary = { 0 };
     lab_record_trial trial = source_trial(desk->all, kernel, shape, 0, &words);
     if (trial.fact_count == 1)
         facts[0] = trial.facts[0];
@@ -181,7 +180,7 @@ static heed_status add_answer(source_desk *desk, source_kernel *kernel, size_t s
                                          .seconds = desk->samples,
                                          .count = desk->sample_count };
     if (kernel->verdict == LAB_RECORD_OK) {
-        evolve_summarize(desk->samples, desk->sample_count, &summary);
+        const lab_summary summary = lab_stats_summary_of(desk->samples, desk->sample_count);
         trial.timing = samples.kind;
         trial.seconds = summary.p50;
         trial.p90 = summary.p90;

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "../src/device.h"
-#include "bench_engine.h"
 #include "evolve.h"
 #include "holder.h"
 
@@ -45,7 +44,7 @@ static heed_status start_holder(title_bout *it, size_t index, lab_side *side)
     if (it->held[index])
         return cli_holder_start(it->held[index], &shape->tensors, sweep->replay, side);
     *side = (lab_side){ bench_engine_block, bench_engine_renew, &it->holder };
-    return evolve_engine_start(sweep, shape, name, &it->holder);
+    return sweep_start_engine(sweep, shape, name, &it->holder);
 }
 
 /* Notes what the leader of a bout was found to do, before it is stopped. */
@@ -289,20 +288,21 @@ static heed_status meet_leaders(title_bout *it, bool *again)
             it->holders[it->count] = it->leaders[it->count].name;
             it->shapes[it->count++] = i;
         }
-    const evolve_contest contest = {
-        .run = run,
-        .challenger = challenger->name,
-        .champion = "the leader of the board",
-        .number = challenger->number + TITLE_ATTEMPT,
-        .family = { .count = it->count, .meet = meet, .part = part, .data = it },
-        .shapes = it->shapes,
-        .holders = it->holders,
-        .attempt = TITLE_ATTEMPT,
-        .trial = trial_of,
-        .gates = no_gates,
-        .proved = true,
-        .won = take_title
-    };
+    const evolve_contest contest = { .run = run,
+                                     .challenger = challenger->name,
+                                     .champion = "the leader of the board",
+                                     .number = challenger->number + TITLE_ATTEMPT,
+                                     .count = it->count,
+                                     .data = it,
+                                     .meet = meet,
+                                     .part = part,
+                                     .shapes = it->shapes,
+                                     .holders = it->holders,
+                                     .attempt = TITLE_ATTEMPT,
+                                     .trial = trial_of,
+                                     .gates = no_gates,
+                                     .proved = true,
+                                     .won = take_title };
     /* With several problems two wins are needed, also where it meets somebody on one of them alone.
      */
     const size_t least = run->sweep.problems.count > 1 ? 2 : 1;

@@ -6,7 +6,7 @@
 #ifndef CLI_SWEEP_H
 #define CLI_SWEEP_H
 
-#include "bench.h"
+#include "bench_engine.h"
 #include "board.h"
 #include "cli.h"
 #include "plausible.h"
@@ -14,6 +14,7 @@
 #include "search/replay.h"
 #include "search/search.h"
 #include "search/trials.h"
+#include "session/entry.h"
 
 typedef struct sweep_pool sweep_pool;
 
@@ -42,7 +43,6 @@ typedef struct sweep_proof {
 #define SWEEP_REFUSED 17
 
 #define SWEEP_SAMPLES_MAX 256
-#define SWEEP_ROWS_SEED 1 /* of the values, and the rows of the output that are looked at */
 
 /* One problem, with what it takes to time kernels on it. */
 typedef struct sweep_shape {
@@ -54,10 +54,9 @@ typedef struct sweep_shape {
     char usual[HEED_NAME_SIZE]; /* what heed plans without wisdom */
     double usual_seconds;       /* 0: not timed */
     double found_seconds;       /* of the best point beside it; 0: not timed */
-    double found_p90;
-    double ratio, low, high; /* usual over found, with its interval */
-    const char *verdict;     /* of the found one; NULL: none */
-    bool same;               /* the best point is what heed plans */
+    double ratio, low, high;    /* usual over found, with its interval */
+    const char *verdict;        /* of the found one; NULL: none */
+    bool same;                  /* the best point is what heed plans */
 } sweep_shape;
 
 typedef struct sweep_run {
@@ -158,10 +157,13 @@ int64_t sweep_find_point(const sweep_run *run, const char *wanted);
  * shape, *@count of them; to be freed. */
 lab_point *sweep_find_starts(const sweep_run *run, size_t *count);
 
-/* sweep_take_verdict() keeps what a duel with what heed plans (B) said. */
+/* sweep_compare.c: sweep_start_engine() plans a kernel by its name and makes it ready for blocks.
+ * sweep_take_verdict() keeps what a duel with what heed plans (B) said. */
+heed_status sweep_start_engine(const sweep_run *run, const sweep_shape *shape, const char *name,
+                               bench_engine *engine);
 void sweep_take_verdict(sweep_shape *shape, const lab_duel *duel);
 
-/* sweep_compare.c: sweep_compare() times the best point beside what heed usually plans, shape by
+/* sweep_compare() times the best point beside what heed usually plans, shape by
  * shape; where the best may be ranked on the board of a sweep, the plan is too. */
 cli_exit sweep_compare(sweep_run *run, int64_t index);
 
@@ -196,22 +198,6 @@ heed_status sweep_board_add_plan(sweep_run *run, size_t number, const lab_duel *
 /* sweep_board_add_refused() adds that the gates of heed verify do not let a point pass on the
  * problems of the sweep. */
 heed_status sweep_board_add_refused(sweep_run *run, const lab_point *point);
-
-/* An evaluation as the board has it, for every verb that searches. sweep_fill_trial() fills in
- * what came of @trial: @parts is what it then points to, and must outlive it, as @result must.
- * sweep_evaluation_of() is the reverse. */
-typedef struct sweep_parts {
-    lab_record_samples samples;
-    lab_record_gate gate;
-} sweep_parts;
-void sweep_fill_trial(lab_record_trial *trial, sweep_parts *parts, const lab_evaluation *result,
-                      bool cold);
-lab_evaluation sweep_evaluation_of(const lab_record_found *found);
-
-/* sweep_fill_confirmed() is sweep_fill_trial() of a kernel that passed all gates, timed once it was
- * chosen. */
-void sweep_fill_confirmed(lab_record_trial *trial, sweep_parts *parts, const lab_evaluation *result,
-                          bool cold);
 
 /* sweep_replay.c: strategies against the trials of --replay, without a device. */
 cli_exit sweep_replay(const sweep_run *run, const char *path);

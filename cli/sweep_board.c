@@ -8,88 +8,6 @@
 #include "sweep.h"
 #include "wisdom_line.h"
 
-/* ---- Words ---- */
-
-/* The words of the board for what becomes of an evaluation. */
-static const lab_record_verdict verdicts[LAB_FATES] = {
-    [LAB_FATE_TIMED] = LAB_RECORD_OK,
-    [LAB_FATE_PRUNED] = LAB_RECORD_PRUNED,
-    [LAB_FATE_FAILED] = LAB_RECORD_FAILED,
-    [LAB_FATE_WRONG] = LAB_RECORD_WRONG,
-    [LAB_FATE_CRASHED] = LAB_RECORD_CRASH,
-    [LAB_FATE_LATE] = LAB_RECORD_HANG,
-    [LAB_FATE_IMPOSSIBLE] = LAB_RECORD_IMPOSSIBLE,
-};
-
-static lab_record_verdict verdict_of(lab_fate fate)
-{
-    return fate < LAB_FATES ? verdicts[fate] : LAB_RECORD_FAILED;
-}
-
-static lab_fate fate_of(lab_record_verdict verdict)
-{
-    for (int i = 0; i < LAB_FATES; i++)
-        if (verdicts[i] == verdict)
-            return (lab_fate)i;
-    return LAB_FATE_FAILED;
-}
-
-/* ---- An evaluation as a row of the board ---- */
-
-/* The board has the median of the samples, as of every trial; their least is what a search goes by.
- */
-static void take_samples(lab_record_trial *trial, sweep_parts *parts, const lab_evaluation *result)
-{
-    const lab_summary summary = lab_stats_summary_of(result->samples, result->sample_count);
-    if (summary.n == 0)
-        return;
-    trial->seconds = summary.p50;
-    trial->p90 = summary.p90;
-    parts->samples = (lab_record_samples){ .kind = trial->timing,
-                                           .calls = result->calls,
-                                           .seconds = result->samples,
-                                           .count = result->sample_count };
-    trial->samples = &parts->samples;
-    trial->sample_count = 1;
-}
-
-void sweep_fill_trial(lab_record_trial *trial, sweep_parts *parts, const lab_evaluation *result,
-                      bool cold)
-{
-    bool timed = result->fate == LAB_FATE_TIMED || result->fate == LAB_FATE_IMPOSSIBLE;
-    trial->verdict = verdict_of(result->fate);
-    trial->reason = *result->why ? result->why : NULL;
-    if (timed || result->fate == LAB_FATE_WRONG) {
-        parts->gate = (lab_record_gate){
-            .name = "rows", .passed = timed, .detail = trial->reason, .seed = SWEEP_ROWS_SEED
-        };
-        trial->gates = &parts->gate;
-        trial->gate_count = 1;
-    }
-    if (!timed)
-        return;
-    trial->seconds = result->seconds;
-    trial->timing = cold ? LAB_RECORD_COLD : LAB_RECORD_HOT;
-    if (result->samples)
-        take_samples(trial, parts, result);
-}
-
-void sweep_fill_confirmed(lab_record_trial *trial, sweep_parts *parts, const lab_evaluation *result,
-                          bool cold)
-{
-    sweep_fill_trial(trial, parts, result, cold);
-    trial->confirmed = result->fate == LAB_FATE_TIMED;
-    parts->gate = (lab_record_gate){ .name = "verify", .passed = true };
-    trial->gates = &parts->gate;
-    trial->gate_count = 1;
-}
-
-lab_evaluation sweep_evaluation_of(const lab_record_found *found)
-{
-    return (lab_evaluation){ .fate = fate_of(found->verdict),
-                             .seconds = found->least > 0 ? found->least : found->seconds };
-}
-
 /* ---- A run ---- */
 
 /* All that decides what a run does, but how long it may take. */
@@ -226,7 +144,7 @@ heed_status sweep_board_find(sweep_run *run, const lab_point *point, int shape, 
         snprintf(run->trouble, sizeof run->trouble, "%s", error.text);
     *found = status == HEED_OK && known.trial > 0;
     if (*found)
-        *result = sweep_evaluation_of(&known);
+        *result = lab_entry_evaluation(&known);
     return status;
 }
 
@@ -244,12 +162,12 @@ heed_status sweep_board_add(sweep_run *run, const lab_point *point, int shape, i
                             const lab_evaluation *result)
 {
     trial_words words;
-    sweep_parts parts;
+    lab_entry_parts parts;
     if (!run->board || result->fate == LAB_FATE_PRUNED) /* which is soon found out anew */
         return HEED_OK;
     lab_record_trial trial = trial_of(run, point, (size_t)shape, effort, &words);
     trial.started = run->started;
-    sweep_fill_trial(&trial, &parts, result, run->cold);
+    lab_entry_take(&trial, &parts, result, run->cold);
     return append(run, &trial);
 }
 
@@ -274,10 +192,10 @@ heed_status sweep_board_add_alone(sweep_run *run, const lab_point *point, size_t
                                   const lab_evaluation *result)
 {
     trial_words words;
-    sweep_parts parts;
+    lab_entry_parts parts;
     lab_record_trial trial = trial_of(run, point, number, SWEEP_COMPARED, &words);
     trial.started = run->started;
-    sweep_fill_confirmed(&trial, &parts, result, run->cold);
+    lab_entry_take_confirmed(&trial, &parts, result, run->cold);
     return append(run, &trial);
 }
 
@@ -285,10 +203,10 @@ heed_status sweep_board_add_plan(sweep_run *run, size_t number, const lab_duel *
 {
     const lab_evaluation result = { .samples = duel->b, .sample_count = duel->pairs };
     trial_words words = { .thought = "what heed plans" };
-    sweep_parts parts;
+    lab_entry_parts parts;
     snprintf(words.kernel, sizeof words.kernel, "%s", run->shapes[number].usual);
     lab_record_trial trial = trial_named(run, number, SWEEP_COMPARED, &words);
-    sweep_fill_confirmed(&trial, &parts, &result, run->cold);
+    lab_entry_take_confirmed(&trial, &parts, &result, run->cold);
     return append(run, &trial);
 }
 
@@ -296,32 +214,16 @@ heed_status sweep_board_add_duel(sweep_run *run, const lab_point *point, size_t 
                                  const lab_duel *duel)
 {
     trial_words words;
-    const sweep_shape *shape = &run->shapes[number];
-    lab_record_timing timing = run->cold ? LAB_RECORD_COLD : LAB_RECORD_HOT;
+    lab_entry_parts parts;
     if (!run->board)
         return HEED_OK;
-    const lab_record_samples samples[2] = {
-        { .against = shape->usual, .kind = timing, .seconds = duel->a, .count = duel->pairs },
-        { .against = shape->usual,
-          .other = true,
-          .kind = timing,
-          .seconds = duel->b,
-          .count = duel->pairs },
-    };
-    const lab_record_comparison compared = cli_board_comparison(&duel->comparison, shape->usual,
-                                                                shape->usual_seconds);
     lab_record_trial trial = trial_of(run, point, number, SWEEP_COMPARED, &words);
     const lab_record_gate gate = { .name = "verify", .passed = true };
     trial.verdict = LAB_RECORD_OK;
     trial.confirmed = run->verified; /* nobody chose it by these samples */
     trial.gates = &gate;
     trial.gate_count = run->verified;
-    trial.timing = timing;
-    trial.seconds = shape->found_seconds;
-    trial.p90 = shape->found_p90;
-    trial.samples = samples;
-    trial.sample_count = 2;
-    trial.comparisons = &compared;
-    trial.comparison_count = 1;
-    return append(run, &trial);
+    heed_status status = lab_entry_take_turns(&trial, &parts, duel, &duel->comparison,
+                                              run->shapes[number].usual, run->cold);
+    return status == HEED_OK ? append(run, &trial) : status;
 }

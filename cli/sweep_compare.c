@@ -6,33 +6,31 @@
  */
 #include <string.h>
 
-#include "bench_engine.h"
 #include "sweep.h"
 
 #define DUEL_SECONDS 1.0
 
-static heed_status start(const sweep_run *run, const sweep_shape *shape, const char *name,
-                         bench_engine *engine, double *seconds)
+heed_status sweep_start_engine(const sweep_run *run, const sweep_shape *shape, const char *name,
+                               bench_engine *engine)
 {
+    double seconds = 0;
     heed_plan *plan;
     heed_status status = heed_plan_create_named(&plan, run->context, &shape->source.problem, name);
     if (status == HEED_OK)
         status = bench_engine_start(engine, &shape->tensors, plan);
     if (status == HEED_OK)
-        status = bench_engine_estimate(engine, run->replay, seconds);
-    return status == HEED_OK ? bench_engine_ready(engine, run->replay, *seconds) : status;
+        status = bench_engine_estimate(engine, run->replay, &seconds);
+    return status == HEED_OK ? bench_engine_ready(engine, run->replay, seconds) : status;
 }
 
 void sweep_take_verdict(sweep_shape *shape, const lab_duel *duel)
 {
     const lab_comparison *it = &duel->comparison;
-    const lab_summary found = lab_stats_summary_of(duel->a, duel->pairs);
     shape->ratio = it->ratio.estimate;
     shape->low = it->ratio.low;
     shape->high = it->ratio.high;
     shape->verdict = lab_compared_name(it->verdict);
-    shape->found_seconds = found.p50;
-    shape->found_p90 = found.p90;
+    shape->found_seconds = lab_stats_summary_of(duel->a, duel->pairs).p50;
     shape->usual_seconds = lab_stats_summary_of(duel->b, duel->pairs).p50;
 }
 
@@ -41,11 +39,10 @@ static heed_status play(sweep_run *run, size_t number, const lab_point *point, c
 {
     sweep_shape *shape = &run->shapes[number];
     bench_engine found = { .tensors = NULL }, usual = { .tensors = NULL };
-    double found_seconds = 0, usual_seconds = 0;
     lab_duel duel;
-    heed_status status = start(run, shape, name, &found, &found_seconds);
+    heed_status status = sweep_start_engine(run, shape, name, &found);
     if (status == HEED_OK)
-        status = start(run, shape, shape->usual, &usual, &usual_seconds);
+        status = sweep_start_engine(run, shape, shape->usual, &usual);
     if (status == HEED_OK)
         status = bench_engine_level(&found, &usual);
     if (status == HEED_OK) {

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "../src/measure.h"
-#include "bench_engine.h"
 #include "src/cuda/facts.h"
 #include "sweep.h"
 
@@ -32,13 +31,13 @@ heed_status sweep_open_shape(const sweep_run *run, sweep_shape *shape)
 {
     size_t cache = heed_device_cache(run->context);
     int64_t bytes = !run->cold ? 0 : 2 * (cache > 0 ? (int64_t)cache : CACHE_BYTES);
-    const lab_sampling rows = { .seed = SWEEP_ROWS_SEED,
+    const lab_sampling rows = { .seed = LAB_ENTRY_ROWS_SEED,
                                 .work = EXPECT_WORK,
                                 .threads = run->threads };
     if (shape->expect)
         return HEED_OK;
     heed_status status = bench_tensors_create(&shape->tensors, run->context, &shape->source,
-                                              SWEEP_ROWS_SEED, bytes);
+                                              LAB_ENTRY_ROWS_SEED, bytes);
     if (status != HEED_OK)
         return status;
     heed_buffers data = bench_tensors_inputs(&shape->tensors);

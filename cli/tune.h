@@ -35,8 +35,8 @@ enum {
     TUNE_BEFORE,     /* beside the rivals */
     TUNE_AFTER,
     TUNE_BROKEN, /* what failed in turns */
-    TUNE_TITLE,  /* in turns with a leader of the board that cannot be planned */
-    TUNE_TITLE_AGAIN,
+    TUNE_LEAD,   /* in turns with a leader of the board that cannot be planned */
+    TUNE_LEAD_AGAIN,
     TUNE_PROVEN /* as TUNE_BEFORE, once it has passed all gates */
 };
 
@@ -65,15 +65,14 @@ typedef enum tune_proof {
     TUNE_UNTOLD /* nothing: 'heed verify' could not be run to its end */
 } tune_proof;
 
-/* The winner of the search (A) in turns with the champion before it (B), and that again. */
-typedef struct tune_meeting {
-    cli_pair first, again;
-    lab_comparison one, two;
-    char times[2][2][LAB_RECORD_TIME_SIZE]; /* of each round: when it began and ended */
-    int rounds;                             /* that are judged */
+/* A challenger (A) in turns with a champion (B), and that again. */
+typedef struct tune_contest {
+    cli_pair pairs[LAB_ROUNDS];
+    lab_bout bout;
+    char times[LAB_ROUNDS][2][LAB_RECORD_TIME_SIZE]; /* when a round began and ended */
     bool won;
     char why[TUNE_WHY_SIZE]; /* what became of it, in a sentence */
-} tune_meeting;
+} tune_contest;
 
 /* One problem. */
 typedef struct tune_shape {
@@ -81,10 +80,10 @@ typedef struct tune_shape {
     char spec[HEED_SPEC_SIZE];
     char champion[2 * HEED_NAME_SIZE]; /* what there is: of the board, else what heed plans */
     int64_t title;                     /* the trial by which it leads the board; 0: it does not */
-    bool foreign; /* the leader of the board cannot be planned, a user's source say: its title is
-                     given to a kernel that met it (tune_title.c) and won */
+    bool foreign; /* the leader of the board cannot be planned, a user's source say: a kernel that
+                     wins the contest with it takes its place */
     cli_leader leader;           /* then */
-    tune_meeting meeting;        /* then: B is the leader */
+    tune_contest lead;           /* then: B is the leader */
     tune_hunt hunts[TUNE_HUNTS]; /* the champion's kernel first */
     size_t hunt_count;
     char best[HEED_NAME_SIZE]; /* that the search found; "": nothing ran */
@@ -92,7 +91,7 @@ typedef struct tune_shape {
     int64_t reused;
     insight_course course;  /* what the guide of evolution is told */
     insight insight;        /* of the best that evolution began with, or came to */
-    tune_meeting challenge; /* B is the champion */
+    tune_contest challenge; /* B is the champion */
     bool late;              /* there was no time for one more round of it */
     tune_proof proof;
     bool kept; /* as wisdom */
@@ -168,15 +167,11 @@ void tune_quest_show(tune_quest *quest);
  * @until_ns, or for @trials launches. */
 cli_exit tune_evolve(tune_quest *quest, int64_t until_ns, int64_t trials);
 
-/* tune_challenge.c: tune_challenge() lets the best of each search and the champion take turns, and
- * sends what won through all gates; the winners are on the board, and known to the context, then.
- */
+/* tune_contest.c: tune_challenge() lets the best of each search and the champion take turns, and
+ * what leads then and a leader of the board that cannot be planned; and sends what won through all
+ * gates. The winners are on the board then. tune_contender() is the kernel that leads of those that
+ * heed can plan, and has to pass the gates. */
 cli_exit tune_challenge(tune_run *tune);
-
-/* tune_title.c: tune_meet_leaders() lets what came out of each search, or what heed plans where
- * that was nothing, meet a leader of the board that cannot be planned, twice. tune_contender() is
- * the kernel that does, and has to pass the gates. */
-cli_exit tune_meet_leaders(tune_run *tune);
 const char *tune_contender(const tune_shape *shape);
 
 /* tune_prove.c: all gates of heed verify for the winners, or for those that nobody beat. A kernel
@@ -187,17 +182,19 @@ cli_exit tune_prove(tune_run *tune, bool winners);
  * all gates have been passed. */
 void tune_keep(tune_run *tune);
 
-/* tune_record.c: tune_trial() begins a trial; tune_name is what it points to. tune_add_pair() adds
- * a round of turns, tune_add_row() times beside the rivals, which began at @started, with *@id 0 if
- * there are none. tune_add_broken() adds what became of a kernel that could not be timed. */
+/* tune_record.c: tune_trial() begins a trial; tune_name is what it points to. tune_add_round()
+ * adds a round of a contest, tune_add_row() times beside the rivals, which began at @started, with
+ * *@id 0 if there are none. tune_add_broken() adds what became of a kernel that could not be timed.
+ */
 typedef struct tune_name {
     char kernel[2 * HEED_NAME_SIZE];
     const char *config;
 } tune_name;
 lab_record_trial tune_trial(const tune_run *tune, const tune_shape *shape, const char *kernel,
                             int attempt, tune_name *name);
-heed_status tune_add_pair(const tune_run *tune, const tune_shape *shape, int attempt, int64_t *id,
-                          lab_error *error);
+heed_status tune_add_round(const tune_run *tune, const tune_shape *shape,
+                           const tune_contest *contest, int round, int attempt, int64_t *id,
+                           lab_error *error);
 heed_status tune_add_row(const tune_run *tune, const tune_shape *shape, const bench_row *row,
                          int attempt, const char *started, int64_t *id, lab_error *error);
 heed_status tune_add_broken(const tune_run *tune, const tune_shape *shape, const char *kernel,

@@ -49,10 +49,10 @@ cli_exit tune_open_problems(tune_run *tune)
 void tune_free(tune_run *tune)
 {
     for (size_t i = 0; i < tune->count; i++) {
-        cli_pair_free(&tune->shapes[i].challenge.first);
-        cli_pair_free(&tune->shapes[i].challenge.again);
-        cli_pair_free(&tune->shapes[i].meeting.first);
-        cli_pair_free(&tune->shapes[i].meeting.again);
+        for (int round = 0; round < LAB_ROUNDS; round++) {
+            cli_pair_free(&tune->shapes[i].challenge.pairs[round]);
+            cli_pair_free(&tune->shapes[i].lead.pairs[round]);
+        }
         bench_row_free(&tune->shapes[i].before);
         bench_row_free(&tune->shapes[i].after);
     }

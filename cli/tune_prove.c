@@ -16,14 +16,13 @@
 /* A winner without a proof is none. */
 static void lose(tune_shape *shape, const char *why)
 {
-    if (shape->meeting.won)
-        snprintf(shape->meeting.why, sizeof shape->meeting.why,
-                 "%.100s is faster than %.40s, and %s", tune_contender(shape), shape->leader.name,
-                 why);
+    if (shape->lead.won)
+        snprintf(shape->lead.why, sizeof shape->lead.why, "%.100s is faster than %.40s, and %s",
+                 tune_contender(shape), shape->leader.name, why);
     if (shape->challenge.won)
         snprintf(shape->challenge.why, sizeof shape->challenge.why, "%.100s is faster, and %s",
                  shape->best, why);
-    shape->challenge.won = shape->meeting.won = false;
+    shape->challenge.won = shape->lead.won = false;
 }
 
 static void judge(tune_shape *shape, int code)
@@ -62,7 +61,7 @@ static size_t collect(const tune_run *tune, bool winners, tune_shape **list)
     size_t count = 0;
     for (size_t i = 0; i < tune->count; i++) {
         tune_shape *shape = &tune->shapes[i];
-        bool winner = shape->challenge.won || shape->meeting.won;
+        bool winner = shape->challenge.won || shape->lead.won;
         if (winner == winners && shape->proof == TUNE_NO_TIME &&
             (winners || shape->before.outcome == BENCH_OK))
             list[count++] = shape;
@@ -123,7 +122,7 @@ static double proved_seconds(const tune_shape *shape)
     if (shape->proof != TUNE_PROVED)
         return 0;
     if (shape->challenge.won)
-        return shape->challenge.again.seconds[0];
+        return shape->challenge.pairs[1].seconds[0];
     return shape->before.outcome == BENCH_OK && shape->before.count > 0 ? shape->before.summary.p50
                                                                         : 0;
 }

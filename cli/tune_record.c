@@ -38,49 +38,32 @@ static lab_record_timing timing_of(const tune_run *tune)
 }
 
 /* Only the second round may rank a kernel: nobody chose it by these samples. */
-heed_status tune_add_pair(const tune_run *tune, const tune_shape *shape, int attempt, int64_t *id,
-                          lab_error *error)
+heed_status tune_add_round(const tune_run *tune, const tune_shape *shape,
+                           const tune_contest *contest, int round, int attempt, int64_t *id,
+                           lab_error *error)
 {
-    const bool title = attempt == TUNE_TITLE || attempt == TUNE_TITLE_AGAIN;
-    const bool again = attempt == TUNE_AGAIN || attempt == TUNE_TITLE_AGAIN;
-    const tune_meeting *met = title ? &shape->meeting : &shape->challenge;
-    const cli_pair *pair = again ? &met->again : &met->first;
-    const lab_comparison *compared = again ? &met->two : &met->one;
+    const cli_pair *pair = &contest->pairs[round];
+    lab_entry_parts parts;
     tune_name name;
     lab_record_trial trial = tune_trial(tune, shape, pair->planned[0], attempt, &name);
-    const lab_record_comparison comparison = cli_board_comparison(compared, pair->planned[1],
-                                                                  pair->seconds[1]);
-    const lab_record_samples samples[2] = {
-        { .against = pair->planned[1],
-          .kind = timing_of(tune),
-          .seconds = pair->duel.a,
-          .count = pair->duel.pairs },
-        { .against = pair->planned[1],
-          .other = true,
-          .kind = timing_of(tune),
-          .seconds = pair->duel.b,
-          .count = pair->duel.pairs },
-    };
     const lab_record_gate gate = { .name = "verify",
                                    .passed = shape->proof == TUNE_PROVED,
                                    .detail = shape->proof == TUNE_PROVED ? NULL
                                                                          : shape->challenge.why,
                                    .seed = tune->seed };
     bool wrong = shape->proof == TUNE_REFUTED;
-    trial.started = met->times[again][0];
-    trial.ended = met->times[again][1];
+    trial.started = contest->times[round][0];
+    trial.ended = contest->times[round][1];
     trial.gates = &gate;
     trial.gate_count = wrong || shape->proof == TUNE_PROVED;
     trial.verdict = wrong ? LAB_RECORD_WRONG : LAB_RECORD_OK;
     trial.reason = wrong ? shape->challenge.why : NULL;
-    trial.confirmed = again;
-    trial.timing = timing_of(tune);
-    trial.seconds = pair->seconds[0];
-    trial.p90 = lab_stats_summary_of(pair->duel.a, pair->duel.pairs).p90;
-    trial.samples = samples;
-    trial.sample_count = 2;
-    trial.comparisons = &comparison;
-    trial.comparison_count = 1;
+    trial.confirmed = round > 0;
+    heed_status status = lab_entry_take_turns(&trial, &parts, &pair->duel,
+                                              &contest->bout.compared[round], pair->planned[1],
+                                              tune->bench.cold);
+    if (status != HEED_OK)
+        return lab_fail(error, status, "no memory for a round of %s", shape->spec);
     cli_board_roof(&tune->place, &trial);
     return lab_record_append(tune->record, &trial, id, error);
 }
@@ -97,7 +80,7 @@ static const char *version_of(const tune_run *tune, const char *name)
 
 static lab_record_comparison rival_of(const tune_run *tune, const bench_match *match)
 {
-    lab_record_comparison comparison = cli_board_comparison(&match->comparison, match->name,
+    lab_record_comparison comparison = lab_entry_comparison(&match->comparison, match->name,
                                                             match->seconds);
     comparison.version = version_of(tune, match->name);
     comparison.method = *match->method ? match->method : NULL;

@@ -61,7 +61,7 @@ static double seconds_of(const tune_shape *shape, bool after)
 {
     const bench_row *row = &shape->before;
     if (shape->challenge.won)
-        return shape->challenge.again.seconds[after ? 0 : 1];
+        return shape->challenge.pairs[1].seconds[after ? 0 : 1];
     return row->outcome == BENCH_OK && row->count > 0 ? row->summary.p50 : 0;
 }
 
@@ -87,7 +87,7 @@ static void add_rivals(lab_table *table, const tune_run *tune, const bench_row *
 static void add_shape(lab_table *table, const tune_run *tune, const tune_shape *shape)
 {
     bool won = shape->challenge.won;
-    const lab_interval *ratio = &shape->challenge.two.ratio;
+    const lab_interval *ratio = &shape->challenge.bout.compared[1].ratio;
     lab_table_cell(table, "%s", shape->spec);
     lab_table_row_end(table);
     lab_table_cell(table, "  %s", shape->champion);
@@ -181,7 +181,7 @@ static void print_problems(const tune_run *tune)
         lab_wrap_paragraph(stdout, 4, write_shape, shape);
         if (shape->foreign)
             lab_wrap_format(stdout, 4, "%s: the leader of the board: %s", shape->spec,
-                            shape->meeting.why);
+                            shape->lead.why);
     }
 }
 
@@ -191,8 +191,9 @@ static void print_sum(const tune_run *tune)
     size_t won = count_won(tune);
     double sum = 0;
     for (size_t i = 0; i < tune->count; i++)
-        sum += tune->shapes[i].challenge.won ? log(tune->shapes[i].challenge.two.ratio.estimate)
-                                             : 0;
+        sum += tune->shapes[i].challenge.won
+                   ? log(tune->shapes[i].challenge.bout.compared[1].ratio.estimate)
+                   : 0;
     printf("\n");
     if (won == 0)
         lab_wrap_format(stdout, 0,
@@ -242,6 +243,11 @@ static json_t *json_comparison(const lab_comparison *c, bool there)
                      lab_compared_name(c->verdict), "pairs", (json_int_t)c->pairs);
 }
 
+static json_t *json_round(const tune_contest *contest, int round)
+{
+    return json_comparison(&contest->bout.compared[round], contest->bout.rounds > round);
+}
+
 static json_t *json_row(const bench_row *row)
 {
     json_t *rivals = json_array();
@@ -280,8 +286,8 @@ static json_t *json_hunts(const tune_shape *shape)
 /* Seconds of a side, 0 the best and 1 the champion, in the turns that "again" judges; else null. */
 static json_t *json_turns(const tune_shape *shape, int side)
 {
-    return cli_json_real(shape->challenge.rounds > 1 ? shape->challenge.again.seconds[side]
-                                                     : (double)NAN);
+    return cli_json_real(shape->challenge.bout.rounds > 1 ? shape->challenge.pairs[1].seconds[side]
+                                                          : (double)NAN);
 }
 
 static int64_t launched(const tune_shape *shape)
@@ -295,13 +301,12 @@ static int64_t launched(const tune_shape *shape)
 /* A leader of the board that cannot be planned, and the outcome of meeting it; else null. */
 static json_t *json_leader(const tune_shape *shape)
 {
-    const tune_meeting *met = &shape->meeting;
+    const tune_contest *lead = &shape->lead;
     if (!shape->foreign)
         return json_null();
-    return json_pack(
-        "{s:s, s:I, s:o, s:o, s:b, s:s}", "name", shape->leader.name, "trial",
-        (json_int_t)shape->leader.trial, "first", json_comparison(&met->one, met->rounds > 0),
-        "again", json_comparison(&met->two, met->rounds > 1), "beaten", met->won, "why", met->why);
+    return json_pack("{s:s, s:I, s:o, s:o, s:b, s:s}", "name", shape->leader.name, "trial",
+                     (json_int_t)shape->leader.trial, "first", json_round(lead, 0), "again",
+                     json_round(lead, 1), "beaten", lead->won, "why", lead->why);
 }
 
 static json_t *json_shape(const tune_shape *shape)
@@ -316,8 +321,7 @@ static json_t *json_shape(const tune_shape *shape)
         *shape->challenge.why ? cli_json_text(shape->challenge.why) : json_null(), "launched",
         (json_int_t)launched(shape), "reused", (json_int_t)shape->reused, "searched_seconds",
         cli_json_real(shape->searched > 0 ? shape->searched : (double)NAN), "first",
-        json_comparison(&shape->challenge.one, shape->challenge.rounds > 0), "again",
-        json_comparison(&shape->challenge.two, shape->challenge.rounds > 1), "best_seconds",
+        json_round(&shape->challenge, 0), "again", json_round(&shape->challenge, 1), "best_seconds",
         json_turns(shape, 0), "champion_seconds", json_turns(shape, 1), "before",
         json_row(&shape->before), "after", json_row(row_after(shape)), "insights",
         *shape->insight.kernel ? insight_json(&shape->insight) : json_null(), "leader",

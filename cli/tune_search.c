@@ -18,10 +18,10 @@
 
 static heed_status append(tune_quest *it, lab_record_trial *trial, const lab_evaluation *result)
 {
-    sweep_parts parts;
+    lab_entry_parts parts;
     if (result->fate == LAB_FATE_PRUNED) /* nothing ran, and it is soon found out anew */
         return HEED_OK;
-    sweep_fill_trial(trial, &parts, result, it->tune->bench.cold);
+    lab_entry_take(trial, &parts, result, it->tune->bench.cold);
     cli_board_roof(&it->tune->place, trial);
     return lab_record_append(it->tune->record, trial, NULL, &it->error);
 }
@@ -42,7 +42,7 @@ heed_status tune_ask(tune_quest *it, const lab_point *point, int effort, lab_eva
     it->known = status == HEED_OK && found.trial > 0;
     if (it->known) {
         it->shape->reused += it->tune->resumed;
-        *result = sweep_evaluation_of(&found);
+        *result = lab_entry_evaluation(&found);
         return HEED_OK;
     }
     trial.started = it->sweep.started;

@@ -264,7 +264,7 @@ static void test_failures(void **state)
     }
 }
 
-/* Shapes of a family: the truth of each, and who is at home. */
+/* Shapes of a contest, and the truth of each. */
 enum {
     SHAPES = 4
 };
@@ -274,52 +274,93 @@ typedef struct scene {
     uint64_t seed;
     log_text log;
     actor sides[SHAPES][2];
-    size_t fail_at;
-    int open;
+    lab_duel duels[LAB_ROUNDS][SHAPES];
+    size_t fail_at, out_at;
+    size_t played;
 } scene;
 
-static heed_status meet(void *data, size_t index, lab_side *a, lab_side *b)
+static heed_status play(void *data, size_t index, int round, lab_duel_options options,
+                        const lab_duel **duel)
 {
     scene *self = data;
+    actor *pair = self->sides[index];
+    lab_duel *here = &self->duels[round][index];
     if (index == self->fail_at)
         return HEED_ERR_UNSUPPORTED;
-    actor *pair = self->sides[index];
     pair[0] = (actor){ .log = &self->log, .name = 'a', .seconds = 1, .noise = self->noise };
     pair[1] = (actor){
         .log = &self->log, .name = 'b', .seconds = self->ratio[index], .noise = self->noise
     };
-    *a = (lab_side){ act, move, &pair[0] };
-    *b = (lab_side){ act, move, &pair[1] };
-    self->open++;
-    return HEED_OK;
+    const lab_side a = { act, move, &pair[0] }, b = { act, move, &pair[1] };
+    self->played++;
+    if (index == self->out_at && round == 1)
+        return HEED_OK;
+    *duel = here;
+    options.round = 1;
+    return lab_duel_run(here, &a, &b, &options);
 }
 
-static void part(void *data, size_t index)
+/* Plays all rounds that there are; returns how many shapes were won. */
+static size_t hold(scene *s, lab_bout *bouts, bool each, heed_status *status)
 {
-    scene *self = data;
-    self->open--;
-}
-
-static void test_family(void **state)
-{
-    scene s = { .ratio = { 1.1, 1, 0.9, 1 }, .noise = 0.005, .fail_at = SHAPES };
-    lab_family family = { .count = SHAPES, .meet = meet, .part = part, .data = &s };
-    lab_duel_options options = { .round = 1, .seconds = 96 };
-    lab_duel duels[SHAPES];
-    static const lab_compared want[] = { LAB_FASTER, LAB_EQUIVALENT, LAB_SLOWER, LAB_EQUIVALENT };
-    assert_int_equal(lab_family_run(duels, &family, &options), HEED_OK);
+    lab_contest contest = {
+        .bouts = bouts, .count = SHAPES, .each = each, .wins = 1, .play = play, .data = s
+    };
+    const lab_duel_options options = { .seconds = 96 };
+    size_t won = 0;
+    *status = HEED_OK;
+    for (int round = 0; round < LAB_ROUNDS && *status == HEED_OK; round++)
+        *status = lab_contest_round(&contest, round, &options);
     for (size_t i = 0; i < SHAPES; i++) {
-        assert_int_equal(duels[i].comparison.verdict, want[i]);
-        assert_true(duels[i].comparison.confidence > 0.99 && duels[i].comparison.confidence < 1);
-        lab_duel_free(&duels[i]);
+        won += lab_bout_won(&bouts[i]);
+        for (int round = 0; round < LAB_ROUNDS; round++)
+            lab_duel_free(&s->duels[round][i]);
     }
-    assert_int_equal(s.open, 0);
+    return won;
+}
 
+/* One champion for all shapes: what is slower on one of them wins none. */
+static void test_contest(void **state)
+{
+    scene s = { .ratio = { 1.1, 1, 0.9, 1 }, .noise = 0.005, .fail_at = SHAPES, .out_at = SHAPES };
+    lab_bout bouts[SHAPES] = { { .rounds = 0 } };
+    static const lab_compared want[] = { LAB_FASTER, LAB_EQUIVALENT, LAB_SLOWER, LAB_EQUIVALENT };
+    heed_status status;
+    assert_int_equal(hold(&s, bouts, false, &status), 0);
+    assert_int_equal(status, HEED_OK);
+    assert_int_equal(s.played, SHAPES);
+    for (size_t i = 0; i < SHAPES; i++) {
+        const lab_comparison *one = &bouts[i].compared[0];
+        assert_int_equal(bouts[i].rounds, 1);
+        assert_int_equal(one->verdict, want[i]);
+        assert_true(one->confidence > 0.99 && one->confidence < 1);
+        bouts[i] = (lab_bout){ .rounds = 0 };
+    }
+    s.ratio[2] = 1;
+    assert_int_equal(hold(&s, bouts, false, &status), SHAPES);
+    assert_int_equal(s.played, 3 * SHAPES);
+
+    memset(bouts, 0, sizeof bouts);
     s.fail_at = 2;
-    assert_int_equal(lab_family_run(duels, &family, &options), HEED_ERR_UNSUPPORTED);
-    assert_int_equal(s.open, 0);
-    for (size_t i = 0; i < SHAPES; i++)
-        lab_duel_free(&duels[i]);
+    assert_int_equal(hold(&s, bouts, false, &status), 0);
+    assert_int_equal(status, HEED_ERR_UNSUPPORTED);
+}
+
+/* A champion for each shape: winners alone play again, and who is out has not won. */
+static void test_contest_each(void **state)
+{
+    scene s = { .ratio = { 1.1, 1, 1.2, 1.3 }, .noise = 0.005, .fail_at = SHAPES, .out_at = 3 };
+    lab_bout bouts[SHAPES] = { { .rounds = 0 }, { .rounds = 0 }, { .out = true } };
+    heed_status status;
+    assert_int_equal(hold(&s, bouts, true, &status), 1);
+    assert_int_equal(status, HEED_OK);
+    assert_int_equal(s.played, 5);
+    assert_true(lab_bout_won(&bouts[0]));
+    assert_int_equal(bouts[1].rounds, 1);
+    assert_int_equal(bouts[2].rounds, 0);
+    assert_int_equal(bouts[3].rounds, 1);
+    assert_true(bouts[3].out && bouts[3].decision.ahead);
+    assert_true(bouts[0].decision.fresh && !bouts[3].decision.fresh);
 }
 
 /* Series of @pairs pairs with ratio 1 + @shift and spread @noise. */
@@ -392,49 +433,47 @@ static lab_comparison told(lab_compared verdict, double low, double estimate)
 }
 
 /* A round from letters: a win, a slight one (FASTER, but not by 3 %), even, open, a loss. */
-static void tell(lab_comparison *round, const char *letters)
+static void tell(lab_bout *bouts, int round, const char *letters)
 {
     for (; *letters; letters++)
-        *round++ = *letters == 'W'   ? told(LAB_FASTER, 1.04, 1.05)
-                   : *letters == 'w' ? told(LAB_FASTER, 1.015, 1.04)
-                   : *letters == '=' ? told(LAB_EQUIVALENT, 0.99, 1)
-                   : *letters == '?' ? told(LAB_AMBIGUOUS, 0.9, 1.1)
-                                     : told(LAB_SLOWER, 0.94, 0.95);
+        (bouts++)->compared[round] = *letters == 'W'   ? told(LAB_FASTER, 1.04, 1.05)
+                                     : *letters == 'w' ? told(LAB_FASTER, 1.015, 1.04)
+                                     : *letters == '=' ? told(LAB_EQUIVALENT, 0.99, 1)
+                                     : *letters == '?' ? told(LAB_AMBIGUOUS, 0.9, 1.1)
+                                                       : told(LAB_SLOWER, 0.94, 0.95);
 }
 
 static void test_succession(void **state)
 {
     static const struct {
         const char *first, *again;
-        lab_succession succession;
+        bool ahead;
         const char *reason;
     } cases[] = {
-        { "WW=", NULL, LAB_MEASURE_AGAIN, "FASTER by 3 % on 2 of 3" },
-        { "WW?", NULL, LAB_MEASURE_AGAIN, "FASTER by 3 % on 2 of 3" },
-        { "WWL", NULL, LAB_KEEP_CHAMPION, "SLOWER on 1 of 3" },
-        { "W=?", NULL, LAB_KEEP_CHAMPION, "on 1 of 3 shapes; 2 are" },
-        { "Ww=", NULL, LAB_KEEP_CHAMPION, "on 1 of 3 shapes; 2 are" },
-        { "WW=", "WW=", LAB_NEW_CHAMPION, "on fresh samples FASTER by" },
-        { "WW=", "W=W", LAB_NEW_CHAMPION, "on 2 of 3" },
-        { "WW=", "W?=", LAB_KEEP_CHAMPION, "on fresh samples FASTER by" },
-        { "WW=", "WWL", LAB_KEEP_CHAMPION, "on fresh samples SLOWER on 1" },
-        { "W==", "WWW", LAB_KEEP_CHAMPION, "on 1 of 3 shapes; 2 are" },
+        { "WW=", NULL, true, "FASTER by 3 % on 2 of 3" },
+        { "WW?", NULL, true, "FASTER by 3 % on 2 of 3" },
+        { "WWL", NULL, false, "SLOWER on 1 of 3" },
+        { "W=?", NULL, false, "on 1 of 3 shapes; 2 are" },
+        { "Ww=", NULL, false, "on 1 of 3 shapes; 2 are" },
+        { "WW=", "WW=", true, "on fresh samples FASTER by" },
+        { "WW=", "W=W", true, "on 2 of 3" },
+        { "WW=", "W?=", false, "on fresh samples FASTER by" },
+        { "WW=", "WWL", false, "on fresh samples SLOWER on 1" },
+        { "W==", "WWW", false, "on 1 of 3 shapes; 2 are" },
     };
-    lab_comparison first[3], again[3];
+    lab_bout bouts[3];
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        tell(first, cases[i].first);
-        tell(again, cases[i].again ? cases[i].again : "");
-        lab_decision d = lab_champion_decide(first, cases[i].again ? again : NULL, 3, 0, 0);
-        assert_int_equal(d.succession, cases[i].succession);
+        tell(bouts, 0, cases[i].first);
+        tell(bouts, 1, cases[i].again ? cases[i].again : "");
+        lab_decision d = lab_champion_decide(bouts, 3, cases[i].again ? 2 : 1, 0, 0);
+        assert_int_equal(d.ahead, cases[i].ahead);
         if (!strstr(d.reason, cases[i].reason))
             fail_msg("case %zu: \"%s\" does not say \"%s\"", i, d.reason, cases[i].reason);
     }
-    tell(first, "=LW");
-    assert_int_equal(lab_champion_decide(first, NULL, 3, 0, 0).slowest, 1);
-    assert_int_equal(lab_champion_decide(first + 2, NULL, 1, 0.045, 1).succession,
-                     LAB_KEEP_CHAMPION);
-    assert_int_equal(lab_champion_decide(first + 2, NULL, 1, 0.035, 1).succession,
-                     LAB_MEASURE_AGAIN);
+    tell(bouts, 0, "=LW");
+    assert_int_equal(lab_champion_decide(bouts, 3, 1, 0, 0).slowest, 1);
+    assert_false(lab_champion_decide(bouts + 2, 1, 1, 0.045, 1).ahead);
+    assert_true(lab_champion_decide(bouts + 2, 1, 1, 0.035, 1).ahead);
 }
 
 int main(void)
@@ -447,7 +486,8 @@ int main(void)
         cmocka_unit_test(test_tries_typical),
         cmocka_unit_test(test_luck),
         cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_family),
+        cmocka_unit_test(test_contest),
+        cmocka_unit_test(test_contest_each),
         cmocka_unit_test(test_family_keeps_its_word),
         cmocka_unit_test(test_family_steps_down),
         cmocka_unit_test(test_succession),

@@ -3,11 +3,6 @@
  */
 #include "family.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "lab/tensor/random.h"
-
 /* The rules with so much of the error for one statement: a share of @statements, of which a single
  * shape has two. */
 static lab_rules share_of(const lab_rules *rules, size_t statements)
@@ -47,38 +42,4 @@ heed_status lab_family_judge(const lab_family_member *members, size_t count, con
         }
     } while (done > before && done < count);
     return HEED_OK;
-}
-
-static heed_status judge_duels(lab_duel *duels, size_t count, const lab_rules *rules)
-{
-    lab_family_member *members = calloc(count, sizeof *members);
-    for (size_t i = 0; members && i < count; i++)
-        members[i] = (lab_family_member){ lab_duel_series(&duels[i]), &duels[i].comparison };
-    heed_status status = members ? lab_family_judge(members, count, rules) : HEED_ERR_NO_MEMORY;
-    free(members);
-    return status;
-}
-
-heed_status lab_family_run(lab_duel *duels, const lab_family *family,
-                           const lab_duel_options *options)
-{
-    lab_duel_options each = options ? *options : (lab_duel_options){ 0 };
-    uint64_t seed = each.seed;
-    heed_status status = HEED_OK;
-    if (each.rules.looks == 0)
-        each.rules.looks = LAB_DUEL_LOOKS;
-    lab_rules rules = each.rules;
-    each.rules = lab_family_rules(&rules, family->count);
-    memset(duels, 0, family->count * sizeof *duels);
-    for (size_t i = 0; i < family->count && status == HEED_OK; i++) {
-        lab_side a, b;
-        each.seed = lab_random_stream(seed, i);
-        status = family->meet(family->data, i, &a, &b);
-        if (status != HEED_OK)
-            break;
-        status = lab_duel_run(&duels[i], &a, &b, &each);
-        if (family->part)
-            family->part(family->data, i);
-    }
-    return status == HEED_OK ? judge_duels(duels, family->count, &rules) : status;
 }

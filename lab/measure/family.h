@@ -17,7 +17,7 @@
 #ifndef LAB_FAMILY_H
 #define LAB_FAMILY_H
 
-#include "duel.h"
+#include "compare.h"
 
 /* lab_family_rules() returns @rules for one of @count shapes that are measured one after another
  * and judged together at the end: what is clear then stays clear. NULL: all defaults. */
@@ -33,23 +33,5 @@ typedef struct lab_family_member {
  * their comparisons; with no member it does nothing. Returns as lab_compare() does. */
 heed_status lab_family_judge(const lab_family_member *members, size_t count,
                              const lab_rules *rules);
-
-/* Makes the sides of shape number @index ready, and gives back what that took. */
-typedef heed_status lab_meet_fn(void *data, size_t index, lab_side *a, lab_side *b);
-typedef void lab_part_fn(void *data, size_t index);
-
-/* Shapes that are not in memory at the same time. */
-typedef struct lab_family {
-    size_t count;
-    lab_meet_fn *meet;
-    lab_part_fn *part; /* may be NULL; not called where meet() failed */
-    void *data;
-} lab_family;
-
-/* lab_family_run() runs a duel on each shape of @family, @options->seconds long at most, and judges
- * them together: duels[i].comparison is that of the family. @duels has room for all. Returns as
- * lab_duel_run() does, or what meet() returned; free all @duels in any case. */
-heed_status lab_family_run(lab_duel *duels, const lab_family *family,
-                           const lab_duel_options *options);
 
 #endif /* LAB_FAMILY_H */
