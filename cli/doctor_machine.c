@@ -33,27 +33,23 @@ void doctor_check_cpu(doctor_report *report)
     doctor_say(report, DOCTOR_OK, "cpu", NULL, "%s, %s", environment.cpu, environment.kernel);
 }
 
-/* The features that a context has which may use @cpu at most (NULL: what HEED_CPU says). NULL if
- * there is no context, with the reason in heed_message(). */
-static const char *features(const char *cpu)
+/* Writes the features to @name that a context has which may use @cpu at most (NULL: what HEED_CPU
+ * says; "": all). False if there is no context, with the reason in heed_message(). */
+static bool features(const char *cpu, char name[64])
 {
     heed_context *context;
     heed_options options = { .device = "cpu", .threads = 1, .cpu = cpu };
     if (heed_context_create(&context, &options) != HEED_OK)
-        return NULL;
-    const char *name = heed_context_cpu(context);
-    size_t level = 0;
-    while (cli_cpu_levels[level] && strcmp(cli_cpu_levels[level], name) != 0)
-        level++;
+        return false;
+    snprintf(name, 64, "%s", heed_context_cpu(context));
     heed_context_destroy(context);
-    return cli_cpu_levels[level]; /* outlives the context */
+    return true;
 }
 
 void doctor_check_features(doctor_report *report)
 {
-    const char *all = features("avx512bf16"); /* the highest level leaves nothing out */
-    const char *used = all ? features(NULL) : NULL;
-    if (!used)
+    char all[64], used[64];
+    if (!features("", all) || !features(NULL, used))
         doctor_say(report, DOCTOR_FAIL, "features", "Correct or unset HEED_CPU", "%s",
                    heed_message());
     else if (strcmp(used, all) != 0)

@@ -282,8 +282,9 @@ typedef struct heed_options {
     const char *device; /* "cpu"; "cuda" or "cuda:N", N counting from 0 as CUDA does; NULL: the
                          * environment's HEED_DEVICE, else "cpu" */
     int threads;        /* threads to use, 1 to 1024; 0: as many as this process has CPUs */
-    const char *cpu;    /* best CPU features to use: "scalar", "avx2", "avx512" or "avx512bf16";
-                         * NULL: the environment's HEED_CPU, else all that the machine has */
+    const char *cpu;    /* best CPU features to use: "scalar", "avx2", "avx512" or "avx512bf16",
+                         * each with those that it implies; "": all that the machine has; NULL: the
+                         * environment's HEED_CPU, else all */
     heed_parallel_fn *parallel; /* the caller's thread pool; NULL: heed starts threads of its own */
     void *pool;                 /* passed to parallel() */
 } heed_options;                 /* the last four are checked for a CUDA device too, and not used */
@@ -318,8 +319,9 @@ HEED_API const char *heed_context_device(const heed_context *context);
 /* heed_context_backend() returns "cpu" or "cuda"; "" for NULL. */
 HEED_API const char *heed_context_backend(const heed_context *context);
 
-/* heed_context_cpu() returns the CPU features in use: "scalar", "avx2", "avx512" or "avx512bf16".
- * They say nothing of plans for a CUDA device. */
+/* heed_context_cpu() returns the CPU features in use as one word: "scalar", "avx2", "avx512" or
+ * "avx512bf16"; the names of features that do not imply each other would be joined by "+". They say
+ * nothing of plans for a CUDA device. The text belongs to @context. */
 HEED_API const char *heed_context_cpu(const heed_context *context);
 
 /* ---- Plan ---------------------------------------------------------------------------------- */

@@ -80,7 +80,6 @@ static heed_status open_cuda(heed_context *context, int ordinal)
         return status;
     machine->backend = HEED_BACKEND_CUDA;
     machine->gpu = heed_cuda_gpu(context->cuda);
-    machine->level = machine->gpu->arch;
     machine->threads = 1;
     snprintf(machine->device, sizeof machine->device, "%s", machine->gpu->name);
     return HEED_OK;
@@ -165,24 +164,24 @@ const char *heed_context_backend(const heed_context *context)
 }
 
 /* A GPU's code is made by its driver and the compiler as well. */
-static void gpu_features(const heed_machine *machine, char text[32])
+static void gpu_features(const heed_machine *machine, char text[HEED_FEATURES_SIZE])
 {
     const heed_nvrtc *nvrtc;
     int driver = machine->gpu->driver;
     bool found = heed_nvrtc_get(&nvrtc) == HEED_OK;
-    snprintf(text, 32, "sm_%d-driver%d.%d-nvrtc%d.%d", machine->level, driver / 1000,
-             driver % 1000 / 10, found ? nvrtc->major : 0, found ? nvrtc->minor : 0);
+    snprintf(text, HEED_FEATURES_SIZE, "sm_%d-driver%d.%d-nvrtc%d.%d", machine->gpu->arch,
+             driver / 1000, driver % 1000 / 10, found ? nvrtc->major : 0, found ? nvrtc->minor : 0);
 }
 
-void heed_machine_features(const heed_machine *machine, char text[32])
+void heed_machine_features(const heed_machine *machine, char text[HEED_FEATURES_SIZE])
 {
     if (machine->backend == HEED_BACKEND_CUDA)
         gpu_features(machine, text);
     else
-        snprintf(text, 32, "%s", heed_cpu_level_name((heed_cpu_level)machine->level));
+        memcpy(text, machine->cpu, HEED_FEATURES_SIZE);
 }
 
 const char *heed_context_cpu(const heed_context *context)
 {
-    return context ? heed_cpu_level_name(context->machine.cpu) : "";
+    return context ? context->machine.cpu : "";
 }

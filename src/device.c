@@ -152,7 +152,7 @@ size_t heed_device_memory(const heed_context *context)
 
 int heed_device_arch(const heed_context *context)
 {
-    return context->machine.backend == HEED_BACKEND_CPU ? 0 : context->machine.level;
+    return context->machine.gpu ? context->machine.gpu->arch : 0;
 }
 
 bool heed_device_read_state(heed_context *context, heed_device_state *state)

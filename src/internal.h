@@ -29,23 +29,23 @@ typedef enum heed_backend {
     HEED_BACKEND_CUDA
 } heed_backend;
 
-/* CPU feature levels, each including the ones before it. The names are those of heed_options.cpu.
- */
-typedef enum heed_cpu_level {
-    HEED_CPU_SCALAR,
-    HEED_CPU_AVX2,      /* with FMA and F16C */
-    HEED_CPU_AVX512,    /* F, BW, DQ, VL */
-    HEED_CPU_AVX512BF16 /* and BF16 */
-} heed_cpu_level;
+/* CPU features, the bits of a set; cpu/features.c says more of each. */
+enum {
+    HEED_CPU_SCALAR = 0,
+    HEED_CPU_AVX2 = 1 << 0,      /* with FMA and F16C */
+    HEED_CPU_AVX512 = 1 << 1,    /* F, BW, DQ, VL */
+    HEED_CPU_AVX512BF16 = 1 << 2 /* the dot product */
+};
+
+#define HEED_FEATURES_SIZE 32 /* the features of a machine as one word */
 
 /* The machine as data: all that planning may depend on beside the problem. */
 struct heed_machine {
     heed_backend backend;
-    char device[64];    /* brand string */
-    heed_cpu_level cpu; /* features in use, which may be fewer than there are */
-    int level; /* what kernels may need: the CPU features; or the compute capability, 10 * major +
-                  minor */
-    const heed_gpu *gpu; /* NULL for a CPU */
+    char device[64];              /* brand string */
+    unsigned features;            /* of the CPU, in use, which may be fewer than there are */
+    char cpu[HEED_FEATURES_SIZE]; /* the same as a word */
+    const heed_gpu *gpu;          /* NULL for a CPU */
     int threads;
     double
         bf16_speed; /* multiply-adds of the bfloat16 dot product, if present, per one of float32 */
@@ -108,8 +108,9 @@ struct heed_kernel {
     const char *name;
     const char *summary;
     heed_backend backend;
-    int level;      /* features it needs, as in heed_machine */
-    unsigned types; /* element types it takes: bits 1 << heed_type */
+    unsigned features; /* of the CPU that it needs, all of them */
+    int arch;          /* compute capability that it needs, 10 * major + minor; 0: no GPU */
+    unsigned types;    /* element types it takes: bits 1 << heed_type */
     const heed_algorithm *algorithm;
     const void *code; /* the instantiation; what it points to is the algorithm's affair */
 };
@@ -195,7 +196,6 @@ heed_status heed_wisdom_add(heed_wisdom *wisdom, const heed_problem *problem,
 
 /* cpu/machine.c: what the machine is, masked by @cpu (NULL: HEED_CPU, else all). */
 heed_status heed_machine_detect(heed_machine *machine, const char *cpu, int threads);
-const char *heed_cpu_level_name(heed_cpu_level level);
 
 /* context.c: heed_context_check() returns HEED_OK if the calling process may lock and change
  * @context, else HEED_ERR_INVALID: it is NULL, or another process's, inherited by fork(), in which
@@ -203,7 +203,7 @@ const char *heed_cpu_level_name(heed_cpu_level level);
 heed_status heed_context_check(const heed_context *context);
 
 /* context.c: the features in use as one word: "avx512", or "sm_90-driver13.0-nvrtc13.0". */
-void heed_machine_features(const heed_machine *machine, char text[32]);
+void heed_machine_features(const heed_machine *machine, char text[HEED_FEATURES_SIZE]);
 
 /* cpu/pool.c: body(data, i) for i = 0 on the caller and, where the pool is free, for further i
  * below count on other threads at the same time. Each body must take work from a common store until

@@ -15,8 +15,8 @@
 #define HEED_TYPES_BF16 (1u << HEED_BF16)
 
 static const heed_kernel kernels[] = {
-#define HEED_KERNEL(name, backend, level, types, algorithm, code, summary) \
-    { #name, summary, backend, level, types, &(algorithm), code },
+#define HEED_KERNEL(name, backend, features, arch, types, algorithm, code, summary) \
+    { #name, summary, backend, features, arch, types, &(algorithm), code },
 #include "kernels.def"
 #undef HEED_KERNEL
 };

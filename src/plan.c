@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "cuda/gpu.h"
 #include "plan.h"
 
 const char *heed_plan_reject(const heed_kernel *kernel, const heed_problem *problem,
@@ -18,9 +18,10 @@ const char *heed_plan_reject(const heed_kernel *kernel, const heed_problem *prob
 {
     if (kernel->backend != machine->backend)
         return "is for another kind of device";
-    if (kernel->level > machine->level)
-        return machine->backend == HEED_BACKEND_CPU ? "needs CPU features that are absent or masked"
-                                                    : "needs a newer device";
+    if (kernel->features & ~machine->features)
+        return "needs CPU features that are absent or masked";
+    if (machine->gpu && kernel->arch > machine->gpu->arch)
+        return "needs a newer device";
     if (!(kernel->types & 1u << problem->type))
         return "does not take this element type";
     return NULL;

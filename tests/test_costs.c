@@ -38,7 +38,7 @@ typedef struct tally {
 static heed_machine h200(heed_gpu *gpu)
 {
     assert_true(heed_gpu_find(gpu, "H200"));
-    return (heed_machine){ .backend = HEED_BACKEND_CUDA, .level = gpu->arch, .gpu = gpu };
+    return (heed_machine){ .backend = HEED_BACKEND_CUDA, .gpu = gpu };
 }
 
 static void add(tally *to, double value)
@@ -96,7 +96,7 @@ static void judge_predictions(const recorded *it, const heed_machine *machine, t
         assert_true(heed_config_parse(kernel->algorithm, text, &config));
         double predicted = kernel->algorithm->cost(kernel, &it->problem, machine, &config);
         double off = log(predicted / it->listed[i].seconds);
-        add(&squares[kernel->level == 90], off * off);
+        add(&squares[kernel->arch == 90], off * off);
     }
 }
 

@@ -208,7 +208,7 @@ static void test_facts(void **state)
     assert_string_equal(heed_context_backend(context), "cuda");
     assert_int_equal(heed_context_threads(context), 1);
     assert_int_equal(heed_device_arch(context), 90);
-    assert_int_equal(context->machine.level, 90);
+    assert_int_equal(gpu->arch, 90);
     assert_false(heed_device_is_host(context));
     assert_int_equal(heed_device_cache(context), 60 << 20);
     assert_true(heed_device_memory(context) == (size_t)64 << 30);

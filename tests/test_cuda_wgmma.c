@@ -68,7 +68,7 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
 static heed_algorithm algorithm;
 static const heed_kernel wgmma = { .name = "wgmma",
                                    .backend = HEED_BACKEND_CUDA,
-                                   .level = 90,
+                                   .arch = 90,
                                    .types = 1u << HEED_F16 | 1u << HEED_BF16,
                                    .algorithm = &algorithm,
                                    .code = &heed_cuda_wgmma_code };
@@ -92,7 +92,7 @@ static const char *const specs[] = {
 static heed_machine machine_of(heed_gpu *gpu, int arch)
 {
     assert_true(heed_gpu_arch(gpu, arch));
-    return (heed_machine){ .backend = HEED_BACKEND_CUDA, .level = arch, .gpu = gpu, .threads = 1 };
+    return (heed_machine){ .backend = HEED_BACKEND_CUDA, .gpu = gpu, .threads = 1 };
 }
 
 /* -------------------------------------------------------------------------- */

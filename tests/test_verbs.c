@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "cli/cli.h"
+#include "cpu/features.h"
 #include "lab/report/table.h"
 #include "scratch.h"
 
@@ -277,6 +278,16 @@ static void progress_speaks_up_in_logs(void **state)
     assert_string_equal(strstr(text, " left"), " left  the third\n");
 }
 
+/* --cpu takes the names that the library does, in its order. */
+static void levels_are_the_librarys(void **state)
+{
+    size_t count = 0;
+    for (; heed_cpu_features[count].name && cli_cpu_levels[count]; count++)
+        assert_string_equal(cli_cpu_levels[count], heed_cpu_features[count].name);
+    assert_null(heed_cpu_features[count].name);
+    assert_null(cli_cpu_levels[count]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +297,7 @@ int main(void)
         cmocka_unit_test(help_fits),
         cmocka_unit_test(every_option_is_documented),
         cmocka_unit_test(progress_speaks_up_in_logs),
+        cmocka_unit_test(levels_are_the_librarys),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }

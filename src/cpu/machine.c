@@ -1,5 +1,5 @@
 /*
- * machine.c - the machine as data: name, features, CPUs
+ * machine.c - the machine as data: name, features in use, CPUs
  */
 #include <sched.h>
 #include <stdio.h>
@@ -8,43 +8,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "../internal.h"
+#include "features.h"
 
 #ifdef HEED_X86
 #include <cpuid.h>
-#endif
-
-static const char *const level_names[] = {
-    [HEED_CPU_SCALAR] = "scalar",
-    [HEED_CPU_AVX2] = "avx2",
-    [HEED_CPU_AVX512] = "avx512",
-    [HEED_CPU_AVX512BF16] = "avx512bf16",
-};
-#define LEVELS (sizeof level_names / sizeof *level_names)
-
-const char *heed_cpu_level_name(heed_cpu_level level)
-{
-    return (size_t)level < LEVELS ? level_names[level] : "unknown";
-}
-
-#ifdef HEED_X86
-/* clang 14 cannot be asked for F16C by name. */
-static bool has_f16c(void)
-{
-    unsigned eax, ebx, ecx, edx;
-    return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C);
-}
-
-static heed_cpu_level detect_level(void)
-{
-    __builtin_cpu_init();
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !has_f16c())
-        return HEED_CPU_SCALAR;
-    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
-        !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
-        return HEED_CPU_AVX2;
-    return __builtin_cpu_supports("avx512bf16") ? HEED_CPU_AVX512BF16 : HEED_CPU_AVX512;
-}
 
 /* AMD's cores (Zen 4 and 5) do as many of these instructions as of float32 FMA, each with two
  * products a lane. Intel's (Sapphire Rapids: 243 GFLOP/s against 497) do a quarter as many. */
@@ -70,11 +37,6 @@ static bool brand_string(char *name, size_t size)
     return length > 0;
 }
 #else
-static heed_cpu_level detect_level(void)
-{
-    return HEED_CPU_SCALAR;
-}
-
 static double detect_bf16_speed(void)
 {
     return 1.0;
@@ -128,34 +90,42 @@ static int available_cpus(void)
     return cpus < 1 ? 1 : cpus > 1024 ? 1024 : cpus;
 }
 
-static heed_status mask_level(heed_cpu_level *level, const char *cpu)
+/* "scalar, avx2, avx512 or avx512bf16" */
+static void list_features(const heed_cpu_feature *table, heed_text *text)
+{
+    for (const heed_cpu_feature *row = table; row->name; row++)
+        heed_text_add(text, "%s%s", row == table ? "" : row[1].name ? ", " : " or ", row->name);
+}
+
+/* Takes away from *@features all that @cpu does not name. */
+static heed_status mask_features(unsigned *features, const char *cpu)
 {
     const char *field = "cpu";
+    unsigned allowed;
     if (!cpu) {
         field = "HEED_CPU";
         cpu = getenv(field);
     }
     if (!cpu || !*cpu)
         return HEED_OK;
-    for (size_t i = 0; i < LEVELS; i++) {
-        if (strcmp(cpu, level_names[i]) != 0)
-            continue;
-        if ((heed_cpu_level)i < *level)
-            *level = (heed_cpu_level)i;
-        return HEED_OK;
+    if (!heed_cpu_allowed(heed_cpu_features, cpu, &allowed)) {
+        char names[HEED_MESSAGE_SIZE];
+        heed_text list = { .data = names, .size = sizeof names };
+        list_features(heed_cpu_features, &list);
+        return heed_fail(HEED_ERR_INVALID, "%s is \"%.40s\"; it must be %s", field, cpu, names);
     }
-    return heed_fail(HEED_ERR_INVALID,
-                     "%s is \"%.40s\"; it must be scalar, avx2, avx512 or avx512bf16", field, cpu);
+    *features &= allowed;
+    return HEED_OK;
 }
 
 heed_status heed_machine_detect(heed_machine *machine, const char *cpu, int threads)
 {
     memset(machine, 0, sizeof *machine);
-    machine->cpu = detect_level();
-    heed_status status = mask_level(&machine->cpu, cpu);
+    machine->features = heed_cpu_detect(heed_cpu_features);
+    heed_status status = mask_features(&machine->features, cpu);
     if (status != HEED_OK)
         return status;
-    machine->level = (int)machine->cpu;
+    heed_cpu_print(heed_cpu_features, machine->features, machine->cpu);
     detect_device(machine->device, sizeof machine->device);
     machine->bf16_speed = detect_bf16_speed();
     machine->threads = threads ? threads : available_cpus();

@@ -52,9 +52,7 @@ heed_status heed_cuda_facts_for(const char *name, const heed_problem *problem, c
     heed_config config;
     double seconds;
     const char *text = NULL;
-    const heed_machine machine = {
-        .backend = HEED_BACKEND_CUDA, .level = gpu->arch, .gpu = gpu, .threads = 1
-    };
+    const heed_machine machine = { .backend = HEED_BACKEND_CUDA, .gpu = gpu, .threads = 1 };
     const heed_kernel *kernel = heed_kernel_find(name, &text);
     if (!kernel)
         return heed_fail(HEED_ERR_INVALID, "there is no kernel \"%s\"", name);

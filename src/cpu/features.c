@@ -1,0 +1,105 @@
+/*
+ * features.c - the instructions of a CPU beyond the portable ones, as a set
+ */
+#include "features.h"
+
+#include <string.h>
+
+#ifdef HEED_X86
+#include <cpuid.h>
+#endif
+
+static bool always(void)
+{
+    return true;
+}
+
+#ifdef HEED_X86
+/* clang 14 cannot be asked for F16C by name. */
+static bool has_f16c(void)
+{
+    unsigned eax, ebx, ecx, edx;
+    return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C);
+}
+
+static bool has_avx2(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+}
+
+static bool has_avx512(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+
+static bool has_avx512bf16(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512bf16");
+}
+#else
+static bool never(void)
+{
+    return false;
+}
+#define has_avx2 never
+#define has_avx512 never
+#define has_avx512bf16 never
+#endif
+
+const heed_cpu_feature heed_cpu_features[] = {
+    { "scalar", 0, 0, always },
+    { "avx2", HEED_CPU_AVX2, 0, has_avx2 },
+    { "avx512", HEED_CPU_AVX512, HEED_CPU_AVX2, has_avx512 },
+    { "avx512bf16", HEED_CPU_AVX512BF16, HEED_CPU_AVX512, has_avx512bf16 },
+    { NULL, 0, 0, NULL },
+};
+
+unsigned heed_cpu_detect(const heed_cpu_feature *table)
+{
+    unsigned features = 0;
+    for (; table->name; table++)
+        if ((table->implies & ~features) == 0 && table->detect())
+            features |= table->bit;
+    return features;
+}
+
+/* @features with all that they imply. Rows come behind those that they imply, so one pass from the
+ * last row to the first finds all. */
+static unsigned closure(const heed_cpu_feature *table, unsigned features)
+{
+    size_t count = 0;
+    while (table[count].name)
+        count++;
+    while (count--)
+        if (table[count].bit & features)
+            features |= table[count].implies;
+    return features;
+}
+
+bool heed_cpu_allowed(const heed_cpu_feature *table, const char *name, unsigned *allowed)
+{
+    for (const heed_cpu_feature *row = table; row->name; row++) {
+        if (strcmp(row->name, name) != 0)
+            continue;
+        *allowed = closure(table, row->bit);
+        return true;
+    }
+    return false;
+}
+
+void heed_cpu_print(const heed_cpu_feature *table, unsigned features, char text[HEED_FEATURES_SIZE])
+{
+    heed_text out = { .data = text, .size = HEED_FEATURES_SIZE };
+    unsigned implied = 0;
+    for (const heed_cpu_feature *row = table; row->name; row++)
+        if (row->bit & features)
+            implied |= row->implies;
+    unsigned shown = features & ~implied;
+    for (const heed_cpu_feature *row = table; row->name; row++)
+        if (row->bit ? row->bit & shown : !shown)
+            heed_text_add(&out, "%s%s", out.length ? "+" : "", row->name);
+}
