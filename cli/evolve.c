@@ -110,7 +110,7 @@ static cli_exit judge(evolve_run *run)
         return code;
     heed_status status = run->succeeded ? HEED_OK : evolve_confirm(run, champion);
     if (status == HEED_OK)
-        status = evolve_knobs_titles(run, champion);
+        status = evolve_lead_config(run, champion);
     return status == HEED_OK && !cli_interrupted() ? CLI_OK : fail(run, status);
 }
 

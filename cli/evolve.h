@@ -60,9 +60,6 @@ cli_exit evolve_open_run(evolve_run *run, const char *what);
  * returns @code, or what went wrong. */
 cli_exit evolve_end_run(const evolve_run *run, cli_exit code, const char *note);
 
-/* The number on the board of the trial of evolve_confirm(). */
-#define EVOLVE_CONFIRMED 15
-
 /* evolve_record.c: evolve_find() looks for a trial of an individual on the board, attempt 0 being
  * its first times and 1 its challenge; evolve_add() puts one there, which the caller has filled in
  * as far as it is about what came of it. */
@@ -81,6 +78,10 @@ heed_status evolve_add(evolve_run *run, lab_record_trial *trial, int64_t *id);
 /* evolve_rank_plans() times what heed plans for each problem, and ranks it if it passes all gates,
  * before anything that could lead in its place is tried. --seconds begin after it. */
 heed_status evolve_rank_plans(evolve_run *run);
+
+/* evolve_confirm() times a config that was the first and is the last on fresh samples, for the
+ * board. It has passed all gates. */
+heed_status evolve_confirm(evolve_run *run, const lab_individual *champion);
 
 /* evolve_find_number() reads the fact @name of a trial of the board; false: there is none. */
 bool evolve_find_number(evolve_run *run, int64_t trial, const char *name, double *number);
@@ -102,75 +103,68 @@ unsigned evolve_findings(const evolve_run *run, const lab_point *point);
 cli_exit evolve_insight_print(const evolve_run *run);
 json_t *evolve_insight_json(const evolve_run *run);
 
+/* Something that takes turns. start() makes it ready for a problem; stop() ends that, also after
+ * start() failed or was not called. */
+typedef struct evolve_side {
+    heed_status (*start)(void *data, size_t shape, lab_side *side);
+    void (*stop)(void *data);
+    void *data;
+} evolve_side;
+
+typedef struct evolve_challenger {
+    const char *name;
+    const char *source; /* its text; NULL: it is a config, whose name is all of it */
+    int64_t number;     /* for seeds */
+    evolve_side side;
+    cli_worker *worker; /* that it runs in; NULL: it runs in this process */
+
+    /* Its trials on the board, without their outcomes; the data are those of the side. */
+    lab_record_trial (*trial)(void *data, size_t shape, int attempt);
+} evolve_challenger;
+
+/* The kernel that it meets on one problem. */
+typedef struct evolve_leader {
+    size_t shape;
+    const char *name;
+    evolve_side side;
+} evolve_leader;
+
 /* evolve_contest.c: the rule of succession: FASTER by 3 % on two problems, or on the only one, and
  * SLOWER on none, and that again on fresh samples; and then through all gates. */
 typedef struct evolve_contest {
     evolve_run *run;
-    const char *challenger; /* names */
-    const char *champion;
-    int64_t number; /* of the challenger, for seeds */
-    size_t count;   /* of the problems that they meet on */
-    void *data;     /* that the functions below get */
-
-    /* meet() makes both ready for problem number @index; part() ends that, and is not called where
-     * meet() failed. */
-    heed_status (*meet)(void *data, size_t index, lab_side *a, lab_side *b);
-    void (*part)(void *data, size_t index);
-
-    /* The challenger's trials on the board, without their outcomes. */
-    lab_record_trial (*trial)(void *data, size_t shape, int attempt);
+    const evolve_challenger *challenger;
+    evolve_leader leaders[LAB_SEARCH_SHAPES];
+    size_t count;
+    int attempt; /* of the first round on the board; the next number is that of the second */
 
     /* *@yes is true; becomes false if a gate refuses the challenger. *@asked is false; becomes true
-     * if the gates were asked. */
+     * if the gates were asked. NULL: they are not. */
     heed_status (*gates)(void *data, bool *yes, bool *asked);
     bool proved; /* it passed all gates before, so that also those may be ranked who do not win */
-
-    /* Where it is not all problems, and not one champion that it meets: by index, the numbers of
-     * the problems, and the leader that is met there. NULL: all, and the champion. */
-    const size_t *shapes;
-    const char *const *holders;
-    int attempt; /* of the first round on the board; the next number is that of the second; 0: 1 */
 
     /* Told of each bout of a contest that was won, with what came of it on fresh samples, and the
      * trial that is. May be NULL. */
     heed_status (*won)(void *data, size_t index, const lab_comparison *fresh, int64_t trial,
                        const char *reason);
+    void *data; /* of the last two */
 } evolve_contest;
 
-/* evolve_confirm.c: evolve_confirm() times a config that was the first and is the last on fresh
- * samples, for the board. It has passed all gates. */
-heed_status evolve_confirm(evolve_run *run, const lab_individual *champion);
-
-/* evolve_contest_run() decides, or finds on the board what was decided. */
+/* evolve_contest_run() decides, or finds on the board what was decided. evolve_contest_champion()
+ * does so for a challenger that meets @champion on all problems, within the evolution. */
 heed_status evolve_contest_run(const evolve_contest *it, bool *yes);
+heed_status evolve_contest_champion(evolve_contest *it, const char *champion, evolve_side side,
+                                    bool *yes);
 
-/* evolve_duel.c: the same for configs, as evolution asks for it. */
+/* evolve_duel.c: contests of configs: evolve_succeeds() is one within the evolution,
+ * evolve_lead_config() that with the leaders of the board. */
 heed_status evolve_succeeds(void *data, const lab_individual *challenger,
                             const lab_individual *champion, bool *yes);
+heed_status evolve_lead_config(evolve_run *run, const lab_individual *champion);
 
-/* evolve_title.c: who has come out, and meets those who lead the board. start() makes it ready for
- * a problem, and stop() ends that, also after start() failed. */
-typedef struct evolve_challenger {
-    const char *name;
-    const char *source; /* its text; NULL: it is a config, whose name is all of it */
-    int64_t number;
-    heed_status (*start)(void *data, size_t shape, lab_side *side);
-    void (*stop)(void *data);
-    lab_record_trial (*trial)(void *data, size_t shape, int attempt);
-
-    /* The same for a source that it meets, where it runs in a process of its own itself: then what
-     * it takes to ask the two is the same. NULL: it runs in this one, see holder.h. */
-    heed_status (*start_source)(void *data, size_t shape, const char *name, const char *source,
-                                lab_side *side);
-    void (*stop_source)(void *data);
-    const cli_worker *(*source_worker)(void *data); /* that it runs in */
-    void *data;
-} evolve_challenger;
-
-/* evolve_take_titles() lets it take the titles that it wins: run->titles of them. It has passed all
- * gates. evolve_knobs_titles() does so for a config. */
-heed_status evolve_take_titles(evolve_run *run, const evolve_challenger *challenger);
-heed_status evolve_knobs_titles(evolve_run *run, const lab_individual *champion);
+/* evolve_lead.c: evolve_lead() lets the champion, which has passed all gates, meet the leaders of
+ * the board. It leads on run->titles problems then. */
+heed_status evolve_lead(evolve_run *run, const evolve_challenger *challenger);
 
 /* evolve_report.c: the answer. */
 cli_exit evolve_report(evolve_run *run);

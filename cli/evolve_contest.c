@@ -15,38 +15,51 @@ typedef struct contest_run {
     lab_duel duels[LAB_ROUNDS][LAB_SEARCH_SHAPES];
 } contest_run;
 
+/* Makes both ready. Two kernels of this process differ in nothing but what they compute. */
+static heed_status start(const evolve_contest *it, const evolve_leader *leader, lab_side *a,
+                         lab_side *b)
+{
+    const evolve_side *challenger = &it->challenger->side;
+    sweep_run *sweep = &it->run->sweep;
+    heed_status status = sweep_open_shape(sweep, &sweep->shapes[leader->shape]);
+    if (status == HEED_OK)
+        status = challenger->start(challenger->data, leader->shape, a);
+    if (status == HEED_OK)
+        status = leader->side.start(leader->side.data, leader->shape, b);
+    if (status == HEED_OK && a->fn == bench_engine_block && b->fn == bench_engine_block)
+        status = bench_engine_level(a->data, b->data);
+    if (it->challenger->worker) /* beside a kernel of this process both go by the clock */
+        it->challenger->worker->seat.by_clock = b->fn == bench_engine_block;
+    return status;
+}
+
 static heed_status play(void *data, size_t index, int round, lab_duel_options options,
                         const lab_duel **duel)
 {
     contest_run *all = data;
-    const evolve_contest *it = all->it;
+    const evolve_leader *leader = &all->it->leaders[index];
     lab_side a, b;
-    heed_status status = it->meet(it->data, index, &a, &b);
-    if (status != HEED_OK)
-        return status;
+    heed_status status = start(all->it, leader, &a, &b);
     *duel = &all->duels[round][index];
-    status = lab_duel_run(&all->duels[round][index], &a, &b, &options);
-    it->part(it->data, index);
+    if (status == HEED_OK)
+        status = lab_duel_run(&all->duels[round][index], &a, &b, &options);
+    leader->side.stop(leader->side.data);
+    all->it->challenger->side.stop(all->it->challenger->side.data);
     return status;
+}
+
+static lab_record_trial trial_of(const evolve_contest *it, size_t index, int round)
+{
+    return it->challenger->trial(it->challenger->side.data, it->leaders[index].shape,
+                                 it->attempt + round);
 }
 
 static uint64_t seed_of(const evolve_contest *it)
 {
-    return it->run->seed * 1000003 + (uint64_t)it->number * 2;
+    return it->run->seed * 1000003 + (uint64_t)(it->challenger->number + it->attempt - 1) * 2;
 }
 
 /* ---- On the board ---- */
-
-static size_t shape_of(const evolve_contest *it, size_t index)
-{
-    return it->shapes ? it->shapes[index] : index;
-}
-
-/* Of its first round on the board. */
-static int first_attempt(const evolve_contest *it)
-{
-    return it->attempt > 0 ? it->attempt : 1;
-}
 
 /* The parts that all trials of a round have in common. */
 typedef struct round_words {
@@ -60,7 +73,7 @@ static heed_status add_bout(const contest_run *all, size_t index, int round,
 {
     const evolve_contest *it = all->it;
     lab_entry_parts parts;
-    lab_record_trial trial = it->trial(it->data, shape_of(it, index), first_attempt(it) + round);
+    lab_record_trial trial = trial_of(it, index, round);
     bool refused = words->gate && !words->gate->passed;
     trial.verdict = refused ? LAB_RECORD_WRONG : LAB_RECORD_OK;
     trial.reason = refused ? words->gate->detail : NULL;
@@ -69,9 +82,9 @@ static heed_status add_bout(const contest_run *all, size_t index, int round,
     trial.gate_count = words->gate != NULL;
     trial.facts = words->decision;
     trial.fact_count = words->decision != NULL;
-    heed_status status = lab_entry_take_turns(
-        &trial, &parts, &all->duels[round][index], &all->bouts[index].compared[round],
-        it->holders ? it->holders[index] : it->champion, it->run->sweep.cold);
+    heed_status status = lab_entry_take_turns(&trial, &parts, &all->duels[round][index],
+                                              &all->bouts[index].compared[round],
+                                              it->leaders[index].name, it->run->sweep.cold);
     return status == HEED_OK ? evolve_add(it->run, &trial, id) : status;
 }
 
@@ -90,8 +103,7 @@ static heed_status find_decision(const evolve_contest *it, bool *known, bool *ye
     evolve_run *run = it->run;
     lab_record_found found;
     double number = 0;
-    const lab_record_trial trial = it->trial(it->data, shape_of(it, it->count - 1),
-                                             first_attempt(it));
+    const lab_record_trial trial = trial_of(it, it->count - 1, 0);
     heed_status status = lab_record_find(run->record, &trial, &found, &run->trouble);
     *known = status == HEED_OK && found.trial &&
              evolve_find_number(run, found.trial, "succeeds", &number);
@@ -136,7 +148,7 @@ static heed_status prove(const contest_run *all, bool *yes, int64_t ids[LAB_SEAR
     bool won = lab_bout_won(&all->bouts[0]), asked = false;
     heed_status status = HEED_OK;
     *yes = won;
-    if (won)
+    if (won && it->gates)
         status = it->gates(it->data, yes, &asked);
     bool refused = asked && !*yes;
     it->run->refuted += won && !*yes;
@@ -189,7 +201,17 @@ heed_status evolve_contest_run(const evolve_contest *it, bool *yes)
             lab_duel_free(&all->duels[round][i]);
     free(all);
     if (status != HEED_OK && !*run->trouble.text && !cli_interrupted())
-        snprintf(run->trouble.text, sizeof run->trouble.text, "%s: %.200s", it->challenger,
+        snprintf(run->trouble.text, sizeof run->trouble.text, "%s: %.200s", it->challenger->name,
                  heed_message());
     return status;
+}
+
+heed_status evolve_contest_champion(evolve_contest *it, const char *champion, evolve_side side,
+                                    bool *yes)
+{
+    it->attempt = 1;
+    it->count = it->run->sweep.problems.count;
+    for (size_t i = 0; i < it->count; i++)
+        it->leaders[i] = (evolve_leader){ .shape = i, .name = champion, .side = side };
+    return evolve_contest_run(it, yes);
 }

@@ -7,7 +7,9 @@
 #include "../src/measure.h"
 #include "evolve.h"
 
-#define PLAN_ATTEMPT 40 /* on the board */
+/* Attempts on the board. */
+#define CONFIRMED_ATTEMPT 15
+#define PLAN_ATTEMPT 40
 
 /* Hashes of candidates, since parents are named by them. */
 static heed_status keep_hash(evolve_run *run, const lab_individual *individual,
@@ -28,6 +30,16 @@ static heed_status keep_hash(evolve_run *run, const lab_individual *individual,
     return HEED_OK;
 }
 
+/* Kernel and config of @whole. */
+static void split_name(evolve_name *name, const char *whole)
+{
+    snprintf(name->kernel, sizeof name->kernel, "%s", whole);
+    char *at = strstr(name->kernel, "__");
+    name->config = at ? at + 2 : "";
+    if (at)
+        *at = '\0';
+}
+
 heed_status evolve_name_of(evolve_run *run, const lab_individual *individual, evolve_name *name)
 {
     memset(name, 0, sizeof *name);
@@ -35,11 +47,7 @@ heed_status evolve_name_of(evolve_run *run, const lab_individual *individual, ev
                                         run->sweep.kernel, name->whole, &run->trouble);
     if (status != HEED_OK)
         return status;
-    snprintf(name->kernel, sizeof name->kernel, "%s", name->whole);
-    char *at = strstr(name->kernel, "__");
-    name->config = at ? at + 2 : "";
-    if (at)
-        *at = '\0';
+    split_name(name, name->whole);
     lab_point_print(&run->sweep.space, &individual->genome.point, name->thought);
     status = keep_hash(run, individual, name); /* which may move the others */
     int count = 0;
@@ -77,31 +85,43 @@ heed_status evolve_add(evolve_run *run, lab_record_trial *trial, int64_t *id)
     return lab_record_append(run->record, trial, id, &run->trouble);
 }
 
-/* ---- heed's plan ---- */
+/* ---- Kernels that nobody chose by the samples ---- */
 
-static heed_status rank_plan(evolve_run *run, size_t number)
+/* Times the kernel @whole for the board, if it is there already by @name not again. Of heed's
+ * @plan the gates are asked. */
+static heed_status confirm(evolve_run *run, const evolve_name *name, const char *whole,
+                           size_t number, int attempt, bool plan)
 {
-    evolve_name name = { .thought = "what heed plans" };
     lab_evaluation result;
     lab_entry_parts parts;
     lab_record_found found;
-    const char *usual = run->sweep.shapes[number].usual;
-    snprintf(name.kernel, sizeof name.kernel, "%s", usual);
-    char *at = strstr(name.kernel, "__");
-    name.config = at ? at + 2 : "";
-    if (at)
-        *at = '\0';
-    lab_record_trial trial = evolve_trial(run, &name, number, PLAN_ATTEMPT);
+    lab_record_trial trial = evolve_trial(run, name, number, attempt);
     heed_status status = lab_record_find(run->record, &trial, &found, &run->trouble);
     if (status != HEED_OK || found.trial)
         return status;
-    status = sweep_time_anew(&run->sweep, number, usual, &result);
+    status = sweep_time_anew(&run->sweep, number, whole, &result);
     if (status != HEED_OK || result.fate != LAB_FATE_TIMED ||
-        !sweep_plan_passes(&run->sweep, number))
+        (plan && !sweep_plan_passes(&run->sweep, number)))
         return status;
     trial.started = run->sweep.started;
     lab_entry_take_confirmed(&trial, &parts, &result, run->sweep.cold);
     return evolve_add(run, &trial, NULL);
+}
+
+heed_status evolve_confirm(evolve_run *run, const lab_individual *champion)
+{
+    evolve_name name;
+    heed_status status = evolve_name_of(run, champion, &name);
+    for (size_t i = 0; i < run->sweep.problems.count && status == HEED_OK; i++)
+        status = confirm(run, &name, name.whole, i, CONFIRMED_ATTEMPT, false);
+    return status;
+}
+
+static heed_status rank_plan(evolve_run *run, size_t number)
+{
+    evolve_name name = { .thought = "what heed plans" };
+    split_name(&name, run->sweep.shapes[number].usual);
+    return confirm(run, &name, run->sweep.shapes[number].usual, number, PLAN_ATTEMPT, true);
 }
 
 heed_status evolve_rank_plans(evolve_run *run)

@@ -2,75 +2,62 @@
  * evolve_source_contest.c - two sources that meet in turns
  */
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include "../src/message.h"
 #include "evolve_sources.h"
 
-typedef struct source_meeting {
-    evolve_sources *all;
-    size_t challenger, champion;
-    size_t shape; /* the problem that they met on last */
-    source_desk a, b;
-    source_kernel held; /* who leads the board */
-    source_words words;
-} source_meeting;
+/* ---- A source as a side ---- */
 
-static heed_status start(source_desk *side, const sweep_shape *shape, double seconds)
+/* Blocks of as many calls for two of them: nothing but the sources differs. */
+static heed_status start(void *data, size_t number, lab_side *side)
 {
-    if (!source_desk_open(side, &shape->tensors.problem) ||
-        !cli_seat_take(&side->worker.seat, &shape->tensors))
+    source_desk *desk = data;
+    cli_seat *seat = &desk->worker.seat;
+    const sweep_shape *shape = &desk->all->run->sweep.shapes[number];
+    desk->shape = number;
+    *side = cli_seat_side(seat);
+    if (!source_desk_open(desk, &shape->tensors.problem) || !cli_seat_take(seat, &shape->tensors))
         return HEED_ERR_SYSTEM;
-    cli_seat_size(&side->worker.seat, seconds, CLI_SEAT_BLOCK_SECONDS);
+    cli_seat_size(seat, sqrt(desk->kernel->seconds[number] * desk->beside->seconds[number]),
+                  CLI_SEAT_BLOCK_SECONDS);
     return HEED_OK;
 }
 
-static void part(void *data, size_t index)
+static void stop(void *data)
 {
-    source_meeting *it = data;
-    (void)index;
-    cli_seat_leave(&it->a.worker.seat);
-    cli_seat_leave(&it->b.worker.seat);
-}
-
-static heed_status meet(void *data, size_t index, lab_side *a, lab_side *b)
-{
-    source_meeting *it = data;
-    it->shape = index;
-    sweep_shape *shape = &it->all->run->sweep.shapes[index];
-    heed_status status = sweep_open_shape(&it->all->run->sweep, shape);
-    double seconds = sqrt(it->all->kernels[it->challenger].seconds[index] *
-                          it->all->kernels[it->champion].seconds[index]);
-    if (status == HEED_OK) /* blocks of as many calls for both: nothing but the sources differs */
-        status = start(&it->a, shape, seconds);
-    if (status == HEED_OK)
-        status = start(&it->b, shape, seconds);
-    if (status != HEED_OK)
-        part(it, index);
-    *a = cli_seat_side(&it->a.worker.seat);
-    *b = cli_seat_side(&it->b.worker.seat);
-    return status;
+    source_desk *desk = data;
+    cli_seat_leave(&desk->worker.seat);
 }
 
 static lab_record_trial trial_of(void *data, size_t shape, int attempt)
 {
-    source_meeting *it = data;
-    const source_kernel *kernel = &it->all->kernels[it->challenger];
-    lab_record_trial trial = source_trial(it->all, kernel, shape, attempt, &it->words);
-    trial.artifact = source_artifact(&it->a, kernel, it->words.artifact);
+    source_desk *desk = data;
+    lab_record_trial trial = source_trial(desk->all, desk->kernel, shape, attempt, &desk->words);
+    trial.artifact = source_artifact(desk, desk->kernel, desk->words.artifact);
     return trial;
 }
+
+static evolve_challenger challenger_of(source_desk *desk)
+{
+    return (evolve_challenger){ .name = desk->kernel->name,
+                                .source = desk->kernel->source,
+                                .number = desk->kernel - desk->all->kernels,
+                                .side = { start, stop, desk },
+                                .worker = &desk->worker,
+                                .trial = trial_of };
+}
+
+/* ---- Within the evolution ---- */
 
 /* Once more through the gates, with other values: the first time it was one of many. */
 static heed_status gates_again(void *data, bool *yes, bool *asked)
 {
-    source_meeting *it = data;
-    source_kernel again = it->all->kernels[it->challenger];
+    source_desk *desk = data;
+    source_kernel again = *desk->kernel;
     heed_status status = HEED_OK;
     again.log = NULL;
-    for (size_t i = 0; i < it->all->run->sweep.problems.count && status == HEED_OK; i++)
-        status = source_pass_gates(&it->a, &again, i);
+    for (size_t i = 0; i < desk->all->run->sweep.problems.count && status == HEED_OK; i++)
+        status = source_pass_gates(desk, &again, i);
     free(again.log);
     *yes = again.verdict == LAB_RECORD_OK;
     *asked = status == HEED_OK;
@@ -91,131 +78,72 @@ bool source_falls(evolve_sources *all, size_t number, size_t shape, const cli_wo
     return true;
 }
 
-static heed_status hold(source_meeting *it, size_t challenger, bool *yes)
+/* One that breaks in the middle has lost; what breaks the laboratory shows again. */
+static heed_status break_off(const source_desk *a, const source_desk *b, bool *yes)
 {
-    evolve_sources *all = it->all;
-    const evolve_contest contest = { .run = all->run,
-                                     .challenger = all->kernels[challenger].name,
-                                     .champion = all->kernels[all->champion].name,
-                                     .number = (int64_t)challenger,
-                                     .count = all->run->sweep.problems.count,
-                                     .data = it,
-                                     .meet = meet,
-                                     .part = part,
-                                     .trial = trial_of,
-                                     .gates = gates_again,
-                                     .proved = true };
-    const heed_problem *first = &all->run->sweep.shapes[0].source.problem;
-    heed_status status = HEED_ERR_SYSTEM;
-    *yes = false;
-    if (source_desk_open(&it->a, first) && source_desk_open(&it->b, first))
-        status = evolve_contest_run(&contest, yes);
-    source_desk_close(&it->a);
-    source_desk_close(&it->b);
-    if (status == HEED_OK || cli_interrupted())
-        return status;
-    /* A challenger that breaks in the middle has lost; what breaks the laboratory shows again. */
-    const char *words = *it->a.worker.seat.outcome.text ? it->a.worker.seat.outcome.text
-                                                        : it->b.worker.seat.outcome.text;
-    cli_warning("%s: the contest was broken off: %s", contest.challenger, words);
+    evolve_sources *all = a->all;
+    const char *words = a->worker.seat.outcome.text;
+    cli_warning("%s: the contest was broken off: %s", a->kernel->name,
+                *words ? words : b->worker.seat.outcome.text);
     all->run->trouble.text[0] = '\0';
-    /* A champion that breaks in the middle has lost, too. */
-    *yes = source_falls(all, it->champion, it->shape, &it->b.worker);
-    status = source_add_fault(all, it->a.kernel, it->shape, &it->a.worker.seat);
-    return status == HEED_OK ? source_add_fault(all, it->b.kernel, it->shape, &it->b.worker.seat)
-                             : status;
+    *yes = source_falls(all, all->champion, a->shape, &b->worker);
+    heed_status status = source_add_fault(all, a->kernel, a->shape, &a->worker.seat);
+    return status == HEED_OK ? source_add_fault(all, b->kernel, a->shape, &b->worker.seat) : status;
+}
+
+static source_desk *new_desk(evolve_sources *all, size_t number, size_t beside)
+{
+    source_desk *desk = calloc(1, sizeof *desk);
+    if (!desk)
+        return NULL;
+    desk->all = all;
+    desk->kernel = &all->kernels[number];
+    desk->beside = &all->kernels[beside];
+    return desk;
+}
+
+static heed_status hold(source_desk *a, source_desk *b, bool *yes)
+{
+    evolve_run *run = a->all->run;
+    const heed_problem *first = &run->sweep.shapes[0].source.problem;
+    const evolve_challenger challenger = challenger_of(a);
+    evolve_contest contest = {
+        .run = run, .challenger = &challenger, .gates = gates_again, .proved = true, .data = a
+    };
+    heed_status status = HEED_ERR_SYSTEM;
+    if (source_desk_open(a, first) && source_desk_open(b, first))
+        status = evolve_contest_champion(&contest, b->kernel->name, (evolve_side){ start, stop, b },
+                                         yes);
+    source_desk_close(a);
+    source_desk_close(b);
+    return status == HEED_OK || cli_interrupted() ? status : break_off(a, b, yes);
 }
 
 heed_status source_contest(evolve_sources *all, size_t challenger, bool *yes)
 {
-    source_meeting *it = calloc(1, sizeof *it);
-    if (!it)
-        return HEED_ERR_NO_MEMORY;
-    it->all = it->a.all = it->b.all = all;
-    it->challenger = challenger;
-    it->champion = all->champion;
-    it->a.kernel = &all->kernels[challenger];
-    it->b.kernel = &all->kernels[all->champion];
-    heed_status status = hold(it, challenger, yes);
-    free(it);
+    source_desk *a = new_desk(all, challenger, all->champion);
+    source_desk *b = new_desk(all, all->champion, challenger);
+    *yes = false;
+    heed_status status = a && b ? hold(a, b, yes) : HEED_ERR_NO_MEMORY;
+    free(a);
+    free(b);
     return status;
 }
 
 /* ---- Against those who lead the board ---- */
 
-static heed_status start_champion(void *data, size_t shape, lab_side *side)
+heed_status source_lead(evolve_sources *all)
 {
-    source_meeting *it = data;
-    it->shape = shape;
-    it->a.worker.seat.by_clock = true; /* beside a plan of heed's; see start_source() */
-    *side = cli_seat_side(&it->a.worker.seat);
-    return start(&it->a, &it->all->run->sweep.shapes[shape],
-                 it->all->kernels[it->challenger].seconds[shape]);
-}
-
-static void stop_champion(void *data)
-{
-    source_meeting *it = data;
-    cli_seat_leave(&it->a.worker.seat);
-}
-
-/* A leader runs in a process of its own, too. */
-static heed_status start_source(void *data, size_t shape, const char *name, const char *source,
-                                lab_side *side)
-{
-    source_meeting *it = data;
-    double seconds = 0;
-    it->held = (source_kernel){ .name = (char *)(uintptr_t)name,
-                                .source = (char *)(uintptr_t)source };
-    it->b.all = it->all;
-    it->b.kernel = &it->held;
-    it->a.worker.seat.by_clock = it->b.worker.seat.by_clock = false;
-    *side = cli_seat_side(&it->b.worker.seat);
-    heed_status status = start(&it->b, &it->all->run->sweep.shapes[shape], CLI_SEAT_BLOCK_SECONDS);
-    for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first time pays for what is new */
-        status = cli_seat_block(&it->b.worker.seat, &seconds);
-    if (status != HEED_OK)
-        return heed_fail(status, "%s", it->b.worker.seat.outcome.text);
-    cli_seat_size(&it->b.worker.seat, seconds, CLI_SEAT_BLOCK_SECONDS);
-    return status;
-}
-
-static const cli_worker *source_worker(void *data)
-{
-    const source_meeting *it = data;
-    return &it->b.worker;
-}
-
-static void stop_source(void *data)
-{
-    source_meeting *it = data;
-    source_desk_close(&it->b);
-}
-
-heed_status source_take_titles(evolve_sources *all)
-{
-    source_meeting *it = calloc(1, sizeof *it);
-    if (!it)
+    source_desk *desk = new_desk(all, all->champion, all->champion);
+    if (!desk)
         return HEED_ERR_NO_MEMORY;
-    it->all = it->a.all = all;
-    it->challenger = all->champion;
-    it->a.kernel = &all->kernels[all->champion];
-    const evolve_challenger challenger = { .name = it->a.kernel->name,
-                                           .source = it->a.kernel->source,
-                                           .number = (int64_t)all->champion,
-                                           .start = start_champion,
-                                           .stop = stop_champion,
-                                           .trial = trial_of,
-                                           .start_source = start_source,
-                                           .stop_source = stop_source,
-                                           .source_worker = source_worker,
-                                           .data = it };
-    heed_status status = evolve_take_titles(all->run, &challenger);
-    if (status != HEED_OK && source_falls(all, all->champion, it->shape, &it->a.worker)) {
+    const evolve_challenger challenger = challenger_of(desk);
+    heed_status status = evolve_lead(all->run, &challenger);
+    if (status != HEED_OK && source_falls(all, all->champion, desk->shape, &desk->worker)) {
         all->run->trouble.text[0] = '\0';
-        status = source_add_fault(all, it->a.kernel, it->shape, &it->a.worker.seat);
+        status = source_add_fault(all, desk->kernel, desk->shape, &desk->worker.seat);
     }
-    source_desk_close(&it->a);
-    free(it);
+    source_desk_close(desk);
+    free(desk);
     return status;
 }

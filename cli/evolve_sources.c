@@ -277,7 +277,7 @@ static heed_status meet_others(evolve_sources *all)
     while (status == HEED_OK && all->has_champion && !cli_interrupted()) {
         status = source_meet_plan(all);
         if (status == HEED_OK && is_contender(all) && !cli_interrupted())
-            status = source_take_titles(all);
+            status = source_lead(all);
         if (all->kernels[all->champion].verdict == LAB_RECORD_OK)
             break;
         find_champion(all);

@@ -70,9 +70,17 @@ typedef struct source_gates {
     char details[LAB_GATES][200];
     size_t count;
 } source_gates;
+typedef struct source_words { /* that a trial of it points to */
+    const char *parents[1];
+    char artifact[LAB_RECORD_HASH_SIZE];
+    char launch[LAB_LAUNCH_SIZE];
+} source_words;
 typedef struct source_desk {
     evolve_sources *all;
     const source_kernel *kernel;
+    const source_kernel *beside; /* that has as many calls in a block, in a contest */
+    size_t shape;                /* the problem of it that it was started on last */
+    source_words words;
     cli_worker worker;                  /* that runs it */
     double samples[SOURCE_SAMPLES_MAX]; /* of the problem that was timed last */
     size_t sample_count;
@@ -105,26 +113,21 @@ heed_status source_judge(evolve_sources *all, source_kernel *kernel);
  * and log of @kernel are set if a gate refuses it. */
 heed_status source_pass_gates(source_desk *desk, source_kernel *kernel, size_t shape);
 
-/* evolve_source_contest.c: source_take_titles() lets the champion meet those who lead the board. */
-heed_status source_take_titles(evolve_sources *all);
+/* evolve_source_contest.c: source_lead() is evolve_lead() of the champion. */
+heed_status source_lead(evolve_sources *all);
 
 /* source_falls() takes the champion's place from kernel @number, if it was found to be wrong, or
  * broke a rule, in @worker on problem number @shape; false: it did nothing of the kind. */
 bool source_falls(evolve_sources *all, size_t number, size_t shape, const cli_worker *worker);
 
-/* source_contest() is evolve_contest_run() of two of them. */
+/* source_contest() is evolve_contest_champion() of two of them. */
 heed_status source_contest(evolve_sources *all, size_t challenger, bool *yes);
 
-/* A trial of it as the board has it, without its outcome; @words is what that points to. */
-typedef struct source_words {
-    const char *parents[1];
-    char artifact[LAB_RECORD_HASH_SIZE];
-    char launch[LAB_LAUNCH_SIZE];
-} source_words;
 /* source_artifact() returns what a compiler made of it, where a trial of it is open at @desk. */
 lab_record_artifact source_artifact(const source_desk *desk, const source_kernel *kernel,
                                     char hash[LAB_RECORD_HASH_SIZE]);
 
+/* source_trial() returns a trial of it as the board has it, without its outcome. */
 lab_record_trial source_trial(const evolve_sources *all, const source_kernel *kernel, size_t shape,
                               int attempt, source_words *words);
 

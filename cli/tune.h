@@ -18,10 +18,10 @@
 
 #include "board.h"
 #include "insight.h"
-#include "leader.h"
 #include "measure/champion.h"
 #include "pair.h"
 #include "search/evolve.h"
+#include "session/leader.h"
 #include "sweep.h"
 
 #define TUNE_WHY_SIZE 256
@@ -82,7 +82,7 @@ typedef struct tune_shape {
     int64_t title;                     /* the trial by which it leads the board; 0: it does not */
     bool foreign; /* the leader of the board cannot be planned, a user's source say: a kernel that
                      wins the contest with it takes its place */
-    cli_leader leader;           /* then */
+    lab_leader leader;           /* then */
     tune_contest lead;           /* then: B is the leader */
     tune_hunt hunts[TUNE_HUNTS]; /* the champion's kernel first */
     size_t hunt_count;

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "holder.h"
 #include "report/format.h"
+#include "rerun.h"
 #include "tune.h"
 
 /* Of the time for a comparison so much is for the turns themselves; less is not worth it. */
@@ -114,23 +114,23 @@ static cli_exit refute(tune_run *tune, tune_shape *shape, lab_record_verdict fau
 }
 
 /* In turns with a leader that is ready. */
-static cli_exit play_ready(tune_run *tune, tune_shape *shape, int round, const cli_holder *holder,
+static cli_exit play_ready(tune_run *tune, tune_shape *shape, int round, const cli_rerun *leader,
                            const lab_duel_options *options)
 {
     cli_pair *pair = &shape->lead.pairs[round];
     pair->names[0] = tune_contender(shape);
     pair->names[1] = shape->leader.name;
-    pair->guest = holder->guest;
-    pair->maker = holder->maker;
+    pair->guest = leader->guest;
+    pair->maker = leader->maker;
     cli_exit code = take_turns(tune, shape, &shape->lead, round, options);
     pair->guest = NULL;
     pair->maker = NULL;
     if (code != CLI_OK || pair->outcome == BENCH_OK)
         return code;
-    lab_record_verdict fault = holder->guest && pair->blame == 1 ? cli_worker_fault(&holder->worker)
+    lab_record_verdict fault = leader->guest && pair->blame == 1 ? cli_worker_fault(&leader->worker)
                                                                  : LAB_RECORD_OK;
     if (fault != LAB_RECORD_OK)
-        return refute(tune, shape, fault, holder->worker.seat.outcome.text);
+        return refute(tune, shape, fault, leader->worker.seat.outcome.text);
     keep_leader(shape, pair->blame == 1 ? "it cannot be run here: " : "", pair->reason);
     return CLI_OK;
 }
@@ -138,28 +138,28 @@ static cli_exit play_ready(tune_run *tune, tune_shape *shape, int round, const c
 static cli_exit play_leader(tune_run *tune, tune_shape *shape, int round,
                             const lab_duel_options *options)
 {
-    const cli_holder_place place = { .args = tune->args,
-                                     .context = tune->bench.context,
-                                     .device = tune->bench.device,
-                                     .threads = tune->bench.host_threads,
-                                     .seed = tune->seed };
+    const cli_rerun_place place = { .args = tune->args,
+                                    .context = tune->bench.context,
+                                    .device = tune->bench.device,
+                                    .threads = tune->bench.host_threads,
+                                    .seed = tune->seed };
     lab_error error;
     cli_exit code = CLI_OK;
-    cli_holder *holder = malloc(sizeof *holder);
-    if (!holder) {
+    cli_rerun *leader = malloc(sizeof *leader);
+    if (!leader) {
         cli_error("not enough memory to meet %s", shape->leader.name);
         return CLI_ENVIRONMENT;
     }
-    heed_status status = cli_holder_open(holder, &place, tune->record, shape->leader.trial,
-                                         shape->leader.name, &shape->source->problem, &error);
+    heed_status status = cli_rerun_open(leader, &place, tune->record, shape->leader.trial,
+                                        shape->leader.name, &shape->source->problem, &error);
     if (status != HEED_OK)
         code = cli_board_fail(status, &error);
-    else if (*holder->why)
-        keep_leader(shape, "it cannot be run here: ", holder->why);
+    else if (*leader->why)
+        keep_leader(shape, "it cannot be run here: ", leader->why);
     else
-        code = play_ready(tune, shape, round, holder, options);
-    cli_holder_close(holder);
-    free(holder);
+        code = play_ready(tune, shape, round, leader, options);
+    cli_rerun_close(leader);
+    free(leader);
     return cli_interrupted() ? CLI_INTERRUPTED : code;
 }
 

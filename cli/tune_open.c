@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "leader.h"
 #include "tune.h"
 #include "wisdom_line.h"
 
@@ -140,14 +139,12 @@ cli_exit tune_find_champions(tune_run *tune)
     for (size_t i = 0; i < tune->count && code == CLI_OK; i++) {
         lab_error error;
         tune_shape *shape = &tune->shapes[i];
-        cli_leader leader;
-        heed_status status = cli_leader_find(tune->record, tune->bench.context, shape->spec,
-                                             tune->bench.cold, &leader, &error);
+        heed_status status = lab_leaders_find(tune->record, tune->bench.context, shape->spec,
+                                              tune->bench.cold, &shape->leader, 1, &error);
         if (status != HEED_OK)
             return cli_board_fail(status, &error);
-        snprintf(shape->champion, sizeof shape->champion, "%s", leader.name);
-        shape->leader = leader;
-        shape->title = leader.trial;
+        snprintf(shape->champion, sizeof shape->champion, "%s", shape->leader.name);
+        shape->title = shape->leader.trial;
         code = plan_champion(tune, &tune->shapes[i]);
         if (code == CLI_OK)
             code = tune_find_spaces(tune, &tune->shapes[i]);

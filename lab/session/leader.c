@@ -1,15 +1,16 @@
 /*
- * leader.c - the leader of the board on this device
+ * leader.c - the leaders of the board on this device
  */
 #include "leader.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct search {
     const heed_context *context;
     bool cold;
-    cli_leader *leaders; /* in the order of their places */
-    int places[CLI_LEADERS];
+    lab_leader *leaders; /* in the order of their places */
+    int places[LAB_LEADERS];
     size_t count, room;
 } search;
 
@@ -21,7 +22,7 @@ static void insert(search *it, const lab_record_row *row)
         it->places[at] = it->places[at - 1];
         it->leaders[at] = it->leaders[at - 1];
     }
-    cli_leader *leader = &it->leaders[at];
+    lab_leader *leader = &it->leaders[at];
     it->places[at] = row->place;
     snprintf(leader->name, sizeof leader->name, "%.95s%s%.95s", row->kernel,
              *row->config ? "__" : "", row->config);
@@ -43,29 +44,14 @@ static heed_status take(void *data, const lab_record_row *row)
     return HEED_OK;
 }
 
-static heed_status find(search *it, lab_record *record, const char *spec, lab_record_part part,
-                        lab_error *error)
+heed_status lab_leaders_find(lab_record *record, const heed_context *context, const char *spec,
+                             bool cold, lab_leader *leaders, size_t room, lab_error *error)
 {
-    const lab_record_filter filter = {
-        .part = part, .problem = spec, .exact = true, .device = heed_context_device(it->context)
-    };
-    return lab_record_visit(record, &filter, take, it, error);
-}
-
-heed_status cli_leader_find(lab_record *record, const heed_context *context, const char *spec,
-                            bool cold, cli_leader *leader, lab_error *error)
-{
-    search it = { .context = context, .cold = cold, .leaders = leader, .room = 1 };
-    *leader = (cli_leader){ .trial = 0 };
-    return find(&it, record, spec, LAB_BOARD_BEST, error);
-}
-
-heed_status cli_leaders_find(lab_record *record, const heed_context *context, const char *spec,
-                             bool cold, cli_leader leaders[CLI_LEADERS], size_t *count,
-                             lab_error *error)
-{
-    search it = { .context = context, .cold = cold, .leaders = leaders, .room = CLI_LEADERS };
-    heed_status status = find(&it, record, spec, LAB_BOARD_RANKED, error);
-    *count = it.count;
-    return status;
+    search it = { .context = context, .cold = cold, .leaders = leaders, .room = room };
+    const lab_record_filter filter = { .part = room == 1 ? LAB_BOARD_BEST : LAB_BOARD_RANKED,
+                                       .problem = spec,
+                                       .exact = true,
+                                       .device = heed_context_device(context) };
+    memset(leaders, 0, room * sizeof *leaders);
+    return lab_record_visit(record, &filter, take, &it, error);
 }

@@ -1,7 +1,7 @@
 /*
- * holder.c - a leader of the board with a source of its own, made to run again
+ * rerun.c - a leader of the board with a source of its own, made to run again
  */
-#include "holder.h"
+#include "rerun.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +10,14 @@
 
 static heed_status worker_start(void *data, const bench_tensors *tensors, double *seconds)
 {
-    cli_holder *it = data;
+    cli_rerun *it = data;
     return it->own.start(it->own.data, tensors, seconds);
 }
 
 /* Without what it may have taken to ask. */
 static heed_status worker_block(void *data, double *seconds)
 {
-    cli_holder *it = data;
+    cli_rerun *it = data;
     heed_status status = it->own.block(it->own.data, seconds);
     double asking = cli_worker_overhead(&it->worker, *seconds);
     if (status == HEED_OK)
@@ -27,17 +27,17 @@ static heed_status worker_block(void *data, double *seconds)
 
 static double worker_error(void *data)
 {
-    cli_holder *it = data;
+    cli_rerun *it = data;
     return it->own.error(it->own.data);
 }
 
 static void worker_stop(void *data)
 {
-    cli_holder *it = data;
+    cli_rerun *it = data;
     it->own.stop(it->own.data);
 }
 
-static void use_worker(cli_holder *it)
+static void use_worker(cli_rerun *it, const cli_worker *beside)
 {
     const cli_args *args = it->gate.args;
     it->worker = (cli_worker){ .name = it->name,
@@ -46,6 +46,12 @@ static void use_worker(cli_holder *it)
     it->worker.limits.unsafe = cli_args_has(args, "unsafe-candidates") &&
                                cli_args_flag(args, "unsafe-candidates");
     it->own = cli_worker_guest(&it->worker);
+    it->guest = &it->own;
+    if (beside) {
+        it->worker.language = beside->language;
+        it->worker.limits = beside->limits;
+        return;
+    }
     it->asked = (cli_guest){ .data = it,
                              .name = it->name,
                              .start = worker_start,
@@ -58,7 +64,7 @@ static void use_worker(cli_holder *it)
 /* ---- A CUDA source ---- */
 
 /* The board's facts about it, as the gate takes them. */
-static heed_status read_code(cli_holder *it, lab_record *record, lab_error *error)
+static heed_status read_code(cli_rerun *it, lab_record *record, lab_error *error)
 {
     lab_record_library *sources = NULL;
     heed_status status = lab_record_launch(record, it->shape.trial, &it->shape.launch, error);
@@ -76,7 +82,7 @@ static heed_status read_code(cli_holder *it, lab_record *record, lab_error *erro
     return HEED_OK;
 }
 
-static heed_status use_maker(cli_holder *it, lab_record *record, lab_error *error)
+static heed_status use_maker(cli_rerun *it, lab_record *record, lab_error *error)
 {
     heed_status status = read_code(it, record, error);
     if (status != HEED_OK)
@@ -93,9 +99,9 @@ static heed_status use_maker(cli_holder *it, lab_record *record, lab_error *erro
 
 /* ---- Either ---- */
 
-heed_status cli_holder_open(cli_holder *it, const cli_holder_place *place, lab_record *record,
-                            int64_t trial, const char *name, const heed_problem *problem,
-                            lab_error *error)
+heed_status cli_rerun_open(cli_rerun *it, const cli_rerun_place *place, lab_record *record,
+                           int64_t trial, const char *name, const heed_problem *problem,
+                           lab_error *error)
 {
     memset(it, 0, sizeof *it);
     it->gate = (gate_run){ .args = place->args,
@@ -114,16 +120,16 @@ heed_status cli_holder_open(cli_holder *it, const cli_holder_place *place, lab_r
         snprintf(
             it->why, sizeof it->why,
             "it is a kernel of another heed, and has no source of its own: 'heed gate' meets it");
-    else if (heed_device_is_host(place->context))
-        use_worker(it);
+    else if (place->beside || heed_device_is_host(place->context))
+        use_worker(it, place->beside);
     else
         status = use_maker(it, record, error);
     return status;
 }
 
-void cli_holder_close(cli_holder *it)
+void cli_rerun_close(cli_rerun *it)
 {
-    cli_holder_stop(it);
+    cli_rerun_stop(it);
     gate_rebuild_end(&it->rebuilt);
     for (size_t i = 0; i < it->gate.library_count; i++)
         gate_library_free(&it->gate.libraries[i]);
@@ -133,7 +139,7 @@ void cli_holder_close(cli_holder *it)
     memset(it, 0, sizeof *it);
 }
 
-static heed_status start_engine(cli_holder *it, const bench_tensors *tensors, bool replay)
+static heed_status start_engine(cli_rerun *it, const bench_tensors *tensors, bool replay)
 {
     heed_plan *plan = NULL;
     double seconds = 0;
@@ -145,19 +151,22 @@ static heed_status start_engine(cli_holder *it, const bench_tensors *tensors, bo
     return status == HEED_OK ? bench_engine_ready(&it->engine, replay, seconds) : status;
 }
 
-heed_status cli_holder_start(cli_holder *it, const bench_tensors *tensors, bool replay,
-                             lab_side *side)
+heed_status cli_rerun_start(cli_rerun *it, const bench_tensors *tensors, bool replay,
+                            lab_side *side)
 {
     double seconds = 0;
     if (it->guest) {
         *side = (lab_side){ it->guest->block, it->guest->renew, it->guest->data };
-        return it->guest->start(it->guest->data, tensors, &seconds);
+        heed_status status = it->guest->start(it->guest->data, tensors, &seconds);
+        it->worker.seat.by_clock = it->guest == &it->asked;
+        it->worker.seat.renewed = false;
+        return status;
     }
     *side = (lab_side){ bench_engine_block, bench_engine_renew, &it->engine };
     return start_engine(it, tensors, replay);
 }
 
-void cli_holder_stop(cli_holder *it)
+void cli_rerun_stop(cli_rerun *it)
 {
     if (it->guest)
         it->guest->stop(it->guest->data);

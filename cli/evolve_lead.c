@@ -1,0 +1,278 @@
+/*
+ * evolve_lead.c - the champion of an evolution against the leaders of the board
+ *
+ * Evolution begins with what heed plans, so its champion has not met the kernels that lead. It
+ * meets them here, each on its problem: FASTER by 3 % on two problems, or on the only one, SLOWER
+ * on none, and that again on fresh samples. Then it leads on the problems on which it is FASTER.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../src/device.h"
+#include "evolve.h"
+#include "rerun.h"
+#include "session/leader.h"
+
+#define LEAD_ATTEMPT 16 /* on the board; before it are the contests within the evolution */
+
+struct lead_run;
+
+/* A leader, on one problem. */
+typedef struct board_leader {
+    struct lead_run *all;
+    size_t shape;
+    lab_leader found;
+    cli_rerun *rerun; /* of its source; NULL: it is planned */
+    bench_engine engine;
+} board_leader;
+
+typedef struct lead_run {
+    evolve_run *run;
+    const evolve_challenger *challenger;
+    size_t count;
+    board_leader leaders[LAB_SEARCH_SHAPES];
+    lab_record_verdict fault; /* of a leader, when it was met; LAB_RECORD_OK: none */
+    const board_leader *faulty;
+    char why[300];
+} lead_run;
+
+static const sweep_shape *shape_of(const board_leader *leader)
+{
+    return &leader->all->run->sweep.shapes[leader->shape];
+}
+
+/* ---- A leader as a side ---- */
+
+static heed_status start(void *data, size_t number, lab_side *side)
+{
+    board_leader *leader = data;
+    const sweep_run *sweep = &leader->all->run->sweep;
+    const sweep_shape *shape = &sweep->shapes[number];
+    leader->engine = (bench_engine){ .tensors = NULL };
+    if (leader->rerun)
+        return cli_rerun_start(leader->rerun, &shape->tensors, sweep->replay, side);
+    *side = (lab_side){ bench_engine_block, bench_engine_renew, &leader->engine };
+    return sweep_start_engine(sweep, shape, leader->found.name, &leader->engine);
+}
+
+/* Notes first what the leader was found to do. */
+static void stop(void *data)
+{
+    board_leader *leader = data;
+    lead_run *it = leader->all;
+    const cli_worker *worker = leader->rerun && leader->rerun->guest ? &leader->rerun->worker
+                                                                     : NULL;
+    if (worker && it->fault == LAB_RECORD_OK) {
+        it->fault = cli_worker_fault(worker);
+        it->faulty = leader;
+        snprintf(it->why, sizeof it->why, "%.290s", worker->seat.outcome.text);
+    }
+    if (leader->rerun)
+        cli_rerun_stop(leader->rerun);
+    bench_engine_stop(&leader->engine);
+}
+
+static void close_leader(board_leader *leader)
+{
+    if (leader->rerun)
+        cli_rerun_close(leader->rerun);
+    free(leader->rerun);
+    leader->rerun = NULL;
+}
+
+/* ---- The consequences ---- */
+
+static heed_status take_lead(void *data, size_t index, const lab_comparison *fresh, int64_t trial,
+                             const char *reason)
+{
+    lead_run *it = data;
+    const board_leader *leader = &it->leaders[index];
+    const sweep_shape *shape = shape_of(leader);
+    if (fresh->verdict != LAB_FASTER || trial == 0)
+        return HEED_OK;
+    if (shape->verdict && strcmp(shape->verdict, lab_compared_name(LAB_SLOWER)) == 0) {
+        cli_message("%s: %s takes no title: it is slower than heed's plan, %s", shape->spec,
+                    it->challenger->name, shape->usual);
+        return HEED_OK;
+    }
+    it->run->titles++;
+    return lab_record_promote(it->run->record, trial, leader->found.trial, reason,
+                              &it->run->trouble);
+}
+
+/* A leader that does not do any more what it got its place for has lost it: else one that refuses
+ * to be met would lead for ever. */
+static heed_status refute(lead_run *it)
+{
+    evolve_run *run = it->run;
+    lab_record_verdict fault = it->fault;
+    it->fault = LAB_RECORD_OK;
+    cli_warning("%s: %s, which led the board, is ranked no more: %s", shape_of(it->faulty)->spec,
+                it->faulty->found.name, it->why);
+    return lab_record_refute(run->record, run->run, it->faulty->found.trial, fault, it->why,
+                             &run->trouble);
+}
+
+/* ---- Finding the leaders ---- */
+
+/* Is it the challenger itself? Sources of two runs may have the same name. */
+static heed_status is_itself(const lead_run *it, const lab_leader *leader, bool *yes)
+{
+    const evolve_challenger *one = it->challenger;
+    char *source = NULL;
+    heed_status status = HEED_OK;
+    *yes = strcmp(leader->name, one->name) == 0;
+    if (!*yes || !one->source)
+        return HEED_OK;
+    status = lab_record_source(it->run->record, leader->trial, &source, &it->run->trouble);
+    *yes = source && strcmp(source, one->source) == 0;
+    free(source);
+    return status;
+}
+
+/* Finds the leader on a problem: of the board, else heed's plan. Other kernels that are ranked
+ * there by this run alone do not lead yet. The name is "" if there is nothing. */
+static heed_status find(board_leader *leader)
+{
+    evolve_run *run = leader->all->run;
+    const sweep_shape *shape = shape_of(leader);
+    lab_leader ranked[LAB_LEADERS], *found = &leader->found;
+    heed_status status = lab_leaders_find(run->record, run->sweep.context, shape->spec,
+                                          run->sweep.cold, ranked, LAB_LEADERS, &run->trouble);
+    *found = (lab_leader){ .trial = 0 };
+    for (size_t i = 0; i < LAB_LEADERS && ranked[i].trial && !found->trial && status == HEED_OK;
+         i++) {
+        bool itself = false;
+        status = is_itself(leader->all, &ranked[i], &itself);
+        if (itself && ranked[i].promoted)
+            return status;
+        bool planned = strcmp(ranked[i].name, shape->usual) == 0;
+        if (!itself && (ranked[i].promoted || ranked[i].run != run->run || planned))
+            *found = ranked[i];
+    }
+    if (!found->trial && strcmp(shape->usual, leader->all->challenger->name) != 0)
+        snprintf(found->name, sizeof found->name, "%s", shape->usual);
+    return status;
+}
+
+/* Opens its source, and begins it once to see whether it runs here; @why, if it does not. */
+static heed_status try_source(board_leader *leader, char why[GATE_WHY_SIZE])
+{
+    evolve_run *run = leader->all->run;
+    sweep_run *sweep = &run->sweep;
+    const char *device = cli_device(run->args);
+    const cli_rerun_place place = { .args = run->args,
+                                    .context = sweep->context,
+                                    .device = heed_device_is_host(sweep->context) ? ""
+                                              : strncmp(device, "cuda:", 5) == 0  ? device
+                                                                                  : "cuda:0",
+                                    .threads = sweep->threads,
+                                    .seed = run->seed,
+                                    .beside = leader->all->challenger->worker };
+    lab_side side;
+    heed_status status = sweep_open_shape(sweep, &sweep->shapes[leader->shape]);
+    if (status != HEED_OK)
+        return status;
+    leader->rerun = malloc(sizeof *leader->rerun);
+    if (!leader->rerun)
+        return HEED_ERR_NO_MEMORY;
+    status = cli_rerun_open(leader->rerun, &place, run->record, leader->found.trial,
+                            leader->found.name, &shape_of(leader)->source.problem, &run->trouble);
+    if (status != HEED_OK)
+        return status;
+    snprintf(why, GATE_WHY_SIZE, "%s", leader->rerun->why);
+    if (!*why && start(leader, leader->shape, &side) != HEED_OK)
+        snprintf(why, GATE_WHY_SIZE, "%.300s", heed_message());
+    stop(leader);
+    return HEED_OK;
+}
+
+/* A source that leads: can it be met here? *@again: it leads no more. */
+static bool find_source(board_leader *leader, heed_status *status, bool *again)
+{
+    lead_run *it = leader->all;
+    char why[GATE_WHY_SIZE];
+    *status = try_source(leader, why);
+    if (*status == HEED_OK && !*why)
+        return true;
+    close_leader(leader);
+    if (*status == HEED_OK && it->fault != LAB_RECORD_OK) {
+        *again = true;
+        *status = refute(it);
+    } else if (*status == HEED_OK && !cli_interrupted()) {
+        cli_message("%s: %s, which leads the board, keeps its title: it cannot be run here: %s",
+                    shape_of(leader)->spec, leader->found.name, why);
+    }
+    return false;
+}
+
+/* Finds the leader that the challenger meets on a problem. False: there is none that runs here. */
+static bool find_leader(board_leader *leader, heed_status *status)
+{
+    bool found = false, again = true;
+    while (again && !found) {
+        again = false;
+        *status = find(leader);
+        if (*status != HEED_OK || !*leader->found.name)
+            return false;
+        if (sweep_kernel_runs(leader->all->run->sweep.context, &shape_of(leader)->source.problem,
+                              leader->found.name) == HEED_OK)
+            return true;
+        found = leader->found.trial > 0 && find_source(leader, status, &again);
+        again = again && *status == HEED_OK;
+    }
+    return found;
+}
+
+/* ---- The contest ---- */
+
+/* Meets all leaders. *@again: one of them has lost its place by itself. */
+static heed_status meet_leaders(lead_run *it, bool *again)
+{
+    evolve_run *run = it->run;
+    heed_status status = HEED_OK;
+    bool yes = false;
+    evolve_contest contest = { .run = run,
+                               .challenger = it->challenger,
+                               .attempt = LEAD_ATTEMPT,
+                               .proved = true,
+                               .won = take_lead,
+                               .data = it };
+    it->count = 0;
+    for (size_t i = 0; i < run->sweep.problems.count && status == HEED_OK; i++) {
+        board_leader *leader = &it->leaders[it->count];
+        *leader = (board_leader){ .all = it, .shape = i };
+        if (find_leader(leader, &status))
+            contest.leaders[it->count++] = (evolve_leader){ i,
+                                                            leader->found.name,
+                                                            { start, stop, leader } };
+    }
+    contest.count = it->count;
+    /* With several problems two wins are needed, also where it meets somebody on one of them alone.
+     */
+    const size_t least = run->sweep.problems.count > 1 ? 2 : 1;
+    if (status == HEED_OK && it->count >= least)
+        status = evolve_contest_run(&contest, &yes);
+    for (size_t i = 0; i < it->count; i++)
+        close_leader(&it->leaders[i]);
+    *again = it->fault != LAB_RECORD_OK;
+    if (!*again)
+        return status;
+    run->trouble.text[0] = '\0';
+    return refute(it);
+}
+
+heed_status evolve_lead(evolve_run *run, const evolve_challenger *challenger)
+{
+    heed_status status = HEED_OK;
+    bool again = true;
+    lead_run *it = calloc(1, sizeof *it);
+    if (!it)
+        return HEED_ERR_NO_MEMORY;
+    it->run = run;
+    it->challenger = challenger;
+    while (again && status == HEED_OK)
+        status = meet_leaders(it, &again);
+    free(it);
+    return status;
+}
