@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../src/measure.h"
 #include "bench_engine.h"
 #include "measure/power.h"
 #include "report/format.h"
@@ -117,7 +118,7 @@ cli_exit bench_calibrate_problem(const bench_run *bench, const bench_source *sou
         status = measure(bench, row, &tensors);
         bench_tensors_free(&tensors);
     }
-    if (status != HEED_OK && cli_interrupted())
+    if (status != HEED_OK && heed_context_stopped(bench->context))
         return CLI_INTERRUPTED;
     if (status != HEED_OK)
         row->outcome = bench_outcome_of(status, row->reason);

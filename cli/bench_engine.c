@@ -100,7 +100,9 @@ heed_status bench_engine_call(void *data)
 {
     bench_engine *self = data;
     self->last = self->call++;
-    return cli_interrupted() ? HEED_ERR_SYSTEM : execute(self, self->last, NULL);
+    if (heed_context_stopped(self->tensors->context))
+        return HEED_ERR_SYSTEM;
+    return execute(self, self->last, NULL);
 }
 
 static heed_status engine_calls(bench_engine *engine, int64_t calls)
@@ -128,7 +130,7 @@ heed_status bench_engine_capture(bench_engine *engine, int64_t calls, int64_t co
 heed_status bench_engine_replay(bench_engine *engine, int64_t warmup, int64_t runs, double *seconds)
 {
     engine->last = engine->replay.calls - 1;
-    if (cli_interrupted())
+    if (heed_context_stopped(engine->tensors->context))
         return HEED_ERR_SYSTEM;
     return heed_replay_repeat(&engine->replay, (int)warmup, (int)runs, seconds);
 }

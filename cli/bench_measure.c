@@ -202,7 +202,9 @@ static heed_status play_near(bench_run *bench, bench_row *row, bench_engine *eng
 {
     heed_status status = HEED_OK;
     bench_match *next = row->matches;
-    for (size_t i = 0; status == HEED_OK && i < bench->rival_count && !cli_interrupted(); i++) {
+    for (size_t i = 0;
+         status == HEED_OK && i < bench->rival_count && !heed_context_stopped(bench->context);
+         i++) {
         bench_rival *entry = &bench->rivals[i];
         if (!entry->open)
             continue;
@@ -228,7 +230,8 @@ static heed_status play_matches(bench_run *bench, bench_row *row, bench_engine *
     row->matches = calloc(bench->rival_count + 2, sizeof *row->matches);
     if (!row->matches)
         return HEED_ERR_NO_MEMORY;
-    for (size_t i = 0; status == HEED_OK && i < bench->rival_count && !cli_interrupted(); i++)
+    for (size_t i = 0;
+         status == HEED_OK && i < bench->rival_count && !heed_context_stopped(bench->context); i++)
         if (bench->rivals[i].open)
             status = look_at(bench, row, &bench->rivals[i], engine, expect);
     if (status == HEED_OK && bench->look > 0)
@@ -237,7 +240,7 @@ static heed_status play_matches(bench_run *bench, bench_row *row, bench_engine *
         status = bench_meet_kernel(bench, add_match(row), engine, row->summary.p50, expect);
     if (status == HEED_OK && bench->own)
         status = bench_meet_own(bench, add_match(row), engine, row->summary.p50);
-    return cli_interrupted() ? HEED_ERR_SYSTEM : status;
+    return heed_context_stopped(bench->context) ? HEED_ERR_SYSTEM : status;
 }
 
 /* The output that the matches timed must be right as well. */
@@ -290,9 +293,9 @@ static heed_status measure(bench_run *bench, bench_row *row, const bench_tensors
 }
 
 /* Why there is no figure, if there is nothing worse to say than that. */
-static cli_exit finish(bench_row *row, heed_status status)
+static cli_exit finish(const bench_run *bench, bench_row *row, heed_status status)
 {
-    if (status != HEED_OK && cli_interrupted()) {
+    if (status != HEED_OK && heed_context_stopped(bench->context)) {
         bench_row_free(row);
         return CLI_INTERRUPTED;
     }
@@ -311,18 +314,18 @@ cli_exit bench_measure(bench_run *bench, const bench_source *source, bench_row *
     row->flops = heed_problem_flops(&source->problem);
     heed_status status = bench_plan(bench, &source->problem, &plan);
     if (status != HEED_OK)
-        return finish(row, status);
+        return finish(bench, row, status);
     snprintf(row->kernel, sizeof row->kernel, "%s", heed_plan_name(plan));
     status = bench_tensors_create(&tensors, bench->context, source, bench->seed,
                                   bench_rotation_bytes(bench));
     if (status != HEED_OK) {
         heed_plan_destroy(plan);
-        return finish(row, status);
+        return finish(bench, row, status);
     }
     row->copies = tensors.copies;
     status = measure(bench, row, &tensors, plan);
     bench_tensors_free(&tensors);
-    return finish(row, status);
+    return finish(bench, row, status);
 }
 
 void bench_row_free(bench_row *row)

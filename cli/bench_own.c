@@ -97,9 +97,9 @@ static heed_status take_turns(const bench_run *bench, bench_match *match, bench_
     match->error = worker->seat.worst;
     if (status == HEED_OK)
         match->asking = cli_worker_overhead(worker, match->seconds);
-    else if (!cli_interrupted() && match->error > 1)
+    else if (!heed_context_stopped(bench->context) && match->error > 1)
         fail(match, BENCH_WRONG, worker->seat.outcome.text);
-    else if (!cli_interrupted() && worker->seat.outcome.verdict != LAB_TRIAL_OK)
+    else if (!heed_context_stopped(bench->context) && worker->seat.outcome.verdict != LAB_TRIAL_OK)
         fail(match, outcome_of(&worker->seat.outcome), worker->seat.outcome.text);
     return match->outcome == BENCH_OK ? status : HEED_OK;
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/sink.h"
 #include "heed.h"
 #include "report/table.h"
 
@@ -278,6 +279,9 @@ cli_exit cli_name_check(const char *what, const char *word, const char *(*name)(
 /* output.c: data on stdout, messages on stderr                               */
 /* -------------------------------------------------------------------------- */
 
+/* Everything below as the laboratory takes it: messages, progress, Ctrl-C. */
+extern const lab_sink cli_sink;
+
 /* One line on stderr each: the text as it is; after "heed: warning: "; after "heed: error: ". */
 void cli_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -348,15 +352,7 @@ cli_exit cli_output_close(cli_exit code);
 
 /* On a terminal at most ten times a second, in a log every 10 s. Clear it (cli_progress_end)
  * before printing anything. */
-typedef struct cli_progress {
-    const char *title;
-    size_t total;
-    bool shown; /* is stderr a terminal that can? */
-    bool dirty; /* is there a line to clear? */
-    bool timed; /* done and total are seconds */
-    int64_t start_ns;
-    int64_t last_ns;
-} cli_progress;
+typedef lab_progress cli_progress;
 cli_progress cli_progress_start(const char *title, size_t total);
 
 /* cli_progress_start_seconds() is for what has @seconds: the line says how many minutes and seconds

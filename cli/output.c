@@ -39,14 +39,6 @@ static void print_labelled(cli_style_name style, const char *label, const char *
     fputc('\n', stderr);
 }
 
-void cli_warning(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    print_labelled(CLI_WARN, "warning", format, list);
-    va_end(list);
-}
-
 /* The errors for a program that reads JSON, printed in the end if nothing else was: the second
  * variable, after that of interrupt.c, that outlives a call, as stdout does. */
 #define ERRORS_MAX 16
@@ -65,15 +57,63 @@ static void keep_error(const char *format, va_list list)
         vsnprintf(said.texts[said.count++], sizeof said.texts[0], format, list);
 }
 
+static void say_message(const char *format, va_list list) __attribute__((format(printf, 1, 0)));
+
+static void say_message(const char *format, va_list list)
+{
+    va_list again;
+    va_copy(again, list);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    vsnprintf(said.message, sizeof said.message, format, again);
+    va_end(again);
+}
+
+static void say_error(const char *format, va_list list) __attribute__((format(printf, 1, 0)));
+
+static void say_error(const char *format, va_list list)
+{
+    va_list again;
+    va_copy(again, list);
+    print_labelled(CLI_BAD, "error", format, list);
+    keep_error(format, again);
+    va_end(again);
+}
+
+static void say(void *data, lab_tone tone, const char *format, va_list list)
+    __attribute__((format(printf, 3, 0)));
+
+static void say(void *data, lab_tone tone, const char *format, va_list list)
+{
+    (void)data;
+    if (tone == LAB_MESSAGE)
+        say_message(format, list);
+    else if (tone == LAB_WARNING)
+        print_labelled(CLI_WARN, "warning", format, list);
+    else
+        say_error(format, list);
+}
+
+const lab_sink cli_sink = {
+    .interrupted = cli_interrupted,
+    .say = say,
+    .step = cli_progress_step,
+    .end = cli_progress_end,
+};
+
 void cli_message(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    vfprintf(stderr, format, list);
+    say_message(format, list);
     va_end(list);
-    fputc('\n', stderr);
+}
+
+void cli_warning(const char *format, ...)
+{
+    va_list list;
     va_start(list, format);
-    vsnprintf(said.message, sizeof said.message, format, list);
+    print_labelled(CLI_WARN, "warning", format, list);
     va_end(list);
 }
 
@@ -81,10 +121,7 @@ void cli_error(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    print_labelled(CLI_BAD, "error", format, list);
-    va_end(list);
-    va_start(list, format);
-    keep_error(format, list);
+    say_error(format, list);
     va_end(list);
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../src/measure.h"
 #include "bench_engine.h"
 #include "measure/power.h"
 
@@ -197,7 +198,7 @@ cli_exit cli_pair_run(cli_pair *pair, const bench_run *bench, const bench_source
         lab_expect_destroy(expect);
         bench_tensors_free(&tensors);
     }
-    if (status != HEED_OK && cli_interrupted())
+    if (status != HEED_OK && heed_context_stopped(bench->context))
         return CLI_INTERRUPTED;
     if (status != HEED_OK)
         pair->outcome = bench_outcome_of(status, pair->reason);

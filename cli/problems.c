@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/beside.h"
 #include "cli.h"
-#include "report/beside.h"
 #include "search/space.h"
 #include "shapes/shapes.h"
 

@@ -18,27 +18,26 @@
     79 /* narrower than the narrowest terminal in use, so that the line never wraps \
         */
 
-cli_progress cli_progress_start(const char *title, size_t total)
+lab_progress cli_progress_start(const char *title, size_t total)
 {
-    const char *term = getenv("TERM");
-    bool shown = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
-    int64_t now = heed_clock_ns();
-    return (cli_progress){ .title = title,
-                           .total = total,
-                           .shown = shown,
-                           .start_ns = now,
-                           .last_ns = shown ? now - REDRAW_NS : now };
+    return lab_progress_start(&cli_sink, title, total);
 }
 
-cli_progress cli_progress_start_seconds(const char *title, double seconds)
+lab_progress cli_progress_start_seconds(const char *title, double seconds)
 {
-    cli_progress progress = cli_progress_start(title, (size_t)(seconds + 0.5));
-    progress.timed = true;
-    return progress;
+    return lab_progress_start_seconds(&cli_sink, title, seconds);
+}
+
+/* A terminal shows it at once, a log after a while. */
+static void look_at_stderr(lab_progress *progress)
+{
+    const char *term = getenv("TERM");
+    progress->shown = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+    progress->last_ns = progress->start_ns - (progress->shown ? REDRAW_NS : 0);
 }
 
 /* "3 of 9, 1:05 left  ", "0:12 of 1:00  ", or "3  " where nobody knows how many there will be. */
-static void print_amount(const cli_progress *progress, size_t done, int64_t now, char *text,
+static void print_amount(const lab_progress *progress, size_t done, int64_t now, char *text,
                          size_t size)
 {
     char left[48] = "", one[LAB_FORMAT_SIZE], all[LAB_FORMAT_SIZE];
@@ -59,9 +58,11 @@ static void print_amount(const cli_progress *progress, size_t done, int64_t now,
     snprintf(text, size, "%zu of %zu%s", done, progress->total, left);
 }
 
-void cli_progress_step(cli_progress *progress, size_t done, const char *what)
+void cli_progress_step(lab_progress *progress, size_t done, const char *what)
 {
     int64_t now = heed_clock_ns();
+    if (progress->last_ns == 0)
+        look_at_stderr(progress);
     if (!progress->title || now - progress->last_ns < (progress->shown ? REDRAW_NS : LOG_NS))
         return;
 
@@ -75,7 +76,7 @@ void cli_progress_step(cli_progress *progress, size_t done, const char *what)
     progress->dirty = progress->shown;
 }
 
-void cli_progress_end(cli_progress *progress)
+void cli_progress_end(lab_progress *progress)
 {
     if (progress->dirty) {
         fputs("\r\033[K", stderr);

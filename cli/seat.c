@@ -259,7 +259,7 @@ static heed_status look(cli_seat *seat)
 heed_status cli_seat_block(void *data, double *seconds)
 {
     cli_seat *seat = data;
-    if (cli_interrupted())
+    if (lab_limits_interrupted(&seat->limits))
         return HEED_ERR_SYSTEM;
     seat->blocks++;
     if (!lab_fresh_begin(&seat->fresh) || !lab_random_secret(&seat->lot, 1))

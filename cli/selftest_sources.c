@@ -88,7 +88,8 @@ static void run(void *data, const lab_mutant_source *source, lab_selftest_outcom
         status = bench_tensors_create(&tensors, context, &problem, 7, 0);
     if (status == HEED_OK) {
         cli_seat seat = { .limits = { .run_seconds = RUN_SECONDS,
-                                      .tensor_bytes = (size_t)16 << 20 } };
+                                      .tensor_bytes = (size_t)16 << 20,
+                                      .interrupted = cli_interrupted } };
         const lab_candidate candidate = { .name = source->name,
                                           .language = LAB_LANGUAGE_C,
                                           .source = text,

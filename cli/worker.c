@@ -78,14 +78,14 @@ static heed_status block(void *data, double *seconds)
 {
     cli_worker *worker = data;
     heed_status status = cli_seat_block(&worker->seat, seconds);
-    return status == HEED_OK || cli_interrupted() ? status : fail(worker);
+    return status == HEED_OK || lab_limits_interrupted(&worker->limits) ? status : fail(worker);
 }
 
 static heed_status renew(void *data, uint64_t common, uint64_t own)
 {
     cli_worker *worker = data;
     heed_status status = cli_seat_renew(&worker->seat, common, own);
-    return status == HEED_OK || cli_interrupted() ? status : fail(worker);
+    return status == HEED_OK || lab_limits_interrupted(&worker->limits) ? status : fail(worker);
 }
 
 static heed_status start(void *data, const bench_tensors *tensors, double *seconds)
@@ -137,7 +137,7 @@ lab_record_verdict cli_worker_fault(const cli_worker *worker)
     const cli_seat *seat = &worker->seat;
     lab_record_verdict verdict = lab_record_verdict_find(
         lab_trial_verdict_name(seat->outcome.verdict));
-    if (cli_interrupted())
+    if (lab_limits_interrupted(&worker->limits))
         return LAB_RECORD_OK;
     if (seat->worst > 1)
         return LAB_RECORD_WRONG;

@@ -146,6 +146,11 @@ void heed_context_stop(heed_context *context, heed_stop_fn *stop)
     context->stop = stop;
 }
 
+bool heed_context_stopped(const heed_context *context)
+{
+    return context->stop && context->stop();
+}
+
 int heed_context_threads(const heed_context *context)
 {
     return context ? context->machine.threads : 0;

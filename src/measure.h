@@ -39,4 +39,7 @@ heed_status heed_sample(heed_sample_fn *fn, void *data, const heed_sampling *sam
 typedef bool heed_stop_fn(void);
 void heed_context_stop(heed_context *context, heed_stop_fn *stop);
 
+/* heed_context_stopped() asks that @stop. */
+bool heed_context_stopped(const heed_context *context);
+
 #endif /* HEED_MEASURE_H */

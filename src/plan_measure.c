@@ -100,8 +100,7 @@ static heed_status make_tensors(bench *b, const heed_problem *p)
 /* Asked before every execution: a long problem's may take seconds. */
 static heed_status go_on(const bench *b)
 {
-    const heed_context *context = b->trial.context;
-    if (context->stop && context->stop())
+    if (heed_context_stopped(b->trial.context))
         return heed_fail(HEED_ERR_SYSTEM, "measuring was interrupted");
     return HEED_OK;
 }

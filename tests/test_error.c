@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "lab/report/error.h"
+#include "lab/base/error.h"
 
 static void test_control_characters_are_shown(void **state)
 {

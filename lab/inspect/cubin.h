@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "report/error.h"
+#include "base/error.h"
 
 /* Longest name of a kernel that is kept; a longer one is cut, and its code and spills are unknown.
  * Those of templates have thousands of characters. */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "report/error.h"
+#include "base/error.h"
 
 #define LAB_DISASSEMBLER_PATH_SIZE 4096
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "report/error.h"
+#include "base/error.h"
 
 /* The rows of metrics.def. */
 typedef enum lab_metric {

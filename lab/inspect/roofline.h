@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "heed.h"
-#include "lab/report/error.h"
+#include "lab/base/error.h"
 
 typedef enum lab_roof {
     LAB_ROOF_MATRIX,

@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "report/error.h"
+#include "base/error.h"
 
 typedef enum lab_sass_class {
 #define LAB_SASS_CLASS(symbol, name, what) symbol,

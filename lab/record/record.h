@@ -45,8 +45,8 @@
 #ifndef LAB_RECORD_H
 #define LAB_RECORD_H
 
+#include "base/error.h"
 #include "record/trial.h"
-#include "report/error.h"
 
 typedef struct lab_record lab_record;
 

@@ -13,7 +13,7 @@
 #define LAB_DECLARE_H
 
 #include "heed.h"
-#include "lab/report/error.h"
+#include "lab/base/error.h"
 #include "lab/trial/candidate.h"
 
 #define LAB_DECLARED_KNOBS 4

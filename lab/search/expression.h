@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lab/report/error.h"
+#include "lab/base/error.h"
 
 /* Room for a name with its null byte. A name is a letter or underscore, then these and digits. */
 #define LAB_NAME_SIZE 32

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lab/report/beside.h"
+#include "lab/base/beside.h"
 #include "lab/trial/log.h"
 #include "lab/trial/peer.h"
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "heed.h"
-#include "lab/report/error.h"
+#include "lab/base/error.h"
 #include "lab/search/clues.h"
 
 /* How much a proposer is told. */

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lab/report/error.h"
+#include "lab/base/error.h"
 
 typedef enum lab_fact {
     LAB_FACT_REGISTERS, /* of a thread */

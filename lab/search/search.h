@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "heed.h"
-#include "lab/report/error.h"
+#include "lab/base/error.h"
 #include "lab/search/dice.h"
 #include "lab/search/space.h"
 

@@ -17,7 +17,7 @@
 
 #include <stddef.h>
 
-#include "lab/report/error.h"
+#include "lab/base/error.h"
 #include "lab/search/expression.h"
 
 #define LAB_SOURCE_REGIONS 16

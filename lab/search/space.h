@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #include "heed.h"
-#include "lab/report/error.h"
+#include "lab/base/error.h"
 #include "lab/search/expression.h"
 #include "lab/search/prospect.h"
 

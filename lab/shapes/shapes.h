@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "heed.h"
-#include "lab/report/error.h"
+#include "lab/base/error.h"
 
 typedef struct lab_shape {
     char spec[HEED_SPEC_SIZE]; /* canonical, however the file says it */

@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/error.h"
 #include "heed.h"
-#include "report/error.h"
 
 /* lab_file_open() opens @path for reading, "-" being the standard input. HEED_ERR_SYSTEM, with the
  * system's reason, if it cannot or it is a folder. */

@@ -115,7 +115,7 @@ static lab_trial_verdict listen_to(job *it, lab_process *process)
                                  { .fd = process->out, .events = POLLIN } };
         if (heed_clock_ns() > deadline)
             return LAB_TRIAL_HUNG;
-        if (it->task->limits->interrupted && it->task->limits->interrupted())
+        if (lab_limits_interrupted(it->task->limits))
             return LAB_TRIAL_INTERRUPTED;
         if (poll(fds, 2, LOOK_MS) <= 0)
             continue;

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lab/report/beside.h"
+#include "lab/base/beside.h"
 
 /* Where peers lie, seen from the folder of the running program: in a build tree, and in an
  * installation. */

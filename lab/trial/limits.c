@@ -25,3 +25,8 @@ lab_limits lab_limits_fill(const lab_limits *limits)
         full.device = "cuda";
     return full;
 }
+
+bool lab_limits_interrupted(const lab_limits *limits)
+{
+    return limits->interrupted && limits->interrupted();
+}

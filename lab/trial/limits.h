@@ -23,4 +23,7 @@ typedef struct lab_limits {
 /* lab_limits_fill() returns @limits, or all defaults for NULL, with every default written out. */
 lab_limits lab_limits_fill(const lab_limits *limits);
 
+/* lab_limits_interrupted() asks limits->interrupted. */
+bool lab_limits_interrupted(const lab_limits *limits);
+
 #endif /* LAB_LIMITS_H */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "lab/report/beside.h"
+#include "lab/base/beside.h"
 
 bool lab_program_find(const char *name, char path[PATH_MAX], lab_trial_outcome *outcome)
 {

@@ -1,7 +1,7 @@
 /*
  * beside.c - what lies around the running program
  */
-#include "lab/report/beside.h"
+#include "lab/base/beside.h"
 
 #include <stdio.h>
 #include <string.h>

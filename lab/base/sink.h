@@ -1,0 +1,66 @@
+/*
+ * sink.h - what the laboratory tells while it works, and how it is stopped
+ *
+ *     const lab_sink sink = { .interrupted = stop_pressed, .say = print, .data = window };
+ *     lab_progress progress = lab_progress_start(&sink, "timing", count);
+ *     lab_progress_step(&progress, i, spec);   after each
+ *     lab_progress_end(&progress);
+ *
+ * The laboratory prints nothing itself. Every member may be NULL, and so may the sink: then nothing
+ * is shown, and nothing stops the work.
+ */
+#ifndef LAB_SINK_H
+#define LAB_SINK_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum lab_tone {
+    LAB_MESSAGE,
+    LAB_WARNING,
+    LAB_COMPLAINT /* an error, after which the function that says it fails */
+} lab_tone;
+
+typedef struct lab_progress lab_progress;
+
+typedef struct lab_sink {
+    void *data;                /* of the caller */
+    bool (*interrupted)(void); /* from any thread: is the work to end early? */
+    void (*say)(void *data, lab_tone tone, const char *format, va_list list)
+        __attribute__((format(printf, 3, 0)));
+    void (*step)(lab_progress *progress, size_t done, const char *what);
+    void (*end)(lab_progress *progress);
+} lab_sink;
+
+/* How far a long piece of work is. A zeroed one shows nothing. */
+struct lab_progress {
+    const lab_sink *sink;
+    const char *title;
+    size_t total;     /* 0: not known */
+    bool timed;       /* done and total are seconds */
+    int64_t start_ns; /* of heed_clock_ns() */
+    int64_t last_ns;  /* the sink's own: when it last showed it, ... */
+    bool shown;       /* ... on something that can draw it again, ... */
+    bool dirty;       /* ... where it still stands */
+};
+
+/* lab_interrupted() says whether the work is to end early. A function that finds so gives back what
+ * it holds and returns HEED_ERR_SYSTEM. */
+bool lab_interrupted(const lab_sink *sink);
+
+/* lab_say() tells a line of text, without a newline. */
+void lab_say(const lab_sink *sink, lab_tone tone, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* lab_progress_start() begins @total steps, lab_progress_start_seconds() what takes @seconds. */
+lab_progress lab_progress_start(const lab_sink *sink, const char *title, size_t total);
+lab_progress lab_progress_start_seconds(const lab_sink *sink, const char *title, double seconds);
+
+/* lab_progress_step() says that @done steps are finished, and what comes next: @what, or NULL.
+ * lab_progress_end() comes before anything else is shown; another step may follow. */
+void lab_progress_step(lab_progress *progress, size_t done, const char *what);
+void lab_progress_end(lab_progress *progress);
+
+#endif /* LAB_SINK_H */
