@@ -67,6 +67,18 @@ prose() {
     scripts/prose.py
 }
 
+# Relative links of Markdown files must lead somewhere.
+links() {
+    files '*.md' | xargs python3 -c '
+import pathlib, re, sys
+broken = 0
+for path in map(pathlib.Path, sys.argv[1:]):
+    for link in re.findall(r"\]\(([^)#: ]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+        if not (path.parent / link).exists():
+            broken = print(f"{path}: {link} does not exist") or 1
+sys.exit(broken)'
+}
+
 manuals() {
     find "$build" -name '*.[1-9]' -path '*man*' -print0 2>/dev/null |
         xargs -0 -r mandoc -T lint -W warning
@@ -79,6 +91,7 @@ check cppcheck cppcheck_all
 check shellcheck scripts
 check python python
 check prose prose
+check links links
 check mandoc manuals
 if [ -n "$failed" ]; then
     echo "not clean:$failed"

@@ -1,6 +1,5 @@
 /*
- * attn_few_template.h - attention for few queries, as in decoding: head dims in the lanes of
- * vectors
+ * attn_few_template.h - attention for few queries (decode): head dims in the lanes of vectors
  *
  * With a handful of rows there is nothing to fill the lanes of a strip with, and reading K and V
  * once is what takes the time. So K and V are taken as they come, a row at a time: logits are dot

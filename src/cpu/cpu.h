@@ -1,11 +1,12 @@
 /*
  * cpu.h - what the CPU kernels share: one execution as a set of independent tasks
  *
- * The query heads that read one key/value head form a group. Their queries are the rows of one tall
- * matrix: row r is query r / group of the group's head r % group, so that rows in order see ever
- * more keys under a causal mask, and K and V are read once for the whole group. A task is a block
- * of these rows against one range of the keys. Where keys are split among tasks, each task leaves a
- * normalized partial result with its maximum and sum, and a second pass merges them.
+ * The query heads that read one key/value head (GQA) form a group. Their queries are the rows of
+ * one tall matrix: row r is query r / group of the group's head r % group, so that rows in order
+ * see ever more keys under a causal mask, and K and V are read once for the whole group. A task is
+ * a block of these rows against one range of the keys. Where keys are split among tasks (split-KV),
+ * each task leaves a normalized partial result with its maximum and sum, and a second pass merges
+ * them.
  */
 #ifndef HEED_CPU_H
 #define HEED_CPU_H

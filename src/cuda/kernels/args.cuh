@@ -1,5 +1,5 @@
 /*
- * args.cuh - what a CUDA kernel is told of one execution; included by host and device code alike
+ * args.cuh - the arguments of a launch, for host and device code alike
  *
  * Everything that may differ between two executions of the same compiled kernel: lengths, strides,
  * addresses, but not element type, head dims and mask. Strides are in elements.

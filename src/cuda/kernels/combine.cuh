@@ -1,7 +1,7 @@
 /*
- * combine.cuh - merges what the blocks that share the keys of the same rows have left
+ * combine.cuh - the merge of split-KV: the partial results of blocks that split the keys of a row
  *
- * Each of them has left its part of O, normalized, and the LSE of its keys; one that saw no key has
+ * Each block has left its part of O, normalized, and the LSE of its keys; one that saw no key has
  * left zeros and -infinity. The whole is the mean of the parts, weighted by the exponentials of
  * their LSEs. A kernel may call combine_rows() where all parts are there, in its last block to get
  * so far; else heed_combine is a second launch. Both add the same numbers in the same order.

@@ -1,5 +1,5 @@
 /*
- * mma_load.cuh - Q, K and V on their way into shared memory, and what is done to them there
+ * mma_load.cuh - copies of Q, K and V to shared memory, and the fixes that they need there
  */
 #ifndef HEED_MMA_LOAD_CUH
 #define HEED_MMA_LOAD_CUH

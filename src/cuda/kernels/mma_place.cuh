@@ -1,5 +1,5 @@
 /*
- * mma_place.cuh - which rows and keys a block of attn_mma.cu works on, and which of them a thread
+ * mma_place.cuh - for the prologue of attn_mma.cu: the rows and keys of a block and of a thread
  */
 #ifndef HEED_MMA_PLACE_CUH
 #define HEED_MMA_PLACE_CUH

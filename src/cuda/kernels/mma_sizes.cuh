@@ -1,6 +1,6 @@
 /*
- * mma_sizes.cuh - what the knobs of attn_mma.cu come to: threads, fragments, and how shared memory
- * is laid out
+ * mma_sizes.cuh - constants of attn_mma.cu that follow from its knobs: threads, fragments, and the
+ * layout of shared memory
  */
 #ifndef HEED_MMA_SIZES_CUH
 #define HEED_MMA_SIZES_CUH

@@ -1,6 +1,6 @@
 /*
- * mma_store.cuh - from a warp's sums to the results: groups merged, rows normalized, O and LSE
- * stored, and the parts of blocks that share keys merged
+ * mma_store.cuh - the epilogue of attn_mma.cu: groups are merged, rows normalized, O and LSE stored,
+ * and the parts of blocks that split the keys merged
  */
 #ifndef HEED_MMA_STORE_CUH
 #define HEED_MMA_STORE_CUH

@@ -1,5 +1,5 @@
 /*
- * order.cuh - in which order blocks of rows are worked on
+ * order.cuh - the tile scheduler: which work item, a block of rows of one head, is worked on when
  */
 #ifndef HEED_ORDER_CUH
 #define HEED_ORDER_CUH

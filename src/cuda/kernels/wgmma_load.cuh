@@ -1,6 +1,6 @@
 /*
- * wgmma_load.cuh - the warpgroup that loads: one thread starts the copies of K, one those of Q and
- * V; two warps take values that are not finite out of tiles of V that a mask cuts through
+ * wgmma_load.cuh - the producer warpgroup: one thread starts the copies of K, one those of Q and V;
+ * two warps take values that are not finite out of tiles of V that a mask cuts through
  */
 #ifndef HEED_WGMMA_LOAD_CUH
 #define HEED_WGMMA_LOAD_CUH

@@ -1,6 +1,6 @@
 /*
- * wgmma_merge.cuh - teams of row groups that share their rows become one: each leaves its sums in
- * shared memory, of this block or of the other one of a pair; then every thread takes columns of
+ * wgmma_merge.cuh - the epilogue of teams of row groups that share their rows: each leaves its sums
+ * in shared memory, of this block or of the other one of a pair; then every thread takes columns of
  * one row from all teams, divides by the sum of the weights, and stores them
  *
  * A pair of blocks merges half of the rows each. Sums that one leaves in the other's shared memory

@@ -1,6 +1,6 @@
 /*
- * wgmma_place.cuh - which rows and keys a block of attn_wgmma.cu works on, and which of them a
- * warpgroup; its barriers
+ * wgmma_place.cuh - for the prologue of attn_wgmma.cu: the rows and keys of a block, those of each
+ * warpgroup, and its barriers
  */
 #ifndef HEED_WGMMA_PLACE_CUH
 #define HEED_WGMMA_PLACE_CUH

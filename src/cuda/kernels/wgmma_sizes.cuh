@@ -1,6 +1,6 @@
 /*
- * wgmma_sizes.cuh - what the knobs of attn_wgmma.cu come to: threads, registers, fragments, and how
- * shared memory is laid out
+ * wgmma_sizes.cuh - constants of attn_wgmma.cu that follow from its knobs: threads, registers,
+ * fragments, and the layout of shared memory
  */
 #ifndef HEED_WGMMA_SIZES_CUH
 #define HEED_WGMMA_SIZES_CUH

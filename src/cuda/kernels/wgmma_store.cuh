@@ -1,6 +1,6 @@
 /*
- * wgmma_store.cuh - from the sums of a warpgroup with rows of its own to the results: rows
- * normalized, O and LSE stored
+ * wgmma_store.cuh - the epilogue of a row group with rows of its own: O is normalized, O and LSE are
+ * stored
  */
 #ifndef HEED_WGMMA_STORE_CUH
 #define HEED_WGMMA_STORE_CUH

@@ -1,5 +1,5 @@
 /*
- * wgmma_tile.cuh - the products of a warpgroup with one tile of keys
+ * wgmma_tile.cuh - the products of a consumer warpgroup with one tile of keys
  */
 #ifndef HEED_WGMMA_TILE_CUH
 #define HEED_WGMMA_TILE_CUH

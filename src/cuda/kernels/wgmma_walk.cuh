@@ -1,6 +1,6 @@
 /*
- * wgmma_walk.cuh - how a warpgroup of attn_wgmma.cu walks through its tiles of keys, in one of
- * three orders
+ * wgmma_walk.cuh - the main loop of a consumer warpgroup of attn_wgmma.cu over its tiles of keys, in
+ * one of three orders
  */
 #ifndef HEED_WGMMA_WALK_CUH
 #define HEED_WGMMA_WALK_CUH
