@@ -130,8 +130,7 @@ static cli_exit run(const cli_args *args)
     ablate_run ablate = { .args = args,
                           .only = cli_args_text(args, "only"),
                           .planted = !cli_args_flag(args, "no-planted"),
-                          .bench = { .args = args,
-                                     .effort = HEED_ESTIMATE,
+                          .bench = { .effort = HEED_ESTIMATE,
                                      .kernel = cli_args_text(args, "kernel"),
                                      .seconds = cli_args_given(args, "seconds")
                                                     ? cli_args_real(args, "seconds")

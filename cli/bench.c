@@ -11,6 +11,35 @@
 #include "roofline.h"
 #include "source.h"
 
+cli_exit bench_exit_of(bench_outcome outcome)
+{
+    static const cli_exit codes[] = {
+        [BENCH_OK] = CLI_OK,
+        [BENCH_REFUSED] = CLI_UNSUPPORTED,
+        [BENCH_SKIPPED] = CLI_OK,
+        [BENCH_FAILED] = CLI_ENVIRONMENT,
+        [BENCH_WRONG] = CLI_VERIFY_FAILED,
+        [BENCH_IMPOSSIBLE] = CLI_FINDING,
+    };
+    return codes[outcome];
+}
+
+cli_exit bench_exit_of_work(heed_status status)
+{
+    return status == HEED_OK ? CLI_OK : CLI_INTERRUPTED;
+}
+
+cli_exit bench_open_peers(bench_run *bench)
+{
+    lab_error error;
+    heed_status status = bench_rivals_open(bench, &error);
+    if (status == HEED_ERR_SYSTEM)
+        return CLI_INTERRUPTED;
+    if (status != HEED_OK)
+        cli_error("%s%s", status == HEED_ERR_INVALID ? "--peers: " : "", error.text);
+    return cli_exit_of(status);
+}
+
 static const char *const efforts[] = { "estimate", "measure", "patient", NULL };
 
 /* A load above this is worth a warning: something else wants the cores. */
@@ -50,7 +79,7 @@ static cli_exit measure_all(bench_run *bench, const bench_sources *sources)
     for (size_t i = 0; code == CLI_OK && i < sources->count; i++) {
         heed_problem_print(&sources->items[i].problem, spec, sizeof spec);
         cli_progress_step(&progress, i, spec);
-        code = bench_measure(bench, &sources->items[i], &bench->rows[i]);
+        code = bench_exit_of_work(bench_measure(bench, &sources->items[i], &bench->rows[i]));
         if (code == CLI_OK)
             bench->row_count++;
     }
@@ -87,45 +116,44 @@ static cli_exit verdict(const bench_run *bench)
     return code == CLI_OK ? check_backends(bench) : code;
 }
 
-static cli_exit print(bench_run *bench)
+static cli_exit print(const bench_run *bench, const bench_options *options)
 {
-    const char *folder = cli_args_text(bench->args, "record");
-    bench->manifest = folder ? cli_manifest_take() : NULL; /* what is printed names it, too */
-    cli_exit code = cli_args_json(bench->args) ? bench_print_json(bench) : bench_print_table(bench);
-    if (code == CLI_OK && folder)
-        code = bench_record(bench, folder);
-    json_decref(bench->manifest);
-    bench->manifest = NULL;
+    json_t *manifest = options->record ? cli_manifest_take() : NULL; /* stdout names it, too */
+    cli_exit code = options->json ? bench_print_json(bench, manifest) : bench_print_table(bench);
+    if (code == CLI_OK && options->record)
+        code = bench_record(bench, options, manifest);
+    json_decref(manifest);
     return code;
 }
 
-void bench_look_at_device(bench_run *bench)
+/* Can the user's kernel run on all problems? */
+static cli_exit open_own(const bench_run *bench, cli_source *own, const bench_sources *sources)
 {
-    const char *device = cli_device(bench->args);
-    bool host = heed_device_is_host(bench->context);
-    lab_environment_read(&bench->environment);
-    bench->replay |= !host;
-    bench->host_threads = host ? heed_context_threads(bench->context) : lab_environment_cores();
-    if (bench->replay)
-        snprintf(bench->device, sizeof bench->device, "%s",
-                 host                               ? "cpu"
-                 : strncmp(device, "cuda:", 5) == 0 ? device
-                                                    : "cuda:0");
+    const cli_source_place place = { .on_host = heed_device_is_host(bench->context),
+                                     .device = bench->device,
+                                     .name = heed_context_device(bench->context) };
+    if (!bench->own)
+        return CLI_OK;
+    heed_problem *problems = calloc(sources->count + 1, sizeof *problems);
+    if (!problems)
+        return CLI_ENVIRONMENT;
+    for (size_t i = 0; i < sources->count; i++)
+        problems[i] = sources->items[i].problem;
+    cli_exit code = cli_source_check(own, &place, problems, sources->count);
+    free(problems);
+    return code;
 }
 
-static cli_exit run_bench(bench_run *bench, const bench_sources *sources)
+/* Everything is timed and printed. */
+static cli_exit run_bench(bench_run *bench, const bench_sources *sources,
+                          const bench_options *options, cli_source *own)
 {
-    bench_look_at_device(bench);
-    if (heed_device_is_host(bench->context))
-        warn_if_busy(&bench->environment);
-    if (cli_args_flag(bench->args, "calibrate")) {
-        cli_exit done = cli_args_given(bench->args, "duels") ? bench_duel_itself(bench, sources)
-                                                             : bench_calibrate(bench, sources);
-        return done == CLI_OK ? cli_wisdom_save(bench->context, bench->args) : done;
-    }
-    cli_exit code = bench_own_open(bench, sources);
+    if (options->calibrate)
+        return options->duels > 0 ? bench_duel_itself(bench, sources, options)
+                                  : bench_calibrate(bench, sources, options);
+    cli_exit code = open_own(bench, own, sources);
     if (code == CLI_OK)
-        code = bench_rivals_open(bench);
+        code = bench_open_peers(bench);
     if (code == CLI_OK) {
         if (!roofline_known(&bench->roofline, bench->context))
             memset(&bench->roofline, 0, sizeof bench->roofline);
@@ -133,18 +161,20 @@ static cli_exit run_bench(bench_run *bench, const bench_sources *sources)
         code = measure_all(bench, sources);
     }
     if (code == CLI_OK || code == CLI_INTERRUPTED) {
-        cli_exit printed = print(bench);
+        cli_exit printed = print(bench, options);
         if (printed != CLI_OK)
             code = printed;
     }
-    cli_exit saved = code == CLI_OK ? cli_wisdom_save(bench->context, bench->args) : CLI_OK;
-    if (code == CLI_OK)
-        code = saved == CLI_OK ? verdict(bench) : saved;
+    return code;
+}
+
+static void free_run(bench_run *bench)
+{
     for (size_t i = 0; i < bench->row_count; i++)
         bench_row_free(&bench->rows[i]);
     free(bench->rows);
     bench_rivals_close(bench);
-    return code;
+    heed_context_destroy(bench->context);
 }
 
 /* --calibrate compares a kernel with itself: what asks for something else beside it is a mistake.
@@ -196,32 +226,61 @@ static cli_exit check(const cli_args *args)
     return code == CLI_OK ? cli_kernel_check_of(args, "against") : code;
 }
 
-static cli_exit run(const cli_args *args)
+/* The options of the run, as they were given. */
+static bench_run read_run(const cli_args *args)
 {
-    bench_run bench = { .args = args,
+    return (bench_run){ .sink = &cli_sink,
                         .effort = (heed_effort)cli_args_choice(args, "effort"),
                         .kernel = cli_args_text(args, "kernel"),
                         .against = cli_args_text(args, "against"),
+                        .rival_names = cli_args_text(args, "peers"),
                         .seconds = cli_args_real(args, "seconds"),
                         .margin = cli_args_real(args, "margin") / 100,
-                        .detect = cli_args_real(args, "detect") / 100,
                         .cold = cli_args_flag(args, "cold"),
                         .replay = cli_args_flag(args, "replay"),
                         .seed = (uint64_t)cli_args_integer(args, "seed") };
+}
+
+static bench_options read_options(const cli_args *args)
+{
+    return (bench_options){ .json = cli_args_json(args),
+                            .record = cli_args_text(args, "record"),
+                            .shapes = cli_args_text(args, "shapes"),
+                            .calibrate = cli_args_flag(args, "calibrate"),
+                            .detect = cli_args_real(args, "detect") / 100,
+                            .duels = (size_t)cli_args_integer(args, "duels"),
+                            .source = cli_args_text(args, "source"),
+                            .planted = cli_args_real(args, "planted") / 100,
+                            .time_limit = cli_args_real(args, "time-limit") };
+}
+
+static cli_exit run(const cli_args *args)
+{
+    bench_run bench = read_run(args);
+    const bench_options chosen = read_options(args);
     bench_sources sources = { .count = 0 };
     cli_source own = { .text = NULL };
+    bench_own opponent = { .name = own.name, .path = chosen.source, .worker = &own.worker };
     cli_exit code = check(args);
-    if (code == CLI_OK && cli_args_given(args, "source") && !cli_args_flag(args, "calibrate")) {
-        bench.own = &own;
+    if (code == CLI_OK && chosen.source && !chosen.calibrate) {
+        bench.own = &opponent;
         code = cli_source_read(&own, args);
     }
     if (code == CLI_OK)
         code = bench_sources_read(&sources, args);
     if (code == CLI_OK)
         code = cli_context_open(&bench.context, args);
+    if (code == CLI_OK) {
+        bench_look_at_device(&bench, cli_device(args));
+        if (heed_device_is_host(bench.context))
+            warn_if_busy(&bench.environment);
+        code = run_bench(&bench, &sources, &chosen, &own);
+    }
     if (code == CLI_OK)
-        code = run_bench(&bench, &sources);
-    heed_context_destroy(bench.context);
+        code = cli_wisdom_save(bench.context, args);
+    if (code == CLI_OK && !chosen.calibrate)
+        code = verdict(&bench);
+    free_run(&bench);
     bench_sources_free(&sources);
     cli_source_free(&own);
     return code;

@@ -8,6 +8,7 @@
 #define CLI_BENCH_H
 
 #include "../src/device.h"
+#include "base/error.h"
 #include "cli.h"
 #include "inspect/roofline.h"
 #include "measure/ceiling.h"
@@ -18,6 +19,19 @@
 #include "tensor/view.h"
 #include "trial/rival.h"
 #include "verify/expect.h"
+
+/* The options of `heed bench` that are not of a bench_run. */
+typedef struct bench_options {
+    bool json;
+    const char *record; /* the folder of records, or NULL */
+    const char *shapes; /* the file of the problems, or NULL */
+    bool calibrate;
+    double detect;      /* the difference that --calibrate is asked about */
+    size_t duels;       /* 0: none */
+    const char *source; /* whose kernel stands beside itself in --duels; NULL: heed's plan */
+    double planted;     /* how much longer its copy is to take, as a share; 0: as long */
+    double time_limit;  /* seconds, of all duels */
+} bench_options;
 
 /* -------------------------------------------------------------------------- */
 /* bench_sources.c: what to time                                              */
@@ -120,6 +134,9 @@ const char *bench_outcome_name(bench_outcome outcome);
 bench_outcome bench_outcome_of(heed_status status, char reason[LAB_PEER_REASON_SIZE]);
 cli_exit bench_exit_of(bench_outcome outcome);
 
+/* bench_exit_of_work() returns the exit code of timing that nothing but Ctrl-C can end early. */
+cli_exit bench_exit_of_work(heed_status status);
+
 /* heed against one opponent on one problem. */
 typedef struct bench_match {
     const char *name; /* of the opponent */
@@ -176,20 +193,27 @@ typedef struct bench_rival {
     double rate; /* best operations per second so far; 0: not known */
 } bench_rival;
 
+/* A user's kernel as an opponent. */
+typedef struct bench_own {
+    const char *name; /* of its file, without folders */
+    const char *path;
+    struct cli_worker *worker;
+} bench_own;
+
 /* The whole run. */
 typedef struct bench_run {
-    const cli_args *args;
     heed_context *context;
+    const lab_sink *sink; /* NULL: nothing is shown */
     heed_effort effort;
-    const char *kernel;     /* NULL: the planner's choice */
-    const char *against;    /* another kernel as an opponent, or NULL */
-    struct cli_source *own; /* a user's source as an opponent, or NULL */
-    double seconds;         /* for heed alone, and for each match */
+    const char *kernel;      /* NULL: the planner's choice */
+    const char *against;     /* another kernel as an opponent, or NULL */
+    const char *rival_names; /* rivals, separated by commas, or "none"; NULL: all that are found */
+    bench_own *own;          /* a user's kernel as an opponent, or NULL */
+    double seconds;          /* for heed alone, and for each match */
     double look; /* for heed alone, and for a first match with each rival, where all that is
                     asked is which is the fastest: it alone, and those near it, get the whole
                     time. 0: all do */
     double margin;
-    double detect;       /* the difference that --calibrate is asked about */
     int64_t deadline_ns; /* of heed_clock_ns(): no rival is started or met later; 0: none */
     bool cold;
     bool replay;     /* time by replays, as on a device that works by itself, not by single calls */
@@ -201,7 +225,6 @@ typedef struct bench_run {
     bench_rival *rivals;
     size_t rival_count;
     lab_environment environment;
-    json_t *manifest;   /* what it was made with (manifest.h), where it is recorded; else NULL */
     double ceilings[3]; /* operations per second, by type; 0: not measured */
     const char *ceiling_loops[3];
     double copy;           /* bytes per second */
@@ -212,9 +235,9 @@ typedef struct bench_run {
     size_t row_count;
 } bench_run;
 
-/* bench_look_at_device() reads environment, and fills in what the context of @bench, made as its
- * args say, means for a run: replay, device, host_threads. */
-void bench_look_at_device(bench_run *bench);
+/* bench_look_at_device() reads environment, and fills in what the context of @bench, made for
+ * @device such as "cuda:0", means for a run: replay, device, host_threads. */
+void bench_look_at_device(bench_run *bench, const char *device);
 
 /* bench_ceiling() returns the ceiling for @type, measuring it the first time, and again if @again.
  * 0: it could not. */
@@ -225,9 +248,9 @@ double bench_ceiling(bench_run *bench, heed_type type, bool again);
 double bench_of_roofline(const bench_row *row);
 
 /* bench_measure() times one problem: heed alone, then against each opponent. A failure of a
- * kernel or a rival is an outcome of the row; CLI_ENVIRONMENT and CLI_INTERRUPTED, with @row freed,
- * are the only failures. */
-cli_exit bench_measure(bench_run *bench, const bench_source *source, bench_row *row);
+ * kernel or a rival is an outcome of the row; HEED_ERR_SYSTEM after Ctrl-C, with @row freed, is the
+ * only failure. */
+heed_status bench_measure(bench_run *bench, const bench_source *source, bench_row *row);
 void bench_row_free(bench_row *row);
 
 /* bench_late() says whether the deadline of @bench has passed. */
@@ -237,9 +260,7 @@ bool bench_late(const bench_run *bench);
 /* bench_own.c: a user's source                                    */
 /* -------------------------------------------------------------------------- */
 
-/* bench_own_open() makes sure that bench->own, if there is one, can run on the problems of
- * @sources: see cli_source_check(). bench_own_outcome() returns the worst that happened to it. */
-cli_exit bench_own_open(bench_run *bench, const bench_sources *sources);
+/* bench_own_outcome() returns the worst that happened to bench->own. */
 bench_outcome bench_own_outcome(const bench_run *bench);
 
 /* -------------------------------------------------------------------------- */
@@ -259,25 +280,30 @@ typedef struct bench_calibration {
     lab_duel duel;     /* free with lab_duel_free() */
 } bench_calibration;
 
-/* bench_calibrate_problem() measures it, for --seconds. A failure of the kernel is an
- * outcome of the row; CLI_INTERRUPTED is the only failure. */
-cli_exit bench_calibrate_problem(const bench_run *bench, const bench_source *source,
-                                 bench_calibration *row);
+/* bench_calibrate_problem() measures it, for bench->seconds. A failure of the kernel is an
+ * outcome of the row; HEED_ERR_SYSTEM after Ctrl-C is the only failure. */
+heed_status bench_calibrate_problem(const bench_run *bench, const bench_source *source,
+                                    bench_calibration *row);
 
 /* bench_calibrate() does so for all problems and prints what differences can be detected. */
-cli_exit bench_calibrate(bench_run *bench, const bench_sources *sources);
+cli_exit bench_calibrate(bench_run *bench, const bench_sources *sources,
+                         const bench_options *options);
 
 /* bench_duels.c: bench_duel_itself() runs --duels of what a problem is computed by with itself, and
  * prints how often the verdicts are right. */
-cli_exit bench_duel_itself(const bench_run *bench, const bench_sources *sources);
+cli_exit bench_duel_itself(const bench_run *bench, const bench_sources *sources,
+                           const bench_options *options);
 
 /* -------------------------------------------------------------------------- */
 /* bench_rivals.c: which rivals there are                                     */
 /* -------------------------------------------------------------------------- */
 
-/* bench_rivals_open() starts the peers of --peers, and asks for their sgemm rate. A rival that
- * cannot be had is no failure. */
-cli_exit bench_rivals_open(bench_run *bench);
+/* bench_rivals_open() starts those of bench->rival_names, and asks for their sgemm rate. A rival
+ * that cannot be had is no failure; a name that no rival has is HEED_ERR_INVALID. Also
+ * HEED_ERR_NO_MEMORY, and HEED_ERR_SYSTEM after Ctrl-C. bench_open_peers() does so for the peers of
+ * --peers and prints an error. */
+heed_status bench_rivals_open(bench_run *bench, lab_error *error);
+cli_exit bench_open_peers(bench_run *bench);
 void bench_rivals_close(bench_run *bench);
 
 /* -------------------------------------------------------------------------- */
@@ -288,7 +314,8 @@ void bench_rivals_close(bench_run *bench);
 void bench_print_machine(const bench_run *bench);
 cli_exit bench_print_table(const bench_run *bench);
 
-cli_exit bench_print_json(const bench_run *bench);
+/* @manifest: what it was made with (manifest.h), where it is recorded; else NULL. */
+cli_exit bench_print_json(const bench_run *bench, const json_t *manifest);
 
 /* bench_summary() returns a table with a line for each problem and a column for each opponent, and
  * their means; NULL if there is no memory. bench_summary_key says what its signs mean. */
@@ -299,10 +326,10 @@ extern const char bench_summary_key[];
 json_t *bench_json_device(const bench_run *bench);
 
 /* bench_json() returns everything, for the caller to release; NULL if there is no memory. */
-json_t *bench_json(const bench_run *bench);
+json_t *bench_json(const bench_run *bench, const json_t *manifest);
 
 /* bench_record() writes everything to one file of compact JSON in the folder of the device and the
- * date below @folder, with the manifest's parts. Says on stderr where it is. */
-cli_exit bench_record(const bench_run *bench, const char *folder);
+ * date below options->record, with the manifest's parts. Says on stderr where it is. */
+cli_exit bench_record(const bench_run *bench, const bench_options *options, const json_t *manifest);
 
 #endif /* CLI_BENCH_H */

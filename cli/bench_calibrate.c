@@ -106,8 +106,8 @@ static heed_status measure(const bench_run *bench, bench_calibration *row,
     return status;
 }
 
-cli_exit bench_calibrate_problem(const bench_run *bench, const bench_source *source,
-                                 bench_calibration *row)
+heed_status bench_calibrate_problem(const bench_run *bench, const bench_source *source,
+                                    bench_calibration *row)
 {
     bench_tensors tensors;
     *row = (bench_calibration){ .source = source };
@@ -119,10 +119,10 @@ cli_exit bench_calibrate_problem(const bench_run *bench, const bench_source *sou
         bench_tensors_free(&tensors);
     }
     if (status != HEED_OK && heed_context_stopped(bench->context))
-        return CLI_INTERRUPTED;
+        return HEED_ERR_SYSTEM;
     if (status != HEED_OK)
         row->outcome = bench_outcome_of(status, row->reason);
-    return CLI_OK;
+    return HEED_OK;
 }
 
 /* A share as percent. */
@@ -160,7 +160,8 @@ static void add_row(lab_table *table, const bench_calibration *row)
 }
 
 /* The differences that cannot be told, in a sentence for each problem. */
-static void print_limits(const bench_run *bench, const bench_calibration *rows, size_t count)
+static void print_limits(const bench_run *bench, double detect, const bench_calibration *rows,
+                         size_t count)
 {
     char spec[HEED_SPEC_SIZE], noise[LAB_FORMAT_SIZE], least[LAB_FORMAT_SIZE];
     for (size_t i = 0; i < count; i++) {
@@ -171,15 +172,16 @@ static void print_limits(const bench_run *bench, const bench_calibration *rows, 
         else if (!isfinite(row->detectable))
             printf("%s: AMBIGUOUS whatever the difference: %zu pairs in %.3g s are too few\n", spec,
                    row->duel.pairs, bench->seconds);
-        else if (row->detectable > bench->detect)
+        else if (row->detectable > detect)
             printf("%s: %.3g %% cannot be detected here in %.3g s and is AMBIGUOUS: a pair varies "
                    "by %s, and %s is the least\n",
-                   spec, 100 * bench->detect, bench->seconds,
-                   percent(row->duel.comparison.noise, noise), percent(row->detectable, least));
+                   spec, 100 * detect, bench->seconds, percent(row->duel.comparison.noise, noise),
+                   percent(row->detectable, least));
     }
 }
 
-static cli_exit print_table(const bench_run *bench, const bench_calibration *rows, size_t count)
+static cli_exit print_table(const bench_run *bench, double detect, const bench_calibration *rows,
+                            size_t count)
 {
     static const struct {
         const char *head;
@@ -199,7 +201,7 @@ static cli_exit print_table(const bench_run *bench, const bench_calibration *row
            100 * bench->margin);
     cli_exit code = cli_table_print(table);
     printf("\n");
-    print_limits(bench, rows, count);
+    print_limits(bench, detect, rows, count);
     return code;
 }
 
@@ -211,13 +213,13 @@ static json_t *blocks_json(const double *values, size_t count)
     return array;
 }
 
-static json_t *row_json(const bench_run *bench, const bench_calibration *row)
+static json_t *row_json(double detect, const bench_calibration *row)
 {
     char spec[HEED_SPEC_SIZE];
     const lab_duel *duel = &row->duel;
     const lab_comparison *c = &duel->comparison;
     size_t pairs = row->outcome == BENCH_OK ? duel->pairs : 0;
-    bool found = row->outcome == BENCH_OK && row->detectable <= bench->detect;
+    bool found = row->outcome == BENCH_OK && row->detectable <= detect;
     heed_problem_print(&row->source->problem, spec, sizeof spec);
     json_t *figures = row->outcome == BENCH_OK
                           ? json_pack("{s:o, s:I, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:s, s:b}",
@@ -239,11 +241,12 @@ static json_t *row_json(const bench_run *bench, const bench_calibration *row)
                      blocks_json(duel->b, pairs));
 }
 
-static cli_exit print_json(const bench_run *bench, const bench_calibration *rows, size_t count)
+static cli_exit print_json(const bench_run *bench, double detect, const bench_calibration *rows,
+                           size_t count)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < count; i++)
-        array = cli_json_append(array, row_json(bench, &rows[i]));
+        array = cli_json_append(array, row_json(detect, &rows[i]));
     return cli_json_print(
         json_pack("{s:o, s:s, s:o, s:s, s:i, s:b, s:b, s:o, s:o, s:o, s:o, s:I, s:o}",
                   "environment", lab_environment_json(&bench->environment), "device",
@@ -251,7 +254,7 @@ static cli_exit print_json(const bench_run *bench, const bench_calibration *rows
                   "cpu", heed_context_cpu(bench->context), "threads",
                   heed_context_threads(bench->context), "cold", bench->cold, "replay",
                   bench->replay, "seconds", cli_json_real(bench->seconds), "margin",
-                  cli_json_real(bench->margin), "detect", cli_json_real(bench->detect), "power",
+                  cli_json_real(bench->margin), "detect", cli_json_real(detect), "power",
                   cli_json_real(LAB_POWER), "seed", (json_int_t)bench->seed, "rows", array),
         "calibration");
 }
@@ -266,7 +269,8 @@ static cli_exit verdict(const bench_calibration *rows, size_t count)
     return bench_exit_of(worst);
 }
 
-cli_exit bench_calibrate(bench_run *bench, const bench_sources *sources)
+cli_exit bench_calibrate(bench_run *bench, const bench_sources *sources,
+                         const bench_options *options)
 {
     char spec[HEED_SPEC_SIZE];
     cli_progress progress = cli_progress_start("calibrating", sources->count);
@@ -280,13 +284,14 @@ cli_exit bench_calibrate(bench_run *bench, const bench_sources *sources)
     for (; count < sources->count && code == CLI_OK; count += code == CLI_OK) {
         heed_problem_print(&sources->items[count].problem, spec, sizeof spec);
         cli_progress_step(&progress, count, spec);
-        code = bench_calibrate_problem(bench, &sources->items[count], &rows[count]);
+        code = bench_exit_of_work(
+            bench_calibrate_problem(bench, &sources->items[count], &rows[count]));
     }
     cli_progress_end(&progress);
     if (code == CLI_INTERRUPTED)
         cli_message("interrupted: %zu of %zu problems are finished", count, sources->count);
-    cli_exit printed = cli_args_json(bench->args) ? print_json(bench, rows, count)
-                                                  : print_table(bench, rows, count);
+    cli_exit printed = options->json ? print_json(bench, options->detect, rows, count)
+                                     : print_table(bench, options->detect, rows, count);
     if (code == CLI_OK)
         code = printed == CLI_OK ? verdict(rows, count) : printed;
     for (size_t i = 0; i < sources->count; i++)

@@ -216,8 +216,7 @@ static heed_status run_one(const bench_duels *all, const self *it, bench_one_due
 
 static cli_exit run_all(bench_duels *all, self *it)
 {
-    double limit = cli_args_real(all->bench->args, "time-limit");
-    int64_t end = heed_clock_ns() + (int64_t)(limit * 1e9);
+    int64_t end = heed_clock_ns() + (int64_t)(all->time_limit * 1e9);
     heed_status status = HEED_OK;
     cli_progress progress = cli_progress_start("duels", all->wanted);
     while (all->count < all->wanted && status == HEED_OK && heed_clock_ns() < end) {
@@ -262,13 +261,16 @@ static cli_exit check(const bench_duels *all, const bench_sources *sources)
     return why ? CLI_USAGE : CLI_OK;
 }
 
-cli_exit bench_duel_itself(const bench_run *bench, const bench_sources *sources)
+cli_exit bench_duel_itself(const bench_run *bench, const bench_sources *sources,
+                           const bench_options *options)
 {
     bench_duels all = { .bench = bench,
                         .source = sources->items,
-                        .file = cli_args_text(bench->args, "source"),
-                        .planted = cli_args_real(bench->args, "planted") / 100,
-                        .wanted = (size_t)cli_args_integer(bench->args, "duels") };
+                        .file = options->source,
+                        .json = options->json,
+                        .time_limit = options->time_limit,
+                        .planted = options->planted,
+                        .wanted = options->duels };
     cli_exit code = check(&all, sources);
     if (code != CLI_OK)
         return code;

@@ -22,6 +22,8 @@ typedef struct bench_duels {
     const bench_source *source;
     const char
         *file; /* whose kernel stands beside itself in processes; NULL: heed's plan, in ours */
+    bool json;
+    double time_limit; /* seconds: none begins later */
     char kernel[HEED_NAME_SIZE];
     double planted; /* how much longer B is to take, as a share; 0: as long */
     bench_one_duel *items;

@@ -104,9 +104,8 @@ cli_exit bench_duels_print(const bench_duels *all)
     char spec[HEED_SPEC_SIZE];
     const bench_run *bench = all->bench;
     json_t *list = json_array();
-    bool json = cli_args_json(bench->args);
-    print_line(all, json ? stderr : stdout);
-    if (!json) {
+    print_line(all, all->json ? stderr : stdout);
+    if (!all->json) {
         json_decref(list);
         return CLI_OK;
     }

@@ -173,22 +173,21 @@ json_t *bench_json_device(const bench_run *bench)
                      positive_or_null(limits.bandwidth), "state", state_of(&state));
 }
 
-json_t *bench_json(const bench_run *bench)
+json_t *bench_json(const bench_run *bench, const json_t *manifest)
 {
     return json_pack(
         "{s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:s, s:o, s:o, s:b, s:b, s:o, s:I, s:o, s:o, s:o}",
         "environment", lab_environment_json(&bench->environment), "manifest",
-        text_or_null(cli_manifest_hash(bench->manifest)), "build", heed_wisdom_build(), "device",
+        text_or_null(cli_manifest_hash(manifest)), "build", heed_wisdom_build(), "device",
         heed_context_device(bench->context), "device_facts", bench_json_device(bench), "cpu",
         heed_context_cpu(bench->context), "threads", heed_context_threads(bench->context), "effort",
         effort_names[bench->effort], "kernel", text_or_null(bench->kernel), "source",
-        bench->own ? cli_json_text(cli_args_text(bench->args, "source")) : json_null(), "cold",
-        bench->cold, "replay", bench->replay, "seconds", cli_json_real(bench->seconds), "seed",
-        (json_int_t)bench->seed, "ceilings", ceilings_of(bench), "rivals", rivals_of(bench), "rows",
-        rows_of(bench));
+        bench->own ? cli_json_text(bench->own->path) : json_null(), "cold", bench->cold, "replay",
+        bench->replay, "seconds", cli_json_real(bench->seconds), "seed", (json_int_t)bench->seed,
+        "ceilings", ceilings_of(bench), "rivals", rivals_of(bench), "rows", rows_of(bench));
 }
 
-cli_exit bench_print_json(const bench_run *bench)
+cli_exit bench_print_json(const bench_run *bench, const json_t *manifest)
 {
-    return cli_json_print(bench_json(bench), "bench");
+    return cli_json_print(bench_json(bench, manifest), "bench");
 }

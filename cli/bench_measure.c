@@ -27,6 +27,19 @@ enum {
 /* Of the last-level cache, in case that the system does not tell. */
 #define CACHE_BYTES (INT64_C(32) << 20)
 
+void bench_look_at_device(bench_run *bench, const char *device)
+{
+    bool host = heed_device_is_host(bench->context);
+    lab_environment_read(&bench->environment);
+    bench->replay |= !host;
+    bench->host_threads = host ? heed_context_threads(bench->context) : lab_environment_cores();
+    if (bench->replay)
+        snprintf(bench->device, sizeof bench->device, "%s",
+                 host                               ? "cpu"
+                 : strncmp(device, "cuda:", 5) == 0 ? device
+                                                    : "cuda:0");
+}
+
 double bench_ceiling(bench_run *bench, heed_type type, bool again)
 {
     lab_ceiling ceiling;
@@ -293,18 +306,18 @@ static heed_status measure(bench_run *bench, bench_row *row, const bench_tensors
 }
 
 /* Why there is no figure, if there is nothing worse to say than that. */
-static cli_exit finish(const bench_run *bench, bench_row *row, heed_status status)
+static heed_status finish(const bench_run *bench, bench_row *row, heed_status status)
 {
     if (status != HEED_OK && heed_context_stopped(bench->context)) {
         bench_row_free(row);
-        return CLI_INTERRUPTED;
+        return HEED_ERR_SYSTEM;
     }
     if (status != HEED_OK)
         row->outcome = bench_outcome_of(status, row->reason);
-    return CLI_OK;
+    return HEED_OK;
 }
 
-cli_exit bench_measure(bench_run *bench, const bench_source *source, bench_row *row)
+heed_status bench_measure(bench_run *bench, const bench_source *source, bench_row *row)
 {
     bench_tensors tensors;
     heed_plan *plan;

@@ -6,9 +6,9 @@
 
 #include "../src/measure.h"
 #include "bench_engine.h"
-#include "source.h"
 #include "tensor/random.h"
 #include "verify/proof.h"
+#include "worker.h"
 
 static bool fail(bench_match *match, bench_outcome outcome, const char *reason)
 {
@@ -53,7 +53,7 @@ static bool tell_gate(bench_match *match, const lab_report *report)
 static bool prove(const bench_run *bench, bench_match *match, const heed_problem *problem,
                   heed_status *status)
 {
-    cli_candidate candidate = cli_worker_candidate(&bench->own->worker);
+    cli_candidate candidate = cli_worker_candidate(bench->own->worker);
     const lab_subject subject = cli_candidate_subject(&candidate);
     lab_proof proof = { .problem = *problem, .threads = bench->host_threads };
     lab_report *report = calloc(1, sizeof *report);
@@ -86,7 +86,7 @@ static heed_status start(const cli_guest *guest, const bench_tensors *tensors, d
 static heed_status take_turns(const bench_run *bench, bench_match *match, bench_engine *heed,
                               double heed_seconds)
 {
-    cli_worker *worker = &bench->own->worker;
+    cli_worker *worker = bench->own->worker;
     const cli_guest guest = cli_worker_guest(worker);
     const lab_side other = cli_seat_side(&worker->seat);
     double seconds = 0, round = 0;
@@ -118,10 +118,10 @@ heed_status bench_meet_own(const bench_run *bench, bench_match *match, bench_eng
 {
     heed_status status = HEED_OK;
     match->name = bench->own->name;
-    snprintf(match->method, sizeof match->method, "%.200s", cli_args_text(bench->args, "source"));
+    snprintf(match->method, sizeof match->method, "%.200s", bench->own->path);
     if (prove(bench, match, &heed->tensors->problem, &status))
         status = take_turns(bench, match, heed, heed_seconds);
-    cli_seat_close(&bench->own->worker.seat);
+    cli_seat_close(&bench->own->worker->seat);
     if (match->outcome != BENCH_OK)
         add_problem(match, &heed->tensors->problem);
     return status;
@@ -137,21 +137,4 @@ bench_outcome bench_own_outcome(const bench_run *bench)
                 worst = row->matches[j].outcome;
     }
     return worst;
-}
-
-cli_exit bench_own_open(bench_run *bench, const bench_sources *sources)
-{
-    const cli_source_place place = { .on_host = heed_device_is_host(bench->context),
-                                     .device = bench->device,
-                                     .name = heed_context_device(bench->context) };
-    heed_problem *problems = calloc(sources->count + 1, sizeof *problems);
-    if (!bench->own || !problems) {
-        free(problems);
-        return bench->own ? CLI_ENVIRONMENT : CLI_OK;
-    }
-    for (size_t i = 0; i < sources->count; i++)
-        problems[i] = sources->items[i].problem;
-    cli_exit code = cli_source_check(bench->own, &place, problems, sources->count);
-    free(problems);
-    return code;
 }

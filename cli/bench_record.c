@@ -42,9 +42,8 @@ static bool make_folders(char *path)
 }
 
 /* The subject of the times: the name of the shape file, or of the kernel, or simply "bench". */
-static void describe(const bench_run *bench, char *text, size_t size)
+static void describe(const bench_run *bench, const char *shapes, char *text, size_t size)
 {
-    const char *shapes = cli_args_text(bench->args, "shapes");
     const char *from = shapes ? shapes : bench->kernel ? bench->kernel : "bench";
     const char *slash = strrchr(from, '/');
     char stem[64], name[64];
@@ -56,15 +55,16 @@ static void describe(const bench_run *bench, char *text, size_t size)
 }
 
 /* The path, from the time of the run such as 2026-01-31T23:59:59Z. */
-static bool make_path(const bench_run *bench, const char *folder, char path[PATH_MAX_SIZE])
+static bool make_path(const bench_run *bench, const bench_options *options,
+                      char path[PATH_MAX_SIZE])
 {
     char device[96], what[80], folders[PATH_MAX_SIZE];
     const char *time = bench->environment.time;
     if (strlen(time) < 19) /* "unknown" */
         time = "0000-00-00T00:00:00Z";
     copy_name(device, sizeof device, heed_context_device(bench->context));
-    describe(bench, what, sizeof what);
-    int length = snprintf(folders, sizeof folders, "%s/%s/%.10s", folder, device, time);
+    describe(bench, options->shapes, what, sizeof what);
+    int length = snprintf(folders, sizeof folders, "%s/%s/%.10s", options->record, device, time);
     if (length < 0 || length > PATH_MAX_SIZE - 128) {
         cli_error("--record: the name of the folder is longer than %d bytes", PATH_MAX_SIZE - 128);
         return false;
@@ -112,27 +112,27 @@ static void compact(json_t *value)
     }
 }
 
-static bool write_record(const bench_run *bench, FILE *file)
+static bool write_record(const bench_run *bench, const json_t *manifest, FILE *file)
 {
-    json_t *all = bench_json(bench), *rivals = json_object_get(all, "rivals");
+    json_t *all = bench_json(bench, manifest), *rivals = json_object_get(all, "rivals");
     for (size_t i = 0; i < json_array_size(rivals); i++)
         drop_folders(json_array_get(rivals, i));
-    json_object_set(all, "parts", json_object_get(bench->manifest, "parts"));
+    json_object_set(all, "parts", json_object_get(manifest, "parts"));
     compact(all);
     return cli_json_write(all, "bench", JSON_COMPACT, file);
 }
 
-cli_exit bench_record(const bench_run *bench, const char *folder)
+cli_exit bench_record(const bench_run *bench, const bench_options *options, const json_t *manifest)
 {
     char path[PATH_MAX_SIZE];
-    if (!make_path(bench, folder, path))
+    if (!make_path(bench, options, path))
         return CLI_ENVIRONMENT;
     FILE *file = fopen(path, "wex");
     if (!file) {
         cli_error("--record: %s: %s", path, strerror(errno));
         return CLI_ENVIRONMENT;
     }
-    bool written = write_record(bench, file), failed = ferror(file) != 0;
+    bool written = write_record(bench, manifest, file), failed = ferror(file) != 0;
     if (fclose(file) != 0 || failed) {
         cli_error("--record: %s: %s", path, strerror(errno));
         return CLI_ENVIRONMENT;

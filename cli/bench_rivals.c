@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "bench.h"
 
 /* The order of the matrices of whose product the rate is asked. */
@@ -25,26 +26,11 @@ bench_outcome bench_outcome_of(heed_status status, char reason[LAB_PEER_REASON_S
     return status == HEED_ERR_UNSUPPORTED ? BENCH_REFUSED : BENCH_FAILED;
 }
 
-cli_exit bench_exit_of(bench_outcome outcome)
-{
-    static const cli_exit codes[] = {
-        [BENCH_OK] = CLI_OK,
-        [BENCH_REFUSED] = CLI_UNSUPPORTED,
-        [BENCH_SKIPPED] = CLI_OK,
-        [BENCH_FAILED] = CLI_ENVIRONMENT,
-        [BENCH_WRONG] = CLI_VERIFY_FAILED,
-        [BENCH_IMPOSSIBLE] = CLI_FINDING,
-    };
-    return codes[outcome];
-}
-
 static bench_rival *add_rival(bench_run *bench)
 {
     bench_rival *rivals = realloc(bench->rivals, (bench->rival_count + 1) * sizeof *rivals);
-    if (!rivals) {
-        cli_error("not enough memory for the rivals");
+    if (!rivals)
         return NULL;
-    }
     bench->rivals = rivals;
     bench_rival *added = &rivals[bench->rival_count++];
     memset(added, 0, sizeof *added);
@@ -59,7 +45,6 @@ static lab_rival *add_peer(bench_run *bench)
         bench->peers = peers;
     if (!peers || !peer) {
         free(peer);
-        cli_error("not enough memory for the rivals");
         return NULL;
     }
     peer->o_fd = -1;
@@ -76,30 +61,30 @@ static const lab_found *find_named(const lab_found *found, size_t count, const c
 }
 
 /* A rival that cannot be had, and why. */
-static cli_exit add_absent(bench_run *bench, const char *name, bench_outcome outcome,
-                           const char *reason)
+static heed_status add_absent(bench_run *bench, const char *name, bench_outcome outcome,
+                              const char *reason)
 {
     bench_rival *added = add_rival(bench);
     if (!added)
-        return CLI_ENVIRONMENT;
+        return HEED_ERR_NO_MEMORY;
     snprintf(added->name, sizeof added->name, "%s", name);
     added->outcome = outcome;
     snprintf(added->reason, sizeof added->reason, "%s", reason);
-    return CLI_OK;
+    return HEED_OK;
 }
 
 /* Adds a rival of a peer that is open. */
-static cli_exit add_present(bench_run *bench, lab_rival *peer, const char *backend)
+static heed_status add_present(bench_run *bench, lab_rival *peer, const char *backend)
 {
     bench_rival *added = add_rival(bench);
     if (!added)
-        return CLI_ENVIRONMENT;
+        return HEED_ERR_NO_MEMORY;
     snprintf(added->name, sizeof added->name, "%s%s%s", peer->found.name, backend ? "-" : "",
              backend ? backend : "");
     added->peer = peer;
     added->backend = backend;
     added->open = true;
-    return CLI_OK;
+    return HEED_OK;
 }
 
 /* Starts @found unless it runs already. *@answer: how its hello went. */
@@ -114,49 +99,49 @@ static lab_rival *open_peer(bench_run *bench, const lab_found *found, lab_answer
     if (!peer)
         return NULL;
     *answer = lab_rival_open_device(peer, found, heed_context_threads(bench->context),
-                                    bench->device, cli_interrupted);
+                                    bench->device, bench->sink ? bench->sink->interrupted : NULL);
     lab_rival_pause(peer);
     return peer;
 }
 
 /* @name, or what stands before its first dash, must be a peer that was found: a slip is no reason
  * to time without it. */
-static cli_exit refuse_peer(const lab_found *found, size_t count, const char *first)
+static heed_status refuse_peer(const lab_found *found, size_t count, const char *first,
+                               lab_error *error)
 {
-    cli_suggestion suggestion = cli_suggest(first);
+    lab_suggestion suggestion = lab_suggest(first);
     for (size_t i = 0; i < count; i++)
-        cli_suggest_consider(&suggestion, found[i].name);
+        lab_suggest_consider(&suggestion, found[i].name);
     if (suggestion.best)
-        cli_error("--peers: there is no rival '%s' here; did you mean '%s'?", first,
-                  suggestion.best);
-    else
-        cli_error("--peers: there is no rival '%s' here ('heed doctor' lists them, HEED_PEERS says "
-                  "where else to look)",
-                  first);
-    return CLI_USAGE;
+        return lab_fail(error, HEED_ERR_INVALID, "there is no rival '%s' here; did you mean '%s'?",
+                        first, suggestion.best);
+    return lab_fail(error, HEED_ERR_INVALID,
+                    "there is no rival '%s' here ('heed doctor' lists them, HEED_PEERS says where "
+                    "else to look)",
+                    first);
 }
 
 /* The same of a backend, of which a peer has told what there is on this device. */
-static cli_exit refuse_backend(const lab_rival *peer, const char *backend)
+static heed_status refuse_backend(const lab_rival *peer, const char *backend, lab_error *error)
 {
     char list[256] = "";
-    cli_suggestion suggestion = cli_suggest(backend);
+    lab_suggestion suggestion = lab_suggest(backend);
     for (size_t i = 0, length = 0; i < peer->backend_count && length < sizeof list; i++) {
         length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "",
                                    peer->backends[i]);
-        cli_suggest_consider(&suggestion, peer->backends[i]);
+        lab_suggest_consider(&suggestion, peer->backends[i]);
     }
     if (suggestion.best)
-        cli_error("--peers: %s has no backend '%s' here; did you mean '%s-%s'?", peer->found.name,
-                  backend, peer->found.name, suggestion.best);
-    else
-        cli_error("--peers: %s has no backend '%s' here%s%s", peer->found.name, backend,
-                  *list ? "; it has " : "", list);
-    return CLI_USAGE;
+        return lab_fail(error, HEED_ERR_INVALID,
+                        "%s has no backend '%s' here; did you mean '%s-%s'?", peer->found.name,
+                        backend, peer->found.name, suggestion.best);
+    return lab_fail(error, HEED_ERR_INVALID, "%s has no backend '%s' here%s%s", peer->found.name,
+                    backend, *list ? "; it has " : "", list);
 }
 
 /* Adds the rival @name, all its backends if it has any, or the one that follows a dash. */
-static cli_exit open_rival(bench_run *bench, const lab_found *found, size_t count, const char *name)
+static heed_status open_rival(bench_run *bench, const lab_found *found, size_t count,
+                              const char *name, lab_error *error)
 {
     char first[LAB_PEER_NAME_SIZE];
     const char *dash = strchr(name, '-');
@@ -164,14 +149,14 @@ static cli_exit open_rival(bench_run *bench, const lab_found *found, size_t coun
     snprintf(first, sizeof first, "%.*s", dash ? (int)(dash - name) : (int)sizeof first, name);
     const lab_found *file = find_named(found, count, first);
     if (!file)
-        return refuse_peer(found, count, first);
+        return refuse_peer(found, count, first, error);
     if (bench_late(bench))
         return add_absent(bench, name, BENCH_SKIPPED, "no time was left to start it");
     lab_rival *peer = open_peer(bench, file, &answer);
     if (!peer)
-        return CLI_ENVIRONMENT;
-    if (cli_interrupted())
-        return CLI_INTERRUPTED;
+        return HEED_ERR_NO_MEMORY;
+    if (lab_interrupted(bench->sink))
+        return HEED_ERR_SYSTEM;
     if (answer != LAB_ANSWER_OK)
         return add_absent(bench, name,
                           answer == LAB_ANSWER_UNSUPPORTED ? BENCH_REFUSED : BENCH_FAILED,
@@ -181,64 +166,67 @@ static cli_exit open_rival(bench_run *bench, const lab_found *found, size_t coun
     size_t before = bench->rival_count;
     for (size_t i = 0; i < peer->backend_count; i++)
         if (!dash || strcmp(peer->backends[i], dash + 1) == 0)
-            if (add_present(bench, peer, peer->backends[i]) != CLI_OK)
-                return CLI_ENVIRONMENT;
+            if (add_present(bench, peer, peer->backends[i]) != HEED_OK)
+                return HEED_ERR_NO_MEMORY;
     if (bench->rival_count > before || !dash)
-        return CLI_OK;
-    return refuse_backend(peer, dash + 1);
+        return HEED_OK;
+    return refuse_backend(peer, dash + 1, error);
 }
 
-static cli_exit open_all(bench_run *bench, const lab_found *found, size_t count)
+static heed_status open_all(bench_run *bench, const lab_found *found, size_t count,
+                            lab_error *error)
 {
-    cli_progress progress = cli_progress_start("starting rivals", count);
-    cli_exit code = CLI_OK;
-    for (size_t i = 0; code == CLI_OK && i < count; i++) {
-        cli_progress_step(&progress, i, found[i].name);
-        code = open_rival(bench, found, count, found[i].name);
+    lab_progress progress = lab_progress_start(bench->sink, "starting rivals", count);
+    heed_status status = HEED_OK;
+    for (size_t i = 0; status == HEED_OK && i < count; i++) {
+        lab_progress_step(&progress, i, found[i].name);
+        status = open_rival(bench, found, count, found[i].name, error);
     }
-    cli_progress_end(&progress);
-    return code;
+    lab_progress_end(&progress);
+    return status;
 }
 
 /* Are the files of a name there? Asked of all before the first is started. */
-static cli_exit check_rival(bench_run *bench, const lab_found *found, size_t count,
-                            const char *name)
+static heed_status check_rival(bench_run *bench, const lab_found *found, size_t count,
+                               const char *name, lab_error *error)
 {
     char first[LAB_PEER_NAME_SIZE];
     (void)bench;
     snprintf(first, sizeof first, "%.*s", (int)strcspn(name, "-"), name);
-    return find_named(found, count, first) ? CLI_OK : refuse_peer(found, count, first);
+    return find_named(found, count, first) ? HEED_OK : refuse_peer(found, count, first, error);
 }
 
-typedef cli_exit rival_fn(bench_run *bench, const lab_found *found, size_t count, const char *name);
+typedef heed_status rival_fn(bench_run *bench, const lab_found *found, size_t count,
+                             const char *name, lab_error *error);
 
 /* Does @each to those of @list, names separated by commas. */
-static cli_exit for_listed(bench_run *bench, const lab_found *found, size_t count, const char *list,
-                           rival_fn *each)
+static heed_status for_listed(bench_run *bench, const lab_found *found, size_t count,
+                              const char *list, rival_fn *each, lab_error *error)
 {
     char name[sizeof bench->rivals->name];
-    cli_exit code = CLI_OK;
-    while (code == CLI_OK && *list) {
+    heed_status status = HEED_OK;
+    while (status == HEED_OK && *list) {
         size_t length = strcspn(list, ",");
-        if (length == 0 || length >= sizeof name) {
-            cli_error("--peers: '%.*s' is no name; names have 1 to %zu letters and are separated "
-                      "by commas",
-                      (int)length, list, sizeof name - 1);
-            return CLI_USAGE;
-        }
+        if (length == 0 || length >= sizeof name)
+            return lab_fail(error, HEED_ERR_INVALID,
+                            "'%.*s' is no name; names have 1 to %zu letters and are separated by "
+                            "commas",
+                            (int)length, list, sizeof name - 1);
         memcpy(name, list, length);
         name[length] = '\0';
-        code = each(bench, found, count, name);
+        status = each(bench, found, count, name, error);
         list += length + (list[length] == ',');
     }
-    return code;
+    return status;
 }
 
-static cli_exit open_listed(bench_run *bench, const lab_found *found, size_t count,
-                            const char *list)
+static heed_status open_listed(bench_run *bench, const lab_found *found, size_t count,
+                               lab_error *error)
 {
-    cli_exit code = for_listed(bench, found, count, list, check_rival);
-    return code == CLI_OK ? for_listed(bench, found, count, list, open_rival) : code;
+    heed_status status = for_listed(bench, found, count, bench->rival_names, check_rival, error);
+    if (status != HEED_OK)
+        return status;
+    return for_listed(bench, found, count, bench->rival_names, open_rival, error);
 }
 
 /* The first peer that can tells how fast its matrix product is. */
@@ -256,22 +244,22 @@ static void ask_sgemm(bench_run *bench)
     }
 }
 
-cli_exit bench_rivals_open(bench_run *bench)
+heed_status bench_rivals_open(bench_run *bench, lab_error *error)
 {
-    const char *list = cli_args_text(bench->args, "peers");
     lab_found *found;
     size_t count;
-    if (list ? strcmp(list, "none") == 0 : bench->own != NULL)
-        return CLI_OK; /* who brings a kernel along wants to know of that one */
-    if (lab_peers_find(&found, &count) != HEED_OK) {
-        cli_error("not enough memory to look for rivals");
-        return CLI_ENVIRONMENT;
-    }
-    cli_exit code = list ? open_listed(bench, found, count, list) : open_all(bench, found, count);
+    if (bench->rival_names ? strcmp(bench->rival_names, "none") == 0 : bench->own != NULL)
+        return HEED_OK; /* who brings a kernel along wants to know of that one */
+    if (lab_peers_find(&found, &count) != HEED_OK)
+        return lab_fail(error, HEED_ERR_NO_MEMORY, "not enough memory to look for rivals");
+    heed_status status = bench->rival_names ? open_listed(bench, found, count, error)
+                                            : open_all(bench, found, count, error);
     free(found);
-    if (code == CLI_OK)
+    if (status == HEED_OK)
         ask_sgemm(bench);
-    return code;
+    if (status == HEED_ERR_NO_MEMORY)
+        lab_fail(error, status, "not enough memory for the rivals");
+    return status;
 }
 
 void bench_rivals_close(bench_run *bench)

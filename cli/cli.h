@@ -259,16 +259,6 @@ cli_exit cli_space_load(struct lab_space *space, const char *name, const char *b
 /* suggest.c: "did you mean"                                                  */
 /* -------------------------------------------------------------------------- */
 
-/* A search for the name nearest to a word, by the number of letters to insert, drop, change or
- * swap. */
-typedef struct cli_suggestion {
-    const char *word;
-    const char *best; /* NULL while nothing is near enough */
-    size_t distance;
-} cli_suggestion;
-cli_suggestion cli_suggest(const char *word);
-void cli_suggest_consider(cli_suggestion *suggestion, const char *name);
-
 /* cli_name_check() makes sure that @word is one of the names that @name returns for 0, 1, ... until
  * NULL. Else prints an error, "@what 'WORD'" with the nearest name or, without one, with @hint,
  * which may be NULL, and returns CLI_USAGE. */

@@ -3,15 +3,16 @@
  */
 #include <string.h>
 
+#include "base/suggest.h"
 #include "board.h"
 
 static cli_exit unknown(const cli_deed *deeds, const char *word)
 {
     char names[256] = "";
     size_t length = 0;
-    cli_suggestion suggestion = cli_suggest(word);
+    lab_suggestion suggestion = lab_suggest(word);
     for (; deeds->name && length < sizeof names; deeds++) {
-        cli_suggest_consider(&suggestion, deeds->name);
+        lab_suggest_consider(&suggestion, deeds->name);
         length += (size_t)snprintf(names + length, sizeof names - length, "%s%s",
                                    length ? ", " : "", deeds->name);
     }

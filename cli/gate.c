@@ -36,7 +36,8 @@ static cli_exit check_arguments(const cli_args *args)
 static cli_exit run(const cli_args *args)
 {
     gate_run gate = { .args = args,
-                      .bench = { .args = args,
+                      .bench = { .sink = &cli_sink,
+                                 .rival_names = cli_args_text(args, "peers"),
                                  .kernel = cli_args_text(args, "kernel"),
                                  .seconds = cli_args_real(args, "seconds"),
                                  .margin = 0.01,
@@ -50,8 +51,8 @@ static cli_exit run(const cli_args *args)
         code = cli_context_open(&gate.bench.context, args);
     if (code != CLI_OK)
         return code;
-    bench_look_at_device(&gate.bench);
-    code = cli_args_flag(args, "criteria") ? gate_criteria(&gate.bench) : pass_gates(&gate);
+    bench_look_at_device(&gate.bench, cli_device(args));
+    code = cli_args_flag(args, "criteria") ? gate_criteria(&gate.bench, args) : pass_gates(&gate);
     gate_free(&gate);
     heed_context_destroy(gate.bench.context);
     return code;

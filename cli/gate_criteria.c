@@ -181,7 +181,7 @@ static cli_exit verdict_of(const criterion criteria[CRITERIA])
     return all ? CLI_OK : CLI_ENVIRONMENT;
 }
 
-static cli_exit print(const bench_run *bench, const criterion criteria[CRITERIA])
+static cli_exit print(const bench_run *bench, bool json, const criterion criteria[CRITERIA])
 {
     static const cli_style_name styles[CRITERION_VERDICTS] = { CLI_WARN, CLI_GOOD, CLI_BAD,
                                                                CLI_WARN };
@@ -200,7 +200,7 @@ static cli_exit print(const bench_run *bench, const criterion criteria[CRITERIA]
                                json_pack("{s:s, s:s, s:o}", "criterion", it->name, "verdict",
                                          names[it->verdict], "figure", cli_json_text(it->figure)));
     }
-    if (!cli_args_json(bench->args)) {
+    if (!json) {
         json_decref(list);
         cli_exit code = cli_table_print(table);
         printf("\non %s\n", heed_context_device(bench->context));
@@ -228,7 +228,7 @@ static cli_exit measure(bench_run *bench, const bench_sources *sources)
         char spec[HEED_SPEC_SIZE];
         heed_problem_print(&sources->items[i].problem, spec, sizeof spec);
         cli_progress_step(&progress, i, spec);
-        code = bench_measure(bench, &sources->items[i], &bench->rows[i]);
+        code = bench_exit_of_work(bench_measure(bench, &sources->items[i], &bench->rows[i]));
         bench->row_count += code == CLI_OK;
     }
     cli_progress_end(&progress);
@@ -248,7 +248,7 @@ static cli_exit check(const bench_run *bench)
     return CLI_OK;
 }
 
-cli_exit gate_criteria(bench_run *bench)
+cli_exit gate_criteria(bench_run *bench, const cli_args *args)
 {
     criterion criteria[CRITERIA] = {
         { .name = "10 % faster than SDPA on two problems (p50)" },
@@ -258,13 +258,12 @@ cli_exit gate_criteria(bench_run *bench)
         { .name = "no bank conflicts to speak of" },
     };
     bench_sources sources = { .count = 0 };
-    bool named = cli_args_operand_count(bench->args) > 0 || cli_args_text(bench->args, "shapes");
+    bool named = cli_args_operand_count(args) > 0 || cli_args_text(args, "shapes");
     bench->look = fmin(fmax(LOOK_SHARE * bench->seconds, LOOK_SECONDS), bench->seconds / 2);
-    cli_exit code = named ? bench_sources_read(&sources, bench->args)
-                          : bench_sources_canonical(&sources);
+    cli_exit code = named ? bench_sources_read(&sources, args) : bench_sources_canonical(&sources);
     bench_sources_unique(&sources);
     if (code == CLI_OK)
-        code = bench_rivals_open(bench);
+        code = bench_open_peers(bench);
     if (code == CLI_OK)
         code = measure(bench, &sources);
     cli_exit wrong = code == CLI_OK ? check(bench) : CLI_OK;
@@ -273,7 +272,7 @@ cli_exit gate_criteria(bench_run *bench)
     if (code == CLI_INTERRUPTED)
         cli_message("interrupted: nothing has been judged");
     if (code == CLI_OK)
-        code = print(bench, criteria);
+        code = print(bench, cli_args_json(args), criteria);
     for (size_t i = 0; i < bench->row_count; i++)
         bench_row_free(&bench->rows[i]);
     free(bench->rows);

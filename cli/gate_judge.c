@@ -65,7 +65,8 @@ static cli_exit time_source(gate_run *gate, gate_shape *shape, const lab_duel_op
                                   .limits = limits };
     const cli_guest guest = cli_worker_guest(&shape->worker);
     shape->pair.guest = &guest;
-    cli_exit code = cli_pair_run(&shape->pair, &gate->bench, &shape->source, options);
+    cli_exit code = bench_exit_of_work(
+        cli_pair_run(&shape->pair, &gate->bench, &shape->source, options));
     if (code == CLI_OK)
         shape->overhead = cli_worker_overhead(&shape->worker, shape->pair.seconds[1]);
     return finish(shape, code);
@@ -87,7 +88,8 @@ static cli_exit time_rebuilt(gate_run *gate, gate_shape *shape, const lab_duel_o
         snprintf(shape->why, sizeof shape->why, "the champion %s: %.200s",
                  rebuilt.wrong ? "computes the wrong thing" : "cannot be rebuilt", shape->lost);
     } else {
-        code = finish(shape, cli_pair_run(&shape->pair, &gate->bench, &shape->source, options));
+        code = finish(shape, bench_exit_of_work(cli_pair_run(&shape->pair, &gate->bench,
+                                                             &shape->source, options)));
     }
     shape->pair.maker = NULL;
     gate_rebuild_end(&rebuilt);
@@ -111,7 +113,8 @@ static cli_exit time_shape(gate_run *gate, gate_shape *shape, size_t index)
         return time_source(gate, shape, &options);
     if (shape->code || shape->rebuilt_elsewhere)
         return time_rebuilt(gate, shape, &options);
-    return finish(shape, cli_pair_run(&shape->pair, &gate->bench, &shape->source, &options));
+    return finish(shape, bench_exit_of_work(
+                             cli_pair_run(&shape->pair, &gate->bench, &shape->source, &options)));
 }
 
 cli_exit gate_time(gate_run *gate)

@@ -193,8 +193,7 @@ static heed_status ablate(const insight_question *question, double left, insight
     bool host = heed_device_is_host(question->context);
     ablate_run run = {
         .args = question->args,
-        .bench = { .args = question->args,
-                   .context = question->context,
+        .bench = { .context = question->context,
                    .effort = HEED_ESTIMATE,
                    .kernel = question->kernel,
                    .seconds = fmin(fmax(left / EFFECTS_USUAL, EFFECT_MIN), EFFECT_MAX),

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/suggest.h"
 #include "cli.h"
 #include "wisdom_line.h"
 
@@ -28,11 +29,11 @@ static size_t find_kernel(const char *name)
 static cli_exit deny_config(const char *option, const char *kernel, const char *word)
 {
     char name[HEED_NAME_SIZE], best[HEED_NAME_SIZE] = "";
-    cli_suggestion suggestion = cli_suggest(word);
+    lab_suggestion suggestion = lab_suggest(word);
     size_t index = find_kernel(kernel), start = strlen(kernel) + 2;
     for (size_t i = 0; heed_kernel_config(index, i, name, sizeof name) == HEED_OK; i++) {
         size_t distance = suggestion.distance;
-        cli_suggest_consider(&suggestion, strlen(name) > start ? name + start : "");
+        lab_suggest_consider(&suggestion, strlen(name) > start ? name + start : "");
         if (suggestion.distance < distance)
             memcpy(best, name, sizeof best);
     }

@@ -4,14 +4,15 @@
 #include <locale.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "cli.h"
 
 static cli_exit unknown_verb(const char *name)
 {
-    cli_suggestion suggestion = cli_suggest(name);
+    lab_suggestion suggestion = lab_suggest(name);
     for (const cli_verb *const *verb = cli_verbs; *verb; verb++)
         if (!(*verb)->hidden)
-            cli_suggest_consider(&suggestion, (*verb)->name);
+            lab_suggest_consider(&suggestion, (*verb)->name);
     if (suggestion.best)
         cli_error("'%s' is not a verb; did you mean '%s'?", name, suggestion.best);
     else

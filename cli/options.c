@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "cli.h"
 
 /* The value that getopt_long() returns for the option at index 0; letters are all below. */
@@ -106,13 +107,13 @@ static cli_exit read_real(const cli_option *option, const char *text, cli_value 
 
 static cli_exit bad_choice(const cli_option *option, const char *text)
 {
-    cli_suggestion suggestion = cli_suggest(text);
+    lab_suggestion suggestion = lab_suggest(text);
     char list[256] = "";
     for (size_t i = 0, length = 0; option->choices[i] && length < sizeof list; i++) {
         int added = snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "",
                              option->choices[i]);
         length += added > 0 ? (size_t)added : 0;
-        cli_suggest_consider(&suggestion, option->choices[i]);
+        lab_suggest_consider(&suggestion, option->choices[i]);
     }
     if (suggestion.best)
         cli_error("--%s: '%s' is not one of %s; did you mean '%s'?", option->name, text, list,
@@ -218,11 +219,11 @@ static void unknown_long_option(const cli_verb *verb, const char *word)
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1),
              word);
-    cli_suggestion suggestion = cli_suggest(name);
+    lab_suggestion suggestion = lab_suggest(name);
     for (size_t i = 0; cli_verb_option(verb, i); i++) {
         const char *candidate = cli_verb_option(verb, i)->name;
         matches += strncmp(candidate, name, strlen(name)) == 0;
-        cli_suggest_consider(&suggestion, candidate);
+        lab_suggest_consider(&suggestion, candidate);
     }
     if (matches > 1)
         cli_error("--%s: more than one option of 'heed %s' begins like this", name, verb->name);

@@ -179,8 +179,8 @@ static heed_status meet(cli_pair *pair, const bench_run *bench, const bench_tens
     return status;
 }
 
-cli_exit cli_pair_run(cli_pair *pair, const bench_run *bench, const bench_source *source,
-                      const lab_duel_options *options)
+heed_status cli_pair_run(cli_pair *pair, const bench_run *bench, const bench_source *source,
+                         const lab_duel_options *options)
 {
     bench_tensors tensors;
     lab_expect *expect = NULL;
@@ -199,12 +199,12 @@ cli_exit cli_pair_run(cli_pair *pair, const bench_run *bench, const bench_source
         bench_tensors_free(&tensors);
     }
     if (status != HEED_OK && heed_context_stopped(bench->context))
-        return CLI_INTERRUPTED;
+        return HEED_ERR_SYSTEM;
     if (status != HEED_OK)
         pair->outcome = bench_outcome_of(status, pair->reason);
     if (status == HEED_ERR_INVALID)
         pair->outcome = BENCH_REFUSED;
-    return CLI_OK;
+    return HEED_OK;
 }
 
 void cli_pair_free(cli_pair *pair)

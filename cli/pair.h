@@ -54,10 +54,10 @@ typedef struct cli_pair {
 
 /* cli_pair_run() plans both, looks at what each computes, lets them take turns as @options say, on
  * values of which some are changed before every block, and looks again. Of @bench it takes context,
- * cold, replay, seed and host_threads. A failure of a kernel is an outcome; CLI_INTERRUPTED
- * is the only failure. Free in any case. */
-cli_exit cli_pair_run(cli_pair *pair, const bench_run *bench, const bench_source *source,
-                      const lab_duel_options *options);
+ * cold, replay, seed and host_threads. A failure of a kernel is an outcome; HEED_ERR_SYSTEM after
+ * Ctrl-C is the only failure. Free in any case. */
+heed_status cli_pair_run(cli_pair *pair, const bench_run *bench, const bench_source *source,
+                         const lab_duel_options *options);
 void cli_pair_free(cli_pair *pair);
 
 /* cli_pair_doubt() writes to @reason why the comparison @of the pair is AMBIGUOUS for @margin: what

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/beside.h"
+#include "base/suggest.h"
 #include "cli.h"
 #include "search/space.h"
 #include "shapes/shapes.h"
@@ -78,7 +79,7 @@ static const char *const places[] = { "..", "../share/heed" };
 const char *cli_list_hint(const char *folder, const char *name, char *text, size_t size)
 {
     char place[256], path[1024], best[256] = "";
-    cli_suggestion suggestion = cli_suggest(name);
+    lab_suggestion suggestion = lab_suggest(name);
     text[0] = '\0';
     if (strchr(name, '/') || access(name, F_OK) == 0)
         return text;
@@ -91,7 +92,7 @@ const char *cli_list_hint(const char *folder, const char *name, char *text, size
             if (!end || end[4])
                 continue;
             *end = '\0';
-            cli_suggest_consider(&suggestion, one->d_name);
+            lab_suggest_consider(&suggestion, one->d_name);
             if (suggestion.distance < distance)
                 snprintf(best, sizeof best, "%s", one->d_name);
         }

@@ -104,11 +104,10 @@ heed_status cli_rerun_open(cli_rerun *it, const cli_rerun_place *place, lab_reco
                            lab_error *error)
 {
     memset(it, 0, sizeof *it);
-    it->gate = (gate_run){ .args = place->args,
-                           .bench = { .args = place->args,
-                                      .context = place->context,
-                                      .host_threads = place->threads,
-                                      .seed = place->seed } };
+    it->gate = (gate_run){
+        .args = place->args,
+        .bench = { .context = place->context, .host_threads = place->threads, .seed = place->seed }
+    };
     it->shape = (gate_shape){ .source = { .problem = *problem }, .trial = trial };
     snprintf(it->name, sizeof it->name, "%s", name);
     snprintf(it->shape.champion, sizeof it->shape.champion, "%s", name);

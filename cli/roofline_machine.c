@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/suggest.h"
 #include "roofline.h"
 #include "src/cuda/facts.h"
 
@@ -11,13 +12,13 @@ cli_exit roofline_machine_find(heed_gpu *gpu, const char *name)
     char list[256] = "";
     size_t length = 0;
     const char *brief;
-    cli_suggestion suggestion = cli_suggest(name);
+    lab_suggestion suggestion = lab_suggest(name);
     if (heed_gpu_find(gpu, name))
         return CLI_OK;
     for (size_t i = 0; length < sizeof list && heed_gpu_at(gpu, i, &brief); i++) {
         length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "",
                                    brief);
-        cli_suggest_consider(&suggestion, brief);
+        lab_suggest_consider(&suggestion, brief);
     }
     if (suggestion.best)
         cli_error("--machine: '%s' is no GPU that heed knows; did you mean %s? There are %s", name,

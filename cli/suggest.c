@@ -1,75 +1,19 @@
 /*
- * suggest.c - "did you mean": the name nearest to a mistyped word
+ * suggest.c - "did you mean" of a word that must be one of some names
  */
 #include <string.h>
 
+#include "base/suggest.h"
 #include "cli.h"
-
-/* Longer words are not compared: no name here is that long. */
-#define WORD_MAX 64
-
-/* Beyond this many slips a suggestion would be a guess. */
-static size_t slips_allowed(const char *word)
-{
-    size_t length = strlen(word);
-    return length <= 3 ? 1 : length / 3 + 1;
-}
-
-static size_t min_size(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Edit distance in which a swap of two neighbours is one slip. Three rows of the usual table are
- * enough. */
-static size_t edit_distance(const char *a, const char *b)
-{
-    size_t rows[3][WORD_MAX + 1];
-    size_t *before = rows[0], *above = rows[1], *row = rows[2];
-    size_t length = strlen(b);
-
-    for (size_t j = 0; j <= length; j++)
-        above[j] = j;
-    for (size_t i = 1; a[i - 1]; i++) {
-        row[0] = i;
-        for (size_t j = 1; j <= length; j++) {
-            size_t changed = a[i - 1] != b[j - 1];
-            row[j] = min_size(above[j - 1] + changed, min_size(above[j], row[j - 1]) + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                row[j] = min_size(row[j], before[j - 2] + 1);
-        }
-        size_t *oldest = before;
-        before = above;
-        above = row;
-        row = oldest;
-    }
-    return above[length];
-}
-
-cli_suggestion cli_suggest(const char *word)
-{
-    return (cli_suggestion){ .word = word, .best = NULL, .distance = slips_allowed(word) + 1 };
-}
-
-void cli_suggest_consider(cli_suggestion *suggestion, const char *name)
-{
-    if (strlen(suggestion->word) > WORD_MAX || strlen(name) > WORD_MAX)
-        return;
-    size_t distance = edit_distance(suggestion->word, name);
-    if (distance < suggestion->distance) {
-        suggestion->distance = distance;
-        suggestion->best = name;
-    }
-}
 
 cli_exit cli_name_check(const char *what, const char *word, const char *(*name)(size_t index),
                         const char *hint)
 {
-    cli_suggestion suggestion = cli_suggest(word);
+    lab_suggestion suggestion = lab_suggest(word);
     for (size_t i = 0; name(i); i++) {
         if (strcmp(name(i), word) == 0)
             return CLI_OK;
-        cli_suggest_consider(&suggestion, name(i));
+        lab_suggest_consider(&suggestion, name(i));
     }
     if (suggestion.best)
         cli_error("%s '%s'; did you mean '%s'?", what, word, suggestion.best);

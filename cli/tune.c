@@ -60,7 +60,7 @@ static cli_exit run_tune(tune_run *tune)
         code = tune_open_run(tune);
     tune->bench.deadline_ns = tune_until(tune, TUNE_BASELINES);
     if (code == CLI_OK)
-        code = bench_rivals_open(&tune->bench);
+        code = bench_open_peers(&tune->bench);
     if (code == CLI_OK)
         code = end_run(tune, tune_all(tune));
     if (code == CLI_OK)
@@ -78,7 +78,7 @@ static cli_exit run_tune(tune_run *tune)
 static void look_at_device(tune_run *tune)
 {
     bench_run *bench = &tune->bench;
-    bench_look_at_device(bench);
+    bench_look_at_device(bench, cli_device(tune->args));
     cli_board_place_read(&tune->place, bench->context);
     bench->roofline = tune->place.ceilings;
 }
@@ -92,9 +92,11 @@ static cli_exit run(const cli_args *args)
                       .rivals = cli_args_real(args, "rivals"),
                       .start_ns = heed_clock_ns(),
                       .judge = cli_judge_create() };
-    tune.bench = (bench_run){
-        .args = args, .margin = 0.01, .cold = cli_args_flag(args, "cold"), .seed = tune.seed
-    };
+    tune.bench = (bench_run){ .sink = &cli_sink,
+                              .rival_names = cli_args_text(args, "peers"),
+                              .margin = 0.01,
+                              .cold = cli_args_flag(args, "cold"),
+                              .seed = tune.seed };
     cli_exit code = tune_open_problems(&tune);
     if (code == CLI_OK)
         code = tune_check_space(&tune);

@@ -27,7 +27,7 @@ static cli_exit time_shape(tune_run *tune, tune_shape *shape, bool after)
     char started[LAB_RECORD_TIME_SIZE];
     lab_record_now(started);
     tune->bench.kernel = after ? shape->best : shape->champion;
-    cli_exit code = bench_measure(&tune->bench, shape->source, row);
+    cli_exit code = bench_exit_of_work(bench_measure(&tune->bench, shape->source, row));
     if (code != CLI_OK)
         return code;
     if (row->outcome != BENCH_OK)

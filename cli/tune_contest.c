@@ -43,7 +43,8 @@ static cli_exit take_turns(tune_run *tune, const tune_shape *shape, tune_contest
                            int round, const lab_duel_options *options)
 {
     lab_record_now(contest->times[round][0]);
-    cli_exit code = cli_pair_run(&contest->pairs[round], &tune->bench, shape->source, options);
+    cli_exit code = bench_exit_of_work(
+        cli_pair_run(&contest->pairs[round], &tune->bench, shape->source, options));
     lab_record_now(contest->times[round][1]);
     return code;
 }

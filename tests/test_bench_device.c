@@ -239,7 +239,7 @@ static void times_by_replays(void **state)
     bench_run bench = by_replays(context);
     bench_row row;
     answer_open(&right, &source);
-    assert_int_equal(bench_measure(&bench, &source, &row), CLI_OK);
+    assert_int_equal(bench_measure(&bench, &source, &row), HEED_OK);
     if (row.outcome != BENCH_OK)
         fail_msg("%s: %s", bench_outcome_name(row.outcome), row.reason);
     assert_true(row.error >= 0 && row.error <= 1);
@@ -250,7 +250,7 @@ static void times_by_replays(void **state)
     bench_row_free(&row);
 
     bench.against = "fwd_any_sm80_naive";
-    assert_int_equal(bench_measure(&bench, &source, &row), CLI_OK);
+    assert_int_equal(bench_measure(&bench, &source, &row), HEED_OK);
     assert_int_equal(row.match_count, 1);
     if (row.matches[0].outcome != BENCH_OK)
         fail_msg("%s", row.matches[0].reason);
@@ -258,14 +258,14 @@ static void times_by_replays(void **state)
     bench_row_free(&row);
 
     right.last_honest = right.launches + 100; /* a cheat that has seen the problem often enough */
-    assert_int_equal(bench_measure(&bench, &source, &row), CLI_OK);
+    assert_int_equal(bench_measure(&bench, &source, &row), HEED_OK);
     assert_true(row.outcome == BENCH_WRONG || row.matches[0].outcome == BENCH_WRONG);
     bench_row_free(&row);
     right.last_honest = 0;
 
     bench.against = NULL;
     right.last_right = right.launches + 1; /* from the second launch on it does nothing */
-    assert_int_equal(bench_measure(&bench, &source, &row), CLI_OK);
+    assert_int_equal(bench_measure(&bench, &source, &row), HEED_OK);
     assert_int_equal(row.outcome, BENCH_WRONG);
     bench_row_free(&row);
     answer_close(&right);
@@ -282,7 +282,7 @@ static void calibrates_by_replays(void **state)
     bench_run bench = by_replays(context);
     bench_calibration row;
     answer_open(&right, &source);
-    assert_int_equal(bench_calibrate_problem(&bench, &source, &row), CLI_OK);
+    assert_int_equal(bench_calibrate_problem(&bench, &source, &row), HEED_OK);
     if (row.outcome != BENCH_OK)
         fail_msg("%s: %s", bench_outcome_name(row.outcome), row.reason);
     assert_true(row.copies > 1 && row.calls >= 1 && row.seconds > 0);
@@ -290,16 +290,16 @@ static void calibrates_by_replays(void **state)
     lab_duel_free(&row.duel);
 
     right.last_honest = right.launches + 10;
-    assert_int_equal(bench_calibrate_problem(&bench, &source, &row), CLI_OK);
+    assert_int_equal(bench_calibrate_problem(&bench, &source, &row), HEED_OK);
     assert_int_equal(row.outcome, BENCH_WRONG);
     lab_duel_free(&row.duel);
     right.last_honest = 0;
     right.last_right = 1;
-    assert_int_equal(bench_calibrate_problem(&bench, &source, &row), CLI_OK);
+    assert_int_equal(bench_calibrate_problem(&bench, &source, &row), HEED_OK);
     assert_int_equal(row.outcome, BENCH_WRONG);
     lab_duel_free(&row.duel);
     bench.kernel = "fwd_any_sm80_naive__w3";
-    assert_int_equal(bench_calibrate_problem(&bench, &source, &row), CLI_OK);
+    assert_int_equal(bench_calibrate_problem(&bench, &source, &row), HEED_OK);
     assert_true(row.outcome == BENCH_REFUSED || row.outcome == BENCH_FAILED);
     lab_duel_free(&row.duel);
     answer_close(&right);

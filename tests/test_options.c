@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/suggest.h"
 #include "cli/cli.h"
 #include "scratch.h"
 
@@ -192,10 +193,10 @@ static void refuses_with_a_reason(void **state)
 
 static const char *suggestion_for(const char *word)
 {
-    cli_suggestion suggestion = cli_suggest(word);
+    lab_suggestion suggestion = lab_suggest(word);
     static const char *const names[] = { "plan", "run", "verify", "bench", "doctor" };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        cli_suggest_consider(&suggestion, names[i]);
+        lab_suggest_consider(&suggestion, names[i]);
     return suggestion.best ? suggestion.best : "";
 }
 
