@@ -47,7 +47,10 @@ static bool is_aligned(const void *data, const heed_strides *strides)
 static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
                               const emulated_kernel *kernel)
 {
-    const heed_gpu gpu = { .multiprocessors = 1, .clock = 1, .bandwidth = 4100.0 / kernel->rows };
+    const heed_gpu gpu = { .multiprocessors = 1,
+                           .clock = 1,
+                           .bandwidth = 4100.0 / kernel->rows,
+                           .costs = heed_cost_rows };
     const heed_cuda_cut cut = { .rows = kernel->rows, .splits = it->splits };
     const heed_problem problem = kernel->mapped ? heed_cuda_mapped_problem(&it->problem)
                                                 : it->problem;

@@ -86,7 +86,9 @@ static heed_status prepare(void *data, const heed_problem *problem, lab_needs *n
 static heed_status run(void *data, const heed_buffers *buffers)
 {
     const mistaken *it = data;
-    const heed_gpu gpu = { .multiprocessors = 1, .clock = 1, .bandwidth = 1 };
+    const heed_gpu gpu = {
+        .multiprocessors = 1, .clock = 1, .bandwidth = 1, .costs = heed_cost_rows
+    };
     const heed_cuda_cut cut = { .rows = it->kernel->rows, .splits = 1 };
     heed_cuda_args args;
     emulator_report report;

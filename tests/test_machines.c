@@ -154,12 +154,48 @@ static void test_predictions(void **state)
     assert_true(best_seconds(&h200, specs[2]) < 0.9 * best_seconds(&h100, specs[2]));
 }
 
+/* Another device is another row: a row for one by its name, ahead of those of architectures, is its
+ * own alone, and predictions follow it. */
+static void test_a_row_more(void **state)
+{
+    const heed_costs *any = heed_costs_find(heed_cost_rows, "", 0);
+    heed_memory_costs slow = *any->memory;
+    heed_mma_costs late = *any->mma;
+    slow.share /= 2;
+    late.launch += 1e-3;
+    const heed_costs rows[] = {
+        { "NVIDIA L4", 89, false, &slow, any->order, any->naive, &late, any->wgmma }, *any
+    };
+    heed_gpu l4, l40s;
+    assert_true(heed_gpu_find(&l4, "L4") && heed_gpu_find(&l40s, "L40S"));
+    double before = best_seconds(&l4, "b1 h32/8 s1/65536 d128 f16");
+    assert_ptr_equal(heed_costs_find(rows, l4.name, l4.arch), &rows[0]);
+    assert_ptr_equal(heed_costs_find(rows, l40s.name, l40s.arch), &rows[1]);
+    assert_ptr_equal(heed_costs_find(rows, l4.name, 90), &rows[1]);
+    l4.costs = &rows[0];
+    double after = best_seconds(&l4, "b1 h32/8 s1/65536 d128 f16");
+    if (!(after > 1.8 * before + 1e-3 && after < 2.2 * before + 1e-3))
+        fail_msg("%g seconds, %g by another row", before, after);
+}
+
+/* Devices of compute capability 9.0 share threes unevenly; nothing is known of others. */
+static void test_rows(void **state)
+{
+    heed_gpu gpu;
+    for (size_t i = 0; heed_gpu_at(&gpu, i, NULL); i++) {
+        assert_true(gpu.costs->uneven_threes == (gpu.arch == 90));
+        assert_true(heed_gpu_overlaps(&gpu) == (gpu.arch >= 90));
+    }
+    assert_true(heed_gpu_limits(&gpu, 87) && gpu.costs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),       cmocka_unit_test(test_rates),
         cmocka_unit_test(test_figures),     cmocka_unit_test(test_architectures),
-        cmocka_unit_test(test_predictions),
+        cmocka_unit_test(test_predictions), cmocka_unit_test(test_a_row_more),
+        cmocka_unit_test(test_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,10 +64,11 @@ static int64_t most_heads(const heed_problem *problem, const heed_gpu *gpu,
     int64_t heads = problem->batch * problem->heads_kv;
     if (problem->mask == HEED_MASK_NONE)
         return 1;
-    double flops = gpu->multiprocessors * gpu->clock * 2048;
-    double running = 2.0 * gpu->multiprocessors;
+    const heed_order_costs *costs = gpu->costs->order;
+    double flops = gpu->multiprocessors * gpu->clock * costs->operations;
+    double running = costs->running * gpu->multiprocessors;
     double most = (double)cut->rows * running * gpu->bandwidth /
-                  (2 * flops * (cut->mapped ? 10 : 1));
+                  (2 * flops * (cut->mapped ? costs->mapped_reuse : 1));
     double bytes = (double)(problem->seq_k * (problem->dim_qk + problem->dim_v) * 2);
     double in_cache = (double)gpu->l2 / 2 / bytes;
     most = most > in_cache ? most : in_cache;
@@ -77,10 +78,7 @@ static int64_t most_heads(const heed_problem *problem, const heed_gpu *gpu,
 #define BLOCKS_MAX 1024 /* that are looked at, and items: enough to see what repeats */
 #define ITEMS_MAX 4096
 #define SECTIONS_MAX 32
-#define SECTION_ITEMS 32 /* of a small section: b16 h16 s1024 d128 takes 147 us so, 152 with 8 */
 #define SECTIONS_SMALL 8 /* all up to here are looked at */
-#define WORTH 0.04       /* that another section must be better */
-#define ITEM_TILES 1.5   /* what an item takes beside its tiles, in tiles */
 
 /* Tiles of keys that the @block-th block of rows looks at. */
 static int64_t tiles_of(const heed_problem *problem, const heed_cuda_cut *cut, int64_t block)
@@ -101,7 +99,7 @@ static double imbalance(const heed_problem *problem, const heed_gpu *gpu, const 
     int64_t items = blocks * problem->batch * problem->heads_kv, takers = gpu->multiprocessors;
     for (int64_t i = 0; i < items && i < ITEMS_MAX; i++) {
         int64_t place = i % takers, block = blocks - 1 - i % (section * blocks) / section;
-        double tiles = (double)tiles_of(problem, cut, block) + ITEM_TILES;
+        double tiles = (double)tiles_of(problem, cut, block) + gpu->costs->order->item_tiles;
         double *of = &load[i / takers % 2 ? takers - 1 - place : place];
         *of += tiles;
         all += tiles;
@@ -128,6 +126,7 @@ static int64_t candidate(int64_t i, int64_t heads)
 static int64_t section_of(const heed_problem *problem, const heed_gpu *gpu,
                           const heed_cuda_cut *cut)
 {
+    const heed_order_costs *costs = gpu->costs->order;
     int64_t heads = problem->batch * problem->heads_kv;
     int64_t blocks = heed_div_up(problem->seq_q * group_of(problem), cut->rows);
     bool at_once = blocks * heads <= gpu->multiprocessors;
@@ -137,13 +136,13 @@ static int64_t section_of(const heed_problem *problem, const heed_gpu *gpu,
         return heed_div_up(heads, heed_div_up(heads, most_heads(problem, gpu, cut)));
     if (at_once)
         return heads;
-    int64_t best = blocks < SECTION_ITEMS ? SECTION_ITEMS / blocks : 1;
+    int64_t best = blocks < costs->section_items ? costs->section_items / blocks : 1;
     best = best < heads ? best : heads;
     double least = imbalance(problem, gpu, cut, best);
     for (int64_t i = 0; i < SECTIONS_MAX && i < heads; i++) {
         int64_t section = candidate(i, heads);
         double unequal = imbalance(problem, gpu, cut, section);
-        if (unequal < least - WORTH) {
+        if (unequal < least - costs->worth) {
             least = unequal;
             best = section;
         }

@@ -6,35 +6,13 @@
 #include "attn_mma.h"
 #include "gpu.h"
 
-/* Clocks that a scheduler is busy with an instruction, measured on one H200: an mma, and others.
- * They hardly overlap. */
-#define MMA_CLOCKS 7.0
-#define MMA_OPERATIONS 4096.0
-#define OTHER_CLOCKS 1.1
-#define EXP_CLOCKS 8.0 /* of the special function unit */
+#define MMA_OPERATIONS 4096.0 /* of an mma.m16n8k16 */
+#define SCHEDULERS 4          /* of a multiprocessor */
 
-/* The latency of a step, which other warps may hide, and of each key of its tile; and what it takes
- * that a register is more than the cap, and so stored and loaded in every step: instructions, and
- * latency. Fitted to the recorded sweep of 90 points on an H200 (tests/test_roofline.c). */
-#define CHAIN_CLOCKS 29.0
-#define KEY_CLOCKS 6.0
-#define SPILL_INSTRUCTIONS 3.0
-#define SPILL_CLOCKS 4.0
-
-#define BLOCK_CLOCKS 3000.0 /* to begin and end a block */
-#define MERGE_CLOCKS 500.0  /* per group */
-#define LAUNCH_SECONDS 2.2e-6
-#define OVERLAP_SECONDS 1e-6 /* less where a launch may begin before the one ahead has ended */
-/* Of splits and masks; fitted to 1400 times of 146 problems on an H200. */
-#define COMBINE_SECONDS 1.45e-6 /* to leave a part and be counted, */
-#define ROUND_SECONDS 1.7e-6    /* and again where blocks come after others; */
-#define BATCH_SECONDS 0.6e-6    /* to wait for parts that are under way together; */
-#define PARTS_RATE 0.24         /* of the memory's bandwidth: of parts, to the L2 and back */
-#define MASK_STEPS 0.4          /* that a mask adds to a step, */
-#define MASKED 1.14             /* and how much longer blocks with one then take */
-#define HIDDEN 0.01             /* that the shorter of computing and loading still adds; */
-#define FIRST_TILE 0.22 /* by a tile's share of the keys more: the first one is waited for */
-#define SCHEDULERS 4
+/* Instructions of the kernel, about: for each score of a warp, load of a fragment, and step. */
+#define SCORE_INSTRUCTIONS 4.5
+#define LOAD_INSTRUCTIONS 4
+#define STEP_INSTRUCTIONS 60
 
 /* Clocks of one step of one warp: @own when alone, @busy of its scheduler. */
 typedef struct step_cost {
@@ -46,7 +24,7 @@ typedef struct step_cost {
 static double mma_clocks(const heed_gpu *gpu)
 {
     double clocks = MMA_OPERATIONS * SCHEDULERS * gpu->multiprocessors * gpu->clock / gpu->matrix;
-    return clocks > MMA_CLOCKS ? clocks : MMA_CLOCKS;
+    return clocks > gpu->costs->mma->mma_clocks ? clocks : gpu->costs->mma->mma_clocks;
 }
 
 /* Registers that a cap leaves no room for, about. */
@@ -58,20 +36,23 @@ static int spilled_of(const heed_problem *problem, const int *v)
 
 static step_cost cost_of_step(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
+    const heed_mma_costs *costs = gpu->costs->mma;
     int rows16 = v[M] / v[W] / 16;
     double qk16 = heed_mma_pad(problem->dim_qk) / 16.0, v8 = heed_mma_pad(problem->dim_v) / 8.0;
     double mma = rows16 * (v[N] / 8.0 * qk16 + v[N] / 16.0 * v8);
     double scores = rows16 * v[N] / 2.0;
     double loads = v[N] / 16.0 * (qk16 + v8 / 2) + (v[Q] == 1 ? qk16 * rows16 : 0);
     double spilled = spilled_of(problem, v);
-    double others = 4.5 * scores + 4 * loads + 60 + SPILL_INSTRUCTIONS * spilled;
+    double others = SCORE_INSTRUCTIONS * scores + LOAD_INSTRUCTIONS * loads + STEP_INSTRUCTIONS +
+                    costs->spill_instructions * spilled;
     if (v[A] == 2) /* conversions and additions; no device that is known has a faster mma for it */
         others += scores + 8 * rows16 * v8;
-    double busy = mma_clocks(gpu) * mma + OTHER_CLOCKS * others;
-    if (busy < EXP_CLOCKS * scores)
-        busy = EXP_CLOCKS * scores;
-    double latency = CHAIN_CLOCKS * qk16 + KEY_CLOCKS * v[N];
-    return (step_cost){ .own = busy + latency / v[O] + SPILL_CLOCKS * spilled, .busy = busy };
+    double busy = mma_clocks(gpu) * mma + costs->other_clocks * others;
+    if (busy < costs->exp_clocks * scores)
+        busy = costs->exp_clocks * scores;
+    double latency = costs->chain_clocks * qk16 + costs->key_clocks * v[N];
+    return (step_cost){ .own = busy + latency / v[O] + costs->spill_clocks * spilled,
+                        .busy = busy };
 }
 
 /* Blocks of a multiprocessor, by shared memory and by the registers that the config allots. */
@@ -89,12 +70,12 @@ static int resident_of(const heed_problem *problem, const heed_gpu *gpu, const i
 }
 
 /* Clocks of @blocks blocks of @steps steps each on one multiprocessor, @resident at a time. */
-static double clocks_of_blocks(const int *v, step_cost step, double steps, double blocks,
-                               int resident)
+static double clocks_of_blocks(const heed_mma_costs *costs, const int *v, step_cost step,
+                               double steps, double blocks, int resident)
 {
     double warps = resident * v[W] * v[K] / (double)SCHEDULERS;
     double each = step.own > warps * step.busy ? step.own : warps * step.busy;
-    double block = steps * each + BLOCK_CLOCKS + MERGE_CLOCKS * (v[K] - 1);
+    double block = steps * each + costs->block_clocks + costs->merge_clocks * (v[K] - 1);
     return blocks / resident * block;
 }
 
@@ -126,9 +107,12 @@ static double loading_seconds(const heed_gpu *gpu, const heed_problem *problem, 
 static double beside_loading(const heed_gpu *gpu, const int *v, double tiles, double computing,
                              double loading)
 {
-    double end = (BLOCK_CLOCKS + MERGE_CLOCKS * (v[K] - 1)) / (0.9 * gpu->clock);
+    const heed_mma_costs *costs = gpu->costs->mma;
+    double clocks = costs->block_clocks + costs->merge_clocks * (v[K] - 1);
+    double end = clocks / (costs->clock_share * gpu->clock);
     double longer = computing > loading + end ? computing : loading + end;
-    return longer + (HIDDEN + FIRST_TILE / tiles) * (computing + loading + end - longer);
+    double share = costs->hidden + costs->first_tile / tiles; /* of the shorter one */
+    return longer + share * (computing + loading + end - longer);
 }
 
 /* Time of the last block of @rows rows to merge what was split, and of all blocks, which come in
@@ -137,6 +121,7 @@ static double beside_loading(const heed_gpu *gpu, const int *v, double tiles, do
 static double merge_seconds(const heed_problem *problem, const heed_gpu *gpu, const int *v,
                             int64_t rows, double rounds)
 {
+    const heed_mma_costs *costs = gpu->costs->mma;
     int warps = v[W] * v[K];
     int at_once = v[M] >= 8 * warps ? 4 : 1;
     int across = at_once * heed_mma_pad(problem->dim_v) / HEED_MMA_WARP;
@@ -146,24 +131,24 @@ static double merge_seconds(const heed_problem *problem, const heed_gpu *gpu, co
                    (double)problem->heads_q * (double)problem->seq_q;
     if (v[P] == 1)
         return 0;
-    double waiting = BATCH_SECONDS * (double)(turns * heed_div_up(v[P], batch));
-    double moving = 2 * parts / (PARTS_RATE * gpu->bandwidth);
-    return COMBINE_SECONDS + ROUND_SECONDS * (rounds - 1) + (waiting > moving ? waiting : moving);
+    double waiting = costs->batch * (double)(turns * heed_div_up(v[P], batch));
+    double moving = 2 * parts / (costs->parts_rate * gpu->bandwidth);
+    return costs->combine + costs->round * (rounds - 1) + (waiting > moving ? waiting : moving);
 }
 
-/* Blocks of the last round on the busiest multiprocessor. Where each has room for three, and they
- * would be two each, some get three and others one on an H200: 256 blocks of b2 h8 s512 d64 take
- * 11.0 us with room for three, and 8.3 to 8.5 with room for two or four. */
+/* Blocks of the last round on the busiest multiprocessor. Threes are uneven on an H200: 256 blocks
+ * of b2 h8 s512 d64 take 11.0 us with room for three, and 8.3 to 8.5 with room for two or four. */
 static int last_of(const heed_gpu *gpu, double rest, int resident)
 {
     int last = (int)heed_div_up((int64_t)rest, gpu->multiprocessors);
-    return gpu->arch == 90 && resident == 3 && last == 2 ? 3 : last;
+    return gpu->costs->uneven_threes && resident == 3 && last == 2 ? 3 : last;
 }
 
 double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
                      const heed_machine *machine, const heed_config *config)
 {
     const heed_gpu *gpu = machine->gpu;
+    const heed_mma_costs *costs = gpu->costs->mma;
     const int *v = config->value;
     (void)kernel;
     double heads = (double)problem->batch * (double)problem->heads_kv;
@@ -176,7 +161,7 @@ double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
 
     /* Tiles that a mask cuts through are computed as a whole, and take longer. */
     double cut_through = seen < 1 ? (double)heed_div_up(v[M], v[N]) : 0;
-    double masked = MASK_STEPS * (double)heed_div_up((int64_t)cut_through, v[K]);
+    double masked = costs->mask_steps * (double)heed_div_up((int64_t)cut_through, v[K]);
     double longest = tiles / v[K] + masked;
     double steps = (tiles * seen + cut_through / 2) / v[K] + masked;
     if (v[K] > 1)
@@ -190,14 +175,14 @@ double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
     double rounds = (double)(int64_t)(blocks / slots);
     double rest = blocks - rounds * slots;
     int last = last_of(gpu, rest, resident);
-    double clocks = clocks_of_blocks(v, step, steps, rounds * resident, resident);
+    double clocks = clocks_of_blocks(costs, v, step, steps, rounds * resident, resident);
     if (last > 0)
-        clocks += clocks_of_blocks(v, step, rounds > 0 && seen < 1 ? steps / 2 : longest, last,
-                                   last);
-    clocks *= seen < 1 ? MASKED : 1;
+        clocks += clocks_of_blocks(costs, v, step, rounds > 0 && seen < 1 ? steps / 2 : longest,
+                                   last, last);
+    clocks *= seen < 1 ? costs->masked : 1;
     double seconds = beside_loading(gpu, v, (double)heed_div_up(problem->seq_k, v[N]),
-                                    clocks / (0.9 * gpu->clock),
+                                    clocks / (costs->clock_share * gpu->clock),
                                     loading_seconds(gpu, problem, v, blocks, slots));
-    double launch = LAUNCH_SECONDS - (gpu->arch >= 90 ? OVERLAP_SECONDS : 0);
+    double launch = costs->launch - (heed_gpu_overlaps(gpu) ? costs->overlap : 0);
     return seconds + launch + merge_seconds(problem, gpu, v, all_rows, ceil(blocks / slots));
 }

@@ -6,11 +6,6 @@
 #define WARPS 4
 #define WARP 32
 
-/* Measured on one H200; only the distance to other kernels matters. */
-#define FLOPS_PER_CLOCK 12.0 /* of a multiprocessor */
-#define LAUNCH_SECONDS 4e-6
-#define BANDWIDTH_SHARE 0.5 /* not measured: at most, since elements are read one by one */
-
 static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
 {
     (void)problem;
@@ -33,15 +28,16 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
                    const heed_machine *machine, const heed_config *config)
 {
     const heed_gpu *gpu = machine->gpu;
+    const heed_naive_costs *costs = gpu->costs->naive;
     (void)kernel;
     (void)config;
     double rows = (double)problem->batch * (double)problem->heads_q * (double)problem->seq_q;
     double seconds = heed_problem_flops(problem) /
-                     (FLOPS_PER_CLOCK * gpu->multiprocessors * gpu->clock);
-    double alone = heed_problem_flops(problem) / rows / (FLOPS_PER_CLOCK / 16 * gpu->clock);
-    double memory = heed_problem_bytes(problem) / (BANDWIDTH_SHARE * gpu->bandwidth);
+                     (costs->flops_per_clock * gpu->multiprocessors * gpu->clock);
+    double alone = heed_problem_flops(problem) / rows / (costs->flops_per_clock / 16 * gpu->clock);
+    double memory = heed_problem_bytes(problem) / (costs->bandwidth_share * gpu->bandwidth);
     seconds = seconds > alone ? seconds : alone;
-    return LAUNCH_SECONDS + (seconds > memory ? seconds : memory);
+    return costs->launch + (seconds > memory ? seconds : memory);
 }
 
 static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,

@@ -351,13 +351,6 @@ static void set_window(heed_cuda_launch *launch, const heed_plan *plan, const he
     launch->window_size = both ? (size_t)(end - begin) : k_size;
 }
 
-/* All kernels wait for the launch ahead of theirs by themselves, where a device can let them begin
- * before that has ended. */
-static bool can_overlap(const heed_plan *plan)
-{
-    return plan->context->machine.gpu->arch >= 90;
-}
-
 static heed_status start(const heed_plan *plan, const program *what, const heed_buffers *buffers,
                          unsigned *arrived)
 {
@@ -373,12 +366,13 @@ static heed_status start(const heed_plan *plan, const program *what, const heed_
         args.partial_lse = args.partial + made->parts * plan->problem.dim_v;
         args.arrived = arrived;
     }
+    /* All kernels wait for the launch ahead of theirs by themselves. */
     heed_cuda_launch launch = { .function = what->function,
                                 .grid = { what->grid, 1, 1 },
                                 .threads = what->threads,
                                 .smem = what->smem,
                                 .args = &args,
-                                .overlap = can_overlap(plan) };
+                                .overlap = heed_gpu_overlaps(plan->context->machine.gpu) };
     if (what->window)
         set_window(&launch, plan, buffers);
     heed_cuda_mapped_args mapped;

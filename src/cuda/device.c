@@ -109,6 +109,7 @@ static heed_status read_facts(heed_cuda *cuda)
                      ask(cuda, CU_DEVICE_MEMORY_BUS_WIDTH, &result) / 8;
     gpu->memory = (int64_t)memory;
     gpu->driver = cuda->driver->version;
+    gpu->costs = heed_costs_find(heed_cost_rows, gpu->name, gpu->arch);
     if (result == CU_SUCCESS)
         guess_rates(gpu);
     return heed_driver_fail(cuda->driver, result, "asking what the CUDA device is");

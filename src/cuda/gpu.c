@@ -75,7 +75,8 @@ bool heed_gpu_limits(heed_gpu *gpu, int arch)
                        .blocks = common->blocks,
                        .smem = common->smem * KIB,
                        .smem_block = (common->smem - 1) * KIB,
-                       .smem_reserved = KIB };
+                       .smem_reserved = KIB,
+                       .costs = heed_costs_find(heed_cost_rows, "", arch) };
     return true;
 }
 
@@ -91,6 +92,7 @@ bool heed_gpu_at(heed_gpu *gpu, size_t index, const char **brief)
     gpu->bandwidth = 1e9 * machines[index].bandwidth;
     gpu->matrix = 1e12 * machines[index].matrix;
     snprintf(gpu->name, sizeof gpu->name, "%s", machines[index].name);
+    gpu->costs = heed_costs_find(heed_cost_rows, gpu->name, gpu->arch);
     if (brief)
         *brief = machines[index].brief;
     return true;
@@ -139,20 +141,17 @@ double heed_gpu_roofline(const heed_gpu *gpu, const heed_problem *problem)
     return compute > memory ? compute : memory;
 }
 
-#define MEMORY_LATENCY 1.1e-6 /* seconds of a load, on a busy device */
-#define MEMORY_SHARE 0.87     /* of the data sheet's bandwidth that loads reach */
-#define HINDRANCE 0.03        /* that the shorter of computing and loading still adds */
-
 double heed_gpu_memory_seconds(const heed_gpu *gpu, const heed_problem *problem, double in_flight)
 {
-    double rate = in_flight / MEMORY_LATENCY, most = MEMORY_SHARE * gpu->bandwidth;
+    const heed_memory_costs *costs = gpu->costs->memory;
+    double rate = in_flight / costs->latency, most = costs->share * gpu->bandwidth;
     return heed_problem_bytes(problem) / (rate < most ? rate : most);
 }
 
-double heed_gpu_beside(double computing, double loading)
+double heed_gpu_beside(const heed_gpu *gpu, double computing, double loading)
 {
     double longer = computing > loading ? computing : loading;
-    return longer + HINDRANCE * (computing + loading - longer);
+    return longer + gpu->costs->memory->hindrance * (computing + loading - longer);
 }
 
 int heed_gpu_resident(const heed_gpu *gpu, int threads, int registers, int64_t smem,

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "../internal.h"
+#include "costs.h"
 
 struct heed_gpu {
     char name[64];
@@ -30,7 +31,14 @@ struct heed_gpu {
     double matrix;         /* dense float16 products of matrices, summed in float32: operations per
                               second, by the data sheet */
     int driver;            /* CUDA version of the driver, 1000 * major + 10 * minor; 0: none */
+    const heed_costs *costs; /* what the cost models know beside all that */
 };
+
+/* Can a launch begin before the one ahead of it has ended? (Programmatic dependent launch.) */
+static inline bool heed_gpu_overlaps(const heed_gpu *gpu)
+{
+    return gpu->arch >= 90;
+}
 
 /* heed_gpu_arch() fills @gpu with the limits of an architecture, such as 89, of the best known
  * device that has it: what a kernel can be planned and compiled for without one. Returns false for
@@ -68,7 +76,7 @@ double heed_gpu_roofline(const heed_gpu *gpu, const heed_problem *problem);
  * heed_gpu_beside() what it takes to compute for so long and to load for so long at the same time.
  * Both are estimates. */
 double heed_gpu_memory_seconds(const heed_gpu *gpu, const heed_problem *problem, double in_flight);
-double heed_gpu_beside(double computing, double loading);
+double heed_gpu_beside(const heed_gpu *gpu, double computing, double loading);
 
 /* heed_gpu_resident() returns how many blocks of @threads threads, @registers registers a thread
  * and @smem bytes of shared memory a multiprocessor holds; 0: none. *@limit, if not NULL, names

@@ -1,0 +1,91 @@
+/*
+ * costs.c - constants of the cost models, as fitted to devices
+ *
+ * All are of one NVIDIA H200 so far; other devices are predicted by its constants and by their own
+ * data sheets. docs/roofline.md says what the models are worth, and tests/test_costs.c holds them
+ * to the recorded times in tests/data/times-h200.txt.
+ */
+#include "costs.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* Of the times of attn_mma below. */
+static const heed_memory_costs h200_memory = { .latency = 1.1e-6,
+                                               .share = 0.87,
+                                               .hindrance = 0.03 };
+
+/* b16 h16 s1024 d128 takes 147 us with 32 items in a section, 152 with 8. Of 64 heads of 4096 keys
+ * of 128, sections of 16 take 8 % less than one of all: boxes ask for ten times the sharing. */
+static const heed_order_costs h200_order = { .operations = 2048,
+                                             .running = 2,
+                                             .mapped_reuse = 10,
+                                             .section_items = 32,
+                                             .worth = 0.04,
+                                             .item_tiles = 1.5 };
+
+/* The share of the bandwidth is not measured. */
+static const heed_naive_costs h200_naive = { .flops_per_clock = 12,
+                                             .launch = 4e-6,
+                                             .bandwidth_share = 0.5 };
+
+/* Clocks of instructions were measured by themselves. Those of steps and spills are fitted to the
+ * recorded sweep of 90 points (tests/test_roofline.c); those of splits and masks, and the last two,
+ * to 1400 times of 146 problems. */
+static const heed_mma_costs h200_mma = { .mma_clocks = 7,
+                                         .other_clocks = 1.1,
+                                         .exp_clocks = 8,
+                                         .chain_clocks = 29,
+                                         .key_clocks = 6,
+                                         .spill_instructions = 3,
+                                         .spill_clocks = 4,
+                                         .block_clocks = 3000,
+                                         .merge_clocks = 500,
+                                         .clock_share = 0.9,
+                                         .launch = 2.2e-6,
+                                         .overlap = 1e-6,
+                                         .combine = 1.45e-6,
+                                         .round = 1.7e-6,
+                                         .batch = 0.6e-6,
+                                         .parts_rate = 0.24,
+                                         .mask_steps = 0.4,
+                                         .masked = 1.14,
+                                         .hidden = 0.01,
+                                         .first_tile = 0.22 };
+
+/* Fitted to 6900 times of 252 problems. */
+static const heed_wgmma_costs h200_wgmma = {
+    .clock_share = 0.9,
+    .exps_per_clock = 16,
+    .l2_bytes = 39.5,
+    .memory_longer = 1.1,
+    .all_bytes = 720e3,
+    .block_bytes = 36e3,
+    .meeting = 1.7,
+    .launch = 0.35e-6,
+    .block = 2.65e-6,
+    .item = 0.49e-6,
+    .turn = 0.62e-6,
+    .wait = 0.07e-6,
+    .merge = 0.13e-6,
+    .pair = 0.76e-6,
+    .ahead = 1.45e-6,
+    .order = { [1] = { 0.20e-6, 1.45, 0.86, 0, { 0.78, 0.71 } },
+               [2] = { 0.02e-6, 1.65, 0.70, 0.32e-6, { 0.89, 0.64 } },
+               [3] = { 0, 1.94, 0.98, 0, { 0.74, 0.62 } } },
+};
+
+/* Blocks by threes were seen on the H200 alone (docs/roofline.md), so that is for its architecture;
+ * the rest is for all. */
+const heed_costs heed_cost_rows[] = {
+    { NULL, 90, true, &h200_memory, &h200_order, &h200_naive, &h200_mma, &h200_wgmma },
+    { NULL, 0, false, &h200_memory, &h200_order, &h200_naive, &h200_mma, &h200_wgmma },
+};
+
+const heed_costs *heed_costs_find(const heed_costs *rows, const char *device, int arch)
+{
+    while ((rows->device && strcmp(rows->device, device) != 0) ||
+           (rows->arch && rows->arch != arch))
+        rows++;
+    return rows;
+}
