@@ -9,6 +9,7 @@
 #include "measure/compare.h"
 #include "measure/environment.h"
 #include "record/record.h"
+#include "session/session.h"
 #include "verify/selftest.h"
 
 /* The row of option tables for the file. */
@@ -73,9 +74,14 @@ typedef struct cli_board_place {
 void cli_board_place_read(cli_board_place *place, heed_context *context);
 void cli_board_place_free(cli_board_place *place);
 
-/* cli_board_roof() fills in what part of the time of a trial that is timed its floor is, where the
- * ceilings of the device are known. */
-void cli_board_roof(const cli_board_place *place, lab_record_trial *trial);
+/* cli_session_place() says in @session where and with what it measures; @place must outlive it. */
+void cli_session_place(lab_session *session, const cli_board_place *place);
+
+/* cli_session_begin() is lab_session_begin() that also looks for the selftest to rely on if @trusts
+ * is set, and prints what there is to say. cli_session_end() is lab_session_end() of a run that
+ * ends with @code; returns that, or what went wrong. */
+cli_exit cli_session_begin(lab_session *session, const lab_session_work *work, bool trusts);
+cli_exit cli_session_end(const lab_session *session, cli_exit code, const char *note);
 
 /* cli_board_tools_take() makes @manifest, which stays the caller's, what @environment was made
  * with. */

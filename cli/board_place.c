@@ -48,12 +48,35 @@ void cli_board_place_free(cli_board_place *place)
     cli_board_tools_free(&place->tools);
 }
 
-void cli_board_roof(const cli_board_place *place, lab_record_trial *trial)
+void cli_session_place(lab_session *session, const cli_board_place *place)
 {
-    const lab_floor floor = lab_roofline_floor(trial->problem, &place->ceilings);
-    double least = trial->timing == LAB_RECORD_COLD ? floor.cold : floor.hot;
-    if (trial->seconds > 0 && least > 0 && !(trial->of_roofline > 0))
-        trial->of_roofline = least / trial->seconds;
+    session->device = place->device;
+    session->environment = place->environment;
+    session->ceilings = place->ceilings;
+}
+
+cli_exit cli_session_begin(lab_session *session, const lab_session_work *work, bool trusts)
+{
+    lab_error error;
+    heed_status status = lab_session_begin(session, work, &error);
+    if (status == HEED_OK && trusts)
+        status = cli_board_selftest_find(session->record, session->device.backend,
+                                         &session->selftest, &error);
+    if (status != HEED_OK)
+        return cli_board_fail(status, &error);
+    if (session->resumed)
+        cli_message("run %lld, which was not finished, goes on", (long long)session->run);
+    return CLI_OK;
+}
+
+cli_exit cli_session_end(const lab_session *session, cli_exit code, const char *note)
+{
+    lab_error error;
+    lab_record_state state = code == CLI_OK || code == CLI_VERIFY_FAILED ? LAB_RECORD_FINISHED
+                             : code == CLI_INTERRUPTED                   ? LAB_RECORD_INTERRUPTED
+                                                                         : LAB_RECORD_BROKEN;
+    heed_status status = lab_session_end(session, state, note, &error);
+    return status == HEED_OK || code != CLI_OK ? code : cli_board_fail(status, &error);
 }
 
 void cli_board_place_read(cli_board_place *place, heed_context *context)

@@ -173,14 +173,16 @@ static cli_exit find_trust(evolve_run *run)
     if (code != CLI_OK)
         return code;
     if (host || strcmp(device, "auto") != 0)
-        return cli_selftest_trust(run->record, host ? NULL : device, &run->selftest);
-    heed_status status = cli_board_selftest_find(run->record, "cuda", &run->selftest, &error);
+        return cli_selftest_trust(run->session.record, host ? NULL : device,
+                                  &run->session.selftest);
+    heed_status status = cli_board_selftest_find(run->session.record, "cuda",
+                                                 &run->session.selftest, &error);
     return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
 }
 
 static cli_exit open_board(evolve_run *run)
 {
-    cli_exit code = cli_board_open(&run->record, LAB_RECORD_WRITE, run->args);
+    cli_exit code = cli_board_open(&run->session.record, LAB_RECORD_WRITE, run->args);
     if (code == CLI_OK && !cli_args_flag(run->args, "no-verify"))
         code = find_trust(run);
     return code;
@@ -227,26 +229,30 @@ static cli_exit evolve(evolve_run *run)
 static void close_run(evolve_run *run)
 {
     lab_evolution_destroy(run->evolution);
-    lab_record_close(run->record);
+    lab_record_close(run->session.record);
     sweep_pool_stop(run->sweep.pool);
     sweep_shapes_free(&run->sweep);
     cli_judge_destroy(run->sweep.judge);
     heed_context_destroy(run->sweep.context);
     cli_problems_free(&run->sweep.problems);
     lab_space_free(&run->sweep.space);
-    free(run->hashes);
+    free(run->lineage.hashes);
     cli_board_place_free(&run->place);
 }
 
 static cli_exit run_verb(const cli_args *args)
 {
-    evolve_run run = {
-        .args = args,
-        .sweep = { .args = args, .cold = cli_args_flag(args, "cold"), .judge = cli_judge_create() },
-        .seed = (uint64_t)cli_args_integer(args, "seed"),
-        .duel = cli_args_real(args, "duel"),
-        .trials = cli_args_integer(args, "trials")
-    };
+    evolve_run run = { .args = args,
+                       .sweep = { .args = args,
+                                  .cold = cli_args_flag(args, "cold"),
+                                  .judge = cli_judge_create(),
+                                  .keeps_pruned = true },
+                       .session = { .verb = "evolve",
+                                    .seed = (uint64_t)cli_args_integer(args, "seed"),
+                                    .cold = cli_args_flag(args, "cold") },
+                       .seed = (uint64_t)cli_args_integer(args, "seed"),
+                       .duel = cli_args_real(args, "duel"),
+                       .trials = cli_args_integer(args, "trials") };
     cli_interrupt_catch();
     cli_exit code = evolve(&run);
     close_run(&run);

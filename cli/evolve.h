@@ -23,22 +23,17 @@ typedef struct evolve_run {
     const cli_args *args;
     sweep_run sweep; /* space, problems, device, compilers, evaluator */
     lab_evaluator evaluator;
-    lab_record *record;
-    int64_t run; /* its number on the board */
-    bool resumed;
-    int64_t selftest; /* that its gates rely on; 0: none */
+    lab_session session;
+    cli_board_place place;
+    lab_lineage lineage;
     uint64_t seed;
     double duel; /* seconds of each comparison of a challenger */
     int64_t trials;
     int64_t deadline_ns; /* 0: none */
-    cli_board_place place;
     lab_evolution *evolution;
     cli_progress progress;
-    char (*hashes)[LAB_RECORD_HASH_SIZE]; /* of candidates, by their number from 1 */
-    int64_t hash_room;
     int64_t launched;   /* kernels that were not pruned */
     int64_t timed;      /* kernels that ran right on all problems */
-    int64_t reused;     /* answers that were on the board */
     int64_t challenges; /* of champions */
     int64_t refuted;    /* challengers that won, and that a gate then refused */
     int64_t titles;     /* of the board that the champion took */
@@ -60,19 +55,10 @@ cli_exit evolve_open_run(evolve_run *run, const char *what);
  * returns @code, or what went wrong. */
 cli_exit evolve_end_run(const evolve_run *run, cli_exit code, const char *note);
 
-/* evolve_record.c: evolve_find() looks for a trial of an individual on the board, attempt 0 being
- * its first times and 1 its challenge; evolve_add() puts one there, which the caller has filled in
- * as far as it is about what came of it. */
-typedef struct evolve_name {
-    char kernel[HEED_NAME_SIZE]; /* without its config */
-    const char *config;          /* within kernel[], after its end, or "" */
-    const char *parents[2];
-    char thought[LAB_POINT_TEXT];
-    char whole[HEED_NAME_SIZE]; /* as plans are made by */
-} evolve_name;
-heed_status evolve_name_of(evolve_run *run, const lab_individual *individual, evolve_name *name);
-lab_record_trial evolve_trial(const evolve_run *run, const evolve_name *name, size_t shape,
-                              int attempt);
+/* evolve_record.c: evolve_name_of() names the kernel of an individual, and evolve_add() puts a
+ * trial on the board. Of the attempts at a kernel 0 is its first times and 1 its contest. */
+heed_status evolve_name_of(evolve_run *run, const lab_individual *individual,
+                           lab_session_name *name);
 heed_status evolve_add(evolve_run *run, lab_record_trial *trial, int64_t *id);
 
 /* evolve_rank_plans() times what heed plans for each problem, and ranks it if it passes all gates,

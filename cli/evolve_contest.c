@@ -104,7 +104,7 @@ static heed_status find_decision(const evolve_contest *it, bool *known, bool *ye
     lab_record_found found;
     double number = 0;
     const lab_record_trial trial = trial_of(it, it->count - 1, 0);
-    heed_status status = lab_record_find(run->record, &trial, &found, &run->trouble);
+    heed_status status = lab_record_find(run->session.record, &trial, &found, &run->trouble);
     *known = status == HEED_OK && found.trial &&
              evolve_find_number(run, found.trial, "succeeds", &number);
     *yes = number > 0;

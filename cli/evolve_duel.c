@@ -6,7 +6,7 @@
 /* A config at work. */
 typedef struct config_side {
     evolve_run *run;
-    evolve_name name;
+    lab_session_name name;
     int64_t index; /* of its point */
     bench_engine engine;
 } config_side;
@@ -29,7 +29,7 @@ static void stop(void *data)
 static lab_record_trial trial_of(void *data, size_t shape, int attempt)
 {
     const config_side *it = data;
-    return evolve_trial(it->run, &it->name, shape, attempt);
+    return sweep_trial(&it->run->sweep, &it->name, shape, attempt);
 }
 
 static heed_status open_side(config_side *it, evolve_run *run, const lab_individual *one)

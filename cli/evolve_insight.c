@@ -16,11 +16,11 @@ void evolve_insight_open(evolve_run *run)
 }
 
 /* One problem. Facts about an earlier champion stay until there are newer ones. */
-static heed_status measure(evolve_run *run, const lab_individual *champion, const evolve_name *name,
-                           size_t shape, unsigned *findings)
+static heed_status measure(evolve_run *run, const lab_individual *champion,
+                           const lab_session_name *name, size_t shape, unsigned *findings)
 {
     insight it;
-    lab_record_trial trial = evolve_trial(run, name, shape, INSIGHT_ATTEMPT);
+    lab_record_trial trial = sweep_trial(&run->sweep, name, shape, INSIGHT_ATTEMPT);
     insight_question question = { .args = run->args,
                                   .context = run->sweep.context,
                                   .problem = &run->sweep.shapes[shape].source.problem,
@@ -30,7 +30,7 @@ static heed_status measure(evolve_run *run, const lab_individual *champion, cons
                                   .threads = run->sweep.threads,
                                   .seed = run->seed };
     cli_progress_step(&run->progress, (size_t)run->launched, "measuring what binds the best");
-    heed_status status = insight_follow(&run->course, &question, run->record, &trial, &it,
+    heed_status status = insight_follow(&run->course, &question, run->session.record, &trial, &it,
                                         &run->trouble);
     if (status != HEED_OK)
         return status;
@@ -43,7 +43,7 @@ static heed_status measure(evolve_run *run, const lab_individual *champion, cons
 heed_status evolve_insight(evolve_run *run)
 {
     const lab_individual *champion = lab_evolution_champion(run->evolution);
-    evolve_name name;
+    lab_session_name name;
     unsigned findings = 0;
     if (run->course.mode != INSIGHT_MEASURED || !champion || champion->id == run->course.of)
         return HEED_OK;

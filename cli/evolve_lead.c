@@ -96,7 +96,7 @@ static heed_status take_lead(void *data, size_t index, const lab_comparison *fre
         return HEED_OK;
     }
     it->run->titles++;
-    return lab_record_promote(it->run->record, trial, leader->found.trial, reason,
+    return lab_record_promote(it->run->session.record, trial, leader->found.trial, reason,
                               &it->run->trouble);
 }
 
@@ -109,8 +109,8 @@ static heed_status refute(lead_run *it)
     it->fault = LAB_RECORD_OK;
     cli_warning("%s: %s, which led the board, is ranked no more: %s", shape_of(it->faulty)->spec,
                 it->faulty->found.name, it->why);
-    return lab_record_refute(run->record, run->run, it->faulty->found.trial, fault, it->why,
-                             &run->trouble);
+    return lab_record_refute(run->session.record, run->session.run, it->faulty->found.trial, fault,
+                             it->why, &run->trouble);
 }
 
 /* ---- Finding the leaders ---- */
@@ -124,7 +124,7 @@ static heed_status is_itself(const lead_run *it, const lab_leader *leader, bool 
     *yes = strcmp(leader->name, one->name) == 0;
     if (!*yes || !one->source)
         return HEED_OK;
-    status = lab_record_source(it->run->record, leader->trial, &source, &it->run->trouble);
+    status = lab_record_source(it->run->session.record, leader->trial, &source, &it->run->trouble);
     *yes = source && strcmp(source, one->source) == 0;
     free(source);
     return status;
@@ -137,7 +137,7 @@ static heed_status find(board_leader *leader)
     evolve_run *run = leader->all->run;
     const sweep_shape *shape = shape_of(leader);
     lab_leader ranked[LAB_LEADERS], *found = &leader->found;
-    heed_status status = lab_leaders_find(run->record, run->sweep.context, shape->spec,
+    heed_status status = lab_leaders_find(run->session.record, run->sweep.context, shape->spec,
                                           run->sweep.cold, ranked, LAB_LEADERS, &run->trouble);
     *found = (lab_leader){ .trial = 0 };
     for (size_t i = 0; i < LAB_LEADERS && ranked[i].trial && !found->trial && status == HEED_OK;
@@ -147,7 +147,7 @@ static heed_status find(board_leader *leader)
         if (itself && ranked[i].promoted)
             return status;
         bool planned = strcmp(ranked[i].name, shape->usual) == 0;
-        if (!itself && (ranked[i].promoted || ranked[i].run != run->run || planned))
+        if (!itself && (ranked[i].promoted || ranked[i].run != run->session.run || planned))
             *found = ranked[i];
     }
     if (!found->trial && strcmp(shape->usual, leader->all->challenger->name) != 0)
@@ -176,7 +176,7 @@ static heed_status try_source(board_leader *leader, char why[GATE_WHY_SIZE])
     leader->rerun = malloc(sizeof *leader->rerun);
     if (!leader->rerun)
         return HEED_ERR_NO_MEMORY;
-    status = cli_rerun_open(leader->rerun, &place, run->record, leader->found.trial,
+    status = cli_rerun_open(leader->rerun, &place, run->session.record, leader->found.trial,
                             leader->found.name, &shape_of(leader)->source.problem, &run->trouble);
     if (status != HEED_OK)
         return status;

@@ -7,47 +7,10 @@
 #include "evolve.h"
 #include "report/format.h"
 
-static heed_status ask_device(evolve_run *run, const lab_individual *individual, size_t shape,
-                              lab_evaluation *result)
-{
-    const lab_point *point = &individual->genome.point;
-    *result = (lab_evaluation){ .fate = LAB_FATE_TIMED };
-    heed_status status = run->evaluator.evaluate(run->evaluator.data, point, (int)shape, 0, result);
-    if (status != HEED_OK && !cli_interrupted())
-        snprintf(run->trouble.text, sizeof run->trouble.text, "%s", run->sweep.trouble);
-    return status;
-}
-
-/* One problem. The board's answers are not asked for again. */
-static heed_status answer(evolve_run *run, const lab_individual *individual,
-                          const evolve_name *name, size_t shape, lab_evaluation *result)
-{
-    lab_record_found found;
-    lab_entry_parts parts;
-    lab_record_trial trial = evolve_trial(run, name, shape, 0);
-    heed_status status = lab_record_find(run->record, &trial, &found, &run->trouble);
-    if (status != HEED_OK)
-        return status;
-    if (found.trial) {
-        *result = lab_entry_evaluation(&found);
-        sweep_shape *at = &run->sweep.shapes[shape];
-        if (result->fate == LAB_FATE_TIMED && (at->best == 0 || result->seconds < at->best))
-            at->best = result->seconds;
-        run->reused++;
-        return HEED_OK;
-    }
-    status = ask_device(run, individual, shape, result);
-    if (status != HEED_OK)
-        return status;
-    trial.started = run->sweep.started;
-    lab_entry_take(&trial, &parts, result, run->sweep.cold);
-    return evolve_add(run, &trial, NULL);
-}
-
 static heed_status evaluate(void *data, lab_individual *individual)
 {
     evolve_run *run = data;
-    evolve_name name;
+    lab_session_name name;
     lab_evaluation result = { .fate = LAB_FATE_TIMED };
     /* A point that the kernel itself refuses is no trial, and soon refused again. */
     if (run->evaluator.refuse(run->evaluator.data, &individual->genome.point, individual->why)) {
@@ -57,8 +20,13 @@ static heed_status evaluate(void *data, lab_individual *individual)
     heed_status status = evolve_name_of(run, individual, &name);
     if (status != HEED_OK)
         return status;
+    run->sweep.parent_count = name.parent_count;
+    memcpy(run->sweep.parents, name.parents, sizeof name.parents);
     for (size_t i = 0; i < run->sweep.problems.count && result.fate == LAB_FATE_TIMED; i++) {
-        status = answer(run, individual, &name, i, &result);
+        status = run->evaluator.evaluate(run->evaluator.data, &individual->genome.point, (int)i, 0,
+                                         &result);
+        if (status != HEED_OK && !cli_interrupted())
+            snprintf(run->trouble.text, sizeof run->trouble.text, "%s", run->sweep.trouble);
         if (status != HEED_OK)
             return status;
         individual->seconds[i] = result.seconds;

@@ -1,12 +1,10 @@
 /*
  * evolve_open.c - what `heed evolve` needs before it begins: problems, device, space, its run
  */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "evolve.h"
-#include "wisdom_line.h"
 
 cli_exit evolve_open_device(evolve_run *run)
 {
@@ -14,6 +12,8 @@ cli_exit evolve_open_device(evolve_run *run)
     if (code != CLI_OK)
         return code;
     cli_board_place_read(&run->place, run->sweep.context);
+    cli_session_place(&run->session, &run->place);
+    run->sweep.session = &run->session;
     sweep_find_usual(&run->sweep);
     return CLI_OK;
 }
@@ -64,59 +64,25 @@ cli_exit evolve_open_space(evolve_run *run)
     return code;
 }
 
-/* All that decides what a run does, but how long it may take. */
-static void make_key(const evolve_run *run, const char *what, char key[LAB_RECORD_HASH_SIZE + 8])
-{
-    char hash[LAB_RECORD_HASH_SIZE], *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
-    snprintf(key, LAB_RECORD_HASH_SIZE + 8, "evolve");
-    if (!stream)
-        return;
-    fprintf(stream, "%s\n%s\n%s %d\n%s\n%" PRIu64 " %g %d %d %d\n", what, run->sweep.device,
-            run->place.features, run->place.environment.threads, heed_wisdom_build(), run->seed,
-            run->duel, run->sweep.cold, cli_args_flag(run->args, "no-verify"),
-            cli_args_choice(run->args, "insights"));
-    for (size_t i = 0; i < run->sweep.problems.count; i++)
-        fprintf(stream, "%s\n", run->sweep.shapes[i].spec);
-    if (fclose(stream) == 0) {
-        lab_record_hash(text, size, hash);
-        snprintf(key, LAB_RECORD_HASH_SIZE + 8, "evolve %s", hash);
-    }
-    free(text);
-}
-
 cli_exit evolve_open_run(evolve_run *run, const char *what)
 {
-    char key[LAB_RECORD_HASH_SIZE + 8], command[512], budget[64];
-    lab_error error;
-    make_key(run, what, key);
-    snprintf(command, sizeof command, "heed evolve %s%s", run->sweep.shapes[0].spec,
-             run->sweep.problems.count > 1 ? " ..." : "");
+    char all[1200], budget[64];
+    snprintf(all, sizeof all, "%s %g %d %d", what, run->duel, cli_args_flag(run->args, "no-verify"),
+             cli_args_choice(run->args, "insights"));
     snprintf(budget, sizeof budget, "%lld trials", (long long)run->trials);
-    const lab_record_work work = { .key = key,
-                                   .verb = "evolve",
-                                   .command = command,
-                                   .budget = budget,
-                                   .seed = run->seed,
-                                   .afresh = cli_args_flag(run->args, "afresh") };
-    heed_status status = lab_record_begin(run->record, &work, &run->run, &run->resumed, &error);
-    if (status != HEED_OK)
-        return cli_board_fail(status, &error);
-    if (run->resumed)
-        cli_message("run %lld, which was not finished, goes on", (long long)run->run);
-    return CLI_OK;
+    const lab_session_work work = { .what = all,
+                                    .subject = "",
+                                    .budget = budget,
+                                    .specs = run->sweep.shapes[0].spec,
+                                    .stride = sizeof *run->sweep.shapes,
+                                    .count = run->sweep.problems.count,
+                                    .afresh = cli_args_flag(run->args, "afresh") };
+    return cli_session_begin(&run->session, &work, false);
 }
 
 cli_exit evolve_end_run(const evolve_run *run, cli_exit code, const char *note)
 {
-    lab_error error;
-    lab_record_state state = code == CLI_OK || code == CLI_VERIFY_FAILED ? LAB_RECORD_FINISHED
-                             : code == CLI_INTERRUPTED                   ? LAB_RECORD_INTERRUPTED
-                                                                         : LAB_RECORD_BROKEN;
-    heed_status status = lab_record_end(run->record, run->run, state, note, &error);
-    if (status != HEED_OK && code == CLI_OK)
-        return cli_board_fail(status, &error);
+    code = cli_session_end(&run->session, code, note);
     if (code == CLI_INTERRUPTED)
         cli_message("interrupted: all trials are on the board, and the same command goes on from "
                     "there");

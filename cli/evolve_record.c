@@ -11,95 +11,32 @@
 #define CONFIRMED_ATTEMPT 15
 #define PLAN_ATTEMPT 40
 
-/* Hashes of candidates, since parents are named by them. */
-static heed_status keep_hash(evolve_run *run, const lab_individual *individual,
-                             const evolve_name *name)
+heed_status evolve_name_of(evolve_run *run, const lab_individual *individual,
+                           lab_session_name *name)
 {
-    if (individual->id > run->hash_room) {
-        int64_t room = 2 * individual->id + 64;
-        void *hashes = realloc(run->hashes, (size_t)room * sizeof *run->hashes);
-        if (!hashes)
-            return HEED_ERR_NO_MEMORY;
-        run->hashes = hashes;
-        memset(run->hashes + run->hash_room, 0,
-               (size_t)(room - run->hash_room) * sizeof *run->hashes);
-        run->hash_room = room;
-    }
-    const lab_record_candidate candidate = { .kernel = name->kernel, .config = name->config };
-    lab_record_candidate_hash(&candidate, run->hashes[individual->id - 1]);
-    return HEED_OK;
-}
-
-/* Kernel and config of @whole. */
-static void split_name(evolve_name *name, const char *whole)
-{
-    snprintf(name->kernel, sizeof name->kernel, "%s", whole);
-    char *at = strstr(name->kernel, "__");
-    name->config = at ? at + 2 : "";
-    if (at)
-        *at = '\0';
-}
-
-heed_status evolve_name_of(evolve_run *run, const lab_individual *individual, evolve_name *name)
-{
-    memset(name, 0, sizeof *name);
-    heed_status status = lab_space_name(&run->sweep.space, &individual->genome.point,
-                                        run->sweep.kernel, name->whole, &run->trouble);
-    if (status != HEED_OK)
-        return status;
-    split_name(name, name->whole);
-    lab_point_print(&run->sweep.space, &individual->genome.point, name->thought);
-    status = keep_hash(run, individual, name); /* which may move the others */
-    int count = 0;
-    for (int i = 0; i < 2 && status == HEED_OK; i++)
-        if (individual->parents[i] > 0)
-            name->parents[count++] = run->hashes[individual->parents[i] - 1];
-    return status;
-}
-
-lab_record_trial evolve_trial(const evolve_run *run, const evolve_name *name, size_t shape,
-                              int attempt)
-{
-    size_t parents = (name->parents[0] != NULL) + (name->parents[1] != NULL);
-    return (lab_record_trial){ .run = run->run,
-                               .candidate = { .kernel = name->kernel,
-                                              .config = name->config,
-                                              .proposer = "evolve",
-                                              .seed = run->seed,
-                                              .thought = name->thought,
-                                              .parents = name->parents,
-                                              .parent_count = parents },
-                               .problem = &run->sweep.problems.items[shape],
-                               .attempt = attempt,
-                               .device = run->place.device,
-                               .environment = run->place.environment,
-                               .selftest = run->selftest,
-                               .seed = run->seed };
+    return lab_lineage_name(&run->lineage, &run->sweep.space, run->sweep.kernel, individual, name,
+                            &run->trouble);
 }
 
 heed_status evolve_add(evolve_run *run, lab_record_trial *trial, int64_t *id)
 {
-    if (trial->seconds > 0)
-        trial->timing = run->sweep.cold ? LAB_RECORD_COLD : LAB_RECORD_HOT;
-    cli_board_roof(&run->place, trial);
-    return lab_record_append(run->record, trial, id, &run->trouble);
+    return lab_session_add(&run->session, trial, id, &run->trouble);
 }
 
 /* ---- Kernels that nobody chose by the samples ---- */
 
-/* Times the kernel @whole for the board, if it is there already by @name not again. Of heed's
- * @plan the gates are asked. */
-static heed_status confirm(evolve_run *run, const evolve_name *name, const char *whole,
-                           size_t number, int attempt, bool plan)
+/* Times a kernel for the board, if it is not there already. Of heed's @plan the gates are asked. */
+static heed_status confirm(evolve_run *run, const lab_session_name *name, size_t number,
+                           int attempt, bool plan)
 {
     lab_evaluation result;
     lab_entry_parts parts;
     lab_record_found found;
-    lab_record_trial trial = evolve_trial(run, name, number, attempt);
-    heed_status status = lab_record_find(run->record, &trial, &found, &run->trouble);
+    lab_record_trial trial = sweep_trial(&run->sweep, name, number, attempt);
+    heed_status status = lab_record_find(run->session.record, &trial, &found, &run->trouble);
     if (status != HEED_OK || found.trial)
         return status;
-    status = sweep_time_anew(&run->sweep, number, whole, &result);
+    status = sweep_time_anew(&run->sweep, number, name->whole, &result);
     if (status != HEED_OK || result.fate != LAB_FATE_TIMED ||
         (plan && !sweep_plan_passes(&run->sweep, number)))
         return status;
@@ -110,18 +47,19 @@ static heed_status confirm(evolve_run *run, const evolve_name *name, const char 
 
 heed_status evolve_confirm(evolve_run *run, const lab_individual *champion)
 {
-    evolve_name name;
+    lab_session_name name;
     heed_status status = evolve_name_of(run, champion, &name);
     for (size_t i = 0; i < run->sweep.problems.count && status == HEED_OK; i++)
-        status = confirm(run, &name, name.whole, i, CONFIRMED_ATTEMPT, false);
+        status = confirm(run, &name, i, CONFIRMED_ATTEMPT, false);
     return status;
 }
 
 static heed_status rank_plan(evolve_run *run, size_t number)
 {
-    evolve_name name = { .thought = "what heed plans" };
-    split_name(&name, run->sweep.shapes[number].usual);
-    return confirm(run, &name, run->sweep.shapes[number].usual, number, PLAN_ATTEMPT, true);
+    lab_session_name name;
+    lab_session_name_set(&name, run->sweep.shapes[number].usual);
+    snprintf(name.thought, sizeof name.thought, "what heed plans");
+    return confirm(run, &name, number, PLAN_ATTEMPT, true);
 }
 
 heed_status evolve_rank_plans(evolve_run *run)
@@ -171,7 +109,7 @@ static heed_status look_for(void *data, const lab_record_field *field)
 bool evolve_find_number(evolve_run *run, int64_t trial, const char *name, double *number)
 {
     wanted_fact fact = { .name = name };
-    if (lab_record_show(run->record, trial, look_for, &fact, &run->trouble) != HEED_OK)
+    if (lab_record_show(run->session.record, trial, look_for, &fact, &run->trouble) != HEED_OK)
         return false;
     *number = fact.number;
     return fact.found;

@@ -13,9 +13,9 @@ static void print_counts(const evolve_run *run)
     cli_message("%s on %s, run %lld of the board: %lld kernels bred, %lld launched, %lld of "
                 "them right (%lld answers were "
                 "known), %lld challenges of a champion%s%s",
-                run->sweep.kernel, run->sweep.device, (long long)run->run,
+                run->sweep.kernel, run->sweep.device, (long long)run->session.run,
                 (long long)lab_evolution_evaluations(run->evolution), (long long)run->launched,
-                (long long)run->timed, (long long)run->reused, (long long)run->challenges,
+                (long long)run->timed, (long long)run->sweep.reused, (long long)run->challenges,
                 *run->last ? "; the last: " : "", run->last);
     if (run->refuted > 0)
         cli_warning("%lld challengers won and did not pass all gates", (long long)run->refuted);
@@ -92,10 +92,10 @@ static cli_exit report_json(const evolve_run *run, const lab_individual *champio
         json_pack(
             "{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:o, s:o}",
             "space", run->sweep.space.name, "kernel", run->sweep.kernel, "device",
-            cli_json_text(run->sweep.device), "run", (json_int_t)run->run, "resumed", run->resumed,
-            "bred", (json_int_t)lab_evolution_evaluations(run->evolution), "launched",
-            (json_int_t)run->launched, "timed", (json_int_t)run->timed, "reused",
-            (json_int_t)run->reused, "challenges", (json_int_t)run->challenges, "refuted",
+            cli_json_text(run->sweep.device), "run", (json_int_t)run->session.run, "resumed",
+            run->session.resumed, "bred", (json_int_t)lab_evolution_evaluations(run->evolution),
+            "launched", (json_int_t)run->launched, "timed", (json_int_t)run->timed, "reused",
+            (json_int_t)run->sweep.reused, "challenges", (json_int_t)run->challenges, "refuted",
             (json_int_t)run->refuted, "titles", (json_int_t)run->titles, "verified",
             run->sweep.verified, "champion", json_individual(run, champion), "shapes",
             sweep_json_shapes(&run->sweep, "champion_seconds"), "best", json_best(run), "insights",

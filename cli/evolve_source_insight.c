@@ -34,7 +34,7 @@ static heed_status take(evolve_sources *all, source_kernel *kernel, source_desk 
                                   .seed = run->seed };
     if (!cuda) /* why it cannot be known is no news for the board */
         return insight_take(&question, &all->insight);
-    return insight_follow(&run->course, &question, run->record, &trial, &all->insight,
+    return insight_follow(&run->course, &question, run->session.record, &trial, &all->insight,
                           &run->trouble);
 }
 

@@ -179,9 +179,10 @@ static heed_status restore_trial(evolve_sources *all, int64_t trial)
     evolve_run *run = all->run;
     past it = { .attempt = 0 };
     char *source = NULL;
-    heed_status status = lab_record_show(run->record, trial, take_field, &it, &run->trouble);
+    heed_status status = lab_record_show(run->session.record, trial, take_field, &it,
+                                         &run->trouble);
     if (status == HEED_OK && it.attempt == 0)
-        status = lab_record_source(run->record, trial, &source, &run->trouble);
+        status = lab_record_source(run->session.record, trial, &source, &run->trouble);
     if (status != HEED_OK || !source)
         return status;
     source_kernel *kernel = find_kernel(all, &it, source);
@@ -197,7 +198,7 @@ static heed_status restore_trial(evolve_sources *all, int64_t trial)
         kernel->verdict = it.verdict;
         source_set_log(kernel, it.reason);
     }
-    run->reused++;
+    run->sweep.reused++;
     return HEED_OK;
 }
 
@@ -205,8 +206,9 @@ heed_status sources_restore(evolve_sources *all)
 {
     evolve_run *run = all->run;
     numbers trials = { NULL, 0, 0 };
-    const lab_record_filter filter = { .part = LAB_BOARD_ALL, .run = run->run };
-    heed_status status = lab_record_visit(run->record, &filter, collect, &trials, &run->trouble);
+    const lab_record_filter filter = { .part = LAB_BOARD_ALL, .run = run->session.run };
+    heed_status status = lab_record_visit(run->session.record, &filter, collect, &trials,
+                                          &run->trouble);
     if (trials.count > 0)
         qsort(trials.items, trials.count, sizeof *trials.items, by_number);
     for (size_t i = 0; i < trials.count && status == HEED_OK; i++)

@@ -22,24 +22,19 @@ lab_record_trial source_trial(const evolve_sources *all, const source_kernel *ke
     bool held = all->language == LAB_LANGUAGE_CUDA || lab_protections_suffice(&protections);
     bool launched = source_launch_words(all, kernel, &run->sweep.shapes[shape].source.problem,
                                         words->launch);
-    return (lab_record_trial){ .run = run->run,
-                               .candidate = { .kernel = kernel->name,
+    lab_record_trial trial = sweep_trial(&run->sweep, NULL, shape, attempt);
+    trial.candidate = (lab_record_candidate){ .kernel = kernel->name,
                                               .language = lab_language_name(all->language),
                                               .source = kernel->source,
                                               .proposer = all->proposer_name,
                                               .seed = run->seed,
                                               .thought = *kernel->thought ? kernel->thought : NULL,
                                               .parents = words->parents,
-                                              .parent_count = *kernel->parent != '\0' },
-                               .problem = &run->sweep.problems.items[shape],
-                               .attempt = attempt,
-                               .device = run->place.device,
-                               .environment = run->place.environment,
-                               .launch = launched ? words->launch : NULL,
-                               .facts = &unsafe,
-                               .fact_count = !held && all->limits.unsafe,
-                               .selftest = run->selftest,
-                               .seed = run->seed };
+                                              .parent_count = *kernel->parent != '\0' };
+    trial.launch = launched ? words->launch : NULL;
+    trial.facts = &unsafe;
+    trial.fact_count = !held && all->limits.unsafe;
+    return trial;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -188,7 +183,7 @@ static heed_status add_answer(source_desk *desk, source_kernel *kernel, size_t s
         trial.sample_count = 1;
     }
     /* An impossible time has lost, whatever the output was. */
-    if (!lab_record_plausible(desk->all->run->record, &trial, &why)) {
+    if (!lab_record_plausible(desk->all->run->session.record, &trial, &why)) {
         kernel->verdict = trial.verdict = LAB_RECORD_IMPOSSIBLE;
         source_set_log(kernel, why.text);
         trial.reason = why.text;

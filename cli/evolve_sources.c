@@ -135,7 +135,7 @@ static cli_exit begin(evolve_sources *all)
     lab_record_hash(all->origin, strlen(all->origin), hash);
     snprintf(what, sizeof what, "source %s %s %s", hash, all->program, lab_way_name(all->way));
     code = evolve_open_run(run, what);
-    if (code != CLI_OK || !run->resumed)
+    if (code != CLI_OK || !run->session.resumed)
         return code;
     heed_status status = sources_restore(all);
     return status == HEED_OK ? CLI_OK : cli_board_fail(status, &run->trouble);

@@ -125,7 +125,7 @@ static cli_exit judge_best(sweep_run *run)
 static void say_how_to_resume(const sweep_run *run)
 {
     const char *path = cli_args_text(run->args, "record");
-    if (run->board)
+    if (run->session)
         cli_message("interrupted: all trials are on the board, and the same command goes on from "
                     "there");
     else if (path)
@@ -158,7 +158,7 @@ static cli_exit say_nothing_ran(sweep_run *run)
     return CLI_FINDING;
 }
 
-static cli_exit search_and_judge(sweep_run *run)
+static cli_exit search_and_judge(sweep_run *run, lab_session *session, cli_board_place *place)
 {
     cli_exit code = sweep_open_device(run);
     if (code == CLI_OK)
@@ -166,7 +166,7 @@ static cli_exit search_and_judge(sweep_run *run)
     if (code == CLI_OK)
         code = sweep_open_record(run);
     if (code == CLI_OK)
-        code = sweep_board_open(run);
+        code = sweep_board_open(run, session, place);
     if (code == CLI_OK)
         code = sweep_start_pool(run);
     if (code != CLI_OK)
@@ -189,7 +189,14 @@ static cli_exit search_and_judge(sweep_run *run)
 
 static cli_exit sweep(sweep_run *run)
 {
-    return sweep_board_close(run, search_and_judge(run));
+    cli_board_place place = { .device = { .name = NULL } };
+    lab_session session = { .verb = "sweep",
+                            .seed = (uint64_t)cli_args_integer(run->args, "seed"),
+                            .cold = run->cold };
+    cli_exit code = cli_session_end(&session, search_and_judge(run, &session, &place), NULL);
+    lab_record_close(session.record);
+    cli_board_place_free(&place);
+    return code;
 }
 
 static cli_exit sweep_static(sweep_run *run)

@@ -14,18 +14,9 @@
 #include "search/replay.h"
 #include "search/search.h"
 #include "search/trials.h"
-#include "session/entry.h"
+#include "session/session.h"
 
 typedef struct sweep_pool sweep_pool;
-
-/* The board of a sweep that keeps its trials there. */
-typedef struct sweep_board {
-    lab_record *record;
-    int64_t run; /* its number */
-    bool resumed;
-    int64_t selftest; /* that its gates rely on; 0: none */
-    cli_board_place place;
-} sweep_board;
 
 /* The verdict of the gates on a point. */
 typedef struct sweep_proof {
@@ -84,7 +75,12 @@ typedef struct sweep_run {
     char trouble[512];                  /* why the search ended early */
     double samples[SWEEP_SAMPLES_MAX];  /* of the last evaluation */
     char started[LAB_RECORD_TIME_SIZE]; /* when it began */
-    sweep_board *board;                 /* NULL: none */
+    lab_session *session;               /* of the trials on the board; NULL: none */
+    bool ranks;                         /* its best point goes to that board as well */
+    bool keeps_pruned;                  /* so do points that were pruned */
+    bool answered;                      /* the last answer was on the board */
+    const char *parents[2];             /* hashes of those that the next point was bred from */
+    size_t parent_count;
     sweep_proof proofs[SWEEP_PROOFS];
     size_t proof_count;
     bool verified; /* the best point passed the gates, ... */
@@ -176,14 +172,14 @@ bool sweep_plan_passes(const sweep_run *run, size_t number);
 const char *sweep_proof_word(const sweep_run *run, int64_t index);
 
 /* sweep_board.c: sweep_board_open() begins a run on the board, or goes on with one, unless
- * --no-board was given; sweep_board_close() ends it, as @code says, and returns that or what went
- * wrong. The others look for an evaluation and add one; without a board they do nothing. */
-cli_exit sweep_board_open(sweep_run *run);
-cli_exit sweep_board_close(sweep_run *run, cli_exit code);
-heed_status sweep_board_find(sweep_run *run, const lab_point *point, int shape, int effort,
-                             lab_evaluation *result, bool *found);
-heed_status sweep_board_add(sweep_run *run, const lab_point *point, int shape, int effort,
-                            const lab_evaluation *result);
+ * --no-board was given. sweep_trial() begins a trial, sweep_name_point() names the kernel of a
+ * point with its parents, and sweep_add() adds a trial; run->trouble says why it failed. The others
+ * add one of a point that came out best. */
+cli_exit sweep_board_open(sweep_run *run, lab_session *session, cli_board_place *place);
+lab_record_trial sweep_trial(const sweep_run *run, const lab_session_name *name, size_t shape,
+                             int attempt);
+void sweep_name_point(const sweep_run *run, const lab_point *point, lab_session_name *name);
+heed_status sweep_add(sweep_run *run, lab_record_trial *trial, int64_t *id);
 heed_status sweep_board_add_duel(sweep_run *run, const lab_point *point, size_t number,
                                  const lab_duel *duel);
 

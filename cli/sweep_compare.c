@@ -52,7 +52,7 @@ static heed_status play(sweep_run *run, size_t number, const lab_point *point, c
         status = lab_duel_run(&duel, &a, &b, &options);
         if (status == HEED_OK)
             sweep_take_verdict(shape, &duel);
-        if (status == HEED_OK && run->board && run->verified && sweep_plan_passes(run, number))
+        if (status == HEED_OK && run->ranks && run->verified && sweep_plan_passes(run, number))
             status = sweep_board_add_plan(run, number, &duel);
         if (status == HEED_OK)
             status = sweep_board_add_duel(run, point, number, &duel);
@@ -69,7 +69,7 @@ static heed_status time_alone(sweep_run *run, size_t number, const lab_point *po
 {
     lab_evaluation result;
     run->shapes[number].same = true;
-    if (!run->board || !run->verified)
+    if (!run->ranks || !run->verified)
         return HEED_OK;
     heed_status status = sweep_time_anew(run, number, name, &result);
     return status == HEED_OK && result.fate == LAB_FATE_TIMED

@@ -128,6 +128,12 @@ static void doubt(const sweep_run *run, int shape, lab_evaluation *result)
     }
 }
 
+static void note_best(sweep_shape *shape, const lab_evaluation *result)
+{
+    if (result->fate == LAB_FATE_TIMED && (shape->best == 0 || result->seconds < shape->best))
+        shape->best = result->seconds;
+}
+
 /* Times a kernel on a shape. A failure of the kernel is a result; only a lost device and
  * Ctrl-C are failures. */
 static heed_status time_kernel(sweep_run *run, int number, const char *name, double seconds,
@@ -152,8 +158,7 @@ static heed_status time_kernel(sweep_run *run, int number, const char *name, dou
         snprintf(result->why, sizeof result->why, "%s", heed_message());
     }
     doubt(run, number, result);
-    if (result->fate == LAB_FATE_TIMED && (shape->best == 0 || result->seconds < shape->best))
-        shape->best = result->seconds;
+    note_best(shape, result);
     return HEED_OK;
 }
 
@@ -198,6 +203,33 @@ static heed_status keep(sweep_run *run, int64_t point, int shape, int effort,
     return HEED_ERR_SYSTEM;
 }
 
+/* The answer of the board: run->answered if there is one. */
+static heed_status look_up(sweep_run *run, const lab_record_trial *trial, int shape,
+                           lab_evaluation *result)
+{
+    lab_error error;
+    heed_status status = lab_session_find(run->session, trial, result, &run->answered, &error);
+    if (status != HEED_OK)
+        snprintf(run->trouble, sizeof run->trouble, "%s", error.text);
+    if (!run->answered)
+        return status;
+    run->reused++;
+    doubt(run, shape, result);
+    note_best(&run->shapes[shape], result);
+    return status;
+}
+
+/* Puts an answer of the device on the board. A pruned point is soon found out anew. */
+static heed_status put_down(sweep_run *run, lab_record_trial *trial, const lab_evaluation *result)
+{
+    lab_entry_parts parts;
+    if (result->fate == LAB_FATE_PRUNED && !run->keeps_pruned)
+        return HEED_OK;
+    trial->started = run->started;
+    lab_entry_take(trial, &parts, result, run->cold);
+    return sweep_add(run, trial, NULL);
+}
+
 static heed_status evaluate(void *data, const lab_point *point, int shape, int effort,
                             lab_evaluation *result)
 {
@@ -205,7 +237,10 @@ static heed_status evaluate(void *data, const lab_point *point, int shape, int e
     int64_t index = lab_space_index(&run->space, point);
     const lab_evaluation *known = lab_trials_find(&run->known, index, shape, effort);
     char name[HEED_NAME_SIZE];
+    lab_session_name words;
+    lab_record_trial trial = { .run = 0 };
     lab_error error;
+    run->answered = false;
     if (known) {
         run->reused += known->fate != LAB_FATE_PRUNED; /* which is no launch */
         *result = *known;
@@ -217,15 +252,15 @@ static heed_status evaluate(void *data, const lab_point *point, int shape, int e
         snprintf(result->why, sizeof result->why, "%s", error.text);
         return HEED_OK;
     }
-    bool found = false;
-    heed_status status = sweep_board_find(run, point, shape, effort, result, &found);
+    if (run->session) {
+        sweep_name_point(run, point, &words);
+        trial = sweep_trial(run, &words, (size_t)shape, effort);
+    }
+    heed_status status = look_up(run, &trial, shape, result);
     if (status != HEED_OK)
         return status;
-    if (found) {
-        run->reused++;
-        doubt(run, shape, result);
+    if (run->answered)
         return keep(run, index, shape, effort, result);
-    }
     lab_record_now(run->started);
     if (!is_pruned(run, index, result))
         status = time_kernel(run, shape, name, efforts[effort], result);
@@ -233,7 +268,7 @@ static heed_status evaluate(void *data, const lab_point *point, int shape, int e
         snprintf(run->trouble, sizeof run->trouble, "%s", cli_interrupted() ? "" : heed_message());
         return status;
     }
-    status = sweep_board_add(run, point, shape, effort, result);
+    status = put_down(run, &trial, result);
     return status == HEED_OK ? keep(run, index, shape, effort, result) : status;
 }
 

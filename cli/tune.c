@@ -41,21 +41,17 @@ static cli_exit tune_all(tune_run *tune)
 
 static cli_exit end_run(tune_run *tune, cli_exit code)
 {
-    lab_error error;
-    lab_record_state state = code == CLI_OK            ? LAB_RECORD_FINISHED
-                             : code == CLI_INTERRUPTED ? LAB_RECORD_INTERRUPTED
-                                                       : LAB_RECORD_BROKEN;
-    heed_status status = lab_record_end(tune->record, tune->run, state, NULL, &error);
+    code = cli_session_end(&tune->session, code, NULL);
     if (code == CLI_INTERRUPTED)
         cli_message("interrupted: every trial is on the board, as run %lld, and the same command "
                     "goes on from there",
-                    (long long)tune->run);
-    return status == HEED_OK || code != CLI_OK ? code : cli_board_fail(status, &error);
+                    (long long)tune->session.run);
+    return code;
 }
 
 static cli_exit run_tune(tune_run *tune)
 {
-    cli_exit code = cli_board_open(&tune->record, LAB_RECORD_WRITE, tune->args);
+    cli_exit code = cli_board_open(&tune->session.record, LAB_RECORD_WRITE, tune->args);
     if (code == CLI_OK)
         code = tune_open_run(tune);
     tune->bench.deadline_ns = tune_until(tune, TUNE_BASELINES);
@@ -70,7 +66,7 @@ static cli_exit run_tune(tune_run *tune)
     if (code == CLI_OK)
         code = cli_wisdom_save(tune->bench.context, tune->args);
     bench_rivals_close(&tune->bench);
-    lab_record_close(tune->record);
+    lab_record_close(tune->session.record);
     return code == CLI_OK ? verdict(tune) : code;
 }
 
@@ -80,6 +76,7 @@ static void look_at_device(tune_run *tune)
     bench_run *bench = &tune->bench;
     bench_look_at_device(bench, cli_device(tune->args));
     cli_board_place_read(&tune->place, bench->context);
+    cli_session_place(&tune->session, &tune->place);
     bench->roofline = tune->place.ceilings;
 }
 
@@ -92,6 +89,9 @@ static cli_exit run(const cli_args *args)
                       .rivals = cli_args_real(args, "rivals"),
                       .start_ns = heed_clock_ns(),
                       .judge = cli_judge_create() };
+    tune.session = (lab_session){ .verb = "tune",
+                                  .seed = tune.seed,
+                                  .cold = cli_args_flag(args, "cold") };
     tune.bench = (bench_run){ .sink = &cli_sink,
                               .rival_names = cli_args_text(args, "peers"),
                               .margin = 0.01,

@@ -104,10 +104,7 @@ typedef struct tune_run {
     bench_sources sources;
     tune_shape *shapes;
     size_t count;
-    lab_record *record;
-    int64_t run; /* its number on the board */
-    bool resumed;
-    int64_t selftest; /* that its gates rely on; 0: none */
+    lab_session session;
     cli_board_place place;
     double seconds; /* for everything */
     double duel;    /* for each comparison, at most */
@@ -143,23 +140,18 @@ cli_exit tune_time_all(tune_run *tune, bool after);
 /* tune_search.c: tune_search() searches for all problems, in the time that there is. */
 cli_exit tune_search(tune_run *tune);
 
-/* One space at work on one problem. tune_ask() is an evaluation by the board, else by the device,
- * that goes to the board. tune_quest_take() makes a point that took @seconds, at the highest
- * effort, the best one that was found if it is. */
+/* One space at work on one problem. tune_quest_take() makes a point that took @seconds, at the
+ * highest effort, the best one that was found if it is. */
 typedef struct tune_quest {
     tune_run *tune;
     tune_shape *shape;
     tune_hunt *hunt;
     sweep_run sweep; /* of one problem */
     lab_evaluator inner;
-    double best;            /* seconds of its best point; 0: none */
-    bool known;             /* the last answer was on the board */
-    const char *parents[2]; /* hashes of what the next point was bred from */
-    size_t parent_count;
+    double best; /* seconds of its best point; 0: none */
     lab_error error;
     cli_progress *progress;
 } tune_quest;
-heed_status tune_ask(tune_quest *it, const lab_point *point, int effort, lab_evaluation *result);
 void tune_quest_take(tune_quest *quest, const lab_point *point, double seconds);
 void tune_quest_show(tune_quest *quest);
 
@@ -182,16 +174,12 @@ cli_exit tune_prove(tune_run *tune, bool winners);
  * all gates have been passed. */
 void tune_keep(tune_run *tune);
 
-/* tune_record.c: tune_trial() begins a trial; tune_name is what it points to. tune_add_round()
+/* tune_record.c: tune_trial() begins a trial of @kernel, which gets that @name. tune_add_round()
  * adds a round of a contest, tune_add_row() times beside the rivals, which began at @started, with
  * *@id 0 if there are none. tune_add_broken() adds what became of a kernel that could not be timed.
  */
-typedef struct tune_name {
-    char kernel[2 * HEED_NAME_SIZE];
-    const char *config;
-} tune_name;
 lab_record_trial tune_trial(const tune_run *tune, const tune_shape *shape, const char *kernel,
-                            int attempt, tune_name *name);
+                            int attempt, lab_session_name *name);
 heed_status tune_add_round(const tune_run *tune, const tune_shape *shape,
                            const tune_contest *contest, int round, int attempt, int64_t *id,
                            lab_error *error);

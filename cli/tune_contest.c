@@ -109,8 +109,8 @@ static cli_exit refute(tune_run *tune, tune_shape *shape, lab_record_verdict fau
     lab_error error;
     snprintf(shape->lead.why, sizeof shape->lead.why, "%.60s is ranked no more: %.160s",
              shape->leader.name, reason);
-    heed_status status = lab_record_refute(tune->record, tune->run, shape->leader.trial, fault,
-                                           reason, &error);
+    heed_status status = lab_record_refute(tune->session.record, tune->session.run,
+                                           shape->leader.trial, fault, reason, &error);
     return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
 }
 
@@ -151,7 +151,7 @@ static cli_exit play_leader(tune_run *tune, tune_shape *shape, int round,
         cli_error("not enough memory to meet %s", shape->leader.name);
         return CLI_ENVIRONMENT;
     }
-    heed_status status = cli_rerun_open(leader, &place, tune->record, shape->leader.trial,
+    heed_status status = cli_rerun_open(leader, &place, tune->session.record, shape->leader.trial,
                                         shape->leader.name, &shape->source->problem, &error);
     if (status != HEED_OK)
         code = cli_board_fail(status, &error);
@@ -292,10 +292,11 @@ static heed_status record_shape(tune_run *tune, tune_shape *shape, lab_error *er
     if (status == HEED_OK)
         status = record_rounds(tune, shape, &shape->lead, TUNE_LEAD, &lead, error);
     if (status == HEED_OK && shape->lead.won)
-        status = lab_record_promote(tune->record, lead, shape->leader.trial, shape->lead.why,
-                                    error);
+        status = lab_record_promote(tune->session.record, lead, shape->leader.trial,
+                                    shape->lead.why, error);
     if (status == HEED_OK && shape->challenge.won && !shape->foreign)
-        status = lab_record_promote(tune->record, id, shape->title, shape->challenge.why, error);
+        status = lab_record_promote(tune->session.record, id, shape->title, shape->challenge.why,
+                                    error);
     return status;
 }
 

@@ -20,44 +20,8 @@ typedef struct brood {
     tune_quest *quest;
     lab_evolution *evolution;
     int64_t launched;
-    char (*hashes)[LAB_RECORD_HASH_SIZE]; /* of candidates, by their number from 1 */
-    int64_t room;
+    lab_lineage lineage;
 } brood;
-
-/* ---- Parents, which the board names by their hashes ---- */
-
-static heed_status keep_hash(brood *it, const lab_individual *one)
-{
-    char name[HEED_NAME_SIZE];
-    if (one->id > it->room) {
-        int64_t room = 2 * one->id + 64;
-        void *hashes = realloc(it->hashes, (size_t)room * sizeof *it->hashes);
-        if (!hashes)
-            return lab_fail(&it->quest->error, HEED_ERR_NO_MEMORY, "no memory for an evolution");
-        it->hashes = hashes;
-        memset(it->hashes + it->room, 0, (size_t)(room - it->room) * sizeof *it->hashes);
-        it->room = room;
-    }
-    if (lab_space_name(&it->quest->sweep.space, &one->genome.point, it->quest->sweep.kernel, name,
-                       NULL) != HEED_OK)
-        return HEED_OK;
-    char *config = strstr(name, "__");
-    if (config)
-        *config = '\0';
-    const lab_record_candidate candidate = { .kernel = name, .config = config ? config + 2 : "" };
-    lab_record_candidate_hash(&candidate, it->hashes[one->id - 1]);
-    return HEED_OK;
-}
-
-static void name_parents(brood *it, const lab_individual *one)
-{
-    it->quest->parent_count = 0;
-    for (int i = 0; i < 2; i++) {
-        int64_t parent = one->parents[i];
-        if (parent > 0 && parent <= it->room && *it->hashes[parent - 1])
-            it->quest->parents[it->quest->parent_count++] = it->hashes[parent - 1];
-    }
-}
 
 /* ---- Evolution ---- */
 
@@ -67,15 +31,18 @@ static heed_status evaluate(void *data, lab_individual *individual)
     tune_quest *quest = it->quest;
     lab_evaluation result = { .fate = LAB_FATE_PRUNED };
     const lab_point *point = &individual->genome.point;
+    lab_session_name name;
     individual->fate = LAB_FATE_PRUNED;
     if (quest->inner.refuse(quest->inner.data, point, individual->why))
         return HEED_OK;
-    heed_status status = keep_hash(it, individual); /* which may move the others */
+    heed_status status = lab_lineage_name(&it->lineage, &quest->sweep.space, quest->sweep.kernel,
+                                          individual, &name, &quest->error);
     if (status != HEED_OK)
         return status;
-    name_parents(it, individual);
-    status = tune_ask(quest, point, 0, &result);
-    quest->parent_count = 0;
+    quest->sweep.parent_count = name.parent_count;
+    memcpy(quest->sweep.parents, name.parents, sizeof name.parents);
+    status = quest->inner.evaluate(quest->inner.data, point, 0, 0, &result);
+    quest->sweep.parent_count = 0;
     if (status != HEED_OK)
         return status;
     individual->fate = result.fate;
@@ -83,7 +50,7 @@ static heed_status evaluate(void *data, lab_individual *individual)
     memcpy(individual->why, result.why, sizeof individual->why);
     if (quest->shape->course.mode != INSIGHT_NONE)
         individual->findings = sweep_findings(&quest->sweep, point) | quest->shape->course.shared;
-    it->launched += result.fate != LAB_FATE_PRUNED && !quest->known;
+    it->launched += result.fate != LAB_FATE_PRUNED && !quest->sweep.answered;
     return HEED_OK;
 }
 
@@ -95,7 +62,7 @@ static heed_status measure(brood *it)
     insight_course *course = &quest->shape->course;
     const lab_individual *champion = lab_evolution_champion(it->evolution);
     char whole[HEED_NAME_SIZE];
-    tune_name name;
+    lab_session_name name;
     insight found;
     if (course->mode != INSIGHT_MEASURED || !champion || champion->id == course->of ||
         lab_space_name(&quest->sweep.space, &champion->genome.point, quest->sweep.kernel, whole,
@@ -110,8 +77,8 @@ static heed_status measure(brood *it)
                                   .threads = quest->sweep.threads,
                                   .seed = quest->tune->seed };
     lab_record_trial trial = tune_trial(quest->tune, quest->shape, whole, INSIGHT_ATTEMPT, &name);
-    heed_status status = insight_follow(course, &question, quest->tune->record, &trial, &found,
-                                        &quest->error);
+    heed_status status = insight_follow(course, &question, quest->tune->session.record, &trial,
+                                        &found, &quest->error);
     if (status != HEED_OK)
         return status;
     if (insight_known(&found) || !insight_known(&quest->shape->insight))
@@ -193,7 +160,8 @@ static heed_status play_finals(brood *it, int64_t until_ns)
             continue;
         if (cli_interrupted() || heed_clock_ns() >= until_ns)
             break;
-        status = tune_ask(quest, &one->genome.point, quest->inner.efforts - 1, &result);
+        status = quest->inner.evaluate(quest->inner.data, &one->genome.point, 0,
+                                       quest->inner.efforts - 1, &result);
         if (status == HEED_OK && result.fate == LAB_FATE_TIMED)
             tune_quest_take(quest, &one->genome.point, result.seconds);
     }
@@ -215,7 +183,7 @@ cli_exit tune_evolve(tune_quest *quest, int64_t until_ns, int64_t trials)
     if (status == HEED_OK)
         status = play_finals(&it, until_ns);
     lab_evolution_destroy(it.evolution);
-    free(it.hashes);
+    free(it.lineage.hashes);
     if (cli_interrupted())
         return CLI_INTERRUPTED;
     if (status == HEED_OK)

@@ -1,12 +1,10 @@
 /*
  * tune_open.c - what `heed tune` needs before it begins: problems, its run, who leads
  */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tune.h"
-#include "wisdom_line.h"
 
 /* ---- Problems ---- */
 
@@ -62,47 +60,18 @@ void tune_free(tune_run *tune)
 
 /* ---- The run ---- */
 
-/* All that decides what a run does, but how long it may take. */
-static void make_key(const tune_run *tune, char key[LAB_RECORD_HASH_SIZE + 8])
-{
-    char hash[LAB_RECORD_HASH_SIZE], *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
-    snprintf(key, LAB_RECORD_HASH_SIZE + 8, "tune");
-    if (!stream)
-        return;
-    fprintf(stream, "%s\n%s %d\n%s\n%" PRIu64 " %d %d\n", heed_context_device(tune->bench.context),
-            tune->place.features, tune->place.environment.threads, heed_wisdom_build(), tune->seed,
-            tune->bench.cold, cli_args_choice(tune->args, "insights"));
-    for (size_t i = 0; i < tune->count; i++)
-        fprintf(stream, "%s\n", tune->shapes[i].spec);
-    if (fclose(stream) == 0) {
-        lab_record_hash(text, size, hash);
-        snprintf(key, LAB_RECORD_HASH_SIZE + 8, "tune %s", hash);
-    }
-    free(text);
-}
-
 cli_exit tune_open_run(tune_run *tune)
 {
-    char key[LAB_RECORD_HASH_SIZE + 8], command[512], budget[64];
-    lab_error error;
-    make_key(tune, key);
-    snprintf(command, sizeof command, "heed tune '%.200s'%s", tune->shapes[0].spec,
-             tune->count > 1 ? " ..." : "");
+    char what[32], budget[64];
+    snprintf(what, sizeof what, "insights %d", cli_args_choice(tune->args, "insights"));
     snprintf(budget, sizeof budget, "%g s", tune->seconds);
-    const lab_record_work work = {
-        .key = key, .verb = "tune", .command = command, .budget = budget, .seed = tune->seed
-    };
-    heed_status status = lab_record_begin(tune->record, &work, &tune->run, &tune->resumed, &error);
-    if (status == HEED_OK)
-        status = cli_board_selftest_find(tune->record, tune->place.device.backend, &tune->selftest,
-                                         &error);
-    if (status != HEED_OK)
-        return cli_board_fail(status, &error);
-    if (tune->resumed)
-        cli_message("run %lld, which was not finished, goes on", (long long)tune->run);
-    return CLI_OK;
+    const lab_session_work work = { .what = what,
+                                    .subject = "",
+                                    .budget = budget,
+                                    .specs = tune->shapes[0].spec,
+                                    .stride = sizeof *tune->shapes,
+                                    .count = tune->count };
+    return cli_session_begin(&tune->session, &work, true);
 }
 
 /* ---- The leader ---- */
@@ -139,8 +108,9 @@ cli_exit tune_find_champions(tune_run *tune)
     for (size_t i = 0; i < tune->count && code == CLI_OK; i++) {
         lab_error error;
         tune_shape *shape = &tune->shapes[i];
-        heed_status status = lab_leaders_find(tune->record, tune->bench.context, shape->spec,
-                                              tune->bench.cold, &shape->leader, 1, &error);
+        heed_status status = lab_leaders_find(tune->session.record, tune->bench.context,
+                                              shape->spec, tune->bench.cold, &shape->leader, 1,
+                                              &error);
         if (status != HEED_OK)
             return cli_board_fail(status, &error);
         snprintf(shape->champion, sizeof shape->champion, "%s", shape->leader.name);

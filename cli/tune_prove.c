@@ -82,7 +82,7 @@ static cli_exit confirm(const tune_run *tune, tune_shape *shape)
     heed_status status = tune_add_row(tune, shape, &shape->before, TUNE_PROVEN, NULL, &id, &error);
     if (status == HEED_OK && id && !shape->title && !shape->foreign) {
         shape->title = id;
-        status = lab_record_promote(tune->record, id, 0,
+        status = lab_record_promote(tune->session.record, id, 0,
                                     "it is what heed plans, and nothing led before", &error);
     }
     return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);

@@ -10,26 +10,10 @@
 #define FACTS_MAX 16
 
 lab_record_trial tune_trial(const tune_run *tune, const tune_shape *shape, const char *kernel,
-                            int attempt, tune_name *name)
+                            int attempt, lab_session_name *name)
 {
-    snprintf(name->kernel, sizeof name->kernel, "%s", kernel);
-    char *end = strstr(name->kernel, "__");
-    name->config = end ? end + 2 : "";
-    if (end)
-        *end = '\0';
-    return (lab_record_trial){
-        .run = tune->run,
-        .candidate = { .kernel = name->kernel,
-                       .config = name->config,
-                       .proposer = "tune",
-                       .seed = tune->seed },
-        .problem = &shape->source->problem,
-        .attempt = attempt,
-        .device = tune->place.device,
-        .environment = tune->place.environment,
-        .selftest = tune->selftest,
-        .seed = tune->seed,
-    };
+    lab_session_name_set(name, kernel);
+    return lab_session_trial(&tune->session, name, &shape->source->problem, attempt);
 }
 
 static lab_record_timing timing_of(const tune_run *tune)
@@ -44,7 +28,7 @@ heed_status tune_add_round(const tune_run *tune, const tune_shape *shape,
 {
     const cli_pair *pair = &contest->pairs[round];
     lab_entry_parts parts;
-    tune_name name;
+    lab_session_name name;
     lab_record_trial trial = tune_trial(tune, shape, pair->planned[0], attempt, &name);
     const lab_record_gate gate = { .name = "verify",
                                    .passed = shape->proof == TUNE_PROVED,
@@ -64,8 +48,7 @@ heed_status tune_add_round(const tune_run *tune, const tune_shape *shape,
                                               tune->bench.cold);
     if (status != HEED_OK)
         return lab_fail(error, status, "no memory for a round of %s", shape->spec);
-    cli_board_roof(&tune->place, &trial);
-    return lab_record_append(tune->record, &trial, id, error);
+    return lab_session_add(&tune->session, &trial, id, error);
 }
 
 static const char *version_of(const tune_run *tune, const char *name)
@@ -156,7 +139,7 @@ heed_status tune_add_broken(const tune_run *tune, const tune_shape *shape, const
         [BENCH_SKIPPED] = LAB_RECORD_SKIPPED, [BENCH_FAILED] = LAB_RECORD_FAILED,
         [BENCH_WRONG] = LAB_RECORD_WRONG,     [BENCH_IMPOSSIBLE] = LAB_RECORD_IMPOSSIBLE,
     };
-    tune_name name;
+    lab_session_name name;
     const lab_record_gate gate = { .name = "rows", .detail = reason, .seed = tune->bench.seed };
     if (!*kernel || outcome == BENCH_OK || outcome == BENCH_SKIPPED)
         return HEED_OK;
@@ -165,7 +148,7 @@ heed_status tune_add_broken(const tune_run *tune, const tune_shape *shape, const
     trial.reason = reason;
     trial.gates = &gate;
     trial.gate_count = outcome == BENCH_WRONG;
-    return lab_record_append(tune->record, &trial, NULL, error);
+    return lab_session_add(&tune->session, &trial, NULL, error);
 }
 
 heed_status tune_add_row(const tune_run *tune, const tune_shape *shape, const bench_row *row,
@@ -175,7 +158,7 @@ heed_status tune_add_row(const tune_run *tune, const tune_shape *shape, const be
     bool proved = (attempt == TUNE_AFTER || attempt == TUNE_PROVEN) && shape->proof == TUNE_PROVED;
     row_parts parts = { .gates = { { .name = "rows", .passed = true, .seed = tune->bench.seed },
                                    { .name = "verify", .passed = true } } };
-    tune_name name;
+    lab_session_name name;
     const lab_record_samples own = { .kind = timing_of(tune),
                                      .calls = row->calls,
                                      .seconds = row->samples,
@@ -200,6 +183,5 @@ heed_status tune_add_row(const tune_run *tune, const tune_shape *shape, const be
     trial.facts = parts.facts;
     trial.gates = parts.gates;
     trial.gate_count = proved ? 2 : 1;
-    cli_board_roof(&tune->place, &trial);
-    return lab_record_append(tune->record, &trial, id, error);
+    return lab_session_add(&tune->session, &trial, id, error);
 }

@@ -340,8 +340,8 @@ cli_exit tune_report(const tune_run *tune)
     return cli_json_print(json_pack("{s:s, s:i, s:I, s:b, s:o, s:o, s:I, s:o}", "device",
                                     heed_context_device(tune->bench.context), "threads",
                                     heed_context_threads(tune->bench.context), "run",
-                                    (json_int_t)tune->run, "resumed", tune->resumed, "seconds",
-                                    cli_json_real(tune->seconds), "took",
+                                    (json_int_t)tune->session.run, "resumed", tune->session.resumed,
+                                    "seconds", cli_json_real(tune->seconds), "took",
                                     cli_json_real(tune_passed(tune)), "improved",
                                     (json_int_t)count_won(tune), "shapes", shapes),
                           "tune");

@@ -14,63 +14,6 @@
 
 #define SWEEPS_SHARE 0.65 /* of the time and the trials; evolution has the rest */
 
-/* ---- Answers of the board, and those that go there ---- */
-
-static heed_status append(tune_quest *it, lab_record_trial *trial, const lab_evaluation *result)
-{
-    lab_entry_parts parts;
-    if (result->fate == LAB_FATE_PRUNED) /* nothing ran, and it is soon found out anew */
-        return HEED_OK;
-    lab_entry_take(trial, &parts, result, it->tune->bench.cold);
-    cli_board_roof(&it->tune->place, trial);
-    return lab_record_append(it->tune->record, trial, NULL, &it->error);
-}
-
-heed_status tune_ask(tune_quest *it, const lab_point *point, int effort, lab_evaluation *result)
-{
-    char whole[HEED_NAME_SIZE], thought[LAB_POINT_TEXT];
-    tune_name name;
-    lab_record_found found;
-    if (lab_space_name(&it->sweep.space, point, it->sweep.kernel, whole, NULL) != HEED_OK)
-        return it->inner.evaluate(it->inner.data, point, 0, effort, result);
-    lab_record_trial trial = tune_trial(it->tune, it->shape, whole, effort, &name);
-    lab_point_print(&it->sweep.space, point, thought);
-    trial.candidate.thought = thought;
-    trial.candidate.parents = it->parents;
-    trial.candidate.parent_count = it->parent_count;
-    heed_status status = lab_record_find(it->tune->record, &trial, &found, &it->error);
-    it->known = status == HEED_OK && found.trial > 0;
-    if (it->known) {
-        it->shape->reused += it->tune->resumed;
-        *result = lab_entry_evaluation(&found);
-        return HEED_OK;
-    }
-    trial.started = it->sweep.started;
-    lab_record_now(it->sweep.started);
-    if (status == HEED_OK)
-        status = it->inner.evaluate(it->inner.data, point, 0, effort, result);
-    return status == HEED_OK ? append(it, &trial, result) : status;
-}
-
-static heed_status evaluate(void *data, const lab_point *point, int shape, int effort,
-                            lab_evaluation *result)
-{
-    (void)shape;
-    return tune_ask(data, point, effort, result);
-}
-
-static bool refuse(void *data, const lab_point *point, char why[LAB_WHY_SIZE])
-{
-    tune_quest *it = data;
-    return it->inner.refuse(it->inner.data, point, why);
-}
-
-static void announce(void *data, const lab_point *points, size_t count)
-{
-    tune_quest *it = data;
-    it->inner.announce(it->inner.data, points, count);
-}
-
 /* ---- Results ---- */
 
 void tune_quest_show(tune_quest *quest)
@@ -108,10 +51,11 @@ static void tried(void *data, const lab_try *one, const lab_try *best)
 static cli_exit open_quest(tune_quest *it, sweep_shape *shape)
 {
     sweep_run *sweep = &it->sweep;
-    const tune_run *tune = it->tune;
+    tune_run *tune = it->tune;
     char found[1024];
     const char *path = cli_find_list("spaces", it->hunt->space, found, sizeof found);
     *sweep = (sweep_run){ .args = tune->args,
+                          .session = &tune->session,
                           .shapes = shape,
                           .context = tune->bench.context,
                           .replay = tune->bench.replay,
@@ -138,6 +82,7 @@ static cli_exit open_quest(tune_quest *it, sweep_shape *shape)
 
 static void close_quest(tune_quest *it)
 {
+    it->shape->reused += it->tune->session.resumed ? it->sweep.reused : 0;
     sweep_pool_stop(it->sweep.pool);
     lab_search_free(it->sweep.search);
     free(it->sweep.problems.items);
@@ -179,12 +124,6 @@ static cli_exit sweep_space(tune_quest *it, int64_t until_ns, int64_t trials)
     if (it->sweep.pool)
         sweep_pool_until(it->sweep.pool, until_ns);
     lab_point *starts = find_starts(it, &count);
-    const lab_evaluator evaluator = { .data = it,
-                                      .shapes = 1,
-                                      .efforts = it->inner.efforts,
-                                      .evaluate = evaluate,
-                                      .refuse = refuse,
-                                      .announce = announce };
     const lab_search_options options = { .seed = it->tune->seed,
                                          .trials = trials,
                                          .budget_ns = budget > 1 ? budget * 4 / 5 : 1,
@@ -193,7 +132,7 @@ static cli_exit sweep_space(tune_quest *it, int64_t until_ns, int64_t trials)
                                          .interrupted = cli_interrupted,
                                          .tried = tried,
                                          .data = it };
-    heed_status status = lab_search_run(&it->sweep.search, &it->sweep.space, &evaluator, &options,
+    heed_status status = lab_search_run(&it->sweep.search, &it->sweep.space, &it->inner, &options,
                                         &it->error);
     free(starts);
     if (cli_interrupted())
