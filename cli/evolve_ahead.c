@@ -21,19 +21,18 @@ static heed_status note(void *data, lab_individual *individual)
 
 void evolve_look_ahead(const sweep_run *sweep, const lab_evolution *evolution)
 {
-    lab_evolution *copy = NULL;
-    lab_error error;
     int count = 4 * sweep->threads; /* many of them are refused and cost nothing */
-    char *text = sweep->pool ? lab_evolution_save(evolution) : NULL;
-    scout it = { .points = text ? calloc((size_t)count + 1, sizeof *it.points) : NULL };
+    if (!sweep->pool)
+        return;
+    scout it = { .points = calloc((size_t)count + 1, sizeof *it.points) };
+    lab_evolution *copy = lab_evolution_clone(evolution);
     const lab_nature nature = { .data = &it,
                                 .shapes = (int)sweep->problems.count,
                                 .evaluate = note };
-    if (it.points && lab_evolution_load(&copy, &sweep->space, NULL, text, &error) == HEED_OK) {
+    if (it.points && copy) {
         lab_evolution_run(copy, &nature, count);
         sweep_pool_want(sweep->pool, it.points, it.count);
     }
     lab_evolution_destroy(copy);
     free(it.points);
-    free(text);
 }

@@ -28,11 +28,6 @@ struct lab_evolution {
     size_t tried_count, tried_room;
 };
 
-/* evolve.c: an empty evolution with @options, checked. */
-heed_status lab_evolution_begin(lab_evolution **evolution, const lab_space *space,
-                                const lab_source *source, const lab_evolution_options *options,
-                                lab_error *error);
-
 /* evolve.c: remembers a genome as tried; false if there is no memory. */
 bool lab_evolution_remember(lab_evolution *evolution, const lab_genome *genome);
 

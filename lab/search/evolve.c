@@ -41,9 +41,9 @@ static heed_status check(const lab_evolution_options *options, const lab_source 
     return HEED_OK;
 }
 
-heed_status lab_evolution_begin(lab_evolution **evolution, const lab_space *space,
-                                const lab_source *source, const lab_evolution_options *options,
-                                lab_error *error)
+heed_status lab_evolution_create(lab_evolution **evolution, const lab_space *space,
+                                 const lab_source *source, const lab_evolution_options *options,
+                                 const lab_genome *starts, size_t count, lab_error *error)
 {
     lab_evolution_options chosen = *options;
     chosen.islands = or_default(chosen.islands, 3);
@@ -63,18 +63,28 @@ heed_status lab_evolution_begin(lab_evolution **evolution, const lab_space *spac
     self->source = source;
     self->options = chosen;
     self->dice = (lab_dice){ .seed = lab_random_stream(chosen.seed, 3) };
+    for (size_t i = 0; i < count; i++)
+        lab_evolution_offer(self, &starts[i]);
     *evolution = self;
     return HEED_OK;
 }
 
-heed_status lab_evolution_create(lab_evolution **evolution, const lab_space *space,
-                                 const lab_source *source, const lab_evolution_options *options,
-                                 const lab_genome *starts, size_t count, lab_error *error)
+lab_evolution *lab_evolution_clone(const lab_evolution *evolution)
 {
-    heed_status status = lab_evolution_begin(evolution, space, source, options, error);
-    for (size_t i = 0; status == HEED_OK && i < count; i++)
-        lab_evolution_offer(*evolution, &starts[i]);
-    return status;
+    size_t count = evolution->tried_count;
+    lab_evolution *self = malloc(sizeof *self);
+    lab_genome *tried = malloc((count + 1) * sizeof *tried);
+    if (!self || !tried) {
+        free(self);
+        free(tried);
+        return NULL;
+    }
+    *self = *evolution;
+    for (size_t i = 0; i < count; i++)
+        tried[i] = evolution->tried[i];
+    self->tried = tried;
+    self->tried_room = count + 1;
+    return self;
 }
 
 void lab_evolution_destroy(lab_evolution *evolution)

@@ -6,8 +6,8 @@
  *     caller's rule says so
  *
  * A genome is a point of a space and one text for each marked region of a source. Everything that
- * happens follows from the seed and the answers; the whole state can be written to a text and read
- * back, so that evolution goes on after any interruption as if there had been none.
+ * happens follows from the seed and the answers, so an evolution that was interrupted is done again
+ * with the answers that are known.
  */
 #ifndef LAB_EVOLVE_H
 #define LAB_EVOLVE_H
@@ -107,12 +107,8 @@ int64_t lab_evolution_evaluations(const lab_evolution *evolution);
  */
 const lab_individual *lab_evolution_member(const lab_evolution *evolution, int island, int place);
 
-/* lab_evolution_save() returns the whole state as a text, for the caller to free; NULL if there is
- * no memory. lab_evolution_load() makes an evolution of it, which goes on like the one that was
- * saved: HEED_ERR_CORRUPT for what is no such text, is about another space, or names texts that
- * @source does not have. */
-char *lab_evolution_save(const lab_evolution *evolution);
-heed_status lab_evolution_load(lab_evolution **evolution, const lab_space *space,
-                               const lab_source *source, const char *text, lab_error *error);
+/* lab_evolution_clone() returns another evolution with the same state, which goes on like this one;
+ * NULL if there is no memory. */
+lab_evolution *lab_evolution_clone(const lab_evolution *evolution);
 
 #endif /* LAB_EVOLVE_H */

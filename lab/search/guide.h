@@ -57,7 +57,7 @@ typedef enum lab_gain {
     LAB_GAINS
 } lab_gain;
 
-/* The memory of a guide. Zeroed: nothing yet. Plain data: it may be copied, and kept in a file. */
+/* The memory of a guide. Zeroed: nothing yet. Plain data: it may be copied. */
 typedef struct lab_guide {
     int seen[LAB_MOVES][LAB_GAINS];
 } lab_guide;

@@ -1,12 +1,10 @@
 /*
- * fuzz_search.c - what the search reads: spaces, trials, evolutions, sources with marks
+ * fuzz_search.c - what the search reads: spaces, trials, sources with marks
  *
- * How an input begins says what it is: "heed-trials", "heed-evolution", a marked source by "//",
- * else a space.
+ * How an input begins says what it is: "heed-trials", a marked source by "//", else a space.
  */
 #include <string.h>
 
-#include "lab/search/evolve.h"
 #include "lab/search/source.h"
 #include "lab/search/trials.h"
 #include "memory_file.h"
@@ -65,27 +63,6 @@ static void try_trials(const lab_space *space, const uint8_t *data, size_t size)
     close(file);
 }
 
-static void try_evolution(const lab_space *space, const char *text)
-{
-    lab_evolution *evolution, *again;
-    lab_error error = { "" };
-    heed_status status = lab_evolution_load(&evolution, space, NULL, text, &error);
-    if (status != HEED_OK) {
-        require(status == HEED_ERR_CORRUPT && evolution == NULL, "a bad evolution is corrupt");
-        return;
-    }
-    char *saved = lab_evolution_save(evolution);
-    require(saved != NULL, "an evolution can be saved");
-    require(lab_evolution_load(&again, space, NULL, saved, &error) == HEED_OK,
-            "what was saved can be loaded");
-    char *twice = lab_evolution_save(again);
-    require(twice && strcmp(saved, twice) == 0, "and is the same");
-    free(saved);
-    free(twice);
-    lab_evolution_destroy(evolution);
-    lab_evolution_destroy(again);
-}
-
 static void try_source(const char *text)
 {
     static const int first[LAB_SOURCE_REGIONS] = { 0 };
@@ -116,8 +93,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size] = '\0';
     if (strncmp(text, "heed-trials", 11) == 0)
         try_trials(&space, data, size);
-    else if (strncmp(text, "heed-evolution", 14) == 0)
-        try_evolution(&space, text);
     else if (strncmp(text, "//", 2) == 0)
         try_source(text);
     else
