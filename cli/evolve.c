@@ -3,11 +3,13 @@
  */
 #include "evolve_sources.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../src/device.h"
 #include "../src/measure.h"
+#include "report/format.h"
 #include "selftest.h"
 
 #define NS_PER_SECOND 1e9
@@ -29,24 +31,24 @@ static bool has_time(const evolve_run *run)
     return run->deadline_ns == 0 || heed_clock_ns() < run->deadline_ns;
 }
 
-/* One kernel after the other, so that the time is looked at in between. */
+/* Progress, and the best so far. */
+static void show(void *data, const char *what)
+{
+    evolve_run *run = data;
+    const lab_individual *champion = lab_evolution_champion(run->bred.evolution);
+    char text[LAB_FORMAT_SIZE], point[LAB_POINT_TEXT], best[LAB_POINT_TEXT + 64] = "";
+    if (champion) {
+        lab_point_print(&run->sweep.space, &champion->genome.point, point);
+        snprintf(best, sizeof best, "best %s %s", lab_format_seconds(exp(champion->score), text),
+                 point);
+    }
+    cli_progress_step(&run->progress, (size_t)run->bred.launched, what ? what : best);
+}
+
 static cli_exit breed(evolve_run *run)
 {
-    const lab_nature nature = evolve_nature(run);
-    heed_status status = HEED_OK;
-    int64_t before = -1;
     run->progress = cli_progress_start("evolve", (size_t)run->trials);
-    while (status == HEED_OK && !cli_interrupted() && has_time(run) &&
-           run->launched < run->trials) {
-        int64_t now = lab_evolution_evaluations(run->evolution);
-        if (now == before) /* nothing is left to try */
-            break;
-        before = now;
-        evolve_look_ahead(&run->sweep, run->evolution);
-        status = lab_evolution_run(run->evolution, &nature, 1);
-        if (status == HEED_OK)
-            status = evolve_insight(run);
-    }
+    heed_status status = sweep_evolve(&run->bred, run->deadline_ns, run->trials);
     cli_progress_end(&run->progress);
     if (cli_interrupted())
         return CLI_INTERRUPTED;
@@ -55,9 +57,7 @@ static cli_exit breed(evolve_run *run)
 
 static cli_exit create(evolve_run *run)
 {
-    const lab_evolution_options options = { .seed = run->seed, .islands = EVOLVE_ISLANDS };
     lab_genome genomes[LAB_SEARCH_SHAPES] = { 0 };
-    lab_error error;
     size_t count = 0;
     lab_point *starts = sweep_find_starts(&run->sweep, &count);
     if (!starts) {
@@ -67,11 +67,12 @@ static cli_exit create(evolve_run *run)
     for (size_t i = 0; i < count; i++)
         genomes[i].point = starts[i];
     free(starts);
-    heed_status status = lab_evolution_create(&run->evolution, &run->sweep.space, NULL, &options,
-                                              genomes, count, &error);
+    run->bred.succeeds = evolve_succeeds;
+    run->bred.show = show;
+    heed_status status = sweep_evolution_create(&run->bred, genomes, count);
     if (status == HEED_OK)
         return CLI_OK;
-    cli_error("%s", error.text);
+    cli_error("%s", run->trouble.text);
     return cli_exit_of(status);
 }
 
@@ -80,10 +81,11 @@ static cli_exit create(evolve_run *run)
 static cli_exit verify_best(evolve_run *run, int64_t champion)
 {
     cli_exit code = CLI_OK;
-    for (int i = 0; i <= EVOLVE_ISLANDS && code == CLI_OK; i++) {
-        const lab_individual *one = i < EVOLVE_ISLANDS ? lab_evolution_member(run->evolution, i, 0)
-                                                       : NULL;
-        if (i < EVOLVE_ISLANDS && !one)
+    for (int i = 0; i <= SWEEP_ISLANDS && code == CLI_OK; i++) {
+        const lab_individual *one = i < SWEEP_ISLANDS
+                                        ? lab_evolution_member(run->bred.evolution, i, 0)
+                                        : NULL;
+        if (i < SWEEP_ISLANDS && !one)
             continue;
         code = sweep_verify(
             &run->sweep, one ? lab_space_index(&run->sweep.space, &one->genome.point) : champion);
@@ -94,7 +96,7 @@ static cli_exit verify_best(evolve_run *run, int64_t champion)
 /* The champion once more: the gates, what heed plans, and who leads the board. */
 static cli_exit judge(evolve_run *run)
 {
-    const lab_individual *champion = lab_evolution_champion(run->evolution);
+    const lab_individual *champion = lab_evolution_champion(run->bred.evolution);
     cli_exit code = CLI_OK;
     if (!champion)
         return CLI_OK;
@@ -129,7 +131,7 @@ static cli_exit evolve_knobs(evolve_run *run)
         code = evolve_open_run(run, what);
     if (code != CLI_OK)
         return code;
-    evolve_insight_open(run);
+    sweep_evolution_insights(&run->bred, cli_args_real(run->args, "seconds"));
     bool ranked = !cli_args_flag(run->args, "no-verify") && !cli_args_flag(run->args, "no-compare");
     heed_status status = ranked ? evolve_rank_plans(run) : HEED_OK;
     code = status == HEED_OK ? breed(run) : fail(run, status);
@@ -140,7 +142,7 @@ static cli_exit evolve_knobs(evolve_run *run)
         cli_exit printed = evolve_report(run);
         code = printed != CLI_OK ? printed : code;
     }
-    if (code == CLI_OK && !lab_evolution_champion(run->evolution)) {
+    if (code == CLI_OK && !lab_evolution_champion(run->bred.evolution)) {
         cli_error("no kernel of %s ran%s", run->sweep.space.name,
                   has_time(run) ? "" : ": there was no time for one, see --seconds");
         code = CLI_FINDING;
@@ -228,7 +230,7 @@ static cli_exit evolve(evolve_run *run)
 
 static void close_run(evolve_run *run)
 {
-    lab_evolution_destroy(run->evolution);
+    sweep_evolution_free(&run->bred);
     lab_record_close(run->session.record);
     sweep_pool_stop(run->sweep.pool);
     sweep_shapes_free(&run->sweep);
@@ -236,7 +238,6 @@ static void close_run(evolve_run *run)
     heed_context_destroy(run->sweep.context);
     cli_problems_free(&run->sweep.problems);
     lab_space_free(&run->sweep.space);
-    free(run->lineage.hashes);
     cli_board_place_free(&run->place);
 }
 
@@ -253,6 +254,9 @@ static cli_exit run_verb(const cli_args *args)
                        .seed = (uint64_t)cli_args_integer(args, "seed"),
                        .duel = cli_args_real(args, "duel"),
                        .trials = cli_args_integer(args, "trials") };
+    run.bred = (sweep_evolution){
+        .sweep = &run.sweep, .data = &run, .counts_known = true, .trouble = &run.trouble
+    };
     cli_interrupt_catch();
     cli_exit code = evolve(&run);
     close_run(&run);

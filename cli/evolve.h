@@ -11,37 +11,27 @@
 #define CLI_EVOLVE_H
 
 #include "board.h"
-#include "insight.h"
 #include "measure/champion.h"
-#include "search/evolve.h"
-#include "sweep.h"
+#include "sweep_evolve.h"
 #include "worker.h"
-
-#define EVOLVE_ISLANDS 3
 
 typedef struct evolve_run {
     const cli_args *args;
-    sweep_run sweep; /* space, problems, device, compilers, evaluator */
-    lab_evaluator evaluator;
+    sweep_run sweep;      /* space, problems, device, compilers */
+    sweep_evolution bred; /* of its configs; of sources, what is counted and measured of them */
     lab_session session;
     cli_board_place place;
-    lab_lineage lineage;
     uint64_t seed;
     double duel; /* seconds of each comparison of a challenger */
     int64_t trials;
     int64_t deadline_ns; /* 0: none */
-    lab_evolution *evolution;
     cli_progress progress;
-    int64_t launched;   /* kernels that were not pruned */
-    int64_t timed;      /* kernels that ran right on all problems */
     int64_t challenges; /* of champions */
     int64_t refuted;    /* challengers that won, and that a gate then refused */
     int64_t titles;     /* of the board that the champion took */
     bool succeeded;     /* the champion is one that won a challenge */
     char last[128];     /* what became of the newest challenge */
-    insight_course course;
-    insight insights[LAB_SEARCH_SHAPES]; /* of the champion that was measured last */
-    lab_error trouble;                   /* why a run ended early */
+    lab_error trouble;  /* why a run ended early */
 } evolve_run;
 
 /* evolve_open.c: the steps before; each prints its failure. evolve_read_space() reads --space, and
@@ -55,10 +45,8 @@ cli_exit evolve_open_run(evolve_run *run, const char *what);
  * returns @code, or what went wrong. */
 cli_exit evolve_end_run(const evolve_run *run, cli_exit code, const char *note);
 
-/* evolve_record.c: evolve_name_of() names the kernel of an individual, and evolve_add() puts a
- * trial on the board. Of the attempts at a kernel 0 is its first times and 1 its contest. */
-heed_status evolve_name_of(evolve_run *run, const lab_individual *individual,
-                           lab_session_name *name);
+/* evolve_record.c: evolve_add() puts a trial on the board. Of the attempts at a kernel 0 is its
+ * first times and 1 its contest. */
 heed_status evolve_add(evolve_run *run, lab_record_trial *trial, int64_t *id);
 
 /* evolve_rank_plans() times what heed plans for each problem, and ranks it if it passes all gates,
@@ -71,23 +59,6 @@ heed_status evolve_confirm(evolve_run *run, const lab_individual *champion);
 
 /* evolve_find_number() reads the fact @name of a trial of the board; false: there is none. */
 bool evolve_find_number(evolve_run *run, int64_t trial, const char *name, double *number);
-
-/* evolve_ahead.c: evolve_look_ahead() has the next kernels of @evolution compiled on all cores
- * while the device is busy. A wrong guess costs idle cores some time. */
-void evolve_look_ahead(const sweep_run *sweep, const lab_evolution *evolution);
-
-/* evolve_nature.c: evaluation by the board, else by the device. */
-lab_nature evolve_nature(evolve_run *run);
-
-/* evolve_insight.c: what is found out about champions. evolve_insight_open() reads --insights;
- * evolve_insight() measures the champion, if it is a new one, and tells the guide;
- * evolve_findings() is what binds the kernel of a point, as far as that is known without;
- * evolve_insight_json() is the report's member. */
-void evolve_insight_open(evolve_run *run);
-heed_status evolve_insight(evolve_run *run);
-unsigned evolve_findings(const evolve_run *run, const lab_point *point);
-cli_exit evolve_insight_print(const evolve_run *run);
-json_t *evolve_insight_json(const evolve_run *run);
 
 /* Something that takes turns. start() makes it ready for a problem; stop() ends that, also after
  * start() failed or was not called. */

@@ -36,7 +36,7 @@ static heed_status open_side(config_side *it, evolve_run *run, const lab_individ
 {
     *it = (config_side){ .run = run,
                          .index = lab_space_index(&run->sweep.space, &one->genome.point) };
-    return evolve_name_of(run, one, &it->name);
+    return sweep_evolution_name(&run->bred, one, &it->name);
 }
 
 static evolve_challenger challenger_of(config_side *it, const lab_individual *one)

@@ -60,7 +60,6 @@ cli_exit evolve_open_space(evolve_run *run)
         code = sweep_choose_kernel(&run->sweep);
     if (code == CLI_OK)
         code = sweep_start_pool(&run->sweep);
-    run->evaluator = sweep_evaluator(&run->sweep);
     return code;
 }
 

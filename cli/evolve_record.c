@@ -11,13 +11,6 @@
 #define CONFIRMED_ATTEMPT 15
 #define PLAN_ATTEMPT 40
 
-heed_status evolve_name_of(evolve_run *run, const lab_individual *individual,
-                           lab_session_name *name)
-{
-    return lab_lineage_name(&run->lineage, &run->sweep.space, run->sweep.kernel, individual, name,
-                            &run->trouble);
-}
-
 heed_status evolve_add(evolve_run *run, lab_record_trial *trial, int64_t *id)
 {
     return lab_session_add(&run->session, trial, id, &run->trouble);
@@ -48,7 +41,7 @@ static heed_status confirm(evolve_run *run, const lab_session_name *name, size_t
 heed_status evolve_confirm(evolve_run *run, const lab_individual *champion)
 {
     lab_session_name name;
-    heed_status status = evolve_name_of(run, champion, &name);
+    heed_status status = sweep_evolution_name(&run->bred, champion, &name);
     for (size_t i = 0; i < run->sweep.problems.count && status == HEED_OK; i++)
         status = confirm(run, &name, i, CONFIRMED_ATTEMPT, false);
     return status;

@@ -14,8 +14,9 @@ static void print_counts(const evolve_run *run)
                 "them right (%lld answers were "
                 "known), %lld challenges of a champion%s%s",
                 run->sweep.kernel, run->sweep.device, (long long)run->session.run,
-                (long long)lab_evolution_evaluations(run->evolution), (long long)run->launched,
-                (long long)run->timed, (long long)run->sweep.reused, (long long)run->challenges,
+                (long long)lab_evolution_evaluations(run->bred.evolution),
+                (long long)run->bred.launched, (long long)run->bred.timed,
+                (long long)run->sweep.reused, (long long)run->challenges,
                 *run->last ? "; the last: " : "", run->last);
     if (run->refuted > 0)
         cli_warning("%lld challengers won and did not pass all gates", (long long)run->refuted);
@@ -30,6 +31,15 @@ static bool is_better(const evolve_run *run)
     return false;
 }
 
+static cli_exit print_insights(const evolve_run *run)
+{
+    cli_exit code = CLI_OK;
+    for (size_t i = 0; i < run->sweep.problems.count && code == CLI_OK; i++)
+        if (run->bred.course.mode == INSIGHT_MEASURED && *run->bred.insights[i].kernel)
+            code = insight_print(&run->bred.insights[i]);
+    return code;
+}
+
 static cli_exit report_text(const evolve_run *run, const lab_individual *champion)
 {
     char point[LAB_POINT_TEXT], text[LAB_FORMAT_SIZE];
@@ -41,7 +51,7 @@ static cli_exit report_text(const evolve_run *run, const lab_individual *champio
            lab_format_seconds(exp(champion->score), text));
     cli_exit code = sweep_print_shapes(&run->sweep, champion->seconds, "champion", "champion is");
     if (code == CLI_OK)
-        code = evolve_insight_print(run);
+        code = print_insights(run);
     if (run->sweep.verified)
         cli_message("the champion passes all gates");
     if (run->titles > 0)
@@ -72,9 +82,9 @@ static json_t *json_individual(const evolve_run *run, const lab_individual *it)
 static json_t *json_best(const evolve_run *run)
 {
     json_t *list = json_array();
-    for (int island = 0; island < EVOLVE_ISLANDS; island++)
+    for (int island = 0; island < SWEEP_ISLANDS; island++)
         for (int i = 0; i < TOP; i++) {
-            const lab_individual *it = lab_evolution_member(run->evolution, island, i);
+            const lab_individual *it = lab_evolution_member(run->bred.evolution, island, i);
             json_t *one = it ? json_individual(run, it) : NULL;
             if (!one)
                 break;
@@ -86,6 +96,17 @@ static json_t *json_best(const evolve_run *run)
     return list;
 }
 
+static json_t *json_insights(const evolve_run *run)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < run->sweep.problems.count; i++)
+        if (run->bred.course.mode == INSIGHT_MEASURED && *run->bred.insights[i].kernel)
+            list = cli_json_append(list, insight_json(&run->bred.insights[i]));
+    return json_pack("{s:s, s:o, s:o, s:o}", "mode", insight_modes[run->bred.course.mode],
+                     "seconds", cli_json_real(run->bred.course.spent), "shared",
+                     insight_words_json(run->bred.course.shared), "measured", list);
+}
+
 static cli_exit report_json(const evolve_run *run, const lab_individual *champion)
 {
     return cli_json_print(
@@ -93,18 +114,19 @@ static cli_exit report_json(const evolve_run *run, const lab_individual *champio
             "{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:o, s:o}",
             "space", run->sweep.space.name, "kernel", run->sweep.kernel, "device",
             cli_json_text(run->sweep.device), "run", (json_int_t)run->session.run, "resumed",
-            run->session.resumed, "bred", (json_int_t)lab_evolution_evaluations(run->evolution),
-            "launched", (json_int_t)run->launched, "timed", (json_int_t)run->timed, "reused",
+            run->session.resumed, "bred",
+            (json_int_t)lab_evolution_evaluations(run->bred.evolution), "launched",
+            (json_int_t)run->bred.launched, "timed", (json_int_t)run->bred.timed, "reused",
             (json_int_t)run->sweep.reused, "challenges", (json_int_t)run->challenges, "refuted",
             (json_int_t)run->refuted, "titles", (json_int_t)run->titles, "verified",
             run->sweep.verified, "champion", json_individual(run, champion), "shapes",
             sweep_json_shapes(&run->sweep, "champion_seconds"), "best", json_best(run), "insights",
-            evolve_insight_json(run)),
+            json_insights(run)),
         "evolve");
 }
 
 cli_exit evolve_report(evolve_run *run)
 {
-    const lab_individual *champion = lab_evolution_champion(run->evolution);
+    const lab_individual *champion = lab_evolution_champion(run->bred.evolution);
     return cli_args_json(run->args) ? report_json(run, champion) : report_text(run, champion);
 }

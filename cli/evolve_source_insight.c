@@ -34,14 +34,14 @@ static heed_status take(evolve_sources *all, source_kernel *kernel, source_desk 
                                   .seed = run->seed };
     if (!cuda) /* why it cannot be known is no news for the board */
         return insight_take(&question, &all->insight);
-    return insight_follow(&run->course, &question, run->session.record, &trial, &all->insight,
+    return insight_follow(&run->bred.course, &question, run->session.record, &trial, &all->insight,
                           &run->trouble);
 }
 
 heed_status source_measure(evolve_sources *all)
 {
     evolve_run *run = all->run;
-    if (run->course.mode != INSIGHT_MEASURED || !all->has_champion ||
+    if (run->bred.course.mode != INSIGHT_MEASURED || !all->has_champion ||
         all->measured == all->champion + 1)
         return HEED_OK;
     source_desk *desk = calloc(1, sizeof *desk);
@@ -68,8 +68,8 @@ json_t *source_insight_json(const evolve_sources *all)
     if (all->measured > 0)
         list = cli_json_append(list, insight_json(&all->insight));
     return json_pack(
-        "{s:s, s:o, s:o, s:o}", "mode", insight_modes[all->run->course.mode], "seconds",
-        cli_json_real(all->run->course.spent), "findings",
+        "{s:s, s:o, s:o, s:o}", "mode", insight_modes[all->run->bred.course.mode], "seconds",
+        cli_json_real(all->run->bred.course.spent), "findings",
         insight_words_json(all->has_champion ? all->kernels[all->champion].findings : 0),
         "measured", list);
 }

@@ -13,9 +13,9 @@ static void print_counts(const evolve_sources *all)
     cli_message("run %lld of the board, %s asked in the way %s: %zu sources tried, %lld right on "
                 "all problems, %lld answers refused, %lld challenges of a champion%s%s%s%s",
                 (long long)run->session.run, all->proposer_name, lab_way_name(all->way),
-                all->count > 0 ? all->count - 1 : 0, (long long)run->timed, (long long)all->refused,
-                (long long)run->challenges, *run->last ? "; the last: " : "", run->last,
-                *all->end ? "; " : "", all->end);
+                all->count > 0 ? all->count - 1 : 0, (long long)run->bred.timed,
+                (long long)all->refused, (long long)run->challenges,
+                *run->last ? "; the last: " : "", run->last, *all->end ? "; " : "", all->end);
     for (size_t i = all->count > 5 ? all->count - 5 : 0; i < all->count; i++) {
         const source_kernel *it = &all->kernels[i];
         if (it->verdict != LAB_RECORD_OK)
@@ -90,10 +90,10 @@ static cli_exit report_json(const evolve_sources *all)
             "proposer", all->proposer_name, "way", lab_way_name(all->way), "device",
             cli_json_text(run->sweep.device), "run", (json_int_t)run->session.run, "resumed",
             run->session.resumed, "tried", (json_int_t)(all->count > 0 ? all->count - 1 : 0),
-            "right", (json_int_t)run->timed, "reused", (json_int_t)run->sweep.reused, "refused",
-            (json_int_t)all->refused, "challenges", (json_int_t)run->challenges, "titles",
-            (json_int_t)run->titles, "end", all->end, "problems", problems, "champion", champion,
-            "shapes", sweep_json_shapes(&run->sweep, "champion_seconds"), "kernels", list,
+            "right", (json_int_t)run->bred.timed, "reused", (json_int_t)run->sweep.reused,
+            "refused", (json_int_t)all->refused, "challenges", (json_int_t)run->challenges,
+            "titles", (json_int_t)run->titles, "end", all->end, "problems", problems, "champion",
+            champion, "shapes", sweep_json_shapes(&run->sweep, "champion_seconds"), "kernels", list,
             "insights", source_insight_json(all)),
         "evolve-sources");
 }

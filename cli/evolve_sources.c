@@ -163,7 +163,7 @@ static heed_status settle(evolve_sources *all, size_t index)
     double score = all->kernels[index].score;
     if (status != HEED_OK || !isfinite(score))
         return status;
-    all->run->timed++;
+    all->run->bred.timed++;
     if (all->has_champion && score < all->kernels[all->champion].score)
         status = source_contest(all, index, &yes);
     if (status == HEED_OK && yes) {
@@ -315,7 +315,7 @@ cli_exit evolve_sources_run(evolve_run *run)
         all.limits.device = strncmp(device, "cuda", 4) == 0 ? device : "cuda";
         all.limits.arch = run->sweep.arch;
     }
-    evolve_insight_open(run);
+    sweep_evolution_insights(&run->bred, cli_args_real(run->args, "seconds"));
     cli_exit code = begin(&all);
     if (code != CLI_OK) {
         sources_free(&all);

@@ -17,12 +17,10 @@
 #define CLI_TUNE_H
 
 #include "board.h"
-#include "insight.h"
 #include "measure/champion.h"
 #include "pair.h"
-#include "search/evolve.h"
 #include "session/leader.h"
-#include "sweep.h"
+#include "sweep_evolve.h"
 
 #define TUNE_WHY_SIZE 256
 #define TUNE_HUNTS 4 /* spaces for one problem */
