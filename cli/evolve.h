@@ -12,8 +12,8 @@
 
 #include "board.h"
 #include "measure/champion.h"
+#include "rerun.h"
 #include "sweep_evolve.h"
-#include "worker.h"
 
 typedef struct evolve_run {
     const cli_args *args;
@@ -21,6 +21,7 @@ typedef struct evolve_run {
     sweep_evolution bred; /* of its configs; of sources, what is counted and measured of them */
     lab_session session;
     cli_board_place place;
+    cli_rerun_place rerun; /* of leaders of the board */
     uint64_t seed;
     double duel; /* seconds of each comparison of a challenger */
     int64_t trials;

@@ -50,7 +50,7 @@ static heed_status pass_gates(void *data, bool *yes, bool *asked)
 {
     const config_side *it = data;
     evolve_run *run = it->run;
-    if (cli_args_flag(run->args, "no-verify"))
+    if (run->rerun.options.unproved)
         return HEED_OK;
     run->sweep.refuted = false;
     cli_progress_end(&run->progress);

@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/device.h"
 #include "evolve.h"
-#include "rerun.h"
 #include "session/leader.h"
 
 #define LEAD_ATTEMPT 16 /* on the board; before it are the contests within the evolution */
@@ -160,16 +158,9 @@ static heed_status try_source(board_leader *leader, char why[GATE_WHY_SIZE])
 {
     evolve_run *run = leader->all->run;
     sweep_run *sweep = &run->sweep;
-    const char *device = cli_device(run->args);
-    const cli_rerun_place place = { .args = run->args,
-                                    .context = sweep->context,
-                                    .device = heed_device_is_host(sweep->context) ? ""
-                                              : strncmp(device, "cuda:", 5) == 0  ? device
-                                                                                  : "cuda:0",
-                                    .threads = sweep->threads,
-                                    .seed = run->seed,
-                                    .beside = leader->all->challenger->worker };
+    cli_rerun_place place = run->rerun;
     lab_side side;
+    place.beside = leader->all->challenger->worker;
     heed_status status = sweep_open_shape(sweep, &sweep->shapes[leader->shape]);
     if (status != HEED_OK)
         return status;

@@ -15,6 +15,14 @@ cli_exit evolve_open_device(evolve_run *run)
     cli_session_place(&run->session, &run->place);
     run->sweep.session = &run->session;
     sweep_find_usual(&run->sweep);
+    const char *device = cli_device(run->args);
+    run->rerun = (cli_rerun_place){ .options = gate_options_read(run->args),
+                                    .context = run->sweep.context,
+                                    .device = heed_device_is_host(run->sweep.context) ? ""
+                                              : strncmp(device, "cuda:", 5) == 0      ? device
+                                                                                      : "cuda:0",
+                                    .threads = run->sweep.threads,
+                                    .seed = run->seed };
     return CLI_OK;
 }
 

@@ -36,6 +36,7 @@ static cli_exit check_arguments(const cli_args *args)
 static cli_exit run(const cli_args *args)
 {
     gate_run gate = { .args = args,
+                      .options = gate_options_read(args),
                       .bench = { .sink = &cli_sink,
                                  .rival_names = cli_args_text(args, "peers"),
                                  .kernel = cli_args_text(args, "kernel"),

@@ -62,8 +62,17 @@ typedef struct gate_shape {
     char why[GATE_WHY_SIZE];
 } gate_shape;
 
+/* What a champion may be made of again, and on whose word. */
+typedef struct gate_options {
+    const char *board; /* the file that it is of; NULL: the usual one */
+    bool trusts_board; /* its sources may run here though others can write to it */
+    bool unsafe;       /* sources run also where the system has no sandbox for them */
+    bool unproved;     /* without the gates */
+} gate_options;
+
 typedef struct gate_run {
     const cli_args *args;
+    gate_options options;
     bench_run bench;
     double limit; /* slower by more than this share fails */
     double seconds;
@@ -93,9 +102,11 @@ typedef struct gate_rebuilt {
     bool wrong; /* it computes the wrong thing */
 } gate_rebuilt;
 
-/* gate_rebuild.c: gate_rebuild() makes the champion of @shape of what the board has, so that
+/* gate_rebuild.c: gate_options_read() reads the options of a command line, as far as its verb has
+ * them. gate_rebuild() makes the champion of @shape of what the board has, so that
  * it->maker plans it. False if that cannot be, for the reason in shape->lost. To be ended in either
  * case, after its last plan. */
+gate_options gate_options_read(const cli_args *args);
 bool gate_rebuild(gate_rebuilt *it, gate_run *gate, gate_shape *shape);
 void gate_rebuild_end(gate_rebuilt *it);
 void gate_library_free(gate_library *library);

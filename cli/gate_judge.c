@@ -58,8 +58,7 @@ static cli_exit finish(gate_shape *shape, cli_exit code)
 /* A user's C source, in a process of its own. */
 static cli_exit time_source(gate_run *gate, gate_shape *shape, const lab_duel_options *options)
 {
-    const lab_limits limits = { .unsafe = cli_args_flag(gate->args, "unsafe-candidates"),
-                                .interrupted = cli_interrupted };
+    const lab_limits limits = { .unsafe = gate->options.unsafe, .interrupted = cli_interrupted };
     shape->worker = (cli_worker){ .name = shape->champion,
                                   .source = shape->code,
                                   .limits = limits };

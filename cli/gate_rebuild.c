@@ -23,10 +23,17 @@
 /* Compilers of others may be slow, and the machine busy. */
 #define COMPILE_SECONDS 300
 
-/* Other verbs that rebuild have fewer options. */
-static bool has_flag(const gate_run *gate, const char *name)
+static bool has_flag(const cli_args *args, const char *name)
 {
-    return cli_args_has(gate->args, name) && cli_args_flag(gate->args, name);
+    return cli_args_has(args, name) && cli_args_flag(args, name);
+}
+
+gate_options gate_options_read(const cli_args *args)
+{
+    return (gate_options){ .board = cli_args_text(args, "board"),
+                           .trusts_board = has_flag(args, "trust-board"),
+                           .unsafe = has_flag(args, "unsafe-candidates"),
+                           .unproved = has_flag(args, "no-verify") };
 }
 
 static lab_limits limits_of(const gate_run *gate)
@@ -34,7 +41,7 @@ static lab_limits limits_of(const gate_run *gate)
     return (lab_limits){ .compile_seconds = COMPILE_SECONDS,
                          .device = *gate->bench.device ? gate->bench.device : NULL,
                          .arch = heed_device_arch(gate->bench.context),
-                         .unsafe = has_flag(gate, "unsafe-candidates"),
+                         .unsafe = gate->options.unsafe,
                          .interrupted = cli_interrupted };
 }
 
@@ -55,10 +62,9 @@ static bool trusts_board(const gate_run *gate, char *why, size_t size)
     char path[LAB_RECORD_PATH_SIZE];
     struct stat info;
     lab_error error;
-    if (has_flag(gate, "trust-board"))
+    if (gate->options.trusts_board)
         return true;
-    if (lab_record_path(cli_args_text(gate->args, "board"), path, &error) != HEED_OK ||
-        stat(path, &info) != 0)
+    if (lab_record_path(gate->options.board, path, &error) != HEED_OK || stat(path, &info) != 0)
         return false;
     if ((info.st_uid == geteuid() || info.st_uid == 0) && !(info.st_mode & (S_IWGRP | S_IWOTH)))
         return true;
@@ -202,7 +208,7 @@ static bool compile_code(gate_rebuilt *it, const char *text)
                                       .knob_count = it->launched.knob_count,
                                       .launch = it->launched.launch,
                                       .problem = &it->shape->source.problem };
-    if (it->shape->code && !has_flag(it->gate, "no-verify") && !pass_gates(it, &candidate, &limits))
+    if (it->shape->code && !it->gate->options.unproved && !pass_gates(it, &candidate, &limits))
         return false;
     if (!lab_program_find(LAB_RUNNER_CUDA, runner, &outcome) ||
         !lab_compile_cuda(&candidate, &limits, runner, limits.arch, &it->code, &outcome))

@@ -39,12 +39,10 @@ static void worker_stop(void *data)
 
 static void use_worker(cli_rerun *it, const cli_worker *beside)
 {
-    const cli_args *args = it->gate.args;
     it->worker = (cli_worker){ .name = it->name,
                                .source = it->source,
-                               .limits = { .interrupted = cli_interrupted } };
-    it->worker.limits.unsafe = cli_args_has(args, "unsafe-candidates") &&
-                               cli_args_flag(args, "unsafe-candidates");
+                               .limits = { .interrupted = cli_interrupted,
+                                           .unsafe = it->gate.options.unsafe } };
     it->own = cli_worker_guest(&it->worker);
     it->guest = &it->own;
     if (beside) {
@@ -105,7 +103,7 @@ heed_status cli_rerun_open(cli_rerun *it, const cli_rerun_place *place, lab_reco
 {
     memset(it, 0, sizeof *it);
     it->gate = (gate_run){
-        .args = place->args,
+        .options = place->options,
         .bench = { .context = place->context, .host_threads = place->threads, .seed = place->seed }
     };
     it->shape = (gate_shape){ .source = { .problem = *problem }, .trial = trial };

@@ -18,7 +18,7 @@
 #include "gate.h"
 
 typedef struct cli_rerun_place {
-    const cli_args *args;
+    gate_options options;
     heed_context *context;
     const char *device; /* such as "cuda:0"; "" on a CPU */
     int threads;        /* of the host, for references */

@@ -78,6 +78,11 @@ static void look_at_device(tune_run *tune)
     cli_board_place_read(&tune->place, bench->context);
     cli_session_place(&tune->session, &tune->place);
     bench->roofline = tune->place.ceilings;
+    tune->rerun = (cli_rerun_place){ .options = gate_options_read(tune->args),
+                                     .context = bench->context,
+                                     .device = bench->device,
+                                     .threads = bench->host_threads,
+                                     .seed = tune->seed };
 }
 
 static cli_exit run(const cli_args *args)

@@ -18,7 +18,7 @@
 
 #include "board.h"
 #include "measure/champion.h"
-#include "pair.h"
+#include "rerun.h"
 #include "session/leader.h"
 #include "sweep_evolve.h"
 
@@ -104,9 +104,10 @@ typedef struct tune_run {
     size_t count;
     lab_session session;
     cli_board_place place;
-    double seconds; /* for everything */
-    double duel;    /* for each comparison, at most */
-    double rivals;  /* for each match, at most */
+    cli_rerun_place rerun; /* of leaders of the board */
+    double seconds;        /* for everything */
+    double duel;           /* for each comparison, at most */
+    double rivals;         /* for each match, at most */
     uint64_t seed;
     int64_t start_ns;
     cli_judge *judge; /* of times that cannot be */

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "report/format.h"
-#include "rerun.h"
 #include "tune.h"
 
 /* Of the time for a comparison so much is for the turns themselves; less is not worth it. */
@@ -139,11 +138,6 @@ static cli_exit play_ready(tune_run *tune, tune_shape *shape, int round, const c
 static cli_exit play_leader(tune_run *tune, tune_shape *shape, int round,
                             const lab_duel_options *options)
 {
-    const cli_rerun_place place = { .args = tune->args,
-                                    .context = tune->bench.context,
-                                    .device = tune->bench.device,
-                                    .threads = tune->bench.host_threads,
-                                    .seed = tune->seed };
     lab_error error;
     cli_exit code = CLI_OK;
     cli_rerun *leader = malloc(sizeof *leader);
@@ -151,8 +145,9 @@ static cli_exit play_leader(tune_run *tune, tune_shape *shape, int round,
         cli_error("not enough memory to meet %s", shape->leader.name);
         return CLI_ENVIRONMENT;
     }
-    heed_status status = cli_rerun_open(leader, &place, tune->session.record, shape->leader.trial,
-                                        shape->leader.name, &shape->source->problem, &error);
+    heed_status status = cli_rerun_open(leader, &tune->rerun, tune->session.record,
+                                        shape->leader.trial, shape->leader.name,
+                                        &shape->source->problem, &error);
     if (status != HEED_OK)
         code = cli_board_fail(status, &error);
     else if (*leader->why)
