@@ -32,7 +32,7 @@ static heed_status find_facts(const ablate_run *run, const ablate_subject *subje
 {
     int arch = heed_device_arch(run->bench.context);
     heed_status status = heed_cuda_facts_find(kernel, &subject->problem, arch, facts);
-    if (status == HEED_OK && facts->aligned && !is_aligned(&subject->problem))
+    if (status == HEED_OK && facts->launch.aligned && !is_aligned(&subject->problem))
         status = heed_fail(HEED_ERR_UNSUPPORTED,
                            "%s: rows must begin at multiples of 16 bytes, or another kernel "
                            "takes over",
@@ -53,8 +53,8 @@ static void make_tiny(heed_cuda_facts *facts)
     for (int i = 0; i < facts->define_count; i++)
         if (strcmp(facts->defines[i].name, "HEED_W") == 0)
             facts->defines[i].value = 1;
-    facts->rows = 1;
-    facts->threads = WARP;
+    facts->launch.rows = 1;
+    facts->launch.threads = WARP;
 }
 
 /* The kernel of the build with ablation @number. */
@@ -70,8 +70,8 @@ static heed_status make_facts(const ablate_run *run, const ablate_subject *subje
         facts->defines[facts->define_count++] = more[i];
     if (number == ABLATE_TINY_BLOCKS)
         make_tiny(facts);
-    if (facts->mapped)
-        facts->map_columns = columns_of(number);
+    if (facts->launch.mapped)
+        facts->launch.map_columns = columns_of(number);
     return HEED_OK;
 }
 
@@ -87,8 +87,8 @@ static heed_status plan_cuda(const ablate_run *run, const ablate_subject *subjec
     const heed_build build = heed_cuda_facts_build(&facts, heed_device_arch(run->bench.context));
     status = run->pool ? ablate_pool_get(run->pool, &facts, &cubin) : heed_jit_build(&build, &own);
     if (status == HEED_OK)
-        status = heed_plan_create_foreign(plan, run->bench.context, &subject->problem, &facts,
-                                          cubin);
+        status = heed_plan_create_foreign(plan, run->bench.context, &subject->problem, facts.name,
+                                          &facts.launch, cubin);
     heed_cubin_free(&own);
     return status;
 }

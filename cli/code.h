@@ -13,7 +13,7 @@
  * executes in this process, so it should have done well in one of its own before. Returns as
  * heed_plan_create() does. */
 heed_status cli_plan_code(heed_plan **plan, heed_context *context, const heed_problem *problem,
-                          const char *name, const lab_launch *launch, const heed_cubin *code,
+                          const char *name, const heed_launch_facts *launch, const heed_cubin *code,
                           char hash[LAB_RECORD_HASH_SIZE]);
 
 #endif /* CLI_CODE_H */

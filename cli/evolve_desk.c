@@ -30,7 +30,7 @@ void source_desk_close(source_desk *desk)
 /* ---- Facts of its code ---- */
 
 /* Residency on the architecture that it was compiled for. */
-static void add_residency(lab_clues *clues, const lab_launch *launch, int arch)
+static void add_residency(lab_clues *clues, const heed_launch_facts *launch, int arch)
 {
     heed_gpu gpu;
     lab_prospect *facts = &clues->prospect;
@@ -45,7 +45,7 @@ static void add_residency(lab_clues *clues, const lab_launch *launch, int arch)
 }
 
 /* The findings of `heed inspect` in it, by name. */
-static void add_findings(const source_desk *desk, const lab_launch *launch, source_clues *it)
+static void add_findings(const source_desk *desk, const heed_launch_facts *launch, source_clues *it)
 {
     const lab_code *code = lab_trial_code(desk->worker.seat.trial);
     const inspect_subject subject = { .name = desk->kernel->name,

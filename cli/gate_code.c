@@ -45,7 +45,7 @@ static int64_t spills_of(const heed_cuda_facts *facts, int arch, bool fresh, con
     if (!built.ptx &&
         lab_cubin_read(&cubin, built.data, built.size, facts->name, &error) == HEED_OK) {
         lab_cubin_spills(&cubin, built.log);
-        spills = spills_told(&cubin, facts->entry);
+        spills = spills_told(&cubin, facts->launch.entry);
         *why = "the compiler's log does not tell";
         lab_cubin_free(&cubin);
     }

@@ -39,9 +39,9 @@ static cli_exit compile(compilation *work, const heed_cuda_facts *facts)
                                           .data = code.data,
                                           .size = code.size,
                                           .log = code.log,
-                                          .entry = facts->entry,
-                                          .threads = facts->threads,
-                                          .dynamic = facts->smem,
+                                          .entry = facts->launch.entry,
+                                          .threads = facts->launch.threads,
+                                          .dynamic = facts->launch.smem,
                                           .opts_in = true,
                                           .wants_tensor = work->problem->type != HEED_F32 };
         result = inspect_add(work->job, &subject);

@@ -57,19 +57,7 @@ static void describe_launch(const heed_cuda_facts *facts, char words[LAB_RECORD_
         return;
     for (int i = 0; i < facts->define_count; i++)
         knobs[i] = (lab_knob){ .name = facts->defines[i].name, .value = facts->defines[i].value };
-    const lab_launch launch = { .entry = facts->entry,
-                                .threads = facts->threads,
-                                .smem = facts->smem,
-                                .registers = facts->registers,
-                                .rows = facts->rows,
-                                .splits = facts->splits,
-                                .mapped = facts->mapped,
-                                .aligned = facts->aligned,
-                                .window = facts->window,
-                                .in_turn = facts->in_turn,
-                                .paired = facts->paired,
-                                .resident = facts->resident };
-    if (lab_launch_print(&launch, facts->source, knobs, (size_t)facts->define_count, text))
+    if (lab_launch_print(&facts->launch, facts->source, knobs, (size_t)facts->define_count, text))
         snprintf(words, LAB_RECORD_LAUNCH_SIZE, "%s", text);
 }
 
@@ -88,13 +76,13 @@ static void describe_code(const heed_cuda_facts *facts, int arch, lab_record_des
                                            .bytes = (int64_t)built.size,
                                            .registers = -1,
                                            .spill_bytes = -1,
-                                           .shared_bytes = facts->smem };
+                                           .shared_bytes = facts->launch.smem };
         if (!built.ptx &&
             lab_cubin_read(&cubin, built.data, built.size, facts->name, &error) == HEED_OK) {
             lab_cubin_spills(&cubin, built.log);
             for (size_t i = 0; i < cubin.count; i++) {
                 const lab_cubin_kernel *kernel = &cubin.kernels[i];
-                if (strcmp(kernel->name, facts->entry) != 0)
+                if (strcmp(kernel->name, facts->launch.entry) != 0)
                     continue;
                 artifact->registers = kernel->registers;
                 artifact->spill_bytes = kernel->spill_stores < 0 || kernel->spill_loads < 0

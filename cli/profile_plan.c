@@ -34,7 +34,7 @@ static heed_status plan_text(heed_plan **plan, heed_context *context, const heed
     status = heed_jit_build_text(&build, text, &cubin);
     if (status != HEED_OK)
         return status;
-    status = heed_plan_create_foreign(plan, context, problem, &facts, &cubin);
+    status = heed_plan_create_foreign(plan, context, problem, facts.name, &facts.launch, &cubin);
     heed_cubin_free(&cubin);
     return status;
 }

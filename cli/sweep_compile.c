@@ -43,15 +43,15 @@ static void add_code(sweep_facts *facts, const heed_cuda_facts *kernel,
 {
     heed_gpu gpu;
     lab_prospect one = lab_prospect_unknown();
-    int64_t smem = code->smem + kernel->smem;
+    int64_t smem = code->smem + kernel->launch.smem;
     one.value[LAB_FACT_REGISTERS] = code->registers;
     one.value[LAB_FACT_SMEM] = smem;
     if (code->spill_stores >= 0 && code->spill_loads >= 0)
         one.value[LAB_FACT_SPILLS] = code->spill_stores + code->spill_loads;
     if (heed_gpu_arch(&gpu, arch)) {
-        int blocks = heed_gpu_resident(&gpu, kernel->threads, code->registers, smem, NULL);
+        int blocks = heed_gpu_resident(&gpu, kernel->launch.threads, code->registers, smem, NULL);
         one.value[LAB_FACT_BLOCKS] = blocks;
-        one.value[LAB_FACT_WARPS] = blocks * ((kernel->threads + WARP - 1) / WARP);
+        one.value[LAB_FACT_WARPS] = blocks * ((kernel->launch.threads + WARP - 1) / WARP);
     }
     lab_prospect_worsen(&facts->prospect, &one);
 }
@@ -69,7 +69,7 @@ static void read_code(sweep_facts *facts, const heed_cuda_facts *kernel, const h
     }
     lab_cubin_spills(&cubin, built->log);
     for (size_t i = 0; i < cubin.count; i++)
-        if (strcmp(cubin.kernels[i].name, kernel->entry) == 0)
+        if (strcmp(cubin.kernels[i].name, kernel->launch.entry) == 0)
             add_code(facts, kernel, &cubin.kernels[i], arch);
     lab_cubin_free(&cubin);
 }

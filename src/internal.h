@@ -96,8 +96,9 @@ typedef struct heed_algorithm {
     /* Run. Buffers have been checked. */
     heed_status (*execute)(const heed_plan *plan, const heed_buffers *buffers);
 
-    /* Of a CUDA kernel, how the code of a legal config is made and launched: fills in @facts, which
-     * is zeroed, from its source on. NULL for others. */
+    /* Of a CUDA kernel, how the code of a legal config is made and launched: fills in the source
+     * and macros of @facts, and of its launch the entry, threads and what a block takes; the rest
+     * of it is there (cuda/backend.h). NULL for others. */
     heed_status (*facts)(const heed_kernel *kernel, const heed_problem *problem,
                          const heed_machine *machine, const heed_config *config,
                          heed_cuda_facts *facts);

@@ -51,11 +51,11 @@ static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
                            .clock = 1,
                            .bandwidth = 4100.0 / kernel->rows,
                            .costs = heed_cost_rows };
-    const heed_cuda_cut cut = { .rows = kernel->rows, .splits = it->splits };
+    const heed_launch_facts launch = { .rows = kernel->rows, .splits = it->splits };
     const heed_problem problem = kernel->mapped ? heed_cuda_mapped_problem(&it->problem)
                                                 : it->problem;
     heed_cuda_args args;
-    heed_cuda_fill_args(&args, &problem, &gpu, &cut);
+    heed_cuda_fill_args(&args, &problem, &gpu, &launch);
     if (it->problem.mask == HEED_MASK_NONE) /* a gate's: a kernel that knows masks takes it too */
         args.visible = it->problem.seq_k;
     args.q = buffers->q;

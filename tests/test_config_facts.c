@@ -98,8 +98,8 @@ static void test_caps(void **state)
     assert_int_equal(heed_cuda_facts_find("fwd_16bit_sm80_mma__m32n32w2k2s2q1o1b72p1l1a1", &problem,
                                           90, &capped),
                      HEED_OK);
-    assert_int_equal(plain.registers, 0);
-    assert_int_equal(capped.registers, 72);
+    assert_int_equal(plain.launch.registers, 0);
+    assert_int_equal(capped.launch.registers, 72);
     assert_int_equal(capped.define_count, plain.define_count + 1);
     assert_string_equal(capped.defines[plain.define_count].name, "HEED_CAPPED");
     assert_int_equal(heed_cuda_facts_find("fwd_16bit_sm80_mma__m128n16w8k2s2q1o1b128p1l1a1",

@@ -62,9 +62,9 @@ static size_t count;
 
 static bool equal_code(const heed_cuda_facts *a, const heed_cuda_facts *b)
 {
-    if (strcmp(a->source, b->source) != 0 || strcmp(a->entry, b->entry) != 0 ||
-        a->define_count != b->define_count || a->registers != b->registers ||
-        a->threads != b->threads || a->smem != b->smem)
+    if (strcmp(a->source, b->source) != 0 || strcmp(a->launch.entry, b->launch.entry) != 0 ||
+        a->define_count != b->define_count || a->launch.registers != b->launch.registers ||
+        a->launch.threads != b->launch.threads || a->launch.smem != b->launch.smem)
         return false;
     for (int i = 0; i < a->define_count; i++)
         if (strcmp(a->defines[i].name, b->defines[i].name) != 0 ||
@@ -110,7 +110,7 @@ static void add_fallback(const heed_kernel *kernel, const char *spec, int arch)
     assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
     heed_config_at(kernel->algorithm, 0, &config);
     const heed_cuda_cut cut = code->cut(&problem, &config);
-    if (!cut.aligned)
+    if (!cut.launch.aligned)
         return;
     heed_config_print(cut.fallback_kernel ? cut.fallback_kernel : kernel, &cut.fallback, name,
                       sizeof name);
@@ -135,9 +135,9 @@ static void add_all(const char *spec, int arch)
  */
 static const char *wrong_kernel(const item *it, const heed_gpu *gpu, const lab_cubin_kernel *kernel)
 {
-    bool launched = strcmp(kernel->name, it->facts.entry) == 0;
-    int threads = launched ? it->facts.threads : kernel->max_threads;
-    int64_t smem = kernel->smem + (launched ? it->facts.smem : 0);
+    bool launched = strcmp(kernel->name, it->facts.launch.entry) == 0;
+    int threads = launched ? it->facts.launch.threads : kernel->max_threads;
+    int64_t smem = kernel->smem + (launched ? it->facts.launch.smem : 0);
     if (kernel->spill_stores != 0 || kernel->spill_loads != 0)
         return "registers are spilled";
     if (kernel->max_threads > 0 && threads > kernel->max_threads)
@@ -153,8 +153,9 @@ static bool is_short(const item *it, const heed_gpu *gpu, const lab_cubin_kernel
 {
     int more = kernel->registers + REGISTERS_APART;
     return more > REGISTERS_MAX ||
-           heed_gpu_resident(gpu, it->facts.threads, more, it->facts.smem, NULL) <
-               heed_gpu_resident(gpu, it->facts.threads, kernel->registers, it->facts.smem, NULL);
+           heed_gpu_resident(gpu, it->facts.launch.threads, more, it->facts.launch.smem, NULL) <
+               heed_gpu_resident(gpu, it->facts.launch.threads, kernel->registers,
+                                 it->facts.launch.smem, NULL);
 }
 
 /* The error of the code on the device of @it; and if @short_of_registers is given, is it? */
@@ -169,7 +170,7 @@ static const char *wrong_code(const item *it, const heed_cubin *code, bool *shor
     const char *wrong = heed_gpu_arch(&gpu, it->arch) ? NULL : "no such architecture";
     bool found = false;
     for (size_t i = 0; i < cubin.count && !wrong; i++) {
-        bool launched = strcmp(cubin.kernels[i].name, it->facts.entry) == 0;
+        bool launched = strcmp(cubin.kernels[i].name, it->facts.launch.entry) == 0;
         wrong = wrong_kernel(it, &gpu, &cubin.kernels[i]);
         found = found || launched;
         if (launched && short_of_registers)
@@ -305,13 +306,13 @@ static void test_what_is_wrong_is_found(void **state)
     assert_non_null(wrong_alike(&bad, &compiled));
     assert_false(compiled);
     bad = good;
-    bad.facts.smem = 99 * 1024 + 1;
+    bad.facts.launch.smem = 99 * 1024 + 1;
     assert_wrong(&bad, "not one block fits");
     bad = good;
-    bad.facts.threads *= 2;
+    bad.facts.launch.threads *= 2;
     assert_wrong(&bad, "more threads");
     bad = good;
-    bad.facts.entry = "heed_other";
+    bad.facts.launch.entry = "heed_other";
     assert_wrong(&bad, "no such entry");
     bad = good;
     bad.facts.define_count = 0;

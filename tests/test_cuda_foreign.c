@@ -33,7 +33,7 @@ static heed_status replace(trial *t, const heed_cuda_facts *facts)
     const heed_cubin cubin = scene_cubin("foreign");
     heed_plan *plan;
     heed_status status = heed_plan_create_foreign(&plan, t->context, heed_plan_problem(t->plan),
-                                                  facts, &cubin);
+                                                  facts->name, &facts->launch, &cubin);
 
     if (status != HEED_OK) {
         assert_null(plan);
@@ -71,7 +71,7 @@ static void expect_same_plan(const char *spec)
     assert_string_equal(heed_plan_name(t.plan), "foreign");
     assert_int_equal(heed_plan_workspace_size(t.plan), workspace);
     assert_int_equal(trial_execute(&t, &t.buffers), 1);
-    assert_string_equal(trial_launches[0].function, facts.entry);
+    assert_string_equal(trial_launches[0].function, facts.launch.entry);
     expect_same(&built_in, &trial_launches[0]);
     trial_end(&t);
 }
@@ -93,7 +93,7 @@ static void test_unaligned(void **state)
     heed_buffers shifted = t.buffers;
     shifted.q = (const char *)t.buffers.q + 2;
     trial_execute(&t, &t.buffers);
-    assert_int_equal(trial_launches[0].block[0], facts.threads);
+    assert_int_equal(trial_launches[0].block[0], facts.launch.threads);
     unsigned rows = trial_args(&trial_launches[0]).blocks;
     trial_execute(&t, &shifted);
     assert_true(trial_args(&trial_launches[0]).blocks > rows); /* a block of few rows */
@@ -105,7 +105,7 @@ static void test_any_address(void **state)
 {
     trial t = trial_make(PLAIN);
     const heed_cuda_facts facts = {
-        .name = "any", .entry = "any_address", .threads = 96, .rows = 24, .splits = 1
+        .name = "any", .launch = { .entry = "any_address", .threads = 96, .rows = 24, .splits = 1 }
     };
 
     assert_int_equal(replace(&t, &facts), HEED_OK);
@@ -124,14 +124,14 @@ static void test_refusals(void **state)
     const heed_cuda_facts good = facts_of(&t);
     heed_cuda_facts facts = good;
 
-    facts.aligned = false;
-    facts.splits = 4;
+    facts.launch.aligned = false;
+    facts.launch.splits = 4;
     assert_int_equal(replace(&t, &facts), HEED_ERR_INVALID);
     facts = good;
-    facts.entry = "missing";
+    facts.launch.entry = "missing";
     assert_int_equal(replace(&t, &facts), HEED_ERR_DEVICE);
     facts = good;
-    facts.smem = (int64_t)1 << 30;
+    facts.launch.smem = (int64_t)1 << 30;
     assert_int_equal(replace(&t, &facts), HEED_ERR_DEVICE);
     trial_end(&t);
 }

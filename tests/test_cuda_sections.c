@@ -19,13 +19,13 @@ static unsigned section_of(const char *spec, int64_t rows, bool in_turn, int res
     heed_gpu gpu;
     heed_problem problem;
     heed_cuda_args args;
-    const heed_cuda_cut cut = {
+    const heed_launch_facts launch = {
         .rows = rows, .splits = 1, .mapped = 128, .in_turn = in_turn, .resident = resident
     };
     assert_true(heed_gpu_arch(&gpu, ARCH));
     assert_int_equal(gpu.multiprocessors, 132);
     assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
-    heed_cuda_fill_args(&args, &problem, &gpu, &cut);
+    heed_cuda_fill_args(&args, &problem, &gpu, &launch);
     return args.section.value;
 }
 

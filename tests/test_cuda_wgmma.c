@@ -110,16 +110,16 @@ static void test_sizes(void **state)
         int legal = 0;
         for (int i = 0; i < heed_config_count(&algorithm); i++) {
             heed_config config;
-            heed_cuda_facts found = { .smem = 0 };
+            heed_cuda_facts found = { .source = NULL };
             const char *why;
             heed_config_at(&algorithm, i, &config);
             assert_int_equal(facts(&wgmma, &problem, &machine, &config, &found), HEED_OK);
-            assert_int_equal(found.smem, shared_bytes(&problem, &config));
-            assert_int_equal(found.threads, threads(&config));
+            assert_int_equal(found.launch.smem, shared_bytes(&problem, &config));
+            assert_int_equal(found.launch.threads, threads(&config));
             if (!algorithm.legal(&wgmma, &problem, &machine, &config, &why))
                 continue;
             legal++;
-            assert_true(found.smem <= gpu.smem_block);
+            assert_true(found.launch.smem <= gpu.smem_block);
             double seconds = algorithm.cost(&wgmma, &problem, &machine, &config);
             assert_true(seconds > heed_gpu_roofline(&gpu, &problem) && seconds < 1);
         }

@@ -34,6 +34,7 @@ static void test_fields(void **state)
     assert_int_equal(it.launch.smem, 64 * 96 * 2);
     assert_int_equal(it.launch.splits, 2);
     assert_true(it.launch.aligned);
+    assert_int_equal(it.launch.mapped, 0);
     assert_int_equal(it.launch.registers, 0);
     assert_string_equal(it.knobs[0].name, "HEED_TYPE");
     assert_int_equal(it.knobs[0].value, HEED_F16);
@@ -107,11 +108,28 @@ static void test_example(void **state)
     assert_int_equal(it.launch.smem, 4 * 32 * (96 + 64));
 }
 
+/* Every field of a launch can be declared, the columns of boxes too. */
+static void test_all_fields(void **state)
+{
+    static const char source[] =
+        "/* heed:launch entry=a threads=384 rows=128 smem=5 registers=168 splits=2 mapped=64\n"
+        " * aligned=1 window=1 in_turn=1 paired=1 resident=2 map_columns=16 */";
+    lab_declared it;
+    lab_error error;
+    assert_int_equal(lab_declare_read(source, &problem, &it, &error), HEED_OK);
+    const heed_launch_facts *launch = &it.launch;
+    assert_true(launch->threads == 384 && launch->rows == 128 && launch->smem == 5);
+    assert_true(launch->registers == 168 && launch->splits == 2 && launch->mapped == 64);
+    assert_true(launch->aligned && launch->window && launch->in_turn && launch->paired);
+    assert_true(launch->resident == 2 && launch->map_columns == 16);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_fields),
                                         cmocka_unit_test(test_refusals),
                                         cmocka_unit_test(test_large),
+                                        cmocka_unit_test(test_all_fields),
                                         cmocka_unit_test(test_example) };
     if (heed_problem_parse(&problem, "b1 h1 s8 dqk=96 dv=64 f16 causal") != HEED_OK &&
         heed_problem_parse(&problem, "b1 h1 s8 d96/64 f16 causal") != HEED_OK)

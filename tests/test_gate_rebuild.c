@@ -303,8 +303,18 @@ static void launches_are_read_as_written(void **state)
         "in_turn=0 "
         "-DA=b",
     };
-    const lab_launch launch = { "heed_attend", 384,   200000, 168,  128, 2, 64,
-                                true,          false, true,   true, 2 };
+    const heed_launch_facts launch = { .entry = "heed_attend",
+                                       .threads = 384,
+                                       .smem = 200000,
+                                       .registers = 168,
+                                       .rows = 128,
+                                       .splits = 2,
+                                       .mapped = 64,
+                                       .map_columns = 16,
+                                       .aligned = true,
+                                       .in_turn = true,
+                                       .paired = true,
+                                       .resident = 2 };
     const lab_knob knobs[] = { { "TILE_M", 64 }, { "SCALE", -3 } };
     char words[LAB_LAUNCH_SIZE];
     lab_launched launched;
@@ -320,6 +330,7 @@ static void launches_are_read_as_written(void **state)
     assert_true(launched.launch.mapped == 64 && launched.launch.aligned);
     assert_true(!launched.launch.window && launched.launch.in_turn);
     assert_true(launched.launch.paired && launched.launch.resident == 2);
+    assert_int_equal(launched.launch.map_columns, 16);
     assert_null(launched.source);
     assert_int_equal(launched.knob_count, 2);
     assert_string_equal(launched.knobs[1].name, "SCALE");
@@ -331,6 +342,11 @@ static void launches_are_read_as_written(void **state)
                                  &bad));
     assert_true(launched.launch.in_turn && !launched.launch.paired);
     assert_int_equal(launched.launch.resident, 0);
+    assert_int_equal(launched.launch.map_columns, 0);
+    /* Usual columns need no word, so that words are those of boards from before. */
+    assert_true(lab_launch_print(&launched.launch, NULL, NULL, 0, words));
+    assert_string_equal(words, "entry=f threads=1 smem=0 registers=0 rows=1 splits=1 mapped=0 "
+                               "aligned=0 window=0 in_turn=1 paired=0 resident=0");
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         assert_false(lab_launch_parse(&launched, refused[i], &bad));
 }

@@ -89,10 +89,10 @@ static heed_status run(void *data, const heed_buffers *buffers)
     const heed_gpu gpu = {
         .multiprocessors = 1, .clock = 1, .bandwidth = 1, .costs = heed_cost_rows
     };
-    const heed_cuda_cut cut = { .rows = it->kernel->rows, .splits = 1 };
+    const heed_launch_facts facts = { .rows = it->kernel->rows, .splits = 1 };
     heed_cuda_args args;
     emulator_report report;
-    heed_cuda_fill_args(&args, &it->problem, &gpu, &cut);
+    heed_cuda_fill_args(&args, &it->problem, &gpu, &facts);
     if (it->problem.mask == HEED_MASK_NONE)
         args.visible = it->problem.seq_k;
     args.q = buffers->q;

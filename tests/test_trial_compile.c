@@ -266,7 +266,7 @@ static void test_refusals(void **state)
 
 static void test_launches(void **state)
 {
-    const lab_launch good = { .entry = "kernel", .threads = 128, .rows = 64, .splits = 1 };
+    const heed_launch_facts good = { .entry = "kernel", .threads = 128, .rows = 64, .splits = 1 };
     lab_candidate candidate = scene_candidate(&scene, "plain", 1);
 
     candidate.language = LAB_LANGUAGE_CUDA;

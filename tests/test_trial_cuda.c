@@ -32,7 +32,9 @@ static heed_problem problem;
 static lab_trial_outcome outcome;
 static float q[DIM], k[DIM], v[DIM], o[DIM];
 
-static const lab_launch launch = { .entry = "heed_attend", .threads = 128, .rows = 4, .splits = 1 };
+static const heed_launch_facts launch = {
+    .entry = "heed_attend", .threads = 128, .rows = 4, .splits = 1
+};
 
 static lab_candidate candidate_of(const char *source)
 {
@@ -86,7 +88,7 @@ static void test_compiler(void **state)
     assert_true(fread(source, 1, sizeof source - 1, file) > 0);
     fclose(file);
     assert_int_equal(heed_cuda_facts_find("fwd_any_sm80_naive", &problem, 80, &facts), HEED_OK);
-    assert_true(facts.rows > 0 && facts.splits == 1 && !facts.aligned);
+    assert_true(facts.launch.rows > 0 && facts.launch.splits == 1 && !facts.launch.aligned);
     lab_candidate candidate = candidate_of(source);
     for (int i = 0; i < facts.define_count; i++)
         knobs[i] = (lab_knob){ facts.defines[i].name, facts.defines[i].value };

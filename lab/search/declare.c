@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lab/search/expression.h"
+#include "lab/trial/launch.h"
 
 #define NAMES_MAX 64
 #define WORD_SIZE 200
@@ -65,58 +66,44 @@ static void find_names(names *all, const char *source, const lab_declared *decla
 
 /* ---- The words ---- */
 
-#define FIELDS 11
-
-/* Reads "name=value"; bit i of *@seen is field i. */
-static heed_status read_word(const char *word, const names *all, lab_declared *it,
-                             int64_t values[FIELDS], unsigned *seen, lab_error *error)
+/* Reads "name=value"; bit i of *@seen is field i, and the next one the entry. */
+static heed_status read_word(const char *word, const names *all, lab_declared *it, unsigned *seen,
+                             lab_error *error)
 {
-    static const char *const fields[FIELDS] = { "threads", "rows",   "smem",    "registers",
-                                                "splits",  "mapped", "aligned", "window",
-                                                "in_turn", "paired", "resident" };
     const lab_scope scope = { all->items, all->count };
     const char *value = strchr(word, '=');
     size_t length = value ? (size_t)(value++ - word) : 0;
     if (length == 5 && strncmp(word, "entry", length) == 0) {
-        *seen |= 1u << FIELDS;
+        *seen |= 1u << LAB_LAUNCH_FIELDS;
+        it->launch.entry = it->entry;
         return snprintf(it->entry, sizeof it->entry, "%s", value) < (int)sizeof it->entry
                    ? HEED_OK
                    : lab_fail(error, HEED_ERR_INVALID,
                               "heed:launch: entry has more than %d letters", LAB_KNOB_NAME_MAX);
     }
-    for (int i = 0; length > 0 && i < FIELDS; i++) {
-        lab_error why;
-        if (strlen(fields[i]) != length || strncmp(word, fields[i], length) != 0)
-            continue;
-        *seen |= 1u << i;
-        heed_status status = lab_expression_value(value, &scope, &values[i], &why);
-        return status == HEED_OK
-                   ? HEED_OK
-                   : lab_fail(error, HEED_ERR_INVALID, "heed:launch: %s: %s", fields[i], why.text);
-    }
-    return lab_fail(error, HEED_ERR_INVALID, "heed:launch: '%s' is no field of a launch", word);
+    int field = lab_launch_find(word, length);
+    int64_t number = 0;
+    lab_error why;
+    if (field < 0)
+        return lab_fail(error, HEED_ERR_INVALID, "heed:launch: '%s' is no field of a launch", word);
+    if (lab_expression_value(value, &scope, &number, &why) != HEED_OK)
+        return lab_fail(error, HEED_ERR_INVALID, "heed:launch: %s: %s",
+                        lab_launch_fields[field].name, why.text);
+    *seen |= 1u << field;
+    lab_launch_set(&it->launch, field, number);
+    return HEED_OK;
 }
 
-/* Narrow fields are cut where a check will refuse them. */
-static int narrow(int64_t value)
+/* A field that must be there, by the bits of those that are, and is not; or NULL. */
+static const char *missing(unsigned seen)
 {
-    return value < -1 ? -1 : value > 1 << 24 ? 1 << 24 : (int)value;
-}
-
-static void take_values(lab_declared *it, const int64_t values[FIELDS])
-{
-    it->launch = (lab_launch){ .entry = it->entry,
-                               .threads = narrow(values[0]),
-                               .rows = values[1],
-                               .smem = values[2],
-                               .registers = narrow(values[3]),
-                               .splits = values[4],
-                               .mapped = values[5],
-                               .aligned = values[6] != 0,
-                               .window = values[7] != 0,
-                               .in_turn = values[8] != 0,
-                               .paired = values[9] != 0,
-                               .resident = narrow(values[10]) };
+    static const char *const needed[] = { "threads", "rows" };
+    if (!(seen >> LAB_LAUNCH_FIELDS))
+        return "entry";
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (!(seen >> lab_launch_find(needed[i], strlen(needed[i])) & 1))
+            return needed[i];
+    return NULL;
 }
 
 static void take_kind(lab_declared *it, const heed_problem *problem)
@@ -134,11 +121,11 @@ heed_status lab_declare_read(const char *source, const heed_problem *problem,
                              lab_declared *declared, lab_error *error)
 {
     names all;
-    int64_t values[FIELDS] = { [4] = 1 };
     unsigned seen = 0;
     const char *at = strstr(source, mark);
     memset(declared, 0, sizeof *declared);
     take_kind(declared, problem);
+    declared->launch.splits = 1;
     if (!at)
         return lab_fail(error, HEED_ERR_INVALID,
                         "the source does not say how it is launched: /* heed:launch entry=NAME "
@@ -152,17 +139,12 @@ heed_status lab_declare_read(const char *source, const heed_problem *problem,
         snprintf(word, sizeof word, "%.*s", (int)strcspn(at, " \t\n"), at);
         if (strcmp(word, "*") == 0) /* a comment's next line */
             continue;
-        heed_status status = read_word(word, &all, declared, values, &seen, error);
+        heed_status status = read_word(word, &all, declared, &seen, error);
         if (status != HEED_OK)
             return status;
     }
-    if ((seen & 3) != 3 || !(seen >> FIELDS))
-        return lab_fail(error, HEED_ERR_INVALID, "heed:launch: %s is missing",
-                        !(seen >> FIELDS) ? "entry"
-                        : !(seen & 1)     ? "threads"
-                                          : "rows");
-    take_values(declared, values);
-    return HEED_OK;
+    const char *none = missing(seen);
+    return none ? lab_fail(error, HEED_ERR_INVALID, "heed:launch: %s is missing", none) : HEED_OK;
 }
 
 bool lab_declare_same_kind(const heed_problem *a, const heed_problem *b)

@@ -4,10 +4,10 @@
  *     (heed:launch entry=attend threads=32*WARPS rows=16*WARPS smem=KEYS*HEED_DIM_QK*2)
  *
  * with C's comment signs in the place of the parentheses, in one comment. Each word is a field of a
- * lab_launch and its value: the name of the kernel, else an expression (expression.h) without
- * blanks, over what the source defines as a plain number (#define WARPS 4) and what it is compiled
- * for: HEED_TYPE (a heed_type), HEED_CAUSAL, HEED_DIM_QK, HEED_DIM_V. entry, threads and rows must
- * be there; without the others there are none, and one split.
+ * heed_launch_facts and its value: the name of the kernel, else an expression (expression.h)
+ * without blanks, over what the source defines as a plain number (#define WARPS 4) and what it is
+ * compiled for: HEED_TYPE (a heed_type), HEED_CAUSAL, HEED_DIM_QK, HEED_DIM_V. entry, threads and
+ * rows must be there; without the others there are none, and one split.
  */
 #ifndef LAB_DECLARE_H
 #define LAB_DECLARE_H
@@ -19,7 +19,7 @@
 #define LAB_DECLARED_KNOBS 4
 
 typedef struct lab_declared {
-    lab_launch launch; /* whose entry lies in this struct: do not copy it */
+    heed_launch_facts launch; /* whose entry lies in this struct: do not copy it */
     char entry[LAB_KNOB_NAME_MAX + 1];
     lab_knob knobs[LAB_DECLARED_KNOBS]; /* what the source is compiled for */
 } lab_declared;

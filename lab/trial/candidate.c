@@ -5,12 +5,7 @@
 
 #include <string.h>
 
-#define THREADS_MAX 1024
-#define SMEM_MAX ((int64_t)1 << 20)
-#define REGISTERS_MAX 255
-#define ROWS_MAX ((int64_t)1 << 20)
-#define SPLITS_MAX ((int64_t)1 << 16)
-#define MAPPED_MAX 256
+#include "lab/trial/launch.h"
 
 const char *lab_language_name(lab_language language)
 {
@@ -135,29 +130,20 @@ static bool check_options(const lab_candidate *candidate, lab_trial_outcome *out
     return true;
 }
 
-static bool check_launch(const lab_launch *launch, lab_trial_outcome *outcome)
+static bool check_launch(const heed_launch_facts *launch, lab_trial_outcome *outcome)
 {
-    const struct {
-        const char *name;
-        int64_t value, least, most;
-    } fields[] = {
-        { "launch.threads", launch->threads, 1, THREADS_MAX },
-        { "launch.smem", launch->smem, 0, SMEM_MAX },
-        { "launch.registers", launch->registers, 0, REGISTERS_MAX },
-        { "launch.rows", launch->rows, 1, ROWS_MAX },
-        { "launch.splits", launch->splits, 1, SPLITS_MAX },
-        { "launch.mapped", launch->mapped, 0, MAPPED_MAX },
-    };
-
     if (!is_knob(launch->entry))
         return lab_trial_outcome_set(outcome, LAB_TRIAL_REFUSED,
                                      "launch.entry is \"%.40s\"; it must be an identifier",
                                      launch->entry ? launch->entry : "NULL");
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (fields[i].value < fields[i].least || fields[i].value > fields[i].most)
+    for (int i = 0; i < LAB_LAUNCH_FIELDS; i++) {
+        const lab_launch_field *field = &lab_launch_fields[i];
+        int64_t value = lab_launch_get(launch, i);
+        if (value < field->least || value > field->most)
             return lab_trial_outcome_set(
-                outcome, LAB_TRIAL_REFUSED, "%s is %lld; it must be %lld to %lld", fields[i].name,
-                (long long)fields[i].value, (long long)fields[i].least, (long long)fields[i].most);
+                outcome, LAB_TRIAL_REFUSED, "launch.%s is %lld; it must be %lld to %lld",
+                field->name, (long long)value, (long long)field->least, (long long)field->most);
+    }
     if (!launch->aligned && (launch->splits > 1 || launch->mapped > 0))
         return lab_trial_outcome_set(outcome, LAB_TRIAL_REFUSED,
                                      "launch.aligned is not set; splits and maps need it");

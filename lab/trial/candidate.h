@@ -14,6 +14,7 @@
 
 #include "heed.h"
 #include "lab/trial/verdict.h"
+#include "src/cuda/launch.h"
 
 typedef enum lab_language {
     LAB_LANGUAGE_C =
@@ -35,26 +36,6 @@ typedef struct lab_knob {
 #define LAB_OPTIONS_MAX 32
 #define LAB_SOURCE_MAX ((size_t)1 << 20) /* bytes */
 
-/* How a CUDA kernel is launched: one block for each @rows rows of each key/value head (args.cuh
- * says what rows are), times @splits that share the keys, in one dimension, with a heed_cuda_args.
- */
-typedef struct lab_launch {
-    const char *entry; /* name of the kernel, extern "C" */
-    int threads;       /* per block, 1 to 1024 */
-    int64_t smem;      /* dynamic shared memory per block, bytes */
-    int registers;     /* cap per thread for the compiler; 0: none */
-    int64_t rows;      /* of a block, 1 or more */
-    int64_t splits; /* 1: none. More: it merges them by args.arrived, and has heed_combine() too */
-    int64_t mapped; /* it takes a heed_cuda_mapped_args (maps.cuh), with boxes of so many keys; 0:
-                       no */
-    bool aligned;   /* tensors and strides must be multiples of 16 bytes: a built-in kernel takes
-                       over where they are not. Needed for splits and maps */
-    bool window;    /* K and V should stay in the L2 */
-    bool in_turn;   /* no more blocks than multiprocessors: each takes several in turn */
-    bool paired;    /* two blocks, a cluster, do what else one does */
-    int resident;   /* if mapped: blocks that a multiprocessor has room for; 0: it is not known */
-} lab_launch;
-
 typedef struct lab_candidate {
     const char *name; /* for messages */
     lab_language language;
@@ -64,7 +45,7 @@ typedef struct lab_candidate {
     size_t knob_count;
     const char *const *options; /* of the C compiler, each one that lab_option_allowed() knows */
     size_t option_count;
-    lab_launch launch;           /* of CUDA */
+    heed_launch_facts launch;    /* of CUDA */
     const heed_problem *problem; /* that it is made for, normalized: it is asked for others of the
                                     same type, head dims and kind of mask alone. NULL: for any */
 } lab_candidate;

@@ -3,57 +3,83 @@
  */
 #include "lab/trial/launch.h"
 
+#include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The numbers of a launch, each with its place. Those from LATER on may be missing: there were
- * launches without. */
-#define FIELDS 11
-#define LATER 9
-static const char *const names[FIELDS] = { "threads", "smem",   "registers", "rows",
-                                           "splits",  "mapped", "aligned",   "window",
-                                           "in_turn", "paired", "resident" };
+#define FIELD(field) \
+#field, offsetof(heed_launch_facts, field), sizeof((heed_launch_facts *)0)->field
 
-static void get_fields(const lab_launch *launch, long long values[FIELDS])
+const lab_launch_field lab_launch_fields[LAB_LAUNCH_FIELDS] = {
+    { FIELD(threads), 1, 1024, false, false },
+    { FIELD(smem), 0, (int64_t)1 << 20, false, false },
+    { FIELD(registers), 0, 255, false, false },
+    { FIELD(rows), 1, (int64_t)1 << 20, false, false },
+    { FIELD(splits), 1, (int64_t)1 << 16, false, false },
+    { FIELD(mapped), 0, 256, false, false },
+    { FIELD(aligned), 0, 1, false, false },
+    { FIELD(window), 0, 1, false, false },
+    { FIELD(in_turn), 0, 1, false, false },
+    { FIELD(paired), 0, 1, true, false },
+    { FIELD(resident), INT_MIN, INT_MAX, true, false },
+    { FIELD(map_columns), 0, 64, true, true },
+};
+
+int lab_launch_find(const char *name, size_t length)
 {
-    const long long all[FIELDS] = { launch->threads, launch->smem,    launch->registers,
-                                    launch->rows,    launch->splits,  launch->mapped,
-                                    launch->aligned, launch->window,  launch->in_turn,
-                                    launch->paired,  launch->resident };
-    memcpy(values, all, sizeof all);
+    for (int i = 0; i < LAB_LAUNCH_FIELDS; i++)
+        if (strlen(lab_launch_fields[i].name) == length &&
+            memcmp(lab_launch_fields[i].name, name, length) == 0)
+            return i;
+    return -1;
 }
 
-static void set_fields(lab_launch *launch, const long long values[FIELDS])
+int64_t lab_launch_get(const heed_launch_facts *launch, int field)
 {
-    launch->threads = (int)values[0];
-    launch->smem = values[1];
-    launch->registers = (int)values[2];
-    launch->rows = values[3];
-    launch->splits = values[4];
-    launch->mapped = values[5];
-    launch->aligned = values[6] != 0;
-    launch->window = values[7] != 0;
-    launch->in_turn = values[8] != 0;
-    launch->paired = values[9] != 0;
-    launch->resident = (int)values[10];
+    const void *at = (const char *)launch + lab_launch_fields[field].offset;
+    switch (lab_launch_fields[field].size) {
+    case sizeof(bool):
+        return *(const bool *)at;
+    case sizeof(int):
+        return *(const int *)at;
+    default:
+        return *(const int64_t *)at;
+    }
 }
 
-bool lab_launch_print(const lab_launch *launch, const char *source, const lab_knob *knobs,
+void lab_launch_set(heed_launch_facts *launch, int field, int64_t value)
+{
+    void *at = (char *)launch + lab_launch_fields[field].offset;
+    switch (lab_launch_fields[field].size) {
+    case sizeof(bool):
+        *(bool *)at = value != 0;
+        break;
+    case sizeof(int):
+        *(int *)at = value < INT_MIN ? INT_MIN : value > INT_MAX ? INT_MAX : (int)value;
+        break;
+    default:
+        *(int64_t *)at = value;
+    }
+}
+
+bool lab_launch_print(const heed_launch_facts *launch, const char *source, const lab_knob *knobs,
                       size_t knob_count, char words[LAB_LAUNCH_SIZE])
 {
-    long long values[FIELDS];
     size_t length = 0;
 
-    get_fields(launch, values);
 #define ADD(...)                  \
     if (length < LAB_LAUNCH_SIZE) \
     length += (size_t)snprintf(words + length, LAB_LAUNCH_SIZE - length, __VA_ARGS__)
     if (source)
         ADD("source=%s ", source);
     ADD("entry=%s", launch->entry);
-    for (int i = 0; i < FIELDS; i++)
-        ADD(" %s=%lld", names[i], values[i]);
+    for (int i = 0; i < LAB_LAUNCH_FIELDS; i++) {
+        long long value = lab_launch_get(launch, i);
+        if (value || !lab_launch_fields[i].quiet)
+            ADD(" %s=%lld", lab_launch_fields[i].name, value);
+    }
     for (size_t i = 0; i < knob_count; i++)
         ADD(" -D%s=%lld", knobs[i].name, knobs[i].value);
 #undef ADD
@@ -83,8 +109,8 @@ static bool add_knob(lab_launched *it, char *name)
     return true;
 }
 
-/* Takes one word; bit i of *@seen is field i, and that of FIELDS the entry. */
-static bool read_word(lab_launched *it, char *word, long long values[FIELDS], unsigned *seen)
+/* Takes one word; bit i of *@seen is field i, and the next one the entry. */
+static bool read_word(lab_launched *it, char *word, unsigned *seen)
 {
     if (strncmp(word, "-D", 2) == 0)
         return add_knob(it, word + 2);
@@ -94,25 +120,25 @@ static bool read_word(lab_launched *it, char *word, long long values[FIELDS], un
     size_t length = (size_t)(value++ - word);
     if (length == 5 && strncmp(word, "entry", length) == 0) {
         it->launch.entry = value;
-        *seen |= 1u << FIELDS;
+        *seen |= 1u << LAB_LAUNCH_FIELDS;
         return *value;
     }
     if (length == 6 && strncmp(word, "source", length) == 0) {
         it->source = value;
         return *value;
     }
-    for (int i = 0; i < FIELDS; i++)
-        if (strlen(names[i]) == length && strncmp(word, names[i], length) == 0) {
-            *seen |= 1u << i;
-            return read_number(value, &values[i]);
-        }
-    return false;
+    int field = lab_launch_find(word, length);
+    long long number;
+    if (field < 0 || !read_number(value, &number))
+        return false;
+    *seen |= 1u << field;
+    lab_launch_set(&it->launch, field, number);
+    return true;
 }
 
 bool lab_launch_parse(lab_launched *launched, const char *words, const char **bad)
 {
-    long long values[FIELDS] = { 0 };
-    unsigned seen = (1u << FIELDS) - (1u << LATER);
+    unsigned seen = 0;
     char *rest = launched->text, *word;
 
     *launched = (lab_launched){ .source = NULL };
@@ -120,11 +146,12 @@ bool lab_launch_parse(lab_launched *launched, const char *words, const char **ba
     if (snprintf(launched->text, sizeof launched->text, "%s", words) >= LAB_LAUNCH_SIZE)
         return false;
     while ((word = strsep(&rest, " "))) {
-        if (*word && !read_word(launched, word, values, &seen)) {
+        if (*word && !read_word(launched, word, &seen)) {
             *bad = word;
             return false;
         }
     }
-    set_fields(&launched->launch, values);
-    return seen == (2u << FIELDS) - 1;
+    for (int i = 0; i < LAB_LAUNCH_FIELDS; i++)
+        seen |= (unsigned)lab_launch_fields[i].optional << i;
+    return seen == (2u << LAB_LAUNCH_FIELDS) - 1;
 }

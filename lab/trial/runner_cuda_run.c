@@ -30,7 +30,7 @@ typedef struct runner {
     size_t arena_size;
     unsigned char *inputs, *outputs;
     heed_context *context;
-    heed_cuda_facts facts;
+    heed_launch_facts launch;
     heed_cubin cubin;
     heed_plan *plan;
     lab_wire_orders opened;
@@ -74,8 +74,8 @@ static bool make_plan(runner *it)
     const lab_wire_orders *orders = (const lab_wire_orders *)(const void *)it->inputs;
     const heed_problem problem = problem_of(&orders->problem);
     heed_plan *plan;
-    heed_status status = heed_plan_create_foreign(&plan, it->context, &problem, &it->facts,
-                                                  &it->cubin);
+    heed_status status = heed_plan_create_foreign(&plan, it->context, &problem, "candidate",
+                                                  &it->launch, &it->cubin);
 
     heed_plan_destroy(it->plan);
     it->plan = plan;
@@ -265,18 +265,8 @@ static void take_facts(runner *it)
     char *entry = strdup(launch.entry);
     if (!entry)
         runner_fail_system("a name");
-    it->facts = (heed_cuda_facts){ .name = "candidate",
-                                   .entry = entry,
-                                   .threads = launch.threads,
-                                   .smem = launch.smem,
-                                   .rows = launch.rows,
-                                   .splits = launch.splits,
-                                   .mapped = launch.mapped,
-                                   .aligned = launch.aligned,
-                                   .window = launch.window,
-                                   .in_turn = launch.in_turn,
-                                   .paired = launch.paired,
-                                   .resident = launch.resident };
+    it->launch = launch.facts;
+    it->launch.entry = entry;
     it->cubin.data = (unsigned char *)runner_read_file(LAB_WIRE_CODE, &size);
     it->cubin.size = size;
     it->cubin.ptx = launch.ptx;

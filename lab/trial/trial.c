@@ -56,19 +56,9 @@ bool lab_trial_fail(lab_trial *trial, const char *line, lab_trial_outcome *outco
 
 static lab_wire_launch wire_launch(const lab_trial *trial)
 {
-    const lab_launch *launch = &trial->launch;
-    lab_wire_launch wire = { .threads = launch->threads,
-                             .ptx = trial->code.ptx,
-                             .smem = launch->smem,
-                             .rows = launch->rows,
-                             .splits = launch->splits,
-                             .mapped = launch->mapped,
-                             .aligned = launch->aligned,
-                             .window = launch->window,
-                             .in_turn = launch->in_turn,
-                             .paired = launch->paired,
-                             .resident = launch->resident };
+    lab_wire_launch wire = { .ptx = trial->code.ptx, .facts = trial->launch };
 
+    wire.facts.entry = NULL;
     snprintf(wire.entry, sizeof wire.entry, "%s", trial->entry);
     snprintf(wire.device, sizeof wire.device, "%s", trial->limits.device);
     return wire;

@@ -10,7 +10,7 @@
 
 struct lab_trial {
     lab_language language;
-    lab_launch launch;
+    heed_launch_facts launch;
     char entry[LAB_KNOB_NAME_MAX + 1];
     lab_limits limits;
     lab_protections protections;

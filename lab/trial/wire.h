@@ -34,6 +34,7 @@
 #include <stdint.h>
 
 #include "lab/trial/heed_candidate.h"
+#include "src/cuda/launch.h"
 
 #define LAB_WIRE_INPUTS 3
 #define LAB_WIRE_OUTPUTS 4
@@ -60,21 +61,12 @@ typedef struct lab_wire_set {
 
 #define LAB_WIRE_SETS 64
 
-/* How a CUDA candidate is launched (lab_launch). */
+/* How a CUDA candidate is launched. */
 typedef struct lab_wire_launch {
-    char entry[48];
+    char entry[48]; /* in the place of the pointer in @facts, which means nothing there */
     char device[16];
-    int32_t threads;
     int32_t ptx;
-    int64_t smem;
-    int32_t aligned;
-    int32_t window;
-    int32_t in_turn;
-    int32_t paired;
-    int32_t resident;
-    int64_t rows;
-    int64_t splits;
-    int64_t mapped;
+    heed_launch_facts facts;
 } lab_wire_launch;
 
 /* At the start of the arena of inputs. */

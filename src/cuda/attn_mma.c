@@ -73,10 +73,10 @@ static const heed_config fallback = { { 64, 16, 4, 1, 2, 1, 1, 1, 1, 1, 1 } };
 static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
 {
     (void)problem;
-    return (heed_cuda_cut){ .rows = config->value[M],
-                            .splits = config->value[P],
-                            .aligned = memcmp(config, &fallback, sizeof fallback) != 0,
-                            .window = config->value[L] == 2,
+    return (heed_cuda_cut){ .launch = { .rows = config->value[M],
+                                        .splits = config->value[P],
+                                        .aligned = memcmp(config, &fallback, sizeof fallback) != 0,
+                                        .window = config->value[L] == 2 },
                             .fallback = fallback };
 }
 
@@ -203,7 +203,7 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
         { "HEED_CAUSAL", problem->mask != HEED_MASK_NONE },
         { "HEED_DIM_QK", problem->dim_qk },
         { "HEED_DIM_V", problem->dim_v },
-        { "HEED_UNALIGNED", !cut(problem, config).aligned },
+        { "HEED_UNALIGNED", !result->launch.aligned },
         { "HEED_ACC16", v[A] == 2 },
         { "HEED_M", v[M] },
         { "HEED_N", v[N] },
@@ -219,10 +219,10 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
     (void)kernel;
     (void)machine;
     result->source = "attn_mma.cu";
-    result->entry = "heed_attend";
-    result->threads = heed_mma_threads(v);
-    result->smem = heed_mma_smem(problem, v);
-    result->registers = heed_mma_cap(v);
+    result->launch.entry = "heed_attend";
+    result->launch.threads = heed_mma_threads(v);
+    result->launch.smem = heed_mma_smem(problem, v);
+    result->launch.registers = heed_mma_cap(v);
     heed_cuda_facts_define(result, defines, heed_mma_cap(v) ? count : count - 1);
     return HEED_OK;
 }

@@ -10,7 +10,7 @@ static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
 {
     (void)problem;
     (void)config;
-    return (heed_cuda_cut){ .rows = WARPS, .splits = 1 };
+    return (heed_cuda_cut){ .launch = { .rows = WARPS, .splits = 1 } };
 }
 
 const heed_cuda_code heed_cuda_naive_code = { .cut = cut };
@@ -55,8 +55,8 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
     (void)machine;
     (void)config;
     result->source = "attn_naive.cu";
-    result->entry = "heed_attend";
-    result->threads = WARPS * WARP;
+    result->launch.entry = "heed_attend";
+    result->launch.threads = WARPS * WARP;
     heed_cuda_facts_define(result, defines, sizeof defines / sizeof *defines);
     return HEED_OK;
 }

@@ -75,13 +75,13 @@ static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
     const heed_kernel *mma = heed_kernel_find("fwd_16bit_sm80_mma", &none);
     heed_config any;
     heed_config_at(&heed_algorithm_cuda_mma, 0, &any);
-    return (heed_cuda_cut){ .rows = (int64_t)HEED_WGMMA_ROWS * config->value[R],
-                            .splits = 1,
-                            .aligned = true,
-                            .mapped = config->value[N],
-                            .in_turn = config->value[G] == 2,
-                            .paired = heed_wgmma_pair(config->value) > 1,
-                            .resident = heed_wgmma_resident(config->value),
+    return (heed_cuda_cut){ .launch = { .rows = (int64_t)HEED_WGMMA_ROWS * config->value[R],
+                                        .splits = 1,
+                                        .aligned = true,
+                                        .mapped = config->value[N],
+                                        .in_turn = config->value[G] == 2,
+                                        .paired = heed_wgmma_pair(config->value) > 1,
+                                        .resident = heed_wgmma_resident(config->value) },
                             .fallback = heed_cuda_mma_code.cut(problem, &any).fallback,
                             .fallback_kernel = mma };
 }
@@ -260,9 +260,9 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
     (void)kernel;
     (void)machine;
     result->source = "attn_wgmma.cu";
-    result->entry = "heed_attend";
-    result->threads = threads_of(v);
-    result->smem = smem_of(problem, v);
+    result->launch.entry = "heed_attend";
+    result->launch.threads = threads_of(v);
+    result->launch.smem = smem_of(problem, v);
     heed_cuda_facts_define(result, defines, sizeof defines / sizeof *defines);
     return HEED_OK;
 }

@@ -8,6 +8,7 @@
 #include "backend.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,14 +54,19 @@ static int64_t rows_of(const heed_problem *problem)
     return problem->batch * problem->heads_q * problem->seq_q;
 }
 
+/* Bytes of the partial results of @splits: O and LSE of each row. */
+static size_t parts_size(const heed_problem *problem, int64_t splits)
+{
+    if (splits == 1)
+        return 0;
+    return (size_t)(rows_of(problem) * splits * (problem->dim_v + 1)) * sizeof(float);
+}
+
 size_t heed_cuda_workspace(const heed_kernel *kernel, const heed_problem *problem,
                            const heed_machine *machine, const heed_config *config)
 {
-    heed_cuda_cut cut = cut_of(kernel, problem, config);
     (void)machine;
-    if (cut.splits == 1)
-        return 0;
-    return (size_t)(rows_of(problem) * cut.splits * (problem->dim_v + 1)) * sizeof(float);
+    return parts_size(problem, cut_of(kernel, problem, config).launch.splits);
 }
 
 /* Do all rows begin at multiples of 16 bytes, if the tensors do, and do the keys of a tile lie
@@ -72,11 +78,12 @@ static bool aligned_strides(const heed_strides *strides)
            strides->seq <= SEQ_STRIDE_MAX;
 }
 
-/* Can a program that cuts @p up as @cut says run for some addresses? */
-static bool main_can(const heed_problem *p, const heed_cuda_cut *cut)
+/* Can a program that is launched as @launch says run for some addresses? */
+static bool main_can(const heed_problem *p, const heed_launch_facts *launch)
 {
-    return cut->aligned && (cut->mapped || (aligned_strides(&p->q) && aligned_strides(&p->k) &&
-                                            aligned_strides(&p->v) && aligned_strides(&p->o)));
+    return launch->aligned &&
+           (launch->mapped || (aligned_strides(&p->q) && aligned_strides(&p->k) &&
+                               aligned_strides(&p->v) && aligned_strides(&p->o)));
 }
 
 /* ---- Plans ---- */
@@ -97,8 +104,7 @@ static void *compile(void *data)
     compilation *it = data;
     const heed_plan *plan = it->plan;
     const heed_machine *machine = &plan->context->machine;
-    it->status = it->kernel->algorithm->facts(it->kernel, &plan->problem, machine, it->config,
-                                              &it->facts);
+    it->status = heed_cuda_facts_of(it->kernel, &plan->problem, machine, it->config, &it->facts);
     if (it->status == HEED_OK) {
         heed_build build = heed_cuda_facts_build(&it->facts, machine->gpu->arch);
         it->status = heed_jit_build(&build, &it->cubin);
@@ -126,7 +132,7 @@ static heed_status compile_all(compilation *all, int count)
 
 /* Makes the maps of @made, whose args are for the problem @seen. */
 static heed_status load_maps(program *made, const heed_plan *plan, const heed_problem *seen,
-                             const heed_cuda_cut *cut)
+                             const heed_launch_facts *launch)
 {
     heed_cuda *cuda = plan->context->cuda;
     made->mapped = aligned_alloc(_Alignof(heed_cuda_mapped_args), sizeof *made->mapped);
@@ -135,37 +141,37 @@ static heed_status load_maps(program *made, const heed_plan *plan, const heed_pr
     *made->mapped = (heed_cuda_mapped_args){
         .share = heed_cuda_divide_by((unsigned)(seen->heads_kv / plan->problem.heads_kv)),
         .ahead = 2 * (int64_t)made->grid <=
-                 (int64_t)cut->resident * plan->context->machine.gpu->multiprocessors
+                 (int64_t)launch->resident * plan->context->machine.gpu->multiprocessors
     };
     heed_status status = heed_cuda_enter(cuda);
     if (status != HEED_OK)
         return status;
-    status = heed_cuda_make_maps(cuda, &plan->problem, cut->mapped,
-                                 cut->map_columns ? cut->map_columns : HEED_MAP_COLUMNS,
+    status = heed_cuda_make_maps(cuda, &plan->problem, launch->mapped,
+                                 launch->map_columns ? launch->map_columns : HEED_MAP_COLUMNS,
                                  made->mapped);
     heed_cuda_leave(cuda);
     return status;
 }
 
 /* Loads what was compiled as @made. */
-static heed_status load(program *made, const compilation *from, const heed_cuda_cut *cut)
+static heed_status load(program *made, const compilation *from)
 {
     const heed_plan *plan = from->plan;
-    const heed_cuda_facts *facts = &from->facts;
+    const heed_launch_facts *launch = &from->facts.launch;
     const heed_gpu *gpu = plan->context->machine.gpu;
-    heed_problem seen = cut->mapped ? heed_cuda_mapped_problem(&plan->problem) : plan->problem;
-    heed_cuda_fill_args(&made->args, &seen, gpu, cut);
+    heed_problem seen = launch->mapped ? heed_cuda_mapped_problem(&plan->problem) : plan->problem;
+    heed_cuda_fill_args(&made->args, &seen, gpu, launch);
     made->grid = made->args.blocks * made->args.heads * made->args.splits.value;
-    made->grid *= cut->paired ? 2 : 1;
-    if (cut->in_turn && made->grid > (unsigned)gpu->multiprocessors)
+    made->grid *= launch->paired ? 2 : 1;
+    if (launch->in_turn && made->grid > (unsigned)gpu->multiprocessors)
         made->grid = (unsigned)gpu->multiprocessors;
-    heed_status status = cut->mapped ? load_maps(made, plan, &seen, cut) : HEED_OK;
+    heed_status status = launch->mapped ? load_maps(made, plan, &seen, launch) : HEED_OK;
     if (status != HEED_OK)
         return status;
-    made->threads = (unsigned)facts->threads;
-    made->smem = (unsigned)facts->smem;
-    made->window = cut->window;
-    return heed_cuda_load(plan->context->cuda, &from->cubin, facts->entry, facts->smem,
+    made->threads = (unsigned)launch->threads;
+    made->smem = (unsigned)launch->smem;
+    made->window = launch->window;
+    return heed_cuda_load(plan->context->cuda, &from->cubin, launch->entry, launch->smem,
                           &made->function);
 }
 
@@ -186,28 +192,34 @@ static heed_status load_combine(cuda_plan *made, const compilation *from)
                           &combine->function);
 }
 
+/* Loads the program for aligned tensors, and what it needs beside its launch. */
+static heed_status load_main(cuda_plan *made, const compilation *from)
+{
+    const heed_launch_facts *launch = &from->facts.launch;
+    heed_status status = load(&made->main, from);
+    if (status == HEED_OK && launch->splits > 1)
+        status = load_combine(made, from);
+    if (status == HEED_OK && launch->window)
+        status = heed_cuda_allow_window(from->plan->context->cuda);
+    return status;
+}
+
 static heed_status make_programs(cuda_plan *made, const heed_plan *plan)
 {
     heed_cuda_cut cut = cut_of(plan->kernel, &plan->problem, &plan->config);
-    const heed_kernel *kernel = cut.fallback_kernel ? cut.fallback_kernel : plan->kernel;
-    heed_cuda_cut plain = cut.aligned ? cut_of(kernel, &plan->problem, &cut.fallback) : cut;
-    const heed_problem *p = &plan->problem;
-    made->parts = rows_of(p) * cut.splits;
-    made->strides_aligned = main_can(p, &cut);
-    compilation all[2] = {
-        { .plan = plan, .kernel = kernel, .config = cut.aligned ? &cut.fallback : &plan->config },
-        { .plan = plan, .kernel = plan->kernel, .config = &plan->config }
-    };
+    bool aligned = cut.launch.aligned;
+    made->parts = rows_of(&plan->problem) * cut.launch.splits;
+    made->strides_aligned = main_can(&plan->problem, &cut.launch);
+    compilation all[2] = { { .plan = plan,
+                             .kernel = cut.fallback_kernel ? cut.fallback_kernel : plan->kernel,
+                             .config = aligned ? &cut.fallback : &plan->config },
+                           { .plan = plan, .kernel = plan->kernel, .config = &plan->config } };
     int count = made->strides_aligned ? 2 : 1;
     heed_status status = compile_all(all, count);
     if (status == HEED_OK)
-        status = load(&made->fallback, &all[0], &plain);
+        status = load(&made->fallback, &all[0]);
     if (status == HEED_OK && count > 1)
-        status = load(&made->main, &all[1], &cut);
-    if (status == HEED_OK && count > 1 && cut.splits > 1)
-        status = load_combine(made, &all[1]);
-    if (status == HEED_OK && count > 1 && cut.window)
-        status = heed_cuda_allow_window(plan->context->cuda);
+        status = load_main(made, &all[1]);
     heed_cubin_free(&all[0].cubin);
     heed_cubin_free(&all[1].cubin);
     return status;
@@ -224,62 +236,43 @@ heed_status heed_cuda_prepare(heed_plan *plan)
 
 /* Puts the code of @from into @plan, whose fallback is a built-in kernel, in front of that or in
  * its place. */
-static heed_status add_foreign(heed_plan *plan, const compilation *from, const heed_cuda_cut *cut)
+static heed_status add_foreign(heed_plan *plan, const compilation *from)
 {
     cuda_plan *made = plan->code;
-    const heed_problem *p = &plan->problem;
-    made->strides_aligned = main_can(p, cut);
-    made->parts = rows_of(p) * cut->splits;
-    if (cut->aligned && !made->strides_aligned)
-        return HEED_OK;
-    if (!cut->aligned) {
-        heed_cuda_unload(plan->context->cuda, made->fallback.function);
-        made->fallback = (program){ .function = NULL };
-        return load(&made->fallback, from, cut);
-    }
-    heed_status status = load(&made->main, from, cut);
-    if (status == HEED_OK && cut->splits > 1)
-        status = load_combine(made, from);
-    if (status == HEED_OK && cut->window)
-        status = heed_cuda_allow_window(plan->context->cuda);
-    return status;
+    const heed_launch_facts *launch = &from->facts.launch;
+    made->strides_aligned = main_can(&plan->problem, launch);
+    made->parts = rows_of(&plan->problem) * launch->splits;
+    if (launch->aligned)
+        return made->strides_aligned ? load_main(made, from) : HEED_OK;
+    heed_cuda_unload(plan->context->cuda, made->fallback.function);
+    made->fallback = (program){ .function = NULL };
+    return load(&made->fallback, from);
 }
 
 heed_status heed_plan_create_foreign(heed_plan **plan, heed_context *context,
-                                     const heed_problem *problem, const heed_cuda_facts *facts,
-                                     const heed_cubin *cubin)
+                                     const heed_problem *problem, const char *name,
+                                     const heed_launch_facts *launch, const heed_cubin *cubin)
 {
-    const heed_cuda_cut cut = { .rows = facts->rows,
-                                .splits = facts->splits,
-                                .aligned = facts->aligned,
-                                .window = facts->window,
-                                .mapped = facts->mapped,
-                                .map_columns = facts->map_columns,
-                                .in_turn = facts->in_turn,
-                                .paired = facts->paired,
-                                .resident = facts->resident };
     const char *why;
     heed_status status = heed_plan_create_named(plan, context, problem, "fwd_any_sm80_naive");
     if (status != HEED_OK)
         return status;
     const heed_problem *p = &(*plan)->problem;
-    if (!heed_cuda_fits(p, cut.rows, cut.splits, &why))
-        status = heed_fail(HEED_ERR_UNSUPPORTED, "%s: %s", facts->name, why);
-    else if ((cut.splits > 1 || cut.mapped) && !cut.aligned)
-        status = heed_fail(HEED_ERR_INVALID, "%s: splits and maps need aligned tensors",
-                           facts->name);
-    const compilation from = { .plan = *plan, .facts = *facts, .cubin = *cubin };
+    if (!heed_cuda_fits(p, launch->rows, launch->splits, &why))
+        status = heed_fail(HEED_ERR_UNSUPPORTED, "%s: %s", name, why);
+    else if ((launch->splits > 1 || launch->mapped) && !launch->aligned)
+        status = heed_fail(HEED_ERR_INVALID, "%s: splits and maps need aligned tensors", name);
+    const compilation from = { .plan = *plan, .facts = { .launch = *launch }, .cubin = *cubin };
     if (status == HEED_OK)
-        status = add_foreign(*plan, &from, &cut);
+        status = add_foreign(*plan, &from);
     if (status != HEED_OK) {
         heed_plan_destroy(*plan);
         *plan = NULL;
         return status;
     }
-    memcpy((*plan)->name, facts->name, sizeof(*plan)->name);
-    if (cut.splits > 1)
-        (*plan)->workspace_size = (size_t)((*plan)->problem.dim_v + 1) * sizeof(float) *
-                                  (size_t)(rows_of(p) * cut.splits);
+    snprintf((*plan)->name, sizeof(*plan)->name, "%s", name);
+    if (launch->splits > 1)
+        (*plan)->workspace_size = parts_size(p, launch->splits);
     return HEED_OK;
 }
 

@@ -14,15 +14,7 @@ extern const heed_algorithm heed_algorithm_cuda_wgmma;
 
 /* How a config cuts a problem up. */
 typedef struct heed_cuda_cut {
-    int64_t rows;   /* of a block */
-    int64_t splits; /* blocks that share the keys of the same rows */
-    bool aligned;   /* it reads and writes 16 bytes at a time: addresses must be multiples of 16 */
-    bool window;    /* K and V should stay in the L2 */
-    int64_t mapped; /* it takes heed_cuda_mapped_args (maps.h), with boxes of so many keys; 0: no */
-    int map_columns; /* if mapped: columns of the boxes, as in heed_cuda_facts */
-    bool in_turn;    /* there are no more blocks than multiprocessors: each takes several in turn */
-    bool paired;     /* two blocks, a cluster, do what else one does */
-    int resident;    /* if mapped: blocks that a multiprocessor has room for */
+    heed_launch_facts launch; /* from rows on: what the config alone decides */
     heed_config fallback; /* if aligned: the config that takes over where addresses are not ... */
     const heed_kernel *fallback_kernel; /* ... of this kernel, or if NULL of the same */
 } heed_cuda_cut;
@@ -55,6 +47,21 @@ heed_cuda_divisor heed_cuda_divide_by(unsigned value);
 
 /* heed_cuda_fill_args() writes all of @args but the addresses. Needs heed_cuda_fits(). */
 void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, const heed_gpu *gpu,
-                         const heed_cuda_cut *cut);
+                         const heed_launch_facts *launch);
+
+/* heed_cuda_facts_of() fills in the source, macros and launch of @facts, which is zeroed. */
+heed_status heed_cuda_facts_of(const heed_kernel *kernel, const heed_problem *problem,
+                               const heed_machine *machine, const heed_config *config,
+                               heed_cuda_facts *facts);
+
+/* sections.c: key/value heads of a section, whose blocks follow each other (order.cuh). */
+int64_t heed_cuda_section(const heed_problem *problem, const heed_gpu *gpu,
+                          const heed_launch_facts *launch);
+
+/* Query heads that share a key/value head. */
+static inline int64_t heed_cuda_group(const heed_problem *problem)
+{
+    return problem->heads_q / problem->heads_kv;
+}
 
 #endif /* HEED_CUDA_BACKEND_H */

@@ -29,20 +29,13 @@ static heed_status choose_config(const heed_kernel *kernel, const char *text,
     return HEED_OK;
 }
 
-static void describe_cut(const heed_kernel *kernel, const heed_problem *problem,
-                         const heed_config *config, heed_cuda_facts *facts)
+heed_status heed_cuda_facts_of(const heed_kernel *kernel, const heed_problem *problem,
+                               const heed_machine *machine, const heed_config *config,
+                               heed_cuda_facts *facts)
 {
     const heed_cuda_code *code = kernel->code;
-    heed_cuda_cut cut = code->cut(problem, config);
-    facts->rows = cut.rows;
-    facts->splits = cut.splits;
-    facts->mapped = cut.mapped;
-    facts->map_columns = cut.map_columns;
-    facts->aligned = cut.aligned;
-    facts->window = cut.window;
-    facts->in_turn = cut.in_turn;
-    facts->paired = cut.paired;
-    facts->resident = cut.resident;
+    facts->launch = code->cut(problem, config).launch;
+    return kernel->algorithm->facts(kernel, problem, machine, config, facts);
 }
 
 heed_status heed_cuda_facts_for(const char *name, const heed_problem *problem, const heed_gpu *gpu,
@@ -69,8 +62,7 @@ heed_status heed_cuda_facts_for(const char *name, const heed_problem *problem, c
     *facts = (heed_cuda_facts){ .seconds = seconds, .roofline = heed_gpu_roofline(gpu, &normal) };
     memcpy(facts->device, gpu->name, sizeof facts->device);
     heed_config_print(kernel, &config, facts->name, sizeof facts->name);
-    describe_cut(kernel, &normal, &config, facts);
-    return kernel->algorithm->facts(kernel, &normal, &machine, &config, facts);
+    return heed_cuda_facts_of(kernel, &normal, &machine, &config, facts);
 }
 
 heed_status heed_cuda_facts_find(const char *name, const heed_problem *problem, int arch,
@@ -97,5 +89,5 @@ heed_build heed_cuda_facts_build(const heed_cuda_facts *facts, int arch)
                          .defines = facts->defines,
                          .define_count = facts->define_count,
                          .arch = arch,
-                         .registers = facts->registers };
+                         .registers = facts->launch.registers };
 }

@@ -8,6 +8,7 @@
 #define HEED_CUDA_FACTS_H
 
 #include "jit.h"
+#include "launch.h"
 
 struct heed_cuda_facts {
     char name[HEED_NAME_SIZE]; /* of kernel and config; heed_cuda_facts_find() fills it in */
@@ -15,24 +16,9 @@ struct heed_cuda_facts {
     double roofline;           /* seconds that it cannot go below there, see gpu.h */
     char device[64];           /* its name */
     const char *source;        /* name of an embedded source */
-    const char *entry;         /* of its kernels, the one that is launched */
     heed_define defines[HEED_DEFINES_MAX];
     int define_count;
-    int registers; /* cap per thread for the compiler; 0: none */
-    int threads;   /* per block */
-    int64_t smem;  /* dynamic shared memory per block, bytes */
-
-    /* How it cuts the problem up, as heed_cuda_cut (backend.h) says it; heed_cuda_facts_find()
-     * fills this in too. */
-    int64_t rows;
-    int64_t splits;
-    int64_t mapped;
-    int map_columns; /* columns of its boxes, if mapped: 8, 16, 32, or 64, which 0 stands for */
-    bool aligned;
-    bool window;
-    bool in_turn;
-    bool paired;
-    int resident;
+    heed_launch_facts launch;
 };
 
 /* heed_cuda_facts_find() fills @facts for the kernel @name, with or without a config, on the best
@@ -48,14 +34,12 @@ heed_status heed_cuda_facts_for(const char *name, const heed_problem *problem, c
                                 heed_cuda_facts *facts);
 
 /* heed_plan_create_foreign() makes a plan for @problem out of a kernel that is not built in:
- * @cubin, compiled for the device of @context, which is launched as @facts says by entry, threads,
- * smem and the fields after it, with the arguments that built-in kernels get, and answers for
- * @facts' name. Where @facts says aligned, a built-in kernel takes over for tensors that are not;
- * where it says splits, the code must have heed_combine() (combine.cuh) too. Returns as
- * heed_plan_create() does. Neither argument is needed after that. */
+ * @cubin, compiled for the device of @context, which is launched as @launch says, with the
+ * arguments that built-in kernels get, and answers for @name, HEED_NAME_SIZE - 1 letters of it at
+ * most. Returns as heed_plan_create() does. None of these is needed after that. */
 heed_status heed_plan_create_foreign(heed_plan **plan, heed_context *context,
-                                     const heed_problem *problem, const heed_cuda_facts *facts,
-                                     const heed_cubin *cubin);
+                                     const heed_problem *problem, const char *name,
+                                     const heed_launch_facts *launch, const heed_cubin *cubin);
 
 /* heed_cuda_facts_define() takes @count macros over, HEED_DEFINES_MAX at most. */
 void heed_cuda_facts_define(heed_cuda_facts *facts, const heed_define *defines, size_t count);

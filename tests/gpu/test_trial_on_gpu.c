@@ -53,18 +53,7 @@ static bool propose(const char *kernel, const heed_problem *problem, heed_cuda_f
                                   .source_size = source.size,
                                   .knobs = knobs,
                                   .knob_count = (size_t)facts->define_count,
-                                  .launch = { .entry = facts->entry,
-                                              .threads = facts->threads,
-                                              .smem = facts->smem,
-                                              .registers = facts->registers,
-                                              .rows = facts->rows,
-                                              .splits = facts->splits,
-                                              .mapped = facts->mapped,
-                                              .aligned = facts->aligned,
-                                              .window = facts->window,
-                                              .in_turn = facts->in_turn,
-                                              .paired = facts->paired,
-                                              .resident = facts->resident },
+                                  .launch = facts->launch,
                                   .problem = problem };
     return true;
 }
@@ -93,7 +82,7 @@ static void try_honest(const char *kernel, const char *spec)
         return;
     }
     cli_candidate candidate = { .name = facts.name, .seconds = -1 };
-    if (facts.splits > 1)
+    if (facts.launch.splits > 1)
         options.gates = 1u << lab_gate_index("error");
     options.unlocked = true;
     if (!lab_trial_open(&candidate.trial, &proposed, &limits, &candidate.outcome)) {
