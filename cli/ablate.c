@@ -160,18 +160,18 @@ static const cli_option options[] = {
     { .name = "only",
       .kind = CLI_TEXT,
       .argument = "LIST",
-      .help = "Only the ablations of these names, separated by commas" },
-    { .name = "no-planted", .kind = CLI_FLAG, .help = "Leave the delays of known size out" },
+      .help = "Run only these ablations, separated by commas" },
+    { .name = "no-planted", .kind = CLI_FLAG, .help = "Do not plant delays" },
     { .name = "seconds",
       .kind = CLI_REAL,
       .argument = "N",
       .min = 0.01,
       .max = 3600,
-      .help = "Seconds that each ablation, and each delay, takes turns with the kernel; slow ones "
-              "take longer [default: 1 on a CPU, 0.25 on a GPU]" },
+      .help = "Seconds to time each ablation, and each delay, in turns with the kernel; slow "
+              "ones take longer [default: 1 on a CPU, 0.25 on a GPU]" },
     CLI_OPTION_MARGIN("Effects up to this count as none"),
     CLI_OPTION_COLD,
-    CLI_OPTION_SEED("Of the random values, of the order of turns, and of the intervals"),
+    CLI_OPTION_SEED("Seed of the random values, of the order of turns, and of the intervals"),
     CLI_OPTION_DEVICE,
     CLI_OPTION_THREADS,
     CLI_OPTION_CPU,
@@ -187,35 +187,26 @@ const cli_verb cli_verb_ablate = {
     .operand_min = 0,
     .operand_max = CLI_ANY,
     .description =
-        "Builds the kernel that is planned for each problem once more for each of its ablations: "
-        "without exponentials, without products, without loads, with one more barrier in each "
-        "step, with rows of tiles in the same banks of shared memory, and so on; some are configs, "
-        "such as tiny blocks or half the stages. Each takes turns with the kernel as it is, for "
-        "--seconds, and the table ranks them by the change of the kernel's time, with intervals "
-        "that hold for all of them together at 99 %.\n"
+        "Builds the planned kernel of each problem again for each ablation: without "
+        "exponentials, products or loads, with an extra barrier in each step, with bank "
+        "conflicts, with tiny blocks, and so on. Each build takes turns with the original. "
+        "The table ranks them by the change in time, with intervals that hold together at "
+        "99 %; inapplicable ablations are listed with the reason.\n"
         "\n"
-        "Work that is left out costs at most as much as the kernel becomes faster: nobody gains "
-        "more "
-        "there. Where more is done of something, the opposite can gain about as much at most. "
-        "A thing done badly instead of well shows the worth of doing it well; it is no advice. "
-        "Results "
-        "of kernels without exponentials, products or loads are wrong, as the table says; those "
-        "of the others are compared with a float64 computation. At the end of the table stand "
-        "those that there are none of for the kernel, with the reason.\n"
+        "The time that is saved by leaving work out is the most that optimizing it can "
+        "gain. docs/ablating.md explains each name. Builds without exponentials, products "
+        "or loads compute wrong results; the others are checked against a float64 "
+        "reference.\n"
         "\n"
-        "The reverse is asked, too: delays of 1, 2 and 5 % of the kernel's time are planted, and "
-        "the last table says whether they were found. A delay that is not found says that effects "
-        "of that size cannot be seen here; more --seconds help.\n"
-        "\n"
-        "docs/ablating.md says what each name means, and how to read it.\n"
+        "As a check of the method, delays of 1, 2 and 5 % are planted, and the last table "
+        "says which were detected. Smaller effects need more --seconds.\n"
         "\n"
         "Examples:\n"
         "\n"
         "  heed ablate b1 h8 s512 d64 f32\n"
-        "  heed ablate --device cuda --kernel fwd_16bit_sm80_mma b2 h8 s512 d64 f16\n"
         "  heed ablate --only no-exp,no-products --seconds 5 b1 h8 s512 d64 f32\n"
         "\n"
-        "The exit status is 5 if an ablation that should leave the results right does not.",
+        "The exit status is 5 if an ablation that must leave the results right does not.",
     .options = options,
     .run = run,
 };

@@ -300,7 +300,7 @@ static const cli_option options[] = {
     { .name = "against",
       .kind = CLI_TEXT,
       .argument = "NAME",
-      .help = "Compare with this kernel of heed's own as well, named likewise" },
+      .help = "Also compare with this kernel of heed's, named likewise" },
     CLI_OPTION_SOURCE(
         "Prove this kernel of your own, a .c or .cu file (docs/your-own-kernel.md), and "
         "time it in turns with heed; rivals are then those of --peers alone. With --duels: time "
@@ -311,7 +311,8 @@ static const cli_option options[] = {
       .argument = "EFFORT",
       .choices = efforts,
       .standard = "estimate",
-      .help = "How much work planning may be" },
+      .help = "How to choose heed's kernel: by a cost model, by timing every kernel, or "
+              "every config of every kernel" },
     { .name = "peers",
       .kind = CLI_TEXT,
       .argument = "LIST",
@@ -323,8 +324,8 @@ static const cli_option options[] = {
       .min = 0.01,
       .max = 3600,
       .standard = "1",
-      .help = "How long to time heed, and each rival beside it, on each problem; slow ones take "
-              "longer" },
+      .help = "Seconds to time heed, and each rival beside it, on each problem; slow ones "
+              "take longer" },
     CLI_OPTION_MARGIN("Differences up to this count as none"),
     { .name = "calibrate",
       .kind = CLI_FLAG,
@@ -336,40 +337,40 @@ static const cli_option options[] = {
       .min = 0.1,
       .max = 100,
       .standard = "2",
-      .help = "The difference that --calibrate is asked about" },
+      .help = "With --calibrate: warn where a difference of PERCENT cannot be detected" },
     { .name = "duels",
       .kind = CLI_INTEGER,
       .argument = "N",
       .min = 1,
       .max = 100000,
-      .help = "With --calibrate: so many comparisons of --seconds, and how often their verdict is "
-              "wrong" },
+      .help = "With --calibrate: make N comparisons of --seconds, and say how often the "
+              "verdict is wrong" },
     { .name = "planted",
       .kind = CLI_REAL,
       .argument = "PERCENT",
       .min = 0,
       .max = 100,
       .standard = "0",
-      .help = "With --duels and --source: the copy takes so much longer, by the system's account "
-              "of its "
-              "CPU; FASTER is right" },
+      .help = "With --duels and --source: slow the copy down by PERCENT of its CPU time, so "
+              "that FASTER is the right verdict" },
     { .name = "time-limit",
       .kind = CLI_REAL,
       .argument = "SECONDS",
       .min = 0.001,
       .max = 1e6,
       .standard = "1e6",
-      .help = "With --duels: begin no other one after this" },
+      .help = "With --duels: start no comparison after SECONDS" },
     CLI_OPTION_COLD,
     { .name = "replay",
       .kind = CLI_FLAG,
-      .help = "Time sequences of calls that were captured before, as is always done on a GPU" },
+      .help = "Time captured sequences of calls, as is always done on a GPU" },
     { .name = "record",
       .kind = CLI_PATH,
       .argument = "FOLDER",
       .help = "Also write all figures, samples and tool versions to one JSON file below FOLDER, by "
               "device and date; 'heed report' reads it" },
-    CLI_OPTION_SEED("Of the random values, of the rows that are checked, and of the intervals"),
+    CLI_OPTION_SEED(
+        "Seed of the random values, of the rows that are checked, and of the intervals"),
     CLI_OPTION_DEVICE,
     CLI_OPTION_THREADS,
     CLI_OPTION_CPU,
@@ -385,57 +386,30 @@ const cli_verb cli_verb_bench = {
     .operand_min = 0,
     .operand_max = CLI_ANY,
     .description =
-        "Plans each problem, executes it on random normal values, or captured ones, for a while, "
-        "and prints the "
-        "median (p50) and the 90th percentile of the time of a call, the rate by the usual count "
-        "of operations, "
-        "and its share of what this machine can do at best, which is measured in the same run. "
-        "Then rivals, "
-        "which are separate programs, take turns with heed on the same values, in blocks of calls; "
-        "which one begins a pair is drawn at random, and only one of them works at a time.\n"
+        "Prints for each problem the median (p50) and the 90th percentile of the time of a "
+        "call, the rate, and its share of this machine's measured limit. On a GPU, the "
+        "device times graphs of calls; eager is a single call by the host's clock, launch "
+        "the host's share of it.\n"
         "\n"
-        "The ratio rival/heed says how many times as long the rival takes, with a 99 % confidence "
-        "interval. From the "
-        "interval follows the verdict: FASTER and SLOWER if it lies beyond the margin, EQUIVALENT "
-        "if it "
-        "lies within, AMBIGUOUS if it crosses: then more --seconds may help.\n"
+        "Rivals are separate programs that take turns with heed in blocks of calls. "
+        "rival/heed is how many times as long the rival takes, with a 99 % interval: "
+        "FASTER or SLOWER if it lies beyond the margin, EQUIVALENT if within, AMBIGUOUS if "
+        "it crosses; then more --seconds may help.\n"
         "\n"
-        "On a GPU a time is that of the device by itself: calls are captured into a graph, which "
-        "is "
-        "replayed and timed by the device's own events. The same is done with rivals. Beside it "
-        "stand "
-        "the time of single calls from start to completion (eager), by the clock, and what "
-        "starting "
-        "one takes of the host's time (launch). The share of the floor by the roofline, and "
-        "the unit that binds are shown once 'heed roofline' has measured the device.\n"
-        "\n"
-        "No figure is printed before the output that was timed has been compared with a float64 "
-        "computation, a sample of "
-        "rows of it; a dash stands in its place, with the reason below the table. So it does for a "
-        "rival "
-        "that refuses a problem, crashes, hangs, or computes the wrong thing.\n"
-        "\n"
-        "With --source a kernel of your own takes turns with heed's, once it has passed all gates "
-        "that "
-        "a kernel must pass to be ranked. One that is wrong is not timed, and the exit status is "
-        "5; "
-        "one that refuses a problem is unfit, and the exit status is 4.\n"
-        "\n"
-        "With --calibrate each kernel is compared with itself instead. From how much its blocks "
-        "vary "
-        "follows the smallest difference that would be detected 95 times of 100 in a comparison of "
-        "--seconds with that --margin; for a problem where that is more than --detect, a line says "
-        "so. A difference that cannot be detected cannot be ruled out either.\n"
+        "Timed outputs are checked; a wrong one has a reason instead of a figure. With "
+        "--source a kernel of your own is timed once it has passed all gates. With "
+        "--calibrate kernels are compared with themselves, to find the smallest detectable "
+        "difference. docs/measuring.md has the method.\n"
         "\n"
         "Examples:\n"
         "\n"
-        "  heed bench b1 h8 s512 d64 f32\n"
         "  heed bench --shapes shapes/seed.txt --peers openblas --json > bench.json\n"
+        ""
         "  heed bench --device cuda --cold --peers torch-flash,torch-cudnn --shapes "
         "shapes/rivals.txt\n"
         "  heed bench --source mine.c --threads 1 b1 h8 s512 d64 f32\n"
-        "  heed bench --calibrate --seconds 2 --shapes shapes/seed.txt\n"
-        "  heed bench --kernel fwd_any_avx512_tile --against fwd_any_avx2_tile b1 h8 s512 d64 f32",
+        "\n"
+        "The exit status is 5 if a source is wrong, and 4 if it refuses a problem.",
     .options = options,
     .run = run,
 };

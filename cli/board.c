@@ -93,7 +93,7 @@ static const cli_option options[] = {
       .letter = 'd',
       .kind = CLI_TEXT,
       .argument = "TEXT",
-      .help = "Only devices whose name holds this text, such as H200" },
+      .help = "Only devices whose name contains this text, such as H200" },
     { .name = "against",
       .letter = 'a',
       .kind = CLI_TEXT,
@@ -102,19 +102,19 @@ static const cli_option options[] = {
     { .name = "ranking",
       .letter = 'r',
       .kind = CLI_FLAG,
-      .help = "Show the kernels behind the first too" },
+      .help = "Also show the kernels behind the leader" },
     { .name = "history",
       .kind = CLI_FLAG,
-      .help = "Show every confirmed trial, the newest first, also those that a newer figure of the "
-              "same kernel has replaced" },
+      .help = "Show every confirmed trial, the newest first, including those that a newer "
+              "figure of the same kernel has replaced" },
     { .name = "all",
       .kind = CLI_FLAG,
-      .help = "Show every trial, also those that failed, were not confirmed or cannot be trusted" },
+      .help = "Show every trial, including those that failed, were not confirmed or cannot "
+              "be trusted" },
     { .name = "head",
       .kind = CLI_TEXT,
       .argument = "HASH",
-      .help = "Check that the board still has all that it had when 'heed board check' printed this "
-              "head" },
+      .help = "Check that nothing was removed since 'heed board check' printed this head" },
     { .name = "csv", .kind = CLI_FLAG, .help = "Print comma-separated values with all columns" },
     { .name = NULL },
 };
@@ -126,34 +126,25 @@ const cli_verb cli_verb_board = {
     .operands = "[list | show ID | add FILE... | check | manifest ID]",
     .operand_max = CLI_ANY,
     .description =
-        "The board is a file that keeps every trial with its evidence: samples, verdicts, the "
-        "source, the environment, the commit. Trials are added and never changed.\n"
+        "The board is a file of trials with their evidence: samples, verdicts, source, "
+        "environment, commit. Trials are added and never changed.\n"
         "\n"
-        "list, the default, shows for every problem the kernel that leads on each device, cold or "
-        "hot: the one promoted last after a comparison side by side, else the fastest. Of each "
-        "kernel its newest confirmed figure counts. A figure of another day is history and proves "
-        "nothing by itself; the ratio to a rival was taken in one run.\n"
+        "list, the default, shows the leader of each problem on each device, cold or hot: "
+        "the kernel promoted last, else the fastest confirmed one. Figures of different "
+        "days are history; a ratio to a rival is of one run. trusted says whether 'heed "
+        "selftest' had killed all mutants with the gates of that trial.\n"
         "\n"
-        "show prints everything of one trial. manifest prints every tool and library that it was "
-        "made with, as 'heed doctor --lock' writes them, for 'heed doctor --check' to compare. add "
-        "puts the JSON files of 'heed bench --record' on "
-        "the board; a file that is there already adds nothing. check reads the whole file and says "
-        "whether anything in it is not as it was added. It prints the head of the chain that all "
-        "rows form: kept elsewhere, and given as --head later, it shows that nothing was taken "
-        "from the end either.\n"
-        "\n"
-        "trusted says whether 'heed selftest' had killed all wrong kernels with the gates that "
-        "judged the trial: yes, no, or untested.\n"
+        "show prints a trial. manifest prints its tools and libraries, for 'heed doctor "
+        "--check'. add imports records of 'heed bench --record'. check verifies the chain "
+        "of hashes of all rows and prints its head, which --head compares later.\n"
         "\n"
         "Examples:\n"
         "\n"
-        "  heed board\n"
         "  heed board --problem 'b1 h8 s512 d64 f16' --history\n"
         "  heed board add benchmarks/nvidia-h200/*/*.json\n"
-        "  heed board show 17 --json\n"
         "  heed board manifest 17 >then.lock; heed doctor --check then.lock\n"
         "\n"
-        "The exit status is 7 if the file is damaged or no board; it is then left as it is.",
+        "The exit status is 7 if the file is damaged or not a board; it is not changed.",
     .options = options,
     .run = run,
 };

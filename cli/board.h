@@ -21,18 +21,18 @@
     }
 
 /* That of verbs that look at some of its problems. */
-#define CLI_OPTION_PROBLEM                                                                       \
-    {                                                                                            \
-        .name = "problem", .letter = 'p', .kind = CLI_TEXT, .argument = "SPEC",                  \
-        .help = "Only this problem, or those whose spec holds this text, such as d128 or causal" \
+#define CLI_OPTION_PROBLEM                                                            \
+    {                                                                                 \
+        .name = "problem", .letter = 'p', .kind = CLI_TEXT, .argument = "SPEC",       \
+        .help = "Only problems whose spec contains this text, such as d128 or causal" \
     }
 
 /* The row of option tables of verbs that run users' sources. */
-#define CLI_OPTION_UNSAFE                                                               \
-    {                                                                                   \
-        .name = "unsafe-candidates", .kind = CLI_FLAG,                                  \
-        .help = "Run users' C sources also where this system has no sandbox for them: " \
-                "they can then do all that you can"                                     \
+#define CLI_OPTION_UNSAFE                                                            \
+    {                                                                                \
+        .name = "unsafe-candidates", .kind = CLI_FLAG,                               \
+        .help = "Run users' C sources even if this system has no sandbox for them: " \
+                "they can then do everything that you can"                           \
     }
 
 /* cli_board_open() opens the board of --board. A failure has been printed. Where @mode is

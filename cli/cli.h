@@ -140,10 +140,10 @@ bool cli_args_json(const cli_args *args); /* was --json given? */
                 "that works, else the CPU; --cpu alone means the CPU too [default: "         \
                 "HEED_DEVICE, else auto]"                                                    \
     }
-#define CLI_OPTION_WISDOM                                                                  \
-    {                                                                                      \
-        .name = "wisdom", .letter = 'w', .kind = CLI_PATH, .argument = "FILE",             \
-        .help = "Load wisdom from FILE if it exists, and save there what measuring taught" \
+#define CLI_OPTION_WISDOM                                                        \
+    {                                                                            \
+        .name = "wisdom", .letter = 'w', .kind = CLI_PATH, .argument = "FILE",   \
+        .help = "Load wisdom from FILE if it exists, and save new results there" \
     }
 #define CLI_OPTION_SHAPES                                                                          \
     {                                                                                              \

@@ -127,7 +127,7 @@ static const cli_option options[] = {
       .help = "Also check this wisdom file" },
     { .name = "no-rivals",
       .kind = CLI_FLAG,
-      .help = "Do not start the rivals to ask how they are, which takes seconds" },
+      .help = "Do not start the rivals to check them, which takes seconds" },
     { .name = NULL },
 };
 
@@ -137,21 +137,21 @@ const cli_verb cli_verb_doctor = {
     .summary = "check that this machine is fit for heed, with remedies",
     .operands = "[FILE]",
     .operand_max = 1,
-    .description = "Looks at the library, the CPU and its features, caches, threads, memory, "
-                   "clocks, the load by other programs, NVIDIA's driver, GPUs, compiler and tools, "
-                   "wisdom, what holds candidates that are tried, and the rivals that 'heed bench' "
-                   "compares with. Every line is OK, WARN (it "
-                   "works, but slower or with noisier "
-                   "timings) or FAIL, and says what to do.\n"
-                   "\n"
-                   "Examples:\n"
-                   "\n"
-                   "  heed doctor\n"
-                   "  heed doctor --lock tools.json\n"
-                   "  heed doctor --check tools.json\n"
-                   "\n"
-                   "The exit status is 3 if anything fails, else 0. With --check it is 1 if "
-                   "something differs, and 7 if FILE is no manifest or was changed.",
+    .description =
+        "Checks the library, the CPU and its features, caches, threads, memory, clocks, "
+        "the load by other programs, NVIDIA's driver, GPUs, compiler and tools, wisdom, "
+        "the sandbox for candidates, and the rivals that 'heed bench' compares with. Each "
+        "line is OK, WARN (it works, but slower or with noisier timings) or FAIL, with a "
+        "remedy.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "  heed doctor\n"
+        "  heed doctor --lock tools.json\n"
+        "  heed doctor --check tools.json\n"
+        "\n"
+        "The exit status is 3 if a check fails, else 0. With --check it is 1 if something "
+        "differs, and 7 if FILE is not a manifest or was changed.",
     .options = options,
     .run = run,
 };

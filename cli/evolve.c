@@ -300,7 +300,7 @@ static const cli_option options[] = {
       .min = 1,
       .max = 1000000,
       .standard = "60",
-      .help = "Kernels to launch" },
+      .help = "Maximum number of kernels to launch" },
     { .name = "seconds",
       .kind = CLI_REAL,
       .argument = "S",
@@ -313,19 +313,19 @@ static const cli_option options[] = {
       .min = 0.01,
       .max = 1000,
       .standard = "0.5",
-      .help = "Time of a comparison of challenger and champion, for each problem" },
-    CLI_OPTION_SEED("Seed of all that is drawn by lot"),
+      .help = "Seconds to compare challenger and champion on each problem" },
+    CLI_OPTION_SEED("Seed of everything that is random"),
     CLI_OPTION_INSIGHTS,
     CLI_OPTION_BOARD,
     { .name = "afresh",
       .kind = CLI_FLAG,
-      .help = "Begin anew, even if a run of the same kind was not finished" },
+      .help = "Start a new run, even if an unfinished one could be resumed" },
     { .name = "cold",
       .kind = CLI_FLAG,
       .help = "Rotate through copies of the tensors that exceed every cache" },
     { .name = "no-compare",
       .kind = CLI_FLAG,
-      .help = "Do not time the champion beside what heed plans" },
+      .help = "Do not time the champion beside heed's plan" },
     { .name = "no-verify",
       .kind = CLI_FLAG,
       .help = "Do not let champions through all gates of heed verify, nor rank them. Sources, and "
@@ -345,27 +345,20 @@ const cli_verb cli_verb_evolve = {
     .operands = "[SPEC]...",
     .operand_max = CLI_ANY,
     .description =
-        "Evolves configs of a kernel: islands with a population each, children by mutation and "
-        "crossover, moves that a guide prefers by what holds a kernel back and by what became of "
-        "such moves before. It begins with what heed plans by itself.\n"
+        "Evolves configs of a kernel, beginning with heed's plan: populations on islands, "
+        "with mutation and crossover. A guide prefers moves that address what limits the "
+        "kernel, as read from its machine code and measured for champions (--insights, "
+        "docs/searching.md).\n"
         "\n"
-        "The limits of a kernel are read from its machine code; each champion is also measured, "
-        "by ncu's counters where there are any and by the builds of 'heed ablate', in 15 % of "
-        "--seconds at most, 15 s without. --insights says how much of this is to be done, "
-        "docs/searching.md what the guide makes of it.\n"
+        "A kernel replaces the champion if it is FASTER by 3 % on two problems, or on the "
+        "only one, and SLOWER on none, again on fresh samples, and passes all gates of "
+        "'heed verify'. Every trial is put on the board (see 'heed board') before the next "
+        "one begins. The same command resumes an interrupted run, with the same outcome; "
+        "only --trials and --seconds may differ.\n"
         "\n"
-        "A kernel replaces the champion only if it is FASTER by 3 % on two problems, or on the "
-        "only "
-        "one, and SLOWER on none; and if that holds again on fresh samples; and if it then passes "
-        "all gates of 'heed verify'.\n"
-        "\n"
-        "Every trial is put on the board (see 'heed board') before the next one begins. A run that "
-        "was interrupted, or killed, is resumed by the same command, and comes out as if it had "
-        "not been; only --trials and --seconds may differ.\n"
-        "\n"
-        "With --proposer sources are evolved, not configs: an outside program is told the task and "
-        "the best source, and answers with another one, which is compiled and run in sandboxes, "
-        "goes through the gates, and has to meet the same rule.\n"
+        "With --proposer sources are evolved: a program gets the task and the best source "
+        "and returns another one, which is compiled and run in sandboxes and has to meet "
+        "the same rule.\n"
         "\n"
         "Examples:\n"
         "\n"
@@ -373,7 +366,8 @@ const cli_verb cli_verb_evolve = {
         "  heed evolve --shapes seed --seconds 600\n"
         "  heed evolve 'b1 h1 s64 d64 f32' --proposer regions --trials 20\n"
         "\n"
-        "The exit status is 1 if no kernel ran, and 5 if the champion does not pass all gates.",
+        "The exit status is 1 if no kernel ran, and 5 if the champion does not pass all "
+        "gates.",
     .options = options,
     .run = run_verb,
 };

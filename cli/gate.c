@@ -68,39 +68,36 @@ static const cli_option options[] = {
       .min = 0.1,
       .max = 100,
       .standard = "2",
-      .help = "Slower by more than this fails" },
+      .help = "Slowdown beyond which a problem fails" },
     { .name = "seconds",
       .kind = CLI_REAL,
       .argument = "N",
       .min = 0.01,
       .max = 3600,
       .standard = "2",
-      .help =
-          "How long to time each problem at most; it takes less where the answer is clear. With "
-          "--criteria, so long beside the fastest backend of SDPA, and any that is near it" },
+      .help = "Maximum seconds to time each problem; less where the verdict is clear. With "
+              "--criteria, the seconds beside each backend of SDPA that may be the fastest" },
     { .name = "criteria",
       .kind = CLI_FLAG,
-      .help = "Judge by the classic criteria instead: beside PyTorch's SDPA, spills, bank "
-              "conflicts" },
+      .help = "Judge by fixed criteria instead: beside PyTorch's SDPA, spills, bank conflicts" },
     CLI_OPTION_SHAPES,
     { .name = "peers",
       .kind = CLI_TEXT,
       .argument = "LIST",
       .standard = "torch",
-      .help = "With --criteria, which backends of torch count as SDPA, such as torch-flash; the "
-              "fastest of them counts" },
-    { .name = "allow-ambiguous", .kind = CLI_FLAG, .help = "Let what cannot be told pass" },
+      .help = "With --criteria, the backends of torch that count as SDPA, such as "
+              "torch-flash; the fastest is compared" },
+    { .name = "allow-ambiguous", .kind = CLI_FLAG, .help = "Let AMBIGUOUS problems pass" },
     { .name = "trust-board",
       .kind = CLI_FLAG,
-      .help = "Compile and load the sources of heed that the board has kept, even where others may "
+      .help = "Compile and load sources of heed that the board has kept, even if others may "
               "write to its file" },
     CLI_OPTION_UNSAFE,
     { .name = "no-verify",
       .kind = CLI_FLAG,
-      .help =
-          "Only compare some rows of what is timed, and do not send what is planned through all "
-          "gates of 'heed verify'" },
-    CLI_OPTION_SEED("Of the values, the order of the blocks, and the rows that are compared"),
+      .help = "Compare only some rows of the timed outputs, and skip the gates of 'heed "
+              "verify' for planned kernels" },
+    CLI_OPTION_SEED("Seed of the values, the order of the blocks, and the rows that are compared"),
     CLI_OPTION_KERNEL,
     CLI_OPTION_WISDOM,
     CLI_OPTION_DEVICE,
@@ -117,44 +114,27 @@ const cli_verb cli_verb_gate = {
     .operand_min = 0,
     .operand_max = CLI_ANY,
     .description =
-        "Takes from the board the leaders on this device, rebuilds each of these champions and "
-        "lets "
-        "it and what heed plans now take turns, in blocks of calls on the same values. A champion "
-        "of the kernels that there are now is its kernel and config; one of other code, or with a "
-        "source of its own, is compiled from what the board has kept. The figure of the day when "
-        "it became champion is shown, but nothing "
-        "is compared with it: only what is timed side by side can be.\n"
+        "Rebuilds the champions of the board on this device and times each in turns with "
+        "heed's present plan. Recorded times are shown, not compared. Verdicts, with 99 % "
+        "confidence for all problems together:\n"
         "\n"
-        "The verdicts, with a 99 % confidence for all problems together:\n"
-        "\n"
-        "  PASS       slower by more than --limit has been ruled out\n"
+        "  PASS       a slowdown of more than --limit has been ruled out\n"
         "  SAME       heed plans the champion itself, from the same code\n"
         "  SLOWER     slower by more than --limit\n"
-        "  WRONG      what is timed, or planned, computes the wrong thing\n"
-        "  AMBIGUOUS  it cannot be told, for a reason that is printed\n"
+        "  WRONG      the timed or planned kernel computes a wrong result\n"
+        "  AMBIGUOUS  undecided, for the reason that is printed; more --seconds may help\n"
         "\n"
-        "The exit status is 1 if anything is SLOWER or WRONG. It is 8 if something is AMBIGUOUS, "
-        "or could not be verified: what is not known is no pass. The line says how small a "
-        "slowdown would have been told; more --seconds tell more, and with --allow-ambiguous the "
-        "status is 0. It is 3 where nothing can be judged at all, as without a board. So many "
-        "pairs of blocks as a verdict takes are timed, 8 or more, even past --seconds.\n"
+        "--criteria judges against PyTorch's SDPA instead (docs/gating.md): 10 % faster on "
+        "two problems and 5 % on a third, p90 not worse, no spills, at most 5 % bank "
+        "conflicts.\n"
         "\n"
-        "--criteria judges by what kernels for attention are usually held to, on SPEC, or the "
-        "canonical shapes: at least 10 % faster than SDPA on two problems and 5 % on a third, by "
-        "the median, with the whole interval; the 90th percentile not worse on any; no spills of "
-        "registers; and of the wavefronts of shared memory at most 5 % conflicts of banks, which "
-        "ncu counts. A criterion that cannot be measured here is UNKNOWN, never PASS. The exit "
-        "status is 1 if "
-        "one of them fails, else 3 if one is UNKNOWN or AMBIGUOUS.\n"
+        "Example:\n"
         "\n"
-        "--kernel asks about that kernel in the place of what heed plans.\n"
-        "\n"
-        "Examples:\n"
-        "\n"
-        "  heed gate\n"
         "  heed gate --device cuda --board champions.db --seconds 5\n"
-        "  heed gate --problem causal --limit 5 --json\n"
-        "  heed gate --criteria --device cuda",
+        "\n"
+        "The exit status is 1 if anything is SLOWER or WRONG, or a criterion fails; 8 if "
+        "something is AMBIGUOUS or not verified; 3 if nothing can be judged, or a "
+        "criterion is UNKNOWN or AMBIGUOUS.",
     .options = options,
     .run = run,
 };

@@ -306,14 +306,14 @@ static const cli_option options[] = {
       .letter = 'a',
       .kind = CLI_LIST,
       .argument = "ARCH",
-      .help = "Compile for this architecture, such as sm_89; may be given more than once. Without "
-              "it: sm_80, sm_89 and sm_90" },
+      .help = "Compile for this architecture, such as sm_89; may be given more than once "
+              "[default: sm_80, sm_89 and sm_90]" },
     { .name = "device",
       .letter = 'd',
       .kind = CLI_TEXT,
       .argument = "DEVICE",
-      .help = "Instead of an architecture: this GPU, cuda or cuda:N, and of the kernels the one "
-              "that 'heed plan' takes for the problem there" },
+      .help = "Use this GPU, cuda or cuda:N, instead of an architecture, and the kernel that "
+              "'heed plan' chooses there" },
     CLI_OPTION_SHAPES,
     CLI_OPTION_KERNEL,
     { .name = "configs",
@@ -321,8 +321,8 @@ static const cli_option options[] = {
       .argument = "WHICH",
       .choices = configs,
       .standard = "best",
-      .help = "Which configs of a kernel without one: that with the least predicted time, or all "
-              "that planning looks at and the architecture can hold" },
+      .help = "Configs of a kernel that is named without one: the one with the least "
+              "predicted time, or all that planning considers and that fit the architecture" },
     { .name = "define",
       .letter = 'D',
       .kind = CLI_LIST,
@@ -366,11 +366,11 @@ static const cli_option options[] = {
               "memory, and report no finding for it" },
     { .name = "loops",
       .kind = CLI_FLAG,
-      .help = "Also list the loops of each kernel, but for those that only wait" },
+      .help = "Also list the loops of each kernel, except those that only wait" },
     { .name = "no-code",
       .kind = CLI_FLAG,
       .help = "Do not disassemble, which takes half a second a kernel" },
-    { .name = "strict", .kind = CLI_FLAG, .help = "Fail because of warnings too" },
+    { .name = "strict", .kind = CLI_FLAG, .help = "Also fail for warnings" },
     { .name = NULL },
 };
 
@@ -381,35 +381,22 @@ const cli_verb cli_verb_inspect = {
     .operands = "SPEC...|FILE...",
     .operand_max = CLI_ANY,
     .description =
-        "Compiles kernels with NVRTC, which needs no GPU, and reads from the machine code itself "
-        "what a launch takes: registers, spills and stack per thread, static and dynamic shared "
-        "memory per block, and from these how many blocks and warps a multiprocessor holds at a "
-        "time and what keeps it from holding more.\n"
+        "Compiles kernels with NVRTC and reads the machine code: registers, spills, stack "
+        "and shared memory, how many blocks and warps fit on a multiprocessor, and what "
+        "limits them. With nvdisasm or cuobjdump it also counts the instructions of each "
+        "class, in all and in the main loops.\n"
         "\n"
-        "If nvdisasm or cuobjdump is found, the instructions are counted by what they do, in all "
-        "and inside the main loops, those with the most work: products on tensor cores, accesses "
-        "to shared, local and global memory, asynchronous copies, barriers, conversions, "
-        "exponentials. Without, that is unknown, and so is what follows from it.\n"
+        "Rules turn these facts into findings: faults are always wrong, warnings mostly "
+        "are, notes occur in fast kernels as well. docs/inspecting.md lists them.\n"
         "\n"
-        "Rules turn these facts into findings with fixed names: faults, which are always wrong; "
-        "warnings, which mostly are; and notes, which fast kernels may have as well. "
-        "docs/inspecting.md has them all.\n"
-        "\n"
-        "With a SPEC, a problem as 'heed plan' takes it, those of heed's kernels that can do it "
-        "on the architecture are compiled for it. The predicted time is a cost model's, not a "
-        "measured one, and is that of the best device of the architecture that heed knows; the "
-        "roofline is the time that no kernel can go below there, from the device's data sheet: "
-        "its matrix rate and its bandwidth.\n"
-        "\n"
-        "A FILE is a cubin, or a source, which ends in .cu or comes through a pipe and may include "
-        "files beside it, those of "
-        "--include and the CUDA toolkit's, and the headers of heed's own kernels.\n"
+        "For a SPEC, as in 'heed plan', heed's kernels that support it on the architecture "
+        "are compiled; the predicted time is that of the cost model, the roofline that of "
+        "the data sheet. A FILE is a cubin, or a CUDA source, which ends in .cu or comes "
+        "through a pipe.\n"
         "\n"
         "Examples:\n"
         "\n"
         "  heed inspect --arch sm_89 'b2 h8 s512 d64 f16 causal'\n"
-        "  heed inspect --arch sm_89 --configs shipped --shapes shapes/seed.txt\n"
-        "  heed inspect --device cuda 'b2 h8 s512 d64 f16 causal'\n"
         "  heed inspect --arch sm_89 mine.cu -D TILE=64\n"
         "  heed inspect --threads 128 --smem 49152 --grid 64 mine.cubin\n"
         "\n"

@@ -72,8 +72,8 @@ static const cli_option options[] = {
       .argument = "WHICH",
       .choices = caches,
       .standard = "flush",
-      .help = "Of counters: empty the device's caches before each pass, or keep what the pass "
-              "before left there" },
+      .help = "For counters: empty the device's caches before each pass, or keep what the "
+              "previous pass left there" },
     { .name = "ncu",
       .kind = CLI_PATH,
       .argument = "FILE",
@@ -84,13 +84,13 @@ static const cli_option options[] = {
       .min = 1,
       .max = 86400,
       .standard = "120",
-      .help = "How long ncu may take for a problem" },
+      .help = "Time limit of ncu for one problem" },
     { .name = "read",
       .letter = 'r',
       .kind = CLI_PATH,
       .argument = "FILE",
-      .help = "Read what ncu --csv --page raw printed earlier, maybe elsewhere, in the place of "
-              "profiling; - is the standard input" },
+      .help = "Read recorded output of ncu --csv --page raw instead of profiling; - is the "
+              "standard input" },
     { .name = "scaling",
       .kind = CLI_FLAG,
       .help = "Time the problem as batch, heads and lengths double, and say where the time grows "
@@ -101,18 +101,18 @@ static const cli_option options[] = {
       .min = 2,
       .max = 20,
       .standard = "4",
-      .help = "Of --scaling: sizes of each kind, the given one among them" },
+      .help = "With --scaling: number of sizes of each kind, the given one included" },
     { .name = "seconds",
       .kind = CLI_REAL,
       .argument = "S",
       .min = 0.001,
       .max = 3600,
       .standard = "0.2",
-      .help = "Of --scaling: time to measure each size" },
+      .help = "With --scaling: seconds to measure each size" },
     { .name = "timeline",
       .kind = CLI_FLAG,
-      .help = "Time single calls one after another: the host's part, the device's, and the gap "
-              "between" },
+      .help = "Time single calls one after another: the host's share, the device's, and the "
+              "gap between them" },
     { .name = "calls",
       .letter = 'n',
       .kind = CLI_INTEGER,
@@ -120,7 +120,7 @@ static const cli_option options[] = {
       .min = 2,
       .max = 1000,
       .standard = "10",
-      .help = "Of --timeline: how many" },
+      .help = "With --timeline: number of calls" },
     CLI_OPTION_DEVICE,
     CLI_OPTION_THREADS,
     CLI_OPTION_CPU,
@@ -135,33 +135,25 @@ const cli_verb cli_verb_profile = {
     .operands = "SPEC...",
     .operand_max = CLI_ANY,
     .description =
-        "Has ncu, NVIDIA's Nsight Compute, count in hardware what the planned kernel does with a "
-        "problem, and shows it beside the gates that are usual: SM busy 70 %, issue slots 60 %, 2 "
-        "eligible warps, occupancy 20 %, coalescing 80 %, bank conflicts and spills about none. "
-        "They are a diagnosis; with --gate they decide the exit status. The gates that count "
-        "instructions and warps are off for kernels whose products run by themselves, as from "
-        "compute capability 9.0 on: such a kernel may be the fastest and issue little.\n"
+        "Runs the planned kernel under Nsight Compute (ncu) and shows its hardware "
+        "counters beside the usual gates: SM busy 70 %, issue slots 60 %, 2 eligible "
+        "warps, occupancy 20 %, coalescing 80 %, almost no bank conflicts or spills. Gates "
+        "that count instructions and warps are off for kernels with asynchronous products. "
+        "Without ncu, or its permission, counters are UNKNOWN, with a remedy.\n"
         "\n"
-        "Counters need permission: where ncu is refused it, or is not there, everything is UNKNOWN "
-        "and the answer says what to do about it. A metric that this ncu does not have is UNKNOWN "
-        "alone. The duration is ncu's, with the device's caches emptied before each pass; 'heed "
-        "bench' measures.\n"
-        "\n"
-        "--scaling needs no ncu and works on CPUs too. It doubles the batch, the heads and the "
-        "lengths, one at a time, and compares how the time grows with the operations, the bytes "
-        "and, on a GPU, the waves of blocks; what grows far faster is named with the likely cause. "
-        "--timeline shows single calls as they come.\n"
+        "--scaling needs no ncu and works on CPUs too: it doubles batch, heads and "
+        "lengths, one at a time, and reports where the time grows faster than the work. "
+        "--timeline shows single calls.\n"
         "\n"
         "Examples:\n"
         "\n"
         "  heed profile 'b2 h8 s512 d64 f16'\n"
         "  heed profile --gate --kernel fwd_16bit_sm80_mma --shapes seed\n"
         "  heed profile --scaling 'b1 h8 s512 d64 f16'\n"
-        "  heed profile --timeline --device cpu 'b1 h4 s64 d64 f32'\n"
         "  ncu --csv --page raw --set full ./program | heed profile --read -\n"
         "\n"
-        "The exit status is 1 if a gate fails with --gate, or if --scaling finds something; 3 if "
-        "nothing could be counted.",
+        "The exit status is 1 if a gate fails with --gate, or if --scaling has a finding; "
+        "3 if nothing could be counted.",
     .options = options,
     .run = run,
 };

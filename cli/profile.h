@@ -15,11 +15,11 @@
  * heed_plan_create() does, or why the source cannot be read. */
 heed_status profile_plan(const cli_args *args, heed_context *context, const heed_problem *problem,
                          heed_plan **plan);
-#define PROFILE_OPTION_SOURCE                                                                  \
-    {                                                                                          \
-        .name = "source", .kind = CLI_PATH, .argument = "FILE",                                \
-        .help = "Use this CUDA source, which you trust, in the place of the kernel's own, in " \
-                "the same config and launched in the same way"                                 \
+#define PROFILE_OPTION_SOURCE                                                               \
+    {                                                                                       \
+        .name = "source", .kind = CLI_PATH, .argument = "FILE",                             \
+        .help = "Use this CUDA source, which you trust, instead of the kernel's own, with " \
+                "the same config and launch"                                                \
     }
 
 /* -------------------------------------------------------------------------- */

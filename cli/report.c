@@ -111,15 +111,15 @@ static const cli_option options[] = {
       .letter = 'o',
       .kind = CLI_PATH,
       .argument = "FILE",
-      .help = "Write to FILE, which is replaced as a whole or left as it was [default, and -: "
+      .help = "Write to FILE, which is replaced as a whole or not at all [default, and -: "
               "standard output]" },
     { .name = "markdown",
       .letter = 'm',
       .kind = CLI_FLAG,
-      .help = "Write Markdown, without the drawings, in the place of a web page" },
+      .help = "Write Markdown, without the drawings, instead of a web page" },
     { .name = "brief",
       .kind = CLI_FLAG,
-      .help = "Write a short Markdown table for each record and nothing else, as a README has it" },
+      .help = "Write only a short Markdown table for each record, for a README" },
     { .name = "title",
       .kind = CLI_TEXT,
       .argument = "TEXT",
@@ -135,30 +135,24 @@ const cli_verb cli_verb_report = {
     .operands = "[RECORD | FOLDER]...",
     .operand_max = CLI_ANY,
     .description =
-        "Writes one web page that needs nothing but itself: no scripts, no other files, no "
-        "network; "
-        "light or dark as its reader likes, and fit for paper. It is about the records of 'heed "
-        "bench --record', and about the board with --board or where no record is named.\n"
+        "Writes one self-contained web page, without scripts or network, about records of "
+        "'heed bench --record', or about the board with --board or where no record is "
+        "named.\n"
         "\n"
-        "A record is a JSON file. Of a folder, the newest date of each device is taken; of several "
-        "records of one day that have a problem, the last one counts. For each the page says on "
-        "what machine, with what driver, commit and software it was made; shows heed against each "
-        "rival with ratio, interval and verdict, the share of the device's limit and what binds; "
-        "and notes what speaks against the figures: throttling, other programs, noise, changes on "
-        "top of the commit, outputs that nobody checked.\n"
+        "Of a FOLDER the newest date of each device is taken; of several records of one "
+        "day that have a problem, the last one counts. The page shows machine, software "
+        "and commit; heed against each rival with ratio, interval and verdict; the share "
+        "of the device's limit and the unit that binds; and doubts: throttling, other "
+        "programs, noise, uncommitted changes, unchecked outputs. Two records of one "
+        "device are compared as history, without verdicts.\n"
         "\n"
-        "Two records of one device are also put beside each other, before and after. That is "
-        "history: nothing in it was measured side by side, so it has no verdicts.\n"
-        "\n"
-        "Of the board it shows the leaders, how the best of each problem came about, the verdicts "
-        "of "
-        "all trials, and those that none beats in time, registers and shared memory.\n"
+        "Of the board it shows the leaders and their history, the verdicts of all trials, "
+        "and the trials that no other beats in time, registers and shared memory.\n"
         "\n"
         "Examples:\n"
         "\n"
         "  heed report -o report.html benchmarks\n"
         "  heed report -o change.html before.json after.json\n"
-        "  heed report --board run/board.db -o board.html\n"
         "  heed report --brief benchmarks >>README.md\n"
         "\n"
         "The exit status is 7 if a record or the board is damaged or of another schema.",

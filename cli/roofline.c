@@ -82,12 +82,12 @@ static const cli_option options[] = {
               "model's" },
     { .name = "fresh",
       .kind = CLI_FLAG,
-      .help = "Measure the ceilings again, whatever is in the cache" },
+      .help = "Measure the ceilings again, even if they are in the cache" },
     { .name = "judge",
       .kind = CLI_FLAG,
-      .help =
-          "Judge the cost model: times the points of --space on the problems, without them on "
-          "the canonical ones, and prints how well predictions and times agree in their order" },
+      .help = "Judge the cost model: time the points of --space on the problems [default: "
+              "the canonical ones], and print how well predictions and times agree in their "
+              "order" },
     { .name = "space",
       .kind = CLI_PATH,
       .argument = "SPACE",
@@ -96,8 +96,8 @@ static const cli_option options[] = {
     { .name = "trials",
       .kind = CLI_PATH,
       .argument = "FILE",
-      .help = "With --judge, run nothing and take the times from FILE, which 'heed sweep --record' "
-              "has made" },
+      .help = "With --judge, run nothing and take the times from FILE, a record of 'heed "
+              "sweep --record'" },
     CLI_OPTION_DEVICE,
     CLI_OPTION_THREADS,
     CLI_OPTION_CPU,
@@ -111,29 +111,22 @@ const cli_verb cli_verb_roofline = {
     .operands = "[SPEC]...",
     .operand_max = CLI_ANY,
     .description =
-        "Measures what this device can do at best, by kernels that do nothing else: products of "
-        "matrices, exponentials, multiply-adds, reading and copying memory, reading the cache, and "
-        "starting kernels. From that follows the floor of each problem, the time that no exact "
-        "kernel can go below here, and which unit binds: the one that takes longest for what "
-        "cannot be left out, everything else beside it. Cold means that the tensors come out of "
-        "memory; hot, out of the cache if they fit.\n"
+        "Measures the limits of this device with kernels that do nothing else: matrix "
+        "products, exponentials, multiply-adds, reads and copies of memory, reads of the "
+        "cache, and launches. From these follows each problem's floor, the least time of "
+        "any exact kernel here, and the unit that binds. Cold: tensors come from memory; "
+        "hot: from the cache if they fit. The results are cached (HEED_CACHE) for each "
+        "device, driver and number of threads.\n"
         "\n"
-        "The ceilings are kept in the cache's folder (HEED_CACHE) for each device, driver and "
-        "number of threads. 'heed bench' sets its times beside these floors.\n"
-        "\n"
-        "With --machine nothing is measured: the ceilings are those of a data sheet, and beside "
-        "the floor stands what heed would take there and how long by the cost model. 'heed "
-        "inspect' compiles it.\n"
-        "\n"
-        "With --judge the cost model is judged by Spearman's rank correlation of predicted and "
-        "measured times over many configs: 1 means that it puts them in the right order.\n"
+        "With --machine the limits are those of a data sheet, and the config that heed "
+        "would choose there is shown with its predicted time. With --judge the cost model "
+        "is judged by Spearman's rank correlation of predicted and measured times of many "
+        "configs: 1 is the right order.\n"
         "\n"
         "Examples:\n"
         "\n"
         "  heed roofline b2 h8 s512 d64 f16\n"
-        "  heed roofline --shapes seed --fresh\n"
         "  heed roofline --machine L4 --shapes shapes/seed.txt\n"
-        "  heed roofline --judge --space sweep90\n"
         "  heed roofline --judge --machine H200 --trials tests/data/trials/sweep90-h200.txt\n"
         "\n"
         "The exit status is 1 if the correlation is less than 0.7.",

@@ -290,7 +290,7 @@ static const cli_option options[] = {
     { .name = "tensors",
       .kind = CLI_PATH,
       .argument = "FILE",
-      .help = "Instead of these three: a .safetensors file with arrays named q, k and v" },
+      .help = "A .safetensors file with arrays named q, k and v, instead of --q, --k and --v" },
     { .name = "prefix",
       .letter = 'p',
       .kind = CLI_TEXT,
@@ -336,24 +336,23 @@ const cli_verb cli_verb_run = {
     .name = "run",
     .summary = "compute attention of arrays in files",
     .description =
-        "Reads Q, K and V, computes O = softmax(scale * Q K^T + mask) V, and writes O, and the LSE "
-        "if wanted. The arrays have "
-        "the shape [batch, seq, heads, dim], the last dimension contiguous, or, with --layout "
-        "bhsd, [batch, heads, seq, dim], which is PyTorch's order, and O then has it too; K and V "
-        "may have fewer "
-        "heads than Q, if their "
-        "number divides that of Q, and V a dim of its own.\n"
+        "Reads Q, K and V, computes O = softmax(scale * Q K^T + mask) V, and writes O and, "
+        "with --lse, the LSE. Arrays are [batch, seq, heads, dim] or, with --layout bhsd, "
+        "PyTorch's [batch, heads, seq, dim]; the last dimension is contiguous. K and V may "
+        "have fewer heads than Q, if their number divides that of Q, and V may have "
+        "another head dim.\n"
         "\n"
-        "NumPy's format has no bfloat16: O of that type is written as 16-bit integers, the upper "
-        "halves of float32. Files are "
-        "written beside their place and then renamed, so that nobody sees half of one.\n"
+        "NumPy has no bfloat16: O of that type is written as 16-bit integers, the upper "
+        "halves of float32. A file is written under another name and then renamed, so that "
+        "no partial file appears.\n"
         "\n"
-        "The time that is printed is that of one call, the first one; 'heed bench' measures.\n"
+        "The printed time is that of the first and only call; 'heed bench' measures.\n"
         "\n"
         "Examples:\n"
         "\n"
         "  heed run --q Q.npy --k K.npy --v V.npy --mask causal --out O.npy\n"
         "  heed run --layout bhsd --q Q.npy --k K.npy --v V.npy --out O.npy\n"
+        ""
         "  heed run --tensors capture.safetensors --prefix layer0. --out O.npy --lse LSE.npy",
     .options = options,
     .run = run,

@@ -367,7 +367,7 @@ static const cli_option options[] = {
       .kind = CLI_LIST,
       .argument = "NAME",
       .help = "Leave this gate out, and see what survives; may be given more than once" },
-    CLI_OPTION_SEED("Seed of all that is random"),
+    CLI_OPTION_SEED("Seed of everything that is random"),
     { .name = "jobs",
       .letter = 'j',
       .kind = CLI_INTEGER,
@@ -402,15 +402,14 @@ const cli_verb cli_verb_selftest = {
     .operands = "[KERNEL]",
     .operand_max = 1,
     .description =
-        "Lets a suite of kernels through the gates of 'heed verify' of which it is known whether "
-        "they are right. Mutants are wrong on purpose: they average V, halve the logits, mask one "
-        "key too many, forget to rescale, write past the end; or they cheat: they give an earlier "
-        "answer for tensors at the same addresses, work only while they are watched, round to "
-        "eight bits. Every mutant must be killed by a gate. Controls are odd but honest, and "
-        "every one must be accepted by all gates.\n"
+        "Runs the gates of 'heed verify' on kernels that are known to be right or wrong. "
+        "Mutants are wrong on purpose (they average V, halve the logits, mask one key too "
+        "many, write past the end), or cheat (they return an earlier answer for the same "
+        "addresses, work only while they are watched, round to eight bits); a gate must "
+        "kill each. Controls are unusual but right, and all gates must accept them.\n"
         "\n"
-        "Prints how many mutants each gate kills, and how many no other gate would have. With "
-        "KERNEL only that one is tried.\n"
+        "Prints how many mutants each gate kills, and how many it alone kills. With KERNEL "
+        "only that one is tried.\n"
         "\n"
         "Examples:\n"
         "\n"
@@ -419,8 +418,8 @@ const cli_verb cli_verb_selftest = {
         "  heed selftest half-the-logits\n"
         "  heed selftest --device cuda\n"
         "\n"
-        "The exit status is 0 only if all mutants were killed and all controls accepted, else 1. "
-        "Results of gates that fail this are not to be trusted.",
+        "The exit status is 0 if all mutants were killed and all controls accepted, else "
+        "1: then the gates' results are not to be trusted.",
     .options = options,
     .run = run,
 };

@@ -278,8 +278,8 @@ static const cli_option options[] = {
       .letter = 'o',
       .kind = CLI_PATH,
       .argument = "FILE",
-      .help = "Append every trial to FILE, and take what stands there already as known: so an "
-              "interrupted sweep is resumed, by the same command" },
+      .help = "Append every trial to FILE, and reuse those that it has, so that the same "
+              "command resumes an interrupted sweep" },
     CLI_OPTION_BOARD,
     { .name = "no-board", .kind = CLI_FLAG, .help = "Keep no trial on the board" },
     { .name = "replay",
@@ -299,19 +299,19 @@ static const cli_option options[] = {
       .min = 0.01,
       .max = 1000,
       .standard = "5",
-      .help = "With --replay, how near to the best time it has to come" },
+      .help = "With --replay, how near to the best time a strategy has to come" },
     { .name = "noise",
       .kind = CLI_REAL,
       .argument = "PERCENT",
       .min = 0,
       .max = 100,
       .standard = "0",
-      .help = "With --replay, standard deviation to disturb the recorded times with" },
+      .help = "With --replay, standard deviation of noise that is added to the recorded times" },
     { .name = "static",
       .kind = CLI_TEXT,
       .argument = "ARCH",
-      .help = "Run nothing: compile every point for an architecture such as sm_90, without a GPU, "
-              "and say what it takes and which points are pruned" },
+      .help = "Run nothing: compile every point for an architecture such as sm_90, without a "
+              "GPU, and print its resource usage and which points are pruned" },
     { .name = "spills",
       .kind = CLI_INTEGER,
       .argument = "BYTES",
@@ -324,10 +324,10 @@ static const cli_option options[] = {
       .help = "Rotate through copies of the tensors that exceed every cache" },
     { .name = "no-compare",
       .kind = CLI_FLAG,
-      .help = "Do not time the best point beside what heed plans" },
+      .help = "Do not time the best point beside heed's plan" },
     { .name = "no-verify",
       .kind = CLI_FLAG,
-      .help = "Do not let the best points through all gates of heed verify" },
+      .help = "Do not run the best points through all gates of 'heed verify'" },
     CLI_OPTION_KERNEL,
     CLI_OPTION_DEVICE,
     CLI_OPTION_THREADS,
@@ -343,28 +343,25 @@ const cli_verb cli_verb_sweep = {
     .operand_min = 1,
     .operand_max = CLI_ANY,
     .description =
-        "Searches the points of SPACE, a text file that names a kernel, knobs with their values, "
-        "and what must hold between them; sweep90, mma, wgmma, cpu_tile and cpu_few come with "
-        "heed. Each point is timed on every problem; the best has the least geometric mean of the "
-        "times.\n"
+        "Searches the points of SPACE, a text file that names a kernel, its knobs with "
+        "their values, and constraints; sweep90, mma, wgmma, cpu_tile and cpu_few come "
+        "with heed. Each point is timed on every problem; the best has the least geometric "
+        "mean.\n"
         "\n"
-        "For a GPU, points are compiled on all cores while the device is busy with others, and "
-        "what spills registers, or does not fit, is pruned before it is launched. The output of "
-        "every point is checked on some rows when it is first timed. In the end the best few are "
-        "timed again, longer, for luck to have no say, and go through all gates of 'heed verify'; "
-        "the best of these is timed in turns with what heed plans by itself. Every trial is put "
-        "on the board (see 'heed board') before the next one begins, and an interrupted sweep is "
-        "resumed by the same command.\n"
+        "For a GPU, points are compiled on all cores while others run, and those that "
+        "spill registers or do not fit are pruned before launch. The output of each point "
+        "is checked on some rows. In the end the best few are timed again, longer, and go "
+        "through all gates of 'heed verify'; the best of these is timed in turns with "
+        "heed's plan. Every trial is put on the board (see 'heed board') before the next "
+        "one begins, and the same command resumes an interrupted sweep.\n"
         "\n"
         "Examples:\n"
         "\n"
         "  heed sweep cpu_tile 'b1 h8 s512 d64 f32' --trials 20\n"
         "  heed sweep sweep90 --shapes seed --strategy exhaustive --record trials.txt\n"
-        "  heed sweep sweep90 --replay trials.txt\n"
         "  heed sweep sweep90 'b2 h8 s512 d64 f16' --static sm_90\n"
         "\n"
-        "The exit status is 1 if no point ran, and 5 if one that was the best so far is wrong: "
-        "then the "
+        "The exit status is 1 if no point ran, and 5 if the best one was wrong: then the "
         "next one is shown.",
     .options = options,
     .run = run_verb,

@@ -132,15 +132,16 @@ static const cli_option options[] = {
       .min = 0.01,
       .max = 1e7,
       .standard = "60",
-      .help = "Time for everything: rivals, searches, comparisons, gates, all problems together" },
+      .help = "Seconds for everything: rivals, searches, comparisons and gates of all "
+              "problems together" },
     { .name = "trials",
       .letter = 'n',
       .kind = CLI_INTEGER,
       .argument = "N",
       .min = 1,
       .max = 1048576,
-      .help = "Points to launch for each problem at most, by sweep and evolution together; without "
-              "it as many as there is time for" },
+      .help = "Maximum number of points to launch for each problem, by sweep and evolution "
+              "together [default: as many as there is time for]" },
     { .name = "space",
       .kind = CLI_PATH,
       .argument = "SPACE",
@@ -151,7 +152,7 @@ static const cli_option options[] = {
       .min = 0.01,
       .max = 3600,
       .standard = "2",
-      .help = "How long the best of a search and the champion take turns at most, twice" },
+      .help = "Maximum seconds to compare the best of a search with the champion, twice" },
     { .name = "rivals",
       .kind = CLI_REAL,
       .argument = "S",
@@ -166,7 +167,7 @@ static const cli_option options[] = {
     { .name = "cold",
       .kind = CLI_FLAG,
       .help = "Rotate through copies of the tensors that exceed every cache" },
-    CLI_OPTION_SEED("Of the searches, the values, and the order of the blocks"),
+    CLI_OPTION_SEED("Seed of the searches, the values, and the order of the blocks"),
     CLI_OPTION_INSIGHTS,
     CLI_OPTION_UNSAFE,
     CLI_OPTION_BOARD,
@@ -185,47 +186,28 @@ const cli_verb cli_verb_tune = {
     .operand_min = 0,
     .operand_max = CLI_ANY,
     .description =
-        "Times what there is, beside its rivals: the champion of the board for each problem, or "
-        "what heed plans. Then sweeps the spaces of all kernels that can do the problem, as 'heed "
-        "sweep' does, and evolves the best that was found, as 'heed evolve' does, measuring what "
-        "binds "
-        "it. The winner "
-        "takes turns with the champion. It becomes the "
-        "champion if it is FASTER by 3 %, with 99 % confidence for all problems together, and "
-        "that once more on fresh samples, and passes all gates of 'heed verify'. The "
-        "new champions are timed beside the rivals again, and champions that were not beaten go "
-        "through the gates too. Without a problem it is the canonical "
-        "shapes, --shapes seed, that are tuned for.\n"
+        "Times the champion of each problem, or heed's plan, beside its rivals; then "
+        "sweeps the spaces of all kernels that support the problem, and evolves the best "
+        "config. The winner is timed in turns with the champion and replaces it if it is "
+        "FASTER by 3 %, with 99 % confidence for all problems together, again on fresh "
+        "samples, and passes all gates of 'heed verify'. Without a problem the list seed "
+        "is tuned for. If nothing is faster, heed says so.\n"
         "\n"
-        "All of this is done in --seconds; what is under way then is finished: the start of a "
-        "rival, one problem beside one rival, one point compiled and timed, or one problem's "
-        "comparison. A verification is broken off. Steps without time are named: a champion "
-        "is then 'not verified'.\n"
+        "All of this takes --seconds; only the step under way is finished. Steps for which "
+        "no time was left are named. A user's source that leads the board is challenged as "
+        "well, in a sandbox.\n"
         "\n"
-        "Where a user's source leads the board, heed cannot plan it: the winner meets "
-        "it "
-        "all the same, twice, and takes its title if it is FASTER by 3 % both times. A source in C "
-        "runs in a sandbox then, one in CUDA is compiled with the headers of its day and goes "
-        "through the gates first. If that cannot be done here, it says why.\n"
-        "\n"
-        "Everything is on the board: each trial before the next one begins. So after Ctrl-C, or a "
-        "kill, the same command goes on where it stopped. With --wisdom what was proved best for "
-        "each "
-        "problem, new or not, is in that file, and heed plans it from then on; 'heed wisdom "
-        "export' makes wisdom from the "
-        "board at any time.\n"
-        "\n"
-        "Where nothing is faster it says so: heed's own choices are good, and noise is no "
-        "improvement.\n"
+        "Every trial is put on the board before the next one begins, so the same command "
+        "resumes after an interruption. --wisdom saves the best proven kernel of each "
+        "problem for planning.\n"
         "\n"
         "Examples:\n"
         "\n"
-        "  heed tune\n"
         "  heed tune --seconds 600 --wisdom heed.wisdom 'b1 h8 s512 d64 f32'\n"
         "  heed tune --shapes rivals --device cuda --peers torch-flash,torch-cudnn --cold\n"
         "\n"
-        "The exit status is 0 with an improvement or without one, and 5 if a kernel that was timed "
-        "or found computes the wrong thing.",
+        "The exit status is 0 with or without an improvement, and 5 if a kernel computes a "
+        "wrong result.",
     .options = options,
     .run = run,
 };

@@ -221,27 +221,23 @@ static const cli_option options[] = {
       .letter = 'g',
       .kind = CLI_LIST,
       .argument = "NAME",
-      .help = "Ask this gate alone; may be given more than once" },
-    CLI_OPTION_SEED("Seed of all that is random"),
+      .help = "Run only this gate; may be given more than once" },
+    CLI_OPTION_SEED("Seed of everything that is random"),
     { .name = "strict",
       .kind = CLI_FLAG,
-      .help = "A batch element must come out alone as it does in its batch to the last bit" },
+      .help = "Require that a batch element computed alone has the same bits as in its batch" },
     { .name = "all-rows",
       .kind = CLI_FLAG,
-      .help =
-          "Compare every row with the reference, however long that takes, not a sample of those "
-          "of large problems" },
+      .help = "Compare every row with the reference, of large problems too, not a sample" },
     { .name = "once",
       .kind = CLI_FLAG,
-      .help =
-          "Verify a kernel in one config once per problem, under the fewest CPU features that let "
-          "it run, rather than under all" },
+      .help = "Verify each kernel once per problem, under the fewest CPU features that it "
+              "needs, not under every level" },
     { .name = "proof",
       .kind = CLI_FLAG,
-      .help = "Take all cases that are required for ranking: every kind of values for every "
-              "problem, all rows "
-              "of those that are not large, and four drawn neighbours of each problem. A case that "
-              "is skipped proves nothing, and the exit status is 4" },
+      .help = "Run all cases that ranking requires: every kind of values for every problem, "
+              "all rows except of large problems, and four random neighbours of each "
+              "problem. If a case is skipped, the exit status is 4" },
     { .name = "quick",
       .kind = CLI_FLAG,
       .help = "Use two kinds of values for every problem, the normal one and another one in turn, "
@@ -253,22 +249,21 @@ static const cli_option options[] = {
       .min = 0.001,
       .max = 1e6,
       .standard = "10",
-      .help = "Skip what would take a kernel longer than this by its own estimate" },
+      .help = "Skip cases that take longer than SECONDS by the kernel's own estimate" },
     { .name = "deadline",
       .kind = CLI_INTEGER,
       .argument = "SECONDS",
       .min = 1,
       .max = 86400,
       .standard = "300",
-      .help = "A kernel that has not finished after this time has failed" },
+      .help = "A kernel that has not finished after SECONDS has failed" },
     { .name = "together",
       .kind = CLI_FLAG,
-      .help = "Run everything in this process, where a debugger can see it: a crash ends it" },
+      .help = "Run everything in this process, for a debugger; a crash ends it" },
     { .name = "exact",
       .kind = CLI_FLAG,
-      .help = "On a device, make each tensor an allocation without a byte to spare and leave the "
-              "workspace as it is, so that compute-sanitizer sees all there is to see; with "
-              "--together" },
+      .help = "On a device, allocate each tensor without a spare byte and leave the "
+              "workspace as it is, for compute-sanitizer; with --together" },
     { .name = "tensors",
       .kind = CLI_PATH,
       .argument = "FILE",
@@ -280,7 +275,7 @@ static const cli_option options[] = {
     { .name = "q",
       .kind = CLI_PATH,
       .argument = "FILE",
-      .help = "Values of Q in a .npy file instead" },
+      .help = "Values of Q, a .npy file, instead of --tensors" },
     { .name = "k", .kind = CLI_PATH, .argument = "FILE", .help = "Values of K" },
     { .name = "v", .kind = CLI_PATH, .argument = "FILE", .help = "Values of V" },
     CLI_OPTION_LAYOUT,
@@ -308,34 +303,26 @@ const cli_verb cli_verb_verify = {
     .operands = "SPEC...",
     .operand_max = CLI_ANY,
     .description =
-        "Runs every kernel on every problem with several kinds of values, under every level of CPU "
-        "features that the machine has, and lets the results through gates: the error against a "
-        "float64 reference, measured by that of a naive implementation in the same precision; "
-        "properties of attention, such as linearity in V; that nothing outside of the outputs was "
-        "touched; that every output was written; that NaN stay where they belong; and more.\n"
+        "Runs every kernel on every problem with several kinds of values, under each level "
+        "of CPU features of this machine, and checks the results with gates: the error "
+        "against a float64 reference, properties of attention such as linearity in V, "
+        "writes outside the outputs, NaN, and more (--list).\n"
         "\n"
-        "Tensors lie against unmapped pages, inputs are read-only, and each problem is verified in "
-        "a "
-        "process of its own, so that a crash is a failure with a name. On a CUDA device its own "
-        "kernels are verified; inputs can be written to there, which shows afterwards, and a "
-        "process has as many problems as it survives.\n"
+        "Each problem runs in a process of its own, between unmapped pages and with "
+        "read-only inputs, so that a crash is a failure with a name. With --source a "
+        "kernel of your own is verified in a sandbox.\n"
         "\n"
-        "With --source a kernel of your own is verified, in a sandbox and as strictly as one that "
-        "is "
-        "to be ranked, beside the kernel that heed plans.\n"
-        "\n"
-        "A failure says which gate failed, and prints the command that repeats it. A skipped "
-        "verification is one that the kernel cannot do, or that has no values of the kind.\n"
+        "A failure names the gate and prints the command that repeats it. A skipped case "
+        "is one that the kernel does not support, or for which there are no values of that "
+        "kind.\n"
         "\n"
         "Examples:\n"
         "\n"
         "  heed verify 'b2 h4/2 s100/130 d64 f16 causal=br'\n"
         "  heed verify --source mine.c 'b1 h8 s512 d64 f32 causal'\n"
         "  heed verify --shapes shapes/edge.txt --cpu avx2 --inputs normal\n"
-        "  heed verify --kernel fwd_any_scalar_row --gate error 'b1 h8 s512 d64 f32'\n"
         "\n"
-        "The exit status is 5 if a gate failed, and 4 if a source is unfit: it does not compile, "
-        "or "
+        "The exit status is 5 if a gate fails, and 4 if a source does not compile or "
         "refuses a problem.",
     .options = options,
     .run = run,

@@ -181,8 +181,8 @@ static const cli_option options[] = {
     CLI_OPTION_BOARD,
     { .name = "stale",
       .kind = CLI_FLAG,
-      .help = "Of export: also take figures of another build of heed, or of another driver or "
-              "compiler, which may be out of date" },
+      .help = "With export: also take figures of another build of heed, driver or compiler, "
+              "which may be out of date" },
     CLI_OPTION_WISDOM,
     CLI_OPTION_DEVICE,
     CLI_OPTION_THREADS,
@@ -198,19 +198,17 @@ const cli_verb cli_verb_wisdom = {
     .operand_min = 1,
     .operand_max = CLI_ANY,
     .description =
-        "Wisdom is a text that tells planning which kernel and config is the fastest for a problem "
-        "on this machine. It can only choose among the kernels that heed has.\n"
+        "Wisdom is a text that tells planning the fastest kernel and config for a problem "
+        "on this machine. It can only choose among heed's own kernels.\n"
         "\n"
-        "export takes from the board the leaders on this device, with as many threads, and prints "
-        "them "
-        "as wisdom, or adds them to the file of --wisdom. Where there are figures for cold and for "
-        "hot buffers those for cold ones count. import adds the lines of other files that are for "
-        "this machine to that of --wisdom. Wisdom chooses among heed's own kernels: where a user's "
-        "source "
-        "leads the best of heed's own is taken, and a warning says so.\n"
+        "export takes the board's leaders on this device, with as many threads, and prints "
+        "them as wisdom, or adds them to the file of --wisdom. Figures for cold buffers "
+        "come before those for hot ones. Where a user's source leads, the best of heed's "
+        "own kernels is taken, with a warning. import adds the lines of other files that "
+        "are for this machine to the file of --wisdom.\n"
         "\n"
-        "show prints each line of a file, and whether it is used here or which field differs. "
-        "check prints only those that are not used.\n"
+        "show prints each line of a file, and whether it is used here or which field "
+        "differs. check prints only those that are not used.\n"
         "\n"
         "Examples:\n"
         "\n"
@@ -218,8 +216,8 @@ const cli_verb cli_verb_wisdom = {
         "  heed wisdom export --device cuda --wisdom heed.wisdom\n"
         "  heed wisdom check heed.wisdom\n"
         "\n"
-        "The exit status is 1 if there is nothing to export, or if check finds a line that is not "
-        "used here.",
+        "The exit status is 1 if there is nothing to export, or if check finds a line that "
+        "is not used here.",
     .options = options,
     .run = run,
 };

@@ -212,11 +212,28 @@ static void assert_fits(char *text, int width)
     free(text);
 }
 
+/* The lines of @text before its options. */
+static int lines_before_options(const char *text)
+{
+    static const char options[] = "\nOptions:\n";
+    int lines = 0;
+    for (; *text && strncmp(text, options, sizeof options - 1) != 0; text++)
+        lines += *text == '\n';
+    assert_int_equal(*text, '\n');
+    return lines;
+}
+
+/* The width, and the screen of 24 lines that a verb is explained on before its options. */
 static void help_fits(void **state)
 {
     assert_fits(print(print_help, NULL), CLI_HELP_WIDTH);
-    for (const cli_verb *const *verb = cli_verbs; *verb; verb++)
-        assert_fits(print(print_help, *verb), CLI_HELP_WIDTH);
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++) {
+        char *text = print(print_help, *verb);
+        int lines = lines_before_options(text);
+        if (lines > 24)
+            fail_msg("help of %s has %d lines before its options", (*verb)->name, lines);
+        assert_fits(text, CLI_HELP_WIDTH);
+    }
 }
 
 static void assert_mentions(char *text, const char *what)
