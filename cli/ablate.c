@@ -84,7 +84,7 @@ static cli_exit verdict(const ablate_run *run)
 {
     for (size_t i = 0; i < run->count; i++)
         for (size_t j = 0; j < run->subjects[i].count; j++)
-            if (run->subjects[i].cases[j].outcome == BENCH_WRONG)
+            if (run->subjects[i].cases[j].outcome == LAB_BENCH_WRONG)
                 return CLI_VERIFY_FAILED;
     return CLI_OK;
 }

@@ -16,9 +16,9 @@
 typedef struct ablate_case {
     const lab_ablation *it;
     char kernel[HEED_NAME_SIZE]; /* and config that it is measured with */
-    bench_outcome outcome;
-    char reason[LAB_PEER_REASON_SIZE]; /* unless BENCH_OK */
-    double error;                      /* see bench_error(); negative: not looked at */
+    lab_bench_outcome outcome;
+    char reason[LAB_PEER_REASON_SIZE]; /* unless LAB_BENCH_OK */
+    double error;                      /* see lab_bench_error(); negative: not looked at */
     lab_duel duel;                     /* the kernel beside the ablation */
     lab_effect effect;
 } ablate_case;
@@ -64,7 +64,7 @@ typedef struct ablate_pool ablate_pool;
 /* The whole run. */
 typedef struct ablate_run {
     const cli_args *args;
-    bench_run bench;      /* context, cold, replay, seed, host_threads, seconds, margin, kernel */
+    lab_bench bench;      /* context, cold, replay, seed, host_threads, seconds, margin, kernel */
     heed_context *single; /* of one thread; NULL where the device is no CPU, or has one alone */
     const char *only;     /* the ablations that are wanted, with commas between; NULL: all */
     bool planted;         /* delays are planted, too */

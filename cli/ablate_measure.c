@@ -10,7 +10,7 @@
 
 #include "../src/measure.h"
 #include "ablate.h"
-#include "bench_engine.h"
+#include "bench/engine.h"
 #include "measure/family.h"
 #include "src/message.h"
 
@@ -23,9 +23,9 @@ static const double planted_shares[ABLATE_PLANTED] = { 0.01, 0.02, 0.05 };
 typedef struct scene {
     ablate_run *run;
     ablate_subject *subject;
-    bench_tensors tensors;
+    lab_bench_tensors tensors;
     lab_expect *expect;
-    bench_engine intact;
+    lab_bench_engine intact;
 } scene;
 
 static void step(ablate_run *run, const char *what)
@@ -36,36 +36,36 @@ static void step(ablate_run *run, const char *what)
 /* ---- Sides ---- */
 
 /* Makes an engine of @plan ready. @error gets what one call's output comes to. */
-static heed_status start(const scene *it, heed_plan *plan, bench_engine *engine, double *error)
+static heed_status start(const scene *it, heed_plan *plan, lab_bench_engine *engine, double *error)
 {
     bool replay = it->run->bench.replay;
     double seconds = 0;
-    heed_status status = bench_engine_start(engine, &it->tensors, plan);
+    heed_status status = lab_bench_engine_start(engine, &it->tensors, plan);
     if (status == HEED_OK)
-        status = bench_tensors_poison(&it->tensors);
+        status = lab_bench_tensors_poison(&it->tensors);
     for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first time pays for what is new */
-        status = bench_engine_estimate(engine, replay, &seconds);
+        status = lab_bench_engine_estimate(engine, replay, &seconds);
     if (status == HEED_OK)
-        status = bench_engine_error(engine, it->expect, error);
-    return status == HEED_OK ? bench_engine_ready(engine, replay, seconds) : status;
+        status = lab_bench_engine_error(engine, it->expect, error);
+    return status == HEED_OK ? lab_bench_engine_ready(engine, replay, seconds) : status;
 }
 
-static heed_status play(const scene *it, bench_engine *a, bench_engine *b, double margin,
+static heed_status play(const scene *it, lab_bench_engine *a, lab_bench_engine *b, double margin,
                         uint64_t seed, lab_duel *duel)
 {
-    const lab_side sides[] = { { bench_engine_block, bench_engine_renew, a },
-                               { bench_engine_block, bench_engine_renew, b } };
+    const lab_side sides[] = { { lab_bench_engine_block, lab_bench_engine_renew, a },
+                               { lab_bench_engine_block, lab_bench_engine_renew, b } };
     const lab_duel_options options = { .rules = { .margin = margin, .looks = 1 },
                                        .pairs_min = ABLATE_PAIRS_MIN,
                                        .seconds = it->run->bench.seconds,
                                        .seed = seed };
-    heed_status status = bench_engine_level(a, b);
+    heed_status status = lab_bench_engine_level(a, b);
     return status == HEED_OK ? lab_duel_run(duel, &sides[0], &sides[1], &options) : status;
 }
 
 /* ---- Ablations ---- */
 
-static void set_outcome(ablate_case *what, bench_outcome outcome, const char *reason)
+static void set_outcome(ablate_case *what, lab_bench_outcome outcome, const char *reason)
 {
     what->outcome = outcome;
     snprintf(what->reason, sizeof what->reason, "%s", reason);
@@ -73,7 +73,7 @@ static void set_outcome(ablate_case *what, bench_outcome outcome, const char *re
 
 static heed_status measure_case(scene *it, ablate_case *what)
 {
-    bench_engine engine = { .tensors = NULL };
+    lab_bench_engine engine = { .tensors = NULL };
     heed_plan *plan = NULL;
     char reason[LAB_PEER_REASON_SIZE];
     heed_status status = ablate_plan(it->run, it->subject, what, &plan);
@@ -82,12 +82,12 @@ static heed_status measure_case(scene *it, ablate_case *what)
     if (status == HEED_OK && !what->it->wrong && !(what->error <= 1)) {
         snprintf(reason, sizeof reason, "%s computes the wrong thing: %.3g times the error allowed",
                  what->it->name, what->error);
-        set_outcome(what, BENCH_WRONG, reason);
+        set_outcome(what, LAB_BENCH_WRONG, reason);
     } else if (status == HEED_OK) {
         status = play(it, &it->intact, &engine, it->run->bench.margin,
                       it->run->bench.seed + (uint64_t)what->it->number, &what->duel);
     }
-    bench_engine_stop(&engine);
+    lab_bench_engine_stop(&engine);
     return status;
 }
 
@@ -99,7 +99,7 @@ static heed_status measure_cases(scene *it)
         ablate_case *what = &it->subject->cases[i];
         int64_t begin = heed_clock_ns();
         if (it->run->deadline_ns > 0 && begin + longest > it->run->deadline_ns) {
-            set_outcome(what, BENCH_SKIPPED, "there is no time for it");
+            set_outcome(what, LAB_BENCH_SKIPPED, "there is no time for it");
             continue;
         }
         step(it->run, what->it->name);
@@ -109,7 +109,7 @@ static heed_status measure_cases(scene *it)
         if (status == HEED_ERR_LOST || cli_interrupted())
             return status == HEED_OK ? HEED_ERR_SYSTEM : status;
         if (status != HEED_OK)
-            set_outcome(what, status == HEED_ERR_UNSUPPORTED ? BENCH_REFUSED : BENCH_FAILED,
+            set_outcome(what, status == HEED_ERR_UNSUPPORTED ? LAB_BENCH_REFUSED : LAB_BENCH_FAILED,
                         heed_message());
     }
     return HEED_OK;
@@ -152,10 +152,10 @@ static heed_status judge(const ablate_run *run, ablate_subject *subject)
 
 /* ---- Planted delays ---- */
 
-static heed_status play_delay(scene *it, bench_engine *without, double share, uint64_t seed,
+static heed_status play_delay(scene *it, lab_bench_engine *without, double share, uint64_t seed,
                               lab_duel *duel)
 {
-    bench_engine engine = { .tensors = NULL };
+    lab_bench_engine engine = { .tensors = NULL };
     heed_plan *plan = NULL;
     double error;
     heed_status status = ablate_plan_delayed(it->run, it->subject, share, &plan);
@@ -163,16 +163,16 @@ static heed_status play_delay(scene *it, bench_engine *without, double share, ui
         status = start(it, plan, &engine, &error);
     if (status == HEED_OK)
         status = play(it, without, &engine, LAB_COMPARE_MARGIN / 100, seed, duel);
-    bench_engine_stop(&engine);
+    lab_bench_engine_stop(&engine);
     return status;
 }
 
 /* Makes ready what delayed builds meet: the same build without a delay. */
-static heed_status start_undelayed(scene *it, bench_engine *without)
+static heed_status start_undelayed(scene *it, lab_bench_engine *without)
 {
     heed_plan *plan = NULL;
     double error;
-    *without = (bench_engine){ .tensors = NULL };
+    *without = (lab_bench_engine){ .tensors = NULL };
     heed_status status = ablate_plan_delayed(it->run, it->subject, 0, &plan);
     return status == HEED_OK ? start(it, plan, without, &error) : status;
 }
@@ -183,7 +183,7 @@ static heed_status start_undelayed(scene *it, bench_engine *without)
 static heed_status find_reach(scene *it)
 {
     ablate_subject *subject = it->subject;
-    bench_engine without;
+    lab_bench_engine without;
     lab_duel duel = { .a = NULL };
     step(it->run, "how delays show");
     heed_status status = start_undelayed(it, &without);
@@ -194,14 +194,14 @@ static heed_status find_reach(scene *it)
     for (size_t i = 0; i < ABLATE_PLANTED && subject->reach >= REACH_MIN; i++)
         ablate_want_delay(it->run, subject, planted_shares[i] / subject->reach);
     lab_duel_free(&duel);
-    bench_engine_stop(&without);
+    lab_bench_engine_stop(&without);
     return status;
 }
 
 static heed_status plant(scene *it)
 {
     ablate_subject *subject = it->subject;
-    bench_engine without;
+    lab_bench_engine without;
     heed_status status = start_undelayed(it, &without);
     for (size_t i = 0; i < ABLATE_PLANTED && status == HEED_OK; i++) {
         ablate_planted *planted = &subject->planted[i];
@@ -213,7 +213,7 @@ static heed_status plant(scene *it)
                             it->run->bench.seed + 1000 + i, &planted->duel);
         subject->planted_count += status == HEED_OK;
     }
-    bench_engine_stop(&without);
+    lab_bench_engine_stop(&without);
     return status;
 }
 
@@ -222,7 +222,7 @@ static heed_status plant(scene *it)
 heed_status ablate_prepare(ablate_run *run, ablate_subject *subject)
 {
     heed_plan *plan;
-    heed_status status = bench_plan(&run->bench, &subject->problem, &plan);
+    heed_status status = lab_bench_plan(&run->bench, &subject->problem, &plan);
     if (status != HEED_OK)
         return status;
     subject->problem = *heed_plan_problem(plan);
@@ -238,17 +238,18 @@ heed_status ablate_prepare(ablate_run *run, ablate_subject *subject)
 static heed_status set_scene(scene *it)
 {
     ablate_run *run = it->run;
-    const bench_source source = { .problem = it->subject->problem };
+    const lab_bench_source source = { .problem = it->subject->problem };
     const lab_sampling rows = { .seed = run->bench.seed,
-                                .work = BENCH_EXPECT_WORK,
+                                .work = LAB_BENCH_EXPECT_WORK,
                                 .threads = run->bench.host_threads };
     heed_plan *plan = NULL;
     double error = 0;
-    heed_status status = bench_tensors_create(&it->tensors, run->bench.context, &source,
-                                              run->bench.seed, bench_rotation_bytes(&run->bench));
+    heed_status status = lab_bench_tensors_create(&it->tensors, run->bench.context, &source,
+                                                  run->bench.seed,
+                                                  lab_bench_rotation_bytes(&run->bench));
     if (status != HEED_OK)
         return status;
-    heed_buffers data = bench_tensors_inputs(&it->tensors);
+    heed_buffers data = lab_bench_tensors_inputs(&it->tensors);
     status = lab_expect_create(&it->expect, &it->tensors.problem, &data, &rows);
     if (status == HEED_OK)
         status = ablate_plan_intact(run, it->subject, &plan);
@@ -264,10 +265,10 @@ static heed_status set_scene(scene *it)
 
 static void clear_scene(scene *it)
 {
-    bench_engine_stop(&it->intact);
+    lab_bench_engine_stop(&it->intact);
     lab_expect_destroy(it->expect);
     if (it->tensors.context)
-        bench_tensors_free(&it->tensors);
+        lab_bench_tensors_free(&it->tensors);
 }
 
 heed_status ablate_try(ablate_run *run, ablate_subject *subject)

@@ -120,8 +120,9 @@ static void print_notes(const ablate_subject *subject)
         wrong = wrong || (what->it->wrong && what->duel.pairs > 0);
         if (strcmp(what->kernel, subject->kernel) != 0 && what->duel.pairs > 0)
             printf("%s is the config %s\n", what->it->name, what->kernel);
-        if (what->outcome != BENCH_OK)
-            printf("%s: %s: %s\n", what->it->name, bench_outcome_name(what->outcome), what->reason);
+        if (what->outcome != LAB_BENCH_OK)
+            printf("%s: %s: %s\n", what->it->name, lab_bench_outcome_name(what->outcome),
+                   what->reason);
     }
     if (wrong)
         printf("* its results are wrong, as they must be\n");
@@ -194,10 +195,11 @@ static json_t *json_failed(const ablate_subject *subject)
     json_t *array = json_array();
     for (size_t i = 0; i < subject->count; i++) {
         const ablate_case *what = &subject->cases[i];
-        if (what->outcome != BENCH_OK)
-            array = cli_json_append(array, json_pack("{s:s, s:s, s:o}", "name", what->it->name,
-                                                     "outcome", bench_outcome_name(what->outcome),
-                                                     "reason", cli_json_text(what->reason)));
+        if (what->outcome != LAB_BENCH_OK)
+            array = cli_json_append(array,
+                                    json_pack("{s:s, s:s, s:o}", "name", what->it->name, "outcome",
+                                              lab_bench_outcome_name(what->outcome), "reason",
+                                              cli_json_text(what->reason)));
     }
     return array;
 }

@@ -11,15 +11,15 @@
 #include "roofline.h"
 #include "source.h"
 
-cli_exit bench_exit_of(bench_outcome outcome)
+cli_exit bench_exit_of(lab_bench_outcome outcome)
 {
     static const cli_exit codes[] = {
-        [BENCH_OK] = CLI_OK,
-        [BENCH_REFUSED] = CLI_UNSUPPORTED,
-        [BENCH_SKIPPED] = CLI_OK,
-        [BENCH_FAILED] = CLI_ENVIRONMENT,
-        [BENCH_WRONG] = CLI_VERIFY_FAILED,
-        [BENCH_IMPOSSIBLE] = CLI_FINDING,
+        [LAB_BENCH_OK] = CLI_OK,
+        [LAB_BENCH_REFUSED] = CLI_UNSUPPORTED,
+        [LAB_BENCH_SKIPPED] = CLI_OK,
+        [LAB_BENCH_FAILED] = CLI_ENVIRONMENT,
+        [LAB_BENCH_WRONG] = CLI_VERIFY_FAILED,
+        [LAB_BENCH_IMPOSSIBLE] = CLI_FINDING,
     };
     return codes[outcome];
 }
@@ -29,10 +29,10 @@ cli_exit bench_exit_of_work(heed_status status)
     return status == HEED_OK ? CLI_OK : CLI_INTERRUPTED;
 }
 
-cli_exit bench_open_peers(bench_run *bench)
+cli_exit bench_open_peers(lab_bench *bench)
 {
     lab_error error;
-    heed_status status = bench_rivals_open(bench, &error);
+    heed_status status = lab_bench_rivals_open(bench, &error);
     if (status == HEED_ERR_SYSTEM)
         return CLI_INTERRUPTED;
     if (status != HEED_OK)
@@ -55,18 +55,18 @@ static void warn_if_busy(const lab_environment *environment)
 
 /* Ceilings for the types that occur, and the copy bandwidth, of a CPU that is timed by its clock.
  */
-static void measure_machine(bench_run *bench, const bench_sources *sources)
+static void measure_machine(lab_bench *bench, const bench_sources *sources)
 {
     if (bench->replay)
         return;
     int cores = bench->environment.cores_allowed, threads = heed_context_threads(bench->context);
     for (size_t i = 0; i < sources->count; i++)
-        bench_ceiling(bench, sources->items[i].problem.type, false);
+        lab_bench_ceiling(bench, sources->items[i].problem.type, false);
     if (lab_ceiling_copy(&bench->copy, cores > 0 && threads > cores ? cores : threads) != HEED_OK)
         bench->copy = 0;
 }
 
-static cli_exit measure_all(bench_run *bench, const bench_sources *sources)
+static cli_exit measure_all(lab_bench *bench, const bench_sources *sources)
 {
     cli_progress progress = cli_progress_start("timing", sources->count);
     char spec[HEED_SPEC_SIZE];
@@ -79,7 +79,7 @@ static cli_exit measure_all(bench_run *bench, const bench_sources *sources)
     for (size_t i = 0; code == CLI_OK && i < sources->count; i++) {
         heed_problem_print(&sources->items[i].problem, spec, sizeof spec);
         cli_progress_step(&progress, i, spec);
-        code = bench_exit_of_work(bench_measure(bench, &sources->items[i], &bench->rows[i]));
+        code = bench_exit_of_work(lab_bench_measure(bench, &sources->items[i], &bench->rows[i]));
         if (code == CLI_OK)
             bench->row_count++;
     }
@@ -92,11 +92,11 @@ static cli_exit measure_all(bench_run *bench, const bench_sources *sources)
 
 /* Was a backend asked for of a peer that is not available? Nobody knows then whether there is one
  * of that name. */
-static cli_exit check_backends(const bench_run *bench)
+static cli_exit check_backends(const lab_bench *bench)
 {
     for (size_t i = 0; i < bench->rival_count; i++) {
-        const bench_rival *rival = &bench->rivals[i];
-        if (!rival->peer && rival->outcome == BENCH_REFUSED && strchr(rival->name, '-')) {
+        const lab_bench_rival *rival = &bench->rivals[i];
+        if (!rival->peer && rival->outcome == LAB_BENCH_REFUSED && strchr(rival->name, '-')) {
             cli_error("--peers: '%s' was not compared: %s", rival->name, rival->reason);
             return CLI_ENVIRONMENT;
         }
@@ -106,17 +106,17 @@ static cli_exit check_backends(const bench_run *bench)
 
 /* The worst outcome of heed, else of the user's source, else a backend that is missing. Figures
  * of rivals have no influence. */
-static cli_exit verdict(const bench_run *bench)
+static cli_exit verdict(const lab_bench *bench)
 {
-    bench_outcome worst = BENCH_OK;
+    lab_bench_outcome worst = LAB_BENCH_OK;
     for (size_t i = 0; i < bench->row_count; i++)
         if (bench->rows[i].outcome > worst)
             worst = bench->rows[i].outcome;
-    cli_exit code = bench_exit_of(worst != BENCH_OK ? worst : bench_own_outcome(bench));
+    cli_exit code = bench_exit_of(worst != LAB_BENCH_OK ? worst : lab_bench_own_outcome(bench));
     return code == CLI_OK ? check_backends(bench) : code;
 }
 
-static cli_exit print(const bench_run *bench, const bench_options *options)
+static cli_exit print(const lab_bench *bench, const bench_options *options)
 {
     json_t *manifest = options->record ? cli_manifest_take() : NULL; /* stdout names it, too */
     cli_exit code = options->json ? bench_print_json(bench, manifest) : bench_print_table(bench);
@@ -127,7 +127,7 @@ static cli_exit print(const bench_run *bench, const bench_options *options)
 }
 
 /* Can the user's kernel run on all problems? */
-static cli_exit open_own(const bench_run *bench, cli_source *own, const bench_sources *sources)
+static cli_exit open_own(const lab_bench *bench, cli_source *own, const bench_sources *sources)
 {
     const cli_source_place place = { .on_host = heed_device_is_host(bench->context),
                                      .device = bench->device,
@@ -145,7 +145,7 @@ static cli_exit open_own(const bench_run *bench, cli_source *own, const bench_so
 }
 
 /* Everything is timed and printed. */
-static cli_exit run_bench(bench_run *bench, const bench_sources *sources,
+static cli_exit run_bench(lab_bench *bench, const bench_sources *sources,
                           const bench_options *options, cli_source *own)
 {
     if (options->calibrate)
@@ -168,12 +168,12 @@ static cli_exit run_bench(bench_run *bench, const bench_sources *sources,
     return code;
 }
 
-static void free_run(bench_run *bench)
+static void free_run(lab_bench *bench)
 {
     for (size_t i = 0; i < bench->row_count; i++)
-        bench_row_free(&bench->rows[i]);
+        lab_bench_row_free(&bench->rows[i]);
     free(bench->rows);
-    bench_rivals_close(bench);
+    lab_bench_rivals_close(bench);
     heed_context_destroy(bench->context);
 }
 
@@ -227,9 +227,9 @@ static cli_exit check(const cli_args *args)
 }
 
 /* The options of the run, as they were given. */
-static bench_run read_run(const cli_args *args)
+static lab_bench read_run(const cli_args *args)
 {
-    return (bench_run){ .sink = &cli_sink,
+    return (lab_bench){ .sink = &cli_sink,
                         .effort = (heed_effort)cli_args_choice(args, "effort"),
                         .kernel = cli_args_text(args, "kernel"),
                         .against = cli_args_text(args, "against"),
@@ -256,11 +256,11 @@ static bench_options read_options(const cli_args *args)
 
 static cli_exit run(const cli_args *args)
 {
-    bench_run bench = read_run(args);
+    lab_bench bench = read_run(args);
     const bench_options chosen = read_options(args);
     bench_sources sources = { .count = 0 };
     cli_source own = { .text = NULL };
-    bench_own opponent = { .name = own.name, .path = chosen.source, .worker = &own.worker };
+    lab_bench_own opponent = { .name = own.name, .path = chosen.source, .worker = &own.worker };
     cli_exit code = check(args);
     if (code == CLI_OK && chosen.source && !chosen.calibrate) {
         bench.own = &opponent;
@@ -271,7 +271,7 @@ static cli_exit run(const cli_args *args)
     if (code == CLI_OK)
         code = cli_context_open(&bench.context, args);
     if (code == CLI_OK) {
-        bench_look_at_device(&bench, cli_device(args));
+        lab_bench_look_at_device(&bench, cli_device(args));
         if (heed_device_is_host(bench.context))
             warn_if_busy(&bench.environment);
         code = run_bench(&bench, &sources, &chosen, &own);

@@ -1,129 +1,12 @@
 /*
- * bench_calibrate.c - `heed bench --calibrate`: a kernel beside itself, and what that says about
- * the differences that can be told on this machine
+ * bench_calibrate.c - `heed bench --calibrate`: what differences can be told on this machine
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "../src/measure.h"
-#include "bench_engine.h"
+#include "bench.h"
 #include "measure/power.h"
 #include "report/format.h"
-
-enum {
-    PAIRS_MAX = 1000
-};
-
-/* Makes an engine ready: its plan, the same kernel for each of a pair, and the size of its blocks.
- */
-static heed_status start_engine(const bench_run *bench, bench_calibration *row,
-                                bench_engine *engine, const bench_tensors *tensors)
-{
-    heed_plan *plan = NULL;
-    double seconds = 0;
-    heed_status status = row->kernel[0] ? heed_plan_create_named(&plan, bench->context,
-                                                                 &tensors->problem, row->kernel)
-                                        : bench_plan(bench, &tensors->problem, &plan);
-    if (status != HEED_OK)
-        return status;
-    snprintf(row->kernel, sizeof row->kernel, "%s", heed_plan_name(plan));
-    status = bench_engine_start(engine, tensors, plan);
-    for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first time pays for what is new */
-        status = bench_engine_estimate(engine, bench->replay, &seconds);
-    return status == HEED_OK ? bench_engine_ready(engine, bench->replay, seconds) : status;
-}
-
-/* The engine's results must be right, or its times say nothing. */
-static heed_status check_engine(bench_calibration *row, bench_engine *engine,
-                                const lab_expect *expect)
-{
-    double error;
-    heed_status status = bench_engine_check(engine, expect, &error);
-    if (status == HEED_OK && !(error <= 1)) {
-        row->outcome = BENCH_WRONG;
-        snprintf(row->reason, sizeof row->reason,
-                 "its output is wrong: %.3g times the error allowed", error);
-    }
-    return status;
-}
-
-/* The median of all blocks of both sides. */
-static double median_call(const lab_duel *duel)
-{
-    double all[2 * PAIRS_MAX];
-    memcpy(all, duel->a, duel->pairs * sizeof *all);
-    memcpy(all + duel->pairs, duel->b, duel->pairs * sizeof *all);
-    lab_stats_sort(all, 2 * duel->pairs);
-    return lab_stats_median(all, 2 * duel->pairs);
-}
-
-static heed_status duel_of(const bench_run *bench, bench_calibration *row, bench_engine engines[2])
-{
-    const lab_duel_options options = { .rules = { .margin = bench->margin, .looks = 1 },
-                                       .seconds = bench->seconds,
-                                       .pairs_max = PAIRS_MAX,
-                                       .seed = bench->seed };
-    const lab_rules rules = { .margin = bench->margin, .looks = LAB_DUEL_LOOKS };
-    lab_side sides[2];
-    for (int i = 0; i < 2; i++)
-        sides[i] = (lab_side){ bench_engine_block, bench_engine_renew, &engines[i] };
-    heed_status status = lab_duel_run(&row->duel, &sides[0], &sides[1], &options);
-    if (status != HEED_OK)
-        return status;
-    row->seconds = median_call(&row->duel);
-    row->calls = engines[0].replay.calls;
-    lab_series series = lab_duel_series(&row->duel);
-    return lab_power_detectable(&series, &rules, 0, bench->seed, &row->detectable);
-}
-
-static heed_status measure(const bench_run *bench, bench_calibration *row,
-                           const bench_tensors *tensors)
-{
-    bench_engine engines[2] = { { .tensors = NULL } };
-    bench_checker *checker = NULL;
-    lab_expect *expect = NULL;
-    heed_buffers data = bench_tensors_inputs(tensors);
-    lab_sampling rows = { .seed = bench->seed,
-                          .work = BENCH_EXPECT_WORK,
-                          .threads = bench->host_threads };
-    heed_status status = lab_expect_create(&expect, &tensors->problem, &data, &rows);
-    for (int i = 0; i < 2 && status == HEED_OK; i++)
-        status = start_engine(bench, row, &engines[i], tensors);
-    if (status == HEED_OK)
-        status = bench_engine_level(&engines[0], &engines[1]);
-    if (status == HEED_OK)
-        bench_checker_create(&checker, tensors, bench->seed, bench->host_threads);
-    engines[0].checker = engines[1].checker = checker;
-    if (status == HEED_OK)
-        status = duel_of(bench, row, engines);
-    for (int i = 0; i < 2 && status == HEED_OK && row->outcome == BENCH_OK; i++)
-        status = check_engine(row, &engines[i], expect);
-    for (int i = 0; i < 2; i++)
-        bench_engine_stop(&engines[i]);
-    bench_checker_destroy(checker);
-    lab_expect_destroy(expect);
-    return status;
-}
-
-heed_status bench_calibrate_problem(const bench_run *bench, const bench_source *source,
-                                    bench_calibration *row)
-{
-    bench_tensors tensors;
-    *row = (bench_calibration){ .source = source };
-    heed_status status = bench_tensors_create(&tensors, bench->context, source, bench->seed,
-                                              bench_rotation_bytes(bench));
-    if (status == HEED_OK) {
-        row->copies = tensors.copies;
-        status = measure(bench, row, &tensors);
-        bench_tensors_free(&tensors);
-    }
-    if (status != HEED_OK && heed_context_stopped(bench->context))
-        return HEED_ERR_SYSTEM;
-    if (status != HEED_OK)
-        row->outcome = bench_outcome_of(status, row->reason);
-    return HEED_OK;
-}
 
 /* A share as percent. */
 static const char *percent(double share, char text[LAB_FORMAT_SIZE])
@@ -135,7 +18,7 @@ static const char *percent(double share, char text[LAB_FORMAT_SIZE])
     return text;
 }
 
-static void add_row(lab_table *table, const bench_calibration *row)
+static void add_row(lab_table *table, const lab_bench_calibration *row)
 {
     char text[LAB_FORMAT_SIZE], spec[HEED_SPEC_SIZE];
     const lab_comparison *c = &row->duel.comparison;
@@ -143,7 +26,7 @@ static void add_row(lab_table *table, const bench_calibration *row)
     heed_problem_print(&row->source->problem, spec, sizeof spec);
     lab_table_cell(table, "%s%s%s", label, *label ? " " : "", spec);
     lab_table_cell(table, "%s", row->kernel[0] ? row->kernel : "heed");
-    if (row->outcome != BENCH_OK) {
+    if (row->outcome != LAB_BENCH_OK) {
         lab_table_cell(table, "-");
         lab_table_row_end(table);
         return;
@@ -160,14 +43,14 @@ static void add_row(lab_table *table, const bench_calibration *row)
 }
 
 /* The differences that cannot be told, in a sentence for each problem. */
-static void print_limits(const bench_run *bench, double detect, const bench_calibration *rows,
+static void print_limits(const lab_bench *bench, double detect, const lab_bench_calibration *rows,
                          size_t count)
 {
     char spec[HEED_SPEC_SIZE], noise[LAB_FORMAT_SIZE], least[LAB_FORMAT_SIZE];
     for (size_t i = 0; i < count; i++) {
-        const bench_calibration *row = &rows[i];
+        const lab_bench_calibration *row = &rows[i];
         heed_problem_print(&row->source->problem, spec, sizeof spec);
-        if (row->outcome != BENCH_OK)
+        if (row->outcome != LAB_BENCH_OK)
             printf("%s: %s\n", spec, row->reason);
         else if (!isfinite(row->detectable))
             printf("%s: AMBIGUOUS whatever the difference: %zu pairs in %.3g s are too few\n", spec,
@@ -180,8 +63,8 @@ static void print_limits(const bench_run *bench, double detect, const bench_cali
     }
 }
 
-static cli_exit print_table(const bench_run *bench, double detect, const bench_calibration *rows,
-                            size_t count)
+static cli_exit print_table(const lab_bench *bench, double detect,
+                            const lab_bench_calibration *rows, size_t count)
 {
     static const struct {
         const char *head;
@@ -213,15 +96,15 @@ static json_t *blocks_json(const double *values, size_t count)
     return array;
 }
 
-static json_t *row_json(double detect, const bench_calibration *row)
+static json_t *row_json(double detect, const lab_bench_calibration *row)
 {
     char spec[HEED_SPEC_SIZE];
     const lab_duel *duel = &row->duel;
     const lab_comparison *c = &duel->comparison;
-    size_t pairs = row->outcome == BENCH_OK ? duel->pairs : 0;
-    bool found = row->outcome == BENCH_OK && row->detectable <= detect;
+    size_t pairs = row->outcome == LAB_BENCH_OK ? duel->pairs : 0;
+    bool found = row->outcome == LAB_BENCH_OK && row->detectable <= detect;
     heed_problem_print(&row->source->problem, spec, sizeof spec);
-    json_t *figures = row->outcome == BENCH_OK
+    json_t *figures = row->outcome == LAB_BENCH_OK
                           ? json_pack("{s:o, s:I, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:s, s:b}",
                                       "seconds", cli_json_real(row->seconds), "pairs",
                                       (json_int_t)pairs, "planned", (json_int_t)duel->planned,
@@ -234,14 +117,14 @@ static json_t *row_json(double detect, const bench_calibration *row)
                           : json_null();
     return json_pack("{s:s, s:o, s:s, s:s, s:o, s:I, s:I, s:o, s:o, s:o}", "problem", spec, "label",
                      row->source->label[0] ? cli_json_text(row->source->label) : json_null(),
-                     "kernel", row->kernel, "outcome", bench_outcome_name(row->outcome), "reason",
-                     row->reason[0] ? cli_json_text(row->reason) : json_null(), "copies",
+                     "kernel", row->kernel, "outcome", lab_bench_outcome_name(row->outcome),
+                     "reason", row->reason[0] ? cli_json_text(row->reason) : json_null(), "copies",
                      (json_int_t)row->copies, "replay_calls", (json_int_t)row->calls, "figures",
                      figures, "a_blocks", blocks_json(duel->a, pairs), "b_blocks",
                      blocks_json(duel->b, pairs));
 }
 
-static cli_exit print_json(const bench_run *bench, double detect, const bench_calibration *rows,
+static cli_exit print_json(const lab_bench *bench, double detect, const lab_bench_calibration *rows,
                            size_t count)
 {
     json_t *array = json_array();
@@ -260,21 +143,21 @@ static cli_exit print_json(const bench_run *bench, double detect, const bench_ca
 }
 
 /* The worst that happened; what cannot be detected is an answer, not a failure. */
-static cli_exit verdict(const bench_calibration *rows, size_t count)
+static cli_exit verdict(const lab_bench_calibration *rows, size_t count)
 {
-    bench_outcome worst = BENCH_OK;
+    lab_bench_outcome worst = LAB_BENCH_OK;
     for (size_t i = 0; i < count; i++)
         if (rows[i].outcome > worst)
             worst = rows[i].outcome;
     return bench_exit_of(worst);
 }
 
-cli_exit bench_calibrate(bench_run *bench, const bench_sources *sources,
+cli_exit bench_calibrate(lab_bench *bench, const bench_sources *sources,
                          const bench_options *options)
 {
     char spec[HEED_SPEC_SIZE];
     cli_progress progress = cli_progress_start("calibrating", sources->count);
-    bench_calibration *rows = calloc(sources->count, sizeof *rows);
+    lab_bench_calibration *rows = calloc(sources->count, sizeof *rows);
     cli_exit code = CLI_OK;
     size_t count = 0;
     if (!rows) {
@@ -285,7 +168,7 @@ cli_exit bench_calibrate(bench_run *bench, const bench_sources *sources,
         heed_problem_print(&sources->items[count].problem, spec, sizeof spec);
         cli_progress_step(&progress, count, spec);
         code = bench_exit_of_work(
-            bench_calibrate_problem(bench, &sources->items[count], &rows[count]));
+            lab_bench_calibrate_problem(bench, &sources->items[count], &rows[count]));
     }
     cli_progress_end(&progress);
     if (code == CLI_INTERRUPTED)

@@ -14,10 +14,10 @@
 #include <string.h>
 
 #include "../src/measure.h"
-#include "bench_engine.h"
+#include "bench/engine.h"
+#include "bench/seat.h"
 #include "board.h"
 #include "measure/champion.h"
-#include "seat.h"
 #include "tensor/random.h"
 
 #define SOURCE_MAX (INT64_C(1) << 20)
@@ -54,10 +54,10 @@ static const char planted[] =
 
 /* Two sides of one kernel. */
 typedef struct self {
-    bench_tensors tensors;
-    cli_seat seats[2];
-    bench_engine engines[2];
-    bench_checker *checker;
+    lab_bench_tensors tensors;
+    lab_bench_seat seats[2];
+    lab_bench_engine engines[2];
+    lab_bench_checker *checker;
     lab_side sides[2];
 } self;
 
@@ -97,15 +97,17 @@ static cli_exit read_sources(const bench_duels *all, char *sources[2])
     return code;
 }
 
-static cli_exit seat(const bench_duels *all, cli_seat *seat, const self *it, const char *source)
+static cli_exit seat(const bench_duels *all, lab_bench_seat *seat, const self *it,
+                     const char *source)
 {
     double seconds = 0;
     seat->limits = (lab_limits){ .interrupted = cli_interrupted };
-    bool well = cli_seat_open(seat, all->file, source) && cli_seat_take(seat, &it->tensors);
+    bool well = lab_bench_seat_open(seat, all->file, source) &&
+                lab_bench_seat_take(seat, &it->tensors);
     for (int i = 0; i < 2 && well; i++) /* the first time pays for what is new */
-        well = cli_seat_block(seat, &seconds) == HEED_OK;
+        well = lab_bench_seat_block(seat, &seconds) == HEED_OK;
     if (well) {
-        cli_seat_size(seat, seconds, CLI_SEAT_BLOCK_SECONDS);
+        lab_bench_seat_size(seat, seconds, LAB_BENCH_SEAT_SECONDS);
         return CLI_OK;
     }
     if (cli_interrupted())
@@ -121,7 +123,7 @@ static cli_exit open_seats(bench_duels *all, self *it)
     snprintf(all->kernel, sizeof all->kernel, "%.95s", all->file);
     for (int i = 0; i < 2 && code == CLI_OK; i++) {
         code = seat(all, &it->seats[i], it, sources[i]);
-        it->sides[i] = cli_seat_side(&it->seats[i]);
+        it->sides[i] = lab_bench_seat_side(&it->seats[i]);
     }
     if (code == CLI_OK) /* equal calls, or blocks would not be comparable */
         it->seats[1].calls.count = it->seats[0].calls.count;
@@ -130,16 +132,16 @@ static cli_exit open_seats(bench_duels *all, self *it)
     return code;
 }
 
-static heed_status open_engine(const bench_duels *all, self *it, bench_engine *engine)
+static heed_status open_engine(const bench_duels *all, self *it, lab_bench_engine *engine)
 {
     heed_plan *plan = NULL;
     double seconds = 0;
-    heed_status status = bench_plan(all->bench, &it->tensors.problem, &plan);
+    heed_status status = lab_bench_plan(all->bench, &it->tensors.problem, &plan);
     if (status == HEED_OK)
-        status = bench_engine_start(engine, &it->tensors, plan);
+        status = lab_bench_engine_start(engine, &it->tensors, plan);
     for (int i = 0; i < 2 && status == HEED_OK; i++)
-        status = bench_engine_estimate(engine, all->bench->replay, &seconds);
-    return status == HEED_OK ? bench_engine_ready(engine, all->bench->replay, seconds) : status;
+        status = lab_bench_engine_estimate(engine, all->bench->replay, &seconds);
+    return status == HEED_OK ? lab_bench_engine_ready(engine, all->bench->replay, seconds) : status;
 }
 
 static cli_exit open_engines(bench_duels *all, self *it)
@@ -147,16 +149,18 @@ static cli_exit open_engines(bench_duels *all, self *it)
     heed_status status = HEED_OK;
     for (int i = 0; i < 2 && status == HEED_OK; i++) {
         status = open_engine(all, it, &it->engines[i]);
-        it->sides[i] = (lab_side){ bench_engine_block, bench_engine_renew, &it->engines[i] };
+        it->sides[i] = (lab_side){ lab_bench_engine_block, lab_bench_engine_renew,
+                                   &it->engines[i] };
     }
     if (status == HEED_OK)
-        status = bench_engine_level(&it->engines[0], &it->engines[1]);
+        status = lab_bench_engine_level(&it->engines[0], &it->engines[1]);
     if (status != HEED_OK) {
         cli_error("the kernel cannot be timed: %s", heed_message());
         return cli_exit_of(status);
     }
     snprintf(all->kernel, sizeof all->kernel, "%s", heed_plan_name(it->engines[0].plan));
-    bench_checker_create(&it->checker, &it->tensors, all->bench->seed, all->bench->host_threads);
+    lab_bench_checker_create(&it->checker, &it->tensors, all->bench->seed,
+                             all->bench->host_threads);
     it->engines[0].checker = it->engines[1].checker = it->checker;
     return CLI_OK;
 }
@@ -164,11 +168,11 @@ static cli_exit open_engines(bench_duels *all, self *it)
 static void close_self(self *it)
 {
     for (int i = 0; i < 2; i++) {
-        cli_seat_close(&it->seats[i]);
-        bench_engine_stop(&it->engines[i]);
+        lab_bench_seat_close(&it->seats[i]);
+        lab_bench_engine_stop(&it->engines[i]);
     }
-    bench_checker_destroy(it->checker);
-    bench_tensors_free(&it->tensors);
+    lab_bench_checker_destroy(it->checker);
+    lab_bench_tensors_free(&it->tensors);
 }
 
 static cli_exit open_sides(bench_duels *all, self *it)
@@ -192,7 +196,7 @@ static int running_now(void)
 }
 
 /* Both rules judge the same blocks, with as many looks as there would have been. */
-static heed_status judge(const bench_run *bench, bench_one_duel *one)
+static heed_status judge(const lab_bench *bench, bench_one_duel *one)
 {
     const lab_rules usual = { .margin = bench->margin, .looks = LAB_DUEL_LOOKS };
     const lab_rules title = { .gain = LAB_CHAMPION_GAIN, .looks = LAB_DUEL_LOOKS };
@@ -236,8 +240,9 @@ static cli_exit run_all(bench_duels *all, self *it)
 static cli_exit run_self(bench_duels *all)
 {
     self it = { .checker = NULL };
-    heed_status status = bench_tensors_create(&it.tensors, all->bench->context, all->source,
-                                              all->bench->seed, bench_rotation_bytes(all->bench));
+    heed_status status = lab_bench_tensors_create(&it.tensors, all->bench->context, all->source,
+                                                  all->bench->seed,
+                                                  lab_bench_rotation_bytes(all->bench));
     if (status != HEED_OK) {
         cli_error("no memory for the tensors: %s", heed_message());
         return cli_exit_of(status);
@@ -261,7 +266,7 @@ static cli_exit check(const bench_duels *all, const bench_sources *sources)
     return why ? CLI_USAGE : CLI_OK;
 }
 
-cli_exit bench_duel_itself(const bench_run *bench, const bench_sources *sources,
+cli_exit bench_duel_itself(const lab_bench *bench, const bench_sources *sources,
                            const bench_options *options)
 {
     bench_duels all = { .bench = bench,

@@ -18,8 +18,8 @@ typedef struct bench_one_duel {
 } bench_one_duel;
 
 typedef struct bench_duels {
-    const bench_run *bench;
-    const bench_source *source;
+    const lab_bench *bench;
+    const lab_bench_source *source;
     const char
         *file; /* whose kernel stands beside itself in processes; NULL: heed's plan, in ours */
     bool json;

@@ -102,7 +102,7 @@ static json_t *json_interval(lab_interval interval)
 cli_exit bench_duels_print(const bench_duels *all)
 {
     char spec[HEED_SPEC_SIZE];
-    const bench_run *bench = all->bench;
+    const lab_bench *bench = all->bench;
     json_t *list = json_array();
     print_line(all, all->json ? stderr : stdout);
     if (!all->json) {

@@ -31,10 +31,10 @@ static json_t *error_of(double error)
     return error < 0 ? json_null() : cli_json_real(error);
 }
 
-static json_t *verdict_of(const bench_match *match)
+static json_t *verdict_of(const lab_bench_match *match)
 {
     const lab_comparison *c = &match->comparison;
-    if (match->outcome != BENCH_OK)
+    if (match->outcome != LAB_BENCH_OK)
         return json_null();
     return json_pack("{s:o, s:o, s:o, s:o, s:s, s:I}", "ratio", cli_json_real(c->ratio.estimate),
                      "low", cli_json_real(c->ratio.low), "high", cli_json_real(c->ratio.high),
@@ -61,7 +61,7 @@ static json_t *state_of(const heed_device_state *state)
 }
 
 /* Figures beside the samples where these are replays; else null. */
-static json_t *replay_of(const bench_row *row)
+static json_t *replay_of(const lab_bench_row *row)
 {
     if (row->calls == 0)
         return json_null();
@@ -71,11 +71,11 @@ static json_t *replay_of(const bench_row *row)
                      state_of(&row->state));
 }
 
-static json_t *match_of(const bench_match *match)
+static json_t *match_of(const lab_bench_match *match)
 {
-    bool good = match->outcome == BENCH_OK;
+    bool good = match->outcome == LAB_BENCH_OK;
     return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-                     cli_json_text(match->name), "outcome", bench_outcome_name(match->outcome),
+                     cli_json_text(match->name), "outcome", lab_bench_outcome_name(match->outcome),
                      "reason", text_or_null(match->reason), "method", text_or_null(match->method),
                      "error", error_of(match->error), "seconds",
                      good ? cli_json_real(match->seconds) : json_null(), "comparison",
@@ -86,7 +86,7 @@ static json_t *match_of(const bench_match *match)
                      positive_or_null(match->asking));
 }
 
-static json_t *matches_of(const bench_row *row)
+static json_t *matches_of(const lab_bench_row *row)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < row->match_count; i++)
@@ -94,34 +94,34 @@ static json_t *matches_of(const bench_row *row)
     return array;
 }
 
-static json_t *summary_of(const bench_row *row)
+static json_t *summary_of(const lab_bench_row *row)
 {
-    return row->outcome == BENCH_OK ? summary_json(&row->summary) : json_null();
+    return row->outcome == LAB_BENCH_OK ? summary_json(&row->summary) : json_null();
 }
 
-static json_t *row_of(const bench_row *row)
+static json_t *row_of(const lab_bench_row *row)
 {
     char spec[HEED_SPEC_SIZE];
-    bool good = row->outcome == BENCH_OK;
+    bool good = row->outcome == LAB_BENCH_OK;
     double rate = good ? row->flops / row->summary.p50 : 0;
     heed_problem_print(&row->source->problem, spec, sizeof spec);
     return json_pack(
         "{s:s, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
         "s:o, s:o}",
         "problem", spec, "label", text_or_null(row->source->label), "kernel",
-        text_or_null(row->kernel), "outcome", bench_outcome_name(row->outcome), "reason",
+        text_or_null(row->kernel), "outcome", lab_bench_outcome_name(row->outcome), "reason",
         text_or_null(row->reason), "error", error_of(row->error), "rows_checked",
         (json_int_t)row->rows_checked, "copies", (json_int_t)row->copies, "flops",
         cli_json_real(row->flops), "flops_per_second", positive_or_null(rate), "of_ceiling",
         positive_or_null(row->ceiling > 0 ? rate / row->ceiling : 0), "of_roofline",
-        positive_or_null(good ? bench_of_roofline(row) : 0), "floor_seconds",
+        positive_or_null(good ? lab_bench_of_roofline(row) : 0), "floor_seconds",
         positive_or_null(row->floor), "bound_by",
         row->floor > 0 ? json_string(lab_roof_name(row->binds)) : json_null(), "seconds",
         summary_of(row), "samples", reals(row->samples, good ? (size_t)row->count : 0), "replay",
         good ? replay_of(row) : json_null(), "rivals", matches_of(row));
 }
 
-static json_t *rows_of(const bench_run *bench)
+static json_t *rows_of(const lab_bench *bench)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < bench->row_count; i++)
@@ -129,24 +129,24 @@ static json_t *rows_of(const bench_run *bench)
     return array;
 }
 
-static json_t *rivals_of(const bench_run *bench)
+static json_t *rivals_of(const lab_bench *bench)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < bench->rival_count; i++) {
-        const bench_rival *r = &bench->rivals[i];
+        const lab_bench_rival *r = &bench->rivals[i];
         const lab_rival *p = r->peer;
         array = cli_json_append(
             array,
             json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "name", cli_json_text(r->name), "version",
                       text_or_null(p ? p->version : ""), "detail", text_or_null(p ? p->detail : ""),
                       "path", text_or_null(p ? p->found.path : ""), "outcome",
-                      bench_outcome_name(r->open ? BENCH_OK : r->outcome), "reason",
+                      lab_bench_outcome_name(r->open ? LAB_BENCH_OK : r->outcome), "reason",
                       r->open ? json_null() : text_or_null(r->reason)));
     }
     return array;
 }
 
-static json_t *ceilings_of(const bench_run *bench)
+static json_t *ceilings_of(const lab_bench *bench)
 {
     return json_pack("{s:o, s:o, s:o, s:o, s:o}", "f32",
                      positive_or_null(bench->ceilings[HEED_F32]), "f16",
@@ -156,7 +156,7 @@ static json_t *ceilings_of(const bench_run *bench)
 }
 
 /* The device, its driver and compiler, and how it is now. */
-json_t *bench_json_device(const bench_run *bench)
+json_t *bench_json_device(const lab_bench *bench)
 {
     char features[32];
     heed_device_state state = { .other_processes = -1 };
@@ -173,7 +173,7 @@ json_t *bench_json_device(const bench_run *bench)
                      positive_or_null(limits.bandwidth), "state", state_of(&state));
 }
 
-json_t *bench_json(const bench_run *bench, const json_t *manifest)
+json_t *bench_json(const lab_bench *bench, const json_t *manifest)
 {
     return json_pack(
         "{s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:s, s:o, s:o, s:b, s:b, s:o, s:I, s:o, s:o, s:o}",
@@ -187,7 +187,7 @@ json_t *bench_json(const bench_run *bench, const json_t *manifest)
         "ceilings", ceilings_of(bench), "rivals", rivals_of(bench), "rows", rows_of(bench));
 }
 
-cli_exit bench_print_json(const bench_run *bench, const json_t *manifest)
+cli_exit bench_print_json(const lab_bench *bench, const json_t *manifest)
 {
     return cli_json_print(bench_json(bench, manifest), "bench");
 }

@@ -42,7 +42,7 @@ static bool make_folders(char *path)
 }
 
 /* The subject of the times: the name of the shape file, or of the kernel, or simply "bench". */
-static void describe(const bench_run *bench, const char *shapes, char *text, size_t size)
+static void describe(const lab_bench *bench, const char *shapes, char *text, size_t size)
 {
     const char *from = shapes ? shapes : bench->kernel ? bench->kernel : "bench";
     const char *slash = strrchr(from, '/');
@@ -55,7 +55,7 @@ static void describe(const bench_run *bench, const char *shapes, char *text, siz
 }
 
 /* The path, from the time of the run such as 2026-01-31T23:59:59Z. */
-static bool make_path(const bench_run *bench, const bench_options *options,
+static bool make_path(const lab_bench *bench, const bench_options *options,
                       char path[PATH_MAX_SIZE])
 {
     char device[96], what[80], folders[PATH_MAX_SIZE];
@@ -112,7 +112,7 @@ static void compact(json_t *value)
     }
 }
 
-static bool write_record(const bench_run *bench, const json_t *manifest, FILE *file)
+static bool write_record(const lab_bench *bench, const json_t *manifest, FILE *file)
 {
     json_t *all = bench_json(bench, manifest), *rivals = json_object_get(all, "rivals");
     for (size_t i = 0; i < json_array_size(rivals); i++)
@@ -122,7 +122,7 @@ static bool write_record(const bench_run *bench, const json_t *manifest, FILE *f
     return cli_json_write(all, "bench", JSON_COMPACT, file);
 }
 
-cli_exit bench_record(const bench_run *bench, const bench_options *options, const json_t *manifest)
+cli_exit bench_record(const lab_bench *bench, const bench_options *options, const json_t *manifest)
 {
     char path[PATH_MAX_SIZE];
     if (!make_path(bench, options, path))

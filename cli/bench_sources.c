@@ -12,15 +12,15 @@
 /* The list of the canonical shapes. */
 #define CANONICAL "seed"
 
-static bench_source *add_source(bench_sources *sources)
+static lab_bench_source *add_source(bench_sources *sources)
 {
-    bench_source *items = realloc(sources->items, (sources->count + 1) * sizeof *items);
+    lab_bench_source *items = realloc(sources->items, (sources->count + 1) * sizeof *items);
     if (!items) {
         cli_error("not enough memory for %zu problems", sources->count + 1);
         return NULL;
     }
     sources->items = items;
-    bench_source *source = &items[sources->count++];
+    lab_bench_source *source = &items[sources->count++];
     memset(source, 0, sizeof *source);
     return source;
 }
@@ -30,7 +30,7 @@ static cli_exit add_specs(bench_sources *sources, const cli_args *args)
     cli_problems problems;
     cli_exit code = cli_problems_read(&problems, args);
     for (size_t i = 0; code == CLI_OK && i < problems.count; i++) {
-        bench_source *source = add_source(sources);
+        lab_bench_source *source = add_source(sources);
         if (!source)
             code = CLI_ENVIRONMENT;
         else
@@ -43,7 +43,7 @@ static cli_exit add_specs(bench_sources *sources, const cli_args *args)
 static cli_exit read_group(bench_sources *sources, lab_safetensors *file, const char *path,
                            const char *q_name, const cli_args *args)
 {
-    bench_source *source = add_source(sources);
+    lab_bench_source *source = add_source(sources);
     cli_inputs inputs;
     size_t prefix = strlen(q_name) - 1;
     if (!source)
@@ -123,7 +123,7 @@ cli_exit bench_sources_canonical(bench_sources *sources)
     }
     cli_exit code = CLI_OK;
     for (size_t i = 0; code == CLI_OK && i < list.count; i++) {
-        bench_source *source = add_source(sources);
+        lab_bench_source *source = add_source(sources);
         if (!source)
             code = CLI_ENVIRONMENT;
         else
@@ -134,7 +134,7 @@ cli_exit bench_sources_canonical(bench_sources *sources)
 }
 
 /* Is it one of the first @count, with random values as it has? */
-static bool is_repeated(const bench_sources *sources, size_t count, const bench_source *one)
+static bool is_repeated(const bench_sources *sources, size_t count, const lab_bench_source *one)
 {
     for (size_t i = 0; i < count && !*one->label; i++)
         if (!*sources->items[i].label &&

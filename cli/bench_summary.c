@@ -15,7 +15,7 @@ const char bench_summary_key[] = "Opponents: how many times as long as heed they
 
 /* The columns of opponents: the rivals that could be asked, and another kernel of heed's. Returns
  * the name of the @index-th, or NULL past the last one. */
-static const char *opponent_name(const bench_run *bench, size_t index)
+static const char *opponent_name(const lab_bench *bench, size_t index)
 {
     for (size_t i = 0; i < bench->rival_count; i++)
         if (bench->rivals[i].open && index-- == 0)
@@ -23,11 +23,12 @@ static const char *opponent_name(const bench_run *bench, size_t index)
     return index == 0 ? bench->against : NULL;
 }
 
-static const bench_match *find_match(const bench_run *bench, const bench_row *row, size_t index)
+static const lab_bench_match *find_match(const lab_bench *bench, const lab_bench_row *row,
+                                         size_t index)
 {
     const char *name = opponent_name(bench, index);
     for (size_t i = 0; i < row->match_count; i++) {
-        const bench_match *match = &row->matches[i];
+        const lab_bench_match *match = &row->matches[i];
         /* heed's own kernel has its config at the end of its name */
         if (name == bench->against ? i + 1 == row->match_count : strcmp(match->name, name) == 0)
             return match;
@@ -35,13 +36,13 @@ static const bench_match *find_match(const bench_run *bench, const bench_row *ro
     return NULL;
 }
 
-static void add_opponent(lab_table *table, const bench_match *match)
+static void add_opponent(lab_table *table, const lab_bench_match *match)
 {
     static const char signs[] = {
         [LAB_AMBIGUOUS] = '?', [LAB_FASTER] = '+', [LAB_SLOWER] = '-', [LAB_EQUIVALENT] = '='
     };
-    if (!match || match->outcome != BENCH_OK)
-        lab_table_cell(table, "%s", match ? bench_outcome_name(match->outcome) : "-");
+    if (!match || match->outcome != LAB_BENCH_OK)
+        lab_table_cell(table, "%s", match ? lab_bench_outcome_name(match->outcome) : "-");
     else
         lab_table_cell(table, "%.2fx %c", match->comparison.ratio.estimate,
                        signs[match->comparison.verdict]);
@@ -56,10 +57,10 @@ static void add_time(lab_table *table, double seconds)
         lab_table_cell(table, "-");
 }
 
-static void add_row(lab_table *table, const bench_run *bench, const bench_row *row)
+static void add_row(lab_table *table, const lab_bench *bench, const lab_bench_row *row)
 {
     char spec[HEED_SPEC_SIZE];
-    bool good = row->outcome == BENCH_OK;
+    bool good = row->outcome == LAB_BENCH_OK;
     double rate = good ? row->flops / row->summary.p50 * 1e-12 : 0;
     heed_problem_print(&row->source->problem, spec, sizeof spec);
     lab_table_cell(table, "%s%s%s", row->source->label, row->source->label[0] ? " " : "", spec);
@@ -67,7 +68,7 @@ static void add_row(lab_table *table, const bench_run *bench, const bench_row *r
     if (good)
         lab_table_cell(table, "%.*f", rate < 9.995 ? 2 : rate < 99.95 ? 1 : 0, rate);
     else
-        lab_table_cell(table, "%s", bench_outcome_name(row->outcome));
+        lab_table_cell(table, "%s", lab_bench_outcome_name(row->outcome));
     if (bench->replay) {
         add_time(table, good ? row->eager.p50 : 0);
         add_time(table, good ? row->launch : 0);
@@ -88,18 +89,18 @@ static double least(const double *ratios, size_t count)
     return value;
 }
 
-static size_t find_ratios(const bench_run *bench, size_t opponent, double *ratios)
+static size_t find_ratios(const lab_bench *bench, size_t opponent, double *ratios)
 {
     size_t count = 0;
     for (size_t i = 0; i < bench->row_count; i++) {
-        const bench_match *match = find_match(bench, &bench->rows[i], opponent);
-        if (bench->rows[i].outcome == BENCH_OK && match && match->outcome == BENCH_OK)
+        const lab_bench_match *match = find_match(bench, &bench->rows[i], opponent);
+        if (bench->rows[i].outcome == LAB_BENCH_OK && match && match->outcome == LAB_BENCH_OK)
             ratios[count++] = match->comparison.ratio.estimate;
     }
     return count;
 }
 
-static void add_collected(lab_table *table, const bench_run *bench, const char *head,
+static void add_collected(lab_table *table, const lab_bench *bench, const char *head,
                           collect_fn *collect, double *ratios)
 {
     lab_table_cell(table, "%s", head);
@@ -115,7 +116,7 @@ static void add_collected(lab_table *table, const bench_run *bench, const char *
     lab_table_row_end(table);
 }
 
-lab_table *bench_summary(const bench_run *bench)
+lab_table *bench_summary(const lab_bench *bench)
 {
     lab_table *table = lab_table_create();
     double *ratios = calloc(bench->row_count + 1, sizeof *ratios);

@@ -17,7 +17,7 @@ static const char *const effort_names[] = { "estimate", "measure", "patient", "w
 /* Above the table                                                            */
 /* -------------------------------------------------------------------------- */
 
-static void write_device(FILE *stream, const bench_run *bench)
+static void write_device(FILE *stream, const lab_bench *bench)
 {
     char features[32];
     heed_device_state state = { 0 };
@@ -33,7 +33,7 @@ static void write_device(FILE *stream, const bench_run *bench)
 
 static void write_machine(FILE *stream, const void *data)
 {
-    const bench_run *bench = data;
+    const lab_bench *bench = data;
     const lab_environment *e = &bench->environment;
     fprintf(stream, "heed %s (%s), ", e->heed, e->commit);
     if (heed_device_is_host(bench->context))
@@ -49,7 +49,7 @@ static void write_machine(FILE *stream, const void *data)
 
 static void write_way(FILE *stream, const void *data)
 {
-    const bench_run *bench = data;
+    const lab_bench *bench = data;
     fprintf(stream, "%s %s; inputs %s%s", bench->kernel ? "kernel" : "effort",
             bench->kernel ? bench->kernel : effort_names[bench->effort],
             bench->cold ? "cold: rotated past the last-level cache"
@@ -57,7 +57,7 @@ static void write_way(FILE *stream, const void *data)
             bench->replay ? "; p50 and p90 of replays, eager ones of single calls" : "");
 }
 
-void bench_print_machine(const bench_run *bench)
+void bench_print_machine(const lab_bench *bench)
 {
     lab_wrap_paragraph(stdout, 4, write_machine, bench);
     lab_wrap_paragraph(stdout, 4, write_way, bench);
@@ -65,7 +65,7 @@ void bench_print_machine(const bench_run *bench)
 
 static void write_ceilings(FILE *stream, const void *data)
 {
-    const bench_run *bench = data;
+    const lab_bench *bench = data;
     const char *separator = "ceiling: ";
     for (int type = 0; type < 3; type++) {
         if (bench->ceilings[type] == 0)
@@ -81,7 +81,7 @@ static void write_ceilings(FILE *stream, const void *data)
         fprintf(stream, "%scopy %.1f GB/s", separator, bench->copy * 1e-9);
 }
 
-static void print_ceilings(const bench_run *bench)
+static void print_ceilings(const lab_bench *bench)
 {
     bool some = bench->copy > 0 || bench->sgemm > 0;
     for (int type = 0; type < 3; type++)
@@ -112,7 +112,7 @@ static void add_eager(lab_table *table, const lab_summary *eager)
 
 /* The share that a rate has of the roofline, with the unit that binds, or of the ceiling, where
  * either is known. */
-static void add_share(lab_table *table, const bench_row *row, double seconds, bool replay)
+static void add_share(lab_table *table, const lab_bench_row *row, double seconds, bool replay)
 {
     if (replay && row->floor > 0)
         lab_table_cell(table, "%.0f %% %s", 100 * row->floor / seconds, lab_roof_name(row->binds));
@@ -123,7 +123,7 @@ static void add_share(lab_table *table, const bench_row *row, double seconds, bo
 }
 
 /* The problem has a line of its own; kernels and rivals stand below, further in. */
-static void add_problem(lab_table *table, const bench_source *source)
+static void add_problem(lab_table *table, const lab_bench_source *source)
 {
     char spec[HEED_SPEC_SIZE];
     heed_problem_print(&source->problem, spec, sizeof spec);
@@ -131,12 +131,12 @@ static void add_problem(lab_table *table, const bench_source *source)
     lab_table_row_end(table);
 }
 
-static void add_heed(lab_table *table, const bench_row *row, bool replay)
+static void add_heed(lab_table *table, const lab_bench_row *row, bool replay)
 {
     char text[LAB_FORMAT_SIZE];
     add_problem(table, row->source);
     lab_table_cell(table, "  %s", row->kernel[0] ? row->kernel : "heed");
-    if (row->outcome != BENCH_OK) {
+    if (row->outcome != LAB_BENCH_OK) {
         lab_table_cell(table, "-");
         lab_table_row_end(table);
         return;
@@ -157,18 +157,18 @@ static cli_style_name verdict_style(lab_compared verdict)
     return verdict == LAB_FASTER ? CLI_GOOD : verdict == LAB_SLOWER ? CLI_BAD : CLI_PLAIN;
 }
 
-static void add_match(lab_table *table, const bench_run *bench, const bench_row *row,
-                      const bench_match *match)
+static void add_match(lab_table *table, const lab_bench *bench, const lab_bench_row *row,
+                      const lab_bench_match *match)
 {
     bool replay = bench->replay;
     char time[LAB_FORMAT_SIZE];
     const lab_comparison *c = &match->comparison;
     int decimals = c->ratio.high < 9.9995 ? 3 : 1;
     lab_table_cell(table, "  %s", match->name);
-    if (match->outcome != BENCH_OK) {
+    if (match->outcome != LAB_BENCH_OK) {
         bool own = bench->own && match->name == bench->own->name;
         lab_table_cell(table, "%s%s%s", own ? cli_style(stdout, CLI_BAD) : "",
-                       own ? bench_outcome_name(match->outcome) : "-",
+                       own ? lab_bench_outcome_name(match->outcome) : "-",
                        own ? cli_style(stdout, CLI_PLAIN) : "");
         lab_table_row_end(table);
         return;
@@ -205,7 +205,7 @@ static void print_note(note *notes, size_t *count, const char *name, const char 
     lab_wrap_format(stdout, 4, "%s: %s", name, reason);
 }
 
-static size_t count_matches(const bench_run *bench)
+static size_t count_matches(const lab_bench *bench)
 {
     size_t count = 0;
     for (size_t i = 0; i < bench->row_count; i++)
@@ -214,10 +214,10 @@ static size_t count_matches(const bench_run *bench)
 }
 
 /* Notes on the figures of a user's source. */
-static void print_own(const bench_run *bench)
+static void print_own(const lab_bench *bench)
 {
     double asking = 0;
-    if (!bench->own || bench_own_outcome(bench) != BENCH_OK)
+    if (!bench->own || lab_bench_own_outcome(bench) != LAB_BENCH_OK)
         return;
     for (size_t i = 0; i < bench->row_count; i++)
         for (size_t j = 0; j < bench->rows[i].match_count; j++)
@@ -233,7 +233,7 @@ static void print_own(const bench_run *bench)
 }
 
 /* Below the table: what the dashes mean, and how the rivals are set up. */
-static bool print_notes(const bench_run *bench)
+static bool print_notes(const lab_bench *bench)
 {
     size_t count = 0;
     note *notes = calloc(2 * bench->rival_count + bench->row_count + count_matches(bench) + 1,
@@ -242,18 +242,18 @@ static bool print_notes(const bench_run *bench)
         return false;
     printf("\n");
     for (size_t i = 0; i < bench->rival_count; i++) {
-        const bench_rival *rival = &bench->rivals[i];
+        const lab_bench_rival *rival = &bench->rivals[i];
         if (!rival->open)
             print_note(notes, &count, rival->name, rival->reason);
         else if (rival->peer->detail[0])
             print_note(notes, &count, rival->peer->found.name, rival->peer->detail);
     }
     for (size_t i = 0; i < bench->row_count; i++) {
-        const bench_row *row = &bench->rows[i];
-        if (row->outcome != BENCH_OK)
+        const lab_bench_row *row = &bench->rows[i];
+        if (row->outcome != LAB_BENCH_OK)
             print_note(notes, &count, row->kernel[0] ? row->kernel : "heed", row->reason);
         for (size_t j = 0; j < row->match_count; j++)
-            if (row->matches[j].outcome != BENCH_OK)
+            if (row->matches[j].outcome != LAB_BENCH_OK)
                 print_note(notes, &count, row->matches[j].name, row->matches[j].reason);
     }
     free(notes);
@@ -288,7 +288,7 @@ static void add_columns(lab_table *table, bool replay)
 }
 
 /* The table again, shorter, where it is a long one. */
-static bool print_summary(const bench_run *bench)
+static bool print_summary(const lab_bench *bench)
 {
     if (!bench->replay || bench->row_count == 0)
         return true;
@@ -300,7 +300,7 @@ static bool print_summary(const bench_run *bench)
     return printed;
 }
 
-cli_exit bench_print_table(const bench_run *bench)
+cli_exit bench_print_table(const lab_bench *bench)
 {
     lab_table *table = lab_table_create();
     add_columns(table, bench->replay);

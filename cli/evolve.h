@@ -74,7 +74,7 @@ typedef struct evolve_challenger {
     const char *source; /* its text; NULL: it is a config, whose name is all of it */
     int64_t number;     /* for seeds */
     evolve_side side;
-    cli_worker *worker; /* that it runs in; NULL: it runs in this process */
+    lab_bench_worker *worker; /* that it runs in; NULL: it runs in this process */
 
     /* Its trials on the board, without their outcomes; the data are those of the side. */
     lab_record_trial (*trial)(void *data, size_t shape, int attempt);

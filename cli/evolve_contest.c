@@ -26,10 +26,10 @@ static heed_status start(const evolve_contest *it, const evolve_leader *leader, 
         status = challenger->start(challenger->data, leader->shape, a);
     if (status == HEED_OK)
         status = leader->side.start(leader->side.data, leader->shape, b);
-    if (status == HEED_OK && a->fn == bench_engine_block && b->fn == bench_engine_block)
-        status = bench_engine_level(a->data, b->data);
+    if (status == HEED_OK && a->fn == lab_bench_engine_block && b->fn == lab_bench_engine_block)
+        status = lab_bench_engine_level(a->data, b->data);
     if (it->challenger->worker) /* beside a kernel of this process both go by the clock */
-        it->challenger->worker->seat.by_clock = b->fn == bench_engine_block;
+        it->challenger->worker->seat.by_clock = b->fn == lab_bench_engine_block;
     return status;
 }
 

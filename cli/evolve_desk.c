@@ -14,17 +14,17 @@
 
 bool source_desk_open(source_desk *desk, const heed_problem *problem)
 {
-    cli_worker *worker = &desk->worker;
+    lab_bench_worker *worker = &desk->worker;
     worker->name = desk->kernel->name;
     worker->source = desk->kernel->source;
     worker->language = desk->all->language;
     worker->limits = desk->all->limits;
-    return cli_worker_open(worker, problem);
+    return lab_bench_worker_open(worker, problem);
 }
 
 void source_desk_close(source_desk *desk)
 {
-    cli_seat_close(&desk->worker.seat);
+    lab_bench_seat_close(&desk->worker.seat);
 }
 
 /* ---- Facts of its code ---- */

@@ -8,22 +8,22 @@ typedef struct config_side {
     evolve_run *run;
     lab_session_name name;
     int64_t index; /* of its point */
-    bench_engine engine;
+    lab_bench_engine engine;
 } config_side;
 
 static heed_status start(void *data, size_t shape, lab_side *side)
 {
     config_side *it = data;
     const sweep_run *sweep = &it->run->sweep;
-    it->engine = (bench_engine){ .tensors = NULL };
-    *side = (lab_side){ bench_engine_block, bench_engine_renew, &it->engine };
+    it->engine = (lab_bench_engine){ .tensors = NULL };
+    *side = (lab_side){ lab_bench_engine_block, lab_bench_engine_renew, &it->engine };
     return sweep_start_engine(sweep, &sweep->shapes[shape], it->name.whole, &it->engine);
 }
 
 static void stop(void *data)
 {
     config_side *it = data;
-    bench_engine_stop(&it->engine);
+    lab_bench_engine_stop(&it->engine);
 }
 
 static lab_record_trial trial_of(void *data, size_t shape, int attempt)

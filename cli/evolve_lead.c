@@ -21,7 +21,7 @@ typedef struct board_leader {
     size_t shape;
     lab_leader found;
     cli_rerun *rerun; /* of its source; NULL: it is planned */
-    bench_engine engine;
+    lab_bench_engine engine;
 } board_leader;
 
 typedef struct lead_run {
@@ -46,10 +46,10 @@ static heed_status start(void *data, size_t number, lab_side *side)
     board_leader *leader = data;
     const sweep_run *sweep = &leader->all->run->sweep;
     const sweep_shape *shape = &sweep->shapes[number];
-    leader->engine = (bench_engine){ .tensors = NULL };
+    leader->engine = (lab_bench_engine){ .tensors = NULL };
     if (leader->rerun)
         return cli_rerun_start(leader->rerun, &shape->tensors, sweep->replay, side);
-    *side = (lab_side){ bench_engine_block, bench_engine_renew, &leader->engine };
+    *side = (lab_side){ lab_bench_engine_block, lab_bench_engine_renew, &leader->engine };
     return sweep_start_engine(sweep, shape, leader->found.name, &leader->engine);
 }
 
@@ -58,16 +58,16 @@ static void stop(void *data)
 {
     board_leader *leader = data;
     lead_run *it = leader->all;
-    const cli_worker *worker = leader->rerun && leader->rerun->guest ? &leader->rerun->worker
-                                                                     : NULL;
+    const lab_bench_worker *worker = leader->rerun && leader->rerun->guest ? &leader->rerun->worker
+                                                                           : NULL;
     if (worker && it->fault == LAB_RECORD_OK) {
-        it->fault = cli_worker_fault(worker);
+        it->fault = lab_bench_worker_fault(worker);
         it->faulty = leader;
         snprintf(it->why, sizeof it->why, "%.290s", worker->seat.outcome.text);
     }
     if (leader->rerun)
         cli_rerun_stop(leader->rerun);
-    bench_engine_stop(&leader->engine);
+    lab_bench_engine_stop(&leader->engine);
 }
 
 static void close_leader(board_leader *leader)

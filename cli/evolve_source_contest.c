@@ -12,21 +12,22 @@
 static heed_status start(void *data, size_t number, lab_side *side)
 {
     source_desk *desk = data;
-    cli_seat *seat = &desk->worker.seat;
+    lab_bench_seat *seat = &desk->worker.seat;
     const sweep_shape *shape = &desk->all->run->sweep.shapes[number];
     desk->shape = number;
-    *side = cli_seat_side(seat);
-    if (!source_desk_open(desk, &shape->tensors.problem) || !cli_seat_take(seat, &shape->tensors))
+    *side = lab_bench_seat_side(seat);
+    if (!source_desk_open(desk, &shape->tensors.problem) ||
+        !lab_bench_seat_take(seat, &shape->tensors))
         return HEED_ERR_SYSTEM;
-    cli_seat_size(seat, sqrt(desk->kernel->seconds[number] * desk->beside->seconds[number]),
-                  CLI_SEAT_BLOCK_SECONDS);
+    lab_bench_seat_size(seat, sqrt(desk->kernel->seconds[number] * desk->beside->seconds[number]),
+                        LAB_BENCH_SEAT_SECONDS);
     return HEED_OK;
 }
 
 static void stop(void *data)
 {
     source_desk *desk = data;
-    cli_seat_leave(&desk->worker.seat);
+    lab_bench_seat_leave(&desk->worker.seat);
 }
 
 static lab_record_trial trial_of(void *data, size_t shape, int attempt)
@@ -64,10 +65,10 @@ static heed_status gates_again(void *data, bool *yes, bool *asked)
     return status;
 }
 
-bool source_falls(evolve_sources *all, size_t number, size_t shape, const cli_worker *worker)
+bool source_falls(evolve_sources *all, size_t number, size_t shape, const lab_bench_worker *worker)
 {
     source_kernel *kernel = &all->kernels[number];
-    lab_record_verdict fault = cli_worker_fault(worker);
+    lab_record_verdict fault = lab_bench_worker_fault(worker);
     if (fault == LAB_RECORD_OK)
         return false;
     kernel->verdict = fault;

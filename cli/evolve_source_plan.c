@@ -8,11 +8,11 @@
 #define BLOCK_SECONDS 2e-3
 
 /* In turns; both by the clock, as the plan may have several threads. */
-static heed_status play(evolve_run *run, size_t index, cli_seat *seat, bench_engine *plan)
+static heed_status play(evolve_run *run, size_t index, lab_bench_seat *seat, lab_bench_engine *plan)
 {
     sweep_shape *shape = &run->sweep.shapes[index];
-    const lab_side a = cli_seat_side(seat);
-    const lab_side b = { bench_engine_block, bench_engine_renew, plan };
+    const lab_side a = lab_bench_seat_side(seat);
+    const lab_side b = { lab_bench_engine_block, lab_bench_engine_renew, plan };
     const lab_duel_options options = { .seconds = run->duel, .seed = run->seed + index };
     lab_duel duel;
     heed_status status = lab_duel_run(&duel, &a, &b, &options);
@@ -26,14 +26,14 @@ static heed_status meet(evolve_sources *all, source_desk *desk, size_t index)
 {
     evolve_run *run = all->run;
     sweep_shape *shape = &run->sweep.shapes[index];
-    bench_engine plan = { .tensors = NULL };
+    lab_bench_engine plan = { .tensors = NULL };
     heed_status status = sweep_open_shape(&run->sweep, shape);
     desk->worker.seat.by_clock = true;
     if (status == HEED_OK && (!source_desk_open(desk, &shape->tensors.problem) ||
-                              !cli_seat_take(&desk->worker.seat, &shape->tensors)))
+                              !lab_bench_seat_take(&desk->worker.seat, &shape->tensors)))
         status = HEED_ERR_SYSTEM;
     if (status == HEED_OK) {
-        cli_seat_size(&desk->worker.seat, desk->kernel->seconds[index], BLOCK_SECONDS);
+        lab_bench_seat_size(&desk->worker.seat, desk->kernel->seconds[index], BLOCK_SECONDS);
         status = sweep_start_engine(&run->sweep, shape, shape->usual, &plan);
     }
     if (status == HEED_OK)
@@ -42,8 +42,8 @@ static heed_status meet(evolve_sources *all, source_desk *desk, size_t index)
         source_add_fault(all, desk->kernel, index, &desk->worker.seat);
         source_falls(all, all->champion, index, &desk->worker);
     }
-    cli_seat_leave(&desk->worker.seat);
-    bench_engine_stop(&plan);
+    lab_bench_seat_leave(&desk->worker.seat);
+    lab_bench_engine_stop(&plan);
     return status;
 }
 

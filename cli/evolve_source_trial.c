@@ -69,12 +69,12 @@ static void take_gates(source_gates *gates, const lab_report *report, uint64_t s
 heed_status source_pass_gates(source_desk *desk, source_kernel *kernel, size_t shape)
 {
     evolve_sources *all = desk->all;
-    cli_candidate candidate = cli_worker_candidate(&desk->worker);
+    lab_bench_candidate candidate = lab_bench_worker_candidate(&desk->worker);
     static lab_report report;
     uint64_t seed;
-    heed_status status = cli_candidate_prove(&candidate,
-                                             &all->run->sweep.shapes[shape].source.problem,
-                                             all->run->sweep.threads, &report, &seed);
+    heed_status status = lab_bench_candidate_prove(&candidate,
+                                                   &all->run->sweep.shapes[shape].source.problem,
+                                                   all->run->sweep.threads, &report, &seed);
     if (status == HEED_OK)
         take_gates(&desk->gates, &report, seed);
     if (status == HEED_OK && report.outcome == LAB_PASS)
@@ -105,13 +105,13 @@ static bool is_timed(const source_desk *desk, int64_t end)
 /* The least of some blocks, which also look whether what was computed is right. */
 static heed_status time_it(source_desk *desk, source_kernel *kernel, size_t number)
 {
-    cli_seat *seat = &desk->worker.seat;
+    lab_bench_seat *seat = &desk->worker.seat;
     double least = INFINITY, seconds = 0;
     int64_t end = heed_clock_ns() + SAMPLE_NS;
     desk->sample_count = 0;
     seat->hardened = 0;
     for (int i = 0; i < SOURCE_SAMPLES_MAX && !is_timed(desk, end); i++) {
-        heed_status status = cli_seat_block(seat, &seconds);
+        heed_status status = lab_bench_seat_block(seat, &seconds);
         if (status == HEED_ERR_NO_MEMORY)
             return status;
         if (status != HEED_OK) {
@@ -123,7 +123,7 @@ static heed_status time_it(source_desk *desk, source_kernel *kernel, size_t numb
         least = fmin(least, seconds);
         desk->samples[desk->sample_count++] = seconds;
         if (i == 0)
-            cli_seat_size(seat, seconds, CLI_SEAT_BLOCK_SECONDS);
+            lab_bench_seat_size(seat, seconds, LAB_BENCH_SEAT_SECONDS);
     }
     kernel->seconds[number] = least;
     return HEED_OK;
@@ -198,7 +198,7 @@ static heed_status add_answer(source_desk *desk, source_kernel *kernel, size_t s
 #define FAULT_ATTEMPT 100
 
 heed_status source_add_fault(const evolve_sources *all, const source_kernel *kernel, size_t shape,
-                             const cli_seat *seat)
+                             const lab_bench_seat *seat)
 {
     source_words words;
     lab_record_verdict verdict = lab_record_verdict_find(
@@ -252,11 +252,11 @@ static heed_status judge_open(source_desk *desk, source_kernel *kernel, size_t n
         return status;
     /* The gates asked for other kinds of problems too. */
     if (source_desk_open(desk, &shape->tensors.problem) &&
-        cli_seat_take(&desk->worker.seat, &shape->tensors))
+        lab_bench_seat_take(&desk->worker.seat, &shape->tensors))
         status = time_it(desk, kernel, number);
     else
         take_outcome(kernel, &desk->worker.seat.outcome);
-    cli_seat_leave(&desk->worker.seat);
+    lab_bench_seat_leave(&desk->worker.seat);
     return status;
 }
 

@@ -8,6 +8,7 @@
 #ifndef CLI_EVOLVE_SOURCES_H
 #define CLI_EVOLVE_SOURCES_H
 
+#include "bench/worker.h"
 #include "evolve.h"
 #include "inspect/findings.h"
 #include "search/guide.h"
@@ -16,7 +17,6 @@
 #include "trial/trial.h"
 #include "verify/gates.h"
 #include "verify/verify.h"
-#include "worker.h"
 
 /* A source that was tried, or is being. */
 typedef struct source_kernel {
@@ -81,14 +81,14 @@ typedef struct source_desk {
     const source_kernel *beside; /* that has as many calls in a block, in a contest */
     size_t shape;                /* the problem of it that it was started on last */
     source_words words;
-    cli_worker worker;                  /* that runs it */
+    lab_bench_worker worker;            /* that runs it */
     double samples[SOURCE_SAMPLES_MAX]; /* of the problem that was timed last */
     size_t sample_count;
     char started[LAB_RECORD_TIME_SIZE];
     source_gates gates; /* what they said on it */
 } source_desk;
 
-/* source_desk_open() is cli_worker_open() of desk->kernel. */
+/* source_desk_open() is lab_bench_worker_open() of desk->kernel. */
 bool source_desk_open(source_desk *desk, const heed_problem *problem);
 void source_desk_close(source_desk *desk);
 
@@ -118,7 +118,7 @@ heed_status source_lead(evolve_sources *all);
 
 /* source_falls() takes the champion's place from kernel @number, if it was found to be wrong, or
  * broke a rule, in @worker on problem number @shape; false: it did nothing of the kind. */
-bool source_falls(evolve_sources *all, size_t number, size_t shape, const cli_worker *worker);
+bool source_falls(evolve_sources *all, size_t number, size_t shape, const lab_bench_worker *worker);
 
 /* source_contest() is evolve_contest_champion() of two of them. */
 heed_status source_contest(evolve_sources *all, size_t challenger, bool *yes);
@@ -135,7 +135,7 @@ lab_record_trial source_trial(const evolve_sources *all, const source_kernel *ke
  * wrong, or broke a rule, when it met another one on problem number @shape, so that it is ranked no
  * more. */
 heed_status source_add_fault(const evolve_sources *all, const source_kernel *kernel, size_t shape,
-                             const cli_seat *seat);
+                             const lab_bench_seat *seat);
 
 /* evolve_source_list.c: source_add() takes over nothing: it copies. NULL: no memory. */
 source_kernel *source_add(evolve_sources *all, const char *name, const char *source,

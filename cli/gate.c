@@ -52,7 +52,7 @@ static cli_exit run(const cli_args *args)
         code = cli_context_open(&gate.bench.context, args);
     if (code != CLI_OK)
         return code;
-    bench_look_at_device(&gate.bench, cli_device(args));
+    lab_bench_look_at_device(&gate.bench, cli_device(args));
     code = cli_args_flag(args, "criteria") ? gate_criteria(&gate.bench, args) : pass_gates(&gate);
     gate_free(&gate);
     heed_context_destroy(gate.bench.context);

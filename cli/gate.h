@@ -6,12 +6,13 @@
 #ifndef CLI_GATE_H
 #define CLI_GATE_H
 
-#include "bench_engine.h"
+#include "bench.h"
+#include "bench/engine.h"
+#include "bench/worker.h"
 #include "board.h"
 #include "src/cuda/facts.h"
 #include "trial/launch.h"
 #include "trial/library.h"
-#include "worker.h"
 
 typedef enum gate_verdict {
     GATE_AMBIGUOUS = 0, /* it cannot be told whether it is slower, for a reason */
@@ -39,7 +40,7 @@ typedef struct gate_library {
 
 /* A champion, and what became of it. */
 typedef struct gate_shape {
-    bench_source source;
+    lab_bench_source source;
     char spec[HEED_SPEC_SIZE];
     int64_t trial; /* on the board */
     char champion[2 * HEED_NAME_SIZE];
@@ -52,10 +53,10 @@ typedef struct gate_shape {
     size_t library; /* of gate_run.libraries, from 1; 0: there is none for it */
     bool rebuilt;   /* it is made of the code of its day */
     char lost[GATE_WHY_SIZE];  /* why it is not, where it should be */
-    cli_worker worker;         /* that runs it */
+    lab_bench_worker worker;   /* that runs it */
     double overhead;           /* share of its time that may not be its own */
     double then;               /* median seconds of that day; history alone */
-    cli_pair pair;             /* A: what heed plans now, B: the champion */
+    lab_bench_pair pair;       /* A: what heed plans now, B: the champion */
     bool judged;               /* is there a comparison? */
     lab_comparison comparison; /* among all the shapes */
     gate_verdict verdict;
@@ -73,7 +74,7 @@ typedef struct gate_options {
 typedef struct gate_run {
     const cli_args *args;
     gate_options options;
-    bench_run bench;
+    lab_bench bench;
     double limit; /* slower by more than this share fails */
     double seconds;
     gate_shape *shapes;
@@ -94,11 +95,11 @@ typedef struct gate_rebuilt {
     gate_run *gate;
     gate_shape *shape;
     gate_library *library;
-    bench_heed heed;       /* on a CPU */
+    lab_bench_heed heed;   /* on a CPU */
     lab_launched launched; /* on a GPU */
     lab_code code;
     char hash[LAB_RECORD_HASH_SIZE];
-    cli_maker maker;
+    lab_bench_maker maker;
     bool wrong; /* it computes the wrong thing */
 } gate_rebuilt;
 

@@ -136,7 +136,7 @@ cli_exit gate_read_champions(gate_run *gate)
 void gate_free(gate_run *gate)
 {
     for (size_t i = 0; i < gate->count; i++) {
-        cli_pair_free(&gate->shapes[i].pair);
+        lab_bench_pair_free(&gate->shapes[i].pair);
         free(gate->shapes[i].code);
         free(gate->shapes[i].launch);
     }

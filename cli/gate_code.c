@@ -53,7 +53,7 @@ static int64_t spills_of(const heed_cuda_facts *facts, int arch, bool fresh, con
     return spills;
 }
 
-void criterion_spills(criterion *it, const bench_run *bench)
+void criterion_spills(criterion *it, const lab_bench *bench)
 {
     int arch = heed_device_arch(bench->context);
     int64_t worst = 0;
@@ -64,7 +64,7 @@ void criterion_spills(criterion *it, const bench_run *bench)
         return;
     }
     for (size_t i = 0; i < bench->row_count; i++) {
-        const bench_row *row = &bench->rows[i];
+        const lab_bench_row *row = &bench->rows[i];
         heed_cuda_facts facts;
         int64_t spills = -1;
         const char *why = heed_message();
@@ -104,7 +104,7 @@ void criterion_spills(criterion *it, const bench_run *bench)
 #define NCU_SECONDS 120
 
 /* Lets ncu count a call. Returns the conflicts in percent; NAN: it did not count, @why says why. */
-static double count_conflicts(const char *ncu, const bench_run *bench, const bench_row *row,
+static double count_conflicts(const char *ncu, const lab_bench *bench, const lab_bench_row *row,
                               profile_trouble *why)
 {
     static const lab_metric only[] = { LAB_METRIC_CONFLICTS, LAB_METRIC_WAVEFRONTS };
@@ -125,7 +125,7 @@ static double count_conflicts(const char *ncu, const bench_run *bench, const ben
     return lab_profile_conflicts(&profile);
 }
 
-void criterion_conflicts(criterion *it, const bench_run *bench)
+void criterion_conflicts(criterion *it, const lab_bench *bench)
 {
     char ncu[300];
     profile_trouble why;

@@ -36,17 +36,17 @@ void criterion_set(criterion *it, criterion_verdict verdict, const char *format,
 
 /* A problem on which SDPA has a figure. */
 typedef struct sdpa_shape {
-    const bench_row *row;
-    const bench_match *match; /* with its fastest backend */
-    double tail;              /* its p90 over heed's, of blocks */
+    const lab_bench_row *row;
+    const lab_bench_match *match; /* with its fastest backend */
+    double tail;                  /* its p90 over heed's, of blocks */
 } sdpa_shape;
 
-static const bench_match *find_sdpa(const bench_row *row)
+static const lab_bench_match *find_sdpa(const lab_bench_row *row)
 {
-    const bench_match *best = NULL;
+    const lab_bench_match *best = NULL;
     for (size_t i = 0; i < row->match_count; i++) {
-        const bench_match *match = &row->matches[i];
-        if (strncmp(match->name, RIVAL, strlen(RIVAL)) == 0 && match->outcome == BENCH_OK &&
+        const lab_bench_match *match = &row->matches[i];
+        if (strncmp(match->name, RIVAL, strlen(RIVAL)) == 0 && match->outcome == LAB_BENCH_OK &&
             !match->looked && (!best || match->seconds < best->seconds))
             best = match;
     }
@@ -67,12 +67,12 @@ static int compare_shapes(const void *a, const void *b)
     return left < right ? 1 : left > right ? -1 : 0;
 }
 
-static size_t find_shapes(const bench_run *bench, sdpa_shape *shapes)
+static size_t find_shapes(const lab_bench *bench, sdpa_shape *shapes)
 {
     size_t count = 0;
     for (size_t i = 0; i < bench->row_count; i++) {
-        const bench_row *row = &bench->rows[i];
-        const bench_match *match = row->outcome == BENCH_OK ? find_sdpa(row) : NULL;
+        const lab_bench_row *row = &bench->rows[i];
+        const lab_bench_match *match = row->outcome == LAB_BENCH_OK ? find_sdpa(row) : NULL;
         if (match)
             shapes[count++] = (sdpa_shape){ .row = row,
                                             .match = match,
@@ -84,14 +84,14 @@ static size_t find_shapes(const bench_run *bench, sdpa_shape *shapes)
 }
 
 /* The reason why SDPA has no figure. The outcome of heed has been printed. */
-static const char *why_absent(const bench_run *bench)
+static const char *why_absent(const lab_bench *bench)
 {
     for (size_t i = 0; i < bench->rival_count; i++)
         if (strncmp(bench->rivals[i].name, RIVAL, strlen(RIVAL)) == 0 && !bench->rivals[i].open)
             return bench->rivals[i].reason;
     for (size_t i = 0; i < bench->row_count; i++)
         for (size_t j = 0; j < bench->rows[i].match_count; j++)
-            if (bench->rows[i].matches[j].outcome != BENCH_OK)
+            if (bench->rows[i].matches[j].outcome != LAB_BENCH_OK)
                 return bench->rows[i].matches[j].reason;
     return bench->row_count > 0 && *bench->rows[0].reason ? "heed has none to compare it with"
                                                           : "no rival of the name " RIVAL;
@@ -147,7 +147,7 @@ static void judge_tail(criterion *it, const sdpa_shape *shapes, size_t count, co
                   spec, count);
 }
 
-static cli_exit judge_all(const bench_run *bench, criterion criteria[CRITERIA])
+static cli_exit judge_all(const lab_bench *bench, criterion criteria[CRITERIA])
 {
     sdpa_shape *shapes = calloc(bench->row_count + 1, sizeof *shapes);
     if (!shapes) {
@@ -181,7 +181,7 @@ static cli_exit verdict_of(const criterion criteria[CRITERIA])
     return all ? CLI_OK : CLI_ENVIRONMENT;
 }
 
-static cli_exit print(const bench_run *bench, bool json, const criterion criteria[CRITERIA])
+static cli_exit print(const lab_bench *bench, bool json, const criterion criteria[CRITERIA])
 {
     static const cli_style_name styles[CRITERION_VERDICTS] = { CLI_WARN, CLI_GOOD, CLI_BAD,
                                                                CLI_WARN };
@@ -217,7 +217,7 @@ static cli_exit print(const bench_run *bench, bool json, const criterion criteri
 /* The run                                                                    */
 /* -------------------------------------------------------------------------- */
 
-static cli_exit measure(bench_run *bench, const bench_sources *sources)
+static cli_exit measure(lab_bench *bench, const bench_sources *sources)
 {
     cli_progress progress = cli_progress_start("criteria", sources->count);
     cli_exit code = CLI_OK;
@@ -228,7 +228,7 @@ static cli_exit measure(bench_run *bench, const bench_sources *sources)
         char spec[HEED_SPEC_SIZE];
         heed_problem_print(&sources->items[i].problem, spec, sizeof spec);
         cli_progress_step(&progress, i, spec);
-        code = bench_exit_of_work(bench_measure(bench, &sources->items[i], &bench->rows[i]));
+        code = bench_exit_of_work(lab_bench_measure(bench, &sources->items[i], &bench->rows[i]));
         bench->row_count += code == CLI_OK;
     }
     cli_progress_end(&progress);
@@ -236,10 +236,10 @@ static cli_exit measure(bench_run *bench, const bench_sources *sources)
 }
 
 /* A kernel that computes the wrong thing meets no criterion. */
-static cli_exit check(const bench_run *bench)
+static cli_exit check(const lab_bench *bench)
 {
     for (size_t i = 0; i < bench->row_count; i++)
-        if (bench->rows[i].outcome == BENCH_WRONG) {
+        if (bench->rows[i].outcome == LAB_BENCH_WRONG) {
             char spec[HEED_SPEC_SIZE];
             heed_problem_print(&bench->rows[i].source->problem, spec, sizeof spec);
             cli_error("%s: %s", spec, bench->rows[i].reason);
@@ -248,7 +248,7 @@ static cli_exit check(const bench_run *bench)
     return CLI_OK;
 }
 
-cli_exit gate_criteria(bench_run *bench, const cli_args *args)
+cli_exit gate_criteria(lab_bench *bench, const cli_args *args)
 {
     criterion criteria[CRITERIA] = {
         { .name = "10 % faster than SDPA on two problems (p50)" },
@@ -274,11 +274,11 @@ cli_exit gate_criteria(bench_run *bench, const cli_args *args)
     if (code == CLI_OK)
         code = print(bench, cli_args_json(args), criteria);
     for (size_t i = 0; i < bench->row_count; i++)
-        bench_row_free(&bench->rows[i]);
+        lab_bench_row_free(&bench->rows[i]);
     free(bench->rows);
     bench->rows = NULL;
     bench->row_count = 0;
-    bench_rivals_close(bench);
+    lab_bench_rivals_close(bench);
     bench_sources_free(&sources);
     if (code != CLI_OK)
         return code;

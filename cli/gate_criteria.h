@@ -31,12 +31,12 @@ void criterion_set(criterion *it, criterion_verdict verdict, const char *format,
  * compiles them once more, for what the assembler says; criterion_conflicts() lets ncu count while
  * heed runs.
  */
-void criterion_spills(criterion *it, const bench_run *bench);
-void criterion_conflicts(criterion *it, const bench_run *bench);
+void criterion_spills(criterion *it, const lab_bench *bench);
+void criterion_conflicts(criterion *it, const lab_bench *bench);
 
 /* gate_criteria.c: all of it, on the problems of @args; of @bench context, peers, seconds, margin,
  * seed and what the device means have been set. CLI_FINDING if a criterion fails, CLI_ENVIRONMENT
  * if one is not known. */
-cli_exit gate_criteria(bench_run *bench, const cli_args *args);
+cli_exit gate_criteria(lab_bench *bench, const cli_args *args);
 
 #endif /* CLI_GATE_CRITERIA_H */

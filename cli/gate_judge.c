@@ -25,11 +25,11 @@ static void doubt(gate_shape *shape, const char *why)
 /* The outcome of the pair, where there is no comparison. */
 static void take_outcome(gate_shape *shape)
 {
-    const cli_pair *pair = &shape->pair;
-    if (pair->outcome == BENCH_WRONG) {
+    const lab_bench_pair *pair = &shape->pair;
+    if (pair->outcome == LAB_BENCH_WRONG) {
         shape->verdict = GATE_WRONG;
         snprintf(shape->why, sizeof shape->why, "%s", pair->reason);
-    } else if (pair->outcome != BENCH_OK) {
+    } else if (pair->outcome != LAB_BENCH_OK) {
         snprintf(shape->why, sizeof shape->why, "%s: %s",
                  pair->blame == 1 ? "the champion cannot be rebuilt" : "it cannot be timed",
                  pair->reason);
@@ -59,15 +59,15 @@ static cli_exit finish(gate_shape *shape, cli_exit code)
 static cli_exit time_source(gate_run *gate, gate_shape *shape, const lab_duel_options *options)
 {
     const lab_limits limits = { .unsafe = gate->options.unsafe, .interrupted = cli_interrupted };
-    shape->worker = (cli_worker){ .name = shape->champion,
-                                  .source = shape->code,
-                                  .limits = limits };
-    const cli_guest guest = cli_worker_guest(&shape->worker);
+    shape->worker = (lab_bench_worker){ .name = shape->champion,
+                                        .source = shape->code,
+                                        .limits = limits };
+    const lab_bench_guest guest = lab_bench_worker_guest(&shape->worker);
     shape->pair.guest = &guest;
     cli_exit code = bench_exit_of_work(
-        cli_pair_run(&shape->pair, &gate->bench, &shape->source, options));
+        lab_bench_pair_run(&shape->pair, &gate->bench, &shape->source, options));
     if (code == CLI_OK)
-        shape->overhead = cli_worker_overhead(&shape->worker, shape->pair.seconds[1]);
+        shape->overhead = lab_bench_worker_overhead(&shape->worker, shape->pair.seconds[1]);
     return finish(shape, code);
 }
 
@@ -87,8 +87,8 @@ static cli_exit time_rebuilt(gate_run *gate, gate_shape *shape, const lab_duel_o
         snprintf(shape->why, sizeof shape->why, "the champion %s: %.200s",
                  rebuilt.wrong ? "computes the wrong thing" : "cannot be rebuilt", shape->lost);
     } else {
-        code = finish(shape, bench_exit_of_work(cli_pair_run(&shape->pair, &gate->bench,
-                                                             &shape->source, options)));
+        code = finish(shape, bench_exit_of_work(lab_bench_pair_run(&shape->pair, &gate->bench,
+                                                                   &shape->source, options)));
     }
     shape->pair.maker = NULL;
     gate_rebuild_end(&rebuilt);
@@ -112,8 +112,8 @@ static cli_exit time_shape(gate_run *gate, gate_shape *shape, size_t index)
         return time_source(gate, shape, &options);
     if (shape->code || shape->rebuilt_elsewhere)
         return time_rebuilt(gate, shape, &options);
-    return finish(shape, bench_exit_of_work(
-                             cli_pair_run(&shape->pair, &gate->bench, &shape->source, &options)));
+    return finish(shape, bench_exit_of_work(lab_bench_pair_run(&shape->pair, &gate->bench,
+                                                               &shape->source, &options)));
 }
 
 cli_exit gate_time(gate_run *gate)
@@ -215,8 +215,8 @@ static void judge_shape(const gate_run *gate, gate_shape *shape)
                  "what it takes to ask that: %.4f to %.4f is too near to what is allowed",
                  100 * shape->overhead, ratio->low, ratio->high);
     else
-        cli_pair_doubt(&shape->pair, &shape->comparison, gate->limit, gate->bench.seed, shape->why,
-                       sizeof shape->why);
+        lab_bench_pair_doubt(&shape->pair, &shape->comparison, gate->limit, gate->bench.seed,
+                             shape->why, sizeof shape->why);
 }
 
 cli_exit gate_judge(gate_run *gate)

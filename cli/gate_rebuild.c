@@ -13,7 +13,7 @@
 
 #include "../src/device.h"
 #include "../src/message.h"
-#include "candidate.h"
+#include "bench/candidate.h"
 #include "code.h"
 #include "gate.h"
 #include "library.h"
@@ -146,11 +146,11 @@ static bool rebuild_on_host(gate_rebuilt *it)
 {
     if (!open_library(it->gate, it->library))
         return fail(it->shape, it->library->why);
-    it->heed = (bench_heed){ .data = it,
-                             .execute = library_execute,
-                             .workspace_size = library_workspace,
-                             .plan_destroy = library_destroy };
-    it->maker = (cli_maker){
+    it->heed = (lab_bench_heed){ .data = it,
+                                 .execute = library_execute,
+                                 .workspace_size = library_workspace,
+                                 .plan_destroy = library_destroy };
+    it->maker = (lab_bench_maker){
         .data = it, .name = it->shape->champion, .plan = library_plan, .heed = &it->heed
     };
     return true;
@@ -172,9 +172,9 @@ static bool pass_gates(gate_rebuilt *it, const lab_candidate *candidate, const l
         lab_trial_close(trial);
         return fail(it->shape, outcome.text);
     }
-    cli_candidate judged = { .trial = trial, .name = candidate->name, .seconds = -1 };
-    heed_status status = cli_candidate_prove(&judged, &it->shape->source.problem,
-                                             it->gate->bench.host_threads, &report, &seed);
+    lab_bench_candidate judged = { .trial = trial, .name = candidate->name, .seconds = -1 };
+    heed_status status = lab_bench_candidate_prove(&judged, &it->shape->source.problem,
+                                                   it->gate->bench.host_threads, &report, &seed);
     lab_trial_close(trial);
     if (status != HEED_OK)
         return fail(it->shape, heed_message());
@@ -213,7 +213,7 @@ static bool compile_code(gate_rebuilt *it, const char *text)
     if (!lab_program_find(LAB_RUNNER_CUDA, runner, &outcome) ||
         !lab_compile_cuda(&candidate, &limits, runner, limits.arch, &it->code, &outcome))
         return fail(it->shape, outcome.text);
-    it->maker = (cli_maker){ .data = it, .name = it->shape->champion, .plan = code_plan };
+    it->maker = (lab_bench_maker){ .data = it, .name = it->shape->champion, .plan = code_plan };
     return true;
 }
 

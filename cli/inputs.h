@@ -52,7 +52,7 @@ cli_exit cli_inputs_read_group(cli_inputs *inputs, lab_safetensors *file, const 
 cli_exit cli_inputs_problem(heed_problem *problem, const cli_inputs *inputs, const cli_args *args);
 
 /* cli_inputs_sort() brings the elements into the order [batch, seq, heads, dim], in which
- * lab_values and bench_tensors count them, whatever the strides of their problem. */
+ * lab_values and lab_bench_tensors count them, whatever the strides of their problem. */
 cli_exit cli_inputs_sort(cli_inputs *inputs);
 
 /* cli_layout_shape() writes the shape of Q, K, V or O as a file of @layout has it. */

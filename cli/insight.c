@@ -149,10 +149,10 @@ static void take_effects(const ablate_subject *subject, insight *it)
     size_t late = 0;
     for (size_t i = 0; i < subject->count; i++) {
         const ablate_case *one = &subject->cases[i];
-        if (one->outcome == BENCH_OK && one->duel.pairs > 0) {
+        if (one->outcome == LAB_BENCH_OK && one->duel.pairs > 0) {
             if (it->effect_count < INSIGHT_EFFECTS)
                 it->effects[it->effect_count++] = one->effect;
-        } else if (one->outcome == BENCH_SKIPPED) {
+        } else if (one->outcome == LAB_BENCH_SKIPPED) {
             late++;
         } else {
             bad = one;

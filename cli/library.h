@@ -4,7 +4,7 @@
 #ifndef CLI_LIBRARY_H
 #define CLI_LIBRARY_H
 
-#include "pair.h"
+#include "bench/pair.h"
 #include "record/record.h"
 #include "trial/launch.h"
 

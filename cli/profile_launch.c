@@ -3,7 +3,7 @@
  */
 #include <stdlib.h>
 
-#include "bench_engine.h"
+#include "bench/engine.h"
 #include "board.h"
 #include "code.h"
 #include "profile.h"
@@ -45,18 +45,18 @@ static cli_exit plan_for(const cli_args *args, heed_context *context, const heed
 }
 
 /* Takes over @plan. */
-static cli_exit execute(const cli_args *args, const bench_tensors *tensors, heed_plan *plan)
+static cli_exit execute(const cli_args *args, const lab_bench_tensors *tensors, heed_plan *plan)
 {
-    bench_engine engine;
+    lab_bench_engine engine;
     int64_t calls = cli_args_integer(args, "calls");
-    heed_status status = bench_engine_start(&engine, tensors, plan);
+    heed_status status = lab_bench_engine_start(&engine, tensors, plan);
     for (int64_t i = 0; i < calls && status == HEED_OK; i++)
-        status = bench_engine_call(&engine);
+        status = lab_bench_engine_call(&engine);
     if (status == HEED_OK)
         status = heed_device_wait(tensors->context);
     if (status == HEED_OK)
         printf("heed launched %s\n", heed_plan_name(plan));
-    bench_engine_stop(&engine);
+    lab_bench_engine_stop(&engine);
     return status == HEED_OK ? CLI_OK : cli_fail(status, NULL);
 }
 
@@ -64,19 +64,20 @@ static cli_exit run_problem(const cli_args *args, const heed_problem *problem)
 {
     heed_context *context = NULL;
     heed_plan *plan = NULL;
-    bench_tensors tensors = { .copies = 0 };
-    bench_source source = { .problem = *problem };
+    lab_bench_tensors tensors = { .copies = 0 };
+    lab_bench_source source = { .problem = *problem };
     cli_exit code = cli_context_open(&context, args);
     if (code == CLI_OK)
         code = plan_for(args, context, problem, &plan);
-    heed_status status = code == CLI_OK ? bench_tensors_create(&tensors, context, &source, SEED, 0)
-                                        : HEED_OK;
+    heed_status status = code == CLI_OK
+                             ? lab_bench_tensors_create(&tensors, context, &source, SEED, 0)
+                             : HEED_OK;
     if (status != HEED_OK) {
         heed_plan_destroy(plan);
         code = cli_fail(status, NULL);
     } else if (code == CLI_OK) {
         code = execute(args, &tensors, plan);
-        bench_tensors_free(&tensors);
+        lab_bench_tensors_free(&tensors);
     }
     heed_context_destroy(context);
     return code;

@@ -7,7 +7,8 @@
 
 #include "../src/measure.h"
 #include "../src/message.h"
-#include "bench_engine.h"
+#include "bench/engine.h"
+#include "measure/stats.h"
 #include "profile.h"
 #include "profile_scaling.h"
 
@@ -103,32 +104,34 @@ static void describe(const scaling_job *job, const heed_plan *plan, scaling_poin
 }
 
 /* Blocks of replays, on a device that works by itself. */
-static heed_status sample_replays(bench_engine *engine, double budget, double *samples, int *count)
+static heed_status sample_replays(lab_bench_engine *engine, double budget, double *samples,
+                                  int *count)
 {
     *count = 0;
-    heed_status status = bench_engine_estimate(engine, true, &samples[0]);
+    heed_status status = lab_bench_engine_estimate(engine, true, &samples[0]);
     if (status == HEED_OK)
-        status = bench_engine_ready(engine, true, samples[0]);
+        status = lab_bench_engine_ready(engine, true, samples[0]);
     int64_t end = heed_clock_ns() + (int64_t)(budget * 1e9);
     while (status == HEED_OK && *count < SAMPLES_MAX &&
            (*count < SAMPLES_MIN || heed_clock_ns() < end))
-        status = bench_engine_block(engine, &samples[(*count)++]);
+        status = lab_bench_engine_block(engine, &samples[(*count)++]);
     return status;
 }
 
 /* Short samples, on a CPU: between two that were disturbed there may be one that was not. */
-static heed_status sample_calls(bench_engine *engine, double budget, double *samples, int *count)
+static heed_status sample_calls(lab_bench_engine *engine, double budget, double *samples,
+                                int *count)
 {
     const heed_sampling sampling = { .warmup_ns = (int64_t)(budget * 0.1e9),
                                      .sample_ns = (int64_t)(budget * 1e9 / SAMPLES_MAX),
                                      .budget_ns = (int64_t)(budget * 1e9),
                                      .samples_min = SAMPLES_MIN,
                                      .samples_max = SAMPLES_MAX };
-    return heed_sample(bench_engine_call, engine, &sampling, samples, count);
+    return heed_sample(lab_bench_engine_call, engine, &sampling, samples, count);
 }
 
 /* Disturbances only ever add to a time, so the least counts. */
-static heed_status sample(bench_engine *engine, double budget, lab_scale_point *figure)
+static heed_status sample(lab_bench_engine *engine, double budget, lab_scale_point *figure)
 {
     double samples[SAMPLES_MAX];
     lab_summary summary;
@@ -149,24 +152,24 @@ static heed_status sample(bench_engine *engine, double budget, lab_scale_point *
 static heed_status time_point(const scaling_job *job, double budget, scaling_point *point,
                               lab_scale_point *figure)
 {
-    const bench_source source = { .problem = point->problem };
-    bench_tensors tensors;
-    bench_engine engine;
+    const lab_bench_source source = { .problem = point->problem };
+    lab_bench_tensors tensors;
+    lab_bench_engine engine;
     heed_plan *plan;
     heed_status status = profile_plan(job->args, job->context, &point->problem, &plan);
     if (status != HEED_OK)
         return status;
     describe(job, plan, point, figure);
-    status = bench_tensors_create(&tensors, job->context, &source, SEED, 0);
+    status = lab_bench_tensors_create(&tensors, job->context, &source, SEED, 0);
     if (status != HEED_OK) {
         heed_plan_destroy(plan);
         return heed_fail(status, "its tensors are more than there is memory for");
     }
-    status = bench_engine_start(&engine, &tensors, plan);
+    status = lab_bench_engine_start(&engine, &tensors, plan);
     if (status == HEED_OK)
         status = sample(&engine, budget, figure);
-    bench_engine_stop(&engine);
-    bench_tensors_free(&tensors);
+    lab_bench_engine_stop(&engine);
+    lab_bench_tensors_free(&tensors);
     return status;
 }
 

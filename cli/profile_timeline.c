@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_engine.h"
+#include "bench/engine.h"
+#include "measure/stats.h"
 #include "profile.h"
 #include "report/format.h"
 
@@ -33,52 +34,52 @@ typedef struct timeline_summary {
 
 static heed_status timed_call(void *data, int index, void *stream)
 {
-    const bench_engine *engine = data;
-    heed_buffers buffers = bench_tensors_buffers(engine->tensors, index);
+    const lab_bench_engine *engine = data;
+    heed_buffers buffers = lab_bench_tensors_buffers(engine->tensors, index);
     buffers.workspace = engine->workspace;
     buffers.workspace_size = heed_plan_workspace_size(engine->plan);
     buffers.stream = stream;
     return heed_execute(engine->plan, &buffers);
 }
 
-static heed_status time_calls(timeline *line, bench_engine *engine)
+static heed_status time_calls(timeline *line, lab_bench_engine *engine)
 {
     heed_context *context = engine->tensors->context;
     heed_status status = HEED_OK;
     for (int i = 0; i < WARMUP && status == HEED_OK; i++)
-        status = bench_engine_call(engine);
+        status = lab_bench_engine_call(engine);
     if (status == HEED_OK)
         status = heed_device_wait(context);
     if (status == HEED_OK)
         status = heed_device_timeline(context, timed_call, engine, line->calls, line->times);
     if (status == HEED_OK && !line->host)
-        status = bench_engine_capture(engine, line->calls, 1);
+        status = lab_bench_engine_capture(engine, line->calls, 1);
     if (status == HEED_OK && !line->host)
-        status = bench_engine_replay(engine, 1, WARMUP, &line->alone);
+        status = lab_bench_engine_replay(engine, 1, WARMUP, &line->alone);
     return status;
 }
 
 static cli_exit measure(timeline *line, const cli_args *args, heed_context *context,
                         const heed_problem *problem)
 {
-    const bench_source source = { .problem = *problem };
-    bench_tensors tensors;
-    bench_engine engine;
+    const lab_bench_source source = { .problem = *problem };
+    lab_bench_tensors tensors;
+    lab_bench_engine engine;
     heed_plan *plan;
     heed_status status = profile_plan(args, context, problem, &plan);
     if (status != HEED_OK)
         return cli_fail(status, line->spec);
     snprintf(line->kernel, sizeof line->kernel, "%s", heed_plan_name(plan));
-    status = bench_tensors_create(&tensors, context, &source, SEED, 0);
+    status = lab_bench_tensors_create(&tensors, context, &source, SEED, 0);
     if (status != HEED_OK) {
         heed_plan_destroy(plan);
         return cli_fail(status, line->spec);
     }
-    status = bench_engine_start(&engine, &tensors, plan);
+    status = lab_bench_engine_start(&engine, &tensors, plan);
     if (status == HEED_OK)
         status = time_calls(line, &engine);
-    bench_engine_stop(&engine);
-    bench_tensors_free(&tensors);
+    lab_bench_engine_stop(&engine);
+    lab_bench_tensors_free(&tensors);
     if (cli_interrupted())
         return CLI_INTERRUPTED;
     return status == HEED_OK ? CLI_OK : cli_fail(status, line->spec);

@@ -8,7 +8,7 @@
 
 /* ---- A C source ---- */
 
-static heed_status worker_start(void *data, const bench_tensors *tensors, double *seconds)
+static heed_status worker_start(void *data, const lab_bench_tensors *tensors, double *seconds)
 {
     cli_rerun *it = data;
     return it->own.start(it->own.data, tensors, seconds);
@@ -19,7 +19,7 @@ static heed_status worker_block(void *data, double *seconds)
 {
     cli_rerun *it = data;
     heed_status status = it->own.block(it->own.data, seconds);
-    double asking = cli_worker_overhead(&it->worker, *seconds);
+    double asking = lab_bench_worker_overhead(&it->worker, *seconds);
     if (status == HEED_OK)
         *seconds *= asking < 0.99 ? 1 - asking : 0.01;
     return status;
@@ -37,25 +37,25 @@ static void worker_stop(void *data)
     it->own.stop(it->own.data);
 }
 
-static void use_worker(cli_rerun *it, const cli_worker *beside)
+static void use_worker(cli_rerun *it, const lab_bench_worker *beside)
 {
-    it->worker = (cli_worker){ .name = it->name,
-                               .source = it->source,
-                               .limits = { .interrupted = cli_interrupted,
-                                           .unsafe = it->gate.options.unsafe } };
-    it->own = cli_worker_guest(&it->worker);
+    it->worker = (lab_bench_worker){ .name = it->name,
+                                     .source = it->source,
+                                     .limits = { .interrupted = cli_interrupted,
+                                                 .unsafe = it->gate.options.unsafe } };
+    it->own = lab_bench_worker_guest(&it->worker);
     it->guest = &it->own;
     if (beside) {
         it->worker.language = beside->language;
         it->worker.limits = beside->limits;
         return;
     }
-    it->asked = (cli_guest){ .data = it,
-                             .name = it->name,
-                             .start = worker_start,
-                             .block = worker_block,
-                             .error = worker_error,
-                             .stop = worker_stop };
+    it->asked = (lab_bench_guest){ .data = it,
+                                   .name = it->name,
+                                   .start = worker_start,
+                                   .block = worker_block,
+                                   .error = worker_error,
+                                   .stop = worker_stop };
     it->guest = &it->asked;
 }
 
@@ -136,19 +136,19 @@ void cli_rerun_close(cli_rerun *it)
     memset(it, 0, sizeof *it);
 }
 
-static heed_status start_engine(cli_rerun *it, const bench_tensors *tensors, bool replay)
+static heed_status start_engine(cli_rerun *it, const lab_bench_tensors *tensors, bool replay)
 {
     heed_plan *plan = NULL;
     double seconds = 0;
     heed_status status = it->maker->plan(it->maker->data, &tensors->problem, &plan);
     if (status == HEED_OK)
-        status = bench_engine_start_of(&it->engine, tensors, plan, it->maker->heed);
+        status = lab_bench_engine_start_of(&it->engine, tensors, plan, it->maker->heed);
     if (status == HEED_OK)
-        status = bench_engine_estimate(&it->engine, replay, &seconds);
-    return status == HEED_OK ? bench_engine_ready(&it->engine, replay, seconds) : status;
+        status = lab_bench_engine_estimate(&it->engine, replay, &seconds);
+    return status == HEED_OK ? lab_bench_engine_ready(&it->engine, replay, seconds) : status;
 }
 
-heed_status cli_rerun_start(cli_rerun *it, const bench_tensors *tensors, bool replay,
+heed_status cli_rerun_start(cli_rerun *it, const lab_bench_tensors *tensors, bool replay,
                             lab_side *side)
 {
     double seconds = 0;
@@ -159,7 +159,7 @@ heed_status cli_rerun_start(cli_rerun *it, const bench_tensors *tensors, bool re
         it->worker.seat.renewed = false;
         return status;
     }
-    *side = (lab_side){ bench_engine_block, bench_engine_renew, &it->engine };
+    *side = (lab_side){ lab_bench_engine_block, lab_bench_engine_renew, &it->engine };
     return start_engine(it, tensors, replay);
 }
 
@@ -167,5 +167,5 @@ void cli_rerun_stop(cli_rerun *it)
 {
     if (it->guest)
         it->guest->stop(it->guest->data);
-    bench_engine_stop(&it->engine);
+    lab_bench_engine_stop(&it->engine);
 }

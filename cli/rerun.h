@@ -23,23 +23,23 @@ typedef struct cli_rerun_place {
     const char *device; /* such as "cuda:0"; "" on a CPU */
     int threads;        /* of the host, for references */
     uint64_t seed;
-    const cli_worker *beside; /* the worker that it meets: then it runs as that does, on any device,
-                                 and asking takes as long for both. NULL: it meets a kernel of this
-                                 process */
+    const lab_bench_worker *beside; /* the worker that it meets: then it runs as that does, on any
+                                 device, and asking takes as long for both. NULL: it meets a kernel
+                                 of this process */
 } cli_rerun_place;
 
 typedef struct cli_rerun {
     char name[2 * HEED_NAME_SIZE];
     char *source; /* NULL: it has none */
     char why[GATE_WHY_SIZE];
-    const cli_guest *guest; /* in the place of B of a pair; NULL: see maker */
-    const cli_maker *maker; /* likewise */
-    cli_worker worker;
-    cli_guest own, asked; /* the worker's, and what is above it */
+    const lab_bench_guest *guest; /* in the place of B of a pair; NULL: see maker */
+    const lab_bench_maker *maker; /* likewise */
+    lab_bench_worker worker;
+    lab_bench_guest own, asked; /* the worker's, and what is above it */
     gate_run gate;
     gate_shape shape;
     gate_rebuilt rebuilt;
-    bench_engine engine; /* of cli_rerun_start() */
+    lab_bench_engine engine; /* of cli_rerun_start() */
 } cli_rerun;
 
 /* cli_rerun_open() makes it ready for @problem, normalized. That it cannot be run is no failure:
@@ -52,7 +52,7 @@ void cli_rerun_close(cli_rerun *it);
 
 /* cli_rerun_start() makes it a side that works on @tensors, by replays if @replay, for who has no
  * pair; cli_rerun_stop() ends that, also after a failure. */
-heed_status cli_rerun_start(cli_rerun *it, const bench_tensors *tensors, bool replay,
+heed_status cli_rerun_start(cli_rerun *it, const lab_bench_tensors *tensors, bool replay,
                             lab_side *side);
 void cli_rerun_stop(cli_rerun *it);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../src/message.h"
-#include "candidate.h"
+#include "bench/candidate.h"
 #include "verify/mutants/device.h"
 
 /* A kernel of the suite. Its code depends on the kind of problem, so a trial is opened for each. */
@@ -15,7 +15,7 @@ typedef struct mistaken {
     int mistake;
     lab_limits limits;
     heed_problem problem; /* that the trial was opened for */
-    cli_candidate candidate;
+    lab_bench_candidate candidate;
     lab_subject inner; /* the candidate as a subject */
 } mistaken;
 
@@ -88,8 +88,8 @@ static heed_status open_mistake(void *data, int mistake, lab_subject *subject)
         return heed_fail(HEED_ERR_NO_MEMORY, "not enough memory for a trial");
     it->mistake = mistake;
     it->limits = (lab_limits){ .device = *name };
-    it->candidate = (cli_candidate){ .name = "attend", .seconds = -1 };
-    it->inner = cli_candidate_subject(&it->candidate);
+    it->candidate = (lab_bench_candidate){ .name = "attend", .seconds = -1 };
+    it->inner = lab_bench_candidate_subject(&it->candidate);
     *subject = (lab_subject){ .data = it, .prepare = prepare, .run = run, .run_away = run_away };
     return HEED_OK;
 }

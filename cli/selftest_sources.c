@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "../src/message.h"
-#include "candidate.h"
-#include "seat.h"
+#include "bench/candidate.h"
+#include "bench/seat.h"
 #include "selftest.h"
 #include "trial/folder.h"
 #include "trial/sandbox.h"
@@ -32,13 +32,13 @@ static void stop(lab_selftest_outcome *outcome, size_t judge, const char *why)
     outcome->failed |= (uint32_t)1 << judge;
 }
 
-static void prove(cli_seat *seat, const heed_problem *problem, const char *name,
+static void prove(lab_bench_seat *seat, const heed_problem *problem, const char *name,
                   lab_selftest_outcome *outcome)
 {
     static lab_report report;
-    cli_candidate candidate = { .trial = seat->trial, .name = name, .seconds = -1 };
+    lab_bench_candidate candidate = { .trial = seat->trial, .name = name, .seconds = -1 };
     uint64_t seed;
-    heed_status status = cli_candidate_prove(&candidate, problem, 1, &report, &seed);
+    heed_status status = lab_bench_candidate_prove(&candidate, problem, 1, &report, &seed);
     if (status != HEED_OK)
         stop(outcome, 0, heed_message());
     for (size_t i = 0; status == HEED_OK && i < LAB_GATES; i++)
@@ -47,21 +47,23 @@ static void prove(cli_seat *seat, const heed_problem *problem, const char *name,
 }
 
 /* Blocks as they are timed, of a candidate that passed or did not. */
-static void time_blocks(cli_seat *seat, const bench_tensors *tensors, lab_selftest_outcome *outcome)
+static void time_blocks(lab_bench_seat *seat, const lab_bench_tensors *tensors,
+                        lab_selftest_outcome *outcome)
 {
     double seconds = 0;
-    bool well = cli_seat_take(seat, tensors) && cli_seat_block(seat, &seconds) == HEED_OK;
+    bool well = lab_bench_seat_take(seat, tensors) &&
+                lab_bench_seat_block(seat, &seconds) == HEED_OK;
     if (well)
-        cli_seat_size(seat, 1, CALLS);
+        lab_bench_seat_size(seat, 1, CALLS);
     for (int i = 0; i < BLOCKS && well; i++)
-        well = cli_seat_block(seat, &seconds) == HEED_OK;
+        well = lab_bench_seat_block(seat, &seconds) == HEED_OK;
     if (!well)
         stop(outcome, LAB_JUDGE_TIMED, seat->outcome.text);
-    cli_seat_leave(seat);
+    lab_bench_seat_leave(seat);
 }
 
-static void try_open(cli_seat *seat, const lab_candidate *candidate, const bench_tensors *tensors,
-                     lab_selftest_outcome *outcome)
+static void try_open(lab_bench_seat *seat, const lab_candidate *candidate,
+                     const lab_bench_tensors *tensors, lab_selftest_outcome *outcome)
 {
     size_t workspace;
     if (!lab_trial_open(&seat->trial, candidate, &seat->limits, &seat->outcome) ||
@@ -77,19 +79,19 @@ static void run(void *data, const lab_mutant_source *source, lab_selftest_outcom
 {
     const heed_options options = { .device = "cpu", .threads = 1 };
     char *text = lab_mutant_source_whole(source->text);
-    bench_source problem = { .label = "" };
-    bench_tensors tensors;
+    lab_bench_source problem = { .label = "" };
+    lab_bench_tensors tensors;
     heed_context *context = NULL;
     (void)data;
     heed_status status = text ? heed_context_create(&context, &options) : HEED_ERR_NO_MEMORY;
     if (status == HEED_OK)
         status = heed_problem_parse(&problem.problem, source->spec);
     if (status == HEED_OK)
-        status = bench_tensors_create(&tensors, context, &problem, 7, 0);
+        status = lab_bench_tensors_create(&tensors, context, &problem, 7, 0);
     if (status == HEED_OK) {
-        cli_seat seat = { .limits = { .run_seconds = RUN_SECONDS,
-                                      .tensor_bytes = (size_t)16 << 20,
-                                      .interrupted = cli_interrupted } };
+        lab_bench_seat seat = { .limits = { .run_seconds = RUN_SECONDS,
+                                            .tensor_bytes = (size_t)16 << 20,
+                                            .interrupted = cli_interrupted } };
         const lab_candidate candidate = { .name = source->name,
                                           .language = LAB_LANGUAGE_C,
                                           .source = text,
@@ -99,8 +101,8 @@ static void run(void *data, const lab_mutant_source *source, lab_selftest_outcom
                                           .options = c_options,
                                           .option_count = sizeof c_options / sizeof *c_options };
         try_open(&seat, &candidate, &tensors, outcome);
-        cli_seat_close(&seat);
-        bench_tensors_free(&tensors);
+        lab_bench_seat_close(&seat);
+        lab_bench_tensors_free(&tensors);
     } else {
         snprintf(outcome->reason, sizeof outcome->reason, "not tried: %s", heed_message());
     }

@@ -91,7 +91,7 @@ cli_exit cli_source_read(cli_source *it, const cli_args *args)
 
 void cli_source_free(cli_source *it)
 {
-    cli_seat_close(&it->worker.seat);
+    lab_bench_seat_close(&it->worker.seat);
     free(it->text);
     memset(it, 0, sizeof *it);
 }
@@ -181,14 +181,14 @@ static void print_log(const cli_source *it)
 cli_exit cli_source_check(cli_source *it, const cli_source_place *place,
                           const heed_problem *problems, size_t count)
 {
-    cli_worker *worker = &it->worker;
+    lab_bench_worker *worker = &it->worker;
     char text[LINE_MAX_BYTES + 256];
     cli_exit code = check_launches(it, problems, count);
     if (code == CLI_OK)
         code = check_place(it, place);
     if (code != CLI_OK || count == 0)
         return code;
-    if (!cli_worker_open(worker, &problems[0])) {
+    if (!lab_bench_worker_open(worker, &problems[0])) {
         bool compiled = worker->seat.outcome.verdict != LAB_TRIAL_COMPILE_ERROR;
         if (compiled)
             cli_error("%s: %s", it->name, worker->seat.outcome.text);
@@ -201,6 +201,6 @@ cli_exit cli_source_check(cli_source *it, const cli_source_place *place,
         print_log(it);
         code = code_of(worker->seat.outcome.verdict);
     }
-    cli_seat_close(&worker->seat);
+    lab_bench_seat_close(&worker->seat);
     return code;
 }

@@ -12,7 +12,8 @@
 #ifndef CLI_SOURCE_H
 #define CLI_SOURCE_H
 
-#include "worker.h"
+#include "bench/worker.h"
+#include "cli.h"
 
 #define CLI_OPTION_SOURCE(about)                                                \
     {                                                                           \
@@ -22,7 +23,7 @@
 typedef struct cli_source {
     char name[80]; /* the file's, without folders */
     char *text;
-    cli_worker worker;
+    lab_bench_worker worker;
 } cli_source;
 
 /* Where it is to run. */

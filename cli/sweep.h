@@ -6,7 +6,7 @@
 #ifndef CLI_SWEEP_H
 #define CLI_SWEEP_H
 
-#include "bench_engine.h"
+#include "bench/engine.h"
 #include "board.h"
 #include "cli.h"
 #include "plausible.h"
@@ -37,9 +37,9 @@ typedef struct sweep_proof {
 
 /* One problem, with what it takes to time kernels on it. */
 typedef struct sweep_shape {
-    bench_source source;
+    lab_bench_source source;
     char spec[HEED_SPEC_SIZE];
-    bench_tensors tensors; /* zeroed until it is first needed */
+    lab_bench_tensors tensors; /* zeroed until it is first needed */
     lab_expect *expect;
     double best;                /* least seconds so far; 0: none */
     char usual[HEED_NAME_SIZE]; /* what heed plans without wisdom */
@@ -156,7 +156,7 @@ lab_point *sweep_find_starts(const sweep_run *run, size_t *count);
 /* sweep_compare.c: sweep_start_engine() plans a kernel by its name and makes it ready for blocks.
  * sweep_take_verdict() keeps what a duel with what heed plans (B) said. */
 heed_status sweep_start_engine(const sweep_run *run, const sweep_shape *shape, const char *name,
-                               bench_engine *engine);
+                               lab_bench_engine *engine);
 void sweep_take_verdict(sweep_shape *shape, const lab_duel *duel);
 
 /* sweep_compare() times the best point beside what heed usually plans, shape by

@@ -11,16 +11,16 @@
 #define DUEL_SECONDS 1.0
 
 heed_status sweep_start_engine(const sweep_run *run, const sweep_shape *shape, const char *name,
-                               bench_engine *engine)
+                               lab_bench_engine *engine)
 {
     double seconds = 0;
     heed_plan *plan;
     heed_status status = heed_plan_create_named(&plan, run->context, &shape->source.problem, name);
     if (status == HEED_OK)
-        status = bench_engine_start(engine, &shape->tensors, plan);
+        status = lab_bench_engine_start(engine, &shape->tensors, plan);
     if (status == HEED_OK)
-        status = bench_engine_estimate(engine, run->replay, &seconds);
-    return status == HEED_OK ? bench_engine_ready(engine, run->replay, seconds) : status;
+        status = lab_bench_engine_estimate(engine, run->replay, &seconds);
+    return status == HEED_OK ? lab_bench_engine_ready(engine, run->replay, seconds) : status;
 }
 
 void sweep_take_verdict(sweep_shape *shape, const lab_duel *duel)
@@ -38,16 +38,16 @@ static heed_status play(sweep_run *run, size_t number, const lab_point *point, c
                         uint64_t seed)
 {
     sweep_shape *shape = &run->shapes[number];
-    bench_engine found = { .tensors = NULL }, usual = { .tensors = NULL };
+    lab_bench_engine found = { .tensors = NULL }, usual = { .tensors = NULL };
     lab_duel duel;
     heed_status status = sweep_start_engine(run, shape, name, &found);
     if (status == HEED_OK)
         status = sweep_start_engine(run, shape, shape->usual, &usual);
     if (status == HEED_OK)
-        status = bench_engine_level(&found, &usual);
+        status = lab_bench_engine_level(&found, &usual);
     if (status == HEED_OK) {
-        const lab_side a = { bench_engine_block, bench_engine_renew, &found };
-        const lab_side b = { bench_engine_block, bench_engine_renew, &usual };
+        const lab_side a = { lab_bench_engine_block, lab_bench_engine_renew, &found };
+        const lab_side b = { lab_bench_engine_block, lab_bench_engine_renew, &usual };
         const lab_duel_options options = { .seconds = DUEL_SECONDS, .seed = seed };
         status = lab_duel_run(&duel, &a, &b, &options);
         if (status == HEED_OK)
@@ -58,8 +58,8 @@ static heed_status play(sweep_run *run, size_t number, const lab_point *point, c
             status = sweep_board_add_duel(run, point, number, &duel);
         lab_duel_free(&duel);
     }
-    bench_engine_stop(&found);
-    bench_engine_stop(&usual);
+    lab_bench_engine_stop(&found);
+    lab_bench_engine_stop(&usual);
     return status;
 }
 

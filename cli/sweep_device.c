@@ -36,18 +36,18 @@ heed_status sweep_open_shape(const sweep_run *run, sweep_shape *shape)
                                 .threads = run->threads };
     if (shape->expect)
         return HEED_OK;
-    heed_status status = bench_tensors_create(&shape->tensors, run->context, &shape->source,
-                                              LAB_ENTRY_ROWS_SEED, bytes);
+    heed_status status = lab_bench_tensors_create(&shape->tensors, run->context, &shape->source,
+                                                  LAB_ENTRY_ROWS_SEED, bytes);
     if (status != HEED_OK)
         return status;
-    heed_buffers data = bench_tensors_inputs(&shape->tensors);
+    heed_buffers data = lab_bench_tensors_inputs(&shape->tensors);
     return lab_expect_create(&shape->expect, &shape->tensors.problem, &data, &rows);
 }
 
 void sweep_shapes_free(sweep_run *run)
 {
     for (size_t i = 0; run->shapes && i < run->problems.count; i++) {
-        bench_tensors_free(&run->shapes[i].tensors);
+        lab_bench_tensors_free(&run->shapes[i].tensors);
         lab_expect_destroy(run->shapes[i].expect);
     }
     free(run->shapes);
@@ -57,7 +57,7 @@ void sweep_shapes_free(sweep_run *run)
 /* ---- Timing ---- */
 
 /* As many samples as @seconds are enough for. */
-static heed_status sample(bench_engine *engine, bool replay, double seconds,
+static heed_status sample(lab_bench_engine *engine, bool replay, double seconds,
                           double samples[SWEEP_SAMPLES_MAX], int *count)
 {
     const heed_sampling sampling = { .warmup_ns = WARMUP_NS,
@@ -68,11 +68,11 @@ static heed_status sample(bench_engine *engine, bool replay, double seconds,
     heed_status status = HEED_OK;
     *count = 0;
     if (!replay)
-        status = heed_sample(bench_engine_call, engine, &sampling, samples, count);
+        status = heed_sample(lab_bench_engine_call, engine, &sampling, samples, count);
     int64_t end = heed_clock_ns() + sampling.budget_ns;
     while (replay && status == HEED_OK && *count < SWEEP_SAMPLES_MAX &&
            (*count < SAMPLES_MIN || heed_clock_ns() < end)) {
-        status = bench_engine_replay(engine, 1, 1, &samples[*count]);
+        status = lab_bench_engine_replay(engine, 1, 1, &samples[*count]);
         *count += status == HEED_OK;
     }
     return status;
@@ -91,16 +91,16 @@ static void take_samples(lab_evaluation *result, const double *samples, int coun
                                 .calls = calls };
 }
 
-static heed_status time_engine(sweep_run *run, const sweep_shape *shape, bench_engine *engine,
+static heed_status time_engine(sweep_run *run, const sweep_shape *shape, lab_bench_engine *engine,
                                double seconds, lab_evaluation *result)
 {
     double error = 0, *samples = run->samples;
     int count = 1;
-    heed_status status = bench_tensors_poison(&shape->tensors);
+    heed_status status = lab_bench_tensors_poison(&shape->tensors);
     if (status == HEED_OK)
-        status = bench_engine_estimate(engine, run->replay, &samples[0]);
+        status = lab_bench_engine_estimate(engine, run->replay, &samples[0]);
     if (status == HEED_OK)
-        status = bench_engine_error(engine, shape->expect, &error);
+        status = lab_bench_engine_error(engine, shape->expect, &error);
     if (status == HEED_OK && error > 1) {
         result->fate = LAB_FATE_WRONG;
         snprintf(result->why, sizeof result->why, "%.3g times the error allowed", error);
@@ -108,7 +108,7 @@ static heed_status time_engine(sweep_run *run, const sweep_shape *shape, bench_e
     }
     bool hopeless = shape->best > 0 && samples[0] > HOPELESS * shape->best + AROUND_CALL;
     if (status == HEED_OK && !hopeless)
-        status = bench_engine_ready(engine, run->replay, samples[0]);
+        status = lab_bench_engine_ready(engine, run->replay, samples[0]);
     if (status == HEED_OK && !hopeless)
         status = sample(engine, run->replay, seconds, samples, &count);
     if (status == HEED_OK)
@@ -140,16 +140,16 @@ static heed_status time_kernel(sweep_run *run, int number, const char *name, dou
                                lab_evaluation *result)
 {
     sweep_shape *shape = &run->shapes[number];
-    bench_engine engine = { .tensors = NULL };
+    lab_bench_engine engine = { .tensors = NULL };
     heed_plan *plan;
     heed_status status = sweep_open_shape(run, shape);
     if (status == HEED_OK)
         status = heed_plan_create_named(&plan, run->context, &shape->source.problem, name);
     if (status == HEED_OK) {
-        status = bench_engine_start(&engine, &shape->tensors, plan);
+        status = lab_bench_engine_start(&engine, &shape->tensors, plan);
         if (status == HEED_OK)
             status = time_engine(run, shape, &engine, seconds, result);
-        bench_engine_stop(&engine);
+        lab_bench_engine_stop(&engine);
     }
     if (cli_interrupted() || status == HEED_ERR_LOST)
         return status == HEED_OK ? HEED_ERR_SYSTEM : status;

@@ -15,9 +15,10 @@ static cli_exit verdict(const tune_run *tune)
 {
     cli_exit code = CLI_OK;
     for (size_t i = 0; i < tune->count; i++) {
-        if (tune->shapes[i].before.outcome == BENCH_WRONG || tune->shapes[i].proof == TUNE_REFUTED)
+        if (tune->shapes[i].before.outcome == LAB_BENCH_WRONG ||
+            tune->shapes[i].proof == TUNE_REFUTED)
             return CLI_VERIFY_FAILED;
-        if (tune->shapes[i].before.outcome == BENCH_FAILED)
+        if (tune->shapes[i].before.outcome == LAB_BENCH_FAILED)
             code = CLI_ENVIRONMENT;
     }
     return code;
@@ -65,7 +66,7 @@ static cli_exit run_tune(tune_run *tune)
         code = tune_report(tune);
     if (code == CLI_OK)
         code = cli_wisdom_save(tune->bench.context, tune->args);
-    bench_rivals_close(&tune->bench);
+    lab_bench_rivals_close(&tune->bench);
     lab_record_close(tune->session.record);
     return code == CLI_OK ? verdict(tune) : code;
 }
@@ -73,8 +74,8 @@ static cli_exit run_tune(tune_run *tune)
 /* Adapts the run to the device. */
 static void look_at_device(tune_run *tune)
 {
-    bench_run *bench = &tune->bench;
-    bench_look_at_device(bench, cli_device(tune->args));
+    lab_bench *bench = &tune->bench;
+    lab_bench_look_at_device(bench, cli_device(tune->args));
     cli_board_place_read(&tune->place, bench->context);
     cli_session_place(&tune->session, &tune->place);
     bench->roofline = tune->place.ceilings;
@@ -97,7 +98,7 @@ static cli_exit run(const cli_args *args)
     tune.session = (lab_session){ .verb = "tune",
                                   .seed = tune.seed,
                                   .cold = cli_args_flag(args, "cold") };
-    tune.bench = (bench_run){ .sink = &cli_sink,
+    tune.bench = (lab_bench){ .sink = &cli_sink,
                               .rival_names = cli_args_text(args, "peers"),
                               .margin = 0.01,
                               .cold = cli_args_flag(args, "cold"),

@@ -65,7 +65,7 @@ typedef enum tune_proof {
 
 /* A challenger (A) in turns with a champion (B), and that again. */
 typedef struct tune_contest {
-    cli_pair pairs[LAB_ROUNDS];
+    lab_bench_pair pairs[LAB_ROUNDS];
     lab_bout bout;
     char times[LAB_ROUNDS][2][LAB_RECORD_TIME_SIZE]; /* when a round began and ended */
     bool won;
@@ -74,7 +74,7 @@ typedef struct tune_contest {
 
 /* One problem. */
 typedef struct tune_shape {
-    const bench_source *source;
+    const lab_bench_source *source;
     char spec[HEED_SPEC_SIZE];
     char champion[2 * HEED_NAME_SIZE]; /* what there is: of the board, else what heed plans */
     int64_t title;                     /* the trial by which it leads the board; 0: it does not */
@@ -93,12 +93,12 @@ typedef struct tune_shape {
     bool late;              /* there was no time for one more round of it */
     tune_proof proof;
     bool kept; /* as wisdom */
-    bench_row before, after;
+    lab_bench_row before, after;
 } tune_shape;
 
 typedef struct tune_run {
     const cli_args *args;
-    bench_run bench; /* with the rivals */
+    lab_bench bench; /* with the rivals */
     bench_sources sources;
     tune_shape *shapes;
     size_t count;
@@ -182,10 +182,10 @@ lab_record_trial tune_trial(const tune_run *tune, const tune_shape *shape, const
 heed_status tune_add_round(const tune_run *tune, const tune_shape *shape,
                            const tune_contest *contest, int round, int attempt, int64_t *id,
                            lab_error *error);
-heed_status tune_add_row(const tune_run *tune, const tune_shape *shape, const bench_row *row,
+heed_status tune_add_row(const tune_run *tune, const tune_shape *shape, const lab_bench_row *row,
                          int attempt, const char *started, int64_t *id, lab_error *error);
 heed_status tune_add_broken(const tune_run *tune, const tune_shape *shape, const char *kernel,
-                            int attempt, bench_outcome outcome, const char *reason,
+                            int attempt, lab_bench_outcome outcome, const char *reason,
                             lab_error *error);
 
 /* tune_report.c: the answer. */

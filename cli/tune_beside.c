@@ -21,16 +21,16 @@ static void set_time(tune_run *tune, tune_stage stage, size_t problems)
 
 static cli_exit time_shape(tune_run *tune, tune_shape *shape, bool after)
 {
-    bench_row *row = after ? &shape->after : &shape->before;
+    lab_bench_row *row = after ? &shape->after : &shape->before;
     lab_error error;
     int64_t trial = 0;
     char started[LAB_RECORD_TIME_SIZE];
     lab_record_now(started);
     tune->bench.kernel = after ? shape->best : shape->champion;
-    cli_exit code = bench_exit_of_work(bench_measure(&tune->bench, shape->source, row));
+    cli_exit code = bench_exit_of_work(lab_bench_measure(&tune->bench, shape->source, row));
     if (code != CLI_OK)
         return code;
-    if (row->outcome != BENCH_OK)
+    if (row->outcome != LAB_BENCH_OK)
         cli_warning("%s: %s", shape->spec, row->reason);
     heed_status status = tune_add_row(tune, shape, row, after ? TUNE_AFTER : TUNE_BEFORE, started,
                                       &trial, &error);
@@ -53,7 +53,7 @@ cli_exit tune_time_all(tune_run *tune, bool after)
     cli_progress progress = cli_progress_start(after ? "timing after" : "timing before", left);
     for (size_t i = 0; i < tune->count && code == CLI_OK; i++) {
         tune_shape *shape = &tune->shapes[i];
-        bench_row *row = after ? &shape->after : &shape->before;
+        lab_bench_row *row = after ? &shape->after : &shape->before;
         if (after && !shape->challenge.won)
             continue;
         cli_progress_step(&progress, done++, shape->spec);
@@ -61,9 +61,9 @@ cli_exit tune_time_all(tune_run *tune, bool after)
         if (tune_left(tune, TUNE_AFTERWARDS) > 0)
             code = time_shape(tune, shape, after);
         else
-            *row = (bench_row){ .source = shape->source,
-                                .outcome = BENCH_SKIPPED,
-                                .reason = "no time was left" };
+            *row = (lab_bench_row){ .source = shape->source,
+                                    .outcome = LAB_BENCH_SKIPPED,
+                                    .reason = "no time was left" };
     }
     cli_progress_end(&progress);
     return code;

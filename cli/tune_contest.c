@@ -43,7 +43,7 @@ static cli_exit take_turns(tune_run *tune, const tune_shape *shape, tune_contest
 {
     lab_record_now(contest->times[round][0]);
     cli_exit code = bench_exit_of_work(
-        cli_pair_run(&contest->pairs[round], &tune->bench, shape->source, options));
+        lab_bench_pair_run(&contest->pairs[round], &tune->bench, shape->source, options));
     lab_record_now(contest->times[round][1]);
     return code;
 }
@@ -62,15 +62,15 @@ static cli_exit play_champion(tune_run *tune, tune_shape *shape, int round,
                               const lab_duel_options *options)
 {
     lab_error error;
-    cli_pair *pair = &shape->challenge.pairs[round];
+    lab_bench_pair *pair = &shape->challenge.pairs[round];
     pair->names[0] = shape->best;
     pair->names[1] = shape->champion;
     cli_exit code = take_turns(tune, shape, &shape->challenge, round, options);
-    if (code != CLI_OK || pair->outcome == BENCH_OK)
+    if (code != CLI_OK || pair->outcome == LAB_BENCH_OK)
         return code;
     heed_status status = tune_add_broken(tune, shape, pair->names[pair->blame == 1], TUNE_BROKEN,
                                          pair->outcome, pair->reason, &error);
-    if (pair->outcome == BENCH_WRONG && pair->blame == 0)
+    if (pair->outcome == LAB_BENCH_WRONG && pair->blame == 0)
         shape->proof = TUNE_REFUTED;
     say(shape, pair->reason);
     *shape->best = '\0';
@@ -117,7 +117,7 @@ static cli_exit refute(tune_run *tune, tune_shape *shape, lab_record_verdict fau
 static cli_exit play_ready(tune_run *tune, tune_shape *shape, int round, const cli_rerun *leader,
                            const lab_duel_options *options)
 {
-    cli_pair *pair = &shape->lead.pairs[round];
+    lab_bench_pair *pair = &shape->lead.pairs[round];
     pair->names[0] = tune_contender(shape);
     pair->names[1] = shape->leader.name;
     pair->guest = leader->guest;
@@ -125,10 +125,11 @@ static cli_exit play_ready(tune_run *tune, tune_shape *shape, int round, const c
     cli_exit code = take_turns(tune, shape, &shape->lead, round, options);
     pair->guest = NULL;
     pair->maker = NULL;
-    if (code != CLI_OK || pair->outcome == BENCH_OK)
+    if (code != CLI_OK || pair->outcome == LAB_BENCH_OK)
         return code;
-    lab_record_verdict fault = leader->guest && pair->blame == 1 ? cli_worker_fault(&leader->worker)
-                                                                 : LAB_RECORD_OK;
+    lab_record_verdict fault = leader->guest && pair->blame == 1
+                                   ? lab_bench_worker_fault(&leader->worker)
+                                   : LAB_RECORD_OK;
     if (fault != LAB_RECORD_OK)
         return refute(tune, shape, fault, leader->worker.seat.outcome.text);
     keep_leader(shape, pair->blame == 1 ? "it cannot be run here: " : "", pair->reason);
@@ -201,7 +202,7 @@ static heed_status play(void *data, size_t index, int round, lab_duel_options op
 {
     contest_run *it = data;
     tune_shape *shape = &it->tune->shapes[index];
-    const cli_pair *pair = &contest_of(shape, it->lead)->pairs[round];
+    const lab_bench_pair *pair = &contest_of(shape, it->lead)->pairs[round];
     double share = tune_left(it->tune, TUNE_DUELS) / (double)(it->players - it->done);
     options.seconds = fmin(it->tune->duel, DUEL_SHARE * (round ? 1 : 0.5) * share);
     cli_progress_step(&it->progress, it->done++, shape->spec);
@@ -211,7 +212,7 @@ static heed_status play(void *data, size_t index, int round, lab_duel_options op
     }
     it->code = it->lead ? play_leader(it->tune, shape, round, &options)
                         : play_champion(it->tune, shape, round, &options);
-    if (it->code == CLI_OK && pair->outcome == BENCH_OK)
+    if (it->code == CLI_OK && pair->outcome == LAB_BENCH_OK)
         *duel = &pair->duel;
     return it->code == CLI_OK ? HEED_OK : HEED_ERR_SYSTEM;
 }

@@ -47,11 +47,11 @@ void tune_free(tune_run *tune)
 {
     for (size_t i = 0; i < tune->count; i++) {
         for (int round = 0; round < LAB_ROUNDS; round++) {
-            cli_pair_free(&tune->shapes[i].challenge.pairs[round]);
-            cli_pair_free(&tune->shapes[i].lead.pairs[round]);
+            lab_bench_pair_free(&tune->shapes[i].challenge.pairs[round]);
+            lab_bench_pair_free(&tune->shapes[i].lead.pairs[round]);
         }
-        bench_row_free(&tune->shapes[i].before);
-        bench_row_free(&tune->shapes[i].after);
+        lab_bench_row_free(&tune->shapes[i].before);
+        lab_bench_row_free(&tune->shapes[i].after);
     }
     free(tune->shapes);
     cli_board_place_free(&tune->place);

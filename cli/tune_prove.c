@@ -63,7 +63,7 @@ static size_t collect(const tune_run *tune, bool winners, tune_shape **list)
         tune_shape *shape = &tune->shapes[i];
         bool winner = shape->challenge.won || shape->lead.won;
         if (winner == winners && shape->proof == TUNE_NO_TIME &&
-            (winners || shape->before.outcome == BENCH_OK))
+            (winners || shape->before.outcome == LAB_BENCH_OK))
             list[count++] = shape;
     }
     if (count > 1)
@@ -123,8 +123,9 @@ static double proved_seconds(const tune_shape *shape)
         return 0;
     if (shape->challenge.won)
         return shape->challenge.pairs[1].seconds[0];
-    return shape->before.outcome == BENCH_OK && shape->before.count > 0 ? shape->before.summary.p50
-                                                                        : 0;
+    return shape->before.outcome == LAB_BENCH_OK && shape->before.count > 0
+               ? shape->before.summary.p50
+               : 0;
 }
 
 void tune_keep(tune_run *tune)

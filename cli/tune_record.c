@@ -26,7 +26,7 @@ heed_status tune_add_round(const tune_run *tune, const tune_shape *shape,
                            const tune_contest *contest, int round, int attempt, int64_t *id,
                            lab_error *error)
 {
-    const cli_pair *pair = &contest->pairs[round];
+    const lab_bench_pair *pair = &contest->pairs[round];
     lab_entry_parts parts;
     lab_session_name name;
     lab_record_trial trial = tune_trial(tune, shape, pair->planned[0], attempt, &name);
@@ -54,24 +54,24 @@ heed_status tune_add_round(const tune_run *tune, const tune_shape *shape,
 static const char *version_of(const tune_run *tune, const char *name)
 {
     for (size_t i = 0; i < tune->bench.rival_count; i++) {
-        const bench_rival *rival = &tune->bench.rivals[i];
+        const lab_bench_rival *rival = &tune->bench.rivals[i];
         if (strcmp(rival->name, name) == 0 && rival->peer && *rival->peer->version)
             return rival->peer->version;
     }
     return NULL;
 }
 
-static lab_record_comparison rival_of(const tune_run *tune, const bench_match *match)
+static lab_record_comparison rival_of(const tune_run *tune, const lab_bench_match *match)
 {
     lab_record_comparison comparison = lab_entry_comparison(&match->comparison, match->name,
                                                             match->seconds);
     comparison.version = version_of(tune, match->name);
     comparison.method = *match->method ? match->method : NULL;
-    if (match->outcome == BENCH_OK)
+    if (match->outcome == LAB_BENCH_OK)
         return comparison;
     return (lab_record_comparison){ .against = match->name,
                                     .version = comparison.version,
-                                    .outcome = bench_outcome_name(match->outcome),
+                                    .outcome = lab_bench_outcome_name(match->outcome),
                                     .reason = *match->reason ? match->reason : NULL };
 }
 
@@ -84,14 +84,14 @@ typedef struct row_parts {
 } row_parts;
 
 static void add_rival(const tune_run *tune, lab_record_trial *trial, row_parts *parts,
-                      const bench_match *match)
+                      const lab_bench_match *match)
 {
     lab_record_samples samples = { .against = match->name,
                                    .kind = timing_of(tune),
                                    .seconds = match->heed,
                                    .count = match->pairs };
     parts->rivals[trial->comparison_count++] = rival_of(tune, match);
-    if (match->outcome != BENCH_OK || match->pairs == 0)
+    if (match->outcome != LAB_BENCH_OK || match->pairs == 0)
         return;
     parts->samples[trial->sample_count++] = samples;
     samples.other = true;
@@ -101,7 +101,7 @@ static void add_rival(const tune_run *tune, lab_record_trial *trial, row_parts *
 }
 
 /* Observations beside the samples, by the names that records of heed bench have. */
-static void add_facts(lab_record_trial *trial, row_parts *parts, const bench_row *row)
+static void add_facts(lab_record_trial *trial, row_parts *parts, const lab_bench_row *row)
 {
     const heed_device_state *state = &row->state;
     bool replayed = row->calls > 0;
@@ -131,27 +131,27 @@ static void add_facts(lab_record_trial *trial, row_parts *parts, const bench_row
 }
 
 heed_status tune_add_broken(const tune_run *tune, const tune_shape *shape, const char *kernel,
-                            int attempt, bench_outcome outcome, const char *reason,
+                            int attempt, lab_bench_outcome outcome, const char *reason,
                             lab_error *error)
 {
     static const lab_record_verdict verdicts[] = {
-        [BENCH_OK] = LAB_RECORD_OK,           [BENCH_REFUSED] = LAB_RECORD_UNFIT,
-        [BENCH_SKIPPED] = LAB_RECORD_SKIPPED, [BENCH_FAILED] = LAB_RECORD_FAILED,
-        [BENCH_WRONG] = LAB_RECORD_WRONG,     [BENCH_IMPOSSIBLE] = LAB_RECORD_IMPOSSIBLE,
+        [LAB_BENCH_OK] = LAB_RECORD_OK,           [LAB_BENCH_REFUSED] = LAB_RECORD_UNFIT,
+        [LAB_BENCH_SKIPPED] = LAB_RECORD_SKIPPED, [LAB_BENCH_FAILED] = LAB_RECORD_FAILED,
+        [LAB_BENCH_WRONG] = LAB_RECORD_WRONG,     [LAB_BENCH_IMPOSSIBLE] = LAB_RECORD_IMPOSSIBLE,
     };
     lab_session_name name;
     const lab_record_gate gate = { .name = "rows", .detail = reason, .seed = tune->bench.seed };
-    if (!*kernel || outcome == BENCH_OK || outcome == BENCH_SKIPPED)
+    if (!*kernel || outcome == LAB_BENCH_OK || outcome == LAB_BENCH_SKIPPED)
         return HEED_OK;
     lab_record_trial trial = tune_trial(tune, shape, kernel, attempt, &name);
     trial.verdict = verdicts[outcome];
     trial.reason = reason;
     trial.gates = &gate;
-    trial.gate_count = outcome == BENCH_WRONG;
+    trial.gate_count = outcome == LAB_BENCH_WRONG;
     return lab_session_add(&tune->session, &trial, NULL, error);
 }
 
-heed_status tune_add_row(const tune_run *tune, const tune_shape *shape, const bench_row *row,
+heed_status tune_add_row(const tune_run *tune, const tune_shape *shape, const lab_bench_row *row,
                          int attempt, const char *started, int64_t *id, lab_error *error)
 {
     /* This confirms the final leader if all gates let it pass; see tune_prove(). */
@@ -164,7 +164,7 @@ heed_status tune_add_row(const tune_run *tune, const tune_shape *shape, const be
                                      .seconds = row->samples,
                                      .count = (size_t)row->count };
     *id = 0;
-    if (row->outcome != BENCH_OK || row->count <= 0)
+    if (row->outcome != LAB_BENCH_OK || row->count <= 0)
         return tune_add_broken(tune, shape, row->kernel, attempt, row->outcome, row->reason, error);
     lab_record_trial trial = tune_trial(tune, shape, row->kernel, attempt, &name);
     trial.started = started;
@@ -177,7 +177,7 @@ heed_status tune_add_row(const tune_run *tune, const tune_shape *shape, const be
     trial.timing = timing_of(tune);
     trial.seconds = row->summary.p50;
     trial.p90 = row->summary.p90;
-    trial.of_roofline = bench_of_roofline(row);
+    trial.of_roofline = lab_bench_of_roofline(row);
     trial.samples = parts.samples;
     trial.comparisons = parts.rivals;
     trial.facts = parts.facts;

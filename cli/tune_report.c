@@ -8,14 +8,14 @@
 #include "report/wrap.h"
 #include "tune.h"
 
-static const bench_row *row_after(const tune_shape *shape)
+static const lab_bench_row *row_after(const tune_shape *shape)
 {
-    return shape->challenge.won && shape->after.outcome == BENCH_OK && shape->after.count > 0
+    return shape->challenge.won && shape->after.outcome == LAB_BENCH_OK && shape->after.count > 0
                ? &shape->after
                : NULL;
 }
 
-static const bench_match *find_match(const bench_row *row, const char *name)
+static const lab_bench_match *find_match(const lab_bench_row *row, const char *name)
 {
     for (size_t i = 0; row && i < row->match_count; i++)
         if (strcmp(row->matches[i].name, name) == 0)
@@ -36,12 +36,12 @@ static size_t count_won(const tune_run *tune)
 /* -------------------------------------------------------------------------- */
 
 /* "1.21x", or the word for why there is none. */
-static const char *ratio_of(const bench_match *match, char text[32])
+static const char *ratio_of(const lab_bench_match *match, char text[32])
 {
-    if (match && match->outcome == BENCH_OK)
+    if (match && match->outcome == LAB_BENCH_OK)
         snprintf(text, 32, "%.2fx", match->comparison.ratio.estimate);
     else
-        snprintf(text, 32, "%s", match ? bench_outcome_name(match->outcome) : "-");
+        snprintf(text, 32, "%s", match ? lab_bench_outcome_name(match->outcome) : "-");
     return text;
 }
 
@@ -59,10 +59,10 @@ static const char *proof_word(const tune_shape *shape)
  * there is beside the rivals. 0: not timed. */
 static double seconds_of(const tune_shape *shape, bool after)
 {
-    const bench_row *row = &shape->before;
+    const lab_bench_row *row = &shape->before;
     if (shape->challenge.won)
         return shape->challenge.pairs[1].seconds[after ? 0 : 1];
-    return row->outcome == BENCH_OK && row->count > 0 ? row->summary.p50 : 0;
+    return row->outcome == LAB_BENCH_OK && row->count > 0 ? row->summary.p50 : 0;
 }
 
 static void add_seconds(lab_table *table, double seconds)
@@ -72,11 +72,11 @@ static void add_seconds(lab_table *table, double seconds)
 }
 
 /* How many times as long as heed the rivals take that could be asked. */
-static void add_rivals(lab_table *table, const tune_run *tune, const bench_row *row)
+static void add_rivals(lab_table *table, const tune_run *tune, const lab_bench_row *row)
 {
     char text[32];
     for (size_t i = 0; i < tune->bench.rival_count; i++) {
-        const bench_rival *rival = &tune->bench.rivals[i];
+        const lab_bench_rival *rival = &tune->bench.rivals[i];
         if (rival->open)
             lab_table_cell(table, "%s", ratio_of(find_match(row, rival->name), text));
     }
@@ -216,7 +216,7 @@ static cli_exit print_text(const tune_run *tune)
     cli_exit code = print_table(tune);
     bool rivals = false;
     for (size_t i = 0; i < tune->bench.rival_count; i++) {
-        const bench_rival *rival = &tune->bench.rivals[i];
+        const lab_bench_rival *rival = &tune->bench.rivals[i];
         rivals |= rival->open;
         if (!rival->open)
             lab_wrap_format(stdout, 4, "%s: %s", rival->name, rival->reason);
@@ -248,21 +248,21 @@ static json_t *json_round(const tune_contest *contest, int round)
     return json_comparison(&contest->bout.compared[round], contest->bout.rounds > round);
 }
 
-static json_t *json_row(const bench_row *row)
+static json_t *json_row(const lab_bench_row *row)
 {
     json_t *rivals = json_array();
-    if (!row || row->outcome != BENCH_OK || row->count <= 0) {
+    if (!row || row->outcome != LAB_BENCH_OK || row->count <= 0) {
         json_decref(rivals);
         return json_null();
     }
     for (size_t i = 0; i < row->match_count; i++) {
-        const bench_match *match = &row->matches[i];
+        const lab_bench_match *match = &row->matches[i];
         rivals = cli_json_append(
             rivals,
             json_pack("{s:s, s:s, s:o, s:o}", "name", match->name, "outcome",
-                      bench_outcome_name(match->outcome), "reason",
+                      lab_bench_outcome_name(match->outcome), "reason",
                       *match->reason ? cli_json_text(match->reason) : json_null(), "comparison",
-                      json_comparison(&match->comparison, match->outcome == BENCH_OK)));
+                      json_comparison(&match->comparison, match->outcome == LAB_BENCH_OK)));
     }
     return json_pack("{s:s, s:o, s:o, s:o}", "kernel", row->kernel, "p50",
                      cli_json_real(row->summary.p50), "p90", cli_json_real(row->summary.p90),

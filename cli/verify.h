@@ -40,9 +40,9 @@ typedef struct verify_job {
     bool json;
     lab_verify_options options;
     verify_contenders contenders;
-    cli_problems asked;      /* those of the command line */
-    cli_source own;          /* of --source; its text is NULL without that */
-    cli_candidate candidate; /* then */
+    cli_problems asked;            /* those of the command line */
+    cli_source own;                /* of --source; its text is NULL without that */
+    lab_bench_candidate candidate; /* then */
     lab_subject subject;
     size_t refused; /* problems that it cannot do; the last of them: */
     char refused_spec[HEED_SPEC_SIZE];

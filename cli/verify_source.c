@@ -44,8 +44,8 @@ cli_exit verify_source_add(verify_job *job)
         code = check(job);
     if (code != CLI_OK)
         return code;
-    job->candidate = cli_worker_candidate(&job->own.worker);
-    job->subject = cli_candidate_subject(&job->candidate);
+    job->candidate = lab_bench_worker_candidate(&job->own.worker);
+    job->subject = lab_bench_candidate_subject(&job->candidate);
     list->items[list->count++] = (lab_contender){ .cpu = list->on_host ? "sandbox" : NULL,
                                                   .kernel = job->own.name,
                                                   .threads = 1,

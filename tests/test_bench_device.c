@@ -10,15 +10,15 @@
 
 #include <cmocka.h>
 
-#include "cli/bench_engine.h"
 #include "fake_cuda.h"
+#include "lab/bench/match.h"
 #include "src/cuda/kernels/args.cuh"
 
 static fake_cuda *fake;
 
-static bench_source source_of(const char *spec)
+static lab_bench_source source_of(const char *spec)
 {
-    bench_source source;
+    lab_bench_source source;
     memset(&source, 0, sizeof source);
     assert_int_equal(heed_problem_parse(&source.problem, spec), HEED_OK);
     return source;
@@ -35,14 +35,14 @@ static heed_context *open_device(void)
 }
 
 /* Computes the O of the first copy from the tensors on the device, which is in host memory. */
-static void compute(const bench_tensors *tensors)
+static void compute(const lab_bench_tensors *tensors)
 {
     const heed_options options = { .device = "cpu", .threads = 1 };
     heed_context *context;
     heed_plan *plan;
     assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     assert_int_equal(heed_plan_create(&plan, context, &tensors->problem, HEED_ESTIMATE), HEED_OK);
-    heed_buffers buffers = bench_tensors_buffers(tensors, 0);
+    heed_buffers buffers = lab_bench_tensors_buffers(tensors, 0);
     size_t size = heed_plan_workspace_size(plan);
     buffers.workspace_size = size;
     buffers.workspace = aligned_alloc(64, (size / 64 + 1) * 64);
@@ -53,10 +53,10 @@ static void compute(const bench_tensors *tensors)
 }
 
 /* Expects @count rows or about as many. */
-static lab_expect *expect_of(const bench_tensors *tensors, int64_t work)
+static lab_expect *expect_of(const lab_bench_tensors *tensors, int64_t work)
 {
     lab_expect *expect;
-    heed_buffers data = bench_tensors_inputs(tensors);
+    heed_buffers data = lab_bench_tensors_inputs(tensors);
     lab_sampling rows = { .seed = 3, .work = work, .threads = 1 };
     assert_int_equal(lab_expect_create(&expect, &tensors->problem, &data, &rows), HEED_OK);
     return expect;
@@ -75,27 +75,28 @@ static void judges_what_is_on_the_device(void **state)
     };
     heed_context *context = open_device();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        bench_source source = source_of(cases[i].spec);
-        bench_tensors tensors;
+        lab_bench_source source = source_of(cases[i].spec);
+        lab_bench_tensors tensors;
         double error = 0;
-        assert_int_equal(bench_tensors_create(&tensors, context, &source, 7, 300000), HEED_OK);
+        assert_int_equal(lab_bench_tensors_create(&tensors, context, &source, 7, 300000), HEED_OK);
         assert_true(tensors.copies > 1);
         assert_ptr_not_equal(tensors.host[LAB_K], tensors.data[LAB_K]);
         for (int64_t copy = 1; copy < tensors.copies; copy++)
-            assert_memory_equal(bench_tensors_buffers(&tensors, copy).v, tensors.host[LAB_V], 64);
+            assert_memory_equal(lab_bench_tensors_buffers(&tensors, copy).v, tensors.host[LAB_V],
+                                64);
         lab_expect *expect = expect_of(&tensors, cases[i].work);
-        assert_int_equal(bench_tensors_error(&tensors, 0, expect, &error), HEED_OK);
+        assert_int_equal(lab_bench_tensors_error(&tensors, 0, expect, &error), HEED_OK);
         assert_true(error > 1); /* poisoned */
         compute(&tensors);
-        assert_int_equal(bench_tensors_error(&tensors, 0, expect, &error), HEED_OK);
+        assert_int_equal(lab_bench_tensors_error(&tensors, 0, expect, &error), HEED_OK);
         assert_true(error <= 1);
-        assert_int_equal(bench_tensors_error(&tensors, 1, expect, &error), HEED_OK);
+        assert_int_equal(lab_bench_tensors_error(&tensors, 1, expect, &error), HEED_OK);
         assert_true(error > 1); /* the other copy still is */
-        assert_int_equal(bench_tensors_poison(&tensors), HEED_OK);
-        assert_int_equal(bench_tensors_error(&tensors, 0, expect, &error), HEED_OK);
+        assert_int_equal(lab_bench_tensors_poison(&tensors), HEED_OK);
+        assert_int_equal(lab_bench_tensors_error(&tensors, 0, expect, &error), HEED_OK);
         assert_true(error > 1);
         lab_expect_destroy(expect);
-        bench_tensors_free(&tensors);
+        lab_bench_tensors_free(&tensors);
     }
     heed_context_destroy(context);
     assert_int_equal(fake_cuda_live(fake), 0);
@@ -104,20 +105,20 @@ static void judges_what_is_on_the_device(void **state)
 /* A device that is full, and one that breaks down, leave nothing behind. */
 static void gives_back_what_it_took(void **state)
 {
-    bench_source source = source_of("b1 h2 s64 d16 f32");
+    lab_bench_source source = source_of("b1 h2 s64 d16 f32");
     heed_context *context = open_device();
-    bench_tensors tensors;
+    lab_bench_tensors tensors;
     int before = fake_cuda_live(fake), failures = 0;
     for (int call = 1; call < 200; call++) {
         fake->fail_name = call % 2 ? "cuMemAlloc" : "cuMemcpyHtoD";
         fake->fail_call = (call + 1) / 2;
         fake->fail_result = 2; /* out of memory */
         fake->calls = 0;
-        heed_status status = bench_tensors_create(&tensors, context, &source, 7, 100000);
+        heed_status status = lab_bench_tensors_create(&tensors, context, &source, 7, 100000);
         fake->fail_call = 0;
         failures += status != HEED_OK;
         if (status == HEED_OK)
-            bench_tensors_free(&tensors);
+            lab_bench_tensors_free(&tensors);
         assert_null(tensors.data);
         assert_int_equal(fake_cuda_live(fake), before);
     }
@@ -130,29 +131,30 @@ static void knows_what_cannot_be(void **state)
 {
     heed_context *context = open_device();
     heed_device_limits limits = heed_device_get_limits(context);
-    bench_run bench = { .context = context };
-    bench_source dense = source_of("b1 h16 s16384 d128 f16");
-    bench_row row = { .source = &dense, .copies = 1 };
+    lab_bench bench = { .context = context };
+    lab_bench_source dense = source_of("b1 h16 s16384 d128 f16");
+    lab_bench_row row = { .source = &dense, .copies = 1 };
     row.flops = heed_problem_flops(&dense.problem);
     double rate = limits.multiprocessors * limits.clock_hz * 4096;
-    double floor = bench_device_floor(&bench, &row);
+    double floor = lab_bench_device_floor(&bench, &row);
     assert_true(limits.multiprocessors > 0 && limits.clock_hz > 1e8 && limits.bandwidth > 1e9);
     assert_int_equal(heed_device_arch(context), 90);
     assert_true(floor > 0.9 * row.flops / rate && floor <= row.flops / rate);
 
-    bench_source few = source_of("b64 h32/8 s1/8192 d128 f16"); /* bytes count, not operations */
+    lab_bench_source few = source_of(
+        "b64 h32/8 s1/8192 d128 f16"); /* bytes count, not operations */
     row.source = &few;
     row.flops = heed_problem_flops(&few.problem);
     double seconds = heed_problem_bytes(&few.problem) / limits.bandwidth;
-    floor = bench_device_floor(&bench, &row);
+    floor = lab_bench_device_floor(&bench, &row);
     assert_true(floor > 0.4 * seconds && floor < 0.6 * seconds);
 
-    bench_source small = source_of("b1 h8 s1/128 d64 f16"); /* fits into the cache */
+    lab_bench_source small = source_of("b1 h8 s1/128 d64 f16"); /* fits into the cache */
     row.source = &small;
     row.flops = heed_problem_flops(&small.problem);
-    assert_true(bench_device_floor(&bench, &row) <= row.flops / rate);
+    assert_true(lab_bench_device_floor(&bench, &row) <= row.flops / rate);
     row.copies = 1000000; /* and does not, a million times */
-    assert_true(bench_device_floor(&bench, &row) > row.flops / rate);
+    assert_true(lab_bench_device_floor(&bench, &row) > row.flops / rate);
     heed_context_destroy(context);
 }
 
@@ -193,7 +195,7 @@ static void give_answer(void *data, const fake_launch *launch)
 }
 
 /* Lets the fake device compute @source, which is dense. */
-static void answer_open(answer *right, const bench_source *source)
+static void answer_open(answer *right, const lab_bench_source *source)
 {
     const heed_options options = { .device = "cpu", .threads = 1 };
     const heed_problem *problem = &source->problem;
@@ -218,9 +220,9 @@ static void answer_close(answer *right)
     heed_context_destroy(right->cpu);
 }
 
-static bench_run by_replays(heed_context *context)
+static lab_bench by_replays(heed_context *context)
 {
-    return (bench_run){ .context = context,
+    return (lab_bench){ .context = context,
                         .kernel = "fwd_any_sm80_naive",
                         .seconds = 0.01,
                         .margin = 0.01,
@@ -234,40 +236,40 @@ static bench_run by_replays(heed_context *context)
 static void times_by_replays(void **state)
 {
     heed_context *context = open_device();
-    bench_source source = source_of("b1 h2 s16 d8 f16");
+    lab_bench_source source = source_of("b1 h2 s16 d8 f16");
     answer right;
-    bench_run bench = by_replays(context);
-    bench_row row;
+    lab_bench bench = by_replays(context);
+    lab_bench_row row;
     answer_open(&right, &source);
-    assert_int_equal(bench_measure(&bench, &source, &row), HEED_OK);
-    if (row.outcome != BENCH_OK)
-        fail_msg("%s: %s", bench_outcome_name(row.outcome), row.reason);
+    assert_int_equal(lab_bench_measure(&bench, &source, &row), HEED_OK);
+    if (row.outcome != LAB_BENCH_OK)
+        fail_msg("%s: %s", lab_bench_outcome_name(row.outcome), row.reason);
     assert_true(row.error >= 0 && row.error <= 1);
     assert_true(row.copies > 1 && row.calls >= 1 && row.count >= 5);
     assert_true(row.hot > 0 && row.cold > 0 && row.cold == row.summary.p50);
     assert_true(row.eager.n >= 5 && row.launch > 0);
     assert_true(right.captured > 0 && right.captured < right.launches);
-    bench_row_free(&row);
+    lab_bench_row_free(&row);
 
     bench.against = "fwd_any_sm80_naive";
-    assert_int_equal(bench_measure(&bench, &source, &row), HEED_OK);
+    assert_int_equal(lab_bench_measure(&bench, &source, &row), HEED_OK);
     assert_int_equal(row.match_count, 1);
-    if (row.matches[0].outcome != BENCH_OK)
+    if (row.matches[0].outcome != LAB_BENCH_OK)
         fail_msg("%s", row.matches[0].reason);
     assert_true(row.matches[0].calls >= 1 && row.matches[0].pairs >= 1);
-    bench_row_free(&row);
+    lab_bench_row_free(&row);
 
     right.last_honest = right.launches + 100; /* a cheat that has seen the problem often enough */
-    assert_int_equal(bench_measure(&bench, &source, &row), HEED_OK);
-    assert_true(row.outcome == BENCH_WRONG || row.matches[0].outcome == BENCH_WRONG);
-    bench_row_free(&row);
+    assert_int_equal(lab_bench_measure(&bench, &source, &row), HEED_OK);
+    assert_true(row.outcome == LAB_BENCH_WRONG || row.matches[0].outcome == LAB_BENCH_WRONG);
+    lab_bench_row_free(&row);
     right.last_honest = 0;
 
     bench.against = NULL;
     right.last_right = right.launches + 1; /* from the second launch on it does nothing */
-    assert_int_equal(bench_measure(&bench, &source, &row), HEED_OK);
-    assert_int_equal(row.outcome, BENCH_WRONG);
-    bench_row_free(&row);
+    assert_int_equal(lab_bench_measure(&bench, &source, &row), HEED_OK);
+    assert_int_equal(row.outcome, LAB_BENCH_WRONG);
+    lab_bench_row_free(&row);
     answer_close(&right);
     heed_context_destroy(context);
     assert_int_equal(fake_cuda_live(fake), 0);
@@ -277,30 +279,30 @@ static void times_by_replays(void **state)
 static void calibrates_by_replays(void **state)
 {
     heed_context *context = open_device();
-    bench_source source = source_of("b1 h2 s16 d8 f16");
+    lab_bench_source source = source_of("b1 h2 s16 d8 f16");
     answer right;
-    bench_run bench = by_replays(context);
-    bench_calibration row;
+    lab_bench bench = by_replays(context);
+    lab_bench_calibration row;
     answer_open(&right, &source);
-    assert_int_equal(bench_calibrate_problem(&bench, &source, &row), HEED_OK);
-    if (row.outcome != BENCH_OK)
-        fail_msg("%s: %s", bench_outcome_name(row.outcome), row.reason);
+    assert_int_equal(lab_bench_calibrate_problem(&bench, &source, &row), HEED_OK);
+    if (row.outcome != LAB_BENCH_OK)
+        fail_msg("%s: %s", lab_bench_outcome_name(row.outcome), row.reason);
     assert_true(row.copies > 1 && row.calls >= 1 && row.seconds > 0);
     assert_true(row.duel.pairs >= LAB_COMPARE_PAIRS_MIN && row.detectable > 0);
     lab_duel_free(&row.duel);
 
     right.last_honest = right.launches + 10;
-    assert_int_equal(bench_calibrate_problem(&bench, &source, &row), HEED_OK);
-    assert_int_equal(row.outcome, BENCH_WRONG);
+    assert_int_equal(lab_bench_calibrate_problem(&bench, &source, &row), HEED_OK);
+    assert_int_equal(row.outcome, LAB_BENCH_WRONG);
     lab_duel_free(&row.duel);
     right.last_honest = 0;
     right.last_right = 1;
-    assert_int_equal(bench_calibrate_problem(&bench, &source, &row), HEED_OK);
-    assert_int_equal(row.outcome, BENCH_WRONG);
+    assert_int_equal(lab_bench_calibrate_problem(&bench, &source, &row), HEED_OK);
+    assert_int_equal(row.outcome, LAB_BENCH_WRONG);
     lab_duel_free(&row.duel);
     bench.kernel = "fwd_any_sm80_naive__w3";
-    assert_int_equal(bench_calibrate_problem(&bench, &source, &row), HEED_OK);
-    assert_true(row.outcome == BENCH_REFUSED || row.outcome == BENCH_FAILED);
+    assert_int_equal(lab_bench_calibrate_problem(&bench, &source, &row), HEED_OK);
+    assert_true(row.outcome == LAB_BENCH_REFUSED || row.outcome == LAB_BENCH_FAILED);
     lab_duel_free(&row.duel);
     answer_close(&right);
     heed_context_destroy(context);
@@ -319,10 +321,10 @@ static void sizes_replays(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         int64_t calls, replays;
-        bench_replay_size(cases[i].seconds, &calls, &replays);
+        lab_bench_replay_size(cases[i].seconds, &calls, &replays);
         assert_int_equal(calls, cases[i].calls);
         assert_int_equal(replays, cases[i].replays);
-        assert_int_equal(bench_single_count(cases[i].seconds), cases[i].single);
+        assert_int_equal(lab_bench_single_count(cases[i].seconds), cases[i].single);
     }
 }
 

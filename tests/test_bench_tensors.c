@@ -10,12 +10,12 @@
 
 #include <cmocka.h>
 
-#include "cli/bench.h"
+#include "lab/bench/match.h"
 #include "lab/tensor/convert.h"
 
-static bench_source source_of(const char *spec)
+static lab_bench_source source_of(const char *spec)
 {
-    bench_source source;
+    lab_bench_source source;
     memset(&source, 0, sizeof source);
     assert_int_equal(heed_problem_parse(&source.problem, spec), HEED_OK);
     assert_int_equal(heed_problem_normalize(&source.problem, &source.problem), HEED_OK);
@@ -30,10 +30,10 @@ static heed_context *open_context(void)
     return context;
 }
 
-static void execute(heed_context *context, const bench_tensors *tensors, int64_t call)
+static void execute(heed_context *context, const lab_bench_tensors *tensors, int64_t call)
 {
     heed_plan *plan;
-    heed_buffers buffers = bench_tensors_buffers(tensors, call);
+    heed_buffers buffers = lab_bench_tensors_buffers(tensors, call);
     assert_int_equal(
         heed_plan_create_named(&plan, context, &tensors->problem, "fwd_any_scalar_row"), HEED_OK);
     buffers.workspace_size = heed_plan_workspace_size(plan);
@@ -51,25 +51,25 @@ static void judges_outputs(void **state)
                                          "b1 h2 s7/9 d8/6 bf16 layout=bhsd" };
     heed_context *context = open_context();
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
-        bench_source source = source_of(specs[i]);
-        bench_tensors tensors;
+        lab_bench_source source = source_of(specs[i]);
+        lab_bench_tensors tensors;
         lab_expect *expect;
         lab_sampling all = { .seed = 1, .work = INT64_MAX, .threads = 1 };
-        assert_int_equal(bench_tensors_create(&tensors, context, &source, 7, 0), HEED_OK);
-        heed_buffers data = bench_tensors_buffers(&tensors, 0);
+        assert_int_equal(lab_bench_tensors_create(&tensors, context, &source, 7, 0), HEED_OK);
+        heed_buffers data = lab_bench_tensors_buffers(&tensors, 0);
         assert_int_equal(lab_expect_create(&expect, &tensors.problem, &data, &all), HEED_OK);
-        assert_true(bench_error(&tensors.problem, data.o, expect) == INFINITY);
+        assert_true(lab_bench_error(&tensors.problem, data.o, expect) == INFINITY);
         execute(context, &tensors, 0);
-        assert_true(bench_error(&tensors.problem, data.o, expect) <= 1);
+        assert_true(lab_bench_error(&tensors.problem, data.o, expect) <= 1);
         double value = lab_element_get(source.problem.type, data.o, 5);
         lab_element_set(source.problem.type, data.o, 5, value + 0.05);
-        assert_true(bench_error(&tensors.problem, data.o, expect) > 1);
+        assert_true(lab_bench_error(&tensors.problem, data.o, expect) > 1);
         lab_element_set(source.problem.type, data.o, 5, INFINITY);
-        assert_true(bench_error(&tensors.problem, data.o, expect) == INFINITY);
-        bench_tensors_poison(&tensors);
-        assert_true(bench_error(&tensors.problem, data.o, expect) == INFINITY);
+        assert_true(lab_bench_error(&tensors.problem, data.o, expect) == INFINITY);
+        lab_bench_tensors_poison(&tensors);
+        assert_true(lab_bench_error(&tensors.problem, data.o, expect) == INFINITY);
         lab_expect_destroy(expect);
-        bench_tensors_free(&tensors);
+        lab_bench_tensors_free(&tensors);
     }
     heed_context_destroy(context);
 }
@@ -78,21 +78,21 @@ static void judges_outputs(void **state)
 static void rotates_copies(void **state)
 {
     heed_context *context = open_context();
-    bench_source source = source_of("b1 h2 s16 d8 f32");
-    bench_tensors tensors;
-    assert_int_equal(bench_tensors_create(&tensors, context, &source, 7, 20000), HEED_OK);
+    lab_bench_source source = source_of("b1 h2 s16 d8 f32");
+    lab_bench_tensors tensors;
+    assert_int_equal(lab_bench_tensors_create(&tensors, context, &source, 7, 20000), HEED_OK);
     assert_int_equal(tensors.copies, 5); /* of 4096 bytes */
-    heed_buffers first = bench_tensors_buffers(&tensors, 0);
+    heed_buffers first = lab_bench_tensors_buffers(&tensors, 0);
     for (int64_t call = 1; call < 5; call++) {
-        heed_buffers copy = bench_tensors_buffers(&tensors, call);
+        heed_buffers copy = lab_bench_tensors_buffers(&tensors, call);
         assert_ptr_not_equal(copy.q, first.q);
         assert_ptr_not_equal(copy.o, first.o);
         assert_memory_equal(copy.q, first.q, 1024);
         assert_memory_equal(copy.v, first.v, 1024);
     }
-    assert_ptr_equal(bench_tensors_buffers(&tensors, 5).q, first.q);
+    assert_ptr_equal(lab_bench_tensors_buffers(&tensors, 5).q, first.q);
     assert_memory_not_equal(first.q, first.k, 1024);
-    bench_tensors_free(&tensors);
+    lab_bench_tensors_free(&tensors);
     heed_context_destroy(context);
 }
 
@@ -100,18 +100,18 @@ static void rotates_copies(void **state)
 static void packs_strided_tensors(void **state)
 {
     heed_context *context = open_context();
-    bench_source dense = source_of("b2 h3 s5 d4 f16");
-    bench_source strided = source_of("b2 h3 s5 d4 f16 layout=sbhd k=1000:100:9");
-    bench_tensors a, b;
-    assert_int_equal(bench_tensors_create(&a, context, &dense, 7, 0), HEED_OK);
-    assert_int_equal(bench_tensors_create(&b, context, &strided, 7, 0), HEED_OK);
+    lab_bench_source dense = source_of("b2 h3 s5 d4 f16");
+    lab_bench_source strided = source_of("b2 h3 s5 d4 f16 layout=sbhd k=1000:100:9");
+    lab_bench_tensors a, b;
+    assert_int_equal(lab_bench_tensors_create(&a, context, &dense, 7, 0), HEED_OK);
+    assert_int_equal(lab_bench_tensors_create(&b, context, &strided, 7, 0), HEED_OK);
     for (int role = LAB_Q; role <= LAB_V; role++) {
-        void *packed = bench_tensors_dense(&b, (lab_role)role);
+        void *packed = lab_bench_tensors_dense(&b, (lab_role)role);
         assert_memory_equal(packed, a.data[role], 240);
         free(packed);
     }
-    bench_tensors_free(&a);
-    bench_tensors_free(&b);
+    lab_bench_tensors_free(&a);
+    lab_bench_tensors_free(&b);
     heed_context_destroy(context);
 }
 
@@ -120,16 +120,16 @@ static void packs_strided_tensors(void **state)
 static void repeats_values(void **state)
 {
     heed_context *context = open_context();
-    bench_source source = source_of("b1 h16 s2048 d64 f16");
-    bench_tensors tensors;
-    assert_int_equal(bench_tensors_create(&tensors, context, &source, 7, 0), HEED_OK);
+    lab_bench_source source = source_of("b1 h16 s2048 d64 f16");
+    lab_bench_tensors tensors;
+    assert_int_equal(lab_bench_tensors_create(&tensors, context, &source, 7, 0), HEED_OK);
     assert_in_range(tensors.period, 1000000, 2 * 1024 * 1024 - 1);
-    const uint16_t *q = bench_tensors_buffers(&tensors, 0).q, *values = tensors.values[LAB_Q];
+    const uint16_t *q = lab_bench_tensors_buffers(&tensors, 0).q, *values = tensors.values[LAB_Q];
     for (size_t i = 0; i < (size_t)2048 * 16 * 64; i++)
         if (q[i] != values[i % (size_t)tensors.period])
             fail_msg("element %zu", i);
     assert_memory_not_equal(q, q + (size_t)1024 * 16 * 64, 128);
-    bench_tensors_free(&tensors);
+    lab_bench_tensors_free(&tensors);
     heed_context_destroy(context);
 }
 
@@ -137,13 +137,13 @@ static void repeats_values(void **state)
 static void judges_rows(void **state)
 {
     heed_context *context = open_context();
-    bench_source source = source_of("b1 h2 s40 d8 f16");
-    bench_tensors tensors;
+    lab_bench_source source = source_of("b1 h2 s40 d8 f16");
+    lab_bench_tensors tensors;
     lab_expect *expect;
     lab_sampling some = { .seed = 1, .work = 10 * 40 * 16, .threads = 1 };
     uint16_t rows[10 * 8];
-    assert_int_equal(bench_tensors_create(&tensors, context, &source, 7, 0), HEED_OK);
-    heed_buffers data = bench_tensors_inputs(&tensors);
+    assert_int_equal(lab_bench_tensors_create(&tensors, context, &source, 7, 0), HEED_OK);
+    heed_buffers data = lab_bench_tensors_inputs(&tensors);
     assert_int_equal(lab_expect_create(&expect, &tensors.problem, &data, &some), HEED_OK);
     assert_in_range(expect->count, 5, 10);
     execute(context, &tensors, 0);
@@ -151,17 +151,17 @@ static void judges_rows(void **state)
     for (int64_t i = 0; i < expect->count; i++)
         memcpy(rows + i * 8,
                (uint16_t *)tensors.data[LAB_O] + lab_view_vector(&view, expect->rows[i]), 16);
-    double whole = bench_error(&tensors.problem, tensors.data[LAB_O], expect), error;
-    assert_true(bench_rows_error(HEED_F16, rows, expect) == whole && whole <= 1);
-    assert_int_equal(bench_tensors_error(&tensors, 0, expect, &error), HEED_OK);
+    double whole = lab_bench_error(&tensors.problem, tensors.data[LAB_O], expect), error;
+    assert_true(lab_bench_rows_error(HEED_F16, rows, expect) == whole && whole <= 1);
+    assert_int_equal(lab_bench_tensors_error(&tensors, 0, expect, &error), HEED_OK);
     assert_true(error == whole);
     for (int64_t i = 0; i < expect->count; i++) {
         rows[i * 8 + 3] ^= 0x4000;
-        assert_true(bench_rows_error(HEED_F16, rows, expect) > 1);
+        assert_true(lab_bench_rows_error(HEED_F16, rows, expect) > 1);
         rows[i * 8 + 3] ^= 0x4000;
     }
     lab_expect_destroy(expect);
-    bench_tensors_free(&tensors);
+    lab_bench_tensors_free(&tensors);
     heed_context_destroy(context);
 }
 
@@ -176,13 +176,13 @@ static void judges_weightless_rows(void **state)
     const lab_sampling all = { .seed = 1, .work = INT64_MAX, .threads = 1 };
     float q[2] = { -INFINITY, 1 }, k[4] = { 1, 2, 3, 4 }, v[4] = { 1, 2, 3, 4 };
     const heed_buffers data = { .q = q, .k = k, .v = v };
-    bench_source source = source_of("b1 h1 s1/2 d2 f32");
+    lab_bench_source source = source_of("b1 h1 s1/2 d2 f32");
     lab_expect *expect;
     assert_int_equal(lab_expect_create(&expect, &source.problem, &data, &all), HEED_OK);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         float o[2] = { 0, cases[i].o };
-        assert_true((bench_error(&source.problem, o, expect) <= 1) == cases[i].right);
-        assert_true((bench_rows_error(HEED_F32, o, expect) <= 1) == cases[i].right);
+        assert_true((lab_bench_error(&source.problem, o, expect) <= 1) == cases[i].right);
+        assert_true((lab_bench_rows_error(HEED_F32, o, expect) <= 1) == cases[i].right);
     }
     lab_expect_destroy(expect);
 }
@@ -190,9 +190,10 @@ static void judges_weightless_rows(void **state)
 static void refuses_more_than_the_machine_has(void **state)
 {
     heed_context *context = open_context();
-    bench_source source = source_of("b100000 h100 s10000 d512 f32");
-    bench_tensors tensors;
-    assert_int_equal(bench_tensors_create(&tensors, context, &source, 7, 0), HEED_ERR_NO_MEMORY);
+    lab_bench_source source = source_of("b100000 h100 s10000 d512 f32");
+    lab_bench_tensors tensors;
+    assert_int_equal(lab_bench_tensors_create(&tensors, context, &source, 7, 0),
+                     HEED_ERR_NO_MEMORY);
     assert_null(tensors.data);
     heed_context_destroy(context);
 }

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/candidate.h"
 #include "hold.h"
+#include "lab/bench/candidate.h"
 #include "lab/verify/verify.h"
 #include "trial_scene.h"
 
@@ -19,18 +19,18 @@ static trial_scene scene;
 static lab_report report;
 
 /* Lets the candidate @name through the gates on @spec. */
-static cli_candidate verify(const char *name, const char *spec, const char *inputs)
+static lab_bench_candidate verify(const char *name, const char *spec, const char *inputs)
 {
     const lab_limits limits = { .run_seconds = 5, .tensor_bytes = (size_t)64 << 20 };
     const lab_candidate proposed = scene_candidate(&scene, name, 1);
     const lab_verify_options options = lab_verify_standard();
-    cli_candidate candidate = { .name = name, .seconds = -1 };
+    lab_bench_candidate candidate = { .name = name, .seconds = -1 };
     heed_problem problem;
 
     assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
     if (!lab_trial_open(&candidate.trial, &proposed, &limits, &candidate.outcome))
         fail_msg("%s: %s", name, candidate.outcome.text);
-    const lab_subject subject = cli_candidate_subject(&candidate);
+    const lab_subject subject = lab_bench_candidate_subject(&candidate);
     assert_int_equal(
         lab_verify_problem(&problem, lab_inputs_find(inputs), &subject, &options, NULL, &report),
         HEED_OK);
@@ -68,7 +68,7 @@ static void test_honest(void **state)
                                          "b1 h2 s9/5 d5/3 f32 causal=br" };
 
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
-        cli_candidate candidate = verify("plain", specs[i], "normal");
+        lab_bench_candidate candidate = verify("plain", specs[i], "normal");
         if (report.outcome != LAB_PASS)
             fail_msg("%s: %s", specs[i], failures());
         assert_int_equal(candidate.worst.verdict, LAB_TRIAL_OK);
@@ -86,7 +86,7 @@ static void test_wrong(void **state)
 
 static void test_misdeeds(void **state)
 {
-    cli_candidate candidate = verify("divide", "b1 h1 s8 d8 f32", "normal");
+    lab_bench_candidate candidate = verify("divide", "b1 h1 s8 d8 f32", "normal");
     expect_fail("executes", "SIGFPE");
     assert_int_equal(candidate.worst.verdict, LAB_TRIAL_CRASHED);
     verify("write_input", "b1 h1 s8 d8 f32", "normal");

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NAMES_MAX 12
+#define NAMES_MAX 16
 
 /* The rights of the files of one folder. Of several rows the longest folder that fits counts.
  * Entries of
@@ -75,6 +75,12 @@ static const layer layers[] = {
       { "include/", "src/device.h", "src/measure.h", "lab/inspect/", "lab/measure/", "lab/record/",
         "lab/search/", "lab/tensor/", "lab/trial/", "lab/verify/", "lab/base/" },
       { "jansson.h" } },
+    { "lab/bench/",
+      false,
+      { "include/", "src/cuda/gpu.h", "src/device.h", "src/measure.h", "src/message.h", "lab/base/",
+        "lab/bench/", "lab/inspect/roofline.h", "lab/measure/", "lab/record/trial.h",
+        "lab/search/declare.h", "lab/tensor/", "lab/trial/", "lab/verify/" },
+      { NULL } },
     { "lab/session/",
       false,
       { "include/", "lab/session/", "lab/inspect/", "lab/measure/", "lab/record/", "lab/search/",

@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/seat.h"
 #include "hold.h"
+#include "lab/bench/seat.h"
 #include "trial_scene.h"
 
 /* The behaviour of a source that is honest at first: from its fourth call on ... */
@@ -48,7 +48,7 @@ static const char cheat[] =
 static trial_scene scene;
 
 /* Opens a trial of the honest source in the cheat's hands. */
-static void open_cheat(cli_seat *seat, long long id)
+static void open_cheat(lab_bench_seat *seat, long long id)
 {
     static char source[sizeof scene.source + sizeof cheat + 64];
     lab_candidate candidate = scene_candidate(&scene, "plain", id);
@@ -65,34 +65,35 @@ static void open_cheat(cli_seat *seat, long long id)
 /* The things that a seat needs to work on a problem. */
 typedef struct held_seat {
     heed_context *context;
-    bench_tensors tensors;
+    lab_bench_tensors tensors;
     pid_t pid; /* of its process */
 } held_seat;
 
-static void open_seat(held_seat *held, cli_seat *seat, long long id, const char *spec)
+static void open_seat(held_seat *held, lab_bench_seat *seat, long long id, const char *spec)
 {
     const heed_options options = { .device = "cpu", .threads = 1 };
-    bench_source source = { .label = "" };
+    lab_bench_source source = { .label = "" };
 
     assert_int_equal(heed_context_create(&held->context, &options), HEED_OK);
     assert_int_equal(heed_problem_parse(&source.problem, spec), HEED_OK);
-    assert_int_equal(bench_tensors_create(&held->tensors, held->context, &source, 7, 0), HEED_OK);
-    *seat = (cli_seat){ .trial = NULL };
+    assert_int_equal(lab_bench_tensors_create(&held->tensors, held->context, &source, 7, 0),
+                     HEED_OK);
+    *seat = (lab_bench_seat){ .trial = NULL };
     open_cheat(seat, id);
-    assert_true(cli_seat_take(seat, &held->tensors));
-    cli_seat_size(seat, 1e-5, 8e-5);
+    assert_true(lab_bench_seat_take(seat, &held->tensors));
+    lab_bench_seat_size(seat, 1e-5, 8e-5);
     assert_int_equal(seat->calls.count, 8);
     held->pid = scene_only_child();
 }
 
-static void close_seat(held_seat *held, cli_seat *seat)
+static void close_seat(held_seat *held, lab_bench_seat *seat)
 {
-    cli_seat_close(seat);
-    bench_tensors_free(&held->tensors);
+    lab_bench_seat_close(seat);
+    lab_bench_tensors_free(&held->tensors);
     heed_context_destroy(held->context);
 }
 
-static heed_status run_blocks(cli_seat *seat, long long id, const char *spec, int blocks)
+static heed_status run_blocks(lab_bench_seat *seat, long long id, const char *spec, int blocks)
 {
     held_seat held;
     double seconds = 0;
@@ -100,7 +101,7 @@ static heed_status run_blocks(cli_seat *seat, long long id, const char *spec, in
 
     open_seat(&held, seat, id, spec);
     for (int i = 0; i < blocks && status == HEED_OK; i++)
-        status = cli_seat_block(seat, &seconds);
+        status = lab_bench_seat_block(seat, &seconds);
     close_seat(&held, seat);
     return status;
 }
@@ -109,7 +110,7 @@ static void test_honest(void **state)
 {
     static const char *const specs[] = { "b1 h1 s40 d24 f32", "b2 h4/2 s17/33 d5/3 f32 causal=br",
                                          "b2 h2 s11 d7 f32 q=300:20:8 k=0:21:9 v=350:22:10" };
-    cli_seat seat;
+    lab_bench_seat seat;
 
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         if (run_blocks(&seat, STAYS_HONEST, specs[i], 20) != HEED_OK)
@@ -121,7 +122,7 @@ static void test_honest(void **state)
 
 static void test_cheats(void **state)
 {
-    cli_seat seat;
+    lab_bench_seat seat;
 
     for (long long id = KEEPS_ANSWER; id <= BY_TURNS; id++) {
         assert_int_equal(run_blocks(&seat, id, "b1 h1 s40 d24 f32", 60), HEED_ERR_UNSUPPORTED);
@@ -146,13 +147,13 @@ static int only_cpu(pid_t pid)
 static void test_renew(void **state)
 {
     cpu_set_t allowed;
-    cli_seat seat;
+    lab_bench_seat seat;
     held_seat held;
     int used[CPU_SETSIZE] = { 0 }, cpus = 0;
 
     assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
     open_seat(&held, &seat, STAYS_HONEST, "b1 h1 s40 d24 f32");
-    lab_side side = cli_seat_side(&seat);
+    lab_side side = lab_bench_seat_side(&seat);
     for (uint64_t common = 0; common < 12; common++) {
         double seconds = 0;
         assert_int_equal(side.renew(side.data, common, 3 * common), HEED_OK);
@@ -182,14 +183,14 @@ static void test_stands_still(void **state)
     static const int signals[][2] = { { SIGCONT, 0 }, { SIGCONT, SIGSTOP } };
 
     for (int i = 0; i < 2; i++) {
-        cli_seat seat;
+        lab_bench_seat seat;
         held_seat held;
         double seconds = 0;
         open_seat(&held, &seat, STAYS_HONEST, "b1 h1 s40 d24 f32");
-        assert_int_equal(cli_seat_block(&seat, &seconds), HEED_OK);
+        assert_int_equal(lab_bench_seat_block(&seat, &seconds), HEED_OK);
         for (int j = 0; j < 2 && signals[i][j]; j++)
             assert_int_equal(kill(held.pid, signals[i][j]), 0);
-        assert_int_equal(cli_seat_block(&seat, &seconds), HEED_ERR_UNSUPPORTED);
+        assert_int_equal(lab_bench_seat_block(&seat, &seconds), HEED_ERR_UNSUPPORTED);
         assert_non_null(strstr(seat.outcome.text, "computed while it was stopped"));
         close_seat(&held, &seat);
     }

@@ -15,8 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli/seat.h"
 #include "hold.h"
+#include "lab/bench/seat.h"
 #include "lab/trial/pages.h"
 #include "lab/verify/mutants/sources.h"
 #include "trial_scene.h"
@@ -42,28 +42,29 @@ static lab_candidate cheat(const char *name, long long id, char **source)
 }
 
 /* Opens a trial of the cheat and times blocks of it; true if nothing was found. */
-static bool time_cheat(cli_seat *seat, const char *name, long long id, const char *spec)
+static bool time_cheat(lab_bench_seat *seat, const char *name, long long id, const char *spec)
 {
     const heed_options options = { .device = "cpu", .threads = 1 };
     char *text;
     const lab_candidate candidate = cheat(name, id, &text);
     heed_context *context;
-    bench_source source = { .label = "" };
-    bench_tensors tensors;
+    lab_bench_source source = { .label = "" };
+    lab_bench_tensors tensors;
     double seconds = 0;
 
     assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     assert_int_equal(heed_problem_parse(&source.problem, spec), HEED_OK);
-    assert_int_equal(bench_tensors_create(&tensors, context, &source, 7, 0), HEED_OK);
-    *seat = (cli_seat){ .limits = { .run_seconds = 20, .tensor_bytes = (size_t)16 << 20 } };
+    assert_int_equal(lab_bench_tensors_create(&tensors, context, &source, 7, 0), HEED_OK);
+    *seat = (lab_bench_seat){ .limits = { .run_seconds = 20, .tensor_bytes = (size_t)16 << 20 } };
     bool well = lab_trial_open(&seat->trial, &candidate, &seat->limits, &seat->outcome) &&
-                cli_seat_take(seat, &tensors) && cli_seat_block(seat, &seconds) == HEED_OK;
+                lab_bench_seat_take(seat, &tensors) &&
+                lab_bench_seat_block(seat, &seconds) == HEED_OK;
     if (well)
-        cli_seat_size(seat, 1, CALLS);
+        lab_bench_seat_size(seat, 1, CALLS);
     for (int i = 0; i < BLOCKS && well; i++)
-        well = cli_seat_block(seat, &seconds) == HEED_OK;
-    cli_seat_close(seat);
-    bench_tensors_free(&tensors);
+        well = lab_bench_seat_block(seat, &seconds) == HEED_OK;
+    lab_bench_seat_close(seat);
+    lab_bench_tensors_free(&tensors);
     heed_context_destroy(context);
     free(text);
     return well;
@@ -75,7 +76,7 @@ static bool time_cheat(cli_seat *seat, const char *name, long long id, const cha
 static void expect(const char *name, long long id, const char *spec, lab_trial_verdict verdict,
                    const char *words)
 {
-    cli_seat seat;
+    lab_bench_seat seat;
     bool well = time_cheat(&seat, name, id, spec);
 
     if (verdict == LAB_TRIAL_WROTE_OUTSIDE && seat.outcome.verdict == LAB_TRIAL_ILLEGAL_ACCESS)

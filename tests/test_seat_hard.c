@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "cli/bench.h"
-#include "cli/seat_hard.h"
+#include "lab/bench/hard.h"
+#include "lab/bench/match.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 
@@ -31,10 +31,10 @@ static const char *const specs[] = {
 };
 
 /* The largest error of a kernel, over all rows. */
-static double run(heed_context *context, const char *name, const bench_tensors *tensors)
+static double run(heed_context *context, const char *name, const lab_bench_tensors *tensors)
 {
     const lab_sampling all = { .seed = 1, .work = INT64_MAX, .threads = 1 };
-    heed_buffers buffers = bench_tensors_buffers(tensors, 0);
+    heed_buffers buffers = lab_bench_tensors_buffers(tensors, 0);
     lab_expect *expect;
     heed_plan *plan;
 
@@ -48,19 +48,19 @@ static double run(heed_context *context, const char *name, const bench_tensors *
     free(buffers.workspace);
     heed_plan_destroy(plan);
     assert_int_equal(lab_expect_create(&expect, &tensors->problem, &buffers, &all), HEED_OK);
-    double error = bench_error(&tensors->problem, buffers.o, expect);
+    double error = lab_bench_error(&tensors->problem, buffers.o, expect);
     lab_expect_destroy(expect);
     return error;
 }
 
-static bench_tensors open_tensors(heed_context *context, const char *spec, uint64_t seed)
+static lab_bench_tensors open_tensors(heed_context *context, const char *spec, uint64_t seed)
 {
-    bench_source source = { .label = "" };
-    bench_tensors tensors;
+    lab_bench_source source = { .label = "" };
+    lab_bench_tensors tensors;
 
     assert_int_equal(heed_problem_parse(&source.problem, spec), HEED_OK);
     assert_int_equal(heed_problem_normalize(&source.problem, &source.problem), HEED_OK);
-    assert_int_equal(bench_tensors_create(&tensors, context, &source, seed, 0), HEED_OK);
+    assert_int_equal(lab_bench_tensors_create(&tensors, context, &source, seed, 0), HEED_OK);
     return tensors;
 }
 
@@ -76,9 +76,9 @@ static void test_honest(void **state)
     assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
         for (uint64_t lot = 0; lot < LOTS; lot++) {
-            bench_tensors tensors = open_tensors(context, specs[i], lot);
-            heed_buffers data = bench_tensors_buffers(&tensors, 0);
-            cli_hard hard = cli_hard_put(
+            lab_bench_tensors tensors = open_tensors(context, specs[i], lot);
+            heed_buffers data = lab_bench_tensors_buffers(&tensors, 0);
+            lab_bench_hard hard = lab_bench_hard_put(
                 &tensors.problem, (void *[]){ (void *)data.q, (void *)data.k, (void *)data.v }, lot,
                 lab_random_stream(7, lot));
             put += hard.what != NULL;
@@ -88,7 +88,7 @@ static void test_honest(void **state)
                     fail_msg("%s on %s with %s (lot %d): %g of what is allowed", kernels[k],
                              specs[i], hard.what ? hard.what : "nothing", (int)lot, error);
             }
-            bench_tensors_free(&tensors);
+            lab_bench_tensors_free(&tensors);
         }
     assert_true(put > (int)(sizeof specs / sizeof *specs) * LOTS * 3 / 4);
     heed_context_destroy(context);
@@ -104,12 +104,12 @@ static void test_shows(void **state)
 
     assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     for (uint64_t turn = 0; turn < KINDS * LOTS; turn++) {
-        bench_tensors tensors = open_tensors(context, "b2 h4/2 s16/20 d16 f32", turn);
-        heed_buffers data = bench_tensors_buffers(&tensors, 0);
+        lab_bench_tensors tensors = open_tensors(context, "b2 h4/2 s16/20 d16 f32", turn);
+        heed_buffers data = lab_bench_tensors_buffers(&tensors, 0);
         assert_true(run(context, "fwd_any_scalar_row", &tensors) <= 1);
-        cli_hard hard = cli_hard_put(&tensors.problem,
-                                     (void *[]){ (void *)data.q, (void *)data.k, (void *)data.v },
-                                     turn, lab_random_stream(9, turn));
+        lab_bench_hard hard = lab_bench_hard_put(
+            &tensors.problem, (void *[]){ (void *)data.q, (void *)data.k, (void *)data.v }, turn,
+            lab_random_stream(9, turn));
         lab_expect *expect;
         const lab_sampling one = { .seed = 1, .threads = 1, .least = 1, .also = hard.row + 1 };
         assert_non_null(hard.what);
@@ -117,10 +117,10 @@ static void test_shows(void **state)
         seen[turn % KINDS] = hard.what;
         assert_int_equal(lab_expect_create(&expect, &tensors.problem, &data, &one), HEED_OK);
         assert_true(expect->count == 2 || expect->rows[0] == hard.row);
-        if (bench_error(&tensors.problem, data.o, expect) <= 1)
+        if (lab_bench_error(&tensors.problem, data.o, expect) <= 1)
             fail_msg("the answer is the same with %s", hard.what);
         lab_expect_destroy(expect);
-        bench_tensors_free(&tensors);
+        lab_bench_tensors_free(&tensors);
     }
     for (int i = 0; i < KINDS; i++)
         for (int j = 0; j < i; j++)

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/candidate.h"
 #include "cuda/facts.h"
 #include "cuda/sources.h"
+#include "lab/bench/candidate.h"
 #include "lab/verify/verify.h"
 #include "measure.h"
 #include "tally.h"
@@ -81,14 +81,14 @@ static void try_honest(const char *kernel, const char *spec)
         tally_skip(&counts, "%s on %s: %s", kernel, spec, heed_message());
         return;
     }
-    cli_candidate candidate = { .name = facts.name, .seconds = -1 };
+    lab_bench_candidate candidate = { .name = facts.name, .seconds = -1 };
     if (facts.launch.splits > 1)
         options.gates = 1u << lab_gate_index("error");
     options.unlocked = true;
     if (!lab_trial_open(&candidate.trial, &proposed, &limits, &candidate.outcome)) {
         tally_judge(&counts, false, "%s on %s: %s", facts.name, spec, candidate.outcome.text);
     } else {
-        const lab_subject subject = cli_candidate_subject(&candidate);
+        const lab_subject subject = lab_bench_candidate_subject(&candidate);
         heed_status status = lab_verify_problem(&problem, lab_inputs_find("normal"), &subject,
                                                 &options, NULL, &report);
         bool well = status == HEED_OK && report.outcome == LAB_PASS;

@@ -1,16 +1,16 @@
 /*
  * candidate.c - a candidate under trial, as a subject of verification
  */
-#include "candidate.h"
+#include "lab/bench/candidate.h"
 
 #include <stdio.h>
 
-#include "../src/message.h"
-#include "tensor/random.h"
+#include "lab/tensor/random.h"
+#include "src/message.h"
 
 /* The laboratory's status for a verdict. The gates find writes outside the outputs in the tensors.
  */
-static heed_status status_of(cli_candidate *candidate)
+static heed_status status_of(lab_bench_candidate *candidate)
 {
     const lab_trial_outcome *outcome = &candidate->outcome;
 
@@ -25,7 +25,7 @@ static heed_status status_of(cli_candidate *candidate)
 
 static heed_status prepare(void *data, const heed_problem *problem, lab_needs *needs)
 {
-    cli_candidate *candidate = data;
+    lab_bench_candidate *candidate = data;
     size_t workspace;
 
     if (candidate->worst.verdict != LAB_TRIAL_OK) /* it need not hang once more */
@@ -51,7 +51,7 @@ static lab_span span_of(const lab_region *region)
 
 static heed_status run_away(void *data, lab_stage *stage, heed_status *outcome)
 {
-    cli_candidate *candidate = data;
+    lab_bench_candidate *candidate = data;
     lab_set set;
 
     if (candidate->worst.verdict != LAB_TRIAL_OK) {
@@ -75,15 +75,15 @@ static heed_status run(void *data, const heed_buffers *buffers)
 
 _Static_assert(LAB_SPANS == LAB_BLOCKS, "a stage has the tensors of a set");
 
-lab_subject cli_candidate_subject(cli_candidate *candidate)
+lab_subject lab_bench_candidate_subject(lab_bench_candidate *candidate)
 {
     return (lab_subject){ .data = candidate, .prepare = prepare, .run = run, .run_away = run_away };
 }
 
-heed_status cli_candidate_prove(cli_candidate *candidate, const heed_problem *problem, int threads,
-                                lab_report *report, uint64_t *seed)
+heed_status lab_bench_candidate_prove(lab_bench_candidate *candidate, const heed_problem *problem,
+                                      int threads, lab_report *report, uint64_t *seed)
 {
-    const lab_subject subject = cli_candidate_subject(candidate);
+    const lab_subject subject = lab_bench_candidate_subject(candidate);
     if (!lab_random_hidden(seed))
         return heed_fail(HEED_ERR_SYSTEM, "the system gives no random numbers");
     const lab_proof proof = { .problem = *problem, .seed = *seed, .threads = threads };

@@ -1,16 +1,16 @@
 /*
- * bench_own.c - heed against a user's kernel: proved first, then timed in turns
+ * lab_bench_own.c - heed against a user's kernel: proved first, then timed in turns
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/measure.h"
-#include "bench_engine.h"
-#include "tensor/random.h"
-#include "verify/proof.h"
-#include "worker.h"
+#include "lab/bench/match.h"
+#include "lab/bench/worker.h"
+#include "lab/tensor/random.h"
+#include "lab/verify/proof.h"
+#include "src/measure.h"
 
-static bool fail(bench_match *match, bench_outcome outcome, const char *reason)
+static bool fail(lab_bench_match *match, lab_bench_outcome outcome, const char *reason)
 {
     match->outcome = outcome;
     snprintf(match->reason, sizeof match->reason, "%s", reason);
@@ -19,24 +19,24 @@ static bool fail(bench_match *match, bench_outcome outcome, const char *reason)
 
 /* The outcome of a process that failed: an error of the laboratory's own, a refusal, or else a
  * wrong kernel. */
-static bench_outcome outcome_of(const lab_trial_outcome *outcome)
+static lab_bench_outcome outcome_of(const lab_trial_outcome *outcome)
 {
     switch (outcome->verdict) {
     case LAB_TRIAL_REFUSED:
     case LAB_TRIAL_COMPILE_ERROR:
     case LAB_TRIAL_UNSUPPORTED:
-        return BENCH_REFUSED;
+        return LAB_BENCH_REFUSED;
     case LAB_TRIAL_SYSTEM:
     case LAB_TRIAL_LOST:
     case LAB_TRIAL_UNPROTECTED:
-        return BENCH_FAILED;
+        return LAB_BENCH_FAILED;
     default:
-        return BENCH_WRONG;
+        return LAB_BENCH_WRONG;
     }
 }
 
 /* The first gate that refuses it, and why. */
-static bool tell_gate(bench_match *match, const lab_report *report)
+static bool tell_gate(lab_bench_match *match, const lab_report *report)
 {
     char reason[LAB_PEER_REASON_SIZE];
     for (size_t i = 0; i < LAB_GATES; i++) {
@@ -44,17 +44,17 @@ static bool tell_gate(bench_match *match, const lab_report *report)
             continue;
         snprintf(reason, sizeof reason, "wrong, by the gate %s: %s", lab_gate_at(i)->name,
                  report->verdicts[i].reason);
-        return fail(match, BENCH_WRONG, reason);
+        return fail(match, LAB_BENCH_WRONG, reason);
     }
-    return fail(match, BENCH_REFUSED, report->verdicts[0].reason);
+    return fail(match, LAB_BENCH_REFUSED, report->verdicts[0].reason);
 }
 
 /* All that is demanded of what is ranked. False: @match has why not, or *@status. */
-static bool prove(const bench_run *bench, bench_match *match, const heed_problem *problem,
+static bool prove(const lab_bench *bench, lab_bench_match *match, const heed_problem *problem,
                   heed_status *status)
 {
-    cli_candidate candidate = cli_worker_candidate(bench->own->worker);
-    const lab_subject subject = cli_candidate_subject(&candidate);
+    lab_bench_candidate candidate = lab_bench_worker_candidate(bench->own->worker);
+    const lab_subject subject = lab_bench_candidate_subject(&candidate);
     lab_proof proof = { .problem = *problem, .threads = bench->host_threads };
     lab_report *report = calloc(1, sizeof *report);
     *status = report && lab_random_hidden(&proof.seed) ? HEED_OK : HEED_ERR_NO_MEMORY;
@@ -72,8 +72,8 @@ static bool prove(const bench_run *bench, bench_match *match, const heed_problem
 }
 
 /* Makes it ready for blocks; writes the seconds of a call, and of what a block takes in all. */
-static heed_status start(const cli_guest *guest, const bench_tensors *tensors, double *seconds,
-                         double *round)
+static heed_status start(const lab_bench_guest *guest, const lab_bench_tensors *tensors,
+                         double *seconds, double *round)
 {
     heed_status status = guest->start(guest->data, tensors, seconds);
     int64_t begun = heed_clock_ns();
@@ -83,29 +83,29 @@ static heed_status start(const cli_guest *guest, const bench_tensors *tensors, d
     return status;
 }
 
-static heed_status take_turns(const bench_run *bench, bench_match *match, bench_engine *heed,
-                              double heed_seconds)
+static heed_status take_turns(const lab_bench *bench, lab_bench_match *match,
+                              lab_bench_engine *heed, double heed_seconds)
 {
-    cli_worker *worker = bench->own->worker;
-    const cli_guest guest = cli_worker_guest(worker);
-    const lab_side other = cli_seat_side(&worker->seat);
+    lab_bench_worker *worker = bench->own->worker;
+    const lab_bench_guest guest = lab_bench_worker_guest(worker);
+    const lab_side other = lab_bench_seat_side(&worker->seat);
     double seconds = 0, round = 0;
     heed_status status = start(&guest, heed->tensors, &seconds, &round);
     if (status == HEED_OK)
-        status = bench_match_interleave(bench, match, heed, &other,
-                                        bench_engine_round(heed, heed_seconds) + round);
+        status = lab_bench_match_interleave(bench, match, heed, &other,
+                                            lab_bench_engine_round(heed, heed_seconds) + round);
     match->error = worker->seat.worst;
     if (status == HEED_OK)
-        match->asking = cli_worker_overhead(worker, match->seconds);
+        match->asking = lab_bench_worker_overhead(worker, match->seconds);
     else if (!heed_context_stopped(bench->context) && match->error > 1)
-        fail(match, BENCH_WRONG, worker->seat.outcome.text);
+        fail(match, LAB_BENCH_WRONG, worker->seat.outcome.text);
     else if (!heed_context_stopped(bench->context) && worker->seat.outcome.verdict != LAB_TRIAL_OK)
         fail(match, outcome_of(&worker->seat.outcome), worker->seat.outcome.text);
-    return match->outcome == BENCH_OK ? status : HEED_OK;
+    return match->outcome == LAB_BENCH_OK ? status : HEED_OK;
 }
 
 /* On which problem that was. */
-static void add_problem(bench_match *match, const heed_problem *problem)
+static void add_problem(lab_bench_match *match, const heed_problem *problem)
 {
     char spec[HEED_SPEC_SIZE], reason[LAB_PEER_REASON_SIZE];
     heed_problem_print(problem, spec, sizeof spec);
@@ -113,25 +113,25 @@ static void add_problem(bench_match *match, const heed_problem *problem)
     snprintf(match->reason, sizeof match->reason, "%s", reason);
 }
 
-heed_status bench_meet_own(const bench_run *bench, bench_match *match, bench_engine *heed,
-                           double heed_seconds)
+heed_status lab_bench_meet_own(const lab_bench *bench, lab_bench_match *match,
+                               lab_bench_engine *heed, double heed_seconds)
 {
     heed_status status = HEED_OK;
     match->name = bench->own->name;
     snprintf(match->method, sizeof match->method, "%.200s", bench->own->path);
     if (prove(bench, match, &heed->tensors->problem, &status))
         status = take_turns(bench, match, heed, heed_seconds);
-    cli_seat_close(&bench->own->worker->seat);
-    if (match->outcome != BENCH_OK)
+    lab_bench_seat_close(&bench->own->worker->seat);
+    if (match->outcome != LAB_BENCH_OK)
         add_problem(match, &heed->tensors->problem);
     return status;
 }
 
-bench_outcome bench_own_outcome(const bench_run *bench)
+lab_bench_outcome lab_bench_own_outcome(const lab_bench *bench)
 {
-    bench_outcome worst = BENCH_OK;
+    lab_bench_outcome worst = LAB_BENCH_OK;
     for (size_t i = 0; bench->own && i < bench->row_count; i++) {
-        const bench_row *row = &bench->rows[i];
+        const lab_bench_row *row = &bench->rows[i];
         for (size_t j = 0; j < row->match_count; j++)
             if (row->matches[j].name == bench->own->name && row->matches[j].outcome > worst)
                 worst = row->matches[j].outcome;

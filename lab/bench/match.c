@@ -1,12 +1,13 @@
 /*
- * bench_match.c - heed against one opponent: interleaved blocks, a verdict, and a look at the
+ * lab_bench_match.c - heed against one opponent: interleaved blocks, a verdict, and a look at the
  * opponent's output
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "bench_engine.h"
+#include "lab/bench/match.h"
 
 enum {
     PAIRS_MAX = 400,
@@ -21,7 +22,40 @@ enum {
  * speed, which is theirs to decide. */
 #define RIVAL_ERROR_MAX 16.0
 
-static void set_outcome(bench_match *match, bench_outcome outcome, const char *reason)
+/* A rival at work. */
+typedef struct guest {
+    lab_rival *rival;
+    int64_t replay; /* calls of one; 0: blocks are made of calls */
+    int64_t warmup; /* calls, or replays */
+    int64_t calls;
+    double expected;   /* seconds per call */
+    lab_answer answer; /* of the last block */
+} guest;
+
+/* The seconds that a block is expected to take with its warm-up. */
+static double guest_round(const guest *it)
+{
+    int64_t each = it->replay ? it->replay : 1;
+    return it->expected * (double)((it->warmup + it->calls) * each);
+}
+
+/* A block, as a lab_side takes it. @data is the guest. */
+static heed_status guest_block(void *data, double *seconds)
+{
+    guest *self = data;
+    /* heed's threads look for work for a moment before they sleep. */
+    const struct timespec nap = { .tv_nsec = 1000000 };
+    nanosleep(&nap, NULL);
+    if (self->replay)
+        self->answer = lab_rival_replay(self->rival, self->replay, self->warmup, self->calls,
+                                        guest_round(self), seconds);
+    else
+        self->answer = lab_rival_run(self->rival, self->warmup, self->calls, guest_round(self),
+                                     seconds);
+    return self->answer == LAB_ANSWER_OK ? HEED_OK : HEED_ERR_SYSTEM;
+}
+
+static void set_outcome(lab_bench_match *match, lab_bench_outcome outcome, const char *reason)
 {
     match->outcome = outcome;
     snprintf(match->reason, sizeof match->reason, "%s", reason);
@@ -36,11 +70,11 @@ static size_t least_pairs(double seconds, double round)
 }
 
 /* All the time is used: the figures are as much wanted as the verdict. */
-heed_status bench_match_interleave(const bench_run *bench, bench_match *match, bench_engine *heed,
-                                   const lab_side *other, double round)
+heed_status lab_bench_match_interleave(const lab_bench *bench, lab_bench_match *match,
+                                       lab_bench_engine *heed, const lab_side *other, double round)
 {
     lab_duel duel;
-    lab_side mine = { bench_engine_block, bench_engine_renew, heed };
+    lab_side mine = { lab_bench_engine_block, lab_bench_engine_renew, heed };
     double seconds = match->looked ? bench->look : bench->seconds;
     const lab_duel_options options = { .rules = { .margin = bench->margin, .looks = 1 },
                                        .seconds = seconds,
@@ -54,9 +88,9 @@ heed_status bench_match_interleave(const bench_run *bench, bench_match *match, b
     match->pairs = duel.pairs;
     match->comparison = duel.comparison;
     if (status == HEED_OK)
-        status = bench_checker_restore(heed->checker);
+        status = lab_bench_checker_restore(heed->checker);
     if (status == HEED_OK && heed->checker) /* its last output is of a problem that is no more */
-        status = bench_engine_call(heed);
+        status = lab_bench_engine_call(heed);
     if (status != HEED_OK)
         return status;
     lab_interval interval;
@@ -74,7 +108,8 @@ static lab_answer rival_error(lab_rival *rival, const heed_problem *dense, const
     lab_answer answer = few ? lab_rival_check_rows(rival, expect->rows, expect->count, o, size)
                             : lab_rival_check(rival, o, size);
     if (answer == LAB_ANSWER_OK)
-        *error = few ? bench_rows_error(dense->type, o, expect) : bench_error(dense, o, expect);
+        *error = few ? lab_bench_rows_error(dense->type, o, expect)
+                     : lab_bench_error(dense, o, expect);
     return answer;
 }
 
@@ -89,7 +124,7 @@ static size_t checked_bytes(const lab_rival *rival, const heed_problem *dense,
 }
 
 /* Compares the O of the rival's last call. */
-static void check_rival(bench_match *match, lab_rival *rival, const heed_problem *problem,
+static void check_rival(lab_bench_match *match, lab_rival *rival, const heed_problem *problem,
                         const lab_expect *expect)
 {
     heed_problem dense = *problem;
@@ -101,24 +136,24 @@ static void check_rival(bench_match *match, lab_rival *rival, const heed_problem
     size_t size = checked_bytes(rival, &dense, expect);
     void *o = malloc(size);
     if (!o) {
-        set_outcome(match, BENCH_FAILED, "not enough memory to check its output");
+        set_outcome(match, LAB_BENCH_FAILED, "not enough memory to check its output");
         return;
     }
     lab_answer answer = rival_error(rival, &dense, expect, o, size, &match->error);
     if (answer != LAB_ANSWER_OK)
-        set_outcome(match, BENCH_FAILED, rival->reason);
+        set_outcome(match, LAB_BENCH_FAILED, rival->reason);
     free(o);
     if (answer == LAB_ANSWER_OK && !(match->error <= RIVAL_ERROR_MAX)) {
-        match->outcome = BENCH_WRONG;
+        match->outcome = LAB_BENCH_WRONG;
         snprintf(match->reason, sizeof match->reason,
                  "its output is wrong: %.3g times the error allowed", match->error);
     }
 }
 
 /* The outcome of a rival that said no, or no more. */
-static void rival_failed(bench_match *match, const lab_rival *rival, lab_answer answer)
+static void rival_failed(lab_bench_match *match, const lab_rival *rival, lab_answer answer)
 {
-    set_outcome(match, answer == LAB_ANSWER_UNSUPPORTED ? BENCH_REFUSED : BENCH_FAILED,
+    set_outcome(match, answer == LAB_ANSWER_UNSUPPORTED ? LAB_BENCH_REFUSED : LAB_BENCH_FAILED,
                 rival->reason);
 }
 
@@ -129,30 +164,29 @@ static lab_answer estimate_rival(lab_rival *rival, bool replay, double *seconds)
     if (replay)
         return lab_rival_replay(rival, 1, 1, 1, 0, seconds);
     lab_answer answer = lab_rival_run(rival, 0, 1, 0, seconds);
-    if (answer == LAB_ANSWER_OK && *seconds < BENCH_WARMUP_CALL_MAX)
+    if (answer == LAB_ANSWER_OK && *seconds < LAB_BENCH_WARMUP_CALL_MAX)
         answer = lab_rival_run(rival, 1, 2, 0, seconds);
     return answer;
 }
 
 /* Sizes the blocks of the rival, and lets it capture what it is to replay. */
-static lab_answer ready_guest(bench_guest *guest, bool replay, double seconds)
+static lab_answer ready_guest(guest *it, bool replay, double seconds)
 {
-    guest->expected = seconds;
+    it->expected = seconds;
     if (!replay) {
-        bench_block_size(seconds, &guest->warmup, &guest->calls);
+        lab_bench_block_size(seconds, &it->warmup, &it->calls);
         return LAB_ANSWER_OK;
     }
-    bench_replay_size(seconds, &guest->replay, &guest->calls);
-    guest->warmup = 1;
-    return lab_rival_replay(guest->rival, guest->replay, 0, 1, bench_guest_round(guest),
-                            &guest->expected);
+    lab_bench_replay_size(seconds, &it->replay, &it->calls);
+    it->warmup = 1;
+    return lab_rival_replay(it->rival, it->replay, 0, 1, guest_round(it), &it->expected);
 }
 
 /* Single calls of the rival, on a device. */
-static void sample_eager(bench_match *match, lab_rival *rival)
+static void sample_eager(lab_bench_match *match, lab_rival *rival)
 {
     double samples[LAB_RIVAL_EAGER_MAX];
-    int64_t count = bench_single_count(match->seconds);
+    int64_t count = lab_bench_single_count(match->seconds);
     double expected = match->seconds * (double)count;
     lab_answer answer = lab_rival_eager(rival, count, expected, samples);
     if (answer == LAB_ANSWER_OK)
@@ -162,42 +196,41 @@ static void sample_eager(bench_match *match, lab_rival *rival)
 }
 
 /* A prepared rival: one call to see how long it takes, the match, and a look at its output. */
-static heed_status play_rival(bench_run *bench, bench_match *match, bench_rival *entry,
-                              bench_engine *heed, double heed_seconds, const lab_expect *expect)
+static heed_status play_rival(lab_bench *bench, lab_bench_match *match, lab_bench_rival *entry,
+                              lab_bench_engine *heed, double heed_seconds, const lab_expect *expect)
 {
     lab_rival *rival = entry->peer;
     double flops = heed_problem_flops(&heed->tensors->problem);
-    bench_guest guest = { .rival = rival };
+    guest it = { .rival = rival };
     double seconds = 0;
     lab_answer answer = estimate_rival(rival, bench->replay, &seconds);
     if (answer == LAB_ANSWER_OK)
-        answer = ready_guest(&guest, bench->replay, seconds);
+        answer = ready_guest(&it, bench->replay, seconds);
     if (answer != LAB_ANSWER_OK) {
         rival_failed(match, rival, answer);
         return HEED_OK;
     }
-    if (flops / guest.expected > entry->rate)
-        entry->rate = flops / guest.expected;
-    match->calls = guest.replay;
+    if (flops / it.expected > entry->rate)
+        entry->rate = flops / it.expected;
+    match->calls = it.replay;
     heed->rival = rival;
-    lab_side other = { bench_guest_block, NULL, &guest };
-    heed_status status = bench_match_interleave(bench, match, heed, &other,
-                                                bench_engine_round(heed, heed_seconds) +
-                                                    bench_guest_round(&guest));
+    lab_side other = { guest_block, NULL, &it };
+    heed_status status = lab_bench_match_interleave(
+        bench, match, heed, &other, lab_bench_engine_round(heed, heed_seconds) + guest_round(&it));
     heed->rival = NULL;
-    if (guest.answer != LAB_ANSWER_OK) {
-        rival_failed(match, rival, guest.answer);
+    if (it.answer != LAB_ANSWER_OK) {
+        rival_failed(match, rival, it.answer);
         return HEED_OK;
     }
     if (status == HEED_OK)
         check_rival(match, rival, &heed->tensors->problem, expect);
-    if (status == HEED_OK && match->outcome == BENCH_OK && bench->replay)
+    if (status == HEED_OK && match->outcome == LAB_BENCH_OK && bench->replay)
         sample_eager(match, rival);
     return status;
 }
 
 /* Hands the problem and its values to the rival. */
-static lab_answer prepare_rival(const bench_rival *entry, const bench_tensors *tensors,
+static lab_answer prepare_rival(const lab_bench_rival *entry, const lab_bench_tensors *tensors,
                                 const heed_problem *problem, lab_rival_data *data)
 {
     data->backend = entry->backend;
@@ -206,24 +239,25 @@ static lab_answer prepare_rival(const bench_rival *entry, const bench_tensors *t
 }
 
 /* Values as the rival takes them: a period of them, or all. */
-static const void *rival_values(const bench_rival *entry, const bench_tensors *tensors,
+static const void *rival_values(const lab_bench_rival *entry, const lab_bench_tensors *tensors,
                                 lab_role role, void **dense)
 {
     *dense = NULL;
     if (entry->peer->period)
         return tensors->values[role];
-    *dense = bench_tensors_dense(tensors, role);
+    *dense = lab_bench_tensors_dense(tensors, role);
     return *dense;
 }
 
-heed_status bench_meet_rival(bench_run *bench, bench_match *match, bench_rival *entry,
-                             bench_engine *heed, double heed_seconds, const lab_expect *expect)
+heed_status lab_bench_meet_rival(lab_bench *bench, lab_bench_match *match, lab_bench_rival *entry,
+                                 lab_bench_engine *heed, double heed_seconds,
+                                 const lab_expect *expect)
 {
     const heed_problem *problem = &heed->tensors->problem;
     double guess = entry->rate > 0 ? heed_problem_flops(problem) / entry->rate : 0;
     match->name = entry->name;
     if (guess > SKIP_FACTOR * bench->seconds) {
-        match->outcome = BENCH_SKIPPED;
+        match->outcome = LAB_BENCH_SKIPPED;
         snprintf(match->reason, sizeof match->reason,
                  "a call would take about %.0f s; --seconds %.0f would allow it", guess,
                  ceil(guess / SKIP_FACTOR));
@@ -250,51 +284,51 @@ heed_status bench_meet_rival(bench_run *bench, bench_match *match, bench_rival *
 }
 
 /* The match against another kernel of heed's own. */
-heed_status bench_meet_kernel(bench_run *bench, bench_match *match, bench_engine *heed,
-                              double heed_seconds, const lab_expect *expect)
+heed_status lab_bench_meet_kernel(lab_bench *bench, lab_bench_match *match, lab_bench_engine *heed,
+                                  double heed_seconds, const lab_expect *expect)
 {
     heed_plan *plan;
-    bench_engine other;
+    lab_bench_engine other;
     double seconds;
     match->name = bench->against; /* until it has a config */
     heed_status status = heed_plan_create_named(&plan, bench->context, &heed->tensors->problem,
                                                 bench->against);
     if (status == HEED_ERR_UNSUPPORTED || status == HEED_ERR_INVALID) {
-        set_outcome(match, BENCH_REFUSED, heed_message());
+        set_outcome(match, LAB_BENCH_REFUSED, heed_message());
         return HEED_OK;
     }
     if (status != HEED_OK)
         return status;
     snprintf(match->method, sizeof match->method, "%s", heed_plan_name(plan));
     match->name = match->method;
-    status = bench_engine_start(&other, heed->tensors, plan);
+    status = lab_bench_engine_start(&other, heed->tensors, plan);
     if (status == HEED_OK)
-        status = bench_tensors_poison(heed->tensors);
+        status = lab_bench_tensors_poison(heed->tensors);
     if (status == HEED_OK)
-        status = bench_engine_estimate(&other, bench->replay, &seconds);
+        status = lab_bench_engine_estimate(&other, bench->replay, &seconds);
     if (status == HEED_OK)
-        status = bench_engine_ready(&other, bench->replay, seconds);
+        status = lab_bench_engine_ready(&other, bench->replay, seconds);
     if (status == HEED_OK)
-        status = bench_engine_level(heed, &other);
+        status = lab_bench_engine_level(heed, &other);
     other.checker = heed->checker;
     if (status == HEED_OK) {
-        lab_side side = { bench_engine_block, bench_engine_renew, &other };
+        lab_side side = { lab_bench_engine_block, lab_bench_engine_renew, &other };
         match->calls = other.replay.calls;
-        status = bench_match_interleave(bench, match, heed, &side,
-                                        bench_engine_round(heed, heed_seconds) +
-                                            bench_engine_round(&other, seconds));
+        status = lab_bench_match_interleave(bench, match, heed, &side,
+                                            lab_bench_engine_round(heed, heed_seconds) +
+                                                lab_bench_engine_round(&other, seconds));
     }
     /* Both write the same O: a call more shows whose it is. */
     if (status == HEED_OK)
-        status = bench_tensors_poison(heed->tensors);
+        status = lab_bench_tensors_poison(heed->tensors);
     if (status == HEED_OK)
-        status = bench_engine_call(&other);
+        status = lab_bench_engine_call(&other);
     if (status == HEED_OK)
-        status = bench_engine_error(&other, expect, &match->error);
+        status = lab_bench_engine_error(&other, expect, &match->error);
     if (!(other.worst <= match->error))
         match->error = other.worst;
     if (status == HEED_OK && match->error > 1)
-        set_outcome(match, BENCH_WRONG, "its output is wrong");
-    bench_engine_stop(&other);
-    return status == HEED_OK ? bench_engine_call(heed) : status;
+        set_outcome(match, LAB_BENCH_WRONG, "its output is wrong");
+    lab_bench_engine_stop(&other);
+    return status == HEED_OK ? lab_bench_engine_call(heed) : status;
 }

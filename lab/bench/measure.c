@@ -1,12 +1,12 @@
 /*
- * bench_measure.c - times heed on one problem: alone, and then against every opponent
+ * lab_bench_measure.c - times heed on one problem: alone, and then against every opponent
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/measure.h"
-#include "bench_engine.h"
+#include "lab/bench/match.h"
+#include "src/measure.h"
 
 enum {
     SAMPLES_MIN = 5,
@@ -27,7 +27,7 @@ enum {
 /* Of the last-level cache, in case that the system does not tell. */
 #define CACHE_BYTES (INT64_C(32) << 20)
 
-void bench_look_at_device(bench_run *bench, const char *device)
+void lab_bench_look_at_device(lab_bench *bench, const char *device)
 {
     bool host = heed_device_is_host(bench->context);
     lab_environment_read(&bench->environment);
@@ -40,7 +40,7 @@ void bench_look_at_device(bench_run *bench, const char *device)
                                                     : "cuda:0");
 }
 
-double bench_ceiling(bench_run *bench, heed_type type, bool again)
+double lab_bench_ceiling(lab_bench *bench, heed_type type, bool again)
 {
     lab_ceiling ceiling;
     int threads = heed_context_threads(bench->context);
@@ -57,7 +57,7 @@ double bench_ceiling(bench_run *bench, heed_type type, bool again)
     return bench->ceilings[type];
 }
 
-int64_t bench_rotation_bytes(const bench_run *bench)
+int64_t lab_bench_rotation_bytes(const lab_bench *bench)
 {
     size_t cache = heed_device_cache(bench->context);
     if (!bench->cold)
@@ -65,25 +65,25 @@ int64_t bench_rotation_bytes(const bench_run *bench)
     return 2 * (cache > 0 ? (int64_t)cache : CACHE_BYTES);
 }
 
-heed_status bench_plan(const bench_run *bench, const heed_problem *problem, heed_plan **plan)
+heed_status lab_bench_plan(const lab_bench *bench, const heed_problem *problem, heed_plan **plan)
 {
     if (bench->kernel)
         return heed_plan_create_named(plan, bench->context, problem, bench->kernel);
     return heed_plan_create(plan, bench->context, problem, bench->effort);
 }
 
-int64_t bench_alone_ns(const bench_run *bench)
+int64_t lab_bench_alone_ns(const lab_bench *bench)
 {
     return (int64_t)((bench->look > 0 ? bench->look : 0.5 * bench->seconds) * 1e9);
 }
 
 /* Samples heed alone, and looks at what it computed. */
-static heed_status sample_alone(bench_run *bench, bench_row *row, bench_engine *engine,
+static heed_status sample_alone(lab_bench *bench, lab_bench_row *row, lab_bench_engine *engine,
                                 const lab_expect *expect)
 {
     const heed_sampling sampling = { .warmup_ns = WARMUP_NS,
                                      .sample_ns = SAMPLE_NS,
-                                     .budget_ns = bench_alone_ns(bench),
+                                     .budget_ns = lab_bench_alone_ns(bench),
                                      .samples_min = SAMPLES_MIN,
                                      .samples_max = SAMPLES_MAX };
     double *sorted = malloc(SAMPLES_MAX * sizeof *sorted);
@@ -92,39 +92,39 @@ static heed_status sample_alone(bench_run *bench, bench_row *row, bench_engine *
         free(sorted);
         return HEED_ERR_NO_MEMORY;
     }
-    heed_status status = bench_tensors_poison(engine->tensors);
+    heed_status status = lab_bench_tensors_poison(engine->tensors);
     if (status == HEED_OK)
-        status = heed_sample(bench_engine_call, engine, &sampling, row->samples, &row->count);
+        status = heed_sample(lab_bench_engine_call, engine, &sampling, row->samples, &row->count);
     if (status == HEED_OK) {
         for (int i = 0; i < row->count; i++)
             sorted[i] = row->samples[i] = lab_stats_round(row->samples[i]);
         lab_stats_summarize(sorted, (size_t)row->count, &row->summary);
-        status = bench_engine_error(engine, expect, &row->error);
+        status = lab_bench_engine_error(engine, expect, &row->error);
     }
     if (status == HEED_OK)
-        status = bench_engine_ready(engine, false, row->summary.p50);
+        status = lab_bench_engine_ready(engine, false, row->summary.p50);
     free(sorted);
     return status;
 }
 
 /* A figure beyond what the machine can do, as it was measured or as its data sheet says. */
-static void doubt(bench_run *bench, bench_row *row)
+static void doubt(lab_bench *bench, lab_bench_row *row)
 {
     heed_type type = row->source->problem.type;
     double rate = row->flops / row->summary.p50;
-    double floor = bench_device_floor(bench, row);
+    double floor = lab_bench_device_floor(bench, row);
     if (!bench->replay) {
-        row->ceiling = bench_ceiling(bench, type, false);
+        row->ceiling = lab_bench_ceiling(bench, type, false);
         if (row->ceiling > 0 && rate > row->ceiling)
-            row->ceiling = bench_ceiling(bench, type, true);
+            row->ceiling = lab_bench_ceiling(bench, type, true);
     }
     if (row->ceiling > 0 && rate > CEILING_SLACK * row->ceiling) {
-        row->outcome = BENCH_IMPOSSIBLE;
+        row->outcome = LAB_BENCH_IMPOSSIBLE;
         snprintf(row->reason, sizeof row->reason,
                  "%.0f GFLOP/s is more than the %.0f that this machine can do: a measurement error",
                  rate * 1e-9, row->ceiling * 1e-9);
     } else if (row->summary.p50 < floor) {
-        row->outcome = BENCH_IMPOSSIBLE;
+        row->outcome = LAB_BENCH_IMPOSSIBLE;
         snprintf(row->reason, sizeof row->reason,
                  "%.3g us is less than the %.3g that this device needs at least: a measurement "
                  "error",
@@ -133,14 +133,14 @@ static void doubt(bench_run *bench, bench_row *row)
 }
 
 /* The time that the device needs at least, with tensors from where they are in this run. */
-static void find_floor(const bench_run *bench, bench_row *row)
+static void find_floor(const lab_bench *bench, lab_bench_row *row)
 {
     const lab_floor floor = lab_roofline_floor(&row->source->problem, &bench->roofline);
     row->floor = bench->cold ? floor.cold : floor.hot;
     row->binds = bench->cold ? floor.cold_binds : floor.hot_binds;
 }
 
-double bench_of_roofline(const bench_row *row)
+double lab_bench_of_roofline(const lab_bench_row *row)
 {
     if (row->floor > 0)
         return row->floor / row->summary.p50;
@@ -148,61 +148,61 @@ double bench_of_roofline(const bench_row *row)
 }
 
 /* A wrong result, or one that cannot be, has no figure. */
-static void judge(bench_run *bench, bench_row *row)
+static void judge(lab_bench *bench, lab_bench_row *row)
 {
     doubt(bench, row);
     find_floor(bench, row);
     if (row->error <= 1)
         return;
-    row->outcome = BENCH_WRONG;
+    row->outcome = LAB_BENCH_WRONG;
     snprintf(row->reason, sizeof row->reason, "its output is wrong: %.3g times the error allowed",
              row->error);
 }
 
-bool bench_late(const bench_run *bench)
+bool lab_bench_late(const lab_bench *bench)
 {
     return bench->deadline_ns > 0 && heed_clock_ns() >= bench->deadline_ns;
 }
 
 /* A rival that there was no time for. */
-static void skip_match(bench_match *match, const char *name)
+static void skip_match(lab_bench_match *match, const char *name)
 {
     match->name = name;
-    match->outcome = BENCH_SKIPPED;
+    match->outcome = LAB_BENCH_SKIPPED;
     snprintf(match->reason, sizeof match->reason, "no time was left for it");
 }
 
-static bench_match *add_match(bench_row *row)
+static lab_bench_match *add_match(lab_bench_row *row)
 {
-    bench_match *match = &row->matches[row->match_count++];
+    lab_bench_match *match = &row->matches[row->match_count++];
     match->error = -1;
     return match;
 }
 
 /* A first look at a rival, unless it is the only one. */
-static heed_status look_at(bench_run *bench, bench_row *row, bench_rival *entry,
-                           bench_engine *engine, const lab_expect *expect)
+static heed_status look_at(lab_bench *bench, lab_bench_row *row, lab_bench_rival *entry,
+                           lab_bench_engine *engine, const lab_expect *expect)
 {
-    bench_match *match = add_match(row);
+    lab_bench_match *match = add_match(row);
     size_t open = 0;
     for (size_t i = 0; i < bench->rival_count; i++)
         open += bench->rivals[i].open;
     match->looked = bench->look > 0 && open > 1;
-    if (!bench_late(bench))
-        return bench_meet_rival(bench, match, entry, engine, row->summary.p50, expect);
+    if (!lab_bench_late(bench))
+        return lab_bench_meet_rival(bench, match, entry, engine, row->summary.p50, expect);
     skip_match(match, entry->name);
     return HEED_OK;
 }
 
 /* The least time of the backends of a peer. */
-static double fastest_of(const bench_run *bench, const bench_row *row, const lab_rival *peer)
+static double fastest_of(const lab_bench *bench, const lab_bench_row *row, const lab_rival *peer)
 {
     double fastest = INFINITY;
-    const bench_match *match = row->matches;
+    const lab_bench_match *match = row->matches;
     for (size_t i = 0; i < bench->rival_count; i++) {
         if (!bench->rivals[i].open)
             continue;
-        if (bench->rivals[i].peer == peer && match->outcome == BENCH_OK)
+        if (bench->rivals[i].peer == peer && match->outcome == LAB_BENCH_OK)
             fastest = fmin(fastest, match->seconds);
         match++;
     }
@@ -210,35 +210,35 @@ static double fastest_of(const bench_run *bench, const bench_row *row, const lab
 }
 
 /* Those who may be the fastest of their peer get the whole time after the look at all. */
-static heed_status play_near(bench_run *bench, bench_row *row, bench_engine *engine,
+static heed_status play_near(lab_bench *bench, lab_bench_row *row, lab_bench_engine *engine,
                              const lab_expect *expect)
 {
     heed_status status = HEED_OK;
-    bench_match *next = row->matches;
+    lab_bench_match *next = row->matches;
     for (size_t i = 0;
          status == HEED_OK && i < bench->rival_count && !heed_context_stopped(bench->context);
          i++) {
-        bench_rival *entry = &bench->rivals[i];
+        lab_bench_rival *entry = &bench->rivals[i];
         if (!entry->open)
             continue;
-        bench_match *match = next++;
-        if (!match->looked || match->outcome != BENCH_OK || bench_late(bench) ||
+        lab_bench_match *match = next++;
+        if (!match->looked || match->outcome != LAB_BENCH_OK || lab_bench_late(bench) ||
             match->seconds > NEAR * fastest_of(bench, row, entry->peer))
             continue;
         free(match->heed);
         free(match->other);
-        *match = (bench_match){ .error = -1 };
-        status = bench_meet_rival(bench, match, entry, engine, row->summary.p50, expect);
+        *match = (lab_bench_match){ .error = -1 };
+        status = lab_bench_meet_rival(bench, match, entry, engine, row->summary.p50, expect);
     }
     return status;
 }
 
 /* Plays all matches of a row that has a figure. */
-static heed_status play_matches(bench_run *bench, bench_row *row, bench_engine *engine,
+static heed_status play_matches(lab_bench *bench, lab_bench_row *row, lab_bench_engine *engine,
                                 const lab_expect *expect)
 {
     heed_status status = HEED_OK;
-    if (row->outcome != BENCH_OK)
+    if (row->outcome != LAB_BENCH_OK)
         return HEED_OK;
     row->matches = calloc(bench->rival_count + 2, sizeof *row->matches);
     if (!row->matches)
@@ -250,23 +250,24 @@ static heed_status play_matches(bench_run *bench, bench_row *row, bench_engine *
     if (status == HEED_OK && bench->look > 0)
         status = play_near(bench, row, engine, expect);
     if (status == HEED_OK && bench->against)
-        status = bench_meet_kernel(bench, add_match(row), engine, row->summary.p50, expect);
+        status = lab_bench_meet_kernel(bench, add_match(row), engine, row->summary.p50, expect);
     if (status == HEED_OK && bench->own)
-        status = bench_meet_own(bench, add_match(row), engine, row->summary.p50);
+        status = lab_bench_meet_own(bench, add_match(row), engine, row->summary.p50);
     return heed_context_stopped(bench->context) ? HEED_ERR_SYSTEM : status;
 }
 
 /* The output that the matches timed must be right as well. */
-static heed_status check_again(bench_row *row, const bench_engine *engine, const lab_expect *expect)
+static heed_status check_again(lab_bench_row *row, const lab_bench_engine *engine,
+                               const lab_expect *expect)
 {
     double error;
-    heed_status status = bench_engine_error(engine, expect, &error);
+    heed_status status = lab_bench_engine_error(engine, expect, &error);
     if (status != HEED_OK)
         return status;
     if (!(engine->worst <= error))
         error = engine->worst;
-    if (row->outcome == BENCH_OK && !(error <= 1)) {
-        row->outcome = BENCH_WRONG;
+    if (row->outcome == LAB_BENCH_OK && !(error <= 1)) {
+        row->outcome = LAB_BENCH_WRONG;
         snprintf(row->reason, sizeof row->reason, "its output became wrong while it was timed");
     }
     if (error > row->error)
@@ -274,74 +275,74 @@ static heed_status check_again(bench_row *row, const bench_engine *engine, const
     return HEED_OK;
 }
 
-static heed_status measure(bench_run *bench, bench_row *row, const bench_tensors *tensors,
+static heed_status measure(lab_bench *bench, lab_bench_row *row, const lab_bench_tensors *tensors,
                            heed_plan *plan)
 {
-    bench_engine engine;
+    lab_bench_engine engine;
     lab_expect *expect = NULL;
-    heed_buffers data = bench_tensors_inputs(tensors);
+    heed_buffers data = lab_bench_tensors_inputs(tensors);
     lab_sampling rows = { .seed = bench->seed,
-                          .work = BENCH_EXPECT_WORK,
+                          .work = LAB_BENCH_EXPECT_WORK,
                           .threads = bench->host_threads };
-    heed_status status = bench_engine_start(&engine, tensors, plan);
+    heed_status status = lab_bench_engine_start(&engine, tensors, plan);
     if (status == HEED_OK)
         status = lab_expect_create(&expect, &tensors->problem, &data, &rows);
     if (status == HEED_OK) {
         row->rows_checked = expect->count;
-        status = bench->replay ? bench_sample_replays(bench, row, &engine, expect)
+        status = bench->replay ? lab_bench_sample_replays(bench, row, &engine, expect)
                                : sample_alone(bench, row, &engine, expect);
     }
     if (status == HEED_OK) {
         judge(bench, row);
-        if (row->outcome == BENCH_OK)
-            bench_checker_create(&engine.checker, tensors, bench->seed, bench->host_threads);
+        if (row->outcome == LAB_BENCH_OK)
+            lab_bench_checker_create(&engine.checker, tensors, bench->seed, bench->host_threads);
         status = play_matches(bench, row, &engine, expect);
     }
     if (status == HEED_OK)
         status = check_again(row, &engine, expect);
     lab_expect_destroy(expect);
-    bench_checker_destroy(engine.checker);
-    bench_engine_stop(&engine);
+    lab_bench_checker_destroy(engine.checker);
+    lab_bench_engine_stop(&engine);
     return status;
 }
 
 /* Why there is no figure, if there is nothing worse to say than that. */
-static heed_status finish(const bench_run *bench, bench_row *row, heed_status status)
+static heed_status finish(const lab_bench *bench, lab_bench_row *row, heed_status status)
 {
     if (status != HEED_OK && heed_context_stopped(bench->context)) {
-        bench_row_free(row);
+        lab_bench_row_free(row);
         return HEED_ERR_SYSTEM;
     }
     if (status != HEED_OK)
-        row->outcome = bench_outcome_of(status, row->reason);
+        row->outcome = lab_bench_outcome_of(status, row->reason);
     return HEED_OK;
 }
 
-heed_status bench_measure(bench_run *bench, const bench_source *source, bench_row *row)
+heed_status lab_bench_measure(lab_bench *bench, const lab_bench_source *source, lab_bench_row *row)
 {
-    bench_tensors tensors;
+    lab_bench_tensors tensors;
     heed_plan *plan;
     memset(row, 0, sizeof *row);
     row->source = source;
     row->error = -1;
     row->flops = heed_problem_flops(&source->problem);
-    heed_status status = bench_plan(bench, &source->problem, &plan);
+    heed_status status = lab_bench_plan(bench, &source->problem, &plan);
     if (status != HEED_OK)
         return finish(bench, row, status);
     snprintf(row->kernel, sizeof row->kernel, "%s", heed_plan_name(plan));
-    status = bench_tensors_create(&tensors, bench->context, source, bench->seed,
-                                  bench_rotation_bytes(bench));
+    status = lab_bench_tensors_create(&tensors, bench->context, source, bench->seed,
+                                      lab_bench_rotation_bytes(bench));
     if (status != HEED_OK) {
         heed_plan_destroy(plan);
         return finish(bench, row, status);
     }
     row->copies = tensors.copies;
     status = measure(bench, row, &tensors, plan);
-    bench_tensors_free(&tensors);
+    lab_bench_tensors_free(&tensors);
     return finish(bench, row, status);
 }
 
-void bench_row_free(bench_row *row)
+void lab_bench_row_free(lab_bench_row *row)
 {
     for (size_t i = 0; i < row->match_count; i++) {
         free(row->matches[i].heed);

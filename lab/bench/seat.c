@@ -2,15 +2,16 @@
  * seat.c - a candidate in its process, at work on the tensors of a problem
  */
 #define _GNU_SOURCE /* sched_getaffinity() */
-#include "seat.h"
+#include "lab/bench/seat.h"
 
 #include <math.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/message.h"
-#include "tensor/random.h"
+#include "lab/tensor/random.h"
+#include "src/message.h"
 
 #define ROOM_AROUND 16384 /* bytes around each tensor of a call */
 
@@ -24,7 +25,7 @@
 #define CHECK_WORK (INT64_C(1) << 18)
 #define CHECK_ROWS 16
 
-static bool fail_memory(cli_seat *seat)
+static bool fail_memory(lab_bench_seat *seat)
 {
     return lab_trial_outcome_set(&seat->outcome, LAB_TRIAL_SYSTEM, "no memory for its tensors");
 }
@@ -41,7 +42,7 @@ static int64_t common_multiple(int64_t a, int64_t b)
 }
 
 /* Fills memory with the values of a tensor, over and over. */
-static bool make_values(cli_seat *seat, const bench_tensors *tensors, lab_role role)
+static bool make_values(lab_bench_seat *seat, const lab_bench_tensors *tensors, lab_role role)
 {
     lab_view view = lab_view_of(&seat->problem, role);
     size_t element = heed_type_size(view.type);
@@ -59,7 +60,7 @@ static bool make_values(cli_seat *seat, const bench_tensors *tensors, lab_role r
 }
 
 /* Which elements from the first to the last of O are written: not the gaps. */
-static bool make_written(cli_seat *seat)
+static bool make_written(lab_bench_seat *seat)
 {
     lab_view view = lab_view_of(&seat->problem, LAB_O);
     seat->written = calloc((size_t)lab_view_extent(&view), 1);
@@ -69,7 +70,7 @@ static bool make_written(cli_seat *seat)
 }
 
 /* Is there room for one call? The trial looks once more. */
-static bool take_sizes(cli_seat *seat, size_t workspace)
+static bool take_sizes(lab_bench_seat *seat, size_t workspace)
 {
     size_t limit = lab_limits_fill(&seat->limits).tensor_bytes;
     for (int role = 0; role < LAB_ROLES; role++) {
@@ -93,20 +94,20 @@ static bool take_sizes(cli_seat *seat, size_t workspace)
 /* Numbers of what is drawn for tensors are below this, and of what is drawn for calls above. */
 #define LOTS_OF_CALLS ((uint64_t)LAB_WIRE_SETS * LAB_ROLES)
 
-static void harden(cli_seat *seat, int call)
+static void harden(lab_bench_seat *seat, int call)
 {
     uint64_t lot = lab_random_stream(seat->lot, LOTS_OF_CALLS + (uint64_t)call);
     int64_t one_in = seat->calls.count < HARD_BLOCK ? HARD_ONE_IN_FEW : HARD_ONE_IN;
-    seat->hard[call] = (cli_hard){ .what = NULL };
+    seat->hard[call] = (lab_bench_hard){ .what = NULL };
     if (lab_random_below(lot, 0, one_in) == 0)
-        seat->hard[call] = cli_hard_put(&seat->problem, seat->laid, (uint64_t)seat->hardened++,
-                                        lab_random_stream(lot, 1));
+        seat->hard[call] = lab_bench_hard_put(
+            &seat->problem, seat->laid, (uint64_t)seat->hardened++, lab_random_stream(lot, 1));
 }
 
 /* Values for a tensor of a call, of which V is the last. */
 static void fill(void *data, int call, int role, void *to)
 {
-    cli_seat *seat = data;
+    lab_bench_seat *seat = data;
     lab_view view = lab_view_of(&seat->problem, (lab_role)role);
     uint64_t number = (uint64_t)call * LAB_ROLES + (uint64_t)role;
     int64_t place = lab_random_below(seat->lot, number, PLACES) * seat->step[role];
@@ -117,7 +118,7 @@ static void fill(void *data, int call, int role, void *to)
         harden(seat, call);
 }
 
-bool cli_seat_open(cli_seat *seat, const char *name, const char *source)
+bool lab_bench_seat_open(lab_bench_seat *seat, const char *name, const char *source)
 {
     static const char *const options[] = { "-O3", "-march=native" };
     const lab_candidate candidate = { .name = name,
@@ -129,7 +130,7 @@ bool cli_seat_open(cli_seat *seat, const char *name, const char *source)
     return lab_trial_open(&seat->trial, &candidate, &seat->limits, &seat->outcome);
 }
 
-bool cli_seat_take(cli_seat *seat, const bench_tensors *tensors)
+bool lab_bench_seat_take(lab_bench_seat *seat, const lab_bench_tensors *tensors)
 {
     size_t workspace = 0;
     seat->worst = 0;
@@ -144,7 +145,7 @@ bool cli_seat_take(cli_seat *seat, const bench_tensors *tensors)
     return true;
 }
 
-void cli_seat_leave(cli_seat *seat)
+void lab_bench_seat_leave(lab_bench_seat *seat)
 {
     for (int role = 0; role < LAB_ROLES - 1; role++) {
         free(seat->values[role]);
@@ -154,14 +155,14 @@ void cli_seat_leave(cli_seat *seat)
     seat->written = NULL;
 }
 
-void cli_seat_close(cli_seat *seat)
+void lab_bench_seat_close(lab_bench_seat *seat)
 {
-    cli_seat_leave(seat);
+    lab_bench_seat_leave(seat);
     lab_trial_close(seat->trial);
     seat->trial = NULL;
 }
 
-void cli_seat_size(cli_seat *seat, double seconds, double block_seconds)
+void lab_bench_seat_size(lab_bench_seat *seat, double seconds, double block_seconds)
 {
     size_t bytes = 1;
     for (int i = 0; i < LAB_SPANS; i++)
@@ -171,7 +172,7 @@ void cli_seat_size(cli_seat *seat, double seconds, double block_seconds)
     seat->calls.count = calls > 1 ? (int)calls : 1;
 }
 
-static heed_status find_wrong(cli_seat *seat, int call, double error, const char *why)
+static heed_status find_wrong(lab_bench_seat *seat, int call, double error, const char *why)
 {
     const char *hard = seat->hard[call].what;
     seat->worst = fmax(seat->worst, error);
@@ -200,7 +201,7 @@ static int64_t count_halves(const uint16_t *o, const unsigned char *written, int
 }
 
 /* Was all of O written, and no gap? */
-static heed_status look_over(cli_seat *seat, int call)
+static heed_status look_over(lab_bench_seat *seat, int call)
 {
     lab_view view = lab_view_of(&seat->problem, LAB_O);
     const void *o = seat->calls.made[call].o;
@@ -216,7 +217,7 @@ static heed_status look_over(cli_seat *seat, int call)
 }
 
 /* Are rows of a call right? */
-static heed_status look_at(cli_seat *seat, int call, uint64_t lot)
+static heed_status look_at(lab_bench_seat *seat, int call, uint64_t lot)
 {
     const heed_buffers *made = &seat->calls.made[call];
     const int count = seat->calls.count;
@@ -230,7 +231,7 @@ static heed_status look_at(cli_seat *seat, int call, uint64_t lot)
     heed_status status = lab_expect_create(&expect, &seat->problem, made, &rows);
     if (status != HEED_OK)
         return status;
-    double error = bench_error(&seat->problem, made->o, expect);
+    double error = lab_bench_error(&seat->problem, made->o, expect);
     lab_expect_destroy(expect);
     seat->worst = fmax(seat->worst, error);
     if (error <= 1)
@@ -245,7 +246,7 @@ static heed_status fail_random(void)
 }
 
 /* The rows are drawn when the process stands still, and nobody can foresee them. */
-static heed_status look(cli_seat *seat)
+static heed_status look(lab_bench_seat *seat)
 {
     uint64_t lot;
     heed_status status = lab_random_secret(&lot, 1) ? HEED_OK : fail_random();
@@ -256,9 +257,9 @@ static heed_status look(cli_seat *seat)
     return status;
 }
 
-heed_status cli_seat_block(void *data, double *seconds)
+heed_status lab_bench_seat_block(void *data, double *seconds)
 {
-    cli_seat *seat = data;
+    lab_bench_seat *seat = data;
     if (lab_limits_interrupted(&seat->limits))
         return HEED_ERR_SYSTEM;
     seat->blocks++;
@@ -284,9 +285,9 @@ static int draw_cpu(uint64_t random)
     return cpu;
 }
 
-heed_status cli_seat_renew(void *data, uint64_t common, uint64_t own)
+heed_status lab_bench_seat_renew(void *data, uint64_t common, uint64_t own)
 {
-    cli_seat *seat = data;
+    lab_bench_seat *seat = data;
     double seconds;
     (void)own; /* the system draws addresses for each process */
     if (lab_trial_on_device(seat->trial) && seat->renewed)
@@ -294,11 +295,11 @@ heed_status cli_seat_renew(void *data, uint64_t common, uint64_t own)
     seat->renewed = true;
     if (!lab_trial_renew(seat->trial, seat->by_clock ? -1 : draw_cpu(common), &seat->outcome))
         return heed_fail(HEED_ERR_UNSUPPORTED, "%s", seat->outcome.text);
-    return cli_seat_block(seat, &seconds);
+    return lab_bench_seat_block(seat, &seconds);
 }
 
-lab_side cli_seat_side(cli_seat *seat)
+lab_side lab_bench_seat_side(lab_bench_seat *seat)
 {
     seat->renewed = false;
-    return (lab_side){ .fn = cli_seat_block, .renew = cli_seat_renew, .data = seat };
+    return (lab_side){ .fn = lab_bench_seat_block, .renew = lab_bench_seat_renew, .data = seat };
 }

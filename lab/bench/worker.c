@@ -1,12 +1,12 @@
 /*
  * worker.c - blocks of a candidate in its process
  */
-#include "worker.h"
+#include "lab/bench/worker.h"
 
 #include <string.h>
 
-#include "../src/message.h"
-#include "search/declare.h"
+#include "lab/search/declare.h"
+#include "src/message.h"
 
 /* A block lasts about this long, if memory has room for so many sets. */
 #define BLOCK_SECONDS 5e-3
@@ -14,17 +14,17 @@
 /* Asking takes some 50 microseconds beside computing; this much is allowed for it. */
 #define OVERHEAD_SECONDS 100e-6
 
-static heed_status fail(const cli_worker *worker)
+static heed_status fail(const lab_bench_worker *worker)
 {
     return heed_fail(HEED_ERR_UNSUPPORTED, "%s: %s", worker->name, worker->seat.outcome.text);
 }
 
 /* Code for a device is compiled for one kind of problem. */
-static bool open_cuda(cli_worker *worker, const heed_problem *problem)
+static bool open_cuda(lab_bench_worker *worker, const heed_problem *problem)
 {
     lab_declared declared;
     lab_error error;
-    cli_seat *seat = &worker->seat;
+    lab_bench_seat *seat = &worker->seat;
     if (lab_declare_read(worker->source, problem, &declared, &error) != HEED_OK)
         return lab_trial_outcome_set(&seat->outcome, LAB_TRIAL_REFUSED, "%s", error.text);
     const lab_candidate candidate = { .name = worker->name,
@@ -37,95 +37,96 @@ static bool open_cuda(cli_worker *worker, const heed_problem *problem)
     return lab_trial_open(&seat->trial, &candidate, &seat->limits, &seat->outcome);
 }
 
-bool cli_worker_open(cli_worker *worker, const heed_problem *problem)
+bool lab_bench_worker_open(lab_bench_worker *worker, const heed_problem *problem)
 {
-    cli_seat *seat = &worker->seat;
+    lab_bench_seat *seat = &worker->seat;
     bool cuda = worker->language == LAB_LANGUAGE_CUDA;
     if (seat->trial && (!cuda || lab_declare_same_kind(&worker->home, problem)))
         return true;
-    cli_seat_close(seat);
+    lab_bench_seat_close(seat);
     worker->home = *problem;
     worker->log[0] = '\0';
     seat->limits = worker->limits;
-    if (cuda ? open_cuda(worker, problem) : cli_seat_open(seat, worker->name, worker->source))
+    if (cuda ? open_cuda(worker, problem) : lab_bench_seat_open(seat, worker->name, worker->source))
         return true;
     if (seat->trial && seat->outcome.verdict == LAB_TRIAL_COMPILE_ERROR)
         snprintf(worker->log, sizeof worker->log, "%s", lab_trial_code(seat->trial)->log);
-    cli_seat_close(seat);
+    lab_bench_seat_close(seat);
     return false;
 }
 
-static bool reopen(cli_candidate *candidate, const heed_problem *problem)
+static bool reopen(lab_bench_candidate *candidate, const heed_problem *problem)
 {
-    cli_worker *worker = candidate->data;
-    bool well = cli_worker_open(worker, problem);
+    lab_bench_worker *worker = candidate->data;
+    bool well = lab_bench_worker_open(worker, problem);
     candidate->trial = worker->seat.trial;
     if (!well)
         candidate->outcome = worker->seat.outcome;
     return well;
 }
 
-cli_candidate cli_worker_candidate(cli_worker *worker)
+lab_bench_candidate lab_bench_worker_candidate(lab_bench_worker *worker)
 {
-    return (cli_candidate){ .trial = worker->seat.trial,
-                            .name = worker->name,
-                            .seconds = -1,
-                            .open = reopen,
-                            .data = worker };
+    return (lab_bench_candidate){ .trial = worker->seat.trial,
+                                  .name = worker->name,
+                                  .seconds = -1,
+                                  .open = reopen,
+                                  .data = worker };
 }
 
 static heed_status block(void *data, double *seconds)
 {
-    cli_worker *worker = data;
-    heed_status status = cli_seat_block(&worker->seat, seconds);
+    lab_bench_worker *worker = data;
+    heed_status status = lab_bench_seat_block(&worker->seat, seconds);
     return status == HEED_OK || lab_limits_interrupted(&worker->limits) ? status : fail(worker);
 }
 
 static heed_status renew(void *data, uint64_t common, uint64_t own)
 {
-    cli_worker *worker = data;
-    heed_status status = cli_seat_renew(&worker->seat, common, own);
+    lab_bench_worker *worker = data;
+    heed_status status = lab_bench_seat_renew(&worker->seat, common, own);
     return status == HEED_OK || lab_limits_interrupted(&worker->limits) ? status : fail(worker);
 }
 
-static heed_status start(void *data, const bench_tensors *tensors, double *seconds)
+static heed_status start(void *data, const lab_bench_tensors *tensors, double *seconds)
 {
-    cli_worker *worker = data;
+    lab_bench_worker *worker = data;
     heed_status status = HEED_OK;
     worker->seat.by_clock = true;
-    if (!cli_worker_open(worker, &tensors->problem) || !cli_seat_take(&worker->seat, tensors))
+    if (!lab_bench_worker_open(worker, &tensors->problem) ||
+        !lab_bench_seat_take(&worker->seat, tensors))
         return fail(worker);
     for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first time pays for what is new */
         status = block(worker, seconds);
     if (status == HEED_OK)
-        cli_seat_size(&worker->seat, *seconds, BLOCK_SECONDS);
+        lab_bench_seat_size(&worker->seat, *seconds, BLOCK_SECONDS);
     return status;
 }
 
 static double error(void *data)
 {
-    const cli_worker *worker = data;
+    const lab_bench_worker *worker = data;
     return worker->seat.worst;
 }
 
 static void stop(void *data)
 {
-    cli_worker *worker = data;
-    cli_seat_close(&worker->seat);
+    lab_bench_worker *worker = data;
+    lab_bench_seat_close(&worker->seat);
 }
 
-cli_guest cli_worker_guest(cli_worker *worker)
+lab_bench_guest lab_bench_worker_guest(lab_bench_worker *worker)
 {
-    return (cli_guest){ .data = worker,
-                        .name = worker->name,
-                        .start = start,
-                        .block = block,
-                        .renew = renew,
-                        .error = error,
-                        .stop = stop };
+    return (lab_bench_guest){ .data = worker,
+                              .name = worker->name,
+                              .start = start,
+                              .block = block,
+                              .renew = renew,
+                              .error = error,
+                              .stop = stop };
 }
 
-lab_record_verdict cli_worker_fault(const cli_worker *worker)
+lab_record_verdict lab_bench_worker_fault(const lab_bench_worker *worker)
 {
     static const bool own[LAB_RECORD_VERDICTS] = {
         [LAB_RECORD_UNFIT] = true,   [LAB_RECORD_HANG] = true,      [LAB_RECORD_CRASH] = true,
@@ -134,7 +135,7 @@ lab_record_verdict cli_worker_fault(const cli_worker *worker)
         [LAB_RECORD_NETWORK] = true, [LAB_RECORD_FORBIDDEN] = true, [LAB_RECORD_EXITED] = true,
         [LAB_RECORD_OUTSIDE] = true, [LAB_RECORD_WRONG] = true,
     };
-    const cli_seat *seat = &worker->seat;
+    const lab_bench_seat *seat = &worker->seat;
     lab_record_verdict verdict = lab_record_verdict_find(
         lab_trial_verdict_name(seat->outcome.verdict));
     if (lab_limits_interrupted(&worker->limits))
@@ -144,7 +145,7 @@ lab_record_verdict cli_worker_fault(const cli_worker *worker)
     return (size_t)verdict < LAB_RECORD_VERDICTS && own[verdict] ? verdict : LAB_RECORD_OK;
 }
 
-double cli_worker_overhead(const cli_worker *worker, double seconds)
+double lab_bench_worker_overhead(const lab_bench_worker *worker, double seconds)
 {
     double block_seconds = seconds * worker->seat.calls.count;
     return block_seconds > OVERHEAD_SECONDS ? OVERHEAD_SECONDS / block_seconds : 1;

@@ -1,40 +1,41 @@
 /*
  * pair.c - two kernels in turns, and a look at what they compute
  */
-#include "pair.h"
+#include "lab/bench/pair.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/measure.h"
-#include "bench_engine.h"
-#include "measure/power.h"
+#include "lab/bench/engine.h"
+#include "lab/measure/power.h"
+#include "src/measure.h"
 
 /* How often a call is timed before blocks are sized, and how long that may take. */
 #define ESTIMATES_MAX 7
 #define ESTIMATE_SECONDS 20e-3
 
-static void set_outcome(cli_pair *pair, int side, bench_outcome outcome, const char *reason)
+static void set_outcome(lab_bench_pair *pair, int side, lab_bench_outcome outcome,
+                        const char *reason)
 {
     pair->outcome = outcome;
     pair->blame = side;
     snprintf(pair->reason, sizeof pair->reason, "%s", reason);
 }
 
-static void set_wrong(cli_pair *pair, int side)
+static void set_wrong(lab_bench_pair *pair, int side)
 {
     char reason[LAB_PEER_REASON_SIZE];
     snprintf(reason, sizeof reason, "%.95s computes the wrong thing: %.3g times the error allowed",
              pair->planned[side], pair->error[side]);
-    set_outcome(pair, side, BENCH_WRONG, reason);
+    set_outcome(pair, side, LAB_BENCH_WRONG, reason);
 }
 
-static heed_status plan_side(cli_pair *pair, const bench_run *bench, const heed_problem *problem,
-                             int side, heed_plan **plan)
+static heed_status plan_side(lab_bench_pair *pair, const lab_bench *bench,
+                             const heed_problem *problem, int side, heed_plan **plan)
 {
     const char *name = pair->names[side];
-    const cli_maker *maker = side == 1 ? pair->maker : NULL;
+    const lab_bench_maker *maker = side == 1 ? pair->maker : NULL;
     if (maker) {
         snprintf(pair->planned[side], sizeof pair->planned[side], "%.95s", maker->name);
         return maker->plan(maker->data, problem, plan);
@@ -48,13 +49,13 @@ static heed_status plan_side(cli_pair *pair, const bench_run *bench, const heed_
 
 /* Seconds of a call. The first time pays for what is new, and of the others one may have been
  * disturbed: by the least of them the blocks of both sides come to about as many calls. */
-static heed_status estimate(bench_engine *engine, bool replay, double *seconds)
+static heed_status estimate(lab_bench_engine *engine, bool replay, double *seconds)
 {
     double spent = 0, least = (double)INFINITY;
     heed_status status = HEED_OK;
     for (int i = 0; i < 2 || (i < ESTIMATES_MAX && spent < ESTIMATE_SECONDS); i++) {
         double now = 0;
-        status = bench_engine_estimate(engine, replay, &now);
+        status = lab_bench_engine_estimate(engine, replay, &now);
         if (status != HEED_OK)
             return status;
         least = fmin(least, now);
@@ -65,68 +66,70 @@ static heed_status estimate(bench_engine *engine, bool replay, double *seconds)
 }
 
 /* Makes a side ready for blocks, and looks at its output. */
-static heed_status start_side(cli_pair *pair, const bench_run *bench, const bench_tensors *tensors,
-                              const lab_expect *expect, bench_engine *engine, int side)
+static heed_status start_side(lab_bench_pair *pair, const lab_bench *bench,
+                              const lab_bench_tensors *tensors, const lab_expect *expect,
+                              lab_bench_engine *engine, int side)
 {
     heed_plan *plan = NULL;
     double seconds = 0;
     heed_status status = plan_side(pair, bench, &tensors->problem, side, &plan);
     if (status != HEED_OK)
         return status;
-    status = bench_engine_start_of(engine, tensors, plan,
-                                   side == 1 && pair->maker ? pair->maker->heed : NULL);
+    status = lab_bench_engine_start_of(engine, tensors, plan,
+                                       side == 1 && pair->maker ? pair->maker->heed : NULL);
     if (status == HEED_OK)
-        status = bench_tensors_poison(tensors);
+        status = lab_bench_tensors_poison(tensors);
     if (status == HEED_OK)
         status = estimate(engine, bench->replay, &seconds);
     if (status == HEED_OK)
-        status = bench_engine_error(engine, expect, &pair->error[side]);
+        status = lab_bench_engine_error(engine, expect, &pair->error[side]);
     if (status == HEED_OK && !(pair->error[side] <= 1))
         set_wrong(pair, side);
     if (status == HEED_OK)
         pair->seconds[side] = seconds;
-    return status == HEED_OK ? bench_engine_ready(engine, bench->replay, seconds) : status;
+    return status == HEED_OK ? lab_bench_engine_ready(engine, bench->replay, seconds) : status;
 }
 
 /* A guest checks its own output, in every block. A wrong one is an outcome. */
-static heed_status judge_guest(cli_pair *pair, heed_status status)
+static heed_status judge_guest(lab_bench_pair *pair, heed_status status)
 {
     pair->error[1] = pair->guest->error(pair->guest->data);
     if (pair->error[1] <= 1)
         return status;
-    if (pair->outcome == BENCH_OK)
+    if (pair->outcome == LAB_BENCH_OK)
         set_wrong(pair, 1);
     return HEED_OK;
 }
 
-static heed_status start_guest(cli_pair *pair, const bench_tensors *tensors)
+static heed_status start_guest(lab_bench_pair *pair, const lab_bench_tensors *tensors)
 {
-    const cli_guest *guest = pair->guest;
+    const lab_bench_guest *guest = pair->guest;
     snprintf(pair->planned[1], sizeof pair->planned[1], "%.95s", guest->name);
     return judge_guest(pair, guest->start(guest->data, tensors, &pair->seconds[1]));
 }
 
 /* The blocks of a side must have left right outputs, and so must one more call. */
-static heed_status check_side(cli_pair *pair, bench_engine *engine, const lab_expect *expect,
-                              int side)
+static heed_status check_side(lab_bench_pair *pair, lab_bench_engine *engine,
+                              const lab_expect *expect, int side)
 {
     double error;
-    heed_status status = bench_engine_check(engine, expect, &error);
+    heed_status status = lab_bench_engine_check(engine, expect, &error);
     if (status == HEED_OK && !(error <= pair->error[side]))
         pair->error[side] = error;
-    if (status == HEED_OK && pair->outcome == BENCH_OK && !(error <= 1))
+    if (status == HEED_OK && pair->outcome == LAB_BENCH_OK && !(error <= 1))
         set_wrong(pair, side);
     return status;
 }
 
-static heed_status take_turns(cli_pair *pair, bench_engine engines[2],
+static heed_status take_turns(lab_bench_pair *pair, lab_bench_engine engines[2],
                               const lab_duel_options *options)
 {
-    const lab_side a = { bench_engine_block, bench_engine_renew, &engines[0] };
-    const cli_guest *guest = pair->guest;
+    const lab_side a = { lab_bench_engine_block, lab_bench_engine_renew, &engines[0] };
+    const lab_bench_guest *guest = pair->guest;
     const lab_side b = guest ? (lab_side){ guest->block, guest->renew, guest->data }
-                             : (lab_side){ bench_engine_block, bench_engine_renew, &engines[1] };
-    heed_status status = guest ? HEED_OK : bench_engine_level(&engines[0], &engines[1]);
+                             : (lab_side){ lab_bench_engine_block, lab_bench_engine_renew,
+                                           &engines[1] };
+    heed_status status = guest ? HEED_OK : lab_bench_engine_level(&engines[0], &engines[1]);
     if (status == HEED_OK)
         status = lab_duel_run(&pair->duel, &a, &b, options);
     if (status == HEED_OK) {
@@ -137,34 +140,35 @@ static heed_status take_turns(cli_pair *pair, bench_engine engines[2],
 }
 
 /* Some calls of A alone: nothing is decided by them. */
-static heed_status time_alone(cli_pair *pair, bench_engine *engine)
+static heed_status time_alone(lab_bench_pair *pair, lab_bench_engine *engine)
 {
     double seconds[5];
     heed_status status = HEED_OK;
     for (int i = 0; i < 5 && status == HEED_OK; i++)
-        status = bench_engine_block(engine, &seconds[i]);
+        status = lab_bench_engine_block(engine, &seconds[i]);
     if (status == HEED_OK)
         pair->seconds[0] = pair->seconds[1] = lab_stats_summary_of(seconds, 5).p50;
     return status;
 }
 
-static heed_status meet(cli_pair *pair, const bench_run *bench, const bench_tensors *tensors,
-                        const lab_expect *expect, const lab_duel_options *options)
+static heed_status meet(lab_bench_pair *pair, const lab_bench *bench,
+                        const lab_bench_tensors *tensors, const lab_expect *expect,
+                        const lab_duel_options *options)
 {
-    bench_engine engines[2] = { { .tensors = NULL } };
-    bench_checker *checker = NULL;
+    lab_bench_engine engines[2] = { { .tensors = NULL } };
+    lab_bench_checker *checker = NULL;
     heed_status status = HEED_OK;
-    for (int i = 0; i < 2 && status == HEED_OK && pair->outcome == BENCH_OK; i++) {
+    for (int i = 0; i < 2 && status == HEED_OK && pair->outcome == LAB_BENCH_OK; i++) {
         pair->blame = i;
         status = i == 1 && pair->guest ? start_guest(pair, tensors)
                                        : start_side(pair, bench, tensors, expect, &engines[i], i);
     }
-    bool met = status == HEED_OK && pair->outcome == BENCH_OK;
+    bool met = status == HEED_OK && pair->outcome == LAB_BENCH_OK;
     if (met) {
         pair->blame = -1;
         pair->same = !pair->guest && !pair->maker &&
                      strcmp(pair->planned[0], pair->planned[1]) == 0;
-        bench_checker_create(&checker, tensors, bench->seed, bench->host_threads);
+        lab_bench_checker_create(&checker, tensors, bench->seed, bench->host_threads);
         engines[0].checker = engines[1].checker = checker;
         status = pair->same ? time_alone(pair, &engines[0]) : take_turns(pair, engines, options);
         status = pair->guest ? judge_guest(pair, status) : status;
@@ -172,48 +176,48 @@ static heed_status meet(cli_pair *pair, const bench_run *bench, const bench_tens
     for (int i = 0; i < (pair->guest ? 1 : 2) && met && status == HEED_OK; i++)
         status = check_side(pair, &engines[i], expect, i);
     for (int i = 0; i < 2; i++)
-        bench_engine_stop(&engines[i]);
+        lab_bench_engine_stop(&engines[i]);
     if (pair->guest)
         pair->guest->stop(pair->guest->data);
-    bench_checker_destroy(checker);
+    lab_bench_checker_destroy(checker);
     return status;
 }
 
-heed_status cli_pair_run(cli_pair *pair, const bench_run *bench, const bench_source *source,
-                         const lab_duel_options *options)
+heed_status lab_bench_pair_run(lab_bench_pair *pair, const lab_bench *bench,
+                               const lab_bench_source *source, const lab_duel_options *options)
 {
-    bench_tensors tensors;
+    lab_bench_tensors tensors;
     lab_expect *expect = NULL;
     const lab_sampling rows = { .seed = bench->seed,
-                                .work = BENCH_EXPECT_WORK,
+                                .work = LAB_BENCH_EXPECT_WORK,
                                 .threads = bench->host_threads };
     pair->blame = -1;
-    heed_status status = bench_tensors_create(&tensors, bench->context, source, bench->seed,
-                                              bench_rotation_bytes(bench));
+    heed_status status = lab_bench_tensors_create(&tensors, bench->context, source, bench->seed,
+                                                  lab_bench_rotation_bytes(bench));
     if (status == HEED_OK) {
-        heed_buffers data = bench_tensors_inputs(&tensors);
+        heed_buffers data = lab_bench_tensors_inputs(&tensors);
         status = lab_expect_create(&expect, &tensors.problem, &data, &rows);
         if (status == HEED_OK)
             status = meet(pair, bench, &tensors, expect, options);
         lab_expect_destroy(expect);
-        bench_tensors_free(&tensors);
+        lab_bench_tensors_free(&tensors);
     }
     if (status != HEED_OK && heed_context_stopped(bench->context))
         return HEED_ERR_SYSTEM;
     if (status != HEED_OK)
-        pair->outcome = bench_outcome_of(status, pair->reason);
+        pair->outcome = lab_bench_outcome_of(status, pair->reason);
     if (status == HEED_ERR_INVALID)
-        pair->outcome = BENCH_REFUSED;
+        pair->outcome = LAB_BENCH_REFUSED;
     return HEED_OK;
 }
 
-void cli_pair_free(cli_pair *pair)
+void lab_bench_pair_free(lab_bench_pair *pair)
 {
     lab_duel_free(&pair->duel);
 }
 
 /* The series as if both sides were equally fast. */
-static double detectable_of(const cli_pair *pair, const lab_comparison *of, double margin,
+static double detectable_of(const lab_bench_pair *pair, const lab_comparison *of, double margin,
                             uint64_t seed)
 {
     size_t pairs = pair->duel.pairs;
@@ -231,8 +235,8 @@ static double detectable_of(const cli_pair *pair, const lab_comparison *of, doub
     return least;
 }
 
-void cli_pair_doubt(const cli_pair *pair, const lab_comparison *of, double margin, uint64_t seed,
-                    char *reason, size_t size)
+void lab_bench_pair_doubt(const lab_bench_pair *pair, const lab_comparison *of, double margin,
+                          uint64_t seed, char *reason, size_t size)
 {
     double least = detectable_of(pair, of, margin, seed);
     if (!isfinite(least))

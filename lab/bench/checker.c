@@ -1,14 +1,15 @@
 /*
- * bench_checker.c - changes an element, and looks whether the output follows
+ * lab_bench_checker.c - changes an element, and looks whether the output follows
  */
-#include "bench_checker.h"
+#include "lab/bench/checker.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/random.h"
-#include "verify/sample.h"
-#include "verify/variant.h"
+#include "lab/tensor/random.h"
+#include "lab/verify/sample.h"
+#include "lab/verify/variant.h"
+#include "src/device.h"
 
 /* Elements read for the rows that are compared after each block: a few rows. */
 #define CHECK_WORK (INT64_C(1) << 16)
@@ -17,9 +18,9 @@
 #define CHECK_NUMBERS (INT64_C(1) << 24)
 
 /* Q, K and V that stay as they are: on a CPU the first copy is changed itself. */
-static bool keep_inputs(bench_checker *checker, heed_buffers *data)
+static bool keep_inputs(lab_bench_checker *checker, heed_buffers *data)
 {
-    const bench_tensors *tensors = checker->tensors;
+    const lab_bench_tensors *tensors = checker->tensors;
     const void *from[LAB_ROLES - 1] = { [LAB_Q] = data->q, [LAB_K] = data->k, [LAB_V] = data->v };
     if (!heed_device_is_host(tensors->context))
         return true;
@@ -48,13 +49,13 @@ static bool can_check(const heed_problem *problem)
     return apart;
 }
 
-void bench_checker_create(bench_checker **checker, const bench_tensors *tensors, uint64_t seed,
-                          int threads)
+void lab_bench_checker_create(lab_bench_checker **checker, const lab_bench_tensors *tensors,
+                              uint64_t seed, int threads)
 {
-    heed_buffers data = bench_tensors_inputs(tensors);
+    heed_buffers data = lab_bench_tensors_inputs(tensors);
     const lab_sampling rows = { .seed = seed, .work = CHECK_WORK, .threads = threads };
     *checker = NULL;
-    bench_checker *made = can_check(&tensors->problem) ? calloc(1, sizeof *made) : NULL;
+    lab_bench_checker *made = can_check(&tensors->problem) ? calloc(1, sizeof *made) : NULL;
     if (!made)
         return;
     made->tensors = tensors;
@@ -63,10 +64,10 @@ void bench_checker_create(bench_checker **checker, const bench_tensors *tensors,
         lab_sample_create(&made->sample, &tensors->problem, &data, &rows) == HEED_OK)
         *checker = made;
     else
-        bench_checker_destroy(made);
+        lab_bench_checker_destroy(made);
 }
 
-void bench_checker_destroy(bench_checker *checker)
+void lab_bench_checker_destroy(lab_bench_checker *checker)
 {
     if (!checker)
         return;
@@ -77,11 +78,12 @@ void bench_checker_destroy(bench_checker *checker)
 }
 
 /* Writes one element to the copy that call number @call works on. */
-static heed_status write_touch(const bench_checker *checker, const lab_touch *touch, int64_t call)
+static heed_status write_touch(const lab_bench_checker *checker, const lab_touch *touch,
+                               int64_t call)
 {
-    const bench_tensors *tensors = checker->tensors;
+    const lab_bench_tensors *tensors = checker->tensors;
     heed_type type = tensors->problem.type;
-    heed_buffers buffers = bench_tensors_buffers(tensors, call);
+    heed_buffers buffers = lab_bench_tensors_buffers(tensors, call);
     const void *const bases[LAB_ROLES - 1] = {
         [LAB_Q] = buffers.q, [LAB_K] = buffers.k, [LAB_V] = buffers.v
     };
@@ -93,7 +95,7 @@ static heed_status write_touch(const bench_checker *checker, const lab_touch *to
 }
 
 /* The first of @count touches undoes the last one, if there was one, where that was. */
-static heed_status write_touches(bench_checker *checker, const lab_touch *touches, int count,
+static heed_status write_touches(lab_bench_checker *checker, const lab_touch *touches, int count,
                                  bool undoes, int64_t call)
 {
     heed_status status = HEED_OK;
@@ -103,7 +105,7 @@ static heed_status write_touches(bench_checker *checker, const lab_touch *touche
     return status;
 }
 
-heed_status bench_checker_touch(bench_checker *checker, int64_t call)
+heed_status lab_bench_checker_touch(lab_bench_checker *checker, int64_t call)
 {
     lab_touch touches[LAB_TOUCHES];
     if (!checker)
@@ -114,15 +116,15 @@ heed_status bench_checker_touch(bench_checker *checker, int64_t call)
     return write_touches(checker, touches, count, undoes, call);
 }
 
-heed_status bench_checker_error(const bench_checker *checker, double *error)
+heed_status lab_bench_checker_error(const lab_bench_checker *checker, double *error)
 {
     *error = 0;
-    return checker ? bench_tensors_error(checker->tensors, checker->touched,
-                                         checker->sample->expect, error)
+    return checker ? lab_bench_tensors_error(checker->tensors, checker->touched,
+                                             checker->sample->expect, error)
                    : HEED_OK;
 }
 
-heed_status bench_checker_restore(bench_checker *checker)
+heed_status lab_bench_checker_restore(lab_bench_checker *checker)
 {
     lab_touch touches[LAB_TOUCHES];
     if (!checker)

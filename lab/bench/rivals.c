@@ -1,43 +1,44 @@
 /*
- * bench_rivals.c - finds the rivals that were asked for, and starts the peers that they need
+ * rivals.c - finds the rivals that were asked for, and starts the peers that they need
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/suggest.h"
-#include "bench.h"
+#include "lab/base/suggest.h"
+#include "lab/bench/bench.h"
 
 /* The order of the matrices of whose product the rate is asked. */
 #define SGEMM_SIZE 2048
 
-const char *bench_outcome_name(bench_outcome outcome)
+const char *lab_bench_outcome_name(lab_bench_outcome outcome)
 {
     static const char *const names[] = {
-        [BENCH_OK] = "ok",         [BENCH_REFUSED] = "refused", [BENCH_SKIPPED] = "skipped",
-        [BENCH_FAILED] = "failed", [BENCH_WRONG] = "wrong",     [BENCH_IMPOSSIBLE] = "impossible",
+        [LAB_BENCH_OK] = "ok",           [LAB_BENCH_REFUSED] = "refused",
+        [LAB_BENCH_SKIPPED] = "skipped", [LAB_BENCH_FAILED] = "failed",
+        [LAB_BENCH_WRONG] = "wrong",     [LAB_BENCH_IMPOSSIBLE] = "impossible",
     };
     return names[outcome];
 }
 
-bench_outcome bench_outcome_of(heed_status status, char reason[LAB_PEER_REASON_SIZE])
+lab_bench_outcome lab_bench_outcome_of(heed_status status, char reason[LAB_PEER_REASON_SIZE])
 {
     snprintf(reason, LAB_PEER_REASON_SIZE, "%s",
              status == HEED_ERR_NO_MEMORY ? "not enough memory" : heed_message());
-    return status == HEED_ERR_UNSUPPORTED ? BENCH_REFUSED : BENCH_FAILED;
+    return status == HEED_ERR_UNSUPPORTED ? LAB_BENCH_REFUSED : LAB_BENCH_FAILED;
 }
 
-static bench_rival *add_rival(bench_run *bench)
+static lab_bench_rival *add_rival(lab_bench *bench)
 {
-    bench_rival *rivals = realloc(bench->rivals, (bench->rival_count + 1) * sizeof *rivals);
+    lab_bench_rival *rivals = realloc(bench->rivals, (bench->rival_count + 1) * sizeof *rivals);
     if (!rivals)
         return NULL;
     bench->rivals = rivals;
-    bench_rival *added = &rivals[bench->rival_count++];
+    lab_bench_rival *added = &rivals[bench->rival_count++];
     memset(added, 0, sizeof *added);
     return added;
 }
 
-static lab_rival *add_peer(bench_run *bench)
+static lab_rival *add_peer(lab_bench *bench)
 {
     lab_rival **peers = realloc(bench->peers, (bench->peer_count + 1) * sizeof *peers);
     lab_rival *peer = calloc(1, sizeof *peer);
@@ -61,10 +62,10 @@ static const lab_found *find_named(const lab_found *found, size_t count, const c
 }
 
 /* A rival that cannot be had, and why. */
-static heed_status add_absent(bench_run *bench, const char *name, bench_outcome outcome,
+static heed_status add_absent(lab_bench *bench, const char *name, lab_bench_outcome outcome,
                               const char *reason)
 {
-    bench_rival *added = add_rival(bench);
+    lab_bench_rival *added = add_rival(bench);
     if (!added)
         return HEED_ERR_NO_MEMORY;
     snprintf(added->name, sizeof added->name, "%s", name);
@@ -74,9 +75,9 @@ static heed_status add_absent(bench_run *bench, const char *name, bench_outcome 
 }
 
 /* Adds a rival of a peer that is open. */
-static heed_status add_present(bench_run *bench, lab_rival *peer, const char *backend)
+static heed_status add_present(lab_bench *bench, lab_rival *peer, const char *backend)
 {
-    bench_rival *added = add_rival(bench);
+    lab_bench_rival *added = add_rival(bench);
     if (!added)
         return HEED_ERR_NO_MEMORY;
     snprintf(added->name, sizeof added->name, "%s%s%s", peer->found.name, backend ? "-" : "",
@@ -88,7 +89,7 @@ static heed_status add_present(bench_run *bench, lab_rival *peer, const char *ba
 }
 
 /* Starts @found unless it runs already. *@answer: how its hello went. */
-static lab_rival *open_peer(bench_run *bench, const lab_found *found, lab_answer *answer)
+static lab_rival *open_peer(lab_bench *bench, const lab_found *found, lab_answer *answer)
 {
     for (size_t i = 0; i < bench->peer_count; i++)
         if (strcmp(bench->peers[i]->found.name, found->name) == 0) {
@@ -140,7 +141,7 @@ static heed_status refuse_backend(const lab_rival *peer, const char *backend, la
 }
 
 /* Adds the rival @name, all its backends if it has any, or the one that follows a dash. */
-static heed_status open_rival(bench_run *bench, const lab_found *found, size_t count,
+static heed_status open_rival(lab_bench *bench, const lab_found *found, size_t count,
                               const char *name, lab_error *error)
 {
     char first[LAB_PEER_NAME_SIZE];
@@ -150,8 +151,8 @@ static heed_status open_rival(bench_run *bench, const lab_found *found, size_t c
     const lab_found *file = find_named(found, count, first);
     if (!file)
         return refuse_peer(found, count, first, error);
-    if (bench_late(bench))
-        return add_absent(bench, name, BENCH_SKIPPED, "no time was left to start it");
+    if (lab_bench_late(bench))
+        return add_absent(bench, name, LAB_BENCH_SKIPPED, "no time was left to start it");
     lab_rival *peer = open_peer(bench, file, &answer);
     if (!peer)
         return HEED_ERR_NO_MEMORY;
@@ -159,7 +160,7 @@ static heed_status open_rival(bench_run *bench, const lab_found *found, size_t c
         return HEED_ERR_SYSTEM;
     if (answer != LAB_ANSWER_OK)
         return add_absent(bench, name,
-                          answer == LAB_ANSWER_UNSUPPORTED ? BENCH_REFUSED : BENCH_FAILED,
+                          answer == LAB_ANSWER_UNSUPPORTED ? LAB_BENCH_REFUSED : LAB_BENCH_FAILED,
                           peer->reason);
     if (!dash && peer->backend_count == 0)
         return add_present(bench, peer, NULL);
@@ -173,7 +174,7 @@ static heed_status open_rival(bench_run *bench, const lab_found *found, size_t c
     return refuse_backend(peer, dash + 1, error);
 }
 
-static heed_status open_all(bench_run *bench, const lab_found *found, size_t count,
+static heed_status open_all(lab_bench *bench, const lab_found *found, size_t count,
                             lab_error *error)
 {
     lab_progress progress = lab_progress_start(bench->sink, "starting rivals", count);
@@ -187,7 +188,7 @@ static heed_status open_all(bench_run *bench, const lab_found *found, size_t cou
 }
 
 /* Are the files of a name there? Asked of all before the first is started. */
-static heed_status check_rival(bench_run *bench, const lab_found *found, size_t count,
+static heed_status check_rival(lab_bench *bench, const lab_found *found, size_t count,
                                const char *name, lab_error *error)
 {
     char first[LAB_PEER_NAME_SIZE];
@@ -196,11 +197,11 @@ static heed_status check_rival(bench_run *bench, const lab_found *found, size_t 
     return find_named(found, count, first) ? HEED_OK : refuse_peer(found, count, first, error);
 }
 
-typedef heed_status rival_fn(bench_run *bench, const lab_found *found, size_t count,
+typedef heed_status rival_fn(lab_bench *bench, const lab_found *found, size_t count,
                              const char *name, lab_error *error);
 
 /* Does @each to those of @list, names separated by commas. */
-static heed_status for_listed(bench_run *bench, const lab_found *found, size_t count,
+static heed_status for_listed(lab_bench *bench, const lab_found *found, size_t count,
                               const char *list, rival_fn *each, lab_error *error)
 {
     char name[sizeof bench->rivals->name];
@@ -220,7 +221,7 @@ static heed_status for_listed(bench_run *bench, const lab_found *found, size_t c
     return status;
 }
 
-static heed_status open_listed(bench_run *bench, const lab_found *found, size_t count,
+static heed_status open_listed(lab_bench *bench, const lab_found *found, size_t count,
                                lab_error *error)
 {
     heed_status status = for_listed(bench, found, count, bench->rival_names, check_rival, error);
@@ -230,11 +231,11 @@ static heed_status open_listed(bench_run *bench, const lab_found *found, size_t 
 }
 
 /* The first peer that can tells how fast its matrix product is. */
-static void ask_sgemm(bench_run *bench)
+static void ask_sgemm(lab_bench *bench)
 {
     for (size_t i = 0; i < bench->peer_count && bench->sgemm == 0; i++) {
         lab_rival *peer = bench->peers[i];
-        if (!peer->peer || !peer->ceiling || bench_late(bench))
+        if (!peer->peer || !peer->ceiling || lab_bench_late(bench))
             continue;
         if (lab_rival_sgemm(peer, SGEMM_SIZE, &bench->sgemm) == LAB_ANSWER_OK)
             bench->sgemm_from = peer->found.name;
@@ -244,7 +245,7 @@ static void ask_sgemm(bench_run *bench)
     }
 }
 
-heed_status bench_rivals_open(bench_run *bench, lab_error *error)
+heed_status lab_bench_rivals_open(lab_bench *bench, lab_error *error)
 {
     lab_found *found;
     size_t count;
@@ -262,7 +263,7 @@ heed_status bench_rivals_open(bench_run *bench, lab_error *error)
     return status;
 }
 
-void bench_rivals_close(bench_run *bench)
+void lab_bench_rivals_close(lab_bench *bench)
 {
     for (size_t i = 0; i < bench->peer_count; i++) {
         lab_rival_close(bench->peers[i]);

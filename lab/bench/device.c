@@ -1,12 +1,12 @@
 /*
- * bench_device.c - heed alone on a device that works by itself: replays, single calls, launches
+ * device.c - heed alone on a device that works by itself: replays, single calls, launches
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/measure.h"
-#include "bench_engine.h"
+#include "lab/bench/match.h"
 #include "src/cuda/gpu.h"
+#include "src/measure.h"
 
 enum {
     SAMPLES_MIN = 5,
@@ -24,7 +24,7 @@ enum {
 #define CACHED_SHARE 0.5
 
 /* The samples of one way to rotate: at least so many, and as many as the time allows. */
-static heed_status sample(bench_engine *engine, int64_t budget_ns, int least, double *samples,
+static heed_status sample(lab_bench_engine *engine, int64_t budget_ns, int least, double *samples,
                           int *count)
 {
     heed_status status = HEED_OK;
@@ -32,7 +32,7 @@ static heed_status sample(bench_engine *engine, int64_t budget_ns, int least, do
     for (*count = 0; status == HEED_OK && *count < SAMPLES_MAX; ++*count) {
         if (*count >= least && heed_clock_ns() >= end)
             break;
-        status = bench_engine_replay(engine, 1, 1, &samples[*count]);
+        status = lab_bench_engine_replay(engine, 1, 1, &samples[*count]);
         if (status == HEED_OK)
             samples[*count] = lab_stats_round(samples[*count]);
     }
@@ -40,12 +40,12 @@ static heed_status sample(bench_engine *engine, int64_t budget_ns, int least, do
 }
 
 /* The median of replays on the same buffers every time. */
-static heed_status sample_hot(bench_row *row, bench_engine *engine, int64_t calls)
+static heed_status sample_hot(lab_bench_row *row, lab_bench_engine *engine, int64_t calls)
 {
     double samples[SAMPLES_MAX];
     lab_summary summary = { 0 };
     int count = 0;
-    heed_status status = bench_engine_capture(engine, calls, 1);
+    heed_status status = lab_bench_engine_capture(engine, calls, 1);
     if (status == HEED_OK)
         status = sample(engine, 0, HOT_SAMPLES, samples, &count);
     if (status == HEED_OK)
@@ -55,16 +55,16 @@ static heed_status sample_hot(bench_row *row, bench_engine *engine, int64_t call
 }
 
 /* Single calls on a device that is idle, from the start to completion. */
-static heed_status sample_single(bench_row *row, bench_engine *engine, double seconds)
+static heed_status sample_single(lab_bench_row *row, lab_bench_engine *engine, double seconds)
 {
     double samples[LAB_RIVAL_EAGER_MAX];
-    int64_t count = bench_single_count(seconds);
-    heed_status status = bench_engine_call(engine);
+    int64_t count = lab_bench_single_count(seconds);
+    heed_status status = lab_bench_engine_call(engine);
     if (status == HEED_OK)
         status = heed_device_wait(engine->tensors->context);
     for (int64_t i = 0; status == HEED_OK && i < count; i++) {
         int64_t start = heed_clock_ns();
-        status = bench_engine_call(engine);
+        status = lab_bench_engine_call(engine);
         if (status == HEED_OK)
             status = heed_device_wait(engine->tensors->context);
         samples[i] = (double)(heed_clock_ns() - start) * 1e-9;
@@ -75,7 +75,7 @@ static heed_status sample_single(bench_row *row, bench_engine *engine, double se
 }
 
 /* The time of heed_execute() itself while the device is busy with the calls before. */
-static heed_status sample_launch(bench_row *row, bench_engine *engine, double seconds)
+static heed_status sample_launch(lab_bench_row *row, lab_bench_engine *engine, double seconds)
 {
     double samples[LAUNCHES];
     lab_summary summary = { 0 };
@@ -86,7 +86,7 @@ static heed_status sample_launch(bench_row *row, bench_engine *engine, double se
     heed_status status = HEED_OK;
     for (int64_t i = 0; status == HEED_OK && i < count; i++) {
         int64_t start = heed_clock_ns();
-        status = bench_engine_call(engine);
+        status = lab_bench_engine_call(engine);
         samples[i] = (double)(heed_clock_ns() - start) * 1e-9;
     }
     heed_status waited = heed_device_wait(engine->tensors->context);
@@ -97,17 +97,17 @@ static heed_status sample_launch(bench_row *row, bench_engine *engine, double se
 }
 
 /* The figure: replays as --cold says. */
-static heed_status sample_replays(bench_run *bench, bench_row *row, bench_engine *engine)
+static heed_status sample_replays(lab_bench *bench, lab_bench_row *row, lab_bench_engine *engine)
 {
     double seconds, sorted[SAMPLES_MAX];
     row->samples = malloc(SAMPLES_MAX * sizeof *row->samples);
     if (!row->samples)
         return HEED_ERR_NO_MEMORY;
-    heed_status status = bench_engine_estimate(engine, true, &seconds);
+    heed_status status = lab_bench_engine_estimate(engine, true, &seconds);
     if (status == HEED_OK)
-        status = bench_engine_ready(engine, true, seconds);
+        status = lab_bench_engine_ready(engine, true, seconds);
     if (status == HEED_OK)
-        status = sample(engine, bench_alone_ns(bench), SAMPLES_MIN, row->samples, &row->count);
+        status = sample(engine, lab_bench_alone_ns(bench), SAMPLES_MIN, row->samples, &row->count);
     if (status != HEED_OK)
         return status;
     memcpy(sorted, row->samples, (size_t)row->count * sizeof *sorted);
@@ -117,15 +117,15 @@ static heed_status sample_replays(bench_run *bench, bench_row *row, bench_engine
     return HEED_OK;
 }
 
-heed_status bench_sample_replays(bench_run *bench, bench_row *row, bench_engine *engine,
-                                 const lab_expect *expect)
+heed_status lab_bench_sample_replays(lab_bench *bench, lab_bench_row *row, lab_bench_engine *engine,
+                                     const lab_expect *expect)
 {
     int64_t copies = engine->tensors->copies;
-    heed_status status = bench_tensors_poison(engine->tensors);
+    heed_status status = lab_bench_tensors_poison(engine->tensors);
     if (status == HEED_OK)
         status = sample_replays(bench, row, engine);
     if (status == HEED_OK)
-        status = bench_engine_error(engine, expect, &row->error);
+        status = lab_bench_engine_error(engine, expect, &row->error);
     if (status == HEED_OK)
         status = sample_single(row, engine, row->summary.p50);
     if (status == HEED_OK)
@@ -135,10 +135,10 @@ heed_status bench_sample_replays(bench_run *bench, bench_row *row, bench_engine 
     row->hot = row->summary.p50;
     if (status == HEED_OK && copies > 1)
         status = sample_hot(row, engine, row->calls);
-    return status == HEED_OK ? bench_engine_ready(engine, true, row->summary.p50) : status;
+    return status == HEED_OK ? lab_bench_engine_ready(engine, true, row->summary.p50) : status;
 }
 
-double bench_device_floor(const bench_run *bench, const bench_row *row)
+double lab_bench_device_floor(const lab_bench *bench, const lab_bench_row *row)
 {
     const heed_problem *problem = &row->source->problem;
     heed_device_limits limits = heed_device_get_limits(bench->context);

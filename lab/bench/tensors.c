@@ -1,15 +1,16 @@
 /*
- * bench_tensors.c - tensors to time with, and the look at what came out
+ * lab_bench_tensors.c - tensors to time with, and the look at what came out
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include "lab/bench/tensors.h"
+#include "lab/tensor/convert.h"
+#include "lab/tensor/random.h"
+#include "src/device.h"
 #include "src/message.h"
-#include "tensor/convert.h"
-#include "tensor/random.h"
 
 /* More copies than this are of no use, whatever the caches. */
 #define COPIES_MAX 1024
@@ -45,13 +46,13 @@ static int64_t element_count(const heed_problem *problem, lab_role role)
 }
 
 /* Elements that are kept of the values of a tensor. */
-static int64_t value_count(const bench_tensors *tensors, lab_role role)
+static int64_t value_count(const lab_bench_tensors *tensors, lab_role role)
 {
     int64_t elements = element_count(&tensors->problem, role);
     return elements < tensors->period ? elements : tensors->period;
 }
 
-static bool make_values(bench_tensors *tensors, const bench_source *source, uint64_t seed,
+static bool make_values(lab_bench_tensors *tensors, const lab_bench_source *source, uint64_t seed,
                         lab_role role)
 {
     heed_type type = tensors->problem.type;
@@ -70,8 +71,8 @@ static bool make_values(bench_tensors *tensors, const bench_source *source, uint
 }
 
 /* Copies the elements of a dense tensor from number @first on, @count of them. */
-static void copy_values(const bench_tensors *tensors, lab_role role, int64_t first, int64_t count,
-                        void *to)
+static void copy_values(const lab_bench_tensors *tensors, lab_role role, int64_t first,
+                        int64_t count, void *to)
 {
     size_t element = heed_type_size(tensors->problem.type);
     int64_t length = value_count(tensors, role);
@@ -85,7 +86,7 @@ static void copy_values(const bench_tensors *tensors, lab_role role, int64_t fir
 }
 
 /* Fills a tensor in host memory, wherever its elements lie. */
-static void fill(const bench_tensors *tensors, lab_role role, void *data)
+static void fill(const lab_bench_tensors *tensors, lab_role role, void *data)
 {
     lab_view view = lab_view_of(&tensors->problem, role);
     size_t element = heed_type_size(view.type);
@@ -98,7 +99,7 @@ static void fill(const bench_tensors *tensors, lab_role role, void *data)
 }
 
 /* Q, K or V in host memory. */
-static bool make_host(bench_tensors *tensors, lab_role role)
+static bool make_host(lab_bench_tensors *tensors, lab_role role)
 {
     size_t bytes = extent_bytes(&tensors->problem, role);
     if (heed_device_is_host(tensors->context))
@@ -114,12 +115,12 @@ static bool make_host(bench_tensors *tensors, lab_role role)
     return true;
 }
 
-static heed_status make_tensor(bench_tensors *tensors, int64_t copy, lab_role role)
+static heed_status make_tensor(lab_bench_tensors *tensors, int64_t copy, lab_role role)
 {
     size_t bytes = extent_bytes(&tensors->problem, role);
     void **data = &tensors->data[copy * LAB_ROLES + role];
     heed_status status = heed_device_allocate(tensors->context, bytes, data);
-    if (status != HEED_OK || role == LAB_O) /* bench_tensors_poison() fills it */
+    if (status != HEED_OK || role == LAB_O) /* lab_bench_tensors_poison() fills it */
         return status;
     if (copy == 0 && !make_host(tensors, role))
         return HEED_ERR_NO_MEMORY;
@@ -129,7 +130,7 @@ static heed_status make_tensor(bench_tensors *tensors, int64_t copy, lab_role ro
 }
 
 /* The system promises more than it has, and kills a process that uses it. */
-static bool is_affordable(const bench_tensors *tensors)
+static bool is_affordable(const lab_bench_tensors *tensors)
 {
     size_t each = copy_bytes(&tensors->problem);
     size_t device = heed_device_memory(tensors->context);
@@ -137,8 +138,8 @@ static bool is_affordable(const bench_tensors *tensors)
     return each <= host && (device == 0 || each <= device / (size_t)tensors->copies);
 }
 
-heed_status bench_tensors_create(bench_tensors *tensors, heed_context *context,
-                                 const bench_source *source, uint64_t seed, int64_t bytes)
+heed_status lab_bench_tensors_create(lab_bench_tensors *tensors, heed_context *context,
+                                     const lab_bench_source *source, uint64_t seed, int64_t bytes)
 {
     size_t copies = 1 + (size_t)bytes / copy_bytes(&source->problem);
     memset(tensors, 0, sizeof *tensors);
@@ -165,13 +166,13 @@ heed_status bench_tensors_create(bench_tensors *tensors, heed_context *context,
         for (int role = 0; status == HEED_OK && role < LAB_ROLES; role++)
             status = make_tensor(tensors, copy, (lab_role)role);
     if (status == HEED_OK)
-        status = bench_tensors_poison(tensors);
+        status = lab_bench_tensors_poison(tensors);
     if (status != HEED_OK)
-        bench_tensors_free(tensors);
+        lab_bench_tensors_free(tensors);
     return status;
 }
 
-void bench_tensors_free(bench_tensors *tensors)
+void lab_bench_tensors_free(lab_bench_tensors *tensors)
 {
     for (int role = 0; role < LAB_ROLES - 1; role++) {
         free(tensors->values[role]);
@@ -184,20 +185,20 @@ void bench_tensors_free(bench_tensors *tensors)
     memset(tensors, 0, sizeof *tensors);
 }
 
-heed_buffers bench_tensors_buffers(const bench_tensors *tensors, int64_t call)
+heed_buffers lab_bench_tensors_buffers(const lab_bench_tensors *tensors, int64_t call)
 {
     void **all = tensors->data + call % tensors->copies * LAB_ROLES;
     return (heed_buffers){ .q = all[LAB_Q], .k = all[LAB_K], .v = all[LAB_V], .o = all[LAB_O] };
 }
 
-heed_buffers bench_tensors_inputs(const bench_tensors *tensors)
+heed_buffers lab_bench_tensors_inputs(const lab_bench_tensors *tensors)
 {
     return (heed_buffers){ .q = tensors->host[LAB_Q],
                            .k = tensors->host[LAB_K],
                            .v = tensors->host[LAB_V] };
 }
 
-heed_status bench_tensors_poison(const bench_tensors *tensors)
+heed_status lab_bench_tensors_poison(const lab_bench_tensors *tensors)
 {
     size_t bytes = extent_bytes(&tensors->problem, LAB_O);
     size_t part = bytes < POISON_BYTES ? bytes : POISON_BYTES;
@@ -215,7 +216,7 @@ heed_status bench_tensors_poison(const bench_tensors *tensors)
     return status;
 }
 
-void *bench_tensors_dense(const bench_tensors *tensors, lab_role role)
+void *lab_bench_tensors_dense(const lab_bench_tensors *tensors, lab_role role)
 {
     int64_t count = element_count(&tensors->problem, role);
     void *dense = malloc((size_t)count * heed_type_size(tensors->problem.type));
@@ -242,7 +243,7 @@ static double row_error(heed_type type, const void *row, const lab_expect *expec
     return isnan(ratio) ? INFINITY : ratio;
 }
 
-double bench_rows_error(heed_type type, const void *rows, const lab_expect *expect)
+double lab_bench_rows_error(heed_type type, const void *rows, const lab_expect *expect)
 {
     size_t size = (size_t)expect->dim * heed_type_size(type);
     double worst = 0;
@@ -251,7 +252,7 @@ double bench_rows_error(heed_type type, const void *rows, const lab_expect *expe
     return worst;
 }
 
-double bench_error(const heed_problem *problem, const void *o, const lab_expect *expect)
+double lab_bench_error(const heed_problem *problem, const void *o, const lab_expect *expect)
 {
     lab_view view = lab_view_of(problem, LAB_O);
     size_t element = heed_type_size(problem->type);
@@ -264,7 +265,7 @@ double bench_error(const heed_problem *problem, const void *o, const lab_expect 
 }
 
 /* Brings the rows of @expect from the O at @o, one after another. */
-static heed_status download_rows(const bench_tensors *tensors, const char *o,
+static heed_status download_rows(const lab_bench_tensors *tensors, const char *o,
                                  const lab_expect *expect, char *rows)
 {
     lab_view view = lab_view_of(&tensors->problem, LAB_O);
@@ -277,16 +278,16 @@ static heed_status download_rows(const bench_tensors *tensors, const char *o,
     return status;
 }
 
-heed_status bench_tensors_error(const bench_tensors *tensors, int64_t call,
-                                const lab_expect *expect, double *error)
+heed_status lab_bench_tensors_error(const lab_bench_tensors *tensors, int64_t call,
+                                    const lab_expect *expect, double *error)
 {
     const heed_problem *problem = &tensors->problem;
-    const void *o = bench_tensors_buffers(tensors, call).o;
+    const void *o = lab_bench_tensors_buffers(tensors, call).o;
     bool all = expect->count > ROWS_SINGLE_MAX;
     size_t bytes = all ? extent_bytes(problem, LAB_O)
                        : (size_t)(expect->count * expect->dim) * heed_type_size(problem->type);
     if (heed_device_is_host(tensors->context)) {
-        *error = bench_error(problem, o, expect);
+        *error = lab_bench_error(problem, o, expect);
         return HEED_OK;
     }
     void *copy = malloc(bytes);
@@ -295,8 +296,8 @@ heed_status bench_tensors_error(const bench_tensors *tensors, int64_t call,
     heed_status status = all ? heed_device_download(tensors->context, copy, o, bytes)
                              : download_rows(tensors, o, expect, copy);
     if (status == HEED_OK)
-        *error = all ? bench_error(problem, copy, expect)
-                     : bench_rows_error(problem->type, copy, expect);
+        *error = all ? lab_bench_error(problem, copy, expect)
+                     : lab_bench_rows_error(problem->type, copy, expect);
     free(copy);
     return status;
 }

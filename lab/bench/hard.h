@@ -1,5 +1,5 @@
 /*
- * seat_hard.h - what a kernel that is quick on tame values alone gets wrong, at a drawn place
+ * hard.h - what a kernel that is quick on tame values alone gets wrong, at a drawn place
  *
  * A kernel may be careful while it goes through the gates and careless when it is timed: no
  * maximum, limits on logits and outputs, light keys left out, NaN made zero. The values of timed
@@ -7,24 +7,25 @@
  * key, or one query, that is not, at a place that is drawn too. Nothing tells them from the others
  * but that key itself.
  */
-#ifndef CLI_SEAT_HARD_H
-#define CLI_SEAT_HARD_H
+#ifndef LAB_BENCH_HARD_H
+#define LAB_BENCH_HARD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "heed.h"
 
-typedef struct cli_hard {
+typedef struct lab_bench_hard {
     const char *what; /* is in the tensors; NULL: nothing is */
     int64_t row;      /* whose answer is another one without it */
     int64_t odd;      /* so many elements of O at most are not finite */
-} cli_hard;
+} lab_bench_hard;
 
-/* cli_hard_put() changes elements of Q, K or V of @data, which belong to @problem, normalized: what
- * becomes of them goes by @turn, so that all that there is comes up one after another, and where by
+/* lab_bench_hard_put() changes elements of Q, K or V of @data, which belong to @problem,
+ * normalized: what becomes of them goes by @turn, so that all that there is comes up one after
+ * another, and where by
  * @lot. */
-cli_hard cli_hard_put(const heed_problem *problem, void *const data[3], uint64_t turn,
-                      uint64_t lot);
+lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[3], uint64_t turn,
+                                  uint64_t lot);
 
-#endif /* CLI_SEAT_HARD_H */
+#endif /* LAB_BENCH_HARD_H */

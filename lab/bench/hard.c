@@ -1,14 +1,14 @@
 /*
- * seat_hard.c - what a kernel that is quick on tame values alone gets wrong, at a drawn place
+ * hard.c - what a kernel that is quick on tame values alone gets wrong, at a drawn place
  */
-#include "seat_hard.h"
+#include "lab/bench/hard.h"
 
 #include <math.h>
 
-#include "tensor/convert.h"
-#include "tensor/random.h"
-#include "tensor/view.h"
-#include "verify/reference.h"
+#include "lab/tensor/convert.h"
+#include "lab/tensor/random.h"
+#include "lab/tensor/view.h"
+#include "lab/verify/reference.h"
 
 /* No element becomes larger: f16 goes up to 65504. */
 #define ELEMENT_MAX_F16 60000
@@ -184,7 +184,8 @@ static bool find_place(place *at, bool first)
     return true;
 }
 
-cli_hard cli_hard_put(const heed_problem *problem, void *const data[3], uint64_t turn, uint64_t lot)
+lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[3], uint64_t turn,
+                                  uint64_t lot)
 {
     enum {
         NONE,
@@ -210,8 +211,8 @@ cli_hard cli_hard_put(const heed_problem *problem, void *const data[3], uint64_t
     place at = { .problem = problem, .data = data, .lot = lot };
 
     if (!find_place(&at, kinds[kind].masked) || !kinds[kind].put(&at))
-        return (cli_hard){ .what = NULL };
+        return (lab_bench_hard){ .what = NULL };
     int64_t readers = problem->seq_q * (problem->heads_q / problem->heads_kv);
     const int64_t odd[] = { [NONE] = 0, [COLUMN] = readers, [ROWS] = readers * problem->dim_v };
-    return (cli_hard){ kinds[kind].what, at.row, odd[kinds[kind].odd] };
+    return (lab_bench_hard){ kinds[kind].what, at.row, odd[kinds[kind].odd] };
 }

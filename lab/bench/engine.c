@@ -1,8 +1,8 @@
 /*
- * bench_engine.c - one side of a comparison runs its blocks
+ * lab_bench_engine.c - one side of a comparison runs its blocks
  */
 #define _GNU_SOURCE /* RUSAGE_THREAD */
-#include "bench_engine.h"
+#include "lab/bench/engine.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "../src/measure.h"
+#include "src/measure.h"
 
 /* A block lasts about this long; the calls before it that are not timed, that long. */
 #define BLOCK_SECONDS 5e-3
@@ -51,33 +51,34 @@ static void own_plan_destroy(void *data, heed_plan *plan)
     heed_plan_destroy(plan);
 }
 
-static const bench_heed own_heed = { .execute = own_execute,
-                                     .workspace_size = own_workspace_size,
-                                     .plan_destroy = own_plan_destroy };
+static const lab_bench_heed own_heed = { .execute = own_execute,
+                                         .workspace_size = own_workspace_size,
+                                         .plan_destroy = own_plan_destroy };
 
 /* Bytes for the workspace, wherever it lies in them. */
-static size_t room_of(const bench_engine *engine)
+static size_t room_of(const lab_bench_engine *engine)
 {
     size_t size = engine->heed->workspace_size(engine->heed->data, engine->plan);
     bool moves = heed_device_is_host(engine->tensors->context);
     return moves ? size + PLACES * PLACE_BYTES : size;
 }
 
-heed_status bench_engine_start(bench_engine *engine, const bench_tensors *tensors, heed_plan *plan)
+heed_status lab_bench_engine_start(lab_bench_engine *engine, const lab_bench_tensors *tensors,
+                                   heed_plan *plan)
 {
-    return bench_engine_start_of(engine, tensors, plan, NULL);
+    return lab_bench_engine_start_of(engine, tensors, plan, NULL);
 }
 
-heed_status bench_engine_start_of(bench_engine *engine, const bench_tensors *tensors,
-                                  heed_plan *plan, const bench_heed *heed)
+heed_status lab_bench_engine_start_of(lab_bench_engine *engine, const lab_bench_tensors *tensors,
+                                      heed_plan *plan, const lab_bench_heed *heed)
 {
-    *engine = (bench_engine){
+    *engine = (lab_bench_engine){
         .tensors = tensors, .plan = plan, .heed = heed ? heed : &own_heed, .copies = tensors->copies
     };
     return heed_device_allocate(tensors->context, room_of(engine), &engine->workspace);
 }
 
-void bench_engine_stop(bench_engine *engine)
+void lab_bench_engine_stop(lab_bench_engine *engine)
 {
     heed_replay_destroy(&engine->replay);
     if (engine->tensors && !engine->shared)
@@ -87,29 +88,29 @@ void bench_engine_stop(bench_engine *engine)
     memset(engine, 0, sizeof *engine);
 }
 
-static heed_status execute(const bench_engine *engine, int64_t call, void *stream)
+static heed_status execute(const lab_bench_engine *engine, int64_t call, void *stream)
 {
-    heed_buffers buffers = bench_tensors_buffers(engine->tensors, call % engine->copies);
+    heed_buffers buffers = lab_bench_tensors_buffers(engine->tensors, call % engine->copies);
     buffers.workspace = (char *)engine->workspace + engine->place;
     buffers.workspace_size = engine->heed->workspace_size(engine->heed->data, engine->plan);
     buffers.stream = stream;
     return engine->heed->execute(engine->heed->data, engine->plan, &buffers);
 }
 
-heed_status bench_engine_call(void *data)
+heed_status lab_bench_engine_call(void *data)
 {
-    bench_engine *self = data;
+    lab_bench_engine *self = data;
     self->last = self->call++;
     if (heed_context_stopped(self->tensors->context))
         return HEED_ERR_SYSTEM;
     return execute(self, self->last, NULL);
 }
 
-static heed_status engine_calls(bench_engine *engine, int64_t calls)
+static heed_status engine_calls(lab_bench_engine *engine, int64_t calls)
 {
     heed_status status = HEED_OK;
     for (int64_t i = 0; i < calls && status == HEED_OK; i++)
-        status = bench_engine_call(engine);
+        status = lab_bench_engine_call(engine);
     return status;
 }
 
@@ -119,7 +120,7 @@ static heed_status captured_call(void *data, int index, void *stream)
     return execute(data, index, stream);
 }
 
-heed_status bench_engine_capture(bench_engine *engine, int64_t calls, int64_t copies)
+heed_status lab_bench_engine_capture(lab_bench_engine *engine, int64_t calls, int64_t copies)
 {
     heed_replay_destroy(&engine->replay);
     engine->copies = copies;
@@ -127,7 +128,8 @@ heed_status bench_engine_capture(bench_engine *engine, int64_t calls, int64_t co
                               (int)calls);
 }
 
-heed_status bench_engine_replay(bench_engine *engine, int64_t warmup, int64_t runs, double *seconds)
+heed_status lab_bench_engine_replay(lab_bench_engine *engine, int64_t warmup, int64_t runs,
+                                    double *seconds)
 {
     engine->last = engine->replay.calls - 1;
     if (heed_context_stopped(engine->tensors->context))
@@ -155,7 +157,7 @@ static moment now(void)
 }
 
 /* Nanoseconds from @start until now: what had to wait for something took what the clock says. */
-static int64_t passed(const bench_engine *engine, const moment *start)
+static int64_t passed(const lab_bench_engine *engine, const moment *start)
 {
     if (!engine->by_cpu)
         return heed_clock_ns() - start->clock_ns;
@@ -164,10 +166,10 @@ static int64_t passed(const bench_engine *engine, const moment *start)
 }
 
 /* The block itself, with the calls before it that are not timed. */
-static heed_status run_block(bench_engine *engine, double *seconds)
+static heed_status run_block(lab_bench_engine *engine, double *seconds)
 {
     if (engine->replay.calls)
-        return bench_engine_replay(engine, engine->warmup, engine->calls, seconds);
+        return lab_bench_engine_replay(engine, engine->warmup, engine->calls, seconds);
     heed_status status = engine_calls(engine, engine->warmup);
     moment start = now();
     if (status == HEED_OK)
@@ -177,62 +179,62 @@ static heed_status run_block(bench_engine *engine, double *seconds)
 }
 
 /* The last call of the next block. */
-static int64_t last_call(const bench_engine *engine)
+static int64_t last_call(const lab_bench_engine *engine)
 {
     int64_t last = engine->replay.calls ? engine->replay.calls - 1
                                         : engine->call + engine->warmup + engine->calls - 1;
     return last % engine->copies;
 }
 
-heed_status bench_engine_block(void *data, double *seconds)
+heed_status lab_bench_engine_block(void *data, double *seconds)
 {
-    bench_engine *self = data;
+    lab_bench_engine *self = data;
     double error = 0;
     if (self->rival)
         lab_rival_pause(self->rival);
-    heed_status status = bench_checker_touch(self->checker, last_call(self));
+    heed_status status = lab_bench_checker_touch(self->checker, last_call(self));
     if (status == HEED_OK)
         status = run_block(self, seconds);
     if (status == HEED_OK)
-        status = bench_checker_error(self->checker, &error);
+        status = lab_bench_checker_error(self->checker, &error);
     if (!(error <= self->worst))
         self->worst = error;
     return status;
 }
 
 /* A captured graph keeps its places. */
-heed_status bench_engine_renew(void *data, uint64_t common, uint64_t own)
+heed_status lab_bench_engine_renew(void *data, uint64_t common, uint64_t own)
 {
-    bench_engine *self = data;
+    lab_bench_engine *self = data;
     (void)common;
     if (heed_device_is_host(self->tensors->context))
         self->place = own % PLACES * PLACE_BYTES;
     return HEED_OK;
 }
 
-heed_status bench_engine_estimate(bench_engine *engine, bool replay, double *seconds)
+heed_status lab_bench_engine_estimate(lab_bench_engine *engine, bool replay, double *seconds)
 {
-    heed_status status = replay ? bench_engine_capture(engine, 1, engine->tensors->copies)
+    heed_status status = replay ? lab_bench_engine_capture(engine, 1, engine->tensors->copies)
                                 : HEED_OK;
     engine->warmup = engine->calls = 1;
-    return status == HEED_OK ? bench_engine_block(engine, seconds) : status;
+    return status == HEED_OK ? lab_bench_engine_block(engine, seconds) : status;
 }
 
-heed_status bench_engine_ready(bench_engine *engine, bool replay, double seconds)
+heed_status lab_bench_engine_ready(lab_bench_engine *engine, bool replay, double seconds)
 {
     int64_t calls;
     engine->seconds = seconds;
     if (!replay) {
-        bench_block_size(seconds, &engine->warmup, &engine->calls);
+        lab_bench_block_size(seconds, &engine->warmup, &engine->calls);
         return HEED_OK;
     }
-    bench_replay_size(seconds, &calls, &engine->calls);
+    lab_bench_replay_size(seconds, &calls, &engine->calls);
     engine->warmup = 1;
-    return bench_engine_capture(engine, calls, engine->tensors->copies);
+    return lab_bench_engine_capture(engine, calls, engine->tensors->copies);
 }
 
 /* @b works where @a does, if there is room for both. */
-static heed_status share_workspace(bench_engine *a, bench_engine *b)
+static heed_status share_workspace(lab_bench_engine *a, lab_bench_engine *b)
 {
     heed_context *context = a->tensors->context;
     heed_status status = HEED_OK;
@@ -249,7 +251,7 @@ static heed_status share_workspace(bench_engine *a, bench_engine *b)
     return status;
 }
 
-heed_status bench_engine_level(bench_engine *a, bench_engine *b)
+heed_status lab_bench_engine_level(lab_bench_engine *a, lab_bench_engine *b)
 {
     heed_context *context = a->tensors->context;
     bool replay = a->replay.calls > 0;
@@ -258,43 +260,45 @@ heed_status bench_engine_level(bench_engine *a, bench_engine *b)
     if (heed_device_is_host(context) && !replay)
         status = share_workspace(a, b);
     if (status == HEED_OK)
-        status = bench_engine_ready(a, replay, seconds);
+        status = lab_bench_engine_ready(a, replay, seconds);
     if (status == HEED_OK)
-        status = bench_engine_ready(b, replay, seconds);
+        status = lab_bench_engine_ready(b, replay, seconds);
     a->by_cpu = b->by_cpu = heed_device_is_host(context) && heed_context_threads(context) == 1;
     return status;
 }
 
-double bench_engine_round(const bench_engine *engine, double seconds)
+double lab_bench_engine_round(const lab_bench_engine *engine, double seconds)
 {
     int64_t each = engine->replay.calls ? engine->replay.calls : 1;
     return seconds * (double)((engine->warmup + engine->calls) * each);
 }
 
-heed_status bench_engine_error(const bench_engine *engine, const lab_expect *expect, double *error)
+heed_status lab_bench_engine_error(const lab_bench_engine *engine, const lab_expect *expect,
+                                   double *error)
 {
-    return bench_tensors_error(engine->tensors, engine->last % engine->copies, expect, error);
+    return lab_bench_tensors_error(engine->tensors, engine->last % engine->copies, expect, error);
 }
 
-heed_status bench_engine_check(bench_engine *engine, const lab_expect *expect, double *error)
+heed_status lab_bench_engine_check(lab_bench_engine *engine, const lab_expect *expect,
+                                   double *error)
 {
     *error = 0;
-    heed_status status = bench_checker_restore(engine->checker);
+    heed_status status = lab_bench_checker_restore(engine->checker);
     if (status == HEED_OK)
-        status = bench_tensors_poison(engine->tensors);
+        status = lab_bench_tensors_poison(engine->tensors);
     if (status == HEED_OK)
-        status = bench_engine_call(engine);
+        status = lab_bench_engine_call(engine);
     if (status == HEED_OK)
-        status = bench_engine_error(engine, expect, error);
+        status = lab_bench_engine_error(engine, expect, error);
     if (!(engine->worst <= *error))
         *error = engine->worst;
     return status;
 }
 
-void bench_block_size(double seconds, int64_t *warmup, int64_t *calls)
+void lab_bench_block_size(double seconds, int64_t *warmup, int64_t *calls)
 {
     *calls = seconds < BLOCK_SECONDS ? (int64_t)ceil(BLOCK_SECONDS / seconds) : 1;
-    *warmup = seconds < BENCH_WARMUP_CALL_MAX ? (int64_t)ceil(WARMUP_SECONDS / seconds) : 0;
+    *warmup = seconds < LAB_BENCH_WARMUP_CALL_MAX ? (int64_t)ceil(WARMUP_SECONDS / seconds) : 0;
 }
 
 /* @most where @whole / @part is more than that, 1 at least. */
@@ -304,35 +308,14 @@ static int64_t how_many(double whole, double part, int64_t most)
     return count >= (double)most ? most : count > 1 ? (int64_t)count : 1;
 }
 
-void bench_replay_size(double seconds, int64_t *calls, int64_t *replays)
+void lab_bench_replay_size(double seconds, int64_t *calls, int64_t *replays)
 {
     *calls = how_many(REPLAY_SECONDS, seconds, REPLAY_CALLS_MAX);
     *replays = how_many(BLOCK_SECONDS, seconds * (double)*calls, REPLAYS_MAX);
 }
 
-int64_t bench_single_count(double seconds)
+int64_t lab_bench_single_count(double seconds)
 {
     int64_t count = how_many(SINGLE_SECONDS, seconds, SINGLE_MAX);
     return count < SINGLE_MIN ? SINGLE_MIN : count;
-}
-
-heed_status bench_guest_block(void *data, double *seconds)
-{
-    bench_guest *self = data;
-    /* heed's threads look for work for a moment before they sleep. */
-    const struct timespec nap = { .tv_nsec = 1000000 };
-    nanosleep(&nap, NULL);
-    if (self->replay)
-        self->answer = lab_rival_replay(self->rival, self->replay, self->warmup, self->calls,
-                                        bench_guest_round(self), seconds);
-    else
-        self->answer = lab_rival_run(self->rival, self->warmup, self->calls,
-                                     bench_guest_round(self), seconds);
-    return self->answer == LAB_ANSWER_OK ? HEED_OK : HEED_ERR_SYSTEM;
-}
-
-double bench_guest_round(const bench_guest *guest)
-{
-    int64_t each = guest->replay ? guest->replay : 1;
-    return guest->expected * (double)((guest->warmup + guest->calls) * each);
 }

@@ -1,0 +1,33 @@
+/*
+ * candidate.h - a candidate under trial, as a subject of verification
+ */
+#ifndef LAB_BENCH_CANDIDATE_H
+#define LAB_BENCH_CANDIDATE_H
+
+#include "lab/trial/trial.h"
+#include "lab/verify/proof.h"
+
+typedef struct lab_bench_candidate {
+    lab_trial *trial;
+    const char *name;
+    double seconds;            /* that a run is expected to take; negative: not known */
+    lab_trial_outcome outcome; /* of what was done last */
+    lab_trial_outcome worst;   /* the first that was neither well nor LAB_TRIAL_UNSUPPORTED */
+
+    /* Makes sure that candidate->trial is one for @problem, as code for a device is compiled for
+     * one kind of problem: false, with candidate->outcome, if it cannot be. NULL: it is. */
+    bool (*open)(struct lab_bench_candidate *candidate, const heed_problem *problem);
+    void *data; /* of open() */
+} lab_bench_candidate;
+
+/* lab_bench_candidate_subject() returns @candidate, whose trial is open, as a subject, which runs
+ * in a process of its own: what becomes of it there is what its statuses and messages say. Its
+ * pointers must outlive it. */
+lab_subject lab_bench_candidate_subject(lab_bench_candidate *candidate);
+
+/* lab_bench_candidate_prove() is lab_prove() of a candidate, by a seed that nobody can know before,
+ * which is written to *@seed. Also HEED_ERR_SYSTEM if the system has no random numbers. */
+heed_status lab_bench_candidate_prove(lab_bench_candidate *candidate, const heed_problem *problem,
+                                      int threads, lab_report *report, uint64_t *seed);
+
+#endif /* LAB_BENCH_CANDIDATE_H */

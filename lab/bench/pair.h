@@ -1,0 +1,68 @@
+/*
+ * pair.h - two of heed's kernels on one problem, in turns
+ *
+ *     const lab_bench bench = { .context = context, .seed = 1, .host_threads = 2 };
+ *     lab_bench_pair pair = { .names = { "fwd_any_avx512_tile__m96n64s1", NULL } };
+ *     lab_bench_pair_run(&pair, &bench, &source, &options);
+ *     ... pair.outcome, pair.duel.comparison ...
+ *     lab_bench_pair_free(&pair);
+ */
+#ifndef LAB_BENCH_PAIR_H
+#define LAB_BENCH_PAIR_H
+
+#include "lab/bench/bench.h"
+
+/* Something else in the place of B, on memory of its own. start() makes it ready for the values of
+ * @tensors, and writes the seconds of a call; block() is a block and renew() makes it anew, as a
+ * lab_side takes them; the first fails if what it computed is wrong; error() is the worst there
+ * was, see lab_bench_error(); and stop() ends it, also after start() failed. */
+typedef struct lab_bench_guest {
+    void *data;
+    const char *name;
+    heed_status (*start)(void *data, const lab_bench_tensors *tensors, double *seconds);
+    lab_block_fn *block;
+    lab_renew_fn *renew;
+    double (*error)(void *data);
+    void (*stop)(void *data);
+} lab_bench_guest;
+
+/* Somebody else's plan in the place of B's. plan() makes one for the problem, normalized; failures
+ * have heed's message. */
+struct lab_bench_heed;
+typedef struct lab_bench_maker {
+    void *data;
+    const char *name;
+    heed_status (*plan)(void *data, const heed_problem *problem, heed_plan **plan);
+    const struct lab_bench_heed *heed; /* whose plan it is; NULL: our own */
+} lab_bench_maker;
+
+/* A is side 0 of the comparison, B side 1. */
+typedef struct lab_bench_pair {
+    const char *names[2];              /* kernels with or without config; NULL: heed's own choice */
+    const lab_bench_guest *guest;      /* in the place of names[1], or NULL */
+    const lab_bench_maker *maker;      /* likewise */
+    char planned[2][HEED_NAME_SIZE];   /* what they are in full */
+    lab_bench_outcome outcome;         /* anything but LAB_BENCH_OK: there is no comparison, ... */
+    int blame;                         /* ... for what that side did, or -1 */
+    char reason[LAB_PEER_REASON_SIZE]; /* in a sentence */
+    double error[2];                   /* see lab_bench_error() */
+    double seconds[2];                 /* medians of the blocks; 0: not timed */
+    bool same;                         /* both are the same kernel in the same config: not timed in
+                                          turns; A alone, briefly */
+    lab_duel duel;
+} lab_bench_pair;
+
+/* lab_bench_pair_run() plans both, looks at what each computes, lets them take turns as @options
+ * say, on values of which some are changed before every block, and looks again. Of @bench it takes
+ * context, cold, replay, seed and host_threads. A failure of a kernel is an outcome;
+ * HEED_ERR_SYSTEM after Ctrl-C is the only failure. Free in any case. */
+heed_status lab_bench_pair_run(lab_bench_pair *pair, const lab_bench *bench,
+                               const lab_bench_source *source, const lab_duel_options *options);
+void lab_bench_pair_free(lab_bench_pair *pair);
+
+/* lab_bench_pair_doubt() writes to @reason why the comparison @of the pair is AMBIGUOUS for
+ * @margin: what difference could be told here. */
+void lab_bench_pair_doubt(const lab_bench_pair *pair, const lab_comparison *of, double margin,
+                          uint64_t seed, char *reason, size_t size);
+
+#endif /* LAB_BENCH_PAIR_H */

@@ -1,0 +1,65 @@
+/*
+ * tensors.h - tensors to time with, and the error of what came out
+ */
+#ifndef LAB_BENCH_TENSORS_H
+#define LAB_BENCH_TENSORS_H
+
+#include "heed.h"
+#include "lab/tensor/tensor.h"
+#include "lab/tensor/view.h"
+#include "lab/verify/expect.h"
+
+/* One problem, with captured values or without. */
+typedef struct lab_bench_source {
+    heed_problem problem;              /* normalized */
+    char label[64];                    /* of captured values: their prefix in the file, else "" */
+    lab_tensor tensors[LAB_ROLES - 1]; /* Q, K, V; zeroed: random values are to be made */
+} lab_bench_source;
+
+/* Q, K, V and O at the problem's strides in memory of the device, some copies of them at different
+ * addresses. */
+typedef struct lab_bench_tensors {
+    heed_problem problem;  /* normalized */
+    heed_context *context; /* whose device it is */
+    int64_t copies;
+    void **data;                 /* [copies][LAB_ROLES], on the device */
+    void *values[LAB_ROLES - 1]; /* Q, K, V as if dense, [batch, seq, heads, dim]: element i of one
+                                    is its number i modulo period */
+    int64_t period;
+    void *host[LAB_ROLES - 1]; /* Q, K, V at the problem's strides in host memory; those of the
+                                  first copy, where that is host memory */
+} lab_bench_tensors;
+
+/* lab_bench_tensors_create() makes the values of @source, random normal ones of @seed if it has
+ * none: as many copies as it takes to exceed @bytes, and one at least. Random values repeat after a
+ * million. Returns HEED_OK or what the device returned, HEED_ERR_NO_MEMORY say, with @tensors
+ * zeroed. */
+heed_status lab_bench_tensors_create(lab_bench_tensors *tensors, heed_context *context,
+                                     const lab_bench_source *source, uint64_t seed, int64_t bytes);
+void lab_bench_tensors_free(lab_bench_tensors *tensors);
+
+/* lab_bench_tensors_buffers() returns the copy that call number @call works on, without LSE and
+ * workspace. lab_bench_tensors_inputs() returns Q, K and V in host memory. */
+heed_buffers lab_bench_tensors_buffers(const lab_bench_tensors *tensors, int64_t call);
+heed_buffers lab_bench_tensors_inputs(const lab_bench_tensors *tensors);
+
+/* lab_bench_tensors_poison() fills every O with NaNs: what is not written afterwards cannot be
+ * right. Returns as heed_device_upload() does. */
+heed_status lab_bench_tensors_poison(const lab_bench_tensors *tensors);
+
+/* lab_bench_tensors_dense() returns a dense copy of one tensor, [batch, seq, heads, dim], which the
+ * caller frees; NULL if there is no memory. */
+void *lab_bench_tensors_dense(const lab_bench_tensors *tensors, lab_role role);
+
+/* lab_bench_tensors_error() writes lab_bench_error() of the O of call number @call to *@error,
+ * bringing no more of it from the device than is looked at. */
+heed_status lab_bench_tensors_error(const lab_bench_tensors *tensors, int64_t call,
+                                    const lab_expect *expect, double *error);
+
+/* lab_bench_error() returns the largest error of @o, in host memory, over the rows of @expect, as a
+ * multiple of what is allowed: up to 1 is right. Not a number counts as infinite.
+ * lab_bench_rows_error() is the same for these rows alone, one after another. */
+double lab_bench_error(const heed_problem *problem, const void *o, const lab_expect *expect);
+double lab_bench_rows_error(heed_type type, const void *rows, const lab_expect *expect);
+
+#endif /* LAB_BENCH_TENSORS_H */
