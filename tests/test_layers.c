@@ -111,6 +111,8 @@ static const layer layers[] = {
       { "include/", "src/cpu/ablated.h", "src/cuda/facts.h", "src/cuda/kernels/ablate.cuh",
         "src/cuda/sources.h", "src/device.h", "src/measure.h", "src/message.h", "lab/", "cli/" },
       { "jansson.h" } },
+    { "examples/", true, { "include/" }, { NULL } },
+    { "examples/duel.c", true, { "include/", "lab/base/", "lab/bench/", "lab/verify/" }, { NULL } },
     { "peers/",
       true,
       { "include/", "src/measure.h", "lab/", "peers/" },
@@ -311,8 +313,8 @@ static int check_file(const char *path, const struct stat *status, int kind)
 
 static void test_tree(void **state)
 {
-    static const char *const folders[] = { "include", "src",       "lab",  "cli",
-                                           "peers",   "proposers", "tests" };
+    static const char *const folders[] = { "include", "src",       "lab",   "cli",
+                                           "peers",   "proposers", "tests", "examples" };
     assert_int_equal(chdir(HEED_SOURCE_DIR), 0);
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         assert_int_equal(ftw(folders[i], check_file, 16), 0);
