@@ -1,7 +1,7 @@
 /*
  * evolve.h - what the files of `heed evolve` share
  *
- * space, problems -> evolution, whose nature is a device and the board -> champion, table or JSON
+ * space, problems -> evolution, which asks the board and the device -> champion, table or JSON
  *
  * Every answer that evolution gets is on the board before it goes on. Its steps follow from its
  * seed and the answers; so an interrupted run is resumed by doing it again, with the answers of the

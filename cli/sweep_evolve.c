@@ -39,11 +39,11 @@ static void look_ahead(const sweep_evolution *it)
         return;
     scout found = { .points = calloc((size_t)count + 1, sizeof *found.points) };
     lab_evolution *copy = lab_evolution_clone(it->evolution);
-    const lab_nature nature = { .data = &found,
-                                .shapes = (int)sweep->problems.count,
-                                .evaluate = note };
+    const lab_evolution_calls calls = { .data = &found,
+                                        .shapes = (int)sweep->problems.count,
+                                        .evaluate = note };
     if (found.points && copy) {
-        lab_evolution_run(copy, &nature, count);
+        lab_evolution_run(copy, &calls, count);
         sweep_pool_want(sweep->pool, found.points, found.count);
     }
     lab_evolution_destroy(copy);
@@ -189,12 +189,12 @@ static void born(void *data, const lab_individual *child, const lab_individual *
 /* One kernel after the other, so that the time is looked at in between. */
 heed_status sweep_evolve(sweep_evolution *it, int64_t until_ns, int64_t trials)
 {
-    const lab_nature nature = { .data = it,
-                                .shapes = (int)it->sweep->problems.count,
-                                .evaluate = evaluate,
-                                .succeeds = it->succeeds ? succeeds : NULL,
-                                .born = born,
-                                .interrupted = cli_interrupted };
+    const lab_evolution_calls calls = { .data = it,
+                                        .shapes = (int)it->sweep->problems.count,
+                                        .evaluate = evaluate,
+                                        .succeeds = it->succeeds ? succeeds : NULL,
+                                        .born = born,
+                                        .interrupted = cli_interrupted };
     heed_status status = HEED_OK;
     int64_t before = -1;
     while (status == HEED_OK && !cli_interrupted() &&
@@ -205,7 +205,7 @@ heed_status sweep_evolve(sweep_evolution *it, int64_t until_ns, int64_t trials)
             break;
         before = now;
         look_ahead(it);
-        status = lab_evolution_run(it->evolution, &nature, 1);
+        status = lab_evolution_run(it->evolution, &calls, 1);
         if (status == HEED_OK)
             status = measure(it);
     }

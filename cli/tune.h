@@ -23,7 +23,7 @@
 #include "sweep_evolve.h"
 
 #define TUNE_WHY_SIZE 256
-#define TUNE_HUNTS 4 /* spaces for one problem */
+#define TUNE_SPACES 4 /* spaces for one problem */
 
 /* Trials of the same kernel on the same problem in one run, by what they are of. Those of a search
  * have their effort for a number. */
@@ -49,11 +49,11 @@ typedef enum tune_stage {
 } tune_stage;
 
 /* A space that is searched for a problem, with one kernel. */
-typedef struct tune_hunt {
-    char space[64], kernel[HEED_NAME_SIZE];
+typedef struct tune_space {
+    char name[64], kernel[HEED_NAME_SIZE];
     int64_t points, pruned, launched; /* launched: by evolution as well */
     int64_t bred;                     /* by evolution */
-} tune_hunt;
+} tune_space;
 
 /* The verdict of the gates on the kernel that leads in the end. */
 typedef enum tune_proof {
@@ -80,10 +80,10 @@ typedef struct tune_shape {
     int64_t title;                     /* the trial by which it leads the board; 0: it does not */
     bool foreign; /* the leader of the board cannot be planned, a user's source say: a kernel that
                      wins the contest with it takes its place */
-    lab_leader leader;           /* then */
-    tune_contest lead;           /* then: B is the leader */
-    tune_hunt hunts[TUNE_HUNTS]; /* the champion's kernel first */
-    size_t hunt_count;
+    lab_leader leader;              /* then */
+    tune_contest lead;              /* then: B is the leader */
+    tune_space spaces[TUNE_SPACES]; /* the champion's kernel first */
+    size_t space_count;
     char best[HEED_NAME_SIZE]; /* that the search found; "": nothing ran */
     double searched;           /* its seconds there, the luck of many included */
     int64_t reused;
@@ -139,24 +139,24 @@ cli_exit tune_time_all(tune_run *tune, bool after);
 /* tune_search.c: tune_search() searches for all problems, in the time that there is. */
 cli_exit tune_search(tune_run *tune);
 
-/* One space at work on one problem. tune_quest_take() makes a point that took @seconds, at the
+/* One space at work on one problem. tune_job_take() makes a point that took @seconds, at the
  * highest effort, the best one that was found if it is. */
-typedef struct tune_quest {
+typedef struct tune_job {
     tune_run *tune;
     tune_shape *shape;
-    tune_hunt *hunt;
+    tune_space *space;
     sweep_run sweep; /* of one problem */
     lab_evaluator inner;
     double best; /* seconds of its best point; 0: none */
     lab_error error;
     cli_progress *progress;
-} tune_quest;
-void tune_quest_take(tune_quest *quest, const lab_point *point, double seconds);
-void tune_quest_show(tune_quest *quest);
+} tune_job;
+void tune_job_take(tune_job *job, const lab_point *point, double seconds);
+void tune_job_show(tune_job *job);
 
 /* tune_evolve.c: tune_evolve() goes on from the points that a sweep found, by evolution, until
  * @until_ns, or for @trials launches. */
-cli_exit tune_evolve(tune_quest *quest, int64_t until_ns, int64_t trials);
+cli_exit tune_evolve(tune_job *job, int64_t until_ns, int64_t trials);
 
 /* tune_contest.c: tune_challenge() lets the best of each search and the champion take turns, and
  * what leads then and a leader of the board that cannot be planned; and sends what won through all

@@ -301,7 +301,7 @@ static void explain(tune_shape *shape)
 {
     if (shape->late)
         say(shape, "there was no time to search");
-    else if (shape->hunt_count > 0 && !*shape->best)
+    else if (shape->space_count > 0 && !*shape->best)
         say(shape, "no point of its spaces ran");
     else if (*shape->best && strcmp(shape->best, shape->champion) == 0)
         say(shape, "the search found nothing faster");

@@ -18,7 +18,7 @@
 static void show(void *data, const char *what)
 {
     (void)what;
-    tune_quest_show(data);
+    tune_job_show(data);
 }
 
 static int by_score(const void *a, const void *b)
@@ -48,26 +48,26 @@ static heed_status begin(sweep_evolution *it)
 }
 
 /* The best of the islands once more, longer: with many, some only looked fast. */
-static heed_status play_finals(sweep_evolution *it, tune_quest *quest, int64_t until_ns)
+static heed_status play_finals(sweep_evolution *it, tune_job *job, int64_t until_ns)
 {
     heed_status status = HEED_OK;
     for (int i = 0; i < SWEEP_ISLANDS * FINALISTS && status == HEED_OK; i++) {
         const lab_individual *one = lab_evolution_member(it->evolution, i % SWEEP_ISLANDS,
                                                          i / SWEEP_ISLANDS);
         lab_evaluation result = { .fate = LAB_FATE_FAILED };
-        if (!one || one->seconds[0] > 1.1 * quest->best)
+        if (!one || one->seconds[0] > 1.1 * job->best)
             continue;
         if (cli_interrupted() || heed_clock_ns() >= until_ns)
             break;
-        status = quest->inner.evaluate(quest->inner.data, &one->genome.point, 0,
-                                       quest->inner.efforts - 1, &result);
+        status = job->inner.evaluate(job->inner.data, &one->genome.point, 0, job->inner.efforts - 1,
+                                     &result);
         if (status == HEED_OK && result.fate == LAB_FATE_TIMED)
-            tune_quest_take(quest, &one->genome.point, result.seconds);
+            tune_job_take(job, &one->genome.point, result.seconds);
     }
     return status;
 }
 
-static heed_status evolve(sweep_evolution *it, tune_quest *quest, int64_t until_ns, int64_t trials)
+static heed_status evolve(sweep_evolution *it, tune_job *job, int64_t until_ns, int64_t trials)
 {
     int64_t now = heed_clock_ns();
     sweep_evolution_insights(it, (double)(until_ns - now) * 1e-9);
@@ -75,25 +75,25 @@ static heed_status evolve(sweep_evolution *it, tune_quest *quest, int64_t until_
     if (status == HEED_OK)
         status = sweep_evolve(it, until_ns - (until_ns - now) / 5, trials);
     if (it->evolution)
-        quest->hunt->bred = lab_evolution_evaluations(it->evolution);
-    quest->hunt->launched += it->launched;
+        job->space->bred = lab_evolution_evaluations(it->evolution);
+    job->space->launched += it->launched;
     if (status == HEED_OK)
-        status = play_finals(it, quest, until_ns);
-    quest->shape->course = it->course;
-    quest->shape->insight = it->insights[0];
+        status = play_finals(it, job, until_ns);
+    job->shape->course = it->course;
+    job->shape->insight = it->insights[0];
     return status;
 }
 
-cli_exit tune_evolve(tune_quest *quest, int64_t until_ns, int64_t trials)
+cli_exit tune_evolve(tune_job *job, int64_t until_ns, int64_t trials)
 {
     heed_status status = HEED_ERR_NO_MEMORY;
     sweep_evolution *it = calloc(1, sizeof *it);
     if (it) {
-        it->sweep = &quest->sweep;
+        it->sweep = &job->sweep;
         it->show = show;
-        it->data = quest;
-        it->trouble = &quest->error;
-        status = evolve(it, quest, until_ns, trials);
+        it->data = job;
+        it->trouble = &job->error;
+        status = evolve(it, job, until_ns, trials);
         sweep_evolution_free(it);
     }
     free(it);
@@ -101,9 +101,9 @@ cli_exit tune_evolve(tune_quest *quest, int64_t until_ns, int64_t trials)
         return CLI_INTERRUPTED;
     if (status == HEED_OK)
         return CLI_OK;
-    cli_error("%s: %s", quest->shape->spec,
-              *quest->error.text      ? quest->error.text
-              : *quest->sweep.trouble ? quest->sweep.trouble
-                                      : heed_status_name(status));
+    cli_error("%s: %s", job->shape->spec,
+              *job->error.text      ? job->error.text
+              : *job->sweep.trouble ? job->sweep.trouble
+                                    : heed_status_name(status));
     return cli_exit_of(status);
 }

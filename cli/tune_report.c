@@ -137,17 +137,17 @@ static void write_insight(FILE *stream, const tune_shape *shape)
 }
 
 /* "30 of 91 points of cpu_tile, 4 of 18 of cpu_few" */
-static void write_hunts(FILE *stream, const tune_shape *shape)
+static void write_spaces(FILE *stream, const tune_shape *shape)
 {
     int64_t bred = 0;
     bool first = true;
-    for (size_t i = 0; i < shape->hunt_count; i++) {
-        const tune_hunt *hunt = &shape->hunts[i];
-        bred += hunt->bred;
-        if (hunt->points == 0) /* there was no time for it */
+    for (size_t i = 0; i < shape->space_count; i++) {
+        const tune_space *space = &shape->spaces[i];
+        bred += space->bred;
+        if (space->points == 0) /* there was no time for it */
             continue;
-        fprintf(stream, "%s%lld of %lld%s of %s", first ? "" : ", ", (long long)hunt->launched,
-                (long long)hunt->points, first ? " points" : "", hunt->space);
+        fprintf(stream, "%s%lld of %lld%s of %s", first ? "" : ", ", (long long)space->launched,
+                (long long)space->points, first ? " points" : "", space->name);
         first = false;
     }
     if (first)
@@ -168,10 +168,10 @@ static void write_shape(FILE *stream, const void *data)
                                           [TUNE_UNTOLD] = "not verified: heed verify failed" };
     const tune_shape *shape = data;
     fprintf(stream, "%s: ", shape->spec);
-    if (shape->hunt_count > 0)
-        write_hunts(stream, shape);
+    if (shape->space_count > 0)
+        write_spaces(stream, shape);
     fprintf(stream, "%s%s%s; %s", shape->reused ? ", some before the interruption" : "",
-            shape->hunt_count > 0 ? "; " : "", shape->challenge.why, proofs[shape->proof]);
+            shape->space_count > 0 ? "; " : "", shape->challenge.why, proofs[shape->proof]);
 }
 
 static void print_problems(const tune_run *tune)
@@ -269,16 +269,16 @@ static json_t *json_row(const lab_bench_row *row)
                      "rivals", rivals);
 }
 
-static json_t *json_hunts(const tune_shape *shape)
+static json_t *json_spaces(const tune_shape *shape)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < shape->hunt_count; i++) {
-        const tune_hunt *hunt = &shape->hunts[i];
-        list = cli_json_append(list,
-                               json_pack("{s:s, s:s, s:I, s:I, s:I, s:I}", "space", hunt->space,
-                                         "kernel", hunt->kernel, "points", (json_int_t)hunt->points,
-                                         "launched", (json_int_t)hunt->launched, "pruned",
-                                         (json_int_t)hunt->pruned, "bred", (json_int_t)hunt->bred));
+    for (size_t i = 0; i < shape->space_count; i++) {
+        const tune_space *space = &shape->spaces[i];
+        list = cli_json_append(
+            list, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I}", "space", space->name, "kernel",
+                            space->kernel, "points", (json_int_t)space->points, "launched",
+                            (json_int_t)space->launched, "pruned", (json_int_t)space->pruned,
+                            "bred", (json_int_t)space->bred));
     }
     return list;
 }
@@ -293,8 +293,8 @@ static json_t *json_turns(const tune_shape *shape, int side)
 static int64_t launched(const tune_shape *shape)
 {
     int64_t sum = 0;
-    for (size_t i = 0; i < shape->hunt_count; i++)
-        sum += shape->hunts[i].launched;
+    for (size_t i = 0; i < shape->space_count; i++)
+        sum += shape->spaces[i].launched;
     return sum;
 }
 
@@ -315,7 +315,7 @@ static json_t *json_shape(const tune_shape *shape)
         "{s:s, s:s, s:o, s:o, s:b, s:s, s:b, s:o, s:I, s:I, "
         "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}",
         "problem", shape->spec, "champion", shape->champion, "best",
-        *shape->best ? json_string(shape->best) : json_null(), "spaces", json_hunts(shape),
+        *shape->best ? json_string(shape->best) : json_null(), "spaces", json_spaces(shape),
         "improved", shape->challenge.won, "gates", proof_word(shape), "refuted",
         shape->proof == TUNE_REFUTED, "why",
         *shape->challenge.why ? cli_json_text(shape->challenge.why) : json_null(), "launched",

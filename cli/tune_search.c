@@ -16,25 +16,25 @@
 
 /* ---- Results ---- */
 
-void tune_quest_show(tune_quest *quest)
+void tune_job_show(tune_job *job)
 {
     char text[LAB_FORMAT_SIZE], what[HEED_SPEC_SIZE + 64];
-    if (quest->sweep.shapes && quest->sweep.shapes[0].best > 0)
-        snprintf(what, sizeof what, "%s  best %s", quest->shape->spec,
-                 lab_format_seconds(quest->sweep.shapes[0].best, text));
+    if (job->sweep.shapes && job->sweep.shapes[0].best > 0)
+        snprintf(what, sizeof what, "%s  best %s", job->shape->spec,
+                 lab_format_seconds(job->sweep.shapes[0].best, text));
     else
-        snprintf(what, sizeof what, "%s", quest->shape->spec);
-    cli_progress_step(quest->progress, (size_t)tune_passed(quest->tune), what);
+        snprintf(what, sizeof what, "%s", job->shape->spec);
+    cli_progress_step(job->progress, (size_t)tune_passed(job->tune), what);
 }
 
-void tune_quest_take(tune_quest *quest, const lab_point *point, double seconds)
+void tune_job_take(tune_job *job, const lab_point *point, double seconds)
 {
-    tune_shape *shape = quest->shape;
-    if (quest->best == 0 || seconds < quest->best)
-        quest->best = seconds;
+    tune_shape *shape = job->shape;
+    if (job->best == 0 || seconds < job->best)
+        job->best = seconds;
     if (shape->searched > 0 && seconds >= shape->searched)
         return;
-    lab_space_name(&quest->sweep.space, point, quest->sweep.kernel, shape->best, NULL);
+    lab_space_name(&job->sweep.space, point, job->sweep.kernel, shape->best, NULL);
     shape->searched = seconds;
 }
 
@@ -42,18 +42,18 @@ static void tried(void *data, const lab_try *one, const lab_try *best)
 {
     (void)one;
     (void)best;
-    tune_quest_show(data);
+    tune_job_show(data);
 }
 
 /* ---- One space ---- */
 
 /* All spaces of a problem compute in the same tensors, @shape's. */
-static cli_exit open_quest(tune_quest *it, sweep_shape *shape)
+static cli_exit open_job(tune_job *it, sweep_shape *shape)
 {
     sweep_run *sweep = &it->sweep;
     tune_run *tune = it->tune;
     char found[1024];
-    const char *path = cli_find_list("spaces", it->hunt->space, found, sizeof found);
+    const char *path = cli_find_list("spaces", it->space->name, found, sizeof found);
     *sweep = (sweep_run){ .args = tune->args,
                           .session = &tune->session,
                           .shapes = shape,
@@ -67,7 +67,7 @@ static cli_exit open_quest(tune_quest *it, sweep_shape *shape)
     if (status != HEED_OK)
         return cli_board_fail(status, &it->error);
     sweep->limits = sweep->space.limits;
-    snprintf(sweep->kernel, sizeof sweep->kernel, "%s", it->hunt->kernel);
+    snprintf(sweep->kernel, sizeof sweep->kernel, "%s", it->space->kernel);
     snprintf(sweep->device, sizeof sweep->device, "%s", heed_context_device(sweep->context));
     sweep->problems.items = calloc(1, sizeof *sweep->problems.items);
     if (!sweep->problems.items) {
@@ -80,7 +80,7 @@ static cli_exit open_quest(tune_quest *it, sweep_shape *shape)
     return sweep_start_pool(sweep);
 }
 
-static void close_quest(tune_quest *it)
+static void close_job(tune_job *it)
 {
     it->shape->reused += it->tune->session.resumed ? it->sweep.reused : 0;
     sweep_pool_stop(it->sweep.pool);
@@ -90,7 +90,7 @@ static void close_quest(tune_quest *it)
 }
 
 /* The champion is where every search of its kernel begins, and then what the cost model likes. */
-static lab_point *find_starts(tune_quest *it, size_t *count)
+static lab_point *find_starts(tune_job *it, size_t *count)
 {
     lab_point *starts = sweep_find_starts(&it->sweep, count);
     lab_point *all = starts ? realloc(starts, (*count + 1) * sizeof *all) : NULL;
@@ -104,20 +104,20 @@ static lab_point *find_starts(tune_quest *it, size_t *count)
     return all;
 }
 
-static void take_sweep(tune_quest *it)
+static void take_sweep(tune_job *it)
 {
     const lab_search_result result = lab_search_get(it->sweep.search);
-    it->hunt->points = result.points - result.refused;
-    it->hunt->pruned = result.pruned;
-    it->hunt->launched = result.launched;
+    it->space->points = result.points - result.refused;
+    it->space->pruned = result.pruned;
+    it->space->launched = result.launched;
     if (!result.best)
         return;
     const lab_point point = lab_space_at(&it->sweep.space, result.best->index);
-    tune_quest_take(it, &point, exp(result.best->score));
+    tune_job_take(it, &point, exp(result.best->score));
 }
 
 /* Sweeps the space until @until_ns, or for @trials launches. */
-static cli_exit sweep_space(tune_quest *it, int64_t until_ns, int64_t trials)
+static cli_exit sweep_space(tune_job *it, int64_t until_ns, int64_t trials)
 {
     size_t count = 0;
     int64_t budget = until_ns - heed_clock_ns();
@@ -151,7 +151,7 @@ static cli_exit sweep_space(tune_quest *it, int64_t until_ns, int64_t trials)
 /* The space of the champion's kernel, which is the first, has twice the share of another one. */
 static double weight_left(const tune_shape *shape, size_t from)
 {
-    return (double)(shape->hunt_count - from) + (from == 0);
+    return (double)(shape->space_count - from) + (from == 0);
 }
 
 /* Of so many trials, 0 for any, the part for space number @at; what evolution gets is left out. */
@@ -161,34 +161,33 @@ static int64_t trials_of(const tune_shape *shape, size_t at, int64_t trials)
     return trials <= 0 ? 0 : at == 0 && share < 1 ? 1 : (int64_t)share;
 }
 
-static cli_exit sweep_all(tune_quest *quests, tune_shape *shape, sweep_shape *common,
-                          int64_t until_ns, int64_t trials)
+static cli_exit sweep_all(tune_job *jobs, tune_shape *shape, sweep_shape *common, int64_t until_ns,
+                          int64_t trials)
 {
     cli_exit code = CLI_OK;
-    for (size_t i = 0; i < shape->hunt_count && code == CLI_OK; i++) {
+    for (size_t i = 0; i < shape->space_count && code == CLI_OK; i++) {
         int64_t now = heed_clock_ns(), wanted = trials_of(shape, i, trials);
         double share = (i == 0 ? 2 : 1) / weight_left(shape, i);
         if ((i > 0 && now >= until_ns) || (trials > 0 && wanted == 0))
             continue;
-        quests[i].hunt = &shape->hunts[i];
-        code = open_quest(&quests[i], common);
-        tune_quest_show(&quests[i]);
+        jobs[i].space = &shape->spaces[i];
+        code = open_job(&jobs[i], common);
+        tune_job_show(&jobs[i]);
         if (code == CLI_OK)
-            code = sweep_space(&quests[i], now + (int64_t)((double)(until_ns - now) * share),
-                               wanted);
+            code = sweep_space(&jobs[i], now + (int64_t)((double)(until_ns - now) * share), wanted);
     }
     return code;
 }
 
 /* Evolution in the space where the best was found. */
-static cli_exit evolve_best(tune_quest *quests, tune_shape *shape, int64_t until_ns, int64_t trials)
+static cli_exit evolve_best(tune_job *jobs, tune_shape *shape, int64_t until_ns, int64_t trials)
 {
-    tune_quest *best = NULL;
+    tune_job *best = NULL;
     int64_t launched = 0;
-    for (size_t i = 0; i < shape->hunt_count; i++) {
-        launched += shape->hunts[i].launched;
-        if (quests[i].best > 0 && (!best || quests[i].best < best->best))
-            best = &quests[i];
+    for (size_t i = 0; i < shape->space_count; i++) {
+        launched += shape->spaces[i].launched;
+        if (jobs[i].best > 0 && (!best || jobs[i].best < best->best))
+            best = &jobs[i];
     }
     if (!best || heed_clock_ns() >= until_ns || (trials > 0 && launched >= trials))
         return CLI_OK;
@@ -200,7 +199,7 @@ static cli_exit evolve_best(tune_quest *quests, tune_shape *shape, int64_t until
 static cli_exit search_shape(tune_run *tune, tune_shape *shape, int64_t until_ns,
                              cli_progress *progress)
 {
-    tune_quest quests[TUNE_HUNTS];
+    tune_job jobs[TUNE_SPACES];
     int64_t trials = cli_args_integer(tune->args, "trials"), now = heed_clock_ns();
     int64_t sweeps_until = now + (int64_t)((double)(until_ns - now) * SWEEPS_SHARE);
     sweep_shape *common = calloc(1, sizeof *common);
@@ -210,14 +209,14 @@ static cli_exit search_shape(tune_run *tune, tune_shape *shape, int64_t until_ns
     }
     common->source = *shape->source;
     snprintf(common->spec, sizeof common->spec, "%s", shape->spec);
-    for (size_t i = 0; i < TUNE_HUNTS; i++)
-        quests[i] = (tune_quest){ .tune = tune, .shape = shape, .progress = progress };
-    cli_exit code = sweep_all(quests, shape, common, sweeps_until, trials);
+    for (size_t i = 0; i < TUNE_SPACES; i++)
+        jobs[i] = (tune_job){ .tune = tune, .shape = shape, .progress = progress };
+    cli_exit code = sweep_all(jobs, shape, common, sweeps_until, trials);
     if (code == CLI_OK)
-        code = evolve_best(quests, shape, until_ns, trials);
-    for (size_t i = 0; i < TUNE_HUNTS; i++)
-        if (quests[i].hunt)
-            close_quest(&quests[i]);
+        code = evolve_best(jobs, shape, until_ns, trials);
+    for (size_t i = 0; i < TUNE_SPACES; i++)
+        if (jobs[i].space)
+            close_job(&jobs[i]);
     sweep_run last = { .shapes = common, .problems = { .count = 1 } };
     sweep_shapes_free(&last);
     return code;
@@ -229,11 +228,11 @@ cli_exit tune_search(tune_run *tune)
     cli_exit code = CLI_OK;
     cli_progress progress = cli_progress_start_seconds("searching", tune->seconds);
     for (size_t i = 0; i < tune->count; i++)
-        left += tune->shapes[i].hunt_count > 0;
+        left += tune->shapes[i].space_count > 0;
     /* Time that one search leaves of its share goes to the others. */
     for (size_t i = 0; i < tune->count && code == CLI_OK; i++) {
         tune_shape *shape = &tune->shapes[i];
-        if (shape->hunt_count == 0)
+        if (shape->space_count == 0)
             continue;
         if (tune_left(tune, TUNE_SEARCHES) > 0)
             code = search_shape(tune, shape, tune_share(tune, TUNE_SEARCHES, left), &progress);

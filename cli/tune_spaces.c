@@ -21,18 +21,18 @@ static const char *choose_kernel(const tune_run *tune, const tune_shape *shape,
 }
 
 /* Adds a space, that of the champion's kernel in front. */
-static void add_hunt(tune_shape *shape, const char *space, const char *kernel, const char *champion)
+static void add_space(tune_shape *shape, const char *name, const char *kernel, const char *champion)
 {
-    if (shape->hunt_count == TUNE_HUNTS)
+    if (shape->space_count == TUNE_SPACES)
         return;
-    tune_hunt *hunt = &shape->hunts[shape->hunt_count++];
-    if (strcmp(kernel, champion) == 0 && hunt != &shape->hunts[0]) {
-        *hunt = shape->hunts[0];
-        hunt = &shape->hunts[0];
+    tune_space *space = &shape->spaces[shape->space_count++];
+    if (strcmp(kernel, champion) == 0 && space != &shape->spaces[0]) {
+        *space = shape->spaces[0];
+        space = &shape->spaces[0];
     }
-    memset(hunt, 0, sizeof *hunt);
-    snprintf(hunt->space, sizeof hunt->space, "%s", space);
-    snprintf(hunt->kernel, sizeof hunt->kernel, "%s", kernel);
+    memset(space, 0, sizeof *space);
+    snprintf(space->name, sizeof space->name, "%s", name);
+    snprintf(space->kernel, sizeof space->kernel, "%s", kernel);
 }
 
 cli_exit tune_check_space(const tune_run *tune)
@@ -69,10 +69,10 @@ cli_exit tune_find_spaces(const tune_run *tune, tune_shape *shape)
             return code;
         const char *kernel = choose_kernel(tune, shape, &space, champion);
         if (kernel)
-            add_hunt(shape, names[i], kernel, champion);
+            add_space(shape, names[i], kernel, champion);
         lab_space_free(&space);
     }
-    if (shape->hunt_count == 0)
+    if (shape->space_count == 0)
         snprintf(shape->challenge.why, sizeof shape->challenge.why,
                  "no space has a kernel for it: there is nothing to search");
     return CLI_OK;

@@ -63,13 +63,13 @@ static void born(void *data, const lab_individual *child, const lab_individual *
     self->parents[self->births++] = child->parents[0];
 }
 
-static lab_nature nature_of(world *self)
+static lab_evolution_calls calls_of(world *self)
 {
-    return (lab_nature){ .data = self,
-                         .shapes = self->trials.shape_count,
-                         .evaluate = evaluate,
-                         .succeeds = succeeds,
-                         .born = born };
+    return (lab_evolution_calls){ .data = self,
+                                  .shapes = self->trials.shape_count,
+                                  .evaluate = evaluate,
+                                  .succeeds = succeeds,
+                                  .born = born };
 }
 
 /* It finds points within 5 % of the best of 90 in fewer evaluations than chance would need, on
@@ -81,7 +81,7 @@ static void test_finds(void **state)
     landscape_space(&space, "sweep90");
     double best = INFINITY;
     world self = { .space = &space, .trials = landscape_make(LANDSCAPE_CLIFFS, &space, 77) };
-    lab_nature nature = nature_of(&self);
+    lab_evolution_calls calls = calls_of(&self);
     for (int64_t i = 0; i < 90; i++) {
         double sum = 0;
         for (int s = 0; s < 3; s++)
@@ -95,9 +95,9 @@ static void test_finds(void **state)
         assert_int_equal(lab_evolution_create(&evolution, &space, NULL, &options, NULL, 0, &error),
                          HEED_OK);
         self.births = 0;
-        assert_int_equal(lab_evolution_run(evolution, &nature, 90), HEED_OK);
+        assert_int_equal(lab_evolution_run(evolution, &calls, 90), HEED_OK);
         assert_int_equal(self.births, 90);
-        assert_int_equal(lab_evolution_run(evolution, &nature, 5), HEED_OK); /* nothing is left */
+        assert_int_equal(lab_evolution_run(evolution, &calls, 5), HEED_OK); /* nothing is left */
         assert_int_equal(self.births, 90);
         int needed = 0;
         while (self.log[needed] > best + log(1.05))
@@ -137,26 +137,26 @@ static void test_same_story(void **state)
     starts[1].point = lab_space_at(&space, 1234);
     whole = parts = ahead = (world){ .space = &space };
     whole.trials = parts.trials = ahead.trials = landscape_make(LANDSCAPE_FAULTS, &space, 5);
-    lab_nature nature = nature_of(&whole);
+    lab_evolution_calls calls = calls_of(&whole);
     lab_evolution *evolution, *expected;
     assert_int_equal(lab_evolution_create(&expected, &space, &source, &options, starts, 2, &error),
                      HEED_OK);
-    assert_int_equal(lab_evolution_run(expected, &nature, 150), HEED_OK);
+    assert_int_equal(lab_evolution_run(expected, &calls, 150), HEED_OK);
 
-    nature = nature_of(&parts);
-    const lab_nature other = nature_of(&ahead);
+    calls = calls_of(&parts);
+    const lab_evolution_calls other = calls_of(&ahead);
     assert_int_equal(lab_evolution_create(&evolution, &space, &source, &options, starts, 2, &error),
                      HEED_OK);
     for (int i = 0; i < 150; i++) {
         parts.limit = parts.calls; /* no evaluation is possible: it is broken off */
         if (parts.limit > 0)
-            assert_int_equal(lab_evolution_run(evolution, &nature, 1), HEED_ERR_SYSTEM);
+            assert_int_equal(lab_evolution_run(evolution, &calls, 1), HEED_ERR_SYSTEM);
         parts.limit = 0;
         lab_evolution *again = lab_evolution_clone(evolution);
         assert_non_null(again);
         assert_int_equal(lab_evolution_run(evolution, &other, 3), HEED_OK);
         lab_evolution_destroy(evolution);
-        assert_int_equal(lab_evolution_run(again, &nature, 1), HEED_OK);
+        assert_int_equal(lab_evolution_run(again, &calls, 1), HEED_OK);
         evolution = again;
     }
     assert_int_equal(whole.births, parts.births);
@@ -182,7 +182,7 @@ static void test_succession(void **state)
     lab_error error;
     landscape_space(&space, "sweep90");
     world self = { .space = &space, .trials = landscape_make(LANDSCAPE_VALLEY, &space, 3) };
-    lab_nature nature = nature_of(&self);
+    lab_evolution_calls calls = calls_of(&self);
     const lab_evolution_options options = { .seed = 1 };
     lab_evolution *evolution;
     self.never = true;
@@ -190,7 +190,7 @@ static void test_succession(void **state)
     memset(&start, 0, sizeof start);
     assert_int_equal(lab_evolution_create(&evolution, &space, NULL, &options, &start, 1, &error),
                      HEED_OK);
-    assert_int_equal(lab_evolution_run(evolution, &nature, 40), HEED_OK);
+    assert_int_equal(lab_evolution_run(evolution, &calls, 40), HEED_OK);
     assert_true(self.asked > 0);
     assert_int_equal(lab_evolution_champion(evolution)->id, 1); /* the start */
     assert_false(lab_evolution_offer(evolution, &start));       /* tried */
@@ -201,7 +201,7 @@ static void test_succession(void **state)
     }
     assert_true(isfinite(last));
     self.never = false;
-    assert_int_equal(lab_evolution_run(evolution, &nature, 40), HEED_OK);
+    assert_int_equal(lab_evolution_run(evolution, &calls, 40), HEED_OK);
     lab_evolution_destroy(evolution);
     lab_trials_free(&self.trials);
     lab_space_free(&space);
@@ -224,12 +224,12 @@ static void test_told(void **state)
     lab_error error;
     landscape_space(&space, "sweep90");
     world self = { .space = &space, .trials = landscape_make(LANDSCAPE_VALLEY, &space, 3) };
-    lab_nature nature = nature_of(&self);
+    lab_evolution_calls calls = calls_of(&self);
     const lab_evolution_options options = { .seed = 1 };
     lab_evolution *evolution;
     assert_int_equal(lab_evolution_create(&evolution, &space, NULL, &options, NULL, 0, &error),
                      HEED_OK);
-    assert_int_equal(lab_evolution_run(evolution, &nature, 30), HEED_OK);
+    assert_int_equal(lab_evolution_run(evolution, &calls, 30), HEED_OK);
     int64_t id = lab_evolution_champion(evolution)->id;
     unsigned before = lab_evolution_champion(evolution)->findings;
     assert_int_equal(before & word, 0);

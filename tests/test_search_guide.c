@@ -121,12 +121,12 @@ static void breed_spilling(const lab_space *space, spilling *it)
 {
     for (int seed = 1; seed <= 20; seed++) {
         const lab_evolution_options options = { .seed = (uint64_t)seed, .islands = 1 };
-        const lab_nature nature = { .data = it, .shapes = 1, .evaluate = spill };
+        const lab_evolution_calls calls = { .data = it, .shapes = 1, .evaluate = spill };
         const lab_genome start = { .point = { { 2, 1, 0, 1 } } };
         lab_evolution *evolution;
         assert_int_equal(lab_evolution_create(&evolution, space, NULL, &options, &start, 1, NULL),
                          HEED_OK);
-        assert_int_equal(lab_evolution_run(evolution, &nature, 30), HEED_OK);
+        assert_int_equal(lab_evolution_run(evolution, &calls, 30), HEED_OK);
         lab_evolution_destroy(evolution);
     }
 }

@@ -196,7 +196,7 @@ static void learn(lab_evolution *evolution, const lab_individual *child)
         lab_guide_learn(&evolution->guide, evolution->space, &child->moves[i], gain);
 }
 
-static heed_status succeed(lab_evolution *evolution, const lab_nature *nature,
+static heed_status succeed(lab_evolution *evolution, const lab_evolution_calls *calls,
                            const lab_individual *child)
 {
     lab_individual *champion = &evolution->champion;
@@ -206,8 +206,8 @@ static heed_status succeed(lab_evolution *evolution, const lab_nature *nature,
         return HEED_OK;
     if (!yes && child->score < champion->score) {
         yes = child->score < champion->score - log(FASTER);
-        if (nature->succeeds)
-            status = nature->succeeds(nature->data, child, champion, &yes);
+        if (calls->succeeds)
+            status = calls->succeeds(calls->data, child, champion, &yes);
     }
     if (status == HEED_OK && yes)
         *champion = *child;
@@ -215,15 +215,16 @@ static heed_status succeed(lab_evolution *evolution, const lab_nature *nature,
 }
 
 /* Evaluates a child, and lets it succeed to the champion. */
-static heed_status judge(lab_evolution *evolution, const lab_nature *nature, lab_individual *child)
+static heed_status judge(lab_evolution *evolution, const lab_evolution_calls *calls,
+                         lab_individual *child)
 {
-    heed_status status = nature->evaluate(nature->data, child);
+    heed_status status = calls->evaluate(calls->data, child);
     if (status != HEED_OK)
         return status;
-    settle(child, nature->shapes);
+    settle(child, calls->shapes);
     if (!lab_evolution_remember(evolution, &child->genome))
         return HEED_ERR_NO_MEMORY;
-    status = succeed(evolution, nature, child);
+    status = succeed(evolution, calls, child);
     if (status != HEED_OK)
         evolution->tried_count--;
     return status;
@@ -240,7 +241,7 @@ static void offer_again(lab_evolution *evolution, const lab_genome *genome)
 
 /* One child. *@more is false if nothing new is left. Of a child whose evaluation or succession is
  * broken off nothing stays, nor of the dice that made it, so that it comes again. */
-static heed_status bear(lab_evolution *evolution, const lab_nature *nature, bool *more)
+static heed_status bear(lab_evolution *evolution, const lab_evolution_calls *calls, bool *more)
 {
     int island = (int)(evolution->evaluations % evolution->options.islands);
     const lab_dice before = evolution->dice;
@@ -250,7 +251,7 @@ static heed_status bear(lab_evolution *evolution, const lab_nature *nature, bool
     if (!*more)
         return HEED_OK;
     child.id = evolution->evaluations + 1;
-    heed_status status = judge(evolution, nature, &child);
+    heed_status status = judge(evolution, calls, &child);
     if (status != HEED_OK) {
         evolution->dice = before;
         if (offered)
@@ -262,20 +263,20 @@ static heed_status bear(lab_evolution *evolution, const lab_nature *nature, bool
     evolution->evaluations++;
     if (evolution->evaluations % evolution->options.migration == 0)
         migrate(evolution);
-    if (nature->born)
-        nature->born(nature->data, &child, lab_evolution_champion(evolution));
+    if (calls->born)
+        calls->born(calls->data, &child, lab_evolution_champion(evolution));
     return HEED_OK;
 }
 
-heed_status lab_evolution_run(lab_evolution *evolution, const lab_nature *nature,
+heed_status lab_evolution_run(lab_evolution *evolution, const lab_evolution_calls *calls,
                               int64_t evaluations)
 {
     heed_status status = HEED_OK;
     bool more = true;
     for (int64_t i = 0; i < evaluations && status == HEED_OK && more; i++) {
-        if (nature->interrupted && nature->interrupted())
+        if (calls->interrupted && calls->interrupted())
             break;
-        status = bear(evolution, nature, &more);
+        status = bear(evolution, calls, &more);
     }
     return status;
 }

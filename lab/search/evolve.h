@@ -41,8 +41,8 @@ typedef struct lab_individual {
     char why[LAB_WHY_SIZE];
 } lab_individual;
 
-/* The source of facts about kernels. */
-typedef struct lab_nature {
+/* The callbacks that know kernels. */
+typedef struct lab_evolution_calls {
     void *data;
     int shapes;
 
@@ -59,7 +59,7 @@ typedef struct lab_nature {
     void (*born)(void *data, const lab_individual *child, const lab_individual *champion);
 
     bool (*interrupted)(void); /* may be NULL */
-} lab_nature;
+} lab_evolution_calls;
 
 /* Zero in a field means its default. */
 typedef struct lab_evolution_options {
@@ -90,8 +90,8 @@ void lab_evolution_destroy(lab_evolution *evolution);
 bool lab_evolution_offer(lab_evolution *evolution, const lab_genome *genome);
 
 /* lab_evolution_run() goes on for @evaluations more. Returns HEED_OK when they are through, when
- * @nature was interrupted, or when nothing new is left to try; else the status that ended it. */
-heed_status lab_evolution_run(lab_evolution *evolution, const lab_nature *nature,
+ * it was interrupted, or when nothing new is left to try; else the status that ended it. */
+heed_status lab_evolution_run(lab_evolution *evolution, const lab_evolution_calls *calls,
                               int64_t evaluations);
 
 /* lab_evolution_tell() adds @findings to those of the individual @id, wherever it is: what was
