@@ -11,7 +11,6 @@
 #define CLI_EVOLVE_H
 
 #include "board.h"
-#include "measure/champion.h"
 #include "rerun.h"
 #include "sweep_evolve.h"
 
@@ -58,9 +57,6 @@ heed_status evolve_rank_plans(evolve_run *run);
  * board. It has passed all gates. */
 heed_status evolve_confirm(evolve_run *run, const lab_individual *champion);
 
-/* evolve_find_number() reads the fact @name of a trial of the board; false: there is none. */
-bool evolve_find_number(evolve_run *run, int64_t trial, const char *name, double *number);
-
 /* Something that takes turns. start() makes it ready for a problem; stop() ends that, also after
  * start() failed or was not called. */
 typedef struct evolve_side {
@@ -87,8 +83,7 @@ typedef struct evolve_leader {
     evolve_side side;
 } evolve_leader;
 
-/* evolve_contest.c: the rule of succession: FASTER by 3 % on two problems, or on the only one, and
- * SLOWER on none, and that again on fresh samples; and then through all gates. */
+/* evolve_contest.c: a lab_challenge, by the same words. */
 typedef struct evolve_contest {
     evolve_run *run;
     const evolve_challenger *challenger;
@@ -96,21 +91,16 @@ typedef struct evolve_contest {
     size_t count;
     int attempt; /* of the first round on the board; the next number is that of the second */
 
-    /* *@yes is true; becomes false if a gate refuses the challenger. *@asked is false; becomes true
-     * if the gates were asked. NULL: they are not. */
-    heed_status (*gates)(void *data, bool *yes, bool *asked);
-    bool proved; /* it passed all gates before, so that also those may be ranked who do not win */
-
-    /* Told of each bout of a contest that was won, with what came of it on fresh samples, and the
-     * trial that is. May be NULL. */
+    bool proved;
+    heed_status (*gates)(void *data, bool *yes, bool *asked); /* NULL: none */
     heed_status (*won)(void *data, size_t index, const lab_comparison *fresh, int64_t trial,
-                       const char *reason);
-    void *data; /* of the last two */
+                       const char *reason); /* NULL: nobody is told */
+    void *data;                             /* of these two */
 } evolve_contest;
 
 /* evolve_contest_run() decides, or finds on the board what was decided. evolve_contest_champion()
  * does so for a challenger that meets @champion on all problems, within the evolution. */
-heed_status evolve_contest_run(const evolve_contest *it, bool *yes);
+heed_status evolve_contest_run(evolve_contest *it, bool *yes);
 heed_status evolve_contest_champion(evolve_contest *it, const char *champion, evolve_side side,
                                     bool *yes);
 

@@ -71,39 +71,3 @@ heed_status evolve_rank_plans(evolve_run *run)
         run->deadline_ns += heed_clock_ns() - start;
     return cli_interrupted() ? HEED_ERR_SYSTEM : status;
 }
-
-/* ---- Facts ---- */
-
-typedef struct wanted_fact {
-    const char *name;
-    size_t row; /* in which the name was found */
-    bool named;
-    bool found;
-    double number;
-} wanted_fact;
-
-/* A fact comes as its name, and then its value. */
-static heed_status look_for(void *data, const lab_record_field *field)
-{
-    wanted_fact *fact = data;
-    if (strcmp(field->section, "facts") != 0)
-        return HEED_OK;
-    if (strcmp(field->name, "name") == 0) {
-        fact->named = field->text && strcmp(field->text, fact->name) == 0;
-        fact->row = field->row;
-    } else if (fact->named && field->row == fact->row && strcmp(field->name, "value") == 0) {
-        fact->found = field->kind == LAB_RECORD_REAL || field->kind == LAB_RECORD_INTEGER;
-        fact->number = field->kind == LAB_RECORD_REAL ? field->real : (double)field->integer;
-        fact->named = false;
-    }
-    return HEED_OK;
-}
-
-bool evolve_find_number(evolve_run *run, int64_t trial, const char *name, double *number)
-{
-    wanted_fact fact = { .name = name };
-    if (lab_record_show(run->session.record, trial, look_for, &fact, &run->trouble) != HEED_OK)
-        return false;
-    *number = fact.number;
-    return fact.found;
-}
