@@ -13,13 +13,11 @@
 #define SECONDS_DEVICE 0.25
 
 /* A context of one thread, where that is something else. */
-static heed_status open_single(ablate_run *run)
+static heed_status open_single(ablate_run *run, const char *cpu)
 {
     if (!heed_device_is_host(run->bench.context) || heed_context_threads(run->bench.context) < 2)
         return HEED_OK;
-    const heed_options options = { .device = "cpu",
-                                   .threads = 1,
-                                   .cpu = cli_args_text(run->args, "cpu") };
+    const heed_options options = { .device = "cpu", .threads = 1, .cpu = cpu };
     return heed_context_create(&run->single, &options);
 }
 
@@ -90,15 +88,15 @@ static cli_exit verdict(const ablate_run *run)
 }
 
 /* The parts that depend on the device. */
-static cli_exit set_up(ablate_run *run)
+static cli_exit set_up(ablate_run *run, const cli_args *args)
 {
     bool host = heed_device_is_host(run->bench.context);
     int cores = lab_environment_cores();
     run->bench.replay = !host;
     run->bench.host_threads = host ? heed_context_threads(run->bench.context) : cores;
-    if (!cli_args_given(run->args, "seconds"))
+    if (!cli_args_given(args, "seconds"))
         run->bench.seconds = host ? SECONDS_HOST : SECONDS_DEVICE;
-    heed_status status = open_single(run);
+    heed_status status = open_single(run, cli_args_text(args, "cpu"));
     if (status != HEED_OK)
         return cli_fail(status, NULL);
     if (!host)
@@ -106,14 +104,14 @@ static cli_exit set_up(ablate_run *run)
     return CLI_OK;
 }
 
-static cli_exit run_ablate(ablate_run *run, const cli_problems *problems)
+static cli_exit run_ablate(ablate_run *run, const cli_problems *problems, const cli_args *args)
 {
-    cli_exit set = set_up(run);
+    cli_exit set = set_up(run, args);
     if (set != CLI_OK)
         return set;
     cli_exit code = measure_all(run, problems);
     if (code == CLI_OK || code == CLI_INTERRUPTED) {
-        cli_exit printed = cli_args_json(run->args) ? ablate_print_json(run) : ablate_print(run);
+        cli_exit printed = cli_args_json(args) ? ablate_print_json(run) : ablate_print(run);
         if (code == CLI_OK)
             code = printed == CLI_OK ? verdict(run) : printed;
     }
@@ -127,8 +125,7 @@ static cli_exit run_ablate(ablate_run *run, const cli_problems *problems)
 
 static cli_exit run(const cli_args *args)
 {
-    ablate_run ablate = { .args = args,
-                          .only = cli_args_text(args, "only"),
+    ablate_run ablate = { .only = cli_args_text(args, "only"),
                           .planted = !cli_args_flag(args, "no-planted"),
                           .bench = { .effort = HEED_ESTIMATE,
                                      .kernel = cli_args_text(args, "kernel"),
@@ -148,7 +145,7 @@ static cli_exit run(const cli_args *args)
     if (code == CLI_OK)
         code = cli_context_open(&ablate.bench.context, args);
     if (code == CLI_OK)
-        code = run_ablate(&ablate, &problems);
+        code = run_ablate(&ablate, &problems, args);
     heed_context_destroy(ablate.bench.context);
     cli_problems_free(&problems);
     return code;

@@ -63,7 +63,6 @@ typedef struct ablate_pool ablate_pool;
 
 /* The whole run. */
 typedef struct ablate_run {
-    const cli_args *args;
     lab_bench bench;      /* context, cold, replay, seed, host_threads, seconds, margin, kernel */
     heed_context *single; /* of one thread; NULL where the device is no CPU, or has one alone */
     const char *only;     /* the ablations that are wanted, with commas between; NULL: all */

@@ -192,6 +192,9 @@ extern const char *const cli_cpu_levels[];
  */
 const char *cli_device(const cli_args *args);
 
+/* cli_machine() returns what --device, --threads and --cpu ask for, of those that the verb has. */
+heed_options cli_machine(const cli_args *args);
+
 /* cli_context_create() makes a context with @options, whose device may be "auto": that is replaced
  * by the one that was taken. Returns as heed_context_create() does. */
 heed_status cli_context_create(heed_context **context, heed_options *options);
@@ -378,12 +381,12 @@ int cli_run_self(char *const arguments[]);
  * never, and then returns CLI_TIMEOUT; with a deadline what it says is not shown at all. */
 int cli_run_self_until(char *const arguments[], int64_t deadline_ns);
 
-/* cli_prove() lets @kernel, with its config, through all gates on @count problems, on the device,
- * with the threads and the CPU features that @args asks for: what 'heed verify --once --proof'
+/* cli_prove() lets @kernel, with its config, through all gates on @count problems, on @machine,
+ * see cli_machine(): what 'heed verify --once --proof'
  * returns, CLI_OK if it passed, CLI_VERIFY_FAILED if not, or CLI_TIMEOUT; -1: it could not be run.
  */
-int cli_prove(const cli_args *args, const char *kernel, const char *const *specs, size_t count,
-              int64_t deadline_ns);
+int cli_prove(const heed_options *machine, const char *kernel, const char *const *specs,
+              size_t count, int64_t deadline_ns);
 
 /* -------------------------------------------------------------------------- */
 /* help.c, man.c, completion.c: what is made from the tables                  */

@@ -76,8 +76,7 @@ heed_status cli_context_create(heed_context **context, heed_options *options)
     return create(context, options);
 }
 
-/* The options of a context, from the command line. */
-static heed_options read_options(const cli_args *args)
+heed_options cli_machine(const cli_args *args)
 {
     heed_options options = { .device = cli_device(args) };
     if (cli_args_has(args, "threads"))
@@ -89,7 +88,7 @@ static heed_options read_options(const cli_args *args)
 
 cli_exit cli_context_open(heed_context **context, const cli_args *args)
 {
-    heed_options options = read_options(args);
+    heed_options options = cli_machine(args);
     heed_status status = cli_context_create(context, &options);
     if (status != HEED_OK)
         return cli_fail(status, NULL);
@@ -117,7 +116,7 @@ static heed_status count_foreign(const cli_args *args, const char *path, size_t 
 {
     lab_error error;
     heed_context *fresh;
-    heed_options options = read_options(args);
+    heed_options options = cli_machine(args);
     heed_status status = cli_context_create(&fresh, &options);
     if (status != HEED_OK)
         return status;

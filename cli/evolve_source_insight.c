@@ -21,7 +21,7 @@ static heed_status take(evolve_sources *all, source_kernel *kernel, source_desk 
     const heed_cubin cubin = { .data = code ? code->data : NULL,
                                .size = code ? code->size : 0,
                                .ptx = code && code->ptx };
-    insight_question question = { .args = run->args,
+    insight_question question = { .device = cli_device(run->args),
                                   .context = run->sweep.context,
                                   .problem = problem,
                                   .kernel = kernel->name,

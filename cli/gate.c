@@ -6,12 +6,21 @@
 #include "../src/device.h"
 #include "gate_criteria.h"
 
+static cli_exit read_board(gate_run *gate, const cli_args *args)
+{
+    lab_record *record;
+    cli_exit code = cli_board_open(&record, LAB_RECORD_READ, args);
+    if (!record)
+        return code == CLI_OK ? CLI_ENVIRONMENT : code;
+    code = gate_read_champions(gate, record);
+    lab_record_close(record);
+    return code;
+}
+
 static cli_exit pass_gates(gate_run *gate)
 {
-    cli_exit code = gate_read_champions(gate);
-    if (code == CLI_OK)
-        code = gate_time(gate);
-    if (code == CLI_OK && !cli_args_flag(gate->args, "no-verify"))
+    cli_exit code = gate_time(gate);
+    if (code == CLI_OK && !gate->options.unproved)
         code = gate_verify(gate);
     if (code == CLI_INTERRUPTED)
         cli_message("interrupted: nothing has been judged");
@@ -35,8 +44,11 @@ static cli_exit check_arguments(const cli_args *args)
 
 static cli_exit run(const cli_args *args)
 {
-    gate_run gate = { .args = args,
-                      .options = gate_options_read(args),
+    gate_run gate = { .options = gate_options_read(args),
+                      .machine = cli_machine(args),
+                      .problem = cli_args_text(args, "problem"),
+                      .json = cli_args_json(args),
+                      .allow_ambiguous = cli_args_flag(args, "allow-ambiguous"),
                       .bench = { .sink = &cli_sink,
                                  .rival_names = cli_args_text(args, "peers"),
                                  .kernel = cli_args_text(args, "kernel"),
@@ -52,8 +64,13 @@ static cli_exit run(const cli_args *args)
         code = cli_context_open(&gate.bench.context, args);
     if (code != CLI_OK)
         return code;
-    lab_bench_look_at_device(&gate.bench, cli_device(args));
-    code = cli_args_flag(args, "criteria") ? gate_criteria(&gate.bench, args) : pass_gates(&gate);
+    lab_bench_look_at_device(&gate.bench, gate.machine.device);
+    if (cli_args_flag(args, "criteria"))
+        code = gate_criteria(&gate.bench, args);
+    else
+        code = read_board(&gate, args);
+    if (code == CLI_OK && !cli_args_flag(args, "criteria"))
+        code = pass_gates(&gate);
     gate_free(&gate);
     heed_context_destroy(gate.bench.context);
     return code;

@@ -72,8 +72,11 @@ typedef struct gate_options {
 } gate_options;
 
 typedef struct gate_run {
-    const cli_args *args;
     gate_options options;
+    heed_options machine; /* see cli_machine() */
+    const char *problem;  /* the champions of this one alone; NULL: all */
+    bool json;
+    bool allow_ambiguous;
     lab_bench bench;
     double limit; /* slower by more than this share fails */
     double seconds;
@@ -85,9 +88,9 @@ typedef struct gate_run {
     bool unverified;  /* heed verify could not be run */
 } gate_run;
 
-/* gate_board.c: the champions of --board for the device of gate->bench.context. CLI_ENVIRONMENT
+/* gate_board.c: the champions of @record for the device of gate->bench.context. CLI_ENVIRONMENT
  * where there are none: what judges nothing must not pass. */
-cli_exit gate_read_champions(gate_run *gate);
+cli_exit gate_read_champions(gate_run *gate, lab_record *record);
 void gate_free(gate_run *gate);
 
 /* A champion that is made of the code of its day. */

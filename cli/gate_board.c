@@ -99,7 +99,7 @@ static heed_status find_sources(gate_run *gate, lab_record *record, lab_error *e
 
 static cli_exit say_nothing_there(const gate_run *gate, const lab_record *record)
 {
-    const char *problem = cli_args_text(gate->args, "problem");
+    const char *problem = gate->problem;
     const char *device = heed_context_device(gate->bench.context);
     int threads = heed_context_threads(gate->bench.context);
     if (gate->elsewhere)
@@ -114,22 +114,18 @@ static cli_exit say_nothing_there(const gate_run *gate, const lab_record *record
     return CLI_ENVIRONMENT;
 }
 
-cli_exit gate_read_champions(gate_run *gate)
+cli_exit gate_read_champions(gate_run *gate, lab_record *record)
 {
     const lab_record_filter filter = { .part = LAB_BOARD_BEST,
-                                       .problem = cli_args_text(gate->args, "problem"),
+                                       .problem = gate->problem,
                                        .device = heed_context_device(gate->bench.context) };
     lab_error error = { "not enough memory for the champions" };
-    lab_record *record;
-    cli_exit code = cli_board_open(&record, LAB_RECORD_READ, gate->args);
-    if (!record)
-        return code == CLI_OK ? CLI_ENVIRONMENT : code;
+    cli_exit code = CLI_OK;
     heed_status status = lab_record_visit(record, &filter, take_row, gate, &error);
     if (status == HEED_OK)
         status = find_sources(gate, record, &error);
     if (status == HEED_OK && gate->count == 0)
         code = say_nothing_there(gate, record);
-    lab_record_close(record);
     return status == HEED_OK ? code : cli_board_fail(status, &error);
 }
 

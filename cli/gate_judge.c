@@ -106,7 +106,7 @@ static cli_exit time_shape(gate_run *gate, gate_shape *shape, size_t index)
         return CLI_OK;
     }
     gate->bench.cold = shape->cold;
-    shape->pair.names[0] = cli_args_text(gate->args, "kernel");
+    shape->pair.names[0] = gate->bench.kernel;
     shape->pair.names[1] = shape->champion;
     if (shape->code && heed_device_is_host(gate->bench.context))
         return time_source(gate, shape, &options);
@@ -139,12 +139,12 @@ enum {
 /* Sends @kernel through all gates on the shapes that it is planned for, which are then marked. */
 static int verify_kernel(gate_run *gate, const char *kernel, bool *done)
 {
-    const char *words[SPECS_MAX + 16] = { "heed",     "verify", "--device", cli_device(gate->args),
+    const char *words[SPECS_MAX + 16] = { "heed",     "verify", "--device", gate->machine.device,
                                           "--kernel", kernel,   "--once",   "--proof" };
     size_t count = 8;
-    if (cli_args_given(gate->args, "cpu")) {
+    if (gate->machine.cpu) {
         words[count++] = "--cpu";
-        words[count++] = cli_args_text(gate->args, "cpu");
+        words[count++] = gate->machine.cpu;
     }
     for (size_t i = 0; i < gate->count && count < SPECS_MAX; i++) {
         if (done[i] || strcmp(gate->shapes[i].pair.planned[0], kernel) != 0)

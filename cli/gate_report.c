@@ -27,7 +27,7 @@ cli_exit gate_exit(const gate_run *gate)
     if (gate_count(gate, GATE_WRONG) + gate_count(gate, GATE_SLOWER) > 0)
         return CLI_FINDING;
     bool doubtful = gate_count(gate, GATE_AMBIGUOUS) > 0 || gate->unverified;
-    return doubtful && !cli_args_flag(gate->args, "allow-ambiguous") ? CLI_OPEN : CLI_OK;
+    return doubtful && !gate->allow_ambiguous ? CLI_OPEN : CLI_OK;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -136,19 +136,18 @@ static cli_exit print_json(const gate_run *gate)
     for (int i = 0; i < GATE_VERDICTS; i++)
         json_object_set_new(counts, names[i],
                             json_integer((json_int_t)gate_count(gate, (gate_verdict)i)));
-    return cli_json_print(json_pack("{s:s, s:i, s:o, s:o, s:b, s:i, s:o, s:o}", "device",
-                                    heed_context_device(gate->bench.context), "threads",
-                                    heed_context_threads(gate->bench.context), "limit",
-                                    cli_json_real(gate->limit), "seconds",
-                                    cli_json_real(gate->seconds), "allow_ambiguous",
-                                    cli_args_flag(gate->args, "allow-ambiguous"), "exit",
-                                    gate_exit(gate), "counts", counts, "shapes", list),
-                          "gate");
+    return cli_json_print(
+        json_pack("{s:s, s:i, s:o, s:o, s:b, s:i, s:o, s:o}", "device",
+                  heed_context_device(gate->bench.context), "threads",
+                  heed_context_threads(gate->bench.context), "limit", cli_json_real(gate->limit),
+                  "seconds", cli_json_real(gate->seconds), "allow_ambiguous", gate->allow_ambiguous,
+                  "exit", gate_exit(gate), "counts", counts, "shapes", list),
+        "gate");
 }
 
 cli_exit gate_report(const gate_run *gate)
 {
-    if (cli_args_json(gate->args))
+    if (gate->json)
         return print_json(gate);
     cli_exit code = print_table(gate);
     print_sum(gate);

@@ -85,7 +85,7 @@ static heed_status ask(const insight_question *question, const char *path, insig
     char ncu[512];
     profile_trouble trouble = { .fix = NULL };
     lab_profile profile;
-    const char *device = cli_device(question->args);
+    const char *device = question->device;
     const profile_question asked = {
         .ncu = ncu,
         .device = strncmp(device, "cuda", 4) == 0 ? device : "cuda",
@@ -192,7 +192,6 @@ static heed_status ablate(const insight_question *question, double left, insight
     ablate_subject subject = { .problem = *question->problem };
     bool host = heed_device_is_host(question->context);
     ablate_run run = {
-        .args = question->args,
         .bench = { .context = question->context,
                    .effort = HEED_ESTIMATE,
                    .kernel = question->kernel,

@@ -59,7 +59,7 @@ insight insight_unknown(void);
 
 /* A request to measure. */
 typedef struct insight_question {
-    const cli_args *args;
+    const char *device; /* as it was asked for, such as "cuda:0" */
     heed_context *context;
     const heed_problem *problem; /* normalized */
     const char *kernel;          /* and config; or the name of a source */

@@ -77,25 +77,25 @@ int cli_run_self(char *const arguments[])
 }
 
 /* Adds what was given of the options that say on what machine a kernel runs. */
-static size_t add_place(const cli_args *args, char threads[16], const char **words)
+static size_t add_place(const heed_options *machine, char threads[16], const char **words)
 {
     size_t count = 0;
     words[count++] = "--device";
-    words[count++] = cli_device(args);
-    if (cli_args_given(args, "cpu")) {
+    words[count++] = machine->device;
+    if (machine->cpu) {
         words[count++] = "--cpu";
-        words[count++] = cli_args_text(args, "cpu");
+        words[count++] = machine->cpu;
     }
-    if (cli_args_given(args, "threads")) {
-        snprintf(threads, 16, "%d", (int)cli_args_integer(args, "threads"));
+    if (machine->threads > 0) {
+        snprintf(threads, 16, "%d", machine->threads);
         words[count++] = "--threads";
         words[count++] = threads;
     }
     return count;
 }
 
-int cli_prove(const cli_args *args, const char *kernel, const char *const *specs, size_t count,
-              int64_t deadline_ns)
+int cli_prove(const heed_options *machine, const char *kernel, const char *const *specs,
+              size_t count, int64_t deadline_ns)
 {
     static const char *const first[] = { "heed", "verify", "--once", "--proof", "--kernel" };
     const size_t firsts = sizeof first / sizeof *first;
@@ -106,7 +106,7 @@ int cli_prove(const cli_args *args, const char *kernel, const char *const *specs
     memcpy(words, first, sizeof first);
     size_t used = firsts;
     words[used++] = kernel;
-    used += add_place(args, threads, words + used);
+    used += add_place(machine, threads, words + used);
     memcpy(words + used, specs, count * sizeof *specs);
     int code = cli_run_self_until((char *const *)(const void *)words, deadline_ns);
     free(words);

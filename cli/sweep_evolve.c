@@ -109,7 +109,7 @@ static heed_status measure_on(sweep_evolution *it, const lab_individual *champio
     const sweep_run *sweep = it->sweep;
     insight found;
     lab_record_trial trial = sweep_trial(sweep, name, shape, INSIGHT_ATTEMPT);
-    insight_question question = { .args = sweep->args,
+    insight_question question = { .device = cli_device(sweep->args),
                                   .context = sweep->context,
                                   .problem = &sweep->shapes[shape].source.problem,
                                   .kernel = name->whole,

@@ -44,12 +44,7 @@ static int end(void **state)
 
 static insight_question question_of(const trial *t, double budget)
 {
-    static char words[3][16] = { "evolve", "--device", "cuda" };
-    char *argv[] = { words[0], words[1], words[2], NULL };
-    static cli_args *args;
-    if (!args)
-        assert_int_equal(cli_args_parse(&args, cli_verb_find("evolve"), 3, argv), CLI_OK);
-    return (insight_question){ .args = args,
+    return (insight_question){ .device = "cuda",
                                .context = t->context,
                                .problem = heed_plan_problem(t->plan),
                                .kernel = heed_plan_name(t->plan),
