@@ -1,0 +1,249 @@
+/*
+ * duels.c - how often is a verdict on a kernel beside itself wrong, and how often is a difference
+ * that was planted found?
+ *
+ * The kernel of a C source meets a copy of itself, which differs in a comment, each in its sandbox,
+ * as candidates of `heed evolve` meet; without a source heed's plan meets itself. The copy may take
+ * longer by a planted share. Then both sides are one text but for a number that is read from
+ * memory, and so the same machine code: a kernel that is compiled once more beside other code may
+ * be some percent slower by where its loops happen to lie.
+ */
+#include "lab/bench/duels.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/bench/engine.h"
+#include "lab/bench/seat.h"
+#include "lab/measure/champion.h"
+#include "lab/tensor/random.h"
+#include "src/measure.h"
+
+#define SOURCE_MORE 2000 /* characters around a source */
+
+static const char copied[] = "%s\n/* a copy */\n";
+
+/* The kernel under another name, and one that calls it and then goes on for a share of the time
+ * that this took, by the same account of the system that blocks are timed by. The next call makes
+ * up for an excess or a lack. */
+static const char planted[] =
+    "#define heed_candidate_run planted_run\n%s\n#undef heed_candidate_run\n"
+    "#include <time.h>\n"
+    "static const volatile double planted_share = %.9g;\n"
+    "static double planted_now(void)\n"
+    "{\n"
+    "    struct timespec now;\n"
+    "    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);\n"
+    "    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;\n"
+    "}\n"
+    "__attribute__((visibility(\"default\")))\n"
+    "int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)\n"
+    "{\n"
+    "    static double owed;\n"
+    "    double start = planted_now(), end, now;\n"
+    "    int failed = planted_run(p, b);\n"
+    "    now = end = planted_now();\n"
+    "    owed += planted_share * (end - start);\n"
+    "    while (now - end < owed)\n"
+    "        now = planted_now();\n"
+    "    owed -= now - end;\n"
+    "    return failed;\n"
+    "}\n";
+
+/* Two sides of one kernel. */
+typedef struct self {
+    lab_bench_tensors tensors;
+    lab_bench_seat seats[2];
+    lab_bench_engine engines[2];
+    lab_bench_checker *checker;
+    lab_side sides[2];
+} self;
+
+/* -------------------------------------------------------------------------- */
+/* The sides                                                                  */
+/* -------------------------------------------------------------------------- */
+
+/* The text of side number @side. */
+static void write_source(const lab_bench_duels *all, int side, const char *source, char *text,
+                         size_t room)
+{
+    if (all->planted > 0)
+        snprintf(text, room, planted, source, side == 1 ? all->planted : 0);
+    else
+        snprintf(text, room, side == 1 ? copied : "%s", source);
+}
+
+/* The sources of both sides, to be freed. */
+static heed_status make_sources(const lab_bench_duels *all, char *sources[2], lab_error *error)
+{
+    size_t room = strlen(all->text) + SOURCE_MORE;
+    for (int i = 0; i < 2; i++) {
+        sources[i] = malloc(room);
+        if (!sources[i])
+            return lab_fail(error, HEED_ERR_NO_MEMORY, "not enough memory for %s", all->name);
+        write_source(all, i, all->text, sources[i], room);
+    }
+    return HEED_OK;
+}
+
+static heed_status take_seat(lab_bench_duels *all, lab_bench_seat *seat, const self *it,
+                             const char *source, lab_error *error)
+{
+    const lab_sink *sink = all->bench->sink;
+    double seconds = 0;
+    seat->limits = (lab_limits){ .interrupted = sink ? sink->interrupted : NULL };
+    bool well = lab_bench_seat_open(seat, all->name, source) &&
+                lab_bench_seat_take(seat, &it->tensors);
+    for (int i = 0; i < 2 && well; i++) /* the first time pays for what is new */
+        well = lab_bench_seat_block(seat, &seconds) == HEED_OK;
+    if (well) {
+        lab_bench_seat_size(seat, seconds, LAB_BENCH_SEAT_SECONDS);
+        return HEED_OK;
+    }
+    if (!lab_interrupted(sink))
+        all->outcome = seat->outcome.verdict == LAB_TRIAL_OK ? LAB_BENCH_WRONG : LAB_BENCH_REFUSED;
+    return lab_fail_lines(error, HEED_ERR_SYSTEM, "%s: %s", all->name, seat->outcome.text);
+}
+
+static heed_status open_seats(lab_bench_duels *all, self *it, lab_error *error)
+{
+    char *sources[2] = { NULL, NULL };
+    heed_status status = make_sources(all, sources, error);
+    snprintf(all->kernel, sizeof all->kernel, "%.95s", all->name);
+    for (int i = 0; i < 2 && status == HEED_OK; i++) {
+        status = take_seat(all, &it->seats[i], it, sources[i], error);
+        it->sides[i] = lab_bench_seat_side(&it->seats[i]);
+    }
+    if (status == HEED_OK) /* equal calls, or blocks would not be comparable */
+        it->seats[1].calls.count = it->seats[0].calls.count;
+    free(sources[0]);
+    free(sources[1]);
+    return status;
+}
+
+static heed_status open_engine(const lab_bench_duels *all, self *it, lab_bench_engine *engine)
+{
+    heed_plan *plan = NULL;
+    double seconds = 0;
+    heed_status status = lab_bench_plan(all->bench, &it->tensors.problem, &plan);
+    if (status == HEED_OK)
+        status = lab_bench_engine_start(engine, &it->tensors, plan);
+    for (int i = 0; i < 2 && status == HEED_OK; i++)
+        status = lab_bench_engine_estimate(engine, all->bench->replay, &seconds);
+    return status == HEED_OK ? lab_bench_engine_ready(engine, all->bench->replay, seconds) : status;
+}
+
+static heed_status open_engines(lab_bench_duels *all, self *it, lab_error *error)
+{
+    heed_status status = HEED_OK;
+    for (int i = 0; i < 2 && status == HEED_OK; i++) {
+        status = open_engine(all, it, &it->engines[i]);
+        it->sides[i] = (lab_side){ lab_bench_engine_block, lab_bench_engine_renew,
+                                   &it->engines[i] };
+    }
+    if (status == HEED_OK)
+        status = lab_bench_engine_level(&it->engines[0], &it->engines[1]);
+    if (status != HEED_OK)
+        return lab_fail(error, status, "the kernel cannot be timed: %s", heed_message());
+    snprintf(all->kernel, sizeof all->kernel, "%s", heed_plan_name(it->engines[0].plan));
+    lab_bench_checker_create(&it->checker, &it->tensors, all->bench->seed,
+                             all->bench->host_threads);
+    it->engines[0].checker = it->engines[1].checker = it->checker;
+    return HEED_OK;
+}
+
+static void close_self(self *it)
+{
+    for (int i = 0; i < 2; i++) {
+        lab_bench_seat_close(&it->seats[i]);
+        lab_bench_engine_stop(&it->engines[i]);
+    }
+    lab_bench_checker_destroy(it->checker);
+    lab_bench_tensors_free(&it->tensors);
+}
+
+static heed_status open_sides(lab_bench_duels *all, self *it, lab_error *error)
+{
+    return all->text ? open_seats(all, it, error) : open_engines(all, it, error);
+}
+
+/* -------------------------------------------------------------------------- */
+/* The duels                                                                  */
+/* -------------------------------------------------------------------------- */
+
+static int running_now(void)
+{
+    int running = 0;
+    FILE *file = fopen("/proc/loadavg", "r");
+    if (file && fscanf(file, "%*f %*f %*f %d", &running) != 1)
+        running = 0;
+    if (file)
+        fclose(file);
+    return running;
+}
+
+/* Both rules judge the same blocks, with as many looks as there would have been. */
+static heed_status judge(const lab_bench *bench, lab_bench_one_duel *one)
+{
+    const lab_rules usual = { .margin = bench->margin, .looks = LAB_DUEL_LOOKS };
+    const lab_rules title = { .gain = LAB_CHAMPION_GAIN, .looks = LAB_DUEL_LOOKS };
+    lab_series series = lab_duel_series(&one->duel);
+    heed_status status = lab_compare(&series, &usual, &one->usual);
+    return status == HEED_OK ? lab_compare(&series, &title, &one->title) : status;
+}
+
+static heed_status run_one(const lab_bench_duels *all, const self *it, lab_bench_one_duel *one,
+                           size_t number)
+{
+    const lab_duel_options options = { .rules = { .looks = 1 },
+                                       .seconds = all->bench->seconds,
+                                       .seed = lab_random_stream(all->bench->seed, number) };
+    if (getloadavg(&one->load, 1) != 1)
+        one->load = 0;
+    one->running = running_now();
+    heed_status status = lab_duel_run(&one->duel, &it->sides[0], &it->sides[1], &options);
+    return status == HEED_OK ? judge(all->bench, one) : status;
+}
+
+static heed_status run_all(lab_bench_duels *all, self *it, lab_error *error)
+{
+    int64_t end = heed_clock_ns() + (int64_t)(all->time_limit * 1e9);
+    heed_status status = HEED_OK;
+    lab_progress progress = lab_progress_start(all->bench->sink, "duels", all->wanted);
+    while (all->count < all->wanted && status == HEED_OK && heed_clock_ns() < end) {
+        lab_progress_step(&progress, all->count, all->kernel);
+        status = run_one(all, it, &all->items[all->count], all->count);
+        all->count += status == HEED_OK;
+    }
+    lab_progress_end(&progress);
+    if (status != HEED_OK)
+        lab_fail(error, status, "%s: %s", all->kernel, heed_message());
+    return status;
+}
+
+heed_status lab_bench_duels_run(lab_bench_duels *all, lab_error *error)
+{
+    self it = { .checker = NULL };
+    all->items = calloc(all->wanted, sizeof *all->items);
+    if (!all->items)
+        return lab_fail(error, HEED_ERR_NO_MEMORY, "not enough memory for %zu duels", all->wanted);
+    heed_status status = lab_bench_tensors_create(&it.tensors, all->bench->context, all->source,
+                                                  all->bench->seed,
+                                                  lab_bench_rotation_bytes(all->bench));
+    if (status != HEED_OK)
+        return lab_fail(error, status, "no memory for the tensors: %s", heed_message());
+    status = open_sides(all, &it, error);
+    if (status == HEED_OK)
+        status = run_all(all, &it, error);
+    close_self(&it);
+    return status;
+}
+
+void lab_bench_duels_free(lab_bench_duels *all)
+{
+    for (size_t i = 0; i < all->wanted && all->items; i++)
+        lab_duel_free(&all->items[i].duel);
+    free(all->items);
+    all->items = NULL;
+}
