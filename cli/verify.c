@@ -75,6 +75,30 @@ static lab_verify_options read_options(const cli_args *args)
     return options;
 }
 
+static verify_wanted read_wanted(const cli_args *args)
+{
+    verify_wanted wanted = { .json = cli_args_json(args),
+                             .source = cli_args_text(args, "source"),
+                             .quick = cli_args_flag(args, "quick"),
+                             .proof = cli_args_flag(args, "proof"),
+                             .together = cli_args_flag(args, "together"),
+                             .exact = cli_args_flag(args, "exact"),
+                             .seeded = cli_args_given(args, "seed"),
+                             .deadline_s = (unsigned)cli_args_integer(args, "deadline"),
+                             .jobs = (int)cli_args_integer(args, "jobs"),
+                             .tensors = cli_args_text(args, "tensors"),
+                             .prefix = cli_args_text(args, "prefix"),
+                             .q = cli_args_text(args, "q"),
+                             .k = cli_args_text(args, "k"),
+                             .v = cli_args_text(args, "v"),
+                             .layout = cli_args_text(args, "layout"),
+                             .mask = cli_args_text(args, "mask") };
+    size_t count = cli_args_list_count(args, "inputs");
+    for (size_t i = 0; i < count && wanted.input_count < VERIFY_INPUTS_MAX; i++)
+        wanted.inputs[wanted.input_count++] = lab_inputs_find(cli_args_list(args, "inputs", i));
+    return wanted;
+}
+
 /* -------------------------------------------------------------------------- */
 /* The verb                                                                   */
 /* -------------------------------------------------------------------------- */
@@ -95,7 +119,7 @@ static cli_exit conclude(const verify_job *job)
                   job->refused);
         return CLI_UNSUPPORTED;
     }
-    bool proof = cli_args_flag(job->args, "proof");
+    bool proof = job->wanted.proof;
     if (job->total.passed && !(proof && job->unproved))
         return CLI_OK;
     cli_error("%s; the last one because %s",
@@ -109,7 +133,7 @@ static cli_exit conclude(const verify_job *job)
  * Those on a device leave the CPUs to references of several cases at a time. */
 static void share_cpus(verify_job *job)
 {
-    int given = (int)cli_args_integer(job->args, "jobs"), cpus = lab_environment_cores();
+    int given = job->wanted.jobs, cpus = lab_environment_cores();
     int jobs = cpus / 2 < DEVICE_JOBS_MAX ? cpus / 2 : DEVICE_JOBS_MAX;
     if (job->contenders.on_host)
         jobs = 1;
@@ -122,7 +146,7 @@ static void share_cpus(verify_job *job)
 static cli_exit make_room(verify_job *job)
 {
     job->tallies = calloc(job->contenders.count, sizeof *job->tallies);
-    job->failures = job->json ? json_array() : NULL;
+    job->failures = job->wanted.json ? json_array() : NULL;
     if (!job->tallies) {
         cli_error("not enough memory for the counts");
         return CLI_ENVIRONMENT;
@@ -133,14 +157,14 @@ static cli_exit make_room(verify_job *job)
 }
 
 /* Finds errors of files, names and sources before anything is verified. */
-static cli_exit prepare(verify_job *job)
+static cli_exit prepare(verify_job *job, const cli_args *args)
 {
-    bool own = cli_args_given(job->args, "source");
-    cli_exit code = own ? cli_source_read(&job->own, job->args) : CLI_OK;
+    bool own = job->wanted.source != NULL;
+    cli_exit code = own ? cli_source_read(&job->own, args) : CLI_OK;
     if (code == CLI_OK)
-        code = verify_read(job);
+        code = verify_read(job, args);
     if (code == CLI_OK)
-        code = verify_contenders_list(&job->contenders, job->args);
+        code = verify_contenders_list(&job->contenders, args);
     if (code == CLI_OK && own)
         code = verify_source_add(job);
     if (code == CLI_OK && job->contenders.count == 0) {
@@ -152,12 +176,12 @@ static cli_exit prepare(verify_job *job)
 
 static cli_exit verify(const cli_args *args)
 {
-    verify_job job = { .args = args, .json = cli_args_json(args), .options = read_options(args) };
+    verify_job job = { .wanted = read_wanted(args), .options = read_options(args) };
     job.total.worst_error = job.total.worst_lse = -1;
-    cli_exit code = prepare(&job);
+    cli_exit code = prepare(&job, args);
     if (code == CLI_OK) {
         share_cpus(&job);
-        code = verify_run(&job);
+        code = verify_run(&job, args);
     }
     if (code == CLI_OK)
         code = conclude(&job);

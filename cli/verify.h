@@ -35,9 +35,28 @@ typedef struct verify_contenders {
     bool on_host;    /* it is the CPU */
 } verify_contenders;
 
-typedef struct verify_job {
-    const cli_args *args;
+#define VERIFY_INPUTS_MAX 32
+
+/* The options, but for those that choose contenders and problems. */
+typedef struct verify_wanted {
     bool json;
+    const char *source; /* the file of a user's kernel, or NULL */
+    const lab_inputs *inputs[VERIFY_INPUTS_MAX];
+    size_t input_count; /* 0: by the size of the problem */
+    bool quick;
+    bool proof;
+    bool together;
+    bool exact;
+    bool seeded; /* the seed was given */
+    unsigned deadline_s;
+    int jobs; /* cases at a time; 0: as many as suit the device */
+    /* Captured values. */
+    const char *tensors, *prefix, *q, *k, *v; /* files, or NULL */
+    const char *layout, *mask;
+} verify_wanted;
+
+typedef struct verify_job {
+    verify_wanted wanted;
     lab_verify_options options;
     verify_contenders contenders;
     cli_problems asked;            /* those of the command line */
@@ -83,9 +102,9 @@ cli_exit verify_source_add(verify_job *job);
 void verify_source_refusal(verify_job *job, const heed_problem *problem, const lab_report *report);
 
 /* verify_run.c: verify_read() reads the problems of the command line - operands and --shapes;
- * verify_run() verifies them, values from files, or both. */
-cli_exit verify_read(verify_job *job);
-cli_exit verify_run(verify_job *job);
+ * verify_run() verifies them, values from the files of @args, or both. */
+cli_exit verify_read(verify_job *job, const cli_args *args);
+cli_exit verify_run(verify_job *job, const cli_args *args);
 
 /* verify_report.c: adds the results of a campaign. Failures are printed on stderr at once, each
  * with the command that repeats it. */

@@ -32,17 +32,14 @@ static const char *kernel_of(const verify_item *item)
 }
 
 /* Captured values come from files: the options that named them. */
-static int print_files(const cli_args *args, char *text, size_t size)
+static int print_files(const verify_wanted *from, char *text, size_t size)
 {
-    const char *prefix = cli_args_text(args, "prefix");
-    const char *order = cli_args_text(args, "layout"), *mask = cli_args_text(args, "mask");
-    if (cli_args_text(args, "tensors"))
+    if (from->tensors)
         return snprintf(text, size,
                         "heed verify --tensors '%s' --prefix '%s' --layout %s --mask %s",
-                        cli_args_text(args, "tensors"), prefix ? prefix : "", order, mask);
+                        from->tensors, from->prefix ? from->prefix : "", from->layout, from->mask);
     return snprintf(text, size, "heed verify --q '%s' --k '%s' --v '%s' --layout %s --mask %s",
-                    cli_args_text(args, "q"), cli_args_text(args, "k"), cli_args_text(args, "v"),
-                    order, mask);
+                    from->q, from->k, from->v, from->layout, from->mask);
 }
 
 /* The command that does it again. */
@@ -51,13 +48,13 @@ static void print_command(const verify_job *job, const verify_item *item, char *
     char spec[HEED_SPEC_SIZE];
     heed_problem_print(item->problem, spec, sizeof spec);
     int length = item->inputs == &lab_inputs_captured
-                     ? print_files(job->args, text, size)
+                     ? print_files(&job->wanted, text, size)
                      : snprintf(text, size, "heed verify '%s' --inputs %s", spec,
                                 item->inputs->name);
     char place[96];
     const lab_contender *contender = item->contender;
     if (contender->subject)
-        snprintf(place, sizeof place, "--source %.200s%s", cli_args_text(job->args, "source"),
+        snprintf(place, sizeof place, "--source %.200s%s", job->wanted.source,
                  job->contenders.on_host ? " --device cpu" : "");
     else if (contender->cpu)
         snprintf(place, sizeof place, "--kernel %s --cpu %s --threads %d", kernel_of(item),
@@ -77,7 +74,7 @@ static void add_failure(verify_job *job, const verify_item *item, size_t gate)
     const char *name = lab_gate_at(gate)->name;
     heed_problem_print(item->problem, spec, sizeof spec);
     print_command(job, item, command, sizeof command);
-    if (job->json) {
+    if (job->wanted.json) {
         job->failures = cli_json_append(
             job->failures,
             json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:o, s:o, s:o}", "problem", spec, "kernel",
@@ -273,14 +270,14 @@ static cli_exit print_json(const verify_job *job)
         (json_int_t)job->total.failed, "skipped", (json_int_t)job->total.skipped, "rows",
         (json_int_t)job->rows, "rows_compared", (json_int_t)job->rows_compared, "kernels",
         json_kernels(job), "gates", json_gates(job), "failures", job->failures, "source",
-        job->own.text ? cli_json_text(cli_args_text(job->args, "source")) : json_null(), "refused",
+        job->own.text ? cli_json_text(job->wanted.source) : json_null(), "refused",
         (json_int_t)job->refused);
     return cli_json_print(json, "verify");
 }
 
 cli_exit verify_report_print(const verify_job *job)
 {
-    return job->json ? print_json(job) : print_text(job);
+    return job->wanted.json ? print_json(job) : print_text(job);
 }
 
 /* -------------------------------------------------------------------------- */

@@ -16,23 +16,21 @@
 /* With --quick one problem in so many goes through the gates for properties. */
 #define QUICK_PROPERTIES 4
 
-#define INPUTS_MAX 32
-
 /* The kinds of inputs for a problem: those of --inputs; else all if it is small and there is time;
  * else the normal ones and another kind, by @index. */
 static size_t choose_inputs(const lab_inputs **list, const heed_problem *problem, size_t index,
-                            const cli_args *args)
+                            const verify_wanted *wanted)
 {
     size_t count = 0, kinds = 0;
-    for (size_t i = 0; i < cli_args_list_count(args, "inputs") && count < INPUTS_MAX; i++)
-        list[count++] = lab_inputs_find(cli_args_list(args, "inputs", i));
+    for (; count < wanted->input_count; count++)
+        list[count] = wanted->inputs[count];
     if (count)
         return count;
     while (lab_inputs_at(kinds))
         kinds++;
-    bool all = !cli_args_flag(args, "quick") && heed_problem_flops(problem) <= ALL_INPUTS_FLOPS &&
+    bool all = !wanted->quick && heed_problem_flops(problem) <= ALL_INPUTS_FLOPS &&
                heed_problem_bytes(problem) <= ALL_INPUTS_BYTES;
-    for (size_t i = 0; i < kinds && count < INPUTS_MAX; i++)
+    for (size_t i = 0; i < kinds && count < VERIFY_INPUTS_MAX; i++)
         if (all || i == 0 || i == 1 + index % (kinds - 1))
             list[count++] = lab_inputs_at(i);
     return count;
@@ -78,9 +76,9 @@ static cli_exit run_campaign(verify_job *job, lab_campaign *campaign)
     campaign->contenders = job->contenders.items;
     campaign->contender_count = job->contenders.count;
     campaign->options = job->options;
-    campaign->deadline_s = (unsigned)cli_args_integer(job->args, "deadline");
-    campaign->together = cli_args_flag(job->args, "together");
-    campaign->exact = cli_args_flag(job->args, "exact");
+    campaign->deadline_s = job->wanted.deadline_s;
+    campaign->together = job->wanted.together;
+    campaign->exact = job->wanted.exact;
     campaign->stop = cli_interrupted;
     campaign->progress = campaign->jobs > 1 ? show_progress : NULL;
     campaign->data = job;
@@ -130,7 +128,7 @@ static bool is_full(const verify_job *job, const batch *next, bool large)
 {
     size_t problems = job->contenders.on_host && job->jobs == 1 ? 1 : BATCH_PROBLEMS;
     return next->problems >= problems || large != next->large ||
-           next->count + INPUTS_MAX > next->room ||
+           next->count + VERIFY_INPUTS_MAX > next->room ||
            next->count * job->contenders.count > BATCH_RESULTS;
 }
 
@@ -154,15 +152,15 @@ static void add_proof(const verify_job *job, batch *next, const heed_problem *pr
  * less is asked for. */
 static bool wants_proof(const verify_job *job)
 {
-    bool less = cli_args_list_count(job->args, "inputs") > 0 || cli_args_flag(job->args, "quick");
-    return cli_args_flag(job->args, "proof") || (job->own.text && !less);
+    bool less = job->wanted.input_count > 0 || job->wanted.quick;
+    return job->wanted.proof || (job->own.text && !less);
 }
 
 static void add_kinds(const verify_job *job, batch *next, const heed_problem *problem, size_t index)
 {
-    const lab_inputs *inputs[INPUTS_MAX];
-    size_t count = choose_inputs(inputs, problem, index, job->args);
-    bool properties = !cli_args_flag(job->args, "quick") || index % QUICK_PROPERTIES == 0;
+    const lab_inputs *inputs[VERIFY_INPUTS_MAX];
+    size_t count = choose_inputs(inputs, problem, index, &job->wanted);
+    bool properties = !job->wanted.quick || index % QUICK_PROPERTIES == 0;
     for (size_t i = 0; i < count; i++)
         next->cases[next->count++] = (lab_campaign_case){ .problem = *problem,
                                                           .inputs = inputs[i],
@@ -188,7 +186,7 @@ static cli_exit add_problem(verify_job *job, batch *next, const heed_problem *pr
 
 static cli_exit verify_problems(verify_job *job, const cli_problems *problems)
 {
-    batch next = { .room = (size_t)INPUTS_MAX * BATCH_PROBLEMS };
+    batch next = { .room = (size_t)VERIFY_INPUTS_MAX * BATCH_PROBLEMS };
     next.cases = calloc(next.room, sizeof *next.cases);
     if (!next.cases) {
         cli_error("not enough memory for the problems");
@@ -206,15 +204,15 @@ static cli_exit verify_problems(verify_job *job, const cli_problems *problems)
 }
 
 /* Values from files, at strides of the order that they have there. */
-static cli_exit verify_captured(verify_job *job)
+static cli_exit verify_captured(verify_job *job, const cli_args *args)
 {
     lab_campaign_case captured = { .inputs = &lab_inputs_captured, .gates = UINT32_MAX };
     lab_campaign campaign = { .cases = &captured, .case_count = 1 };
     lab_values values;
     cli_inputs files;
-    cli_exit code = cli_inputs_read(&files, job->args);
+    cli_exit code = cli_inputs_read(&files, args);
     if (code == CLI_OK)
-        code = cli_inputs_problem(&captured.problem, &files, job->args);
+        code = cli_inputs_problem(&captured.problem, &files, args);
     if (code == CLI_OK)
         code = cli_inputs_sort(&files);
     heed_status status = HEED_OK;
@@ -241,21 +239,21 @@ static cli_exit verify_captured(verify_job *job)
     return code;
 }
 
-static bool has_captured(const cli_args *args)
+static bool has_captured(const verify_job *job)
 {
-    return cli_args_text(args, "tensors") || cli_args_text(args, "q");
+    return job->wanted.tensors || job->wanted.q;
 }
 
-cli_exit verify_read(verify_job *job)
+cli_exit verify_read(verify_job *job, const cli_args *args)
 {
-    bool specs = cli_args_operand_count(job->args) > 0 || cli_args_text(job->args, "shapes");
-    return specs || !has_captured(job->args) ? cli_problems_read(&job->asked, job->args) : CLI_OK;
+    bool specs = cli_args_operand_count(args) > 0 || cli_args_text(args, "shapes");
+    return specs || !has_captured(job) ? cli_problems_read(&job->asked, args) : CLI_OK;
 }
 
-cli_exit verify_run(verify_job *job)
+cli_exit verify_run(verify_job *job, const cli_args *args)
 {
     cli_exit code = verify_problems(job, &job->asked);
-    if (code == CLI_OK && has_captured(job->args) && !cli_interrupted())
-        code = verify_captured(job);
+    if (code == CLI_OK && has_captured(job) && !cli_interrupted())
+        code = verify_captured(job, args);
     return code;
 }

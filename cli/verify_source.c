@@ -30,7 +30,7 @@ static cli_exit check(verify_job *job)
 /* Values that nobody can foresee, unless a seed is asked for: it is printed, to do it again. */
 static cli_exit draw_seed(verify_job *job)
 {
-    if (cli_args_given(job->args, "seed") || lab_random_hidden(&job->options.seed))
+    if (job->wanted.seeded || lab_random_hidden(&job->options.seed))
         return CLI_OK;
     cli_error("the system has no random numbers");
     return CLI_ENVIRONMENT;
@@ -63,6 +63,6 @@ void verify_source_refusal(verify_job *job, const heed_problem *problem, const l
     memcpy(job->refused_spec, spec, sizeof spec);
     job->refused++;
     cli_progress_end(&job->progress);
-    if (!job->json)
+    if (!job->wanted.json)
         cli_message("%s cannot do %s: %s", job->own.name, spec, report->verdicts[0].reason);
 }
