@@ -1,8 +1,7 @@
 /*
  * evolve_record.c - kernels of `heed evolve` on the board
  */
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "../src/measure.h"
 #include "evolve.h"

@@ -5,45 +5,30 @@
 
 #include "evolve_sources.h"
 
-#define BLOCK_SECONDS 2e-3
-
 /* In turns; both by the clock, as the plan may have several threads. */
-static heed_status play(evolve_run *run, size_t index, lab_bench_seat *seat, lab_bench_engine *plan)
-{
-    sweep_shape *shape = &run->sweep.shapes[index];
-    const lab_side a = lab_bench_seat_side(seat);
-    const lab_side b = { lab_bench_engine_block, lab_bench_engine_renew, plan };
-    const lab_duel_options options = { .seconds = run->duel, .seed = run->seed + index };
-    lab_duel duel;
-    heed_status status = lab_duel_run(&duel, &a, &b, &options);
-    if (status == HEED_OK)
-        sweep_take_verdict(shape, &duel);
-    lab_duel_free(&duel);
-    return status;
-}
-
 static heed_status meet(evolve_sources *all, source_desk *desk, size_t index)
 {
     evolve_run *run = all->run;
     sweep_shape *shape = &run->sweep.shapes[index];
-    lab_bench_engine plan = { .tensors = NULL };
+    lab_bench_seat *seat = &desk->worker.seat;
+    const lab_duel_options options = { .seconds = run->duel, .seed = run->seed + index };
+    lab_duel duel = { .pairs = 0 };
     heed_status status = sweep_open_shape(&run->sweep, shape);
-    desk->worker.seat.by_clock = true;
+    seat->by_clock = true;
     if (status == HEED_OK && (!source_desk_open(desk, &shape->tensors.problem) ||
-                              !lab_bench_seat_take(&desk->worker.seat, &shape->tensors)))
+                              !lab_bench_seat_take(seat, &shape->tensors)))
         status = HEED_ERR_SYSTEM;
     if (status == HEED_OK) {
-        lab_bench_seat_size(&desk->worker.seat, desk->kernel->seconds[index], BLOCK_SECONDS);
-        status = sweep_start_engine(&run->sweep, shape, shape->usual, &plan);
+        const lab_side side = lab_bench_seat_side(seat);
+        lab_bench_seat_size(seat, desk->kernel->seconds[index], LAB_BENCH_SEAT_SECONDS);
+        status = sweep_meet_usual(&run->sweep, index, &side, &options, &duel);
     }
-    if (status == HEED_OK)
-        status = play(run, index, &desk->worker.seat, &plan);
+    lab_duel_free(&duel);
     if (status != HEED_OK) {
-        source_add_fault(all, desk->kernel, index, &desk->worker.seat);
+        source_add_fault(all, desk->kernel, index, seat);
         source_falls(all, all->champion, index, &desk->worker);
     }
-    lab_bench_seat_leave(&desk->worker.seat);
-    lab_bench_engine_stop(&plan);
+    lab_bench_seat_leave(seat);
     return status;
 }
 

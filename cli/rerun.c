@@ -6,36 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- A C source ---- */
-
-static heed_status worker_start(void *data, const lab_bench_tensors *tensors, double *seconds)
-{
-    cli_rerun *it = data;
-    return it->own.start(it->own.data, tensors, seconds);
-}
-
-/* Without what it may have taken to ask. */
-static heed_status worker_block(void *data, double *seconds)
-{
-    cli_rerun *it = data;
-    heed_status status = it->own.block(it->own.data, seconds);
-    double asking = lab_bench_worker_overhead(&it->worker, *seconds);
-    if (status == HEED_OK)
-        *seconds *= asking < 0.99 ? 1 - asking : 0.01;
-    return status;
-}
-
-static double worker_error(void *data)
-{
-    cli_rerun *it = data;
-    return it->own.error(it->own.data);
-}
-
-static void worker_stop(void *data)
-{
-    cli_rerun *it = data;
-    it->own.stop(it->own.data);
-}
+/* ---- A source in a process of its own ---- */
 
 static void use_worker(cli_rerun *it, const lab_bench_worker *beside)
 {
@@ -43,20 +14,14 @@ static void use_worker(cli_rerun *it, const lab_bench_worker *beside)
                                      .source = it->source,
                                      .limits = { .interrupted = cli_interrupted,
                                                  .unsafe = it->gate.options.unsafe } };
-    it->own = lab_bench_worker_guest(&it->worker);
-    it->guest = &it->own;
     if (beside) {
         it->worker.language = beside->language;
         it->worker.limits = beside->limits;
-        return;
     }
-    it->asked = (lab_bench_guest){ .data = it,
-                                   .name = it->name,
-                                   .start = worker_start,
-                                   .block = worker_block,
-                                   .error = worker_error,
-                                   .stop = worker_stop };
-    it->guest = &it->asked;
+    it->worker.beside = beside;
+    it->worker.forgiven = !beside;
+    it->own = lab_bench_worker_guest(&it->worker);
+    it->guest = &it->own;
 }
 
 /* ---- A CUDA source ---- */
@@ -154,10 +119,7 @@ heed_status cli_rerun_start(cli_rerun *it, const lab_bench_tensors *tensors, boo
     double seconds = 0;
     if (it->guest) {
         *side = (lab_side){ it->guest->block, it->guest->renew, it->guest->data };
-        heed_status status = it->guest->start(it->guest->data, tensors, &seconds);
-        it->worker.seat.by_clock = it->guest == &it->asked;
-        it->worker.seat.renewed = false;
-        return status;
+        return it->guest->start(it->guest->data, tensors, &seconds);
     }
     *side = (lab_side){ lab_bench_engine_block, lab_bench_engine_renew, &it->engine };
     return start_engine(it, tensors, replay);

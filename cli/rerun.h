@@ -35,7 +35,7 @@ typedef struct cli_rerun {
     const lab_bench_guest *guest; /* in the place of B of a pair; NULL: see maker */
     const lab_bench_maker *maker; /* likewise */
     lab_bench_worker worker;
-    lab_bench_guest own, asked; /* the worker's, and what is above it */
+    lab_bench_guest own; /* the worker's */
     gate_run gate;
     gate_shape shape;
     gate_rebuilt rebuilt;

@@ -154,10 +154,12 @@ int64_t sweep_find_point(const sweep_run *run, const char *wanted);
 lab_point *sweep_find_starts(const sweep_run *run, size_t *count);
 
 /* sweep_compare.c: sweep_start_engine() plans a kernel by its name and makes it ready for blocks.
- * sweep_take_verdict() keeps what a duel with what heed plans (B) said. */
+ * sweep_meet_usual() lets @found, which is ready, and what heed plans for shape @number take turns,
+ * and keeps what that said. Free @duel in any case. */
 heed_status sweep_start_engine(const sweep_run *run, const sweep_shape *shape, const char *name,
                                lab_bench_engine *engine);
-void sweep_take_verdict(sweep_shape *shape, const lab_duel *duel);
+heed_status sweep_meet_usual(sweep_run *run, size_t number, const lab_side *found,
+                             const lab_duel_options *options, lab_duel *duel);
 
 /* sweep_compare() times the best point beside what heed usually plans, shape by
  * shape; where the best may be ranked on the board of a sweep, the plan is too. */

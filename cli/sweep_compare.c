@@ -23,7 +23,7 @@ heed_status sweep_start_engine(const sweep_run *run, const sweep_shape *shape, c
     return status == HEED_OK ? lab_bench_engine_ready(engine, run->replay, seconds) : status;
 }
 
-void sweep_take_verdict(sweep_shape *shape, const lab_duel *duel)
+static void take_verdict(sweep_shape *shape, const lab_duel *duel)
 {
     const lab_comparison *it = &duel->comparison;
     shape->ratio = it->ratio.estimate;
@@ -34,32 +34,40 @@ void sweep_take_verdict(sweep_shape *shape, const lab_duel *duel)
     shape->usual_seconds = lab_stats_summary_of(duel->b, duel->pairs).p50;
 }
 
+heed_status sweep_meet_usual(sweep_run *run, size_t number, const lab_side *found,
+                             const lab_duel_options *options, lab_duel *duel)
+{
+    sweep_shape *shape = &run->shapes[number];
+    lab_bench_engine usual = { .tensors = NULL };
+    const lab_side b = { lab_bench_engine_block, lab_bench_engine_renew, &usual };
+    *duel = (lab_duel){ .pairs = 0 };
+    heed_status status = sweep_start_engine(run, shape, shape->usual, &usual);
+    if (status == HEED_OK && found->fn == lab_bench_engine_block)
+        status = lab_bench_engine_level(found->data, &usual);
+    if (status == HEED_OK)
+        status = lab_duel_run(duel, found, &b, options);
+    if (status == HEED_OK)
+        take_verdict(shape, duel);
+    lab_bench_engine_stop(&usual);
+    return status;
+}
+
 static heed_status play(sweep_run *run, size_t number, const lab_point *point, const char *name,
                         uint64_t seed)
 {
-    sweep_shape *shape = &run->shapes[number];
-    lab_bench_engine found = { .tensors = NULL }, usual = { .tensors = NULL };
-    lab_duel duel;
-    heed_status status = sweep_start_engine(run, shape, name, &found);
+    lab_bench_engine engine = { .tensors = NULL };
+    const lab_side found = { lab_bench_engine_block, lab_bench_engine_renew, &engine };
+    const lab_duel_options options = { .seconds = DUEL_SECONDS, .seed = seed };
+    lab_duel duel = { .pairs = 0 };
+    heed_status status = sweep_start_engine(run, &run->shapes[number], name, &engine);
     if (status == HEED_OK)
-        status = sweep_start_engine(run, shape, shape->usual, &usual);
+        status = sweep_meet_usual(run, number, &found, &options, &duel);
+    if (status == HEED_OK && run->ranks && run->verified && sweep_plan_passes(run, number))
+        status = sweep_board_add_plan(run, number, &duel);
     if (status == HEED_OK)
-        status = lab_bench_engine_level(&found, &usual);
-    if (status == HEED_OK) {
-        const lab_side a = { lab_bench_engine_block, lab_bench_engine_renew, &found };
-        const lab_side b = { lab_bench_engine_block, lab_bench_engine_renew, &usual };
-        const lab_duel_options options = { .seconds = DUEL_SECONDS, .seed = seed };
-        status = lab_duel_run(&duel, &a, &b, &options);
-        if (status == HEED_OK)
-            sweep_take_verdict(shape, &duel);
-        if (status == HEED_OK && run->ranks && run->verified && sweep_plan_passes(run, number))
-            status = sweep_board_add_plan(run, number, &duel);
-        if (status == HEED_OK)
-            status = sweep_board_add_duel(run, point, number, &duel);
-        lab_duel_free(&duel);
-    }
-    lab_bench_engine_stop(&found);
-    lab_bench_engine_stop(&usual);
+        status = sweep_board_add_duel(run, point, number, &duel);
+    lab_duel_free(&duel);
+    lab_bench_engine_stop(&engine);
     return status;
 }
 

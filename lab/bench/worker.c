@@ -3,6 +3,7 @@
  */
 #include "lab/bench/worker.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "lab/search/declare.h"
@@ -78,6 +79,8 @@ static heed_status block(void *data, double *seconds)
 {
     lab_bench_worker *worker = data;
     heed_status status = lab_bench_seat_block(&worker->seat, seconds);
+    if (status == HEED_OK && worker->forgiven)
+        *seconds *= fmax(1 - lab_bench_worker_overhead(worker, *seconds), 0.01);
     return status == HEED_OK || lab_limits_interrupted(&worker->limits) ? status : fail(worker);
 }
 
@@ -92,7 +95,8 @@ static heed_status start(void *data, const lab_bench_tensors *tensors, double *s
 {
     lab_bench_worker *worker = data;
     heed_status status = HEED_OK;
-    worker->seat.by_clock = true;
+    worker->seat.by_clock = !worker->beside;
+    worker->seat.renewed = false;
     if (!lab_bench_worker_open(worker, &tensors->problem) ||
         !lab_bench_seat_take(&worker->seat, tensors))
         return fail(worker);

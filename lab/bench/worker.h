@@ -16,6 +16,9 @@ typedef struct lab_bench_worker {
     const char *source;
     lab_language language;
     lab_limits limits; /* zeroed: the usual ones */
+    bool beside;       /* it meets another worker: else it goes by the clock */
+    bool forgiven;     /* its times are without what it may take to ask it, so that nobody who seems
+                          faster owes it to that */
     lab_bench_seat seat;
     heed_problem home; /* that the trial is of the kind of: a CUDA source is compiled for one */
     char log[LAB_LOG_SIZE]; /* of a compiler that refused it */

@@ -27,18 +27,6 @@ const char *lab_compared_name(lab_compared verdict)
     return names[verdict];
 }
 
-const char *lab_stop_reason(lab_stop stop)
-{
-    static const char *const reasons[] = {
-        [LAB_STOP_NOT] = "more pairs are to come",
-        [LAB_STOP_CLEAR] = "the verdict is clear",
-        [LAB_STOP_PAIRS] = "all the pairs that were planned are taken",
-        [LAB_STOP_TIME] = "time ran out",
-    };
-
-    return (size_t)stop < sizeof reasons / sizeof reasons[0] ? reasons[stop] : "";
-}
-
 static bool series_fits(const lab_series *series)
 {
     if (series->pairs < 1 || series->pairs > LAB_PAIRS_MAX || series->planned > LAB_PAIRS_MAX)

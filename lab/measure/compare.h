@@ -95,9 +95,6 @@ typedef enum lab_stop {
     LAB_STOP_TIME     /* time ran out before that */
 } lab_stop;
 
-/* lab_stop_reason() returns it in words. */
-const char *lab_stop_reason(lab_stop stop);
-
 typedef struct lab_comparison {
     lab_interval ratio; /* time of B over time of A; without ends: from 0 to infinity */
     lab_compared verdict;

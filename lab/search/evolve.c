@@ -298,11 +298,6 @@ const lab_individual *lab_evolution_champion(const lab_evolution *evolution)
     return evolution->champion.id ? &evolution->champion : NULL;
 }
 
-const lab_guide *lab_evolution_guide(const lab_evolution *evolution)
-{
-    return &evolution->guide;
-}
-
 int64_t lab_evolution_evaluations(const lab_evolution *evolution)
 {
     return evolution->evaluations;

@@ -100,7 +100,6 @@ void lab_evolution_tell(lab_evolution *evolution, int64_t id, unsigned findings)
 
 /* The state of an evolution. Pointers are valid until the next run. */
 const lab_individual *lab_evolution_champion(const lab_evolution *evolution); /* NULL: none yet */
-const lab_guide *lab_evolution_guide(const lab_evolution *evolution);
 int64_t lab_evolution_evaluations(const lab_evolution *evolution);
 
 /* lab_evolution_member() returns the @place-th best individual of an island, or NULL past the last.

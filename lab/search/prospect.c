@@ -25,11 +25,6 @@ const char *lab_fact_name(lab_fact fact)
     return fact < LAB_FACTS ? facts[fact].name : "unknown";
 }
 
-bool lab_fact_more(lab_fact fact)
-{
-    return facts[fact].more;
-}
-
 lab_prospect lab_prospect_unknown(void)
 {
     lab_prospect none;

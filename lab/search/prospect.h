@@ -25,9 +25,6 @@ typedef enum lab_fact {
 /* lab_fact_name() returns "registers", "spills", "smem", "blocks" or "warps". */
 const char *lab_fact_name(lab_fact fact);
 
-/* lab_fact_more() says whether more of it is the better. */
-bool lab_fact_more(lab_fact fact);
-
 typedef struct lab_prospect {
     int64_t value[LAB_FACTS]; /* -1: not known */
 } lab_prospect;
