@@ -57,12 +57,12 @@ static cli_exit inspect_kernel(compilation *work, const char *name)
 {
     heed_cuda_facts facts;
     heed_status status = heed_cuda_facts_find(name, work->problem, work->arch, &facts);
-    if (status == HEED_ERR_UNSUPPORTED && !work->named)
+    if (!work->named && (status == HEED_ERR_UNSUPPORTED || (status == HEED_OK && facts.unworthy)))
         return CLI_OK;
     return status == HEED_OK ? compile(work, &facts) : cli_fail(status, work->spec);
 }
 
-/* All the configs of the @index-th kernel that are legal. */
+/* All the configs of the @index-th kernel that planning would look at. */
 static cli_exit inspect_configs(compilation *work, size_t index)
 {
     char name[HEED_NAME_SIZE];

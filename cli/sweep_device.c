@@ -272,25 +272,43 @@ static heed_status evaluate(void *data, const lab_point *point, int shape, int e
     return status == HEED_OK ? keep(run, index, shape, effort, result) : status;
 }
 
-/* Of what the host half of a kernel says without compiling: is the config legal everywhere? */
+/* Why planning would not look at the config of @plan; NULL: it would. */
+static const char *unworthy(const heed_plan *plan)
+{
+    heed_candidate candidate;
+    for (size_t i = 0; heed_plan_candidate(plan, i, &candidate) == HEED_OK; i++)
+        if (candidate.chosen)
+            return candidate.rejected;
+    return NULL;
+}
+
+/* Of what the host half of a kernel says without compiling: is the config legal and worthwhile for
+ * @problem? If not, @why says why not. */
+static bool considers(const sweep_run *run, const heed_problem *problem, const char *name,
+                      char why[LAB_WHY_SIZE])
+{
+    heed_cuda_facts facts;
+    heed_plan *plan = NULL;
+    heed_status status = run->arch ? heed_cuda_facts_find(name, problem, run->arch, &facts)
+                                   : heed_plan_create_named(&plan, run->context, problem, name);
+    const char *reason = status != HEED_OK ? heed_message()
+                         : run->arch       ? facts.unworthy
+                                           : unworthy(plan);
+    snprintf(why, LAB_WHY_SIZE, "%s", reason ? reason : "");
+    heed_plan_destroy(plan);
+    return !reason;
+}
+
 static bool refuse(void *data, const lab_point *point, char why[LAB_WHY_SIZE])
 {
     const sweep_run *run = data;
     char name[HEED_NAME_SIZE];
     lab_error error = { "" };
     heed_status status = lab_space_name(&run->space, point, run->kernel, name, &error);
-    for (size_t i = 0; i < run->problems.count && status == HEED_OK; i++) {
-        heed_cuda_facts facts;
-        heed_plan *plan = NULL;
-        if (run->arch)
-            status = heed_cuda_facts_find(name, &run->problems.items[i], run->arch, &facts);
-        else
-            status = heed_plan_create_named(&plan, run->context, &run->problems.items[i], name);
-        heed_plan_destroy(plan);
-        if (status != HEED_OK)
-            snprintf(error.text, sizeof error.text, "%s", heed_message());
-    }
     snprintf(why, LAB_WHY_SIZE, "%s", error.text);
+    for (size_t i = 0; i < run->problems.count && status == HEED_OK; i++)
+        if (!considers(run, &run->problems.items[i], name, why))
+            return true;
     return status != HEED_OK;
 }
 

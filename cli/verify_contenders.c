@@ -170,6 +170,8 @@ static bool add_kernel(verify_contenders *list, const lab_contender *place, cons
 {
     char name[HEED_NAME_SIZE];
     size_t index = 0;
+    lab_contender all = *place;
+    all.worthwhile = true;
     if (!configs || strstr(kernel, "__"))
         return add_contender(list, place, kernel);
     while (heed_kernel_name(index) && strcmp(heed_kernel_name(index), kernel) != 0)
@@ -177,7 +179,7 @@ static bool add_kernel(verify_contenders *list, const lab_contender *place, cons
     bool room = true;
     for (size_t c = 0; c < cli_config_count(index) && room; c++)
         room = heed_kernel_config(index, c, name, sizeof name) == HEED_OK &&
-               add_contender(list, place, name);
+               add_contender(list, &all, name);
     return room;
 }
 

@@ -401,7 +401,9 @@ HEED_API int heed_plan_deterministic(const heed_plan *plan);
  * known. */
 typedef struct heed_candidate {
     const char *name;     /* kernel and config */
-    const char *rejected; /* why it cannot run the problem here, or NULL if it can */
+    const char *rejected; /* why it cannot run the problem here, or, after "not worthwhile: ", why
+                             the planner would not choose it; else NULL. The config that a plan was
+                             asked for by name may be chosen and not worthwhile */
     double predicted;     /* by the cost model */
     double measured;      /* by HEED_MEASURE or HEED_PATIENT */
     int chosen;           /* 1 for the candidate that the plan executes */

@@ -65,6 +65,12 @@ struct heed_config {
     int value[HEED_KNOBS_MAX];
 };
 
+/* A question about a config for a normalized problem. If the answer is no, *why becomes a text that
+ * is static. */
+typedef bool heed_config_test(const heed_kernel *kernel, const heed_problem *problem,
+                              const heed_machine *machine, const heed_config *config,
+                              const char **why);
+
 /* The parts that all the instantiations of one algorithm share. Problems given to these functions
  * are normalized. */
 typedef struct heed_algorithm {
@@ -75,10 +81,13 @@ typedef struct heed_algorithm {
     void (*config_at)(int index, heed_config *config);
     int config_count;
 
-    /* Is this config worth having for the problem on the machine? If not, *why says which limit it
-     * breaks. */
-    bool (*legal)(const heed_kernel *kernel, const heed_problem *problem,
-                  const heed_machine *machine, const heed_config *config, const char **why);
+    /* Can this config run the problem on the machine, and rightly? If not, *why says which limit it
+     * breaks. NULL: every config can. */
+    heed_config_test *legal;
+
+    /* Is a legal config one that planning should look at? If not, *why says so, after "not
+     * worthwhile: "; it can still be asked for by name. NULL: every one is. */
+    heed_config_test *worthwhile;
 
     /* Predicted seconds of one execution. */
     double (*cost)(const heed_kernel *kernel, const heed_problem *problem,

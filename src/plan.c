@@ -27,6 +27,27 @@ const char *heed_plan_reject(const heed_kernel *kernel, const heed_problem *prob
     return NULL;
 }
 
+bool heed_plan_legal(const heed_kernel *kernel, const heed_problem *problem,
+                     const heed_machine *machine, const heed_config *config, const char **why)
+{
+    heed_config_test *legal = kernel->algorithm->legal;
+    return !legal || legal(kernel, problem, machine, config, why);
+}
+
+bool heed_plan_worthwhile(const heed_kernel *kernel, const heed_problem *problem,
+                          const heed_machine *machine, const heed_config *config, const char **why)
+{
+    heed_config_test *worthwhile = kernel->algorithm->worthwhile;
+    return !worthwhile || worthwhile(kernel, problem, machine, config, why);
+}
+
+bool heed_plan_considers(const heed_kernel *kernel, const heed_problem *problem,
+                         const heed_machine *machine, const heed_config *config, const char **why)
+{
+    return heed_plan_legal(kernel, problem, machine, config, why) &&
+           heed_plan_worthwhile(kernel, problem, machine, config, why);
+}
+
 heed_config heed_plan_best_config(const heed_kernel *kernel, const heed_problem *problem,
                                   const heed_machine *machine, double *seconds, const char **why)
 {
@@ -35,7 +56,7 @@ heed_config heed_plan_best_config(const heed_kernel *kernel, const heed_problem 
     for (int i = 0; i < heed_config_count(kernel->algorithm); i++) {
         heed_config config;
         heed_config_at(kernel->algorithm, i, &config);
-        if (!kernel->algorithm->legal(kernel, problem, machine, &config, why))
+        if (!heed_plan_considers(kernel, problem, machine, &config, why))
             continue;
         double cost = kernel->algorithm->cost(kernel, problem, machine, &config);
         if (cost < *seconds) {
@@ -148,8 +169,10 @@ static heed_status apply_config(heed_considered *candidate, const heed_plan *pla
     if (!heed_config_parse(kernel->algorithm, text, &config))
         return heed_fail(HEED_ERR_INVALID, "%s has no config \"%.40s\"; its default is %s",
                          kernel->name, text, candidate->name);
-    if (!kernel->algorithm->legal(kernel, &plan->problem, machine, &config, &why))
+    if (!heed_plan_legal(kernel, &plan->problem, machine, &config, &why))
         return heed_fail(HEED_ERR_UNSUPPORTED, "config \"%s\" of %s: %s", text, kernel->name, why);
+    bool worthwhile = heed_plan_worthwhile(kernel, &plan->problem, machine, &config, &why);
+    candidate->rejected = worthwhile ? NULL : why;
     candidate->config = config;
     candidate->predicted = kernel->algorithm->cost(kernel, &plan->problem, machine, &config);
     name_candidate(candidate);
@@ -166,8 +189,11 @@ static heed_status choose_named(heed_plan *plan, const char *name)
     heed_considered *candidate = plan->candidates;
     while (candidate->kernel != kernel)
         candidate++;
-    if (candidate->rejected)
-        return heed_fail(HEED_ERR_UNSUPPORTED, "%s: %s", kernel->name, candidate->rejected);
+    const char *why = candidate->rejected;
+    if (config) /* any one that is legal will do */
+        why = heed_plan_reject(kernel, &plan->problem, &plan->context->machine);
+    if (why)
+        return heed_fail(HEED_ERR_UNSUPPORTED, "%s: %s", kernel->name, why);
     heed_status status = config ? apply_config(candidate, plan, config) : HEED_OK;
     return status == HEED_OK ? choose(plan, candidate) : status;
 }

@@ -11,7 +11,8 @@ typedef struct heed_considered {
     const heed_kernel *kernel;
     heed_config config;
     char name[HEED_NAME_SIZE]; /* kernel and config; of a rejected kernel the name alone */
-    const char *rejected;      /* static text, or NULL */
+    const char *rejected;      /* static text: why it cannot be chosen, or of the one that is chosen
+                                  by name, why planning would not choose it; or NULL */
     double predicted;
     double measured;
     bool chosen;
@@ -21,8 +22,11 @@ typedef struct heed_considered {
 const char *heed_plan_reject(const heed_kernel *kernel, const heed_problem *problem,
                              const heed_machine *machine);
 
-/* The config of @kernel that the cost model likes best; *@seconds is its prediction, infinite if
- * none is legal: then *@why says what the last one breaks. */
+/* Is @config legal, is a legal one worthwhile, and is it both? If not, *@why says why. */
+heed_config_test heed_plan_legal, heed_plan_worthwhile, heed_plan_considers;
+
+/* The config of @kernel that the cost model likes best of those that are legal and worthwhile;
+ * *@seconds is its prediction, infinite if there is none: then *@why says why not the last one. */
 heed_config heed_plan_best_config(const heed_kernel *kernel, const heed_problem *problem,
                                   const heed_machine *machine, double *seconds, const char **why);
 

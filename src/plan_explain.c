@@ -52,7 +52,8 @@ size_t heed_plan_explain(const heed_plan *plan, char *text, size_t size)
         add_time(&out, "predicted", candidate->predicted);
         add_time(&out, "measured", candidate->measured);
         if (candidate->rejected)
-            heed_text_add(&out, "  rejected: %s", candidate->rejected);
+            heed_text_add(&out, "  %s: %s", candidate->chosen ? "by name" : "rejected",
+                          candidate->rejected);
         heed_text_add(&out, "\n");
     }
     return out.length;

@@ -195,7 +195,7 @@ static heed_status search_configs(bench *b, const heed_plan *plan, heed_consider
         const char *why;
         double seconds;
         heed_config_at(kernel->algorithm, i, &config);
-        if (!kernel->algorithm->legal(kernel, &plan->problem, machine, &config, &why))
+        if (!heed_plan_considers(kernel, &plan->problem, machine, &config, &why))
             continue;
         status = measure(b, kernel, &config, &seconds);
         if (status == HEED_OK && seconds < candidate->measured) {

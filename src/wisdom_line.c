@@ -36,7 +36,7 @@ heed_status heed_wisdom_learn(heed_context *context, const heed_problem *problem
     if (!(seconds > 0) || isinf(seconds))
         return heed_fail(HEED_ERR_INVALID, "seconds is %g; it must be a number above 0", seconds);
     why = heed_plan_reject(known, &normal, &context->machine);
-    if (why || !known->algorithm->legal(known, &normal, &context->machine, &config, &why))
+    if (why || !heed_plan_legal(known, &normal, &context->machine, &config, &why))
         return heed_fail(HEED_ERR_UNSUPPORTED, "%s %s", kernel, why);
     heed_choice choice = { .seconds = seconds, .effort = HEED_PATIENT };
     snprintf(choice.name, sizeof choice.name, "%s", kernel);

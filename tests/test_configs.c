@@ -74,14 +74,14 @@ static bool equal_code(const heed_cuda_facts *a, const heed_cuda_facts *b)
 }
 
 /* Adds the code of @name, a kernel with its config, unless it is the same as another config's.
- * Returns false if it cannot do the problem. */
+ * Returns false if it cannot do the problem, or planning would not choose it. */
 static bool add_item(const char *name, const char *spec, int arch)
 {
     heed_problem problem;
     heed_cuda_facts facts;
     assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
     heed_status status = heed_cuda_facts_find(name, &problem, arch, &facts);
-    if (status == HEED_ERR_UNSUPPORTED)
+    if (status == HEED_ERR_UNSUPPORTED || (status == HEED_OK && facts.unworthy))
         return false;
     if (status != HEED_OK)
         fail_msg("%s: %s", name, heed_message());

@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,51 @@ static void test_split_keys(void **state)
                  (size_t)args.heads * args.splits.value * args.rows * sizeof(float);
     assert_int_equal(end, heed_plan_workspace_size(t.plan));
     trial_end(&t);
+}
+
+/* The only candidate of @plan that it executes. */
+static heed_candidate chosen_of(const heed_plan *plan)
+{
+    heed_candidate candidate = { .chosen = 0 };
+    for (size_t i = 0; heed_plan_candidate(plan, i, &candidate) == HEED_OK && !candidate.chosen;)
+        i++;
+    return candidate;
+}
+
+/* Keys can be split where there are blocks enough, if that is asked for; test_emulated_kernels has
+ * results of such launches, and of more splits than tiles. A config that cannot compute right is
+ * refused. */
+static void test_not_worthwhile_by_name(void **state)
+{
+    static const struct {
+        const char *spec, *config, *why; /* in front of @why stands "not worthwhile: " */
+        bool runs;
+    } cases[] = {
+        { "b2 h4 s1024 d64 f16", "m64n64w4k1s2q2o1b3p1l1a1", NULL, true },
+        { "b8 h32 s1024 d64 f16", "m64n64w4k1s2q2o1b3p4l1a1", "enough blocks", true },
+        { "b2 h4 s100 d64 f16", "m64n64w4k1s2q2o1b3p64l1a1", "more splits", true },
+        { "b2 h4 s1024 d128 f16", "m128n48w4k1s2q1o1b2p1l1a1", "spills registers", true },
+        { "b2 h4 s1024 d128 f16", "m32n64w2k2s3q2o1b2p1l1a1", "is for other head dims", true },
+        { "b2 h4 s1024 d64 f16", "m64n64w4k1s2q2o1b3p1l1a2", "acc=f16", false },
+        { "b2 h4 s1024 d256 f16", "m128n128w8k1s4q1o1b1p1l1a1", "shared memory", false },
+    };
+    heed_context *context = scene_open("cuda");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        heed_plan *plan = NULL;
+        char name[HEED_NAME_SIZE];
+        heed_problem problem = trial_problem(cases[i].spec);
+        snprintf(name, sizeof name, "fwd_16bit_sm80_mma__%s", cases[i].config);
+        heed_status status = heed_plan_create_named(&plan, context, &problem, name);
+        assert_int_equal(status, cases[i].runs ? HEED_OK : HEED_ERR_UNSUPPORTED);
+        const char *why = cases[i].runs ? chosen_of(plan).rejected : heed_message();
+        if (!cases[i].why)
+            assert_null(why);
+        else if (!strstr(why, cases[i].why) ||
+                 cases[i].runs != (strncmp(why, "not worthwhile: ", 16) == 0))
+            fail_msg("%s for %s: %s", name, cases[i].spec, why);
+        heed_plan_destroy(plan);
+    }
+    heed_context_destroy(context);
 }
 
 /* From compute capability 9.0 on a launch may begin before the one ahead of it has ended. */
@@ -305,6 +351,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_one_launch, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_lengths_share_code, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_split_keys, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_not_worthwhile_by_name, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_overlap, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_counters_of_workspaces, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_counters_among_threads, scene_reset, scene_check),

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,6 +173,92 @@ static void test_every_config(void **state)
     heed_context_destroy(context);
 }
 
+/* Buffers for a problem of few elements, with Q, K and V drawn by position. */
+#define ELEMENTS 60000
+
+typedef struct tensors {
+    float q[ELEMENTS], k[ELEMENTS], v[ELEMENTS], o[ELEMENTS];
+} tensors;
+
+static void draw(tensors *all)
+{
+    for (int i = 0; i < ELEMENTS; i++) {
+        all->q[i] = (float)(i * 37 % 101) / 50 - 1;
+        all->k[i] = (float)(i * 53 % 103) / 51 - 1;
+        all->v[i] = (float)(i * 71 % 107) / 53 - 1;
+    }
+}
+
+static void execute(const heed_plan *plan, tensors *all)
+{
+    size_t size = heed_plan_workspace_size(plan);
+    void *workspace = size ? aligned_alloc(HEED_ALIGNMENT, size) : NULL;
+    const heed_buffers buffers = { .q = all->q,
+                                   .k = all->k,
+                                   .v = all->v,
+                                   .o = all->o,
+                                   .workspace = workspace,
+                                   .workspace_size = size };
+    assert_true(!size || workspace);
+    memset(all->o, 0xff, sizeof all->o);
+    assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
+    free(workspace);
+}
+
+/* Counts in *@unworthy the configs that planning would not choose; all must come near @right. */
+static void expect_right(heed_context *context, const char *spec, const float *right,
+                         size_t outputs, tensors *all, int *unworthy)
+{
+    char name[HEED_NAME_SIZE], text[8192];
+    heed_problem problem = parse(spec);
+    for (size_t i = 0; heed_kernel_name(i); i++)
+        for (size_t j = 0; heed_kernel_config(i, j, name, sizeof name) == HEED_OK; j++) {
+            heed_plan *plan = NULL;
+            if (heed_plan_create_named(&plan, context, &problem, name) != HEED_OK) {
+                assert_null(strstr(heed_message(), "worthwhile"));
+                continue;
+            }
+            heed_candidate chosen = chosen_of(plan);
+            bool slow = chosen.rejected && strncmp(chosen.rejected, "not worthwhile: ", 16) == 0;
+            *unworthy += slow;
+            assert_true(slow || !chosen.rejected);
+            heed_plan_explain(plan, text, sizeof text);
+            assert_true((strstr(text, "by name: not worthwhile: ") != NULL) == slow);
+            execute(plan, all);
+            for (size_t e = 0; e < outputs; e++)
+                if (!(fabsf(all->o[e] - right[e]) < 1e-5f))
+                    fail_msg("%s for %s: element %zu is %g, not %g", name, spec, e,
+                             (double)all->o[e], (double)right[e]);
+            heed_plan_destroy(plan);
+        }
+}
+
+/* A config that planning would not choose runs if it is asked for by name, and computes right: keys
+ * split though there are blocks enough, or into more parts than there are tiles. */
+static void test_not_worthwhile_but_right(void **state)
+{
+    static const char *const all_specs[] = { "b2 h3 s300/150 d16 f32", "b1 h2 s9/1 d16 f32",
+                                             "b1 h4/2 s40/700 d8/16 f32 causal=br" };
+    static tensors all, right;
+    heed_context *context = make_context(NULL, 1);
+    for (size_t i = 0; i < COUNT(all_specs); i++) {
+        heed_problem problem = parse(all_specs[i]);
+        heed_plan *plan = NULL;
+        int unworthy = 0;
+        draw(&all);
+        draw(&right);
+        assert_int_equal(heed_plan_create_named(&plan, context, &problem, "fwd_any_scalar_row__s1"),
+                         HEED_OK);
+        execute(plan, &right);
+        heed_plan_destroy(plan);
+        expect_right(context, all_specs[i], right.o,
+                     (size_t)(problem.batch * problem.heads_q * problem.seq_q * problem.dim_v),
+                     &all, &unworthy);
+        assert_true(unworthy > 0);
+    }
+    heed_context_destroy(context);
+}
+
 /* -------------------------------------------------------------------------- */
 /* Measuring and wisdom                                                       */
 /* -------------------------------------------------------------------------- */
@@ -242,7 +330,7 @@ static void test_too_large_to_measure(void **state)
 
 #define MIB ((size_t)1 << 20)
 
-/* Largest workspace of any kernel in any config. */
+/* Largest workspace of any kernel in any config that planning may choose. */
 static size_t largest_workspace(heed_context *context, const char *spec)
 {
     heed_problem problem = parse(spec);
@@ -254,7 +342,7 @@ static size_t largest_workspace(heed_context *context, const char *spec)
             if (heed_plan_create_named(&plan, context, &problem, name) != HEED_OK)
                 continue;
             size_t size = heed_plan_workspace_size(plan);
-            largest = size > largest ? size : largest;
+            largest = !chosen_of(plan).rejected && size > largest ? size : largest;
             heed_plan_destroy(plan);
         }
     }
@@ -317,6 +405,7 @@ int main(void)
         cmocka_unit_test(test_problem_is_copied),
         cmocka_unit_test(test_configs_differ),
         cmocka_unit_test(test_every_config),
+        cmocka_unit_test(test_not_worthwhile_but_right),
         cmocka_unit_test(test_measure),
         cmocka_unit_test(test_patient),
         cmocka_unit_test(test_too_large_to_measure),

@@ -100,13 +100,6 @@ static heed_status loses_late(const heed_plan *plan, const heed_buffers *buffers
     return HEED_OK;
 }
 
-static bool toy_legal(const heed_kernel *kernel, const heed_problem *problem,
-                      const heed_machine *machine, const heed_config *config, const char **why)
-{
-    (void)kernel, (void)problem, (void)machine, (void)config, (void)why;
-    return true;
-}
-
 static double toy_cost(const heed_kernel *kernel, const heed_problem *problem,
                        const heed_machine *machine, const heed_config *config)
 {
@@ -121,10 +114,10 @@ static size_t toy_workspace(const heed_kernel *kernel, const heed_problem *probl
     return 100;
 }
 
-#define TOY(function)                                                         \
-    {                                                                         \
-        .knobs = { { 'x', { 1, 0 } } }, .legal = toy_legal, .cost = toy_cost, \
-        .workspace = toy_workspace, .execute = (function)                     \
+#define TOY(function)                                                                 \
+    {                                                                                 \
+        .knobs = { { 'x', { 1, 0 } } }, .cost = toy_cost, .workspace = toy_workspace, \
+        .execute = (function)                                                         \
     }
 
 static const heed_algorithm algorithms[] = { TOY(honest),   TOY(writes_to_k),   TOY(past_o),

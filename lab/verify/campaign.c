@@ -97,6 +97,7 @@ static bool plan_subject(campaign_state *state, size_t index, lab_planned *plann
     }
     *planned = (lab_planned){ .context = place->context,
                               .kernel = state->campaign->contenders[index].kernel,
+                              .worthwhile = state->campaign->contenders[index].worthwhile,
                               .mirror = place->mirrored ? &place->mirror : NULL };
     *subject = lab_planned_subject(planned);
     return true;

@@ -15,6 +15,7 @@
 typedef struct lab_contender {
     const char *cpu;    /* as in heed_options */
     const char *kernel; /* NULL: what the planner chooses */
+    bool worthwhile;    /* see lab_planned */
     int threads;        /* as in heed_options */
     const char *device; /* as in heed_options, but NULL is the CPU */
     const lab_subject

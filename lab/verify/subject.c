@@ -8,14 +8,14 @@
 
 #include "src/device.h"
 
-/* The time that the cost model predicts for the chosen kernel. */
-static double predicted(const heed_plan *plan)
+/* Of the kernel that the plan executes, as the planner sees it. */
+static heed_candidate chosen(const heed_plan *plan)
 {
     heed_candidate candidate;
     for (size_t i = 0; heed_plan_candidate(plan, i, &candidate) == HEED_OK; i++)
         if (candidate.chosen)
-            return candidate.predicted;
-    return -1;
+            return candidate;
+    return (heed_candidate){ .predicted = -1 };
 }
 
 static bool same_problem(const heed_problem *a, const heed_problem *b)
@@ -50,8 +50,8 @@ static heed_status prepare(void *data, const heed_problem *problem, lab_needs *n
     snprintf(needs->name, sizeof needs->name, "%s", heed_plan_name(planned->plan));
     needs->workspace_size = heed_plan_workspace_size(planned->plan);
     needs->deterministic = heed_plan_deterministic(planned->plan);
-    needs->seconds = predicted(planned->plan);
-    return HEED_OK;
+    needs->seconds = chosen(planned->plan).predicted;
+    return planned->worthwhile && chosen(planned->plan).rejected ? HEED_ERR_UNSUPPORTED : HEED_OK;
 }
 
 static heed_status run(void *data, const heed_buffers *buffers)

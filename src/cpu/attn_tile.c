@@ -61,7 +61,7 @@ const heed_algorithm heed_algorithm_tile = {
     .knobs = { { 'm', { 128, 32, 64, 96, 192, 256, 512 } },
                { 'n', { 128, 64, 256 } },
                { 's', { 1, 2, 4, 8, 16 } } },
-    .legal = heed_cpu_legal,
+    .worthwhile = heed_cpu_worthwhile,
     .cost = heed_cpu_cost,
     .workspace = heed_cpu_workspace,
     .execute = heed_cpu_execute,

@@ -31,23 +31,21 @@ static size_t scratch_of(const heed_kernel *kernel, const heed_problem *problem,
     return code->scratch(code, problem, cut);
 }
 
-bool heed_cpu_legal(const heed_kernel *kernel, const heed_problem *problem,
-                    const heed_machine *machine, const heed_config *config, const char **why)
+bool heed_cpu_worthwhile(const heed_kernel *kernel, const heed_problem *problem,
+                         const heed_machine *machine, const heed_config *config, const char **why)
 {
     heed_cut cut = cut_of(kernel, config);
     heed_job job;
     if (cut.splits == 1)
         return true;
     heed_job_init(&job, problem, &cut);
-    if (cut.splits > heed_div_up(problem->seq_k, cut.key_tile)) {
-        *why = "more splits than key tiles";
-        return false;
-    }
-    if (heed_job_tasks(&job) / cut.splits >= BUSY_TASKS * (int64_t)machine->threads) {
-        *why = "enough blocks without splitting keys";
-        return false;
-    }
-    return true;
+    if (cut.splits > heed_div_up(problem->seq_k, cut.key_tile))
+        *why = "not worthwhile: more splits than key tiles";
+    else if (heed_job_tasks(&job) / cut.splits >= BUSY_TASKS * (int64_t)machine->threads)
+        *why = "not worthwhile: enough blocks without splitting keys";
+    else
+        return true;
+    return false;
 }
 
 double heed_cpu_cost(const heed_kernel *kernel, const heed_problem *problem,

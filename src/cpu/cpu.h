@@ -187,8 +187,7 @@ static inline bool heed_cpu_mispredicts(const void *x)
 }
 
 /* backend.c: the functions of heed_algorithm, for every CPU kernel. */
-bool heed_cpu_legal(const heed_kernel *kernel, const heed_problem *problem,
-                    const heed_machine *machine, const heed_config *config, const char **why);
+heed_config_test heed_cpu_worthwhile;
 double heed_cpu_cost(const heed_kernel *kernel, const heed_problem *problem,
                      const heed_machine *machine, const heed_config *config);
 size_t heed_cpu_workspace(const heed_kernel *kernel, const heed_problem *problem,

@@ -123,7 +123,7 @@ static bool for_other_dims(const heed_problem *problem, const int *v)
     return listed;
 }
 
-/* Does the config make sense for the problem on any device? */
+/* Has the kernel code for this config and problem, on any device? */
 static const char *misfit(const heed_problem *problem, const int *v)
 {
     int rows = v[M] / v[W];
@@ -133,14 +133,10 @@ static const char *misfit(const heed_problem *problem, const int *v)
         return "a warp takes 16 or 32 rows";
     if (heed_mma_threads(v) > THREADS_MAX || v[K] > BARRIERS)
         return "too many warps for a block";
-    if (v[P] > heed_div_up(problem->seq_k, v[N]))
-        return "more splits than key tiles";
     if (v[A] == 2 && problem->accumulate != HEED_ACC_F16)
         return "sums in half precision need acc=f16";
     if (v[A] == 2 && v[O] != 1)
         return "sums in half precision are for order 1";
-    if (for_other_dims(problem, v))
-        return "is for other head dims";
     return NULL;
 }
 
@@ -153,21 +149,11 @@ static bool spills(const heed_problem *problem, const heed_gpu *gpu, const int *
            gpu->arch >= 90;
 }
 
-static const char *too_large(const heed_problem *problem, const heed_gpu *gpu, const int *v)
+/* Registers that a thread can have where @blocks blocks share a multiprocessor's. */
+static int registers_there(const heed_gpu *gpu, const int *v, int blocks)
 {
-    int threads = heed_mma_threads(v);
-    int share = gpu->registers / (threads * (heed_mma_cap(v) ? 1 : v[B])) / 8 * 8;
-    int most = share < 255 ? share : 255;
-    if (heed_mma_smem(problem, v) > gpu->smem_block)
-        return "needs more shared memory than a block can have";
-    if (heed_mma_cap(v) > most)
-        return "its cap on registers is more than its block can have";
-    if (!heed_mma_cap(v) &&
-        heed_mma_registers(problem, v) > most) /* who sets a cap wants to see the spills */
-        return "needs more registers than its blocks leave it";
-    if (spills(problem, gpu, v))
-        return "spills registers there";
-    return NULL;
+    int share = gpu->registers / (heed_mma_threads(v) * blocks) / 8 * 8;
+    return share < 255 ? share : 255;
 }
 
 /* Are there blocks enough without splitting keys? */
@@ -181,14 +167,37 @@ static bool busy(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 static bool legal(const heed_kernel *kernel, const heed_problem *problem,
                   const heed_machine *machine, const heed_config *config, const char **why)
 {
+    const heed_gpu *gpu = machine->gpu;
     const int *v = config->value;
     (void)kernel;
     *why = misfit(problem, v);
-    if (!*why)
-        *why = too_large(problem, machine->gpu, v);
-    if (!*why && v[P] > 1 && busy(problem, machine->gpu, v))
-        *why = "enough blocks without splitting keys";
+    if (!*why && heed_mma_smem(problem, v) > gpu->smem_block)
+        *why = "needs more shared memory than a block can have";
+    if (!*why && heed_mma_cap(v) > registers_there(gpu, v, 1))
+        *why = "its cap on registers is more than its block can have";
     return !*why && heed_cuda_fits(problem, v[M], v[P], why);
+}
+
+/* Without a cap, the compiler spills what the blocks leave no room for; who sets a cap wants to see
+ * the spills. */
+static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
+                       const heed_machine *machine, const heed_config *config, const char **why)
+{
+    const heed_gpu *gpu = machine->gpu;
+    const int *v = config->value;
+    (void)kernel;
+    *why = NULL;
+    if (v[P] > heed_div_up(problem->seq_k, v[N]))
+        *why = "not worthwhile: more splits than key tiles";
+    else if (for_other_dims(problem, v))
+        *why = "not worthwhile: is for other head dims";
+    else if (!heed_mma_cap(v) && heed_mma_registers(problem, v) > registers_there(gpu, v, v[B]))
+        *why = "not worthwhile: needs more registers than its blocks leave it";
+    else if (spills(problem, gpu, v))
+        *why = "not worthwhile: spills registers there";
+    else if (v[P] > 1 && busy(problem, gpu, v))
+        *why = "not worthwhile: enough blocks without splitting keys";
+    return !*why;
 }
 
 /* ---- Code ---- */
@@ -242,6 +251,7 @@ const heed_algorithm heed_algorithm_cuda_mma = {
     .config_at = config_at,
     .config_count = TABLE * SPLITS,
     .legal = legal,
+    .worthwhile = worthwhile,
     .cost = heed_mma_cost,
     .workspace = heed_cuda_workspace,
     .prepare = heed_cuda_prepare,

@@ -191,6 +191,7 @@ static bool spills(const heed_problem *problem, const int *v)
     return v[N] > 64 && widest && masked;
 }
 
+/* Has the kernel code for this config and problem? */
 static const char *unfit_config(const heed_problem *problem, const int *v)
 {
     if (consumers_of(v) > CONSUMERS_MAX)
@@ -207,13 +208,23 @@ static const char *unfit_config(const heed_problem *problem, const int *v)
         return "two blocks fit where each has two warpgroups that compute";
     if (v[G] == 4 && v[R] > 1)
         return "two blocks share an item of one row group";
-    if (for_other_dims(problem, v))
-        return "is for other head dims";
-    if (registers_of(problem, v) > registers_there(problem, v))
-        return "needs more registers than its warpgroups leave it";
-    if (spills(problem, v))
-        return "spills registers";
     return NULL;
+}
+
+static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
+                       const heed_machine *machine, const heed_config *config, const char **why)
+{
+    const int *v = config->value;
+    (void)kernel;
+    (void)machine;
+    *why = NULL;
+    if (for_other_dims(problem, v))
+        *why = "not worthwhile: is for other head dims";
+    else if (registers_of(problem, v) > registers_there(problem, v))
+        *why = "not worthwhile: needs more registers than its warpgroups leave it";
+    else if (spills(problem, v))
+        *why = "not worthwhile: spills registers";
+    return !*why;
 }
 
 static bool legal(const heed_kernel *kernel, const heed_problem *problem,
@@ -279,6 +290,7 @@ const heed_algorithm heed_algorithm_cuda_wgmma = {
     .config_at = config_at,
     .config_count = TABLE,
     .legal = legal,
+    .worthwhile = worthwhile,
     .cost = heed_wgmma_cost,
     .workspace = heed_cuda_workspace,
     .prepare = heed_cuda_prepare,

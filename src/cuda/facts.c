@@ -15,7 +15,7 @@ static heed_status choose_config(const heed_kernel *kernel, const char *text,
                                  const heed_problem *problem, const heed_machine *machine,
                                  heed_config *config, double *seconds)
 {
-    const char *why = "no config is legal";
+    const char *why = "it has no configs";
     if (!text) {
         *config = heed_plan_best_config(kernel, problem, machine, seconds, &why);
         return isinf(*seconds) ? heed_fail(HEED_ERR_UNSUPPORTED, "%s: %s", kernel->name, why)
@@ -23,7 +23,7 @@ static heed_status choose_config(const heed_kernel *kernel, const char *text,
     }
     if (!heed_config_parse(kernel->algorithm, text, config))
         return heed_fail(HEED_ERR_INVALID, "%s has no config \"%.40s\"", kernel->name, text);
-    if (!kernel->algorithm->legal(kernel, problem, machine, config, &why))
+    if (!heed_plan_legal(kernel, problem, machine, config, &why))
         return heed_fail(HEED_ERR_UNSUPPORTED, "config \"%s\" of %s: %s", text, kernel->name, why);
     *seconds = kernel->algorithm->cost(kernel, problem, machine, config);
     return HEED_OK;
@@ -60,6 +60,9 @@ heed_status heed_cuda_facts_for(const char *name, const heed_problem *problem, c
     if (status != HEED_OK)
         return status;
     *facts = (heed_cuda_facts){ .seconds = seconds, .roofline = heed_gpu_roofline(gpu, &normal) };
+    const char *why;
+    if (!heed_plan_worthwhile(kernel, &normal, &machine, &config, &why))
+        facts->unworthy = why;
     memcpy(facts->device, gpu->name, sizeof facts->device);
     heed_config_print(kernel, &config, facts->name, sizeof facts->name);
     return heed_cuda_facts_of(kernel, &normal, &machine, &config, facts);

@@ -15,6 +15,7 @@ struct heed_cuda_facts {
     double seconds;            /* predicted, on the best known device; so does it with the rest */
     double roofline;           /* seconds that it cannot go below there, see gpu.h */
     char device[64];           /* its name */
+    const char *unworthy;      /* why planning would not choose the config there; NULL: it could */
     const char *source;        /* name of an embedded source */
     heed_define defines[HEED_DEFINES_MAX];
     int define_count;
