@@ -136,8 +136,11 @@ static void head_task(void *data, int64_t index, int thread)
     widen(p->type, self->tensors->q, index * p->seq_q * p->dim_qk, p->seq_q * p->dim_qk, q);
     widen(p->type, self->tensors->k, kv * p->seq_k * p->dim_qk, p->seq_k * p->dim_qk, k);
     widen(p->type, self->tensors->v, kv * p->seq_k * p->dim_v, p->seq_k * p->dim_v, v);
-    for (int64_t i = 0; i < p->seq_q; i++)
-        attend(p, peer_visible(p, i), q + i * p->dim_qk, k, v, scores, o + i * p->dim_v);
+    for (int64_t i = 0; i < p->seq_q; i++) {
+        peer_range seen = peer_visible(p, i);
+        attend(p, seen.end - seen.begin, q + i * p->dim_qk, k + seen.begin * p->dim_qk,
+               v + seen.begin * p->dim_v, scores, o + i * p->dim_v);
+    }
     narrow(p->type, o, p->seq_q * p->dim_v, self->tensors->o, index * p->seq_q * p->dim_v);
 }
 

@@ -52,14 +52,15 @@ static softmax_row *best_softmax(void)
 /* The arguments of a task. */
 typedef struct tile {
     const float *q; /* its first row */
-    const float *k; /* the head */
+    const float *k; /* the first key that it sees */
     const float *v;
     float *o;
     float *scores;
     float *factors; /* of its rows of O */
     int64_t first;  /* query */
     int64_t rows;
-    int64_t keys; /* that its last row sees */
+    int64_t begin; /* that key */
+    int64_t keys;  /* up to and without the last one that it sees */
 } tile;
 
 /* S = scale * log2(e) * Q K^T, so that the softmax can take powers of two. */
@@ -96,10 +97,12 @@ static void combine(const blas *self, const tile *t)
 static float soften(const blas *self, const tile *t, int64_t i)
 {
     float *row = t->scores + i * t->keys;
-    int64_t keys = peer_visible(&self->problem, t->first + i);
-    float sum = keys > 0 ? self->softmax(row, keys) : 0;
+    peer_range seen = peer_visible(&self->problem, t->first + i);
+    int64_t before = seen.begin - t->begin, keys = seen.end - seen.begin;
+    float sum = keys > 0 ? self->softmax(row + before, keys) : 0;
 
-    memset(row + keys, 0, (size_t)(t->keys - keys) * sizeof *row);
+    memset(row, 0, (size_t)before * sizeof *row);
+    memset(row + before + keys, 0, (size_t)(t->keys - before - keys) * sizeof *row);
     return sum > 0 ? 1 / sum : 0;
 }
 
@@ -113,16 +116,18 @@ static tile tile_at(const blas *self, int64_t index, int thread)
     int64_t rows = p->seq_q - first < self->rows ? p->seq_q - first : self->rows;
     int64_t row = head * p->seq_q + first;
     float *scores = self->scores + thread * self->per_thread;
+    int64_t begin = peer_visible(p, first).begin;
 
     return (tile){ .q = (const float *)self->tensors->q + row * p->dim_qk,
-                   .k = (const float *)self->tensors->k + kv * p->seq_k * p->dim_qk,
-                   .v = (const float *)self->tensors->v + kv * p->seq_k * p->dim_v,
+                   .k = (const float *)self->tensors->k + (kv * p->seq_k + begin) * p->dim_qk,
+                   .v = (const float *)self->tensors->v + (kv * p->seq_k + begin) * p->dim_v,
                    .o = (float *)self->tensors->o + row * p->dim_v,
                    .scores = scores,
                    .factors = scores + self->rows * p->seq_k,
                    .first = first,
                    .rows = rows,
-                   .keys = peer_visible(p, first + rows - 1) };
+                   .begin = begin,
+                   .keys = peer_visible(p, first + rows - 1).end - begin };
 }
 
 static void tile_task(void *data, int64_t index, int thread)

@@ -54,17 +54,17 @@ void *peer_allocate(size_t count, size_t size)
     return memory;
 }
 
-int64_t peer_visible(const peer_problem *problem, int64_t i)
+peer_range peer_visible(const peer_problem *problem, int64_t i)
 {
-    int64_t end = problem->seq_k;
+    int64_t keys = problem->seq_k, begin = 0, end = keys;
 
     if (problem->mask == PEER_CAUSAL_TL)
         end = i + 1;
     if (problem->mask == PEER_CAUSAL_BR)
-        end = i + 1 + problem->seq_k - problem->seq_q;
-    if (end > problem->seq_k)
-        return problem->seq_k;
-    return end > 0 ? end : 0;
+        end = i + 1 + keys - problem->seq_q;
+    end = end < 0 ? 0 : end > keys ? keys : end;
+    begin = begin < 0 ? 0 : begin > end ? end : begin;
+    return (peer_range){ begin, end };
 }
 
 /* The index of @name in @names, or @count. */

@@ -86,8 +86,15 @@ typedef struct peer_methods {
 /* peer_main() serves requests until the end of input and returns the exit status for main(). */
 int peer_main(const peer_methods *peer);
 
-/* peer_visible() returns how many keys query @i sees: those before that number. */
-int64_t peer_visible(const peer_problem *problem, int64_t i);
+/* Keys from @begin on, up to @end and without it. */
+typedef struct peer_range {
+    int64_t begin;
+    int64_t end;
+} peer_range;
+
+/* peer_visible() returns which keys query @i sees. Neither side decreases from one query to the
+ * next. */
+peer_range peer_visible(const peer_problem *problem, int64_t i);
 
 /* peer_clock_ns() returns a monotonic time in nanoseconds. */
 int64_t peer_clock_ns(void);

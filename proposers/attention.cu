@@ -213,14 +213,14 @@ HEED_ENTRY(ROWS, 1) attend(HEED_GRID_CONSTANT const heed_cuda_args args)
     u32 first = (ptx_block_x() - head * args.blocks) * ROWS, row = first + ptx_thread();
     u32 last = first + ROWS <= args.rows ? first + ROWS - 1 : args.rows - 1;
     u32 batch = divide(head, args.heads_kv), head_kv = head - batch * args.heads_kv.value;
-    u32 end = visible_keys(&args, find_row(&args, last).query), own = 0;
+    u32 end = visible_keys(&args, find_row(&args, last).query).end, own = 0;
     i64 k = batch * args.k_stride.batch + head_kv * args.k_stride.head;
     i64 v = batch * args.v_stride.batch + head_kv * args.v_stride.head;
     row_state st;
     ptx_griddepcontrol_wait();
     if (row < args.rows) {
         begin_row(&args, &st, head, row);
-        own = visible_keys(&args, find_row(&args, row).query);
+        own = visible_keys(&args, find_row(&args, row).query).end;
     }
     for (u32 key = 0; key < end; key += KEYS) {
         u32 keys = end - key < KEYS ? end - key : KEYS;

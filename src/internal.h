@@ -159,9 +159,19 @@ typedef struct heed_text {
 void heed_text_add(heed_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 size_t heed_text_none(char *text, size_t size);
 
-/* problem.c: the first key that query @i does not see, by the mask and seq_k alone; 0 if it sees
- * none. */
-int64_t heed_problem_visible(const heed_problem *problem, int64_t i);
+/* Keys from @begin on, up to @end and without it; none if they are equal. */
+typedef struct heed_interval {
+    int64_t begin;
+    int64_t end;
+} heed_interval;
+
+/* problem.c: which keys a mask shows. Query i sees those from i + begin on, up to i + end and
+ * without it, as far as they exist. */
+heed_interval heed_problem_band(const heed_problem *problem);
+/* The keys that query @i sees. Neither side decreases from one query to the next, so what a block
+ * of queries looks at lies between the first one's begin and the last one's end, and all of its
+ * queries see what lies between the last one's begin and the first one's end. */
+heed_interval heed_problem_keys(const heed_problem *problem, int64_t i);
 bool heed_problem_equal(const heed_problem *a, const heed_problem *b);
 
 /* How many pieces of @b, 1 or more, hold @a, 0 or more. */

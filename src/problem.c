@@ -336,34 +336,45 @@ bool heed_problem_equal(const heed_problem *a, const heed_problem *b)
 /* Amount of work                                                             */
 /* -------------------------------------------------------------------------- */
 
-int64_t heed_problem_visible(const heed_problem *problem, int64_t i)
+heed_interval heed_problem_band(const heed_problem *problem)
 {
-    int64_t visible = problem->seq_k;
-    if (problem->mask == HEED_MASK_CAUSAL_TOP_LEFT)
-        visible = i + 1;
-    else if (problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT)
-        visible = i + 1 + problem->seq_k - problem->seq_q;
-    if (visible < 0)
-        return 0;
-    return visible < problem->seq_k ? visible : problem->seq_k;
-}
-
-/* Visible query-key pairs of one head: the sum of heed_problem_visible() over all queries. Exact,
- * for 2^62 is the most. */
-static int64_t count_pairs(const heed_problem *problem)
-{
-    int64_t queries = problem->seq_q, keys = problem->seq_k;
-    int64_t common = queries < keys ? queries : keys;
-    int64_t triangle = common * (common + 1) / 2;
     switch (problem->mask) {
     case HEED_MASK_CAUSAL_TOP_LEFT:
-        return triangle + (queries - common) * keys; /* the later queries see all keys */
+        return (heed_interval){ -problem->seq_q, 1 };
     case HEED_MASK_CAUSAL_BOTTOM_RIGHT:
-        return triangle +
-               common * (keys - common); /* all queries that see any see the earlier keys */
+        return (heed_interval){ -problem->seq_q, 1 + problem->seq_k - problem->seq_q };
     default:
-        return queries * keys;
+        return (heed_interval){ -problem->seq_q, problem->seq_k };
     }
+}
+
+static int64_t clip(int64_t key, int64_t keys)
+{
+    return key < 0 ? 0 : key < keys ? key : keys;
+}
+
+heed_interval heed_problem_keys(const heed_problem *problem, int64_t i)
+{
+    heed_interval band = heed_problem_band(problem);
+    return (heed_interval){ clip(i + band.begin, problem->seq_k),
+                            clip(i + band.end, problem->seq_k) };
+}
+
+/* The sum of clip(i + @offset) over all queries i. Exact, for 2^62 is the most. */
+static int64_t sum_clipped(const heed_problem *problem, int64_t offset)
+{
+    int64_t queries = problem->seq_q, keys = problem->seq_k;
+    int64_t first = clip(-offset, queries);      /* those before it give 0, */
+    int64_t last = clip(keys - offset, queries); /* those from it on all keys */
+    int64_t rising = last - first;
+    return rising * (first + offset) + rising * (rising - 1) / 2 + (queries - last) * keys;
+}
+
+/* Visible query-key pairs of one head: the sizes of heed_problem_keys() over all queries. */
+static int64_t count_pairs(const heed_problem *problem)
+{
+    heed_interval band = heed_problem_band(problem);
+    return sum_clipped(problem, band.end) - sum_clipped(problem, band.begin);
 }
 
 double heed_problem_flops(const heed_problem *problem)

@@ -158,7 +158,7 @@ static bool put_infinity(const place *at)
 static int64_t first_seeing(const heed_problem *problem, int64_t n)
 {
     for (int64_t i = 0; i < problem->seq_q; i++)
-        if (lab_visible(problem, i) > 0)
+        if (lab_visible_count(problem, i) > 0)
             return n - n % problem->seq_q + i;
     return n;
 }
@@ -173,14 +173,16 @@ static bool find_place(place *at, bool first)
     if (first)
         at->row = first_seeing(problem, at->row);
     lab_row row = lab_row_at(problem, at->row);
-    int64_t keys = lab_visible(problem, row.query), head = lab_row_kv_head(problem, row);
+    lab_range seen = lab_visible(problem, row.query);
+    int64_t keys = seen.end - seen.begin, head = lab_row_kv_head(problem, row);
     if (keys == 0)
         return false;
-    int64_t key = lab_random_below(at->lot, LOT_KEY, keys);
+    int64_t key = seen.begin + lab_random_below(at->lot, LOT_KEY, keys);
+    int64_t next = seen.begin + lab_random_below(at->lot, LOT_NEXT, keys);
     at->query = lab_view_at(&q, row.batch, row.query, row.head);
     at->key = lab_view_at(&k, row.batch, key, head);
     at->value = lab_view_at(&v, row.batch, key, head);
-    at->next = lab_view_at(&k, row.batch, lab_random_below(at->lot, LOT_NEXT, keys), head);
+    at->next = lab_view_at(&k, row.batch, next, head);
     return true;
 }
 

@@ -208,13 +208,14 @@ static row_sums sum_keys(const heed_problem *problem, const heed_buffers *data, 
     const lab_view q = lab_view_of(problem, LAB_Q);
     const lab_view k = lab_view_of(problem, LAB_K);
     const lab_view v = lab_view_of(problem, LAB_V);
-    int64_t head = lab_row_kv_head(problem, row), keys = lab_visible(problem, row.query);
+    lab_range keys = lab_visible(problem, row.query);
+    int64_t head = lab_row_kv_head(problem, row);
     double query[HEED_DIM_MAX], key[HEED_DIM_MAX], value[HEED_DIM_MAX];
     row_sums sums = { 0 };
 
     int64_t at = lab_view_at(&q, row.batch, row.query, row.head);
     lab_elements_load(problem->type, data->q, at, problem->dim_qk, query);
-    for (int64_t j = 0; j < keys; j++) {
+    for (int64_t j = keys.begin; j < keys.end; j++) {
         if (!(weights[j] > WEIGHT_NEGLIGIBLE))
             continue;
         at = lab_view_at(&k, row.batch, j, head);
@@ -237,10 +238,12 @@ static row_model model_row(const heed_problem *problem, const heed_buffers *data
 {
     const double *weights = scratch->weights;
     row_sums sums = sum_keys(problem, data, row, weights, o);
-    int64_t keys = lab_visible(problem, row.query);
+    lab_range seen = lab_visible(problem, row.query);
+    int64_t keys = seen.end - seen.begin;
     bool half = problem->accumulate == HEED_ACC_F16;
     bool parts = scratch->part < keys;
-    double adding = parts ? weight_squares(weights, keys, scratch->part) : (double)keys;
+    double adding = parts ? weight_squares(weights + seen.begin, keys, scratch->part)
+                          : (double)keys;
     double roundings = half ? (double)rounding_count(problem, keys) : adding;
     double norm = 0, absolute = 0;
     for (int64_t c = 0; c < problem->dim_v; c++) {
@@ -304,7 +307,7 @@ static void expect_row(lab_expect *expect, const heed_problem *problem, const he
     bool empty = expect->lse[i] == -INFINITY; /* nothing to round: zeros, exactly */
     expect->o_budget[i] = empty ? 0 : 2 * o_error + unit * norm(o, expect->dim);
     expect->lse_budget[i] = empty ? 0 : 2 * lse_error + single * fabs(expect->lse[i]);
-    bool either = empty && !scratch->own && lab_visible(problem, row.query) > 0;
+    bool either = empty && !scratch->own && lab_visible_count(problem, row.query) > 0;
     if (either || (problem->accumulate == HEED_ACC_F16 &&
                    lab_half_overflows(problem, data, row, scratch->weights)))
         expect->o_budget[i] = expect->lse_budget[i] = INFINITY;

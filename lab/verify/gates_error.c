@@ -126,20 +126,25 @@ void lab_gate_exact(const lab_check *check, lab_verdict *verdict)
 typedef struct seen_range {
     double low[HEED_DIM_MAX];
     double high[HEED_DIM_MAX];
-    int64_t keys;
+    lab_range keys;
 } seen_range;
 
-static void see(seen_range *seen, const lab_check *check, int64_t batch, int64_t head, int64_t keys)
+/* Goes on with those of @keys, or begins anew if they do not begin where those so far do. */
+static void see(seen_range *seen, const lab_check *check, int64_t batch, int64_t head,
+                lab_range keys)
 {
     const lab_block *v = &check->values->block[LAB_V];
     double value[HEED_DIM_MAX];
-    for (; seen->keys < keys; seen->keys++) {
-        int64_t at = lab_view_at(&v->view, batch, seen->keys, head);
+    if (seen->keys.begin != keys.begin)
+        seen->keys = (lab_range){ keys.begin, keys.begin };
+    for (int64_t *j = &seen->keys.end; *j < keys.end; ++*j) {
+        bool first = *j == keys.begin;
+        int64_t at = lab_view_at(&v->view, batch, *j, head);
         lab_elements_load(v->view.type, v->region.data, at, v->view.dim, value);
         for (int64_t c = 0; c < v->view.dim; c++) {
-            if (seen->keys == 0 || value[c] < seen->low[c])
+            if (first || value[c] < seen->low[c])
                 seen->low[c] = value[c];
-            if (seen->keys == 0 || value[c] > seen->high[c])
+            if (first || value[c] > seen->high[c])
                 seen->high[c] = value[c];
         }
     }
@@ -181,12 +186,13 @@ static void add_row(lab_worst *worst, const lab_check *check, const seen_range *
 {
     const heed_problem *problem = &check->values->problem;
     bool half = problem->accumulate == HEED_ACC_F16;
+    int64_t keys = seen->keys.end - seen->keys.begin;
     double unit = common + 4 * lab_type_unit(problem->type) +
-                  4 * sqrt((double)seen->keys) * lab_type_unit(half ? HEED_F16 : HEED_F32);
+                  4 * sqrt((double)keys) * lab_type_unit(half ? HEED_F16 : HEED_F32);
     double o[HEED_DIM_MAX];
     lab_run_row(&check->runs[0], problem, row, o);
     for (int64_t c = 0; c < problem->dim_v; c++) {
-        double low = seen->keys ? seen->low[c] : 0, high = seen->keys ? seen->high[c] : 0;
+        double low = keys ? seen->low[c] : 0, high = keys ? seen->high[c] : 0;
         if (o[c] >= low && o[c] <= high) {
             lab_worst_add(worst, row, 0, 1);
             continue;
@@ -211,7 +217,7 @@ void lab_gate_range(const lab_check *check, lab_verdict *verdict)
     for (int64_t n = 0; n < problem->batch * problem->heads_kv; n++) {
         int64_t batch = n / problem->heads_kv, head = n % problem->heads_kv;
         seen_range seen;
-        seen.keys = 0;
+        seen.keys = (lab_range){ 0, 0 };
         for (int64_t i = 0; i < problem->seq_q; i++) {
             see(&seen, check, batch, head, lab_visible(problem, i));
             for (int64_t g = 0; g < group; g++) {

@@ -157,7 +157,8 @@ static void add_coarsely(lab_worst *worst, const lab_check *check, const lab_run
 void lab_gate_permuted(const lab_check *check, lab_verdict *verdict)
 {
     const lab_block *k = &check->values->block[LAB_K], *v = &check->values->block[LAB_V];
-    int64_t count = lab_visible(&check->values->problem, 0); /* every query sees these */
+    lab_range all = lab_visible_to_all(&check->values->problem);
+    int64_t count = all.end - all.begin;
     uint64_t stream = lab_random_stream(check->seed, STREAM_PERMUTED);
     if (count < 2) {
         lab_verdict_skip(verdict, "there are no two keys that every query sees");
@@ -172,8 +173,8 @@ void lab_gate_permuted(const lab_check *check, lab_verdict *verdict)
     heed_status status = lab_values_copy(&other.values, check->values);
     for (int64_t j = count - 1; j > 0 && status == HEED_OK; j--) {
         int64_t with = lab_random_below(stream, (uint64_t)j, j + 1);
-        swap_keys(&other.values.block[LAB_K], j, with);
-        swap_keys(&other.values.block[LAB_V], j, with);
+        swap_keys(&other.values.block[LAB_K], all.begin + j, all.begin + with);
+        swap_keys(&other.values.block[LAB_V], all.begin + j, all.begin + with);
     }
     if (lab_variants_run(check, &other, 1, status, verdict)) {
         lab_worst worst = { 0 };
@@ -274,7 +275,7 @@ void lab_gate_shifted(const lab_check *check, lab_verdict *verdict)
 static int64_t limited_queries(const heed_problem *problem)
 {
     int64_t count = 0;
-    while (count < problem->seq_q && lab_visible(problem, count) < problem->seq_k)
+    while (count < problem->seq_q && lab_visible(problem, count).end < problem->seq_k)
         count++;
     return count;
 }
@@ -304,7 +305,8 @@ static void judge_causal(const lab_check *check, const lab_run *run, int64_t que
             memcmp(&run->lse[row], &first->lse[row], sizeof(float)) == 0)
             continue;
         lab_verdict_fail(verdict, -1, "the row depends on keys from %lld on: %s",
-                         (long long)lab_visible(problem, query), lab_row_print(problem, row).text);
+                         (long long)lab_visible(problem, query).end,
+                         lab_row_print(problem, row).text);
         return;
     }
     lab_verdict_pass(verdict, -1, "rows up to query %lld stay equal to the bit", (long long)query);
@@ -329,7 +331,7 @@ void lab_gate_causal(const lab_check *check, lab_verdict *verdict)
         return;
     }
     int64_t query = lab_random_below(stream, 0, limited);
-    int64_t first = lab_visible(problem, query);
+    int64_t first = lab_visible(problem, query).end;
     lab_variant other = { .memo = LAB_MEMO_NONE };
     lab_trace_step(check->trace, "with other masked keys");
     heed_status status = lab_values_copy(&other.values, check->values);

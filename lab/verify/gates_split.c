@@ -19,11 +19,14 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /* The keys before the result, and those from there on, are two problems of their own, half[0] and
- * half[1], that together see what @whole sees. 0 if there is no such place. */
+ * half[1], that together see what @whole sees. 0 if there is no such place; a mask that hides the
+ * first keys has none. */
 static int64_t split(const heed_problem *whole, heed_problem half[2])
 {
     int64_t keys = whole->seq_k, queries = whole->seq_q, at = keys / 2;
     half[0] = half[1] = *whole;
+    if (lab_visible(whole, queries - 1).begin > 0)
+        return 0;
     if (whole->mask == HEED_MASK_CAUSAL_TOP_LEFT) {
         if (keys < queries)
             return 0;
@@ -33,7 +36,7 @@ static int64_t split(const heed_problem *whole, heed_problem half[2])
     } else if (whole->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT && keys == queries) {
         half[0].mask = HEED_MASK_CAUSAL_TOP_LEFT;
     } else if (whole->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT) {
-        at = least(at, lab_visible(whole, 0)); /* all of the first half is seen by all */
+        at = least(at, lab_visible(whole, 0).end); /* all of the first half is seen by all */
         half[0].mask = HEED_MASK_NONE;
     }
     half[0].seq_k = at;

@@ -39,13 +39,14 @@ bool lab_half_overflows(const heed_problem *problem, const heed_buffers *data, l
     const lab_view q = lab_view_of(problem, LAB_Q);
     const lab_view k = lab_view_of(problem, LAB_K);
     const lab_view v = lab_view_of(problem, LAB_V);
-    int64_t head = lab_row_kv_head(problem, row), keys = lab_visible(problem, row.query);
+    lab_range keys = lab_visible(problem, row.query);
+    int64_t head = lab_row_kv_head(problem, row);
     double query[HEED_DIM_MAX], key[HEED_DIM_MAX], value[HEED_DIM_MAX];
     double sums[HEED_DIM_MAX] = { 0 }, heaviest = 0;
 
     int64_t at = lab_view_at(&q, row.batch, row.query, row.head);
     lab_elements_load(problem->type, data->q, at, problem->dim_qk, query);
-    for (int64_t j = 0; j < keys; j++) {
+    for (int64_t j = keys.begin; j < keys.end; j++) {
         at = lab_view_at(&k, row.batch, j, head);
         lab_elements_load(problem->type, data->k, at, problem->dim_qk, key);
         if (logit_overflows(problem, query, key, weights[j]))

@@ -104,10 +104,10 @@ static void needle(lab_values *values, uint64_t seed)
     normal(values, seed);
     for (int64_t n = 0; n < lab_rows(problem); n++) {
         lab_row row = lab_row_at(problem, n);
-        int64_t keys = lab_visible(problem, row.query);
-        if (keys == 0)
+        lab_range keys = lab_visible(problem, row.query);
+        if (keys.begin == keys.end)
             continue;
-        int64_t key = lab_random_below(choice, (uint64_t)n, keys);
+        int64_t key = keys.begin + lab_random_below(choice, (uint64_t)n, keys.end - keys.begin);
         int64_t from = lab_view_at(k, row.batch, key, lab_row_kv_head(problem, row));
         int64_t to = lab_view_at(q, row.batch, row.query, row.head);
         for (int64_t c = 0; c < problem->dim_qk; c++)
@@ -246,22 +246,25 @@ static void plant(lab_values *values, int64_t batch, int64_t key, int64_t head)
 }
 
 /* NaN and infinities in keys that some query does not see: those of the last quarter of what is
- * masked for the first query. */
+ * masked for the first query, and of the first quarter of what is for the last one. */
 static void masked(lab_values *values, uint64_t seed)
 {
     const heed_problem *problem = &values->problem;
-    int64_t seen = lab_visible(problem, 0), keys = problem->seq_k;
+    int64_t seen = lab_visible(problem, 0).end, keys = problem->seq_k;
     int64_t first = keys - (keys - seen + 3) / 4;
+    int64_t last = (lab_visible(problem, problem->seq_q - 1).begin + 3) / 4;
     normal(values, seed);
     for (int64_t b = 0; b < problem->batch; b++)
         for (int64_t h = 0; h < problem->heads_kv; h++)
-            for (int64_t s = first; s < keys; s++)
-                plant(values, b, s, h);
+            for (int64_t s = 0; s < keys; s++)
+                if (s < last || s >= first)
+                    plant(values, b, s, h);
 }
 
 static const char *masked_absent(const heed_problem *problem)
 {
-    return lab_visible(problem, 0) < problem->seq_k ? NULL : "every query sees every key";
+    lab_range all = lab_visible_to_all(problem);
+    return all.end - all.begin < problem->seq_k ? NULL : "every query sees every key";
 }
 
 /* One NaN in V, one in K, one infinity in Q, where they are seen. */
@@ -286,8 +289,9 @@ static void nan_in_v(lab_values *values, uint64_t seed)
 {
     const lab_view *v = &values->block[LAB_V].view;
     uint64_t choice = lab_random_stream(seed, LAB_FILL_CHOICE);
-    int64_t keys = lab_visible(&values->problem, values->problem.seq_q - 1);
-    int64_t key = keys > 0 ? lab_random_below(choice, 0, keys) : 0;
+    lab_range keys = lab_visible(&values->problem, values->problem.seq_q - 1);
+    int64_t count = keys.end - keys.begin;
+    int64_t key = count > 0 ? keys.begin + lab_random_below(choice, 0, count) : 0;
     int64_t head = lab_random_below(choice, 1, v->heads), c = lab_random_below(choice, 2, v->dim);
     normal(values, seed);
     lab_fill_set(values, LAB_V, lab_view_at(v, v->batch - 1, key, head) + c, NAN);

@@ -31,14 +31,28 @@ int64_t lab_row_kv_head(const heed_problem *problem, lab_row row)
     return row.head / (problem->heads_q / problem->heads_kv);
 }
 
-int64_t lab_visible(const heed_problem *problem, int64_t query)
+lab_range lab_visible(const heed_problem *problem, int64_t query)
 {
-    int64_t keys = problem->seq_k;
+    lab_range keys = { 0, problem->seq_k };
     if (problem->mask == HEED_MASK_CAUSAL_TOP_LEFT)
-        keys = query + 1;
+        keys.end = query + 1;
     if (problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT)
-        keys = query + 1 + problem->seq_k - problem->seq_q;
-    return keys < 0 ? 0 : keys > problem->seq_k ? problem->seq_k : keys;
+        keys.end = query + 1 + problem->seq_k - problem->seq_q;
+    keys.end = keys.end < 0 ? 0 : keys.end > problem->seq_k ? problem->seq_k : keys.end;
+    keys.begin = keys.begin < 0 ? 0 : keys.begin > keys.end ? keys.end : keys.begin;
+    return keys;
+}
+
+int64_t lab_visible_count(const heed_problem *problem, int64_t query)
+{
+    lab_range keys = lab_visible(problem, query);
+    return keys.end - keys.begin;
+}
+
+lab_range lab_visible_to_all(const heed_problem *problem)
+{
+    lab_range all = { lab_visible(problem, problem->seq_q - 1).begin, lab_visible(problem, 0).end };
+    return all.begin < all.end ? all : (lab_range){ 0, 0 };
 }
 
 static void load(const lab_view *view, const void *base, int64_t batch, int64_t seq, int64_t head,
@@ -54,12 +68,12 @@ void lab_reference_row(const heed_problem *problem, const heed_buffers *data, la
     const lab_view k = lab_view_of(problem, LAB_K);
     const lab_view v = lab_view_of(problem, LAB_V);
     int64_t kv_head = lab_row_kv_head(problem, row);
-    int64_t keys = lab_visible(problem, row.query);
+    lab_range keys = lab_visible(problem, row.query);
     double query[HEED_DIM_MAX], vector[HEED_DIM_MAX];
 
     load(&q, data->q, row.batch, row.query, row.head, query);
     double highest = -INFINITY;
-    for (int64_t j = 0; j < keys; j++) {
+    for (int64_t j = keys.begin; j < keys.end; j++) {
         load(&k, data->k, row.batch, j, kv_head, vector);
         double dot = 0;
         for (int64_t c = 0; c < problem->dim_qk; c++)
@@ -71,7 +85,7 @@ void lab_reference_row(const heed_problem *problem, const heed_buffers *data, la
 
     bool empty = highest == -INFINITY;
     double sum = 0;
-    for (int64_t j = 0; j < keys; j++) {
+    for (int64_t j = keys.begin; j < keys.end; j++) {
         weights[j] = empty ? 0 : exp(weights[j] - highest);
         sum += weights[j];
     }
@@ -79,7 +93,7 @@ void lab_reference_row(const heed_problem *problem, const heed_buffers *data, la
 
     for (int64_t c = 0; c < problem->dim_v; c++)
         o[c] = 0;
-    for (int64_t j = 0; j < keys && !empty; j++) {
+    for (int64_t j = keys.begin; j < keys.end && !empty; j++) {
         load(&v, data->v, row.batch, j, kv_head, vector);
         weights[j] /= sum;
         for (int64_t c = 0; c < problem->dim_v; c++)
@@ -122,15 +136,15 @@ void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_ro
     const lab_view k = lab_view_of(problem, LAB_K);
     const lab_view v = lab_view_of(problem, LAB_V);
     int64_t kv_head = lab_row_kv_head(problem, row);
-    int64_t keys = lab_visible(problem, row.query);
+    lab_range keys = lab_visible(problem, row.query);
     double query[HEED_DIM_MAX], vector[HEED_DIM_MAX];
     float sums[HEED_DIM_MAX], parts[HEED_DIM_MAX];
     bool half = problem->accumulate == HEED_ACC_F16;
-    int64_t block = half ? LAB_HALF_BLOCK : part;
+    int64_t count = keys.end - keys.begin, block = half ? LAB_HALF_BLOCK : part;
 
     load(&q, data->q, row.batch, row.query, row.head, query);
     float highest = -INFINITY;
-    for (int64_t j = 0; j < keys; j++) {
+    for (int64_t j = keys.begin; j < keys.end; j++) {
         load(&k, data->k, row.batch, j, kv_head, vector);
         weights[j] = problem->scale * naive_dot(query, vector, problem->dim_qk, block, half);
         if (weights[j] > highest || isnan(weights[j]))
@@ -139,22 +153,22 @@ void lab_naive_row(const heed_problem *problem, const heed_buffers *data, lab_ro
 
     bool empty = highest == -INFINITY;
     float sum = 0, open = 0;
-    for (int64_t j = 0; j < keys; j++) {
+    for (int64_t j = keys.begin; j < keys.end; j++) {
         weights[j] = empty ? 0 : expf(weights[j] - highest);
         open += weights[j];
-        if (ends_part(j, keys, part))
+        if (ends_part(j - keys.begin, count, part))
             naive_add(&sum, &open, 1, false);
     }
     *lse = empty ? -INFINITY : highest + logf(sum);
 
     for (int64_t c = 0; c < problem->dim_v; c++)
         sums[c] = parts[c] = 0;
-    for (int64_t j = 0; j < keys && !empty; j++) {
+    for (int64_t j = keys.begin; j < keys.end && !empty; j++) {
         load(&v, data->v, row.batch, j, kv_head, vector);
         float weight = (float)lab_element_round(problem->type, weights[j]);
         for (int64_t c = 0; c < problem->dim_v; c++)
             parts[c] += weight * (float)vector[c];
-        if (ends_part(j, keys, block))
+        if (ends_part(j - keys.begin, count, block))
             naive_add(sums, parts, problem->dim_v, half);
     }
     for (int64_t c = 0; c < problem->dim_v; c++)

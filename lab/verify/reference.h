@@ -25,12 +25,23 @@ lab_row lab_row_at(const heed_problem *problem, int64_t n);
 /* lab_row_kv_head() returns the key/value head that @row reads. */
 int64_t lab_row_kv_head(const heed_problem *problem, lab_row row);
 
-/* lab_visible() returns how many keys query @query sees: the keys 0 .. result - 1. */
-int64_t lab_visible(const heed_problem *problem, int64_t query);
+/* Keys from @begin on, up to @end and without it. */
+typedef struct lab_range {
+    int64_t begin;
+    int64_t end;
+} lab_range;
+
+/* lab_visible() returns which keys query @query sees. Neither side decreases from one query to the
+ * next. lab_visible_count() returns how many they are. lab_visible_to_all() returns those that
+ * every query sees. */
+lab_range lab_visible(const heed_problem *problem, int64_t query);
+int64_t lab_visible_count(const heed_problem *problem, int64_t query);
+lab_range lab_visible_to_all(const heed_problem *problem);
 
 /* lab_reference_row() computes a row in float64: the specification in code. Writes dim_v numbers to
- * @o, the logarithm of the sum to *@lse, and the softmax to @weights, which has room for
- * lab_visible() numbers. Reads nothing of keys that the row does not see. */
+ * @o, the logarithm of the sum to *@lse, and the softmax to @weights, one of each key of the
+ * problem, of which those that the row does not see stay as they are. Reads nothing of keys that
+ * the row does not see. */
 void lab_reference_row(const heed_problem *problem, const heed_buffers *data, lab_row row,
                        double *weights, double *o, double *lse);
 

@@ -47,10 +47,16 @@ static int64_t vector_of(const lab_sample *sample, lab_role role, int64_t i, int
     return lab_view_at(&view, row.batch, j, lab_row_kv_head(problem, row));
 }
 
-static int64_t keys_of(const lab_sample *sample, int64_t i)
+static lab_range keys_of(const lab_sample *sample, int64_t i)
 {
     lab_row row = lab_row_at(&sample->problem, sample->base->rows[i]);
     return lab_visible(&sample->problem, row.query);
+}
+
+static bool has_key(const lab_sample *sample, int64_t i, int64_t j)
+{
+    lab_range keys = keys_of(sample, i);
+    return keys.begin <= j && j < keys.end;
 }
 
 /* A touch, and what is known of it. */
@@ -69,7 +75,8 @@ static void widen(lab_sample *sample, int64_t i, double weight, double size, dou
     const heed_problem *problem = &sample->problem;
     bool half = problem->accumulate == HEED_ACC_F16;
     double unit = lab_type_unit(problem->type), single = lab_type_unit(half ? HEED_F16 : HEED_F32);
-    double sums = sqrt((double)keys_of(sample, i));
+    lab_range keys = keys_of(sample, i);
+    double sums = sqrt((double)(keys.end - keys.begin));
     double logits = sqrt((double)problem->dim_qk) * (1 + fabs(logit));
     sample->expect->o_budget[i] += 6 * (unit + single * (sums + logits)) * weight * size;
     sample->expect->lse_budget[i] += 6 * single * (sums + logits);
@@ -87,16 +94,17 @@ static double norm(const double *a, int64_t dim)
 static void renew_row(lab_sample *sample, int64_t i, const change *it,
                       double (*moved)(const lab_sample *, int64_t, int64_t, const change *))
 {
-    int64_t keys = keys_of(sample, i), dim = sample->base->dim;
+    lab_range keys = keys_of(sample, i);
+    int64_t dim = sample->base->dim;
     double *o = sample->expect->o + i * dim, values[HEED_DIM_MAX];
     double high = -INFINITY, sum = 0, heaviest = 0;
-    for (int64_t j = 0; j < keys; j++) {
+    for (int64_t j = keys.begin; j < keys.end; j++) {
         sample->logits[j] = log(sample->weights[i][j]) + moved(sample, i, j, it);
         high = fmax(high, sample->logits[j]);
     }
     for (int64_t c = 0; c < dim; c++)
         o[c] = 0;
-    for (int64_t j = 0; j < keys; j++) {
+    for (int64_t j = keys.begin; j < keys.end; j++) {
         double weight = exp(sample->logits[j] - high);
         sum += weight;
         if (weight == 0)
@@ -138,7 +146,7 @@ static void move_key(lab_sample *sample, const change *it, int64_t i)
 {
     int64_t dim = sample->base->dim;
     double *o = sample->expect->o + i * dim, values[HEED_DIM_MAX];
-    if (it->key >= keys_of(sample, i) || vector_of(sample, LAB_K, i, it->key) != it->vector)
+    if (!has_key(sample, i, it->key) || vector_of(sample, LAB_K, i, it->key) != it->vector)
         return;
     double weight = sample->weights[i][it->key], rise = moved_by_key(sample, i, it->key, it);
     if (1 - weight < REST_MIN || rise > 300) {
@@ -156,7 +164,7 @@ static void move_key(lab_sample *sample, const change *it, int64_t i)
 static void move_value(lab_sample *sample, const change *it, int64_t i)
 {
     double weight = sample->weights[i][it->key], values[HEED_DIM_MAX];
-    if (it->key >= keys_of(sample, i) || vector_of(sample, LAB_V, i, it->key) != it->vector)
+    if (!has_key(sample, i, it->key) || vector_of(sample, LAB_V, i, it->key) != it->vector)
         return;
     load(sample, LAB_V, it->vector, values);
     values[it->column] += it->step;
@@ -171,9 +179,10 @@ static void move_value(lab_sample *sample, const change *it, int64_t i)
 /* A key of row @i, as often as its weight says. */
 static int64_t draw_key(const lab_sample *sample, int64_t i, uint64_t seed)
 {
-    int64_t keys = keys_of(sample, i), j = 0;
+    lab_range keys = keys_of(sample, i);
+    int64_t j = keys.begin;
     double left = (double)lab_random_below(seed, 1, 1 << 30) / (1 << 30);
-    while (j < keys - 1 && (left -= sample->weights[i][j]) > 0)
+    while (j < keys.end - 1 && (left -= sample->weights[i][j]) > 0)
         j++;
     return j;
 }

@@ -114,16 +114,16 @@ static void load_tile(const few_state *t, int64_t first, int64_t keys)
     }
 }
 
-/* Products of @rows rows of Q with the first @keys keys of the tile; those beyond are not
- * defined. LANES products at a time are summed across their lanes by one transposition. @rows is
+/* Products of @rows rows of Q with the keys @seen of the tile; others are not defined. LANES
+ * products at a time are summed across their lanes by one transposition. @rows is
  * 1 or ROWS, a constant. */
 static inline __attribute__((always_inline)) void multiply_keys(const few_state *t, int64_t row,
-                                                                int rows, int64_t keys,
+                                                                int rows, heed_interval seen,
                                                                 float s[ROWS][FEW_KEYS])
 {
     const float *q = t->base + t->y.q + row * t->y.dim_qk;
     const int group = LANES / rows; /* keys at a time */
-    for (int64_t j = 0; j < keys; j += group) {
+    for (int64_t j = seen.begin / group * group; j < seen.end; j += group) {
         int64_t stride;
         const float *k = key_rows(t, j, &stride);
         float sums[LANES];
@@ -161,18 +161,31 @@ static inline vf power_of_two(vf x)
     return v_exp2(x);
 }
 
-/* Turns the products of one row with @keys keys into weights, zero beyond, updates m and l, and
- * returns what O must be multiplied by. */
-static float weigh(const few_state *t, int64_t row, int64_t keys, float s[FEW_KEYS])
+/* The hook for what changes logits: those of the keys from number @j of the tile on in row @row, to
+ * base 2. Nothing changes one yet. */
+static inline vf modify_logits(const few_state *t, int64_t row, int64_t j, vf logits)
+{
+    (void)t;
+    (void)row;
+    (void)j;
+    return logits;
+}
+
+/* Turns the products of one row with the keys @seen into weights, zero for others, updates m and l,
+ * and returns what O must be multiplied by. */
+static float weigh(const few_state *t, int64_t row, heed_interval seen, float s[FEW_KEYS])
 {
     float *m = t->base + t->y.m + row;
     float *l = t->base + t->y.l + row;
     vf top = v_set(*m);
     vf sum = v_zero();
-    for (int64_t j = keys; j < FEW_KEYS; j++)
-        s[j] = t->factor < 0 ? INFINITY : -INFINITY;
+    const float none = t->factor < 0 ? INFINITY : -INFINITY;
+    for (int64_t j = 0; j < seen.begin; j++)
+        s[j] = none;
+    for (int64_t j = seen.end; j < FEW_KEYS; j++)
+        s[j] = none;
     for (int j = 0; j < FEW_KEYS; j += LANES) {
-        vf x = v_mul(v_load(s + j), v_set(t->factor));
+        vf x = modify_logits(t, row, j, v_mul(v_load(s + j), v_set(t->factor)));
         v_store(s + j, x);
         top = v_max(x, top);
     }
@@ -190,25 +203,26 @@ static float weigh(const few_state *t, int64_t row, int64_t keys, float s[FEW_KE
     return alpha;
 }
 
-/* O = O alpha + sum over @keys keys of their weight times their row of V, for @rows rows: 1 or
+/* O = O alpha + sum over the keys @seen of their weight times their row of V, for @rows rows: 1 or
  * ROWS, a constant. */
 static inline __attribute__((always_inline)) void accumulate(const few_state *t, int64_t row,
-                                                             int rows, int64_t keys,
+                                                             int rows, heed_interval seen,
                                                              float weights[ROWS][FEW_KEYS],
                                                              const float alpha[ROWS])
 {
     float *o = t->base + t->y.o + row * t->y.dim_v;
     if (ABLATED(ABLATE_NO_PRODUCTS))
-        keys = heed_min(keys, 1);
+        seen.end = heed_min(seen.end, seen.begin + 1);
     for (int64_t c = 0; c < t->y.dim_v; c += CHUNK * LANES) {
         int64_t stride;
         const float *v = value_rows(t, &stride) + c;
+        v += seen.begin * stride;
         vf acc[ROWS][CHUNK];
         for (int r = 0; r < rows; r++)
             for (int i = 0; i < CHUNK; i++)
                 acc[r][i] = v_zero();
         INNER_LOOP
-        for (int64_t j = 0; j < keys; j++, v += stride)
+        for (int64_t j = seen.begin; j < seen.end; j++, v += stride)
             for (int r = 0; r < rows; r++) {
                 vf weight = v_set(weights[r][j]);
                 for (int i = 0; i < CHUNK; i++)
@@ -222,17 +236,17 @@ static inline __attribute__((always_inline)) void accumulate(const few_state *t,
     }
 }
 
-/* Rows @row to @row + @rows - 1 against the first @keys keys of the tile. */
+/* Rows @row to @row + @rows - 1 against the keys @seen of the tile. */
 static inline __attribute__((always_inline)) void run_rows(const few_state *t, int64_t row,
-                                                           int rows, int64_t keys)
+                                                           int rows, heed_interval seen)
 {
     float s[ROWS][FEW_KEYS];
     float alpha[ROWS];
     heed_cpu_extra_barrier();
-    multiply_keys(t, row, rows, keys, s);
+    multiply_keys(t, row, rows, seen, s);
     for (int r = 0; r < rows; r++)
-        alpha[r] = weigh(t, row + r, keys, s[r]);
-    accumulate(t, row, rows, keys, s, alpha);
+        alpha[r] = weigh(t, row + r, seen, s[r]);
+    accumulate(t, row, rows, seen, s, alpha);
 }
 
 /* All rows of the task against the tile of @keys keys that begins at @first: ROWS at a time where
@@ -241,14 +255,13 @@ static void run_tile(const few_state *t, int64_t first, int64_t keys)
 {
     int64_t rows = t->task->row_end - t->task->row_begin;
     for (int64_t r = 0; r < rows;) {
-        int64_t seen = heed_min(heed_job_visible(t->job, t->task->row_begin + r) - first, keys);
-        int64_t last = heed_min(r + ROWS, rows) - 1;
-        bool alike = last == r + ROWS - 1 &&
-                     heed_min(heed_job_visible(t->job, t->task->row_begin + last) - first, keys) ==
-                         seen;
-        if (seen > 0 && alike)
+        int64_t row = t->task->row_begin + r, last = heed_min(r + ROWS, rows) - 1;
+        heed_interval seen = heed_job_tile_keys(t->job, row, first, keys);
+        heed_interval of_last = heed_job_tile_keys(t->job, t->task->row_begin + last, first, keys);
+        bool alike = last == r + ROWS - 1 && of_last.begin == seen.begin && of_last.end == seen.end;
+        if (seen.begin < seen.end && alike)
             run_rows(t, r, ROWS, seen);
-        else if (seen > 0)
+        else if (seen.begin < seen.end)
             run_rows(t, r, 1, seen);
         r += alike ? ROWS : 1;
     }

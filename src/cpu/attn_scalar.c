@@ -99,14 +99,23 @@ static float power_of_two(float x)
     return exp2f(x);
 }
 
-/* One row against the first @count keys of the tile. */
-static void row_step(row_scratch *s, int64_t r, int64_t count, const heed_problem *problem)
+/* The hook for what changes logits: that of key @j of the tile in row @r, to base 2. Nothing
+ * changes one yet. */
+static float modify_logit(int64_t r, int64_t j, float logit)
+{
+    (void)r;
+    (void)j;
+    return logit;
+}
+
+/* One row against the keys @seen of the tile. */
+static void row_step(row_scratch *s, int64_t r, heed_interval seen, const heed_problem *problem)
 {
     const float factor = heed_job_factor(problem);
     float top = s->m[r];
     heed_cpu_extra_barrier();
-    for (int64_t j = 0; j < count; j++) {
-        s->p[j] = factor * dot(s->q[r], key_of(s, j), problem->dim_qk);
+    for (int64_t j = seen.begin; j < seen.end; j++) {
+        s->p[j] = modify_logit(r, j, factor * dot(s->q[r], key_of(s, j), problem->dim_qk));
         top = s->p[j] > top || isnan(s->p[j]) ? s->p[j] : top;
     }
     if (top == -INFINITY)
@@ -114,7 +123,7 @@ static void row_step(row_scratch *s, int64_t r, int64_t count, const heed_proble
     float shrink = exp2f(s->m[r] - top);
     float l = 0, o[HEED_DIM_MAX];
     memset(o, 0, (size_t)problem->dim_v * sizeof *o);
-    for (int64_t j = 0; j < count; j++) {
+    for (int64_t j = seen.begin; j < seen.end; j++) {
         float p = power_of_two(s->p[j] - top);
         const float *v = value_of(s, j);
         l += p;
@@ -202,10 +211,8 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
             load_tile_strided(s, job, task, j0, keys);
         else if (!ABLATED(ABLATE_NO_LOADS) || j0 == task->key_begin)
             load_tile(s, job, task, j0, keys);
-        for (int64_t r = 0; r < rows; r++) {
-            int64_t seen = heed_min(keys, heed_job_visible(job, task->row_begin + r) - j0);
-            row_step(s, r, seen, p);
-        }
+        for (int64_t r = 0; r < rows; r++)
+            row_step(s, r, heed_job_tile_keys(job, task->row_begin + r, j0, keys), p);
         if ((j0 + keys - task->key_begin) % HEED_SECTION == 0 || j0 + keys == task->key_end)
             end_section(s, rows, p->dim_v);
     }

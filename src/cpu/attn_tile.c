@@ -34,7 +34,7 @@ heed_tile_layout heed_tile_layout_of(const heed_tile_code *code, const heed_prob
         { &y.v, heed_div_up(y.keys, code->unit) * y.dims },
         { &y.s, y.keys * code->width },
         { &y.rows, code->width * y.row },
-        { &y.visible, 2 * y.strips * code->width },
+        { &y.seen, (int64_t)(sizeof(heed_interval) / sizeof(float)) * y.strips * code->width },
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         *parts[i].offset = y.end;

@@ -127,13 +127,19 @@ static void strip_to_rows(float *rows, const float *strip, int64_t row, int64_t 
         }
 }
 
+/* The keys that each row of a strip sees. */
+static inline heed_interval *seen_of(const tile_state *t, int64_t strip)
+{
+    return (heed_interval *)(void *)(t->base + t->y.seen) + strip * WIDTH;
+}
+
 /* Reads the rows of one strip of Q, with what unit_scale() can take of the factor of logits; rows
  * past the end of the block are zero. */
 static void load_queries(const tile_state *t, int64_t strip)
 {
     const heed_problem *p = t->job->problem;
     float *rows = t->base + t->y.rows;
-    int64_t *visible = (int64_t *)(void *)(t->base + t->y.visible) + strip * WIDTH;
+    heed_interval *seen = seen_of(t, strip);
     for (int64_t i = 0; i < WIDTH; i++) {
         int64_t row = t->task->row_begin + strip * WIDTH + i;
         float *to = rows + i * t->y.row;
@@ -141,7 +147,7 @@ static void load_queries(const tile_state *t, int64_t strip)
             unit_load_row(to, heed_job_q(t->job, t->task, row), p->dim_qk, p->type);
         else
             memset(to, 0, (size_t)t->y.steps * sizeof *to);
-        visible[i] = heed_job_visible(t->job, heed_min(row, t->task->row_end - 1));
+        seen[i] = heed_job_keys(t->job, heed_min(row, t->task->row_end - 1));
     }
     float *q = t->base + t->y.q + strip * t->y.steps * WIDTH;
     rows_to_strip(q, rows, t->y.row, t->y.steps, heed_job_factor(p));
@@ -271,22 +277,36 @@ static inline vf power_of_two(vf x)
     return v_exp2(x);
 }
 
-/* Adds @sums, unless they are the @first, and leaves the result there too. */
-static inline void gather(vf acc[NR][MV], float *sums, bool first)
+/* Adds @sums, */
+static inline void add_part(vf acc[NR][MV], const float *sums)
 {
     for (int r = 0; r < NR; r++)
-        for (int v = 0; v < MV; v++) {
-            float *sum = sums + r * WIDTH + v * LANES;
-            if (!first)
-                acc[r][v] = v_add(acc[r][v], v_load(sum));
-            v_store(sum, acc[r][v]);
-        }
+        for (int v = 0; v < MV; v++)
+            acc[r][v] = v_add(acc[r][v], v_load(sums + r * WIDTH + v * LANES));
+}
+
+/* and leaves the result there. */
+static inline void store_part(vf acc[NR][MV], float *sums)
+{
+    for (int r = 0; r < NR; r++)
+        for (int v = 0; v < MV; v++)
+            v_store(sums + r * WIDTH + v * LANES, acc[r][v]);
+}
+
+/* The hook for what changes logits: those of NR keys from number @j of the tile on with the strip,
+ * to base 2 but for t->factor. Nothing changes one yet. */
+static inline void modify_logits(const tile_state *t, int64_t strip, int64_t j, vf acc[NR][MV])
+{
+    (void)t;
+    (void)strip;
+    (void)j;
+    (void)acc;
 }
 
 /* S = K Q for NR keys from @j on. Raises @top to the maximum if @plain: if all of them are
  * visible to all rows. */
-static inline void logits_step(const tile_state *t, const float *q, int64_t j, bool plain,
-                               vf top[MV])
+static inline void logits_step(const tile_state *t, int64_t strip, const float *q, int64_t j,
+                               bool plain, vf top[MV])
 {
     const float *k = t->base + t->y.k + j * TILE_PANEL;
     float *s = t->base + t->y.s + j * WIDTH;
@@ -305,7 +325,11 @@ static inline void logits_step(const tile_state *t, const float *q, int64_t j, b
                 multiply(acc, k + i / TILE_PANEL * t->y.keys * TILE_PANEL + i % TILE_PANEL,
                          TILE_PANEL, 1, q + i * WIDTH, steps);
         }
-        gather(acc, s, c == 0);
+        if (c > 0)
+            add_part(acc, s);
+        if (end == t->y.steps)
+            modify_logits(t, strip, j, acc);
+        store_part(acc, s);
     }
     if (plain)
         for (int r = 0; r < NR; r++)
@@ -313,14 +337,42 @@ static inline void logits_step(const tile_state *t, const float *q, int64_t j, b
                 top[v] = v_max(acc[r][v], top[v]);
 }
 
+/* Which keys of a tile the rows of a strip see. */
+typedef struct strip_keys {
+    heed_interval any, all; /* at least one row, and every row; */
+    float end[WIDTH];       /* each row those before it, unless all see the whole tile in steps */
+    float begin[WIDTH];     /* of NR; from here on, */
+    bool late;              /* where that is not the first key for all */
+} strip_keys;
+
+/* Returns whether all rows see the whole tile. */
+static bool find_keys(const tile_state *t, strip_keys *it, int64_t strip, int64_t first,
+                      int64_t keys)
+{
+    const heed_interval *seen = seen_of(t, strip), *last = &seen[WIDTH - 1];
+    it->any = heed_interval_within((heed_interval){ seen->begin, last->end }, first, keys);
+    it->all = heed_interval_within((heed_interval){ last->begin, seen->end }, first, keys);
+    bool whole = it->all.end - it->all.begin == keys;
+    it->late = last->begin > first;
+    if (whole && keys % NR == 0 && !ABLATED(ABLATE_MASKED))
+        return true;
+    for (int64_t i = 0; i < WIDTH; i++)
+        it->end[i] = (float)heed_min(seen[i].end - first, keys);
+    for (int64_t i = 0; i < WIDTH && it->late; i++)
+        it->begin[i] = (float)heed_min(seen[i].begin - first, keys);
+    return whole;
+}
+
 /* Masks the logits of the keys from @begin to @end, which not every row sees, and raises @top. */
-static void mask_logits(const tile_state *t, const float *limit, int64_t begin, int64_t end,
+static void mask_logits(const tile_state *t, const strip_keys *seen, int64_t begin, int64_t end,
                         vf top[MV])
 {
     for (int64_t j = begin; j < end; j++)
         for (int v = 0; v < MV; v++) {
             float *s = t->base + t->y.s + j * WIDTH + v * LANES;
-            vf x = v_keep_below(v_load(s), v_set((float)j), v_load(limit + v * LANES));
+            vf x = v_keep_below(v_load(s), v_set((float)j), v_load(seen->end + v * LANES));
+            if (seen->late)
+                x = v_keep_below(x, v_load(seen->begin + v * LANES), v_set((float)j + 1));
             v_store(s, x);
             top[v] = v_max(x, top[v]);
         }
@@ -382,12 +434,13 @@ static void weigh(const tile_state *t, int64_t strip, int64_t keys, const vf top
     }
 }
 
-/* O = O alpha + V P over the first @keys keys, a multiple of UNIT unless they are all. */
-static void accumulate(const tile_state *t, int64_t strip, int64_t keys, const float *alpha)
+/* O = O alpha + V P over @keys keys from @begin on, multiples of UNIT unless they are all. */
+static void accumulate(const tile_state *t, int64_t strip, int64_t begin, int64_t keys,
+                       const float *alpha)
 {
     float *o = t->base + t->y.o + strip * t->y.dims * WIDTH;
-    const float *v = t->base + t->y.v;
-    const float *s = t->base + t->y.s;
+    const float *v = t->base + t->y.v + begin / UNIT * t->y.dims;
+    const float *s = t->base + t->y.s + begin / UNIT * WIDTH;
     int64_t units = heed_div_up(keys, UNIT);
     for (int64_t c = 0; c < t->y.dims; c += NR) {
         vf acc[NR][MV];
@@ -398,8 +451,10 @@ static void accumulate(const tile_state *t, int64_t strip, int64_t keys, const f
             if (j > 0)
                 clear(acc);
             multiply(acc, v + j * t->y.dims + c, 1, t->y.dims, s + j * WIDTH, end - j);
-            if (t->pv_part < units)
-                gather(acc, sums, j == 0);
+            if (j > 0)
+                add_part(acc, sums);
+            if (end < units)
+                store_part(acc, sums);
         }
         for (int r = 0; r < NR; r++)
             for (int i = 0; i < MV; i++) {
@@ -412,55 +467,63 @@ static void accumulate(const tile_state *t, int64_t strip, int64_t keys, const f
 /* The same for the keys from @begin to @end, where some rows see a key whose values others must
  * not even multiply by zero. */
 static void accumulate_masked(const tile_state *t, int64_t strip, int64_t begin, int64_t end,
-                              const float *limit)
+                              const strip_keys *seen)
 {
     float *o = t->base + t->y.o + strip * t->y.dims * WIDTH;
     for (int64_t j = begin; j < end; j++)
         for (int64_t c = 0; c < t->job->problem->dim_v; c++) {
             float value = unit_element(t->base[t->y.v + j / UNIT * t->y.dims + c], j % UNIT);
             for (int64_t i = 0; i < WIDTH; i++)
-                if ((float)j < limit[i])
+                if ((float)j < seen->end[i] && (!seen->late || (float)j >= seen->begin[i]))
                     o[c * WIDTH + i] += value * unit_element(t->base[t->y.s + j / UNIT * WIDTH + i],
                                                              j % UNIT);
         }
 }
 
+/* The logits of the tile's first @keys keys: those that every row sees are complete, in steps of NR
+ * keys, without a look at what each row sees. */
+static void make_logits(const tile_state *t, int64_t strip, const strip_keys *seen, int64_t keys,
+                        vf top[MV])
+{
+    const float *q = t->base + t->y.q + strip * t->y.steps * WIDTH;
+    heed_interval all = seen->all;
+    if (ABLATED(ABLATE_MASKED))
+        all.end = all.begin;
+    int64_t j = 0, begin = heed_round_up(all.begin, NR);
+    for (; j < heed_min(begin, keys); j += NR)
+        logits_step(t, strip, q, j, false, top);
+    for (; j + NR <= all.end; j += NR)
+        logits_step(t, strip, q, j, true, top);
+    int64_t end = j;
+    for (; j < keys; j += NR)
+        logits_step(t, strip, q, j, false, top);
+    mask_logits(t, seen, 0, heed_min(begin, keys), top);
+    mask_logits(t, seen, heed_max(begin, end), keys, top);
+}
+
 /* One strip against the tile of @keys keys that begins at @first. */
 static void run_strip(const tile_state *t, int64_t strip, int64_t first, int64_t keys)
 {
-    const int64_t *visible = (const int64_t *)(void *)(t->base + t->y.visible) + strip * WIDTH;
-    const float *q = t->base + t->y.q + strip * t->y.steps * WIDTH;
     float alpha[WIDTH];
-    float limit[WIDTH];
+    strip_keys seen;
     vf top[MV];
-    int64_t all = heed_min(visible[0] - first, keys); /* keys that every row sees */
-    bool whole = all == keys;
-    if (ABLATED(ABLATE_MASKED))
-        all = heed_min(all, 0);
+    bool whole = find_keys(t, &seen, strip, first, keys);
     heed_cpu_extra_barrier();
-    keys = heed_min(visible[WIDTH - 1] - first, keys);
-    if (keys <= 0)
+    if (seen.any.begin == seen.any.end)
         return;
+    keys = seen.any.end;
     for (int v = 0; v < MV; v++)
         top[v] = v_set(-INFINITY);
-    int64_t j = 0;
-    for (; j + NR <= all; j += NR)
-        logits_step(t, q, j, true, top);
-    int64_t plain = j;
-    for (; j < keys; j += NR)
-        logits_step(t, q, j, false, top);
-    if (plain < keys) {
-        for (int64_t i = 0; i < WIDTH; i++)
-            limit[i] = (float)heed_min(visible[i] - first, keys);
-        mask_logits(t, limit, plain, keys, top);
-    }
+    make_logits(t, strip, &seen, keys, top);
     weigh(t, strip, keys, top, alpha);
     if (whole || t->finite) {
-        accumulate(t, strip, keys, alpha);
+        accumulate(t, strip, 0, keys, alpha);
     } else {
-        int64_t even = all > 0 ? all / UNIT * UNIT : 0;
-        accumulate(t, strip, even, alpha);
-        accumulate_masked(t, strip, even, keys, limit);
+        int64_t begin = heed_round_up(seen.all.begin, UNIT), end = seen.all.end / UNIT * UNIT;
+        begin = heed_min(begin, end);
+        accumulate(t, strip, begin, end - begin, alpha);
+        accumulate_masked(t, strip, 0, begin, &seen);
+        accumulate_masked(t, strip, end, keys, &seen);
     }
 }
 
@@ -498,7 +561,8 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
     int64_t strips = heed_div_up(task->row_end - task->row_begin, WIDTH);
     t.qk_part = strips == 1 ? PART_SHORT : PART_LONG;
     t.pv_part = t.y.dims > COLUMNS_FEW ? PART_LONG : PART_SHORT;
-    int64_t all = heed_job_visible(job, task->row_begin);
+    heed_interval all = { heed_job_keys(job, task->row_end - 1).begin,
+                          heed_job_keys(job, task->row_begin).end };
     for (int64_t strip = 0; strip < strips; strip++)
         load_queries(&t, strip);
     clear_state(&t);
@@ -511,7 +575,7 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
             load_keys(&t, first, keys);
             load_values(&t, first, keys);
         }
-        t.finite = first + keys <= all || all_finite(&t, keys);
+        t.finite = (all.begin <= first && first + keys <= all.end) || all_finite(&t, keys);
         for (int64_t strip = 0; strip < strips; strip++) {
             prefetch_tile(&t, first + keys, strip, strips);
             run_strip(&t, strip, first, keys);

@@ -88,6 +88,25 @@ heed_target heed_job_target(const heed_job *job, const heed_task *task, int64_t 
 void heed_job_set_sums(const heed_job *job, const heed_task *task, int64_t row, float maximum,
                        float sum);
 
+static inline int64_t heed_min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t heed_max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The part of @keys among the @count keys from @first on, counted from there; maybe empty. */
+static inline heed_interval heed_interval_within(heed_interval keys, int64_t first, int64_t count)
+{
+    heed_interval within = { heed_max(keys.begin - first, 0), heed_min(keys.end - first, count) };
+    within.end = heed_max(within.end, 0);
+    within.begin = heed_min(within.begin, within.end);
+    return within;
+}
+
 /* ---- Addresses ------------------------------------------------------------------------------- */
 
 /* A position along the sequence and the heads of a tensor. */
@@ -131,12 +150,19 @@ static inline const void *heed_job_v(const heed_job *job, const heed_task *task,
     return (const char *)job->buffers->v + heed_job_offset(job, task, &job->problem->v, place);
 }
 
-/* The first key that @row does not see. */
-static inline int64_t heed_job_visible(const heed_job *job, int64_t row)
+/* The keys that @row sees. */
+static inline heed_interval heed_job_keys(const heed_job *job, int64_t row)
 {
     if (job->problem->mask == HEED_MASK_NONE)
-        return job->problem->seq_k;
-    return heed_problem_visible(job->problem, job->group == 1 ? row : row / job->group);
+        return (heed_interval){ 0, job->problem->seq_k };
+    return heed_problem_keys(job->problem, job->group == 1 ? row : row / job->group);
+}
+
+/* The same within a tile of @keys keys from @first on, and counted from there. */
+static inline heed_interval heed_job_tile_keys(const heed_job *job, int64_t row, int64_t first,
+                                               int64_t keys)
+{
+    return heed_interval_within(heed_job_keys(job, row), first, keys);
 }
 
 /* The factor of the products of Q and K: logits are in base 2. */
@@ -201,11 +227,6 @@ void heed_store_row(void *to, const float *from, int64_t count, heed_type type);
 static inline int64_t heed_round_up(int64_t a, int64_t b)
 {
     return heed_div_up(a, b) * b;
-}
-
-static inline int64_t heed_min(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 #endif /* HEED_CPU_H */

@@ -120,10 +120,12 @@ static heed_task task_at(const heed_job *job, int64_t index)
     task.row_begin = block * job->cut.block_rows;
     task.row_end = heed_min(task.row_begin + job->cut.block_rows, job->rows);
 
-    int64_t keys = heed_job_visible(job, task.row_end - 1);
-    int64_t tiles = heed_div_up(keys, job->cut.key_tile);
-    task.key_begin = tiles * task.split / job->cut.splits * job->cut.key_tile;
-    task.key_end = heed_min(tiles * (task.split + 1) / job->cut.splits * job->cut.key_tile, keys);
+    int64_t begin = heed_job_keys(job, task.row_begin).begin / job->cut.key_tile;
+    int64_t end = heed_job_keys(job, task.row_end - 1).end;
+    int64_t tiles = heed_div_up(end, job->cut.key_tile) - begin;
+    task.key_begin = (begin + tiles * task.split / job->cut.splits) * job->cut.key_tile;
+    task.key_end = heed_min(
+        (begin + tiles * (task.split + 1) / job->cut.splits) * job->cut.key_tile, end);
     return task;
 }
 

@@ -38,12 +38,6 @@ static heed_cuda_strides strides_of(const heed_strides *strides)
     return (heed_cuda_strides){ strides->batch, strides->seq, strides->head };
 }
 
-/* Query i sees the keys j < i + this. */
-static int64_t visible_of(const heed_problem *problem)
-{
-    return problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT ? problem->seq_k - problem->seq_q + 1 : 1;
-}
-
 void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, const heed_gpu *gpu,
                          const heed_launch_facts *launch)
 {
@@ -57,7 +51,7 @@ void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, cons
         .k_stride = strides_of(&problem->k),
         .v_stride = strides_of(&problem->v),
         .o_stride = strides_of(&problem->o),
-        .visible = visible_of(problem),
+        .visible = heed_problem_band(problem).end,
         .rows = (unsigned)rows,
         .seq_q = (unsigned)problem->seq_q,
         .seq_k = (unsigned)problem->seq_k,

@@ -35,9 +35,11 @@ static int64_t most_heads(const heed_problem *problem, const heed_gpu *gpu,
 /* Tiles of keys that the @block-th block of rows looks at. */
 static int64_t tiles_of(const heed_problem *problem, const heed_launch_facts *launch, int64_t block)
 {
+    int64_t first = block * launch->rows / heed_cuda_group(problem);
     int64_t last = ((block + 1) * launch->rows - 1) / heed_cuda_group(problem);
-    int64_t query = last < problem->seq_q ? last : problem->seq_q - 1;
-    return heed_div_up(heed_problem_visible(problem, query), launch->mapped);
+    last = last < problem->seq_q ? last : problem->seq_q - 1;
+    return heed_div_up(heed_problem_keys(problem, last).end, launch->mapped) -
+           heed_problem_keys(problem, first).begin / launch->mapped;
 }
 
 /* Tiles of the block that has most to do, over those of one that has its share, where sections are

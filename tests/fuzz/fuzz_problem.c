@@ -47,8 +47,9 @@ static void check_valid(const heed_problem *problem)
     require(isfinite(flops) && flops >= 0 && isfinite(bytes) && bytes > 0, "work is finite");
     const int64_t queries[] = { 0, normal.seq_q / 2, normal.seq_q - 1 };
     for (int i = 0; i < 3; i++) {
-        int64_t visible = heed_problem_visible(&normal, queries[i]);
-        require(visible >= 0 && visible <= normal.seq_k, "no more keys are visible than there are");
+        heed_interval keys = heed_problem_keys(&normal, queries[i]);
+        require(keys.begin >= 0 && keys.begin <= keys.end && keys.end <= normal.seq_k,
+                "no more keys are visible than there are");
     }
 }
 

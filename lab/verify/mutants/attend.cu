@@ -200,7 +200,7 @@ HEED_DEVICE void store_row(const heed_cuda_args *args, const row_state *st, u32 
 /* The keys that a row sees. */
 HEED_DEVICE u32 keys_of(const heed_cuda_args *args, u32 row)
 {
-    u32 end = visible_keys(args, find_row(args, row).query);
+    u32 end = visible_keys(args, find_row(args, row).query).end;
     return IS(ONE_KEY_MORE) && end < args->seq_k ? end + 1 : end;
 }
 

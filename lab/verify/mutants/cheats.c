@@ -290,7 +290,7 @@ static void copies_values(const heed_problem *problem, const heed_buffers *buffe
             lab_element_set(o.type, buffers->o, lab_view_vector(&o, n) + c,
                             lab_element_get(v.type, buffers->v, from + c));
         if (buffers->lse)
-            buffers->lse[n] = logf((float)lab_visible(problem, row.query));
+            buffers->lse[n] = logf((float)lab_visible_count(problem, row.query));
     }
 }
 

@@ -21,7 +21,7 @@ static void one_less(mutant_row *r)
 
 static void one_more(mutant_row *r)
 {
-    r->keys += r->keys < r->problem->seq_k;
+    r->keys += r->first + r->keys < r->problem->seq_k;
     mutant_plain_row(r);
 }
 
@@ -34,7 +34,7 @@ static void other_corner(const heed_problem *problem, const heed_buffers *buffer
 
 static void unmasked(mutant_row *r)
 {
-    r->keys = r->problem->seq_k;
+    mutant_see_all(r);
     mutant_plain_row(r);
 }
 

@@ -91,7 +91,7 @@ static void last_element_missing(const heed_problem *problem, const heed_buffers
 static void empty_rows_missing(const heed_problem *problem, const heed_buffers *buffers)
 {
     for (int64_t n = 0; n < lab_rows(problem); n++)
-        if (lab_visible(problem, lab_row_at(problem, n).query) > 0)
+        if (lab_visible_count(problem, lab_row_at(problem, n).query) > 0)
             mutant_run_rows(problem, buffers, mutant_plain_row, n, n + 1);
 }
 

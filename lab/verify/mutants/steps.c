@@ -8,6 +8,12 @@ static float get(const lab_view *view, const void *base, int64_t at)
     return (float)lab_element_get(view->type, base, at);
 }
 
+void mutant_see_all(mutant_row *r)
+{
+    r->first = 0;
+    r->keys = r->problem->seq_k;
+}
+
 float mutant_q_at(const mutant_row *r, int64_t c)
 {
     int64_t at = lab_view_at(&r->q, r->row.batch, r->row.query, r->row.head);
@@ -16,12 +22,14 @@ float mutant_q_at(const mutant_row *r, int64_t c)
 
 float mutant_k_at(const mutant_row *r, int64_t j, int64_t c)
 {
-    return get(&r->k, r->buffers->k, lab_view_at(&r->k, r->row.batch, j, r->kv_head) + c);
+    return get(&r->k, r->buffers->k,
+               lab_view_at(&r->k, r->row.batch, r->first + j, r->kv_head) + c);
 }
 
 float mutant_v_at(const mutant_row *r, int64_t j, int64_t c)
 {
-    return get(&r->v, r->buffers->v, lab_view_at(&r->v, r->row.batch, j, r->kv_head) + c);
+    return get(&r->v, r->buffers->v,
+               lab_view_at(&r->v, r->row.batch, r->first + j, r->kv_head) + c);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -117,7 +125,8 @@ void mutant_run_rows(const heed_problem *problem, const heed_buffers *buffers,
         r.v = lab_view_of(problem, LAB_V);
         r.row = lab_row_at(problem, n);
         r.kv_head = lab_row_kv_head(problem, r.row);
-        r.keys = lab_visible(problem, r.row.query);
+        r.first = lab_visible(problem, r.row.query).begin;
+        r.keys = lab_visible_count(problem, r.row.query);
         row_of(&r);
         store(&r);
     }

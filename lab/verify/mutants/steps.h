@@ -20,13 +20,17 @@ struct mutant_row {
     lab_view q, k, v; /* where the elements lie */
     lab_row row;
     int64_t kv_head;
-    int64_t keys; /* that it sees */
-    float *s;     /* [seq_k + MUTANT_PADDING]: logits, then weights */
+    int64_t first; /* key that it sees; keys are counted from it, */
+    int64_t keys;  /* up to and without this one */
+    float *s;      /* [seq_k + MUTANT_PADDING]: logits, then weights */
     float o[HEED_DIM_MAX];
     float lse;
 };
 
 #define MUTANT_PADDING 64
+
+/* mutant_see_all() lets the row see every key of the problem. */
+void mutant_see_all(mutant_row *r);
 
 /* Elements, as float32. */
 float mutant_q_at(const mutant_row *r, int64_t c);

@@ -63,7 +63,7 @@ typedef struct walk {
     const u8 *v;
     u32 q_smem, bad_smem, stages;
     u32 tiles; /* of the group */
-    u32 full;  /* those that need no mask */
+    u32 full;  /* those that need no mask, and the late ones */
     tile_stream k_stream, v_stream;
     u32 q_lane;   /* where ldmatrix looks in Q, */
     u32 kv_lanes; /* in a tile of K, and in the upper half in one of V */
@@ -100,6 +100,12 @@ HEED_DEVICE u32 main_steps(const walk *w)
     whole = own_tiles(&w->at, whole < w->at.tile_end ? whole : w->at.tile_end);
     whole = whole > HEED_S - 1 + K_AHEAD ? whole - (HEED_S - 1 + K_AHEAD) : 0;
     return whole < w->full ? whole : w->full;
+}
+
+/* Does tile j need a mask? */
+HEED_DEVICE int is_partial(const walk *w, u32 j)
+{
+    return (HEED_HIDES_FIRST && j < late_tiles(w->args, &w->at)) || j >= w->full;
 }
 
 HEED_DEVICE u32 stage_of(const walk *w, u32 j)
@@ -165,7 +171,7 @@ HEED_DEVICE void load_step(walk *w, u32 j, const int whole, const int aligned)
 HEED_DEVICE void advance(walk *w, u32 j, const int fast, const int aligned)
 {
     ptx_cp_async_wait(HEED_S - 2);
-    if (HEED_CAUSAL && !fast && j >= w->full && !ABLATED(ABLATE_NO_STAGING))
+    if (HEED_CAUSAL && !fast && is_partial(w, j) && !ABLATED(ABLATE_NO_STAGING))
         clean_v(&w->at, stage_of(w, j) + K_BYTES, w->bad_smem, tile_key(&w->at, j));
     group_barrier(&w->at);
     load_step(w, j + HEED_S - 1, fast, aligned);
@@ -188,7 +194,7 @@ HEED_DEVICE tile_source v_source(const walk *w, u32 j, const int fast)
 {
 #if HEED_ABLATE == ABLATE_NO_STAGING
     return direct_source(w, w->v, 2 * w->args->v_stride.seq, j,
-                         HEED_CAUSAL && !fast && j >= w->full);
+                         HEED_CAUSAL && !fast && is_partial(w, j));
 #else
     (void)fast;
     return stage_of(w, j) + K_BYTES + (w->kv_lanes >> 16);
@@ -229,6 +235,7 @@ HEED_DEVICE void score(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
 #else
     sum_scores(w, s, j);
 #endif
+    modify_scores(w->args, &w->at, s, tile_key(&w->at, j));
 }
 
 #if HEED_O == 1
@@ -241,7 +248,7 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int fast, const int align
     if (!fast && warp_limit(w->args, &w->at) <= tile_key(&w->at, j))
         return;
     score(w, s, j);
-    if (!fast && j >= w->full)
+    if (!fast && is_partial(w, j))
         mask_scores(w->args, &w->at, s, tile_key(&w->at, j));
     raise_max(st, s, w->args->scale);
     HEED_UNROLL
@@ -253,6 +260,9 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int fast, const int align
 HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
 {
     u32 j = 0;
+    HEED_NO_UNROLL
+    for (; HEED_HIDES_FIRST && j < late_tiles(w->args, &w->at); j++)
+        step(w, st, j, 0, aligned);
     if (aligned) {
         u32 steps = main_steps(w);
         HEED_MAIN_LOOP
@@ -275,7 +285,7 @@ HEED_DEVICE void step(walk *w, state *st, float s[ROWS16][KEYS8][4], float next[
 {
     weights p;
     advance(w, j, fast, aligned);
-    if (!fast && j >= w->full)
+    if (!fast && is_partial(w, j))
         mask_scores(w->args, &w->at, s, tile_key(&w->at, j));
     raise_max(st, s, w->args->scale);
     u32 q_lane = ptx_keep(w->q_lane);
@@ -287,7 +297,17 @@ HEED_DEVICE void step(walk *w, state *st, float s[ROWS16][KEYS8][4], float next[
         for (int nt = kk * KEYS8 / QK16; nt < (kk + 1) * KEYS8 / QK16; nt++)
             exponentiate(st, &p, s, w->args->scale, nt);
     }
+    modify_scores(w->args, &w->at, next, tile_key(&w->at, j + 1));
     multiply_v(st, &p, v_source(w, j, fast));
+}
+
+/* Tile j, and the one after it if there is one. */
+HEED_DEVICE void two_steps(walk *w, state *st, float even[ROWS16][KEYS8][4],
+                           float odd[ROWS16][KEYS8][4], u32 j, const int aligned)
+{
+    step(w, st, even, odd, j, 0, aligned);
+    if (j + 1 < w->tiles)
+        step(w, st, odd, even, j + 1, 0, aligned);
 }
 
 HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
@@ -296,6 +316,9 @@ HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
     u32 j = 0;
     if (w->tiles > 0)
         score(w, even, 0);
+    HEED_NO_UNROLL
+    for (; HEED_HIDES_FIRST && j < late_tiles(w->args, &w->at); j += 2)
+        two_steps(w, st, even, odd, j, aligned);
     if (aligned) {
         u32 steps = main_steps(w);
         HEED_MAIN_LOOP
@@ -307,11 +330,8 @@ HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
             locate(w, w->args);
     }
     HEED_NO_UNROLL
-    for (; j < w->tiles; j += 2) {
-        step(w, st, even, odd, j, 0, aligned);
-        if (j + 1 < w->tiles)
-            step(w, st, odd, even, j + 1, 0, aligned);
-    }
+    for (; j < w->tiles; j += 2)
+        two_steps(w, st, even, odd, j, aligned);
 }
 
 #endif

@@ -38,27 +38,40 @@ HEED_DEVICE void find_rows(const heed_cuda_args *args, place *at)
     at->head_kv = at->head - at->batch * args->heads_kv.value;
 }
 
-HEED_DEVICE void find_keys(const heed_cuda_args *args, place *at)
+/* The tiles of keys that the block's rows look at. */
+HEED_DEVICE tile_range block_tiles(const heed_cuda_args *args, const place *at)
 {
     u32 last = at->row + HEED_M < args->rows ? at->row + HEED_M - 1 : args->rows - 1;
-    u32 seen = visible_keys(args, divide(last, args->group));
-    at->tile_begin = 0;
-    at->tile_end = (seen + (HEED_N - 1)) / HEED_N;
-    at->tile_full = visible_keys(args, divide(at->row, args->group)) / HEED_N;
+    return visible_tiles(args, at->row, last, HEED_N);
+}
+
+HEED_DEVICE void find_keys(const heed_cuda_args *args, place *at)
+{
+    tile_range seen = block_tiles(args, at);
+    at->tile_begin = seen.begin;
+    at->tile_end = seen.end;
+    at->tile_full = seen.full_end;
     if (args->splits.value > 1) {
-        u32 tiles = (args->seq_k + (HEED_N - 1)) / HEED_N;
+        u32 tiles = (args->seq_k + (HEED_N - 1)) / HEED_N - seen.begin;
         u32 share = divide(tiles + args->splits.value - 1, args->splits);
-        u32 end = (at->split + 1) * share;
-        at->tile_begin = at->split * share;
+        u32 end = seen.begin + (at->split + 1) * share;
+        at->tile_begin = seen.begin + at->split * share;
         at->tile_end = at->tile_end < end ? at->tile_end : end;
     }
 }
 
-/* How many of the tiles from tile_begin up to @end are this group's: every HEED_K-th. */
+/* How many of the block's tiles up to @end are this group's: every HEED_K-th. */
 HEED_DEVICE u32 own_tiles(const place *at, u32 end)
 {
     u32 begin = at->tile_begin + at->group;
     return end > begin ? (end - begin + HEED_K - 1) / HEED_K : 0;
+}
+
+/* So many of them, the first ones, need a mask that hides first keys. */
+HEED_DEVICE u32 late_tiles(const heed_cuda_args *args, const place *at)
+{
+    u32 whole = HEED_HIDES_FIRST ? block_tiles(args, at).full_begin : 0;
+    return own_tiles(at, whole < at->tile_end ? whole : at->tile_end);
 }
 
 HEED_DEVICE u32 tile_key(const place *at, u32 j)
@@ -79,19 +92,18 @@ HEED_DEVICE void find_place(const heed_cuda_args *args, place *at)
     find_keys(args, at);
 }
 
-/* The first key that row g (@h 0) or g + 8 (1) of 16 does not see. */
-HEED_DEVICE u32 row_limit(const heed_cuda_args *args, const place *at, int mt, int h)
+/* Row g (@h 0) or g + 8 (1) of 16. */
+HEED_DEVICE u32 row_of(const place *at, int mt, int h)
 {
-    u32 row = (SCARCE ? ptx_keep(at->row) : at->row) + at->warp * WARP_ROWS + mt * 16 + h * 8 +
-              at->lane / 4;
-    return visible_keys(args, divide(row, args->group));
+    return (SCARCE ? ptx_keep(at->row) : at->row) + at->warp * WARP_ROWS + mt * 16 + h * 8 +
+           at->lane / 4;
 }
 
 /* The first key that none of the warp's rows sees. */
 HEED_DEVICE u32 warp_limit(const heed_cuda_args *args, const place *at)
 {
     u32 row = (SCARCE ? ptx_keep(at->row) : at->row) + at->warp * WARP_ROWS + WARP_ROWS - 1;
-    return visible_keys(args, divide(row, args->group));
+    return visible_keys(args, divide(row, args->group)).end;
 }
 
 #endif /* HEED_MMA_PLACE_CUH */

@@ -101,8 +101,9 @@ HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st, u
     for (int mt = 0; mt < ROWS16; mt++) {
         HEED_UNROLL
         for (int h = 0; h < 2; h++) {
-            /* A row without any weight is zero, whatever its values are. */
-            u32 limit = st->sum[mt][h] == 0.0f ? 0 : row_limit(args, at, mt, h);
+            /* A row without any weight is zero, whatever its values are. A mask that hides the first
+             * keys of a row would need to know more than each column's first bad key. */
+            u32 limit = st->sum[mt][h] == 0.0f ? 0 : row_keys(args, at, mt, h).end;
             HEED_UNROLL
             for (int i = 0; i < V8 * 2; i++)
                 if (bad[i / 2][i % 2] < limit)

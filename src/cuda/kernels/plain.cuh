@@ -116,8 +116,9 @@ HEED_DEVICE u32 plain_column(u32 c)
     return ABLATED(ABLATE_STRIDED) ? ptx_lane() * PLAIN_COLUMNS + c : c * 32 + ptx_lane();
 }
 
-/* The logit of a key, but for the scale without its sign. */
-HEED_DEVICE float plain_score(const heed_cuda_args *args, i64 q, i64 k)
+/* The logit of @key, which is at @k, in a row of @head, which is at @q; but for the scale without its
+ * sign. */
+HEED_DEVICE float plain_score(const heed_cuda_args *args, i64 q, i64 k, u32 head, u32 row, u32 key)
 {
     float sum[PLAIN_CHAINS] = { 0.0f, 0.0f, 0.0f, 0.0f };
     PLAIN_LOOP
@@ -132,7 +133,7 @@ HEED_DEVICE float plain_score(const heed_cuda_args *args, i64 q, i64 k)
         }
     }
     float all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-    return args->negate ? -all : all;
+    return modify_score(args, args->negate ? -all : all, head, row, key);
 }
 
 /* A warp's partial result of its row; @o is relative to nothing once the row is finished. */
@@ -216,18 +217,19 @@ HEED_DEVICE void plain_attend(const heed_cuda_args *args, plain_row *st, u32 hea
     i64 q = row_offset(args, head, args->q_stride, row);
     i64 k = batch * args->k_stride.batch + head_kv * args->k_stride.head;
     i64 v = batch * args->v_stride.batch + head_kv * args->v_stride.head;
-    u32 end = visible_keys(args, find_row(args, row).query);
+    key_range keys = visible_keys(args, find_row(args, row).query);
     st->max = -ptx_infinity();
     plain_clear(st->o, &st->sum);
     plain_clear(st->part_o, &st->part_sum);
     PLAIN_KEY_LOOP
-    for (u32 key = 0; key < end; key += 32) {
+    for (u32 key = keys.begin; key < keys.end; key += 32) {
         u32 own = key + ptx_lane();
         if (ABLATED(ABLATE_EXTRA_BARRIER))
             ptx_warp_barrier();
-        float score = own < end ? plain_score(args, q, k + (i64)own * args->k_stride.seq)
-                                : -ptx_infinity();
-        plain_add(args, st, v, key, end, score);
+        float score = own < keys.end ? plain_score(args, q, k + (i64)own * args->k_stride.seq, head,
+                                                   row, own)
+                                     : -ptx_infinity();
+        plain_add(args, st, v, key, keys.end, score);
     }
     plain_fold(st);
     HEED_UNROLL

@@ -19,8 +19,8 @@ HEED_DEVICE u32 divide(u32 n, heed_cuda_divisor by)
     return by.multiplier == 0 ? n : ptx_mul_hi(n, by.multiplier) >> by.shift;
 }
 
-/* The first key that query @i does not see. */
-HEED_DEVICE u32 visible_keys(const heed_cuda_args *args, u32 i)
+/* The first key of those that query @i does not see, behind all that it does. */
+HEED_DEVICE u32 visible_end(const heed_cuda_args *args, u32 i)
 {
     if (!HEED_CAUSAL)
         return args->seq_k;
@@ -28,6 +28,61 @@ HEED_DEVICE u32 visible_keys(const heed_cuda_args *args, u32 i)
     if (keys < 0)
         return 0;
     return keys < (i64)args->seq_k ? (u32)keys : args->seq_k;
+}
+
+/* Keys from @begin on, up to @end and without it. */
+typedef struct key_range {
+    u32 begin;
+    u32 end;
+} key_range;
+
+/* Does the mask hide the first keys of some rows? None does yet. */
+#define HEED_HIDES_FIRST 0
+
+/* The keys that query @i sees. Neither side decreases from one query to the next. */
+HEED_DEVICE key_range visible_keys(const heed_cuda_args *args, u32 i)
+{
+    key_range keys;
+    keys.begin = 0;
+    keys.end = visible_end(args, i);
+    return keys;
+}
+
+/* Tiles of keys from @begin on, up to @end and without it. Those from @full_begin up to @full_end
+ * are seen as a whole by all rows in question; others of them need a mask. */
+typedef struct tile_range {
+    u32 begin, full_begin;
+    u32 full_end, end;
+} tile_range;
+
+/* Those of @keys keys that the rows from @first to @last look at. */
+HEED_DEVICE tile_range visible_tiles(const heed_cuda_args *args, u32 first, u32 last,
+                                     const u32 keys)
+{
+    tile_range tiles;
+    tiles.end = (visible_keys(args, divide(last, args->group)).end + (keys - 1)) / keys;
+    tiles.full_end = visible_keys(args, divide(first, args->group)).end / keys;
+    tiles.begin = tiles.full_begin = 0;
+    if (HEED_HIDES_FIRST) {
+        tiles.begin = visible_keys(args, divide(first, args->group)).begin / keys;
+        u32 begin = visible_keys(args, divide(last, args->group)).begin;
+        tiles.full_begin = (begin + (keys - 1)) / keys;
+    }
+    return tiles;
+}
+
+/* Is modify_score() more than nothing? */
+#define HEED_MODIFIES 0
+
+/* The hook for what changes logits: the score of a key, which is its product with the row of @head,
+ * not yet multiplied by args->scale nor masked. */
+HEED_DEVICE float modify_score(const heed_cuda_args *args, float score, u32 head, u32 row, u32 key)
+{
+    (void)args;
+    (void)head;
+    (void)row;
+    (void)key;
+    return score;
 }
 
 /* Where a row is along the sequence, and among the query heads of its group. */

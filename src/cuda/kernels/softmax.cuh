@@ -2,7 +2,7 @@
  * softmax.cuh - the online softmax of a warp over one tile of keys, in base 2
  *
  * Works on fragments as mma.m16n8k16 leaves them, which those of wgmma are like: ROWS16 times 16
- * rows, KEYS8 times 8 keys. The including file defines place and row_limit().
+ * rows, KEYS8 times 8 keys. The including file defines place and row_of().
  */
 #ifndef HEED_SOFTMAX_CUH
 #define HEED_SOFTMAX_CUH
@@ -53,6 +53,30 @@ HEED_DEVICE void clear(state *st)
     }
 }
 
+/* Changes the scores of a tile that begins with @key, where something changes scores. */
+HEED_DEVICE void modify_scores(const heed_cuda_args *args, const place *at,
+                               float s[ROWS16][KEYS8][4], u32 key)
+{
+    if (!HEED_MODIFIES)
+        return;
+    HEED_UNROLL
+    for (int mt = 0; mt < ROWS16; mt++) {
+        HEED_UNROLL
+        for (int nt = 0; nt < KEYS8; nt++) {
+            HEED_UNROLL
+            for (int i = 0; i < 4; i++)
+                s[mt][nt][i] = modify_score(args, s[mt][nt][i], at->head, row_of(at, mt, i / 2),
+                                            key + nt * 8 + at->lane % 4 * 2 + i % 2);
+        }
+    }
+}
+
+/* The keys that row g (@h 0) or g + 8 (1) of 16 sees. */
+HEED_DEVICE key_range row_keys(const heed_cuda_args *args, const place *at, int mt, int h)
+{
+    return visible_keys(args, divide(row_of(at, mt, h), args->group));
+}
+
 /* Takes the keys that a row does not see out of the scores of a tile that begins with @key. */
 HEED_DEVICE void mask_scores(const heed_cuda_args *args, const place *at, float s[ROWS16][KEYS8][4],
                              u32 key)
@@ -61,14 +85,17 @@ HEED_DEVICE void mask_scores(const heed_cuda_args *args, const place *at, float 
     for (int mt = 0; mt < ROWS16; mt++) {
         HEED_UNROLL
         for (int h = 0; h < 2; h++) {
-            u32 limit = row_limit(args, at, mt, h);
-            u32 seen = limit > key ? limit - key : 0;
+            key_range keys = row_keys(args, at, mt, h);
+            u32 begin = HEED_HIDES_FIRST && keys.begin > key ? keys.begin - key : 0;
+            u32 end = keys.end > key ? keys.end - key : 0;
             HEED_UNROLL
             for (int nt = 0; nt < KEYS8; nt++) {
                 HEED_UNROLL
-                for (int i = 0; i < 2; i++)
-                    if (nt * 8 + at->lane % 4 * 2 + i >= seen)
+                for (int i = 0; i < 2; i++) {
+                    u32 j = nt * 8 + at->lane % 4 * 2 + i;
+                    if ((HEED_HIDES_FIRST && j < begin) || j >= end)
                         s[mt][nt][2 * h + i] = -ptx_infinity();
+                }
             }
         }
     }

@@ -203,7 +203,7 @@ HEED_DEVICE void fetch_tiles(const heed_cuda_mapped_args *m, const tiles *t, con
         HEED_UNROLL
         for (u32 panel = 0; panel < t->panels; panel++)
             ptx_tensor_prefetch(t->map, (i32)(panel * PANEL_COLUMNS), (i32)at->head_kv,
-                                (i32)(i * HEED_N), (i32)at->batch);
+                                (i32)((first_tile(at) + i) * HEED_N), (i32)at->batch);
     }
 }
 

@@ -22,11 +22,37 @@ typedef struct place {
     u32 head_q;
     u32 head_kv; /* and in their tensors */
     u32 row;     /* the warpgroup's first */
-    u32 tiles;   /* of keys that the block looks at, from the last one to the first; */
-    u32 masked;  /* so many of them need a mask */
+    u32 tiles;   /* of keys that the block looks at, from the last one to the first, but first all */
+    u32 masked;  /* so many that need a mask */
     u32 passed;  /* with HEED_C 2: so many none of the warpgroup's rows sees, */
     u32 cut;     /* and up to here its rows need a mask */
+#if HEED_HIDES_FIRST
+    u32 begin; /* the tile with the lowest keys; */
+    u32 late;  /* of those that need a mask, so many where that hides first keys */
+#endif
 } place;
+
+/* The tile with the lowest keys, */
+HEED_DEVICE u32 first_tile(const place *at)
+{
+#if HEED_HIDES_FIRST
+    return at->begin;
+#else
+    (void)at;
+    return 0;
+#endif
+}
+
+/* and of those that need a mask, so many where that hides first keys. */
+HEED_DEVICE u32 late_tiles(const place *at)
+{
+#if HEED_HIDES_FIRST
+    return at->late;
+#else
+    (void)at;
+    return 0;
+#endif
+}
 
 /* Finds which tiles the warpgroup passes by, and which need a mask for its rows. */
 HEED_DEVICE void find_own_tiles(const heed_cuda_args *args, place *at)
@@ -34,13 +60,16 @@ HEED_DEVICE void find_own_tiles(const heed_cuda_args *args, place *at)
     u32 last = at->row + GROUP_ROWS - 1, end = 0, full = 0;
     last = last < args->rows ? last : args->rows - 1;
     if (at->row < args->rows) {
-        end = (visible_keys(args, divide(last, args->group)) + (HEED_N - 1)) / HEED_N;
-        full = visible_keys(args, divide(at->row, args->group)) / HEED_N;
+        tile_range own = visible_tiles(args, at->row, last, HEED_N);
+        end = own.end - first_tile(at);
+        full = own.full_end;
+        if (HEED_HIDES_FIRST)
+            full = full > first_tile(at) ? full - first_tile(at) : 0;
     }
     at->passed = at->tiles - end;
     if (ABLATED(ABLATE_MASKED))
         full = 0;
-    at->cut = at->tiles - (full < end ? full : end);
+    at->cut = late_tiles(at) > 0 ? at->masked : at->tiles - (full < end ? full : end);
 }
 
 /* Goes to an item; thread, warpgroup and lane are known. */
@@ -56,26 +85,37 @@ HEED_DEVICE void find_place(const heed_cuda_mapped_args *m, place *at, u32 numbe
     at->head_q = head * args->group.value;
     at->head_kv = divide(head, m->share);
     at->row = first + at->row_group * GROUP_ROWS;
-    at->tiles = (visible_keys(args, divide(last, args->group)) + (HEED_N - 1)) / HEED_N;
-    u32 full = visible_keys(args, divide(first, args->group)) / HEED_N;
+    tile_range all = visible_tiles(args, first, last, HEED_N);
+    at->tiles = all.end - all.begin;
+    u32 full = all.full_end;
+    if (HEED_HIDES_FIRST)
+        full = full > all.begin ? full - all.begin : 0;
     if (ABLATED(ABLATE_MASKED))
         full = 0;
     at->masked = at->tiles > full ? at->tiles - full : 0;
+#if HEED_HIDES_FIRST
+    at->begin = all.begin;
+    at->late = all.full_begin - all.begin < full ? all.full_begin - all.begin : full;
+    at->masked += at->late;
+#endif
     if (HEED_C == 2)
         find_own_tiles(args, at);
 }
 
-/* The first key of tile @j, counted from the last. */
+/* The first key of tile @j, in the order in which they are walked through. */
 HEED_DEVICE u32 tile_key(const place *at, u32 j)
 {
-    return (at->tiles - 1 - j) * HEED_N;
+    if (HEED_HIDES_FIRST && j >= at->masked)
+        j -= late_tiles(at);
+    else if (HEED_HIDES_FIRST && j >= at->masked - late_tiles(at))
+        j += at->tiles - at->masked;
+    return (first_tile(at) + (at->tiles - 1 - j)) * HEED_N;
 }
 
-/* The first key that row g (@h 0) or g + 8 (1) of the warp does not see. */
-HEED_DEVICE u32 row_limit(const heed_cuda_args *args, const place *at, int mt, int h)
+/* Row g (@h 0) or g + 8 (1) of the warp. */
+HEED_DEVICE u32 row_of(const place *at, int mt, int h)
 {
-    u32 row = at->row + at->warp * 16 + (u32)mt * 16 + (u32)h * 8 + at->lane / 4;
-    return visible_keys(args, divide(row, args->group));
+    return at->row + at->warp * 16 + (u32)mt * 16 + (u32)h * 8 + at->lane / 4;
 }
 
 /* The block's tile @i is that of all with this number, */

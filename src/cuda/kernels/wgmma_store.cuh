@@ -52,7 +52,7 @@ HEED_DEVICE u32 given_up(const heed_cuda_args *args, const place *at, const stat
         return own;
     HEED_UNROLL
     for (u32 h = 0; h < 2; h++)
-        own |= bad < row_limit(args, at, 0, (int)h) ? 1u << h : 0u;
+        own |= bad < row_keys(args, at, 0, (int)h).end ? 1u << h : 0u;
     return own;
 }
 

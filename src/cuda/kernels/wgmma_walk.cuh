@@ -132,6 +132,13 @@ HEED_DEVICE void pass_tiles(walk *w)
 #endif
 }
 
+/* The scores of tile @j, as far as they do not depend on what is hidden, */
+HEED_DEVICE void modify_tile(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
+{
+    modify_scores(&w->m->args, &w->at, s, tile_key(&w->at, own_tile(&w->at, j)));
+}
+
+/* and as far as they do. */
 HEED_DEVICE void mask_tile(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
 {
     mask_scores(&w->m->args, &w->at, s, tile_key(&w->at, own_tile(&w->at, j)));
@@ -214,6 +221,7 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int masked, const int fir
     release(w, tile_barrier(&here, K_EMPTY));
     if (HEED_T == 2)
         pass_turn(&w->at);
+    modify_tile(w, s, j);
     if (masked)
         mask_tile(w, s, j);
     if (HEED_T == 3)
@@ -271,6 +279,7 @@ HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
     ptx_wgmma_wait(0);
     scores_done(s);
     release(w, tile_barrier(&w->tile, K_EMPTY));
+    modify_tile(w, s, 0);
     if (masked_end(&w->at) > own_tile(&w->at, 0))
         mask_tile(w, s, 0);
     find_max(st, s, scale, none);
@@ -291,6 +300,7 @@ HEED_DEVICE int weigh_tile(const walk *w, state *st, float s[ROWS16][KEYS8][4], 
     exponentiate_all(st, s, scale, sum);
     if (ptx_vote_any(!weights_fit(sum))) {
         remake_scores(&w->at, s, w->q, k_tile(here->at));
+        modify_tile(w, s, j);
         if (masked)
             mask_tile(w, s, j);
         raised = find_max(st, s, scale, old);
@@ -323,6 +333,7 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
         pass_turn(&w->at);
     ptx_wgmma_wait(1);
     scores_done(s);
+    modify_tile(w, s, j);
     if (masked)
         mask_tile(w, s, j);
     if (HEED_T == 3)
