@@ -9,7 +9,7 @@
 
 #include "../src/measure.h"
 #include "inspect.h"
-#include "listen.h"
+#include "trial/process.h"
 
 /* Text of the largest code that is read: 200 bytes an instruction. Memory that is not used costs
  * nothing. */
@@ -99,7 +99,8 @@ static heed_status run_tool(const lab_disassembler *tool, const char *file, char
     lab_inlet text = { .text = output, .size = TEXT_SIZE };
     lab_inlet complaints = { .text = said, .size = sizeof said };
     lab_close_fd(&process.in);
-    bool in_time = cli_listen(&process, &text, &complaints, heed_clock_ns() + PATIENCE_NS);
+    bool in_time = lab_process_listen(&process, &text, &complaints, heed_clock_ns() + PATIENCE_NS,
+                                      cli_interrupted);
     int status = lab_process_reap(process.pid);
     lab_process_close(&process);
     return judge_end(tool, &text, said, in_time, status, error);

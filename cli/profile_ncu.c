@@ -12,8 +12,8 @@
 
 #include "../src/measure.h"
 #include "doctor.h"
-#include "listen.h"
 #include "profile.h"
+#include "trial/process.h"
 
 #define OUTPUT_SIZE (1 << 20)
 #define ERRORS_SIZE (1 << 16)
@@ -98,7 +98,7 @@ static int ask(const char *const *arguments, int64_t deadline, answer *it)
         lab_inlet output = { .text = it->output, .size = OUTPUT_SIZE };
         lab_inlet errors = { .text = it->errors, .size = ERRORS_SIZE };
         lab_close_fd(&process.in);
-        it->late = !cli_listen(&process, &output, &errors, deadline);
+        it->late = !lab_process_listen(&process, &output, &errors, deadline, cli_interrupted);
         it->status = lab_process_reap(process.pid);
         lab_process_close(&process);
     }

@@ -5,7 +5,6 @@
 #include "lab/trial/compiler.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,6 @@
 #include "lab/trial/process.h"
 #include "measure.h"
 
-#define LOOK_MS 100
 #define COMPILER_MEMORY ((size_t)4 << 30)
 #define COMPILER_FILE ((size_t)64 << 20)
 #define COMPILER_FILES 256
@@ -107,24 +105,13 @@ static int start_compiler(const job *it, lab_process *process)
  * it was not waited for any longer. */
 static lab_trial_verdict listen_to(job *it, lab_process *process)
 {
+    const lab_limits *limits = it->task->limits;
     lab_inlet words = { .text = it->raw, .size = sizeof it->raw };
-    int64_t deadline = heed_clock_ns() + (int64_t)(it->task->limits->compile_seconds * 1e9);
+    int64_t deadline = heed_clock_ns() + (int64_t)(limits->compile_seconds * 1e9);
 
-    while (process->out >= 0 || process->err >= 0) {
-        struct pollfd fds[2] = { { .fd = process->err, .events = POLLIN },
-                                 { .fd = process->out, .events = POLLIN } };
-        if (heed_clock_ns() > deadline)
-            return LAB_TRIAL_HUNG;
-        if (lab_limits_interrupted(it->task->limits))
-            return LAB_TRIAL_INTERRUPTED;
-        if (poll(fds, 2, LOOK_MS) <= 0)
-            continue;
-        if (fds[0].revents)
-            lab_inlet_read(&words, &process->err);
-        if (fds[1].revents)
-            lab_inlet_read(&words, &process->out);
-    }
-    return lab_process_await(process->pid, deadline) ? LAB_TRIAL_OK : LAB_TRIAL_HUNG;
+    if (lab_process_listen(process, &words, &words, deadline, limits->interrupted))
+        return LAB_TRIAL_OK;
+    return lab_limits_interrupted(limits) ? LAB_TRIAL_INTERRUPTED : LAB_TRIAL_HUNG;
 }
 
 /* The first line of @log that speaks of an error, or the first of all. */

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -24,6 +25,9 @@
 /* Descriptors of the child that are about to get their final numbers stay above these. */
 #define ABOVE 16
 #define CHANNELS 3
+
+/* Interruption and deadlines are looked at so often. */
+#define LOOK_MS 100
 
 #define CLOSE_ON_EXEC 4u /* CLOSE_RANGE_CLOEXEC */
 
@@ -266,4 +270,22 @@ void lab_inlet_read(lab_inlet *inlet, int *fd)
     inlet->length += keep;
     inlet->text[inlet->length] = '\0';
     inlet->arrived += (size_t)got;
+}
+
+bool lab_process_listen(lab_process *process, lab_inlet *output, lab_inlet *errors,
+                        int64_t deadline, bool (*interrupted)(void))
+{
+    while (process->out >= 0 || process->err >= 0) {
+        struct pollfd fds[] = { { .fd = process->err, .events = POLLIN },
+                                { .fd = process->out, .events = POLLIN } };
+        if (heed_clock_ns() >= deadline || (interrupted && interrupted()))
+            return false;
+        if (poll(fds, 2, LOOK_MS) <= 0)
+            continue;
+        if (fds[0].revents)
+            lab_inlet_read(errors, &process->err);
+        if (fds[1].revents)
+            lab_inlet_read(output, &process->out);
+    }
+    return !(interrupted && interrupted()) && lab_process_await(process->pid, deadline);
 }

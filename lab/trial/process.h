@@ -69,4 +69,10 @@ typedef struct lab_inlet {
 /* lab_inlet_read() takes what is there on *@fd, which it closes at its end. */
 void lab_inlet_read(lab_inlet *inlet, int *fd);
 
+/* lab_process_listen() takes what @process writes to its output and to its errors until both are
+ * closed and it has ended. False if it has not by @deadline (heed_clock_ns()), or once
+ * @interrupted, which may be NULL and is asked every 0.1 s, says so; the caller ends it then. */
+bool lab_process_listen(lab_process *process, lab_inlet *output, lab_inlet *errors,
+                        int64_t deadline, bool (*interrupted)(void));
+
 #endif /* LAB_PROCESS_H */
