@@ -13,12 +13,12 @@
 #define SECONDS_DEVICE 0.25
 
 /* A context of one thread, where that is something else. */
-static heed_status open_single(ablate_run *run, const char *cpu)
+static heed_status open_single(lab_ablate_run *run, const char *cpu)
 {
     if (!heed_device_is_host(run->bench.context) || heed_context_threads(run->bench.context) < 2)
         return HEED_OK;
-    const heed_options options = { .device = "cpu", .threads = 1, .cpu = cpu };
-    return heed_context_create(&run->single, &options);
+    heed_options options = { .device = "cpu", .threads = 1, .cpu = cpu };
+    return cli_context_create(&run->single, &options);
 }
 
 static const char *ablation_name(size_t index)
@@ -50,7 +50,7 @@ static cli_exit check_only(const cli_args *args)
 
 /* Plans all problems first, so that the end can be foreseen, and what is compiled for one of them
  * is while another one is measured. */
-static cli_exit prepare_all(ablate_run *run, const cli_problems *problems)
+static cli_exit prepare_all(lab_ablate_run *run, const cli_problems *problems)
 {
     run->subjects = calloc(problems->count, sizeof *run->subjects);
     if (!run->subjects) {
@@ -58,27 +58,36 @@ static cli_exit prepare_all(ablate_run *run, const cli_problems *problems)
         return CLI_ENVIRONMENT;
     }
     for (size_t i = 0; i < problems->count && !cli_interrupted(); i++) {
-        ablate_subject *subject = &run->subjects[run->count++];
+        lab_ablate_subject *subject = &run->subjects[run->count++];
         subject->problem = problems->items[i];
         heed_problem_print(&subject->problem, subject->spec, sizeof subject->spec);
-        heed_status status = ablate_prepare(run, subject);
+        heed_status status = lab_ablate_prepare(run, subject);
         if (status != HEED_OK)
             return cli_fail(status, subject->spec);
     }
     return cli_interrupted() ? CLI_INTERRUPTED : CLI_OK;
 }
 
-static cli_exit measure_all(ablate_run *run, const cli_problems *problems)
+static cli_exit measure(lab_ablate_run *run, lab_ablate_subject *subject)
+{
+    heed_status status = lab_ablate_try(run, subject);
+    cli_progress_end(&run->progress);
+    if (cli_interrupted())
+        return CLI_INTERRUPTED;
+    return status == HEED_OK ? CLI_OK : cli_fail(status, subject->spec);
+}
+
+static cli_exit measure_all(lab_ablate_run *run, const cli_problems *problems)
 {
     run->progress = cli_progress_start("ablating", 0);
     cli_exit code = prepare_all(run, problems);
     for (size_t i = 0; i < run->count && code == CLI_OK; i++)
-        code = ablate_measure(run, &run->subjects[i]);
+        code = measure(run, &run->subjects[i]);
     return code;
 }
 
 /* An ablation that should compute the right thing and does not is a bug. */
-static cli_exit verdict(const ablate_run *run)
+static cli_exit verdict(const lab_ablate_run *run)
 {
     for (size_t i = 0; i < run->count; i++)
         for (size_t j = 0; j < run->subjects[i].count; j++)
@@ -88,7 +97,7 @@ static cli_exit verdict(const ablate_run *run)
 }
 
 /* The parts that depend on the device. */
-static cli_exit set_up(ablate_run *run, const cli_args *args)
+static cli_exit set_up(lab_ablate_run *run, const cli_args *args)
 {
     bool host = heed_device_is_host(run->bench.context);
     int cores = lab_environment_cores();
@@ -100,11 +109,11 @@ static cli_exit set_up(ablate_run *run, const cli_args *args)
     if (status != HEED_OK)
         return cli_fail(status, NULL);
     if (!host)
-        run->pool = ablate_pool_start(run->bench.context, cores > 1 ? cores - 1 : 1);
+        run->pool = lab_ablate_pool_start(run->bench.context, cores > 1 ? cores - 1 : 1);
     return CLI_OK;
 }
 
-static cli_exit run_ablate(ablate_run *run, const cli_problems *problems, const cli_args *args)
+static cli_exit run_ablate(lab_ablate_run *run, const cli_problems *problems, const cli_args *args)
 {
     cli_exit set = set_up(run, args);
     if (set != CLI_OK)
@@ -116,25 +125,25 @@ static cli_exit run_ablate(ablate_run *run, const cli_problems *problems, const 
             code = printed == CLI_OK ? verdict(run) : printed;
     }
     for (size_t i = 0; i < run->count; i++)
-        ablate_subject_free(&run->subjects[i]);
+        lab_ablate_subject_free(&run->subjects[i]);
     free(run->subjects);
-    ablate_pool_stop(run->pool);
+    lab_ablate_pool_stop(run->pool);
     heed_context_destroy(run->single);
     return code;
 }
 
 static cli_exit run(const cli_args *args)
 {
-    ablate_run ablate = { .only = cli_args_text(args, "only"),
-                          .planted = !cli_args_flag(args, "no-planted"),
-                          .bench = { .effort = HEED_ESTIMATE,
-                                     .kernel = cli_args_text(args, "kernel"),
-                                     .seconds = cli_args_given(args, "seconds")
-                                                    ? cli_args_real(args, "seconds")
-                                                    : SECONDS_HOST,
-                                     .margin = cli_args_real(args, "margin") / 100,
-                                     .cold = cli_args_flag(args, "cold"),
-                                     .seed = (uint64_t)cli_args_integer(args, "seed") } };
+    lab_ablate_run ablate = { .only = cli_args_text(args, "only"),
+                              .planted = !cli_args_flag(args, "no-planted"),
+                              .bench = { .effort = HEED_ESTIMATE,
+                                         .kernel = cli_args_text(args, "kernel"),
+                                         .seconds = cli_args_given(args, "seconds")
+                                                        ? cli_args_real(args, "seconds")
+                                                        : SECONDS_HOST,
+                                         .margin = cli_args_real(args, "margin") / 100,
+                                         .cold = cli_args_flag(args, "cold"),
+                                         .seed = (uint64_t)cli_args_integer(args, "seed") } };
     cli_problems problems;
     cli_exit code = check_only(args);
     if (code == CLI_OK)

@@ -11,7 +11,7 @@
 #define SAY_SIZE 160
 
 /* The effects of what was measured, ranked; NULL if there is no memory. */
-static lab_effect *ranked(const ablate_subject *subject, size_t *count)
+static lab_effect *ranked(const lab_ablate_subject *subject, size_t *count)
 {
     lab_effect *effects = calloc(subject->count + 1, sizeof *effects);
     *count = 0;
@@ -23,7 +23,7 @@ static lab_effect *ranked(const ablate_subject *subject, size_t *count)
     return effects;
 }
 
-static const ablate_case *case_of(const ablate_subject *subject, const char *name)
+static const lab_ablate_case *case_of(const lab_ablate_subject *subject, const char *name)
 {
     for (size_t i = 0; i < subject->count; i++)
         if (strcmp(subject->cases[i].it->name, name) == 0)
@@ -50,9 +50,10 @@ static void add_interval(lab_table *table, double low, double high)
         lab_table_cell(table, "-");
 }
 
-static void add_effect(lab_table *table, const ablate_subject *subject, const lab_effect *effect)
+static void add_effect(lab_table *table, const lab_ablate_subject *subject,
+                       const lab_effect *effect)
 {
-    const ablate_case *what = case_of(subject, effect->name);
+    const lab_ablate_case *what = case_of(subject, effect->name);
     char says[SAY_SIZE];
     lab_effect_say(effect, says, sizeof says);
     lab_table_cell(table, "%s%s", effect->name, what->it->wrong ? " *" : "");
@@ -62,7 +63,7 @@ static void add_effect(lab_table *table, const ablate_subject *subject, const la
     lab_table_cell(table, "%s", says);
 }
 
-static void add_absent(lab_table *table, const ablate_absent *absent)
+static void add_absent(lab_table *table, const lab_ablate_absent *absent)
 {
     lab_table_cell(table, "%s", absent->it->name);
     for (int i = 0; i < 3; i++)
@@ -70,7 +71,7 @@ static void add_absent(lab_table *table, const ablate_absent *absent)
     lab_table_cell(table, "not applicable: %s", absent->why);
 }
 
-static cli_exit print_effects(const ablate_subject *subject)
+static cli_exit print_effects(const lab_ablate_subject *subject)
 {
     size_t count;
     lab_effect *effects = ranked(subject, &count);
@@ -88,12 +89,12 @@ static cli_exit print_effects(const ablate_subject *subject)
     return cli_table_print(table);
 }
 
-static bool is_found(const ablate_planted *planted)
+static bool is_found(const lab_ablate_planted *planted)
 {
     return planted->duel.comparison.ratio.low > 1;
 }
 
-static cli_exit print_planted(const ablate_subject *subject)
+static cli_exit print_planted(const lab_ablate_subject *subject)
 {
     lab_table *table = lab_table_create();
     lab_table_column(table, "planted", LAB_RIGHT);
@@ -101,7 +102,7 @@ static cli_exit print_planted(const ablate_subject *subject)
     lab_table_column(table, "99 % interval", LAB_RIGHT);
     lab_table_column(table, "", LAB_LEFT);
     for (size_t i = 0; i < subject->planted_count; i++) {
-        const ablate_planted *planted = &subject->planted[i];
+        const lab_ablate_planted *planted = &subject->planted[i];
         const lab_interval *ratio = &planted->duel.comparison.ratio;
         lab_table_cell(table, "%.0f %%", 100 * planted->share);
         add_change(table, ratio->estimate);
@@ -112,11 +113,11 @@ static cli_exit print_planted(const ablate_subject *subject)
 }
 
 /* Notes below the tables. */
-static void print_notes(const ablate_subject *subject)
+static void print_notes(const lab_ablate_subject *subject)
 {
     bool wrong = false;
     for (size_t i = 0; i < subject->count; i++) {
-        const ablate_case *what = &subject->cases[i];
+        const lab_ablate_case *what = &subject->cases[i];
         wrong = wrong || (what->it->wrong && what->duel.pairs > 0);
         if (strcmp(what->kernel, subject->kernel) != 0 && what->duel.pairs > 0)
             printf("%s is the config %s\n", what->it->name, what->kernel);
@@ -128,7 +129,7 @@ static void print_notes(const ablate_subject *subject)
         printf("* its results are wrong, as they must be\n");
 }
 
-static cli_exit print_subject(const ablate_run *run, const ablate_subject *subject)
+static cli_exit print_subject(const lab_ablate_run *run, const lab_ablate_subject *subject)
 {
     char time[LAB_FORMAT_SIZE];
     printf("%s%s%s\n", cli_style(stdout, CLI_BOLD), subject->spec, cli_style(stdout, CLI_PLAIN));
@@ -146,7 +147,7 @@ static cli_exit print_subject(const ablate_run *run, const ablate_subject *subje
     return code;
 }
 
-cli_exit ablate_print(const ablate_run *run)
+cli_exit ablate_print(const lab_ablate_run *run)
 {
     cli_exit code = CLI_OK;
     for (size_t i = 0; i < run->count && code == CLI_OK; i++) {
@@ -165,9 +166,9 @@ static json_t *json_interval(const lab_interval *ratio)
                      cli_json_real(ratio->low), "high", cli_json_real(ratio->high));
 }
 
-static json_t *json_effect(const ablate_subject *subject, const lab_effect *effect)
+static json_t *json_effect(const lab_ablate_subject *subject, const lab_effect *effect)
 {
-    const ablate_case *what = case_of(subject, effect->name);
+    const lab_ablate_case *what = case_of(subject, effect->name);
     const lab_interval *ratio = &what->duel.comparison.ratio;
     char says[SAY_SIZE];
     lab_effect_say(effect, says, sizeof says);
@@ -179,7 +180,7 @@ static json_t *json_effect(const ablate_subject *subject, const lab_effect *effe
                      "pairs", (int)what->duel.pairs, "says", cli_json_text(says));
 }
 
-static json_t *json_effects(const ablate_subject *subject)
+static json_t *json_effects(const lab_ablate_subject *subject)
 {
     size_t count;
     lab_effect *effects = ranked(subject, &count);
@@ -190,11 +191,11 @@ static json_t *json_effects(const ablate_subject *subject)
     return array;
 }
 
-static json_t *json_failed(const ablate_subject *subject)
+static json_t *json_failed(const lab_ablate_subject *subject)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < subject->count; i++) {
-        const ablate_case *what = &subject->cases[i];
+        const lab_ablate_case *what = &subject->cases[i];
         if (what->outcome != LAB_BENCH_OK)
             array = cli_json_append(array,
                                     json_pack("{s:s, s:s, s:o}", "name", what->it->name, "outcome",
@@ -204,7 +205,7 @@ static json_t *json_failed(const ablate_subject *subject)
     return array;
 }
 
-static json_t *json_absent(const ablate_subject *subject)
+static json_t *json_absent(const lab_ablate_subject *subject)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < subject->absent_count; i++)
@@ -213,11 +214,11 @@ static json_t *json_absent(const ablate_subject *subject)
     return array;
 }
 
-static json_t *json_planted(const ablate_subject *subject)
+static json_t *json_planted(const lab_ablate_subject *subject)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < subject->planted_count; i++) {
-        const ablate_planted *planted = &subject->planted[i];
+        const lab_ablate_planted *planted = &subject->planted[i];
         array = cli_json_append(array,
                                 json_pack("{s:f, s:o, s:b}", "planted", planted->share, "ratio",
                                           json_interval(&planted->duel.comparison.ratio), "found",
@@ -226,7 +227,7 @@ static json_t *json_planted(const ablate_subject *subject)
     return array;
 }
 
-static json_t *json_subject(const ablate_subject *subject)
+static json_t *json_subject(const lab_ablate_subject *subject)
 {
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "problem", subject->spec, "kernel",
                      subject->kernel, "seconds",
@@ -236,7 +237,7 @@ static json_t *json_subject(const ablate_subject *subject)
                      "planted", json_planted(subject));
 }
 
-cli_exit ablate_print_json(const ablate_run *run)
+cli_exit ablate_print_json(const lab_ablate_run *run)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < run->count; i++)

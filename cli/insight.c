@@ -11,7 +11,7 @@
 
 #include "../src/measure.h"
 #include "../src/message.h"
-#include "ablate.h"
+#include "ablate/ablate.h"
 #include "profile.h"
 
 #define SHARE 0.15   /* of the time of a search */
@@ -143,12 +143,12 @@ static heed_status count(const insight_question *question, insight *it)
 
 /* ---- Effects ---- */
 
-static void take_effects(const ablate_subject *subject, insight *it)
+static void take_effects(const lab_ablate_subject *subject, insight *it)
 {
-    const ablate_case *bad = NULL;
+    const lab_ablate_case *bad = NULL;
     size_t late = 0;
     for (size_t i = 0; i < subject->count; i++) {
-        const ablate_case *one = &subject->cases[i];
+        const lab_ablate_case *one = &subject->cases[i];
         if (one->outcome == LAB_BENCH_OK && one->duel.pairs > 0) {
             if (it->effect_count < INSIGHT_EFFECTS)
                 it->effects[it->effect_count++] = one->effect;
@@ -177,7 +177,7 @@ static bool can_ablate(const insight_question *question, double left, insight *i
         return false;
     }
     double pair = fmax(CALLS_OF_PAIR * question->seconds, PAIR_MIN);
-    double least = fmax(ABLATE_PAIRS_MIN * pair, EFFECT_MIN);
+    double least = fmax(LAB_ABLATE_PAIRS_MIN * pair, EFFECT_MIN);
     if (least <= left)
         return true;
     snprintf(it->effects_why, sizeof it->effects_why,
@@ -189,9 +189,9 @@ static bool can_ablate(const insight_question *question, double left, insight *i
 static heed_status ablate(const insight_question *question, double left, insight *it)
 {
     char only[256];
-    ablate_subject subject = { .problem = *question->problem };
+    lab_ablate_subject subject = { .problem = *question->problem };
     bool host = heed_device_is_host(question->context);
-    ablate_run run = {
+    lab_ablate_run run = {
         .bench = { .context = question->context,
                    .effort = HEED_ESTIMATE,
                    .kernel = question->kernel,
@@ -203,19 +203,19 @@ static heed_status ablate(const insight_question *question, double left, insight
                    .seed = question->seed },
         .only = lab_clue_ablations(only, sizeof only),
         .deadline_ns = heed_clock_ns() + (int64_t)(left * 1e9),
-        .pool = host ? NULL : ablate_pool_start(question->context, question->threads),
+        .pool = host ? NULL : lab_ablate_pool_start(question->context, question->threads),
         .progress = cli_progress_start("measuring what binds the best", 0),
     };
     snprintf(subject.spec, sizeof subject.spec, "%s", it->spec);
-    heed_status status = ablate_try(&run, &subject);
+    heed_status status = lab_ablate_try(&run, &subject);
     take_effects(&subject, it);
     if (status != HEED_OK && status != HEED_ERR_LOST && !cli_interrupted()) {
         snprintf(it->effects_why, sizeof it->effects_why, "%.*s", INSIGHT_WHY_SIZE - 1,
                  heed_message());
         status = HEED_OK;
     }
-    ablate_subject_free(&subject);
-    ablate_pool_stop(run.pool);
+    lab_ablate_subject_free(&subject);
+    lab_ablate_pool_stop(run.pool);
     return status;
 }
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "../src/measure.h"
+#include "base/pool.h"
 #include "inspect/cubin.h"
-#include "pool.h"
 #include "src/cuda/facts.h"
 #include "src/cuda/gpu.h"
 #include "sweep.h"
@@ -18,12 +18,12 @@
 #define WANTED_MAX 64
 
 typedef struct pool_point {
-    cli_job job;
+    lab_job job;
     sweep_facts *facts; /* once it is done; NULL if there was no memory */
 } pool_point;
 
 struct sweep_pool {
-    cli_pool jobs;
+    lab_pool jobs;
     const sweep_run *run;
     pool_point *points; /* all of the space */
     int64_t wanted[WANTED_MAX];
@@ -105,7 +105,7 @@ static sweep_facts compile_point(const sweep_run *run, int64_t index)
     return facts;
 }
 
-static void compile(void *data, cli_job *job)
+static void compile(void *data, lab_job *job)
 {
     const sweep_pool *pool = data;
     pool_point *point = (pool_point *)job;
@@ -114,13 +114,13 @@ static void compile(void *data, cli_job *job)
         *point->facts = compile_point(pool->run, point - pool->points);
 }
 
-static cli_job *next_wanted(void *data)
+static lab_job *next_wanted(void *data)
 {
     const sweep_pool *pool = data;
     if (pool->until_ns > 0 && heed_clock_ns() + pool->jobs.longest_ns > pool->until_ns)
         return NULL;
     for (size_t i = 0; i < pool->wanted_count; i++)
-        if (pool->points[pool->wanted[i]].job.state == CLI_JOB_UNTOUCHED)
+        if (pool->points[pool->wanted[i]].job.state == LAB_JOB_UNTOUCHED)
             return &pool->points[pool->wanted[i]].job;
     return NULL;
 }
@@ -136,31 +136,31 @@ sweep_pool *sweep_pool_start(const sweep_run *run)
     }
     pool->run = run;
     pool->points = points;
-    pool->jobs = (cli_pool){ .owner = pool, .next = next_wanted, .work = compile };
-    cli_pool_start(&pool->jobs, run->threads);
+    pool->jobs = (lab_pool){ .owner = pool, .next = next_wanted, .work = compile };
+    lab_pool_start(&pool->jobs, run->threads);
     return pool;
 }
 
 void sweep_pool_want(sweep_pool *pool, const lab_point *points, size_t count)
 {
-    cli_pool_lock(&pool->jobs);
+    lab_pool_lock(&pool->jobs);
     pool->wanted_count = count < WANTED_MAX ? count : WANTED_MAX;
     for (size_t i = 0; i < pool->wanted_count; i++)
         pool->wanted[i] = lab_space_index(&pool->run->space, &points[i]);
-    cli_pool_unlock(&pool->jobs);
+    lab_pool_unlock(&pool->jobs);
 }
 
 void sweep_pool_until(sweep_pool *pool, int64_t until_ns)
 {
-    cli_pool_lock(&pool->jobs);
+    lab_pool_lock(&pool->jobs);
     pool->until_ns = until_ns;
-    cli_pool_unlock(&pool->jobs);
+    lab_pool_unlock(&pool->jobs);
 }
 
 sweep_facts sweep_pool_get(sweep_pool *pool, int64_t point)
 {
     sweep_facts facts = { .prospect = lab_prospect_unknown() };
-    cli_pool_finish(&pool->jobs, &pool->points[point].job);
+    lab_pool_finish(&pool->jobs, &pool->points[point].job);
     if (pool->points[point].facts)
         facts = *pool->points[point].facts;
     else
@@ -189,7 +189,7 @@ void sweep_pool_stop(sweep_pool *pool)
 {
     if (!pool)
         return;
-    cli_pool_stop(&pool->jobs);
+    lab_pool_stop(&pool->jobs);
     for (int64_t i = 0; i < lab_space_count(&pool->run->space); i++)
         free(pool->points[i].facts);
     free(pool->points);

@@ -11,34 +11,34 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "ablate.h"
 #include "cuda/driver.h"
 #include "cuda/maps.h"
 #include "cuda_trial.h"
 #include "device.h"
+#include "lab/ablate/ablate.h"
 #include "message.h"
 
 /* The options of the command line. */
 typedef struct told {
-    ablate_run run;
-    ablate_subject subject;
+    lab_ablate_run run;
+    lab_ablate_subject subject;
 } told;
 
 static void tell(told *it, const trial *t, const char *only)
 {
     memset(it, 0, sizeof *it);
-    it->run = (ablate_run){ .only = only, .bench = { .context = t->context } };
+    it->run = (lab_ablate_run){ .only = only, .bench = { .context = t->context } };
     it->subject.problem = *heed_plan_problem(t->plan);
     snprintf(it->subject.kernel, sizeof it->subject.kernel, "%s", heed_plan_name(t->plan));
-    assert_int_equal(ablate_find_cases(&it->run, &it->subject), HEED_OK);
+    assert_int_equal(lab_ablate_find_cases(&it->run, &it->subject), HEED_OK);
 }
 
 static void forget(told *it)
 {
-    ablate_subject_free(&it->subject);
+    lab_ablate_subject_free(&it->subject);
 }
 
-static const ablate_case *find(const told *it, const char *name)
+static const lab_ablate_case *find(const told *it, const char *name)
 {
     for (size_t i = 0; i < it->subject.count; i++)
         if (strcmp(it->subject.cases[i].it->name, name) == 0)
@@ -101,14 +101,14 @@ static void test_launched_alike(void **state)
     told it;
     heed_plan *plan;
     tell(&it, &t, NULL);
-    assert_int_equal(ablate_plan_intact(&it.run, &it.subject, &plan), HEED_OK);
+    assert_int_equal(lab_ablate_plan_intact(&it.run, &it.subject, &plan), HEED_OK);
     fake_launch intact = launch_of(&t, plan);
-    assert_int_equal(ablate_plan_delayed(&it.run, &it.subject, 0.05, &plan), HEED_OK);
+    assert_int_equal(lab_ablate_plan_delayed(&it.run, &it.subject, 0.05, &plan), HEED_OK);
     assert_memory_equal(launch_of(&t, plan).grid, intact.grid, sizeof intact.grid);
     for (size_t i = 0; i < it.subject.count; i++) {
-        const ablate_case *what = &it.subject.cases[i];
+        const lab_ablate_case *what = &it.subject.cases[i];
         bool config = strcmp(what->kernel, it.subject.kernel) != 0;
-        assert_int_equal(ablate_plan(&it.run, &it.subject, what, &plan), HEED_OK);
+        assert_int_equal(lab_ablate_plan(&it.run, &it.subject, what, &plan), HEED_OK);
         fake_launch made = launch_of(&t, plan);
         assert_int_equal(memcmp(made.grid, intact.grid, sizeof made.grid) == 0, !config);
         if (!config)
@@ -127,23 +127,23 @@ static void test_compiled_beside(void **state)
     heed_plan *plan;
     tell(&it, &t, NULL);
     it.run.planted = true;
-    it.run.pool = ablate_pool_start(t.context, 4);
+    it.run.pool = lab_ablate_pool_start(t.context, 4);
     assert_non_null(it.run.pool);
-    ablate_want_cases(&it.run, &it.subject);
+    lab_ablate_want_cases(&it.run, &it.subject);
     for (int turn = 0; turn < 2; turn++)
         for (size_t i = 0; i < it.subject.count; i++) {
-            assert_int_equal(ablate_plan(&it.run, &it.subject, &it.subject.cases[i], &plan),
+            assert_int_equal(lab_ablate_plan(&it.run, &it.subject, &it.subject.cases[i], &plan),
                              HEED_OK);
             launch_of(&t, plan);
         }
-    ablate_want_delay(&it.run, &it.subject, 0.02);
+    lab_ablate_want_delay(&it.run, &it.subject, 0.02);
     static const double shares[] = { 0, 0.02, 0.05 };
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
-        assert_int_equal(ablate_plan_delayed(&it.run, &it.subject, shares[i], &plan), HEED_OK);
+        assert_int_equal(lab_ablate_plan_delayed(&it.run, &it.subject, shares[i], &plan), HEED_OK);
         launch_of(&t, plan);
     }
-    ablate_pool_stop(it.run.pool);
-    ablate_pool_stop(NULL);
+    lab_ablate_pool_stop(it.run.pool);
+    lab_ablate_pool_stop(NULL);
     forget(&it);
     trial_end(&t);
 }
@@ -154,27 +154,27 @@ static void test_builds_apart(void **state)
     trial t = trial_make(PLAIN);
     heed_cuda_facts facts;
     const heed_cubin *first, *other, *again;
-    ablate_pool *pool = ablate_pool_start(t.context, 2);
+    lab_ablate_pool *pool = lab_ablate_pool_start(t.context, 2);
     assert_int_equal(heed_cuda_facts_find(heed_plan_name(t.plan), heed_plan_problem(t.plan),
                                           heed_device_arch(t.context), &facts),
                      HEED_OK);
     heed_cuda_facts worse = facts;
     worse.defines[worse.define_count++] = (heed_define){ "HEED_ABLATE", 1 };
-    ablate_pool_want(pool, &facts);
-    ablate_pool_want(pool, &worse);
-    assert_int_equal(ablate_pool_get(pool, &facts, &first), HEED_OK);
-    assert_int_equal(ablate_pool_get(pool, &worse, &other), HEED_OK);
-    assert_int_equal(ablate_pool_get(pool, &facts, &again), HEED_OK);
+    lab_ablate_pool_want(pool, &facts);
+    lab_ablate_pool_want(pool, &worse);
+    assert_int_equal(lab_ablate_pool_get(pool, &facts, &first), HEED_OK);
+    assert_int_equal(lab_ablate_pool_get(pool, &worse, &other), HEED_OK);
+    assert_int_equal(lab_ablate_pool_get(pool, &facts, &again), HEED_OK);
     assert_ptr_equal(first, again);
     assert_string_not_equal(first->key, other->key);
     worse.source = "nothing.cu";
     worse.defines[0].value += 1000;
-    ablate_pool_want(pool, &worse);
+    lab_ablate_pool_want(pool, &worse);
     for (int turn = 0; turn < 2; turn++) {
-        assert_int_equal(ablate_pool_get(pool, &worse, &again), HEED_ERR_INVALID);
+        assert_int_equal(lab_ablate_pool_get(pool, &worse, &again), HEED_ERR_INVALID);
         assert_non_null(strstr(heed_message(), "nothing.cu"));
     }
-    ablate_pool_stop(pool);
+    lab_ablate_pool_stop(pool);
     trial_end(&t);
 }
 
@@ -184,8 +184,8 @@ static fake_map map_of(trial *t, const told *it, const char *name)
 {
     heed_plan *plan;
     fake_map seen;
-    heed_status status = *name ? ablate_plan(&it->run, &it->subject, find(it, name), &plan)
-                               : ablate_plan_intact(&it->run, &it->subject, &plan);
+    heed_status status = *name ? lab_ablate_plan(&it->run, &it->subject, find(it, name), &plan)
+                               : lab_ablate_plan_intact(&it->run, &it->subject, &plan);
     if (status != HEED_OK)
         fail_msg("%s: %s", name, heed_message());
     fake_launch launch = launch_of(t, plan);
@@ -210,11 +210,11 @@ static void test_panels(void **state)
     told it;
     fake->args_size = sizeof(heed_cuda_mapped_args);
     memset(&it, 0, sizeof it);
-    it.run = (ablate_run){ .bench = { .context = t.context } };
+    it.run = (lab_ablate_run){ .bench = { .context = t.context } };
     it.subject.problem = *heed_plan_problem(t.plan);
     snprintf(it.subject.kernel, sizeof it.subject.kernel,
              "fwd_16bit_sm90_wgmma__r2k1n128s4o3t2c1g2");
-    assert_int_equal(ablate_find_cases(&it.run, &it.subject), HEED_OK);
+    assert_int_equal(lab_ablate_find_cases(&it.run, &it.subject), HEED_OK);
     expect_absent(&it, "no-staging",
                   "its tensor instruction reads keys and values in shared memory alone");
     expect_absent(&it, "in-order",
@@ -238,11 +238,11 @@ static void test_tiny(void **state)
     forget(&it);
     it.subject.count = it.subject.absent_count = 0;
     snprintf(it.subject.kernel, sizeof it.subject.kernel, "fwd_any_sm80_naive");
-    assert_int_equal(ablate_find_cases(&it.run, &it.subject), HEED_OK);
+    assert_int_equal(lab_ablate_find_cases(&it.run, &it.subject), HEED_OK);
     assert_int_equal(it.subject.count, 1);
-    assert_int_equal(ablate_plan_intact(&it.run, &it.subject, &plan), HEED_OK);
+    assert_int_equal(lab_ablate_plan_intact(&it.run, &it.subject, &plan), HEED_OK);
     fake_launch intact = launch_of(&t, plan);
-    assert_int_equal(ablate_plan(&it.run, &it.subject, &it.subject.cases[0], &plan), HEED_OK);
+    assert_int_equal(lab_ablate_plan(&it.run, &it.subject, &it.subject.cases[0], &plan), HEED_OK);
     fake_launch tiny = launch_of(&t, plan);
     assert_int_equal(intact.block[0], 4 * tiny.block[0]);
     assert_int_equal(4 * intact.grid[0], tiny.grid[0]);

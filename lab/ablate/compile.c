@@ -1,24 +1,24 @@
 /*
- * ablate_compile.c - builds are compiled on all cores while the device measures others
+ * compile.c - builds are compiled on all cores while the device measures others
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/message.h"
-#include "ablate.h"
-#include "pool.h"
+#include "lab/ablate/ablate.h"
+#include "lab/base/pool.h"
 #include "src/device.h"
+#include "src/message.h"
 
 typedef struct pool_build {
-    cli_job job;
+    lab_job job;
     heed_cuda_facts facts;
     heed_status status;
     char message[512];
     heed_cubin cubin;
 } pool_build;
 
-struct ablate_pool {
-    cli_pool jobs;
+struct lab_ablate_pool {
+    lab_pool jobs;
     int arch;
     pool_build **builds; /* each for itself, so that they stay where they are */
     size_t count, room;
@@ -35,7 +35,7 @@ static bool is_same(const heed_cuda_facts *a, const heed_cuda_facts *b)
 }
 
 /* The build of @facts, entered if it is not there; NULL if there is no memory. The lock is held. */
-static pool_build *find_build(ablate_pool *pool, const heed_cuda_facts *facts)
+static pool_build *find_build(lab_ablate_pool *pool, const heed_cuda_facts *facts)
 {
     for (size_t i = 0; i < pool->count; i++)
         if (is_same(&pool->builds[i]->facts, facts))
@@ -56,9 +56,9 @@ static pool_build *find_build(ablate_pool *pool, const heed_cuda_facts *facts)
     return build;
 }
 
-static void compile(void *data, cli_job *job)
+static void compile(void *data, lab_job *job)
 {
-    const ablate_pool *pool = data;
+    const lab_ablate_pool *pool = data;
     pool_build *build = (pool_build *)job;
     const heed_build what = heed_cuda_facts_build(&build->facts, pool->arch);
     build->status = heed_jit_build(&what, &build->cubin);
@@ -66,51 +66,51 @@ static void compile(void *data, cli_job *job)
         snprintf(build->message, sizeof build->message, "%s", heed_message());
 }
 
-static cli_job *next_untouched(void *data)
+static lab_job *next_untouched(void *data)
 {
-    const ablate_pool *pool = data;
+    const lab_ablate_pool *pool = data;
     for (size_t i = 0; i < pool->count; i++)
-        if (pool->builds[i]->job.state == CLI_JOB_UNTOUCHED)
+        if (pool->builds[i]->job.state == LAB_JOB_UNTOUCHED)
             return &pool->builds[i]->job;
     return NULL;
 }
 
-ablate_pool *ablate_pool_start(heed_context *context, int threads)
+lab_ablate_pool *lab_ablate_pool_start(heed_context *context, int threads)
 {
-    ablate_pool *pool = calloc(1, sizeof *pool);
+    lab_ablate_pool *pool = calloc(1, sizeof *pool);
     if (!pool)
         return NULL;
     pool->arch = heed_device_arch(context);
-    pool->jobs = (cli_pool){ .owner = pool, .next = next_untouched, .work = compile };
-    cli_pool_start(&pool->jobs, threads);
+    pool->jobs = (lab_pool){ .owner = pool, .next = next_untouched, .work = compile };
+    lab_pool_start(&pool->jobs, threads);
     return pool;
 }
 
-void ablate_pool_want(ablate_pool *pool, const heed_cuda_facts *facts)
+void lab_ablate_pool_want(lab_ablate_pool *pool, const heed_cuda_facts *facts)
 {
-    cli_pool_lock(&pool->jobs);
+    lab_pool_lock(&pool->jobs);
     find_build(pool, facts); /* where there is no memory, whoever gets it will say so */
-    cli_pool_unlock(&pool->jobs);
+    lab_pool_unlock(&pool->jobs);
 }
 
-heed_status ablate_pool_get(ablate_pool *pool, const heed_cuda_facts *facts,
-                            const heed_cubin **cubin)
+heed_status lab_ablate_pool_get(lab_ablate_pool *pool, const heed_cuda_facts *facts,
+                                const heed_cubin **cubin)
 {
-    cli_pool_lock(&pool->jobs);
+    lab_pool_lock(&pool->jobs);
     pool_build *build = find_build(pool, facts);
-    cli_pool_unlock(&pool->jobs);
+    lab_pool_unlock(&pool->jobs);
     if (!build)
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for another build of %s", facts->name);
-    cli_pool_finish(&pool->jobs, &build->job);
+    lab_pool_finish(&pool->jobs, &build->job);
     *cubin = &build->cubin;
     return build->status == HEED_OK ? HEED_OK : heed_fail(build->status, "%s", build->message);
 }
 
-void ablate_pool_stop(ablate_pool *pool)
+void lab_ablate_pool_stop(lab_ablate_pool *pool)
 {
     if (!pool)
         return;
-    cli_pool_stop(&pool->jobs);
+    lab_pool_stop(&pool->jobs);
     for (size_t i = 0; i < pool->count; i++) {
         heed_cubin_free(&pool->builds[i]->cubin);
         free(pool->builds[i]);

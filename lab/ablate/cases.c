@@ -1,13 +1,13 @@
 /*
- * ablate_cases.c - which ablations a kernel can be built with, and their plans
+ * cases.c - which ablations a kernel can be built with, and their plans
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "ablate.h"
-#include "cuda/kernels/ablate.cuh"
+#include "lab/ablate/ablate.h"
 #include "src/cpu/ablated.h"
 #include "src/cuda/facts.h"
+#include "src/cuda/kernels/ablate.cuh"
 #include "src/cuda/sources.h"
 
 /* Of a delay of all of it, what HEED_DELAY is. */
@@ -27,7 +27,7 @@ static bool is_aligned(const heed_problem *p)
     return aligned;
 }
 
-static heed_status find_facts(const ablate_run *run, const ablate_subject *subject,
+static heed_status find_facts(const lab_ablate_run *run, const lab_ablate_subject *subject,
                               const char *kernel, heed_cuda_facts *facts)
 {
     int arch = heed_device_arch(run->bench.context);
@@ -58,7 +58,7 @@ static void make_tiny(heed_cuda_facts *facts)
 }
 
 /* The kernel of the build with ablation @number. */
-static heed_status make_facts(const ablate_run *run, const ablate_subject *subject,
+static heed_status make_facts(const lab_ablate_run *run, const lab_ablate_subject *subject,
                               const char *kernel, int number, double delay, heed_cuda_facts *facts)
 {
     heed_status status = find_facts(run, subject, kernel, facts);
@@ -75,7 +75,7 @@ static heed_status make_facts(const ablate_run *run, const ablate_subject *subje
     return HEED_OK;
 }
 
-static heed_status plan_cuda(const ablate_run *run, const ablate_subject *subject,
+static heed_status plan_cuda(const lab_ablate_run *run, const lab_ablate_subject *subject,
                              const char *kernel, int number, double delay, heed_plan **plan)
 {
     heed_cuda_facts facts;
@@ -85,7 +85,8 @@ static heed_status plan_cuda(const ablate_run *run, const ablate_subject *subjec
     if (status != HEED_OK)
         return status;
     const heed_build build = heed_cuda_facts_build(&facts, heed_device_arch(run->bench.context));
-    status = run->pool ? ablate_pool_get(run->pool, &facts, &cubin) : heed_jit_build(&build, &own);
+    status = run->pool ? lab_ablate_pool_get(run->pool, &facts, &cubin)
+                       : heed_jit_build(&build, &own);
     if (status == HEED_OK)
         status = heed_plan_create_foreign(plan, run->bench.context, &subject->problem, facts.name,
                                           &facts.launch, cubin);
@@ -93,7 +94,7 @@ static heed_status plan_cuda(const ablate_run *run, const ablate_subject *subjec
     return status;
 }
 
-static heed_status plan_build(const ablate_run *run, const ablate_subject *subject,
+static heed_status plan_build(const lab_ablate_run *run, const lab_ablate_subject *subject,
                               const char *kernel, int number, double delay, heed_plan **plan)
 {
     *plan = NULL;
@@ -103,20 +104,20 @@ static heed_status plan_build(const ablate_run *run, const ablate_subject *subje
                                     delay);
 }
 
-heed_status ablate_plan_intact(const ablate_run *run, const ablate_subject *subject,
-                               heed_plan **plan)
+heed_status lab_ablate_plan_intact(const lab_ablate_run *run, const lab_ablate_subject *subject,
+                                   heed_plan **plan)
 {
     return plan_build(run, subject, subject->kernel, ABLATE_NONE, 0, plan);
 }
 
-heed_status ablate_plan_delayed(const ablate_run *run, const ablate_subject *subject, double share,
-                                heed_plan **plan)
+heed_status lab_ablate_plan_delayed(const lab_ablate_run *run, const lab_ablate_subject *subject,
+                                    double share, heed_plan **plan)
 {
     return plan_build(run, subject, subject->kernel, ABLATE_DELAY, share, plan);
 }
 
-heed_status ablate_plan(const ablate_run *run, const ablate_subject *subject,
-                        const ablate_case *what, heed_plan **plan)
+heed_status lab_ablate_plan(const lab_ablate_run *run, const lab_ablate_subject *subject,
+                            const lab_ablate_case *what, heed_plan **plan)
 {
     if (strcmp(what->it->name, LAB_ABLATE_ONE_THREAD) == 0)
         return heed_plan_create_named(plan, run->single, &subject->problem, what->kernel);
@@ -126,35 +127,37 @@ heed_status ablate_plan(const ablate_run *run, const ablate_subject *subject,
 
 /* ---- The code they need ---- */
 
-static void want(const ablate_run *run, const ablate_subject *subject, const char *kernel,
+static void want(const lab_ablate_run *run, const lab_ablate_subject *subject, const char *kernel,
                  int number, double delay)
 {
     heed_cuda_facts facts;
     if (make_facts(run, subject, kernel, number, delay, &facts) == HEED_OK)
-        ablate_pool_want(run->pool, &facts); /* else whoever plans it will say why not */
+        lab_ablate_pool_want(run->pool, &facts); /* else whoever plans it will say why not */
 }
 
-static void want_case(const ablate_run *run, const ablate_subject *subject, const ablate_case *what)
+static void want_case(const lab_ablate_run *run, const lab_ablate_subject *subject,
+                      const lab_ablate_case *what)
 {
     bool config = strcmp(what->kernel, subject->kernel) != 0;
     want(run, subject, what->kernel, config ? ABLATE_NONE : what->it->number, 0);
 }
 
-void ablate_want_delay(const ablate_run *run, const ablate_subject *subject, double share)
+void lab_ablate_want_delay(const lab_ablate_run *run, const lab_ablate_subject *subject,
+                           double share)
 {
     if (run->pool)
         want(run, subject, subject->kernel, ABLATE_DELAY, share);
 }
 
 /* In the order in which they are needed, but what takes the longest begins first. */
-void ablate_want_cases(const ablate_run *run, const ablate_subject *subject)
+void lab_ablate_want_cases(const lab_ablate_run *run, const lab_ablate_subject *subject)
 {
     if (!run->pool)
         return;
     want(run, subject, subject->kernel, ABLATE_NONE, 0);
     if (run->planted) {
-        ablate_want_delay(run, subject, 0);
-        ablate_want_delay(run, subject, ABLATE_DELAY_TRIED);
+        lab_ablate_want_delay(run, subject, 0);
+        lab_ablate_want_delay(run, subject, LAB_ABLATE_DELAY_TRIED);
     }
     for (size_t i = 0; i < subject->count; i++)
         if (subject->cases[i].it->number == ABLATE_UNROLLED)
@@ -166,7 +169,7 @@ void ablate_want_cases(const ablate_run *run, const ablate_subject *subject)
 /* ---- Which there are ---- */
 
 /* Can @kernel, in a config, do the problem? For a GPU nothing is compiled to find out. */
-static bool can_do(const ablate_run *run, const ablate_subject *subject, const char *kernel)
+static bool can_do(const lab_ablate_run *run, const lab_ablate_subject *subject, const char *kernel)
 {
     heed_cuda_facts facts;
     heed_plan *plan;
@@ -180,7 +183,8 @@ static bool can_do(const ablate_run *run, const ablate_subject *subject, const c
 }
 
 /* The first of the configs that are the ablation, and that can do the problem. */
-static bool find_config(const ablate_run *run, const ablate_subject *subject, ablate_case *what)
+static bool find_config(const lab_ablate_run *run, const lab_ablate_subject *subject,
+                        lab_ablate_case *what)
 {
     char changed[LAB_ABLATE_NAME_SIZE];
     for (size_t i = 0; lab_ablate_config(subject->kernel, what->it->name, i, changed); i++) {
@@ -193,7 +197,8 @@ static bool find_config(const ablate_run *run, const ablate_subject *subject, ab
 }
 
 /* Does the source of the kernel declare it? */
-static bool is_declared(const ablate_run *run, const ablate_subject *subject, const char *name)
+static bool is_declared(const lab_ablate_run *run, const lab_ablate_subject *subject,
+                        const char *name)
 {
     heed_cuda_facts facts;
     heed_source source;
@@ -203,8 +208,8 @@ static bool is_declared(const ablate_run *run, const ablate_subject *subject, co
 
 /* Config before code: where a kernel has a knob for it, that is what it is. Returns why there is
  * none, or NULL if there is one. */
-static const char *find_case(const ablate_run *run, const ablate_subject *subject,
-                             ablate_case *what)
+static const char *find_case(const lab_ablate_run *run, const lab_ablate_subject *subject,
+                             lab_ablate_case *what)
 {
     const lab_ablation *it = what->it;
     bool host = heed_device_is_host(run->bench.context);
@@ -232,7 +237,7 @@ static bool is_wanted(const char *list, const char *name)
     return false;
 }
 
-heed_status ablate_find_cases(const ablate_run *run, ablate_subject *subject)
+heed_status lab_ablate_find_cases(const lab_ablate_run *run, lab_ablate_subject *subject)
 {
     size_t most = 0;
     while (lab_ablation_at(most))
@@ -245,11 +250,11 @@ heed_status ablate_find_cases(const ablate_run *run, ablate_subject *subject)
         const lab_ablation *it = lab_ablation_at(i);
         if (!is_wanted(run->only, it->name))
             continue;
-        ablate_case *next = &subject->cases[subject->count];
-        *next = (ablate_case){ .it = it, .error = -1 };
+        lab_ablate_case *next = &subject->cases[subject->count];
+        *next = (lab_ablate_case){ .it = it, .error = -1 };
         const char *why = find_case(run, subject, next);
         if (why)
-            subject->absent[subject->absent_count++] = (ablate_absent){ it, why };
+            subject->absent[subject->absent_count++] = (lab_ablate_absent){ it, why };
         else
             subject->count++;
     }

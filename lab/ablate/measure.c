@@ -1,5 +1,5 @@
 /*
- * ablate_measure.c - a kernel in turns with what was made of it
+ * measure.c - a kernel in turns with what was made of it
  *
  * All effects of a problem are judged as one family, so that the confidence holds for all that is
  * said of them together. Each pair takes all of its seconds, however clear it is: what is wanted is
@@ -8,29 +8,29 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "../src/measure.h"
-#include "ablate.h"
-#include "bench/engine.h"
-#include "measure/family.h"
+#include "lab/ablate/ablate.h"
+#include "lab/bench/engine.h"
+#include "lab/measure/family.h"
+#include "src/measure.h"
 #include "src/message.h"
 
 /* A delay that shows by less than this share of it in the kernel's time is not planted. */
 #define REACH_MIN 0.05
 
-static const double planted_shares[ABLATE_PLANTED] = { 0.01, 0.02, 0.05 };
+static const double planted_shares[LAB_ABLATE_PLANTED] = { 0.01, 0.02, 0.05 };
 
 /* Two sides, the tensors, and what is right. */
 typedef struct scene {
-    ablate_run *run;
-    ablate_subject *subject;
+    lab_ablate_run *run;
+    lab_ablate_subject *subject;
     lab_bench_tensors tensors;
     lab_expect *expect;
     lab_bench_engine intact;
 } scene;
 
-static void step(ablate_run *run, const char *what)
+static void step(lab_ablate_run *run, const char *what)
 {
-    cli_progress_step(&run->progress, run->steps++, what);
+    lab_progress_step(&run->progress, run->steps++, what);
 }
 
 /* ---- Sides ---- */
@@ -56,7 +56,7 @@ static heed_status play(const scene *it, lab_bench_engine *a, lab_bench_engine *
     const lab_side sides[] = { { lab_bench_engine_block, lab_bench_engine_renew, a },
                                { lab_bench_engine_block, lab_bench_engine_renew, b } };
     const lab_duel_options options = { .rules = { .margin = margin, .looks = 1 },
-                                       .pairs_min = ABLATE_PAIRS_MIN,
+                                       .pairs_min = LAB_ABLATE_PAIRS_MIN,
                                        .seconds = it->run->bench.seconds,
                                        .seed = seed };
     heed_status status = lab_bench_engine_level(a, b);
@@ -65,18 +65,18 @@ static heed_status play(const scene *it, lab_bench_engine *a, lab_bench_engine *
 
 /* ---- Ablations ---- */
 
-static void set_outcome(ablate_case *what, lab_bench_outcome outcome, const char *reason)
+static void set_outcome(lab_ablate_case *what, lab_bench_outcome outcome, const char *reason)
 {
     what->outcome = outcome;
     snprintf(what->reason, sizeof what->reason, "%s", reason);
 }
 
-static heed_status measure_case(scene *it, ablate_case *what)
+static heed_status measure_case(scene *it, lab_ablate_case *what)
 {
     lab_bench_engine engine = { .tensors = NULL };
     heed_plan *plan = NULL;
     char reason[LAB_PEER_REASON_SIZE];
-    heed_status status = ablate_plan(it->run, it->subject, what, &plan);
+    heed_status status = lab_ablate_plan(it->run, it->subject, what, &plan);
     if (status == HEED_OK)
         status = start(it, plan, &engine, &what->error);
     if (status == HEED_OK && !what->it->wrong && !(what->error <= 1)) {
@@ -96,7 +96,7 @@ static heed_status measure_cases(scene *it)
 {
     int64_t longest = 0;
     for (size_t i = 0; i < it->subject->count; i++) {
-        ablate_case *what = &it->subject->cases[i];
+        lab_ablate_case *what = &it->subject->cases[i];
         int64_t begin = heed_clock_ns();
         if (it->run->deadline_ns > 0 && begin + longest > it->run->deadline_ns) {
             set_outcome(what, LAB_BENCH_SKIPPED, "there is no time for it");
@@ -106,7 +106,7 @@ static heed_status measure_cases(scene *it)
         heed_status status = measure_case(it, what);
         if (heed_clock_ns() - begin > longest)
             longest = heed_clock_ns() - begin;
-        if (status == HEED_ERR_LOST || cli_interrupted())
+        if (status == HEED_ERR_LOST || heed_context_stopped(it->run->bench.context))
             return status == HEED_OK ? HEED_ERR_SYSTEM : status;
         if (status != HEED_OK)
             set_outcome(what, status == HEED_ERR_UNSUPPORTED ? LAB_BENCH_REFUSED : LAB_BENCH_FAILED,
@@ -115,7 +115,7 @@ static heed_status measure_cases(scene *it)
     return HEED_OK;
 }
 
-static void take_effect(const ablate_run *run, ablate_case *what)
+static void take_effect(const lab_ablate_run *run, lab_ablate_case *what)
 {
     const lab_comparison *found = &what->duel.comparison;
     what->effect = (lab_effect){ .ratio = found->ratio.estimate,
@@ -126,7 +126,7 @@ static void take_effect(const ablate_run *run, ablate_case *what)
 }
 
 /* The effects of all that were measured, as a family. */
-static heed_status judge(const ablate_run *run, ablate_subject *subject)
+static heed_status judge(const lab_ablate_run *run, lab_ablate_subject *subject)
 {
     lab_family_member *members = calloc(subject->count + 1, sizeof *members);
     const lab_rules rules = { .margin = run->bench.margin };
@@ -140,7 +140,7 @@ static heed_status judge(const ablate_run *run, ablate_subject *subject)
         members[i].series.planned = 0;
     heed_status status = members ? lab_family_judge(members, count, &rules) : HEED_ERR_NO_MEMORY;
     for (size_t i = 0; status == HEED_OK && i < subject->count; i++) {
-        ablate_case *what = &subject->cases[i];
+        lab_ablate_case *what = &subject->cases[i];
         if (what->duel.pairs == 0)
             continue;
         take_effect(run, what);
@@ -158,7 +158,7 @@ static heed_status play_delay(scene *it, lab_bench_engine *without, double share
     lab_bench_engine engine = { .tensors = NULL };
     heed_plan *plan = NULL;
     double error;
-    heed_status status = ablate_plan_delayed(it->run, it->subject, share, &plan);
+    heed_status status = lab_ablate_plan_delayed(it->run, it->subject, share, &plan);
     if (status == HEED_OK)
         status = start(it, plan, &engine, &error);
     if (status == HEED_OK)
@@ -173,7 +173,7 @@ static heed_status start_undelayed(scene *it, lab_bench_engine *without)
     heed_plan *plan = NULL;
     double error;
     *without = (lab_bench_engine){ .tensors = NULL };
-    heed_status status = ablate_plan_delayed(it->run, it->subject, 0, &plan);
+    heed_status status = lab_ablate_plan_delayed(it->run, it->subject, 0, &plan);
     return status == HEED_OK ? start(it, plan, without, &error) : status;
 }
 
@@ -182,17 +182,17 @@ static heed_status start_undelayed(scene *it, lab_bench_engine *without)
  * the end, so those can be compiled while ablations are measured. */
 static heed_status find_reach(scene *it)
 {
-    ablate_subject *subject = it->subject;
+    lab_ablate_subject *subject = it->subject;
     lab_bench_engine without;
     lab_duel duel = { .a = NULL };
     step(it->run, "how delays show");
     heed_status status = start_undelayed(it, &without);
     if (status == HEED_OK)
-        status = play_delay(it, &without, ABLATE_DELAY_TRIED, it->run->bench.seed, &duel);
+        status = play_delay(it, &without, LAB_ABLATE_DELAY_TRIED, it->run->bench.seed, &duel);
     if (status == HEED_OK)
-        subject->reach = (duel.comparison.ratio.estimate - 1) / ABLATE_DELAY_TRIED;
-    for (size_t i = 0; i < ABLATE_PLANTED && subject->reach >= REACH_MIN; i++)
-        ablate_want_delay(it->run, subject, planted_shares[i] / subject->reach);
+        subject->reach = (duel.comparison.ratio.estimate - 1) / LAB_ABLATE_DELAY_TRIED;
+    for (size_t i = 0; i < LAB_ABLATE_PLANTED && subject->reach >= REACH_MIN; i++)
+        lab_ablate_want_delay(it->run, subject, planted_shares[i] / subject->reach);
     lab_duel_free(&duel);
     lab_bench_engine_stop(&without);
     return status;
@@ -200,11 +200,11 @@ static heed_status find_reach(scene *it)
 
 static heed_status plant(scene *it)
 {
-    ablate_subject *subject = it->subject;
+    lab_ablate_subject *subject = it->subject;
     lab_bench_engine without;
     heed_status status = start_undelayed(it, &without);
-    for (size_t i = 0; i < ABLATE_PLANTED && status == HEED_OK; i++) {
-        ablate_planted *planted = &subject->planted[i];
+    for (size_t i = 0; i < LAB_ABLATE_PLANTED && status == HEED_OK; i++) {
+        lab_ablate_planted *planted = &subject->planted[i];
         step(it->run, "planted delays");
         if (!(subject->reach >= REACH_MIN))
             continue;
@@ -219,7 +219,7 @@ static heed_status plant(scene *it)
 
 /* ---- One problem ---- */
 
-heed_status ablate_prepare(ablate_run *run, ablate_subject *subject)
+heed_status lab_ablate_prepare(lab_ablate_run *run, lab_ablate_subject *subject)
 {
     heed_plan *plan;
     heed_status status = lab_bench_plan(&run->bench, &subject->problem, &plan);
@@ -228,16 +228,16 @@ heed_status ablate_prepare(ablate_run *run, ablate_subject *subject)
     subject->problem = *heed_plan_problem(plan);
     snprintf(subject->kernel, sizeof subject->kernel, "%s", heed_plan_name(plan));
     heed_plan_destroy(plan);
-    status = ablate_find_cases(run, subject);
+    status = lab_ablate_find_cases(run, subject);
     if (status == HEED_OK)
-        ablate_want_cases(run, subject);
-    run->progress.total += 1 + subject->count + (run->planted ? 1 + ABLATE_PLANTED : 0);
+        lab_ablate_want_cases(run, subject);
+    run->progress.total += 1 + subject->count + (run->planted ? 1 + LAB_ABLATE_PLANTED : 0);
     return status;
 }
 
 static heed_status set_scene(scene *it)
 {
-    ablate_run *run = it->run;
+    lab_ablate_run *run = it->run;
     const lab_bench_source source = { .problem = it->subject->problem };
     const lab_sampling rows = { .seed = run->bench.seed,
                                 .work = LAB_BENCH_EXPECT_WORK,
@@ -252,7 +252,7 @@ static heed_status set_scene(scene *it)
     heed_buffers data = lab_bench_tensors_inputs(&it->tensors);
     status = lab_expect_create(&it->expect, &it->tensors.problem, &data, &rows);
     if (status == HEED_OK)
-        status = ablate_plan_intact(run, it->subject, &plan);
+        status = lab_ablate_plan_intact(run, it->subject, &plan);
     if (status == HEED_OK)
         status = start(it, plan, &it->intact, &error);
     if (status == HEED_OK && !(error <= 1)) {
@@ -271,10 +271,10 @@ static void clear_scene(scene *it)
         lab_bench_tensors_free(&it->tensors);
 }
 
-heed_status ablate_try(ablate_run *run, ablate_subject *subject)
+heed_status lab_ablate_try(lab_ablate_run *run, lab_ablate_subject *subject)
 {
     scene it = { .run = run, .subject = subject };
-    heed_status status = subject->cases ? HEED_OK : ablate_prepare(run, subject);
+    heed_status status = subject->cases ? HEED_OK : lab_ablate_prepare(run, subject);
     step(run, "the kernel as it is");
     if (status == HEED_OK)
         status = set_scene(&it);
@@ -284,7 +284,7 @@ heed_status ablate_try(ablate_run *run, ablate_subject *subject)
         status = measure_cases(&it);
     if (status == HEED_OK && run->planted)
         status = plant(&it);
-    if (status == HEED_OK || cli_interrupted()) {
+    if (status == HEED_OK || heed_context_stopped(run->bench.context)) {
         heed_status judged = judge(run, subject);
         status = status == HEED_OK ? judged : status;
     }
@@ -292,20 +292,11 @@ heed_status ablate_try(ablate_run *run, ablate_subject *subject)
     return status;
 }
 
-cli_exit ablate_measure(ablate_run *run, ablate_subject *subject)
-{
-    heed_status status = ablate_try(run, subject);
-    cli_progress_end(&run->progress);
-    if (cli_interrupted())
-        return CLI_INTERRUPTED;
-    return status == HEED_OK ? CLI_OK : cli_fail(status, subject->spec);
-}
-
-void ablate_subject_free(ablate_subject *subject)
+void lab_ablate_subject_free(lab_ablate_subject *subject)
 {
     for (size_t i = 0; i < subject->count; i++)
         lab_duel_free(&subject->cases[i].duel);
-    for (size_t i = 0; i < ABLATE_PLANTED; i++)
+    for (size_t i = 0; i < LAB_ABLATE_PLANTED; i++)
         lab_duel_free(&subject->planted[i].duel);
     free(subject->cases);
     free(subject->absent);

@@ -8,9 +8,9 @@
 #include "../src/measure.h"
 
 /* Does a job that nobody has taken; the lock is held before and after. */
-static void take(cli_pool *pool, cli_job *job)
+static void take(lab_pool *pool, lab_job *job)
 {
-    job->state = CLI_JOB_BUSY;
+    job->state = LAB_JOB_BUSY;
     pthread_mutex_unlock(&pool->lock);
     int64_t begin = heed_clock_ns();
     pool->work(pool->owner, job);
@@ -18,26 +18,26 @@ static void take(cli_pool *pool, cli_job *job)
     pthread_mutex_lock(&pool->lock);
     if (took > pool->longest_ns)
         pool->longest_ns = took;
-    job->state = CLI_JOB_DONE;
+    job->state = LAB_JOB_DONE;
     pthread_cond_broadcast(&pool->changed);
 }
 
 static void *serve(void *data)
 {
-    cli_pool *pool = data;
-    cli_pool_lock(pool);
+    lab_pool *pool = data;
+    lab_pool_lock(pool);
     while (!pool->ending) {
-        cli_job *job = pool->next(pool->owner);
+        lab_job *job = pool->next(pool->owner);
         if (job)
             take(pool, job);
         else
             pthread_cond_wait(&pool->changed, &pool->lock);
     }
-    cli_pool_unlock(pool);
+    lab_pool_unlock(pool);
     return NULL;
 }
 
-void cli_pool_start(cli_pool *pool, int threads)
+void lab_pool_start(lab_pool *pool, int threads)
 {
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->changed, NULL);
@@ -47,32 +47,32 @@ void cli_pool_start(cli_pool *pool, int threads)
             pool->thread_count++;
 }
 
-void cli_pool_lock(cli_pool *pool)
+void lab_pool_lock(lab_pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
 }
 
-void cli_pool_unlock(cli_pool *pool)
+void lab_pool_unlock(lab_pool *pool)
 {
     pthread_cond_broadcast(&pool->changed);
     pthread_mutex_unlock(&pool->lock);
 }
 
-void cli_pool_finish(cli_pool *pool, cli_job *job)
+void lab_pool_finish(lab_pool *pool, lab_job *job)
 {
-    cli_pool_lock(pool);
-    if (job->state == CLI_JOB_UNTOUCHED)
+    lab_pool_lock(pool);
+    if (job->state == LAB_JOB_UNTOUCHED)
         take(pool, job);
-    while (job->state != CLI_JOB_DONE)
+    while (job->state != LAB_JOB_DONE)
         pthread_cond_wait(&pool->changed, &pool->lock);
     pthread_mutex_unlock(&pool->lock);
 }
 
-void cli_pool_stop(cli_pool *pool)
+void lab_pool_stop(lab_pool *pool)
 {
-    cli_pool_lock(pool);
+    lab_pool_lock(pool);
     pool->ending = true;
-    cli_pool_unlock(pool);
+    lab_pool_unlock(pool);
     for (int i = 0; i < pool->thread_count; i++)
         pthread_join(pool->threads[i], NULL);
     free(pool->threads);
