@@ -10,11 +10,18 @@
 #include "cli.h"
 #include "inspect/profile.h"
 
-/* profile_plan.c: profile_plan() makes the plan for @problem that --kernel and --source ask for:
- * the kernel's own, or that source launched as the kernel's config is. Returns as
- * heed_plan_create() does, or why the source cannot be read. */
-heed_status profile_plan(const cli_args *args, heed_context *context, const heed_problem *problem,
-                         heed_plan **plan);
+/* The kernel to profile, in the words of --kernel and --source. */
+typedef struct profile_subject {
+    const char *kernel; /* NULL: heed's choice */
+    const char *source; /* a file in the place of its own source; NULL: none */
+} profile_subject;
+
+/* profile_plan.c: profile_subject_read() reads both options. profile_plan() makes the plan of
+ * @subject for @problem: the kernel's own, or that source launched as the kernel's config is.
+ * Returns as heed_plan_create() does, or why the source cannot be read. */
+profile_subject profile_subject_read(const cli_args *args);
+heed_status profile_plan(const profile_subject *subject, heed_context *context,
+                         const heed_problem *problem, heed_plan **plan);
 #define PROFILE_OPTION_SOURCE                                                               \
     {                                                                                       \
         .name = "source", .kind = CLI_PATH, .argument = "FILE",                             \
@@ -72,7 +79,12 @@ typedef struct profile_row {
 } profile_row;
 
 typedef struct profile_job {
-    const cli_args *args;
+    profile_subject subject;
+    const char *asked; /* the device, as --device takes it */
+    bool json;
+    bool gate;
+    bool keep_caches;
+    double seconds;  /* for one problem */
     char device[64]; /* its name */
     char ncu[512];   /* file of ncu; empty: none */
     bool recorded;   /* what is shown was read from a file */

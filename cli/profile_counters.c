@@ -86,10 +86,11 @@ typedef struct target {
 } target;
 
 /* Writes the kernels that are planned, and what the device is. */
-static cli_exit plan_all(profile_job *job, const cli_problems *problems, target *device)
+static cli_exit plan_all(profile_job *job, const cli_args *args, const cli_problems *problems,
+                         target *device)
 {
     heed_context *context;
-    cli_exit code = cli_context_open(&context, job->args);
+    cli_exit code = cli_context_open(&context, args);
     if (code != CLI_OK)
         return code;
     device->host = heed_device_is_host(context);
@@ -99,7 +100,7 @@ static cli_exit plan_all(profile_job *job, const cli_problems *problems, target 
         profile_row *row = &job->rows[i];
         heed_plan *plan;
         heed_problem_print(&problems->items[i], row->spec, sizeof row->spec);
-        heed_status status = profile_plan(job->args, context, &problems->items[i], &plan);
+        heed_status status = profile_plan(&job->subject, context, &problems->items[i], &plan);
         if (status != HEED_OK)
             code = cli_fail(status, row->spec);
         snprintf(row->kernel, sizeof row->kernel, "%s", heed_plan_name(plan));
@@ -112,16 +113,16 @@ static cli_exit plan_all(profile_job *job, const cli_problems *problems, target 
 
 static cli_exit count(profile_job *job, profile_row *row, const target *device)
 {
-    const char *name = cli_device(job->args);
+    const char *name = job->asked;
     const profile_question question = {
         .ncu = job->ncu,
         .device = strncmp(name, "cuda", 4) == 0 ? name : "cuda",
         .kernel = row->kernel,
-        .source = cli_args_text(job->args, "source"),
+        .source = job->subject.source,
         .spec = row->spec,
         .arch = device->arch,
-        .keep_caches = cli_args_choice(job->args, "caches") == 1,
-        .seconds = cli_args_real(job->args, "timeout"),
+        .keep_caches = job->keep_caches,
+        .seconds = job->seconds,
     };
     cli_exit code = profile_count(&question, &row->profile, &row->trouble);
     if (code == CLI_OK)
@@ -129,12 +130,11 @@ static cli_exit count(profile_job *job, profile_row *row, const target *device)
     return code == CLI_INTERRUPTED ? code : CLI_OK;
 }
 
-static cli_exit count_all(profile_job *job, const target *device)
+static cli_exit count_all(profile_job *job, const char *wish, const target *device)
 {
     profile_trouble trouble = { .fix = NULL };
     cli_exit code = CLI_OK;
-    bool able = profile_find_ncu(cli_args_text(job->args, "ncu"), job->ncu, sizeof job->ncu,
-                                 &trouble);
+    bool able = profile_find_ncu(wish, job->ncu, sizeof job->ncu, &trouble);
     if (device->host) {
         able = false;
         trouble = (profile_trouble){ .reason = "a CPU has no such counters",
@@ -153,28 +153,33 @@ static cli_exit count_all(profile_job *job, const target *device)
     return code;
 }
 
-static cli_exit profile_problems(profile_job *job)
+static cli_exit profile_problems(profile_job *job, const cli_args *args)
 {
     cli_problems problems;
     target device = { .host = true };
-    cli_exit code = cli_problems_read(&problems, job->args);
+    cli_exit code = cli_problems_read(&problems, args);
     if (code == CLI_OK)
-        code = cli_kernel_check(job->args);
+        code = cli_kernel_check(args);
     job->rows = code == CLI_OK ? calloc(problems.count, sizeof *job->rows) : NULL;
     if (code == CLI_OK && !job->rows)
         code = CLI_ENVIRONMENT;
     if (code == CLI_OK)
-        code = plan_all(job, &problems, &device);
+        code = plan_all(job, args, &problems, &device);
     snprintf(job->device, sizeof job->device, "%s", device.name);
     if (code == CLI_OK)
-        code = count_all(job, &device);
+        code = count_all(job, cli_args_text(args, "ncu"), &device);
     cli_problems_free(&problems);
     return code;
 }
 
 cli_exit profile_counters(const cli_args *args)
 {
-    profile_job job = { .args = args };
+    profile_job job = { .subject = profile_subject_read(args),
+                        .asked = cli_device(args),
+                        .json = cli_args_json(args),
+                        .gate = cli_args_flag(args, "gate"),
+                        .keep_caches = cli_args_choice(args, "caches") == 1,
+                        .seconds = cli_args_real(args, "timeout") };
     const char *recording = cli_args_text(args, "read");
     cli_exit code = CLI_OK;
     if (recording && cli_args_operand_count(args) > 0) {
@@ -186,7 +191,7 @@ cli_exit profile_counters(const cli_args *args)
         job.rows = calloc(1, sizeof *job.rows);
         code = job.rows ? read_recording(&job, recording) : CLI_ENVIRONMENT;
     } else {
-        code = profile_problems(&job);
+        code = profile_problems(&job, args);
     }
     if (code == CLI_OK)
         code = profile_report(&job);

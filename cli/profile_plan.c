@@ -11,10 +11,9 @@
 
 #define SOURCE_MAX (INT64_C(1) << 20)
 
-static heed_status plan_built_in(const cli_args *args, heed_context *context,
+static heed_status plan_built_in(const char *kernel, heed_context *context,
                                  const heed_problem *problem, heed_plan **plan)
 {
-    const char *kernel = cli_args_text(args, "kernel");
     return kernel ? heed_plan_create_named(plan, context, problem, kernel)
                   : heed_plan_create(plan, context, problem, HEED_ESTIMATE);
 }
@@ -61,13 +60,19 @@ static heed_status read_source(const char *path, char **text)
     return status == HEED_OK ? HEED_OK : heed_fail(status, "%s", error.text);
 }
 
-heed_status profile_plan(const cli_args *args, heed_context *context, const heed_problem *problem,
-                         heed_plan **plan)
+profile_subject profile_subject_read(const cli_args *args)
 {
-    const char *path = cli_args_text(args, "source");
+    return (profile_subject){ .kernel = cli_args_text(args, "kernel"),
+                              .source = cli_args_text(args, "source") };
+}
+
+heed_status profile_plan(const profile_subject *subject, heed_context *context,
+                         const heed_problem *problem, heed_plan **plan)
+{
+    const char *path = subject->source;
     char *text = NULL;
     if (!path)
-        return plan_built_in(args, context, problem, plan);
+        return plan_built_in(subject->kernel, context, problem, plan);
     *plan = NULL;
     if (heed_device_is_host(context))
         return heed_fail(HEED_ERR_INVALID, "--source: '%s' is for a GPU, and the device is a CPU",
@@ -75,7 +80,7 @@ heed_status profile_plan(const cli_args *args, heed_context *context, const heed
     heed_plan *model = NULL;
     heed_status status = read_source(path, &text);
     if (status == HEED_OK)
-        status = plan_built_in(args, context, problem, &model);
+        status = plan_built_in(subject->kernel, context, problem, &model);
     if (status == HEED_OK)
         status = plan_text(plan, context, problem, heed_plan_name(model), text);
     heed_plan_destroy(model);

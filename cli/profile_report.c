@@ -179,7 +179,6 @@ static bool print_row(const profile_row *row)
 
 static cli_exit report_text(const profile_job *job)
 {
-    bool keep = cli_args_choice(job->args, "caches") == 1;
     bool counted = false;
     for (size_t i = 0; i < job->count; i++) {
         counted = counted || job->rows[i].known;
@@ -192,8 +191,8 @@ static cli_exit report_text(const profile_job *job)
         printf("on %s\n", job->device);
     else
         printf("on %s; %s\n", job->device,
-               keep ? "caches as the pass before left them, clocks as they are"
-                    : "caches emptied before each pass, clocks as they are");
+               job->keep_caches ? "caches as the pass before left them, clocks as they are"
+                                : "caches emptied before each pass, clocks as they are");
     return CLI_OK;
 }
 
@@ -286,7 +285,7 @@ static cli_exit report_json(const profile_job *job)
 
 cli_exit profile_report_exit(const profile_job *job)
 {
-    bool gate = cli_args_flag(job->args, "gate"), unknown = false;
+    bool gate = job->gate, unknown = false;
     for (size_t i = 0; i < job->count; i++) {
         if (gate && job->rows[i].verdict == LAB_GATE_FAIL)
             return CLI_FINDING;
@@ -297,5 +296,5 @@ cli_exit profile_report_exit(const profile_job *job)
 
 cli_exit profile_report(const profile_job *job)
 {
-    return cli_args_json(job->args) ? report_json(job) : report_text(job);
+    return job->json ? report_json(job) : report_text(job);
 }

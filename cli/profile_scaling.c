@@ -69,7 +69,7 @@ static void grow_spec(const heed_problem *base, lab_axis axis, int64_t factor,
 
 static void make_points(const scaling_job *job, const heed_problem *base, scaling_axis *axis)
 {
-    axis->count = (size_t)cli_args_integer(job->args, "steps");
+    axis->count = job->steps;
     for (size_t i = 0; i < axis->count; i++) {
         char spec[2 * HEED_SPEC_SIZE];
         scaling_point *point = &axis->points[i];
@@ -156,7 +156,7 @@ static heed_status time_point(const scaling_job *job, double budget, scaling_poi
     lab_bench_tensors tensors;
     lab_bench_engine engine;
     heed_plan *plan;
-    heed_status status = profile_plan(job->args, job->context, &point->problem, &plan);
+    heed_status status = profile_plan(&job->subject, job->context, &point->problem, &plan);
     if (status != HEED_OK)
         return status;
     describe(job, plan, point, figure);
@@ -256,7 +256,9 @@ static cli_exit scale_problem(scaling_job *job, const heed_problem *problem)
 cli_exit profile_scaling(const cli_args *args)
 {
     cli_problems problems;
-    scaling_job job = { .args = args,
+    scaling_job job = { .subject = profile_subject_read(args),
+                        .json = cli_args_json(args),
+                        .steps = (size_t)cli_args_integer(args, "steps"),
                         .seconds = cli_args_real(args, "seconds"),
                         .problems = json_array() };
     cli_exit code = cli_problems_read(&problems, args);
@@ -264,8 +266,7 @@ cli_exit profile_scaling(const cli_args *args)
         code = cli_kernel_check(args);
     if (code == CLI_OK)
         code = cli_context_open(&job.context, args);
-    job.progress = cli_progress_start("scaling",
-                                      problems.count * 3 * (size_t)cli_args_integer(args, "steps"));
+    job.progress = cli_progress_start("scaling", problems.count * 3 * job.steps);
     for (size_t i = 0; i < problems.count && code == CLI_OK; i++)
         code = scale_problem(&job, &problems.items[i]);
     cli_progress_end(&job.progress);

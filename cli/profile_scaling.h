@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "inspect/scaling.h"
+#include "profile.h"
 
 #define POINTS_MAX 20
 
@@ -26,7 +27,9 @@ typedef struct scaling_axis {
 } scaling_axis;
 
 typedef struct scaling_job {
-    const cli_args *args;
+    profile_subject subject;
+    bool json;
+    size_t steps; /* points of an axis */
     heed_context *context;
     double seconds;
     cli_progress progress;

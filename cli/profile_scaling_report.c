@@ -110,7 +110,7 @@ cli_exit scaling_report_problem(scaling_job *job, const char *spec, const scalin
                                 size_t count)
 {
     json_t *list = json_array();
-    if (!cli_args_json(job->args)) {
+    if (!job->json) {
         json_decref(list);
         return print_axes(spec, axes, count) ? CLI_OK : CLI_ENVIRONMENT;
     }
@@ -123,7 +123,7 @@ cli_exit scaling_report_problem(scaling_job *job, const char *spec, const scalin
 
 cli_exit scaling_report_end(const scaling_job *job)
 {
-    if (cli_args_json(job->args))
+    if (job->json)
         return cli_json_print(
             json_pack("{s:s, s:i, s:O}", "device", heed_context_device(job->context), "exit",
                       job->found ? CLI_FINDING : CLI_OK, "problems", job->problems),
