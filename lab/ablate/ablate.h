@@ -107,7 +107,7 @@ heed_status lab_ablate_plan_delayed(const lab_ablate_run *run, const lab_ablate_
 /* lab_ablate_prepare() plans the problem of @subject, for the kernel of run->bench or
  * for the one that is planned, and finds its ablations. lab_ablate_try() does so if that was not
  * done, and all the rest. A failure of an ablation is an outcome of it; an error that ends
- * everything is the status, with heed_message(). After Ctrl-C what was measured is there. */
+ * everything is the status, with heed_message(). Once stopped what was measured is there. */
 heed_status lab_ablate_prepare(lab_ablate_run *run, lab_ablate_subject *subject);
 heed_status lab_ablate_try(lab_ablate_run *run, lab_ablate_subject *subject);
 void lab_ablate_subject_free(lab_ablate_subject *subject);

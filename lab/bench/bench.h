@@ -9,7 +9,8 @@
  *     lab_bench_row_free(&row);
  *     lab_bench_rivals_close(&bench);
  *
- * Two kernels of heed's alone: pair.h.
+ * Two kernels of heed's alone: pair.h. heed_context_stop() lets a caller end the work early:
+ * functions then return HEED_ERR_SYSTEM, and heed_context_stopped() tells.
  */
 #ifndef LAB_BENCH_H
 #define LAB_BENCH_H
@@ -33,9 +34,7 @@ typedef enum lab_bench_outcome {
     LAB_BENCH_SKIPPED,   /* it would take too long */
     LAB_BENCH_FAILED,    /* it crashed, hung, broke the protocol */
     LAB_BENCH_WRONG,     /* its output is wrong: no figure is shown */
-    LAB_BENCH_IMPOSSIBLE /* faster than the machine can compute: a measurement error, no figure is
-                          * shown
-                          */
+    LAB_BENCH_IMPOSSIBLE /* faster than the machine can compute: a measurement error, no figure */
 } lab_bench_outcome;
 const char *lab_bench_outcome_name(lab_bench_outcome outcome);
 
@@ -109,7 +108,7 @@ typedef struct lab_bench_own {
 /* The whole run. */
 typedef struct lab_bench {
     heed_context *context;
-    const lab_sink *sink; /* NULL: nothing is shown */
+    const lab_sink *sink; /* of rivals that start, and of duels; NULL: nothing is shown */
     heed_effort effort;
     const char *kernel;      /* NULL: the planner's choice */
     const char *against;     /* another kernel as an opponent, or NULL */
@@ -154,7 +153,7 @@ double lab_bench_ceiling(lab_bench *bench, heed_type type, bool again);
 double lab_bench_of_roofline(const lab_bench_row *row);
 
 /* lab_bench_measure() times one problem: heed alone, then against each opponent. A failure of a
- * kernel or a rival is an outcome of the row; HEED_ERR_SYSTEM after Ctrl-C, with @row freed, is the
+ * kernel or a rival is an outcome of the row; HEED_ERR_SYSTEM once stopped, with @row freed, is the
  * only failure. */
 heed_status lab_bench_measure(lab_bench *bench, const lab_bench_source *source, lab_bench_row *row);
 void lab_bench_row_free(lab_bench_row *row);
@@ -185,13 +184,13 @@ typedef struct lab_bench_calibration {
 } lab_bench_calibration;
 
 /* lab_bench_calibrate_problem() measures it, for bench->seconds. A failure of the kernel is an
- * outcome of the row; HEED_ERR_SYSTEM after Ctrl-C is the only failure. */
+ * outcome of the row; HEED_ERR_SYSTEM once stopped is the only failure. */
 heed_status lab_bench_calibrate_problem(const lab_bench *bench, const lab_bench_source *source,
                                         lab_bench_calibration *row);
 
 /* lab_bench_rivals_open() starts those of bench->rival_names, and asks for their sgemm rate. A
  * rival that cannot be had is no failure; a name that no rival has is HEED_ERR_INVALID. Also
- * HEED_ERR_NO_MEMORY, and HEED_ERR_SYSTEM after Ctrl-C. */
+ * HEED_ERR_NO_MEMORY, and HEED_ERR_SYSTEM once stopped. */
 heed_status lab_bench_rivals_open(lab_bench *bench, lab_error *error);
 void lab_bench_rivals_close(lab_bench *bench);
 

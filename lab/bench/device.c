@@ -96,7 +96,7 @@ static heed_status sample_launch(lab_bench_row *row, lab_bench_engine *engine, d
     return status == HEED_OK ? waited : status;
 }
 
-/* The figure: replays as --cold says. */
+/* The figure: replays as bench->cold says. */
 static heed_status sample_replays(lab_bench *bench, lab_bench_row *row, lab_bench_engine *engine)
 {
     double seconds, sorted[SAMPLES_MAX];

@@ -33,8 +33,8 @@ typedef struct lab_bench_duels {
     size_t count;
 } lab_bench_duels;
 
-/* lab_bench_duels_run() runs them. On failure @items has those before it. HEED_ERR_SYSTEM after
- * Ctrl-C, and where all->outcome says what is wrong with the source. Free in any case. */
+/* lab_bench_duels_run() runs them. On failure @items has those before it. HEED_ERR_SYSTEM once
+ * stopped, and where all->outcome says what is wrong with the source. Free in any case. */
 heed_status lab_bench_duels_run(lab_bench_duels *all, lab_error *error);
 void lab_bench_duels_free(lab_bench_duels *all);
 

@@ -53,7 +53,7 @@ void lab_bench_engine_stop(lab_bench_engine *engine);
 
 /* lab_bench_engine_call() is one call, as heed_sample() takes it; lab_bench_engine_block() a block
  * and lab_bench_engine_renew() another place for the workspace, as a lab_side takes them. @data is
- * the engine. After Ctrl-C the first two fail with HEED_ERR_SYSTEM. */
+ * the engine. Once stopped the first two fail with HEED_ERR_SYSTEM. */
 heed_status lab_bench_engine_call(void *data);
 heed_status lab_bench_engine_block(void *data, double *seconds);
 heed_status lab_bench_engine_renew(void *data, uint64_t common, uint64_t own);

@@ -14,7 +14,7 @@ enum {
     PAIRS_USUAL = 8
 };
 
-/* A rival of which a call takes more than this many times --seconds is skipped. */
+/* A rival of which a call takes more than this many times bench->seconds is skipped. */
 #define SKIP_FACTOR 20.0
 
 /* A rival is taken for wrong at this multiple of the error allowed to heed. The allowance is twice

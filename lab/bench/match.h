@@ -21,7 +21,7 @@ int64_t lab_bench_alone_ns(const lab_bench *bench);
 
 /* lab_bench_meet_rival() and lab_bench_meet_kernel() play a match on the problem and tensors of
  * @heed, whose call takes @heed_seconds. A failure of the opponent is an outcome of @match;
- * HEED_ERR_NO_MEMORY, and HEED_ERR_SYSTEM after Ctrl-C, are the only failures. */
+ * HEED_ERR_NO_MEMORY, and HEED_ERR_SYSTEM once stopped, are the only failures. */
 heed_status lab_bench_meet_rival(lab_bench *bench, lab_bench_match *match, lab_bench_rival *entry,
                                  lab_bench_engine *heed, double heed_seconds,
                                  const lab_expect *expect);

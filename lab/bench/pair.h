@@ -55,7 +55,7 @@ typedef struct lab_bench_pair {
 /* lab_bench_pair_run() plans both, looks at what each computes, lets them take turns as @options
  * say, on values of which some are changed before every block, and looks again. Of @bench it takes
  * context, cold, replay, seed and host_threads. A failure of a kernel is an outcome;
- * HEED_ERR_SYSTEM after Ctrl-C is the only failure. Free in any case. */
+ * HEED_ERR_SYSTEM once stopped is the only failure. Free in any case. */
 heed_status lab_bench_pair_run(lab_bench_pair *pair, const lab_bench *bench,
                                const lab_bench_source *source, const lab_duel_options *options);
 void lab_bench_pair_free(lab_bench_pair *pair);

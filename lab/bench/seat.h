@@ -67,7 +67,7 @@ void lab_bench_seat_size(lab_bench_seat *seat, double seconds, double block_seco
  *
  * lab_bench_seat_block() is a block of the lab_bench_seat @data. Its seconds are those that the
  * process had a CPU, or its device took, which do not tell how many others wanted one: a candidate
- * has one thread and nobody to wait for. HEED_ERR_SYSTEM after Ctrl-C; HEED_ERR_UNSUPPORTED, with
+ * has one thread and nobody to wait for. HEED_ERR_SYSTEM once stopped; HEED_ERR_UNSUPPORTED, with
  * the outcome's text for a message, for whatever the candidate did: seat->worst above 1 says that
  * it computed the wrong thing.
  *
