@@ -78,12 +78,12 @@ static cli_exit check(const cli_args *args)
 
 static cli_exit run(const cli_args *args)
 {
-    static const cli_deed deeds[] = {
+    static const cli_subcommand subcommands[] = {
         { "list", 0, 0, cli_board_list },         { "show", 1, 1, cli_board_show },
         { "add", 1, CLI_ANY, cli_board_add },     { "check", 0, 0, check },
         { "manifest", 1, 1, cli_board_manifest }, { NULL, 0, 0, NULL },
     };
-    return cli_deed_run(deeds, args);
+    return cli_subcommand_run(subcommands, args);
 }
 
 static const cli_option options[] = {

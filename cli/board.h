@@ -42,16 +42,16 @@ cli_exit cli_board_open(lab_record **record, lab_record_mode mode, const cli_arg
 /* cli_board_fail() prints @error and returns the exit code for @status. */
 cli_exit cli_board_fail(heed_status status, const lab_error *error);
 
-/* The first operand of a verb that has several deeds, the one that is done without any operand
- * first; and how many operands follow it. A NULL name ends the table. */
-typedef struct cli_deed {
+/* A word that is the first operand of a verb, and how many operands may follow it. The first row of
+ * a table is the default; a NULL name ends it. */
+typedef struct cli_subcommand {
     const char *name;
     int least, most; /* CLI_ANY: no limit */
     cli_exit (*run)(const cli_args *args);
-} cli_deed;
+} cli_subcommand;
 
-/* cli_deed_run() runs the deed that the operands name, or says which there are. */
-cli_exit cli_deed_run(const cli_deed *deeds, const cli_args *args);
+/* cli_subcommand_run() runs the subcommand that the operands name, or says which there are. */
+cli_exit cli_subcommand_run(const cli_subcommand *subcommands, const cli_args *args);
 
 /* The tools of an environment. Texts lie in this struct, which must not be copied. */
 typedef struct cli_board_tools {
@@ -125,14 +125,14 @@ cli_exit cli_board_show(const cli_args *args);
 /* board_manifest.c: what one trial was made with. */
 cli_exit cli_board_manifest(const cli_args *args);
 
-/* cli_board_tell() is a deed about the trial whose number is its operand: tell() is asked with the
- * board that is open, and says what is wrong. */
+/* cli_board_tell() is a subcommand about the trial whose number is its operand: tell() is asked
+ * with the board that is open, and says what is wrong. */
 cli_exit cli_board_tell(const cli_args *args, cli_exit (*tell)(lab_record *record, int64_t id));
 
 /* board_add.c: files that `heed bench` has recorded. */
 cli_exit cli_board_add(const cli_args *args);
 
-/* wisdom_export.c: the deed of `heed wisdom`. */
+/* wisdom_export.c: the subcommand of `heed wisdom`. */
 cli_exit cli_wisdom_export(const cli_args *args);
 
 #endif /* CLI_BOARD_H */

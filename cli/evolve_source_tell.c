@@ -191,28 +191,28 @@ heed_status source_ask(evolve_sources *all, lab_proposal *proposal, lab_error *e
     for (size_t i = 0; i < INSIGHTS; i++)
         if (*texts[i])
             insights[insight_count++] = texts[i];
-    const lab_appeal appeal = { .way = all->way,
-                                .task = c ? c_task : cuda_task,
-                                .language = lab_language_name(all->language),
-                                .header = c ? lab_candidate_header() : headers,
-                                .problems = specs,
-                                .problem_count = problems,
-                                .device = run->sweep.device,
-                                .origin = all->origin,
-                                .current = history[all->champion],
-                                .history = history,
-                                .history_count = all->count,
-                                .insights = insights,
-                                .insight_count = insight_count,
-                                .findings = words,
-                                .finding_count = find_words(findings, words),
-                                .counters = clues.counters,
-                                .counter_count = clues.clues.counter_count,
-                                .effects = clues.effects,
-                                .effect_count = clues.clues.effect_count,
-                                .seed = run->seed,
-                                .number = (int64_t)all->count + all->refused };
-    heed_status status = lab_proposer_ask(all->proposer, &appeal, ANSWER_SECONDS, proposal, error);
+    const lab_brief brief = { .way = all->way,
+                              .task = c ? c_task : cuda_task,
+                              .language = lab_language_name(all->language),
+                              .header = c ? lab_candidate_header() : headers,
+                              .problems = specs,
+                              .problem_count = problems,
+                              .device = run->sweep.device,
+                              .origin = all->origin,
+                              .current = history[all->champion],
+                              .history = history,
+                              .history_count = all->count,
+                              .insights = insights,
+                              .insight_count = insight_count,
+                              .findings = words,
+                              .finding_count = find_words(findings, words),
+                              .counters = clues.counters,
+                              .counter_count = clues.clues.counter_count,
+                              .effects = clues.effects,
+                              .effect_count = clues.clues.effect_count,
+                              .seed = run->seed,
+                              .number = (int64_t)all->count + all->refused };
+    heed_status status = lab_proposer_ask(all->proposer, &brief, ANSWER_SECONDS, proposal, error);
     free(history);
     free(headers);
     return status;

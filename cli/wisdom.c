@@ -167,14 +167,14 @@ static cli_exit check(const cli_args *args)
 
 static cli_exit run(const cli_args *args)
 {
-    static const cli_deed deeds[] = {
+    static const cli_subcommand subcommands[] = {
         { "export", 0, 0, cli_wisdom_export },
         { "import", 1, CLI_ANY, import },
         { "show", 1, CLI_ANY, show },
         { "check", 1, CLI_ANY, check },
         { NULL, 0, 0, NULL },
     };
-    return cli_deed_run(deeds, args);
+    return cli_subcommand_run(subcommands, args);
 }
 
 static const cli_option options[] = {

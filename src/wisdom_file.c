@@ -11,9 +11,9 @@
 
 #include "wisdom.h"
 
-static heed_status fail_file(const char *path, const char *deed)
+static heed_status fail_file(const char *path, const char *action)
 {
-    return heed_fail(HEED_ERR_SYSTEM, "%s: cannot %s: %s", path, deed, strerror(errno));
+    return heed_fail(HEED_ERR_SYSTEM, "%s: cannot %s: %s", path, action, strerror(errno));
 }
 
 /* -------------------------------------------------------------------------- */

@@ -16,7 +16,7 @@
 
 typedef struct maker {
     const lab_space *space;
-    lab_dice dice;
+    lab_rng rng;
     double best[SHAPES][LAB_SPACE_KNOBS]; /* 0 to 1, alike among shapes */
     double steep[LAB_SPACE_KNOBS];
     double together[LAB_SPACE_KNOBS]; /* with the next knob */
@@ -34,7 +34,7 @@ const char *landscape_name(landscape which)
 
 static double real(maker *m, double low, double high)
 {
-    return low + (high - low) * lab_dice_real(&m->dice);
+    return low + (high - low) * lab_rng_real(&m->rng);
 }
 
 static void choose(maker *m)
@@ -84,7 +84,7 @@ static double score(maker *m, landscape which, const lab_point *point, int shape
 
 lab_trials landscape_make(landscape which, const lab_space *space, uint64_t seed)
 {
-    maker m = { .space = space, .dice = { .seed = seed } };
+    maker m = { .space = space, .rng = { .seed = seed } };
     int64_t points = lab_space_count(space);
     lab_trials trials = { .shape_count = SHAPES,
                           .shapes = calloc(SHAPES, sizeof *trials.shapes),
@@ -94,7 +94,7 @@ lab_trials landscape_make(landscape which, const lab_space *space, uint64_t seed
     choose(&m);
     for (int64_t i = 0; i < points; i++) {
         const lab_point point = lab_space_at(space, i);
-        bool fault = which == LANDSCAPE_FAULTS && lab_dice_below(&m.dice, 4) == 0;
+        bool fault = which == LANDSCAPE_FAULTS && lab_rng_below(&m.rng, 4) == 0;
         if (!lab_space_allows(space, &point, NULL))
             continue;
         for (int s = 0; s < SHAPES; s++)

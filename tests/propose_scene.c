@@ -7,7 +7,7 @@ static const char origin[] = "/* heed:region a */\none\n/* heed:or\ntwo\n*/\n/* 
                              "/* heed:region b */\nred\n/* heed:or\nblue\n*/\n/* heed:or\ngreen\n"
                              "*/\n/* heed:end */\n";
 
-lab_appeal propose_scene_appeal(lab_way way)
+lab_brief propose_scene_brief(lab_way way)
 {
     static const char *const problems[] = { "b1 h1 s8 d8 f32" };
     static const char *const insights[] = { "it spills" };
@@ -22,25 +22,25 @@ lab_appeal propose_scene_appeal(lab_way way)
           .seconds = 2 },
         { .name = "second", .source = "int two;", .verdict = "compile", .log = "an error" },
     };
-    return (lab_appeal){ .way = way,
-                         .task = "make it faster",
-                         .language = "c",
-                         .header = "int header;",
-                         .problems = problems,
-                         .problem_count = 1,
-                         .device = "a machine",
-                         .origin = origin,
-                         .current = { .name = "best", .source = origin, .seconds = 1 },
-                         .history = history,
-                         .history_count = 2,
-                         .insights = insights,
-                         .insight_count = 1,
-                         .findings = findings,
-                         .finding_count = 2,
-                         .counters = counters,
-                         .counter_count = 2,
-                         .effects = effects,
-                         .effect_count = 1,
-                         .seed = 1,
-                         .number = 2 };
+    return (lab_brief){ .way = way,
+                        .task = "make it faster",
+                        .language = "c",
+                        .header = "int header;",
+                        .problems = problems,
+                        .problem_count = 1,
+                        .device = "a machine",
+                        .origin = origin,
+                        .current = { .name = "best", .source = origin, .seconds = 1 },
+                        .history = history,
+                        .history_count = 2,
+                        .insights = insights,
+                        .insight_count = 1,
+                        .findings = findings,
+                        .finding_count = 2,
+                        .counters = counters,
+                        .counter_count = 2,
+                        .effects = effects,
+                        .effect_count = 1,
+                        .seed = 1,
+                        .number = 2 };
 }

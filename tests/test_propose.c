@@ -16,9 +16,9 @@
 #include "propose_scene.h"
 #include "scratch.h"
 
-static json_t *request_of(const lab_appeal *appeal)
+static json_t *request_of(const lab_brief *brief)
 {
-    char *text = lab_appeal_text(appeal);
+    char *text = lab_brief_text(brief);
     assert_non_null(text);
     assert_null(strchr(text, '\n'));
     assert_true(strlen(text) < 65536);
@@ -33,8 +33,8 @@ static void test_ways(void **state)
     static const char *const members[] = { "insights", "thoughts", "history", "operator", "other" };
     static const int known[LAB_WAYS] = { 0, 2, 5 };
     for (int way = 0; way < LAB_WAYS; way++) {
-        const lab_appeal appeal = propose_scene_appeal((lab_way)way);
-        json_t *json = request_of(&appeal);
+        const lab_brief brief = propose_scene_brief((lab_way)way);
+        json_t *json = request_of(&brief);
         assert_string_equal(json_string_value(json_object_get(json, "way")),
                             lab_way_name((lab_way)way));
         assert_string_equal(json_string_value(json_object_get(json, "protocol")), "heed.propose/1");
@@ -48,13 +48,13 @@ static void test_ways(void **state)
 /* The best source's limits are told in words and figures, unless nothing is to be told. */
 static void test_insights(void **state)
 {
-    lab_appeal appeal = propose_scene_appeal(LAB_WAY_FREE);
-    json_t *json = request_of(&appeal);
+    lab_brief brief = propose_scene_brief(LAB_WAY_FREE);
+    json_t *json = request_of(&brief);
     assert_null(json_object_get(json, "findings"));
     assert_null(json_object_get(json, "counters"));
     json_decref(json);
-    appeal.way = LAB_WAY_INSIGHT;
-    json = request_of(&appeal);
+    brief.way = LAB_WAY_INSIGHT;
+    json = request_of(&brief);
     const json_t *words = json_object_get(json, "findings");
     assert_int_equal(json_array_size(words), 2);
     assert_string_equal(json_string_value(json_array_get(words, 1)), "exp_bound");
@@ -63,8 +63,8 @@ static void test_insights(void **state)
     assert_true(json_real_value(json_object_get(json_object_get(json, "effects"), "no-exp")) ==
                 0.125);
     json_decref(json);
-    appeal.counter_count = appeal.effect_count = 0;
-    json = request_of(&appeal);
+    brief.counter_count = brief.effect_count = 0;
+    json = request_of(&brief);
     assert_int_equal(json_object_size(json_object_get(json, "effects")), 0);
     json_decref(json);
 }
@@ -79,15 +79,15 @@ static void test_logs(void **state)
     static char log[LONG + 1];
     lab_tried history[KERNELS];
     size_t total = 0;
-    lab_appeal appeal = propose_scene_appeal(LAB_WAY_FULL);
+    lab_brief brief = propose_scene_brief(LAB_WAY_FULL);
     snprintf(log, sizeof log, "/home/somebody/secret/x.c:1: error\n\x1b[31mred\x1b[0m\n");
     for (size_t i = strlen(log); i < LONG; i++)
         log[i] = i % 80 == 79 ? '\n' : 'x';
     for (int i = 0; i < KERNELS; i++)
         history[i] = (lab_tried){ .name = "k", .verdict = "compile", .log = log };
-    appeal.history = history;
-    appeal.history_count = KERNELS;
-    json_t *json = request_of(&appeal);
+    brief.history = history;
+    brief.history_count = KERNELS;
+    json_t *json = request_of(&brief);
     const json_t *list = json_object_get(json, "history");
     assert_int_equal(json_array_size(list), KERNELS);
     for (int i = 0; i < KERNELS; i++) {
@@ -108,20 +108,20 @@ static void test_logs(void **state)
 static void test_long(void **state)
 {
     char *source = malloc(LAB_PROPOSE_SOURCE + 1);
-    lab_appeal appeal = propose_scene_appeal(LAB_WAY_FULL);
+    lab_brief brief = propose_scene_brief(LAB_WAY_FULL);
     lab_error error;
     lab_proposal proposal;
     memset(source, '\\', LAB_PROPOSE_SOURCE); /* twice as long in JSON */
     source[LAB_PROPOSE_SOURCE] = '\0';
-    appeal.current.source = source;
-    appeal.origin = source;
-    json_t *json = request_of(&appeal);
+    brief.current.source = source;
+    brief.origin = source;
+    json_t *json = request_of(&brief);
     assert_null(json_object_get(json, "other"));
     json_decref(json);
     memset(source, '\x01', LAB_PROPOSE_SOURCE); /* six times */
-    assert_null(lab_appeal_text(&appeal));
+    assert_null(lab_brief_text(&brief));
     lab_proposer *proposer = lab_proposer_start("/bin/cat", NULL);
-    assert_int_equal(lab_proposer_ask(proposer, &appeal, 1, &proposal, &error), HEED_ERR_INVALID);
+    assert_int_equal(lab_proposer_ask(proposer, &brief, 1, &proposal, &error), HEED_ERR_INVALID);
     assert_non_null(strstr(error.text, "too long"));
     lab_proposer_end(proposer);
     free(source);
@@ -134,11 +134,11 @@ static heed_status ask_script(void **state, const char *reply, double seconds,
                               lab_proposal *proposal, lab_error *error)
 {
     char path[SCRATCH_PATH_SIZE], script[4096];
-    const lab_appeal appeal = propose_scene_appeal(LAB_WAY_FULL);
+    const lab_brief brief = propose_scene_brief(LAB_WAY_FULL);
     snprintf(script, sizeof script, "#!/bin/sh\nwhile read -r line; do\n%s\ndone\n", reply);
     scratch_script_write(state, "proposer.sh", script);
     lab_proposer *proposer = lab_proposer_start(scratch_path(state, "proposer.sh", path), NULL);
-    heed_status status = lab_proposer_ask(proposer, &appeal, seconds, proposal, error);
+    heed_status status = lab_proposer_ask(proposer, &brief, seconds, proposal, error);
     lab_proposer_end(proposer);
     return status;
 }
@@ -187,11 +187,11 @@ static void test_regions(void **state)
     char path[1024];
     lab_proposer_find(HEED_PROPOSERS "/heed-propose-regions", path, sizeof path);
     lab_proposer *proposer = lab_proposer_start(path, NULL);
-    lab_appeal appeal = propose_scene_appeal(LAB_WAY_FREE);
-    appeal.history = history;
-    appeal.history_count = 0;
+    lab_brief brief = propose_scene_brief(LAB_WAY_FREE);
+    brief.history = history;
+    brief.history_count = 0;
     for (int i = 0; i < CHOICES; i++) {
-        heed_status status = lab_proposer_ask(proposer, &appeal, 10, &proposals[i], &error);
+        heed_status status = lab_proposer_ask(proposer, &brief, 10, &proposals[i], &error);
         if (status != HEED_OK)
             fail_msg("%s", error.text);
         assert_null(strstr(proposals[i].source, "heed:or"));
@@ -203,12 +203,12 @@ static void test_regions(void **state)
         assert_int_equal(neighbour, i < 3);
         assert_true(*proposals[i].thought != '\0');
         history[i] = (lab_tried){ .name = proposals[i].name, .source = proposals[i].source };
-        appeal.history_count++;
+        brief.history_count++;
     }
-    assert_int_equal(lab_proposer_ask(proposer, &appeal, 10, &last, &error), HEED_ERR_UNSUPPORTED);
+    assert_int_equal(lab_proposer_ask(proposer, &brief, 10, &last, &error), HEED_ERR_UNSUPPORTED);
     assert_non_null(strstr(error.text, "all 6"));
-    appeal.origin = "int x;";
-    assert_int_equal(lab_proposer_ask(proposer, &appeal, 10, &last, &error), HEED_ERR_UNSUPPORTED);
+    brief.origin = "int x;";
+    assert_int_equal(lab_proposer_ask(proposer, &brief, 10, &last, &error), HEED_ERR_UNSUPPORTED);
     lab_proposer_end(proposer);
     for (int i = 0; i < CHOICES; i++)
         lab_proposal_free(&proposals[i]);
@@ -233,22 +233,22 @@ static void test_findings(void **state)
     lab_proposer *proposer = lab_proposer_start(path, NULL);
     lab_tried history[2];
     lab_proposal proposals[2];
-    lab_appeal appeal = propose_scene_appeal(LAB_WAY_FULL);
-    appeal.origin = regions;
-    appeal.current = (lab_tried){ .name = "origin", .source = regions };
-    appeal.findings = binds;
-    appeal.finding_count = 2;
-    appeal.history = history;
-    appeal.history_count = 0;
+    lab_brief brief = propose_scene_brief(LAB_WAY_FULL);
+    brief.origin = regions;
+    brief.current = (lab_tried){ .name = "origin", .source = regions };
+    brief.findings = binds;
+    brief.finding_count = 2;
+    brief.history = history;
+    brief.history_count = 0;
     bool seen[2] = { false, false };
     for (int i = 0; i < 2; i++) {
-        heed_status status = lab_proposer_ask(proposer, &appeal, 10, &proposals[i], &error);
+        heed_status status = lab_proposer_ask(proposer, &brief, 10, &proposals[i], &error);
         if (status != HEED_OK)
             fail_msg("%s", error.text);
         for (int j = 0; j < 2; j++)
             seen[j] |= strstr(proposals[i].source, better[j]) != NULL;
         history[i] = (lab_tried){ .name = proposals[i].name, .source = proposals[i].source };
-        appeal.history_count++;
+        brief.history_count++;
     }
     lab_proposer_end(proposer);
     if (!seen[0] || !seen[1])

@@ -98,7 +98,7 @@ static heed_status ask_model(void **state, const char *url, lab_proposal *propos
                              lab_error *error, char *all, size_t size)
 {
     char path[SCRATCH_PATH_SIZE], log[SCRATCH_PATH_SIZE], script[4 * SCRATCH_PATH_SIZE];
-    const lab_appeal appeal = propose_scene_appeal(LAB_WAY_FULL);
+    const lab_brief brief = propose_scene_brief(LAB_WAY_FULL);
     scratch_path(state, "all.txt", log);
     snprintf(script, sizeof script,
              "#!/bin/sh\nexport OPENAI_API_KEY=" KEY " OPENAI_MODEL=tiny OPENAI_BASE_URL=%s "
@@ -108,7 +108,7 @@ static heed_status ask_model(void **state, const char *url, lab_proposal *propos
              url, HEED_PROPOSERS, log, log);
     scratch_script_write(state, "model.sh", script);
     lab_proposer *proposer = lab_proposer_start(scratch_path(state, "model.sh", path), NULL);
-    heed_status status = lab_proposer_ask(proposer, &appeal, 20, proposal, error);
+    heed_status status = lab_proposer_ask(proposer, &brief, 20, proposal, error);
     lab_proposer_end(proposer);
     size_t length = scratch_read(log, all, size - 1);
     scratch_path(state, "all.txt.err", log);

@@ -25,8 +25,9 @@
 #include "scratch.h"
 #include "trial_scene.h"
 
-/* Runs @deed in a child inside @sandbox. Returns its wait status. @deed returns an errno value. */
-static int run_inside(const lab_sandbox *sandbox, int (*deed)(void *data), void *data)
+/* Runs @action in a child inside @sandbox. Returns its wait status. @action returns an errno value.
+ */
+static int run_inside(const lab_sandbox *sandbox, int (*action)(void *data), void *data)
 {
     int status = 0;
     pid_t child = fork();
@@ -35,16 +36,16 @@ static int run_inside(const lab_sandbox *sandbox, int (*deed)(void *data), void 
     if (child == 0) {
         signal(SIGSYS, SIG_DFL); /* cmocka's business */
         /* Without the sanitizers' wrappers, which ask the system for more. */
-        syscall(SYS_exit_group, lab_sandbox_enter(sandbox) ? deed(data) : 200);
+        syscall(SYS_exit_group, lab_sandbox_enter(sandbox) ? action(data) : 200);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     return status;
 }
 
-static void expect_errno(const lab_sandbox *sandbox, int (*deed)(void *data), void *data,
+static void expect_errno(const lab_sandbox *sandbox, int (*action)(void *data), void *data,
                          int wanted)
 {
-    int status = run_inside(sandbox, deed, data);
+    int status = run_inside(sandbox, action, data);
 
     if (!WIFEXITED(status) || WEXITSTATUS(status) != wanted)
         fail_msg("wait status 0x%x instead of errno %d", status, wanted);

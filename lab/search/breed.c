@@ -42,10 +42,10 @@ static const lab_individual *choose_parent(lab_evolution *evolution, const lab_i
 {
     int elites = evolution->options.elites < island->count ? evolution->options.elites
                                                            : island->count;
-    if (lab_dice_real(&evolution->dice) < ELITE_SHARE)
-        return &island->members[lab_dice_below(&evolution->dice, elites)];
-    int64_t a = lab_dice_below(&evolution->dice, island->count);
-    int64_t b = lab_dice_below(&evolution->dice, island->count);
+    if (lab_rng_real(&evolution->rng) < ELITE_SHARE)
+        return &island->members[lab_rng_below(&evolution->rng, elites)];
+    int64_t a = lab_rng_below(&evolution->rng, island->count);
+    int64_t b = lab_rng_below(&evolution->rng, island->count);
     return &island->members[a < b ? a : b];
 }
 
@@ -53,21 +53,19 @@ static const lab_individual *choose_parent(lab_evolution *evolution, const lab_i
 static void cross(lab_evolution *evolution, lab_genome *genome, const lab_genome *other)
 {
     for (int i = 0; i < evolution->space->knob_count; i++)
-        if (lab_dice_below(&evolution->dice, 2))
+        if (lab_rng_below(&evolution->rng, 2))
             genome->point.at[i] = other->point.at[i];
     for (int i = 0; i < regions_of(evolution); i++)
-        if (lab_dice_below(&evolution->dice, 2))
+        if (lab_rng_below(&evolution->rng, 2))
             genome->texts[i] = other->texts[i];
 }
 
 static void randomize(lab_evolution *evolution, lab_genome *genome)
 {
     for (int i = 0; i < evolution->space->knob_count; i++)
-        genome->point.at[i] = (int)lab_dice_below(&evolution->dice,
-                                                  evolution->space->knobs[i].count);
+        genome->point.at[i] = (int)lab_rng_below(&evolution->rng, evolution->space->knobs[i].count);
     for (int i = 0; i < regions_of(evolution); i++)
-        genome->texts[i] = (int)lab_dice_below(&evolution->dice,
-                                               evolution->source->regions[i].count);
+        genome->texts[i] = (int)lab_rng_below(&evolution->rng, evolution->source->regions[i].count);
 }
 
 /* ---- Moves ---- */
@@ -84,7 +82,7 @@ static int choose_move(lab_evolution *evolution, const lab_genome *genome, unsig
             weights[count - regions + i] = 0;
     for (int i = 0; i < count; i++)
         sum += weights[i];
-    double ball = lab_dice_real(&evolution->dice) * sum;
+    double ball = lab_rng_real(&evolution->rng) * sum;
     int last = -1;
     for (int i = 0; i < count; i++) {
         if (weights[i] <= 0)
@@ -101,7 +99,7 @@ static void make_move(lab_evolution *evolution, lab_genome *genome, const lab_mo
 {
     if (move->knob < 0) {
         int others = evolution->source->regions[move->region].count - 1;
-        int text = (int)lab_dice_below(&evolution->dice, others);
+        int text = (int)lab_rng_below(&evolution->rng, others);
         genome->texts[move->region] = text + (text >= genome->texts[move->region]);
         return;
     }
@@ -109,7 +107,7 @@ static void make_move(lab_evolution *evolution, lab_genome *genome, const lab_mo
     int last = evolution->space->knobs[move->knob].count - 1;
     do
         *at += move->up ? 1 : -1;
-    while ((move->up ? *at < last : *at > 0) && lab_dice_real(&evolution->dice) < FURTHER);
+    while ((move->up ? *at < last : *at > 0) && lab_rng_real(&evolution->rng) < FURTHER);
 }
 
 static void mutate(lab_evolution *evolution, lab_individual *child, unsigned findings)
@@ -122,7 +120,7 @@ static void mutate(lab_evolution *evolution, lab_individual *child, unsigned fin
         lab_move move = lab_move_at(evolution->space, number);
         make_move(evolution, &child->genome, &move);
         child->moves[child->move_count++] = move;
-    } while (child->move_count < most && lab_dice_real(&evolution->dice) < MORE_MOVES);
+    } while (child->move_count < most && lab_rng_real(&evolution->rng) < MORE_MOVES);
 }
 
 /* ---- A child ---- */
@@ -133,20 +131,20 @@ static void try_child(lab_evolution *evolution, const lab_island *island, lab_in
     memset(child, 0, sizeof *child);
     child->score = INFINITY;
     if (island->count < options->population / 2 || island->count < 2 ||
-        lab_dice_real(&evolution->dice) < options->immigrants) {
+        lab_rng_real(&evolution->rng) < options->immigrants) {
         randomize(evolution, &child->genome);
         return;
     }
     const lab_individual *parent = choose_parent(evolution, island);
     child->genome = parent->genome;
     child->parents[0] = parent->id;
-    bool crossed = lab_dice_real(&evolution->dice) < options->crossover;
+    bool crossed = lab_rng_real(&evolution->rng) < options->crossover;
     if (crossed) {
         const lab_individual *other = choose_parent(evolution, island);
         cross(evolution, &child->genome, &other->genome);
         child->parents[1] = other->id;
     }
-    if (!crossed || lab_dice_real(&evolution->dice) < CROSSED_MOVES)
+    if (!crossed || lab_rng_real(&evolution->rng) < CROSSED_MOVES)
         mutate(evolution, child, parent->findings);
 }
 

@@ -17,7 +17,7 @@ struct lab_evolution {
     const lab_space *space;
     const lab_source *source;
     lab_evolution_options options; /* defaults filled in */
-    lab_dice dice;
+    lab_rng rng;
     lab_guide guide;
     lab_island islands[LAB_ISLANDS_MAX];
     lab_individual champion; /* id 0: none */

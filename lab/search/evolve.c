@@ -62,7 +62,7 @@ heed_status lab_evolution_create(lab_evolution **evolution, const lab_space *spa
     self->space = space;
     self->source = source;
     self->options = chosen;
-    self->dice = (lab_dice){ .seed = lab_random_stream(chosen.seed, 3) };
+    self->rng = (lab_rng){ .seed = lab_random_stream(chosen.seed, 3) };
     for (size_t i = 0; i < count; i++)
         lab_evolution_offer(self, &starts[i]);
     *evolution = self;
@@ -240,11 +240,11 @@ static void offer_again(lab_evolution *evolution, const lab_genome *genome)
 }
 
 /* One child. *@more is false if nothing new is left. Of a child whose evaluation or succession is
- * broken off nothing stays, nor of the dice that made it, so that it comes again. */
+ * broken off nothing stays, nor of the random numbers that made it, so that it comes again. */
 static heed_status bear(lab_evolution *evolution, const lab_evolution_calls *calls, bool *more)
 {
     int island = (int)(evolution->evaluations % evolution->options.islands);
-    const lab_dice before = evolution->dice;
+    const lab_rng before = evolution->rng;
     bool offered = evolution->waiting_count > 0;
     lab_individual child;
     *more = lab_evolution_breed(evolution, island, &child);
@@ -253,7 +253,7 @@ static heed_status bear(lab_evolution *evolution, const lab_evolution_calls *cal
     child.id = evolution->evaluations + 1;
     heed_status status = judge(evolution, calls, &child);
     if (status != HEED_OK) {
-        evolution->dice = before;
+        evolution->rng = before;
         if (offered)
             offer_again(evolution, &child.genome);
         return status;

@@ -83,23 +83,23 @@ static json_t *texts_of(const char *const *texts, size_t count)
     return list;
 }
 
-static json_t *names_of(const lab_appeal *appeal)
+static json_t *names_of(const lab_brief *brief)
 {
-    size_t count = appeal->history_count;
+    size_t count = brief->history_count;
     json_t *list = json_array();
     for (size_t i = count > TRIED_NAMES ? count - TRIED_NAMES : 0; i < count; i++)
-        json_array_append_new(list, text_of(appeal->history[i].name, NAME_MAX_LENGTH));
+        json_array_append_new(list, text_of(brief->history[i].name, NAME_MAX_LENGTH));
     return list;
 }
 
 /* A few thoughts of kernels that ran, drawn by lot. */
-static json_t *thoughts_of(const lab_appeal *appeal)
+static json_t *thoughts_of(const lab_brief *brief)
 {
     json_t *list = json_array();
-    uint64_t dice = appeal->seed * 6364136223846793005u + (uint64_t)appeal->number;
-    size_t count = appeal->history_count;
+    uint64_t random = brief->seed * 6364136223846793005u + (uint64_t)brief->number;
+    size_t count = brief->history_count;
     for (size_t i = 0; i < count && json_array_size(list) < LAB_PROPOSE_THOUGHTS; i++) {
-        const lab_tried *it = &appeal->history[(dice + i * 7) % count];
+        const lab_tried *it = &brief->history[(random + i * 7) % count];
         if (it->seconds > 0 && it->thought && *it->thought)
             json_array_append_new(list, kernel_of(it, false, NULL));
     }
@@ -107,23 +107,23 @@ static json_t *thoughts_of(const lab_appeal *appeal)
 }
 
 /* The newest @most kernels, the oldest of them first; logs are for the newest ones. */
-static json_t *history_of(const lab_appeal *appeal, size_t most)
+static json_t *history_of(const lab_brief *brief, size_t most)
 {
     json_t *list = json_array();
-    size_t left = LAB_PROPOSE_LOGS, count = appeal->history_count;
+    size_t left = LAB_PROPOSE_LOGS, count = brief->history_count;
     for (size_t i = 0; i < most && i < count; i++)
-        json_array_insert_new(list, 0, kernel_of(&appeal->history[count - 1 - i], false, &left));
+        json_array_insert_new(list, 0, kernel_of(&brief->history[count - 1 - i], false, &left));
     return list;
 }
 
 /* The best kernel beside the current one, for crossover. NULL: there is none. */
-static const lab_tried *find_other(const lab_appeal *appeal)
+static const lab_tried *find_other(const lab_brief *brief)
 {
     const lab_tried *best = NULL;
-    for (size_t i = 0; i < appeal->history_count; i++) {
-        const lab_tried *it = &appeal->history[i];
-        bool same = it->source && appeal->current.source &&
-                    strcmp(it->source, appeal->current.source) == 0;
+    for (size_t i = 0; i < brief->history_count; i++) {
+        const lab_tried *it = &brief->history[i];
+        bool same = it->source && brief->current.source &&
+                    strcmp(it->source, brief->current.source) == 0;
         if (it->seconds > 0 && !same && (!best || it->seconds < best->seconds))
             best = it;
     }
@@ -139,41 +139,41 @@ static json_t *clues_of(const lab_clue *clues, size_t count)
     return object;
 }
 
-static json_t *request_of(const lab_appeal *appeal, size_t history)
+static json_t *request_of(const lab_brief *brief, size_t history)
 {
     json_t *request = json_pack(
         "{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "op", "propose",
-        "protocol", PROTOCOL, "way", lab_way_name(appeal->way), "number",
-        (json_int_t)appeal->number, "seed", (json_int_t)(appeal->seed & INT64_MAX), "task",
-        text_of(appeal->task, THOUGHT_MAX * 4), "language", text_of(appeal->language, 8), "header",
-        text_of(appeal->header, LAB_PROPOSE_SOURCE), "problems",
-        texts_of(appeal->problems, appeal->problem_count), "device", text_of(appeal->device, 200),
-        "origin", text_of(appeal->origin, LAB_PROPOSE_SOURCE), "current",
-        kernel_of(&appeal->current, true, NULL), "tried", names_of(appeal));
-    if (!request || appeal->way == LAB_WAY_FREE)
+        "protocol", PROTOCOL, "way", lab_way_name(brief->way), "number", (json_int_t)brief->number,
+        "seed", (json_int_t)(brief->seed & INT64_MAX), "task",
+        text_of(brief->task, THOUGHT_MAX * 4), "language", text_of(brief->language, 8), "header",
+        text_of(brief->header, LAB_PROPOSE_SOURCE), "problems",
+        texts_of(brief->problems, brief->problem_count), "device", text_of(brief->device, 200),
+        "origin", text_of(brief->origin, LAB_PROPOSE_SOURCE), "current",
+        kernel_of(&brief->current, true, NULL), "tried", names_of(brief));
+    if (!request || brief->way == LAB_WAY_FREE)
         return request;
-    json_object_set_new(request, "insights", texts_of(appeal->insights, appeal->insight_count));
-    json_object_set_new(request, "findings", texts_of(appeal->findings, appeal->finding_count));
-    json_object_set_new(request, "counters", clues_of(appeal->counters, appeal->counter_count));
-    json_object_set_new(request, "effects", clues_of(appeal->effects, appeal->effect_count));
-    json_object_set_new(request, "thoughts", thoughts_of(appeal));
-    if (appeal->way == LAB_WAY_INSIGHT)
+    json_object_set_new(request, "insights", texts_of(brief->insights, brief->insight_count));
+    json_object_set_new(request, "findings", texts_of(brief->findings, brief->finding_count));
+    json_object_set_new(request, "counters", clues_of(brief->counters, brief->counter_count));
+    json_object_set_new(request, "effects", clues_of(brief->effects, brief->effect_count));
+    json_object_set_new(request, "thoughts", thoughts_of(brief));
+    if (brief->way == LAB_WAY_INSIGHT)
         return request;
-    const lab_tried *other = history > 0 ? find_other(appeal) : NULL;
-    json_object_set_new(request, "history", history_of(appeal, history));
+    const lab_tried *other = history > 0 ? find_other(brief) : NULL;
+    json_object_set_new(request, "history", history_of(brief, history));
     json_object_set_new(request, "operator",
-                        json_string(other && appeal->number % 2 == 0 ? "crossover" : "mutation"));
-    if (other && appeal->number % 2 == 0)
+                        json_string(other && brief->number % 2 == 0 ? "crossover" : "mutation"));
+    if (other && brief->number % 2 == 0)
         json_object_set_new(request, "other", kernel_of(other, true, NULL));
     return request;
 }
 
 /* A line has to fit: history goes first, then the source that all began with. */
-static json_t *fitting_request(const lab_appeal *appeal)
+static json_t *fitting_request(const lab_brief *brief)
 {
-    size_t most = appeal->history_count < LAB_PROPOSE_HISTORY ? appeal->history_count
-                                                              : LAB_PROPOSE_HISTORY;
-    lab_appeal shorter = *appeal;
+    size_t most = brief->history_count < LAB_PROPOSE_HISTORY ? brief->history_count
+                                                             : LAB_PROPOSE_HISTORY;
+    lab_brief shorter = *brief;
     for (;;) {
         json_t *request = request_of(&shorter, most);
         size_t length = request ? json_dumpb(request, NULL, 0, JSON_COMPACT) : 0;
@@ -188,9 +188,9 @@ static json_t *fitting_request(const lab_appeal *appeal)
     }
 }
 
-char *lab_appeal_text(const lab_appeal *appeal)
+char *lab_brief_text(const lab_brief *brief)
 {
-    json_t *request = fitting_request(appeal);
+    json_t *request = fitting_request(brief);
     char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
     json_decref(request);
     return text;
@@ -283,12 +283,12 @@ lab_proposer *lab_proposer_start(const char *path, bool (*interrupted)(void))
     return NULL;
 }
 
-heed_status lab_proposer_ask(lab_proposer *proposer, const lab_appeal *appeal, double seconds,
+heed_status lab_proposer_ask(lab_proposer *proposer, const lab_brief *brief, double seconds,
                              lab_proposal *proposal, lab_error *error)
 {
     *proposal = (lab_proposal){ .name = NULL };
     error->text[0] = '\0';
-    json_t *request = fitting_request(appeal);
+    json_t *request = fitting_request(brief);
     if (!request) {
         snprintf(error->text, sizeof error->text,
                  "the source is too long for a proposer: a request has at most %d bytes",

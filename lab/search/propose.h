@@ -39,8 +39,8 @@ typedef struct lab_tried {
     double seconds;      /* of one execution, geometric mean over the problems; 0: it did not run */
 } lab_tried;
 
-/* A request. */
-typedef struct lab_appeal {
+/* The contents of a request. */
+typedef struct lab_brief {
     lab_way way;
     const char *task;            /* in words: what is to be made faster, and the rules */
     const char *language;        /* "c" or "cuda" */
@@ -62,7 +62,7 @@ typedef struct lab_appeal {
     size_t effect_count;
     uint64_t seed;  /* for what the proposer draws by lot */
     int64_t number; /* of the proposal, from 1 */
-} lab_appeal;
+} lab_brief;
 
 /* Bytes of logs in one request, all together, and of a source either way. */
 #define LAB_PROPOSE_LOGS 8192
@@ -93,16 +93,16 @@ lab_proposer *lab_proposer_start(const char *path, bool (*interrupted)(void));
 
 /* lab_proposer_ask() asks for one proposal and waits up to @seconds. Returns HEED_OK;
  * HEED_ERR_UNSUPPORTED if the proposer has nothing more to propose; HEED_ERR_INVALID for an answer
- * that is none or an appeal that is too long, after which it may be asked again; HEED_ERR_SYSTEM if
+ * that is none or a brief that is too long, after which it may be asked again; HEED_ERR_SYSTEM if
  * the proposer is gone, or hung; HEED_ERR_NO_MEMORY. @error says what, in one line. */
-heed_status lab_proposer_ask(lab_proposer *proposer, const lab_appeal *appeal, double seconds,
+heed_status lab_proposer_ask(lab_proposer *proposer, const lab_brief *brief, double seconds,
                              lab_proposal *proposal, lab_error *error);
 
 /* lab_proposer_end() asks it to quit, and kills it if it does not. NULL is ignored. */
 void lab_proposer_end(lab_proposer *proposer);
 
-/* lab_appeal_text() returns the line that is sent, for the caller to free; NULL if there is no
+/* lab_brief_text() returns the line that is sent, for the caller to free; NULL if there is no
  * memory, or it is too long with all history left out. */
-char *lab_appeal_text(const lab_appeal *appeal);
+char *lab_brief_text(const lab_brief *brief);
 
 #endif /* LAB_PROPOSE_H */

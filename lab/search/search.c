@@ -19,7 +19,7 @@ struct lab_search {
     const lab_space *space;
     const lab_evaluator *evaluator;
     lab_search_options options;
-    lab_dice dice;
+    lab_rng rng;
     int64_t *open;
     size_t open_count;
     lab_try *tries;
@@ -90,9 +90,9 @@ const lab_evaluator *lab_search_evaluator(const lab_search *search)
     return search->evaluator;
 }
 
-lab_dice *lab_search_dice(lab_search *search)
+lab_rng *lab_search_rng(lab_search *search)
 {
-    return &search->dice;
+    return &search->rng;
 }
 
 bool lab_search_is_open(const lab_search *search, int64_t index)
@@ -376,7 +376,7 @@ heed_status lab_search_run(lab_search **search, const lab_space *space,
     self->space = space;
     self->evaluator = evaluator;
     self->options = chosen;
-    self->dice = (lab_dice){ .seed = lab_random_stream(chosen.seed, 1) };
+    self->rng = (lab_rng){ .seed = lab_random_stream(chosen.seed, 1) };
     self->end_ns = chosen.budget_ns > 0 ? heed_clock_ns() + chosen.budget_ns : 0;
     *search = self;
     status = run(self);

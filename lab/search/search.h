@@ -19,7 +19,7 @@
 
 #include "heed.h"
 #include "lab/base/error.h"
-#include "lab/search/dice.h"
+#include "lab/search/rng.h"
 #include "lab/search/space.h"
 
 /* The outcome of an evaluation. */
@@ -162,7 +162,7 @@ const lab_strategy *lab_strategy_find(const char *name);
 size_t lab_search_open(const lab_search *search, const int64_t **indices);
 const lab_space *lab_search_space(const lab_search *search);
 const lab_evaluator *lab_search_evaluator(const lab_search *search);
-lab_dice *lab_search_dice(lab_search *search);
+lab_rng *lab_search_rng(lab_search *search);
 
 /* lab_search_is_open() says whether the point is one of the open ones. */
 bool lab_search_is_open(const lab_search *search, int64_t index);

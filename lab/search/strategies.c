@@ -18,7 +18,7 @@ int64_t *lab_shuffled_open(lab_search *search, size_t *count)
         return NULL;
     memcpy(order, open, *count * sizeof *order);
     for (size_t i = *count; i > 1; i--) {
-        size_t other = (size_t)lab_dice_below(lab_search_dice(search), (int64_t)i);
+        size_t other = (size_t)lab_rng_below(lab_search_rng(search), (int64_t)i);
         int64_t one = order[i - 1];
         order[i - 1] = order[other];
         order[other] = one;
@@ -145,7 +145,7 @@ static size_t find_neighbours(lab_search *search, int64_t index,
                 list[count++] = other;
         }
     for (size_t i = count; i > 1; i--) {
-        size_t swap = (size_t)lab_dice_below(lab_search_dice(search), (int64_t)i);
+        size_t swap = (size_t)lab_rng_below(lab_search_rng(search), (int64_t)i);
         int64_t one = list[i - 1];
         list[i - 1] = list[swap];
         list[swap] = one;

@@ -178,7 +178,7 @@ static void list_candidates(learner *self, const lab_try *const *ran, size_t cou
     self->list_count = 0;
     if (self->left > CANDIDATES) {
         add_neighbours(self, ran, count);
-        start = (size_t)lab_dice_below(lab_search_dice(self->search), (int64_t)self->left);
+        start = (size_t)lab_rng_below(lab_search_rng(self->search), (int64_t)self->left);
     }
     for (size_t i = 0; i < self->left && self->list_count < CANDIDATES; i++)
         add_candidate(self, self->order[(start + i) % self->left]);

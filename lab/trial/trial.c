@@ -95,7 +95,7 @@ bool lab_trial_start(lab_trial *trial, lab_trial_outcome *outcome)
 }
 
 /* Refuses a request that computes nothing, and took longer than any of these can. */
-static bool refuse_idler(lab_trial *trial, const char *deed, lab_trial_outcome *outcome)
+static bool refuse_idler(lab_trial *trial, const char *request, lab_trial_outcome *outcome)
 {
     double seconds = trial->host.cpu_seconds;
 
@@ -105,23 +105,23 @@ static bool refuse_idler(lab_trial *trial, const char *deed, lab_trial_outcome *
     return lab_trial_outcome_set(outcome, LAB_TRIAL_HUNG,
                                  "used %.3g s of the CPU when asked to \"%s\", which takes none: "
                                  "%.3g s are the limit",
-                                 seconds, deed, IDLE_SECONDS);
+                                 seconds, request, IDLE_SECONDS);
 }
 
-bool lab_trial_demand(lab_trial *trial, const char *deed, const char *wanted,
+bool lab_trial_demand(lab_trial *trial, const char *request, const char *wanted,
                       char line[LAB_WIRE_LINE], lab_trial_outcome *outcome)
 {
     bool device = trial->language == LAB_LANGUAGE_CUDA;
     double limit = device ? DEVICE_SECONDS : trial->limits.run_seconds;
 
-    if (!lab_host_ask(&trial->host, deed, limit, line, outcome)) {
+    if (!lab_host_ask(&trial->host, request, limit, line, outcome)) {
         if (outcome->verdict == LAB_TRIAL_HUNG)
             lab_trial_outcome_set(outcome, LAB_TRIAL_HUNG, "was not done after %.3g s", limit);
         return false;
     }
     if (strncmp(line, wanted, strlen(wanted)) != 0)
         return lab_trial_fail(trial, line, outcome);
-    return refuse_idler(trial, deed, outcome);
+    return refuse_idler(trial, request, outcome);
 }
 
 /* ---------------------------------------------------------------------------------------------- */

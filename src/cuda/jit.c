@@ -194,11 +194,11 @@ static void make_key(const jit_job *job, char key[HEED_CACHE_KEY_SIZE])
 /* Doing it                                                                   */
 /* -------------------------------------------------------------------------- */
 
-static heed_status fail_nvrtc(const jit_job *job, const char *deed, int result)
+static heed_status fail_nvrtc(const jit_job *job, const char *action, int result)
 {
     heed_status status = result == NVRTC_OUT_OF_MEMORY ? HEED_ERR_NO_MEMORY : HEED_ERR_DEVICE;
     return heed_fail(status, "%s: NVRTC %d.%d cannot %s: %s", job->build->source, job->nvrtc->major,
-                     job->nvrtc->minor, deed, job->nvrtc->error(result));
+                     job->nvrtc->minor, action, job->nvrtc->error(result));
 }
 
 /* Is it "FILE(2): error: ...", "error #20: ..." or "ptxas error   : ...", and no name with that
