@@ -1,5 +1,5 @@
 /*
- * ablate.c - `heed ablate`: what binds a kernel, seen by making it worse on purpose
+ * ablate.c - `heed ablate`: bottlenecks of a kernel, found by ablation
  */
 #include "ablate.h"
 

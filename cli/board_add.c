@@ -430,7 +430,7 @@ static cli_exit add_run(board_file *file, const char *key)
     if (status != HEED_OK && code == CLI_OK)
         return cli_board_fail(status, &error);
     if (code == CLI_OK)
-        cli_message("%s: %zu trials added, %zu were there, %zu rows without a kernel left out",
+        cli_message("%s: %zu trials added, %zu already there, %zu rows without a kernel left out",
                     file->path, file->added, file->known, file->left_out);
     return code;
 }

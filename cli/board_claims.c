@@ -110,7 +110,7 @@ static heed_status check_moment(const lab_record_trial *trial, lab_error *error)
     strftime(tomorrow, sizeof tomorrow, "%Y-%m-%dT%H:%M:%SZ", &parts);
     if (strcmp(trial->ended, tomorrow) <= 0)
         return HEED_OK;
-    return lab_fail(error, HEED_ERR_INVALID, "environment.time is %.40s, which is to come",
+    return lab_fail(error, HEED_ERR_INVALID, "environment.time is %.40s, which is in the future",
                     trial->ended);
 }
 
@@ -130,8 +130,8 @@ static heed_status check_kernel(const lab_record_trial *trial, lab_error *error)
     if (heed_kernel_name(i) && (!it->config || heed_wisdom_kernel(name)))
         return HEED_OK;
     return lab_fail(error, HEED_ERR_INVALID,
-                    "kernel is %.80s, and the build that it is said to be of, which is this one, "
-                    "has none of that name",
+                    "kernel is %.80s, which this build does not have, though the record says that "
+                    "it is of this build",
                     name);
 }
 

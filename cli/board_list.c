@@ -343,10 +343,9 @@ static heed_status explain_nothing(lab_record *record, const lab_record_filter *
             total += counts[i];
         }
     if (total > 0)
-        cli_message("nothing that fits is ranked: %s; --all shows all of it", text);
+        cli_message("no matching trial is ranked: %s; --all shows them", text);
     else if (status == HEED_OK)
-        cli_message("nothing on the board fits; --all shows every trial, and without --problem and "
-                    "--device all of them");
+        cli_message("no trial on the board matches; --all also shows those that are not ranked");
     return status;
 }
 

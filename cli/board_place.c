@@ -158,9 +158,8 @@ heed_status cli_board_selftest_find(lab_record *record, const char *backend, int
 {
     heed_status status = cli_board_selftest_look(record, backend, id, error);
     if (status == HEED_OK && !*id)
-        cli_message(
-            "trials from now on are 'untested' on the board, as the gates of this heed "
-            "were not tried: 'heed selftest%s --record --board %s' does that, for later trials",
-            strcmp(backend, "cpu") == 0 ? "" : " --device cuda", lab_record_place(record));
+        cli_message("new trials are 'untested' on the board, because the gates of this build were "
+                    "not tested: 'heed selftest%s --record --board %s' does that, for later trials",
+                    strcmp(backend, "cpu") == 0 ? "" : " --device cuda", lab_record_place(record));
     return status;
 }

@@ -132,14 +132,13 @@ cli_exit cli_wisdom_save(heed_context *context, const cli_args *args)
     if (!path)
         return CLI_OK;
     if (lab_file_is_stream(path)) {
-        cli_warning("--wisdom: %s is a pipe, which was read; nothing is saved", path);
+        cli_warning("--wisdom: %s is a pipe: new wisdom is not saved", path);
         return CLI_OK;
     }
     heed_status status = count_foreign(args, path, &foreign);
     if (status == HEED_OK && foreign) {
-        cli_warning("--wisdom: %s is left as it is: saving would drop %zu lines for other machines "
-                    "or builds; name another "
-                    "file, or remove this one",
+        cli_warning("--wisdom: %s is not changed: saving would drop %zu lines for other machines "
+                    "or builds; name another file, or remove this one",
                     path, foreign);
         return CLI_OK;
     }

@@ -37,8 +37,8 @@ static cli_exit check_arguments(const cli_args *args)
     bool named = cli_args_operand_count(args) > 0 || cli_args_text(args, "shapes");
     if (!named || cli_args_flag(args, "criteria"))
         return CLI_OK;
-    cli_error("the board says which problems are judged; --problem chooses among them, and SPEC "
-              "and --shapes are for --criteria");
+    cli_error("the board determines the problems, and --problem chooses among them; SPEC and "
+              "--shapes need --criteria");
     return CLI_USAGE;
 }
 

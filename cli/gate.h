@@ -63,7 +63,7 @@ typedef struct gate_shape {
     char why[GATE_WHY_SIZE];
 } gate_shape;
 
-/* How a champion may be made again, and on whose word. */
+/* The sources that a champion may be rebuilt from, and whether they are trusted. */
 typedef struct gate_options {
     const char *board; /* the file that it is of; NULL: the usual one */
     bool trusts_board; /* its sources may run here though others can write to it */

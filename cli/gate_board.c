@@ -103,11 +103,11 @@ static cli_exit say_nothing_there(const gate_run *gate, const lab_record *record
     const char *device = heed_context_device(gate->bench.context);
     int threads = heed_context_threads(gate->bench.context);
     if (gate->elsewhere)
-        cli_error("no champion of the board is for %s with %d threads; %zu are for other numbers "
+        cli_error("the board has no champion for %s with %d threads, but %zu for other numbers "
                   "of threads: see --threads",
                   device, threads, gate->elsewhere);
     else
-        cli_error("%s: no champion of this board is for %s%s%s: nothing can be judged; 'heed tune "
+        cli_error("%s: the board has no champion for %s%s%s: nothing can be judged; 'heed tune "
                   "--board %s' finds some",
                   lab_record_place(record), device, problem ? " and " : "", problem ? problem : "",
                   lab_record_place(record));

@@ -97,8 +97,8 @@ static void print_sum(const gate_run *gate)
            gate_count(gate, GATE_SAME), gate_count(gate, GATE_SLOWER), 100 * gate->limit,
            gate_count(gate, GATE_WRONG), doubtful);
     if (doubtful)
-        cli_warning("%zu of %zu shapes are AMBIGUOUS: nothing is known against them, nor for them, "
-                    "and so %s; more --seconds or a quieter machine may tell",
+        cli_warning("%zu of %zu shapes are AMBIGUOUS: neither a slowdown nor its absence was "
+                    "shown, and so %s; more --seconds or a quieter machine may decide",
                     doubtful, gate->count,
                     gate_exit(gate) == CLI_OK ? "--allow-ambiguous lets them pass"
                                               : "they do not pass");

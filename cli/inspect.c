@@ -247,7 +247,7 @@ cli_exit inspect_archs(const cli_args *args, int *archs, size_t max, size_t *cou
             const char *text = cli_args_list(args, "arch", i);
             archs[i] = read_arch(text);
             if (archs[i] == 0) {
-                cli_error("--arch: '%s' is no architecture; sm_80, sm_89 and sm_90 are", text);
+                cli_error("--arch: '%s' is not an architecture; sm_80, sm_89 and sm_90 are", text);
                 return CLI_USAGE;
             }
         }

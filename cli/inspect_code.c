@@ -76,7 +76,7 @@ static heed_status judge_end(const lab_disassembler *tool, const lab_inlet *text
         return lab_fail(error, HEED_ERR_SYSTEM, "%s failed with exit status %d: %s", tool->path,
                         WEXITSTATUS(status), last_line(complaints));
     if (text->arrived >= text->size)
-        return lab_fail(error, HEED_ERR_UNSUPPORTED, "%s said %zu bytes; at most %zu are read",
+        return lab_fail(error, HEED_ERR_UNSUPPORTED, "%s printed %zu bytes; at most %zu are read",
                         tool->path, text->arrived, text->size - 1);
     return HEED_OK;
 }

@@ -200,7 +200,7 @@ static cli_exit compile(inspect_job *job, const char *path, const char *text, co
     if (status != HEED_OK)
         result = cli_fail(status, NULL);
     else if (code.ptx) {
-        cli_error("%s: NVRTC here makes no machine code for sm_%d", path, arch);
+        cli_error("%s: this NVRTC makes no machine code for sm_%d", path, arch);
         result = CLI_ENVIRONMENT;
     } else
         result = inspect_add(job, &subject);

@@ -28,7 +28,7 @@ static cli_exit compile(compilation *work, const heed_cuda_facts *facts)
     if (status != HEED_OK)
         result = cli_fail(status, facts->name);
     else if (code.ptx) {
-        cli_error("NVRTC here makes no machine code for sm_%d", work->arch);
+        cli_error("this NVRTC makes no machine code for sm_%d", work->arch);
         result = CLI_ENVIRONMENT;
     } else {
         const inspect_subject subject = { .name = facts->name,
@@ -113,7 +113,7 @@ static cli_exit inspect_problem(compilation *work)
                   "sm_90 and sm_100 have one, and sources are compiled for others too",
                   work->spec, work->arch);
     else
-        cli_error("%s: no CUDA kernel can do it on sm_%d", work->spec, work->arch);
+        cli_error("%s: no CUDA kernel supports it on sm_%d", work->spec, work->arch);
     return CLI_UNSUPPORTED;
 }
 

@@ -331,8 +331,8 @@ static void warn_of_caps(const inspect_job *job)
     int64_t cap = cli_args_integer(job->args, "registers");
     for (size_t i = 0; i < job->count && cap > 0; i++)
         if (job->rows[i].code.registers > cap)
-            cli_warning("--registers %lld: %.200s has %d all the same; launch bounds in the source "
-                        "go before it",
+            cli_warning("--registers %lld: %.200s has %d nevertheless; launch bounds in the source "
+                        "take precedence",
                         (long long)cap, job->rows[i].code.name, job->rows[i].code.registers);
 }
 
@@ -347,7 +347,7 @@ cli_exit inspect_report(const inspect_job *job)
     cli_exit code = cli_args_json(job->args) ? inspect_json(job) : print_text(job);
     warn_of_caps(job);
     if (*job->trouble.text)
-        cli_warning("some instructions are unknown, and what follows from them: %s",
+        cli_warning("some instructions, and facts that depend on them, are unknown: %s",
                     job->trouble.text);
     for (size_t i = 0; i < job->count && code == CLI_OK; i++)
         if (job->rows[i].finding_count > 0 && job->rows[i].findings[0].severity >= least)

@@ -37,8 +37,8 @@ static cli_exit check(const cli_args *args, const char *mode)
             if (uses[i].mode)
                 cli_error("--%s goes with --%s", uses[i].option, uses[i].mode);
             else
-                cli_error("--%s is of hardware counters, and does not go with --%s", uses[i].option,
-                          mode);
+                cli_error("--%s is for hardware counters, and cannot be used with --%s",
+                          uses[i].option, mode);
             return CLI_USAGE;
         }
     return CLI_OK;
@@ -47,7 +47,7 @@ static cli_exit check(const cli_args *args, const char *mode)
 static cli_exit run(const cli_args *args)
 {
     if (cli_args_flag(args, "scaling") && cli_args_flag(args, "timeline")) {
-        cli_error("--scaling and --timeline are two things; ask for one");
+        cli_error("--scaling and --timeline cannot be used together");
         return CLI_USAGE;
     }
     int mode = 0;

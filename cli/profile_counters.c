@@ -36,7 +36,7 @@ static char *read_text(FILE *file, const char *path)
         room *= 2;
     }
     if (!text)
-        cli_error("--read: '%s' is longer than memory or %d MiB", path, RECORDING_MAX >> 20);
+        cli_error("--read: '%s' is larger than %d MiB, or than memory", path, RECORDING_MAX >> 20);
     else
         text[size] = '\0';
     return text;
@@ -183,7 +183,7 @@ cli_exit profile_counters(const cli_args *args)
     const char *recording = cli_args_text(args, "read");
     cli_exit code = CLI_OK;
     if (recording && cli_args_operand_count(args) > 0) {
-        cli_error("--read reads a recording; it goes with no problem");
+        cli_error("--read reads a recording, and takes no problem");
         return CLI_USAGE;
     }
     job.recorded = recording != NULL;

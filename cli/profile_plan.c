@@ -50,7 +50,7 @@ static heed_status read_source(const char *path, char **text)
     int64_t left = lab_file_left(file);
     if (left < 0 || left > SOURCE_MAX)
         status = lab_fail(&error, HEED_ERR_INVALID,
-                          "%s: no regular file of at most %lld bytes, as a source is", path,
+                          "%s: a source must be a regular file of at most %lld bytes", path,
                           (long long)SOURCE_MAX);
     else if (!(*text = calloc((size_t)left + 1, 1)))
         status = lab_fail(&error, HEED_ERR_NO_MEMORY, "%s: no memory to read it", path);

@@ -163,7 +163,7 @@ static heed_status time_point(const scaling_job *job, double budget, scaling_poi
     status = lab_bench_tensors_create(&tensors, job->context, &source, SEED, 0);
     if (status != HEED_OK) {
         heed_plan_destroy(plan);
-        return heed_fail(status, "its tensors are more than there is memory for");
+        return heed_fail(status, "there is not enough memory for its tensors");
     }
     status = lab_bench_engine_start(&engine, &tensors, plan);
     if (status == HEED_OK)

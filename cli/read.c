@@ -13,7 +13,7 @@ static heed_status read_open(FILE *file, const char *path, int64_t most, char **
     if (left < 0)
         return lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot read: not a regular file", path);
     if (left > most)
-        return lab_fail(error, HEED_ERR_CORRUPT, "%s: %lld bytes; %lld are the most", path,
+        return lab_fail(error, HEED_ERR_CORRUPT, "%s: %lld bytes; at most %lld are read", path,
                         (long long)left, (long long)most);
     *size = (size_t)left;
     *text = malloc(*size + 1);

@@ -59,8 +59,8 @@ static void read_matches(report_reader *r, const json_t *rivals, report_row *row
 {
     size_t count = json_array_size(rivals);
     if (count > RIVALS_MAX) {
-        cli_error("%s: rows[%zu].rivals has %zu elements; %d are the most", r->path, index, count,
-                  RIVALS_MAX);
+        cli_error("%s: rows[%zu].rivals has %zu elements; at most %d are read", r->path, index,
+                  count, RIVALS_MAX);
         r->failed = true;
         return;
     }
@@ -146,7 +146,7 @@ static cli_exit read_rows(report_reader *r, report_record *record)
     const json_t *rows = report_field_nested(r, record->json, "rows", true, true);
     size_t count = json_array_size(rows);
     if (!r->failed && count > ROWS_MAX) {
-        cli_error("%s: rows has %zu elements; %d are the most", r->path, count, ROWS_MAX);
+        cli_error("%s: rows has %zu elements; at most %d are read", r->path, count, ROWS_MAX);
         r->failed = true;
     }
     if (r->failed)

@@ -31,7 +31,8 @@ static cli_exit check(const cli_args *args)
     }
     if (cli_args_given(args, "machine") && cli_args_flag(args, "judge") &&
         !cli_args_given(args, "trials")) {
-        cli_error("--judge with --machine needs --trials: what is not there cannot be timed");
+        cli_error("--judge with --machine needs --trials: a device that is not here cannot be "
+                  "timed");
         return CLI_USAGE;
     }
     return CLI_OK;

@@ -206,8 +206,8 @@ static cli_exit report(const judge *self)
                                                    : print_table(self, &overall);
     if (code != CLI_OK || good)
         return code;
-    cli_error("the cost model's rank correlation is %.2f, which is less than %.1f: do not believe "
-              "--effort estimate here, but measure",
+    cli_error("the cost model's rank correlation is %.2f, which is less than %.1f: use "
+              "--effort measure here, not estimate",
               overall.correlation, ROOFLINE_JUDGE_LEAST);
     return CLI_FINDING;
 }
@@ -313,9 +313,9 @@ static void warn_if_busy(const roofline_run *run)
     lab_environment environment;
     lab_environment_read(&environment);
     if (run->context && heed_device_is_host(run->context) && environment.load > LOAD_QUIET)
-        cli_warning("the load average of the last minute is %.2f: what other programs disturb says "
-                    "nothing of the cost model; 'chrt -f 5 heed roofline --judge --threads 1 ...', "
-                    "as root, keeps them away",
+        cli_warning("the load average of the last minute is %.2f: disturbed times cannot judge the "
+                    "cost model; 'chrt -f 5 heed roofline --judge --threads 1 ...', as root, keeps "
+                    "other programs away",
                     environment.load);
 }
 
@@ -347,7 +347,7 @@ static cli_exit find_gpu(roofline_run *run)
         return CLI_OK;
     if (heed_gpu_find(&run->gpu, name) || heed_gpu_arch(&run->gpu, heed_device_arch(run->context)))
         return CLI_OK;
-    cli_error("%s is no GPU that the cost model knows", name);
+    cli_error("the cost model does not know the GPU %s", name);
     return CLI_UNSUPPORTED;
 }
 

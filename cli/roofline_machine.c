@@ -21,10 +21,10 @@ cli_exit roofline_machine_find(heed_gpu *gpu, const char *name)
         lab_suggest_consider(&suggestion, brief);
     }
     if (suggestion.best)
-        cli_error("--machine: '%s' is no GPU that heed knows; did you mean %s? There are %s", name,
+        cli_error("--machine: heed knows no GPU '%s'; did you mean %s? It knows %s", name,
                   suggestion.best, list);
     else
-        cli_error("--machine: '%s' is no GPU that heed knows; there are %s", name, list);
+        cli_error("--machine: heed knows no GPU '%s'; it knows %s", name, list);
     return CLI_USAGE;
 }
 

@@ -158,7 +158,7 @@ static void keep(const lab_ceilings *ceilings, char path[LAB_CEILINGS_PATH])
     lab_error error;
     if (!*path || lab_ceilings_write(ceilings, path, &error) == HEED_OK)
         return;
-    cli_warning("%s: the ceilings are not kept", error.text);
+    cli_warning("%s: the ceilings were not saved", error.text);
     *path = '\0';
 }
 
@@ -169,10 +169,9 @@ static void warn_if_busy(const heed_context *context)
     lab_environment environment;
     lab_environment_read(&environment);
     if (heed_device_is_host(context) && environment.load > LOAD_QUIET)
-        cli_warning(
-            "the load average of the last minute is %.2f: ceilings are lower for what other "
-            "programs take; 'heed roofline --fresh' measures them again when it is quiet",
-            environment.load);
+        cli_warning("the load average of the last minute is %.2f: other programs lower the "
+                    "ceilings; 'heed roofline --fresh' measures them again on a quiet machine",
+                    environment.load);
 }
 
 cli_exit roofline_get(lab_ceilings *ceilings, heed_context *context, bool fresh,

@@ -73,7 +73,7 @@ static cli_exit check_device(const char **device)
         (strncmp(name, "cuda:", 5) == 0 && name[5] &&
          strspn(name + 5, "0123456789") == strlen(name + 5)))
         return CLI_OK;
-    cli_error("--device: \"%s\" is no device; it must be cpu, cuda or cuda:N", name);
+    cli_error("--device: \"%s\" is not a device; it must be cpu, cuda or cuda:N", name);
     return CLI_USAGE;
 }
 
@@ -340,7 +340,7 @@ static cli_exit run(const cli_args *args)
     if (cli_args_operand_count(args) > 0)
         options.only = cli_args_operand(args, 0);
     if (cli_args_flag(args, "record") && (options.only || options.gates != UINT32_MAX)) {
-        cli_error("--record: only a selftest of all kernels with all gates says something");
+        cli_error("--record: only a selftest of all kernels with all gates can be recorded");
         return CLI_USAGE;
     }
     if (code == CLI_OK)

@@ -15,8 +15,8 @@ static cli_exit run_now(lab_record *record, const char *device, int64_t *id)
     cli_exit code = device ? selftest_device_probe(&device) : CLI_OK;
     if (code != CLI_OK)
         return code;
-    cli_message("the gates are tried first, as 'heed selftest%s%s' does",
-                device ? " --device " : "", device ? device : "");
+    cli_message("testing the gates first, as 'heed selftest%s%s' does", device ? " --device " : "",
+                device ? device : "");
     options.device = device ? &launched : NULL;
     options.sources = selftest_sources();
     options.jobs = selftest_jobs(device != NULL);
@@ -27,7 +27,7 @@ static cli_exit run_now(lab_record *record, const char *device, int64_t *id)
     heed_status status = selftest_run(&options, &result);
     cli_progress_end(&progress);
     if (status != HEED_OK) {
-        cli_error("the gates cannot be tried: %s", heed_status_name(status));
+        cli_error("the gates cannot be tested: %s", heed_status_name(status));
         return cli_exit_of(status);
     }
     if (cli_interrupted()) {
@@ -36,7 +36,7 @@ static cli_exit run_now(lab_record *record, const char *device, int64_t *id)
     }
     if (!result.trusted)
         cli_warning("the gates killed %zu of %zu wrong kernels and accepted %zu of %zu honest "
-                    "ones: what they say is not to be trusted",
+                    "ones: their verdicts are not to be trusted",
                     result.killed, result.mutants, result.accepted, result.controls);
     status = cli_board_selftest_add(record, device ? "cuda" : "cpu", &result, id, &error);
     lab_selftest_free(&result);

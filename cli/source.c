@@ -42,7 +42,7 @@ static cli_exit check_text(const cli_source *it, const char *path, size_t size)
     if (size == 0)
         cli_error("--source: %s is empty", path);
     else if (memchr(it->text, '\0', size))
-        cli_error("--source: %s is no text: byte %zu is zero", path, strlen(it->text) + 1);
+        cli_error("--source: %s is not a text: byte %zu is zero", path, strlen(it->text) + 1);
     else if (!strstr(it->text, needed))
         cli_error(cuda ? "--source: %s does not say how it is launched: /* %s entry=NAME threads=N "
                          "rows=N */; see docs/your-own-kernel.md"

@@ -107,7 +107,7 @@ static cli_exit conclude(const verify_job *job)
 {
     cli_exit code = verify_report_print(job);
     if (cli_interrupted()) {
-        cli_message("stopped early: what was verified until then is above");
+        cli_message("stopped early: the results so far are above");
         return CLI_INTERRUPTED;
     }
     if (code != CLI_OK)
@@ -115,7 +115,7 @@ static cli_exit conclude(const verify_job *job)
     if (job->total.failed)
         return CLI_VERIFY_FAILED;
     if (job->refused) {
-        cli_error("%s cannot do %zu of the problems, as is said above", job->own.name,
+        cli_error("%s does not support %zu of the problems; see above", job->own.name,
                   job->refused);
         return CLI_UNSUPPORTED;
     }

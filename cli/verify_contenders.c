@@ -137,7 +137,7 @@ static cli_exit find_out(probe *found, size_t size, prober *self, bool apart)
     }
     heed_status status = lab_isolate(&isolation, found, &ending);
     if (status != HEED_OK) {
-        cli_error("cannot look for devices: the system lets no process be made");
+        cli_error("cannot look for devices: no process can be started");
         return CLI_ENVIRONMENT;
     }
     if (ending.how == LAB_COMPLETED)

@@ -137,7 +137,7 @@ static cli_exit import(const cli_args *args)
 {
     heed_context *context;
     if (!cli_args_text(args, "wisdom")) {
-        cli_error("import: --wisdom must name the file that the lines are to go to");
+        cli_error("import: --wisdom must name the file to add the lines to");
         return CLI_USAGE;
     }
     cli_exit code = cli_context_open(&context, args);

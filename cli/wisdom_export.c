@@ -242,10 +242,11 @@ static cli_exit end_export(const board_export *e, const cli_args *args)
     cli_exit code = CLI_OK;
     print_passed(e);
     if (e->taken + e->left_out + e->passed_count == 0)
-        cli_message("nothing on the board is for %s", heed_context_device(e->context));
+        cli_message("the board has nothing for %s", heed_context_device(e->context));
     if (e->left_out)
-        cli_warning("%zu leaders of the board not taken; the last one because %s%s", e->left_out,
-                    e->why, e->stale ? "" : "; --stale takes those of other builds and drivers");
+        cli_warning("%zu leaders of the board were not exported; the last one because %s%s",
+                    e->left_out, e->why,
+                    e->stale ? "" : "; --stale takes those of other builds and drivers");
     if (cli_args_json(args))
         code = cli_json_print(json_pack("{s:I, s:I, s:I, s:s}", "taken", (json_int_t)e->taken,
                                         "left_out", (json_int_t)e->left_out, "passed_over",

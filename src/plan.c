@@ -185,7 +185,7 @@ static heed_status choose_named(heed_plan *plan, const char *name)
     const char *config = NULL;
     const heed_kernel *kernel = heed_kernel_find(name, &config);
     if (!kernel)
-        return heed_fail(HEED_ERR_INVALID, "kernel is \"%.80s\"; there is none of that name", name);
+        return heed_fail(HEED_ERR_INVALID, "kernel is \"%.80s\"; no kernel has that name", name);
     heed_considered *candidate = plan->candidates;
     while (candidate->kernel != kernel)
         candidate++;

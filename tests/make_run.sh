@@ -27,7 +27,7 @@ HEED_RUN_SECONDS=2 HEED_DEVICE=cpu scripts/run.sh "$folder" >"$folder/said" 2>&1
     exit 1
 }
 # One mutant is no selftest, which tune says in a long line.
-[ "$part" = all ] || sed -i "/^trials from now on are 'untested'/d" "$folder/said"
+[ "$part" = all ] || sed -i "/^new trials are 'untested'/d" "$folder/said"
 awk 'length > 120 { print "make_run: a line of " length " columns: " $0; bad = 1 } END { exit bad }' "$folder/said" >&2
 
 # A rival that cannot be started is named where the doctor says so, and nowhere else.

@@ -63,7 +63,7 @@ static void says_what_to_do(void **state)
 static void adds_what_bench_recorded(void **state)
 {
     static const run_heed_row lines[] = {
-        { "heed board add '" RECORD "'", 0, "", "3 trials added, 0 were there, 1 rows without" },
+        { "heed board add '" RECORD "'", 0, "", "3 trials added, 0 already there, 1 rows without" },
         { "heed board add '" RECORD "'", 0, "", "on the board already, as run 1" },
         { "heed board check", 0, "3 trials", "" },
         { "heed board add no.json '" RECORD "'", 3, "", "no.json: No such file" },
@@ -79,11 +79,11 @@ static void adds_what_bench_recorded(void **state)
         { "heed board", 0, "[1.900, 2.100] FASTER", "" },
         { "heed board", 0, "503eb534e5cd+", "" },
         { "heed board --problem d128", 0, "",
-          "nothing that fits is ranked: 1 did not come out right;" },
+          "no matching trial is ranked: 1 did not come out right;" },
         { "heed board --problem d128 --all", 0, "wrong", "" },
         { "heed board --problem 'h8 b1 f16 d64 s512' --against torch-flash", 0, "2.000", "" },
         { "heed board --problem 'h8 b1 f16 d64 s512' --against none | grep -c FASTER", 1, "0", "" },
-        { "heed board --device h100", 0, "", "nothing on the board fits" },
+        { "heed board --device h100", 0, "", "no trial on the board matches" },
         { "heed board --csv | wc -l", 0, "2\n", "" },
         { "heed board --csv --all | wc -l", 0, "4\n", "" },
         { "heed board show 1", 0, "3 samples, median 5.00 us", "" },
@@ -140,7 +140,7 @@ static void tells_of_damage(void **state)
 static void makes_wisdom_of_the_board(void **state)
 {
     static const run_heed_row lines[] = {
-        { "heed wisdom export --device cpu", 1, "heed wisdom 1:", "nothing on the board is for" },
+        { "heed wisdom export --device cpu", 1, "heed wisdom 1:", "the board has nothing for" },
         { "heed bench --device cpu --threads 1 --peers none --seconds 0.02 --record r "
           "'b1 h1 s64 d16 f32' 'b1 h1 s32 d16 f32'",
           0, NULL, NULL },

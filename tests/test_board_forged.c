@@ -59,7 +59,7 @@ static const forgery forgeries[] = {
     { "c['pairs'] = 90", "pairs is 90; it must be from 0 to 10" },
     { "r['rivals'][0]['heed_blocks'].append(5e-6)", "11 of one side and 10 of the other" },
     { "r['rivals'][0]['seconds'] = 9", "seconds of the other is 9" },
-    { "j['environment']['time'] = '2999-01-01T00:00:00Z'", "which is to come" },
+    { "j['environment']['time'] = '2999-01-01T00:00:00Z'", "which is in the future" },
     { "j['environment']['time'] = 'soon'", "environment.time is soon; it must be like" },
     { "j['environment']['time'] = '2026-13-45T00:00:00Z'", "environment.time is 2026-13-45" },
     { "j['environment']['time'] = 20261123", "environment.time is missing" },
@@ -112,8 +112,8 @@ static void forged_records_are_refused(void **state)
 static void no_faster_than_this_machine(void **state)
 {
     static const forgery here[] = {
-        { "r['kernel'] = 'mine'", "kernel is mine, and the build that it is said to be of" },
-        { "r['kernel'] += 'x'", "has none of that name" },
+        { "r['kernel'] = 'mine'", "kernel is mine, which this build does not have" },
+        { "r['kernel'] += 'x'", "which this build does not have" },
         { "f(r['flops'] / (1.6 * j['ceilings']['f32']))", "CPU" },
         { "f(r['seconds']['p50'] / 50)", " needs " },
         { "f(r['seconds']['p50'] / 50); j['threads'] = 1000", "this CPU with " },

@@ -310,14 +310,14 @@ static void test_read(void **state)
     must(state, "heed profile --read /nowhere", 3, "cannot be read: No such file");
     must(state, "heed profile --read " DATA "h200-missing.txt", 7, "no table of ncu's");
     must(state, "echo ERR_NVGPUCTRPERM | heed profile --read -", 3, "reboot");
-    must(state, "heed profile --read - " SPEC, 2, "goes with no problem");
+    must(state, "heed profile --read - " SPEC, 2, "takes no problem");
 }
 
 static void test_usage(void **state)
 {
-    must(state, "heed profile --scaling --timeline " SPEC, 2, "ask for one");
-    must(state, "heed profile --scaling --gate " SPEC, 2, "--gate is of hardware counters");
-    must(state, "heed profile --timeline --ncu x " SPEC, 2, "--ncu is of hardware counters");
+    must(state, "heed profile --scaling --timeline " SPEC, 2, "cannot be used together");
+    must(state, "heed profile --scaling --gate " SPEC, 2, "--gate is for hardware counters");
+    must(state, "heed profile --timeline --ncu x " SPEC, 2, "--ncu is for hardware counters");
     must(state, "heed profile --steps 3 " SPEC, 2, "--steps goes with --scaling");
     must(state, "heed profile --scaling --calls 3 " SPEC, 2, "--calls goes with --timeline");
     must(state, "heed profile --scaling --steps 1 " SPEC, 2, "--steps");

@@ -60,7 +60,7 @@ static void test_measured(void **state)
     run_heed_says(state, &way, "sed -i s/exp/exq/ ceilings/*; heed roofline -t 1", 0, "damaged");
     static const run_heed_row kept[] = { { "heed roofline -t 1", 0, "matrix f32", "" } };
     run_heed_rows(state, &way, kept, 1);
-    run_heed_says(state, &way, "HEED_CACHE=/dev/null heed roofline -t 1", 0, "are not kept");
+    run_heed_says(state, &way, "HEED_CACHE=/dev/null heed roofline -t 1", 0, "were not saved");
 }
 
 /* Ceilings of long ago are used, and that is said; those from tomorrow are of this moment. */

@@ -80,7 +80,7 @@ static heed_status measure_case(scene *it, lab_ablate_case *what)
     if (status == HEED_OK)
         status = start(it, plan, &engine, &what->error);
     if (status == HEED_OK && !what->it->wrong && !(what->error <= 1)) {
-        snprintf(reason, sizeof reason, "%s computes the wrong thing: %.3g times the error allowed",
+        snprintf(reason, sizeof reason, "%s computes a wrong result: %.3g times the allowed error",
                  what->it->name, what->error);
         set_outcome(what, LAB_BENCH_WRONG, reason);
     } else if (status == HEED_OK) {
@@ -256,7 +256,7 @@ static heed_status set_scene(scene *it)
     if (status == HEED_OK)
         status = start(it, plan, &it->intact, &error);
     if (status == HEED_OK && !(error <= 1)) {
-        heed_fail(HEED_ERR_SYSTEM, "%s computes the wrong thing: %.3g times the error allowed",
+        heed_fail(HEED_ERR_SYSTEM, "%s computes a wrong result: %.3g times the allowed error",
                   it->subject->kernel, error);
         status = HEED_ERR_SYSTEM;
     }

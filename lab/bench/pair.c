@@ -26,7 +26,7 @@ static void set_outcome(lab_bench_pair *pair, int side, lab_bench_outcome outcom
 static void set_wrong(lab_bench_pair *pair, int side)
 {
     char reason[LAB_PEER_REASON_SIZE];
-    snprintf(reason, sizeof reason, "%.95s computes the wrong thing: %.3g times the error allowed",
+    snprintf(reason, sizeof reason, "%.95s computes a wrong result: %.3g times the allowed error",
              pair->planned[side], pair->error[side]);
     set_outcome(pair, side, LAB_BENCH_WRONG, reason);
 }

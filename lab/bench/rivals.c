@@ -209,10 +209,10 @@ static heed_status for_listed(lab_bench *bench, const lab_found *found, size_t c
     while (status == HEED_OK && *list) {
         size_t length = strcspn(list, ",");
         if (length == 0 || length >= sizeof name)
-            return lab_fail(error, HEED_ERR_INVALID,
-                            "'%.*s' is no name; names have 1 to %zu letters and are separated by "
-                            "commas",
-                            (int)length, list, sizeof name - 1);
+            return lab_fail(
+                error, HEED_ERR_INVALID,
+                "'%.*s' is not a name; names have 1 to %zu letters and are separated by commas",
+                (int)length, list, sizeof name - 1);
         memcpy(name, list, length);
         name[length] = '\0';
         status = each(bench, found, count, name, error);

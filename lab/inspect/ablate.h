@@ -1,5 +1,5 @@
 /*
- * ablate.h - what binds a kernel, seen by making it worse
+ * ablate.h - bottlenecks of a kernel, found by ablation
  *
  * A kernel is timed beside itself with one thing taken out, added or done badly. A change that
  * changes its time touches a limit of the kernel; one that does not, does not. Leaving a thing out

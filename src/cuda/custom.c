@@ -31,7 +31,7 @@ heed_status heed_custom_create(heed_custom **custom, heed_context *context, cons
 {
     *custom = NULL;
     if (!context->cuda)
-        return heed_fail(HEED_ERR_UNSUPPORTED, "%s: the context is no CUDA device's", entry);
+        return heed_fail(HEED_ERR_UNSUPPORTED, "%s: the context is not of a CUDA device", entry);
     heed_custom *made = calloc(1, sizeof *made);
     if (!made)
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for the kernel %s", entry);
