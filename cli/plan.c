@@ -259,14 +259,37 @@ static json_t *json_configs(size_t kernel)
     return configs;
 }
 
+static json_t *json_knobs(size_t kernel)
+{
+    char letter[2] = "";
+    const char *name;
+    json_t *knobs = json_array();
+    for (size_t i = 0; (name = heed_kernel_knob(kernel, i, letter)); i++)
+        knobs = cli_json_append(knobs, json_pack("{s:s, s:s}", "letter", letter, "name", name));
+    return knobs;
+}
+
 static cli_exit list_json(void)
 {
     json_t *kernels = json_array();
     for (size_t i = 0; heed_kernel_name(i); i++)
-        kernels = cli_json_append(kernels, json_pack("{s:s, s:s, s:o}", "name", heed_kernel_name(i),
-                                                     "summary", heed_kernel_summary(i), "configs",
-                                                     json_configs(i)));
+        kernels = cli_json_append(kernels,
+                                  json_pack("{s:s, s:s, s:o, s:o}", "name", heed_kernel_name(i),
+                                            "summary", heed_kernel_summary(i), "knobs",
+                                            json_knobs(i), "configs", json_configs(i)));
     return cli_json_print(json_pack("{s:o}", "kernels", kernels), "plan");
+}
+
+/* The letters of a kernel's configs and what they stand for: "m=BLOCK_ROWS s=SPLITS". */
+static void list_knobs(size_t kernel, char *text, size_t size)
+{
+    char letter;
+    const char *name;
+    size_t length = 0;
+    *text = '\0';
+    for (size_t i = 0; (name = heed_kernel_knob(kernel, i, &letter)) && length < size; i++)
+        length += (size_t)snprintf(text + length, size - length, "%s%c=%s", i ? " " : "", letter,
+                                   name);
 }
 
 static cli_exit list_kernels(const cli_args *args)
@@ -277,10 +300,14 @@ static cli_exit list_kernels(const cli_args *args)
     lab_table_column(table, "kernel", LAB_LEFT);
     lab_table_column(table, "configs", LAB_RIGHT);
     lab_table_column(table, "what it is", LAB_LEFT);
+    lab_table_column(table, "knobs, in the order of a config's name", LAB_LEFT);
     for (size_t i = 0; heed_kernel_name(i); i++) {
+        char knobs[200];
+        list_knobs(i, knobs, sizeof knobs);
         lab_table_cell(table, "%s", heed_kernel_name(i));
         lab_table_cell(table, "%zu", cli_config_count(i));
         lab_table_cell(table, "%s", heed_kernel_summary(i));
+        lab_table_cell(table, "%s", knobs);
     }
     return cli_table_print(table);
 }
@@ -309,7 +336,7 @@ static const cli_option options[] = {
     { .name = "list",
       .letter = 'l',
       .kind = CLI_FLAG,
-      .help = "List the kernels instead; --json also lists their configs" },
+      .help = "List the kernels and their knobs instead; --json also lists their configs" },
     CLI_OPTION_DEVICE,
     CLI_OPTION_THREADS,
     CLI_OPTION_CPU,

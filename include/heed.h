@@ -467,6 +467,11 @@ HEED_API const char *heed_kernel_name(size_t index);
  * last one. */
 HEED_API const char *heed_kernel_summary(size_t index);
 
+/* heed_kernel_knob() returns the name of the @knob-th knob of the @index-th kernel, such as
+ * "STAGES", in the order in which names of configs have their values; *@letter, if not NULL,
+ * becomes the letter that stands for it there. NULL past the last knob or kernel. */
+HEED_API const char *heed_kernel_knob(size_t index, size_t knob, char *letter);
+
 /* heed_kernel_config() writes the name of the @config-th config of the @index-th kernel, such as
  * "fwd_any_avx512_tile__m64n128s1", into @name, which has room for @size bytes. Returns
  * HEED_ERR_INVALID past the last config or kernel, or if @size is too small; HEED_NAME_SIZE is

@@ -52,11 +52,12 @@ struct heed_machine {
 };
 
 /* A knob: a parameter of a kernel that changes its speed and never what it computes. It appears in
- * names as its letter followed by the value. Values end with 0 or with the array. */
+ * names of configs as its letter followed by the value. Values end with 0 or with the array. */
 #define HEED_KNOBS_MAX 11
 #define HEED_KNOB_VALUES_MAX 11
 typedef struct heed_knob {
     char letter;
+    const char *name; /* such as "STAGES" */
     int values[HEED_KNOB_VALUES_MAX];
 } heed_knob;
 

@@ -59,6 +59,16 @@ const char *heed_kernel_summary(size_t index)
     return kernel ? kernel->summary : NULL;
 }
 
+const char *heed_kernel_knob(size_t index, size_t knob, char *letter)
+{
+    const heed_kernel *kernel = heed_kernel_at(index);
+    if (!kernel || knob >= (size_t)heed_knob_count(kernel->algorithm))
+        return NULL;
+    if (letter)
+        *letter = kernel->algorithm->knobs[knob].letter;
+    return kernel->algorithm->knobs[knob].name;
+}
+
 heed_status heed_kernel_config(size_t index, size_t config, char *name, size_t size)
 {
     const heed_kernel *kernel = heed_kernel_at(index);

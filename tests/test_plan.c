@@ -147,6 +147,27 @@ static void test_configs_differ(void **state)
     }
 }
 
+/* Every letter of a config's name has a knob with a name of its own, in that order. */
+static void test_knobs(void **state)
+{
+    for (size_t i = 0; heed_kernel_name(i); i++) {
+        char config[HEED_NAME_SIZE], letter = 0;
+        assert_int_equal(heed_kernel_config(i, 0, config, sizeof config), HEED_OK);
+        const char *at = strstr(config, "__"), *name;
+        at += at ? 2 : 0;
+        for (size_t j = 0; (name = heed_kernel_knob(i, j, &letter)); j++) {
+            assert_true(at && *at == letter);
+            at += 1 + strspn(at + 1, "0123456789");
+            assert_true(strlen(name) > 3 && heed_kernel_knob(i, j, NULL) == name);
+            for (size_t k = 0; k < j; k++)
+                assert_string_not_equal(heed_kernel_knob(i, k, NULL), name);
+        }
+        assert_true(!at || !*at);
+    }
+    assert_null(heed_kernel_knob(SIZE_MAX, 0, NULL));
+    assert_null(heed_kernel_knob(0, SIZE_MAX, NULL));
+}
+
 /* Every name that the listing gives makes a plan of that name, or is refused with a reason. */
 static void test_every_config(void **state)
 {
@@ -404,6 +425,7 @@ int main(void)
         cmocka_unit_test(test_estimate),
         cmocka_unit_test(test_problem_is_copied),
         cmocka_unit_test(test_configs_differ),
+        cmocka_unit_test(test_knobs),
         cmocka_unit_test(test_every_config),
         cmocka_unit_test(test_not_worthwhile_but_right),
         cmocka_unit_test(test_measure),

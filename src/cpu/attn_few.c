@@ -6,8 +6,8 @@
 #include "few.h"
 
 enum {
-    KNOB_M,
-    KNOB_S
+    BLOCK_ROWS,
+    SPLITS
 };
 
 heed_few_layout heed_few_layout_of(const heed_few_code *code, const heed_problem *problem,
@@ -38,9 +38,9 @@ heed_few_layout heed_few_layout_of(const heed_few_code *code, const heed_problem
 
 heed_cut heed_few_cut(const heed_config *config)
 {
-    return (heed_cut){ .block_rows = config->value[KNOB_M],
+    return (heed_cut){ .block_rows = config->value[BLOCK_ROWS],
                        .key_tile = FEW_KEYS,
-                       .splits = config->value[KNOB_S] };
+                       .splits = config->value[SPLITS] };
 }
 
 size_t heed_few_scratch(const heed_cpu_code *code, const heed_problem *problem, const heed_cut *cut)
@@ -50,7 +50,7 @@ size_t heed_few_scratch(const heed_cpu_code *code, const heed_problem *problem, 
 }
 
 const heed_algorithm heed_algorithm_few = {
-    .knobs = { { 'm', { 8, 4, 16 } }, { 's', { 1, 2, 4, 8, 16, 32, 64 } } },
+    .knobs = { { 'm', "BLOCK_ROWS", { 8, 4, 16 } }, { 's', "SPLITS", { 1, 2, 4, 8, 16, 32, 64 } } },
     .worthwhile = heed_cpu_worthwhile,
     .cost = heed_cpu_cost,
     .workspace = heed_cpu_workspace,

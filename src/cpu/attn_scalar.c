@@ -246,7 +246,7 @@ const heed_cpu_code ROW_CODE = {
 
 #if HEED_ABLATE == ABLATE_NONE
 const heed_algorithm heed_algorithm_row = {
-    .knobs = { { 's', { 1, 2, 4, 8, 16, 32, 64 } } },
+    .knobs = { { 's', "SPLITS", { 1, 2, 4, 8, 16, 32, 64 } } },
     .worthwhile = heed_cpu_worthwhile,
     .cost = heed_cpu_cost,
     .workspace = heed_cpu_workspace,

@@ -6,9 +6,9 @@
 #include "tile.h"
 
 enum {
-    KNOB_M,
-    KNOB_N,
-    KNOB_S
+    BLOCK_ROWS,
+    TILE_KEYS,
+    SPLITS
 };
 
 heed_tile_layout heed_tile_layout_of(const heed_tile_code *code, const heed_problem *problem,
@@ -45,9 +45,9 @@ heed_tile_layout heed_tile_layout_of(const heed_tile_code *code, const heed_prob
 
 heed_cut heed_tile_cut(const heed_config *config)
 {
-    return (heed_cut){ .block_rows = config->value[KNOB_M],
-                       .key_tile = config->value[KNOB_N],
-                       .splits = config->value[KNOB_S] };
+    return (heed_cut){ .block_rows = config->value[BLOCK_ROWS],
+                       .key_tile = config->value[TILE_KEYS],
+                       .splits = config->value[SPLITS] };
 }
 
 size_t heed_tile_scratch(const heed_cpu_code *code, const heed_problem *problem,
@@ -58,9 +58,9 @@ size_t heed_tile_scratch(const heed_cpu_code *code, const heed_problem *problem,
 }
 
 const heed_algorithm heed_algorithm_tile = {
-    .knobs = { { 'm', { 128, 32, 64, 96, 192, 256, 512 } },
-               { 'n', { 128, 64, 256 } },
-               { 's', { 1, 2, 4, 8, 16 } } },
+    .knobs = { { 'm', "BLOCK_ROWS", { 128, 32, 64, 96, 192, 256, 512 } },
+               { 'n', "TILE_KEYS", { 128, 64, 256 } },
+               { 's', "SPLITS", { 1, 2, 4, 8, 16 } } },
     .worthwhile = heed_cpu_worthwhile,
     .cost = heed_cpu_cost,
     .workspace = heed_cpu_workspace,

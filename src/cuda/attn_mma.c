@@ -57,14 +57,14 @@ static const shipped table[] = {
 #define TABLE ((int)(sizeof table / sizeof *table))
 
 static const int split_values[] = { 1, 2, 4, 8, 16, 32, 64 };
-#define SPLITS ((int)(sizeof split_values / sizeof *split_values))
+#define SPLIT_VALUES ((int)(sizeof split_values / sizeof *split_values))
 
 /* Every config of the table with every number of splits. */
 static void config_at(int index, heed_config *config)
 {
     for (int i = 0; i < KNOBS; i++)
-        config->value[i] = table[index / SPLITS].value[i];
-    config->value[P] = split_values[index % SPLITS];
+        config->value[i] = table[index / SPLIT_VALUES].value[i];
+    config->value[SPLITS] = split_values[index % SPLIT_VALUES];
 }
 
 /* The config for addresses that are not aligned: small enough for every device and head dim. */
@@ -73,10 +73,10 @@ static const heed_config fallback = { { 64, 16, 4, 1, 2, 1, 1, 1, 1, 1, 1 } };
 static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
 {
     (void)problem;
-    return (heed_cuda_cut){ .launch = { .rows = config->value[M],
-                                        .splits = config->value[P],
+    return (heed_cuda_cut){ .launch = { .rows = config->value[BLOCK_ROWS],
+                                        .splits = config->value[SPLITS],
                                         .aligned = memcmp(config, &fallback, sizeof fallback) != 0,
-                                        .window = config->value[L] == 2 },
+                                        .window = config->value[L2_WINDOW] == 2 },
                             .fallback = fallback };
 }
 
@@ -90,20 +90,20 @@ static int larger(int a, int b)
 int64_t heed_mma_smem(const heed_problem *problem, const int *v)
 {
     int qk = heed_mma_pad(problem->dim_qk), dv = heed_mma_pad(problem->dim_v);
-    int64_t q = (int64_t)v[M] * larger(qk, dv) * 2;
+    int64_t q = (int64_t)v[BLOCK_ROWS] * larger(qk, dv) * 2;
     int64_t bad = problem->mask != HEED_MASK_NONE ? dv * 4 : 0;
-    int64_t stages = (int64_t)v[K] * v[S] * v[N] * (qk + dv) * 2;
-    int64_t merge = (int64_t)(v[K] - 1) * v[M] * (dv + 8) * 4;
+    int64_t stages = (int64_t)v[KEY_GROUPS] * v[STAGES] * v[TILE_KEYS] * (qk + dv) * 2;
+    int64_t merge = (int64_t)(v[KEY_GROUPS] - 1) * v[BLOCK_ROWS] * (dv + 8) * 4;
     return q + bad + (stages > merge ? stages : merge);
 }
 
 int heed_mma_registers(const heed_problem *problem, const int *v)
 {
-    int rows16 = v[M] / v[W] / 16;
+    int rows16 = v[BLOCK_ROWS] / v[GROUP_WARPS] / 16;
     int sums = rows16 * heed_mma_pad(problem->dim_v) / 2;
-    int scores = rows16 * v[N] / 2 * v[O];
-    int q = v[Q] == 2 ? rows16 * heed_mma_pad(problem->dim_qk) / 4 : 8 * rows16;
-    return sums + scores + q + rows16 * v[N] / 8 + 48;
+    int scores = rows16 * v[TILE_KEYS] / 2 * v[STEP_ORDER];
+    int q = v[Q_PLACE] == 2 ? rows16 * heed_mma_pad(problem->dim_qk) / 4 : 8 * rows16;
+    return sums + scores + q + rows16 * v[TILE_KEYS] / 8 + 48;
 }
 
 /* A config of the table is for the head dims that it stands there with; any other one may be tried.
@@ -114,7 +114,7 @@ static bool for_other_dims(const heed_problem *problem, const int *v)
     bool listed = false;
     for (int i = 0; i < TABLE; i++) {
         const int *entry = table[i].value;
-        if (memcmp(v, entry, P * sizeof *v) != 0 || v[A] != entry[A])
+        if (memcmp(v, entry, SPLITS * sizeof *v) != 0 || v[HALF_SUMS] != entry[HALF_SUMS])
             continue;
         if (dim >= table[i].dim_min && dim <= table[i].dim_max)
             return false;
@@ -126,16 +126,16 @@ static bool for_other_dims(const heed_problem *problem, const int *v)
 /* Has the kernel code for this config and problem, on any device? */
 static const char *misfit(const heed_problem *problem, const int *v)
 {
-    int rows = v[M] / v[W];
+    int rows = v[BLOCK_ROWS] / v[GROUP_WARPS];
     if (problem->dim_qk > DIM_MAX || problem->dim_v > DIM_MAX)
         return "a head dim is above 256";
-    if (rows * v[W] != v[M] || (rows != 16 && rows != 32))
+    if (rows * v[GROUP_WARPS] != v[BLOCK_ROWS] || (rows != 16 && rows != 32))
         return "a warp takes 16 or 32 rows";
-    if (heed_mma_threads(v) > THREADS_MAX || v[K] > BARRIERS)
+    if (heed_mma_threads(v) > THREADS_MAX || v[KEY_GROUPS] > BARRIERS)
         return "too many warps for a block";
-    if (v[A] == 2 && problem->accumulate != HEED_ACC_F16)
+    if (v[HALF_SUMS] == 2 && problem->accumulate != HEED_ACC_F16)
         return "sums in half precision need acc=f16";
-    if (v[A] == 2 && v[O] != 1)
+    if (v[HALF_SUMS] == 2 && v[STEP_ORDER] != 1)
         return "sums in half precision are for order 1";
     return NULL;
 }
@@ -145,8 +145,8 @@ static const char *misfit(const heed_problem *problem, const int *v)
 static bool spills(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
     int dim = larger(heed_mma_pad(problem->dim_qk), heed_mma_pad(problem->dim_v));
-    return v[M] == 128 && v[N] == 48 && dim > 96 && problem->mask == HEED_MASK_NONE &&
-           gpu->arch >= 90;
+    return v[BLOCK_ROWS] == 128 && v[TILE_KEYS] == 48 && dim > 96 &&
+           problem->mask == HEED_MASK_NONE && gpu->arch >= 90;
 }
 
 /* Registers that a thread can have where @blocks blocks share a multiprocessor's. */
@@ -160,7 +160,7 @@ static int registers_there(const heed_gpu *gpu, const int *v, int blocks)
 static bool busy(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
     int64_t rows = problem->seq_q * (problem->heads_q / problem->heads_kv);
-    int64_t blocks = heed_div_up(rows, v[M]) * problem->batch * problem->heads_kv;
+    int64_t blocks = heed_div_up(rows, v[BLOCK_ROWS]) * problem->batch * problem->heads_kv;
     return blocks >= gpu->multiprocessors;
 }
 
@@ -175,7 +175,7 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
         *why = "needs more shared memory than a block can have";
     if (!*why && heed_mma_cap(v) > registers_there(gpu, v, 1))
         *why = "its cap on registers is more than its block can have";
-    return !*why && heed_cuda_fits(problem, v[M], v[P], why);
+    return !*why && heed_cuda_fits(problem, v[BLOCK_ROWS], v[SPLITS], why);
 }
 
 /* Without a cap, the compiler spills what the blocks leave no room for; who sets a cap wants to see
@@ -187,15 +187,16 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
     const int *v = config->value;
     (void)kernel;
     *why = NULL;
-    if (v[P] > heed_div_up(problem->seq_k, v[N]))
+    if (v[SPLITS] > heed_div_up(problem->seq_k, v[TILE_KEYS]))
         *why = "not worthwhile: more splits than key tiles";
     else if (for_other_dims(problem, v))
         *why = "not worthwhile: is for other head dims";
-    else if (!heed_mma_cap(v) && heed_mma_registers(problem, v) > registers_there(gpu, v, v[B]))
+    else if (!heed_mma_cap(v) &&
+             heed_mma_registers(problem, v) > registers_there(gpu, v, v[BLOCKS_PER_SM]))
         *why = "not worthwhile: needs more registers than its blocks leave it";
     else if (spills(problem, gpu, v))
         *why = "not worthwhile: spills registers there";
-    else if (v[P] > 1 && busy(problem, gpu, v))
+    else if (v[SPLITS] > 1 && busy(problem, gpu, v))
         *why = "not worthwhile: enough blocks without splitting keys";
     return !*why;
 }
@@ -213,15 +214,15 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
         { "HEED_DIM_QK", problem->dim_qk },
         { "HEED_DIM_V", problem->dim_v },
         { "HEED_UNALIGNED", !result->launch.aligned },
-        { "HEED_ACC16", v[A] == 2 },
-        { "HEED_M", v[M] },
-        { "HEED_N", v[N] },
-        { "HEED_W", v[W] },
-        { "HEED_K", v[K] },
-        { "HEED_S", v[S] },
-        { "HEED_Q", v[Q] },
-        { "HEED_O", v[O] },
-        { "HEED_B", heed_mma_cap(v) ? 1 : v[B] },
+        { "HEED_ACC16", v[HALF_SUMS] == 2 },
+        { "HEED_M", v[BLOCK_ROWS] },
+        { "HEED_N", v[TILE_KEYS] },
+        { "HEED_W", v[GROUP_WARPS] },
+        { "HEED_K", v[KEY_GROUPS] },
+        { "HEED_S", v[STAGES] },
+        { "HEED_Q", v[Q_PLACE] },
+        { "HEED_O", v[STEP_ORDER] },
+        { "HEED_B", heed_mma_cap(v) ? 1 : v[BLOCKS_PER_SM] },
         { "HEED_CAPPED", 1 },
     };
     size_t count = sizeof defines / sizeof *defines;
@@ -237,19 +238,19 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
 }
 
 const heed_algorithm heed_algorithm_cuda_mma = {
-    .knobs = { { 'm', { 16, 32, 64, 96, 128, 192, 256 } },
-               { 'n', { 16, 32, 48, 64, 80, 96, 128 } },
-               { 'w', { 1, 2, 3, 4, 6, 8, 12, 16 } },
-               { 'k', { 1, 2, 3, 4, 6, 8 } },
-               { 's', { 2, 3, 4, 5, 6 } },
-               { 'q', { 1, 2 } },
-               { 'o', { 1, 2 } },
-               { 'b', { 1, 2, 3, 4, 64, 72, 80, 88, 96, 112, 128 } },
-               { 'p', { 1, 2, 4, 8, 16, 32, 64, 128 } },
-               { 'l', { 1, 2 } },
-               { 'a', { 1, 2 } } },
+    .knobs = { { 'm', "BLOCK_ROWS", { 16, 32, 64, 96, 128, 192, 256 } },
+               { 'n', "TILE_KEYS", { 16, 32, 48, 64, 80, 96, 128 } },
+               { 'w', "GROUP_WARPS", { 1, 2, 3, 4, 6, 8, 12, 16 } },
+               { 'k', "KEY_GROUPS", { 1, 2, 3, 4, 6, 8 } },
+               { 's', "STAGES", { 2, 3, 4, 5, 6 } },
+               { 'q', "Q_PLACE", { 1, 2 } },
+               { 'o', "STEP_ORDER", { 1, 2 } },
+               { 'b', "BLOCKS_PER_SM", { 1, 2, 3, 4, 64, 72, 80, 88, 96, 112, 128 } },
+               { 'p', "SPLITS", { 1, 2, 4, 8, 16, 32, 64, 128 } },
+               { 'l', "L2_WINDOW", { 1, 2 } },
+               { 'a', "HALF_SUMS", { 1, 2 } } },
     .config_at = config_at,
-    .config_count = TABLE * SPLITS,
+    .config_count = TABLE * SPLIT_VALUES,
     .legal = legal,
     .worthwhile = worthwhile,
     .cost = heed_mma_cost,

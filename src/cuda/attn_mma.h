@@ -9,20 +9,22 @@
 #define HEED_MMA_WARP 32
 #define HEED_MMA_CAP_MIN 64 /* of registers */
 
-/* The knobs, in the order in which a config has them. attn_mma.cu says what they are. */
+/* The knobs, in the order in which a config has them; in attn_mma.cu each is a macro, HEED_ and its
+ * letter. */
 enum {
-    M, /* rows of a block */
-    N, /* keys of a tile */
-    W, /* warps of a group */
-    K, /* groups */
-    S, /* stages */
-    Q, /* 2: Q in registers */
-    O, /* 2: the scores of the next tile along with the softmax of this one */
-    B, /* blocks per multiprocessor that registers are allotted for; from HEED_MMA_CAP_MIN on,
-          registers that a thread may have: a cap, beyond which the compiler spills */
-    P, /* splits: blocks that share the keys of the same rows */
-    L, /* 2: K and V should stay in the L2 */
-    A, /* 2: sums in half precision, where the problem permits it */
+    BLOCK_ROWS,    /* rows of a block */
+    TILE_KEYS,     /* keys of a tile */
+    GROUP_WARPS,   /* warps of a group */
+    KEY_GROUPS,    /* groups */
+    STAGES,        /* stages */
+    Q_PLACE,       /* 2: Q in registers */
+    STEP_ORDER,    /* 2: the scores of the next tile along with the softmax of this one */
+    BLOCKS_PER_SM, /* blocks per multiprocessor that registers are allotted for; from
+                      HEED_MMA_CAP_MIN on, registers that a thread may have: a cap, beyond which the
+                      compiler spills */
+    SPLITS,        /* splits: blocks that share the keys of the same rows */
+    L2_WINDOW,     /* 2: K and V should stay in the L2 */
+    HALF_SUMS,     /* 2: sums in half precision, where the problem permits it */
     KNOBS
 };
 
@@ -34,13 +36,13 @@ static inline int heed_mma_pad(int64_t dim)
 
 static inline int heed_mma_threads(const int *v)
 {
-    return HEED_MMA_WARP * v[W] * v[K];
+    return HEED_MMA_WARP * v[GROUP_WARPS] * v[KEY_GROUPS];
 }
 
 /* The cap on registers that is given to the compiler; 0: none. */
 static inline int heed_mma_cap(const int *v)
 {
-    return v[B] >= HEED_MMA_CAP_MIN ? v[B] : 0;
+    return v[BLOCKS_PER_SM] >= HEED_MMA_CAP_MIN ? v[BLOCKS_PER_SM] : 0;
 }
 
 /* Shared memory of a block, laid out as attn_mma.cu says. */

@@ -37,21 +37,22 @@ static int spilled_of(const heed_problem *problem, const int *v)
 static step_cost cost_of_step(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
     const heed_mma_costs *costs = gpu->costs->mma;
-    int rows16 = v[M] / v[W] / 16;
+    int rows16 = v[BLOCK_ROWS] / v[GROUP_WARPS] / 16;
     double qk16 = heed_mma_pad(problem->dim_qk) / 16.0, v8 = heed_mma_pad(problem->dim_v) / 8.0;
-    double mma = rows16 * (v[N] / 8.0 * qk16 + v[N] / 16.0 * v8);
-    double scores = rows16 * v[N] / 2.0;
-    double loads = v[N] / 16.0 * (qk16 + v8 / 2) + (v[Q] == 1 ? qk16 * rows16 : 0);
+    double mma = rows16 * (v[TILE_KEYS] / 8.0 * qk16 + v[TILE_KEYS] / 16.0 * v8);
+    double scores = rows16 * v[TILE_KEYS] / 2.0;
+    double loads = v[TILE_KEYS] / 16.0 * (qk16 + v8 / 2) + (v[Q_PLACE] == 1 ? qk16 * rows16 : 0);
     double spilled = spilled_of(problem, v);
     double others = SCORE_INSTRUCTIONS * scores + LOAD_INSTRUCTIONS * loads + STEP_INSTRUCTIONS +
                     costs->spill_instructions * spilled;
-    if (v[A] == 2) /* conversions and additions; no device that is known has a faster mma for it */
+    if (v[HALF_SUMS] ==
+        2) /* conversions and additions; no device that is known has a faster mma for it */
         others += scores + 8 * rows16 * v8;
     double busy = mma_clocks(gpu) * mma + costs->other_clocks * others;
     if (busy < costs->exp_clocks * scores)
         busy = costs->exp_clocks * scores;
-    double latency = costs->chain_clocks * qk16 + costs->key_clocks * v[N];
-    return (step_cost){ .own = busy + latency / v[O] + costs->spill_clocks * spilled,
+    double latency = costs->chain_clocks * qk16 + costs->key_clocks * v[TILE_KEYS];
+    return (step_cost){ .own = busy + latency / v[STEP_ORDER] + costs->spill_clocks * spilled,
                         .busy = busy };
 }
 
@@ -73,17 +74,18 @@ static int resident_of(const heed_problem *problem, const heed_gpu *gpu, const i
 static double clocks_of_blocks(const heed_mma_costs *costs, const int *v, step_cost step,
                                double steps, double blocks, int resident)
 {
-    double warps = resident * v[W] * v[K] / (double)SCHEDULERS;
+    double warps = resident * v[GROUP_WARPS] * v[KEY_GROUPS] / (double)SCHEDULERS;
     double each = step.own > warps * step.busy ? step.own : warps * step.busy;
-    double block = steps * each + costs->block_clocks + costs->merge_clocks * (v[K] - 1);
+    double block = steps * each + costs->block_clocks + costs->merge_clocks * (v[KEY_GROUPS] - 1);
     return blocks / resident * block;
 }
 
 /* Bytes that @running blocks keep in flight: all stages but the one that is worked on. */
 static double in_flight(const heed_problem *problem, const int *v, double running)
 {
-    double stage = 2.0 * v[N] * (heed_mma_pad(problem->dim_qk) + heed_mma_pad(problem->dim_v));
-    return running * v[K] * (v[S] - 1) * stage;
+    double stage = 2.0 * v[TILE_KEYS] *
+                   (heed_mma_pad(problem->dim_qk) + heed_mma_pad(problem->dim_v));
+    return running * v[KEY_GROUPS] * (v[STAGES] - 1) * stage;
 }
 
 /* Time to load what @blocks blocks read, @slots at a time: those of the last round, which may be
@@ -108,7 +110,7 @@ static double beside_loading(const heed_gpu *gpu, const int *v, double tiles, do
                              double loading)
 {
     const heed_mma_costs *costs = gpu->costs->mma;
-    double clocks = costs->block_clocks + costs->merge_clocks * (v[K] - 1);
+    double clocks = costs->block_clocks + costs->merge_clocks * (v[KEY_GROUPS] - 1);
     double end = clocks / (costs->clock_share * gpu->clock);
     double longer = computing > loading + end ? computing : loading + end;
     double share = costs->hidden + costs->first_tile / tiles; /* of the shorter one */
@@ -122,16 +124,17 @@ static double merge_seconds(const heed_problem *problem, const heed_gpu *gpu, co
                             int64_t rows, double rounds)
 {
     const heed_mma_costs *costs = gpu->costs->mma;
-    int warps = v[W] * v[K];
-    int at_once = v[M] >= 8 * warps ? 4 : 1;
+    int warps = v[GROUP_WARPS] * v[KEY_GROUPS];
+    int at_once = v[BLOCK_ROWS] >= 8 * warps ? 4 : 1;
     int across = at_once * heed_mma_pad(problem->dim_v) / HEED_MMA_WARP;
     int batch = across <= 4 ? 16 : across <= 8 ? 8 : across <= 16 ? 4 : 2;
-    int64_t turns = heed_div_up(rows < v[M] ? rows : v[M], (int64_t)warps * at_once);
-    double parts = 4.0 * v[P] * (double)problem->dim_v * (double)problem->batch *
+    int64_t turns = heed_div_up(rows < v[BLOCK_ROWS] ? rows : v[BLOCK_ROWS],
+                                (int64_t)warps * at_once);
+    double parts = 4.0 * v[SPLITS] * (double)problem->dim_v * (double)problem->batch *
                    (double)problem->heads_q * (double)problem->seq_q;
-    if (v[P] == 1)
+    if (v[SPLITS] == 1)
         return 0;
-    double waiting = costs->batch * (double)(turns * heed_div_up(v[P], batch));
+    double waiting = costs->batch * (double)(turns * heed_div_up(v[SPLITS], batch));
     double moving = 2 * parts / (costs->parts_rate * gpu->bandwidth);
     return costs->combine + costs->round * (rounds - 1) + (waiting > moving ? waiting : moving);
 }
@@ -154,17 +157,17 @@ double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
     double heads = (double)problem->batch * (double)problem->heads_kv;
     int64_t all_rows = problem->seq_q * (problem->heads_q / problem->heads_kv);
     double rows = (double)all_rows;
-    double blocks = (double)heed_div_up(all_rows, v[M]) * heads * v[P];
-    double tiles = (double)heed_div_up(heed_div_up(problem->seq_k, v[N]), v[P]);
+    double blocks = (double)heed_div_up(all_rows, v[BLOCK_ROWS]) * heads * v[SPLITS];
+    double tiles = (double)heed_div_up(heed_div_up(problem->seq_k, v[TILE_KEYS]), v[SPLITS]);
     double seen = heed_problem_flops(problem) / (2.0 * heads * rows * (double)problem->seq_k *
                                                  (double)(problem->dim_qk + problem->dim_v));
 
     /* Tiles that a mask cuts through are computed as a whole, and take longer. */
-    double cut_through = seen < 1 ? (double)heed_div_up(v[M], v[N]) : 0;
-    double masked = costs->mask_steps * (double)heed_div_up((int64_t)cut_through, v[K]);
-    double longest = tiles / v[K] + masked;
-    double steps = (tiles * seen + cut_through / 2) / v[K] + masked;
-    if (v[K] > 1)
+    double cut_through = seen < 1 ? (double)heed_div_up(v[BLOCK_ROWS], v[TILE_KEYS]) : 0;
+    double masked = costs->mask_steps * (double)heed_div_up((int64_t)cut_through, v[KEY_GROUPS]);
+    double longest = tiles / v[KEY_GROUPS] + masked;
+    double steps = (tiles * seen + cut_through / 2) / v[KEY_GROUPS] + masked;
+    if (v[KEY_GROUPS] > 1)
         steps += 0.5; /* groups do not share tiles out evenly */
 
     /* Full rounds, then a last one with what is left, which fewer blocks of a multiprocessor share.
@@ -180,7 +183,7 @@ double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
         clocks += clocks_of_blocks(costs, v, step, rounds > 0 && seen < 1 ? steps / 2 : longest,
                                    last, last);
     clocks *= seen < 1 ? costs->masked : 1;
-    double seconds = beside_loading(gpu, v, (double)heed_div_up(problem->seq_k, v[N]),
+    double seconds = beside_loading(gpu, v, (double)heed_div_up(problem->seq_k, v[TILE_KEYS]),
                                     clocks / (costs->clock_share * gpu->clock),
                                     loading_seconds(gpu, problem, v, blocks, slots));
     double launch = costs->launch - (heed_gpu_overlaps(gpu) ? costs->overlap : 0);

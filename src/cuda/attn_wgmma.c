@@ -75,15 +75,16 @@ static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
     const heed_kernel *mma = heed_kernel_find("fwd_16bit_sm80_mma", &none);
     heed_config any;
     heed_config_at(&heed_algorithm_cuda_mma, 0, &any);
-    return (heed_cuda_cut){ .launch = { .rows = (int64_t)HEED_WGMMA_ROWS * config->value[R],
-                                        .splits = 1,
-                                        .aligned = true,
-                                        .mapped = config->value[N],
-                                        .in_turn = config->value[G] == 2,
-                                        .paired = heed_wgmma_pair(config->value) > 1,
-                                        .resident = heed_wgmma_resident(config->value) },
-                            .fallback = heed_cuda_mma_code.cut(problem, &any).fallback,
-                            .fallback_kernel = mma };
+    return (
+        heed_cuda_cut){ .launch = { .rows = (int64_t)HEED_WGMMA_ROWS * config->value[ROW_GROUPS],
+                                    .splits = 1,
+                                    .aligned = true,
+                                    .mapped = config->value[TILE_KEYS],
+                                    .in_turn = config->value[SCHEDULE] == 2,
+                                    .paired = heed_wgmma_pair(config->value) > 1,
+                                    .resident = heed_wgmma_resident(config->value) },
+                        .fallback = heed_cuda_mma_code.cut(problem, &any).fallback,
+                        .fallback_kernel = mma };
 }
 
 const heed_cuda_code heed_cuda_wgmma_code = { .cut = cut };
@@ -97,7 +98,7 @@ static int64_t larger(int64_t a, int64_t b)
 
 static int consumers_of(const int *v)
 {
-    return v[R] * v[K];
+    return v[ROW_GROUPS] * v[KEY_GROUPS];
 }
 
 static int threads_of(const int *v)
@@ -122,12 +123,13 @@ int heed_wgmma_value_columns(const heed_problem *problem)
 static int64_t smem_of(const heed_problem *problem, const int *v)
 {
     int64_t qk = panels(problem->dim_qk), dv = panels(problem->dim_v);
-    int64_t stages = (int64_t)v[S] * v[N] * (qk + dv) * PANEL_ROW;
-    int64_t teams = (int64_t)v[K] * heed_wgmma_pair(v),
-            rows = HEED_WGMMA_ROWS * v[R] / heed_wgmma_pair(v);
+    int64_t stages = (int64_t)v[STAGES] * v[TILE_KEYS] * (qk + dv) * PANEL_ROW;
+    int64_t teams = (int64_t)v[KEY_GROUPS] * heed_wgmma_pair(v),
+            rows = HEED_WGMMA_ROWS * v[ROW_GROUPS] / heed_wgmma_pair(v);
     int64_t left = teams > 1 ? teams * rows * (4 * heed_wgmma_value_columns(problem) + LEFT_EXTRA)
                              : 0;
-    int64_t q = (int64_t)(v[G] == 2 ? 2 : 1) * v[R] * HEED_WGMMA_ROWS * larger(qk, dv) * PANEL_ROW;
+    int64_t q = (int64_t)(v[SCHEDULE] == 2 ? 2 : 1) * v[ROW_GROUPS] * HEED_WGMMA_ROWS *
+                larger(qk, dv) * PANEL_ROW;
     int64_t bad = problem->mask != HEED_MASK_NONE ? BAD_BYTES : 0;
     if (heed_wgmma_pair(v) > 1)
         return heed_div_up(stages, 1024) * 1024 + q + bad + BARRIERS_BYTES + left + bad;
@@ -148,8 +150,9 @@ static int registers_there(const heed_problem *problem, const int *v)
 static int registers_of(const heed_problem *problem, const int *v)
 {
     static const int quarters[] = { 0, 2, 3, 3 }; /* of a register per key, by the order */
-    int rest = v[O] == 2 ? 40 : 28;               /* order 2 makes scores again beside products */
-    return heed_wgmma_value_columns(problem) / 2 + quarters[v[O]] * v[N] / 4 + rest;
+    int rest = v[STEP_ORDER] == 2 ? 40 : 28;      /* order 2 makes scores again beside products */
+    return heed_wgmma_value_columns(problem) / 2 + quarters[v[STEP_ORDER]] * v[TILE_KEYS] / 4 +
+           rest;
 }
 
 /* ---- Legal configs ---- */
@@ -186,9 +189,9 @@ static bool spills(const heed_problem *problem, const int *v)
 {
     bool masked = problem->mask != HEED_MASK_NONE,
          widest = heed_wgmma_value_columns(problem) == DIM_MAX;
-    if (v[O] == 2 && (widest || (problem->dim_qk > 128 && v[N] > 96)))
+    if (v[STEP_ORDER] == 2 && (widest || (problem->dim_qk > 128 && v[TILE_KEYS] > 96)))
         return true;
-    return v[N] > 64 && widest && masked;
+    return v[TILE_KEYS] > 64 && widest && masked;
 }
 
 /* Has the kernel code for this config and problem? */
@@ -196,17 +199,17 @@ static const char *unfit_config(const heed_problem *problem, const int *v)
 {
     if (consumers_of(v) > CONSUMERS_MAX)
         return "more than 4 warpgroups that compute";
-    if (v[S] % v[K] != 0 || v[S] < (v[O] == 2 ? 2 : 1) * v[K])
+    if (v[STAGES] % v[KEY_GROUPS] != 0 || v[STAGES] < (v[STEP_ORDER] == 2 ? 2 : 1) * v[KEY_GROUPS])
         return "stages must be a multiple of the key groups, with order 2 twice that or more";
-    if (v[T] != 1 && v[R] == 1)
+    if (v[TURNS] != 1 && v[ROW_GROUPS] == 1)
         return "turns are for several row groups";
-    if (v[C] == 2 && (v[K] > 1 || problem->mask == HEED_MASK_NONE))
+    if (v[OWN_TILES] == 2 && (v[KEY_GROUPS] > 1 || problem->mask == HEED_MASK_NONE))
         return "row groups of their own tiles are without key groups, under a mask";
-    if (v[G] == 2 && v[K] > 1)
+    if (v[SCHEDULE] == 2 && v[KEY_GROUPS] > 1)
         return "key groups are for blocks of one item";
-    if (v[G] >= 3 && consumers_of(v) != 2)
+    if (v[SCHEDULE] >= 3 && consumers_of(v) != 2)
         return "two blocks fit where each has two warpgroups that compute";
-    if (v[G] == 4 && v[R] > 1)
+    if (v[SCHEDULE] == 4 && v[ROW_GROUPS] > 1)
         return "two blocks share an item of one row group";
     return NULL;
 }
@@ -243,7 +246,8 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
                      machine->gpu->smem)
         *why = "needs more shared memory than two blocks can have";
     heed_problem seen = heed_cuda_mapped_problem(problem);
-    return !*why && heed_cuda_fits(&seen, HEED_WGMMA_ROWS * (int64_t)v[R], heed_wgmma_pair(v), why);
+    return !*why &&
+           heed_cuda_fits(&seen, HEED_WGMMA_ROWS * (int64_t)v[ROW_GROUPS], heed_wgmma_pair(v), why);
 }
 
 /* ---- Code ---- */
@@ -259,14 +263,14 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
         { "HEED_NEGATE", problem->scale < 0 },
         { "HEED_DIM_QK", problem->dim_qk },
         { "HEED_DIM_V", problem->dim_v },
-        { "HEED_R", v[R] },
-        { "HEED_K", v[K] },
-        { "HEED_N", v[N] },
-        { "HEED_S", v[S] },
-        { "HEED_O", v[O] },
-        { "HEED_T", v[T] },
-        { "HEED_C", v[C] },
-        { "HEED_G", v[G] },
+        { "HEED_R", v[ROW_GROUPS] },
+        { "HEED_K", v[KEY_GROUPS] },
+        { "HEED_N", v[TILE_KEYS] },
+        { "HEED_S", v[STAGES] },
+        { "HEED_O", v[STEP_ORDER] },
+        { "HEED_T", v[TURNS] },
+        { "HEED_C", v[OWN_TILES] },
+        { "HEED_G", v[SCHEDULE] },
     };
     (void)kernel;
     (void)machine;
@@ -279,14 +283,14 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
 }
 
 const heed_algorithm heed_algorithm_cuda_wgmma = {
-    .knobs = { { 'r', { 1, 2, 3, 4 } },
-               { 'k', { 1, 2, 3, 4 } },
-               { 'n', { 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 } },
-               { 's', { 2, 3, 4, 5, 6, 7, 8 } },
-               { 'o', { 1, 2, 3 } },
-               { 't', { 1, 2, 3 } },
-               { 'c', { 1, 2 } },
-               { 'g', { 1, 2, 3, 4 } } },
+    .knobs = { { 'r', "ROW_GROUPS", { 1, 2, 3, 4 } },
+               { 'k', "KEY_GROUPS", { 1, 2, 3, 4 } },
+               { 'n', "TILE_KEYS", { 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 } },
+               { 's', "STAGES", { 2, 3, 4, 5, 6, 7, 8 } },
+               { 'o', "STEP_ORDER", { 1, 2, 3 } },
+               { 't', "TURNS", { 1, 2, 3 } },
+               { 'c', "OWN_TILES", { 1, 2 } },
+               { 'g', "SCHEDULE", { 1, 2, 3, 4 } } },
     .config_at = config_at,
     .config_count = TABLE,
     .legal = legal,

@@ -8,31 +8,32 @@
 
 #define HEED_WGMMA_ROWS 64 /* of a warpgroup */
 
-/* The knobs, in the order in which a config has them. attn_wgmma.cu says what they are. */
+/* The knobs, in the order in which a config has them; in attn_wgmma.cu each is a macro, HEED_ and
+ * its letter. */
 enum {
-    R, /* row groups: warpgroups with rows of their own */
-    K, /* key groups: warpgroups that take turns at the tiles of the same rows */
-    N, /* keys of a tile */
-    S, /* stages */
-    O, /* 1: the maxima of each tile first; 2: the scores of the next tile along with the values of
-          this one; 3: as 1, but new maxima only where old ones will not do */
-    T, /* turns: 1 none, 2 of row groups at starting products, 3 at exponentials */
-    C, /* 2: row groups pass by the tiles that their rows do not see */
-    G, /* 2: as many blocks as multiprocessors, which take items in turn; 3: two blocks fit on one;
-          4: and two share an item */
+    ROW_GROUPS, /* row groups: warpgroups with rows of their own */
+    KEY_GROUPS, /* key groups: warpgroups that take turns at the tiles of the same rows */
+    TILE_KEYS,  /* keys of a tile */
+    STAGES,     /* stages */
+    STEP_ORDER, /* 1: the maxima of each tile first; 2: the scores of the next tile along with the
+                   values of this one; 3: as 1, but new maxima only where old ones will not do */
+    TURNS,      /* turns: 1 none, 2 of row groups at starting products, 3 at exponentials */
+    OWN_TILES,  /* 2: row groups pass by the tiles that their rows do not see */
+    SCHEDULE,   /* 2: as many blocks as multiprocessors, which take items in turn; 3: two blocks fit
+                   on one; 4: and two share an item */
     KNOBS
 };
 
 /* Blocks that a multiprocessor has room for. */
 static inline int heed_wgmma_resident(const int *v)
 {
-    return v[G] >= 3 ? 2 : 1;
+    return v[SCHEDULE] >= 3 ? 2 : 1;
 }
 
 /* Those that share an item. */
 static inline int heed_wgmma_pair(const int *v)
 {
-    return v[G] == 4 ? 2 : 1;
+    return v[SCHEDULE] == 4 ? 2 : 1;
 }
 
 /* Columns of V that are computed. */

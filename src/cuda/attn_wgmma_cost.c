@@ -19,7 +19,7 @@ static tile_cost cost_of_tile(const heed_problem *problem, const heed_gpu *gpu, 
     const heed_wgmma_costs *costs = gpu->costs->wgmma;
     double columns = (double)heed_div_up(problem->dim_qk, 16) * 16 +
                      heed_wgmma_value_columns(problem);
-    double scores = (double)HEED_WGMMA_ROWS * v[N];
+    double scores = (double)HEED_WGMMA_ROWS * v[TILE_KEYS];
     return (tile_cost){ .products = 2 * scores * columns * gpu->multiprocessors / gpu->matrix,
                         .softmax = scores /
                                    (costs->exps_per_clock * costs->clock_share * gpu->clock) };
@@ -35,12 +35,13 @@ static double block_tile_seconds(const heed_problem *problem, const heed_gpu *gp
     bool products_longer = tile.products > tile.softmax;
     double longer = products_longer ? tile.products : tile.softmax;
     double shorter = products_longer ? tile.softmax : tile.products;
-    double busy = beside * v[R] * (longer + costs->order[v[O]].hindrance[v[T] > 1] * shorter);
-    double alone = costs->order[v[O]].wait + (v[T] > 1 ? costs->wait : 0) +
-                   costs->order[v[O]].stretch * (longer + shorter);
-    double bytes = 2.0 * v[N] * (double)(problem->dim_qk + problem->dim_v);
+    double busy = beside * v[ROW_GROUPS] *
+                  (longer + costs->order[v[STEP_ORDER]].hindrance[v[TURNS] > 1] * shorter);
+    double alone = costs->order[v[STEP_ORDER]].wait + (v[TURNS] > 1 ? costs->wait : 0) +
+                   costs->order[v[STEP_ORDER]].stretch * (longer + shorter);
+    double bytes = 2.0 * v[TILE_KEYS] * (double)(problem->dim_qk + problem->dim_v);
     double loads = bytes / (costs->l2_bytes * costs->clock_share * gpu->clock);
-    double seconds = busy > alone / v[K] ? busy : alone / v[K];
+    double seconds = busy > alone / v[KEY_GROUPS] ? busy : alone / v[KEY_GROUPS];
     return seconds > loads ? seconds : loads;
 }
 
@@ -53,20 +54,23 @@ typedef struct item_tiles {
 static item_tiles tiles_of_item(const heed_problem *problem, const heed_problem *seen,
                                 const heed_wgmma_costs *costs, const int *v)
 {
-    double tiles = (double)heed_div_up(problem->seq_k, v[N]);
+    double tiles = (double)heed_div_up(problem->seq_k, v[TILE_KEYS]);
     double pairs = heed_problem_flops(problem) /
                    (2.0 * (double)problem->batch * (double)problem->heads_q *
                     (double)(problem->dim_qk + problem->dim_v));
     double share = pairs / ((double)problem->seq_q * (double)problem->seq_k);
-    int64_t rows = (int64_t)HEED_WGMMA_ROWS * (v[C] == 2 ? 1 : v[R]); /* that are masked as one */
+    int64_t rows = (int64_t)HEED_WGMMA_ROWS *
+                   (v[OWN_TILES] == 2 ? 1 : v[ROW_GROUPS]); /* that are masked as one */
     int64_t queries = heed_div_up(rows, seen->heads_q / seen->heads_kv);
-    double cut_through = share < 1 ? (double)heed_div_up(queries, v[N]) : 0;
-    double idle = 0.5 * (v[K] * heed_wgmma_pair(v) - 1); /* teams do not share out evenly */
-    double middle = tiles * share + cut_through * (0.5 + costs->order[v[O]].mask) + idle;
-    return (item_tiles){ .middle = middle / heed_wgmma_pair(v),
-                         .longest = (tiles + cut_through * costs->order[v[O]].mask + idle) /
-                                    heed_wgmma_pair(v),
-                         .equal = share >= 1 };
+    double cut_through = share < 1 ? (double)heed_div_up(queries, v[TILE_KEYS]) : 0;
+    double idle = 0.5 *
+                  (v[KEY_GROUPS] * heed_wgmma_pair(v) - 1); /* teams do not share out evenly */
+    double middle = tiles * share + cut_through * (0.5 + costs->order[v[STEP_ORDER]].mask) + idle;
+    return (
+        item_tiles){ .middle = middle / heed_wgmma_pair(v),
+                     .longest = (tiles + cut_through * costs->order[v[STEP_ORDER]].mask + idle) /
+                                heed_wgmma_pair(v),
+                     .equal = share >= 1 };
 }
 
 static double compute_seconds(const heed_problem *problem, const heed_gpu *gpu, const int *v,
@@ -80,8 +84,8 @@ static double compute_seconds(const heed_problem *problem, const heed_gpu *gpu, 
     double tile = block_tile_seconds(problem, gpu, v, beside);
     double at_once = (double)beside * gpu->multiprocessors;
     double next = items > at_once ? costs->item : 0;
-    double each = (v[G] == 2 ? next : costs->block) + costs->order[v[O]].item +
-                  (v[T] > 1 ? costs->turn : 0) + costs->merge * (v[K] - 1) +
+    double each = (v[SCHEDULE] == 2 ? next : costs->block) + costs->order[v[STEP_ORDER]].item +
+                  (v[TURNS] > 1 ? costs->turn : 0) + costs->merge * (v[KEY_GROUPS] - 1) +
                   costs->pair * (heed_wgmma_pair(v) - 1);
     double rounds = (double)(int64_t)(items / at_once);
     double rest = items - rounds * at_once;
@@ -90,7 +94,7 @@ static double compute_seconds(const heed_problem *problem, const heed_gpu *gpu, 
         seconds += (rounds > 0 && !tiles.equal ? tiles.middle * rest / at_once : tiles.longest) *
                        tile +
                    each;
-    return seconds + (v[G] == 2 ? costs->block : 0);
+    return seconds + (v[SCHEDULE] == 2 ? costs->block : 0);
 }
 
 /* Bytes that @running blocks keep in flight: all stages but the one that is worked on, as far as
@@ -98,8 +102,8 @@ static double compute_seconds(const heed_problem *problem, const heed_gpu *gpu, 
 static double in_flight(const heed_problem *problem, const heed_wgmma_costs *costs, const int *v,
                         double running)
 {
-    double stage = 2.0 * v[N] * (double)(problem->dim_qk + problem->dim_v);
-    double stages = running * (v[S] - 1) * stage,
+    double stage = 2.0 * v[TILE_KEYS] * (double)(problem->dim_qk + problem->dim_v);
+    double stages = running * (v[STAGES] - 1) * stage,
            most = costs->all_bytes + running * costs->block_bytes;
     return stages < most ? stages : most;
 }
@@ -111,7 +115,8 @@ static bool meet(const heed_problem *problem, const heed_gpu *gpu, const int *v,
                  double heads)
 {
     double blocks = items * heed_wgmma_pair(v);
-    return heed_wgmma_resident(v) > 1 && items <= heads && problem->seq_k > (int64_t)v[S] * v[N] &&
+    return heed_wgmma_resident(v) > 1 && items <= heads &&
+           problem->seq_k > (int64_t)v[STAGES] * v[TILE_KEYS] &&
            2 * blocks > gpu->multiprocessors && blocks <= gpu->multiprocessors;
 }
 
@@ -125,7 +130,7 @@ double heed_wgmma_cost(const heed_kernel *kernel, const heed_problem *problem,
     heed_problem seen = heed_cuda_mapped_problem(problem);
     int64_t rows = seen.seq_q * (seen.heads_q / seen.heads_kv);
     double heads = (double)seen.batch * (double)seen.heads_kv;
-    double items = (double)heed_div_up(rows, (int64_t)HEED_WGMMA_ROWS * v[R]) * heads;
+    double items = (double)heed_div_up(rows, (int64_t)HEED_WGMMA_ROWS * v[ROW_GROUPS]) * heads;
     double running = items < gpu->multiprocessors ? items : gpu->multiprocessors;
     double compute = compute_seconds(problem, gpu, v, items) *
                      (meet(problem, gpu, v, items, heads) ? costs->meeting : 1);
