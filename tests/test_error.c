@@ -1,15 +1,20 @@
 /*
- * test_error.c - messages about files, whose names and texts anybody may have written
+ * test_error.c - what the laboratory tells: errors about files, whose names and texts anybody may
+ * have written, and messages and progress on their way to a caller
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "lab/base/error.h"
+#include "lab/base/sink.h"
+#include "measure.h"
 
 static void test_control_characters_are_shown(void **state)
 {
@@ -44,12 +49,82 @@ static void test_what_does_not_fit_is_cut(void **state)
     assert_int_equal(lab_fail(NULL, HEED_ERR_INVALID, "x"), HEED_ERR_INVALID);
 }
 
+/* A caller that writes down what it is told. */
+typedef struct notes {
+    lab_tone tone;
+    char said[80];
+    char steps[80];
+    int ends;
+} notes;
+
+static void note(void *data, lab_tone tone, const char *format, va_list list)
+{
+    notes *it = data;
+    it->tone = tone;
+    vsnprintf(it->said, sizeof it->said, format, list);
+}
+
+static void note_step(lab_progress *progress, size_t done, const char *what)
+{
+    notes *it = progress->sink->data;
+    snprintf(it->steps, sizeof it->steps, "%s %zu of %zu%s: %s", progress->title, done,
+             progress->total, progress->timed ? " s" : "", what);
+}
+
+static void note_end(lab_progress *progress)
+{
+    notes *it = progress->sink->data;
+    it->ends++;
+}
+
+static bool yes(void)
+{
+    return true;
+}
+
+static void test_a_sink_is_told(void **state)
+{
+    notes it = { .ends = 0 };
+    const lab_sink sink = {
+        .data = &it, .interrupted = yes, .say = note, .step = note_step, .end = note_end
+    };
+    lab_say(&sink, LAB_WARNING, "%d of %s", 3, "them");
+    assert_int_equal(it.tone, LAB_WARNING);
+    assert_string_equal(it.said, "3 of them");
+    lab_progress progress = lab_progress_start(&sink, "timing", 4);
+    lab_progress_step(&progress, 1, "b1");
+    assert_string_equal(it.steps, "timing 1 of 4: b1");
+    assert_true(progress.start_ns > 0 && progress.start_ns <= heed_clock_ns());
+    lab_progress_end(&progress);
+    progress = lab_progress_start_seconds(&sink, "searching", 1.6);
+    lab_progress_step(&progress, 1, "b2");
+    assert_string_equal(it.steps, "searching 1 of 2 s: b2");
+    assert_int_equal(it.ends, 1);
+    assert_true(lab_interrupted(&sink));
+}
+
+/* Nobody need listen, and then nothing stops. */
+static void test_no_sink_is_needed(void **state)
+{
+    const lab_sink silent = { .data = NULL };
+    const lab_sink *const sinks[] = { NULL, &silent };
+    for (size_t i = 0; i < 2; i++) {
+        lab_progress progress = lab_progress_start(sinks[i], "timing", 4);
+        lab_progress_step(&progress, 1, NULL);
+        lab_progress_end(&progress);
+        lab_say(sinks[i], LAB_MESSAGE, "nobody");
+        assert_false(lab_interrupted(sinks[i]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_control_characters_are_shown),
         cmocka_unit_test(test_lines_stay_lines),
         cmocka_unit_test(test_what_does_not_fit_is_cut),
+        cmocka_unit_test(test_a_sink_is_told),
+        cmocka_unit_test(test_no_sink_is_needed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
