@@ -45,7 +45,7 @@
  *    dim_qk / 128 and b <= 128 + keys / 128, plus 64 where keys are split, else a <= dim_qk and
  *    b <= keys: the error of a sum in parts (N. Higham, Accuracy and Stability of Numerical
  *    Algorithms, 2nd ed., sections 3.1 and 4.2). Errors are mostly far smaller, as roundings
- *    differ in sign. tests/test_accuracy.c holds the CPU's float32 errors on five problems to
+ *    differ in sign. tests/src/test_accuracy.c holds the CPU's float32 errors on five problems to
  *    twice those of sgemm, softmax, sgemm of a matrix library, in the root mean square. That is
  *    no bound for all problems: with logits to +-1e4 they were measured at 2.0 to 2.9 times (5.6
  *    on one odd shape), and with a needle and Q a hundred times as large at more than that.

@@ -140,7 +140,8 @@ static const char *misfit(const heed_problem *problem, const int *v)
     return NULL;
 }
 
-/* The compiler spills two registers of these, for want of a better order; see tests/test_configs.c.
+/* The compiler spills two registers of these, for want of a better order; see
+ * tests/src/cuda/test_configs.c.
  */
 static bool spills(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {

@@ -184,7 +184,7 @@ static const char *unfit_problem(const heed_problem *problem)
 }
 
 /* The compiler spills some registers of these, whatever they are allotted; see
- * tests/test_configs.c. */
+ * tests/src/cuda/test_configs.c. */
 static bool spills(const heed_problem *problem, const int *v)
 {
     bool masked = problem->mask != HEED_MASK_NONE,

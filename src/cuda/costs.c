@@ -2,8 +2,8 @@
  * costs.c - constants of the cost models, as fitted to devices
  *
  * All are of one NVIDIA H200 so far; other devices are predicted by its constants and by their own
- * data sheets. docs/roofline.md says what the models are worth, and tests/test_costs.c holds them
- * to the recorded times in tests/data/times-h200.txt.
+ * data sheets. docs/roofline.md says what the models are worth, and tests/src/cuda/test_costs.c
+ * holds them to the recorded times in tests/data/times-h200.txt.
  */
 #include "costs.h"
 
@@ -30,8 +30,8 @@ static const heed_naive_costs h200_naive = { .flops_per_clock = 12,
                                              .bandwidth_share = 0.5 };
 
 /* Clocks of instructions were measured by themselves. Those of steps and spills are fitted to the
- * recorded sweep of 90 points (tests/test_roofline.c); those of splits and masks, and the last two,
- * to 1400 times of 146 problems. */
+ * recorded sweep of 90 points (tests/lab/inspect/test_roofline.c); those of splits and masks, and
+ * the last two, to 1400 times of 146 problems. */
 static const heed_mma_costs h200_mma = { .mma_clocks = 7,
                                          .other_clocks = 1.1,
                                          .exp_clocks = 8,

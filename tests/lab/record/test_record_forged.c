@@ -118,8 +118,8 @@ static void every_forgery_is_found(void **state)
     size_t ranked = make_board(scratch_path(state, "good.db", path), rows), count = 0;
     assert_int_equal(ranked, TRIALS);
     assert_int_equal(mkdir(scratch_path(state, "forged", folder), 0777), 0);
-    snprintf(line, sizeof line, "python3 '%s/tests/forge_board.py' '%s' '%s'", HEED_SOURCE_DIR,
-             path, folder);
+    snprintf(line, sizeof line, "python3 '%s/tests/helpers/forge_board.py' '%s' '%s'",
+             HEED_SOURCE_DIR, path, folder);
     assert_int_equal(system(line), 0);
     scratch_text_read(state, "forged/list", list, sizeof list);
     for (char *end; (end = strchr(at, '\n')); at = end + 1, count++) {
@@ -148,8 +148,8 @@ static void a_lost_end_is_found_by_the_head(void **state)
     assert_true(more.known && more.links == whole.links + 2);
     lab_record_close(record);
     assert_int_equal(mkdir(scratch_path(state, "cut", folder), 0777), 0);
-    snprintf(line, sizeof line, "python3 '%s/tests/forge_board.py' '%s' '%s' %lld", HEED_SOURCE_DIR,
-             path, folder, (long long)whole.links);
+    snprintf(line, sizeof line, "python3 '%s/tests/helpers/forge_board.py' '%s' '%s' %lld",
+             HEED_SOURCE_DIR, path, folder, (long long)whole.links);
     assert_int_equal(system(line), 0);
     record = record_scene_open(scratch_path(state, "cut/0.db", path), LAB_RECORD_READ);
     record_expect(lab_record_check(record, whole.head, &cut, &error), &error);

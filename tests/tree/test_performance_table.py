@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HEED = pathlib.Path(sys.argv[1])
 SCRIPT = ROOT / "scripts" / "performance_table.py"
 sys.path.insert(0, str(SCRIPT.parent))

@@ -19,7 +19,7 @@ import types
 import weakref
 
 FAKE_TORCH = pathlib.Path(__file__).resolve().parent / "fake_torch"
-PEERS = pathlib.Path(__file__).resolve().parent.parent / "peers"
+PEERS = pathlib.Path(__file__).resolve().parent.parent.parent / "peers"
 SKIPPED = 77
 
 # A rival without a library, to test the protocol with: O is one byte per call number.

@@ -21,7 +21,7 @@ except ImportError as missing:
     print(f"SKIPPED: {missing}")
     sys.exit(SKIPPED)
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "tools"))
 import capture_minilm  # noqa: E402  for its .safetensors reader and writer
 
 # Largest relative error of rounding to a type.

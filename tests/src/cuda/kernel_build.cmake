@@ -1,6 +1,6 @@
 # The hash that wisdom is bound to changes with every file that decides which code a plan runs, and with the flags, but
 # not with the rest of the library; so does that of the gates, with theirs:
-#   cmake -DSOURCE=... -DSCRATCH=... -P kernel_build.cmake
+#   cmake -DSOURCE=... -DSCRATCH=... -P tests/src/cuda/kernel_build.cmake
 cmake_minimum_required(VERSION 3.25)
 include("${SOURCE}/cmake/HeedKernelBuild.cmake")
 

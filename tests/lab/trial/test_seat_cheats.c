@@ -181,7 +181,7 @@ static void test_nothing_runs_early(void **state)
         expect(cheats[i].name, 0, PLAIN, cheats[i].verdict, cheats[i].words);
 }
 
-/* A deed that no filter stopped is seen before the first call. */
+/* An act that no filter stopped is seen before the first call. */
 static void test_pages_are_looked_at(void **state)
 {
     static const int access[] = { PROT_READ | PROT_WRITE, PROT_READ | PROT_EXEC,

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SCRIPT = ROOT / "scripts" / "predicted_table.py"
 sys.path.insert(0, str(SCRIPT.parent))
 import predicted_table  # noqa: E402, whose folder was unknown before

@@ -147,9 +147,17 @@ static const char *const loud_calls[] = { "printf", "vprintf", "puts", "putchar"
 static const char *const generated[] = { "commit.h" };
 
 /* Where the compiler looks for "name" after the folder of the including file. */
-static const char *const search_path[] = {
-    "include/", "src/", "", "lab/", "cli/", "tests/", "src/cuda/kernels/", "lab/trial/"
-};
+static const char *const search_path[] = { "include/",
+                                           "src/",
+                                           "",
+                                           "lab/",
+                                           "cli/",
+                                           "tests/",
+                                           "tests/helpers/",
+                                           "tests/scenes/",
+                                           "tests/fake/",
+                                           "src/cuda/kernels/",
+                                           "lab/trial/" };
 
 static int complaints;
 static int files_read;

@@ -338,7 +338,7 @@ static void test_device(void **state)
                         .interpreter = HEED_TEST_PYTHON };
     lab_rival rival;
 
-    setenv("PYTHONPATH", HEED_SOURCE_DIR "/tests/fake_torch", 1);
+    setenv("PYTHONPATH", HEED_SOURCE_DIR "/tests/peers/fake_torch", 1);
     setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
     setenv("FAKE_TORCH_REFUSES", "math", 1);
     lab_answer answer = lab_rival_open_device(&rival, &found, 1, "cuda:0", NULL);
