@@ -122,10 +122,10 @@ static heed_status fill(trials *all, const lab_selftest_trial *it, const lab_pro
     return status;
 }
 
-static void try_deed(trials *all, const lab_deed *deed, const lab_verify_options *options,
-                     lab_trace *trace, lab_report *report)
+static void try_behaviour(trials *all, const lab_behaviour *behaviour,
+                          const lab_verify_options *options, lab_trace *trace, lab_report *report)
 {
-    lab_actor *actor = lab_actor_create(deed);
+    lab_actor *actor = lab_actor_create(behaviour);
     if (!actor)
         return;
     lab_subject subject = lab_actor_subject(actor);
@@ -152,8 +152,8 @@ static void try_case(trials *all, const lab_selftest_trial *it, const lab_proof_
     lab_verify_options options = options_of(all, it, one);
     if (fill(all, it, one, &options) != HEED_OK)
         return;
-    if (it->deed)
-        try_deed(all, it->deed, &options, trace, report);
+    if (it->behaviour)
+        try_behaviour(all, it->behaviour, &options, trace, report);
     else
         try_mistake(all, it->mistake, &options, trace, report);
 }

@@ -45,7 +45,7 @@ static void add_mutants(lab_selftest_maker *it, bool endless)
         if (m->endless != endless || !add_entry(it, entry))
             continue;
         add_trial(it, (lab_selftest_trial){ .entry = it->entry_count - 1,
-                                            .deed = &m->deed,
+                                            .behaviour = &m->behaviour,
                                             .spec = m->spec,
                                             .inputs = lab_inputs_find(m->inputs),
                                             .few = m->few,
@@ -69,7 +69,7 @@ static void add_controls(lab_selftest_maker *it)
                 const lab_selftest_entry same = { .name = lab_control_at(i)->name };
                 if (is_wanted(it->options, &same))
                     add_trial(it, (lab_selftest_trial){ .entry = first + i,
-                                                        .deed = &lab_control_at(i)->deed,
+                                                        .behaviour = &lab_control_at(i)->behaviour,
                                                         .spec = lab_scene_at(s),
                                                         .inputs = lab_inputs_at(n) });
             }

@@ -12,9 +12,9 @@
 
 /* A kernel on a problem: to be killed, or to be accepted. */
 typedef struct lab_selftest_trial {
-    size_t entry;         /* of the result */
-    const lab_deed *deed; /* NULL: the device's kernel, with ... */
-    int mistake;          /* ... this one */
+    size_t entry;                   /* of the result */
+    const lab_behaviour *behaviour; /* NULL: the device's kernel, with ... */
+    int mistake;                    /* ... this one */
     const char *spec;
     const lab_inputs *inputs;
     const lab_mutant_source *source; /* NULL: none; else what is tried instead */

@@ -102,16 +102,16 @@ uint64_t lab_suite_digest(void)
 /* ---------------------------------------------------------------------------------------------- */
 
 struct lab_actor {
-    const lab_deed *deed;
+    const lab_behaviour *behaviour;
     heed_problem problem; /* prepared last */
     mutant_memory memory;
 };
 
-lab_actor *lab_actor_create(const lab_deed *deed)
+lab_actor *lab_actor_create(const lab_behaviour *behaviour)
 {
     lab_actor *actor = calloc(1, sizeof *actor);
     if (actor)
-        actor->deed = deed;
+        actor->behaviour = behaviour;
     return actor;
 }
 
@@ -130,21 +130,21 @@ static heed_status prepare(void *data, const heed_problem *problem, lab_needs *n
     actor->problem = *problem;
     actor->memory.since = 0;
     snprintf(needs->name, sizeof needs->name, "suite");
-    needs->workspace_size = actor->deed->workspace;
-    needs->deterministic = !actor->deed->random;
+    needs->workspace_size = actor->behaviour->workspace;
+    needs->deterministic = !actor->behaviour->random;
     needs->seconds = -1;
     return HEED_OK;
 }
 
 void lab_actor_run(lab_actor *actor, const heed_buffers *buffers)
 {
-    const lab_deed *deed = actor->deed;
-    if (deed->row)
-        mutant_run_all(&actor->problem, buffers, deed->row);
-    else if (deed->run)
-        deed->run(&actor->problem, buffers);
+    const lab_behaviour *behaviour = actor->behaviour;
+    if (behaviour->row)
+        mutant_run_all(&actor->problem, buffers, behaviour->row);
+    else if (behaviour->run)
+        behaviour->run(&actor->problem, buffers);
     else
-        deed->call(&actor->memory, &actor->problem, buffers);
+        behaviour->call(&actor->memory, &actor->problem, buffers);
     actor->memory.calls++;
     actor->memory.since++;
 }

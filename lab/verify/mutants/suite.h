@@ -26,23 +26,22 @@ typedef void mutant_call_fn(mutant_memory *memory, const heed_problem *problem,
                             const heed_buffers *buffers);
 
 /* How a kernel computes; one of the first three is set. */
-typedef struct lab_deed {
+typedef struct lab_behaviour {
     mutant_row_fn *row;
     mutant_run_fn *run;
     mutant_call_fn *call;
     bool random;      /* it does not claim to be deterministic */
     size_t workspace; /* bytes that it asks for */
-} lab_deed;
+} lab_behaviour;
 
 /* A wrong kernel. */
 typedef struct lab_mutant {
     const char *name; /* one word */
     const char *does; /* what is wrong with it */
-    lab_deed deed;
+    lab_behaviour behaviour;
     const char *spec;
     const char *inputs;
-    const char
-        *gate; /* that is meant to kill it; others may too. "executes" for a crash or a hang */
+    const char *gate; /* meant to kill it; others may too. "executes" for a crash or a hang */
     const char *text; /* that the gate's reason must contain; NULL: any */
     bool unlocked;    /* inputs are not write-protected, as on a device */
     bool endless;     /* it is killed by its deadline alone */
@@ -54,7 +53,7 @@ typedef struct lab_mutant {
 typedef struct lab_control {
     const char *name;
     const char *does;
-    lab_deed deed;
+    lab_behaviour behaviour;
 } lab_control;
 
 /* The @index-th mutant, control, or problem for controls; NULL past the last one. */
@@ -70,11 +69,11 @@ uint64_t lab_suite_digest(void);
 /* A kernel of the suite as a subject                                                             */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* lab_actor_create() makes a kernel that computes as @deed says, and remembers. Returns NULL if
- * there is no memory. lab_actor_subject() returns it as a subject of verification, and
+/* lab_actor_create() makes a kernel that computes as @behaviour says, and remembers. Returns NULL
+ * if there is no memory. lab_actor_subject() returns it as a subject of verification, and
  * lab_actor_run() computes the problem that was prepared last. */
 typedef struct lab_actor lab_actor;
-lab_actor *lab_actor_create(const lab_deed *deed);
+lab_actor *lab_actor_create(const lab_behaviour *behaviour);
 void lab_actor_destroy(lab_actor *actor);
 lab_subject lab_actor_subject(lab_actor *actor);
 void lab_actor_run(lab_actor *actor, const heed_buffers *buffers);

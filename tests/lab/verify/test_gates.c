@@ -53,7 +53,9 @@ static void test_the_suite_is_complete(void **state)
         assert_true(lab_gate_index(m->gate) < LAB_GATES);
         assert_non_null(lab_inputs_find(m->inputs));
         assert_int_equal(heed_problem_parse(&problem, m->spec), HEED_OK);
-        assert_int_equal((m->deed.row != NULL) + (m->deed.run != NULL) + (m->deed.call != NULL), 1);
+        assert_int_equal((m->behaviour.row != NULL) + (m->behaviour.run != NULL) +
+                             (m->behaviour.call != NULL),
+                         1);
     }
     for (size_t g = 0; g < LAB_GATES; g++)
         assert_int_equal(lab_gate_index(lab_gate_at(g)->name), g);
@@ -116,7 +118,7 @@ static void test_normal_values_show_nothing(void **state)
     size_t tried = 0;
     for (const lab_mutant *m = lab_mutants_values; m->name; m++) {
         lab_verify_options options = lab_verify_standard();
-        lab_actor *actor = lab_actor_create(&m->deed);
+        lab_actor *actor = lab_actor_create(&m->behaviour);
         const lab_subject subject = lab_actor_subject(actor);
         heed_problem problem;
         lab_report report;
@@ -145,7 +147,8 @@ static void careless_where_odd(mutant_row *r)
 /* Captured values may have such rows, and are those that property gates work on. */
 static void test_unaligned_tensors_and_rows_without_weight(void **state)
 {
-    static const lab_deed deeds[] = { { .row = mutant_plain_row }, { .row = careless_where_odd } };
+    static const lab_behaviour behaviours[] = { { .row = mutant_plain_row },
+                                                { .row = careless_where_odd } };
     const lab_verify_options options = lab_verify_standard();
     size_t unaligned = lab_gate_index("unaligned"), finite = lab_gate_index("finite");
     heed_problem problem;
@@ -155,7 +158,7 @@ static void test_unaligned_tensors_and_rows_without_weight(void **state)
     assert_int_equal(lab_values_create(&values, &problem), HEED_OK);
     lab_inputs_find("weightless")->fill(&values, 1);
     for (int wrong = 0; wrong < 2; wrong++) {
-        lab_actor *actor = lab_actor_create(&deeds[wrong]);
+        lab_actor *actor = lab_actor_create(&behaviours[wrong]);
         const lab_subject subject = lab_actor_subject(actor);
         lab_case one;
         lab_report report;
@@ -225,10 +228,10 @@ static heed_status run_away(void *data, lab_stage *stage, heed_status *outcome)
     return lab_mirror_download(&it->mirror, stage);
 }
 
-static lab_subject depart(traveller *it, const lab_deed *deed, size_t away)
+static lab_subject depart(traveller *it, const lab_behaviour *behaviour, size_t away)
 {
     const heed_options options = { .device = aways[away].device, .threads = 1 };
-    it->actor = lab_actor_create(deed);
+    it->actor = lab_actor_create(behaviour);
     if (!it->actor || heed_context_create(&it->context, &options) != HEED_OK)
         abort();
     it->at_home = lab_actor_subject(it->actor);
@@ -267,7 +270,7 @@ static void verify_mutant(void *data, size_t index, lab_trace *trace, void *resu
                                                                      << lab_gate_index("inputs");
     if (m->few)
         options.work = 1;
-    lab_subject subject = depart(&it, &m->deed, index % AWAYS);
+    lab_subject subject = depart(&it, &m->behaviour, index % AWAYS);
     verify(&subject, m->spec, m->inputs, &options, trace, result);
     come_back(&it);
 }
@@ -277,7 +280,7 @@ static void verify_mutant(void *data, size_t index, lab_trace *trace, void *resu
 static bool strays(const lab_mutant *m)
 {
     if (strcmp(m->gate, "deterministic") == 0 || strcmp(m->name, "by-pointer") == 0 ||
-        m->deed.workspace)
+        m->behaviour.workspace)
         return true;
     return m->text && (strstr(m->text, "touched") || strstr(m->text, "before its start") ||
                        strstr(m->text, "workspace"));
@@ -321,7 +324,7 @@ static void verify_control(void *data, size_t index, lab_trace *trace, void *res
     const lab_inputs *inputs = lab_inputs_at((index / SCENES + index % SCENES) % INPUTS);
     const lab_verify_options options = lab_verify_standard();
     traveller it;
-    lab_subject subject = depart(&it, &control->deed, index / 3 % AWAYS);
+    lab_subject subject = depart(&it, &control->behaviour, index / 3 % AWAYS);
     verify(&subject, lab_scene_at(index % SCENES), inputs->name, &options, trace, result);
     come_back(&it);
 }

@@ -127,9 +127,9 @@ static void flat_for_light(mutant_row *r)
 
 static lab_report prove(mutant_row_fn *row, const char *spec, uint64_t seed)
 {
-    const lab_deed deed = { .row = row };
+    const lab_behaviour behaviour = { .row = row };
     const lab_proof proof = proof_of(spec, seed);
-    lab_actor *actor = lab_actor_create(&deed);
+    lab_actor *actor = lab_actor_create(&behaviour);
     lab_report report;
     assert_non_null(actor);
     const lab_subject subject = lab_actor_subject(actor);
@@ -202,9 +202,9 @@ static heed_status run_picky(void *data, const heed_buffers *buffers)
 
 static lab_outcome prove_picky(int from, bool strangers)
 {
-    const lab_deed deed = { .row = mutant_plain_row };
+    const lab_behaviour behaviour = { .row = mutant_plain_row };
     const lab_proof proof = proof_of(SPEC, 1);
-    picky it = { .actor = lab_actor_create(&deed), .from = from, .strangers = strangers };
+    picky it = { .actor = lab_actor_create(&behaviour), .from = from, .strangers = strangers };
     const lab_subject subject = { .data = &it, .prepare = prepare_picky, .run = run_picky };
     lab_report report;
     assert_int_equal(heed_problem_normalize(&it.home, &proof.problem), HEED_OK);
