@@ -32,22 +32,11 @@ typedef struct place {
 #endif
 } place;
 
-/* The tile with the lowest keys, */
+/* The tile with the lowest keys. */
 HEED_DEVICE u32 first_tile(const place *at)
 {
 #if HEED_HIDES_FIRST
     return at->begin;
-#else
-    (void)at;
-    return 0;
-#endif
-}
-
-/* and of those that need a mask, so many where that hides first keys. */
-HEED_DEVICE u32 late_tiles(const place *at)
-{
-#if HEED_HIDES_FIRST
-    return at->late;
 #else
     (void)at;
     return 0;
@@ -61,15 +50,20 @@ HEED_DEVICE void find_own_tiles(const heed_cuda_args *args, place *at)
     last = last < args->rows ? last : args->rows - 1;
     if (at->row < args->rows) {
         tile_range own = visible_tiles(args, at->row, last, HEED_N);
-        end = own.end - first_tile(at);
+        end = own.end;
         full = own.full_end;
-        if (HEED_HIDES_FIRST)
-            full = full > first_tile(at) ? full - first_tile(at) : 0;
+#if HEED_HIDES_FIRST
+        end -= at->begin;
+        full = full > at->begin ? full - at->begin : 0;
+#endif
     }
     at->passed = at->tiles - end;
     if (ABLATED(ABLATE_MASKED))
         full = 0;
-    at->cut = late_tiles(at) > 0 ? at->masked : at->tiles - (full < end ? full : end);
+    at->cut = at->tiles - (full < end ? full : end);
+#if HEED_HIDES_FIRST
+    at->cut = at->late > 0 ? at->masked : at->cut;
+#endif
 }
 
 /* Goes to an item; thread, warpgroup and lane are known. */
@@ -105,11 +99,15 @@ HEED_DEVICE void find_place(const heed_cuda_mapped_args *m, place *at, u32 numbe
 /* The first key of tile @j, in the order in which they are walked through. */
 HEED_DEVICE u32 tile_key(const place *at, u32 j)
 {
-    if (HEED_HIDES_FIRST && j >= at->masked)
-        j -= late_tiles(at);
-    else if (HEED_HIDES_FIRST && j >= at->masked - late_tiles(at))
+#if HEED_HIDES_FIRST
+    if (j >= at->masked)
+        j -= at->late;
+    else if (j >= at->masked - at->late)
         j += at->tiles - at->masked;
-    return (first_tile(at) + (at->tiles - 1 - j)) * HEED_N;
+    return (at->begin + (at->tiles - 1 - j)) * HEED_N;
+#else
+    return (at->tiles - 1 - j) * HEED_N;
+#endif
 }
 
 /* Row g (@h 0) or g + 8 (1) of the warp. */
