@@ -120,7 +120,8 @@ static void assert_unknown(void **state, const char *script, const char *why)
     run(state, INSPECT "k.cubin | tr -s ' '");
     assert_said(result.out, "k.cubin attend sm_80 unknown");
     assert_null(strstr(result.out, "local-memory"));
-    assert_said(result.err, "warning: some instructions are unknown");
+    assert_said(result.err,
+                "warning: some instructions, and facts that depend on them, are unknown");
     assert_said(result.err, why);
     run(state, INSPECT "--json k.cubin");
     assert_int_equal(result.code, 0);
