@@ -9,8 +9,8 @@
 #define HEED_MMA_WARP 32
 #define HEED_MMA_CAP_MIN 64 /* of registers */
 
-/* The knobs, in the order in which a config has them; in attn_mma.cu each is a macro, HEED_ and its
- * letter. */
+/* The knobs, in the order in which a config has them; those that are compiled in are macros,
+ * HEED_BLOCK_ROWS and so on. */
 enum {
     BLOCK_ROWS,    /* rows of a block */
     TILE_KEYS,     /* keys of a tile */

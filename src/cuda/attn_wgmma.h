@@ -8,8 +8,8 @@
 
 #define HEED_WGMMA_ROWS 64 /* of a warpgroup */
 
-/* The knobs, in the order in which a config has them; in attn_wgmma.cu each is a macro, HEED_ and
- * its letter. */
+/* The knobs, in the order in which a config has them; each is a macro, HEED_ROW_GROUPS and so
+ * on. */
 enum {
     ROW_GROUPS, /* row groups: warpgroups with rows of their own */
     KEY_GROUPS, /* key groups: warpgroups that take turns at the tiles of the same rows */

@@ -8,8 +8,8 @@
 #include "src/cuda/kernels/attn_mma.cu"
 #include "src/cuda/kernels/combine.cuh"
 
-#define STAGES_BYTES (HEED_K * HEED_S * STAGE_BYTES)
-#define MERGE_BYTES ((HEED_K - 1) * GROUP_THREADS * ROWS16 * (V8 * 4 + 4) * 4)
+#define STAGES_BYTES (HEED_KEY_GROUPS * HEED_STAGES * STAGE_BYTES)
+#define MERGE_BYTES ((HEED_KEY_GROUPS - 1) * GROUP_THREADS * ROWS16 * (V8 * 4 + 4) * 4)
 
 static void run(const void *args)
 {
@@ -29,7 +29,7 @@ const emulated_kernel EMULATED_KERNEL = {
     .causal = HEED_CAUSAL,
     .dim_qk = HEED_DIM_QK,
     .dim_v = HEED_DIM_V,
-    .rows = HEED_M,
+    .rows = HEED_BLOCK_ROWS,
     .threads = THREADS,
     .shared_bytes = STAGES_AT + (STAGES_BYTES > MERGE_BYTES ? STAGES_BYTES : MERGE_BYTES),
     .run = run,

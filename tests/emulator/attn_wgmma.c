@@ -24,8 +24,8 @@ const emulated_kernel EMULATED_KERNEL = {
     .threads = THREADS,
     .shared_bytes = SHARED_BYTES,
     .cluster = PAIR,
-    .mapped = HEED_N,
+    .mapped = HEED_TILE_KEYS,
     .columns = PANEL_COLUMNS,
-    .in_turn = HEED_G == 2,
+    .in_turn = HEED_SCHEDULE == 2,
     .run = run,
 };

@@ -2,26 +2,30 @@
  * attn_mma.cu - forward attention with the tensor cores of compute capability 8.0 and later
  *
  * The online softmax of FlashAttention-2 (Dao 2023) in base 2, on mma.m16n8k16 with float32 sums. A
- * block has HEED_K groups of HEED_W warps. All groups share a tile of HEED_M rows of queries, each
- * warp HEED_M / HEED_W of them; the groups take turns at the tiles of HEED_N keys, each with a ring
- * of HEED_S stages of its own, and are merged at the end. Blocks may share the keys of the same
- * rows (splits); the last one of them to finish merges their parts, or heed_combine does. Here is
- * how a block walks through its tiles; what it does to them is in mma_*.cuh.
+ * block has HEED_KEY_GROUPS groups of HEED_GROUP_WARPS warps. All groups share a tile of
+ * HEED_BLOCK_ROWS rows of queries, each warp its share; the groups take turns at the tiles of
+ * HEED_TILE_KEYS keys, each with a ring of HEED_STAGES stages of its own, and are merged at the
+ * end. Blocks may share the keys of the same rows (splits); the last one of them to finish merges
+ * their parts, or heed_combine does. Here is how a block walks through its tiles; what it does to
+ * them is in mma_*.cuh.
  *
  * Compile-time parameters, beside the element type (HEED_BF16), mask (HEED_CAUSAL), head dims
  * (HEED_DIM_QK, HEED_DIM_V) and whether addresses may be no multiples of 16 (HEED_UNALIGNED):
  *
- *     HEED_M    rows of a block             16 or 32 for each warp of a group
- *     HEED_N    keys of a tile              multiples of 16
- *     HEED_W    warps of a group
- *     HEED_K    groups
- *     HEED_S    stages of K and V           2 or more
- *     HEED_Q    where Q is                  1: in shared memory; 2: in registers
- *     HEED_O    order of a step             1: products and softmax of a tile one after the other;
- *                                           2: the scores of the next tile along with this softmax
- *     HEED_B    blocks of a multiprocessor  that registers are allotted for; not with HEED_CAPPED,
- *                                           where an option of the compiler says how many registers
- *     HEED_ACC16  1: products are summed in float16, those with V within a tile; needs HEED_O 1
+ *     HEED_BLOCK_ROWS     rows of a block             16 or 32 for each warp of a group
+ *     HEED_TILE_KEYS      keys of a tile              multiples of 16
+ *     HEED_GROUP_WARPS    warps of a group
+ *     HEED_KEY_GROUPS     groups
+ *     HEED_STAGES         stages of K and V           2 or more
+ *     HEED_Q_PLACE        where Q is                  1: in shared memory; 2: in registers
+ *     HEED_STEP_ORDER     order of a step             1: products and softmax of a tile one after
+ *                                                     the other; 2: the scores of the next tile
+ *                                                     along with this softmax
+ *     HEED_BLOCKS_PER_SM  blocks of a multiprocessor  that registers are allotted for; not with
+ *                                                     HEED_CAPPED, where an option of the compiler
+ *                                                     says how many registers
+ *     HEED_ACC16          1: products are summed in float16, those with V within a tile; needs
+ *                         HEED_STEP_ORDER 1
  *
  * Beside them HEED_ABLATE, for builds that are worse on purpose (ablate.cuh):
  *
@@ -41,7 +45,7 @@
 
 HEED_DEVICE void one_barrier(const place *at)
 {
-    if (HEED_K == 1)
+    if (HEED_KEY_GROUPS == 1)
         ptx_barrier();
     else
         ptx_barrier_named(1 + (int)at->group, GROUP_THREADS);
@@ -67,7 +71,7 @@ typedef struct walk {
     tile_stream k_stream, v_stream;
     u32 q_lane;   /* where ldmatrix looks in Q, */
     u32 kv_lanes; /* in a tile of K, and in the upper half in one of V */
-#if HEED_Q == 2
+#if HEED_Q_PLACE == 2
     u32 q[QK16][ROWS16][4];
 #endif
 } walk;
@@ -81,7 +85,7 @@ HEED_DEVICE void locate(walk *w, const heed_cuda_args *args)
     w->args = args;
     w->q_smem = ptx_shared_base();
     w->bad_smem = w->q_smem + Q_BYTES;
-    w->stages = w->q_smem + STAGES_AT + at->group * HEED_S * STAGE_BYTES;
+    w->stages = w->q_smem + STAGES_AT + at->group * HEED_STAGES * STAGE_BYTES;
     w->k = (const u8 *)args->k +
            2 * ((i64)at->batch * args->k_stride.batch + (i64)at->head_kv * args->k_stride.head);
     w->v = (const u8 *)args->v +
@@ -96,9 +100,9 @@ HEED_DEVICE void locate(walk *w, const heed_cuda_args *args)
  * that is loaded meanwhile have all their rows. */
 HEED_DEVICE u32 main_steps(const walk *w)
 {
-    u32 whole = w->args->seq_k / HEED_N;
+    u32 whole = w->args->seq_k / HEED_TILE_KEYS;
     whole = own_tiles(&w->at, whole < w->at.tile_end ? whole : w->at.tile_end);
-    whole = whole > HEED_S - 1 + K_AHEAD ? whole - (HEED_S - 1 + K_AHEAD) : 0;
+    whole = whole > HEED_STAGES - 1 + K_AHEAD ? whole - (HEED_STAGES - 1 + K_AHEAD) : 0;
     return whole < w->full ? whole : w->full;
 }
 
@@ -110,7 +114,7 @@ HEED_DEVICE int is_partial(const walk *w, u32 j)
 
 HEED_DEVICE u32 stage_of(const walk *w, u32 j)
 {
-    return w->stages + j % HEED_S * STAGE_BYTES;
+    return w->stages + j % HEED_STAGES * STAGE_BYTES;
 }
 
 #if HEED_ABLATE == ABLATE_NO_STAGING
@@ -133,16 +137,16 @@ HEED_DEVICE tile_source direct_source(const walk *w, const u8 *rows, i64 stride,
 /* The group's tiles of K come in the order of @j, each once, and so do those of V. */
 HEED_DEVICE void stream_k(walk *w, u32 j, const int whole)
 {
-    tile_stream_load(&w->k_stream, stage_of(w, j), 2 * w->args->k_stride.seq, HEED_K * HEED_N,
-                     w->args->seq_k - tile_key(&w->at, j), whole, HEED_N, HEED_DIM_QK, QK_PAD,
-                     GROUP_THREADS, w->at.thread);
+    tile_stream_load(&w->k_stream, stage_of(w, j), 2 * w->args->k_stride.seq,
+                     HEED_KEY_GROUPS * HEED_TILE_KEYS, w->args->seq_k - tile_key(&w->at, j), whole,
+                     HEED_TILE_KEYS, HEED_DIM_QK, QK_PAD, GROUP_THREADS, w->at.thread);
 }
 
 HEED_DEVICE void stream_v(walk *w, u32 j, const int whole)
 {
     tile_stream_load(&w->v_stream, stage_of(w, j) + K_BYTES, 2 * w->args->v_stride.seq,
-                     HEED_K * HEED_N, w->args->seq_k - tile_key(&w->at, j), whole, HEED_N,
-                     HEED_DIM_V, V_PAD, GROUP_THREADS, w->at.thread);
+                     HEED_KEY_GROUPS * HEED_TILE_KEYS, w->args->seq_k - tile_key(&w->at, j), whole,
+                     HEED_TILE_KEYS, HEED_DIM_V, V_PAD, GROUP_THREADS, w->at.thread);
 }
 
 /* Step j of the pipeline is K of tile j + K_AHEAD and V of tile j. @whole: both are there with all
@@ -150,7 +154,7 @@ HEED_DEVICE void stream_v(walk *w, u32 j, const int whole)
 HEED_DEVICE void load_step(walk *w, u32 j, const int whole, const int aligned)
 {
     u32 k = j + K_AHEAD;
-    if (ABLATED(ABLATE_NO_STAGING) || (ABLATED(ABLATE_NO_LOADS) && whole && j >= HEED_S)) {
+    if (ABLATED(ABLATE_NO_STAGING) || (ABLATED(ABLATE_NO_LOADS) && whole && j >= HEED_STAGES)) {
         ; /* what the stages were filled with stays, if anything */
     } else if (aligned) {
         if (whole || k < w->tiles)
@@ -170,11 +174,11 @@ HEED_DEVICE void load_step(walk *w, u32 j, const int whole, const int aligned)
  * that takes its place. @fast: in the main loop. */
 HEED_DEVICE void advance(walk *w, u32 j, const int fast, const int aligned)
 {
-    ptx_cp_async_wait(HEED_S - 2);
+    ptx_cp_async_wait(HEED_STAGES - 2);
     if (HEED_CAUSAL && !fast && is_partial(w, j) && !ABLATED(ABLATE_NO_STAGING))
         clean_v(&w->at, stage_of(w, j) + K_BYTES, w->bad_smem, tile_key(&w->at, j));
     group_barrier(&w->at);
-    load_step(w, j + HEED_S - 1, fast, aligned);
+    load_step(w, j + HEED_STAGES - 1, fast, aligned);
     if (ABLATED(ABLATE_NO_OVERLAP))
         ptx_cp_async_wait(0);
 }
@@ -205,7 +209,7 @@ HEED_DEVICE tile_source v_source(const walk *w, u32 j, const int fast)
 HEED_DEVICE void score_columns(const walk *w, half_sum s[ROWS16][KEYS8], u32 q_lane, tile_source k,
                                int kk)
 {
-#if HEED_Q == 2
+#if HEED_Q_PLACE == 2
     (void)q_lane;
     multiply_k(s, (u32(*)[4])w->q[kk], k, kk);
 #else
@@ -238,7 +242,7 @@ HEED_DEVICE void score(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
     modify_scores(w->args, &w->at, s, tile_key(&w->at, j));
 }
 
-#if HEED_O == 1
+#if HEED_STEP_ORDER == 1
 
 HEED_DEVICE void step(walk *w, state *st, u32 j, const int fast, const int aligned)
 {
@@ -340,13 +344,15 @@ HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
 HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
 {
     place *at = &w->at;
-    w->q_lane = w->q_smem + tile_at(HEED_M, QK_PAD, at->warp * WARP_ROWS, 0) +
+    w->q_lane = w->q_smem + tile_at(HEED_BLOCK_ROWS, QK_PAD, at->warp * WARP_ROWS, 0) +
                 tile_lane(QK_PAD, at->lane % 16, at->lane / 16);
     w->kv_lanes = ptx_keep(tile_lane(QK_PAD, at->lane / 16 * 8 + at->lane % 8, at->lane / 8 % 2) |
                            tile_lane(V_PAD, at->lane % 16, at->lane / 16) << 16);
     i64 k_row = 2 * w->args->k_stride.seq, v_row = 2 * w->args->v_stride.seq;
-    w->k_stream = tile_stream_of(w->k + tile_key(at, 0) * k_row, k_row, HEED_N, QK_PAD, at->thread);
-    w->v_stream = tile_stream_of(w->v + tile_key(at, 0) * v_row, v_row, HEED_N, V_PAD, at->thread);
+    w->k_stream = tile_stream_of(w->k + tile_key(at, 0) * k_row, k_row, HEED_TILE_KEYS, QK_PAD,
+                                 at->thread);
+    w->v_stream = tile_stream_of(w->v + tile_key(at, 0) * v_row, v_row, HEED_TILE_KEYS, V_PAD,
+                                 at->thread);
     load_q(w->args, at, w->q_smem, aligned);
     if (ABLATED(ABLATE_NO_STAGING))
         ; /* nothing is */
@@ -357,18 +363,18 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
     if (K_AHEAD)
         ptx_cp_async_commit();
     HEED_UNROLL
-    for (u32 j = 0; j < HEED_S - 1; j++)
+    for (u32 j = 0; j < HEED_STAGES - 1; j++)
         load_step(w, j, 0, aligned);
     if (HEED_CAUSAL)
         for (u32 i = at->group * GROUP_THREADS + at->thread; i < V_PAD; i += THREADS)
             ptx_st_shared_4(w->bad_smem + i * 4, NO_KEY);
-    ptx_cp_async_wait(HEED_S - 2 + K_AHEAD);
+    ptx_cp_async_wait(HEED_STAGES - 2 + K_AHEAD);
     ptx_barrier();
     if (w->args->negate) {
         negate_q(at, w->q_smem);
         ptx_barrier();
     }
-#if HEED_Q == 2
+#if HEED_Q_PLACE == 2
     HEED_UNROLL
     for (int kk = 0; kk < QK16; kk++)
         load_q_fragments(w->q[kk], w->q_lane, kk);
@@ -379,7 +385,7 @@ HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
 HEED_DEVICE void store(const walk *w, const place *at, state *st, const int aligned)
 {
     normalize(st);
-    if (HEED_CAUSAL && HEED_K == 1 && ABLATED(ABLATE_NO_STAGING))
+    if (HEED_CAUSAL && HEED_KEY_GROUPS == 1 && ABLATED(ABLATE_NO_STAGING))
         ptx_barrier(); /* values were looked at after the last one */
     if (HEED_CAUSAL)
         spoil(w->args, at, st, w->bad_smem);
@@ -388,7 +394,7 @@ HEED_DEVICE void store(const walk *w, const place *at, state *st, const int alig
         return;
     }
     store_lse(w->args, at, st);
-    if (HEED_K == 1 && O_MOVES)
+    if (HEED_KEY_GROUPS == 1 && O_MOVES)
         ptx_barrier();
     store_o(w->args, at, st, w->q_smem, aligned);
 }
@@ -398,7 +404,7 @@ HEED_DEVICE void finish(walk *w, state *st, const int aligned)
     if (SCARCE)
         locate(w, w->args);
     place at = w->at;
-    if (HEED_K > 1) {
+    if (HEED_KEY_GROUPS > 1) {
         ptx_cp_async_wait(0);
         merge_groups(&at, st, w->q_smem + STAGES_AT);
     }
@@ -414,7 +420,7 @@ HEED_DEVICE void even_out(const walk *w)
 {
     place first = w->at;
     first.group = 0;
-    if (HEED_K > 1 && w->tiles < own_tiles(&first, first.tile_end))
+    if (HEED_KEY_GROUPS > 1 && w->tiles < own_tiles(&first, first.tile_end))
         group_barrier(&w->at);
 }
 
@@ -434,7 +440,7 @@ HEED_DEVICE void attend(const heed_cuda_args *args, const int aligned)
     delay_end(begin);
 }
 
-HEED_ENTRY(THREADS, HEED_B) heed_attend(HEED_GRID_CONSTANT const heed_cuda_args args)
+HEED_ENTRY(THREADS, HEED_BLOCKS_PER_SM) heed_attend(HEED_GRID_CONSTANT const heed_cuda_args args)
 {
     attend(&args, !HEED_UNALIGNED);
 }

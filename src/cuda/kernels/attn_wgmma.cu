@@ -2,41 +2,42 @@
  * attn_wgmma.cu - forward attention with the asynchronous tensor cores of compute capability 9.0
  *
  * The online softmax of attn_mma.cu on wgmma, with copies by the tensor memory accelerator (TMA). A
- * block is warp-specialised: HEED_R * HEED_K consumer warpgroups compute, and one producer
- * warpgroup loads (wgmma_load.cuh). A consumer has 64 rows of queries. HEED_R row groups have rows
- * side by side and share all tiles of keys. HEED_K such teams, or those of a cluster of two blocks,
- * have the same rows, take the tiles in turn, and are merged at the end. Tiles are processed from
- * the last one to the first, so that those that need a mask come first. This file has what a block
- * does with its work items; wgmma_walk.cuh has the main loop of a warpgroup, wgmma_tile.cuh and
- * softmax.cuh its steps, wgmma_merge.cuh the merge.
+ * block is warp-specialised: HEED_ROW_GROUPS * HEED_KEY_GROUPS consumer warpgroups compute, and one
+ * producer warpgroup loads (wgmma_load.cuh). A consumer has 64 rows of queries. HEED_ROW_GROUPS row
+ * groups have rows side by side and share all tiles of keys. HEED_KEY_GROUPS such teams, or those
+ * of a cluster of two blocks, have the same rows, take the tiles in turn, and are merged at the
+ * end. Tiles are processed from the last one to the first, so that those that need a mask come
+ * first. This file has what a block does with its work items; wgmma_walk.cuh has the main loop of a
+ * warpgroup, wgmma_tile.cuh and softmax.cuh its steps, wgmma_merge.cuh the merge.
  *
  * Compile-time parameters, beside the element type (HEED_BF16), mask (HEED_CAUSAL), head dims
  * (HEED_DIM_QK, HEED_DIM_V) and whether the scale is negative (HEED_NEGATE):
  *
- *     HEED_R    row groups                  64 rows each
- *     HEED_K    key groups
- *     HEED_N    keys of a tile
- *     HEED_S    stages of K and V           a multiple of HEED_K, 2 or more
- *     HEED_O    order of a step             1: scores, weights and values in sequence, but the
- *                                           values of 32 keys start beside the weights of the next
- *                                           32, and weights start before it is known whether the
- *                                           maxima of the tiles before will do
- *                                           2: the scores of the next tile start together with the
- *                                           values of this one, beside its weights
- *                                           3: in sequence. With 2 and 3 rescaling is lazy: the
- *                                           first tile's maxima stay until a sum of weights shows
- *                                           that one has become too large
- *     HEED_T    turns of the row groups     1: none; ping-pong, 2: at products, 3: at exponentials
- *     HEED_C    tiles of a row group        1: those of the block; 2: under a mask it skips the
- *                                           tiles that its rows do not see, and masks only those
- *                                           that they see in part
- *     HEED_G    grid                        1: a block for each item; 2: persistent, as many blocks
- *                                           as multiprocessors, each with several items;
- *                                           3: a block for each item, two on a multiprocessor, so
- *                                           that those of the next launch are resident and have
- *                                           their first tiles in the L2;
- *                                           4: the same, and the two blocks of a cluster share the
- *                                           keys of each item
+ *     HEED_ROW_GROUPS  row groups               64 rows each
+ *     HEED_KEY_GROUPS  key groups
+ *     HEED_TILE_KEYS   keys of a tile
+ *     HEED_STAGES      stages of K and V        a multiple of HEED_KEY_GROUPS, 2 or more
+ *     HEED_STEP_ORDER  order of a step          1: scores, weights and values in sequence, but the
+ *                                               values of 32 keys start beside the weights of the
+ *                                               next 32, and weights start before it is known
+ *                                               whether the maxima of the tiles before will do
+ *                                               2: the scores of the next tile start together with
+ *                                               the values of this one, beside its weights
+ *                                               3: in sequence. With 2 and 3 rescaling is lazy: the
+ *                                               first tile's maxima stay until a sum of weights
+ *                                               shows that one has become too large
+ *     HEED_TURNS       turns of the row groups  1: none; ping-pong, 2: at products, 3: at
+ *                                               exponentials
+ *     HEED_OWN_TILES   tiles of a row group     1: those of the block; 2: under a mask it skips the
+ *                                               tiles that its rows do not see, and masks only
+ *                                               those that they see in part
+ *     HEED_SCHEDULE    grid                     1: a block for each item; 2: persistent, as many
+ *                                               blocks as multiprocessors, each with several items;
+ *                                               3: a block for each item, two on a multiprocessor,
+ *                                               so that those of the next launch are resident and
+ *                                               have their first tiles in the L2;
+ *                                               4: the same, and the two blocks of a cluster share
+ *                                               the keys of each item
  *
  * Beside them HEED_ABLATE, for builds that are worse on purpose (ablate.cuh):
  *
@@ -100,7 +101,7 @@ HEED_DEVICE void finish(walk *w, state *st)
     place *at = &w->at;
     normalize(st);
     u32 own = given_up(&w->m->args, at, st);
-    if (HEED_CAUSAL && HEED_G == 2)
+    if (HEED_CAUSAL && HEED_SCHEDULE == 2)
         ptx_mbarrier_arrive(done_barrier());
     store_o(w->m, at, st, w->round, own, w->q);
     store_lse(&w->m->args, at, st, own); /* nothing of O waits for where it is */
@@ -133,15 +134,15 @@ HEED_DEVICE int compute(const heed_cuda_mapped_args *m)
     w.m = m;
     w.at.warp = ptx_thread() / 32 % 4;
     w.at.lane = ptx_lane();
-    w.at.key_group = HEED_K == 1 ? 0 : group / HEED_R;
-    w.at.row_group = HEED_R == 1 ? 0 : group % HEED_R;
+    w.at.key_group = HEED_KEY_GROUPS == 1 ? 0 : group / HEED_ROW_GROUPS;
+    w.at.row_group = HEED_ROW_GROUPS == 1 ? 0 : group % HEED_ROW_GROUPS;
     w.at.rank = PAIR == 1 ? 0 : ptx_cluster_rank();
-    w.at.team = w.at.rank * HEED_K + w.at.key_group;
+    w.at.team = w.at.rank * HEED_KEY_GROUPS + w.at.key_group;
     (void)group; /* of which there may be only one */
     w.clean.stage = w.at.key_group;
     w.clean.parity = 0;
     w.tile = tile_at(w.clean);
-    if (HEED_T > 1 && w.at.row_group == HEED_R - 1)
+    if (HEED_TURNS > 1 && w.at.row_group == HEED_ROW_GROUPS - 1)
         pass_turn(&w.at);
     u32 number;
     int own = 0;
@@ -150,7 +151,7 @@ HEED_DEVICE int compute(const heed_cuda_mapped_args *m)
         own = compute_item(&w);
     }
     release_o(&w.at, q_buffer(w.round - 1, w.at.row_group));
-    if (HEED_T > 1 && w.at.row_group == 0)
+    if (HEED_TURNS > 1 && w.at.row_group == 0)
         take_turn(&w.at);
     return own;
 }
@@ -158,9 +159,9 @@ HEED_DEVICE int compute(const heed_cuda_mapped_args *m)
 /* The barriers that one of the threads that load needs for its first loads, */
 HEED_DEVICE void make_first_barriers(const int of_k)
 {
-    for (u32 i = 0; i < HEED_R * Q_BUFFERS && !of_k; i++)
+    for (u32 i = 0; i < HEED_ROW_GROUPS * Q_BUFFERS && !of_k; i++)
         ptx_mbarrier_init(group_barrier(Q_FULL, i), 1);
-    for (u32 i = 0; i < HEED_S; i++)
+    for (u32 i = 0; i < HEED_STAGES; i++)
         ptx_mbarrier_init(stage_barrier(of_k ? K_FULL : V_FULL, i), 1);
     ptx_mbarrier_init(rehearsal_barrier(of_k), 1);
     ptx_fence_mbarrier_init();
@@ -169,13 +170,13 @@ HEED_DEVICE void make_first_barriers(const int of_k)
 /* and all others. */
 HEED_DEVICE void make_other_barriers(void)
 {
-    for (u32 i = 0; i < HEED_S; i++) {
-        ptx_mbarrier_init(stage_barrier(K_EMPTY, i), 4 * HEED_R);
-        ptx_mbarrier_init(stage_barrier(V_EMPTY, i), 4 * HEED_R);
+    for (u32 i = 0; i < HEED_STAGES; i++) {
+        ptx_mbarrier_init(stage_barrier(K_EMPTY, i), 4 * HEED_ROW_GROUPS);
+        ptx_mbarrier_init(stage_barrier(V_EMPTY, i), 4 * HEED_ROW_GROUPS);
         if (HEED_CAUSAL)
             ptx_mbarrier_init(stage_barrier(V_CLEAN, i), CLEANERS);
     }
-    for (u32 i = 0; i < HEED_R * Q_BUFFERS; i++)
+    for (u32 i = 0; i < HEED_ROW_GROUPS * Q_BUFFERS; i++)
         ptx_mbarrier_init(group_barrier(Q_EMPTY, i), 1);
     if (HEED_CAUSAL)
         ptx_mbarrier_init(done_barrier(), CONSUMER_THREADS);

@@ -82,12 +82,12 @@ typedef u32 tile_source;
 
 HEED_DEVICE void load_k_fragments(u32 k[4], tile_source from, u32 nt, u32 kk)
 {
-    ptx_ldmatrix_x4(k, tile_lane_at(from, HEED_N, QK_PAD, nt, kk));
+    ptx_ldmatrix_x4(k, tile_lane_at(from, HEED_TILE_KEYS, QK_PAD, nt, kk));
 }
 
 HEED_DEVICE void load_v_fragments(u32 v[4], tile_source from, u32 kk, u32 dt)
 {
-    ptx_ldmatrix_x4_trans(v, tile_lane_at(from, HEED_N, V_PAD, kk, dt));
+    ptx_ldmatrix_x4_trans(v, tile_lane_at(from, HEED_TILE_KEYS, V_PAD, kk, dt));
 }
 
 #endif

@@ -13,16 +13,16 @@ HEED_DEVICE void load_q(const heed_cuda_args *args, const place *at, u32 q_smem,
 {
     u32 thread = at->group * GROUP_THREADS + at->thread;
     const u32 page = tile_page(QK_PAD);
-    if (aligned && args->group.value == 1 && at->row + HEED_M <= args->rows) {
+    if (aligned && args->group.value == 1 && at->row + HEED_BLOCK_ROWS <= args->rows) {
         i64 stride = 2 * args->q_stride.seq;
         const u8 *q = (const u8 *)args->q + 2 * row_offset(args, at->head, args->q_stride, at->row);
-        tile_stream stream = tile_stream_of(q, stride, HEED_M, QK_PAD, thread);
-        tile_stream_load(&stream, q_smem, stride, 0, HEED_M, 1, HEED_M, HEED_DIM_QK, QK_PAD,
-                         THREADS, thread);
+        tile_stream stream = tile_stream_of(q, stride, HEED_BLOCK_ROWS, QK_PAD, thread);
+        tile_stream_load(&stream, q_smem, stride, 0, HEED_BLOCK_ROWS, 1, HEED_BLOCK_ROWS,
+                         HEED_DIM_QK, QK_PAD, THREADS, thread);
         return;
     }
     HEED_NO_UNROLL
-    for (u32 row = thread / page; row < HEED_M; row += THREADS / page) {
+    for (u32 row = thread / page; row < HEED_BLOCK_ROWS; row += THREADS / page) {
         const u8 *q = (const u8 *)args->q;
         u32 dim = at->row + row < args->rows ? HEED_DIM_QK : 0;
         if (dim)
@@ -30,7 +30,7 @@ HEED_DEVICE void load_q(const heed_cuda_args *args, const place *at, u32 q_smem,
         HEED_NO_UNROLL
         for (u32 chunk = thread % page; chunk < QK_PAD / 8; chunk += page) {
             u32 bytes = tile_chunk_bytes(dim, chunk);
-            tile_copy_chunk(q_smem + tile_at(HEED_M, QK_PAD, row, chunk),
+            tile_copy_chunk(q_smem + tile_at(HEED_BLOCK_ROWS, QK_PAD, row, chunk),
                             q + (bytes ? 16 * chunk : 0), bytes, aligned);
         }
     }
@@ -39,23 +39,23 @@ HEED_DEVICE void load_q(const heed_cuda_args *args, const place *at, u32 q_smem,
 HEED_DEVICE void load_k(const heed_cuda_args *args, const place *at, const u8 *k, u32 stages, u32 j)
 {
     u32 key = tile_key(at, j);
-    tile_load(stages + j % HEED_S * STAGE_BYTES, k + 2 * (i64)key * args->k_stride.seq,
-              2 * args->k_stride.seq, args->seq_k - key, HEED_N, HEED_DIM_QK, QK_PAD, GROUP_THREADS,
-              at->thread, 0);
+    tile_load(stages + j % HEED_STAGES * STAGE_BYTES, k + 2 * (i64)key * args->k_stride.seq,
+              2 * args->k_stride.seq, args->seq_k - key, HEED_TILE_KEYS, HEED_DIM_QK, QK_PAD,
+              GROUP_THREADS, at->thread, 0);
 }
 
 HEED_DEVICE void load_v(const heed_cuda_args *args, const place *at, const u8 *v, u32 stages, u32 j)
 {
     u32 key = tile_key(at, j);
-    tile_load(stages + j % HEED_S * STAGE_BYTES + K_BYTES, v + 2 * (i64)key * args->v_stride.seq,
-              2 * args->v_stride.seq, args->seq_k - key, HEED_N, HEED_DIM_V, V_PAD, GROUP_THREADS,
-              at->thread, 0);
+    tile_load(stages + j % HEED_STAGES * STAGE_BYTES + K_BYTES,
+              v + 2 * (i64)key * args->v_stride.seq, 2 * args->v_stride.seq, args->seq_k - key,
+              HEED_TILE_KEYS, HEED_DIM_V, V_PAD, GROUP_THREADS, at->thread, 0);
 }
 
 /* Turns the sign of Q, for a negative scale. */
 HEED_DEVICE void negate_q(const place *at, u32 q_smem)
 {
-    const u32 count = HEED_M * QK_PAD / 8;
+    const u32 count = HEED_BLOCK_ROWS * QK_PAD / 8;
     for (u32 i = at->group * GROUP_THREADS + at->thread; i < count; i += THREADS) {
         heed_u32x4 x = ptx_ld_shared_16(q_smem + i * 16);
         for (int j = 0; j < 4; j++)
@@ -90,14 +90,14 @@ HEED_DEVICE void clean_v(const place *at, u32 v_smem, u32 bad_smem, u32 key)
 {
     const u32 page = tile_page(V_PAD);
     HEED_UNROLL
-    for (u32 i = 0; i < HEED_N; i += GROUP_THREADS / page) {
+    for (u32 i = 0; i < HEED_TILE_KEYS; i += GROUP_THREADS / page) {
         u32 row = i + at->thread / page;
-        if (HEED_N % (GROUP_THREADS / page) != 0 && row >= HEED_N)
+        if (HEED_TILE_KEYS % (GROUP_THREADS / page) != 0 && row >= HEED_TILE_KEYS)
             break;
         HEED_UNROLL
         for (u32 c = 0; c < V_PAD / 8; c += page) {
             u32 chunk = c + at->thread % page;
-            clean_chunk(v_smem + tile_at(HEED_N, V_PAD, row, chunk), bad_smem + chunk * 32,
+            clean_chunk(v_smem + tile_at(HEED_TILE_KEYS, V_PAD, row, chunk), bad_smem + chunk * 32,
                         key + row);
         }
     }

@@ -33,7 +33,7 @@ HEED_DEVICE void find_rows(const heed_cuda_args *args, place *at)
     item found = find_item(args, index);
     at->split = number - index * args->splits.value;
     at->head = found.head;
-    at->row = found.block * HEED_M;
+    at->row = found.block * HEED_BLOCK_ROWS;
     at->batch = divide(at->head, args->heads_kv);
     at->head_kv = at->head - at->batch * args->heads_kv.value;
 }
@@ -41,8 +41,9 @@ HEED_DEVICE void find_rows(const heed_cuda_args *args, place *at)
 /* The tiles of keys that the block's rows look at. */
 HEED_DEVICE tile_range block_tiles(const heed_cuda_args *args, const place *at)
 {
-    u32 last = at->row + HEED_M < args->rows ? at->row + HEED_M - 1 : args->rows - 1;
-    return visible_tiles(args, at->row, last, HEED_N);
+    u32 last = at->row + HEED_BLOCK_ROWS < args->rows ? at->row + HEED_BLOCK_ROWS - 1
+                                                      : args->rows - 1;
+    return visible_tiles(args, at->row, last, HEED_TILE_KEYS);
 }
 
 HEED_DEVICE void find_keys(const heed_cuda_args *args, place *at)
@@ -52,7 +53,7 @@ HEED_DEVICE void find_keys(const heed_cuda_args *args, place *at)
     at->tile_end = seen.end;
     at->tile_full = seen.full_end;
     if (args->splits.value > 1) {
-        u32 tiles = (args->seq_k + (HEED_N - 1)) / HEED_N - seen.begin;
+        u32 tiles = (args->seq_k + (HEED_TILE_KEYS - 1)) / HEED_TILE_KEYS - seen.begin;
         u32 share = divide(tiles + args->splits.value - 1, args->splits);
         u32 end = seen.begin + (at->split + 1) * share;
         at->tile_begin = seen.begin + at->split * share;
@@ -60,11 +61,11 @@ HEED_DEVICE void find_keys(const heed_cuda_args *args, place *at)
     }
 }
 
-/* How many of the block's tiles up to @end are this group's: every HEED_K-th. */
+/* How many of the block's tiles up to @end are this group's: every HEED_KEY_GROUPS-th. */
 HEED_DEVICE u32 own_tiles(const place *at, u32 end)
 {
     u32 begin = at->tile_begin + at->group;
-    return end > begin ? (end - begin + HEED_K - 1) / HEED_K : 0;
+    return end > begin ? (end - begin + HEED_KEY_GROUPS - 1) / HEED_KEY_GROUPS : 0;
 }
 
 /* So many of them, the first ones, need a mask that hides first keys. */
@@ -76,13 +77,13 @@ HEED_DEVICE u32 late_tiles(const heed_cuda_args *args, const place *at)
 
 HEED_DEVICE u32 tile_key(const place *at, u32 j)
 {
-    return (at->tile_begin + at->group + j * HEED_K) * HEED_N;
+    return (at->tile_begin + at->group + j * HEED_KEY_GROUPS) * HEED_TILE_KEYS;
 }
 
 HEED_DEVICE void find_place(const heed_cuda_args *args, place *at)
 {
     u32 thread = ptx_thread();
-    at->group = HEED_K == 1 ? 0 : thread / GROUP_THREADS;
+    at->group = HEED_KEY_GROUPS == 1 ? 0 : thread / GROUP_THREADS;
     at->thread = thread - at->group * GROUP_THREADS;
     at->warp = at->thread / 32;
     if (ABLATED(ABLATE_STRIDED)) /* of those that load, neighbours are a row apart */

@@ -9,7 +9,7 @@
 #include "mma_tile.cuh"
 
 /* A warp of a wide tile has many rows of few parts to merge: more of them at a time. */
-#define COMBINE_ROWS (HEED_M >= 8 * HEED_W * HEED_K ? 4 : 1)
+#define COMBINE_ROWS (HEED_BLOCK_ROWS >= 8 * HEED_GROUP_WARPS * HEED_KEY_GROUPS ? 4 : 1)
 #include "combine.cuh"
 
 /* Groups other than the first leave what they have in shared memory, each thread where its fellow
@@ -36,7 +36,7 @@ HEED_DEVICE void merge_groups(const place *at, state *st, u32 smem)
     ptx_barrier();
     if (at->group > 0)
         return;
-    for (u32 group = 1; group < HEED_K; group++) {
+    for (u32 group = 1; group < HEED_KEY_GROUPS; group++) {
         u32 from = smem + ((group - 1) * words * GROUP_THREADS + at->thread) * 4;
         HEED_UNROLL
         for (int mt = 0; mt < ROWS16; mt++) {
@@ -152,7 +152,7 @@ HEED_DEVICE void merge_parts(const heed_cuda_args *args)
     u32 smem = ptx_shared_base();
     find_rows(args, &at); /* anew, so that no registers keep it until here */
     const u32 step = THREADS / 32 * COMBINE_ROWS;
-    u32 end = at.row + HEED_M < args->rows ? at.row + HEED_M : args->rows;
+    u32 end = at.row + HEED_BLOCK_ROWS < args->rows ? at.row + HEED_BLOCK_ROWS : args->rows;
     u32 last = args->splits.value - 1;
     ptx_barrier(); /* the block's part is there, and its shared memory free */
     if (ptx_thread() == 0)
@@ -195,9 +195,9 @@ HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem)
         for (int dt = 0; dt < V8; dt++) {
             HEED_UNROLL
             for (int h = 0; h < 2; h++)
-                ptx_st_shared_4(smem + tile_at(HEED_M, V_PAD, first + mt * 16 + h * 8 + g, dt) +
-                                    t * 4,
-                                half_pack(st->o[mt][dt][2 * h], st->o[mt][dt][2 * h + 1]));
+                ptx_st_shared_4(
+                    smem + tile_at(HEED_BLOCK_ROWS, V_PAD, first + mt * 16 + h * 8 + g, dt) + t * 4,
+                    half_pack(st->o[mt][dt][2 * h], st->o[mt][dt][2 * h + 1]));
         }
     }
     ptx_warp_barrier();
@@ -236,7 +236,8 @@ HEED_RARE void restage_rows(const heed_cuda_args *args, u32 own, u32 smem)
         for (u32 c = 0; c < PLAIN_COLUMNS; c++) {
             u32 column = plain_column(c);
             if (column < HEED_DIM_V)
-                ptx_st_shared_u16(smem + tile_at(HEED_M, V_PAD, row, column / 8) + column % 8 * 2,
+                ptx_st_shared_u16(smem + tile_at(HEED_BLOCK_ROWS, V_PAD, row, column / 8) +
+                                      column % 8 * 2,
                                   half_of(anew.o[c]));
         }
     }
@@ -264,7 +265,7 @@ HEED_DEVICE void store_o(const heed_cuda_args *args, const place *at, const stat
     if (ptx_vote_any(own))
         restage_rows(args, own, smem);
     if (aligned && HEED_DIM_V == V_PAD && args->group.value == 1 &&
-        at->row + HEED_M <= args->rows) {
+        at->row + HEED_BLOCK_ROWS <= args->rows) {
         u8 *to = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, at->row + first) +
                  at->lane % page * 16;
         HEED_UNROLL
@@ -272,7 +273,7 @@ HEED_DEVICE void store_o(const heed_cuda_args *args, const place *at, const stat
             HEED_UNROLL
             for (u32 chunk = 0; chunk < V_PAD / 8; chunk += page)
                 ptx_st_global_16(to + chunk * 16,
-                                 ptx_ld_shared_16(smem + tile_at(HEED_M, V_PAD, first + i,
+                                 ptx_ld_shared_16(smem + tile_at(HEED_BLOCK_ROWS, V_PAD, first + i,
                                                                  chunk + at->lane % page)));
         }
         return;
@@ -285,7 +286,7 @@ HEED_DEVICE void store_o(const heed_cuda_args *args, const place *at, const stat
         HEED_NO_UNROLL
         for (u32 chunk = at->lane % page; chunk < V_PAD / 8; chunk += page) {
             u32 bytes = tile_chunk_bytes(HEED_DIM_V, chunk);
-            heed_u32x4 x = ptx_ld_shared_16(smem + tile_at(HEED_M, V_PAD, row, chunk));
+            heed_u32x4 x = ptx_ld_shared_16(smem + tile_at(HEED_BLOCK_ROWS, V_PAD, row, chunk));
             if (aligned && bytes == 16)
                 ptx_st_global_16(o + 16 * chunk, x);
             else

@@ -14,7 +14,7 @@ HEED_DEVICE void load_q_fragments(u32 q[ROWS16][4], u32 lane, u32 kk)
 {
     HEED_UNROLL
     for (int mt = 0; mt < ROWS16; mt++)
-        ptx_ldmatrix_x4(q[mt], tile_lane_at(lane, HEED_M, QK_PAD, mt, kk));
+        ptx_ldmatrix_x4(q[mt], tile_lane_at(lane, HEED_BLOCK_ROWS, QK_PAD, mt, kk));
 }
 
 /* The products of 16 columns of Q with those of all keys of a tile, added to @s; the first ones, of

@@ -33,7 +33,7 @@ HEED_DEVICE void load_q(const heed_cuda_mapped_args *m, const place *at, u32 row
 /* Loads those of all row groups, each when its buffer is free. */
 HEED_DEVICE void load_rows(const heed_cuda_mapped_args *m, const place *at, u32 round)
 {
-    for (u32 r = 0; r < HEED_R; r++) {
+    for (u32 r = 0; r < HEED_ROW_GROUPS; r++) {
         u32 buffer = q_buffer(round, r);
         ptx_mbarrier_wait(group_barrier(Q_EMPTY, buffer), q_parity(round) ^ 1);
         load_q(m, at, r, buffer);
@@ -71,7 +71,7 @@ HEED_DEVICE void copy_tile(const tiles *t, const place *at, ring stage, u32 j, u
     u32 smem = k_tile(stage) + t->at, key = loaded_key(at, j);
     HEED_UNROLL
     for (u32 panel = 0; panel < t->panels; panel++)
-        ptx_tensor_load(smem + panel * HEED_N * PANEL_ROW, t->map, barrier,
+        ptx_tensor_load(smem + panel * HEED_TILE_KEYS * PANEL_ROW, t->map, barrier,
                         (i32)(panel * PANEL_COLUMNS), (i32)at->head_kv, (i32)key, (i32)at->batch);
 }
 
@@ -81,7 +81,7 @@ HEED_DEVICE void wait_before(const tiles *t, ring next, u32 j)
 {
     if (ABLATED(ABLATE_NO_OVERLAP) && (j > 0 || next.stage > 0 || next.parity > 0)) {
         u32 wrapped = next.stage == 0;
-        ptx_mbarrier_wait(stage_barrier(t->empty, wrapped ? HEED_S - 1 : next.stage - 1),
+        ptx_mbarrier_wait(stage_barrier(t->empty, wrapped ? HEED_STAGES - 1 : next.stage - 1),
                           next.parity ^ wrapped);
     }
 }
@@ -90,11 +90,11 @@ HEED_DEVICE void wait_before(const tiles *t, ring next, u32 j)
 HEED_DEVICE void load_tile(const tiles *t, const place *at, ring stage, u32 j)
 {
     u32 full = stage_barrier(t->full, stage.stage);
-    if (ABLATED(ABLATE_NO_LOADS) && j >= HEED_S) { /* what is in the stage stays */
+    if (ABLATED(ABLATE_NO_LOADS) && j >= HEED_STAGES) { /* what is in the stage stays */
         ptx_mbarrier_arrive(full);
         return;
     }
-    ptx_mbarrier_arrive_expect(full, HEED_N * t->panels * PANEL_ROW);
+    ptx_mbarrier_arrive_expect(full, HEED_TILE_KEYS * t->panels * PANEL_ROW);
     copy_tile(t, at, stage, j, full);
 }
 
@@ -126,7 +126,7 @@ HEED_DEVICE void clean_chunk(u32 smem, u32 key, u32 i)
         if (!bad)
             continue;
         ptx_st_shared_4(at, x & ~((bad >> 15) * 0xffffu));
-        ptx_min_shared_u32(ptx_shared_base() + BAD_AT, key + i / PANEL_CHUNKS % HEED_N);
+        ptx_min_shared_u32(ptx_shared_base() + BAD_AT, key + i / PANEL_CHUNKS % HEED_TILE_KEYS);
     }
 }
 
@@ -134,7 +134,7 @@ HEED_DEVICE void clean_chunk(u32 smem, u32 key, u32 i)
 HEED_DEVICE void clean_tile(u32 smem, u32 key, u32 thread)
 {
     HEED_NO_UNROLL
-    for (u32 i = thread; i < V_PANELS * HEED_N * PANEL_CHUNKS; i += 2 * CLEANERS) {
+    for (u32 i = thread; i < V_PANELS * HEED_TILE_KEYS * PANEL_CHUNKS; i += 2 * CLEANERS) {
         heed_u32x4 first = ptx_ld_shared_16(smem + i * 16);
         heed_u32x4 second = ptx_ld_shared_16(smem + (i + CLEANERS) * 16);
         u32 bad_first = chunk_not_finite(&first), bad_second = chunk_not_finite(&second);
@@ -185,7 +185,7 @@ HEED_DEVICE void send_bad(u32 thread, u32 rank)
  * They and Q go ahead of all others. */
 HEED_DEVICE u32 first_tiles(const place *at, const int of_k)
 {
-    u32 most = of_k && !ABLATED(ABLATE_NO_OVERLAP) ? HEED_K : 1;
+    u32 most = of_k && !ABLATED(ABLATE_NO_OVERLAP) ? HEED_KEY_GROUPS : 1;
     u32 count = block_count(at, at->tiles);
     return most < count ? most : count;
 }
@@ -203,7 +203,7 @@ HEED_DEVICE void fetch_tiles(const heed_cuda_mapped_args *m, const tiles *t, con
         HEED_UNROLL
         for (u32 panel = 0; panel < t->panels; panel++)
             ptx_tensor_prefetch(t->map, (i32)(panel * PANEL_COLUMNS), (i32)at->head_kv,
-                                (i32)((first_tile(at) + i) * HEED_N), (i32)at->batch);
+                                (i32)((first_tile(at) + i) * HEED_TILE_KEYS), (i32)at->batch);
     }
 }
 
@@ -214,8 +214,8 @@ HEED_DEVICE void rehearse(const heed_cuda_mapped_args *m, const tiles *t, const 
                           const int of_k)
 {
     u32 barrier = rehearsal_barrier(of_k), count = of_k ? first_tiles(at, 1) : 0;
-    ptx_mbarrier_arrive_expect(barrier, of_k ? count * K_BYTES : HEED_R * Q_BYTES);
-    for (u32 r = 0; r < HEED_R && !of_k; r++)
+    ptx_mbarrier_arrive_expect(barrier, of_k ? count * K_BYTES : HEED_ROW_GROUPS * Q_BYTES);
+    for (u32 r = 0; r < HEED_ROW_GROUPS && !of_k; r++)
         copy_q(m, at, r, r, barrier);
     for (ring stage = { 0, 0 }; stage.stage < count; stage.stage++)
         copy_tile(t, at, stage, stage.stage, barrier);
@@ -242,7 +242,7 @@ HEED_DEVICE void load_first(const heed_cuda_mapped_args *m, const int of_k, plac
     ptx_griddepcontrol_wait();
     if (EARLY)
         ptx_griddepcontrol_launch();
-    for (u32 r = 0; r < HEED_R && !of_k; r++)
+    for (u32 r = 0; r < HEED_ROW_GROUPS && !of_k; r++)
         load_q(m, at, r, r);
     for (u32 j = 0; j < first_tiles(at, of_k); j++) {
         load_tile(&t, at, *next, j);
@@ -293,7 +293,7 @@ HEED_DEVICE void clean_items(const heed_cuda_mapped_args *m, u32 thread)
 
 /* Do the first loads go ahead of all else? Where a block begins while the launch ahead still works,
  * there is time to begin meanwhile, and all wait for that launch alike. */
-#define LOADS_FIRST (HEED_G == 2)
+#define LOADS_FIRST (HEED_SCHEDULE == 2)
 
 /* State of one of the threads that load, from its first loads to the others. */
 typedef struct loader {

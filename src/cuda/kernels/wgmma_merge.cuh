@@ -64,8 +64,8 @@ HEED_DEVICE void leave_sums(const place *at, const state *st)
  * out. */
 HEED_DEVICE void expect_left(void)
 {
-    ptx_mbarrier_arrive_expect(left_barrier(),
-                               HEED_K * LEFT_ROWS * (V_COLUMNS * 4 + 8) + (HEED_CAUSAL ? 8 : 0));
+    ptx_mbarrier_arrive_expect(left_barrier(), HEED_KEY_GROUPS * LEFT_ROWS * (V_COLUMNS * 4 + 8) +
+                                                   (HEED_CAUSAL ? 8 : 0));
 }
 
 /* ---- Merging ---- */
@@ -179,7 +179,7 @@ HEED_DEVICE void merge_quad(const float counts[TEAMS], const heed_u32x4 left[TEA
 
 /* Are rows made anew at the kernel's very end, and not by a call? So short rows without a mask take
  * 2 % less time (the log says more). With one block a multiprocessor registers would spill. */
-#define ANEW_LAST (HEED_G == 3 && !HEED_CAUSAL)
+#define ANEW_LAST (HEED_SCHEDULE == 3 && !HEED_CAUSAL)
 
 /* Makes rows of the warp's threads anew; @own is whether the thread's is to be. */
 HEED_DEVICE void remake_merged(const heed_cuda_mapped_args *m, int own)

@@ -24,7 +24,7 @@ typedef struct place {
     u32 row;     /* the warpgroup's first */
     u32 tiles;   /* of keys that the block looks at, from the last one to the first, but first all */
     u32 masked;  /* so many that need a mask */
-    u32 passed;  /* with HEED_C 2: so many none of the warpgroup's rows sees, */
+    u32 passed;  /* with HEED_OWN_TILES 2: so many none of the warpgroup's rows sees, */
     u32 cut;     /* and up to here its rows need a mask */
 #if HEED_HIDES_FIRST
     u32 begin; /* the tile with the lowest keys; */
@@ -49,7 +49,7 @@ HEED_DEVICE void find_own_tiles(const heed_cuda_args *args, place *at)
     u32 last = at->row + GROUP_ROWS - 1, end = 0, full = 0;
     last = last < args->rows ? last : args->rows - 1;
     if (at->row < args->rows) {
-        tile_range own = visible_tiles(args, at->row, last, HEED_N);
+        tile_range own = visible_tiles(args, at->row, last, HEED_TILE_KEYS);
         end = own.end;
         full = own.full_end;
 #if HEED_HIDES_FIRST
@@ -79,7 +79,7 @@ HEED_DEVICE void find_place(const heed_cuda_mapped_args *m, place *at, u32 numbe
     at->head_q = head * args->group.value;
     at->head_kv = divide(head, m->share);
     at->row = first + at->row_group * GROUP_ROWS;
-    tile_range all = visible_tiles(args, first, last, HEED_N);
+    tile_range all = visible_tiles(args, first, last, HEED_TILE_KEYS);
     at->tiles = all.end - all.begin;
     u32 full = all.full_end;
     if (HEED_HIDES_FIRST)
@@ -92,7 +92,7 @@ HEED_DEVICE void find_place(const heed_cuda_mapped_args *m, place *at, u32 numbe
     at->late = all.full_begin - all.begin < full ? all.full_begin - all.begin : full;
     at->masked += at->late;
 #endif
-    if (HEED_C == 2)
+    if (HEED_OWN_TILES == 2)
         find_own_tiles(args, at);
 }
 
@@ -104,9 +104,9 @@ HEED_DEVICE u32 tile_key(const place *at, u32 j)
         j -= at->late;
     else if (j >= at->masked - at->late)
         j += at->tiles - at->masked;
-    return (at->begin + (at->tiles - 1 - j)) * HEED_N;
+    return (at->begin + (at->tiles - 1 - j)) * HEED_TILE_KEYS;
 #else
-    return (at->tiles - 1 - j) * HEED_N;
+    return (at->tiles - 1 - j) * HEED_TILE_KEYS;
 #endif
 }
 
@@ -119,7 +119,9 @@ HEED_DEVICE u32 row_of(const place *at, int mt, int h)
 /* The block's tile @i is that of all with this number, */
 HEED_DEVICE u32 block_tile(const place *at, u32 i)
 {
-    return PAIR == 1 ? i : i / HEED_K * TEAMS + at->rank * HEED_K + i % HEED_K;
+    return PAIR == 1
+               ? i
+               : i / HEED_KEY_GROUPS * TEAMS + at->rank * HEED_KEY_GROUPS + i % HEED_KEY_GROUPS;
 }
 
 /* and so many of the first @count are its own. */
@@ -127,9 +129,10 @@ HEED_DEVICE u32 block_count(const place *at, u32 count)
 {
     if (PAIR == 1)
         return count;
-    u32 turns = count / TEAMS * HEED_K, rest = count % TEAMS, before = at->rank * HEED_K;
+    u32 turns = count / TEAMS * HEED_KEY_GROUPS, rest = count % TEAMS,
+        before = at->rank * HEED_KEY_GROUPS;
     rest = rest > before ? rest - before : 0;
-    return turns + (rest < HEED_K ? rest : HEED_K);
+    return turns + (rest < HEED_KEY_GROUPS ? rest : HEED_KEY_GROUPS);
 }
 
 /* ---- Items: those of a block, or of a pair ---- */
@@ -150,7 +153,7 @@ HEED_DEVICE u32 item_number(u32 round)
 /* Does the block have an item number @number, in its round @round? */
 HEED_DEVICE int has_item(const heed_cuda_args *args, u32 round, u32 number)
 {
-    return HEED_G == 2 ? number < item_count(args) : round == 0;
+    return HEED_SCHEDULE == 2 ? number < item_count(args) : round == 0;
 }
 
 /* ---- Barriers ----
@@ -175,20 +178,20 @@ enum {
 
 HEED_DEVICE u32 stage_barrier(u32 which, u32 stage)
 {
-    return ptx_shared_base() + BARRIERS_AT + (which * HEED_S + stage) * 8;
+    return ptx_shared_base() + BARRIERS_AT + (which * HEED_STAGES + stage) * 8;
 }
 
 HEED_DEVICE u32 group_barrier(u32 which, u32 buffer)
 {
     return ptx_shared_base() + BARRIERS_AT +
-           (STAGE_BARRIERS * HEED_S + which * HEED_R * Q_BUFFERS + buffer) * 8;
+           (STAGE_BARRIERS * HEED_STAGES + which * HEED_ROW_GROUPS * Q_BUFFERS + buffer) * 8;
 }
 
 /* The results of an item no longer need what loading warps have left beside the tiles. */
 HEED_DEVICE u32 done_barrier(void)
 {
     return ptx_shared_base() + BARRIERS_AT +
-           (STAGE_BARRIERS * HEED_S + GROUP_BARRIERS * HEED_R * Q_BUFFERS) * 8;
+           (STAGE_BARRIERS * HEED_STAGES + GROUP_BARRIERS * HEED_ROW_GROUPS * Q_BUFFERS) * 8;
 }
 
 /* With pairs: what the other block leaves has come. */
@@ -206,7 +209,7 @@ HEED_DEVICE u32 rehearsal_barrier(int of_k)
 /* Which buffer a row group has Q and O of round @round in, and the parity of its barriers. */
 HEED_DEVICE u32 q_buffer(u32 round, u32 row_group)
 {
-    return round % Q_BUFFERS * HEED_R + row_group;
+    return round % Q_BUFFERS * HEED_ROW_GROUPS + row_group;
 }
 
 HEED_DEVICE u32 q_parity(u32 round)
@@ -228,8 +231,8 @@ typedef struct ring {
 HEED_DEVICE void ring_advance(ring *r, u32 steps)
 {
     r->stage += steps;
-    if (r->stage >= HEED_S) {
-        r->stage -= HEED_S;
+    if (r->stage >= HEED_STAGES) {
+        r->stage -= HEED_STAGES;
         r->parity ^= 1;
     }
 }
@@ -262,7 +265,7 @@ HEED_DEVICE u32 bad_key(u32 at)
 
 HEED_DEVICE void warpgroup_barrier(const place *at)
 {
-    ptx_barrier_named((int)(WARPGROUP_BARRIER + at->key_group * HEED_R + at->row_group),
+    ptx_barrier_named((int)(WARPGROUP_BARRIER + at->key_group * HEED_ROW_GROUPS + at->row_group),
                       GROUP_THREADS);
 }
 

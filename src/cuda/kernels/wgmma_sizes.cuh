@@ -8,13 +8,13 @@
 #include "ablate.cuh"
 #include "types.cuh"
 
-/* Threads: HEED_R * HEED_K warpgroups that compute, then one that loads. */
+/* Threads: HEED_ROW_GROUPS * HEED_KEY_GROUPS warpgroups that compute, then one that loads. */
 #define GROUP_ROWS 64
 #define GROUP_THREADS 128
-#define CONSUMERS (HEED_R * HEED_K)
+#define CONSUMERS (HEED_ROW_GROUPS * HEED_KEY_GROUPS)
 #define CONSUMER_THREADS (CONSUMERS * GROUP_THREADS)
 #define THREADS (CONSUMER_THREADS + GROUP_THREADS)
-#define BLOCK_ROWS (HEED_R * GROUP_ROWS)
+#define BLOCK_ROWS (HEED_ROW_GROUPS * GROUP_ROWS)
 
 /* The warps of the last warpgroup: one of whose threads loads K, one of whose loads Q and V, and
  * the first of two that clean. */
@@ -23,11 +23,11 @@
 #define CLEAN_WARP (K_WARP + 2)
 
 /* Blocks that a multiprocessor has room for; those that share an item, a cluster; and the teams of
- * row groups that share its rows, HEED_K of them in a block. */
-#define RESIDENT (HEED_G >= 3 ? 2 : 1)
-#define PAIR (HEED_G == 4 ? 2 : 1)
-#define TEAMS (PAIR * HEED_K)
-#if defined HEED_G && HEED_G == 4
+ * row groups that share its rows, HEED_KEY_GROUPS of them in a block. */
+#define RESIDENT (HEED_SCHEDULE >= 3 ? 2 : 1)
+#define PAIR (HEED_SCHEDULE == 4 ? 2 : 1)
+#define TEAMS (PAIR * HEED_KEY_GROUPS)
+#if defined HEED_SCHEDULE && HEED_SCHEDULE == 4
 #define ENTRY HEED_ENTRY_PAIR
 #else
 #define ENTRY HEED_ENTRY
@@ -70,8 +70,8 @@
 #define QK16 ((HEED_DIM_QK + 15) / 16) /* parts of 16 columns */
 #define ROWS16 1                       /* tiles of 16 rows per warp */
 #define WARP_ROWS 16
-#define KEYS8 (HEED_N / 8)
-#define KEYS16 (HEED_N / 16)
+#define KEYS8 (HEED_TILE_KEYS / 8)
+#define KEYS16 (HEED_TILE_KEYS / 16)
 #define V8 (V_COLUMNS / 8)
 
 /* Rows that a block merges of those that teams share, and what a team leaves of one: 32 bytes more
@@ -84,16 +84,16 @@
 /* Shared memory: the stages of K and V, which later hold what teams leave; Q of each row group,
  * which later holds O; the first bad key; barriers. Sums from another
  * block may come while tiles are worked on, so it has a place of its own. */
-#define K_BYTES (HEED_N * QK_PANELS * PANEL_ROW)
-#define V_BYTES (HEED_N * V_PANELS * PANEL_ROW)
+#define K_BYTES (HEED_TILE_KEYS * QK_PANELS * PANEL_ROW)
+#define V_BYTES (HEED_TILE_KEYS * V_PANELS * PANEL_ROW)
 #define STAGE_BYTES (K_BYTES + V_BYTES)
-#define STAGES_BYTES (HEED_S * STAGE_BYTES)
+#define STAGES_BYTES (HEED_STAGES * STAGE_BYTES)
 #define MERGE_BYTES (PAIR == 1 ? LEFT_BYTES : 0)
 #define Q_AT ((STAGES_BYTES > MERGE_BYTES ? STAGES_BYTES : MERGE_BYTES + 1023) / 1024 * 1024)
 #define Q_BYTES (GROUP_ROWS * QK_PANELS * PANEL_ROW) /* of a row group */
 #define Q_GROUP_BYTES (GROUP_ROWS * O_PANELS * PANEL_ROW)
-#define Q_BUFFERS (HEED_G == 2 ? 2 : 1) /* so that Q of the next item may come meanwhile */
-#define BAD_AT (Q_AT + Q_BUFFERS * HEED_R * Q_GROUP_BYTES)
+#define Q_BUFFERS (HEED_SCHEDULE == 2 ? 2 : 1) /* so that Q of the next item may come meanwhile */
+#define BAD_AT (Q_AT + Q_BUFFERS * HEED_ROW_GROUPS * Q_GROUP_BYTES)
 #define BAD_BYTES (HEED_CAUSAL ? 16 : 0)
 #define BARRIERS_AT (BAD_AT + BAD_BYTES)
 #define BARRIERS_BYTES 512
@@ -101,8 +101,8 @@
 #define OTHER_BAD_AT (LEFT_AT + LEFT_BYTES) /* of a pair's other block */
 #define SHARED_BYTES (BARRIERS_AT + BARRIERS_BYTES + (PAIR == 1 ? 0 : LEFT_BYTES + BAD_BYTES))
 
-#if HEED_N % 16 != 0 || HEED_N < 64 || HEED_N > 256 || CONSUMERS > 4
-#error "HEED_N must be a multiple of 16 from 64 to 256, and HEED_R * HEED_K 4 at most"
+#if HEED_TILE_KEYS % 16 != 0 || HEED_TILE_KEYS < 64 || HEED_TILE_KEYS > 256 || CONSUMERS > 4
+#error "HEED_TILE_KEYS must be a multiple of 16 from 64 to 256, and all groups 4 at most"
 #endif
 
 #endif /* HEED_WGMMA_SIZES_CUH */

@@ -29,25 +29,25 @@ HEED_DEVICE u64 descriptor(u32 lower, u32 bytes, const u32 stride)
 /* One step of scores: d = a b of the right width, plus d if @add. */
 HEED_DEVICE void score_step(float *d, u64 a, u64 b, int add)
 {
-#if HEED_N == 64
+#if HEED_TILE_KEYS == 64
     ptx_wgmma_n64_ss(d, a, b, add);
-#elif HEED_N == 80
+#elif HEED_TILE_KEYS == 80
     ptx_wgmma_n80_ss(d, a, b, add);
-#elif HEED_N == 96
+#elif HEED_TILE_KEYS == 96
     ptx_wgmma_n96_ss(d, a, b, add);
-#elif HEED_N == 112
+#elif HEED_TILE_KEYS == 112
     ptx_wgmma_n112_ss(d, a, b, add);
-#elif HEED_N == 128
+#elif HEED_TILE_KEYS == 128
     ptx_wgmma_n128_ss(d, a, b, add);
-#elif HEED_N == 144
+#elif HEED_TILE_KEYS == 144
     ptx_wgmma_n144_ss(d, a, b, add);
-#elif HEED_N == 160
+#elif HEED_TILE_KEYS == 160
     ptx_wgmma_n160_ss(d, a, b, add);
-#elif HEED_N == 176
+#elif HEED_TILE_KEYS == 176
     ptx_wgmma_n176_ss(d, a, b, add);
-#elif HEED_N == 192
+#elif HEED_TILE_KEYS == 192
     ptx_wgmma_n192_ss(d, a, b, add);
-#elif HEED_N == 224
+#elif HEED_TILE_KEYS == 224
     ptx_wgmma_n224_ss(d, a, b, add);
 #else
     ptx_wgmma_n256_ss(d, a, b, add);
@@ -98,18 +98,18 @@ HEED_DEVICE u32 describe_q(u32 smem)
 
 HEED_DEVICE u32 describe_k(u32 smem)
 {
-    return describe(smem, PANEL_COLUMNS < 16 ? HEED_N * PANEL_ROW : 0);
+    return describe(smem, PANEL_COLUMNS < 16 ? HEED_TILE_KEYS * PANEL_ROW : 0);
 }
 
 HEED_DEVICE u32 describe_v(u32 smem)
 {
-    return describe(smem, PANEL_COLUMNS == 8 ? 8 * PANEL_ROW : HEED_N * PANEL_ROW);
+    return describe(smem, PANEL_COLUMNS == 8 ? 8 * PANEL_ROW : HEED_TILE_KEYS * PANEL_ROW);
 }
 
 /* Is what finds barriers and tiles kept from tile to tile, and not found by the stage's number? No
  * other instructions are between the end of one tile's values and the start of the next one's
- * scores. With HEED_O 2 there are, and no registers to spare at head dim 192. */
-#define KEPT (HEED_O != 2)
+ * scores. With HEED_STEP_ORDER 2 there are, and no registers to spare at head dim 192. */
+#define KEPT (HEED_STEP_ORDER != 2)
 
 /* A number that is the same in all lanes, kept: else it would be computed anew wherever it is
  * needed. */
@@ -139,15 +139,16 @@ HEED_DEVICE tile tile_at(ring at)
 HEED_DEVICE void tile_advance(tile *t)
 {
     u32 before = t->at.stage;
-    ring_advance(&t->at, HEED_K);
-    u32 back = t->at.stage <= before ? HEED_S : 0;
-    t->barrier += (HEED_K - back) * 8;
-    t->k += (HEED_K - back) * (STAGE_BYTES / 16);
+    ring_advance(&t->at, HEED_KEY_GROUPS);
+    u32 back = t->at.stage <= before ? HEED_STAGES : 0;
+    t->barrier += (HEED_KEY_GROUPS - back) * 8;
+    t->k += (HEED_KEY_GROUPS - back) * (STAGE_BYTES / 16);
 }
 
 HEED_DEVICE u32 tile_barrier(const tile *t, u32 which)
 {
-    return KEPT ? t->barrier + (which - K_FULL) * HEED_S * 8 : stage_barrier(which, t->at.stage);
+    return KEPT ? t->barrier + (which - K_FULL) * HEED_STAGES * 8
+                : stage_barrier(which, t->at.stage);
 }
 
 HEED_DEVICE u32 tile_k(const tile *t)
@@ -168,9 +169,9 @@ HEED_DEVICE void start_scores(float s[ROWS16][KEYS8][4], u32 q, const tile *t)
     HEED_UNROLL
     for (u32 kk = 0; kk < QK16; kk++) {
         u32 panel = panel_of(kk), within = kk % 4 * 32 % PANEL_ROW;
-        score_step(&s[0][0][0],
-                   descriptor(q, panel * GROUP_ROWS * PANEL_ROW + within, 8 * PANEL_ROW),
-                   descriptor(k, panel * HEED_N * PANEL_ROW + within, 8 * PANEL_ROW), kk > 0);
+        score_step(
+            &s[0][0][0], descriptor(q, panel * GROUP_ROWS * PANEL_ROW + within, 8 * PANEL_ROW),
+            descriptor(k, panel * HEED_TILE_KEYS * PANEL_ROW + within, 8 * PANEL_ROW), kk > 0);
     }
     ptx_wgmma_commit();
 }
@@ -184,9 +185,9 @@ HEED_DEVICE void start_values(state *st, weights *w, const tile *t, int first, i
         return;
     HEED_UNROLL
     for (int kk = first / 2; kk < end / 2; kk++)
-        value_step(
-            &st->o[0][0][0], w->p[0][kk],
-            descriptor(v, (u32)kk * 16 * PANEL_ROW, (PANEL_COLUMNS == 8 ? HEED_N : 8) * PANEL_ROW));
+        value_step(&st->o[0][0][0], w->p[0][kk],
+                   descriptor(v, (u32)kk * 16 * PANEL_ROW,
+                              (PANEL_COLUMNS == 8 ? HEED_TILE_KEYS : 8) * PANEL_ROW));
     ptx_wgmma_commit();
 }
 
@@ -289,13 +290,14 @@ HEED_DEVICE void remake_scores(const place *at, float s[ROWS16][KEYS8][4], u32 q
     HEED_NO_UNROLL
     for (u32 kk = 0; kk < QK16; kk++) {
         u32 panel = panel_of(kk), chunk = kk % 4 * 2 % PANEL_CHUNKS, a[4];
-        u32 rows = q + panel * GROUP_ROWS * PANEL_ROW, keys = k + panel * HEED_N * PANEL_ROW;
+        u32 rows = q + panel * GROUP_ROWS * PANEL_ROW,
+            keys = k + panel * HEED_TILE_KEYS * PANEL_ROW;
         ptx_ldmatrix_x4(
             a, chunk_at(rows, GROUP_ROWS, at->warp * 16 + at->lane % 16, chunk + at->lane / 16));
         HEED_UNROLL
         for (int nt = 0; nt < KEYS8; nt += 2) {
             u32 key = (u32)nt * 8 + at->lane / 16 * 8 + at->lane % 8, b[4];
-            ptx_ldmatrix_x4(b, chunk_at(keys, HEED_N, key, chunk + at->lane / 8 % 2));
+            ptx_ldmatrix_x4(b, chunk_at(keys, HEED_TILE_KEYS, key, chunk + at->lane / 8 % 2));
             half_mma(s[0][nt], a, b);
             half_mma(s[0][nt + 1], a, b + 2);
         }

@@ -7,18 +7,23 @@
 
 #include "wgmma_store.cuh"
 
-#if HEED_C == 2 && (HEED_K > 1 || !HEED_CAUSAL)
-#error "HEED_C 2 is for row groups, under a mask"
+#if HEED_OWN_TILES == 2 && (HEED_KEY_GROUPS > 1 || !HEED_CAUSAL)
+#error "HEED_OWN_TILES 2 is for row groups, under a mask"
 #endif
-#if HEED_S % HEED_K != 0 || (HEED_O == 2 && HEED_S < 2 * HEED_K) || (HEED_G == 2 && HEED_K > 1) || \
-    (HEED_T > 1 && HEED_R == 1) || (HEED_G == 4 && HEED_R > 1)
-#error \
-    "HEED_S must be a multiple of HEED_K, with HEED_O 2 twice it or more; key groups need HEED_G other than 2, turns several row groups, and pairs one"
+#if HEED_STAGES % HEED_KEY_GROUPS != 0 || \
+    (HEED_STEP_ORDER == 2 && HEED_STAGES < 2 * HEED_KEY_GROUPS)
+#error "HEED_STAGES must be a multiple of HEED_KEY_GROUPS, with HEED_STEP_ORDER 2 twice it or more"
+#endif
+#if HEED_SCHEDULE == 2 && HEED_KEY_GROUPS > 1
+#error "key groups need another HEED_SCHEDULE than 2"
+#endif
+#if (HEED_TURNS > 1 && HEED_ROW_GROUPS == 1) || (HEED_SCHEDULE == 4 && HEED_ROW_GROUPS > 1)
+#error "turns need several row groups, and pairs one"
 #endif
 
 /* Before the main loop of order 2: with two stages they are known where two steps are one after
  * another in the code. Wider heads would spill. */
-#if HEED_S == 2 && HEED_DIM_QK <= 128 && HEED_DIM_V <= 128 && HEED_ABLATE != ABLATE_UNROLLED
+#if HEED_STAGES == 2 && HEED_DIM_QK <= 128 && HEED_DIM_V <= 128 && HEED_ABLATE != ABLATE_UNROLLED
 #define HEED_STAGE_LOOP HEED_UNROLL_BY_TWO
 #else
 #define HEED_STAGE_LOOP HEED_MAIN_LOOP
@@ -38,20 +43,20 @@ typedef struct walk {
 /* Its tile number j is the block's tile own_tile(at, j). */
 HEED_DEVICE u32 own_tile(const place *at, u32 j)
 {
-    return HEED_C == 2 ? at->passed + j : at->team + j * TEAMS;
+    return HEED_OWN_TILES == 2 ? at->passed + j : at->team + j * TEAMS;
 }
 
 /* How many of the block's first @count tiles are the team's. */
 HEED_DEVICE u32 own_count(const place *at, u32 count)
 {
-    u32 first = HEED_C == 2 ? at->passed : at->team;
+    u32 first = HEED_OWN_TILES == 2 ? at->passed : at->team;
     return count > first ? (count - first + TEAMS - 1) / TEAMS : 0;
 }
 
 /* Up to which of the block's tiles its rows need a mask. */
 HEED_DEVICE u32 masked_end(const place *at)
 {
-    return HEED_C == 2 ? at->cut : at->masked;
+    return HEED_OWN_TILES == 2 ? at->cut : at->masked;
 }
 
 /* The warp no longer reads what the barrier is about. */
@@ -71,13 +76,13 @@ HEED_DEVICE void wait_values(walk *w, const tile *from, int cleaned)
 {
     if (HEED_CAUSAL && cleaned) {
         ptx_mbarrier_wait(stage_barrier(V_CLEAN, w->clean.stage), w->clean.parity);
-        ring_advance(&w->clean, HEED_K);
+        ring_advance(&w->clean, HEED_KEY_GROUPS);
     } else {
         ptx_mbarrier_wait(tile_barrier(from, V_FULL), from->at.parity);
     }
 }
 
-/* With HEED_C 2: is tile @j cleaned? Else those are that its rows need a mask for. */
+/* With HEED_OWN_TILES 2: is tile @j cleaned? Else those are that its rows need a mask for. */
 HEED_DEVICE int is_cleaned(const walk *w, u32 j)
 {
     return own_tile(&w->at, j) < w->at.masked;
@@ -86,7 +91,7 @@ HEED_DEVICE int is_cleaned(const walk *w, u32 j)
 /* Once an item's first products are done, the copy of the last one's results is over, too. */
 HEED_DEVICE void release_last(const walk *w)
 {
-    if (HEED_G == 2 && w->round > 0)
+    if (HEED_SCHEDULE == 2 && w->round > 0)
         release_o(&w->at, q_buffer(w->round - 1, w->at.row_group));
 }
 
@@ -95,12 +100,12 @@ HEED_DEVICE void release_last(const walk *w)
 
 HEED_DEVICE int turn_barrier(const place *at, u32 row_group)
 {
-    return (int)(TURN_BARRIER + at->key_group * HEED_R + row_group);
+    return (int)(TURN_BARRIER + at->key_group * HEED_ROW_GROUPS + row_group);
 }
 
 HEED_DEVICE void pass_turn(const place *at)
 {
-    u32 next = at->row_group + 1 < HEED_R ? at->row_group + 1 : 0;
+    u32 next = at->row_group + 1 < HEED_ROW_GROUPS ? at->row_group + 1 : 0;
     ptx_barrier_named_arrive(turn_barrier(at, next), 2 * GROUP_THREADS);
 }
 
@@ -114,7 +119,7 @@ HEED_DEVICE void take_turn(const place *at)
 /* Goes past the tiles that its rows do not see, which others wait for, and as many turns. */
 HEED_DEVICE void pass_tiles(walk *w)
 {
-#if HEED_C == 2
+#if HEED_OWN_TILES == 2
     HEED_NO_UNROLL
     for (u32 j = 0; j < w->at.passed; j++) {
         wait_keys(&w->tile);
@@ -122,7 +127,7 @@ HEED_DEVICE void pass_tiles(walk *w)
         wait_values(w, &w->tile, j < w->at.masked);
         release(w, tile_barrier(&w->tile, V_EMPTY));
         tile_advance(&w->tile);
-        if (HEED_T > 1 && (HEED_O != 2 || j + 1 < w->at.tiles)) {
+        if (HEED_TURNS > 1 && (HEED_STEP_ORDER != 2 || j + 1 < w->at.tiles)) {
             take_turn(&w->at);
             pass_turn(&w->at);
         }
@@ -144,12 +149,12 @@ HEED_DEVICE void mask_tile(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
     mask_scores(&w->m->args, &w->at, s, tile_key(&w->at, own_tile(&w->at, j)));
 }
 
-#if HEED_O != 2
+#if HEED_STEP_ORDER != 2
 
 /* How many keys' weights, in eights, are made before their values are started. */
-#define PART8 (HEED_O == 1 ? 4 : KEYS8)
+#define PART8 (HEED_STEP_ORDER == 1 ? 4 : KEYS8)
 
-#if HEED_O == 1
+#if HEED_STEP_ORDER == 1
 
 /* The weights of the tile's first keys. But with the first tile they are made before it is known
  * whether the maxima will do, so that nothing waits for that: no lane asks others for it. */
@@ -212,24 +217,24 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, const int masked, const int fir
     tile here = w->tile;
     tile_advance(&w->tile);
     wait_keys(&here);
-    if (HEED_T == 2)
+    if (HEED_TURNS == 2)
         take_turn(&w->at);
     ptx_wgmma_fence();
     start_scores(s, w->rows, &here);
     ptx_wgmma_wait(0);
     scores_done(s);
     release(w, tile_barrier(&here, K_EMPTY));
-    if (HEED_T == 2)
+    if (HEED_TURNS == 2)
         pass_turn(&w->at);
     modify_tile(w, s, j);
     if (masked)
         mask_tile(w, s, j);
-    if (HEED_T == 3)
+    if (HEED_TURNS == 3)
         take_turn(&w->at);
     weigh_first(st, &p, s, scale, first, sum);
-    if (HEED_T == 3)
+    if (HEED_TURNS == 3)
         pass_turn(&w->at);
-    wait_values(w, &here, HEED_C == 1 ? masked : is_cleaned(w, j));
+    wait_values(w, &here, HEED_OWN_TILES == 1 ? masked : is_cleaned(w, j));
     ptx_wgmma_fence();
     start_values(st, &p, &here, 0, PART8);
     weigh_others(st, &p, s, scale, sum, &here);
@@ -245,17 +250,17 @@ HEED_DEVICE void walk_tiles(walk *w, state *st)
         j = 0;
     pass_tiles(w);
     release_last(w);
-    if (HEED_O == 1) {
+    if (HEED_STEP_ORDER == 1) {
         if (tiles == 0)
             return;
         step(w, st, j++, masked > 0, 1);
     }
     HEED_NO_UNROLL
     for (; j < masked; j++)
-        step(w, st, j, 1, HEED_O != 1 && j == 0);
+        step(w, st, j, 1, HEED_STEP_ORDER != 1 && j == 0);
     HEED_MAIN_LOOP
     for (; j < tiles; j++)
-        step(w, st, j, 0, HEED_O != 1 && j == 0);
+        step(w, st, j, 0, HEED_STEP_ORDER != 1 && j == 0);
 }
 
 #else
@@ -322,24 +327,24 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
     tile before = w->tile;
     tile_advance(&w->tile);
     tile here = w->tile;
-    if (HEED_T == 2)
+    if (HEED_TURNS == 2)
         take_turn(&w->at);
     ptx_wgmma_fence();
     start_scores(s, w->rows, &here);
     wait_values(w, &before, cleaned_before);
     ptx_wgmma_fence();
     start_values(st, p, &before, 0, KEYS8);
-    if (HEED_T == 2)
+    if (HEED_TURNS == 2)
         pass_turn(&w->at);
     ptx_wgmma_wait(1);
     scores_done(s);
     modify_tile(w, s, j);
     if (masked)
         mask_tile(w, s, j);
-    if (HEED_T == 3)
+    if (HEED_TURNS == 3)
         take_turn(&w->at);
     int raised = weigh_tile(w, st, s, &here, j, masked, old, sum);
-    if (HEED_T == 3)
+    if (HEED_TURNS == 3)
         pass_turn(&w->at);
     wait_next_scores(w, j, tiles);
     ptx_wgmma_wait(0);
@@ -382,8 +387,8 @@ HEED_DEVICE void walk_tiles(walk *w, state *st)
         step(w, st, &p, j++, tiles, 0, 1);
     HEED_STAGE_LOOP
     for (; j < tiles; j++)
-        step(w, st, &p, j, tiles, 0, HEED_C == 2 && is_cleaned(w, j - 1));
-    last_step(w, st, &p, HEED_C == 1 ? masked == tiles : is_cleaned(w, tiles - 1));
+        step(w, st, &p, j, tiles, 0, HEED_OWN_TILES == 2 && is_cleaned(w, j - 1));
+    last_step(w, st, &p, HEED_OWN_TILES == 1 ? masked == tiles : is_cleaned(w, tiles - 1));
 }
 
 #endif

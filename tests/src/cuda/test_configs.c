@@ -300,7 +300,7 @@ static void test_what_is_wrong_is_found(void **state)
     assert_wrong(&good, NULL);
     item bad = good;
     for (int i = 0; i < bad.facts.define_count; i++)
-        if (strcmp(bad.facts.defines[i].name, "HEED_B") == 0)
+        if (strcmp(bad.facts.defines[i].name, "HEED_BLOCKS_PER_SM") == 0)
             bad.facts.defines[i].value = 8; /* blocks per multiprocessor, which share registers */
     assert_wrong(&bad, "spilled");
     assert_non_null(wrong_alike(&bad, &compiled));

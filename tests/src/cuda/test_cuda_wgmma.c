@@ -23,18 +23,18 @@
 
 /* The sizes that device code has, of a config that is known when the test runs: macros are expanded
  * where they are used. */
-#define HEED_N 64
-#define HEED_R 1
-#define HEED_K 1
+#define HEED_TILE_KEYS 64
+#define HEED_ROW_GROUPS 1
+#define HEED_KEY_GROUPS 1
 #include "cuda/kernels/wgmma_sizes.cuh"
-#undef HEED_N
-#undef HEED_R
-#undef HEED_K
-#define HEED_R (config->value[0])
-#define HEED_K (config->value[1])
-#define HEED_N (config->value[2])
-#define HEED_S (config->value[3])
-#define HEED_G (config->value[7])
+#undef HEED_TILE_KEYS
+#undef HEED_ROW_GROUPS
+#undef HEED_KEY_GROUPS
+#define HEED_ROW_GROUPS (config->value[0])
+#define HEED_KEY_GROUPS (config->value[1])
+#define HEED_TILE_KEYS (config->value[2])
+#define HEED_STAGES (config->value[3])
+#define HEED_SCHEDULE (config->value[7])
 #define HEED_DIM_QK (problem->dim_qk)
 #define HEED_DIM_V (problem->dim_v)
 #define HEED_CAUSAL (problem->mask != HEED_MASK_NONE)
