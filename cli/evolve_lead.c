@@ -89,7 +89,7 @@ static heed_status take_lead(void *data, size_t index, const lab_comparison *fre
     if (fresh->verdict != LAB_FASTER || trial == 0)
         return HEED_OK;
     if (shape->verdict && strcmp(shape->verdict, lab_compared_name(LAB_SLOWER)) == 0) {
-        cli_message("%s: %s takes no title: it is slower than heed's plan, %s", shape->spec,
+        cli_message("%s: %s does not become leader: it is slower than heed's plan, %s", shape->spec,
                     it->challenger->name, shape->usual);
         return HEED_OK;
     }
@@ -191,7 +191,7 @@ static bool find_source(board_leader *leader, heed_status *status, bool *again)
         *again = true;
         *status = refute(it);
     } else if (*status == HEED_OK && !cli_interrupted()) {
-        cli_message("%s: %s, which leads the board, keeps its title: it cannot be run here: %s",
+        cli_message("%s: %s, which leads the board, stays leader: it cannot be run here: %s",
                     shape_of(leader)->spec, leader->found.name, why);
     }
     return false;

@@ -97,7 +97,7 @@ static void explain_challenge(tune_shape *shape)
 /* The leader keeps its title, for a reason. */
 static void keep_leader(tune_shape *shape, const char *what, const char *reason)
 {
-    snprintf(shape->lead.why, sizeof shape->lead.why, "%.60s keeps its title: %.24s%.160s",
+    snprintf(shape->lead.why, sizeof shape->lead.why, "%.60s stays leader: %.24s%.160s",
              shape->leader.name, what, reason);
 }
 
@@ -168,7 +168,7 @@ static void explain_lead(tune_shape *shape)
              "%.60s is %s than %.60s%s, %.3fx [%.3f, %.3f]%s", tune_contender(shape),
              lab_compared_name(last->verdict), shape->leader.name,
              bout->rounds > 1 ? " on fresh samples too" : "", last->ratio.estimate, last->ratio.low,
-             last->ratio.high, bout->decision.ahead ? "" : ", which keeps its title");
+             last->ratio.high, bout->decision.ahead ? "" : ", which stays leader");
 }
 
 /* -------------------------------------------------------------------------- */

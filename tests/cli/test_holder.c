@@ -146,7 +146,7 @@ static void evolution_meets_it(void **state)
         snprintf(line, sizeof line, "DUEL=%s; %s", duels[i], lines[0]);
         crown(state, "plain");
         said = says(state, line, "");
-        assert_null(strstr(said->err, "keeps its title"));
+        assert_null(strstr(said->err, "stays leader"));
         kept = leads(state, "plain");
     }
     assert_false(kept);
@@ -164,7 +164,7 @@ static void evolution_meets_it(void **state)
          "plain");
 }
 
-/* A source that cannot be compiled, or held, keeps its title; the output says why and what to do.
+/* A source that cannot be compiled, or held, stays leader; the output says why and what to do.
  */
 static void what_cannot_be_met_says_why(void **state)
 {
@@ -172,7 +172,7 @@ static void what_cannot_be_met_says_why(void **state)
     json_t *json = tune(state, "");
     const json_t *leader = leader_of(json);
     assert_false(json_is_true(json_object_get(leader, "beaten")));
-    assert_non_null(strstr(text_of(leader, "why"), "keeps its title: it cannot be run here: "));
+    assert_non_null(strstr(text_of(leader, "why"), "stays leader: it cannot be run here: "));
     json_decref(json);
     assert_true(leads(state, "syntax"));
     if (!can_hold())
