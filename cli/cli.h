@@ -26,7 +26,7 @@ typedef enum cli_exit {
     CLI_USAGE = 2,         /* the command line or the problem is wrong */
     CLI_ENVIRONMENT = 3,   /* the machine refuses: memory, a file, a missing peer */
     CLI_UNSUPPORTED = 4,   /* a valid problem that the kernel asked for cannot do */
-    CLI_VERIFY_FAILED = 5, /* a kernel computes the wrong thing */
+    CLI_VERIFY_FAILED = 5, /* a kernel computes a wrong result */
     CLI_TIMEOUT = 6,
     CLI_CORRUPT = 7, /* a file is damaged, or not what it should be */
     CLI_OPEN = 8,    /* it worked, and the answer is not known: no good news */

@@ -19,7 +19,7 @@ typedef enum gate_verdict {
     GATE_PASS,          /* slower by more than the limit has been ruled out */
     GATE_SAME,          /* the champion is what heed plans now, from the same code */
     GATE_SLOWER,
-    GATE_WRONG, /* one of the two computes the wrong thing */
+    GATE_WRONG, /* one of the two computes a wrong result */
     GATE_VERDICTS
 } gate_verdict;
 
@@ -103,7 +103,7 @@ typedef struct gate_rebuilt {
     lab_code code;
     char hash[LAB_RECORD_HASH_SIZE];
     lab_bench_maker maker;
-    bool wrong; /* it computes the wrong thing */
+    bool wrong; /* it computes a wrong result */
 } gate_rebuilt;
 
 /* gate_rebuild.c: gate_options_read() reads the options of a command line, as far as its verb has

@@ -235,7 +235,7 @@ static cli_exit measure(lab_bench *bench, const bench_sources *sources)
     return code;
 }
 
-/* A kernel that computes the wrong thing meets no criterion. */
+/* A kernel that computes a wrong result meets no criterion. */
 static cli_exit check(const lab_bench *bench)
 {
     for (size_t i = 0; i < bench->row_count; i++)

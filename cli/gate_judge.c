@@ -85,7 +85,7 @@ static cli_exit time_rebuilt(gate_run *gate, gate_shape *shape, const lab_duel_o
     } else if (shape->code && !shape->rebuilt) {
         shape->verdict = rebuilt.wrong ? GATE_WRONG : GATE_AMBIGUOUS;
         snprintf(shape->why, sizeof shape->why, "the champion %s: %.200s",
-                 rebuilt.wrong ? "computes the wrong thing" : "cannot be rebuilt", shape->lost);
+                 rebuilt.wrong ? "computes a wrong result" : "cannot be rebuilt", shape->lost);
     } else {
         code = finish(shape, bench_exit_of_work(lab_bench_pair_run(&shape->pair, &gate->bench,
                                                                    &shape->source, options)));

@@ -18,7 +18,7 @@ static const struct {
     { CLI_USAGE, "The command line or the problem is wrong" },
     { CLI_ENVIRONMENT, "The machine refuses: memory, a file, a missing program" },
     { CLI_UNSUPPORTED, "The kernel asked for cannot do the problem" },
-    { CLI_VERIFY_FAILED, "A kernel computes the wrong thing" },
+    { CLI_VERIFY_FAILED, "A kernel computes a wrong result" },
     { CLI_TIMEOUT, "Out of time" },
     { CLI_CORRUPT, "A file is damaged" },
     { CLI_INTERRUPTED, "Interrupted by Ctrl-C" },

@@ -69,7 +69,7 @@ void lab_bench_seat_size(lab_bench_seat *seat, double seconds, double block_seco
  * process had a CPU, or its device took, which do not tell how many others wanted one: a candidate
  * has one thread and nobody to wait for. HEED_ERR_SYSTEM once stopped; HEED_ERR_UNSUPPORTED, with
  * the outcome's text for a message, for whatever the candidate did: seat->worst above 1 says that
- * it computed the wrong thing.
+ * it computed a wrong result.
  *
  * lab_bench_seat_renew() starts the process of the lab_bench_seat @data anew: in other memory, at
  * other addresses, and on one CPU of those that heed may use, which follows from @common. One block

@@ -22,15 +22,26 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-heed_status __wrap_heed_execute(const heed_plan *plan, const heed_buffers *buffers)
+/* Executes, and then works for as much of the time that took as HEED_PLANTED says. */
+static heed_status execute_slowly(const heed_plan *plan, const heed_buffers *buffers)
 {
     const char *percent = getenv("HEED_PLANTED");
     double start = seconds();
     heed_status status = __real_heed_execute(plan, buffers);
     double end = seconds() + (seconds() - start) * (percent ? atof(percent) : 25) / 100;
-    int64_t batch = heed_plan_problem(plan)->batch;
-    while (batch == 1 && seconds() < end)
+    while (seconds() < end)
         ;
+    return status;
+}
+
+/* Problems that are executed as they should be read no clock: that of a thread is a system
+ * call, and three of them are 1.5 percent of 0.2 ms. */
+heed_status __wrap_heed_execute(const heed_plan *plan, const heed_buffers *buffers)
+{
+    int64_t batch = heed_plan_problem(plan)->batch;
+    if (batch == 1)
+        return execute_slowly(plan, buffers);
+    heed_status status = __real_heed_execute(plan, buffers);
     if (status == HEED_OK && batch == 2)
         *(float *)buffers->o += 1;
     return status;
