@@ -116,6 +116,16 @@ heed_status cli_read_text(const char *path, int64_t most, char **text, size_t *s
                           lab_error *error);
 cli_exit cli_read_file(const char *path, int64_t most, char **text, size_t *size);
 
+/* cli_read_json() reads a file of at most @most bytes as JSON in which no member stands twice, and
+ * writes the hash of the file to @hash unless that is NULL. Prints the failure: CLI_CORRUPT for a
+ * text that is not JSON. The caller releases *@json, which is NULL on failure. cli_read_record()
+ * does so with a record of 'heed bench --record', and refuses any other schema. */
+cli_exit cli_read_json(const char *path, int64_t most, json_t **json,
+                       char hash[LAB_RECORD_HASH_SIZE]);
+cli_exit cli_read_record(const char *path, json_t **record, char hash[LAB_RECORD_HASH_SIZE]);
+#define CLI_RECORD_SCHEMA "heed.bench/1"
+#define CLI_RECORD_SIZE_MAX ((int64_t)256 << 20)
+
 /* board_list.c: the leaderboard. */
 cli_exit cli_board_list(const cli_args *args);
 

@@ -15,8 +15,6 @@
 #include "manifest.h"
 #include "wisdom_line.h"
 
-#define SCHEMA "heed.bench/1"
-#define FILE_SIZE_MAX ((int64_t)256 << 20)
 #define COUNT_MAX ((int64_t)1 << 53)
 #define RIVALS_MAX 32
 #define FACTS_MAX 16
@@ -54,29 +52,6 @@ static int64_t integer_of(const json_t *object, const char *member, int64_t most
 {
     double value = number_of(object, member);
     return value >= 0 && value <= (double)most ? (int64_t)value : 0;
-}
-
-static cli_exit parse_file(board_file *file, char key[LAB_RECORD_HASH_SIZE])
-{
-    json_error_t where;
-    size_t size;
-    char *text;
-    cli_exit code = cli_read_file(file->path, FILE_SIZE_MAX, &text, &size);
-    if (code != CLI_OK)
-        return code;
-    lab_record_hash(text, size, key);
-    file->json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
-    free(text);
-    if (!file->json) {
-        cli_error("%s: line %d: not JSON: %s", file->path, where.line, where.text);
-        return CLI_CORRUPT;
-    }
-    const char *schema = text_of(file->json, "schema");
-    if (schema && strcmp(schema, SCHEMA) == 0)
-        return CLI_OK;
-    cli_error("%s: schema is %s; " SCHEMA " is what 'heed bench --record' writes", file->path,
-              schema ? schema : "missing");
-    return CLI_CORRUPT;
 }
 
 static void read_place(board_file *file)
@@ -439,7 +414,7 @@ static cli_exit add_file(lab_record *record, const char *path)
 {
     char hash[LAB_RECORD_HASH_SIZE], key[LAB_RECORD_HASH_SIZE + 8];
     board_file file = { .record = record, .path = path };
-    cli_exit code = parse_file(&file, hash);
+    cli_exit code = cli_read_record(file.path, &file.json, hash);
     if (code == CLI_OK) {
         snprintf(key, sizeof key, "bench %s", hash);
         read_place(&file);

@@ -3,11 +3,13 @@
  */
 #include "manifest.h"
 
-#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_MAX ((size_t)1 << 20)
+#include "board.h"
+
+#define WHY_SIZE 200
 
 /* The hash of the parts, whatever the order and layout of the file. */
 static bool hash_parts(const json_t *parts, char hash[LAB_RECORD_HASH_SIZE])
@@ -88,7 +90,7 @@ static const char *find_fault(const json_t *json)
     if (!schema)
         return "it has no schema, so it is no manifest";
     if (strcmp(schema, MANIFEST_SCHEMA) != 0)
-        return "its schema is not " MANIFEST_SCHEMA;
+        return "its schema is not " MANIFEST_SCHEMA ", nor that of a record, " CLI_RECORD_SCHEMA;
     if (!has_good_parts(parts))
         return "its parts are missing, or one of them has no version";
     if (!hash_parts(parts, hash) || strcmp(hash, cli_manifest_hash(json)) != 0)
@@ -96,63 +98,75 @@ static const char *find_fault(const json_t *json)
     return NULL;
 }
 
-cli_exit cli_manifest_of_record(json_t **manifest, const json_t *record, const char *path)
+/* Why the "parts" of a record are not those that it was written with; "" if they are. *@made is
+ * then their manifest. */
+static cli_exit make_manifest(json_t **made, const json_t *record, char *why, size_t size)
 {
     json_t *parts = json_object_get(record, "parts");
     const char *hash = text_of(record, "manifest");
-    *manifest = NULL;
-    if (!parts)
+    *made = NULL;
+    *why = '\0';
+    if (!has_good_parts(parts))
+        snprintf(why, size, "parts must be an object of tools, each with its version");
+    else if (!hash)
+        snprintf(why, size, "manifest is missing; it must be the hash of parts");
+    if (*why)
+        return CLI_CORRUPT;
+    *made = cli_manifest_of(json_incref(parts));
+    if (!*made)
+        return CLI_ENVIRONMENT;
+    const char *is = cli_manifest_hash(*made);
+    if (strcmp(is, hash) == 0)
         return CLI_OK;
-    json_t *made = has_good_parts(parts) ? cli_manifest_of(json_incref(parts)) : NULL;
-    if (made && hash && strcmp(cli_manifest_hash(made), hash) == 0) {
-        *manifest = made;
-        return CLI_OK;
-    }
-    cli_error("%s: its parts do not have the hash that \"manifest\" says: they were changed after "
-              "they were written",
-              path);
-    json_decref(made);
+    snprintf(why, size,
+             "its parts do not have the hash that \"manifest\" says, %.12s, but %.12s: they were "
+             "changed after they were written",
+             hash, is);
+    json_decref(*made);
+    *made = NULL;
     return CLI_CORRUPT;
+}
+
+cli_exit cli_manifest_of_record(json_t **manifest, const json_t *record, const char *path)
+{
+    char why[WHY_SIZE];
+    lab_error error;
+    *manifest = NULL;
+    if (!json_object_get(record, "parts"))
+        return CLI_OK;
+    cli_exit code = make_manifest(manifest, record, why, sizeof why);
+    if (code == CLI_ENVIRONMENT)
+        cli_error("%s: not enough memory", path);
+    else if (code == CLI_CORRUPT)
+        cli_board_fail(lab_fail(&error, HEED_ERR_CORRUPT, "%s: %s", path, why), &error);
+    return code;
 }
 
 cli_exit cli_manifest_read(json_t **manifest, const char *path)
 {
-    json_error_t error;
+    json_t *json;
     *manifest = NULL;
-    FILE *file = fopen(path, "re");
-    char *text = malloc(FILE_MAX + 1);
-    if (!file || !text) {
-        cli_error("%s: %s", path, file ? "not enough memory" : strerror(errno));
-        if (file)
-            fclose(file);
-        free(text);
-        return CLI_ENVIRONMENT;
-    }
-    size_t size = fread(text, 1, FILE_MAX + 1, file);
-    bool failed = ferror(file) != 0;
-    fclose(file);
-    json_t *json = size <= FILE_MAX ? json_loadb(text, size, JSON_REJECT_DUPLICATES, &error) : NULL;
-    free(text);
-    if (failed) {
-        cli_error("%s: it cannot be read", path);
-        json_decref(json);
-        return CLI_ENVIRONMENT;
-    }
-    if (json_object_get(json, "parts") && json_object_get(json, "rows")) {
-        cli_exit code = cli_manifest_of_record(manifest, json, path);
-        json_decref(json);
+    cli_exit code = cli_read_json(path, CLI_RECORD_SIZE_MAX, &json, NULL);
+    if (code != CLI_OK)
         return code;
-    }
-    const char *fault = size > FILE_MAX ? "it has more than a MiB, so it is no manifest"
-                        : !json         ? error.text
-                                        : find_fault(json);
-    if (fault) {
-        cli_error("%s: %s", path, fault);
+    const char *schema = text_of(json, "schema");
+    const char *fault = NULL;
+    if (schema && strcmp(schema, CLI_RECORD_SCHEMA) == 0) {
+        code = cli_manifest_of_record(manifest, json, path);
+        if (code == CLI_OK && !*manifest)
+            fault = "it is a record without parts: an earlier heed wrote it";
         json_decref(json);
-        return CLI_CORRUPT;
+    } else {
+        fault = find_fault(json);
+        if (fault)
+            json_decref(json);
+        else
+            *manifest = json;
     }
-    *manifest = json;
-    return CLI_OK;
+    if (!fault)
+        return code;
+    cli_error("%s: %s", path, fault);
+    return CLI_CORRUPT;
 }
 
 /* ---- Compare ---- */

@@ -38,13 +38,14 @@ const char *cli_manifest_libraries(const json_t *manifest, char *text, size_t si
 
 /* cli_manifest_of_record() makes a manifest of the "parts" of a record of `heed bench --record`,
  * read from @path. *@manifest is NULL if it has none. Prints that the parts do not have the hash
- * that the record says, and returns CLI_CORRUPT. The caller releases *@manifest. */
+ * that the record says, or that one of the two is malformed, and returns CLI_CORRUPT. The caller
+ * releases *@manifest. */
 cli_exit cli_manifest_of_record(json_t **manifest, const json_t *record, const char *path);
 
 /* cli_manifest_read() reads a manifest from the file @path, or from a record of `heed bench
- * --record`, and makes sure that it is whole. Prints
- * what is wrong: CLI_ENVIRONMENT if it cannot be read, CLI_CORRUPT if it is no manifest, of another
- * schema, or changed after it was written. The caller releases *@manifest. */
+ * --record`, and makes sure that it is whole. Prints the fault: CLI_ENVIRONMENT if the file cannot
+ * be read, CLI_CORRUPT if it is no manifest, of another schema, or changed after it was written.
+ * The caller releases *@manifest. */
 cli_exit cli_manifest_read(json_t **manifest, const char *path);
 
 /* How two manifests differ in one part. */

@@ -2,6 +2,7 @@
  * read.c - a file as a whole
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "board.h"
 #include "tensor/file.h"
@@ -46,4 +47,42 @@ cli_exit cli_read_file(const char *path, int64_t most, char **text, size_t *size
     lab_error error;
     heed_status status = cli_read_text(path, most, text, size, &error);
     return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
+}
+
+cli_exit cli_read_json(const char *path, int64_t most, json_t **json,
+                       char hash[LAB_RECORD_HASH_SIZE])
+{
+    json_error_t where;
+    lab_error error;
+    size_t size;
+    char *text;
+    *json = NULL;
+    cli_exit code = cli_read_file(path, most, &text, &size);
+    if (code != CLI_OK)
+        return code;
+    if (hash)
+        lab_record_hash(text, size, hash);
+    *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
+    free(text);
+    if (*json)
+        return CLI_OK;
+    lab_fail(&error, HEED_ERR_CORRUPT, "%s: line %d: not JSON: %s", path, where.line, where.text);
+    return cli_board_fail(HEED_ERR_CORRUPT, &error);
+}
+
+cli_exit cli_read_record(const char *path, json_t **record, char hash[LAB_RECORD_HASH_SIZE])
+{
+    lab_error error;
+    cli_exit code = cli_read_json(path, CLI_RECORD_SIZE_MAX, record, hash);
+    if (code != CLI_OK)
+        return code;
+    const char *schema = json_string_value(json_object_get(*record, "schema"));
+    if (schema && strcmp(schema, CLI_RECORD_SCHEMA) == 0)
+        return CLI_OK;
+    lab_fail(&error, HEED_ERR_CORRUPT,
+             "%s: schema is %.60s; " CLI_RECORD_SCHEMA " is what 'heed bench --record' writes",
+             path, schema ? schema : "missing");
+    json_decref(*record);
+    *record = NULL;
+    return cli_board_fail(HEED_ERR_CORRUPT, &error);
 }

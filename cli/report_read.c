@@ -8,12 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "board.h"
 #include "manifest.h"
 #include "report.h"
 #include "report_field.h"
 
-#define SCHEMA "heed.bench/1"
-#define FILE_SIZE_MAX ((int64_t)256 << 20)
 #define ROWS_MAX 10000
 #define RIVALS_MAX 256
 
@@ -200,31 +199,6 @@ static void read_head(report_reader *r, report_record *record)
     record->dirty = end && !end[strlen("-dirty")];
 }
 
-/* Text of the file may be part of the message: lab_fail() makes it harmless. */
-static cli_exit parse(report_record *record)
-{
-    json_error_t where;
-    lab_error error;
-    size_t size;
-    char *text;
-    cli_exit code = cli_read_file(record->path, FILE_SIZE_MAX, &text, &size);
-    if (code != CLI_OK)
-        return code;
-    record->json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
-    free(text);
-    if (!record->json)
-        return cli_board_fail(lab_fail(&error, HEED_ERR_CORRUPT, "%s: line %d: not JSON: %s",
-                                       record->path, where.line, where.text),
-                              &error);
-    const char *schema = json_string_value(json_object_get(record->json, "schema"));
-    if (schema && strcmp(schema, SCHEMA) == 0)
-        return CLI_OK;
-    lab_fail(&error, HEED_ERR_CORRUPT,
-             "%s: schema is %.60s; " SCHEMA " is what 'heed bench --record' writes", record->path,
-             schema ? schema : "missing");
-    return cli_board_fail(HEED_ERR_CORRUPT, &error);
-}
-
 cli_exit report_read(report_record **record, const char *path)
 {
     report_reader r = { .path = path };
@@ -236,7 +210,7 @@ cli_exit report_read(report_record **record, const char *path)
     if (!made || !made->path)
         cli_error("%s: not enough memory", path);
     else
-        code = parse(made);
+        code = cli_read_record(path, &made->json, NULL);
     if (code == CLI_OK)
         read_head(&r, made);
     if (code == CLI_OK)

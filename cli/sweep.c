@@ -152,7 +152,7 @@ static cli_exit say_nothing_ran(sweep_run *run)
                   run->space.name, error.text);
     else if (evaluator.refuse(evaluator.data, &first, why)) {
         lab_space_name(&run->space, &first, run->kernel, name, &error);
-        cli_error("no point of %s is legal: the first one, %s, is not because %s", run->space.name,
+        cli_error("no point of %s is taken: the first one, %s, is refused: %s", run->space.name,
                   *name ? name : "which has no name", why);
     }
     return CLI_FINDING;

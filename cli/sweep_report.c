@@ -182,7 +182,7 @@ static void print_reasons(const sweep_run *run)
 static void print_counts(const sweep_run *run)
 {
     const lab_search_result result = lab_search_get(run->search);
-    cli_message("%s on %s: %lld points; %lld have no meaning or are not legal, %lld pruned, %lld "
+    cli_message("%s on %s: %lld points; %lld are invalid or refused, %lld pruned, %lld "
                 "launched (%lld times in all, %lld of them known from before); %s",
                 run->kernel, run->device, (long long)result.points, (long long)result.refused,
                 (long long)result.pruned, (long long)result.launched, (long long)result.evaluations,

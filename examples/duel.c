@@ -70,10 +70,12 @@ static int time_both(heed_context *context, char *kernels[2], const heed_problem
     const lab_bench_source source = { .problem = *problem };
     const lab_duel_options options = { .seconds = SECONDS, .seed = 1 };
     lab_bench_pair pair = { .names = { kernels[0], kernels[1] } };
-    lab_bench_pair_run(&pair, &bench, &source, &options); /* fails after Ctrl-C alone */
+    heed_status status = lab_bench_pair_run(&pair, &bench, &source, &options);
     const lab_comparison *found = &pair.duel.comparison;
     int result = 0;
-    if (pair.outcome != LAB_BENCH_OK)
+    if (status != HEED_OK)
+        result = fail("timing", heed_message());
+    else if (pair.outcome != LAB_BENCH_OK)
         result = fail("timing", pair.reason);
     else if (pair.same)
         result = fail("timing", "both are the same kernel");

@@ -277,7 +277,7 @@ static inline vf power_of_two(vf x)
     return v_exp2(x);
 }
 
-/* Adds @sums, */
+/* Adds @sums. */
 static inline void add_part(vf acc[NR][MV], const float *sums)
 {
     for (int r = 0; r < NR; r++)
@@ -285,7 +285,7 @@ static inline void add_part(vf acc[NR][MV], const float *sums)
             acc[r][v] = v_add(acc[r][v], v_load(sums + r * WIDTH + v * LANES));
 }
 
-/* and leaves the result there. */
+/* Leaves the result in @sums. */
 static inline void store_part(vf acc[NR][MV], float *sums)
 {
     for (int r = 0; r < NR; r++)
@@ -519,11 +519,11 @@ static void run_strip(const tile_state *t, int64_t strip, int64_t first, int64_t
     if (whole || t->finite) {
         accumulate(t, strip, 0, keys, alpha);
     } else {
-        int64_t begin = heed_round_up(seen.all.begin, UNIT), end = seen.all.end / UNIT * UNIT;
-        begin = heed_min(begin, end);
-        accumulate(t, strip, begin, end - begin, alpha);
-        accumulate_masked(t, strip, 0, begin, &seen);
-        accumulate_masked(t, strip, end, keys, &seen);
+        int64_t late = seen.all.end / UNIT * UNIT;
+        int64_t early = heed_min(heed_round_up(seen.all.begin, UNIT), late);
+        accumulate(t, strip, early, late - early, alpha);
+        accumulate_masked(t, strip, 0, early, &seen);
+        accumulate_masked(t, strip, late, keys, &seen);
     }
 }
 

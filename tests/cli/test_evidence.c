@@ -258,7 +258,9 @@ static void the_manifest_can_be_had(void **state)
           "then.lock | head -1)\"",
           0, NULL, NULL },
         { "sed 's/\"parts\":/&{},\"was\":/' kept.json >none.json; heed board add none.json", 7, "",
-          "its parts do not have the hash" },
+          "parts must be an object of tools, each with its version" },
+        { "sed 's/\"manifest\":/\"was\":/' kept.json >none.json; heed board add none.json", 7, "",
+          "manifest is missing; it must be the hash of parts" },
         { "rm board.db; sed 's/\"parts\":/\"was\":/' kept.json >none.json; heed board add "
           "none.json "
           "&& heed board manifest 1",

@@ -207,6 +207,14 @@ static void looks_at_the_manifest(void **state)
           "heed report hash.json",
           7, "", "hash.json: its parts do not have the hash" },
         { "heed doctor --check part.json", 7, "", "part.json: its parts do not have the hash" },
+        { "sed 's,heed.bench/1,heed.bench/2,' r.json >later.json; heed doctor --check later.json",
+          7, "", "later.json: its schema is not heed.manifest/1" },
+        { "sed 's/,\"parts\":.*/}/' r.json >old.json; heed doctor --check old.json", 7, "",
+          "old.json: it is a record without parts" },
+        /* Records are larger than manifests. */
+        { "head -c 2000000 /dev/zero | tr '\\0' ' ' >>r.json; heed doctor --check r.json --json | "
+          "grep -c '\"then\": \"df4ab8a3'",
+          0, "1\n", "" },
         { "sed 's/,\"parts\":.*/}/' r.json >none.json; heed report -m none.json | grep -c "
           "'manifest df4ab8a3e417\\.'",
           0, "1\n", "" },

@@ -202,8 +202,7 @@ static void test_refusals(void **state)
         { "printf 'kernel fwd_any_scalar_row\\nknob a 1 2\\nconfig z = a\\n' >z.txt; heed sweep "
           "z.txt "
           "'b1 h1 s8 d8 f32' --no-board",
-          1, NULL,
-          "no point of z is legal: the first one, fwd_any_scalar_row__z1, is not because" },
+          1, NULL, "no point of z is taken: the first one, fwd_any_scalar_row__z1, is refused: " },
         { "printf 'kernel fwd_any_scalar_row\\nknob a 1 2\\nrequire a / 0 because of nothing\\n"
           "config s = a\\n' >n.txt; heed sweep n.txt 'b1 h1 s8 d8 f32' --no-board",
           1, NULL, "no point of n satisfies its constraints; the first one fails:" },
