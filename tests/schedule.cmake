@@ -6,7 +6,7 @@
 set(seconds
     test_configs 200
     test_emulated_kernels 200
-    test_holder_long 130
+    test_rerun_long 130
     verify_grid 110
     verify_edge 85
     test_evolve_long 75
@@ -34,7 +34,7 @@ set(seconds
     test_gate_rebuild 10
     test_insight 10
     test_measure_real_long 10
-    test_holder 9
+    test_rerun 9
     test_own 9
     test_gates_cuda 9
     test_measure_noise 9

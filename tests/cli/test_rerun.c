@@ -1,5 +1,5 @@
 /*
- * test_holder.c - a leader of the board with a source of its own is met by what heed finds: by
+ * test_rerun.c - a leader of the board with a source of its own is met by what heed finds: by
  * `heed tune`, and by both kinds of `heed evolve`
  */
 #include <setjmp.h>
