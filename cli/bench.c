@@ -404,7 +404,6 @@ const cli_verb cli_verb_bench = {
         "Examples:\n"
         "\n"
         "  heed bench --shapes shapes/seed.txt --peers openblas --json > bench.json\n"
-        ""
         "  heed bench --device cuda --cold --peers torch-flash,torch-cudnn --shapes "
         "shapes/rivals.txt\n"
         "  heed bench --source mine.c --threads 1 b1 h8 s512 d64 f32\n"

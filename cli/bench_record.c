@@ -117,8 +117,8 @@ static bool write_record(const lab_bench *bench, const json_t *manifest, FILE *f
     json_t *all = bench_json(bench, manifest), *rivals = json_object_get(all, "rivals");
     for (size_t i = 0; i < json_array_size(rivals); i++)
         drop_folders(json_array_get(rivals, i));
-    json_object_set(all, "parts", json_object_get(manifest, "parts"));
     compact(all);
+    json_object_set(all, "parts", json_object_get(manifest, "parts"));
     return cli_json_write(all, "bench", JSON_COMPACT, file);
 }
 

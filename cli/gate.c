@@ -67,9 +67,7 @@ static cli_exit run(const cli_args *args)
     lab_bench_look_at_device(&gate.bench, gate.machine.device);
     if (cli_args_flag(args, "criteria"))
         code = gate_criteria(&gate.bench, args);
-    else
-        code = read_board(&gate, args);
-    if (code == CLI_OK && !cli_args_flag(args, "criteria"))
+    else if ((code = read_board(&gate, args)) == CLI_OK)
         code = pass_gates(&gate);
     gate_free(&gate);
     heed_context_destroy(gate.bench.context);

@@ -23,9 +23,6 @@ typedef enum gate_verdict {
     GATE_VERDICTS
 } gate_verdict;
 
-/* gate_verdict_name() returns it in capitals. */
-const char *gate_verdict_name(gate_verdict verdict);
-
 #define GATE_WHY_SIZE 320
 
 /* The sources of a libheed that made champions, and what was made of them. */

@@ -9,7 +9,7 @@
 
 static const char *const names[GATE_VERDICTS] = { "AMBIGUOUS", "PASS", "SAME", "SLOWER", "WRONG" };
 
-const char *gate_verdict_name(gate_verdict verdict)
+static const char *verdict_name(gate_verdict verdict)
 {
     return (unsigned)verdict < GATE_VERDICTS ? names[verdict] : "unknown";
 }
@@ -59,7 +59,7 @@ static void add_shape(lab_table *table, const gate_shape *shape)
     else
         lab_table_cell(table, "-");
     lab_table_cell(table, "%s%s%s", cli_style(stdout, styles[shape->verdict]),
-                   gate_verdict_name(shape->verdict), cli_style(stdout, CLI_PLAIN));
+                   verdict_name(shape->verdict), cli_style(stdout, CLI_PLAIN));
     lab_table_row_end(table);
 }
 
@@ -82,7 +82,7 @@ static cli_exit print_table(const gate_run *gate)
     printf("\n");
     for (size_t i = 0; i < gate->count; i++)
         if (*gate->shapes[i].why)
-            printf("%s: %s: %s\n", gate->shapes[i].spec, gate_verdict_name(gate->shapes[i].verdict),
+            printf("%s: %s: %s\n", gate->shapes[i].spec, verdict_name(gate->shapes[i].verdict),
                    gate->shapes[i].why);
     return code;
 }
@@ -124,7 +124,7 @@ static json_t *json_shape(const gate_shape *shape)
         cli_json_real(judged ? c->ratio.low : (double)NAN), "high",
         cli_json_real(judged ? c->ratio.high : (double)NAN), "pairs",
         (json_int_t)shape->pair.duel.pairs, "noise", cli_json_real(judged ? c->noise : (double)NAN),
-        "verdict", gate_verdict_name(shape->verdict), "why",
+        "verdict", verdict_name(shape->verdict), "why",
         *shape->why ? cli_json_text(shape->why) : json_null());
 }
 

@@ -80,6 +80,11 @@ static void say_error(const char *format, va_list list)
     va_end(again);
 }
 
+static void say_warning(const char *format, va_list list)
+{
+    print_labelled(CLI_WARN, "warning", format, list);
+}
+
 static void say(void *data, lab_tone tone, const char *format, va_list list)
     __attribute__((format(printf, 3, 0)));
 
@@ -89,7 +94,7 @@ static void say(void *data, lab_tone tone, const char *format, va_list list)
     if (tone == LAB_MESSAGE)
         say_message(format, list);
     else if (tone == LAB_WARNING)
-        print_labelled(CLI_WARN, "warning", format, list);
+        say_warning(format, list);
     else
         say_error(format, list);
 }
@@ -113,7 +118,7 @@ void cli_warning(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    print_labelled(CLI_WARN, "warning", format, list);
+    say_warning(format, list);
     va_end(list);
 }
 

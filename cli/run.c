@@ -352,7 +352,6 @@ const cli_verb cli_verb_run = {
         "\n"
         "  heed run --q Q.npy --k K.npy --v V.npy --mask causal --out O.npy\n"
         "  heed run --layout bhsd --q Q.npy --k K.npy --v V.npy --out O.npy\n"
-        ""
         "  heed run --tensors capture.safetensors --prefix layer0. --out O.npy --lse LSE.npy",
     .options = options,
     .run = run,

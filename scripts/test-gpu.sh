@@ -66,7 +66,7 @@ verify() {
 
 # The kernels that have been compiled for the device by name, such as fwd_any_sm80_naive.
 kernels() {
-    "$heed" plan --list | sed -n 's/^\(fwd_[a-z0-9]*_sm[a-z0-9_]*\) .*/\1/p'
+    "$heed" plan --list --json | sed -n 's/^ *"name": "\(fwd_[a-z0-9]*_sm[a-z0-9_]*\)",$/\1/p'
 }
 
 part_selftest() {

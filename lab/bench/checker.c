@@ -1,5 +1,5 @@
 /*
- * lab_bench_checker.c - changes an element, and looks whether the output follows
+ * checker.c - changes an element, and looks whether the output follows
  */
 #include "lab/bench/checker.h"
 

@@ -1,5 +1,5 @@
 /*
- * lab_bench_checker.h - blocks whose answer is not known beforehand
+ * checker.h - blocks whose answer is not known beforehand
  *
  * A kernel that is timed over and over computes the same problem each time, and one that knows that
  * need not compute it. So one element of Q, K or V is changed before each block, in the copy of the

@@ -19,6 +19,7 @@
 #include "lab/measure/champion.h"
 #include "lab/tensor/random.h"
 #include "src/measure.h"
+#include "src/message.h"
 
 #define SOURCE_MORE 2000 /* characters around a source */
 
@@ -87,6 +88,12 @@ static heed_status make_sources(const lab_bench_duels *all, char *sources[2], la
     return HEED_OK;
 }
 
+/* Is the work to end early? By its context, as in all of bench.h, or by its sink. */
+static bool stopped(const lab_bench_duels *all)
+{
+    return heed_context_stopped(all->bench->context) || lab_interrupted(all->bench->sink);
+}
+
 static heed_status take_seat(lab_bench_duels *all, lab_bench_seat *seat, const self *it,
                              const char *source, lab_error *error)
 {
@@ -101,7 +108,7 @@ static heed_status take_seat(lab_bench_duels *all, lab_bench_seat *seat, const s
         lab_bench_seat_size(seat, seconds, LAB_BENCH_SEAT_SECONDS);
         return HEED_OK;
     }
-    if (!lab_interrupted(sink))
+    if (!stopped(all))
         all->outcome = seat->outcome.verdict == LAB_TRIAL_OK ? LAB_BENCH_WRONG : LAB_BENCH_REFUSED;
     return lab_fail_lines(error, HEED_ERR_SYSTEM, "%s: %s", all->name, seat->outcome.text);
 }
@@ -215,6 +222,8 @@ static heed_status run_all(lab_bench_duels *all, self *it, lab_error *error)
         lab_progress_step(&progress, all->count, all->kernel);
         status = run_one(all, it, &all->items[all->count], all->count);
         all->count += status == HEED_OK;
+        if (status == HEED_OK && stopped(all))
+            status = heed_fail(HEED_ERR_SYSTEM, "stopped after %zu duels", all->count);
     }
     lab_progress_end(&progress);
     if (status != HEED_OK)

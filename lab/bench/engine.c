@@ -1,5 +1,5 @@
 /*
- * lab_bench_engine.c - one side of a comparison runs its blocks
+ * engine.c - one side of a comparison runs its blocks
  */
 #define _GNU_SOURCE /* RUSAGE_THREAD */
 #include "lab/bench/engine.h"

@@ -1,5 +1,5 @@
 /*
- * lab_bench_match.c - heed against one opponent: interleaved blocks, a verdict, and a look at the
+ * match.c - heed against one opponent: interleaved blocks, a verdict, and a look at the
  * opponent's output
  */
 #include <math.h>

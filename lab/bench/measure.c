@@ -1,5 +1,5 @@
 /*
- * lab_bench_measure.c - times heed on one problem: alone, and then against every opponent
+ * measure.c - times heed on one problem: alone, and then against every opponent
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * lab_bench_own.c - heed against a user's kernel: proved first, then timed in turns
+ * own.c - heed against a user's kernel: proved first, then timed in turns
  */
 #include <stdlib.h>
 #include <string.h>

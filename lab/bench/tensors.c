@@ -1,5 +1,5 @@
 /*
- * lab_bench_tensors.c - tensors to time with, and the look at what came out
+ * tensors.c - tensors to time with, and the look at what came out
  */
 #include <math.h>
 #include <stdlib.h>

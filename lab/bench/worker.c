@@ -75,13 +75,19 @@ lab_bench_candidate lab_bench_worker_candidate(lab_bench_worker *worker)
                                   .data = worker };
 }
 
+static heed_status timed_block(lab_bench_worker *worker, double *seconds)
+{
+    heed_status status = lab_bench_seat_block(&worker->seat, seconds);
+    return status == HEED_OK || lab_limits_interrupted(&worker->limits) ? status : fail(worker);
+}
+
 static heed_status block(void *data, double *seconds)
 {
     lab_bench_worker *worker = data;
-    heed_status status = lab_bench_seat_block(&worker->seat, seconds);
+    heed_status status = timed_block(worker, seconds);
     if (status == HEED_OK && worker->forgiven)
         *seconds *= fmax(1 - lab_bench_worker_overhead(worker, *seconds), 0.01);
-    return status == HEED_OK || lab_limits_interrupted(&worker->limits) ? status : fail(worker);
+    return status;
 }
 
 static heed_status renew(void *data, uint64_t common, uint64_t own)
@@ -101,7 +107,7 @@ static heed_status start(void *data, const lab_bench_tensors *tensors, double *s
         !lab_bench_seat_take(&worker->seat, tensors))
         return fail(worker);
     for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first time pays for what is new */
-        status = block(worker, seconds);
+        status = timed_block(worker, seconds);
     if (status == HEED_OK)
         lab_bench_seat_size(&worker->seat, *seconds, BLOCK_SECONDS);
     return status;

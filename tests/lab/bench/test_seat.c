@@ -15,7 +15,9 @@
 #include <string.h>
 
 #include "hold.h"
+#include "lab/bench/duels.h"
 #include "lab/bench/seat.h"
+#include "src/measure.h"
 #include "trial_scene.h"
 
 /* The behaviour of a source that is honest at first: from its fourth call on ... */
@@ -196,13 +198,42 @@ static void test_stands_still(void **state)
     }
 }
 
+static bool always(void)
+{
+    return true;
+}
+
+/* Duels of a source end when their context is stopped, also without a sink. */
+static void test_duels_end(void **state)
+{
+    (void)state;
+    heed_context *context;
+    lab_error error;
+    const lab_candidate candidate = scene_candidate(&scene, "plain", 0);
+    const lab_bench_source source = { .problem = scene.problem };
+    assert_int_equal(
+        heed_context_create(&context, &(heed_options){ .device = "cpu", .threads = 1 }), HEED_OK);
+    const lab_bench bench = { .context = context, .seed = 1, .seconds = 0.01, .host_threads = 1 };
+    lab_bench_duels duels = { .bench = &bench,
+                              .source = &source,
+                              .name = "plain",
+                              .text = candidate.source,
+                              .time_limit = 60,
+                              .wanted = 1000 };
+    heed_context_stop(context, always);
+    assert_int_equal(lab_bench_duels_run(&duels, &error), HEED_ERR_SYSTEM);
+    assert_true(duels.count <= 1);
+    assert_int_equal(duels.outcome, LAB_BENCH_OK);
+    lab_bench_duels_free(&duels);
+    heed_context_destroy(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_honest),
-        cmocka_unit_test(test_cheats),
-        cmocka_unit_test(test_renew),
-        cmocka_unit_test(test_stands_still),
+        cmocka_unit_test(test_honest),    cmocka_unit_test(test_cheats),
+        cmocka_unit_test(test_renew),     cmocka_unit_test(test_stands_still),
+        cmocka_unit_test(test_duels_end),
     };
 
     if (!can_hold_aloud())
