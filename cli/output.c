@@ -80,6 +80,8 @@ static void say_error(const char *format, va_list list)
     va_end(again);
 }
 
+static void say_warning(const char *format, va_list list) __attribute__((format(printf, 1, 0)));
+
 static void say_warning(const char *format, va_list list)
 {
     print_labelled(CLI_WARN, "warning", format, list);

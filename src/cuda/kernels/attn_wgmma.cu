@@ -235,4 +235,5 @@ ENTRY(THREADS, RESIDENT) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_a
     }
     if (TEAMS > 1 && ANEW_LAST && ptx_vote_any(own))
         remake_merged(&args, own);
+    (void)own; /* other configs have no use for it */
 }

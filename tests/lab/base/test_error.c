@@ -58,6 +58,9 @@ typedef struct notes {
 } notes;
 
 static void note(void *data, lab_tone tone, const char *format, va_list list)
+    __attribute__((format(printf, 3, 0)));
+
+static void note(void *data, lab_tone tone, const char *format, va_list list)
 {
     notes *it = data;
     it->tone = tone;

@@ -317,8 +317,10 @@ static double lse_first(const question *q, int64_t i)
         logits[j] *= values->problem.scale;
         most = fmaxf(most, logits[j]);
     }
-    for (int64_t j = 0; j < keys; j++)
-        sum += expf(logits[j] - most);
+    int64_t key = 0;
+    do /* there is one */
+        sum += expf(logits[key] - most);
+    while (++key < keys);
     float lse = most + logf(sum);
     for (int64_t j = 0; j < keys; j++)
         for (int64_t c = 0; c < dim; c++)
