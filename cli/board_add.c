@@ -12,18 +12,15 @@
 #include "board.h"
 #include "board_claims.h"
 #include "library.h"
-#include "manifest.h"
+#include "report.h"
 #include "wisdom_line.h"
 
-#define COUNT_MAX ((int64_t)1 << 53)
-#define RIVALS_MAX 32
 #define FACTS_MAX 16
 
 /* One file, on its way. */
 typedef struct board_file {
     lab_record *record;
-    const char *path;
-    json_t *json;
+    report_record *source;
     int64_t run;
     lab_record_device device;
     lab_record_environment environment;
@@ -32,71 +29,44 @@ typedef struct board_file {
     size_t added, known, left_out; /* trials; rows without a kernel */
 } board_file;
 
-/* -------------------------------------------------------------------------- */
-/* JSON                                                                       */
-/* -------------------------------------------------------------------------- */
-
-/* A member that is a text, else NULL; a number, else 0. */
-static const char *text_of(const json_t *object, const char *member)
+static cli_exit read_place(board_file *file)
 {
-    return json_string_value(json_object_get(object, member));
-}
-
-static double number_of(const json_t *object, const char *member)
-{
-    return json_number_value(json_object_get(object, member));
-}
-
-/* A member that is a number from 0 to @most, else 0. */
-static int64_t integer_of(const json_t *object, const char *member, int64_t most)
-{
-    double value = number_of(object, member);
-    return value >= 0 && value <= (double)most ? (int64_t)value : 0;
-}
-
-static void read_place(board_file *file)
-{
-    const json_t *facts = json_object_get(file->json, "device_facts");
-    const json_t *around = json_object_get(file->json, "environment");
-    const char *features = text_of(facts, "features");
-    const char *backend = text_of(facts, "backend"), *cpu = text_of(file->json, "cpu");
+    report_record *source = file->source;
+    if (source->threads < 1 || source->threads > 1024) {
+        field_enter(&source->reader, "%s", "");
+        field_fail(&source->reader, "threads", json_object_get(source->json, "threads"),
+                   "a number from 1 to 1024");
+        return CLI_CORRUPT;
+    }
     file->device = (lab_record_device){
-        .name = text_of(file->json, "device"),
-        .backend = backend ? backend : "cpu",
-        .memory_bytes = number_of(facts, "memory_bytes"),
-        .cache_bytes = number_of(facts, "cache_bytes"),
-        .multiprocessors = number_of(facts, "multiprocessors"),
-        .clock_hz = number_of(facts, "clock_hz"),
-        .bandwidth = number_of(facts, "bandwidth"),
+        .name = source->device,
+        .backend = source->backend ? source->backend : "cpu",
+        .memory_bytes = source->memory_bytes,
+        .cache_bytes = source->cache_bytes,
+        .multiprocessors = source->multiprocessors,
+        .clock_hz = source->clock_hz,
+        .bandwidth = source->bandwidth,
     };
     file->environment = (lab_record_environment){
-        .features = features ? features : cpu,
-        .threads = (int)integer_of(file->json, "threads", 1024),
-        .build = text_of(file->json, "build"),
-        .heed = text_of(around, "heed"),
-        .commit = text_of(around, "commit"),
-        .driver = cli_board_version(features, "driver", file->driver),
-        .nvrtc = cli_board_version(features, "nvrtc", file->nvrtc),
-        .compiler = text_of(around, "compiler"),
-        .cpu = text_of(around, "cpu"),
-        .system = text_of(around, "kernel"),
-        .governor = text_of(around, "governor"),
+        .features = source->features ? source->features : source->cpu_level,
+        .threads = (int)source->threads,
+        .build = source->build,
+        .heed = source->heed,
+        .commit = source->commit,
+        .driver = cli_board_version(source->features, "driver", file->driver),
+        .nvrtc = cli_board_version(source->features, "nvrtc", file->nvrtc),
+        .compiler = source->compiler,
+        .cpu = source->cpu,
+        .system = source->system,
+        .governor = source->governor,
+        .manifest = source->hash,
     };
     /* A record of another heed has sources that are not here. */
-    const char *build = file->environment.build;
-    if (build && strcmp(build, heed_wisdom_build()) == 0)
+    if (source->build && strcmp(source->build, heed_wisdom_build()) == 0)
         file->environment.library = cli_library_sources();
-}
-
-static cli_exit read_manifest(board_file *file)
-{
-    json_t *manifest;
-    cli_exit code = cli_manifest_of_record(&manifest, file->json, file->path);
-    file->environment.manifest = text_of(file->json, "manifest");
-    if (manifest)
-        cli_board_tools_take(&file->tools, manifest, &file->environment);
-    json_decref(manifest);
-    return code;
+    if (source->manifest)
+        cli_board_tools_take(&file->tools, source->manifest, &file->environment);
+    return CLI_OK;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -105,11 +75,10 @@ static cli_exit read_manifest(board_file *file)
 
 /* The texts that a trial points to. */
 typedef struct board_trial {
-    heed_problem problem;
     char kernel[HEED_NAME_SIZE];
-    lab_record_comparison comparisons[RIVALS_MAX];
-    lab_record_samples samples[1 + 2 * RIVALS_MAX];
-    double *values[1 + 2 * RIVALS_MAX];
+    lab_record_comparison comparisons[REPORT_RIVALS_MAX];
+    lab_record_samples samples[1 + 2 * REPORT_RIVALS_MAX];
+    double *values[1 + 2 * REPORT_RIVALS_MAX];
     lab_record_fact facts[FACTS_MAX];
     lab_record_gate gate;
     lab_record_trial trial;
@@ -121,7 +90,8 @@ static void free_values(board_trial *t)
         free(t->values[i]);
 }
 
-/* Adds the numbers of @array, if there are any. Returns false if there is no memory. */
+/* Adds the numbers of @array, if there are any, which have been checked. Returns false if there is
+ * no memory. */
 static bool add_samples(board_trial *t, const json_t *array, lab_record_samples samples)
 {
     size_t count = json_array_size(array), at = t->trial.sample_count;
@@ -139,6 +109,7 @@ static bool add_samples(board_trial *t, const json_t *array, lab_record_samples 
     return true;
 }
 
+/* @value has been checked: it is a text, a number, or absent. */
 static void add_fact(board_trial *t, const char *name, const json_t *value)
 {
     lab_record_fact fact = { .name = name, .number = (double)NAN };
@@ -172,41 +143,51 @@ static void add_facts(board_trial *t, const json_t *row)
 
 static const char *version_of(const board_file *file, const char *name)
 {
-    const json_t *rivals = json_object_get(file->json, "rivals");
+    const json_t *rivals = json_object_get(file->source->json, "rivals");
     for (size_t i = 0; i < json_array_size(rivals); i++) {
         const json_t *rival = json_array_get(rivals, i);
-        const char *known = text_of(rival, "name");
+        const char *known = json_string_value(json_object_get(rival, "name"));
         if (known && strcmp(known, name) == 0)
-            return text_of(rival, "version");
+            return json_string_value(json_object_get(rival, "version"));
     }
     return NULL;
 }
 
-static bool add_rival(const board_file *file, board_trial *t, const json_t *rival)
+/* A board tells the rivals of a trial apart by their names. */
+static cli_exit check_names(field_reader *r, const report_row *row, size_t index)
 {
-    const json_t *compared = json_object_get(rival, "comparison");
-    const char *name = text_of(rival, "name"), *outcome = text_of(rival, "outcome");
-    if (!name || t->trial.comparison_count == RIVALS_MAX)
-        return true;
+    for (size_t i = 0; i < row->match_count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(row->matches[i].name, row->matches[j].name) == 0) {
+                const json_t *rival = json_array_get(json_object_get(row->json, "rivals"), i);
+                field_enter(r, "rows[%zu].rivals[%zu].", index, i);
+                field_fail(r, "name", json_object_get(rival, "name"), "that of no rival before it");
+                return CLI_CORRUPT;
+            }
+    return CLI_OK;
+}
+
+static bool add_rival(const board_file *file, board_trial *t, const report_match *match)
+{
     t->comparisons[t->trial.comparison_count++] = (lab_record_comparison){
-        .against = name,
-        .version = version_of(file, name),
-        .method = text_of(rival, "method"),
-        .outcome = outcome ? outcome : "unknown",
-        .reason = text_of(rival, "reason"),
-        .seconds = number_of(rival, "seconds"),
-        .ratio = number_of(compared, "ratio"),
-        .low = number_of(compared, "low"),
-        .high = number_of(compared, "high"),
-        .margin = number_of(compared, "margin"),
-        .verdict = text_of(compared, "verdict"),
-        .pairs = integer_of(compared, "pairs", COUNT_MAX),
+        .against = match->name,
+        .version = version_of(file, match->name),
+        .method = match->method,
+        .outcome = match->outcome,
+        .reason = match->reason,
+        .seconds = match->seconds,
+        .ratio = match->ratio,
+        .low = match->low,
+        .high = match->high,
+        .margin = match->margin,
+        .verdict = match->verdict,
+        .pairs = match->pairs,
     };
-    lab_record_samples samples = { .against = name, .kind = t->trial.timing };
-    bool good = add_samples(t, json_object_get(rival, "heed_blocks"), samples);
+    lab_record_samples samples = { .against = match->name, .kind = t->trial.timing };
+    bool good = add_samples(t, match->heed_blocks, samples);
     samples.other = true;
-    samples.calls = integer_of(rival, "replay_calls", COUNT_MAX);
-    return good && add_samples(t, json_object_get(rival, "rival_blocks"), samples);
+    samples.calls = match->calls;
+    return good && add_samples(t, match->rival_blocks, samples);
 }
 
 static lab_record_verdict verdict_of(const char *outcome)
@@ -219,30 +200,30 @@ static lab_record_verdict verdict_of(const char *outcome)
         { "skipped", LAB_RECORD_SKIPPED }, { "wrong", LAB_RECORD_WRONG },
         { "failed", LAB_RECORD_FAILED },   { "impossible", LAB_RECORD_IMPOSSIBLE },
     };
-    for (size_t i = 0; outcome && i < sizeof words / sizeof *words; i++)
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i].outcome, outcome) == 0)
             return words[i].verdict;
     return LAB_RECORD_FAILED;
 }
 
 /* The checks of heed bench: some rows of the timed output, where there is one. */
-static void add_gate(board_trial *t, const json_t *row)
+static void add_gate(board_trial *t, const report_row *row)
 {
-    const json_t *error = json_object_get(row, "error");
-    if (!json_is_number(error) || !(number_of(row, "rows_checked") > 0))
+    if (row->error < 0 || row->rows_checked == 0)
         return;
     t->gate = (lab_record_gate){ .name = "rows",
-                                 .passed = json_number_value(error) <= 1,
-                                 .detail = t->trial.verdict == LAB_RECORD_WRONG ? t->trial.reason
+                                 .passed = row->error <= 1,
+                                 .detail = t->trial.verdict == LAB_RECORD_WRONG ? row->reason
                                                                                 : NULL,
                                  .seed = t->trial.seed };
     t->trial.gates = &t->gate;
     t->trial.gate_count = 1;
 }
 
-/* Splits "kernel__config" in place. */
-static void split_name(board_trial *t)
+/* Splits "kernel__config". */
+static void split_name(board_trial *t, const char *name)
 {
+    snprintf(t->kernel, sizeof t->kernel, "%s", name);
     char *at = strstr(t->kernel, "__");
     t->trial.candidate.kernel = t->kernel;
     t->trial.candidate.proposer = "bench";
@@ -253,52 +234,48 @@ static void split_name(board_trial *t)
     t->trial.candidate.config = at + 2;
 }
 
-static void fill_trial(const board_file *file, board_trial *t, const json_t *row)
+static void fill_trial(const board_file *file, board_trial *t, const report_row *row)
 {
-    const json_t *seconds = json_object_get(row, "seconds");
-    const char *time = text_of(json_object_get(file->json, "environment"), "time");
-    bool cold = json_is_true(json_object_get(file->json, "cold"));
+    const report_record *source = file->source;
+    const json_t *share = json_object_get(row->json, "of_roofline");
     t->trial = (lab_record_trial){
         .run = file->run,
-        .problem = &t->problem,
+        .problem = &row->shape,
         .device = file->device,
         .environment = file->environment,
-        .seed = (uint64_t)integer_of(file->json, "seed", COUNT_MAX),
-        .started = time,
-        .ended = time,
-        .verdict = verdict_of(text_of(row, "outcome")),
-        .reason = text_of(row, "reason"),
+        .seed = (uint64_t)source->seed,
+        .started = source->time,
+        .ended = source->time,
+        .verdict = verdict_of(row->outcome),
+        .reason = row->reason,
         .confirmed = true, /* nobody chose it by these samples */
-        .seconds = number_of(seconds, "p50"),
-        .p90 = number_of(seconds, "p90"),
-        .of_roofline = number_of(row, json_object_get(row, "of_roofline") ? "of_roofline"
-                                                                          : "of_ceiling"),
+        .seconds = row->p50,
+        .p90 = row->p90,
+        .of_roofline = json_number_value(share ? share : json_object_get(row->json, "of_ceiling")),
         .samples = t->samples,
         .comparisons = t->comparisons,
         .facts = t->facts,
     };
     if (t->trial.seconds > 0)
-        t->trial.timing = cold ? LAB_RECORD_COLD : LAB_RECORD_HOT;
-    split_name(t);
+        t->trial.timing = source->cold ? LAB_RECORD_COLD : LAB_RECORD_HOT;
+    split_name(t, row->kernel);
     add_gate(t, row);
 }
 
 /* How many of the rows before @index are of the same kernel and problem: captured values may be. */
-static int attempt_of(const json_t *rows, size_t index)
+static int attempt_of(const report_row *rows, size_t index)
 {
-    const json_t *row = json_array_get(rows, index);
+    const report_row *row = &rows[index];
     int count = 0;
-    for (size_t i = 0; i < index; i++) {
-        const json_t *other = json_array_get(rows, i);
-        count += json_equal(json_object_get(other, "problem"), json_object_get(row, "problem")) &&
-                 json_equal(json_object_get(other, "kernel"), json_object_get(row, "kernel"));
-    }
+    for (size_t i = 0; i < index; i++)
+        count += rows[i].kernel && strcmp(rows[i].kernel, row->kernel) == 0 &&
+                 strcmp(rows[i].problem, row->problem) == 0;
     return count;
 }
 
 static cli_exit fail_row(const board_file *file, size_t index, const char *why)
 {
-    cli_error("%s: rows[%zu]: %s", file->path, index, why);
+    cli_error("%s: rows[%zu]: %s", file->source->path, index, why);
     return CLI_CORRUPT;
 }
 
@@ -316,43 +293,36 @@ static cli_exit append(board_file *file, board_trial *t, size_t index)
     if (status == HEED_ERR_INVALID)
         return fail_row(file, index, error.text);
     if (status != HEED_OK) {
-        cli_error("%s: %s", file->path, error.text);
+        cli_error("%s: %s", file->source->path, error.text);
         return cli_exit_of(status);
     }
     *(found.trial ? &file->known : &file->added) += 1;
     return CLI_OK;
 }
 
-static cli_exit add_row(board_file *file, const json_t *rows, size_t index)
+static cli_exit add_row(board_file *file, size_t index)
 {
-    const json_t *row = json_array_get(rows, index), *rivals = json_object_get(row, "rivals");
-    const char *spec = text_of(row, "problem"), *kernel = text_of(row, "kernel");
+    const report_row *row = &file->source->rows[index];
     lab_error error;
     board_trial t = { .kernel = "" };
-    if (!spec || heed_problem_parse(&t.problem, spec) != HEED_OK)
-        return fail_row(file, index, spec ? heed_message() : "problem is missing");
-    if (!kernel) { /* none could do it, or planning failed */
+    if (!row->kernel) { /* none could do it, or planning failed */
         file->left_out++;
         return CLI_OK;
     }
-    if (strlen(kernel) >= sizeof t.kernel)
-        return fail_row(file, index, "kernel is too long");
-    snprintf(t.kernel, sizeof t.kernel, "%s", kernel);
     fill_trial(file, &t, row);
-    t.trial.attempt = attempt_of(rows, index);
-    lab_record_samples own = { .kind = t.trial.timing };
-    own.calls = integer_of(json_object_get(row, "replay"), "calls", COUNT_MAX);
-    bool good = add_samples(&t, json_object_get(row, "samples"), own);
-    for (size_t i = 0; good && i < json_array_size(rivals); i++)
-        good = add_rival(file, &t, json_array_get(rivals, i));
-    add_facts(&t, row);
+    t.trial.attempt = attempt_of(file->source->rows, index);
+    lab_record_samples own = { .kind = t.trial.timing, .calls = row->calls };
+    bool good = add_samples(&t, row->samples, own);
+    for (size_t i = 0; good && i < row->match_count; i++)
+        good = add_rival(file, &t, &row->matches[i]);
+    add_facts(&t, row->json);
     cli_exit code = CLI_ENVIRONMENT;
-    if (good && board_claims_check(file->json, row, &t.trial, &error) != HEED_OK)
+    if (good && board_claims_check(file->source->json, row->json, &t.trial, &error) != HEED_OK)
         code = fail_row(file, index, error.text);
     else if (good)
         code = append(file, &t, index);
     else
-        cli_error("%s: not enough memory", file->path);
+        cli_error("%s: not enough memory", file->source->path);
     free_values(&t);
     return code;
 }
@@ -363,14 +333,14 @@ static cli_exit add_row(board_file *file, const json_t *rows, size_t index)
 
 static cli_exit add_rows(board_file *file)
 {
-    const json_t *rows = json_object_get(file->json, "rows");
     cli_exit code = CLI_OK;
-    if (!file->device.name || !json_is_array(rows)) {
-        cli_error("%s: %s is missing", file->path, file->device.name ? "rows" : "device");
-        return CLI_CORRUPT;
+    for (size_t i = 0; code == CLI_OK && i < file->source->row_limit; i++) {
+        code = cli_interrupted() ? CLI_INTERRUPTED : report_read_row(file->source);
+        if (code == CLI_OK)
+            code = check_names(&file->source->reader, &file->source->rows[i], i);
+        if (code == CLI_OK)
+            code = add_row(file, i);
     }
-    for (size_t i = 0; code == CLI_OK && i < json_array_size(rows); i++)
-        code = cli_interrupted() ? CLI_INTERRUPTED : add_row(file, rows, i);
     return code;
 }
 
@@ -387,13 +357,14 @@ static cli_exit add_run(board_file *file, const char *key)
     lab_error error;
     int64_t finished = 0;
     bool resumed;
-    const char *slash = strrchr(file->path, '/');
+    const char *slash = strrchr(file->source->path, '/');
     char command[256];
-    snprintf(command, sizeof command, "heed board add %s", slash ? slash + 1 : file->path);
+    snprintf(command, sizeof command, "heed board add %s", slash ? slash + 1 : file->source->path);
     const lab_record_work work = { .key = key, .verb = "bench", .command = command };
     heed_status status = lab_record_finished(file->record, key, &finished, &error);
     if (status == HEED_OK && finished) {
-        cli_message("%s: on the board already, as run %lld", file->path, (long long)finished);
+        cli_message("%s: on the board already, as run %lld", file->source->path,
+                    (long long)finished);
         return CLI_OK;
     }
     if (status == HEED_OK)
@@ -406,22 +377,22 @@ static cli_exit add_run(board_file *file, const char *key)
         return cli_board_fail(status, &error);
     if (code == CLI_OK)
         cli_message("%s: %zu trials added, %zu already there, %zu rows without a kernel left out",
-                    file->path, file->added, file->known, file->left_out);
+                    file->source->path, file->added, file->known, file->left_out);
     return code;
 }
 
 static cli_exit add_file(lab_record *record, const char *path)
 {
-    char hash[LAB_RECORD_HASH_SIZE], key[LAB_RECORD_HASH_SIZE + 8];
-    board_file file = { .record = record, .path = path };
-    cli_exit code = cli_read_record(file.path, &file.json, hash);
+    char key[LAB_RECORD_HASH_SIZE + 8];
+    board_file file = { .record = record };
+    cli_exit code = report_open(&file.source, path);
+    if (code == CLI_OK)
+        code = read_place(&file);
     if (code == CLI_OK) {
-        snprintf(key, sizeof key, "bench %s", hash);
-        read_place(&file);
-        code = read_manifest(&file);
-        code = code == CLI_OK ? add_run(&file, key) : code;
+        snprintf(key, sizeof key, "bench %s", file.source->file_hash);
+        code = add_run(&file, key);
     }
-    json_decref(file.json);
+    report_record_free(file.source);
     cli_board_tools_free(&file.tools);
     return code;
 }

@@ -8,21 +8,26 @@
 #define CLI_REPORT_H
 
 #include "board.h"
-#include "cli.h"
+#include "field.h"
 #include "report/html.h"
 
 /* -------------------------------------------------------------------------- */
 /* report_read.c: one record                                                  */
 /* -------------------------------------------------------------------------- */
 
+#define REPORT_RIVALS_MAX 256 /* of a row */
+
 /* A rival in one row. Numbers that are not known are 0, texts NULL. */
 typedef struct report_match {
     const char *name, *outcome, *reason, *method;
+    bool ok; /* the outcome: it has a figure */
     double seconds, eager_p50, eager_p90;
     double ratio, low, high, margin;
     const char *verdict; /* "FASTER", ... of heed */
     int64_t pairs;
     double error; /* as a multiple of what is allowed; negative: not looked at */
+    const json_t *heed_blocks, *rival_blocks; /* seconds, turn by turn */
+    int64_t calls;                            /* that each of rival_blocks is the mean of */
 } report_match;
 
 /* How the device was. */
@@ -37,8 +42,10 @@ struct report_record;
 /* One problem. */
 typedef struct report_row {
     const struct report_record *record;
+    const json_t *json;
     const char *problem, *label, *kernel, *outcome, *reason;
-    bool ok; /* the outcome */
+    heed_problem shape; /* the problem */
+    bool ok;            /* the outcome */
     double p50, p90;
     double rate; /* operations per second */
     double share, floor;
@@ -48,6 +55,8 @@ typedef struct report_row {
     double error;
     int64_t rows_checked;
     report_state state;
+    const json_t *samples; /* seconds */
+    int64_t calls;         /* that each of them is the mean of */
     report_match *matches;
     size_t match_count;
 } report_row;
@@ -55,6 +64,8 @@ typedef struct report_row {
 /* One file. */
 typedef struct report_record {
     char *path;
+    char file_hash[LAB_RECORD_HASH_SIZE];
+    field_reader reader;
     json_t *json;     /* that all texts lie in */
     json_t *manifest; /* made of its parts; NULL: it has none */
     const char *device, *features, *backend, *cpu_level, *build, *hash, *effort, *kernel;
@@ -62,13 +73,17 @@ typedef struct report_record {
     bool dirty, cold, replay;
     int64_t threads, seed;
     double load, seconds;
+    double memory_bytes, cache_bytes, multiprocessors, clock_hz, bandwidth; /* of the device */
     report_row *rows;
-    size_t row_count;
+    size_t row_count, row_limit; /* rows that were read; that the file has */
 } report_record;
 
 /* report_read() reads and checks the record @path, and the manifest in it, if there is one. A
- * failure, which names file and field, has been printed, and *@record is NULL. */
+ * failure, which names file and field, has been printed, and *@record is NULL. report_open() leaves
+ * the rows to report_read_row(), which reads the next one, as `heed board add` does. */
 cli_exit report_read(report_record **record, const char *path);
+cli_exit report_open(report_record **record, const char *path);
+cli_exit report_read_row(report_record *record);
 void report_record_free(report_record *record);
 
 /* -------------------------------------------------------------------------- */

@@ -90,7 +90,7 @@ static void warn_of_noise(lab_page *page, const report_set *set)
     char label[REPORT_LABEL_SIZE];
     for (size_t i = 0; i < set->row_count; i++) {
         const report_row *row = set->rows[i];
-        if (!(row->p90 > STEADY * row->p50))
+        if (!row->ok || !(row->p90 > STEADY * row->p50))
             continue;
         count++;
         if (!worst || row->p90 / row->p50 > worst->p90 / worst->p50)
@@ -157,7 +157,7 @@ static size_t find_sides(const report_set *set, find_fn *find, side **sides)
 
 static side find_doubt(const report_row *row, const report_match *match)
 {
-    bool figure = row->ok && (!match || match->ratio > 0);
+    bool figure = row->ok && (!match || match->ok);
     return (side){ .name = match ? match->name : "heed",
                    .what = figure ? report_doubt(match ? match->error : row->error) : NULL,
                    .row = row };
@@ -165,7 +165,7 @@ static side find_doubt(const report_row *row, const report_match *match)
 
 static side find_missing(const report_row *row, const report_match *match)
 {
-    bool figure = match ? match->ratio > 0 || !row->ok : row->ok;
+    bool figure = match ? match->ok || !row->ok : row->ok;
     return (side){ .name = match         ? match->name
                            : row->kernel ? row->kernel
                                          : "heed",

@@ -207,7 +207,7 @@ static void add_rivals(report_set *set)
     for (size_t i = 0; i < set->row_count; i++)
         for (size_t j = 0; j < set->rows[i]->match_count; j++) {
             const report_match *match = &set->rows[i]->matches[j];
-            if (set->rows[i]->ok && match->ratio > 0 && !has_rival(set, match->name))
+            if (set->rows[i]->ok && match->ok && !has_rival(set, match->name))
                 set->rivals[set->rival_count++] = match->name;
         }
 }
@@ -309,7 +309,7 @@ const report_record *report_newest(const report_set *set)
 const report_match *report_match_of(const report_row *row, const char *rival)
 {
     for (size_t i = 0; row->ok && i < row->match_count; i++)
-        if (strcmp(row->matches[i].name, rival) == 0 && row->matches[i].ratio > 0)
+        if (strcmp(row->matches[i].name, rival) == 0 && row->matches[i].ok)
             return &row->matches[i];
     return NULL;
 }

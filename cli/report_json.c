@@ -20,16 +20,15 @@ static json_t *positive_or_null(double value)
 
 static json_t *json_match(const report_match *m)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-                     cli_json_text(m->name), "outcome", cli_json_text(m->outcome), "reason",
-                     text_or_null(m->reason), "method", text_or_null(m->method), "seconds",
-                     positive_or_null(m->seconds), "eager_p50", positive_or_null(m->eager_p50),
-                     "eager_p90", positive_or_null(m->eager_p90), "ratio",
-                     positive_or_null(m->ratio), "low",
-                     m->high > 0 ? cli_json_real(m->low) : json_null(), "high",
-                     positive_or_null(m->high), "verdict", text_or_null(m->verdict), "pairs",
-                     m->ratio > 0 ? json_integer(m->pairs) : json_null(), "doubt",
-                     m->ratio > 0 ? text_or_null(report_doubt(m->error)) : json_null());
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+        cli_json_text(m->name), "outcome", cli_json_text(m->outcome), "reason",
+        text_or_null(m->reason), "method", text_or_null(m->method), "seconds",
+        positive_or_null(m->seconds), "eager_p50", positive_or_null(m->eager_p50), "eager_p90",
+        positive_or_null(m->eager_p90), "ratio", positive_or_null(m->ratio), "low",
+        m->high > 0 ? cli_json_real(m->low) : json_null(), "high", positive_or_null(m->high),
+        "verdict", text_or_null(m->verdict), "pairs", m->ok ? json_integer(m->pairs) : json_null(),
+        "doubt", m->ok ? text_or_null(report_doubt(m->error)) : json_null());
 }
 
 static json_t *json_row(const report_row *row)

@@ -59,7 +59,7 @@ static double least_ratio(const report_row *row)
 {
     double least = DBL_MAX;
     for (size_t i = 0; i < row->match_count; i++)
-        if (row->matches[i].ratio > 0)
+        if (row->matches[i].ok)
             least = fmin(least, row->matches[i].ratio);
     return least;
 }

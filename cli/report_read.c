@@ -1,8 +1,8 @@
 /*
  * report_read.c - a record of `heed bench --record`, every field of which is checked
  *
- * A record may come from anywhere. Fields that a page needs must be there and of the right type;
- * fields that older records lack may be missing.
+ * A record may come from anywhere. Fields that a page or a board needs must be there and of the
+ * right type; fields that older records lack may be missing.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,10 +11,10 @@
 #include "board.h"
 #include "manifest.h"
 #include "report.h"
-#include "report_field.h"
 
 #define ROWS_MAX 10000
-#define RIVALS_MAX 256
+
+_Static_assert(HEED_NAME_SIZE == 96, "the message about kernels says 95 bytes");
 
 /* -------------------------------------------------------------------------- */
 /* Rows                                                                       */
@@ -25,41 +25,49 @@ static const char *const outcomes[] = { "ok",    "refused",    "skipped", "faile
 static const char outcome_words[] = "ok, refused, skipped, failed, wrong or impossible";
 static const char *const verdicts[] = { "FASTER", "SLOWER", "EQUIVALENT", "AMBIGUOUS", NULL };
 
-static void read_match(report_reader *r, const json_t *json, report_match *match, size_t row,
-                       size_t index)
+static void read_comparison(field_reader *r, const json_t *compared, report_match *match)
 {
-    report_field_enter(r, "rows[%zu].rivals[%zu].", row, index);
-    match->name = report_field_text(r, json, "name", true);
-    match->outcome = report_field_word(r, json, "outcome", true, outcomes, outcome_words);
-    match->reason = report_field_text(r, json, "reason", false);
-    match->method = report_field_text(r, json, "method", false);
-    match->error = report_field_number(r, json, "error", -1);
-    if (!match->outcome || strcmp(match->outcome, "ok") != 0)
-        return;
-    match->seconds = report_field_positive(r, json, "seconds", true);
-    const json_t *compared = report_field_nested(r, json, "comparison", false, true);
-    const json_t *eager = report_field_nested(r, json, "eager", false, false);
-    report_field_enter(r, "rows[%zu].rivals[%zu].comparison.", row, index);
-    match->ratio = report_field_positive(r, compared, "ratio", true);
-    match->low = report_field_number(r, compared, "low", 0);
-    match->high = report_field_positive(r, compared, "high", false);
-    match->margin = report_field_number(r, compared, "margin", 0);
-    match->pairs = report_field_count(r, compared, "pairs", 0);
-    match->verdict = report_field_word(r, compared, "verdict", true, verdicts,
-                                       "FASTER, SLOWER, EQUIVALENT or AMBIGUOUS");
+    bool must = match->ok;
+    match->ratio = field_positive(r, compared, "ratio", must);
+    match->low = field_number(r, compared, "low", 0);
+    match->high = field_positive(r, compared, "high", false);
+    match->margin = field_number(r, compared, "margin", 0);
+    match->pairs = field_count(r, compared, "pairs", 0);
+    match->verdict = field_word(r, compared, "verdict", must, verdicts,
+                                "FASTER, SLOWER, EQUIVALENT or AMBIGUOUS");
     if (match->high > 0 && !(match->low <= match->ratio && match->ratio <= match->high))
-        report_field_fail(r, "ratio", json_object_get(compared, "ratio"), "between low and high");
-    report_field_enter(r, "rows[%zu].rivals[%zu].eager.", row, index);
-    match->eager_p50 = report_field_positive(r, eager, "p50", false);
-    match->eager_p90 = report_field_positive(r, eager, "p90", false);
+        field_fail(r, "ratio", json_object_get(compared, "ratio"), "between low and high");
 }
 
-static void read_matches(report_reader *r, const json_t *rivals, report_row *row, size_t index)
+static void read_match(field_reader *r, const json_t *json, report_match *match, size_t row,
+                       size_t index)
+{
+    field_enter(r, "rows[%zu].rivals[%zu].", row, index);
+    match->name = field_text(r, json, "name", true);
+    match->outcome = field_word(r, json, "outcome", true, outcomes, outcome_words);
+    match->ok = match->outcome && strcmp(match->outcome, "ok") == 0;
+    match->reason = field_text(r, json, "reason", false);
+    match->method = field_text(r, json, "method", false);
+    match->error = field_number(r, json, "error", -1);
+    match->seconds = field_positive(r, json, "seconds", match->ok);
+    match->heed_blocks = field_positives(r, json, "heed_blocks");
+    match->rival_blocks = field_positives(r, json, "rival_blocks");
+    match->calls = field_count(r, json, "replay_calls", 0);
+    const json_t *compared = field_nested(r, json, "comparison", false, match->ok);
+    const json_t *eager = field_nested(r, json, "eager", false, false);
+    field_enter(r, "rows[%zu].rivals[%zu].comparison.", row, index);
+    read_comparison(r, compared, match);
+    field_enter(r, "rows[%zu].rivals[%zu].eager.", row, index);
+    match->eager_p50 = field_positive(r, eager, "p50", false);
+    match->eager_p90 = field_positive(r, eager, "p90", false);
+}
+
+static void read_matches(field_reader *r, const json_t *rivals, report_row *row, size_t index)
 {
     size_t count = json_array_size(rivals);
-    if (count > RIVALS_MAX) {
+    if (count > REPORT_RIVALS_MAX) {
         cli_error("%s: rows[%zu].rivals has %zu elements; at most %d are read", r->path, index,
-                  count, RIVALS_MAX);
+                  count, REPORT_RIVALS_MAX);
         r->failed = true;
         return;
     }
@@ -69,158 +77,191 @@ static void read_matches(report_reader *r, const json_t *rivals, report_row *row
         r->failed = true;
         return;
     }
-    for (size_t i = 0; i < count; i++, row->match_count++)
+    for (size_t i = 0; i < count && !r->failed; i++, row->match_count++)
         read_match(r, json_array_get(rivals, i), &row->matches[i], index, i);
 }
 
-static void read_replay(report_reader *r, const json_t *replay, report_row *row, size_t index)
+static void read_replay(field_reader *r, const json_t *replay, report_row *row, size_t index)
 {
-    const json_t *eager = report_field_nested(r, replay, "eager", false, false);
-    const json_t *state = report_field_nested(r, replay, "state", false, false);
-    report_field_enter(r, "rows[%zu].replay.", index);
-    row->launch = report_field_positive(r, replay, "launch", false);
-    report_field_enter(r, "rows[%zu].replay.eager.", index);
-    row->eager_p50 = report_field_positive(r, eager, "p50", false);
-    row->eager_p90 = report_field_positive(r, eager, "p90", false);
-    report_field_enter(r, "rows[%zu].replay.state.", index);
+    field_enter(r, "rows[%zu].replay.", index);
+    const json_t *eager = field_nested(r, replay, "eager", false, false);
+    const json_t *state = field_nested(r, replay, "state", false, false);
+    row->calls = field_count(r, replay, "calls", 0);
+    row->launch = field_positive(r, replay, "launch", false);
+    field_positive(r, replay, "hot", false);
+    field_positive(r, replay, "cold", false);
+    field_enter(r, "rows[%zu].replay.eager.", index);
+    row->eager_p50 = field_positive(r, eager, "p50", false);
+    row->eager_p90 = field_positive(r, eager, "p90", false);
+    field_enter(r, "rows[%zu].replay.state.", index);
     row->state = (report_state){
-        .clock_hz = report_field_positive(r, state, "sm_clock_hz", false),
-        .power_w = report_field_positive(r, state, "power_w", false),
-        .temperature_c = report_field_positive(r, state, "temperature_c", false),
-        .throttle = report_field_text(r, state, "throttle", false),
-        .others = report_field_count(r, state, "other_processes", -1),
+        .clock_hz = field_positive(r, state, "sm_clock_hz", false),
+        .power_w = field_positive(r, state, "power_w", false),
+        .temperature_c = field_positive(r, state, "temperature_c", false),
+        .throttle = field_text(r, state, "throttle", false),
+        .others = field_count(r, state, "other_processes", -1),
     };
+    field_positive(r, state, "memory_clock_hz", false);
 }
 
-/* The fields of a problem that has a figure. */
-static void read_figures(report_reader *r, const json_t *json, report_row *row, size_t index)
+/* The figures of a problem. A board keeps some that no page shows. */
+static void read_figures(field_reader *r, const json_t *json, report_row *row, size_t index)
 {
-    const json_t *seconds = report_field_nested(r, json, "seconds", false, true);
-    const json_t *replay = report_field_nested(r, json, "replay", false, false);
-    double ceiling = report_field_positive(r, json, "of_ceiling", false);
-    row->rate = report_field_positive(r, json, "flops_per_second", false);
-    row->share = report_field_positive(r, json, "of_roofline", false);
+    const json_t *seconds = field_nested(r, json, "seconds", false, row->ok);
+    const json_t *replay = field_nested(r, json, "replay", false, false);
+    double ceiling = field_positive(r, json, "of_ceiling", false);
+    row->rate = field_positive(r, json, "flops_per_second", false);
+    row->share = field_positive(r, json, "of_roofline", false);
     row->share_of = "roofline";
-    row->floor = report_field_positive(r, json, "floor_seconds", false);
-    row->bound_by = report_field_text(r, json, "bound_by", false);
+    row->samples = field_positives(r, json, "samples");
+    field_number(r, json, "flops", 0);
+    field_count(r, json, "copies", 0);
+    row->floor = field_positive(r, json, "floor_seconds", false);
+    row->bound_by = field_text(r, json, "bound_by", false);
     if (!(row->share > 0) || (ceiling > 0 && !row->bound_by)) {
         row->share = ceiling;
         row->share_of = "ceiling";
     }
-    report_field_enter(r, "rows[%zu].seconds.", index);
-    row->p50 = report_field_positive(r, seconds, "p50", true);
-    row->p90 = report_field_positive(r, seconds, "p90", false);
+    field_enter(r, "rows[%zu].seconds.", index);
+    row->p50 = field_positive(r, seconds, "p50", row->ok);
+    row->p90 = field_positive(r, seconds, "p90", false);
+    field_positive(r, seconds, "min", false);
+    field_positive(r, seconds, "mean", false);
     read_replay(r, replay, row, index);
 }
 
-static void read_row(report_reader *r, const json_t *json, report_row *row, size_t index)
+static void read_row(field_reader *r, const json_t *json, report_row *row, size_t index)
 {
-    heed_problem problem;
-    report_field_enter(r, "rows[%zu].", index);
-    row->problem = report_field_text(r, json, "problem", true);
-    row->label = report_field_text(r, json, "label", false);
-    row->kernel = report_field_text(r, json, "kernel", false);
-    row->outcome = report_field_word(r, json, "outcome", true, outcomes, outcome_words);
-    row->reason = report_field_text(r, json, "reason", false);
-    row->error = report_field_number(r, json, "error", -1);
-    row->rows_checked = report_field_count(r, json, "rows_checked", 0);
-    row->state.others = -1;
-    const json_t *rivals = report_field_nested(r, json, "rivals", true, false);
-    if (r->failed)
-        return;
-    if (heed_problem_parse(&problem, row->problem) != HEED_OK) {
+    field_enter(r, "rows[%zu].", index);
+    row->problem = field_text(r, json, "problem", true);
+    if (row->problem && heed_problem_parse(&row->shape, row->problem) != HEED_OK) {
         cli_error("%s: rows[%zu].problem: %s", r->path, index, heed_message());
         r->failed = true;
-        return;
     }
-    row->ok = strcmp(row->outcome, "ok") == 0;
-    if (row->ok)
-        read_figures(r, json, row, index);
+    row->label = field_text(r, json, "label", false);
+    row->kernel = field_text(r, json, "kernel", false);
+    if (row->kernel && strlen(row->kernel) >= HEED_NAME_SIZE)
+        field_fail(r, "kernel", json_object_get(json, "kernel"), "a text of at most 95 bytes");
+    row->outcome = field_word(r, json, "outcome", true, outcomes, outcome_words);
+    row->ok = row->outcome && strcmp(row->outcome, "ok") == 0;
+    row->reason = field_text(r, json, "reason", false);
+    row->error = field_number(r, json, "error", -1);
+    row->rows_checked = field_count(r, json, "rows_checked", 0);
+    const json_t *rivals = field_nested(r, json, "rivals", true, false);
+    read_figures(r, json, row, index);
     read_matches(r, rivals, row, index);
 }
 
-static cli_exit read_rows(report_reader *r, report_record *record)
+cli_exit report_read_row(report_record *record)
 {
-    report_field_enter(r, "%s", "");
-    const json_t *rows = report_field_nested(r, record->json, "rows", true, true);
-    size_t count = json_array_size(rows);
-    if (!r->failed && count > ROWS_MAX) {
+    size_t index = record->row_count++;
+    report_row *row = &record->rows[index];
+    row->record = record;
+    row->json = json_array_get(json_object_get(record->json, "rows"), index);
+    read_row(&record->reader, row->json, row, index);
+    return record->reader.failed ? CLI_CORRUPT : CLI_OK;
+}
+
+static cli_exit make_rows(field_reader *r, report_record *record)
+{
+    size_t count = json_array_size(json_object_get(record->json, "rows"));
+    if (count > ROWS_MAX) {
         cli_error("%s: rows has %zu elements; at most %d are read", r->path, count, ROWS_MAX);
-        r->failed = true;
-    }
-    if (r->failed)
         return CLI_CORRUPT;
+    }
+    record->row_limit = count;
     record->rows = calloc(count + 1, sizeof *record->rows);
-    if (!record->rows) {
-        cli_error("%s: not enough memory", r->path);
-        return CLI_ENVIRONMENT;
-    }
-    for (size_t i = 0; i < count && !r->failed; i++) {
-        record->rows[i].record = record;
-        record->row_count++;
-        read_row(r, json_array_get(rows, i), &record->rows[i], i);
-    }
-    return r->failed ? CLI_CORRUPT : CLI_OK;
+    if (record->rows)
+        return CLI_OK;
+    cli_error("%s: not enough memory", r->path);
+    return CLI_ENVIRONMENT;
 }
 
 /* -------------------------------------------------------------------------- */
 /* The file                                                                   */
 /* -------------------------------------------------------------------------- */
 
-static void read_head(report_reader *r, report_record *record)
+static cli_exit read_head(field_reader *r, report_record *record)
 {
+    static const char *const backends[] = { "cpu", "cuda", NULL };
     const json_t *json = record->json;
-    const json_t *around = report_field_nested(r, json, "environment", false, true);
-    const json_t *facts = report_field_nested(r, json, "device_facts", false, false);
-    record->device = report_field_text(r, json, "device", true);
-    record->cpu_level = report_field_text(r, json, "cpu", false);
-    record->build = report_field_text(r, json, "build", false);
-    record->hash = report_field_text(r, json, "manifest", false);
-    record->effort = report_field_text(r, json, "effort", false);
-    record->kernel = report_field_text(r, json, "kernel", false);
-    record->cold = report_field_flag(r, json, "cold", true);
-    record->replay = report_field_flag(r, json, "replay", false);
-    record->threads = report_field_count(r, json, "threads", 0);
-    record->seed = report_field_count(r, json, "seed", 0);
-    record->seconds = report_field_positive(r, json, "seconds", false);
-    report_field_enter(r, "device_facts.");
-    record->features = report_field_text(r, facts, "features", false);
-    record->backend = report_field_text(r, facts, "backend", false);
-    report_field_enter(r, "environment.");
-    record->cpu = report_field_text(r, around, "cpu", false);
-    record->system = report_field_text(r, around, "kernel", false);
-    record->compiler = report_field_text(r, around, "compiler", false);
-    record->heed = report_field_text(r, around, "heed", false);
-    record->commit = report_field_text(r, around, "commit", false);
-    record->governor = report_field_text(r, around, "governor", false);
-    record->time = report_field_text(r, around, "time", true);
-    record->load = report_field_number(r, around, "load", -1);
+    record->device = field_text(r, json, "device", true);
+    const json_t *around = field_nested(r, json, "environment", false, true);
+    const json_t *facts = field_nested(r, json, "device_facts", false, false);
+    const json_t *rivals = field_nested(r, json, "rivals", true, false);
+    record->cpu_level = field_text(r, json, "cpu", false);
+    record->build = field_text(r, json, "build", false);
+    record->hash = field_text(r, json, "manifest", false);
+    record->effort = field_text(r, json, "effort", false);
+    record->kernel = field_text(r, json, "kernel", false);
+    record->cold = field_flag(r, json, "cold", true);
+    record->replay = field_flag(r, json, "replay", false);
+    record->threads = field_count(r, json, "threads", 0);
+    record->seed = field_count(r, json, "seed", 0);
+    record->seconds = field_positive(r, json, "seconds", false);
+    field_nested(r, json, "rows", true, true);
+    field_enter(r, "device_facts.");
+    record->features = field_text(r, facts, "features", false);
+    record->backend = field_word(r, facts, "backend", false, backends, "cpu or cuda");
+    record->memory_bytes = field_positive(r, facts, "memory_bytes", false);
+    record->cache_bytes = field_positive(r, facts, "cache_bytes", false);
+    record->multiprocessors = field_positive(r, facts, "multiprocessors", false);
+    record->clock_hz = field_positive(r, facts, "clock_hz", false);
+    record->bandwidth = field_positive(r, facts, "bandwidth", false);
+    field_enter(r, "environment.");
+    record->cpu = field_text(r, around, "cpu", false);
+    record->system = field_text(r, around, "kernel", false);
+    record->compiler = field_text(r, around, "compiler", false);
+    record->heed = field_text(r, around, "heed", false);
+    record->commit = field_text(r, around, "commit", false);
+    record->governor = field_text(r, around, "governor", false);
+    record->time = field_text(r, around, "time", true);
+    record->load = field_number(r, around, "load", -1);
     const char *end = record->commit ? strstr(record->commit, "-dirty") : NULL;
     record->dirty = end && !end[strlen("-dirty")];
+    for (size_t i = 0; i < json_array_size(rivals); i++) {
+        field_enter(r, "rivals[%zu].", i);
+        field_text(r, json_array_get(rivals, i), "name", true);
+        field_text(r, json_array_get(rivals, i), "version", false);
+    }
+    return r->failed ? CLI_CORRUPT : CLI_OK;
 }
 
-cli_exit report_read(report_record **record, const char *path)
+cli_exit report_open(report_record **record, const char *path)
 {
-    report_reader r = { .path = path };
-    *record = NULL;
     report_record *made = calloc(1, sizeof *made);
+    *record = NULL;
     if (made)
         made->path = strdup(path);
     cli_exit code = CLI_ENVIRONMENT;
     if (!made || !made->path)
         cli_error("%s: not enough memory", path);
     else
-        code = cli_read_record(path, &made->json, NULL);
+        code = cli_read_record(path, &made->json, made->file_hash);
+    if (code == CLI_OK) {
+        made->reader.path = made->path;
+        code = read_head(&made->reader, made);
+    }
     if (code == CLI_OK)
-        read_head(&r, made);
-    if (code == CLI_OK)
-        code = r.failed ? CLI_CORRUPT : read_rows(&r, made);
+        code = make_rows(&made->reader, made);
     if (code == CLI_OK)
         code = cli_manifest_of_record(&made->manifest, made->json, path);
     if (code == CLI_OK)
         *record = made;
     else
         report_record_free(made);
+    return code;
+}
+
+cli_exit report_read(report_record **record, const char *path)
+{
+    cli_exit code = report_open(record, path);
+    while (code == CLI_OK && (*record)->row_count < (*record)->row_limit)
+        code = report_read_row(*record);
+    if (code == CLI_OK)
+        return CLI_OK;
+    report_record_free(*record);
+    *record = NULL;
     return code;
 }
 

@@ -260,8 +260,8 @@ static void add_interval(lab_page *page, lab_table *table, const report_match *m
 static void add_match(lab_page *page, lab_table *table, const report_set *set,
                       const report_row *row, const report_match *match)
 {
-    add_name(page, table, match->name, match->method, match->ratio > 0 ? match->error : 0);
-    if (!(match->ratio > 0)) {
+    add_name(page, table, match->name, match->method, match->ok ? match->error : 0);
+    if (!match->ok) {
         lab_page_cell(page, table, LAB_PAGE_FAINT, "%s", match->outcome);
         lab_table_row_end(table);
         return;

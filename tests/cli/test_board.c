@@ -71,9 +71,13 @@ static void adds_what_bench_recorded(void **state)
         { "echo '{\"schema\": \"x\"}' >bad.json; heed board add bad.json", 7, "", "schema is x" },
         { "echo '{\"schema\": \"heed.bench/1\"}' >bad.json; heed board add bad.json", 7, "",
           "device is missing" },
-        { "echo '{\"schema\": \"heed.bench/1\", \"device\": \"x\", \"rows\": [{\"problem\": \"b\"}]"
-          "}' >bad.json; heed board add bad.json",
-          7, "", "rows[0]: " },
+        { "echo '{\"schema\": \"heed.bench/1\", \"device\": \"x\", \"rows\": []}' >bad.json; "
+          "heed board add bad.json",
+          7, "", "environment is missing; it must be an object" },
+        { "echo '{\"schema\": \"heed.bench/1\", \"device\": \"x\", \"threads\": 1, \"cold\": true, "
+          "\"environment\": {\"time\": \"\"}, \"rows\": [{\"problem\": \"b\"}]}' >bad.json; "
+          "heed board add bad.json",
+          7, "", "rows[0].problem: " },
         { "heed board", 0, "NVIDIA Test (cuda, sm_90-driver13.0-nvrtc12.9), 1 thread\n", "" },
         { "heed board", 0, "torch-flash", "" },
         { "heed board", 0, "[1.900, 2.100] FASTER", "" },

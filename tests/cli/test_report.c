@@ -370,7 +370,8 @@ static void shows_whom_nobody_beats(void **state)
 static void shows_an_empty_board(void **state)
 {
     static const run_heed_row lines[] = {
-        { "echo '{\"schema\": \"heed.bench/1\", \"device\": \"x\", \"rows\": []}' >no.json; "
+        { "echo '{\"schema\": \"heed.bench/1\", \"device\": \"x\", \"threads\": 1, \"cold\": true, "
+          "\"environment\": {\"time\": \"\"}, \"rows\": []}' >no.json; "
           "heed board add no.json",
           0, "", NULL },
         { "heed report -m", 0, "There is no trial on the board.", "" },

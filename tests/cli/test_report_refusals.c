@@ -104,6 +104,9 @@ static void escapes_hostile_names_of_the_board(void **state)
 /* Refusals                                                                   */
 /* -------------------------------------------------------------------------- */
 
+#define TWENTY "xxxxxxxxxxxxxxxxxxxx"
+#define LONG "\"" TWENTY TWENTY TWENTY TWENTY "xxxxxxxxxxxxxxxx\"" /* 96 bytes */
+
 typedef struct change {
     const char *path;  /* of a member: keys and indices between points */
     const char *value; /* JSON; NULL: the member is removed */
@@ -125,6 +128,7 @@ static json_t *find(json_t *json, const char *path, char key[64])
     }
 }
 
+/* The board reads what the page reads, and says the same of it. It keeps the rows before. */
 static void refuses_bad_fields(void **state)
 {
     static const change changes[] = {
@@ -153,7 +157,49 @@ static void refuses_bad_fields(void **state)
         { "rows.0.rivals.0.comparison.ratio", "0", "rows[0].rivals[0].comparison.ratio is 0" },
         { "rows.0.rivals.0.comparison.ratio", "9",
           "rows[0].rivals[0].comparison.ratio is 9; it must be between low and high" },
-        { "rows.0.rivals.0.comparison.verdict", "\"GREAT\"", "verdict is \"GREAT\"" },
+        { "rows.0.rivals.0.comparison.verdict", "\"GREAT\"",
+          "comparison.verdict is \"GREAT\"; it must be FASTER, SLOWER, EQUIVALENT or AMBIGUOUS" },
+        { "rows.0.rivals.0.comparison.verdict", "[]", "comparison.verdict is []; it must be a" },
+        { "rows.0.rivals.0.comparison.high", "-1",
+          "rows[0].rivals[0].comparison.high is -1; it must be a number above 0" },
+        { "rows.0.rivals.0.comparison.low", "\"x\"",
+          "comparison.low is \"x\"; it must be a number" },
+        { "rows.0.rivals.0.comparison.margin", "-1", "comparison.margin is -1; it must be a" },
+        { "rows.0.rivals.0.comparison.pairs", "1.5",
+          "comparison.pairs is 1.5; it must be a whole" },
+        { "rows.0.rivals.0.outcome", "\"fine\"", "rows[0].rivals[0].outcome is \"fine\"" },
+        { "rows.0.rivals.0.seconds", "[]", "rows[0].rivals[0].seconds is []; it must be a number" },
+        { "rows.0.rivals.0.method", "{}", "rows[0].rivals[0].method is {}; it must be a text" },
+        { "rows.0.rivals.0.heed_blocks", "[1, \"x\"]",
+          "rivals[0].heed_blocks[1] is \"x\"; it must" },
+        { "rows.0.rivals.0.rival_blocks", "5", "rivals[0].rival_blocks is 5; it must be an array" },
+        { "rows.0.rivals.0.replay_calls", "-1", "rows[0].rivals[0].replay_calls is -1" },
+        { "rows.0.rivals.1.seconds", "-1", "rows[0].rivals[1].seconds is -1; it must be a number" },
+        { "rows.0.seconds.p90", "-1", "rows[0].seconds.p90 is -1; it must be a number above 0" },
+        { "rows.0.seconds.p90", "0", "rows[0].seconds.p90 is 0; it must be a number above 0" },
+        { "rows.0.seconds.p90", "[]", "rows[0].seconds.p90 is []; it must be a number above 0" },
+        { "rows.0.seconds.mean", "\"x\"", "rows[0].seconds.mean is \"x\"; it must be a number" },
+        { "rows.0.of_ceiling", "-1", "rows[0].of_ceiling is -1; it must be a number above 0" },
+        { "rows.0.samples", "{}", "rows[0].samples is {}; it must be an array" },
+        { "rows.0.reason", "7", "rows[0].reason is 7; it must be a text" },
+        { "rows.0.label", "7", "rows[0].label is 7; it must be a text" },
+        { "rows.0.kernel", "7", "rows[0].kernel is 7; it must be a text" },
+        { "rows.0.kernel", LONG, "it must be a text of at most 95 bytes" },
+        { "rows.0.copies", "-1", "rows[0].copies is -1; it must be a number from 0 on" },
+        { "rows.0.replay.calls", "\"x\"", "rows[0].replay.calls is \"x\"; it must be a number" },
+        { "rows.0.replay.hot", "-1", "rows[0].replay.hot is -1; it must be a number above 0" },
+        { "rows.0.replay.eager", "[]", "rows[0].replay.eager is []; it must be an object" },
+        { "rows.0.replay.state.memory_clock_hz", "\"x\"", "replay.state.memory_clock_hz is \"x\"" },
+        { "rows.2.seconds", "{\"p50\": -1}", "rows[2].seconds.p50 is -1; it must be a number" },
+        { "device_facts", "[]", "device_facts is []; it must be an object" },
+        { "device_facts.backend", "\"rocm\"",
+          "device_facts.backend is \"rocm\"; it must be cpu or cuda" },
+        { "device_facts.clock_hz", "-1", "device_facts.clock_hz is -1; it must be a number above" },
+        { "rivals.0.name", "7", "rivals[0].name is 7; it must be a text" },
+        { "rivals.0.version", "7", "rivals[0].version is 7; it must be a text" },
+        { "seed", "1.5", "seed is 1.5; it must be a whole number up to 2^53" },
+        { "build", "7", "build is 7; it must be a text" },
+        { "environment.commit", "[]", "environment.commit is []; it must be a text" },
     };
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         char key[64];
@@ -164,8 +210,15 @@ static void refuses_bad_fields(void **state)
         else
             json_object_del(holder, key);
         report_scene_save(state, record, "bad.json");
-        const run_heed_row row = { "heed report bad.json", 7, "", changes[i].said };
-        run_heed_rows(state, &report_scene_way, &row, 1);
+        const char *path = changes[i].path;
+        const char before[] = { strncmp(path, "rows.", 5) ? '0' : path[5], '\n', '\0' };
+        const run_heed_row rows[] = {
+            { "heed report bad.json", 7, "", changes[i].said },
+            { "rm -f bad.db; heed board add --board bad.db bad.json", 7, "", changes[i].said },
+            { "heed board --board bad.db --csv --all | grep -c 'NVIDIA Test'", before[0] == '0',
+              before, NULL },
+        };
+        EXPECT(state, rows);
     }
 }
 
