@@ -272,16 +272,6 @@ static heed_status evaluate(void *data, const lab_point *point, int shape, int e
     return status == HEED_OK ? keep(run, index, shape, effort, result) : status;
 }
 
-/* Why planning would not look at the config of @plan; NULL: it would. */
-static const char *unworthy(const heed_plan *plan)
-{
-    heed_candidate candidate;
-    for (size_t i = 0; heed_plan_candidate(plan, i, &candidate) == HEED_OK; i++)
-        if (candidate.chosen)
-            return candidate.rejected;
-    return NULL;
-}
-
 /* Of what the host half of a kernel says without compiling: is the config legal and worthwhile for
  * @problem? If not, @why says why not. */
 static bool considers(const sweep_run *run, const heed_problem *problem, const char *name,
@@ -291,9 +281,9 @@ static bool considers(const sweep_run *run, const heed_problem *problem, const c
     heed_plan *plan = NULL;
     heed_status status = run->arch ? heed_cuda_facts_find(name, problem, run->arch, &facts)
                                    : heed_plan_create_named(&plan, run->context, problem, name);
-    const char *reason = status != HEED_OK ? heed_message()
-                         : run->arch       ? facts.unworthy
-                                           : unworthy(plan);
+    if (status == HEED_OK && !run->arch)
+        status = heed_plan_considers_named(run->context, problem, name);
+    const char *reason = status != HEED_OK ? heed_message() : run->arch ? facts.unworthy : NULL;
     snprintf(why, LAB_WHY_SIZE, "%s", reason ? reason : "");
     heed_plan_destroy(plan);
     return !reason;

@@ -403,7 +403,8 @@ typedef struct heed_candidate {
     const char *name;     /* kernel and config */
     const char *rejected; /* why it cannot run the problem here, or, after "not worthwhile: ", why
                              the planner would not choose it; else NULL. The config that a plan was
-                             asked for by name may be chosen and not worthwhile */
+                             asked for by name, or has from wisdom, may be chosen and not worthwhile
+                           */
     double predicted;     /* by the cost model */
     double measured;      /* by HEED_MEASURE or HEED_PATIENT */
     int chosen;           /* 1 for the candidate that the plan executes */

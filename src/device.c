@@ -167,6 +167,7 @@ bool heed_device_read_state(heed_context *context, heed_device_state *state)
 
 void heed_device_features(const heed_context *context, char text[32])
 {
+    _Static_assert(HEED_FEATURES_SIZE == 32, "text has room for it");
     heed_machine_features(&context->machine, text);
 }
 

@@ -131,4 +131,10 @@ typedef struct heed_call_times {
 heed_status heed_device_timeline(heed_context *context, heed_work_fn *work, void *data, int calls,
                                  heed_call_times *times);
 
+/* plan.c: would planning look at the kernel and config @name for @problem? HEED_ERR_UNSUPPORTED,
+ * with a message, where they can run it and it would not, as they are not worthwhile; else HEED_OK.
+ * Compiles nothing. */
+heed_status heed_plan_considers_named(const heed_context *context, const heed_problem *problem,
+                                      const char *name);
+
 #endif /* HEED_DEVICE_H */

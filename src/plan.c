@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cuda/gpu.h"
+#include "device.h"
 #include "plan.h"
 
 const char *heed_plan_reject(const heed_kernel *kernel, const heed_problem *problem,
@@ -159,6 +160,23 @@ static heed_status prepare(heed_plan **plan, heed_context *context, const heed_p
     return HEED_OK;
 }
 
+heed_status heed_plan_considers_named(const heed_context *context, const heed_problem *problem,
+                                      const char *name)
+{
+    const char *text = NULL, *why = NULL;
+    const heed_kernel *kernel = heed_kernel_find(name, &text);
+    heed_problem normal;
+    heed_config config;
+    heed_status status = heed_problem_normalize(&normal, problem);
+    if (status != HEED_OK || !kernel || !text)
+        return status; /* a kernel without a config has the best one */
+    if (heed_config_parse(kernel->algorithm, text, &config) &&
+        heed_plan_legal(kernel, &normal, &context->machine, &config, &why) &&
+        !heed_plan_worthwhile(kernel, &normal, &context->machine, &config, &why))
+        return heed_fail(HEED_ERR_UNSUPPORTED, "config \"%s\" of %s: %s", text, kernel->name, why);
+    return HEED_OK;
+}
+
 /* Sets @candidate to the config that @text spells, or says why that cannot be. */
 static heed_status apply_config(heed_considered *candidate, const heed_plan *plan, const char *text)
 {
@@ -194,8 +212,13 @@ static heed_status choose_named(heed_plan *plan, const char *name)
         why = heed_plan_reject(kernel, &plan->problem, &plan->context->machine);
     if (why)
         return heed_fail(HEED_ERR_UNSUPPORTED, "%s: %s", kernel->name, why);
+    const heed_considered before = *candidate;
     heed_status status = config ? apply_config(candidate, plan, config) : HEED_OK;
-    return status == HEED_OK ? choose(plan, candidate) : status;
+    if (status == HEED_OK)
+        status = choose(plan, candidate);
+    if (status != HEED_OK)
+        *candidate = before;
+    return status;
 }
 
 /* Takes the choice from wisdom, if there is one that this library and machine can still carry out.

@@ -12,7 +12,7 @@ typedef struct heed_considered {
     heed_config config;
     char name[HEED_NAME_SIZE]; /* kernel and config; of a rejected kernel the name alone */
     const char *rejected;      /* static text: why it cannot be chosen, or of the one that is chosen
-                                  by name, why planning would not choose it; or NULL */
+                                  by name or by wisdom, why planning would not choose it; or NULL */
     double predicted;
     double measured;
     bool chosen;

@@ -34,7 +34,7 @@ size_t heed_plan_explain(const heed_plan *plan, char *text, size_t size)
     static const char *const efforts[] = { "estimate", "measure", "patient", "wisdom only" };
     heed_text out = { .data = text, .size = size };
     char spec[HEED_SPEC_SIZE];
-    char features[32];
+    char features[HEED_FEATURES_SIZE];
     if (!plan)
         return heed_text_none(text, size);
     const heed_machine *machine = &plan->context->machine;
@@ -51,8 +51,9 @@ size_t heed_plan_explain(const heed_plan *plan, char *text, size_t size)
         heed_text_add(&out, "%s %-40s", candidate->chosen ? "->" : "  ", candidate->name);
         add_time(&out, "predicted", candidate->predicted);
         add_time(&out, "measured", candidate->measured);
+        const char *how = plan->from_wisdom ? "by wisdom" : "by name";
         if (candidate->rejected)
-            heed_text_add(&out, "  %s: %s", candidate->chosen ? "by name" : "rejected",
+            heed_text_add(&out, "  %s: %s", candidate->chosen ? how : "rejected",
                           candidate->rejected);
         heed_text_add(&out, "\n");
     }

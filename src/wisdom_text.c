@@ -40,7 +40,7 @@ enum column {
 typedef struct identity {
     char device[sizeof((heed_machine *)0)->device];
     char threads[16];
-    char cpu[32];
+    char cpu[HEED_FEATURES_SIZE];
     const char *build;
 } identity;
 

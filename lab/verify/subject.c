@@ -44,14 +44,18 @@ static heed_status make_plan(lab_planned *planned, const heed_problem *problem)
 static heed_status prepare(void *data, const heed_problem *problem, lab_needs *needs)
 {
     lab_planned *planned = data;
-    heed_status status = make_plan(planned, problem);
+    heed_status status = HEED_OK;
+    if (planned->worthwhile && planned->kernel)
+        status = heed_plan_considers_named(planned->context, problem, planned->kernel);
+    if (status == HEED_OK)
+        status = make_plan(planned, problem);
     if (status != HEED_OK)
         return status;
     snprintf(needs->name, sizeof needs->name, "%s", heed_plan_name(planned->plan));
     needs->workspace_size = heed_plan_workspace_size(planned->plan);
     needs->deterministic = heed_plan_deterministic(planned->plan);
     needs->seconds = chosen(planned->plan).predicted;
-    return planned->worthwhile && chosen(planned->plan).rejected ? HEED_ERR_UNSUPPORTED : HEED_OK;
+    return HEED_OK;
 }
 
 static heed_status run(void *data, const heed_buffers *buffers)

@@ -354,8 +354,8 @@ static bool find_keys(const tile_state *t, strip_keys *it, int64_t strip, int64_
     it->all = heed_interval_within((heed_interval){ last->begin, seen->end }, first, keys);
     bool whole = it->all.end - it->all.begin == keys;
     it->late = last->begin > first;
-    if (whole && keys % NR == 0 && !ABLATED(ABLATE_MASKED))
-        return true;
+    if (it->any.begin == it->any.end || (whole && keys % NR == 0 && !ABLATED(ABLATE_MASKED)))
+        return whole;
     for (int64_t i = 0; i < WIDTH; i++)
         it->end[i] = (float)heed_min(seen[i].end - first, keys);
     for (int64_t i = 0; i < WIDTH && it->late; i++)

@@ -56,8 +56,6 @@ static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
                                                 : it->problem;
     heed_cuda_args args;
     heed_cuda_fill_args(&args, &problem, &gpu, &launch);
-    if (it->problem.mask == HEED_MASK_NONE) /* a gate's: a kernel that knows masks takes it too */
-        args.visible = it->problem.seq_k;
     args.q = buffers->q;
     args.k = buffers->k;
     args.v = buffers->v;

@@ -16,6 +16,8 @@
 
 #include "expect.h"
 #include "heed.h"
+#include "src/device.h"
+#include "src/wisdom_line.h"
 
 static heed_context *make_context(const char *cpu, int threads)
 {
@@ -419,6 +421,30 @@ static void test_extreme_problems(void **state)
     }
 }
 
+/* A config that is not worthwhile is no choice of planning's, but wisdom may have it. */
+static void test_not_worthwhile_but_known(void **state)
+{
+    static const char name[] = "fwd_any_scalar_row__s64";
+    heed_context *context;
+    heed_problem problem;
+    heed_plan *plan;
+    char text[8192];
+    (void)state;
+    assert_int_equal(heed_context_create(&context, &(heed_options){ .device = "cpu" }), HEED_OK);
+    assert_int_equal(heed_problem_parse(&problem, "b8 h32 s64 d16 f32"), HEED_OK);
+    assert_int_equal(heed_plan_considers_named(context, &problem, "fwd_any_scalar_row__s1"),
+                     HEED_OK);
+    assert_int_equal(heed_plan_considers_named(context, &problem, name), HEED_ERR_UNSUPPORTED);
+    assert_non_null(strstr(heed_message(), "not worthwhile: more splits than key tiles"));
+    assert_int_equal(heed_wisdom_learn(context, &problem, name, 1e-3), HEED_OK);
+    assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
+    assert_string_equal(heed_plan_name(plan), name);
+    assert_true(heed_plan_explain(plan, text, sizeof text) < sizeof text);
+    assert_non_null(strstr(text, "by wisdom: not worthwhile: "));
+    heed_plan_destroy(plan);
+    heed_context_destroy(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -428,6 +454,7 @@ int main(void)
         cmocka_unit_test(test_knobs),
         cmocka_unit_test(test_every_config),
         cmocka_unit_test(test_not_worthwhile_but_right),
+        cmocka_unit_test(test_not_worthwhile_but_known),
         cmocka_unit_test(test_measure),
         cmocka_unit_test(test_patient),
         cmocka_unit_test(test_too_large_to_measure),

@@ -93,8 +93,6 @@ static heed_status run(void *data, const heed_buffers *buffers)
     heed_cuda_args args;
     emulator_report report;
     heed_cuda_fill_args(&args, &it->problem, &gpu, &facts);
-    if (it->problem.mask == HEED_MASK_NONE)
-        args.visible = it->problem.seq_k;
     args.q = buffers->q;
     args.k = buffers->k;
     args.v = buffers->v;

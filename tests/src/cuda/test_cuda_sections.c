@@ -14,19 +14,25 @@
 
 #define ARCH 90 /* an H200 */
 
-static unsigned section_of(const char *spec, int64_t rows, bool in_turn, int resident)
+static unsigned section_of_tiles(const char *spec, int64_t rows, int mapped, bool in_turn,
+                                 int resident)
 {
     heed_gpu gpu;
     heed_problem problem;
     heed_cuda_args args;
     const heed_launch_facts launch = {
-        .rows = rows, .splits = 1, .mapped = 128, .in_turn = in_turn, .resident = resident
+        .rows = rows, .splits = 1, .mapped = mapped, .in_turn = in_turn, .resident = resident
     };
     assert_true(heed_gpu_arch(&gpu, ARCH));
     assert_int_equal(gpu.multiprocessors, 132);
     assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
     heed_cuda_fill_args(&args, &problem, &gpu, &launch);
     return args.section.value;
+}
+
+static unsigned section_of(const char *spec, int64_t rows, bool in_turn, int resident)
+{
+    return section_of_tiles(spec, rows, 128, in_turn, resident);
 }
 
 /* Where blocks take items in turn, lengths that give some of them half as much again are passed by:
@@ -59,12 +65,20 @@ static void test_no_mask(void **state)
     assert_int_equal(section_of("b2 h8 s512 d64 f16", 64, false, 2), 1);
 }
 
+/* A source may say that its blocks take items in turn, and not which tiles it has. */
+static void test_no_tiles(void **state)
+{
+    (void)state;
+    assert_true(section_of_tiles("b4 h16 s4096 d64 f16 causal", 128, 0, true, 1) >= 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_items_are_shared_out),
         cmocka_unit_test(test_blocks_that_run_at_once),
         cmocka_unit_test(test_no_mask),
+        cmocka_unit_test(test_no_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
