@@ -396,7 +396,10 @@ HEED_DEVICE void store(const walk *w, const place *at, state *st, const int alig
     store_lse(w->args, at, st);
     if (HEED_KEY_GROUPS == 1 && O_MOVES)
         ptx_barrier();
+    u32 own = given_up(st);
     store_o(w->args, at, st, w->q_smem, aligned);
+    if (ptx_vote_any(own))
+        remake_own(w->args, own);
 }
 
 HEED_DEVICE void finish(walk *w, state *st, const int aligned)

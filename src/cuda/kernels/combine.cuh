@@ -129,18 +129,23 @@ HEED_DEVICE void store_combined(const heed_cuda_args *args, u32 head, u32 row, c
                                             : (m->top[r] + ptx_lg2(m->sum[r])) * LN_2);
 }
 
-/* Makes rows of @head anew from @row on, where @bits says so. */
-HEED_RARE void remake_rows(const heed_cuda_args *args, u32 head, u32 row, u32 bits)
+/* Makes rows of @head anew, those whose bits are set in @anew: the whole warp, whose lanes have stored
+ * them before. COMBINE_ROWS bits are of rows from @row on, so many more of those @step further. */
+HEED_RARE void remake_rows(const heed_cuda_args *args, u32 head, u32 row, u32 step, u32 anew)
 {
     u32 batch = divide(head, args->heads_kv);
+    ptx_warp_barrier(); /* a row's elements were other lanes' to store */
     HEED_NO_UNROLL
-    for (; bits != 0; bits >>= 1, row++)
-        if (bits & 1)
-            plain_make(args, head, row, batch, head - batch * args->heads_kv.value);
+    for (u32 i = 0; anew != 0; i++, anew >>= 1)
+        if (anew & 1)
+            plain_make(args, head, row + i / COMBINE_ROWS * step + i % COMBINE_ROWS, batch,
+                       head - batch * args->heads_kv.value);
 }
 
-/* Merges @rows rows of @head, up to COMBINE_ROWS, from @row on: the whole warp. */
-HEED_DEVICE void combine_rows(const heed_cuda_args *args, u32 head, u32 row, u32 rows)
+/* Merges @rows rows of @head, up to COMBINE_ROWS, from @row on: the whole warp. Returns which of them
+ * are to be made anew, a bit for each; that is found after they have been stored, when nothing waits
+ * for it. */
+HEED_DEVICE u32 combine_rows(const heed_cuda_args *args, u32 head, u32 row, u32 rows)
 {
     part_batch part;
     float lse[COMBINE_ROWS];
@@ -169,18 +174,16 @@ HEED_DEVICE void combine_rows(const heed_cuda_args *args, u32 head, u32 row, u32
             weigh_parts(&from, &m, lse, i);
         add_parts(&m, i, part);
     }
+    HEED_UNROLL
+    for (u32 r = 0; r < COMBINE_ROWS; r++)
+        if (r < rows)
+            store_combined(args, head, row + r, &m, r);
     u32 anew = 0;
     HEED_UNROLL
-    for (u32 r = 0; r < COMBINE_ROWS; r++) {
-        if (r >= rows)
-            continue;
-        if (is_given_up(m.sum[r], ptx_abs(m.top[r]), FAR_LSE))
+    for (u32 r = 0; r < COMBINE_ROWS; r++)
+        if (r < rows && is_given_up(m.sum[r], ptx_abs(m.top[r]), FAR_LSE))
             anew |= 1u << r;
-        else
-            store_combined(args, head, row + r, &m, r);
-    }
-    if (anew)
-        remake_rows(args, head, row, anew);
+    return anew;
 }
 
 HEED_ENTRY(COMBINE_THREADS, 1) heed_combine(HEED_GRID_CONSTANT const heed_cuda_args args)
@@ -188,8 +191,11 @@ HEED_ENTRY(COMBINE_THREADS, 1) heed_combine(HEED_GRID_CONSTANT const heed_cuda_a
     u32 item = ptx_block_x() * (COMBINE_THREADS / 32) + ptx_thread() / 32;
     u32 head = item / args.rows;
     ptx_griddepcontrol_wait();
-    if (head < args.heads)
-        combine_rows(&args, head, item - head * args.rows, 1);
+    if (head >= args.heads)
+        return;
+    u32 row = item - head * args.rows, anew = combine_rows(&args, head, row, 1);
+    if (anew)
+        remake_rows(&args, head, row, 0, anew);
 }
 
 #endif /* HEED_COMBINE_CUH */

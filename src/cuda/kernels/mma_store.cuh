@@ -161,9 +161,13 @@ HEED_DEVICE void merge_parts(const heed_cuda_args *args)
     ptx_barrier();
     if (ptx_ld_shared_4(smem) != last)
         return;
+    u32 first = at.row + ptx_thread() / 32 * COMBINE_ROWS, anew = 0, turn = 0;
     HEED_NO_UNROLL
-    for (u32 row = at.row + ptx_thread() / 32 * COMBINE_ROWS; row < end; row += step)
-        combine_rows(args, at.head, row, end - row < COMBINE_ROWS ? end - row : COMBINE_ROWS);
+    for (u32 row = first; row < end; row += step, turn += COMBINE_ROWS)
+        anew |= combine_rows(args, at.head, row, end - row < COMBINE_ROWS ? end - row : COMBINE_ROWS)
+                << turn;
+    if (anew)
+        remake_rows(args, at.head, first, step, anew);
 }
 
 HEED_DEVICE void store_lse(const heed_cuda_args *args, const place *at, const state *st)
@@ -213,35 +217,18 @@ HEED_DEVICE u32 given_up(const state *st)
     return own;
 }
 
-/* Makes those of the warp's rows anew that @own says of each lane, in shared memory. */
-HEED_RARE void restage_rows(const heed_cuda_args *args, u32 own, u32 smem)
+/* Makes those of the warp's rows anew that @own says of each lane, after they have been stored. */
+HEED_RARE void remake_own(const heed_cuda_args *args, u32 own)
 {
-    place where, *at = &where;
-    u32 bits = 0;
-    find_rows(args, at);
-    at->warp = ptx_thread() / 32; /* of the first group */
+    place at;
+    u32 anew = 0;
+    find_rows(args, &at);
+    u32 first = at.row + ptx_thread() / 32 * WARP_ROWS; /* of the first group */
     HEED_UNROLL
     for (u32 r = 0; r < 2 * ROWS16; r++)
-        bits |= (own >> r & 1) << (r * 8 + ptx_lane() / 4);
-    bits = warp_or(bits);
-    HEED_NO_UNROLL
-    for (u32 i = 0; i < WARP_ROWS; i++) {
-        u32 row = at->warp * WARP_ROWS + i;
-        plain_row anew;
-        if (!(bits >> i & 1) || at->row + row >= args->rows)
-            continue;
-        plain_attend(args, &anew, at->head, at->row + row, at->batch, at->head_kv);
-        plain_store_lse(args, &anew, at->head, at->row + row);
-        HEED_UNROLL
-        for (u32 c = 0; c < PLAIN_COLUMNS; c++) {
-            u32 column = plain_column(c);
-            if (column < HEED_DIM_V)
-                ptx_st_shared_u16(smem + tile_at(HEED_BLOCK_ROWS, V_PAD, row, column / 8) +
-                                      column % 8 * 2,
-                                  half_of(anew.o[c]));
-        }
-    }
-    ptx_warp_barrier();
+        if (first + r * 8 + ptx_lane() / 4 < args->rows)
+            anew |= (own >> r & 1) << (r * 8 + ptx_lane() / 4);
+    remake_rows(args, at.head, first, COMBINE_ROWS, warp_or(anew));
 }
 
 /* Stores a chunk of O by elements. */
@@ -261,9 +248,6 @@ HEED_DEVICE void store_o(const heed_cuda_args *args, const place *at, const stat
     const u32 page = tile_page(V_PAD), step = 32 / page;
     u32 first = at->warp * WARP_ROWS + at->lane / page;
     stage_o(at, st, smem);
-    u32 own = given_up(st);
-    if (ptx_vote_any(own))
-        restage_rows(args, own, smem);
     if (aligned && HEED_DIM_V == V_PAD && args->group.value == 1 &&
         at->row + HEED_BLOCK_ROWS <= args->rows) {
         u8 *to = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, at->row + first) +

@@ -4,7 +4,7 @@
  * The warp takes the keys 32 at a time: each lane computes the score of one of them; the softmax is
  * the online one; then all lanes together add up the values, each the columns lane, lane + 32, ...
  * The maximum is that of the scores, and is taken off before the scale. Sums are made in parts, each
- * of which is rounded less often: of products over the head dim in four, of values over 32 keys,
+ * of which is rounded less often: of products over the head dim in two, of values over 32 keys,
  * then over PLAIN_PART times as many, then over all.
  *
  * This is all that attn_naive.cu does. Faster kernels do so with rows that they give up. Their
@@ -32,7 +32,7 @@
 #endif
 
 #define PLAIN_COLUMNS ((HEED_DIM_V + 31) / 32) /* of a lane */
-#define PLAIN_CHAINS 4                         /* parts of a sum of products */
+#define PLAIN_CHAINS 2                         /* parts of a sum of products */
 #define PLAIN_PART 16                          /* steps of 32 keys whose sums are added up first */
 
 /* Maxima from here on are rounded too much. */
@@ -120,7 +120,7 @@ HEED_DEVICE u32 plain_column(u32 c)
  * sign. */
 HEED_DEVICE float plain_score(const heed_cuda_args *args, i64 q, i64 k, u32 head, u32 row, u32 key)
 {
-    float sum[PLAIN_CHAINS] = { 0.0f, 0.0f, 0.0f, 0.0f };
+    float sum[PLAIN_CHAINS] = { 0.0f, 0.0f };
     PLAIN_LOOP
     for (int first = 0; first < HEED_DIM_QK; first += PLAIN_CHAINS) {
         HEED_UNROLL
@@ -132,7 +132,7 @@ HEED_DEVICE float plain_score(const heed_cuda_args *args, i64 q, i64 k, u32 head
             sum[i] = ABLATED(ABLATE_NO_PRODUCTS) ? ptx_max(x, y) : sum[i] + x * y;
         }
     }
-    float all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    float all = sum[0] + sum[1];
     return modify_score(args, args->negate ? -all : all, head, row, key);
 }
 
