@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/planner.h"
 #include "base/sink.h"
 #include "heed.h"
 #include "report/table.h"
@@ -57,9 +58,10 @@ typedef struct cli_option {
     const char *argument; /* what --help calls the argument, such as "FILE"; NULL for CLI_FLAG */
     double min;           /* of CLI_INTEGER and CLI_REAL; min = max = 0: no limits */
     double max;
-    const char *const *choices; /* of CLI_CHOICE, ends with NULL */
-    const char *standard;       /* the default as one would type it, or NULL for none */
-    const char *help;           /* one or two sentences without a full stop at the end */
+    const char *const *choices; /* of CLI_CHOICE, ends with NULL; or, of CLI_LIST too, ... */
+    const char *(*choice)(size_t index); /* ... the same one by one, NULL past the end */
+    const char *standard;                /* the default as one would type it, or NULL for none */
+    const char *help;                    /* one or two sentences without a full stop at the end */
 } cli_option;
 
 typedef struct cli_args cli_args;
@@ -91,6 +93,10 @@ const cli_verb *cli_verb_find(const char *name);
 /* cli_verb_option() returns the @index-th option of @verb, those that every verb has last; NULL
  * past the end. */
 const cli_option *cli_verb_option(const cli_verb *verb, size_t index);
+
+/* cli_option_choice() returns the @index-th choice of @option; NULL past the end, and where it
+ * takes any text. */
+const char *cli_option_choice(const cli_option *option, size_t index);
 
 /* cli_args_parse() reads a command line whose argv[0] is the verb, reordering argv. On CLI_OK the
  * caller owns *@args, which points into argv, and frees it with cli_args_free(). Otherwise *@args
@@ -130,7 +136,7 @@ bool cli_args_json(const cli_args *args); /* was --json given? */
     }
 #define CLI_OPTION_CPU                                                                     \
     {                                                                                      \
-        .name = "cpu", .kind = CLI_CHOICE, .argument = "LEVEL", .choices = cli_cpu_levels, \
+        .name = "cpu", .kind = CLI_CHOICE, .argument = "LEVEL", .choice = lab_cpu_feature, \
         .help = "Best CPU features to use [default: HEED_CPU, else all that there are]"    \
     }
 #define CLI_OPTION_DEVICE                                                                    \
@@ -185,7 +191,6 @@ bool cli_args_json(const cli_args *args); /* was --json given? */
     {                                                                                          \
         .name = "wisdom", .letter = 'w', .kind = CLI_PATH, .argument = "FILE", .help = (about) \
     }
-extern const char *const cli_cpu_levels[];
 
 /* cli_device() returns the device that --device asks for, else HEED_DEVICE: "cpu", "cuda",
  * "cuda:N", or "auto". With --cpu given, or a --source in C, "auto" is "cpu". Nothing is checked.

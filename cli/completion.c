@@ -21,8 +21,9 @@ static void print_quoted(FILE *stream, const char *text, bool colons)
 
 static void print_choices(FILE *stream, const cli_option *option)
 {
-    for (size_t i = 0; option->choices[i]; i++)
-        fprintf(stream, "%s%s", i ? " " : "", option->choices[i]);
+    const char *choice;
+    for (size_t i = 0; (choice = cli_option_choice(option, i)); i++)
+        fprintf(stream, "%s%s", i ? " " : "", choice);
 }
 
 static void print_verb_names(FILE *stream)
@@ -54,7 +55,7 @@ static void print_bash_arguments(FILE *stream, const cli_verb *verb)
         if (option->kind == CLI_FLAG)
             continue;
         print_bash_pattern(stream, verb, option);
-        if (option->kind == CLI_CHOICE) {
+        if (cli_option_choice(option, 0)) {
             fputs(") words='", stream);
             print_choices(stream, option);
             fputs("' ;;\n", stream);
@@ -128,7 +129,7 @@ static void print_zsh_action(FILE *stream, const cli_option *option)
     fprintf(stream, ":%s:", option->argument);
     if (option->kind == CLI_PATH)
         fputs("_files", stream);
-    if (option->kind == CLI_CHOICE) {
+    if (cli_option_choice(option, 0)) {
         fputc('(', stream);
         print_choices(stream, option);
         fputc(')', stream);
@@ -201,7 +202,7 @@ static void print_fish_option(FILE *stream, const cli_verb *verb, const cli_opti
         fputs(" -r -F", stream);
     else if (option->kind != CLI_FLAG)
         fputs(" -x", stream);
-    if (option->kind == CLI_CHOICE) {
+    if (cli_option_choice(option, 0)) {
         fputs(" -a '", stream);
         print_choices(stream, option);
         fputc('\'', stream);

@@ -10,8 +10,6 @@
 #include "board.h"
 #include "tensor/file.h"
 
-const char *const cli_cpu_levels[] = { "scalar", "avx2", "avx512", "avx512bf16", NULL };
-
 #define WISDOM_MAX ((int64_t)64 << 20)
 
 heed_status cli_wisdom_load(heed_context *context, const char *path, size_t *taken, size_t *skipped,

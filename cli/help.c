@@ -35,9 +35,9 @@ static void append_facts(char *text, size_t size, const cli_option *option)
 {
     size_t length = strlen(text);
     const char *separator = " (";
-    for (size_t i = 0; option->kind == CLI_CHOICE && option->choices[i] && length < size; i++) {
-        length += (size_t)snprintf(text + length, size - length, "%s%s", separator,
-                                   option->choices[i]);
+    const char *choice;
+    for (size_t i = 0; (choice = cli_option_choice(option, i)) && length < size; i++) {
+        length += (size_t)snprintf(text + length, size - length, "%s%s", separator, choice);
         separator = ", ";
     }
     if ((option->min != 0 || option->max != 0) && length < size) {

@@ -125,10 +125,10 @@ static void print_option(FILE *stream, const cli_option *option)
     char help[1024];
     snprintf(help, sizeof help, "%s.", option->help);
     print_prose(stream, help, strlen(help));
-    for (size_t i = 0; option->kind == CLI_CHOICE && option->choices[i]; i++)
-        fprintf(stream, "%s%s", i ? ", " : ".br\nOne of ", option->choices[i]);
-    if (option->kind == CLI_CHOICE)
-        fputs(".\n", stream);
+    const char *choice;
+    for (size_t i = 0; (choice = cli_option_choice(option, i)); i++)
+        fprintf(stream, "%s%s%s", i ? ", " : ".br\nOne of ", choice,
+                cli_option_choice(option, i + 1) ? "" : ".\n");
     if (option->min != 0 || option->max != 0)
         fprintf(stream, ".br\nFrom %.16g to %.16g.\n", option->min, option->max);
     if (option->standard)
@@ -179,8 +179,8 @@ static const char *const environment[][2] = {
                     "XDG_CACHE_HOME, else ~/.cache/heed." },
     { "HEED_CACHE_LIMIT", "How many MiB they may take together. Unset: 256. With 0 none are "
                           "kept." },
-    { "HEED_CPU", "The best CPU features to use: scalar, avx2, avx512 or avx512bf16. Unset: all "
-                  "that the machine has." },
+    { "HEED_CPU", "The best CPU features to use, a LEVEL of --cpu. Unset: all that the machine "
+                  "has." },
     { "HEED_DEVICE", "The device to use where no option says it: cpu, cuda, cuda:N or auto." },
     { "HEED_LIBCUDA", "The file of NVIDIA's driver. Unset: libcuda.so.1, as the linker finds it." },
     { "HEED_NVML", "The file of NVIDIA's management library. Unset: libnvidia-ml.so.1." },

@@ -51,6 +51,13 @@ const cli_option *cli_verb_option(const cli_verb *verb, size_t index)
                                                                         : NULL;
 }
 
+const char *cli_option_choice(const cli_option *option, size_t index)
+{
+    if (option->choice)
+        return option->choice(index);
+    return option->choices ? option->choices[index] : NULL;
+}
+
 static size_t option_count(const cli_verb *verb)
 {
     size_t count = 0;
@@ -109,11 +116,13 @@ static cli_exit bad_choice(const cli_option *option, const char *text)
 {
     lab_suggestion suggestion = lab_suggest(text);
     char list[256] = "";
-    for (size_t i = 0, length = 0; option->choices[i] && length < sizeof list; i++) {
-        int added = snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "",
-                             option->choices[i]);
+    const char *choice;
+    for (size_t i = 0, length = 0; (choice = cli_option_choice(option, i)); i++) {
+        int added = length < sizeof list ? snprintf(list + length, sizeof list - length, "%s%s",
+                                                    i ? ", " : "", choice)
+                                         : 0;
         length += added > 0 ? (size_t)added : 0;
-        lab_suggest_consider(&suggestion, option->choices[i]);
+        lab_suggest_consider(&suggestion, choice);
     }
     if (suggestion.best)
         cli_error("--%s: '%s' is not one of %s; did you mean '%s'?", option->name, text, list,
@@ -125,8 +134,9 @@ static cli_exit bad_choice(const cli_option *option, const char *text)
 
 static cli_exit read_choice(const cli_option *option, const char *text, cli_value *value)
 {
-    for (int i = 0; option->choices[i]; i++)
-        if (strcmp(option->choices[i], text) == 0) {
+    const char *choice;
+    for (int i = 0; (choice = cli_option_choice(option, (size_t)i)); i++)
+        if (strcmp(choice, text) == 0) {
             value->choice = i;
             return CLI_OK;
         }
@@ -149,7 +159,7 @@ static cli_exit read_value(const cli_option *option, const char *text, cli_value
         return read_choice(option, text, value);
     case CLI_LIST:
         value->list[value->list_count++] = text;
-        return CLI_OK;
+        return option->choice ? read_choice(option, text, value) : CLI_OK;
     case CLI_FLAG:
     case CLI_TEXT:
     case CLI_PATH:

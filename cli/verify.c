@@ -23,11 +23,6 @@ static const char *inputs_name(size_t index)
     return lab_inputs_at(index) ? lab_inputs_at(index)->name : NULL;
 }
 
-static const char *cpu_name(size_t index)
-{
-    return cli_cpu_levels[index];
-}
-
 /* Every word of the list option @option must be one of the names. */
 static cli_exit check_list(const cli_args *args, const char *option, const char *(*name)(size_t))
 {
@@ -52,8 +47,6 @@ static cli_exit check_options(const cli_args *args)
     cli_exit code = check_list(args, "gate", lab_gate_name);
     if (code == CLI_OK)
         code = check_list(args, "inputs", inputs_name);
-    if (code == CLI_OK)
-        code = check_list(args, "cpu", cpu_name);
     return code == CLI_OK ? check_kernels(args) : code;
 }
 
@@ -223,8 +216,9 @@ static const cli_option options[] = {
     { .name = "cpu",
       .kind = CLI_LIST,
       .argument = "LEVEL",
-      .help = "Verify with these CPU features alone: scalar, avx2, avx512 or avx512bf16; may be "
-              "given more than once [default: each level that the machine has]" },
+      .choice = lab_cpu_feature,
+      .help = "Verify with these CPU features alone; may be given more than once [default: each "
+              "level that the machine has]" },
     CLI_OPTION_DEVICE,
     CLI_OPTION_THREADS,
     { .name = "jobs",

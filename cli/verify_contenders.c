@@ -249,9 +249,10 @@ static cli_exit add_levels(verify_contenders *list, const cli_args *args, probe 
     cli_exit code = CLI_OK;
     list->on_host = true;
     snprintf(list->device, sizeof list->device, "cpu");
-    for (size_t i = 0; cli_cpu_levels[i] && code == CLI_OK; i++)
-        if (wanted(args, cli_cpu_levels[i]))
-            code = add_cpu(list, args, cli_cpu_levels[i], found, size);
+    const char *level;
+    for (size_t i = 0; (level = lab_cpu_feature(i)) && code == CLI_OK; i++)
+        if (wanted(args, level))
+            code = add_cpu(list, args, level, found, size);
     return code;
 }
 
@@ -283,7 +284,7 @@ static size_t room_for(const cli_args *args)
     size_t kernels = cli_args_list_count(args, "kernel"), levels = 0;
     for (size_t i = 0; heed_kernel_name(i); i++)
         kernels += cli_config_count(i) + 1;
-    while (cli_cpu_levels[levels])
+    while (lab_cpu_feature(levels))
         levels++;
     return (kernels + 1) * levels + 1; /* what heed plans, and a user's source */
 }

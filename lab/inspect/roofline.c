@@ -1,9 +1,8 @@
 /*
  * roofline.c - the least time that a device needs for a problem, and which of its units binds
  */
-#include <string.h>
-
 #include "roofline.h"
+#include "base/planner.h"
 
 #define CALL_SECONDS 1e-8 /* a call of a function that does nothing takes longer */
 
@@ -89,11 +88,13 @@ lab_ceilings lab_roofline_cpu(const char *features, int threads, bool any)
         { "", { [HEED_F32] = 64, [HEED_F16] = 2048, [HEED_BF16] = 2048 } },
     };
     lab_ceilings ceilings = { .device = "a CPU", .launch = CALL_SECONDS };
-    size_t last = sizeof levels / sizeof *levels - 1, level = 0;
-    while (level < last && (any || !features || strcmp(features, levels[level].features) != 0))
-        level++;
-    for (int type = 0; type < 3; type++)
-        ceilings.matrix[type] = levels[level].cycle[type] * LAB_ROOFLINE_CLOCK *
-                                (threads > 1 ? threads : 1);
+    bool known = !any && lab_cpu_has(features, "scalar");
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        for (int type = 0; type < 3; type++) {
+            double rate = levels[i].cycle[type] * LAB_ROOFLINE_CLOCK * (threads > 1 ? threads : 1);
+            bool counts = known ? lab_cpu_has(features, levels[i].features) : true;
+            if (counts && rate > ceilings.matrix[type])
+                ceilings.matrix[type] = rate;
+        }
     return ceilings;
 }

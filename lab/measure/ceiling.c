@@ -8,13 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/planner.h"
 #include "ceiling_loops.h"
 #include "measure.h"
 
-/* The loops for a CPU level and an element type. There may be two: some CPUs run the bfloat16 dot
- * product at half the rate of the multiply-add, so that it gains nothing there. */
+/* The loops for a CPU feature. The first row that fits counts, and those ahead of it for bfloat16
+ * alone: some CPUs run its dot product at half the rate of the multiply-add, so that it gains
+ * nothing there. */
 typedef struct loop_row {
-    const char *cpu;
+    const char *feature;
     bool bf16_only;
     const lab_ceiling_loop *loop;
     const lab_ceiling_loop *exp;
@@ -23,7 +25,6 @@ typedef struct loop_row {
 static const loop_row rows[] = {
 #ifdef HEED_X86
     { "avx512bf16", true, &lab_ceiling_bf16_avx512bf16, &lab_ceiling_exp_avx512 },
-    { "avx512bf16", false, &lab_ceiling_f32_avx512, &lab_ceiling_exp_avx512 },
     { "avx512", false, &lab_ceiling_f32_avx512, &lab_ceiling_exp_avx512 },
     { "avx2", false, &lab_ceiling_f32_avx2, &lab_ceiling_exp_avx2 },
 #endif
@@ -32,7 +33,7 @@ static const loop_row rows[] = {
 
 static bool row_fits(const loop_row *row, const char *cpu, heed_type type)
 {
-    return strcmp(row->cpu, cpu) == 0 && (!row->bf16_only || type == HEED_BF16);
+    return lab_cpu_has(cpu, row->feature) && (!row->bf16_only || type == HEED_BF16);
 }
 
 enum {
@@ -161,12 +162,12 @@ heed_status lab_ceiling_flops(lab_ceiling *ceiling, heed_type type, int threads,
         if (!row_fits(&rows[i], cpu, type))
             continue;
         status = run_loop(rows[i].loop, threads, &flops);
-        if (status != HEED_OK)
-            break;
-        if (flops > ceiling->flops) {
+        if (status == HEED_OK && flops > ceiling->flops) {
             ceiling->flops = flops;
             ceiling->loop = rows[i].loop->name;
         }
+        if (status != HEED_OK || !rows[i].bf16_only)
+            break;
     }
     return status;
 }

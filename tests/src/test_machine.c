@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -74,6 +75,16 @@ static void test_ceilings(void **state)
             assert_int_equal(ceiling.threads, 2);
             assert_string_not_equal(ceiling.loop, "");
         }
+        /* A word of two names has the loop of the better one; so have exponentials. */
+        lab_ceiling joined;
+        char word[64];
+        snprintf(word, sizeof word, "%s+scalar", levels[i]);
+        assert_int_equal(lab_ceiling_flops(&ceiling, HEED_F32, 1, levels[i]), HEED_OK);
+        assert_int_equal(lab_ceiling_flops(&joined, HEED_F32, 1, word), HEED_OK);
+        assert_string_equal(joined.loop, ceiling.loop);
+        assert_int_equal(lab_ceiling_exp(&ceiling, 1, levels[i]), HEED_OK);
+        assert_int_equal(lab_ceiling_exp(&joined, 1, word), HEED_OK);
+        assert_string_equal(joined.loop, ceiling.loop);
         if (strcmp(levels[i], heed_context_cpu(context)) == 0)
             break; /* the machine can do no more */
     }
@@ -89,6 +100,7 @@ static void test_bad_arguments(void **state)
 
     assert_int_equal(lab_ceiling_flops(&ceiling, HEED_F32, 0, "scalar"), HEED_ERR_INVALID);
     assert_int_equal(lab_ceiling_flops(&ceiling, HEED_F32, 1, "mmx"), HEED_ERR_INVALID);
+    assert_int_equal(lab_ceiling_flops(&ceiling, HEED_F32, 1, "scalar+mmx"), HEED_ERR_INVALID);
     assert_int_equal(lab_ceiling_flops(&ceiling, HEED_F32, 1, NULL), HEED_ERR_INVALID);
     assert_int_equal(lab_ceiling_copy(&bandwidth, 0), HEED_ERR_INVALID);
 }

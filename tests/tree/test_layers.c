@@ -39,6 +39,7 @@ static const layer layers[] = {
     { "src/cuda/cache.c", false, { "include/", "src/" }, { "sha2.h" } },
     { "src/cuda/kernels/", false, { "src/cuda/kernels/" }, { NULL } },
     { "lab/base/", false, { "include/", "src/measure.h", "lab/base/" }, { NULL } },
+    { "lab/base/planner.c", false, { "src/cpu/features.h", "lab/base/" }, { NULL } },
     { "lab/tensor/", false, { "include/", "lab/tensor/", "lab/base/" }, { "jansson.h" } },
     { "lab/report/", false, { "include/", "lab/report/" }, { "jansson.h" } },
     { "lab/inspect/", false, { "include/", "lab/inspect/", "lab/base/" }, { NULL } },

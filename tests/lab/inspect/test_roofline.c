@@ -17,6 +17,7 @@
 
 #include "cuda/facts.h"
 #include "cuda/gpu.h"
+#include "lab/base/planner.h"
 #include "lab/inspect/roofline.h"
 #include "lab/search/trials.h"
 #include "scratch.h"
@@ -250,11 +251,39 @@ static void test_the_cost_model_ranks_the_recorded_sweep(void **state)
     lab_space_free(&space);
 }
 
+/* A word of several names counts as all of them; one with an unknown name as the best there is. */
+static void test_features_of_a_cpu(void **state)
+{
+    static const struct {
+        const char *word, *same;
+    } cases[] = {
+        { "scalar+avx512", "avx512" },     { "avx512bf16+avx2", "avx512bf16" },
+        { "avx2+scalar", "avx2" },         { "avx2+no-such-unit", NULL },
+        { "no-such-unit+avx512", "dust" }, { "avx2+", NULL },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const lab_ceilings one = lab_roofline_cpu(cases[i].word, 2, false);
+        const lab_ceilings other = lab_roofline_cpu(cases[i].same, 2, false);
+        assert_memory_equal(one.matrix, other.matrix, sizeof one.matrix);
+    }
+    const lab_ceilings best = lab_roofline_cpu(NULL, 1, false);
+    double below = 0;
+    for (size_t i = 0; lab_cpu_feature(i); i++) {
+        const lab_ceilings one = lab_roofline_cpu(lab_cpu_feature(i), 1, false);
+        assert_true(one.matrix[HEED_BF16] > below); /* each has a row of its own */
+        below = one.matrix[HEED_BF16];
+    }
+    assert_true(below < best.matrix[HEED_BF16]);
+    const lab_ceilings any = lab_roofline_cpu("scalar", 1, true);
+    assert_memory_equal(any.matrix, best.matrix, sizeof any.matrix);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_floors_by_hand),
         cmocka_unit_test(test_what_binds),
+        cmocka_unit_test(test_features_of_a_cpu),
         cmocka_unit_test_setup_teardown(test_file_comes_back, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_damage_is_told, scratch_open, scratch_close),
         cmocka_unit_test(test_paths),

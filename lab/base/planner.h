@@ -1,0 +1,20 @@
+/*
+ * planner.h - what the laboratory asks of the library's planner: the CPU features that it tells
+ * apart
+ */
+#ifndef LAB_PLANNER_H
+#define LAB_PLANNER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* lab_cpu_feature() returns the name of the @index-th CPU feature, as heed_options.cpu takes it,
+ * those that imply no other one first; NULL past the end. */
+const char *lab_cpu_feature(size_t index);
+
+/* lab_cpu_has() says whether @features, a word of heed_context_cpu() such as "avx512bf16" with
+ * names joined by "+", have the feature @name, or one that implies it. False for a NULL, and where
+ * one of the names is unknown. */
+bool lab_cpu_has(const char *features, const char *name);
+
+#endif /* LAB_PLANNER_H */

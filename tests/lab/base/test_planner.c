@@ -1,0 +1,59 @@
+/*
+ * test_planner.c - what the laboratory asks of the library's planner
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cpu/features.h"
+#include "lab/base/planner.h"
+
+static void test_names_are_the_librarys(void **state)
+{
+    size_t count = 0;
+    for (; heed_cpu_features[count].name; count++)
+        assert_string_equal(lab_cpu_feature(count), heed_cpu_features[count].name);
+    assert_null(lab_cpu_feature(count));
+    assert_null(lab_cpu_feature(count + 1000));
+}
+
+static void test_words_have_what_they_imply(void **state)
+{
+    static const struct {
+        const char *word, *name;
+        bool has;
+    } cases[] = {
+        { "scalar", "scalar", true },
+        { "scalar", "avx2", false },
+        { "avx512bf16", "avx512bf16", true },
+        { "avx512bf16", "avx2", true },
+        { "avx512bf16", "scalar", true },
+        { "avx512", "avx512bf16", false },
+        { "avx2+avx512", "avx512", true },
+        { "avx512+scalar", "avx2", true },
+        { "avx2+scalar", "avx512", false },
+        { "avx2+mmx", "avx2", false },
+        { "mmx+avx2", "scalar", false },
+        { "avx2", "mmx", false },
+        { "avx2+", "avx2", false },
+        { "", "scalar", false },
+        { "avx512bf16avx512bf16avx512bf16avx512bf16", "scalar", false },
+        { NULL, "scalar", false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (lab_cpu_has(cases[i].word, cases[i].name) != cases[i].has)
+            fail_msg("'%s' and '%s'", cases[i].word ? cases[i].word : "NULL", cases[i].name);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names_are_the_librarys),
+        cmocka_unit_test(test_words_have_what_they_imply),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
