@@ -25,16 +25,6 @@ static bool next_candidate(const heed_plan *plan, size_t index, heed_candidate *
     return heed_plan_candidate(plan, index, candidate) == HEED_OK;
 }
 
-/* The candidate that the plan executes. */
-static heed_candidate chosen_candidate(const heed_plan *plan)
-{
-    heed_candidate candidate;
-    for (size_t i = 0; next_candidate(plan, i, &candidate); i++)
-        if (candidate.chosen)
-            return candidate;
-    return (heed_candidate){ .name = heed_plan_name(plan), .predicted = -1, .measured = -1 };
-}
-
 static json_t *json_seconds(double seconds)
 {
     return seconds < 0 ? json_null() : cli_json_real(seconds);
@@ -47,7 +37,7 @@ static json_t *json_seconds(double seconds)
 static void add_row(lab_table *table, const heed_plan *plan, const char *spec)
 {
     char text[LAB_FORMAT_SIZE];
-    heed_candidate chosen = chosen_candidate(plan);
+    heed_candidate chosen = lab_plan_chosen(plan);
     lab_table_cell(table, "%s", spec);
     lab_table_cell(table, "%s", heed_plan_name(plan));
     lab_table_cell(table, "%s", lab_format_seconds(chosen.predicted, text));
@@ -104,7 +94,7 @@ static json_t *json_candidates(const heed_plan *plan)
 
 static json_t *json_plan(const heed_plan *plan, const char *spec, bool with_candidates)
 {
-    heed_candidate chosen = chosen_candidate(plan);
+    heed_candidate chosen = lab_plan_chosen(plan);
     json_t *json = json_pack(
         "{s:s, s:s, s:o, s:o, s:I, s:b, s:o, s:o}", "problem", spec, "kernel", heed_plan_name(plan),
         "predicted_seconds", json_seconds(chosen.predicted), "measured_seconds",

@@ -47,15 +47,11 @@ typedef struct judge {
 static double predict_cpu(heed_context *context, const heed_problem *problem, const char *name)
 {
     heed_plan *plan;
-    heed_candidate candidate;
-    double seconds = NAN;
     if (heed_plan_create_named(&plan, context, problem, name) != HEED_OK)
         return NAN;
-    for (size_t i = 0; heed_plan_candidate(plan, i, &candidate) == HEED_OK; i++)
-        if (candidate.chosen && candidate.predicted >= 0)
-            seconds = candidate.predicted;
+    double seconds = lab_plan_chosen(plan).predicted;
     heed_plan_destroy(plan);
-    return seconds;
+    return seconds >= 0 ? seconds : NAN;
 }
 
 static double predict(const judge *self, int shape, const char *name)

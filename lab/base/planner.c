@@ -33,3 +33,12 @@ bool lab_cpu_has(const char *features, const char *name)
             return (wanted & ~all) == 0;
     }
 }
+
+heed_candidate lab_plan_chosen(const heed_plan *plan)
+{
+    heed_candidate candidate;
+    for (size_t i = 0; heed_plan_candidate(plan, i, &candidate) == HEED_OK; i++)
+        if (candidate.chosen)
+            return candidate;
+    return (heed_candidate){ .name = heed_plan_name(plan), .predicted = -1, .measured = -1 };
+}

@@ -6,17 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lab/base/planner.h"
 #include "src/device.h"
-
-/* Of the kernel that the plan executes, as the planner sees it. */
-static heed_candidate chosen(const heed_plan *plan)
-{
-    heed_candidate candidate;
-    for (size_t i = 0; heed_plan_candidate(plan, i, &candidate) == HEED_OK; i++)
-        if (candidate.chosen)
-            return candidate;
-    return (heed_candidate){ .predicted = -1 };
-}
 
 static bool same_problem(const heed_problem *a, const heed_problem *b)
 {
@@ -54,7 +45,7 @@ static heed_status prepare(void *data, const heed_problem *problem, lab_needs *n
     snprintf(needs->name, sizeof needs->name, "%s", heed_plan_name(planned->plan));
     needs->workspace_size = heed_plan_workspace_size(planned->plan);
     needs->deterministic = heed_plan_deterministic(planned->plan);
-    needs->seconds = chosen(planned->plan).predicted;
+    needs->seconds = lab_plan_chosen(planned->plan).predicted;
     return HEED_OK;
 }
 

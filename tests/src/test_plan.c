@@ -16,6 +16,7 @@
 
 #include "expect.h"
 #include "heed.h"
+#include "lab/base/planner.h"
 #include "src/device.h"
 #include "src/wisdom_line.h"
 
@@ -47,16 +48,12 @@ static heed_plan *make_plan(heed_context *context, const char *spec, heed_effort
 /* The candidate that the plan executes; there must be one, and one only. */
 static heed_candidate chosen_of(const heed_plan *plan)
 {
-    heed_candidate candidate, chosen = { 0 };
+    heed_candidate candidate;
     int count = 0;
-    for (size_t i = 0; heed_plan_candidate(plan, i, &candidate) == HEED_OK; i++) {
-        if (candidate.chosen) {
-            chosen = candidate;
-            count++;
-        }
-    }
+    for (size_t i = 0; heed_plan_candidate(plan, i, &candidate) == HEED_OK; i++)
+        count += candidate.chosen != 0;
     assert_int_equal(count, 1);
-    return chosen;
+    return lab_plan_chosen(plan);
 }
 
 /* -------------------------------------------------------------------------- */

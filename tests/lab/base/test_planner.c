@@ -49,11 +49,35 @@ static void test_words_have_what_they_imply(void **state)
             fail_msg("'%s' and '%s'", cases[i].word ? cases[i].word : "NULL", cases[i].name);
 }
 
+/* Of all candidates the one that the plan is named after; by name too, where it is the only one. */
+static void test_a_plan_has_chosen(void **state)
+{
+    heed_problem problem;
+    heed_context *context;
+    const heed_options options = { .device = "cpu", .threads = 1, .cpu = "scalar" };
+    static const char *const names[] = { NULL, "fwd_any_scalar_row" };
+    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    assert_int_equal(heed_problem_parse(&problem, "b1 h2 s16 d8 f32"), HEED_OK);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        heed_plan *plan;
+        assert_int_equal(names[i] ? heed_plan_create_named(&plan, context, &problem, names[i])
+                                  : heed_plan_create(&plan, context, &problem, HEED_ESTIMATE),
+                         HEED_OK);
+        const heed_candidate chosen = lab_plan_chosen(plan);
+        assert_true(chosen.chosen && !chosen.rejected);
+        assert_string_equal(chosen.name, heed_plan_name(plan));
+        assert_true(chosen.predicted > 0);
+        heed_plan_destroy(plan);
+    }
+    heed_context_destroy(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names_are_the_librarys),
         cmocka_unit_test(test_words_have_what_they_imply),
+        cmocka_unit_test(test_a_plan_has_chosen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

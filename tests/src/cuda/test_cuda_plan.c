@@ -20,6 +20,7 @@
 #include "cuda_trial.h"
 #include "device.h"
 #include "internal.h"
+#include "lab/base/planner.h"
 
 /* -------------------------------------------------------------------------- */
 /* Good ones                                                                  */
@@ -80,15 +81,6 @@ static void test_split_keys(void **state)
     trial_end(&t);
 }
 
-/* The only candidate of @plan that it executes. */
-static heed_candidate chosen_of(const heed_plan *plan)
-{
-    heed_candidate candidate = { .chosen = 0 };
-    for (size_t i = 0; heed_plan_candidate(plan, i, &candidate) == HEED_OK && !candidate.chosen;)
-        i++;
-    return candidate;
-}
-
 /* Keys can be split where there are blocks enough, if that is asked for; test_emulated_kernels has
  * results of such launches, and of more splits than tiles. A config that cannot compute right is
  * refused. */
@@ -114,7 +106,7 @@ static void test_not_worthwhile_by_name(void **state)
         snprintf(name, sizeof name, "fwd_16bit_sm80_mma__%s", cases[i].config);
         heed_status status = heed_plan_create_named(&plan, context, &problem, name);
         assert_int_equal(status, cases[i].runs ? HEED_OK : HEED_ERR_UNSUPPORTED);
-        const char *why = cases[i].runs ? chosen_of(plan).rejected : heed_message();
+        const char *why = cases[i].runs ? lab_plan_chosen(plan).rejected : heed_message();
         if (!cases[i].why)
             assert_null(why);
         else if (!strstr(why, cases[i].why) ||
