@@ -100,7 +100,8 @@ const char *cli_option_choice(const cli_option *option, size_t index);
 
 /* cli_args_parse() reads a command line whose argv[0] is the verb, reordering argv. On CLI_OK the
  * caller owns *@args, which points into argv, and frees it with cli_args_free(). Otherwise *@args
- * is NULL and an error that names option, value and limit has been printed: CLI_USAGE, or
+ * is NULL and an error that names option, value and limit has been printed: CLI_USAGE, also for an
+ * option that is given twice and is neither a CLI_FLAG nor a CLI_LIST, or
  * CLI_ENVIRONMENT if there is no memory. With --help given, the operands are not counted. */
 cli_exit cli_args_parse(cli_args **args, const cli_verb *verb, int argc, char **argv);
 void cli_args_free(cli_args *args);

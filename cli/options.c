@@ -262,6 +262,20 @@ static cli_exit bad_option(const cli_verb *verb, int code, const char *word)
     return CLI_USAGE;
 }
 
+/* An option of the command line. Where two texts cannot both count, neither does. */
+static cli_exit take_option(const cli_option *option, const char *text, cli_value *value)
+{
+    bool again = value->given;
+    value->given = true;
+    if (option->kind == CLI_FLAG)
+        return CLI_OK;
+    if (!again || option->kind == CLI_LIST)
+        return read_value(option, text, value);
+    cli_error("--%s: given twice, as '%s' and as '%s'; give it once", option->name, value->text,
+              text);
+    return CLI_USAGE;
+}
+
 static cli_exit read_options(cli_args *args, const getopt_table *table, int argc, char **argv)
 {
     optind = 0; /* start anew, also if an earlier line was read */
@@ -273,10 +287,8 @@ static cli_exit read_options(cli_args *args, const getopt_table *table, int argc
         if (code == '?' || code == ':')
             return bad_option(args->verb, code, argv[optind - 1]);
         size_t index = option_index(args->verb, code);
-        const cli_option *option = cli_verb_option(args->verb, index);
-        args->values[index].given = true;
-        cli_exit result = read_value(option, option->kind == CLI_FLAG ? NULL : optarg,
-                                     &args->values[index]);
+        cli_exit result = take_option(cli_verb_option(args->verb, index), optarg,
+                                      &args->values[index]);
         if (result != CLI_OK)
             return result;
     }

@@ -276,6 +276,8 @@ static void inspects_files(void **state)
         { "heed inspect -D 'A(x)=x' a.cu", 2, "", "NAME or NAME=VALUE" },
         { "heed inspect -D \"$(printf 'A=1\\nint')\" a.cu", 2, "", "NAME or NAME=VALUE" },
         { "heed inspect --arch sm_120 b1 h1 s64 d64 f16", 4, "", "no device of sm_120" },
+        { "heed verify --shapes seed --shapes edge", 2, "",
+          "--shapes: given twice, as 'seed' and as 'edge'; give it once" },
         { "heed ablate --only nope b1 h1 s64 d64 f32", 2, "",
           "'nope'; there are no-exp, no-products" },
         { "heed inspect --grid 3 b1 h1 s64 d64 f16", 2, "",

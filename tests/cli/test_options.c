@@ -131,10 +131,9 @@ static void accepts_the_usual_forms(void **state)
 {
     cli_args *args;
     char message[512];
-    assert_int_equal(parse(state, "--colou red --count 1 --count 2 -- --flag", &args, message),
-                     CLI_OK);
-    assert_int_equal(cli_args_choice(args, "colour"), 0);     /* an abbreviation */
-    assert_true(cli_args_integer(args, "count") == 2);        /* the last one counts */
+    assert_int_equal(parse(state, "--colou red --count 2 -- --flag", &args, message), CLI_OK);
+    assert_int_equal(cli_args_choice(args, "colour"), 0); /* an abbreviation */
+    assert_true(cli_args_integer(args, "count") == 2);
     assert_string_equal(cli_args_operand(args, 0), "--flag"); /* after -- all are operands */
     assert_false(cli_args_flag(args, "flag"));
     cli_args_free(args);
@@ -166,6 +165,8 @@ static const char *const refused[][2] = {
     { "wall --colour purple", "--colour: 'purple' is not one of red, green, blue\n" },
     { "wall --tag=", "--tag: its argument is empty; give TAG" },
     { "wall --file", "--file: its argument is missing; give FILE" },
+    { "wall --count 1 -n 2", "--count: given twice, as '1' and as '2'; give it once" },
+    { "wall --count 1 --count 1", "--count: given twice" },
     { "wall -n", "--count: its argument is missing; give N" },
     { "wall --flag=1", "--flag: takes no argument" },
     { "wall --colur red", "--colur: 'heed paint' has no such option; did you mean --colour?" },

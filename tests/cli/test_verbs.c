@@ -79,21 +79,29 @@ static void rows_are_sound(void **state)
 /* Values                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* The verb with one argument; stderr goes to @message. */
-static cli_exit parse(void **state, const cli_verb *verb, char *argument, char message[2048])
+/* A whole line, which ends with NULL; stderr goes to @message. */
+static cli_exit parse_all(void **state, const cli_verb *verb, char **argv, char message[2048])
 {
     char path[SCRATCH_PATH_SIZE];
-    char *argv[] = { (char *)verb->name, argument, (char *)"--help", NULL };
     cli_args *args;
-    int saved = dup(STDERR_FILENO);
+    int saved = dup(STDERR_FILENO), argc = 0;
+    while (argv[argc])
+        argc++;
     assert_non_null(freopen(scratch_path(state, "stderr", path), "w", stderr));
-    cli_exit code = cli_args_parse(&args, verb, 3, argv);
+    cli_exit code = cli_args_parse(&args, verb, argc, argv);
     fflush(stderr);
     dup2(saved, STDERR_FILENO);
     close(saved);
     message[scratch_read(path, message, 2047)] = '\0';
     cli_args_free(args);
     return code;
+}
+
+/* The verb with one argument. */
+static cli_exit parse(void **state, const cli_verb *verb, char *argument, char message[2048])
+{
+    char *argv[] = { (char *)verb->name, argument, (char *)"--help", NULL };
+    return parse_all(state, verb, argv, message);
 }
 
 static void assert_refused(void **state, const cli_verb *verb, const cli_option *option,
@@ -144,6 +152,38 @@ static void check_values(void **state, const cli_verb *verb, const cli_option *o
 static void bad_values_are_refused(void **state)
 {
     for_every_option(state, check_values);
+}
+
+/* A value that is taken. */
+static const char *good_value(const cli_option *option, char text[64])
+{
+    const char *choice = cli_option_choice(option, 0);
+    double least = option->min != 0 || option->max != 0 ? option->min : 1;
+    if (choice || (option->kind != CLI_INTEGER && option->kind != CLI_REAL))
+        return choice ? choice : "word";
+    snprintf(text, 64, "%.17g", least);
+    return text;
+}
+
+/* Only lists and flags may be given twice; of all else it is not to be guessed which one counts. */
+static void check_twice(void **state, const cli_verb *verb, const cli_option *option)
+{
+    char argument[128], value[64], message[2048], expected[128];
+    bool may = option->kind == CLI_LIST || option->kind == CLI_FLAG;
+    if (option->kind == CLI_FLAG)
+        snprintf(argument, sizeof argument, "--%s", option->name);
+    else
+        snprintf(argument, sizeof argument, "--%s=%s", option->name, good_value(option, value));
+    char *argv[] = { (char *)verb->name, argument, argument, (char *)"--help", NULL };
+    cli_exit code = parse_all(state, verb, argv, message);
+    snprintf(expected, sizeof expected, "--%s: given twice", option->name);
+    if (code != (may ? CLI_OK : CLI_USAGE) || (strstr(message, expected) == NULL) != may)
+        fail_msg("heed %s %s twice gave %d and: %s", verb->name, argument, (int)code, message);
+}
+
+static void twice_is_refused(void **state)
+{
+    for_every_option(state, check_twice);
 }
 
 /* The name with a letter too many. */
@@ -303,6 +343,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_sound),
         cmocka_unit_test(bad_values_are_refused),
+        cmocka_unit_test(twice_is_refused),
         cmocka_unit_test(slips_get_a_suggestion),
         cmocka_unit_test(help_fits),
         cmocka_unit_test(every_option_is_documented),
