@@ -71,7 +71,7 @@ static cli_exit prepare_all(lab_ablate_run *run, const cli_problems *problems)
 static cli_exit measure(lab_ablate_run *run, lab_ablate_subject *subject)
 {
     heed_status status = lab_ablate_try(run, subject);
-    cli_progress_end(&run->progress);
+    lab_progress_end(&run->progress);
     if (cli_interrupted())
         return CLI_INTERRUPTED;
     return status == HEED_OK ? CLI_OK : cli_fail(status, subject->spec);
@@ -79,7 +79,7 @@ static cli_exit measure(lab_ablate_run *run, lab_ablate_subject *subject)
 
 static cli_exit measure_all(lab_ablate_run *run, const cli_problems *problems)
 {
-    run->progress = cli_progress_start("ablating", 0);
+    run->progress = lab_progress_start(&cli_sink, "ablating", 0);
     cli_exit code = prepare_all(run, problems);
     for (size_t i = 0; i < run->count && code == CLI_OK; i++)
         code = measure(run, &run->subjects[i]);

@@ -68,7 +68,7 @@ static void measure_machine(lab_bench *bench, const bench_sources *sources)
 
 static cli_exit measure_all(lab_bench *bench, const bench_sources *sources)
 {
-    cli_progress progress = cli_progress_start("timing", sources->count);
+    lab_progress progress = lab_progress_start(&cli_sink, "timing", sources->count);
     char spec[HEED_SPEC_SIZE];
     cli_exit code = CLI_OK;
     bench->rows = calloc(sources->count, sizeof *bench->rows);
@@ -78,12 +78,12 @@ static cli_exit measure_all(lab_bench *bench, const bench_sources *sources)
     }
     for (size_t i = 0; code == CLI_OK && i < sources->count; i++) {
         heed_problem_print(&sources->items[i].problem, spec, sizeof spec);
-        cli_progress_step(&progress, i, spec);
+        lab_progress_step(&progress, i, spec);
         code = bench_exit_of_work(lab_bench_measure(bench, &sources->items[i], &bench->rows[i]));
         if (code == CLI_OK)
             bench->row_count++;
     }
-    cli_progress_end(&progress);
+    lab_progress_end(&progress);
     if (code == CLI_INTERRUPTED)
         cli_message("interrupted: %zu of %zu problems are finished", bench->row_count,
                     sources->count);

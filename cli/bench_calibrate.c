@@ -156,7 +156,7 @@ cli_exit bench_calibrate(lab_bench *bench, const bench_sources *sources,
                          const bench_options *options)
 {
     char spec[HEED_SPEC_SIZE];
-    cli_progress progress = cli_progress_start("calibrating", sources->count);
+    lab_progress progress = lab_progress_start(&cli_sink, "calibrating", sources->count);
     lab_bench_calibration *rows = calloc(sources->count, sizeof *rows);
     cli_exit code = CLI_OK;
     size_t count = 0;
@@ -166,11 +166,11 @@ cli_exit bench_calibrate(lab_bench *bench, const bench_sources *sources,
     }
     for (; count < sources->count && code == CLI_OK; count += code == CLI_OK) {
         heed_problem_print(&sources->items[count].problem, spec, sizeof spec);
-        cli_progress_step(&progress, count, spec);
+        lab_progress_step(&progress, count, spec);
         code = bench_exit_of_work(
             lab_bench_calibrate_problem(bench, &sources->items[count], &rows[count]));
     }
-    cli_progress_end(&progress);
+    lab_progress_end(&progress);
     if (code == CLI_INTERRUPTED)
         cli_message("interrupted: %zu of %zu problems are finished", count, sources->count);
     cli_exit printed = options->json ? print_json(bench, options->detect, rows, count)

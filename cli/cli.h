@@ -349,17 +349,10 @@ cli_exit cli_output_close(cli_exit code);
 /* progress.c: a line on stderr that shows how far a long verb is             */
 /* -------------------------------------------------------------------------- */
 
-/* On a terminal at most ten times a second, in a log every 10 s. Clear it (cli_progress_end)
- * before printing anything. */
-typedef lab_progress cli_progress;
-cli_progress cli_progress_start(const char *title, size_t total);
-
-/* cli_progress_start_seconds() is for what has @seconds: the line says how many minutes and seconds
- * of them are over, and steps are seconds. A progress that was not started shows nothing. */
-cli_progress cli_progress_start_seconds(const char *title, double seconds);
-void cli_progress_step(cli_progress *progress, size_t done,
-                       const char *what);      /* @what: the present item, or NULL */
-void cli_progress_end(cli_progress *progress); /* may be followed by another step */
+/* The steps and the end of a lab_progress, as cli_sink has them: on a terminal shown at most ten
+ * times a second, in a log every 10 s. End it before printing anything. */
+void cli_progress_show(lab_progress *progress, size_t done, const char *what);
+void cli_progress_clear(lab_progress *progress);
 
 /* -------------------------------------------------------------------------- */
 /* interrupt.c                                                                */

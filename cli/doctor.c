@@ -81,12 +81,12 @@ static cli_exit examine(const cli_args *args)
 {
     doctor_report report = { .args = args };
     const size_t count = sizeof checks / sizeof checks[0];
-    cli_progress progress = cli_progress_start("doctor", count);
+    lab_progress progress = lab_progress_start(&cli_sink, "doctor", count);
     for (size_t i = 0; i < count && !cli_interrupted(); i++) {
-        cli_progress_step(&progress, i, NULL);
+        lab_progress_step(&progress, i, NULL);
         checks[i](&report);
     }
-    cli_progress_end(&progress);
+    lab_progress_end(&progress);
     cli_exit code = cli_args_json(args) ? print_json(&report) : print_text(&report);
     if (report.failed)
         cli_error("not enough memory for all findings");

@@ -42,14 +42,14 @@ static void show(void *data, const char *what)
         snprintf(best, sizeof best, "best %s %s", lab_format_seconds(exp(champion->score), text),
                  point);
     }
-    cli_progress_step(&run->progress, (size_t)run->bred.launched, what ? what : best);
+    lab_progress_step(&run->progress, (size_t)run->bred.launched, what ? what : best);
 }
 
 static cli_exit breed(evolve_run *run)
 {
-    run->progress = cli_progress_start("evolve", (size_t)run->trials);
+    run->progress = lab_progress_start(&cli_sink, "evolve", (size_t)run->trials);
     heed_status status = sweep_evolve(&run->bred, run->deadline_ns, run->trials);
-    cli_progress_end(&run->progress);
+    lab_progress_end(&run->progress);
     if (cli_interrupted())
         return CLI_INTERRUPTED;
     return status == HEED_OK ? CLI_OK : fail(run, status);

@@ -25,7 +25,7 @@ typedef struct evolve_run {
     double duel; /* seconds of each comparison of a challenger */
     int64_t trials;
     int64_t deadline_ns; /* 0: none */
-    cli_progress progress;
+    lab_progress progress;
     int64_t challenges; /* of champions */
     int64_t refuted;    /* challengers that won, and that a gate then refused */
     int64_t titles;     /* of the board that the champion took */

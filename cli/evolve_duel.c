@@ -53,7 +53,7 @@ static heed_status pass_gates(void *data, bool *yes, bool *asked)
     if (run->rerun.options.unproved)
         return HEED_OK;
     run->sweep.refuted = false;
-    cli_progress_end(&run->progress);
+    lab_progress_end(&run->progress);
     if (sweep_verify(&run->sweep, it->index) != CLI_OK)
         return HEED_ERR_SYSTEM;
     *yes = !run->sweep.refuted;

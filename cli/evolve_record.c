@@ -59,13 +59,13 @@ heed_status evolve_rank_plans(evolve_run *run)
     int64_t start = heed_clock_ns();
     size_t count = run->sweep.problems.count;
     heed_status status = HEED_OK;
-    cli_progress progress = cli_progress_start("what heed plans", count);
+    lab_progress progress = lab_progress_start(&cli_sink, "what heed plans", count);
     for (size_t i = 0; i < count && status == HEED_OK && !cli_interrupted(); i++) {
-        cli_progress_step(&progress, i, run->sweep.shapes[i].spec);
+        lab_progress_step(&progress, i, run->sweep.shapes[i].spec);
         if (*run->sweep.shapes[i].usual)
             status = rank_plan(run, i);
     }
-    cli_progress_end(&progress);
+    lab_progress_end(&progress);
     if (run->deadline_ns)
         run->deadline_ns += heed_clock_ns() - start;
     return cli_interrupted() ? HEED_ERR_SYSTEM : status;

@@ -50,7 +50,7 @@ heed_status source_measure(evolve_sources *all)
     source_kernel *kernel = &all->kernels[all->champion];
     desk->all = all;
     desk->kernel = kernel;
-    cli_progress_step(&run->progress, all->count > 0 ? all->count - 1 : 0,
+    lab_progress_step(&run->progress, all->count > 0 ? all->count - 1 : 0,
                       "measuring what binds the best");
     heed_status status = take(all, kernel, desk);
     source_desk_close(desk);

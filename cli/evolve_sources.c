@@ -151,7 +151,7 @@ static void show(evolve_sources *all)
         snprintf(what, sizeof what, "best %s %s", lab_format_seconds(exp(best->score), text),
                  best->name);
     }
-    cli_progress_step(&all->run->progress, all->count > 0 ? all->count - 1 : 0, what);
+    lab_progress_step(&all->run->progress, all->count > 0 ? all->count - 1 : 0, what);
 }
 
 /* Measures what is not known of kernel number @index; then it may challenge the champion. Answers
@@ -226,7 +226,7 @@ static heed_status breed(evolve_sources *all)
     heed_status status = HEED_OK;
     int useless = 0;
     bool more = true;
-    run->progress = cli_progress_start("evolve", (size_t)run->trials);
+    run->progress = lab_progress_start(&cli_sink, "evolve", (size_t)run->trials);
     if (all->count == 0 && !source_add(all, "origin", all->origin, ""))
         status = HEED_ERR_NO_MEMORY;
     for (size_t i = 0; i < all->count && status == HEED_OK; i++) {
@@ -244,7 +244,7 @@ static heed_status breed(evolve_sources *all)
             status = source_measure(all);
         show(all);
     }
-    cli_progress_end(&run->progress);
+    lab_progress_end(&run->progress);
     return status;
 }
 

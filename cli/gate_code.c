@@ -139,12 +139,12 @@ void criterion_conflicts(criterion *it, const lab_bench *bench)
         criterion_set(it, CRITERION_UNKNOWN, "%s", why.reason);
         return;
     }
-    cli_progress progress = cli_progress_start("bank conflicts", bench->row_count);
+    lab_progress progress = lab_progress_start(&cli_sink, "bank conflicts", bench->row_count);
     for (size_t i = 0; i < bench->row_count; i++) {
-        cli_progress_step(&progress, i, bench->rows[i].kernel);
+        lab_progress_step(&progress, i, bench->rows[i].kernel);
         double conflicts = count_conflicts(ncu, bench, &bench->rows[i], &why);
         if (isnan(conflicts)) {
-            cli_progress_end(&progress);
+            lab_progress_end(&progress);
             criterion_set(it, CRITERION_UNKNOWN, "%s", why.reason);
             return;
         }
@@ -153,7 +153,7 @@ void criterion_conflicts(criterion *it, const lab_bench *bench)
             name = bench->rows[i].kernel;
         }
     }
-    cli_progress_end(&progress);
+    lab_progress_end(&progress);
     criterion_set(it,
                   bench->row_count == 0    ? CRITERION_UNKNOWN
                   : worst <= CONFLICTS_MAX ? CRITERION_PASS

@@ -219,7 +219,7 @@ static cli_exit print(const lab_bench *bench, bool json, const criterion criteri
 
 static cli_exit measure(lab_bench *bench, const bench_sources *sources)
 {
-    cli_progress progress = cli_progress_start("criteria", sources->count);
+    lab_progress progress = lab_progress_start(&cli_sink, "criteria", sources->count);
     cli_exit code = CLI_OK;
     bench->rows = calloc(sources->count + 1, sizeof *bench->rows);
     if (!bench->rows)
@@ -227,11 +227,11 @@ static cli_exit measure(lab_bench *bench, const bench_sources *sources)
     for (size_t i = 0; i < sources->count && code == CLI_OK; i++) {
         char spec[HEED_SPEC_SIZE];
         heed_problem_print(&sources->items[i].problem, spec, sizeof spec);
-        cli_progress_step(&progress, i, spec);
+        lab_progress_step(&progress, i, spec);
         code = bench_exit_of_work(lab_bench_measure(bench, &sources->items[i], &bench->rows[i]));
         bench->row_count += code == CLI_OK;
     }
-    cli_progress_end(&progress);
+    lab_progress_end(&progress);
     return code;
 }
 

@@ -118,13 +118,13 @@ static cli_exit time_shape(gate_run *gate, gate_shape *shape, size_t index)
 
 cli_exit gate_time(gate_run *gate)
 {
-    cli_progress progress = cli_progress_start("gate", gate->count);
+    lab_progress progress = lab_progress_start(&cli_sink, "gate", gate->count);
     cli_exit code = CLI_OK;
     for (size_t i = 0; i < gate->count && code == CLI_OK; i++) {
-        cli_progress_step(&progress, i, gate->shapes[i].spec);
+        lab_progress_step(&progress, i, gate->shapes[i].spec);
         code = time_shape(gate, &gate->shapes[i], i);
     }
-    cli_progress_end(&progress);
+    lab_progress_end(&progress);
     return code;
 }
 

@@ -204,7 +204,7 @@ static heed_status ablate(const insight_question *question, double left, insight
         .only = lab_clue_ablations(only, sizeof only),
         .deadline_ns = heed_clock_ns() + (int64_t)(left * 1e9),
         .pool = host ? NULL : lab_ablate_pool_start(question->context, question->threads),
-        .progress = cli_progress_start("measuring what binds the best", 0),
+        .progress = lab_progress_start(&cli_sink, "measuring what binds the best", 0),
     };
     snprintf(subject.spec, sizeof subject.spec, "%s", it->spec);
     heed_status status = lab_ablate_try(&run, &subject);

@@ -121,17 +121,17 @@ static cli_exit inspect_problems(inspect_job *job, const cli_problems *problems,
                                  heed_context *context, const int *archs, size_t count)
 {
     cli_exit code = CLI_OK;
-    cli_progress progress = cli_progress_start("inspect", problems->count * count);
+    lab_progress progress = lab_progress_start(&cli_sink, "inspect", problems->count * count);
     for (size_t i = 0; i < problems->count * count && code == CLI_OK; i++) {
         compilation work = { .job = job,
                              .problem = &problems->items[i / count],
                              .context = context,
                              .arch = archs[i % count] };
         heed_problem_print(work.problem, work.spec, sizeof work.spec);
-        cli_progress_step(&progress, i, work.spec);
+        lab_progress_step(&progress, i, work.spec);
         code = cli_interrupted() ? CLI_INTERRUPTED : inspect_problem(&work);
     }
-    cli_progress_end(&progress);
+    lab_progress_end(&progress);
     return code;
 }
 

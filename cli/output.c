@@ -104,8 +104,8 @@ static void say(void *data, lab_tone tone, const char *format, va_list list)
 const lab_sink cli_sink = {
     .interrupted = cli_interrupted,
     .say = say,
-    .step = cli_progress_step,
-    .end = cli_progress_end,
+    .step = cli_progress_show,
+    .end = cli_progress_clear,
 };
 
 void cli_message(const char *format, ...)

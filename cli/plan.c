@@ -16,7 +16,7 @@ typedef struct plan_job {
     lab_table *table; /* of the chosen kernels */
     bool rows;        /* does it have any? */
     bool planned;     /* is there any plan? */
-    cli_progress progress;
+    lab_progress progress;
     json_t *plans; /* of --json; NULL also when memory ran out */
 } plan_job;
 
@@ -132,7 +132,7 @@ static cli_exit plan_one(plan_job *job, const heed_problem *problem)
     heed_problem_print(problem, spec, sizeof spec);
     heed_status status = kernel ? heed_plan_create_named(&plan, job->context, problem, kernel)
                                 : heed_plan_create(&plan, job->context, problem, effort);
-    cli_progress_end(&job->progress);
+    lab_progress_end(&job->progress);
     if (status != HEED_OK && cli_interrupted())
         return CLI_INTERRUPTED;
     if (status != HEED_OK)
@@ -159,12 +159,12 @@ static cli_exit plan_one(plan_job *job, const heed_problem *problem)
 static cli_exit plan_all(plan_job *job, const cli_problems *problems)
 {
     cli_exit code = CLI_OK;
-    job->progress = cli_progress_start("plan", problems->count);
+    job->progress = lab_progress_start(&cli_sink, "plan", problems->count);
     for (size_t i = 0; i < problems->count; i++) {
-        cli_progress_step(&job->progress, i, NULL);
+        lab_progress_step(&job->progress, i, NULL);
         cli_exit result = cli_interrupted() ? CLI_INTERRUPTED : plan_one(job, &problems->items[i]);
         if (result == CLI_INTERRUPTED) {
-            cli_progress_end(&job->progress);
+            lab_progress_end(&job->progress);
             cli_message("stopped after %zu of %zu problems", i, problems->count);
             return result;
         }

@@ -141,15 +141,15 @@ static cli_exit count_all(profile_job *job, const char *wish, const target *devi
                                      .fix = "ask with --device cuda; --scaling and --timeline work "
                                             "on a CPU" };
     }
-    cli_progress progress = cli_progress_start("profile", job->count);
+    lab_progress progress = lab_progress_start(&cli_sink, "profile", job->count);
     for (size_t i = 0; i < job->count && code == CLI_OK; i++) {
-        cli_progress_step(&progress, i, job->rows[i].spec);
+        lab_progress_step(&progress, i, job->rows[i].spec);
         if (able)
             code = count(job, &job->rows[i], device);
         else
             job->rows[i].trouble = trouble;
     }
-    cli_progress_end(&progress);
+    lab_progress_end(&progress);
     return code;
 }
 

@@ -187,7 +187,7 @@ static cli_exit time_axis(scaling_job *job, scaling_axis *axis)
         scaling_point *point = &axis->points[i];
         const lab_scale_point *before = i > 0 ? &axis->figures[i - 1] : NULL;
         heed_status status = HEED_OK;
-        cli_progress_step(&job->progress, job->done++, point->spec);
+        lab_progress_step(&job->progress, job->done++, point->spec);
         if (*point->reason)
             continue;
         if (before && !(before->seconds > 0))
@@ -246,7 +246,7 @@ static cli_exit scale_problem(scaling_job *job, const heed_problem *problem)
         if (code == CLI_OK)
             code = judge_axis(job, &axes[i]);
     }
-    cli_progress_end(&job->progress);
+    lab_progress_end(&job->progress);
     if (code == CLI_OK)
         code = scaling_report_problem(job, spec, axes, count);
     free(axes);
@@ -266,10 +266,10 @@ cli_exit profile_scaling(const cli_args *args)
         code = cli_kernel_check(args);
     if (code == CLI_OK)
         code = cli_context_open(&job.context, args);
-    job.progress = cli_progress_start("scaling", problems.count * 3 * job.steps);
+    job.progress = lab_progress_start(&cli_sink, "scaling", problems.count * 3 * job.steps);
     for (size_t i = 0; i < problems.count && code == CLI_OK; i++)
         code = scale_problem(&job, &problems.items[i]);
-    cli_progress_end(&job.progress);
+    lab_progress_end(&job.progress);
     if (code == CLI_OK)
         code = scaling_report_end(&job);
     json_decref(job.problems);

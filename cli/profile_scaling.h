@@ -32,7 +32,7 @@ typedef struct scaling_job {
     size_t steps; /* points of an axis */
     heed_context *context;
     double seconds;
-    cli_progress progress;
+    lab_progress progress;
     size_t done;
     bool found;
     json_t *problems; /* of --json */

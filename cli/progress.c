@@ -18,16 +18,6 @@
     79 /* narrower than the narrowest terminal in use, so that the line never wraps \
         */
 
-lab_progress cli_progress_start(const char *title, size_t total)
-{
-    return lab_progress_start(&cli_sink, title, total);
-}
-
-lab_progress cli_progress_start_seconds(const char *title, double seconds)
-{
-    return lab_progress_start_seconds(&cli_sink, title, seconds);
-}
-
 /* A terminal shows it at once, a log after a while. */
 static void look_at_stderr(lab_progress *progress)
 {
@@ -58,7 +48,7 @@ static void print_amount(const lab_progress *progress, size_t done, int64_t now,
     snprintf(text, size, "%zu of %zu%s", done, progress->total, left);
 }
 
-void cli_progress_step(lab_progress *progress, size_t done, const char *what)
+void cli_progress_show(lab_progress *progress, size_t done, const char *what)
 {
     int64_t now = heed_clock_ns();
     if (progress->last_ns == 0)
@@ -76,7 +66,7 @@ void cli_progress_step(lab_progress *progress, size_t done, const char *what)
     progress->dirty = progress->shown;
 }
 
-void cli_progress_end(lab_progress *progress)
+void cli_progress_clear(lab_progress *progress)
 {
     if (progress->dirty) {
         fputs("\r\033[K", stderr);

@@ -188,10 +188,10 @@ cli_exit roofline_get(lab_ceilings *ceilings, heed_context *context, bool fresh,
         return CLI_OK;
     }
     warn_if_busy(context);
-    cli_progress progress = cli_progress_start("ceilings", 1);
-    cli_progress_step(&progress, 0, heed_context_device(context));
+    lab_progress progress = lab_progress_start(&cli_sink, "ceilings", 1);
+    lab_progress_step(&progress, 0, heed_context_device(context));
     heed_status status = measure(ceilings, context);
-    cli_progress_end(&progress);
+    lab_progress_end(&progress);
     if (cli_interrupted())
         return CLI_INTERRUPTED;
     if (status != HEED_OK)

@@ -267,9 +267,9 @@ static cli_exit print_text(const lab_selftest_result *result, const lab_selftest
 
 void selftest_progress(void *data, size_t done, size_t total)
 {
-    cli_progress *progress = data;
+    lab_progress *progress = data;
     progress->total = total;
-    cli_progress_step(progress, done, NULL);
+    lab_progress_step(progress, done, NULL);
 }
 
 static cli_exit conclude(const lab_selftest_result *result, const lab_selftest_options *options,
@@ -288,7 +288,7 @@ static cli_exit conclude(const lab_selftest_result *result, const lab_selftest_o
 static cli_exit try_all(const cli_args *args, lab_selftest_options options, lab_record *record)
 {
     lab_selftest_result result;
-    cli_progress progress = cli_progress_start("selftest", 1);
+    lab_progress progress = lab_progress_start(&cli_sink, "selftest", 1);
     int jobs = (int)cli_args_integer(args, "jobs");
     options.seed = (uint64_t)cli_args_integer(args, "seed");
     options.jobs = jobs > 0 ? jobs : selftest_jobs(options.device != NULL);
@@ -297,7 +297,7 @@ static cli_exit try_all(const cli_args *args, lab_selftest_options options, lab_
     options.progress = selftest_progress;
     options.data = &progress;
     heed_status status = selftest_run(&options, &result);
-    cli_progress_end(&progress);
+    lab_progress_end(&progress);
     if (status != HEED_OK) {
         cli_error("cannot try the gates: %s", status == HEED_ERR_NO_MEMORY
                                                   ? "not enough memory"

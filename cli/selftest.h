@@ -28,7 +28,7 @@ cli_exit selftest_device_probe(const char *const *name);
 /* selftest_jobs() returns how many kernels to try at a time, on a @device or not. */
 int selftest_jobs(bool device);
 
-/* selftest_progress() shows how far a suite is on the cli_progress @data, as lab_selftest_options
+/* selftest_progress() shows how far a suite is on the lab_progress @data, as lab_selftest_options
  * take it. */
 void selftest_progress(void *data, size_t done, size_t total);
 

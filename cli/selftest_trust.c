@@ -21,11 +21,11 @@ static cli_exit run_now(lab_record *record, const char *device, int64_t *id)
     options.sources = selftest_sources();
     options.jobs = selftest_jobs(device != NULL);
     options.stop = cli_interrupted;
-    cli_progress progress = cli_progress_start("selftest", 1);
+    lab_progress progress = lab_progress_start(&cli_sink, "selftest", 1);
     options.progress = selftest_progress;
     options.data = &progress;
     heed_status status = selftest_run(&options, &result);
-    cli_progress_end(&progress);
+    lab_progress_end(&progress);
     if (status != HEED_OK) {
         cli_error("the gates cannot be tested: %s", heed_status_name(status));
         return cli_exit_of(status);

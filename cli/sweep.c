@@ -26,7 +26,7 @@ static void tried(void *data, const lab_try *one, const lab_try *best)
         lab_point_print(&run->space, &point, line);
         snprintf(what, sizeof what, "best %s %s", lab_format_seconds(exp(best->score), text), line);
     }
-    cli_progress_step(&run->progress, one->trial, what);
+    lab_progress_step(&run->progress, one->trial, what);
 }
 
 static cli_exit search(sweep_run *run)
@@ -49,9 +49,9 @@ static cli_exit search(sweep_run *run)
                                          .data = run };
     int64_t points = lab_space_count(&run->space);
     run->total = (size_t)(trials > 0 && trials < points ? trials : points);
-    run->progress = cli_progress_start("sweep", run->total);
+    run->progress = lab_progress_start(&cli_sink, "sweep", run->total);
     heed_status status = lab_search_run(&run->search, &run->space, &evaluator, &options, &error);
-    cli_progress_end(&run->progress);
+    lab_progress_end(&run->progress);
     free(starts);
     if (cli_interrupted())
         return CLI_INTERRUPTED;

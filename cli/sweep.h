@@ -68,7 +68,7 @@ typedef struct sweep_run {
     cli_judge *judge; /* of times that cannot be; NULL: none are doubted */
     FILE *record;     /* NULL: none */
     lab_search *search;
-    cli_progress progress;
+    lab_progress progress;
     size_t total; /* points that may be launched, for progress */
     int64_t start_ns;
     int64_t reused;                     /* launches whose answers were known from before */

@@ -91,17 +91,17 @@ cli_exit sweep_compare(sweep_run *run, int64_t index)
     char name[HEED_NAME_SIZE];
     uint64_t seed = (uint64_t)cli_args_integer(run->args, "seed");
     heed_status status = lab_space_name(&run->space, &point, run->kernel, name, NULL);
-    cli_progress progress = cli_progress_start("comparing", run->problems.count);
+    lab_progress progress = lab_progress_start(&cli_sink, "comparing", run->problems.count);
     for (size_t i = 0; i < run->problems.count && status == HEED_OK; i++) {
         sweep_shape *shape = &run->shapes[i];
-        cli_progress_step(&progress, i, shape->spec);
+        lab_progress_step(&progress, i, shape->spec);
         status = sweep_open_shape(run, shape);
         if (status == HEED_OK && strcmp(name, shape->usual) == 0)
             status = time_alone(run, i, &point, name);
         else if (status == HEED_OK && *shape->usual)
             status = play(run, i, &point, name, seed + i);
     }
-    cli_progress_end(&progress);
+    lab_progress_end(&progress);
     if (cli_interrupted())
         return CLI_INTERRUPTED;
     return status == HEED_OK ? CLI_OK : cli_fail(status, name);

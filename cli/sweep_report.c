@@ -365,14 +365,14 @@ cli_exit sweep_report_static(sweep_run *run)
     lab_table_column(table, "predicted", LAB_RIGHT);
     add_facts_heads(table);
     lab_table_column(table, "pruned", LAB_LEFT);
-    cli_progress progress = cli_progress_start("compiling", (size_t)points);
+    lab_progress progress = lab_progress_start(&cli_sink, "compiling", (size_t)points);
     for (int64_t i = 0; i < points && !cli_interrupted(); i++) {
-        cli_progress_step(&progress, (size_t)i, NULL);
+        lab_progress_step(&progress, (size_t)i, NULL);
         if (i % 8 == 0)
             announce_from(run, i);
         add_static_row(run, table, &list, i);
     }
-    cli_progress_end(&progress);
+    lab_progress_end(&progress);
     bool json = cli_args_json(run->args);
     cli_exit code;
     if (json) {

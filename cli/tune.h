@@ -149,7 +149,7 @@ typedef struct tune_job {
     lab_evaluator inner;
     double best; /* seconds of its best point; 0: none */
     lab_error error;
-    cli_progress *progress;
+    lab_progress *progress;
 } tune_job;
 void tune_job_take(tune_job *job, const lab_point *point, double seconds);
 void tune_job_show(tune_job *job);

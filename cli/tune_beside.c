@@ -50,13 +50,14 @@ cli_exit tune_time_all(tune_run *tune, bool after)
     tune_stage stage = after ? TUNE_AFTERWARDS : TUNE_BASELINES;
     size_t left = count_wanted(tune, after), done = 0;
     cli_exit code = CLI_OK;
-    cli_progress progress = cli_progress_start(after ? "timing after" : "timing before", left);
+    lab_progress progress = lab_progress_start(&cli_sink, after ? "timing after" : "timing before",
+                                               left);
     for (size_t i = 0; i < tune->count && code == CLI_OK; i++) {
         tune_shape *shape = &tune->shapes[i];
         lab_bench_row *row = after ? &shape->after : &shape->before;
         if (after && !shape->challenge.won)
             continue;
-        cli_progress_step(&progress, done++, shape->spec);
+        lab_progress_step(&progress, done++, shape->spec);
         set_time(tune, stage, left--);
         if (tune_left(tune, TUNE_AFTERWARDS) > 0)
             code = time_shape(tune, shape, after);
@@ -65,6 +66,6 @@ cli_exit tune_time_all(tune_run *tune, bool after)
                                     .outcome = LAB_BENCH_SKIPPED,
                                     .reason = "no time was left" };
     }
-    cli_progress_end(&progress);
+    lab_progress_end(&progress);
     return code;
 }

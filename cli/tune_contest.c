@@ -179,7 +179,7 @@ static void explain_lead(tune_shape *shape)
 typedef struct contest_run {
     tune_run *tune;
     bool lead;
-    cli_progress progress;
+    lab_progress progress;
     size_t players, done; /* of the round */
     cli_exit code;
 } contest_run;
@@ -205,7 +205,7 @@ static heed_status play(void *data, size_t index, int round, lab_duel_options op
     const lab_bench_pair *pair = &contest_of(shape, it->lead)->pairs[round];
     double share = tune_left(it->tune, TUNE_DUELS) / (double)(it->players - it->done);
     options.seconds = fmin(it->tune->duel, DUEL_SHARE * (round ? 1 : 0.5) * share);
-    cli_progress_step(&it->progress, it->done++, shape->spec);
+    lab_progress_step(&it->progress, it->done++, shape->spec);
     if (options.seconds < DUEL_LEAST) {
         give_up(shape, it->lead, round);
         return HEED_OK;
@@ -226,12 +226,13 @@ static cli_exit play_rounds(contest_run *it, lab_contest *contest)
                                                    (uint64_t)round };
         it->players = lab_contest_players(contest, round);
         it->done = 0;
-        it->progress = cli_progress_start(it->lead ? "meeting leaders of the board"
+        it->progress = lab_progress_start(&cli_sink,
+                                          it->lead ? "meeting leaders of the board"
                                           : round  ? "confirming"
                                                    : "comparing",
                                           it->players);
         status = lab_contest_round(contest, round, &options);
-        cli_progress_end(&it->progress);
+        lab_progress_end(&it->progress);
     }
     if (status != HEED_OK && it->code == CLI_OK) {
         cli_error("the kernels cannot be compared: %s", heed_status_name(status));

@@ -95,18 +95,18 @@ cli_exit tune_prove(tune_run *tune, bool winners)
     tune_shape **list = calloc(tune->count + 1, sizeof(tune_shape *));
     const heed_options machine = cli_machine(tune->args);
     size_t count = list ? collect(tune, winners, list) : 0;
-    cli_progress progress = cli_progress_start(winners ? "verifying" : "verifying champions",
-                                               count);
+    lab_progress progress = lab_progress_start(
+        &cli_sink, winners ? "verifying" : "verifying champions", count);
     for (size_t i = 0; i < count && code == CLI_OK && !cli_interrupted(); i++) {
         bool time = heed_clock_ns() + (int64_t)(LEAST_SECONDS * 1e9) < until;
-        cli_progress_step(&progress, i, list[i]->spec);
+        lab_progress_step(&progress, i, list[i]->spec);
         const char *spec = list[i]->spec;
         judge(list[i],
               time ? cli_prove(&machine, tune_contender(list[i]), &spec, 1, until) : CLI_TIMEOUT);
         if (!winners)
             code = confirm(tune, list[i]);
     }
-    cli_progress_end(&progress);
+    lab_progress_end(&progress);
     free(list);
     if (list || tune->count == 0)
         return cli_interrupted() ? CLI_INTERRUPTED : code;

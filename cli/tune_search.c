@@ -24,7 +24,7 @@ void tune_job_show(tune_job *job)
                  lab_format_seconds(job->sweep.shapes[0].best, text));
     else
         snprintf(what, sizeof what, "%s", job->shape->spec);
-    cli_progress_step(job->progress, (size_t)tune_passed(job->tune), what);
+    lab_progress_step(job->progress, (size_t)tune_passed(job->tune), what);
 }
 
 void tune_job_take(tune_job *job, const lab_point *point, double seconds)
@@ -197,7 +197,7 @@ static cli_exit evolve_best(tune_job *jobs, tune_shape *shape, int64_t until_ns,
 }
 
 static cli_exit search_shape(tune_run *tune, tune_shape *shape, int64_t until_ns,
-                             cli_progress *progress)
+                             lab_progress *progress)
 {
     tune_job jobs[TUNE_SPACES];
     int64_t trials = cli_args_integer(tune->args, "trials"), now = heed_clock_ns();
@@ -226,7 +226,7 @@ cli_exit tune_search(tune_run *tune)
 {
     size_t left = 0;
     cli_exit code = CLI_OK;
-    cli_progress progress = cli_progress_start_seconds("searching", tune->seconds);
+    lab_progress progress = lab_progress_start_seconds(&cli_sink, "searching", tune->seconds);
     for (size_t i = 0; i < tune->count; i++)
         left += tune->shapes[i].space_count > 0;
     /* Time that one search leaves of its share goes to the others. */
@@ -240,6 +240,6 @@ cli_exit tune_search(tune_run *tune)
             shape->late = true;
         left--;
     }
-    cli_progress_end(&progress);
+    lab_progress_end(&progress);
     return code;
 }

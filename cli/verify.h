@@ -77,7 +77,7 @@ typedef struct verify_job {
     char last_skip[LAB_TEXT_SIZE];
     size_t done;        /* problems that are through */
     size_t batch_cases; /* cases that are being verified together */
-    cli_progress progress;
+    lab_progress progress;
     size_t printed;   /* failures on stderr */
     json_t *failures; /* for --json, else NULL */
 } verify_job;

@@ -87,7 +87,7 @@ static void add_failure(verify_job *job, const verify_item *item, size_t gate)
     size_t shown = job->own.text ? FAILURES_SHOWN_OWN : FAILURES_SHOWN;
     if (job->printed++ >= shown)
         return;
-    cli_progress_end(&job->progress);
+    lab_progress_end(&job->progress);
     cli_message("%sFAIL%s %s: %s, %s inputs, %s: %s: %s", cli_style(stderr, CLI_BAD),
                 cli_style(stderr, CLI_PLAIN), spec, kernel_of(item), item->inputs->name,
                 verify_contender_place(item->contender), name, verdict->reason);

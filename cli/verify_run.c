@@ -65,7 +65,7 @@ static void show_progress(void *data, size_t cases)
     verify_job *job = data;
     char text[64];
     snprintf(text, sizeof text, "%zu of %zu in this batch", cases, job->batch_cases);
-    cli_progress_step(&job->progress, job->done, text);
+    lab_progress_step(&job->progress, job->done, text);
 }
 
 /* Completes @campaign from the command line, runs it and adds what came of it. */
@@ -105,7 +105,7 @@ static cli_exit run_batch(verify_job *job, batch *next)
     if (next->count == 0)
         return CLI_OK;
     heed_problem_print(&last->problem, spec, sizeof spec);
-    cli_progress_step(&job->progress, job->done, spec);
+    lab_progress_step(&job->progress, job->done, spec);
     job->problems += next->problems;
     cli_exit code = run_campaign(job, &campaign);
     job->done += next->problems;
@@ -193,12 +193,12 @@ static cli_exit verify_problems(verify_job *job, const cli_problems *problems)
         return CLI_ENVIRONMENT;
     }
     cli_exit code = CLI_OK;
-    job->progress = cli_progress_start("verify", problems->count);
+    job->progress = lab_progress_start(&cli_sink, "verify", problems->count);
     for (size_t i = 0; i < problems->count && code == CLI_OK && !cli_interrupted(); i++)
         code = add_problem(job, &next, &problems->items[i], i);
     if (code == CLI_OK && !cli_interrupted())
         code = run_batch(job, &next);
-    cli_progress_end(&job->progress);
+    lab_progress_end(&job->progress);
     free(next.cases);
     return code;
 }

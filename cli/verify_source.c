@@ -62,7 +62,7 @@ void verify_source_refusal(verify_job *job, const heed_problem *problem, const l
         return;
     memcpy(job->refused_spec, spec, sizeof spec);
     job->refused++;
-    cli_progress_end(&job->progress);
+    lab_progress_end(&job->progress);
     if (!job->wanted.json)
         cli_message("%s cannot do %s: %s", job->own.name, spec, report->verdicts[0].reason);
 }

@@ -151,11 +151,11 @@ static bool passes(const cli_args *args, const unproven *it)
 static cli_exit prove(board_export *e, const cli_args *args)
 {
     heed_status status = HEED_OK;
-    cli_progress progress = cli_progress_start("verifying", e->open_count);
+    lab_progress progress = lab_progress_start(&cli_sink, "verifying", e->open_count);
     for (size_t i = 0; i < e->open_count && status == HEED_OK && !cli_interrupted(); i++) {
         const unproven *it = &e->open[i];
         heed_problem problem;
-        cli_progress_step(&progress, i, it->problem);
+        lab_progress_step(&progress, i, it->problem);
         if (!passes(args, it)) {
             e->taken--;
             e->left_out++;
@@ -167,7 +167,7 @@ static cli_exit prove(board_export *e, const cli_args *args)
         if (status == HEED_OK)
             status = heed_wisdom_learn(e->context, &problem, it->name, it->seconds);
     }
-    cli_progress_end(&progress);
+    lab_progress_end(&progress);
     if (cli_interrupted())
         return CLI_INTERRUPTED;
     return status == HEED_OK ? CLI_OK : cli_fail(status, "wisdom");
