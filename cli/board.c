@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "library.h"
+#include "build/sources.h"
 #include "plausible.h"
 
 /* -------------------------------------------------------------------------- */
@@ -17,6 +17,19 @@ cli_exit cli_board_fail(heed_status status, const lab_error *error)
 {
     cli_error("%s", error->text);
     return cli_exit_of(status);
+}
+
+static bool has_flag(const cli_args *args, const char *name)
+{
+    return cli_args_has(args, name) && cli_args_flag(args, name);
+}
+
+lab_rebuild_options cli_rebuild_options(const cli_args *args)
+{
+    return (lab_rebuild_options){ .board = cli_args_text(args, "board"),
+                                  .trusts_board = has_flag(args, "trust-board"),
+                                  .unsafe = has_flag(args, "unsafe-candidates"),
+                                  .unproved = has_flag(args, "no-verify") };
 }
 
 cli_exit cli_board_open(lab_record **record, lab_record_mode mode, const cli_args *args)
@@ -45,7 +58,7 @@ cli_exit cli_board_open(lab_record **record, lab_record_mode mode, const cli_arg
         *record = NULL;
         return CLI_ENVIRONMENT;
     }
-    lab_record_describe(*record, cli_library_describe);
+    lab_record_describe(*record, lab_build_describe);
     lab_record_judge(*record, cli_plausible, judge, cli_judge_destroy);
     return CLI_OK;
 }

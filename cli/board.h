@@ -4,6 +4,7 @@
 #ifndef CLI_BOARD_H
 #define CLI_BOARD_H
 
+#include "build/rebuild.h"
 #include "cli.h"
 #include "inspect/roofline.h"
 #include "measure/compare.h"
@@ -34,6 +35,10 @@
         .help = "Run users' C sources even if this system has no sandbox for them: " \
                 "they can then do everything that you can"                           \
     }
+
+/* cli_rebuild_options() returns what --board, --trust-board, --unsafe-candidates and --no-verify
+ * say, of those that the verb has. */
+lab_rebuild_options cli_rebuild_options(const cli_args *args);
 
 /* cli_board_open() opens the board of --board. A failure has been printed. Where @mode is
  * LAB_RECORD_READ and there is no file yet, *@record is NULL with CLI_OK. */

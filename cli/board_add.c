@@ -11,7 +11,7 @@
 
 #include "board.h"
 #include "board_claims.h"
-#include "library.h"
+#include "build/sources.h"
 #include "report.h"
 #include "wisdom_line.h"
 
@@ -63,7 +63,7 @@ static cli_exit read_place(board_file *file)
     };
     /* A record of another heed has sources that are not here. */
     if (source->build && strcmp(source->build, heed_wisdom_build()) == 0)
-        file->environment.library = cli_library_sources();
+        file->environment.library = lab_build_sources();
     if (source->manifest)
         cli_board_tools_take(&file->tools, source->manifest, &file->environment);
     return CLI_OK;

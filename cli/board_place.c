@@ -7,7 +7,7 @@
 
 #include "../src/device.h"
 #include "board.h"
-#include "library.h"
+#include "build/sources.h"
 #include "manifest.h"
 #include "roofline.h"
 #include "verify/mutants/suite.h"
@@ -106,7 +106,7 @@ void cli_board_place_read(cli_board_place *place, heed_context *context)
         .cpu = place->around.cpu,
         .system = place->around.kernel,
         .governor = place->around.governor,
-        .library = cli_library_sources(),
+        .library = lab_build_sources(),
     };
     cli_board_tools_take(&place->tools, manifest, &place->environment);
     json_decref(manifest);

@@ -11,7 +11,7 @@
 #define CLI_EVOLVE_H
 
 #include "board.h"
-#include "rerun.h"
+#include "build/rerun.h"
 #include "sweep_evolve.h"
 
 typedef struct evolve_run {
@@ -20,7 +20,7 @@ typedef struct evolve_run {
     sweep_evolution bred; /* of its configs; of sources, what is counted and measured of them */
     lab_session session;
     cli_board_place place;
-    cli_rerun_place rerun; /* of leaders of the board */
+    lab_rerun_place rerun; /* of leaders of the board */
     uint64_t seed;
     double duel; /* seconds of each comparison of a challenger */
     int64_t trials;

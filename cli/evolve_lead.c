@@ -20,7 +20,7 @@ typedef struct board_leader {
     struct lead_run *all;
     size_t shape;
     lab_leader found;
-    cli_rerun *rerun; /* of its source; NULL: it is planned */
+    lab_rerun *rerun; /* of its source; NULL: it is planned */
     lab_bench_engine engine;
 } board_leader;
 
@@ -48,7 +48,7 @@ static heed_status start(void *data, size_t number, lab_side *side)
     const sweep_shape *shape = &sweep->shapes[number];
     leader->engine = (lab_bench_engine){ .tensors = NULL };
     if (leader->rerun)
-        return cli_rerun_start(leader->rerun, &shape->tensors, sweep->replay, side);
+        return lab_rerun_start(leader->rerun, &shape->tensors, sweep->replay, side);
     *side = (lab_side){ lab_bench_engine_block, lab_bench_engine_renew, &leader->engine };
     return sweep_start_engine(sweep, shape, leader->found.name, &leader->engine);
 }
@@ -66,14 +66,14 @@ static void stop(void *data)
         snprintf(it->why, sizeof it->why, "%.290s", worker->seat.outcome.text);
     }
     if (leader->rerun)
-        cli_rerun_stop(leader->rerun);
+        lab_rerun_stop(leader->rerun);
     lab_bench_engine_stop(&leader->engine);
 }
 
 static void close_leader(board_leader *leader)
 {
     if (leader->rerun)
-        cli_rerun_close(leader->rerun);
+        lab_rerun_close(leader->rerun);
     free(leader->rerun);
     leader->rerun = NULL;
 }
@@ -154,11 +154,11 @@ static heed_status find(board_leader *leader)
 }
 
 /* Opens its source, and begins it once to see whether it runs here; @why, if it does not. */
-static heed_status try_source(board_leader *leader, char why[GATE_WHY_SIZE])
+static heed_status try_source(board_leader *leader, char why[LAB_REBUILD_WHY_SIZE])
 {
     evolve_run *run = leader->all->run;
     sweep_run *sweep = &run->sweep;
-    cli_rerun_place place = run->rerun;
+    lab_rerun_place place = run->rerun;
     lab_side side;
     place.beside = leader->all->challenger->worker;
     heed_status status = sweep_open_shape(sweep, &sweep->shapes[leader->shape]);
@@ -167,13 +167,13 @@ static heed_status try_source(board_leader *leader, char why[GATE_WHY_SIZE])
     leader->rerun = malloc(sizeof *leader->rerun);
     if (!leader->rerun)
         return HEED_ERR_NO_MEMORY;
-    status = cli_rerun_open(leader->rerun, &place, run->session.record, leader->found.trial,
+    status = lab_rerun_open(leader->rerun, &place, run->session.record, leader->found.trial,
                             leader->found.name, &shape_of(leader)->source.problem, &run->trouble);
     if (status != HEED_OK)
         return status;
-    snprintf(why, GATE_WHY_SIZE, "%s", leader->rerun->why);
+    snprintf(why, LAB_REBUILD_WHY_SIZE, "%s", leader->rerun->why);
     if (!*why && start(leader, leader->shape, &side) != HEED_OK)
-        snprintf(why, GATE_WHY_SIZE, "%.300s", heed_message());
+        snprintf(why, LAB_REBUILD_WHY_SIZE, "%.300s", heed_message());
     stop(leader);
     return HEED_OK;
 }
@@ -182,7 +182,7 @@ static heed_status try_source(board_leader *leader, char why[GATE_WHY_SIZE])
 static bool find_source(board_leader *leader, heed_status *status, bool *again)
 {
     lead_run *it = leader->all;
-    char why[GATE_WHY_SIZE];
+    char why[LAB_REBUILD_WHY_SIZE];
     *status = try_source(leader, why);
     if (*status == HEED_OK && !*why)
         return true;

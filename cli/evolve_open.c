@@ -16,11 +16,12 @@ cli_exit evolve_open_device(evolve_run *run)
     run->sweep.session = &run->session;
     sweep_find_usual(&run->sweep);
     const char *device = cli_device(run->args);
-    run->rerun = (cli_rerun_place){ .options = gate_options_read(run->args),
+    run->rerun = (lab_rerun_place){ .options = cli_rebuild_options(run->args),
                                     .context = run->sweep.context,
                                     .device = heed_device_is_host(run->sweep.context) ? ""
                                               : strncmp(device, "cuda:", 5) == 0      ? device
                                                                                       : "cuda:0",
+                                    .sink = &cli_sink,
                                     .threads = run->sweep.threads,
                                     .seed = run->seed };
     return CLI_OK;

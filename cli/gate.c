@@ -44,7 +44,7 @@ static cli_exit check_arguments(const cli_args *args)
 
 static cli_exit run(const cli_args *args)
 {
-    gate_run gate = { .options = gate_options_read(args),
+    gate_run gate = { .options = cli_rebuild_options(args),
                       .machine = cli_machine(args),
                       .problem = cli_args_text(args, "problem"),
                       .json = cli_args_json(args),

@@ -7,12 +7,10 @@
 #define CLI_GATE_H
 
 #include "bench.h"
-#include "bench/engine.h"
 #include "bench/worker.h"
+#include "bench.h"
 #include "board.h"
-#include "src/cuda/facts.h"
-#include "trial/launch.h"
-#include "trial/library.h"
+#include "build/rebuild.h"
 
 typedef enum gate_verdict {
     GATE_AMBIGUOUS = 0, /* it cannot be told whether it is slower, for a reason */
@@ -23,17 +21,7 @@ typedef enum gate_verdict {
     GATE_VERDICTS
 } gate_verdict;
 
-#define GATE_WHY_SIZE 320
-
-/* The sources of a libheed that made champions, and what was made of them. */
-typedef struct gate_library {
-    char build[96];
-    lab_record_library *sources;
-    bool tried; /* to load it; if there is no context then, @why says why not */
-    lab_library heed;
-    heed_context *context;
-    char why[GATE_WHY_SIZE];
-} gate_library;
+#define GATE_WHY_SIZE LAB_REBUILD_WHY_SIZE
 
 /* A champion, and what became of it. */
 typedef struct gate_shape {
@@ -60,16 +48,8 @@ typedef struct gate_shape {
     char why[GATE_WHY_SIZE];
 } gate_shape;
 
-/* The sources that a champion may be rebuilt from, and whether they are trusted. */
-typedef struct gate_options {
-    const char *board; /* the file that it is of; NULL: the usual one */
-    bool trusts_board; /* its sources may run here though others can write to it */
-    bool unsafe;       /* sources run also where the system has no sandbox for them */
-    bool unproved;     /* without the gates */
-} gate_options;
-
 typedef struct gate_run {
-    gate_options options;
+    lab_rebuild_options options;
     heed_options machine; /* see cli_machine() */
     const char *problem;  /* the champions of this one alone; NULL: all */
     bool json;
@@ -79,7 +59,7 @@ typedef struct gate_run {
     double seconds;
     gate_shape *shapes;
     size_t count;
-    gate_library *libraries;
+    lab_rebuild_library *libraries;
     size_t library_count;
     size_t elsewhere; /* champions of other numbers of threads, left out */
     bool unverified;  /* heed verify could not be run */
@@ -89,28 +69,6 @@ typedef struct gate_run {
  * where there are none: what judges nothing must not pass. */
 cli_exit gate_read_champions(gate_run *gate, lab_record *record);
 void gate_free(gate_run *gate);
-
-/* A champion that is made of the code of its day. */
-typedef struct gate_rebuilt {
-    gate_run *gate;
-    gate_shape *shape;
-    gate_library *library;
-    lab_bench_heed heed;   /* on a CPU */
-    lab_launched launched; /* on a GPU */
-    lab_code code;
-    char hash[LAB_RECORD_HASH_SIZE];
-    lab_bench_maker maker;
-    bool wrong; /* it computes a wrong result */
-} gate_rebuilt;
-
-/* gate_rebuild.c: gate_options_read() reads the options of a command line, as far as its verb has
- * them. gate_rebuild() makes the champion of @shape of what the board has, so that
- * it->maker plans it. False if that cannot be, for the reason in shape->lost. To be ended in either
- * case, after its last plan. */
-gate_options gate_options_read(const cli_args *args);
-bool gate_rebuild(gate_rebuilt *it, gate_run *gate, gate_shape *shape);
-void gate_rebuild_end(gate_rebuilt *it);
-void gate_library_free(gate_library *library);
 
 /* gate_judge.c: gate_time() lets every champion and what heed plans now take turns; gate_verify()
  * sends what is planned through all gates; then gate_judge() judges all shapes together. */

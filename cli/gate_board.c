@@ -67,14 +67,14 @@ static heed_status find_library(gate_run *gate, lab_record *record, gate_shape *
     heed_status status = lab_record_library_read(record, shape->trial, &sources, error);
     if (status != HEED_OK || !sources)
         return status;
-    gate_library *libraries = realloc(gate->libraries,
-                                      (gate->library_count + 1) * sizeof *libraries);
+    lab_rebuild_library *libraries = realloc(gate->libraries,
+                                             (gate->library_count + 1) * sizeof *libraries);
     if (!libraries) {
         lab_record_library_free(sources);
         return HEED_ERR_NO_MEMORY;
     }
     gate->libraries = libraries;
-    libraries[gate->library_count] = (gate_library){ .sources = sources };
+    libraries[gate->library_count] = (lab_rebuild_library){ .sources = sources };
     memcpy(libraries[gate->library_count].build, shape->build, sizeof shape->build);
     shape->library = ++gate->library_count;
     return HEED_OK;
@@ -137,7 +137,7 @@ void gate_free(gate_run *gate)
         free(gate->shapes[i].launch);
     }
     for (size_t i = 0; i < gate->library_count; i++)
-        gate_library_free(&gate->libraries[i]);
+        lab_rebuild_library_free(&gate->libraries[i]);
     free(gate->libraries);
     gate->libraries = NULL;
     gate->library_count = 0;

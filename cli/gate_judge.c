@@ -75,11 +75,21 @@ static cli_exit time_source(gate_run *gate, gate_shape *shape, const lab_duel_op
  * is called the same now stands for it, by which nothing can pass. */
 static cli_exit time_rebuilt(gate_run *gate, gate_shape *shape, const lab_duel_options *options)
 {
-    gate_rebuilt rebuilt;
+    lab_rebuild rebuilt = {
+        .bench = &gate->bench,
+        .options = gate->options,
+        .name = shape->champion,
+        .problem = &shape->source.problem,
+        .code = shape->code,
+        .launch = shape->launch,
+        .library = shape->library ? &gate->libraries[shape->library - 1] : NULL,
+    };
     cli_exit code = CLI_OK;
-    shape->rebuilt = gate_rebuild(&rebuilt, gate, shape);
+    shape->rebuilt = lab_rebuild_make(&rebuilt);
     if (shape->rebuilt)
         shape->pair.maker = &rebuilt.maker;
+    else
+        snprintf(shape->lost, sizeof shape->lost, "%s", rebuilt.why);
     if (cli_interrupted()) {
         code = CLI_INTERRUPTED;
     } else if (shape->code && !shape->rebuilt) {
@@ -91,7 +101,7 @@ static cli_exit time_rebuilt(gate_run *gate, gate_shape *shape, const lab_duel_o
                                                                    &shape->source, options)));
     }
     shape->pair.maker = NULL;
-    gate_rebuild_end(&rebuilt);
+    lab_rebuild_free(&rebuilt);
     return code;
 }
 

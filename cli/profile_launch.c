@@ -5,7 +5,7 @@
 
 #include "bench/engine.h"
 #include "board.h"
-#include "code.h"
+#include "build/rebuild.h"
 #include "profile.h"
 #include "trial/launch.h"
 
@@ -29,8 +29,8 @@ static cli_exit plan_code(const cli_args *args, heed_context *context, const hee
     if (code != CLI_OK)
         return code;
     const heed_cubin cubin = { .data = (unsigned char *)text, .size = size };
-    heed_status status = cli_plan_code(plan, context, problem, launched.launch.entry,
-                                       &launched.launch, &cubin, hash);
+    heed_status status = lab_rebuild_plan(plan, context, problem, launched.launch.entry,
+                                          &launched.launch, &cubin, hash);
     free(text);
     return status == HEED_OK ? CLI_OK : cli_fail(status, NULL);
 }

@@ -79,9 +79,10 @@ static void look_at_device(tune_run *tune)
     cli_board_place_read(&tune->place, bench->context);
     cli_session_place(&tune->session, &tune->place);
     bench->roofline = tune->place.ceilings;
-    tune->rerun = (cli_rerun_place){ .options = gate_options_read(tune->args),
+    tune->rerun = (lab_rerun_place){ .options = cli_rebuild_options(tune->args),
                                      .context = bench->context,
                                      .device = bench->device,
+                                     .sink = &cli_sink,
                                      .threads = bench->host_threads,
                                      .seed = tune->seed };
 }

@@ -16,9 +16,10 @@
 #ifndef CLI_TUNE_H
 #define CLI_TUNE_H
 
+#include "bench.h"
 #include "board.h"
+#include "build/rerun.h"
 #include "measure/champion.h"
-#include "rerun.h"
 #include "session/leader.h"
 #include "sweep_evolve.h"
 
@@ -104,7 +105,7 @@ typedef struct tune_run {
     size_t count;
     lab_session session;
     cli_board_place place;
-    cli_rerun_place rerun; /* of leaders of the board */
+    lab_rerun_place rerun; /* of leaders of the board */
     double seconds;        /* for everything */
     double duel;           /* for each comparison, at most */
     double rivals;         /* for each match, at most */

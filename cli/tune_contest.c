@@ -114,7 +114,7 @@ static cli_exit refute(tune_run *tune, tune_shape *shape, lab_record_verdict fau
 }
 
 /* In turns with a leader that is ready. */
-static cli_exit play_ready(tune_run *tune, tune_shape *shape, int round, const cli_rerun *leader,
+static cli_exit play_ready(tune_run *tune, tune_shape *shape, int round, const lab_rerun *leader,
                            const lab_duel_options *options)
 {
     lab_bench_pair *pair = &shape->lead.pairs[round];
@@ -141,12 +141,12 @@ static cli_exit play_leader(tune_run *tune, tune_shape *shape, int round,
 {
     lab_error error;
     cli_exit code = CLI_OK;
-    cli_rerun *leader = malloc(sizeof *leader);
+    lab_rerun *leader = malloc(sizeof *leader);
     if (!leader) {
         cli_error("not enough memory to meet %s", shape->leader.name);
         return CLI_ENVIRONMENT;
     }
-    heed_status status = cli_rerun_open(leader, &tune->rerun, tune->session.record,
+    heed_status status = lab_rerun_open(leader, &tune->rerun, tune->session.record,
                                         shape->leader.trial, shape->leader.name,
                                         &shape->source->problem, &error);
     if (status != HEED_OK)
@@ -155,7 +155,7 @@ static cli_exit play_leader(tune_run *tune, tune_shape *shape, int round,
         keep_leader(shape, "it cannot be run here: ", leader->why);
     else
         code = play_ready(tune, shape, round, leader, options);
-    cli_rerun_close(leader);
+    lab_rerun_close(leader);
     free(leader);
     return cli_interrupted() ? CLI_INTERRUPTED : code;
 }

@@ -1,4 +1,4 @@
-# The sources of libheed as the tool carries them, so that what they made can be made again when they have changed
+# The sources of libheed as the laboratory carries them, so that what they made can be made again when they have changed
 # (lab/trial/library.h).
 
 # heed_library_recipe(FILE BUILD SOURCES...) writes to FILE how SOURCES, relative to src/, become a shared library again,
@@ -27,7 +27,7 @@ function(heed_library_recipe file build)
 endfunction()
 
 # heed_library_embed(SOURCE RECIPE) lets the C file SOURCE of this folder carry the recipe and all that it takes, by
-# rows of a table in library.def (cli/library.c).
+# rows of a table in library.def (lab/build/sources.c).
 function(heed_library_embed source recipe)
     file(GLOB files RELATIVE "${PROJECT_SOURCE_DIR}" LIST_DIRECTORIES false CONFIGURE_DEPENDS
         "${PROJECT_SOURCE_DIR}/include/*.h" "${PROJECT_SOURCE_DIR}/src/*.[ch]" "${PROJECT_SOURCE_DIR}/src/*.def"

@@ -14,10 +14,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/library.h"
 #include "cuda/facts.h"
 #include "cuda/nvrtc.h"
+#include "lab/build/sources.h"
 #include "lab/trial/compile.h"
+#include "lab/trial/launch.h"
 #include "lab/trial/library.h"
 #include "lab/trial/program.h"
 #include "members.h"
@@ -154,9 +155,9 @@ static void refused_sources(void **state)
     };
     const char *header = NULL;
     (void)state;
-    for (size_t i = 0; i < cli_library_sources()->count; i++)
-        if (strcmp(cli_library_sources()->files[i].path, "include/heed.h") == 0)
-            header = cli_library_sources()->files[i].text;
+    for (size_t i = 0; i < lab_build_sources()->count; i++)
+        if (strcmp(lab_build_sources()->files[i].path, "include/heed.h") == 0)
+            header = lab_build_sources()->files[i].text;
     assert_non_null(header);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const lab_library_file files[] = {
@@ -193,7 +194,7 @@ static void describe(const char *kernel, heed_problem *problem, lab_launched *la
         .environment = { .features = "sm_90-driver13.0-nvrtc13.0", .build = heed_wisdom_build() },
     };
     memset(&described, 0, sizeof described);
-    cli_library_describe(&trial, &described);
+    lab_build_describe(&trial, &described);
     if (!lab_launch_parse(launched, described.launch, &bad))
         fail_msg("%s: %s", described.launch, bad);
     assert_string_equal(described.artifact.form, "cubin");
@@ -218,8 +219,7 @@ static void device_code_is_the_same(void **state)
         lab_launched launched;
         lab_code code;
         describe(kernels[i], &problem, &launched);
-        char *text = cli_library_kernel(cli_library_sources(), launched.source, NULL, why,
-                                        sizeof why);
+        char *text = lab_build_kernel(lab_build_sources(), launched.source, NULL, why, sizeof why);
         if (!text)
             fail_msg("%s: %s", kernels[i], why);
         assert_null(strstr(text, "#include \""));
@@ -249,7 +249,7 @@ static void device_code_is_the_same(void **state)
 /* Sources of another day: today's with one file changed, or left out. */
 static char *with(const char *path, const char *text, char *why, size_t size)
 {
-    const lab_record_library *now = cli_library_sources();
+    const lab_record_library *now = lab_build_sources();
     lab_record_file *files = calloc(now->count, sizeof *files);
     lab_record_library then = { .files = files };
     assert_non_null(files);
@@ -260,7 +260,7 @@ static char *with(const char *path, const char *text, char *why, size_t size)
             files[then.count].text = text;
         then.count += !is || text;
     }
-    char *made = cli_library_kernel(&then, "attn_mma.cu", NULL, why, size);
+    char *made = lab_build_kernel(&then, "attn_mma.cu", NULL, why, size);
     free(files);
     return made;
 }
@@ -268,7 +268,7 @@ static char *with(const char *path, const char *text, char *why, size_t size)
 static void device_sources_of_another_day(void **state)
 {
     char why[256], commented[16384];
-    const lab_record_library *now = cli_library_sources();
+    const lab_record_library *now = lab_build_sources();
     (void)state;
     for (size_t i = 0; i < now->count; i++)
         if (strcmp(now->files[i].path, "src/cuda/kernels/args.cuh") == 0)

@@ -1,59 +1,63 @@
 /*
  * rerun.h - a leader of the board with a source of its own, made to run again
  *
- *     cli_rerun leader;
- *     cli_rerun_open(&leader, &place, record, trial, name, &problem, &error);
+ *     lab_rerun leader;
+ *     lab_rerun_open(&leader, &place, record, trial, name, &problem, &error);
  *     if (*leader.why)                       it cannot be run here, for that reason
  *     pair.guest = leader.guest; pair.maker = leader.maker;
- *     cli_rerun_close(&leader);
+ *     lab_rerun_close(&leader);
  *
  * A C source runs in a sandbox, in a process of its own, and asking that takes time beside
  * computing: as much as that may be is taken off its times, so that nobody who seems faster owes it
  * to that. A CUDA source is compiled with the headers of its day, goes through the gates in a
  * process of its own, and is then launched in this one, as the board says.
  */
-#ifndef CLI_RERUN_H
-#define CLI_RERUN_H
+#ifndef LAB_RERUN_H
+#define LAB_RERUN_H
 
-#include "gate.h"
+#include "lab/bench/worker.h"
+#include "lab/build/rebuild.h"
 
-typedef struct cli_rerun_place {
-    gate_options options;
+typedef struct lab_rerun_place {
+    lab_rebuild_options options;
     heed_context *context;
+    const lab_sink *sink;
     const char *device; /* such as "cuda:0"; "" on a CPU */
     int threads;        /* of the host, for references */
     uint64_t seed;
     const lab_bench_worker *beside; /* the worker that it meets: then it runs as that does, on any
                                  device, and asking takes as long for both. NULL: it meets a kernel
                                  of this process */
-} cli_rerun_place;
+} lab_rerun_place;
 
-typedef struct cli_rerun {
+typedef struct lab_rerun {
     char name[2 * HEED_NAME_SIZE];
+    heed_problem problem;
     char *source; /* NULL: it has none */
-    char why[GATE_WHY_SIZE];
+    char why[LAB_REBUILD_WHY_SIZE];
     const lab_bench_guest *guest; /* in the place of B of a pair; NULL: see maker */
     const lab_bench_maker *maker; /* likewise */
     lab_bench_worker worker;
     lab_bench_guest own; /* the worker's */
-    gate_run gate;
-    gate_shape shape;
-    gate_rebuilt rebuilt;
-    lab_bench_engine engine; /* of cli_rerun_start() */
-} cli_rerun;
+    lab_bench bench;
+    lab_rebuild_library library;
+    char *launch;
+    lab_rebuild rebuilt;
+    lab_bench_engine engine; /* of lab_rerun_start() */
+} lab_rerun;
 
-/* cli_rerun_open() makes it ready for @problem, normalized. That it cannot be run is no failure:
+/* lab_rerun_open() makes it ready for @problem, normalized. That it cannot be run is no failure:
  * then it->why says why, and what to do. Texts of @place must outlive it. It must not be moved;
  * close it in any case. */
-heed_status cli_rerun_open(cli_rerun *it, const cli_rerun_place *place, lab_record *record,
+heed_status lab_rerun_open(lab_rerun *it, const lab_rerun_place *place, lab_record *record,
                            int64_t trial, const char *name, const heed_problem *problem,
                            lab_error *error);
-void cli_rerun_close(cli_rerun *it);
+void lab_rerun_close(lab_rerun *it);
 
-/* cli_rerun_start() makes it a side that works on @tensors, by replays if @replay, for who has no
- * pair; cli_rerun_stop() ends that, also after a failure. */
-heed_status cli_rerun_start(cli_rerun *it, const lab_bench_tensors *tensors, bool replay,
+/* lab_rerun_start() makes it a side that works on @tensors, by replays if @replay, for who has no
+ * pair; lab_rerun_stop() ends that, also after a failure. */
+heed_status lab_rerun_start(lab_rerun *it, const lab_bench_tensors *tensors, bool replay,
                             lab_side *side);
-void cli_rerun_stop(cli_rerun *it);
+void lab_rerun_stop(lab_rerun *it);
 
-#endif /* CLI_RERUN_H */
+#endif /* LAB_RERUN_H */

@@ -1,17 +1,19 @@
 /*
- * library.c - heed's own sources, as the tool carries them, and how its kernels are launched
+ * sources.c - heed's own sources, as the laboratory carries them, and how its kernels are launched
  *
  * The assembler copies the files as they are. HEED_LIBRARY is a list of them that CMake makes, a
  * row HEED_FILE(symbol, path in the tree, path on this machine) for each.
  */
-#include "library.h"
+#include "sources.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "inspect/cubin.h"
 #include "src/cuda/facts.h"
-#include "wisdom_line.h"
+#include "src/wisdom_line.h"
+#include "trial/launch.h"
 
 /* clang-format off */
 #define HEED_FILE(symbol, path, place)                                \
@@ -36,7 +38,7 @@ static const lab_record_file files[] = {
 
 static const lab_record_library sources = { files, sizeof files / sizeof *files };
 
-const lab_record_library *cli_library_sources(void)
+const lab_record_library *lab_build_sources(void)
 {
     return &sources;
 }
@@ -95,7 +97,7 @@ static void describe_code(const heed_cuda_facts *facts, int arch, lab_record_des
     heed_cubin_free(&built);
 }
 
-void cli_library_describe(const lab_record_trial *trial, lab_record_described *described)
+void lab_build_describe(const lab_record_trial *trial, lab_record_described *described)
 {
     char name[2 * HEED_NAME_SIZE];
     heed_cuda_facts facts;

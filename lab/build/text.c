@@ -1,12 +1,13 @@
 /*
- * library_text.c - a device source as one text, with the headers of its day
+ * text.c - a device source as one text, with the headers of its day
  */
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "library.h"
+#include "sources.h"
 
 #define FOLDER "src/cuda/kernels/"
 
@@ -63,7 +64,7 @@ static bool is_same_launch(const lab_record_library *sources, const char **name)
 {
     for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
         const char *then = find(sources, arguments[i]);
-        const char *now = find(cli_library_sources(), arguments[i]);
+        const char *now = find(lab_build_sources(), arguments[i]);
         *name = arguments[i];
         if (!then || !now || !is_same_code(then, now))
             return false;
@@ -154,8 +155,8 @@ static bool add_text(amalgam *it, const char *text) /* NOLINT(misc-no-recursion)
     return true;
 }
 
-char *cli_library_kernel(const lab_record_library *sources, const char *name, const char *text,
-                         char *why, size_t size)
+char *lab_build_kernel(const lab_record_library *sources, const char *name, const char *text,
+                       char *why, size_t size)
 {
     amalgam it = { .sources = sources, .missing = "" };
     const char *changed = NULL;

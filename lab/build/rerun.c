@@ -1,0 +1,121 @@
+/*
+ * rerun.c - a leader of the board with a source of its own, made to run again
+ */
+#include "rerun.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- A source in a process of its own ---- */
+
+static void use_worker(lab_rerun *it, const lab_rerun_place *place)
+{
+    const lab_bench_worker *beside = place->beside;
+    it->worker = (lab_bench_worker){
+        .name = it->name,
+        .source = it->source,
+        .limits = { .interrupted = place->sink ? place->sink->interrupted : NULL,
+                    .unsafe = place->options.unsafe }
+    };
+    if (beside) {
+        it->worker.language = beside->language;
+        it->worker.limits = beside->limits;
+    }
+    it->worker.beside = beside;
+    it->worker.forgiven = !beside;
+    it->own = lab_bench_worker_guest(&it->worker);
+    it->guest = &it->own;
+}
+
+/* ---- A CUDA source ---- */
+
+static heed_status use_maker(lab_rerun *it, const lab_rerun_place *place, lab_record *record,
+                             int64_t trial, lab_error *error)
+{
+    heed_status status = lab_record_launch(record, trial, &it->launch, error);
+    if (status == HEED_OK)
+        status = lab_record_library_read(record, trial, &it->library.sources, error);
+    if (status != HEED_OK)
+        return status;
+    it->rebuilt = (lab_rebuild){ .bench = &it->bench,
+                                 .options = place->options,
+                                 .name = it->name,
+                                 .problem = &it->problem,
+                                 .code = it->source,
+                                 .launch = it->launch,
+                                 .library = it->library.sources ? &it->library : NULL };
+    if (lab_rebuild_make(&it->rebuilt))
+        it->maker = &it->rebuilt.maker;
+    else
+        snprintf(it->why, sizeof it->why, "%.300s", it->rebuilt.why);
+    return HEED_OK;
+}
+
+/* ---- Either ---- */
+
+heed_status lab_rerun_open(lab_rerun *it, const lab_rerun_place *place, lab_record *record,
+                           int64_t trial, const char *name, const heed_problem *problem,
+                           lab_error *error)
+{
+    memset(it, 0, sizeof *it);
+    it->problem = *problem;
+    it->bench = (lab_bench){ .context = place->context,
+                             .sink = place->sink,
+                             .host_threads = place->threads,
+                             .seed = place->seed };
+    snprintf(it->name, sizeof it->name, "%s", name);
+    snprintf(it->bench.device, sizeof it->bench.device, "%s", place->device);
+    heed_status status = lab_record_source(record, trial, &it->source, error);
+    if (status != HEED_OK)
+        return status;
+    if (!it->source)
+        snprintf(
+            it->why, sizeof it->why,
+            "it is a kernel of another heed, and has no source of its own: 'heed gate' meets it");
+    else if (place->beside || heed_device_is_host(place->context))
+        use_worker(it, place);
+    else
+        status = use_maker(it, place, record, trial, error);
+    return status;
+}
+
+void lab_rerun_close(lab_rerun *it)
+{
+    lab_rerun_stop(it);
+    lab_rebuild_free(&it->rebuilt);
+    lab_rebuild_library_free(&it->library);
+    free(it->launch);
+    free(it->source);
+    memset(it, 0, sizeof *it);
+}
+
+static heed_status start_engine(lab_rerun *it, const lab_bench_tensors *tensors, bool replay)
+{
+    heed_plan *plan = NULL;
+    double seconds = 0;
+    heed_status status = it->maker->plan(it->maker->data, &tensors->problem, &plan);
+    if (status == HEED_OK)
+        status = lab_bench_engine_start_of(&it->engine, tensors, plan, it->maker->heed);
+    if (status == HEED_OK)
+        status = lab_bench_engine_estimate(&it->engine, replay, &seconds);
+    return status == HEED_OK ? lab_bench_engine_ready(&it->engine, replay, seconds) : status;
+}
+
+heed_status lab_rerun_start(lab_rerun *it, const lab_bench_tensors *tensors, bool replay,
+                            lab_side *side)
+{
+    double seconds = 0;
+    if (it->guest) {
+        *side = (lab_side){ it->guest->block, it->guest->renew, it->guest->data };
+        return it->guest->start(it->guest->data, tensors, &seconds);
+    }
+    *side = (lab_side){ lab_bench_engine_block, lab_bench_engine_renew, &it->engine };
+    return start_engine(it, tensors, replay);
+}
+
+void lab_rerun_stop(lab_rerun *it)
+{
+    if (it->guest)
+        it->guest->stop(it->guest->data);
+    lab_bench_engine_stop(&it->engine);
+}
