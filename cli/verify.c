@@ -194,7 +194,7 @@ static cli_exit run(const cli_args *args)
     return code == CLI_OK ? verify(args) : code;
 }
 
-static const char *const config_choices[] = { "default", "all", NULL };
+static const char *const config_choices[] = { "default", "worthwhile", "all", NULL };
 
 static const cli_option options[] = {
     CLI_OPTION_SHAPES,
@@ -211,8 +211,9 @@ static const cli_option options[] = {
       .argument = "WHICH",
       .choices = config_choices,
       .standard = "default",
-      .help =
-          "Configs of each kernel: the one that the planner likes best for the problem, or all" },
+      .help = "Configs of each kernel, of those that 'heed plan --list' counts: the one that the "
+              "planner likes best for the problem, those that it looks at there, or all that can "
+              "run it; any other by --kernel" },
     { .name = "cpu",
       .kind = CLI_LIST,
       .argument = "LEVEL",

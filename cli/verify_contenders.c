@@ -163,16 +163,16 @@ static bool listed(const verify_contenders *list, const char *kernel)
     return false;
 }
 
-/* @kernel in its own config or, if it names none, the one that the planner likes best; or, with
- * @configs set, in every config. */
+/* @kernel in its own config or, if it names none, in those of --configs: the one that the planner
+ * likes best, those that it looks at, or all. */
 static bool add_kernel(verify_contenders *list, const lab_contender *place, const char *kernel,
-                       bool configs)
+                       const char *configs)
 {
     char name[HEED_NAME_SIZE];
     size_t index = 0;
     lab_contender all = *place;
-    all.worthwhile = true;
-    if (!configs || strstr(kernel, "__"))
+    all.worthwhile = strcmp(configs, "worthwhile") == 0;
+    if (strcmp(configs, "default") == 0 || strstr(kernel, "__"))
         return add_contender(list, place, kernel);
     while (heed_kernel_name(index) && strcmp(heed_kernel_name(index), kernel) != 0)
         index++;
@@ -188,7 +188,7 @@ static bool add_kernel(verify_contenders *list, const lab_contender *place, cons
 static cli_exit add_place(verify_contenders *list, const cli_args *args, const lab_contender *place,
                           const probe *found)
 {
-    bool configs = strcmp(cli_args_text(args, "configs"), "all") == 0;
+    const char *configs = cli_args_text(args, "configs");
     bool asked = (cli_args_list_count(args, "cpu") > 0 || !found->on_host) &&
                  cli_args_list_count(args, "kernel") > 0;
     const char *kernel;
