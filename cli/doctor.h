@@ -59,8 +59,4 @@ void doctor_check_rivals(doctor_report *report);
 cli_exit doctor_lock(const cli_args *args);
 cli_exit doctor_check(const cli_args *args);
 
-/* doctor_tools.c: doctor_find_tool() writes where one of NVIDIA's tools is, such as "ncu", to
- * @path; false: it is not here. */
-bool doctor_find_tool(const char *name, char *path, size_t size);
-
 #endif /* CLI_DOCTOR_H */

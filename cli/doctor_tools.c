@@ -3,114 +3,34 @@
  *
  * They are wanted where there is a GPU, and no loss where there is none.
  */
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "doctor.h"
-#include "inspect/disassembler.h"
+#include "inspect/tools.h"
 
-/* A tool, what it is for, and where it may lie beside PATH and CUDA's folders. */
+/* A tool, and what it is for. */
 static const struct {
     const char *name;
     const char *use;
     const char *fix;
-    const char *pattern; /* of glob(3); NULL: none */
 } tools[] = {
-    { "ncu", "hardware counters", "Install Nsight Compute, which the CUDA toolkit has",
-      "/opt/nvidia/nsight-compute/*/ncu" },
+    { "ncu", "hardware counters", "Install Nsight Compute, which the CUDA toolkit has" },
     { "nvdisasm", "machine code: 'heed inspect' counts no instructions",
       "Install it: pip install nvidia-cuda-nvdisasm in a virtual environment, or the CUDA toolkit; "
-      "or name the file in HEED_NVDISASM",
-      NULL },
-    { "cuobjdump", "machine code", "Install it: cuda-cuobjdump of the CUDA toolkit", NULL },
+      "or name the file in HEED_NVDISASM" },
+    { "cuobjdump", "machine code", "Install it: cuda-cuobjdump of the CUDA toolkit" },
     { "compute-sanitizer", "check of the memory that GPU code uses",
-      "Install it: cuda-sanitizer of the CUDA toolkit",
-      "/usr/local/cuda*/compute-sanitizer/compute-sanitizer" },
+      "Install it: cuda-sanitizer of the CUDA toolkit" },
 };
-
-/* The last executable file that matches @pattern, as the highest version is; false if none does. */
-static bool find_pattern(const char *pattern, char *path, size_t size)
-{
-    glob_t files;
-    bool found = false;
-    if (glob(pattern, 0, NULL, &files) != 0)
-        return false;
-    for (size_t i = files.gl_pathc; i > 0 && !found; i--) {
-        snprintf(path, size, "%s", files.gl_pathv[i - 1]);
-        found = access(path, X_OK) == 0;
-    }
-    globfree(&files);
-    return found;
-}
-
-/* Looks for @name in the folders of @list, which colons separate. */
-static bool find_in_list(const char *list, const char *name, char *path, size_t size)
-{
-    while (list && *list) {
-        size_t length = strcspn(list, ":");
-        snprintf(path, size, "%.*s/%s", (int)length, list, name);
-        if (length && access(path, X_OK) == 0)
-            return true;
-        list += length + (list[length] == ':');
-    }
-    return false;
-}
-
-/* Disassemblers are in packages of Python too. */
-static bool find_disassembler(const char *name, char *path, size_t size)
-{
-    lab_disassembler tool;
-    bool wanted = strcmp(name, "nvdisasm") == 0 || strcmp(name, "cuobjdump") == 0;
-    if (!wanted || !lab_disassembler_find_named(&tool, name))
-        return false;
-    snprintf(path, size, "%s", tool.path);
-    return true;
-}
-
-/* The one that HEED_NVDISASM names, whatever else there is. */
-static bool is_named(const char *name)
-{
-    const char *wish = getenv("HEED_NVDISASM");
-    return wish && *wish && strcmp(name, "nvdisasm") == 0;
-}
-
-static bool find_tool(const char *name, const char *pattern, char *path, size_t size)
-{
-    static const char *const variables[] = { "CUDA_HOME", "CUDA_PATH" };
-    char text[512];
-    if (is_named(name)) {
-        snprintf(path, size, "%s", getenv("HEED_NVDISASM"));
-        return access(path, X_OK) == 0;
-    }
-    if (find_in_list(getenv("PATH"), name, path, size))
-        return true;
-    for (int i = 0; i < 2; i++) {
-        const char *folder = getenv(variables[i]);
-        snprintf(text, sizeof text, "%s/bin", folder ? folder : "");
-        if (folder && find_in_list(text, name, path, size))
-            return true;
-    }
-    snprintf(text, sizeof text, "/usr/local/cuda*/bin/%s", name);
-    return find_pattern(text, path, size) || (pattern && find_pattern(pattern, path, size)) ||
-           find_disassembler(name, path, size);
-}
-
-bool doctor_find_tool(const char *name, char *path, size_t size)
-{
-    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
-        if (strcmp(tools[i].name, name) == 0)
-            return find_tool(name, tools[i].pattern, path, size);
-    return false;
-}
 
 void doctor_check_tools(doctor_report *report)
 {
     char path[300];
     bool gpu = report->survey.gpu_count > 0;
     for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
-        if (find_tool(tools[i].name, tools[i].pattern, path, sizeof path))
+        if (lab_tool_find(tools[i].name, path, sizeof path))
             doctor_say(report, DOCTOR_OK, tools[i].name, NULL, "%s", path);
         else if (gpu)
             doctor_say(report, DOCTOR_WARN, tools[i].name, tools[i].fix, "not found: no %s",

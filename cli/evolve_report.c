@@ -35,7 +35,7 @@ static cli_exit print_insights(const evolve_run *run)
 {
     cli_exit code = CLI_OK;
     for (size_t i = 0; i < run->sweep.problems.count && code == CLI_OK; i++)
-        if (run->bred.course.mode == INSIGHT_MEASURED && *run->bred.insights[i].kernel)
+        if (run->bred.course.mode == LAB_INSIGHT_MEASURED && *run->bred.insights[i].kernel)
             code = insight_print(&run->bred.insights[i]);
     return code;
 }
@@ -100,7 +100,7 @@ static json_t *json_insights(const evolve_run *run)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < run->sweep.problems.count; i++)
-        if (run->bred.course.mode == INSIGHT_MEASURED && *run->bred.insights[i].kernel)
+        if (run->bred.course.mode == LAB_INSIGHT_MEASURED && *run->bred.insights[i].kernel)
             list = cli_json_append(list, insight_json(&run->bred.insights[i]));
     return json_pack("{s:s, s:o, s:o, s:o}", "mode", insight_modes[run->bred.course.mode],
                      "seconds", cli_json_real(run->bred.course.spent), "shared",

@@ -13,7 +13,7 @@ static heed_status take(evolve_sources *all, source_kernel *kernel, source_desk 
     evolve_run *run = all->run;
     const heed_problem *problem = &run->sweep.shapes[0].source.problem;
     source_words words;
-    lab_record_trial trial = source_trial(all, kernel, 0, INSIGHT_ATTEMPT, &words);
+    lab_record_trial trial = source_trial(all, kernel, 0, LAB_INSIGHT_ATTEMPT, &words);
     bool cuda = all->language == LAB_LANGUAGE_CUDA;
     const lab_code *code = cuda && source_desk_open(desk, problem)
                                ? lab_trial_code(desk->worker.seat.trial)
@@ -21,27 +21,28 @@ static heed_status take(evolve_sources *all, source_kernel *kernel, source_desk 
     const heed_cubin cubin = { .data = code ? code->data : NULL,
                                .size = code ? code->size : 0,
                                .ptx = code && code->ptx };
-    insight_question question = { .device = cli_device(run->args),
-                                  .context = run->sweep.context,
-                                  .problem = problem,
-                                  .kernel = kernel->name,
-                                  .code = code ? &cubin : NULL,
-                                  .launch = trial.launch,
-                                  .foreign = true,
-                                  .seconds = kernel->seconds[0],
-                                  .cold = run->sweep.cold,
-                                  .threads = run->sweep.threads,
-                                  .seed = run->seed };
+    lab_insight_question question = { .sink = &cli_sink,
+                                      .device = cli_device(run->args),
+                                      .context = run->sweep.context,
+                                      .problem = problem,
+                                      .kernel = kernel->name,
+                                      .code = code ? &cubin : NULL,
+                                      .launch = trial.launch,
+                                      .foreign = true,
+                                      .seconds = kernel->seconds[0],
+                                      .cold = run->sweep.cold,
+                                      .threads = run->sweep.threads,
+                                      .seed = run->seed };
     if (!cuda) /* why it cannot be known is no news for the board */
-        return insight_take(&question, &all->insight);
-    return insight_follow(&run->bred.course, &question, run->session.record, &trial, &all->insight,
-                          &run->trouble);
+        return lab_insight_take(&question, &all->insight);
+    return lab_insight_follow(&run->bred.course, &question, run->session.record, &trial,
+                              &all->insight, &run->trouble);
 }
 
 heed_status source_measure(evolve_sources *all)
 {
     evolve_run *run = all->run;
-    if (run->bred.course.mode != INSIGHT_MEASURED || !all->has_champion ||
+    if (run->bred.course.mode != LAB_INSIGHT_MEASURED || !all->has_champion ||
         all->measured == all->champion + 1)
         return HEED_OK;
     source_desk *desk = calloc(1, sizeof *desk);
@@ -57,7 +58,7 @@ heed_status source_measure(evolve_sources *all)
     free(desk);
     if (status != HEED_OK)
         return status;
-    kernel->findings |= insight_findings(&all->insight);
+    kernel->findings |= lab_insight_findings(&all->insight);
     all->measured = all->champion + 1;
     return HEED_OK;
 }

@@ -139,7 +139,7 @@ static void say_code(const evolve_sources *all, char text[INSIGHT_SIZE])
 }
 
 /* The counters of the best source's run, in the words of the protocol. */
-static void say_counters(const evolve_sources *all, const insight_clues *clues,
+static void say_counters(const evolve_sources *all, const lab_insight_clues *clues,
                          char text[INSIGHT_SIZE])
 {
     size_t length = 0;
@@ -167,7 +167,7 @@ heed_status source_ask(evolve_sources *all, lab_proposal *proposal, lab_error *e
     size_t problems = run->sweep.problems.count, insight_count = 0;
     char texts[INSIGHTS][INSIGHT_SIZE] = { "" };
     const char *specs[LAB_SEARCH_SHAPES], *insights[INSIGHTS], *words[LAB_FINDINGS];
-    insight_clues clues = { .clues = lab_clues_unknown() };
+    lab_insight_clues clues = { .clues = lab_clues_unknown() };
     unsigned findings = all->kernels[all->champion].findings;
     bool c = all->language == LAB_LANGUAGE_C;
     char *headers = c ? NULL : read_headers();
@@ -186,7 +186,7 @@ heed_status source_ask(evolve_sources *all, lab_proposal *proposal, lab_error *e
     say_failures(all, texts[2]);
     say_code(all, texts[3]);
     if (all->measured == all->champion + 1)
-        insight_clues_of(&all->insight, &clues);
+        lab_insight_clues_of(&all->insight, &clues);
     say_counters(all, &clues, texts[4]);
     for (size_t i = 0; i < INSIGHTS; i++)
         if (*texts[i])

@@ -222,7 +222,7 @@ static void inspect(source_desk *desk, source_kernel *kernel)
         return;
     kernel->inspected = true;
     lab_prospect_worsen(&kernel->prospect, &it.clues.prospect);
-    if (desk->all->run->bred.course.mode != INSIGHT_NONE)
+    if (desk->all->run->bred.course.mode != LAB_INSIGHT_NONE)
         kernel->findings |= lab_clues_findings(&it.clues);
 }
 

@@ -49,11 +49,11 @@ typedef struct evolve_sources {
     size_t count, room;
     size_t champion; /* its number */
     bool has_champion;
-    size_t measured; /* number from 1 of the champion that was measured last; 0: none was */
-    insight insight; /* of that one */
-    int64_t asked;   /* proposals that were asked for */
-    int64_t refused; /* that were no source, or one that was tried */
-    char end[300];   /* why it ended; "" : the trials are used up */
+    size_t measured;     /* number from 1 of the champion that was measured last; 0: none was */
+    lab_insight insight; /* of that one */
+    int64_t asked;       /* proposals that were asked for */
+    int64_t refused;     /* that were no source, or one that was tried */
+    char end[300];       /* why it ended; "" : the trials are used up */
 } evolve_sources;
 
 /* evolve_sources_check() makes sure that --source and --proposer can be used, before anything that

@@ -105,22 +105,23 @@ void criterion_spills(criterion *it, const lab_bench *bench)
 
 /* Lets ncu count a call. Returns the conflicts in percent; NAN: it did not count, @why says why. */
 static double count_conflicts(const char *ncu, const lab_bench *bench, const lab_bench_row *row,
-                              profile_trouble *why)
+                              lab_ncu_trouble *why)
 {
     static const lab_metric only[] = { LAB_METRIC_CONFLICTS, LAB_METRIC_WAVEFRONTS };
     char spec[HEED_SPEC_SIZE];
     lab_profile profile;
-    const profile_question question = { .ncu = ncu,
+    const lab_ncu_question question = { .ncu = ncu,
                                         .device = bench->device,
                                         .kernel = row->kernel,
                                         .spec = spec,
                                         .arch = heed_device_arch(bench->context),
                                         .seconds = NCU_SECONDS,
                                         .only = only,
-                                        .only_count = sizeof only / sizeof *only };
+                                        .only_count = sizeof only / sizeof *only,
+                                        .sink = &cli_sink };
     heed_problem_print(&row->source->problem, spec, sizeof spec);
     snprintf(why->reason, sizeof why->reason, "ncu said nothing that heed understands");
-    if (profile_count(&question, &profile, why) != CLI_OK)
+    if (!lab_ncu_count(&question, &profile, why))
         return (double)NAN;
     return lab_profile_conflicts(&profile);
 }
@@ -128,14 +129,14 @@ static double count_conflicts(const char *ncu, const lab_bench *bench, const lab
 void criterion_conflicts(criterion *it, const lab_bench *bench)
 {
     char ncu[300];
-    profile_trouble why;
+    lab_ncu_trouble why;
     double worst = 0;
     const char *name = "";
     if (!heed_device_arch(bench->context)) {
         criterion_set(it, CRITERION_UNKNOWN, "%s", no_gpu);
         return;
     }
-    if (!profile_find_ncu(NULL, ncu, sizeof ncu, &why)) {
+    if (!lab_ncu_find(NULL, ncu, sizeof ncu, &why)) {
         criterion_set(it, CRITERION_UNKNOWN, "%s", why.reason);
         return;
     }

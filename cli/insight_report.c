@@ -6,6 +6,8 @@
 #include "insight.h"
 #include "report/table.h"
 
+const char *const insight_modes[] = { "none", "static", "measured", NULL };
+
 /* The finding of one clue by itself, "-" for none. */
 static const char *say(const lab_clue *counter, const lab_clue *effect, char *text, size_t size)
 {
@@ -18,7 +20,7 @@ static const char *say(const lab_clue *counter, const lab_clue *effect, char *te
     return *text ? text : "-";
 }
 
-static void print_counters(lab_table *table, const insight *it)
+static void print_counters(lab_table *table, const lab_insight *it)
 {
     char text[200];
     for (size_t i = 0; i < LAB_CLUE_COUNTERS; i++) {
@@ -33,7 +35,7 @@ static void print_counters(lab_table *table, const insight *it)
     }
 }
 
-static void print_effects(lab_table *table, const insight *it)
+static void print_effects(lab_table *table, const lab_insight *it)
 {
     char text[200];
     for (size_t i = 0; i < it->effect_count; i++) {
@@ -54,14 +56,14 @@ static void print_effects(lab_table *table, const insight *it)
     }
 }
 
-cli_exit insight_print(const insight *it)
+cli_exit insight_print(const lab_insight *it)
 {
     char words[200];
     cli_exit code = CLI_OK;
-    lab_clue_explain(insight_findings(it), words, sizeof words);
+    lab_clue_explain(lab_insight_findings(it), words, sizeof words);
     printf("\nwhat was measured of %s on %s: %s\n", it->kernel, it->spec,
            *words ? words : "nothing that binds");
-    if (insight_known(it)) {
+    if (lab_insight_known(it)) {
         printf("\n");
         lab_table *table = lab_table_create();
         lab_table_column(table, "clue", LAB_LEFT);
@@ -90,7 +92,7 @@ json_t *insight_words_json(unsigned findings)
     return list;
 }
 
-static json_t *json_effects(const insight *it)
+static json_t *json_effects(const lab_insight *it)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < it->effect_count; i++) {
@@ -105,13 +107,13 @@ static json_t *json_effects(const insight *it)
     return list;
 }
 
-json_t *insight_json(const insight *it)
+json_t *insight_json(const lab_insight *it)
 {
     json_t *counters = json_object();
     for (size_t i = 0; i < LAB_CLUE_COUNTERS; i++)
         json_object_set_new(counters, lab_clue_counter(i), cli_json_real(it->counters[i]));
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "kernel", it->kernel, "problem",
-                     it->spec, "findings", insight_words_json(insight_findings(it)), "counters",
+                     it->spec, "findings", insight_words_json(lab_insight_findings(it)), "counters",
                      counters, "counters_unknown",
                      *it->counters_why ? cli_json_text(it->counters_why) : json_null(), "effects",
                      json_effects(it), "effects_unknown",

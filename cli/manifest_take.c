@@ -10,6 +10,7 @@
 
 #include "../src/survey.h"
 #include "doctor.h"
+#include "inspect/tools.h"
 #include "manifest.h"
 #include "measure/environment.h"
 #include "wisdom_line.h"
@@ -139,7 +140,7 @@ static void add_programs(json_t *parts)
     char path[300];
     const char *cc = getenv("HEED_CC");
     for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
-        if (doctor_find_tool(tools[i], path, sizeof path))
+        if (lab_tool_find(tools[i], path, sizeof path))
             add_program(parts, tools[i], path, false);
     add_program(parts, "candidate-compiler", cc && *cc ? cc : "cc", true);
 }

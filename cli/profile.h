@@ -1,14 +1,14 @@
 /*
  * profile.h - what the files of `heed profile` share
  *
- * counters: a plan -> ncu beside it (profile_ncu.c) -> its answer, judged (lab/inspect/profile.h)
- * scaling and timeline: heed's own clock, on any device
+ * counters: a plan -> ncu beside it (lab/insight/ncu.h) -> its answer, judged
+ * (lab/inspect/profile.h) scaling and timeline: heed's own clock, on any device
  */
 #ifndef CLI_PROFILE_H
 #define CLI_PROFILE_H
 
 #include "cli.h"
-#include "inspect/profile.h"
+#include "insight/ncu.h"
 
 /* The kernel to profile, in the words of --kernel and --source. */
 typedef struct profile_subject {
@@ -30,41 +30,6 @@ heed_status profile_plan(const profile_subject *subject, heed_context *context,
     }
 
 /* -------------------------------------------------------------------------- */
-/* profile_ncu.c: NVIDIA's profiler, watching one launch                      */
-/* -------------------------------------------------------------------------- */
-
-/* The launch to be counted: the first launch of `heed launch`. */
-typedef struct profile_question {
-    const char *ncu;    /* its file */
-    const char *device; /* as --device takes it */
-    const char *kernel; /* and its config */
-    const char *source; /* file in the place of its own; NULL: none */
-    const char *code;   /* file of compiled code in the place of any kernel; NULL: none */
-    const char *launch; /* how that is launched, in words (lab/trial/launch.h) */
-    const char *spec;
-    int arch;               /* compute capability of the device, 10 * major + minor */
-    bool keep_caches;       /* else they are emptied before each pass */
-    double seconds;         /* that it may take, all attempts together */
-    const lab_metric *only; /* what alone is to be counted, only_count of them; NULL: everything */
-    size_t only_count;
-} profile_question;
-
-/* Why there are no counters. */
-typedef struct profile_trouble {
-    char reason[400];
-    const char *fix; /* NULL: none is known */
-} profile_trouble;
-
-/* profile_find_ncu() writes where ncu is to @path: @wish if that is not NULL, else where doctor
- * looks. False, with @trouble filled in: it is not there. */
-bool profile_find_ncu(const char *wish, char *path, size_t size, profile_trouble *trouble);
-
-/* profile_count() starts ncu, once more for each metric that it does not know, and reads what it
- * says. CLI_OK; CLI_ENVIRONMENT with @trouble filled in; CLI_INTERRUPTED. Nothing is printed. */
-cli_exit profile_count(const profile_question *question, lab_profile *profile,
-                       profile_trouble *trouble);
-
-/* -------------------------------------------------------------------------- */
 /* profile_counters.c, profile_report.c: counters of every problem            */
 /* -------------------------------------------------------------------------- */
 
@@ -75,7 +40,7 @@ typedef struct profile_row {
     lab_profile profile;
     lab_gate_result gates[LAB_PROFILE_GATES];
     lab_gate_verdict verdict;
-    profile_trouble trouble;
+    lab_ncu_trouble trouble;
 } profile_row;
 
 typedef struct profile_job {

@@ -114,7 +114,7 @@ static cli_exit plan_all(profile_job *job, const cli_args *args, const cli_probl
 static cli_exit count(profile_job *job, profile_row *row, const target *device)
 {
     const char *name = job->asked;
-    const profile_question question = {
+    const lab_ncu_question question = {
         .ncu = job->ncu,
         .device = strncmp(name, "cuda", 4) == 0 ? name : "cuda",
         .kernel = row->kernel,
@@ -123,21 +123,21 @@ static cli_exit count(profile_job *job, profile_row *row, const target *device)
         .arch = device->arch,
         .keep_caches = job->keep_caches,
         .seconds = job->seconds,
+        .sink = &cli_sink,
     };
-    cli_exit code = profile_count(&question, &row->profile, &row->trouble);
-    if (code == CLI_OK)
+    if (lab_ncu_count(&question, &row->profile, &row->trouble))
         judge(row);
-    return code == CLI_INTERRUPTED ? code : CLI_OK;
+    return cli_interrupted() ? CLI_INTERRUPTED : CLI_OK;
 }
 
 static cli_exit count_all(profile_job *job, const char *wish, const target *device)
 {
-    profile_trouble trouble = { .fix = NULL };
+    lab_ncu_trouble trouble = { .fix = NULL };
     cli_exit code = CLI_OK;
-    bool able = profile_find_ncu(wish, job->ncu, sizeof job->ncu, &trouble);
+    bool able = lab_ncu_find(wish, job->ncu, sizeof job->ncu, &trouble);
     if (device->host) {
         able = false;
-        trouble = (profile_trouble){ .reason = "a CPU has no such counters",
+        trouble = (lab_ncu_trouble){ .reason = "a CPU has no such counters",
                                      .fix = "ask with --device cuda; --scaling and --timeline work "
                                             "on a CPU" };
     }

@@ -94,7 +94,7 @@ static heed_status evaluate(void *data, lab_individual *individual)
     sweep->parent_count = 0;
     individual->fate = result.fate;
     memcpy(individual->why, result.why, sizeof individual->why);
-    if (it->course.mode != INSIGHT_NONE)
+    if (it->course.mode != LAB_INSIGHT_NONE)
         individual->findings = sweep_findings(sweep, point) | it->course.shared;
     it->launched += result.fate != LAB_FATE_PRUNED && (new || it->counts_known);
     it->timed += result.fate == LAB_FATE_TIMED;
@@ -107,24 +107,25 @@ static heed_status measure_on(sweep_evolution *it, const lab_individual *champio
                               const lab_session_name *name, size_t shape, unsigned *findings)
 {
     const sweep_run *sweep = it->sweep;
-    insight found;
-    lab_record_trial trial = sweep_trial(sweep, name, shape, INSIGHT_ATTEMPT);
-    insight_question question = { .device = cli_device(sweep->args),
-                                  .context = sweep->context,
-                                  .problem = &sweep->shapes[shape].source.problem,
-                                  .kernel = name->whole,
-                                  .seconds = champion->seconds[shape],
-                                  .cold = sweep->cold,
-                                  .threads = sweep->threads,
-                                  .seed = sweep->session->seed };
+    lab_insight found;
+    lab_record_trial trial = sweep_trial(sweep, name, shape, LAB_INSIGHT_ATTEMPT);
+    lab_insight_question question = { .sink = &cli_sink,
+                                      .device = cli_device(sweep->args),
+                                      .context = sweep->context,
+                                      .problem = &sweep->shapes[shape].source.problem,
+                                      .kernel = name->whole,
+                                      .seconds = champion->seconds[shape],
+                                      .cold = sweep->cold,
+                                      .threads = sweep->threads,
+                                      .seed = sweep->session->seed };
     it->show(it->data, "measuring what binds the best");
-    heed_status status = insight_follow(&it->course, &question, sweep->session->record, &trial,
-                                        &found, it->trouble);
+    heed_status status = lab_insight_follow(&it->course, &question, sweep->session->record, &trial,
+                                            &found, it->trouble);
     if (status != HEED_OK)
         return status;
-    if (insight_known(&found) || !insight_known(&it->insights[shape]))
+    if (lab_insight_known(&found) || !lab_insight_known(&it->insights[shape]))
         it->insights[shape] = found;
-    *findings |= insight_findings(&found);
+    *findings |= lab_insight_findings(&found);
     return HEED_OK;
 }
 
@@ -135,13 +136,13 @@ static heed_status measure(sweep_evolution *it)
     const lab_individual *champion = lab_evolution_champion(it->evolution);
     lab_session_name name;
     unsigned findings = 0;
-    if (it->course.mode != INSIGHT_MEASURED || !champion || champion->id == it->course.of)
+    if (it->course.mode != LAB_INSIGHT_MEASURED || !champion || champion->id == it->course.of)
         return HEED_OK;
     heed_status status = sweep_evolution_name(it, champion, &name);
     for (size_t i = 0; i < it->sweep->problems.count && status == HEED_OK; i++)
         status = measure_on(it, champion, &name, i, &findings);
     if (status == HEED_OK)
-        insight_tell(&it->course, it->evolution, champion->id, findings);
+        lab_insight_tell(&it->course, it->evolution, champion->id, findings);
     return status;
 }
 
@@ -164,11 +165,11 @@ void sweep_evolution_free(sweep_evolution *it)
 
 void sweep_evolution_insights(sweep_evolution *it, double seconds)
 {
-    it->course = (insight_course){ .mode = (insight_mode)cli_args_choice(it->sweep->args,
-                                                                         "insights"),
-                                   .budget = insight_budget(seconds) };
+    it->course = (lab_insight_course){ .mode = (lab_insight_mode)cli_args_choice(it->sweep->args,
+                                                                                 "insights"),
+                                       .budget = lab_insight_budget(seconds) };
     for (size_t i = 0; i < LAB_SEARCH_SHAPES; i++)
-        it->insights[i] = insight_unknown();
+        it->insights[i] = lab_insight_unknown();
 }
 
 static heed_status succeeds(void *data, const lab_individual *challenger,

@@ -36,8 +36,8 @@ typedef struct sweep_evolution {
     lab_lineage lineage;
     int64_t launched; /* kernels that were not pruned */
     int64_t timed;    /* kernels that ran right on all problems */
-    insight_course course;
-    insight insights[LAB_SEARCH_SHAPES]; /* of the champion that was measured last */
+    lab_insight_course course;
+    lab_insight insights[LAB_SEARCH_SHAPES]; /* of the champion that was measured last */
 } sweep_evolution;
 
 /* sweep_evolution_insights() reads --insights, for @seconds of evolution; 0: any. */

@@ -88,10 +88,10 @@ typedef struct tune_shape {
     char best[HEED_NAME_SIZE]; /* that the search found; "": nothing ran */
     double searched;           /* its seconds there, the luck of many included */
     int64_t reused;
-    insight_course course;  /* what the guide of evolution is told */
-    insight insight;        /* of the best that evolution began with, or came to */
-    tune_contest challenge; /* B is the champion */
-    bool late;              /* there was no time for one more round of it */
+    lab_insight_course course; /* what the guide of evolution is told */
+    lab_insight insight;       /* of the best that evolution began with, or came to */
+    tune_contest challenge;    /* B is the champion */
+    bool late;                 /* there was no time for one more round of it */
     tune_proof proof;
     bool kept; /* as wisdom */
     lab_bench_row before, after;

@@ -124,12 +124,12 @@ static cli_exit print_table(const tune_run *tune)
 static void write_insight(FILE *stream, const tune_shape *shape)
 {
     char words[200];
-    const insight *it = &shape->insight;
-    if (shape->course.mode != INSIGHT_MEASURED || !*it->kernel)
+    const lab_insight *it = &shape->insight;
+    if (shape->course.mode != LAB_INSIGHT_MEASURED || !*it->kernel)
         return;
-    if (insight_known(it))
+    if (lab_insight_known(it))
         fprintf(stream, " (%s)",
-                *lab_clue_explain(insight_findings(it), words, sizeof words)
+                *lab_clue_explain(lab_insight_findings(it), words, sizeof words)
                     ? words
                     : "nothing binds it clearly");
     else

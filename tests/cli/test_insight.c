@@ -24,7 +24,7 @@ static void test_board(void **state)
     char path[SCRATCH_PATH_SIZE];
     lab_error error;
     record_scene scene;
-    insight wanted = insight_unknown(), there;
+    lab_insight wanted = lab_insight_unknown(), there;
     bool found = true;
     wanted.counters[1] = 0.82;
     wanted.effects[0] = (lab_effect){ "no-exp", 0.8, 0.75, 0.85, 0.01 };
@@ -37,13 +37,13 @@ static void test_board(void **state)
     lab_record_trial trial = { .run = scene.trial.run,
                                .candidate = scene.trial.candidate,
                                .problem = scene.trial.problem,
-                               .attempt = INSIGHT_ATTEMPT,
+                               .attempt = LAB_INSIGHT_ATTEMPT,
                                .device = scene.trial.device,
                                .environment = scene.trial.environment };
-    record_expect(insight_find(record, &trial, &there, &found, &error), &error);
+    record_expect(lab_insight_find(record, &trial, &there, &found, &error), &error);
     assert_false(found);
-    record_expect(insight_add(record, &trial, &wanted, &error), &error);
-    record_expect(insight_find(record, &trial, &there, &found, &error), &error);
+    record_expect(lab_insight_add(record, &trial, &wanted, &error), &error);
+    record_expect(lab_insight_find(record, &trial, &there, &found, &error), &error);
     assert_true(found);
     assert_true(isnan(there.counters[0]) && there.counters[1] == 0.82);
     assert_int_equal(there.effect_count, 2);
@@ -56,7 +56,7 @@ static void test_board(void **state)
     assert_string_equal(there.effects_why, wanted.effects_why);
     assert_string_equal(there.counters_why, "");
     assert_true(there.seconds == 1.5);
-    assert_int_equal(insight_findings(&there), 1 << LAB_FINDING_EXP_BOUND);
+    assert_int_equal(lab_insight_findings(&there), 1 << LAB_FINDING_EXP_BOUND);
     lab_record_close(record);
 }
 
@@ -65,7 +65,7 @@ static void test_board(void **state)
 typedef struct subject {
     heed_context *context;
     heed_problem problem;
-    insight_question question;
+    lab_insight_question question;
 } subject;
 
 static subject subject_make(double budget)
@@ -75,12 +75,12 @@ static subject subject_make(double budget)
     assert_int_equal(heed_context_create(&it.context, &options), HEED_OK);
     assert_int_equal(heed_problem_parse(&it.problem, "b1 h1 s64 d32 f32"), HEED_OK);
     assert_int_equal(heed_problem_normalize(&it.problem, &it.problem), HEED_OK);
-    it.question = (insight_question){ .context = it.context,
-                                      .kernel = "fwd_any_scalar_row",
-                                      .seconds = 1e-4,
-                                      .threads = 1,
-                                      .seed = 1,
-                                      .budget = budget };
+    it.question = (lab_insight_question){ .context = it.context,
+                                          .kernel = "fwd_any_scalar_row",
+                                          .seconds = 1e-4,
+                                          .threads = 1,
+                                          .seed = 1,
+                                          .budget = budget };
     return it;
 }
 
@@ -88,30 +88,30 @@ static subject subject_make(double budget)
 static void test_no_time(void **state)
 {
     subject it = subject_make(0.1);
-    insight found;
+    lab_insight found;
     it.question.problem = &it.problem;
     clock_t start = clock(); /* of this process: what others do meanwhile does not count */
-    assert_int_equal(insight_take(&it.question, &found), HEED_OK);
+    assert_int_equal(lab_insight_take(&it.question, &found), HEED_OK);
     assert_true(clock() - start < CLOCKS_PER_SEC / 10);
-    assert_false(insight_known(&found));
+    assert_false(lab_insight_known(&found));
     assert_non_null(strstr(found.effects_why, "no time: an ablation takes about 0.3 s"));
     assert_non_null(strstr(found.counters_why, "a CPU has no such counters"));
     assert_true(found.seconds >= 0);
     it.question.seconds = 10; /* of one call */
     it.question.budget = 100;
-    assert_int_equal(insight_take(&it.question, &found), HEED_OK);
+    assert_int_equal(lab_insight_take(&it.question, &found), HEED_OK);
     assert_non_null(strstr(found.effects_why, "no time"));
     heed_context_destroy(it.context);
-    assert_true(insight_budget(100) == 15 && insight_budget(0) > 0);
+    assert_true(lab_insight_budget(100) == 15 && lab_insight_budget(0) > 0);
 }
 
 static void test_effects(void **state)
 {
     subject it = subject_make(30);
-    insight found;
+    lab_insight found;
     it.question.problem = &it.problem;
-    assert_int_equal(insight_take(&it.question, &found), HEED_OK);
-    assert_true(insight_known(&found));
+    assert_int_equal(lab_insight_take(&it.question, &found), HEED_OK);
+    assert_true(lab_insight_known(&found));
     assert_string_equal(found.spec, "b1 h1 s64 d32 f32");
     bool exp = false, products = false;
     for (size_t i = 0; i < found.effect_count; i++) {

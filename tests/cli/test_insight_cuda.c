@@ -42,16 +42,16 @@ static int end(void **state)
     return scratch_close(state);
 }
 
-static insight_question question_of(const trial *t, double budget)
+static lab_insight_question question_of(const trial *t, double budget)
 {
-    return (insight_question){ .device = "cuda",
-                               .context = t->context,
-                               .problem = heed_plan_problem(t->plan),
-                               .kernel = heed_plan_name(t->plan),
-                               .seconds = 1e-5,
-                               .threads = 1,
-                               .seed = 1,
-                               .budget = budget };
+    return (lab_insight_question){ .device = "cuda",
+                                   .context = t->context,
+                                   .problem = heed_plan_problem(t->plan),
+                                   .kernel = heed_plan_name(t->plan),
+                                   .seconds = 1e-5,
+                                   .threads = 1,
+                                   .seed = 1,
+                                   .budget = budget };
 }
 
 static void test_counters(void **state)
@@ -59,11 +59,11 @@ static void test_counters(void **state)
     static char asked[65536];
     char path[SCRATCH_PATH_SIZE];
     trial t = trial_make(PLAIN);
-    insight_question question = question_of(&t, 20);
-    insight it;
-    assert_int_equal(insight_take(&question, &it), HEED_OK);
+    lab_insight_question question = question_of(&t, 20);
+    lab_insight it;
+    assert_int_equal(lab_insight_take(&question, &it), HEED_OK);
     assert_string_equal(it.counters_why, "");
-    assert_true(insight_findings(&it) & 1u << LAB_FINDING_UNCOALESCED);
+    assert_true(lab_insight_findings(&it) & 1u << LAB_FINDING_UNCOALESCED);
     assert_true(fabs(it.counters[3] - 0.143) < 0.001);
     asked[scratch_read(scratch_path(state, "asked.txt", path), asked, sizeof asked - 1)] = '\0';
     assert_non_null(strstr(asked, "launch --device cuda --kernel fwd_16bit_sm80_mma__"));
@@ -77,14 +77,14 @@ static void test_counters(void **state)
 static void test_no_counters(void **state)
 {
     trial t = trial_make(PLAIN);
-    insight_question question = question_of(&t, 20);
-    insight it;
+    lab_insight_question question = question_of(&t, 20);
+    lab_insight it;
     setenv("NCU", "perm", 1);
-    assert_int_equal(insight_take(&question, &it), HEED_OK);
+    assert_int_equal(lab_insight_take(&question, &it), HEED_OK);
     assert_non_null(strstr(it.counters_why, "ERR_NVGPUCTRPERM"));
-    assert_int_equal(insight_findings(&it), 0);
+    assert_int_equal(lab_insight_findings(&it), 0);
     question.budget = 2;
-    assert_int_equal(insight_take(&question, &it), HEED_OK);
+    assert_int_equal(lab_insight_take(&question, &it), HEED_OK);
     assert_non_null(strstr(it.counters_why, "no time: ncu takes about"));
     trial_end(&t);
 }
@@ -103,19 +103,19 @@ static void test_source(void **state)
     char path[SCRATCH_PATH_SIZE], file[600] = "";
     trial t = trial_make(PLAIN);
     heed_cubin code = scene_cubin("a source");
-    insight_question question = question_of(&t, 20);
-    insight it;
+    lab_insight_question question = question_of(&t, 20);
+    lab_insight it;
     setenv("TMPDIR", *state, 1);
     question.kernel = "a source";
     question.foreign = true;
-    assert_int_equal(insight_take(&question, &it), HEED_OK);
+    assert_int_equal(lab_insight_take(&question, &it), HEED_OK);
     assert_non_null(strstr(it.counters_why, "machine code is not known"));
     question.code = &code;
     question.launch = WORDS;
-    assert_int_equal(insight_take(&question, &it), HEED_OK);
+    assert_int_equal(lab_insight_take(&question, &it), HEED_OK);
     unsetenv("TMPDIR");
     assert_string_equal(it.counters_why, "");
-    assert_true(insight_findings(&it) & 1u << LAB_FINDING_UNCOALESCED);
+    assert_true(lab_insight_findings(&it) & 1u << LAB_FINDING_UNCOALESCED);
     assert_non_null(strstr(it.effects_why, "no builds that are worse on purpose"));
     asked[scratch_read(scratch_path(state, "asked.txt", path), asked, sizeof asked - 1)] = '\0';
     assert_non_null(strstr(asked, "--launch " WORDS " " PLAIN));

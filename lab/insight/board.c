@@ -1,5 +1,5 @@
 /*
- * insight_board.c - what was measured of a champion, as facts of a trial of the board
+ * board.c - what was measured of a champion, as facts of a trial of the board
  *
  *     counter NAME               the figure
  *     ablation NAME              time with it over time without; and the same with " low", " high"
@@ -8,11 +8,12 @@
  *     binds                      what it says, for readers
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "insight.h"
 
-#define FACTS (LAB_CLUE_COUNTERS + 3 * INSIGHT_EFFECTS + 4)
+#define FACTS (LAB_CLUE_COUNTERS + 3 * LAB_INSIGHT_EFFECTS + 4)
 #define FACT_NAME_SIZE 48
 #define MARGIN 0.01
 
@@ -40,8 +41,8 @@ static void add_text(fact_list *list, const char *name, const char *text)
         list->facts[list->count++] = (lab_record_fact){ .name = name, .text = text };
 }
 
-heed_status insight_add(lab_record *record, lab_record_trial *trial, const insight *it,
-                        lab_error *error)
+heed_status lab_insight_add(lab_record *record, lab_record_trial *trial, const lab_insight *it,
+                            lab_error *error)
 {
     fact_list list = { .count = 0 };
     char binds[200], reason[240];
@@ -55,7 +56,7 @@ heed_status insight_add(lab_record *record, lab_record_trial *trial, const insig
     }
     add_text(&list, "counters unknown", it->counters_why);
     add_text(&list, "ablations unknown", it->effects_why);
-    add_text(&list, "binds", lab_clue_explain(insight_findings(it), binds, sizeof binds));
+    add_text(&list, "binds", lab_clue_explain(lab_insight_findings(it), binds, sizeof binds));
     add_number(&list, "insight", "seconds", "", it->seconds);
     snprintf(reason, sizeof reason, "measured for the guide: %s", *binds ? binds : "nothing clear");
     trial->verdict = LAB_RECORD_OK;
@@ -68,7 +69,7 @@ heed_status insight_add(lab_record *record, lab_record_trial *trial, const insig
 /* ---- And back ---- */
 
 typedef struct reader {
-    insight *it;
+    lab_insight *it;
     size_t row; /* in which a name was found */
     char name[FACT_NAME_SIZE];
 } reader;
@@ -81,13 +82,13 @@ static const char *after(const char *name, const char *begin)
 }
 
 /* Its effect of that name, a new one if there is none. */
-static lab_effect *effect_of(insight *it, const char *name, size_t length)
+static lab_effect *effect_of(lab_insight *it, const char *name, size_t length)
 {
     size_t i = 0;
     while (i < it->effect_count &&
            (strncmp(it->effects[i].name, name, length) != 0 || it->effects[i].name[length]))
         i++;
-    if (i == INSIGHT_EFFECTS || length >= sizeof it->effects[i].name)
+    if (i == LAB_INSIGHT_EFFECTS || length >= sizeof it->effects[i].name)
         return NULL;
     if (i == it->effect_count) {
         it->effects[it->effect_count++] = (lab_effect){ .margin = MARGIN, .high = INFINITY };
@@ -96,7 +97,7 @@ static lab_effect *effect_of(insight *it, const char *name, size_t length)
     return &it->effects[i];
 }
 
-static void take_number(insight *it, const char *name, double number)
+static void take_number(lab_insight *it, const char *name, double number)
 {
     const char *counter = after(name, "counter "), *effect = after(name, "ablation ");
     for (size_t i = 0; counter && i < LAB_CLUE_COUNTERS; i++)
@@ -116,7 +117,7 @@ static void take_number(insight *it, const char *name, double number)
         it->seconds = number;
 }
 
-static void take_text(insight *it, const char *name, const char *text)
+static void take_text(lab_insight *it, const char *name, const char *text)
 {
     if (strcmp(name, "counters unknown") == 0)
         snprintf(it->counters_why, sizeof it->counters_why, "%s", text);
@@ -143,8 +144,8 @@ static heed_status read_field(void *data, const lab_record_field *field)
     return HEED_OK;
 }
 
-heed_status insight_find(lab_record *record, const lab_record_trial *trial, insight *it,
-                         bool *found, lab_error *error)
+heed_status lab_insight_find(lab_record *record, const lab_record_trial *trial, lab_insight *it,
+                             bool *found, lab_error *error)
 {
     lab_record_found there;
     reader self = { .it = it };
@@ -153,7 +154,7 @@ heed_status insight_find(lab_record *record, const lab_record_trial *trial, insi
     if (!*found)
         return status;
     const char *config = trial->candidate.config;
-    *it = insight_unknown();
+    *it = lab_insight_unknown();
     snprintf(it->kernel, sizeof it->kernel, "%s%s%s", trial->candidate.kernel,
              config && *config ? "__" : "", config ? config : "");
     heed_problem_print(trial->problem, it->spec, sizeof it->spec);

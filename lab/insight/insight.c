@@ -9,10 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../src/measure.h"
-#include "../src/message.h"
 #include "ablate/ablate.h"
-#include "profile.h"
+#include "ncu.h"
+#include "src/device.h"
+#include "src/measure.h"
+#include "src/message.h"
 
 #define SHARE 0.15   /* of the time of a search */
 #define SECONDS 15.0 /* of a search without an end */
@@ -32,16 +33,14 @@
 
 #define MARGIN 0.01
 
-const char *const insight_modes[] = { "none", "static", "measured", NULL };
-
-double insight_budget(double seconds)
+double lab_insight_budget(double seconds)
 {
     return seconds > 0 ? SHARE * seconds : SECONDS;
 }
 
-insight insight_unknown(void)
+lab_insight lab_insight_unknown(void)
 {
-    insight it = { .effect_count = 0 };
+    lab_insight it = { .effect_count = 0 };
     for (size_t i = 0; i < LAB_CLUE_COUNTERS; i++)
         it.counters[i] = (double)NAN;
     return it;
@@ -49,13 +48,13 @@ insight insight_unknown(void)
 
 /* ---- Counters ---- */
 
-static double left_of(const insight_question *question, int64_t begin)
+static double left_of(const lab_insight_question *question, int64_t begin)
 {
     return question->budget - (double)(heed_clock_ns() - begin) * 1e-9;
 }
 
 /* May ncu be asked? */
-static bool can_count(const insight_question *question, insight *it)
+static bool can_count(const lab_insight_question *question, lab_insight *it)
 {
     bool host = heed_device_is_host(question->context);
     if (host)
@@ -69,7 +68,7 @@ static bool can_count(const insight_question *question, insight *it)
     return !*it->counters_why;
 }
 
-static void take_counters(const lab_profile *profile, insight *it)
+static void take_counters(const lab_profile *profile, lab_insight *it)
 {
     lab_clue clues[LAB_CLUE_COUNTERS];
     size_t count = lab_clues_of_profile(profile, clues);
@@ -80,13 +79,13 @@ static void take_counters(const lab_profile *profile, insight *it)
 }
 
 /* Asks ncu about heed's own kernel, or about the code in the file @path. */
-static heed_status ask(const insight_question *question, const char *path, insight *it)
+static heed_status ask(const lab_insight_question *question, const char *path, lab_insight *it)
 {
     char ncu[512];
-    profile_trouble trouble = { .fix = NULL };
+    lab_ncu_trouble trouble = { .fix = NULL };
     lab_profile profile;
     const char *device = question->device;
-    const profile_question asked = {
+    const lab_ncu_question asked = {
         .ncu = ncu,
         .device = strncmp(device, "cuda", 4) == 0 ? device : "cuda",
         .kernel = path ? NULL : question->kernel,
@@ -96,22 +95,22 @@ static heed_status ask(const insight_question *question, const char *path, insig
         .arch = heed_device_arch(question->context),
         .keep_caches = !question->cold,
         .seconds = fmin(question->budget, COUNTERS_MAX),
+        .sink = question->sink,
     };
-    cli_exit code = profile_find_ncu(NULL, ncu, sizeof ncu, &trouble)
-                        ? profile_count(&asked, &profile, &trouble)
-                        : CLI_ENVIRONMENT;
-    if (code == CLI_INTERRUPTED)
+    bool known = lab_ncu_find(NULL, ncu, sizeof ncu, &trouble) &&
+                 lab_ncu_count(&asked, &profile, &trouble);
+    if (lab_interrupted(question->sink))
         return HEED_ERR_SYSTEM;
-    if (code == CLI_OK)
+    if (known)
         take_counters(&profile, it);
     else
-        snprintf(it->counters_why, sizeof it->counters_why, "%.*s", INSIGHT_WHY_SIZE - 1,
+        snprintf(it->counters_why, sizeof it->counters_why, "%.*s", LAB_INSIGHT_WHY_SIZE - 1,
                  trouble.reason);
     return HEED_OK;
 }
 
 /* Code is handed over in a file of its own. */
-static heed_status ask_about_code(const insight_question *question, insight *it)
+static heed_status ask_about_code(const lab_insight_question *question, lab_insight *it)
 {
     const char *folder = getenv("TMPDIR");
     char path[512];
@@ -134,7 +133,7 @@ static heed_status ask_about_code(const insight_question *question, insight *it)
     return status;
 }
 
-static heed_status count(const insight_question *question, insight *it)
+static heed_status count(const lab_insight_question *question, lab_insight *it)
 {
     if (!can_count(question, it))
         return HEED_OK;
@@ -143,14 +142,14 @@ static heed_status count(const insight_question *question, insight *it)
 
 /* ---- Effects ---- */
 
-static void take_effects(const lab_ablate_subject *subject, insight *it)
+static void take_effects(const lab_ablate_subject *subject, lab_insight *it)
 {
     const lab_ablate_case *bad = NULL;
     size_t late = 0;
     for (size_t i = 0; i < subject->count; i++) {
         const lab_ablate_case *one = &subject->cases[i];
         if (one->outcome == LAB_BENCH_OK && one->duel.pairs > 0) {
-            if (it->effect_count < INSIGHT_EFFECTS)
+            if (it->effect_count < LAB_INSIGHT_EFFECTS)
                 it->effects[it->effect_count++] = one->effect;
         } else if (one->outcome == LAB_BENCH_SKIPPED) {
             late++;
@@ -169,7 +168,7 @@ static void take_effects(const lab_ablate_subject *subject, insight *it)
 }
 
 /* Is there anything to be found out, and would @left seconds do for it? */
-static bool can_ablate(const insight_question *question, double left, insight *it)
+static bool can_ablate(const lab_insight_question *question, double left, lab_insight *it)
 {
     if (question->foreign) {
         snprintf(it->effects_why, sizeof it->effects_why,
@@ -186,7 +185,7 @@ static bool can_ablate(const insight_question *question, double left, insight *i
     return false;
 }
 
-static heed_status ablate(const insight_question *question, double left, insight *it)
+static heed_status ablate(const lab_insight_question *question, double left, lab_insight *it)
 {
     char only[256];
     lab_ablate_subject subject = { .problem = *question->problem };
@@ -204,13 +203,13 @@ static heed_status ablate(const insight_question *question, double left, insight
         .only = lab_clue_ablations(only, sizeof only),
         .deadline_ns = heed_clock_ns() + (int64_t)(left * 1e9),
         .pool = host ? NULL : lab_ablate_pool_start(question->context, question->threads),
-        .progress = lab_progress_start(&cli_sink, "measuring what binds the best", 0),
+        .progress = lab_progress_start(question->sink, "measuring what binds the best", 0),
     };
     snprintf(subject.spec, sizeof subject.spec, "%s", it->spec);
     heed_status status = lab_ablate_try(&run, &subject);
     take_effects(&subject, it);
-    if (status != HEED_OK && status != HEED_ERR_LOST && !cli_interrupted()) {
-        snprintf(it->effects_why, sizeof it->effects_why, "%.*s", INSIGHT_WHY_SIZE - 1,
+    if (status != HEED_OK && status != HEED_ERR_LOST && !lab_interrupted(question->sink)) {
+        snprintf(it->effects_why, sizeof it->effects_why, "%.*s", LAB_INSIGHT_WHY_SIZE - 1,
                  heed_message());
         status = HEED_OK;
     }
@@ -221,10 +220,10 @@ static heed_status ablate(const insight_question *question, double left, insight
 
 /* ---- Both ---- */
 
-heed_status insight_take(const insight_question *question, insight *it)
+heed_status lab_insight_take(const lab_insight_question *question, lab_insight *it)
 {
     int64_t begin = heed_clock_ns();
-    *it = insight_unknown();
+    *it = lab_insight_unknown();
     snprintf(it->kernel, sizeof it->kernel, "%s", question->kernel);
     heed_problem_print(question->problem, it->spec, sizeof it->spec);
     heed_status status = count(question, it);
@@ -232,30 +231,32 @@ heed_status insight_take(const insight_question *question, insight *it)
     if (status == HEED_OK && can_ablate(question, left, it))
         status = ablate(question, left, it);
     it->seconds = (double)(heed_clock_ns() - begin) * 1e-9;
-    return cli_interrupted() && status == HEED_OK ? HEED_ERR_SYSTEM : status;
+    return lab_interrupted(question->sink) && status == HEED_OK ? HEED_ERR_SYSTEM : status;
 }
 
-heed_status insight_follow(insight_course *course, insight_question *question, lab_record *record,
-                           lab_record_trial *trial, insight *it, lab_error *error)
+heed_status lab_insight_follow(lab_insight_course *course, lab_insight_question *question,
+                               lab_record *record, lab_record_trial *trial, lab_insight *it,
+                               lab_error *error)
 {
     bool found = false;
-    trial->attempt = INSIGHT_ATTEMPT;
+    trial->attempt = LAB_INSIGHT_ATTEMPT;
     question->budget = course->budget - course->spent;
-    heed_status status = insight_find(record, trial, it, &found, error);
+    heed_status status = lab_insight_find(record, trial, it, &found, error);
     if (status != HEED_OK)
         return status;
     if (!found) {
-        status = insight_take(question, it);
-        if (status != HEED_OK && !cli_interrupted())
+        status = lab_insight_take(question, it);
+        if (status != HEED_OK && !lab_interrupted(question->sink))
             return lab_fail(error, status, "%s: %s", question->kernel, heed_message());
         if (status == HEED_OK)
-            status = insight_add(record, trial, it, error);
+            status = lab_insight_add(record, trial, it, error);
     }
     course->spent += it->seconds;
     return status;
 }
 
-void insight_tell(insight_course *course, lab_evolution *evolution, int64_t id, unsigned findings)
+void lab_insight_tell(lab_insight_course *course, lab_evolution *evolution, int64_t id,
+                      unsigned findings)
 {
     lab_evolution_tell(evolution, id, findings);
     if (findings || course->of == 0)
@@ -265,7 +266,7 @@ void insight_tell(insight_course *course, lab_evolution *evolution, int64_t id, 
 
 /* ---- The findings ---- */
 
-void insight_clues_of(const insight *it, insight_clues *clues)
+void lab_insight_clues_of(const lab_insight *it, lab_insight_clues *clues)
 {
     clues->clues = lab_clues_unknown();
     clues->clues.counters = clues->counters;
@@ -279,16 +280,16 @@ void insight_clues_of(const insight *it, insight_clues *clues)
                                                         &clues->effects[clues->clues.effect_count]);
 }
 
-unsigned insight_findings(const insight *it)
+unsigned lab_insight_findings(const lab_insight *it)
 {
-    insight_clues clues;
-    insight_clues_of(it, &clues);
+    lab_insight_clues clues;
+    lab_insight_clues_of(it, &clues);
     return lab_clues_findings(&clues.clues);
 }
 
-bool insight_known(const insight *it)
+bool lab_insight_known(const lab_insight *it)
 {
-    insight_clues clues;
-    insight_clues_of(it, &clues);
+    lab_insight_clues clues;
+    lab_insight_clues_of(it, &clues);
     return clues.clues.counter_count > 0 || it->effect_count > 0;
 }

@@ -1,18 +1,20 @@
 /*
- * profile_ncu.c - NVIDIA's profiler as a child, watching another heed that starts one launch
+ * ncu.c - NVIDIA's profiler as a child, watching another heed that starts one launch
  *
  * The clocks of the device are left as they are: it may not be ours alone, and all figures that are
  * judged are shares of what the device could do at whatever clock it had.
  */
+#include "ncu.h"
+
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../src/measure.h"
-#include "doctor.h"
-#include "profile.h"
+#include "inspect/tools.h"
+#include "src/measure.h"
 #include "trial/process.h"
 
 #define OUTPUT_SIZE (1 << 20)
@@ -30,32 +32,30 @@ typedef struct answer {
     bool late;
 } answer;
 
-static cli_exit give_up(profile_trouble *trouble, const char *fix, const char *format, ...)
+static bool give_up(lab_ncu_trouble *trouble, const char *fix, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static cli_exit give_up(profile_trouble *trouble, const char *fix, const char *format, ...)
+static bool give_up(lab_ncu_trouble *trouble, const char *fix, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
     vsnprintf(trouble->reason, sizeof trouble->reason, format, list);
     va_end(list);
     trouble->fix = fix;
-    return CLI_ENVIRONMENT;
+    return false;
 }
 
-bool profile_find_ncu(const char *wish, char *path, size_t size, profile_trouble *trouble)
+bool lab_ncu_find(const char *wish, char *path, size_t size, lab_ncu_trouble *trouble)
 {
     if (wish) {
         snprintf(path, size, "%s", wish);
         if (access(path, X_OK) == 0)
             return true;
-        give_up(trouble, install, "--ncu: '%s' is no program", wish);
-        return false;
+        return give_up(trouble, install, "--ncu: '%s' is no program", wish);
     }
-    if (doctor_find_tool("ncu", path, size))
+    if (lab_tool_find("ncu", path, size))
         return true;
-    give_up(trouble, install, "ncu, which counts, is not here");
-    return false;
+    return give_up(trouble, install, "ncu, which counts, is not here");
 }
 
 /* -------------------------------------------------------------------------- */
@@ -83,7 +83,7 @@ static void answer_free(answer *it)
 }
 
 /* Runs the command to its end. An errno value; the answer is to be freed in any case. */
-static int ask(const char *const *arguments, int64_t deadline, answer *it)
+static int ask(const char *const *arguments, int64_t deadline, const lab_sink *sink, answer *it)
 {
     lab_process process;
     const char **environment = make_environment();
@@ -98,7 +98,8 @@ static int ask(const char *const *arguments, int64_t deadline, answer *it)
         lab_inlet output = { .text = it->output, .size = OUTPUT_SIZE };
         lab_inlet errors = { .text = it->errors, .size = ERRORS_SIZE };
         lab_close_fd(&process.in);
-        it->late = !lab_process_listen(&process, &output, &errors, deadline, cli_interrupted);
+        it->late = !lab_process_listen(&process, &output, &errors, deadline,
+                                       sink ? sink->interrupted : NULL);
         it->status = lab_process_reap(process.pid);
         lab_process_close(&process);
     }
@@ -122,7 +123,7 @@ static const char *line_with(const char *text, const char *phrase, int *length)
     return at;
 }
 
-static cli_exit explain(const answer *it, const lab_error *error, profile_trouble *trouble)
+static bool explain(const answer *it, const lab_error *error, lab_ncu_trouble *trouble)
 {
     static const char *const phrases[] = { "heed: error:", "==ERROR==" };
     const char *texts[] = { it->errors, it->output };
@@ -151,7 +152,7 @@ static cli_exit explain(const answer *it, const lab_error *error, profile_troubl
 /* -------------------------------------------------------------------------- */
 
 /* Appends the command to launch. */
-static void add_options(const profile_question *question, const char *arguments[ARGUMENTS_MAX])
+static void add_options(const lab_ncu_question *question, const char *arguments[ARGUMENTS_MAX])
 {
     const char *const rows[][2] = { { "--kernel", question->kernel },
                                     { "--source", question->source },
@@ -168,8 +169,8 @@ static void add_options(const profile_question *question, const char *arguments[
     arguments[at] = question->spec;
 }
 
-static cli_exit attempt(const profile_question *question, const char *metrics, int64_t deadline,
-                        answer *it, profile_trouble *trouble)
+static bool attempt(const lab_ncu_question *question, const char *metrics, int64_t deadline,
+                    answer *it, lab_ncu_trouble *trouble)
 {
     char self[1024];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -193,20 +194,19 @@ static cli_exit attempt(const profile_question *question, const char *metrics, i
                                              "--device",
                                              question->device };
     add_options(question, arguments);
-    int error = ask(arguments, deadline, it);
+    int error = ask(arguments, deadline, question->sink, it);
     if (error != 0)
         return give_up(trouble, install, "'%s' cannot be started: %s", question->ncu,
                        strerror(error));
-    if (cli_interrupted())
-        return CLI_INTERRUPTED;
+    if (lab_interrupted(question->sink))
+        return give_up(trouble, NULL, "it was interrupted");
     if (it->late)
         return give_up(trouble, "see whether another ncu holds the device; --timeout gives more",
                        "ncu was not ready after %g s", question->seconds);
-    return CLI_OK;
+    return true;
 }
 
-cli_exit profile_count(const profile_question *question, lab_profile *profile,
-                       profile_trouble *trouble)
+bool lab_ncu_count(const lab_ncu_question *question, lab_profile *profile, lab_ncu_trouble *trouble)
 {
     lab_profile_wish wish = question->only ? lab_profile_wish_only(question->arch, question->only,
                                                                    question->only_count)
@@ -216,16 +216,16 @@ cli_exit profile_count(const profile_question *question, lab_profile *profile,
         char metrics[LAB_PROFILE_WISH_SIZE];
         answer it = { .output = NULL };
         lab_error error = { "" };
-        cli_exit code = attempt(question, lab_profile_wish_text(&wish, metrics), deadline, &it,
-                                trouble);
-        bool again = code == CLI_OK && (lab_profile_wish_drop(&wish, it.output) ||
-                                        lab_profile_wish_drop(&wish, it.errors));
+        bool done = attempt(question, lab_profile_wish_text(&wish, metrics), deadline, &it,
+                            trouble);
+        bool again = done && (lab_profile_wish_drop(&wish, it.output) ||
+                              lab_profile_wish_drop(&wish, it.errors));
         bool whole = WIFEXITED(it.status) && WEXITSTATUS(it.status) == 0;
-        if (code == CLI_OK && !again &&
+        if (done && !again &&
             (!whole || lab_profile_read(profile, it.output, NULL, &error) != HEED_OK))
-            code = explain(&it, &error, trouble);
+            done = explain(&it, &error, trouble);
         answer_free(&it);
         if (!again)
-            return code;
+            return done;
     }
 }

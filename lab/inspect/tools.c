@@ -1,0 +1,89 @@
+/*
+ * tools.c - where NVIDIA's tools are
+ */
+#include "tools.h"
+
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "disassembler.h"
+
+/* Where tools may lie beside PATH and CUDA's folders, as glob(3) takes it. */
+static const struct {
+    const char *name, *pattern;
+} places[] = {
+    { "ncu", "/opt/nvidia/nsight-compute/*/ncu" },
+    { "compute-sanitizer", "/usr/local/cuda*/compute-sanitizer/compute-sanitizer" },
+};
+
+/* The last executable file that matches @pattern, as the highest version is; false if none does. */
+static bool find_pattern(const char *pattern, char *path, size_t size)
+{
+    glob_t files;
+    bool found = false;
+    if (glob(pattern, 0, NULL, &files) != 0)
+        return false;
+    for (size_t i = files.gl_pathc; i > 0 && !found; i--) {
+        snprintf(path, size, "%s", files.gl_pathv[i - 1]);
+        found = access(path, X_OK) == 0;
+    }
+    globfree(&files);
+    return found;
+}
+
+/* Looks for @name in the folders of @list, which colons separate. */
+static bool find_in_list(const char *list, const char *name, char *path, size_t size)
+{
+    while (list && *list) {
+        size_t length = strcspn(list, ":");
+        snprintf(path, size, "%.*s/%s", (int)length, list, name);
+        if (length && access(path, X_OK) == 0)
+            return true;
+        list += length + (list[length] == ':');
+    }
+    return false;
+}
+
+/* Disassemblers are in packages of Python too. */
+static bool find_disassembler(const char *name, char *path, size_t size)
+{
+    lab_disassembler tool;
+    bool wanted = strcmp(name, "nvdisasm") == 0 || strcmp(name, "cuobjdump") == 0;
+    if (!wanted || !lab_disassembler_find_named(&tool, name))
+        return false;
+    snprintf(path, size, "%s", tool.path);
+    return true;
+}
+
+/* The one that HEED_NVDISASM names, whatever else there is. */
+static bool is_named(const char *name)
+{
+    const char *wish = getenv("HEED_NVDISASM");
+    return wish && *wish && strcmp(name, "nvdisasm") == 0;
+}
+
+bool lab_tool_find(const char *name, char *path, size_t size)
+{
+    static const char *const variables[] = { "CUDA_HOME", "CUDA_PATH" };
+    char text[512];
+    if (is_named(name)) {
+        snprintf(path, size, "%s", getenv("HEED_NVDISASM"));
+        return access(path, X_OK) == 0;
+    }
+    if (find_in_list(getenv("PATH"), name, path, size))
+        return true;
+    for (int i = 0; i < 2; i++) {
+        const char *folder = getenv(variables[i]);
+        snprintf(text, sizeof text, "%s/bin", folder ? folder : "");
+        if (folder && find_in_list(text, name, path, size))
+            return true;
+    }
+    snprintf(text, sizeof text, "/usr/local/cuda*/bin/%s", name);
+    bool found = find_pattern(text, path, size);
+    for (size_t i = 0; i < sizeof places / sizeof *places && !found; i++)
+        found = strcmp(places[i].name, name) == 0 && find_pattern(places[i].pattern, path, size);
+    return found || find_disassembler(name, path, size);
+}
