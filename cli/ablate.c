@@ -17,7 +17,7 @@ static heed_status open_single(lab_ablate_run *run, const char *cpu)
 {
     if (!heed_device_is_host(run->bench.context) || heed_context_threads(run->bench.context) < 2)
         return HEED_OK;
-    heed_options options = { .device = "cpu", .threads = 1, .cpu = cpu };
+    heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1, .cpu = cpu };
     return cli_context_create(&run->single, &options);
 }
 

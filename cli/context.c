@@ -76,7 +76,7 @@ heed_status cli_context_create(heed_context **context, heed_options *options)
 
 heed_options cli_machine(const cli_args *args)
 {
-    heed_options options = { .device = cli_device(args) };
+    heed_options options = { .size = sizeof options, .device = cli_device(args) };
     if (cli_args_has(args, "threads"))
         options.threads = (int)cli_args_integer(args, "threads");
     if (cli_args_has(args, "cpu"))

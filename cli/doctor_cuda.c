@@ -146,7 +146,7 @@ static void say_use(doctor_report *report, const heed_survey_gpu *gpu)
 static void say_answer(doctor_report *report, const heed_survey_gpu *gpu)
 {
     heed_context *context;
-    const heed_options options = { .device = gpu->device };
+    const heed_options options = { .size = sizeof options, .device = gpu->device };
     bool right = false;
     heed_status status = heed_context_create(&context, &options);
     if (status == HEED_OK)

@@ -38,7 +38,7 @@ void doctor_check_cpu(doctor_report *report)
 static bool features(const char *cpu, char name[64])
 {
     heed_context *context;
-    heed_options options = { .device = "cpu", .threads = 1, .cpu = cpu };
+    heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1, .cpu = cpu };
     if (heed_context_create(&context, &options) != HEED_OK)
         return false;
     snprintf(name, 64, "%s", heed_context_cpu(context));
@@ -110,7 +110,8 @@ void doctor_check_threads(doctor_report *report)
 {
     lab_environment environment;
     heed_context *context;
-    heed_options options = { .device = "cpu",
+    heed_options options = { .size = sizeof options,
+                             .device = "cpu",
                              .cpu = "scalar" }; /* a bad HEED_CPU is another check's affair */
     double quota = cpu_quota();
     lab_environment_read(&environment);

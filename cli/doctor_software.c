@@ -30,7 +30,8 @@ static heed_status execute(heed_context *context, const heed_plan *plan, probe_m
     if (status == HEED_OK)
         status = heed_device_upload(context, memory->tensor, values, bytes);
     if (status == HEED_OK)
-        status = heed_execute(plan, &(heed_buffers){ .q = memory->tensor,
+        status = heed_execute(plan, &(heed_buffers){ .size = sizeof(heed_buffers),
+                                                     .q = memory->tensor,
                                                      .k = memory->tensor,
                                                      .v = memory->tensor,
                                                      .o = memory->o,
@@ -72,7 +73,7 @@ void doctor_check_library(doctor_report *report)
 {
     lab_environment environment;
     heed_context *context;
-    const heed_options options = { .device = "cpu" };
+    const heed_options options = { .size = sizeof options, .device = "cpu" };
     bool right;
 
     lab_environment_read(&environment);

@@ -23,7 +23,9 @@ static void try_it(const lab_limits *limits, lab_trial_outcome *outcome)
     const lab_candidate candidate = { .name = "doctor",
                                       .source = burglar,
                                       .source_size = sizeof burglar - 1 };
-    const heed_buffers buffers = { .q = values, .k = values, .v = values, .o = values };
+    const heed_buffers buffers = {
+        .size = sizeof buffers, .q = values, .k = values, .v = values, .o = values
+    };
     heed_problem problem;
     lab_trial *trial;
     size_t workspace;

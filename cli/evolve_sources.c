@@ -69,7 +69,7 @@ static cli_exit check_proposer(const char *command)
 static cli_exit try_file(const cli_args *args, const char *path)
 {
     const cli_source_place place = { .on_host = true };
-    const heed_problem any = { .batch = 1 };
+    const heed_problem any = { .size = sizeof any, .batch = 1 };
     cli_source own = { .text = NULL };
     if (lab_file_is_stream(path) || cli_source_language(path, "") != LAB_LANGUAGE_C ||
         strcmp(path, cli_args_text(args, "source")) != 0)

@@ -399,6 +399,7 @@ cli_exit cli_inputs_problem(heed_problem *problem, const cli_inputs *inputs, con
     cli_layout layout = inputs->layout;
     int mask = cli_args_choice(args, "mask");
     *problem = (heed_problem){
+        .size = sizeof(heed_problem),
         .type = q->tensor.type,
         .mask = masks[mask],
         .batch = size_of(q, layout, BATCH),

@@ -143,7 +143,7 @@ static cli_exit inspect_device(inspect_job *job, const cli_problems *problems)
         cli_error("--device and --arch exclude each other: a device has one architecture");
         return CLI_USAGE;
     }
-    heed_options options = { .device = cli_device(job->args) };
+    heed_options options = { .size = sizeof options, .device = cli_device(job->args) };
     heed_status status = cli_context_create(&context, &options);
     if (status != HEED_OK)
         return cli_fail(status, NULL);

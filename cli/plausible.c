@@ -143,7 +143,7 @@ static bool judge_host(cli_judge *judge, const lab_record_trial *trial, lab_erro
 
 static bool is_here(cli_judge *judge, const char *device)
 {
-    const heed_options options = { .device = "cpu", .threads = 1 };
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     if (!judge->host && heed_context_create(&judge->host, &options) != HEED_OK)
         return false;
     return strcmp(heed_context_device(judge->host), device) == 0;

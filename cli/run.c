@@ -146,6 +146,7 @@ static void *place_of(run_job *job, int place)
 static heed_status compute(run_job *job)
 {
     heed_buffers buffers = {
+        .size = sizeof buffers,
         .q = place_of(job, RUN_Q),
         .k = place_of(job, RUN_K),
         .v = place_of(job, RUN_V),

@@ -77,7 +77,7 @@ static void try_open(lab_bench_seat *seat, const lab_candidate *candidate,
 
 static void run(void *data, const lab_mutant_source *source, lab_selftest_outcome *outcome)
 {
-    const heed_options options = { .device = "cpu", .threads = 1 };
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     char *text = lab_mutant_source_whole(source->text);
     lab_bench_source problem = { .label = "" };
     lab_bench_tensors tensors;

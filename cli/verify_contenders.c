@@ -228,7 +228,8 @@ static cli_exit add_cpu(verify_contenders *list, const cli_args *args, const cha
                         probe *found, size_t size)
 {
     prober self = { .args = args,
-                    .options = { .device = "cpu",
+                    .options = { .size = sizeof(heed_options),
+                                 .device = "cpu",
                                  .threads = (int)cli_args_integer(args, "threads"),
                                  .cpu = cpu } };
     memset(found, 0, size);
@@ -259,7 +260,8 @@ static cli_exit add_levels(verify_contenders *list, const cli_args *args, probe 
 /* A device, or the CPU if the only device there is turns out to be that. */
 static cli_exit add_device(verify_contenders *list, const cli_args *args, probe *found, size_t size)
 {
-    prober self = { .args = args, .options = { .device = cli_device(args) } };
+    prober self = { .args = args,
+                    .options = { .size = sizeof(heed_options), .device = cli_device(args) } };
     if (strcmp(self.options.device, "cpu") == 0)
         return add_levels(list, args, found, size);
     cli_exit code = find_out(found, size, &self, !cli_args_flag(args, "together"));

@@ -75,7 +75,7 @@ static int look_up(heed_context *context, const heed_problem *p)
 
     if (q && k && v && o) {
         fill(p, q, k, v);
-        heed_buffers buffers = { .q = q, .k = k, .v = v, .o = o };
+        heed_buffers buffers = { .size = sizeof buffers, .q = q, .k = k, .v = v, .o = o };
         result = attend(context, p, &buffers);
     } else {
         fprintf(stderr, "attention: not enough memory\n");

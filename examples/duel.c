@@ -90,7 +90,7 @@ static int time_both(heed_context *context, char *kernels[2], const heed_problem
 
 int main(int argc, char **argv)
 {
-    const heed_options options = { .device = "cpu", .threads = 1 };
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     heed_problem problem;
     heed_context *context;
     if (argc != 4) {

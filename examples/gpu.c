@@ -106,7 +106,8 @@ static void fill(void)
 static int attend(const driver *cuda, const heed_plan *plan, uintptr_t tensors, uintptr_t workspace)
 {
     const size_t size = sizeof host[0];
-    heed_buffers buffers = { .q = (const void *)tensors,
+    heed_buffers buffers = { .size = sizeof buffers,
+                             .q = (const void *)tensors,
                              .k = (const void *)(tensors + size),
                              .v = (const void *)(tensors + 2 * size),
                              .o = (void *)(tensors + 3 * size),
@@ -148,7 +149,7 @@ static int look_up(const heed_plan *plan)
 
 int main(void)
 {
-    const heed_options options = { .device = "cuda:0" };
+    const heed_options options = { .size = sizeof options, .device = "cuda:0" };
     heed_context *context = NULL;
     heed_problem problem;
     heed_plan *plan = NULL;

@@ -58,6 +58,11 @@
  * but for the text that heed_message() returns, which belongs to the calling thread, and for
  * NVIDIA's libraries, which stay loaded once a context for a CUDA device has been asked for.
  *
+ * Structs that may grow, heed_problem, heed_options and heed_buffers, begin with their size, which
+ * the caller sets to the sizeof of the struct. So fields can be added at the end: those that an
+ * older caller does not have count as zero, and a newer caller's that this library does not know
+ * must be zero, or the call fails with HEED_ERR_INVALID, as it does for a size of 0.
+ *
  * NULL in the place of a context, a plan or a problem is refused with HEED_ERR_INVALID, or answered
  * with 0, NULL or "" by functions that return no status.
  */
@@ -127,6 +132,11 @@ typedef enum heed_mask {
     HEED_MASK_CAUSAL_BOTTOM_RIGHT = 2 /* query i sees keys j <= i + seq_k - seq_q */
 } heed_mask;
 
+/* The pass of the computation. */
+typedef enum heed_pass {
+    HEED_FORWARD = 0 /* O and LSE from Q, K and V */
+} heed_pass;
+
 /* The least precision in which a kernel may accumulate the two matrix products. */
 typedef enum heed_accumulate {
     HEED_ACC_F32 = 0, /* float32 */
@@ -159,9 +169,10 @@ typedef struct heed_strides {
     int64_t head;
 } heed_strides;
 
-/* One attention problem: everything but the data. Start from a zeroed struct, fill in what you
- * need. */
+/* One attention problem: everything but the data. Start from a zeroed struct, set its size, fill in
+ * what you need. */
 typedef struct heed_problem {
+    size_t size; /* sizeof(heed_problem) */
     heed_type type;
     heed_mask mask;
     int64_t batch;    /* 1 or more */
@@ -177,7 +188,12 @@ typedef struct heed_problem {
     heed_strides k;             /* K: [batch, seq_k, heads_kv, dim_qk] */
     heed_strides v;             /* V: [batch, seq_k, heads_kv, dim_v] */
     heed_strides o;             /* O: [batch, seq_q, heads_q, dim_v] */
+    heed_pass pass;
 } heed_problem;
+
+/* heed_problem_parse_sized() is heed_problem_parse() for a caller whose heed_problem has @size
+ * bytes. It refuses a spec that needs a field which the caller does not have. */
+HEED_API heed_status heed_problem_parse_sized(heed_problem *problem, size_t size, const char *spec);
 
 /*
  * heed_problem_parse() reads a problem from its one-line spec, such as
@@ -202,19 +218,23 @@ typedef struct heed_problem {
  *     q=B:S:H       element strides of Q for batch, sequence and head, not all zero; likewise k= v=
  *                   o=. They take the place of the layout for that tensor
  *
- * Returns HEED_OK and fills @problem, normalized as by heed_problem_normalize(), or
- * HEED_ERR_INVALID with a message of three lines: what is wrong, the spec (a part of it, if it is
- * long), and a caret below the character that is meant; @problem is then unchanged. A parsed
- * problem has passed heed_problem_check(). The locale of the process makes no difference.
+ * Returns HEED_OK and fills @problem, its size included, normalized as by
+ * heed_problem_normalize(), or HEED_ERR_INVALID with a message of three lines: what is wrong, the
+ * spec (a part of it, if it is long), and a caret below the character that is meant; @problem is
+ * then unchanged. A parsed problem has passed heed_problem_check(). The locale of the process makes
+ * no difference.
  */
-HEED_API heed_status heed_problem_parse(heed_problem *problem, const char *spec);
+static inline heed_status heed_problem_parse(heed_problem *problem, const char *spec)
+{
+    return heed_problem_parse_sized(problem, sizeof *problem, spec);
+}
 
 /* heed_problem_print() writes the canonical spec of @problem into @text, which has room for @size
  * bytes with the terminating null, and returns the length of the whole spec without it, as
  * snprintf does: a result of @size or more means that it was cut. @text may be NULL if @size is
  * 0. Parsing the canonical spec gives the same problem again, normalized, and two problems that
  * are equal when normalized print the same. For a problem that heed_problem_check() refuses, the
- * text shows the fields as they are; it may be no spec. */
+ * text shows the fields as they are; it may be no spec. One with a wrong size is "". */
 HEED_API size_t heed_problem_print(const heed_problem *problem, char *text, size_t size);
 
 /* A buffer of this size holds every canonical spec. */
@@ -232,8 +252,8 @@ HEED_API heed_status heed_problem_check(const heed_problem *problem);
  *  - the stride of a dimension of size 1 is that of the dense layout,
  *  - bottom-right alignment becomes top-left where seq_q = seq_k, as both mean the same there.
  *
- * @normal may be @problem itself. Returns as heed_problem_check() does; on failure @normal is
- * unchanged. */
+ * It writes as many bytes as the size of @problem says. @normal may be @problem itself. Returns as
+ * heed_problem_check() does; on failure @normal is unchanged. */
 HEED_API heed_status heed_problem_normalize(heed_problem *normal, const heed_problem *problem);
 
 /* heed_problem_flops() returns the floating-point operations of a valid problem by the usual
@@ -279,6 +299,7 @@ typedef void heed_parallel_fn(void *pool, void (*body)(void *data, int index), v
  * nobody else has retained it, that ends it, with all memory and streams in it.
  */
 typedef struct heed_options {
+    size_t size;        /* sizeof(heed_options) */
     const char *device; /* "cpu"; "cuda" or "cuda:N", N counting from 0 as CUDA does; NULL: the
                          * environment's HEED_DEVICE, else "cpu" */
     int threads;        /* threads to use, 1 to 1024; 0: as many as this process has CPUs */
@@ -388,7 +409,8 @@ HEED_API size_t heed_plan_workspace_size(const heed_plan *plan);
  * @plan. */
 HEED_API const char *heed_plan_name(const heed_plan *plan);
 
-/* heed_plan_problem() returns the problem of @plan, normalized. It belongs to @plan. */
+/* heed_plan_problem() returns the problem of @plan, normalized, with the size of the one that the
+ * plan was made for. It belongs to @plan. */
 HEED_API const heed_problem *heed_plan_problem(const heed_plan *plan);
 
 /* heed_plan_deterministic() returns 1 if two executions of @plan on equal inputs give equal bits,
@@ -410,11 +432,19 @@ typedef struct heed_candidate {
     int chosen;           /* 1 for the candidate that the plan executes */
 } heed_candidate;
 
+/* heed_plan_candidate_sized() is heed_plan_candidate() for a caller whose heed_candidate has @size
+ * bytes, which it writes. */
+HEED_API heed_status heed_plan_candidate_sized(const heed_plan *plan, size_t index,
+                                               heed_candidate *candidate, size_t size);
+
 /* heed_plan_candidate() writes the @index-th kernel that the planner considered to @candidate;
  * its texts belong to @plan. Returns HEED_ERR_INVALID if @index is past the last one: count up
  * from 0 until then. */
-HEED_API heed_status heed_plan_candidate(const heed_plan *plan, size_t index,
-                                         heed_candidate *candidate);
+static inline heed_status heed_plan_candidate(const heed_plan *plan, size_t index,
+                                              heed_candidate *candidate)
+{
+    return heed_plan_candidate_sized(plan, index, candidate, sizeof *candidate);
+}
 
 /* heed_plan_explain() writes what heed_plan_candidate() tells, as a text of several lines for
  * people, into @text. Sizes and return value are those of heed_problem_print(). The wording may
@@ -426,6 +456,7 @@ HEED_API size_t heed_plan_explain(const heed_plan *plan, char *text, size_t size
 /* The data of one execution. All pointers are the caller's and must stay valid until the
  * execution ends. O, LSE and the workspace must overlap neither each other nor Q, K and V. */
 typedef struct heed_buffers {
+    size_t size;   /* sizeof(heed_buffers) */
     const void *q; /* [batch, seq_q, heads_q, dim_qk] at the problem's strides */
     const void *k; /* [batch, seq_k, heads_kv, dim_qk] */
     const void *v; /* [batch, seq_k, heads_kv, dim_v] */

@@ -11,6 +11,7 @@
 #include "cuda/nvrtc.h"
 #include "internal.h"
 #include "measure.h"
+#include "sized.h"
 
 #define THREADS_MAX 1024
 #define ORDINAL_MAX 1023
@@ -87,17 +88,17 @@ static heed_status open_cuda(heed_context *context, int ordinal)
 
 heed_status heed_context_create(heed_context **context, const heed_options *options)
 {
-    static const heed_options defaults = { 0 };
     if (!context)
         return heed_fail(HEED_ERR_INVALID, "context is NULL; it must point to a heed_context *");
     *context = NULL;
-    if (!options)
-        options = &defaults;
+    heed_options own = { .size = sizeof own };
     heed_backend backend;
     int ordinal;
-    heed_status status = check_options(options);
+    heed_status status = options ? heed_sized_read(&heed_sized_options, &own, options) : HEED_OK;
     if (status == HEED_OK)
-        status = find_device(options, &backend, &ordinal);
+        status = check_options(&own);
+    if (status == HEED_OK)
+        status = find_device(&own, &backend, &ordinal);
     if (status != HEED_OK)
         return status;
 
@@ -106,9 +107,9 @@ heed_status heed_context_create(heed_context **context, const heed_options *opti
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a context");
     made->process = getpid();
     made->trace = heed_trace_get();
-    status = heed_machine_detect(&made->machine, options->cpu, options->threads);
+    status = heed_machine_detect(&made->machine, own.cpu, own.threads);
     if (status == HEED_OK)
-        status = backend == HEED_BACKEND_CPU ? open_cpu(made, options) : open_cuda(made, ordinal);
+        status = backend == HEED_BACKEND_CPU ? open_cpu(made, &own) : open_cuda(made, ordinal);
     if (status == HEED_OK)
         status = heed_wisdom_create(&made->wisdom);
     if (status != HEED_OK) {

@@ -2,6 +2,7 @@
  * execute.c - check the buffers of one execution, then run the plan's kernel
  */
 #include "internal.h"
+#include "sized.h"
 
 static heed_status check_tensor(const char *field, const void *pointer, size_t element)
 {
@@ -40,10 +41,18 @@ static heed_status execute_watched(const heed_plan *plan, const heed_buffers *bu
 
 heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers)
 {
+    heed_buffers own;
+    heed_status status = HEED_OK;
     if (!plan)
         return heed_fail(HEED_ERR_INVALID, "plan is NULL; make one with heed_plan_create()");
     if (!buffers)
         return heed_fail(HEED_ERR_INVALID, "buffers is NULL; it must point to heed_buffers");
+    if (buffers->size != sizeof own) {
+        status = heed_sized_read(&heed_sized_buffers, &own, buffers);
+        buffers = &own;
+    }
+    if (status != HEED_OK)
+        return status;
 
     const struct {
         const char *field;
@@ -52,7 +61,6 @@ heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers)
         { "q", buffers->q }, { "k", buffers->k }, { "v", buffers->v }, { "o", buffers->o }
     };
     size_t element = heed_type_size(plan->problem.type);
-    heed_status status = HEED_OK;
     for (int i = 0; i < 4 && status == HEED_OK; i++)
         status = check_tensor(tensors[i].field, tensors[i].pointer, element);
     if (status == HEED_OK && buffers->lse)

@@ -118,6 +118,7 @@ typedef struct heed_algorithm {
 struct heed_kernel {
     const char *name;
     const char *summary;
+    heed_pass pass;
     heed_backend backend;
     unsigned features; /* of the CPU that it needs, all of them */
     int arch;          /* compute capability that it needs, 10 * major + minor; 0: no GPU */
@@ -196,6 +197,8 @@ const heed_kernel *heed_kernel_at(size_t index);
 /* The kernel of a name with or without a config; *config_text is what follows "__", or NULL. NULL
  * if there is none. */
 const heed_kernel *heed_kernel_find(const char *name, const char **config_text);
+/* The kernel whose row has this @code; NULL if there is none. */
+const heed_kernel *heed_kernel_of(const void *code);
 /* Hash of the sources that the kernels were built from, and the compiler: a change of either makes
  * wisdom stale. */
 const char *heed_kernel_build(void);

@@ -15,8 +15,8 @@
 #define HEED_TYPES_BF16 (1u << HEED_BF16)
 
 static const heed_kernel kernels[] = {
-#define HEED_KERNEL(name, backend, features, arch, types, algorithm, code, summary) \
-    { #name, summary, backend, features, arch, types, &(algorithm), code },
+#define HEED_KERNEL(name, pass, backend, features, arch, types, algorithm, code, summary) \
+    { #name, summary, pass, backend, features, arch, types, &(algorithm), code },
 #include "kernels.def"
 #undef HEED_KERNEL
 };
@@ -40,6 +40,14 @@ const heed_kernel *heed_kernel_find(const char *name, const char **config_text)
         if (strlen(kernels[i].name) == length && !memcmp(kernels[i].name, name, length))
             return &kernels[i];
     return NULL;
+}
+
+const heed_kernel *heed_kernel_of(const void *code)
+{
+    size_t i = 0;
+    while (i < heed_kernel_count() && kernels[i].code != code)
+        i++;
+    return heed_kernel_at(i);
 }
 
 const char *heed_kernel_build(void)

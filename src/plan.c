@@ -17,6 +17,8 @@
 const char *heed_plan_reject(const heed_kernel *kernel, const heed_problem *problem,
                              const heed_machine *machine)
 {
+    if (kernel->pass != problem->pass)
+        return "computes another pass";
     if (kernel->backend != machine->backend)
         return "is for another kind of device";
     if (kernel->features & ~machine->features)

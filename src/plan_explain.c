@@ -1,9 +1,12 @@
 /*
  * plan_explain.c - say what the planner thought
  */
+#include <string.h>
+
 #include "plan.h"
 
-heed_status heed_plan_candidate(const heed_plan *plan, size_t index, heed_candidate *candidate)
+heed_status heed_plan_candidate_sized(const heed_plan *plan, size_t index,
+                                      heed_candidate *candidate, size_t size)
 {
     if (!plan)
         return heed_fail(HEED_ERR_INVALID, "plan is NULL; make one with heed_plan_create()");
@@ -13,13 +16,15 @@ heed_status heed_plan_candidate(const heed_plan *plan, size_t index, heed_candid
         return heed_fail(HEED_ERR_INVALID, "index is %zu; the plan has %zu candidates", index,
                          plan->candidate_count);
     const heed_considered *considered = &plan->candidates[index];
-    *candidate = (heed_candidate){
+    const heed_candidate own = {
         .name = considered->name,
         .rejected = considered->rejected,
         .predicted = considered->predicted,
         .measured = considered->measured,
         .chosen = considered->chosen,
     };
+    memset(candidate, 0, size);
+    memcpy(candidate, &own, size < sizeof own ? size : sizeof own);
     return HEED_OK;
 }
 

@@ -91,9 +91,11 @@ static heed_status make_tensors(bench *b, const heed_problem *p)
     heed_status status = HEED_OK;
     for (int i = 0; i < 4 && status == HEED_OK; i++)
         status = make_tensor(b->trial.context, &b->tensor[i], extents[i], p->type, (uint64_t)i + 1);
-    b->buffers = (heed_buffers){
-        .q = b->tensor[0], .k = b->tensor[1], .v = b->tensor[2], .o = b->tensor[3]
-    };
+    b->buffers = (heed_buffers){ .size = sizeof(heed_buffers),
+                                 .q = b->tensor[0],
+                                 .k = b->tensor[1],
+                                 .v = b->tensor[2],
+                                 .o = b->tensor[3] };
     return status;
 }
 

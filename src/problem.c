@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "problem.h"
+#include "sized.h"
 
 const heed_size heed_sizes[HEED_PART_SIZES] = {
     [HEED_PART_BATCH] = { "batch", HEED_SIZE_MAX, offsetof(heed_problem, batch) },
@@ -160,6 +161,10 @@ static bool sizes_fault(const heed_problem *problem, heed_fault *fault)
 
 static bool options_fault(const heed_problem *problem, heed_fault *fault)
 {
+    if (problem->pass != HEED_FORWARD) {
+        return fault_set(fault, HEED_PART_PASS, "pass is %d; it must be 0 (forward)",
+                         (int)problem->pass);
+    }
     if (heed_type_size(problem->type) == 0) {
         return fault_set(fault, HEED_PART_TYPE,
                          "type is %d; it must be 0 (f32), 1 (f16) or 2 (bf16)", (int)problem->type);
@@ -288,37 +293,54 @@ bool heed_problem_find_fault(const heed_problem *problem, heed_fault *fault)
     return false;
 }
 
-heed_status heed_problem_check(const heed_problem *problem)
+heed_status heed_problem_read(heed_problem *own, const heed_problem *problem)
 {
     if (problem == NULL)
         return heed_fail(HEED_ERR_INVALID, "problem is NULL");
+    return heed_sized_read(&heed_sized_problem, own, problem);
+}
+
+static heed_status read_checked(heed_problem *own, const heed_problem *problem)
+{
     heed_fault fault;
-    if (heed_problem_find_fault(problem, &fault))
+    heed_status status = heed_problem_read(own, problem);
+    if (status == HEED_OK && heed_problem_find_fault(own, &fault))
         return heed_fail(HEED_ERR_INVALID, "%s", fault.text);
-    return HEED_OK;
+    return status;
+}
+
+heed_status heed_problem_check(const heed_problem *problem)
+{
+    heed_problem own;
+    return read_checked(&own, problem);
 }
 
 /* -------------------------------------------------------------------------- */
 /* Normal form                                                                */
 /* -------------------------------------------------------------------------- */
 
+void heed_problem_normalize_own(heed_problem *problem)
+{
+    if (problem->scale == 0.0F)
+        problem->scale = heed_scale_default(problem->dim_qk);
+    if (problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT && problem->seq_q == problem->seq_k)
+        problem->mask = HEED_MASK_CAUSAL_TOP_LEFT;
+    for (int i = 0; i < HEED_TENSORS; i++) {
+        heed_tensor tensor = heed_problem_tensor(problem, i);
+        heed_problem_set_strides(problem, i, heed_strides_normal(&tensor, tensor.strides));
+    }
+}
+
 heed_status heed_problem_normalize(heed_problem *normal, const heed_problem *problem)
 {
     if (normal == NULL)
         return heed_fail(HEED_ERR_INVALID, "normal is NULL");
-    heed_status status = heed_problem_check(problem);
+    heed_problem own;
+    heed_status status = read_checked(&own, problem);
     if (status != HEED_OK)
         return status;
-    *normal = *problem;
-    if (normal->scale == 0.0F)
-        normal->scale = heed_scale_default(normal->dim_qk);
-    if (normal->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT && normal->seq_q == normal->seq_k)
-        normal->mask = HEED_MASK_CAUSAL_TOP_LEFT;
-    for (int i = 0; i < HEED_TENSORS; i++) {
-        heed_tensor tensor = heed_problem_tensor(normal, i);
-        heed_problem_set_strides(normal, i, heed_strides_normal(&tensor, tensor.strides));
-    }
-    return HEED_OK;
+    heed_problem_normalize_own(&own);
+    return heed_sized_write(&heed_sized_problem, normal, problem->size, &own);
 }
 
 bool heed_problem_equal(const heed_problem *a, const heed_problem *b)
@@ -326,7 +348,7 @@ bool heed_problem_equal(const heed_problem *a, const heed_problem *b)
     for (int part = 0; part < HEED_PART_SIZES; part++)
         if (heed_problem_size(a, (heed_part)part) != heed_problem_size(b, (heed_part)part))
             return false;
-    return a->type == b->type && a->mask == b->mask && a->scale == b->scale &&
+    return a->pass == b->pass && a->type == b->type && a->mask == b->mask && a->scale == b->scale &&
            a->accumulate == b->accumulate && heed_strides_equal(a->q, b->q) &&
            heed_strides_equal(a->k, b->k) && heed_strides_equal(a->v, b->v) &&
            heed_strides_equal(a->o, b->o);
@@ -377,18 +399,20 @@ static int64_t count_pairs(const heed_problem *problem)
     return sum_clipped(problem, band.end) - sum_clipped(problem, band.begin);
 }
 
-double heed_problem_flops(const heed_problem *problem)
+double heed_problem_flops(const heed_problem *caller)
 {
-    if (!problem)
+    heed_problem own, *problem = &own;
+    if (heed_problem_read(&own, caller) != HEED_OK)
         return 0;
     double heads = (double)problem->batch * (double)problem->heads_q;
     double per_pair = 2.0 * (double)(problem->dim_qk + problem->dim_v);
     return heads * per_pair * (double)count_pairs(problem);
 }
 
-double heed_problem_bytes(const heed_problem *problem)
+double heed_problem_bytes(const heed_problem *caller)
 {
-    if (!problem)
+    heed_problem own, *problem = &own;
+    if (heed_problem_read(&own, caller) != HEED_OK)
         return 0;
     double elements = 0;
     for (int i = 0; i < HEED_TENSORS; i++) {

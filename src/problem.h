@@ -21,6 +21,7 @@ typedef enum heed_part {
     HEED_PART_MASK,
     HEED_PART_SCALE,
     HEED_PART_ACCUMULATE,
+    HEED_PART_PASS,
     HEED_PART_LAYOUT, /* of all four tensors; only in a spec */
     HEED_PART_Q,      /* the strides of Q */
     HEED_PART_K,
@@ -75,6 +76,14 @@ heed_strides heed_layout_strides(const heed_tensor *tensor, const char *layout);
 heed_strides heed_strides_normal(const heed_tensor *tensor, heed_strides strides);
 
 bool heed_strides_equal(heed_strides a, heed_strides b);
+
+/* heed_problem_read() copies the caller's @problem, of whatever size, to @own. Returns
+ * HEED_ERR_INVALID, with a message, if it is NULL or its size is wrong. */
+heed_status heed_problem_read(heed_problem *own, const heed_problem *problem);
+
+/* heed_problem_normalize_own() brings @problem, which heed_problem_check() grants, into its normal
+ * form. */
+void heed_problem_normalize_own(heed_problem *problem);
 
 /* heed_problem_find_fault() looks for the first thing that heed_problem_check() refuses. Returns
  * true and fills @fault if there is one. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "problem_parse.h"
+#include "sized.h"
 
 /* A longer spec is shown only around the error, this many characters of it. */
 #define WINDOW 60
@@ -185,7 +186,7 @@ static heed_status check_problem(const heed_parser *p)
     return heed_parse_fail(p, p->where[fault.part], "%s", fault.text);
 }
 
-heed_status heed_problem_parse(heed_problem *problem, const char *spec)
+heed_status heed_problem_parse_sized(heed_problem *problem, size_t size, const char *spec)
 {
     if (problem == NULL || spec == NULL)
         return heed_fail(HEED_ERR_INVALID, "%s is NULL", problem == NULL ? "problem" : "spec");
@@ -197,5 +198,8 @@ heed_status heed_problem_parse(heed_problem *problem, const char *spec)
         return status;
     apply_layout(&p);
     status = check_problem(&p);
-    return status == HEED_OK ? heed_problem_normalize(problem, &p.problem) : status;
+    if (status != HEED_OK)
+        return status;
+    heed_problem_normalize_own(&p.problem);
+    return heed_sized_write(&heed_sized_problem, problem, size, &p.problem);
 }

@@ -68,13 +68,13 @@ static void print_strides(heed_text *text, const heed_problem *problem)
 
 size_t heed_problem_print(const heed_problem *problem, char *text, size_t size)
 {
-    if (!problem)
+    heed_problem normal;
+    if (heed_problem_read(&normal, problem) != HEED_OK)
         return heed_text_none(text, size);
     heed_text out = { .data = text, .size = size };
-    heed_problem normal = *problem;
     heed_fault fault;
-    if (!heed_problem_find_fault(problem, &fault))
-        heed_problem_normalize(&normal, problem);
+    if (!heed_problem_find_fault(&normal, &fault))
+        heed_problem_normalize_own(&normal);
     heed_text_add(&out, "b%lld", (long long)normal.batch);
     print_pair(&out, 'h', normal.heads_q, normal.heads_kv);
     print_pair(&out, 's', normal.seq_q, normal.seq_k);

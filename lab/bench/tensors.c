@@ -188,12 +188,17 @@ void lab_bench_tensors_free(lab_bench_tensors *tensors)
 heed_buffers lab_bench_tensors_buffers(const lab_bench_tensors *tensors, int64_t call)
 {
     void **all = tensors->data + call % tensors->copies * LAB_ROLES;
-    return (heed_buffers){ .q = all[LAB_Q], .k = all[LAB_K], .v = all[LAB_V], .o = all[LAB_O] };
+    return (heed_buffers){ .size = sizeof(heed_buffers),
+                           .q = all[LAB_Q],
+                           .k = all[LAB_K],
+                           .v = all[LAB_V],
+                           .o = all[LAB_O] };
 }
 
 heed_buffers lab_bench_tensors_inputs(const lab_bench_tensors *tensors)
 {
-    return (heed_buffers){ .q = tensors->host[LAB_Q],
+    return (heed_buffers){ .size = sizeof(heed_buffers),
+                           .q = tensors->host[LAB_Q],
                            .k = tensors->host[LAB_K],
                            .v = tensors->host[LAB_V] };
 }

@@ -83,7 +83,8 @@ static bool open_library(const lab_rebuild *it, lab_rebuild_library *library)
         !load_library(it, library))
         return false;
     const heed_context *ours = it->bench->context;
-    const heed_options options = { .device = "cpu",
+    const heed_options options = { .size = sizeof options,
+                                   .device = "cpu",
                                    .threads = heed_context_threads(ours),
                                    .cpu = heed_context_cpu(ours) };
     if (library->heed.context_create(&library->context, &options) == HEED_OK)

@@ -308,6 +308,7 @@ static bool load(job *it, lab_library *library)
         { "heed_plan_workspace_size", &library->plan_workspace_size },
         { "heed_execute", &library->execute },
         { "heed_message", &library->message },
+        { "heed_problem_parse_sized", &library->sized },
     };
 
     snprintf(path, sizeof path, "%s/%s", it->folder, OBJECT);

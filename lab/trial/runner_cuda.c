@@ -167,7 +167,7 @@ enum {
 heed_context *runner_open_device(const char *device)
 {
     heed_context *context;
-    const heed_options options = { .device = device };
+    const heed_options options = { .size = sizeof options, .device = device };
     heed_status status = heed_context_create(&context, &options);
 
     if (status != HEED_OK)
@@ -199,8 +199,10 @@ static void probe(const char *device)
     runner_must(heed_device_allocate(context, sizeof o, &result));
     runner_must(heed_device_upload(context, tensor, values, sizeof values));
     runner_must(heed_device_upload(context, result, o, sizeof o));
-    runner_must(
-        heed_execute(plan, &(heed_buffers){ .q = tensor, .k = tensor, .v = tensor, .o = result }));
+    runner_must(heed_execute(
+        plan,
+        &(heed_buffers){
+            .size = sizeof(heed_buffers), .q = tensor, .k = tensor, .v = tensor, .o = result }));
     runner_must(heed_device_wait(context));
     runner_must(heed_device_download(context, o, result, sizeof o));
     if (memcmp(o, values, sizeof o) == 0)

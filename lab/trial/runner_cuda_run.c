@@ -49,7 +49,8 @@ static heed_strides strides_of(const heed_candidate_strides *strides)
 
 static heed_problem problem_of(const heed_candidate_problem *p)
 {
-    return (heed_problem){ .type = (heed_type)p->type,
+    return (heed_problem){ .size = sizeof(heed_problem),
+                           .type = (heed_type)p->type,
                            .mask = (heed_mask)p->mask,
                            .batch = p->batch,
                            .heads_q = p->heads_q,
@@ -174,7 +175,8 @@ static heed_status compute(void *data, int index, void *stream)
     const runner *it = data;
 
     return heed_execute(it->plan,
-                        &(heed_buffers){ .q = data_of(it, index, 0),
+                        &(heed_buffers){ .size = sizeof(heed_buffers),
+                                         .q = data_of(it, index, 0),
                                          .k = data_of(it, index, 1),
                                          .v = data_of(it, index, 2),
                                          .o = data_of(it, index, 3),

@@ -112,7 +112,8 @@ static void fill(lab_trial *trial, lab_calls *calls, int call)
         if (index < LAB_WIRE_FIRST_OUTPUT)
             calls->fill(calls->data, call, index, tensor_at(trial, call, index));
     }
-    calls->made[call] = (heed_buffers){ .q = tensor_at(trial, call, 0),
+    calls->made[call] = (heed_buffers){ .size = sizeof(heed_buffers),
+                                        .q = tensor_at(trial, call, 0),
                                         .k = tensor_at(trial, call, 1),
                                         .v = tensor_at(trial, call, 2),
                                         .o = tensor_at(trial, call, 3),

@@ -58,7 +58,8 @@ static heed_status place_of(campaign_state *state, size_t index, workplace **pla
     *place = &state->places[first];
     if ((*place)->context)
         return HEED_OK;
-    const heed_options options = { .device = wanted->device ? wanted->device : "cpu",
+    const heed_options options = { .size = sizeof options,
+                                   .device = wanted->device ? wanted->device : "cpu",
                                    .threads = wanted->threads,
                                    .cpu = wanted->cpu };
     heed_status status = heed_context_create(&(*place)->context, &options);

@@ -129,6 +129,7 @@ static void *device_data(const lab_mirror *mirror, const lab_stage *stage, int i
 heed_buffers lab_mirror_buffers(const lab_mirror *mirror, const lab_stage *stage)
 {
     return (heed_buffers){
+        .size = sizeof(heed_buffers),
         .q = device_data(mirror, stage, LAB_Q),
         .k = device_data(mirror, stage, LAB_K),
         .v = device_data(mirror, stage, LAB_V),

@@ -175,7 +175,8 @@ void *lab_values_data(const lab_values *values, lab_role role)
 
 heed_buffers lab_values_buffers(const lab_values *values)
 {
-    return (heed_buffers){ .q = lab_values_data(values, LAB_Q),
+    return (heed_buffers){ .size = sizeof(heed_buffers),
+                           .q = lab_values_data(values, LAB_Q),
                            .k = lab_values_data(values, LAB_K),
                            .v = lab_values_data(values, LAB_V) };
 }
@@ -293,6 +294,7 @@ void lab_stage_destroy(lab_stage *stage)
 heed_buffers lab_stage_buffers(const lab_stage *stage)
 {
     return (heed_buffers){
+        .size = sizeof(heed_buffers),
         .q = stage->block[LAB_Q].region.data,
         .k = stage->block[LAB_K].region.data,
         .v = stage->block[LAB_V].region.data,

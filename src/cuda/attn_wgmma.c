@@ -71,8 +71,6 @@ static void config_at(int index, heed_config *config)
 /* Where addresses are not aligned the small config of attn_mma.cu takes over. */
 static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
 {
-    const char *none;
-    const heed_kernel *mma = heed_kernel_find("fwd_16bit_sm80_mma", &none);
     heed_config any;
     heed_config_at(&heed_algorithm_cuda_mma, 0, &any);
     return (
@@ -84,7 +82,7 @@ static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
                                     .paired = heed_wgmma_pair(config->value) > 1,
                                     .resident = heed_wgmma_resident(config->value) },
                         .fallback = heed_cuda_mma_code.cut(problem, &any).fallback,
-                        .fallback_kernel = mma };
+                        .fallback_kernel = heed_kernel_of(&heed_cuda_mma_code) };
 }
 
 const heed_cuda_code heed_cuda_wgmma_code = { .cut = cut };

@@ -254,7 +254,8 @@ heed_status heed_plan_create_foreign(heed_plan **plan, heed_context *context,
                                      const heed_launch_facts *launch, const heed_cubin *cubin)
 {
     const char *why;
-    heed_status status = heed_plan_create_named(plan, context, problem, "fwd_any_sm80_naive");
+    const char *fallback = heed_kernel_of(&heed_cuda_naive_code)->name;
+    heed_status status = heed_plan_create_named(plan, context, problem, fallback);
     if (status != HEED_OK)
         return status;
     const heed_problem *p = &(*plan)->problem;

@@ -286,7 +286,7 @@ static void test_cpu_refusals(void **state)
 static double fastest(heed_context *context, const heed_problem *problem, double delay)
 {
     heed_plan *plan;
-    heed_buffers buffers = { .q = NULL };
+    heed_buffers buffers = { .size = sizeof buffers, .q = NULL };
     double least = INFINITY;
     size_t bytes = (size_t)(problem->seq_q * problem->dim_qk) * sizeof(float);
     assert_int_equal(heed_plan_create_ablated(&plan, context, problem, "fwd_any_scalar_row",
@@ -297,7 +297,9 @@ static double fastest(heed_context *context, const heed_problem *problem, double
         assert_int_equal(heed_device_allocate(context, bytes, &memory[i]), HEED_OK);
         memset(memory[i], 0, bytes);
     }
-    buffers = (heed_buffers){ .q = memory[0], .k = memory[1], .v = memory[2], .o = memory[3] };
+    buffers = (heed_buffers){
+        .size = sizeof(heed_buffers), .q = memory[0], .k = memory[1], .v = memory[2], .o = memory[3]
+    };
     buffers.workspace_size = heed_plan_workspace_size(plan);
     buffers.workspace = test_malloc(buffers.workspace_size + HEED_ALIGNMENT);
     void *whole = buffers.workspace;
@@ -317,7 +319,7 @@ static double fastest(heed_context *context, const heed_problem *problem, double
 /* A delay is as long as it says. */
 static void test_cpu_delay(void **state)
 {
-    const heed_options options = { .device = "cpu", .threads = 1 };
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     heed_context *context;
     heed_problem problem;
     assert_int_equal(heed_context_create(&context, &options), HEED_OK);
@@ -330,7 +332,7 @@ static void test_cpu_delay(void **state)
 
 static int open_context(void **state)
 {
-    const heed_options options = { .device = "cpu" };
+    const heed_options options = { .size = sizeof options, .device = "cpu" };
     heed_context *context;
     if (heed_context_create(&context, &options) != HEED_OK)
         return -1;

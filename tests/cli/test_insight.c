@@ -70,7 +70,7 @@ typedef struct subject {
 
 static subject subject_make(double budget)
 {
-    const heed_options options = { .device = "cpu", .threads = 1 };
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     subject it;
     assert_int_equal(heed_context_create(&it.context, &options), HEED_OK);
     assert_int_equal(heed_problem_parse(&it.problem, "b1 h1 s64 d32 f32"), HEED_OK);

@@ -94,7 +94,7 @@ static void assert_right(void **state, const char *spec, const char *q_name, dou
     for (int i = 0; i < 3; i++)
         assert_int_equal(lab_tensor_convert(inputs[i], problem.type, NULL), HEED_OK);
 
-    heed_buffers data = { .q = q.data, .k = k.data, .v = v.data };
+    heed_buffers data = { .size = sizeof data, .q = q.data, .k = k.data, .v = v.data };
     double weights[64], row_o[64], row_lse;
     for (int64_t n = 0; n < lab_rows(&problem); n++) {
         lab_row row = lab_row_at(&problem, n);

@@ -124,9 +124,9 @@ static const heed_algorithm algorithms[] = { TOY(honest),   TOY(writes_to_k),   
                                              TOY(before_o), TOY(loses_at_once), TOY(loses_late),
                                              TOY(two_ways), TOY(by_turns) };
 
-#define ROW(name, index)                                                  \
-    {                                                                     \
-        (name), "", HEED_BACKEND_CUDA, 0, 80, 7, &algorithms[index], NULL \
+#define ROW(name, index)                                                                \
+    {                                                                                   \
+        (name), "", HEED_FORWARD, HEED_BACKEND_CUDA, 0, 80, 7, &algorithms[index], NULL \
     }
 
 static const heed_kernel kernels[] = {

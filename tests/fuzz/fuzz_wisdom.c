@@ -24,7 +24,7 @@ static heed_context *one, *other;
 
 static bool start(void)
 {
-    const heed_options options = { .threads = 1 };
+    const heed_options options = { .size = sizeof options, .threads = 1 };
     return one || (heed_context_create(&one, &options) == HEED_OK &&
                    heed_context_create(&other, &options) == HEED_OK);
 }

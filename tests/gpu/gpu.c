@@ -71,7 +71,7 @@ static const char *device_wanted(void)
 
 heed_context *gpu_context(void)
 {
-    const heed_options options = { .device = device_wanted() };
+    const heed_options options = { .size = sizeof options, .device = device_wanted() };
     heed_context *context;
     gpu_expect(heed_context_create(&context, &options), HEED_OK, "heed_context_create");
     return context;
@@ -179,6 +179,7 @@ gpu_scene gpu_scene_create(heed_context *context, const heed_plan *plan, uint64_
     scene.size[3] = elements(p->batch, p->seq_q, p->heads_q, p->dim_v) * element;
     scene.rows = elements(p->batch, p->heads_q, p->seq_q, 1);
     scene.buffers = (heed_buffers){
+        .size = sizeof(heed_buffers),
         .q = allocate(context, scene.size[0]),
         .k = allocate(context, scene.size[1]),
         .v = allocate(context, scene.size[2]),
@@ -264,7 +265,7 @@ unsigned char *gpu_run(const heed_plan *plan, gpu_scene *scene)
 /* The CPU's result of the same values. */
 static unsigned char *compute_answer(const gpu_scene *scene)
 {
-    const heed_options options = { .device = "cpu" };
+    const heed_options options = { .size = sizeof options, .device = "cpu" };
     heed_context *context;
     heed_plan *plan;
     unsigned char *values[3], *output = malloc(gpu_scene_output_size(scene));
@@ -278,7 +279,8 @@ static unsigned char *compute_answer(const gpu_scene *scene)
     float *lse = calloc(scene->rows, sizeof *lse);
     if (!output || !lse)
         gpu_fail("not enough memory");
-    const heed_buffers buffers = { .q = values[0],
+    const heed_buffers buffers = { .size = sizeof buffers,
+                                   .q = values[0],
                                    .k = values[1],
                                    .v = values[2],
                                    .o = output,

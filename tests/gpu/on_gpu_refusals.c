@@ -163,7 +163,7 @@ void on_gpu_too_large(void)
 
 void on_gpu_no_such_device(void)
 {
-    const heed_options options = { .device = "cuda:1000" };
+    const heed_options options = { .size = sizeof options, .device = "cuda:1000" };
     heed_context *context;
     gpu_expect(heed_context_create(&context, &options), HEED_ERR_DEVICE, "cuda:1000");
     if (!strstr(heed_message(), "1000"))
@@ -174,7 +174,7 @@ void on_gpu_another_device(void)
 {
     if (gpu_device_count() < 2)
         gpu_skip("there is one device");
-    const heed_options options = { .device = "cuda:1" };
+    const heed_options options = { .size = sizeof options, .device = "cuda:1" };
     heed_context *first = gpu_context(), *second;
     gpu_expect(heed_context_create(&second, &options), HEED_OK, "cuda:1");
     heed_plan *plan = gpu_plan(first, on_gpu_specs[0], NULL),

@@ -13,7 +13,7 @@
 
 static void find_device(void)
 {
-    const heed_options options = { .device = "cuda" };
+    const heed_options options = { .size = sizeof options, .device = "cuda" };
     heed_context *context;
     if (heed_context_create(&context, &options) != HEED_OK)
         gpu_skip("%s", heed_message());

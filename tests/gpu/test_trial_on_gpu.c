@@ -121,7 +121,9 @@ static char *read_source(const char *name, size_t *size)
 static void run_evil(const lab_candidate *candidate, lab_trial_outcome *outcome)
 {
     static float values[64], room[64 + 32];
-    const heed_buffers buffers = { .q = values, .k = values, .v = values, .o = room };
+    const heed_buffers buffers = {
+        .size = sizeof buffers, .q = values, .k = values, .v = values, .o = room
+    };
     lab_trial *trial;
     size_t workspace;
     lab_set set = lab_set_of(candidate->problem, &buffers);

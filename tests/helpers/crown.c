@@ -26,7 +26,7 @@ void crown_source(void **state, const char *name, const char *spec, double secon
     heed_problem problem;
     heed_context *context;
     char features[32];
-    const heed_options options = { .device = "cpu", .threads = 1 };
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     const lab_record_work work = { .key = name, .verb = "evolve", .command = "heed evolve" };
     snprintf(file, sizeof file, HEED_SOURCE_DIR "/tests/data/trial/%s.c", name);
     source[scratch_read(file, source, sizeof source - 1)] = '\0';

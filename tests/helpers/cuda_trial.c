@@ -51,7 +51,8 @@ trial trial_make(const char *spec)
     if (heed_plan_create_named(&t.plan, t.context, &problem, "fwd_16bit_sm80_mma") != HEED_OK)
         fail_msg("%s: %s", spec, heed_message());
     size_t size = 8 << 20;
-    t.buffers = (heed_buffers){ .q = trial_room(t.context, size),
+    t.buffers = (heed_buffers){ .size = sizeof(heed_buffers),
+                                .q = trial_room(t.context, size),
                                 .k = trial_room(t.context, size),
                                 .v = trial_room(t.context, size),
                                 .o = trial_room(t.context, size),

@@ -13,10 +13,10 @@
 #define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 /* A problem that everything takes, to be made a bad one. */
-#define VALID_PROBLEM                                                                      \
-    {                                                                                      \
-        .type = HEED_F32, .batch = 2, .heads_q = 4, .heads_kv = 2, .seq_q = 5, .seq_k = 7, \
-        .dim_qk = 8, .dim_v = 8                                                            \
+#define VALID_PROBLEM                                                                            \
+    {                                                                                            \
+        .size = sizeof(heed_problem), .type = HEED_F32, .batch = 2, .heads_q = 4, .heads_kv = 2, \
+        .seq_q = 5, .seq_k = 7, .dim_qk = 8, .dim_v = 8                                          \
     }
 
 /* The call must have given @wanted, and its message must hold every one of the @words, which end

@@ -10,7 +10,7 @@ int main(void)
     heed_context *context = NULL;
     heed_plan *plan = NULL;
     heed_problem problem;
-    heed_options options = { 0 };
+    heed_options options = { .size = sizeof options };
     options.threads = 1;
 
     if (heed_context_create(&context, &options) != HEED_OK ||
@@ -19,7 +19,7 @@ int main(void)
         fprintf(stderr, "%s\n", heed_message());
         return 1;
     }
-    heed_buffers buffers = { .q = q, .k = k, .v = v, .o = o };
+    heed_buffers buffers = { .size = sizeof buffers, .q = q, .k = k, .v = v, .o = o };
     buffers.workspace_size = heed_plan_workspace_size(plan);
     if (posix_memalign(&buffers.workspace, HEED_ALIGNMENT, buffers.workspace_size))
         return 1;

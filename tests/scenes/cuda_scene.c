@@ -57,7 +57,7 @@ int scene_check(void **state)
 heed_context *scene_open(const char *device)
 {
     heed_context *context;
-    heed_options options = { .device = device };
+    heed_options options = { .size = sizeof options, .device = device };
     if (heed_context_create(&context, &options) != HEED_OK)
         fail_msg("%s: %s", device, heed_message());
     return context;

@@ -63,7 +63,8 @@ lab_candidate scene_candidate(trial_scene *scene, const char *name, long long va
 
 lab_set scene_set(trial_scene *scene, void *workspace, size_t size)
 {
-    const heed_buffers buffers = { .q = scene->q,
+    const heed_buffers buffers = { .size = sizeof buffers,
+                                   .q = scene->q,
                                    .k = scene->k,
                                    .v = scene->v,
                                    .o = scene->o,

@@ -13,7 +13,7 @@
 heed_context *wisdom_scene_context(void)
 {
     heed_context *context;
-    const heed_options options = { .threads = 2 };
+    const heed_options options = { .size = sizeof options, .threads = 2 };
     if (heed_context_create(&context, &options) != HEED_OK)
         fail_msg("%s", heed_message());
     return context;
@@ -21,7 +21,7 @@ heed_context *wisdom_scene_context(void)
 
 heed_problem wisdom_scene_problem(const char *spec)
 {
-    heed_problem problem = { 0 };
+    heed_problem problem = { .size = sizeof problem };
     if (heed_problem_parse(&problem, spec) != HEED_OK)
         fail_msg("%s", heed_message());
     return problem;

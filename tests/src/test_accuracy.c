@@ -136,7 +136,7 @@ static bool run(scene *s, heed_context *context, const char *kernel)
 static void test_errors_are_those_of_a_matrix_library(void **state)
 {
     heed_context *context;
-    heed_options options = { .threads = 1 };
+    heed_options options = { .size = sizeof options, .threads = 1 };
     int runs = 0;
     assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -192,11 +192,12 @@ typedef struct life {
     char path[64];
 } life;
 
-static const heed_options options = { .threads = 3, .cpu = "scalar" };
+static const heed_options options = { .size = sizeof options, .threads = 3, .cpu = "scalar" };
 
 static heed_problem problem(void)
 {
-    return (heed_problem){ .type = HEED_F16,
+    return (heed_problem){ .size = sizeof(heed_problem),
+                           .type = HEED_F16,
                            .batch = 1,
                            .heads_q = 2,
                            .heads_kv = 1,
@@ -240,7 +241,8 @@ static heed_status use_plan(life *l)
     static uint16_t inputs[3][64], o[64];
     static float lse[16];
     static _Alignas(HEED_ALIGNMENT) unsigned char workspace[1 << 20];
-    heed_buffers buffers = { .q = inputs[0],
+    heed_buffers buffers = { .size = sizeof buffers,
+                             .q = inputs[0],
                              .k = inputs[1],
                              .v = inputs[2],
                              .o = o,

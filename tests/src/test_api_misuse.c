@@ -23,7 +23,7 @@ static const heed_problem valid = VALID_PROBLEM;
 static heed_context *make_context(const char *cpu)
 {
     heed_context *context = NULL;
-    heed_options options = { .threads = 2, .cpu = cpu };
+    heed_options options = { .size = sizeof options, .threads = 2, .cpu = cpu };
     assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     return context;
 }
@@ -46,17 +46,20 @@ static void test_options(void **state)
     for (size_t i = 0; i < COUNT(threads); i++) {
         char value[16];
         snprintf(value, sizeof value, "%d", threads[i]);
-        expect_bad_options(&(heed_options){ .threads = threads[i] },
+        expect_bad_options(&(heed_options){ .size = sizeof(heed_options), .threads = threads[i] },
                            WORDS("threads", value, "1024"));
     }
     static const char *const cpus[] = { "sse2", "AVX2", "avx512 ", "avx" };
     for (size_t i = 0; i < COUNT(cpus); i++)
-        expect_bad_options(&(heed_options){ .cpu = cpus[i] }, WORDS("cpu", cpus[i], "avx512bf16"));
+        expect_bad_options(&(heed_options){ .size = sizeof(heed_options), .cpu = cpus[i] },
+                           WORDS("cpu", cpus[i], "avx512bf16"));
     char endless[5000];
     memset(endless, 'a', sizeof endless - 1);
     endless[sizeof endless - 1] = '\0';
-    expect_bad_options(&(heed_options){ .cpu = endless }, WORDS("cpu", "aaaa", "avx512bf16"));
-    expect_bad_options(&(heed_options){ .pool = endless }, WORDS("pool", "parallel", "NULL"));
+    expect_bad_options(&(heed_options){ .size = sizeof(heed_options), .cpu = endless },
+                       WORDS("cpu", "aaaa", "avx512bf16"));
+    expect_bad_options(&(heed_options){ .size = sizeof(heed_options), .pool = endless },
+                       WORDS("pool", "parallel", "NULL"));
     assert_true(is_refused("context", heed_context_create(NULL, NULL), HEED_ERR_INVALID,
                            WORDS("context", "NULL")));
     heed_context_destroy(NULL);
@@ -67,7 +70,8 @@ static void test_environment(void **state)
     const char *set = getenv("HEED_CPU");
     char *kept = set ? strdup(set) : NULL;
     assert_int_equal(setenv("HEED_CPU", "pentium", 1), 0);
-    expect_bad_options(&(heed_options){ 0 }, WORDS("HEED_CPU", "pentium", "scalar"));
+    expect_bad_options(&(heed_options){ .size = sizeof(heed_options) },
+                       WORDS("HEED_CPU", "pentium", "scalar"));
     heed_context *context = make_context("scalar"); /* the option comes before the environment */
     assert_string_equal(heed_context_cpu(context), "scalar");
     heed_context_destroy(context);
@@ -246,7 +250,8 @@ static tensors *make_tensors(heed_context *context)
     memset(t->o, POISON, sizeof t->o);
     memset(t->lse, POISON, sizeof t->lse);
     size_t size = heed_plan_workspace_size(t->plan);
-    t->buffers = (heed_buffers){ .q = t->inputs[0],
+    t->buffers = (heed_buffers){ .size = sizeof(heed_buffers),
+                                 .q = t->inputs[0],
                                  .k = t->inputs[1],
                                  .v = t->inputs[2],
                                  .o = t->o,

@@ -48,7 +48,7 @@ static heed_machine machine_with(unsigned features)
 
 static const char *reject(const heed_machine *machine, unsigned needs)
 {
-    static const heed_problem problem = { .type = HEED_BF16 };
+    static const heed_problem problem = { .size = sizeof problem, .type = HEED_BF16 };
     const heed_kernel kernel = {
         .name = "made_up", .backend = HEED_BACKEND_CPU, .features = needs, .types = 1u << HEED_BF16
     };
@@ -146,12 +146,16 @@ static void test_context(void **state)
     heed_context *context;
     char all[HEED_FEATURES_SIZE];
     heed_cpu_print(heed_cpu_features, heed_cpu_detect(heed_cpu_features), all);
-    assert_int_equal(heed_context_create(&context, &(heed_options){ .cpu = "", .threads = 1 }),
-                     HEED_OK);
+    assert_int_equal(
+        heed_context_create(
+            &context, &(heed_options){ .size = sizeof(heed_options), .cpu = "", .threads = 1 }),
+        HEED_OK);
     assert_string_equal(heed_context_cpu(context), all);
     heed_context_destroy(context);
-    assert_int_equal(
-        heed_context_create(&context, &(heed_options){ .cpu = "scalar", .threads = 1 }), HEED_OK);
+    assert_int_equal(heed_context_create(&context, &(heed_options){ .size = sizeof(heed_options),
+                                                                    .cpu = "scalar",
+                                                                    .threads = 1 }),
+                     HEED_OK);
     assert_string_equal(heed_context_cpu(context), "scalar");
     heed_context_destroy(context);
 }

@@ -112,7 +112,9 @@ static void judge(const scene *s, const extreme *e, const char *kernel)
 static bool run(scene *s, const char *kernel)
 {
     heed_plan *plan;
-    heed_buffers buffers = { .q = s->q, .k = s->k, .v = s->v, .o = s->o, .lse = s->lse };
+    heed_buffers buffers = {
+        .size = sizeof buffers, .q = s->q, .k = s->k, .v = s->v, .o = s->o, .lse = s->lse
+    };
     heed_status status = heed_plan_create_named(&plan, s->context, &s->problem, kernel);
     if (status == HEED_ERR_UNSUPPORTED)
         return false;
@@ -141,7 +143,7 @@ static void test_sums_of_large_values(void **state)
 {
     static const char *const specs[] = { "b1 h1 s5/300 d64 f32", "b1 h1 s5/300 d64 bf16" };
     static scene s;
-    heed_options options = { .threads = 1 };
+    heed_options options = { .size = sizeof options, .threads = 1 };
     char kernel[HEED_NAME_SIZE];
     assert_int_equal(heed_context_create(&s.context, &options), HEED_OK);
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
@@ -166,7 +168,7 @@ static void test_sums_of_large_values(void **state)
 static void test_every_finite_logit_counts(void **state)
 {
     static scene s;
-    heed_options options = { .threads = 1 };
+    heed_options options = { .size = sizeof options, .threads = 1 };
     char kernel[HEED_NAME_SIZE];
     int runs = 0;
     assert_int_equal(heed_context_create(&s.context, &options), HEED_OK);

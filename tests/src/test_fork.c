@@ -46,7 +46,7 @@ static void scene_fill(float *values, size_t count, uint32_t state)
 
 static cpu_scene *cpu_begin(void)
 {
-    const heed_options options = { .device = "cpu", .threads = 4 };
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 4 };
     const heed_problem problem = trial_problem(SPEC);
     cpu_scene *s = calloc(1, sizeof *s);
     assert_non_null(s);
@@ -56,7 +56,9 @@ static cpu_scene *cpu_begin(void)
     scene_fill(s->k, KEYS, 2);
     scene_fill(s->v, KEYS, 3);
     size_t size = heed_plan_workspace_size(s->plan);
-    s->buffers = (heed_buffers){ .q = s->q, .k = s->k, .v = s->v, .o = s->o };
+    s->buffers = (heed_buffers){
+        .size = sizeof(heed_buffers), .q = s->q, .k = s->k, .v = s->v, .o = s->o
+    };
     s->buffers.workspace_size = size;
     if (size)
         assert_int_equal(posix_memalign(&s->buffers.workspace, HEED_ALIGNMENT, size), 0);
@@ -85,7 +87,7 @@ static _Noreturn void use_in_child(cpu_scene *s)
     heed_plan *plan = NULL;
     heed_context *own = NULL;
     char text[4096];
-    const heed_options options = { .device = "cpu", .threads = 1 };
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     const heed_problem problem = *heed_plan_problem(s->plan);
     alarm(PATIENCE_S);
     memset(s->o, 0xff, sizeof s->o);

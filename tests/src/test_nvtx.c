@@ -80,7 +80,9 @@ static heed_plan *make_plan(heed_context **context, const char *spec)
 {
     heed_problem problem;
     heed_plan *plan = NULL;
-    need(heed_context_create(context, &(heed_options){ .device = "cpu", .threads = 1 }) == HEED_OK);
+    need(heed_context_create(context, &(heed_options){ .size = sizeof(heed_options),
+                                                       .device = "cpu",
+                                                       .threads = 1 }) == HEED_OK);
     need(heed_problem_parse(&problem, spec) == HEED_OK);
     need(heed_plan_create(&plan, *context, &problem, HEED_ESTIMATE) == HEED_OK);
     return plan;
@@ -89,7 +91,9 @@ static heed_plan *make_plan(heed_context **context, const char *spec)
 static heed_status call(const heed_plan *plan, int place)
 {
     size_t size = heed_plan_workspace_size(plan);
-    heed_buffers buffers = { .q = q, .k = k, .v = v, .o = o[place], .workspace_size = size };
+    heed_buffers buffers = {
+        .size = sizeof buffers, .q = q, .k = k, .v = v, .o = o[place], .workspace_size = size
+    };
     buffers.workspace = aligned_alloc(HEED_ALIGNMENT,
                                       size + HEED_ALIGNMENT - size % HEED_ALIGNMENT);
     heed_status status = heed_execute(plan, &buffers);
@@ -133,7 +137,7 @@ static void watched(void)
          HEED_OK);
     expect(4, 'p', 1, "plan ");
     expect(5, 'l', 0, "");
-    need(heed_execute(plan, &(heed_buffers){ .q = NULL }) != HEED_OK);
+    need(heed_execute(plan, &(heed_buffers){ .size = sizeof(heed_buffers), .q = NULL }) != HEED_OK);
     need(count_events() == 6);
     heed_plan_destroy(plan);
     heed_context_destroy(context);
@@ -199,7 +203,8 @@ static heed_status gpu_call(void *data, int index, void *stream)
 {
     gpu_work *it = data;
     (void)index;
-    heed_buffers buffers = { .q = it->memory[0],
+    heed_buffers buffers = { .size = sizeof buffers,
+                             .q = it->memory[0],
                              .k = it->memory[1],
                              .v = it->memory[2],
                              .o = it->memory[3],
@@ -222,7 +227,8 @@ static void device(void)
     setenv("HEED_NVRTC", FAKE_CUDA, 1);
     setenv("HEED_NVML", FAKE_CUDA, 1);
     setenv("HEED_CACHE_LIMIT", "0", 1);
-    need(heed_context_create(&context, &(heed_options){ .device = "cuda" }) == HEED_OK);
+    need(heed_context_create(&context, &(heed_options){ .size = sizeof(heed_options),
+                                                        .device = "cuda" }) == HEED_OK);
     need(heed_problem_parse(&problem, "b1 h2 s64 d64 f16") == HEED_OK);
     need(heed_plan_create(&it.plan, context, &problem, HEED_ESTIMATE) == HEED_OK);
     int planned = count_events();

@@ -23,7 +23,7 @@
 static heed_context *make_context(const char *cpu, int threads)
 {
     heed_context *context = NULL;
-    heed_options options = { .threads = threads, .cpu = cpu };
+    heed_options options = { .size = sizeof options, .threads = threads, .cpu = cpu };
     assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     return context;
 }
@@ -213,7 +213,8 @@ static void execute(const heed_plan *plan, tensors *all)
 {
     size_t size = heed_plan_workspace_size(plan);
     void *workspace = size ? aligned_alloc(HEED_ALIGNMENT, size) : NULL;
-    const heed_buffers buffers = { .q = all->q,
+    const heed_buffers buffers = { .size = sizeof buffers,
+                                   .q = all->q,
                                    .k = all->k,
                                    .v = all->v,
                                    .o = all->o,
@@ -404,7 +405,9 @@ static void test_extreme_problems(void **state)
     };
     static const int threads[] = { 1, 2, 1024 };
     for (size_t i = 0; i < COUNT(threads); i++) {
-        heed_options options = { .threads = threads[i], .parallel = never_called };
+        heed_options options = { .size = sizeof options,
+                                 .threads = threads[i],
+                                 .parallel = never_called };
         heed_context *context = NULL;
         assert_int_equal(heed_context_create(&context, &options), HEED_OK);
         for (size_t j = 0; j < COUNT(extremes); j++) {
@@ -427,7 +430,9 @@ static void test_not_worthwhile_but_known(void **state)
     heed_plan *plan;
     char text[8192];
     (void)state;
-    assert_int_equal(heed_context_create(&context, &(heed_options){ .device = "cpu" }), HEED_OK);
+    assert_int_equal(heed_context_create(&context, &(heed_options){ .size = sizeof(heed_options),
+                                                                    .device = "cpu" }),
+                     HEED_OK);
     assert_int_equal(heed_problem_parse(&problem, "b8 h32 s64 d16 f32"), HEED_OK);
     assert_int_equal(heed_plan_considers_named(context, &problem, "fwd_any_scalar_row__s1"),
                      HEED_OK);

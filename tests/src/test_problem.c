@@ -14,7 +14,7 @@
 
 static heed_problem parsed(const char *spec)
 {
-    heed_problem problem = { 0 };
+    heed_problem problem = { .size = sizeof problem };
     if (heed_problem_parse(&problem, spec) != HEED_OK)
         fail_msg("%s", heed_message());
     return problem;
@@ -22,7 +22,8 @@ static heed_problem parsed(const char *spec)
 
 static heed_problem plain(void)
 {
-    return (heed_problem){ .type = HEED_F32,
+    return (heed_problem){ .size = sizeof(heed_problem),
+                           .type = HEED_F32,
                            .batch = 2,
                            .heads_q = 4,
                            .heads_kv = 2,
@@ -77,7 +78,8 @@ static void test_sizes_have_limits(void **state)
 
 static void test_largest_sizes_are_allowed(void **state)
 {
-    heed_problem problem = { .type = HEED_F16,
+    heed_problem problem = { .size = sizeof problem,
+                             .type = HEED_F16,
                              .batch = HEED_SIZE_MAX,
                              .heads_q = 1,
                              .heads_kv = 1,

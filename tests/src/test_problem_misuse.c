@@ -22,7 +22,7 @@ static const heed_problem valid = VALID_PROBLEM;
 static heed_context *make_context(void)
 {
     heed_context *context = NULL;
-    heed_options options = { .threads = 1 };
+    heed_options options = { .size = sizeof options, .threads = 1 };
     assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     return context;
 }
@@ -98,6 +98,9 @@ static void test_problem_enums_and_scale(void **state)
         bad = valid;
         memcpy(&bad.accumulate, &values[i], sizeof bad.accumulate);
         expect_bad_problem(context, &bad, "accumulate", WORDS("accumulate", value, "1"));
+        bad = valid;
+        memcpy(&bad.pass, &values[i], sizeof bad.pass);
+        expect_bad_problem(context, &bad, "pass", WORDS("pass", value, "0", "forward"));
     }
     bad = valid;
     bad.type = HEED_F32;

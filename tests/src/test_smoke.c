@@ -78,7 +78,8 @@ static void execute(const heed_plan *plan)
     size_t elements[TENSORS];
     void *tensors[TENSORS];
     size_t rows = (size_t)(p->batch * p->heads_q * p->seq_q);
-    heed_buffers buffers = { .workspace_size = heed_plan_workspace_size(plan) };
+    heed_buffers buffers = { .size = sizeof buffers,
+                             .workspace_size = heed_plan_workspace_size(plan) };
     extents(p, elements);
     for (int i = 0; i < TENSORS; i++) {
         tensors[i] = malloc(elements[i] * heed_type_size(p->type));
@@ -108,7 +109,7 @@ static void execute(const heed_plan *plan)
 static void test_all_kernels(void **state)
 {
     heed_context *context = NULL;
-    heed_options options = { .threads = 2 };
+    heed_options options = { .size = sizeof options, .threads = 2 };
     int executed = 0;
     assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {

@@ -85,7 +85,9 @@ static float random_scale(source *s)
 
 static heed_problem random_problem(source *s)
 {
-    heed_problem p = { .type = (heed_type)below(s, 3), .mask = (heed_mask)below(s, 3) };
+    heed_problem p = { .size = sizeof p,
+                       .type = (heed_type)below(s, 3),
+                       .mask = (heed_mask)below(s, 3) };
     p.batch = random_size(s);
     p.heads_kv = 1 + below(s, 9);
     p.heads_q = p.heads_kv * (below(s, 2) ? 1 : 1 + below(s, 9));
@@ -212,7 +214,8 @@ static void test_canonical_form(void **state)
 static void test_the_longest_spec_fits(void **state)
 {
     const int64_t far = HEED_EXTENT_MAX / 4 - 1024, middle = far / 4, near = middle / 4;
-    heed_problem problem = { .type = HEED_BF16,
+    heed_problem problem = { .size = sizeof problem,
+                             .type = HEED_BF16,
                              .mask = HEED_MASK_CAUSAL_BOTTOM_RIGHT,
                              .batch = 2,
                              .heads_q = 4,
@@ -251,7 +254,9 @@ static void test_print_counts_what_does_not_fit(void **state)
 /* A message about a bad problem may want to show it. */
 static void test_bad_problems_can_be_printed(void **state)
 {
-    heed_problem problem = { .type = (heed_type)9, .mask = (heed_mask)9, .scale = NAN };
+    heed_problem problem = {
+        .size = sizeof problem, .type = (heed_type)9, .mask = (heed_mask)9, .scale = NAN
+    };
     problem.batch = INT64_MIN;
     problem.seq_q = problem.heads_q = problem.dim_qk = INT64_MAX;
     problem.o.head = -1;

@@ -67,7 +67,8 @@ static void fill_inputs(void)
 /* Returns whether it went well; must work in any thread, so it asserts nothing. */
 static bool execute(const heed_plan *plan, outputs *out)
 {
-    heed_buffers buffers = { .q = inputs,
+    heed_buffers buffers = { .size = sizeof buffers,
+                             .q = inputs,
                              .k = inputs + Q_ELEMENTS,
                              .v = inputs + Q_ELEMENTS + K_ELEMENTS,
                              .o = out->o,
@@ -111,7 +112,9 @@ static heed_plan *make_plan(heed_context *context, const char *kernel)
 
 static heed_context *make_context(int threads, heed_parallel_fn *parallel, void *pool)
 {
-    heed_options options = { .threads = threads, .parallel = parallel, .pool = pool };
+    heed_options options = {
+        .size = sizeof options, .threads = threads, .parallel = parallel, .pool = pool
+    };
     heed_context *context = NULL;
     heed_context_create(&context, &options);
     return context;
@@ -214,7 +217,8 @@ static void *learn(void *data)
     learner *self = data;
     static _Thread_local char text[16384];
     for (int i = 0; i < 4; i++) {
-        heed_problem problem = { .type = HEED_F32,
+        heed_problem problem = { .size = sizeof problem,
+                                 .type = HEED_F32,
                                  .batch = 1,
                                  .heads_q = 1,
                                  .heads_kv = 1,
@@ -236,7 +240,7 @@ static void *learn(void *data)
 
 static void test_shared_wisdom(void **state)
 {
-    heed_options options = { .threads = 2, .cpu = "scalar" };
+    heed_options options = { .size = sizeof options, .threads = 2, .cpu = "scalar" };
     heed_context *context = NULL;
     learner learners[THREADS];
     assert_int_equal(heed_context_create(&context, &options), HEED_OK);
@@ -244,7 +248,8 @@ static void test_shared_wisdom(void **state)
         learners[i] = (learner){ .context = context, .index = i };
     in_threads(learn, learners, sizeof *learners);
     for (int i = 0; i < THREADS; i++) {
-        heed_problem problem = { .type = HEED_F32,
+        heed_problem problem = { .size = sizeof problem,
+                                 .type = HEED_F32,
                                  .batch = 1,
                                  .heads_q = 1,
                                  .heads_kv = 1,
@@ -338,7 +343,7 @@ static void test_own_pool(void **state)
 static void *fail_apart(void *data)
 {
     learner *self = data;
-    heed_problem problem = { .batch = -100 - self->index };
+    heed_problem problem = { .size = sizeof problem, .batch = -100 - self->index };
     char wanted[32];
     snprintf(wanted, sizeof wanted, "batch is %d;", -100 - self->index);
     self->wrong += *heed_message() != '\0'; /* nothing has failed here yet */

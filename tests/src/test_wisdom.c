@@ -85,7 +85,7 @@ typedef struct worker {
 static void *add_and_look(void *data)
 {
     worker *w = data;
-    heed_problem problem = { 0 };
+    heed_problem problem = { .size = sizeof problem };
     heed_problem_parse(&problem, "b1 h1 s4 d8 f16");
     for (int64_t i = 0; i < 200; i++) {
         heed_choice choice = { .name = "x", .seconds = 1, .effort = HEED_MEASURE };

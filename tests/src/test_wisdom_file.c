@@ -23,7 +23,7 @@
 static heed_context *make_context(int problems)
 {
     heed_context *context;
-    const heed_options options = { .threads = 1 };
+    const heed_options options = { .size = sizeof options, .threads = 1 };
     if (heed_context_create(&context, &options) != HEED_OK)
         fail_msg("%s", heed_message());
     for (int i = 1; i <= problems; i++) {

@@ -17,7 +17,7 @@
 static heed_context *make_context(int threads)
 {
     heed_context *context;
-    const heed_options options = { .device = "cpu", .threads = threads };
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = threads };
     if (heed_context_create(&context, &options) != HEED_OK)
         fail_msg("%s", heed_message());
     return context;

@@ -7,7 +7,7 @@ header=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-sed -n '/^HEED_API/,/;/p' "$header" | grep -o '\<heed_[a-z_]*(' | tr -d '(' | sort -u >"$work/declared"
+awk '/^HEED_API/ { on = 1 } on { print } /;/ { on = 0 }' "$header" | grep -o '\<heed_[a-z_]*(' | tr -d '(' | sort -u >"$work/declared"
 nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u >"$work/exported"
 [ -s "$work/declared" ] || { echo "no declarations found in $header" && exit 1; }
 if ! diff "$work/declared" "$work/exported"; then

@@ -26,7 +26,7 @@ static lab_bench_source source_of(const char *spec)
 
 static heed_context *open_device(void)
 {
-    const heed_options options = { .device = "cuda:0" };
+    const heed_options options = { .size = sizeof options, .device = "cuda:0" };
     heed_context *context;
     if (heed_context_create(&context, &options) != HEED_OK)
         fail_msg("%s", heed_message());
@@ -37,7 +37,7 @@ static heed_context *open_device(void)
 /* Computes the O of the first copy from the tensors on the device, which is in host memory. */
 static void compute(const lab_bench_tensors *tensors)
 {
-    const heed_options options = { .device = "cpu", .threads = 1 };
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     heed_context *context;
     heed_plan *plan;
     assert_int_equal(heed_context_create(&context, &options), HEED_OK);
@@ -183,7 +183,8 @@ static void give_answer(void *data, const fake_launch *launch)
         memcpy(args.o, self->first, self->size);
         return;
     }
-    const heed_buffers buffers = { .q = args.q,
+    const heed_buffers buffers = { .size = sizeof buffers,
+                                   .q = args.q,
                                    .k = args.k,
                                    .v = args.v,
                                    .o = args.o,
@@ -197,7 +198,7 @@ static void give_answer(void *data, const fake_launch *launch)
 /* Lets the fake device compute @source, which is dense. */
 static void answer_open(answer *right, const lab_bench_source *source)
 {
-    const heed_options options = { .device = "cpu", .threads = 1 };
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     const heed_problem *problem = &source->problem;
     memset(right, 0, sizeof *right);
     right->size = (size_t)(problem->batch * problem->seq_q * problem->heads_q * problem->dim_v) *

@@ -24,7 +24,7 @@ static lab_bench_source source_of(const char *spec)
 
 static heed_context *open_context(void)
 {
-    const heed_options options = { .device = "cpu" };
+    const heed_options options = { .size = sizeof options, .device = "cpu" };
     heed_context *context;
     assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     return context;
@@ -175,7 +175,7 @@ static void judges_weightless_rows(void **state)
                   { 0x1p-149F, false }, { INFINITY, false }, { -INFINITY, false } };
     const lab_sampling all = { .seed = 1, .work = INT64_MAX, .threads = 1 };
     float q[2] = { -INFINITY, 1 }, k[4] = { 1, 2, 3, 4 }, v[4] = { 1, 2, 3, 4 };
-    const heed_buffers data = { .q = q, .k = k, .v = v };
+    const heed_buffers data = { .size = sizeof data, .q = q, .k = k, .v = v };
     lab_bench_source source = source_of("b1 h1 s1/2 d2 f32");
     lab_expect *expect;
     assert_int_equal(lab_expect_create(&expect, &source.problem, &data, &all), HEED_OK);

@@ -73,7 +73,7 @@ typedef struct held_seat {
 
 static void open_seat(held_seat *held, lab_bench_seat *seat, long long id, const char *spec)
 {
-    const heed_options options = { .device = "cpu", .threads = 1 };
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     lab_bench_source source = { .label = "" };
 
     assert_int_equal(heed_context_create(&held->context, &options), HEED_OK);
@@ -211,8 +211,10 @@ static void test_duels_end(void **state)
     lab_error error;
     const lab_candidate candidate = scene_candidate(&scene, "plain", 0);
     const lab_bench_source source = { .problem = scene.problem };
-    assert_int_equal(
-        heed_context_create(&context, &(heed_options){ .device = "cpu", .threads = 1 }), HEED_OK);
+    assert_int_equal(heed_context_create(&context, &(heed_options){ .size = sizeof(heed_options),
+                                                                    .device = "cpu",
+                                                                    .threads = 1 }),
+                     HEED_OK);
     const lab_bench bench = { .context = context, .seed = 1, .seconds = 0.01, .host_threads = 1 };
     lab_bench_duels duels = { .bench = &bench,
                               .source = &source,

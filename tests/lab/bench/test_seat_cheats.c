@@ -44,7 +44,7 @@ static lab_candidate cheat(const char *name, long long id, char **source)
 /* Opens a trial of the cheat and times blocks of it; true if nothing was found. */
 static bool time_cheat(lab_bench_seat *seat, const char *name, long long id, const char *spec)
 {
-    const heed_options options = { .device = "cpu", .threads = 1 };
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     char *text;
     const lab_candidate candidate = cheat(name, id, &text);
     heed_context *context;

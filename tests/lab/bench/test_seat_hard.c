@@ -69,7 +69,7 @@ static void test_honest(void **state)
 {
     static const char *const kernels[] = { "fwd_any_scalar_row", "fwd_any_avx2_tile",
                                            "fwd_any_avx2_few", "fwd_any_avx512_tile" };
-    const heed_options options = { .device = "cpu", .threads = 1 };
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     heed_context *context;
     int put = 0;
 
@@ -98,7 +98,7 @@ static void test_honest(void **state)
  * in its turn. */
 static void test_shows(void **state)
 {
-    const heed_options options = { .device = "cpu", .threads = 1 };
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     heed_context *context;
     const char *seen[KINDS] = { NULL };
 

@@ -55,15 +55,17 @@ static float *values(uint64_t seed, size_t count)
 static int open_scene(void **state)
 {
     static scene s;
-    const heed_options options = { .device = "cpu", .threads = 1 };
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     heed_problem problem;
     size_t count = 2 * 64 * 64;
     assert_int_equal(heed_problem_parse(&problem, SPEC), HEED_OK);
     assert_int_equal(heed_context_create(&s.context, &options), HEED_OK);
     assert_int_equal(heed_plan_create(&s.plan, s.context, &problem, HEED_ESTIMATE), HEED_OK);
-    s.buffers = (heed_buffers){
-        .q = values(1, count), .k = values(2, count), .v = values(3, count), .o = values(4, count)
-    };
+    s.buffers = (heed_buffers){ .size = sizeof(heed_buffers),
+                                .q = values(1, count),
+                                .k = values(2, count),
+                                .v = values(3, count),
+                                .o = values(4, count) };
     s.buffers.workspace_size = heed_plan_workspace_size(s.plan);
     size_t room = s.buffers.workspace_size + PLACES * PLACE_BYTES;
     s.workspace = aligned_alloc(256, (room + 255) / 256 * 256);

@@ -226,7 +226,9 @@ static void run_naive(const char *spec)
     lab_rival_pause(&rival);
     assert_int_equal(lab_rival_check(&rival, tensors[3], counts[3] * element), LAB_ANSWER_OK);
 
-    heed_buffers buffers = { .q = tensors[0], .k = tensors[1], .v = tensors[2] };
+    heed_buffers buffers = {
+        .size = sizeof buffers, .q = tensors[0], .k = tensors[1], .v = tensors[2]
+    };
     double *weights = calloc((size_t)problem.seq_k, sizeof *weights);
     for (int64_t n = 0; n < lab_rows(&dense); n++) {
         double o[HEED_DIM_MAX];
@@ -314,7 +316,9 @@ static void run_backend(lab_rival *rival, const char *backend, const heed_proble
             tensors[t][i] = values[t][i % PERIOD];
     }
     lab_rival_data data = { values[0], values[1], values[2], PERIOD, backend };
-    heed_buffers buffers = { .q = tensors[0], .k = tensors[1], .v = tensors[2] };
+    heed_buffers buffers = {
+        .size = sizeof buffers, .q = tensors[0], .k = tensors[1], .v = tensors[2]
+    };
     assert_int_equal(lab_rival_prepare(rival, problem, &data, 2), LAB_ANSWER_OK);
     assert_int_equal(lab_rival_replay(rival, 5, 1, 2, 1, &seconds), LAB_ANSWER_OK);
     assert_true(seconds > 0 && seconds < 10);

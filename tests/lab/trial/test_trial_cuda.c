@@ -138,7 +138,7 @@ static int begin(void **state)
 
 static lab_set set_of(void)
 {
-    const heed_buffers buffers = { .q = q, .k = k, .v = v, .o = o };
+    const heed_buffers buffers = { .size = sizeof buffers, .q = q, .k = k, .v = v, .o = o };
 
     return lab_set_of(&problem, &buffers);
 }

@@ -230,7 +230,9 @@ static heed_status run_away(void *data, lab_stage *stage, heed_status *outcome)
 
 static lab_subject depart(traveller *it, const lab_behaviour *behaviour, size_t away)
 {
-    const heed_options options = { .device = aways[away].device, .threads = 1 };
+    const heed_options options = { .size = sizeof options,
+                                   .device = aways[away].device,
+                                   .threads = 1 };
     it->actor = lab_actor_create(behaviour);
     if (!it->actor || heed_context_create(&it->context, &options) != HEED_OK)
         abort();

@@ -40,7 +40,7 @@ static both compute(const heed_problem *problem, const void *q, const void *k, c
 {
     both result;
     float weights[KEYS_MAX];
-    heed_buffers data = { .q = q, .k = k, .v = v };
+    heed_buffers data = { .size = sizeof data, .q = q, .k = k, .v = v };
     lab_reference_row(problem, &data, row, result.weights, result.o, &result.lse);
     lab_naive_row(problem, &data, row, INT64_MAX, weights, result.naive_o, &result.naive_lse);
     return result;

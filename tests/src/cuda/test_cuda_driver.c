@@ -59,7 +59,7 @@ static const bad_driver bad_drivers[] = {
 static int refuse(const bad_driver *bad)
 {
     heed_context *context;
-    heed_options options = { .device = bad->device };
+    heed_options options = { .size = sizeof options, .device = bad->device };
     unsetenv("CUDA_VISIBLE_DEVICES");
     setenv("HEED_LIBCUDA", bad->library, 1);
     fake->driver = atoi(bad->version);
@@ -101,7 +101,7 @@ static int lack_compiler(void)
 {
     static const char *const words[] = { "/nowhere/libnvrtc.so", NULL };
     heed_context *context;
-    heed_options options = { .device = "cuda" };
+    heed_options options = { .size = sizeof options, .device = "cuda" };
     setenv("HEED_NVRTC", "/nowhere/libnvrtc.so", 1);
     bool good = is_refused("no NVRTC", heed_context_create(&context, &options), HEED_ERR_DEVICE,
                            words);

@@ -25,7 +25,7 @@
 static heed_status lead_life(void)
 {
     heed_context *context = NULL;
-    heed_options options = { .device = "cuda:1" };
+    heed_options options = { .size = sizeof options, .device = "cuda:1" };
     scene s = { 0 };
     scene_job j = { .scene = &s, .bad_at = -1 };
     heed_replay replay = { 0 };

@@ -232,9 +232,11 @@ static heed_status trial_begin(trial *t, const char *spec, const char *config)
     mapped_threads = (unsigned)threads(&t->config);
     assert_int_equal(heed_device_allocate(t->plan.context, 4096, &memory), HEED_OK);
     t->memory = memory;
-    t->buffers = (heed_buffers){
-        .q = t->memory, .k = t->memory + 1024, .v = t->memory + 2048, .o = t->memory + 3072
-    };
+    t->buffers = (heed_buffers){ .size = sizeof(heed_buffers),
+                                 .q = t->memory,
+                                 .k = t->memory + 1024,
+                                 .v = t->memory + 2048,
+                                 .o = t->memory + 3072 };
     return heed_plan_set(&t->plan, &wgmma, &t->config);
 }
 

@@ -181,7 +181,8 @@ static bool try_values(const emulated_config *config, const values *of, const sh
     s.problem.scale = of->scale;
     assert_int_equal(heed_problem_normalize(&s.problem, &s.problem), HEED_OK);
     s.lse = test_calloc((size_t)(s.problem.heads_q * s.problem.seq_q), sizeof *s.lse);
-    s.data = (heed_buffers){ .q = tensor_new(&s.problem, 0),
+    s.data = (heed_buffers){ .size = sizeof(heed_buffers),
+                             .q = tensor_new(&s.problem, 0),
                              .k = tensor_new(&s.problem, 1),
                              .v = tensor_new(&s.problem, 2),
                              .o = tensor_new(&s.problem, 3),

@@ -40,7 +40,7 @@ static double error_of(const emulated_config *config, float value)
     float *k = test_calloc((size_t)kernel->dim_qk * KEYS + 8, sizeof *k);
     float *v = test_calloc((size_t)kernel->dim_v * KEYS + 8, sizeof *v);
     float *o = test_calloc((size_t)kernel->dim_v + 8, sizeof *o);
-    heed_buffers data = { .q = q, .k = k, .v = v, .o = o };
+    heed_buffers data = { .size = sizeof data, .q = q, .k = k, .v = v, .o = o };
     for (size_t i = 0; i < (size_t)kernel->dim_v * KEYS; i++)
         v[i] = value;
     assert_int_equal(subject.prepare(&it, &problem, &needs), HEED_OK);

@@ -1,0 +1,30 @@
+/*
+ * sized.h - the structs of heed.h that begin with their size, of any version of it
+ *
+ * A caller's struct may be shorter than this library's, if it was compiled with an older heed.h, or
+ * longer, with a newer one. Inside the library structs are whole, and keep the caller's size.
+ */
+#ifndef HEED_SIZED_H
+#define HEED_SIZED_H
+
+#include "internal.h"
+
+/* A struct as this library knows it. */
+typedef struct heed_sized {
+    const char *name; /* such as "heed_options" */
+    size_t size;
+    size_t least; /* of the first version that had a size */
+} heed_sized;
+
+extern const heed_sized heed_sized_problem, heed_sized_options, heed_sized_buffers;
+
+/* Copies the caller's struct @from to @to, the library's: what it lacks becomes zero. Returns
+ * HEED_ERR_INVALID, with a message, if its size is wrong or it has something to say that this
+ * library does not know. */
+heed_status heed_sized_read(const heed_sized *kind, void *to, const void *from);
+
+/* Copies @from, the library's struct, to the caller's @to, which is @size bytes long. Returns
+ * HEED_ERR_INVALID, with a message, if something is left out that is not zero. */
+heed_status heed_sized_write(const heed_sized *kind, void *to, size_t size, const void *from);
+
+#endif /* HEED_SIZED_H */
