@@ -117,10 +117,8 @@ cli_exit bench_sources_canonical(bench_sources *sources)
     const char *path = cli_find_list("shapes", CANONICAL, found, sizeof found);
     heed_status status = lab_shapes_load(&list, path, &error);
     memset(sources, 0, sizeof *sources);
-    if (status != HEED_OK) {
-        cli_error("%s", error.text);
-        return cli_exit_of(status);
-    }
+    if (status != HEED_OK)
+        return cli_fail_error(status, &error);
     cli_exit code = CLI_OK;
     for (size_t i = 0; code == CLI_OK && i < list.count; i++) {
         lab_bench_source *source = add_source(sources);

@@ -13,12 +13,6 @@
 /* The file                                                                   */
 /* -------------------------------------------------------------------------- */
 
-cli_exit cli_board_fail(heed_status status, const lab_error *error)
-{
-    cli_error("%s", error->text);
-    return cli_exit_of(status);
-}
-
 static bool has_flag(const cli_args *args, const char *name)
 {
     return cli_args_has(args, name) && cli_args_flag(args, name);
@@ -50,7 +44,7 @@ cli_exit cli_board_open(lab_record **record, lab_record_mode mode, const cli_arg
     if (status == HEED_OK)
         status = lab_record_open(record, path, mode, &error);
     if (status != HEED_OK)
-        return cli_board_fail(status, &error);
+        return cli_fail_error(status, &error);
     cli_judge *judge = cli_judge_create();
     if (!judge) {
         cli_error("not enough memory for the board");
@@ -78,7 +72,7 @@ static cli_exit check(const cli_args *args)
     heed_status status = lab_record_check(record, cli_args_text(args, "head"), &chain, &error);
     lab_record_close(record);
     if (status != HEED_OK)
-        return cli_board_fail(status, &error);
+        return cli_fail_error(status, &error);
     if (cli_args_json(args))
         return cli_json_print(json_pack("{s:I, s:I, s:s, s:b}", "trials", (json_int_t)chain.trials,
                                         "links", (json_int_t)chain.links, "head", chain.head,

@@ -44,20 +44,6 @@ lab_rebuild_options cli_rebuild_options(const cli_args *args);
  * LAB_RECORD_READ and there is no file yet, *@record is NULL with CLI_OK. */
 cli_exit cli_board_open(lab_record **record, lab_record_mode mode, const cli_args *args);
 
-/* cli_board_fail() prints @error and returns the exit code for @status. */
-cli_exit cli_board_fail(heed_status status, const lab_error *error);
-
-/* A word that is the first operand of a verb, and how many operands may follow it. The first row of
- * a table is the default; a NULL name ends it. */
-typedef struct cli_subcommand {
-    const char *name;
-    int least, most; /* CLI_ANY: no limit */
-    cli_exit (*run)(const cli_args *args);
-} cli_subcommand;
-
-/* cli_subcommand_run() runs the subcommand that the operands name, or says which there are. */
-cli_exit cli_subcommand_run(const cli_subcommand *subcommands, const cli_args *args);
-
 /* The tools of an environment. Texts lie in this struct, which must not be copied. */
 typedef struct cli_board_tools {
     char manifest[LAB_RECORD_HASH_SIZE], libraries[256];
@@ -110,26 +96,6 @@ heed_status cli_board_selftest_find(lab_record *record, const char *backend, int
                                     lab_error *error);
 heed_status cli_board_selftest_look(lab_record *record, const char *backend, int64_t *id,
                                     lab_error *error);
-
-/* context.c: cli_wisdom_load() is heed_wisdom_load() that also takes a pipe, and "-". */
-heed_status cli_wisdom_load(heed_context *context, const char *path, size_t *taken, size_t *skipped,
-                            lab_error *error);
-
-/* read.c: cli_read_text() reads a file or a pipe of at most @most bytes into a new text, which ends
- * with a null byte, for the caller to free; cli_read_file() also prints the failure. */
-heed_status cli_read_text(const char *path, int64_t most, char **text, size_t *size,
-                          lab_error *error);
-cli_exit cli_read_file(const char *path, int64_t most, char **text, size_t *size);
-
-/* cli_read_json() reads a file of at most @most bytes as JSON in which no member stands twice, and
- * writes the hash of the file to @hash unless that is NULL. Prints the failure: CLI_CORRUPT for a
- * text that is not JSON. The caller releases *@json, which is NULL on failure. cli_read_record()
- * does so with a record of 'heed bench --record', and refuses any other schema. */
-cli_exit cli_read_json(const char *path, int64_t most, json_t **json,
-                       char hash[LAB_RECORD_HASH_SIZE]);
-cli_exit cli_read_record(const char *path, json_t **record, char hash[LAB_RECORD_HASH_SIZE]);
-#define CLI_RECORD_SCHEMA "heed.bench/1"
-#define CLI_RECORD_SIZE_MAX ((int64_t)256 << 20)
 
 /* board_list.c: the leaderboard. */
 cli_exit cli_board_list(const cli_args *args);

@@ -370,11 +370,11 @@ static cli_exit add_run(board_file *file, const char *key)
     if (status == HEED_OK)
         status = lab_record_begin(file->record, &work, &file->run, &resumed, &error);
     if (status != HEED_OK)
-        return cli_board_fail(status, &error);
+        return cli_fail_error(status, &error);
     cli_exit code = add_rows(file);
     status = lab_record_end(file->record, file->run, state_of(code), NULL, &error);
     if (status != HEED_OK && code == CLI_OK)
-        return cli_board_fail(status, &error);
+        return cli_fail_error(status, &error);
     if (code == CLI_OK)
         cli_message("%s: %zu trials added, %zu already there, %zu rows without a kernel left out",
                     file->source->path, file->added, file->known, file->left_out);

@@ -366,7 +366,7 @@ static cli_exit read_rows(board_print *print)
         status = explain_nothing(record, &filter, &error);
     lab_record_close(record);
     end_table(print);
-    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
+    return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
 }
 
 static cli_exit print_rows(board_print *print, const char *text)

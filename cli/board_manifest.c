@@ -33,7 +33,7 @@ static cli_exit answer(lab_record *record, int64_t id)
     if (status == HEED_OK)
         status = lab_record_manifest(record, id, hash, &text, &error);
     if (status != HEED_OK)
-        return cli_board_fail(status, &error);
+        return cli_fail_error(status, &error);
     cli_exit code = CLI_FINDING;
     if (text)
         code = print(text, hash);

@@ -63,7 +63,7 @@ cli_exit cli_session_begin(lab_session *session, const lab_session_work *work, b
         status = cli_board_selftest_find(session->record, session->device.backend,
                                          &session->selftest, &error);
     if (status != HEED_OK)
-        return cli_board_fail(status, &error);
+        return cli_fail_error(status, &error);
     if (session->resumed)
         cli_message("run %lld, which was not finished, goes on", (long long)session->run);
     return CLI_OK;
@@ -76,7 +76,7 @@ cli_exit cli_session_end(const lab_session *session, cli_exit code, const char *
                              : code == CLI_INTERRUPTED                   ? LAB_RECORD_INTERRUPTED
                                                                          : LAB_RECORD_BROKEN;
     heed_status status = lab_session_end(session, state, note, &error);
-    return status == HEED_OK || code != CLI_OK ? code : cli_board_fail(status, &error);
+    return status == HEED_OK || code != CLI_OK ? code : cli_fail_error(status, &error);
 }
 
 void cli_board_place_read(cli_board_place *place, heed_context *context)

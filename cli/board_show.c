@@ -167,7 +167,7 @@ static cli_exit show_json(lab_record *record, int64_t id)
     if (status == HEED_OK)
         return cli_json_print(all, "board.trial");
     json_decref(all);
-    return cli_board_fail(status, &error);
+    return cli_fail_error(status, &error);
 }
 
 static cli_exit show_text(lab_record *record, int64_t id)
@@ -187,7 +187,7 @@ static cli_exit show_text(lab_record *record, int64_t id)
         fputs(text, stdout);
     free(text);
     if (status != HEED_OK)
-        return cli_board_fail(status, &error);
+        return cli_fail_error(status, &error);
     if (failed)
         cli_error("not enough memory for the trial");
     return failed ? CLI_ENVIRONMENT : CLI_OK;

@@ -14,9 +14,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/error.h"
 #include "base/planner.h"
 #include "base/sink.h"
 #include "heed.h"
+#include "record/trial.h"
 #include "report/table.h"
 
 /* The exit status. The values are part of the interface: scripts depend on them. */
@@ -210,6 +212,10 @@ heed_status cli_context_create(heed_context **context, heed_options *options);
  * been printed and *@context is NULL. */
 cli_exit cli_context_open(heed_context **context, const cli_args *args);
 
+/* cli_wisdom_load() is heed_wisdom_load() that also takes a pipe, and "-". */
+heed_status cli_wisdom_load(heed_context *context, const char *path, size_t *taken, size_t *skipped,
+                            lab_error *error);
+
 /* cli_wisdom_save() saves the wisdom of @context where --wisdom says; without it does nothing. A
  * file with lines that do not match this machine is left as it is, with a warning: saving would
  * drop them. */
@@ -264,6 +270,37 @@ struct lab_space; /* search/space.h */
  * has been printed, after @before. */
 cli_exit cli_space_load(struct lab_space *space, const char *name, const char *before);
 
+/* subcommand.c: a word that is the first operand of a verb, and how
+ * many operands may follow it. The first row of a table is the default; a NULL name ends it. */
+typedef struct cli_subcommand {
+    const char *name;
+    int least, most; /* CLI_ANY: no limit */
+    cli_exit (*run)(const cli_args *args);
+} cli_subcommand;
+
+/* cli_subcommand_run() runs the subcommand that the operands name, or says which there are. */
+cli_exit cli_subcommand_run(const cli_subcommand *subcommands, const cli_args *args);
+
+/* -------------------------------------------------------------------------- */
+/* read.c: files as a whole                                                   */
+/* -------------------------------------------------------------------------- */
+
+/* cli_read_text() reads a file or a pipe of at most @most bytes into a new text, which ends
+ * with a null byte, for the caller to free; cli_read_file() also prints the failure. */
+heed_status cli_read_text(const char *path, int64_t most, char **text, size_t *size,
+                          lab_error *error);
+cli_exit cli_read_file(const char *path, int64_t most, char **text, size_t *size);
+
+/* cli_read_json() reads a file of at most @most bytes as JSON in which no member stands twice, and
+ * writes the hash of the file to @hash unless that is NULL. Prints the failure: CLI_CORRUPT for a
+ * text that is not JSON. The caller releases *@json, which is NULL on failure. cli_read_record()
+ * does so with a record of 'heed bench --record', and refuses any other schema. */
+cli_exit cli_read_json(const char *path, int64_t most, json_t **json,
+                       char hash[LAB_RECORD_HASH_SIZE]);
+cli_exit cli_read_record(const char *path, json_t **record, char hash[LAB_RECORD_HASH_SIZE]);
+#define CLI_RECORD_SCHEMA "heed.bench/1"
+#define CLI_RECORD_SIZE_MAX ((int64_t)256 << 20)
+
 /* -------------------------------------------------------------------------- */
 /* suggest.c: "did you mean"                                                  */
 /* -------------------------------------------------------------------------- */
@@ -292,6 +329,9 @@ void cli_error_detail(const char *format, ...) __attribute__((format(printf, 1, 
 /* cli_fail() prints heed_message() as an error, after "@subject: " if that is not NULL, and returns
  * cli_exit_of(@status): "return cli_fail(status, spec);" */
 cli_exit cli_fail(heed_status status, const char *subject);
+
+/* cli_fail_error() does so with the words of @error. */
+cli_exit cli_fail_error(heed_status status, const lab_error *error);
 
 /* Colours. cli_style() returns the escape sequence that starts @style on @stream, or "" where
  * colours are not wanted: not a terminal, TERM=dumb, or NO_COLOR set. End every style with

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "../src/measure.h"
-#include "board.h"
+#include "cli.h"
 #include "tensor/file.h"
 
 #define WISDOM_MAX ((int64_t)64 << 20)

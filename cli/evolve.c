@@ -179,7 +179,7 @@ static cli_exit find_trust(evolve_run *run)
                                   &run->session.selftest);
     heed_status status = cli_board_selftest_find(run->session.record, "cuda",
                                                  &run->session.selftest, &error);
-    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
+    return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
 }
 
 static cli_exit open_board(evolve_run *run)

@@ -138,7 +138,7 @@ static cli_exit begin(evolve_sources *all)
     if (code != CLI_OK || !run->session.resumed)
         return code;
     heed_status status = sources_restore(all);
-    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &run->trouble);
+    return status == HEED_OK ? CLI_OK : cli_fail_error(status, &run->trouble);
 }
 
 /* ---- One kernel ---- */

@@ -8,7 +8,6 @@
 
 #include "bench.h"
 #include "bench/worker.h"
-#include "bench.h"
 #include "board.h"
 #include "build/rebuild.h"
 

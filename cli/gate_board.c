@@ -126,7 +126,7 @@ cli_exit gate_read_champions(gate_run *gate, lab_record *record)
         status = find_sources(gate, record, &error);
     if (status == HEED_OK && gate->count == 0)
         code = say_nothing_there(gate, record);
-    return status == HEED_OK ? code : cli_board_fail(status, &error);
+    return status == HEED_OK ? code : cli_fail_error(status, &error);
 }
 
 void gate_free(gate_run *gate)

@@ -73,13 +73,6 @@ cli_format cli_format_of(const char *path)
 /* Reading                                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* An error that a function of the laboratory has put in words. */
-static cli_exit lab_failed(heed_status status, const lab_error *error)
-{
-    cli_error("%s", error->text);
-    return cli_exit_of(status);
-}
-
 static cli_exit read_npy(cli_input *input, const char *option, const cli_args *args)
 {
     lab_error error;
@@ -91,7 +84,7 @@ static cli_exit read_npy(cli_input *input, const char *option, const cli_args *a
     bool bf16 = cli_args_choice(args, "type") == (int)HEED_BF16;
     heed_status status = lab_npy_read(&input->tensor, input->path,
                                       bf16 ? LAB_NPY_BF16 : LAB_NPY_REFUSE, &error);
-    return status == HEED_OK ? CLI_OK : lab_failed(status, &error);
+    return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
 }
 
 static cli_exit read_three_npy(cli_inputs *inputs, const cli_args *args)
@@ -140,7 +133,7 @@ static cli_exit read_group(cli_inputs *inputs, lab_safetensors *file, const char
     if (status == HEED_OK)
         status = read_named(file, &inputs->v, prefix, "v", &error);
     if (status != HEED_OK)
-        lab_failed(status, &error);
+        cli_fail_error(status, &error);
     if (status == HEED_ERR_INVALID)
         list_prefixes(file, path);
     return cli_exit_of(status);
@@ -153,7 +146,7 @@ static cli_exit read_tensors(cli_inputs *inputs, const cli_args *args)
     const char *path = cli_args_text(args, "tensors"), *given = cli_args_text(args, "prefix");
     heed_status status = lab_safetensors_open(&file, path, &error);
     if (status != HEED_OK)
-        return lab_failed(status, &error);
+        return cli_fail_error(status, &error);
     cli_exit code = read_group(inputs, file, path, given ? given : "");
     lab_safetensors_close(file);
     return code;
@@ -294,7 +287,7 @@ static cli_exit convert(cli_inputs *inputs, const cli_args *args)
     for (int i = 0; choice >= 0 && i < 3; i++) {
         heed_status status = lab_tensor_convert(&all[i]->tensor, types[choice], &error);
         if (status != HEED_OK)
-            return lab_failed(status, &error);
+            return cli_fail_error(status, &error);
     }
     return CLI_OK;
 }
@@ -355,7 +348,7 @@ cli_exit cli_inputs_sort(cli_inputs *inputs)
     for (int i = 0; inputs->layout != CLI_BSHD && i < 3; i++) {
         heed_status status = lab_tensor_swap(&all[i]->tensor, &error);
         if (status != HEED_OK)
-            return lab_failed(status, &error);
+            return cli_fail_error(status, &error);
     }
     inputs->layout = CLI_BSHD;
     return CLI_OK;

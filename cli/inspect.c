@@ -211,10 +211,8 @@ cli_exit inspect_add(inspect_job *job, const inspect_subject *subject)
 {
     lab_error error = { "" };
     heed_status status = inspect_try(job, subject, &error);
-    if (status != HEED_OK) {
-        cli_error("%s", error.text);
-        return cli_exit_of(status);
-    }
+    if (status != HEED_OK)
+        return cli_fail_error(status, &error);
     return cli_interrupted() ? CLI_INTERRUPTED : CLI_OK;
 }
 

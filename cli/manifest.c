@@ -138,7 +138,7 @@ cli_exit cli_manifest_of_record(json_t **manifest, const json_t *record, const c
     if (code == CLI_ENVIRONMENT)
         cli_error("%s: not enough memory", path);
     else if (code == CLI_CORRUPT)
-        cli_board_fail(lab_fail(&error, HEED_ERR_CORRUPT, "%s: %s", path, why), &error);
+        cli_fail_error(lab_fail(&error, HEED_ERR_CORRUPT, "%s: %s", path, why), &error);
     return code;
 }
 

@@ -175,6 +175,12 @@ cli_exit cli_fail(heed_status status, const char *subject)
     return cli_exit_of(status);
 }
 
+cli_exit cli_fail_error(heed_status status, const lab_error *error)
+{
+    cli_error("%s", error->text);
+    return cli_exit_of(status);
+}
+
 static bool colours_wanted(FILE *stream)
 {
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");

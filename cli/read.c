@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "board.h"
+#include "cli.h"
 #include "tensor/file.h"
 
 static heed_status read_open(FILE *file, const char *path, int64_t most, char **text, size_t *size,
@@ -46,7 +46,7 @@ cli_exit cli_read_file(const char *path, int64_t most, char **text, size_t *size
 {
     lab_error error;
     heed_status status = cli_read_text(path, most, text, size, &error);
-    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
+    return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
 }
 
 cli_exit cli_read_json(const char *path, int64_t most, json_t **json,
@@ -67,7 +67,7 @@ cli_exit cli_read_json(const char *path, int64_t most, json_t **json,
     if (*json)
         return CLI_OK;
     lab_fail(&error, HEED_ERR_CORRUPT, "%s: line %d: not JSON: %s", path, where.line, where.text);
-    return cli_board_fail(HEED_ERR_CORRUPT, &error);
+    return cli_fail_error(HEED_ERR_CORRUPT, &error);
 }
 
 cli_exit cli_read_record(const char *path, json_t **record, char hash[LAB_RECORD_HASH_SIZE])
@@ -84,5 +84,5 @@ cli_exit cli_read_record(const char *path, json_t **record, char hash[LAB_RECORD
              path, schema ? schema : "missing");
     json_decref(*record);
     *record = NULL;
-    return cli_board_fail(HEED_ERR_CORRUPT, &error);
+    return cli_fail_error(HEED_ERR_CORRUPT, &error);
 }

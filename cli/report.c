@@ -35,7 +35,7 @@ static cli_exit write_file(const report_run *run, const char *path)
     lab_output output;
     heed_status status = lab_output_begin(&output, path, &error);
     if (status != HEED_OK)
-        return cli_board_fail(status, &error);
+        return cli_fail_error(status, &error);
     if (!write_report(run, output.file)) {
         lab_output_abandon(&output);
         return no_memory();
@@ -44,7 +44,7 @@ static cli_exit write_file(const report_run *run, const char *path)
         output.reason = EIO; /* what it was is not known any more */
     status = lab_output_commit(&output, &error);
     if (status != HEED_OK)
-        return cli_board_fail(status, &error);
+        return cli_fail_error(status, &error);
     cli_message("written to %s", path);
     return CLI_OK;
 }

@@ -221,7 +221,7 @@ cli_exit report_board_read(report_board *board, const cli_args *args)
     lab_record *record;
     heed_status status = lab_record_path(cli_args_text(args, "board"), board->path, &error);
     if (status != HEED_OK)
-        return cli_board_fail(status, &error);
+        return cli_fail_error(status, &error);
     cli_exit code = cli_board_open(&record, LAB_RECORD_READ, args);
     if (!record)
         return code;
@@ -232,7 +232,7 @@ cli_exit report_board_read(report_board *board, const cli_args *args)
         qsort(board->trials, board->count, sizeof *board->trials, by_place_and_time);
     if (status == HEED_OK && !mark_fronts(board))
         status = no_memory(&error);
-    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
+    return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
 }
 
 void report_board_free(report_board *board)

@@ -290,10 +290,8 @@ static cli_exit read_trials(judge *self, const char *path)
 {
     lab_error error;
     heed_status status = lab_trials_read(&self->trials, &self->space, path, &error);
-    if (status != HEED_OK) {
-        cli_error("%s", error.text);
-        return cli_exit_of(status);
-    }
+    if (status != HEED_OK)
+        return cli_fail_error(status, &error);
     heed_gpu timed;
     if (!self->run->machine || !heed_gpu_find(&timed, self->trials.device) ||
         strcmp(timed.name, self->run->gpu.name) == 0)

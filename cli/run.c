@@ -92,10 +92,8 @@ static cli_exit make_outputs(run_job *job)
     heed_status status = lab_tensor_create(&job->o, problem->type, o, 4, &error);
     if (status == HEED_OK && cli_args_text(job->args, "lse"))
         status = lab_tensor_create(&job->lse, HEED_F32, lse, 3, &error);
-    if (status != HEED_OK) {
-        cli_error("%s", error.text);
-        return cli_exit_of(status);
-    }
+    if (status != HEED_OK)
+        return cli_fail_error(status, &error);
     return CLI_OK;
 }
 
@@ -188,8 +186,7 @@ static cli_exit write_array(const char *path, const char *name, const lab_tensor
                              : lab_safetensors_write(path, &name, tensor, 1, &error);
     if (status == HEED_OK)
         return CLI_OK;
-    cli_error("%s", error.text);
-    return cli_exit_of(status);
+    return cli_fail_error(status, &error);
 }
 
 /* -------------------------------------------------------------------------- */

@@ -310,7 +310,7 @@ static cli_exit try_all(const cli_args *args, lab_selftest_options options, lab_
         int64_t id;
         status = cli_board_selftest_add(record, options.device ? "cuda" : "cpu", &result, &id,
                                         &error);
-        code = status == HEED_OK ? code : cli_board_fail(status, &error);
+        code = status == HEED_OK ? code : cli_fail_error(status, &error);
     }
     lab_selftest_free(&result);
     return code;

@@ -40,7 +40,7 @@ static cli_exit run_now(lab_record *record, const char *device, int64_t *id)
                     result.killed, result.mutants, result.accepted, result.controls);
     status = cli_board_selftest_add(record, device ? "cuda" : "cpu", &result, id, &error);
     lab_selftest_free(&result);
-    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
+    return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
 }
 
 cli_exit cli_selftest_trust(lab_record *record, const char *device, int64_t *id)
@@ -48,6 +48,6 @@ cli_exit cli_selftest_trust(lab_record *record, const char *device, int64_t *id)
     lab_error error;
     heed_status status = cli_board_selftest_look(record, device ? "cuda" : "cpu", id, &error);
     if (status != HEED_OK)
-        return cli_board_fail(status, &error);
+        return cli_fail_error(status, &error);
     return *id ? CLI_OK : run_now(record, device, id);
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "board.h"
+#include "cli.h"
 #include "search/declare.h"
 #include "tensor/file.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "board.h"
+#include "cli.h"
 
 static cli_exit unknown(const cli_subcommand *subcommands, const char *word)
 {

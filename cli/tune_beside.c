@@ -34,7 +34,7 @@ static cli_exit time_shape(tune_run *tune, tune_shape *shape, bool after)
         cli_warning("%s: %s", shape->spec, row->reason);
     heed_status status = tune_add_row(tune, shape, row, after ? TUNE_AFTER : TUNE_BEFORE, started,
                                       &trial, &error);
-    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
+    return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
 }
 
 static size_t count_wanted(const tune_run *tune, bool after)

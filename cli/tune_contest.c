@@ -74,7 +74,7 @@ static cli_exit play_champion(tune_run *tune, tune_shape *shape, int round,
         shape->proof = TUNE_REFUTED;
     say(shape, pair->reason);
     *shape->best = '\0';
-    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
+    return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
 }
 
 static void explain_challenge(tune_shape *shape)
@@ -110,7 +110,7 @@ static cli_exit refute(tune_run *tune, tune_shape *shape, lab_record_verdict fau
              shape->leader.name, reason);
     heed_status status = lab_record_refute(tune->session.record, tune->session.run,
                                            shape->leader.trial, fault, reason, &error);
-    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
+    return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
 }
 
 /* In turns with a leader that is ready. */
@@ -150,7 +150,7 @@ static cli_exit play_leader(tune_run *tune, tune_shape *shape, int round,
                                         shape->leader.trial, shape->leader.name,
                                         &shape->source->problem, &error);
     if (status != HEED_OK)
-        code = cli_board_fail(status, &error);
+        code = cli_fail_error(status, &error);
     else if (*leader->why)
         keep_leader(shape, "it cannot be run here: ", leader->why);
     else
@@ -321,7 +321,7 @@ cli_exit tune_challenge(tune_run *tune)
     for (size_t i = 0; i < tune->count && code == CLI_OK; i++) {
         heed_status status = record_shape(tune, &tune->shapes[i], &error);
         if (status != HEED_OK)
-            code = cli_board_fail(status, &error);
+            code = cli_fail_error(status, &error);
     }
     return code;
 }

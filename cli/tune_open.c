@@ -112,7 +112,7 @@ cli_exit tune_find_champions(tune_run *tune)
                                               shape->spec, tune->bench.cold, &shape->leader, 1,
                                               &error);
         if (status != HEED_OK)
-            return cli_board_fail(status, &error);
+            return cli_fail_error(status, &error);
         snprintf(shape->champion, sizeof shape->champion, "%s", shape->leader.name);
         shape->title = shape->leader.trial;
         code = plan_champion(tune, &tune->shapes[i]);

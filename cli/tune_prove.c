@@ -85,7 +85,7 @@ static cli_exit confirm(const tune_run *tune, tune_shape *shape)
         status = lab_record_promote(tune->session.record, id, 0,
                                     "it is what heed plans, and nothing led before", &error);
     }
-    return status == HEED_OK ? CLI_OK : cli_board_fail(status, &error);
+    return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
 }
 
 cli_exit tune_prove(tune_run *tune, bool winners)

@@ -65,7 +65,7 @@ static cli_exit open_job(tune_job *it, sweep_shape *shape)
                           .threads = tune->bench.host_threads };
     heed_status status = lab_space_load(&sweep->space, path, &it->error);
     if (status != HEED_OK)
-        return cli_board_fail(status, &it->error);
+        return cli_fail_error(status, &it->error);
     sweep->limits = sweep->space.limits;
     snprintf(sweep->kernel, sizeof sweep->kernel, "%s", it->space->kernel);
     snprintf(sweep->device, sizeof sweep->device, "%s", heed_context_device(sweep->context));

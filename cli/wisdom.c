@@ -124,7 +124,7 @@ static cli_exit import_file(heed_context *context, const char *path)
     lab_error error;
     heed_status status = cli_wisdom_load(context, path, &taken, &skipped, &error);
     if (status != HEED_OK)
-        return cli_board_fail(status, &error);
+        return cli_fail_error(status, &error);
     if (skipped)
         cli_warning("%s: %zu lines taken, %zu not; the last one because %s", path, taken, skipped,
                     heed_message());

@@ -274,7 +274,7 @@ static cli_exit take_board(board_export *e, const cli_args *args)
     heed_status status = lab_record_visit(record, &filter, take_row, e, &error);
     lab_record_close(record);
     if (status != HEED_OK)
-        return cli_board_fail(status, &error);
+        return cli_fail_error(status, &error);
     code = prove(e, args);
     return code == CLI_OK ? end_export(e, args) : code;
 }
