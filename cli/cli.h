@@ -221,7 +221,7 @@ heed_status cli_wisdom_load(heed_context *context, const char *path, size_t *tak
  * drop them. */
 cli_exit cli_wisdom_save(heed_context *context, const cli_args *args);
 
-/* kernel_name.c: cli_kernel_check() makes sure that --kernel, if given, is the name of a kernel,
+/* cli_kernel_check() makes sure that --kernel, if given, is the name of a kernel,
  * with a config of it or without, or prints an error with a suggestion. */
 cli_exit cli_kernel_check(const cli_args *args);
 
@@ -270,7 +270,7 @@ struct lab_space; /* search/space.h */
  * has been printed, after @before. */
 cli_exit cli_space_load(struct lab_space *space, const char *name, const char *before);
 
-/* subcommand.c: a word that is the first operand of a verb, and how
+/* names.c: a word that is the first operand of a verb, and how
  * many operands may follow it. The first row of a table is the default; a NULL name ends it. */
 typedef struct cli_subcommand {
     const char *name;
@@ -302,7 +302,7 @@ cli_exit cli_read_record(const char *path, json_t **record, char hash[LAB_RECORD
 #define CLI_RECORD_SIZE_MAX ((int64_t)256 << 20)
 
 /* -------------------------------------------------------------------------- */
-/* suggest.c: "did you mean"                                                  */
+/* names.c: words that must be one of some names                              */
 /* -------------------------------------------------------------------------- */
 
 /* cli_name_check() makes sure that @word is one of the names that @name returns for 0, 1, ... until

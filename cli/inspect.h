@@ -86,7 +86,7 @@ heed_status inspect_try(inspect_job *job, const inspect_subject *subject, lab_er
 /* inspect_job_free() frees what @job holds. */
 void inspect_job_free(inspect_job *job);
 
-/* inspect_clues.c: inspect_clues() writes what is found in the kernel @subject->entry, or the first
+/* inspect_kernels.c: inspect_clues() writes what is found in the kernel @subject->entry, or the first
  * one, by name and figure, as the guide of a search takes it (lab/search/guide.h), and returns how
  * many there are. Names are never freed. Notes are clues too. Code that cannot be read has none,
  * and no message; without a disassembler there are those that need none. Takes half a second. */

@@ -1,11 +1,62 @@
 /*
- * kernel_name.c - names of kernels on the command line, with or without a config
+ * names.c - words of a command line that must be one of some names: "did you mean", subcommands,
+ * kernels with or without a config
  */
 #include <string.h>
 
 #include "base/suggest.h"
 #include "cli.h"
 #include "wisdom_line.h"
+
+cli_exit cli_name_check(const char *what, const char *word, const char *(*name)(size_t index),
+                        const char *hint)
+{
+    lab_suggestion suggestion = lab_suggest(word);
+    for (size_t i = 0; name(i); i++) {
+        if (strcmp(name(i), word) == 0)
+            return CLI_OK;
+        lab_suggest_consider(&suggestion, name(i));
+    }
+    if (suggestion.best)
+        cli_error("%s '%s'; did you mean '%s'?", what, word, suggestion.best);
+    else
+        cli_error("%s '%s'%s%s", what, word, hint ? "; " : "", hint ? hint : "");
+    return CLI_USAGE;
+}
+
+static cli_exit unknown(const cli_subcommand *subcommands, const char *word)
+{
+    char names[256] = "";
+    size_t length = 0;
+    lab_suggestion suggestion = lab_suggest(word);
+    for (; subcommands->name && length < sizeof names; subcommands++) {
+        lab_suggest_consider(&suggestion, subcommands->name);
+        length += (size_t)snprintf(names + length, sizeof names - length, "%s%s",
+                                   length ? ", " : "", subcommands->name);
+    }
+    if (suggestion.best)
+        cli_error("'%s' is not one of %s; did you mean '%s'?", word, names, suggestion.best);
+    else
+        cli_error("'%s' is not one of %s", word, names);
+    return CLI_USAGE;
+}
+
+cli_exit cli_subcommand_run(const cli_subcommand *subcommands, const cli_args *args)
+{
+    int count = cli_args_operand_count(args);
+    const char *word = count ? cli_args_operand(args, 0) : subcommands[0].name;
+    const cli_subcommand *subcommand = subcommands;
+    while (subcommand->name && strcmp(subcommand->name, word) != 0)
+        subcommand++;
+    if (!subcommand->name)
+        return unknown(subcommands, word);
+    int more = count ? count - 1 : 0;
+    if (more >= subcommand->least && (subcommand->most == CLI_ANY || more <= subcommand->most))
+        return subcommand->run(args);
+    cli_error("%s: %d operands; it takes %s%d", word, more,
+              subcommand->most == CLI_ANY ? "at least " : "", subcommand->least);
+    return CLI_USAGE;
+}
 
 size_t cli_config_count(size_t kernel)
 {

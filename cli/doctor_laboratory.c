@@ -1,11 +1,79 @@
 /*
- * doctor_trial.c - the check of `heed doctor` that asks whether candidates can be tried here
+ * doctor_laboratory.c - the checks of `heed doctor` that look at the leaderboard, ask the rivals
+ * how they are, and ask whether candidates can be tried here
  */
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "board.h"
 #include "doctor.h"
+#include "trial/rival.h"
 #include "trial/sandbox.h"
 #include "trial/trial.h"
+
+void doctor_check_board(doctor_report *report)
+{
+    char path[LAB_RECORD_PATH_SIZE];
+    lab_record *record = NULL;
+    lab_error error;
+    lab_record_chain chain;
+    heed_status status = lab_record_path(NULL, path, &error);
+    if (status == HEED_OK && access(path, F_OK) != 0) {
+        doctor_say(report, DOCTOR_OK, "board", NULL, "none yet at %.300s; SQLite %s", path,
+                   lab_record_software());
+        return;
+    }
+    if (status == HEED_OK)
+        status = lab_record_open(&record, path, LAB_RECORD_READ, &error);
+    if (status == HEED_OK)
+        status = lab_record_check(record, NULL, &chain, &error);
+    if (status == HEED_OK)
+        doctor_say(report, DOCTOR_OK, "board", NULL,
+                   "%lld trials in %.300s; SQLite %s, rollback journal", (long long)chain.trials,
+                   path, lab_record_software());
+    else
+        doctor_say(report, DOCTOR_WARN, "board",
+                   "restore the file from a copy, or move it away: a new one is then begun", "%s",
+                   error.text);
+    lab_record_close(record);
+}
+
+static void check_rival(doctor_report *report, const lab_found *found)
+{
+    lab_rival rival;
+    static const char install[] = "Install it if you want to be compared with this rival";
+    static const char by_hand[] = "Run it by hand: it speaks lab/trial/protocol.md";
+    lab_answer answer = lab_rival_open(&rival, found, 1, cli_interrupted);
+    if (answer == LAB_ANSWER_OK)
+        doctor_say(report, DOCTOR_OK, "rival", NULL, "%s %s %s", found->name, rival.version,
+                   rival.detail);
+    else if (answer == LAB_ANSWER_UNSUPPORTED)
+        doctor_say(report, DOCTOR_WARN, "rival", NULL, "%s: %s", found->name, rival.reason);
+    else
+        doctor_say(report, DOCTOR_WARN, "rival",
+                   strstr(rival.reason, "cannot be started") ? install : by_hand, "%s: %s (%s)",
+                   found->name, rival.reason, found->path);
+    lab_rival_close(&rival);
+}
+
+void doctor_check_rivals(doctor_report *report)
+{
+    lab_found *found;
+    size_t count;
+    if (cli_args_flag(report->args, "no-rivals"))
+        return;
+    if (lab_peers_find(&found, &count) != HEED_OK) {
+        report->failed = true;
+        return;
+    }
+    if (count == 0)
+        doctor_say(report, DOCTOR_WARN, "rivals", "HEED_PEERS names the folders that they are in",
+                   "none found: 'heed bench' has nothing to compare with");
+    for (size_t i = 0; i < count && !cli_interrupted(); i++)
+        check_rival(report, &found[i]);
+    free(found);
+}
 
 /* A candidate that opens a file: it must not get that far. */
 static const char burglar[] =
