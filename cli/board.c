@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "build/sources.h"
-#include "plausible.h"
+#include "session/plausible.h"
 
 /* -------------------------------------------------------------------------- */
 /* The file                                                                   */
@@ -45,7 +45,7 @@ cli_exit cli_board_open(lab_record **record, lab_record_mode mode, const cli_arg
         status = lab_record_open(record, path, mode, &error);
     if (status != HEED_OK)
         return cli_fail_error(status, &error);
-    cli_judge *judge = cli_judge_create();
+    lab_time_judge *judge = lab_time_judge_create();
     if (!judge) {
         cli_error("not enough memory for the board");
         lab_record_close(*record);
@@ -53,7 +53,7 @@ cli_exit cli_board_open(lab_record **record, lab_record_mode mode, const cli_arg
         return CLI_ENVIRONMENT;
     }
     lab_record_describe(*record, lab_build_describe);
-    lab_record_judge(*record, cli_plausible, judge, cli_judge_destroy);
+    lab_record_judge(*record, lab_plausible, judge, lab_time_judge_destroy);
     return CLI_OK;
 }
 

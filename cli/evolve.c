@@ -234,7 +234,7 @@ static void close_run(evolve_run *run)
     lab_record_close(run->session.record);
     sweep_pool_stop(run->sweep.pool);
     sweep_shapes_free(&run->sweep);
-    cli_judge_destroy(run->sweep.judge);
+    lab_time_judge_destroy(run->sweep.judge);
     heed_context_destroy(run->sweep.context);
     cli_problems_free(&run->sweep.problems);
     lab_space_free(&run->sweep.space);
@@ -246,7 +246,7 @@ static cli_exit run_verb(const cli_args *args)
     evolve_run run = { .args = args,
                        .sweep = { .args = args,
                                   .cold = cli_args_flag(args, "cold"),
-                                  .judge = cli_judge_create(),
+                                  .judge = lab_time_judge_create(),
                                   .keeps_pruned = true },
                        .session = { .verb = "evolve",
                                     .seed = (uint64_t)cli_args_integer(args, "seed"),

@@ -86,10 +86,11 @@ heed_status inspect_try(inspect_job *job, const inspect_subject *subject, lab_er
 /* inspect_job_free() frees what @job holds. */
 void inspect_job_free(inspect_job *job);
 
-/* inspect_kernels.c: inspect_clues() writes what is found in the kernel @subject->entry, or the first
- * one, by name and figure, as the guide of a search takes it (lab/search/guide.h), and returns how
- * many there are. Names are never freed. Notes are clues too. Code that cannot be read has none,
- * and no message; without a disassembler there are those that need none. Takes half a second. */
+/* inspect_kernels.c: inspect_clues() writes what is found in the kernel @subject->entry, or the
+ * first one, by name and figure, as the guide of a search takes it (lab/search/guide.h), and
+ * returns how many there are. Names are never freed. Notes are clues too. Code that cannot be read
+ * has none, and no message; without a disassembler there are those that need none. Takes half a
+ * second. */
 size_t inspect_clues(const inspect_subject *subject, lab_clue clues[LAB_CODE_FINDINGS_MAX]);
 
 /* inspect_code.c: inspect_disassemble() returns what @tool makes of the @size bytes at @data, a

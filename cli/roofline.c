@@ -2,6 +2,7 @@
  * roofline.c - `heed roofline`: how fast could it be, and what stands in the way
  */
 #include "roofline.h"
+#include "session/plausible.h"
 
 #include <string.h>
 
@@ -46,7 +47,7 @@ static cli_exit open_device(roofline_run *run)
         return cli_context_open(&run->context, run->args);
     cli_exit code = roofline_machine_find(&run->gpu, machine);
     if (code == CLI_OK)
-        run->ceilings = roofline_machine_ceilings(&run->gpu);
+        run->ceilings = lab_ceilings_of_gpu(&run->gpu);
     return code;
 }
 

@@ -38,9 +38,6 @@ double roofline_age(const lab_ceilings *ceilings);
 /* roofline_machine_find() finds the device @name of machines.def, or prints which there are. */
 cli_exit roofline_machine_find(heed_gpu *gpu, const char *name);
 
-/* roofline_machine_ceilings() returns what the data sheet promises. */
-lab_ceilings roofline_machine_ceilings(const heed_gpu *gpu);
-
 /* The cost model's expectation for a problem. */
 typedef struct roofline_prediction {
     char kernel[HEED_NAME_SIZE]; /* kernel and config; "" if none can do it */

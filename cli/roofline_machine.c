@@ -28,22 +28,6 @@ cli_exit roofline_machine_find(heed_gpu *gpu, const char *name)
     return CLI_USAGE;
 }
 
-/* Data sheets tell neither the L2's bandwidth nor what a launch takes. */
-lab_ceilings roofline_machine_ceilings(const heed_gpu *gpu)
-{
-    const heed_gpu_rates rates = heed_gpu_get_rates(gpu->arch);
-    double clocks = gpu->multiprocessors * gpu->clock;
-    lab_ceilings ceilings = { .exp = rates.exp * clocks,
-                              .fma = rates.fma * clocks,
-                              .memory = gpu->bandwidth,
-                              .cache_bytes = (double)gpu->l2 };
-    ceilings.matrix[HEED_F32] = 2 * ceilings.fma;
-    ceilings.matrix[HEED_F16] = ceilings.matrix[HEED_BF16] = gpu->matrix;
-    snprintf(ceilings.device, sizeof ceilings.device, "%s", gpu->name);
-    snprintf(ceilings.features, sizeof ceilings.features, "sm_%d, by its data sheet", gpu->arch);
-    return ceilings;
-}
-
 roofline_prediction roofline_machine_predict(const heed_gpu *gpu, const heed_problem *problem)
 {
     roofline_prediction best = { .seconds = -1 };

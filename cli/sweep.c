@@ -217,7 +217,7 @@ static void close_run(sweep_run *run)
     if (run->record)
         fclose(run->record);
     sweep_shapes_free(run);
-    cli_judge_destroy(run->judge);
+    lab_time_judge_destroy(run->judge);
     heed_context_destroy(run->context);
     cli_problems_free(&run->problems);
     lab_space_free(&run->space);
@@ -227,7 +227,7 @@ static cli_exit run_verb(const cli_args *args)
 {
     sweep_run run = { .args = args,
                       .cold = cli_args_flag(args, "cold"),
-                      .judge = cli_judge_create() };
+                      .judge = lab_time_judge_create() };
     const char *replay = cli_args_text(args, "replay");
     cli_exit code = sweep_load_space(&run);
     if (code == CLI_OK && replay)

@@ -9,11 +9,11 @@
 #include "bench/engine.h"
 #include "board.h"
 #include "cli.h"
-#include "plausible.h"
 #include "search/guide.h"
 #include "search/replay.h"
 #include "search/search.h"
 #include "search/trials.h"
+#include "session/plausible.h"
 #include "session/session.h"
 
 typedef struct sweep_pool sweep_pool;
@@ -64,9 +64,9 @@ typedef struct sweep_run {
     int threads;      /* of the host, for compiling and references */
     sweep_pool *pool; /* NULL: nothing is compiled */
     lab_bounds limits;
-    lab_trials known; /* from before */
-    cli_judge *judge; /* of times that cannot be; NULL: none are doubted */
-    FILE *record;     /* NULL: none */
+    lab_trials known;      /* from before */
+    lab_time_judge *judge; /* of times that cannot be; NULL: none are doubted */
+    FILE *record;          /* NULL: none */
     lab_search *search;
     lab_progress progress;
     size_t total; /* points that may be launched, for progress */

@@ -121,7 +121,7 @@ static void doubt(const sweep_run *run, int shape, lab_evaluation *result)
 {
     lab_error why = { "" };
     if (result->fate == LAB_FATE_TIMED &&
-        !cli_plausible_here(run->judge, run->context, &run->problems.items[shape], run->cold,
+        !lab_plausible_here(run->judge, run->context, &run->problems.items[shape], run->cold,
                             result->seconds, &why)) {
         result->fate = LAB_FATE_IMPOSSIBLE;
         snprintf(result->why, sizeof result->why, "%.150s", why.text);

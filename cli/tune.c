@@ -95,7 +95,7 @@ static cli_exit run(const cli_args *args)
                       .duel = cli_args_real(args, "duel"),
                       .rivals = cli_args_real(args, "rivals"),
                       .start_ns = heed_clock_ns(),
-                      .judge = cli_judge_create() };
+                      .judge = lab_time_judge_create() };
     tune.session = (lab_session){ .verb = "tune",
                                   .seed = tune.seed,
                                   .cold = cli_args_flag(args, "cold") };
@@ -114,7 +114,7 @@ static cli_exit run(const cli_args *args)
         code = run_tune(&tune);
     }
     tune_free(&tune);
-    cli_judge_destroy(tune.judge);
+    lab_time_judge_destroy(tune.judge);
     heed_context_destroy(tune.bench.context);
     return code;
 }

@@ -111,7 +111,7 @@ typedef struct tune_run {
     double rivals;         /* for each match, at most */
     uint64_t seed;
     int64_t start_ns;
-    cli_judge *judge; /* of times that cannot be */
+    lab_time_judge *judge; /* of times that cannot be */
 } tune_run;
 
 /* tune_time.c: what is left of the time. tune_until() is the end of a stage, in ns of

@@ -4,13 +4,13 @@
  */
 #include "plausible.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "../src/device.h"
 #include "measure/ceiling.h"
-#include "roofline.h"
+#include "src/device.h"
 
 /* A ceiling that was measured is too low by what other programs took, and the time of a trial too
  * low by what a clock may boost; data sheets are kept to. */
@@ -24,20 +24,36 @@
 #define LAUNCH_SECONDS 3e-7 /* from one kernel to the next */
 #define CACHE_GAIN 20.0     /* of its cache over memory, at most */
 
-struct cli_judge {
+/* Data sheets tell neither the L2's bandwidth nor what a launch takes. */
+lab_ceilings lab_ceilings_of_gpu(const heed_gpu *gpu)
+{
+    const heed_gpu_rates rates = heed_gpu_get_rates(gpu->arch);
+    double clocks = gpu->multiprocessors * gpu->clock;
+    lab_ceilings ceilings = { .exp = rates.exp * clocks,
+                              .fma = rates.fma * clocks,
+                              .memory = gpu->bandwidth,
+                              .cache_bytes = (double)gpu->l2 };
+    ceilings.matrix[HEED_F32] = 2 * ceilings.fma;
+    ceilings.matrix[HEED_F16] = ceilings.matrix[HEED_BF16] = gpu->matrix;
+    snprintf(ceilings.device, sizeof ceilings.device, "%s", gpu->name);
+    snprintf(ceilings.features, sizeof ceilings.features, "sm_%d, by its data sheet", gpu->arch);
+    return ceilings;
+}
+
+struct lab_time_judge {
     heed_context *host; /* this machine's CPU; NULL: not asked for yet */
     double rates[3];    /* that it was measured at, by heed_type; 0: not yet */
     int threads;        /* ... with */
 };
 
-cli_judge *cli_judge_create(void)
+lab_time_judge *lab_time_judge_create(void)
 {
-    return calloc(1, sizeof(cli_judge));
+    return calloc(1, sizeof(lab_time_judge));
 }
 
-void cli_judge_destroy(void *judge)
+void lab_time_judge_destroy(void *judge)
 {
-    cli_judge *it = judge;
+    lab_time_judge *it = judge;
     if (it)
         heed_context_destroy(it->host);
     free(it);
@@ -52,7 +68,7 @@ static lab_ceilings best_gpu(void)
     heed_gpu gpu;
     const char *brief;
     for (size_t i = 0; heed_gpu_at(&gpu, i, &brief); i++) {
-        const lab_ceilings one = roofline_machine_ceilings(&gpu);
+        const lab_ceilings one = lab_ceilings_of_gpu(&gpu);
         for (int type = 0; type < 3; type++)
             if (UNKNOWN_GPU * one.matrix[type] > best.matrix[type])
                 best.matrix[type] = UNKNOWN_GPU * one.matrix[type];
@@ -68,7 +84,7 @@ static bool judge_gpu(const lab_record_trial *trial, lab_error *why)
 {
     heed_gpu gpu;
     bool known = heed_gpu_find(&gpu, trial->device.name);
-    lab_ceilings ceilings = known ? roofline_machine_ceilings(&gpu) : best_gpu();
+    lab_ceilings ceilings = known ? lab_ceilings_of_gpu(&gpu) : best_gpu();
     /* Products of float32 tensors may be made of those of shorter ones. */
     ceilings.matrix[HEED_F32] = ceilings.matrix[HEED_F16];
     ceilings.launch = LAUNCH_SECONDS;
@@ -105,7 +121,7 @@ static double gain_of_units(heed_type type, bool source)
 }
 
 /* Measures once more what this CPU does with @threads threads. The most that was seen counts. */
-static void measure(cli_judge *judge, heed_type type, int threads)
+static void measure(lab_time_judge *judge, heed_type type, int threads)
 {
     lab_ceiling found;
     if (judge->threads != threads)
@@ -117,7 +133,7 @@ static void measure(cli_judge *judge, heed_type type, int threads)
 }
 
 /* This machine: no more threads than it has CPUs, and no more than was measured. */
-static bool judge_host(cli_judge *judge, const lab_record_trial *trial, lab_error *why)
+static bool judge_host(lab_time_judge *judge, const lab_record_trial *trial, lab_error *why)
 {
     heed_type type = trial->problem->type;
     lab_ceilings ceilings = { .launch = 0 };
@@ -141,7 +157,7 @@ static bool judge_host(cli_judge *judge, const lab_record_trial *trial, lab_erro
     return false;
 }
 
-static bool is_here(cli_judge *judge, const char *device)
+static bool is_here(lab_time_judge *judge, const char *device)
 {
     const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     if (!judge->host && heed_context_create(&judge->host, &options) != HEED_OK)
@@ -149,7 +165,7 @@ static bool is_here(cli_judge *judge, const char *device)
     return strcmp(heed_context_device(judge->host), device) == 0;
 }
 
-static bool judge_cpu(cli_judge *judge, const lab_record_trial *trial, lab_error *why)
+static bool judge_cpu(lab_time_judge *judge, const lab_record_trial *trial, lab_error *why)
 {
     const lab_ceilings most = lab_roofline_cpu(
         trial->environment.features, trial->environment.threads, trial->candidate.source != NULL);
@@ -158,14 +174,14 @@ static bool judge_cpu(cli_judge *judge, const lab_record_trial *trial, lab_error
            (!is_here(judge, trial->device.name) || judge_host(judge, trial, why));
 }
 
-bool cli_plausible(void *data, const lab_record_trial *trial, lab_error *why)
+bool lab_plausible(void *data, const lab_record_trial *trial, lab_error *why)
 {
     return strcmp(trial->device.backend, "cpu") == 0 ? judge_cpu(data, trial, why)
                                                      : judge_gpu(trial, why);
 }
 
-bool cli_plausible_here(cli_judge *judge, const heed_context *context, const heed_problem *problem,
-                        bool cold, double seconds, lab_error *why)
+bool lab_plausible_here(lab_time_judge *judge, const heed_context *context,
+                        const heed_problem *problem, bool cold, double seconds, lab_error *why)
 {
     char features[32];
     const lab_record_trial trial = {
@@ -177,5 +193,5 @@ bool cli_plausible_here(cli_judge *judge, const heed_context *context, const hee
         .seconds = seconds,
     };
     heed_device_features(context, features);
-    return !judge || cli_plausible(judge, &trial, why);
+    return !judge || lab_plausible(judge, &trial, why);
 }
