@@ -148,11 +148,13 @@ static json_t *rivals_of(const lab_bench *bench)
 
 static json_t *ceilings_of(const lab_bench *bench)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "f32",
-                     positive_or_null(bench->ceilings[HEED_F32]), "f16",
-                     positive_or_null(bench->ceilings[HEED_F16]), "bf16",
-                     positive_or_null(bench->ceilings[HEED_BF16]), "sgemm",
-                     positive_or_null(bench->sgemm), "copy_bytes", positive_or_null(bench->copy));
+    json_t *ceilings = json_object();
+    for (int type = 0; type < HEED_TYPE_COUNT; type++)
+        json_object_set_new(ceilings, heed_type_name((heed_type)type),
+                            positive_or_null(bench->ceilings[type]));
+    json_object_set_new(ceilings, "sgemm", positive_or_null(bench->sgemm));
+    json_object_set_new(ceilings, "copy_bytes", positive_or_null(bench->copy));
+    return ceilings;
 }
 
 /* The device, its driver and compiler, and how it is now. */

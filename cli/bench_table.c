@@ -67,7 +67,7 @@ static void write_ceilings(FILE *stream, const void *data)
 {
     const lab_bench *bench = data;
     const char *separator = "ceiling: ";
-    for (int type = 0; type < 3; type++) {
+    for (int type = 0; type < HEED_TYPE_COUNT; type++) {
         if (bench->ceilings[type] == 0)
             continue;
         fprintf(stream, "%s%s %.0f GFLOP/s (%s)", separator, heed_type_name((heed_type)type),
@@ -84,7 +84,7 @@ static void write_ceilings(FILE *stream, const void *data)
 static void print_ceilings(const lab_bench *bench)
 {
     bool some = bench->copy > 0 || bench->sgemm > 0;
-    for (int type = 0; type < 3; type++)
+    for (int type = 0; type < HEED_TYPE_COUNT; type++)
         some |= bench->ceilings[type] > 0;
     if (some)
         lab_wrap_paragraph(stdout, 4, write_ceilings, bench);

@@ -40,10 +40,8 @@ static heed_status check_numbers(const json_t *row, const claim *claims, size_t 
 
 static double ceiling_of(const json_t *file, heed_type type)
 {
-    static const char *const names[] = {
-        [HEED_F32] = "f32", [HEED_F16] = "f16", [HEED_BF16] = "bf16"
-    };
-    return json_number_value(json_object_get(json_object_get(file, "ceilings"), names[type]));
+    const json_t *ceilings = json_object_get(file, "ceilings");
+    return json_number_value(json_object_get(ceilings, heed_type_name(type)));
 }
 
 static heed_status check_rates(const json_t *file, const json_t *row, const lab_record_trial *trial,

@@ -51,13 +51,12 @@ static heed_status unless_interrupted(heed_status status)
 
 static heed_status measure_rates(lab_ceilings *ceilings, int threads, const char *cpu)
 {
-    static const heed_type types[] = { HEED_F32, HEED_F16, HEED_BF16 };
     lab_ceiling found;
     heed_status status = lab_ceiling_exp(&found, threads, cpu);
     ceilings->exp = found.flops;
-    for (size_t i = 0; i < sizeof types / sizeof *types && status == HEED_OK; i++) {
-        status = unless_interrupted(lab_ceiling_flops(&found, types[i], threads, cpu));
-        ceilings->matrix[types[i]] = found.flops;
+    for (int type = 0; type < HEED_TYPE_COUNT && status == HEED_OK; type++) {
+        status = unless_interrupted(lab_ceiling_flops(&found, (heed_type)type, threads, cpu));
+        ceilings->matrix[type] = found.flops;
     }
     ceilings->fma = ceilings->matrix[HEED_F32] / 2;
     /* float16 is computed in float32: of the two measurements of one thing the better one */

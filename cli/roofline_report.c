@@ -50,10 +50,12 @@ static json_t *positive(double value)
     return value > 0 ? cli_json_real(value) : json_null();
 }
 
-static json_t *json_types(const double values[3])
+static json_t *json_types(const double values[HEED_TYPE_COUNT])
 {
-    return json_pack("{s:o, s:o, s:o}", "f32", positive(values[HEED_F32]), "f16",
-                     positive(values[HEED_F16]), "bf16", positive(values[HEED_BF16]));
+    json_t *types = json_object();
+    for (int type = 0; type < HEED_TYPE_COUNT; type++)
+        json_object_set_new(types, heed_type_name((heed_type)type), positive(values[type]));
+    return types;
 }
 
 static json_t *json_ceilings(const lab_ceilings *c)

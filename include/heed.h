@@ -126,6 +126,9 @@ typedef enum heed_type {
     HEED_BF16 = 2 /* bfloat16: the upper half of a binary32 */
 } heed_type;
 
+/* Types of this header, numbered from 0. */
+#define HEED_TYPE_COUNT 3
+
 typedef enum heed_mask {
     HEED_MASK_NONE = 0,
     HEED_MASK_CAUSAL_TOP_LEFT = 1,    /* query i sees keys j <= i */

@@ -1,16 +1,21 @@
 /*
  * execute.c - check the buffers of one execution, then run the plan's kernel
  */
-#include "internal.h"
+#include "problem.h"
 #include "sized.h"
 
-static heed_status check_tensor(const char *field, const void *pointer, size_t element)
+static heed_status check_tensor(const heed_plan *plan, const heed_buffers *buffers, heed_role role)
 {
-    if (!pointer)
-        return heed_fail(HEED_ERR_INVALID, "%s is NULL; it must point to the tensor", field);
-    if ((uintptr_t)pointer % element)
+    const char *name = heed_roles[role].name;
+    const void *address = heed_buffer(buffers, role);
+    size_t element = heed_type_size(role < HEED_TENSORS ? plan->problem.type : HEED_F32);
+    if (!address && heed_roles[role].optional)
+        return HEED_OK;
+    if (!address)
+        return heed_fail(HEED_ERR_INVALID, "%s is NULL; it must point to the tensor", name);
+    if ((uintptr_t)address % element)
         return heed_fail(HEED_ERR_INVALID, "%s is %p; it must be aligned to its element, %zu bytes",
-                         field, pointer, element);
+                         name, address, element);
     return HEED_OK;
 }
 
@@ -54,17 +59,8 @@ heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers)
     if (status != HEED_OK)
         return status;
 
-    const struct {
-        const char *field;
-        const void *pointer;
-    } tensors[] = {
-        { "q", buffers->q }, { "k", buffers->k }, { "v", buffers->v }, { "o", buffers->o }
-    };
-    size_t element = heed_type_size(plan->problem.type);
-    for (int i = 0; i < 4 && status == HEED_OK; i++)
-        status = check_tensor(tensors[i].field, tensors[i].pointer, element);
-    if (status == HEED_OK && buffers->lse)
-        status = check_tensor("lse", buffers->lse, sizeof(float));
+    for (int i = 0; i < HEED_ROLES && status == HEED_OK; i++)
+        status = check_tensor(plan, buffers, (heed_role)i);
     if (status == HEED_OK)
         status = check_workspace(plan, buffers);
     if (status != HEED_OK)

@@ -176,6 +176,12 @@ heed_interval heed_problem_band(const heed_problem *problem);
 heed_interval heed_problem_keys(const heed_problem *problem, int64_t i);
 bool heed_problem_equal(const heed_problem *a, const heed_problem *b);
 
+/* Query heads that share a key/value head. */
+static inline int64_t heed_problem_group(const heed_problem *problem)
+{
+    return problem->heads_q / problem->heads_kv;
+}
+
 /* How many pieces of @b, 1 or more, hold @a, 0 or more. */
 static inline int64_t heed_div_up(int64_t a, int64_t b)
 {

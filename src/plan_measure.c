@@ -13,6 +13,7 @@
 #include "device.h"
 #include "measure.h"
 #include "plan.h"
+#include "problem.h"
 
 #define HOPELESS 10.0 /* times slower by prediction than the best by measurement */
 
@@ -31,16 +32,9 @@ static const heed_sampling sampling = {
 /* Owned by this file from allocation to free: the tensors of one planning. */
 typedef struct bench {
     heed_buffers buffers;
-    void *tensor[5]; /* q k v o workspace */
+    void *tensor[HEED_TENSORS];
     heed_plan trial;
 } bench;
-
-static int64_t extent(const heed_strides *strides, int64_t batch, int64_t seq, int64_t heads,
-                      int64_t dim)
-{
-    return (batch - 1) * strides->batch + (seq - 1) * strides->seq + (heads - 1) * strides->head +
-           dim;
-}
 
 /* Values of about standard deviation 1: the sum of four uniform bytes, centred and scaled. */
 static void fill(void *values, int64_t elements, heed_type type, uint64_t seed)
@@ -82,20 +76,14 @@ static heed_status make_tensor(heed_context *context, void **tensor, int64_t ele
 
 static heed_status make_tensors(bench *b, const heed_problem *p)
 {
-    const int64_t extents[4] = {
-        extent(&p->q, p->batch, p->seq_q, p->heads_q, p->dim_qk),
-        extent(&p->k, p->batch, p->seq_k, p->heads_kv, p->dim_qk),
-        extent(&p->v, p->batch, p->seq_k, p->heads_kv, p->dim_v),
-        extent(&p->o, p->batch, p->seq_q, p->heads_q, p->dim_v),
-    };
     heed_status status = HEED_OK;
-    for (int i = 0; i < 4 && status == HEED_OK; i++)
-        status = make_tensor(b->trial.context, &b->tensor[i], extents[i], p->type, (uint64_t)i + 1);
-    b->buffers = (heed_buffers){ .size = sizeof(heed_buffers),
-                                 .q = b->tensor[0],
-                                 .k = b->tensor[1],
-                                 .v = b->tensor[2],
-                                 .o = b->tensor[3] };
+    b->buffers.size = sizeof b->buffers;
+    for (int i = 0; i < HEED_TENSORS && status == HEED_OK; i++) {
+        const heed_tensor tensor = heed_problem_tensor(p, i);
+        status = make_tensor(b->trial.context, &b->tensor[i], heed_tensor_extent(&tensor), p->type,
+                             (uint64_t)i + 1);
+        heed_buffer_set(&b->buffers, (heed_role)i, b->tensor[i]);
+    }
     return status;
 }
 
@@ -160,15 +148,12 @@ static heed_status sample_device(bench *b, double *seconds)
 
 static heed_status make_workspace(bench *b, size_t size)
 {
-    heed_device_free(b->trial.context, b->tensor[4]);
-    b->tensor[4] = NULL;
+    heed_device_free(b->trial.context, b->buffers.workspace);
     b->buffers.workspace = NULL;
     b->buffers.workspace_size = size;
     if (size == 0)
         return HEED_OK;
-    heed_status status = heed_device_allocate(b->trial.context, size, &b->tensor[4]);
-    b->buffers.workspace = b->tensor[4];
-    return status;
+    return heed_device_allocate(b->trial.context, size, &b->buffers.workspace);
 }
 
 /* Seconds of one execution of @kernel in @config. */
@@ -240,7 +225,8 @@ heed_status heed_plan_measure(heed_plan *plan, heed_effort effort, heed_consider
             *best = candidate;
     }
     heed_plan_unset(&b.trial);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < HEED_TENSORS; i++)
         heed_device_free(plan->context, b.tensor[i]);
+    heed_device_free(plan->context, b.buffers.workspace);
     return status;
 }

@@ -31,20 +31,24 @@ int64_t heed_problem_size(const heed_problem *problem, heed_part part)
     return size;
 }
 
+/* Element types by heed_type. */
+static const struct {
+    const char *name;
+    size_t size;
+} types[HEED_TYPE_COUNT] = {
+    [HEED_F32] = { "f32", 4 },
+    [HEED_F16] = { "f16", 2 },
+    [HEED_BF16] = { "bf16", 2 },
+};
+
 size_t heed_type_size(heed_type type)
 {
-    static const size_t sizes[] = { [HEED_F32] = 4, [HEED_F16] = 2, [HEED_BF16] = 2 };
-    size_t index = (size_t)type;
-    return index < sizeof sizes / sizeof *sizes ? sizes[index] : 0;
+    return (size_t)type < HEED_TYPE_COUNT ? types[type].size : 0;
 }
 
 const char *heed_type_name(heed_type type)
 {
-    static const char *const names[] = {
-        [HEED_F32] = "f32", [HEED_F16] = "f16", [HEED_BF16] = "bf16"
-    };
-    size_t index = (size_t)type;
-    return index < sizeof names / sizeof *names ? names[index] : "unknown";
+    return (size_t)type < HEED_TYPE_COUNT ? types[type].name : "unknown";
 }
 
 float heed_scale_default(int64_t dim_qk)
@@ -56,26 +60,62 @@ float heed_scale_default(int64_t dim_qk)
 /* Tensors and their strides                                                  */
 /* -------------------------------------------------------------------------- */
 
-heed_tensor heed_problem_tensor(const heed_problem *problem, int index)
+#define QUERIES HEED_PART_HEADS_Q, HEED_PART_SEQ_Q
+#define KEYS HEED_PART_HEADS_KV, HEED_PART_SEQ_K
+#define PLACES(field) offsetof(heed_problem, field), offsetof(heed_buffers, field)
+const heed_role_row heed_roles[HEED_ROLES] = {
+    [HEED_ROLE_Q] = { "q", QUERIES, HEED_PART_DIM_QK, PLACES(q), false, false },
+    [HEED_ROLE_K] = { "k", KEYS, HEED_PART_DIM_QK, PLACES(k), false, false },
+    [HEED_ROLE_V] = { "v", KEYS, HEED_PART_DIM_V, PLACES(v), false, false },
+    [HEED_ROLE_O] = { "o", QUERIES, HEED_PART_DIM_V, PLACES(o), true, false },
+    [HEED_ROLE_LSE] = { .name = "lse",
+                        .heads = HEED_PART_HEADS_Q,
+                        .seq = HEED_PART_SEQ_Q,
+                        .buffer = offsetof(heed_buffers, lse),
+                        .output = true,
+                        .optional = true },
+};
+
+const void *heed_buffer(const heed_buffers *buffers, heed_role role)
 {
-    const heed_problem *p = problem;
-    switch (index) {
-    case 0:
-        return (heed_tensor){ 'q', p->batch, p->seq_q, p->heads_q, p->dim_qk, p->q };
-    case 1:
-        return (heed_tensor){ 'k', p->batch, p->seq_k, p->heads_kv, p->dim_qk, p->k };
-    case 2:
-        return (heed_tensor){ 'v', p->batch, p->seq_k, p->heads_kv, p->dim_v, p->v };
-    default:
-        return (heed_tensor){ 'o', p->batch, p->seq_q, p->heads_q, p->dim_v, p->o };
-    }
+    const void *address;
+    memcpy(&address, (const char *)buffers + heed_roles[role].buffer, sizeof address);
+    return address;
 }
 
-void heed_problem_set_strides(heed_problem *problem, int index, heed_strides strides)
+void heed_buffer_set(heed_buffers *buffers, heed_role role, void *address)
 {
-    heed_strides *const fields[HEED_TENSORS] = { &problem->q, &problem->k, &problem->v,
-                                                 &problem->o };
-    *fields[index] = strides;
+    memcpy((char *)buffers + heed_roles[role].buffer, &address, sizeof address);
+}
+
+static heed_strides strides_of(const heed_problem *problem, int role)
+{
+    heed_strides strides;
+    memcpy(&strides, (const char *)problem + heed_roles[role].strides, sizeof strides);
+    return strides;
+}
+
+heed_tensor heed_problem_tensor(const heed_problem *problem, int role)
+{
+    const heed_role_row *row = &heed_roles[role];
+    return (heed_tensor){ .role = row,
+                          .batch = problem->batch,
+                          .seq = heed_problem_size(problem, row->seq),
+                          .heads = heed_problem_size(problem, row->heads),
+                          .dim = heed_problem_size(problem, row->dim),
+                          .strides = strides_of(problem, role) };
+}
+
+void heed_problem_set_strides(heed_problem *problem, int role, heed_strides strides)
+{
+    memcpy((char *)problem + heed_roles[role].strides, &strides, sizeof strides);
+}
+
+int64_t heed_tensor_extent(const heed_tensor *tensor)
+{
+    const heed_strides *s = &tensor->strides;
+    return (tensor->batch - 1) * s->batch + (tensor->seq - 1) * s->seq +
+           (tensor->heads - 1) * s->head + tensor->dim;
 }
 
 const char *const heed_layouts[] = { "bshd", "bhsd", "sbhd", NULL };
@@ -236,28 +276,22 @@ static bool extent_add(int64_t *extent, const dimension *step)
            !__builtin_add_overflow(*extent, span, extent) && *extent <= HEED_EXTENT_MAX;
 }
 
-/* The length that makes up most of @tensor. */
-static heed_part seq_part(const heed_tensor *tensor)
-{
-    return tensor->name == 'q' || tensor->name == 'o' ? HEED_PART_SEQ_Q : HEED_PART_SEQ_K;
-}
-
-/* Checks one tensor; @distinct: no two elements may share an address. That is granted if every
+/* Checks one tensor. No two elements of an output may share an address. That is granted if every
  * dimension steps over all of the ones inside it, which any layout made by slicing or permuting a
  * dense array does. */
-static bool tensor_fault(const heed_tensor *tensor, bool distinct, heed_part part,
-                         heed_fault *fault)
+static bool tensor_fault(const heed_tensor *tensor, heed_part part, heed_fault *fault)
 {
     const heed_strides *s = &tensor->strides;
+    const char *name = tensor->role->name;
     if (s->batch < 0 || s->seq < 0 || s->head < 0) {
-        return fault_set(fault, part, "%c strides are %lld:%lld:%lld; they must be 0 or more",
-                         tensor->name, (long long)s->batch, (long long)s->seq, (long long)s->head);
+        return fault_set(fault, part, "%s strides are %lld:%lld:%lld; they must be 0 or more", name,
+                         (long long)s->batch, (long long)s->seq, (long long)s->head);
     }
     if (count_elements(tensor) < 0) {
-        return fault_set(
-            fault, seq_part(tensor), "%c has %lld x %lld x %lld x %lld elements; the limit is %lld",
-            tensor->name, (long long)tensor->batch, (long long)tensor->seq,
-            (long long)tensor->heads, (long long)tensor->dim, (long long)HEED_EXTENT_MAX);
+        return fault_set(fault, tensor->role->seq,
+                         "%s has %lld x %lld x %lld x %lld elements; the limit is %lld", name,
+                         (long long)tensor->batch, (long long)tensor->seq, (long long)tensor->heads,
+                         (long long)tensor->dim, (long long)HEED_EXTENT_MAX);
     }
     if (strides_zero(*s))
         return false; /* dense */
@@ -265,17 +299,17 @@ static bool tensor_fault(const heed_tensor *tensor, bool distinct, heed_part par
     int count = sorted_dimensions(tensor, dimensions);
     int64_t extent = tensor->dim;
     for (int i = 0; i < count; i++) {
-        if (distinct && dimensions[i].stride < extent) {
+        if (tensor->role->output && dimensions[i].stride < extent) {
             return fault_set(
                 fault, part,
-                "%c strides %lld:%lld:%lld overlap: a stride of %lld must be %lld or more",
-                tensor->name, (long long)s->batch, (long long)s->seq, (long long)s->head,
+                "%s strides %lld:%lld:%lld overlap: a stride of %lld must be %lld or more", name,
+                (long long)s->batch, (long long)s->seq, (long long)s->head,
                 (long long)dimensions[i].stride, (long long)extent);
         }
         if (!extent_add(&extent, &dimensions[i])) {
-            return fault_set(fault, part, "%c strides %lld:%lld:%lld span more than %lld elements",
-                             tensor->name, (long long)s->batch, (long long)s->seq,
-                             (long long)s->head, (long long)HEED_EXTENT_MAX);
+            return fault_set(fault, part, "%s strides %lld:%lld:%lld span more than %lld elements",
+                             name, (long long)s->batch, (long long)s->seq, (long long)s->head,
+                             (long long)HEED_EXTENT_MAX);
         }
     }
     return false;
@@ -287,7 +321,7 @@ bool heed_problem_find_fault(const heed_problem *problem, heed_fault *fault)
         return true;
     for (int i = 0; i < HEED_TENSORS; i++) {
         heed_tensor tensor = heed_problem_tensor(problem, i);
-        if (tensor_fault(&tensor, tensor.name == 'o', (heed_part)(HEED_PART_Q + i), fault))
+        if (tensor_fault(&tensor, (heed_part)(HEED_PART_Q + i), fault))
             return true;
     }
     return false;
@@ -348,10 +382,11 @@ bool heed_problem_equal(const heed_problem *a, const heed_problem *b)
     for (int part = 0; part < HEED_PART_SIZES; part++)
         if (heed_problem_size(a, (heed_part)part) != heed_problem_size(b, (heed_part)part))
             return false;
+    for (int i = 0; i < HEED_TENSORS; i++)
+        if (!heed_strides_equal(strides_of(a, i), strides_of(b, i)))
+            return false;
     return a->pass == b->pass && a->type == b->type && a->mask == b->mask && a->scale == b->scale &&
-           a->accumulate == b->accumulate && heed_strides_equal(a->q, b->q) &&
-           heed_strides_equal(a->k, b->k) && heed_strides_equal(a->v, b->v) &&
-           heed_strides_equal(a->o, b->o);
+           a->accumulate == b->accumulate;
 }
 
 /* -------------------------------------------------------------------------- */

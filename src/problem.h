@@ -47,12 +47,36 @@ extern const heed_size heed_sizes[HEED_PART_SIZES];
 int64_t heed_problem_size(const heed_problem *problem, heed_part part);
 void heed_problem_set_size(heed_problem *problem, heed_part part, int64_t size);
 
-/* Q, K, V and O, in this order wherever they are counted. */
-#define HEED_TENSORS 4
+/* The tensors, in this order wherever they are counted. Those before HEED_TENSORS have the
+ * problem's type, a head dim, and strides in the problem. */
+typedef enum heed_role {
+    HEED_ROLE_Q,
+    HEED_ROLE_K,
+    HEED_ROLE_V,
+    HEED_ROLE_O,
+    HEED_TENSORS,
+    HEED_ROLE_LSE = HEED_TENSORS,
+    HEED_ROLES
+} heed_role;
+
+/* A role as heed.h has it. */
+typedef struct heed_role_row {
+    const char *name;
+    heed_part heads, seq, dim; /* its sizes, beside the batch */
+    size_t strides;            /* where they are in heed_problem, */
+    size_t buffer;             /* and where its address is in heed_buffers */
+    bool output;
+    bool optional; /* its address may be NULL */
+} heed_role_row;
+extern const heed_role_row heed_roles[HEED_ROLES];
+
+/* The address of a tensor in the caller's buffers. */
+const void *heed_buffer(const heed_buffers *buffers, heed_role role);
+void heed_buffer_set(heed_buffers *buffers, heed_role role, void *address);
 
 /* The sizes of a tensor, and its strides in the problem. */
 typedef struct heed_tensor {
-    char name;
+    const heed_role_row *role;
     int64_t batch;
     int64_t seq;
     int64_t heads;
@@ -60,8 +84,13 @@ typedef struct heed_tensor {
     heed_strides strides;
 } heed_tensor;
 
-heed_tensor heed_problem_tensor(const heed_problem *problem, int index);
-void heed_problem_set_strides(heed_problem *problem, int index, heed_strides strides);
+/* heed_problem_tensor() returns that of @role, below HEED_TENSORS. */
+heed_tensor heed_problem_tensor(const heed_problem *problem, int role);
+void heed_problem_set_strides(heed_problem *problem, int role, heed_strides strides);
+
+/* heed_tensor_extent() returns the elements of @tensor, at normal strides, from its first to its
+ * last. */
+int64_t heed_tensor_extent(const heed_tensor *tensor);
 
 /* Orders of the dense dimensions, the default first; ends with NULL. */
 extern const char *const heed_layouts[];

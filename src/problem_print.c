@@ -60,7 +60,7 @@ static void print_strides(heed_text *text, const heed_problem *problem)
         heed_tensor tensor = heed_problem_tensor(problem, i);
         if (!has_layout(&tensor, heed_layouts[0])) {
             heed_strides strides = heed_strides_normal(&tensor, tensor.strides);
-            heed_text_add(text, " %c=%lld:%lld:%lld", tensor.name, (long long)strides.batch,
+            heed_text_add(text, " %s=%lld:%lld:%lld", tensor.role->name, (long long)strides.batch,
                           (long long)strides.seq, (long long)strides.head);
         }
     }

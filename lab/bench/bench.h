@@ -130,8 +130,8 @@ typedef struct lab_bench {
     lab_bench_rival *rivals;
     size_t rival_count;
     lab_environment environment;
-    double ceilings[3]; /* operations per second, by type; 0: not measured */
-    const char *ceiling_loops[3];
+    double ceilings[HEED_TYPE_COUNT]; /* operations per second, by type; 0: not measured */
+    const char *ceiling_loops[HEED_TYPE_COUNT];
     double copy;           /* bytes per second */
     lab_ceilings roofline; /* as `heed roofline` has measured them; zeroed: it has not */
     double sgemm;          /* operations per second; 0: no rival tells */

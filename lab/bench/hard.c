@@ -50,7 +50,7 @@ typedef struct place {
 
 static double largest_of(const heed_problem *problem)
 {
-    return problem->type == HEED_F16 ? ELEMENT_MAX_F16 : ELEMENT_MAX;
+    return lab_type_is_narrow(problem->type) ? ELEMENT_MAX_F16 : ELEMENT_MAX;
 }
 
 /* Sets @count elements at @to of tensor @to_role to those at @from, times @factor. False, with
@@ -113,7 +113,7 @@ static bool raise_value(const place *at, double size)
 /* Little weight, and values that make up for it. */
 static bool put_light(const place *at)
 {
-    bool narrow = at->problem->type == HEED_F16 || at->problem->accumulate == HEED_ACC_F16;
+    bool narrow = lab_type_is_narrow(at->problem->type) || at->problem->accumulate == HEED_ACC_F16;
     int64_t span = (narrow ? LIGHT_MOST_F16 : LIGHT_MOST) - LIGHT_LEAST + 1;
     double gap = LIGHT_LEAST + (double)lab_random_below(at->lot, LOT_SIZE, span);
     return aim(at, at->key, -gap) && raise_value(at, 4 * exp(gap));
@@ -123,7 +123,7 @@ static bool put_vast(const place *at)
 {
     if (at->problem->accumulate == HEED_ACC_F16)
         return raise_value(at, 0x1p6);
-    return raise_value(at, at->problem->type == HEED_F16 ? 0x1p13 : 0x1p100);
+    return raise_value(at, lab_type_is_narrow(at->problem->type) ? 0x1p13 : 0x1p100);
 }
 
 static bool put_in_value(const place *at, double value)

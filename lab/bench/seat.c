@@ -139,7 +139,7 @@ bool lab_bench_seat_take(lab_bench_seat *seat, const lab_bench_tensors *tensors)
     if (!lab_trial_prepare(seat->trial, &seat->problem, &workspace, &seat->outcome) ||
         !take_sizes(seat, workspace) || !make_written(seat))
         return false;
-    for (int role = 0; role < LAB_ROLES - 1; role++)
+    for (int role = 0; role < LAB_INPUTS; role++)
         if (!make_values(seat, tensors, (lab_role)role))
             return false;
     return true;
@@ -147,7 +147,7 @@ bool lab_bench_seat_take(lab_bench_seat *seat, const lab_bench_tensors *tensors)
 
 void lab_bench_seat_leave(lab_bench_seat *seat)
 {
-    for (int role = 0; role < LAB_ROLES - 1; role++) {
+    for (int role = 0; role < LAB_INPUTS; role++) {
         free(seat->values[role]);
         seat->values[role] = NULL;
     }
@@ -206,8 +206,9 @@ static heed_status look_over(lab_bench_seat *seat, int call)
     lab_view view = lab_view_of(&seat->problem, LAB_O);
     const void *o = seat->calls.made[call].o;
     int64_t count = lab_view_extent(&view);
-    int64_t wrong = view.type == HEED_F32 ? count_singles(o, seat->written, count)
-                                          : count_halves(o, seat->written, count);
+    int64_t wrong = heed_type_size(view.type) == sizeof(float)
+                        ? count_singles(o, seat->written, count)
+                        : count_halves(o, seat->written, count);
     char why[96];
     if (wrong <= (seat->hard[call].what ? seat->hard[call].odd : 0)) /* NaN may look like poison */
         return HEED_OK;

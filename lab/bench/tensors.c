@@ -147,7 +147,7 @@ heed_status lab_bench_tensors_create(lab_bench_tensors *tensors, heed_context *c
     tensors->context = context;
     tensors->copies = copies < COPIES_MAX ? (int64_t)copies : COPIES_MAX;
     tensors->period = PERIOD;
-    for (int role = 0; role < LAB_ROLES - 1; role++) /* captured values do not repeat */
+    for (int role = 0; role < LAB_INPUTS; role++) /* captured values do not repeat */
         if (source->tensors[role].data &&
             element_count(&source->problem, (lab_role)role) > tensors->period)
             tensors->period = element_count(&source->problem, (lab_role)role);
@@ -159,7 +159,7 @@ heed_status lab_bench_tensors_create(lab_bench_tensors *tensors, heed_context *c
     }
     tensors->data = calloc((size_t)tensors->copies * LAB_ROLES, sizeof *tensors->data);
     heed_status status = tensors->data ? HEED_OK : HEED_ERR_NO_MEMORY;
-    for (int role = 0; status == HEED_OK && role < LAB_ROLES - 1; role++)
+    for (int role = 0; status == HEED_OK && role < LAB_INPUTS; role++)
         if (!make_values(tensors, source, seed, (lab_role)role))
             status = HEED_ERR_NO_MEMORY;
     for (int64_t copy = 0; status == HEED_OK && copy < tensors->copies; copy++)
@@ -174,7 +174,7 @@ heed_status lab_bench_tensors_create(lab_bench_tensors *tensors, heed_context *c
 
 void lab_bench_tensors_free(lab_bench_tensors *tensors)
 {
-    for (int role = 0; role < LAB_ROLES - 1; role++) {
+    for (int role = 0; role < LAB_INPUTS; role++) {
         free(tensors->values[role]);
         if (tensors->data && tensors->host[role] != tensors->data[role])
             free(tensors->host[role]);

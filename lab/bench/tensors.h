@@ -11,9 +11,9 @@
 
 /* One problem, with captured values or without. */
 typedef struct lab_bench_source {
-    heed_problem problem;              /* normalized */
-    char label[64];                    /* of captured values: their prefix in the file, else "" */
-    lab_tensor tensors[LAB_ROLES - 1]; /* Q, K, V; zeroed: random values are to be made */
+    heed_problem problem;           /* normalized */
+    char label[64];                 /* of captured values: their prefix in the file, else "" */
+    lab_tensor tensors[LAB_INPUTS]; /* Q, K, V; zeroed: random values are to be made */
 } lab_bench_source;
 
 /* Q, K, V and O at the problem's strides in memory of the device, some copies of them at different
@@ -22,11 +22,11 @@ typedef struct lab_bench_tensors {
     heed_problem problem;  /* normalized */
     heed_context *context; /* whose device it is */
     int64_t copies;
-    void **data;                 /* [copies][LAB_ROLES], on the device */
-    void *values[LAB_ROLES - 1]; /* Q, K, V as if dense, [batch, seq, heads, dim]: element i of one
+    void **data;              /* [copies][LAB_ROLES], on the device */
+    void *values[LAB_INPUTS]; /* Q, K, V as if dense, [batch, seq, heads, dim]: element i of one
                                     is its number i modulo period */
     int64_t period;
-    void *host[LAB_ROLES - 1]; /* Q, K, V at the problem's strides in host memory; those of the
+    void *host[LAB_INPUTS]; /* Q, K, V at the problem's strides in host memory; those of the
                                   first copy, where that is host memory */
 } lab_bench_tensors;
 

@@ -79,7 +79,7 @@ lab_ceilings lab_roofline_cpu(const char *features, int threads, bool any)
      * the dot product, for f16 and all else the best that is known, AMX. */
     static const struct {
         const char *features;
-        double cycle[3]; /* by heed_type */
+        double cycle[HEED_TYPE_COUNT]; /* by heed_type */
     } levels[] = {
         { "scalar", { [HEED_F32] = 16, [HEED_F16] = 16, [HEED_BF16] = 16 } },
         { "avx2", { [HEED_F32] = 32, [HEED_F16] = 32, [HEED_BF16] = 32 } },
@@ -90,7 +90,7 @@ lab_ceilings lab_roofline_cpu(const char *features, int threads, bool any)
     lab_ceilings ceilings = { .device = "a CPU", .launch = CALL_SECONDS };
     bool known = !any && lab_cpu_has(features, "scalar");
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
-        for (int type = 0; type < 3; type++) {
+        for (int type = 0; type < HEED_TYPE_COUNT; type++) {
             double rate = levels[i].cycle[type] * LAB_ROOFLINE_CLOCK * (threads > 1 ? threads : 1);
             bool counts = known ? lab_cpu_has(features, levels[i].features) : true;
             if (counts && rate > ceilings.matrix[type])

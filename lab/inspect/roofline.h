@@ -41,20 +41,21 @@ const char *lab_roof_name(lab_roof unit);
 
 /* The best that a device can do. Zero: not known, and then that roof is left out. */
 typedef struct lab_ceilings {
-    char device[LAB_CEILINGS_TEXT];   /* its name, such as "NVIDIA H200" */
-    char features[LAB_CEILINGS_TEXT]; /* what else the figures depend on: architecture, driver,
-                                         threads */
-    bool measured;                    /* or by the data sheet */
-    int64_t time;                     /* of the measurement, seconds since 1970 */
-    double matrix[3];                 /* by heed_type: operations per second */
-    double sustained[3]; /* the same at full power for long; zeros where that was not looked at */
-    double exp;          /* exponentials per second */
-    double fma;          /* float32 multiply-adds per second */
-    double memory;       /* bytes per second, by the faster of reading and copying */
-    double read, copy;   /* each of them */
-    double cache;        /* bytes per second out of the cache */
-    double cache_bytes;  /* that it holds */
-    double launch;       /* seconds */
+    char device[LAB_CEILINGS_TEXT];    /* its name, such as "NVIDIA H200" */
+    char features[LAB_CEILINGS_TEXT];  /* what else the figures depend on: architecture, driver,
+                                          threads */
+    bool measured;                     /* or by the data sheet */
+    int64_t time;                      /* of the measurement, seconds since 1970 */
+    double matrix[HEED_TYPE_COUNT];    /* by heed_type: operations per second */
+    double sustained[HEED_TYPE_COUNT]; /* the same at full power for long; zeros where that was not
+                                          looked at */
+    double exp;                        /* exponentials per second */
+    double fma;                        /* float32 multiply-adds per second */
+    double memory;                     /* bytes per second, by the faster of reading and copying */
+    double read, copy;                 /* each of them */
+    double cache;                      /* bytes per second out of the cache */
+    double cache_bytes;                /* that it holds */
+    double launch;                     /* seconds */
 } lab_ceilings;
 
 typedef struct lab_floor {

@@ -14,17 +14,18 @@
 #include "heed.h"
 
 typedef struct lab_ceiling_cuda {
-    double matrix[3];    /* products of matrices by heed_type, operations per second, two to a
-                            multiply-add; float32 is what multiply-adds reach */
-    double sustained[3]; /* the same after half a second at full power: the median of the last
-                            slices */
-    const char *loop[3]; /* the instruction that reached it, such as "wgmma.m64n256k16" */
-    double fma;          /* float32 multiply-adds per second */
-    double exp;          /* exponentials per second */
-    double read;         /* bytes per second, of memory far larger than the cache */
-    double copy;         /* read and written ones together */
-    double cache;        /* of the L2: bytes read per second */
-    double launch;       /* seconds from one empty kernel to the next in a graph */
+    double matrix[HEED_TYPE_COUNT]; /* products of matrices by heed_type, operations per second, two
+                         to a multiply-add; float32 is what multiply-adds reach */
+    double sustained[HEED_TYPE_COUNT]; /* the same after half a second at full power: the median of
+                            the last slices */
+    const char
+        *loop[HEED_TYPE_COUNT]; /* the instruction that reached it, such as "wgmma.m64n256k16" */
+    double fma;                 /* float32 multiply-adds per second */
+    double exp;                 /* exponentials per second */
+    double read;                /* bytes per second, of memory far larger than the cache */
+    double copy;                /* read and written ones together */
+    double cache;               /* of the L2: bytes read per second */
+    double launch;              /* seconds from one empty kernel to the next in a graph */
 } lab_ceiling_cuda;
 
 /* lab_ceiling_cuda_measure() measures the device of @context, which nothing else should use

@@ -41,9 +41,9 @@ lab_ceilings lab_ceilings_of_gpu(const heed_gpu *gpu)
 }
 
 struct lab_time_judge {
-    heed_context *host; /* this machine's CPU; NULL: not asked for yet */
-    double rates[3];    /* that it was measured at, by heed_type; 0: not yet */
-    int threads;        /* ... with */
+    heed_context *host;            /* this machine's CPU; NULL: not asked for yet */
+    double rates[HEED_TYPE_COUNT]; /* that it was measured at, by heed_type; 0: not yet */
+    int threads;                   /* ... with */
 };
 
 lab_time_judge *lab_time_judge_create(void)

@@ -7,14 +7,17 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A 16-bit floating-point format: a sign, exponent bits, fraction bits. */
-typedef struct half_format {
+/* A floating-point format: a sign, exponent bits, fraction bits. */
+typedef struct format {
     int fraction_bits;
-    int bias;
-} half_format;
+    int bias; /* and the exponent of the largest numbers */
+} format;
 
-static const half_format format_f16 = { 10, 15 };
-static const half_format format_bf16 = { 7, 127 };
+static const format formats[HEED_TYPE_COUNT] = {
+    [HEED_F32] = { 23, 127 },
+    [HEED_F16] = { 10, 15 },
+    [HEED_BF16] = { 7, 127 },
+};
 
 #define DOUBLE_FRACTION_BITS 52
 #define DOUBLE_BIAS 1023
@@ -58,23 +61,23 @@ static uint64_t shift_rounded(uint64_t significand, int shift)
     return kept + (rest > half || (rest == half && (kept & 1)));
 }
 
-static uint16_t narrow(half_format format, double value)
+static uint16_t narrow(format to, double value)
 {
     uint64_t bits = bits_of(value);
     uint64_t magnitude = bits & INT64_MAX; /* without the sign */
     uint16_t sign = (uint16_t)(bits >> 63 << 15);
-    uint16_t infinity = (uint16_t)(0x7fff >> format.fraction_bits << format.fraction_bits);
+    uint16_t infinity = (uint16_t)(0x7fff >> to.fraction_bits << to.fraction_bits);
     int exponent = (int)(magnitude >> DOUBLE_FRACTION_BITS) - DOUBLE_BIAS;
-    int least = 1 - format.bias; /* exponent of the smallest normal number and of the subnormals */
-    int shift = DOUBLE_FRACTION_BITS - format.fraction_bits;
+    int least = 1 - to.bias; /* exponent of the smallest normal number and of the subnormals */
+    int shift = DOUBLE_FRACTION_BITS - to.fraction_bits;
 
     if (isnan(value))
-        return (uint16_t)(sign | infinity | 1U << (format.fraction_bits - 1));
-    if (exponent > format.bias)
+        return (uint16_t)(sign | infinity | 1U << (to.fraction_bits - 1));
+    if (exponent > to.bias)
         return (uint16_t)(sign | infinity);
     if (exponent >= least) {
         /* A carry out of the fraction goes to the exponent, up to infinity. */
-        uint64_t rebias = (uint64_t)(DOUBLE_BIAS - format.bias) << format.fraction_bits;
+        uint64_t rebias = (uint64_t)(DOUBLE_BIAS - to.bias) << to.fraction_bits;
         return (uint16_t)(sign | (shift_rounded(magnitude, shift) - rebias));
     }
     shift += least - exponent;
@@ -98,7 +101,7 @@ void lab_element_set(heed_type type, void *base, int64_t index, double value)
     if (type == HEED_F32)
         ((float *)base)[index] = (float)value;
     else
-        ((uint16_t *)base)[index] = narrow(type == HEED_F16 ? format_f16 : format_bf16, value);
+        ((uint16_t *)base)[index] = narrow(formats[type], value);
 }
 
 double lab_element_round(heed_type type, double value)
@@ -130,14 +133,28 @@ void lab_elements_load(heed_type type, const void *base, int64_t index, int64_t 
 
 double lab_type_unit(heed_type type)
 {
-    if (type == HEED_F32)
-        return 0x1p-24;
-    return type == HEED_F16 ? 0x1p-11 : 0x1p-8;
+    return ldexp(0.5, -formats[type].fraction_bits);
 }
 
 double lab_type_quantum(heed_type type)
 {
-    if (type == HEED_F32)
-        return 0x1p-149;
-    return type == HEED_F16 ? 0x1p-24 : 0x1p-133;
+    return ldexp(1, 1 - formats[type].bias - formats[type].fraction_bits);
+}
+
+double lab_type_largest(heed_type type)
+{
+    return ldexp(1 - lab_type_unit(type), formats[type].bias + 1);
+}
+
+uint32_t lab_type_bits(heed_type type, bool negative, uint32_t random)
+{
+    const format form = formats[type];
+    uint32_t sign = (uint32_t)negative << (8 * heed_type_size(type) - 1);
+    uint32_t exponent = (uint32_t)(form.bias - 1) << form.fraction_bits;
+    return sign | exponent | (random & (((uint32_t)1 << form.fraction_bits) - 1));
+}
+
+bool lab_type_is_narrow(heed_type type)
+{
+    return formats[type].bias < formats[HEED_F32].bias;
 }

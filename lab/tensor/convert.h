@@ -7,6 +7,7 @@
 #ifndef LAB_CONVERT_H
 #define LAB_CONVERT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "heed.h"
@@ -33,5 +34,15 @@ double lab_type_unit(heed_type type);
 
 /* lab_type_quantum() returns the smallest positive number of @type, a subnormal. */
 double lab_type_quantum(heed_type type);
+
+/* lab_type_largest() returns the largest finite number of @type. */
+double lab_type_largest(heed_type type);
+
+/* lab_type_bits() returns the bits of a number of @type between 0.5 and 1, or -1 and -0.5 if
+ * @negative, whose fraction are the lowest bits of @random. */
+uint32_t lab_type_bits(heed_type type, bool negative, uint32_t random);
+
+/* lab_type_is_narrow() says whether @type has fewer exponents than float32. */
+bool lab_type_is_narrow(heed_type type);
 
 #endif /* LAB_CONVERT_H */

@@ -21,7 +21,7 @@ typedef struct layout {
 
 static layout layout_of(heed_type type)
 {
-    static const layout layouts[] = {
+    static const layout layouts[HEED_TYPE_COUNT] = {
         [HEED_F32] = { 0x7f800000, 0x007fffff },
         [HEED_F16] = { 0x7c007c00, 0x03ff03ff },
         [HEED_BF16] = { 0x7f807f80, 0x007f007f },
@@ -87,7 +87,7 @@ void lab_fresh_copy(lab_fresh *fresh, heed_type type, const void *from, void *to
         size_t piece = size - done < PIECE ? size - done : PIECE;
         memcpy(word, (const char *)from + done, piece);
         step(fresh);
-        if (type == HEED_F32)
+        if (heed_type_size(type) == sizeof *word)
             renew_singles(fresh, bits, word);
         else
             renew_halves(fresh, bits, word);

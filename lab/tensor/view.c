@@ -5,17 +5,14 @@
 
 lab_view lab_view_of(const heed_problem *problem, lab_role role)
 {
-    int query = role == LAB_Q || role == LAB_O;
-    lab_view view = {
-        .type = problem->type,
-        .batch = problem->batch,
-        .seq = query ? problem->seq_q : problem->seq_k,
-        .heads = query ? problem->heads_q : problem->heads_kv,
-        .dim = role == LAB_Q || role == LAB_K ? problem->dim_qk : problem->dim_v,
+    const heed_problem *p = problem;
+    const lab_view views[LAB_ROLES] = {
+        [LAB_Q] = { p->type, p->batch, p->seq_q, p->heads_q, p->dim_qk, p->q },
+        [LAB_K] = { p->type, p->batch, p->seq_k, p->heads_kv, p->dim_qk, p->k },
+        [LAB_V] = { p->type, p->batch, p->seq_k, p->heads_kv, p->dim_v, p->v },
+        [LAB_O] = { p->type, p->batch, p->seq_q, p->heads_q, p->dim_v, p->o },
     };
-    const heed_strides *strides[LAB_ROLES] = { &problem->q, &problem->k, &problem->v, &problem->o };
-    view.strides = *strides[role];
-    return view;
+    return views[role];
 }
 
 int64_t lab_view_at(const lab_view *view, int64_t batch, int64_t seq, int64_t head)

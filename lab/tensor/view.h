@@ -16,6 +16,7 @@ typedef enum lab_role {
     LAB_O
 } lab_role;
 #define LAB_ROLES 4
+#define LAB_INPUTS 3 /* come first */
 
 /* A tensor [batch, seq, heads, dim] at element strides; the dim is contiguous. */
 typedef struct lab_view {

@@ -31,10 +31,10 @@ void lab_gate_inputs(const lab_check *check, lab_verdict *verdict)
 static bool holds_poison(const lab_check *check, int r, int64_t index)
 {
     heed_type type = check->values->problem.type;
-    const lab_run *run = &check->runs[r];
-    uint32_t poison = lab_poison(check->seed, r ? -1 : 1, false, type, index);
-    return poison == (type == HEED_F32 ? ((const uint32_t *)run->o)[index]
-                                       : ((const uint16_t *)run->o)[index]);
+    size_t element = heed_type_size(type);
+    uint32_t bits = 0;
+    memcpy(&bits, (const char *)check->runs[r].o + (size_t)index * element, element);
+    return bits == lab_poison(check->seed, r ? -1 : 1, false, type, index);
 }
 
 static bool lse_holds_poison(const lab_check *check, int r, int64_t row)

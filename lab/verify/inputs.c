@@ -231,7 +231,8 @@ static void rising(lab_values *values, uint64_t seed)
 static void tiny(lab_values *values, uint64_t seed)
 {
     normal(values, seed);
-    lab_fill_normal(values, seed, LAB_V, 0, values->problem.type == HEED_F16 ? 0x1p-17 : 0x1p-100);
+    lab_fill_normal(values, seed, LAB_V, 0,
+                    lab_type_is_narrow(values->problem.type) ? 0x1p-17 : 0x1p-100);
 }
 
 static void plant(lab_values *values, int64_t batch, int64_t key, int64_t head)

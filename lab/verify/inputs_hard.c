@@ -3,6 +3,7 @@
  */
 #include <math.h>
 
+#include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/inputs_fill.h"
 
@@ -35,7 +36,7 @@ typedef struct span {
 static span span_of(const heed_problem *problem)
 {
     double most = PRODUCT_MAX * fmin(1, 1 / fabs((double)problem->scale));
-    if (problem->type == HEED_F16)
+    if (lab_type_is_narrow(problem->type))
         return (span){ .key = 60000, .query = 48000 };
     return (span){ .key = 0x1p60, .query = most / 0x1p60 / (double)problem->dim_qk };
 }
@@ -72,7 +73,7 @@ static double size_of(heed_type type, int64_t row)
 {
     static const double wide[] = { 1, 0x1p-30, 0x1p-60, 0x1p-85 };
     static const double narrow[] = { 1, 0.5, 0.75, 0.625 };
-    return (type == HEED_F16 ? narrow : wide)[row % 4];
+    return (lab_type_is_narrow(type) ? narrow : wide)[row % 4];
 }
 
 static void fill_extremes(lab_values *values, uint64_t seed, bool low)
@@ -146,7 +147,7 @@ void lab_fill_tails(lab_values *values, uint64_t seed)
     const lab_view *k = &values->block[LAB_K].view, *v = &values->block[LAB_V].view;
     uint64_t noise = lab_random_stream(seed, LAB_FILL_NOISE);
     uint64_t choice = lab_random_stream(seed, LAB_FILL_CHOICE);
-    double tail = problem->type == HEED_F16 ? TAIL_F16 : TAIL;
+    double tail = lab_type_is_narrow(problem->type) ? TAIL_F16 : TAIL;
     double slope = fmin(tail / fabs(lab_fill_logit_of_ones(problem)), 1e4);
     double sign = sign_of((double)problem->scale);
     for (int64_t n = 0; n < lab_view_vectors(q); n++)
@@ -174,7 +175,7 @@ void lab_fill_tails(lab_values *values, uint64_t seed)
 
 void lab_fill_vast(lab_values *values, uint64_t seed)
 {
-    double size = values->problem.type == HEED_F16 ? 0x1p14 : 0x1p100;
+    double size = lab_type_is_narrow(values->problem.type) ? 0x1p14 : 0x1p100;
     if (values->problem.accumulate == HEED_ACC_F16)
         size = 0x1p6; /* sums of many may reach the largest number, whatever the last one is */
     lab_fill_normal(values, seed, LAB_Q, 0, 1);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/reference.h"
 
@@ -128,7 +129,7 @@ heed_status lab_values_create(lab_values *values, const heed_problem *problem)
     if (!is_affordable(problem))
         return HEED_ERR_NO_MEMORY;
     values->problem = *problem;
-    for (int role = LAB_Q; role <= LAB_V; role++) {
+    for (int role = LAB_Q; role < LAB_INPUTS; role++) {
         lab_block *block = &values->block[role];
         lab_view view = lab_view_of(problem, (lab_role)role);
         size_t element = heed_type_size(problem->type);
@@ -163,7 +164,7 @@ heed_status lab_values_copy(lab_values *values, const lab_values *whole)
 
 void lab_values_destroy(lab_values *values)
 {
-    for (int role = LAB_Q; role <= LAB_V; role++)
+    for (int role = LAB_Q; role < LAB_INPUTS; role++)
         lab_region_destroy(&values->block[role].region);
     memset(values, 0, sizeof *values);
 }
@@ -188,26 +189,20 @@ heed_buffers lab_values_buffers(const lab_values *values)
 uint32_t lab_poison(uint64_t seed, int sign, bool lse, heed_type type, int64_t index)
 {
     uint32_t random = (uint32_t)lab_random_bits(lse ? ~seed : seed, (uint64_t)index);
-    if (type == HEED_F32)
-        return (sign < 0 ? 0x80000000 : 0) | 0x3f000000 | (random & 0x007fffff);
-    if (type == HEED_F16)
-        return (sign < 0 ? 0x8000 : 0) | 0x3800 | (random & 0x03ff);
-    return (sign < 0 ? 0x8000 : 0) | 0x3f00 | (random & 0x007f);
+    return lab_type_bits(type, sign < 0, random);
 }
 
+/* The lowest bytes of a number come first, as on all machines that heed runs on. */
 static void poison(const lab_stage *stage, const lab_block *block, bool lse)
 {
     const lab_view *view = &block->view;
+    size_t element = heed_type_size(view->type);
     for (int64_t n = 0; n < lab_view_vectors(view); n++) {
         unsigned char *data = vector_data(block, n);
         for (int64_t c = 0; c < view->dim; c++) {
             uint32_t bits = lab_poison(stage->seed, stage->sign, lse, view->type,
                                        n * view->dim + c);
-            uint16_t half = (uint16_t)bits;
-            if (view->type == HEED_F32)
-                memcpy(data + c * 4, &bits, sizeof bits);
-            else
-                memcpy(data + c * 2, &half, sizeof half);
+            memcpy(data + (size_t)c * element, &bits, element);
         }
     }
 }
@@ -220,7 +215,7 @@ static lab_edge edge_of(lab_edge edge, int role)
 
 static heed_status create_inputs(lab_stage *stage, const lab_values *values, lab_edge edge)
 {
-    for (int role = LAB_Q; role <= LAB_V; role++) {
+    for (int role = LAB_Q; role < LAB_INPUTS; role++) {
         const lab_block *source = &values->block[role];
         lab_block *block = &stage->block[role];
         heed_status status = block_create(block, &source->view, source->element, source->element,
@@ -308,7 +303,7 @@ heed_buffers lab_stage_buffers(const lab_stage *stage)
 bool lab_stage_lock(const lab_stage *stage, bool locked)
 {
     bool done = true;
-    for (int role = LAB_Q; role <= LAB_V; role++) {
+    for (int role = LAB_Q; role < LAB_INPUTS; role++) {
         const lab_region *region = &stage->block[role].region;
         done = (locked ? lab_region_lock(region) : lab_region_unlock(region)) && done;
     }
@@ -340,7 +335,7 @@ void lab_stage_take(const lab_stage *stage, void *o, float *lse)
 
 bool lab_stage_changed(const lab_stage *stage, const lab_values *values, char *text, size_t size)
 {
-    for (int role = LAB_Q; role <= LAB_V; role++) {
+    for (int role = LAB_Q; role < LAB_INPUTS; role++) {
         const lab_block *block = &stage->block[role], *source = &values->block[role];
         const lab_view *view = &block->view;
         size_t bytes = (size_t)view->dim * block->element;

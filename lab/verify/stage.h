@@ -43,8 +43,8 @@ int64_t lab_block_stretches(const lab_block *block);
 lab_stretch lab_block_stretch(const lab_block *block, int64_t n);
 
 typedef struct lab_values {
-    heed_problem problem;           /* normalized */
-    lab_block block[LAB_ROLES - 1]; /* Q, K, V */
+    heed_problem problem;        /* normalized */
+    lab_block block[LAB_INPUTS]; /* Q, K, V */
 } lab_values;
 
 /* lab_values_create() makes room for the inputs of @problem, which must be normalized, all elements

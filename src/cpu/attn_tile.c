@@ -15,7 +15,7 @@ heed_tile_layout heed_tile_layout_of(const heed_tile_code *code, const heed_prob
                                      const heed_cut *cut)
 {
     heed_tile_layout y = { 0 };
-    int64_t rows = problem->seq_q * (problem->heads_q / problem->heads_kv);
+    int64_t rows = problem->seq_q * heed_problem_group(problem);
     y.strips = heed_div_up(heed_min(cut->block_rows, rows), code->width);
     y.keys = heed_min(cut->key_tile, heed_round_up(problem->seq_k, code->keys));
     y.steps = heed_div_up(problem->dim_qk, code->unit);

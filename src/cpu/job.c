@@ -16,7 +16,7 @@ enum {
 void heed_job_init(heed_job *job, const heed_problem *problem, const heed_cut *cut)
 {
     *job = (heed_job){ .problem = problem, .cut = *cut };
-    job->group = problem->heads_q / problem->heads_kv;
+    job->group = heed_problem_group(problem);
     job->rows = problem->seq_q * job->group;
     job->blocks = heed_div_up(job->rows, cut->block_rows);
     job->element = (int64_t)heed_type_size(problem->type);

@@ -24,7 +24,7 @@ bool heed_cuda_fits(const heed_problem *problem, int64_t rows, int64_t splits, c
     int64_t heads, all_rows, grid;
     *why = "more rows, heads or blocks than 32 bits count";
     if (__builtin_mul_overflow(problem->batch, problem->heads_kv, &heads) ||
-        __builtin_mul_overflow(problem->seq_q, heed_cuda_group(problem), &all_rows) ||
+        __builtin_mul_overflow(problem->seq_q, heed_problem_group(problem), &all_rows) ||
         heads > INT_MAX || all_rows > INT_MAX - rows || problem->seq_k > INT_MAX)
         return false;
     if (__builtin_mul_overflow(heads, heed_div_up(all_rows, rows), &grid) ||
@@ -42,7 +42,7 @@ void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, cons
                          const heed_launch_facts *launch)
 {
     int64_t heads = problem->batch * problem->heads_kv;
-    int64_t rows = problem->seq_q * heed_cuda_group(problem);
+    int64_t rows = problem->seq_q * heed_problem_group(problem);
     int64_t blocks = heed_div_up(rows, launch->rows);
     int64_t section = heed_cuda_section(problem, gpu, launch);
     int64_t rest = heads % section ? heads % section : section;
@@ -57,7 +57,7 @@ void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, cons
         .seq_k = (unsigned)problem->seq_k,
         .heads = (unsigned)heads,
         .heads_kv = heed_cuda_divide_by((unsigned)problem->heads_kv),
-        .group = heed_cuda_divide_by((unsigned)heed_cuda_group(problem)),
+        .group = heed_cuda_divide_by((unsigned)heed_problem_group(problem)),
         .splits = heed_cuda_divide_by((unsigned)launch->splits),
         .section = heed_cuda_divide_by((unsigned)section),
         .rest = heed_cuda_divide_by((unsigned)rest),

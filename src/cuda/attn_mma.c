@@ -160,7 +160,7 @@ static int registers_there(const heed_gpu *gpu, const int *v, int blocks)
 /* Are there blocks enough without splitting keys? */
 static bool busy(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
-    int64_t rows = problem->seq_q * (problem->heads_q / problem->heads_kv);
+    int64_t rows = problem->seq_q * heed_problem_group(problem);
     int64_t blocks = heed_div_up(rows, v[BLOCK_ROWS]) * problem->batch * problem->heads_kv;
     return blocks >= gpu->multiprocessors;
 }

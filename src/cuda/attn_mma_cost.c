@@ -155,7 +155,7 @@ double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
     const int *v = config->value;
     (void)kernel;
     double heads = (double)problem->batch * (double)problem->heads_kv;
-    int64_t all_rows = problem->seq_q * (problem->heads_q / problem->heads_kv);
+    int64_t all_rows = problem->seq_q * heed_problem_group(problem);
     double rows = (double)all_rows;
     double blocks = (double)heed_div_up(all_rows, v[BLOCK_ROWS]) * heads * v[SPLITS];
     double tiles = (double)heed_div_up(heed_div_up(problem->seq_k, v[TILE_KEYS]), v[SPLITS]);

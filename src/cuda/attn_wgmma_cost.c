@@ -61,7 +61,7 @@ static item_tiles tiles_of_item(const heed_problem *problem, const heed_problem 
     double share = pairs / ((double)problem->seq_q * (double)problem->seq_k);
     int64_t rows = (int64_t)HEED_WGMMA_ROWS *
                    (v[OWN_TILES] == 2 ? 1 : v[ROW_GROUPS]); /* that are masked as one */
-    int64_t queries = heed_div_up(rows, seen->heads_q / seen->heads_kv);
+    int64_t queries = heed_div_up(rows, heed_problem_group(seen));
     double cut_through = share < 1 ? (double)heed_div_up(queries, v[TILE_KEYS]) : 0;
     double idle = 0.5 *
                   (v[KEY_GROUPS] * heed_wgmma_pair(v) - 1); /* teams do not share out evenly */
@@ -128,7 +128,7 @@ double heed_wgmma_cost(const heed_kernel *kernel, const heed_problem *problem,
     const int *v = config->value;
     (void)kernel;
     heed_problem seen = heed_cuda_mapped_problem(problem);
-    int64_t rows = seen.seq_q * (seen.heads_q / seen.heads_kv);
+    int64_t rows = seen.seq_q * heed_problem_group(&seen);
     double heads = (double)seen.batch * (double)seen.heads_kv;
     double items = (double)heed_div_up(rows, (int64_t)HEED_WGMMA_ROWS * v[ROW_GROUPS]) * heads;
     double running = items < gpu->multiprocessors ? items : gpu->multiprocessors;

@@ -58,10 +58,4 @@ heed_status heed_cuda_facts_of(const heed_kernel *kernel, const heed_problem *pr
 int64_t heed_cuda_section(const heed_problem *problem, const heed_gpu *gpu,
                           const heed_launch_facts *launch);
 
-/* Query heads that share a key/value head. */
-static inline int64_t heed_cuda_group(const heed_problem *problem)
-{
-    return problem->heads_q / problem->heads_kv;
-}
-
 #endif /* HEED_CUDA_BACKEND_H */

@@ -31,15 +31,15 @@ typedef struct outer {
 static void outer_dims(const heed_tensor *tensor, outer dims[3])
 {
     const heed_strides *s = &tensor->strides;
-    bool keys = tensor->name == 'k' || tensor->name == 'v';
-    dims[0] = (outer){ keys ? "heads_kv" : "heads_q", "head stride", tensor->heads, s->head };
-    dims[1] = (outer){ keys ? "seq_k" : "seq_q", "seq stride", tensor->seq, s->seq };
+    const heed_role_row *role = tensor->role;
+    dims[0] = (outer){ heed_sizes[role->heads].name, "head stride", tensor->heads, s->head };
+    dims[1] = (outer){ heed_sizes[role->seq].name, "seq stride", tensor->seq, s->seq };
     dims[2] = (outer){ "batch", "batch stride", tensor->batch, s->batch };
 }
 
 /* The reason why a tensor cannot be mapped: "@field is @value; it must be ...". */
 typedef struct map_fault {
-    char tensor;
+    const char *tensor;
     const char *field;
     int64_t value, least, most, unit;
 } map_fault;
@@ -52,12 +52,12 @@ static bool find_fault(const heed_tensor *tensor, map_fault *fault)
     outer_dims(tensor, dims);
     for (int i = 0; i < 3; i++) {
         const outer *d = &dims[i];
-        *fault = (map_fault){ tensor->name, d->size_name, d->size, 1, SIZE_MAX_MAPPED, 1 };
+        *fault = (map_fault){ tensor->role->name, d->size_name, d->size, 1, SIZE_MAX_MAPPED, 1 };
         if (d->size > SIZE_MAX_MAPPED)
             return true;
-        *fault = (map_fault){
-            tensor->name, d->stride_name, d->stride, UNIT, STRIDE_END - UNIT, UNIT
-        };
+        *fault = (map_fault){ tensor->role->name, d->stride_name,
+                              d->stride,          UNIT,
+                              STRIDE_END - UNIT,  UNIT };
         if (d->size > 1 && (d->stride < UNIT || d->stride >= STRIDE_END || d->stride % UNIT != 0))
             return true;
     }
@@ -76,14 +76,9 @@ bool heed_cuda_can_map(const heed_problem *problem, const char **why)
     return true;
 }
 
-static int64_t group_of(const heed_problem *problem)
-{
-    return problem->heads_q / problem->heads_kv;
-}
-
 static bool group_fits(const heed_problem *problem)
 {
-    return BOX_ROWS % group_of(problem) == 0;
+    return BOX_ROWS % heed_problem_group(problem) == 0;
 }
 
 heed_problem heed_cuda_mapped_problem(const heed_problem *problem)
@@ -118,8 +113,8 @@ typedef struct box_size {
 /* The box of tensor @index: columns, heads, rows of the sequence, batch. */
 static void choose_box(const heed_problem *problem, int index, box_size size, uint32_t box[DIMS])
 {
-    bool keys = index == 1 || index == 2;
-    int64_t heads = !keys && group_fits(problem) ? group_of(problem) : 1;
+    bool keys = heed_roles[index].seq == HEED_PART_SEQ_K;
+    int64_t heads = !keys && group_fits(problem) ? heed_problem_group(problem) : 1;
     box[0] = (uint32_t)size.columns;
     box[1] = (uint32_t)heads;
     box[2] = (uint32_t)(keys ? size.tile : BOX_ROWS / heads);
@@ -129,7 +124,7 @@ static void choose_box(const heed_problem *problem, int index, box_size size, ui
 static heed_status fail_fault(const map_fault *fault)
 {
     return heed_fail(HEED_ERR_UNSUPPORTED,
-                     "%c: %s is %lld; the tensor memory accelerator needs %lld to %lld, and "
+                     "%s: %s is %lld; the tensor memory accelerator needs %lld to %lld, and "
                      "multiples of %lld",
                      fault->tensor, fault->field, (long long)fault->value, (long long)fault->least,
                      (long long)fault->most, (long long)fault->unit);
@@ -158,16 +153,25 @@ static heed_status make_map(heed_cuda *cuda, const heed_problem *problem, int in
         box, steps, CU_MAP_APART, swizzle_of(size.columns), CU_MAP_L2_256, CU_MAP_ZEROS);
     char what[160];
     snprintf(what, sizeof what,
-             "mapping %c (%lld x %lld x %lld x %lld, in boxes of %u rows by %u heads)", tensor.name,
-             (long long)tensor.batch, (long long)tensor.seq, (long long)tensor.heads,
-             (long long)tensor.dim, box[2], box[1]);
+             "mapping %s (%lld x %lld x %lld x %lld, in boxes of %u rows by %u heads)",
+             tensor.role->name, (long long)tensor.batch, (long long)tensor.seq,
+             (long long)tensor.heads, (long long)tensor.dim, box[2], box[1]);
     return heed_cuda_result(cuda, result, what);
+}
+
+static void list_maps(heed_cuda_mapped_args *args, heed_cuda_map *maps[HEED_TENSORS])
+{
+    maps[HEED_ROLE_Q] = &args->q;
+    maps[HEED_ROLE_K] = &args->k;
+    maps[HEED_ROLE_V] = &args->v;
+    maps[HEED_ROLE_O] = &args->o;
 }
 
 heed_status heed_cuda_make_maps(heed_cuda *cuda, const heed_problem *problem, int64_t tile,
                                 int columns, heed_cuda_mapped_args *args)
 {
-    heed_cuda_map *const maps[HEED_TENSORS] = { &args->q, &args->k, &args->v, &args->o };
+    heed_cuda_map *maps[HEED_TENSORS];
+    list_maps(args, maps);
     if (tile < 1 || tile > BOX_MAX)
         return heed_fail(HEED_ERR_UNSUPPORTED,
                          "a tile has %lld keys; the tensor memory accelerator copies 1 to %d at a "
@@ -185,20 +189,16 @@ heed_status heed_cuda_make_maps(heed_cuda *cuda, const heed_problem *problem, in
 
 heed_status heed_cuda_place_maps(heed_cuda *cuda, heed_cuda_mapped_args *args)
 {
-    const struct {
-        heed_cuda_map *map;
-        const void *address;
-        char name;
-    } all[] = { { &args->q, args->args.q, 'q' },
-                { &args->k, args->args.k, 'k' },
-                { &args->v, args->args.v, 'v' },
-                { &args->o, args->args.o, 'o' } };
+    const void *const addresses[HEED_TENSORS] = { args->args.q, args->args.k, args->args.v,
+                                                  args->args.o };
+    heed_cuda_map *maps[HEED_TENSORS];
+    list_maps(args, maps);
     for (int i = 0; i < HEED_TENSORS; i++) {
-        int result = cuda->driver->map_replace(all[i].map, (void *)(uintptr_t)all[i].address);
+        int result = cuda->driver->map_replace(maps[i], (void *)(uintptr_t)addresses[i]);
         if (result == CU_SUCCESS)
             continue;
         char what[64];
-        snprintf(what, sizeof what, "mapping %c at %p", all[i].name, all[i].address);
+        snprintf(what, sizeof what, "mapping %s at %p", heed_roles[i].name, addresses[i]);
         return heed_cuda_result(cuda, result, what);
     }
     return HEED_OK;

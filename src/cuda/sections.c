@@ -35,8 +35,8 @@ static int64_t most_heads(const heed_problem *problem, const heed_gpu *gpu,
 /* Tiles of keys that the @block-th block of rows looks at. */
 static int64_t tiles_of(const heed_problem *problem, const heed_launch_facts *launch, int64_t block)
 {
-    int64_t first = block * launch->rows / heed_cuda_group(problem);
-    int64_t last = ((block + 1) * launch->rows - 1) / heed_cuda_group(problem);
+    int64_t first = block * launch->rows / heed_problem_group(problem);
+    int64_t last = ((block + 1) * launch->rows - 1) / heed_problem_group(problem);
     last = last < problem->seq_q ? last : problem->seq_q - 1;
     return heed_div_up(heed_problem_keys(problem, last).end, launch->mapped) -
            heed_problem_keys(problem, first).begin / launch->mapped;
@@ -48,7 +48,7 @@ static double imbalance(const heed_problem *problem, const heed_gpu *gpu,
                         const heed_launch_facts *launch, int64_t section)
 {
     double load[BLOCKS_MAX] = { 0 }, all = 0, most = 0;
-    int64_t blocks = heed_div_up(problem->seq_q * heed_cuda_group(problem), launch->rows);
+    int64_t blocks = heed_div_up(problem->seq_q * heed_problem_group(problem), launch->rows);
     int64_t items = blocks * problem->batch * problem->heads_kv, takers = gpu->multiprocessors;
     for (int64_t i = 0; i < items && i < ITEMS_MAX; i++) {
         int64_t place = i % takers, block = blocks - 1 - i % (section * blocks) / section;
@@ -81,7 +81,7 @@ int64_t heed_cuda_section(const heed_problem *problem, const heed_gpu *gpu,
 {
     const heed_order_costs *costs = gpu->costs->order;
     int64_t heads = problem->batch * problem->heads_kv;
-    int64_t blocks = heed_div_up(problem->seq_q * heed_cuda_group(problem), launch->rows);
+    int64_t blocks = heed_div_up(problem->seq_q * heed_problem_group(problem), launch->rows);
     bool at_once = blocks * heads <= gpu->multiprocessors;
     if (at_once && launch->resident > 1)
         return 1;

@@ -86,7 +86,7 @@ static heed_cuda_mapped_args mapped_args_of(const emulated *it, const emulated_k
     int group = (int)args->group.value;
     for (int i = 0; i < HEED_TENSORS; i++) {
         heed_tensor t = heed_problem_tensor(p, i);
-        bool keys = t.name == 'k' || t.name == 'v';
+        bool keys = t.role->seq == HEED_PART_SEQ_K;
         map_tensor(maps[i], &t, bases[i], kernel->columns, keys ? 1 : group,
                    keys ? kernel->mapped : 64 / group);
     }

@@ -157,6 +157,34 @@ static void test_compiler_agrees(void **state)
 #endif
 }
 
+static void test_facts_of_types(void **state)
+{
+    static const struct {
+        double unit, quantum, largest;
+        bool narrow;
+    } wanted[HEED_TYPE_COUNT] = {
+        [HEED_F32] = { 0x1p-24, 0x1p-149, 0x1.fffffep127, false },
+        [HEED_F16] = { 0x1p-11, 0x1p-24, 65504, true },
+        [HEED_BF16] = { 0x1p-8, 0x1p-133, 0x1.fep127, false },
+    };
+    for (int i = 0; i < HEED_TYPE_COUNT; i++) {
+        const heed_type type = (heed_type)i;
+        const uint32_t bits[] = { lab_type_bits(type, false, 0), lab_type_bits(type, true, 0),
+                                  lab_type_bits(type, false, UINT32_MAX) };
+        double values[3];
+        assert_true(lab_type_unit(type) == wanted[i].unit);
+        assert_true(lab_type_quantum(type) == wanted[i].quantum);
+        assert_true(lab_type_largest(type) == wanted[i].largest);
+        assert_true(lab_element_round(type, wanted[i].largest) == wanted[i].largest);
+        assert_int_equal(lab_type_is_narrow(type), wanted[i].narrow);
+        for (size_t j = 0; j < 3; j++)
+            values[j] = lab_element_get(type, &bits[j], 0);
+        assert_true(values[0] == 0.5 && values[1] == -0.5);
+        assert_true(values[2] == 1 - lab_type_unit(type));
+    }
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +195,7 @@ int main(void)
         cmocka_unit_test(test_nan_is_quiet),
         cmocka_unit_test(test_load_is_get),
         cmocka_unit_test(test_compiler_agrees),
+        cmocka_unit_test(test_facts_of_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

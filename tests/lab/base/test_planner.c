@@ -54,10 +54,9 @@ static void test_a_plan_has_chosen(void **state)
 {
     heed_problem problem;
     heed_context *context;
-    const heed_options options = { .size = sizeof options,
-                                   .device = "cpu",
-                                   .threads = 1,
-                                   .cpu = "scalar" };
+    const heed_options options = {
+        .size = sizeof options, .device = "cpu", .threads = 1, .cpu = "scalar"
+    };
     static const char *const names[] = { NULL, "fwd_any_scalar_row" };
     assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     assert_int_equal(heed_problem_parse(&problem, "b1 h2 s16 d8 f32"), HEED_OK);

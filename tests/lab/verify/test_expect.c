@@ -157,7 +157,7 @@ static bool is_judged(const char *spec, double query, double key, double other, 
     question q;
     ask(&q, spec, "normal", (int64_t)1 << 20, 1);
     const double columns[][2] = { { query, query }, { key, other }, { value, value } };
-    for (int role = LAB_Q; role <= LAB_V; role++)
+    for (int role = LAB_Q; role < LAB_INPUTS; role++)
         for (int s = 0; s < 2; s++) {
             void *data = lab_values_data(&q.values, (lab_role)role);
             lab_element_set(HEED_F16, data, 2 * s, columns[role][s]);
