@@ -179,16 +179,14 @@ static float weigh(const few_state *t, int64_t row, heed_interval seen, float s[
     float *l = t->base + t->y.l + row;
     vf top = v_set(*m);
     vf sum = v_zero();
-    const float none = t->factor < 0 ? INFINITY : -INFINITY;
+    for (int j = 0; j < FEW_KEYS; j += LANES)
+        v_store(s + j, modify_logits(t, row, j, v_mul(v_load(s + j), v_set(t->factor))));
     for (int64_t j = 0; j < seen.begin; j++)
-        s[j] = none;
+        s[j] = -INFINITY;
     for (int64_t j = seen.end; j < FEW_KEYS; j++)
-        s[j] = none;
-    for (int j = 0; j < FEW_KEYS; j += LANES) {
-        vf x = modify_logits(t, row, j, v_mul(v_load(s + j), v_set(t->factor)));
-        v_store(s + j, x);
-        top = v_max(x, top);
-    }
+        s[j] = -INFINITY;
+    for (int j = 0; j < FEW_KEYS; j += LANES)
+        top = v_max(v_load(s + j), top);
     float now = v_top(top);
     if (now == -INFINITY)
         now = -3.402823466e38f; /* finite where no key was seen yet */

@@ -37,7 +37,9 @@ typedef struct key_range {
 } key_range;
 
 /* Does the mask hide the first keys of some rows? None does yet. */
+#ifndef HEED_HIDES_FIRST
 #define HEED_HIDES_FIRST 0
+#endif
 
 /* The keys that query @i sees. Neither side decreases from one query to the next. */
 HEED_DEVICE key_range visible_keys(const heed_cuda_args *args, u32 i)

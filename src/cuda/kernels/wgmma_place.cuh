@@ -46,7 +46,7 @@ HEED_DEVICE u32 first_tile(const place *at)
 /* Finds which tiles the warpgroup passes by, and which need a mask for its rows. */
 HEED_DEVICE void find_own_tiles(const heed_cuda_args *args, place *at)
 {
-    u32 last = at->row + GROUP_ROWS - 1, end = 0, full = 0;
+    u32 last = at->row + GROUP_ROWS - 1, end = 0, full = 0, hides = 0;
     last = last < args->rows ? last : args->rows - 1;
     if (at->row < args->rows) {
         tile_range own = visible_tiles(args, at->row, last, HEED_TILE_KEYS);
@@ -54,6 +54,7 @@ HEED_DEVICE void find_own_tiles(const heed_cuda_args *args, place *at)
         full = own.full_end;
 #if HEED_HIDES_FIRST
         end -= at->begin;
+        hides = own.full_begin > at->begin;
         full = full > at->begin ? full - at->begin : 0;
 #endif
     }
@@ -62,7 +63,9 @@ HEED_DEVICE void find_own_tiles(const heed_cuda_args *args, place *at)
         full = 0;
     at->cut = at->tiles - (full < end ? full : end);
 #if HEED_HIDES_FIRST
-    at->cut = at->late > 0 ? at->masked : at->cut;
+    at->cut = at->late > 0 || hides ? at->masked : at->cut;
+#else
+    (void)hides;
 #endif
 }
 
