@@ -245,7 +245,7 @@ static bench_options read_options(const cli_args *args)
 {
     return (bench_options){ .json = cli_args_json(args),
                             .record = cli_args_text(args, "record"),
-                            .shapes = cli_args_text(args, "shapes"),
+                            .shapes = cli_args_list(args, "shapes", 0),
                             .calibrate = cli_args_flag(args, "calibrate"),
                             .detect = cli_args_real(args, "detect") / 100,
                             .duels = (size_t)cli_args_integer(args, "duels"),

@@ -50,7 +50,8 @@ typedef enum cli_kind {
     CLI_INTEGER, /* a decimal integer from min to max */
     CLI_REAL,    /* a finite number from min to max */
     CLI_CHOICE,  /* one of choices */
-    CLI_LIST     /* any text; may be given more than once */
+    CLI_LIST,    /* any text; may be given more than once */
+    CLI_PATHS    /* the same with files */
 } cli_kind;
 
 typedef struct cli_option {
@@ -96,6 +97,9 @@ const cli_verb *cli_verb_find(const char *name);
  * past the end. */
 const cli_option *cli_verb_option(const cli_verb *verb, size_t index);
 
+/* cli_option_repeats() says whether @option may be given more than once: it is a list. */
+bool cli_option_repeats(const cli_option *option);
+
 /* cli_option_choice() returns the @index-th choice of @option; NULL past the end, and where it
  * takes any text. */
 const char *cli_option_choice(const cli_option *option, size_t index);
@@ -103,7 +107,7 @@ const char *cli_option_choice(const cli_option *option, size_t index);
 /* cli_args_parse() reads a command line whose argv[0] is the verb, reordering argv. On CLI_OK the
  * caller owns *@args, which points into argv, and frees it with cli_args_free(). Otherwise *@args
  * is NULL and an error that names option, value and limit has been printed: CLI_USAGE, also for an
- * option that is given twice and is neither a CLI_FLAG nor a CLI_LIST, or
+ * option that is given twice and may not be, or
  * CLI_ENVIRONMENT if there is no memory. With --help given, the operands are not counted. */
 cli_exit cli_args_parse(cli_args **args, const cli_verb *verb, int argc, char **argv);
 void cli_args_free(cli_args *args);
@@ -156,10 +160,10 @@ bool cli_args_json(const cli_args *args); /* was --json given? */
     }
 #define CLI_OPTION_SHAPES                                                                          \
     {                                                                                              \
-        .name = "shapes", .letter = 's', .kind = CLI_PATH, .argument = "FILE",                     \
+        .name = "shapes", .letter = 's', .kind = CLI_PATHS, .argument = "FILE",                    \
         .help =                                                                                    \
             "Also take the problems in FILE, one spec per line; seed, edge, far, grid and rivals " \
-            "come with heed"                                                                       \
+            "come with heed; may be given more than once"                                          \
     }
 #define CLI_OPTION_KERNEL                                                                         \
     {                                                                                             \

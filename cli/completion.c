@@ -40,6 +40,11 @@ static void print_verb_names(FILE *stream)
 /* bash                                                                       */
 /* -------------------------------------------------------------------------- */
 
+static bool takes_files(const cli_option *option)
+{
+    return option->kind == CLI_PATH || option->kind == CLI_PATHS;
+}
+
 static void print_bash_pattern(FILE *stream, const cli_verb *verb, const cli_option *option)
 {
     fprintf(stream, "    %s:--%s", verb->name, option->name);
@@ -60,7 +65,7 @@ static void print_bash_arguments(FILE *stream, const cli_verb *verb)
             print_choices(stream, option);
             fputs("' ;;\n", stream);
         } else {
-            fprintf(stream, ") %s ;;\n", option->kind == CLI_PATH ? "files=1" : ":");
+            fprintf(stream, ") %s ;;\n", takes_files(option) ? "files=1" : ":");
         }
     }
 }
@@ -127,7 +132,7 @@ static void print_zsh_action(FILE *stream, const cli_option *option)
     if (option->kind == CLI_FLAG)
         return;
     fprintf(stream, ":%s:", option->argument);
-    if (option->kind == CLI_PATH)
+    if (takes_files(option))
         fputs("_files", stream);
     if (cli_option_choice(option, 0)) {
         fputc('(', stream);
@@ -139,7 +144,7 @@ static void print_zsh_action(FILE *stream, const cli_option *option)
 /* A letter and its name exclude each other, except where an option may come again. */
 static void print_zsh_option(FILE *stream, const cli_option *option)
 {
-    bool repeats = option->kind == CLI_LIST;
+    bool repeats = cli_option_repeats(option);
     fputs("            '", stream);
     if (option->letter && !repeats)
         fprintf(stream, "(-%c --%s)", option->letter, option->name);
@@ -198,7 +203,7 @@ static void print_fish_option(FILE *stream, const cli_verb *verb, const cli_opti
             option->name);
     if (option->letter)
         fprintf(stream, " -s %c", option->letter);
-    if (option->kind == CLI_PATH)
+    if (takes_files(option))
         fputs(" -r -F", stream);
     else if (option->kind != CLI_FLAG)
         fputs(" -x", stream);

@@ -20,7 +20,7 @@ typedef struct cli_value {
     int64_t integer;
     double real;
     int choice;
-    const char **list; /* of CLI_LIST: room for argc texts */
+    const char **list; /* where it may be given again: room for argc texts */
     size_t list_count;
 } cli_value;
 
@@ -49,6 +49,11 @@ const cli_option *cli_verb_option(const cli_verb *verb, size_t index)
     index -= own;
     return index + 1 < sizeof common_options / sizeof common_options[0] ? &common_options[index]
                                                                         : NULL;
+}
+
+bool cli_option_repeats(const cli_option *option)
+{
+    return option->kind == CLI_LIST || option->kind == CLI_PATHS;
 }
 
 const char *cli_option_choice(const cli_option *option, size_t index)
@@ -158,6 +163,7 @@ static cli_exit read_value(const cli_option *option, const char *text, cli_value
     case CLI_CHOICE:
         return read_choice(option, text, value);
     case CLI_LIST:
+    case CLI_PATHS:
         value->list[value->list_count++] = text;
         return option->choice ? read_choice(option, text, value) : CLI_OK;
     case CLI_FLAG:
@@ -269,7 +275,7 @@ static cli_exit take_option(const cli_option *option, const char *text, cli_valu
     value->given = true;
     if (option->kind == CLI_FLAG)
         return CLI_OK;
-    if (!again || option->kind == CLI_LIST)
+    if (!again || cli_option_repeats(option))
         return read_value(option, text, value);
     cli_error("--%s: given twice, as '%s' and as '%s'; give it once", option->name, value->text,
               text);
@@ -337,7 +343,7 @@ static cli_args *args_create(const cli_verb *verb, int argc)
     args->values = calloc(option_count(verb) + 1, sizeof *args->values);
     bool complete = args->values != NULL;
     for (size_t i = 0; complete && i < option_count(verb); i++)
-        if (cli_verb_option(verb, i)->kind == CLI_LIST)
+        if (cli_option_repeats(cli_verb_option(verb, i)))
             complete = (args->values[i].list = calloc((size_t)argc + 1, sizeof(char *))) != NULL;
     if (complete)
         return args;

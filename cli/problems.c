@@ -154,9 +154,9 @@ cli_exit cli_problems_read_from(cli_problems *problems, const cli_args *args, in
 {
     memset(problems, 0, sizeof *problems);
     cli_exit code = add_operands(problems, args, first);
-    const char *path = cli_args_has(args, "shapes") ? cli_args_text(args, "shapes") : NULL;
-    if (code == CLI_OK && path)
-        code = add_file(problems, path);
+    size_t files = cli_args_has(args, "shapes") ? cli_args_list_count(args, "shapes") : 0;
+    for (size_t i = 0; i < files && code == CLI_OK; i++)
+        code = add_file(problems, cli_args_list(args, "shapes", i));
     if (code == CLI_OK && problems->count == 0) {
         cli_error("no problem given; name one, such as 'b1 h8 s512 d64 f32'");
         return CLI_USAGE;

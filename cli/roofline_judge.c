@@ -251,7 +251,10 @@ static void say_sweep(command *line, const cli_args *args, const char *space, co
     add(line, path);
     add_option(line, args, "device", "--device");
     add_option(line, args, "cpu", "--cpu");
-    add_option(line, args, "shapes", "--shapes");
+    for (size_t i = 0; i < cli_args_list_count(args, "shapes"); i++) {
+        add(line, "--shapes");
+        add(line, cli_args_list(args, "shapes", i));
+    }
     if (cli_args_given(args, "threads")) {
         snprintf(line->threads, sizeof line->threads, "%lld",
                  (long long)cli_args_integer(args, "threads"));
@@ -270,8 +273,9 @@ static void say_sweep(command *line, const cli_args *args, const char *space, co
 static cli_exit sweep(const roofline_run *run, const char *space, const char *path)
 {
     command line = { .words = NULL };
-    line.words = calloc((size_t)cli_args_operand_count(run->args) + ARGUMENTS_MAX,
-                        sizeof *line.words);
+    size_t problems = (size_t)cli_args_operand_count(run->args) +
+                      2 * cli_args_list_count(run->args, "shapes");
+    line.words = calloc(problems + ARGUMENTS_MAX, sizeof *line.words);
     if (!line.words) {
         cli_error("not enough memory to run a sweep");
         return CLI_ENVIRONMENT;

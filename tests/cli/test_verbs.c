@@ -140,7 +140,7 @@ static void check_values(void **state, const cli_verb *verb, const cli_option *o
         [CLI_FLAG] = none,      [CLI_TEXT] = none,
         [CLI_PATH] = none,      [CLI_INTEGER] = not_integers,
         [CLI_REAL] = not_reals, [CLI_CHOICE] = not_choices,
-        [CLI_LIST] = none,
+        [CLI_LIST] = none,      [CLI_PATHS] = none,
     };
     assert_refused(state, verb, option, ""); /* an empty argument; of a flag, any at all */
     const cli_kind kind = cli_option_choice(option, 0) ? CLI_CHOICE : option->kind;
@@ -169,7 +169,7 @@ static const char *good_value(const cli_option *option, char text[64])
 static void check_twice(void **state, const cli_verb *verb, const cli_option *option)
 {
     char argument[128], value[64], message[2048], expected[128];
-    bool may = option->kind == CLI_LIST || option->kind == CLI_FLAG;
+    bool may = cli_option_repeats(option) || option->kind == CLI_FLAG;
     if (option->kind == CLI_FLAG)
         snprintf(argument, sizeof argument, "--%s", option->name);
     else
