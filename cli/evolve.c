@@ -47,8 +47,8 @@ static void show(void *data, const char *what)
 
 static cli_exit breed(evolve_run *run)
 {
-    run->progress = lab_progress_start(&cli_sink, "evolve", (size_t)run->trials);
-    heed_status status = sweep_evolve(&run->bred, run->deadline_ns, run->trials);
+    run->progress = lab_progress_start(&cli_sink, "evolve", (size_t)run->sweep.options.trials);
+    heed_status status = sweep_evolve(&run->bred, run->deadline_ns, run->sweep.options.trials);
     lab_progress_end(&run->progress);
     if (cli_interrupted())
         return CLI_INTERRUPTED;
@@ -102,11 +102,11 @@ static cli_exit judge(evolve_run *run)
         return CLI_OK;
     int64_t index = lab_space_index(&run->sweep.space, &champion->genome.point);
     run->sweep.verified = run->sweep.refuted = false;
-    if (!cli_args_flag(run->args, "no-verify"))
+    if (!run->sweep.options.no_verify)
         code = verify_best(run, index);
     if (code == CLI_OK && run->sweep.refuted)
         return CLI_VERIFY_FAILED;
-    if (code == CLI_OK && !cli_args_flag(run->args, "no-compare"))
+    if (code == CLI_OK && !run->sweep.options.no_compare)
         code = sweep_compare(&run->sweep, index);
     if (code != CLI_OK || !run->sweep.verified)
         return code;
@@ -131,8 +131,8 @@ static cli_exit evolve_knobs(evolve_run *run)
         code = evolve_open_run(run, what);
     if (code != CLI_OK)
         return code;
-    sweep_evolution_insights(&run->bred, cli_args_real(run->args, "seconds"));
-    bool ranked = !cli_args_flag(run->args, "no-verify") && !cli_args_flag(run->args, "no-compare");
+    sweep_evolution_insights(&run->bred, run->sweep.options.seconds);
+    bool ranked = !run->sweep.options.no_verify && !run->sweep.options.no_compare;
     heed_status status = ranked ? evolve_rank_plans(run) : HEED_OK;
     code = status == HEED_OK ? breed(run) : fail(run, status);
     if (code == CLI_OK)
@@ -185,7 +185,7 @@ static cli_exit find_trust(evolve_run *run)
 static cli_exit open_board(evolve_run *run)
 {
     cli_exit code = cli_board_open(&run->session.record, LAB_RECORD_WRITE, run->args);
-    if (code == CLI_OK && !cli_args_flag(run->args, "no-verify"))
+    if (code == CLI_OK && !run->sweep.options.no_verify)
         code = find_trust(run);
     return code;
 }
@@ -193,7 +193,7 @@ static cli_exit open_board(evolve_run *run)
 /* The seconds are those of evolving: what had to be tried before it, once, is not on them. */
 static void start_clock(evolve_run *run)
 {
-    double seconds = cli_args_real(run->args, "seconds");
+    double seconds = run->sweep.options.seconds;
     run->deadline_ns = seconds > 0 ? heed_clock_ns() + (int64_t)(seconds * NS_PER_SECOND) : 0;
 }
 
@@ -243,17 +243,15 @@ static void close_run(evolve_run *run)
 
 static cli_exit run_verb(const cli_args *args)
 {
+    const sweep_options options = sweep_options_read(args);
     evolve_run run = { .args = args,
                        .sweep = { .args = args,
-                                  .cold = cli_args_flag(args, "cold"),
+                                  .options = options,
                                   .judge = lab_time_judge_create(),
                                   .keeps_pruned = true },
-                       .session = { .verb = "evolve",
-                                    .seed = (uint64_t)cli_args_integer(args, "seed"),
-                                    .cold = cli_args_flag(args, "cold") },
-                       .seed = (uint64_t)cli_args_integer(args, "seed"),
-                       .duel = cli_args_real(args, "duel"),
-                       .trials = cli_args_integer(args, "trials") };
+                       .session = { .verb = "evolve", .seed = options.seed, .cold = options.cold },
+                       .seed = options.seed,
+                       .duel = cli_args_real(args, "duel") };
     run.bred = (sweep_evolution){
         .sweep = &run.sweep, .data = &run, .counts_known = true, .trouble = &run.trouble
     };
@@ -301,12 +299,7 @@ static const cli_option options[] = {
       .max = 1000000,
       .standard = "60",
       .help = "Maximum number of kernels to launch" },
-    { .name = "seconds",
-      .kind = CLI_REAL,
-      .argument = "S",
-      .min = 0,
-      .max = 1e7,
-      .help = "Time limit in seconds [default: none]" },
+    SWEEP_OPTION_SECONDS,
     { .name = "duel",
       .kind = CLI_REAL,
       .argument = "S",
@@ -320,9 +313,7 @@ static const cli_option options[] = {
     { .name = "afresh",
       .kind = CLI_FLAG,
       .help = "Start a new run, even if an unfinished one could be resumed" },
-    { .name = "cold",
-      .kind = CLI_FLAG,
-      .help = "Rotate through copies of the tensors that exceed every cache" },
+    SWEEP_OPTION_COLD,
     { .name = "no-compare",
       .kind = CLI_FLAG,
       .help = "Do not time the champion beside heed's plan" },

@@ -22,8 +22,7 @@ typedef struct evolve_run {
     cli_board_place place;
     lab_rerun_place rerun; /* of leaders of the board */
     uint64_t seed;
-    double duel; /* seconds of each comparison of a challenger */
-    int64_t trials;
+    double duel;         /* seconds of each comparison of a challenger */
     int64_t deadline_ns; /* 0: none */
     lab_progress progress;
     int64_t challenges; /* of champions */

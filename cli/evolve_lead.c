@@ -136,7 +136,8 @@ static heed_status find(board_leader *leader)
     const sweep_shape *shape = shape_of(leader);
     lab_leader ranked[LAB_LEADERS], *found = &leader->found;
     heed_status status = lab_leaders_find(run->session.record, run->sweep.context, shape->spec,
-                                          run->sweep.cold, ranked, LAB_LEADERS, &run->trouble);
+                                          run->sweep.options.cold, ranked, LAB_LEADERS,
+                                          &run->trouble);
     *found = (lab_leader){ .trial = 0 };
     for (size_t i = 0; i < LAB_LEADERS && ranked[i].trial && !found->trial && status == HEED_OK;
          i++) {

@@ -15,7 +15,7 @@ cli_exit evolve_open_device(evolve_run *run)
     cli_session_place(&run->session, &run->place);
     run->sweep.session = &run->session;
     sweep_find_usual(&run->sweep);
-    const char *device = cli_device(run->args);
+    const char *device = run->sweep.options.machine.device;
     run->rerun = (lab_rerun_place){ .options = cli_rebuild_options(run->args),
                                     .context = run->sweep.context,
                                     .device = heed_device_is_host(run->sweep.context) ? ""
@@ -75,9 +75,9 @@ cli_exit evolve_open_space(evolve_run *run)
 cli_exit evolve_open_run(evolve_run *run, const char *what)
 {
     char all[1200], budget[64];
-    snprintf(all, sizeof all, "%s %g %d %d", what, run->duel, cli_args_flag(run->args, "no-verify"),
-             cli_args_choice(run->args, "insights"));
-    snprintf(budget, sizeof budget, "%lld trials", (long long)run->trials);
+    snprintf(all, sizeof all, "%s %g %d %d", what, run->duel, run->sweep.options.no_verify,
+             run->sweep.options.insights);
+    snprintf(budget, sizeof budget, "%lld trials", (long long)run->sweep.options.trials);
     const lab_session_work work = { .what = all,
                                     .subject = "",
                                     .budget = budget,

@@ -33,7 +33,7 @@ static heed_status confirm(evolve_run *run, const lab_session_name *name, size_t
         (plan && !sweep_plan_passes(&run->sweep, number)))
         return status;
     trial.started = run->sweep.started;
-    lab_entry_take_confirmed(&trial, &parts, &result, run->sweep.cold);
+    lab_entry_take_confirmed(&trial, &parts, &result, run->sweep.options.cold);
     return evolve_add(run, &trial, NULL);
 }
 

@@ -56,7 +56,7 @@ static cli_exit report_text(const evolve_run *run, const lab_individual *champio
         cli_message("the champion passes all gates");
     if (run->titles > 0)
         cli_message("it leads the board on %lld problems from now on", (long long)run->titles);
-    if (!cli_args_flag(run->args, "no-compare") && !is_better(run))
+    if (!run->sweep.options.no_compare && !is_better(run))
         cli_message("nothing was found that is faster than what heed plans by itself");
     return code;
 }
@@ -128,5 +128,5 @@ static cli_exit report_json(const evolve_run *run, const lab_individual *champio
 cli_exit evolve_report(evolve_run *run)
 {
     const lab_individual *champion = lab_evolution_champion(run->bred.evolution);
-    return cli_args_json(run->args) ? report_json(run, champion) : report_text(run, champion);
+    return run->sweep.options.json ? report_json(run, champion) : report_text(run, champion);
 }

@@ -22,7 +22,7 @@ static heed_status take(evolve_sources *all, source_kernel *kernel, source_desk 
                                .size = code ? code->size : 0,
                                .ptx = code && code->ptx };
     lab_insight_question question = { .sink = &cli_sink,
-                                      .device = cli_device(run->args),
+                                      .device = run->sweep.options.machine.device,
                                       .context = run->sweep.context,
                                       .problem = problem,
                                       .kernel = kernel->name,
@@ -30,7 +30,7 @@ static heed_status take(evolve_sources *all, source_kernel *kernel, source_desk 
                                       .launch = trial.launch,
                                       .foreign = true,
                                       .seconds = kernel->seconds[0],
-                                      .cold = run->sweep.cold,
+                                      .cold = run->sweep.options.cold,
                                       .threads = run->sweep.threads,
                                       .seed = run->seed };
     if (!cuda) /* why it cannot be known is no news for the board */

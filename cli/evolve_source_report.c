@@ -100,5 +100,5 @@ static cli_exit report_json(const evolve_sources *all)
 
 cli_exit sources_report(const evolve_sources *all)
 {
-    return cli_args_json(all->run->args) ? report_json(all) : report_text(all);
+    return all->run->sweep.options.json ? report_json(all) : report_text(all);
 }

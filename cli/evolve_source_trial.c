@@ -170,8 +170,9 @@ static heed_status add_answer(source_desk *desk, source_kernel *kernel, size_t s
     trial.gate_count = desk->gates.count;
     /* Nobody chose the first source by its times: it was there before them. */
     trial.confirmed = kernel->verdict == LAB_RECORD_OK && kernel == desk->all->kernels;
-    const lab_record_samples samples = { .kind = desk->all->run->sweep.cold ? LAB_RECORD_COLD
-                                                                            : LAB_RECORD_HOT,
+    const lab_record_samples samples = { .kind = desk->all->run->sweep.options.cold
+                                                     ? LAB_RECORD_COLD
+                                                     : LAB_RECORD_HOT,
                                          .seconds = desk->samples,
                                          .count = desk->sample_count };
     if (kernel->verdict == LAB_RECORD_OK) {

@@ -226,7 +226,7 @@ static heed_status breed(evolve_sources *all)
     heed_status status = HEED_OK;
     int useless = 0;
     bool more = true;
-    run->progress = lab_progress_start(&cli_sink, "evolve", (size_t)run->trials);
+    run->progress = lab_progress_start(&cli_sink, "evolve", (size_t)run->sweep.options.trials);
     if (all->count == 0 && !source_add(all, "origin", all->origin, ""))
         status = HEED_ERR_NO_MEMORY;
     for (size_t i = 0; i < all->count && status == HEED_OK; i++) {
@@ -237,7 +237,7 @@ static heed_status breed(evolve_sources *all)
     if (status == HEED_OK)
         status = source_measure(all);
     while (status == HEED_OK && more && all->has_champion && !cli_interrupted() &&
-           (int64_t)all->count - 1 < run->trials &&
+           (int64_t)all->count - 1 < run->sweep.options.trials &&
            (run->deadline_ns == 0 || heed_clock_ns() < run->deadline_ns)) {
         status = next(all, &useless, &more);
         if (status == HEED_OK)
@@ -311,11 +311,11 @@ cli_exit evolve_sources_run(evolve_run *run)
                                        .unsafe = cli_args_has(run->args, "unsafe-candidates") &&
                                                  cli_args_flag(run->args, "unsafe-candidates") } };
     if (!heed_device_is_host(run->sweep.context)) {
-        const char *device = cli_device(run->args);
+        const char *device = run->sweep.options.machine.device;
         all.limits.device = strncmp(device, "cuda", 4) == 0 ? device : "cuda";
         all.limits.arch = run->sweep.arch;
     }
-    sweep_evolution_insights(&run->bred, cli_args_real(run->args, "seconds"));
+    sweep_evolution_insights(&run->bred, run->sweep.options.seconds);
     cli_exit code = begin(&all);
     if (code != CLI_OK) {
         sources_free(&all);

@@ -32,16 +32,16 @@ static void tried(void *data, const lab_try *one, const lab_try *best)
 static cli_exit search(sweep_run *run)
 {
     const lab_evaluator evaluator = sweep_evaluator(run);
-    int64_t trials = cli_args_integer(run->args, "trials");
-    double seconds = cli_args_real(run->args, "seconds");
+    int64_t trials = run->options.trials;
     size_t start_count = 0;
     lab_error error;
     lab_point *starts = sweep_find_starts(run, &start_count);
     bool all = strcmp(cli_args_text(run->args, "strategy"), "exhaustive") == 0;
     const lab_search_options options = { .strategy = cli_args_text(run->args, "strategy"),
-                                         .seed = (uint64_t)cli_args_integer(run->args, "seed"),
+                                         .seed = run->options.seed,
                                          .trials = trials > 0 ? trials : 0,
-                                         .budget_ns = (int64_t)(seconds * NS_PER_SECOND),
+                                         .budget_ns = (int64_t)(run->options.seconds *
+                                                                NS_PER_SECOND),
                                          .starts = starts,
                                          .start_count = all ? 0 : start_count,
                                          .interrupted = cli_interrupted,
@@ -115,9 +115,9 @@ static cli_exit judge_best(sweep_run *run)
 {
     cli_exit code = CLI_OK;
     sweep_find_usual(run);
-    if (!cli_args_flag(run->args, "no-verify"))
+    if (!run->options.no_verify)
         code = verify_finalists(run);
-    if (code == CLI_OK && best_of(run) && !cli_args_flag(run->args, "no-compare"))
+    if (code == CLI_OK && best_of(run) && !run->options.no_compare)
         code = sweep_compare(run, best_of(run)->index);
     return code;
 }
@@ -190,9 +190,7 @@ static cli_exit search_and_judge(sweep_run *run, lab_session *session, cli_board
 static cli_exit sweep(sweep_run *run)
 {
     cli_board_place place = { .device = { .name = NULL } };
-    lab_session session = { .verb = "sweep",
-                            .seed = (uint64_t)cli_args_integer(run->args, "seed"),
-                            .cold = run->cold };
+    lab_session session = { .verb = "sweep", .seed = run->options.seed, .cold = run->options.cold };
     cli_exit code = cli_session_end(&session, search_and_judge(run, &session, &place), NULL);
     lab_record_close(session.record);
     cli_board_place_free(&place);
@@ -226,7 +224,7 @@ static void close_run(sweep_run *run)
 static cli_exit run_verb(const cli_args *args)
 {
     sweep_run run = { .args = args,
-                      .cold = cli_args_flag(args, "cold"),
+                      .options = sweep_options_read(args),
                       .judge = lab_time_judge_create() };
     const char *replay = cli_args_text(args, "replay");
     cli_exit code = sweep_load_space(&run);
@@ -265,12 +263,7 @@ static const cli_option options[] = {
       .min = 1,
       .max = 1048576,
       .help = "Maximum number of points to time; pruned points do not count [default: all]" },
-    { .name = "seconds",
-      .kind = CLI_REAL,
-      .argument = "S",
-      .min = 0,
-      .max = 1e7,
-      .help = "Time limit in seconds [default: none]" },
+    SWEEP_OPTION_SECONDS,
     CLI_OPTION_SEED(
         "Seed of the strategy: the same one asks the same questions, if it gets the same "
         "answers"),
@@ -319,9 +312,7 @@ static const cli_option options[] = {
       .max = 1048576,
       .help = "Prune configs that spill more than BYTES per thread, stores and loads together "
               "[default: the space's limit, else 0]" },
-    { .name = "cold",
-      .kind = CLI_FLAG,
-      .help = "Rotate through copies of the tensors that exceed every cache" },
+    SWEEP_OPTION_COLD,
     { .name = "no-compare",
       .kind = CLI_FLAG,
       .help = "Do not time the best point beside heed's plan" },

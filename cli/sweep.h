@@ -9,6 +9,7 @@
 #include "bench/engine.h"
 #include "board.h"
 #include "cli.h"
+#include "insight.h"
 #include "search/guide.h"
 #include "search/replay.h"
 #include "search/search.h"
@@ -50,8 +51,31 @@ typedef struct sweep_shape {
     bool same;                  /* the best point is what heed plans */
 } sweep_shape;
 
+/* Rows of their option tables. */
+#define SWEEP_OPTION_SECONDS                                                        \
+    {                                                                               \
+        .name = "seconds", .kind = CLI_REAL, .argument = "S", .min = 0, .max = 1e7, \
+        .help = "Time limit in seconds [default: none]"                             \
+    }
+#define SWEEP_OPTION_COLD                                                      \
+    {                                                                          \
+        .name = "cold", .kind = CLI_FLAG,                                      \
+        .help = "Rotate through copies of the tensors that exceed every cache" \
+    }
+
+/* The options that several of sweep, evolve and tune have, read once: zero where a verb has not. */
+typedef struct sweep_options {
+    heed_options machine; /* see cli_machine() */
+    uint64_t seed;
+    int64_t trials; /* launches at most; 0: any */
+    double seconds; /* 0: any */
+    lab_insight_mode insights;
+    bool cold, no_verify, no_compare, json;
+} sweep_options;
+
 typedef struct sweep_run {
-    const cli_args *args;
+    const cli_args *args; /* of heed sweep and heed evolve, for the steps before a search */
+    sweep_options options;
     lab_space space;
     cli_problems problems;
     sweep_shape *shapes;
@@ -60,7 +84,6 @@ typedef struct sweep_run {
     int arch;              /* that code is compiled for; 0: none is */
     char device[64];
     char kernel[HEED_NAME_SIZE];
-    bool cold;
     int threads;      /* of the host, for compiling and references */
     sweep_pool *pool; /* NULL: nothing is compiled */
     lab_bounds limits;
@@ -111,6 +134,9 @@ void sweep_pool_stop(sweep_pool *pool);
 /* sweep_findings() returns what the code of a point says about what holds it back, for the guide of
  * evolution; 0 where nothing is compiled. */
 unsigned sweep_findings(const sweep_run *run, const lab_point *point);
+
+/* sweep_options_read() reads those options of the table of @args. */
+sweep_options sweep_options_read(const cli_args *args);
 
 /* sweep_open.c: the steps before a search; each prints its failure. The problems are the operands
  * from number @first on. sweep_read_arch() is for --static, in the place of sweep_open_device();

@@ -82,7 +82,7 @@ heed_status sweep_board_add_alone(sweep_run *run, const lab_point *point, size_t
     lab_entry_parts parts;
     lab_record_trial trial = trial_of(run, point, number, SWEEP_COMPARED, &name);
     trial.started = run->started;
-    lab_entry_take_confirmed(&trial, &parts, result, run->cold);
+    lab_entry_take_confirmed(&trial, &parts, result, run->options.cold);
     return sweep_add(run, &trial, NULL);
 }
 
@@ -94,7 +94,7 @@ heed_status sweep_board_add_plan(sweep_run *run, size_t number, const lab_duel *
     lab_session_name_set(&name, run->shapes[number].usual);
     snprintf(name.thought, sizeof name.thought, "what heed plans");
     lab_record_trial trial = sweep_trial(run, &name, number, SWEEP_COMPARED);
-    lab_entry_take_confirmed(&trial, &parts, &result, run->cold);
+    lab_entry_take_confirmed(&trial, &parts, &result, run->options.cold);
     return sweep_add(run, &trial, NULL);
 }
 
@@ -112,6 +112,6 @@ heed_status sweep_board_add_duel(sweep_run *run, const lab_point *point, size_t 
     trial.gates = &gate;
     trial.gate_count = run->verified;
     heed_status status = lab_entry_take_turns(&trial, &parts, duel, &duel->comparison,
-                                              run->shapes[number].usual, run->cold);
+                                              run->shapes[number].usual, run->options.cold);
     return status == HEED_OK ? sweep_add(run, &trial, NULL) : status;
 }

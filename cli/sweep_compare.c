@@ -89,7 +89,6 @@ cli_exit sweep_compare(sweep_run *run, int64_t index)
 {
     const lab_point point = lab_space_at(&run->space, index);
     char name[HEED_NAME_SIZE];
-    uint64_t seed = (uint64_t)cli_args_integer(run->args, "seed");
     heed_status status = lab_space_name(&run->space, &point, run->kernel, name, NULL);
     lab_progress progress = lab_progress_start(&cli_sink, "comparing", run->problems.count);
     for (size_t i = 0; i < run->problems.count && status == HEED_OK; i++) {
@@ -99,7 +98,7 @@ cli_exit sweep_compare(sweep_run *run, int64_t index)
         if (status == HEED_OK && strcmp(name, shape->usual) == 0)
             status = time_alone(run, i, &point, name);
         else if (status == HEED_OK && *shape->usual)
-            status = play(run, i, &point, name, seed + i);
+            status = play(run, i, &point, name, run->options.seed + i);
     }
     lab_progress_end(&progress);
     if (cli_interrupted())

@@ -30,7 +30,7 @@ static const double efforts[] = { 0.01, 0.1 };
 heed_status sweep_open_shape(const sweep_run *run, sweep_shape *shape)
 {
     size_t cache = heed_device_cache(run->context);
-    int64_t bytes = !run->cold ? 0 : 2 * (cache > 0 ? (int64_t)cache : CACHE_BYTES);
+    int64_t bytes = !run->options.cold ? 0 : 2 * (cache > 0 ? (int64_t)cache : CACHE_BYTES);
     const lab_sampling rows = { .seed = LAB_ENTRY_ROWS_SEED,
                                 .work = EXPECT_WORK,
                                 .threads = run->threads };
@@ -121,8 +121,8 @@ static void doubt(const sweep_run *run, int shape, lab_evaluation *result)
 {
     lab_error why = { "" };
     if (result->fate == LAB_FATE_TIMED &&
-        !lab_plausible_here(run->judge, run->context, &run->problems.items[shape], run->cold,
-                            result->seconds, &why)) {
+        !lab_plausible_here(run->judge, run->context, &run->problems.items[shape],
+                            run->options.cold, result->seconds, &why)) {
         result->fate = LAB_FATE_IMPOSSIBLE;
         snprintf(result->why, sizeof result->why, "%.150s", why.text);
     }
@@ -226,7 +226,7 @@ static heed_status put_down(sweep_run *run, lab_record_trial *trial, const lab_e
     if (result->fate == LAB_FATE_PRUNED && !run->keeps_pruned)
         return HEED_OK;
     trial->started = run->started;
-    lab_entry_take(trial, &parts, result, run->cold);
+    lab_entry_take(trial, &parts, result, run->options.cold);
     return sweep_add(run, trial, NULL);
 }
 

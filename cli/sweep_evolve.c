@@ -110,12 +110,12 @@ static heed_status measure_on(sweep_evolution *it, const lab_individual *champio
     lab_insight found;
     lab_record_trial trial = sweep_trial(sweep, name, shape, LAB_INSIGHT_ATTEMPT);
     lab_insight_question question = { .sink = &cli_sink,
-                                      .device = cli_device(sweep->args),
+                                      .device = sweep->options.machine.device,
                                       .context = sweep->context,
                                       .problem = &sweep->shapes[shape].source.problem,
                                       .kernel = name->whole,
                                       .seconds = champion->seconds[shape],
-                                      .cold = sweep->cold,
+                                      .cold = sweep->options.cold,
                                       .threads = sweep->threads,
                                       .seed = sweep->session->seed };
     it->show(it->data, "measuring what binds the best");
@@ -165,8 +165,7 @@ void sweep_evolution_free(sweep_evolution *it)
 
 void sweep_evolution_insights(sweep_evolution *it, double seconds)
 {
-    it->course = (lab_insight_course){ .mode = (lab_insight_mode)cli_args_choice(it->sweep->args,
-                                                                                 "insights"),
+    it->course = (lab_insight_course){ .mode = it->sweep->options.insights,
                                        .budget = lab_insight_budget(seconds) };
     for (size_t i = 0; i < LAB_SEARCH_SHAPES; i++)
         it->insights[i] = lab_insight_unknown();

@@ -11,6 +11,26 @@
 
 const char *const sweep_spaces[] = { "wgmma", "mma", "cpu_few", "cpu_tile", NULL };
 
+static bool is_set(const cli_args *args, const char *name)
+{
+    return cli_args_has(args, name) && cli_args_flag(args, name);
+}
+
+sweep_options sweep_options_read(const cli_args *args)
+{
+    return (sweep_options){ .machine = cli_machine(args),
+                            .seed = (uint64_t)cli_args_integer(args, "seed"),
+                            .trials = cli_args_integer(args, "trials"),
+                            .seconds = cli_args_real(args, "seconds"),
+                            .insights = cli_args_has(args, "insights")
+                                            ? (lab_insight_mode)cli_args_choice(args, "insights")
+                                            : LAB_INSIGHT_NONE,
+                            .cold = cli_args_flag(args, "cold"),
+                            .no_verify = is_set(args, "no-verify"),
+                            .no_compare = is_set(args, "no-compare"),
+                            .json = cli_args_json(args) };
+}
+
 cli_exit sweep_load_space(sweep_run *run)
 {
     cli_exit code = cli_space_load(&run->space, cli_args_operand(run->args, 0), "");

@@ -108,12 +108,11 @@ static heed_status replay(const sweep_run *run, const lab_trials *trials, replay
         const char *name = lab_strategy_at(i)->name;
         const lab_replay_options options = { .strategy = name,
                                              .seeds = (int)cli_args_integer(run->args, "runs"),
-                                             .seed = (uint64_t)cli_args_integer(run->args, "seed"),
+                                             .seed = run->options.seed,
                                              .within = cli_args_real(run->args, "within") / 100,
                                              .noise = cli_args_real(run->args, "noise") / 100,
-                                             .trials = cli_args_integer(run->args, "trials") > 0
-                                                           ? cli_args_integer(run->args, "trials")
-                                                           : 0 };
+                                             .trials = run->options.trials > 0 ? run->options.trials
+                                                                               : 0 };
         if (wanted && strcmp(wanted, name) != 0)
             continue;
         if (cli_interrupted())
@@ -140,5 +139,5 @@ cli_exit sweep_replay(const sweep_run *run, const char *path)
         cli_error("--replay: %s", error.text);
         return cli_exit_of(status);
     }
-    return cli_args_json(run->args) ? print_json(run, &all) : print_table(run, &all);
+    return run->options.json ? print_json(run, &all) : print_table(run, &all);
 }

@@ -300,7 +300,7 @@ cli_exit sweep_report(const sweep_run *run)
     if (!rank(run, &all))
         cli_error("not enough memory for the list of points");
     else
-        code = cli_args_json(run->args) ? report_json(run, &all) : report_text(run, &all);
+        code = run->options.json ? report_json(run, &all) : report_text(run, &all);
     free_ranking(&all);
     return code;
 }
@@ -373,7 +373,7 @@ cli_exit sweep_report_static(sweep_run *run)
         add_static_row(run, table, &list, i);
     }
     lab_progress_end(&progress);
-    bool json = cli_args_json(run->args);
+    bool json = run->options.json;
     cli_exit code;
     if (json) {
         lab_table_destroy(table);

@@ -37,7 +37,6 @@ cli_exit sweep_verify(sweep_run *run, int64_t index)
         return CLI_OK;
     }
     const lab_point point = lab_space_at(&run->space, index);
-    const heed_options machine = cli_machine(run->args);
     const char *specs[LAB_SEARCH_SHAPES];
     char name[HEED_NAME_SIZE];
     lab_error error;
@@ -45,7 +44,7 @@ cli_exit sweep_verify(sweep_run *run, int64_t index)
         return CLI_ENVIRONMENT;
     for (size_t i = 0; i < run->problems.count; i++)
         specs[i] = run->shapes[i].spec;
-    int code = cli_prove(&machine, name, specs, run->problems.count, 0);
+    int code = cli_prove(&run->options.machine, name, specs, run->problems.count, 0);
     run->verified = code == CLI_OK;
     run->refuted = code == CLI_VERIFY_FAILED || code == CLI_FINDING;
     if (code == CLI_INTERRUPTED || cli_interrupted())
@@ -62,8 +61,7 @@ bool sweep_plan_passes(const sweep_run *run, size_t number)
 {
     const sweep_shape *shape = &run->shapes[number];
     const char *spec = shape->spec;
-    const heed_options machine = cli_machine(run->args);
-    int code = cli_prove(&machine, shape->usual, &spec, 1, 0);
+    int code = cli_prove(&run->options.machine, shape->usual, &spec, 1, 0);
     if (code != CLI_OK && !cli_interrupted())
         cli_warning("%s: %s, which heed plans, is not ranked: 'heed verify --proof' returned %d",
                     spec, shape->usual, code);

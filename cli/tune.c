@@ -75,7 +75,7 @@ static cli_exit run_tune(tune_run *tune)
 static void look_at_device(tune_run *tune)
 {
     lab_bench *bench = &tune->bench;
-    lab_bench_look_at_device(bench, cli_device(tune->args));
+    lab_bench_look_at_device(bench, tune->options.machine.device);
     cli_board_place_read(&tune->place, bench->context);
     cli_session_place(&tune->session, &tune->place);
     bench->roofline = tune->place.ceilings;
@@ -84,26 +84,25 @@ static void look_at_device(tune_run *tune)
                                      .device = bench->device,
                                      .sink = &cli_sink,
                                      .threads = bench->host_threads,
-                                     .seed = tune->seed };
+                                     .seed = tune->options.seed };
 }
 
 static cli_exit run(const cli_args *args)
 {
     tune_run tune = { .args = args,
-                      .seed = (uint64_t)cli_args_integer(args, "seed"),
-                      .seconds = cli_args_real(args, "seconds"),
+                      .options = sweep_options_read(args),
                       .duel = cli_args_real(args, "duel"),
                       .rivals = cli_args_real(args, "rivals"),
                       .start_ns = heed_clock_ns(),
                       .judge = lab_time_judge_create() };
     tune.session = (lab_session){ .verb = "tune",
-                                  .seed = tune.seed,
-                                  .cold = cli_args_flag(args, "cold") };
+                                  .seed = tune.options.seed,
+                                  .cold = tune.options.cold };
     tune.bench = (lab_bench){ .sink = &cli_sink,
                               .rival_names = cli_args_text(args, "peers"),
                               .margin = 0.01,
-                              .cold = cli_args_flag(args, "cold"),
-                              .seed = tune.seed };
+                              .cold = tune.options.cold,
+                              .seed = tune.options.seed };
     cli_exit code = tune_open_problems(&tune);
     if (code == CLI_OK)
         code = tune_check_space(&tune);
@@ -166,9 +165,7 @@ static const cli_option options[] = {
       .kind = CLI_TEXT,
       .argument = "LIST",
       .help = "Rivals to time, separated by commas, or none [default: all that are found]" },
-    { .name = "cold",
-      .kind = CLI_FLAG,
-      .help = "Rotate through copies of the tensors that exceed every cache" },
+    SWEEP_OPTION_COLD,
     CLI_OPTION_SEED("Seed of the searches, the values, and the order of the blocks"),
     CLI_OPTION_INSIGHTS,
     CLI_OPTION_UNSAFE,

@@ -99,6 +99,7 @@ typedef struct tune_shape {
 
 typedef struct tune_run {
     const cli_args *args;
+    sweep_options options;
     lab_bench bench; /* with the rivals */
     bench_sources sources;
     tune_shape *shapes;
@@ -106,10 +107,8 @@ typedef struct tune_run {
     lab_session session;
     cli_board_place place;
     lab_rerun_place rerun; /* of leaders of the board */
-    double seconds;        /* for everything */
     double duel;           /* for each comparison, at most */
     double rivals;         /* for each match, at most */
-    uint64_t seed;
     int64_t start_ns;
     lab_time_judge *judge; /* of times that cannot be */
 } tune_run;

@@ -222,8 +222,8 @@ static cli_exit play_rounds(contest_run *it, lab_contest *contest)
 {
     heed_status status = HEED_OK;
     for (int round = 0; round < LAB_ROUNDS && status == HEED_OK; round++) {
-        const lab_duel_options options = { .seed = it->tune->seed + (it->lead ? 5000 : 1000) +
-                                                   (uint64_t)round };
+        const lab_duel_options options = { .seed = it->tune->options.seed +
+                                                   (it->lead ? 5000 : 1000) + (uint64_t)round };
         it->players = lab_contest_players(contest, round);
         it->done = 0;
         it->progress = lab_progress_start(&cli_sink,

@@ -63,8 +63,8 @@ void tune_free(tune_run *tune)
 cli_exit tune_open_run(tune_run *tune)
 {
     char what[32], budget[64];
-    snprintf(what, sizeof what, "insights %d", cli_args_choice(tune->args, "insights"));
-    snprintf(budget, sizeof budget, "%g s", tune->seconds);
+    snprintf(what, sizeof what, "insights %d", tune->options.insights);
+    snprintf(budget, sizeof budget, "%g s", tune->options.seconds);
     const lab_session_work work = { .what = what,
                                     .subject = "",
                                     .budget = budget,

@@ -93,7 +93,6 @@ cli_exit tune_prove(tune_run *tune, bool winners)
     cli_exit code = CLI_OK;
     int64_t until = tune_until(tune, winners ? TUNE_PROOFS : TUNE_AFTERWARDS);
     tune_shape **list = calloc(tune->count + 1, sizeof(tune_shape *));
-    const heed_options machine = cli_machine(tune->args);
     size_t count = list ? collect(tune, winners, list) : 0;
     lab_progress progress = lab_progress_start(
         &cli_sink, winners ? "verifying" : "verifying champions", count);
@@ -102,7 +101,8 @@ cli_exit tune_prove(tune_run *tune, bool winners)
         lab_progress_step(&progress, i, list[i]->spec);
         const char *spec = list[i]->spec;
         judge(list[i],
-              time ? cli_prove(&machine, tune_contender(list[i]), &spec, 1, until) : CLI_TIMEOUT);
+              time ? cli_prove(&tune->options.machine, tune_contender(list[i]), &spec, 1, until)
+                   : CLI_TIMEOUT);
         if (!winners)
             code = confirm(tune, list[i]);
     }

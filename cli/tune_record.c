@@ -34,7 +34,7 @@ heed_status tune_add_round(const tune_run *tune, const tune_shape *shape,
                                    .passed = shape->proof == TUNE_PROVED,
                                    .detail = shape->proof == TUNE_PROVED ? NULL
                                                                          : shape->challenge.why,
-                                   .seed = tune->seed };
+                                   .seed = tune->options.seed };
     bool wrong = shape->proof == TUNE_REFUTED;
     trial.started = contest->times[round][0];
     trial.ended = contest->times[round][1];

@@ -226,7 +226,7 @@ static cli_exit print_text(const tune_run *tune)
     print_problems(tune);
     print_sum(tune);
     printf("%s of %s were used\n", lab_format_duration(tune_passed(tune), used),
-           lab_format_duration(tune->seconds, all));
+           lab_format_duration(tune->options.seconds, all));
     return code;
 }
 
@@ -331,7 +331,7 @@ static json_t *json_shape(const tune_shape *shape)
 cli_exit tune_report(const tune_run *tune)
 {
     json_t *shapes = json_array();
-    if (!cli_args_json(tune->args)) {
+    if (!tune->options.json) {
         json_decref(shapes);
         return print_text(tune);
     }
@@ -341,7 +341,7 @@ cli_exit tune_report(const tune_run *tune)
                                     heed_context_device(tune->bench.context), "threads",
                                     heed_context_threads(tune->bench.context), "run",
                                     (json_int_t)tune->session.run, "resumed", tune->session.resumed,
-                                    "seconds", cli_json_real(tune->seconds), "took",
+                                    "seconds", cli_json_real(tune->options.seconds), "took",
                                     cli_json_real(tune_passed(tune)), "improved",
                                     (json_int_t)count_won(tune), "shapes", shapes),
                           "tune");

@@ -54,13 +54,12 @@ static cli_exit open_job(tune_job *it, sweep_shape *shape)
     tune_run *tune = it->tune;
     char found[1024];
     const char *path = cli_find_list("spaces", it->space->name, found, sizeof found);
-    *sweep = (sweep_run){ .args = tune->args,
+    *sweep = (sweep_run){ .options = tune->options,
                           .session = &tune->session,
                           .shapes = shape,
                           .context = tune->bench.context,
                           .replay = tune->bench.replay,
                           .arch = heed_device_arch(tune->bench.context),
-                          .cold = tune->bench.cold,
                           .judge = tune->judge,
                           .threads = tune->bench.host_threads };
     heed_status status = lab_space_load(&sweep->space, path, &it->error);
@@ -124,7 +123,7 @@ static cli_exit sweep_space(tune_job *it, int64_t until_ns, int64_t trials)
     if (it->sweep.pool)
         sweep_pool_until(it->sweep.pool, until_ns);
     lab_point *starts = find_starts(it, &count);
-    const lab_search_options options = { .seed = it->tune->seed,
+    const lab_search_options options = { .seed = it->tune->options.seed,
                                          .trials = trials,
                                          .budget_ns = budget > 1 ? budget * 4 / 5 : 1,
                                          .starts = starts,
@@ -200,7 +199,7 @@ static cli_exit search_shape(tune_run *tune, tune_shape *shape, int64_t until_ns
                              lab_progress *progress)
 {
     tune_job jobs[TUNE_SPACES];
-    int64_t trials = cli_args_integer(tune->args, "trials"), now = heed_clock_ns();
+    int64_t trials = tune->options.trials, now = heed_clock_ns();
     int64_t sweeps_until = now + (int64_t)((double)(until_ns - now) * SWEEPS_SHARE);
     sweep_shape *common = calloc(1, sizeof *common);
     if (!common) {
@@ -226,7 +225,8 @@ cli_exit tune_search(tune_run *tune)
 {
     size_t left = 0;
     cli_exit code = CLI_OK;
-    lab_progress progress = lab_progress_start_seconds(&cli_sink, "searching", tune->seconds);
+    lab_progress progress = lab_progress_start_seconds(&cli_sink, "searching",
+                                                       tune->options.seconds);
     for (size_t i = 0; i < tune->count; i++)
         left += tune->shapes[i].space_count > 0;
     /* Time that one search leaves of its share goes to the others. */

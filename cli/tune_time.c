@@ -18,7 +18,7 @@ static const double ends[TUNE_STAGES] = { [TUNE_BASELINES] = 0.20,
 
 int64_t tune_until(const tune_run *tune, tune_stage stage)
 {
-    return tune->start_ns + (int64_t)(tune->seconds * ends[stage] * NS_PER_SECOND);
+    return tune->start_ns + (int64_t)(tune->options.seconds * ends[stage] * NS_PER_SECOND);
 }
 
 double tune_left(const tune_run *tune, tune_stage stage)
