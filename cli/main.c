@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "cli.h"
+#include "cli/base/cli.h"
 
 static cli_exit unknown_verb(const char *name)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "insight.h"
+#include "cli/verbs/evolve/insight.h"
 #include "record_scene.h"
 #include "run_heed.h"
 #include "scratch.h"

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/verbs/evolve/insight.h"
 #include "cuda_trial.h"
-#include "insight.h"
 #include "scratch.h"
 
 #define DATA HEED_SOURCE_DIR "/tests/data/ncu/"

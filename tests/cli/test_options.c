@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/suggest.h"
-#include "cli/cli.h"
+#include "cli/base/cli.h"
 #include "scratch.h"
 
 static const char *const colours[] = { "red", "green", "blue", NULL };

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "cli/board.h"
-#include "cli/selftest.h"
+#include "cli/verbs/board/board.h"
+#include "cli/verbs/selftest/selftest.h"
 #include "lab/verify/gates.h"
 #include "lab/verify/mutants/suite.h"
 #include "members.h"

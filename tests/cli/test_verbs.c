@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "cli/cli.h"
+#include "cli/base/cli.h"
 #include "lab/report/table.h"
 #include "scratch.h"
 

@@ -1,0 +1,146 @@
+/*
+ * context.c - the options --device, --threads, --cpu, --wisdom and --kernel, and what they mean
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "src/measure.h"
+#include "tensor/file.h"
+
+#define WISDOM_MAX ((int64_t)64 << 20)
+
+heed_status cli_wisdom_load(heed_context *context, const char *path, size_t *taken, size_t *skipped,
+                            lab_error *error)
+{
+    char *text = NULL;
+    size_t size;
+    bool stream = lab_file_is_stream(path);
+    heed_status status = stream ? cli_read_text(path, WISDOM_MAX, &text, &size, error) : HEED_OK;
+    if (status != HEED_OK)
+        return status;
+    status = stream ? heed_wisdom_import(context, text, taken, skipped)
+                    : heed_wisdom_load(context, path, taken, skipped);
+    if (status != HEED_OK)
+        lab_fail(error, status, "%s%s%s", stream ? path : "", stream ? ": " : "", heed_message());
+    free(text);
+    return status;
+}
+
+/* Loads @path, which need not be there, into @context. *@skipped: lines that do not match this
+ * machine. */
+static heed_status load(heed_context *context, const char *path, size_t *skipped, lab_error *error)
+{
+    *skipped = 0;
+    if (strcmp(path, "-") != 0 && access(path, F_OK) != 0 && errno == ENOENT)
+        return HEED_OK;
+    return cli_wisdom_load(context, path, NULL, skipped, error);
+}
+
+const char *cli_device(const cli_args *args)
+{
+    const char *device = cli_args_has(args, "device") ? cli_args_text(args, "device") : NULL;
+    if (!device)
+        device = getenv("HEED_DEVICE");
+    if (!device || !*device)
+        device = "auto";
+    bool cpu = cli_args_has(args, "cpu") && cli_args_given(args, "cpu");
+    const char *source = cli_args_has(args, "source") ? cli_args_text(args, "source") : NULL;
+    size_t length = source ? strlen(source) : 0;
+    cpu |= length > 2 && strcmp(source + length - 2, ".c") == 0;
+    return cpu && strcmp(device, "auto") == 0 ? "cpu" : device;
+}
+
+/* A context in which Ctrl-C ends measuring. */
+static heed_status create(heed_context **context, const heed_options *options)
+{
+    heed_status status = heed_context_create(context, options);
+    if (status == HEED_OK)
+        heed_context_stop(*context, cli_interrupted);
+    return status;
+}
+
+heed_status cli_context_create(heed_context **context, heed_options *options)
+{
+    if (!options->device || strcmp(options->device, "auto") != 0)
+        return create(context, options);
+    options->device = "cuda";
+    heed_status status = create(context, options);
+    if (status == HEED_OK || status == HEED_ERR_INVALID) /* which the CPU would say as well */
+        return status;
+    options->device = "cpu";
+    return create(context, options);
+}
+
+heed_options cli_machine(const cli_args *args)
+{
+    heed_options options = { .size = sizeof options, .device = cli_device(args) };
+    if (cli_args_has(args, "threads"))
+        options.threads = (int)cli_args_integer(args, "threads");
+    if (cli_args_has(args, "cpu"))
+        options.cpu = cli_args_text(args, "cpu");
+    return options;
+}
+
+cli_exit cli_context_open(heed_context **context, const cli_args *args)
+{
+    heed_options options = cli_machine(args);
+    heed_status status = cli_context_create(context, &options);
+    if (status != HEED_OK)
+        return cli_fail(status, NULL);
+
+    const char *path = cli_args_has(args, "wisdom") ? cli_args_text(args, "wisdom") : NULL;
+    size_t skipped = 0;
+    lab_error error;
+    if (path)
+        status = load(*context, path, &skipped, &error);
+    if (status != HEED_OK) {
+        cli_error("--wisdom: %s", error.text);
+        heed_context_destroy(*context);
+        *context = NULL;
+        return cli_exit_of(status);
+    }
+    if (skipped)
+        cli_warning("--wisdom: %s: %zu lines not used; the last one because %s", path, skipped,
+                    heed_message());
+    return CLI_OK;
+}
+
+/* Would a save drop lines of @path that another machine needs? A second context sees what the file
+ * says, without what was learned since. */
+static heed_status count_foreign(const cli_args *args, const char *path, size_t *skipped)
+{
+    lab_error error;
+    heed_context *fresh;
+    heed_options options = cli_machine(args);
+    heed_status status = cli_context_create(&fresh, &options);
+    if (status != HEED_OK)
+        return status;
+    status = load(fresh, path, skipped, &error);
+    heed_context_destroy(fresh);
+    return status;
+}
+
+cli_exit cli_wisdom_save(heed_context *context, const cli_args *args)
+{
+    const char *path = cli_args_text(args, "wisdom");
+    size_t foreign = 0;
+    if (!path)
+        return CLI_OK;
+    if (lab_file_is_stream(path)) {
+        cli_warning("--wisdom: %s is a pipe: new wisdom is not saved", path);
+        return CLI_OK;
+    }
+    heed_status status = count_foreign(args, path, &foreign);
+    if (status == HEED_OK && foreign) {
+        cli_warning("--wisdom: %s is not changed: saving would drop %zu lines for other machines "
+                    "or builds; name another file, or remove this one",
+                    path, foreign);
+        return CLI_OK;
+    }
+    if (status == HEED_OK)
+        status = heed_wisdom_save(context, path);
+    return status == HEED_OK ? CLI_OK : cli_fail(status, "--wisdom");
+}

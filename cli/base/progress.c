@@ -1,0 +1,76 @@
+/*
+ * progress.c - a line on stderr that shows how far a long verb is, and how long it will take
+ *
+ * On a terminal it is drawn over again and again, and gone in the end. In a log, which nobody wants
+ * full of it, there is a line now and then.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "report/format.h"
+#include "src/measure.h"
+
+#define REDRAW_NS 100000000
+#define LOG_NS INT64_C(10000000000)
+#define LINE_SIZE                                                                   \
+    79 /* narrower than the narrowest terminal in use, so that the line never wraps \
+        */
+
+/* A terminal shows it at once, a log after a while. */
+static void look_at_stderr(lab_progress *progress)
+{
+    const char *term = getenv("TERM");
+    progress->shown = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+    progress->last_ns = progress->start_ns - (progress->shown ? REDRAW_NS : 0);
+}
+
+/* "3 of 9, 1:05 left  ", "0:12 of 1:00  ", or "3  " where nobody knows how many there will be. */
+static void print_amount(const lab_progress *progress, size_t done, int64_t now, char *text,
+                         size_t size)
+{
+    char left[48] = "", one[LAB_FORMAT_SIZE], all[LAB_FORMAT_SIZE];
+    if (progress->timed) {
+        snprintf(text, size, "%s of %s", lab_format_duration((double)done, one),
+                 lab_format_duration((double)progress->total, all));
+        return;
+    }
+    if (done > progress->total || progress->total == 0) {
+        snprintf(text, size, "%zu", done);
+        return;
+    }
+    if (done > 0) {
+        double elapsed = (double)(now - progress->start_ns) * 1e-9;
+        double rest = elapsed * (double)(progress->total - done) / (double)done;
+        snprintf(left, sizeof left, ", %s left", lab_format_duration(rest, one));
+    }
+    snprintf(text, size, "%zu of %zu%s", done, progress->total, left);
+}
+
+void cli_progress_show(lab_progress *progress, size_t done, const char *what)
+{
+    int64_t now = heed_clock_ns();
+    if (progress->last_ns == 0)
+        look_at_stderr(progress);
+    if (!progress->title || now - progress->last_ns < (progress->shown ? REDRAW_NS : LOG_NS))
+        return;
+
+    char amount[96], line[LINE_SIZE + 1];
+    print_amount(progress, done, now, amount, sizeof amount);
+    snprintf(line, sizeof line, "%s: %s%s%s", progress->title, amount, what ? "  " : "",
+             what ? what : "");
+    fprintf(stderr, progress->shown ? "\r\033[K%s" : "%s\n", line);
+    fflush(stderr);
+    progress->last_ns = now;
+    progress->dirty = progress->shown;
+}
+
+void cli_progress_clear(lab_progress *progress)
+{
+    if (progress->dirty) {
+        fputs("\r\033[K", stderr);
+        fflush(stderr);
+    }
+    progress->dirty = false;
+}

@@ -1,0 +1,414 @@
+/*
+ * bench.c - `heed bench`: how fast, beside whom, and how sure is that
+ */
+#include "bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/inputs.h"
+#include "cli/base/source.h"
+#include "cli/verbs/doctor/manifest.h"
+#include "cli/verbs/roofline/roofline.h"
+
+cli_exit bench_exit_of(lab_bench_outcome outcome)
+{
+    static const cli_exit codes[] = {
+        [LAB_BENCH_OK] = CLI_OK,
+        [LAB_BENCH_REFUSED] = CLI_UNSUPPORTED,
+        [LAB_BENCH_SKIPPED] = CLI_OK,
+        [LAB_BENCH_FAILED] = CLI_ENVIRONMENT,
+        [LAB_BENCH_WRONG] = CLI_VERIFY_FAILED,
+        [LAB_BENCH_IMPOSSIBLE] = CLI_FINDING,
+    };
+    return codes[outcome];
+}
+
+cli_exit bench_exit_of_work(heed_status status)
+{
+    return status == HEED_OK ? CLI_OK : CLI_INTERRUPTED;
+}
+
+cli_exit bench_open_peers(lab_bench *bench)
+{
+    lab_error error;
+    heed_status status = lab_bench_rivals_open(bench, &error);
+    if (status == HEED_ERR_SYSTEM)
+        return CLI_INTERRUPTED;
+    if (status != HEED_OK)
+        cli_error("%s%s", status == HEED_ERR_INVALID ? "--peers: " : "", error.text);
+    return cli_exit_of(status);
+}
+
+static const char *const efforts[] = { "estimate", "measure", "patient", NULL };
+
+/* A load above this is worth a warning: something else wants the cores. */
+#define LOAD_QUIET 0.5
+
+static void warn_if_busy(const lab_environment *environment)
+{
+    if (environment->load > LOAD_QUIET)
+        cli_warning(
+            "the load average of the last minute is %.2f: other programs disturb the figures",
+            environment->load);
+}
+
+/* Ceilings for the types that occur, and the copy bandwidth, of a CPU that is timed by its clock.
+ */
+static void measure_machine(lab_bench *bench, const bench_sources *sources)
+{
+    if (bench->replay)
+        return;
+    int cores = bench->environment.cores_allowed, threads = heed_context_threads(bench->context);
+    for (size_t i = 0; i < sources->count; i++)
+        lab_bench_ceiling(bench, sources->items[i].problem.type, false);
+    if (lab_ceiling_copy(&bench->copy, cores > 0 && threads > cores ? cores : threads) != HEED_OK)
+        bench->copy = 0;
+}
+
+static cli_exit measure_all(lab_bench *bench, const bench_sources *sources)
+{
+    lab_progress progress = lab_progress_start(&cli_sink, "timing", sources->count);
+    char spec[HEED_SPEC_SIZE];
+    cli_exit code = CLI_OK;
+    bench->rows = calloc(sources->count, sizeof *bench->rows);
+    if (!bench->rows) {
+        cli_error("not enough memory for %zu problems", sources->count);
+        return CLI_ENVIRONMENT;
+    }
+    for (size_t i = 0; code == CLI_OK && i < sources->count; i++) {
+        heed_problem_print(&sources->items[i].problem, spec, sizeof spec);
+        lab_progress_step(&progress, i, spec);
+        code = bench_exit_of_work(lab_bench_measure(bench, &sources->items[i], &bench->rows[i]));
+        if (code == CLI_OK)
+            bench->row_count++;
+    }
+    lab_progress_end(&progress);
+    if (code == CLI_INTERRUPTED)
+        cli_message("interrupted: %zu of %zu problems are finished", bench->row_count,
+                    sources->count);
+    return code;
+}
+
+/* Was a backend asked for of a peer that is not available? Nobody knows then whether there is one
+ * of that name. */
+static cli_exit check_backends(const lab_bench *bench)
+{
+    for (size_t i = 0; i < bench->rival_count; i++) {
+        const lab_bench_rival *rival = &bench->rivals[i];
+        if (!rival->peer && rival->outcome == LAB_BENCH_REFUSED && strchr(rival->name, '-')) {
+            cli_error("--peers: '%s' was not compared: %s", rival->name, rival->reason);
+            return CLI_ENVIRONMENT;
+        }
+    }
+    return CLI_OK;
+}
+
+/* The worst outcome of heed, else of the user's source, else a backend that is missing. Figures
+ * of rivals have no influence. */
+static cli_exit verdict(const lab_bench *bench)
+{
+    lab_bench_outcome worst = LAB_BENCH_OK;
+    for (size_t i = 0; i < bench->row_count; i++)
+        if (bench->rows[i].outcome > worst)
+            worst = bench->rows[i].outcome;
+    cli_exit code = bench_exit_of(worst != LAB_BENCH_OK ? worst : lab_bench_own_outcome(bench));
+    return code == CLI_OK ? check_backends(bench) : code;
+}
+
+static cli_exit print(const lab_bench *bench, const bench_options *options)
+{
+    json_t *manifest = options->record ? cli_manifest_take() : NULL; /* stdout names it, too */
+    cli_exit code = options->json ? bench_print_json(bench, manifest) : bench_print_table(bench);
+    if (code == CLI_OK && options->record)
+        code = bench_record(bench, options, manifest);
+    json_decref(manifest);
+    return code;
+}
+
+/* Can the user's kernel run on all problems? */
+static cli_exit open_own(const lab_bench *bench, cli_source *own, const bench_sources *sources)
+{
+    const cli_source_place place = { .on_host = heed_device_is_host(bench->context),
+                                     .device = bench->device,
+                                     .name = heed_context_device(bench->context) };
+    if (!bench->own)
+        return CLI_OK;
+    heed_problem *problems = calloc(sources->count + 1, sizeof *problems);
+    if (!problems)
+        return CLI_ENVIRONMENT;
+    for (size_t i = 0; i < sources->count; i++)
+        problems[i] = sources->items[i].problem;
+    cli_exit code = cli_source_check(own, &place, problems, sources->count);
+    free(problems);
+    return code;
+}
+
+/* Everything is timed and printed. */
+static cli_exit run_bench(lab_bench *bench, const bench_sources *sources,
+                          const bench_options *options, cli_source *own)
+{
+    if (options->calibrate)
+        return options->duels > 0 ? bench_duel_itself(bench, sources, options)
+                                  : bench_calibrate(bench, sources, options);
+    cli_exit code = open_own(bench, own, sources);
+    if (code == CLI_OK)
+        code = bench_open_peers(bench);
+    if (code == CLI_OK) {
+        if (!roofline_known(&bench->roofline, bench->context))
+            memset(&bench->roofline, 0, sizeof bench->roofline);
+        measure_machine(bench, sources);
+        code = measure_all(bench, sources);
+    }
+    if (code == CLI_OK || code == CLI_INTERRUPTED) {
+        cli_exit printed = print(bench, options);
+        if (printed != CLI_OK)
+            code = printed;
+    }
+    return code;
+}
+
+static void free_run(lab_bench *bench)
+{
+    for (size_t i = 0; i < bench->row_count; i++)
+        lab_bench_row_free(&bench->rows[i]);
+    free(bench->rows);
+    lab_bench_rivals_close(bench);
+    heed_context_destroy(bench->context);
+}
+
+/* --calibrate compares a kernel with itself: what asks for something else beside it is a mistake.
+ */
+static cli_exit check_calibrate(const cli_args *args)
+{
+    static const char *const others[] = { "against", "peers", "record", "source" };
+    size_t count = sizeof others / sizeof others[0];
+    if (cli_args_given(args, "duels")) /* takes the source, the last one */
+        count--;
+    for (size_t i = 0; i < count; i++) {
+        if (!cli_args_flag(args, "calibrate") || !cli_args_given(args, others[i]))
+            continue;
+        cli_error("--calibrate compares each kernel with itself alone; leave out --%s", others[i]);
+        return CLI_USAGE;
+    }
+    return CLI_OK;
+}
+
+/* The option --duels needs --calibrate. */
+static cli_exit check_duels(const cli_args *args)
+{
+    if (!cli_args_given(args, "duels") || cli_args_flag(args, "calibrate"))
+        return CLI_OK;
+    cli_error("--duels counts verdicts of a kernel beside itself; add --calibrate");
+    return CLI_USAGE;
+}
+
+/* A record is of heed and its rivals. */
+static cli_exit check_record(const cli_args *args)
+{
+    if (!cli_args_given(args, "record") || !cli_args_given(args, "source"))
+        return CLI_OK;
+    cli_error("--record keeps heed and its rivals alone; leave out --source, or keep what --json "
+              "prints");
+    return CLI_USAGE;
+}
+
+/* Checks of options and files, before anything is done. */
+static cli_exit check(const cli_args *args)
+{
+    cli_exit code = check_calibrate(args);
+    if (code == CLI_OK)
+        code = check_duels(args);
+    if (code == CLI_OK)
+        code = check_record(args);
+    if (code == CLI_OK)
+        code = cli_kernel_check(args);
+    return code == CLI_OK ? cli_kernel_check_of(args, "against") : code;
+}
+
+/* The options of the run, as they were given. */
+static lab_bench read_run(const cli_args *args)
+{
+    return (lab_bench){ .sink = &cli_sink,
+                        .effort = (heed_effort)cli_args_choice(args, "effort"),
+                        .kernel = cli_args_text(args, "kernel"),
+                        .against = cli_args_text(args, "against"),
+                        .rival_names = cli_args_text(args, "peers"),
+                        .seconds = cli_args_real(args, "seconds"),
+                        .margin = cli_args_real(args, "margin") / 100,
+                        .cold = cli_args_flag(args, "cold"),
+                        .replay = cli_args_flag(args, "replay"),
+                        .seed = (uint64_t)cli_args_integer(args, "seed") };
+}
+
+static bench_options read_options(const cli_args *args)
+{
+    return (bench_options){ .json = cli_args_json(args),
+                            .record = cli_args_text(args, "record"),
+                            .shapes = cli_args_list(args, "shapes", 0),
+                            .calibrate = cli_args_flag(args, "calibrate"),
+                            .detect = cli_args_real(args, "detect") / 100,
+                            .duels = (size_t)cli_args_integer(args, "duels"),
+                            .source = cli_args_text(args, "source"),
+                            .planted = cli_args_real(args, "planted") / 100,
+                            .time_limit = cli_args_real(args, "time-limit") };
+}
+
+static cli_exit run(const cli_args *args)
+{
+    lab_bench bench = read_run(args);
+    const bench_options chosen = read_options(args);
+    bench_sources sources = { .count = 0 };
+    cli_source own = { .text = NULL };
+    lab_bench_own opponent = { .name = own.name, .path = chosen.source, .worker = &own.worker };
+    cli_exit code = check(args);
+    if (code == CLI_OK && chosen.source && !chosen.calibrate) {
+        bench.own = &opponent;
+        code = cli_source_read(&own, args);
+    }
+    if (code == CLI_OK)
+        code = bench_sources_read(&sources, args);
+    if (code == CLI_OK)
+        code = cli_context_open(&bench.context, args);
+    if (code == CLI_OK) {
+        lab_bench_look_at_device(&bench, cli_device(args));
+        if (heed_device_is_host(bench.context))
+            warn_if_busy(&bench.environment);
+        code = run_bench(&bench, &sources, &chosen, &own);
+    }
+    if (code == CLI_OK)
+        code = cli_wisdom_save(bench.context, args);
+    if (code == CLI_OK && !chosen.calibrate)
+        code = verdict(&bench);
+    free_run(&bench);
+    bench_sources_free(&sources);
+    cli_source_free(&own);
+    return code;
+}
+
+static const cli_option options[] = {
+    CLI_OPTION_SHAPES,
+    { .name = "tensors",
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "Also time the captured values in FILE, a .safetensors file: every q, k and v with "
+              "the same "
+              "prefix is a problem" },
+    CLI_OPTION_LAYOUT,
+    CLI_OPTION_MASK("Mask of the problems in that file"),
+    CLI_OPTION_KERNEL,
+    { .name = "against",
+      .kind = CLI_TEXT,
+      .argument = "NAME",
+      .help = "Also compare with this kernel of heed's, named likewise" },
+    CLI_OPTION_SOURCE(
+        "Prove this kernel of your own, a .c or .cu file (docs/your-own-kernel.md), and "
+        "time it in turns with heed; rivals are then those of --peers alone. With --duels: time "
+        "the C file beside a copy of itself, each in its sandbox"),
+    { .name = "effort",
+      .letter = 'e',
+      .kind = CLI_CHOICE,
+      .argument = "EFFORT",
+      .choices = efforts,
+      .standard = "estimate",
+      .help = "How to choose heed's kernel: by a cost model, by timing every kernel, or "
+              "every config of every kernel" },
+    { .name = "peers",
+      .kind = CLI_TEXT,
+      .argument = "LIST",
+      .help = "Rivals to time, separated by commas, or none [default: all that are found]. Each "
+              "backend of a rival counts as one, such as torch-flash" },
+    { .name = "seconds",
+      .kind = CLI_REAL,
+      .argument = "N",
+      .min = 0.01,
+      .max = 3600,
+      .standard = "1",
+      .help = "Seconds to time heed, and each rival beside it, on each problem; slow ones "
+              "take longer" },
+    CLI_OPTION_MARGIN("Differences up to this count as none"),
+    { .name = "calibrate",
+      .kind = CLI_FLAG,
+      .help = "Compare each kernel with itself for --seconds, and say what difference can be "
+              "detected here" },
+    { .name = "detect",
+      .kind = CLI_REAL,
+      .argument = "PERCENT",
+      .min = 0.1,
+      .max = 100,
+      .standard = "2",
+      .help = "With --calibrate: warn where a difference of PERCENT cannot be detected" },
+    { .name = "duels",
+      .kind = CLI_INTEGER,
+      .argument = "N",
+      .min = 1,
+      .max = 100000,
+      .help = "With --calibrate: make N comparisons of --seconds, and say how often the "
+              "verdict is wrong" },
+    { .name = "planted",
+      .kind = CLI_REAL,
+      .argument = "PERCENT",
+      .min = 0,
+      .max = 100,
+      .standard = "0",
+      .help = "With --duels and --source: slow the copy down by PERCENT of its CPU time, so "
+              "that FASTER is the right verdict" },
+    { .name = "time-limit",
+      .kind = CLI_REAL,
+      .argument = "SECONDS",
+      .min = 0.001,
+      .max = 1e6,
+      .standard = "1e6",
+      .help = "With --duels: start no comparison after SECONDS" },
+    CLI_OPTION_COLD,
+    { .name = "replay",
+      .kind = CLI_FLAG,
+      .help = "Time captured sequences of calls, as is always done on a GPU" },
+    { .name = "record",
+      .kind = CLI_PATH,
+      .argument = "FOLDER",
+      .help = "Also write all figures, samples and tool versions to one JSON file below FOLDER, by "
+              "device and date; 'heed report' reads it" },
+    CLI_OPTION_SEED(
+        "Seed of the random values, of the rows that are checked, and of the intervals"),
+    CLI_OPTION_DEVICE,
+    CLI_OPTION_THREADS,
+    CLI_OPTION_CPU,
+    CLI_OPTION_WISDOM,
+    { .name = NULL },
+};
+
+extern const cli_verb cli_verb_bench;
+const cli_verb cli_verb_bench = {
+    .name = "bench",
+    .summary = "time kernels beside their rivals",
+    .operands = "[SPEC...]",
+    .operand_min = 0,
+    .operand_max = CLI_ANY,
+    .description =
+        "Prints for each problem the median (p50) and the 90th percentile of the time of a "
+        "call, the rate, and its share of this machine's measured limit. On a GPU, the "
+        "device times graphs of calls; eager is a single call by the host's clock, launch "
+        "the host's share of it.\n"
+        "\n"
+        "Rivals are separate programs that take turns with heed in blocks of calls. "
+        "rival/heed is how many times as long the rival takes, with a 99 % interval: "
+        "FASTER or SLOWER if it lies beyond the margin, EQUIVALENT if within, AMBIGUOUS if "
+        "it crosses; then more --seconds may help.\n"
+        "\n"
+        "Timed outputs are checked; a wrong one has a reason instead of a figure. With "
+        "--source a kernel of your own is timed once it has passed all gates. With "
+        "--calibrate kernels are compared with themselves, to find the smallest detectable "
+        "difference. docs/measuring.md has the method.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "  heed bench --shapes shapes/seed.txt --peers openblas --json > bench.json\n"
+        "  heed bench --device cuda --cold --peers torch-flash,torch-cudnn --shapes "
+        "shapes/rivals.txt\n"
+        "  heed bench --source mine.c --threads 1 b1 h8 s512 d64 f32\n"
+        "\n"
+        "The exit status is 5 if a source is wrong, and 4 if it refuses a problem.",
+    .options = options,
+    .run = run,
+};

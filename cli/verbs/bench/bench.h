@@ -1,0 +1,99 @@
+/*
+ * bench.h - what the files of `heed bench` share
+ *
+ * sources (what to time) -> a row for each (heed's samples, and a match against every opponent) ->
+ * table or JSON
+ */
+#ifndef CLI_BENCH_H
+#define CLI_BENCH_H
+
+#include "base/error.h"
+#include "bench/bench.h"
+#include "cli/base/cli.h"
+#include "report/table.h"
+
+/* The options of `heed bench` that are not of a lab_bench. */
+typedef struct bench_options {
+    bool json;
+    const char *record; /* the folder of records, or NULL */
+    const char *shapes; /* the file of the problems, or NULL */
+    bool calibrate;
+    double detect;      /* the difference that --calibrate is asked about */
+    size_t duels;       /* 0: none */
+    const char *source; /* whose kernel stands beside itself in --duels; NULL: heed's plan */
+    double planted;     /* how much longer its copy is to take, as a share; 0: as long */
+    double time_limit;  /* seconds, of all duels */
+} bench_options;
+
+/* -------------------------------------------------------------------------- */
+/* bench_sources.c: what to time                                              */
+/* -------------------------------------------------------------------------- */
+
+typedef struct bench_sources {
+    lab_bench_source *items;
+    size_t count;
+} bench_sources;
+
+/* bench_sources_read() takes the problems of the command line, and every Q, K, V of --tensors, if
+ * the verb has that. A failure has been printed. Free with bench_sources_free(), also after a
+ * failure. */
+cli_exit bench_sources_read(bench_sources *sources, const cli_args *args);
+void bench_sources_free(bench_sources *sources);
+
+/* bench_sources_unique() drops problems that were named before, and says so: for verbs in whose
+ * rules problems are counted. */
+void bench_sources_unique(bench_sources *sources);
+
+/* bench_sources_canonical() takes the canonical shapes, shapes/seed.txt, for those who name none.
+ */
+cli_exit bench_sources_canonical(bench_sources *sources);
+
+/* -------------------------------------------------------------------------- */
+/* bench_calibrate.c: what can be told on this machine                        */
+/* -------------------------------------------------------------------------- */
+
+/* bench_calibrate() compares the kernel of each problem with itself, and prints what differences
+ * can be detected. */
+cli_exit bench_calibrate(lab_bench *bench, const bench_sources *sources,
+                         const bench_options *options);
+
+/* bench_duels.c: bench_duel_itself() runs --duels of what a problem is computed by with itself, and
+ * prints how often the verdicts are right. */
+cli_exit bench_duel_itself(const lab_bench *bench, const bench_sources *sources,
+                           const bench_options *options);
+
+/* bench_exit_of() returns the exit code of an outcome of heed's own, bench_exit_of_work() that of
+ * timing, which nothing but Ctrl-C ends early. */
+cli_exit bench_exit_of(lab_bench_outcome outcome);
+cli_exit bench_exit_of_work(heed_status status);
+
+/* bench_open_peers() is lab_bench_rivals_open(), and prints an error, as one of --peers. */
+cli_exit bench_open_peers(lab_bench *bench);
+
+/* -------------------------------------------------------------------------- */
+/* bench_table.c, bench_summary.c, bench_json.c, bench_record.c: the answer    */
+/* -------------------------------------------------------------------------- */
+
+/* bench_print_machine() prints the lines above the table: the machine, and what the figures are. */
+void bench_print_machine(const lab_bench *bench);
+cli_exit bench_print_table(const lab_bench *bench);
+
+/* @manifest: what it was made with (manifest.h), where it is recorded; else NULL. */
+cli_exit bench_print_json(const lab_bench *bench, const json_t *manifest);
+
+/* bench_summary() returns a table with a line for each problem and a column for each opponent, and
+ * their means; NULL if there is no memory. bench_summary_key says what its signs mean. */
+lab_table *bench_summary(const lab_bench *bench);
+extern const char bench_summary_key[];
+
+/* bench_json_device() returns the facts of the device. */
+json_t *bench_json_device(const lab_bench *bench);
+
+/* bench_json() returns everything, for the caller to release; NULL if there is no memory. */
+json_t *bench_json(const lab_bench *bench, const json_t *manifest);
+
+/* bench_record() writes everything to one file of compact JSON in the folder of the device and the
+ * date below options->record, with the manifest's parts. Says on stderr where it is. */
+cli_exit bench_record(const lab_bench *bench, const bench_options *options, const json_t *manifest);
+
+#endif /* CLI_BENCH_H */

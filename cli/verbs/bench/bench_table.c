@@ -1,0 +1,320 @@
+/*
+ * bench_table.c - the table of `heed bench`, with what is to be known above and below it
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "cli/base/source.h"
+#include "report/format.h"
+#include "report/table.h"
+#include "report/wrap.h"
+
+static const char *const effort_names[] = { "estimate", "measure", "patient", "wisdom" };
+
+/* -------------------------------------------------------------------------- */
+/* Above the table                                                            */
+/* -------------------------------------------------------------------------- */
+
+static void write_device(FILE *stream, const lab_bench *bench)
+{
+    char features[32];
+    heed_device_state state = { 0 };
+    heed_device_features(bench->context, features);
+    fprintf(stream, "%s, %s", heed_context_device(bench->context), features);
+    if (!heed_device_read_state(bench->context, &state))
+        return;
+    if (state.sm_clock_hz > 0)
+        fprintf(stream, ", %.0f MHz", state.sm_clock_hz * 1e-6);
+    if (state.throttle[0])
+        fprintf(stream, ", held down by: %s", state.throttle);
+}
+
+static void write_machine(FILE *stream, const void *data)
+{
+    const lab_bench *bench = data;
+    const lab_environment *e = &bench->environment;
+    fprintf(stream, "heed %s (%s), ", e->heed, e->commit);
+    if (heed_device_is_host(bench->context))
+        fprintf(stream, "%s, %s, %d thread%s", e->cpu, heed_context_cpu(bench->context),
+                heed_context_threads(bench->context),
+                heed_context_threads(bench->context) == 1 ? "" : "s");
+    else
+        write_device(stream, bench);
+    fprintf(stream, ", %s", e->kernel);
+    if (e->load >= 0)
+        fprintf(stream, ", load %.2f", e->load);
+}
+
+static void write_way(FILE *stream, const void *data)
+{
+    const lab_bench *bench = data;
+    fprintf(stream, "%s %s; inputs %s%s", bench->kernel ? "kernel" : "effort",
+            bench->kernel ? bench->kernel : effort_names[bench->effort],
+            bench->cold ? "cold: rotated past the last-level cache"
+                        : "hot: the same buffers in every call",
+            bench->replay ? "; p50 and p90 of replays, eager ones of single calls" : "");
+}
+
+void bench_print_machine(const lab_bench *bench)
+{
+    lab_wrap_paragraph(stdout, 4, write_machine, bench);
+    lab_wrap_paragraph(stdout, 4, write_way, bench);
+}
+
+static void write_ceilings(FILE *stream, const void *data)
+{
+    const lab_bench *bench = data;
+    const char *separator = "ceiling: ";
+    for (int type = 0; type < HEED_TYPE_COUNT; type++) {
+        if (bench->ceilings[type] == 0)
+            continue;
+        fprintf(stream, "%s%s %.0f GFLOP/s (%s)", separator, heed_type_name((heed_type)type),
+                bench->ceilings[type] * 1e-9, bench->ceiling_loops[type]);
+        separator = ", ";
+    }
+    if (bench->sgemm > 0)
+        fprintf(stream, "%ssgemm %.0f GFLOP/s (%s)", separator, bench->sgemm * 1e-9,
+                bench->sgemm_from);
+    if (bench->copy > 0)
+        fprintf(stream, "%scopy %.1f GB/s", separator, bench->copy * 1e-9);
+}
+
+static void print_ceilings(const lab_bench *bench)
+{
+    bool some = bench->copy > 0 || bench->sgemm > 0;
+    for (int type = 0; type < HEED_TYPE_COUNT; type++)
+        some |= bench->ceilings[type] > 0;
+    if (some)
+        lab_wrap_paragraph(stdout, 4, write_ceilings, bench);
+    printf("\n");
+}
+
+/* -------------------------------------------------------------------------- */
+/* The table                                                                  */
+/* -------------------------------------------------------------------------- */
+
+/* A rate in GFLOP/s, or a ratio: with a decimal or two where that says something. */
+static void add_number(lab_table *table, double value, const char *unit)
+{
+    int decimals = value < 9.995 ? 2 : value < 999.5 ? 1 : 0;
+    lab_table_cell(table, "%.*f%s", decimals, value, unit);
+}
+
+/* Single calls beside replays. */
+static void add_eager(lab_table *table, const lab_summary *eager)
+{
+    char p50[LAB_FORMAT_SIZE], p90[LAB_FORMAT_SIZE];
+    lab_table_cell(table, "%s", eager->n ? lab_format_seconds(eager->p50, p50) : "");
+    lab_table_cell(table, "%s", eager->n ? lab_format_seconds(eager->p90, p90) : "");
+}
+
+/* The share that a rate has of the roofline, with the unit that binds, or of the ceiling, where
+ * either is known. */
+static void add_share(lab_table *table, const lab_bench_row *row, double seconds, bool replay)
+{
+    if (replay && row->floor > 0)
+        lab_table_cell(table, "%.0f %% %s", 100 * row->floor / seconds, lab_roof_name(row->binds));
+    else if (!replay && row->ceiling > 0)
+        lab_table_cell(table, "%.0f %%", 100 * row->flops / seconds / row->ceiling);
+    else
+        lab_table_cell(table, "-");
+}
+
+/* The problem has a line of its own; kernels and rivals stand below, further in. */
+static void add_problem(lab_table *table, const lab_bench_source *source)
+{
+    char spec[HEED_SPEC_SIZE];
+    heed_problem_print(&source->problem, spec, sizeof spec);
+    lab_table_cell(table, "%s%s%s", source->label, source->label[0] ? " " : "", spec);
+    lab_table_row_end(table);
+}
+
+static void add_heed(lab_table *table, const lab_bench_row *row, bool replay)
+{
+    char text[LAB_FORMAT_SIZE];
+    add_problem(table, row->source);
+    lab_table_cell(table, "  %s", row->kernel[0] ? row->kernel : "heed");
+    if (row->outcome != LAB_BENCH_OK) {
+        lab_table_cell(table, "-");
+        lab_table_row_end(table);
+        return;
+    }
+    lab_table_cell(table, "%s", lab_format_seconds(row->summary.p50, text));
+    lab_table_cell(table, "%s", lab_format_seconds(row->summary.p90, text));
+    add_number(table, row->flops / row->summary.p50 * 1e-9, "");
+    add_share(table, row, row->summary.p50, replay);
+    if (replay) {
+        add_eager(table, &row->eager);
+        lab_table_cell(table, "%s", lab_format_seconds(row->launch, text));
+    }
+    lab_table_row_end(table);
+}
+
+static cli_style_name verdict_style(lab_compared verdict)
+{
+    return verdict == LAB_FASTER ? CLI_GOOD : verdict == LAB_SLOWER ? CLI_BAD : CLI_PLAIN;
+}
+
+static void add_match(lab_table *table, const lab_bench *bench, const lab_bench_row *row,
+                      const lab_bench_match *match)
+{
+    bool replay = bench->replay;
+    char time[LAB_FORMAT_SIZE];
+    const lab_comparison *c = &match->comparison;
+    int decimals = c->ratio.high < 9.9995 ? 3 : 1;
+    lab_table_cell(table, "  %s", match->name);
+    if (match->outcome != LAB_BENCH_OK) {
+        bool own = bench->own && match->name == bench->own->name;
+        lab_table_cell(table, "%s%s%s", own ? cli_style(stdout, CLI_BAD) : "",
+                       own ? lab_bench_outcome_name(match->outcome) : "-",
+                       own ? cli_style(stdout, CLI_PLAIN) : "");
+        lab_table_row_end(table);
+        return;
+    }
+    lab_table_cell(table, "%s", lab_format_seconds(match->seconds, time));
+    lab_table_cell(table, "%s", "");
+    add_number(table, row->flops / match->seconds * 1e-9, "");
+    add_share(table, row, match->seconds, replay);
+    if (replay) {
+        add_eager(table, &match->eager);
+        lab_table_cell(table, "%s", "");
+    }
+    add_number(table, c->ratio.estimate, "x");
+    if (isfinite(c->ratio.high)) {
+        lab_table_cell(table, "%.*f to %.*f", decimals, c->ratio.low, decimals, c->ratio.high);
+        lab_table_cell(table, "%s%s%s", cli_style(stdout, verdict_style(c->verdict)),
+                       lab_compared_name(c->verdict), cli_style(stdout, CLI_PLAIN));
+    }
+    lab_table_row_end(table);
+}
+
+/* Says of what a reason is the reason, unless the same has been said before. */
+typedef struct note {
+    const char *name;
+    const char *reason;
+} note;
+
+static void print_note(note *notes, size_t *count, const char *name, const char *reason)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp(notes[i].name, name) == 0 && strcmp(notes[i].reason, reason) == 0)
+            return;
+    notes[(*count)++] = (note){ name, reason };
+    lab_wrap_format(stdout, 4, "%s: %s", name, reason);
+}
+
+static size_t count_matches(const lab_bench *bench)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < bench->row_count; i++)
+        count += bench->rows[i].match_count;
+    return count;
+}
+
+/* Notes on the figures of a user's source. */
+static void print_own(const lab_bench *bench)
+{
+    double asking = 0;
+    if (!bench->own || lab_bench_own_outcome(bench) != LAB_BENCH_OK)
+        return;
+    for (size_t i = 0; i < bench->row_count; i++)
+        for (size_t j = 0; j < bench->rows[i].match_count; j++)
+            asking = fmax(asking, bench->rows[i].matches[j].asking);
+    bool host = heed_device_is_host(bench->context);
+    lab_wrap_format(stdout, 4,
+                    "%s: passes all gates; in a sandbox%s, and every call finds values that no "
+                    "other had; up to %.2g %% of its time may be what it takes to ask it",
+                    bench->own->name, host ? ", on one thread" : "", 100 * asking);
+    if (host && heed_context_threads(bench->context) > 1)
+        lab_wrap_format(stdout, 4, "heed has %d threads: with --threads 1 it has one as well",
+                        heed_context_threads(bench->context));
+}
+
+/* Below the table: what the dashes mean, and how the rivals are set up. */
+static bool print_notes(const lab_bench *bench)
+{
+    size_t count = 0;
+    note *notes = calloc(2 * bench->rival_count + bench->row_count + count_matches(bench) + 1,
+                         sizeof *notes);
+    if (!notes)
+        return false;
+    printf("\n");
+    for (size_t i = 0; i < bench->rival_count; i++) {
+        const lab_bench_rival *rival = &bench->rivals[i];
+        if (!rival->open)
+            print_note(notes, &count, rival->name, rival->reason);
+        else if (rival->peer->detail[0])
+            print_note(notes, &count, rival->peer->found.name, rival->peer->detail);
+    }
+    for (size_t i = 0; i < bench->row_count; i++) {
+        const lab_bench_row *row = &bench->rows[i];
+        if (row->outcome != LAB_BENCH_OK)
+            print_note(notes, &count, row->kernel[0] ? row->kernel : "heed", row->reason);
+        for (size_t j = 0; j < row->match_count; j++)
+            if (row->matches[j].outcome != LAB_BENCH_OK)
+                print_note(notes, &count, row->matches[j].name, row->matches[j].reason);
+    }
+    free(notes);
+    print_own(bench);
+    return true;
+}
+
+/* The columns, of which some are for replays or for what is timed by the clock alone. */
+static void add_columns(lab_table *table, bool replay)
+{
+    static const struct {
+        const char *head;
+        lab_align align;
+        bool by_clock, by_replay;
+    } columns[] = {
+        { "problem, kernel, rival", LAB_LEFT, true, true },
+        { "p50", LAB_RIGHT, true, true },
+        { "p90", LAB_RIGHT, true, true },
+        { "GFLOP/s", LAB_RIGHT, true, true },
+        { "of ceiling", LAB_RIGHT, true, false },
+        { "of roofline", LAB_RIGHT, false, true },
+        { "eager p50", LAB_RIGHT, false, true },
+        { "eager p90", LAB_RIGHT, false, true },
+        { "launch", LAB_RIGHT, false, true },
+        { "rival/heed", LAB_RIGHT, true, true },
+        { "99 % interval", LAB_LEFT, true, true },
+        { "heed is", LAB_LEFT, true, true },
+    };
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        if (replay ? columns[i].by_replay : columns[i].by_clock)
+            lab_table_column(table, columns[i].head, columns[i].align);
+}
+
+/* The table again, shorter, where it is a long one. */
+static bool print_summary(const lab_bench *bench)
+{
+    if (!bench->replay || bench->row_count == 0)
+        return true;
+    lab_table *table = bench_summary(bench);
+    printf("\n");
+    bool printed = lab_table_print(table, stdout, LAB_TEXT);
+    printf("\n%s", bench_summary_key);
+    lab_table_destroy(table);
+    return printed;
+}
+
+cli_exit bench_print_table(const lab_bench *bench)
+{
+    lab_table *table = lab_table_create();
+    add_columns(table, bench->replay);
+    for (size_t i = 0; i < bench->row_count; i++) {
+        add_heed(table, &bench->rows[i], bench->replay);
+        for (size_t j = 0; j < bench->rows[i].match_count; j++)
+            add_match(table, bench, &bench->rows[i], &bench->rows[i].matches[j]);
+    }
+    bench_print_machine(bench);
+    print_ceilings(bench);
+    bool printed = bench->row_count == 0 || lab_table_print(table, stdout, LAB_TEXT);
+    lab_table_destroy(table);
+    if (printed && print_notes(bench) && print_summary(bench))
+        return CLI_OK;
+    cli_error("not enough memory for the table");
+    return CLI_ENVIRONMENT;
+}

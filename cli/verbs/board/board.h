@@ -1,0 +1,119 @@
+/*
+ * board.h - what the files of `heed board` share
+ */
+#ifndef CLI_BOARD_H
+#define CLI_BOARD_H
+
+#include "build/rebuild.h"
+#include "cli/base/cli.h"
+#include "inspect/roofline.h"
+#include "measure/compare.h"
+#include "measure/environment.h"
+#include "record/record.h"
+#include "session/session.h"
+#include "verify/selftest.h"
+
+/* The row of option tables for the file. */
+#define CLI_OPTION_BOARD                                                        \
+    {                                                                           \
+        .name = "board", .letter = 'b', .kind = CLI_PATH, .argument = "FILE",   \
+        .help = "The board to use [default: HEED_BOARD, else heed/board.db in " \
+                "XDG_DATA_HOME or ~/.local/share]"                              \
+    }
+
+/* That of verbs that look at some of its problems. */
+#define CLI_OPTION_PROBLEM                                                            \
+    {                                                                                 \
+        .name = "problem", .letter = 'p', .kind = CLI_TEXT, .argument = "SPEC",       \
+        .help = "Only problems whose spec contains this text, such as d128 or causal" \
+    }
+
+/* The row of option tables of verbs that run users' sources. */
+#define CLI_OPTION_UNSAFE                                                            \
+    {                                                                                \
+        .name = "unsafe-candidates", .kind = CLI_FLAG,                               \
+        .help = "Run users' C sources even if this system has no sandbox for them: " \
+                "they can then do everything that you can"                           \
+    }
+
+/* cli_rebuild_options() returns what --board, --trust-board, --unsafe-candidates and --no-verify
+ * say, of those that the verb has. */
+lab_rebuild_options cli_rebuild_options(const cli_args *args);
+
+/* cli_board_open() opens the board of --board. A failure has been printed. Where @mode is
+ * LAB_RECORD_READ and there is no file yet, *@record is NULL with CLI_OK. */
+cli_exit cli_board_open(lab_record **record, lab_record_mode mode, const cli_args *args);
+
+/* The tools of an environment. Texts lie in this struct, which must not be copied. */
+typedef struct cli_board_tools {
+    char manifest[LAB_RECORD_HASH_SIZE], libraries[256];
+    char *text;
+} cli_board_tools;
+
+/* board_place.c: where and with what something is measured, as the board has it. Texts of both
+ * structs lie in this one, which must not be copied; the name of the device is the context's.
+ * cli_board_place_read() asks all tools for their versions, which takes up to a second. To be freed
+ * with cli_board_place_free(), also if it was never read but zeroed. */
+typedef struct cli_board_place {
+    lab_record_device device;
+    lab_record_environment environment;
+    lab_environment around;
+    cli_board_tools tools;
+    lab_ceilings ceilings; /* zeroed: not measured yet */
+    char features[32], driver[16], nvrtc[16];
+} cli_board_place;
+void cli_board_place_read(cli_board_place *place, heed_context *context);
+void cli_board_place_free(cli_board_place *place);
+
+/* cli_session_place() says in @session where and with what it measures; @place must outlive it. */
+void cli_session_place(lab_session *session, const cli_board_place *place);
+
+/* cli_session_begin() is lab_session_begin() that also looks for the selftest to rely on if @trusts
+ * is set, and prints what there is to say. cli_session_end() is lab_session_end() of a run that
+ * ends with @code; returns that, or what went wrong. */
+cli_exit cli_session_begin(lab_session *session, const lab_session_work *work, bool trusts);
+cli_exit cli_session_end(const lab_session *session, cli_exit code, const char *note);
+
+/* cli_board_tools_take() makes @manifest, which stays the caller's, what @environment was made
+ * with. */
+void cli_board_tools_take(cli_board_tools *tools, const json_t *manifest,
+                          lab_record_environment *environment);
+void cli_board_tools_free(cli_board_tools *tools);
+
+/* cli_board_version() copies the version of @name, "driver" or "nvrtc", out of features such as
+ * "sm_90-driver13.0-nvrtc13.0", and returns it; NULL if there is none. */
+const char *cli_board_version(const char *features, const char *name, char version[16]);
+
+/* cli_board_selftest_add() puts what a selftest of all kernels with all gates found on the board;
+ * @backend is that of the kernels.
+ * cli_board_selftest_find() looks for the newest one of this heed, with the suite and the commit
+ * that it has, for lab_record_trial.selftest; *@id is 0 if there is none, and a message says what
+ * to do. cli_board_selftest_look() says nothing. See also cli_selftest_trust(). */
+heed_status cli_board_selftest_add(lab_record *record, const char *backend,
+                                   const lab_selftest_result *result, int64_t *id,
+                                   lab_error *error);
+heed_status cli_board_selftest_find(lab_record *record, const char *backend, int64_t *id,
+                                    lab_error *error);
+heed_status cli_board_selftest_look(lab_record *record, const char *backend, int64_t *id,
+                                    lab_error *error);
+
+/* board_list.c: the leaderboard. */
+cli_exit cli_board_list(const cli_args *args);
+
+/* board_show.c: all of one trial. */
+cli_exit cli_board_show(const cli_args *args);
+
+/* board_manifest.c: what one trial was made with. */
+cli_exit cli_board_manifest(const cli_args *args);
+
+/* cli_board_tell() is a subcommand about the trial whose number is its operand: tell() is asked
+ * with the board that is open, and says what is wrong. */
+cli_exit cli_board_tell(const cli_args *args, cli_exit (*tell)(lab_record *record, int64_t id));
+
+/* board_add.c: files that `heed bench` has recorded. */
+cli_exit cli_board_add(const cli_args *args);
+
+/* wisdom_export.c: the subcommand of `heed wisdom`. */
+cli_exit cli_wisdom_export(const cli_args *args);
+
+#endif /* CLI_BOARD_H */

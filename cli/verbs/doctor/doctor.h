@@ -1,0 +1,62 @@
+/*
+ * doctor.h - what the checks of `heed doctor` share
+ */
+#ifndef CLI_DOCTOR_H
+#define CLI_DOCTOR_H
+
+#include "cli/base/cli.h"
+#include "src/survey.h"
+
+typedef enum doctor_level {
+    DOCTOR_OK,
+    DOCTOR_WARN,
+    DOCTOR_FAIL
+} doctor_level;
+
+typedef struct doctor_finding {
+    doctor_level level;
+    const char *name; /* of the check */
+    char text[400];   /* what was found */
+    const char *fix;  /* what to do about it; NULL: nothing */
+} doctor_finding;
+
+/* The findings of all checks, in their order. */
+typedef struct doctor_report {
+    const cli_args *args;
+    doctor_finding *findings;
+    size_t count;
+    heed_survey survey; /* once doctor_check_cuda() has taken it */
+    bool failed;        /* memory ran out: findings are missing */
+} doctor_report;
+
+/* doctor_say() adds a finding. @name and @fix are not copied: they are literals, or belong to the
+ * report. */
+void doctor_say(doctor_report *report, doctor_level level, const char *name, const char *fix,
+                const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* doctor_probe() computes a known answer on the device of @context; *@right: it came out so. */
+heed_status doctor_probe(heed_context *context, bool *right);
+
+/* The checks. Each adds one finding or more. */
+void doctor_check_library(doctor_report *report);
+void doctor_check_cpu(doctor_report *report);
+void doctor_check_features(doctor_report *report);
+void doctor_check_caches(doctor_report *report);
+void doctor_check_threads(doctor_report *report);
+void doctor_check_memory(doctor_report *report);
+void doctor_check_clock(doctor_report *report);
+void doctor_check_load(doctor_report *report);
+void doctor_check_cuda(doctor_report *report);
+void doctor_check_tools(doctor_report *report);
+void doctor_check_torch(doctor_report *report);
+void doctor_check_wisdom(doctor_report *report);
+void doctor_check_board(doctor_report *report);
+void doctor_check_trials(doctor_report *report);
+void doctor_check_rivals(doctor_report *report);
+
+/* doctor_lock.c: doctor_lock() writes a manifest (manifest.h) to the operand, or to stdout;
+ * doctor_check() says what differs from that of --check: CLI_FINDING if anything does. */
+cli_exit doctor_lock(const cli_args *args);
+cli_exit doctor_check(const cli_args *args);
+
+#endif /* CLI_DOCTOR_H */

@@ -1,0 +1,148 @@
+/*
+ * doctor_laboratory.c - the checks of `heed doctor` that look at the leaderboard, ask the rivals
+ * how they are, and ask whether candidates can be tried here
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/verbs/board/board.h"
+#include "doctor.h"
+#include "trial/rival.h"
+#include "trial/sandbox.h"
+#include "trial/trial.h"
+
+void doctor_check_board(doctor_report *report)
+{
+    char path[LAB_RECORD_PATH_SIZE];
+    lab_record *record = NULL;
+    lab_error error;
+    lab_record_chain chain;
+    heed_status status = lab_record_path(NULL, path, &error);
+    if (status == HEED_OK && access(path, F_OK) != 0) {
+        doctor_say(report, DOCTOR_OK, "board", NULL, "none yet at %.300s; SQLite %s", path,
+                   lab_record_software());
+        return;
+    }
+    if (status == HEED_OK)
+        status = lab_record_open(&record, path, LAB_RECORD_READ, &error);
+    if (status == HEED_OK)
+        status = lab_record_check(record, NULL, &chain, &error);
+    if (status == HEED_OK)
+        doctor_say(report, DOCTOR_OK, "board", NULL,
+                   "%lld trials in %.300s; SQLite %s, rollback journal", (long long)chain.trials,
+                   path, lab_record_software());
+    else
+        doctor_say(report, DOCTOR_WARN, "board",
+                   "restore the file from a copy, or move it away: a new one is then begun", "%s",
+                   error.text);
+    lab_record_close(record);
+}
+
+static void check_rival(doctor_report *report, const lab_found *found)
+{
+    lab_rival rival;
+    static const char install[] = "Install it if you want to be compared with this rival";
+    static const char by_hand[] = "Run it by hand: it speaks lab/trial/protocol.md";
+    lab_answer answer = lab_rival_open(&rival, found, 1, cli_interrupted);
+    if (answer == LAB_ANSWER_OK)
+        doctor_say(report, DOCTOR_OK, "rival", NULL, "%s %s %s", found->name, rival.version,
+                   rival.detail);
+    else if (answer == LAB_ANSWER_UNSUPPORTED)
+        doctor_say(report, DOCTOR_WARN, "rival", NULL, "%s: %s", found->name, rival.reason);
+    else
+        doctor_say(report, DOCTOR_WARN, "rival",
+                   strstr(rival.reason, "cannot be started") ? install : by_hand, "%s: %s (%s)",
+                   found->name, rival.reason, found->path);
+    lab_rival_close(&rival);
+}
+
+void doctor_check_rivals(doctor_report *report)
+{
+    lab_found *found;
+    size_t count;
+    if (cli_args_flag(report->args, "no-rivals"))
+        return;
+    if (lab_peers_find(&found, &count) != HEED_OK) {
+        report->failed = true;
+        return;
+    }
+    if (count == 0)
+        doctor_say(report, DOCTOR_WARN, "rivals", "HEED_PEERS names the folders that they are in",
+                   "none found: 'heed bench' has nothing to compare with");
+    for (size_t i = 0; i < count && !cli_interrupted(); i++)
+        check_rival(report, &found[i]);
+    free(found);
+}
+
+/* A candidate that opens a file: it must not get that far. */
+static const char burglar[] =
+    "#include \"heed_candidate.h\"\n"
+    "int open(const char *path, int flags, ...);\n"
+    "int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)\n"
+    "{\n"
+    "    return open(\"/etc/passwd\", 0) < 0;\n"
+    "}\n";
+
+/* Runs the burglar. */
+static void try_it(const lab_limits *limits, lab_trial_outcome *outcome)
+{
+    static float values[8];
+    const lab_candidate candidate = { .name = "doctor",
+                                      .source = burglar,
+                                      .source_size = sizeof burglar - 1 };
+    const heed_buffers buffers = {
+        .size = sizeof buffers, .q = values, .k = values, .v = values, .o = values
+    };
+    heed_problem problem;
+    lab_trial *trial;
+    size_t workspace;
+
+    heed_problem_parse(&problem, "b1 h1 s1 d8 f32");
+    const lab_set set = lab_set_of(&problem, &buffers);
+    if (lab_trial_open(&trial, &candidate, limits, outcome) &&
+        lab_trial_prepare(trial, &problem, &workspace, outcome))
+        lab_trial_run(trial, &set, 1, 0, outcome);
+    lab_trial_close(trial);
+}
+
+static void check_attempt(doctor_report *report, const lab_protections *protections)
+{
+    const lab_limits limits = { .tensor_bytes = (size_t)1 << 20, .run_seconds = 5 };
+    lab_trial_outcome outcome;
+
+    try_it(&limits, &outcome);
+    if (outcome.verdict == LAB_TRIAL_FILE)
+        doctor_say(report, DOCTOR_OK, "trials", NULL,
+                   "candidates are held by Landlock %d, seccomp, no_new_privs and limits: one that "
+                   "opened a file was stopped",
+                   protections->landlock);
+    else if (outcome.verdict == LAB_TRIAL_SYSTEM)
+        doctor_say(report, DOCTOR_WARN, "trials",
+                   "Install what is missing, or try no candidates in C", "a candidate %s",
+                   outcome.text);
+    else
+        doctor_say(report, DOCTOR_FAIL, "trials",
+                   "Try no candidates here, and report this as a bug",
+                   "a candidate that opened a file was not stopped: %s %s",
+                   lab_trial_verdict_name(outcome.verdict), outcome.text);
+}
+
+void doctor_check_trials(doctor_report *report)
+{
+    const lab_protections protections = lab_protections_find();
+    char missing[64], path[PATH_MAX];
+
+    lab_protections_missing(&protections, missing, sizeof missing);
+    if (missing[0])
+        doctor_say(report, DOCTOR_WARN, "trials",
+                   "Use Linux 5.13 or later with Landlock and seccomp, and a container that lets "
+                   "them through",
+                   "no %s: candidates in C are refused, unless --unsafe-candidates asks for them",
+                   missing);
+    else if (!lab_compiler_find(path))
+        doctor_say(report, DOCTOR_WARN, "trials", "Install gcc or clang, or name one in HEED_CC",
+                   "no C compiler: candidates in C cannot be tried");
+    else
+        check_attempt(report, &protections);
+}

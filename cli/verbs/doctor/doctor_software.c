@@ -1,0 +1,127 @@
+/*
+ * doctor_software.c - the checks of `heed doctor` that look at libheed and wisdom
+ */
+#include <string.h>
+
+#include "cli/verbs/board/board.h"
+#include "doctor.h"
+#include "measure/environment.h"
+#include "src/device.h"
+
+enum {
+    DIM = 64
+};
+
+/* The probe's memory on the device: Q, K and V in one, O, and a workspace. */
+typedef struct probe_memory {
+    void *tensor, *o, *workspace;
+} probe_memory;
+
+static heed_status execute(heed_context *context, const heed_plan *plan, probe_memory *memory,
+                           const float *values, float *o)
+{
+    const size_t bytes = DIM * sizeof *values;
+    size_t size = heed_plan_workspace_size(plan);
+    heed_status status = heed_device_allocate(context, bytes, &memory->tensor);
+    if (status == HEED_OK)
+        status = heed_device_allocate(context, bytes, &memory->o);
+    if (status == HEED_OK)
+        status = heed_device_allocate(context, size, &memory->workspace);
+    if (status == HEED_OK)
+        status = heed_device_upload(context, memory->tensor, values, bytes);
+    if (status == HEED_OK)
+        status = heed_execute(plan, &(heed_buffers){ .size = sizeof(heed_buffers),
+                                                     .q = memory->tensor,
+                                                     .k = memory->tensor,
+                                                     .v = memory->tensor,
+                                                     .o = memory->o,
+                                                     .workspace = memory->workspace,
+                                                     .workspace_size = size });
+    if (status == HEED_OK)
+        status = heed_device_wait(context);
+    if (status == HEED_OK)
+        status = heed_device_download(context, o, memory->o, bytes);
+    return status;
+}
+
+/* One query that sees one key: O must be V, bit by bit. */
+heed_status doctor_probe(heed_context *context, bool *right)
+{
+    float values[DIM], o[DIM] = { 0 };
+    probe_memory memory = { NULL, NULL, NULL };
+    heed_problem problem;
+    heed_plan *plan;
+
+    *right = false;
+    for (int i = 0; i < DIM; i++)
+        values[i] = (float)i / 8 - 4;
+    heed_status status = heed_problem_parse(&problem, "b1 h1 s1 d64 f32");
+    if (status == HEED_OK)
+        status = heed_plan_create(&plan, context, &problem, HEED_ESTIMATE);
+    if (status != HEED_OK)
+        return status;
+    status = execute(context, plan, &memory, values, o);
+    *right = memcmp(o, values, sizeof o) == 0;
+    heed_device_free(context, memory.workspace);
+    heed_device_free(context, memory.o);
+    heed_device_free(context, memory.tensor);
+    heed_plan_destroy(plan);
+    return status;
+}
+
+void doctor_check_library(doctor_report *report)
+{
+    lab_environment environment;
+    heed_context *context;
+    const heed_options options = { .size = sizeof options, .device = "cpu" };
+    bool right;
+
+    lab_environment_read(&environment);
+    doctor_say(report, DOCTOR_OK, "heed", NULL, "%s, commit %s, %s", heed_version(),
+               environment.commit, environment.compiler);
+    heed_status status = heed_context_create(&context, &options);
+    if (status != HEED_OK) {
+        doctor_say(report, DOCTOR_FAIL, "kernels", "See the line that names the reason below",
+                   "no context: %s", heed_message());
+        return;
+    }
+    status = doctor_probe(context, &right);
+    if (status != HEED_OK)
+        doctor_say(report, DOCTOR_FAIL, "kernels", "Report this as a bug",
+                   "a known answer could not be computed: %s", heed_message());
+    else if (!right)
+        doctor_say(report, DOCTOR_FAIL, "kernels",
+                   "Report this as a bug, with the output of 'heed verify'",
+                   "a known answer came out wrong");
+    else
+        doctor_say(report, DOCTOR_OK, "kernels", NULL, "a known answer came out right");
+    heed_context_destroy(context);
+}
+
+void doctor_check_wisdom(doctor_report *report)
+{
+    const char *path = cli_args_text(report->args, "wisdom");
+    heed_context *context;
+    size_t taken = 0, skipped = 0;
+    if (!path)
+        return;
+    lab_error error;
+    heed_status status = heed_context_create(&context, NULL);
+    if (status != HEED_OK)
+        lab_fail(&error, status, "%s", heed_message());
+    else
+        status = cli_wisdom_load(context, path, &taken, &skipped, &error);
+    if (status != HEED_OK)
+        doctor_say(report, DOCTOR_FAIL, "wisdom",
+                   "Remove the file and measure again: heed plan --effort measure --wisdom FILE",
+                   "%s", error.text);
+    else if (skipped)
+        doctor_say(report, DOCTOR_WARN, "wisdom",
+                   "Measure again into a new file: heed plan --effort measure --wisdom FILE",
+                   "%s: %zu lines fit, %zu do not; the last one: %s", path, taken, skipped,
+                   heed_message());
+    else
+        doctor_say(report, DOCTOR_OK, "wisdom", NULL, "%s: all %zu lines fit this machine", path,
+                   taken);
+    heed_context_destroy(context);
+}

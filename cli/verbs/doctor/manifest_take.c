@@ -1,0 +1,190 @@
+/*
+ * manifest_take.c - what this machine has: tools, libraries, drivers
+ */
+#include <glob.h>
+#include <gnu/libc-version.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "doctor.h"
+#include "inspect/tools.h"
+#include "manifest.h"
+#include "measure/environment.h"
+#include "src/survey.h"
+#include "wisdom_line.h"
+
+#define VERSION_SIZE 160
+
+/* Adds a part. Folders are left out: manifests are published with records, and are the user's own.
+ * @path may be NULL, and is only hashed if @loaded. */
+static void add(json_t *parts, const char *name, const char *version, const char *path, bool loaded)
+{
+    char hash[LAB_RECORD_HASH_SIZE];
+    json_t *part = json_pack("{s:o}", "version", cli_json_text(version));
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    if (path)
+        json_object_set_new(part, "file", cli_json_text(slash ? slash + 1 : path));
+    if (path && loaded && cli_manifest_hash_file(path, hash))
+        json_object_set_new(part, "sha256", json_string(hash));
+    json_object_set_new(parts, name, part);
+}
+
+/* ---- Parts of the process and the system ---- */
+
+static void add_own(json_t *parts)
+{
+    lab_environment around;
+    struct utsname system;
+    lab_environment_read(&around);
+    char heed[VERSION_SIZE];
+    snprintf(heed, sizeof heed, "%s, commit %s", around.heed, around.commit);
+    add(parts, "heed", heed, NULL, false);
+    add(parts, "heed-kernels", heed_wisdom_build(), NULL, false);
+    add(parts, "compiler", around.compiler, NULL, false);
+    add(parts, "cpu", around.cpu, NULL, false);
+    add(parts, "libc", gnu_get_libc_version(), NULL, false);
+    add(parts, "sqlite", lab_record_software(), NULL, false);
+    add(parts, "jansson", jansson_version_str(), NULL, false);
+    if (uname(&system) == 0)
+        add(parts, "kernel", system.release, NULL, false);
+}
+
+/* ---- CUDA ---- */
+
+/* The file that is meant by the first absolute path in @text; "" if there is none. */
+static void path_in(const char *text, char *path, size_t size)
+{
+    const char *start = strchr(text, '/');
+    snprintf(path, size, "%.*s", start ? (int)strcspn(start, " ,)") : 0, start ? start : "");
+}
+
+static void add_part(json_t *parts, const char *name, const heed_survey_part *part)
+{
+    char path[512], version[VERSION_SIZE];
+    if (!part->found)
+        return;
+    path_in(part->text, path, sizeof path);
+    if (part->version)
+        snprintf(version, sizeof version, "%d.%d", part->version / 1000, part->version % 1000 / 10);
+    else
+        snprintf(version, sizeof version, "%s", part->text);
+    add(parts, name, version, *path ? path : NULL, true);
+}
+
+static void add_cuda(json_t *parts)
+{
+    heed_survey survey;
+    heed_survey_take(&survey);
+    add_part(parts, "cuda-driver", &survey.driver);
+    add_part(parts, "nvrtc", &survey.nvrtc);
+    add_part(parts, "nvml", &survey.nvml);
+    for (int i = 0; i < survey.gpu_count; i++)
+        add(parts, survey.gpus[i].device, survey.gpus[i].name, NULL, false);
+}
+
+/* ---- Programs, which are asked ---- */
+
+/* The last line of what @command prints that has a digit in it, or the first one if @first. */
+static bool ask(const char *command, bool first, char *line, size_t size)
+{
+    char text[512];
+    bool found = false;
+    FILE *answer = popen(command, "re"); /* NOLINT(cert-env33-c) */
+    if (!answer)
+        return false;
+    while (fgets(text, sizeof text, answer)) {
+        text[strcspn(text, "\n")] = '\0';
+        if ((first && found) || !strpbrk(text, "0123456789"))
+            continue;
+        snprintf(line, size, "%s", text);
+        found = true;
+    }
+    return pclose(answer) == 0 && found;
+}
+
+/* Puts @text between quotes that no shell looks into. */
+static bool quote(const char *text, char *quoted, size_t size)
+{
+    size_t length = 0;
+    for (const char *at = text; *at; at++) {
+        const char *part = *at == '\'' ? "'\\''" : (char[2]){ *at, '\0' };
+        if (length + strlen(part) + 3 > size)
+            return false;
+        if (at == text)
+            quoted[length++] = '\'';
+        memcpy(quoted + length, part, strlen(part));
+        length += strlen(part);
+    }
+    if (length == 0)
+        return false;
+    quoted[length++] = '\'';
+    quoted[length] = '\0';
+    return true;
+}
+
+static void add_program(json_t *parts, const char *name, const char *path, bool first)
+{
+    char quoted[640], command[768], version[VERSION_SIZE];
+    if (!quote(path, quoted, sizeof quoted))
+        return;
+    snprintf(command, sizeof command, "%s --version 2>/dev/null </dev/null", quoted);
+    if (ask(command, first, version, sizeof version))
+        add(parts, name, version, path, false);
+}
+
+static void add_programs(json_t *parts)
+{
+    static const char *const tools[] = { "ncu", "nvdisasm", "cuobjdump", "compute-sanitizer" };
+    char path[300];
+    const char *cc = getenv("HEED_CC");
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
+        if (lab_tool_find(tools[i], path, sizeof path))
+            add_program(parts, tools[i], path, false);
+    add_program(parts, "candidate-compiler", cc && *cc ? cc : "cc", true);
+}
+
+/* Python's packages by their metadata, without loading them: that takes seconds. */
+static void add_python(json_t *parts)
+{
+    static const char script[] = "import sys, importlib.metadata as m\n"
+                                 "print(\"python\", sys.version.split()[0])\n"
+                                 "for d in m.distributions():\n"
+                                 "    n = (d.metadata[\"Name\"] or \"\").lower()\n"
+                                 "    if n in (\"torch\", \"triton\", \"numpy\", \"onnxruntime\") "
+                                 "or n.startswith(\"nvidia-c\"):\n"
+                                 "        print(n, d.version)\n";
+    char command[1200], line[256], name[100], version[100];
+    snprintf(command, sizeof command, "\"${HEED_PYTHON:-python3}\" -c '%s' 2>/dev/null </dev/null",
+             script);
+    FILE *answer = popen(command, "re"); /* NOLINT(cert-env33-c) */
+    while (answer && fgets(line, sizeof line, answer))
+        if (sscanf(line, "%99s %99s", name, version) == 2)
+            add(parts, name, version, NULL, false);
+    if (answer)
+        pclose(answer);
+}
+
+/* OpenBLAS, which a rival loads, by the file that its name leads to: "libopenblasp-r0.3.21.so". To
+ * load it here would start its threads beside ours. */
+static void add_openblas(json_t *parts)
+{
+    char real[PATH_MAX];
+    glob_t found;
+    if (glob("/usr/lib/*/libopenblas.so.0", 0, NULL, &found) != 0)
+        return;
+    if (realpath(found.gl_pathv[0], real))
+        add(parts, "openblas", strrchr(real, '/') + 1, real, true);
+    globfree(&found);
+}
+
+json_t *cli_manifest_take(void)
+{
+    static void (*const takers[])(json_t * parts) = { add_own, add_cuda, add_programs, add_python,
+                                                      add_openblas };
+    json_t *parts = json_object();
+    for (size_t i = 0; parts && i < sizeof takers / sizeof *takers; i++)
+        takers[i](parts);
+    return cli_manifest_of(parts);
+}

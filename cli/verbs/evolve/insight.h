@@ -1,0 +1,26 @@
+/*
+ * insight.h - what was measured of a kernel for the guide of a search, as verbs ask and show it
+ */
+#ifndef CLI_INSIGHT_H
+#define CLI_INSIGHT_H
+
+#include "cli/base/cli.h"
+#include "insight/insight.h"
+
+/* The row of option tables, whose choices are in the order of lab_lab_insight_mode. */
+extern const char *const insight_modes[];
+#define CLI_OPTION_INSIGHTS                                                                       \
+    {                                                                                             \
+        .name = "insights", .kind = CLI_CHOICE, .argument = "HOW", .choices = insight_modes,      \
+        .standard = "measured",                                                                   \
+        .help = "What to tell the guide about a kernel's limits: none; static, what its machine " \
+                "code says; measured, also what hardware counts and what 'heed ablate' finds "    \
+                "of each champion, in 15 % of the time at most"                                   \
+    }
+
+/* insight_report.c: a table of what is known; the same as JSON. */
+cli_exit insight_print(const lab_insight *it);
+json_t *insight_json(const lab_insight *it);
+json_t *insight_words_json(unsigned findings);
+
+#endif /* CLI_INSIGHT_H */

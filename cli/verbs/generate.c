@@ -1,0 +1,72 @@
+/*
+ * generate.c - `heed generate`: manual pages and completions, for the build
+ */
+#include <string.h>
+
+#include "cli/base/cli.h"
+
+/* The names that have a page of their own, one a line. */
+static void print_verbs(void)
+{
+    for (const cli_verb *const *verb = cli_verbs; *verb; verb++)
+        if (!(*verb)->hidden)
+            printf("%s\n", (*verb)->name);
+}
+
+static cli_exit generate_man(const char *name, const char *date)
+{
+    const cli_verb *verb = name ? cli_verb_find(name) : NULL;
+    if (name && !verb) {
+        cli_error("--verb: '%s' is not a verb", name);
+        return CLI_USAGE;
+    }
+    cli_man_print(stdout, verb, date);
+    return CLI_OK;
+}
+
+static cli_exit run(const cli_args *args)
+{
+    const char *form = cli_args_operand(args, 0);
+    if (strcmp(form, "man") == 0)
+        return generate_man(cli_args_text(args, "verb"), cli_args_text(args, "date"));
+    if (strcmp(form, "bash") == 0)
+        cli_completion_bash(stdout);
+    else if (strcmp(form, "zsh") == 0)
+        cli_completion_zsh(stdout);
+    else if (strcmp(form, "fish") == 0)
+        cli_completion_fish(stdout);
+    else if (strcmp(form, "verbs") == 0)
+        print_verbs();
+    else {
+        cli_error("'%s' is not one of man, bash, zsh, fish, verbs", form);
+        return CLI_USAGE;
+    }
+    return CLI_OK;
+}
+
+static const cli_option options[] = {
+    { .name = "verb",
+      .kind = CLI_TEXT,
+      .argument = "NAME",
+      .help = "The page that man writes: this verb's, not that of heed" },
+    { .name = "date",
+      .kind = CLI_TEXT,
+      .argument = "DATE",
+      .standard = "$Mdocdate$",
+      .help = "The date on the page that man writes, such as \"March 1, 2026\"" },
+    { .name = NULL },
+};
+
+extern const cli_verb cli_verb_generate;
+const cli_verb cli_verb_generate = {
+    .name = "generate",
+    .summary = "print manual pages and completions",
+    .operands = "man|bash|zsh|fish|verbs",
+    .operand_min = 1,
+    .operand_max = 1,
+    .description =
+        "Prints what the option tables say as a manual page in mdoc or as a completion script.",
+    .options = options,
+    .hidden = true,
+    .run = run,
+};

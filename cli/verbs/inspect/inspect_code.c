@@ -1,0 +1,127 @@
+/*
+ * inspect_code.c - machine code, disassembled by NVIDIA's program
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "inspect.h"
+#include "src/measure.h"
+#include "trial/process.h"
+
+/* Text of the largest code that is read: 200 bytes an instruction. Memory that is not used costs
+ * nothing. */
+#define TEXT_SIZE ((size_t)64 << 20)
+#define COMPLAINTS_SIZE 4096
+
+/* A large kernel takes a second or two. */
+#define PATIENCE_NS INT64_C(60000000000)
+
+/* Writes the code to a file of its own, whose name @path becomes. */
+static bool write_file(const void *data, size_t size, char *path, size_t path_size,
+                       lab_error *error)
+{
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, path_size, "%s/heed-inspect-XXXXXX", folder && *folder ? folder : "/tmp");
+    int fd = mkstemp(path);
+    if (fd < 0) {
+        lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot be made: %s", path, strerror(errno));
+        return false;
+    }
+    const char *at = data;
+    size_t left = size;
+    while (left > 0) {
+        ssize_t written = write(fd, at, left);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            break;
+        at += written;
+        left -= (size_t)written;
+    }
+    int reason = left > 0 ? errno : 0;
+    if (close(fd) == 0 && left == 0)
+        return true;
+    lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot be written: %s", path,
+             strerror(reason ? reason : errno));
+    unlink(path);
+    return false;
+}
+
+/* The last line of what it complained about, without its end: the first ones may be warnings. */
+static const char *last_line(char *text)
+{
+    size_t length = strlen(text);
+    while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
+        text[--length] = '\0';
+    char *newline = strrchr(text, '\n');
+    return newline ? newline + 1 : text;
+}
+
+/* HEED_OK if it did its work. */
+static heed_status judge_end(const lab_disassembler *tool, const lab_inlet *text, char *complaints,
+                             bool in_time, int status, lab_error *error)
+{
+    if (cli_interrupted())
+        return lab_fail(error, HEED_ERR_SYSTEM, "interrupted");
+    if (!in_time)
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s was not ready after %d s", tool->path,
+                        (int)(PATIENCE_NS / 1000000000));
+    if (WIFSIGNALED(status))
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s ended by signal %d (%s)", tool->path,
+                        WTERMSIG(status), strsignal(WTERMSIG(status)));
+    if (WEXITSTATUS(status) != 0)
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s failed with exit status %d: %s", tool->path,
+                        WEXITSTATUS(status), last_line(complaints));
+    if (text->arrived >= text->size)
+        return lab_fail(error, HEED_ERR_UNSUPPORTED, "%s printed %zu bytes; at most %zu are read",
+                        tool->path, text->arrived, text->size - 1);
+    return HEED_OK;
+}
+
+static heed_status run_tool(const lab_disassembler *tool, const char *file, char *output,
+                            lab_error *error)
+{
+    const char *arguments[LAB_DISASSEMBLER_ARGUMENTS];
+    char said[COMPLAINTS_SIZE] = "";
+    lab_process process;
+    lab_disassembler_arguments(tool, file, arguments);
+    const lab_process_command command = { .path = tool->path,
+                                          .arguments = arguments,
+                                          .environment = (const char *const *)environ,
+                                          .files = { -1, -1, -1 } };
+    int reason = lab_process_start(&process, &command);
+    if (reason != 0)
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s cannot be started: %s", tool->path,
+                        strerror(reason));
+    lab_inlet text = { .text = output, .size = TEXT_SIZE };
+    lab_inlet complaints = { .text = said, .size = sizeof said };
+    lab_close_fd(&process.in);
+    bool in_time = lab_process_listen(&process, &text, &complaints, heed_clock_ns() + PATIENCE_NS,
+                                      cli_interrupted);
+    int status = lab_process_reap(process.pid);
+    lab_process_close(&process);
+    return judge_end(tool, &text, said, in_time, status, error);
+}
+
+char *inspect_disassemble(const lab_disassembler *tool, const void *data, size_t size,
+                          lab_error *error)
+{
+    char path[512];
+    char *text = calloc(1, TEXT_SIZE);
+    if (!text) {
+        lab_fail(error, HEED_ERR_NO_MEMORY, "no memory for %zu bytes of disassembly", TEXT_SIZE);
+        return NULL;
+    }
+    bool done = write_file(data, size, path, sizeof path, error);
+    if (done) {
+        done = run_tool(tool, path, text, error) == HEED_OK;
+        unlink(path);
+    }
+    if (done)
+        return text;
+    free(text);
+    return NULL;
+}

@@ -1,0 +1,75 @@
+/*
+ * profile.h - what the files of `heed profile` share
+ *
+ * counters: a plan -> ncu beside it (lab/insight/ncu.h) -> its answer, judged
+ * (lab/inspect/profile.h) scaling and timeline: heed's own clock, on any device
+ */
+#ifndef CLI_PROFILE_H
+#define CLI_PROFILE_H
+
+#include "cli/base/cli.h"
+#include "insight/ncu.h"
+
+/* The kernel to profile, in the words of --kernel and --source. */
+typedef struct profile_subject {
+    const char *kernel; /* NULL: heed's choice */
+    const char *source; /* a file in the place of its own source; NULL: none */
+} profile_subject;
+
+/* profile_plan.c: profile_subject_read() reads both options. profile_plan() makes the plan of
+ * @subject for @problem: the kernel's own, or that source launched as the kernel's config is.
+ * Returns as heed_plan_create() does, or why the source cannot be read. */
+profile_subject profile_subject_read(const cli_args *args);
+heed_status profile_plan(const profile_subject *subject, heed_context *context,
+                         const heed_problem *problem, heed_plan **plan);
+#define PROFILE_OPTION_SOURCE                                                               \
+    {                                                                                       \
+        .name = "source", .kind = CLI_PATH, .argument = "FILE",                             \
+        .help = "Use this CUDA source, which you trust, instead of the kernel's own, with " \
+                "the same config and launch"                                                \
+    }
+
+/* -------------------------------------------------------------------------- */
+/* profile_counters.c, profile_report.c: counters of every problem            */
+/* -------------------------------------------------------------------------- */
+
+typedef struct profile_row {
+    char spec[HEED_SPEC_SIZE];   /* empty: of a recording */
+    char kernel[HEED_NAME_SIZE]; /* and config; empty: of a recording */
+    bool known;                  /* else only trouble is */
+    lab_profile profile;
+    lab_gate_result gates[LAB_PROFILE_GATES];
+    lab_gate_verdict verdict;
+    lab_ncu_trouble trouble;
+} profile_row;
+
+typedef struct profile_job {
+    profile_subject subject;
+    const char *asked; /* the device, as --device takes it */
+    bool json;
+    bool gate;
+    bool keep_caches;
+    double seconds;  /* for one problem */
+    char device[64]; /* its name */
+    char ncu[512];   /* file of ncu; empty: none */
+    bool recorded;   /* what is shown was read from a file */
+    profile_row *rows;
+    size_t count;
+} profile_job;
+
+/* profile_counters() answers for every problem, or for the file of --read. */
+cli_exit profile_counters(const cli_args *args);
+
+/* profile_report() prints the rows. CLI_FINDING: --gate, and one fails; CLI_ENVIRONMENT: one is not
+ * known. profile_report_exit() is that alone. */
+cli_exit profile_report(const profile_job *job);
+cli_exit profile_report_exit(const profile_job *job);
+
+/* -------------------------------------------------------------------------- */
+/* profile_scaling.c, profile_timeline.c                                      */
+/* -------------------------------------------------------------------------- */
+
+cli_exit profile_scaling(const cli_args *args);
+cli_exit profile_timeline(const cli_args *args);
+
+#endif /* CLI_PROFILE_H */

@@ -1,0 +1,202 @@
+/*
+ * profile_counters.c - the hardware counters of every problem, or of a recording
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile.h"
+#include "src/device.h"
+
+#define RECORDING_MAX (64 << 20) /* bytes */
+
+static void judge(profile_row *row)
+{
+    row->known = true;
+    row->verdict = lab_profile_judge(&row->profile, row->gates);
+}
+
+/* -------------------------------------------------------------------------- */
+/* A recording                                                                */
+/* -------------------------------------------------------------------------- */
+
+/* All of @file as text; NULL after an error was printed. */
+static char *read_text(FILE *file, const char *path)
+{
+    size_t size = 0, room = 1 << 16;
+    char *text = malloc(room);
+    while (text) {
+        size += fread(text + size, 1, room - 1 - size, file);
+        if (size < room - 1)
+            break;
+        char *more = room < RECORDING_MAX ? realloc(text, room * 2) : NULL;
+        if (!more)
+            free(text);
+        text = more;
+        room *= 2;
+    }
+    if (!text)
+        cli_error("--read: '%s' is larger than %d MiB, or than memory", path, RECORDING_MAX >> 20);
+    else
+        text[size] = '\0';
+    return text;
+}
+
+static cli_exit read_recording(profile_job *job, const char *path)
+{
+    lab_error error;
+    profile_row *row = &job->rows[0];
+    bool input = strcmp(path, "-") == 0;
+    FILE *file = input ? stdin : fopen(path, "re");
+    if (!file) {
+        cli_error("--read: '%s' cannot be read: %s", path, strerror(errno));
+        return CLI_ENVIRONMENT;
+    }
+    char *text = read_text(file, path);
+    if (!input)
+        fclose(file);
+    if (!text)
+        return CLI_ENVIRONMENT;
+    const lab_profile_trouble *known = lab_profile_trouble_in(text);
+    heed_status status = lab_profile_read(&row->profile, text, NULL, &error);
+    free(text);
+    job->count = 1;
+    if (status == HEED_OK) {
+        judge(row);
+    } else if (known) {
+        snprintf(row->trouble.reason, sizeof row->trouble.reason, "%s", known->reason);
+        row->trouble.fix = known->fix;
+    } else {
+        cli_error("--read: '%s': %s", path, error.text);
+        job->count = 0;
+        return cli_exit_of(status);
+    }
+    return CLI_OK;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Problems                                                                   */
+/* -------------------------------------------------------------------------- */
+
+/* The device, as a plan for it knew it: it is left alone while ncu has it. */
+typedef struct target {
+    bool host;
+    int arch;
+    char name[64];
+} target;
+
+/* Writes the kernels that are planned, and what the device is. */
+static cli_exit plan_all(profile_job *job, const cli_args *args, const cli_problems *problems,
+                         target *device)
+{
+    heed_context *context;
+    cli_exit code = cli_context_open(&context, args);
+    if (code != CLI_OK)
+        return code;
+    device->host = heed_device_is_host(context);
+    device->arch = heed_device_arch(context);
+    snprintf(device->name, sizeof device->name, "%s", heed_context_device(context));
+    for (size_t i = 0; i < problems->count && code == CLI_OK; i++) {
+        profile_row *row = &job->rows[i];
+        heed_plan *plan;
+        heed_problem_print(&problems->items[i], row->spec, sizeof row->spec);
+        heed_status status = profile_plan(&job->subject, context, &problems->items[i], &plan);
+        if (status != HEED_OK)
+            code = cli_fail(status, row->spec);
+        snprintf(row->kernel, sizeof row->kernel, "%s", heed_plan_name(plan));
+        heed_plan_destroy(plan);
+        job->count += code == CLI_OK;
+    }
+    heed_context_destroy(context);
+    return code;
+}
+
+static cli_exit count(profile_job *job, profile_row *row, const target *device)
+{
+    const char *name = job->asked;
+    const lab_ncu_question question = {
+        .ncu = job->ncu,
+        .device = strncmp(name, "cuda", 4) == 0 ? name : "cuda",
+        .kernel = row->kernel,
+        .source = job->subject.source,
+        .spec = row->spec,
+        .arch = device->arch,
+        .keep_caches = job->keep_caches,
+        .seconds = job->seconds,
+        .sink = &cli_sink,
+    };
+    if (lab_ncu_count(&question, &row->profile, &row->trouble))
+        judge(row);
+    return cli_interrupted() ? CLI_INTERRUPTED : CLI_OK;
+}
+
+static cli_exit count_all(profile_job *job, const char *wish, const target *device)
+{
+    lab_ncu_trouble trouble = { .fix = NULL };
+    cli_exit code = CLI_OK;
+    bool able = lab_ncu_find(wish, job->ncu, sizeof job->ncu, &trouble);
+    if (device->host) {
+        able = false;
+        trouble = (lab_ncu_trouble){ .reason = "a CPU has no such counters",
+                                     .fix = "ask with --device cuda; --scaling and --timeline work "
+                                            "on a CPU" };
+    }
+    lab_progress progress = lab_progress_start(&cli_sink, "profile", job->count);
+    for (size_t i = 0; i < job->count && code == CLI_OK; i++) {
+        lab_progress_step(&progress, i, job->rows[i].spec);
+        if (able)
+            code = count(job, &job->rows[i], device);
+        else
+            job->rows[i].trouble = trouble;
+    }
+    lab_progress_end(&progress);
+    return code;
+}
+
+static cli_exit profile_problems(profile_job *job, const cli_args *args)
+{
+    cli_problems problems;
+    target device = { .host = true };
+    cli_exit code = cli_problems_read(&problems, args);
+    if (code == CLI_OK)
+        code = cli_kernel_check(args);
+    job->rows = code == CLI_OK ? calloc(problems.count, sizeof *job->rows) : NULL;
+    if (code == CLI_OK && !job->rows)
+        code = CLI_ENVIRONMENT;
+    if (code == CLI_OK)
+        code = plan_all(job, args, &problems, &device);
+    snprintf(job->device, sizeof job->device, "%s", device.name);
+    if (code == CLI_OK)
+        code = count_all(job, cli_args_text(args, "ncu"), &device);
+    cli_problems_free(&problems);
+    return code;
+}
+
+cli_exit profile_counters(const cli_args *args)
+{
+    profile_job job = { .subject = profile_subject_read(args),
+                        .asked = cli_device(args),
+                        .json = cli_args_json(args),
+                        .gate = cli_args_flag(args, "gate"),
+                        .keep_caches = cli_args_choice(args, "caches") == 1,
+                        .seconds = cli_args_real(args, "timeout") };
+    const char *recording = cli_args_text(args, "read");
+    cli_exit code = CLI_OK;
+    if (recording && cli_args_operand_count(args) > 0) {
+        cli_error("--read reads a recording, and takes no problem");
+        return CLI_USAGE;
+    }
+    job.recorded = recording != NULL;
+    if (recording) {
+        job.rows = calloc(1, sizeof *job.rows);
+        code = job.rows ? read_recording(&job, recording) : CLI_ENVIRONMENT;
+    } else {
+        code = profile_problems(&job, args);
+    }
+    if (code == CLI_OK)
+        code = profile_report(&job);
+    if (code == CLI_OK)
+        code = profile_report_exit(&job);
+    free(job.rows);
+    return code;
+}

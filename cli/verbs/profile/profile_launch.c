@@ -1,0 +1,140 @@
+/*
+ * profile_launch.c - `heed launch`: one call and nothing beside it, for a profiler to watch
+ */
+#include <stdlib.h>
+
+#include "bench/engine.h"
+#include "build/rebuild.h"
+#include "cli/verbs/board/board.h"
+#include "profile.h"
+#include "trial/launch.h"
+
+#define SEED 1
+#define CODE_MAX (INT64_C(64) << 20) /* bytes */
+
+/* A plan of the code in the file of --code, launched as --launch says. */
+static cli_exit plan_code(const cli_args *args, heed_context *context, const heed_problem *problem,
+                          heed_plan **plan)
+{
+    lab_launched launched;
+    char hash[LAB_RECORD_HASH_SIZE], *text;
+    size_t size;
+    const char *bad, *words = cli_args_text(args, "launch");
+    if (!words || !lab_launch_parse(&launched, words, &bad)) {
+        cli_error("--launch: %s%s", words ? "not understood: " : "must go with --code",
+                  words ? bad : "");
+        return CLI_USAGE;
+    }
+    cli_exit code = cli_read_file(cli_args_text(args, "code"), CODE_MAX, &text, &size);
+    if (code != CLI_OK)
+        return code;
+    const heed_cubin cubin = { .data = (unsigned char *)text, .size = size };
+    heed_status status = lab_rebuild_plan(plan, context, problem, launched.launch.entry,
+                                          &launched.launch, &cubin, hash);
+    free(text);
+    return status == HEED_OK ? CLI_OK : cli_fail(status, NULL);
+}
+
+static cli_exit plan_for(const cli_args *args, heed_context *context, const heed_problem *problem,
+                         heed_plan **plan)
+{
+    if (cli_args_text(args, "code"))
+        return plan_code(args, context, problem, plan);
+    const profile_subject subject = profile_subject_read(args);
+    heed_status status = profile_plan(&subject, context, problem, plan);
+    return status == HEED_OK ? CLI_OK : cli_fail(status, NULL);
+}
+
+/* Takes over @plan. */
+static cli_exit execute(const cli_args *args, const lab_bench_tensors *tensors, heed_plan *plan)
+{
+    lab_bench_engine engine;
+    int64_t calls = cli_args_integer(args, "calls");
+    heed_status status = lab_bench_engine_start(&engine, tensors, plan);
+    for (int64_t i = 0; i < calls && status == HEED_OK; i++)
+        status = lab_bench_engine_call(&engine);
+    if (status == HEED_OK)
+        status = heed_device_wait(tensors->context);
+    if (status == HEED_OK)
+        printf("heed launched %s\n", heed_plan_name(plan));
+    lab_bench_engine_stop(&engine);
+    return status == HEED_OK ? CLI_OK : cli_fail(status, NULL);
+}
+
+static cli_exit run_problem(const cli_args *args, const heed_problem *problem)
+{
+    heed_context *context = NULL;
+    heed_plan *plan = NULL;
+    lab_bench_tensors tensors = { .copies = 0 };
+    lab_bench_source source = { .problem = *problem };
+    cli_exit code = cli_context_open(&context, args);
+    if (code == CLI_OK)
+        code = plan_for(args, context, problem, &plan);
+    heed_status status = code == CLI_OK
+                             ? lab_bench_tensors_create(&tensors, context, &source, SEED, 0)
+                             : HEED_OK;
+    if (status != HEED_OK) {
+        heed_plan_destroy(plan);
+        code = cli_fail(status, NULL);
+    } else if (code == CLI_OK) {
+        code = execute(args, &tensors, plan);
+        lab_bench_tensors_free(&tensors);
+    }
+    heed_context_destroy(context);
+    return code;
+}
+
+static cli_exit run(const cli_args *args)
+{
+    cli_problems problems;
+    cli_exit code = cli_problems_read(&problems, args);
+    if (code == CLI_OK && problems.count > 1) {
+        cli_error("%zu problems; one is launched", problems.count);
+        code = CLI_USAGE;
+    }
+    if (code == CLI_OK)
+        code = cli_kernel_check(args);
+    if (code == CLI_OK)
+        code = run_problem(args, &problems.items[0]);
+    cli_problems_free(&problems);
+    return code;
+}
+
+static const cli_option options[] = {
+    CLI_OPTION_KERNEL,
+    PROFILE_OPTION_SOURCE,
+    { .name = "code",
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "A cubin, which you trust, in the place of any kernel; see --launch" },
+    { .name = "launch",
+      .kind = CLI_TEXT,
+      .argument = "WORDS",
+      .help = "How that is launched, as the board has it (docs/trials.md)" },
+    CLI_OPTION_DEVICE,
+    CLI_OPTION_THREADS,
+    CLI_OPTION_CPU,
+    { .name = "calls",
+      .letter = 'n',
+      .kind = CLI_INTEGER,
+      .argument = "N",
+      .min = 1,
+      .max = 1000000,
+      .standard = "1",
+      .help = "How many calls to make, one after another" },
+    { .name = NULL },
+};
+
+extern const cli_verb cli_verb_launch;
+const cli_verb cli_verb_launch = {
+    .name = "launch",
+    .summary = "one call, for a profiler to watch",
+    .operands = "SPEC",
+    .operand_min = 1,
+    .operand_max = CLI_ANY,
+    .description = "Makes a plan, executes it on random values, and ends. No other kernel runs on "
+                   "the device. 'heed profile' has ncu watch this.",
+    .options = options,
+    .hidden = true,
+    .run = run,
+};

@@ -1,0 +1,279 @@
+/*
+ * profile_scaling.c - `heed profile --scaling`: how the time grows as one size doubles
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/engine.h"
+#include "measure/stats.h"
+#include "profile.h"
+#include "profile_scaling.h"
+#include "src/measure.h"
+#include "src/message.h"
+
+#define SEED 1
+#define AXES_MAX 4
+#define SAMPLES_MIN 5
+#define SAMPLES_MAX 1000
+
+/* A size whose call would take longer than so many times --seconds is left out. */
+#define PATIENCE 25
+
+/* A suspicious time is taken again so many times, twice as long each time: on a busy machine times
+ * look suspicious too. */
+#define CONFIRMATIONS 3
+
+/* -------------------------------------------------------------------------- */
+/* Sizes                                                                      */
+/* -------------------------------------------------------------------------- */
+
+static size_t axes_of(const heed_problem *problem, lab_axis axes[AXES_MAX])
+{
+    size_t count = 0;
+    axes[count++] = LAB_AXIS_BATCH;
+    axes[count++] = LAB_AXIS_HEADS;
+    if (problem->seq_q == problem->seq_k) {
+        axes[count++] = LAB_AXIS_LENGTH;
+    } else {
+        axes[count++] = LAB_AXIS_QUERIES;
+        axes[count++] = LAB_AXIS_KEYS;
+    }
+    return count;
+}
+
+static int64_t size_of(const heed_problem *problem, lab_axis axis)
+{
+    const int64_t sizes[LAB_AXES] = { problem->batch, problem->heads_q, problem->seq_q,
+                                      problem->seq_q, problem->seq_k };
+    return sizes[axis];
+}
+
+/* The spec of @base with one size @factor times as large: its words, but for those of sizes. */
+static void grow_spec(const heed_problem *base, lab_axis axis, int64_t factor,
+                      char spec[2 * HEED_SPEC_SIZE])
+{
+    char words[HEED_SPEC_SIZE], *rest = NULL;
+    long long b = axis == LAB_AXIS_BATCH ? factor : 1, h = axis == LAB_AXIS_HEADS ? factor : 1;
+    long long q = axis == LAB_AXIS_LENGTH || axis == LAB_AXIS_QUERIES ? factor : 1;
+    long long k = axis == LAB_AXIS_LENGTH || axis == LAB_AXIS_KEYS ? factor : 1;
+    size_t room = (size_t)2 * HEED_SPEC_SIZE;
+    size_t length = (size_t)snprintf(spec, room, "b%lld h%lld/%lld s%lld/%lld", base->batch * b,
+                                     base->heads_q * h, base->heads_kv * h, base->seq_q * q,
+                                     base->seq_k * k);
+    heed_problem_print(base, words, sizeof words);
+    for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        if (!strchr("bhs", word[0]) || word[1] < '0' || word[1] > '9')
+            length += (size_t)snprintf(spec + length, room - length, " %s", word);
+}
+
+static void make_points(const scaling_job *job, const heed_problem *base, scaling_axis *axis)
+{
+    axis->count = job->steps;
+    for (size_t i = 0; i < axis->count; i++) {
+        char spec[2 * HEED_SPEC_SIZE];
+        scaling_point *point = &axis->points[i];
+        lab_scale_point *figure = &axis->figures[i];
+        figure->size = size_of(base, axis->axis) << i;
+        grow_spec(base, axis->axis, INT64_C(1) << i, spec);
+        if (heed_problem_parse(&point->problem, spec) != HEED_OK) {
+            snprintf(point->reason, sizeof point->reason, "%.*s",
+                     (int)strcspn(heed_message(), "\n"), heed_message());
+            snprintf(point->spec, sizeof point->spec, "%s", spec);
+            continue;
+        }
+        heed_problem_print(&point->problem, point->spec, sizeof point->spec);
+        figure->flops = heed_problem_flops(&point->problem);
+        figure->bytes = heed_problem_bytes(&point->problem);
+    }
+}
+
+/* -------------------------------------------------------------------------- */
+/* Times                                                                      */
+/* -------------------------------------------------------------------------- */
+
+static void describe(const scaling_job *job, const heed_plan *plan, scaling_point *point,
+                     lab_scale_point *figure)
+{
+    heed_device_launch launch = heed_device_launch_of(plan);
+    snprintf(point->kernel, sizeof point->kernel, "%s", heed_plan_name(plan));
+    figure->kernel = point->kernel;
+    figure->blocks = launch.blocks;
+    figure->units = heed_device_get_limits(job->context).multiprocessors;
+    figure->capacity = figure->units * launch.resident;
+}
+
+/* Blocks of replays, on a device that works by itself. */
+static heed_status sample_replays(lab_bench_engine *engine, double budget, double *samples,
+                                  int *count)
+{
+    *count = 0;
+    heed_status status = lab_bench_engine_estimate(engine, true, &samples[0]);
+    if (status == HEED_OK)
+        status = lab_bench_engine_ready(engine, true, samples[0]);
+    int64_t end = heed_clock_ns() + (int64_t)(budget * 1e9);
+    while (status == HEED_OK && *count < SAMPLES_MAX &&
+           (*count < SAMPLES_MIN || heed_clock_ns() < end))
+        status = lab_bench_engine_block(engine, &samples[(*count)++]);
+    return status;
+}
+
+/* Short samples, on a CPU: between two that were disturbed there may be one that was not. */
+static heed_status sample_calls(lab_bench_engine *engine, double budget, double *samples,
+                                int *count)
+{
+    const heed_sampling sampling = { .warmup_ns = (int64_t)(budget * 0.1e9),
+                                     .sample_ns = (int64_t)(budget * 1e9 / SAMPLES_MAX),
+                                     .budget_ns = (int64_t)(budget * 1e9),
+                                     .samples_min = SAMPLES_MIN,
+                                     .samples_max = SAMPLES_MAX };
+    return heed_sample(lab_bench_engine_call, engine, &sampling, samples, count);
+}
+
+/* Disturbances only ever add to a time, so the least counts. */
+static heed_status sample(lab_bench_engine *engine, double budget, lab_scale_point *figure)
+{
+    double samples[SAMPLES_MAX];
+    lab_summary summary;
+    int count;
+    heed_status status = heed_device_is_host(engine->tensors->context)
+                             ? sample_calls(engine, budget, samples, &count)
+                             : sample_replays(engine, budget, samples, &count);
+    if (status != HEED_OK)
+        return status;
+    lab_stats_summarize(samples, (size_t)count, &summary);
+    if (!(figure->seconds > 0 && figure->seconds < samples[0]))
+        figure->seconds = samples[0];
+    figure->spread = summary.p50 / figure->seconds;
+    return HEED_OK;
+}
+
+/* Times @point, and keeps the lesser time if it has one. */
+static heed_status time_point(const scaling_job *job, double budget, scaling_point *point,
+                              lab_scale_point *figure)
+{
+    const lab_bench_source source = { .problem = point->problem };
+    lab_bench_tensors tensors;
+    lab_bench_engine engine;
+    heed_plan *plan;
+    heed_status status = profile_plan(&job->subject, job->context, &point->problem, &plan);
+    if (status != HEED_OK)
+        return status;
+    describe(job, plan, point, figure);
+    status = lab_bench_tensors_create(&tensors, job->context, &source, SEED, 0);
+    if (status != HEED_OK) {
+        heed_plan_destroy(plan);
+        return heed_fail(status, "there is not enough memory for its tensors");
+    }
+    status = lab_bench_engine_start(&engine, &tensors, plan);
+    if (status == HEED_OK)
+        status = sample(&engine, budget, figure);
+    lab_bench_engine_stop(&engine);
+    lab_bench_tensors_free(&tensors);
+    return status;
+}
+
+/* Would it take too long, by the size before? */
+static bool is_too_long(const scaling_job *job, const lab_scale_point *before,
+                        const lab_scale_point *figure)
+{
+    return before && before->seconds > 0 &&
+           before->seconds * lab_scale_work(before, figure) > PATIENCE * job->seconds;
+}
+
+static cli_exit time_axis(scaling_job *job, scaling_axis *axis)
+{
+    for (size_t i = 0; i < axis->count; i++) {
+        scaling_point *point = &axis->points[i];
+        const lab_scale_point *before = i > 0 ? &axis->figures[i - 1] : NULL;
+        heed_status status = HEED_OK;
+        lab_progress_step(&job->progress, job->done++, point->spec);
+        if (*point->reason)
+            continue;
+        if (before && !(before->seconds > 0))
+            snprintf(point->reason, sizeof point->reason, "the size before was not timed");
+        else if (is_too_long(job, before, &axis->figures[i]))
+            snprintf(point->reason, sizeof point->reason,
+                     "a call would take longer than %g s; --seconds gives more",
+                     PATIENCE * job->seconds);
+        else
+            status = time_point(job, job->seconds, point, &axis->figures[i]);
+        if (cli_interrupted())
+            return CLI_INTERRUPTED;
+        if (status != HEED_OK && i == 0)
+            return cli_fail(status, point->spec);
+        if (status != HEED_OK)
+            snprintf(point->reason, sizeof point->reason, "%s", heed_message());
+    }
+    return CLI_OK;
+}
+
+static cli_exit judge_axis(scaling_job *job, scaling_axis *axis)
+{
+    double cache = (double)heed_device_cache(job->context);
+    double budget = job->seconds;
+    for (int i = 0;; i++) {
+        axis->finding = lab_scale_judge(axis->axis, axis->figures, axis->count, cache);
+        if (axis->finding.cause == LAB_SCALE_FINE || i == CONFIRMATIONS)
+            break;
+        const size_t again[] = { axis->finding.from, axis->finding.to };
+        budget *= 2;
+        for (size_t k = 0; k < 2; k++)
+            if (time_point(job, budget, &axis->points[again[k]], &axis->figures[again[k]]) !=
+                HEED_OK)
+                return cli_interrupted() ? CLI_INTERRUPTED : CLI_OK;
+    }
+    job->found |= axis->finding.cause > LAB_SCALE_NOISE;
+    return CLI_OK;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The run                                                                    */
+/* -------------------------------------------------------------------------- */
+
+static cli_exit scale_problem(scaling_job *job, const heed_problem *problem)
+{
+    lab_axis kinds[AXES_MAX];
+    char spec[HEED_SPEC_SIZE];
+    size_t count = axes_of(problem, kinds);
+    scaling_axis *axes = calloc(count, sizeof *axes);
+    cli_exit code = axes ? CLI_OK : CLI_ENVIRONMENT;
+    heed_problem_print(problem, spec, sizeof spec);
+    for (size_t i = 0; i < count && code == CLI_OK; i++) {
+        axes[i].axis = kinds[i];
+        make_points(job, problem, &axes[i]);
+        code = time_axis(job, &axes[i]);
+        if (code == CLI_OK)
+            code = judge_axis(job, &axes[i]);
+    }
+    lab_progress_end(&job->progress);
+    if (code == CLI_OK)
+        code = scaling_report_problem(job, spec, axes, count);
+    free(axes);
+    return code;
+}
+
+cli_exit profile_scaling(const cli_args *args)
+{
+    cli_problems problems;
+    scaling_job job = { .subject = profile_subject_read(args),
+                        .json = cli_args_json(args),
+                        .steps = (size_t)cli_args_integer(args, "steps"),
+                        .seconds = cli_args_real(args, "seconds"),
+                        .problems = json_array() };
+    cli_exit code = cli_problems_read(&problems, args);
+    if (code == CLI_OK)
+        code = cli_kernel_check(args);
+    if (code == CLI_OK)
+        code = cli_context_open(&job.context, args);
+    job.progress = lab_progress_start(&cli_sink, "scaling", problems.count * 3 * job.steps);
+    for (size_t i = 0; i < problems.count && code == CLI_OK; i++)
+        code = scale_problem(&job, &problems.items[i]);
+    lab_progress_end(&job.progress);
+    if (code == CLI_OK)
+        code = scaling_report_end(&job);
+    json_decref(job.problems);
+    heed_context_destroy(job.context);
+    cli_problems_free(&problems);
+    return code == CLI_OK && job.found ? CLI_FINDING : code;
+}

@@ -1,0 +1,216 @@
+/*
+ * report.h - what the files of `heed report` share
+ *
+ * operands -> files -> records (JSON, every field checked) -> sets of records that go together ->
+ * a page, Markdown or JSON; and the board beside them
+ */
+#ifndef CLI_REPORT_H
+#define CLI_REPORT_H
+
+#include "cli/verbs/board/board.h"
+#include "field.h"
+#include "report/html.h"
+
+/* -------------------------------------------------------------------------- */
+/* report_read.c: one record                                                  */
+/* -------------------------------------------------------------------------- */
+
+#define REPORT_RIVALS_MAX 256 /* of a row */
+
+/* A rival in one row. Numbers that are not known are 0, texts NULL. */
+typedef struct report_match {
+    const char *name, *outcome, *reason, *method;
+    bool ok; /* the outcome: it has a figure */
+    double seconds, eager_p50, eager_p90;
+    double ratio, low, high, margin;
+    const char *verdict; /* "FASTER", ... of heed */
+    int64_t pairs;
+    double error; /* as a multiple of what is allowed; negative: not looked at */
+    const json_t *heed_blocks, *rival_blocks; /* seconds, turn by turn */
+    int64_t calls;                            /* that each of rival_blocks is the mean of */
+} report_match;
+
+/* How the device was. */
+typedef struct report_state {
+    double clock_hz, power_w, temperature_c;
+    const char *throttle;
+    int64_t others; /* programs that use the device beside heed; negative: not known */
+} report_state;
+
+struct report_record;
+
+/* One problem. */
+typedef struct report_row {
+    const struct report_record *record;
+    const json_t *json;
+    const char *problem, *label, *kernel, *outcome, *reason;
+    heed_problem shape; /* the problem */
+    bool ok;            /* the outcome */
+    double p50, p90;
+    double rate; /* operations per second */
+    double share, floor;
+    const char *share_of; /* "roofline" or "ceiling" */
+    const char *bound_by;
+    double eager_p50, eager_p90, launch;
+    double error;
+    int64_t rows_checked;
+    report_state state;
+    const json_t *samples; /* seconds */
+    int64_t calls;         /* that each of them is the mean of */
+    report_match *matches;
+    size_t match_count;
+} report_row;
+
+/* One file. */
+typedef struct report_record {
+    char *path;
+    char file_hash[LAB_RECORD_HASH_SIZE];
+    field_reader reader;
+    json_t *json;     /* that all texts lie in */
+    json_t *manifest; /* made of its parts; NULL: it has none */
+    const char *device, *features, *backend, *cpu_level, *build, *hash, *effort, *kernel;
+    const char *cpu, *system, *compiler, *heed, *commit, *time, *governor;
+    bool dirty, cold, replay;
+    int64_t threads, seed;
+    double load, seconds;
+    double memory_bytes, cache_bytes, multiprocessors, clock_hz, bandwidth; /* of the device */
+    report_row *rows;
+    size_t row_count, row_limit; /* rows that were read; that the file has */
+} report_record;
+
+/* report_read() reads and checks the record @path, and the manifest in it, if there is one. A
+ * failure, which names file and field, has been printed, and *@record is NULL. report_open() leaves
+ * the rows to report_read_row(), which reads the next one, as `heed board add` does. */
+cli_exit report_read(report_record **record, const char *path);
+cli_exit report_open(report_record **record, const char *path);
+cli_exit report_read_row(report_record *record);
+void report_record_free(report_record *record);
+
+/* -------------------------------------------------------------------------- */
+/* report_find.c: which records                                               */
+/* -------------------------------------------------------------------------- */
+
+/* Records of one device, taken the same way on one day: of several that have a problem, the last
+ * one that has a figure counts. */
+typedef struct report_set {
+    const char *operand;     /* that it came from */
+    report_record **records; /* oldest first; those of the report */
+    size_t record_count;
+    const report_row **rows; /* by problem */
+    size_t row_count;
+    const char **rivals; /* that have a figure, in the order in which they come */
+    size_t rival_count;
+} report_set;
+
+typedef struct report_records {
+    report_record **items;
+    size_t count;
+    report_set *sets;
+    size_t set_count;
+} report_records;
+
+/* report_find() reads the records that the operands name: files, or folders that hold some, of
+ * which the newest date of each device is taken. A failure has been printed. Free also then. */
+cli_exit report_find(report_records *records, const cli_args *args);
+void report_records_free(report_records *records);
+
+/* report_match_of() returns what @rival did in @row, or NULL if there is no figure. */
+const report_match *report_match_of(const report_row *row, const char *rival);
+
+/* report_order_text() compares as strcmp() does; NULL is as "". */
+int report_order_text(const char *a, const char *b);
+
+/* report_newest() returns the record that speaks for the set. */
+const report_record *report_newest(const report_set *set);
+
+/* -------------------------------------------------------------------------- */
+/* report_board.c: the leaderboard                                            */
+/* -------------------------------------------------------------------------- */
+
+/* A trial of the board, with texts of its own. */
+typedef struct report_trial {
+    lab_record_row row;
+    bool leads;                        /* in its place, as `heed board` shows it */
+    double at;                         /* when it ended, in seconds since 1970 */
+    int64_t registers, spills, shared; /* negative: not known */
+    bool front; /* none is as good in time, registers and shared memory, and better in one */
+} report_trial;
+
+typedef struct report_board {
+    char path[LAB_RECORD_PATH_SIZE];
+    bool there;
+    report_trial *trials; /* device by device, problem by problem, oldest first */
+    size_t count;
+    size_t fronts; /* places whose trials' code is known */
+} report_board;
+
+/* report_board_read() reads the board of --board. A failure has been printed. Free also then. */
+cli_exit report_board_read(report_board *board, const cli_args *args);
+void report_board_free(report_board *board);
+
+/* report_same_place() says whether two trials are of one problem, on one device with as many
+ * threads, cold or hot. */
+bool report_same_place(const report_trial *a, const report_trial *b);
+
+/* report_ranked() says whether the figure of a trial may be shown as one: right, confirmed, and not
+ * known to be untrustworthy. */
+bool report_ranked(const report_trial *trial);
+
+/* -------------------------------------------------------------------------- */
+/* report_page.c, _tables.c, _plots.c, _doubts.c, _history.c, _board_page.c,  */
+/* _brief.c, _json.c: the answer                                              */
+/* -------------------------------------------------------------------------- */
+
+typedef struct report_run {
+    const cli_args *args;
+    report_records records;
+    report_board board;
+    bool with_board;
+} report_run;
+
+/* report_write() writes the whole document to @stream; false: memory ran out. */
+bool report_write(const report_run *run, FILE *stream, lab_page_form form);
+
+/* report_write_brief() writes a table for each set as Markdown, as README.md has it. */
+bool report_write_brief(const report_run *run, FILE *stream);
+
+/* The parts of the document. */
+void report_summary(lab_page *page, const report_set *set);
+void report_details(lab_page *page, const report_set *set);
+void report_plots(lab_page *page, const report_set *set);
+void report_doubts(lab_page *page, const report_set *set);  /* what speaks against figures */
+void report_missing(lab_page *page, const report_set *set); /* which there are not, and why */
+void report_history(lab_page *page, const report_records *records);
+void report_board_page(lab_page *page, const report_board *board);
+
+/* report_json() returns everything, for the caller to release; NULL if there is no memory. */
+json_t *report_json(const report_run *run);
+
+/* report_time() writes seconds as a page has them, "-" for none; report_geomean() returns the
+ * geometric mean of the ratios of a rival over the set, 0 if there are none. */
+const char *report_time(double seconds, char text[32]);
+double report_geomean(const report_set *set, const char *rival);
+
+/* report_verdict_style() returns the look of a verdict such as "FASTER"; NULL is a plain one. */
+lab_page_style report_verdict_style(const char *verdict);
+
+/* report_doubt() returns "unverified" or "untrusted" for an output whose error is that, NULL for a
+ * good one. */
+const char *report_doubt(double error);
+
+/* report_label() writes the problem of a row, after the name of captured values if it has one. */
+#define REPORT_LABEL_SIZE (HEED_SPEC_SIZE + 128)
+const char *report_label(const report_row *row, char text[REPORT_LABEL_SIZE]);
+
+/* report_history_pairs() lists the sets that can be compared with a later one: before[i] and
+ * after[i], the oldest and the newest of one device and one way to measure. Returns how many; @room
+ * for as many as there are sets. */
+typedef struct report_pair {
+    const report_set *before, *after;
+} report_pair;
+size_t report_history_pairs(const report_records *records, report_pair *pairs);
+
+/* report_row_find() returns the row of @set for the same problem and values as @row, or NULL. */
+const report_row *report_row_find(const report_set *set, const report_row *row);
+
+#endif /* CLI_REPORT_H */

@@ -1,0 +1,238 @@
+/*
+ * report_page.c - the document: what was measured where, with what, how, and what to doubt
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/verbs/doctor/manifest.h"
+#include "report.h"
+#include "report/format.h"
+
+/* ---- Where ---- */
+
+static const char *or_unknown(const char *text)
+{
+    return text ? text : "unknown";
+}
+
+static void print_device(lab_page *page, const report_record *r)
+{
+    const json_t *facts = json_object_get(r->json, "device_facts");
+    double memory = json_number_value(json_object_get(facts, "memory_bytes"));
+    double units = json_number_value(json_object_get(facts, "multiprocessors"));
+    double clock = json_number_value(json_object_get(facts, "clock_hz"));
+    char parts[3][64] = { "", "", "" };
+    if (units > 0 && units < 1e6)
+        snprintf(parts[0], sizeof parts[0], ", %.0f multiprocessors", units);
+    if (clock > 0 && clock < 1e12)
+        snprintf(parts[1], sizeof parts[1], ", up to %.0f MHz", clock * 1e-6);
+    if (memory > 0 && memory < 1e18)
+        snprintf(parts[2], sizeof parts[2], ", %.0f GB of memory", memory * 1e-9);
+    lab_page_item(page, "Device: %s (%s)%s%s%s.", r->device,
+                  r->features ? r->features : or_unknown(r->cpu_level), parts[0], parts[1],
+                  parts[2]);
+}
+
+static void print_made(lab_page *page, const report_record *r)
+{
+    lab_page_item(page, "Host: %s, %s; %lld thread%s of heed's.", or_unknown(r->cpu),
+                  or_unknown(r->system), (long long)r->threads, r->threads == 1 ? "" : "s");
+    lab_page_item(page, "heed %s at commit %s%s; build %s; %s %s.", or_unknown(r->heed),
+                  or_unknown(r->commit), r->dirty ? ", with changes on top of it" : "",
+                  or_unknown(r->build), r->kernel ? "kernel" : "the planner's choice, effort",
+                  r->kernel ? r->kernel : or_unknown(r->effort));
+}
+
+static void print_rivals(lab_page *page, const report_record *r)
+{
+    size_t index;
+    json_t *rival;
+    json_array_foreach(json_object_get(r->json, "rivals"), index, rival)
+    {
+        const char *name = json_string_value(json_object_get(rival, "name"));
+        const char *version = json_string_value(json_object_get(rival, "version"));
+        const char *detail = json_string_value(json_object_get(rival, "detail"));
+        const char *reason = json_string_value(json_object_get(rival, "reason"));
+        if (name)
+            lab_page_item(page, "Rival %s: %s%s%s%s%s.", name, version ? version : "",
+                          version && detail ? ", " : "", detail ? detail : "",
+                          reason ? (version || detail ? "; " : "") : "", reason ? reason : "");
+    }
+}
+
+static void print_sources(lab_page *page, const report_set *set)
+{
+    for (size_t i = 0; i < set->record_count; i++) {
+        const report_record *r = set->records[i];
+        size_t used = 0;
+        for (size_t j = 0; j < set->row_count; j++)
+            used += set->rows[j]->record == r;
+        if (used == 0 && r->row_count > 0) {
+            lab_page_item(page, "Record %s, of %s: all of it was measured again later.", r->path,
+                          r->time);
+            continue;
+        }
+        lab_page_item(page, "Record %s, of %s: %zu problems at commit %s; manifest %.12s.", r->path,
+                      r->time, used, or_unknown(r->commit), r->hash ? r->hash : "unknown");
+    }
+}
+
+static void print_manifest(lab_page *page, const report_record *r)
+{
+    const char *name;
+    json_t *part;
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "software", LAB_LEFT);
+    lab_table_column(table, "version", LAB_LEFT);
+    lab_table_column(table, "file", LAB_LEFT);
+    lab_table_column(table, "SHA-256", LAB_LEFT);
+    lab_page_heading(page, 3, "Software");
+    lab_page_paragraph(page, "The manifest of %s; 'heed doctor --check' says what differs today.",
+                       r->path);
+    json_object_foreach(json_object_get(r->manifest, "parts"), name, part)
+    {
+        const char *version = json_string_value(json_object_get(part, "version"));
+        const char *file = json_string_value(json_object_get(part, "file"));
+        const char *sha = json_string_value(json_object_get(part, "sha256"));
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", name);
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", version ? version : "");
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", file ? file : "");
+        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.12s", sha ? sha : "");
+    }
+    lab_page_table(page, table);
+}
+
+/* ---- How it was while measured ---- */
+
+typedef struct span {
+    double least, most;
+} span;
+
+static void stretch(span *s, double value)
+{
+    if (!(value > 0))
+        return;
+    s->least = s->least > 0 ? fmin(s->least, value) : value;
+    s->most = fmax(s->most, value);
+}
+
+static void print_state(lab_page *page, const report_set *set)
+{
+    span clock = { 0 }, power = { 0 }, heat = { 0 };
+    for (size_t i = 0; i < set->row_count; i++) {
+        stretch(&clock, set->rows[i]->state.clock_hz * 1e-6);
+        stretch(&power, set->rows[i]->state.power_w);
+        stretch(&heat, set->rows[i]->state.temperature_c);
+    }
+    if (clock.most > 0)
+        lab_page_item(page,
+                      "While it was measured: clocks %.0f to %.0f MHz, power %.0f to %.0f W, %.0f "
+                      "to %.0f degrees Celsius.",
+                      clock.least, clock.most, power.least, power.most, heat.least, heat.most);
+}
+
+/* ---- How ---- */
+
+static void print_method(lab_page *page, const report_set *set)
+{
+    const report_record *r = report_newest(set);
+    char text[LAB_FORMAT_SIZE];
+    lab_page_heading(page, 3, "How each number was measured");
+    lab_page_item(page, "p50, p90: %s",
+                  r->replay
+                      ? "median and 90th percentile of the device's own time of a call. Calls are "
+                        "captured into a graph, which is replayed between two of the device's "
+                        "events; nothing of the host's time is in it."
+                      : "median and 90th percentile of the time of a call on all threads, by the "
+                        "monotonic clock. Calls much shorter than the clock can tell are timed in "
+                        "groups. Of rivals, the median over their blocks.");
+    lab_page_item(page, "%s",
+                  r->cold ? "Cold: calls rotate through copies of the tensors that together "
+                            "exceed the last cache, so that none is in it when its turn comes."
+                          : "Hot: every call works on the same buffers.");
+    if (r->replay)
+        lab_page_item(page, "eager p50, p90: one call on a device that has nothing else to do, by "
+                            "the host's clock, from before the call until a wait for the device "
+                            "returns. launch: what starting it takes of the host's time.");
+    lab_page_item(page,
+                  "%s: operations by the usual count, a multiply-add as two, the softmax and "
+                  "masked pairs as none, over p50.",
+                  r->replay ? "TFLOP/s" : "GFLOP/s");
+    if (set->rival_count > 0)
+        lab_page_item(page, "%s",
+                      "rival/heed: heed and the rival took turns in one run on the same values, "
+                      "the order of each pair drawn at random; the median of all means of two "
+                      "stretches of pairs (Hodges and Lehmann), with a 99 % interval by signed "
+                      "ranks. FASTER and SLOWER lie outside of the margin as a whole, EQUIVALENT "
+                      "inside of it, AMBIGUOUS across one of its ends.");
+    lab_page_item(page, "of limit: by the roofline, the least time that an exact kernel needs, "
+                        "from ceilings measured on this device, over p50, and the unit that binds; "
+                        "where that was not measured, the rate over that of a loop of nothing but "
+                        "multiply-adds.");
+    lab_page_item(page, "Outputs of the timed calls, heed's and the rivals', were compared with "
+                        "float64 on sampled rows before any figure was kept.");
+    if (r->seconds > 0)
+        lab_page_item(page, "Budget: %s for heed and for each rival, on each problem; seed %lld.",
+                      report_time(r->seconds, text), (long long)r->seed);
+}
+
+/* ---- A set ---- */
+
+static void print_set(lab_page *page, const report_set *set)
+{
+    const report_record *r = report_newest(set);
+    lab_page_heading(page, 2, "%s, %.10s, %s buffers", r->device, r->time,
+                     r->cold ? "cold" : "hot");
+    print_device(page, r);
+    print_made(page, r);
+    print_rivals(page, r);
+    print_sources(page, set);
+    print_state(page, set);
+    report_doubts(page, set);
+    if (set->row_count == 0) {
+        lab_page_paragraph(page, "The record has no problem.");
+        return;
+    }
+    lab_page_heading(page, 3, "heed and its rivals");
+    report_summary(page, set);
+    report_plots(page, set);
+    lab_page_heading(page, 3, "Every figure");
+    report_details(page, set);
+    report_missing(page, set);
+    print_method(page, set);
+    if (r->manifest)
+        print_manifest(page, r);
+}
+
+/* -------------------------------------------------------------------------- */
+/* The document                                                               */
+/* -------------------------------------------------------------------------- */
+
+static void print_origin(lab_page *page, const report_run *run)
+{
+    size_t count = run->records.count;
+    char records[48] = "";
+    if (count > 0)
+        snprintf(records, sizeof records, "%zu record%s%s", count, count == 1 ? "" : "s",
+                 run->with_board ? " and " : "");
+    lab_page_paragraph(page,
+                       "Made by heed %s from %s%s%s. Figures of one run were taken in turns "
+                       "and can be compared; those of different runs are history.",
+                       heed_version(), records, run->with_board ? "the board " : "",
+                       run->with_board ? run->board.path : "");
+}
+
+bool report_write(const report_run *run, FILE *stream, lab_page_form form)
+{
+    lab_page page;
+    const char *title = cli_args_text(run->args, "title");
+    lab_page_begin(&page, stream, form, title);
+    print_origin(&page, run);
+    report_history(&page, &run->records);
+    for (size_t i = 0; i < run->records.set_count; i++)
+        print_set(&page, &run->records.sets[i]);
+    if (run->with_board)
+        report_board_page(&page, &run->board);
+    return lab_page_end(&page);
+}

@@ -1,0 +1,371 @@
+/*
+ * roofline_judge.c - `heed roofline --judge`: does the cost model put configs in the right order?
+ *
+ * For each problem, Spearman's rank correlation of predicted and measured times over the points of
+ * a sweep; and of their geometric means over the problems, for points that were timed on all of
+ * them. The model's own choice stands beside it: how much longer it takes than the best.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "measure/environment.h"
+#include "report/table.h"
+#include "roofline.h"
+#include "search/trials.h"
+#include "src/cuda/facts.h"
+#include "src/device.h"
+
+/* A load above this is worth a warning. */
+#define LOAD_QUIET 0.5
+
+/* A point's times, of one problem after another. NAN: not known. */
+typedef struct judged {
+    double measured[LAB_SEARCH_SHAPES], predicted[LAB_SEARCH_SHAPES];
+} judged;
+
+/* The result for one problem, or for all together. */
+typedef struct verdict {
+    size_t points;
+    double correlation;
+    double regret; /* time of the model's choice over the least one */
+} verdict;
+
+typedef struct judge {
+    roofline_run *run;
+    lab_space space;
+    lab_trials trials;
+    heed_problem problems[LAB_SEARCH_SHAPES];
+    judged *points;
+    size_t count;
+} judge;
+
+/* ---- The model's predictions ---- */
+
+static double predict_cpu(heed_context *context, const heed_problem *problem, const char *name)
+{
+    heed_plan *plan;
+    if (heed_plan_create_named(&plan, context, problem, name) != HEED_OK)
+        return NAN;
+    double seconds = lab_plan_chosen(plan).predicted;
+    heed_plan_destroy(plan);
+    return seconds >= 0 ? seconds : NAN;
+}
+
+static double predict(const judge *self, int shape, const char *name)
+{
+    const roofline_run *run = self->run;
+    heed_cuda_facts facts;
+    if (run->context && heed_device_is_host(run->context))
+        return predict_cpu(run->context, &self->problems[shape], name);
+    if (heed_cuda_facts_for(name, &self->problems[shape], &run->gpu, &facts) != HEED_OK)
+        return NAN;
+    return facts.seconds;
+}
+
+static void take_point(judge *self, int64_t index)
+{
+    const lab_point point = lab_space_at(&self->space, index);
+    judged *one = &self->points[self->count];
+    char name[HEED_NAME_SIZE];
+    int known = 0;
+    lab_error error;
+    if (lab_space_name(&self->space, &point, self->trials.kernel, name, &error) != HEED_OK)
+        return;
+    for (int i = 0; i < self->trials.shape_count; i++) {
+        const lab_evaluation *found = lab_trials_find(&self->trials, index, i, -1);
+        bool timed = found && found->fate == LAB_FATE_TIMED && found->seconds > 0;
+        one->measured[i] = timed ? found->seconds : NAN;
+        one->predicted[i] = timed ? predict(self, i, name) : NAN;
+        known += isfinite(one->predicted[i]);
+    }
+    self->count += known > 0;
+}
+
+static cli_exit take_points(judge *self)
+{
+    int64_t points = lab_space_count(&self->space);
+    for (int i = 0; i < self->trials.shape_count; i++) {
+        heed_status status = heed_problem_parse(&self->problems[i], self->trials.shapes[i]);
+        if (status != HEED_OK)
+            return cli_fail(status, self->trials.shapes[i]);
+    }
+    self->points = calloc((size_t)points, sizeof *self->points);
+    if (!self->points) {
+        cli_error("not enough memory for %lld points", (long long)points);
+        return CLI_ENVIRONMENT;
+    }
+    for (int64_t i = 0; i < points && !cli_interrupted(); i++)
+        take_point(self, i);
+    return cli_interrupted() ? CLI_INTERRUPTED : CLI_OK;
+}
+
+/* ---- How well they agree ---- */
+
+static double mean_log(const double *seconds, int count)
+{
+    double sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += log(seconds[i]);
+    return exp(sum / count);
+}
+
+/* The verdict for @shape; for all shapes together if that is negative. */
+static verdict weigh(const judge *self, int shape)
+{
+    double *measured = calloc(2 * self->count + 1, sizeof *measured);
+    double *predicted = measured + self->count;
+    verdict result = { .correlation = NAN, .regret = NAN };
+    size_t chosen = 0, best = 0, count = 0;
+    for (size_t i = 0; measured && i < self->count; i++) {
+        const judged *one = &self->points[i];
+        int shapes = self->trials.shape_count;
+        measured[count] = shape < 0 ? mean_log(one->measured, shapes) : one->measured[shape];
+        predicted[count] = shape < 0 ? mean_log(one->predicted, shapes) : one->predicted[shape];
+        if (!isfinite(measured[count]) || !isfinite(predicted[count]))
+            continue;
+        chosen = predicted[count] < predicted[chosen] ? count : chosen;
+        best = measured[count] < measured[best] ? count : best;
+        count++;
+    }
+    if (count > 0) {
+        result.points = count;
+        result.correlation = lab_rank_correlation(measured, predicted, count);
+        result.regret = measured[chosen] / measured[best];
+    }
+    free(measured);
+    return result;
+}
+
+/* ---- The answer ---- */
+
+static json_t *json_verdict(const char *problem, const verdict *found)
+{
+    return json_pack("{s:s?, s:I, s:o, s:o}", "problem", problem, "points",
+                     (json_int_t)found->points, "rank_correlation",
+                     cli_json_real(found->correlation), "chosen_over_best",
+                     cli_json_real(found->regret));
+}
+
+static cli_exit print_json(const judge *self, const verdict *overall)
+{
+    json_t *rows = json_array();
+    for (int i = 0; i < self->trials.shape_count; i++) {
+        const verdict one = weigh(self, i);
+        rows = cli_json_append(rows, json_verdict(self->trials.shapes[i], &one));
+    }
+    return cli_json_print(json_pack("{s:o, s:s, s:s, s:f, s:b, s:o, s:o}", "device",
+                                    cli_json_text(self->trials.device), "space", self->space.name,
+                                    "kernel", self->trials.kernel, "least", ROOFLINE_JUDGE_LEAST,
+                                    "good", overall->correlation >= ROOFLINE_JUDGE_LEAST, "overall",
+                                    json_verdict(NULL, overall), "problems", rows),
+                          "roofline-judge");
+}
+
+static void add_verdict(lab_table *table, const char *problem, const verdict *found)
+{
+    lab_table_cell(table, "%s", problem);
+    lab_table_cell(table, "%zu", found->points);
+    if (isfinite(found->correlation))
+        lab_table_cell(table, "%.2f", found->correlation);
+    else
+        lab_table_cell(table, "-");
+    if (isfinite(found->regret))
+        lab_table_cell(table, "%.2fx", found->regret);
+    lab_table_row_end(table);
+}
+
+static cli_exit print_table(const judge *self, const verdict *overall)
+{
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "problem", LAB_LEFT);
+    lab_table_column(table, "points", LAB_RIGHT);
+    lab_table_column(table, "rank correlation", LAB_RIGHT);
+    lab_table_column(table, "chosen/best", LAB_RIGHT);
+    for (int i = 0; i < self->trials.shape_count; i++) {
+        const verdict one = weigh(self, i);
+        add_verdict(table, self->trials.shapes[i], &one);
+    }
+    lab_table_rule(table);
+    add_verdict(table, "all together", overall);
+    printf("%s, %s of %s\n\n", self->trials.device, self->trials.kernel, self->space.name);
+    return cli_table_print(table);
+}
+
+static cli_exit report(const judge *self)
+{
+    const verdict overall = weigh(self, -1);
+    bool good = overall.correlation >= ROOFLINE_JUDGE_LEAST;
+    cli_exit code = cli_args_json(self->run->args) ? print_json(self, &overall)
+                                                   : print_table(self, &overall);
+    if (code != CLI_OK || good)
+        return code;
+    cli_error("the cost model's rank correlation is %.2f, which is less than %.1f: use "
+              "--effort measure here, not estimate",
+              overall.correlation, ROOFLINE_JUDGE_LEAST);
+    return CLI_FINDING;
+}
+
+/* ---- Where the times are from ---- */
+
+static const char *space_name(const roofline_run *run)
+{
+    const char *given = cli_args_text(run->args, "space");
+    bool host = run->context && heed_device_is_host(run->context);
+    return given ? given : host ? "cpu_tile" : "sweep90";
+}
+
+#define ARGUMENTS_MAX 32 /* beside the problems */
+
+/* A command line of this program. */
+typedef struct command {
+    char **words;
+    int count;
+    char threads[16];
+} command;
+
+static void add(command *line, const char *word)
+{
+    line->words[line->count++] = (char *)(uintptr_t)word; /* exec does not change it */
+}
+
+static void add_option(command *line, const cli_args *args, const char *name, const char *dashed)
+{
+    if (!cli_args_given(args, name))
+        return;
+    add(line, dashed);
+    add(line, cli_args_text(args, name));
+}
+
+/* The same device and problems as here; the trials go to @path. */
+static void say_sweep(command *line, const cli_args *args, const char *space, const char *path)
+{
+    static const char *const fixed[] = { "heed",         "sweep",       "--strategy",
+                                         "random",       "--trials",    "90",
+                                         "--no-compare", "--no-verify", "--record" };
+    int operands = cli_args_operand_count(args);
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        add(line, fixed[i]);
+    add(line, path);
+    add_option(line, args, "device", "--device");
+    add_option(line, args, "cpu", "--cpu");
+    for (size_t i = 0; i < cli_args_list_count(args, "shapes"); i++) {
+        add(line, "--shapes");
+        add(line, cli_args_list(args, "shapes", i));
+    }
+    if (cli_args_given(args, "threads")) {
+        snprintf(line->threads, sizeof line->threads, "%lld",
+                 (long long)cli_args_integer(args, "threads"));
+        add(line, "--threads");
+        add(line, line->threads);
+    }
+    if (operands == 0 && !cli_args_given(args, "shapes")) {
+        add(line, "--shapes");
+        add(line, "seed");
+    }
+    add(line, space);
+    for (int i = 0; i < operands; i++)
+        add(line, cli_args_operand(args, i));
+}
+
+static cli_exit sweep(const roofline_run *run, const char *space, const char *path)
+{
+    command line = { .words = NULL };
+    size_t problems = (size_t)cli_args_operand_count(run->args) +
+                      2 * cli_args_list_count(run->args, "shapes");
+    line.words = calloc(problems + ARGUMENTS_MAX, sizeof *line.words);
+    if (!line.words) {
+        cli_error("not enough memory to run a sweep");
+        return CLI_ENVIRONMENT;
+    }
+    say_sweep(&line, run->args, space, path);
+    cli_message("timing up to 90 points of %s ...", space);
+    int code = cli_run_self(line.words);
+    free(line.words);
+    if (code == CLI_OK || code == CLI_INTERRUPTED)
+        return (cli_exit)code;
+    cli_error("'heed sweep %s' ended with %d; run it by hand to see why", space, code);
+    return code < 0 ? CLI_ENVIRONMENT : (cli_exit)code;
+}
+
+static cli_exit read_trials(judge *self, const char *path)
+{
+    lab_error error;
+    heed_status status = lab_trials_read(&self->trials, &self->space, path, &error);
+    if (status != HEED_OK)
+        return cli_fail_error(status, &error);
+    heed_gpu timed;
+    if (!self->run->machine || !heed_gpu_find(&timed, self->trials.device) ||
+        strcmp(timed.name, self->run->gpu.name) == 0)
+        return CLI_OK;
+    cli_error("--trials: %s has times of an %s, which say nothing of predictions for an %s", path,
+              timed.name, self->run->gpu.name);
+    return CLI_USAGE;
+}
+
+/* On a CPU, what other programs take is in the times. */
+static void warn_if_busy(const roofline_run *run)
+{
+    lab_environment environment;
+    lab_environment_read(&environment);
+    if (run->context && heed_device_is_host(run->context) && environment.load > LOAD_QUIET)
+        cli_warning("the load average of the last minute is %.2f: disturbed times cannot judge the "
+                    "cost model; 'chrt -f 5 heed roofline --judge --threads 1 ...', as root, keeps "
+                    "other programs away",
+                    environment.load);
+}
+
+/* Trials of a sweep that runs now. */
+static cli_exit make_trials(judge *self, const char *space)
+{
+    const char *folder = getenv("TMPDIR");
+    char own[LAB_CEILINGS_PATH], path[LAB_CEILINGS_PATH + 16];
+    snprintf(own, sizeof own, "%s/heed-judge-XXXXXX", folder && *folder ? folder : "/tmp");
+    if (!mkdtemp(own)) {
+        cli_error("%s: %s", own, strerror(errno));
+        return CLI_ENVIRONMENT;
+    }
+    snprintf(path, sizeof path, "%s/trials.txt", own);
+    warn_if_busy(self->run);
+    cli_exit code = sweep(self->run, space, path);
+    if (code == CLI_OK)
+        code = read_trials(self, path);
+    unlink(path);
+    rmdir(own);
+    return code;
+}
+
+/* The GPU that predictions are for, unless --machine has told it. */
+static cli_exit find_gpu(roofline_run *run)
+{
+    const char *name = run->context ? heed_context_device(run->context) : "";
+    if (run->machine || heed_device_is_host(run->context))
+        return CLI_OK;
+    if (heed_gpu_find(&run->gpu, name) || heed_gpu_arch(&run->gpu, heed_device_arch(run->context)))
+        return CLI_OK;
+    cli_error("the cost model does not know the GPU %s", name);
+    return CLI_UNSUPPORTED;
+}
+
+cli_exit roofline_judge(roofline_run *run)
+{
+    judge self = { .run = run };
+    const char *trials = cli_args_text(run->args, "trials"), *space = space_name(run);
+    cli_exit code = find_gpu(run);
+    if (code != CLI_OK)
+        return code;
+    code = cli_space_load(&self.space, space, "");
+    if (code != CLI_OK)
+        return code;
+    code = trials ? read_trials(&self, trials) : make_trials(&self, space);
+    if (code == CLI_OK)
+        code = take_points(&self);
+    if (code == CLI_OK)
+        code = report(&self);
+    free(self.points);
+    lab_trials_free(&self.trials);
+    lab_space_free(&self.space);
+    return code;
+}

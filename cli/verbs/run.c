@@ -1,0 +1,356 @@
+/*
+ * run.c - `heed run`: attention of arrays in files
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/inputs.h"
+#include "report/format.h"
+#include "report/table.h"
+#include "src/device.h"
+#include "src/measure.h"
+#include "tensor/convert.h"
+#include "tensor/npy.h"
+#include "tensor/safetensors.h"
+
+/* The arguments of an execution. */
+enum {
+    RUN_Q,
+    RUN_K,
+    RUN_V,
+    RUN_O,
+    RUN_LSE,
+    RUN_WORKSPACE,
+    RUN_PLACES
+};
+
+/* One run, from the arrays read to the arrays written. */
+typedef struct run_job {
+    const cli_args *args;
+    cli_inputs inputs;
+    heed_problem problem;
+    heed_context *context;
+    heed_plan *plan;
+    lab_tensor o;
+    lab_tensor lse;
+    void *device[RUN_PLACES]; /* memory of the device; NULL: not needed */
+    double seconds;
+    int64_t not_finite; /* elements of O that are NaN or infinite */
+} run_job;
+
+static void run_free(run_job *job)
+{
+    for (int i = 0; i < RUN_PLACES; i++)
+        if (job->device[i])
+            heed_device_free(job->context, job->device[i]);
+    lab_tensor_free(&job->o);
+    lab_tensor_free(&job->lse);
+    heed_plan_destroy(job->plan);
+    heed_context_destroy(job->context);
+    cli_inputs_free(&job->inputs);
+}
+
+/* Before any work: a name that cannot be written is no reason to throw a result away. */
+static cli_exit check_outputs(const cli_args *args)
+{
+    static const char *const options[] = { "out", "lse" };
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        const char *path = cli_args_text(args, options[i]);
+        if (path && cli_format_of(path) == CLI_FORMAT_UNKNOWN) {
+            cli_error("--%s: '%s' must end in .npy or .safetensors", options[i], path);
+            return CLI_USAGE;
+        }
+    }
+    const char *out = cli_args_text(args, "out"), *lse = cli_args_text(args, "lse");
+    if (out && lse && strcmp(out, lse) == 0) {
+        cli_error("--out and --lse name the same file, '%s'", out);
+        return CLI_USAGE;
+    }
+    return CLI_OK;
+}
+
+static cli_exit make_plan(run_job *job)
+{
+    const char *kernel = cli_args_text(job->args, "kernel");
+    heed_status status = kernel ? heed_plan_create_named(&job->plan, job->context, &job->problem,
+                                                         kernel)
+                                : heed_plan_create(&job->plan, job->context, &job->problem,
+                                                   HEED_ESTIMATE);
+    return status == HEED_OK ? CLI_OK : cli_fail(status, kernel ? "--kernel" : NULL);
+}
+
+static cli_exit make_outputs(run_job *job)
+{
+    const heed_problem *problem = &job->problem;
+    int64_t o[4];
+    const int64_t lse[] = { problem->batch, problem->heads_q, problem->seq_q };
+    lab_error error;
+
+    cli_layout_shape(job->inputs.layout, problem->batch, problem->seq_q, problem->heads_q,
+                     problem->dim_v, o);
+    heed_status status = lab_tensor_create(&job->o, problem->type, o, 4, &error);
+    if (status == HEED_OK && cli_args_text(job->args, "lse"))
+        status = lab_tensor_create(&job->lse, HEED_F32, lse, 3, &error);
+    if (status != HEED_OK)
+        return cli_fail_error(status, &error);
+    return CLI_OK;
+}
+
+/* The array of @place; NULL if there is none. */
+static lab_tensor *array_of(run_job *job, int place)
+{
+    lab_tensor *const arrays[] = {
+        [RUN_Q] = &job->inputs.q.tensor, [RUN_K] = &job->inputs.k.tensor,
+        [RUN_V] = &job->inputs.v.tensor, [RUN_O] = &job->o,
+        [RUN_LSE] = &job->lse,           [RUN_WORKSPACE] = NULL,
+    };
+    return arrays[place] && arrays[place]->data ? arrays[place] : NULL;
+}
+
+/* Gives @place memory of the device, with what the array holds if it is an input. On the CPU arrays
+ * are used where they are. */
+static heed_status bring(run_job *job, int place)
+{
+    bool host = heed_device_is_host(job->context);
+    lab_tensor *array = array_of(job, place);
+    size_t size = array ? lab_tensor_bytes(array) : 0;
+    if (place == RUN_WORKSPACE)
+        size = heed_plan_workspace_size(job->plan);
+    if (size == 0 || (array && host))
+        return HEED_OK;
+    heed_status status = heed_device_allocate(job->context, size, &job->device[place]);
+    if (status == HEED_OK && place <= RUN_V)
+        status = heed_device_upload(job->context, job->device[place], array->data, size);
+    return status;
+}
+
+static cli_exit make_room(run_job *job)
+{
+    heed_status status = HEED_OK;
+    for (int i = 0; i < RUN_PLACES && status == HEED_OK; i++)
+        status = bring(job, i);
+    return status == HEED_OK ? CLI_OK : cli_fail(status, NULL);
+}
+
+/* Where the kernel finds @place. */
+static void *place_of(run_job *job, int place)
+{
+    lab_tensor *array = array_of(job, place);
+    return job->device[place] || !array ? job->device[place] : array->data;
+}
+
+/* Executes the plan once, and copies the outputs back. */
+static heed_status compute(run_job *job)
+{
+    heed_buffers buffers = {
+        .size = sizeof buffers,
+        .q = place_of(job, RUN_Q),
+        .k = place_of(job, RUN_K),
+        .v = place_of(job, RUN_V),
+        .o = place_of(job, RUN_O),
+        .lse = place_of(job, RUN_LSE),
+        .workspace = place_of(job, RUN_WORKSPACE),
+        .workspace_size = heed_plan_workspace_size(job->plan),
+    };
+    int64_t start = heed_clock_ns();
+    heed_status status = heed_execute(job->plan, &buffers);
+    if (status == HEED_OK)
+        status = heed_device_wait(job->context);
+    job->seconds = (double)(heed_clock_ns() - start) * 1e-9;
+    for (int i = RUN_O; i <= RUN_LSE && status == HEED_OK; i++)
+        if (job->device[i])
+            status = heed_device_download(job->context, array_of(job, i)->data, job->device[i],
+                                          lab_tensor_bytes(array_of(job, i)));
+    return status;
+}
+
+static cli_exit execute(run_job *job)
+{
+    heed_status status = compute(job);
+    if (status != HEED_OK)
+        return cli_fail(status, NULL);
+    int64_t count = lab_tensor_elements(&job->o);
+    for (int64_t i = 0; i < count; i++)
+        job->not_finite += !isfinite(lab_element_get(job->o.type, job->o.data, i));
+    return CLI_OK;
+}
+
+static cli_exit write_array(const char *path, const char *name, const lab_tensor *tensor)
+{
+    lab_error error;
+    if (!path)
+        return CLI_OK;
+    heed_status status = cli_format_of(path) == CLI_FORMAT_NPY
+                             ? lab_npy_write(tensor, path, &error)
+                             : lab_safetensors_write(path, &name, tensor, 1, &error);
+    if (status == HEED_OK)
+        return CLI_OK;
+    return cli_fail_error(status, &error);
+}
+
+/* -------------------------------------------------------------------------- */
+/* The report                                                                 */
+/* -------------------------------------------------------------------------- */
+
+static cli_exit print_json(const run_job *job, const char *spec)
+{
+    const char *out = cli_args_text(job->args, "out"), *lse = cli_args_text(job->args, "lse");
+    return cli_json_print(
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:o, s:o, s:I, s:o, s:o}", "problem", spec,
+                  "kernel", heed_plan_name(job->plan), "device", heed_context_device(job->context),
+                  "backend", heed_context_backend(job->context), "cpu",
+                  heed_context_cpu(job->context), "threads", heed_context_threads(job->context),
+                  "seconds", cli_json_real(job->seconds), "flops",
+                  cli_json_real(heed_problem_flops(&job->problem)), "not_finite",
+                  (json_int_t)job->not_finite, "out", out ? cli_json_text(out) : json_null(), "lse",
+                  lse ? cli_json_text(lse) : json_null()),
+        "run");
+}
+
+static void add_file(lab_table *table, const char *head, const char *path, const lab_tensor *tensor)
+{
+    char shape[LAB_SHAPE_SIZE];
+    if (!path)
+        return;
+    lab_table_cell(table, "%s", head);
+    lab_table_cell(table, "%s: %s %s", path, heed_type_name(tensor->type),
+                   lab_shape_print(tensor->shape, tensor->rank, shape));
+}
+
+static cli_exit print_text(const run_job *job, const char *spec)
+{
+    char time[LAB_FORMAT_SIZE];
+    double rate = job->seconds > 0 ? heed_problem_flops(&job->problem) / job->seconds * 1e-9 : 0;
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "", LAB_LEFT);
+    lab_table_column(table, "", LAB_LEFT);
+    lab_table_cell(table, "problem");
+    lab_table_cell(table, "%s", spec);
+    lab_table_cell(table, "kernel");
+    lab_table_cell(table, "%s", heed_plan_name(job->plan));
+    lab_table_cell(table, "device");
+    lab_table_cell(table, "%s (%s)", heed_context_device(job->context),
+                   heed_context_backend(job->context));
+    lab_table_cell(table, "time");
+    lab_table_cell(table, "%s for the first call, %.1f GFLOP/s",
+                   lab_format_seconds(job->seconds, time), rate);
+    add_file(table, "O", cli_args_text(job->args, "out"), &job->o);
+    add_file(table, "LSE", cli_args_text(job->args, "lse"), &job->lse);
+    return cli_table_print(table);
+}
+
+static cli_exit report(const run_job *job)
+{
+    char spec[HEED_SPEC_SIZE];
+    heed_problem_print(&job->problem, spec, sizeof spec);
+    if (job->not_finite)
+        cli_warning("%lld elements of O are NaN or infinite", (long long)job->not_finite);
+    return cli_args_json(job->args) ? print_json(job, spec) : print_text(job, spec);
+}
+
+static cli_exit run(const cli_args *args)
+{
+    run_job job = { .args = args };
+    cli_exit code = check_outputs(args);
+    if (code == CLI_OK)
+        code = cli_kernel_check(args);
+    if (code == CLI_OK)
+        code = cli_inputs_read(&job.inputs, args);
+    if (code == CLI_OK)
+        code = cli_inputs_problem(&job.problem, &job.inputs, args);
+    if (code == CLI_OK)
+        code = cli_context_open(&job.context, args);
+    if (code == CLI_OK)
+        code = make_plan(&job);
+    if (code == CLI_OK)
+        code = make_outputs(&job);
+    if (code == CLI_OK)
+        code = make_room(&job);
+    if (code == CLI_OK)
+        code = execute(&job);
+    if (code == CLI_OK && cli_interrupted())
+        code = CLI_INTERRUPTED;
+    if (code == CLI_OK)
+        code = write_array(cli_args_text(args, "out"), "o", &job.o);
+    if (code == CLI_OK)
+        code = write_array(cli_args_text(args, "lse"), "lse", &job.lse);
+    if (code == CLI_OK)
+        code = report(&job);
+    run_free(&job);
+    return code;
+}
+
+static const cli_option options[] = {
+    { .name = "q", .kind = CLI_PATH, .argument = "FILE", .help = "Q, an .npy file" },
+    { .name = "k", .kind = CLI_PATH, .argument = "FILE", .help = "K, an .npy file" },
+    { .name = "v", .kind = CLI_PATH, .argument = "FILE", .help = "V, an .npy file" },
+    { .name = "tensors",
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "A .safetensors file with arrays named q, k and v, instead of --q, --k and --v" },
+    { .name = "prefix",
+      .letter = 'p',
+      .kind = CLI_TEXT,
+      .argument = "TEXT",
+      .help = "Prefix of the names q, k and v in that file, such as \"layer0.\"" },
+    CLI_OPTION_LAYOUT,
+    { .name = "type",
+      .kind = CLI_CHOICE,
+      .argument = "TYPE",
+      .choices = cli_type_names,
+      .help = "Compute in this type; arrays of another type are rounded to it. With bf16, 16-bit "
+              "integers in .npy files are read as bfloat16 [default: the type of the arrays]" },
+    CLI_OPTION_MASK(
+        "Which keys a query sees. causal needs as many queries as keys; causal=tl aligns the "
+        "triangle top left, "
+        "causal=br bottom right"),
+    { .name = "scale",
+      .kind = CLI_REAL,
+      .argument = "X",
+      .min = -3e38,
+      .max = 3e38,
+      .help = "Factor of the logits [default, and 0: 1/sqrt(dim)]" },
+    CLI_OPTION_KERNEL,
+    { .name = "out",
+      .letter = 'o',
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "Write O there, an .npy file or, as the array o, a .safetensors file" },
+    { .name = "lse",
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "Compute the LSE and write it there, [batch, heads, seq], likewise" },
+    CLI_OPTION_DEVICE,
+    CLI_OPTION_THREADS,
+    CLI_OPTION_CPU,
+    CLI_OPTION_WISDOM_READ(
+        "Let the wisdom in FILE choose the kernel; 'heed plan --effort measure' makes it"),
+    { .name = NULL },
+};
+
+extern const cli_verb cli_verb_run;
+const cli_verb cli_verb_run = {
+    .name = "run",
+    .summary = "compute attention of arrays in files",
+    .description =
+        "Reads Q, K and V, computes O = softmax(scale * Q K^T + mask) V, and writes O and, "
+        "with --lse, the LSE. Arrays are [batch, seq, heads, dim] or, with --layout bhsd, "
+        "PyTorch's [batch, heads, seq, dim]; the last dimension is contiguous. K and V may "
+        "have fewer heads than Q, if their number divides that of Q, and V may have "
+        "another head dim.\n"
+        "\n"
+        "NumPy has no bfloat16: O of that type is written as 16-bit integers, the upper "
+        "halves of float32. A file is written under another name and then renamed, so that "
+        "no partial file appears.\n"
+        "\n"
+        "The printed time is that of the first and only call; 'heed bench' measures.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "  heed run --q Q.npy --k K.npy --v V.npy --mask causal --out O.npy\n"
+        "  heed run --layout bhsd --q Q.npy --k K.npy --v V.npy --out O.npy\n"
+        "  heed run --tensors capture.safetensors --prefix layer0. --out O.npy --lse LSE.npy",
+    .options = options,
+    .run = run,
+};

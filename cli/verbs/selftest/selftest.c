@@ -1,0 +1,425 @@
+/*
+ * selftest.c - heed selftest: the gates of verification, tried on wrong and on honest kernels
+ */
+#include "selftest.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/verbs/board/board.h"
+#include "measure/environment.h"
+#include "report/format.h"
+#include "report/table.h"
+#include "report/wrap.h"
+#include "verify/isolate.h"
+#include "verify/mutants/device.h"
+
+/* Each has a CUDA context of its own. */
+#define DEVICE_JOBS_MAX 8
+
+/* -------------------------------------------------------------------------- */
+/* Options                                                                    */
+/* -------------------------------------------------------------------------- */
+
+/* The gates that --gate leaves. */
+static cli_exit read_gates(const cli_args *args, uint32_t *gates)
+{
+    *gates = UINT32_MAX;
+    for (size_t i = 0; i < cli_args_list_count(args, "gate"); i++) {
+        const char *word = cli_args_list(args, "gate", i);
+        cli_exit code = cli_name_check("--gate: there is no", word, lab_judge_name,
+                                       "'heed verify --list' lists what there is");
+        if (code != CLI_OK)
+            return code;
+        *gates &= ~((uint32_t)1 << lab_judge_index(word));
+    }
+    return CLI_OK;
+}
+
+/* The names of the kernels of the host's suite, or of the device's, its honest one last. */
+static const char *host_name(size_t index)
+{
+    size_t mutants = 0, controls = 0;
+    while (lab_mutant_at(mutants))
+        mutants++;
+    if (index < mutants)
+        return lab_mutant_at(index)->name;
+    while (lab_control_at(controls))
+        controls++;
+    if (index - mutants < controls)
+        return lab_control_at(index - mutants)->name;
+    const lab_mutant_source *source = lab_mutant_source_at(index - mutants - controls);
+    return source ? source->name : NULL;
+}
+
+static const char *device_name(size_t index)
+{
+    size_t mutants = 0;
+    while (lab_device_mutant_at(mutants))
+        mutants++;
+    if (index < mutants)
+        return lab_device_mutant_at(index)->name;
+    return index == mutants ? "plain" : NULL;
+}
+
+/* Leaves "cuda" and "cuda:N" in *@device, and NULL for the host. Whether there is such a device is
+ * for the trial to say. */
+static cli_exit check_device(const char **device)
+{
+    const char *name = *device;
+    if (name && strcmp(name, "cpu") == 0)
+        *device = NULL;
+    if (!*device || strcmp(name, "cuda") == 0 ||
+        (strncmp(name, "cuda:", 5) == 0 && name[5] &&
+         strspn(name + 5, "0123456789") == strlen(name + 5)))
+        return CLI_OK;
+    cli_error("--device: \"%s\" is not a device; it must be cpu, cuda or cuda:N", name);
+    return CLI_USAGE;
+}
+
+int selftest_jobs(bool device)
+{
+    int cpus = lab_environment_cores(), half = cpus / 2;
+    if (!device)
+        return cpus > LAB_JOBS_MAX ? LAB_JOBS_MAX : cpus;
+    return half < 1 ? 1 : half > DEVICE_JOBS_MAX ? DEVICE_JOBS_MAX : half;
+}
+
+/* -------------------------------------------------------------------------- */
+/* --list                                                                     */
+/* -------------------------------------------------------------------------- */
+
+static cli_exit list_json(void)
+{
+    json_t *mutants = json_array(), *controls = json_array(), *device = json_array();
+    json_t *sources = json_array();
+    for (size_t i = 0; lab_mutant_at(i); i++) {
+        const lab_mutant *m = lab_mutant_at(i);
+        mutants = cli_json_append(mutants, json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", m->name,
+                                                     "does", m->does, "problem", m->spec, "inputs",
+                                                     m->inputs, "gate", m->gate));
+    }
+    for (size_t i = 0; lab_control_at(i); i++)
+        controls = cli_json_append(controls,
+                                   json_pack("{s:s, s:s}", "name", lab_control_at(i)->name, "does",
+                                             lab_control_at(i)->does));
+    for (size_t i = 0; lab_device_mutant_at(i); i++) {
+        const lab_device_mutant *m = lab_device_mutant_at(i);
+        device = cli_json_append(device, json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", m->name,
+                                                   "does", m->does, "problem", m->spec, "inputs",
+                                                   m->inputs, "gate", m->gate));
+    }
+    for (size_t i = 0; lab_mutant_source_at(i); i++) {
+        const lab_mutant_source *m = lab_mutant_source_at(i);
+        sources = cli_json_append(sources,
+                                  json_pack("{s:s, s:s, s:s, s:s?}", "name", m->name, "does",
+                                            m->does, "problem", m->spec, "gate", m->gate));
+    }
+    return cli_json_print(json_pack("{s:o, s:o, s:o, s:o}", "mutants", mutants, "controls",
+                                    controls, "device", device, "sources", sources),
+                          "selftest");
+}
+
+static cli_exit list(const cli_args *args)
+{
+    if (cli_args_json(args))
+        return list_json();
+    lab_table *table = lab_table_create();
+    lab_table_column(table, "mutant", LAB_LEFT);
+    lab_table_column(table, "to be killed by", LAB_LEFT);
+    lab_table_column(table, "what it does", LAB_LEFT);
+    for (size_t i = 0; lab_mutant_at(i); i++) {
+        lab_table_cell(table, "%s", lab_mutant_at(i)->name);
+        lab_table_cell(table, "%s", lab_mutant_at(i)->gate);
+        lab_table_cell(table, "%s", lab_mutant_at(i)->does);
+    }
+    lab_table_rule(table);
+    lab_table_cell(table, "control");
+    lab_table_row_end(table);
+    lab_table_rule(table);
+    for (size_t i = 0; lab_control_at(i); i++) {
+        lab_table_cell(table, "%s", lab_control_at(i)->name);
+        lab_table_cell(table, "none");
+        lab_table_cell(table, "%s", lab_control_at(i)->does);
+    }
+    lab_table_rule(table);
+    lab_table_cell(table, "source");
+    lab_table_row_end(table);
+    lab_table_rule(table);
+    for (size_t i = 0; lab_mutant_source_at(i); i++) {
+        lab_table_cell(table, "%s", lab_mutant_source_at(i)->name);
+        lab_table_cell(table, "%s",
+                       lab_mutant_source_at(i)->gate ? lab_mutant_source_at(i)->gate : "none");
+        lab_table_cell(table, "%s", lab_mutant_source_at(i)->does);
+    }
+    lab_table_rule(table);
+    lab_table_cell(table, "with --device");
+    lab_table_row_end(table);
+    lab_table_rule(table);
+    for (size_t i = 0; lab_device_mutant_at(i); i++) {
+        lab_table_cell(table, "%s", lab_device_mutant_at(i)->name);
+        lab_table_cell(table, "%s", lab_device_mutant_at(i)->gate);
+        lab_table_cell(table, "%s", lab_device_mutant_at(i)->does);
+    }
+    return cli_table_print(table);
+}
+
+/* -------------------------------------------------------------------------- */
+/* The report                                                                 */
+/* -------------------------------------------------------------------------- */
+
+static json_t *json_gates(const lab_selftest_result *result)
+{
+    json_t *gates = json_array();
+    for (size_t i = 0; i < LAB_JUDGES; i++)
+        gates = cli_json_append(gates, json_pack("{s:s, s:I, s:I}", "gate", lab_judge_name(i),
+                                                 "kills", (json_int_t)result->gates[i].kills,
+                                                 "alone", (json_int_t)result->gates[i].alone));
+    return gates;
+}
+
+static json_t *json_failed(uint32_t failed)
+{
+    json_t *names = json_array();
+    for (size_t i = 0; i < LAB_JUDGES; i++)
+        if (failed >> i & 1)
+            names = cli_json_append(names, json_string(lab_judge_name(i)));
+    return names;
+}
+
+static json_t *json_entry(const lab_selftest_entry *entry)
+{
+    if (entry->gate)
+        return json_pack("{s:s, s:s, s:s, s:s, s:b, s:o, s:b, s:o}", "mutant", entry->name,
+                         "problem", entry->spec, "inputs", entry->inputs, "gate", entry->gate,
+                         "killed", entry->failed != 0, "by", json_failed(entry->failed), "as_meant",
+                         entry->meant, "reason", cli_json_text(entry->reason));
+    return json_pack("{s:s, s:b, s:o, s:s, s:s, s:o}", "control", entry->name, "accepted",
+                     entry->failed == 0, "by", json_failed(entry->failed), "problem", entry->spec,
+                     "inputs", entry->inputs, "reason", cli_json_text(entry->reason));
+}
+
+static cli_exit print_json(const lab_selftest_result *result, const lab_selftest_options *options)
+{
+    json_t *kernels = json_array();
+    char digest[17];
+    snprintf(digest, sizeof digest, "%016" PRIx64, result->digest);
+    for (size_t i = 0; i < result->entry_count; i++)
+        if (result->entries[i].done)
+            kernels = cli_json_append(kernels, json_entry(&result->entries[i]));
+    json_t *json = json_pack("{s:I, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "seed",
+                             (json_int_t)options->seed, "suite", digest, "trusted", result->trusted,
+                             "mutants", (json_int_t)result->mutants, "killed",
+                             (json_int_t)result->killed, "controls", (json_int_t)result->controls,
+                             "accepted", (json_int_t)result->accepted, "skipped",
+                             (json_int_t)result->skipped, "left_out", json_failed(~options->gates),
+                             "gates", json_gates(result), "kernels", kernels);
+    return cli_json_print(json, "selftest");
+}
+
+/* Survivors, rejected controls, and mutants that another gate killed than the one that is meant to.
+ */
+static void print_entry(const lab_selftest_entry *entry)
+{
+    const char *bad = cli_style(stderr, CLI_BAD), *plain = cli_style(stderr, CLI_PLAIN);
+    if (entry->gate && !entry->failed)
+        cli_message("%sSURVIVED%s %s, which %s: %s, %s inputs: %s", bad, plain, entry->name,
+                    entry->does, entry->spec, entry->inputs, entry->reason);
+    else if (entry->gate && !entry->meant)
+        lab_wrap_format(stderr, 4, "%s was not killed by %s, but: %s", entry->name, entry->gate,
+                        entry->reason);
+    else if (!entry->gate && entry->failed)
+        cli_message("%sREJECTED%s %s (%s): %s, %s inputs: %s", bad, plain, entry->name, entry->does,
+                    entry->spec, entry->inputs, entry->reason);
+}
+
+static cli_exit print_text(const lab_selftest_result *result, const lab_selftest_options *options)
+{
+    char time[LAB_FORMAT_SIZE];
+    lab_table *table = lab_table_create();
+    for (size_t i = 0; i < result->entry_count; i++)
+        if (result->entries[i].done)
+            print_entry(&result->entries[i]);
+    lab_table_column(table, "gate", LAB_LEFT);
+    lab_table_column(table, "kills", LAB_RIGHT);
+    lab_table_column(table, "alone", LAB_RIGHT);
+    for (size_t i = 0; i < LAB_JUDGES; i++) {
+        lab_table_cell(table, "%s", lab_judge_name(i));
+        if (!(options->gates >> i & 1)) {
+            lab_table_cell(table, "left out");
+            lab_table_row_end(table);
+            continue;
+        }
+        lab_table_cell(table, "%zu", result->gates[i].kills);
+        lab_table_cell(table, "%zu", result->gates[i].alone);
+    }
+    cli_exit code = cli_table_print(table);
+    printf("\nkilled %zu/%zu, accepted %zu/%zu\n", result->killed, result->mutants,
+           result->accepted, result->controls);
+    printf("suite %016" PRIx64 ", seed %llu, %s\n", result->digest,
+           (unsigned long long)options->seed, lab_format_duration(result->seconds, time));
+    return code;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The verb                                                                   */
+/* -------------------------------------------------------------------------- */
+
+void selftest_progress(void *data, size_t done, size_t total)
+{
+    lab_progress *progress = data;
+    progress->total = total;
+    lab_progress_step(progress, done, NULL);
+}
+
+static cli_exit conclude(const lab_selftest_result *result, const lab_selftest_options *options,
+                         bool json)
+{
+    cli_exit code = json ? print_json(result, options) : print_text(result, options);
+    bool whole = result->killed == result->mutants && result->accepted == result->controls;
+    if (cli_interrupted()) {
+        cli_message("stopped early: %zu kernels were not tried", result->skipped);
+        return CLI_INTERRUPTED;
+    }
+    return code != CLI_OK || whole ? code : CLI_FINDING;
+}
+
+/* Tries the suite and prints what came of it, and keeps it on @record unless that is NULL. */
+static cli_exit try_all(const cli_args *args, lab_selftest_options options, lab_record *record)
+{
+    lab_selftest_result result;
+    lab_progress progress = lab_progress_start(&cli_sink, "selftest", 1);
+    int jobs = (int)cli_args_integer(args, "jobs");
+    options.seed = (uint64_t)cli_args_integer(args, "seed");
+    options.jobs = jobs > 0 ? jobs : selftest_jobs(options.device != NULL);
+    options.deadline_s = (unsigned)cli_args_integer(args, "deadline");
+    options.stop = cli_interrupted;
+    options.progress = selftest_progress;
+    options.data = &progress;
+    heed_status status = selftest_run(&options, &result);
+    lab_progress_end(&progress);
+    if (status != HEED_OK) {
+        cli_error("cannot try the gates: %s", status == HEED_ERR_NO_MEMORY
+                                                  ? "not enough memory"
+                                                  : "the system lets no process be made");
+        return cli_exit_of(status);
+    }
+    cli_exit code = conclude(&result, &options, cli_args_json(args));
+    if (record && (code == CLI_OK || code == CLI_FINDING)) {
+        lab_error error;
+        int64_t id;
+        status = cli_board_selftest_add(record, options.device ? "cuda" : "cpu", &result, &id,
+                                        &error);
+        code = status == HEED_OK ? code : cli_fail_error(status, &error);
+    }
+    lab_selftest_free(&result);
+    return code;
+}
+
+/* The board is opened first: what cannot be kept need not be found out. */
+static cli_exit try_and_keep(const cli_args *args, lab_selftest_options options)
+{
+    lab_record *record = NULL;
+    cli_exit code = CLI_OK;
+    if (cli_args_flag(args, "record"))
+        code = cli_board_open(&record, LAB_RECORD_WRITE, args);
+    if (code == CLI_OK)
+        code = try_all(args, options, record);
+    lab_record_close(record);
+    return code;
+}
+
+static cli_exit run(const cli_args *args)
+{
+    lab_selftest_options options = lab_selftest_standard();
+    const char *name = cli_args_text(args, "device");
+    const lab_selftest_device device = selftest_device(&name);
+    if (cli_args_flag(args, "list"))
+        return list(args);
+    cli_exit code = read_gates(args, &options.gates);
+    if (cli_args_operand_count(args) > 0)
+        options.only = cli_args_operand(args, 0);
+    if (cli_args_flag(args, "record") && (options.only || options.gates != UINT32_MAX)) {
+        cli_error("--record: only a selftest of all kernels with all gates can be recorded");
+        return CLI_USAGE;
+    }
+    if (code == CLI_OK)
+        code = check_device(&name);
+    if (code == CLI_OK && options.only)
+        code = cli_name_check("there is no kernel", options.only, name ? device_name : host_name,
+                              "'heed selftest --list' lists what there is");
+    if (code == CLI_OK && name)
+        code = selftest_device_probe(&name);
+    options.device = name ? &device : NULL;
+    options.sources = selftest_sources();
+    return code == CLI_OK ? try_and_keep(args, options) : code;
+}
+
+static const cli_option options[] = {
+    { .name = "device",
+      .letter = 'd',
+      .kind = CLI_TEXT,
+      .argument = "DEVICE",
+      .help =
+          "Try CUDA kernels on this device, cuda or cuda:N [default: cpu, functions of the host]" },
+    { .name = "gate",
+      .letter = 'g',
+      .kind = CLI_LIST,
+      .argument = "NAME",
+      .help = "Leave this gate out, and see what survives; may be given more than once" },
+    CLI_OPTION_SEED("Seed of everything that is random"),
+    { .name = "jobs",
+      .letter = 'j',
+      .kind = CLI_INTEGER,
+      .argument = "N",
+      .min = 1,
+      .max = LAB_JOBS_MAX,
+      .help = "Try N kernels in parallel, each in a process of its own [default: the number of "
+              "CPUs; on a device half of it, up to 8]" },
+    { .name = "deadline",
+      .kind = CLI_INTEGER,
+      .argument = "SECONDS",
+      .min = 1,
+      .max = 86400,
+      .standard = "60",
+      .help = "A kernel that has not finished a problem after this time is rejected" },
+    { .name = "record",
+      .kind = CLI_FLAG,
+      .help = "Record the result on the board; it marks this build's trials as trusted" },
+    CLI_OPTION_BOARD,
+    { .name = "list",
+      .letter = 'l',
+      .kind = CLI_FLAG,
+      .help = "List the kernels of the suite instead, each with the gate that is meant to kill "
+              "it" },
+    { .name = NULL },
+};
+
+extern const cli_verb cli_verb_selftest;
+const cli_verb cli_verb_selftest = {
+    .name = "selftest",
+    .summary = "try the gates of verification on wrong, cheating and honest kernels",
+    .operands = "[KERNEL]",
+    .operand_max = 1,
+    .description =
+        "Runs the gates of 'heed verify' on kernels that are known to be right or wrong. "
+        "Mutants are wrong on purpose (they average V, halve the logits, mask one key too "
+        "many, write past the end), or cheat (they return an earlier answer for the same "
+        "addresses, work only while they are watched, round to eight bits); a gate must "
+        "kill each. Controls are unusual but right, and all gates must accept them.\n"
+        "\n"
+        "Prints how many mutants each gate kills, and how many it alone kills. With KERNEL "
+        "only that one is tried.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "  heed selftest\n"
+        "  heed selftest --gate fresh\n"
+        "  heed selftest half-the-logits\n"
+        "  heed selftest --device cuda\n"
+        "\n"
+        "The exit status is 0 if all mutants were killed and all controls accepted, else "
+        "1: then the gates' results are not to be trusted.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,132 @@
+/*
+ * selftest_device.c - the suite's CUDA kernels, launched as candidates under trial
+ */
+#include "selftest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/candidate.h"
+#include "src/message.h"
+#include "verify/mutants/device.h"
+
+/* A kernel of the suite. Its code depends on the kind of problem, so a trial is opened for each. */
+typedef struct mistaken {
+    int mistake;
+    lab_limits limits;
+    heed_problem problem; /* that the trial was opened for */
+    lab_bench_candidate candidate;
+    lab_subject inner; /* the candidate as a subject */
+} mistaken;
+
+static bool same_kind(const heed_problem *a, const heed_problem *b)
+{
+    return a->type == b->type && a->dim_qk == b->dim_qk && a->dim_v == b->dim_v &&
+           (a->mask == HEED_MASK_NONE) == (b->mask == HEED_MASK_NONE);
+}
+
+static void close_trial(mistaken *it)
+{
+    lab_trial_close(it->candidate.trial);
+    it->candidate.trial = NULL;
+}
+
+static bool open_trial(mistaken *it, const heed_problem *problem)
+{
+    const lab_device_code code = lab_device_code_of(problem, it->mistake);
+    lab_knob knobs[LAB_DEVICE_DEFINES];
+    if (it->candidate.trial && same_kind(&it->problem, problem))
+        return true;
+    close_trial(it);
+    for (int i = 0; i < LAB_DEVICE_DEFINES; i++)
+        knobs[i] = (lab_knob){ code.defines[i].name, code.defines[i].value };
+    const lab_candidate candidate = { .name = "attend",
+                                      .language = LAB_LANGUAGE_CUDA,
+                                      .source = lab_device_source(),
+                                      .source_size = strlen(lab_device_source()),
+                                      .knobs = knobs,
+                                      .knob_count = LAB_DEVICE_DEFINES,
+                                      .launch = { .entry = code.entry,
+                                                  .threads = code.threads,
+                                                  .smem = code.smem,
+                                                  .rows = code.rows,
+                                                  .splits = 1 } };
+    it->problem = *problem;
+    return lab_trial_open(&it->candidate.trial, &candidate, &it->limits, &it->candidate.outcome);
+}
+
+/* A kernel that cannot be launched was not judged: it is skipped, and not killed by that. */
+static heed_status prepare(void *data, const heed_problem *problem, lab_needs *needs)
+{
+    mistaken *it = data;
+    if (!open_trial(it, problem)) {
+        close_trial(it);
+        return heed_fail(HEED_ERR_UNSUPPORTED, "%s", it->candidate.outcome.text);
+    }
+    heed_status status = it->inner.prepare(it->inner.data, problem, needs);
+    needs->deterministic = true;
+    return status == HEED_OK ? HEED_OK : HEED_ERR_UNSUPPORTED;
+}
+
+static heed_status run(void *data, const heed_buffers *buffers)
+{
+    const mistaken *it = data;
+    return it->inner.run(it->inner.data, buffers);
+}
+
+static heed_status run_away(void *data, lab_stage *stage, heed_status *outcome)
+{
+    const mistaken *it = data;
+    return it->inner.run_away(it->inner.data, stage, outcome);
+}
+
+static heed_status open_mistake(void *data, int mistake, lab_subject *subject)
+{
+    const char *const *name = data;
+    mistaken *it = calloc(1, sizeof *it);
+    if (!it)
+        return heed_fail(HEED_ERR_NO_MEMORY, "not enough memory for a trial");
+    it->mistake = mistake;
+    it->limits = (lab_limits){ .device = *name };
+    it->candidate = (lab_bench_candidate){ .name = "attend", .seconds = -1 };
+    it->inner = lab_bench_candidate_subject(&it->candidate);
+    *subject = (lab_subject){ .data = it, .prepare = prepare, .run = run, .run_away = run_away };
+    return HEED_OK;
+}
+
+static void close_mistake(void *data, lab_subject *subject)
+{
+    (void)data;
+    close_trial(subject->data);
+    free(subject->data);
+}
+
+lab_selftest_device selftest_device(const char *const *name)
+{
+    union {
+        const char *const *constant;
+        void *data;
+    } device = { name };
+    return (
+        lab_selftest_device){ .data = device.data, .open = open_mistake, .close = close_mistake };
+}
+
+cli_exit selftest_device_probe(const char *const *name)
+{
+    const lab_selftest_device device = selftest_device(name);
+    heed_problem problem;
+    lab_subject subject;
+    lab_needs needs;
+    heed_status status = device.open(device.data, 0, &subject);
+    if (status != HEED_OK)
+        return cli_fail(status, "--device");
+    status = heed_problem_parse(&problem, lab_device_scene_at(0));
+    if (status == HEED_OK)
+        status = heed_problem_normalize(&problem, &problem);
+    if (status == HEED_OK)
+        status = prepare(subject.data, &problem, &needs);
+    if (status != HEED_OK)
+        cli_error("--device: %s", heed_message());
+    device.close(device.data, &subject);
+    return status == HEED_OK ? CLI_OK : CLI_ENVIRONMENT;
+}

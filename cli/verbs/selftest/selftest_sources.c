@@ -1,0 +1,146 @@
+/*
+ * selftest_sources.c - the suite's candidates in C, on the path that sources of `heed evolve` take
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench/candidate.h"
+#include "bench/seat.h"
+#include "selftest.h"
+#include "src/message.h"
+#include "trial/folder.h"
+#include "trial/sandbox.h"
+
+/* As evolve compiles them. */
+static const char *const c_options[] = { "-O3", "-march=native" };
+
+/* Blocks that are timed, of so many calls. */
+#define BLOCKS 12
+#define CALLS 8
+#define RUN_SECONDS 5
+
+/* The bytes that a cheat reads past a tensor, if it does. */
+static const lab_knob knob = { "ID", 4 };
+
+static void stop(lab_selftest_outcome *outcome, size_t judge, const char *why)
+{
+    if (!outcome->failed)
+        snprintf(outcome->reason, sizeof outcome->reason, "%s", why);
+    outcome->failed |= (uint32_t)1 << judge;
+}
+
+static void prove(lab_bench_seat *seat, const heed_problem *problem, const char *name,
+                  lab_selftest_outcome *outcome)
+{
+    static lab_report report;
+    lab_bench_candidate candidate = { .trial = seat->trial, .name = name, .seconds = -1 };
+    uint64_t seed;
+    heed_status status = lab_bench_candidate_prove(&candidate, problem, 1, &report, &seed);
+    if (status != HEED_OK)
+        stop(outcome, 0, heed_message());
+    for (size_t i = 0; status == HEED_OK && i < LAB_GATES; i++)
+        if (report.verdicts[i].outcome == LAB_FAIL)
+            stop(outcome, i, report.verdicts[i].reason);
+}
+
+/* Blocks as they are timed, of a candidate that passed or did not. */
+static void time_blocks(lab_bench_seat *seat, const lab_bench_tensors *tensors,
+                        lab_selftest_outcome *outcome)
+{
+    double seconds = 0;
+    bool well = lab_bench_seat_take(seat, tensors) &&
+                lab_bench_seat_block(seat, &seconds) == HEED_OK;
+    if (well)
+        lab_bench_seat_size(seat, 1, CALLS);
+    for (int i = 0; i < BLOCKS && well; i++)
+        well = lab_bench_seat_block(seat, &seconds) == HEED_OK;
+    if (!well)
+        stop(outcome, LAB_JUDGE_TIMED, seat->outcome.text);
+    lab_bench_seat_leave(seat);
+}
+
+static void try_open(lab_bench_seat *seat, const lab_candidate *candidate,
+                     const lab_bench_tensors *tensors, lab_selftest_outcome *outcome)
+{
+    size_t workspace;
+    if (!lab_trial_open(&seat->trial, candidate, &seat->limits, &seat->outcome) ||
+        !lab_trial_prepare(seat->trial, &tensors->problem, &workspace, &seat->outcome)) {
+        stop(outcome, LAB_JUDGE_SANDBOX, seat->outcome.text);
+        return;
+    }
+    prove(seat, &tensors->problem, candidate->name, outcome);
+    time_blocks(seat, tensors, outcome);
+}
+
+static void run(void *data, const lab_mutant_source *source, lab_selftest_outcome *outcome)
+{
+    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
+    char *text = lab_mutant_source_whole(source->text);
+    lab_bench_source problem = { .label = "" };
+    lab_bench_tensors tensors;
+    heed_context *context = NULL;
+    (void)data;
+    heed_status status = text ? heed_context_create(&context, &options) : HEED_ERR_NO_MEMORY;
+    if (status == HEED_OK)
+        status = heed_problem_parse(&problem.problem, source->spec);
+    if (status == HEED_OK)
+        status = lab_bench_tensors_create(&tensors, context, &problem, 7, 0);
+    if (status == HEED_OK) {
+        lab_bench_seat seat = { .limits = { .run_seconds = RUN_SECONDS,
+                                            .tensor_bytes = (size_t)16 << 20,
+                                            .interrupted = cli_interrupted } };
+        const lab_candidate candidate = { .name = source->name,
+                                          .language = LAB_LANGUAGE_C,
+                                          .source = text,
+                                          .source_size = strlen(text),
+                                          .knobs = &knob,
+                                          .knob_count = 1,
+                                          .options = c_options,
+                                          .option_count = sizeof c_options / sizeof *c_options };
+        try_open(&seat, &candidate, &tensors, outcome);
+        lab_bench_seat_close(&seat);
+        lab_bench_tensors_free(&tensors);
+    } else {
+        snprintf(outcome->reason, sizeof outcome->reason, "not tried: %s", heed_message());
+    }
+    heed_context_destroy(context);
+    free(text);
+}
+
+const lab_selftest_sources *selftest_sources(void)
+{
+    static const lab_selftest_sources sources = { .run = run };
+    const lab_protections protections = lab_protections_find();
+    return lab_protections_suffice(&protections) ? &sources : NULL;
+}
+
+/* ---- A folder for what is compiled ---- */
+
+#define TRIES 50
+
+/* A child that is killed in the middle of compiling leaves a folder. So all of them are in one. */
+heed_status selftest_run(const lab_selftest_options *options, lab_selftest_result *result)
+{
+    const char *base = getenv("TMPDIR");
+    char *before = base ? strdup(base) : NULL;
+    char folder[LAB_FOLDER_SIZE - 24]; /* those of the candidates are in it */
+    bool made = lab_folder_make(folder, sizeof folder, "selftest");
+    if (made)
+        setenv("TMPDIR", folder, 1);
+    heed_status status = lab_selftest_run(options, result);
+    /* A compiler that is being killed may write one file more. */
+    for (int i = 0; made && i < TRIES && access(folder, F_OK) == 0; i++) {
+        const struct timespec nap = { .tv_nsec = i ? 20000000 : 0 };
+        nanosleep(&nap, NULL);
+        lab_folder_remove(folder);
+    }
+    if (made && before)
+        setenv("TMPDIR", before, 1);
+    else if (made)
+        unsetenv("TMPDIR");
+    free(before);
+    return status;
+}

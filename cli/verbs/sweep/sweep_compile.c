@@ -1,0 +1,197 @@
+/*
+ * sweep_compile.c - points are compiled on all cores while the device is busy with others
+ *
+ * The code goes to the cache of machine code, where planning finds it, and its facts are kept here.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/pool.h"
+#include "inspect/cubin.h"
+#include "src/cuda/facts.h"
+#include "src/cuda/gpu.h"
+#include "src/measure.h"
+#include "sweep.h"
+
+#define WARP 32
+#define WANTED_MAX 64
+
+typedef struct pool_point {
+    lab_job job;
+    sweep_facts *facts; /* once it is done; NULL if there was no memory */
+} pool_point;
+
+struct sweep_pool {
+    lab_pool jobs;
+    const sweep_run *run;
+    pool_point *points; /* all of the space */
+    int64_t wanted[WANTED_MAX];
+    size_t wanted_count;
+    int64_t until_ns; /* nothing is begun in advance that would not be done by then; 0: never */
+};
+
+static void refuse(sweep_facts *facts, const char *why)
+{
+    facts->failed = true;
+    snprintf(facts->why, sizeof facts->why, "%s", why);
+}
+
+/* Facts from the machine code of the kernel that is launched. */
+static void add_code(sweep_facts *facts, const heed_cuda_facts *kernel,
+                     const lab_cubin_kernel *code, int arch)
+{
+    heed_gpu gpu;
+    lab_prospect one = lab_prospect_unknown();
+    int64_t smem = code->smem + kernel->launch.smem;
+    one.value[LAB_FACT_REGISTERS] = code->registers;
+    one.value[LAB_FACT_SMEM] = smem;
+    if (code->spill_stores >= 0 && code->spill_loads >= 0)
+        one.value[LAB_FACT_SPILLS] = code->spill_stores + code->spill_loads;
+    if (heed_gpu_arch(&gpu, arch)) {
+        int blocks = heed_gpu_resident(&gpu, kernel->launch.threads, code->registers, smem, NULL);
+        one.value[LAB_FACT_BLOCKS] = blocks;
+        one.value[LAB_FACT_WARPS] = blocks * ((kernel->launch.threads + WARP - 1) / WARP);
+    }
+    lab_prospect_worsen(&facts->prospect, &one);
+}
+
+static void read_code(sweep_facts *facts, const heed_cuda_facts *kernel, const heed_cubin *built,
+                      int arch)
+{
+    lab_cubin cubin;
+    lab_error error;
+    if (built->ptx) /* the driver will compile it: nothing is known */
+        return;
+    if (lab_cubin_read(&cubin, built->data, built->size, kernel->name, &error) != HEED_OK) {
+        refuse(facts, error.text);
+        return;
+    }
+    lab_cubin_spills(&cubin, built->log);
+    for (size_t i = 0; i < cubin.count; i++)
+        if (strcmp(cubin.kernels[i].name, kernel->launch.entry) == 0)
+            add_code(facts, kernel, &cubin.kernels[i], arch);
+    lab_cubin_free(&cubin);
+}
+
+static void compile_for(sweep_facts *facts, const char *name, const heed_problem *problem, int arch)
+{
+    heed_cuda_facts kernel;
+    heed_cubin built;
+    if (heed_cuda_facts_find(name, problem, arch, &kernel) != HEED_OK) {
+        refuse(facts, heed_message());
+        return;
+    }
+    facts->predicted += log(kernel.seconds);
+    const heed_build build = heed_cuda_facts_build(&kernel, arch);
+    if (heed_jit_build(&build, &built) == HEED_OK)
+        read_code(facts, &kernel, &built, arch);
+    else
+        refuse(facts, heed_message());
+    heed_cubin_free(&built);
+}
+
+static sweep_facts compile_point(const sweep_run *run, int64_t index)
+{
+    const lab_point point = lab_space_at(&run->space, index);
+    sweep_facts facts = { .prospect = lab_prospect_unknown() };
+    char name[HEED_NAME_SIZE];
+    lab_error error;
+    if (lab_space_name(&run->space, &point, run->kernel, name, &error) != HEED_OK)
+        refuse(&facts, error.text);
+    for (size_t i = 0; i < run->problems.count && !facts.failed; i++)
+        compile_for(&facts, name, &run->problems.items[i], run->arch);
+    facts.predicted /= (double)run->problems.count;
+    return facts;
+}
+
+static void compile(void *data, lab_job *job)
+{
+    const sweep_pool *pool = data;
+    pool_point *point = (pool_point *)job;
+    point->facts = malloc(sizeof *point->facts);
+    if (point->facts)
+        *point->facts = compile_point(pool->run, point - pool->points);
+}
+
+static lab_job *next_wanted(void *data)
+{
+    const sweep_pool *pool = data;
+    if (pool->until_ns > 0 && heed_clock_ns() + pool->jobs.longest_ns > pool->until_ns)
+        return NULL;
+    for (size_t i = 0; i < pool->wanted_count; i++)
+        if (pool->points[pool->wanted[i]].job.state == LAB_JOB_UNTOUCHED)
+            return &pool->points[pool->wanted[i]].job;
+    return NULL;
+}
+
+sweep_pool *sweep_pool_start(const sweep_run *run)
+{
+    sweep_pool *pool = calloc(1, sizeof *pool);
+    pool_point *points = calloc((size_t)lab_space_count(&run->space), sizeof *points);
+    if (!pool || !points) {
+        free(pool);
+        free(points);
+        return NULL;
+    }
+    pool->run = run;
+    pool->points = points;
+    pool->jobs = (lab_pool){ .owner = pool, .next = next_wanted, .work = compile };
+    lab_pool_start(&pool->jobs, run->threads);
+    return pool;
+}
+
+void sweep_pool_want(sweep_pool *pool, const lab_point *points, size_t count)
+{
+    lab_pool_lock(&pool->jobs);
+    pool->wanted_count = count < WANTED_MAX ? count : WANTED_MAX;
+    for (size_t i = 0; i < pool->wanted_count; i++)
+        pool->wanted[i] = lab_space_index(&pool->run->space, &points[i]);
+    lab_pool_unlock(&pool->jobs);
+}
+
+void sweep_pool_until(sweep_pool *pool, int64_t until_ns)
+{
+    lab_pool_lock(&pool->jobs);
+    pool->until_ns = until_ns;
+    lab_pool_unlock(&pool->jobs);
+}
+
+sweep_facts sweep_pool_get(sweep_pool *pool, int64_t point)
+{
+    sweep_facts facts = { .prospect = lab_prospect_unknown() };
+    lab_pool_finish(&pool->jobs, &pool->points[point].job);
+    if (pool->points[point].facts)
+        facts = *pool->points[point].facts;
+    else
+        refuse(&facts, "no memory");
+    return facts;
+}
+
+unsigned sweep_findings(const sweep_run *run, const lab_point *point)
+{
+    heed_gpu gpu;
+    lab_clues clues = lab_clues_unknown();
+    if (!run->pool)
+        return 0;
+    sweep_facts facts = sweep_pool_get(run->pool, lab_space_index(&run->space, point));
+    if (facts.failed)
+        return 0;
+    clues.prospect = facts.prospect;
+    if (heed_gpu_arch(&gpu, run->arch)) {
+        clues.warps_max = gpu.threads / WARP;
+        clues.smem_max = gpu.smem;
+    }
+    return lab_clues_findings(&clues);
+}
+
+void sweep_pool_stop(sweep_pool *pool)
+{
+    if (!pool)
+        return;
+    lab_pool_stop(&pool->jobs);
+    for (int64_t i = 0; i < lab_space_count(&pool->run->space); i++)
+        free(pool->points[i].facts);
+    free(pool->points);
+    free(pool);
+}

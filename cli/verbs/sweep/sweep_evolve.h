@@ -1,0 +1,57 @@
+/*
+ * sweep_evolve.h - evolution in the space of a sweep
+ *
+ *     sweep_evolution it = { .sweep = &sweep, .show = show, .data = data, .trouble = &error };
+ *     sweep_evolution_insights(&it, seconds);
+ *     sweep_evolution_create(&it, starts, count);
+ *     sweep_evolve(&it, until_ns, trials);
+ *     ... lab_evolution_champion(it.evolution) ...
+ *     sweep_evolution_free(&it);
+ *
+ * The sweep has a session: its steps follow from the seed and the answers, which are on the board
+ * before it goes on.
+ */
+#ifndef CLI_SWEEP_EVOLVE_H
+#define CLI_SWEEP_EVOLVE_H
+
+#include "cli/verbs/evolve/insight.h"
+#include "search/evolve.h"
+#include "sweep.h"
+
+#define SWEEP_ISLANDS 3
+
+typedef struct sweep_evolution {
+    sweep_run *sweep; /* space, problems, device, compilers, session */
+
+    /* Does the challenger replace the champion? NULL: if it is clearly faster. */
+    heed_status (*succeeds)(void *data, const lab_individual *challenger,
+                            const lab_individual *champion, bool *yes);
+    void (*show)(void *data, const char *what); /* NULL: nothing special */
+    void *data;                                 /* of the last two */
+    bool counts_known;  /* answers that were on the board are launches, too */
+    lab_error *trouble; /* why it failed */
+
+    lab_evaluator evaluator;
+    lab_evolution *evolution;
+    lab_lineage lineage;
+    int64_t launched; /* kernels that were not pruned */
+    int64_t timed;    /* kernels that ran right on all problems */
+    lab_insight_course course;
+    lab_insight insights[LAB_SEARCH_SHAPES]; /* of the champion that was measured last */
+} sweep_evolution;
+
+/* sweep_evolution_insights() reads --insights, for @seconds of evolution; 0: any. */
+void sweep_evolution_insights(sweep_evolution *it, double seconds);
+
+/* sweep_evolution_create() begins with @starts. Free it also after a failure. */
+heed_status sweep_evolution_create(sweep_evolution *it, const lab_genome *starts, size_t count);
+void sweep_evolution_free(sweep_evolution *it);
+
+/* sweep_evolution_name() is lab_lineage_name() of a kernel of it. */
+heed_status sweep_evolution_name(sweep_evolution *it, const lab_individual *one,
+                                 lab_session_name *name);
+
+/* sweep_evolve() goes on until @until_ns, or for @trials launches; 0: any. */
+heed_status sweep_evolve(sweep_evolution *it, int64_t until_ns, int64_t trials);
+
+#endif /* CLI_SWEEP_EVOLVE_H */

@@ -1,0 +1,348 @@
+/*
+ * verify.c - heed verify: every kernel is hostile until proven
+ */
+#include "verify.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/inputs.h"
+#include "measure/environment.h"
+
+/* Each has a CUDA context of its own. */
+#define DEVICE_JOBS_MAX 8
+
+/* -------------------------------------------------------------------------- */
+/* Options                                                                    */
+/* -------------------------------------------------------------------------- */
+
+static const char hint[] = "'heed verify --list' lists what there is";
+
+static const char *inputs_name(size_t index)
+{
+    return lab_inputs_at(index) ? lab_inputs_at(index)->name : NULL;
+}
+
+/* Every word of the list option @option must be one of the names. */
+static cli_exit check_list(const cli_args *args, const char *option, const char *(*name)(size_t))
+{
+    char what[64];
+    cli_exit code = CLI_OK;
+    snprintf(what, sizeof what, "--%s: there is no", option);
+    for (size_t i = 0; code == CLI_OK && i < cli_args_list_count(args, option); i++)
+        code = cli_name_check(what, cli_args_list(args, option, i), name, hint);
+    return code;
+}
+
+static cli_exit check_kernels(const cli_args *args)
+{
+    cli_exit code = CLI_OK;
+    for (size_t i = 0; code == CLI_OK && i < cli_args_list_count(args, "kernel"); i++)
+        code = cli_kernel_name_check("kernel", cli_args_list(args, "kernel", i));
+    return code;
+}
+
+static cli_exit check_options(const cli_args *args)
+{
+    cli_exit code = check_list(args, "gate", lab_gate_name);
+    if (code == CLI_OK)
+        code = check_list(args, "inputs", inputs_name);
+    return code == CLI_OK ? check_kernels(args) : code;
+}
+
+static lab_verify_options read_options(const cli_args *args)
+{
+    lab_verify_options options = lab_verify_standard();
+    options.seed = (uint64_t)cli_args_integer(args, "seed");
+    options.strict = cli_args_flag(args, "strict");
+    options.own = !cli_args_given(args, "source");
+    if (cli_args_flag(args, "quick"))
+        options.work /= 4;
+    if (cli_args_flag(args, "all-rows"))
+        options.work = INT64_MAX;
+    options.time_limit_s = cli_args_real(args, "time-limit");
+    if (cli_args_list_count(args, "gate"))
+        options.gates = 0;
+    for (size_t i = 0; i < cli_args_list_count(args, "gate"); i++)
+        options.gates |= (uint32_t)1 << lab_gate_index(cli_args_list(args, "gate", i));
+    return options;
+}
+
+static verify_wanted read_wanted(const cli_args *args)
+{
+    verify_wanted wanted = { .json = cli_args_json(args),
+                             .source = cli_args_text(args, "source"),
+                             .quick = cli_args_flag(args, "quick"),
+                             .proof = cli_args_flag(args, "proof"),
+                             .together = cli_args_flag(args, "together"),
+                             .exact = cli_args_flag(args, "exact"),
+                             .seeded = cli_args_given(args, "seed"),
+                             .deadline_s = (unsigned)cli_args_integer(args, "deadline"),
+                             .jobs = (int)cli_args_integer(args, "jobs"),
+                             .tensors = cli_args_text(args, "tensors"),
+                             .prefix = cli_args_text(args, "prefix"),
+                             .q = cli_args_text(args, "q"),
+                             .k = cli_args_text(args, "k"),
+                             .v = cli_args_text(args, "v"),
+                             .layout = cli_args_text(args, "layout"),
+                             .mask = cli_args_text(args, "mask") };
+    size_t count = cli_args_list_count(args, "inputs");
+    for (size_t i = 0; i < count && wanted.input_count < VERIFY_INPUTS_MAX; i++)
+        wanted.inputs[wanted.input_count++] = lab_inputs_find(cli_args_list(args, "inputs", i));
+    return wanted;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The verb                                                                   */
+/* -------------------------------------------------------------------------- */
+
+static cli_exit conclude(const verify_job *job)
+{
+    cli_exit code = verify_report_print(job);
+    if (cli_interrupted()) {
+        cli_message("stopped early: the results so far are above");
+        return CLI_INTERRUPTED;
+    }
+    if (code != CLI_OK)
+        return code;
+    if (job->total.failed)
+        return CLI_VERIFY_FAILED;
+    if (job->refused) {
+        cli_error("%s does not support %zu of the problems; see above", job->own.name,
+                  job->refused);
+        return CLI_UNSUPPORTED;
+    }
+    bool proof = job->wanted.proof;
+    if (job->total.passed && !(proof && job->unproved))
+        return CLI_OK;
+    cli_error("%s; the last one because %s",
+              job->total.passed ? "nothing is proved: cases were skipped"
+                                : "nothing was verified: every kernel was skipped",
+              job->last_skip);
+    return CLI_UNSUPPORTED;
+}
+
+/* Kernels on the CPU have all its threads to themselves, and so has the reference between them.
+ * Those on a device leave the CPUs to references of several cases at a time. */
+static void share_cpus(verify_job *job)
+{
+    int given = job->wanted.jobs, cpus = lab_environment_cores();
+    int jobs = cpus / 2 < DEVICE_JOBS_MAX ? cpus / 2 : DEVICE_JOBS_MAX;
+    if (job->contenders.on_host)
+        jobs = 1;
+    job->jobs = given > 0 ? given : jobs > 1 ? jobs : 1;
+    job->options.threads = cpus > job->jobs ? cpus / job->jobs : 1;
+    if (job->contenders.on_host && job->contenders.count)
+        job->options.threads = job->contenders.items[0].threads;
+}
+
+static cli_exit make_room(verify_job *job)
+{
+    job->tallies = calloc(job->contenders.count, sizeof *job->tallies);
+    job->failures = job->wanted.json ? json_array() : NULL;
+    if (!job->tallies) {
+        cli_error("not enough memory for the counts");
+        return CLI_ENVIRONMENT;
+    }
+    for (size_t c = 0; c < job->contenders.count; c++)
+        job->tallies[c].worst_error = job->tallies[c].worst_lse = -1;
+    return CLI_OK;
+}
+
+/* Finds errors of files, names and sources before anything is verified. */
+static cli_exit prepare(verify_job *job, const cli_args *args)
+{
+    bool own = job->wanted.source != NULL;
+    cli_exit code = own ? cli_source_read(&job->own, args) : CLI_OK;
+    if (code == CLI_OK)
+        code = verify_read(job, args);
+    if (code == CLI_OK)
+        code = verify_contenders_list(&job->contenders, args);
+    if (code == CLI_OK && own)
+        code = verify_source_add(job);
+    if (code == CLI_OK && job->contenders.count == 0) {
+        cli_error("there is no kernel for %s", job->contenders.name);
+        code = CLI_UNSUPPORTED;
+    }
+    return code == CLI_OK ? make_room(job) : code;
+}
+
+static cli_exit verify(const cli_args *args)
+{
+    verify_job job = { .wanted = read_wanted(args), .options = read_options(args) };
+    job.total.worst_error = job.total.worst_lse = -1;
+    cli_exit code = prepare(&job, args);
+    if (code == CLI_OK) {
+        share_cpus(&job);
+        code = verify_run(&job, args);
+    }
+    if (code == CLI_OK)
+        code = conclude(&job);
+    json_decref(job.failures);
+    free(job.tallies);
+    verify_contenders_free(&job.contenders);
+    cli_problems_free(&job.asked);
+    cli_source_free(&job.own);
+    return code;
+}
+
+static cli_exit run(const cli_args *args)
+{
+    if (cli_args_flag(args, "list"))
+        return verify_report_list(args);
+    cli_exit code = check_options(args);
+    return code == CLI_OK ? verify(args) : code;
+}
+
+static const char *const config_choices[] = { "default", "worthwhile", "all", NULL };
+
+static const cli_option options[] = {
+    CLI_OPTION_SHAPES,
+    { .name = "kernel",
+      .letter = 'k',
+      .kind = CLI_LIST,
+      .argument = "NAME",
+      .help = "Verify this kernel, in the config after \"__\" if NAME has one; may be given more "
+              "than once [default: all kernels]" },
+    CLI_OPTION_SOURCE("Verify this kernel of your own, a .c or .cu file (docs/your-own-kernel.md), "
+                      "beside what heed plans or, with --kernel, beside that"),
+    { .name = "configs",
+      .kind = CLI_CHOICE,
+      .argument = "WHICH",
+      .choices = config_choices,
+      .standard = "default",
+      .help = "Configs of each kernel, of those that 'heed plan --list' counts: the one that the "
+              "planner likes best for the problem, those that it looks at there, or all that can "
+              "run it; any other by --kernel" },
+    { .name = "cpu",
+      .kind = CLI_LIST,
+      .argument = "LEVEL",
+      .choice = lab_cpu_feature,
+      .help = "Verify with these CPU features alone; may be given more than once [default: each "
+              "level that the machine has]" },
+    CLI_OPTION_DEVICE,
+    CLI_OPTION_THREADS,
+    { .name = "jobs",
+      .letter = 'j',
+      .kind = CLI_INTEGER,
+      .argument = "N",
+      .min = 1,
+      .max = LAB_JOBS_MAX,
+      .help = "Verify N cases in parallel, each in a process of its own [default: 1 on the CPU; on "
+              "a device half the number of CPUs, up to 8]" },
+    { .name = "inputs",
+      .letter = 'i',
+      .kind = CLI_LIST,
+      .argument = "NAME",
+      .help = "Use this kind of values; may be given more than once [default: every kind for small "
+              "problems, two for large ones]" },
+    { .name = "gate",
+      .letter = 'g',
+      .kind = CLI_LIST,
+      .argument = "NAME",
+      .help = "Run only this gate; may be given more than once" },
+    CLI_OPTION_SEED("Seed of everything that is random"),
+    { .name = "strict",
+      .kind = CLI_FLAG,
+      .help = "Require that a batch element computed alone has the same bits as in its batch" },
+    { .name = "all-rows",
+      .kind = CLI_FLAG,
+      .help = "Compare every row with the reference, of large problems too, not a sample" },
+    { .name = "once",
+      .kind = CLI_FLAG,
+      .help = "Verify each kernel once per problem, under the fewest CPU features that it "
+              "needs, not under every level" },
+    { .name = "proof",
+      .kind = CLI_FLAG,
+      .help = "Run all cases that ranking requires: every kind of values for every problem, "
+              "all rows except of large problems, and four random neighbours of each "
+              "problem. If a case is skipped, the exit status is 4" },
+    { .name = "quick",
+      .kind = CLI_FLAG,
+      .help = "Use two kinds of values for every problem, the normal one and another one in turn, "
+              "compare a "
+              "quarter of the rows, and let one problem in four through the gates for properties" },
+    { .name = "time-limit",
+      .kind = CLI_REAL,
+      .argument = "SECONDS",
+      .min = 0.001,
+      .max = 1e6,
+      .standard = "10",
+      .help = "Skip cases that take longer than SECONDS by the kernel's own estimate" },
+    { .name = "deadline",
+      .kind = CLI_INTEGER,
+      .argument = "SECONDS",
+      .min = 1,
+      .max = 86400,
+      .standard = "300",
+      .help = "A kernel that has not finished after SECONDS has failed" },
+    { .name = "together",
+      .kind = CLI_FLAG,
+      .help = "Run everything in this process, for a debugger; a crash ends it" },
+    { .name = "exact",
+      .kind = CLI_FLAG,
+      .help = "On a device, allocate each tensor without a spare byte and leave the "
+              "workspace as it is, for compute-sanitizer; with --together" },
+    { .name = "tensors",
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "Also use the values q, k and v in this .safetensors file" },
+    { .name = "prefix",
+      .kind = CLI_TEXT,
+      .argument = "TEXT",
+      .help = "Prefix of the names q, k and v in the file of --tensors" },
+    { .name = "q",
+      .kind = CLI_PATH,
+      .argument = "FILE",
+      .help = "Values of Q, a .npy file, instead of --tensors" },
+    { .name = "k", .kind = CLI_PATH, .argument = "FILE", .help = "Values of K" },
+    { .name = "v", .kind = CLI_PATH, .argument = "FILE", .help = "Values of V" },
+    CLI_OPTION_LAYOUT,
+    { .name = "type",
+      .kind = CLI_CHOICE,
+      .argument = "TYPE",
+      .choices = cli_type_names,
+      .help = "Round the values from files to this type" },
+    CLI_OPTION_MASK("Mask of the problem that files make"),
+    { .name = "scale",
+      .kind = CLI_REAL,
+      .argument = "X",
+      .help = "Logit scale of the problem that files make [default: 1/sqrt(dim)]" },
+    { .name = "list",
+      .letter = 'l',
+      .kind = CLI_FLAG,
+      .help = "List the gates and the kinds of values instead" },
+    { .name = NULL },
+};
+
+extern const cli_verb cli_verb_verify;
+const cli_verb cli_verb_verify = {
+    .name = "verify",
+    .summary = "prove that kernels are right",
+    .operands = "SPEC...",
+    .operand_max = CLI_ANY,
+    .description =
+        "Runs every kernel on every problem with several kinds of values, under each level "
+        "of CPU features of this machine, and checks the results with gates: the error "
+        "against a float64 reference, properties of attention such as linearity in V, "
+        "writes outside the outputs, NaN, and more (--list).\n"
+        "\n"
+        "Each problem runs in a process of its own, between unmapped pages and with "
+        "read-only inputs, so that a crash is a failure with a name. With --source a "
+        "kernel of your own is verified in a sandbox.\n"
+        "\n"
+        "A failure names the gate and prints the command that repeats it. A skipped case "
+        "is one that the kernel does not support, or for which there are no values of that "
+        "kind.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "  heed verify 'b2 h4/2 s100/130 d64 f16 causal=br'\n"
+        "  heed verify --source mine.c 'b1 h8 s512 d64 f32 causal'\n"
+        "  heed verify --shapes shapes/edge.txt --cpu avx2 --inputs normal\n"
+        "\n"
+        "The exit status is 5 if a gate fails, and 4 if a source does not compile or "
+        "refuses a problem.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,120 @@
+/*
+ * verify.h - what the parts of `heed verify` share
+ */
+#ifndef CLI_VERIFY_H
+#define CLI_VERIFY_H
+
+#include "cli/base/cli.h"
+#include "cli/base/source.h"
+#include "verify/campaign.h"
+
+/* The outcome of one contender, over all problems and inputs. */
+typedef struct verify_tally {
+    size_t passed;
+    size_t failed;
+    size_t skipped;
+    double worst_error; /* largest row error over the one allowed; negative: none */
+    double worst_lse;
+} verify_tally;
+
+/* One gate over everything. */
+typedef struct verify_gate_tally {
+    size_t passed;
+    size_t failed;
+    size_t skipped;
+} verify_gate_tally;
+
+/* The subject of verification. */
+typedef struct verify_contenders {
+    lab_contender *items;
+    size_t count;
+    char (*names)[HEED_NAME_SIZE]; /* of their kernels */
+    size_t room;
+    char device[32]; /* that they run on, as in heed_options */
+    char name[64];   /* of that device */
+    bool on_host;    /* it is the CPU */
+} verify_contenders;
+
+#define VERIFY_INPUTS_MAX 32
+
+/* The options, but for those that choose contenders and problems. */
+typedef struct verify_wanted {
+    bool json;
+    const char *source; /* the file of a user's kernel, or NULL */
+    const lab_inputs *inputs[VERIFY_INPUTS_MAX];
+    size_t input_count; /* 0: by the size of the problem */
+    bool quick;
+    bool proof;
+    bool together;
+    bool exact;
+    bool seeded; /* the seed was given */
+    unsigned deadline_s;
+    int jobs; /* cases at a time; 0: as many as suit the device */
+    /* Captured values. */
+    const char *tensors, *prefix, *q, *k, *v; /* files, or NULL */
+    const char *layout, *mask;
+} verify_wanted;
+
+typedef struct verify_job {
+    verify_wanted wanted;
+    lab_verify_options options;
+    verify_contenders contenders;
+    cli_problems asked;            /* those of the command line */
+    cli_source own;                /* of --source; its text is NULL without that */
+    lab_bench_candidate candidate; /* then */
+    lab_subject subject;
+    size_t refused; /* problems that it cannot do; the last of them: */
+    char refused_spec[HEED_SPEC_SIZE];
+    int jobs;              /* cases at a time */
+    verify_tally *tallies; /* by contender */
+    verify_gate_tally gates[LAB_GATES];
+    verify_tally total;
+    int64_t rows;          /* of all problems ... */
+    int64_t rows_compared; /* ... and how many were compared with the reference */
+    size_t problems;       /* begun */
+    size_t unproved;       /* cases that were skipped, but for neighbours of a --proof */
+    size_t half_problems;  /* those of them that permit half-precision accumulation */
+    char last_skip[LAB_TEXT_SIZE];
+    size_t done;        /* problems that are through */
+    size_t batch_cases; /* cases that are being verified together */
+    lab_progress progress;
+    size_t printed;   /* failures on stderr */
+    json_t *failures; /* for --json, else NULL */
+} verify_job;
+
+/* verify_contenders.c: what --device, --kernel, --configs, --cpu and --threads ask for. Free with
+ * verify_contenders_free(), also after a failure, which has been printed. A device is asked
+ * for its facts in a child process, as a process that has talked to CUDA cannot have children
+ * that do. */
+cli_exit verify_contenders_list(verify_contenders *list, const cli_args *args);
+void verify_contenders_free(verify_contenders *list);
+
+/* verify_contender_name() returns the kernel's, or says that it is heed's choice. */
+const char *verify_contender_name(const lab_contender *contender);
+
+/* verify_contender_place() says where it runs: its CPU features, or its device. */
+const char *verify_contender_place(const lab_contender *contender);
+
+/* verify_source.c: verify_source_add() adds the source of --source, which has been read, to the
+ * contenders, after it was compiled and started once; an error has been printed.
+ * verify_source_refusal() says that it cannot do @problem, once for each. */
+cli_exit verify_source_add(verify_job *job);
+void verify_source_refusal(verify_job *job, const heed_problem *problem, const lab_report *report);
+
+/* verify_run.c: verify_read() reads the problems of the command line - operands and --shapes;
+ * verify_run() verifies them, values from the files of @args, or both. */
+cli_exit verify_read(verify_job *job, const cli_args *args);
+cli_exit verify_run(verify_job *job, const cli_args *args);
+
+/* verify_report.c: adds the results of a campaign. Failures are printed on stderr at once, each
+ * with the command that repeats it. */
+void verify_report_add(verify_job *job, const lab_campaign *campaign,
+                       const lab_campaign_result *results);
+
+/* verify_report_print() prints the table and the closing line, or the JSON. */
+cli_exit verify_report_print(const verify_job *job);
+
+/* verify_report_list() prints the gates and the kinds of values. */
+cli_exit verify_report_list(const cli_args *args);
+
+#endif /* CLI_VERIFY_H */

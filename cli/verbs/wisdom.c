@@ -1,0 +1,223 @@
+/*
+ * wisdom.c - `heed wisdom`: from the board to wisdom, and what a wisdom file is good for here
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/verbs/board/board.h"
+#include "report/format.h"
+#include "src/device.h"
+#include "wisdom_line.h"
+
+/* As much as the library reads. */
+#define FILE_SIZE_MAX ((int64_t)16 << 20)
+
+/* -------------------------------------------------------------------------- */
+/* show and check: a file, line by line                                       */
+/* -------------------------------------------------------------------------- */
+
+/* The printing in progress. */
+typedef struct line_print {
+    bool json, unused_alone;
+    lab_table *table;
+    json_t *lines;
+    size_t count, unused;
+} line_print;
+
+static json_t *json_line(const heed_wisdom_line *line, const char *spec)
+{
+    return json_pack("{s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:b, s:o}", "line",
+                     (json_int_t)line->number, "problem", spec, "device",
+                     cli_json_text(line->device), "cpu", cli_json_text(line->cpu), "threads",
+                     cli_json_text(line->threads), "build", cli_json_text(line->build), "kernel",
+                     cli_json_text(line->kernel), "seconds", cli_json_real(line->seconds), "effort",
+                     line->effort == HEED_PATIENT ? "patient" : "measure", "used", !line->why_not,
+                     "why_not", line->why_not ? cli_json_text(line->why_not) : json_null());
+}
+
+static void visit_line(void *data, const heed_wisdom_line *line)
+{
+    line_print *print = data;
+    char spec[HEED_SPEC_SIZE], text[LAB_FORMAT_SIZE];
+    print->count++;
+    print->unused += line->why_not != NULL;
+    heed_problem_print(line->problem, spec, sizeof spec);
+    if (print->unused_alone && !line->why_not)
+        return;
+    if (print->json) {
+        print->lines = cli_json_append(print->lines, json_line(line, spec));
+        return;
+    }
+    lab_table_cell(print->table, "%zu", line->number);
+    lab_table_cell(print->table, "%s", spec);
+    lab_table_cell(print->table, "%s", line->kernel);
+    lab_table_cell(print->table, "%s", lab_format_seconds(line->seconds, text));
+    lab_table_cell(print->table, "%s", line->why_not ? line->why_not : "used");
+}
+
+static cli_exit visit_file(heed_context *context, const char *path, line_print *print)
+{
+    char *text;
+    size_t size;
+    cli_exit code = cli_read_file(path, FILE_SIZE_MAX, &text, &size);
+    if (code != CLI_OK)
+        return code;
+    heed_status status = heed_wisdom_visit(context, path, text, size, visit_line, print);
+    free(text);
+    return status == HEED_OK ? CLI_OK : cli_fail(status, NULL);
+}
+
+static cli_exit print_lines(heed_context *context, line_print *print)
+{
+    if (print->json)
+        return cli_json_print(
+            json_pack("{s:s, s:i, s:I, s:I, s:O?}", "device", heed_context_device(context),
+                      "threads", heed_context_threads(context), "count", (json_int_t)print->count,
+                      "unused", (json_int_t)print->unused, "lines", print->lines),
+            "wisdom");
+    cli_exit code = CLI_OK;
+    if (print->unused_alone ? print->unused > 0 : print->count > 0) {
+        code = cli_table_print(print->table);
+        print->table = NULL;
+        putchar('\n');
+    }
+    printf("%zu of %zu lines are used on %s\n", print->count - print->unused, print->count,
+           heed_context_device(context));
+    return code;
+}
+
+static cli_exit look(const cli_args *args, bool check)
+{
+    heed_context *context;
+    cli_exit code = cli_context_open(&context, args);
+    if (code != CLI_OK)
+        return code;
+    line_print print = { .json = cli_args_json(args),
+                         .unused_alone = check,
+                         .table = lab_table_create(),
+                         .lines = json_array() };
+    lab_table_column(print.table, "line", LAB_RIGHT);
+    lab_table_column(print.table, "problem", LAB_LEFT);
+    lab_table_column(print.table, "kernel", LAB_LEFT);
+    lab_table_column(print.table, "time", LAB_RIGHT);
+    lab_table_column(print.table, "here", LAB_LEFT);
+    for (int i = 1; code == CLI_OK && i < cli_args_operand_count(args); i++)
+        code = visit_file(context, cli_args_operand(args, i), &print);
+    if (code == CLI_OK)
+        code = print_lines(context, &print);
+    if (code == CLI_OK && check && print.unused > 0)
+        code = CLI_FINDING;
+    lab_table_destroy(print.table);
+    json_decref(print.lines);
+    heed_context_destroy(context);
+    return code;
+}
+
+/* -------------------------------------------------------------------------- */
+/* import: other files into that of --wisdom                                  */
+/* -------------------------------------------------------------------------- */
+
+static cli_exit import_file(heed_context *context, const char *path)
+{
+    size_t taken, skipped;
+    lab_error error;
+    heed_status status = cli_wisdom_load(context, path, &taken, &skipped, &error);
+    if (status != HEED_OK)
+        return cli_fail_error(status, &error);
+    if (skipped)
+        cli_warning("%s: %zu lines taken, %zu not; the last one because %s", path, taken, skipped,
+                    heed_message());
+    else
+        cli_message("%s: %zu lines taken", path, taken);
+    return CLI_OK;
+}
+
+static cli_exit import(const cli_args *args)
+{
+    heed_context *context;
+    if (!cli_args_text(args, "wisdom")) {
+        cli_error("import: --wisdom must name the file to add the lines to");
+        return CLI_USAGE;
+    }
+    cli_exit code = cli_context_open(&context, args);
+    if (code != CLI_OK)
+        return code;
+    for (int i = 1; code == CLI_OK && i < cli_args_operand_count(args); i++)
+        code = import_file(context, cli_args_operand(args, i));
+    if (code == CLI_OK)
+        code = cli_wisdom_save(context, args);
+    heed_context_destroy(context);
+    return code;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The verb                                                                   */
+/* -------------------------------------------------------------------------- */
+
+static cli_exit show(const cli_args *args)
+{
+    return look(args, false);
+}
+
+static cli_exit check(const cli_args *args)
+{
+    return look(args, true);
+}
+
+static cli_exit run(const cli_args *args)
+{
+    static const cli_subcommand subcommands[] = {
+        { "export", 0, 0, cli_wisdom_export },
+        { "import", 1, CLI_ANY, import },
+        { "show", 1, CLI_ANY, show },
+        { "check", 1, CLI_ANY, check },
+        { NULL, 0, 0, NULL },
+    };
+    return cli_subcommand_run(subcommands, args);
+}
+
+static const cli_option options[] = {
+    CLI_OPTION_BOARD,
+    { .name = "stale",
+      .kind = CLI_FLAG,
+      .help = "With export: also take figures of another build of heed, driver or compiler, "
+              "which may be out of date" },
+    CLI_OPTION_WISDOM,
+    CLI_OPTION_DEVICE,
+    CLI_OPTION_THREADS,
+    CLI_OPTION_CPU,
+    { .name = NULL },
+};
+
+extern const cli_verb cli_verb_wisdom;
+const cli_verb cli_verb_wisdom = {
+    .name = "wisdom",
+    .summary = "export the fastest kernels as wisdom for planning; merge and show wisdom",
+    .operands = "export | import FILE... | show FILE... | check FILE...",
+    .operand_min = 1,
+    .operand_max = CLI_ANY,
+    .description =
+        "Wisdom is a text that tells planning the fastest kernel and config for a problem "
+        "on this machine. It can only choose among heed's own kernels.\n"
+        "\n"
+        "export takes the board's leaders on this device, with as many threads, and prints "
+        "them as wisdom, or adds them to the file of --wisdom. Figures for cold buffers "
+        "come before those for hot ones. Where a user's source leads, the best of heed's "
+        "own kernels is taken, with a warning. import adds the lines of other files that "
+        "are for this machine to the file of --wisdom.\n"
+        "\n"
+        "show prints each line of a file, and whether it is used here or which field "
+        "differs. check prints only those that are not used.\n"
+        "\n"
+        "Examples:\n"
+        "\n"
+        "  heed wisdom export > heed.wisdom\n"
+        "  heed wisdom export --device cuda --wisdom heed.wisdom\n"
+        "  heed wisdom check heed.wisdom\n"
+        "\n"
+        "The exit status is 1 if there is nothing to export, or if check finds a line that "
+        "is not used here.",
+    .options = options,
+    .run = run,
+};
