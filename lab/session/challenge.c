@@ -52,10 +52,9 @@ static heed_status find_decision(const lab_challenge *it, lab_challenge_result *
     const lab_record_trial trial = it->trial(it->data, it->count - 1, 0);
     heed_status status = lab_record_find(record, &trial, &found, error);
     if (status == HEED_OK && found.trial)
-        result->known = lab_record_show(record, found.trial, look_for, &decision, error) ==
-                            HEED_OK &&
-                        decision.found;
-    result->won = decision.number > 0;
+        status = lab_record_show(record, found.trial, look_for, &decision, error);
+    result->known = status == HEED_OK && decision.found;
+    result->won = result->known && decision.number > 0;
     return status;
 }
 

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lab/session/challenge.h"
@@ -193,10 +194,8 @@ static heed_status won(void *data, size_t index, const lab_comparison *fresh, in
     return HEED_OK;
 }
 
-static lab_challenge_result challenge(scene *s)
+static heed_status try_challenge(scene *s, lab_challenge_result *result, lab_error *error)
 {
-    lab_challenge_result result;
-    lab_error error;
     const lab_challenge it = { .session = &s->session,
                                .count = PROBLEMS,
                                .seconds = 96,
@@ -207,7 +206,14 @@ static lab_challenge_result challenge(scene *s)
                                .play = play,
                                .gates = gates,
                                .won = won };
-    record_expect(lab_challenge_run(&it, &result, &error), &error);
+    return lab_challenge_run(&it, result, error);
+}
+
+static lab_challenge_result challenge(scene *s)
+{
+    lab_challenge_result result;
+    lab_error error;
+    record_expect(try_challenge(s, &result, &error), &error);
     return result;
 }
 
@@ -268,6 +274,29 @@ static void test_challenge_refuted(void **state)
     close_scene(&s, LAB_RECORD_FINISHED);
 }
 
+/* The board cannot be read to the end after it told the decision: that is a failure, and neither a
+ * win nor a reason to play again. */
+static void test_challenge_unread(void **state)
+{
+    scene s;
+    char path[SCRATCH_PATH_SIZE], line[1024];
+    lab_challenge_result result;
+    lab_error error;
+    open_scene(&s, state, 1, "space 1");
+    s.ratios[0] = s.ratios[1] = 1.1;
+    s.passes = true;
+    assert_true(challenge(&s).won);
+    s.ratios[0] = s.ratios[1] = 0.9;
+    snprintf(line, sizeof line,
+             "python3 -c \"import sqlite3; sqlite3.connect('%s').execute('DROP TABLE promotion')\"",
+             scratch_path(state, "b.db", path));
+    assert_int_equal(system(line), 0);
+    record_refused(try_challenge(&s, &result, &error), HEED_ERR_CORRUPT, &error, "promotion");
+    assert_false(result.won || result.known);
+    assert_int_equal(s.played, 2 * PROBLEMS);
+    lab_record_close(s.session.record);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +305,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_challenge_won, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_challenge_lost, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_challenge_refuted, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_challenge_unread, scratch_open, scratch_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
