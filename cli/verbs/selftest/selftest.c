@@ -28,7 +28,7 @@ static cli_exit read_gates(const cli_args *args, uint32_t *gates)
     for (size_t i = 0; i < cli_args_list_count(args, "gate"); i++) {
         const char *word = cli_args_list(args, "gate", i);
         cli_exit code = cli_name_check("--gate: there is no", word, lab_judge_name,
-                                       "'heed verify --list' lists what there is");
+                                       "'heed verify --list' lists all names");
         if (code != CLI_OK)
             return code;
         *gates &= ~((uint32_t)1 << lab_judge_index(word));
@@ -347,7 +347,7 @@ static cli_exit run(const cli_args *args)
         code = check_device(&name);
     if (code == CLI_OK && options.only)
         code = cli_name_check("there is no kernel", options.only, name ? device_name : host_name,
-                              "'heed selftest --list' lists what there is");
+                              "'heed selftest --list' lists all names");
     if (code == CLI_OK && name)
         code = selftest_device_probe(&name);
     options.device = name ? &device : NULL;

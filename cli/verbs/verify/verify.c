@@ -16,7 +16,7 @@
 /* Options                                                                    */
 /* -------------------------------------------------------------------------- */
 
-static const char hint[] = "'heed verify --list' lists what there is";
+static const char hint[] = "'heed verify --list' lists all names";
 
 static const char *inputs_name(size_t index)
 {
