@@ -88,7 +88,7 @@ static const char *find_fault(const json_t *json)
     const char *schema = text_of(json, "schema");
     const json_t *parts = json_object_get(json, "parts");
     if (!schema)
-        return "it has no schema, so it is no manifest";
+        return "it has no schema, so it is not a manifest";
     if (strcmp(schema, MANIFEST_SCHEMA) != 0)
         return "its schema is not " MANIFEST_SCHEMA ", nor that of a record, " CLI_RECORD_SCHEMA;
     if (!has_good_parts(parts))

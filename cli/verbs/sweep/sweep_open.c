@@ -141,7 +141,7 @@ cli_exit sweep_read_arch(sweep_run *run)
     long arch = strtol(digits, &end, 10);
     run->threads = lab_environment_cores();
     if (*end || end == digits || arch < 0 || arch > 1000 || !heed_gpu_arch(&gpu, (int)arch)) {
-        cli_error("--static: '%s' is no architecture that heed knows, such as sm_90", text);
+        cli_error("--static: '%s' is not an architecture that heed knows, such as sm_90", text);
         return CLI_USAGE;
     }
     run->arch = (int)arch;
