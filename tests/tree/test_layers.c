@@ -132,7 +132,10 @@ static const layer layers[] = {
       true,
       { "include/", "src/cuda/facts.h", "src/cuda/gpu.h", "src/cuda/nvrtc.h", "lab/", "cli/" },
       { NULL } },
-    { "cli/verbs/evolve/evolve_source_tell", false, { "src/cuda/sources.h", "lab/", "cli/" }, { "jansson.h" } },
+    { "cli/verbs/evolve/evolve_source_tell",
+      false,
+      { "src/cuda/sources.h", "lab/", "cli/" },
+      { "jansson.h" } },
     { "examples/", true, { "include/" }, { NULL } },
     { "examples/duel.c", true, { "include/", "lab/bench/", "lab/verify/" }, { NULL } },
     { "peers/",
@@ -168,15 +171,9 @@ static const char *const loud_calls[] = { "printf", "vprintf", "puts", "putchar"
 static const char *const generated[] = { "commit.h" };
 
 /* Where the compiler looks for "name" after the folder of the including file. */
-static const char *const search_path[] = { "include/",
-                                           "src/",
-                                           "",
-                                           "lab/",
-                                           "tests/",
-                                           "tests/helpers/",
-                                           "tests/scenes/",
-                                           "tests/fake/",
-                                           "src/cuda/kernels/",
+static const char *const search_path[] = { "include/",      "src/",        "",
+                                           "lab/",          "tests/",      "tests/helpers/",
+                                           "tests/scenes/", "tests/fake/", "src/cuda/kernels/",
                                            "lab/trial/" };
 
 static int complaints;
