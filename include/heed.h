@@ -412,8 +412,8 @@ HEED_API size_t heed_plan_workspace_size(const heed_plan *plan);
  * @plan. */
 HEED_API const char *heed_plan_name(const heed_plan *plan);
 
-/* heed_plan_problem() returns the problem of @plan, normalized, with the size of the one that the
- * plan was made for. It belongs to @plan. */
+/* heed_plan_problem() returns the problem of @plan, normalized. Its size is that of the problem
+ * that the plan was made for, or what this library knows if that is less. It belongs to @plan. */
 HEED_API const heed_problem *heed_plan_problem(const heed_plan *plan);
 
 /* heed_plan_deterministic() returns 1 if two executions of @plan on equal inputs give equal bits,

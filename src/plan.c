@@ -13,6 +13,7 @@
 #include "cuda/gpu.h"
 #include "device.h"
 #include "plan.h"
+#include "problem.h"
 
 const char *heed_plan_reject(const heed_kernel *kernel, const heed_problem *problem,
                              const heed_machine *machine)
@@ -141,7 +142,7 @@ static heed_status prepare(heed_plan **plan, heed_context *context, const heed_p
     heed_problem normal;
     heed_status status = heed_context_check(context);
     if (status == HEED_OK)
-        status = heed_problem_normalize(&normal, problem);
+        status = heed_problem_read_normal(&normal, problem);
     if (status != HEED_OK)
         return status;
 
@@ -169,7 +170,7 @@ heed_status heed_plan_considers_named(const heed_context *context, const heed_pr
     const heed_kernel *kernel = heed_kernel_find(name, &text);
     heed_problem normal;
     heed_config config;
-    heed_status status = heed_problem_normalize(&normal, problem);
+    heed_status status = heed_problem_read_normal(&normal, problem);
     if (status != HEED_OK || !kernel || !text)
         return status; /* a kernel without a config has the best one */
     if (heed_config_parse(kernel->algorithm, text, &config) &&

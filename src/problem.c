@@ -365,16 +365,22 @@ void heed_problem_normalize_own(heed_problem *problem)
     }
 }
 
+heed_status heed_problem_read_normal(heed_problem *own, const heed_problem *problem)
+{
+    heed_status status = read_checked(own, problem);
+    if (status == HEED_OK)
+        heed_problem_normalize_own(own);
+    return status;
+}
+
 heed_status heed_problem_normalize(heed_problem *normal, const heed_problem *problem)
 {
     if (normal == NULL)
         return heed_fail(HEED_ERR_INVALID, "normal is NULL");
     heed_problem own;
-    heed_status status = read_checked(&own, problem);
-    if (status != HEED_OK)
-        return status;
-    heed_problem_normalize_own(&own);
-    return heed_sized_write(&heed_sized_problem, normal, problem->size, &own);
+    heed_status status = heed_problem_read_normal(&own, problem);
+    return status == HEED_OK ? heed_sized_write(&heed_sized_problem, normal, problem->size, &own)
+                             : status;
 }
 
 bool heed_problem_equal(const heed_problem *a, const heed_problem *b)

@@ -114,6 +114,10 @@ heed_status heed_problem_read(heed_problem *own, const heed_problem *problem);
  * form. */
 void heed_problem_normalize_own(heed_problem *problem);
 
+/* heed_problem_read_normal() is heed_problem_normalize() with a struct of the library's for @own:
+ * the caller's may be longer. */
+heed_status heed_problem_read_normal(heed_problem *own, const heed_problem *problem);
+
 /* heed_problem_find_fault() looks for the first thing that heed_problem_check() refuses. Returns
  * true and fills @fault if there is one. */
 bool heed_problem_find_fault(const heed_problem *problem, heed_fault *fault);

@@ -47,8 +47,10 @@ heed_status heed_sized_read(const heed_sized *kind, void *to, const void *from)
             "byte %zu of %s is not zero: the caller was compiled for a newer heed than "
             "this one, %s, which knows %zu bytes of it",
             at, kind->name, HEED_VERSION_STRING, kind->size);
+    size = smaller(kind->size, size);
     memset(to, 0, kind->size);
-    memcpy(to, from, smaller(kind->size, size));
+    memcpy(to, from, size);
+    memcpy(to, &size, sizeof size);
     return HEED_OK;
 }
 

@@ -2,7 +2,8 @@
  * sized.h - the structs of heed.h that begin with their size, of any version of it
  *
  * A caller's struct may be shorter than this library's, if it was compiled with an older heed.h, or
- * longer, with a newer one. Inside the library structs are whole, and keep the caller's size.
+ * longer, with a newer one. Inside the library structs are whole; their size is the caller's, or
+ * the library's if that is smaller.
  */
 #ifndef HEED_SIZED_H
 #define HEED_SIZED_H

@@ -8,6 +8,7 @@
 
 #include "internal.h"
 #include "plan.h"
+#include "problem.h"
 
 const char *heed_wisdom_build(void)
 {
@@ -24,7 +25,7 @@ heed_status heed_wisdom_learn(heed_context *context, const heed_problem *problem
         return heed_fail(HEED_ERR_INVALID, "kernel is NULL");
     heed_status status = heed_context_check(context);
     if (status == HEED_OK)
-        status = heed_problem_normalize(&normal, problem);
+        status = heed_problem_read_normal(&normal, problem);
     if (status != HEED_OK)
         return status;
     const heed_kernel *known = heed_kernel_find(kernel, &config_text);

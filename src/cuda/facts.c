@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../plan.h"
+#include "../problem.h"
 #include "backend.h"
 #include "gpu.h"
 
@@ -49,7 +50,7 @@ heed_status heed_cuda_facts_for(const char *name, const heed_problem *problem, c
     const heed_kernel *kernel = heed_kernel_find(name, &text);
     if (!kernel)
         return heed_fail(HEED_ERR_INVALID, "there is no kernel \"%s\"", name);
-    heed_status status = heed_problem_normalize(&normal, problem);
+    heed_status status = heed_problem_read_normal(&normal, problem);
     if (status != HEED_OK)
         return status;
     const char *rejected = heed_plan_reject(kernel, &normal, &machine);

@@ -126,6 +126,12 @@ static void test_newer_caller(void **state)
     assert_int_equal(heed_problem_normalize(&normal.known, &problem.known), HEED_OK);
     assert_memory_equal(&normal, &problem, sizeof normal);
     assert_int_equal(heed_plan_create(&plan, context, &problem.known, HEED_ESTIMATE), HEED_OK);
+    const heed_problem *planned = heed_plan_problem(plan); /* which the library's struct holds */
+    assert_int_equal(planned->size, sizeof *planned);
+    assert_int_equal(heed_problem_check(planned), HEED_OK);
+    heed_plan_destroy(plan);
+    assert_int_equal(heed_plan_create_named(&plan, context, &problem.known, heed_kernel_name(0)),
+                     HEED_OK);
     heed_plan_destroy(plan);
 
     problem.unknown = 1;
