@@ -4,11 +4,9 @@
 #include "problem.h"
 #include "sized.h"
 
-static heed_status check_tensor(const heed_plan *plan, const heed_buffers *buffers, heed_role role)
+static heed_status check_tensor(heed_role role, const void *address, size_t element)
 {
     const char *name = heed_roles[role].name;
-    const void *address = heed_buffer(buffers, role);
-    size_t element = heed_type_size(role < HEED_TENSORS ? plan->problem.type : HEED_F32);
     if (!address && heed_roles[role].optional)
         return HEED_OK;
     if (!address)
@@ -59,8 +57,10 @@ heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers)
     if (status != HEED_OK)
         return status;
 
+    size_t element = heed_type_size(plan->problem.type);
     for (int i = 0; i < HEED_ROLES && status == HEED_OK; i++)
-        status = check_tensor(plan, buffers, (heed_role)i);
+        status = check_tensor((heed_role)i, heed_buffer(buffers, (heed_role)i),
+                              i < HEED_TENSORS ? element : sizeof(float));
     if (status == HEED_OK)
         status = check_workspace(plan, buffers);
     if (status != HEED_OK)

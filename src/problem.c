@@ -76,13 +76,6 @@ const heed_role_row heed_roles[HEED_ROLES] = {
                         .optional = true },
 };
 
-const void *heed_buffer(const heed_buffers *buffers, heed_role role)
-{
-    const void *address;
-    memcpy(&address, (const char *)buffers + heed_roles[role].buffer, sizeof address);
-    return address;
-}
-
 void heed_buffer_set(heed_buffers *buffers, heed_role role, void *address)
 {
     memcpy((char *)buffers + heed_roles[role].buffer, &address, sizeof address);

@@ -5,6 +5,8 @@
 #ifndef HEED_PROBLEM_H
 #define HEED_PROBLEM_H
 
+#include <string.h>
+
 #include "internal.h"
 
 /* The parts of a problem that can be wrong. Those before HEED_PART_SIZES are sizes. */
@@ -71,7 +73,13 @@ typedef struct heed_role_row {
 extern const heed_role_row heed_roles[HEED_ROLES];
 
 /* The address of a tensor in the caller's buffers. */
-const void *heed_buffer(const heed_buffers *buffers, heed_role role);
+static inline const void *heed_buffer(const heed_buffers *buffers, heed_role role)
+{
+    const void *address;
+    memcpy(&address, (const char *)buffers + heed_roles[role].buffer, sizeof address);
+    return address;
+}
+
 void heed_buffer_set(heed_buffers *buffers, heed_role role, void *address);
 
 /* The sizes of a tensor, and its strides in the problem. */

@@ -169,7 +169,7 @@ static const char *good_value(const cli_option *option, char text[64])
 static void check_twice(void **state, const cli_verb *verb, const cli_option *option)
 {
     char argument[128], value[64], message[2048], expected[128];
-    bool may = cli_option_repeats(option) || option->kind == CLI_FLAG;
+    bool may = option->kind == CLI_LIST || option->kind == CLI_PATHS || option->kind == CLI_FLAG;
     if (option->kind == CLI_FLAG)
         snprintf(argument, sizeof argument, "--%s", option->name);
     else

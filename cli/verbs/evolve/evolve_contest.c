@@ -17,8 +17,8 @@ static heed_status start(const evolve_contest *it, const evolve_leader *leader, 
         status = leader->side.start(leader->side.data, leader->shape, b);
     if (status == HEED_OK && a->fn == lab_bench_engine_block && b->fn == lab_bench_engine_block)
         status = lab_bench_engine_level(a->data, b->data);
-    if (status == HEED_OK &&
-        it->challenger->worker) /* beside a kernel of this process both go by the clock */
+    /* Beside a kernel of this process both go by the clock. */
+    if (status == HEED_OK && it->challenger->worker)
         it->challenger->worker->seat.by_clock = b->fn == lab_bench_engine_block;
     return status;
 }
