@@ -15,7 +15,7 @@
 #include "report_scene.h"
 #include "scratch.h"
 
-#define H200 HEED_SOURCE_DIR "/benchmarks/nvidia-h200/2026-11-22/rivals-cold-120914.json"
+#define H200 HEED_SOURCE_DIR "/benchmarks/nvidia-h200/2026-11-23/rivals-cold-183035.json"
 #define EXPECT(state, table) \
     run_heed_rows(state, &report_scene_way, table, sizeof(table) / sizeof(table)[0])
 
@@ -253,10 +253,10 @@ static void looks_at_the_manifest(void **state)
 {
     static const run_heed_row lines[] = {
         { "cp '" H200 "' r.json; heed report -m r.json | grep -c '## Software'", 0, "1\n", "" },
-        { "heed doctor --check r.json --json | grep -c '\"then\": \"df4ab8a3'", 0, "1\n", "" },
+        { "heed doctor --check r.json --json | grep -c '\"then\": \"ff566932'", 0, "1\n", "" },
         { "sed 's/\"2.11.0\"/\"2.12.0\"/' r.json >part.json; heed report part.json", 7, "",
           "part.json: its parts do not have the hash that \"manifest\" says" },
-        { "sed 's/\"manifest\":\"df4a/\"manifest\":\"df40/' r.json >hash.json; "
+        { "sed 's/\"manifest\":\"ff56/\"manifest\":\"ff50/' r.json >hash.json; "
           "heed report hash.json",
           7, "", "hash.json: its parts do not have the hash" },
         { "heed doctor --check part.json", 7, "", "part.json: its parts do not have the hash" },
@@ -266,10 +266,10 @@ static void looks_at_the_manifest(void **state)
           "old.json: it is a record without parts" },
         /* Records are larger than manifests. */
         { "head -c 2000000 /dev/zero | tr '\\0' ' ' >>r.json; heed doctor --check r.json --json | "
-          "grep -c '\"then\": \"df4ab8a3'",
+          "grep -c '\"then\": \"ff566932'",
           0, "1\n", "" },
         { "sed 's/,\"parts\":.*/}/' r.json >none.json; heed report -m none.json | grep -c "
-          "'manifest df4ab8a3e417\\.'",
+          "'manifest ff5669325bfb\\.'",
           0, "1\n", "" },
     };
     EXPECT(state, lines);
