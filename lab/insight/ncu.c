@@ -51,7 +51,7 @@ bool lab_ncu_find(const char *wish, char *path, size_t size, lab_ncu_trouble *tr
         snprintf(path, size, "%s", wish);
         if (access(path, X_OK) == 0)
             return true;
-        return give_up(trouble, install, "--ncu: '%s' is no program", wish);
+        return give_up(trouble, install, "--ncu: '%s' is not a program", wish);
     }
     if (lab_tool_find("ncu", path, size))
         return true;

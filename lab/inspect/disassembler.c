@@ -165,7 +165,7 @@ heed_status lab_disassembler_find(lab_disassembler *tool, lab_error *error)
         return is_program(wish)
                    ? HEED_OK
                    : lab_fail(error, HEED_ERR_DEVICE,
-                              "HEED_NVDISASM=%s is no program; correct or unset it", wish);
+                              "HEED_NVDISASM=%s is not a program; correct or unset it", wish);
     }
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
         if (lab_disassembler_find_named(tool, programs[i]))

@@ -67,7 +67,7 @@ bool lab_roofline_allows(const heed_problem *problem, const lab_ceilings *ceilin
         return true;
     lab_fail(why, HEED_ERR_INVALID,
              "seconds is %.4g, or %.4g FLOP/s; %.60s needs %.4g at least (%s), and %.3g times less "
-             "is no error of measurement",
+             "is not an error of measurement",
              seconds, heed_problem_flops(problem) / seconds, ceilings->device, least,
              lab_roof_name(binds), margin);
     return false;

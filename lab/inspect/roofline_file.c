@@ -204,7 +204,7 @@ static const char *read_lines(lab_ceilings *ceilings, const char *at)
     for (size_t i = 0; i < FIELDS; i++) {
         if (!next_line(&at, line, sizeof line) || !(value = value_of(line, fields[i].name)) ||
             !read_number(value, &number))
-            return "a figure is missing, or is no number";
+            return "a figure is missing, or is not a number";
         memcpy((char *)ceilings + fields[i].offset, &number, sizeof number);
     }
     return next_line(&at, line, sizeof line) && value_of(line, "check") && !*at
@@ -233,7 +233,7 @@ heed_status lab_ceilings_parse(lab_ceilings *ceilings, const char *text, size_t 
     memcpy(copy, text, size);
     copy[size] = '\0';
     if (strncmp(copy, "heed-ceilings ", 14) != 0)
-        return corrupt(name, "it is no file of ceilings", error);
+        return corrupt(name, "it is not a file of ceilings", error);
     if (strncmp(copy, HEAD, strlen(HEAD)) != 0)
         return corrupt(name, "it is of another version than 1", error);
     if (!is_whole(copy, size))

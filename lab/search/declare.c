@@ -85,7 +85,8 @@ static heed_status read_word(const char *word, const names *all, lab_declared *i
     int64_t number = 0;
     lab_error why;
     if (field < 0)
-        return lab_fail(error, HEED_ERR_INVALID, "heed:launch: '%s' is no field of a launch", word);
+        return lab_fail(error, HEED_ERR_INVALID, "heed:launch: '%s' is not a field of a launch",
+                        word);
     if (lab_expression_value(value, &scope, &number, &why) != HEED_OK)
         return lab_fail(error, HEED_ERR_INVALID, "heed:launch: %s: %s",
                         lab_launch_fields[field].name, why.text);

@@ -209,7 +209,7 @@ static bool take_line(lab_host *host, char reply[LAB_WIRE_LINE], lab_trial_outco
                              host->words.text);
 
     if (host->words.arrived != length + 1)
-        return give_up(host, outcome, LAB_TRIAL_GARBAGE, "said more than it was asked");
+        return give_up(host, outcome, LAB_TRIAL_GARBAGE, "printed more than it was asked for");
     memcpy(reply, host->words.text, length);
     reply[length] = '\0';
     host->words.length = host->words.arrived = 0;

@@ -17,7 +17,7 @@
 #define RELATIVE_BY_CALL UINT32_MAX
 #endif
 
-#define NO_OBJECT "its code is no shared object that can be looked at"
+#define NO_OBJECT "its code is not a shared object that can be read"
 #define CHOOSES                                                                \
     "has a function that is chosen by another one while it is loaded (ifunc, " \
     "target_clones): nothing of a candidate may run then"

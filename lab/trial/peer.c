@@ -196,7 +196,7 @@ static json_t *take_reply(lab_peer *peer)
     }
     json_decref(reply);
     give_up(peer, LAB_PEER_GARBAGE,
-            known ? "said more than it was asked" : "printed a line that is no reply");
+            known ? "printed more than it was asked for" : "printed a line that is not a reply");
     return NULL;
 }
 

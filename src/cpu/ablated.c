@@ -64,11 +64,11 @@ const char *heed_cpu_ablated_unfit(const char *name, int ablation, const heed_pr
     const heed_tile_code *tile = kernel->code;
     const heed_few_code *few = kernel->code;
     if (kernel->algorithm == &heed_algorithm_tile && problem->seq_k % tile->keys != 0)
-        return "the keys are no multiple of those that are computed together";
+        return "the number of keys is not a multiple of the keys of a tile";
     if (kernel->algorithm == &heed_algorithm_few &&
         (problem->seq_k % FEW_KEYS != 0 || problem->dim_qk % few->step != 0 ||
          problem->dim_v % few->step != 0))
-        return "keys or head dims are no multiple of those that are computed together";
+        return "keys or head dims are not a multiple of those computed together";
     return NULL;
 }
 

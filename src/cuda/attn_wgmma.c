@@ -175,7 +175,7 @@ static const char *unfit_problem(const heed_problem *problem)
 {
     const char *why;
     if (problem->dim_qk % DIM_UNIT || problem->dim_v % DIM_UNIT)
-        return "a head dim is no multiple of 8";
+        return "a head dim is not a multiple of 8";
     if (problem->dim_qk > DIM_MAX || problem->dim_v > DIM_MAX)
         return "a head dim is above 256";
     return heed_cuda_can_map(problem, &why) ? NULL : why;

@@ -143,7 +143,7 @@ static void test_tools_that_do_not_work(void **state)
 static void test_without_a_tool(void **state)
 {
     run(state, "cp " CUBIN " k.cubin; HEED_NVDISASM=/none heed inspect k.cubin");
-    assert_said(result.err, "HEED_NVDISASM=/none is no program");
+    assert_said(result.err, "HEED_NVDISASM=/none is not a program");
     assert_said(result.out, "unknown");
     run(state, "HEED_NVDISASM=/none heed inspect --no-code k.cubin");
     assert_string_equal(result.err, "");

@@ -91,7 +91,7 @@ static void test_the_wish_comes_first(void **state)
     assert_found("nvdisasm", "PATH", false);
     point("HEED_NVDISASM", "mine"); /* a folder: wrong, and no other is taken instead */
     assert_int_equal(lab_disassembler_find(&tool, &error), HEED_ERR_DEVICE);
-    assert_non_null(strstr(error.text, "/mine is no program"));
+    assert_non_null(strstr(error.text, "/mine is not a program"));
 }
 
 static void test_places(void **state)

@@ -154,7 +154,7 @@ static void a_lost_end_is_found_by_the_head(void **state)
     record = record_scene_open(scratch_path(state, "cut/0.db", path), LAB_RECORD_READ);
     record_expect(lab_record_check(record, whole.head, &cut, &error), &error);
     record_refused(lab_record_check(record, more.head, &cut, &error), HEED_ERR_CORRUPT, &error,
-                   "is no link of it");
+                   "is not a link of it");
     lab_record_close(record);
 }
 

@@ -240,7 +240,7 @@ static void test_garbage(void **state)
 
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         snprintf(body, sizeof body, "read x; printf '%s\\n'; read x", lines[i]);
-        expect_fate(body, 10, LAB_PEER_GARBAGE, "a line that is no reply");
+        expect_fate(body, 10, LAB_PEER_GARBAGE, "a line that is not a reply");
     }
     expect_fate("read x; printf '{\"status\": \"ok\"}\\nmore\\n'; read x", 10, LAB_PEER_GARBAGE,
                 "more than it was asked");

@@ -153,7 +153,7 @@ static void test_what_is_legal(void **state)
         { 90, "b1 h4 s256 d64 f16 acc=f16", "r2k1n128s4o2t1c1g1", NULL },
         { 90, "b1 h4 s256 d64 f16 k=0:4194312:64", "r2k1n128s4o2t1c1g1", NULL },
         { 89, "b1 h4 s256 d64 f16", "r2k1n128s4o2t1c1g1", "compute capability 9.0" },
-        { 90, "b1 h4 s256 d68 f16", "r2k1n128s2o2t1c1g1", "no multiple of 8" },
+        { 90, "b1 h4 s256 d68 f16", "r2k1n128s2o2t1c1g1", "not a multiple of 8" },
         { 90, "b1 h4 s256 d264 f16", "r2k1n64s2o2t1c1g1", "above 256" },
         { 90, "b1 h4 s256 d64 f16 k=0:260:64", "r2k1n128s4o2t1c1g1", "strides" },
         { 90, "b2 h4 s256 d64 f16 k=0:256:64", "r2k1n128s4o2t1c1g1", "strides" },
