@@ -26,7 +26,7 @@ static bool keep_inputs(lab_bench_checker *checker, heed_buffers *data)
         return true;
     for (int role = 0; role < LAB_INPUTS; role++) {
         lab_view view = lab_view_of(&tensors->problem, (lab_role)role);
-        size_t bytes = (size_t)lab_view_extent(&view) * heed_type_size(tensors->problem.type);
+        size_t bytes = (size_t)lab_view_extent(&view) * heed_type_size(view.type);
         checker->copies[role] = malloc(bytes);
         if (!checker->copies[role])
             return false;

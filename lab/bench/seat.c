@@ -81,7 +81,7 @@ static bool take_sizes(lab_bench_seat *seat, size_t workspace)
                                          limit);
         seat->calls.size[role] = (size_t)lab_view_extent(&view) * heed_type_size(view.type);
     }
-    seat->calls.size[LAB_SPANS - 1] = workspace;
+    seat->calls.size[LAB_WIRE_WORKSPACE] = workspace;
     return true;
 }
 

@@ -28,7 +28,7 @@
 static size_t extent_bytes(const heed_problem *problem, lab_role role)
 {
     lab_view view = lab_view_of(problem, role);
-    return (size_t)lab_view_extent(&view) * heed_type_size(problem->type);
+    return (size_t)lab_view_extent(&view) * heed_type_size(view.type);
 }
 
 static size_t copy_bytes(const heed_problem *problem)
@@ -55,7 +55,7 @@ static int64_t value_count(const lab_bench_tensors *tensors, lab_role role)
 static bool make_values(lab_bench_tensors *tensors, const lab_bench_source *source, uint64_t seed,
                         lab_role role)
 {
-    heed_type type = tensors->problem.type;
+    heed_type type = lab_view_of(&tensors->problem, role).type;
     int64_t count = value_count(tensors, role);
     uint64_t stream = lab_random_stream(seed, (uint64_t)role);
     void *values = malloc((size_t)count * heed_type_size(type));
@@ -74,7 +74,7 @@ static bool make_values(lab_bench_tensors *tensors, const lab_bench_source *sour
 static void copy_values(const lab_bench_tensors *tensors, lab_role role, int64_t first,
                         int64_t count, void *to)
 {
-    size_t element = heed_type_size(tensors->problem.type);
+    size_t element = heed_type_size(lab_view_of(&tensors->problem, role).type);
     int64_t length = value_count(tensors, role);
     const char *values = tensors->values[role];
     for (int64_t done = 0, take; done < count; done += take) {

@@ -20,7 +20,10 @@
 
 const char *lab_room_name(int index)
 {
-    static const char *const names[LAB_WIRE_ROOMS] = { "Q", "K", "V", "O", "LSE", "workspace" };
+    static const char *const names[LAB_WIRE_ROOMS] = {
+        [LAB_WIRE_Q] = "Q", [LAB_WIRE_K] = "K",     [LAB_WIRE_V] = "V",
+        [LAB_WIRE_O] = "O", [LAB_WIRE_LSE] = "LSE", [LAB_WIRE_WORKSPACE] = "workspace"
+    };
 
     return index >= 0 && index < LAB_WIRE_ROOMS ? names[index] : "nothing";
 }

@@ -19,7 +19,7 @@ typedef enum lab_peer_state {
     LAB_PEER_HUNG,        /* gave no answer in time: killed */
     LAB_PEER_CRASHED,     /* ended by itself */
     LAB_PEER_FLOODED,     /* a line without end: killed */
-    LAB_PEER_GARBAGE,     /* said what is no reply, or what nobody asked: killed */
+    LAB_PEER_GARBAGE,     /* printed something else than one reply to a request: killed */
     LAB_PEER_INTERRUPTED, /* the caller lost patience: killed */
     LAB_PEER_BROKEN       /* no memory for the conversation: killed */
 } lab_peer_state;

@@ -264,12 +264,12 @@ static void run(const runner *it)
 
     for (int i = 0; i < orders->count && result == 0; i++) {
         const lab_wire_set *set = &orders->set[i];
-        const heed_candidate_buffers buffers = { .q = data_of(it, set, 0),
-                                                 .k = data_of(it, set, 1),
-                                                 .v = data_of(it, set, 2),
-                                                 .o = data_of(it, set, 3),
-                                                 .lse = data_of(it, set, 4),
-                                                 .workspace = data_of(it, set, 5),
+        const heed_candidate_buffers buffers = { .q = data_of(it, set, LAB_WIRE_Q),
+                                                 .k = data_of(it, set, LAB_WIRE_K),
+                                                 .v = data_of(it, set, LAB_WIRE_V),
+                                                 .o = data_of(it, set, LAB_WIRE_O),
+                                                 .lse = data_of(it, set, LAB_WIRE_LSE),
+                                                 .workspace = data_of(it, set, LAB_WIRE_WORKSPACE),
                                                  .workspace_size = set->workspace_size };
         result = it->compute(&orders->problem, &buffers);
     }

@@ -176,12 +176,12 @@ static heed_status compute(void *data, int index, void *stream)
 
     return heed_execute(it->plan,
                         &(heed_buffers){ .size = sizeof(heed_buffers),
-                                         .q = data_of(it, index, 0),
-                                         .k = data_of(it, index, 1),
-                                         .v = data_of(it, index, 2),
-                                         .o = data_of(it, index, 3),
-                                         .lse = data_of(it, index, 4),
-                                         .workspace = data_of(it, index, 5),
+                                         .q = data_of(it, index, LAB_WIRE_Q),
+                                         .k = data_of(it, index, LAB_WIRE_K),
+                                         .v = data_of(it, index, LAB_WIRE_V),
+                                         .o = data_of(it, index, LAB_WIRE_O),
+                                         .lse = data_of(it, index, LAB_WIRE_LSE),
+                                         .workspace = data_of(it, index, LAB_WIRE_WORKSPACE),
                                          .workspace_size = it->opened.set[index].workspace_size,
                                          .stream = stream });
 }

@@ -106,7 +106,7 @@ static bool lay_out(lab_trial *trial, const lab_set *sets, int count, lab_trial_
                 return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
                                              "the tensors need more than the %zu bytes of a trial",
                                              trial->limits.tensor_bytes);
-        set->workspace_size = sets[i].span[LAB_SPANS - 1].size;
+        set->workspace_size = sets[i].span[LAB_WIRE_WORKSPACE].size;
     }
     return true;
 }

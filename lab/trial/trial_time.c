@@ -17,8 +17,6 @@
 /* A tensor begins at a multiple of this many bytes, unless it ends at the wall. */
 #define LINE ((size_t)64)
 
-#define WORKSPACE (LAB_SPANS - 1)
-
 /* In one of so many blocks the walls are looked at, which takes a millisecond of many slots. */
 #define WALLS_ONE_IN 8
 
@@ -42,7 +40,7 @@ static bool lay_out(lab_trial *trial, const lab_calls *calls, lab_trial_outcome 
                                              "the tensors need more than the %zu bytes of a trial",
                                              trial->limits.tensor_bytes);
         }
-        orders->set[i].workspace_size = calls->size[WORKSPACE];
+        orders->set[i].workspace_size = calls->size[LAB_WIRE_WORKSPACE];
     }
     return true;
 }
@@ -79,7 +77,7 @@ static void deal(lab_trial *trial, const lab_calls *calls, int index, uint64_t l
         lab_wire_room *room = &orders->set[i].room[index];
         uint64_t place = lab_random_stream(lot, (uint64_t)i);
         room->data = room->start +
-                     draw_place(place, calls->size[index], room->size, index == WORKSPACE);
+                     draw_place(place, calls->size[index], room->size, index == LAB_WIRE_WORKSPACE);
     }
 }
 
@@ -98,7 +96,7 @@ static void poison(lab_trial *trial, int call, int index, size_t size)
     size_t before = (size_t)(room->data - room->start), behind = room->size - before - size;
 
     memset(start, POISON, before);
-    if (index >= LAB_WIRE_FIRST_OUTPUT && index != WORKSPACE)
+    if (index >= LAB_WIRE_FIRST_OUTPUT && index != LAB_WIRE_WORKSPACE)
         memset(start + before, POISON, size);
     memset(start + before + size, POISON, behind);
 }

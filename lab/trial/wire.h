@@ -43,9 +43,18 @@
 /* The longest line, with its newline. */
 #define LAB_WIRE_LINE 256
 
-/* Q, K, V in the arena of inputs; O, LSE and workspace in that of outputs. */
-#define LAB_WIRE_ROOMS 6
-#define LAB_WIRE_FIRST_OUTPUT 3
+/* The tensors of a call, in the order of lab_stage's blocks: inputs lie in the arena of inputs, the
+ * others in that of outputs. */
+enum {
+    LAB_WIRE_Q,
+    LAB_WIRE_K,
+    LAB_WIRE_V,
+    LAB_WIRE_O,
+    LAB_WIRE_FIRST_OUTPUT = LAB_WIRE_O,
+    LAB_WIRE_LSE,
+    LAB_WIRE_WORKSPACE,
+    LAB_WIRE_ROOMS
+};
 
 /* Bytes of an arena, from its start. */
 typedef struct lab_wire_room {

@@ -118,7 +118,7 @@ static bool is_affordable(const heed_problem *problem)
     for (int role = LAB_Q; role <= LAB_O; role++) {
         lab_view view = lab_view_of(problem, (lab_role)role);
         bytes += (double)lab_view_vectors(&view) * (double)view.dim *
-                 (double)heed_type_size(problem->type);
+                 (double)heed_type_size(view.type);
     }
     return bytes <= host;
 }
@@ -132,7 +132,7 @@ heed_status lab_values_create(lab_values *values, const heed_problem *problem)
     for (int role = LAB_Q; role < LAB_INPUTS; role++) {
         lab_block *block = &values->block[role];
         lab_view view = lab_view_of(problem, (lab_role)role);
-        size_t element = heed_type_size(problem->type);
+        size_t element = heed_type_size(view.type);
         heed_status status = block_create(block, &view, element, element, LAB_EDGE_END,
                                           LAB_PATTERN_ONES);
         if (status != HEED_OK) {

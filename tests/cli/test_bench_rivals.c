@@ -71,7 +71,7 @@ static void survives_bad_rivals(void **state)
           "$ok",
           "refused", "not today" },
         { "crashes", "read x; echo $ok; read x; kill -SEGV $$", "failed", "signal 11" },
-        { "babbles", "read x; echo what?; read x", "failed", "no reply" },
+        { "babbles", "read x; echo what?; read x", "failed", "not a reply" },
         { "lies",
           "read x; echo $ok; while read x; do case $x in *warmup*) "
           "n=${x##*calls\\\":}; echo \"{\\\"status\\\": \\\"ok\\\", \\\"ns\\\": 99, \\\"calls\\\": "

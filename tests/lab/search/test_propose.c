@@ -160,7 +160,7 @@ static void test_answers(void **state)
         { "echo '{\"status\":\"unsupported\",\"reason\":\"no more\"}'", HEED_ERR_UNSUPPORTED,
           "no more" },
         { "echo '{\"status\":\"error\",\"reason\":\"busy\"}'", HEED_ERR_INVALID, "busy" },
-        { "echo hello", HEED_ERR_SYSTEM, "no reply" },
+        { "echo hello", HEED_ERR_SYSTEM, "not a reply" },
         { "exit 3", HEED_ERR_SYSTEM, "status 3" },
         { "sleep 20", HEED_ERR_SYSTEM, "in time" },
     };

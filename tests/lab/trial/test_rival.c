@@ -96,7 +96,7 @@ static void test_bad_hellos(void **state)
           "another protocol" },
         { "{\"status\":\"ok\",\"protocol\":\"heed.trial/1\",\"threads\":1}", LAB_ANSWER_ERROR,
           "as many threads" },
-        { "good morning", LAB_ANSWER_LOST, "no reply" },
+        { "good morning", LAB_ANSWER_LOST, "not a reply" },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
