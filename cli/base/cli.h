@@ -18,7 +18,7 @@
 #include "base/planner.h"
 #include "base/sink.h"
 #include "heed.h"
-#include "record/trial.h"
+#include "record/record.h"
 #include "report/table.h"
 
 /* The exit status. The values are part of the interface: scripts depend on them. */
@@ -380,6 +380,9 @@ json_t *cli_json_text(const char *text);
 
 /* cli_json_real() returns a JSON number, or null for a value that JSON cannot say. */
 json_t *cli_json_real(double value);
+
+/* cli_json_column() returns a member of @row, or null for one that is not known. */
+json_t *cli_json_column(const lab_record_column *column, const lab_record_row *row);
 
 /* cli_output_open() makes sure that file descriptors 0 to 2 are taken, so that no data file can
  * become stdout; main() alone calls it. */

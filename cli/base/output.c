@@ -286,3 +286,24 @@ cli_exit cli_output_close(cli_exit code)
                   failed_now && reason ? strerror(reason) : "a write failed");
     return code == CLI_OK ? CLI_ENVIRONMENT : code;
 }
+
+json_t *cli_json_column(const lab_record_column *column, const lab_record_row *row)
+{
+    const void *at = (const char *)row + column->offset;
+    const char *text;
+    double real;
+    switch (column->kind) {
+    case LAB_COLUMN_TEXT:
+        text = *(const char *const *)at;
+        return text ? cli_json_text(text) : json_null();
+    case LAB_COLUMN_NUMBER:
+        return json_integer(*(const int64_t *)at);
+    case LAB_COLUMN_INT:
+        return json_integer(*(const int *)at);
+    case LAB_COLUMN_BOOL:
+        return json_boolean(*(const bool *)at);
+    default:
+        real = *(const double *)at;
+        return real > 0 ? cli_json_real(real) : json_null();
+    }
+}

@@ -3,15 +3,58 @@
  */
 #include "store.h"
 
-/* The columns of lab_record_row, in the order of read_row(). Of several comparisons that with the
+#define COLUMN(kind, name, member)                                       \
+    {                                                                    \
+        name, LAB_COLUMN_##kind, offsetof(lab_record_row, member), false \
+    }
+#define ALWAYS(kind, name, member)                                      \
+    {                                                                   \
+        name, LAB_COLUMN_##kind, offsetof(lab_record_row, member), true \
+    }
+const lab_record_column lab_record_columns[LAB_RECORD_COLUMNS] = {
+    COLUMN(NUMBER, "trial", trial),
+    COLUMN(NUMBER, "run", run),
+    COLUMN(INT, "place", place),
+    ALWAYS(TEXT, "problem", problem),
+    ALWAYS(TEXT, "device", device),
+    ALWAYS(TEXT, "backend", backend),
+    COLUMN(TEXT, "features", features),
+    COLUMN(TEXT, "build", build),
+    COLUMN(INT, "threads", threads),
+    ALWAYS(TEXT, "kernel", kernel),
+    ALWAYS(TEXT, "config", config),
+    ALWAYS(TEXT, "verdict", verdict),
+    COLUMN(TEXT, "reason", reason),
+    COLUMN(TEXT, "timing", timing),
+    COLUMN(BOOL, "confirmed", confirmed),
+    COLUMN(BOOL, "promoted", promoted),
+    COLUMN(REAL, "seconds", seconds),
+    COLUMN(REAL, "p90", p90),
+    COLUMN(REAL, "flops_per_second", rate),
+    COLUMN(REAL, "of_roofline", of_roofline),
+    COLUMN(TEXT, "against", against),
+    COLUMN(REAL, "ratio", ratio),
+    COLUMN(REAL, "low", low),
+    COLUMN(REAL, "high", high),
+    COLUMN(TEXT, "compared", compared),
+    COLUMN(TEXT, "heed", heed),
+    COLUMN(TEXT, "commit", commit),
+    COLUMN(BOOL, "dirty", dirty),
+    ALWAYS(TEXT, "ended", ended),
+    ALWAYS(TEXT, "trusted", trusted),
+    COLUMN(BOOL, NULL, foreign),
+    COLUMN(BOOL, NULL, verified),
+};
+
+/* What the queries select, in the order of lab_record_columns. Of several comparisons that with the
  * fastest rival is shown, or the one that was asked for. */
-#define COLUMNS                                                                               \
-    "r.trial, r.run, r.spec, r.device, r.backend, r.features, r.build, r.threads, r.kernel, " \
-    "r.config, r.verdict, r.reason, r.timing, r.confirmed, r.seconds, r.p90, r.rate, "        \
-    "r.of_roofline, r.heed, r.git_commit, r.dirty, r.ended, r.trusted, c.against, c.ratio, "  \
-    "c.low, c.high, c.verdict, "                                                              \
-    "(SELECT source IS NOT NULL FROM candidate WHERE id = r.candidate), "                     \
-    "EXISTS (SELECT 1 FROM gate WHERE trial = r.trial AND name = 'verify' AND passed), "
+#define COLUMNS                                                                              \
+    "r.trial, r.run, r.place, r.spec, r.device, r.backend, r.features, r.build, r.threads, " \
+    "r.kernel, r.config, r.verdict, r.reason, r.timing, r.confirmed, r.title IS NOT NULL, "  \
+    "r.seconds, r.p90, r.rate, r.of_roofline, c.against, c.ratio, c.low, c.high, "           \
+    "c.verdict, r.heed, r.git_commit, r.dirty, r.ended, r.trusted, "                         \
+    "(SELECT source IS NOT NULL FROM candidate WHERE id = r.candidate), "                    \
+    "EXISTS (SELECT 1 FROM gate WHERE trial = r.trial AND name = 'verify' AND passed)"
 #define JOINED                                                                     \
     " AS r LEFT JOIN comparison AS c ON c.trial = r.trial AND c.against = "        \
     "(SELECT against FROM comparison WHERE trial = r.trial AND ratio IS NOT NULL " \
@@ -51,14 +94,15 @@
     "THEN heed_sound(r.trial) END), leaderboard AS (SELECT r.*, row_number() OVER " PARTITION      \
     " ORDER BY title DESC NULLS LAST, verified DESC, seconds, trial) AS place "                    \
     "FROM latest AS r WHERE age = 1) "
-#define RANKED "r.place, r.title FROM leaderboard" JOINED
+#define RANKED "SELECT " COLUMNS " FROM leaderboard" JOINED
 #define BY_DEVICE "ORDER BY r.device, r.threads, r.features, "
 #define IN_PLACES BY_DEVICE "r.spec, r.timing, r.place"
 
 static const char *const queries[] = {
-    [LAB_BOARD_BEST] = LEADERBOARD "SELECT " COLUMNS RANKED "AND r.place = 1 " IN_PLACES,
-    [LAB_BOARD_RANKED] = LEADERBOARD "SELECT " COLUMNS RANKED IN_PLACES,
-    [LAB_BOARD_ALL] = "SELECT " COLUMNS "0, r.promotion FROM result" JOINED
+    [LAB_BOARD_BEST] = LEADERBOARD RANKED "AND r.place = 1 " IN_PLACES,
+    [LAB_BOARD_RANKED] = LEADERBOARD RANKED IN_PLACES,
+    [LAB_BOARD_ALL] = "SELECT " COLUMNS
+                      " FROM (SELECT *, 0 AS place, promotion AS title FROM result)" JOINED
                       "ORDER BY r.ended DESC, r.trial DESC",
 };
 
@@ -102,57 +146,34 @@ static heed_status prepare_to_rank(lab_record *record, lab_error *error)
     return code == SQLITE_OK ? HEED_OK : lab_record_blame(record, error);
 }
 
-static lab_record_row read_row(statement *s)
+/* False if the file lacks something that every sound file has. */
+static bool read_row(statement *s, lab_record_row *row)
 {
-    int at = 0;
-    lab_record_row row = { 0 };
-    row.trial = statement_get_integer(s, at++);
-    row.run = statement_get_integer(s, at++);
-    row.problem = statement_get_text(s, at++);
-    row.device = statement_get_text(s, at++);
-    row.backend = statement_get_text(s, at++);
-    row.features = statement_get_text(s, at++);
-    row.build = statement_get_text(s, at++);
-    row.threads = (int)statement_get_integer(s, at++);
-    row.kernel = statement_get_text(s, at++);
-    row.config = statement_get_text(s, at++);
-    row.verdict = statement_get_text(s, at++);
-    row.reason = statement_get_text(s, at++);
-    row.timing = statement_get_text(s, at++);
-    row.confirmed = statement_get_integer(s, at++) != 0;
-    row.seconds = statement_get_real(s, at++);
-    row.p90 = statement_get_real(s, at++);
-    row.rate = statement_get_real(s, at++);
-    row.of_roofline = statement_get_real(s, at++);
-    row.heed = statement_get_text(s, at++);
-    row.commit = statement_get_text(s, at++);
-    row.dirty = statement_get_integer(s, at++) != 0;
-    row.ended = statement_get_text(s, at++);
-    row.trusted = statement_get_text(s, at++);
-    row.against = statement_get_text(s, at++);
-    row.ratio = statement_get_real(s, at++);
-    row.low = statement_get_real(s, at++);
-    row.high = statement_get_real(s, at++);
-    row.compared = statement_get_text(s, at++);
-    row.foreign = statement_get_integer(s, at++) != 0;
-    row.verified = statement_get_integer(s, at++) != 0;
-    row.place = (int)statement_get_integer(s, at++);
-    row.promoted = statement_get_integer(s, at++) != 0;
-    return row;
-}
-
-/* Facts about every sound file. */
-static bool is_complete(const lab_record_row *row)
-{
-    return row->problem && row->device && row->backend && row->kernel && row->config &&
-           row->verdict && row->ended && row->trusted;
+    bool complete = true;
+    *row = (lab_record_row){ 0 };
+    for (int i = 0; i < LAB_RECORD_COLUMNS; i++) {
+        const lab_record_column *column = &lab_record_columns[i];
+        void *member = (char *)row + column->offset;
+        if (column->kind == LAB_COLUMN_TEXT)
+            *(const char **)member = statement_get_text(s, i);
+        else if (column->kind == LAB_COLUMN_REAL)
+            *(double *)member = statement_get_real(s, i);
+        else if (column->kind == LAB_COLUMN_NUMBER)
+            *(int64_t *)member = statement_get_integer(s, i);
+        else if (column->kind == LAB_COLUMN_INT)
+            *(int *)member = (int)statement_get_integer(s, i);
+        else
+            *(bool *)member = statement_get_integer(s, i) != 0;
+        complete = complete && (!column->always || *(const char **)member);
+    }
+    return complete;
 }
 
 static heed_status visit_row(statement *s, lab_record_visitor *fn, void *data)
 {
-    lab_record_row row = read_row(s);
+    lab_record_row row;
     const char *fault;
-    if (!is_complete(&row))
+    if (!read_row(s, &row))
         return lab_fail(s->error, HEED_ERR_CORRUPT,
                         "%s: damaged, and left as it is (trial %lld lacks a field)",
                         s->record->path, (long long)row.trial);

@@ -285,6 +285,25 @@ typedef struct lab_record_row {
                             contradict each other, or the device */
 } lab_record_row;
 
+/* A member of lab_record_row. */
+typedef enum lab_column_kind {
+    LAB_COLUMN_TEXT,   /* const char *; NULL: not known */
+    LAB_COLUMN_NUMBER, /* int64_t */
+    LAB_COLUMN_INT,
+    LAB_COLUMN_BOOL,
+    LAB_COLUMN_REAL /* double; 0: not known */
+} lab_column_kind;
+
+typedef struct lab_record_column {
+    const char *name; /* as JSON and CSV show it; NULL: they do not */
+    lab_column_kind kind;
+    size_t offset; /* in lab_record_row */
+    bool always;   /* a text that is never NULL */
+} lab_record_column;
+
+#define LAB_RECORD_COLUMNS 32
+extern const lab_record_column lab_record_columns[LAB_RECORD_COLUMNS];
+
 /* lab_record_visit() calls fn(data, row) for each row that @filter lets through, until one returns
  * a status other than HEED_OK, which it returns. Rows come device by device, those
  * that are ranked by problem and then place. Until it returns no trial can be added: @fn must not

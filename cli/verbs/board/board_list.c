@@ -1,7 +1,6 @@
 /*
  * board_list.c - `heed board`: the leaderboard as a table, JSON or CSV
  */
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,90 +8,20 @@
 #include "report/format.h"
 
 /* -------------------------------------------------------------------------- */
-/* The columns of JSON and CSV                                                */
+/* JSON and CSV                                                               */
 /* -------------------------------------------------------------------------- */
-
-typedef enum field_kind {
-    FIELD_TEXT,
-    FIELD_NUMBER, /* int64_t */
-    FIELD_INT,
-    FIELD_BOOL,
-    FIELD_REAL /* 0: not known */
-} field_kind;
-
-#define FIELD(kind, name, member)                    \
-    {                                                \
-        name, kind, offsetof(lab_record_row, member) \
-    }
-static const struct field {
-    const char *name;
-    field_kind kind;
-    size_t offset;
-} fields[] = {
-    FIELD(FIELD_NUMBER, "trial", trial),
-    FIELD(FIELD_NUMBER, "run", run),
-    FIELD(FIELD_INT, "place", place),
-    FIELD(FIELD_TEXT, "problem", problem),
-    FIELD(FIELD_TEXT, "device", device),
-    FIELD(FIELD_TEXT, "backend", backend),
-    FIELD(FIELD_TEXT, "features", features),
-    FIELD(FIELD_TEXT, "build", build),
-    FIELD(FIELD_INT, "threads", threads),
-    FIELD(FIELD_TEXT, "kernel", kernel),
-    FIELD(FIELD_TEXT, "config", config),
-    FIELD(FIELD_TEXT, "verdict", verdict),
-    FIELD(FIELD_TEXT, "reason", reason),
-    FIELD(FIELD_TEXT, "timing", timing),
-    FIELD(FIELD_BOOL, "confirmed", confirmed),
-    FIELD(FIELD_BOOL, "promoted", promoted),
-    FIELD(FIELD_REAL, "seconds", seconds),
-    FIELD(FIELD_REAL, "p90", p90),
-    FIELD(FIELD_REAL, "flops_per_second", rate),
-    FIELD(FIELD_REAL, "of_roofline", of_roofline),
-    FIELD(FIELD_TEXT, "against", against),
-    FIELD(FIELD_REAL, "ratio", ratio),
-    FIELD(FIELD_REAL, "low", low),
-    FIELD(FIELD_REAL, "high", high),
-    FIELD(FIELD_TEXT, "compared", compared),
-    FIELD(FIELD_TEXT, "heed", heed),
-    FIELD(FIELD_TEXT, "commit", commit),
-    FIELD(FIELD_BOOL, "dirty", dirty),
-    FIELD(FIELD_TEXT, "ended", ended),
-    FIELD(FIELD_TEXT, "trusted", trusted),
-};
-enum {
-    FIELDS = sizeof fields / sizeof *fields
-};
-
-static json_t *json_field(const struct field *field, const lab_record_row *row)
-{
-    const char *at = (const char *)row + field->offset;
-    switch (field->kind) {
-    case FIELD_TEXT: {
-        const char *text = *(const char *const *)(const void *)at;
-        return text ? cli_json_text(text) : json_null();
-    }
-    case FIELD_NUMBER:
-        return json_integer(*(const int64_t *)(const void *)at);
-    case FIELD_INT:
-        return json_integer(*(const int *)(const void *)at);
-    case FIELD_BOOL:
-        return json_boolean(*(const bool *)(const void *)at);
-    default: {
-        double value = *(const double *)(const void *)at;
-        return value > 0 ? cli_json_real(value) : json_null();
-    }
-    }
-}
 
 static json_t *json_row(const lab_record_row *row)
 {
     json_t *object = json_object();
-    for (int i = 0; i < FIELDS; i++)
-        if (json_object_set_new(object, fields[i].name, json_field(&fields[i], row)) != 0) {
+    for (int i = 0; i < LAB_RECORD_COLUMNS; i++) {
+        const lab_record_column *column = &lab_record_columns[i];
+        if (column->name &&
+            json_object_set_new(object, column->name, cli_json_column(column, row)) != 0) {
             json_decref(object);
             return NULL;
         }
+    }
     return object;
 }
 
@@ -110,8 +39,8 @@ static void print_quoted(FILE *out, const char *text)
 /* As JSON says it, but that what is not known is nothing. */
 static void print_csv_row(FILE *out, const lab_record_row *row)
 {
-    for (int i = 0; i < FIELDS; i++) {
-        json_t *value = json_field(&fields[i], row);
+    for (int i = 0; i < LAB_RECORD_COLUMNS && lab_record_columns[i].name; i++) {
+        json_t *value = cli_json_column(&lab_record_columns[i], row);
         if (i > 0)
             putc(',', out);
         if (json_is_string(value))
@@ -129,8 +58,8 @@ static void print_csv_row(FILE *out, const lab_record_row *row)
 
 static void print_csv_head(FILE *out)
 {
-    for (int i = 0; i < FIELDS; i++)
-        fprintf(out, "%s%s", i ? "," : "", fields[i].name);
+    for (int i = 0; i < LAB_RECORD_COLUMNS && lab_record_columns[i].name; i++)
+        fprintf(out, "%s%s", i ? "," : "", lab_record_columns[i].name);
     putc('\n', out);
 }
 

@@ -12,22 +12,13 @@
 #include "report.h"
 #include "search/prospect.h"
 
-/* Where a row's texts are. */
-#define TEXTS 15
-static const size_t texts[TEXTS] = {
-    offsetof(lab_record_row, problem), offsetof(lab_record_row, device),
-    offsetof(lab_record_row, backend), offsetof(lab_record_row, features),
-    offsetof(lab_record_row, build),   offsetof(lab_record_row, kernel),
-    offsetof(lab_record_row, config),  offsetof(lab_record_row, verdict),
-    offsetof(lab_record_row, reason),  offsetof(lab_record_row, timing),
-    offsetof(lab_record_row, against), offsetof(lab_record_row, compared),
-    offsetof(lab_record_row, heed),    offsetof(lab_record_row, commit),
-    offsetof(lab_record_row, ended),
-};
-
-static const char **text_at(lab_record_row *row, size_t index)
+/* Column @i of @row if it is a text of the row's own; NULL otherwise. `trusted` is a constant. */
+static const char **text_at(const lab_record_row *row, int i)
 {
-    return (const char **)(void *)((char *)row + texts[index]);
+    const lab_record_column *column = &lab_record_columns[i];
+    if (column->kind != LAB_COLUMN_TEXT || column->offset == offsetof(lab_record_row, trusted))
+        return NULL;
+    return (const char **)(uintptr_t)((const char *)row + column->offset);
 }
 
 /* `trusted` is one of a few words. */
@@ -42,8 +33,9 @@ static const char *trusted_word(const char *word)
 
 static void free_trial(report_trial *trial)
 {
-    for (size_t i = 0; i < TEXTS; i++)
-        free((char *)(uintptr_t)*text_at(&trial->row, i));
+    for (int i = 0; i < LAB_RECORD_COLUMNS; i++)
+        if (text_at(&trial->row, i))
+            free((char *)(uintptr_t)*text_at(&trial->row, i));
 }
 
 /* ISO 8601 as the board has it, in seconds since 1970; 0 if it is none. */
@@ -88,10 +80,12 @@ static heed_status keep_trial(void *data, const lab_record_row *row)
     report_trial *trial = &board->trials[board->count++];
     *trial = (report_trial){ .row = *row, .registers = -1, .spills = -1, .shared = -1 };
     bool good = true;
-    for (size_t i = 0; i < TEXTS; i++) {
+    for (int i = 0; i < LAB_RECORD_COLUMNS; i++) {
         const char **text = text_at(&trial->row, i);
-        *text = *text ? strdup(*text) : NULL;
-        good &= *text || !*text_at((lab_record_row *)(uintptr_t)row, i);
+        if (text && *text) {
+            *text = strdup(*text);
+            good &= *text != NULL;
+        }
     }
     trial->row.trusted = trusted_word(row->trusted);
     trial->at = seconds_of(row->ended);

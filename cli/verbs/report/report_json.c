@@ -122,18 +122,19 @@ static json_t *json_history(const report_records *records)
 
 static json_t *json_trial(const report_trial *t)
 {
-    const lab_record_row *row = &t->row;
-    return json_pack("{s:I, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, "
-                     "s:o, s:b, s:b}",
-                     "trial", (json_int_t)row->trial, "problem", cli_json_text(row->problem),
-                     "device", cli_json_text(row->device), "threads", row->threads, "kernel",
-                     cli_json_text(row->kernel), "config", cli_json_text(row->config), "timing",
-                     text_or_null(row->timing), "seconds", positive_or_null(row->seconds),
-                     "of_roofline", positive_or_null(row->of_roofline), "against",
-                     text_or_null(row->against), "ratio", positive_or_null(row->ratio), "compared",
-                     text_or_null(row->compared), "commit", text_or_null(row->commit), "dirty",
-                     row->dirty, "ended", cli_json_text(row->ended), "trusted",
-                     cli_json_text(row->trusted), "leads", t->leads, "front", t->front);
+    static const char *const names[] = { "trial",       "problem", "device", "threads",
+                                         "kernel",      "config",  "timing", "seconds",
+                                         "of_roofline", "against", "ratio",  "compared",
+                                         "commit",      "dirty",   "ended",  "trusted" };
+    json_t *object = json_object();
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++)
+        for (int i = 0; i < LAB_RECORD_COLUMNS && lab_record_columns[i].name; i++)
+            if (strcmp(lab_record_columns[i].name, names[n]) == 0)
+                json_object_set_new(object, names[n],
+                                    cli_json_column(&lab_record_columns[i], &t->row));
+    json_object_set_new(object, "leads", json_boolean(t->leads));
+    json_object_set_new(object, "front", json_boolean(t->front));
+    return object;
 }
 
 static json_t *json_counts(const report_board *board, bool trusted)
