@@ -66,11 +66,7 @@ static bool explain(const heed_plan *plan, const char *spec)
            lab_format_bytes(heed_plan_workspace_size(plan), text),
            heed_plan_deterministic(plan) ? "equal bits in every run"
                                          : "last bits may differ between runs");
-    lab_table_column(table, "", LAB_LEFT);
-    lab_table_column(table, "candidate", LAB_LEFT);
-    lab_table_column(table, "predicted", LAB_RIGHT);
-    lab_table_column(table, "measured", LAB_RIGHT);
-    lab_table_column(table, "why not", LAB_LEFT);
+    lab_table_columns(table, "|candidate|predicted>|measured>|why not");
     for (size_t i = 0; next_candidate(plan, i, &candidate); i++)
         add_candidate(table, &candidate);
     bool printed = lab_table_print(table, stdout, LAB_TEXT);
@@ -198,11 +194,7 @@ static cli_exit print_plans(plan_job *job, cli_exit code)
 static lab_table *plan_table(void)
 {
     lab_table *table = lab_table_create();
-    lab_table_column(table, "problem", LAB_LEFT);
-    lab_table_column(table, "kernel", LAB_LEFT);
-    lab_table_column(table, "predicted", LAB_RIGHT);
-    lab_table_column(table, "measured", LAB_RIGHT);
-    lab_table_column(table, "workspace", LAB_RIGHT);
+    lab_table_columns(table, "problem|kernel|predicted>|measured>|workspace>");
     return table;
 }
 
@@ -287,10 +279,7 @@ static cli_exit list_kernels(const cli_args *args)
     if (cli_args_json(args))
         return list_json();
     lab_table *table = lab_table_create();
-    lab_table_column(table, "kernel", LAB_LEFT);
-    lab_table_column(table, "configs", LAB_RIGHT);
-    lab_table_column(table, "what it is", LAB_LEFT);
-    lab_table_column(table, "knobs, in the order of a config's name", LAB_LEFT);
+    lab_table_columns(table, "kernel|configs>|what it is|knobs, in the order of a config's name");
     for (size_t i = 0; heed_kernel_name(i); i++) {
         char knobs[200];
         list_knobs(i, knobs, sizeof knobs);

@@ -223,8 +223,7 @@ static cli_exit print_text(const run_job *job, const char *spec)
     char time[LAB_FORMAT_SIZE];
     double rate = job->seconds > 0 ? heed_problem_flops(&job->problem) / job->seconds * 1e-9 : 0;
     lab_table *table = lab_table_create();
-    lab_table_column(table, "", LAB_LEFT);
-    lab_table_column(table, "", LAB_LEFT);
+    lab_table_columns(table, "|");
     lab_table_cell(table, "problem");
     lab_table_cell(table, "%s", spec);
     lab_table_cell(table, "kernel");

@@ -97,11 +97,7 @@ static cli_exit look(const cli_args *args, bool check)
                          .unused_alone = check,
                          .table = lab_table_create(),
                          .lines = json_array() };
-    lab_table_column(print.table, "line", LAB_RIGHT);
-    lab_table_column(print.table, "problem", LAB_LEFT);
-    lab_table_column(print.table, "kernel", LAB_LEFT);
-    lab_table_column(print.table, "time", LAB_RIGHT);
-    lab_table_column(print.table, "here", LAB_LEFT);
+    lab_table_columns(print.table, "line>|problem|kernel|time>|here");
     for (int i = 1; code == CLI_OK && i < cli_args_operand_count(args); i++)
         code = visit_file(context, cli_args_operand(args, i), &print);
     if (code == CLI_OK)

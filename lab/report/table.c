@@ -134,6 +134,21 @@ void lab_table_column(lab_table *table, const char *head, lab_align align)
         table->failed = true;
 }
 
+void lab_table_columns(lab_table *table, const char *heads)
+{
+    for (const char *head = heads; head;) {
+        const char *end = head + strcspn(head, "|");
+        bool right = end > head && end[-1] == '>';
+        char *text = strndup(head, (size_t)(end - head - right));
+        if (text)
+            lab_table_column(table, text, right ? LAB_RIGHT : LAB_LEFT);
+        else if (table)
+            table->failed = true;
+        free(text);
+        head = *end ? end + 1 : NULL;
+    }
+}
+
 /* Takes over @text. */
 static void add_cell(lab_table *table, char *text)
 {

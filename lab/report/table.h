@@ -2,8 +2,7 @@
  * table.h - text tables: columns that line up
  *
  *     lab_table *table = lab_table_create();
- *     lab_table_column(table, "kernel", LAB_LEFT);
- *     lab_table_column(table, "GFLOP/s", LAB_RIGHT);
+ *     lab_table_columns(table, "kernel|GFLOP/s>");
  *     lab_table_cell(table, "%s", name);
  *     lab_table_cell(table, "%.1f", rate);
  *     if (!lab_table_print(table, stdout, LAB_TEXT)) ... no memory
@@ -39,6 +38,10 @@ void lab_table_destroy(lab_table *table);
 /* lab_table_column() adds a column. All columns come before the first cell. An empty @head in every
  * column: no head line. */
 void lab_table_column(lab_table *table, const char *head, lab_align align);
+
+/* lab_table_columns() adds those of @heads, separated by '|', to the left; to the right where a '>'
+ * follows the head: "problem|time>|". */
+void lab_table_columns(lab_table *table, const char *heads);
 
 /* lab_table_cell() formats the next cell, row by row from left to right. Its width is counted in
  * terminal columns by the locale (wcwidth); colour sequences (ESC [ ... m) count nothing, and are

@@ -76,11 +76,7 @@ static cli_exit print_effects(const lab_ablate_subject *subject)
     size_t count;
     lab_effect *effects = ranked(subject, &count);
     lab_table *table = effects ? lab_table_create() : NULL;
-    lab_table_column(table, "ablation", LAB_LEFT);
-    lab_table_column(table, "time", LAB_RIGHT);
-    lab_table_column(table, "99 % interval", LAB_RIGHT);
-    lab_table_column(table, "", LAB_LEFT);
-    lab_table_column(table, "what it says", LAB_LEFT);
+    lab_table_columns(table, "ablation|time>|99 % interval>||what it says");
     for (size_t i = 0; i < count; i++)
         add_effect(table, subject, &effects[i]);
     for (size_t i = 0; i < subject->absent_count; i++)
@@ -97,10 +93,7 @@ static bool is_found(const lab_ablate_planted *planted)
 static cli_exit print_planted(const lab_ablate_subject *subject)
 {
     lab_table *table = lab_table_create();
-    lab_table_column(table, "planted", LAB_RIGHT);
-    lab_table_column(table, "time", LAB_RIGHT);
-    lab_table_column(table, "99 % interval", LAB_RIGHT);
-    lab_table_column(table, "", LAB_LEFT);
+    lab_table_columns(table, "planted>|time>|99 % interval>|");
     for (size_t i = 0; i < subject->planted_count; i++) {
         const lab_ablate_planted *planted = &subject->planted[i];
         const lab_interval *ratio = &planted->duel.comparison.ratio;

@@ -66,17 +66,8 @@ static void print_limits(const lab_bench *bench, double detect, const lab_bench_
 static cli_exit print_table(const lab_bench *bench, double detect,
                             const lab_bench_calibration *rows, size_t count)
 {
-    static const struct {
-        const char *head;
-        lab_align align;
-    } columns[] = {
-        { "problem", LAB_LEFT },     { "kernel", LAB_LEFT }, { "p50", LAB_RIGHT },
-        { "pairs", LAB_RIGHT },      { "noise", LAB_RIGHT }, { "beside itself", LAB_LEFT },
-        { "detectable", LAB_RIGHT },
-    };
     lab_table *table = lab_table_create();
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
-        lab_table_column(table, columns[i].head, columns[i].align);
+    lab_table_columns(table, "problem|kernel|p50>|pairs>|noise>|beside itself|detectable>");
     for (size_t i = 0; i < count; i++)
         add_row(table, &rows[i]);
     bench_print_machine(bench);

@@ -120,12 +120,9 @@ lab_table *bench_summary(const lab_bench *bench)
 {
     lab_table *table = lab_table_create();
     double *ratios = calloc(bench->row_count + 1, sizeof *ratios);
-    lab_table_column(table, "problem", LAB_LEFT);
-    lab_table_column(table, "heed us", LAB_RIGHT);
-    lab_table_column(table, "TFLOP/s", LAB_RIGHT);
+    lab_table_columns(table, "problem|heed us>|TFLOP/s>");
     if (bench->replay) {
-        lab_table_column(table, "eager us", LAB_RIGHT);
-        lab_table_column(table, "launch us", LAB_RIGHT);
+        lab_table_columns(table, "eager us>|launch us>");
     }
     for (size_t i = 0; opponent_name(bench, i); i++)
         lab_table_column(table, opponent_name(bench, i), LAB_RIGHT);

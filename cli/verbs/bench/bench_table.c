@@ -264,27 +264,9 @@ static bool print_notes(const lab_bench *bench)
 /* The columns, of which some are for replays or for what is timed by the clock alone. */
 static void add_columns(lab_table *table, bool replay)
 {
-    static const struct {
-        const char *head;
-        lab_align align;
-        bool by_clock, by_replay;
-    } columns[] = {
-        { "problem, kernel, rival", LAB_LEFT, true, true },
-        { "p50", LAB_RIGHT, true, true },
-        { "p90", LAB_RIGHT, true, true },
-        { "GFLOP/s", LAB_RIGHT, true, true },
-        { "of ceiling", LAB_RIGHT, true, false },
-        { "of roofline", LAB_RIGHT, false, true },
-        { "eager p50", LAB_RIGHT, false, true },
-        { "eager p90", LAB_RIGHT, false, true },
-        { "launch", LAB_RIGHT, false, true },
-        { "rival/heed", LAB_RIGHT, true, true },
-        { "99 % interval", LAB_LEFT, true, true },
-        { "heed is", LAB_LEFT, true, true },
-    };
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
-        if (replay ? columns[i].by_replay : columns[i].by_clock)
-            lab_table_column(table, columns[i].head, columns[i].align);
+    lab_table_columns(table, "problem, kernel, rival|p50>|p90>|GFLOP/s>");
+    lab_table_columns(table, replay ? "of roofline>|eager p50>|eager p90>|launch>" : "of ceiling>");
+    lab_table_columns(table, "rival/heed>|99 % interval|heed is");
 }
 
 /* The table again, shorter, where it is a long one. */

@@ -83,19 +83,8 @@ typedef struct board_print {
 static lab_table *new_table(const board_print *print)
 {
     lab_table *table = lab_table_create();
-    lab_table_column(table, "trial", LAB_RIGHT);
-    lab_table_column(table, "problem", LAB_LEFT);
-    lab_table_column(table, "kernel", LAB_LEFT);
-    lab_table_column(table, "buffers", LAB_LEFT);
-    lab_table_column(table, "time", LAB_RIGHT);
-    lab_table_column(table, "TFLOP/s", LAB_RIGHT);
-    lab_table_column(table, "of roof", LAB_RIGHT);
-    lab_table_column(table, "against", LAB_LEFT);
-    lab_table_column(table, "ratio", LAB_RIGHT);
-    lab_table_column(table, "interval", LAB_LEFT);
-    lab_table_column(table, "commit", LAB_LEFT);
-    lab_table_column(table, "date", LAB_LEFT);
-    lab_table_column(table, "trusted", LAB_LEFT);
+    lab_table_columns(table, "trial>|problem|kernel|buffers|time>|TFLOP/s>|of "
+                             "roof>|against|ratio>|interval|commit|date|trusted");
     if (print->all)
         lab_table_column(table, "verdict", LAB_LEFT);
     return table;

@@ -60,8 +60,7 @@ static cli_exit print_text(const doctor_report *report)
     static const char *const levels[] = { "OK", "WARN", "FAIL" };
     static const cli_style_name styles[] = { CLI_GOOD, CLI_WARN, CLI_BAD };
     lab_table *table = lab_table_create();
-    for (int i = 0; i < 3; i++)
-        lab_table_column(table, "", LAB_LEFT);
+    lab_table_columns(table, "||");
     for (size_t i = 0; i < report->count; i++) {
         const doctor_finding *finding = &report->findings[i];
         lab_table_cell(table, "%s%s%s", cli_style(stdout, styles[finding->level]),

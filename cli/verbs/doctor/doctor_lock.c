@@ -87,9 +87,7 @@ static cli_exit print_text(const cli_manifest_difference *found, size_t count, s
         return CLI_OK;
     }
     lab_table *table = lab_table_create();
-    lab_table_column(table, "", LAB_LEFT);
-    lab_table_column(table, "then", LAB_LEFT);
-    lab_table_column(table, "now", LAB_LEFT);
+    lab_table_columns(table, "|then|now");
     for (size_t i = 0; i < count; i++) {
         lab_table_cell(table, "%s", found[i].name);
         lab_table_cell(table, "%s", found[i].then ? found[i].then : "not there");

@@ -187,9 +187,7 @@ static cli_exit print(const lab_bench *bench, bool json, const criterion criteri
                                                                CLI_WARN };
     json_t *list = json_array();
     lab_table *table = lab_table_create();
-    lab_table_column(table, "criterion", LAB_LEFT);
-    lab_table_column(table, "verdict", LAB_LEFT);
-    lab_table_column(table, "figure", LAB_LEFT);
+    lab_table_columns(table, "criterion|verdict|figure");
     for (int i = 0; i < CRITERIA; i++) {
         const criterion *it = &criteria[i];
         lab_table_cell(table, "%s", it->name);

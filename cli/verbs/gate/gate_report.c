@@ -65,17 +65,8 @@ static void add_shape(lab_table *table, const gate_shape *shape)
 
 static cli_exit print_table(const gate_run *gate)
 {
-    static const struct {
-        const char *head;
-        lab_align align;
-    } columns[] = {
-        { "problem", LAB_LEFT },   { "champion", LAB_LEFT },    { "then", LAB_RIGHT },
-        { "again", LAB_RIGHT },    { "planned now", LAB_LEFT }, { "now", LAB_RIGHT },
-        { "again/now", LAB_LEFT }, { "verdict", LAB_LEFT },
-    };
     lab_table *table = lab_table_create();
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        lab_table_column(table, columns[i].head, columns[i].align);
+    lab_table_columns(table, "problem|champion|then>|again>|planned now|now>|again/now|verdict");
     for (size_t i = 0; i < gate->count; i++)
         add_shape(table, &gate->shapes[i]);
     cli_exit code = cli_table_print(table);

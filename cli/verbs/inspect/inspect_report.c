@@ -7,7 +7,6 @@
 #include "report/format.h"
 #include "report/table.h"
 
-#define PROBLEM_COLUMNS 4 /* the first ones, which files do not have */
 #define CELL_SIZE 64
 #define ENTRY_END 20 /* characters of the end of a long name that are shown */
 
@@ -41,20 +40,6 @@ static void add_number(lab_table *table, int64_t number)
 /* -------------------------------------------------------------------------- */
 /* Resources of a launch                                                      */
 /* -------------------------------------------------------------------------- */
-
-static const struct {
-    const char *head;
-    lab_align align;
-} columns[] = {
-    { "problem", LAB_LEFT },   { "predicted", LAB_RIGHT },
-    { "roofline", LAB_RIGHT }, { "predicted share", LAB_RIGHT },
-    { "kernel", LAB_LEFT },    { "entry", LAB_LEFT },
-    { "arch", LAB_LEFT },      { "registers", LAB_RIGHT },
-    { "spills", LAB_RIGHT },   { "stack", LAB_RIGHT },
-    { "static", LAB_RIGHT },   { "dynamic", LAB_RIGHT },
-    { "threads", LAB_RIGHT },  { "blocks/SM", LAB_RIGHT },
-    { "warps/SM", LAB_RIGHT }, { "limited by", LAB_LEFT },
-};
 
 /* Bytes stored and loaded; what matters is whether there are any. */
 static int64_t spills_of(const inspect_row *row)
@@ -94,8 +79,10 @@ static cli_exit print_launches(const inspect_job *job)
 {
     lab_table *table = lab_table_create();
     bool problems = job->count > 0 && *job->rows[0].spec;
-    for (size_t i = problems ? 0 : PROBLEM_COLUMNS; i < sizeof columns / sizeof *columns; i++)
-        lab_table_column(table, columns[i].head, columns[i].align);
+    if (problems)
+        lab_table_columns(table, "problem|predicted>|roofline>|predicted share>");
+    lab_table_columns(table, "kernel|entry|arch|registers>|spills>|stack>|static>|dynamic>|"
+                             "threads>|blocks/SM>|warps/SM>|limited by");
     for (size_t i = 0; i < job->count; i++)
         add_row(table, &job->rows[i]);
     return cli_table_print(table);
@@ -156,8 +143,7 @@ static void add_heads(lab_table *table)
     lab_table_column(table, "instructions", LAB_RIGHT);
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         lab_table_column(table, sums[i].head, LAB_RIGHT);
-    lab_table_column(table, "global ld", LAB_LEFT);
-    lab_table_column(table, "global st", LAB_LEFT);
+    lab_table_columns(table, "global ld|global st");
 }
 
 /* Where in the code, with the number of loops if they are several. */
@@ -193,11 +179,9 @@ static void add_code(lab_table *table, const inspect_row *row)
 
 static cli_exit print_code(const inspect_job *job)
 {
-    static const char *const heads[] = { "kernel", "entry", "arch", "where" };
     lab_table *table = lab_table_create();
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        lab_table_column(table, heads[i], LAB_LEFT);
-    lab_table_keys(table, sizeof heads / sizeof *heads);
+    lab_table_columns(table, "kernel|entry|arch|where");
+    lab_table_keys(table, 4);
     add_heads(table);
     for (size_t i = 0; i < job->count; i++)
         add_code(table, &job->rows[i]);
@@ -228,10 +212,8 @@ static void add_loops(lab_table *table, const inspect_row *row)
 
 static cli_exit print_loops(const inspect_job *job)
 {
-    static const char *const heads[] = { "kernel", "entry", "arch", "loop", "to", "role" };
     lab_table *table = lab_table_create();
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        lab_table_column(table, heads[i], LAB_LEFT);
+    lab_table_columns(table, "kernel|entry|arch|loop|to|role");
     lab_table_keys(table, 5); /* all but the role */
     add_heads(table);
     for (size_t i = 0; i < job->count; i++)
@@ -272,11 +254,9 @@ static void add_finding(lab_table *table, const inspect_row *row, bool first,
 
 static cli_exit print_findings(const inspect_job *job)
 {
-    static const char *const heads[] = { "kernel", "severity", "finding", "what" };
     lab_table *table = lab_table_create();
     size_t count = 0;
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        lab_table_column(table, heads[i], LAB_LEFT);
+    lab_table_columns(table, "kernel|severity|finding|what");
     for (size_t i = 0; i < job->count; i++) {
         const inspect_row *row = &job->rows[i];
         for (size_t f = 0; f < row->finding_count; f++)

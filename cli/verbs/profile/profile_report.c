@@ -102,10 +102,7 @@ static bool print_gates(const profile_row *row)
 {
     char text[VALUE_SIZE];
     lab_table *table = lab_table_create();
-    lab_table_column(table, "gate", LAB_LEFT);
-    lab_table_column(table, "value", LAB_RIGHT);
-    lab_table_column(table, "limit", LAB_LEFT);
-    lab_table_column(table, "verdict", LAB_LEFT);
+    lab_table_columns(table, "gate|value>|limit|verdict");
     for (size_t i = 0; i < LAB_PROFILE_GATES; i++) {
         const lab_gate_result *gate = &row->gates[i];
         lab_table_cell(table, "%s", gate->title);
@@ -128,8 +125,7 @@ static bool print_counters(const profile_row *row)
 {
     char text[VALUE_SIZE];
     lab_table *table = lab_table_create();
-    lab_table_column(table, "counter", LAB_LEFT);
-    lab_table_column(table, "value", LAB_RIGHT);
+    lab_table_columns(table, "counter|value>");
     for (int i = 0; i < LAB_METRICS; i++) {
         const lab_metric_row *metric = lab_metric_of((lab_metric)i);
         if (is_elsewhere(metric->id) || metric->arch > row->profile.arch)
@@ -145,9 +141,7 @@ static bool print_stalls(const profile_row *row)
     size_t order[LAB_STALLS];
     size_t count = lab_profile_stalls(&row->profile, order);
     lab_table *table = lab_table_create();
-    lab_table_column(table, "stall", LAB_LEFT);
-    lab_table_column(table, "of a warp's time", LAB_RIGHT);
-    lab_table_column(table, "waiting for", LAB_LEFT);
+    lab_table_columns(table, "stall|of a warp's time>|waiting for");
     for (size_t i = 0; i < count && i < STALLS_SHOWN; i++) {
         const lab_stall_row *stall = lab_stall_of(order[i]);
         lab_table_cell(table, "%s", stall->name);

@@ -53,12 +53,8 @@ static void print_finding(const scaling_axis *axis)
 
 static bool print_axes(const char *spec, const scaling_axis *axes, size_t count)
 {
-    static const char *const heads[] = {
-        "axis", "size", "time", "growth", "work", "waves", "kernel"
-    };
     lab_table *table = lab_table_create();
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        lab_table_column(table, heads[i], i > 0 && i < 6 ? LAB_RIGHT : LAB_LEFT);
+    lab_table_columns(table, "axis|size>|time>|growth>|work>|waves>|kernel");
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < axes[i].count; k++)
             add_point(table, &axes[i], k);

@@ -169,13 +169,9 @@ static void print_verdict(const timeline *line, const timeline_summary *summary)
 
 static cli_exit print_text(const timeline *line, const timeline_summary *summary)
 {
-    static const char *const heads[] = {
-        "call", "begins", "host", "begins there", "gap", "device"
-    };
     lab_table *table = lab_table_create();
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        if (!line->host || (i != 3 && i != 5))
-            lab_table_column(table, line->host && i == 2 ? "call time" : heads[i], LAB_RIGHT);
+    lab_table_columns(table, line->host ? "call>|begins>|call time>|gap>"
+                                        : "call>|begins>|host>|begins there>|gap>|device>");
     for (int i = 0; i < line->calls; i++)
         add_call(table, line, i);
     add_median(table, line, summary);

@@ -36,9 +36,7 @@ static size_t count_trusted(const report_board *board, const char *word)
 static void print_verdicts(lab_page *page, const report_board *board)
 {
     lab_table *table = lab_table_create();
-    lab_table_column(table, "verdict", LAB_LEFT);
-    lab_table_column(table, "trials", LAB_RIGHT);
-    lab_table_column(table, "meaning", LAB_LEFT);
+    lab_table_columns(table, "verdict|trials>|meaning");
     for (int v = 0; v <= LAB_RECORD_VERDICTS; v++) {
         size_t count = 0;
         for (size_t i = 0; i < board->count; i++)
@@ -137,26 +135,12 @@ static void add_leader(lab_page *page, lab_table *table, const report_trial *tri
 
 static void print_leaders(lab_page *page, const report_trial *trials, size_t count)
 {
-    static const struct {
-        const char *head;
-        lab_align align;
-    } columns[] = {
-        { "trial", LAB_RIGHT },      { "problem", LAB_LEFT },
-        { "kernel", LAB_LEFT },      { "time", LAB_RIGHT },
-        { "", LAB_RIGHT },           { "of limit", LAB_RIGHT },
-        { "rival/heed", LAB_RIGHT }, { "99 % interval", LAB_LEFT },
-        { "commit", LAB_LEFT },      { "date", LAB_LEFT },
-        { "trusted", LAB_LEFT },
-    };
     bool cpu = strcmp(trials->row.backend, "cpu") == 0;
     lab_table *table = lab_table_create();
     size_t leaders = 0;
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        lab_table_column(table,
-                         *columns[i].head ? columns[i].head
-                         : cpu            ? "GFLOP/s"
-                                          : "TFLOP/s",
-                         columns[i].align);
+    lab_table_columns(table, "trial>|problem|kernel|time>");
+    lab_table_column(table, cpu ? "GFLOP/s" : "TFLOP/s", LAB_RIGHT);
+    lab_table_columns(table, "of limit>|rival/heed>|99 % interval|commit|date|trusted");
     for (size_t i = 0; i < count; i++)
         if (trials[i].leads) {
             add_leader(page, table, &trials[i]);
@@ -277,12 +261,9 @@ static void add_fact(lab_page *page, lab_table *table, int64_t value)
 
 static void print_front(lab_page *page, const report_trial *trials, size_t count)
 {
-    static const char *const heads[] = { "problem",   "kernel",       "trial",        "time",
-                                         "registers", "shared bytes", "spilled bytes" };
     char text[LAB_FORMAT_SIZE], name[NAME_SIZE];
     lab_table *table = lab_table_create();
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        lab_table_column(table, heads[i], i < 2 ? LAB_LEFT : LAB_RIGHT);
+    lab_table_columns(table, "problem|kernel|trial>|time>|registers>|shared bytes>|spilled bytes>");
     for (size_t i = 0; i < count; i++) {
         const report_trial *trial = &trials[i];
         if (!trial->front)

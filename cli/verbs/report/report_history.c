@@ -87,10 +87,7 @@ static void add_row(lab_page *page, lab_table *table, const report_pair *pair,
 static void add_columns(lab_page *page, lab_table *table, const report_pair *pair)
 {
     char head[160];
-    lab_table_column(table, "problem", LAB_LEFT);
-    lab_table_column(table, "before", LAB_RIGHT);
-    lab_table_column(table, "after", LAB_RIGHT);
-    lab_table_column(table, "before/after", LAB_RIGHT);
+    lab_table_columns(table, "problem|before>|after>|before/after>");
     for (size_t i = 0; i < pair->after->rival_count; i++) {
         const char *name = pair->after->rivals[i];
         if (!is_common_rival(pair, name))

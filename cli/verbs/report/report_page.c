@@ -83,10 +83,7 @@ static void print_manifest(lab_page *page, const report_record *r)
     const char *name;
     json_t *part;
     lab_table *table = lab_table_create();
-    lab_table_column(table, "software", LAB_LEFT);
-    lab_table_column(table, "version", LAB_LEFT);
-    lab_table_column(table, "file", LAB_LEFT);
-    lab_table_column(table, "SHA-256", LAB_LEFT);
+    lab_table_columns(table, "software|version|file|SHA-256");
     lab_page_heading(page, 3, "Software");
     lab_page_paragraph(page, "The manifest of %s; 'heed doctor --check' says what differs today.",
                        r->path);

@@ -60,12 +60,6 @@ double report_geomean(const report_set *set, const char *rival)
     return tally_of(set, rival).mean;
 }
 
-static void add_heads(lab_table *table, const char *const *heads, size_t count, size_t left)
-{
-    for (size_t i = 0; i < count; i++)
-        lab_table_column(table, heads[i], i < left ? LAB_LEFT : LAB_RIGHT);
-}
-
 static void add_count(lab_page *page, lab_table *table, lab_page_style style, size_t count)
 {
     lab_page_cell(page, table, count ? style : LAB_PAGE_PLAIN, "%zu", count);
@@ -73,12 +67,9 @@ static void add_count(lab_page *page, lab_table *table, lab_page_style style, si
 
 static void print_tallies(lab_page *page, const report_set *set)
 {
-    static const char *const heads[] = { "rival",     "problems",       "heed is faster",
-                                         "slower",    "equivalent",     "ambiguous",
-                                         "no figure", "geometric mean", "least",
-                                         "most" };
     lab_table *table = lab_table_create();
-    add_heads(table, heads, sizeof heads / sizeof *heads, 1);
+    lab_table_columns(table, "rival|problems>|heed is faster>|slower>|equivalent>|ambiguous>|"
+                             "no figure>|geometric mean>|least>|most>");
     for (size_t i = 0; i < set->rival_count; i++) {
         const tally t = tally_of(set, set->rivals[i]);
         lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", set->rivals[i]);
@@ -178,11 +169,9 @@ static void print_problems(lab_page *page, const report_set *set)
 {
     bool replay = report_newest(set)->replay;
     lab_table *table = lab_table_create();
-    lab_table_column(table, "problem", LAB_LEFT);
-    lab_table_column(table, "heed", LAB_RIGHT);
+    lab_table_columns(table, "problem|heed>");
     lab_table_column(table, replay ? "TFLOP/s" : "GFLOP/s", LAB_RIGHT);
-    lab_table_column(table, "of limit", LAB_RIGHT);
-    lab_table_column(table, "bound by", LAB_LEFT);
+    lab_table_columns(table, "of limit>|bound by");
     for (size_t i = 0; i < set->rival_count; i++)
         lab_page_column(page, table, set->rivals[i], LAB_RIGHT);
     for (size_t i = 0; i < set->row_count; i++)
@@ -284,33 +273,15 @@ static void add_match(lab_page *page, lab_table *table, const report_set *set,
 
 void report_details(lab_page *page, const report_set *set)
 {
-    static const struct {
-        const char *head;
-        lab_align align;
-        bool replay, rivals;
-    } columns[] = {
-        { "problem, kernel, rivals", LAB_LEFT, false, false },
-        { "p50", LAB_RIGHT, false, false },
-        { "p90", LAB_RIGHT, false, false },
-        { "", LAB_RIGHT, false, false },
-        { "of limit", LAB_RIGHT, false, false },
-        { "bound by", LAB_LEFT, false, false },
-        { "eager p50", LAB_RIGHT, true, false },
-        { "eager p90", LAB_RIGHT, true, false },
-        { "launch", LAB_RIGHT, true, false },
-        { "rival/heed", LAB_RIGHT, false, true },
-        { "99 % interval", LAB_LEFT, false, true },
-        { "heed is", LAB_LEFT, false, true },
-    };
     bool replay = report_newest(set)->replay;
     lab_table *table = lab_table_create();
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        if ((replay || !columns[i].replay) && (set->rival_count > 0 || !columns[i].rivals))
-            lab_table_column(table,
-                             *columns[i].head ? columns[i].head
-                             : replay         ? "TFLOP/s"
-                                              : "GFLOP/s",
-                             columns[i].align);
+    lab_table_columns(table, "problem, kernel, rivals|p50>|p90>");
+    lab_table_columns(table, replay ? "TFLOP/s>" : "GFLOP/s>");
+    lab_table_columns(table, "of limit>|bound by");
+    if (replay)
+        lab_table_columns(table, "eager p50>|eager p90>|launch>");
+    if (set->rival_count > 0)
+        lab_table_columns(table, "rival/heed>|99 % interval|heed is");
     for (size_t i = 0; i < set->row_count; i++) {
         if (i > 0)
             lab_table_rule(table);

@@ -180,10 +180,7 @@ static void add_verdict(lab_table *table, const char *problem, const verdict *fo
 static cli_exit print_table(const judge *self, const verdict *overall)
 {
     lab_table *table = lab_table_create();
-    lab_table_column(table, "problem", LAB_LEFT);
-    lab_table_column(table, "points", LAB_RIGHT);
-    lab_table_column(table, "rank correlation", LAB_RIGHT);
-    lab_table_column(table, "chosen/best", LAB_RIGHT);
+    lab_table_columns(table, "problem|points>|rank correlation>|chosen/best>");
     for (int i = 0; i < self->trials.shape_count; i++) {
         const verdict one = weigh(self, i);
         add_verdict(table, self->trials.shapes[i], &one);

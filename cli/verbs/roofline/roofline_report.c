@@ -145,9 +145,7 @@ static cli_exit print_ceilings(const roofline_run *run)
         printf("; measured %s, %s\n\n", moment, age);
     else
         printf("; predicted: nothing here was measured\n\n");
-    lab_table_column(table, "ceiling", LAB_LEFT);
-    lab_table_column(table, "at best", LAB_RIGHT);
-    lab_table_column(table, "", LAB_LEFT);
+    lab_table_columns(table, "ceiling|at best>|");
     for (size_t i = 0; i < ROWS; i++) {
         double value = rows[i].scale * value_of(ceilings, i);
         if (!(value > 0))
@@ -197,12 +195,9 @@ static cli_exit print_floors(const roofline_run *run)
     lab_table_column(table, run->machine ? "floor" : "floor, cold", LAB_RIGHT);
     lab_table_column(table, "bound by", LAB_LEFT);
     if (run->machine) {
-        lab_table_column(table, "predicted", LAB_RIGHT);
-        lab_table_column(table, "share", LAB_RIGHT);
-        lab_table_column(table, "best config, predicted", LAB_LEFT);
+        lab_table_columns(table, "predicted>|share>|best config, predicted");
     } else {
-        lab_table_column(table, "hot", LAB_RIGHT);
-        lab_table_column(table, "bound by", LAB_LEFT);
+        lab_table_columns(table, "hot>|bound by");
         for (int i = 0; i < LAB_ROOFS; i++)
             lab_table_column(table, lab_roof_name((lab_roof)i), LAB_RIGHT);
     }

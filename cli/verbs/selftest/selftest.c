@@ -125,9 +125,7 @@ static cli_exit list(const cli_args *args)
     if (cli_args_json(args))
         return list_json();
     lab_table *table = lab_table_create();
-    lab_table_column(table, "mutant", LAB_LEFT);
-    lab_table_column(table, "to be killed by", LAB_LEFT);
-    lab_table_column(table, "what it does", LAB_LEFT);
+    lab_table_columns(table, "mutant|to be killed by|what it does");
     for (size_t i = 0; lab_mutant_at(i); i++) {
         lab_table_cell(table, "%s", lab_mutant_at(i)->name);
         lab_table_cell(table, "%s", lab_mutant_at(i)->gate);
@@ -240,9 +238,7 @@ static cli_exit print_text(const lab_selftest_result *result, const lab_selftest
     for (size_t i = 0; i < result->entry_count; i++)
         if (result->entries[i].done)
             print_entry(&result->entries[i]);
-    lab_table_column(table, "gate", LAB_LEFT);
-    lab_table_column(table, "kills", LAB_RIGHT);
-    lab_table_column(table, "alone", LAB_RIGHT);
+    lab_table_columns(table, "gate|kills>|alone>");
     for (size_t i = 0; i < LAB_JUDGES; i++) {
         lab_table_cell(table, "%s", lab_judge_name(i));
         if (!(options->gates >> i & 1)) {

@@ -184,11 +184,7 @@ static cli_exit print_text(const verify_job *job)
     lab_table *table = lab_table_create();
     lab_table_column(table, "kernel", LAB_LEFT);
     lab_table_column(table, job->contenders.on_host ? "cpu" : "device", LAB_LEFT);
-    lab_table_column(table, "passed", LAB_RIGHT);
-    lab_table_column(table, "failed", LAB_RIGHT);
-    lab_table_column(table, "skipped", LAB_RIGHT);
-    lab_table_column(table, "error/allowed", LAB_RIGHT);
-    lab_table_column(table, "LSE/allowed", LAB_RIGHT);
+    lab_table_columns(table, "passed>|failed>|skipped>|error/allowed>|LSE/allowed>");
     size_t hidden = 0;
     for (size_t c = 0; c < job->contenders.count; c++) {
         const verify_tally *tally = &job->tallies[c];
@@ -301,8 +297,7 @@ cli_exit verify_report_list(const cli_args *args)
     if (cli_args_json(args))
         return list_json();
     lab_table *table = lab_table_create();
-    lab_table_column(table, "gate", LAB_LEFT);
-    lab_table_column(table, "what it proves", LAB_LEFT);
+    lab_table_columns(table, "gate|what it proves");
     for (size_t i = 0; lab_gate_at(i); i++) {
         lab_table_cell(table, "%s", lab_gate_at(i)->name);
         lab_table_cell(table, "%s", lab_gate_at(i)->proves);
