@@ -100,15 +100,15 @@ phase() {
             high = k < n ? bound(k, n, 0.025) : 1
             return sprintf("%d of %d, %.1f %% [%.1f, %.1f]", k, n, 100 * k / n, 100 * low, 100 * high)
         }
-        { runs++; n += $1; split($0, part, "as for a title:")
+        { runs++; n += $1; split($0, part, "as for a champion:")
           f += after("FASTER", part[1]); s += after("SLOWER", part[1]); e += after("EQUIVALENT", part[1])
           a += after("AMBIGUOUS", part[1]); F += after("FASTER", part[2]); S += after("SLOWER", part[2])
           ratio += after("all pairs together", part[2]); split(part[2], ends, "[[]"); split(ends[2], ends, ","); width += ends[2] - ends[1] }
         END {
             if (!n) { print name ": no duels"; exit }
-            printf "%-12s %5d duels: FASTER %d, SLOWER %d, EQUIVALENT %d, AMBIGUOUS %d; as for a title: FASTER %d, SLOWER %d\n", name, n, f, s, e, a, F, S
-            if (planted > 0) printf "%-12s found %s; as for a title %s\n", "", share(f, n), share(F, n)
-            else printf "%-12s wrong %s; as for a title %s\n", "", share(f + s, n), share(F + S, n)
+            printf "%-12s %5d duels: FASTER %d, SLOWER %d, EQUIVALENT %d, AMBIGUOUS %d; as for a champion: FASTER %d, SLOWER %d\n", name, n, f, s, e, a, F, S
+            if (planted > 0) printf "%-12s found %s; as for a champion %s\n", "", share(f, n), share(F, n)
+            else printf "%-12s wrong %s; as for a champion %s\n", "", share(f + s, n), share(F + S, n)
             printf "%-12s ratio by all pairs %.4f, 99 %% interval +- %.4f; 1 + %.2f was asked for\n", "", ratio / runs, width / 2 / runs / sqrt(runs), planted / 100
         }'
 }

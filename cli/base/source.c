@@ -91,7 +91,7 @@ cli_exit cli_source_read(cli_source *it, const cli_args *args)
 
 void cli_source_free(cli_source *it)
 {
-    lab_bench_seat_close(&it->worker.seat);
+    lab_bench_process_close(&it->worker.process);
     free(it->text);
     memset(it, 0, sizeof *it);
 }
@@ -189,18 +189,19 @@ cli_exit cli_source_check(cli_source *it, const cli_source_place *place,
     if (code != CLI_OK || count == 0)
         return code;
     if (!lab_bench_worker_open(worker, &problems[0])) {
-        bool compiled = worker->seat.outcome.verdict != LAB_TRIAL_COMPILE_ERROR;
+        bool compiled = worker->process.outcome.verdict != LAB_TRIAL_COMPILE_ERROR;
         if (compiled)
-            cli_error("%s: %s", it->name, worker->seat.outcome.text);
+            cli_error("%s: %s", it->name, worker->process.outcome.text);
         else
             cli_error("%s cannot be compiled:", it->name);
         if (!compiled)
-            cli_error_detail("%s", rename_in(it, worker->seat.outcome.text, LINE_MAX_BYTES, text));
+            cli_error_detail("%s",
+                             rename_in(it, worker->process.outcome.text, LINE_MAX_BYTES, text));
         if (!compiled && !*worker->log)
-            print_line(it, "    ", worker->seat.outcome.text, LINE_MAX_BYTES);
+            print_line(it, "    ", worker->process.outcome.text, LINE_MAX_BYTES);
         print_log(it);
-        code = code_of(worker->seat.outcome.verdict);
+        code = code_of(worker->process.outcome.verdict);
     }
-    lab_bench_seat_close(&worker->seat);
+    lab_bench_process_close(&worker->process);
     return code;
 }

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "lab/bench/engine.h"
-#include "lab/bench/seat.h"
+#include "lab/bench/process.h"
 #include "lab/measure/champion.h"
 #include "lab/tensor/random.h"
 #include "src/measure.h"
@@ -55,7 +55,7 @@ static const char planted[] =
 /* Two sides of one kernel. */
 typedef struct self {
     lab_bench_tensors tensors;
-    lab_bench_seat seats[2];
+    lab_bench_process processes[2];
     lab_bench_engine engines[2];
     lab_bench_checker *checker;
     lab_side sides[2];
@@ -94,36 +94,37 @@ static bool stopped(const lab_bench_duels *all)
     return heed_context_stopped(all->bench->context) || lab_interrupted(all->bench->sink);
 }
 
-static heed_status take_seat(lab_bench_duels *all, lab_bench_seat *seat, const self *it,
-                             const char *source, lab_error *error)
+static heed_status take_process(lab_bench_duels *all, lab_bench_process *process, const self *it,
+                                const char *source, lab_error *error)
 {
     const lab_sink *sink = all->bench->sink;
     double seconds = 0;
-    seat->limits = (lab_limits){ .interrupted = sink ? sink->interrupted : NULL };
-    bool well = lab_bench_seat_open(seat, all->name, source) &&
-                lab_bench_seat_take(seat, &it->tensors);
+    process->limits = (lab_limits){ .interrupted = sink ? sink->interrupted : NULL };
+    bool well = lab_bench_process_open(process, all->name, source) &&
+                lab_bench_process_take(process, &it->tensors);
     for (int i = 0; i < 2 && well; i++) /* the first time pays for what is new */
-        well = lab_bench_seat_block(seat, &seconds) == HEED_OK;
+        well = lab_bench_process_block(process, &seconds) == HEED_OK;
     if (well) {
-        lab_bench_seat_size(seat, seconds, LAB_BENCH_SEAT_SECONDS);
+        lab_bench_process_size(process, seconds, LAB_BENCH_PROCESS_SECONDS);
         return HEED_OK;
     }
     if (!stopped(all))
-        all->outcome = seat->outcome.verdict == LAB_TRIAL_OK ? LAB_BENCH_WRONG : LAB_BENCH_REFUSED;
-    return lab_fail_lines(error, HEED_ERR_SYSTEM, "%s: %s", all->name, seat->outcome.text);
+        all->outcome = process->outcome.verdict == LAB_TRIAL_OK ? LAB_BENCH_WRONG
+                                                                : LAB_BENCH_REFUSED;
+    return lab_fail_lines(error, HEED_ERR_SYSTEM, "%s: %s", all->name, process->outcome.text);
 }
 
-static heed_status open_seats(lab_bench_duels *all, self *it, lab_error *error)
+static heed_status open_processes(lab_bench_duels *all, self *it, lab_error *error)
 {
     char *sources[2] = { NULL, NULL };
     heed_status status = make_sources(all, sources, error);
     snprintf(all->kernel, sizeof all->kernel, "%.95s", all->name);
     for (int i = 0; i < 2 && status == HEED_OK; i++) {
-        status = take_seat(all, &it->seats[i], it, sources[i], error);
-        it->sides[i] = lab_bench_seat_side(&it->seats[i]);
+        status = take_process(all, &it->processes[i], it, sources[i], error);
+        it->sides[i] = lab_bench_process_side(&it->processes[i]);
     }
     if (status == HEED_OK) /* equal calls, or blocks would not be comparable */
-        it->seats[1].calls.count = it->seats[0].calls.count;
+        it->processes[1].calls.count = it->processes[0].calls.count;
     free(sources[0]);
     free(sources[1]);
     return status;
@@ -163,7 +164,7 @@ static heed_status open_engines(lab_bench_duels *all, self *it, lab_error *error
 static void close_self(self *it)
 {
     for (int i = 0; i < 2; i++) {
-        lab_bench_seat_close(&it->seats[i]);
+        lab_bench_process_close(&it->processes[i]);
         lab_bench_engine_stop(&it->engines[i]);
     }
     lab_bench_checker_destroy(it->checker);
@@ -172,7 +173,7 @@ static void close_self(self *it)
 
 static heed_status open_sides(lab_bench_duels *all, self *it, lab_error *error)
 {
-    return all->text ? open_seats(all, it, error) : open_engines(all, it, error);
+    return all->text ? open_processes(all, it, error) : open_engines(all, it, error);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -194,10 +195,10 @@ static int running_now(void)
 static heed_status judge(const lab_bench *bench, lab_bench_one_duel *one)
 {
     const lab_rules usual = { .margin = bench->margin, .looks = LAB_DUEL_LOOKS };
-    const lab_rules title = { .gain = LAB_CHAMPION_GAIN, .looks = LAB_DUEL_LOOKS };
+    const lab_rules champion = { .gain = LAB_CHAMPION_GAIN, .looks = LAB_DUEL_LOOKS };
     lab_series series = lab_duel_series(&one->duel);
     heed_status status = lab_compare(&series, &usual, &one->usual);
-    return status == HEED_OK ? lab_compare(&series, &title, &one->title) : status;
+    return status == HEED_OK ? lab_compare(&series, &champion, &one->champion) : status;
 }
 
 static heed_status run_one(const lab_bench_duels *all, const self *it, lab_bench_one_duel *one,

@@ -11,10 +11,10 @@
 /* One duel, over all the time it had, so that it can be judged by more than one rule. */
 typedef struct lab_bench_one_duel {
     lab_duel duel;
-    lab_comparison usual; /* by bench->margin */
-    lab_comparison title; /* as for a champion: FASTER by LAB_CHAMPION_GAIN */
-    double load;          /* before it: the average of the last minute, ... */
-    int running;          /* ... and threads that ran or wanted to; 0: not known */
+    lab_comparison usual;    /* by bench->margin */
+    lab_comparison champion; /* as for a champion: FASTER by LAB_CHAMPION_GAIN */
+    double load;             /* before it: the average of the last minute, ... */
+    int running;             /* ... and threads that ran or wanted to; 0: not known */
 } lab_bench_one_duel;
 
 /* Of @bench, whose seconds are those of one duel. All up to wanted are set before the run. */

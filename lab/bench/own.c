@@ -88,19 +88,20 @@ static heed_status take_turns(const lab_bench *bench, lab_bench_match *match,
 {
     lab_bench_worker *worker = bench->own->worker;
     const lab_bench_guest guest = lab_bench_worker_guest(worker);
-    const lab_side other = lab_bench_seat_side(&worker->seat);
+    const lab_side other = lab_bench_process_side(&worker->process);
     double seconds = 0, round = 0;
     heed_status status = start(&guest, heed->tensors, &seconds, &round);
     if (status == HEED_OK)
         status = lab_bench_match_interleave(bench, match, heed, &other,
                                             lab_bench_engine_round(heed, heed_seconds) + round);
-    match->error = worker->seat.worst;
+    match->error = worker->process.worst;
     if (status == HEED_OK)
         match->asking = lab_bench_worker_overhead(worker, match->seconds);
     else if (!heed_context_stopped(bench->context) && match->error > 1)
-        fail(match, LAB_BENCH_WRONG, worker->seat.outcome.text);
-    else if (!heed_context_stopped(bench->context) && worker->seat.outcome.verdict != LAB_TRIAL_OK)
-        fail(match, outcome_of(&worker->seat.outcome), worker->seat.outcome.text);
+        fail(match, LAB_BENCH_WRONG, worker->process.outcome.text);
+    else if (!heed_context_stopped(bench->context) &&
+             worker->process.outcome.verdict != LAB_TRIAL_OK)
+        fail(match, outcome_of(&worker->process.outcome), worker->process.outcome.text);
     return match->outcome == LAB_BENCH_OK ? status : HEED_OK;
 }
 
@@ -121,7 +122,7 @@ heed_status lab_bench_meet_own(const lab_bench *bench, lab_bench_match *match,
     snprintf(match->method, sizeof match->method, "%.200s", bench->own->path);
     if (prove(bench, match, &heed->tensors->problem, &status))
         status = take_turns(bench, match, heed, heed_seconds);
-    lab_bench_seat_close(&bench->own->worker->seat);
+    lab_bench_process_close(&bench->own->worker->process);
     if (match->outcome != LAB_BENCH_OK)
         add_problem(match, &heed->tensors->problem);
     return status;

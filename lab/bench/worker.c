@@ -17,7 +17,7 @@
 
 static heed_status fail(const lab_bench_worker *worker)
 {
-    return heed_fail(HEED_ERR_UNSUPPORTED, "%s: %s", worker->name, worker->seat.outcome.text);
+    return heed_fail(HEED_ERR_UNSUPPORTED, "%s: %s", worker->name, worker->process.outcome.text);
 }
 
 /* Code for a device is compiled for one kind of problem. */
@@ -25,9 +25,9 @@ static bool open_cuda(lab_bench_worker *worker, const heed_problem *problem)
 {
     lab_declared declared;
     lab_error error;
-    lab_bench_seat *seat = &worker->seat;
+    lab_bench_process *process = &worker->process;
     if (lab_declare_read(worker->source, problem, &declared, &error) != HEED_OK)
-        return lab_trial_outcome_set(&seat->outcome, LAB_TRIAL_REFUSED, "%s", error.text);
+        return lab_trial_outcome_set(&process->outcome, LAB_TRIAL_REFUSED, "%s", error.text);
     const lab_candidate candidate = { .name = worker->name,
                                       .language = LAB_LANGUAGE_CUDA,
                                       .source = worker->source,
@@ -35,24 +35,25 @@ static bool open_cuda(lab_bench_worker *worker, const heed_problem *problem)
                                       .knobs = declared.knobs,
                                       .knob_count = LAB_DECLARED_KNOBS,
                                       .launch = declared.launch };
-    return lab_trial_open(&seat->trial, &candidate, &seat->limits, &seat->outcome);
+    return lab_trial_open(&process->trial, &candidate, &process->limits, &process->outcome);
 }
 
 bool lab_bench_worker_open(lab_bench_worker *worker, const heed_problem *problem)
 {
-    lab_bench_seat *seat = &worker->seat;
+    lab_bench_process *process = &worker->process;
     bool cuda = worker->language == LAB_LANGUAGE_CUDA;
-    if (seat->trial && (!cuda || lab_declare_same_kind(&worker->home, problem)))
+    if (process->trial && (!cuda || lab_declare_same_kind(&worker->home, problem)))
         return true;
-    lab_bench_seat_close(seat);
+    lab_bench_process_close(process);
     worker->home = *problem;
     worker->log[0] = '\0';
-    seat->limits = worker->limits;
-    if (cuda ? open_cuda(worker, problem) : lab_bench_seat_open(seat, worker->name, worker->source))
+    process->limits = worker->limits;
+    if (cuda ? open_cuda(worker, problem)
+             : lab_bench_process_open(process, worker->name, worker->source))
         return true;
-    if (seat->trial && seat->outcome.verdict == LAB_TRIAL_COMPILE_ERROR)
-        snprintf(worker->log, sizeof worker->log, "%s", lab_trial_code(seat->trial)->log);
-    lab_bench_seat_close(seat);
+    if (process->trial && process->outcome.verdict == LAB_TRIAL_COMPILE_ERROR)
+        snprintf(worker->log, sizeof worker->log, "%s", lab_trial_code(process->trial)->log);
+    lab_bench_process_close(process);
     return false;
 }
 
@@ -60,15 +61,15 @@ static bool reopen(lab_bench_candidate *candidate, const heed_problem *problem)
 {
     lab_bench_worker *worker = candidate->data;
     bool well = lab_bench_worker_open(worker, problem);
-    candidate->trial = worker->seat.trial;
+    candidate->trial = worker->process.trial;
     if (!well)
-        candidate->outcome = worker->seat.outcome;
+        candidate->outcome = worker->process.outcome;
     return well;
 }
 
 lab_bench_candidate lab_bench_worker_candidate(lab_bench_worker *worker)
 {
-    return (lab_bench_candidate){ .trial = worker->seat.trial,
+    return (lab_bench_candidate){ .trial = worker->process.trial,
                                   .name = worker->name,
                                   .seconds = -1,
                                   .open = reopen,
@@ -77,7 +78,7 @@ lab_bench_candidate lab_bench_worker_candidate(lab_bench_worker *worker)
 
 static heed_status timed_block(lab_bench_worker *worker, double *seconds)
 {
-    heed_status status = lab_bench_seat_block(&worker->seat, seconds);
+    heed_status status = lab_bench_process_block(&worker->process, seconds);
     return status == HEED_OK || lab_limits_interrupted(&worker->limits) ? status : fail(worker);
 }
 
@@ -93,7 +94,7 @@ static heed_status block(void *data, double *seconds)
 static heed_status renew(void *data, uint64_t common, uint64_t own)
 {
     lab_bench_worker *worker = data;
-    heed_status status = lab_bench_seat_renew(&worker->seat, common, own);
+    heed_status status = lab_bench_process_renew(&worker->process, common, own);
     return status == HEED_OK || lab_limits_interrupted(&worker->limits) ? status : fail(worker);
 }
 
@@ -101,28 +102,28 @@ static heed_status start(void *data, const lab_bench_tensors *tensors, double *s
 {
     lab_bench_worker *worker = data;
     heed_status status = HEED_OK;
-    worker->seat.by_clock = !worker->beside;
-    worker->seat.renewed = false;
+    worker->process.by_clock = !worker->beside;
+    worker->process.renewed = false;
     if (!lab_bench_worker_open(worker, &tensors->problem) ||
-        !lab_bench_seat_take(&worker->seat, tensors))
+        !lab_bench_process_take(&worker->process, tensors))
         return fail(worker);
     for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first time pays for what is new */
         status = timed_block(worker, seconds);
     if (status == HEED_OK)
-        lab_bench_seat_size(&worker->seat, *seconds, BLOCK_SECONDS);
+        lab_bench_process_size(&worker->process, *seconds, BLOCK_SECONDS);
     return status;
 }
 
 static double error(void *data)
 {
     const lab_bench_worker *worker = data;
-    return worker->seat.worst;
+    return worker->process.worst;
 }
 
 static void stop(void *data)
 {
     lab_bench_worker *worker = data;
-    lab_bench_seat_close(&worker->seat);
+    lab_bench_process_close(&worker->process);
 }
 
 lab_bench_guest lab_bench_worker_guest(lab_bench_worker *worker)
@@ -145,18 +146,18 @@ lab_record_verdict lab_bench_worker_fault(const lab_bench_worker *worker)
         [LAB_RECORD_NETWORK] = true, [LAB_RECORD_FORBIDDEN] = true, [LAB_RECORD_EXITED] = true,
         [LAB_RECORD_OUTSIDE] = true, [LAB_RECORD_WRONG] = true,
     };
-    const lab_bench_seat *seat = &worker->seat;
+    const lab_bench_process *process = &worker->process;
     lab_record_verdict verdict = lab_record_verdict_find(
-        lab_trial_verdict_name(seat->outcome.verdict));
+        lab_trial_verdict_name(process->outcome.verdict));
     if (lab_limits_interrupted(&worker->limits))
         return LAB_RECORD_OK;
-    if (seat->worst > 1)
+    if (process->worst > 1)
         return LAB_RECORD_WRONG;
     return (size_t)verdict < LAB_RECORD_VERDICTS && own[verdict] ? verdict : LAB_RECORD_OK;
 }
 
 double lab_bench_worker_overhead(const lab_bench_worker *worker, double seconds)
 {
-    double block_seconds = seconds * worker->seat.calls.count;
+    double block_seconds = seconds * worker->process.calls.count;
     return block_seconds > OVERHEAD_SECONDS ? OVERHEAD_SECONDS / block_seconds : 1;
 }

@@ -7,7 +7,7 @@
 
 #include "lab/bench/candidate.h"
 #include "lab/bench/pair.h"
-#include "lab/bench/seat.h"
+#include "lab/bench/process.h"
 #include "lab/record/trial.h"
 #include "lab/trial/log.h"
 
@@ -19,14 +19,14 @@ typedef struct lab_bench_worker {
     bool beside;       /* it meets another worker: else it goes by the clock */
     bool forgiven;     /* its times are without what it may take to ask it, so that nobody who seems
                           faster owes it to that */
-    lab_bench_seat seat;
+    lab_bench_process process;
     heed_problem home; /* that the trial is of the kind of: a CUDA source is compiled for one */
     char log[LAB_LOG_SIZE]; /* of a compiler that refused it */
 } lab_bench_worker;
 
-/* lab_bench_worker_open() makes sure that worker->seat.trial is open and for @problem, normalized.
- * Name, source, language and limits are set. False: see worker->seat.outcome.
- * lab_bench_seat_close() ends it.
+/* lab_bench_worker_open() makes sure that worker->process.trial is open and for @problem,
+ * normalized. Name, source, language and limits are set. False: see worker->process.outcome.
+ * lab_bench_process_close() ends it.
  */
 bool lab_bench_worker_open(lab_bench_worker *worker, const heed_problem *problem);
 
@@ -34,7 +34,8 @@ bool lab_bench_worker_open(lab_bench_worker *worker, const heed_problem *problem
 lab_bench_candidate lab_bench_worker_candidate(lab_bench_worker *worker);
 
 /* lab_bench_worker_guest() returns @worker, of which name, source and limits are set, as a guest of
- * a pair. A failure of its functions is explained by worker->seat.outcome, and heed_message(). */
+ * a pair. A failure of its functions is explained by worker->process.outcome, and heed_message().
+ */
 lab_bench_guest lab_bench_worker_guest(lab_bench_worker *worker);
 
 /* lab_bench_worker_fault() returns what the source itself is to blame for, of what came of it last:

@@ -46,14 +46,14 @@ const lab_record_column lab_record_columns[LAB_RECORD_COLUMNS] = {
     COLUMN(BOOL, NULL, verified),
 };
 
-/* What the queries select, in the order of lab_record_columns. Of several comparisons that with the
- * fastest rival is shown, or the one that was asked for. */
-#define COLUMNS                                                                              \
-    "r.trial, r.run, r.place, r.spec, r.device, r.backend, r.features, r.build, r.threads, " \
-    "r.kernel, r.config, r.verdict, r.reason, r.timing, r.confirmed, r.title IS NOT NULL, "  \
-    "r.seconds, r.p90, r.rate, r.of_roofline, c.against, c.ratio, c.low, c.high, "           \
-    "c.verdict, r.heed, r.git_commit, r.dirty, r.ended, r.trusted, "                         \
-    "(SELECT source IS NOT NULL FROM candidate WHERE id = r.candidate), "                    \
+/* The columns that the queries select, in the order of lab_record_columns. Of several comparisons
+ * that with the fastest rival is shown, or the one that was asked for. */
+#define COLUMNS                                                                                \
+    "r.trial, r.run, r.place, r.spec, r.device, r.backend, r.features, r.build, r.threads, "   \
+    "r.kernel, r.config, r.verdict, r.reason, r.timing, r.confirmed, r.promoted IS NOT NULL, " \
+    "r.seconds, r.p90, r.rate, r.of_roofline, c.against, c.ratio, c.low, c.high, "             \
+    "c.verdict, r.heed, r.git_commit, r.dirty, r.ended, r.trusted, "                           \
+    "(SELECT source IS NOT NULL FROM candidate WHERE id = r.candidate), "                      \
     "EXISTS (SELECT 1 FROM gate WHERE trial = r.trial AND name = 'verify' AND passed)"
 #define JOINED                                                                     \
     " AS r LEFT JOIN comparison AS c ON c.trial = r.trial AND c.against = "        \
@@ -76,7 +76,7 @@ const lab_record_column lab_record_columns[LAB_RECORD_COLUMNS] = {
     "q.spec = r.spec AND d.name = r.device))"
 
 /* Places are for one problem, on one device with so many threads, cold or hot. Of each candidate
- * the newest confirmed trial counts, not the luckiest. The kernel promoted last holds the title;
+ * the newest confirmed trial counts, not the luckiest. The kernel promoted last leads;
  * where none was, the fastest one that passed all gates. Records of 'heed bench' were checked in
  * some rows only: they come after those. Unsound trials are left out, and those of a source that
  * was found to be wrong later. */
@@ -84,7 +84,7 @@ const lab_record_column lab_record_columns[LAB_RECORD_COLUMNS] = {
 #define LEADERBOARD                                                                                \
     "WITH latest AS (SELECT r.*, verified, row_number() OVER " PARTITION                           \
     ", r.candidate ORDER BY r.ended DESC, r.trial) AS age, max(promotion) OVER " PARTITION         \
-    ", r.candidate) AS title FROM (SELECT result.*, EXISTS (SELECT 1 FROM gate WHERE trial = "     \
+    ", r.candidate) AS promoted FROM (SELECT result.*, EXISTS (SELECT 1 FROM gate WHERE trial = "  \
     "result.trial AND name = 'verify' AND passed) AS verified FROM result) AS r "                  \
     "JOIN run ON run.id = r.run JOIN candidate ON candidate.id = r.candidate "                     \
     "WHERE CASE WHEN r.verdict = 'ok' AND r.confirmed AND r.seconds IS NOT NULL "                  \
@@ -92,7 +92,7 @@ const lab_record_column lab_record_columns[LAB_RECORD_COLUMNS] = {
     "NULL)) AND " FITS "AND NOT EXISTS (SELECT 1 FROM gate WHERE trial = r.trial AND NOT passed) " \
     "AND (candidate.source IS NULL OR NOT EXISTS (" FAULTS ")) "                                   \
     "THEN heed_sound(r.trial) END), leaderboard AS (SELECT r.*, row_number() OVER " PARTITION      \
-    " ORDER BY title DESC NULLS LAST, verified DESC, seconds, trial) AS place "                    \
+    " ORDER BY promoted DESC NULLS LAST, verified DESC, seconds, trial) AS place "                 \
     "FROM latest AS r WHERE age = 1) "
 #define RANKED "SELECT " COLUMNS " FROM leaderboard" JOINED
 #define BY_DEVICE "ORDER BY r.device, r.threads, r.features, "
@@ -102,7 +102,7 @@ static const char *const queries[] = {
     [LAB_BOARD_BEST] = LEADERBOARD RANKED "AND r.place = 1 " IN_PLACES,
     [LAB_BOARD_RANKED] = LEADERBOARD RANKED IN_PLACES,
     [LAB_BOARD_ALL] = "SELECT " COLUMNS
-                      " FROM (SELECT *, 0 AS place, promotion AS title FROM result)" JOINED
+                      " FROM (SELECT *, 0 AS place, promotion AS promoted FROM result)" JOINED
                       "ORDER BY r.ended DESC, r.trial DESC",
 };
 

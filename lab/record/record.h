@@ -188,15 +188,14 @@ void lab_record_judge(lab_record *record, lab_record_judging *judge, void *data,
                       void (*end)(void *data));
 bool lab_record_plausible(lab_record *record, const lab_record_trial *trial, lab_error *why);
 
-/* lab_record_promote() gives the trial @trial, which must be confirmed, ok, and have passed the
- * gate "verify", the title for its
- * problem and device. @over is the trial that held it, or 0; @reason a sentence with the figures.
- * Once more for the same trial changes nothing. */
+/* lab_record_promote() makes the trial @trial, which must be confirmed, ok, and have passed the
+ * gate "verify", the leader on its problem and device. @over is the trial that led before, or 0;
+ * @reason a sentence with the figures. Once more for the same trial changes nothing. */
 heed_status lab_record_promote(lab_record *record, int64_t trial, int64_t over, const char *reason,
                                lab_error *error);
 
 /* lab_record_refute() adds to @run that the source of @trial, when it was met again on the same
- * problem and device, did what @verdict and @reason say: it is ranked no more, and holds no title.
+ * problem and device, did what @verdict and @reason say: it is ranked no more.
  */
 heed_status lab_record_refute(lab_record *record, int64_t run, int64_t trial,
                               lab_record_verdict verdict, const char *reason, lab_error *error);

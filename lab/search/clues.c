@@ -135,7 +135,7 @@ static unsigned apply(lab_clue_source source, const lab_clue *clues, size_t coun
 
 static unsigned of_code(const lab_clues *clues)
 {
-    const int64_t *fact = clues->prospect.value;
+    const int64_t *fact = clues->point_facts.value;
     unsigned set = 0;
     if (fact[LAB_FACT_SPILLS] > 0)
         set |= 1u << LAB_FINDING_SPILLS;
@@ -187,7 +187,7 @@ unsigned lab_clues_findings(const lab_clues *clues)
 
 lab_clues lab_clues_unknown(void)
 {
-    return (lab_clues){ .prospect = lab_prospect_unknown() };
+    return (lab_clues){ .point_facts = lab_point_facts_unknown() };
 }
 
 static double share(double percent)

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lab/search/prospect.h"
+#include "lab/search/point_facts.h"
 
 struct lab_effect;  /* lab/inspect/ablate.h */
 struct lab_profile; /* lab/inspect/profile.h */
@@ -58,9 +58,9 @@ typedef struct lab_clue {
 
 /* All that is known of a kernel; each part may be missing. */
 typedef struct lab_clues {
-    lab_prospect prospect; /* registers, spills, shared memory, blocks, warps */
-    int64_t warps_max;     /* that a multiprocessor holds; 0: not known */
-    int64_t smem_max;      /* bytes of shared memory that it has; 0: not known */
+    lab_point_facts point_facts; /* registers, spills, shared memory, blocks, warps */
+    int64_t warps_max;           /* that a multiprocessor holds; 0: not known */
+    int64_t smem_max;            /* bytes of shared memory that it has; 0: not known */
 
     /* The findings of inspection, by its names: "spills", "local-memory-in-loop", ...; the value
      * says nothing. A name of the vocabulary above means itself. */

@@ -124,14 +124,14 @@ static void settle(lab_individual *child, int shapes)
 {
     double sum = 0;
     child->score = INFINITY;
-    if (child->fate != LAB_FATE_TIMED)
+    if (child->state != LAB_STATE_TIMED)
         return;
     for (int i = 0; i < shapes; i++)
         sum += log(child->seconds[i]);
     if (isfinite(sum))
         child->score = sum / shapes;
     else
-        child->fate = LAB_FATE_FAILED;
+        child->state = LAB_STATE_FAILED;
 }
 
 /* Puts it where its score belongs, if that is among the best. */

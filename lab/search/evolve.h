@@ -34,9 +34,9 @@ typedef struct lab_individual {
     int move_count;
 
     /* The evaluator's answer. */
-    lab_fate fate;
+    lab_state state;
     double seconds[LAB_SEARCH_SHAPES];
-    double score;      /* mean of the logarithms of seconds; INFINITY unless LAB_FATE_TIMED */
+    double score;      /* mean of the logarithms of seconds; INFINITY unless LAB_STATE_TIMED */
     unsigned findings; /* what binds it: see guide.h */
     char why[LAB_WHY_SIZE];
 } lab_individual;
@@ -46,7 +46,7 @@ typedef struct lab_evolution_calls {
     void *data;
     int shapes;
 
-    /* Fills in fate, seconds of all shapes, findings and why. A status other than HEED_OK ends the
+    /* Fills in state, seconds of all shapes, findings and why. A status other than HEED_OK ends the
      * run, and the individual is as if it had never been. */
     heed_status (*evaluate)(void *data, lab_individual *individual);
 

@@ -29,9 +29,9 @@ static double truth_of(const replayer *self, int64_t point)
     double sum = 0;
     for (int shape = 0; shape < self->trials->shape_count; shape++) {
         const lab_evaluation *answer = lab_trials_find(self->trials, point, shape, -1);
-        if (!answer || answer->fate == LAB_FATE_PRUNED)
+        if (!answer || answer->state == LAB_STATE_PRUNED)
             return NAN;
-        if (answer->fate != LAB_FATE_TIMED || !(answer->seconds > 0))
+        if (answer->state != LAB_STATE_TIMED || !(answer->seconds > 0))
             return INFINITY;
         sum += log(answer->seconds);
     }
@@ -83,7 +83,7 @@ static heed_status evaluate(void *data, const lab_point *point, int shape, int e
     (void)effort;
     self->asked++;
     if (!answer) { /* it failed on a shape before, or will on one after */
-        *result = (lab_evaluation){ .fate = LAB_FATE_FAILED, .why = "not recorded" };
+        *result = (lab_evaluation){ .state = LAB_STATE_FAILED, .why = "not recorded" };
         return HEED_OK;
     }
     *result = *answer;

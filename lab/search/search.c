@@ -31,24 +31,24 @@ struct lab_search {
     lab_search_end end;
 };
 
-static const char *const fates[LAB_FATES] = {
-    [LAB_FATE_TIMED] = "time",           [LAB_FATE_PRUNED] = "pruned",
-    [LAB_FATE_FAILED] = "failed",        [LAB_FATE_WRONG] = "wrong",
-    [LAB_FATE_CRASHED] = "crashed",      [LAB_FATE_LATE] = "late",
-    [LAB_FATE_IMPOSSIBLE] = "impossible"
+static const char *const states[LAB_STATES] = {
+    [LAB_STATE_TIMED] = "time",           [LAB_STATE_PRUNED] = "pruned",
+    [LAB_STATE_FAILED] = "failed",        [LAB_STATE_WRONG] = "wrong",
+    [LAB_STATE_CRASHED] = "crashed",      [LAB_STATE_LATE] = "late",
+    [LAB_STATE_IMPOSSIBLE] = "impossible"
 };
 
-const char *lab_fate_name(lab_fate found)
+const char *lab_state_name(lab_state found)
 {
-    return found < LAB_FATES ? fates[found] : "unknown";
+    return found < LAB_STATES ? states[found] : "unknown";
 }
 
-lab_fate lab_fate_of(const char *name)
+lab_state lab_state_of(const char *name)
 {
     int i = 0;
-    while (i < LAB_FATES && strcmp(fates[i], name) != 0)
+    while (i < LAB_STATES && strcmp(states[i], name) != 0)
         i++;
-    return (lab_fate)i;
+    return (lab_state)i;
 }
 
 static const lab_strategy strategies[] = {
@@ -163,16 +163,16 @@ static lab_try *begin(lab_search *search, int64_t index)
 static void take_answer(lab_search *search, lab_try *one, int shape, int effort,
                         const lab_evaluation *answer)
 {
-    bool usable = answer->fate == LAB_FATE_TIMED && isfinite(answer->seconds) &&
+    bool usable = answer->state == LAB_STATE_TIMED && isfinite(answer->seconds) &&
                   answer->seconds > 0;
-    if (answer->fate == LAB_FATE_PRUNED)
+    if (answer->state == LAB_STATE_PRUNED)
         search->pruned++;
     else {
         search->evaluations++;
         if (one->trial == 0)
             one->trial = (size_t)++search->launched;
     }
-    one->fate = usable || answer->fate != LAB_FATE_TIMED ? answer->fate : LAB_FATE_FAILED;
+    one->state = usable || answer->state != LAB_STATE_TIMED ? answer->state : LAB_STATE_FAILED;
     memcpy(one->why, usable ? "" : answer->why, usable ? 1 : sizeof one->why);
     one->score = INFINITY;
     if (!usable)
@@ -219,7 +219,7 @@ static void settle(lab_search *search, lab_try *one)
     bool was_best = search->best == one - search->tries + 1;
     for (int i = 0; i < one->shapes; i++)
         sum += log(one->seconds[i]);
-    one->score = one->fate == LAB_FATE_TIMED && one->shapes > 0 ? sum / one->shapes : INFINITY;
+    one->score = one->state == LAB_STATE_TIMED && one->shapes > 0 ? sum / one->shapes : INFINITY;
     if (was_best) /* its score may have become worse */
         rank_again(search);
     else
@@ -242,8 +242,8 @@ heed_status lab_search_try(lab_search *search, int64_t index, int shapes, int ef
     if (!one)
         return HEED_ERR_NO_MEMORY;
     bool asked = false;
-    for (int shape = 0; shape < shapes && one->fate == LAB_FATE_TIMED; shape++) {
-        lab_evaluation answer = { .fate = LAB_FATE_FAILED };
+    for (int shape = 0; shape < shapes && one->state == LAB_STATE_TIMED; shape++) {
+        lab_evaluation answer = { .state = LAB_STATE_FAILED };
         if (shape < one->shapes && one->efforts[shape] >= effort)
             continue;
         if (asked && over(search, true))
@@ -392,7 +392,7 @@ void lab_search_disqualify(lab_search *search, int64_t index, const char *why)
     if (place <= 0)
         return;
     lab_try *one = &search->tries[place - 1];
-    one->fate = LAB_FATE_WRONG;
+    one->state = LAB_STATE_WRONG;
     one->score = INFINITY;
     snprintf(one->why, sizeof one->why, "%s", why);
     rank_again(search);

@@ -23,30 +23,30 @@
 #include "lab/search/space.h"
 
 /* The outcome of an evaluation. */
-typedef enum lab_fate {
-    LAB_FATE_TIMED = 0, /* it ran, and has seconds */
-    LAB_FATE_PRUNED,    /* refused by what is known without running it: no trial */
-    LAB_FATE_FAILED,    /* it could not be made or run */
-    LAB_FATE_WRONG,     /* it computed something else */
-    LAB_FATE_CRASHED,
-    LAB_FATE_LATE,       /* it ran out of time */
-    LAB_FATE_IMPOSSIBLE, /* it seemed faster than the device can be */
-    LAB_FATES
-} lab_fate;
+typedef enum lab_state {
+    LAB_STATE_TIMED = 0, /* it ran, and has seconds */
+    LAB_STATE_PRUNED,    /* refused by what is known without running it: no trial */
+    LAB_STATE_FAILED,    /* it could not be made or run */
+    LAB_STATE_WRONG,     /* it computed something else */
+    LAB_STATE_CRASHED,
+    LAB_STATE_LATE,       /* it ran out of time */
+    LAB_STATE_IMPOSSIBLE, /* it seemed faster than the device can be */
+    LAB_STATES
+} lab_state;
 
-/* lab_fate_name() returns "time", "pruned", "failed", "wrong", "crashed", "late" or
+/* lab_state_name() returns "time", "pruned", "failed", "wrong", "crashed", "late" or
  * "impossible". */
-const char *lab_fate_name(lab_fate found);
+const char *lab_state_name(lab_state found);
 
-/* lab_fate_of() is the reverse; LAB_FATES for no name of these. */
-lab_fate lab_fate_of(const char *name);
+/* lab_state_of() is the reverse; LAB_STATES for no name of these. */
+lab_state lab_state_of(const char *name);
 
 #define LAB_WHY_SIZE 160
 
 typedef struct lab_evaluation {
-    lab_fate fate;
-    double seconds;         /* of one execution; LAB_FATE_TIMED alone */
-    char why[LAB_WHY_SIZE]; /* unless LAB_FATE_TIMED */
+    lab_state state;
+    double seconds;         /* of one execution; LAB_STATE_TIMED alone */
+    char why[LAB_WHY_SIZE]; /* unless LAB_STATE_TIMED */
 
     /* The samples that seconds are the least of, as they were taken: seconds per call, each the
      * mean of @calls (0: not known). They are the evaluator's, until it is asked again. NULL: not
@@ -82,11 +82,11 @@ typedef struct lab_evaluator {
 /* One point that was tried. */
 typedef struct lab_try {
     int64_t index; /* of the point */
-    lab_fate fate;
+    lab_state state;
     int shapes;                     /* how many shapes were timed, from the first on */
     int efforts[LAB_SEARCH_SHAPES]; /* at which effort each */
     double seconds[LAB_SEARCH_SHAPES];
-    double score; /* mean of the logarithms of seconds; INFINITY unless all were LAB_FATE_TIMED */
+    double score; /* mean of the logarithms of seconds; INFINITY unless all were LAB_STATE_TIMED */
     char why[LAB_WHY_SIZE];
     size_t trial; /* how many points had been launched with this one; 0: it was pruned */
 } lab_try;

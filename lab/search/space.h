@@ -18,8 +18,8 @@
  * The config lines spell the config of the kernel that a point stands for, letter by letter, in the
  * order in which the kernel's names have them. Of several kernels in the kernel line the first one
  * that a machine has is meant. After "as" stands what the knob is for, which tells the guide
- * (guide.h) which way to turn it. A limit line changes what a point may take (prospect.h) from what
- * is standard; none lifts it.
+ * (guide.h) which way to turn it. A limit line changes what a point may take (point_facts.h) from
+ * what is standard; none lifts it.
  */
 #ifndef LAB_SPACE_H
 #define LAB_SPACE_H
@@ -31,7 +31,7 @@
 #include "heed.h"
 #include "lab/base/error.h"
 #include "lab/search/expression.h"
-#include "lab/search/prospect.h"
+#include "lab/search/point_facts.h"
 
 #define LAB_SPACE_KNOBS 12
 #define LAB_SPACE_VALUES 32

@@ -95,8 +95,8 @@ static heed_status read_trial(reader *r, char *text)
                &end) != 4 ||
         end == 0)
         return fail(r, "not SHAPE EFFORT FATE SECONDS POINT:", text);
-    one.answer.fate = lab_fate_of(word);
-    if (one.answer.fate == LAB_FATES || one.shape < 0 || one.shape >= r->trials->shape_count ||
+    one.answer.state = lab_state_of(word);
+    if (one.answer.state == LAB_STATES || one.shape < 0 || one.shape >= r->trials->shape_count ||
         one.effort < 0 || one.effort >= LAB_SEARCH_EFFORTS)
         return fail(r, "no such outcome, shape or effort:", text);
     if (lab_point_parse(r->space, text + end, &point, &inner) != HEED_OK)
@@ -334,7 +334,7 @@ heed_status lab_trials_write(FILE *file, const lab_space *space, const lab_trial
             *at = ' ';
     /* All digits: the same answers are to lead to the same questions. */
     fprintf(file, "trial %d %d %s %.17g %s%s%s\n", record->shape, record->effort,
-            lab_fate_name(record->answer.fate), record->answer.seconds, text, *why ? " ; " : "",
+            lab_state_name(record->answer.state), record->answer.seconds, text, *why ? " ; " : "",
             why);
     return fflush(file) == 0 ? HEED_OK : HEED_ERR_SYSTEM;
 }

@@ -56,22 +56,22 @@ heed_status lab_entry_take_turns(lab_record_trial *trial, lab_entry_parts *parts
 /* ---- Evaluations ---- */
 
 /* The words of the board for what becomes of an evaluation. */
-static const lab_record_verdict verdicts[LAB_FATES] = {
-    [LAB_FATE_TIMED] = LAB_RECORD_OK,
-    [LAB_FATE_PRUNED] = LAB_RECORD_PRUNED,
-    [LAB_FATE_FAILED] = LAB_RECORD_FAILED,
-    [LAB_FATE_WRONG] = LAB_RECORD_WRONG,
-    [LAB_FATE_CRASHED] = LAB_RECORD_CRASH,
-    [LAB_FATE_LATE] = LAB_RECORD_HANG,
-    [LAB_FATE_IMPOSSIBLE] = LAB_RECORD_IMPOSSIBLE,
+static const lab_record_verdict verdicts[LAB_STATES] = {
+    [LAB_STATE_TIMED] = LAB_RECORD_OK,
+    [LAB_STATE_PRUNED] = LAB_RECORD_PRUNED,
+    [LAB_STATE_FAILED] = LAB_RECORD_FAILED,
+    [LAB_STATE_WRONG] = LAB_RECORD_WRONG,
+    [LAB_STATE_CRASHED] = LAB_RECORD_CRASH,
+    [LAB_STATE_LATE] = LAB_RECORD_HANG,
+    [LAB_STATE_IMPOSSIBLE] = LAB_RECORD_IMPOSSIBLE,
 };
 
-static lab_fate fate_of(lab_record_verdict verdict)
+static lab_state fate_of(lab_record_verdict verdict)
 {
-    for (int i = 0; i < LAB_FATES; i++)
+    for (int i = 0; i < LAB_STATES; i++)
         if (verdicts[i] == verdict)
-            return (lab_fate)i;
-    return LAB_FATE_FAILED;
+            return (lab_state)i;
+    return LAB_STATE_FAILED;
 }
 
 static void take_samples(lab_record_trial *trial, lab_entry_parts *parts,
@@ -93,10 +93,10 @@ static void take_samples(lab_record_trial *trial, lab_entry_parts *parts,
 void lab_entry_take(lab_record_trial *trial, lab_entry_parts *parts, const lab_evaluation *result,
                     bool cold)
 {
-    bool timed = result->fate == LAB_FATE_TIMED || result->fate == LAB_FATE_IMPOSSIBLE;
-    trial->verdict = result->fate < LAB_FATES ? verdicts[result->fate] : LAB_RECORD_FAILED;
+    bool timed = result->state == LAB_STATE_TIMED || result->state == LAB_STATE_IMPOSSIBLE;
+    trial->verdict = result->state < LAB_STATES ? verdicts[result->state] : LAB_RECORD_FAILED;
     trial->reason = *result->why ? result->why : NULL;
-    if (timed || result->fate == LAB_FATE_WRONG) {
+    if (timed || result->state == LAB_STATE_WRONG) {
         parts->gate = (lab_record_gate){
             .name = "rows", .passed = timed, .detail = trial->reason, .seed = LAB_ENTRY_ROWS_SEED
         };
@@ -115,7 +115,7 @@ void lab_entry_take_confirmed(lab_record_trial *trial, lab_entry_parts *parts,
                               const lab_evaluation *result, bool cold)
 {
     lab_entry_take(trial, parts, result, cold);
-    trial->confirmed = result->fate == LAB_FATE_TIMED;
+    trial->confirmed = result->state == LAB_STATE_TIMED;
     parts->gate = (lab_record_gate){ .name = "verify", .passed = true };
     trial->gates = &parts->gate;
     trial->gate_count = 1;
@@ -123,6 +123,6 @@ void lab_entry_take_confirmed(lab_record_trial *trial, lab_entry_parts *parts,
 
 lab_evaluation lab_entry_evaluation(const lab_record_found *found)
 {
-    return (lab_evaluation){ .fate = fate_of(found->verdict),
+    return (lab_evaluation){ .state = fate_of(found->verdict),
                              .seconds = found->least > 0 ? found->least : found->seconds };
 }

@@ -24,18 +24,18 @@
 #define RESULTS_ALIGNMENT ((size_t)64)
 
 /* One child at a time, and where it is. */
-typedef struct child_seat {
+typedef struct child_process {
     pid_t child;             /* the parent's; 0: none */
     volatile size_t current; /* the piece being run */
     volatile size_t end;     /* of the group it belongs to */
     volatile bool finished;  /* nothing is left to take */
     volatile bool retired;   /* the child has left by itself, between two pieces */
     lab_trace trace;
-} child_seat;
+} child_process;
 
 typedef struct shared_page {
     atomic_size_t next; /* the first piece that nobody has taken */
-    child_seat seats[LAB_JOBS_MAX];
+    child_process processes[LAB_JOBS_MAX];
 } shared_page;
 
 /* The state that parent and children share. */
@@ -74,41 +74,41 @@ static void catch_crashes(lab_trace *trace)
     signal(SIGALRM, SIG_DFL);
 }
 
-/* Makes sure that @seat has a piece to run; false if there are no more. */
-static bool take_piece(const workshop *shop, child_seat *seat)
+/* Makes sure that @process has a piece to run; false if there are no more. */
+static bool take_piece(const workshop *shop, child_process *process)
 {
     const lab_isolation *isolation = shop->isolation;
-    if (seat->current < seat->end)
+    if (process->current < process->end)
         return true;
     size_t group = isolation->group ? isolation->group : isolation->count;
     size_t first = atomic_fetch_add(&shop->page->next, group);
     if (first >= isolation->count)
         return false;
-    seat->current = first;
-    seat->end = isolation->count - first < group ? isolation->count : first + group;
+    process->current = first;
+    process->end = isolation->count - first < group ? isolation->count : first + group;
     return true;
 }
 
-static void run_child(const workshop *shop, child_seat *seat)
+static void run_child(const workshop *shop, child_process *process)
 {
     const lab_isolation *isolation = shop->isolation;
-    catch_crashes(&seat->trace);
-    memset(&seat->trace, 0, sizeof seat->trace);
-    while (!seat->trace.last) {
-        if ((isolation->stop && isolation->stop()) || !take_piece(shop, seat)) {
-            seat->finished = true;
+    catch_crashes(&process->trace);
+    memset(&process->trace, 0, sizeof process->trace);
+    while (!process->trace.last) {
+        if ((isolation->stop && isolation->stop()) || !take_piece(shop, process)) {
+            process->finished = true;
             break;
         }
-        size_t i = seat->current;
-        memset(&seat->trace, 0, sizeof seat->trace);
+        size_t i = process->current;
+        memset(&process->trace, 0, sizeof process->trace);
         alarm(isolation->deadline_s);
-        isolation->run(isolation->data, i, &seat->trace,
+        isolation->run(isolation->data, i, &process->trace,
                        shop->results + i * isolation->result_size);
         alarm(0);
         shop->endings[i].how = LAB_COMPLETED;
-        seat->current = i + 1;
+        process->current = i + 1;
     }
-    seat->retired = true;
+    process->retired = true;
     _exit(0); /* what the parent opened is the parent's to close */
 }
 
@@ -186,35 +186,36 @@ static bool stopped(const workshop *shop)
     return shop->isolation->stop && shop->isolation->stop();
 }
 
-static bool start_child(const workshop *shop, child_seat *seat)
+static bool start_child(const workshop *shop, child_process *process)
 {
-    seat->retired = false;
+    process->retired = false;
     pid_t child = fork();
     if (child == 0)
-        run_child(shop, seat);
-    seat->child = child > 0 ? child : 0;
+        run_child(shop, process);
+    process->child = child > 0 ? child : 0;
     return child > 0;
 }
 
-/* The child of @seat has ended with the wait status @status: writes down what it died of, and
+/* The child of @process has ended with the wait status @status: writes down what it died of, and
  * starts another one if there is more to do. False if the system refuses. */
-static bool succeed(const workshop *shop, child_seat *seat, int status)
+static bool succeed(const workshop *shop, child_process *process, int status)
 {
-    seat->child = 0;
-    if (stopped(shop) || seat->finished)
+    process->child = 0;
+    if (stopped(shop) || process->finished)
         return true;
-    if (!seat->retired && seat->current < seat->end) {
-        explain(&shop->endings[seat->current], status, &seat->trace, shop->isolation->deadline_s);
-        seat->current++;
+    if (!process->retired && process->current < process->end) {
+        explain(&shop->endings[process->current], status, &process->trace,
+                shop->isolation->deadline_s);
+        process->current++;
     }
-    return start_child(shop, seat);
+    return start_child(shop, process);
 }
 
 static void kill_children(const workshop *shop)
 {
     for (int i = 0; i < shop->jobs; i++)
-        if (shop->page->seats[i].child)
-            kill(shop->page->seats[i].child, SIGKILL);
+        if (shop->page->processes[i].child)
+            kill(shop->page->processes[i].child, SIGKILL);
 }
 
 /* Waits for the only child. Returns its wait status. */
@@ -230,10 +231,10 @@ static int wait_for(const workshop *shop, pid_t child)
 /* One child after another, until all pieces are through. */
 static heed_status run_one_by_one(const workshop *shop)
 {
-    child_seat *seat = &shop->page->seats[0];
-    bool going = start_child(shop, seat);
-    while (going && seat->child)
-        going = succeed(shop, seat, wait_for(shop, seat->child));
+    child_process *process = &shop->page->processes[0];
+    bool going = start_child(shop, process);
+    while (going && process->child)
+        going = succeed(shop, process, wait_for(shop, process->child));
     return going ? HEED_OK : HEED_ERR_SYSTEM;
 }
 
@@ -243,11 +244,11 @@ static int look_around(const workshop *shop, bool *going)
 {
     int running = 0;
     for (int i = 0; i < shop->jobs; i++) {
-        child_seat *seat = &shop->page->seats[i];
+        child_process *process = &shop->page->processes[i];
         int status = 0;
-        if (seat->child && waitpid(seat->child, &status, WNOHANG) == seat->child)
-            *going = succeed(shop, seat, status) && *going;
-        running += seat->child != 0;
+        if (process->child && waitpid(process->child, &status, WNOHANG) == process->child)
+            *going = succeed(shop, process, status) && *going;
+        running += process->child != 0;
     }
     return running;
 }
@@ -259,7 +260,7 @@ static heed_status run_side_by_side(const workshop *shop)
     const struct timespec pause = { .tv_nsec = LOOK_NS };
     bool going = true;
     int started = 0;
-    while (started < shop->jobs && start_child(shop, &shop->page->seats[started]))
+    while (started < shop->jobs && start_child(shop, &shop->page->processes[started]))
         started++;
     if (started == 0)
         return HEED_ERR_SYSTEM;

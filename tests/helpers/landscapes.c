@@ -101,7 +101,7 @@ lab_trials landscape_make(landscape which, const lab_space *space, uint64_t seed
             trials.records[trials.count++] = (lab_trial_record){
                 .point = i,
                 .shape = s,
-                .answer = { .fate = fault ? LAB_FATE_CRASHED : LAB_FATE_TIMED,
+                .answer = { .state = fault ? LAB_STATE_CRASHED : LAB_STATE_TIMED,
                             .seconds = 1e-5 * (s + 1) * exp(score(&m, which, &point, s)) }
             };
     }

@@ -13,11 +13,11 @@
 #define SOURCE_MAX (INT64_C(1) << 20)
 
 /* How many duels have the verdict, by the rule of champions or the usual one. */
-static size_t count_of(const lab_bench_duels *all, lab_compared verdict, bool title)
+static size_t count_of(const lab_bench_duels *all, lab_compared verdict, bool champion)
 {
     size_t count = 0;
     for (size_t i = 0; i < all->count; i++)
-        count += (title ? all->items[i].title : all->items[i].usual).verdict == verdict;
+        count += (champion ? all->items[i].champion : all->items[i].usual).verdict == verdict;
     return count;
 }
 
@@ -57,7 +57,7 @@ static void print_line(const lab_bench_duels *all, FILE *out)
         snprintf(extra, sizeof extra, " with %.3g %% planted", 100 * all->planted);
     fprintf(out,
             "%zu duels of %.3g s, %s beside itself%s: FASTER %zu, SLOWER %zu, EQUIVALENT %zu, "
-            "AMBIGUOUS %zu; as for a title: FASTER %zu, SLOWER %zu; all pairs together %.4f "
+            "AMBIGUOUS %zu; as for a champion: FASTER %zu, SLOWER %zu; all pairs together %.4f "
             "[%.4f, %.4f]; neighbours alike in %zu; load %.1f to %.1f, %.1f threads running\n",
             all->count, all->bench->seconds, all->kernel, extra, count_of(all, LAB_FASTER, false),
             count_of(all, LAB_SLOWER, false), count_of(all, LAB_EQUIVALENT, false),
@@ -79,22 +79,23 @@ static json_t *json_duel(const lab_bench_one_duel *one)
     const lab_duel *duel = &one->duel;
     const lab_comparison *c = &one->usual;
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:i, s:o, s:o}", "verdict",
-                     lab_compared_name(c->verdict), "title", lab_compared_name(one->title.verdict),
-                     "ratio", cli_json_real(c->ratio.estimate), "low", cli_json_real(c->ratio.low),
-                     "high", cli_json_real(c->ratio.high), "pairs", (json_int_t)duel->pairs,
-                     "stretch", (json_int_t)lab_stretch_pairs(duel->planned), "merged",
-                     (json_int_t)c->merged, "seconds", cli_json_real(duel->seconds), "load",
-                     cli_json_real(one->load), "running", one->running, "a_blocks",
-                     json_blocks(duel->a, duel->pairs), "b_blocks",
-                     json_blocks(duel->b, duel->pairs));
+                     lab_compared_name(c->verdict), "title",
+                     lab_compared_name(one->champion.verdict), "ratio",
+                     cli_json_real(c->ratio.estimate), "low", cli_json_real(c->ratio.low), "high",
+                     cli_json_real(c->ratio.high), "pairs", (json_int_t)duel->pairs, "stretch",
+                     (json_int_t)lab_stretch_pairs(duel->planned), "merged", (json_int_t)c->merged,
+                     "seconds", cli_json_real(duel->seconds), "load", cli_json_real(one->load),
+                     "running", one->running, "a_blocks", json_blocks(duel->a, duel->pairs),
+                     "b_blocks", json_blocks(duel->b, duel->pairs));
 }
 
-static json_t *json_counts(const lab_bench_duels *all, bool title)
+static json_t *json_counts(const lab_bench_duels *all, bool champion)
 {
     json_t *counts = json_object();
     for (int verdict = LAB_AMBIGUOUS; verdict <= LAB_EQUIVALENT; verdict++)
-        json_object_set_new(counts, lab_compared_name((lab_compared)verdict),
-                            json_integer((json_int_t)count_of(all, (lab_compared)verdict, title)));
+        json_object_set_new(
+            counts, lab_compared_name((lab_compared)verdict),
+            json_integer((json_int_t)count_of(all, (lab_compared)verdict, champion)));
     return counts;
 }
 

@@ -27,7 +27,7 @@ typedef struct evolve_run {
     lab_progress progress;
     int64_t challenges; /* of champions */
     int64_t refuted;    /* challengers that won, and that a gate then refused */
-    int64_t titles;     /* of the board that the champion took */
+    int64_t leads;      /* problems of the board that the champion leads now */
     bool succeeded;     /* the champion is one that won a challenge */
     char last[128];     /* what became of the newest challenge */
     lab_error trouble;  /* why a run ended early */
@@ -110,7 +110,7 @@ heed_status evolve_succeeds(void *data, const lab_individual *challenger,
 heed_status evolve_lead_config(evolve_run *run, const lab_individual *champion);
 
 /* evolve_lead.c: evolve_lead() lets the champion, which has passed all gates, meet the leaders of
- * the board. It leads on run->titles problems then. */
+ * the board. It leads on run->leads problems then. */
 heed_status evolve_lead(evolve_run *run, const evolve_challenger *challenger);
 
 /* evolve_report.c: the answer. */

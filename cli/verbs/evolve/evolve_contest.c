@@ -19,7 +19,7 @@ static heed_status start(const evolve_contest *it, const evolve_leader *leader, 
         status = lab_bench_engine_level(a->data, b->data);
     /* Beside a kernel of this process both go by the clock. */
     if (status == HEED_OK && it->challenger->worker)
-        it->challenger->worker->seat.by_clock = b->fn == lab_bench_engine_block;
+        it->challenger->worker->process.by_clock = b->fn == lab_bench_engine_block;
     return status;
 }
 

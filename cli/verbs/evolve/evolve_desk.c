@@ -24,7 +24,7 @@ bool source_desk_open(source_desk *desk, const heed_problem *problem)
 
 void source_desk_close(source_desk *desk)
 {
-    lab_bench_seat_close(&desk->worker.seat);
+    lab_bench_process_close(&desk->worker.process);
 }
 
 /* ---- Facts of its code ---- */
@@ -33,7 +33,7 @@ void source_desk_close(source_desk *desk)
 static void add_residency(lab_clues *clues, const heed_launch_facts *launch, int arch)
 {
     heed_gpu gpu;
-    lab_prospect *facts = &clues->prospect;
+    lab_point_facts *facts = &clues->point_facts;
     if (!heed_gpu_arch(&gpu, arch))
         return;
     int blocks = heed_gpu_resident(&gpu, launch->threads, (int)facts->value[LAB_FACT_REGISTERS],
@@ -47,7 +47,7 @@ static void add_residency(lab_clues *clues, const heed_launch_facts *launch, int
 /* The findings of `heed inspect` in it, by name. */
 static void add_findings(const source_desk *desk, const heed_launch_facts *launch, source_clues *it)
 {
-    const lab_code *code = lab_trial_code(desk->worker.seat.trial);
+    const lab_code *code = lab_trial_code(desk->worker.process.trial);
     const inspect_subject subject = { .name = desk->kernel->name,
                                       .data = code->data,
                                       .size = code->size,
@@ -65,7 +65,8 @@ static void add_findings(const source_desk *desk, const heed_launch_facts *launc
 bool source_desk_inspect(const source_desk *desk, source_clues *it)
 {
     lab_clues *clues = &it->clues;
-    const lab_code *code = desk->worker.seat.trial ? lab_trial_code(desk->worker.seat.trial) : NULL;
+    const lab_code *code = desk->worker.process.trial ? lab_trial_code(desk->worker.process.trial)
+                                                      : NULL;
     lab_declared declared;
     lab_cubin cubin;
     lab_error error;
@@ -81,10 +82,10 @@ bool source_desk_inspect(const source_desk *desk, source_clues *it)
         if (strcmp(one->name, declared.entry) != 0)
             continue;
         found = true;
-        clues->prospect.value[LAB_FACT_REGISTERS] = one->registers;
-        clues->prospect.value[LAB_FACT_SMEM] = one->smem + declared.launch.smem;
+        clues->point_facts.value[LAB_FACT_REGISTERS] = one->registers;
+        clues->point_facts.value[LAB_FACT_SMEM] = one->smem + declared.launch.smem;
         if (one->spill_stores >= 0 && one->spill_loads >= 0)
-            clues->prospect.value[LAB_FACT_SPILLS] = one->spill_stores + one->spill_loads;
+            clues->point_facts.value[LAB_FACT_SPILLS] = one->spill_stores + one->spill_loads;
         add_residency(clues, &declared.launch, desk->all->run->sweep.arch);
         add_findings(desk, &declared.launch, it);
     }

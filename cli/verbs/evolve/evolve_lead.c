@@ -63,7 +63,7 @@ static void stop(void *data)
     if (worker && it->fault == LAB_RECORD_OK) {
         it->fault = lab_bench_worker_fault(worker);
         it->faulty = leader;
-        snprintf(it->why, sizeof it->why, "%.290s", worker->seat.outcome.text);
+        snprintf(it->why, sizeof it->why, "%.290s", worker->process.outcome.text);
     }
     if (leader->rerun)
         lab_rerun_stop(leader->rerun);
@@ -93,7 +93,7 @@ static heed_status take_lead(void *data, size_t index, const lab_comparison *fre
                     it->challenger->name, shape->usual);
         return HEED_OK;
     }
-    it->run->titles++;
+    it->run->leads++;
     return lab_record_promote(it->run->session.record, trial, leader->found.trial, reason,
                               &it->run->trouble);
 }

@@ -29,7 +29,7 @@ static heed_status confirm(evolve_run *run, const lab_session_name *name, size_t
     if (status != HEED_OK || found.trial)
         return status;
     status = sweep_time_anew(&run->sweep, number, name->whole, &result);
-    if (status != HEED_OK || result.fate != LAB_FATE_TIMED ||
+    if (status != HEED_OK || result.state != LAB_STATE_TIMED ||
         (plan && !sweep_plan_passes(&run->sweep, number)))
         return status;
     trial.started = run->sweep.started;

@@ -54,8 +54,8 @@ static cli_exit report_text(const evolve_run *run, const lab_individual *champio
         code = print_insights(run);
     if (run->sweep.verified)
         cli_message("the champion passes all gates");
-    if (run->titles > 0)
-        cli_message("it leads the board on %lld problems from now on", (long long)run->titles);
+    if (run->leads > 0)
+        cli_message("it leads the board on %lld problems from now on", (long long)run->leads);
     if (!run->sweep.options.no_compare && !is_better(run))
         cli_message("nothing was found that is faster than what heed plans by itself");
     return code;
@@ -118,7 +118,7 @@ static cli_exit report_json(const evolve_run *run, const lab_individual *champio
             (json_int_t)lab_evolution_evaluations(run->bred.evolution), "launched",
             (json_int_t)run->bred.launched, "timed", (json_int_t)run->bred.timed, "reused",
             (json_int_t)run->sweep.reused, "challenges", (json_int_t)run->challenges, "refuted",
-            (json_int_t)run->refuted, "titles", (json_int_t)run->titles, "verified",
+            (json_int_t)run->refuted, "titles", (json_int_t)run->leads, "verified",
             run->sweep.verified, "champion", json_individual(run, champion), "shapes",
             sweep_json_shapes(&run->sweep, "champion_seconds"), "best", json_best(run), "insights",
             json_insights(run)),

@@ -12,22 +12,23 @@
 static heed_status start(void *data, size_t number, lab_side *side)
 {
     source_desk *desk = data;
-    lab_bench_seat *seat = &desk->worker.seat;
+    lab_bench_process *process = &desk->worker.process;
     const sweep_shape *shape = &desk->all->run->sweep.shapes[number];
     desk->shape = number;
-    *side = lab_bench_seat_side(seat);
+    *side = lab_bench_process_side(process);
     if (!source_desk_open(desk, &shape->tensors.problem) ||
-        !lab_bench_seat_take(seat, &shape->tensors))
+        !lab_bench_process_take(process, &shape->tensors))
         return HEED_ERR_SYSTEM;
-    lab_bench_seat_size(seat, sqrt(desk->kernel->seconds[number] * desk->beside->seconds[number]),
-                        LAB_BENCH_SEAT_SECONDS);
+    lab_bench_process_size(process,
+                           sqrt(desk->kernel->seconds[number] * desk->beside->seconds[number]),
+                           LAB_BENCH_PROCESS_SECONDS);
     return HEED_OK;
 }
 
 static void stop(void *data)
 {
     source_desk *desk = data;
-    lab_bench_seat_leave(&desk->worker.seat);
+    lab_bench_process_leave(&desk->worker.process);
 }
 
 static lab_record_trial trial_of(void *data, size_t shape, int attempt)
@@ -73,9 +74,9 @@ bool source_falls(evolve_sources *all, size_t number, size_t shape, const lab_be
         return false;
     kernel->verdict = fault;
     kernel->score = INFINITY;
-    source_set_log(kernel, worker->seat.outcome.text);
+    source_set_log(kernel, worker->process.outcome.text);
     cli_warning("%s has lost, on %s: %s", kernel->name, all->run->sweep.shapes[shape].spec,
-                worker->seat.outcome.text);
+                worker->process.outcome.text);
     return true;
 }
 
@@ -83,13 +84,14 @@ bool source_falls(evolve_sources *all, size_t number, size_t shape, const lab_be
 static heed_status break_off(const source_desk *a, const source_desk *b, bool *yes)
 {
     evolve_sources *all = a->all;
-    const char *words = a->worker.seat.outcome.text;
+    const char *words = a->worker.process.outcome.text;
     cli_warning("%s: the contest was broken off: %s", a->kernel->name,
-                *words ? words : b->worker.seat.outcome.text);
+                *words ? words : b->worker.process.outcome.text);
     all->run->trouble.text[0] = '\0';
     *yes = source_falls(all, all->champion, a->shape, &b->worker);
-    heed_status status = source_add_fault(all, a->kernel, a->shape, &a->worker.seat);
-    return status == HEED_OK ? source_add_fault(all, b->kernel, a->shape, &b->worker.seat) : status;
+    heed_status status = source_add_fault(all, a->kernel, a->shape, &a->worker.process);
+    return status == HEED_OK ? source_add_fault(all, b->kernel, a->shape, &b->worker.process)
+                             : status;
 }
 
 static source_desk *new_desk(evolve_sources *all, size_t number, size_t beside)
@@ -142,7 +144,7 @@ heed_status source_lead(evolve_sources *all)
     heed_status status = evolve_lead(all->run, &challenger);
     if (status != HEED_OK && source_falls(all, all->champion, desk->shape, &desk->worker)) {
         all->run->trouble.text[0] = '\0';
-        status = source_add_fault(all, desk->kernel, desk->shape, &desk->worker.seat);
+        status = source_add_fault(all, desk->kernel, desk->shape, &desk->worker.process);
     }
     source_desk_close(desk);
     free(desk);

@@ -16,7 +16,7 @@ static heed_status take(evolve_sources *all, source_kernel *kernel, source_desk 
     lab_record_trial trial = source_trial(all, kernel, 0, LAB_INSIGHT_ATTEMPT, &words);
     bool cuda = all->language == LAB_LANGUAGE_CUDA;
     const lab_code *code = cuda && source_desk_open(desk, problem)
-                               ? lab_trial_code(desk->worker.seat.trial)
+                               ? lab_trial_code(desk->worker.process.trial)
                                : NULL;
     const heed_cubin cubin = { .data = code ? code->data : NULL,
                                .size = code ? code->size : 0,

@@ -24,7 +24,7 @@ source_kernel *source_add(evolve_sources *all, const char *name, const char *sou
                            .source = strdup(source),
                            .thought = strdup(thought ? thought : ""),
                            .verdict = LAB_RECORD_OK,
-                           .prospect = lab_prospect_unknown(),
+                           .point_facts = lab_point_facts_unknown(),
                            .score = INFINITY };
     all->count++;
     if (!it->name || !it->source || !it->thought)

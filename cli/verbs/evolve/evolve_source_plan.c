@@ -10,25 +10,25 @@ static heed_status meet(evolve_sources *all, source_desk *desk, size_t index)
 {
     evolve_run *run = all->run;
     sweep_shape *shape = &run->sweep.shapes[index];
-    lab_bench_seat *seat = &desk->worker.seat;
+    lab_bench_process *process = &desk->worker.process;
     const lab_duel_options options = { .seconds = run->duel, .seed = run->seed + index };
     lab_duel duel = { .pairs = 0 };
     heed_status status = sweep_open_shape(&run->sweep, shape);
-    seat->by_clock = true;
+    process->by_clock = true;
     if (status == HEED_OK && (!source_desk_open(desk, &shape->tensors.problem) ||
-                              !lab_bench_seat_take(seat, &shape->tensors)))
+                              !lab_bench_process_take(process, &shape->tensors)))
         status = HEED_ERR_SYSTEM;
     if (status == HEED_OK) {
-        const lab_side side = lab_bench_seat_side(seat);
-        lab_bench_seat_size(seat, desk->kernel->seconds[index], LAB_BENCH_SEAT_SECONDS);
+        const lab_side side = lab_bench_process_side(process);
+        lab_bench_process_size(process, desk->kernel->seconds[index], LAB_BENCH_PROCESS_SECONDS);
         status = sweep_meet_usual(&run->sweep, index, &side, &options, &duel);
     }
     lab_duel_free(&duel);
     if (status != HEED_OK) {
-        source_add_fault(all, desk->kernel, index, seat);
+        source_add_fault(all, desk->kernel, index, process);
         source_falls(all, all->champion, index, &desk->worker);
     }
-    lab_bench_seat_leave(seat);
+    lab_bench_process_leave(process);
     return status;
 }
 
@@ -43,7 +43,7 @@ heed_status source_meet_plan(evolve_sources *all)
     for (size_t i = 0; i < all->run->sweep.problems.count && status == HEED_OK; i++)
         if (*all->run->sweep.shapes[i].usual)
             status = meet(all, desk, i);
-    const char *broken = desk->worker.seat.outcome.text;
+    const char *broken = desk->worker.process.outcome.text;
     if (status != HEED_OK && *broken && !cli_interrupted()) {
         if (desk->kernel->verdict == LAB_RECORD_OK)
             cli_warning("%s beside what heed plans: the comparison was broken off: %s",

@@ -51,8 +51,8 @@ static cli_exit report_text(const evolve_sources *all)
         code = sweep_print_shapes(&all->run->sweep, champion->seconds, "champion", "champion is");
     if (code == CLI_OK && all->measured > 0)
         code = insight_print(&all->insight);
-    if (all->run->titles > 0)
-        cli_message("it leads the board on %lld problems from now on", (long long)all->run->titles);
+    if (all->run->leads > 0)
+        cli_message("it leads the board on %lld problems from now on", (long long)all->run->leads);
     if (all->champion == 0)
         cli_message("nothing was found that is faster than the first source");
     return code;
@@ -92,7 +92,7 @@ static cli_exit report_json(const evolve_sources *all)
             run->session.resumed, "tried", (json_int_t)(all->count > 0 ? all->count - 1 : 0),
             "right", (json_int_t)run->bred.timed, "reused", (json_int_t)run->sweep.reused,
             "refused", (json_int_t)all->refused, "challenges", (json_int_t)run->challenges,
-            "titles", (json_int_t)run->titles, "end", all->end, "problems", problems, "champion",
+            "titles", (json_int_t)run->leads, "end", all->end, "problems", problems, "champion",
             champion, "shapes", sweep_json_shapes(&run->sweep, "champion_seconds"), "kernels", list,
             "insights", source_insight_json(all)),
         "evolve-sources");

@@ -132,10 +132,10 @@ static void say_code(const evolve_sources *all, char text[INSIGHT_SIZE])
     length += (size_t)snprintf(text, INSIGHT_SIZE,
                                "the code of the best source for sm_%d:", all->run->sweep.arch);
     for (int i = 0; i < LAB_FACTS && length < INSIGHT_SIZE; i++)
-        if (best->prospect.value[i] >= 0)
+        if (best->point_facts.value[i] >= 0)
             length += (size_t)snprintf(text + length, INSIGHT_SIZE - length, "%s %s %lld",
                                        i ? "," : "", lab_fact_name((lab_fact)i),
-                                       (long long)best->prospect.value[i]);
+                                       (long long)best->point_facts.value[i]);
 }
 
 /* The counters of the best source's run, in the words of the protocol. */

@@ -99,31 +99,31 @@ heed_status source_pass_gates(source_desk *desk, source_kernel *kernel, size_t s
 static bool is_timed(const source_desk *desk, int64_t end)
 {
     return desk->sample_count >= SAMPLES_MIN && heed_clock_ns() >= end &&
-           desk->worker.seat.hardened >= HARD_CALLS;
+           desk->worker.process.hardened >= HARD_CALLS;
 }
 
 /* The least of some blocks, which also look whether what was computed is right. */
 static heed_status time_it(source_desk *desk, source_kernel *kernel, size_t number)
 {
-    lab_bench_seat *seat = &desk->worker.seat;
+    lab_bench_process *process = &desk->worker.process;
     double least = INFINITY, seconds = 0;
     int64_t end = heed_clock_ns() + SAMPLE_NS;
     desk->sample_count = 0;
-    seat->hardened = 0;
+    process->hardened = 0;
     for (int i = 0; i < SOURCE_SAMPLES_MAX && !is_timed(desk, end); i++) {
-        heed_status status = lab_bench_seat_block(seat, &seconds);
+        heed_status status = lab_bench_process_block(process, &seconds);
         if (status == HEED_ERR_NO_MEMORY)
             return status;
         if (status != HEED_OK) {
-            take_outcome(kernel, &seat->outcome);
-            if (seat->worst > 1)
+            take_outcome(kernel, &process->outcome);
+            if (process->worst > 1)
                 kernel->verdict = LAB_RECORD_WRONG;
             return cli_interrupted() ? HEED_ERR_SYSTEM : HEED_OK;
         }
         least = fmin(least, seconds);
         desk->samples[desk->sample_count++] = seconds;
         if (i == 0)
-            lab_bench_seat_size(seat, seconds, LAB_BENCH_SEAT_SECONDS);
+            lab_bench_process_size(process, seconds, LAB_BENCH_PROCESS_SECONDS);
     }
     kernel->seconds[number] = least;
     return HEED_OK;
@@ -133,8 +133,9 @@ static heed_status time_it(source_desk *desk, source_kernel *kernel, size_t numb
 lab_record_artifact source_artifact(const source_desk *desk, const source_kernel *kernel,
                                     char hash[LAB_RECORD_HASH_SIZE])
 {
-    const lab_code *code = desk->worker.seat.trial ? lab_trial_code(desk->worker.seat.trial) : NULL;
-    const int64_t *facts = kernel->prospect.value;
+    const lab_code *code = desk->worker.process.trial ? lab_trial_code(desk->worker.process.trial)
+                                                      : NULL;
+    const int64_t *facts = kernel->point_facts.value;
     if (!code || !code->data)
         return (lab_record_artifact){ .sha256 = NULL };
     lab_record_hash(code->data, code->size, hash);
@@ -199,19 +200,19 @@ static heed_status add_answer(source_desk *desk, source_kernel *kernel, size_t s
 #define FAULT_ATTEMPT 100
 
 heed_status source_add_fault(const evolve_sources *all, const source_kernel *kernel, size_t shape,
-                             const lab_bench_seat *seat)
+                             const lab_bench_process *process)
 {
     source_words words;
     lab_record_verdict verdict = lab_record_verdict_find(
-        lab_trial_verdict_name(seat->outcome.verdict));
-    if (seat->worst > 1)
+        lab_trial_verdict_name(process->outcome.verdict));
+    if (process->worst > 1)
         verdict = LAB_RECORD_WRONG;
-    else if (seat->outcome.verdict == LAB_TRIAL_OK || cli_interrupted() ||
+    else if (process->outcome.verdict == LAB_TRIAL_OK || cli_interrupted() ||
              verdict >= LAB_RECORD_VERDICTS)
         return HEED_OK;
     lab_record_trial trial = source_trial(all, kernel, shape, FAULT_ATTEMPT, &words);
     trial.verdict = verdict;
-    trial.reason = seat->outcome.text;
+    trial.reason = process->outcome.text;
     return evolve_add(all->run, &trial, NULL);
 }
 
@@ -222,7 +223,7 @@ static void inspect(source_desk *desk, source_kernel *kernel)
     if (!source_desk_inspect(desk, &it))
         return;
     kernel->inspected = true;
-    lab_prospect_worsen(&kernel->prospect, &it.clues.prospect);
+    lab_point_facts_worsen(&kernel->point_facts, &it.clues.point_facts);
     if (desk->all->run->bred.course.mode != LAB_INSIGHT_NONE)
         kernel->findings |= lab_clues_findings(&it.clues);
 }
@@ -253,11 +254,11 @@ static heed_status judge_open(source_desk *desk, source_kernel *kernel, size_t n
         return status;
     /* The gates asked for other kinds of problems too. */
     if (source_desk_open(desk, &shape->tensors.problem) &&
-        lab_bench_seat_take(&desk->worker.seat, &shape->tensors))
+        lab_bench_process_take(&desk->worker.process, &shape->tensors))
         status = time_it(desk, kernel, number);
     else
-        take_outcome(kernel, &desk->worker.seat.outcome);
-    lab_bench_seat_leave(&desk->worker.seat);
+        take_outcome(kernel, &desk->worker.process.outcome);
+    lab_bench_process_leave(&desk->worker.process);
     return status;
 }
 
@@ -271,7 +272,7 @@ static heed_status judge_shape(source_desk *desk, source_kernel *kernel, size_t 
     } else {
         if (*desk->worker.log)
             source_set_log(kernel, desk->worker.log);
-        take_outcome(kernel, &desk->worker.seat.outcome);
+        take_outcome(kernel, &desk->worker.process.outcome);
     }
     if (cli_interrupted())
         return HEED_ERR_SYSTEM;

@@ -29,10 +29,10 @@ typedef struct source_kernel {
     lab_record_verdict verdict;
     bool known[LAB_SEARCH_SHAPES]; /* is the answer for a problem on the board? */
     double seconds[LAB_SEARCH_SHAPES];
-    double score;          /* mean of the logarithms of seconds; INFINITY unless all is well */
-    bool inspected;        /* its machine code was looked at: ... */
-    lab_prospect prospect; /* ... the worst that was found, over all kinds of problems */
-    unsigned findings;     /* what binds it, see search/guide.h */
+    double score;   /* mean of the logarithms of seconds; INFINITY unless all is well */
+    bool inspected; /* its machine code was looked at: ... */
+    lab_point_facts point_facts; /* ... the worst that was found, over all kinds of problems */
+    unsigned findings;           /* what binds it, see search/guide.h */
 } source_kernel;
 
 typedef struct evolve_sources {
@@ -131,11 +131,11 @@ lab_record_artifact source_artifact(const source_desk *desk, const source_kernel
 lab_record_trial source_trial(const evolve_sources *all, const source_kernel *kernel, size_t shape,
                               int attempt, source_words *words);
 
-/* source_add_fault() puts on the board what @seat found of @kernel after it had passed: it was
+/* source_add_fault() puts on the board what @process found of @kernel after it had passed: it was
  * wrong, or broke a rule, when it met another one on problem number @shape, so that it is ranked no
  * more. */
 heed_status source_add_fault(const evolve_sources *all, const source_kernel *kernel, size_t shape,
-                             const lab_bench_seat *seat);
+                             const lab_bench_process *process);
 
 /* evolve_source_list.c: source_add() takes over nothing: it copies. NULL: no memory. */
 source_kernel *source_add(evolve_sources *all, const char *name, const char *source,

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "report.h"
-#include "search/prospect.h"
+#include "search/point_facts.h"
 
 /* Column @i of @row if it is a text of the row's own; NULL otherwise. `trusted` is a constant. */
 static const char **text_at(const lab_record_row *row, int i)
@@ -179,12 +179,12 @@ static bool mark_front(report_trial *trials, size_t count, size_t *fronts)
     for (size_t i = 0; i < count; i++) {
         bool counts = report_ranked(&trials[i]) && trials[i].registers >= 0;
         standings[i].time = counts ? trials[i].row.seconds : (double)INFINITY;
-        standings[i].prospect = lab_prospect_unknown();
-        standings[i].prospect.value[LAB_FACT_REGISTERS] = trials[i].registers;
-        standings[i].prospect.value[LAB_FACT_SMEM] = trials[i].shared;
+        standings[i].point_facts = lab_point_facts_unknown();
+        standings[i].point_facts.value[LAB_FACT_REGISTERS] = trials[i].registers;
+        standings[i].point_facts.value[LAB_FACT_SMEM] = trials[i].shared;
         known += counts;
     }
-    lab_prospect_front(standings, count, front);
+    lab_point_facts_front(standings, count, front);
     for (size_t i = 0; i < count; i++)
         trials[i].front = front[i];
     *fronts += known > 1;

@@ -76,7 +76,7 @@ static void take_point(judge *self, int64_t index)
         return;
     for (int i = 0; i < self->trials.shape_count; i++) {
         const lab_evaluation *found = lab_trials_find(&self->trials, index, i, -1);
-        bool timed = found && found->fate == LAB_FATE_TIMED && found->seconds > 0;
+        bool timed = found && found->state == LAB_STATE_TIMED && found->seconds > 0;
         one->measured[i] = timed ? found->seconds : NAN;
         one->predicted[i] = timed ? predict(self, i, name) : NAN;
         known += isfinite(one->predicted[i]);

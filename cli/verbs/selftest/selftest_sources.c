@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "bench/candidate.h"
-#include "bench/seat.h"
+#include "bench/process.h"
 #include "selftest.h"
 #include "src/message.h"
 #include "trial/folder.h"
@@ -32,11 +32,11 @@ static void stop(lab_selftest_outcome *outcome, size_t judge, const char *why)
     outcome->failed |= (uint32_t)1 << judge;
 }
 
-static void prove(lab_bench_seat *seat, const heed_problem *problem, const char *name,
+static void prove(lab_bench_process *process, const heed_problem *problem, const char *name,
                   lab_selftest_outcome *outcome)
 {
     static lab_report report;
-    lab_bench_candidate candidate = { .trial = seat->trial, .name = name, .seconds = -1 };
+    lab_bench_candidate candidate = { .trial = process->trial, .name = name, .seconds = -1 };
     uint64_t seed;
     heed_status status = lab_bench_candidate_prove(&candidate, problem, 1, &report, &seed);
     if (status != HEED_OK)
@@ -47,32 +47,32 @@ static void prove(lab_bench_seat *seat, const heed_problem *problem, const char 
 }
 
 /* Blocks as they are timed, of a candidate that passed or did not. */
-static void time_blocks(lab_bench_seat *seat, const lab_bench_tensors *tensors,
+static void time_blocks(lab_bench_process *process, const lab_bench_tensors *tensors,
                         lab_selftest_outcome *outcome)
 {
     double seconds = 0;
-    bool well = lab_bench_seat_take(seat, tensors) &&
-                lab_bench_seat_block(seat, &seconds) == HEED_OK;
+    bool well = lab_bench_process_take(process, tensors) &&
+                lab_bench_process_block(process, &seconds) == HEED_OK;
     if (well)
-        lab_bench_seat_size(seat, 1, CALLS);
+        lab_bench_process_size(process, 1, CALLS);
     for (int i = 0; i < BLOCKS && well; i++)
-        well = lab_bench_seat_block(seat, &seconds) == HEED_OK;
+        well = lab_bench_process_block(process, &seconds) == HEED_OK;
     if (!well)
-        stop(outcome, LAB_JUDGE_TIMED, seat->outcome.text);
-    lab_bench_seat_leave(seat);
+        stop(outcome, LAB_JUDGE_TIMED, process->outcome.text);
+    lab_bench_process_leave(process);
 }
 
-static void try_open(lab_bench_seat *seat, const lab_candidate *candidate,
+static void try_open(lab_bench_process *process, const lab_candidate *candidate,
                      const lab_bench_tensors *tensors, lab_selftest_outcome *outcome)
 {
     size_t workspace;
-    if (!lab_trial_open(&seat->trial, candidate, &seat->limits, &seat->outcome) ||
-        !lab_trial_prepare(seat->trial, &tensors->problem, &workspace, &seat->outcome)) {
-        stop(outcome, LAB_JUDGE_SANDBOX, seat->outcome.text);
+    if (!lab_trial_open(&process->trial, candidate, &process->limits, &process->outcome) ||
+        !lab_trial_prepare(process->trial, &tensors->problem, &workspace, &process->outcome)) {
+        stop(outcome, LAB_JUDGE_SANDBOX, process->outcome.text);
         return;
     }
-    prove(seat, &tensors->problem, candidate->name, outcome);
-    time_blocks(seat, tensors, outcome);
+    prove(process, &tensors->problem, candidate->name, outcome);
+    time_blocks(process, tensors, outcome);
 }
 
 static void run(void *data, const lab_mutant_source *source, lab_selftest_outcome *outcome)
@@ -89,9 +89,9 @@ static void run(void *data, const lab_mutant_source *source, lab_selftest_outcom
     if (status == HEED_OK)
         status = lab_bench_tensors_create(&tensors, context, &problem, 7, 0);
     if (status == HEED_OK) {
-        lab_bench_seat seat = { .limits = { .run_seconds = RUN_SECONDS,
-                                            .tensor_bytes = (size_t)16 << 20,
-                                            .interrupted = cli_interrupted } };
+        lab_bench_process process = { .limits = { .run_seconds = RUN_SECONDS,
+                                                  .tensor_bytes = (size_t)16 << 20,
+                                                  .interrupted = cli_interrupted } };
         const lab_candidate candidate = { .name = source->name,
                                           .language = LAB_LANGUAGE_C,
                                           .source = text,
@@ -100,8 +100,8 @@ static void run(void *data, const lab_mutant_source *source, lab_selftest_outcom
                                           .knob_count = 1,
                                           .options = c_options,
                                           .option_count = sizeof c_options / sizeof *c_options };
-        try_open(&seat, &candidate, &tensors, outcome);
-        lab_bench_seat_close(&seat);
+        try_open(&process, &candidate, &tensors, outcome);
+        lab_bench_process_close(&process);
         lab_bench_tensors_free(&tensors);
     } else {
         snprintf(outcome->reason, sizeof outcome->reason, "not tried: %s", heed_message());

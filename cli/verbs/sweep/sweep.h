@@ -111,10 +111,10 @@ typedef struct sweep_run {
     bool refuted;  /* or did not */
 } sweep_run;
 
-/* sweep_prospect() is what is known of a point from its code, with the other points announced to
+/* sweep_point_facts() is what is known of a point from its code, with the other points announced to
  * come; sweep_compile.c. */
 typedef struct sweep_facts {
-    lab_prospect prospect;
+    lab_point_facts point_facts;
     double predicted; /* mean of the logarithms of the cost model's seconds; 0: none */
     bool failed;      /* it cannot be compiled, or is not legal on a shape: @why */
     char why[LAB_WHY_SIZE];

@@ -80,7 +80,7 @@ static heed_status time_alone(sweep_run *run, size_t number, const lab_point *po
     if (!run->ranks || !run->verified)
         return HEED_OK;
     heed_status status = sweep_time_anew(run, number, name, &result);
-    return status == HEED_OK && result.fate == LAB_FATE_TIMED
+    return status == HEED_OK && result.state == LAB_STATE_TIMED
                ? sweep_board_add_alone(run, point, number, &result)
                : status;
 }

@@ -42,7 +42,7 @@ static void add_code(sweep_facts *facts, const heed_cuda_facts *kernel,
                      const lab_cubin_kernel *code, int arch)
 {
     heed_gpu gpu;
-    lab_prospect one = lab_prospect_unknown();
+    lab_point_facts one = lab_point_facts_unknown();
     int64_t smem = code->smem + kernel->launch.smem;
     one.value[LAB_FACT_REGISTERS] = code->registers;
     one.value[LAB_FACT_SMEM] = smem;
@@ -53,7 +53,7 @@ static void add_code(sweep_facts *facts, const heed_cuda_facts *kernel,
         one.value[LAB_FACT_BLOCKS] = blocks;
         one.value[LAB_FACT_WARPS] = blocks * ((kernel->launch.threads + WARP - 1) / WARP);
     }
-    lab_prospect_worsen(&facts->prospect, &one);
+    lab_point_facts_worsen(&facts->point_facts, &one);
 }
 
 static void read_code(sweep_facts *facts, const heed_cuda_facts *kernel, const heed_cubin *built,
@@ -94,7 +94,7 @@ static void compile_for(sweep_facts *facts, const char *name, const heed_problem
 static sweep_facts compile_point(const sweep_run *run, int64_t index)
 {
     const lab_point point = lab_space_at(&run->space, index);
-    sweep_facts facts = { .prospect = lab_prospect_unknown() };
+    sweep_facts facts = { .point_facts = lab_point_facts_unknown() };
     char name[HEED_NAME_SIZE];
     lab_error error;
     if (lab_space_name(&run->space, &point, run->kernel, name, &error) != HEED_OK)
@@ -159,7 +159,7 @@ void sweep_pool_until(sweep_pool *pool, int64_t until_ns)
 
 sweep_facts sweep_pool_get(sweep_pool *pool, int64_t point)
 {
-    sweep_facts facts = { .prospect = lab_prospect_unknown() };
+    sweep_facts facts = { .point_facts = lab_point_facts_unknown() };
     lab_pool_finish(&pool->jobs, &pool->points[point].job);
     if (pool->points[point].facts)
         facts = *pool->points[point].facts;
@@ -177,7 +177,7 @@ unsigned sweep_findings(const sweep_run *run, const lab_point *point)
     sweep_facts facts = sweep_pool_get(run->pool, lab_space_index(&run->space, point));
     if (facts.failed)
         return 0;
-    clues.prospect = facts.prospect;
+    clues.point_facts = facts.point_facts;
     if (heed_gpu_arch(&gpu, run->arch)) {
         clues.warps_max = gpu.threads / WARP;
         clues.smem_max = gpu.smem;

@@ -84,7 +84,7 @@ static void take_samples(lab_evaluation *result, const double *samples, int coun
     double least = INFINITY;
     for (int i = 0; i < count; i++)
         least = fmin(least, samples[i]);
-    *result = (lab_evaluation){ .fate = LAB_FATE_TIMED,
+    *result = (lab_evaluation){ .state = LAB_STATE_TIMED,
                                 .seconds = least,
                                 .samples = samples,
                                 .sample_count = (size_t)count,
@@ -102,7 +102,7 @@ static heed_status time_engine(sweep_run *run, const sweep_shape *shape, lab_ben
     if (status == HEED_OK)
         status = lab_bench_engine_error(engine, shape->expect, &error);
     if (status == HEED_OK && error > 1) {
-        result->fate = LAB_FATE_WRONG;
+        result->state = LAB_STATE_WRONG;
         snprintf(result->why, sizeof result->why, "%.3g times the error allowed", error);
         return HEED_OK;
     }
@@ -120,17 +120,17 @@ static heed_status time_engine(sweep_run *run, const sweep_shape *shape, lab_ben
 static void doubt(const sweep_run *run, int shape, lab_evaluation *result)
 {
     lab_error why = { "" };
-    if (result->fate == LAB_FATE_TIMED &&
+    if (result->state == LAB_STATE_TIMED &&
         !lab_plausible_here(run->judge, run->context, &run->problems.items[shape],
                             run->options.cold, result->seconds, &why)) {
-        result->fate = LAB_FATE_IMPOSSIBLE;
+        result->state = LAB_STATE_IMPOSSIBLE;
         snprintf(result->why, sizeof result->why, "%.150s", why.text);
     }
 }
 
 static void note_best(sweep_shape *shape, const lab_evaluation *result)
 {
-    if (result->fate == LAB_FATE_TIMED && (shape->best == 0 || result->seconds < shape->best))
+    if (result->state == LAB_STATE_TIMED && (shape->best == 0 || result->seconds < shape->best))
         shape->best = result->seconds;
 }
 
@@ -154,7 +154,7 @@ static heed_status time_kernel(sweep_run *run, int number, const char *name, dou
     if (cli_interrupted() || status == HEED_ERR_LOST)
         return status == HEED_OK ? HEED_ERR_SYSTEM : status;
     if (status != HEED_OK) {
-        result->fate = LAB_FATE_FAILED;
+        result->state = LAB_STATE_FAILED;
         snprintf(result->why, sizeof result->why, "%s", heed_message());
     }
     doubt(run, number, result);
@@ -164,10 +164,10 @@ static heed_status time_kernel(sweep_run *run, int number, const char *name, dou
 
 heed_status sweep_time_anew(sweep_run *run, size_t number, const char *name, lab_evaluation *result)
 {
-    *result = (lab_evaluation){ .fate = LAB_FATE_FAILED };
+    *result = (lab_evaluation){ .state = LAB_STATE_FAILED };
     lab_record_now(run->started);
     heed_status status = time_kernel(run, (int)number, name, efforts[EFFORTS - 1], result);
-    if (status == HEED_OK && result->fate != LAB_FATE_TIMED)
+    if (status == HEED_OK && result->state != LAB_STATE_TIMED)
         cli_warning("%s, timed once more on %s: %s", name, run->shapes[number].spec, result->why);
     return status;
 }
@@ -183,9 +183,9 @@ static bool is_pruned(const sweep_run *run, int64_t point, lab_evaluation *resul
     sweep_facts facts = sweep_pool_get(run->pool, point);
     if (facts.failed)
         snprintf(why.text, sizeof why.text, "%s", facts.why);
-    else if (lab_prospect_within(&facts.prospect, &run->limits, &why))
+    else if (lab_point_facts_within(&facts.point_facts, &run->limits, &why))
         return false;
-    result->fate = LAB_FATE_PRUNED;
+    result->state = LAB_STATE_PRUNED;
     snprintf(result->why, sizeof result->why, "%s", why.text);
     return true;
 }
@@ -223,7 +223,7 @@ static heed_status look_up(sweep_run *run, const lab_record_trial *trial, int sh
 static heed_status put_down(sweep_run *run, lab_record_trial *trial, const lab_evaluation *result)
 {
     lab_entry_parts parts;
-    if (result->fate == LAB_FATE_PRUNED && !run->keeps_pruned)
+    if (result->state == LAB_STATE_PRUNED && !run->keeps_pruned)
         return HEED_OK;
     trial->started = run->started;
     lab_entry_take(trial, &parts, result, run->options.cold);
@@ -242,13 +242,13 @@ static heed_status evaluate(void *data, const lab_point *point, int shape, int e
     lab_error error;
     run->answered = false;
     if (known) {
-        run->reused += known->fate != LAB_FATE_PRUNED; /* which is no launch */
+        run->reused += known->state != LAB_STATE_PRUNED; /* which is no launch */
         *result = *known;
         doubt(run, shape, result);
         return HEED_OK;
     }
     if (lab_space_name(&run->space, point, run->kernel, name, &error) != HEED_OK) {
-        *result = (lab_evaluation){ .fate = LAB_FATE_PRUNED };
+        *result = (lab_evaluation){ .state = LAB_STATE_PRUNED };
         snprintf(result->why, sizeof result->why, "%s", error.text);
         return HEED_OK;
     }

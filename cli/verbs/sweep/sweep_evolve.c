@@ -25,7 +25,7 @@ static heed_status note(void *data, lab_individual *individual)
 {
     scout *it = data;
     it->points[it->count++] = individual->genome.point;
-    individual->fate = LAB_FATE_FAILED;
+    individual->state = LAB_STATE_FAILED;
     return HEED_OK;
 }
 
@@ -74,10 +74,10 @@ static heed_status evaluate(void *data, lab_individual *individual)
     sweep_run *sweep = it->sweep;
     const lab_point *point = &individual->genome.point;
     lab_session_name name;
-    lab_evaluation result = { .fate = LAB_FATE_TIMED };
+    lab_evaluation result = { .state = LAB_STATE_TIMED };
     bool new = false;
     /* A point that the kernel itself refuses is no trial, and soon refused again. */
-    individual->fate = LAB_FATE_PRUNED;
+    individual->state = LAB_STATE_PRUNED;
     if (it->evaluator.refuse(it->evaluator.data, point, individual->why))
         return HEED_OK;
     heed_status status = sweep_evolution_name(it, individual, &name);
@@ -86,18 +86,18 @@ static heed_status evaluate(void *data, lab_individual *individual)
     sweep->parent_count = name.parent_count;
     memcpy(sweep->parents, name.parents, sizeof name.parents);
     for (size_t i = 0;
-         i < sweep->problems.count && status == HEED_OK && result.fate == LAB_FATE_TIMED; i++) {
+         i < sweep->problems.count && status == HEED_OK && result.state == LAB_STATE_TIMED; i++) {
         status = ask(it, point, (int)i, &result);
         individual->seconds[i] = result.seconds;
         new |= !sweep->answered;
     }
     sweep->parent_count = 0;
-    individual->fate = result.fate;
+    individual->state = result.state;
     memcpy(individual->why, result.why, sizeof individual->why);
     if (it->course.mode != LAB_INSIGHT_NONE)
         individual->findings = sweep_findings(sweep, point) | it->course.shared;
-    it->launched += result.fate != LAB_FATE_PRUNED && (new || it->counts_known);
-    it->timed += result.fate == LAB_FATE_TIMED;
+    it->launched += result.state != LAB_STATE_PRUNED && (new || it->counts_known);
+    it->timed += result.state == LAB_STATE_TIMED;
     return status;
 }
 

@@ -62,10 +62,10 @@ static bool rank(const sweep_run *run, ranking *all)
     for (size_t i = 0; i < all->count; i++)
         all->standings[i] = (lab_standing){
             .time = all->tries[i]->score,
-            .prospect = run->pool ? sweep_pool_get(run->pool, all->tries[i]->index).prospect
-                                  : lab_prospect_unknown()
+            .point_facts = run->pool ? sweep_pool_get(run->pool, all->tries[i]->index).point_facts
+                                     : lab_point_facts_unknown()
         };
-    lab_prospect_front(all->standings, all->count, all->front);
+    lab_point_facts_front(all->standings, all->count, all->front);
     return true;
 }
 
@@ -84,13 +84,13 @@ static void add_facts_heads(lab_table *table)
         lab_table_column(table, lab_fact_name((lab_fact)i), LAB_RIGHT);
 }
 
-static void add_facts(lab_table *table, const lab_prospect *prospect)
+static void add_facts(lab_table *table, const lab_point_facts *point_facts)
 {
     for (int i = 0; i < LAB_FACTS; i++)
-        if (prospect->value[i] < 0)
+        if (point_facts->value[i] < 0)
             lab_table_cell(table, "-");
         else
-            lab_table_cell(table, "%lld", (long long)prospect->value[i]);
+            lab_table_cell(table, "%lld", (long long)point_facts->value[i]);
 }
 
 static void add_point(lab_table *table, const sweep_run *run, int64_t index)
@@ -127,7 +127,7 @@ static cli_exit print_ranking(const sweep_run *run, const ranking *all)
         lab_table_cell(table, "%.2f", exp(all->tries[i]->score - all->tries[0]->score));
         lab_table_cell(table, "%s", sweep_proof_word(run, all->tries[i]->index));
         if (run->pool)
-            add_facts(table, &all->standings[i].prospect);
+            add_facts(table, &all->standings[i].point_facts);
         lab_table_row_end(table);
     }
     return cli_table_print(table);
@@ -160,23 +160,23 @@ cli_exit sweep_print_shapes(const sweep_run *run, const double *seconds, const c
     return cli_table_print(table);
 }
 
-/* The fates of points that do not stand in the tables, with some examples of each. */
+/* The states of points that do not stand in the tables, with some examples of each. */
 static void print_reasons(const sweep_run *run)
 {
     const lab_search_result result = lab_search_get(run->search);
-    int shown[LAB_FATES] = { 0 };
+    int shown[LAB_STATES] = { 0 };
     for (size_t i = 0; i < result.count; i++) {
         const lab_try *one = &result.tries[i];
         char text[LAB_POINT_TEXT];
-        if (one->fate == LAB_FATE_TIMED || shown[one->fate]++ >= EXAMPLES)
+        if (one->state == LAB_STATE_TIMED || shown[one->state]++ >= EXAMPLES)
             continue;
         const lab_point point = lab_space_at(&run->space, one->index);
         lab_point_print(&run->space, &point, text);
-        cli_message("%s: %s: %s", lab_fate_name(one->fate), text, one->why);
+        cli_message("%s: %s: %s", lab_state_name(one->state), text, one->why);
     }
-    for (int fate = 0; fate < LAB_FATES; fate++)
-        if (shown[fate] > EXAMPLES)
-            cli_message("%s: %d more", lab_fate_name((lab_fate)fate), shown[fate] - EXAMPLES);
+    for (int state = 0; state < LAB_STATES; state++)
+        if (shown[state] > EXAMPLES)
+            cli_message("%s: %d more", lab_state_name((lab_state)state), shown[state] - EXAMPLES);
 }
 
 static void print_counts(const sweep_run *run)
@@ -210,13 +210,13 @@ static cli_exit report_text(const sweep_run *run, const ranking *all)
 
 /* ---- JSON ---- */
 
-static json_t *json_facts(const lab_prospect *prospect)
+static json_t *json_facts(const lab_point_facts *point_facts)
 {
     json_t *facts = json_object();
     for (int i = 0; i < LAB_FACTS; i++)
         json_object_set_new(facts, lab_fact_name((lab_fact)i),
-                            prospect->value[i] < 0 ? json_null()
-                                                   : json_integer(prospect->value[i]));
+                            point_facts->value[i] < 0 ? json_null()
+                                                      : json_integer(point_facts->value[i]));
     return facts;
 }
 
@@ -230,8 +230,8 @@ static json_t *json_point(const sweep_run *run, int64_t index)
     return knobs;
 }
 
-static json_t *json_try(const sweep_run *run, const lab_try *one, const lab_prospect *prospect,
-                        bool front)
+static json_t *json_try(const sweep_run *run, const lab_try *one,
+                        const lab_point_facts *point_facts, bool front)
 {
     const lab_point point = lab_space_at(&run->space, one->index);
     char name[HEED_NAME_SIZE] = "";
@@ -241,10 +241,10 @@ static json_t *json_try(const sweep_run *run, const lab_try *one, const lab_pros
         seconds = cli_json_append(seconds, cli_json_real(one->seconds[i]));
     return json_pack("{s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:b, s:o}", "point",
                      json_point(run, one->index), "kernel", name, "gates",
-                     sweep_proof_word(run, one->index), "fate", lab_fate_name(one->fate), "why",
+                     sweep_proof_word(run, one->index), "fate", lab_state_name(one->state), "why",
                      cli_json_text(one->why), "seconds", seconds, "mean_seconds",
                      cli_json_real(exp(one->score)), "front", front, "facts",
-                     prospect ? json_facts(prospect) : json_null());
+                     point_facts ? json_facts(point_facts) : json_null());
 }
 
 static json_t *json_tries(const sweep_run *run, const ranking *all)
@@ -253,7 +253,7 @@ static json_t *json_tries(const sweep_run *run, const ranking *all)
     json_t *list = json_array();
     for (size_t i = 0; i < all->count; i++)
         list = cli_json_append(
-            list, json_try(run, all->tries[i], &all->standings[i].prospect, all->front[i]));
+            list, json_try(run, all->tries[i], &all->standings[i].point_facts, all->front[i]));
     for (size_t i = 0; i < result.count; i++)
         if (!isfinite(result.tries[i].score))
             list = cli_json_append(list, json_try(run, &result.tries[i], NULL, false));
@@ -320,7 +320,7 @@ static const char *short_reason(const char *why)
 static void add_static_row(sweep_run *run, lab_table *table, json_t **list, int64_t index)
 {
     const lab_point point = lab_space_at(&run->space, index);
-    sweep_facts facts = { .prospect = lab_prospect_unknown() };
+    sweep_facts facts = { .point_facts = lab_point_facts_unknown() };
     lab_error why = { "" };
     char text[LAB_FORMAT_SIZE];
     bool sense = lab_space_allows(&run->space, &point, &why);
@@ -329,18 +329,18 @@ static void add_static_row(sweep_run *run, lab_table *table, json_t **list, int6
         if (facts.failed)
             snprintf(why.text, sizeof why.text, "%s", facts.why);
         else
-            lab_prospect_within(&facts.prospect, &run->limits, &why);
+            lab_point_facts_within(&facts.point_facts, &run->limits, &why);
     }
     bool compiled = sense && !facts.failed;
     double seconds = compiled ? exp(facts.predicted) : -1;
     add_point(table, run, index);
     lab_table_cell(table, "%s", lab_format_seconds(seconds, text));
-    add_facts(table, &facts.prospect);
+    add_facts(table, &facts.point_facts);
     lab_table_cell(table, "%s", short_reason(why.text));
     *list = cli_json_append(*list,
                             json_pack("{s:o, s:o, s:o, s:o}", "point", json_point(run, index),
                                       "predicted_seconds", cli_json_real(compiled ? seconds : NAN),
-                                      "facts", json_facts(&facts.prospect), "pruned",
+                                      "facts", json_facts(&facts.point_facts), "pruned",
                                       *why.text ? cli_json_text(why.text) : json_null()));
 }
 

@@ -78,7 +78,7 @@ typedef struct tune_shape {
     const lab_bench_source *source;
     char spec[HEED_SPEC_SIZE];
     char champion[2 * HEED_NAME_SIZE]; /* what there is: of the board, else what heed plans */
-    int64_t title;                     /* the trial by which it leads the board; 0: it does not */
+    int64_t promoted;                  /* the trial by which it leads the board; 0: it does not */
     bool foreign; /* the leader of the board cannot be planned, a user's source say: a kernel that
                      wins the contest with it takes its place */
     lab_leader leader;              /* then */

@@ -94,14 +94,14 @@ static void explain_challenge(tune_shape *shape)
 /* With a leader of the board that cannot be planned                          */
 /* -------------------------------------------------------------------------- */
 
-/* The leader keeps its title, for a reason. */
+/* The leader stays, for a reason. */
 static void keep_leader(tune_shape *shape, const char *what, const char *reason)
 {
     snprintf(shape->lead.why, sizeof shape->lead.why, "%.60s stays leader: %.24s%.160s",
              shape->leader.name, what, reason);
 }
 
-/* A leader that does not do any more what it got its title for has lost it. */
+/* A leader that no longer does what made it leader loses its place. */
 static cli_exit refute(tune_run *tune, tune_shape *shape, lab_record_verdict fault,
                        const char *reason)
 {
@@ -131,7 +131,7 @@ static cli_exit play_ready(tune_run *tune, tune_shape *shape, int round, const l
                                    ? lab_bench_worker_fault(&leader->worker)
                                    : LAB_RECORD_OK;
     if (fault != LAB_RECORD_OK)
-        return refute(tune, shape, fault, leader->worker.seat.outcome.text);
+        return refute(tune, shape, fault, leader->worker.process.outcome.text);
     keep_leader(shape, pair->blame == 1 ? "it cannot be run here: " : "", pair->reason);
     return CLI_OK;
 }
@@ -292,7 +292,7 @@ static heed_status record_shape(tune_run *tune, tune_shape *shape, lab_error *er
         status = lab_record_promote(tune->session.record, lead, shape->leader.trial,
                                     shape->lead.why, error);
     if (status == HEED_OK && shape->challenge.won && !shape->foreign)
-        status = lab_record_promote(tune->session.record, id, shape->title, shape->challenge.why,
+        status = lab_record_promote(tune->session.record, id, shape->promoted, shape->challenge.why,
                                     error);
     return status;
 }

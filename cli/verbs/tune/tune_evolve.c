@@ -54,14 +54,14 @@ static heed_status play_finals(sweep_evolution *it, tune_job *job, int64_t until
     for (int i = 0; i < SWEEP_ISLANDS * FINALISTS && status == HEED_OK; i++) {
         const lab_individual *one = lab_evolution_member(it->evolution, i % SWEEP_ISLANDS,
                                                          i / SWEEP_ISLANDS);
-        lab_evaluation result = { .fate = LAB_FATE_FAILED };
+        lab_evaluation result = { .state = LAB_STATE_FAILED };
         if (!one || one->seconds[0] > 1.1 * job->best)
             continue;
         if (cli_interrupted() || heed_clock_ns() >= until_ns)
             break;
         status = job->inner.evaluate(job->inner.data, &one->genome.point, 0, job->inner.efforts - 1,
                                      &result);
-        if (status == HEED_OK && result.fate == LAB_FATE_TIMED)
+        if (status == HEED_OK && result.state == LAB_STATE_TIMED)
             tune_job_take(job, &one->genome.point, result.seconds);
     }
     return status;

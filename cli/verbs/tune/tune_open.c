@@ -91,7 +91,7 @@ static cli_exit plan_champion(tune_run *tune, tune_shape *shape)
                 "%s: %s, which leads the board, cannot be planned: what comes out will meet "
                 "it",
                 shape->spec, shape->champion);
-        shape->title = 0;
+        shape->promoted = 0;
         status = heed_plan_create(&plan, tune->bench.context, &shape->source->problem,
                                   HEED_ESTIMATE);
     }
@@ -114,7 +114,7 @@ cli_exit tune_find_champions(tune_run *tune)
         if (status != HEED_OK)
             return cli_fail_error(status, &error);
         snprintf(shape->champion, sizeof shape->champion, "%s", shape->leader.name);
-        shape->title = shape->leader.trial;
+        shape->promoted = shape->leader.trial;
         code = plan_champion(tune, &tune->shapes[i]);
         if (code == CLI_OK)
             code = tune_find_spaces(tune, &tune->shapes[i]);

@@ -72,7 +72,7 @@ static size_t collect(const tune_run *tune, bool winners, tune_shape **list)
 }
 
 /* A champion that nobody beat has the time that it had beside the rivals: now it can be ranked. The
- * first one of a problem, which heed plans, has the title until it loses it. */
+ * first one of a problem, which heed plans, leads until another one beats it. */
 static cli_exit confirm(const tune_run *tune, tune_shape *shape)
 {
     lab_error error;
@@ -80,8 +80,8 @@ static cli_exit confirm(const tune_run *tune, tune_shape *shape)
     if (shape->proof != TUNE_PROVED)
         return CLI_OK;
     heed_status status = tune_add_row(tune, shape, &shape->before, TUNE_PROVEN, NULL, &id, &error);
-    if (status == HEED_OK && id && !shape->title && !shape->foreign) {
-        shape->title = id;
+    if (status == HEED_OK && id && !shape->promoted && !shape->foreign) {
+        shape->promoted = id;
         status = lab_record_promote(tune->session.record, id, 0,
                                     "it is what heed plans, and nothing led before", &error);
     }

@@ -213,7 +213,7 @@ static double judge(const lab_space *space, const lab_trials *trials, const heed
             heed_problem problem;
             heed_cuda_facts facts;
             assert_int_equal(heed_problem_parse(&problem, trials->shapes[shape]), HEED_OK);
-            if (!found || found->fate != LAB_FATE_TIMED ||
+            if (!found || found->state != LAB_STATE_TIMED ||
                 lab_space_name(space, &point, trials->kernel, name, NULL) != HEED_OK ||
                 heed_cuda_facts_for(name, &problem, gpu, &facts) != HEED_OK)
                 continue;

@@ -54,11 +54,11 @@ static void test_code(void **state)
     clues.warps_max = 64;
     clues.smem_max = 232448;
     assert_int_equal(lab_clues_findings(&clues), 0);
-    clues.prospect = (lab_prospect){ { [LAB_FACT_REGISTERS] = 128,
-                                       [LAB_FACT_SPILLS] = 16,
-                                       [LAB_FACT_SMEM] = 100000,
-                                       [LAB_FACT_BLOCKS] = 2,
-                                       [LAB_FACT_WARPS] = 8 } };
+    clues.point_facts = (lab_point_facts){ { [LAB_FACT_REGISTERS] = 128,
+                                             [LAB_FACT_SPILLS] = 16,
+                                             [LAB_FACT_SMEM] = 100000,
+                                             [LAB_FACT_BLOCKS] = 2,
+                                             [LAB_FACT_WARPS] = 8 } };
     unsigned set = lab_clues_findings(&clues);
     assert_int_equal(set, BIT(LAB_FINDING_SPILLS) | BIT(LAB_FINDING_LOW_OCCUPANCY) |
                               BIT(LAB_FINDING_SMEM_BOUND));

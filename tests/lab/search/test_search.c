@@ -39,7 +39,7 @@ static heed_status count_evaluate(void *data, const lab_point *point, int shape,
         self->log[self->calls] = (index * 64 + shape) * 8 + effort;
     self->calls++;
     if (self->faulty && index % self->faulty == 0)
-        *result = (lab_evaluation){ .fate = index % 2 ? LAB_FATE_WRONG : LAB_FATE_PRUNED };
+        *result = (lab_evaluation){ .state = index % 2 ? LAB_STATE_WRONG : LAB_STATE_PRUNED };
     else
         *result = (lab_evaluation){ .seconds = 1 + fabs((double)index - middle) / middle + shape };
     return HEED_OK;
@@ -261,7 +261,7 @@ static void test_trials_file(void **state)
         { .point = 7, .shape = 1, .answer = { .seconds = 1e-5 / 3 } },
         { .point = 7, .shape = 0, .effort = 1, .answer = { .seconds = 3e-5 } },
         { .point = 7, .shape = 0, .answer = { .seconds = 2e-5 } },
-        { .point = 8, .answer = { .fate = LAB_FATE_PRUNED, .why = "two\nlines ; of it" } },
+        { .point = 8, .answer = { .state = LAB_STATE_PRUNED, .why = "two\nlines ; of it" } },
         { .point = 7, .shape = 0, .answer = { .seconds = 2.5e-5 } },
     };
     for (size_t i = 0; i < 5; i++) { /* opened anew each time, as a resumed run does */

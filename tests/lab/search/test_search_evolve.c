@@ -37,7 +37,7 @@ static heed_status evaluate(void *data, lab_individual *one)
     for (int shape = 0; shape < self->trials.shape_count; shape++) {
         const lab_evaluation *answer = lab_trials_find(&self->trials, point, shape, -1);
         assert_non_null(answer);
-        one->fate = answer->fate;
+        one->state = answer->state;
         one->seconds[shape] = answer->seconds * (1 - 0.02 * one->genome.texts[0]) *
                               (1 + 0.02 * one->genome.texts[1]);
     }

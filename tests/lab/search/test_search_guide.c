@@ -110,9 +110,9 @@ static heed_status spill(void *data, lab_individual *child)
             continue;
         *(cap == child->moves[i].up ? &it->better : &it->worse) += 1;
     }
-    clues.prospect.value[LAB_FACT_SPILLS] = it->spills ? 512 : 0;
+    clues.point_facts.value[LAB_FACT_SPILLS] = it->spills ? 512 : 0;
     child->findings = lab_clues_findings(&clues);
-    child->fate = LAB_FATE_TIMED;
+    child->state = LAB_STATE_TIMED;
     child->seconds[0] = 1e-5; /* all alike: history teaches nothing */
     return HEED_OK;
 }

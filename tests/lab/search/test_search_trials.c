@@ -202,7 +202,7 @@ static void test_replay(void **state)
     for (int i = 0; i < 90; i++)
         records[i] = (lab_trial_record){ .point = i, .answer = { .seconds = i == 9 ? 1.0 : 2.0 } };
     for (int i = 3; i < 9; i++)
-        records[i].answer.fate = i < 6 ? LAB_FATE_PRUNED : LAB_FATE_WRONG;
+        records[i].answer.state = i < 6 ? LAB_STATE_PRUNED : LAB_STATE_WRONG;
     const lab_trials trials = {
         .shapes = shapes, .shape_count = 1, .records = records, .count = 89
     };

@@ -240,39 +240,39 @@ static void test_loading(void **state)
 
 /* ---- Facts known beforehand ---- */
 
-static lab_prospect facts(int64_t registers, int64_t spills, int64_t smem, int64_t warps)
+static lab_point_facts facts(int64_t registers, int64_t spills, int64_t smem, int64_t warps)
 {
-    return (lab_prospect){ { [LAB_FACT_REGISTERS] = registers,
-                             [LAB_FACT_SPILLS] = spills,
-                             [LAB_FACT_SMEM] = smem,
-                             [LAB_FACT_BLOCKS] = warps < 0 ? -1 : warps / 4,
-                             [LAB_FACT_WARPS] = warps } };
+    return (lab_point_facts){ { [LAB_FACT_REGISTERS] = registers,
+                                [LAB_FACT_SPILLS] = spills,
+                                [LAB_FACT_SMEM] = smem,
+                                [LAB_FACT_BLOCKS] = warps < 0 ? -1 : warps / 4,
+                                [LAB_FACT_WARPS] = warps } };
 }
 
 static void test_pruning(void **state)
 {
     lab_bounds limits = lab_bounds_standard();
     lab_error why;
-    lab_prospect one = facts(96, 0, 1024, 16);
-    assert_true(lab_prospect_within(&one, &limits, &why));
+    lab_point_facts one = facts(96, 0, 1024, 16);
+    assert_true(lab_point_facts_within(&one, &limits, &why));
     one = facts(96, 8, 1024, 16);
-    assert_false(lab_prospect_within(&one, &limits, &why));
+    assert_false(lab_point_facts_within(&one, &limits, &why));
     assert_string_equal(why.text, "8 bytes of spills a thread; the limit is at most 0");
     limits.value[LAB_FACT_SPILLS] = 8;
-    assert_true(lab_prospect_within(&one, &limits, &why));
+    assert_true(lab_point_facts_within(&one, &limits, &why));
     one = facts(96, 0, 1024, 0);
-    assert_false(lab_prospect_within(&one, &limits, &why));
+    assert_false(lab_point_facts_within(&one, &limits, &why));
     assert_string_equal(why.text, "0 blocks a multiprocessor; the limit is at least 1");
     limits.value[LAB_FACT_REGISTERS] = 80;
     one = facts(96, 0, 1024, 16);
-    assert_false(lab_prospect_within(&one, &limits, NULL));
-    one = lab_prospect_unknown();
-    assert_true(lab_prospect_within(&one, &limits, &why));
-    const lab_prospect other = facts(64, 4, -1, 8);
-    lab_prospect_worsen(&one, &other);
+    assert_false(lab_point_facts_within(&one, &limits, NULL));
+    one = lab_point_facts_unknown();
+    assert_true(lab_point_facts_within(&one, &limits, &why));
+    const lab_point_facts other = facts(64, 4, -1, 8);
+    lab_point_facts_worsen(&one, &other);
     assert_memory_equal(&one, &other, sizeof one);
-    const lab_prospect third = facts(70, 0, 10, 16);
-    lab_prospect_worsen(&one, &third);
+    const lab_point_facts third = facts(70, 0, 10, 16);
+    lab_point_facts_worsen(&one, &third);
     assert_int_equal(one.value[LAB_FACT_REGISTERS], 70);
     assert_int_equal(one.value[LAB_FACT_SPILLS], 4);
     assert_int_equal(one.value[LAB_FACT_SMEM], 10);
@@ -293,7 +293,7 @@ static void test_front(void **state)
     };
     static const bool expected[] = { true, false, true, true, true, true, false, false };
     bool front[8];
-    lab_prospect_front(all, 8, front);
+    lab_point_facts_front(all, 8, front);
     assert_memory_equal(front, expected, sizeof front);
 }
 

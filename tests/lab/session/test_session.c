@@ -78,7 +78,7 @@ static bool ask(scene *s, int attempt, double seconds, lab_evaluation *result)
     lab_entry_parts parts;
     const double samples[3] = { 1.5 * seconds, seconds, 2 * seconds };
     const lab_evaluation timed = {
-        .fate = LAB_FATE_TIMED, .seconds = seconds, .samples = samples, .sample_count = 3
+        .state = LAB_STATE_TIMED, .seconds = seconds, .samples = samples, .sample_count = 3
     };
     lab_record_trial trial = lab_session_trial(&s->session, &s->name, &s->problems[0], attempt);
     record_expect(lab_session_find(&s->session, &trial, result, &found, &error), &error);
@@ -118,13 +118,13 @@ static void test_goes_on(void **state)
 static void test_entries(void **state)
 {
     scene s;
-    lab_evaluation result = { .fate = LAB_FATE_FAILED };
+    lab_evaluation result = { .state = LAB_STATE_FAILED };
     record_row rows[2];
     const lab_record_filter all = { .part = LAB_BOARD_ALL };
     open_scene(&s, state, 1, "space 1");
     assert_false(ask(&s, 3, 1e-3, &result));
     assert_true(ask(&s, 3, 9, &result));
-    assert_int_equal(result.fate, LAB_FATE_TIMED);
+    assert_int_equal(result.state, LAB_STATE_TIMED);
     assert_true(result.seconds == 1e-3);
     assert_int_equal(record_scene_rows(s.session.record, &all, rows, 2), 1);
     assert_string_equal(rows[0].row.kernel, "fwd_any_avx512_tile");

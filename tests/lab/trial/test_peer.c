@@ -83,7 +83,7 @@ static void expect_lost(lab_peer *peer, lab_peer_state want, const char *words)
 }
 
 /* Runs @body, asks once, and expects to lose it. */
-static void expect_fate(const char *body, double seconds, lab_peer_state want, const char *words)
+static void expect_end(const char *body, double seconds, lab_peer_state want, const char *words)
 {
     lab_peer *peer = script(body);
 
@@ -165,9 +165,9 @@ static void test_hanging(void **state)
 {
     int64_t start = heed_clock_ns();
 
-    expect_fate("read x; trap '' TERM; sleep 1000", 0.2, LAB_PEER_HUNG, "no answer in time");
-    expect_fate("read x; printf '{\"status\": '; sleep 1000", 0.2, LAB_PEER_HUNG,
-                "no answer in time");
+    expect_end("read x; trap '' TERM; sleep 1000", 0.2, LAB_PEER_HUNG, "no answer in time");
+    expect_end("read x; printf '{\"status\": '; sleep 1000", 0.2, LAB_PEER_HUNG,
+               "no answer in time");
     assert_true(heed_clock_ns() - start < 5000000000);
 }
 
@@ -198,12 +198,12 @@ static void test_children_are_killed(void **state)
 
 static void test_crashing(void **state)
 {
-    expect_fate("read x; kill -SEGV $$", 10, LAB_PEER_CRASHED, "signal 11 (Segmentation fault)");
-    expect_fate("read x; kill -KILL $$", 10, LAB_PEER_CRASHED, "signal 9");
-    expect_fate("exit 3", 10, LAB_PEER_CRASHED, "exited with status 3");
-    expect_fate("echo one >&2; echo 'no such thing' >&2; exit 1", 10, LAB_PEER_CRASHED,
-                "exited with status 1 without an answer: no such thing");
-    expect_fate("exec >&-; sleep 1000", 10, LAB_PEER_CRASHED, "closed its output");
+    expect_end("read x; kill -SEGV $$", 10, LAB_PEER_CRASHED, "signal 11 (Segmentation fault)");
+    expect_end("read x; kill -KILL $$", 10, LAB_PEER_CRASHED, "signal 9");
+    expect_end("exit 3", 10, LAB_PEER_CRASHED, "exited with status 3");
+    expect_end("echo one >&2; echo 'no such thing' >&2; exit 1", 10, LAB_PEER_CRASHED,
+               "exited with status 1 without an answer: no such thing");
+    expect_end("exec >&-; sleep 1000", 10, LAB_PEER_CRASHED, "closed its output");
 }
 
 /* The peer ends while a request larger than any buffer is on its way: no SIGPIPE, but a crash. */
@@ -222,7 +222,7 @@ static void test_dying_with_a_request_under_way(void **state)
 
 static void test_flooding(void **state)
 {
-    expect_fate("read x; yes | tr -d '\\n'", 20, LAB_PEER_FLOODED, "64 KiB");
+    expect_end("read x; yes | tr -d '\\n'", 20, LAB_PEER_FLOODED, "64 KiB");
 }
 
 static void test_garbage(void **state)
@@ -240,11 +240,11 @@ static void test_garbage(void **state)
 
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         snprintf(body, sizeof body, "read x; printf '%s\\n'; read x", lines[i]);
-        expect_fate(body, 10, LAB_PEER_GARBAGE, "a line that is not a reply");
+        expect_end(body, 10, LAB_PEER_GARBAGE, "a line that is not a reply");
     }
-    expect_fate("read x; printf '{\"status\": \"ok\"}\\nmore\\n'; read x", 10, LAB_PEER_GARBAGE,
-                "more than it was asked");
-    expect_fate("read x; yes", 10, LAB_PEER_GARBAGE, "");
+    expect_end("read x; printf '{\"status\": \"ok\"}\\nmore\\n'; read x", 10, LAB_PEER_GARBAGE,
+               "more than it was asked");
+    expect_end("read x; yes", 10, LAB_PEER_GARBAGE, "");
 }
 
 static void test_speaking_unasked(void **state)

@@ -1,6 +1,6 @@
 /*
- * test_seat.c - a candidate that is timed: no two calls have the same values, and what it computes
- * is looked at
+ * test_bench_process.c - a candidate that is timed: no two calls have the same values, and what it
+ * computes is looked at
  */
 #define _GNU_SOURCE /* sched_getaffinity() */
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 
 #include "hold.h"
 #include "lab/bench/duels.h"
-#include "lab/bench/seat.h"
+#include "lab/bench/process.h"
 #include "src/measure.h"
 #include "trial_scene.h"
 
@@ -50,7 +50,7 @@ static const char cheat[] =
 static trial_scene scene;
 
 /* Opens a trial of the honest source in the cheat's hands. */
-static void open_cheat(lab_bench_seat *seat, long long id)
+static void open_cheat(lab_bench_process *process, long long id)
 {
     static char source[sizeof scene.source + sizeof cheat + 64];
     lab_candidate candidate = scene_candidate(&scene, "plain", id);
@@ -59,19 +59,20 @@ static void open_cheat(lab_bench_seat *seat, long long id)
              cheat);
     candidate.source = source;
     candidate.source_size = strlen(source);
-    seat->limits = (lab_limits){ .run_seconds = 5, .tensor_bytes = (size_t)16 << 20 };
-    if (!lab_trial_open(&seat->trial, &candidate, &seat->limits, &seat->outcome))
-        fail_msg("%s", seat->outcome.text);
+    process->limits = (lab_limits){ .run_seconds = 5, .tensor_bytes = (size_t)16 << 20 };
+    if (!lab_trial_open(&process->trial, &candidate, &process->limits, &process->outcome))
+        fail_msg("%s", process->outcome.text);
 }
 
-/* The things that a seat needs to work on a problem. */
-typedef struct held_seat {
+/* The things that a process needs to work on a problem. */
+typedef struct held_process {
     heed_context *context;
     lab_bench_tensors tensors;
     pid_t pid; /* of its process */
-} held_seat;
+} held_process;
 
-static void open_seat(held_seat *held, lab_bench_seat *seat, long long id, const char *spec)
+static void open_process(held_process *held, lab_bench_process *process, long long id,
+                         const char *spec)
 {
     const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     lab_bench_source source = { .label = "" };
@@ -80,31 +81,32 @@ static void open_seat(held_seat *held, lab_bench_seat *seat, long long id, const
     assert_int_equal(heed_problem_parse(&source.problem, spec), HEED_OK);
     assert_int_equal(lab_bench_tensors_create(&held->tensors, held->context, &source, 7, 0),
                      HEED_OK);
-    *seat = (lab_bench_seat){ .trial = NULL };
-    open_cheat(seat, id);
-    assert_true(lab_bench_seat_take(seat, &held->tensors));
-    lab_bench_seat_size(seat, 1e-5, 8e-5);
-    assert_int_equal(seat->calls.count, 8);
+    *process = (lab_bench_process){ .trial = NULL };
+    open_cheat(process, id);
+    assert_true(lab_bench_process_take(process, &held->tensors));
+    lab_bench_process_size(process, 1e-5, 8e-5);
+    assert_int_equal(process->calls.count, 8);
     held->pid = scene_only_child();
 }
 
-static void close_seat(held_seat *held, lab_bench_seat *seat)
+static void close_process(held_process *held, lab_bench_process *process)
 {
-    lab_bench_seat_close(seat);
+    lab_bench_process_close(process);
     lab_bench_tensors_free(&held->tensors);
     heed_context_destroy(held->context);
 }
 
-static heed_status run_blocks(lab_bench_seat *seat, long long id, const char *spec, int blocks)
+static heed_status run_blocks(lab_bench_process *process, long long id, const char *spec,
+                              int blocks)
 {
-    held_seat held;
+    held_process held;
     double seconds = 0;
     heed_status status = HEED_OK;
 
-    open_seat(&held, seat, id, spec);
+    open_process(&held, process, id, spec);
     for (int i = 0; i < blocks && status == HEED_OK; i++)
-        status = lab_bench_seat_block(seat, &seconds);
-    close_seat(&held, seat);
+        status = lab_bench_process_block(process, &seconds);
+    close_process(&held, process);
     return status;
 }
 
@@ -112,24 +114,24 @@ static void test_honest(void **state)
 {
     static const char *const specs[] = { "b1 h1 s40 d24 f32", "b2 h4/2 s17/33 d5/3 f32 causal=br",
                                          "b2 h2 s11 d7 f32 q=300:20:8 k=0:21:9 v=350:22:10" };
-    lab_bench_seat seat;
+    lab_bench_process process;
 
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
-        if (run_blocks(&seat, STAYS_HONEST, specs[i], 20) != HEED_OK)
-            fail_msg("%s: %s", specs[i], seat.outcome.text);
-        assert_true(seat.worst > 0 && seat.worst <= 1);
-        assert_int_equal(seat.blocks, 20);
+        if (run_blocks(&process, STAYS_HONEST, specs[i], 20) != HEED_OK)
+            fail_msg("%s: %s", specs[i], process.outcome.text);
+        assert_true(process.worst > 0 && process.worst <= 1);
+        assert_int_equal(process.blocks, 20);
     }
 }
 
 static void test_cheats(void **state)
 {
-    lab_bench_seat seat;
+    lab_bench_process process;
 
     for (long long id = KEEPS_ANSWER; id <= BY_TURNS; id++) {
-        assert_int_equal(run_blocks(&seat, id, "b1 h1 s40 d24 f32", 60), HEED_ERR_UNSUPPORTED);
-        assert_true(seat.worst > 1);
-        assert_non_null(strstr(seat.outcome.text, "while it was timed is wrong"));
+        assert_int_equal(run_blocks(&process, id, "b1 h1 s40 d24 f32", 60), HEED_ERR_UNSUPPORTED);
+        assert_true(process.worst > 1);
+        assert_non_null(strstr(process.outcome.text, "while it was timed is wrong"));
     }
 }
 
@@ -149,13 +151,13 @@ static int only_cpu(pid_t pid)
 static void test_renew(void **state)
 {
     cpu_set_t allowed;
-    lab_bench_seat seat;
-    held_seat held;
+    lab_bench_process process;
+    held_process held;
     int used[CPU_SETSIZE] = { 0 }, cpus = 0;
 
     assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
-    open_seat(&held, &seat, STAYS_HONEST, "b1 h1 s40 d24 f32");
-    lab_side side = lab_bench_seat_side(&seat);
+    open_process(&held, &process, STAYS_HONEST, "b1 h1 s40 d24 f32");
+    lab_side side = lab_bench_process_side(&process);
     for (uint64_t common = 0; common < 12; common++) {
         double seconds = 0;
         assert_int_equal(side.renew(side.data, common, 3 * common), HEED_OK);
@@ -163,7 +165,7 @@ static void test_renew(void **state)
         int cpu = only_cpu(now);
         assert_true(now != held.pid && cpu >= 0 && CPU_ISSET((size_t)cpu, &allowed));
         assert_int_equal(side.fn(side.data, &seconds), HEED_OK);
-        assert_true(seconds > 0 && seconds <= seat.outcome.seconds / seat.calls.count * 1.01);
+        assert_true(seconds > 0 && seconds <= process.outcome.seconds / process.calls.count * 1.01);
         assert_int_equal(scene_only_child(), now); /* that of the whole stretch */
         assert_int_equal(side.renew(side.data, common, 7), HEED_OK);
         assert_int_equal(only_cpu(scene_only_child()), cpu);
@@ -171,11 +173,11 @@ static void test_renew(void **state)
         held.pid = now;
     }
     assert_true(cpus > 1 || CPU_COUNT(&allowed) == 1);
-    seat.by_clock = true;
+    process.by_clock = true;
     assert_int_equal(side.renew(side.data, 1, 1), HEED_OK);
     assert_true(only_cpu(scene_only_child()) < 0 || CPU_COUNT(&allowed) == 1);
     held.pid = scene_only_child();
-    close_seat(&held, &seat);
+    close_process(&held, &process);
 }
 
 /* A process that was let go on by anybody else is not believed, whether or not it is stopped again.
@@ -185,16 +187,16 @@ static void test_stands_still(void **state)
     static const int signals[][2] = { { SIGCONT, 0 }, { SIGCONT, SIGSTOP } };
 
     for (int i = 0; i < 2; i++) {
-        lab_bench_seat seat;
-        held_seat held;
+        lab_bench_process process;
+        held_process held;
         double seconds = 0;
-        open_seat(&held, &seat, STAYS_HONEST, "b1 h1 s40 d24 f32");
-        assert_int_equal(lab_bench_seat_block(&seat, &seconds), HEED_OK);
+        open_process(&held, &process, STAYS_HONEST, "b1 h1 s40 d24 f32");
+        assert_int_equal(lab_bench_process_block(&process, &seconds), HEED_OK);
         for (int j = 0; j < 2 && signals[i][j]; j++)
             assert_int_equal(kill(held.pid, signals[i][j]), 0);
-        assert_int_equal(lab_bench_seat_block(&seat, &seconds), HEED_ERR_UNSUPPORTED);
-        assert_non_null(strstr(seat.outcome.text, "computed while it was stopped"));
-        close_seat(&held, &seat);
+        assert_int_equal(lab_bench_process_block(&process, &seconds), HEED_ERR_UNSUPPORTED);
+        assert_non_null(strstr(process.outcome.text, "computed while it was stopped"));
+        close_process(&held, &process);
     }
 }
 

@@ -1,6 +1,6 @@
 /*
- * test_seat_hard.c - what is put into timed calls changes their answer, and no honest kernel's
- * verdict
+ * test_bench_process_hard.c - what is put into timed calls changes their answer, and no honest
+ * kernel's verdict
  */
 #include <math.h>
 #include <setjmp.h>

@@ -1,11 +1,11 @@
 /*
- * prospect.h - what is known of a point before it runs, and which points need not run
+ * point_facts.h - what is known of a point before it runs, and which points need not run
  *
  * Facts of the compiled code (lab/inspect reads them) and of the device that it is for. A fact that
  * is not known rules nothing out.
  */
-#ifndef LAB_PROSPECT_H
-#define LAB_PROSPECT_H
+#ifndef LAB_POINT_FACTS_H
+#define LAB_POINT_FACTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,15 +25,17 @@ typedef enum lab_fact {
 /* lab_fact_name() returns "registers", "spills", "smem", "blocks" or "warps". */
 const char *lab_fact_name(lab_fact fact);
 
-typedef struct lab_prospect {
+typedef struct lab_point_facts {
     int64_t value[LAB_FACTS]; /* -1: not known */
-} lab_prospect;
+} lab_point_facts;
 
-/* A prospect of which nothing is known. */
-lab_prospect lab_prospect_unknown(void);
+/* Facts of which none is known. */
+lab_point_facts lab_point_facts_unknown(void);
 
-/* lab_prospect_worsen() makes @prospect that of two kernels together: of each fact the worse. */
-void lab_prospect_worsen(lab_prospect *prospect, const lab_prospect *other);
+/* lab_point_facts_worsen() makes @point_facts those of two kernels together: of each fact the
+ * worse.
+ */
+void lab_point_facts_worsen(lab_point_facts *point_facts, const lab_point_facts *other);
 
 /* The most that a point may take, or the least that it must have, by the fact. */
 typedef struct lab_bounds {
@@ -44,19 +46,20 @@ typedef struct lab_bounds {
  * block at least. */
 lab_bounds lab_bounds_standard(void);
 
-/* lab_prospect_within() says whether the prospect keeps the limits; if not, @why, which may be
- * NULL, names fact, value and limit. */
-bool lab_prospect_within(const lab_prospect *prospect, const lab_bounds *limits, lab_error *why);
+/* lab_point_facts_within() says whether the facts keep the limits; if not, @why, which may
+ * be NULL, names fact, value and limit. */
+bool lab_point_facts_within(const lab_point_facts *point_facts, const lab_bounds *limits,
+                            lab_error *why);
 
 /* A point of which both the time and the facts are known. */
 typedef struct lab_standing {
     double time; /* a score or seconds; less is better, INFINITY for none */
-    lab_prospect prospect;
+    lab_point_facts point_facts;
 } lab_standing;
 
-/* lab_prospect_front() sets front[i] for those of @count standings that no other one beats: there
- * is none that is at least as good in time, registers, shared memory and warps, and better in one
- * of them. A point without a time is never among them. */
-void lab_prospect_front(const lab_standing *standings, size_t count, bool *front);
+/* lab_point_facts_front() sets front[i] for those of @count standings that no other one beats:
+ * there is none that is at least as good in time, registers, shared memory and warps, and better in
+ * one of them. A point without a time is never among them. */
+void lab_point_facts_front(const lab_standing *standings, size_t count, bool *front);
 
-#endif /* LAB_PROSPECT_H */
+#endif /* LAB_POINT_FACTS_H */

@@ -1,5 +1,6 @@
 /*
- * test_seat_cheats.c - hostile candidates that are honest until they are timed, or cheat about time
+ * test_bench_process_cheats.c - hostile candidates that are honest until they are timed, or cheat
+ * about time
  *
  * lab/verify/mutants/sources has one file each.
  */
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 #include "hold.h"
-#include "lab/bench/seat.h"
+#include "lab/bench/process.h"
 #include "lab/trial/pages.h"
 #include "lab/verify/mutants/sources.h"
 #include "trial_scene.h"
@@ -42,7 +43,7 @@ static lab_candidate cheat(const char *name, long long id, char **source)
 }
 
 /* Opens a trial of the cheat and times blocks of it; true if nothing was found. */
-static bool time_cheat(lab_bench_seat *seat, const char *name, long long id, const char *spec)
+static bool time_cheat(lab_bench_process *process, const char *name, long long id, const char *spec)
 {
     const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     char *text;
@@ -55,15 +56,16 @@ static bool time_cheat(lab_bench_seat *seat, const char *name, long long id, con
     assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     assert_int_equal(heed_problem_parse(&source.problem, spec), HEED_OK);
     assert_int_equal(lab_bench_tensors_create(&tensors, context, &source, 7, 0), HEED_OK);
-    *seat = (lab_bench_seat){ .limits = { .run_seconds = 20, .tensor_bytes = (size_t)16 << 20 } };
-    bool well = lab_trial_open(&seat->trial, &candidate, &seat->limits, &seat->outcome) &&
-                lab_bench_seat_take(seat, &tensors) &&
-                lab_bench_seat_block(seat, &seconds) == HEED_OK;
+    *process = (lab_bench_process){ .limits = { .run_seconds = 20,
+                                                .tensor_bytes = (size_t)16 << 20 } };
+    bool well = lab_trial_open(&process->trial, &candidate, &process->limits, &process->outcome) &&
+                lab_bench_process_take(process, &tensors) &&
+                lab_bench_process_block(process, &seconds) == HEED_OK;
     if (well)
-        lab_bench_seat_size(seat, 1, CALLS);
+        lab_bench_process_size(process, 1, CALLS);
     for (int i = 0; i < BLOCKS && well; i++)
-        well = lab_bench_seat_block(seat, &seconds) == HEED_OK;
-    lab_bench_seat_close(seat);
+        well = lab_bench_process_block(process, &seconds) == HEED_OK;
+    lab_bench_process_close(process);
     lab_bench_tensors_free(&tensors);
     heed_context_destroy(context);
     free(text);
@@ -76,19 +78,19 @@ static bool time_cheat(lab_bench_seat *seat, const char *name, long long id, con
 static void expect(const char *name, long long id, const char *spec, lab_trial_verdict verdict,
                    const char *words)
 {
-    lab_bench_seat seat;
-    bool well = time_cheat(&seat, name, id, spec);
+    lab_bench_process process;
+    bool well = time_cheat(&process, name, id, spec);
 
-    if (verdict == LAB_TRIAL_WROTE_OUTSIDE && seat.outcome.verdict == LAB_TRIAL_ILLEGAL_ACCESS)
+    if (verdict == LAB_TRIAL_WROTE_OUTSIDE && process.outcome.verdict == LAB_TRIAL_ILLEGAL_ACCESS)
         verdict = LAB_TRIAL_ILLEGAL_ACCESS; /* it was at the wall */
-    if (strcmp(name, "private_output") == 0 && seat.outcome.verdict == LAB_TRIAL_FORBIDDEN) {
+    if (strcmp(name, "private_output") == 0 && process.outcome.verdict == LAB_TRIAL_FORBIDDEN) {
         verdict = LAB_TRIAL_FORBIDDEN; /* this block was one whose walls are looked at */
         words = "around its tensors";
     }
-    if (well == (words != NULL) || seat.outcome.verdict != verdict ||
-        (words && !strstr(seat.outcome.text, words)))
+    if (well == (words != NULL) || process.outcome.verdict != verdict ||
+        (words && !strstr(process.outcome.text, words)))
         fail_msg("%s: %s: \"%s\" instead of %s: \"%s\"", name,
-                 lab_trial_verdict_name(seat.outcome.verdict), seat.outcome.text,
+                 lab_trial_verdict_name(process.outcome.verdict), process.outcome.text,
                  lab_trial_verdict_name(verdict), words ? words : "");
 }
 

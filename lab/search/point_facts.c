@@ -1,7 +1,7 @@
 /*
- * prospect.c - what is known of a point before it runs
+ * point_facts.c - what is known of a point before it runs
  */
-#include "lab/search/prospect.h"
+#include "lab/search/point_facts.h"
 
 #include <math.h>
 
@@ -25,18 +25,18 @@ const char *lab_fact_name(lab_fact fact)
     return fact < LAB_FACTS ? facts[fact].name : "unknown";
 }
 
-lab_prospect lab_prospect_unknown(void)
+lab_point_facts lab_point_facts_unknown(void)
 {
-    lab_prospect none;
+    lab_point_facts none;
     for (int i = 0; i < LAB_FACTS; i++)
         none.value[i] = -1;
     return none;
 }
 
-void lab_prospect_worsen(lab_prospect *prospect, const lab_prospect *other)
+void lab_point_facts_worsen(lab_point_facts *point_facts, const lab_point_facts *other)
 {
     for (int i = 0; i < LAB_FACTS; i++) {
-        int64_t *mine = &prospect->value[i], theirs = other->value[i];
+        int64_t *mine = &point_facts->value[i], theirs = other->value[i];
         bool worse = facts[i].more ? theirs < *mine : theirs > *mine;
         if (theirs >= 0 && (*mine < 0 || worse))
             *mine = theirs;
@@ -51,10 +51,11 @@ lab_bounds lab_bounds_standard(void)
     return limits;
 }
 
-bool lab_prospect_within(const lab_prospect *prospect, const lab_bounds *limits, lab_error *why)
+bool lab_point_facts_within(const lab_point_facts *point_facts, const lab_bounds *limits,
+                            lab_error *why)
 {
     for (int i = 0; i < LAB_FACTS; i++) {
-        int64_t value = prospect->value[i], limit = limits->value[i];
+        int64_t value = point_facts->value[i], limit = limits->value[i];
         if (value < 0 || limit < 0 || (facts[i].more ? value >= limit : value <= limit))
             continue;
         lab_fail(why, HEED_ERR_UNSUPPORTED, "%lld %s; the limit is %s %lld", (long long)value,
@@ -71,7 +72,7 @@ static bool beats(const lab_standing *a, const lab_standing *b)
     if (a->time > b->time)
         return false;
     for (int i = 0; i < LAB_FACTS; i++) {
-        int64_t mine = a->prospect.value[i], theirs = b->prospect.value[i];
+        int64_t mine = a->point_facts.value[i], theirs = b->point_facts.value[i];
         if (!facts[i].traded || mine < 0 || theirs < 0 || mine == theirs)
             continue;
         if ((mine > theirs) != facts[i].more)
@@ -81,7 +82,7 @@ static bool beats(const lab_standing *a, const lab_standing *b)
     return better;
 }
 
-void lab_prospect_front(const lab_standing *standings, size_t count, bool *front)
+void lab_point_facts_front(const lab_standing *standings, size_t count, bool *front)
 {
     for (size_t i = 0; i < count; i++) {
         front[i] = isfinite(standings[i].time);
