@@ -34,10 +34,7 @@ static cli_exit report_text(const evolve_sources *all)
     printf("champion %s%s%s\n\n", champion->name, *champion->thought ? ": " : "",
            champion->thought);
     lab_table *table = lab_table_create();
-    lab_table_column(table, "problem", LAB_LEFT);
-    lab_table_column(table, "first source", LAB_RIGHT);
-    lab_table_column(table, "champion", LAB_RIGHT);
-    lab_table_column(table, "times as fast", LAB_RIGHT);
+    lab_table_columns(table, "problem|first source>|champion>|times as fast>");
     for (size_t i = 0; i < all->run->sweep.problems.count; i++) {
         lab_table_cell(table, "%s", all->run->sweep.shapes[i].spec);
         lab_table_cell(table, "%s", lab_format_seconds(first->seconds[i], text));

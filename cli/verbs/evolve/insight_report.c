@@ -66,10 +66,7 @@ cli_exit insight_print(const lab_insight *it)
     if (lab_insight_known(it)) {
         printf("\n");
         lab_table *table = lab_table_create();
-        lab_table_column(table, "clue", LAB_LEFT);
-        lab_table_column(table, "figure", LAB_RIGHT);
-        lab_table_column(table, "99 % interval", LAB_RIGHT);
-        lab_table_column(table, "it says", LAB_LEFT);
+        lab_table_columns(table, "clue|figure>|99 % interval>|it says");
         print_counters(table, it);
         print_effects(table, it);
         code = cli_table_print(table);

@@ -113,8 +113,7 @@ static cli_exit print_ranking(const sweep_run *run, const ranking *all)
     lab_table_column(table, "", LAB_LEFT);
     add_point_heads(table, run);
     lab_table_column(table, run->problems.count > 1 ? "mean time" : "time", LAB_RIGHT);
-    lab_table_column(table, "to best", LAB_RIGHT);
-    lab_table_column(table, "gates", LAB_LEFT);
+    lab_table_columns(table, "to best>|gates");
     if (run->pool)
         add_facts_heads(table);
     for (size_t i = 0; i < all->count; i++) {
@@ -140,8 +139,7 @@ cli_exit sweep_print_shapes(const sweep_run *run, const double *seconds, const c
     lab_table *table = lab_table_create();
     lab_table_column(table, "problem", LAB_LEFT);
     lab_table_column(table, found, LAB_RIGHT);
-    lab_table_column(table, "heed plans", LAB_LEFT);
-    lab_table_column(table, "time", LAB_RIGHT);
+    lab_table_columns(table, "heed plans|time>");
     lab_table_column(table, is, LAB_LEFT);
     for (size_t i = 0; i < run->problems.count; i++) {
         const sweep_shape *shape = &run->shapes[i];

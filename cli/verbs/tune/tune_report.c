@@ -108,10 +108,7 @@ static void add_shape(lab_table *table, const tune_run *tune, const tune_shape *
 static cli_exit print_table(const tune_run *tune)
 {
     lab_table *table = lab_table_create();
-    lab_table_column(table, "problem, kernel", LAB_LEFT);
-    lab_table_column(table, "time", LAB_RIGHT);
-    lab_table_column(table, "before/after", LAB_LEFT);
-    lab_table_column(table, "gates", LAB_LEFT);
+    lab_table_columns(table, "problem, kernel|time>|before/after|gates");
     for (size_t i = 0; i < tune->bench.rival_count; i++)
         if (tune->bench.rivals[i].open)
             lab_table_column(table, tune->bench.rivals[i].name, LAB_RIGHT);
