@@ -1,5 +1,5 @@
 # The sources of libheed as the laboratory carries them, so that what they made can be made again when they have changed
-# (lab/trial/library.h).
+# (lab/trial/compile/library.h).
 
 # heed_library_recipe(FILE BUILD SOURCES...) writes to FILE how SOURCES, relative to src/, become a shared library again,
 # with the flags of this configuration. BUILD is that of the kernels.

@@ -1,4 +1,4 @@
-"""The line protocol of lab/trial/protocol.md, for peers written in Python.
+"""The line protocol of lab/trial/peer/protocol.md, for peers written in Python.
 
 A peer defines a class with these members and ends with serve(Rival):
 

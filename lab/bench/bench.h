@@ -22,7 +22,7 @@
 #include "lab/measure/ceiling.h"
 #include "lab/measure/duel.h"
 #include "lab/measure/environment.h"
-#include "lab/trial/rival.h"
+#include "lab/trial/peer/rival.h"
 #include "src/device.h"
 
 struct lab_bench_worker; /* worker.h */

@@ -5,7 +5,7 @@
 #define LAB_BENCH_ENGINE_H
 
 #include "lab/bench/checker.h"
-#include "lab/trial/rival.h"
+#include "lab/trial/peer/rival.h"
 #include "src/device.h"
 
 /* A call that takes longer than this needs no warm-up: what the other side left in the caches is

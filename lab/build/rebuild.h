@@ -9,7 +9,7 @@
  *     lab_rebuild_free(&it);       after the last plan
  *
  * On a CPU the sources of the libheed that made the kernel become a library again, host code and
- * all, which is loaded beside this one (lab/trial/library.h). On a GPU its device source is
+ * all, which is loaded beside this one (lab/trial/compile/library.h). On a GPU its device source is
  * compiled with the headers of its day and launched by today's host code as it was then, if kernels
  * are still launched with the same arguments.
  */
@@ -19,9 +19,9 @@
 #include "lab/bench/engine.h"
 #include "lab/bench/pair.h"
 #include "lab/record/record.h"
-#include "lab/trial/compile.h"
+#include "lab/trial/compile/compile.h"
+#include "lab/trial/compile/library.h"
 #include "lab/trial/launch.h"
-#include "lab/trial/library.h"
 #include "src/cuda/facts.h"
 
 #define LAB_REBUILD_WHY_SIZE 320

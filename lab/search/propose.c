@@ -11,7 +11,7 @@
 
 #include "lab/base/beside.h"
 #include "lab/trial/log.h"
-#include "lab/trial/peer.h"
+#include "lab/trial/peer/peer.h"
 
 #define PROTOCOL "heed.propose/1"
 #define NAME_MAX_LENGTH 63

@@ -5,7 +5,7 @@
 #define LAB_HOST_H
 
 #include "lab/trial/arena.h"
-#include "lab/trial/compile.h"
+#include "lab/trial/compile/compile.h"
 #include "lab/trial/process.h"
 
 typedef struct lab_host {

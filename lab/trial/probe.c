@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lab/trial/compile/program.h"
 #include "lab/trial/explain.h"
 #include "lab/trial/host.h"
-#include "lab/trial/program.h"
 #include "lab/trial/trial.h"
 
 /* Loading a driver and compiling a kernel. */

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/trial/compile/program.h"
 #include "lab/trial/explain.h"
 #include "lab/trial/pages.h"
-#include "lab/trial/program.h"
 #include "lab/trial/trial_parts.h"
 #include "measure.h"
 

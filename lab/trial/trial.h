@@ -30,7 +30,7 @@
 #include "heed.h"
 #include "lab/trial/arena.h"
 #include "lab/trial/candidate.h"
-#include "lab/trial/compile.h"
+#include "lab/trial/compile/compile.h"
 #include "lab/trial/limits.h"
 #include "lab/trial/verdict.h"
 

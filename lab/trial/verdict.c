@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "lab/trial/peer.h"
+#include "lab/trial/peer/peer.h"
 
 static const struct {
     const char *name;

@@ -2,8 +2,8 @@
  * fake_peer.h - a child process that is none: a peer that answers with the lines of an input
  *
  * Starting a program for every input would take most of the time. The linker puts these functions
- * in the place of those that lab/trial/peer.c starts, feeds and ends a child with; its pipes are
- * real. Requests must be what protocol.md says, whatever the answers were.
+ * in the place of those that lab/trial/peer/peer.c starts, feeds and ends a child with; its pipes
+ * are real. Requests must be what protocol.md says, whatever the answers were.
  */
 #ifndef FAKE_PEER_H
 #define FAKE_PEER_H

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "fake_peer.h"
-#include "lab/trial/rival.h"
+#include "lab/trial/peer/rival.h"
 #include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

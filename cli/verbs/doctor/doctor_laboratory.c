@@ -8,7 +8,7 @@
 
 #include "cli/verbs/board/board.h"
 #include "doctor.h"
-#include "trial/rival.h"
+#include "trial/peer/rival.h"
 #include "trial/sandbox.h"
 #include "trial/trial.h"
 
@@ -43,7 +43,7 @@ static void check_rival(doctor_report *report, const lab_found *found)
 {
     lab_rival rival;
     static const char install[] = "Install it if you want to be compared with this rival";
-    static const char by_hand[] = "Run it by hand: it speaks lab/trial/protocol.md";
+    static const char by_hand[] = "Run it by hand: it speaks lab/trial/peer/protocol.md";
     lab_answer answer = lab_rival_open(&rival, found, 1, cli_interrupted);
     if (answer == LAB_ANSWER_OK)
         doctor_say(report, DOCTOR_OK, "rival", NULL, "%s %s %s", found->name, rival.version,

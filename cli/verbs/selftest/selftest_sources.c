@@ -11,7 +11,7 @@
 #include "bench/process.h"
 #include "selftest.h"
 #include "src/message.h"
-#include "trial/folder.h"
+#include "trial/compile/folder.h"
 #include "trial/sandbox.h"
 
 /* As evolve compiles them. */

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lab/trial/folder.h"
+#include "lab/trial/compile/folder.h"
 #include "scratch.h"
 
 static bool make(char path[LAB_FOLDER_SIZE], const char *base)

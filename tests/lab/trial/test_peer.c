@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "lab/trial/find.h"
-#include "lab/trial/peer.h"
+#include "lab/trial/peer/find.h"
+#include "lab/trial/peer/peer.h"
 #include "scratch.h"
 #include "src/measure.h"
 

@@ -17,7 +17,7 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
-#include "lab/trial/rival.h"
+#include "lab/trial/peer/rival.h"
 #include "lab/verify/reference.h"
 #include "scratch.h"
 

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "hold.h"
-#include "lab/trial/compiler.h"
-#include "lab/trial/image.h"
+#include "lab/trial/compile/compiler.h"
+#include "lab/trial/compile/image.h"
 #include "scratch.h"
 #include "src/measure.h"
 #include "trial_scene.h"

@@ -1,7 +1,7 @@
 /*
  * library.c - a libheed of another day: made of its sources, and loaded into this process
  */
-#include "lab/trial/library.h"
+#include "lab/trial/compile/library.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lab/trial/compile.h"
-#include "lab/trial/compiler.h"
-#include "lab/trial/folder.h"
+#include "lab/trial/compile/compile.h"
+#include "lab/trial/compile/compiler.h"
+#include "lab/trial/compile/folder.h"
 
 #define HEADER "heed library 1\n"
 #define INTERFACE "interface.c"

@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lab/trial/compile.h"
+#include "lab/trial/compile/compile.h"
+#include "lab/trial/compile/program.h"
 #include "lab/trial/explain.h"
 #include "lab/trial/host.h"
-#include "lab/trial/program.h"
 #include "lab/trial/share.h"
 #include "measure.h"
 

@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lab/trial/runner_cuda.h"
+#include "lab/trial/runner/runner_cuda.h"
 #include "lab/trial/sandbox.h"
 #include "lab/trial/wire.h"
 #include "src/cuda/facts.h"

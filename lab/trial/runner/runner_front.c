@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lab/trial/runner.h"
+#include "lab/trial/runner/runner.h"
 
 #define FRONT __attribute__((visibility("default")))
 

@@ -21,9 +21,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "lab/trial/compile/image.h"
 #include "lab/trial/filter.h"
-#include "lab/trial/image.h"
-#include "lab/trial/runner.h"
+#include "lab/trial/runner/runner.h"
 #include "lab/trial/wire.h"
 
 #define HANDLER_STACK ((size_t)64 << 10)

@@ -2,7 +2,7 @@
  * compiler.c - the C compiler, in a sandbox in which it can read nothing but itself, the system's
  * headers and libraries, and one folder
  */
-#include "lab/trial/compiler.h"
+#include "lab/trial/compile/compiler.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lab/trial/compile.h"
+#include "lab/trial/compile/compile.h"
 #include "lab/trial/process.h"
 #include "measure.h"
 

@@ -3,7 +3,7 @@
  *
  * Nothing in it is trusted: every offset is looked at before it is followed.
  */
-#include "lab/trial/image.h"
+#include "lab/trial/compile/image.h"
 
 #include <elf.h>
 #include <stdint.h>

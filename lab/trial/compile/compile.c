@@ -1,7 +1,7 @@
 /*
  * compile.c - a candidate's source made into code, by a compiler that may not do anything else
  */
-#include "lab/trial/compile.h"
+#include "lab/trial/compile/compile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lab/trial/compiler.h"
-#include "lab/trial/folder.h"
-#include "lab/trial/image.h"
+#include "lab/trial/compile/compiler.h"
+#include "lab/trial/compile/folder.h"
+#include "lab/trial/compile/image.h"
 #include "lab/trial/process.h"
 #include "measure.h"
 

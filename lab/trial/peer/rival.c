@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "share.h"
+#include "trial/share.h"
 
 #define PROTOCOL "heed.trial/1"
 /* Seconds, as protocol.md has them. */

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lab/trial/compile.h"
-#include "lab/trial/compiler.h"
+#include "lab/trial/compile/compile.h"
+#include "lab/trial/compile/compiler.h"
 
 /* Where compilers and what they read are, in distributions that are out of the ordinary too. */
 static const char *const system_paths[] = { "/usr",       "/bin",      "/lib",

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lab/trial/runner.h"
+#include "lab/trial/runner/runner.h"
 
 void runner_add(runner_line *line, const char *text)
 {

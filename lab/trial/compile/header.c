@@ -4,7 +4,7 @@
  * The assembler copies the file into the constants as it is. HEED_CANDIDATE_HEADER is its path,
  * from CMake.
  */
-#include "lab/trial/compile.h"
+#include "lab/trial/compile/compile.h"
 
 /* clang-format off */
 __asm__(".pushsection .rodata\n"

@@ -1,7 +1,7 @@
 /*
  * program.c - the programs that trials start
  */
-#include "lab/trial/program.h"
+#include "lab/trial/compile/program.h"
 
 #include <stdio.h>
 #include <unistd.h>

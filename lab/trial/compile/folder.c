@@ -1,7 +1,7 @@
 /*
  * folder.c - a folder for what a compiler reads and makes
  */
-#include "lab/trial/folder.h"
+#include "lab/trial/compile/folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lab/trial/runner_cuda.h"
+#include "lab/trial/runner/runner_cuda.h"
 #include "lab/trial/wire.h"
 #include "src/cuda/facts.h"
 
