@@ -14,8 +14,8 @@ if(git)
     endif()
 endif()
 # Two trees with changes on top of a commit have one name, and may have other gates.
-file(GLOB files LIST_DIRECTORIES false "${SOURCE}/lab/verify/*.[ch]" "${SOURCE}/lab/verify/mutants/*"
-    "${SOURCE}/lab/verify/mutants/sources/*" "${SOURCE}/tests/data/trial/plain.c")
+file(GLOB_RECURSE files "${SOURCE}/lab/verify/*")
+list(APPEND files "${SOURCE}/tests/data/trial/plain.c")
 list(SORT files)
 set(hashes)
 foreach(file IN LISTS files)

@@ -12,7 +12,7 @@
 #include "lab/verify/expect.h"
 #include "lab/verify/inputs.h"
 #include "lab/verify/isolate.h"
-#include "lab/verify/stage.h"
+#include "lab/verify/stage/stage.h"
 
 /* A kernel's own statement about a problem. */
 typedef struct lab_needs {

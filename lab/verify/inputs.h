@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "heed.h"
-#include "lab/verify/stage.h"
+#include "lab/verify/stage/stage.h"
 
 typedef struct lab_inputs {
     const char *name;

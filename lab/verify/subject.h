@@ -6,7 +6,7 @@
 
 #include "heed.h"
 #include "lab/verify/check.h"
-#include "lab/verify/mirror.h"
+#include "lab/verify/stage/mirror.h"
 
 typedef struct lab_planned {
     heed_context *context;

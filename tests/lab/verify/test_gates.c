@@ -15,9 +15,9 @@
 #include <cmocka.h>
 
 #include "lab/verify/isolate.h"
-#include "lab/verify/mirror.h"
 #include "lab/verify/mutants/steps.h"
 #include "lab/verify/selftest.h"
+#include "lab/verify/stage/mirror.h"
 #include "lab/verify/verify.h"
 
 /* -------------------------------------------------------------------------- */

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "lab/verify/isolate.h"
-#include "lab/verify/region.h"
+#include "lab/verify/stage/region.h"
 
 /* The action of a piece, by its letter. */
 typedef struct script {

@@ -16,7 +16,7 @@
 #include "lab/verify/mutants/steps.h"
 #include "lab/verify/reference.h"
 #include "lab/verify/sample.h"
-#include "lab/verify/stage.h"
+#include "lab/verify/stage/stage.h"
 
 static const char *const specs[] = {
     "b2 h4/2 s17/60 d24/16 f32",       "b1 h4/2 s40 d32 f16 causal",

@@ -12,8 +12,8 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/verify/inputs.h"
-#include "lab/verify/mirror.h"
-#include "lab/verify/stage.h"
+#include "lab/verify/stage/mirror.h"
+#include "lab/verify/stage/stage.h"
 
 static heed_problem parsed(const char *spec)
 {

@@ -1,7 +1,7 @@
 /*
  * stage.c - the tensors of one execution, laid out so that misdeeds show
  */
-#include "lab/verify/stage.h"
+#include "lab/verify/stage/stage.h"
 
 #include <stdio.h>
 #include <string.h>

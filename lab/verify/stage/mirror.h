@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "heed.h"
-#include "lab/verify/stage.h"
+#include "lab/verify/stage/stage.h"
 
 /* Memory of the device for one block. It is kept from one stage to the next, as making it takes
  * longer than most kernels. */

@@ -18,7 +18,7 @@
 
 #include "heed.h"
 #include "lab/tensor/view.h"
-#include "lab/verify/region.h"
+#include "lab/verify/stage/region.h"
 
 #define LAB_SPARSE_BYTES ((size_t)1 << 22)
 

@@ -1,7 +1,7 @@
 /*
  * region.c - memory that notices what is done to it
  */
-#include "lab/verify/region.h"
+#include "lab/verify/stage/region.h"
 
 #include <string.h>
 #include <sys/mman.h>

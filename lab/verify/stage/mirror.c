@@ -1,7 +1,7 @@
 /*
  * mirror.c - a stage's tensors in the memory of a device
  */
-#include "lab/verify/mirror.h"
+#include "lab/verify/stage/mirror.h"
 
 #include <string.h>
 
