@@ -69,11 +69,12 @@ static cli_exit run(int argc, char **argv)
     return verb ? run_verb(verb, argc - 1, argv + 1) : unknown_verb(word);
 }
 
-/* Was --json given? Asked before options are read too, whose errors are JSON as well. */
+/* Was --json given, or --js? Asked before options are read too, whose errors are JSON as well. */
 static bool wants_json(int argc, char **argv)
 {
     for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--json") == 0)
+        if (strncmp(argv[i], "--js", 4) == 0 &&
+            strncmp(argv[i], "--json", strcspn(argv[i], "=")) == 0)
             return true;
     return false;
 }

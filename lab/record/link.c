@@ -199,7 +199,7 @@ static heed_status check_chain(lab_record *record, const char *known, lab_record
         chain->links++;
         chain_of(chain->head, chain->links, kind, name, statement_get_text(&s, 3), wanted);
         if (statement_get_integer(&s, 0) != chain->links)
-            s.status = damaged(&s, "the chain", "", "has a gap: rows were taken out");
+            s.status = damaged(&s, "the", "chain", "has a gap: rows were taken out");
         else if (!hash || strcmp(hash, wanted) != 0)
             s.status = damaged(&s, kind ? kind : "?", name,
                                "does not follow the row before: the chain is broken");

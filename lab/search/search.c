@@ -124,11 +124,16 @@ void lab_search_announce(lab_search *search, const int64_t *indices, size_t coun
 
 /* ---- Trying ---- */
 
+static bool was_interrupted(const lab_search *search)
+{
+    return search->options.interrupted && search->options.interrupted();
+}
+
 /* Is it over? A point that has been launched may go on after the last trial. */
 static bool over(lab_search *search, bool launched)
 {
     const lab_search_options *options = &search->options;
-    if (options->interrupted && options->interrupted())
+    if (was_interrupted(search))
         search->end = LAB_SEARCH_INTERRUPTED;
     else if (search->end_ns > 0 && heed_clock_ns() >= search->end_ns)
         search->end = LAB_SEARCH_TIME;
@@ -356,7 +361,11 @@ static heed_status run(lab_search *search)
         status = try_starts(search);
     if (status == HEED_OK)
         status = lab_strategy_find(search->options.strategy)->run(search);
-    return status == HEED_OK ? play_finals(search) : status;
+    if (status == HEED_OK)
+        status = play_finals(search);
+    if (status != HEED_OK && was_interrupted(search)) /* in the middle of an evaluation */
+        search->end = LAB_SEARCH_INTERRUPTED;
+    return status;
 }
 
 heed_status lab_search_run(lab_search **search, const lab_space *space,

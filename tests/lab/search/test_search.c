@@ -177,6 +177,32 @@ static heed_status fail_evaluate(void *data, const lab_point *point, int shape, 
     return HEED_ERR_LOST;
 }
 
+/* Ctrl-C also breaks off an evaluation. */
+static heed_status break_off(void *data, const lab_point *point, int shape, int effort,
+                             lab_evaluation *result)
+{
+    heed_status status = count_evaluate(data, point, shape, effort, result);
+    return count_interrupted() ? HEED_ERR_SYSTEM : status;
+}
+
+static void test_broken_off(void **state)
+{
+    lab_space space;
+    lab_error error;
+    lab_search *search;
+    landscape_space(&space, "cpu_tile");
+    counter self = { .space = &space, .limit = 5 };
+    lab_evaluator evaluator = evaluator_of(&self);
+    evaluator.evaluate = break_off;
+    current = &self;
+    lab_search_options options = { .interrupted = count_interrupted };
+    assert_int_equal(lab_search_run(&search, &space, &evaluator, &options, &error),
+                     HEED_ERR_SYSTEM);
+    assert_int_equal(lab_search_get(search).end, LAB_SEARCH_INTERRUPTED);
+    lab_search_free(search);
+    lab_space_free(&space);
+}
+
 static void test_bad_options(void **state)
 {
     lab_space space;
@@ -361,6 +387,7 @@ int main(void)
         cmocka_unit_test(test_every_point),
         cmocka_unit_test(test_budget),
         cmocka_unit_test(test_seeds),
+        cmocka_unit_test(test_broken_off),
         cmocka_unit_test(test_bad_options),
         cmocka_unit_test(test_finals),
         cmocka_unit_test_setup_teardown(test_trials_file, scratch_open, scratch_close),
