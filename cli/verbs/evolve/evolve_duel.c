@@ -67,9 +67,10 @@ heed_status evolve_succeeds(void *data, const lab_individual *challenger,
     evolve_run *run = data;
     config_side a, b;
     *yes = false;
-    heed_status status = open_side(&a, run, challenger);
+    /* The challenger's parents, which go to the board, are valid until another kernel is named. */
+    heed_status status = open_side(&b, run, champion);
     if (status == HEED_OK)
-        status = open_side(&b, run, champion);
+        status = open_side(&a, run, challenger);
     if (status != HEED_OK)
         return status;
     const evolve_challenger one = challenger_of(&a, challenger);
