@@ -1,7 +1,8 @@
 #!/bin/sh
 # readme.sh README INCLUDE LIBRARY_DIR CC - build and run the C program that README shows
 #
-# It must be a whole program of at most 12 statements, compile without a warning, and end with 0.
+# It must be a whole program of at most 12 statements, compile without a warning, and end with 0. The two
+# lines on wisdom, which README shows below it, must compile in it.
 set -eu
 readme=$1 include=$2 library=$3 cc=$4
 folder=$(mktemp -d)
@@ -20,3 +21,11 @@ statements=$(sed -n '/int main/,$p' "$folder/program.c" | grep -c ';$')
 "$cc" -std=c17 -Wall -Wextra -Werror -I"$include" "$folder/program.c" -o "$folder/program" \
     -L"$library" -lheed -Wl,-rpath,"$library"
 "$folder/program"
+
+sed -n 's/^    \(heed_[a-z_]*(.*;\).*/\1/p' "$readme" >"$folder/wisdom.c"
+grep -q HEED_WISDOM_ONLY "$folder/wisdom.c" || {
+    echo "readme: $readme does not show how to plan with wisdom" >&2
+    exit 1
+}
+sed "/buffers = {/r $folder/wisdom.c" "$folder/program.c" >"$folder/wise.c"
+"$cc" -std=c17 -Wall -Wextra -Werror -I"$include" -fsyntax-only "$folder/wise.c"
