@@ -354,12 +354,12 @@ cli_exit cli_inputs_sort(cli_inputs *inputs)
     return CLI_OK;
 }
 
-/* Arrays in the wrong order look as if there were more heads than keys, which is rare. Without a
+/* Arrays in the wrong order look as if Q had more heads than K has keys, which is rare. Without a
  * warning they would give wrong answers. A user who gives --layout has decided. */
 static void warn_of_layout(const cli_inputs *inputs, const cli_args *args)
 {
     cli_layout layout = inputs->layout, other = other_layout(layout);
-    int64_t heads = size_of(&inputs->k, layout, HEADS), keys = size_of(&inputs->k, layout, SEQ);
+    int64_t heads = size_of(&inputs->q, layout, HEADS), keys = size_of(&inputs->k, layout, SEQ);
     if (heads > keys && !cli_args_given(args, "layout") && fits(inputs, other))
         cli_warning(
             "the arrays are read as %s: %lld heads, %lld keys; if they are %s, say --layout "

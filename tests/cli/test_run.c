@@ -172,6 +172,8 @@ static void knows_both_layouts(void **state)
         { "heed run --q K_t.npy --k K_t.npy --v V_t.npy", 0, "b2 h9 s4 d16/24",
           "warning: the arrays are read as [batch, seq, heads, dim]: 9 heads, 4 keys; if they are "
           "[batch, heads, seq, dim], say --layout bhsd, else --layout bshd" },
+        { "heed run --q Q_heads12.npy --k K.npy --v V.npy", 0, "b2 h12/4 s9 d16/24",
+          "[batch, seq, heads, dim]: 12 heads, 9 keys; if they are [batch, heads, seq, dim], say" },
         { "heed run --q K_t.npy --k K_t.npy --v V_t.npy --layout bshd", 0, "b2 h9 s4 d16/24", "" },
         { "heed run --q K_t.npy --k K_t.npy --v V_t.npy --layout bhsd", 0, "b2 h4 s9 d16/24", "" },
         { "heed verify --once --cpu scalar --layout bhsd --q Q_t.npy --k K_t.npy --v V_t.npy", 0,

@@ -40,6 +40,7 @@ int arrays_open(void **state)
     writes_array(state, "K_heads3.npy", HEED_F32, (int64_t[]){ 2, 9, 3, 16 });
     writes_array(state, "V_heads3.npy", HEED_F32, (int64_t[]){ 2, 9, 3, 24 });
     writes_array(state, "V_seq8.npy", HEED_F32, (int64_t[]){ 2, 8, 4, 24 });
+    writes_array(state, "Q_heads12.npy", HEED_F32, (int64_t[]){ 2, 9, 12, 16 });
     writes_array(state, "Q_empty.npy", HEED_F32, (int64_t[]){ 2, 0, 8, 16 });
     return 0;
 }

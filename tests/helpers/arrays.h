@@ -6,8 +6,8 @@
 
 /* arrays_open() is scratch_open() and writes arrays of f32 that belong together, Q.npy, K.npy and
  * V.npy (2 batch elements, 5 queries and 9 keys, 8 and 4 heads, dims 16 and 24), Q16.npy and
- * Qbf.npy, which are Q.npy in f16 and bf16, and some that do not fit, named by what differs. It
- * fits cmocka's setup, with scratch_close() as the teardown. */
+ * Qbf.npy, which are Q.npy in f16 and bf16, and some that differ from them as their names say.
+ * It fits cmocka's setup, with scratch_close() as the teardown. */
 int arrays_open(void **state);
 
 #endif /* ARRAYS_H */
