@@ -134,16 +134,16 @@ static void evolution_meets_it(void **state)
         "heed evolve -t 1 '" SPEC "' --trials 6 --duel $DUEL --no-compare --insights none",
         "heed evolve -t 1 '" SPEC "' --proposer regions --trials 2 --duel 0.5 --no-verify",
         "heed evolve -t 1 '" SPEC "' --source '" HEED_SOURCE_DIR
-        "/proposers/attention.c' --proposer ./useless --trials 1 --duel 0.5 --no-verify",
+        "/proposers/attention.c' --proposer ./useless --trials 1 --duel $DUEL --no-verify",
     };
     static const char useless[] = "#!/bin/sh\nwhile read -r line; do echo '{\"status\": \"ok\", "
                                   "\"name\": \"none\", \"source\": \"int x = ;\"}'; done\n";
     if (!can_hold())
         skip();
     const heed_said *said;
+    char line[600];
     bool kept = true;
     for (size_t i = 0; i < DUELS && kept; i++) {
-        char line[400];
         snprintf(line, sizeof line, "DUEL=%s; %s", duels[i], lines[0]);
         crown(state, "plain");
         said = says(state, line, "");
@@ -155,10 +155,15 @@ static void evolution_meets_it(void **state)
     said = says(state, lines[1], "");
     assert_null(strstr(said->err, "cannot be met"));
     /* A source that somebody gave is somebody's work also where nothing beats it. */
-    crown(state, "plain");
     scratch_script_write(state, "useless", useless);
-    says(state, lines[2], "champion origin");
-    assert_false(leads(state, "origin")); /* heed's plan is faster */
+    kept = true;
+    for (size_t i = 0; i < DUELS && kept; i++) {
+        crown(state, "plain");
+        snprintf(line, sizeof line, "DUEL=%s; %s", duels[i], lines[2]);
+        says(state, line, "champion origin");
+        kept = leads(state, "origin"); /* heed's plan is faster, where the duel can tell */
+    }
+    assert_false(kept);
     says(state,
          "for i in $(seq 2 9); do heed board show $i --json; done 2>/dev/null | grep '\"against\": "
          "\"plain\"'",
