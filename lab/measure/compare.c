@@ -51,13 +51,9 @@ static double noise_of(const lab_series *series, size_t pairs, double center)
 static void look_at(const lab_series *series, size_t pairs, size_t stretch, double tail,
                     const lab_rules *rules, lab_comparison *comparison)
 {
-    lab_paired paired;
-    double units[LAB_PAIRED_MAX], low, high;
+    double units[LAB_PAIRED_MAX];
     size_t count = lab_stretch_units(series, pairs, stretch, units);
-    comparison->merged = lab_units_merge(units, &count);
-    lab_paired_make(&paired, units, count);
-    lab_paired_interval(&paired, tail, &low, &high);
-    comparison->ratio = (lab_interval){ exp(lab_paired_center(&paired)), exp(low), exp(high) };
+    comparison->merged = lab_units_ratio(units, count, tail, &comparison->ratio);
     comparison->verdict = lab_judge(&comparison->ratio, rules);
     comparison->pairs = pairs;
 }
@@ -94,14 +90,26 @@ heed_status lab_compare(const lab_series *series, const lab_rules *rules,
 
 /* ---- Of a comparison that somebody else made ---- */
 
+static bool is_allowed(const lab_interval *ratio, const lab_interval *least)
+{
+    return fabs(log(ratio->estimate / least->estimate)) <= DIGITS &&
+           log(ratio->low) <= log(least->low) + DIGITS &&
+           log(ratio->high) >= log(least->high) - DIGITS;
+}
+
+/* With neighbours that are alike merged, or as they are. */
 static bool units_allow(const double *units, size_t count, const lab_interval *ratio)
 {
+    const double tail = (1 - LAB_COMPARE_CONFIDENCE) / 2;
+    lab_interval merged;
     lab_paired paired;
     double low, high;
+    if (lab_units_ratio(units, count, tail, &merged) > 1 && is_allowed(ratio, &merged))
+        return true;
     lab_paired_make(&paired, units, count);
-    lab_paired_interval(&paired, (1 - LAB_COMPARE_CONFIDENCE) / 2, &low, &high);
-    return fabs(log(ratio->estimate) - lab_paired_center(&paired)) <= DIGITS &&
-           log(ratio->low) <= low + DIGITS && log(ratio->high) >= high - DIGITS;
+    lab_paired_interval(&paired, tail, &low, &high);
+    const lab_interval plain = { exp(lab_paired_center(&paired)), exp(low), exp(high) };
+    return is_allowed(ratio, &plain);
 }
 
 bool lab_interval_follows(const lab_series *series, const lab_interval *ratio)
@@ -113,10 +121,7 @@ bool lab_interval_follows(const lab_series *series, const lab_interval *ratio)
         if (series->pairs / stretch > LAB_PAIRED_MAX || series->pairs < stretch)
             continue;
         size_t count = lab_stretch_units(series, series->pairs, stretch, units);
-        bool well = units_allow(units, count, ratio);
-        if (!well && lab_units_merge(units, &count) > 1)
-            well = units_allow(units, count, ratio);
-        if (well)
+        if (units_allow(units, count, ratio))
             return true;
     }
     return false;

@@ -51,4 +51,11 @@ size_t lab_units_least(const lab_rules *rules);
  * each of them is made of: 1 if they are independent as far as can be seen. */
 size_t lab_units_merge(double *units, size_t *count);
 
+/* lab_units_ratio() writes the estimate of the ratio that @count units, up to LAB_PAIRED_MAX, are
+ * the logarithms of, with the interval that misses it on either side with probability @tail at
+ * most. Units that are alike are merged first, and how many stretches make one is returned. If too
+ * few are left for an interval, it is three times as wide as the range of all units; if @count are
+ * too few, it reaches from 0 to infinity. */
+size_t lab_units_ratio(const double *units, size_t count, double tail, lab_interval *ratio);
+
 #endif /* LAB_LOOKS_H */

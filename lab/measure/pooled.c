@@ -31,7 +31,6 @@ static size_t group(double *units, size_t count)
 heed_status lab_pooled_ratio(const lab_series *series, size_t count, double confidence,
                              lab_interval *ratio)
 {
-    lab_paired paired;
     size_t room = 0, units = 0;
     for (size_t i = 0; i < count; i++)
         room += series[i].pairs / stretch_of(&series[i]);
@@ -44,10 +43,7 @@ heed_status lab_pooled_ratio(const lab_series *series, size_t count, double conf
         units += lab_stretch_units(&series[i], series[i].pairs, stretch_of(&series[i]),
                                    all + units);
     units = group(all, units);
-    lab_units_merge(all, &units);
-    lab_paired_make(&paired, all, units);
+    lab_units_ratio(all, units, (1 - confidence) / 2, ratio);
     free(all);
-    lab_paired_interval(&paired, (1 - confidence) / 2, &ratio->low, &ratio->high);
-    *ratio = (lab_interval){ exp(lab_paired_center(&paired)), exp(ratio->low), exp(ratio->high) };
     return HEED_OK;
 }

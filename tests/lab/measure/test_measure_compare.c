@@ -243,23 +243,51 @@ static void dependence_is_seen(void **state)
         int wrong = 0, believed = 0, runs = 1000;
         for (uint64_t run = 0; run < (uint64_t)runs; run++) {
             double units[48], low, high, now = lab_random_normal(run, 99);
-            size_t count = 48;
+            lab_interval ratio;
             lab_paired paired;
             for (uint64_t i = 0; i < 48; i++)
                 units[i] = now = shares[s] * now +
                                  sqrt(1 - shares[s] * shares[s]) * lab_random_normal(run, i);
-            lab_paired_make(&paired, units, count);
+            lab_paired_make(&paired, units, 48);
             lab_paired_interval(&paired, 0.005, &low, &high);
             believed += low > 0 || high < 0;
-            lab_units_merge(units, &count);
-            lab_paired_make(&paired, units, count);
-            lab_paired_interval(&paired, 0.005, &low, &high);
-            wrong += low > 0 || high < 0;
+            lab_units_ratio(units, 48, 0.005, &ratio);
+            wrong += ratio.low > 1 || ratio.high < 1;
         }
         print_message("neighbours share %.2f: %d false, %d as they are\n", shares[s], wrong,
                       believed);
         assert_true(10 * wrong < 6 * believed);
     }
+}
+
+/* A drift for the whole run leaves no doubt about a kernel 36 times as slow, but about a difference
+ * as small as the drift it does. Where too few units are left, the interval is three times as
+ * wide as their range, and an early look that has too little of the error has none. */
+static void drift_has_ends(void **state)
+{
+    static const double slower[] = { 36, 1.02 };
+    double a[1200], b[1200];
+    for (size_t s = 0; s < 2; s++) {
+        const lab_series series = { .a = a, .b = b, .pairs = 1200 };
+        lab_comparison c;
+        for (size_t i = 0; i < 1200; i++) {
+            a[i] = 1;
+            b[i] = slower[s] * (1 + 0.05 * (double)i / 1200);
+        }
+        assert_int_equal(lab_compare(&series, NULL, &c), HEED_OK);
+        assert_true(c.merged > 4);
+        assert_int_equal(c.verdict, s == 0 ? LAB_FASTER : LAB_AMBIGUOUS);
+        double width = log(c.ratio.high / c.ratio.low);
+        assert_true(width > 0.12 && width < 0.16);
+        assert_true(lab_interval_follows(&series, &c.ratio));
+    }
+    double units[12] = { 1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2, 2.1 };
+    lab_interval ratio;
+    assert_int_equal(lab_units_ratio(units, 12, 0.005, &ratio), 2);
+    assert_near(log(ratio.low), 1.55 - 1.5 * 1.1, 1e-9);
+    assert_near(log(ratio.high), 1.55 + 1.5 * 1.1, 1e-9);
+    lab_units_ratio(units, 12, 0.0001, &ratio);
+    assert_true(ratio.low == 0 && isinf(ratio.high));
 }
 
 /* While the pairs come in, only looks that are due count; a clear difference ends it early, and a
@@ -371,13 +399,14 @@ static void pools_duels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(normal_numbers),       cmocka_unit_test(exact_intervals),
-        cmocka_unit_test(robust_estimates),     cmocka_unit_test(spends_by_plan),
-        cmocka_unit_test(peeking_is_paid_for),  cmocka_unit_test(verdict_bounds),
-        cmocka_unit_test(refuses_nonsense),     cmocka_unit_test(stretches_and_looks),
-        cmocka_unit_test(looks_while_it_grows), cmocka_unit_test(serial_orders),
-        cmocka_unit_test(merges_what_is_alike), cmocka_unit_test(dependence_is_seen),
-        cmocka_unit_test(intervals_follow),     cmocka_unit_test(pools_duels),
+        cmocka_unit_test(normal_numbers),      cmocka_unit_test(exact_intervals),
+        cmocka_unit_test(robust_estimates),    cmocka_unit_test(spends_by_plan),
+        cmocka_unit_test(peeking_is_paid_for), cmocka_unit_test(verdict_bounds),
+        cmocka_unit_test(refuses_nonsense),    cmocka_unit_test(stretches_and_looks),
+        cmocka_unit_test(drift_has_ends),      cmocka_unit_test(looks_while_it_grows),
+        cmocka_unit_test(serial_orders),       cmocka_unit_test(merges_what_is_alike),
+        cmocka_unit_test(dependence_is_seen),  cmocka_unit_test(intervals_follow),
+        cmocka_unit_test(pools_duels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
