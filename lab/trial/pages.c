@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 /* A line of /proc/PID/maps: addresses, access such as "r-xp", offset, device, number of the file,
@@ -46,14 +47,20 @@ typedef struct stretch {
     bool arena;  /* it belongs to the file that is asked about */
 } stretch;
 
-static bool read_stretch(const char *line, ino_t arena, stretch *to)
+/* A file's number counts on its own device alone: that of a shared memory is sooner or later that
+ * of a library too. */
+static bool read_stretch(const char *line, const struct stat *arena, stretch *to)
 {
     unsigned long long start, end, offset, file;
+    unsigned major_number, minor_number;
     char access[8] = "";
 
-    if (sscanf(line, "%llx-%llx %7s %llx %*s %llu", &start, &end, access, &offset, &file) != 5)
+    if (sscanf(line, "%llx-%llx %7s %llx %x:%x %llu", &start, &end, access, &offset, &major_number,
+               &minor_number, &file) != 7)
         return false;
-    *to = (stretch){ start, end, offset, strncmp(access, "---", 3) == 0, file == arena };
+    *to = (stretch){ start, end, offset, strncmp(access, "---", 3) == 0,
+                     file == arena->st_ino &&
+                         makedev(major_number, minor_number) == arena->st_dev };
     return true;
 }
 
@@ -80,18 +87,15 @@ static bool is_next(const stretch *a, const stretch *b)
            a->offset + (a->end - a->start) == b->offset;
 }
 
-bool lab_pages_walled(pid_t pid, int fd, bool outputs, size_t kept, const lab_wire_set *sets,
-                      int count)
+bool lab_pages_text_walled(FILE *maps, const struct stat *arena, bool outputs, size_t kept,
+                           const lab_wire_set *sets, int count)
 {
-    char path[48], line[4096];
     stretch before = { .arena = false }, now = before, it;
-    struct stat status;
+    char line[4096];
     bool walled = true;
 
-    snprintf(path, sizeof path, "/proc/%ld/maps", (long)pid);
-    FILE *file = fstat(fd, &status) == 0 ? fopen(path, "re") : NULL;
-    while (file && walled && fgets(line, sizeof line, file)) {
-        if (!read_stretch(line, status.st_ino, &it))
+    while (walled && fgets(line, sizeof line, maps)) {
+        if (!read_stretch(line, arena, &it))
             continue;
         if (is_next(&now, &it) && now.closed == it.closed) { /* madvise() may part a room */
             now.end = it.end;
@@ -103,6 +107,18 @@ bool lab_pages_walled(pid_t pid, int fd, bool outputs, size_t kept, const lab_wi
         before = now;
         now = it;
     }
+    return walled;
+}
+
+bool lab_pages_walled(pid_t pid, int fd, bool outputs, size_t kept, const lab_wire_set *sets,
+                      int count)
+{
+    char path[48];
+    struct stat arena;
+
+    snprintf(path, sizeof path, "/proc/%ld/maps", (long)pid);
+    FILE *file = fstat(fd, &arena) == 0 ? fopen(path, "re") : NULL;
+    bool walled = !file || lab_pages_text_walled(file, &arena, outputs, kept, sets, count);
     if (file)
         fclose(file);
     return walled;

@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "lab/trial/wire.h"
@@ -21,5 +23,10 @@ bool lab_pages_fixed(pid_t pid);
  */
 bool lab_pages_walled(pid_t pid, int fd, bool outputs, size_t kept, const lab_wire_set *sets,
                       int count);
+
+/* lab_pages_text_walled() does so by the text of /proc/PID/maps and what stat() says of the arena.
+ */
+bool lab_pages_text_walled(FILE *maps, const struct stat *arena, bool outputs, size_t kept,
+                           const lab_wire_set *sets, int count);
 
 #endif /* LAB_PAGES_H */

@@ -198,6 +198,36 @@ static void test_pages_are_looked_at(void **state)
     assert_true(lab_pages_fixed(getpid()));
 }
 
+/* A room between its walls, as the system tells it, and a third mapping of a file with the same
+ * number: a library on its own device is none of the arena's, and the arena once more is a hole. */
+static void test_walls_are_told_by_device(void **state)
+{
+    static const struct {
+        const char *device;
+        bool walled;
+    } rows[] = { { "fe:01", true }, { "00:02", true }, { "00:01", false } };
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const struct stat arena = { .st_dev = 1, .st_ino = 332837 };
+    const unsigned long long base = 0x10000000;
+    lab_wire_set set = { .room[LAB_WIRE_Q] = { .start = 2 * page + 64, .size = 256 } };
+    char text[1024];
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(text, sizeof text,
+                 "%llx-%llx ---s 00000000 00:01 332837 /memfd:tensors (deleted)\n"
+                 "%llx-%llx r--s %08llx 00:01 332837 /memfd:tensors (deleted)\n"
+                 "%llx-%llx ---s %08llx 00:01 332837 /memfd:tensors (deleted)\n"
+                 "7f0000000000-7f0000026000 r--p 00000000 %s 332837 /lib/libc.so.6\n"
+                 "7ff000000000-7ff000001000 rw-p 00000000 00:00 0 [stack]\n",
+                 base, base + 2 * page, base + 2 * page, base + 3 * page, 2ULL * page,
+                 base + 3 * page, base + 9 * page, 3ULL * page, rows[i].device);
+        FILE *maps = fmemopen(text, strlen(text), "r");
+        assert_non_null(maps);
+        assert_int_equal(lab_pages_text_walled(maps, &arena, false, 0, &set, 1), rows[i].walled);
+        fclose(maps);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +236,7 @@ int main(void)
         cmocka_unit_test(test_code_is_fixed),
         cmocka_unit_test(test_nothing_runs_early),
         cmocka_unit_test(test_pages_are_looked_at),
+        cmocka_unit_test(test_walls_are_told_by_device),
     };
 
     if (!can_hold_aloud())
