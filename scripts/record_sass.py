@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the disassemblies in tests/data/inspect again from the sources beside them.
+"""Makes the disassemblies in tests/data/inspect/sass again from the sources above them.
 
     scripts/record_sass.py HEED            writes those that differ
     scripts/record_sass.py --check HEED    changes nothing; exits with 1 if one differs
@@ -73,7 +73,7 @@ def main():
     args = parser.parse_args()
     differ = []
     with tempfile.TemporaryDirectory() as scratch:
-        for path in sorted(FOLDER.glob("*_sm*.*")):
+        for path in sorted((FOLDER / "sass").glob("*_sm*.*")):
             record = record_sass if path.suffix == ".sass" else record_objdump
             made = record(*compile_file(args.heed.resolve(), path, pathlib.Path(scratch)))
             if made != path.read_text():

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cuda/device.h"
+#include "cuda/driver/device.h"
+#include "cuda/driver/nvrtc.h"
 #include "cuda/gpu.h"
-#include "cuda/nvrtc.h"
 #include "internal.h"
 #include "measure.h"
 #include "sized.h"

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "cuda/backend.h"
-#include "cuda/device.h"
+#include "cuda/driver/device.h"
+#include "cuda/driver/nvml.h"
 #include "cuda/gpu.h"
-#include "cuda/nvml.h"
 #include "internal.h"
 #include "measure.h"
 

@@ -20,7 +20,7 @@ typedef struct heed_machine heed_machine;
 typedef struct heed_pool heed_pool;
 typedef struct heed_wisdom heed_wisdom;
 typedef struct heed_gpu heed_gpu;               /* cuda/gpu.h */
-typedef struct heed_cuda heed_cuda;             /* cuda/device.h */
+typedef struct heed_cuda heed_cuda;             /* cuda/driver/device.h */
 typedef struct heed_cuda_facts heed_cuda_facts; /* cuda/facts.h */
 
 /* A backend runs kernels. A context is for one device of one backend. */

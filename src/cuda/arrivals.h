@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#include "device.h"
+#include "driver/device.h"
 
 /* How many workspaces of a plan get a set. */
 #define HEED_CUDA_ARRIVAL_SETS 64

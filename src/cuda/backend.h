@@ -4,7 +4,7 @@
 #ifndef HEED_CUDA_BACKEND_H
 #define HEED_CUDA_BACKEND_H
 
-#include "device.h"
+#include "driver/device.h"
 #include "facts.h"
 #include "kernels/args.cuh"
 

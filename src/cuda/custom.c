@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "device.h"
+#include "driver/device.h"
 
 struct heed_custom {
     heed_cuda *cuda;

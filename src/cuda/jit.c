@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/nvrtc.h"
 #include "measure.h"
-#include "nvrtc.h"
 #include "sources.h"
 
 #define ARCH_MIN 50

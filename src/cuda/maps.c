@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "handle.h"
+#include "driver/handle.h"
 #include "problem.h"
 
 #define BOX_ROWS 64 /* of q and o */

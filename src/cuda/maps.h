@@ -8,7 +8,7 @@
 #ifndef HEED_CUDA_MAPS_H
 #define HEED_CUDA_MAPS_H
 
-#include "device.h"
+#include "driver/device.h"
 #include "kernels/maps.cuh"
 
 /* heed_cuda_mapped_problem() returns @problem, normalized, as the arguments of a mapped kernel have

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "driver.h"
-#include "nvml.h"
-#include "nvrtc.h"
+#include "driver/driver.h"
+#include "driver/nvml.h"
+#include "driver/nvrtc.h"
 
 static void note_failure(heed_survey_part *part)
 {

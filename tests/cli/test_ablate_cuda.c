@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "cuda/driver.h"
+#include "cuda/driver/driver.h"
 #include "cuda/maps.h"
 #include "cuda_trial.h"
 #include "device.h"

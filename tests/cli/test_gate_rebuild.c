@@ -14,8 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cuda/driver/nvrtc.h"
 #include "cuda/facts.h"
-#include "cuda/nvrtc.h"
 #include "lab/build/sources.h"
 #include "lab/trial/compile/compile.h"
 #include "lab/trial/compile/library.h"

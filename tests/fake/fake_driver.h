@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 
-#include "cuda/driver.h"
+#include "cuda/driver/driver.h"
 #include "fake_cuda.h"
 
 enum {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cuda/nvml.h"
+#include "cuda/driver/nvml.h"
 #include "fake_cuda.h"
 
 extern fake_cuda fake_cuda_controls;

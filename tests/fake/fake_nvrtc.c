@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/nvrtc.h"
+#include "cuda/driver/nvrtc.h"
 #include "fake_cuda.h"
 
 extern fake_cuda fake_cuda_controls;

@@ -4,7 +4,7 @@
 #ifndef HEED_TESTS_CUDA_SCENE_H
 #define HEED_TESTS_CUDA_SCENE_H
 
-#include "cuda/device.h"
+#include "cuda/driver/device.h"
 #include "cuda/jit.h"
 #include "fake_cuda.h"
 

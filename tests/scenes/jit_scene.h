@@ -4,8 +4,8 @@
 #ifndef JIT_SCENE_H
 #define JIT_SCENE_H
 
+#include "cuda/driver/nvrtc.h"
 #include "cuda/jit.h"
-#include "cuda/nvrtc.h"
 
 /* The text of a kernel, and how it is built for @arch. */
 extern const char jit_scene_text[];

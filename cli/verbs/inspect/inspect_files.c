@@ -10,8 +10,8 @@
 
 #include "cli/verbs/board/board.h"
 #include "inspect.h"
+#include "src/cuda/driver/nvrtc.h"
 #include "src/cuda/jit.h"
-#include "src/cuda/nvrtc.h"
 #include "tensor/file.h"
 
 #define FILE_SIZE_MAX ((int64_t)64 << 20)

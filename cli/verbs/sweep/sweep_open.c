@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/cuda/driver/nvrtc.h"
 #include "src/cuda/facts.h"
 #include "src/cuda/gpu.h"
-#include "src/cuda/nvrtc.h"
 #include "sweep.h"
 
 const char *const sweep_spaces[] = { "wgmma", "mma", "cpu_few", "cpu_tile", NULL };

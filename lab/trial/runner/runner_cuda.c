@@ -24,8 +24,8 @@
 #include "lab/trial/runner/runner_cuda.h"
 #include "lab/trial/sandbox.h"
 #include "lab/trial/wire.h"
+#include "src/cuda/driver/nvrtc.h"
 #include "src/cuda/facts.h"
-#include "src/cuda/nvrtc.h"
 #include "src/device.h"
 #include "src/measure.h"
 

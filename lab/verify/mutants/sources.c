@@ -29,12 +29,13 @@
 FILE_OF(plain, HEED_MUTANT_PLAIN)
 FILE_OF(common, HEED_MUTANT_SOURCES "/common.h")
 
-#define SOURCE(name, does, gate, spec) FILE_OF(name, HEED_MUTANT_SOURCES "/" #name ".c")
+#define SOURCE(folder, name, does, gate, spec) \
+    FILE_OF(name, HEED_MUTANT_SOURCES "/" #folder "/" #name ".c")
 #include "lab/verify/mutants/sources.def"
 #undef SOURCE
 
 static const lab_mutant_source table[] = {
-#define SOURCE(name, does, gate, spec) { #name, does, gate, spec, text_##name },
+#define SOURCE(folder, name, does, gate, spec) { #name, does, gate, spec, text_##name },
 #include "lab/verify/mutants/sources.def"
 #undef SOURCE
     { "plain_source", "computes", NULL, CAUSAL, "" },

@@ -2,7 +2,7 @@
  * test_bench_process_cheats.c - hostile candidates that are honest until they are timed, or cheat
  * about time
  *
- * lab/verify/mutants/sources has one file each.
+ * The folders of lab/verify/mutants/sources have one file each.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static trial_scene scene;
 /* The candidate of a file and its whole @source. */
 static lab_candidate cheat(const char *name, long long id, char **source)
 {
-    char path[64];
+    char path[96];
 
     memset(scene.source, 0, sizeof scene.source);
     snprintf(path, sizeof path, "../../../lab/verify/mutants/sources/%s", name);
@@ -83,7 +83,8 @@ static void expect(const char *name, long long id, const char *spec, lab_trial_v
 
     if (verdict == LAB_TRIAL_WROTE_OUTSIDE && process.outcome.verdict == LAB_TRIAL_ILLEGAL_ACCESS)
         verdict = LAB_TRIAL_ILLEGAL_ACCESS; /* it was at the wall */
-    if (strcmp(name, "private_output") == 0 && process.outcome.verdict == LAB_TRIAL_FORBIDDEN) {
+    if (strcmp(name, "timed/private_output") == 0 &&
+        process.outcome.verdict == LAB_TRIAL_FORBIDDEN) {
         verdict = LAB_TRIAL_FORBIDDEN; /* this block was one whose walls are looked at */
         words = "around its tensors";
     }
@@ -102,28 +103,29 @@ static void test_cheats(void **state)
         lab_trial_verdict verdict;
         const char *words; /* NULL: it gains nothing, and passes */
     } cheats[] = {
-        { "stays", PLAIN, LAB_TRIAL_OK, "unwritten" },
-        { "done_early", PLAIN, LAB_TRIAL_OK, "unwritten" },
-        { "idle", PLAIN, LAB_TRIAL_OK, "unwritten" },
-        { "page_offset", PLAIN, LAB_TRIAL_OK, "unwritten" },
-        { "address_order", PLAIN, LAB_TRIAL_OK, "unwritten" },
-        { "slot_reuse", PLAIN, LAB_TRIAL_OK, "unwritten" },
-        { "private_output", PLAIN, LAB_TRIAL_OK, "unwritten" },
-        { "keeps", PLAIN, LAB_TRIAL_OK, "error allowed" },
-        { "one_in_four", PLAIN, LAB_TRIAL_OK, "error allowed" },
-        { "row_less", PLAIN, LAB_TRIAL_OK, "error allowed" },
-        { "corner_rows", PLAIN, LAB_TRIAL_OK, "error allowed" },
-        { "first_bytes", PLAIN, LAB_TRIAL_OK, "error allowed" },
-        { "memo", PLAIN, LAB_TRIAL_OK, NULL },
-        { "rotations", PLAIN, LAB_TRIAL_OK, NULL },
-        { "read_before", PLAIN, LAB_TRIAL_ILLEGAL_ACCESS, "before the start of V" },
-        { "write_past", PLAIN, LAB_TRIAL_WROTE_OUTSIDE, "past the end of O" },
-        { "write_gap", GAPS, LAB_TRIAL_OK, "between its rows" },
-        { "opens_walls", PLAIN, LAB_TRIAL_FORBIDDEN, "around its tensors" },
-        { "sleeps", PLAIN, LAB_TRIAL_FORBIDDEN, "nanosleep" },
-        { "continues", PLAIN, LAB_TRIAL_FORBIDDEN, "tgkill" },
-        { "leaves_group", PLAIN, LAB_TRIAL_FORBIDDEN, "setpgid" },
-        { "busy_size", PLAIN, LAB_TRIAL_HUNG, " s" }, /* of the CPU; of a busy one, in all */
+        { "timed/stays", PLAIN, LAB_TRIAL_OK, "unwritten" },
+        { "timed/done_early", PLAIN, LAB_TRIAL_OK, "unwritten" },
+        { "timed/idle", PLAIN, LAB_TRIAL_OK, "unwritten" },
+        { "timed/page_offset", PLAIN, LAB_TRIAL_OK, "unwritten" },
+        { "timed/address_order", PLAIN, LAB_TRIAL_OK, "unwritten" },
+        { "timed/slot_reuse", PLAIN, LAB_TRIAL_OK, "unwritten" },
+        { "timed/private_output", PLAIN, LAB_TRIAL_OK, "unwritten" },
+        { "timed/keeps", PLAIN, LAB_TRIAL_OK, "error allowed" },
+        { "timed/one_in_four", PLAIN, LAB_TRIAL_OK, "error allowed" },
+        { "timed/row_less", PLAIN, LAB_TRIAL_OK, "error allowed" },
+        { "timed/corner_rows", PLAIN, LAB_TRIAL_OK, "error allowed" },
+        { "timed/first_bytes", PLAIN, LAB_TRIAL_OK, "error allowed" },
+        { "timed/memo", PLAIN, LAB_TRIAL_OK, NULL },
+        { "timed/rotations", PLAIN, LAB_TRIAL_OK, NULL },
+        { "timed/read_before", PLAIN, LAB_TRIAL_ILLEGAL_ACCESS, "before the start of V" },
+        { "timed/write_past", PLAIN, LAB_TRIAL_WROTE_OUTSIDE, "past the end of O" },
+        { "timed/write_gap", GAPS, LAB_TRIAL_OK, "between its rows" },
+        { "judged/opens_walls", PLAIN, LAB_TRIAL_FORBIDDEN, "around its tensors" },
+        { "judged/sleeps", PLAIN, LAB_TRIAL_FORBIDDEN, "nanosleep" },
+        { "timed/continues", PLAIN, LAB_TRIAL_FORBIDDEN, "tgkill" },
+        { "timed/leaves_group", PLAIN, LAB_TRIAL_FORBIDDEN, "setpgid" },
+        { "sandbox/busy_size", PLAIN, LAB_TRIAL_HUNG,
+          " s" }, /* of the CPU; of a busy one, in all */
     };
 
     for (size_t i = 0; i < sizeof cheats / sizeof *cheats; i++)
@@ -136,8 +138,8 @@ static void test_reads_past(void **state)
     static const long long bytes[] = { 1, 4, 32, 64 };
 
     for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
-        expect("read_past", bytes[i], PLAIN, LAB_TRIAL_ILLEGAL_ACCESS, "past the end of K");
-        expect("read_past", bytes[i], "b1 h1 s3 d5 f32", LAB_TRIAL_ILLEGAL_ACCESS,
+        expect("timed/read_past", bytes[i], PLAIN, LAB_TRIAL_ILLEGAL_ACCESS, "past the end of K");
+        expect("timed/read_past", bytes[i], "b1 h1 s3 d5 f32", LAB_TRIAL_ILLEGAL_ACCESS,
                "past the end of K");
     }
 }
@@ -150,14 +152,14 @@ static void test_code_is_fixed(void **state)
         lab_trial_verdict verdict;
         const char *words;
     } cheats[] = {
-        { "maps_rwx", LAB_TRIAL_FORBIDDEN, "mmap of code" },
-        { "maps_wx", LAB_TRIAL_FORBIDDEN, "mprotect of code" },
-        { "maps_anonymous", LAB_TRIAL_FORBIDDEN, "mmap of code" },
-        { "maps_changed", LAB_TRIAL_FORBIDDEN, "mprotect of code" },
-        { "stack_code", LAB_TRIAL_FORBIDDEN, "mprotect of code" },
-        { "section_code", LAB_TRIAL_FORBIDDEN, "mmap of code" },
-        { "maps_code", LAB_TRIAL_OK, NULL },
-        { "maps_outputs", LAB_TRIAL_FORBIDDEN, "mmap of code" },
+        { "sandbox/maps_rwx", LAB_TRIAL_FORBIDDEN, "mmap of code" },
+        { "sandbox/maps_wx", LAB_TRIAL_FORBIDDEN, "mprotect of code" },
+        { "sandbox/maps_anonymous", LAB_TRIAL_FORBIDDEN, "mmap of code" },
+        { "sandbox/maps_changed", LAB_TRIAL_FORBIDDEN, "mprotect of code" },
+        { "sandbox/stack_code", LAB_TRIAL_FORBIDDEN, "mprotect of code" },
+        { "sandbox/section_code", LAB_TRIAL_FORBIDDEN, "mmap of code" },
+        { "honest/maps_code", LAB_TRIAL_OK, NULL },
+        { "sandbox/maps_outputs", LAB_TRIAL_FORBIDDEN, "mmap of code" },
     };
 
     for (size_t i = 0; i < sizeof cheats / sizeof *cheats; i++)
@@ -172,11 +174,11 @@ static void test_nothing_runs_early(void **state)
         lab_trial_verdict verdict;
         const char *words;
     } cheats[] = {
-        { "asks_files", LAB_TRIAL_FILE, "stat" },
-        { "reads_library", LAB_TRIAL_FILE, "open" },
-        { "chooses", LAB_TRIAL_COMPILE_ERROR, "chosen by another one" },
-        { "chooses_hidden", LAB_TRIAL_COMPILE_ERROR, "chosen by another one" },
-        { "constructs", LAB_TRIAL_OK, NULL },
+        { "sandbox/asks_files", LAB_TRIAL_FILE, "stat" },
+        { "sandbox/reads_library", LAB_TRIAL_FILE, "open" },
+        { "sandbox/chooses", LAB_TRIAL_COMPILE_ERROR, "chosen by another one" },
+        { "sandbox/chooses_hidden", LAB_TRIAL_COMPILE_ERROR, "chosen by another one" },
+        { "honest/constructs", LAB_TRIAL_OK, NULL },
     };
 
     for (size_t i = 0; i < sizeof cheats / sizeof *cheats; i++)

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
+#include "cuda/driver/nvrtc.h"
 #include "cuda/jit.h"
-#include "cuda/nvrtc.h"
 #include "inspect/cubin.h"
 #include "scratch.h"
 

@@ -16,7 +16,7 @@
 #include "inspect_cases.h"
 #include "scratch.h"
 
-#define DATA HEED_SOURCE_DIR "/tests/data/inspect/"
+#define DATA HEED_SOURCE_DIR "/tests/data/inspect/sass/"
 
 /* The recording of a case: FILE_MACRO_VALUE_smARCH.sass. */
 static void read_recording(const inspect_case *it, char *text, size_t size)

@@ -14,7 +14,7 @@
 #include "sass_scene.h"
 #include "scratch.h"
 
-#define DATA HEED_SOURCE_DIR "/tests/data/inspect/"
+#define DATA HEED_SOURCE_DIR "/tests/data/inspect/sass/"
 
 static lab_sass read_text(const char *text, const char *name)
 {

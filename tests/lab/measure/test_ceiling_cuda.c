@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/driver.h"
+#include "cuda/driver/driver.h"
 #include "cuda_scene.h"
 #include "lab/measure/ceiling.h"
 #include "lab/measure/ceiling_cuda.h"

@@ -251,7 +251,7 @@ static int try_without_landlock(void)
     limits.unsafe = true;
     if (!scene_try(&scene, "plain", 0, &limits, &outcome) || !scene_is_right(&scene))
         return 3;
-    scene_try(&scene, "fork_raw", 0, &limits, &outcome); /* the others are still there */
+    scene_try(&scene, "forbidden/fork_raw", 0, &limits, &outcome); /* the others are still there */
     return outcome.verdict == LAB_TRIAL_FORKED ? 0 : 4;
 }
 

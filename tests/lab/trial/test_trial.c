@@ -163,7 +163,7 @@ static void test_evils(void **state)
         const char *words;
     } evils[] = {
         { "hang", LAB_TRIAL_HUNG, "1 s" },
-        { "sleep", LAB_TRIAL_FORBIDDEN, "nanosleep" },
+        { "forbidden/sleep", LAB_TRIAL_FORBIDDEN, "nanosleep" },
         { "divide", LAB_TRIAL_CRASHED, "SIGFPE" },
         { "abort", LAB_TRIAL_CRASHED, "SIGABRT" },
         { "illegal", LAB_TRIAL_CRASHED, "SIGILL" },
@@ -179,20 +179,20 @@ static void test_evils(void **state)
         { "hoard", LAB_TRIAL_OUT_OF_MEMORY, "refused memory" },
         { "huge", LAB_TRIAL_OUT_OF_MEMORY, NULL },
         { "deep", LAB_TRIAL_OUT_OF_MEMORY, "stack" },
-        { "print", LAB_TRIAL_GARBAGE, NULL },
-        { "flood", LAB_TRIAL_FLOODED, "255 bytes" },
-        { "flood_stderr", LAB_TRIAL_FLOODED, "64 KiB" },
-        { "fork", LAB_TRIAL_FORKED, "process" },
-        { "fork_raw", LAB_TRIAL_FORKED, "clone" },
-        { "thread", LAB_TRIAL_FORKED, "thread" },
-        { "exec", LAB_TRIAL_FORKED, "execve" },
-        { "read_file", LAB_TRIAL_FILE, "open" },
-        { "kill", LAB_TRIAL_FORBIDDEN, "kill" },
-        { "code", LAB_TRIAL_FORBIDDEN, "mmap" },
-        { "handler", LAB_TRIAL_FORBIDDEN, "rt_sigaction" },
-        { "fail_memory", LAB_TRIAL_FORBIDDEN, "madvise" },
-        { "exit", LAB_TRIAL_EXITED, "status 0" },
-        { "early_fork", LAB_TRIAL_FORKED, NULL },
+        { "forbidden/print", LAB_TRIAL_GARBAGE, NULL },
+        { "forbidden/flood", LAB_TRIAL_FLOODED, "255 bytes" },
+        { "forbidden/flood_stderr", LAB_TRIAL_FLOODED, "64 KiB" },
+        { "forbidden/fork", LAB_TRIAL_FORKED, "process" },
+        { "forbidden/fork_raw", LAB_TRIAL_FORKED, "clone" },
+        { "forbidden/thread", LAB_TRIAL_FORKED, "thread" },
+        { "forbidden/exec", LAB_TRIAL_FORKED, "execve" },
+        { "forbidden/read_file", LAB_TRIAL_FILE, "open" },
+        { "forbidden/kill", LAB_TRIAL_FORBIDDEN, "kill" },
+        { "forbidden/code", LAB_TRIAL_FORBIDDEN, "mmap" },
+        { "forbidden/handler", LAB_TRIAL_FORBIDDEN, "rt_sigaction" },
+        { "forbidden/fail_memory", LAB_TRIAL_FORBIDDEN, "madvise" },
+        { "forbidden/exit", LAB_TRIAL_EXITED, "status 0" },
+        { "forbidden/early_fork", LAB_TRIAL_FORKED, NULL },
         { "refuse", LAB_TRIAL_UNSUPPORTED, NULL },
         { "greedy", LAB_TRIAL_OUT_OF_MEMORY, "workspace" },
     };
@@ -230,9 +230,9 @@ static void expect_no_file(const char *name)
 
 static void test_files(void **state)
 {
-    expect_no_file("write_file");
-    expect_no_file("early");
-    expect("early_read", 0, LAB_TRIAL_FILE, "open");
+    expect_no_file("forbidden/write_file");
+    expect_no_file("forbidden/early");
+    expect("forbidden/early_read", 0, LAB_TRIAL_FILE, "open");
 }
 
 /* A port that listens, or -1. */
@@ -259,7 +259,7 @@ static void test_network(void **state)
 
     if (fd < 0)
         skip();
-    expect("network", port, LAB_TRIAL_NETWORK, "socket");
+    expect("forbidden/network", port, LAB_TRIAL_NETWORK, "socket");
     assert_int_equal(poll(&caller, 1, 100), 0);
     close(fd);
 }
@@ -268,7 +268,7 @@ static void test_network(void **state)
  */
 static void test_forged_answer(void **state)
 {
-    const lab_candidate candidate = scene_candidate(&scene, "forge", 0);
+    const lab_candidate candidate = scene_candidate(&scene, "forbidden/forge", 0);
     const lab_set set = scene_set(&scene, NULL, 0);
     lab_trial_outcome outcome;
     lab_trial *trial;
@@ -290,14 +290,14 @@ static void test_forged_answer(void **state)
     assert_false(lab_trial_run(trial, &set, 1, 1, &outcome)); /* it does not listen any more */
     assert_int_equal(outcome.verdict, LAB_TRIAL_HUNG);
     lab_trial_close(trial);
-    expect_no_children("forge");
+    expect_no_children("forbidden/forge");
 }
 
 /* Memory of the tensors of one run is out of reach in the next. */
 static void test_rooms_are_closed(void **state)
 {
     static float large[1 << 18];
-    const lab_candidate candidate = scene_candidate(&scene, "reach", 512);
+    const lab_candidate candidate = scene_candidate(&scene, "forbidden/reach", 512);
     lab_set set = scene_set(&scene, NULL, 0);
     lab_trial_outcome outcome;
     lab_trial *trial;

@@ -48,11 +48,11 @@ static void test_verdicts(void **state)
     expect("plain", LAB_TRIAL_OK, "");
     expect("syntax", LAB_TRIAL_COMPILE_ERROR, "missing");
     assert_non_null(strstr(code.log, "candidate.c:"));
-    expect("include_file", LAB_TRIAL_COMPILE_ERROR, "may not be read");
+    expect("forbidden/include_file", LAB_TRIAL_COMPILE_ERROR, "may not be read");
     assert_null(strstr(code.log, "root"));
     assert_null(strstr(code.log, "/etc"));
-    expect("include_process", LAB_TRIAL_COMPILE_ERROR, "may not be read");
-    expect("embed", LAB_TRIAL_COMPILE_ERROR, "may not be read");
+    expect("forbidden/include_process", LAB_TRIAL_COMPILE_ERROR, "may not be read");
+    expect("forbidden/embed", LAB_TRIAL_COMPILE_ERROR, "may not be read");
     assert_null(strstr(code.log, "root:"));
 }
 
@@ -60,7 +60,7 @@ static void test_verdicts(void **state)
  * written beside it. */
 static void test_images(void **state)
 {
-    const lab_candidate candidate = scene_candidate(&scene, "early", 1);
+    const lab_candidate candidate = scene_candidate(&scene, "forbidden/early", 1);
     size_t refused = 0, tags = 0;
 
     assert_true(lab_compile_c(&candidate, NULL, &code, &outcome));

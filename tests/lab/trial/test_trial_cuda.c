@@ -18,8 +18,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "cuda/driver/nvrtc.h"
 #include "cuda/facts.h"
-#include "cuda/nvrtc.h"
 #include "fake_cuda.h"
 #include "hold.h"
 #include "lab/trial/compile/program.h"

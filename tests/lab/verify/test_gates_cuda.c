@@ -15,9 +15,9 @@
 #include <cmocka.h>
 
 #include "cuda/backend.h"
+#include "cuda/driver/nvrtc.h"
 #include "cuda/gpu.h"
 #include "cuda/jit.h"
-#include "cuda/nvrtc.h"
 #include "emulated.h"
 #include "lab/verify/mutants/device.h"
 #include "lab/verify/selftest.h"

@@ -6,8 +6,8 @@ include("${SOURCE}/cmake/HeedKernelBuild.cmake")
 
 set(deciding cmake/HeedFlags.cmake src/config.c src/cpu/attn_few_template.h src/cpu/attn_tile.c src/cpu/backend.c
     src/cpu/job.c src/cpu/simd_avx2.h src/cuda/args.c src/cuda/attn_mma.c src/cuda/attn_naive.c src/cuda/backend.c
-    src/cuda/backend.h src/cuda/device.c src/cuda/facts.c src/cuda/gpu.c src/cuda/jit.c src/cuda/kernels/args.cuh
-    src/cuda/kernels/attn_mma.cu src/cuda/kernels/ptx_warp.cuh src/cuda/module.c src/cuda/sources.def
+    src/cuda/backend.h src/cuda/driver/device.c src/cuda/facts.c src/cuda/gpu.c src/cuda/jit.c src/cuda/kernels/args.cuh
+    src/cuda/kernels/attn_mma.cu src/cuda/kernels/ptx_warp.cuh src/cuda/driver/module.c src/cuda/sources.def
     src/internal.h src/kernels.def)
 set(others src/error.c src/plan_explain.c src/wisdom.c include/heed.h src/CMakeLists.txt)
 
@@ -58,7 +58,7 @@ if(NOT last)
     list(APPEND wrong "no gates at all")
 endif()
 foreach(file lab/verify/gates_error.c lab/verify/expect.h lab/verify/stage/stage.c lab/verify/mutants/attend.cu
-    lab/verify/mutants/sources/idle.c lab/trial/trial.c)
+    lab/verify/mutants/sources/timed/idle.c lab/trial/trial.c)
     file(APPEND "${SCRATCH}/${file}" "\n")
     gates_now(hash)
     if(hash STREQUAL last AND file MATCHES "verify" OR NOT hash STREQUAL last AND NOT file MATCHES "verify")

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cuda/driver.h"
-#include "cuda/nvml.h"
+#include "cuda/driver/driver.h"
+#include "cuda/driver/nvml.h"
 #include "cuda_scene.h"
 #include "device.h"
 #include "expect.h"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/driver.h"
+#include "cuda/driver/driver.h"
 #include "cuda/maps.h"
 #include "cuda_scene.h"
 #include "expect.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "cuda/backend.h"
-#include "cuda/driver.h"
+#include "cuda/driver/driver.h"
 #include "cuda/maps.h"
 #include "cuda/sources.h"
 #include "cuda_scene.h"

@@ -13,8 +13,8 @@
 
 #include <stddef.h>
 
-#include "../device.h"
-#include "gpu.h"
+#include "../../device.h"
+#include "cuda/gpu.h"
 
 typedef struct heed_cubin heed_cubin; /* jit.h */
 

@@ -7,8 +7,8 @@
 #ifndef HEED_CUDA_NVML_H
 #define HEED_CUDA_NVML_H
 
-#include "../device.h"
-#include "../internal.h"
+#include "../../device.h"
+#include "../../internal.h"
 
 typedef struct nvml_device nvml_device;
 

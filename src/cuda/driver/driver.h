@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../internal.h"
+#include "../../internal.h"
 
 /* CUDA's version, 1000 * major + 10 * minor, of the oldest driver that will do. */
 #define HEED_DRIVER_NEEDED 12000

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda/jit.h"
 #include "handle.h"
-#include "jit.h"
 #include "nvrtc.h"
 
 typedef struct heed_cuda_module heed_cuda_module;
