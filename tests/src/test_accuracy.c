@@ -2,7 +2,9 @@
  * test_accuracy.c - the errors of the CPU's kernels in float32, against those of a matrix library
  *
  * The limits are twice the root mean square of the errors of OpenBLAS 0.3.21 (sgemm, softmax,
- * sgemm) on the same values, in the least of its core types SkylakeX and Haswell.
+ * sgemm) on the same values, in the least of its core types SkylakeX and Haswell. With large logits
+ * the weights of nearly all rows are exact, and all of the error of O is that of the few rows whose
+ * two largest logits nearly tie: there the mean needs many draws.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -21,23 +23,41 @@
 #include "lab/verify/reference.h"
 
 #define KEYS_MAX 2048
+#define KERNELS_MAX 16
 
 typedef struct accuracy {
     const char *spec;
     const char *inputs;
-    double query; /* Q is multiplied by this */
-    double value; /* V is value + spread * V */
+    uint64_t draws; /* seeds, from 1 on */
+    double query;   /* Q is multiplied by this */
+    double value;   /* V is value + spread * V */
     double spread;
     double o_limit;   /* root mean square of |o - reference| / |reference|, in units of 2^-24 */
     double lse_limit; /* of the LSE's error, in units of 2^-24 */
 } accuracy;
 
+#define SMALL "b1 h4 s64 d64 f32"
+
 static const accuracy cases[] = {
-    { "b1 h8 s8/2048 d64 f32", "normal", 1, 1, 0.1, 2 * 2.60, 2 * 4.98 },
-    { "b1 h8 s8/2048 d64 f32", "normal", 1e-4, 0, 1, 2 * 6.39, 2 * 3.32 },
-    { "b1 h4 s256 d8 f32", "normal", 1, 1, 0.1, 2 * 1.12, 2 * 3.18 },
-    { "b1 h8 s4/300 d128 f32", "rising", 1, 0, 1, 2 * 27.0, 2 * 19.4 },
-    { "b1 h2 s256 d64 f32", "needle", 3.3, 0, 1, 0.01, 2 * 203.0 },
+    { "b1 h8 s8/2048 d64 f32", "normal", 1, 1, 1, 0.1, 2 * 2.60, 2 * 4.98 },
+    { "b1 h8 s8/2048 d64 f32", "normal", 1, 1e-4, 0, 1, 2 * 6.39, 2 * 3.32 },
+    { "b1 h4 s256 d8 f32", "normal", 1, 1, 1, 0.1, 2 * 1.12, 2 * 3.18 },
+    { "b1 h8 s4/300 d128 f32", "rising", 1, 1, 0, 1, 2 * 27.0, 2 * 19.4 },
+    { "b1 h2 s256 d64 f32", "needle", 1, 3.3, 0, 1, 0.01, 2 * 203.0 },
+    /* Every kind of finite values. */
+    { SMALL, "normal", 20, 1, 0, 1, 2 * 4.69, 2 * 3.57 },
+    { SMALL, "needle", 20, 1, 0, 1, 2 * 0.753, 2 * 56.0 },
+    { SMALL, "impulse", 20, 1, 0, 1, 2 * 4.01, 2 * 3.57 },
+    { SMALL, "exact", 20, 1, 0, 1, 0, 2 * 0.128 },
+    { SMALL, "large", 200, 1, 0, 1, 2 * 270.0, 2 * 18859.0 },
+    { SMALL, "equal", 20, 1, 0, 1, 2 * 2.46, 2 * 2.96 },
+    { SMALL, "rising", 20, 1, 0, 1, 2 * 47.8, 2 * 40.4 },
+    { SMALL, "tiny", 20, 1, 0, 1, 2 * 4.69, 2 * 3.57 },
+    { SMALL, "near", 20, 1, 0, 1, 2 * 3.90, 2 * 3.09 },
+    { SMALL, "tails", 20, 1, 0, 1, 2 * 5.18, 2 * 4.86 },
+    { SMALL, "vast", 20, 1, 0, 1, 2 * 4.69, 2 * 3.57 },
+    { SMALL, "huge", 20, 1, 0, 1, 0, 2 * 1.86e37 },
+    { SMALL, "low", 20, 1, 0, 1, 0, 2 * 1.28e37 },
 };
 
 typedef struct scene {
@@ -57,13 +77,13 @@ static void change(scene *s, lab_role role, double factor, double offset)
         }
 }
 
-static void make(scene *s, const accuracy *a)
+static void make(scene *s, const accuracy *a, uint64_t seed)
 {
     heed_problem problem;
     static double weights[KEYS_MAX];
     assert_int_equal(heed_problem_parse(&problem, a->spec), HEED_OK);
     assert_int_equal(lab_values_create(&s->values, &problem), HEED_OK);
-    lab_inputs_find(a->inputs)->fill(&s->values, 1);
+    lab_inputs_find(a->inputs)->fill(&s->values, seed);
     change(s, LAB_Q, a->query, 0);
     change(s, LAB_V, a->spread, a->value);
     int64_t rows = lab_rows(&problem);
@@ -87,11 +107,16 @@ static void done(scene *s)
     free(s->out_lse);
 }
 
-static void judge(const scene *s, const accuracy *a, const char *kernel)
+/* Squares of errors, in the mean of rows, and over how many draws. */
+typedef struct errors {
+    double o, lse;
+    uint64_t draws;
+} errors;
+
+static void add_errors(errors *sum, const scene *s)
 {
     const heed_problem *p = &s->values.problem;
     const lab_view o = lab_view_of(p, LAB_O);
-    double o_sum = 0, lse_sum = 0;
     int64_t rows = lab_rows(p);
     for (int64_t n = 0; n < rows; n++) {
         lab_row row = lab_row_at(p, n);
@@ -102,15 +127,21 @@ static void judge(const scene *s, const accuracy *a, const char *kernel)
             error += off * off;
             size += reference * reference;
         }
-        o_sum += error / size;
-        lse_sum += lse * lse;
+        sum->o += error / size / (double)rows;
+        sum->lse += lse * lse / (double)rows;
     }
-    double o_error = sqrt(o_sum / (double)rows) * 0x1p24;
-    double lse_error = sqrt(lse_sum / (double)rows) * 0x1p24;
-    if (!(o_error <= a->o_limit))
-        fail_msg("%s, %s: error of O %.2f, limit %.2f", a->spec, kernel, o_error, a->o_limit);
-    if (!(lse_error <= a->lse_limit))
-        fail_msg("%s, %s: error of the LSE %.2f, limit %.2f", a->spec, kernel, lse_error,
+    sum->draws++;
+}
+
+static void judge(const errors *sum, const accuracy *a, const char *kernel)
+{
+    double o = sqrt(sum->o / (double)sum->draws) * 0x1p24;
+    double lse = sqrt(sum->lse / (double)sum->draws) * 0x1p24;
+    if (!(o <= a->o_limit))
+        fail_msg("%s %s, %s: error of O %.3g, limit %.3g", a->spec, a->inputs, kernel, o,
+                 a->o_limit);
+    if (!(lse <= a->lse_limit))
+        fail_msg("%s %s, %s: error of the LSE %.3g, limit %.3g", a->spec, a->inputs, kernel, lse,
                  a->lse_limit);
 }
 
@@ -140,14 +171,20 @@ static void test_errors_are_those_of_a_matrix_library(void **state)
     int runs = 0;
     assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        scene s;
-        make(&s, &cases[i]);
-        for (size_t k = 0; heed_kernel_name(k); k++)
-            if (run(&s, context, heed_kernel_name(k))) {
-                judge(&s, &cases[i], heed_kernel_name(k));
-                runs++;
-            }
-        done(&s);
+        errors sums[KERNELS_MAX] = { { .draws = 0 } };
+        for (uint64_t seed = 1; seed <= cases[i].draws; seed++) {
+            scene s;
+            make(&s, &cases[i], seed);
+            for (size_t k = 0; heed_kernel_name(k); k++)
+                if (run(&s, context, heed_kernel_name(k)))
+                    add_errors(&sums[k], &s);
+            done(&s);
+        }
+        for (size_t k = 0; heed_kernel_name(k); k++) {
+            if (sums[k].draws > 0)
+                judge(&sums[k], &cases[i], heed_kernel_name(k));
+            runs += sums[k].draws > 0;
+        }
     }
     heed_context_destroy(context);
     assert_true(runs >= (int)(sizeof cases / sizeof *cases));
