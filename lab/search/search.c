@@ -363,8 +363,8 @@ static heed_status run(lab_search *search)
         status = lab_strategy_find(search->options.strategy)->run(search);
     if (status == HEED_OK)
         status = play_finals(search);
-    if (status != HEED_OK && was_interrupted(search)) /* in the middle of an evaluation */
-        search->end = LAB_SEARCH_INTERRUPTED;
+    if (status != HEED_OK) /* in the middle of an evaluation */
+        search->end = was_interrupted(search) ? LAB_SEARCH_INTERRUPTED : LAB_SEARCH_FAILED;
     return status;
 }
 

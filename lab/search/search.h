@@ -111,10 +111,11 @@ typedef struct lab_search_options {
 
 /* How it ended. */
 typedef enum lab_search_end {
-    LAB_SEARCH_COMPLETE,   /* the strategy had nothing left to try */
-    LAB_SEARCH_TRIALS,     /* the budget of trials is used up */
-    LAB_SEARCH_TIME,       /* that of time is */
-    LAB_SEARCH_INTERRUPTED /* the caller stopped it */
+    LAB_SEARCH_COMPLETE,    /* the strategy had nothing left to try */
+    LAB_SEARCH_TRIALS,      /* the budget of trials is used up */
+    LAB_SEARCH_TIME,        /* that of time is */
+    LAB_SEARCH_INTERRUPTED, /* the caller stopped it */
+    LAB_SEARCH_FAILED       /* an evaluation could not go on, as with a device that is lost */
 } lab_search_end;
 
 typedef struct lab_search lab_search;

@@ -77,7 +77,7 @@ typedef struct board_print {
     char device[256]; /* of the table below */
     lab_table *table; /* NULL: none has begun */
     json_t *rows;
-    size_t count, damaged;
+    size_t count, damaged, impossible;
 } board_print;
 
 static lab_table *new_table(const board_print *print)
@@ -180,7 +180,8 @@ static heed_status visit(void *data, const lab_record_row *row)
     board_print *print = data;
     if (print->history && !print->all && !row->confirmed)
         return HEED_OK;
-    print->damaged += !row->sound;
+    print->damaged += strcmp(row->trusted, "damaged") == 0;
+    print->impossible += lab_record_contradicts(row);
     if (cli_args_json(print->args))
         print->rows = cli_json_append(print->rows, json_row(row));
     else if (cli_args_flag(print->args, "csv"))
@@ -301,10 +302,13 @@ static cli_exit print_rows(board_print *print, const char *text)
     if (!cli_args_json(print->args) && !cli_args_flag(print->args, "csv") && print->count)
         printf("\nratio: how many times as long the other takes; +: changes on top of the commit; "
                "*: promoted\n");
-    if (!print->damaged)
-        return code;
-    cli_error("%zu of these are damaged: their content is not what was added", print->damaged);
-    return CLI_CORRUPT;
+    if (print->damaged)
+        cli_error("%zu of these are damaged: their content is not what was added", print->damaged);
+    if (print->impossible)
+        cli_error("%zu of these are impossible: their figures contradict each other, or are beyond "
+                  "what the device can do",
+                  print->impossible);
+    return print->damaged || print->impossible ? CLI_CORRUPT : code;
 }
 
 cli_exit cli_board_list(const cli_args *args)

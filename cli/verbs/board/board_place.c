@@ -158,8 +158,8 @@ heed_status cli_board_selftest_find(lab_record *record, const char *backend, int
 {
     heed_status status = cli_board_selftest_look(record, backend, id, error);
     if (status == HEED_OK && !*id)
-        cli_message("new trials are 'untested' on the board, because the gates of this build were "
-                    "not tested: 'heed selftest%s --record --board %s' does that, for later trials",
+        cli_message("new trials are 'untested' on the board until this build has passed "
+                    "'heed selftest%s --record --board %s'",
                     strcmp(backend, "cpu") == 0 ? "" : " --device cuda", lab_record_place(record));
     return status;
 }

@@ -77,14 +77,18 @@ static cli_exit check(const cli_args *args)
 
 static cli_exit check_damage(const report_board *board)
 {
-    size_t damaged = 0;
+    size_t damaged = report_count_trusted(board, "damaged");
+    size_t impossible = 0;
     for (size_t i = 0; i < board->count; i++)
-        damaged += !board->trials[i].row.sound;
-    if (damaged == 0)
-        return CLI_OK;
-    cli_error("%s: damaged: the content of %zu trial%s is not what was added", board->path, damaged,
-              damaged == 1 ? "" : "s");
-    return CLI_CORRUPT;
+        impossible += lab_record_contradicts(&board->trials[i].row);
+    if (damaged > 0)
+        cli_error("%s: damaged: the content of %zu trial%s is not what was added", board->path,
+                  damaged, damaged == 1 ? "" : "s");
+    if (impossible > 0)
+        cli_error("%s: the figures of %zu trial%s contradict each other, or are beyond what the "
+                  "device can do",
+                  board->path, impossible, impossible == 1 ? "" : "s");
+    return damaged + impossible > 0 ? CLI_CORRUPT : CLI_OK;
 }
 
 static cli_exit run_verb(const cli_args *args)

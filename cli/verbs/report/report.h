@@ -156,6 +156,9 @@ bool report_same_place(const report_trial *a, const report_trial *b);
  * known to be untrustworthy. */
 bool report_ranked(const report_trial *trial);
 
+/* report_count_trusted() returns how many trials have the word @word for `trusted`. */
+size_t report_count_trusted(const report_board *board, const char *word);
+
 /* -------------------------------------------------------------------------- */
 /* report_page.c, _tables.c, _plots.c, _doubts.c, _history.c, _board_page.c,  */
 /* _brief.c, _json.c: the answer                                              */

@@ -25,7 +25,7 @@ static bool same_device(const report_trial *a, const report_trial *b)
 
 /* ---- All trials ---- */
 
-static size_t count_trusted(const report_board *board, const char *word)
+size_t report_count_trusted(const report_board *board, const char *word)
 {
     size_t count = 0;
     for (size_t i = 0; i < board->count; i++)
@@ -60,8 +60,10 @@ static void print_trust(lab_page *page, const report_board *board)
         confirmed += report_ranked(&board->trials[i]);
         dirty += board->trials[i].row.dirty;
     }
-    size_t untested = count_trusted(board, "untested"), no = count_trusted(board, "no");
-    size_t damaged = count_trusted(board, "damaged");
+    size_t untested = report_count_trusted(board, "untested"),
+           no = report_count_trusted(board, "no");
+    size_t damaged = report_count_trusted(board, "damaged");
+    size_t impossible = report_count_trusted(board, "impossible");
     lab_page_item(page,
                   "%zu trials, %zu of them right, timed, and confirmed by samples taken "
                   "after they were chosen: only these are ranked.",
@@ -69,7 +71,7 @@ static void print_trust(lab_page *page, const report_board *board)
     lab_page_item(page,
                   "Judged by gates that had killed every wrong kernel before: %zu; untested: "
                   "%zu; by gates that had let one pass: %zu.",
-                  count_trusted(board, "yes"), untested, no);
+                  report_count_trusted(board, "yes"), untested, no);
     if (dirty > 0)
         lab_page_item(page,
                       "%zu were made by sources with changes on top of their commit, marked "
@@ -85,6 +87,11 @@ static void print_trust(lab_page *page, const report_board *board)
                          "Damaged and left out: %zu trial%s, whose content is not what was "
                          "added.",
                          damaged, damaged == 1 ? "" : "s");
+    if (impossible > 0)
+        lab_page_warning(page,
+                         "Impossible and left out: %zu trial%s, whose figures contradict each "
+                         "other, or are beyond what the device can do.",
+                         impossible, impossible == 1 ? "" : "s");
 }
 
 /* ---- Leaders ---- */

@@ -14,7 +14,8 @@
 static const char *const ends[] = { [LAB_SEARCH_COMPLETE] = "complete",
                                     [LAB_SEARCH_TRIALS] = "trials used up",
                                     [LAB_SEARCH_TIME] = "time used up",
-                                    [LAB_SEARCH_INTERRUPTED] = "interrupted" };
+                                    [LAB_SEARCH_INTERRUPTED] = "interrupted",
+                                    [LAB_SEARCH_FAILED] = "failed" };
 
 /* Everything that ran, the fastest first, with its facts. */
 typedef struct ranking {
