@@ -20,6 +20,7 @@
 #include "heed.h"
 #include "record/record.h"
 #include "report/table.h"
+#include "shapes/shapes.h"
 
 /* The exit status. The values are part of the interface: scripts depend on them. */
 typedef enum cli_exit {
@@ -238,20 +239,15 @@ cli_exit cli_kernel_name_check(const char *option, const char *word);
 size_t cli_config_count(size_t kernel);
 
 /* problems.c: the problems of a command line. */
-typedef struct cli_problems {
-    heed_problem *items;
-    size_t count;
-} cli_problems;
-
 /* cli_problems_read() reads the operands, and the file of --shapes if the verb has that. An operand
  * is a spec; operands without blanks are words of one spec, so that it may be typed without quotes.
  * Nothing at all is a usage error. Free with cli_problems_free(), also after a failure. */
-cli_exit cli_problems_read(cli_problems *problems, const cli_args *args);
+cli_exit cli_problems_read(lab_problems *problems, const cli_args *args);
 
 /* cli_problems_read_from() is the same for the operands from number @first on, those before being
  * something else. */
-cli_exit cli_problems_read_from(cli_problems *problems, const cli_args *args, int first);
-void cli_problems_free(cli_problems *problems);
+cli_exit cli_problems_read_from(lab_problems *problems, const cli_args *args, int first);
+void cli_problems_free(lab_problems *problems);
 
 /* cli_problem_repeated() tells whether @again is @first once more, by its canonical spec, and says
  * so: for verbs in whose rules problems are counted. */

@@ -13,7 +13,7 @@
 #include "shapes/shapes.h"
 
 /* Makes room for @more problems. */
-static cli_exit reserve(cli_problems *problems, size_t more)
+static cli_exit reserve(lab_problems *problems, size_t more)
 {
     heed_problem *items = realloc(problems->items, (problems->count + more) * sizeof *items);
     if (!items) {
@@ -24,7 +24,7 @@ static cli_exit reserve(cli_problems *problems, size_t more)
     return CLI_OK;
 }
 
-static cli_exit add(cli_problems *problems, const char *spec)
+static cli_exit add(lab_problems *problems, const char *spec)
 {
     heed_problem problem;
     heed_status status = heed_problem_parse(&problem, spec);
@@ -37,7 +37,7 @@ static cli_exit add(cli_problems *problems, const char *spec)
 }
 
 /* Adds the words of operands @first to @end - 1 as one spec. */
-static cli_exit add_words(cli_problems *problems, const cli_args *args, int first, int end)
+static cli_exit add_words(lab_problems *problems, const cli_args *args, int first, int end)
 {
     char spec[2 * HEED_SPEC_SIZE] = "";
     size_t length = 0;
@@ -56,7 +56,7 @@ static bool has_blank(const char *text)
     return strpbrk(text, " \t\n") != NULL;
 }
 
-static cli_exit add_operands(cli_problems *problems, const cli_args *args, int first)
+static cli_exit add_operands(lab_problems *problems, const cli_args *args, int first)
 {
     int count = cli_args_operand_count(args);
     cli_exit code = CLI_OK;
@@ -132,7 +132,7 @@ cli_exit cli_space_load(lab_space *space, const char *name, const char *before)
     return cli_exit_of(status);
 }
 
-static cli_exit add_file(cli_problems *problems, const char *name)
+static cli_exit add_file(lab_problems *problems, const char *name)
 {
     lab_shapes list;
     lab_error error;
@@ -150,7 +150,7 @@ static cli_exit add_file(cli_problems *problems, const char *name)
     return code;
 }
 
-cli_exit cli_problems_read_from(cli_problems *problems, const cli_args *args, int first)
+cli_exit cli_problems_read_from(lab_problems *problems, const cli_args *args, int first)
 {
     memset(problems, 0, sizeof *problems);
     cli_exit code = add_operands(problems, args, first);
@@ -164,12 +164,12 @@ cli_exit cli_problems_read_from(cli_problems *problems, const cli_args *args, in
     return code;
 }
 
-cli_exit cli_problems_read(cli_problems *problems, const cli_args *args)
+cli_exit cli_problems_read(lab_problems *problems, const cli_args *args)
 {
     return cli_problems_read_from(problems, args, 0);
 }
 
-void cli_problems_free(cli_problems *problems)
+void cli_problems_free(lab_problems *problems)
 {
     free(problems->items);
     memset(problems, 0, sizeof *problems);

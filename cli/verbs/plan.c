@@ -152,7 +152,7 @@ static cli_exit plan_one(plan_job *job, const heed_problem *problem)
 
 /* Plans all problems, also after one that cannot be planned; the first failure is the one returned.
  */
-static cli_exit plan_all(plan_job *job, const cli_problems *problems)
+static cli_exit plan_all(plan_job *job, const lab_problems *problems)
 {
     cli_exit code = CLI_OK;
     job->progress = lab_progress_start(&cli_sink, "plan", problems->count);
@@ -208,7 +208,7 @@ static bool learns(const cli_args *args)
 static cli_exit plan_problems(const cli_args *args)
 {
     plan_job job = { .args = args };
-    cli_problems problems;
+    lab_problems problems;
     cli_exit code = cli_problems_read(&problems, args);
     if (code == CLI_OK)
         code = cli_kernel_check(args);

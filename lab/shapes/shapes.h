@@ -12,6 +12,12 @@
 #include "heed.h"
 #include "lab/base/error.h"
 
+/* Problems, wherever they come from. */
+typedef struct lab_problems {
+    heed_problem *items;
+    size_t count;
+} lab_problems;
+
 typedef struct lab_shape {
     char spec[HEED_SPEC_SIZE]; /* canonical, however the file says it */
     heed_problem problem;      /* normalized */

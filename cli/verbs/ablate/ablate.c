@@ -50,7 +50,7 @@ static cli_exit check_only(const cli_args *args)
 
 /* Plans all problems first, so that the end can be foreseen, and what is compiled for one of them
  * is while another one is measured. */
-static cli_exit prepare_all(lab_ablate_run *run, const cli_problems *problems)
+static cli_exit prepare_all(lab_ablate_run *run, const lab_problems *problems)
 {
     run->subjects = calloc(problems->count, sizeof *run->subjects);
     if (!run->subjects) {
@@ -77,7 +77,7 @@ static cli_exit measure(lab_ablate_run *run, lab_ablate_subject *subject)
     return status == HEED_OK ? CLI_OK : cli_fail(status, subject->spec);
 }
 
-static cli_exit measure_all(lab_ablate_run *run, const cli_problems *problems)
+static cli_exit measure_all(lab_ablate_run *run, const lab_problems *problems)
 {
     run->progress = lab_progress_start(&cli_sink, "ablating", 0);
     cli_exit code = prepare_all(run, problems);
@@ -113,7 +113,7 @@ static cli_exit set_up(lab_ablate_run *run, const cli_args *args)
     return CLI_OK;
 }
 
-static cli_exit run_ablate(lab_ablate_run *run, const cli_problems *problems, const cli_args *args)
+static cli_exit run_ablate(lab_ablate_run *run, const lab_problems *problems, const cli_args *args)
 {
     cli_exit set = set_up(run, args);
     if (set != CLI_OK)
@@ -144,7 +144,7 @@ static cli_exit run(const cli_args *args)
                                          .margin = cli_args_real(args, "margin") / 100,
                                          .cold = cli_args_flag(args, "cold"),
                                          .seed = (uint64_t)cli_args_integer(args, "seed") } };
-    cli_problems problems;
+    lab_problems problems;
     cli_exit code = check_only(args);
     if (code == CLI_OK)
         code = cli_kernel_check(args);

@@ -27,7 +27,7 @@ static lab_bench_source *add_source(bench_sources *sources)
 
 static cli_exit add_specs(bench_sources *sources, const cli_args *args)
 {
-    cli_problems problems;
+    lab_problems problems;
     cli_exit code = cli_problems_read(&problems, args);
     for (size_t i = 0; code == CLI_OK && i < problems.count; i++) {
         lab_bench_source *source = add_source(sources);

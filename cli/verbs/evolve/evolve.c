@@ -48,7 +48,7 @@ static void show(void *data, const char *what)
 static cli_exit breed(evolve_run *run)
 {
     run->progress = lab_progress_start(&cli_sink, "evolve", (size_t)run->sweep.options.trials);
-    heed_status status = sweep_evolve(&run->bred, run->deadline_ns, run->sweep.options.trials);
+    heed_status status = lab_sweep_evolve(&run->bred, run->deadline_ns, run->sweep.options.trials);
     lab_progress_end(&run->progress);
     if (cli_interrupted())
         return CLI_INTERRUPTED;
@@ -59,7 +59,7 @@ static cli_exit create(evolve_run *run)
 {
     lab_genome genomes[LAB_SEARCH_SHAPES] = { 0 };
     size_t count = 0;
-    lab_point *starts = sweep_find_starts(&run->sweep, &count);
+    lab_point *starts = lab_sweep_find_starts(&run->sweep, &count);
     if (!starts) {
         cli_error("not enough memory for %zu problems", run->sweep.problems.count);
         return CLI_ENVIRONMENT;
@@ -69,7 +69,7 @@ static cli_exit create(evolve_run *run)
     free(starts);
     run->bred.succeeds = evolve_succeeds;
     run->bred.show = show;
-    heed_status status = sweep_evolution_create(&run->bred, genomes, count);
+    heed_status status = lab_sweep_evolution_create(&run->bred, genomes, count);
     if (status == HEED_OK)
         return CLI_OK;
     cli_error("%s", run->trouble.text);
@@ -81,11 +81,11 @@ static cli_exit create(evolve_run *run)
 static cli_exit verify_best(evolve_run *run, int64_t champion)
 {
     cli_exit code = CLI_OK;
-    for (int i = 0; i <= SWEEP_ISLANDS && code == CLI_OK; i++) {
-        const lab_individual *one = i < SWEEP_ISLANDS
+    for (int i = 0; i <= LAB_SWEEP_ISLANDS && code == CLI_OK; i++) {
+        const lab_individual *one = i < LAB_SWEEP_ISLANDS
                                         ? lab_evolution_member(run->bred.evolution, i, 0)
                                         : NULL;
-        if (i < SWEEP_ISLANDS && !one)
+        if (i < LAB_SWEEP_ISLANDS && !one)
             continue;
         code = sweep_verify(
             &run->sweep, one ? lab_space_index(&run->sweep.space, &one->genome.point) : champion);
@@ -131,7 +131,7 @@ static cli_exit evolve_knobs(evolve_run *run)
         code = evolve_open_run(run, what);
     if (code != CLI_OK)
         return code;
-    sweep_evolution_insights(&run->bred, run->sweep.options.seconds);
+    lab_sweep_evolution_insights(&run->bred, run->sweep.options.seconds);
     bool ranked = !run->sweep.options.no_verify && !run->sweep.options.no_compare;
     heed_status status = ranked ? evolve_rank_plans(run) : HEED_OK;
     code = status == HEED_OK ? breed(run) : fail(run, status);
@@ -217,7 +217,7 @@ static cli_exit evolve(evolve_run *run)
     if (code == CLI_OK)
         code = sources ? evolve_sources_check(run->args) : evolve_read_space(run);
     if (code == CLI_OK)
-        code = sweep_load_problems(&run->sweep, 0);
+        code = sweep_load_problems(&run->sweep, run->args, 0);
     if (code == CLI_OK)
         code = open_board(run);
     if (code == CLI_OK)
@@ -230,10 +230,10 @@ static cli_exit evolve(evolve_run *run)
 
 static void close_run(evolve_run *run)
 {
-    sweep_evolution_free(&run->bred);
+    lab_sweep_evolution_free(&run->bred);
     lab_record_close(run->session.record);
-    sweep_pool_stop(run->sweep.pool);
-    sweep_shapes_free(&run->sweep);
+    lab_sweep_pool_stop(run->sweep.pool);
+    lab_sweep_shapes_free(&run->sweep);
     lab_time_judge_destroy(run->sweep.judge);
     heed_context_destroy(run->sweep.context);
     cli_problems_free(&run->sweep.problems);
@@ -243,16 +243,16 @@ static void close_run(evolve_run *run)
 
 static cli_exit run_verb(const cli_args *args)
 {
-    const sweep_options options = sweep_options_read(args);
+    const lab_sweep_options options = sweep_options_read(args);
     evolve_run run = { .args = args,
-                       .sweep = { .args = args,
+                       .sweep = { .sink = &cli_sink,
                                   .options = options,
                                   .judge = lab_time_judge_create(),
                                   .keeps_pruned = true },
                        .session = { .verb = "evolve", .seed = options.seed, .cold = options.cold },
                        .seed = options.seed,
                        .duel = cli_args_real(args, "duel") };
-    run.bred = (sweep_evolution){
+    run.bred = (lab_sweep_evolution){
         .sweep = &run.sweep, .data = &run, .counts_known = true, .trouble = &run.trouble
     };
     cli_interrupt_catch();

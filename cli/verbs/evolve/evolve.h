@@ -12,12 +12,13 @@
 
 #include "build/rerun.h"
 #include "cli/verbs/board/board.h"
-#include "cli/verbs/sweep/sweep_evolve.h"
+#include "cli/verbs/sweep/sweep.h"
+#include "sweep/evolve.h"
 
 typedef struct evolve_run {
     const cli_args *args;
-    sweep_run sweep;      /* space, problems, device, compilers */
-    sweep_evolution bred; /* of its configs; of sources, what is counted and measured of them */
+    lab_sweep sweep;          /* space, problems, device, compilers */
+    lab_sweep_evolution bred; /* of its configs; of sources, what is counted and measured of them */
     lab_session session;
     cli_board_place place;
     lab_rerun_place rerun; /* of leaders of the board */

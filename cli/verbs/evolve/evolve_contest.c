@@ -9,8 +9,8 @@ static heed_status start(const evolve_contest *it, const evolve_leader *leader, 
                          lab_side *b)
 {
     const evolve_side *challenger = &it->challenger->side;
-    sweep_run *sweep = &it->run->sweep;
-    heed_status status = sweep_open_shape(sweep, &sweep->shapes[leader->shape]);
+    lab_sweep *sweep = &it->run->sweep;
+    heed_status status = lab_sweep_open_shape(sweep, &sweep->shapes[leader->shape]);
     if (status == HEED_OK)
         status = challenger->start(challenger->data, leader->shape, a);
     if (status == HEED_OK)

@@ -14,10 +14,10 @@ typedef struct config_side {
 static heed_status start(void *data, size_t shape, lab_side *side)
 {
     config_side *it = data;
-    const sweep_run *sweep = &it->run->sweep;
+    const lab_sweep *sweep = &it->run->sweep;
     it->engine = (lab_bench_engine){ .tensors = NULL };
     *side = (lab_side){ lab_bench_engine_block, lab_bench_engine_renew, &it->engine };
-    return sweep_start_engine(sweep, &sweep->shapes[shape], it->name.whole, &it->engine);
+    return lab_sweep_start_engine(sweep, &sweep->shapes[shape], it->name.whole, &it->engine);
 }
 
 static void stop(void *data)
@@ -29,14 +29,14 @@ static void stop(void *data)
 static lab_record_trial trial_of(void *data, size_t shape, int attempt)
 {
     const config_side *it = data;
-    return sweep_trial(&it->run->sweep, &it->name, shape, attempt);
+    return lab_sweep_trial(&it->run->sweep, &it->name, shape, attempt);
 }
 
 static heed_status open_side(config_side *it, evolve_run *run, const lab_individual *one)
 {
     *it = (config_side){ .run = run,
                          .index = lab_space_index(&run->sweep.space, &one->genome.point) };
-    return sweep_evolution_name(&run->bred, one, &it->name);
+    return lab_sweep_evolution_name(&run->bred, one, &it->name);
 }
 
 static evolve_challenger challenger_of(config_side *it, const lab_individual *one)

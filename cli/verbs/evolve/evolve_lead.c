@@ -34,7 +34,7 @@ typedef struct lead_run {
     char why[300];
 } lead_run;
 
-static const sweep_shape *shape_of(const board_leader *leader)
+static const lab_sweep_shape *shape_of(const board_leader *leader)
 {
     return &leader->all->run->sweep.shapes[leader->shape];
 }
@@ -44,13 +44,13 @@ static const sweep_shape *shape_of(const board_leader *leader)
 static heed_status start(void *data, size_t number, lab_side *side)
 {
     board_leader *leader = data;
-    const sweep_run *sweep = &leader->all->run->sweep;
-    const sweep_shape *shape = &sweep->shapes[number];
+    const lab_sweep *sweep = &leader->all->run->sweep;
+    const lab_sweep_shape *shape = &sweep->shapes[number];
     leader->engine = (lab_bench_engine){ .tensors = NULL };
     if (leader->rerun)
         return lab_rerun_start(leader->rerun, &shape->tensors, sweep->replay, side);
     *side = (lab_side){ lab_bench_engine_block, lab_bench_engine_renew, &leader->engine };
-    return sweep_start_engine(sweep, shape, leader->found.name, &leader->engine);
+    return lab_sweep_start_engine(sweep, shape, leader->found.name, &leader->engine);
 }
 
 /* Notes first what the leader was found to do. */
@@ -85,7 +85,7 @@ static heed_status take_lead(void *data, size_t index, const lab_comparison *fre
 {
     lead_run *it = data;
     const board_leader *leader = &it->leaders[index];
-    const sweep_shape *shape = shape_of(leader);
+    const lab_sweep_shape *shape = shape_of(leader);
     if (fresh->verdict != LAB_FASTER || trial == 0)
         return HEED_OK;
     if (shape->verdict && strcmp(shape->verdict, lab_compared_name(LAB_SLOWER)) == 0) {
@@ -133,7 +133,7 @@ static heed_status is_itself(const lead_run *it, const lab_leader *leader, bool 
 static heed_status find(board_leader *leader)
 {
     evolve_run *run = leader->all->run;
-    const sweep_shape *shape = shape_of(leader);
+    const lab_sweep_shape *shape = shape_of(leader);
     lab_leader ranked[LAB_LEADERS], *found = &leader->found;
     heed_status status = lab_leaders_find(run->session.record, run->sweep.context, shape->spec,
                                           run->sweep.options.cold, ranked, LAB_LEADERS,
@@ -158,11 +158,11 @@ static heed_status find(board_leader *leader)
 static heed_status try_source(board_leader *leader, char why[LAB_REBUILD_WHY_SIZE])
 {
     evolve_run *run = leader->all->run;
-    sweep_run *sweep = &run->sweep;
+    lab_sweep *sweep = &run->sweep;
     lab_rerun_place place = run->rerun;
     lab_side side;
     place.beside = leader->all->challenger->worker;
-    heed_status status = sweep_open_shape(sweep, &sweep->shapes[leader->shape]);
+    heed_status status = lab_sweep_open_shape(sweep, &sweep->shapes[leader->shape]);
     if (status != HEED_OK)
         return status;
     leader->rerun = malloc(sizeof *leader->rerun);
@@ -207,8 +207,8 @@ static bool find_leader(board_leader *leader, heed_status *status)
         *status = find(leader);
         if (*status != HEED_OK || !*leader->found.name)
             return false;
-        if (sweep_kernel_runs(leader->all->run->sweep.context, &shape_of(leader)->source.problem,
-                              leader->found.name) == HEED_OK)
+        if (lab_sweep_kernel_runs(leader->all->run->sweep.context,
+                                  &shape_of(leader)->source.problem, leader->found.name) == HEED_OK)
             return true;
         found = leader->found.trial > 0 && find_source(leader, status, &again);
         again = again && *status == HEED_OK;

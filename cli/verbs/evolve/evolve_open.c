@@ -8,13 +8,13 @@
 
 cli_exit evolve_open_device(evolve_run *run)
 {
-    cli_exit code = sweep_open_device(&run->sweep);
+    cli_exit code = sweep_open_device(&run->sweep, run->args);
     if (code != CLI_OK)
         return code;
     cli_board_place_read(&run->place, run->sweep.context);
     cli_session_place(&run->session, &run->place);
     run->sweep.session = &run->session;
-    sweep_find_usual(&run->sweep);
+    lab_sweep_find_usual(&run->sweep);
     const char *device = run->sweep.options.machine.device;
     run->rerun = (lab_rerun_place){ .options = cli_rebuild_options(run->args),
                                     .context = run->sweep.context,
@@ -28,7 +28,7 @@ cli_exit evolve_open_device(evolve_run *run)
 }
 
 /* Does heed plan a kernel of the space for a problem? */
-static bool is_usual(const sweep_run *sweep)
+static bool is_usual(const lab_sweep *sweep)
 {
     for (int i = 0; i < sweep->space.kernel_count; i++) {
         size_t length = strlen(sweep->space.kernels[i]);
@@ -66,7 +66,7 @@ cli_exit evolve_open_space(evolve_run *run)
     cli_exit code = cli_args_text(run->args, "space") ? CLI_OK : choose_space(run);
     run->sweep.limits = run->sweep.space.limits;
     if (code == CLI_OK)
-        code = sweep_choose_kernel(&run->sweep);
+        code = sweep_choose_kernel(&run->sweep, run->args);
     if (code == CLI_OK)
         code = sweep_start_pool(&run->sweep);
     return code;

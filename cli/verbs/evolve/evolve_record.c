@@ -24,11 +24,11 @@ static heed_status confirm(evolve_run *run, const lab_session_name *name, size_t
     lab_evaluation result;
     lab_entry_parts parts;
     lab_record_found found;
-    lab_record_trial trial = sweep_trial(&run->sweep, name, number, attempt);
+    lab_record_trial trial = lab_sweep_trial(&run->sweep, name, number, attempt);
     heed_status status = lab_record_find(run->session.record, &trial, &found, &run->trouble);
     if (status != HEED_OK || found.trial)
         return status;
-    status = sweep_time_anew(&run->sweep, number, name->whole, &result);
+    status = lab_sweep_time_anew(&run->sweep, number, name->whole, &result);
     if (status != HEED_OK || result.state != LAB_STATE_TIMED ||
         (plan && !sweep_plan_passes(&run->sweep, number)))
         return status;
@@ -40,7 +40,7 @@ static heed_status confirm(evolve_run *run, const lab_session_name *name, size_t
 heed_status evolve_confirm(evolve_run *run, const lab_individual *champion)
 {
     lab_session_name name;
-    heed_status status = sweep_evolution_name(&run->bred, champion, &name);
+    heed_status status = lab_sweep_evolution_name(&run->bred, champion, &name);
     for (size_t i = 0; i < run->sweep.problems.count && status == HEED_OK; i++)
         status = confirm(run, &name, i, CONFIRMED_ATTEMPT, false);
     return status;

@@ -82,7 +82,7 @@ static json_t *json_individual(const evolve_run *run, const lab_individual *it)
 static json_t *json_best(const evolve_run *run)
 {
     json_t *list = json_array();
-    for (int island = 0; island < SWEEP_ISLANDS; island++)
+    for (int island = 0; island < LAB_SWEEP_ISLANDS; island++)
         for (int i = 0; i < TOP; i++) {
             const lab_individual *it = lab_evolution_member(run->bred.evolution, island, i);
             json_t *one = it ? json_individual(run, it) : NULL;

@@ -13,7 +13,7 @@ static heed_status start(void *data, size_t number, lab_side *side)
 {
     source_desk *desk = data;
     lab_bench_process *process = &desk->worker.process;
-    const sweep_shape *shape = &desk->all->run->sweep.shapes[number];
+    const lab_sweep_shape *shape = &desk->all->run->sweep.shapes[number];
     desk->shape = number;
     *side = lab_bench_process_side(process);
     if (!source_desk_open(desk, &shape->tensors.problem) ||

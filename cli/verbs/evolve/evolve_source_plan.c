@@ -9,11 +9,11 @@
 static heed_status meet(evolve_sources *all, source_desk *desk, size_t index)
 {
     evolve_run *run = all->run;
-    sweep_shape *shape = &run->sweep.shapes[index];
+    lab_sweep_shape *shape = &run->sweep.shapes[index];
     lab_bench_process *process = &desk->worker.process;
     const lab_duel_options options = { .seconds = run->duel, .seed = run->seed + index };
     lab_duel duel = { .pairs = 0 };
-    heed_status status = sweep_open_shape(&run->sweep, shape);
+    heed_status status = lab_sweep_open_shape(&run->sweep, shape);
     process->by_clock = true;
     if (status == HEED_OK && (!source_desk_open(desk, &shape->tensors.problem) ||
                               !lab_bench_process_take(process, &shape->tensors)))
@@ -21,7 +21,7 @@ static heed_status meet(evolve_sources *all, source_desk *desk, size_t index)
     if (status == HEED_OK) {
         const lab_side side = lab_bench_process_side(process);
         lab_bench_process_size(process, desk->kernel->seconds[index], LAB_BENCH_PROCESS_SECONDS);
-        status = sweep_meet_usual(&run->sweep, index, &side, &options, &duel);
+        status = lab_sweep_meet_usual(&run->sweep, index, &side, &options, &duel);
     }
     lab_duel_free(&duel);
     if (status != HEED_OK) {

@@ -22,7 +22,7 @@ lab_record_trial source_trial(const evolve_sources *all, const source_kernel *ke
     bool held = all->language == LAB_LANGUAGE_CUDA || lab_protections_suffice(&protections);
     bool launched = source_launch_words(all, kernel, &run->sweep.shapes[shape].source.problem,
                                         words->launch);
-    lab_record_trial trial = sweep_trial(&run->sweep, NULL, shape, attempt);
+    lab_record_trial trial = lab_sweep_trial(&run->sweep, NULL, shape, attempt);
     trial.candidate = (lab_record_candidate){ .kernel = kernel->name,
                                               .language = lab_language_name(all->language),
                                               .source = kernel->source,
@@ -245,9 +245,9 @@ static heed_status probe(source_desk *desk, const source_kernel *kernel)
 
 static heed_status judge_open(source_desk *desk, source_kernel *kernel, size_t number)
 {
-    sweep_shape *shape = &desk->all->run->sweep.shapes[number];
+    lab_sweep_shape *shape = &desk->all->run->sweep.shapes[number];
     inspect(desk, kernel);
-    heed_status status = sweep_open_shape(&desk->all->run->sweep, shape);
+    heed_status status = lab_sweep_open_shape(&desk->all->run->sweep, shape);
     if (status == HEED_OK)
         status = source_pass_gates(desk, kernel, number);
     if (status != HEED_OK || kernel->verdict != LAB_RECORD_OK)

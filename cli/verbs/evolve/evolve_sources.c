@@ -315,7 +315,7 @@ cli_exit evolve_sources_run(evolve_run *run)
         all.limits.device = strncmp(device, "cuda", 4) == 0 ? device : "cuda";
         all.limits.arch = run->sweep.arch;
     }
-    sweep_evolution_insights(&run->bred, run->sweep.options.seconds);
+    lab_sweep_evolution_insights(&run->bred, run->sweep.options.seconds);
     cli_exit code = begin(&all);
     if (code != CLI_OK) {
         sources_free(&all);

@@ -7,7 +7,7 @@
 #include "cli/base/cli.h"
 #include "insight/insight.h"
 
-/* The row of option tables, whose choices are in the order of lab_lab_insight_mode. */
+/* The row of option tables, whose choices are in the order of lab_insight_mode. */
 extern const char *const insight_modes[];
 #define CLI_OPTION_INSIGHTS                                                                       \
     {                                                                                             \

@@ -117,7 +117,7 @@ static cli_exit inspect_problem(compilation *work)
     return CLI_UNSUPPORTED;
 }
 
-static cli_exit inspect_problems(inspect_job *job, const cli_problems *problems,
+static cli_exit inspect_problems(inspect_job *job, const lab_problems *problems,
                                  heed_context *context, const int *archs, size_t count)
 {
     cli_exit code = CLI_OK;
@@ -136,7 +136,7 @@ static cli_exit inspect_problems(inspect_job *job, const cli_problems *problems,
 }
 
 /* Inspects for the device of --device. */
-static cli_exit inspect_device(inspect_job *job, const cli_problems *problems)
+static cli_exit inspect_device(inspect_job *job, const lab_problems *problems)
 {
     heed_context *context;
     if (cli_args_list_count(job->args, "arch") > 0) {
@@ -161,7 +161,7 @@ static cli_exit inspect_device(inspect_job *job, const cli_problems *problems)
 
 cli_exit inspect_kernels(inspect_job *job)
 {
-    cli_problems problems;
+    lab_problems problems;
     int archs[INSPECT_ARCHS_MAX];
     size_t count = 0;
     cli_exit code = cli_problems_read(&problems, job->args);

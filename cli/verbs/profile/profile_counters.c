@@ -86,7 +86,7 @@ typedef struct target {
 } target;
 
 /* Writes the kernels that are planned, and what the device is. */
-static cli_exit plan_all(profile_job *job, const cli_args *args, const cli_problems *problems,
+static cli_exit plan_all(profile_job *job, const cli_args *args, const lab_problems *problems,
                          target *device)
 {
     heed_context *context;
@@ -155,7 +155,7 @@ static cli_exit count_all(profile_job *job, const char *wish, const target *devi
 
 static cli_exit profile_problems(profile_job *job, const cli_args *args)
 {
-    cli_problems problems;
+    lab_problems problems;
     target device = { .host = true };
     cli_exit code = cli_problems_read(&problems, args);
     if (code == CLI_OK)

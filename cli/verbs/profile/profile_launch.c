@@ -86,7 +86,7 @@ static cli_exit run_problem(const cli_args *args, const heed_problem *problem)
 
 static cli_exit run(const cli_args *args)
 {
-    cli_problems problems;
+    lab_problems problems;
     cli_exit code = cli_problems_read(&problems, args);
     if (code == CLI_OK && problems.count > 1) {
         cli_error("%zu problems; one is launched", problems.count);

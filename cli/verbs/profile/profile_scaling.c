@@ -255,7 +255,7 @@ static cli_exit scale_problem(scaling_job *job, const heed_problem *problem)
 
 cli_exit profile_scaling(const cli_args *args)
 {
-    cli_problems problems;
+    lab_problems problems;
     scaling_job job = { .subject = profile_subject_read(args),
                         .json = cli_args_json(args),
                         .steps = (size_t)cli_args_integer(args, "steps"),

@@ -233,7 +233,7 @@ static cli_exit show_problem(const cli_args *args, heed_context *context,
 
 cli_exit profile_timeline(const cli_args *args)
 {
-    cli_problems problems;
+    lab_problems problems;
     heed_context *context = NULL;
     json_t *list = json_array();
     cli_exit code = cli_problems_read(&problems, args);

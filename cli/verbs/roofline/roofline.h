@@ -58,7 +58,7 @@ typedef struct roofline_run {
     heed_gpu gpu;
     lab_ceilings ceilings;
     char path[LAB_CEILINGS_PATH];
-    cli_problems problems; /* none: the ceilings alone */
+    lab_problems problems; /* none: the ceilings alone */
 } roofline_run;
 
 cli_exit roofline_report(const roofline_run *run);

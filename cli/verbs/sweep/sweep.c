@@ -19,7 +19,7 @@
 /* Progress, and the best so far. */
 static void tried(void *data, const lab_try *one, const lab_try *best)
 {
-    sweep_run *run = data;
+    lab_sweep *run = data;
     char text[LAB_FORMAT_SIZE], line[LAB_POINT_TEXT] = "", what[LAB_POINT_TEXT + 64] = "";
     if (best) {
         const lab_point point = lab_space_at(&run->space, best->index);
@@ -29,15 +29,15 @@ static void tried(void *data, const lab_try *one, const lab_try *best)
     lab_progress_step(&run->progress, one->trial, what);
 }
 
-static cli_exit search(sweep_run *run)
+static cli_exit search(lab_sweep *run)
 {
-    const lab_evaluator evaluator = sweep_evaluator(run);
+    const lab_evaluator evaluator = lab_sweep_evaluator(run);
     int64_t trials = run->options.trials;
     size_t start_count = 0;
     lab_error error;
-    lab_point *starts = sweep_find_starts(run, &start_count);
-    bool all = strcmp(cli_args_text(run->args, "strategy"), "exhaustive") == 0;
-    const lab_search_options options = { .strategy = cli_args_text(run->args, "strategy"),
+    lab_point *starts = lab_sweep_find_starts(run, &start_count);
+    bool all = strcmp(run->options.strategy, "exhaustive") == 0;
+    const lab_search_options options = { .strategy = run->options.strategy,
                                          .seed = run->options.seed,
                                          .trials = trials > 0 ? trials : 0,
                                          .budget_ns = (int64_t)(run->options.seconds *
@@ -63,14 +63,14 @@ static cli_exit search(sweep_run *run)
 }
 
 /* Is there a best point that was timed on all problems? */
-static const lab_try *best_of(const sweep_run *run)
+static const lab_try *best_of(const lab_sweep *run)
 {
     const lab_try *best = lab_search_get(run->search).best;
     return best && best->shapes == (int)run->problems.count ? best : NULL;
 }
 
 /* A point that is among the best, and has not been through the gates; NULL: none. */
-static const lab_try *next_finalist(const sweep_run *run)
+static const lab_try *next_finalist(const lab_sweep *run)
 {
     const lab_search_result result = lab_search_get(run->search);
     const lab_try *best = best_of(run);
@@ -87,7 +87,7 @@ static const lab_try *next_finalist(const sweep_run *run)
 }
 
 /* All finalists go through the gates; who is refused is none. */
-static cli_exit verify_finalists(sweep_run *run)
+static cli_exit verify_finalists(lab_sweep *run)
 {
     const lab_try *one;
     cli_exit code = CLI_OK;
@@ -97,7 +97,7 @@ static cli_exit verify_finalists(sweep_run *run)
         told = run->verified || run->refuted;
         if (run->refuted) {
             const lab_point point = lab_space_at(&run->space, one->index);
-            if (sweep_board_add_refused(run, &point) != HEED_OK) {
+            if (lab_sweep_board_add_refused(run, &point) != HEED_OK) {
                 cli_error("%s", run->trouble);
                 code = CLI_ENVIRONMENT;
             }
@@ -111,10 +111,10 @@ static cli_exit verify_finalists(sweep_run *run)
     return code;
 }
 
-static cli_exit judge_best(sweep_run *run)
+static cli_exit judge_best(lab_sweep *run)
 {
     cli_exit code = CLI_OK;
-    sweep_find_usual(run);
+    lab_sweep_find_usual(run);
     if (!run->options.no_verify)
         code = verify_finalists(run);
     if (code == CLI_OK && best_of(run) && !run->options.no_compare)
@@ -122,9 +122,9 @@ static cli_exit judge_best(sweep_run *run)
     return code;
 }
 
-static void say_how_to_resume(const sweep_run *run)
+static void say_how_to_resume(const lab_sweep *run)
 {
-    const char *path = cli_args_text(run->args, "record");
+    const char *path = run->record_path;
     if (run->session)
         cli_message("interrupted: all trials are on the board, and the same command goes on from "
                     "there");
@@ -136,9 +136,9 @@ static void say_how_to_resume(const sweep_run *run)
 }
 
 /* Nothing could be tried: says why, of the first point. */
-static cli_exit say_nothing_ran(sweep_run *run)
+static cli_exit say_nothing_ran(lab_sweep *run)
 {
-    const lab_evaluator evaluator = sweep_evaluator(run);
+    const lab_evaluator evaluator = lab_sweep_evaluator(run);
     const lab_search_result result = lab_search_get(run->search);
     const lab_point first = lab_space_at(&run->space, 0);
     char name[HEED_NAME_SIZE] = "", why[LAB_WHY_SIZE] = "";
@@ -158,15 +158,16 @@ static cli_exit say_nothing_ran(sweep_run *run)
     return CLI_FINDING;
 }
 
-static cli_exit search_and_judge(sweep_run *run, lab_session *session, cli_board_place *place)
+static cli_exit search_and_judge(lab_sweep *run, const cli_args *args, lab_session *session,
+                                 cli_board_place *place)
 {
-    cli_exit code = sweep_open_device(run);
+    cli_exit code = sweep_open_device(run, args);
     if (code == CLI_OK)
-        code = sweep_choose_kernel(run);
+        code = sweep_choose_kernel(run, args);
     if (code == CLI_OK)
         code = sweep_open_record(run);
     if (code == CLI_OK)
-        code = sweep_board_open(run, session, place);
+        code = sweep_board_open(run, args, session, place);
     if (code == CLI_OK)
         code = sweep_start_pool(run);
     if (code != CLI_OK)
@@ -187,34 +188,34 @@ static cli_exit search_and_judge(sweep_run *run, lab_session *session, cli_board
     return code;
 }
 
-static cli_exit sweep(sweep_run *run)
+static cli_exit sweep(lab_sweep *run, const cli_args *args)
 {
     cli_board_place place = { .device = { .name = NULL } };
     lab_session session = { .verb = "sweep", .seed = run->options.seed, .cold = run->options.cold };
-    cli_exit code = cli_session_end(&session, search_and_judge(run, &session, &place), NULL);
+    cli_exit code = cli_session_end(&session, search_and_judge(run, args, &session, &place), NULL);
     lab_record_close(session.record);
     cli_board_place_free(&place);
     return code;
 }
 
-static cli_exit sweep_static(sweep_run *run)
+static cli_exit sweep_static(lab_sweep *run, const cli_args *args)
 {
-    cli_exit code = sweep_read_arch(run);
+    cli_exit code = sweep_read_arch(run, args);
     if (code == CLI_OK)
-        code = sweep_choose_kernel(run);
+        code = sweep_choose_kernel(run, args);
     if (code == CLI_OK)
         code = sweep_start_pool(run);
     return code == CLI_OK ? sweep_report_static(run) : code;
 }
 
-static void close_run(sweep_run *run)
+static void close_run(lab_sweep *run)
 {
-    sweep_pool_stop(run->pool);
+    lab_sweep_pool_stop(run->pool);
     lab_search_free(run->search);
     lab_trials_free(&run->known);
     if (run->record)
         fclose(run->record);
-    sweep_shapes_free(run);
+    lab_sweep_shapes_free(run);
     lab_time_judge_destroy(run->judge);
     heed_context_destroy(run->context);
     cli_problems_free(&run->problems);
@@ -223,17 +224,18 @@ static void close_run(sweep_run *run)
 
 static cli_exit run_verb(const cli_args *args)
 {
-    sweep_run run = { .args = args,
+    lab_sweep run = { .sink = &cli_sink,
                       .options = sweep_options_read(args),
+                      .record_path = cli_args_text(args, "record"),
                       .judge = lab_time_judge_create() };
     const char *replay = cli_args_text(args, "replay");
-    cli_exit code = sweep_load_space(&run);
+    cli_exit code = sweep_load_space(&run, args);
     if (code == CLI_OK && replay)
-        code = sweep_replay(&run, replay);
+        code = sweep_replay(&run, args, replay);
     else if (code == CLI_OK)
-        code = sweep_load_problems(&run, 1);
+        code = sweep_load_problems(&run, args, 1);
     if (code == CLI_OK && !replay)
-        code = cli_args_text(args, "static") ? sweep_static(&run) : sweep(&run);
+        code = cli_args_text(args, "static") ? sweep_static(&run, args) : sweep(&run, args);
     close_run(&run);
     return code;
 }

@@ -10,91 +10,49 @@
 
 #define DUEL_SECONDS 1.0
 
-heed_status sweep_start_engine(const sweep_run *run, const sweep_shape *shape, const char *name,
-                               lab_bench_engine *engine)
-{
-    double seconds = 0;
-    heed_plan *plan;
-    heed_status status = heed_plan_create_named(&plan, run->context, &shape->source.problem, name);
-    if (status == HEED_OK)
-        status = lab_bench_engine_start(engine, &shape->tensors, plan);
-    if (status == HEED_OK)
-        status = lab_bench_engine_estimate(engine, run->replay, &seconds);
-    return status == HEED_OK ? lab_bench_engine_ready(engine, run->replay, seconds) : status;
-}
-
-static void take_verdict(sweep_shape *shape, const lab_duel *duel)
-{
-    const lab_comparison *it = &duel->comparison;
-    shape->ratio = it->ratio.estimate;
-    shape->low = it->ratio.low;
-    shape->high = it->ratio.high;
-    shape->verdict = lab_compared_name(it->verdict);
-    shape->found_seconds = lab_stats_summary_of(duel->a, duel->pairs).p50;
-    shape->usual_seconds = lab_stats_summary_of(duel->b, duel->pairs).p50;
-}
-
-heed_status sweep_meet_usual(sweep_run *run, size_t number, const lab_side *found,
-                             const lab_duel_options *options, lab_duel *duel)
-{
-    sweep_shape *shape = &run->shapes[number];
-    lab_bench_engine usual = { .tensors = NULL };
-    const lab_side b = { lab_bench_engine_block, lab_bench_engine_renew, &usual };
-    *duel = (lab_duel){ .pairs = 0 };
-    heed_status status = sweep_start_engine(run, shape, shape->usual, &usual);
-    if (status == HEED_OK && found->fn == lab_bench_engine_block)
-        status = lab_bench_engine_level(found->data, &usual);
-    if (status == HEED_OK)
-        status = lab_duel_run(duel, found, &b, options);
-    if (status == HEED_OK)
-        take_verdict(shape, duel);
-    lab_bench_engine_stop(&usual);
-    return status;
-}
-
-static heed_status play(sweep_run *run, size_t number, const lab_point *point, const char *name,
+static heed_status play(lab_sweep *run, size_t number, const lab_point *point, const char *name,
                         uint64_t seed)
 {
     lab_bench_engine engine = { .tensors = NULL };
     const lab_side found = { lab_bench_engine_block, lab_bench_engine_renew, &engine };
     const lab_duel_options options = { .seconds = DUEL_SECONDS, .seed = seed };
     lab_duel duel = { .pairs = 0 };
-    heed_status status = sweep_start_engine(run, &run->shapes[number], name, &engine);
+    heed_status status = lab_sweep_start_engine(run, &run->shapes[number], name, &engine);
     if (status == HEED_OK)
-        status = sweep_meet_usual(run, number, &found, &options, &duel);
+        status = lab_sweep_meet_usual(run, number, &found, &options, &duel);
     if (status == HEED_OK && run->ranks && run->verified && sweep_plan_passes(run, number))
-        status = sweep_board_add_plan(run, number, &duel);
+        status = lab_sweep_board_add_plan(run, number, &duel);
     if (status == HEED_OK)
-        status = sweep_board_add_duel(run, point, number, &duel);
+        status = lab_sweep_board_add_duel(run, point, number, &duel);
     lab_duel_free(&duel);
     lab_bench_engine_stop(&engine);
     return status;
 }
 
 /* It is what heed plans: the board gets a time of it by which nobody chose it. */
-static heed_status time_alone(sweep_run *run, size_t number, const lab_point *point,
+static heed_status time_alone(lab_sweep *run, size_t number, const lab_point *point,
                               const char *name)
 {
     lab_evaluation result;
     run->shapes[number].same = true;
     if (!run->ranks || !run->verified)
         return HEED_OK;
-    heed_status status = sweep_time_anew(run, number, name, &result);
+    heed_status status = lab_sweep_time_anew(run, number, name, &result);
     return status == HEED_OK && result.state == LAB_STATE_TIMED
-               ? sweep_board_add_alone(run, point, number, &result)
+               ? lab_sweep_board_add_alone(run, point, number, &result)
                : status;
 }
 
-cli_exit sweep_compare(sweep_run *run, int64_t index)
+cli_exit sweep_compare(lab_sweep *run, int64_t index)
 {
     const lab_point point = lab_space_at(&run->space, index);
     char name[HEED_NAME_SIZE];
     heed_status status = lab_space_name(&run->space, &point, run->kernel, name, NULL);
     lab_progress progress = lab_progress_start(&cli_sink, "comparing", run->problems.count);
     for (size_t i = 0; i < run->problems.count && status == HEED_OK; i++) {
-        sweep_shape *shape = &run->shapes[i];
+        lab_sweep_shape *shape = &run->shapes[i];
         lab_progress_step(&progress, i, shape->spec);
-        status = sweep_open_shape(run, shape);
+        status = lab_sweep_open_shape(run, shape);
         if (status == HEED_OK && strcmp(name, shape->usual) == 0)
             status = time_alone(run, i, &point, name);
         else if (status == HEED_OK && *shape->usual)

@@ -16,35 +16,38 @@ static bool is_set(const cli_args *args, const char *name)
     return cli_args_has(args, name) && cli_args_flag(args, name);
 }
 
-sweep_options sweep_options_read(const cli_args *args)
+lab_sweep_options sweep_options_read(const cli_args *args)
 {
-    return (sweep_options){ .machine = cli_machine(args),
-                            .seed = (uint64_t)cli_args_integer(args, "seed"),
-                            .trials = cli_args_integer(args, "trials"),
-                            .seconds = cli_args_real(args, "seconds"),
-                            .insights = cli_args_has(args, "insights")
-                                            ? (lab_insight_mode)cli_args_choice(args, "insights")
-                                            : LAB_INSIGHT_NONE,
-                            .cold = cli_args_flag(args, "cold"),
-                            .no_verify = is_set(args, "no-verify"),
-                            .no_compare = is_set(args, "no-compare"),
-                            .json = cli_args_json(args) };
+    return (lab_sweep_options){
+        .machine = cli_machine(args),
+        .strategy = cli_args_has(args, "strategy") ? cli_args_text(args, "strategy") : NULL,
+        .seed = (uint64_t)cli_args_integer(args, "seed"),
+        .trials = cli_args_integer(args, "trials"),
+        .seconds = cli_args_real(args, "seconds"),
+        .insights = cli_args_has(args, "insights")
+                        ? (lab_insight_mode)cli_args_choice(args, "insights")
+                        : LAB_INSIGHT_NONE,
+        .cold = cli_args_flag(args, "cold"),
+        .no_verify = is_set(args, "no-verify"),
+        .no_compare = is_set(args, "no-compare"),
+        .json = cli_args_json(args)
+    };
 }
 
-cli_exit sweep_load_space(sweep_run *run)
+cli_exit sweep_load_space(lab_sweep *run, const cli_args *args)
 {
-    cli_exit code = cli_space_load(&run->space, cli_args_operand(run->args, 0), "");
+    cli_exit code = cli_space_load(&run->space, cli_args_operand(args, 0), "");
     if (code != CLI_OK)
         return code;
     run->limits = run->space.limits;
-    if (cli_args_given(run->args, "spills"))
-        run->limits.value[LAB_FACT_SPILLS] = cli_args_integer(run->args, "spills");
+    if (cli_args_given(args, "spills"))
+        run->limits.value[LAB_FACT_SPILLS] = cli_args_integer(args, "spills");
     return CLI_OK;
 }
 
 /* A problem that is named twice is one: it would count twice in every mean, and as two of those on
  * which a champion has to win. */
-static void drop_repeated(cli_problems *problems)
+static void drop_repeated(lab_problems *problems)
 {
     size_t kept = 0;
     for (size_t i = 0; i < problems->count; i++) {
@@ -57,9 +60,9 @@ static void drop_repeated(cli_problems *problems)
     problems->count = kept;
 }
 
-cli_exit sweep_load_problems(sweep_run *run, int first)
+cli_exit sweep_load_problems(lab_sweep *run, const cli_args *args, int first)
 {
-    cli_exit code = cli_problems_read_from(&run->problems, run->args, first);
+    cli_exit code = cli_problems_read_from(&run->problems, args, first);
     if (code != CLI_OK)
         return code;
     drop_repeated(&run->problems);
@@ -81,35 +84,18 @@ cli_exit sweep_load_problems(sweep_run *run, int first)
     return CLI_OK;
 }
 
-/* Does the kernel exist, and is it for this problem? Asked of an architecture, or of a context. */
-static heed_status try_kernel(heed_context *context, int arch, const heed_problem *problem,
-                              const char *name)
-{
-    heed_cuda_facts facts;
-    heed_plan *plan = NULL;
-    heed_status status = arch ? heed_cuda_facts_find(name, problem, arch, &facts)
-                              : heed_plan_create_named(&plan, context, problem, name);
-    heed_plan_destroy(plan);
-    return status;
-}
-
-heed_status sweep_kernel_runs(heed_context *context, const heed_problem *problem, const char *name)
-{
-    return try_kernel(context, heed_device_arch(context), problem, name);
-}
-
 /* The kernel of --kernel, or the first one of the space that runs here. */
-cli_exit sweep_choose_kernel(sweep_run *run)
+cli_exit sweep_choose_kernel(lab_sweep *run, const cli_args *args)
 {
-    const char *wanted = cli_args_text(run->args, "kernel");
-    cli_exit code = cli_kernel_check(run->args);
+    const char *wanted = cli_args_text(args, "kernel");
+    cli_exit code = cli_kernel_check(args);
     if (code != CLI_OK)
         return code;
     int count = wanted ? 1 : run->space.kernel_count;
     heed_status status = HEED_OK;
     for (int i = 0; i < count; i++) {
         const char *name = wanted ? wanted : run->space.kernels[i];
-        status = try_kernel(run->context, run->arch, &run->problems.items[0], name);
+        status = lab_sweep_try_kernel(run->context, run->arch, &run->problems.items[0], name);
         if (status == HEED_OK) {
             snprintf(run->kernel, sizeof run->kernel, "%s", name);
             return CLI_OK;
@@ -118,9 +104,9 @@ cli_exit sweep_choose_kernel(sweep_run *run)
     return cli_fail(status, run->space.name);
 }
 
-cli_exit sweep_open_device(sweep_run *run)
+cli_exit sweep_open_device(lab_sweep *run, const cli_args *args)
 {
-    cli_exit code = cli_context_open(&run->context, run->args);
+    cli_exit code = cli_context_open(&run->context, args);
     if (code != CLI_OK)
         return code;
     bool host = heed_device_is_host(run->context);
@@ -132,9 +118,9 @@ cli_exit sweep_open_device(sweep_run *run)
 }
 
 /* The architecture to compile the space for, where nothing is to run: "sm_90" or "90". */
-cli_exit sweep_read_arch(sweep_run *run)
+cli_exit sweep_read_arch(lab_sweep *run, const cli_args *args)
 {
-    const char *text = cli_args_text(run->args, "static");
+    const char *text = cli_args_text(args, "static");
     heed_gpu gpu;
     char *end;
     const char *digits = strncmp(text, "sm_", 3) == 0 ? text + 3 : text;
@@ -148,19 +134,7 @@ cli_exit sweep_read_arch(sweep_run *run)
     return CLI_OK;
 }
 
-/* The plan of heed without a search. */
-void sweep_find_usual(sweep_run *run)
-{
-    for (size_t i = 0; i < run->problems.count; i++) {
-        heed_plan *plan = NULL;
-        if (heed_plan_create(&plan, run->context, &run->problems.items[i], HEED_ESTIMATE) ==
-            HEED_OK)
-            snprintf(run->shapes[i].usual, sizeof run->shapes[i].usual, "%s", heed_plan_name(plan));
-        heed_plan_destroy(plan);
-    }
-}
-
-cli_exit sweep_start_pool(sweep_run *run)
+cli_exit sweep_start_pool(lab_sweep *run)
 {
     const heed_nvrtc *nvrtc;
     if (!run->arch)
@@ -168,16 +142,16 @@ cli_exit sweep_start_pool(sweep_run *run)
     heed_status status = heed_nvrtc_get(&nvrtc); /* else each point would say it */
     if (status != HEED_OK)
         return cli_fail(status, NULL);
-    run->pool = sweep_pool_start(run);
+    run->pool = lab_sweep_pool_start(run);
     if (run->pool)
         return CLI_OK;
     cli_error("not enough memory to compile %lld points", (long long)lab_space_count(&run->space));
     return CLI_ENVIRONMENT;
 }
 
-cli_exit sweep_open_record(sweep_run *run)
+cli_exit sweep_open_record(lab_sweep *run)
 {
-    const char *path = cli_args_text(run->args, "record");
+    const char *path = run->record_path;
     char shapes[LAB_SEARCH_SHAPES][HEED_SPEC_SIZE];
     lab_error error;
     lab_trials head = { .shapes = shapes, .shape_count = (int)run->problems.count };
@@ -195,4 +169,27 @@ cli_exit sweep_open_record(sweep_run *run)
         return CLI_OK;
     cli_error("--record: %s", error.text);
     return cli_exit_of(status);
+}
+
+cli_exit sweep_board_open(lab_sweep *run, const cli_args *args, lab_session *session,
+                          cli_board_place *place)
+{
+    char what[2 * HEED_NAME_SIZE + 64], subject[80];
+    if (cli_args_flag(args, "no-board"))
+        return CLI_OK;
+    cli_exit code = cli_board_open(&session->record, LAB_RECORD_WRITE, args);
+    if (code != CLI_OK)
+        return code;
+    cli_board_place_read(place, run->context);
+    cli_session_place(session, place);
+    run->session = session;
+    run->ranks = true;
+    snprintf(what, sizeof what, "%s %s %s", run->space.name, run->kernel, run->options.strategy);
+    snprintf(subject, sizeof subject, "%s ", run->space.name);
+    const lab_session_work work = { .what = what,
+                                    .subject = subject,
+                                    .specs = run->shapes[0].spec,
+                                    .stride = sizeof *run->shapes,
+                                    .count = run->problems.count };
+    return cli_session_begin(session, &work, true);
 }

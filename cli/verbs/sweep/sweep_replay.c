@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/format.h"
+#include "search/replay.h"
 #include "sweep.h"
 
 #define STRATEGIES_MAX 16
@@ -38,15 +39,15 @@ static void tell_target(const replays *all)
     }
 }
 
-static cli_exit print_table(const sweep_run *run, const replays *all)
+static cli_exit print_table(const lab_sweep *run, const cli_args *args, const replays *all)
 {
     const lab_replay_result *first = &all->results[0];
     char text[LAB_FORMAT_SIZE];
     cli_message("%s: %lld points, %lld of them recorded and not pruned, %lld with times on all "
                 "shapes, %lld within %.0f %% of the best, %s",
                 run->space.name, (long long)first->points, (long long)first->runnable,
-                (long long)first->working, (long long)first->good,
-                cli_args_real(run->args, "within"), lab_format_seconds(first->best_seconds, text));
+                (long long)first->working, (long long)first->good, cli_args_real(args, "within"),
+                lab_format_seconds(first->best_seconds, text));
     lab_table *table = lab_table_create();
     static const char *const heads[] = { "median",      "of points", "p90", "worst",
                                          "evaluations", "missed",    "runs" };
@@ -82,7 +83,7 @@ static json_t *json_one(const char *name, const lab_replay_result *one)
                      "runs", one->runs);
 }
 
-static cli_exit print_json(const sweep_run *run, const replays *all)
+static cli_exit print_json(const lab_sweep *run, const replays *all)
 {
     const lab_replay_result *first = &all->results[0];
     json_t *list = json_array();
@@ -97,20 +98,18 @@ static cli_exit print_json(const sweep_run *run, const replays *all)
 }
 
 /* Runs one strategy, or all. */
-static heed_status replay(const sweep_run *run, const lab_trials *trials, replays *all,
-                          lab_error *error)
+static heed_status replay(const lab_sweep *run, const cli_args *args, const lab_trials *trials,
+                          replays *all, lab_error *error)
 {
-    const char *wanted = cli_args_given(run->args, "strategy")
-                             ? cli_args_text(run->args, "strategy")
-                             : NULL;
+    const char *wanted = cli_args_given(args, "strategy") ? cli_args_text(args, "strategy") : NULL;
     heed_status status = HEED_OK;
     for (size_t i = 0; lab_strategy_at(i) && i < STRATEGIES_MAX && status == HEED_OK; i++) {
         const char *name = lab_strategy_at(i)->name;
         const lab_replay_options options = { .strategy = name,
-                                             .seeds = (int)cli_args_integer(run->args, "runs"),
+                                             .seeds = (int)cli_args_integer(args, "runs"),
                                              .seed = run->options.seed,
-                                             .within = cli_args_real(run->args, "within") / 100,
-                                             .noise = cli_args_real(run->args, "noise") / 100,
+                                             .within = cli_args_real(args, "within") / 100,
+                                             .noise = cli_args_real(args, "noise") / 100,
                                              .trials = run->options.trials > 0 ? run->options.trials
                                                                                : 0 };
         if (wanted && strcmp(wanted, name) != 0)
@@ -124,14 +123,14 @@ static heed_status replay(const sweep_run *run, const lab_trials *trials, replay
     return status;
 }
 
-cli_exit sweep_replay(const sweep_run *run, const char *path)
+cli_exit sweep_replay(const lab_sweep *run, const cli_args *args, const char *path)
 {
     replays all = { .count = 0 };
     lab_trials trials;
     lab_error error;
     heed_status status = lab_trials_read(&trials, &run->space, path, &error);
     if (status == HEED_OK)
-        status = replay(run, &trials, &all, &error);
+        status = replay(run, args, &trials, &all, &error);
     lab_trials_free(&trials);
     if (cli_interrupted())
         return CLI_INTERRUPTED;
@@ -139,5 +138,5 @@ cli_exit sweep_replay(const sweep_run *run, const char *path)
         cli_error("--replay: %s", error.text);
         return cli_exit_of(status);
     }
-    return run->options.json ? print_json(run, &all) : print_table(run, &all);
+    return run->options.json ? print_json(run, &all) : print_table(run, args, &all);
 }

@@ -46,7 +46,7 @@ static void put_first(ranking *all, const lab_try *best)
         }
 }
 
-static bool rank(const sweep_run *run, ranking *all)
+static bool rank(const lab_sweep *run, ranking *all)
 {
     const lab_search_result result = lab_search_get(run->search);
     all->tries = calloc(result.count + 1, sizeof *all->tries);
@@ -63,8 +63,9 @@ static bool rank(const sweep_run *run, ranking *all)
     for (size_t i = 0; i < all->count; i++)
         all->standings[i] = (lab_standing){
             .time = all->tries[i]->score,
-            .point_facts = run->pool ? sweep_pool_get(run->pool, all->tries[i]->index).point_facts
-                                     : lab_point_facts_unknown()
+            .point_facts = run->pool
+                               ? lab_sweep_pool_get(run->pool, all->tries[i]->index).point_facts
+                               : lab_point_facts_unknown()
         };
     lab_point_facts_front(all->standings, all->count, all->front);
     return true;
@@ -94,20 +95,20 @@ static void add_facts(lab_table *table, const lab_point_facts *point_facts)
             lab_table_cell(table, "%lld", (long long)point_facts->value[i]);
 }
 
-static void add_point(lab_table *table, const sweep_run *run, int64_t index)
+static void add_point(lab_table *table, const lab_sweep *run, int64_t index)
 {
     const lab_point point = lab_space_at(&run->space, index);
     for (int i = 0; i < run->space.knob_count; i++)
         lab_table_cell(table, "%lld", (long long)lab_space_value(&run->space, &point, i));
 }
 
-static void add_point_heads(lab_table *table, const sweep_run *run)
+static void add_point_heads(lab_table *table, const lab_sweep *run)
 {
     for (int i = 0; i < run->space.knob_count; i++)
         lab_table_column(table, run->space.knobs[i].name, LAB_RIGHT);
 }
 
-static cli_exit print_ranking(const sweep_run *run, const ranking *all)
+static cli_exit print_ranking(const lab_sweep *run, const ranking *all)
 {
     char text[LAB_FORMAT_SIZE];
     lab_table *table = lab_table_create();
@@ -133,7 +134,7 @@ static cli_exit print_ranking(const sweep_run *run, const ranking *all)
     return cli_table_print(table);
 }
 
-cli_exit sweep_print_shapes(const sweep_run *run, const double *seconds, const char *found,
+cli_exit sweep_print_shapes(const lab_sweep *run, const double *seconds, const char *found,
                             const char *is)
 {
     char text[LAB_FORMAT_SIZE];
@@ -143,7 +144,7 @@ cli_exit sweep_print_shapes(const sweep_run *run, const double *seconds, const c
     lab_table_columns(table, "heed plans|time>");
     lab_table_column(table, is, LAB_LEFT);
     for (size_t i = 0; i < run->problems.count; i++) {
-        const sweep_shape *shape = &run->shapes[i];
+        const lab_sweep_shape *shape = &run->shapes[i];
         bool compared = shape->verdict != NULL;
         lab_table_cell(table, "%s", shape->spec);
         lab_table_cell(table, "%s",
@@ -160,7 +161,7 @@ cli_exit sweep_print_shapes(const sweep_run *run, const double *seconds, const c
 }
 
 /* The states of points that do not stand in the tables, with some examples of each. */
-static void print_reasons(const sweep_run *run)
+static void print_reasons(const lab_sweep *run)
 {
     const lab_search_result result = lab_search_get(run->search);
     int shown[LAB_STATES] = { 0 };
@@ -178,7 +179,7 @@ static void print_reasons(const sweep_run *run)
             cli_message("%s: %d more", lab_state_name((lab_state)state), shown[state] - EXAMPLES);
 }
 
-static void print_counts(const sweep_run *run)
+static void print_counts(const lab_sweep *run)
 {
     const lab_search_result result = lab_search_get(run->search);
     cli_message("%s on %s: %lld points; %lld are invalid or refused, %lld pruned, %lld "
@@ -188,7 +189,7 @@ static void print_counts(const sweep_run *run)
                 (long long)run->reused, ends[result.end]);
 }
 
-static cli_exit report_text(const sweep_run *run, const ranking *all)
+static cli_exit report_text(const lab_sweep *run, const ranking *all)
 {
     const lab_try *best = lab_search_get(run->search).best;
     print_counts(run);
@@ -219,7 +220,7 @@ static json_t *json_facts(const lab_point_facts *point_facts)
     return facts;
 }
 
-static json_t *json_point(const sweep_run *run, int64_t index)
+static json_t *json_point(const lab_sweep *run, int64_t index)
 {
     const lab_point point = lab_space_at(&run->space, index);
     json_t *knobs = json_object();
@@ -229,7 +230,7 @@ static json_t *json_point(const sweep_run *run, int64_t index)
     return knobs;
 }
 
-static json_t *json_try(const sweep_run *run, const lab_try *one,
+static json_t *json_try(const lab_sweep *run, const lab_try *one,
                         const lab_point_facts *point_facts, bool front)
 {
     const lab_point point = lab_space_at(&run->space, one->index);
@@ -246,7 +247,7 @@ static json_t *json_try(const sweep_run *run, const lab_try *one,
                      point_facts ? json_facts(point_facts) : json_null());
 }
 
-static json_t *json_tries(const sweep_run *run, const ranking *all)
+static json_t *json_tries(const lab_sweep *run, const ranking *all)
 {
     const lab_search_result result = lab_search_get(run->search);
     json_t *list = json_array();
@@ -259,11 +260,11 @@ static json_t *json_tries(const sweep_run *run, const ranking *all)
     return list;
 }
 
-json_t *sweep_json_shapes(const sweep_run *run, const char *found)
+json_t *sweep_json_shapes(const lab_sweep *run, const char *found)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < run->problems.count; i++) {
-        const sweep_shape *shape = &run->shapes[i];
+        const lab_sweep_shape *shape = &run->shapes[i];
         bool compared = shape->verdict != NULL;
         list = cli_json_append(
             list,
@@ -278,7 +279,7 @@ json_t *sweep_json_shapes(const sweep_run *run, const char *found)
     return list;
 }
 
-static cli_exit report_json(const sweep_run *run, const ranking *all)
+static cli_exit report_json(const lab_sweep *run, const ranking *all)
 {
     const lab_search_result result = lab_search_get(run->search);
     return cli_json_print(
@@ -292,7 +293,7 @@ static cli_exit report_json(const sweep_run *run, const ranking *all)
         "sweep");
 }
 
-cli_exit sweep_report(const sweep_run *run)
+cli_exit sweep_report(const lab_sweep *run)
 {
     ranking all;
     cli_exit code = CLI_ENVIRONMENT;
@@ -316,15 +317,15 @@ static const char *short_reason(const char *why)
 }
 
 /* One row of what is known: of every point that has a meaning. */
-static void add_static_row(sweep_run *run, lab_table *table, json_t **list, int64_t index)
+static void add_static_row(lab_sweep *run, lab_table *table, json_t **list, int64_t index)
 {
     const lab_point point = lab_space_at(&run->space, index);
-    sweep_facts facts = { .point_facts = lab_point_facts_unknown() };
+    lab_sweep_facts facts = { .point_facts = lab_point_facts_unknown() };
     lab_error why = { "" };
     char text[LAB_FORMAT_SIZE];
     bool sense = lab_space_allows(&run->space, &point, &why);
     if (sense) {
-        facts = sweep_pool_get(run->pool, index);
+        facts = lab_sweep_pool_get(run->pool, index);
         if (facts.failed)
             snprintf(why.text, sizeof why.text, "%s", facts.why);
         else
@@ -343,7 +344,7 @@ static void add_static_row(sweep_run *run, lab_table *table, json_t **list, int6
                                       *why.text ? cli_json_text(why.text) : json_null()));
 }
 
-static void announce_from(sweep_run *run, int64_t from)
+static void announce_from(lab_sweep *run, int64_t from)
 {
     lab_point next[64];
     size_t count = 0;
@@ -352,10 +353,10 @@ static void announce_from(sweep_run *run, int64_t from)
         if (lab_space_allows(&run->space, &point, NULL))
             next[count++] = point;
     }
-    sweep_pool_want(run->pool, next, count);
+    lab_sweep_pool_want(run->pool, next, count);
 }
 
-cli_exit sweep_report_static(sweep_run *run)
+cli_exit sweep_report_static(lab_sweep *run)
 {
     int64_t points = lab_space_count(&run->space);
     lab_table *table = lab_table_create();

@@ -6,7 +6,7 @@
  */
 #include "sweep.h"
 
-static const sweep_proof *find_proof(const sweep_run *run, int64_t index)
+static const lab_sweep_proof *find_proof(const lab_sweep *run, int64_t index)
 {
     for (size_t i = 0; i < run->proof_count; i++)
         if (run->proofs[i].index == index)
@@ -14,23 +14,23 @@ static const sweep_proof *find_proof(const sweep_run *run, int64_t index)
     return NULL;
 }
 
-const char *sweep_proof_word(const sweep_run *run, int64_t index)
+const char *sweep_proof_word(const lab_sweep *run, int64_t index)
 {
-    const sweep_proof *proof = find_proof(run, index);
+    const lab_sweep_proof *proof = find_proof(run, index);
     return !proof || proof->passed == proof->refused ? "unknown"
            : proof->passed                           ? "all"
                                                      : "refused";
 }
 
-static void keep_proof(sweep_run *run, int64_t index)
+static void keep_proof(lab_sweep *run, int64_t index)
 {
-    if (run->proof_count < SWEEP_PROOFS)
-        run->proofs[run->proof_count++] = (sweep_proof){ index, run->verified, run->refuted };
+    if (run->proof_count < LAB_SWEEP_PROOFS)
+        run->proofs[run->proof_count++] = (lab_sweep_proof){ index, run->verified, run->refuted };
 }
 
-cli_exit sweep_verify(sweep_run *run, int64_t index)
+cli_exit sweep_verify(lab_sweep *run, int64_t index)
 {
-    const sweep_proof *proof = find_proof(run, index);
+    const lab_sweep_proof *proof = find_proof(run, index);
     if (proof && proof->passed != proof->refused) {
         run->verified = proof->passed;
         run->refuted = proof->refused;
@@ -57,9 +57,9 @@ cli_exit sweep_verify(sweep_run *run, int64_t index)
     return CLI_OK;
 }
 
-bool sweep_plan_passes(const sweep_run *run, size_t number)
+bool sweep_plan_passes(const lab_sweep *run, size_t number)
 {
-    const sweep_shape *shape = &run->shapes[number];
+    const lab_sweep_shape *shape = &run->shapes[number];
     const char *spec = shape->spec;
     int code = cli_prove(&run->options.machine, shape->usual, &spec, 1, 0);
     if (code != CLI_OK && !cli_interrupted())

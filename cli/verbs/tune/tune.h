@@ -19,9 +19,10 @@
 #include "build/rerun.h"
 #include "cli/verbs/bench/bench.h"
 #include "cli/verbs/board/board.h"
-#include "cli/verbs/sweep/sweep_evolve.h"
+#include "cli/verbs/sweep/sweep.h"
 #include "measure/champion.h"
 #include "session/leader.h"
+#include "sweep/evolve.h"
 
 #define TUNE_WHY_SIZE 256
 #define TUNE_SPACES 4 /* spaces for one problem */
@@ -99,7 +100,7 @@ typedef struct tune_shape {
 
 typedef struct tune_run {
     const cli_args *args;
-    sweep_options options;
+    lab_sweep_options options;
     lab_bench bench; /* with the rivals */
     bench_sources sources;
     tune_shape *shapes;
@@ -145,7 +146,7 @@ typedef struct tune_job {
     tune_run *tune;
     tune_shape *shape;
     tune_space *space;
-    sweep_run sweep; /* of one problem */
+    lab_sweep sweep; /* of one problem */
     lab_evaluator inner;
     double best; /* seconds of its best point; 0: none */
     lab_error error;

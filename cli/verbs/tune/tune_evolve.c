@@ -28,7 +28,7 @@ static int by_score(const void *a, const void *b)
 }
 
 /* The best points of the sweep. */
-static heed_status begin(sweep_evolution *it)
+static heed_status begin(lab_sweep_evolution *it)
 {
     const lab_search_result result = lab_search_get(it->sweep->search);
     lab_genome starts[STARTS];
@@ -44,16 +44,16 @@ static heed_status begin(sweep_evolution *it)
         starts[count] = (lab_genome){ .point = lab_space_at(&it->sweep->space,
                                                             tries[count]->index) };
     free(tries);
-    return sweep_evolution_create(it, starts, count);
+    return lab_sweep_evolution_create(it, starts, count);
 }
 
 /* The best of the islands once more, longer: with many, some only looked fast. */
-static heed_status play_finals(sweep_evolution *it, tune_job *job, int64_t until_ns)
+static heed_status play_finals(lab_sweep_evolution *it, tune_job *job, int64_t until_ns)
 {
     heed_status status = HEED_OK;
-    for (int i = 0; i < SWEEP_ISLANDS * FINALISTS && status == HEED_OK; i++) {
-        const lab_individual *one = lab_evolution_member(it->evolution, i % SWEEP_ISLANDS,
-                                                         i / SWEEP_ISLANDS);
+    for (int i = 0; i < LAB_SWEEP_ISLANDS * FINALISTS && status == HEED_OK; i++) {
+        const lab_individual *one = lab_evolution_member(it->evolution, i % LAB_SWEEP_ISLANDS,
+                                                         i / LAB_SWEEP_ISLANDS);
         lab_evaluation result = { .state = LAB_STATE_FAILED };
         if (!one || one->seconds[0] > 1.1 * job->best)
             continue;
@@ -67,13 +67,13 @@ static heed_status play_finals(sweep_evolution *it, tune_job *job, int64_t until
     return status;
 }
 
-static heed_status evolve(sweep_evolution *it, tune_job *job, int64_t until_ns, int64_t trials)
+static heed_status evolve(lab_sweep_evolution *it, tune_job *job, int64_t until_ns, int64_t trials)
 {
     int64_t now = heed_clock_ns();
-    sweep_evolution_insights(it, (double)(until_ns - now) * 1e-9);
+    lab_sweep_evolution_insights(it, (double)(until_ns - now) * 1e-9);
     heed_status status = begin(it);
     if (status == HEED_OK)
-        status = sweep_evolve(it, until_ns - (until_ns - now) / 5, trials);
+        status = lab_sweep_evolve(it, until_ns - (until_ns - now) / 5, trials);
     if (it->evolution)
         job->space->bred = lab_evolution_evaluations(it->evolution);
     job->space->launched += it->launched;
@@ -87,14 +87,14 @@ static heed_status evolve(sweep_evolution *it, tune_job *job, int64_t until_ns, 
 cli_exit tune_evolve(tune_job *job, int64_t until_ns, int64_t trials)
 {
     heed_status status = HEED_ERR_NO_MEMORY;
-    sweep_evolution *it = calloc(1, sizeof *it);
+    lab_sweep_evolution *it = calloc(1, sizeof *it);
     if (it) {
         it->sweep = &job->sweep;
         it->show = show;
         it->data = job;
         it->trouble = &job->error;
         status = evolve(it, job, until_ns, trials);
-        sweep_evolution_free(it);
+        lab_sweep_evolution_free(it);
     }
     free(it);
     if (cli_interrupted())

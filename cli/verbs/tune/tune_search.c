@@ -48,13 +48,14 @@ static void tried(void *data, const lab_try *one, const lab_try *best)
 /* ---- One space ---- */
 
 /* All spaces of a problem compute in the same tensors, @shape's. */
-static cli_exit open_job(tune_job *it, sweep_shape *shape)
+static cli_exit open_job(tune_job *it, lab_sweep_shape *shape)
 {
-    sweep_run *sweep = &it->sweep;
+    lab_sweep *sweep = &it->sweep;
     tune_run *tune = it->tune;
     char found[1024];
     const char *path = cli_find_list("spaces", it->space->name, found, sizeof found);
-    *sweep = (sweep_run){ .options = tune->options,
+    *sweep = (lab_sweep){ .sink = &cli_sink,
+                          .options = tune->options,
                           .session = &tune->session,
                           .shapes = shape,
                           .context = tune->bench.context,
@@ -75,14 +76,14 @@ static cli_exit open_job(tune_job *it, sweep_shape *shape)
     }
     sweep->problems.count = 1;
     sweep->problems.items[0] = it->shape->source->problem;
-    it->inner = sweep_evaluator(sweep);
+    it->inner = lab_sweep_evaluator(sweep);
     return sweep_start_pool(sweep);
 }
 
 static void close_job(tune_job *it)
 {
     it->shape->reused += it->tune->session.resumed ? it->sweep.reused : 0;
-    sweep_pool_stop(it->sweep.pool);
+    lab_sweep_pool_stop(it->sweep.pool);
     lab_search_free(it->sweep.search);
     free(it->sweep.problems.items);
     lab_space_free(&it->sweep.space);
@@ -91,9 +92,9 @@ static void close_job(tune_job *it)
 /* The champion is where every search of its kernel begins, and then what the cost model likes. */
 static lab_point *find_starts(tune_job *it, size_t *count)
 {
-    lab_point *starts = sweep_find_starts(&it->sweep, count);
+    lab_point *starts = lab_sweep_find_starts(&it->sweep, count);
     lab_point *all = starts ? realloc(starts, (*count + 1) * sizeof *all) : NULL;
-    int64_t champion = all ? sweep_find_point(&it->sweep, it->shape->champion) : -1;
+    int64_t champion = all ? lab_sweep_find_point(&it->sweep, it->shape->champion) : -1;
     if (!all)
         return starts;
     if (champion < 0 || (*count > 0 && lab_space_index(&it->sweep.space, &all[0]) == champion))
@@ -121,7 +122,7 @@ static cli_exit sweep_space(tune_job *it, int64_t until_ns, int64_t trials)
     size_t count = 0;
     int64_t budget = until_ns - heed_clock_ns();
     if (it->sweep.pool)
-        sweep_pool_until(it->sweep.pool, until_ns);
+        lab_sweep_pool_until(it->sweep.pool, until_ns);
     lab_point *starts = find_starts(it, &count);
     const lab_search_options options = { .seed = it->tune->options.seed,
                                          .trials = trials,
@@ -160,8 +161,8 @@ static int64_t trials_of(const tune_shape *shape, size_t at, int64_t trials)
     return trials <= 0 ? 0 : at == 0 && share < 1 ? 1 : (int64_t)share;
 }
 
-static cli_exit sweep_all(tune_job *jobs, tune_shape *shape, sweep_shape *common, int64_t until_ns,
-                          int64_t trials)
+static cli_exit sweep_all(tune_job *jobs, tune_shape *shape, lab_sweep_shape *common,
+                          int64_t until_ns, int64_t trials)
 {
     cli_exit code = CLI_OK;
     for (size_t i = 0; i < shape->space_count && code == CLI_OK; i++) {
@@ -191,7 +192,7 @@ static cli_exit evolve_best(tune_job *jobs, tune_shape *shape, int64_t until_ns,
     if (!best || heed_clock_ns() >= until_ns || (trials > 0 && launched >= trials))
         return CLI_OK;
     if (best->sweep.pool)
-        sweep_pool_until(best->sweep.pool, until_ns);
+        lab_sweep_pool_until(best->sweep.pool, until_ns);
     return tune_evolve(best, until_ns, trials > 0 ? trials - launched : 0);
 }
 
@@ -201,7 +202,7 @@ static cli_exit search_shape(tune_run *tune, tune_shape *shape, int64_t until_ns
     tune_job jobs[TUNE_SPACES];
     int64_t trials = tune->options.trials, now = heed_clock_ns();
     int64_t sweeps_until = now + (int64_t)((double)(until_ns - now) * SWEEPS_SHARE);
-    sweep_shape *common = calloc(1, sizeof *common);
+    lab_sweep_shape *common = calloc(1, sizeof *common);
     if (!common) {
         cli_error("not enough memory to search");
         return CLI_ENVIRONMENT;
@@ -216,8 +217,8 @@ static cli_exit search_shape(tune_run *tune, tune_shape *shape, int64_t until_ns
     for (size_t i = 0; i < TUNE_SPACES; i++)
         if (jobs[i].space)
             close_job(&jobs[i]);
-    sweep_run last = { .shapes = common, .problems = { .count = 1 } };
-    sweep_shapes_free(&last);
+    lab_sweep last = { .shapes = common, .problems = { .count = 1 } };
+    lab_sweep_shapes_free(&last);
     return code;
 }
 

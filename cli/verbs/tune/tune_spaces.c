@@ -14,8 +14,8 @@ static const char *choose_kernel(const tune_run *tune, const tune_shape *shape,
         if (strcmp(space->kernels[i], champion) == 0)
             return space->kernels[i];
     for (int i = 0; i < space->kernel_count; i++)
-        if (sweep_kernel_runs(tune->bench.context, &shape->source->problem, space->kernels[i]) ==
-            HEED_OK)
+        if (lab_sweep_kernel_runs(tune->bench.context, &shape->source->problem,
+                                  space->kernels[i]) == HEED_OK)
             return space->kernels[i];
     return NULL;
 }

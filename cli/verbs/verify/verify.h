@@ -59,7 +59,7 @@ typedef struct verify_job {
     verify_wanted wanted;
     lab_verify_options options;
     verify_contenders contenders;
-    cli_problems asked;            /* those of the command line */
+    lab_problems asked;            /* those of the command line */
     cli_source own;                /* of --source; its text is NULL without that */
     lab_bench_candidate candidate; /* then */
     lab_subject subject;

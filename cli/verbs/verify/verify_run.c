@@ -184,7 +184,7 @@ static cli_exit add_problem(verify_job *job, batch *next, const heed_problem *pr
     return code;
 }
 
-static cli_exit verify_problems(verify_job *job, const cli_problems *problems)
+static cli_exit verify_problems(verify_job *job, const lab_problems *problems)
 {
     batch next = { .room = (size_t)VERIFY_INPUTS_MAX * BATCH_PROBLEMS };
     next.cases = calloc(next.room, sizeof *next.cases);

@@ -1,14 +1,14 @@
 /*
- * sweep_device.c - the evaluator of `heed sweep`: what is known, then the device
+ * device.c - the evaluator of a sweep: what is known, then the device
  */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/sweep/sweep.h"
 #include "src/cuda/facts.h"
 #include "src/measure.h"
-#include "sweep.h"
 
 #define EXPECT_WORK (INT64_C(1) << 22)
 #define CACHE_BYTES (INT64_C(32) << 20) /* where the system does not tell */
@@ -27,7 +27,7 @@ static const double efforts[] = { 0.01, 0.1 };
 
 /* ---- Shapes ---- */
 
-heed_status sweep_open_shape(const sweep_run *run, sweep_shape *shape)
+heed_status lab_sweep_open_shape(const lab_sweep *run, lab_sweep_shape *shape)
 {
     size_t cache = heed_device_cache(run->context);
     int64_t bytes = !run->options.cold ? 0 : 2 * (cache > 0 ? (int64_t)cache : CACHE_BYTES);
@@ -44,7 +44,7 @@ heed_status sweep_open_shape(const sweep_run *run, sweep_shape *shape)
     return lab_expect_create(&shape->expect, &shape->tensors.problem, &data, &rows);
 }
 
-void sweep_shapes_free(sweep_run *run)
+void lab_sweep_shapes_free(lab_sweep *run)
 {
     for (size_t i = 0; run->shapes && i < run->problems.count; i++) {
         lab_bench_tensors_free(&run->shapes[i].tensors);
@@ -58,19 +58,19 @@ void sweep_shapes_free(sweep_run *run)
 
 /* As many samples as @seconds are enough for. */
 static heed_status sample(lab_bench_engine *engine, bool replay, double seconds,
-                          double samples[SWEEP_SAMPLES_MAX], int *count)
+                          double samples[LAB_SWEEP_SAMPLES_MAX], int *count)
 {
     const heed_sampling sampling = { .warmup_ns = WARMUP_NS,
                                      .sample_ns = SAMPLE_NS,
                                      .budget_ns = (int64_t)(seconds * 1e9),
                                      .samples_min = SAMPLES_MIN,
-                                     .samples_max = SWEEP_SAMPLES_MAX };
+                                     .samples_max = LAB_SWEEP_SAMPLES_MAX };
     heed_status status = HEED_OK;
     *count = 0;
     if (!replay)
         status = heed_sample(lab_bench_engine_call, engine, &sampling, samples, count);
     int64_t end = heed_clock_ns() + sampling.budget_ns;
-    while (replay && status == HEED_OK && *count < SWEEP_SAMPLES_MAX &&
+    while (replay && status == HEED_OK && *count < LAB_SWEEP_SAMPLES_MAX &&
            (*count < SAMPLES_MIN || heed_clock_ns() < end)) {
         status = lab_bench_engine_replay(engine, 1, 1, &samples[*count]);
         *count += status == HEED_OK;
@@ -91,8 +91,8 @@ static void take_samples(lab_evaluation *result, const double *samples, int coun
                                 .calls = calls };
 }
 
-static heed_status time_engine(sweep_run *run, const sweep_shape *shape, lab_bench_engine *engine,
-                               double seconds, lab_evaluation *result)
+static heed_status time_engine(lab_sweep *run, const lab_sweep_shape *shape,
+                               lab_bench_engine *engine, double seconds, lab_evaluation *result)
 {
     double error = 0, *samples = run->samples;
     int count = 1;
@@ -117,7 +117,7 @@ static heed_status time_engine(sweep_run *run, const sweep_shape *shape, lab_ben
 }
 
 /* A time that cannot be is none: a search would follow it. */
-static void doubt(const sweep_run *run, int shape, lab_evaluation *result)
+static void doubt(const lab_sweep *run, int shape, lab_evaluation *result)
 {
     lab_error why = { "" };
     if (result->state == LAB_STATE_TIMED &&
@@ -128,7 +128,7 @@ static void doubt(const sweep_run *run, int shape, lab_evaluation *result)
     }
 }
 
-static void note_best(sweep_shape *shape, const lab_evaluation *result)
+static void note_best(lab_sweep_shape *shape, const lab_evaluation *result)
 {
     if (result->state == LAB_STATE_TIMED && (shape->best == 0 || result->seconds < shape->best))
         shape->best = result->seconds;
@@ -136,13 +136,13 @@ static void note_best(sweep_shape *shape, const lab_evaluation *result)
 
 /* Times a kernel on a shape. A failure of the kernel is a result; only a lost device and
  * Ctrl-C are failures. */
-static heed_status time_kernel(sweep_run *run, int number, const char *name, double seconds,
+static heed_status time_kernel(lab_sweep *run, int number, const char *name, double seconds,
                                lab_evaluation *result)
 {
-    sweep_shape *shape = &run->shapes[number];
+    lab_sweep_shape *shape = &run->shapes[number];
     lab_bench_engine engine = { .tensors = NULL };
     heed_plan *plan;
-    heed_status status = sweep_open_shape(run, shape);
+    heed_status status = lab_sweep_open_shape(run, shape);
     if (status == HEED_OK)
         status = heed_plan_create_named(&plan, run->context, &shape->source.problem, name);
     if (status == HEED_OK) {
@@ -151,7 +151,7 @@ static heed_status time_kernel(sweep_run *run, int number, const char *name, dou
             status = time_engine(run, shape, &engine, seconds, result);
         lab_bench_engine_stop(&engine);
     }
-    if (cli_interrupted() || status == HEED_ERR_LOST)
+    if (lab_interrupted(run->sink) || status == HEED_ERR_LOST)
         return status == HEED_OK ? HEED_ERR_SYSTEM : status;
     if (status != HEED_OK) {
         result->state = LAB_STATE_FAILED;
@@ -162,25 +162,27 @@ static heed_status time_kernel(sweep_run *run, int number, const char *name, dou
     return HEED_OK;
 }
 
-heed_status sweep_time_anew(sweep_run *run, size_t number, const char *name, lab_evaluation *result)
+heed_status lab_sweep_time_anew(lab_sweep *run, size_t number, const char *name,
+                                lab_evaluation *result)
 {
     *result = (lab_evaluation){ .state = LAB_STATE_FAILED };
     lab_record_now(run->started);
     heed_status status = time_kernel(run, (int)number, name, efforts[EFFORTS - 1], result);
     if (status == HEED_OK && result->state != LAB_STATE_TIMED)
-        cli_warning("%s, timed once more on %s: %s", name, run->shapes[number].spec, result->why);
+        lab_say(run->sink, LAB_WARNING, "%s, timed once more on %s: %s", name,
+                run->shapes[number].spec, result->why);
     return status;
 }
 
 /* ---- The evaluator ---- */
 
 /* Is the point refused by the code that it makes? */
-static bool is_pruned(const sweep_run *run, int64_t point, lab_evaluation *result)
+static bool is_pruned(const lab_sweep *run, int64_t point, lab_evaluation *result)
 {
     lab_error why;
     if (!run->pool)
         return false;
-    sweep_facts facts = sweep_pool_get(run->pool, point);
+    lab_sweep_facts facts = lab_sweep_pool_get(run->pool, point);
     if (facts.failed)
         snprintf(why.text, sizeof why.text, "%s", facts.why);
     else if (lab_point_facts_within(&facts.point_facts, &run->limits, &why))
@@ -190,7 +192,7 @@ static bool is_pruned(const sweep_run *run, int64_t point, lab_evaluation *resul
     return true;
 }
 
-static heed_status keep(sweep_run *run, int64_t point, int shape, int effort,
+static heed_status keep(lab_sweep *run, int64_t point, int shape, int effort,
                         const lab_evaluation *result)
 {
     const lab_trial_record record = {
@@ -198,13 +200,12 @@ static heed_status keep(sweep_run *run, int64_t point, int shape, int effort,
     };
     if (!run->record || lab_trials_write(run->record, &run->space, &record) == HEED_OK)
         return HEED_OK;
-    snprintf(run->trouble, sizeof run->trouble, "%s: %s", cli_args_text(run->args, "record"),
-             strerror(errno));
+    snprintf(run->trouble, sizeof run->trouble, "%s: %s", run->record_path, strerror(errno));
     return HEED_ERR_SYSTEM;
 }
 
 /* The answer of the board: run->answered if there is one. */
-static heed_status look_up(sweep_run *run, const lab_record_trial *trial, int shape,
+static heed_status look_up(lab_sweep *run, const lab_record_trial *trial, int shape,
                            lab_evaluation *result)
 {
     lab_error error;
@@ -220,20 +221,20 @@ static heed_status look_up(sweep_run *run, const lab_record_trial *trial, int sh
 }
 
 /* Puts an answer of the device on the board. A pruned point is soon found out anew. */
-static heed_status put_down(sweep_run *run, lab_record_trial *trial, const lab_evaluation *result)
+static heed_status put_down(lab_sweep *run, lab_record_trial *trial, const lab_evaluation *result)
 {
     lab_entry_parts parts;
     if (result->state == LAB_STATE_PRUNED && !run->keeps_pruned)
         return HEED_OK;
     trial->started = run->started;
     lab_entry_take(trial, &parts, result, run->options.cold);
-    return sweep_add(run, trial, NULL);
+    return lab_sweep_add(run, trial, NULL);
 }
 
 static heed_status evaluate(void *data, const lab_point *point, int shape, int effort,
                             lab_evaluation *result)
 {
-    sweep_run *run = data;
+    lab_sweep *run = data;
     int64_t index = lab_space_index(&run->space, point);
     const lab_evaluation *known = lab_trials_find(&run->known, index, shape, effort);
     char name[HEED_NAME_SIZE];
@@ -253,8 +254,8 @@ static heed_status evaluate(void *data, const lab_point *point, int shape, int e
         return HEED_OK;
     }
     if (run->session) {
-        sweep_name_point(run, point, &words);
-        trial = sweep_trial(run, &words, (size_t)shape, effort);
+        lab_sweep_name_point(run, point, &words);
+        trial = lab_sweep_trial(run, &words, (size_t)shape, effort);
     }
     heed_status status = look_up(run, &trial, shape, result);
     if (status != HEED_OK)
@@ -265,7 +266,8 @@ static heed_status evaluate(void *data, const lab_point *point, int shape, int e
     if (!is_pruned(run, index, result))
         status = time_kernel(run, shape, name, efforts[effort], result);
     if (status != HEED_OK) {
-        snprintf(run->trouble, sizeof run->trouble, "%s", cli_interrupted() ? "" : heed_message());
+        snprintf(run->trouble, sizeof run->trouble, "%s",
+                 lab_interrupted(run->sink) ? "" : heed_message());
         return status;
     }
     status = put_down(run, &trial, result);
@@ -274,7 +276,7 @@ static heed_status evaluate(void *data, const lab_point *point, int shape, int e
 
 /* Of what the host half of a kernel says without compiling: is the config legal and worthwhile for
  * @problem? If not, @why says why not. */
-static bool considers(const sweep_run *run, const heed_problem *problem, const char *name,
+static bool considers(const lab_sweep *run, const heed_problem *problem, const char *name,
                       char why[LAB_WHY_SIZE])
 {
     heed_cuda_facts facts;
@@ -291,7 +293,7 @@ static bool considers(const sweep_run *run, const heed_problem *problem, const c
 
 static bool refuse(void *data, const lab_point *point, char why[LAB_WHY_SIZE])
 {
-    const sweep_run *run = data;
+    const lab_sweep *run = data;
     char name[HEED_NAME_SIZE];
     lab_error error = { "" };
     heed_status status = lab_space_name(&run->space, point, run->kernel, name, &error);
@@ -304,12 +306,12 @@ static bool refuse(void *data, const lab_point *point, char why[LAB_WHY_SIZE])
 
 static void announce(void *data, const lab_point *points, size_t count)
 {
-    sweep_run *run = data;
+    lab_sweep *run = data;
     if (run->pool)
-        sweep_pool_want(run->pool, points, count);
+        lab_sweep_pool_want(run->pool, points, count);
 }
 
-lab_evaluator sweep_evaluator(sweep_run *run)
+lab_evaluator lab_sweep_evaluator(lab_sweep *run)
 {
     return (lab_evaluator){ .data = run,
                             .shapes = (int)run->problems.count,
@@ -321,7 +323,7 @@ lab_evaluator sweep_evaluator(sweep_run *run)
 
 /* ---- Where to begin ---- */
 
-int64_t sweep_find_point(const sweep_run *run, const char *wanted)
+int64_t lab_sweep_find_point(const lab_sweep *run, const char *wanted)
 {
     char name[HEED_NAME_SIZE];
     for (int64_t i = 0; i < lab_space_count(&run->space); i++) {
@@ -333,7 +335,7 @@ int64_t sweep_find_point(const sweep_run *run, const char *wanted)
     return -1;
 }
 
-lab_point *sweep_find_starts(const sweep_run *run, size_t *count)
+lab_point *lab_sweep_find_starts(const lab_sweep *run, size_t *count)
 {
     lab_point *starts = calloc(run->problems.count, sizeof *starts);
     *count = 0;
@@ -342,7 +344,7 @@ lab_point *sweep_find_starts(const sweep_run *run, size_t *count)
         int64_t point = -1;
         if (heed_plan_create_named(&plan, run->context, &run->problems.items[i], run->kernel) ==
             HEED_OK)
-            point = sweep_find_point(run, heed_plan_name(plan));
+            point = lab_sweep_find_point(run, heed_plan_name(plan));
         heed_plan_destroy(plan);
         bool known = point < 0;
         for (size_t j = 0; j < *count && !known; j++)

@@ -1,5 +1,5 @@
 /*
- * sweep_compile.c - points are compiled on all cores while the device is busy with others
+ * compile.c - points are compiled on all cores while the device is busy with others
  *
  * The code goes to the cache of machine code, where planning finds it, and its facts are kept here.
  */
@@ -7,38 +7,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/pool.h"
-#include "inspect/cubin.h"
+#include "lab/base/pool.h"
+#include "lab/inspect/cubin.h"
+#include "lab/search/clues.h"
+#include "lab/sweep/sweep.h"
 #include "src/cuda/facts.h"
 #include "src/cuda/gpu.h"
 #include "src/measure.h"
-#include "sweep.h"
 
 #define WARP 32
 #define WANTED_MAX 64
 
 typedef struct pool_point {
     lab_job job;
-    sweep_facts *facts; /* once it is done; NULL if there was no memory */
+    lab_sweep_facts *facts; /* once it is done; NULL if there was no memory */
 } pool_point;
 
-struct sweep_pool {
+struct lab_sweep_pool {
     lab_pool jobs;
-    const sweep_run *run;
+    const lab_sweep *run;
     pool_point *points; /* all of the space */
     int64_t wanted[WANTED_MAX];
     size_t wanted_count;
     int64_t until_ns; /* nothing is begun in advance that would not be done by then; 0: never */
 };
 
-static void refuse(sweep_facts *facts, const char *why)
+static void refuse(lab_sweep_facts *facts, const char *why)
 {
     facts->failed = true;
     snprintf(facts->why, sizeof facts->why, "%s", why);
 }
 
 /* Facts from the machine code of the kernel that is launched. */
-static void add_code(sweep_facts *facts, const heed_cuda_facts *kernel,
+static void add_code(lab_sweep_facts *facts, const heed_cuda_facts *kernel,
                      const lab_cubin_kernel *code, int arch)
 {
     heed_gpu gpu;
@@ -56,8 +57,8 @@ static void add_code(sweep_facts *facts, const heed_cuda_facts *kernel,
     lab_point_facts_worsen(&facts->point_facts, &one);
 }
 
-static void read_code(sweep_facts *facts, const heed_cuda_facts *kernel, const heed_cubin *built,
-                      int arch)
+static void read_code(lab_sweep_facts *facts, const heed_cuda_facts *kernel,
+                      const heed_cubin *built, int arch)
 {
     lab_cubin cubin;
     lab_error error;
@@ -74,7 +75,8 @@ static void read_code(sweep_facts *facts, const heed_cuda_facts *kernel, const h
     lab_cubin_free(&cubin);
 }
 
-static void compile_for(sweep_facts *facts, const char *name, const heed_problem *problem, int arch)
+static void compile_for(lab_sweep_facts *facts, const char *name, const heed_problem *problem,
+                        int arch)
 {
     heed_cuda_facts kernel;
     heed_cubin built;
@@ -91,10 +93,10 @@ static void compile_for(sweep_facts *facts, const char *name, const heed_problem
     heed_cubin_free(&built);
 }
 
-static sweep_facts compile_point(const sweep_run *run, int64_t index)
+static lab_sweep_facts compile_point(const lab_sweep *run, int64_t index)
 {
     const lab_point point = lab_space_at(&run->space, index);
-    sweep_facts facts = { .point_facts = lab_point_facts_unknown() };
+    lab_sweep_facts facts = { .point_facts = lab_point_facts_unknown() };
     char name[HEED_NAME_SIZE];
     lab_error error;
     if (lab_space_name(&run->space, &point, run->kernel, name, &error) != HEED_OK)
@@ -107,7 +109,7 @@ static sweep_facts compile_point(const sweep_run *run, int64_t index)
 
 static void compile(void *data, lab_job *job)
 {
-    const sweep_pool *pool = data;
+    const lab_sweep_pool *pool = data;
     pool_point *point = (pool_point *)job;
     point->facts = malloc(sizeof *point->facts);
     if (point->facts)
@@ -116,7 +118,7 @@ static void compile(void *data, lab_job *job)
 
 static lab_job *next_wanted(void *data)
 {
-    const sweep_pool *pool = data;
+    const lab_sweep_pool *pool = data;
     if (pool->until_ns > 0 && heed_clock_ns() + pool->jobs.longest_ns > pool->until_ns)
         return NULL;
     for (size_t i = 0; i < pool->wanted_count; i++)
@@ -125,9 +127,9 @@ static lab_job *next_wanted(void *data)
     return NULL;
 }
 
-sweep_pool *sweep_pool_start(const sweep_run *run)
+lab_sweep_pool *lab_sweep_pool_start(const lab_sweep *run)
 {
-    sweep_pool *pool = calloc(1, sizeof *pool);
+    lab_sweep_pool *pool = calloc(1, sizeof *pool);
     pool_point *points = calloc((size_t)lab_space_count(&run->space), sizeof *points);
     if (!pool || !points) {
         free(pool);
@@ -141,7 +143,7 @@ sweep_pool *sweep_pool_start(const sweep_run *run)
     return pool;
 }
 
-void sweep_pool_want(sweep_pool *pool, const lab_point *points, size_t count)
+void lab_sweep_pool_want(lab_sweep_pool *pool, const lab_point *points, size_t count)
 {
     lab_pool_lock(&pool->jobs);
     pool->wanted_count = count < WANTED_MAX ? count : WANTED_MAX;
@@ -150,16 +152,16 @@ void sweep_pool_want(sweep_pool *pool, const lab_point *points, size_t count)
     lab_pool_unlock(&pool->jobs);
 }
 
-void sweep_pool_until(sweep_pool *pool, int64_t until_ns)
+void lab_sweep_pool_until(lab_sweep_pool *pool, int64_t until_ns)
 {
     lab_pool_lock(&pool->jobs);
     pool->until_ns = until_ns;
     lab_pool_unlock(&pool->jobs);
 }
 
-sweep_facts sweep_pool_get(sweep_pool *pool, int64_t point)
+lab_sweep_facts lab_sweep_pool_get(lab_sweep_pool *pool, int64_t point)
 {
-    sweep_facts facts = { .point_facts = lab_point_facts_unknown() };
+    lab_sweep_facts facts = { .point_facts = lab_point_facts_unknown() };
     lab_pool_finish(&pool->jobs, &pool->points[point].job);
     if (pool->points[point].facts)
         facts = *pool->points[point].facts;
@@ -168,13 +170,13 @@ sweep_facts sweep_pool_get(sweep_pool *pool, int64_t point)
     return facts;
 }
 
-unsigned sweep_findings(const sweep_run *run, const lab_point *point)
+unsigned lab_sweep_findings(const lab_sweep *run, const lab_point *point)
 {
     heed_gpu gpu;
     lab_clues clues = lab_clues_unknown();
     if (!run->pool)
         return 0;
-    sweep_facts facts = sweep_pool_get(run->pool, lab_space_index(&run->space, point));
+    lab_sweep_facts facts = lab_sweep_pool_get(run->pool, lab_space_index(&run->space, point));
     if (facts.failed)
         return 0;
     clues.point_facts = facts.point_facts;
@@ -185,7 +187,7 @@ unsigned sweep_findings(const sweep_run *run, const lab_point *point)
     return lab_clues_findings(&clues);
 }
 
-void sweep_pool_stop(sweep_pool *pool)
+void lab_sweep_pool_stop(lab_sweep_pool *pool)
 {
     if (!pool)
         return;

@@ -1,0 +1,83 @@
+/*
+ * usual.c - what heed plans by itself, and a kernel in turns with it
+ *
+ * The times of the search are the fastest samples of different moments, good for choosing. Whether
+ * the choice is faster than what there was is asked anew, on fresh samples.
+ */
+#include <stdio.h>
+
+#include "lab/sweep/sweep.h"
+#include "src/cuda/facts.h"
+#include "src/device.h"
+
+/* Does the kernel exist, and is it for this problem? Asked of an architecture, or of a context. */
+heed_status lab_sweep_try_kernel(heed_context *context, int arch, const heed_problem *problem,
+                                 const char *name)
+{
+    heed_cuda_facts facts;
+    heed_plan *plan = NULL;
+    heed_status status = arch ? heed_cuda_facts_find(name, problem, arch, &facts)
+                              : heed_plan_create_named(&plan, context, problem, name);
+    heed_plan_destroy(plan);
+    return status;
+}
+
+heed_status lab_sweep_kernel_runs(heed_context *context, const heed_problem *problem,
+                                  const char *name)
+{
+    return lab_sweep_try_kernel(context, heed_device_arch(context), problem, name);
+}
+
+/* The plan of heed without a search. */
+void lab_sweep_find_usual(lab_sweep *run)
+{
+    for (size_t i = 0; i < run->problems.count; i++) {
+        heed_plan *plan = NULL;
+        if (heed_plan_create(&plan, run->context, &run->problems.items[i], HEED_ESTIMATE) ==
+            HEED_OK)
+            snprintf(run->shapes[i].usual, sizeof run->shapes[i].usual, "%s", heed_plan_name(plan));
+        heed_plan_destroy(plan);
+    }
+}
+
+heed_status lab_sweep_start_engine(const lab_sweep *run, const lab_sweep_shape *shape,
+                                   const char *name, lab_bench_engine *engine)
+{
+    double seconds = 0;
+    heed_plan *plan;
+    heed_status status = heed_plan_create_named(&plan, run->context, &shape->source.problem, name);
+    if (status == HEED_OK)
+        status = lab_bench_engine_start(engine, &shape->tensors, plan);
+    if (status == HEED_OK)
+        status = lab_bench_engine_estimate(engine, run->replay, &seconds);
+    return status == HEED_OK ? lab_bench_engine_ready(engine, run->replay, seconds) : status;
+}
+
+static void take_verdict(lab_sweep_shape *shape, const lab_duel *duel)
+{
+    const lab_comparison *it = &duel->comparison;
+    shape->ratio = it->ratio.estimate;
+    shape->low = it->ratio.low;
+    shape->high = it->ratio.high;
+    shape->verdict = lab_compared_name(it->verdict);
+    shape->found_seconds = lab_stats_summary_of(duel->a, duel->pairs).p50;
+    shape->usual_seconds = lab_stats_summary_of(duel->b, duel->pairs).p50;
+}
+
+heed_status lab_sweep_meet_usual(lab_sweep *run, size_t number, const lab_side *found,
+                                 const lab_duel_options *options, lab_duel *duel)
+{
+    lab_sweep_shape *shape = &run->shapes[number];
+    lab_bench_engine usual = { .tensors = NULL };
+    const lab_side b = { lab_bench_engine_block, lab_bench_engine_renew, &usual };
+    *duel = (lab_duel){ .pairs = 0 };
+    heed_status status = lab_sweep_start_engine(run, shape, shape->usual, &usual);
+    if (status == HEED_OK && found->fn == lab_bench_engine_block)
+        status = lab_bench_engine_level(found->data, &usual);
+    if (status == HEED_OK)
+        status = lab_duel_run(duel, found, &b, options);
+    if (status == HEED_OK)
+        take_verdict(shape, duel);
+    lab_bench_engine_stop(&usual);
+    return status;
+}
