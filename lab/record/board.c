@@ -106,12 +106,6 @@ static const char *const queries[] = {
                       "ORDER BY r.ended DESC, r.trial DESC",
 };
 
-bool lab_record_contradicts(const lab_record_row *row)
-{
-    return strcmp(row->trusted, "impossible") == 0 &&
-           lab_record_verdict_find(row->verdict) != LAB_RECORD_IMPOSSIBLE;
-}
-
 /* The objection to a trial: "damaged" if it is not what was added, "impossible" if its figures
  * cannot be; NULL: nothing. */
 static heed_status find_fault(lab_record *record, int64_t trial, const char **fault,

@@ -284,10 +284,6 @@ typedef struct lab_record_row {
                             contradict each other, or the device */
 } lab_record_row;
 
-/* lab_record_contradicts() says whether the figures of a trial cannot be, though its verdict does
- * not say so: a trial that heed itself found impossible is sound evidence of that. */
-bool lab_record_contradicts(const lab_record_row *row);
-
 /* A member of lab_record_row. */
 typedef enum lab_column_kind {
     LAB_COLUMN_TEXT,   /* const char *; NULL: not known */

@@ -100,7 +100,8 @@ static void test_wrong(void **state)
           ">none.c; " VERIFY "none.c --inputs normal " SPEC
           " | awk '/^none.c/ && length($0) < 90 { print 1 }'",
           0, "1", "is not written" },
-        { VERIFY DATA "print.c " SPEC, 5, NULL, "print.c, normal inputs, sandbox: executes: " },
+        { VERIFY DATA "forbidden/print.c " SPEC, 5, NULL,
+          "print.c, normal inputs, sandbox: executes: " },
         { VERIFY DATA "refuse.c " SPEC, 4, NULL,
           "refuse.c cannot do b1 h2 s33 d16 f32: says that it cannot do this problem: "
           "heed_candidate_run() did not return 0" },

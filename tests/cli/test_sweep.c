@@ -146,9 +146,6 @@ static void test_impossible(void **state)
     assert_string_equal(text_of(json_array_get(trials, 0), "fate"), "time");
     assert_string_equal(text_of(json_array_get(trials, 1), "fate"), "impossible");
     json_decref(json);
-    run_heed_as(state, &way, "heed board --board f.db --all", 0, &said); /* and no damage */
-    assert_non_null(strstr(said.out, "impossible"));
-    run_heed_as(state, &way, "heed report --board f.db --markdown", 0, &said);
 }
 
 /* Ctrl-C leaves every trial in the file, and the same command goes on. */

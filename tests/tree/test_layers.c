@@ -145,6 +145,7 @@ static const layer layers[] = {
       { "jansson.h" } },
     { "examples/", true, { "include/" }, { NULL } },
     { "examples/duel.c", true, { "include/", "lab/bench/", "lab/verify/" }, { NULL } },
+    { "examples/sweep.c", true, { "include/", "lab/sweep/" }, { NULL } },
     { "peers/",
       true,
       { "include/", "src/measure.h", "lab/", "peers/" },

@@ -209,6 +209,35 @@ static void a_failing_selftest_taints(void **state)
     lab_record_close(record);
 }
 
+static bool is_slow(void *data, const lab_record_trial *trial, lab_error *why)
+{
+    (void)data;
+    return lab_fail(why, HEED_ERR_INVALID, "too fast") == HEED_OK || trial->seconds > 5e-5;
+}
+
+/* What this device cannot do contradicts a trial that came out right, and not one that says so. */
+static void impossible_is_not_damaged(void **state)
+{
+    char path[SCRATCH_PATH_SIZE];
+    record_row rows[4];
+    lab_record *record = record_scene_open(scratch_path(state, "i.db", path), LAB_RECORD_WRITE);
+    int64_t run = record_scene_begin(record, "work");
+    for (int i = 0; i < 3; i++) {
+        record_scene scene;
+        record_scene_make(&scene, run, i);
+        record_scene_time(&scene, i == 0 ? 6e-5 : 4e-5, LAB_RECORD_HOT);
+        if (i == 2)
+            scene.trial.verdict = LAB_RECORD_IMPOSSIBLE;
+        record_append(record, &scene.trial);
+    }
+    lab_record_judge(record, is_slow, NULL, NULL);
+    assert_int_equal(record_scene_rows(record, &all, rows, 4), 3);
+    assert_string_equal(rows[0].row.trusted, "untested");
+    assert_string_equal(rows[1].row.trusted, "impossible");
+    assert_string_equal(rows[2].row.trusted, "untested");
+    lab_record_close(record);
+}
+
 static void filters(void **state)
 {
     char path[SCRATCH_PATH_SIZE];
@@ -247,9 +276,13 @@ static void filters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_newest_figure_counts),  cmocka_unit_test(what_was_found_out),
-        cmocka_unit_test(a_leader_is_refuted),       cmocka_unit_test(what_is_ranked),
-        cmocka_unit_test(a_failing_selftest_taints), cmocka_unit_test(filters),
+        cmocka_unit_test(the_newest_figure_counts),
+        cmocka_unit_test(what_was_found_out),
+        cmocka_unit_test(a_leader_is_refuted),
+        cmocka_unit_test(what_is_ranked),
+        cmocka_unit_test(impossible_is_not_damaged),
+        cmocka_unit_test(a_failing_selftest_taints),
+        cmocka_unit_test(filters),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }
