@@ -320,6 +320,33 @@ static cli_exit check_operands(const cli_args *args)
     return CLI_OK;
 }
 
+/* How many files of an option are standard input. */
+static size_t count_input(const cli_option *option, const cli_value *value)
+{
+    size_t count = 0;
+    bool reads = strcmp(option->name, "output") != 0;
+    for (size_t i = 0; option->kind == CLI_PATHS && i < value->list_count; i++)
+        count += strcmp(value->list[i], "-") == 0;
+    return option->kind == CLI_PATH && value->given && reads ? strcmp(value->text, "-") == 0
+                                                             : count;
+}
+
+/* Two files cannot both be it. */
+static cli_exit check_input(const cli_args *args)
+{
+    const cli_option *first = NULL, *option;
+    for (size_t i = 0; (option = cli_verb_option(args->verb, i)); i++) {
+        size_t count = count_input(option, &args->values[i]);
+        if (count > 1 || (count > 0 && first)) {
+            cli_error("--%s and --%s are both '-', which is standard input: name a file for one",
+                      first ? first->name : option->name, option->name);
+            return CLI_USAGE;
+        }
+        first = count > 0 ? option : first;
+    }
+    return CLI_OK;
+}
+
 static cli_exit read_defaults(cli_args *args)
 {
     cli_exit code = CLI_OK;
@@ -363,6 +390,8 @@ cli_exit cli_args_parse(cli_args **args, const cli_verb *verb, int argc, char **
     }
     if (code == CLI_OK)
         code = read_options(*args, &table, argc, argv);
+    if (code == CLI_OK)
+        code = check_input(*args);
     if (code == CLI_OK)
         code = read_defaults(*args);
     if (code == CLI_OK && !cli_args_flag(*args, "help"))

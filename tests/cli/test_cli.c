@@ -280,6 +280,8 @@ static void inspects_files(void **state)
         { "heed inspect --arch sm_120 b1 h1 s64 d64 f16", 4, "", "no device of sm_120" },
         { "heed verify --seed 3 --seed 4", 2, "",
           "--seed: given twice, as '3' and as '4'; give it once" },
+        { "heed verify --shapes - --source - </dev/null", 2, NULL,
+          "--shapes and --source are both '-', which is standard input: name a file for one" },
         { "heed plan --shapes seed --shapes none.txt", 2 + 1, "", "--shapes: none.txt: " },
         { "heed ablate --only nope b1 h1 s64 d64 f32", 2, "",
           "'nope'; there are no-exp, no-products" },
