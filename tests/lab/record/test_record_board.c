@@ -215,7 +215,7 @@ static bool is_slow(void *data, const lab_record_trial *trial, lab_error *why)
     return lab_fail(why, HEED_ERR_INVALID, "too fast") == HEED_OK || trial->seconds > 5e-5;
 }
 
-/* What this device cannot do contradicts a trial that came out right, and not one that says so. */
+/* A time beyond this device contradicts a trial that came out right, and not one that says so. */
 static void impossible_is_not_damaged(void **state)
 {
     char path[SCRATCH_PATH_SIZE];
