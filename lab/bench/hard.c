@@ -33,8 +33,14 @@ enum {
     LOT_KEY,
     LOT_COLUMN,
     LOT_SIZE,
-    LOT_NEXT
+    LOT_NEXT,
+    LOT_SELDOM
 };
+
+/* A NaN in a key that many rows see spares a kernel their work, if it looks: the calls are timed.
+ * Where it would spare more than one row in so many, it is put in one of so many turns alone. */
+#define SPARED 16
+#define SELDOM 8
 
 /* A row, and a key that it sees. */
 typedef struct place {
@@ -145,6 +151,13 @@ static bool put_nan_in_key(const place *at)
     return true;
 }
 
+static bool put_nan_in_query(const place *at)
+{
+    int64_t column = lab_random_below(at->lot, LOT_COLUMN, at->problem->dim_qk);
+    lab_element_set(at->problem->type, at->data[LAB_Q], at->query + column, NAN);
+    return true;
+}
+
 static bool put_infinity(const place *at)
 {
     return put_in_value(at, INFINITY);
@@ -192,6 +205,7 @@ lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[
     enum {
         NONE,
         COLUMN,
+        ROW,
         ROWS
     };
     static const struct {
@@ -203,18 +217,25 @@ lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[
         { "a high logit", put_high, NONE, false },
         { "a light key of large values", put_light, NONE, false },
         { "vast values", put_vast, NONE, false },
-        { "a NaN in V", put_nan, COLUMN, false },
         { "a NaN in K", put_nan_in_key, ROWS, false },
+        { "a NaN in Q", put_nan_in_query, ROW, false },
+        { "a NaN in V", put_nan, COLUMN, false },
         { "an infinity in V", put_infinity, COLUMN, false },
         { "a row of low logits", put_low, NONE, true },
     };
     const size_t count = sizeof kinds / sizeof *kinds - (problem->mask == HEED_MASK_NONE);
+    const int64_t readers = problem->seq_q * (problem->heads_q / problem->heads_kv);
+    const int64_t spared[] = { [NONE] = 0, [COLUMN] = 0, [ROW] = 1, [ROWS] = readers };
+    const int64_t odd[] = {
+        [NONE] = 0, [COLUMN] = readers, [ROW] = problem->dim_v, [ROWS] = readers * problem->dim_v
+    };
+    const bool seldom = lab_random_below(lot, LOT_SELDOM, SELDOM) == 0;
     size_t kind = (size_t)(turn % count);
     place at = { .problem = problem, .data = data, .lot = lot };
 
+    while (!seldom && spared[kinds[kind].odd] * SPARED > lab_rows(problem))
+        kind++; /* a NaN in V at last, which spares none */
     if (!find_place(&at, kinds[kind].masked) || !kinds[kind].put(&at))
         return (lab_bench_hard){ .what = NULL };
-    int64_t readers = problem->seq_q * (problem->heads_q / problem->heads_kv);
-    const int64_t odd[] = { [NONE] = 0, [COLUMN] = readers, [ROWS] = readers * problem->dim_v };
     return (lab_bench_hard){ kinds[kind].what, at.row, odd[kinds[kind].odd] };
 }

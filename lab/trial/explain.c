@@ -174,6 +174,10 @@ bool lab_explain(const char *line, const lab_wire_orders *orders, uint64_t input
         return explain_fault(line, orders, inputs, outputs, outcome);
     if (starts_with(line, "trapped "))
         return explain_trap(line, outcome);
+    if (starts_with(line, "modes "))
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_FORBIDDEN,
+                                     "left another rounding mode, or treatment of subnormal "
+                                     "numbers, behind");
     if (starts_with(line, "spoiled "))
         return lab_trial_outcome_set(outcome, LAB_TRIAL_ILLEGAL_ACCESS, "wrote to the input %.8s",
                                      line + strlen("spoiled "));

@@ -20,6 +20,7 @@
  *     fault SIGNAL ADDRESS FLAGS
  *                            FLAGS are letters: m, an allocation had failed; s, the address is
  *                            where the stack would grow; g, the CPU told no address; - ends them
+ *     modes                  it left another rounding mode, or treatment of subnormal numbers
  *     spoiled NAME           it wrote to this input on a device
  *     lost WORDS             the device failed
  *

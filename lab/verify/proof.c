@@ -60,13 +60,17 @@ static int64_t odd(lots *lot, int64_t length)
     return draw(lot, most / 2, most) | 1;
 }
 
-/* Strides of a tensor with gaps after each head vector and each position. */
+/* Strides of a tensor with gaps after each head vector and each position, or after each position of
+ * a head and each head. */
 static heed_strides with_gaps(lots *lot, int64_t seq, int64_t heads, int64_t dim)
 {
     heed_strides strides;
-    strides.head = dim + draw(lot, 1, 9);
-    strides.seq = heads * strides.head + draw(lot, 1, 9);
-    strides.batch = seq * strides.seq + draw(lot, 1, 9);
+    bool by_head = draw(lot, 0, 1);
+    int64_t inner = dim + draw(lot, 1, 9);
+    int64_t outer = (by_head ? seq : heads) * inner + draw(lot, 1, 9);
+    strides.head = by_head ? outer : inner;
+    strides.seq = by_head ? inner : outer;
+    strides.batch = (by_head ? heads : seq) * outer + draw(lot, 1, 9);
     return strides;
 }
 
@@ -78,14 +82,16 @@ static void spread(lots *lot, heed_problem *problem)
     problem->o = with_gaps(lot, problem->seq_q, problem->heads_q, problem->dim_v);
 }
 
-/* A problem of the same type, mask and head dims, and but for the second of the same scale. */
+/* A problem of the same type, mask and head dims. The last one has the lengths that are asked for,
+ * up to a limit, and another scale, which may be negative: less, as sums may be in half precision.
+ */
 static bool draw_neighbour(heed_problem *near, const heed_problem *problem, lots *lot, int which)
 {
     int64_t group = problem->heads_q / problem->heads_kv;
     bool together = problem->seq_q == problem->seq_k;
     heed_problem it = *problem;
     it.q = it.k = it.v = it.o = (heed_strides){ 0 };
-    it.batch = 1 + which % 2;
+    it.batch = which == 2 ? draw(lot, 1, 3) : 1 + which % 2;
     it.heads_kv = draw(lot, 1, 2);
     it.heads_q = it.heads_kv * (draw(lot, 0, 1) ? least(group, 8) : draw(lot, 1, 3));
     if (which == 0)
@@ -93,14 +99,15 @@ static bool draw_neighbour(heed_problem *near, const heed_problem *problem, lots
     else if (which == 1)
         it.seq_q = odd(lot, problem->seq_q), it.seq_k = odd(lot, problem->seq_k);
     else if (which == 2)
-        it.seq_q = draw(lot, 1, NEIGHBOUR_SHORT), it.seq_k = draw(lot, 1, NEIGHBOUR_FEW);
+        it.seq_q = draw(lot, 0, 1) ? 1 : draw(lot, 1, NEIGHBOUR_SHORT),
+        it.seq_k = draw(lot, 1, NEIGHBOUR_FEW);
     else
         it.seq_q = least(problem->seq_q, NEIGHBOUR_LENGTH),
         it.seq_k = least(problem->seq_k, NEIGHBOUR_LENGTH);
     if (together && which < 2)
         it.seq_k = it.seq_q;
-    if (which == 1) /* less, as sums may be in half precision */
-        it.scale *= (float)draw(lot, 1, 3) / 4;
+    if (which % 2 == 1)
+        it.scale *= (float)draw(lot, 1, 3) / (which == 3 && draw(lot, 0, 1) ? -4 : 4);
     if (which == 3)
         spread(lot, &it);
     return heed_problem_normalize(near, &it) == HEED_OK;

@@ -11,6 +11,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fenv.h>
 #include <link.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -42,6 +43,7 @@ typedef struct runner {
     unsigned char *outputs;
     candidate_fn *compute;
     workspace_fn *workspace;
+    unsigned modes;         /* of floating point, before any code of the candidate's ran */
     lab_wire_orders opened; /* whose rooms are open; where tensors lie in them is told later */
 } runner;
 
@@ -75,6 +77,19 @@ static _Noreturn void fail(const char *word, const char *text)
     runner_add(&line, text);
     runner_say(&line);
     _exit(1);
+}
+
+/* How this thread rounds, and what becomes of numbers near 0; not the flags of what has happened.
+ */
+static unsigned float_modes(void)
+{
+#ifdef __x86_64__
+    unsigned short control;
+    __asm__ volatile("fnstcw %0" : "=m"(control));
+    return (__builtin_ia32_stmxcsr() & ~0x3fu) << 16 | control;
+#else
+    return (unsigned)fegetround();
+#endif
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -273,6 +288,8 @@ static void run(const runner *it)
                                                  .workspace_size = set->workspace_size };
         result = it->compute(&orders->problem, &buffers);
     }
+    if (float_modes() != it->modes)
+        fail("modes", "");
     say(result == 0 ? "done 0" : "unsupported");
 }
 
@@ -329,6 +346,7 @@ int main(int count, char **arguments)
         return 2;
     it.arena_size = (size_t)strtoull(arguments[1], NULL, 10);
     note_stack(&count);
+    it.modes = float_modes();
     setvbuf(stdout, NULL, _IONBF, 0); /* or a candidate that prints asks what stdout is first */
     map_arenas(&it);
     if (!catch_signals())
