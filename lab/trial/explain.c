@@ -37,7 +37,7 @@ static const char *signal_name(int number)
         { SIGSEGV, "SIGSEGV" },
         { SIGBUS, "SIGBUS" },
         { SIGILL, "SIGILL, an instruction that this CPU does not have" },
-        { SIGFPE, "SIGFPE, an integer division by zero or too far" },
+        { SIGFPE, "SIGFPE, a division of integers by zero, or a trap of floating point" },
         { SIGABRT, "SIGABRT" },
     };
 
