@@ -191,7 +191,7 @@ static void test_evils(void **state)
         { "forbidden/code", LAB_TRIAL_FORBIDDEN, "mmap" },
         { "forbidden/handler", LAB_TRIAL_FORBIDDEN, "rt_sigaction" },
         { "forbidden/fail_memory", LAB_TRIAL_FORBIDDEN, "madvise" },
-        { "forbidden/exit", LAB_TRIAL_EXITED, "status 0" },
+        { "exit", LAB_TRIAL_EXITED, "status 0" },
         { "forbidden/early_fork", LAB_TRIAL_FORKED, NULL },
         { "refuse", LAB_TRIAL_UNSUPPORTED, NULL },
         { "greedy", LAB_TRIAL_OUT_OF_MEMORY, "workspace" },
