@@ -192,6 +192,9 @@ heed_status lab_bench_calibrate_problem(const lab_bench *bench, const lab_bench_
  * rival that cannot be had is no failure; a name that no rival has is HEED_ERR_INVALID. Also
  * HEED_ERR_NO_MEMORY, and HEED_ERR_SYSTEM once stopped. */
 heed_status lab_bench_rivals_open(lab_bench *bench, lab_error *error);
+
+/* lab_bench_rivals_check() says whether there are rivals of these names, and starts none. */
+heed_status lab_bench_rivals_check(lab_bench *bench, lab_error *error);
 void lab_bench_rivals_close(lab_bench *bench);
 
 #endif /* LAB_BENCH_H */

@@ -245,6 +245,19 @@ static void ask_sgemm(lab_bench *bench)
     }
 }
 
+heed_status lab_bench_rivals_check(lab_bench *bench, lab_error *error)
+{
+    lab_found *found;
+    size_t count;
+    if (!bench->rival_names || strcmp(bench->rival_names, "none") == 0)
+        return HEED_OK;
+    if (lab_peers_find(&found, &count) != HEED_OK)
+        return lab_fail(error, HEED_ERR_NO_MEMORY, "not enough memory to look for rivals");
+    heed_status status = for_listed(bench, found, count, bench->rival_names, check_rival, error);
+    free(found);
+    return status;
+}
+
 heed_status lab_bench_rivals_open(lab_bench *bench, lab_error *error)
 {
     lab_found *found;

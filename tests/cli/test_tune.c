@@ -251,6 +251,9 @@ static void test_refusals(void **state)
         { "heed tune --seconds 0 'b1 h1 s8 d8 f32'", 2, NULL, "--seconds" },
         { "heed tune --shapes nowhere.txt", 3, NULL, "nowhere.txt" },
         { "heed tune --space nowhere.txt 'b1 h1 s8 d8 f32' --peers none", 3, NULL, "nowhere.txt" },
+        { "rm -f new.db; heed tune --board new.db --peers naivve 'b1 h1 s8 d8 f32'; echo $?; "
+          "ls new.db",
+          2, "2\n", "--peers: there is no rival 'naivve' here" },
         { "echo none >bad.db; heed tune --board bad.db 'b1 h1 s8 d8 f32'", 7, NULL, "bad.db" },
     };
     run_heed_rows(state, &way, rows, sizeof rows / sizeof *rows);

@@ -29,15 +29,25 @@ cli_exit bench_exit_of_work(heed_status status)
     return status == HEED_OK ? CLI_OK : CLI_INTERRUPTED;
 }
 
-cli_exit bench_open_peers(lab_bench *bench)
+static cli_exit tell_of_peers(heed_status status, const lab_error *error)
 {
-    lab_error error;
-    heed_status status = lab_bench_rivals_open(bench, &error);
     if (status == HEED_ERR_SYSTEM)
         return CLI_INTERRUPTED;
     if (status != HEED_OK)
-        cli_error("%s%s", status == HEED_ERR_INVALID ? "--peers: " : "", error.text);
+        cli_error("%s%s", status == HEED_ERR_INVALID ? "--peers: " : "", error->text);
     return cli_exit_of(status);
+}
+
+cli_exit bench_open_peers(lab_bench *bench)
+{
+    lab_error error;
+    return tell_of_peers(lab_bench_rivals_open(bench, &error), &error);
+}
+
+cli_exit bench_check_peers(lab_bench *bench)
+{
+    lab_error error;
+    return tell_of_peers(lab_bench_rivals_check(bench, &error), &error);
 }
 
 static const char *const efforts[] = { "estimate", "measure", "patient", NULL };

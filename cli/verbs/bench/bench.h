@@ -67,8 +67,10 @@ cli_exit bench_duel_itself(const lab_bench *bench, const bench_sources *sources,
 cli_exit bench_exit_of(lab_bench_outcome outcome);
 cli_exit bench_exit_of_work(heed_status status);
 
-/* bench_open_peers() is lab_bench_rivals_open(), and prints an error, as one of --peers. */
+/* bench_open_peers() is lab_bench_rivals_open(), and prints an error, as one of --peers;
+ * bench_check_peers() is lab_bench_rivals_check() likewise. */
 cli_exit bench_open_peers(lab_bench *bench);
+cli_exit bench_check_peers(lab_bench *bench);
 
 /* -------------------------------------------------------------------------- */
 /* bench_table.c, bench_summary.c, bench_json.c, bench_record.c: the answer    */

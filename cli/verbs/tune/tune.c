@@ -52,12 +52,14 @@ static cli_exit end_run(tune_run *tune, cli_exit code)
 
 static cli_exit run_tune(tune_run *tune)
 {
-    tune->bench.deadline_ns = tune_until(tune, TUNE_BASELINES);
-    cli_exit code = bench_open_peers(&tune->bench); /* a misspelt one leaves no board behind */
+    cli_exit code = bench_check_peers(&tune->bench); /* a misspelt one leaves no board behind */
     if (code == CLI_OK)
         code = cli_board_open(&tune->session.record, LAB_RECORD_WRITE, tune->args);
     if (code == CLI_OK)
         code = tune_open_run(tune);
+    tune->bench.deadline_ns = tune_until(tune, TUNE_BASELINES);
+    if (code == CLI_OK)
+        code = bench_open_peers(&tune->bench);
     if (code == CLI_OK)
         code = end_run(tune, tune_all(tune));
     if (code == CLI_OK)

@@ -225,6 +225,7 @@ static void test_bad_options(void **state)
     assert_int_equal(lab_search_run(&search, &space, &evaluator, &options, &error), HEED_ERR_LOST);
     assert_non_null(search);
     assert_null(lab_search_get(search).best);
+    assert_int_equal(lab_search_get(search).end, LAB_SEARCH_FAILED);
     lab_search_free(search);
     lab_space_free(&space);
 }
